@@ -44,7 +44,7 @@ static void measure_view(view *v)
     }
 }
 
-static tnf_status whole(view *v, tnf_error *error)
+static tnf_status take_whole(view *v, tnf_error *error)
 {
     size_t n = v->object.rank + (size_t)1;
     v->slices = calloc(n, sizeof *v->slices);
@@ -60,7 +60,7 @@ static tnf_status whole(view *v, tnf_error *error)
 tnf_status view_object(view *v, const tnf_object *object, tnf_error *error)
 {
     *v = (view) { .object = *object, .type = object_type(object) };
-    return whole(v, error);
+    return take_whole(v, error);
 }
 
 tnf_status view_part(view *v, const tnf_object *object, const tnf_part *part, tnf_error *error)
@@ -80,7 +80,7 @@ tnf_status view_part(view *v, const tnf_object *object, const tnf_part *part, tn
     v->object.shape = &v->flat;
     v->object.rank = 1;
     v->object.order = TNF_ORDER_C;
-    return whole(v, error);
+    return take_whole(v, error);
 }
 
 tnf_status view_slice(view *v, const char *text, tnf_error *error)
@@ -127,7 +127,7 @@ static tnf_slice part_of(tnf_slice whole, uint64_t from, uint64_t count)
 }
 
 /* To the next run, or the next position of the dimensions before it. */
-static void advance(blocks *b)
+static void advance_run(blocks *b)
 {
     const tnf_slice *s = b->view->slices;
     uint32_t i = b->axis;
@@ -163,7 +163,7 @@ tnf_status blocks_next(blocks *b, tnf_error *error)
     if (b->n > BLOCK_BYTES)
         return cat_fail(error, TNF_EBUG, "a block of %zu bytes", b->n);
     tnf_status status = tnf_read_slice(&v->object, b->now, b->bytes, b->n, error);
-    advance(b);
+    advance_run(b);
     return status;
 }
 

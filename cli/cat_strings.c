@@ -100,7 +100,7 @@ static tnf_status string_at(strings *s, uint64_t i, bool in_order, tnf_str *out,
 }
 
 /* The position in the file of the k-th string of a view, in C order. */
-static uint64_t position(const view *v, uint64_t k)
+static uint64_t string_position(const view *v, uint64_t k)
 {
     uint64_t at = 0, stride = 1;
     for (uint32_t d = v->object.rank; d-- > 0;) {
@@ -124,7 +124,7 @@ static tnf_status each_string(const view *v, uint64_t from, uint64_t to, string_
     bool in_order = v->object.rank == 1 && v->slices[0].step == 1;
     for (uint64_t k = from; status == TNF_OK && k < to; k++) {
         tnf_str string;
-        status = string_at(s, position(v, k), in_order, &string, error);
+        status = string_at(s, string_position(v, k), in_order, &string, error);
         if (status == TNF_OK)
             status = use(ctx, string);
     }

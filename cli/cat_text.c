@@ -29,7 +29,7 @@ static bool has_gap(const printer *p, uint32_t d)
 }
 
 /* Before an element: open what begins here, or part it from the one before. */
-static void lead(printer *p)
+static void put_lead(printer *p)
 {
     uint32_t rank = p->view->rank, opened = 0;
     while (opened < rank && p->index[rank - 1 - opened] == 0)
@@ -46,7 +46,7 @@ static void lead(printer *p)
 }
 
 /* The dots of dimension d, where its middle is left out. */
-static void gap(printer *p, uint32_t d)
+static void put_gap(printer *p, uint32_t d)
 {
     uint32_t rank = p->view->rank;
     if (d + 1 == rank) {
@@ -60,12 +60,12 @@ static void gap(printer *p, uint32_t d)
     fputs("...", p->to);
 }
 
-static void element(printer *p, const char *text, size_t n)
+static void put_element(printer *p, const char *text, size_t n)
 {
     uint32_t rank = p->view->rank;
     size_t width = n > p->width ? n : p->width;
     bool first = rank == 0 || p->index[rank - 1] == 0;
-    lead(p);
+    put_lead(p);
     if (!first && p->column + 1 + width > p->line) {
         putc_unlocked('\n', p->to);
         put_spaces(p->to, rank);
@@ -80,13 +80,13 @@ static void element(printer *p, const char *text, size_t n)
 }
 
 /* Behind an element: to the next index, closing what ends and marking what is left out. */
-static void step(printer *p)
+static void next_index(printer *p)
 {
     for (uint32_t d = p->view->rank; d-- > 0;) {
         uint64_t n = p->view->shape[d];
         if (++p->index[d] < n) {
             if (has_gap(p, d) && p->index[d] == p->head[d]) {
-                gap(p, d);
+                put_gap(p, d);
                 p->index[d] = n - p->tail[d];
             }
             return;
@@ -125,8 +125,8 @@ static tnf_status stream_all(printer *p, tnf_error *error)
         for (size_t i = 0; i < b.elements; i++) {
             char text[ELEMENT_TEXT];
             int n = element_text(&e, i, text);
-            element(p, text, (size_t)n);
-            step(p);
+            put_element(p, text, (size_t)n);
+            next_index(p);
         }
     }
     blocks_end(&b);
@@ -192,8 +192,8 @@ static tnf_status put_aligned(printer *p, tnf_error *error)
         if (strlen(t.items[i]) > p->width)
             p->width = strlen(t.items[i]);
     for (size_t i = 0; status == TNF_OK && i < t.n; i++) {
-        element(p, t.items[i], strlen(t.items[i]));
-        step(p);
+        put_element(p, t.items[i], strlen(t.items[i]));
+        next_index(p);
     }
     free(t.items);
     return status;

@@ -125,7 +125,7 @@ static void ask_all(job *j, const char *path)
 
 /* -------------------------------------------------------------------- result */
 
-static double share(double part, uint64_t of)
+static double share_of(double part, uint64_t of)
 {
     return of ? part / (double)of : 0;
 }
@@ -139,7 +139,7 @@ static void put_score(const score *s)
     }
     printf("%llu/%llu correct, accuracy: %.2f, avg cos: %.2f, skipped: %llu\n",
            (unsigned long long)s->correct, (unsigned long long)s->asked,
-           100 * share((double)s->correct, s->asked), share(s->cosines, s->asked),
+           100 * share_of((double)s->correct, s->asked), share_of(s->cosines, s->asked),
            (unsigned long long)s->skipped);
 }
 
@@ -157,9 +157,9 @@ static void json_score(json *j, const score *s)
     json_key(j, "skipped");
     json_uint(j, s->skipped);
     json_key(j, "accuracy");
-    json_f64(j, share((double)s->correct, s->asked));
+    json_f64(j, share_of((double)s->correct, s->asked));
     json_key(j, "cosine");
-    json_f64(j, share(s->cosines, s->asked));
+    json_f64(j, share_of(s->cosines, s->asked));
     json_close(j, '}');
 }
 

@@ -19,8 +19,8 @@ typedef struct job {
 } job;
 
 /* The first of three words that has no vector. */
-static void answer(job *j, const tnf_str *words, const tnf_emb_found *found,
-                   const tnf_emb_hit *hits, size_t n)
+static void print_answer(job *j, const tnf_str *words, const tnf_emb_found *found,
+                         const tnf_emb_hit *hits, size_t n)
 {
     emb_question q = { .words = words, .n = 3 };
     for (size_t w = 0; w < 3 && !q.error; w++)
@@ -49,7 +49,7 @@ static bool ask_words(job *j, const tnf_str *words, size_t n)
     else
         good = true;
     for (size_t i = 0; good && i < n; i++)
-        answer(j, words + 3 * i, found + 3 * i, hits + i * k, counts[i]);
+        print_answer(j, words + 3 * i, found + 3 * i, hits + i * k, counts[i]);
     free(hits);
     free(counts);
     free(found);

@@ -75,7 +75,7 @@ static void list_near(const suggestion *near)
 }
 
 /* Its file is missing: reading says which. */
-static int unreadable(const input *in, const tnf_object *o)
+static int tell_unreadable(const input *in, const tnf_object *o)
 {
     tnf_error error = { .offset = TNF_NO_OFFSET };
     return tnf_read(o, NULL, 0, &error) == TNF_OK ? EXIT_DONE : file_error(in->name, &error);
@@ -91,7 +91,7 @@ static int not_found(const input *in, const char *arg)
     const char *hash = strrchr(arg, '#');
     o = hash ? tnf_find_n(in->file, arg, (size_t)(hash - arg)) : NULL;
     if (o && o->nparts == 0 && tnf_missing_file(o))
-        return unreadable(in, o);
+        return tell_unreadable(in, o);
     fputs("tenfold: ", stderr);
     put_safe(stderr, in->name, strlen(in->name), false);
     if (o) {
@@ -286,7 +286,7 @@ static tnf_status check_slice(const view *v, const tnf_part *part, tnf_error *er
     return much ? read_whole(part, error) : TNF_OK;
 }
 
-static tnf_status cat(const target *t, const options *o, tnf_error *error)
+static tnf_status cat_target(const target *t, const options *o, tnf_error *error)
 {
     view v = { 0 };
     const tnf_part *part = t->part ? t->part : t->object->parts;
@@ -312,14 +312,14 @@ static tnf_status cat(const target *t, const options *o, tnf_error *error)
 static tnf_status cat_any(const target *t, const options *o, tnf_error *error)
 {
     if (t->part || !is_quantized(t->object))
-        return cat(t, o, error);
+        return cat_target(t, o, error);
     quantized q;
     tnf_status status = quantized_open(&q, t->object, error);
     if (status == TNF_OK) {
         tnf_object dense = *q.object;
         dense.name = t->object->name;
         target shown = { &dense, NULL, t->slice };
-        status = cat(&shown, o, error);
+        status = cat_target(&shown, o, error);
     }
     quantized_close(&q);
     return status;
@@ -347,7 +347,7 @@ static int show_one(call *c, const target *t)
 {
     tnf_error error;
     if (!t->part && tnf_missing_file(t->object))
-        return unreadable(c->in, t->object);
+        return tell_unreadable(c->in, t->object);
     if (c->several && for_people(c->options)) {
         char shape[SHAPE_TEXT];
         shape_text(shape, t->object);

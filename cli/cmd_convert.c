@@ -79,7 +79,7 @@ static int check_usage(const cli_state *cli, const options *o, const char *out)
     return saving_check(cli, &o->save, out, false);
 }
 
-static int convert(saving *s, const options *o)
+static int convert_inputs(saving *s, const options *o)
 {
     tnf_member metadata;
     char *text = NULL;
@@ -107,7 +107,7 @@ static int convert_into(saving *s, const options *o)
     s->how.into = model.file;
     s->how.keep_rest = o->keep_rest;
     if (code == EXIT_DONE)
-        code = convert(s, o);
+        code = convert_inputs(s, o);
     input_close(&model);
     return code;
 }
@@ -118,7 +118,7 @@ static int convert_path(const cli_state *cli, const options *o, const char *path
     saving s = { .cli = cli, .options = &o->save, .inputs = &in, .n = 1, .out = out };
     int code = input_open(&in, cli, &o->in, path);
     if (code == EXIT_DONE)
-        code = o->into ? convert_into(&s, o) : convert(&s, o);
+        code = o->into ? convert_into(&s, o) : convert_inputs(&s, o);
     input_close(&in);
     return code;
 }

@@ -3,8 +3,8 @@
 #include "jobs.h"
 
 typedef struct options {
-    bool json, abort, no_verify, check_input;
-    part_options part; /* only --trust-content of it */
+    bool json, abort;
+    finish_options finish;
 } options;
 
 static int run_finish(const cli_state *cli, const void *opts, int argc, char **argv)
@@ -16,9 +16,9 @@ static int run_finish(const cli_state *cli, const void *opts, int argc, char **a
     int code = plan_load(&p, argv[0]);
     if (code == EXIT_DONE) {
         tnf_job_how how = plan_how(&p);
-        how.trust_content = o->part.trust_content;
-        how.no_verify = o->no_verify;
-        how.check_input = o->check_input;
+        how.trust_content = o->finish.trust_content;
+        how.no_verify = o->finish.no_verify;
+        how.check_input = o->finish.check_input;
         if (!o->abort)
             code = plan_finish(cli, &p, &how, o->json);
         else if (tnf_job_abort(p.job, &how, &error) != TNF_OK)
@@ -32,12 +32,7 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print the result as JSON." },
     { "abort", 0, OPT_FLAG, offsetof(options, abort), NULL, NULL,
       "Remove what parts have left, receipts and unfinished files, and nothing else." },
-    { "check-input", 0, OPT_FLAG, offsetof(options, check_input), NULL, NULL,
-      "convert: read the input once more and compare it with what was written, if tensors are "
-      "copied as they are." },
-    { "no-verify", 0, OPT_FLAG, offsetof(options, no_verify), NULL, NULL,
-      "Do not read again what was written to compare it with what the parts say they wrote." },
-    TRUST_OPTION(options, part),
+    FINISH_OPTIONS(options, finish),
     { 0 },
 };
 

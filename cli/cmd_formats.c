@@ -101,7 +101,7 @@ static void all_as_json(void)
 
 enum { WAYS_TEXT = 40 };
 
-static const char *ways(const tnf_format_info *f, char out[WAYS_TEXT])
+static const char *format_ways(const tnf_format_info *f, char out[WAYS_TEXT])
 {
     static const struct {
         unsigned cap;
@@ -129,7 +129,7 @@ static size_t count_words(const char *words)
 
 /* What `can` declares is about writing: if a format is only read and declares nothing, nothing is
  * known about what its files may hold. */
-static const char *held(const tnf_format_info *f, const char *words)
+static const char *held_words(const tnf_format_info *f, const char *words)
 {
     return words ? words : f->caps & TNF_CAN_WRITE ? "any" : "-";
 }
@@ -142,16 +142,16 @@ typedef struct row {
     char types[32], ways[WAYS_TEXT];
 } row;
 
-static void cells(const tnf_format_info *f, const char *out[COLUMNS], row *r)
+static void fill_cells(const tnf_format_info *f, const char *out[COLUMNS], row *r)
 {
     size_t n = f->types ? count_words(f->types) : 0;
     snprintf(r->types, sizeof r->types, "%zu types", n);
     out[0] = f->name;
     out[1] = f->title;
     out[2] = f->extensions && *f->extensions ? f->extensions : "-";
-    out[3] = ways(f, r->ways);
+    out[3] = format_ways(f, r->ways);
     out[4] = f->metadata ? f->metadata : "none";
-    out[5] = n <= 5 ? held(f, f->types) : r->types;
+    out[5] = n <= 5 ? held_words(f, f->types) : r->types;
 }
 
 static void all_for_people(const cli_state *cli)
@@ -168,7 +168,7 @@ static void all_for_people(const cli_state *cli)
     table_begin(&t, cli, columns, COLUMNS, 0);
     do
         for (size_t i = 0; tnf_format_at(&f, i); i++) {
-            cells(&f, cell, &r);
+            fill_cells(&f, cell, &r);
             for (size_t c = 0; c < COLUMNS; c++)
                 table_text(&t, cell[c]);
             table_row_end(&t);
@@ -198,7 +198,7 @@ static void put_options(const char *title, const tnf_option_info *o)
     }
 }
 
-static void fact(const char *label, const char *what)
+static void put_fact(const char *label, const char *what)
 {
     fputs(label, stdout);
     put_filled(stdout, what, strlen(label), strlen(label));
@@ -213,14 +213,14 @@ static void one_for_people(const tnf_format_info *f)
                      { "typed", "a typed tree" } };
     char text[WAYS_TEXT];
     printf("%s: %s\n\n", f->name, f->title);
-    fact("family      ", f->family && *f->family ? f->family : f->name);
-    fact("extensions  ", f->extensions && *f->extensions ? f->extensions : "none");
-    fact("can         ", ways(f, text));
-    fact("types       ", held(f, f->types));
-    fact("layouts     ", held(f, f->layouts));
+    put_fact("family      ", f->family && *f->family ? f->family : f->name);
+    put_fact("extensions  ", f->extensions && *f->extensions ? f->extensions : "none");
+    put_fact("can         ", format_ways(f, text));
+    put_fact("types       ", held_words(f, f->types));
+    put_fact("layouts     ", held_words(f, f->layouts));
     for (size_t i = 0; i < 3; i++)
         if (f->metadata && !strcmp(f->metadata, metadata[i].name))
-            fact("metadata    ", metadata[i].what);
+            put_fact("metadata    ", metadata[i].what);
     put_options("options for reading (-o, for convert --in-option):\n", f->read_options);
     put_options("options for writing (convert -o):\n", f->write_options);
 }

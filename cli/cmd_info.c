@@ -18,7 +18,7 @@ typedef struct tally {
     uint64_t tensors, elements, bytes;
 } tally;
 
-static uint64_t sum(uint64_t a, uint64_t b)
+static uint64_t capped_sum(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -62,8 +62,8 @@ static size_t count_types(const tnf_file *file, tally *out, size_t room)
         else if (at == n)
             out[n++] = (tally) { .kind = kind };
         out[at].tensors++;
-        out[at].elements = sum(out[at].elements, tnf_elements(o));
-        out[at].bytes = sum(out[at].bytes, object_bytes(o));
+        out[at].elements = capped_sum(out[at].elements, tnf_elements(o));
+        out[at].bytes = capped_sum(out[at].bytes, object_bytes(o));
     }
     qsort(out, n, sizeof *out, larger_first);
     return n;
@@ -76,7 +76,7 @@ static void put_label(FILE *to, const cli_state *cli, const char *text)
     put_spaces(to, strlen(text) < LABEL ? LABEL - strlen(text) : 1);
 }
 
-static void label(const cli_state *cli, const char *text)
+static void print_label(const cli_state *cli, const char *text)
 {
     put_label(stdout, cli, text);
 }
@@ -113,12 +113,12 @@ static void put_types(const cli_state *cli, const tnf_file *file)
     bool blocks = has_blocks(file);
     for (size_t i = 0; i < n; i++) {
         if (strcmp(types[i].kind, "strings/1") != 0) {
-            elements = sum(elements, types[i].elements);
-            bytes = sum(bytes, types[i].bytes);
+            elements = capped_sum(elements, types[i].elements);
+            bytes = capped_sum(bytes, types[i].bytes);
         }
         width = strlen(types[i].kind) > width ? strlen(types[i].kind) : width;
     }
-    label(cli, "parameters");
+    print_label(cli, "parameters");
     put_grouped(stdout, elements);
     if (blocks && elements > 0)
         printf(", %.2f bits each", (double)bytes * 8 / (double)elements);
@@ -141,7 +141,7 @@ static void put_types(const cli_state *cli, const tnf_file *file)
 static void put_extras(const cli_state *cli, const tnf_info *info)
 {
     for (size_t i = 0; i < info->nextras; i++) {
-        label(cli, i == 0 ? "extras" : "");
+        print_label(cli, i == 0 ? "extras" : "");
         put_name(stdout, info->extras[i].key);
         fputs(": ", stdout);
         put_bytes(info->extras[i].bytes.nbytes);
@@ -157,7 +157,7 @@ static void put_traffic(const cli_state *cli, const tnf_file *file)
     if (!tnf_file_traffic(&t, file))
         return;
     size_text(size, t.bytes);
-    label(cli, "read");
+    print_label(cli, "read");
     put_grouped(stdout, t.requests);
     printf(" request%s, %s\n", t.requests == 1 ? "" : "s", size);
 }
@@ -165,7 +165,7 @@ static void put_traffic(const cli_state *cli, const tnf_file *file)
 static void put_missing(const cli_state *cli, const input *in)
 {
     uint64_t n = count_missing(in->file);
-    label(cli, "missing");
+    print_label(cli, "missing");
     put_grouped(stdout, in->info->missing);
     fputs(" of ", stdout);
     put_grouped(stdout, in->info->shards);
@@ -181,15 +181,15 @@ static void put_missing(const cli_state *cli, const input *in)
 static void for_people(const cli_state *cli, const input *in)
 {
     const tnf_info *info = in->info;
-    label(cli, "file");
+    print_label(cli, "file");
     put_safe(stdout, in->name, strlen(in->name), false);
     putchar('\n');
-    label(cli, "format");
+    print_label(cli, "format");
     printf("%s%s%s\n", info->format, *info->version ? " " : "", info->version);
-    label(cli, "size");
+    print_label(cli, "size");
     put_bytes(info->size);
     putchar('\n');
-    label(cli, "tensors");
+    print_label(cli, "tensors");
     put_grouped(stdout, info->objects);
     if (info->objects > 0) {
         fputs(", ", stdout);
@@ -204,7 +204,7 @@ static void for_people(const cli_state *cli, const input *in)
     if (info->missing)
         put_missing(cli, in);
     if (info->nwarnings > 0) {
-        label(cli, "warnings");
+        print_label(cli, "warnings");
         printf("%zu%s\n", info->nwarnings, cli->verbose ? "" : " (-v tells them)");
     }
     if (info->attrs->n > 0) {

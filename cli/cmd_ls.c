@@ -292,7 +292,7 @@ static void show_listing(call *c, const input *in, listing *l)
         ls_print(c->cli, l, c->how, &c->total);
 }
 
-static int show(call *c, const input *in)
+static int show_input(call *c, const input *in)
 {
     listing l;
     stat_sums sums = { 0 };
@@ -321,7 +321,7 @@ static int list_file(call *c, const char *path)
     how.incomplete = true; /* what is there is worth seeing */
     int code = input_open(&in, c->cli, &how, path);
     if (code == EXIT_DONE)
-        code = show(c, &in);
+        code = show_input(c, &in);
     input_close(&in);
     return code;
 }

@@ -17,7 +17,8 @@ typedef struct options {
     int duplicates, attrs;
 } options;
 
-static int merge(const cli_state *cli, const options *o, input *inputs, char **paths, size_t npaths)
+static int merge_inputs(const cli_state *cli, const options *o, input *inputs, char **paths,
+                        size_t npaths)
 {
     static const tnf_clash attrs[] = { TNF_CLASH_REFUSE, TNF_CLASH_FIRST, TNF_CLASH_LAST };
     saving s = { .cli = cli, .options = &o->save, .inputs = inputs, .out = o->out, .list = true };
@@ -50,7 +51,7 @@ static int run_merge(const cli_state *cli, const void *opts, int argc, char **ar
     if (code != EXIT_DONE)
         return code;
     input *inputs = calloc((size_t)argc, sizeof *inputs);
-    code = inputs ? merge(cli, o, inputs, argv, (size_t)argc) : usage_error("out of memory");
+    code = inputs ? merge_inputs(cli, o, inputs, argv, (size_t)argc) : usage_error("out of memory");
     free(inputs);
     return code;
 }

@@ -84,7 +84,7 @@ static void show_value(const job *j, const tnf_value *v)
     }
 }
 
-static int wrong(const job *j, const char *about)
+static int tell_wrong(const job *j, const char *about)
 {
     char text[512];
     if (about)
@@ -103,14 +103,14 @@ static int show_at(job *j, const char *key)
     tnf_str given = { key, strlen(key) };
     if (!path || (!meta_get(&j->editor, &found, j->before, (tnf_str) { path, strlen(path) }) &&
                   !meta_find(&j->editor, &found, j->before, given)))
-        return wrong(j, NULL);
+        return tell_wrong(j, NULL);
     show_value(j, &found);
     return EXIT_DONE;
 }
 
 /* ------------------------------------------------------------------ change */
 
-static bool begins(const char *text, const char *with, const char *then)
+static bool begins_with(const char *text, const char *with, const char *then)
 {
     size_t n = strlen(with);
     return !strncmp(text, with, n) && !strncmp(text + n, then, strlen(then));
@@ -122,7 +122,7 @@ static bool is_text_entry(const job *j, const char *key)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
     return !j->options->tensor && tnf_format_named(&f, j->in.info->format) &&
-           !strcmp(f.metadata, "text") && begins(key, f.family, ".metadata.");
+           !strcmp(f.metadata, "text") && begins_with(key, f.family, ".metadata.");
 }
 
 static bool make_text_map(job *j, const char *key)
@@ -148,9 +148,9 @@ static bool make_text_map(job *j, const char *key)
 static bool is_owned(const job *j, const char *key)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
-    bool owned = begins(key, "tenfold", ".");
+    bool owned = begins_with(key, "tenfold", ".");
     for (size_t i = 0; !owned && tnf_format_at(&f, i); i++)
-        owned = begins(key, f.family, ".") || begins(key, f.name, ".");
+        owned = begins_with(key, f.family, ".") || begins_with(key, f.name, ".");
     for (size_t i = 0; !owned && i < j->after.n; i++) {
         tnf_str rest;
         owned = meta_begins((tnf_str) { key, strlen(key) }, j->after.as.members[i].key, &rest);
@@ -221,20 +221,20 @@ static int change_attrs(job *j)
         const char *name = full_key(j, o->remove.items[i], strlen(o->remove.items[i]), false);
         tnf_str key = { name, name ? strlen(name) : 0 };
         if (!name || !meta_remove(&j->editor, &changed, &j->after, key))
-            return wrong(j, NULL);
+            return tell_wrong(j, NULL);
         j->after = changed;
     }
     tnf_value as;
     if (o->as && !meta_type_named(&j->editor, &as, o->as, strlen(o->as)))
-        return wrong(j, NULL);
+        return tell_wrong(j, NULL);
     j->editor.as = o->as ? &as : NULL;
     for (size_t i = 0; i < o->set.n; i++)
         if (!set_one(j, o->set.items[i]))
-            return wrong(j, o->set.items[i]);
+            return tell_wrong(j, o->set.items[i]);
     j->editor.as = NULL;
     for (size_t i = 0; i < o->retype.n; i++)
         if (!retype_one(j, o->retype.items[i]))
-            return wrong(j, o->retype.items[i]);
+            return tell_wrong(j, o->retype.items[i]);
     return EXIT_DONE;
 }
 
@@ -310,29 +310,50 @@ static bool has_changes(const options *o)
     return o->set.n > 0 || o->remove.n > 0 || o->retype.n > 0;
 }
 
-static int check_usage(const options *o, int argc)
+/* Is each text KEY=…? `what` is what stands behind the sign. */
+static int check_pairs(const opt_list *list, const char *option, const char *what)
 {
-    bool changes = has_changes(o);
-    for (size_t i = 0; i < o->set.n; i++)
-        if (!strchr(o->set.items[i], '=') || o->set.items[i][0] == '=')
-            return usage_error("meta: --set takes KEY=VALUE, not '%s'", o->set.items[i]);
-    for (size_t i = 0; i < o->retype.n; i++)
-        if (!strchr(o->retype.items[i], '=') || o->retype.items[i][0] == '=')
-            return usage_error("meta: --retype takes KEY=TYPE, not '%s'", o->retype.items[i]);
-    if (changes && argc > 1)
+    for (size_t i = 0; i < list->n; i++)
+        if (!strchr(list->items[i], '=') || list->items[i][0] == '=')
+            return usage_error("meta: --%s takes KEY=%s, not '%s'", option, what, list->items[i]);
+    return EXIT_DONE;
+}
+
+/* Has it options of a file that is written anew? */
+static bool writes_anew(const options *o)
+{
+    return o->out || o->save.writer.n || o->save.reserve || o->save.no_sync || o->rewrite;
+}
+
+/* Of a call that changes something. */
+static int check_changes(const options *o, int argc)
+{
+    int code = check_pairs(&o->set, "set", "VALUE");
+    if (code == EXIT_DONE)
+        code = check_pairs(&o->retype, "retype", "TYPE");
+    if (code != EXIT_DONE)
+        return code;
+    if (argc > 1)
         return usage_error("meta: KEY cannot be combined with --set or --rm");
-    if (changes && (o->json || o->types))
+    if (o->json || o->types)
         return usage_error("meta: --%s cannot be combined with --set or --rm",
                            o->json ? "json" : "types");
+    return EXIT_DONE;
+}
+
+static int check_usage(const options *o, int argc)
+{
+    bool changes = has_changes(o), inside = o->in_place || o->shift;
+    int code = changes ? check_changes(o, argc) : EXIT_DONE;
+    if (code != EXIT_DONE)
+        return code;
     if (o->as && o->set.n == 0)
         return usage_error("meta: --as is the type of what --set sets");
-    if ((o->in_place || o->shift) &&
-        (o->out || o->save.writer.n || o->save.reserve || o->save.no_sync || o->rewrite))
+    if (inside && writes_anew(o))
         return usage_error("meta: --%s cannot be combined with an output file, options of "
                            "the writer, --reserve, --rewrite or --no-sync",
                            o->in_place ? "in-place" : "shift");
-    if (!changes && (o->in_place || o->shift || o->out || o->string || o->save.writer.n ||
-                     o->save.force || o->save.no_sync || o->save.reserve || o->rewrite))
+    if (!changes && (inside || writes_anew(o) || o->string || o->save.force))
         return usage_error("meta: there is nothing to write without --set or --rm");
     return EXIT_DONE;
 }
@@ -348,7 +369,7 @@ static int choose_map(job *j)
     const tnf_object *o = tnf_find(j->in.file, name);
     if (!o) {
         snprintf(j->editor.why, sizeof j->editor.why, "no tensor '%s'", name);
-        return wrong(j, NULL);
+        return tell_wrong(j, NULL);
     }
     j->before = o->attrs ? o->attrs : &none;
     return EXIT_DONE;

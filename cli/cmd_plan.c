@@ -108,7 +108,7 @@ static void warn_of_queries(const cli_state *cli, const tnf_job_options *what)
     }
 }
 
-static int make(const cli_state *cli, const options *o, tnf_job_options *what)
+static int make_plan(const cli_state *cli, const options *o, tnf_job_options *what)
 {
     tnf_job *job;
     tnf_error error;
@@ -126,7 +126,7 @@ static int make(const cli_state *cli, const options *o, tnf_job_options *what)
     return EXIT_DONE;
 }
 
-static int fill(const options *o, tnf_job_options *what, format_options *writer)
+static int fill_options(const options *o, tnf_job_options *what, format_options *writer)
 {
     what->job = o->job;
     what->read_format = o->format;
@@ -164,7 +164,7 @@ static int run_plan(const cli_state *cli, const void *opts, int argc, char **arg
     tnf_job_options what = TNF_JOB_INIT;
     format_options writer = { 0 };
     words queries = { 0 };
-    int code = fill(o, &what, &writer);
+    int code = fill_options(o, &what, &writer);
     if (code == EXIT_DONE && o->queries)
         code = read_words(&queries, o->queries);
     what.inputs = (const char *const *)argv;
@@ -172,7 +172,7 @@ static int run_plan(const cli_state *cli, const void *opts, int argc, char **arg
     what.queries = queries.items;
     what.nqueries = queries.n;
     if (code == EXIT_DONE)
-        code = make(cli, o, &what);
+        code = make_plan(cli, o, &what);
     format_options_free(&writer);
     free_words(&queries);
     return code;

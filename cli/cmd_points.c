@@ -73,7 +73,7 @@ static bool parse_dims(const char *text, uint64_t dims[MAX_RANK], uint32_t *rank
     return false;
 }
 
-static void created(const tnf_space *space)
+static void print_created(const tnf_space *space)
 {
     json j = { stdout, false };
     json_open(&j, '{');
@@ -88,7 +88,7 @@ static void created(const tnf_space *space)
     putchar('\n');
 }
 
-static int create(const points_options *o, const char *path)
+static int create_points(const points_options *o, const char *path)
 {
     uint64_t dims[MAX_RANK];
     tnf_points_options how;
@@ -117,7 +117,7 @@ static int create(const points_options *o, const char *path)
         return points_error(path, &error);
     tnf_points_close(points);
     if (o->json)
-        created(&space);
+        print_created(&space);
     return EXIT_DONE;
 }
 
@@ -172,7 +172,7 @@ static void begin_moves(moves *m)
     json_open(&m->json, '[');
 }
 
-static void moved(void *ctx, uint64_t from, uint64_t to)
+static void on_moved(void *ctx, uint64_t from, uint64_t to)
 {
     moves *m = ctx;
     begin_moves(m);
@@ -194,8 +194,8 @@ static void end_moves(moves *m, const struct stat *before, const struct stat *af
     putchar('\n');
 }
 
-static int compact(const cli_state *cli, const points_options *o, tnf_points *points,
-                   const char *path)
+static int compact_points(const cli_state *cli, const points_options *o, tnf_points *points,
+                          const char *path)
 {
     tnf_error error;
     struct stat before, after;
@@ -205,7 +205,7 @@ static int compact(const cli_state *cli, const points_options *o, tnf_points *po
         memset(&before, 0, sizeof before);
     stop_state caught;
     stop_catch(&caught);
-    tnf_status status = tnf_points_compact(points, flags, o->json ? moved : NULL, &told, &error);
+    tnf_status status = tnf_points_compact(points, flags, o->json ? on_moved : NULL, &told, &error);
     stop_release(&caught, status == TNF_ECANCELLED);
     if (status != TNF_OK)
         return points_error(path, &error);
@@ -232,7 +232,7 @@ static int change_points(const cli_state *cli, const points_options *o, bool rm,
     if (tnf_points_open(&points, argv[0], &how, &error) != TNF_OK)
         return points_error(argv[0], &error);
     int code = rm ? delete_points(cli, o, points, argv + 1, (size_t)argc - 1, argv[0])
-                  : compact(cli, o, points, argv[0]);
+                  : compact_points(cli, o, points, argv[0]);
     tnf_points_close(points);
     return code;
 }
@@ -256,7 +256,7 @@ static int run_points(const cli_state *cli, const void *options, int argc, char 
         return usage_error("points: rm needs the offsets of points");
     switch (verb) {
     case 1:
-        return create(o, argv[0]);
+        return create_points(o, argv[0]);
     case 2:
         return points_add(cli, o, argv[0]);
     case 3:

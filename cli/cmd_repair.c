@@ -101,14 +101,14 @@ static bool same_file(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static int itself(void)
+static int refuse_itself(void)
 {
     return usage_error("repair: OUT is IN itself or one of its shards; what is lost there may be "
                        "found by others, so it is never written over");
 }
 
 /* Is there anything worth a file? One that never held a tensor may be all attributes. */
-static bool worth(const job *j)
+static bool worth_saving(const job *j)
 {
     return j->result.saved > 0 || (j->in.info->objects == 0 && j->result.lost == 0);
 }
@@ -134,7 +134,7 @@ static tnf_status save_rest(job *j, tnf_error *error)
     how.progress = on_progress;
     how.ctx = j;
     tnf_status status = tnf_save(j->builder, j->out, &how, error);
-    if (status == TNF_OK && !o->save.dry_run && worth(j)) {
+    if (status == TNF_OK && !o->save.dry_run && worth_saving(j)) {
         how.dry_run = false;
         how.plan = NULL;
         status = tnf_save(j->builder, j->out, &how, error);
@@ -143,7 +143,7 @@ static tnf_status save_rest(job *j, tnf_error *error)
     return status;
 }
 
-static tnf_status salvage(job *j, tnf_error *error)
+static tnf_status salvage_file(job *j, tnf_error *error)
 {
     tnf_salvage_options how = { .size = sizeof how };
     how.lost = on_lost;
@@ -158,7 +158,7 @@ static void look_again(job *j, tnf_status saved)
     tnf_error error;
     tnf_file *file = NULL;
     tnf_open_options how = { .size = sizeof how, .format = j->format };
-    if (saved != TNF_OK || j->options->save.dry_run || !worth(j))
+    if (saved != TNF_OK || j->options->save.dry_run || !worth_saving(j))
         return;
     if (tnf_open(&file, j->out, &how, &error) != TNF_OK) {
         j->result.lost++;
@@ -169,7 +169,7 @@ static void look_again(job *j, tnf_status saved)
 
 static int finish_repair(job *j, tnf_status status, const tnf_error *error)
 {
-    bool nothing = status == TNF_OK && !worth(j);
+    bool nothing = status == TNF_OK && !worth_saving(j);
     size_t known = j->in.info->objects + j->missing;
     look_again(j, status);
     if (j->options->save.json) {
@@ -220,8 +220,8 @@ static int repair_input(job *j)
     }
     stop_catch(&before);
     progress_begin(&j->progress, j->cli);
-    tnf_status status = salvage(j, &error);
-    if (status == TNF_OK && worth(j))
+    tnf_status status = salvage_file(j, &error);
+    if (status == TNF_OK && worth_saving(j))
         status = save_rest(j, &error);
     progress_end(&j->progress);
     stop_release(&before, status == TNF_ECANCELLED);
@@ -239,7 +239,7 @@ static int settle_format(job *j)
     const char *to = j->options->save.to;
     j->format = to ? saving_format(to) : j->in.info->format;
     if (tnf_file_reads(j->in.file, j->out))
-        return itself();
+        return refuse_itself();
     const char *was = strrchr(j->in.path, '.'), *is = strrchr(j->out, '.');
     bool alike = was && is && !strcmp(was, is);
     if (!to && !alike && tnf_format_for_path(&out, j->out, &error) == TNF_OK &&
@@ -270,7 +270,7 @@ static int run_repair(const cli_state *cli, const void *opts, int argc, char **a
     if (!strcmp(argv[1], "-") && !o->save.dry_run)
         return usage_error("repair: OUT is a file; '-' will do for a --dry-run");
     if (same_file(argv[0], argv[1])) /* even if it cannot be opened */
-        return itself();
+        return refuse_itself();
     input_options in = o->in;
     in.salvage = true;
     code = input_open(&j.in, cli, &in, argv[0]);

@@ -10,8 +10,8 @@
 
 typedef struct options {
     const char *jobs;
-    bool json, no_verify, check_input;
-    part_options part; /* only --trust-content of it */
+    bool json;
+    finish_options finish;
 } options;
 
 typedef struct running {
@@ -32,7 +32,7 @@ static int do_part(const running *r, uint64_t part)
     return file_error(r->plan->path, &error);
 }
 
-static void start(running *r, uint64_t part)
+static void start_part(running *r, uint64_t part)
 {
     unsigned i = 0;
     while (r->pids[i])
@@ -85,7 +85,7 @@ static int run_parts(running *r)
         while (r->busy == r->jobs)
             wait_one(r);
         if (r->worst == EXIT_DONE)
-            start(r, i);
+            start_part(r, i);
     }
     while (r->busy > 0)
         wait_one(r);
@@ -98,9 +98,9 @@ static int run_plan(const cli_state *cli, const options *o, const loaded_plan *p
     running r = { .plan = p, .how = plan_how(p), .jobs = cores > 0 ? (unsigned)cores : 1 };
     if (o->jobs && !opt_count(&r.jobs, o->jobs))
         return usage_error("run: --jobs takes a number from 1 to 1000, not '%s'", o->jobs);
-    r.how.trust_content = o->part.trust_content;
-    r.how.no_verify = o->no_verify;
-    r.how.check_input = o->check_input;
+    r.how.trust_content = o->finish.trust_content;
+    r.how.no_verify = o->finish.no_verify;
+    r.how.check_input = o->finish.check_input;
     r.how.threads = (unsigned)cores > r.jobs ? (unsigned)cores / r.jobs : 1;
     int code = run_parts(&r);
     free(r.pids);
@@ -124,12 +124,7 @@ static const opt table[] = {
     { "jobs", 'j', OPT_TEXT, offsetof(options, jobs), "N", NULL,
       "Run N parts at a time, each as a process [one per core]." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print the result as JSON." },
-    { "check-input", 0, OPT_FLAG, offsetof(options, check_input), NULL, NULL,
-      "convert: read the input once more and compare it with what was written, if tensors are "
-      "copied as they are." },
-    { "no-verify", 0, OPT_FLAG, offsetof(options, no_verify), NULL, NULL,
-      "Do not read again what was written to compare it with what the parts say they wrote." },
-    TRUST_OPTION(options, part),
+    FINISH_OPTIONS(options, finish),
     { 0 },
 };
 

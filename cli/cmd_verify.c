@@ -247,7 +247,7 @@ static void put_lines(const cli_state *cli, const found *f, bool ok,
     fold_end(&lines, 4);
 }
 
-static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
+static tnf_status look_at_file(const cli_state *cli, found *f, input *in, const char *path,
                                const tnf_open_options *open, tnf_verify_result *result,
                                tnf_error *error)
 {
@@ -263,13 +263,13 @@ static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
     how.canonical = f->options->canonical;
     how.program = f->options->program;
     progress_begin(&f->progress, cli);
-    if (input_is_stream(in->path)) {
-        status = input_stream(&source, in->path, open->access, error);
+    if (input_is_stream(path)) {
+        status = input_stream(&source, path, open->access, error);
         result->opening = status;
         if (status == TNF_OK)
             status = tnf_verify_source(result, &in->file, source, open, &how, error);
     } else {
-        status = tnf_verify_path(result, &in->file, in->path, open, &how, error);
+        status = tnf_verify_path(result, &in->file, path, open, &how, error);
     }
     progress_end(&f->progress);
     return status;
@@ -286,7 +286,7 @@ static int check_file(const cli_state *cli, found *f, input *in, const char *pat
     f->told = !open;
     if (!open)
         return EXIT_USAGE;
-    tnf_status status = look_at_file(cli, f, in, open, result, &error);
+    tnf_status status = look_at_file(cli, f, in, path, open, result, &error);
     input_how_end(&made);
     in->info = in->file ? tnf_file_info(in->file) : NULL;
     f->opened = result->opening == TNF_OK;
@@ -328,7 +328,7 @@ static void end_texts(found *f)
             fclose(all[i]);
 }
 
-static int verify(const cli_state *cli, const options *o, const char *path)
+static int verify_input(const cli_state *cli, const options *o, const char *path)
 {
     input in = { 0 };
     found f = { .in = &in, .options = o, .verbose = cli->verbose && !cli->quiet };
@@ -362,7 +362,7 @@ static int run_verify(const cli_state *cli, const void *opts, int argc, char **a
         return usage_error("a file is verified as a whole: --select and --exclude choose among the "
                            "lines of --values");
     for (int i = 0; i < argc; i++) {
-        int code = verify(cli, o, argv[i]);
+        int code = verify_input(cli, o, argv[i]);
         worst = code > worst ? code : worst;
     }
     return worst;

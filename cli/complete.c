@@ -27,7 +27,7 @@ static void each_word(FILE *to, const opt *o, const char *between)
 
 /* The first sentence of a help text, with a backslash before each of the characters `special` and
  * single quotes written as `quote`. */
-static void sentence(FILE *to, const char *help, const char *special, const char *quote)
+static void put_sentence(FILE *to, const char *help, const char *special, const char *quote)
 {
     const char *stop = strstr(help, ". ");
     size_t n = stop ? (size_t)(stop - help) : strlen(help);
@@ -214,7 +214,7 @@ static const char bash_end[] =
     "}\n"
     "complete -o default -o bashdefault -F _tenfold tenfold\n";
 
-static void bash(FILE *to)
+static void complete_bash(FILE *to)
 {
     fputs("# Completion of tenfold for bash; made from its option tables.\n", to);
     fputs(bash_parse, to);
@@ -241,7 +241,7 @@ static void zsh_option(FILE *to, const opt *o)
     else
         fprintf(to, "'%s--%s%s'", o->kind == OPT_LIST ? "*" : "", o->name, equals);
     fputs("'[", to);
-    sentence(to, o->help, "[]:\\", "'\\''");
+    put_sentence(to, o->help, "[]:\\", "'\\''");
     putc(']', to);
     if (o->kind != OPT_FLAG) {
         fprintf(to, "%s%s:", o->kind == OPT_MAYBE ? "::" : ":", o->arg);
@@ -282,7 +282,7 @@ static void zsh_arguments(FILE *to, const command *c)
     }
 }
 
-static void zsh(FILE *to)
+static void complete_zsh(FILE *to)
 {
     fputs("#compdef tenfold\n"
           "# Completion of tenfold for zsh; made from its option tables.\n"
@@ -306,7 +306,7 @@ static void zsh(FILE *to)
           to);
     for (const command *const *c = commands; *c; c++) {
         fprintf(to, "    '%s:", (*c)->name);
-        sentence(to, (*c)->summary, ":\\", "'\\''");
+        put_sentence(to, (*c)->summary, ":\\", "'\\''");
         fputs("'\n", to);
     }
     fputs("  )\n  _arguments -C -s -S \\\n", to);
@@ -346,11 +346,11 @@ static void fish_option(FILE *to, const char *condition, const opt *o)
         fputs(fish_values[kind_of_value(o)], to);
     }
     fputs(" -d '", to);
-    sentence(to, o->help, "\\", "\\'");
+    put_sentence(to, o->help, "\\", "\\'");
     fputs("'\n", to);
 }
 
-static void fish(FILE *to)
+static void complete_fish(FILE *to)
 {
     static const opt any = { .words = "@formats" };
     fputs("# Completion of tenfold for fish; made from its option tables.\n"
@@ -368,7 +368,7 @@ static void fish(FILE *to)
           to);
     for (const command *const *c = commands; *c; c++) {
         fprintf(to, "complete -c tenfold -n __fish_use_subcommand -f -a %s -d '", (*c)->name);
-        sentence(to, (*c)->summary, "\\", "\\'");
+        put_sentence(to, (*c)->summary, "\\", "\\'");
         fputs("'\n", to);
     }
     for (const opt *o = global_options; o->name; o++)
@@ -394,9 +394,9 @@ bool completions(const char *kind, const char *dir)
         const char *kind, *file;
         void (*write)(FILE *to);
     } shells[] = {
-        { "bash", "tenfold.bash", bash },
-        { "zsh", "_tenfold", zsh },
-        { "fish", "tenfold.fish", fish },
+        { "bash", "tenfold.bash", complete_bash },
+        { "zsh", "_tenfold", complete_zsh },
+        { "fish", "tenfold.fish", complete_fish },
     };
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
         if (!strcmp(shells[i].kind, kind)) {

@@ -19,7 +19,7 @@ void number_bound(char out[NUMBER_TEXT], const tnf_object *o, double x, uint64_t
         snprintf(out, NUMBER_TEXT, "%" PRIu64, integer);
 }
 
-static void bound(json *j, const char *key, const tnf_object *o, double x, uint64_t integer)
+static void put_bound(json *j, const char *key, const tnf_object *o, double x, uint64_t integer)
 {
     json_key(j, key);
     if (!is_integer(o))
@@ -45,8 +45,8 @@ void json_counts(json *j, const tnf_object *o, const tnf_value_counts *c)
         json_uint(j, counts[i].n);
     }
     if (c->elements > c->nan + c->inf) {
-        bound(j, "min", o, c->min, c->min_integer);
-        bound(j, "max", o, c->max, c->max_integer);
+        put_bound(j, "min", o, c->min, c->min_integer);
+        put_bound(j, "max", o, c->max, c->max_integer);
         json_key(j, "mean");
         json_f64(j, c->mean);
         return;

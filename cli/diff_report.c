@@ -46,7 +46,7 @@ static bool index_of(uint64_t *out, const tnf_difference *d)
     return true;
 }
 
-static bool counted(const tnf_difference *d)
+static bool has_counts(const tnf_difference *d)
 {
     return d->values->different > 0;
 }
@@ -109,7 +109,7 @@ static void json_values(json *j, const tnf_difference *d)
     json_uint(j, v->different);
     json_key(j, "nonfinite");
     json_uint(j, v->nonfinite);
-    if (counted(d))
+    if (has_counts(d))
         json_first(j, d);
     if (!v->numbers)
         return;
@@ -249,7 +249,7 @@ static void put_first(FILE *to, const tnf_difference *d)
 static void put_values(FILE *to, const tnf_difference *d)
 {
     const tnf_value_difference *v = d->values;
-    if (!counted(d)) {
+    if (!has_counts(d)) {
         fputs("other bits", to); /* not counted, or after the last element */
         return;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "download.h"
+#include "input.h"
 #include "out.h"
 #include "progress.h"
 #include "stop.h"
@@ -80,9 +81,7 @@ static int fetch_all(download *d, const char *url)
     stop_release(&stop, status == TNF_ECANCELLED);
     if (status == TNF_OK)
         return EXIT_DONE;
-    char *shown = strdup(url);
-    if (shown)
-        shown[strcspn(shown, "?#")] = 0; /* a signature is not for others to read */
+    char *shown = url_to_show(url);
     int code = file_error(shown ? shown : "the URL", &error);
     free(shown);
     return code;

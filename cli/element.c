@@ -24,7 +24,7 @@ void elements_begin(element_run *e, const tnf_type *type, const void *packed, si
 }
 
 /* The number(s) of element i. */
-static const double *decoded(element_run *e, size_t i)
+static const double *decoded_numbers(element_run *e, size_t i)
 {
     if (i < e->from || i >= e->to) {
         e->from = i;
@@ -95,7 +95,7 @@ void element_json(element_run *e, size_t i, json *j)
             json_uint(j, u);
         return;
     }
-    const double *d = decoded(e, i);
+    const double *d = decoded_numbers(e, i);
     switch (e->type->number) {
     case TNF_NUMBER_INT:
     case TNF_NUMBER_UINT:
@@ -139,7 +139,7 @@ int element_text(element_run *e, size_t i, char out[ELEMENT_TEXT])
             return snprintf(out, ELEMENT_TEXT, "%" PRId64, (int64_t)u);
         return snprintf(out, ELEMENT_TEXT, "%" PRIu64, u);
     }
-    const double *d = decoded(e, i);
+    const double *d = decoded_numbers(e, i);
     char re[NUMBER_TEXT], im[NUMBER_TEXT];
     switch (e->type->number) {
     case TNF_NUMBER_INT:

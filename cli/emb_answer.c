@@ -54,7 +54,7 @@ static void json_hit(json *j, const emb_input *e, const tnf_emb_hit *hit)
 #define SENTENCE 256
 
 /* Says why there is no answer, and for which word. */
-static const char *sentence(char out[SENTENCE], const emb_question *q)
+static const char *make_sentence(char out[SENTENCE], const emb_question *q)
 {
     snprintf(out, SENTENCE, "%s '%.*s'", q->error, q->missing.n < 160 ? (int)q->missing.n : 160,
              q->missing.p);
@@ -70,7 +70,7 @@ static void answer_json(const emb_input *e, const emb_question *q, const tnf_emb
     json_question(&j, q);
     if (q->error) {
         json_key(&j, "error");
-        json_text(&j, sentence(text, q));
+        json_text(&j, make_sentence(text, q));
         if (q->missing.p) {
             json_key(&j, "missing");
             json_str(&j, q->missing);
@@ -103,7 +103,7 @@ static void answer_text(const emb_input *e, const emb_asking *a, const emb_quest
 {
     if (q->error) {
         char text[SENTENCE];
-        file_message(e->in.name, "", TNF_NO_OFFSET, sentence(text, q));
+        file_message(e->in.name, "", TNF_NO_OFFSET, make_sentence(text, q));
         return;
     }
     for (size_t i = 0; i < n; i++) {

@@ -90,7 +90,7 @@ static bool add_line(emb_lines *l, const char *p, size_t n)
 }
 
 /* All whole lines that are there; at the end also the last one without its newline. */
-static bool cut(emb_lines *l)
+static bool cut_lines(emb_lines *l)
 {
     l->nlines = 0;
     while (l->used < l->n) {
@@ -115,7 +115,7 @@ bool emb_lines_next(emb_lines *l)
             fputs("> ", stderr);
         if (l->prompt)
             fflush(stderr);
-        if (!read_more(l) || !cut(l))
+        if (!read_more(l) || !cut_lines(l))
             return false;
     } while (l->nlines == 0);
     return true;

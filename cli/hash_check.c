@@ -118,7 +118,7 @@ static int by_place(const void *a, const void *b)
     return c ? c : x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static void sort(hash_list *l)
+static void sort_list(hash_list *l)
 {
     if (l->n)
         qsort(l->items, l->n, sizeof *l->items, by_name);
@@ -164,7 +164,7 @@ int hash_list_read(hash_list *out, const char *path)
     }
     if (!standard)
         fclose(from);
-    sort(out);
+    sort_list(out);
     return code;
 }
 

@@ -151,7 +151,7 @@ void help_overview(FILE *to)
     put_filled(to, "'tenfold help COMMAND' explains a command.", 0, 0);
 }
 
-static int run(const cli_state *cli, const void *options, int argc, char **argv)
+static int run_help(const cli_state *cli, const void *options, int argc, char **argv)
 {
     (void)cli;
     (void)options;
@@ -177,5 +177,5 @@ const command cmd_help = {
     .about = "Lists the commands, or explains one of them: what it does, its options, examples.",
     .examples = examples,
     .max_args = 1,
-    .run = run,
+    .run = run_help,
 };

@@ -32,6 +32,29 @@
             "still be those that were planned."                                                    \
     }
 
+/* How a plan is finished; the same for the table of a command with finish_options. */
+typedef struct finish_options {
+    bool no_verify, check_input, trust_content;
+} finish_options;
+#define FINISH_OPTIONS(type, field)                                                                \
+    { "check-input",                                                                               \
+      0,                                                                                           \
+      OPT_FLAG,                                                                                    \
+      offsetof(type, field.check_input),                                                           \
+      NULL,                                                                                        \
+      NULL,                                                                                        \
+      "convert: read the input once more and compare it with what was written, if tensors are "    \
+      "copied as they are." },                                                                     \
+        { "no-verify",                                                                             \
+          0,                                                                                       \
+          OPT_FLAG,                                                                                \
+          offsetof(type, field.no_verify),                                                         \
+          NULL,                                                                                    \
+          NULL,                                                                                    \
+          "Do not read again what was written to compare it with what the parts say they "         \
+          "wrote." },                                                                              \
+        TRUST_OPTION(type, field)
+
 /* A plan and where it was read from. */
 typedef struct loaded_plan {
     tnf_job *job;

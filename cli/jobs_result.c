@@ -136,7 +136,7 @@ static void put_result(const cli_state *cli, const char *job, const tnf_value *r
 }
 
 /* As the plain commands exit. */
-static int verdict(const char *job, const tnf_value *result)
+static int exit_verdict(const char *job, const tnf_value *result)
 {
     bool good = true;
     const tnf_value *queries = tnf_value_get(result, "queries");
@@ -149,7 +149,7 @@ static int verdict(const char *job, const tnf_value *result)
     return good ? EXIT_DONE : EXIT_DIFFERS;
 }
 
-static int show(const cli_state *cli, const loaded_plan *p, tnf_str text, bool as_json)
+static int show_result(const cli_state *cli, const loaded_plan *p, tnf_str text, bool as_json)
 {
     tnf_error error;
     tnf_builder *b;
@@ -164,7 +164,7 @@ static int show(const cli_state *cli, const loaded_plan *p, tnf_str text, bool a
             fwrite(text.p, 1, text.n, stdout);
         else
             put_result(cli, p->info->job, &result);
-        code = verdict(p->info->job, &result);
+        code = exit_verdict(p->info->job, &result);
     }
     tnf_builder_free(b);
     return code;
@@ -177,7 +177,7 @@ int plan_finish(const cli_state *cli, const loaded_plan *p, const tnf_job_how *h
     tnf_status status = tnf_job_finish(&text, p->job, how, &error);
     if (status != TNF_OK && status != TNF_EUNSYNCED)
         return file_error(p->path, &error);
-    int code = show(cli, p, text, as_json);
+    int code = show_result(cli, p, text, as_json);
     if (status == TNF_EUNSYNCED)
         return file_error(p->path, &error);
     /* A result that is only printed goes out before what it was made of does. */

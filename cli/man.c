@@ -29,7 +29,7 @@ FILE *generated_file(const char *dir, const char *name)
 }
 
 /* Text as roff wants it: a line of input that begins with a dot or quote would be a request. */
-static void roff(FILE *to, const char *text)
+static void put_roff(FILE *to, const char *text)
 {
     bool first = true;
     for (; *text; text++) {
@@ -57,7 +57,7 @@ static const char *sentence_end(const char *text)
 }
 
 /* Paragraphs, about one sentence on each line. */
-static void paragraphs(FILE *to, const char *text)
+static void put_paragraphs(FILE *to, const char *text)
 {
     while (*text) {
         char line[1024];
@@ -67,7 +67,7 @@ static void paragraphs(FILE *to, const char *text)
         if (stop && (size_t)(stop - text) < n)
             n = (size_t)(stop - text) + 1;
         snprintf(line, sizeof line, "%.*s", (int)n, text);
-        roff(to, line);
+        put_roff(to, line);
         putc('\n', to);
         text += n;
         if (!strncmp(text, "\n\n", 2))
@@ -77,7 +77,7 @@ static void paragraphs(FILE *to, const char *text)
 }
 
 /* FILE and GLOB in italics, the rest as it is. */
-static void arguments(FILE *to, const char *args)
+static void put_arguments(FILE *to, const char *args)
 {
     bool italic = false;
     for (; *args; args++) {
@@ -91,38 +91,38 @@ static void arguments(FILE *to, const char *args)
         fputs("\\fR", to);
 }
 
-static void option(FILE *to, const opt *o)
+static void put_option(FILE *to, const opt *o)
 {
     fputs(".TP\n", to);
     if (o->letter)
         fprintf(to, "\\fB\\-%c\\fR, ", o->letter);
     fputs("\\fB\\-\\-", to);
-    roff(to, o->name);
+    put_roff(to, o->name);
     fputs("\\fR", to);
     if (o->kind != OPT_FLAG) {
         fputs(o->kind == OPT_MAYBE ? "[=" : "=", to);
-        arguments(to, o->arg);
+        put_arguments(to, o->arg);
         fputs(o->kind == OPT_MAYBE ? "]" : "", to);
     }
     putc('\n', to);
-    roff(to, o->help);
+    put_roff(to, o->help);
     putc('\n', to);
 }
 
-static void options(FILE *to, const char *title, const opt *table)
+static void put_options(FILE *to, const char *title, const opt *table)
 {
     fprintf(to, ".SH %s\n", title);
     for (const opt *o = table; o->name && o->help; o++)
-        option(to, o);
+        put_option(to, o);
 }
 
-static void head(FILE *to, const char *title, const char *name, const char *summary)
+static void put_head(FILE *to, const char *title, const char *name, const char *summary)
 {
     fprintf(to, ".TH %s 1 \"%s\" \"tenfold %s\" \"Tenfold manual\"\n.SH NAME\n", title, MAN_DATE,
             tnf_version());
-    roff(to, name);
+    put_roff(to, name);
     fputs(" \\- ", to);
-    roff(to, summary);
+    put_roff(to, summary);
     fputs("\n.SH SYNOPSIS\n", to);
 }
 
@@ -140,9 +140,9 @@ static void page_examples(FILE *to, const example *x)
     fputs(".SH EXAMPLES\n", to);
     for (; x->command; x++) {
         fputs(".TP\n\\fB", to);
-        roff(to, x->command);
+        put_roff(to, x->command);
         fputs("\\fR\n", to);
-        roff(to, x->what);
+        put_roff(to, x->what);
         putc('\n', to);
     }
 }
@@ -158,16 +158,16 @@ static bool command_page(const char *dir, const command *c)
     FILE *to = generated_file(dir, file);
     if (!to)
         return false;
-    head(to, title, name, c->summary);
+    put_head(to, title, name, c->summary);
     fprintf(to, "\\fBtenfold %s\\fR [\\fIOPTIONS\\fR] ", c->name);
-    arguments(to, c->args);
+    put_arguments(to, c->args);
     fputs("\n.SH DESCRIPTION\n", to);
-    paragraphs(to, c->about);
+    put_paragraphs(to, c->about);
     if (c->alias)
         fprintf(to, ".PP\n\\fBtenfold %s\\fR is the same.\n", c->alias);
     if (c->table)
-        options(to, "OPTIONS", c->table);
-    options(to, "OPTIONS OF EVERY COMMAND", global_options);
+        put_options(to, "OPTIONS", c->table);
+    put_options(to, "OPTIONS OF EVERY COMMAND", global_options);
     exit_status(to);
     page_examples(to, c->examples);
     fputs(".SH SEE ALSO\n.BR tenfold (1)\n", to);
@@ -179,11 +179,12 @@ static bool main_page(const char *dir)
     FILE *to = generated_file(dir, "tenfold.1");
     if (!to)
         return false;
-    head(to, "TENFOLD", "tenfold",
-         "read, write, convert and verify tensor, checkpoint and embedding files");
+    put_head(to, "TENFOLD", "tenfold",
+             "read, write, convert and verify tensor, checkpoint and embedding files");
     fputs("\\fBtenfold\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] \\fIFILE\\fR...\n.SH DESCRIPTION\n",
           to);
-    paragraphs(to, "tenfold lists the tensors of files, prints their values, converts files to "
+    put_paragraphs(to,
+                   "tenfold lists the tensors of files, prints their values, converts files to "
                    "other formats and checks them. Formats are detected by "
                    "content. - stands for standard input or output.\n\nData goes to standard "
                    "output; messages, warnings and progress to standard error. Files are replaced "
@@ -191,10 +192,10 @@ static bool main_page(const char *dir)
     fputs(".SH COMMANDS\n", to);
     for (const command *const *c = commands; *c; c++) {
         fprintf(to, ".TP\n.BR tenfold\\-%s (1)\n", (*c)->name);
-        roff(to, (*c)->summary);
+        put_roff(to, (*c)->summary);
         putc('\n', to);
     }
-    options(to, "OPTIONS OF EVERY COMMAND", global_options);
+    put_options(to, "OPTIONS OF EVERY COMMAND", global_options);
     exit_status(to);
     fputs(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf set and not empty, output is not coloured unless "
           "\\fB\\-\\-color=always\\fR asks for it.\n.TP\n.B TENFOLD_THREADS\nHow many threads "

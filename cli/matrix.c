@@ -30,7 +30,7 @@ static tnf_status add_dense(tnf_builder *b, const char *name, uint32_t rank, con
     return tnf_builder_add(b, name, tnf_type_of(TNF_F32), rank, shape, zeros, e);
 }
 
-static tnf_part part(const char *role, tnf_dtype type, const void *bytes, size_t n)
+static tnf_part make_part(const char *role, tnf_dtype type, const void *bytes, size_t n)
 {
     return (tnf_part) { .role = role,
                         .type = tnf_type_of(type),
@@ -52,12 +52,12 @@ static tnf_status add_object(tnf_builder *b, const char *name, const char *layou
     return tnf_builder_add_object(b, &o, NULL, e);
 }
 
-static tnf_status scalar(tnf_builder *b, tnf_error *e)
+static tnf_status add_scalar(tnf_builder *b, tnf_error *e)
 {
     return add_dense(b, slot, 0, NULL, e);
 }
 
-static tnf_status empty(tnf_builder *b, tnf_error *e)
+static tnf_status add_empty(tnf_builder *b, tnf_error *e)
 {
     return add_dense(b, slot, 2, none, e);
 }
@@ -68,9 +68,9 @@ static tnf_status rank_9(tnf_builder *b, tnf_error *e)
     return add_dense(b, slot, 9, shape, e);
 }
 
-static tnf_status columns(tnf_builder *b, tnf_error *e)
+static tnf_status add_columns(tnf_builder *b, tnf_error *e)
 {
-    tnf_part p = part("data", TNF_F32, zeros, 16);
+    tnf_part p = make_part("data", TNF_F32, zeros, 16);
     tnf_object o = { .name = { slot, strlen(slot) },
                      .layout = tnf_layout_by_id("dense"),
                      .shape = two,
@@ -112,12 +112,12 @@ static const tnf_member tree_members[] = {
         .kind = TNF_MAP, .n = 2, .as.members = tree_members                                        \
     }
 
-static tnf_status text(tnf_builder *b, tnf_error *e)
+static tnf_status add_text(tnf_builder *b, tnf_error *e)
 {
     return add_with(b, NULL, TEXT, e);
 }
 
-static tnf_status tree(tnf_builder *b, tnf_error *e)
+static tnf_status add_tree(tnf_builder *b, tnf_error *e)
 {
     return add_with(b, NULL, TREE, e);
 }
@@ -130,44 +130,47 @@ static tnf_status of_tensor(tnf_builder *b, tnf_error *e)
 static tnf_status strings_named(tnf_builder *b, const char *name, tnf_error *e)
 {
     static const uint64_t offsets[] = { 0, 1, 2 };
-    tnf_part parts[] = { part("offsets", TNF_U64, offsets, sizeof offsets),
-                         part("bytes", TNF_U8, "ab", 2) };
+    tnf_part parts[] = { make_part("offsets", TNF_U64, offsets, sizeof offsets),
+                         make_part("bytes", TNF_U8, "ab", 2) };
     return add_object(b, name, "strings/1", 1, parts, 2, e);
 }
 
-static tnf_status strings(tnf_builder *b, tnf_error *e)
+static tnf_status add_strings(tnf_builder *b, tnf_error *e)
 {
     return strings_named(b, "list", e);
 }
 
-static tnf_status words(tnf_builder *b, tnf_error *e)
+static tnf_status add_words(tnf_builder *b, tnf_error *e)
 {
     tnf_status status = add_dense(b, "embeddings", 2, two, e);
     return status == TNF_OK ? strings_named(b, "vocab", e) : status;
 }
 
-static tnf_status points(tnf_builder *b, tnf_error *e)
+static tnf_status add_points(tnf_builder *b, tnf_error *e)
 {
     return add_dense(b, "points", 2, two, e);
 }
 
-static tnf_status quantized(tnf_builder *b, tnf_error *e)
+static tnf_status add_quantized(tnf_builder *b, tnf_error *e)
 {
-    tnf_part parts[] = { part("codes", TNF_U8, zeros, 4), part("codebooks", TNF_F32, zeros, 16) };
+    tnf_part parts[] = { make_part("codes", TNF_U8, zeros, 4),
+                         make_part("codebooks", TNF_F32, zeros, 16) };
     tnf_status status = add_object(b, "embeddings", "pq/1", 2, parts, 2, e);
     return status == TNF_OK ? strings_named(b, "vocab", e) : status;
 }
 
-static tnf_status csr(tnf_builder *b, tnf_error *e)
+static tnf_status add_csr(tnf_builder *b, tnf_error *e)
 {
-    tnf_part parts[] = { part("indices", TNF_U64, zeros, 8), part("indptr", TNF_U64, zeros, 24),
-                         part("values", TNF_F32, zeros, 4) };
+    tnf_part parts[] = { make_part("indices", TNF_U64, zeros, 8),
+                         make_part("indptr", TNF_U64, zeros, 24),
+                         make_part("values", TNF_F32, zeros, 4) };
     return add_object(b, slot, "sparse_csr/1", 2, parts, 3, e);
 }
 
-static tnf_status coo(tnf_builder *b, tnf_error *e)
+static tnf_status add_coo(tnf_builder *b, tnf_error *e)
 {
-    tnf_part parts[] = { part("coords", TNF_U64, zeros, 16), part("values", TNF_F32, zeros, 4) };
+    tnf_part parts[] = { make_part("coords", TNF_U64, zeros, 16),
+                         make_part("values", TNF_F32, zeros, 4) };
     return add_object(b, slot, "sparse_coo/1", 2, parts, 2, e);
 }
 
@@ -175,21 +178,21 @@ static const struct {
     const char *name;
     tnf_status (*add)(tnf_builder *b, tnf_error *e);
 } things[] = {
-    { "scalars", scalar },
-    { "empty tensors", empty },
+    { "scalars", add_scalar },
+    { "empty tensors", add_empty },
     { "nine dimensions", rank_9 },
-    { "column by column", columns },
+    { "column by column", add_columns },
     { "names beyond ASCII", unicode_name },
     { "names that are not text", byte_name },
-    { "text metadata", text },
-    { "typed metadata", tree },
+    { "text metadata", add_text },
+    { "typed metadata", add_tree },
     { "attributes of tensors", of_tensor },
-    { "lists of strings", strings },
-    { "words with vectors", words },
-    { "words, quantized", quantized },
-    { "points", points },
-    { "sparse, by rows", csr },
-    { "sparse, by coordinates", coo },
+    { "lists of strings", add_strings },
+    { "words with vectors", add_words },
+    { "words, quantized", add_quantized },
+    { "points", add_points },
+    { "sparse, by rows", add_csr },
+    { "sparse, by coordinates", add_coo },
 };
 enum { THINGS = sizeof things / sizeof *things };
 
@@ -202,7 +205,7 @@ typedef struct matrix {
     char fate[MOST_THINGS][MOST_FORMATS]; /* '=', '~', 's', '-' */
 } matrix;
 
-static void worst(void *ctx, const tnf_plan_item *item)
+static void keep_worst(void *ctx, const tnf_plan_item *item)
 {
     char *fate = ctx;
     if (item->unasked)
@@ -217,7 +220,7 @@ static tnf_status fate_in(char *fate, const tnf_builder *b, const char *format, 
 {
     tnf_sink *sink;
     tnf_save_options how = { .size = sizeof how, .format = format, .dry_run = true };
-    how.plan = worst;
+    how.plan = keep_worst;
     how.ctx = fate;
     *fate = '=';
     tnf_status status = tnf_sink_memory(&sink, e);
@@ -286,7 +289,7 @@ static tnf_status fill_rows(matrix *m, tnf_error *e)
 }
 
 /* Of what `from` holds, how many kinds have this fate in `to`? */
-static size_t count(const matrix *m, size_t from, size_t to, char fate)
+static size_t count_fates(const matrix *m, size_t from, size_t to, char fate)
 {
     size_t n = 0;
     for (size_t i = 0; i < m->nthings; i++)
@@ -311,7 +314,7 @@ static bool next_columns(const matrix *m, size_t *from, size_t *to)
     return true;
 }
 
-static void heading(size_t from, size_t to)
+static void put_heading(size_t from, size_t to)
 {
     put_spaces(stdout, LABEL);
     for (size_t i = from; i < to; i++)
@@ -323,10 +326,10 @@ static char kept_how(const matrix *m, size_t from, size_t to)
 {
     if (from == to)
         return '=';
-    return count(m, from, to, CHANGED) ? CHANGED : count(m, from, to, 's') ? 's' : '=';
+    return count_fates(m, from, to, CHANGED) ? CHANGED : count_fates(m, from, to, 's') ? 's' : '=';
 }
 
-static void explain(const char *text)
+static void explain_fates(const char *text)
 {
     put_filled(stdout, text, 0, 0);
     putchar('\n');
@@ -334,15 +337,16 @@ static void explain(const char *text)
 
 static void pairs_for_people(const matrix *m)
 {
-    explain("From each format (a row) to each (a column, by number): = all that it can hold is "
-            "kept, s some of it in the stash, ~ some of it in another form with what undoes that; "
-            "a number: so many kinds of things are refused, or lost with --allow-loss.");
+    explain_fates(
+        "From each format (a row) to each (a column, by number): = all that it can hold is "
+        "kept, s some of it in the stash, ~ some of it in another form with what undoes that; "
+        "a number: so many kinds of things are refused, or lost with --allow-loss.");
     for (size_t from = 0, to = 0; next_columns(m, &from, &to);) {
-        heading(from, to);
+        put_heading(from, to);
         for (size_t a = 0; a < m->nformats; a++) {
             printf("%2zu %-21s", a + 1, m->formats[a].name);
             for (size_t b = from; b < to; b++) {
-                size_t lost = count(m, a, b, REFUSED);
+                size_t lost = count_fates(m, a, b, REFUSED);
                 if (lost)
                     printf(" %2zu", lost);
                 else
@@ -356,10 +360,11 @@ static void pairs_for_people(const matrix *m)
 static void things_for_people(const matrix *m)
 {
     putchar('\n');
-    explain("What becomes of each thing in each format: = native, ~ in another form, s in the "
-            "stash, - refused.");
+    explain_fates(
+        "What becomes of each thing in each format: = native, ~ in another form, s in the "
+        "stash, - refused.");
     for (size_t from = 0, to = 0; next_columns(m, &from, &to);) {
-        heading(from, to);
+        put_heading(from, to);
         for (size_t i = 0; i < m->nthings; i++) {
             printf("%-24s", m->names[i]);
             for (size_t f = from; f < to; f++)

@@ -15,14 +15,14 @@ typedef struct search {
 } search;
 
 /* Does a key end with the words, at a dot? */
-static bool ends(tnf_str key, tnf_str words)
+static bool ends_with(tnf_str key, tnf_str words)
 {
     if (key.n < words.n || memcmp(key.p + key.n - words.n, words.p, words.n) != 0)
         return false;
     return key.n == words.n || key.p[key.n - words.n - 1] == '.';
 }
 
-static void note(search *s, const char *path, tnf_value value)
+static void note_found(search *s, const char *path, tnf_value value)
 {
     if (s->found < NAMED)
         snprintf(s->names[s->found], sizeof s->names[0], "%s", path);
@@ -42,7 +42,7 @@ static void look_in_json(search *s, const tnf_value *v, const char *path)
         !(name = malloc(n)))
         return;
     snprintf(name, n, "%s.%.*s", path, (int)s->words.n, s->words.p);
-    note(s, name, (tnf_value) { .kind = TNF_JSON, .n = inside.n, .as.s = inside.p });
+    note_found(s, name, (tnf_value) { .kind = TNF_JSON, .n = inside.n, .as.s = inside.p });
     free(name);
 }
 
@@ -54,8 +54,8 @@ static void look_at(search *s, const tnf_member *m, const char *parent)
     if (!path)
         return;
     snprintf(path, n, "%s%s%.*s", parent, before ? "." : "", (int)m->key.n, m->key.p);
-    if (ends((tnf_str) { path, strlen(path) }, s->words))
-        note(s, path, m->value);
+    if (ends_with((tnf_str) { path, strlen(path) }, s->words))
+        note_found(s, path, m->value);
     else
         look_in(s, &m->value, path);
     free(path);

@@ -107,8 +107,8 @@ static bool has_inside(tnf_str value)
 
 /* The child of an object or array that the path goes through; false if there is none. *last is the
  * last child there is (lead NULL: none). */
-static bool child(meta_editor *m, tnf_str value, tnf_str path, member *out, tnf_str *rest,
-                  member *last)
+static bool find_child(meta_editor *m, tnf_str value, tnf_str path, member *out, tnf_str *rest,
+                       member *last)
 {
     walk w;
     member one;
@@ -145,7 +145,7 @@ static bool no_such(meta_editor *m, tnf_str path)
 bool meta_json_get(meta_editor *m, tnf_str *out, tnf_str value, tnf_str path)
 {
     member found, last;
-    while (child(m, value, path, &found, &path, &last)) {
+    while (find_child(m, value, path, &found, &path, &last)) {
         value = found.value;
         if (!path.p) {
             *out = value;
@@ -158,8 +158,8 @@ bool meta_json_get(meta_editor *m, tnf_str *out, tnf_str value, tnf_str path)
 /* ------------------------------------------------------------------ changes */
 
 /* The document with the bytes from one place to another replaced. */
-static bool replaced(meta_editor *m, tnf_str *out, tnf_str d, const char *from, const char *to,
-                     tnf_str by)
+static bool replace_bytes(meta_editor *m, tnf_str *out, tnf_str d, const char *from, const char *to,
+                          tnf_str by)
 {
     size_t before = (size_t)(from - d.p), after = (size_t)(d.p + d.n - to);
     char *text = meta_take(m, before + by.n + after);
@@ -173,7 +173,7 @@ static bool replaced(meta_editor *m, tnf_str *out, tnf_str d, const char *from, 
 }
 
 /* The text as a JSON string. */
-static bool quoted(meta_editor *m, tnf_str *out, const char *text, size_t n)
+static bool quote_text(meta_editor *m, tnf_str *out, const char *text, size_t n)
 {
     char *made = NULL;
     size_t made_n = 0;
@@ -198,7 +198,7 @@ static char kind_of(tnf_str value)
 }
 
 /* What was typed, as JSON: of the kind that is there (p NULL: nothing is). */
-static bool typed(meta_editor *m, tnf_str *out, tnf_str like, const char *text)
+static bool typed_as_json(meta_editor *m, tnf_str *out, tnf_str like, const char *text)
 {
     tnf_value v;
     tnf_error error;
@@ -212,7 +212,7 @@ static bool typed(meta_editor *m, tnf_str *out, tnf_str like, const char *text)
     if (is_json && (kind == 'n' || kind == kind_of(*out)))
         return true;
     if (kind == 'n' || kind == '"' || m->as_text)
-        return quoted(m, out, text, n);
+        return quote_text(m, out, text, n);
     return meta_fail(m, "it is %s in the JSON document, and that does not fit",
                      kind == '{'   ? "an object"
                      : kind == '[' ? "an array"
@@ -225,7 +225,7 @@ static bool add_member(meta_editor *m, tnf_str *out, tnf_str d, tnf_str object, 
                        tnf_str key, tnf_str value)
 {
     tnf_str name;
-    if (!quoted(m, &name, key.p, key.n))
+    if (!quote_text(m, &name, key.p, key.n))
         return false;
     const char *at = last->lead ? last->value.p + last->value.n : object.p + 1;
     tnf_str lead = { last->lead, last->lead ? (size_t)(last->key.p - last->lead) : 0 };
@@ -246,7 +246,7 @@ static bool add_member(meta_editor *m, tnf_str *out, tnf_str d, tnf_str object, 
             memcpy(p, pieces[i].p, pieces[i].n);
         p += pieces[i].n;
     }
-    return replaced(m, out, d, at, at, (tnf_str) { text, (size_t)(p - text) });
+    return replace_bytes(m, out, d, at, at, (tnf_str) { text, (size_t)(p - text) });
 }
 
 bool meta_json_set(meta_editor *m, tnf_str *out, tnf_str document, tnf_str path, const char *text)
@@ -255,16 +255,16 @@ bool meta_json_set(meta_editor *m, tnf_str *out, tnf_str document, tnf_str path,
     tnf_str value = { start, (size_t)(document.p + document.n - start) }, by = { 0 };
     member found, last;
     tnf_str rest = path;
-    while (child(m, value, path, &found, &rest, &last)) {
+    while (find_child(m, value, path, &found, &rest, &last)) {
         value = found.value;
         if (!rest.p)
-            return typed(m, &by, value, text) &&
-                   replaced(m, out, document, value.p, value.p + value.n, by);
+            return typed_as_json(m, &by, value, text) &&
+                   replace_bytes(m, out, document, value.p, value.p + value.n, by);
         path = rest;
     }
     if (value.p[0] != '{')
         return no_such(m, path);
-    return typed(m, &by, (tnf_str) { 0 }, text) &&
+    return typed_as_json(m, &by, (tnf_str) { 0 }, text) &&
            add_member(m, out, document, value, &last, path, by);
 }
 
@@ -274,7 +274,7 @@ bool meta_json_remove(meta_editor *m, tnf_str *out, tnf_str document, tnf_str pa
     tnf_str value = { start, (size_t)(document.p + document.n - start) };
     member found, last;
     tnf_str rest = path;
-    while (child(m, value, path, &found, &rest, &last)) {
+    while (find_child(m, value, path, &found, &rest, &last)) {
         const char *from = found.lead, *to = found.value.p + found.value.n;
         const char *next = past_space(to, document.p + document.n);
         if (rest.p) {
@@ -286,7 +286,7 @@ bool meta_json_remove(meta_editor *m, tnf_str *out, tnf_str document, tnf_str pa
             from--; /* and what stands behind stays */
         else if (*next == ',')
             to = next + 1;
-        return replaced(m, out, document, from, to, (tnf_str) { "", 0 });
+        return replace_bytes(m, out, document, from, to, (tnf_str) { "", 0 });
     }
     return no_such(m, path);
 }

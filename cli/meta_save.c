@@ -9,7 +9,7 @@
 #define TRIAL_BYTES ((uint64_t)16 << 20) /* files up to this size are tried whole */
 
 /* The search begins where the key is likely to be: a change moves few of many. */
-static const tnf_value *member(const tnf_value *map, tnf_str key, size_t likely)
+static const tnf_value *find_member(const tnf_value *map, tnf_str key, size_t likely)
 {
     size_t n = map ? map->n : 0;
     size_t at = n == 0 ? 0 : likely == 0 ? n - 1 : (likely - 1) % n;
@@ -27,17 +27,17 @@ static bool same_value(const tnf_value *a, const tnf_value *b)
 }
 
 /* Tells the builder what is new, changed or gone. */
-static tnf_status apply(const meta_change *c, tnf_builder *b, tnf_error *error)
+static tnf_status apply_change(const meta_change *c, tnf_builder *b, tnf_error *error)
 {
     tnf_status status = TNF_OK;
     for (size_t i = 0; status == TNF_OK && i < c->before->n; i++) {
         const tnf_member *m = &c->before->as.members[i];
-        if (!member(c->after, m->key, i))
+        if (!find_member(c->after, m->key, i))
             status = tnf_builder_set(b, c->tensor, m->key.p, NULL, error);
     }
     for (size_t i = 0; status == TNF_OK && i < c->after->n; i++) {
         const tnf_member *m = &c->after->as.members[i];
-        if (!same_value(member(c->before, m->key, i), &m->value))
+        if (!same_value(find_member(c->before, m->key, i), &m->value))
             status = tnf_builder_set(b, c->tensor, m->key.p, &m->value, error);
     }
     return status;
@@ -71,13 +71,13 @@ static const char *lost_key(const meta_change *c, const tnf_value *now)
 {
     for (size_t i = 0; i < c->before->n; i++) {
         tnf_str key = c->before->as.members[i].key;
-        if (!member(c->after, key, i) && member(now, key, i))
+        if (!find_member(c->after, key, i) && find_member(now, key, i))
             return key.p;
     }
     for (size_t i = 0; i < c->after->n; i++) {
         const tnf_member *m = &c->after->as.members[i];
-        if (!same_value(member(c->before, m->key, i), &m->value) &&
-            !same_value(member(now, m->key, i), &m->value))
+        if (!same_value(find_member(c->before, m->key, i), &m->value) &&
+            !same_value(find_member(now, m->key, i), &m->value))
             return m->key.p;
     }
     return NULL;
@@ -104,7 +104,7 @@ static bool reads_back(const meta_change *c, tnf_str bytes)
 }
 
 /* False if the change would not last. What cannot be tried, saving will tell. */
-static bool trial(const meta_change *c, const tnf_save_options *save)
+static bool try_change(const meta_change *c, const tnf_save_options *save)
 {
     tnf_builder *b;
     tnf_sink *sink = NULL;
@@ -120,7 +120,7 @@ static bool trial(const meta_change *c, const tnf_save_options *save)
     if (tnf_builder_new(&b, NULL, &error) != TNF_OK)
         return true;
     if (tnf_sink_memory(&sink, &error) == TNF_OK && fill_trial(c, b, &error) == TNF_OK &&
-        apply(c, b, &error) == TNF_OK && tnf_save_sink(b, sink, &how, &error) == TNF_OK)
+        apply_change(c, b, &error) == TNF_OK && tnf_save_sink(b, sink, &how, &error) == TNF_OK)
         good = reads_back(c, tnf_sink_bytes(sink));
     tnf_sink_close(sink);
     tnf_builder_free(b);
@@ -169,13 +169,13 @@ static tnf_status save_to(const meta_change *c, const tnf_save_options *how, sav
 }
 
 /* Whether nothing is lost comes first: then a trial may lose what it has no room for. */
-static tnf_status rehearse(const meta_change *c, const tnf_save_options *how, tnf_error *error)
+static tnf_status rehearse_save(const meta_change *c, const tnf_save_options *how, tnf_error *error)
 {
     tnf_save_options dry = *how;
     dry.dry_run = true;
     tnf_status status = tnf_builder_add_file(c->editor->builder, c->in->file, error);
     if (status == TNF_OK)
-        status = apply(c, c->editor->builder, error);
+        status = apply_change(c, c->editor->builder, error);
     return status == TNF_OK ? tnf_save(c->editor->builder, c->path, &dry, error) : status;
 }
 
@@ -189,7 +189,7 @@ static bool has_reserve(const char *format)
 }
 
 /* Why it was not done in place, and what would do. */
-static int refuse(const meta_change *c, const tnf_error *error)
+static int refuse_in_place(const meta_change *c, const tnf_error *error)
 {
     char text[400];
     bool room = has_reserve(c->in->info->format);
@@ -220,14 +220,14 @@ int meta_save(const meta_change *c, tnf_save_options *how)
     how->progress = saving_progress;
     how->ctx = &s;
     s.kept = s.cli->verbose ? NULL : open_memstream(&refused, &n);
-    tnf_status status = rehearse(c, how, &error);
+    tnf_status status = rehearse_save(c, how, &error);
     if (s.kept)
         fclose(s.kept);
     if (status == TNF_ELOSSY && refused)
         fwrite(refused, 1, n, stderr);
     free(refused);
     how->plan = NULL; /* told already */
-    if (status == TNF_OK && !trial(c, how)) {
+    if (status == TNF_OK && !try_change(c, how)) {
         file_message(c->in->name, "", TNF_NO_OFFSET, c->editor->why);
         return EXIT_LOSSY;
     }
@@ -235,7 +235,7 @@ int meta_save(const meta_change *c, tnf_save_options *how)
     if (ready)
         status = save_to(c, how, &s, &error);
     if (ready && status == TNF_EUNSUPPORTED && only_in_place(c))
-        return refuse(c, &error);
+        return refuse_in_place(c, &error);
     if (status != TNF_EEXISTS)
         return status == TNF_OK ? EXIT_DONE : file_error(c->path, &error);
     file_message(c->path, "", TNF_NO_OFFSET, "it exists already; --force replaces it");

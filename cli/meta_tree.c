@@ -81,7 +81,7 @@ static bool has_inside(const tnf_value *v)
 }
 
 /* The child that a path goes through: its position in v. */
-static bool child(const tnf_value *v, tnf_str path, size_t *at, tnf_str *rest)
+static bool find_child(const tnf_value *v, tnf_str path, size_t *at, tnf_str *rest)
 {
     bool found = false;
     size_t longest = 0;
@@ -101,7 +101,7 @@ static bool child(const tnf_value *v, tnf_str path, size_t *at, tnf_str *rest)
     return found;
 }
 
-static const tnf_value *nth(const tnf_value *v, size_t i)
+static const tnf_value *nth_child(const tnf_value *v, size_t i)
 {
     return v->kind == TNF_MAP ? &v->as.members[i].value : &v->as.items[i];
 }
@@ -123,9 +123,9 @@ bool meta_get(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str pat
             *out = json_text_value(found);
             return true;
         }
-        if (!child(tree, path, &at, &rest))
+        if (!find_child(tree, path, &at, &rest))
             return no_such(m, whole);
-        tree = nth(tree, at);
+        tree = nth_child(tree, at);
         if (!rest.p) {
             *out = *tree;
             return true;
@@ -147,8 +147,8 @@ static void *copy_of(meta_editor *m, const tnf_value *v)
 }
 
 /* v with another value at a place. */
-static bool with(meta_editor *m, tnf_value *out, const tnf_value *v, size_t at,
-                 const tnf_value *value)
+static bool with_value(meta_editor *m, tnf_value *out, const tnf_value *v, size_t at,
+                       const tnf_value *value)
 {
     void *copy = copy_of(m, v);
     if (!copy)
@@ -187,7 +187,7 @@ static bool with_item(meta_editor *m, tnf_value *out, const tnf_value *v, const 
     return true;
 }
 
-static bool without(meta_editor *m, tnf_value *out, const tnf_value *v, size_t at)
+static bool without_value(meta_editor *m, tnf_value *out, const tnf_value *v, size_t at)
 {
     void *copy = copy_of(m, v);
     size_t size = v->kind == TNF_MAP ? sizeof(tnf_member) : sizeof(tnf_value);
@@ -217,16 +217,16 @@ static bool set_in(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_st
         *out = json_text_value(changed);
         return true;
     }
-    bool known = child(tree, path, &at, &rest);
+    bool known = find_child(tree, path, &at, &rest);
     if (known && rest.p && root) { /* a key that begins as another does is a key of its own */
-        tnf_kind kind = (tnf_kind)nth(tree, at)->kind;
+        tnf_kind kind = (tnf_kind)nth_child(tree, at)->kind;
         known = kind == TNF_MAP || kind == TNF_ARRAY || kind == TNF_JSON;
     }
     if (known) {
-        const tnf_value *old = nth(tree, at);
+        const tnf_value *old = nth_child(tree, at);
         return (rest.p ? set_in(m, &value, old, rest, text, false)
                        : meta_convert(m, &value, old, text)) &&
-               with(m, out, tree, at, &value);
+               with_value(m, out, tree, at, &value);
     }
     if (tree->kind == TNF_ARRAY && meta_index(path, &at, &rest) && at == tree->n && !rest.p)
         return with_item(m, out, tree, text);
@@ -247,11 +247,12 @@ bool meta_put(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str pat
     size_t at;
     tnf_str rest;
     tnf_value inner;
-    if (tree->kind == TNF_JSON || !child(tree, path, &at, &rest))
+    if (tree->kind == TNF_JSON || !find_child(tree, path, &at, &rest))
         return no_such(m, path);
     if (!rest.p)
-        return with(m, out, tree, at, value);
-    return meta_put(m, &inner, nth(tree, at), rest, value) && with(m, out, tree, at, &inner);
+        return with_value(m, out, tree, at, value);
+    return meta_put(m, &inner, nth_child(tree, at), rest, value) &&
+           with_value(m, out, tree, at, &inner);
 }
 
 bool meta_remove(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str path)
@@ -266,11 +267,12 @@ bool meta_remove(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str 
         *out = json_text_value(changed);
         return true;
     }
-    if (!child(tree, path, &at, &rest))
+    if (!find_child(tree, path, &at, &rest))
         return no_such(m, path);
     if (!rest.p)
-        return without(m, out, tree, at);
-    return meta_remove(m, &value, nth(tree, at), rest) && with(m, out, tree, at, &value);
+        return without_value(m, out, tree, at);
+    return meta_remove(m, &value, nth_child(tree, at), rest) &&
+           with_value(m, out, tree, at, &value);
 }
 
 /* ---------------------------------------------------------------- equality */

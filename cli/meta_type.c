@@ -16,7 +16,7 @@ static const char *type_name(const tnf_value *v)
     return number ? tnf_type_of((tnf_dtype)v->dtype)->id : names[v->kind];
 }
 
-static bool misfit(meta_editor *m, const tnf_value *like)
+static bool tell_misfit(meta_editor *m, const tnf_value *like)
 {
     bool number = like->kind == TNF_INT || like->kind == TNF_UINT || like->kind == TNF_FLOAT;
     return meta_fail(m, "it is %s%s, and that does not fit", number ? "of type " : "",
@@ -28,7 +28,7 @@ static bool is_scalar(const tnf_value *v)
     return v->kind != TNF_MAP && v->kind != TNF_ARRAY && v->kind != TNF_JSON && v->kind != TNF_NULL;
 }
 
-static bool alike(const tnf_value *a, const tnf_value *b)
+static bool same_kind(const tnf_value *a, const tnf_value *b)
 {
     bool number = a->kind == TNF_INT || a->kind == TNF_UINT || a->kind == TNF_FLOAT;
     return a->kind == b->kind && (!number || a->dtype == b->dtype);
@@ -39,7 +39,7 @@ const tnf_value *meta_like_members(const tnf_value *map)
     const tnf_value *first = NULL;
     for (size_t i = 0; i < map->n; i++) {
         const tnf_value *one = map->kind == TNF_MAP ? &map->as.members[i].value : &map->as.items[i];
-        if (!is_scalar(one) || (first && !alike(first, one)))
+        if (!is_scalar(one) || (first && !same_kind(first, one)))
             return NULL;
         first = one;
     }
@@ -103,7 +103,7 @@ static bool fit_integer(meta_editor *m, tnf_value *out, const tnf_value *like, c
     else
         fits = fits && v->as.u >> (bits - 1) == 0;
     if (!fits)
-        return misfit(m, like);
+        return tell_misfit(m, like);
     *out = (tnf_value) { .kind = like->kind, .dtype = like->dtype, .as.u = v->as.u };
     return true;
 }
@@ -132,19 +132,19 @@ static bool fit_float(meta_editor *m, tnf_value *out, const tnf_value *like, con
     double number;
     *out = (tnf_value) { .kind = TNF_FLOAT, .dtype = like->dtype };
     if (!number_of(v, &number))
-        return misfit(m, like);
+        return tell_misfit(m, like);
     if (like->dtype != TNF_F32) {
         out->as.f64 = number;
         return true;
     }
     out->as.f32 = text && v->kind != TNF_STRING ? strtof(text, NULL) : (float)number;
-    return !isinf(out->as.f32) || isinf(number) ? true : misfit(m, like);
+    return !isinf(out->as.f32) || isinf(number) ? true : tell_misfit(m, like);
 }
 
 /* ------------------------------------------------------------------- trees */
 
-static bool fit(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v,
-                const char *text);
+static bool fit_value(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v,
+                      const char *text);
 
 const tnf_value *meta_like_items(const tnf_value *array, tnf_value *room)
 {
@@ -165,7 +165,7 @@ static bool fit_items(meta_editor *m, tnf_value *out, const tnf_value *like, con
         return false;
     const tnf_value *one = like ? meta_like_items(like, &room) : NULL;
     for (size_t i = 0; i < v->n; i++)
-        if (!fit(m, &items[i], one, &v->as.items[i], NULL))
+        if (!fit_value(m, &items[i], one, &v->as.items[i], NULL))
             return false;
     *out = (tnf_value) { .kind = TNF_ARRAY, .n = v->n, .as.items = items };
     out->dtype = like ? like->dtype : 0; /* what it is of, where the file tells */
@@ -174,7 +174,7 @@ static bool fit_items(meta_editor *m, tnf_value *out, const tnf_value *like, con
 
 /* -------------------------------------------------- numbers of new attributes */
 
-static bool holds(tnf_dtype dtype, const tnf_value *v)
+static bool type_holds(tnf_dtype dtype, const tnf_value *v)
 {
     bool negative = v->kind == TNF_INT && v->as.i < 0;
     switch (dtype) {
@@ -199,12 +199,12 @@ static bool is_number(const tnf_value *v)
 
 /* The first of u32, i32, u64, i64, f32 that holds them all: what programs that ask for exact types
  * mostly ask for. */
-static tnf_value narrowest(const tnf_value *v, size_t n)
+static tnf_value narrowest_type(const tnf_value *v, size_t n)
 {
     static const tnf_dtype types[] = { TNF_U32, TNF_I32, TNF_U64, TNF_I64, TNF_F32 };
     size_t t = 0;
     for (size_t i = 0; i < n; i++)
-        while (!holds(types[t], &v[i])) {
+        while (!type_holds(types[t], &v[i])) {
             t++;
             i = 0;
         }
@@ -215,9 +215,10 @@ static tnf_value narrowest(const tnf_value *v, size_t n)
 /* A number, or an array of numbers, that nothing is known of. */
 static bool fit_narrow(meta_editor *m, tnf_value *out, const tnf_value *v, const char *text)
 {
-    const tnf_value like = v->kind == TNF_ARRAY ? narrowest(v->as.items, v->n) : narrowest(v, 1);
+    const tnf_value like = v->kind == TNF_ARRAY ? narrowest_type(v->as.items, v->n)
+                                                : narrowest_type(v, 1);
     if (v->kind != TNF_ARRAY)
-        return fit(m, out, &like, v, text);
+        return fit_value(m, out, &like, v, text);
     const tnf_value array = tnf_value_mark_items(*v, (tnf_kind)like.kind, (tnf_dtype)like.dtype);
     return fit_items(m, out, &array, v);
 }
@@ -232,7 +233,7 @@ static bool all_numbers(const tnf_value *v)
     return v->n > 0;
 }
 
-static const tnf_value *member(const tnf_value *map, tnf_str key)
+static const tnf_value *find_member(const tnf_value *map, tnf_str key)
 {
     for (size_t i = 0; i < map->n; i++)
         if (map->as.members[i].key.n == key.n && !memcmp(map->as.members[i].key.p, key.p, key.n))
@@ -248,7 +249,8 @@ static bool fit_members(meta_editor *m, tnf_value *out, const tnf_value *like, c
     for (size_t i = 0; i < v->n; i++) {
         const tnf_member *from = &v->as.members[i];
         members[i].key = from->key;
-        if (!fit(m, &members[i].value, like ? member(like, from->key) : NULL, &from->value, NULL))
+        if (!fit_value(m, &members[i].value, like ? find_member(like, from->key) : NULL,
+                       &from->value, NULL))
             return false;
     }
     *out = (tnf_value) { .kind = TNF_MAP, .n = v->n, .as.members = members };
@@ -256,7 +258,7 @@ static bool fit_members(meta_editor *m, tnf_value *out, const tnf_value *like, c
 }
 
 /* As JSON has it; whole numbers are u64, or i64 if they are negative. */
-static bool natural(meta_editor *m, tnf_value *out, const tnf_value *v, const char *text)
+static bool natural_value(meta_editor *m, tnf_value *out, const tnf_value *v, const char *text)
 {
     const tnf_value *bytes = bytes_form(v);
     if (bytes)
@@ -274,26 +276,26 @@ static bool natural(meta_editor *m, tnf_value *out, const tnf_value *v, const ch
 }
 
 /* v, of the type of `like`. The depth is that of the parsed text, which is limited. */
-static bool fit(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v,
-                const char *text)
+static bool fit_value(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v,
+                      const char *text)
 {
     switch (like ? (tnf_kind)like->kind : TNF_NULL) {
     case TNF_NULL:
-        return natural(m, out, v, text);
+        return natural_value(m, out, v, text);
     case TNF_INT:
     case TNF_UINT:
         return fit_integer(m, out, like, v);
     case TNF_FLOAT:
         return fit_float(m, out, like, v, text);
     case TNF_BYTES:
-        return bytes_form(v) ? take_bytes(m, out, bytes_form(v)) : misfit(m, like);
+        return bytes_form(v) ? take_bytes(m, out, bytes_form(v)) : tell_misfit(m, like);
     case TNF_ARRAY:
-        return v->kind == TNF_ARRAY ? fit_items(m, out, like, v) : misfit(m, like);
+        return v->kind == TNF_ARRAY ? fit_items(m, out, like, v) : tell_misfit(m, like);
     case TNF_MAP:
-        return v->kind == TNF_MAP ? fit_members(m, out, like, v) : misfit(m, like);
+        return v->kind == TNF_MAP ? fit_members(m, out, like, v) : tell_misfit(m, like);
     default:
         *out = *v;
-        return v->kind == like->kind ? true : misfit(m, like);
+        return v->kind == like->kind ? true : tell_misfit(m, like);
     }
 }
 
@@ -318,12 +320,12 @@ bool meta_convert(meta_editor *m, tnf_value *out, const tnf_value *like, const c
     if (like && like->kind == TNF_JSON) {
         *out = plain;
         out->kind = TNF_JSON;
-        return is_json ? true : misfit(m, like);
+        return is_json ? true : tell_misfit(m, like);
     }
     if (is_json)
-        return fit(m, out, like, &v, text);
+        return fit_value(m, out, like, &v, text);
     *out = plain;
-    return !like || like->kind == TNF_NULL ? true : fit(m, out, like, &plain, NULL);
+    return !like || like->kind == TNF_NULL ? true : fit_value(m, out, like, &plain, NULL);
 }
 
 /* ------------------------------------------------------------------- types */
@@ -389,5 +391,5 @@ bool meta_retype(meta_editor *m, tnf_value *out, const tnf_value *v, const char 
                  fabs(plain.as.f64) < 9e15 && like.kind != TNF_FLOAT;
     if (whole)
         plain = (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = (int64_t)plain.as.f64 };
-    return fit(m, out, &like, &plain, NULL);
+    return fit_value(m, out, &like, &plain, NULL);
 }

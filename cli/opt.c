@@ -133,7 +133,7 @@ static bool append_value(opt_list *list, const char *value)
 }
 
 /* value is NULL for an option given without one. */
-static bool set(const found *f, const char *value)
+static bool set_option(const found *f, const char *value)
 {
     void *to = (char *)f->values + f->o->at;
     switch (f->o->kind) {
@@ -182,7 +182,7 @@ static bool parse_long(parse *p, const char *text)
     }
     if (!value && wants_value(f.o) && !(value = next_value(p, f.o)))
         return false;
-    return set(&f, value);
+    return set_option(&f, value);
 }
 
 static bool parse_short(parse *p, const char *letters)
@@ -198,12 +198,12 @@ static bool parse_short(parse *p, const char *letters)
             return false;
         }
         if (!wants_value(f.o)) {
-            if (!set(&f, NULL))
+            if (!set_option(&f, NULL))
                 return false;
             continue;
         }
         const char *value = letters[1] ? letters + 1 : next_value(p, f.o);
-        return value && set(&f, value);
+        return value && set_option(&f, value);
     }
     return true;
 }

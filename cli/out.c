@@ -90,7 +90,7 @@ void json_f64(json *j, double f)
     put_number(j, text);
 }
 
-static void escape(FILE *to, uint32_t c)
+static void put_escape(FILE *to, uint32_t c)
 {
     static const char letters[] = "btn\0fr";
     if (c == '"' || c == '\\')
@@ -106,7 +106,7 @@ static void escape(FILE *to, uint32_t c)
 
 /* The inside of a JSON string; runs of plain bytes go out in one piece. `escaped`: the text is
  * already the inside of one, so quotes and backslashes stay. */
-static void characters(FILE *to, const char *p, size_t n, bool escaped)
+static void put_characters(FILE *to, const char *p, size_t n, bool escaped)
 {
     size_t from = 0, at = 0;
     while (at < n) {
@@ -117,7 +117,7 @@ static void characters(FILE *to, const char *p, size_t n, bool escaped)
         bool plain = !tnf_must_escape(c) && (escaped || (c != '"' && c != '\\'));
         if (!plain) {
             fwrite(p + from, 1, at - from, to);
-            escape(to, c);
+            put_escape(to, c);
             from = at + length;
         }
         at += length;
@@ -125,14 +125,14 @@ static void characters(FILE *to, const char *p, size_t n, bool escaped)
     fwrite(p + from, 1, at - from, to);
 }
 
-static void quoted(FILE *to, const char *p, size_t n)
+static void put_quoted(FILE *to, const char *p, size_t n)
 {
     putc_unlocked('"', to);
-    characters(to, p, n, false);
+    put_characters(to, p, n, false);
     putc_unlocked('"', to);
 }
 
-static void base64(FILE *to, const void *bytes, size_t n)
+static void put_base64(FILE *to, const void *bytes, size_t n)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const uint8_t *p = bytes;
@@ -153,7 +153,7 @@ void json_bytes(json *j, const void *bytes, size_t n)
 {
     before_value(j);
     fputs("{\"$bytes\":\"", j->to);
-    base64(j->to, bytes, n);
+    put_base64(j->to, bytes, n);
     fputs("\"}", j->to);
 }
 
@@ -164,7 +164,7 @@ void json_str(json *j, tnf_str s)
         return;
     }
     before_value(j);
-    quoted(j->to, s.p, s.n);
+    put_quoted(j->to, s.p, s.n);
 }
 
 void json_text(json *j, const char *s)
@@ -179,10 +179,10 @@ void json_key_bytes(json *j, tnf_str key)
 {
     before_value(j);
     if (tnf_utf8_valid(key.p, key.n, NULL)) {
-        quoted(j->to, key.p, key.n);
+        put_quoted(j->to, key.p, key.n);
     } else { /* a key can only be a string */
         fputs("\"$bytes:", j->to);
-        base64(j->to, key.p, key.n);
+        put_base64(j->to, key.p, key.n);
         putc_unlocked('"', j->to);
     }
     putc_unlocked(':', j->to);
@@ -227,7 +227,7 @@ void json_document(json *j, tnf_str document)
             while (p < end && *p != '"')
                 p += *p == '\\' && end - p > 1 ? 2 : 1;
             p += p < end;
-            characters(j->to, from, (size_t)(p - from), true);
+            put_characters(j->to, from, (size_t)(p - from), true);
         } else {
             if (!strchr(" \t\r\n", *p))
                 putc_unlocked(*p, j->to);

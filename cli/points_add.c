@@ -160,7 +160,7 @@ static int split_fields(adding *a, size_t n)
     return a->fields.failed ? no_memory() : EXIT_DONE;
 }
 
-static const char *field(const adding *a, size_t i)
+static const char *field_text(const adding *a, size_t i)
 {
     const char *p = a->fields.p + a->at[i];
     return p + strspn(p, " \t");
@@ -185,9 +185,9 @@ static bool is_number(const char *s)
 
 static void take_head(adding *a)
 {
-    bool head = !is_number(field(a, a->nfields - 1));
+    bool head = !is_number(field_text(a, a->nfields - 1));
     for (size_t i = 0; i < a->nfields; i++) {
-        bool app = !strcmp(field(a, i), "app"), offset = !strcmp(field(a, i), "offset");
+        bool app = !strcmp(field_text(a, i), "app"), offset = !strcmp(field_text(a, i), "offset");
         head = head || app || offset;
         a->app = app ? (int)i : a->app;
         a->offset = offset ? (int)i : a->offset;
@@ -212,11 +212,12 @@ static int add_record(adding *a)
     bool first = true;
     t->n = 0;
     put_text(t, "{\"app\":", 7);
-    const char *app = a->app >= 0 && (size_t)a->app < a->nfields ? field(a, (size_t)a->app) : "";
+    const char *app = a->app >= 0 && (size_t)a->app < a->nfields ? field_text(a, (size_t)a->app)
+                                                                 : "";
     put_text(t, *app ? app : "null", *app ? strlen(app) : 4);
     put_text(t, ",\"values\":[", 11);
     for (size_t i = 0; i < a->nfields; i++) {
-        const char *f = field(a, i), *odd = odd_number(f);
+        const char *f = field_text(a, i), *odd = odd_number(f);
         if ((int)i == a->app || (int)i == a->offset)
             continue;
         put_text(t, first ? "" : ",", first ? 0 : 1);

@@ -9,7 +9,7 @@
 #define BAR_WIDEST 30u
 #define BAR_LEAST  8u
 
-static double now(void)
+static double seconds_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -20,7 +20,7 @@ void progress_begin(progress *p, const cli_state *cli)
 {
     *p = (progress) { 0 };
     p->shown = !cli->quiet && isatty(STDERR_FILENO);
-    p->began = p->last = now();
+    p->began = p->last = seconds_now();
 }
 
 static void put_bar(size_t width, double part)
@@ -42,7 +42,7 @@ static void add_text(char *line, size_t size, size_t room, const char *text)
 
 /* Of a narrow terminal the percentage takes what there is, then the time, the amount, the rate; a
  * bar comes where there is room for one. The last column stays empty: some terminals wrap there. */
-static void draw(progress *p, uint64_t done, uint64_t total, double seconds)
+static void draw_bar(progress *p, uint64_t done, uint64_t total, double seconds)
 {
     char line[160], text[64], done_text[SIZE_TEXT], total_text[SIZE_TEXT], rate_text[SIZE_TEXT];
     double part = total > 0 ? (double)done / (double)total : 0;
@@ -74,11 +74,11 @@ void progress_step(progress *p, uint64_t done, uint64_t total)
 {
     if (!p->shown)
         return;
-    double t = now();
+    double t = seconds_now();
     if (t - p->began < 1 || t - p->last < 0.1 || done > total)
         return;
     p->last = t;
-    draw(p, done, total, t - p->began);
+    draw_bar(p, done, total, t - p->began);
 }
 
 void progress_end(progress *p)

@@ -61,7 +61,7 @@ static bool at_edge(const run *m, uint32_t which)
 }
 
 /* Adds all that can be reached from an instruction without a character, in order of priority. */
-static void follow(run *m, threads *to, uint32_t pc, const size_t slots[SLOTS])
+static void follow_thread(run *m, threads *to, uint32_t pc, const size_t slots[SLOTS])
 {
     const instruction *i = &m->r->code[pc];
     if (m->seen[pc] == m->step)
@@ -69,21 +69,21 @@ static void follow(run *m, threads *to, uint32_t pc, const size_t slots[SLOTS])
     m->seen[pc] = m->step;
     switch (i->op) {
     case OP_JUMP:
-        follow(m, to, i->x, slots);
+        follow_thread(m, to, i->x, slots);
         return;
     case OP_SPLIT:
-        follow(m, to, i->x, slots);
-        follow(m, to, i->y, slots);
+        follow_thread(m, to, i->x, slots);
+        follow_thread(m, to, i->y, slots);
         return;
     case OP_EDGE:
         if (at_edge(m, i->c))
-            follow(m, to, pc + 1, slots);
+            follow_thread(m, to, pc + 1, slots);
         return;
     case OP_SAVE: {
         size_t saved[SLOTS];
         memcpy(saved, slots, sizeof saved);
         saved[i->c] = m->at;
-        follow(m, to, pc + 1, saved);
+        follow_thread(m, to, pc + 1, saved);
         return;
     }
     default:
@@ -92,7 +92,7 @@ static void follow(run *m, threads *to, uint32_t pc, const size_t slots[SLOTS])
     }
 }
 
-static uint32_t folded(uint32_t c)
+static uint32_t folded_case(uint32_t c)
 {
     return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
@@ -115,16 +115,16 @@ static bool in_set(const regex *r, const set *s, uint32_t c)
     return found != s->inverted;
 }
 
-static bool takes(const regex *r, const instruction *i, uint32_t c)
+static bool takes_character(const regex *r, const instruction *i, uint32_t c)
 {
     if (i->op == OP_SET)
         return in_set(r, &r->sets[i->c], c);
-    return i->op == OP_ANY || i->c == c || (r->any_case && folded(i->c) == folded(c));
+    return i->op == OP_ANY || i->c == c || (r->any_case && folded_case(i->c) == folded_case(c));
 }
 
 /* All threads eat one character; those behind one that has matched are of no interest any more. */
-static bool eat(run *m, const threads *now, threads *next, uint32_t c, size_t length,
-                size_t found[SLOTS])
+static bool eat_character(run *m, const threads *now, threads *next, uint32_t c, size_t length,
+                          size_t found[SLOTS])
 {
     bool matched = false;
     next->n = 0;
@@ -137,14 +137,14 @@ static bool eat(run *m, const threads *now, threads *next, uint32_t c, size_t le
             memcpy(found, one->slots, SLOTS * sizeof *found);
             found[1] = m->at - length;
             matched = true;
-        } else if (length && takes(m->r, i, c)) {
-            follow(m, next, one->pc + 1, one->slots);
+        } else if (length && takes_character(m->r, i, c)) {
+            follow_thread(m, next, one->pc + 1, one->slots);
         }
     }
     return matched;
 }
 
-static bool search(run *m, threads *now, threads *next, size_t found[SLOTS])
+static bool search_text(run *m, threads *now, threads *next, size_t found[SLOTS])
 {
     bool matched = false;
     m->step = 1;
@@ -155,11 +155,11 @@ static bool search(run *m, threads *now, threads *next, size_t found[SLOTS])
             for (size_t i = 0; i < SLOTS; i++)
                 fresh[i] = REGEX_NONE;
             fresh[0] = m->at;
-            follow(m, now, 0, fresh);
+            follow_thread(m, now, 0, fresh);
         }
         uint32_t c = 0;
         size_t length = m->at < m->n ? regex_character(m->text + m->at, m->n - m->at, &c) : 0;
-        matched = eat(m, now, next, c, length, found) || matched;
+        matched = eat_character(m, now, next, c, length, found) || matched;
         if (length == 0 || (matched && next->n == 0))
             return matched;
         threads *other = now;
@@ -176,7 +176,7 @@ bool regex_find(const regex *r, const char *text, size_t n, size_t at,
     threads a = { calloc(r->ncode, sizeof(thread)), 0 },
             b = { calloc(r->ncode, sizeof(thread)), 0 };
     m.seen = calloc(r->ncode, sizeof *m.seen);
-    bool matched = a.items && b.items && m.seen && search(&m, &a, &b, found);
+    bool matched = a.items && b.items && m.seen && search_text(&m, &a, &b, found);
     for (size_t i = 0; matched && i < REGEX_GROUPS; i++) {
         bool whole = found[2 * i] != REGEX_NONE && found[2 * i + 1] != REGEX_NONE;
         groups[i] = whole ? (regex_group) { found[2 * i], found[2 * i + 1] }

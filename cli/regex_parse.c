@@ -42,7 +42,7 @@ typedef struct parser {
     unsigned depth;
 } parser;
 
-static uint32_t fault(parser *p, const char *what)
+static uint32_t tell_fault(parser *p, const char *what)
 {
     if (!*p->why)
         snprintf(p->why, 128, "%s", what);
@@ -52,7 +52,7 @@ static uint32_t fault(parser *p, const char *what)
 static uint32_t new_node(parser *p, node made)
 {
     if (p->n == MOST_NODES)
-        return fault(p, "the expression is too long");
+        return tell_fault(p, "the expression is too long");
     p->nodes[p->n] = made;
     return p->n++;
 }
@@ -62,7 +62,7 @@ static void add_range(parser *p, uint32_t first, uint32_t last)
     regex *r = p->r;
     range *more = realloc(r->ranges, (r->nranges + 1) * sizeof *more);
     if (!more) {
-        fault(p, "out of memory");
+        tell_fault(p, "out of memory");
         return;
     }
     r->ranges = more;
@@ -162,7 +162,7 @@ static uint32_t bracket_character(parser *p)
     uint32_t c = 0;
     if (*p->at == '\\') {
         if (!plain_escape(p->at[1], &c))
-            return fault(p, "an unknown escape in [...]");
+            return tell_fault(p, "an unknown escape in [...]");
         if ((unsigned char)p->at[1] < 0x80) {
             p->at += 2;
             return c;
@@ -177,7 +177,7 @@ static void bracket_item(parser *p)
 {
     if (*p->at == '[' && p->at[1] == ':') {
         if (!add_named(p))
-            fault(p, "an unknown class such as [:alpha:]");
+            tell_fault(p, "an unknown class such as [:alpha:]");
         return;
     }
     if (*p->at == '\\' && add_class(p, p->at[1])) {
@@ -190,7 +190,7 @@ static void bracket_item(parser *p)
         last = bracket_character(p);
     }
     if (last < first)
-        fault(p, "a range in [...] is the wrong way round");
+        tell_fault(p, "a range in [...] is the wrong way round");
     else
         add_range(p, first, last);
 }
@@ -200,13 +200,13 @@ static uint32_t set_node(parser *p, size_t from, bool inverted)
     regex *r = p->r;
     set *more = realloc(r->sets, (r->nsets + 1) * sizeof *more);
     if (!more)
-        return fault(p, "out of memory");
+        return tell_fault(p, "out of memory");
     r->sets = more;
     more[r->nsets] = (set) { (uint32_t)from, (uint32_t)(r->nranges - from), inverted };
     return new_node(p, (node) { .kind = N_SET, .c = (uint32_t)r->nsets++ });
 }
 
-static uint32_t bracket(parser *p)
+static uint32_t parse_bracket(parser *p)
 {
     size_t from = p->r->nranges;
     bool inverted = *++p->at == '^', first = true;
@@ -216,20 +216,20 @@ static uint32_t bracket(parser *p)
         first = false;
     }
     if (*p->at != ']')
-        return fault(p, "a [ without its ]");
+        return tell_fault(p, "a [ without its ]");
     p->at++;
     return set_node(p, from, inverted);
 }
 
-static uint32_t escape(parser *p)
+static uint32_t parse_escape(parser *p)
 {
     char letter = p->at[1];
     uint32_t c;
     size_t from = p->r->nranges;
     if (!letter)
-        return fault(p, "a \\ at the end");
+        return tell_fault(p, "a \\ at the end");
     if (letter >= '1' && letter <= '9')
-        return fault(p, "references back such as \\1 are for the new text only");
+        return tell_fault(p, "references back such as \\1 are for the new text only");
     if (add_class(p, letter)) {
         p->at += 2;
         return set_node(p, from, false);
@@ -251,37 +251,37 @@ static uint32_t escape(parser *p)
     return new_node(p, (node) { .kind = N_CHAR, .c = c });
 }
 
-static uint32_t alternatives(parser *p);
+static uint32_t parse_alternatives(parser *p);
 
-static uint32_t group(parser *p)
+static uint32_t parse_group(parser *p)
 {
     bool kept = strncmp(p->at, "(?:", 3) != 0;
     if (kept && p->at[1] == '?')
-        return fault(p, "of (?...) only (?:...) is known");
+        return tell_fault(p, "of (?...) only (?:...) is known");
     p->at += kept ? 1 : 3;
     uint32_t number = kept ? ++p->groups : 0;
     if (++p->depth > MOST_DEPTH)
-        return fault(p, "too many groups in each other");
-    uint32_t inside = alternatives(p);
+        return tell_fault(p, "too many groups in each other");
+    uint32_t inside = parse_alternatives(p);
     p->depth--;
     if (*p->at != ')')
-        return fault(p, "a ( without its )");
+        return tell_fault(p, "a ( without its )");
     p->at++;
     if (number >= REGEX_GROUPS)
         number = 0; /* nothing can ask for it */
     return new_node(p, (node) { .kind = N_GROUP, .a = inside, .c = number });
 }
 
-static uint32_t atom(parser *p)
+static uint32_t parse_atom(parser *p)
 {
     uint32_t c;
     switch (*p->at) {
     case '(':
-        return group(p);
+        return parse_group(p);
     case '[':
-        return bracket(p);
+        return parse_bracket(p);
     case '\\':
-        return escape(p);
+        return parse_escape(p);
     case '.':
         p->at++;
         return new_node(p, (node) { .kind = N_ANY });
@@ -291,14 +291,14 @@ static uint32_t atom(parser *p)
     case '*':
     case '+':
     case '?':
-        return fault(p, "nothing stands before * + or ?");
+        return tell_fault(p, "nothing stands before * + or ?");
     default:
         p->at += regex_character(p->at, strlen(p->at), &c);
         return new_node(p, (node) { .kind = N_CHAR, .c = c });
     }
 }
 
-static bool number(parser *p, uint32_t *out)
+static bool parse_number(parser *p, uint32_t *out)
 {
     const char *from = p->at;
     for (*out = 0; *p->at >= '0' && *p->at <= '9'; p->at++)
@@ -308,32 +308,32 @@ static bool number(parser *p, uint32_t *out)
 }
 
 /* {2} {2,} {2,4}; a brace that begins none of these is a character. */
-static bool counts(parser *p, uint32_t *lo, uint32_t *hi)
+static bool parse_counts(parser *p, uint32_t *lo, uint32_t *hi)
 {
     const char *from = p->at++;
-    bool good = number(p, lo);
+    bool good = parse_number(p, lo);
     *hi = *lo;
     if (good && *p->at == ',') {
         p->at++;
-        if (!number(p, hi))
+        if (!parse_number(p, hi))
             *hi = NO_END;
     }
     good = good && *p->at == '}';
     p->at = good ? p->at + 1 : from;
     if (good && (*lo > MOST_REPEAT || (*hi != NO_END && (*hi > MOST_REPEAT || *hi < *lo))))
-        fault(p, "a count in {...} is too large, or the wrong way round");
+        tell_fault(p, "a count in {...} is too large, or the wrong way round");
     return good;
 }
 
-static uint32_t repeated(parser *p)
+static uint32_t parse_repeated(parser *p)
 {
-    uint32_t inner = atom(p), lo, hi;
+    uint32_t inner = parse_atom(p), lo, hi;
     for (;;) {
         char c = *p->at;
         if (*p->why || !c || !strchr("*+?{", c))
             return inner;
         if (c == '{') {
-            if (!counts(p, &lo, &hi))
+            if (!parse_counts(p, &lo, &hi))
                 return inner;
         } else {
             p->at++;
@@ -347,24 +347,24 @@ static uint32_t repeated(parser *p)
     }
 }
 
-static uint32_t sequence(parser *p)
+static uint32_t parse_sequence(parser *p)
 {
     uint32_t all = new_node(p, (node) { .kind = N_EMPTY });
     while (*p->at && *p->at != '|' && *p->at != ')' && !*p->why) {
         bool brace = *p->at == '{';
-        uint32_t one = brace ? new_node(p, (node) { .kind = N_CHAR, .c = '{' }) : repeated(p);
+        uint32_t one = brace ? new_node(p, (node) { .kind = N_CHAR, .c = '{' }) : parse_repeated(p);
         p->at += brace;
         all = new_node(p, (node) { .kind = N_CAT, .a = all, .b = one });
     }
     return all;
 }
 
-static uint32_t alternatives(parser *p)
+static uint32_t parse_alternatives(parser *p)
 {
-    uint32_t all = sequence(p);
+    uint32_t all = parse_sequence(p);
     while (*p->at == '|' && !*p->why) {
         p->at++;
-        uint32_t other = sequence(p);
+        uint32_t other = parse_sequence(p);
         all = new_node(p, (node) { .kind = N_OR, .a = all, .b = other });
     }
     return all;
@@ -372,11 +372,11 @@ static uint32_t alternatives(parser *p)
 
 /* ------------------------------------------------------------------ program */
 
-static uint32_t put(parser *p, instruction i)
+static uint32_t put_instruction(parser *p, instruction i)
 {
     regex *r = p->r;
     if (r->ncode == MOST_CODE)
-        return fault(p, "the expression is too long");
+        return tell_fault(p, "the expression is too long");
     r->code[r->ncode] = i;
     return (uint32_t)r->ncode++;
 }
@@ -386,7 +386,7 @@ static void generate_node(parser *p, uint32_t at);
 /* A choice between going on at the next instruction and somewhere that is set later. */
 static uint32_t put_split(parser *p)
 {
-    uint32_t here = put(p, (instruction) { .op = OP_SPLIT });
+    uint32_t here = put_instruction(p, (instruction) { .op = OP_SPLIT });
     p->r->code[here].x = here + 1;
     return here;
 }
@@ -410,7 +410,7 @@ static void generate_repeat(parser *p, const node *n)
     if (n->hi == NO_END && !*p->why) {
         uint32_t split = put_split(p);
         generate_node(p, n->a);
-        put(p, (instruction) { .op = OP_JUMP, .x = split });
+        put_instruction(p, (instruction) { .op = OP_JUMP, .x = split });
         set_exit(p, split, n->lazy);
         return;
     }
@@ -425,7 +425,7 @@ static void generate_or(parser *p, const node *n)
 {
     uint32_t split = put_split(p);
     generate_node(p, n->a);
-    uint32_t jump = put(p, (instruction) { .op = OP_JUMP });
+    uint32_t jump = put_instruction(p, (instruction) { .op = OP_JUMP });
     set_exit(p, split, false);
     generate_node(p, n->b);
     p->r->code[jump].x = (uint32_t)p->r->ncode;
@@ -454,13 +454,13 @@ static void generate_node(parser *p, uint32_t at)
         return;
     case N_GROUP:
         if (n->c)
-            put(p, (instruction) { .op = OP_SAVE, .c = 2 * n->c });
+            put_instruction(p, (instruction) { .op = OP_SAVE, .c = 2 * n->c });
         generate_node(p, n->a);
         if (n->c)
-            put(p, (instruction) { .op = OP_SAVE, .c = 2 * n->c + 1 });
+            put_instruction(p, (instruction) { .op = OP_SAVE, .c = 2 * n->c + 1 });
         return;
     default:
-        put(p, (instruction) { .op = plain[n->kind], .c = n->c });
+        put_instruction(p, (instruction) { .op = plain[n->kind], .c = n->c });
     }
 }
 
@@ -473,14 +473,14 @@ regex *regex_new(const char *pattern, bool any_case, char why[128])
     if (r)
         r->code = calloc(MOST_CODE, sizeof *r->code);
     if (!r || !r->code || !p.nodes) {
-        fault(&p, "out of memory");
+        tell_fault(&p, "out of memory");
     } else {
         r->any_case = any_case;
-        uint32_t root = alternatives(&p);
+        uint32_t root = parse_alternatives(&p);
         if (*p.at == ')')
-            fault(&p, "a ) without its (");
+            tell_fault(&p, "a ) without its (");
         generate_node(&p, root);
-        put(&p, (instruction) { .op = OP_MATCH });
+        put_instruction(&p, (instruction) { .op = OP_MATCH });
     }
     free(p.nodes);
     if (!*why)

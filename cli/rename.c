@@ -51,7 +51,7 @@ static char *take_until(const char **p, char end)
     return NULL;
 }
 
-static bool parse(expression *x, const char *text, char why[128])
+static bool parse_expression(expression *x, const char *text, char why[128])
 {
     bool good = text[0] == 's' && text[1] && text[1] != '\\';
     const char *p = good ? text + 2 : text;
@@ -97,7 +97,7 @@ static size_t next_character(const char *p, size_t n)
     return length ? length : 1;
 }
 
-static void substitute(FILE *to, expression *x, const char *name)
+static void put_substituted(FILE *to, expression *x, const char *name)
 {
     regex_group m[REGEX_GROUPS];
     size_t n = strlen(name), at = 0, from = 0; /* from: what is not written yet */
@@ -123,7 +123,7 @@ static const char *keep_name(renaming *r, expression *x, const char *name)
     FILE *to = open_memstream(&text, &n);
     if (!to)
         return NULL;
-    substitute(to, x, name);
+    put_substituted(to, x, name);
     bool good = fclose(to) == 0;
     struct kept *k = good ? malloc(sizeof *k + n + 1) : NULL;
     if (k) {
@@ -170,7 +170,7 @@ static int add_expressions(renaming *r, const opt_list *list)
     if (!r->expressions)
         return usage_error("out of memory");
     for (; r->n < list->n; r->n++)
-        if (!parse(&r->expressions[r->n], list->items[r->n], why))
+        if (!parse_expression(&r->expressions[r->n], list->items[r->n], why))
             return usage_error("--rename '%s': %s", list->items[r->n], why);
     return EXIT_DONE;
 }

@@ -57,7 +57,7 @@ static size_t count_of(const char *text, const char *word)
 }
 
 /* Cuts "OLD<tab>NEW" in two; false if the line is different. */
-static bool cut(line *out, char *text)
+static bool cut_line(line *out, char *text)
 {
     size_t n = strcspn(text, "\t");
     if (!text[n])
@@ -91,7 +91,7 @@ static int add_line(name_map *m, const char *text, size_t n, size_t number)
     char *copy = strndup(text, n);
     if (!copy)
         return usage_error("out of memory");
-    bool whole = cut(&m->lines[m->n], copy), good = whole && can_fill(&m->lines[m->n]);
+    bool whole = cut_line(&m->lines[m->n], copy), good = whole && can_fill(&m->lines[m->n]);
     if (good) {
         m->table = m->table || strstr(copy, NUMBER) || strstr(copy, END);
         m->n++;
@@ -196,7 +196,7 @@ static line *find_line(const name_map *m, const char *old)
 }
 
 /* The name with {n} for numbers between dots; `out` has room for strlen(name) * 3 + 16. */
-static size_t generalize(char *out, numbers *found, const char *name)
+static size_t generalize_name(char *out, numbers *found, const char *name)
 {
     char *to = out;
     found->count = 0;
@@ -290,7 +290,7 @@ bool name_map_find(name_map *m, const char **out, const char *name)
     char *key = malloc(strlen(name) * 3 + 16);
     if (!key)
         return false;
-    size_t n = generalize(key, &found, name);
+    size_t n = generalize_name(key, &found, name);
     l = find_general(m, key, n, &end);
     if (l) {
         l->met = true;

@@ -192,7 +192,7 @@ void saving_fill(tnf_save_options *how, const saving_options *o)
 }
 
 /* Which tensors, and what they are called; gives an exit code. */
-static int choose(saving *s)
+static int choose_tensors(saving *s)
 {
     const choosing *c = s->choosing;
     if (!c)
@@ -274,7 +274,7 @@ int saving_run(saving *s)
     const char **names = calloc(s->n + 1, sizeof *names);
     char **paths = calloc(s->n + 1, sizeof *paths);
     bool room = files && names && paths;
-    int code = room ? choose(s) : usage_error("out of memory");
+    int code = room ? choose_tensors(s) : usage_error("out of memory");
     if (room && code == EXIT_DONE)
         code = convert_all(s, files, names, paths);
     if (code == EXIT_DONE)

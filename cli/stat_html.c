@@ -121,7 +121,7 @@ static int larger_size(const void *a, const void *b)
 }
 
 /* Of which size on tensors are in the table. */
-static void choose(stat_html *h, const stat_sums *sums)
+static void choose_rows(stat_html *h, const stat_sums *sums)
 {
     const tnf_object *o;
     size_t n = 0;
@@ -167,7 +167,7 @@ static void put_head(const stat_html *h, const stat_sums *sums)
 static void begin_html(void *ctx, const stat_sums *sums)
 {
     stat_html *h = ctx;
-    choose(h, sums);
+    choose_rows(h, sums);
     put_head(h, sums);
     put_metadata(h);
     if (sums->bytes > 0) {

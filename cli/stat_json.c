@@ -41,7 +41,7 @@ static void begin_json(void *ctx, const stat_sums *sums)
     json_open(j, '[');
 }
 
-static void figures(json *j, const tnf_stat *s)
+static void put_figures(json *j, const tnf_stat *s)
 {
     const tnf_value_counts *c = s->counts;
     bool any = c->elements > c->nan + c->inf;
@@ -70,7 +70,7 @@ static void tensor_json(void *ctx, const tnf_stat *s)
     json_key(j, "nbytes");
     json_uint(j, object_bytes(o));
     if (s->numbers)
-        figures(j, s);
+        put_figures(j, s);
     json_close(j, '}');
 }
 

@@ -152,7 +152,7 @@ static void join_small(map_layer *layers, size_t *n)
     *n = kept + 1;
 }
 
-static void place(FILE *to, const stat_box *b, double w, double h)
+static void put_place(FILE *to, const stat_box *b, double w, double h)
 {
     fprintf(to, "style=\"left:%.3f%%;top:%.3f%%;width:%.3f%%;height:%.3f%%\"", 100 * b->x / w,
             100 * b->y / h, 100 * b->w / w, 100 * b->h / h);
@@ -201,7 +201,7 @@ static void put_layer(FILE *to, const map_layer *l, const stat_box *b)
     stat_box boxes[ROLES], inside = { 0, 0, b->w, b->h };
     bool titled = b->h > 2 * TITLE && b->w > 30;
     fputs("<div class=\"layer\" ", to);
-    place(to, b, WIDE, HIGH);
+    put_place(to, b, WIDE, HIGH);
     put_title(to, l->name, "", l->bytes);
     putc('>', to);
     if (titled) {
@@ -218,7 +218,7 @@ static void put_layer(FILE *to, const map_layer *l, const stat_box *b)
         if (boxes[r].w <= 0 || boxes[r].h <= 0)
             continue;
         fprintf(to, "<div class=\"role b%u\" ", r);
-        place(to, &boxes[r], b->w, b->h);
+        put_place(to, &boxes[r], b->w, b->h);
         put_title(to, l->name, role_name(r), l->of_role[r]);
         bool lettered = boxes[r].w > 60 && boxes[r].h > 15;
         fprintf(to, ">%s</div>", lettered ? role_name(r) : "");

@@ -77,7 +77,7 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* A vote that finds the type with more than half of the bytes, if there is one; else some type. */
-static void vote(placed *p, const char *type, uint64_t bytes)
+static void vote_type(placed *p, const char *type, uint64_t bytes)
 {
     if (p->sum.type && !strcmp(p->sum.type, type)) {
         p->of_type += bytes;
@@ -103,7 +103,7 @@ static stat_sum *add_up(entry *entries, size_t n, size_t *out_n,
             if (i == 0 || compare_keys(&entries[i - 1], &entries[i]) != 0)
                 all[k++] = (placed) { .sum.name = entries[i].key, .place = entries[i].place };
             placed *p = &all[k - 1];
-            vote(p, object_type(o)->id, object_bytes(o));
+            vote_type(p, object_type(o)->id, object_bytes(o));
             p->sum.tensors++;
             p->sum.elements += tnf_elements(o);
             p->sum.bytes += object_bytes(o);

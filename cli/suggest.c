@@ -3,13 +3,13 @@
 #include "suggest.h"
 #include <string.h>
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned least_of(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
 /* Changes, insertions, deletions and swaps of neighbours from a to b; above limit: limit + 1. */
-static unsigned distance(const char *a, size_t na, const char *b, size_t nb, unsigned limit)
+static unsigned edit_distance(const char *a, size_t na, const char *b, size_t nb, unsigned limit)
 {
     unsigned rows[3][SUGGEST_LONG + 1];
     unsigned *before = rows[0], *last = rows[1], *row = rows[2];
@@ -21,11 +21,11 @@ static unsigned distance(const char *a, size_t na, const char *b, size_t nb, uns
         unsigned best = row[0] = (unsigned)i;
         for (size_t j = 1; j <= nb; j++) {
             unsigned d = last[j - 1] + (a[i - 1] != b[j - 1]);
-            d = least(d, least(last[j], row[j - 1]) + 1);
+            d = least_of(d, least_of(last[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d = least(d, before[j - 2] + 1);
+                d = least_of(d, before[j - 2] + 1);
             row[j] = d;
-            best = least(best, d);
+            best = least_of(best, d);
         }
         if (best > limit)
             return limit + 1;
@@ -42,15 +42,15 @@ void suggest_begin(suggestion *s, const char *wanted, size_t n)
     memset(s, 0, sizeof *s);
     s->wanted = wanted;
     s->wanted_n = n;
-    s->limit = n < 3 ? 1 : n < 8 ? 2 : n < 24 ? 3 : (unsigned)least((unsigned)(n / 8), 8);
+    s->limit = n < 3 ? 1 : n < 8 ? 2 : n < 24 ? 3 : (unsigned)least_of((unsigned)(n / 8), 8);
 }
 
 void suggest_offer(suggestion *s, const char *name, size_t n)
 {
     unsigned limit = s->n == SUGGEST_MAX ? s->distance[SUGGEST_MAX - 1] : s->limit;
-    unsigned d = distance(s->wanted, s->wanted_n, name, n, limit);
+    unsigned d = edit_distance(s->wanted, s->wanted_n, name, n, limit);
     if (s->wanted_n >= 2 && n > s->wanted_n && !memcmp(name, s->wanted, s->wanted_n))
-        d = least(d, s->limit); /* the beginning of a name is a hint, too */
+        d = least_of(d, s->limit); /* the beginning of a name is a hint, too */
     if (d > s->limit || (s->n == SUGGEST_MAX && d >= s->distance[SUGGEST_MAX - 1]))
         return;
     size_t at = s->n < SUGGEST_MAX ? s->n++ : SUGGEST_MAX - 1;

@@ -23,7 +23,7 @@ size_t terminal_width(int fd)
 
 /* ------------------------------------------------------------- shortening */
 
-static const char *ellipsis(void)
+static const char *ellipsis_text(void)
 {
     static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -43,7 +43,7 @@ static size_t next_character(tnf_str s, size_t at)
 }
 
 /* How many bytes from `at` on fit into so many columns. */
-static size_t fitting(tnf_str s, size_t at, size_t columns)
+static size_t fitting_bytes(tnf_str s, size_t at, size_t columns)
 {
     size_t from = at, used = 0;
     while (at < s.n) {
@@ -63,7 +63,7 @@ size_t put_shortened(FILE *to, tnf_str s, size_t width)
         return put_name(to, s);
     if (width == 0)
         return 0;
-    size_t head = fitting(s, 0, (width - 1) / 3), from = head;
+    size_t head = fitting_bytes(s, 0, (width - 1) / 3), from = head;
     size_t used = put_safe(to, s.p, head, true);
     size_t rest = all - used;
     while (from < s.n && rest > width - 1 - used) {
@@ -71,7 +71,7 @@ size_t put_shortened(FILE *to, tnf_str s, size_t width)
         rest -= put_safe(NULL, s.p + from, n, true);
         from += n;
     }
-    fputs(ellipsis(), to);
+    fputs(ellipsis_text(), to);
     return used + 1 + put_safe(to, s.p + from, s.n - from, true);
 }
 

@@ -11,7 +11,7 @@ typedef struct span {
     uint32_t first, last;
 } span;
 
-static bool within(const span *spans, size_t n, uint32_t c)
+static bool within_spans(const span *spans, size_t n, uint32_t c)
 {
     for (size_t i = 0; i < n; i++)
         if (c >= spans[i].first && c <= spans[i].last)
@@ -30,12 +30,12 @@ static size_t columns_of(uint32_t c)
     static const span none[] = { { 0x300, 0x36f }, { 0xfe00, 0xfe0f } };
     if (c < 0x300)
         return 1;
-    return within(wide, sizeof wide / sizeof *wide, c)   ? 2
-           : within(none, sizeof none / sizeof *none, c) ? 0
-                                                         : 1;
+    return within_spans(wide, sizeof wide / sizeof *wide, c)   ? 2
+           : within_spans(none, sizeof none / sizeof *none, c) ? 0
+                                                               : 1;
 }
 
-static int escaped(char out[16], const char *p, size_t length, uint32_t c)
+static int escape_character(char out[16], const char *p, size_t length, uint32_t c)
 {
     if (length == 0)
         return snprintf(out, 16, "\\x%02x", (unsigned)(unsigned char)*p);
@@ -64,7 +64,7 @@ size_t put_safe(FILE *to, const char *p, size_t n, bool backslash)
             at += length;
             continue; /* plain runs go out in one piece */
         }
-        columns += (size_t)escaped(text, p + at, length, c);
+        columns += (size_t)escape_character(text, p + at, length, c);
         if (to) {
             fwrite(p + from, 1, at - from, to);
             fputs(text, to);

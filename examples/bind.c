@@ -11,7 +11,7 @@ static void print_problem(void *ctx, const tnf_binding *wanted, const tnf_error 
     fprintf(stderr, "%s\n", why->message);
 }
 
-static int use(const tnf_file *file, tnf_error *error)
+static int use_model(const tnf_file *file, tnf_error *error)
 {
     /* Any number of words, 64 numbers each. The bias is copied to `room` if it cannot be mapped. */
     const uint64_t words[2] = { TNF_ANY, 64 };
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", argv[1], error.message);
         return 1;
     }
-    failed = use(file, &error);
+    failed = use_model(file, &error);
     tnf_close(file);
     return failed;
 }

@@ -22,7 +22,7 @@ static tnf_status write_bytes(void *ctx, const void *bytes, size_t n, tnf_error 
     return tnf_error_set(error, TNF_EIO, TNF_NO_OFFSET, "cannot write %zu bytes", n);
 }
 
-static void discard(void *ctx)
+static void discard_output(void *ctx)
 {
     if (fflush(ctx) == 0 && ftruncate(fileno(ctx), 0) == 0)
         printf("nothing is left\n");
@@ -33,10 +33,11 @@ static bool go_on(void *ctx, uint64_t done, uint64_t total)
     return done * 100 < total * *(uint64_t *)ctx; /* false: stop */
 }
 
-static tnf_status convert(int in, FILE *out, const char *format, uint64_t percent, tnf_error *error)
+static tnf_status convert_stream(int in, FILE *out, const char *format, uint64_t percent,
+                                 tnf_error *error)
 {
     static const tnf_source_ops from = { TNF_SOURCE_OPS_VERSION, read_at, NULL, NULL, NULL, NULL };
-    static const tnf_sink_ops to = { TNF_SINK_OPS_VERSION, write_bytes, NULL, discard };
+    static const tnf_sink_ops to = { TNF_SINK_OPS_VERSION, write_bytes, NULL, discard_output };
     tnf_save_options options = TNF_SAVE_INIT;
     tnf_source *source = NULL;
     tnf_sink *sink = NULL;
@@ -69,7 +70,8 @@ int main(int argc, char **argv)
 
     if (out == NULL)
         return fprintf(stderr, "usage: callbacks IN OUT FORMAT [STOP_AT_PERCENT]\n"), 2;
-    status = convert(in, out, argv[3], argc == 5 ? strtoull(argv[4], NULL, 10) : 101, &error);
+    status = convert_stream(in, out, argv[3], argc == 5 ? strtoull(argv[4], NULL, 10) : 101,
+                            &error);
     printf("%s\n", status == TNF_OK ? "converted" : error.message);
     return fclose(out) != 0 || (status != TNF_OK && status != TNF_ECANCELLED);
 }

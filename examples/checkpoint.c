@@ -12,7 +12,7 @@ struct training {
 static const uint64_t shape[] = { 2, 3 };
 
 /* The file is replaced when the new one is complete and on the disk: a crash loses nothing. */
-static tnf_status save(const struct training *t, const char *path, tnf_error *error)
+static tnf_status save_training(const struct training *t, const char *path, tnf_error *error)
 {
     tnf_member members[] = { tnf_member_of("step", tnf_value_int(t->step)),
                              tnf_member_of("rate", tnf_value_float(0.5)) };
@@ -33,7 +33,7 @@ static tnf_status save(const struct training *t, const char *path, tnf_error *er
 }
 
 /* No file is no error: the training begins. tnf_read() refuses a missing tensor or another size. */
-static tnf_status resume(struct training *t, const char *path, tnf_error *error)
+static tnf_status resume_training(struct training *t, const char *path, tnf_error *error)
 {
     tnf_file *file = NULL;
     const tnf_value *state;
@@ -54,12 +54,12 @@ int main(int argc, char **argv)
 {
     struct training t = { 0 };
     tnf_error error = { .message = "usage: checkpoint FILE" };
-    bool done = argc == 2 && resume(&t, argv[1], &error) == TNF_OK;
+    bool done = argc == 2 && resume_training(&t, argv[1], &error) == TNF_OK;
     int64_t begun = t.step;
 
     for (; done && t.step < begun + 3; t.step++)
         t.weights[1][2] += 0.5f;
-    done = done && save(&t, argv[1], &error) == TNF_OK;
+    done = done && save_training(&t, argv[1], &error) == TNF_OK;
     if (done)
         printf("steps %" PRId64 " to %" PRId64 ", w[1,2] = %g\n", begun, t.step,
                (double)t.weights[1][2]);

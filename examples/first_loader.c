@@ -84,7 +84,7 @@ static void *find_best(void *ctx)
     return NULL;
 }
 
-static void run(const struct model *m)
+static void run_threads(const struct model *m)
 {
     pthread_t threads[THREADS];
     struct job jobs[THREADS], *best = jobs;
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     } else {
         printf("%" PRIu64 " words, %zu shards, counts %d %d %d\n", m.words,
                tnf_file_info(m.file)->shards, (int)counts[0], (int)counts[1], (int)counts[2]);
-        run(&m);
+        run_threads(&m);
     }
     tnf_close(m.file); /* last: the views point into it */
     return status != TNF_OK;

@@ -6,7 +6,7 @@
 #include <tenfold/params.h>
 
 /* A forward pass uses every parameter once, in file order. */
-static tnf_status forward(tnf_params *params, const tnf_file *file, tnf_error *error)
+static tnf_status forward_pass(tnf_params *params, const tnf_file *file, tnf_error *error)
 {
     const tnf_object *t, *next;
     const tnf_param *p;
@@ -39,7 +39,8 @@ int main(int argc, char **argv)
     options.small_bytes = 1024; /* biases and norms are never evicted */
     done = argc == 3 && tnf_open(&file, argv[1], NULL, &error) == TNF_OK &&
            tnf_params_new(&params, file, &options, &error) == TNF_OK &&
-           forward(params, file, &error) == TNF_OK && forward(params, file, &error) == TNF_OK &&
+           forward_pass(params, file, &error) == TNF_OK &&
+           forward_pass(params, file, &error) == TNF_OK &&
            tnf_params_statistics(&s, params, &error) == TNF_OK;
     if (done) {
         printf("%" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " bytes kept of %" PRIu64 "\n",

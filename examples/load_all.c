@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <tenfold/tenfold.h>
 
-static int load(const tnf_file *file, tnf_error *error)
+static int load_tensors(const tnf_file *file, tnf_error *error)
 {
     const tnf_info *info = tnf_file_info(file);
     tnf_request *requests = calloc(info->objects + 1, sizeof *requests);
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (tnf_open(&file, argv[1], NULL, &error) == TNF_OK)
-        failed = load(file, &error);
+        failed = load_tensors(file, &error);
     if (failed)
         fprintf(stderr, "%s: %s\n", argv[1], error.message);
     tnf_close(file);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <tenfold/params.h>
 
-static int use(tnf_params *params, const char *name, tnf_error *error)
+static int use_param(tnf_params *params, const char *name, tnf_error *error)
 {
     const tnf_param *p;
     int i;
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     if (tnf_open(&file, argv[1], NULL, &error) == TNF_OK &&
         tnf_params_new(&params, file, &options, &error) == TNF_OK)
         for (i = 3, failed = 0; i < argc && !failed; i++)
-            failed = use(params, argv[i], &error);
+            failed = use_param(params, argv[i], &error);
     if (!failed)
         failed = tnf_params_statistics(&stats, params, &error) != TNF_OK;
     if (failed) {

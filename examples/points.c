@@ -7,7 +7,7 @@
 
 #define DIM 3
 
-static tnf_status show(void *ctx, const tnf_point *point, tnf_error *error)
+static tnf_status show_point(void *ctx, const tnf_point *point, tnf_error *error)
 {
     float v[DIM];
     const tnf_value *app, *word;
@@ -21,7 +21,7 @@ static tnf_status show(void *ctx, const tnf_point *point, tnf_error *error)
     return TNF_OK;
 }
 
-static void moved(void *ctx, uint64_t from, uint64_t to)
+static void show_moved(void *ctx, uint64_t from, uint64_t to)
 {
     (void)ctx;
     printf("%" PRIu64 " moved to %" PRIu64 "\n", from, to);
@@ -64,8 +64,8 @@ int main(int argc, char **argv)
     failed = tnf_points_create(&points, argv[1], &space, &options, &error) != TNF_OK ||
              tnf_points_append(points, batch, 3, offsets, &error) != TNF_OK ||
              tnf_points_delete(points, &offsets[0], 1, 0, &error) != TNF_OK ||
-             tnf_points_compact(points, 0, moved, NULL, &error) != TNF_OK ||
-             tnf_points_each(points, 0, show, points, &error) != TNF_OK;
+             tnf_points_compact(points, 0, show_moved, NULL, &error) != TNF_OK ||
+             tnf_points_each(points, 0, show_point, points, &error) != TNF_OK;
     if (failed)
         fprintf(stderr, "%s: %s\n", argv[1], error.message);
     tnf_points_close(points);

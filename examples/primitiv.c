@@ -7,7 +7,7 @@ static const tnf_str weight[] = { TNF_STR("encoder"), TNF_STR("w") }, moment = T
 static const uint32_t dims[] = { 2, 3 };
 static const tnf_primitiv_shape shape = { dims, 2, 1 };
 
-static tnf_status save(const char *model, const char *optimizer, tnf_error *error)
+static tnf_status save_model(const char *model, const char *optimizer, tnf_error *error)
 {
     /* Column-major: the first dimension varies fastest. */
     static const float w[] = { 1, 2, 3, 4, 5, 6 }, m[] = { 0, 0, 0.5, 0, 0, 0 };
@@ -32,7 +32,7 @@ static tnf_status save(const char *model, const char *optimizer, tnf_error *erro
 }
 
 /* The caller's memory gets all tensors or, on any error, none. */
-static tnf_status load(const char *model, const char *optimizer, tnf_error *error)
+static tnf_status load_model(const char *model, const char *optimizer, tnf_error *error)
 {
     float w[6], m[6], alpha = 0;
     tnf_primitiv_binding all[] = { { weight, 2, NULL, shape, w, false },
@@ -55,8 +55,8 @@ int main(int argc, char **argv)
 {
     tnf_error error = { .message = "usage: primitiv MODEL OPTIMIZER" };
 
-    if (argc == 3 && save(argv[1], argv[2], &error) == TNF_OK &&
-        load(argv[1], argv[2], &error) == TNF_OK)
+    if (argc == 3 && save_model(argv[1], argv[2], &error) == TNF_OK &&
+        load_model(argv[1], argv[2], &error) == TNF_OK)
         return 0;
     fprintf(stderr, "%s\n", error.message);
     return 1;

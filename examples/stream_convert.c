@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <tenfold/convert.h>
 
-static bool progress(void *ctx, uint64_t done, uint64_t total)
+static bool show_progress(void *ctx, uint64_t done, uint64_t total)
 {
     int *shown = ctx, percent = total ? (int)(100.0 * (double)done / (double)total) : 100;
 
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
         return 2;
     }
     save.format = argc == 4 ? argv[3] : NULL; /* or what OUT's extension says */
-    save.progress = progress;
+    save.progress = show_progress;
     save.ctx = &shown;
     how.save = &save;
 

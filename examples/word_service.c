@@ -14,7 +14,7 @@ struct worker {
     pthread_t thread;
 };
 
-static void *answer(void *ctx)
+static void *answer_queries(void *ctx)
 {
     struct worker *worker = ctx;
     tnf_emb_query query = TNF_EMB_QUERY_INIT;
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
             workers[n].words = argv + 2;
             workers[n].first = n;
             workers[n].n = argc - 2;
-            if (pthread_create(&workers[n].thread, NULL, answer, &workers[n]) != 0)
+            if (pthread_create(&workers[n].thread, NULL, answer_queries, &workers[n]) != 0)
                 break;
         }
         for (i = 0; i < n; i++)

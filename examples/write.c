@@ -12,7 +12,7 @@ static const char *const sample_config =
     "{\"kind\":\"gpt\",\"config\":{\"n_layer\":1,\"n_embd\":64,\"vocab_size\":1000}}";
 
 /* Gives the embedding matrix while it is being written: it never is in memory as a whole. */
-static tnf_status embedding(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error)
+static tnf_status give_embedding(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error)
 {
     unsigned char *out = dst;
     size_t i;
@@ -30,7 +30,7 @@ static tnf_status embedding(void *ctx, uint64_t offset, void *dst, size_t n, tnf
     return TNF_OK;
 }
 
-static tnf_status fill(tnf_builder *b, tnf_error *error)
+static tnf_status fill_builder(tnf_builder *b, tnf_error *error)
 {
     static const float bias[WIDTH] = { 0.5f, -0.25f, 1.0f };
     static const unsigned short scale[WIDTH] = { 0x3f80, 0x4000, 0xbf80 }; /* bf16: 1, 2, -1 */
@@ -41,7 +41,8 @@ static tnf_status fill(tnf_builder *b, tnf_error *error)
     tnf_status s;
 
     config.kind = TNF_JSON; /* kept byte for byte */
-    if ((s = tnf_builder_add_stream(b, "tok_embeddings", f32, 2, matrix, embedding, NULL, error)))
+    if ((s = tnf_builder_add_stream(b, "tok_embeddings", f32, 2, matrix, give_embedding, NULL,
+                                    error)))
         return s;
     if ((s = tnf_builder_add(b, "blocks.0.bias", f32, 1, vector, bias, error)))
         return s;
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
     options.format = argc == 3 ? argv[2] : NULL;
     options.replace = true;
     status = tnf_builder_new(&builder, NULL, &error);
-    if (status == TNF_OK && (status = fill(builder, &error)) == TNF_OK)
+    if (status == TNF_OK && (status = fill_builder(builder, &error)) == TNF_OK)
         status = tnf_save(builder, argv[1], &options, &error);
     if (status != TNF_OK)
         fprintf(stderr, "%s: %s\n", argv[1], error.message);

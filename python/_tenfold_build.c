@@ -141,7 +141,7 @@ typedef struct adding {
     const char *name;
 } adding;
 
-static int added(const adding *a, tnf_status status, const tnf_error *e)
+static int check_added(const adding *a, tnf_status status, const tnf_error *e)
 {
     if (status == TNF_OK)
         return 0;
@@ -159,10 +159,10 @@ static int add_strided(const adding *a, const tnf_type *type, const strided *fro
         empty = empty || shape[i] == 0;
     }
     if (empty || is_plain(from))
-        return added(a,
-                     tnf_builder_add(a->b, a->name, type, (uint32_t)from->rank, shape,
-                                     empty ? (const void *)"" : from->data, &e),
-                     &e);
+        return check_added(a,
+                           tnf_builder_add(a->b, a->name, type, (uint32_t)from->rank, shape,
+                                           empty ? (const void *)"" : from->data, &e),
+                           &e);
     strided *s = arena_take(a->arena, sizeof *s);
     Py_ssize_t *numbers = arena_take(a->arena, 2 * MOST_RANK * sizeof *numbers);
     if (!s || !numbers)
@@ -178,10 +178,10 @@ static int add_strided(const adding *a, const tnf_type *type, const strided *fro
         numbers[i] = from->shape[i];
         numbers[MOST_RANK + i] = from->strides[i];
     }
-    return added(a,
-                 tnf_builder_add_stream(a->b, a->name, type, (uint32_t)from->rank, shape,
-                                        fetch_strided, s, &e),
-                 &e);
+    return check_added(a,
+                       tnf_builder_add_stream(a->b, a->name, type, (uint32_t)from->rank, shape,
+                                              fetch_strided, s, &e),
+                       &e);
 }
 
 static void free_buffer(PyObject *capsule)
@@ -237,7 +237,7 @@ static int add_array(const adding *a, PyObject *value)
     uint64_t shape[MOST_RANK];
     for (int i = 0; i < b->rank; i++)
         shape[i] = (uint64_t)b->shape[i];
-    return added(
+    return check_added(
         a, tnf_builder_add(a->b, a->name, arr->type, (uint32_t)b->rank, shape, b->data, &e), &e);
 }
 
@@ -297,7 +297,7 @@ static int add_parts(const adding *a, const char *id, PyObject *told, const uint
                              .parts = parts,
                              .rank = (uint32_t)rank,
                              .nparts = (uint16_t)n };
-    return added(a, tnf_builder_add_object(a->b, object, a->name, &e), &e);
+    return check_added(a, tnf_builder_add_object(a->b, object, a->name, &e), &e);
 }
 
 /* The dimensions of a sequence; how many there are, or -1. */
@@ -330,7 +330,8 @@ static int add_packed(const adding *a, const tnf_type *type, PyObject *content,
                      (unsigned long long)(bits + 7) / 8, view->len);
         return -1;
     }
-    return added(a, tnf_builder_add(a->b, a->name, type, (uint32_t)rank, dims, view->buf, &e), &e);
+    return check_added(a, tnf_builder_add(a->b, a->name, type, (uint32_t)rank, dims, view->buf, &e),
+                       &e);
 }
 
 /* ("bf16", buffer or function, shape or None): the type is the caller's word. Or a layout and its
@@ -363,7 +364,7 @@ static int add_told(const adding *a, PyObject *tuple)
     if (!s)
         return -1;
     *s = (stream) { PyInterpreterState_Get(), content };
-    return added(
+    return check_added(
         a, tnf_builder_add_stream(a->b, a->name, type, (uint32_t)rank, dims, fetch_stream, s, &e),
         &e);
 }
@@ -383,7 +384,7 @@ static int add_value(const adding *a, PyObject *name, PyObject *value, bool agai
         if (handle_ready(t->h) < 0)
             return -1;
         if (!t->part)
-            return added(a, tnf_builder_add_object(a->b, t->object, a->name, &e), &e);
+            return check_added(a, tnf_builder_add_object(a->b, t->object, a->name, &e), &e);
     }
     if (Py_TYPE(value) == a->st->array_type)
         return add_array(a, value);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Two files are the same exactly if their content hashes are: every fixture against itself, against
- * all others of its format, and against what it becomes in every other format. */
+ * all others of its format, and against what it becomes in every other format; under a sanitizer
+ * against a third of them. */
 #include "support/model.h"
 #include <tenfold/diff.h>
 
@@ -85,10 +86,13 @@ int main(void)
         for (size_t k = i; all[i].hashed && k < fixtures.n; k++) {
             if (!all[k].hashed || !one_format(&fixtures.list[i], &fixtures.list[k]))
                 continue;
+            if ((k - i) % check_share(3) != 0)
+                continue;
             check_doing("%s, %s", fixtures.list[i].label, fixtures.list[k].label);
             check_pair(&all[i], &all[k]);
         }
-        for (size_t k = 0; all[i].hashed && (format = writable(k)); k++) {
+        for (size_t k = i % check_share(3); all[i].hashed && (format = writable(k));
+             k += check_share(3)) {
             check_doing("%s as %s", fixtures.list[i].label, format);
             check_as(&all[i], format);
         }

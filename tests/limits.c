@@ -142,16 +142,6 @@ static void depth(void)
 
 /* ------------------------------------------------------------ huge numbers */
 
-/* Under a sanitizer, the more fixtures there are the fewer places are tried in each. */
-static size_t share_of(size_t files)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return getenv("TNF_FULL") ? 1 : 1 + files / 60;
-#else
-    return files ? 1 : 0;
-#endif
-}
-
 static double worst;
 
 static void proportion(const void *p, size_t n)
@@ -179,7 +169,8 @@ static void huge_numbers(const struct fixture *f)
 {
     static const uint64_t numbers[] = { 0x7fffffff,         0xffffffff,  0x7fffffffffffffff,
                                         0xffffffffffffffff, 0x100000000, 0x10000000 };
-    size_t share = share_of(fixtures.n);
+    /* under a sanitizer, the more fixtures there are the fewer places are tried in each */
+    size_t share = check_share(1 + (unsigned)fixtures.n / 25);
     uint8_t *copy = malloc(f->file.n + 8);
     MUST(copy != NULL);
     size_t end = f->file.n < 400 ? f->file.n : 400; /* headers come first */

@@ -13,7 +13,7 @@ import tempfile
 
 tenfold = os.path.abspath(sys.argv[1])
 here = pathlib.Path(__file__).resolve().parent
-PER_FORMAT = 3
+PER_FORMAT = 1  # one_way.c has all of them; here it is about the commands
 WAYS = {
     "convert": ["convert", "IN", "OUT"],
     "--select": ["convert", "--select", "*", "IN", "OUT"],

@@ -175,7 +175,7 @@ static void cut_and_damage(const struct fixture *f)
     if (change_open(&untouched, &original, &lenient, &error) != TNF_OK)
         MUST(!"a valid file opens");
     change_begin(&c, f);
-    const size_t share = check_share(4), step = (f->file.n / 97 + 1) * share;
+    const size_t share = check_share(8), step = (f->file.n / 97 + 1) * share;
     for (size_t n = 0; n <= f->file.n; n += n < 64 || n + 64 > f->file.n ? share : step) {
         check_doing("%s cut at %zu", f->label, n);
         change_set(&c, f->file.p, n);
@@ -207,7 +207,7 @@ static void without_memory(const struct fixture *f, size_t cut)
     tnf_status expected = change_open(&c, &file, &plain, &error);
     if (expected == TNF_OK)
         tnf_close(file);
-    for (uint64_t n = 1; n < 3000; n += check_share(4)) {
+    for (uint64_t n = 1; n < 3000; n += check_share(8)) {
         struct memory_log log = { .fail_at = n };
         tnf_allocator allocator = memory_allocator(&log);
         tnf_builder *b = NULL;

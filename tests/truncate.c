@@ -35,7 +35,7 @@ static void cut(const struct fixture *f)
         bool strict, lenient;
         if (f->file.n > 4096 && n > 2048 && n + 64 < f->file.n && n % 211 != 0)
             continue; /* long files: every byte of the header, some of the rest */
-        if ((n + f->file.n) % check_share(5) != 0)
+        if ((n + f->file.n) % check_share(10) != 0)
             continue;
         check_doing("%s cut at %zu", f->label, n);
         change_set(&c, f->file.p, n);

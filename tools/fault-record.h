@@ -31,7 +31,7 @@ static const char *path_of(int fd, char out[ROOM])
 }
 
 /* A path from the root, as recorded paths are; what it is relative to may be a descriptor. */
-static const char *whole(int at, const char *path, char out[2 * ROOM])
+static const char *whole_path(int at, const char *path, char out[2 * ROOM])
 {
     char base[ROOM];
     if (path[0] == '/') {
@@ -54,8 +54,8 @@ struct op {
     uint64_t ino, at, path_n, to_n, n;
 };
 
-static void record(const char *act, uint64_t ino, uint64_t at, const char *path, const char *to,
-                   const void *bytes, size_t n)
+static void record_op(const char *act, uint64_t ino, uint64_t at, const char *path, const char *to,
+                      const void *bytes, size_t n)
 {
     struct op op = { .ino = ino, .at = at, .path_n = strlen(path), .to_n = strlen(to), .n = n };
     snprintf(op.act, sizeof op.act, "%s", act);
@@ -86,7 +86,7 @@ static void record_fd(const char *act, int fd, uint64_t at, const void *bytes, s
     mode_t mode;
     uint64_t ino = inode_at(fd, "", AT_EMPTY_PATH, &mode);
     if (record_to >= 0 && (S_ISREG(mode) || S_ISDIR(mode)))
-        record(act, ino, at, "", "", bytes, n);
+        record_op(act, ino, at, "", "", bytes, n);
 }
 
 static void record_paths(const char *act, int at, const char *path, int to_at, const char *to)
@@ -95,13 +95,13 @@ static void record_paths(const char *act, int at, const char *path, int to_at, c
     mode_t mode;
     if (record_to < 0)
         return;
-    whole(at, path, a);
+    whole_path(at, path, a);
     uint64_t ino = inode_at(AT_FDCWD, a, AT_SYMLINK_NOFOLLOW, &mode);
     if (to) {
-        whole(to_at, to, b);
+        whole_path(to_at, to, b);
         ino = inode_at(AT_FDCWD, b, AT_SYMLINK_NOFOLLOW, &mode);
     }
-    record(act, ino, 0, a, b, NULL, 0);
+    record_op(act, ino, 0, a, b, NULL, 0);
 }
 
 /* What was written just now, read back where the bytes never came through here. */

@@ -89,13 +89,13 @@ static bool is_change(enum kind k)
     return k == WRITE || (k >= COPY && k <= MKDIR) || k == MODE;
 }
 
-static void die(void)
+static void die_now(void)
 {
     syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
 }
 
 /* Is it this call's turn? Counted under a lock, since several threads may read. */
-static bool hit(enum kind k, const char *path)
+static bool is_hit(enum kind k, const char *path)
 {
     char line[ROOM + 40];
     bool now = false;
@@ -109,13 +109,13 @@ static bool hit(enum kind k, const char *path)
         (void)!syscall(SYS_write, fault.log, line, n);
     pthread_mutex_unlock(&fault.lock);
     if (now && fault.how == KILL)
-        die();
+        die_now();
     return now;
 }
 
-static bool fails(enum kind k, const char *path)
+static bool must_fail(enum kind k, const char *path)
 {
-    if (!hit(k, path) || fault.how != FAIL)
+    if (!is_hit(k, path) || fault.how != FAIL)
         return false;
     errno = fault.err;
     return true;
@@ -124,7 +124,7 @@ static bool fails(enum kind k, const char *path)
 static bool fails_fd(enum kind k, int fd)
 {
     char path[ROOM];
-    return fails(k, path_of(fd, path));
+    return must_fail(k, path_of(fd, path));
 }
 
 /* --------------------------------------------------------- opening, closing */
@@ -133,21 +133,22 @@ static int open_it(int at, const char *path, int flags, mode_t mode)
 {
     char to[2 * ROOM], marked[2 * ROOM + 16];
     mode_t was;
-    whole(at, path, to);
+    whole_path(at, path, to);
     /* an open directory is there to be synced, or for a nameless file */
     bool nameless = (flags & O_TMPFILE) == O_TMPFILE, dir = !nameless && flags & O_DIRECTORY;
     snprintf(marked, sizeof marked, "%s%s", to,
              nameless ? " (nameless)"
              : dir    ? " (directory)"
                       : "");
-    if (fails(OPEN, marked))
+    if (must_fail(OPEN, marked))
         return -1;
     bool there = inode_at(AT_FDCWD, to, 0, &was) != 0;
     int fd = (int)syscall(SYS_openat, at, path, flags, mode);
     if (fd < 0 || record_to < 0)
         return fd;
     if (nameless || (flags & O_CREAT && !there))
-        record("create", inode_at(fd, "", AT_EMPTY_PATH, &was), 0, nameless ? "" : to, "", NULL, 0);
+        record_op("create", inode_at(fd, "", AT_EMPTY_PATH, &was), 0, nameless ? "" : to, "", NULL,
+                  0);
     else if (flags & O_TRUNC)
         record_fd("truncate", fd, 0, NULL, 0);
     return fd;
@@ -220,10 +221,10 @@ static off_t place_in(int fd)
 }
 
 /* How much of n bytes is to be done; -1: none. */
-static ssize_t share(enum kind k, int fd, size_t n, off_t at)
+static ssize_t share_of(enum kind k, int fd, size_t n, off_t at)
 {
     char path[ROOM];
-    if (!hit(k, path_of(fd, path)))
+    if (!is_hit(k, path_of(fd, path)))
         return (ssize_t)n;
     if (fault.how == FAIL) {
         errno = fault.err;
@@ -239,45 +240,46 @@ static ssize_t share(enum kind k, int fd, size_t n, off_t at)
 
 ssize_t read(int fd, void *p, size_t n)
 {
-    ssize_t part = share(READ, fd, n, 0);
+    ssize_t part = share_of(READ, fd, n, 0);
     return part < 0 ? part : syscall(SYS_read, fd, p, part);
 }
 
 ssize_t pread(int fd, void *p, size_t n, off_t at)
 {
-    ssize_t part = share(READ, fd, n, at);
+    ssize_t part = share_of(READ, fd, n, at);
     return part < 0 ? part : syscall(SYS_pread64, fd, p, part, at);
 }
 
 ssize_t preadv(int fd, const struct iovec *v, int n, off_t at)
 {
-    ssize_t part = share(READ, fd, (size_t)n, at);
+    ssize_t part = share_of(READ, fd, (size_t)n, at);
     return part < 0 ? part : syscall(SYS_preadv, fd, v, part, at, 0);
 }
 
-static ssize_t wrote(int fd, const void *p, ssize_t done, uint64_t at)
+static ssize_t record_written(int fd, const void *p, ssize_t done, uint64_t at)
 {
     if (done > 0)
         record_fd("write", fd, at, p, (size_t)done);
     if (fault.how == TORN && fault.seen >= fault.at && fault.kind >= 0)
-        die();
+        die_now();
     return done;
 }
 
 ssize_t write(int fd, const void *p, size_t n)
 {
-    ssize_t part = share(WRITE, fd, n, place_in(fd));
+    ssize_t part = share_of(WRITE, fd, n, place_in(fd));
     if (part < 0)
         return part;
     ssize_t done = syscall(SYS_write, fd, p, part);
     off_t end = place_in(fd);
-    return wrote(fd, p, done, done > 0 && end >= done ? (uint64_t)(end - done) : 0);
+    return record_written(fd, p, done, done > 0 && end >= done ? (uint64_t)(end - done) : 0);
 }
 
 ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
 {
-    ssize_t part = share(WRITE, fd, n, at);
-    return part < 0 ? part : wrote(fd, p, syscall(SYS_pwrite64, fd, p, part, at), (uint64_t)at);
+    ssize_t part = share_of(WRITE, fd, n, at);
+    return part < 0 ? part
+                    : record_written(fd, p, syscall(SYS_pwrite64, fd, p, part, at), (uint64_t)at);
 }
 
 /* As one write of all pieces, which is what it is on the disk. */
@@ -315,7 +317,7 @@ ssize_t __pread_chk(int fd, void *p, size_t n, off_t at, size_t room)
 ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t n,
                         unsigned flags)
 {
-    ssize_t part = share(COPY, to, n, 0);
+    ssize_t part = share_of(COPY, to, n, 0);
     if (part < 0)
         return part;
     ssize_t done = syscall(SYS_copy_file_range, from, from_at, to, to_at, part, flags);
@@ -327,7 +329,7 @@ ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size
 
 ssize_t sendfile(int to, int from, off_t *at, size_t n)
 {
-    ssize_t part = share(COPY, to, n, 0);
+    ssize_t part = share_of(COPY, to, n, 0);
     if (part < 0)
         return part;
     ssize_t done = syscall(SYS_sendfile, to, from, at, part);
@@ -377,7 +379,7 @@ int fallocate64(int, int, off_t, off_t) __attribute__((alias("fallocate")));
 int renameat2(int at, const char *path, int to_at, const char *to, unsigned flags)
 {
     char a[2 * ROOM];
-    int done = fails(RENAME, whole(at, path, a))
+    int done = must_fail(RENAME, whole_path(at, path, a))
                    ? -1
                    : (int)syscall(SYS_renameat2, at, path, to_at, to, flags);
     if (done == 0)
@@ -398,7 +400,7 @@ int rename(const char *path, const char *to)
 int linkat(int at, const char *path, int to_at, const char *to, int flags)
 {
     char b[2 * ROOM];
-    int done = fails(LINK, whole(to_at, to, b))
+    int done = must_fail(LINK, whole_path(to_at, to, b))
                    ? -1
                    : (int)syscall(SYS_linkat, at, path, to_at, to, flags);
     if (done == 0)
@@ -414,7 +416,9 @@ int link(const char *path, const char *to)
 int unlinkat(int at, const char *path, int flags)
 {
     char a[2 * ROOM];
-    int done = fails(UNLINK, whole(at, path, a)) ? -1 : (int)syscall(SYS_unlinkat, at, path, flags);
+    int done = must_fail(UNLINK, whole_path(at, path, a))
+                   ? -1
+                   : (int)syscall(SYS_unlinkat, at, path, flags);
     if (done == 0)
         record_paths(flags & AT_REMOVEDIR ? "rmdir" : "unlink", at, path, 0, NULL);
     return done;
@@ -433,7 +437,9 @@ int rmdir(const char *path)
 int mkdirat(int at, const char *path, mode_t mode)
 {
     char a[2 * ROOM];
-    int done = fails(MKDIR, whole(at, path, a)) ? -1 : (int)syscall(SYS_mkdirat, at, path, mode);
+    int done = must_fail(MKDIR, whole_path(at, path, a))
+                   ? -1
+                   : (int)syscall(SYS_mkdirat, at, path, mode);
     if (done == 0)
         record_paths("mkdir", at, path, 0, NULL);
     return done;
@@ -476,7 +482,9 @@ int fchown(int fd, uid_t user, gid_t group)
 int fstatat(int at, const char *restrict path, struct stat *restrict st, int flags)
 {
     char a[2 * ROOM];
-    return fails(STAT, whole(at, path, a)) ? -1 : (int)syscall(SYS_newfstatat, at, path, st, flags);
+    return must_fail(STAT, whole_path(at, path, a))
+               ? -1
+               : (int)syscall(SYS_newfstatat, at, path, st, flags);
 }
 
 int stat(const char *restrict path, struct stat *restrict st)
@@ -504,8 +512,9 @@ int fstat64(int, struct stat64 *) __attribute__((alias("fstat")));
 int statx(int at, const char *restrict path, int flags, unsigned mask, struct statx *restrict out)
 {
     char a[2 * ROOM];
-    return fails(STAT, whole(at, path, a)) ? -1
-                                           : (int)syscall(SYS_statx, at, path, flags, mask, out);
+    return must_fail(STAT, whole_path(at, path, a))
+               ? -1
+               : (int)syscall(SYS_statx, at, path, flags, mask, out);
 }
 
 /* Memory that is no file's is malloc's business. */

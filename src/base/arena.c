@@ -82,7 +82,7 @@ static size_t next_size(const tnf_arena *arena, size_t n)
     return size < n ? n : size;
 }
 
-static void *bump(tnf_arena *arena, size_t n, size_t align)
+static void *take_bytes(tnf_arena *arena, size_t n, size_t align)
 {
     if (n > SIZE_MAX / 2 - ALIGN) {
         arena->over_limit = true;
@@ -106,7 +106,7 @@ static void *bump(tnf_arena *arena, size_t n, size_t align)
 
 void *tnf_arena_alloc(tnf_arena *arena, size_t n)
 {
-    void *p = bump(arena, n, n >= ALIGN ? ALIGN : 8);
+    void *p = take_bytes(arena, n, n >= ALIGN ? ALIGN : 8);
     return p ? memset(p, 0, n) : NULL;
 }
 
@@ -128,12 +128,12 @@ void *tnf_arena_raw(tnf_arena *arena, uint64_t n)
         arena->over_limit = true;
         return NULL;
     }
-    return bump(arena, size, ALIGN);
+    return take_bytes(arena, size, ALIGN);
 }
 
 char *tnf_arena_str(tnf_arena *arena, const void *p, size_t n)
 {
-    char *s = n == SIZE_MAX ? NULL : bump(arena, n + 1, 1);
+    char *s = n == SIZE_MAX ? NULL : take_bytes(arena, n + 1, 1);
     if (!s)
         return NULL;
     if (n)

@@ -46,38 +46,38 @@ typedef struct node {
     uint32_t length, flags;
 } node;
 
-static uint32_t rotate(uint32_t x, unsigned by)
+static uint32_t rotate_right(uint32_t x, unsigned by)
 {
     return x >> by | x << (32 - by);
 }
 
-static inline void mix(uint32_t *v, unsigned a, unsigned b, unsigned c, unsigned d, uint32_t x,
-                       uint32_t y)
+static inline void mix_quarter(uint32_t *v, unsigned a, unsigned b, unsigned c, unsigned d,
+                               uint32_t x, uint32_t y)
 {
     v[a] += v[b] + x;
-    v[d] = rotate(v[d] ^ v[a], 16);
+    v[d] = rotate_right(v[d] ^ v[a], 16);
     v[c] += v[d];
-    v[b] = rotate(v[b] ^ v[c], 12);
+    v[b] = rotate_right(v[b] ^ v[c], 12);
     v[a] += v[b] + y;
-    v[d] = rotate(v[d] ^ v[a], 8);
+    v[d] = rotate_right(v[d] ^ v[a], 8);
     v[c] += v[d];
-    v[b] = rotate(v[b] ^ v[c], 7);
+    v[b] = rotate_right(v[b] ^ v[c], 7);
 }
 
 static inline void round_of(uint32_t v[16], const uint32_t m[16], const uint8_t s[16])
 {
-    mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
-    mix(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
-    mix(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
-    mix(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
-    mix(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
-    mix(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
-    mix(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
-    mix(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
+    mix_quarter(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
+    mix_quarter(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
+    mix_quarter(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
+    mix_quarter(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
+    mix_quarter(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
+    mix_quarter(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
+    mix_quarter(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
+    mix_quarter(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
 }
 
 /* The chaining value of a node (or the digest's words, if flags say ROOT). */
-static void compress(uint32_t out[8], const node *x, uint32_t flags)
+static void compress_node(uint32_t out[8], const node *x, uint32_t flags)
 {
     uint32_t v[16];
     memcpy(v, x->chain, 32);
@@ -107,7 +107,7 @@ static void chunk_node(node *x, const uint8_t *p, size_t n, uint64_t counter)
             x->block[i] = tnf_le32(padded + 4 * i);
         if (n <= BLOCK)
             break;
-        compress(x->chain, x, x->flags);
+        compress_node(x->chain, x, x->flags);
         x->flags = 0;
         p += BLOCK;
         n -= BLOCK;
@@ -134,19 +134,19 @@ void tnf_blake3(uint8_t out[32], const void *bytes, size_t n)
     node x;
     for (; n > CHUNK; p += CHUNK, n -= CHUNK) {
         chunk_node(&x, p, CHUNK, chunks++);
-        compress(value, &x, x.flags);
+        compress_node(value, &x, x.flags);
         for (uint64_t done = chunks; (done & 1) == 0; done >>= 1) {
             parent_node(&x, stack[--depth], value);
-            compress(value, &x, x.flags);
+            compress_node(value, &x, x.flags);
         }
         memcpy(stack[depth++], value, sizeof value);
     }
     chunk_node(&x, p, n, chunks);
     while (depth > 0) {
-        compress(value, &x, x.flags);
+        compress_node(value, &x, x.flags);
         parent_node(&x, stack[--depth], value);
     }
-    compress(value, &x, x.flags | ROOT);
+    compress_node(value, &x, x.flags | ROOT);
     for (int i = 0; i < 8; i++)
         tnf_put_le32(out + 4 * i, value[i]);
 }

@@ -62,7 +62,7 @@ static const uint32_t tables[16][256] = {
           0x5cfdedf4),
 };
 
-static inline uint32_t four(uint32_t v, size_t behind)
+static inline uint32_t fold_word(uint32_t v, size_t behind)
 {
     return tables[behind + 3][v & 0xff] ^ tables[behind + 2][v >> 8 & 0xff] ^
            tables[behind + 1][v >> 16 & 0xff] ^ tables[behind][v >> 24];
@@ -72,8 +72,8 @@ static inline uint32_t four(uint32_t v, size_t behind)
 static uint32_t by_tables(uint32_t sum, const uint8_t *p, size_t n)
 {
     for (; n >= 16; p += 16, n -= 16)
-        sum = four(tnf_le32(p) ^ sum, 12) ^ four(tnf_le32(p + 4), 8) ^ four(tnf_le32(p + 8), 4) ^
-              four(tnf_le32(p + 12), 0);
+        sum = fold_word(tnf_le32(p) ^ sum, 12) ^ fold_word(tnf_le32(p + 4), 8) ^
+              fold_word(tnf_le32(p + 8), 4) ^ fold_word(tnf_le32(p + 12), 0);
     for (; n > 0; p++, n--)
         sum = tables[0][(sum ^ *p) & 0xff] ^ sum >> 8;
     return sum;
@@ -154,7 +154,7 @@ uint32_t tnf_crc32(uint32_t crc, const void *bytes, size_t n)
 
 #define LANE 2048u /* bytes of each of three sums that are made at once, to hide their latency */
 
-static uint32_t times(uint32_t a, uint32_t b);
+static uint32_t multiply_mod(uint32_t a, uint32_t b);
 
 static uint32_t by_instruction(uint32_t sum, const uint8_t *p, size_t n)
 {
@@ -177,7 +177,7 @@ uint32_t tnf_crc32(uint32_t crc, const void *bytes, size_t n)
             second = __crc32d(second, tnf_le64(p + LANE + i));
             third = __crc32d(third, tnf_le64(p + 2 * LANE + i));
         }
-        sum = times(after_two, sum) ^ times(after_one, second) ^ third;
+        sum = multiply_mod(after_two, sum) ^ multiply_mod(after_one, second) ^ third;
     }
     return ~by_instruction(sum, p, n);
 }
@@ -191,7 +191,7 @@ uint32_t tnf_crc32(uint32_t crc, const void *bytes, size_t n)
 /* ---------------------------------------------------- together and apart */
 
 /* a times b, modulo the polynomial. */
-static uint32_t times(uint32_t a, uint32_t b)
+static uint32_t multiply_mod(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
     for (uint32_t bit = ONE; bit; bit >>= 1) {
@@ -211,20 +211,20 @@ static const uint32_t squares[32] = {
 };
 
 /* As if n bytes followed. */
-static uint32_t shift(uint32_t crc, uint64_t n)
+static uint32_t shift_crc(uint32_t crc, uint64_t n)
 {
     for (unsigned i = 0; n; n >>= 1, i++)
         if (n & 1)
-            crc = times(squares[i % 32], crc);
+            crc = multiply_mod(squares[i % 32], crc);
     return crc;
 }
 
 uint32_t tnf_crc32_behind(uint32_t whole, uint32_t front, uint64_t n)
 {
-    return whole ^ shift(front, n);
+    return whole ^ shift_crc(front, n);
 }
 
 uint32_t tnf_crc32_join(uint32_t front, uint32_t back, uint64_t n)
 {
-    return back ^ shift(front, n);
+    return back ^ shift_crc(front, n);
 }

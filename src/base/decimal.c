@@ -98,14 +98,14 @@ static int against_middle(const struct decimal *d, uint32_t bits)
     for (int i = 0; i < d->n; i++)
         big_mul_add(&value, 10, d->digits[i]);
     big_mul_add(&middle, 1, 2 * m + 1);
-    int power = (int)d->exponent, shift = power - q; /* it is small: see exactly() */
+    int power = (int)d->exponent, shift = power - q; /* it is small: see exact_float() */
     big_mul_pow5(power > 0 ? &value : &middle, power > 0 ? power : -power);
     big_shift(shift > 0 ? &value : &middle, shift > 0 ? shift : -shift);
     return big_compare(&value, &middle);
 }
 
 /* From a guess to the right one, step by step; a few at most. */
-static uint32_t nearest(const struct decimal *d, uint32_t bits)
+static uint32_t nearest_float(const struct decimal *d, uint32_t bits)
 {
     while (bits < FIRST_INF) {
         int c = against_middle(d, bits);
@@ -122,7 +122,7 @@ static uint32_t nearest(const struct decimal *d, uint32_t bits)
     return bits;
 }
 
-static void gather(struct decimal *d, const char *p, const char *end)
+static void gather_digits(struct decimal *d, const char *p, const char *end)
 {
     bool point = false, more = false;
     for (; p < end && ((*p >= '0' && *p <= '9') || *p == '.'); p++) {
@@ -144,11 +144,11 @@ static void gather(struct decimal *d, const char *p, const char *end)
 }
 
 /* The digits from p on, times 10^exponent. */
-static uint32_t exactly(const char *p, const char *end, int exponent)
+static uint32_t exact_float(const char *p, const char *end, int exponent)
 {
     struct decimal d = { .exponent = exponent };
     uint64_t w = 0;
-    gather(&d, p, end);
+    gather_digits(&d, p, end);
     int used = d.n < 19 ? d.n : 19;
     for (int i = 0; i < used; i++)
         w = w * 10 + d.digits[i];
@@ -161,7 +161,7 @@ static uint32_t exactly(const char *p, const char *end, int exponent)
     float guess = near > (double)FLT_MAX ? FLT_MAX : (float)near;
     uint32_t bits;
     memcpy(&bits, &guess, sizeof bits);
-    return nearest(&d, bits);
+    return nearest_float(&d, bits);
 }
 
 /* ------------------------------------------------------------------ quickly */
@@ -303,7 +303,7 @@ const char *tnf_f32_scan(const char *p, const char *end, float *out)
             return p;
         }
     }
-    bits = exactly(from, digits_end, e) | sign;
+    bits = exact_float(from, digits_end, e) | sign;
     memcpy(out, &bits, sizeof bits);
     return p;
 }

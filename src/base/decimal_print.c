@@ -42,7 +42,7 @@ static uint32_t round_to_odd(uint64_t g, uint32_t x)
     return (uint32_t)(high >> 32) | ((uint32_t)high > 1);
 }
 
-static struct decimal shortest(uint32_t significand, int exponent)
+static struct decimal shortest_decimal(uint32_t significand, int exponent)
 {
     bool closer = significand == 0 && exponent > 1; /* the neighbour below is at half the way */
     uint32_t c = exponent ? significand | HIDDEN : significand;
@@ -138,7 +138,8 @@ static char *put_special(char *p, uint32_t *bits, const char *nan)
 
 static struct decimal decimal_of(uint32_t bits)
 {
-    return bits ? shortest(bits & (HIDDEN - 1), (int)(bits >> 23)) : (struct decimal) { 0, 0 };
+    return bits ? shortest_decimal(bits & (HIDDEN - 1), (int)(bits >> 23))
+                : (struct decimal) { 0, 0 };
 }
 
 size_t tnf_f32_text(char out[TNF_F32_TEXT], float value)

@@ -30,11 +30,11 @@ static void cut_whole(char *text, size_t size)
         text[bad] = 0;
 }
 
-static void fill(tnf_error *e, tnf_status status, int sys, uint64_t offset, const char *format,
-                 va_list args) TNF_PRINTF(5, 0);
+static void fill_error(tnf_error *e, tnf_status status, int sys, uint64_t offset,
+                       const char *format, va_list args) TNF_PRINTF(5, 0);
 
-static void fill(tnf_error *e, tnf_status status, int sys, uint64_t offset, const char *format,
-                 va_list args)
+static void fill_error(tnf_error *e, tnf_status status, int sys, uint64_t offset,
+                       const char *format, va_list args)
 {
     e->status = status;
     e->sys = sys;
@@ -50,7 +50,7 @@ tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char
     if (e) {
         va_list args;
         va_start(args, format);
-        fill(e, status, 0, offset, format, args);
+        fill_error(e, status, 0, offset, format, args);
         va_end(args);
     }
     return status;
@@ -61,7 +61,7 @@ tnf_status tnf_error_set(tnf_error *e, tnf_status status, uint64_t offset, const
     if (e) {
         va_list args;
         va_start(args, format);
-        fill(e, status, 0, offset, format, args);
+        fill_error(e, status, 0, offset, format, args);
         va_end(args);
     }
     return status;
@@ -93,7 +93,7 @@ tnf_status tnf_fail_rule(tnf_error *e, const char *rule, tnf_status status, uint
     if (e) {
         va_list args;
         va_start(args, format);
-        fill(e, status, 0, offset, format, args);
+        fill_error(e, status, 0, offset, format, args);
         va_end(args);
         tnf_error_prefix(e, rule);
         e->rule = rule;
@@ -128,7 +128,7 @@ tnf_status tnf_fail_sys(tnf_error *e, int err, const char *format, ...)
     if (e) {
         va_list args;
         va_start(args, format);
-        fill(e, status, err, TNF_NO_OFFSET, format, args);
+        fill_error(e, status, err, TNF_NO_OFFSET, format, args);
         va_end(args);
         size_t n = strlen(e->message);
         char text[96];
@@ -153,7 +153,7 @@ static void escape_byte(char out[12], unsigned char c)
 
 /* Writes the next character of a name as text for a message, and returns how many bytes of the name
  * it takes. A character that is invisible or not UTF-8 becomes an escape, as in the command. */
-static size_t character(char out[12], const unsigned char *p, size_t n)
+static size_t show_character(char out[12], const unsigned char *p, size_t n)
 {
     size_t want = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
     if (want > n || !tnf_utf8_valid((const char *)p, want, NULL)) {
@@ -179,7 +179,7 @@ static bool put_escaped(char *out, size_t room, size_t *at, const char *name, si
 {
     for (size_t i = 0; i < n;) {
         char text[12];
-        i += character(text, (const unsigned char *)name + i, n - i);
+        i += show_character(text, (const unsigned char *)name + i, n - i);
         size_t len = strlen(text);
         if (len > room)
             return false;

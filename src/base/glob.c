@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A character of either; a byte that is no UTF-8 stands for itself, out of the way of others. */
-static uint32_t character(const char *p, size_t n, size_t *length)
+static uint32_t next_character(const char *p, size_t n, size_t *length)
 {
     uint32_t c;
     *length = tnf_utf8_next(p, n, &c);
@@ -23,10 +23,10 @@ static bool in_class(const char *g, size_t n, uint32_t c, size_t *length)
     bool negated = n > 1 && (g[1] == '!' || g[1] == '^'), held = false;
     at += negated;
     for (size_t first = at; at < n && (g[at] != ']' || at == first); at += step) {
-        uint32_t low = character(g + at, n - at, &step), high = low;
+        uint32_t low = next_character(g + at, n - at, &step), high = low;
         if (at + step + 1 < n && g[at + step] == '-' && g[at + step + 1] != ']') {
             size_t more;
-            high = character(g + at + step + 1, n - at - step - 1, &more);
+            high = next_character(g + at + step + 1, n - at - step - 1, &more);
             step += 1 + more;
         }
         held = held || (c >= low && c <= high);
@@ -36,7 +36,7 @@ static bool in_class(const char *g, size_t n, uint32_t c, size_t *length)
 }
 
 /* Does one element of the pattern take the character? *length: of that element. */
-static bool takes(const char *g, size_t n, uint32_t c, size_t *length)
+static bool takes_character(const char *g, size_t n, uint32_t c, size_t *length)
 {
     if (n == 0)
         return false;
@@ -50,7 +50,7 @@ static bool takes(const char *g, size_t n, uint32_t c, size_t *length)
             return held;
     }
     size_t skip = *g == '\\' && n > 1;
-    bool same = character(g + skip, n - skip, length) == c;
+    bool same = next_character(g + skip, n - skip, length) == c;
     *length += skip;
     return same;
 }
@@ -60,15 +60,15 @@ bool tnf_glob_match(const char *glob, tnf_str name)
     size_t ng = strlen(glob), g = 0, s = 0, star = SIZE_MAX, retry = 0;
     while (s < name.n) {
         size_t step, length;
-        uint32_t c = character(name.p + s, name.n - s, &step);
+        uint32_t c = next_character(name.p + s, name.n - s, &step);
         if (g < ng && glob[g] == '*') {
             star = ++g;
             retry = s;
-        } else if (takes(glob + g, ng - g, c, &length)) {
+        } else if (takes_character(glob + g, ng - g, c, &length)) {
             g += length;
             s += step;
         } else if (star != SIZE_MAX) {
-            character(name.p + retry, name.n - retry, &step);
+            next_character(name.p + retry, name.n - retry, &step);
             s = retry += step;
             g = star;
         } else {

@@ -32,7 +32,7 @@ static float from_bits(uint32_t bits)
 
 /* A sign, `exponent` bits, `mantissa` bits, and no special values but zero and subnormals. Bits
  * above the sign do not count. */
-static float finite(uint32_t bits, unsigned exponent, unsigned mantissa, unsigned bias)
+static float finite_float(uint32_t bits, unsigned exponent, unsigned mantissa, unsigned bias)
 {
     uint32_t sign = (bits >> (exponent + mantissa) & 1) << 31;
     uint32_t e = bits >> mantissa & ((1u << exponent) - 1);
@@ -48,7 +48,7 @@ float tnf_f16_to_f32(uint16_t bits)
     if ((bits & 0x7c00u) == 0x7c00u)
         return from_bits((uint32_t)(bits & 0x8000u) << 16 | INFINITE |
                          (uint32_t)(bits & 0x3ffu) << 13);
-    return finite(bits, 5, 10, 15);
+    return finite_float(bits, 5, 10, 15);
 }
 
 float tnf_bf16_to_f32(uint16_t bits)
@@ -60,7 +60,7 @@ float tnf_f8_e4m3fn_to_f32(uint8_t bits)
 {
     if ((bits & 0x7f) == 0x7f)
         return from_bits((bits & 0x80 ? SIGN_BIT : 0) | QUIET);
-    return finite(bits, 4, 3, 7);
+    return finite_float(bits, 4, 3, 7);
 }
 
 float tnf_f8_e5m2_to_f32(uint8_t bits)
@@ -70,12 +70,12 @@ float tnf_f8_e5m2_to_f32(uint8_t bits)
 
 float tnf_f8_e4m3fnuz_to_f32(uint8_t bits)
 {
-    return bits == 0x80 ? from_bits(QUIET) : finite(bits, 4, 3, 8);
+    return bits == 0x80 ? from_bits(QUIET) : finite_float(bits, 4, 3, 8);
 }
 
 float tnf_f8_e5m2fnuz_to_f32(uint8_t bits)
 {
-    return bits == 0x80 ? from_bits(QUIET) : finite(bits, 5, 2, 16);
+    return bits == 0x80 ? from_bits(QUIET) : finite_float(bits, 5, 2, 16);
 }
 
 float tnf_f8_e8m0_to_f32(uint8_t bits)
@@ -87,15 +87,15 @@ float tnf_f8_e8m0_to_f32(uint8_t bits)
 
 float tnf_f6_e2m3_to_f32(uint8_t bits)
 {
-    return finite(bits, 2, 3, 1);
+    return finite_float(bits, 2, 3, 1);
 }
 
 float tnf_f6_e3m2_to_f32(uint8_t bits)
 {
-    return finite(bits, 3, 2, 3);
+    return finite_float(bits, 3, 2, 3);
 }
 
 float tnf_f4_e2m1_to_f32(uint8_t bits)
 {
-    return finite(bits, 2, 1, 1);
+    return finite_float(bits, 2, 1, 1);
 }

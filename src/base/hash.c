@@ -19,7 +19,7 @@ struct tnf_hash_slot {
     uint32_t hash, position;
 };
 
-static uint64_t rotl(uint64_t x, int n)
+static uint64_t rotate_left(uint64_t x, int n)
 {
     return x << n | x >> (64 - n);
 }
@@ -27,15 +27,15 @@ static uint64_t rotl(uint64_t x, int n)
 static void sip_round(uint64_t v[4])
 {
     v[0] += v[1];
-    v[1] = rotl(v[1], 13) ^ v[0];
-    v[0] = rotl(v[0], 32);
+    v[1] = rotate_left(v[1], 13) ^ v[0];
+    v[0] = rotate_left(v[0], 32);
     v[2] += v[3];
-    v[3] = rotl(v[3], 16) ^ v[2];
+    v[3] = rotate_left(v[3], 16) ^ v[2];
     v[0] += v[3];
-    v[3] = rotl(v[3], 21) ^ v[0];
+    v[3] = rotate_left(v[3], 21) ^ v[0];
     v[2] += v[1];
-    v[1] = rotl(v[1], 17) ^ v[2];
-    v[2] = rotl(v[2], 32);
+    v[1] = rotate_left(v[1], 17) ^ v[2];
+    v[2] = rotate_left(v[2], 32);
 }
 
 uint64_t tnf_hash_bytes(const uint64_t seed[2], const void *bytes, size_t n)

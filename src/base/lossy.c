@@ -17,7 +17,7 @@ static size_t length_of(uint8_t b, uint8_t *low, uint8_t *high)
 }
 
 /* The bytes of a character, or of what could have become one. */
-static size_t piece(const uint8_t *p, size_t n, bool *whole)
+static size_t piece_length(const uint8_t *p, size_t n, bool *whole)
 {
     uint8_t low, high;
     size_t length = length_of(p[0], &low, &high), k = 1;
@@ -34,7 +34,7 @@ size_t tnf_utf8_mend(char *out, const char *p, size_t n)
     char *to = out;
     bool whole;
     while (n > 0) {
-        size_t k = piece((const uint8_t *)p, n, &whole), put = whole ? k : 3;
+        size_t k = piece_length((const uint8_t *)p, n, &whole), put = whole ? k : 3;
         memcpy(to, whole ? p : "\xef\xbf\xbd", put);
         to += put;
         p += k;

@@ -49,7 +49,7 @@ static uint8_t class_of(uint32_t c)
     return 0;
 }
 
-static bool among(const tnf_nfc_range *ranges, size_t n, uint32_t c)
+static bool among_ranges(const tnf_nfc_range *ranges, size_t n, uint32_t c)
 {
     size_t low = 0, high = n;
     while (low < high) {
@@ -78,7 +78,7 @@ static uint32_t next_point(const char **p)
 /* ------------------------------------------------------------------- slow */
 
 /* One step apart: true if c is two. */
-static bool halve(uint32_t c, uint32_t *a, uint32_t *b)
+static bool split_pair(uint32_t c, uint32_t *a, uint32_t *b)
 {
     if (c >= S && c < S + SN) {
         uint32_t s = c - S;
@@ -103,7 +103,7 @@ static bool halve(uint32_t c, uint32_t *a, uint32_t *b)
 }
 
 /* What two characters join to, or 0. */
-static uint32_t join(uint32_t a, uint32_t b)
+static uint32_t join_pair(uint32_t a, uint32_t b)
 {
     if (a >= L && a < L + LN && b >= V && b < V + VN)
         return S + ((a - L) * VN + (b - V)) * TN;
@@ -129,7 +129,7 @@ static size_t take_apart(uint32_t c, uint32_t *out)
 {
     uint32_t tail[APART], a, b;
     size_t n = 0, tails = 0;
-    while (tails < APART && halve(c, &a, &b)) {
+    while (tails < APART && split_pair(c, &a, &b)) {
         tail[tails++] = b;
         c = a;
     }
@@ -140,7 +140,7 @@ static size_t take_apart(uint32_t c, uint32_t *out)
 }
 
 /* Marks after a character in the order of their classes; equal ones stay. */
-static void order(uint32_t *text, size_t n)
+static void order_marks(uint32_t *text, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         uint32_t c = text[i];
@@ -163,7 +163,7 @@ static size_t put_together(uint32_t *text, size_t n)
         bool blocked = starter == SIZE_MAX ||
                        (out - starter > 1 && (before == 0 || before >= class));
         if (!blocked)
-            joined = join(text[starter], c);
+            joined = join_pair(text[starter], c);
         if (joined) {
             text[starter] = joined;
             continue;
@@ -176,7 +176,7 @@ static size_t put_together(uint32_t *text, size_t n)
     return out;
 }
 
-static bool same(const uint32_t *points, size_t n, const char *text, const char *end)
+static bool same_text(const uint32_t *points, size_t n, const char *text, const char *end)
 {
     size_t i = 0;
     while (text < end && i < n && next_point(&text) == points[i])
@@ -200,10 +200,10 @@ bool tnf_nfc(const char *text, size_t n)
             continue;
         }
         uint8_t class = class_of(c);
-        if ((class && before > class) || among(never, COUNT(never), c))
+        if ((class && before > class) || among_ranges(never, COUNT(never), c))
             return false;
         before = class;
-        sure = sure && !among(maybe, COUNT(maybe), c);
+        sure = sure && !among_ranges(maybe, COUNT(maybe), c);
     }
     if (sure)
         return true;
@@ -211,6 +211,6 @@ bool tnf_nfc(const char *text, size_t n)
         return false;
     for (const char *p = text; p < end;)
         count += take_apart(next_point(&p), points + count);
-    order(points, count);
-    return same(points, put_together(points, count), text, end);
+    order_marks(points, count);
+    return same_text(points, put_together(points, count), text, end);
 }

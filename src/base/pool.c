@@ -53,7 +53,7 @@ unsigned tnf_pool_threads(unsigned wanted)
     return wanted > MAX_THREADS ? MAX_THREADS : wanted;
 }
 
-static void *work(void *arg)
+static void *run_jobs(void *arg)
 {
     struct run *run = arg;
     while (!atomic_load_explicit(&run->failed, memory_order_relaxed)) {
@@ -84,11 +84,11 @@ tnf_status tnf_pool_run(unsigned threads, size_t n,
     unsigned started = 0;
     threads = tnf_pool_threads(threads);
     while (started + 1 < threads && started + 1 < n) {
-        if (pthread_create(&ids[started], NULL, work, &run) != 0)
+        if (pthread_create(&ids[started], NULL, run_jobs, &run) != 0)
             break;
         started++;
     }
-    work(&run);
+    run_jobs(&run);
     for (unsigned i = 0; i < started; i++)
         pthread_join(ids[i], NULL);
     pthread_mutex_destroy(&run.lock);

@@ -26,7 +26,7 @@ static const uint32_t rounds[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-static uint32_t turn(uint32_t x, int n)
+static uint32_t rotate_right(uint32_t x, int n)
 {
     return x >> n | x << (32 - n);
 }
@@ -40,8 +40,8 @@ static uint32_t big_endian(const uint8_t *p)
 static uint32_t next_word(uint32_t w[16], unsigned t)
 {
     uint32_t a = w[(t + 1) & 15], b = w[(t + 14) & 15];
-    uint32_t s0 = turn(a, 7) ^ turn(a, 18) ^ a >> 3;
-    uint32_t s1 = turn(b, 17) ^ turn(b, 19) ^ b >> 10;
+    uint32_t s0 = rotate_right(a, 7) ^ rotate_right(a, 18) ^ a >> 3;
+    uint32_t s1 = rotate_right(b, 17) ^ rotate_right(b, 19) ^ b >> 10;
     return w[t & 15] += s0 + w[(t + 9) & 15] + s1;
 }
 
@@ -54,8 +54,9 @@ static void add_256(uint32_t *hash, const uint8_t *block)
         uint32_t a = h[0], e = h[4];
         uint32_t choice = (e & h[5]) ^ (~e & h[6]);
         uint32_t majority = (a & h[1]) ^ (a & h[2]) ^ (h[1] & h[2]);
-        uint32_t t1 = h[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + choice + rounds[t] + word;
-        uint32_t t2 = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + majority;
+        uint32_t t1 = h[7] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +
+                      choice + rounds[t] + word;
+        uint32_t t2 = (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) + majority;
         memmove(h + 1, h, 7 * sizeof *h);
         h[4] += t1;
         h[0] = t1 + t2;
@@ -67,7 +68,7 @@ static void add_256(uint32_t *hash, const uint8_t *block)
 /* As next_word(), turned by one more bit. */
 static uint32_t next_word_1(uint32_t w[16], unsigned t)
 {
-    w[t & 15] = turn(w[(t + 13) & 15] ^ w[(t + 8) & 15] ^ w[(t + 2) & 15] ^ w[t & 15], 31);
+    w[t & 15] = rotate_right(w[(t + 13) & 15] ^ w[(t + 8) & 15] ^ w[(t + 2) & 15] ^ w[t & 15], 31);
     return w[t & 15];
 }
 
@@ -80,10 +81,10 @@ static void add_1(uint32_t *hash, const uint8_t *block)
         uint32_t f = t < 20        ? (b & c) | (~b & d)
                      : t / 20 == 2 ? (b & c) | (b & d) | (c & d)
                                    : b ^ c ^ d;
-        uint32_t next = turn(a, 27) + f + e + constants[t / 20] + word;
+        uint32_t next = rotate_right(a, 27) + f + e + constants[t / 20] + word;
         e = d;
         d = c;
-        c = turn(b, 2);
+        c = rotate_right(b, 2);
         b = a;
         a = next;
     }
@@ -131,7 +132,7 @@ void tnf_sha256_update(tnf_sha256 *s, const void *bytes, size_t n)
         memcpy(s->block, p, n);
 }
 
-static void end(tnf_sha256 *s, uint8_t *out, unsigned bytes)
+static void end_digest(tnf_sha256 *s, uint8_t *out, unsigned bytes)
 {
     uint64_t bits = s->total * 8;
     uint8_t tail[72] = { 0x80 };
@@ -145,10 +146,10 @@ static void end(tnf_sha256 *s, uint8_t *out, unsigned bytes)
 
 void tnf_sha256_end(tnf_sha256 *s, uint8_t out[32])
 {
-    end(s, out, 32);
+    end_digest(s, out, 32);
 }
 
 void tnf_sha1_end(tnf_sha256 *s, uint8_t out[20])
 {
-    end(s, out, 20);
+    end_digest(s, out, 20);
 }

@@ -19,4 +19,16 @@ static inline bool tnf_str_is(tnf_str s, const char *literal)
     return s.n == strlen(literal) && (s.n == 0 || memcmp(s.p, literal, s.n) == 0);
 }
 
+static inline bool tnf_str_begins(tnf_str s, const char *literal)
+{
+    size_t n = strlen(literal);
+    return s.n >= n && (n == 0 || memcmp(s.p, literal, n) == 0);
+}
+
+static inline bool tnf_str_ends(tnf_str s, const char *literal)
+{
+    size_t n = strlen(literal);
+    return s.n >= n && (n == 0 || memcmp(s.p + s.n - n, literal, n) == 0);
+}
+
 #endif

@@ -39,27 +39,27 @@ static size_t ascii_run(const uint8_t *p, size_t n)
     return i;
 }
 
-static bool between(uint8_t byte, uint8_t low, uint8_t high)
+static bool byte_between(uint8_t byte, uint8_t low, uint8_t high)
 {
     return byte >= low && byte <= high;
 }
 
 /* The length of the well-formed sequence of two to four bytes at p, or 0. */
-static size_t sequence(const uint8_t *p, size_t left)
+static size_t sequence_length(const uint8_t *p, size_t left)
 {
     uint8_t lead = p[0];
-    size_t n = between(lead, 0xc2, 0xdf)   ? 2
-               : between(lead, 0xe0, 0xef) ? 3
-               : between(lead, 0xf0, 0xf4) ? 4
-                                           : 0;
+    size_t n = byte_between(lead, 0xc2, 0xdf)   ? 2
+               : byte_between(lead, 0xe0, 0xef) ? 3
+               : byte_between(lead, 0xf0, 0xf4) ? 4
+                                                : 0;
     if (n == 0 || n > left)
         return 0;
     uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
     uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-    if (!between(p[1], low, high))
+    if (!byte_between(p[1], low, high))
         return 0;
     for (size_t i = 2; i < n; i++)
-        if (!between(p[i], 0x80, 0xbf))
+        if (!byte_between(p[i], 0x80, 0xbf))
             return 0;
     return n;
 }
@@ -67,7 +67,7 @@ static size_t sequence(const uint8_t *p, size_t left)
 size_t tnf_utf8_next(const char *p, size_t n, uint32_t *code_point)
 {
     const uint8_t *b = (const uint8_t *)p;
-    size_t length = n == 0 ? 0 : b[0] < 0x80 ? 1 : sequence(b, n);
+    size_t length = n == 0 ? 0 : b[0] < 0x80 ? 1 : sequence_length(b, n);
     if (length == 0)
         return 0;
     uint32_t c = length == 1 ? b[0] : b[0] & (0x7fu >> length);
@@ -81,7 +81,8 @@ bool tnf_utf8_valid(const char *p, size_t n, size_t *bad_at)
 {
     const uint8_t *bytes = (const uint8_t *)p;
     for (size_t i = 0; i < n;) {
-        size_t step = bytes[i] < 0x80 ? ascii_run(bytes + i, n - i) : sequence(bytes + i, n - i);
+        size_t step = bytes[i] < 0x80 ? ascii_run(bytes + i, n - i)
+                                      : sequence_length(bytes + i, n - i);
         if (step == 0) {
             if (bad_at)
                 *bad_at = i;

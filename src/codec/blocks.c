@@ -3,7 +3,7 @@
 #include "codec/blocks.h"
 
 /* b->n = n, whatever the bytes. */
-static tnf_status resize(tnf_buf *b, size_t n, tnf_error *e)
+static tnf_status resize_buf(tnf_buf *b, size_t n, tnf_error *e)
 {
     static const uint8_t zeros[256];
     b->n = b->n > n ? n : b->n;
@@ -23,7 +23,7 @@ static tnf_status in_file(tnf_status status, uint64_t at, tnf_error *e)
 tnf_status tnf_block_unpack(tnf_buf *b, tnf_block_decode *decode, const tnf_block *block, size_t n,
                             tnf_error *e)
 {
-    TNF_TRY(resize(b, n, e));
+    TNF_TRY(resize_buf(b, n, e));
     return in_file(decode(block->p, block->n, b->p, n, e), block->at, e);
 }
 

@@ -153,7 +153,7 @@ typedef struct buffer {
     stream_decode *decode;
 } buffer;
 
-static void unshuffle(uint8_t *dst, const uint8_t *src, size_t n, size_t typesize)
+static void unshuffle_bytes(uint8_t *dst, const uint8_t *src, size_t n, size_t typesize)
 {
     size_t elements = n / typesize;
     for (size_t k = 0; k < typesize; k++)
@@ -219,7 +219,7 @@ static tnf_status decode_blocks(const buffer *b, uint8_t *dst, tnf_error *e)
         if (status != TNF_OK || !room)
             continue;
         if (shuffled)
-            unshuffle(to, room, n, b->typesize);
+            unshuffle_bytes(to, room, n, b->typesize);
         else
             unshuffle_bits(to, room, n, b->typesize);
     }

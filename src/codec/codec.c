@@ -128,8 +128,8 @@ tnf_status tnf_decoder_some(tnf_decoder *d, void *dst, size_t n, size_t *made, t
     return TNF_OK;
 }
 
-static tnf_status measure(tnf_decoder *d, uint64_t *out, uint64_t most, uint8_t *nowhere,
-                          tnf_error *e)
+static tnf_status measure_stream(tnf_decoder *d, uint64_t *out, uint64_t most, uint8_t *nowhere,
+                                 tnf_error *e)
 {
     size_t made = 1;
     for (*out = 0; made > 0; *out += made) {
@@ -149,7 +149,7 @@ tnf_status tnf_codec_measure(uint64_t *out, tnf_codec codec, const tnf_encoded *
     tnf_status status = TNF_OK;
     uint8_t *nowhere = d->ops->decode_some ? tnf_alloc(&d->alloc, SKIP_BLOCK) : NULL;
     if (nowhere)
-        status = measure(d, out, most, nowhere, e);
+        status = measure_stream(d, out, most, nowhere, e);
     else
         status = d->ops->decode_some
                      ? tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding")

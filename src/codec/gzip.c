@@ -25,7 +25,8 @@
 /* ---------------------------------------------------------------- inflating */
 
 /* What inflate() said of damaged data, for a person. */
-static tnf_status damaged(const char *id, const z_stream *z, int said, uint64_t at, tnf_error *e)
+static tnf_status damaged_data(const char *id, const z_stream *z, int said, uint64_t at,
+                               tnf_error *e)
 {
     if (said == Z_MEM_ERROR)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", id);
@@ -41,7 +42,7 @@ static uInt at_most(size_t n)
 }
 
 /* zlib wants a pointer to something it may not write to without const. */
-static Bytef *unconst(const void *p)
+static Bytef *without_const(const void *p)
 {
     return (Bytef *)(uintptr_t)p;
 }
@@ -87,7 +88,7 @@ static bool at_end(const struct decode *s)
 }
 
 /* One step; *made is what came out of it. */
-static tnf_status step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
+static tnf_status decode_step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
 {
     struct decode *s = d->state;
     TNF_TRY(tnf_feed_more(&s->feed, d, e));
@@ -116,12 +117,12 @@ static tnf_status step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_er
     if (said == Z_BUF_ERROR && at_end(s))
         return tnf_fail(e, TNF_ETRUNCATED, d->from.stored, "the %s data end too early", d->ops->id);
     return said == Z_BUF_ERROR ? TNF_OK
-                               : damaged(d->ops->id, &s->z, said, tnf_feed_where(&s->feed), e);
+                               : damaged_data(d->ops->id, &s->z, said, tnf_feed_where(&s->feed), e);
 }
 
-static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
+static tnf_status decode_gzip(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
 {
-    return tnf_decode_steps(d, step, dst, n, e);
+    return tnf_decode_steps(d, decode_step, dst, n, e);
 }
 
 static tnf_status decode_some(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
@@ -129,7 +130,7 @@ static tnf_status decode_some(tnf_decoder *d, void *dst, size_t n, size_t *made,
     const struct decode *s = d->state;
     *made = 0;
     while (*made == 0 && (!s->between || !at_end(s)))
-        TNF_TRY(step(d, dst, n, made, e));
+        TNF_TRY(decode_step(d, dst, n, made, e));
     return TNF_OK;
 }
 
@@ -139,7 +140,7 @@ static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
     uint8_t more[1];
     size_t made = 0;
     while (!s->between || !at_end(s)) {
-        TNF_TRY(step(d, more, sizeof more, &made, e));
+        TNF_TRY(decode_step(d, more, sizeof more, &made, e));
         if (made)
             return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed),
                             "the %s data hold more than the %llu bytes they should", d->ops->id,
@@ -193,11 +194,11 @@ static void encode_close(tnf_encoder *x)
     tnf_free(&x->alloc, s, sizeof *s);
 }
 
-static tnf_status push(tnf_encoder *x, const void *bytes, size_t n, int flush, tnf_error *e)
+static tnf_status push_bytes(tnf_encoder *x, const void *bytes, size_t n, int flush, tnf_error *e)
 {
     struct encode *s = x->state;
     int said;
-    s->z.next_in = unconst(bytes);
+    s->z.next_in = without_const(bytes);
     s->z.avail_in = (uInt)n;
     do {
         s->z.next_out = s->block;
@@ -212,29 +213,29 @@ static tnf_status push(tnf_encoder *x, const void *bytes, size_t n, int flush, t
     return TNF_OK;
 }
 
-static tnf_status encode(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
+static tnf_status encode_gzip(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
 {
     for (size_t done = 0, here; done < n; done += here) {
         here = at_most(n - done);
-        TNF_TRY(push(x, (const uint8_t *)bytes + done, here, Z_NO_FLUSH, e));
+        TNF_TRY(push_bytes(x, (const uint8_t *)bytes + done, here, Z_NO_FLUSH, e));
     }
     return TNF_OK;
 }
 
 static tnf_status encode_end(tnf_encoder *x, tnf_error *e)
 {
-    return push(x, "", 0, Z_FINISH, e);
+    return push_bytes(x, "", 0, Z_FINISH, e);
 }
 
 const tnf_codec_ops tnf_codec_gzip = {
     .id = "gzip",
     .decode_open = decode_open,
-    .decode = decode,
+    .decode = decode_gzip,
     .decode_end = decode_end,
     .decode_some = decode_some,
     .decode_close = decode_close,
     .encode_open = encode_open,
-    .encode = encode,
+    .encode = encode_gzip,
     .encode_end = encode_end,
     .encode_close = encode_close,
 };
@@ -242,11 +243,11 @@ const tnf_codec_ops tnf_codec_gzip = {
 const tnf_codec_ops tnf_codec_deflate = {
     .id = "deflate",
     .decode_open = decode_open,
-    .decode = decode,
+    .decode = decode_gzip,
     .decode_end = decode_end,
     .decode_close = decode_close,
     .encode_open = encode_open,
-    .encode = encode,
+    .encode = encode_gzip,
     .encode_end = encode_end,
     .encode_close = encode_close,
 };
@@ -264,7 +265,7 @@ static tnf_status fetch_block(void *ctx, uint64_t offset, void *dst, size_t n, t
 static tnf_status decode_stream(const void *stored, size_t stored_n, void *dst, size_t n,
                                 tnf_error *e)
 {
-    tnf_encoded from = { fetch_block, unconst(stored), stored_n, n };
+    tnf_encoded from = { fetch_block, without_const(stored), stored_n, n };
     tnf_decoder *d;
     TNF_TRY(tnf_decoder_open(&d, TNF_CODEC_GZIP, &from, NULL, e));
     tnf_status status = tnf_decoder_read(d, 0, dst, n, e);
@@ -281,7 +282,7 @@ static bool decode_at_once(const void *stored, size_t stored_n, void *dst, size_
     if (stored_n > UINT_MAX || n > UINT_MAX || inflateInit2(&z, WINDOW_GZIP) != Z_OK)
         return false;
     uint8_t none;
-    z.next_in = unconst(stored);
+    z.next_in = without_const(stored);
     z.avail_in = (uInt)stored_n;
     z.next_out = n ? dst : &none;
     z.avail_out = (uInt)n;
@@ -307,7 +308,7 @@ tnf_status tnf_zlib_decode(const void *stored, size_t stored_n, void *dst, size_
         return tnf_fail(e, TNF_ELIMIT, 0, "a block of more than 4 GiB");
     if (inflateInit2(&z, WINDOW_ZLIB) != Z_OK)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zlib");
-    z.next_in = unconst(stored);
+    z.next_in = without_const(stored);
     z.avail_in = (uInt)stored_n;
     z.next_out = n ? dst : &none;
     z.avail_out = (uInt)n;
@@ -327,7 +328,7 @@ tnf_status tnf_zlib_decode(const void *stored, size_t stored_n, void *dst, size_
     else if (said == Z_BUF_ERROR)
         status = tnf_fail(e, TNF_ETRUNCATED, at, "the zlib data end too early");
     else
-        status = damaged("zlib", &z, said, at, e);
+        status = damaged_data("zlib", &z, said, at, e);
     inflateEnd(&z);
     return status;
 }

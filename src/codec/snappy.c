@@ -64,7 +64,7 @@ typedef struct element {
     uint64_t back;
 } element;
 
-static uint64_t little(const uint8_t *p, size_t n)
+static uint64_t little_endian(const uint8_t *p, size_t n)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < n; i++)
@@ -81,7 +81,7 @@ static size_t read_element(const uint8_t *p, size_t left, element *out)
     size_t follow = kind ? more[kind] : n < 60 ? 0 : n - 59;
     if (left < 1 + follow)
         return 0;
-    uint64_t number = little(p + 1, follow);
+    uint64_t number = little_endian(p + 1, follow);
     *out = (element) { .n = n + 1 };
     if (kind == 0 && follow)
         out->n = number + 1;
@@ -166,7 +166,7 @@ static void put_copy(tnf_buf *b, size_t back, size_t n)
 
 static uint32_t hash_four(const uint8_t *p)
 {
-    uint32_t four = (uint32_t)little(p, 4);
+    uint32_t four = (uint32_t)little_endian(p, 4);
     return four * 0x9E3779B1u >> (32 - TABLE_BITS);
 }
 
@@ -266,7 +266,7 @@ static tnf_status decode_seek(tnf_decoder *d, uint64_t offset, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
+static tnf_status decode_snappy(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
 {
     const struct decode *s = d->state;
     if (d->position > s->n || n > s->n - d->position)
@@ -301,7 +301,7 @@ static void encode_close(tnf_encoder *x)
     tnf_free(&x->alloc, x->state, sizeof(tnf_buf));
 }
 
-static tnf_status encode(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
+static tnf_status encode_snappy(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
 {
     tnf_buf_put(x->state, bytes, n);
     return tnf_buf_status(x->state, "snappy block", e);
@@ -323,11 +323,11 @@ const tnf_codec_ops tnf_codec_snappy = {
     .id = "snappy",
     .decode_open = decode_open,
     .decode_seek = decode_seek,
-    .decode = decode,
+    .decode = decode_snappy,
     .decode_end = decode_end,
     .decode_close = decode_close,
     .encode_open = encode_open,
-    .encode = encode,
+    .encode = encode_snappy,
     .encode_end = encode_end,
     .encode_close = encode_close,
 };

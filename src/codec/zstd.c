@@ -35,7 +35,7 @@ static void decode_close(tnf_decoder *d)
 }
 
 /* One step; *made is what came out of it. */
-static tnf_status step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
+static tnf_status decode_step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
 {
     struct decode *s = d->state;
     TNF_TRY(tnf_feed_more(&s->feed, d, e));
@@ -56,9 +56,9 @@ static tnf_status step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_er
     return TNF_OK;
 }
 
-static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
+static tnf_status decode_zstd(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
 {
-    return tnf_decode_steps(d, step, dst, n, e);
+    return tnf_decode_steps(d, decode_step, dst, n, e);
 }
 
 static tnf_status decode_some(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
@@ -66,7 +66,7 @@ static tnf_status decode_some(tnf_decoder *d, void *dst, size_t n, size_t *made,
     const struct decode *s = d->state;
     *made = 0;
     while (*made == 0 && (s->hint != 0 || s->feed.used < s->feed.n || s->feed.at < s->feed.end))
-        TNF_TRY(step(d, dst, n, made, e));
+        TNF_TRY(decode_step(d, dst, n, made, e));
     return TNF_OK;
 }
 
@@ -76,7 +76,7 @@ static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
     uint8_t more[1];
     size_t made = 0;
     while (s->hint != 0 || s->feed.used < s->feed.n || s->feed.at < s->feed.end) {
-        TNF_TRY(step(d, more, sizeof more, &made, e));
+        TNF_TRY(decode_step(d, more, sizeof more, &made, e));
         if (made)
             return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed),
                             "the zstd data hold more than the %llu bytes they should",
@@ -121,7 +121,7 @@ static void encode_close(tnf_encoder *x)
     tnf_free(&x->alloc, s, sizeof *s);
 }
 
-static tnf_status push(tnf_encoder *x, ZSTD_inBuffer *in, ZSTD_EndDirective how, tnf_error *e)
+static tnf_status push_bytes(tnf_encoder *x, ZSTD_inBuffer *in, ZSTD_EndDirective how, tnf_error *e)
 {
     struct encode *s = x->state;
     for (size_t left = 1; left || in->pos < in->size;) {
@@ -137,25 +137,25 @@ static tnf_status push(tnf_encoder *x, ZSTD_inBuffer *in, ZSTD_EndDirective how,
     return TNF_OK;
 }
 
-static tnf_status encode(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
+static tnf_status encode_zstd(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
 {
-    return push(x, &(ZSTD_inBuffer) { bytes, n, 0 }, ZSTD_e_continue, e);
+    return push_bytes(x, &(ZSTD_inBuffer) { bytes, n, 0 }, ZSTD_e_continue, e);
 }
 
 static tnf_status encode_end(tnf_encoder *x, tnf_error *e)
 {
-    return push(x, &(ZSTD_inBuffer) { "", 0, 0 }, ZSTD_e_end, e);
+    return push_bytes(x, &(ZSTD_inBuffer) { "", 0, 0 }, ZSTD_e_end, e);
 }
 
 const tnf_codec_ops tnf_codec_zstd = {
     .id = "zstd",
     .decode_open = decode_open,
-    .decode = decode,
+    .decode = decode_zstd,
     .decode_end = decode_end,
     .decode_close = decode_close,
     .decode_some = decode_some,
     .encode_open = encode_open,
-    .encode = encode,
+    .encode = encode_zstd,
     .encode_end = encode_end,
     .encode_close = encode_close,
 };

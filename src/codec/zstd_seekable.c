@@ -32,7 +32,7 @@ struct decode {
     ZSTD_DCtx *ctx;
 };
 
-static tnf_status bad(tnf_decoder *d, uint64_t at, const char *what, tnf_error *e)
+static tnf_status bad_table(tnf_decoder *d, uint64_t at, const char *what, tnf_error *e)
 {
     (void)d;
     return tnf_fail(e, TNF_EFORMAT, at, "zstd-seekable: %s", what);
@@ -49,20 +49,20 @@ static tnf_status read_footer(tnf_decoder *d, struct decode *s, tnf_error *e)
     uint8_t foot[FOOTER], head[HEADER];
     uint64_t stored = d->from.stored, size;
     if (stored < HEADER + FOOTER)
-        return bad(d, stored, "too short for a table of frames", e);
+        return bad_table(d, stored, "too short for a table of frames", e);
     TNF_TRY(d->from.read(d->from.ctx, stored - FOOTER, foot, FOOTER, e));
     if (tnf_le32(foot + 5) != FOOT_MAGIC)
-        return bad(d, stored - 4, "no table of frames at the end", e);
+        return bad_table(d, stored - 4, "no table of frames at the end", e);
     if (foot[4] & 0x7f)
-        return bad(d, stored - 5, "a table of an unknown kind", e);
+        return bad_table(d, stored - 5, "a table of an unknown kind", e);
     s->frames = tnf_le32(foot);
     s->entry = foot[4] & 0x80 ? 12 : 8;
     size = s->frames * s->entry + FOOTER;
     if (size > stored - HEADER)
-        return bad(d, stored - FOOTER, "the table is larger than the data", e);
+        return bad_table(d, stored - FOOTER, "the table is larger than the data", e);
     TNF_TRY(d->from.read(d->from.ctx, stored - size - HEADER, head, HEADER, e));
     if (tnf_le32(head) != HEAD_MAGIC || tnf_le32(head + 4) != size)
-        return bad(d, stored - size - HEADER, "the table does not begin where it should", e);
+        return bad_table(d, stored - size - HEADER, "the table does not begin where it should", e);
     s->table = stored - size;
     return TNF_OK;
 }
@@ -72,12 +72,12 @@ static tnf_status check_entry(tnf_decoder *d, struct decode *s, uint64_t i, uint
 {
     uint64_t at = s->table + i * s->entry + 4;
     if (decoded > MAX_FRAME)
-        return bad(d, at, "a frame of more than 16 MiB", e);
+        return bad_table(d, at, "a frame of more than 16 MiB", e);
     if (i == 0)
         s->frame_decoded = decoded;
     bool last = i + 1 == s->frames;
     if (last ? decoded > s->frame_decoded : decoded != s->frame_decoded)
-        return bad(d, at, "frames of unequal size", e);
+        return bad_table(d, at, "frames of unequal size", e);
     *total += decoded;
     return TNF_OK;
 }
@@ -102,9 +102,9 @@ static tnf_status read_table(tnf_decoder *d, struct decode *s, tnf_error *e)
     }
     s->starts[s->frames] = at;
     if (at != s->table - HEADER)
-        return bad(d, s->table, "the frames do not fill the data before the table", e);
+        return bad_table(d, s->table, "the frames do not fill the data before the table", e);
     if (total != d->from.decoded)
-        return bad(d, s->table, "the frames decode to another size than is said", e);
+        return bad_table(d, s->table, "the frames decode to another size than is said", e);
     return TNF_OK;
 }
 
@@ -136,7 +136,7 @@ static void decode_close(tnf_decoder *d)
 }
 
 /* The stored size of a frame is checked against what zstd could ever need for it. */
-static tnf_status load(tnf_decoder *d, struct decode *s, uint64_t i, tnf_error *e)
+static tnf_status load_frame(tnf_decoder *d, struct decode *s, uint64_t i, tnf_error *e)
 {
     if (i == s->index)
         return TNF_OK;
@@ -144,7 +144,7 @@ static tnf_status load(tnf_decoder *d, struct decode *s, uint64_t i, tnf_error *
     uint64_t last = d->from.decoded - (s->frames - 1) * s->frame_decoded;
     uint64_t want = i + 1 == s->frames ? last : s->frame_decoded;
     if (n > ZSTD_compressBound((size_t)want) + 1024)
-        return bad(d, s->starts[i], "a frame larger than any that zstd writes", e);
+        return bad_table(d, s->starts[i], "a frame larger than any that zstd writes", e);
     if (n > s->stored_size) {
         uint8_t *p = tnf_realloc(&d->alloc, s->stored, s->stored_size, (size_t)n);
         if (!p)
@@ -158,7 +158,7 @@ static tnf_status load(tnf_decoder *d, struct decode *s, uint64_t i, tnf_error *
     if (ZSTD_isError(got))
         return tnf_fail(e, TNF_EFORMAT, s->starts[i], "zstd: %s", ZSTD_getErrorName(got));
     if (got != want)
-        return bad(d, s->starts[i], "a frame decodes to another size than the table says", e);
+        return bad_table(d, s->starts[i], "a frame decodes to another size than the table says", e);
     s->plain_n = got;
     s->index = i;
     return TNF_OK;
@@ -167,11 +167,11 @@ static tnf_status load(tnf_decoder *d, struct decode *s, uint64_t i, tnf_error *
 static tnf_status decode_seek(tnf_decoder *d, uint64_t offset, tnf_error *e)
 {
     (void)e;
-    d->position = offset; /* decode() finds the frame */
+    d->position = offset; /* decode_seekable() finds the frame */
     return TNF_OK;
 }
 
-static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
+static tnf_status decode_seekable(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
 {
     struct decode *s = d->state;
     uint64_t at = d->position;
@@ -180,7 +180,7 @@ static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
         uint64_t i = s->frame_decoded ? at / s->frame_decoded : s->frames;
         if (i >= s->frames)
             return tnf_fail(e, TNF_ETRUNCATED, d->from.stored, "zstd-seekable: the data end early");
-        TNF_TRY(load(d, s, i, e));
+        TNF_TRY(load_frame(d, s, i, e));
         size_t skip = (size_t)(at - i * s->frame_decoded);
         size_t here = s->plain_n - skip < n ? s->plain_n - skip : n;
         if (here == 0)
@@ -285,7 +285,7 @@ static tnf_status add_entry(tnf_encoder *x, const struct lane *lane, tnf_error *
     return TNF_OK;
 }
 
-static tnf_status compress(void *ctx, size_t i, tnf_error *e)
+static tnf_status compress_lane(void *ctx, size_t i, tnf_error *e)
 {
     struct encode *s = ctx;
     struct lane *lane = &s->lanes[i];
@@ -301,7 +301,7 @@ static tnf_status put_frames(tnf_encoder *x, tnf_error *e)
 {
     struct encode *s = x->state;
     unsigned n = s->filled < s->most && s->lanes[s->filled].n ? s->filled + 1 : s->filled;
-    TNF_TRY(tnf_pool_run(n, n, compress, s, e));
+    TNF_TRY(tnf_pool_run(n, n, compress_lane, s, e));
     for (unsigned i = 0; i < n; i++) {
         struct lane *lane = &s->lanes[i];
         TNF_TRY(add_entry(x, lane, e));
@@ -312,7 +312,7 @@ static tnf_status put_frames(tnf_encoder *x, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status encode(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
+static tnf_status encode_seekable(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
 {
     struct encode *s = x->state;
     for (const uint8_t *p = bytes; n > 0;) {
@@ -350,11 +350,11 @@ const tnf_codec_ops tnf_codec_zstd_seekable = {
     .id = "zstd-seekable",
     .decode_open = decode_open,
     .decode_seek = decode_seek,
-    .decode = decode,
+    .decode = decode_seekable,
     .decode_end = decode_end,
     .decode_close = decode_close,
     .encode_open = encode_open,
-    .encode = encode,
+    .encode = encode_seekable,
     .encode_end = encode_end,
     .encode_close = encode_close,
 };

@@ -161,11 +161,6 @@ typedef struct zip_state {
     const tnf_source *source;
 } zip_state;
 
-static tnf_status fetch_source(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    return tnf_source_read(((const zip_state *)ctx)->source, offset, dst, n, e);
-}
-
 static const uint8_t *find_near(const tnf_content_near *near, uint64_t offset, size_t n)
 {
     bool has = offset >= near->at && offset - near->at <= near->n &&
@@ -249,8 +244,8 @@ tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
         return tnf_arena_fail(how->arena, "a zip archive", e);
     z->all = (tnf_container_state) { .arena = how->arena, .place = place_zip };
     z->source = source;
-    z->from = (tnf_zip_from) { .fetch = fetch_source,
-                               .ctx = z,
+    z->from = (tnf_zip_from) { .fetch = tnf_source_fetch,
+                               .ctx = (void *)(uintptr_t)source,
                                .size = source->size,
                                .arena = how->arena,
                                .max_directory = how->max_directory,

@@ -152,7 +152,7 @@ static int rename_new(const char *from, const char *to)
 
 /* The old folder and the new one change places where the system can do that at once. Else there is
  * a moment without a folder, and the old one comes back if the new one cannot take its place. */
-static int exchange(char *temp, size_t room, const char *target)
+static int exchange_folders(char *temp, size_t room, const char *target)
 {
 #ifdef RENAME_EXCHANGE
     if (renameat2(AT_FDCWD, temp, AT_FDCWD, target, RENAME_EXCHANGE) == 0)
@@ -185,7 +185,8 @@ tnf_status tnf_folder_sink_end(tnf_folder_sink *f, tnf_error *e)
     bool old = f->replace && lstat(f->target, &st) == 0;
     if (old && !S_ISDIR(st.st_mode))
         return tnf_fail_sys(e, ENOTDIR, "cannot put the folder in place");
-    failed = old ? exchange(f->temp, temp_room(f), f->target) : rename_new(f->temp, f->target);
+    failed = old ? exchange_folders(f->temp, temp_room(f), f->target)
+                 : rename_new(f->temp, f->target);
     if (failed)
         return tnf_fail_sys(e, errno, "cannot put the folder in place");
     if (old)

@@ -179,7 +179,7 @@ static tnf_status go_down(walk *w, const char *part, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status step(int *fd, walk *w, tnf_error *e)
+static tnf_status step_into(int *fd, walk *w, tnf_error *e)
 {
     char part[NAME_MAX + 1];
     struct stat st;
@@ -222,7 +222,7 @@ tnf_status tnf_path_open(int *fd, const char *folder, tnf_str name, const char *
     if (!realpath(folder[0] ? folder : ".", w.root))
         w.root[0] = 0;
     while (*fd < 0 && status == TNF_OK)
-        status = w.left[0] ? step(fd, &w, e)
+        status = w.left[0] ? step_into(fd, &w, e)
                            : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "is a directory");
     for (unsigned i = 0; i <= w.depth; i++)
         close(w.folders[i]);

@@ -25,7 +25,7 @@ static const tnf_dtype types[] = { TNF_F32, TNF_I64, TNF_U8 };
 
 /* How sure are we that this is our format? Pure: only the bytes in p, no reading. A format without
  * a magic looks at the structure and answers TNF_PROBE_STRUCTURE or less. */
-static int probe(const tnf_probe *p)
+static int probe_template(const tnf_probe *p)
 {
     return p->nhead >= 8 && memcmp(p->head, MAGIC, 8) == 0 ? TNF_PROBE_MAGIC : TNF_PROBE_NO;
 }
@@ -120,8 +120,8 @@ static tnf_str note_of(const tnf_writer *w)
 }
 
 /* Where the next tensor begins. Empty ones stay put, so that no offset lies beyond the file. */
-static tnf_status place(uint64_t *out, const tnf_writer *w, uint64_t at, const tnf_object *o,
-                        tnf_error *e)
+static tnf_status place_tensor(uint64_t *out, const tnf_writer *w, uint64_t at, const tnf_object *o,
+                               tnf_error *e)
 {
     uint64_t end;
     *out = at;
@@ -173,12 +173,12 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     TNF_TRY(tnf_put_u32(w, (uint32_t)k->n, e));
     uint64_t at = HEAD + index_len;
     for (size_t i = 0; i < k->n; i++) {
-        TNF_TRY(place(&at, w, at, &k->objects[i], e));
+        TNF_TRY(place_tensor(&at, w, at, &k->objects[i], e));
         TNF_TRY(put_one(w, &k->objects[i], at, e));
         at += k->objects[i].parts[0].nbytes;
     }
     for (size_t i = 0; i < k->n; i++) {
-        TNF_TRY(place(&at, w, w->sink->written, &k->objects[i], e));
+        TNF_TRY(place_tensor(&at, w, w->sink->written, &k->objects[i], e));
         TNF_TRY(tnf_put_fill(w, 0, at - w->sink->written, e));
         TNF_TRY(tnf_put_data(w, &k->objects[i].parts[0], e));
     }
@@ -205,7 +205,7 @@ const tnf_format tnf_format_template = {
              .attrs = TNF_HOLDS_NONE,
              .file_attrs = "template.note" },
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_template,
     .index = index_all,
     .write = TNF_WRITES(write_all),
 };

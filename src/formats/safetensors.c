@@ -85,7 +85,7 @@ static bool like_header(const uint8_t *p, size_t n)
     return true;
 }
 
-static int probe(const tnf_probe *p)
+static int probe_safetensors(const tnf_probe *p)
 {
     bool named = strcmp(p->ext, "safetensors") == 0;
     if (p->nhead < HEAD)
@@ -438,7 +438,7 @@ static size_t dtype_of(const tnf_type *type)
 }
 
 /* Widest first, so that all stay aligned; then by name. */
-static int canonical(const tnf_object *a, const tnf_object *b)
+static int canonical_order(const tnf_object *a, const tnf_object *b)
 {
     const tnf_type *left = a->parts[0].type, *right = b->parts[0].type;
     if (left != right)
@@ -446,7 +446,7 @@ static int canonical(const tnf_object *a, const tnf_object *b)
     return tnf_compare_names(a, b);
 }
 
-static tnf_fate takes(const tnf_object *o, const char **reason)
+static tnf_fate takes_safetensors(const tnf_object *o, const char **reason)
 {
     uint64_t elements;
     *reason = "its dimensions multiply to more than 2^64 before its zero comes";
@@ -484,7 +484,7 @@ static void put_entry(tnf_buf *b, const tnf_object *o, uint64_t begin, uint64_t 
 }
 
 /* Where each tensor of the catalog begins, if their data are laid in this order. */
-static tnf_status place(uint64_t **out, tnf_writer *w, const uint32_t *order, tnf_error *e)
+static tnf_status place_tensors(uint64_t **out, tnf_writer *w, const uint32_t *order, tnf_error *e)
 {
     uint64_t end = 0, *begins = tnf_arena_array(w->scratch, w->catalog->n, sizeof *begins);
     if (!begins)
@@ -504,7 +504,7 @@ static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order,
                               const uint32_t *entries, tnf_error *e)
 {
     uint64_t *begins = NULL;
-    TNF_TRY(place(&begins, w, order, e));
+    TNF_TRY(place_tensors(&begins, w, order, e));
     tnf_buf_u8(b, '{');
     bool metadata = w->ntext || w->options[WRITE_EMPTY].u;
     if (metadata)
@@ -549,7 +549,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     tnf_buf b;
     bool like = tnf_follows(w, WRITE_ORDER) && tnf_has_places(w);
     if (like || w->options[WRITE_ORDER].u == ORDER_CANONICAL)
-        TNF_TRY(tnf_sorted(w, &order, like ? tnf_compare_places : canonical, e));
+        TNF_TRY(tnf_sorted(w, &order, like ? tnf_compare_places : canonical_order, e));
     tnf_buf_init(&b, &w->scratch->alloc, MAX_HEADER);
     tnf_status status = make_header(&b, w, order, like ? NULL : order, e);
     if (status == TNF_OK)
@@ -572,13 +572,13 @@ const tnf_format tnf_format_safetensors = {
              .layouts = "dense",
              .zero_rank = true,
              .utf8_names = true,
-             .sorts = canonical,
+             .sorts = canonical_order,
              .reserved = METADATA,
-             .takes = takes,
+             .takes = takes_safetensors,
              .attrs = TNF_HOLDS_TEXT,
              .file_attrs = "safetensors.metadata" },
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_safetensors,
     .index = index_all,
     .write = TNF_WRITES(write_all),
 };

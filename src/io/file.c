@@ -63,7 +63,8 @@ static tnf_status file_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf
 
 /* How many of the ranges one preadv can take: gaps between them are read into a spare buffer.
  * Fills iov and tells how many entries it made. */
-static size_t gather(const tnf_range *ranges, size_t n, struct iovec *iov, int *niov, void *spare)
+static size_t gather_ranges(const tnf_range *ranges, size_t n, struct iovec *iov, int *niov,
+                            void *spare)
 {
     size_t taken = 0, total = 0;
     uint64_t end = ranges[0].offset;
@@ -120,7 +121,7 @@ static tnf_status file_read_many(void *ctx, const tnf_range *ranges, size_t n, t
     for (size_t i = 0; i < n && status == TNF_OK;) {
         struct iovec iov[MERGE_IOV];
         int niov;
-        size_t taken = gather(ranges + i, n - i, iov, &niov, spare);
+        size_t taken = gather_ranges(ranges + i, n - i, iov, &niov, spare);
         if (taken > 1)
             status = read_gathered(f, ranges[i].offset, iov, niov, e);
         else if (ranges[i].n)
@@ -227,7 +228,7 @@ void tnf_source_measure(const tnf_source *s)
 }
 
 /* Does the file still reach as far? One that was cut short has no hole there: reading says so. */
-static bool reaches(int fd, uint64_t end)
+static bool file_reaches(int fd, uint64_t end)
 {
     struct stat st;
     return fstat(fd, &st) == 0 && (uint64_t)st.st_size >= end;
@@ -247,7 +248,7 @@ uint64_t tnf_source_run(const tnf_source *s, uint64_t offset, uint64_t n, bool *
         return end > data && (uint64_t)end - offset < n ? (uint64_t)end - offset : n;
     }
     uint64_t run = next - offset < n ? next - offset : n;
-    *hole = reaches(s->fd, offset + run);
+    *hole = file_reaches(s->fd, offset + run);
     return run;
 #else
     (void)s, (void)offset;

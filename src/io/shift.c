@@ -125,7 +125,7 @@ static void digest_of(uint8_t out[DIGEST], const uint8_t *p, size_t n)
     tnf_sha256_end(&d, out);
 }
 
-static tnf_status compose(tnf_buf *b, const tnf_shift_file *c, tnf_error *e)
+static tnf_status compose_undo(tnf_buf *b, const tnf_shift_file *c, tnf_error *e)
 {
     uint8_t digest[DIGEST];
     size_t got = 0;
@@ -159,7 +159,7 @@ struct undo {
 };
 
 /* False if it is not whole: then it was never acted on. */
-static bool parse(struct undo *u)
+static bool parse_undo(struct undo *u)
 {
     uint8_t digest[DIGEST];
     if (u->size < HEAD + DIGEST || memcmp(u->bytes, TNF_SHIFT_MAGIC, 8) != 0)
@@ -177,8 +177,8 @@ static bool parse(struct undo *u)
     return memcmp(digest, u->bytes + u->size - DIGEST, DIGEST) == 0;
 }
 
-static tnf_status load(struct undo *u, bool *whole, const tnf_allocator *a, int fd, uint64_t size,
-                       tnf_error *e)
+static tnf_status load_undo(struct undo *u, bool *whole, const tnf_allocator *a, int fd,
+                            uint64_t size, tnf_error *e)
 {
     size_t got = 0;
     *whole = false;
@@ -189,7 +189,7 @@ static tnf_status load(struct undo *u, bool *whole, const tnf_allocator *a, int 
     if (!u->bytes)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for an undo file");
     TNF_TRY(tnf_fs_read_at(fd, u->bytes, u->size, 0, &got, e));
-    *whole = got == u->size && parse(u);
+    *whole = got == u->size && parse_undo(u);
     return TNF_OK;
 }
 
@@ -204,8 +204,8 @@ static bool is_of_change(const struct undo *u, size_t i, uint8_t now)
            now == u->fresh[i + (size_t)u->by] || (i >= u->by && now == u->old[i - (size_t)u->by]);
 }
 
-static tnf_status compare(tnf_undo_state *out, const struct undo *u, const tnf_allocator *a, int fd,
-                          uint64_t size, tnf_error *e)
+static tnf_status compare_file(tnf_undo_state *out, const struct undo *u, const tnf_allocator *a,
+                               int fd, uint64_t size, tnf_error *e)
 {
     bool longer = size != u->old_size;
     size_t n = longer ? u->n + (size_t)u->by : u->n, got = 0;
@@ -233,7 +233,7 @@ static tnf_status state_of(tnf_undo_state *out, const struct undo *u, const tnf_
     *out = TNF_UNDO_FOREIGN;
     if (size != u->old_size && size != u->old_size + u->by)
         return TNF_OK;
-    TNF_TRY(compare(out, u, a, fd, size, e));
+    TNF_TRY(compare_file(out, u, a, fd, size, e));
     if (*out != TNF_UNDO_WHOLE || size == u->old_size)
         return TNF_OK;
     /* The new header is there, but was the rest moved? Then there is no hole behind it. */
@@ -278,7 +278,7 @@ static tnf_status with_undo(tnf_undo_state *out, int undo, uint64_t undo_size, i
     struct undo u = { 0 };
     bool whole;
     *out = TNF_UNDO_WHOLE; /* one that is not whole was never acted on */
-    tnf_status status = load(&u, &whole, &a, undo, undo_size, e);
+    tnf_status status = load_undo(&u, &whole, &a, undo, undo_size, e);
     if (status == TNF_OK && whole)
         status = back ? put_back(fd, &u, e) : state_of(out, &u, &a, fd, e);
     if (u.bytes)
@@ -313,7 +313,7 @@ static tnf_status check_file(const tnf_shift_file *c, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status refused(int err, tnf_error *e)
+static tnf_status shift_refused(int err, tnf_error *e)
 {
     if (err == ENOSPC || err == EDQUOT || err == EIO)
         return tnf_fail_sys(e, err, "cannot insert bytes into the file");
@@ -326,7 +326,7 @@ static tnf_status refused(int err, tnf_error *e)
 static tnf_status insert_and_write(const tnf_shift_file *c, bool *begun, tnf_error *e)
 {
     if (insert_blocks(c->fd, 0, c->by) != 0) {
-        tnf_status status = refused(errno, e);
+        tnf_status status = shift_refused(errno, e);
         *begun = status != TNF_EUNSUPPORTED;
         return status;
     }
@@ -335,16 +335,16 @@ static tnf_status insert_and_write(const tnf_shift_file *c, bool *begun, tnf_err
     return tnf_fs_sync(c->fd, e);
 }
 
-static tnf_status shift(const tnf_shift_file *c, tnf_buf *b, tnf_error *e)
+static tnf_status shift_file(const tnf_shift_file *c, tnf_buf *b, tnf_error *e)
 {
     char undo[PATH_MAX];
     struct undo u;
     bool begun = false;
     TNF_TRY(check_file(c, e));
     TNF_TRY(tnf_undo_path(undo, c->path, e));
-    TNF_TRY(compose(b, c, e));
+    TNF_TRY(compose_undo(b, c, e));
     u = (struct undo) { .bytes = b->p, .size = b->n };
-    if (!parse(&u))
+    if (!parse_undo(&u))
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "what would undo the change is not sound");
     TNF_TRY(tnf_undo_keep(b, c->fd, undo, e));
     tnf_status status = insert_and_write(c, &begun, e);
@@ -370,7 +370,7 @@ tnf_status tnf_shift_apply(const tnf_shift_file *c, tnf_error *e)
     tnf_buf b;
     TNF_TRY(tnf_lock_change(c->fd, true, PATIENT, e));
     tnf_buf_init(&b, &c->alloc, MAX_UNDO);
-    tnf_status status = shift(c, &b, e);
+    tnf_status status = shift_file(c, &b, e);
     tnf_buf_free(&b);
     tnf_unlock_change(c->fd);
     return status;

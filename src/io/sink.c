@@ -102,7 +102,7 @@ static size_t to_boundary(const tnf_sink *s, uint64_t n)
 }
 
 /* There is room for them. */
-static void gather(tnf_sink *s, const uint8_t *bytes, size_t n)
+static void gather_bytes(tnf_sink *s, const uint8_t *bytes, size_t n)
 {
     if (n)
         memcpy(s->buffer + s->buffered, bytes, n);
@@ -117,7 +117,7 @@ tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e
     const uint8_t *p = bytes;
     size_t head = to_boundary(s, n);
     if (head) {
-        gather(s, p, head);
+        gather_bytes(s, p, head);
         p += head;
         n -= head;
     }
@@ -130,7 +130,7 @@ tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e
         p += whole;
         n -= whole;
     }
-    gather(s, p, n);
+    gather_bytes(s, p, n);
     return TNF_OK;
 }
 

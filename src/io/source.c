@@ -62,6 +62,11 @@ tnf_status tnf_source_read(const tnf_source *s, uint64_t offset, void *dst, size
     return n ? read_at(s, offset, dst, n, e) : TNF_OK;
 }
 
+tnf_status tnf_source_fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    return tnf_source_read(ctx, offset, dst, n, e);
+}
+
 tnf_status tnf_source_read_many(const tnf_source *s, const tnf_range *ranges, size_t n,
                                 tnf_error *e)
 {

@@ -45,6 +45,8 @@ uint64_t tnf_source_run(const tnf_source *s, uint64_t offset, uint64_t n, bool *
 
 /* Exactly n bytes, checked against the size: TNF_ETRUNCATED beyond it. */
 tnf_status tnf_source_read(const tnf_source *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* The same for those who take a callback: ctx is the source. */
+tnf_status tnf_source_fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* Several ranges in ascending order; neighbours are merged where the source can. */
 tnf_status tnf_source_read_many(const tnf_source *s, const tnf_range *ranges, size_t n,
                                 tnf_error *e);

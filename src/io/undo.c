@@ -110,7 +110,7 @@ static tnf_status put_cut(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
     return status;
 }
 
-static tnf_status compose(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
+static tnf_status compose_undo(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
 {
     uint8_t digest[DIGEST];
     bool shorter = c->new_size < c->old_size;
@@ -186,7 +186,7 @@ static bool is_believable(const struct stat *undo, const struct stat *file)
 }
 
 /* Where one cannot be opened: is it one that would count? */
-static tnf_status unopened(const char *path, const struct stat *file, int err, tnf_error *e)
+static tnf_status unopened_undo(const char *path, const struct stat *file, int err, tnf_error *e)
 {
     struct stat st;
     bool ours = lstat(path, &st) == 0 && is_believable(&st, file);
@@ -205,7 +205,7 @@ static tnf_status open_undo(struct undo *u, const char *path, int file, tnf_erro
         return tnf_fail_sys(e, errno, "cannot look at the file");
     int fd = tnf_fs_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
-        return unopened(path, &of, errno, e);
+        return unopened_undo(path, &of, errno, e);
     if (fstat(fd, &st) != 0 || !is_believable(&st, &of)) {
         close(fd);
         return TNF_OK;
@@ -391,7 +391,7 @@ static tnf_status state_of(tnf_undo_state *out, struct undo *u, int fd, uint8_t 
     return compare_file(out, fd, u, blocks, e);
 }
 
-static tnf_status restore(int fd, const struct undo *u, uint8_t *block, tnf_error *e)
+static tnf_status restore_ranges(int fd, const struct undo *u, uint8_t *block, tnf_error *e)
 {
     struct range r;
     uint64_t at = HEAD;
@@ -411,7 +411,8 @@ static tnf_status restore(int fd, const struct undo *u, uint8_t *block, tnf_erro
 }
 
 /* What is to be done with an undo file that counts: by default only look. */
-static tnf_status work(tnf_undo_state *out, const char *undo, int fd, bool *undone, tnf_error *e)
+static tnf_status use_undo(tnf_undo_state *out, const char *undo, int fd, bool *undone,
+                           tnf_error *e)
 {
     struct undo u;
     *out = TNF_UNDO_NONE;
@@ -424,7 +425,8 @@ static tnf_status work(tnf_undo_state *out, const char *undo, int fd, bool *undo
                                : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
                                           "out of memory for an undo file");
     if (status == TNF_OK && undone && *out == TNF_UNDO_MIXED) {
-        status = u.of_shift ? tnf_shift_back(u.fd, u.size, fd, e) : restore(fd, &u, blocks, e);
+        status = u.of_shift ? tnf_shift_back(u.fd, u.size, fd, e)
+                            : restore_ranges(fd, &u, blocks, e);
         *undone = status == TNF_OK;
     }
     if (blocks)
@@ -439,7 +441,7 @@ tnf_status tnf_undo_look(tnf_undo_state *out, const char *path, int fd, tnf_erro
     *out = TNF_UNDO_NONE;
     if (tnf_undo_path(undo, path, NULL) != TNF_OK)
         return TNF_OK; /* none could ever be written */
-    return work(out, undo, fd, NULL, e);
+    return use_undo(out, undo, fd, NULL, e);
 }
 
 tnf_status tnf_undo_run(bool *undone, const char *path, int fd, tnf_error *e)
@@ -450,7 +452,7 @@ tnf_status tnf_undo_run(bool *undone, const char *path, int fd, tnf_error *e)
     if (tnf_undo_path(undo, path, NULL) != TNF_OK)
         return TNF_OK;
     TNF_TRY(tnf_lock_change(fd, true, PATIENT, e));
-    tnf_status status = work(&state, undo, fd, undone, e);
+    tnf_status status = use_undo(&state, undo, fd, undone, e);
     tnf_unlock_change(fd);
     TNF_TRY(status);
     if (state == TNF_UNDO_MIXED || state == TNF_UNDO_WHOLE) {
@@ -543,7 +545,7 @@ static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_erro
 {
     char undo[PATH_MAX];
     TNF_TRY(tnf_undo_path(undo, c->path, e));
-    TNF_TRY(compose(b, c, e));
+    TNF_TRY(compose_undo(b, c, e));
     TNF_TRY(tnf_undo_keep(b, c->fd, undo, e));
     tnf_status status = write_all(c, e);
     const char *slash = strrchr(undo, '/'), *name = slash ? slash + 1 : undo;
@@ -561,7 +563,7 @@ static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_erro
     return status;
 }
 
-static tnf_status change(const tnf_change_file *c, tnf_error *e)
+static tnf_status change_file(const tnf_change_file *c, tnf_error *e)
 {
     if (c->n > 0 && in_one_sector(c))
         return write_sector(c, e);
@@ -581,7 +583,7 @@ tnf_status tnf_change_apply(const tnf_change_file *c, tnf_error *e)
     if (c->n == 0 && c->old_size == c->new_size)
         return TNF_OK;
     TNF_TRY(tnf_lock_change(c->fd, true, PATIENT, e));
-    tnf_status status = change(c, e);
+    tnf_status status = change_file(c, e);
     tnf_unlock_change(c->fd);
     return status;
 }

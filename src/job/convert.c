@@ -128,7 +128,7 @@ static tnf_builder *tensors_of(const struct converting *c)
 }
 
 /* What is saved, but for what becomes of embeddings. */
-static tnf_builder *chosen(const struct converting *c)
+static tnf_builder *chosen_builder(const struct converting *c)
 {
     return c->into.made ? c->into.made : tensors_of(c);
 }
@@ -144,7 +144,7 @@ static tnf_status find_target(struct converting *c, tnf_error *e)
     else if (c->options.mode == TNF_CONVERT_SPLIT || keeps_format(c))
         status = find_named(c, split ? split : tnf_file_info(c->files[0])->format, e);
     else
-        status = tnf_format_for_builder(&c->target, chosen(c), c->path, &c->save, e);
+        status = tnf_format_for_builder(&c->target, chosen_builder(c), c->path, &c->save, e);
     if (status == TNF_OK)
         c->report->report.format = c->target.name;
     return status;
@@ -263,7 +263,7 @@ static tnf_status save_split(struct converting *c, const tnf_builder *b, tnf_sav
 
 static tnf_status save_target(struct converting *c, tnf_error *e)
 {
-    const tnf_builder *b = c->vectors.made ? c->vectors.made : chosen(c);
+    const tnf_builder *b = c->vectors.made ? c->vectors.made : chosen_builder(c);
     tnf_save_options how = c->save;
     how.size = sizeof how;
     how.plan = on_plan;
@@ -285,7 +285,7 @@ static tnf_status save_target(struct converting *c, tnf_error *e)
 }
 
 /* Training may take hours: that the file cannot be written is better known before. */
-static tnf_status rehearse(const struct converting *c, tnf_error *e)
+static tnf_status rehearse_save(const struct converting *c, tnf_error *e)
 {
     tnf_save_options how = c->save;
     if (c->options.step != TNF_EMB_QUANTIZE || !c->path)
@@ -297,20 +297,20 @@ static tnf_status rehearse(const struct converting *c, tnf_error *e)
     how.loss = NULL;
     how.plan = NULL;
     how.progress = NULL;
-    return tnf_save(chosen(c), c->path, &how, e);
+    return tnf_save(chosen_builder(c), c->path, &how, e);
 }
 
 /* ---------------------------------------------------------------------- whole */
 
 static tnf_status set_attributes(const struct converting *c, tnf_error *e)
 {
-    tnf_builder *b = c->vectors.made ? c->vectors.made : chosen(c);
+    tnf_builder *b = c->vectors.made ? c->vectors.made : chosen_builder(c);
     for (size_t i = 0; i < c->options.nset; i++)
         TNF_TRY(tnf_builder_set(b, NULL, c->options.set[i].key.p, &c->options.set[i].value, e));
     return TNF_OK;
 }
 
-static tnf_status run(struct converting *c, tnf_error *e)
+static tnf_status run_convert(struct converting *c, tnf_error *e)
 {
     tnf_report *r = &c->report->report;
     TNF_TRY(tnf_vectors_check(&c->options, e));
@@ -318,10 +318,10 @@ static tnf_status run(struct converting *c, tnf_error *e)
     TNF_TRY(fill_model(c, e));
     r->step = TNF_STEP_TARGET;
     TNF_TRY(find_target(c, e));
-    TNF_TRY(rehearse(c, e));
+    TNF_TRY(rehearse_save(c, e));
     r->step = TNF_STEP_EMBEDDINGS;
-    TNF_TRY(
-        tnf_vectors_make(&c->vectors, chosen(c), c->files, c->n, &c->options, &c->target, r, e));
+    TNF_TRY(tnf_vectors_make(&c->vectors, chosen_builder(c), c->files, c->n, &c->options,
+                             &c->target, r, e));
     r->step = TNF_STEP_SAVE;
     TNF_TRY(set_attributes(c, e));
     TNF_TRY(save_target(c, e));
@@ -356,7 +356,7 @@ tnf_status tnf_convert_through(tnf_report **report, const tnf_file *const *files
     TNF_TRY(copy_options(&c, options, e));
     TNF_TRY(tnf_report_new(&c.report, c.options.all_items, e));
     *report = &c.report->report;
-    tnf_status status = run(&c, e);
+    tnf_status status = run_convert(&c, e);
     tnf_vectors_free(&c.vectors);
     tnf_into_free(&c.into);
     tnf_scales_free(&c.scales);

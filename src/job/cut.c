@@ -12,6 +12,7 @@
  * will do. Where something larger than a leaf cannot be cut, cuts are those next to equal shares.
  */
 #include "base/ckd.h"
+#include "base/rising.h"
 #include "job/job.h"
 
 struct cutting {
@@ -53,15 +54,7 @@ static uint64_t piece_of(const tnf_job *job, const struct job_item *unit)
 /* The last unit that does not begin behind x. */
 static size_t unit_at(const struct cutting *c, uint64_t x)
 {
-    size_t low = 0, high = c->n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (c->before[middle] <= x)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return tnf_rising_find(c->before, sizeof *c->before, c->n, x);
 }
 
 /* The last place to cut that is not behind x. */
@@ -96,7 +89,7 @@ static uint64_t not_before(const struct cutting *c, uint64_t x)
 /* --------------------------------------------------------------------- cuts */
 
 /* Can all parts have m bytes or more? */
-static bool fits(const struct cutting *c, uint64_t m)
+static bool parts_fit(const struct cutting *c, uint64_t m)
 {
     uint64_t at = 0;
     for (uint64_t p = 0; p < c->parts; p++) {
@@ -112,7 +105,7 @@ static void cut_evenly(struct cutting *c)
     uint64_t low = 0, high = c->total / c->parts + 1;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (fits(c, middle))
+        if (parts_fit(c, middle))
             low = middle;
         else
             high = middle;

@@ -46,7 +46,7 @@ static tnf_status keep_length(struct finishing *f, tnf_error *e)
     return status;
 }
 
-static tnf_status keep(struct finishing *f, const char *text, size_t n, tnf_error *e)
+static tnf_status keep_receipt(struct finishing *f, const char *text, size_t n, tnf_error *e)
 {
     struct job_receipt r;
     const char *copy = tnf_arena_str(&f->arena, text, n);
@@ -68,7 +68,7 @@ static tnf_status read_all(struct finishing *f, tnf_error *e)
 {
     tnf_job *job = f->job;
     for (size_t i = 0; i < f->how.nreceipts; i++)
-        TNF_TRY(keep(f, f->how.receipts[i].p, f->how.receipts[i].n, e));
+        TNF_TRY(keep_receipt(f, f->how.receipts[i].p, f->how.receipts[i].n, e));
     for (uint64_t i = 0; f->how.nreceipts == 0 && f->base && i < job->o.parts; i++) {
         tnf_error why = { .offset = TNF_NO_OFFSET };
         tnf_status status = tnf_receipt_read(job, f->base, i, &why);
@@ -77,7 +77,7 @@ static tnf_status read_all(struct finishing *f, tnf_error *e)
         if (status == TNF_OK)
             status = job->kind == TNF_JOB_HASH
                          ? keep_length(f, &why)
-                         : keep(f, (const char *)job->answer.p, job->answer.n, &why);
+                         : keep_receipt(f, (const char *)job->answer.p, job->answer.n, &why);
         if (status != TNF_OK) {
             if (e)
                 *e = why;
@@ -127,7 +127,7 @@ static tnf_status check_receipt(struct finishing *f, uint64_t part, tnf_error *e
                           "the receipt of part %" PRIu64 " does not fit the plan", part);
 }
 
-static tnf_status collect(struct finishing *f, tnf_error *e)
+static tnf_status collect_receipts(struct finishing *f, tnf_error *e)
 {
     f->receipts = tnf_arena_array(&f->arena, f->job->o.parts, sizeof *f->receipts);
     if (!f->receipts)
@@ -141,7 +141,7 @@ static tnf_status collect(struct finishing *f, tnf_error *e)
 
 /* -------------------------------------------------------------------- in place */
 
-static tnf_status place(const tnf_job *job, const char *temp, const char *path, tnf_error *e)
+static tnf_status place_output(const tnf_job *job, const char *temp, const char *path, tnf_error *e)
 {
     struct stat a, b;
     bool replace = job->o.replace;
@@ -185,7 +185,7 @@ static tnf_status place_one(const tnf_job *job, size_t number, const char *path,
 {
     char *temp;
     TNF_TRY(tnf_job_temp(&temp, job, number, e));
-    tnf_status status = place(job, temp, path, e);
+    tnf_status status = place_output(job, temp, path, e);
     tnf_free_path(temp);
     return status;
 }
@@ -348,7 +348,7 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
     tnf_error why = { .offset = TNF_NO_OFFSET };
     if (was_done(f, b) && b->n > 0)
         return TNF_OK;
-    tnf_status status = collect(f, &why);
+    tnf_status status = collect_receipts(f, &why);
     bool marked = status == TNF_ENOTFOUND && !f->how.trust_content && tnf_job_marked(f->job);
     if (marked) /* by parts that began before it was finished, and ended later */
         TNF_TRY(remove_left(f, e));
@@ -371,7 +371,7 @@ static tnf_status finish_object(struct finishing *f, tnf_buf *b, tnf_error *e)
 {
     if (!f->base)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "where do the receipts lie: base?");
-    TNF_TRY(collect(f, e));
+    TNF_TRY(collect_receipts(f, e));
     TNF_TRY(tnf_finish_input(f, e));
     begin_result(f->job, b);
     TNF_TRY(tnf_object_finish(f, b, e));
@@ -380,13 +380,13 @@ static tnf_status finish_object(struct finishing *f, tnf_buf *b, tnf_error *e)
     return remove_parts(f, e);
 }
 
-static tnf_status finish(struct finishing *f, tnf_buf *b, tnf_error *e)
+static tnf_status finish_job(struct finishing *f, tnf_buf *b, tnf_error *e)
 {
     if (tnf_job_far(f->job))
         return finish_object(f, b, e);
     if (f->job->kind == TNF_JOB_CONVERT)
         return finish_convert(f, b, e);
-    TNF_TRY(collect(f, e));
+    TNF_TRY(collect_receipts(f, e));
     if (tnf_job_is_cut(f->job)) /* to know what the pieces are of */
         TNF_TRY(tnf_job_open(f->job, true, &f->how, e));
     begin_result(f->job, b);
@@ -396,7 +396,8 @@ static tnf_status finish(struct finishing *f, tnf_buf *b, tnf_error *e)
     return tnf_buf_status(b, "the result", e);
 }
 
-static tnf_status begin(struct finishing *f, tnf_job *job, const tnf_job_how *how, tnf_error *e)
+static tnf_status begin_finish(struct finishing *f, tnf_job *job, const tnf_job_how *how,
+                               tnf_error *e)
 {
     *f = (struct finishing) { .job = job, .lock = PTHREAD_MUTEX_INITIALIZER };
     TNF_TRY(tnf_options_copy(&f->how, sizeof f->how, how, e));
@@ -409,10 +410,10 @@ tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
 {
     struct finishing f;
     tnf_buf text;
-    TNF_TRY(begin(&f, job, how, e));
+    TNF_TRY(begin_finish(&f, job, how, e));
     tnf_scratch_begin(&f.arena);
     tnf_text_begin(&text, UINT64_MAX);
-    tnf_status status = finish(&f, &text, e);
+    tnf_status status = finish_job(&f, &text, e);
     tnf_job_close(job);
     tnf_arena_free(&f.arena);
     pthread_mutex_destroy(&f.lock);
@@ -432,6 +433,6 @@ tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
 tnf_status tnf_job_abort(tnf_job *job, const tnf_job_how *how, tnf_error *e)
 {
     struct finishing f;
-    TNF_TRY(begin(&f, job, how, e));
+    TNF_TRY(begin_finish(&f, job, how, e));
     return f.base ? remove_left(&f, e) : TNF_OK;
 }

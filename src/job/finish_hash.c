@@ -36,7 +36,7 @@ struct hashing {
 /* --------------------------------------------------------------------- leaves */
 
 /* The leaves of a receipt as bytes. */
-static tnf_status load(struct hashing *h, uint64_t part, tnf_error *e)
+static tnf_status load_leaves(struct hashing *h, uint64_t part, tnf_error *e)
 {
     struct finishing *f = h->f;
     struct job_receipt r = f->receipts[part];
@@ -118,7 +118,7 @@ static size_t make_groups(struct hashing *h, struct group *groups)
     return count;
 }
 
-static tnf_status misfit(tnf_error *e)
+static tnf_status fail_misfit(tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not fit its inputs");
 }
@@ -146,14 +146,14 @@ static tnf_status hash_group(struct hashing *h, const struct group *g, const tnf
 {
     tnf_arena room;
     if (!is_complete(h, g, o))
-        return misfit(e);
+        return fail_misfit(e);
     tnf_scratch_begin(&room);
     uint8_t *leaves = tnf_arena_array(&room, tnf_leaves_before(o, o->nparts) + 1, TNF_HASH_BYTES);
     uint8_t *to = leaves;
     tnf_status status = leaves ? TNF_OK : tnf_arena_fail(&room, "hashes", e);
     for (size_t i = g->first; i < g->first + g->n && status == TNF_OK; i++) {
         const struct job_item *it = h->items[i];
-        status = it->n ? load(h, it->part, e) : TNF_OK;
+        status = it->n ? load_leaves(h, it->part, e) : TNF_OK;
         if (status != TNF_OK || it->n == 0)
             continue;
         memcpy(to, h->bytes + h->before[number_of(h, i)] * TNF_HASH_BYTES,
@@ -178,7 +178,7 @@ static tnf_status hash_tensors(struct hashing *h, uint8_t (*out)[TNF_HASH_BYTES]
     size_t n = make_groups(h, groups);
     for (size_t i = 0; i < n; i++) {
         if (groups[i].index >= objects)
-            return misfit(e);
+            return fail_misfit(e);
         TNF_TRY(hash_group(h, &groups[i], tnf_at(file, groups[i].index), out[groups[i].index], e));
         TNF_TRY(tnf_progress_add(&h->f->progress, &h->f->lock, TNF_HASH_BYTES, e));
     }
@@ -187,7 +187,7 @@ static tnf_status hash_tensors(struct hashing *h, uint8_t (*out)[TNF_HASH_BYTES]
             TNF_TRY(tnf_hash_of_leaves(out[i], tnf_at(file, i), NULL, e));
         done += tnf_at(file, i)->nparts > 0;
     }
-    return done == n ? TNF_OK : misfit(e);
+    return done == n ? TNF_OK : fail_misfit(e);
 }
 
 /* ----------------------------------------------------------------------- texts */

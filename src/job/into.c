@@ -44,7 +44,7 @@ static bool may_drop(const tnf_save_options *save)
     return false;
 }
 
-static void refuse(struct filling *f, tnf_str name, const char *why, bool allowed)
+static void refuse_tensor(struct filling *f, tnf_str name, const char *why, bool allowed)
 {
     const tnf_plan_item item = {
         .fate = TNF_DROPPED, .kind = "tensor", .name = name, .reason = why
@@ -57,7 +57,7 @@ static void refuse(struct filling *f, tnf_str name, const char *why, bool allowe
 }
 
 /* "f32 [2, 3]" */
-static void describe(char *out, size_t room, const tnf_object *o)
+static void describe_form(char *out, size_t room, const tnf_object *o)
 {
     const char *type = o->nparts == 1 ? o->parts->type->id : tnf_layout_id(o->layout);
     size_t n = (size_t)snprintf(out, room, "%s [", type);
@@ -87,7 +87,7 @@ static tnf_status keep_own(struct filling *f, const tnf_object *own, tnf_error *
                                  .reason = "no file has it: it keeps the data of the model",
                                  .unasked = true };
     if (!f->o->keep_rest) {
-        refuse(f, own->name, "the model needs this tensor, but no input has it", false);
+        refuse_tensor(f, own->name, "the model needs this tensor, but no input has it", false);
         return TNF_OK;
     }
     f->tell(f->ctx, &item);
@@ -101,10 +101,10 @@ static tnf_status fill_one(struct filling *f, const tnf_object *own, tnf_error *
     if (!other)
         return keep_own(f, own, e);
     if (!same_form(own, other, f->o->save->dtype != NULL)) {
-        describe(one, sizeof one, other);
-        describe(two, sizeof two, own);
+        describe_form(one, sizeof one, other);
+        describe_form(two, sizeof two, own);
         snprintf(why, sizeof why, "it is %s in the files and %s in the model", one, two);
-        refuse(f, own->name, why, false);
+        refuse_tensor(f, own->name, why, false);
         return TNF_OK;
     }
     tnf_object filled = *other; /* what is said of it is said by the model */
@@ -127,7 +127,7 @@ tnf_status tnf_into_make(tnf_into_step *step, const tnf_builder *selected,
         TNF_TRY(fill_one(&f, object, e));
     for (size_t i = 0; (object = tnf_at(step->view, i)) != NULL; i++)
         if (!tnf_find_n(o->into, object->name.p, object->name.n))
-            refuse(&f, object->name, "the model has no such tensor", may_drop(o->save));
+            refuse_tensor(&f, object->name, "the model has no such tensor", may_drop(o->save));
     if (f.refused == 0)
         return TNF_OK;
     return tnf_fail(e, TNF_ELOSSY, TNF_NO_OFFSET, "%zu %s not fit the model: %s", f.refused,

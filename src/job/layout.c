@@ -64,8 +64,8 @@ static void fill_options(const tnf_job *job, tnf_convert_options *how, tnf_save_
     }
 }
 
-static tnf_status convert(tnf_job *job, const tnf_through *through, tnf_convert_options *how,
-                          tnf_report **report, tnf_error *e)
+static tnf_status convert_through(tnf_job *job, const tnf_through *through,
+                                  tnf_convert_options *how, tnf_report **report, tnf_error *e)
 {
     const tnf_file **files = tnf_arena_array(&job->arena, job->o.ninputs, sizeof *files);
     const char **names = tnf_arena_array(&job->arena, job->o.ninputs, sizeof *names);
@@ -91,7 +91,7 @@ tnf_status tnf_job_convert(tnf_job *job, const tnf_through *through, const tnf_j
         save.progress = on_progress;
         save.ctx = (void *)(uintptr_t)how;
     }
-    tnf_status status = convert(job, through, &options, report ? report : &own, e);
+    tnf_status status = convert_through(job, through, &options, report ? report : &own, e);
     tnf_report_free(own);
     return status;
 }
@@ -145,7 +145,7 @@ static tnf_status list_files(struct listing *l, tnf_error *e)
     save.replace = job->o.replace;
     split.file = on_file;
     split.ctx = l;
-    tnf_status status = convert(job, NULL, &how, &report, e);
+    tnf_status status = convert_through(job, NULL, &how, &report, e);
     if (status == TNF_OK)
         status = tnf_job_copy(&job->format, job, report->format, strlen(report->format), e);
     tnf_report_free(report);

@@ -330,8 +330,8 @@ static void put_answers(tnf_buf *b, const struct merging *m)
     tnf_buf_puts(b, "]");
 }
 
-static tnf_status merge(tnf_buf *out, struct merging *m, const struct job_receipt *receipts,
-                        tnf_buf *joined, tnf_error *e)
+static tnf_status merge_receipts(tnf_buf *out, struct merging *m,
+                                 const struct job_receipt *receipts, tnf_buf *joined, tnf_error *e)
 {
     tnf_job *job = m->job;
     for (uint64_t i = 0; i < job->o.parts; i++)
@@ -360,7 +360,7 @@ tnf_status tnf_job_merge(tnf_buf *out, tnf_job *job, const struct job_receipt *r
     if (!m.sums || !m.answers)
         return tnf_arena_fail(arena, "results", e);
     tnf_text_begin(&joined, UINT64_MAX);
-    tnf_status status = merge(out, &m, receipts, &joined, e);
+    tnf_status status = merge_receipts(out, &m, receipts, &joined, e);
     tnf_buf_free(&joined);
     return status;
 }

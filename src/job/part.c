@@ -6,6 +6,7 @@
  * often.
  */
 #include "base/pool.h"
+#include "base/rising.h"
 #include "base/sized.h"
 #include "io/fs.h"
 #include "io/sink.h"
@@ -105,17 +106,10 @@ static tnf_status hash_job(void *ctx, size_t job, tnf_error *e)
     struct hashing *h = ctx;
     struct share share = { h, 0 };
     tnf_progress progress = { .tell = h->progress.tell ? on_share : NULL, .ctx = &share };
-    size_t low = 0, high = h->n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (h->jobs[middle] <= job)
-            low = middle;
-        else
-            high = middle;
-    }
-    const struct job_item *it = &h->items[low];
-    uint64_t in = job - h->jobs[low];
-    uint8_t *out = h->leaves + (h->before[low] + in) * TNF_HASH_BYTES;
+    size_t i = tnf_rising_find(h->jobs, sizeof *h->jobs, h->n, job);
+    const struct job_item *it = &h->items[i];
+    uint64_t in = job - h->jobs[i];
+    uint8_t *out = h->leaves + (h->before[i] + in) * TNF_HASH_BYTES;
     bool one = it->atom || it->n == 0;
     return tnf_hash_some(out, h->job->inputs[it->in].file, it->index, (uint16_t)it->k,
                          one ? it->first : it->first + in, one ? it->n : 1, &progress, e);

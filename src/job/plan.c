@@ -280,7 +280,7 @@ static tnf_status add_rows(tnf_job *job, tnf_error *e)
 
 /* --------------------------------------------------------------------- whole */
 
-static void describe(tnf_job *job)
+static void describe_job(tnf_job *job)
 {
     tnf_job_info *info = &job->info;
     *info = (tnf_job_info) { .job = tnf_job_names[job->kind], .id = job->id };
@@ -330,7 +330,7 @@ tnf_status tnf_job_ready(tnf_job *job, tnf_error *e)
     TNF_TRY(status);
     job->text.n = 0;
     tnf_job_put(&job->text, job, false);
-    describe(job);
+    describe_job(job);
     return tnf_buf_status(&job->text, "the plan", e);
 }
 

@@ -213,7 +213,7 @@ static bool take_size(struct reading *r, size_t *out)
 }
 
 /* Room for one more of an array in the arena. */
-static void *grow(struct reading *r, void *items, size_t n, size_t *room, size_t size)
+static void *grow_array(struct reading *r, void *items, size_t n, size_t *room, size_t size)
 {
     void *more = r->status == TNF_OK ? tnf_arena_grow(&r->job->arena, items, n, room, size, 8)
                                      : NULL;
@@ -229,7 +229,7 @@ static void take_list(struct reading *r, const char *const **out, size_t *n)
     *n = 0;
     if (tnf_json_enter(&r->j, '['))
         while (tnf_json_item(&r->j)) {
-            list = grow(r, list, *n, &room, sizeof *list);
+            list = grow_array(r, list, *n, &room, sizeof *list);
             if (!list || !take_copy(r, &list[*n]))
                 return;
             ++*n;
@@ -243,7 +243,7 @@ static void take_writer(struct reading *r)
     size_t room = 0, n = 0;
     if (tnf_json_enter(&r->j, '['))
         while (tnf_json_item(&r->j)) {
-            list = grow(r, list, n, &room, sizeof *list);
+            list = grow_array(r, list, n, &room, sizeof *list);
             if (!list || !tnf_json_enter(&r->j, '[') || !tnf_json_item(&r->j) ||
                 !take_copy(r, &list[n].key) || !tnf_json_item(&r->j) ||
                 !take_copy(r, &list[n].value) || tnf_json_item(&r->j))
@@ -334,7 +334,7 @@ static void take_shards(struct reading *r, struct job_input *in)
     if (!tnf_json_enter(&r->j, '['))
         return;
     while (tnf_json_item(&r->j)) {
-        in->shards = grow(r, in->shards, in->nshards, &room, sizeof *in->shards);
+        in->shards = grow_array(r, in->shards, in->nshards, &room, sizeof *in->shards);
         if (!in->shards || !tnf_json_enter(&r->j, '{'))
             return;
         struct job_pin *pin = &in->shards[in->nshards++];
@@ -364,8 +364,8 @@ static void take_inputs(struct reading *r)
     if (!tnf_json_enter(&r->j, '['))
         return;
     while (tnf_json_item(&r->j)) {
-        job->inputs = grow(r, job->inputs, job->o.ninputs, &room, sizeof *job->inputs);
-        names = grow(r, names, job->o.ninputs, &paths, sizeof *names);
+        job->inputs = grow_array(r, job->inputs, job->o.ninputs, &room, sizeof *job->inputs);
+        names = grow_array(r, names, job->o.ninputs, &paths, sizeof *names);
         if (!job->inputs || !names || !tnf_json_enter(&r->j, '{'))
             return;
         struct job_input *in = &job->inputs[job->o.ninputs];
@@ -389,7 +389,7 @@ static void take_files(struct reading *r)
     if (!tnf_json_enter(&r->j, '['))
         return;
     while (tnf_json_item(&r->j)) {
-        job->outs = grow(r, job->outs, job->nouts, &room, sizeof *job->outs);
+        job->outs = grow_array(r, job->outs, job->nouts, &room, sizeof *job->outs);
         if (!job->outs || !tnf_json_enter(&r->j, '{'))
             return;
         struct job_out *out = &job->outs[job->nouts++];
@@ -544,7 +544,7 @@ static tnf_status check_plan(const tnf_job *job, tnf_error *e)
     return good ? TNF_OK : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan contradicts itself");
 }
 
-static tnf_status parse(tnf_job *job, const char *text, size_t n, tnf_error *e)
+static tnf_status parse_plan(tnf_job *job, const char *text, size_t n, tnf_error *e)
 {
     tnf_arena scratch;
     struct reading r = { .job = job, .e = e };
@@ -579,7 +579,7 @@ tnf_status tnf_job_parse(tnf_job **out, const char *text, size_t n, tnf_error *e
     tnf_job *job;
     *out = NULL;
     TNF_TRY(tnf_job_new(&job, e));
-    tnf_status status = parse(job, text, n, e);
+    tnf_status status = parse_plan(job, text, n, e);
     if (status == TNF_OK)
         *out = job;
     else

@@ -32,7 +32,7 @@ void tnf_put_hex(tnf_buf *b, const uint8_t *bytes, size_t n)
     }
 }
 
-static int digit(char c)
+static int hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -40,7 +40,7 @@ static int digit(char c)
 bool tnf_take_hex(uint8_t *out, tnf_str hex)
 {
     for (size_t i = 0; i + 1 < hex.n; i += 2) {
-        int high = digit(hex.p[i]), low = digit(hex.p[i + 1]);
+        int high = hex_digit(hex.p[i]), low = hex_digit(hex.p[i + 1]);
         if (high < 0 || low < 0)
             return false;
         out[i / 2] = (uint8_t)(high << 4 | low);
@@ -50,7 +50,7 @@ bool tnf_take_hex(uint8_t *out, tnf_str hex)
 
 /* ----------------------------------------------------------------------- text */
 
-static bool seal(uint8_t out[TNF_HASH_BYTES], const void *p, size_t n)
+static bool seal_bytes(uint8_t out[TNF_HASH_BYTES], const void *p, size_t n)
 {
     tnf_digester d;
     if (!tnf_digest_begin(&d, "sha256"))
@@ -74,7 +74,7 @@ void tnf_receipt_put(tnf_buf *out, const tnf_job *job, const struct job_receipt 
     tnf_buf_put(out, r->rows.p, r->rows.n);
     if (out->status != TNF_OK)
         return;
-    if (!seal(hash, out->p, out->n)) {
+    if (!seal_bytes(hash, out->p, out->n)) {
         out->status = TNF_ENOMEM;
         return;
     }
@@ -90,7 +90,7 @@ static bool is_sealed(const char *text, size_t n)
     if (n < tail || memcmp(text + n - tail, SEAL, sizeof SEAL - 1) != 0)
         return false;
     tnf_str hex = { text + n - 3 - TNF_HASH_BYTES * 2, TNF_HASH_BYTES * 2 };
-    return tnf_take_hex(said, hex) && seal(found, text, n - tail) &&
+    return tnf_take_hex(said, hex) && seal_bytes(found, text, n - tail) &&
            memcmp(said, found, sizeof said) == 0;
 }
 
@@ -159,8 +159,8 @@ tnf_status tnf_receipt_read(tnf_job *job, const char *base, uint64_t part, tnf_e
 }
 
 /* Which leaf is not the same in both? */
-static tnf_status differs(const tnf_job *job, const struct job_receipt *now,
-                          const struct job_receipt *then, tnf_error *e)
+static tnf_status tell_difference(const tnf_job *job, const struct job_receipt *now,
+                                  const struct job_receipt *then, tnf_error *e)
 {
     size_t first, end, leaf = 0;
     while (leaf * 64 + 64 <= now->leaves.n && leaf * 64 + 64 <= then->leaves.n &&
@@ -179,7 +179,7 @@ static tnf_status differs(const tnf_job *job, const struct job_receipt *now,
                     now->part);
 }
 
-static tnf_status compare(tnf_job *job, const char *path, tnf_error *e)
+static tnf_status compare_receipts(tnf_job *job, const char *path, tnf_error *e)
 {
     tnf_buf there;
     tnf_arena arena;
@@ -195,7 +195,7 @@ static tnf_status compare(tnf_job *job, const char *path, tnf_error *e)
         status = tnf_receipt_parse(&now, job, (const char *)job->answer.p, job->answer.n, &arena,
                                    e);
     if (status == TNF_OK && !same)
-        status = differs(job, &now, &then, e);
+        status = tell_difference(job, &now, &then, e);
     tnf_arena_free(&arena);
     tnf_buf_free(&there);
     return status;
@@ -217,7 +217,7 @@ static tnf_status leave_at(tnf_job *job, const char *path, tnf_error *e)
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_write_text(path, job->answer.p, job->answer.n, 0, &why);
     if (status == TNF_EEXISTS)
-        return compare(job, path, e);
+        return compare_receipts(job, path, e);
     if (status != TNF_OK && e)
         *e = why;
     return status;

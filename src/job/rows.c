@@ -76,7 +76,7 @@ static int by_address(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static tnf_status choose(struct rows *r, tnf_arena *arena, tnf_error *e)
+static tnf_status choose_rows(struct rows *r, tnf_arena *arena, tnf_error *e)
 {
     r->wanted = tnf_arena_array(arena, r->n + 1, sizeof *r->wanted);
     if (!r->wanted)
@@ -164,8 +164,8 @@ static void put_hits(struct rows *r, size_t query, bool found, const tnf_emb_hit
     tnf_buf_puts(b, "]}");
 }
 
-static tnf_status search(struct rows *r, const tnf_emb *emb, const tnf_job_how *how,
-                         tnf_arena *arena, tnf_error *e)
+static tnf_status search_rows(struct rows *r, const tnf_emb *emb, const tnf_job_how *how,
+                              tnf_arena *arena, tnf_error *e)
 {
     const tnf_job_options *o = &r->job->o;
     size_t n = o->nqueries, k = o->k < SIZE_MAX ? (size_t)o->k : SIZE_MAX;
@@ -197,7 +197,7 @@ static tnf_status similar_rows(struct rows *r, const tnf_job_how *how, tnf_arena
     if (!tnf_row_progress(r, 0, r->items[0].bytes))
         return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
     TNF_TRY(tnf_emb_open(&emb, r->job->inputs[0].file, NULL, e));
-    tnf_status status = search(r, emb, how, arena, e);
+    tnf_status status = search_rows(r, emb, how, arena, e);
     tnf_emb_close(emb);
     return status;
 }
@@ -219,7 +219,7 @@ tnf_status tnf_job_rows(tnf_buf *out, tnf_job *job, uint64_t part, const tnf_job
     else if (job->kind == TNF_JOB_SIMILAR)
         status = similar_rows(&r, how, &arena, e);
     for (; job->kind <= TNF_JOB_STAT && r.in < job->o.ninputs && status == TNF_OK; r.in++) {
-        status = choose(&r, &arena, e);
+        status = choose_rows(&r, &arena, e);
         if (status == TNF_OK)
             status = job->kind == TNF_JOB_STAT ? tnf_stat_rows(&r, how, &arena, e)
                                                : verify_rows(&r, how, e);

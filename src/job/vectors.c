@@ -178,8 +178,8 @@ static tnf_status select_known(tnf_vectors_step *s, const tnf_convert_options *o
     return status;
 }
 
-static tnf_status reconstruct(tnf_vectors_step *s, const tnf_convert_options *o,
-                              const tnf_format_info *target, tnf_error *e)
+static tnf_status reconstruct_rows(tnf_vectors_step *s, const tnf_convert_options *o,
+                                   const tnf_format_info *target, tnf_error *e)
 {
     const tnf_emb_change how = { .size = sizeof how, .fold = target->folds };
     /* A quantized fastText model becomes dense when it is folded. */
@@ -189,8 +189,8 @@ static tnf_status reconstruct(tnf_vectors_step *s, const tnf_convert_options *o,
 }
 
 /* A dry run needs no good centroids: what comes of them has the same form. */
-static tnf_status quantize(tnf_vectors_step *s, const tnf_convert_options *o, tnf_report *report,
-                           tnf_error *e)
+static tnf_status quantize_rows(tnf_vectors_step *s, const tnf_convert_options *o,
+                                tnf_report *report, tnf_error *e)
 {
     tnf_quantize_options how;
     TNF_TRY(tnf_options_copy(&how, sizeof how, o->quantize, e));
@@ -210,9 +210,9 @@ static tnf_status run_step(tnf_vectors_step *s, const tnf_convert_options *o,
     case TNF_EMB_EXPLICIT:
         return tnf_emb_explicit(s->made, s->emb, e);
     case TNF_EMB_RECONSTRUCT:
-        return reconstruct(s, o, target, e);
+        return reconstruct_rows(s, o, target, e);
     default:
-        return quantize(s, o, report, e);
+        return quantize_rows(s, o, report, e);
     }
 }
 

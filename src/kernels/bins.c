@@ -25,18 +25,18 @@ static int width_for(double min, double max, int k)
     return k;
 }
 
-static int64_t half(int64_t i)
+static int64_t half_of(int64_t i)
 {
     return i >= 0 ? i / 2 : -((1 - i) / 2);
 }
 
-static void coarsen(tnf_bins *b)
+static void coarsen_bins(tnf_bins *b)
 {
-    int64_t first = half(b->first), last = half(b->last);
+    int64_t first = half_of(b->first), last = half_of(b->last);
     for (int64_t i = b->first; i <= b->last; i++) {
         uint64_t n = b->counts[i - b->first];
         b->counts[i - b->first] = 0;
-        b->counts[half(i) - first] += n;
+        b->counts[half_of(i) - first] += n;
     }
     b->first = first;
     b->last = last;
@@ -72,7 +72,7 @@ void tnf_bins_cover(tnf_bins *b, double min, double max)
     b->min = fmin(b->min, min);
     b->max = fmax(b->max, max);
     for (int k = width_for(b->min, b->max, b->k); b->k < k;)
-        coarsen(b);
+        coarsen_bins(b);
     spread_out(b);
 }
 
@@ -131,12 +131,12 @@ void tnf_bins_merge(tnf_bins *b, const tnf_bins *more)
         return;
     }
     while (b->k < more->k)
-        coarsen(b);
+        coarsen_bins(b);
     tnf_bins_cover(b, more->min, more->max);
     for (int64_t i = more->first; i <= more->last; i++) {
         int64_t place = i;
         for (int k = more->k; k < b->k; k++)
-            place = half(place);
+            place = half_of(place);
         b->counts[place - b->first] += more->counts[i - more->first];
     }
 }

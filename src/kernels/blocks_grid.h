@@ -58,7 +58,7 @@ static inline void octet_2(float *restrict y, unsigned entry, unsigned signs, fl
     scaled_8(y, with_signs(v * 17 + (v >> 1) + 8, signs), d);
 }
 
-static inline bool iq2_xxs(float *restrict y, const uint8_t *restrict p)
+static inline bool get_iq2_xxs(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     BLOCKS_UNROLL
@@ -79,7 +79,7 @@ static inline float scale_2(float d, const uint8_t *sc, int o)
     return scale * 0.25f;
 }
 
-static inline bool iq2_xs(float *restrict y, const uint8_t *restrict p)
+static inline bool get_iq2_xs(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     for (int o = 0; o < 32; o++) {
@@ -89,7 +89,7 @@ static inline bool iq2_xs(float *restrict y, const uint8_t *restrict p)
     return odd_half(p);
 }
 
-static inline bool iq2_s(float *restrict y, const uint8_t *restrict p)
+static inline bool get_iq2_s(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     for (int o = 0; o < 32; o++) {
@@ -99,7 +99,7 @@ static inline bool iq2_s(float *restrict y, const uint8_t *restrict p)
     return odd_half(p);
 }
 
-static inline bool iq3_xxs(float *restrict y, const uint8_t *restrict p)
+static inline bool get_iq3_xxs(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     for (int o = 0; o < 32; o++) {
@@ -113,7 +113,7 @@ static inline bool iq3_xxs(float *restrict y, const uint8_t *restrict p)
     return odd_half(p);
 }
 
-static inline bool iq3_s(float *restrict y, const uint8_t *restrict p)
+static inline bool get_iq3_s(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     for (int o = 0; o < 32; o++) {
@@ -133,7 +133,7 @@ static inline void octet_1(float *restrict y, unsigned entry, bool down, float d
     scaled_8(y, pairs_of(entry) * 8 - (uint16_t)(down ? 9 : 7), d * 0.125f);
 }
 
-static inline bool iq1_s(float *restrict y, const uint8_t *restrict p)
+static inline bool get_iq1_s(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     for (int o = 0; o < 32; o++) {
@@ -144,7 +144,7 @@ static inline bool iq1_s(float *restrict y, const uint8_t *restrict p)
     return odd_half(p);
 }
 
-static inline bool iq1_m(float *restrict y, const uint8_t *restrict p)
+static inline bool get_iq1_m(float *restrict y, const uint8_t *restrict p)
 {
     uint8_t half[2] = { (uint8_t)(p[49] >> 4 | (p[51] & 0xf0)),
                         (uint8_t)(p[53] >> 4 | (p[55] & 0xf0)) };

@@ -20,18 +20,18 @@
 #include "kernels/blocks_codes.h"
 
 /* 16 codes of 2 bits: group g of the block's, of 64 bytes. */
-static inline codes quarters(const uint8_t *p, int g)
+static inline codes quarters_of(const uint8_t *p, int g)
 {
     return codes_at(p + 32 * (g / 8) + 16 * (g % 2)) >> (uint8_t)(2 * (g % 8 / 2)) & 3;
 }
 
-static inline bool q2_k(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q2_k(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p + 80), dmin = half_at(p + 82);
     BLOCKS_UNROLL
     for (int g = 0; g < 16; g++) {
         float least = dmin * (float)(p[g] >> 4);
-        scaled_from_16(y + 16 * g, quarters(p + 16, g), d * (float)(p[g] & 15), -least);
+        scaled_from_16(y + 16 * g, quarters_of(p + 16, g), d * (float)(p[g] & 15), -least);
     }
     return odd_half(p + 80) || odd_half(p + 82);
 }
@@ -43,13 +43,13 @@ static inline int q3_k_scale(const uint8_t *sc, int g)
     return (low | (sc[8 + g % 4] >> 2 * (g / 4) & 3) << 4) - 32;
 }
 
-static inline bool q3_k(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q3_k(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p + 108);
     BLOCKS_UNROLL
     for (int g = 0; g < 16; g++) {
         codes high = codes_at(p + 16 * (g % 2)) >> (uint8_t)(g / 2) & 1;
-        codes q = (quarters(p + 32, g) | high << 2) - 4;
+        codes q = (quarters_of(p + 32, g) | high << 2) - 4;
         scaled_16(y + 16 * g, q, d * (float)q3_k_scale(p + 96, g));
     }
     return odd_half(p + 108);
@@ -67,7 +67,7 @@ static inline void six_bits(const uint8_t *sc, int g, int *scale, int *least)
     }
 }
 
-static inline bool q4_k(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q4_k(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p), dmin = half_at(p + 2);
     BLOCKS_UNROLL
@@ -83,7 +83,7 @@ static inline bool q4_k(float *restrict y, const uint8_t *restrict p)
     return odd_half(p) || odd_half(p + 2);
 }
 
-static inline bool q5_k(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q5_k(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p), dmin = half_at(p + 2);
     BLOCKS_UNROLL
@@ -102,7 +102,7 @@ static inline bool q5_k(float *restrict y, const uint8_t *restrict p)
     return odd_half(p) || odd_half(p + 2);
 }
 
-static inline bool q6_k(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q6_k(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p + 208);
     BLOCKS_UNROLL
@@ -115,7 +115,7 @@ static inline bool q6_k(float *restrict y, const uint8_t *restrict p)
     return odd_half(p + 208);
 }
 
-static inline bool q8_k(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q8_k(float *restrict y, const uint8_t *restrict p)
 {
     uint32_t bits = tnf_le32(p);
     BLOCKS_UNROLL
@@ -124,7 +124,7 @@ static inline bool q8_k(float *restrict y, const uint8_t *restrict p)
     return (bits & 0x7f800000) == 0x7f800000;
 }
 
-static inline bool iq4_xs(float *restrict y, const uint8_t *restrict p)
+static inline bool get_iq4_xs(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     unsigned sh = tnf_le16(p + 2);

@@ -57,21 +57,21 @@ static inline void put_half(uint8_t *p, float x)
 }
 
 /* NaNs have one look, whatever the machine makes of infinity times 0. */
-static void settle(float *y, size_t n)
+static void settle_nans(float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (isnan(y[i]))
             y[i] = float_of(0x7fc00000);
 }
 
-/* The names below decode one block and tell whether it can hold a NaN: a scale is not finite. */
+/* get_NAME() decodes one block and tells whether it can hold a NaN: a scale is not finite. */
 #define DECODER(name, elements, bytes)                                                             \
     static void decode_##name(float *out, const uint8_t *p, size_t n)                              \
     {                                                                                              \
         uint32_t mode = tnf_enter_ieee();                                                          \
         for (; n > 0; n--, out += (elements), p += (bytes))                                        \
-            if (name(out, p))                                                                      \
-                settle(out, elements);                                                             \
+            if (get_##name(out, p))                                                                \
+                settle_nans(out, elements);                                                        \
         tnf_leave_ieee(mode);                                                                      \
     }
 

@@ -13,7 +13,7 @@
 #include "kernels/blocks_codes.h"
 
 /* 1/d, or 0 if there is none. */
-static inline float inverse(float d)
+static inline float inverse_of(float d)
 {
     float id = 1.0f / d;
     return d == 0 || isinf(id) ? 0.0f : id;
@@ -27,7 +27,7 @@ static inline floats floats_at(const float *x)
 }
 
 /* The largest magnitude of n; bits of floats without a sign are in the order of the floats. */
-static inline float magnitude(const float *restrict x, int n)
+static inline float largest_magnitude(const float *restrict x, int n)
 {
     ints most = { 0 };
     int32_t best = 0;
@@ -50,9 +50,9 @@ static inline bool any_of(ints mask)
 }
 
 /* The element of largest magnitude of 32, of equals the first, with its sign. */
-static inline float farthest(const float *restrict x)
+static inline float farthest_element(const float *restrict x)
 {
-    uint32_t most = bits_of(magnitude(x, 32)), sign = (uint32_t)1 << 31;
+    uint32_t most = bits_of(largest_magnitude(x, 32)), sign = (uint32_t)1 << 31;
     ints plus = { 0 }, minus = { 0 };
     for (int i = 0; i < 32; i += BLOCKS_LANES) {
         ints bits = (ints)floats_at(x + i);
@@ -96,7 +96,7 @@ static inline ints round_away(const float *restrict x, float id, float most)
 
 static inline void put_q4_0(uint8_t *restrict out, const float *restrict x)
 {
-    float d = farthest(x) / -8.0f, id = inverse(d);
+    float d = farthest_element(x) / -8.0f, id = inverse_of(d);
     put_half(out, d);
     for (int j = 0; j < 16; j += BLOCKS_LANES) {
         ints low = cut_off_all(x + j, id, 8.5f, 15), high = cut_off_all(x + j + 16, id, 8.5f, 15);
@@ -119,7 +119,7 @@ static inline void put_fifths(uint8_t *restrict out, const uint8_t *restrict q)
 static inline void put_q5_0(uint8_t *restrict out, const float *restrict x)
 {
     uint8_t q[32];
-    float d = farthest(x) / -16.0f, id = inverse(d);
+    float d = farthest_element(x) / -16.0f, id = inverse_of(d);
     put_half(out, d);
     for (int j = 0; j < 32; j += BLOCKS_LANES) {
         ints v = cut_off_all(x + j, id, 16.5f, 31);
@@ -153,7 +153,7 @@ static inline ints from_least(const float *restrict x, float least, float id, fl
 
 static inline void put_q4_1(uint8_t *restrict out, const float *restrict x)
 {
-    float d, least = least_and_step(x, 15.0f, &d), id = inverse(d);
+    float d, least = least_and_step(x, 15.0f, &d), id = inverse_of(d);
     put_half(out, d);
     put_half(out + 2, least);
     for (int j = 0; j < 16; j += BLOCKS_LANES) {
@@ -165,7 +165,7 @@ static inline void put_q4_1(uint8_t *restrict out, const float *restrict x)
 static inline void put_q5_1(uint8_t *restrict out, const float *restrict x)
 {
     uint8_t q[32];
-    float d, least = least_and_step(x, 31.0f, &d), id = inverse(d);
+    float d, least = least_and_step(x, 31.0f, &d), id = inverse_of(d);
     put_half(out, d);
     put_half(out + 2, least);
     for (int j = 0; j < 32; j += BLOCKS_LANES) {
@@ -177,7 +177,7 @@ static inline void put_q5_1(uint8_t *restrict out, const float *restrict x)
 
 static inline void put_q8_0(uint8_t *restrict out, const float *restrict x)
 {
-    float d = magnitude(x, 32) / 127.0f, id = inverse(d);
+    float d = largest_magnitude(x, 32) / 127.0f, id = inverse_of(d);
     put_half(out, d);
     for (int j = 0; j < 32; j += BLOCKS_LANES) {
         ints q = round_away(x + j, id, 127);
@@ -186,7 +186,7 @@ static inline void put_q8_0(uint8_t *restrict out, const float *restrict x)
 }
 
 /* Digits of base 3, of n elements: 0, 1, 2. */
-static inline void digits(uint8_t *restrict t, const float *restrict x, int n, float id)
+static inline void put_digits(uint8_t *restrict t, const float *restrict x, int n, float id)
 {
     for (int j = 0; j < n; j += BLOCKS_LANES) {
         ints q = round_away(x + j, id, 1) + 1;
@@ -197,8 +197,8 @@ static inline void digits(uint8_t *restrict t, const float *restrict x, int n, f
 static inline void put_tq2_0(uint8_t *restrict out, const float *restrict x)
 {
     uint8_t t[256];
-    float d = magnitude(x, 256);
-    digits(t, x, 256, inverse(d));
+    float d = largest_magnitude(x, 256);
+    put_digits(t, x, 256, inverse_of(d));
     for (int h = 0; h < 2; h++)
         for (int m = 0; m < 32; m++) {
             const uint8_t *of = t + 128 * h + m;
@@ -223,8 +223,8 @@ static inline void put_base_3(uint8_t *restrict out, const uint8_t *restrict t, 
 static inline void put_tq1_0(uint8_t *restrict out, const float *restrict x)
 {
     uint8_t t[256];
-    float d = magnitude(x, 256);
-    digits(t, x, 256, inverse(d));
+    float d = largest_magnitude(x, 256);
+    put_digits(t, x, 256, inverse_of(d));
     put_base_3(out, t, 32, 5);
     put_base_3(out + 32, t + 160, 16, 5);
     put_base_3(out + 48, t + 240, 4, 4);
@@ -271,7 +271,7 @@ static inline uint8_t power_of(float most)
 
 static inline void put_mxfp4(uint8_t *restrict out, const float *restrict x)
 {
-    out[0] = power_of(magnitude(x, 32));
+    out[0] = power_of(largest_magnitude(x, 32));
     put_fp4(out + 1, x, 16, power_scale(out[0]));
 }
 
@@ -294,7 +294,7 @@ static inline uint8_t put_ue4m3(float x)
 static inline void put_nvfp4(uint8_t *restrict out, const float *restrict x)
 {
     for (int s = 0; s < 4; s++) {
-        out[s] = put_ue4m3(magnitude(x + 16 * s, 16) / 6.0f);
+        out[s] = put_ue4m3(largest_magnitude(x + 16 * s, 16) / 6.0f);
         put_fp4(out + 4 + 8 * s, x + 16 * s, 8, ue4m3_scale(out[s]));
     }
 }
@@ -316,8 +316,8 @@ static inline void put_q1_0(uint8_t *restrict out, const float *restrict x)
 static inline void put_q2_0(uint8_t *restrict out, const float *restrict x)
 {
     uint8_t t[64];
-    float d = magnitude(x, 64);
-    digits(t, x, 64, inverse(d));
+    float d = largest_magnitude(x, 64);
+    put_digits(t, x, 64, inverse_of(d));
     put_half(out, d);
     for (int m = 0; m < 16; m++)
         out[2 + m] = (uint8_t)(t[4 * m] | t[4 * m + 1] << 2 | t[4 * m + 2] << 4 |

@@ -22,7 +22,7 @@
 
 #include "kernels/blocks_codes.h"
 
-static inline bool q4_0(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q4_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     codes q = codes_at(p + 2);
@@ -31,7 +31,7 @@ static inline bool q4_0(float *restrict y, const uint8_t *restrict p)
     return odd_half(p);
 }
 
-static inline bool q4_1(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q4_1(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p), m = half_at(p + 2);
     codes q = codes_at(p + 4);
@@ -40,7 +40,7 @@ static inline bool q4_1(float *restrict y, const uint8_t *restrict p)
     return odd_half(p) || odd_half(p + 2);
 }
 
-static inline bool q5_0(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q5_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     codes q = codes_at(p + 6);
@@ -49,7 +49,7 @@ static inline bool q5_0(float *restrict y, const uint8_t *restrict p)
     return odd_half(p);
 }
 
-static inline bool q5_1(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q5_1(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p), m = half_at(p + 2);
     codes q = codes_at(p + 8);
@@ -64,19 +64,19 @@ static inline void bytes_32(float *restrict y, const uint8_t *restrict p, float 
     scaled_16(y + 16, codes_at(p + 16), d);
 }
 
-static inline bool q8_0(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q8_0(float *restrict y, const uint8_t *restrict p)
 {
     bytes_32(y, p + 2, half_at(p));
     return odd_half(p);
 }
 
-static inline bool q8_1(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q8_1(float *restrict y, const uint8_t *restrict p)
 {
     bytes_32(y, p + 4, half_at(p));
     return odd_half(p);
 }
 
-static inline bool q1_0(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q1_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p); /* times 1 or -1, which only turns the sign */
     BLOCKS_UNROLL
@@ -94,7 +94,7 @@ static inline codes three_of(int j)
     return c;
 }
 
-static inline bool q2_0(float *restrict y, const uint8_t *restrict p)
+static inline bool get_q2_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     BLOCKS_UNROLL
@@ -109,7 +109,7 @@ static inline bool q2_0(float *restrict y, const uint8_t *restrict p)
     return odd_half(p);
 }
 
-static inline bool tq2_0(float *restrict y, const uint8_t *restrict p)
+static inline bool get_tq2_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p + 64);
     BLOCKS_UNROLL
@@ -129,7 +129,7 @@ static inline codes next_digit(codes *rest)
     return -over;
 }
 
-static inline bool tq1_0(float *restrict y, const uint8_t *restrict p)
+static inline bool get_tq1_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p + 52);
     codes first = codes_at(p), second = codes_at(p + 16), third = codes_at(p + 32);
@@ -149,7 +149,7 @@ static inline bool tq1_0(float *restrict y, const uint8_t *restrict p)
     return odd_half(p + 52);
 }
 
-static inline bool mxfp4(float *restrict y, const uint8_t *restrict p)
+static inline bool get_mxfp4(float *restrict y, const uint8_t *restrict p)
 {
     float d = power_scale(p[0]);
     codes q = codes_at(p + 1);
@@ -158,7 +158,7 @@ static inline bool mxfp4(float *restrict y, const uint8_t *restrict p)
     return false;
 }
 
-static inline bool nvfp4(float *restrict y, const uint8_t *restrict p)
+static inline bool get_nvfp4(float *restrict y, const uint8_t *restrict p)
 {
     BLOCKS_UNROLL
     for (int s = 0; s < 4; s++) {
@@ -170,7 +170,7 @@ static inline bool nvfp4(float *restrict y, const uint8_t *restrict p)
     return false;
 }
 
-static inline bool iq4_nl(float *restrict y, const uint8_t *restrict p)
+static inline bool get_iq4_nl(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     codes q = codes_at(p + 2);

@@ -98,8 +98,8 @@ static inline void put_8(uint8_t *p, uint8_t v)
 
 /* A float of a sign, an exponent and `mantissa` bits, `bits` altogether, as f32; `odd` is what an
  * exponent of all ones is moved up by, 0 if it is one as any other. */
-static inline uint32_t widened(uint32_t v, unsigned bits, unsigned mantissa, unsigned bias,
-                               uint32_t odd)
+static inline uint32_t widened_float(uint32_t v, unsigned bits, unsigned mantissa, unsigned bias,
+                                     uint32_t odd)
 {
     uint32_t sign = v >> (bits - 1) << 31, a = (v & ((1u << (bits - 1)) - 1)) << (23 - mantissa);
     uint32_t top = ((1u << (bits - 1 - mantissa)) - 1) << 23;
@@ -113,7 +113,7 @@ static inline uint32_t widened(uint32_t v, unsigned bits, unsigned mantissa, uns
 
 static inline uint32_t from_f16(uint32_t v)
 {
-    return widened(v, 16, 10, 15, 112u << 23);
+    return widened_float(v, 16, 10, 15, 112u << 23);
 }
 
 static inline uint32_t from_bf16(uint32_t v)
@@ -124,12 +124,12 @@ static inline uint32_t from_bf16(uint32_t v)
 
 static inline uint32_t from_e4m3fn(uint32_t v)
 {
-    return (v & 0x7f) == 0x7f ? (v & 0x80) << 24 | 0x7fc00000 : widened(v, 8, 3, 7, 0);
+    return (v & 0x7f) == 0x7f ? (v & 0x80) << 24 | 0x7fc00000 : widened_float(v, 8, 3, 7, 0);
 }
 
 static inline uint32_t from_fnuz(uint32_t v, unsigned mantissa, unsigned bias)
 {
-    return v == 0x80 ? 0x7fc00000 : widened(v, 8, mantissa, bias, 0);
+    return v == 0x80 ? 0x7fc00000 : widened_float(v, 8, mantissa, bias, 0);
 }
 
 static inline uint32_t from_e8m0(uint32_t v)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static float fold(float s[TNF_LANES])
+static float fold_lanes(float s[TNF_LANES])
 {
     for (size_t half = TNF_LANES / 2; half > 0; half /= 2)
         for (size_t i = 0; i < half; i++)
@@ -26,7 +26,7 @@ static float dot_one(const float *a, const float *b, size_t d)
             s[l] += a[i + l] * b[i + l];
     for (size_t l = 0; i + l < d; l++)
         s[l] += a[i + l] * b[i + l];
-    return fold(s);
+    return fold_lanes(s);
 }
 
 static float distance_one(const float *a, const float *b, size_t d)
@@ -38,26 +38,26 @@ static float distance_one(const float *a, const float *b, size_t d)
             s[l] += (a[i + l] - b[i + l]) * (a[i + l] - b[i + l]);
     for (size_t l = 0; i + l < d; l++)
         s[l] += (a[i + l] - b[i + l]) * (a[i + l] - b[i + l]);
-    return fold(s);
+    return fold_lanes(s);
 }
 
-static void dot(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
-                float *scores, size_t stride)
+static void dot_rows(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
+                     float *scores, size_t stride)
 {
     for (size_t q = 0; q < nq; q++)
         for (size_t r = 0; r < nrows; r++)
             scores[q * stride + r] = dot_one(rows + r * d, queries + q * TNF_PADDED(d), d);
 }
 
-static void distance(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
-                     float *scores, size_t stride)
+static void distance_rows(const float *rows, size_t nrows, size_t d, const float *queries,
+                          size_t nq, float *scores, size_t stride)
 {
     for (size_t q = 0; q < nq; q++)
         for (size_t r = 0; r < nrows; r++)
             scores[q * stride + r] = distance_one(rows + r * d, queries + q * TNF_PADDED(d), d);
 }
 
-static void squares(const float *rows, size_t nrows, size_t d, float *out)
+static void square_rows(const float *rows, size_t nrows, size_t d, float *out)
 {
     for (size_t r = 0; r < nrows; r++)
         out[r] = dot_one(rows + r * d, rows + r * d, d);
@@ -66,8 +66,8 @@ static void squares(const float *rows, size_t nrows, size_t d, float *out)
 static void dot_squares(const float *rows, size_t nrows, size_t d, const float *query,
                         float *scores, float *out)
 {
-    dot(rows, nrows, d, query, 1, scores, nrows);
-    squares(rows, nrows, d, out);
+    dot_rows(rows, nrows, d, query, 1, scores, nrows);
+    square_rows(rows, nrows, d, out);
 }
 
 static void code_sums(const uint8_t *codes, size_t nrows, size_t m_count, const float *tables,
@@ -78,7 +78,7 @@ static void code_sums(const uint8_t *codes, size_t nrows, size_t m_count, const 
         const uint8_t *row = codes + r * m_count;
         for (size_t m = 0; m < m_count; m++)
             s[m % TNF_LANES] += tables[m * TNF_CODES + row[m]];
-        out[r] = fold(s);
+        out[r] = fold_lanes(s);
     }
 }
 
@@ -98,9 +98,9 @@ static void from_bf16(const void *halves, size_t n, float *out)
 
 const tnf_kernels tnf_kernels_portable = {
     .name = "portable",
-    .dot = dot,
-    .distance = distance,
-    .squares = squares,
+    .dot = dot_rows,
+    .distance = distance_rows,
+    .squares = square_rows,
     .dot_squares = dot_squares,
     .code_sums = code_sums,
     .from_f16 = from_f16,

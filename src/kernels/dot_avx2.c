@@ -154,19 +154,19 @@ INLINE void pairs(int what, const float *rows, size_t nrows, size_t d, const flo
         tiles(what, rows, nrows, d, queries + q * pitch, 1, scores + q * stride, stride);
 }
 
-static void dot(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
-                float *scores, size_t stride)
+static void dot_rows(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
+                     float *scores, size_t stride)
 {
     pairs(DOT, rows, nrows, d, queries, nq, scores, stride);
 }
 
-static void distance(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
-                     float *scores, size_t stride)
+static void distance_rows(const float *rows, size_t nrows, size_t d, const float *queries,
+                          size_t nq, float *scores, size_t stride)
 {
     pairs(DISTANCE, rows, nrows, d, queries, nq, scores, stride);
 }
 
-static void squares(const float *rows, size_t nrows, size_t d, float *out)
+static void square_rows(const float *rows, size_t nrows, size_t d, float *out)
 {
     for (size_t r = 0; r < nrows; r++) {
         lanes sum = { _mm256_setzero_ps(), _mm256_setzero_ps() };
@@ -299,9 +299,9 @@ static void from_bf16(const void *halves, size_t n, float *out)
 
 const tnf_kernels tnf_kernels_avx2 = {
     .name = "avx2",
-    .dot = dot,
-    .distance = distance,
-    .squares = squares,
+    .dot = dot_rows,
+    .distance = distance_rows,
+    .squares = square_rows,
     .dot_squares = dot_squares,
     .code_sums = code_sums,
     .from_f16 = from_f16,

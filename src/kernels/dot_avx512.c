@@ -134,14 +134,14 @@ INLINE void pairs(int what, const float *rows, size_t nrows, size_t d, const flo
     }
 }
 
-static void dot(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
-                float *scores, size_t stride)
+static void dot_rows(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
+                     float *scores, size_t stride)
 {
     pairs(DOT, rows, nrows, d, queries, nq, scores, stride);
 }
 
-static void distance(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
-                     float *scores, size_t stride)
+static void distance_rows(const float *rows, size_t nrows, size_t d, const float *queries,
+                          size_t nq, float *scores, size_t stride)
 {
     pairs(DISTANCE, rows, nrows, d, queries, nq, scores, stride);
 }
@@ -156,7 +156,7 @@ INLINE __m512 square_sums(const float *row, size_t d)
     return sum;
 }
 
-static void squares(const float *rows, size_t nrows, size_t d, float *out)
+static void square_rows(const float *rows, size_t nrows, size_t d, float *out)
 {
     size_t r = 0;
     for (; r + ROWS <= nrows; r += ROWS) {
@@ -180,7 +180,7 @@ static void dot_squares(const float *rows, size_t nrows, size_t d, const float *
     for (; r < nrows; r++)
         scores[r] = pair(DOT, rows + r * d, d, query);
     r = nrows - nrows % ROWS;
-    squares(rows + r * d, nrows - r, d, out + r);
+    square_rows(rows + r * d, nrows - r, d, out + r);
 }
 
 /* ---------------------------------------------------------------- codes */
@@ -267,8 +267,9 @@ static void from_bf16(const void *halves, size_t n, float *out)
 #endif
 
 #define COMMON                                                                                     \
-    .dot = dot, .distance = distance, .squares = squares, .dot_squares = dot_squares,              \
-    .code_sums = code_sums, .from_f16 = from_f16, .from_bf16 = from_bf16
+    .dot = dot_rows, .distance = distance_rows, .squares = square_rows,                            \
+    .dot_squares = dot_squares, .code_sums = code_sums, .from_f16 = from_f16,                      \
+    .from_bf16 = from_bf16
 
 const tnf_kernels tnf_kernels_avx512 = { .name = "avx512", COMMON };
 const tnf_kernels tnf_kernels_avx512vbmi = { .name = "avx512vbmi",

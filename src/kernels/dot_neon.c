@@ -85,19 +85,19 @@ INLINE void pairs(int what, const float *rows, size_t nrows, size_t d, const flo
     }
 }
 
-static void dot(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
-                float *scores, size_t stride)
+static void dot_rows(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
+                     float *scores, size_t stride)
 {
     pairs(DOT, rows, nrows, d, queries, nq, scores, stride);
 }
 
-static void distance(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
-                     float *scores, size_t stride)
+static void distance_rows(const float *rows, size_t nrows, size_t d, const float *queries,
+                          size_t nq, float *scores, size_t stride)
 {
     pairs(DISTANCE, rows, nrows, d, queries, nq, scores, stride);
 }
 
-static void squares(const float *rows, size_t nrows, size_t d, float *out)
+static void square_rows(const float *rows, size_t nrows, size_t d, float *out)
 {
     for (size_t r = 0; r < nrows; r++) {
         lanes sum = zero();
@@ -115,8 +115,8 @@ static void dot_squares(const float *rows, size_t nrows, size_t d, const float *
 {
     for (size_t r = 0; r < nrows; r += ROWS) {
         size_t n = nrows - r < ROWS ? nrows - r : ROWS;
-        dot(rows + r * d, n, d, query, 1, scores + r, n);
-        squares(rows + r * d, n, d, out + r);
+        dot_rows(rows + r * d, n, d, query, 1, scores + r, n);
+        square_rows(rows + r * d, n, d, out + r);
     }
 }
 
@@ -152,9 +152,9 @@ static void from_bf16(const void *halves, size_t n, float *out)
 
 const tnf_kernels tnf_kernels_neon = {
     .name = "neon",
-    .dot = dot,
-    .distance = distance,
-    .squares = squares,
+    .dot = dot_rows,
+    .distance = distance_rows,
+    .squares = square_rows,
     .dot_squares = dot_squares,
     .code_sums = code_sums,
     .from_f16 = from_f16,

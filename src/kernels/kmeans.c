@@ -21,13 +21,13 @@ static uint8_t nearest_of_row(const tnf_book *b, const float *row, size_t stride
     return found;
 }
 
-static void nearest(const tnf_book *b, const float *columns, size_t stride, uint8_t *codes)
+static void nearest_centres(const tnf_book *b, const float *columns, size_t stride, uint8_t *codes)
 {
     for (size_t r = 0; r < TNF_TILE; r++)
         codes[r] = nearest_of_row(b, columns + r, stride);
 }
 
-static void product(const tnf_product *p)
+static void multiply_rows(const tnf_product *p)
 {
     for (size_t r = 0; r < p->rows; r++) {
         float *out = p->out + r * p->out_pitch;
@@ -38,7 +38,7 @@ static void product(const tnf_product *p)
     }
 }
 
-const tnf_kmeans_kernels tnf_kmeans_portable = { "portable", nearest, product };
+const tnf_kmeans_kernels tnf_kmeans_portable = { "portable", nearest_centres, multiply_rows };
 
 const tnf_kmeans_kernels *tnf_kmeans_named(const char *name)
 {

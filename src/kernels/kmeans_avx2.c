@@ -29,7 +29,7 @@
 typedef __m256 vec;
 typedef __m256i marks;
 
-static inline void keep(vec *least, marks *at, vec a, int32_t group)
+static inline void keep_least(vec *least, marks *at, vec a, int32_t group)
 {
     __m256i less = _mm256_castps_si256(_mm256_cmp_ps(a, *least, _CMP_LT_OQ));
     *least = _mm256_min_ps(a, *least);
@@ -44,7 +44,7 @@ static inline int first_equal(vec a, vec b)
 
 #include "kernels/kmeans_lanes.h"
 
-const tnf_kmeans_kernels tnf_kmeans_avx2 = { "avx2", nearest, product };
+const tnf_kmeans_kernels tnf_kmeans_avx2 = { "avx2", nearest_centres, multiply_rows };
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -30,7 +30,7 @@
 typedef __m512 vec;
 typedef __m512i marks;
 
-static inline void keep(vec *least, marks *at, vec a, int32_t group)
+static inline void keep_least(vec *least, marks *at, vec a, int32_t group)
 {
     __mmask16 less = _mm512_cmp_ps_mask(a, *least, _CMP_LT_OQ);
     *least = _mm512_min_ps(a, *least);
@@ -45,7 +45,7 @@ static inline int first_equal(vec a, vec b)
 
 #include "kernels/kmeans_lanes.h"
 
-const tnf_kmeans_kernels tnf_kmeans_avx512 = { "avx512", nearest, product };
+const tnf_kmeans_kernels tnf_kmeans_avx512 = { "avx512", nearest_centres, multiply_rows };
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -8,7 +8,7 @@
  *   load, store, splat, no_marks, store_marks
  *   plus_product(s, a, b) = s + a * b, minus_product(s, a, b) = s - a * b, rounded once
  *   lesser(a, b)
- *   keep(&least, &at, a, group)      where a < least: least becomes a, and at the group
+ *   keep_least(&least, &at, a, group)      where a < least: least becomes a, and at the group
  *   first_equal(a, b) the first lane in which they are equal, or -1
  *
  * Rows are in lanes and centroids come one after the other. To note which centroid was the nearest
@@ -69,7 +69,7 @@ INLINE void nearest_of_span(const tnf_book *b, size_t width, const float *column
     for (size_t first = 0; first < b->padded; first += TNF_GROUP) {
         least_of_group(b, width, columns, stride, first, of_group);
         TNF_UNROLL for (size_t v = 0; v < VECTORS; v++)
-            keep(&least[v], &at[v], of_group[v], (int32_t)first);
+            keep_least(&least[v], &at[v], of_group[v], (int32_t)first);
     }
     TNF_UNROLL for (size_t v = 0; v < VECTORS; v++)
     {
@@ -91,7 +91,7 @@ INLINE void nearest_of_tile(const tnf_book *b, size_t width, const float *column
 }
 
 /* A function for each common width, so that loops over the components are written out. */
-static void nearest(const tnf_book *b, const float *columns, size_t stride, uint8_t *codes)
+static void nearest_centres(const tnf_book *b, const float *columns, size_t stride, uint8_t *codes)
 {
     switch (b->width) {
     case 1:
@@ -140,7 +140,7 @@ INLINE void product_columns(const tnf_product *p, size_t c, size_t nv)
         product_tile(p, r, 1, c, nv);
 }
 
-static void product(const tnf_product *p)
+static void multiply_rows(const tnf_product *p)
 {
     size_t c = 0;
     for (; c + PRODUCT_VECTORS * LANES <= p->cols; c += PRODUCT_VECTORS * LANES)

@@ -23,7 +23,7 @@
 typedef float32x4_t vec;
 typedef int32x4_t marks;
 
-static inline void keep(vec *least, marks *at, vec a, int32_t group)
+static inline void keep_least(vec *least, marks *at, vec a, int32_t group)
 {
     uint32x4_t less = vcltq_f32(a, *least);
     *least = vminq_f32(a, *least);
@@ -39,7 +39,7 @@ static inline int first_equal(vec a, vec b)
 
 #include "kernels/kmeans_lanes.h"
 
-const tnf_kmeans_kernels tnf_kmeans_neon = { "neon", nearest, product };
+const tnf_kmeans_kernels tnf_kmeans_neon = { "neon", nearest_centres, multiply_rows };
 #else
 typedef int tnf_no_kmeans_neon;
 #endif

@@ -172,14 +172,14 @@ static double squares_of(const tnf_tally_loops *loops, enum tnf_float kind, cons
 }
 
 /* Of the bits of a span: the smallest and the largest magnitude. */
-static uint64_t nearest(const tnf_span_float *span, uint64_t sign)
+static uint64_t nearest_to_zero(const tnf_span_float *span, uint64_t sign)
 {
     uint64_t positive = span->greatest >= 0 ? span->first : UINT64_MAX;
     uint64_t negative = span->least < 0 ? (uint64_t)span->least & (sign - 1) : UINT64_MAX;
     return positive < negative ? positive : negative;
 }
 
-static uint64_t farthest(const tnf_span_float *span, uint64_t sign)
+static uint64_t farthest_from_zero(const tnf_span_float *span, uint64_t sign)
 {
     uint64_t positive = span->greatest >= 0 ? (uint64_t)span->greatest : 0;
     uint64_t negative = span->least < 0 ? span->last & (sign - 1) : 0;
@@ -194,7 +194,7 @@ static void take_span(tnf_tally *t, const tnf_tally_loops *loops, enum tnf_float
     uint64_t sign = sign_of(kind), tiny = (uint64_t)1 << shapes[kind].mantissa;
     uint8_t kept[TNF_TALLY_SPAN];
     loops->floats[kind](&span, x, n);
-    if (farthest(&span, sign) >= infinite_of(kind)) {
+    if (farthest_from_zero(&span, sign) >= infinite_of(kind)) {
         n = keep_finite(&here, kind, kept, x, n);
         x = kept;
         loops->floats[kind](&span, x, n);
@@ -206,8 +206,8 @@ static void take_span(tnf_tally *t, const tnf_tally_loops *loops, enum tnf_float
         here.max = number_of(kind, (uint64_t)(span.greatest >= 0 ? span.greatest : span.least));
         here.squares = spread ? squares_of(loops, kind, x, n, here.mean) : 0;
     }
-    if (n > 0 && nearest(&span, sign) < tiny) {
-        here.zero = nearest(&span, sign) == 0 ? loops->small[kind](x, n, 1) : 0;
+    if (n > 0 && nearest_to_zero(&span, sign) < tiny) {
+        here.zero = nearest_to_zero(&span, sign) == 0 ? loops->small[kind](x, n, 1) : 0;
         here.subnormal = loops->small[kind](x, n, tiny) - here.zero;
     }
     tnf_tally_merge(t, &here);

@@ -41,7 +41,7 @@ typedef uint16_t half_shorts __attribute__((vector_size(32)));
 #define COUNT_LESS(kind, to, x, than) ((to) -= (__typeof__(to))((x) < (than)))
 #endif
 
-static double fold(const doubles *a, const doubles *b)
+static double fold_lanes(const doubles *a, const doubles *b)
 {
     double s[8];
     for (unsigned k = 0; k < 8; k++)
@@ -119,7 +119,7 @@ static void span_f32(tnf_span_float *out, const uint8_t *x, size_t n)
         b += WIDEN(second);
     }
     tell_i32(out, &e, x, i, n);
-    out->sum = fold(&a, &b);
+    out->sum = fold_lanes(&a, &b);
     for (; i < n; i++) {
         float one;
         memcpy(&one, x + i * 4, sizeof one);
@@ -143,7 +143,7 @@ static void span_f64(tnf_span_float *out, const uint8_t *x, size_t n)
         a += numbers;
     }
     tell_i64(out, &e, x, i, n);
-    out->sum = fold(&a, &none);
+    out->sum = fold_lanes(&a, &none);
     for (; i < n; i++) {
         double one;
         memcpy(&one, x + i * 8, sizeof one);
@@ -196,7 +196,7 @@ static inline void span_half(tnf_span_float *out, const uint8_t *x, size_t n, in
     tell_i16(out, &e, x, i, n);
     a += c;
     b += d;
-    out->sum = fold(&a, &b);
+    out->sum = fold_lanes(&a, &b);
     for (; i < n; i++)
         out->sum += one_half(x + i * 2, down);
     out->sum *= scale;
@@ -241,7 +241,7 @@ static void span_powers(tnf_span_float *out, const uint8_t *x, size_t n)
     }
     sums[0] += sums[2];
     sums[1] += sums[3];
-    out->sum = fold(&sums[0], &sums[1]);
+    out->sum = fold_lanes(&sums[0], &sums[1]);
     for (; i < n; i++) {
         uint64_t bits = (uint64_t)x[i] << 52;
         double power;
@@ -334,7 +334,7 @@ INTEGERS(16, ushorts, uints, 16, UINT16_MAX)
 INTEGERS(32, uints, ulongs, 32, UINT32_MAX)
 INTEGERS(64, ulongs, ulongs, 32, UINT32_MAX)
 
-static uint64_t ones(const uint8_t *x, size_t n)
+static uint64_t count_ones(const uint8_t *x, size_t n)
 {
     uint64_t sum = 0;
     size_t i = 0;
@@ -367,7 +367,7 @@ static double squares_f32(const uint8_t *x, size_t n, double mean)
         a += p;
         b += q;
     }
-    double sum = fold(&a, &b);
+    double sum = fold_lanes(&a, &b);
     for (; i < n; i++) {
         float one;
         memcpy(&one, x + i * 4, sizeof one);
@@ -390,7 +390,7 @@ static double squares_f64(const uint8_t *x, size_t n, double mean)
         p = p * p;
         a += p;
     }
-    double sum = fold(&a, &none);
+    double sum = fold_lanes(&a, &none);
     for (; i < n; i++) {
         double d;
         memcpy(&d, x + i * 8, sizeof d);
@@ -405,8 +405,8 @@ static double squares_f64(const uint8_t *x, size_t n, double mean)
 
 /* 1.5 * 2^52 leaves no room for a fraction: what is added to it is rounded to the nearest, and its
  * lower bits are the number. */
-static inline void place(int64_t *out, const doubles *numbers, double scale, int64_t first,
-                         size_t n)
+static inline void place_numbers(int64_t *out, const doubles *numbers, double scale, int64_t first,
+                                 size_t n)
 {
     const double rounder = 0x1.8p52;
     const int64_t zero = 0x4338000000000000;
@@ -424,10 +424,10 @@ static void places_f64(int64_t *out, const uint8_t *x, size_t n, double scale, i
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         memcpy(&y, x + i * sizeof scale, sizeof y);
-        place(out + i, &y, scale, first, 8);
+        place_numbers(out + i, &y, scale, first, 8);
     }
     memcpy(&y, x + i * sizeof scale, (n - i) * sizeof scale);
-    place(out + i, &y, scale, first, n - i);
+    place_numbers(out + i, &y, scale, first, n - i);
 }
 
 static void places_f32(int64_t *out, const uint8_t *x, size_t n, double scale, int64_t first)
@@ -437,11 +437,11 @@ static void places_f32(int64_t *out, const uint8_t *x, size_t n, double scale, i
     for (; i + 8 <= n; i += 8) {
         memcpy(&y, x + i * sizeof(float), sizeof y);
         doubles wide = WIDEN(y);
-        place(out + i, &wide, scale, first, 8);
+        place_numbers(out + i, &wide, scale, first, 8);
     }
     memcpy(&y, x + i * sizeof(float), (n - i) * sizeof(float));
     doubles wide = WIDEN(y);
-    place(out + i, &wide, scale, first, n - i);
+    place_numbers(out + i, &wide, scale, first, n - i);
 }
 
 /* --------------------------------------------------------------- widening */
@@ -515,7 +515,7 @@ const tnf_tally_loops LOOPS = {
                [TNF_TALLY_BF16] = small_16 },
     .ints = { span_8, span_16, span_32, span_64 },
     .powers = span_powers,
-    .ones = ones,
+    .ones = count_ones,
     .squares_f32 = squares_f32,
     .squares_f64 = squares_f64,
     .places_f32 = places_f32,

@@ -164,7 +164,7 @@ static tnf_status check_dense(const tnf_object *object, tnf_error *e)
     return tnf_part_must_hold(object, tnf_object_part(object, "data"), elements, e);
 }
 
-static tnf_status check_dense_data(const tnf_object *object, tnf_part_reader read, tnf_error *e)
+tnf_status tnf_layout_check_numbers(const tnf_object *object, tnf_part_reader read, tnf_error *e)
 {
     uint64_t elements;
     TNF_TRY(tnf_layout_check(object, e));
@@ -176,7 +176,7 @@ const tnf_layout tnf_layout_dense = {
     .id = "dense",
     .parts = (const tnf_layout_part[]) { { .role = "data" }, { NULL, false } },
     .check = check_dense,
-    .check_data = check_dense_data,
+    .check_data = tnf_layout_check_numbers,
 };
 
 /* ---------------------------------------------------------------- strings */

@@ -268,14 +268,6 @@ tnf_status tnf_mx_of(tnf_mx *out, const tnf_object *object, tnf_error *e)
     return check_blocks(object, out, e);
 }
 
-static tnf_status check_mx_data(const tnf_object *object, tnf_part_reader read, tnf_error *e)
-{
-    uint64_t elements;
-    TNF_TRY(tnf_layout_check(object, e));
-    TNF_TRY(tnf_layout_elements(&elements, object, e));
-    return tnf_part_check_elements(object, tnf_object_part(object, "data"), elements, read, e);
-}
-
 const tnf_layout tnf_layout_mx = {
     .id = "mx/1",
     .parts = (const tnf_layout_part[]) { { .role = "data" },
@@ -283,7 +275,7 @@ const tnf_layout tnf_layout_mx = {
                                          { NULL, false } },
     .attrs = "block_size axis scale_form",
     .check = check_mx,
-    .check_data = check_mx_data,
+    .check_data = tnf_layout_check_numbers,
 };
 
 /* --------------------------------------------------------------------- pq */

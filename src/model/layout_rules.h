@@ -50,6 +50,9 @@ tnf_status tnf_part_must_hold(const tnf_object *object, const tnf_part *part, ui
 tnf_status tnf_part_check_elements(const tnf_object *object, const tnf_part *part, uint64_t count,
                                    tnf_part_reader read, tnf_error *e);
 
+/* A layout's check_data: has the part "data" the elements of the shape, which keep these rules? */
+tnf_status tnf_layout_check_numbers(const tnf_object *object, tnf_part_reader read, tnf_error *e);
+
 /* The integers of a u32 or u64 part, one after the other, with one block in memory. */
 typedef struct tnf_part_ints {
     const tnf_part *part;

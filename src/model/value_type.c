@@ -112,7 +112,7 @@ static const char *leaf_name(struct type t)
     return t.leaf <= TNF_MAP ? names[t.leaf] : "unknown";
 }
 
-static size_t append(char *out, size_t room, size_t n, const char *text)
+static size_t append_text(char *out, size_t room, size_t n, const char *text)
 {
     if (n < room)
         snprintf(out + n, room - n, "%s", text);
@@ -126,9 +126,9 @@ size_t tnf_value_type(const tnf_value *value, char *out, size_t room)
     if (room)
         out[0] = 0;
     for (unsigned i = 0; i < t.depth; i++)
-        n = append(out, room, n, "array<");
-    n = append(out, room, n, leaf_name(t));
+        n = append_text(out, room, n, "array<");
+    n = append_text(out, room, n, leaf_name(t));
     for (unsigned i = 0; i < t.depth; i++)
-        n = append(out, room, n, ">");
+        n = append_text(out, room, n, ">");
     return n;
 }

@@ -211,7 +211,7 @@ bool tnf_cbor_take(tnf_cbor *r, tnf_cbor_kind kind, tnf_cbor_head *h)
 /* ---------------------------------------------------------------- strings */
 
 /* As many bytes as the head says; UTF-8 if they are text. */
-static bool content(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
+static bool read_content(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
 {
     size_t wrong = 0;
     if (h->argument > tnf_cbor_left(r))
@@ -225,7 +225,7 @@ static bool content(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
 
 /* The chunks of a string of open length, written to `to` if that is given. Those of a text are each
  * UTF-8: no character may be cut in two. */
-static bool chunks(tnf_cbor *r, unsigned major, char *to, size_t *n)
+static bool read_chunks(tnf_cbor *r, unsigned major, char *to, size_t *n)
 {
     for (*n = 0;;) {
         tnf_cbor_head h;
@@ -238,7 +238,7 @@ static bool chunks(tnf_cbor *r, unsigned major, char *to, size_t *n)
             return false;
         if (h.major != major || h.info == CBOR_OPEN_INFO)
             return no_cbor(r, h.at, "the CBOR has something else among the chunks of a string");
-        if (!content(r, &h, &chunk))
+        if (!read_content(r, &h, &chunk))
             return false;
         if (to && chunk.n)
             memcpy(to + *n, chunk.p, chunk.n);
@@ -251,8 +251,8 @@ static bool read_string(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
 {
     const uint8_t *first = r->p;
     if (h->info != CBOR_OPEN_INFO)
-        return content(r, h, out);
-    if (!chunks(r, h->major, NULL, &out->n))
+        return read_content(r, h, out);
+    if (!read_chunks(r, h->major, NULL, &out->n))
         return false;
     char *copy = tnf_arena_alloc(r->arena, out->n + 1);
     if (!copy) {
@@ -261,7 +261,7 @@ static bool read_string(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
     }
     r->p = first;
     out->p = copy;
-    return chunks(r, h->major, copy, &out->n);
+    return read_chunks(r, h->major, copy, &out->n);
 }
 
 bool tnf_cbor_text(tnf_cbor *r, tnf_str *out)
@@ -348,8 +348,8 @@ bool tnf_cbor_skip_content(tnf_cbor *r, const tnf_cbor_head *h)
     switch (h->major) {
     case CBOR_BYTES:
     case CBOR_TEXT:
-        return h->info == CBOR_OPEN_INFO ? chunks(r, h->major, NULL, &ignored.n)
-                                         : content(r, h, &ignored);
+        return h->info == CBOR_OPEN_INFO ? read_chunks(r, h->major, NULL, &ignored.n)
+                                         : read_content(r, h, &ignored);
     case CBOR_SIMPLE:
         return h->info < 25 || float_bits(r, h, &bits);
     default:

@@ -28,7 +28,7 @@ uint64_t tnf_cbor_widen(uint64_t bits, unsigned exponent_bits, unsigned fraction
 }
 
 /* The bits of a double as those of a smaller float that means exactly the same, if there is one. */
-static bool narrow(uint64_t bits, int exponent_bits, int fraction_bits, uint64_t *out)
+static bool narrow_float(uint64_t bits, int exponent_bits, int fraction_bits, uint64_t *out)
 {
     const int bias = (1 << (exponent_bits - 1)) - 1, lowest = 1 - bias;
     int exponent = (int)(bits >> 52 & 0x7ff) - 1023, drop = 52 - fraction_bits;
@@ -54,9 +54,9 @@ static bool narrow(uint64_t bits, int exponent_bits, int fraction_bits, uint64_t
 
 unsigned tnf_cbor_shortest_float(uint64_t bits, uint64_t *shortest)
 {
-    if (narrow(bits, 5, 10, shortest))
+    if (narrow_float(bits, 5, 10, shortest))
         return 2;
-    if (narrow(bits, 8, 23, shortest))
+    if (narrow_float(bits, 8, 23, shortest))
         return 4;
     *shortest = bits;
     return 8;

@@ -11,7 +11,7 @@
 static bool read_value(tnf_cbor *r, tnf_tree *t, tnf_value *out);
 
 /* Takes over what the tree says. */
-static bool ok(tnf_cbor *r, tnf_status status)
+static bool tree_ok(tnf_cbor *r, tnf_status status)
 {
     if (r->status == TNF_OK)
         r->status = status;
@@ -19,12 +19,12 @@ static bool ok(tnf_cbor *r, tnf_status status)
 }
 
 /* {"$cbor": bytes} */
-static bool verbatim(tnf_cbor *r, tnf_tree *t, tnf_value *out)
+static bool read_verbatim(tnf_cbor *r, tnf_tree *t, tnf_value *out)
 {
     tnf_str raw;
     tnf_value bytes;
-    return tnf_cbor_skip(r, &raw) && ok(r, tnf_tree_text(t, TNF_BYTES, raw, &bytes, r->e)) &&
-           ok(r, tnf_tree_wrap(t, "$cbor", &bytes, out, r->e));
+    return tnf_cbor_skip(r, &raw) && tree_ok(r, tnf_tree_text(t, TNF_BYTES, raw, &bytes, r->e)) &&
+           tree_ok(r, tnf_tree_wrap(t, "$cbor", &bytes, out, r->e));
 }
 
 /* Is the next item, which was peeked at, something without a word? */
@@ -34,7 +34,7 @@ static bool needs_verbatim(const tnf_cbor *r)
            (*r->p == (CBOR_NEGATIVE << 5 | 27) && tnf_be64(r->p + 1) > INT64_MAX);
 }
 
-static bool integer(tnf_cbor *r, tnf_value *out)
+static bool read_integer(tnf_cbor *r, tnf_value *out)
 {
     tnf_cbor_head h;
     if (!tnf_cbor_next_head(r, &h))
@@ -46,32 +46,32 @@ static bool integer(tnf_cbor *r, tnf_value *out)
     return true;
 }
 
-static bool text(tnf_cbor *r, tnf_tree *t, tnf_kind kind, tnf_value *out)
+static bool read_text(tnf_cbor *r, tnf_tree *t, tnf_kind kind, tnf_value *out)
 {
     tnf_str s;
     return (kind == TNF_BYTES ? tnf_cbor_bytes : tnf_cbor_text)(r, &s) &&
-           ok(r, tnf_tree_text(t, kind, s, out, r->e));
+           tree_ok(r, tnf_tree_text(t, kind, s, out, r->e));
 }
 
-static bool push(tnf_cbor *r, tnf_tree *t, const tnf_value *v)
+static bool push_value(tnf_cbor *r, tnf_tree *t, const tnf_value *v)
 {
-    return ok(r, tnf_tree_push(t, v, r->e));
+    return tree_ok(r, tnf_tree_push(t, v, r->e));
 }
 
-static bool array(tnf_cbor *r, tnf_tree *t, tnf_value *out)
+static bool read_array(tnf_cbor *r, tnf_tree *t, tnf_value *out)
 {
     tnf_cbor_scope scope;
     size_t mark = tnf_tree_mark(t);
     tnf_value v;
     tnf_cbor_enter_array(r, &scope);
     while (tnf_cbor_item(r, &scope))
-        if (!read_value(r, t, &v) || !push(r, t, &v))
+        if (!read_value(r, t, &v) || !push_value(r, t, &v))
             return false;
-    return r->status == TNF_OK && ok(r, tnf_tree_array(t, mark, out, r->e));
+    return r->status == TNF_OK && tree_ok(r, tnf_tree_array(t, mark, out, r->e));
 }
 
 /* Members up to the end, or up to a key that is no text, which is told. */
-static bool members(tnf_cbor *r, tnf_tree *t, bool *plain)
+static bool read_members(tnf_cbor *r, tnf_tree *t, bool *plain)
 {
     tnf_cbor_scope scope;
     tnf_value name, v;
@@ -80,32 +80,33 @@ static bool members(tnf_cbor *r, tnf_tree *t, bool *plain)
         *plain = key.p != NULL;
         if (!*plain)
             return true;
-        if (!ok(r, tnf_tree_text(t, TNF_STRING, key, &name, r->e)) || !push(r, t, &name) ||
-            !read_value(r, t, &v) || !push(r, t, &v))
+        if (!tree_ok(r, tnf_tree_text(t, TNF_STRING, key, &name, r->e)) ||
+            !push_value(r, t, &name) || !read_value(r, t, &v) || !push_value(r, t, &v))
             return false;
     }
     return r->status == TNF_OK;
 }
 
-static bool map(tnf_cbor *r, tnf_tree *t, tnf_value *out)
+static bool read_map(tnf_cbor *r, tnf_tree *t, tnf_value *out)
 {
     size_t mark = tnf_tree_mark(t);
     unsigned depth = r->depth;
     const uint8_t *start = r->p;
     bool plain = true;
     tnf_value v;
-    if (!members(r, t, &plain))
+    if (!read_members(r, t, &plain))
         return false;
     if (!plain) {
         tnf_tree_drop(t, mark);
         r->depth = depth;
         r->p = start;
-        return verbatim(r, t, out);
+        return read_verbatim(r, t, out);
     }
-    if (!ok(r, tnf_tree_map(t, mark, &v, r->e)))
+    if (!tree_ok(r, tnf_tree_map(t, mark, &v, r->e)))
         return false;
     *out = v;
-    return !tnf_cbor_is_wrapper(&v, r->profile) || ok(r, tnf_tree_wrap(t, "$map", &v, out, r->e));
+    return !tnf_cbor_is_wrapper(&v, r->profile) ||
+           tree_ok(r, tnf_tree_wrap(t, "$map", &v, out, r->e));
 }
 
 static bool read_value(tnf_cbor *r, tnf_tree *t, tnf_value *out)
@@ -113,19 +114,19 @@ static bool read_value(tnf_cbor *r, tnf_tree *t, tnf_value *out)
     tnf_cbor_kind kind = tnf_cbor_peek(r);
     *out = (tnf_value) { 0 };
     if (kind != TNF_CBOR_END && needs_verbatim(r))
-        return verbatim(r, t, out);
+        return read_verbatim(r, t, out);
     switch (kind) {
     case TNF_CBOR_UINT:
     case TNF_CBOR_NEGATIVE:
-        return integer(r, out);
+        return read_integer(r, out);
     case TNF_CBOR_BYTES:
-        return text(r, t, TNF_BYTES, out);
+        return read_text(r, t, TNF_BYTES, out);
     case TNF_CBOR_TEXT:
-        return text(r, t, TNF_STRING, out);
+        return read_text(r, t, TNF_STRING, out);
     case TNF_CBOR_ARRAY:
-        return array(r, t, out);
+        return read_array(r, t, out);
     case TNF_CBOR_MAP:
-        return map(r, t, out);
+        return read_map(r, t, out);
     case TNF_CBOR_FLOAT:
         out->kind = TNF_FLOAT;
         out->dtype = TNF_F64;

@@ -14,7 +14,7 @@
 /* ------------------------------------------------------------- containers */
 
 /* Into the array or map whose head was read. */
-static bool enter(tnf_cbor *r, const tnf_cbor_head *h, tnf_cbor_level *level)
+static bool enter_level(tnf_cbor *r, const tnf_cbor_head *h, tnf_cbor_level *level)
 {
     bool map = h->major == CBOR_MAP;
     if (h->info != CBOR_OPEN_INFO && h->argument > tnf_cbor_left(r) / (map ? 2 : 1))
@@ -86,7 +86,7 @@ static bool enter_scope(tnf_cbor *r, tnf_cbor_kind kind, tnf_cbor_scope *scope)
     tnf_cbor_head h;
     scope->level = (tnf_cbor_level) { 0 };
     tnf_keys_init(&scope->keys, r->arena);
-    return tnf_cbor_take(r, kind, &h) && enter(r, &h, &scope->level);
+    return tnf_cbor_take(r, kind, &h) && enter_level(r, &h, &scope->level);
 }
 
 bool tnf_cbor_enter_array(tnf_cbor *r, tnf_cbor_scope *scope)
@@ -157,7 +157,7 @@ bool tnf_cbor_skip(tnf_cbor *r, tnf_str *raw)
         if (!tnf_cbor_next_head(r, &h))
             return false;
         bool container = h.major == CBOR_ARRAY || h.major == CBOR_MAP;
-        if (container ? !enter(r, &h, &levels[open++]) : !tnf_cbor_skip_content(r, &h))
+        if (container ? !enter_level(r, &h, &levels[open++]) : !tnf_cbor_skip_content(r, &h))
             return false;
     } while (next_of(r, levels, &open));
     if (raw)

@@ -7,7 +7,7 @@
 
 #define VTABLE_HEAD 4u
 
-static tnf_status outside(const tnf_flat *in, uint64_t at, const char *what, tnf_error *e)
+static tnf_status fail_outside(const tnf_flat *in, uint64_t at, const char *what, tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, at < in->n ? at : in->n, "%s lies outside of the file", what);
 }
@@ -15,7 +15,7 @@ static tnf_status outside(const tnf_flat *in, uint64_t at, const char *what, tnf
 tnf_status tnf_flat_read(tnf_flat *in, uint64_t at, void *dst, size_t n, tnf_error *e)
 {
     if (at > in->n || n > in->n - at)
-        return outside(in, at, "a value", e);
+        return fail_outside(in, at, "a value", e);
     if (n > in->limit)
         return tnf_fail(e, TNF_ELIMIT, at, "what leads to the tensors is longer than is allowed");
     in->limit -= n;
@@ -47,11 +47,11 @@ static tnf_status table_at(tnf_flat_table *out, tnf_flat *in, uint64_t at, tnf_e
     uint64_t back, size;
     *out = (tnf_flat_table) { .in = in, .at = at };
     if (at == 0 || at > in->n || in->n - at < 4 || at > INT64_MAX)
-        return outside(in, at, "a table", e);
+        return fail_outside(in, at, "a table", e);
     TNF_TRY(number_at(&back, in, at, 4, e));
     int64_t vtable = (int64_t)at - (int32_t)(uint32_t)back;
     if (vtable < 0 || (uint64_t)vtable > in->n || in->n - (uint64_t)vtable < VTABLE_HEAD)
-        return outside(in, at, "the vtable of a table", e);
+        return fail_outside(in, at, "the vtable of a table", e);
     out->vtable = (uint64_t)vtable;
     TNF_TRY(number_at(&size, in, out->vtable, 2, e));
     if (size < VTABLE_HEAD || size % 2 || size > in->n - out->vtable)
@@ -80,7 +80,7 @@ tnf_status tnf_flat_field(uint64_t *at, const tnf_flat_table *t, unsigned field,
     if (offset == 0)
         return TNF_OK;
     if (offset > t->in->n - t->at || width > t->in->n - t->at - offset)
-        return outside(t->in, t->at, "a field of a table", e);
+        return fail_outside(t->in, t->at, "a field of a table", e);
     *at = t->at + offset;
     return TNF_OK;
 }
@@ -94,7 +94,8 @@ tnf_status tnf_flat_number(uint64_t *number, const tnf_flat_table *t, unsigned f
 }
 
 /* Where a reference leads; 0: the field is absent. */
-static tnf_status follow(uint64_t *to, const tnf_flat_table *t, unsigned field, tnf_error *e)
+static tnf_status follow_reference(uint64_t *to, const tnf_flat_table *t, unsigned field,
+                                   tnf_error *e)
 {
     uint64_t at, by = 0;
     TNF_TRY(tnf_flat_field(&at, t, field, 4, e));
@@ -109,11 +110,11 @@ tnf_status tnf_flat_vector_of(tnf_flat_vector *out, const tnf_flat_table *t, uns
 {
     uint64_t at, n;
     *out = (tnf_flat_vector) { .in = t->in, .absent = true };
-    TNF_TRY(follow(&at, t, field, e));
+    TNF_TRY(follow_reference(&at, t, field, e));
     if (at == 0)
         return TNF_OK;
     if (at > t->in->n || t->in->n - at < 4)
-        return outside(t->in, t->at, "a vector", e);
+        return fail_outside(t->in, t->at, "a vector", e);
     TNF_TRY(number_at(&n, t->in, at, 4, e));
     out->absent = false;
     out->n = (uint32_t)n;
@@ -139,7 +140,7 @@ tnf_status tnf_flat_inner(tnf_flat_table *out, const tnf_flat_table *t, unsigned
 {
     uint64_t at;
     *out = (tnf_flat_table) { .in = t->in };
-    TNF_TRY(follow(&at, t, field, e));
+    TNF_TRY(follow_reference(&at, t, field, e));
     return at ? table_at(out, t->in, at, e) : TNF_OK;
 }
 

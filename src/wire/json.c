@@ -36,14 +36,14 @@ void tnf_json_init(tnf_json *j, const void *text, size_t n, uint64_t base, tnf_a
 
 /* ----------------------------------------------------------------- errors */
 
-static uint64_t position(const tnf_json *j, const uint8_t *p)
+static uint64_t position_of(const tnf_json *j, const uint8_t *p)
 {
     return j->base + (uint64_t)(p - j->start);
 }
 
 uint64_t tnf_json_where(const tnf_json *j)
 {
-    return position(j, j->p);
+    return position_of(j, j->p);
 }
 
 uint64_t tnf_json_next_key_at(const tnf_json *j)
@@ -51,7 +51,7 @@ uint64_t tnf_json_next_key_at(const tnf_json *j)
     const uint8_t *p = j->p;
     while (p < j->end && (*p <= ' ' || *p == ','))
         p++;
-    return position(j, p);
+    return position_of(j, p);
 }
 
 bool tnf_json_fail(tnf_json *j, tnf_status status, uint64_t offset, const char *format, ...)
@@ -69,9 +69,9 @@ bool tnf_json_fail(tnf_json *j, tnf_status status, uint64_t offset, const char *
 }
 
 /* `wanted` is not what stands at p: says what is there instead. */
-static bool unexpected(tnf_json *j, const uint8_t *p, const char *wanted)
+static bool fail_unexpected(tnf_json *j, const uint8_t *p, const char *wanted)
 {
-    uint64_t at = position(j, p);
+    uint64_t at = position_of(j, p);
     if (p == j->end)
         return tnf_json_fail(j, TNF_ETRUNCATED, at, "the JSON text ends where %s should be",
                              wanted);
@@ -82,9 +82,9 @@ static bool unexpected(tnf_json *j, const uint8_t *p, const char *wanted)
                          wanted);
 }
 
-static bool bad(tnf_json *j, const uint8_t *p, const char *what)
+static bool fail_bad(tnf_json *j, const uint8_t *p, const char *what)
 {
-    return tnf_json_fail(j, TNF_EFORMAT, position(j, p), "%s", what);
+    return tnf_json_fail(j, TNF_EFORMAT, position_of(j, p), "%s", what);
 }
 
 /* ---------------------------------------------------------------- tokens */
@@ -105,7 +105,7 @@ static bool at_value(tnf_json *j, char c, const char *wanted)
     skip_space(j);
     if (j->p < j->end && *j->p == (uint8_t)c)
         return true;
-    return unexpected(j, j->p, wanted);
+    return fail_unexpected(j, j->p, wanted);
 }
 
 char tnf_json_peek(tnf_json *j)
@@ -120,7 +120,7 @@ char tnf_json_peek(tnf_json *j)
         return '0';
     if (c == '"' || c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n')
         return (char)c;
-    unexpected(j, j->p, "a value");
+    fail_unexpected(j, j->p, "a value");
     return 0;
 }
 
@@ -151,11 +151,11 @@ static bool next_item(tnf_json *j, uint8_t closer)
     }
     if (!j->first) {
         if (j->p == j->end || *j->p != ',')
-            return unexpected(j, j->p, closer == '}' ? "',' or '}'" : "',' or ']'");
+            return fail_unexpected(j, j->p, closer == '}' ? "',' or '}'" : "',' or ']'");
         j->p++;
         skip_space(j);
         if (j->p < j->end && *j->p == closer)
-            return bad(j, j->p, "the JSON text has a comma before a closing bracket");
+            return fail_bad(j, j->p, "the JSON text has a comma before a closing bracket");
     }
     j->first = false;
     return true;
@@ -172,7 +172,7 @@ bool tnf_json_item(tnf_json *j)
 
 /* The high bit of each byte that is a quote, a backslash, a control character or beyond ASCII; the
  * lowest such bit is right, those above it may be wrong, for subtractions borrow upwards. */
-static inline uint64_t special(uint64_t v)
+static inline uint64_t special_bytes(uint64_t v)
 {
     uint64_t quote = v ^ ALL('"'), backslash = v ^ ALL('\\');
     return (v | (v - ALL(0x20)) | (quote - ALL(1)) | (backslash - ALL(1))) & ALL(0x80);
@@ -182,7 +182,7 @@ static inline uint64_t special(uint64_t v)
 static inline const uint8_t *plain_end(const uint8_t *p, const uint8_t *end)
 {
     for (; end - p >= 8; p += 8) {
-        uint64_t found = special(tnf_le64(p));
+        uint64_t found = special_bytes(tnf_le64(p));
 #if defined(__GNUC__)
         if (found)
             return p + __builtin_ctzll(found) / 8;
@@ -197,7 +197,7 @@ static inline const uint8_t *plain_end(const uint8_t *p, const uint8_t *end)
 }
 
 /* Value of four hexadecimal digits at p, or -1. */
-static int hex4(const uint8_t *p, const uint8_t *end)
+static int four_digits(const uint8_t *p, const uint8_t *end)
 {
     int v = 0;
     if (end - p < 4)
@@ -240,20 +240,20 @@ static bool unicode_escape(tnf_json *j, const uint8_t **p, const uint8_t *end, u
                            size_t *n)
 {
     const uint8_t *at = *p;
-    int high = hex4(at + 2, end), low = -1;
+    int high = four_digits(at + 2, end), low = -1;
     if (high < 0)
-        return bad(j, at, "the JSON text has \\u without four hexadecimal digits");
+        return fail_bad(j, at, "the JSON text has \\u without four hexadecimal digits");
     *p = at + 6;
     if (high >= 0xdc00 && high <= 0xdfff)
-        return bad(j, at, "the JSON text has the second half of a surrogate pair alone");
+        return fail_bad(j, at, "the JSON text has the second half of a surrogate pair alone");
     if (high < 0xd800 || high > 0xdbff) {
         *n = put_utf8(out, (uint32_t)high);
         return true;
     }
     if (end - *p >= 2 && (*p)[0] == '\\' && (*p)[1] == 'u')
-        low = hex4(*p + 2, end);
+        low = four_digits(*p + 2, end);
     if (low < 0xdc00 || low > 0xdfff)
-        return bad(j, at, "the JSON text has the first half of a surrogate pair alone");
+        return fail_bad(j, at, "the JSON text has the first half of a surrogate pair alone");
     *p += 6;
     *n = put_utf8(out, 0x10000u + ((uint32_t)high - 0xd800u) * 0x400u + (uint32_t)low - 0xdc00u);
     return true;
@@ -261,7 +261,8 @@ static bool unicode_escape(tnf_json *j, const uint8_t **p, const uint8_t *end, u
 
 /* Decodes what stands between the quotes into dst, or only checks it if dst is NULL. An escape is
  * never shorter than what it stands for, so dst needs no more than the text has. */
-static bool unescape(tnf_json *j, const uint8_t *p, const uint8_t *end, uint8_t *dst, size_t *n)
+static bool unescape_text(tnf_json *j, const uint8_t *p, const uint8_t *end, uint8_t *dst,
+                          size_t *n)
 {
     static const char letters[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";
     size_t total = 0;
@@ -281,7 +282,7 @@ static bool unescape(tnf_json *j, const uint8_t *p, const uint8_t *end, uint8_t 
             code[0] = (uint8_t)meaning[letter - letters];
             p += 2;
         } else if (p[1] != 'u') {
-            return bad(j, p, "the JSON text has an unknown escape in a string");
+            return fail_bad(j, p, "the JSON text has an unknown escape in a string");
         } else if (!unicode_escape(j, &p, end, code, &ncode)) {
             return false;
         }
@@ -300,23 +301,23 @@ static bool string_slow(tnf_json *j, const uint8_t *p, tnf_str *out)
     bool escapes = false, high = false;
     for (; p < j->end && *p != '"'; p = plain_end(p, j->end)) {
         if (*p < 0x20)
-            return bad(j, p, "the JSON text has a bare control character in a string");
+            return fail_bad(j, p, "the JSON text has a bare control character in a string");
         high |= *p >= 0x80;
         escapes |= *p == '\\';
         p += *p == '\\' && j->end - p > 1 ? 2 : 1;
     }
     if (p >= j->end)
-        return tnf_json_fail(j, TNF_ETRUNCATED, position(j, j->end),
+        return tnf_json_fail(j, TNF_ETRUNCATED, position_of(j, j->end),
                              "the JSON text ends inside a string");
     size_t n = (size_t)(p - start), wrong;
     if (high && !tnf_utf8_valid((const char *)start, n, &wrong))
-        return bad(j, start + wrong, "the JSON text has a string that is not UTF-8");
+        return fail_bad(j, start + wrong, "the JSON text has a string that is not UTF-8");
     char *copy = NULL;
     if (escapes && out && !(copy = tnf_arena_str(j->arena, start, n))) {
         j->status = tnf_arena_fail(j->arena, "a string", j->e);
         return false;
     }
-    if (escapes && !unescape(j, start, p, (uint8_t *)copy, &n))
+    if (escapes && !unescape_text(j, start, p, (uint8_t *)copy, &n))
         return false;
     if (copy)
         copy[n] = 0;
@@ -378,17 +379,18 @@ bool tnf_json_u64(tnf_json *j, uint64_t *out)
     for (; is_digit(j, p); p++) {
         uint64_t digit = *p - (uint64_t)'0';
         if (p - start >= 19 && v > (UINT64_MAX - digit) / 10) /* 19 digits always fit */
-            return bad(j, start, "the JSON text has a number beyond 64 bits");
+            return fail_bad(j, start, "the JSON text has a number beyond 64 bits");
         v = v * 10 + digit;
     }
     if (p == start)
-        return unexpected(j, p, "a whole number");
+        return fail_unexpected(j, p, "a whole number");
     if (*start == '0' && p - start > 1)
-        return bad(j, start, "the JSON text has a number that begins with 0");
+        return fail_bad(j, start, "the JSON text has a number that begins with 0");
     if (p < j->end && (*p == '.' || *p == 'e' || *p == 'E'))
-        return bad(j, start,
-                   "the JSON text has a number with a point or an exponent where a whole number "
-                   "should be");
+        return fail_bad(
+            j, start,
+            "the JSON text has a number with a point or an exponent where a whole number "
+            "should be");
     j->p = p;
     *out = v;
     return true;
@@ -399,32 +401,32 @@ static bool skip_number(tnf_json *j)
 {
     const uint8_t *p = j->p + (*j->p == '-');
     if (!is_digit(j, p))
-        return unexpected(j, p, "a digit");
+        return fail_unexpected(j, p, "a digit");
     if (*p == '0' && is_digit(j, p + 1))
-        return bad(j, p, "the JSON text has a number that begins with 0");
+        return fail_bad(j, p, "the JSON text has a number that begins with 0");
     p = digits_end(j, p);
     if (p < j->end && *p == '.') {
         if (!is_digit(j, ++p))
-            return unexpected(j, p, "a digit");
+            return fail_unexpected(j, p, "a digit");
         p = digits_end(j, p);
     }
     if (p < j->end && (*p == 'e' || *p == 'E')) {
         p++;
         p += p < j->end && (*p == '+' || *p == '-');
         if (!is_digit(j, p))
-            return unexpected(j, p, "a digit");
+            return fail_unexpected(j, p, "a digit");
         p = digits_end(j, p);
     }
     j->p = p;
     return true;
 }
 
-static bool word(tnf_json *j, const char *text)
+static bool take_word(tnf_json *j, const char *text)
 {
     const uint8_t *p = j->p;
     for (; *text; text++, p++)
         if (p == j->end || *p != (uint8_t)*text)
-            return unexpected(j, p, "the rest of true, false or null");
+            return fail_unexpected(j, p, "the rest of true, false or null");
     j->p = p;
     return true;
 }
@@ -435,9 +437,9 @@ bool tnf_json_bool(tnf_json *j, bool *out)
     if (j->status != TNF_OK)
         return false;
     if (c != 't' && c != 'f')
-        return unexpected(j, j->p, "true or false");
+        return fail_unexpected(j, j->p, "true or false");
     *out = c == 't';
-    return word(j, *out ? "true" : "false");
+    return take_word(j, *out ? "true" : "false");
 }
 
 static bool skip_scalar(tnf_json *j, char c)
@@ -448,13 +450,13 @@ static bool skip_scalar(tnf_json *j, char c)
     case '0':
         return skip_number(j);
     case 't':
-        return word(j, "true");
+        return take_word(j, "true");
     case 'f':
-        return word(j, "false");
+        return take_word(j, "false");
     case 'n':
-        return word(j, "null");
+        return take_word(j, "null");
     default:
-        return unexpected(j, j->p, "a value");
+        return fail_unexpected(j, j->p, "a value");
     }
 }
 
@@ -502,7 +504,7 @@ tnf_status tnf_json_end(tnf_json *j)
     if (j->status == TNF_OK) {
         skip_space(j);
         if (j->p < j->end)
-            unexpected(j, j->p, "nothing more");
+            fail_unexpected(j, j->p, "nothing more");
     }
     return j->status;
 }

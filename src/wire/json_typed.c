@@ -155,7 +155,7 @@ static bool text_value(tnf_json *j, tnf_kind kind, tnf_value *out)
     return true;
 }
 
-static bool push(builder *b, const tnf_member *m)
+static bool push_member(builder *b, const tnf_member *m)
 {
     tnf_buf_put(&b->stack, m, sizeof *m);
     if (b->stack.status != TNF_OK && b->j->status == TNF_OK)
@@ -168,14 +168,14 @@ static tnf_member *member_at(const builder *b, size_t mark, size_t i)
     return (tnf_member *)(void *)(b->stack.p + mark) + i;
 }
 
-static bool array(builder *b, tnf_value *out)
+static bool read_array(builder *b, tnf_value *out)
 {
     size_t mark = b->stack.n;
     if (!tnf_json_enter(b->j, '['))
         return false;
     while (tnf_json_item(b->j)) {
         tnf_member m = { 0 };
-        if (!read_value(b, &m.value) || !push(b, &m))
+        if (!read_value(b, &m.value) || !push_member(b, &m))
             return false;
     }
     if (b->j->status != TNF_OK)
@@ -241,21 +241,21 @@ static bool add_key(keys *k, tnf_json *j, uint64_t at)
     return true;
 }
 
-static bool member(builder *b, keys *k, tnf_str key, uint64_t at)
+static bool read_member(builder *b, keys *k, tnf_str key, uint64_t at)
 {
     tnf_value v;
-    if (!keep_text(b->j, &key) || !push(b, &(tnf_member) { .key = key }) || !add_key(k, b->j, at) ||
-        !read_value(b, &v))
+    if (!keep_text(b->j, &key) || !push_member(b, &(tnf_member) { .key = key }) ||
+        !add_key(k, b->j, at) || !read_value(b, &v))
         return false;
     member_at(b, k->mark, k->n - 1)->value = v;
     return true;
 }
 
-static bool members(builder *b, keys *k)
+static bool read_members(builder *b, keys *k)
 {
     tnf_str key;
     for (uint64_t at; at = tnf_json_next_key_at(b->j), tnf_json_key(b->j, &key);)
-        if (!member(b, k, key, at))
+        if (!read_member(b, k, key, at))
             return false;
     return b->j->status == TNF_OK;
 }
@@ -273,12 +273,12 @@ static bool map_from_stack(builder *b, size_t mark, tnf_value *out)
     return true;
 }
 
-static bool map(builder *b, tnf_value *out)
+static bool read_map(builder *b, tnf_value *out)
 {
     keys k = { .b = b, .mark = b->stack.n };
     if (!tnf_json_enter(b->j, '{'))
         return false;
-    bool ok = members(b, &k) && map_from_stack(b, k.mark, out);
+    bool ok = read_members(b, &k) && map_from_stack(b, k.mark, out);
     tnf_hash_free(&k.hash);
     return ok;
 }
@@ -389,11 +389,11 @@ static bool told_array(tnf_json *j, tnf_value *out)
                          TNF_QUOTED(type));
 }
 
-static bool wrapped(builder *b, tnf_str key, uint64_t at, tnf_value *out)
+static bool read_wrapped(builder *b, tnf_str key, uint64_t at, tnf_value *out)
 {
     tnf_str name = { key.p + 1, key.n - 1 };
     if (tnf_str_is(name, "map"))
-        return map(b, out);
+        return read_map(b, out);
     if (tnf_str_is(name, "bytes"))
         return bytes_value(b->j, TNF_BYTES, out);
     if (tnf_str_is(name, "string"))
@@ -420,7 +420,7 @@ static bool is_wrapper(const tnf_json *j)
 
 /* A wrapper is spelling, not structure, so it takes no level of the depth limit: what can be
  * printed can be read. */
-static bool wrapper(builder *b, tnf_value *out)
+static bool read_wrapper(builder *b, tnf_value *out)
 {
     tnf_json *j = b->j;
     tnf_str key, more;
@@ -428,7 +428,7 @@ static bool wrapper(builder *b, tnf_value *out)
     if (!tnf_json_enter(j, '{'))
         return false;
     uint64_t at = tnf_json_next_key_at(j);
-    if (!tnf_json_key(j, &key) || !wrapped(b, key, at, out))
+    if (!tnf_json_key(j, &key) || !read_wrapped(b, key, at, out))
         return false;
     at = tnf_json_next_key_at(j);
     if (tnf_json_key(j, &more))
@@ -443,9 +443,9 @@ static bool read_value(builder *b, tnf_value *out)
     *out = (tnf_value) { 0 };
     switch (tnf_json_peek(j)) {
     case '{':
-        return b->typed && is_wrapper(j) ? wrapper(b, out) : map(b, out);
+        return b->typed && is_wrapper(j) ? read_wrapper(b, out) : read_map(b, out);
     case '[':
-        return array(b, out);
+        return read_array(b, out);
     case '"':
         return text_value(j, TNF_STRING, out);
     case '0':
@@ -459,7 +459,7 @@ static bool read_value(builder *b, tnf_value *out)
     }
 }
 
-static bool tree(tnf_json *j, tnf_value *out, bool typed)
+static bool read_tree(tnf_json *j, tnf_value *out, bool typed)
 {
     builder b = { .j = j, .typed = typed };
     tnf_buf_init(&b.stack, &j->arena->alloc, j->arena->limit);
@@ -470,10 +470,10 @@ static bool tree(tnf_json *j, tnf_value *out, bool typed)
 
 bool tnf_json_value(tnf_json *j, tnf_value *out)
 {
-    return tree(j, out, false);
+    return read_tree(j, out, false);
 }
 
 bool tnf_json_typed(tnf_json *j, tnf_value *out)
 {
-    return tree(j, out, true);
+    return read_tree(j, out, true);
 }

@@ -34,14 +34,14 @@ void tnf_msgpack_init(tnf_msgpack *r, const void *bytes, size_t n, uint64_t base
 
 /* ----------------------------------------------------------------- errors */
 
-static uint64_t position(const tnf_msgpack *r, const uint8_t *p)
+static uint64_t position_of(const tnf_msgpack *r, const uint8_t *p)
 {
     return r->base + (uint64_t)(p - r->start);
 }
 
 uint64_t tnf_msgpack_where(const tnf_msgpack *r)
 {
-    return position(r, r->p);
+    return position_of(r, r->p);
 }
 
 void tnf_msgpack_say(tnf_msgpack *r, tnf_status status, uint64_t offset, const char *format, ...)
@@ -57,19 +57,19 @@ void tnf_msgpack_say(tnf_msgpack *r, tnf_status status, uint64_t offset, const c
                          "%s", message);
 }
 
-static size_t left(const tnf_msgpack *r)
+static size_t bytes_left(const tnf_msgpack *r)
 {
     return (size_t)(r->end - r->p);
 }
 
 /* The bytes end too soon. */
 #define cut_short(r, where)                                                                        \
-    tnf_msgpack_fail(r, TNF_ETRUNCATED, position(r, (r)->end), "the MessagePack ends %s", where)
+    tnf_msgpack_fail(r, TNF_ETRUNCATED, position_of(r, (r)->end), "the MessagePack ends %s", where)
 /* An item claims more than there is. */
 #define too_long(r, h, units)                                                                      \
-    tnf_msgpack_fail(r, TNF_ETRUNCATED, position(r, (h)->at),                                      \
+    tnf_msgpack_fail(r, TNF_ETRUNCATED, position_of(r, (h)->at),                                   \
                      "the MessagePack claims %llu %s (bytes left: %zu)",                           \
-                     (unsigned long long)(h)->argument, units, left(r))
+                     (unsigned long long)(h)->argument, units, bytes_left(r))
 
 /* ------------------------------------------------------------------ heads */
 
@@ -141,7 +141,7 @@ bool tnf_msgpack_next_head(tnf_msgpack *r, tnf_msgpack_head *h)
     if (m.kind == TNF_MSGPACK_END)
         return tnf_msgpack_fail(r, TNF_EFORMAT, TNF_NO_OFFSET,
                                 "the MessagePack has the byte 0xc1, which means nothing");
-    if (left(r) <= m.width)
+    if (bytes_left(r) <= m.width)
         return cut_short(r, "inside the head of an item");
     *h = (tnf_msgpack_head) {
         .at = r->p, .kind = m.kind, .dtype = m.dtype, .argument = first & 1u
@@ -169,7 +169,7 @@ int tnf_msgpack_marker(const tnf_msgpack *r)
     return r->status == TNF_OK && r->p < r->end ? *r->p : -1;
 }
 
-static const char *words(unsigned kind)
+static const char *kind_words(unsigned kind)
 {
     static const char *const all[] = {
         [TNF_MSGPACK_END] = "nothing",    [TNF_MSGPACK_NIL] = "nil",
@@ -183,8 +183,8 @@ static const char *words(unsigned kind)
 }
 
 #define unexpected(r, h, wanted)                                                                   \
-    tnf_msgpack_fail(r, TNF_EFORMAT, position(r, (h)->at),                                         \
-                     "the MessagePack has %s (0x%02x) where %s should be", words((h)->kind),       \
+    tnf_msgpack_fail(r, TNF_EFORMAT, position_of(r, (h)->at),                                      \
+                     "the MessagePack has %s (0x%02x) where %s should be", kind_words((h)->kind),  \
                      *(h)->at, wanted)
 
 /* The head of an item of that kind, or an error. */
@@ -192,7 +192,7 @@ static bool take_head(tnf_msgpack *r, tnf_msgpack_kind kind, tnf_msgpack_head *h
 {
     if (!tnf_msgpack_next_head(r, h))
         return false;
-    return h->kind == kind || unexpected(r, h, words(kind));
+    return h->kind == kind || unexpected(r, h, kind_words(kind));
 }
 
 /* ---------------------------------------------------------------- numbers */
@@ -217,7 +217,7 @@ bool tnf_msgpack_i64(tnf_msgpack *r, int64_t *out)
     if (h.kind != TNF_MSGPACK_UINT && h.kind != TNF_MSGPACK_INT)
         return unexpected(r, &h, "an integer");
     if (h.kind == TNF_MSGPACK_UINT && h.argument > INT64_MAX)
-        return tnf_msgpack_fail(r, TNF_ELIMIT, position(r, h.at),
+        return tnf_msgpack_fail(r, TNF_ELIMIT, position_of(r, h.at),
                                 "the MessagePack has an integer beyond 64 bits with a sign");
     memcpy(out, &h.argument, sizeof *out);
     return true;
@@ -283,9 +283,9 @@ bool tnf_msgpack_nil(tnf_msgpack *r)
 /* ---------------------------------------------------------------- strings */
 
 /* As many bytes as the head says. */
-static bool content(tnf_msgpack *r, const tnf_msgpack_head *h, tnf_str *out)
+static bool read_content(tnf_msgpack *r, const tnf_msgpack_head *h, tnf_str *out)
 {
-    if (h->argument > left(r))
+    if (h->argument > bytes_left(r))
         return too_long(r, h, "bytes");
     *out = (tnf_str) { (const char *)r->p, (size_t)h->argument };
     r->p += out->n;
@@ -295,13 +295,13 @@ static bool content(tnf_msgpack *r, const tnf_msgpack_head *h, tnf_str *out)
 bool tnf_msgpack_str(tnf_msgpack *r, tnf_str *out)
 {
     tnf_msgpack_head h;
-    return take_head(r, TNF_MSGPACK_STR, &h) && content(r, &h, out);
+    return take_head(r, TNF_MSGPACK_STR, &h) && read_content(r, &h, out);
 }
 
 bool tnf_msgpack_bin(tnf_msgpack *r, tnf_str *out)
 {
     tnf_msgpack_head h;
-    return take_head(r, TNF_MSGPACK_BIN, &h) && content(r, &h, out);
+    return take_head(r, TNF_MSGPACK_BIN, &h) && read_content(r, &h, out);
 }
 
 bool tnf_msgpack_bin_head(tnf_msgpack *r, uint64_t *n)
@@ -319,7 +319,7 @@ static bool ext_content(tnf_msgpack *r, const tnf_msgpack_head *h, int8_t *type,
     if (r->p == r->end)
         return cut_short(r, "where the type of an ext should be");
     memcpy(type, r->p++, 1);
-    return content(r, h, out);
+    return read_content(r, h, out);
 }
 
 bool tnf_msgpack_ext(tnf_msgpack *r, int8_t *type, tnf_str *out)
@@ -331,10 +331,10 @@ bool tnf_msgpack_ext(tnf_msgpack *r, int8_t *type, tnf_str *out)
 /* ------------------------------------------------------------- containers */
 
 /* Into the array or map whose head was read. */
-static bool enter(tnf_msgpack *r, const tnf_msgpack_head *h)
+static bool enter_level(tnf_msgpack *r, const tnf_msgpack_head *h)
 {
     bool map = h->kind == TNF_MSGPACK_MAP;
-    if (h->argument > left(r) / (map ? 2 : 1))
+    if (h->argument > bytes_left(r) / (map ? 2 : 1))
         return too_long(r, h, map ? "pairs" : "items");
     r->depth++;
     return true;
@@ -344,7 +344,7 @@ static bool enter_scope(tnf_msgpack *r, tnf_msgpack_kind kind, tnf_msgpack_scope
 {
     tnf_msgpack_head h;
     *scope = (tnf_msgpack_scope) { 0 };
-    if (!take_head(r, kind, &h) || !enter(r, &h))
+    if (!take_head(r, kind, &h) || !enter_level(r, &h))
         return false;
     scope->left = h.argument;
     return true;
@@ -390,7 +390,8 @@ static bool skip_content(tnf_msgpack *r, const tnf_msgpack_head *h)
     tnf_str ignored;
     if (h->kind == TNF_MSGPACK_EXT)
         return ext_content(r, h, &type, &ignored);
-    return (h->kind != TNF_MSGPACK_STR && h->kind != TNF_MSGPACK_BIN) || content(r, h, &ignored);
+    return (h->kind != TNF_MSGPACK_STR && h->kind != TNF_MSGPACK_BIN) ||
+           read_content(r, h, &ignored);
 }
 
 bool tnf_msgpack_skip(tnf_msgpack *r, tnf_str *raw)
@@ -403,7 +404,7 @@ bool tnf_msgpack_skip(tnf_msgpack *r, tnf_str *raw)
         if (!tnf_msgpack_next_head(r, &h))
             return false;
         bool map = h.kind == TNF_MSGPACK_MAP, container = map || h.kind == TNF_MSGPACK_ARRAY;
-        if (container ? !enter(r, &h) : !skip_content(r, &h))
+        if (container ? !enter_level(r, &h) : !skip_content(r, &h))
             return false;
         if (container)
             items[open++] = map ? 2 * h.argument : h.argument; /* no more than bytes are left */
@@ -419,6 +420,6 @@ tnf_status tnf_msgpack_end(tnf_msgpack *r)
 {
     if (r->status == TNF_OK && r->p < r->end)
         tnf_msgpack_say(r, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "the MessagePack goes on after its end (bytes left: %zu)", left(r));
+                        "the MessagePack goes on after its end (bytes left: %zu)", bytes_left(r));
     return r->status;
 }

@@ -13,16 +13,16 @@
 static bool read_value(tnf_msgpack *r, tnf_tree *t, tnf_value *out);
 
 /* Takes over what the tree says. */
-static bool ok(tnf_msgpack *r, tnf_status status)
+static bool tree_ok(tnf_msgpack *r, tnf_status status)
 {
     if (r->status == TNF_OK)
         r->status = status;
     return r->status == TNF_OK;
 }
 
-static bool push(tnf_msgpack *r, tnf_tree *t, const tnf_value *v)
+static bool push_value(tnf_msgpack *r, tnf_tree *t, const tnf_value *v)
 {
-    return ok(r, tnf_tree_push(t, v, r->e));
+    return tree_ok(r, tnf_tree_push(t, v, r->e));
 }
 
 /* --------------------------------------------------------------- wrappers */
@@ -85,25 +85,25 @@ static bool read_number(tnf_msgpack *r, tnf_value *out)
     return true;
 }
 
-static bool bytes(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
+static bool read_bytes(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
 {
     tnf_str s;
-    return tnf_msgpack_bin(r, &s) && ok(r, tnf_tree_text(t, TNF_BYTES, s, out, r->e));
+    return tnf_msgpack_bin(r, &s) && tree_ok(r, tnf_tree_text(t, TNF_BYTES, s, out, r->e));
 }
 
-static bool str(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
+static bool read_str(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
 {
     tnf_str s;
     tnf_value v;
     if (!tnf_msgpack_str(r, &s))
         return false;
     if (tnf_utf8_valid(s.p, s.n, NULL))
-        return ok(r, tnf_tree_text(t, TNF_STRING, s, out, r->e));
-    return ok(r, tnf_tree_text(t, TNF_BYTES, s, &v, r->e)) &&
-           ok(r, tnf_tree_wrap(t, "$str", &v, out, r->e));
+        return tree_ok(r, tnf_tree_text(t, TNF_STRING, s, out, r->e));
+    return tree_ok(r, tnf_tree_text(t, TNF_BYTES, s, &v, r->e)) &&
+           tree_ok(r, tnf_tree_wrap(t, "$str", &v, out, r->e));
 }
 
-static bool ext(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
+static bool read_ext(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
 {
     int8_t type;
     tnf_str s;
@@ -111,27 +111,28 @@ static bool ext(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
     if (!tnf_msgpack_ext(r, &type, &s))
         return false;
     tnf_value number_of_type = { .kind = TNF_INT, .dtype = TNF_I8, .as.i = type }, v;
-    return ok(r, tnf_tree_text(t, TNF_BYTES, s, &v, r->e)) && push(r, t, &number_of_type) &&
-           push(r, t, &v) && ok(r, tnf_tree_array(t, mark, &v, r->e)) &&
-           ok(r, tnf_tree_wrap(t, "$ext", &v, out, r->e));
+    return tree_ok(r, tnf_tree_text(t, TNF_BYTES, s, &v, r->e)) &&
+           push_value(r, t, &number_of_type) && push_value(r, t, &v) &&
+           tree_ok(r, tnf_tree_array(t, mark, &v, r->e)) &&
+           tree_ok(r, tnf_tree_wrap(t, "$ext", &v, out, r->e));
 }
 
 /* ------------------------------------------------------------- containers */
 
-static bool array(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
+static bool read_array(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
 {
     tnf_msgpack_scope scope;
     size_t mark = tnf_tree_mark(t);
     tnf_value v;
     tnf_msgpack_enter_array(r, &scope);
     while (tnf_msgpack_item(r, &scope))
-        if (!read_value(r, t, &v) || !push(r, t, &v))
+        if (!read_value(r, t, &v) || !push_value(r, t, &v))
             return false;
-    return r->status == TNF_OK && ok(r, tnf_tree_array(t, mark, out, r->e));
+    return r->status == TNF_OK && tree_ok(r, tnf_tree_array(t, mark, out, r->e));
 }
 
 /* Keys and values by turns. *plain stays true while the keys are all text, each another. */
-static bool members(tnf_msgpack *r, tnf_tree *t, bool *plain)
+static bool read_members(tnf_msgpack *r, tnf_tree *t, bool *plain)
 {
     tnf_msgpack_scope scope;
     tnf_keys keys;
@@ -140,32 +141,32 @@ static bool members(tnf_msgpack *r, tnf_tree *t, bool *plain)
     tnf_msgpack_enter_map(r, &scope);
     while (tnf_msgpack_item(r, &scope)) {
         bool twice = false;
-        if (!read_value(r, t, &v) || !push(r, t, &v))
+        if (!read_value(r, t, &v) || !push_value(r, t, &v))
             return false;
         *plain = *plain && v.kind == TNF_STRING;
-        if (*plain && !ok(r, tnf_keys_add(&keys, (tnf_str) { v.as.s, v.n }, &twice, r->e)))
+        if (*plain && !tree_ok(r, tnf_keys_add(&keys, (tnf_str) { v.as.s, v.n }, &twice, r->e)))
             return false;
         *plain = *plain && !twice;
-        if (!read_value(r, t, &v) || !push(r, t, &v))
+        if (!read_value(r, t, &v) || !push_value(r, t, &v))
             return false;
     }
     return r->status == TNF_OK;
 }
 
-static bool map(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
+static bool read_map(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
 {
     size_t mark = tnf_tree_mark(t);
     bool plain = true;
     tnf_value v;
-    if (!members(r, t, &plain))
+    if (!read_members(r, t, &plain))
         return false;
     if (!plain)
-        return ok(r, tnf_tree_pairs(t, mark, &v, r->e)) &&
-               ok(r, tnf_tree_wrap(t, "$pairs", &v, out, r->e));
-    if (!ok(r, tnf_tree_map(t, mark, &v, r->e)))
+        return tree_ok(r, tnf_tree_pairs(t, mark, &v, r->e)) &&
+               tree_ok(r, tnf_tree_wrap(t, "$pairs", &v, out, r->e));
+    if (!tree_ok(r, tnf_tree_map(t, mark, &v, r->e)))
         return false;
     *out = v;
-    return !tnf_msgpack_is_wrapper(&v) || ok(r, tnf_tree_wrap(t, "$map", &v, out, r->e));
+    return !tnf_msgpack_is_wrapper(&v) || tree_ok(r, tnf_tree_wrap(t, "$map", &v, out, r->e));
 }
 
 static bool read_value(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
@@ -180,15 +181,15 @@ static bool read_value(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
         out->kind = TNF_BOOL;
         return tnf_msgpack_bool(r, &out->as.b);
     case TNF_MSGPACK_STR:
-        return str(r, t, out);
+        return read_str(r, t, out);
     case TNF_MSGPACK_BIN:
-        return bytes(r, t, out);
+        return read_bytes(r, t, out);
     case TNF_MSGPACK_EXT:
-        return ext(r, t, out);
+        return read_ext(r, t, out);
     case TNF_MSGPACK_ARRAY:
-        return array(r, t, out);
+        return read_array(r, t, out);
     case TNF_MSGPACK_MAP:
-        return map(r, t, out);
+        return read_map(r, t, out);
     default:
         return tnf_msgpack_skip(r, NULL); /* nil, or an error */
     }

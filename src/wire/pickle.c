@@ -67,8 +67,8 @@ static tnf_status op_frame(machine *m, const argument *a)
 static tnf_status op_stop(machine *m, const argument *a)
 {
     (void)a;
-    TNF_TRY(need(m, 1));
-    m->out->root = pop(m);
+    TNF_TRY(need_nodes(m, 1));
+    m->out->root = pop_node(m);
     m->stop = true;
     return TNF_OK;
 }
@@ -93,7 +93,7 @@ static tnf_status op_pop(machine *m, const argument *a)
         m->nmarks--;
         return TNF_OK;
     }
-    TNF_TRY(need(m, 1));
+    TNF_TRY(need_nodes(m, 1));
     m->n--;
     return TNF_OK;
 }
@@ -109,8 +109,8 @@ static tnf_status op_pop_mark(machine *m, const argument *a)
 static tnf_status op_dup(machine *m, const argument *a)
 {
     (void)a;
-    TNF_TRY(need(m, 1));
-    return push(m, m->stack[m->n - 1]);
+    TNF_TRY(need_nodes(m, 1));
+    return push_node(m, m->stack[m->n - 1]);
 }
 
 static tnf_status op_refuse(machine *m, const argument *a)
@@ -127,10 +127,10 @@ static tnf_status op_refuse(machine *m, const argument *a)
 static tnf_status op_constant(machine *m, const argument *a)
 {
     (void)a;
-    return push(m, m->op == 'N'    ? m->none
-                   : m->op == 0x88 ? m->yes
-                   : m->op == 0x89 ? m->no
-                                   : m->empty);
+    return push_node(m, m->op == 'N'    ? m->none
+                        : m->op == 0x88 ? m->yes
+                        : m->op == 0x89 ? m->no
+                                        : m->empty);
 }
 
 static tnf_status op_integer(machine *m, const argument *a)
@@ -138,13 +138,13 @@ static tnf_status op_integer(machine *m, const argument *a)
     int64_t i = m->op == 'J' ? (int32_t)(uint32_t)a->u : (int64_t)a->u;
     tnf_pickle_node **recent = &m->ints[(uint64_t)i % RECENT];
     if (*recent && (*recent)->as.i == i)
-        return push(m, *recent);
+        return push_node(m, *recent);
     tnf_pickle_node *node = new_node(m, TNF_PICKLE_INT);
     if (!node)
         return no_memory(m);
     node->as.i = i;
     *recent = node;
-    return push(m, node);
+    return push_node(m, node);
 }
 
 static tnf_status op_long_bytes(machine *m, const argument *a)
@@ -153,7 +153,7 @@ static tnf_status op_long_bytes(machine *m, const argument *a)
     if (!node)
         return no_memory(m);
     tnf_pickle_int_bytes(node, (const uint8_t *)a->s.p, a->s.n);
-    return push(m, node);
+    return push_node(m, node);
 }
 
 static tnf_status op_float(machine *m, const argument *a)
@@ -163,7 +163,7 @@ static tnf_status op_float(machine *m, const argument *a)
     if (!node)
         return no_memory(m);
     memcpy(&node->as.f, &bits, sizeof bits);
-    return push(m, node);
+    return push_node(m, node);
 }
 
 /* What stands in a line of text. */
@@ -189,7 +189,7 @@ static tnf_status op_line(machine *m, const argument *a)
         if (m->op == 'I' && a->s.n == 2 && a->s.p[0] == '0' && (a->s.p[1] | 1) == '1')
             node->kind = TNF_PICKLE_BOOL;
     }
-    return push(m, node);
+    return push_node(m, node);
 }
 
 static tnf_status op_text(machine *m, const argument *a)
@@ -201,7 +201,7 @@ static tnf_status op_text(machine *m, const argument *a)
         return bad_pickle(m, TNF_EFORMAT, "a text is not UTF-8");
     node->as.s = a->s.p;
     node->n = a->s.n;
-    return push(m, node);
+    return push_node(m, node);
 }
 
 /* A str of Python 2 is text if it can be. */
@@ -217,7 +217,7 @@ static tnf_status op_bytes(machine *m, const argument *a)
         node->kind = TNF_PICKLE_BYTEARRAY;
     else if (node->python2 && tnf_utf8_valid(a->s.p, a->s.n, NULL))
         node->kind = TNF_PICKLE_TEXT;
-    return push(m, node);
+    return push_node(m, node);
 }
 
 /* ------------------------------------------------------------- containers */
@@ -225,9 +225,9 @@ static tnf_status op_bytes(machine *m, const argument *a)
 static tnf_status op_empty(machine *m, const argument *a)
 {
     (void)a;
-    return push(m, new_node(m, m->op == ']'   ? TNF_PICKLE_LIST
-                               : m->op == '}' ? TNF_PICKLE_DICT
-                                              : TNF_PICKLE_SET));
+    return push_node(m, new_node(m, m->op == ']'   ? TNF_PICKLE_LIST
+                                    : m->op == '}' ? TNF_PICKLE_DICT
+                                                   : TNF_PICKLE_SET));
 }
 
 static tnf_status op_tuple(machine *m, const argument *a)
@@ -238,9 +238,9 @@ static tnf_status op_tuple(machine *m, const argument *a)
     if (m->op == 't') {
         TNF_TRY(pop_mark(m, &items, &n));
         if (n == 0)
-            return push(m, m->empty);
+            return push_node(m, m->empty);
     } else {
-        TNF_TRY(need(m, n));
+        TNF_TRY(need_nodes(m, n));
         m->n -= n;
         items = m->stack + m->n;
     }
@@ -265,7 +265,7 @@ static tnf_status op_container(machine *m, const argument *a)
 /* Where items go that are added to what is on top of the stack. */
 static tnf_status find_target(machine *m, tnf_pickle_kind kind, tnf_pickle_node **out)
 {
-    TNF_TRY(need(m, 1));
+    TNF_TRY(need_nodes(m, 1));
     tnf_pickle_node *top = m->stack[m->n - 1];
     if (top->kind == kind)
         *out = top;
@@ -285,7 +285,7 @@ static tnf_status op_add(machine *m, const argument *a)
     if (marked) {
         TNF_TRY(pop_mark(m, &items, &n));
     } else {
-        TNF_TRY(need(m, n));
+        TNF_TRY(need_nodes(m, n));
         m->n -= n;
         items = m->stack + m->n;
     }
@@ -315,7 +315,7 @@ static tnf_status push_global(machine *m, const tnf_pickle_global *named)
     g->dotted = m->proto >= 4 && !g->computed && g->name.n && memchr(g->name.p, '.', g->name.n);
     node->as.global = g;
     TNF_TRY(log_node(m, &m->out->globals, node));
-    return push(m, node);
+    return push_node(m, node);
 }
 
 static tnf_status op_global(machine *m, const argument *a)
@@ -333,8 +333,8 @@ static bool may_be_computed(const tnf_pickle_node *node)
 static tnf_status op_stack_global(machine *m, const argument *a)
 {
     (void)a;
-    TNF_TRY(need(m, 2));
-    const tnf_pickle_node *name = pop(m), *module = pop(m);
+    TNF_TRY(need_nodes(m, 2));
+    const tnf_pickle_node *name = pop_node(m), *module = pop_node(m);
     if (name->kind == TNF_PICKLE_TEXT && module->kind == TNF_PICKLE_TEXT)
         return push_global(m, &(tnf_pickle_global) { .module = { module->as.s, module->n },
                                                      .name = { name->as.s, name->n } });
@@ -365,7 +365,7 @@ static tnf_status push_call(machine *m, tnf_pickle_node *callee, tnf_pickle_node
                                 .dict = tnf_pickle_no_items() };
     node->as.call = call;
     TNF_TRY(log_node(m, &m->out->calls, node));
-    return push(m, node);
+    return push_node(m, node);
 }
 
 /* REDUCE, NEWOBJ, NEWOBJ_EX */
@@ -373,10 +373,10 @@ static tnf_status op_call(machine *m, const argument *a)
 {
     tnf_pickle_node *kwargs = NULL;
     (void)a;
-    TNF_TRY(need(m, m->op == 0x92 ? 3 : 2));
+    TNF_TRY(need_nodes(m, m->op == 0x92 ? 3 : 2));
     if (m->op == 0x92)
-        kwargs = pop(m);
-    tnf_pickle_node *args = pop(m), *callee = pop(m);
+        kwargs = pop_node(m);
+    tnf_pickle_node *args = pop_node(m), *callee = pop_node(m);
     return push_call(m, callee, args, kwargs);
 }
 
@@ -397,7 +397,7 @@ static tnf_status op_instance(machine *m, const argument *a)
     } else {
         TNF_TRY(add_items(m, args, items, n));
         TNF_TRY(op_global(m, a));
-        callee = pop(m);
+        callee = pop_node(m);
     }
     return push_call(m, callee, args, NULL);
 }
@@ -405,8 +405,8 @@ static tnf_status op_instance(machine *m, const argument *a)
 static tnf_status op_build(machine *m, const argument *a)
 {
     (void)a;
-    TNF_TRY(need(m, 2));
-    tnf_pickle_node *state = pop(m), *object = m->stack[m->n - 1];
+    TNF_TRY(need_nodes(m, 2));
+    tnf_pickle_node *state = pop_node(m), *object = m->stack[m->n - 1];
     if (object->kind == TNF_PICKLE_DICT)
         TNF_TRY(make_object(m, object));
     if (object->kind != TNF_PICKLE_CALL)
@@ -421,11 +421,11 @@ static tnf_status op_persistent(machine *m, const argument *a)
 {
     tnf_pickle_node *id;
     if (m->op == 'Q') {
-        TNF_TRY(need(m, 1));
-        id = pop(m);
+        TNF_TRY(need_nodes(m, 1));
+        id = pop_node(m);
     } else {
         TNF_TRY(op_text(m, a));
-        id = pop(m);
+        id = pop_node(m);
     }
     TNF_TRY(push_container(m, TNF_PICKLE_PERSISTENT, &id, 1));
     return log_node(m, &m->out->persistent, m->stack[m->n - 1]);
@@ -548,7 +548,7 @@ static tnf_status read_argument(machine *m, const row *r, argument *a)
                   : TNF_OK;
 }
 
-static tnf_status run(machine *m)
+static tnf_status run_machine(machine *m)
 {
     argument a;
     while (!m->stop) {
@@ -582,7 +582,7 @@ tnf_status tnf_pickle_read(tnf_pickle *out, const void *bytes, size_t n, uint64_
         return no_memory(&m);
     m.yes->as.i = 1;
     tnf_arena_init(&m.own, &arena->alloc, arena->limit - arena->total);
-    tnf_status status = run(&m);
+    tnf_status status = run_machine(&m);
     tnf_arena_free(&m.own);
     out->used = (size_t)(m.c.p - m.c.start);
     return status;

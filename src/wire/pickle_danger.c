@@ -3,6 +3,8 @@
  * itself: the machine runs nothing, and this only tells. Names are those of Python 3. */
 #include "wire/pickle.h"
 
+#include "base/str.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -87,16 +89,6 @@ static bool has_module(const char *list, tnf_str module)
     return false;
 }
 
-static bool begins(tnf_str s, const char *with)
-{
-    return s.n >= strlen(with) && memcmp(s.p, with, strlen(with)) == 0;
-}
-
-static bool ends(tnf_str s, const char *with)
-{
-    return s.n >= strlen(with) && memcmp(s.p + s.n - strlen(with), with, strlen(with)) == 0;
-}
-
 /* module.name; what is longer than any that is known is cut. */
 static tnf_str full_name(char out[300], const tnf_pickle_global *g)
 {
@@ -111,8 +103,8 @@ static bool is_plain(tnf_str full)
     if (tnf_pickle_list_has(plain_names, full.p, full.n))
         return true;
     size_t skip = sizeof "numpy." - 1;
-    return begins(full, "numpy.dtypes.") ||
-           (begins(full, "numpy.") &&
+    return tnf_str_begins(full, "numpy.dtypes.") ||
+           (tnf_str_begins(full, "numpy.") &&
             tnf_pickle_list_has(plain_numpy, full.p + skip, full.n - skip));
 }
 
@@ -125,7 +117,7 @@ bool tnf_pickle_dangerous(const tnf_pickle_node *global)
     if (g->computed || has_module(dangerous_modules, g->module) ||
         tnf_pickle_list_has(dangerous_names, full.p, full.n))
         return true;
-    if (begins(g->module, "transformers") && ends(g->name, "from_pretrained"))
+    if (tnf_str_begins(g->module, "transformers") && tnf_str_ends(g->name, "from_pretrained"))
         return true;
     if (!dot)
         return false;

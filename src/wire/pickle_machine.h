@@ -138,7 +138,7 @@ static inline tnf_pickle_node *new_node(machine *m, tnf_pickle_kind kind)
     return node;
 }
 
-static inline tnf_status push(machine *m, tnf_pickle_node *node)
+static inline tnf_status push_node(machine *m, tnf_pickle_node *node)
 {
     if (!node)
         return no_memory(m);
@@ -162,7 +162,7 @@ static inline size_t above_fence(const machine *m)
     return m->n - (m->nmarks ? m->marks[m->nmarks - 1] : 0);
 }
 
-static inline tnf_status need(machine *m, size_t n)
+static inline tnf_status need_nodes(machine *m, size_t n)
 {
     return above_fence(m) >= n ? TNF_OK
                                : bad_pickle(m, TNF_EFORMAT,
@@ -171,7 +171,7 @@ static inline tnf_status need(machine *m, size_t n)
                                             m->op, n, above_fence(m));
 }
 
-static inline tnf_pickle_node *pop(machine *m)
+static inline tnf_pickle_node *pop_node(machine *m)
 {
     return m->stack[--m->n];
 }
@@ -214,7 +214,7 @@ static inline tnf_status push_container(machine *m, tnf_pickle_kind kind, tnf_pi
     } else {
         TNF_TRY(add_items(m, node, items, n));
     }
-    return push(m, node);
+    return push_node(m, node);
 }
 
 /* Where a call has what is added to it: most have none. */
@@ -301,7 +301,7 @@ static inline tnf_status memo_grow(machine *m, uint64_t number)
 
 static inline tnf_status memo_put(machine *m, uint64_t number)
 {
-    TNF_TRY(need(m, 1));
+    TNF_TRY(need_nodes(m, 1));
     tnf_pickle_node *node = m->stack[m->n - 1];
     /* As long as numbers are about as many as entries, an array costs least. */
     if (number >= m->memo_capacity && number <= 2 * (uint64_t)m->memo_n + 64)
@@ -333,7 +333,7 @@ static inline tnf_status memo_get(machine *m, uint64_t number)
         node = m->memo[number];
     if (!node)
         return bad_pickle(m, TNF_EFORMAT, "the memo has no entry %llu", (unsigned long long)number);
-    return push(m, node);
+    return push_node(m, node);
 }
 
 static inline tnf_status line_number(machine *m, tnf_str s, uint64_t *out)

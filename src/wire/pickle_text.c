@@ -79,7 +79,7 @@ static bool read_digits(uint32_t *limbs, size_t *n, tnf_str s)
     return s.n > 0;
 }
 
-static void negate(uint8_t *bytes, size_t n)
+static void negate_bytes(uint8_t *bytes, size_t n)
 {
     unsigned carry = 1;
     for (size_t i = 0; i < n; i++) {
@@ -116,7 +116,7 @@ tnf_status tnf_pickle_integer(tnf_pickle_node *out, const tnf_pickle_line *line)
     for (size_t i = 0; i < count; i++)
         tnf_put_le32(bytes + 4 * i, limbs[i]);
     if (minus)
-        negate(bytes, n);
+        negate_bytes(bytes, n);
     tnf_pickle_int_bytes(out, bytes, n);
     return TNF_OK;
 }
@@ -146,7 +146,7 @@ bool tnf_pickle_big_text(tnf_str *out, const tnf_pickle_node *big, tnf_arena *ar
     memcpy(bytes, big->as.s, big->n);
     bool minus = bytes[big->n - 1] & 0x80;
     if (minus)
-        negate(bytes, big->n);
+        negate_bytes(bytes, big->n);
     for (size_t i = 0; i < room; i++)
         left[i] = tnf_le32(bytes + 4 * i);
     text[at] = 0;
@@ -226,7 +226,7 @@ static int64_t hex_number(const char *p, size_t left, size_t n)
 
 /* One escape of a str of Python 2, from behind its backslash; gives the bytes it took, 0: wrong.
  */
-static size_t unescape(char *out, size_t *made, const char *p, size_t left)
+static size_t unescape_one(char *out, size_t *made, const char *p, size_t left)
 {
     static const char from[] = "abfnrtv\\'\"", to[] = "\a\b\f\n\r\t\v\\'\"";
     const char *simple = left ? memchr(from, p[0], sizeof from - 1) : NULL;
@@ -269,7 +269,7 @@ tnf_status tnf_pickle_quoted(tnf_pickle_node *out, const tnf_pickle_line *line)
             text[n++] = s.p[i++];
             continue;
         }
-        size_t took = unescape(text + n, &made, s.p + i + 1, s.n - i - 1);
+        size_t took = unescape_one(text + n, &made, s.p + i + 1, s.n - i - 1);
         if (!took)
             return bad_line(line, "string with whole escapes");
         n += made;

@@ -126,7 +126,7 @@ static size_t count_since(const tnf_tree *t, size_t mark)
     return (t->stack.n - mark) / sizeof(tnf_value);
 }
 
-static const tnf_value *since(const tnf_tree *t, size_t mark)
+static const tnf_value *values_since(const tnf_tree *t, size_t mark)
 {
     return (const tnf_value *)(const void *)(t->stack.p + mark);
 }
@@ -138,7 +138,7 @@ tnf_status tnf_tree_array(tnf_tree *t, size_t mark, tnf_value *out, tnf_error *e
     if (!items)
         return tnf_arena_fail(t->arena, "an array", e);
     if (n)
-        memcpy(items, since(t, mark), n * sizeof *items);
+        memcpy(items, values_since(t, mark), n * sizeof *items);
     t->stack.n = mark;
     *out = (tnf_value) { .kind = TNF_ARRAY, .n = n, .as.items = items };
     return TNF_OK;
@@ -151,7 +151,7 @@ tnf_status tnf_tree_map(tnf_tree *t, size_t mark, tnf_value *out, tnf_error *e)
     if (!members)
         return tnf_arena_fail(t->arena, "a map", e);
     for (size_t i = 0; i < n; i++) {
-        const tnf_value *pair = since(t, mark) + 2 * i;
+        const tnf_value *pair = values_since(t, mark) + 2 * i;
         members[i] = (tnf_member) { { pair[0].as.s, pair[0].n }, pair[1] };
     }
     t->stack.n = mark;

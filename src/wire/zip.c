@@ -43,8 +43,8 @@ static tnf_status tell_odd(const tnf_zip_from *from, tnf_status status, uint64_t
                      : tnf_fail(e, status, at, "%s", text);
 }
 
-static tnf_status fetch(const tnf_zip_from *from, const char *what, uint64_t at, void *dst,
-                        uint64_t n, tnf_error *e)
+static tnf_status fetch_bytes(const tnf_zip_from *from, const char *what, uint64_t at, void *dst,
+                              uint64_t n, tnf_error *e)
 {
     tnf_status status;
     if (at > from->size || n > from->size - at)
@@ -105,7 +105,7 @@ static tnf_status check_disks(bool one, uint64_t at, tnf_error *e)
 }
 
 /* A number of the end record, which is the same in the zip64 one or says that it is there. */
-static bool agrees(uint64_t small, uint64_t ones, uint64_t large)
+static bool number_agrees(uint64_t small, uint64_t ones, uint64_t large)
 {
     return small == large || small == ones;
 }
@@ -114,7 +114,7 @@ static tnf_status read_zip64(summary *s, const tnf_zip_from *from, uint64_t at, 
 {
     uint8_t bytes[ZIP64_SIZE];
     uint64_t locator = s->at;
-    TNF_TRY(fetch(from, "zip64 end record", at, bytes, sizeof bytes, e));
+    TNF_TRY(fetch_bytes(from, "zip64 end record", at, bytes, sizeof bytes, e));
     tnf_cur c = tnf_cur_over(bytes, sizeof bytes, at);
     uint32_t signature = tnf_u32(&c);
     uint64_t follow = tnf_u64(&c);
@@ -125,8 +125,8 @@ static tnf_status read_zip64(summary *s, const tnf_zip_from *from, uint64_t at, 
         at + 12 + follow != locator)
         return tnf_fail(e, TNF_EFORMAT, at, "there is no zip64 end record where its locator says");
     TNF_TRY(check_disks(disk == 0 && first == 0, at, e));
-    if (here != members || !agrees(s->members, ONES16, members) ||
-        !agrees(s->directory_n, ONES32, n) || !agrees(s->directory, ONES32, start))
+    if (here != members || !number_agrees(s->members, ONES16, members) ||
+        !number_agrees(s->directory_n, ONES32, n) || !number_agrees(s->directory, ONES32, start))
         return tnf_fail(e, TNF_EFORMAT, at, "the two end records of the zip archive disagree");
     *s = (summary) { at, members, start, n };
     return TNF_OK;
@@ -140,7 +140,7 @@ static tnf_status find_zip64(summary *s, const tnf_zip_from *from, tnf_error *e)
     bool needs = s->members == ONES16 || s->directory == ONES32 || s->directory_n == ONES32;
     uint64_t end = s->at;
     if (end >= LOCATOR_SIZE)
-        TNF_TRY(fetch(from, "zip64 locator", end - LOCATOR_SIZE, bytes, sizeof bytes, e));
+        TNF_TRY(fetch_bytes(from, "zip64 locator", end - LOCATOR_SIZE, bytes, sizeof bytes, e));
     if (end < LOCATOR_SIZE || tnf_le32(bytes) != SIG_LOCATOR)
         return needs && s->members != ONES16
                    ? tnf_fail(e, TNF_EFORMAT, end,
@@ -151,7 +151,7 @@ static tnf_status find_zip64(summary *s, const tnf_zip_from *from, tnf_error *e)
     TNF_TRY(check_disks(tnf_le32(bytes + 4) == 0 && tnf_le32(bytes + 16) <= 1, s->at, e));
     if (s->at < ZIP64_SIZE || at > s->at - ZIP64_SIZE)
         return tnf_fail(e, TNF_EFORMAT, s->at, "the zip64 end record lies outside of the archive");
-    TNF_TRY(fetch(from, "zip64 end record", at, signature, sizeof signature, e));
+    TNF_TRY(fetch_bytes(from, "zip64 end record", at, signature, sizeof signature, e));
     if (tnf_le32(signature) != SIG_ZIP64)
         at = s->at - ZIP64_SIZE;
     return read_zip64(s, from, at, e);
@@ -427,7 +427,7 @@ static tnf_status read_directory(tnf_zip *z, const summary *s, const tnf_zip_fro
     z->members = tnf_arena_array(from->arena, s->members, sizeof *z->members);
     if (!bytes || !z->members)
         return tnf_arena_fail(from->arena, "a zip directory", e);
-    TNF_TRY(fetch(from, "directory", z->directory, bytes, s->directory_n, e));
+    TNF_TRY(fetch_bytes(from, "directory", z->directory, bytes, s->directory_n, e));
     tnf_cur c = tnf_cur_over(bytes, (size_t)s->directory_n, z->directory);
     for (; z->n < s->members; z->n++) {
         tnf_zip_member *m = &z->members[z->n];
@@ -444,7 +444,7 @@ static tnf_status read_directory(tnf_zip *z, const summary *s, const tnf_zip_fro
 }
 
 /* Memory that is given back at once, but counts against the limit while it is out. */
-static uint8_t *borrow(tnf_arena *arena, size_t n)
+static uint8_t *borrow_memory(tnf_arena *arena, size_t n)
 {
     arena->over_limit = n > arena->limit - arena->total;
     return arena->over_limit ? NULL : tnf_alloc(&arena->alloc, n);
@@ -455,10 +455,10 @@ tnf_status tnf_zip_read(tnf_zip *out, const tnf_zip_from *from, tnf_error *e)
     summary s = { 0 };
     uint64_t n = from->size < END_SIZE + MAX_COMMENT ? from->size : END_SIZE + MAX_COMMENT;
     *out = (tnf_zip) { 0 };
-    uint8_t *tail = borrow(from->arena, (size_t)n + 1);
+    uint8_t *tail = borrow_memory(from->arena, (size_t)n + 1);
     if (!tail)
         return tnf_arena_fail(from->arena, "a zip archive", e);
-    tnf_status status = fetch(from, "end record", from->size - n, tail, n, e);
+    tnf_status status = fetch_bytes(from, "end record", from->size - n, tail, n, e);
     if (status == TNF_OK)
         status = read_end(&s, &out->comment, from, tail, (size_t)n, e);
     tnf_free(&from->arena->alloc, tail, (size_t)n + 1);
@@ -485,7 +485,7 @@ static bool same_sizes(const tnf_zip_member *m, const uint8_t *header, tnf_cur *
     return crc == m->crc && stored == m->stored && size == m->size && !zip64->bad;
 }
 
-static tnf_status differs(const tnf_zip_member *m, const char *what, tnf_error *e)
+static tnf_status fail_differs(const tnf_zip_member *m, const char *what, tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, m->header,
                     "the member %s has another %s in its own header than in the directory",
@@ -500,11 +500,11 @@ static tnf_status compare_header(const tnf_zip_from *from, const tnf_zip_member 
     char text[160];
     tnf_cur zip64;
     if (memcmp(rest, m->raw.p, m->raw.n) != 0)
-        return differs(m, "name", e);
+        return fail_differs(m, "name", e);
     if (tnf_le16(header + 8) != m->method)
-        return differs(m, "method", e);
+        return fail_differs(m, "method", e);
     if ((flags ^ m->flags) & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_DESCRIPTOR | FLAG_MASKED))
-        return differs(m, "kind (encrypted, or with its sizes behind it)", e);
+        return fail_differs(m, "kind (encrypted, or with its sizes behind it)", e);
     TNF_TRY(tnf_zip_find_extra(&zip64, rest + m->raw.n, extra_n, m->header, e));
     if (flags == m->flags && same_sizes(m, header, &zip64))
         return TNF_OK;
@@ -523,24 +523,25 @@ tnf_status tnf_zip_locate(uint64_t *data, const tnf_zip_from *from, const tnf_zi
     size_t usual = HEADER_SIZE + m->name.n + USUAL_EXTRA;
     size_t here = usual < sizeof header ? usual : sizeof header;
     here = room < here ? (size_t)room : here;
-    TNF_TRY(fetch(from, "header of a member", m->header, header, here, e));
+    TNF_TRY(fetch_bytes(from, "header of a member", m->header, header, here, e));
     if (tnf_le32(header) != SIG_HEADER)
         return tnf_fail(e, TNF_EFORMAT, m->header, "there is no member where the directory has %s",
                         TNF_QUOTED(m->name));
     size_t name_n = tnf_le16(header + 26), extra_n = tnf_le16(header + 28);
     size_t n = name_n + extra_n;
     if (name_n != m->raw.n)
-        return differs(m, "name", e);
+        return fail_differs(m, "name", e);
     *data = m->header + HEADER_SIZE + n; /* which is below 2^64: set_limits() */
     if (*data > m->limit || m->stored > m->limit - *data)
         return tnf_fail(e, TNF_EFORMAT, m->header, "the member %s overlaps what follows it",
                         TNF_QUOTED(m->name));
     if (n <= here - HEADER_SIZE)
         return compare_header(from, m, header, header + HEADER_SIZE, extra_n, e);
-    uint8_t *rest = borrow(from->arena, n);
+    uint8_t *rest = borrow_memory(from->arena, n);
     if (!rest)
         return tnf_arena_fail(from->arena, "a zip archive", e);
-    tnf_status status = fetch(from, "header of a member", m->header + HEADER_SIZE, rest, n, e);
+    tnf_status status = fetch_bytes(from, "header of a member", m->header + HEADER_SIZE, rest, n,
+                                    e);
     if (status == TNF_OK)
         status = compare_header(from, m, header, rest, extra_n, e);
     tnf_free(&from->arena->alloc, rest, n);

@@ -21,7 +21,7 @@
 #define FLAG_DESCRIPTOR 0x0008u
 #define FLAG_UTF8       0x0800u
 
-static void put16(tnf_buf *b, unsigned v)
+static void put_u16(tnf_buf *b, unsigned v)
 {
     uint8_t bytes[2];
     tnf_put_le16(bytes, (uint16_t)v);
@@ -32,8 +32,8 @@ static void put_zip64(tnf_buf *b, const uint64_t *numbers, unsigned n)
 {
     if (n == 0)
         return;
-    put16(b, 1);
-    put16(b, 8 * n);
+    put_u16(b, 1);
+    put_u16(b, 8 * n);
     for (unsigned i = 0; i < n; i++)
         tnf_buf_u64(b, numbers[i]);
 }
@@ -101,15 +101,15 @@ static void put_head(tnf_buf *b, tnf_zip_style style, const tnf_zip_put *m)
 {
     bool python = style == TNF_ZIP_PYTHON;
     tnf_buf_u32(b, 0x04034b50u);
-    put16(b, python ? 45 : 0);
-    put16(b, flags_of(style, m));
-    put16(b, m->deflated ? TNF_ZIP_DEFLATED : TNF_ZIP_STORED);
+    put_u16(b, python ? 45 : 0);
+    put_u16(b, flags_of(style, m));
+    put_u16(b, m->deflated ? TNF_ZIP_DEFLATED : TNF_ZIP_STORED);
     tnf_buf_u32(b, python ? PYTHON_DATE : 0);
     tnf_buf_u32(b, python && !m->streamed ? m->crc : 0);
     tnf_buf_u32(b, python ? ONES32 : 0);
     tnf_buf_u32(b, python ? ONES32 : 0);
-    put16(b, (unsigned)m->name.n);
-    put16(b, (unsigned)(tnf_zip_local_size(style, m) - 30 - m->name.n));
+    put_u16(b, (unsigned)m->name.n);
+    put_u16(b, (unsigned)(tnf_zip_local_size(style, m) - 30 - m->name.n));
     tnf_buf_put(b, m->name.p, m->name.n);
 }
 
@@ -125,7 +125,7 @@ void tnf_zip_put_local(tnf_buf *b, tnf_zip_style style, const tnf_zip_put *m)
     put_zip64(b, numbers, n);
     unsigned padding = padding_of(m, 30 + m->name.n + zip64_size(n));
     tnf_buf_put(b, "FB", 2);
-    put16(b, padding);
+    put_u16(b, padding);
     for (unsigned i = 0; i < padding; i++)
         tnf_buf_u8(b, 'Z');
 }
@@ -161,19 +161,19 @@ void tnf_zip_put_central(tnf_buf *b, tnf_zip_style style, const tnf_zip_put *m)
     unsigned n = python ? python_numbers(numbers, m) : torch_numbers(numbers, m);
     bool fits = m->size <= limit && m->stored <= limit;
     tnf_buf_u32(b, 0x02014b50u);
-    put16(b, python ? 0x032d : 0);
-    put16(b, python ? 45 : 0);
-    put16(b, flags_of(style, m));
-    put16(b, m->deflated ? TNF_ZIP_DEFLATED : TNF_ZIP_STORED);
+    put_u16(b, python ? 0x032d : 0);
+    put_u16(b, python ? 45 : 0);
+    put_u16(b, flags_of(style, m));
+    put_u16(b, m->deflated ? TNF_ZIP_DEFLATED : TNF_ZIP_STORED);
     tnf_buf_u32(b, python ? PYTHON_DATE : 0);
     tnf_buf_u32(b, m->crc);
     tnf_buf_u32(b, or_ones(m->stored, fits));
     tnf_buf_u32(b, or_ones(m->size, fits));
-    put16(b, (unsigned)m->name.n);
-    put16(b, (unsigned)zip64_size(n));
-    put16(b, 0);
-    put16(b, 0);
-    put16(b, 0);
+    put_u16(b, (unsigned)m->name.n);
+    put_u16(b, (unsigned)zip64_size(n));
+    put_u16(b, 0);
+    put_u16(b, 0);
+    put_u16(b, 0);
     tnf_buf_u32(b, python ? PYTHON_RIGHTS : 0);
     tnf_buf_u32(b, or_ones(m->header, m->header <= limit));
     tnf_buf_put(b, m->name.p, m->name.n);
@@ -185,8 +185,8 @@ static void put_zip64_end(tnf_buf *b, tnf_zip_style style, uint64_t members, uin
 {
     tnf_buf_u32(b, 0x06064b50u);
     tnf_buf_u64(b, 44);
-    put16(b, style == TNF_ZIP_PYTHON ? 45 : 0x031e);
-    put16(b, 45);
+    put_u16(b, style == TNF_ZIP_PYTHON ? 45 : 0x031e);
+    put_u16(b, 45);
     tnf_buf_u32(b, 0);
     tnf_buf_u32(b, 0);
     tnf_buf_u64(b, members);
@@ -212,10 +212,10 @@ void tnf_zip_put_end(tnf_buf *b, tnf_zip_style style, uint64_t members, uint64_t
         put_zip64_end(b, style, members, directory, directory_n);
     tnf_buf_u32(b, 0x06054b50u);
     tnf_buf_u32(b, 0);
-    put16(b, at_most(members, 0xffff));
-    put16(b, at_most(members, 0xffff));
+    put_u16(b, at_most(members, 0xffff));
+    put_u16(b, at_most(members, 0xffff));
     tnf_buf_u32(b, at_most(directory_n, ONES32));
     tnf_buf_u32(b, at_most(directory, ONES32));
-    put16(b, (unsigned)comment.n);
+    put_u16(b, (unsigned)comment.n);
     tnf_buf_put(b, comment.p, comment.n);
 }

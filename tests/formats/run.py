@@ -19,8 +19,8 @@ Tenfold:
 sha256 is that of the elements, little-endian and in C order, as `cat --raw` writes them; null or
 absent where the bytes cannot be read. What is not mentioned is not checked.
 
-A command with AddressSanitizer starts slowly: it verifies every file, but is asked for the rest of every
-tenth only. All of them go through the library in one process there (roundtrip, slices, truncate, corpus).
+A command with AddressSanitizer or counters starts slowly: it verifies every file, but is asked for the rest of every
+thirtieth only. All of them go through the library in one process there (roundtrip, slices, truncate, corpus).
 """
 import concurrent.futures
 import hashlib
@@ -52,7 +52,8 @@ def need(ok, *words):
 class Command:
     def __init__(self, path):
         self.path = path
-        self.share = 10 if b"__asan_init" in pathlib.Path(path).read_bytes() else 1
+        slow = b"__asan_init", b"__gcov_init"
+        self.share = 30 if any(word in pathlib.Path(path).read_bytes() for word in slow) else 1
 
     def picks(self, path):
         """Is this file one of the sample?"""

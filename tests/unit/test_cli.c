@@ -116,9 +116,9 @@ static void suggestions(void **state)
         else
             assert_int_equal(s.n, 0);
     }
-    assert_int_equal(distance("abcd", 4, "abdc", 4, 3), 1);
-    assert_int_equal(distance("kitten", 6, "sitting", 7, 5), 3);
-    assert_int_equal(distance("aaaa", 4, "bbbb", 4, 2), 3); /* beyond the limit */
+    assert_int_equal(edit_distance("abcd", 4, "abdc", 4, 3), 1);
+    assert_int_equal(edit_distance("kitten", 6, "sitting", 7, 5), 3);
+    assert_int_equal(edit_distance("aaaa", 4, "bbbb", 4, 2), 3); /* beyond the limit */
 }
 
 /* ------------------------------------------------------------------- text */

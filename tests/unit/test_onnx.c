@@ -207,6 +207,15 @@ static void both_files_are_replaced(void **state)
     assert_int_equal(stat(at("both.onnx.data"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_equal(st.st_nlink, 1);
+    /* The same, and synced. */
+    const tnf_option options[] = { { "bare", "yes" }, { "external", "always" } };
+    tnf_save_options how = TNF_SAVE_INIT;
+    how.options = options;
+    how.noptions = 2;
+    how.replace = true;
+    assert_ok(tnf_save(b, at("both.onnx"), &how, &e));
+    check_model(at("both.onnx"));
+    assert_int_equal(files_in_folder("both.onnx"), 2);
     /* A failure leaves the old ones. */
     const uint64_t shape[] = { N };
     assert_ok(

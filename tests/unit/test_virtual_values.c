@@ -51,7 +51,12 @@ static void groups_become_numbers(void **state)
     assert_int_equal(tnf_virtual_object(v)->attrs->n, 1); /* what is not about the layout */
     assert_string_equal(tnf_virtual_object(v)->attrs->as.members[0].key.p, "mine");
     tnf_virtual_free(v);
-    /* the most significant first, an implied zero, groups along the first axis */
+}
+
+/* The most significant first, an implied zero, groups along the first axis. */
+static void crossing_groups_become_numbers(void **state)
+{
+    (void)state;
     tnf_value msb = ATTRS(TEXT("word", "u8"), TEXT("order", "msb_first"), UINT("per_word", 2));
     tnf_value implied = ATTRS(TEXT("form", "implied"), UINT("value", 8));
     tnf_value across = ATTRS(UINT("bits", 4), UINT("group_size", 2), UINT("axis", 0),
@@ -82,9 +87,9 @@ static void groups_become_numbers(void **state)
           .stored = 32,
           .payload = TNF_MEMORY },
     };
-    o = tensor("quant_group/1", SHAPE(2, 8), others, 2);
+    tnf_object o = tensor("quant_group/1", SHAPE(2, 8), others, 2);
     o.attrs = &across;
-    v = made(&o, NULL);
+    tnf_virtual *v = made(&o, NULL);
     floats_are(tnf_virtual_object(v), turned, 16);
     assert_null(tnf_virtual_object(v)->attrs);
     tnf_virtual_free(v);
@@ -252,9 +257,8 @@ static void scales_multiply(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_become_numbers),
-        cmocka_unit_test(blocks_become_numbers),
-        cmocka_unit_test(codes_become_rows),
+        cmocka_unit_test(groups_become_numbers), cmocka_unit_test(crossing_groups_become_numbers),
+        cmocka_unit_test(blocks_become_numbers), cmocka_unit_test(codes_become_rows),
         cmocka_unit_test(scales_multiply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,7 +195,7 @@ static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, t
 }
 
 /* What cannot be read need not fit either. */
-static bool readable(const tnf_object *o)
+static bool is_readable(const tnf_object *o)
 {
     for (uint16_t i = 0; i < o->nparts; i++)
         if (o->parts[i].flags & TNF_PART_UNREADABLE)
@@ -212,7 +212,7 @@ tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, 
         if (!p->origin && p->payload != TNF_MEMORY)
             p->origin = &r->file->origin;
     }
-    bool known = object->layout != &tnf_layout_missing && readable(object);
+    bool known = object->layout != &tnf_layout_missing && is_readable(object);
     tnf_status status = known ? tnf_layout_check(object, e) : TNF_OK;
     if (status != TNF_OK) {
         if (e && e->offset == TNF_NO_OFFSET)

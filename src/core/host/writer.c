@@ -169,7 +169,7 @@ static tnf_status tell_place(tnf_writer *w, const tnf_part *part, bool cuts, boo
                                   plain && o, e);
 }
 
-static void pass(tnf_writer *w, uint64_t n)
+static void pass_bytes(tnf_writer *w, uint64_t n)
 {
     w->sink->written += n;
     w->sink->window->pass(w->sink->ctx, n);
@@ -205,14 +205,14 @@ static tnf_status put_wanted(tnf_writer *w, const tnf_part *part, tnf_error *e)
     uint64_t from = v->first <= at ? 0 : v->first - at < n ? v->first - at : n;
     uint64_t to = v->end <= at ? 0 : v->end - at < n ? v->end - at : n;
     if (from >= to) {
-        pass(w, n);
+        pass_bytes(w, n);
         return TNF_OK;
     }
     if (!cuts)
         return tnf_scan_ahead(part, put_block, w, e);
-    pass(w, from);
+    pass_bytes(w, from);
     TNF_TRY(put_some(w, part, from, to, e));
-    pass(w, n - to);
+    pass_bytes(w, n - to);
     return TNF_OK;
 }
 
@@ -258,7 +258,7 @@ static tnf_status put_stored(void *ctx, const void *bytes, size_t n, tnf_error *
     return p->placed ? TNF_OK : tnf_put(p->w, bytes, n, e);
 }
 
-static tnf_status swap(struct put *p, const void *bytes, size_t n, tnf_error *e)
+static tnf_status swap_bytes(struct put *p, const void *bytes, size_t n, tnf_error *e)
 {
     if (n > p->swapped_size) {
         uint8_t *more = tnf_realloc(&p->w->scratch->alloc, p->swapped, p->swapped_size, n);
@@ -278,7 +278,7 @@ static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *
     if (p->how->digest && !p->how->of_stored)
         tnf_digest_update(&p->digester, bytes, n);
     if (p->how->big_endian) {
-        TNF_TRY(swap(p, bytes, n, e));
+        TNF_TRY(swap_bytes(p, bytes, n, e));
         bytes = p->swapped;
     }
     TNF_TRY(p->encoder ? tnf_encoder_write(p->encoder, bytes, n, e) : put_stored(p, bytes, n, e));
@@ -392,7 +392,7 @@ static tnf_status pass_on(void *ctx, const void *bytes, size_t n, tnf_error *e)
     struct through *t = ctx;
     tnf_status status;
     if (t->how.big_endian) {
-        TNF_TRY(swap(&t->put, bytes, n, e));
+        TNF_TRY(swap_bytes(&t->put, bytes, n, e));
         bytes = t->put.swapped;
     }
     TNF_CALL(status, e, t->take, t->ctx, bytes, n);

@@ -46,7 +46,7 @@ static tnf_str name_at(const void *ctx, uint32_t position)
     return ((const tnf_file *)ctx)->catalog.objects[position].name;
 }
 
-static bool selected(const struct diff *d, tnf_str name)
+static bool is_selected(const struct diff *d, tnf_str name)
 {
     return !d->options.select || d->options.select(d->options.ctx, name);
 }
@@ -85,7 +85,7 @@ static const tnf_object *take_name(struct names *m, const struct diff *d, tnf_st
     return &d->b->catalog.objects[i];
 }
 
-static tnf_status match(struct matched *m, struct diff *d, tnf_error *e)
+static tnf_status match_names(struct matched *m, struct diff *d, tnf_error *e)
 {
     const tnf_catalog *c = &d->a->catalog;
     TNF_TRY(index_names(&m->names, d, e));
@@ -98,7 +98,7 @@ static tnf_status match(struct matched *m, struct diff *d, tnf_error *e)
             TNF_CALL(status, e, d->options.rename, d->options.ctx, &name, name);
             TNF_TRY(status);
         }
-        if (!selected(d, name) || tnf_is_filler(&c->objects[i]))
+        if (!is_selected(d, name) || tnf_is_filler(&c->objects[i]))
             continue;
         const tnf_object *b = take_name(&m->names, d, name);
         m->pairs[m->n++] = (struct pair) { .a = &c->objects[i],
@@ -179,7 +179,7 @@ static void add_comparison(struct diff *d, struct pair *p, const tnf_part *a, co
         d->n++;
 }
 
-static tnf_status turnable(const struct pair *p, tnf_error *e)
+static tnf_status check_turnable(const struct pair *p, tnf_error *e)
 {
     const tnf_object *o = by_columns(p->a) ? p->a : p->b;
     if (o->parts->type->bits % 8 == 0 && o->parts->type->bits > 0)
@@ -202,7 +202,7 @@ static bool has_values(const struct diff *d, const struct pair *p)
 }
 
 /* May the values of this pair be compared at all? */
-static bool comparable(const struct diff *d, const struct pair *p)
+static bool is_comparable(const struct diff *d, const struct pair *p)
 {
     return p->b && !(d->options.ignore & (TNF_DIFF_IGNORE_VALUES | TNF_DIFF_IGNORE_KIND)) &&
            (same_layout(p) || has_values(d, p)) && same_shape(p->a, p->b);
@@ -231,7 +231,7 @@ static tnf_status plan_pair(struct diff *d, struct pair *given, tnf_error *e)
 {
     struct pair values = *given, *p = &values;
     given->first = d->n;
-    if (!comparable(d, p))
+    if (!is_comparable(d, p))
         return TNF_OK;
     given->by_values = !same_layout(p);
     if (given->by_values) {
@@ -240,7 +240,7 @@ static tnf_status plan_pair(struct diff *d, struct pair *given, tnf_error *e)
     }
     if (is_dense(p->a) && is_dense(p->b) && by_columns(p->a) != by_columns(p->b) &&
         p->a->parts->nbytes > 0)
-        TNF_TRY(turnable(p, e));
+        TNF_TRY(check_turnable(p, e));
     for (uint16_t i = 0; i < p->a->nparts; i++) {
         const tnf_part *a = &p->a->parts[i], *b = tnf_object_part(p->b, a->role);
         if (b && types_agree(d, p, a, b) && sizes_agree(a, b))
@@ -362,7 +362,7 @@ static tnf_status tell_tensors(struct diff *d, const struct matched *m, tnf_erro
         TNF_TRY(tell_tensor(d, &m->pairs[i], e));
     for (size_t i = 0; i < d->b->catalog.n; i++) {
         const tnf_object *o = &d->b->catalog.objects[i];
-        if (m->names.taken[i] || !selected(d, o->name) || tnf_is_filler(o))
+        if (m->names.taken[i] || !is_selected(d, o->name) || tnf_is_filler(o))
             continue;
         d->result->only_b++;
         tnf_diff_tell(d, &(tnf_difference) { .kind = TNF_DIFF_ONLY_B, .b = o });
@@ -416,7 +416,7 @@ static tnf_status compare_extras(struct diff *d, tnf_error *e)
 
 static tnf_status compare_files(struct diff *d, struct matched *m, tnf_error *e)
 {
-    TNF_TRY(match(m, d, e));
+    TNF_TRY(match_names(m, d, e));
     TNF_TRY(plan_comparisons(d, m, e));
     TNF_TRY(tnf_diff_values(d, e));
     TNF_TRY(tell_tensors(d, m, e));

@@ -14,7 +14,7 @@ struct walk {
 };
 
 /* A sorted copy of what is compared. */
-static tnf_status comparable(tnf_value *out, const tnf_value *map, tnf_arena *a, tnf_error *e)
+static tnf_status comparable_map(tnf_value *out, const tnf_value *map, tnf_arena *a, tnf_error *e)
 {
     size_t n;
     tnf_member *members;
@@ -27,7 +27,7 @@ static tnf_status comparable(tnf_value *out, const tnf_value *map, tnf_arena *a,
 }
 
 /* "before.key"; `before` may be empty. */
-static tnf_status join(tnf_str *out, tnf_str before, tnf_str key, tnf_arena *a, tnf_error *e)
+static tnf_status join_key(tnf_str *out, tnf_str before, tnf_str key, tnf_arena *a, tnf_error *e)
 {
     size_t n = before.n + (before.n ? 1 : 0) + key.n;
     char *text = tnf_arena_alloc(a, n + 1);
@@ -52,7 +52,7 @@ static tnf_status compare_values(struct walk *w, tnf_str path, tnf_str key, cons
 {
     if (a && b && tnf_value_equal(a, b))
         return TNF_OK;
-    TNF_TRY(join(&path, path, key, w->d->arena, e));
+    TNF_TRY(join_key(&path, path, key, w->d->arena, e));
     if (a && b && a->kind == TNF_MAP && b->kind == TNF_MAP)
         return compare_maps(w, path, a, b, e);
     ++*w->found;
@@ -92,7 +92,7 @@ tnf_status tnf_diff_attrs(struct diff *d, const tnf_object *a_of, const tnf_obje
     *found = 0;
     if ((!a || a->n == 0) && (!b || b->n == 0))
         return TNF_OK;
-    TNF_TRY(comparable(&x, a, d->arena, e));
-    TNF_TRY(comparable(&y, b, d->arena, e));
+    TNF_TRY(comparable_map(&x, a, d->arena, e));
+    TNF_TRY(comparable_map(&y, b, d->arena, e));
     return compare_maps(&w, (tnf_str) { "", 0 }, &x, &y, e);
 }

@@ -39,7 +39,7 @@ static bool whole_of(struct whole *out, const tnf_type *type, const uint8_t *byt
     return true;
 }
 
-static double apart(struct whole a, struct whole b)
+static double distance_between(struct whole a, struct whole b)
 {
     if (a.negative != b.negative)
         return (double)a.magnitude + (double)b.magnitude;
@@ -145,7 +145,7 @@ static void measure_wholes(struct couple *p, const struct comparison *c, const u
     if ((fabs(p->a[0]) < EXACT && fabs(p->b[0]) < EXACT) || !p->finite)
         return;
     if (whole_of(&x, c->a->type, a, i, p->a[0]) && whole_of(&y, c->b->type, b, i, p->b[0]))
-        p->distance = apart(x, y);
+        p->distance = distance_between(x, y);
 }
 
 void tnf_tally(tnf_diff_sums *t, const struct diff *d, const struct comparison *c, uint64_t first,

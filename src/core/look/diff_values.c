@@ -33,7 +33,7 @@ struct round {
     tnf_status (*work)(struct diff *d, struct job *job, tnf_error *e);
 };
 
-static tnf_status blame(struct diff *d, const tnf_file *file, tnf_status status)
+static tnf_status blame_file(struct diff *d, const tnf_file *file, tnf_status status)
 {
     if (status != TNF_OK) {
         pthread_mutex_lock(&d->lock);
@@ -88,22 +88,22 @@ static tnf_status open_both(struct both *s, struct diff *d, const struct compari
     *s = (struct both) { .blocks = tnf_alloc(&alloc, 2 * BLOCK) };
     if (!s->blocks)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for comparing");
-    TNF_TRY(blame(d, d->a, open_one(&s->a, s, c, c->a_of, c->a, e)));
-    return blame(d, d->b, open_one(&s->b, s, c, c->b_of, c->b, e));
+    TNF_TRY(blame_file(d, d->a, open_one(&s->a, s, c, c->a_of, c->a, e)));
+    return blame_file(d, d->b, open_one(&s->b, s, c, c->b_of, c->b, e));
 }
 
 static tnf_status read_both(struct both *s, struct diff *d, uint64_t a_at, size_t a_n,
                             uint64_t b_at, size_t b_n, tnf_error *e)
 {
-    TNF_TRY(blame(d, d->a, tnf_stream_read(&s->a, a_at, s->blocks, a_n, e)));
-    return blame(d, d->b, tnf_stream_read(&s->b, b_at, s->blocks + BLOCK, b_n, e));
+    TNF_TRY(blame_file(d, d->a, tnf_stream_read(&s->a, a_at, s->blocks, a_n, e)));
+    return blame_file(d, d->b, tnf_stream_read(&s->b, b_at, s->blocks + BLOCK, b_n, e));
 }
 
 /* An encoded part may hold no more than it should. */
 static tnf_status end_both(struct both *s, struct diff *d, tnf_error *e)
 {
-    TNF_TRY(blame(d, d->a, tnf_stream_end(&s->a, e)));
-    return blame(d, d->b, tnf_stream_end(&s->b, e));
+    TNF_TRY(blame_file(d, d->a, tnf_stream_end(&s->a, e)));
+    return blame_file(d, d->b, tnf_stream_end(&s->b, e));
 }
 
 /* ------------------------------------------------------------------ bytes */
@@ -204,7 +204,7 @@ static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
 }
 
 /* How much there is to do, in the unit of the round. */
-static uint64_t amount(const struct comparison *c, bool tally)
+static uint64_t amount_of(const struct comparison *c, bool tally)
 {
     if (!tally || !c->numbers)
         return c->a->nbytes;
@@ -214,7 +214,7 @@ static uint64_t amount(const struct comparison *c, bool tally)
 
 static uint64_t elements_of(const struct comparison *c)
 {
-    uint64_t fit = amount(c, true), n = tnf_elements(c->a_of);
+    uint64_t fit = amount_of(c, true), n = tnf_elements(c->a_of);
     bool dense = c->a_of->layout == &tnf_layout_dense && c->numbers;
     return dense && n < fit ? n : fit; /* the last byte of packed ones may not be full */
 }
@@ -301,7 +301,7 @@ static tnf_pairing join_leaves(const struct comparison *c, tnf_diff_sums *room)
     return sums;
 }
 
-static void judge(const struct diff *d, struct comparison *c)
+static void judge_pair(const struct diff *d, struct comparison *c)
 {
     tnf_diff_sums room[TNF_PAIRING_NODES], all = { 0 };
     bool unlike = atomic_load(&c->unlike);
@@ -339,6 +339,6 @@ tnf_status tnf_diff_values(struct diff *d, tnf_error *e)
         if (pieces)
             tell_piece(d, &d->comparisons[i]);
         else
-            judge(d, &d->comparisons[i]);
+            judge_pair(d, &d->comparisons[i]);
     return TNF_OK;
 }

@@ -115,7 +115,7 @@ static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *
     return tnf_progress_add(&s->h->progress, &s->h->lock, n, e);
 }
 
-static tnf_status scan(struct stream *s, const tnf_part *part, tnf_error *e)
+static tnf_status scan_part(struct stream *s, const tnf_part *part, tnf_error *e)
 {
     tnf_status status = tnf_scan(part, take_bytes, s, e);
     if (s->n == 0)
@@ -144,7 +144,7 @@ static tnf_status scan_turned(struct stream *s, const tnf_object *o, tnf_error *
     how.kind = TNF_VIRTUAL_ORDER;
     tnf_status status = tnf_virtual_new(&rows, &o, 1, &how, e);
     if (status == TNF_OK)
-        status = scan(s, tnf_virtual_object(rows)->parts, e);
+        status = scan_part(s, tnf_virtual_object(rows)->parts, e);
     tnf_virtual_free(rows);
     return status;
 }
@@ -155,7 +155,7 @@ tnf_status tnf_hash_stream(struct hashing *h, size_t item, uint16_t k, bool alon
     struct stream s = {
         .h = h, .item = item, .leaf = tnf_leaves_before(o, k), .hands_over = !alone
     };
-    return tnf_is_turned(o) ? scan_turned(&s, o, e) : scan(&s, &o->parts[k], e);
+    return tnf_is_turned(o) ? scan_turned(&s, o, e) : scan_part(&s, &o->parts[k], e);
 }
 
 void tnf_hash_stream_done(struct hashing *h)

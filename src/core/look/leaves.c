@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/pool.h"
+#include "base/rising.h"
 #include "core/look/hashing.h"
 
 #include <inttypes.h>
@@ -209,15 +210,7 @@ tnf_status tnf_hash_done(struct hashing *h, size_t i, tnf_error *e)
 /* The tensor whose jobs this one is among. */
 static size_t find_item(const struct hashing *h, uint64_t job)
 {
-    size_t low = 0, high = h->n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (h->items[middle].first_job <= job)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return tnf_rising_find(&h->items->first_job, sizeof *h->items, h->n, job);
 }
 
 static tnf_status hash_small(struct hashing *h, size_t item, tnf_error *e)

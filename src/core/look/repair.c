@@ -23,8 +23,8 @@ struct salvage {
     uint64_t rows, left;
 };
 
-static void lose(struct salvage *s, const char *kind, tnf_str name, uint64_t offset,
-                 const char *reason)
+static void tell_lost(struct salvage *s, const char *kind, tnf_str name, uint64_t offset,
+                      const char *reason)
 {
     s->result->lost++;
     if (s->options.lost)
@@ -35,7 +35,7 @@ static void lose_tensor(struct salvage *s, const tnf_object *o, uint64_t offset,
 {
     size_t i = (size_t)(o - s->file->catalog.objects);
     if (!s->lost[i])
-        lose(s, "tensor", o->name, offset, reason);
+        tell_lost(s, "tensor", o->name, offset, reason);
     s->lost[i] = true;
 }
 
@@ -80,8 +80,8 @@ static bool in_table(const struct salvage *s, const tnf_object *o)
 }
 
 /* Its first rows. Of what is not whole at that, nothing: *there tells. */
-static tnf_status shorten(struct salvage *s, const tnf_object *o, tnf_object *out,
-                          tnf_part parts[2], uint64_t *shape, bool *there, tnf_error *e)
+static tnf_status shorten_tensor(struct salvage *s, const tnf_object *o, tnf_object *out,
+                                 tnf_part parts[2], uint64_t *shape, bool *there, tnf_error *e)
 {
     uint8_t end[8];
     *out = *o;
@@ -114,7 +114,7 @@ static tnf_status add_rows(struct salvage *s, tnf_builder *b, const tnf_object *
     uint64_t *shape = tnf_arena_array(&b->arena, o->rank, sizeof *shape);
     if (!shape)
         return tnf_arena_fail(&b->arena, "a shape", e);
-    TNF_TRY(shorten(s, o, &rows, parts, shape, &there, e));
+    TNF_TRY(shorten_tensor(s, o, &rows, parts, shape, &there, e));
     if (!there)
         return TNF_OK; /* and has been told to be lost */
     s->result->saved++;
@@ -139,7 +139,7 @@ bool tnf_cut_off(char why[160], const tnf_part *p)
 }
 
 /* Why a part can be listed but not read. */
-static void unreadable(struct salvage *s, const tnf_object *o, const tnf_part *p)
+static void tell_unreadable(struct salvage *s, const tnf_object *o, const tnf_part *p)
 {
     char why[160];
     uint64_t size = p->origin && p->origin->source ? p->origin->source->size : 0;
@@ -159,7 +159,7 @@ static void find_unreadable(struct salvage *s)
         const tnf_object *o = &s->file->catalog.objects[i];
         for (uint16_t k = 0; k < o->nparts && !s->lost[i]; k++)
             if (o->parts[k].flags & TNF_PART_UNREADABLE)
-                unreadable(s, o, &o->parts[k]);
+                tell_unreadable(s, o, &o->parts[k]);
         const tnf_object *found = s->lost[i] ? o : tnf_find_n(s->file, o->name.p, o->name.n);
         if (found != o)
             lose_tensor(s, o, o->nparts ? o->parts->offset : TNF_NO_OFFSET,
@@ -186,8 +186,8 @@ static void tell_losses(struct salvage *s, const tnf_file *file)
     tnf_str name = { label ? label : "", label ? strlen(label) : 0 };
     for (const struct loss *l = file->losses; l; l = l->next)
         if (!l->harmless)
-            lose(s, l->name.p ? "tensor" : "part", l->name.p ? l->name : name, l->offset,
-                 l->message);
+            tell_lost(s, l->name.p ? "tensor" : "part", l->name.p ? l->name : name, l->offset,
+                      l->message);
 }
 
 static tnf_status find_lost(struct salvage *s, tnf_error *e)
@@ -210,7 +210,7 @@ static tnf_status find_lost(struct salvage *s, tnf_error *e)
 /* ----------------------------------------------------------------- adding */
 
 /* Bytes that belong to nothing are kept only if the file is not damaged. */
-static bool belongs(const struct salvage *s, const tnf_extra *x)
+static bool extra_belongs(const struct salvage *s, const tnf_extra *x)
 {
     static const char end[] = ".trailing";
     size_t n = sizeof end - 1;
@@ -234,7 +234,7 @@ static bool is_cut(const tnf_part *p)
 static tnf_status add_extra(struct salvage *s, tnf_builder *b, const tnf_extra *x, tnf_error *e)
 {
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    bool there = belongs(s, x);
+    bool there = extra_belongs(s, x);
     tnf_status status = there && (tnf_checks_reads(&x->bytes) || is_cut(&x->bytes) ||
                                   x->bytes.payload == TNF_ENCODED)
                             ? tnf_scan(&x->bytes, take_nothing, NULL, &why)
@@ -246,7 +246,8 @@ static tnf_status add_extra(struct salvage *s, tnf_builder *b, const tnf_extra *
             *e = why;
         return status;
     }
-    lose(s, "extra", x->key, x->bytes.offset, there ? why.message : "bytes that belong to nothing");
+    tell_lost(s, "extra", x->key, x->bytes.offset,
+              there ? why.message : "bytes that belong to nothing");
     return TNF_OK;
 }
 

@@ -83,7 +83,7 @@ static const tnf_stat_range *range_of(const struct stats *s, size_t object)
                                  : NULL;
 }
 
-static bool wanted(const struct stats *s, size_t i)
+static bool is_wanted(const struct stats *s, size_t i)
 {
     if (s->some)
         return range_of(s, i) != NULL;
@@ -173,7 +173,7 @@ static tnf_status read_piece(struct reading *r, tnf_error *e)
 }
 
 /* The handle's allocator need not bear several threads. */
-static void *resize(struct stats *s, void *p, size_t old, size_t size)
+static void *resize_memory(struct stats *s, void *p, size_t old, size_t size)
 {
     void *out = NULL;
     pthread_mutex_lock(&s->lock);
@@ -192,16 +192,16 @@ static tnf_status take_piece(struct stats *s, struct piece *p, tnf_error *e)
     size_t size = all == 0 ? 1 : all < BLOCK ? (size_t)all : BLOCK;
     TNF_TRY(tnf_stream_open(&r.stream, r.o->parts, e));
     r.there = tnf_part_in_memory(r.o->parts);
-    r.block = resize(s, NULL, 0, size);
+    r.block = resize_memory(s, NULL, 0, size);
     tnf_status status = r.block
                             ? read_piece(&r, e)
                             : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
-    (void)resize(s, r.block, size, 0);
+    (void)resize_memory(s, r.block, size, 0);
     tnf_stream_close(&r.stream);
     return status;
 }
 
-static tnf_status job(void *ctx, size_t i, tnf_error *e)
+static tnf_status run_piece(void *ctx, size_t i, tnf_error *e)
 {
     struct stats *s = ctx;
     struct piece *p = &s->pieces[i];
@@ -276,7 +276,7 @@ static tnf_status fill_batch(struct stats *s, size_t *next, tnf_error *e)
     if (!s->pieces)
         return tnf_arena_fail(&s->arena, "figures", e);
     for (; *next < c->n && s->n < BATCH_JOBS && s->bytes < BATCH_BYTES; (*next)++)
-        if (wanted(s, *next))
+        if (is_wanted(s, *next))
             TNF_TRY(add_pieces(s, *next, range_of(s, *next), e));
     return TNF_OK;
 }
@@ -334,7 +334,7 @@ static tnf_status run_batch(struct stats *s, size_t *next, tnf_error *e)
 {
     TNF_TRY(fill_batch(s, next, e));
     unsigned threads = s->bytes < WORTH_THREAD ? 1 : tnf_pool_threads(s->options.threads);
-    TNF_TRY(tnf_pool_run(threads, s->n, job, s, e));
+    TNF_TRY(tnf_pool_run(threads, s->n, run_piece, s, e));
     for (size_t i = 0; i < s->n;)
         i = tell_tensor(s, i);
     return TNF_OK;
@@ -348,7 +348,7 @@ static tnf_status run_all(struct stats *s, tnf_error *e)
                         s->options.bins, MAX_BINS);
     s->options.bins = s->options.bins ? s->options.bins : DEFAULT_BINS;
     for (size_t i = 0; i < c->n; i++)
-        if (has_numbers(seen_object(s, i)) && wanted(s, i))
+        if (has_numbers(seen_object(s, i)) && is_wanted(s, i))
             s->progress.total += seen_object(s, i)->parts->nbytes;
     for (size_t next = 0; next < c->n;) {
         tnf_arena_init(&s->arena, &s->file->alloc, UINT64_MAX);
@@ -381,7 +381,7 @@ static tnf_status see_values(struct stats *s, tnf_error *e)
     if (!s->seen)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for figures");
     for (size_t i = 0; i < c->n; i++)
-        if (wanted(s, i))
+        if (is_wanted(s, i))
             TNF_TRY(see_one(&s->seen[i], &c->objects[i], e));
     return TNF_OK;
 }
@@ -410,7 +410,7 @@ static tnf_status check_ranges(const struct stats *s, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status look(struct stats *s, const tnf_stat_options *options, tnf_error *e)
+static tnf_status look_at_values(struct stats *s, const tnf_stat_options *options, tnf_error *e)
 {
     TNF_TRY(tnf_options_copy(&s->options, sizeof s->options, options, e));
     s->progress = (tnf_progress) { .tell = s->options.progress, .ctx = s->options.ctx };
@@ -428,7 +428,7 @@ tnf_status tnf_values_file(const tnf_file *file, const tnf_stat_options *options
                            tnf_error *e)
 {
     struct stats s = { .file = file, .plain = plain, .lock = PTHREAD_MUTEX_INITIALIZER };
-    return look(&s, options, e);
+    return look_at_values(&s, options, e);
 }
 
 tnf_status tnf_stat_file(const tnf_file *file, const tnf_stat_options *options, tnf_error *e)
@@ -454,7 +454,7 @@ tnf_status tnf_stat_some(const tnf_file *file, const tnf_stat_options *options,
                          const tnf_stat_part *some, tnf_error *e)
 {
     struct stats s = { .file = file, .some = some, .lock = PTHREAD_MUTEX_INITIALIZER };
-    return look(&s, options, e);
+    return look_at_values(&s, options, e);
 }
 
 tnf_status tnf_stat_tell(const tnf_file *file, size_t object, tnf_pairing *sums,

@@ -76,7 +76,7 @@ static void tally_ints(tnf_tally *t, const tnf_type *type, const uint8_t *p, siz
 }
 
 /* Without the squares. */
-static void tally(tnf_tally *t, const tnf_type *type, const uint8_t *p, size_t n)
+static void tally_numbers(tnf_tally *t, const tnf_type *type, const uint8_t *p, size_t n)
 {
     if (type->bits == 1)
         tnf_tally_bits(t, p, n);
@@ -117,7 +117,7 @@ static void take_doubles(tnf_values *v, const tnf_type *type, const uint8_t *p, 
     const tnf_tally before = v->tally;
     bool first = before.elements == 0;
     tnf_tally exact = { 0 };
-    tally(&exact, type, p, n);
+    tally_numbers(&exact, type, p, n);
     for (size_t at = 0; at < n; at += PIECE) {
         size_t here = n - at < PIECE ? n - at : PIECE;
         (void)tnf_type_decode(type, p, at, here, x);
@@ -152,7 +152,7 @@ void tnf_values_take(tnf_values *v, const tnf_type *type, const void *bytes, siz
     else if (type->bits == 4 || type->bits == 2) /* whole numbers */
         take_bytes(v, type, bytes, n);
     else if (!v->bins && !v->spread)
-        tally(&v->tally, type, bytes, n);
+        tally_numbers(&v->tally, type, bytes, n);
     else if (type->bits <= 8)
         take_bytes(v, type, bytes, n);
     else

@@ -98,7 +98,7 @@ static tnf_status compare_digest(const tnf_part *p, tnf_digester *d, tnf_error *
 
 /* Nothing to compare, nothing to count: but the last byte must be there. Over the network nobody is
  * told of bytes that are not read. */
-static tnf_status touch(struct check *c, const tnf_part *p, uint64_t done, tnf_error *e)
+static tnf_status touch_part(struct check *c, const tnf_part *p, uint64_t done, tnf_error *e)
 {
     uint8_t last;
     TNF_TRY(tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, &last, p->nbytes ? 1 : 0, e));
@@ -144,7 +144,7 @@ static tnf_status check_part(struct check *c, struct outcome *out, const tnf_par
                         d->algorithm, n);
     if (!digested && p->payload != TNF_ENCODED && (p->payload != TNF_OPAQUE || is_vast(p))) {
         out->values_later = v != NULL;
-        return touch(c, p, v ? 0 : p->nbytes, e);
+        return touch_part(c, p, v ? 0 : p->nbytes, e);
     }
     pass.as_read = digested && (!d->of_stored || (p->payload == TNF_AT && p->flags == 0));
     tnf_status status = TNF_OK;
@@ -239,14 +239,14 @@ static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
 
 /* ----------------------------------------------------------------- values */
 
-static size_t position(const struct check *c, const tnf_object *o)
+static size_t position_of(const struct check *c, const tnf_object *o)
 {
     return (size_t)(o - c->file->catalog.objects);
 }
 
 static bool is_later(void *ctx, const tnf_object *o)
 {
-    const struct outcome *out = &((struct check *)ctx)->outcomes[position(ctx, o)];
+    const struct outcome *out = &((struct check *)ctx)->outcomes[position_of(ctx, o)];
     return out->values_later && !out->problem;
 }
 
@@ -254,13 +254,13 @@ static void on_stat(void *ctx, const tnf_stat *stat)
 {
     struct check *c = ctx;
     if (stat->counts)
-        c->counts[position(c, stat->object)] = *stat->counts;
+        c->counts[position_of(c, stat->object)] = *stat->counts;
 }
 
 static void on_problem(void *ctx, const tnf_object *o, const tnf_error *problem)
 {
     struct check *c = ctx;
-    c->out_of_memory = !keep_problem(c, position(c, o), problem) || c->out_of_memory;
+    c->out_of_memory = !keep_problem(c, position_of(c, o), problem) || c->out_of_memory;
 }
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)

@@ -40,8 +40,8 @@ static const char *file_name(const struct merging *m, uint32_t i, char out[32])
     return out;
 }
 
-static tnf_status clash(const struct merging *m, const char *what, tnf_str name, uint32_t first,
-                        const char *rest, tnf_error *e)
+static tnf_status fail_clash(const struct merging *m, const char *what, tnf_str name,
+                             uint32_t first, const char *rest, tnf_error *e)
 {
     char one[32], two[32];
     if (first == m->now)
@@ -110,7 +110,7 @@ static tnf_status add_renamed(struct merging *m, const tnf_object *o, tnf_str na
     }
 }
 
-static tnf_status replace(struct merging *m, size_t position, const tnf_object *o)
+static tnf_status replace_object(struct merging *m, size_t position, const tnf_object *o)
 {
     tnf_object *there = &m->b->catalog.objects[position];
     tnf_str name = there->name;
@@ -137,14 +137,14 @@ static tnf_status settle_duplicate(struct merging *m, const tnf_object *known, c
     case TNF_CLASH_FIRST:
         return TNF_OK;
     case TNF_CLASH_LAST:
-        return replace(m, position, o);
+        return replace_object(m, position, o);
     case TNF_CLASH_RENAME:
         return add_renamed(m, o, name, e);
     case TNF_CLASH_SAME:
         TNF_TRY(tnf_same_tensor(&same, known, o, &m->b->alloc, e));
-        return same ? TNF_OK : clash(m, "tensor", name, owner, ", and they differ", e);
+        return same ? TNF_OK : fail_clash(m, "tensor", name, owner, ", and they differ", e);
     default:
-        return clash(m, "tensor", name, owner, "", e);
+        return fail_clash(m, "tensor", name, owner, "", e);
     }
 }
 
@@ -191,7 +191,7 @@ static tnf_status merge_entry(struct merging *m, tnf_attrs *to, tnf_hash *keys,
         m->options.attrs == TNF_CLASH_FIRST)
         return TNF_OK;
     if (m->options.attrs != TNF_CLASH_LAST)
-        return clash(m, "metadata entry", entry->key, owner, ", with other values", e);
+        return fail_clash(m, "metadata entry", entry->key, owner, ", with other values", e);
     to->members[at].value = entry->value;
     return TNF_OK;
 }
@@ -260,7 +260,7 @@ static tnf_status merge_attr(struct merging *m, const tnf_member *attr, tnf_erro
         (tnf_registry_derives(known) && tnf_registry_derives(attr)))
         return TNF_OK;
     if (m->options.attrs != TNF_CLASH_LAST)
-        return clash(m, "attribute", attr->key, owner, ", with other values", e);
+        return fail_clash(m, "attribute", attr->key, owner, ", with other values", e);
     known->value = attr->value;
     *attr_owner(m, known) = (uint32_t)m->now;
     return TNF_OK;

@@ -186,7 +186,7 @@ static tnf_status put_all_aside(struct splitting *s, tnf_error *e)
     return any ? sync_step(s, e) : TNF_OK;
 }
 
-static tnf_status place(struct splitting *s, struct split_shard *shard, tnf_error *e)
+static tnf_status place_shard(struct splitting *s, struct split_shard *shard, tnf_error *e)
 {
     tnf_error why; /* filled even if the caller does not want to know */
     tnf_status status = tnf_sink_commit(shard->sink, &why);
@@ -225,7 +225,7 @@ static tnf_status write_shard(struct splitting *s, size_t i, tnf_error *e)
     tnf_builder_free(b);
     s->done += shard->bytes;
     if (status == TNF_OK && s->n > MOST_OPEN)
-        status = place(s, shard, e);
+        status = place_shard(s, shard, e);
     if (status != TNF_OK)
         tnf_error_prefix(e, shard->name);
     return status;
@@ -330,7 +330,7 @@ static tnf_status place_all(struct splitting *s, tnf_error *e)
     TNF_TRY(put_all_aside(s, e));
     for (size_t i = 0; i < s->n; i++)
         if (!s->shards[i].placed)
-            TNF_TRY(place(s, &s->shards[i], e));
+            TNF_TRY(place_shard(s, &s->shards[i], e));
     return s->index ? sync_step(s, e) : TNF_OK;
 }
 
@@ -348,7 +348,7 @@ static tnf_status write_all(struct splitting *s, tnf_error *e)
     if (s->index && !held)
         TNF_TRY(write_index(s, e));
     if (s->index)
-        TNF_TRY(place(s, &s->root, e));
+        TNF_TRY(place_shard(s, &s->root, e));
     return place_directory(s, e);
 }
 
@@ -413,7 +413,7 @@ static void forget_old(const struct splitting *s, const struct split_shard *shar
         tell_stray(s, TNF_STRAY_KEPT, shard->aside, shard);
 }
 
-static void clean(struct splitting *s, tnf_status status, tnf_error *e)
+static void clean_up(struct splitting *s, tnf_status status, tnf_error *e)
 {
     for (size_t i = 0; i < s->n; i++)
         tnf_sink_close(s->shards[i].sink);
@@ -461,7 +461,7 @@ static tnf_status split_model(struct splitting *s, tnf_error *e)
     if (s->save.dry_run)
         return TNF_OK;
     tnf_status status = write_all(s, e);
-    clean(s, status, e);
+    clean_up(s, status, e);
     return status;
 }
 

@@ -65,7 +65,7 @@ static tnf_status fill_shards(struct splitting *s, const uint32_t *shared, const
 }
 
 /* By counting: the tensors of a shard keep their order. */
-static tnf_status sort(struct splitting *s, tnf_error *e)
+static tnf_status sort_tensors(struct splitting *s, tnf_error *e)
 {
     size_t n = s->b->catalog.n, first = 0;
     size_t *next = tnf_arena_array(&s->arena, s->n, sizeof *next);
@@ -104,7 +104,7 @@ tnf_status tnf_split_assign(struct splitting *s, tnf_error *e)
         shard->bytes += size_of(s, &c->objects[i]);
         s->total += size_of(s, &c->objects[i]);
     }
-    return sort(s, e);
+    return sort_tensors(s, e);
 }
 
 /* ------------------------------------------------------------------- names */
@@ -126,7 +126,7 @@ static tnf_status name_file(struct splitting *s, struct split_shard *shard, cons
 }
 
 /* ".zt": the first of its extensions. */
-static const char *extension(const struct splitting *s, char out[32])
+static const char *first_extension(const struct splitting *s, char out[32])
 {
     size_t n = s->format->extensions ? strcspn(s->format->extensions, " ") : 0;
     snprintf(out, 32, "%s%.*s", n ? "." : "", (int)n, n ? s->format->extensions : "");
@@ -136,7 +136,7 @@ static const char *extension(const struct splitting *s, char out[32])
 tnf_status tnf_split_name(struct splitting *s, tnf_error *e)
 {
     char end[32];
-    extension(s, end);
+    first_extension(s, end);
     for (size_t i = 0; i < s->n; i++) {
         if (s->n > 1) {
             char *label = tnf_arena_alloc(&s->arena, 32);

@@ -21,7 +21,7 @@ uint64_t tnf_decoded_most(uint64_t limit, uint64_t size)
     return most > LEAST ? most : LEAST;
 }
 
-static bool grows(const tnf_part *p)
+static bool can_grow(const tnf_part *p)
 {
     return p->payload == TNF_ENCODED && !(p->flags & TNF_PART_UNREADABLE);
 }
@@ -32,7 +32,7 @@ tnf_status tnf_check_decoded(const tnf_file *f, tnf_error *e)
     for (size_t i = 0; i < f->catalog.n; i++) {
         const tnf_object *o = &f->catalog.objects[i];
         for (uint16_t k = 0; k < o->nparts; k++)
-            if (grows(&o->parts[k]) && !tnf_ckd_add(&sum, sum, o->parts[k].nbytes))
+            if (can_grow(&o->parts[k]) && !tnf_ckd_add(&sum, sum, o->parts[k].nbytes))
                 sum = UINT64_MAX;
     }
     if (sum <= most)

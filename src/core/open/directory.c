@@ -55,7 +55,7 @@ static bool is_variant_index(const char *name)
     return head + 1 < n - end && head > index && memcmp(dot - index, ".index", index) == 0;
 }
 
-static bool readable(const char *name)
+static bool is_readable(const char *name)
 {
     char ext[16];
     tnf_extension(ext, name);
@@ -67,7 +67,7 @@ static bool readable(const char *name)
     return false;
 }
 
-static tnf_status note(struct found *f, const char *name, tnf_arena *arena, tnf_error *e)
+static tnf_status note_index(struct found *f, const char *name, tnf_arena *arena, tnf_error *e)
 {
     bool usual = is_usual_index(name);
     f->count = usual ? 1 : f->count + 1;
@@ -127,15 +127,16 @@ static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
         return TNF_OK;
     l->choice = l->choice ? l->choice : tnf_choice_format(name);
     if (has_suffix(name, INDEX_SUFFIX)) {
-        tnf_status status = l->favoured ? TNF_OK : note(&l->found[INDEX], name, l->arena, e);
+        tnf_status status = l->favoured ? TNF_OK : note_index(&l->found[INDEX], name, l->arena, e);
         l->favoured = l->favoured || is_usual_index(name);
         return status;
     }
     if (is_variant_index(name))
-        return note(&l->found[VARIANT], name, l->arena, e);
+        return note_index(&l->found[VARIANT], name, l->arena, e);
     bool part = is_shard(name) && !is_first(name);
-    l->others += readable(name) && !tnf_choice_covers(name);
-    return readable(name) ? note(&l->found[part ? SHARD : WHOLE], name, l->arena, e) : TNF_OK;
+    l->others += is_readable(name) && !tnf_choice_covers(name);
+    return is_readable(name) ? note_index(&l->found[part ? SHARD : WHOLE], name, l->arena, e)
+                             : TNF_OK;
 }
 
 static tnf_status look_through(DIR *dir, struct looking *l, tnf_error *e)
@@ -481,7 +482,7 @@ static tnf_status find_extras(struct extras *files, struct extras *indexes, DIR 
             continue;
         if (has_suffix(name, INDEX_SUFFIX) || is_variant_index(name))
             TNF_TRY(add_extra(indexes, name, arena, e));
-        else if (readable(name) && is_like_shards(&like, name) && !tnf_sibling_named(file, name))
+        else if (is_readable(name) && is_like_shards(&like, name) && !tnf_sibling_named(file, name))
             TNF_TRY(add_extra(files, name, arena, e));
     }
     if (files->n)
@@ -528,8 +529,8 @@ static tnf_status read_index(tnf_str *out, const tnf_file *file, const char *nam
 
 /* Files that another index names belong to the model of that index. A damaged index names those
  * that can still be read from it. */
-static tnf_status excuse(struct extras *x, const tnf_file *file, const char *name, tnf_arena *arena,
-                         tnf_error *e)
+static tnf_status excuse_files(struct extras *x, const tnf_file *file, const char *name,
+                               tnf_arena *arena, tnf_error *e)
 {
     tnf_str text = { NULL, 0 };
     tnf_json j;
@@ -572,7 +573,7 @@ tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tel
     closedir(dir);
     TNF_TRY(status);
     for (size_t i = 0; i < indexes.n && files.n; i++)
-        TNF_TRY(excuse(&files, file, indexes.items[i].name.p, arena, e));
+        TNF_TRY(excuse_files(&files, file, indexes.items[i].name.p, arena, e));
     for (size_t i = 0; i < files.n; i++)
         if (!files.items[i].named)
             tell_extra(file, files.items[i].name, tell, warn, ctx);

@@ -77,7 +77,7 @@ static tnf_status parse_one(tnf_option_value *out, const tnf_option_info *o, con
     }
 }
 
-static tnf_status unknown(const tnf_option_info *table, const char *key, tnf_error *e)
+static tnf_status unknown_option(const tnf_option_info *table, const char *key, tnf_error *e)
 {
     char names[128] = "";
     size_t n = 0;
@@ -106,7 +106,7 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
         while (i < count && strcmp(table[i].name, given[g].key) != 0)
             i++;
         if (i == count)
-            return unknown(table, given[g].key, e);
+            return unknown_option(table, given[g].key, e);
         if (!given[g].value)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the option '%s' has no value",
                             given[g].key);

@@ -103,7 +103,8 @@ static tnf_status check_start(tnf_file *f, const struct range *r, size_t n, tnf_
     return TNF_OK;
 }
 
-static tnf_status overlap(tnf_file *f, const struct range *a, const struct range *b, tnf_error *e)
+static tnf_status tell_overlap(tnf_file *f, const struct range *a, const struct range *b,
+                               tnf_error *e)
 {
     if (!(f->format->rules & TNF_RULE_NO_OVERLAP)) {
         tnf_warn(&f->reader, b->begin, SHARED, TNF_QUOTED(name_of(f, a)), TNF_QUOTED(name_of(f, b)),
@@ -123,7 +124,7 @@ static tnf_status check_neighbours(tnf_file *f, const struct range *r, size_t n,
     for (size_t i = 0; i < n; i++) {
         bool inside = last && r[i].begin < end;
         if (inside && (r[i].end > r[i].begin || rules & TNF_RULE_NO_HOLES))
-            TNF_TRY(overlap(f, last, &r[i], e));
+            TNF_TRY(tell_overlap(f, last, &r[i], e));
         if (rules & TNF_RULE_NO_HOLES && r[i].begin > end)
             TNF_TRY(tnf_stricter(
                 &f->reader, e, TNF_EFORMAT, end, "%llu bytes before %s belong to no tensor",

@@ -139,7 +139,7 @@ static const char *list_of(const tnf_format *f, bool spelling)
 /* Is "key", or "key=value" for a value worth writing so, in a format's list? All words of a list
  * begin with the same letter, as tests/unit/test_registry.c has it: of many attributes most end
  * there. */
-static bool listed(const tnf_member *attr, bool spelling)
+static bool is_listed(const tnf_member *attr, bool spelling)
 {
     char text[128];
     tnf_str said = tnf_derived_text(&attr->value);
@@ -164,12 +164,12 @@ static bool listed(const tnf_member *attr, bool spelling)
 
 bool tnf_registry_derives(const tnf_member *attr)
 {
-    return listed(attr, false);
+    return is_listed(attr, false);
 }
 
 bool tnf_registry_spells(const tnf_member *attr)
 {
-    return listed(attr, true);
+    return is_listed(attr, true);
 }
 
 /* ----------------------------------------------------------------- public */

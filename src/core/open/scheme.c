@@ -30,7 +30,7 @@ static bool is_name(const char *name)
     return good && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789+-.") == n;
 }
 
-static const struct scheme *find(const char *url)
+static const struct scheme *find_scheme(const char *url)
 {
     const char *colon = strstr(url, "://");
     size_t n = colon ? (size_t)(colon - url) : 0;
@@ -42,12 +42,12 @@ static const struct scheme *find(const char *url)
 
 bool tnf_scheme_has(const char *path)
 {
-    return find(path) != NULL;
+    return find_scheme(path) != NULL;
 }
 
 tnf_status tnf_scheme_source(tnf_source **out, const char *url, tnf_error *e)
 {
-    const struct scheme *s = find(url);
+    const struct scheme *s = find_scheme(url);
     *out = NULL;
     if (!s)
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "no handler is registered for this URL scheme");
@@ -72,7 +72,7 @@ static tnf_status add_scheme(const tnf_scheme *s, tnf_error *e)
     size_t length = strlen(s->name);
     memcpy(url, s->name, length);
     memcpy(url + length, "://", 4);
-    if (tnf_is_remote(url) || find(url))
+    if (tnf_is_remote(url) || find_scheme(url))
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "there is a scheme '%s' already", s->name);
     if (n == MOST_SCHEMES)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "more than %u schemes", MOST_SCHEMES);

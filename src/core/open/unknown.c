@@ -99,7 +99,7 @@ static const struct {
 
 #define LFS "version https://git-lfs"
 
-static bool starts(const tnf_probe *p, size_t at, const char *text)
+static bool starts_with(const tnf_probe *p, size_t at, const char *text)
 {
     size_t n = strlen(text);
     if (p->nhead < at || p->nhead - at < n)
@@ -113,7 +113,7 @@ static bool starts(const tnf_probe *p, size_t at, const char *text)
 static bool has_text(const tnf_probe *p, const char *text)
 {
     for (size_t i = 0; i < p->nhead; i++)
-        if (starts(p, i, text))
+        if (starts_with(p, i, text))
             return true;
     return false;
 }
@@ -150,18 +150,18 @@ static bool all_zero(const tnf_probe *p)
 }
 
 /* A pickle says its protocol, 2 to 5, and its last opcode is STOP. */
-static bool pickle(const tnf_probe *p)
+static bool is_pickle(const tnf_probe *p)
 {
     return p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5;
 }
 
 /* Text that begins with a bracket; a number of eight bytes, 0x7b for one, does so, too. */
-static bool json(const tnf_probe *p, size_t at)
+static bool is_json(const tnf_probe *p, size_t at)
 {
     for (size_t i = 0; i < p->nhead && i < at + 8; i++)
         if (p->head[i] < 0x20 && !isspace(p->head[i]))
             return false;
-    return starts(p, at, "{") || starts(p, at, "[");
+    return starts_with(p, at, "{") || starts_with(p, at, "[");
 }
 
 static size_t first_letter(const tnf_probe *p)
@@ -172,10 +172,11 @@ static size_t first_letter(const tnf_probe *p)
     return at;
 }
 
-static bool html(const tnf_probe *p)
+static bool is_html(const tnf_probe *p)
 {
     size_t at = first_letter(p);
-    return starts(p, at, "<!doctype html") || starts(p, at, "<html") || starts(p, at, "<head");
+    return starts_with(p, at, "<!doctype html") || starts_with(p, at, "<html") ||
+           starts_with(p, at, "<head");
 }
 
 /* FlatBuffers have their mark behind four bytes. */
@@ -228,22 +229,22 @@ bool tnf_surely_unknown(const tnf_probe *p)
     const struct known *magic = by_magic(p);
     if (magic && magic->n == 2 && p->head[0] >= 0xfe)
         return is_utf16(p);
-    return (p->size > 0 && all_zero(p)) || starts(p, 0, LFS) || html(p) || by_magic(p) ||
-           pickle(p) || json(p, at) || is_ort(p) || is_coreml(p);
+    return (p->size > 0 && all_zero(p)) || starts_with(p, 0, LFS) || is_html(p) || by_magic(p) ||
+           is_pickle(p) || is_json(p, at) || is_ort(p) || is_coreml(p);
 }
 
 tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
 {
     if (p->size == 0)
         return tnf_fail(e, TNF_ETRUNCATED, 0, "the file is empty");
-    if (starts(p, 0, LFS))
+    if (starts_with(p, 0, LFS))
         return lfs_pointer(p, e);
     size_t at = first_letter(p);
-    if (html(p))
+    if (is_html(p))
         return tnf_fail(e, TNF_EFORMAT, 0,
                         "this is an HTML page, perhaps an error or login page saved instead of the "
                         "file: download it again");
-    if (starts(p, 0, "<?xml") && has_text(p, "<net "))
+    if (starts_with(p, 0, "<?xml") && has_text(p, "<net "))
         return tnf_fail(
             e, TNF_EUNSUPPORTED, 0,
             "this is the graph of an OpenVINO model, which is not read: its weights are "
@@ -254,12 +255,12 @@ tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0, "%s", other);
     if (magic)
         return tnf_fail(e, magic->status, 0, "%s", magic->sentence);
-    if (pickle(p))
+    if (is_pickle(p))
         return tnf_fail(
             e, TNF_EUNSUPPORTED, 0,
             "this is a Python pickle (an old PyTorch file, perhaps), which this version "
             "does not read");
-    if (json(p, at))
+    if (is_json(p, at))
         return tnf_fail(
             e, TNF_EFORMAT, at,
             "this is JSON text, perhaps a server's error message, and not the index of a model");

@@ -37,7 +37,7 @@ size_t tnf_shape_text(const tnf_object *object, char *out, size_t n)
     return object ? dims_text(out, n, object->shape, object->rank) : dims_text(out, n, NULL, 1);
 }
 
-static bool fits(const tnf_object *o, uint32_t rank, const uint64_t *shape)
+static bool shape_fits(const tnf_object *o, uint32_t rank, const uint64_t *shape)
 {
     if (rank == TNF_ANY_RANK)
         return true;
@@ -60,7 +60,7 @@ tnf_status tnf_expect(const tnf_object *o, const tnf_type *type, uint32_t rank,
     if (type && o->parts->type != type)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is of %s, %s is wanted",
                         TNF_QUOTED(o->name), o->parts->type->id, type->id);
-    if (!fits(o, rank, shape)) {
+    if (!shape_fits(o, rank, shape)) {
         char has[64], wants[64];
         tnf_shape_text(o, has, sizeof has);
         dims_text(wants, sizeof wants, shape, rank);

@@ -402,7 +402,7 @@ tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
     return TNF_OK;
 }
 
-static void advise(const tnf_part *part, tnf_advice advice)
+static void advise_part(const tnf_part *part, tnf_advice advice)
 {
     if (part && part->payload <= TNF_ENCODED && part->origin)
         tnf_source_advise(part->origin->source, part->offset, part->stored, advice);
@@ -410,10 +410,10 @@ static void advise(const tnf_part *part, tnf_advice advice)
 
 void tnf_prefetch(const tnf_part *part)
 {
-    advise(part, TNF_WILL_NEED);
+    advise_part(part, TNF_WILL_NEED);
 }
 
 void tnf_evict(const tnf_part *part)
 {
-    advise(part, TNF_WONT_NEED);
+    advise_part(part, TNF_WONT_NEED);
 }

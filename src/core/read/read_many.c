@@ -41,7 +41,7 @@ struct work {
     pthread_mutex_t lock; /* guards progress */
 };
 
-static bool plain(const tnf_part *p)
+static bool is_plain(const tnf_part *p)
 {
     return p->payload == TNF_AT && !(p->flags & (TNF_PART_BIG_ENDIAN | TNF_PART_UNREADABLE)) &&
            !tnf_checks_reads(p);
@@ -60,7 +60,7 @@ static size_t count_pieces(const tnf_request *requests, size_t n)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
-        count += plain(requests[i].part) ? (size_t)(requests[i].part->nbytes / BLOCK) + 1 : 1;
+        count += is_plain(requests[i].part) ? (size_t)(requests[i].part->nbytes / BLOCK) + 1 : 1;
     return count;
 }
 
@@ -69,7 +69,7 @@ static void cut_pieces(struct work *w, const tnf_request *requests, size_t n)
     for (size_t i = 0; i < n; i++) {
         const tnf_part *p = requests[i].part;
         w->progress.total += p->nbytes;
-        if (!plain(p)) {
+        if (!is_plain(p)) {
             w->pieces[w->npieces++] = (struct piece) { NULL,
                                                        p,
                                                        { 0, (size_t)p->nbytes, requests[i].dst } };
@@ -94,7 +94,7 @@ static void sort_pieces(struct work *w)
         qsort(w->pieces, w->npieces, sizeof *w->pieces, by_place);
 }
 
-static bool touch(const tnf_range *a, const tnf_range *b)
+static bool ranges_touch(const tnf_range *a, const tnf_range *b)
 {
     return a->offset + a->n == b->offset && (uint8_t *)a->dst + a->n == (uint8_t *)b->dst;
 }
@@ -113,7 +113,7 @@ static void make_jobs(struct work *w)
             *last = (struct job) { .piece = p, .first = w->nranges };
         }
         last->bytes += p->range.n;
-        if (last->n && touch(&w->ranges[w->nranges - 1], &p->range)) {
+        if (last->n && ranges_touch(&w->ranges[w->nranges - 1], &p->range)) {
             w->ranges[w->nranges - 1].n += p->range.n;
         } else {
             w->ranges[w->nranges++] = p->range;

@@ -28,12 +28,13 @@ struct block_slot {
 struct ahead {
     const tnf_part *part;
     uint8_t *blocks;
-    const tnf_room *room; /* where they are made instead; or NULL */
-    uint64_t ring, all;   /* blocks in the ring, and of the part */
-    pthread_mutex_t lock; /* guards all below */
-    pthread_cond_t moved;
-    uint64_t next, taken; /* the next block to be made; those that were taken */
-    bool stop;            /* no more are wanted */
+    const tnf_room *room;  /* where they are made instead; or NULL */
+    uint64_t ring, all;    /* blocks in the ring, and of the part */
+    pthread_mutex_t lock;  /* guards all below */
+    pthread_cond_t freed;  /* one of those who make may go on */
+    pthread_cond_t filled; /* the one who takes may */
+    uint64_t next, taken;  /* the next block to be made; those that were taken */
+    bool stop;             /* no more are wanted */
     struct block_slot slots[MOST_BLOCKS];
 };
 
@@ -50,12 +51,19 @@ static bool next_block(struct ahead *a, uint64_t *i)
 {
     pthread_mutex_lock(&a->lock);
     while (!a->stop && a->next < a->all && a->next - a->taken == a->ring)
-        pthread_cond_wait(&a->moved, &a->lock);
+        pthread_cond_wait(&a->freed, &a->lock);
     bool more = !a->stop && a->next < a->all;
     *i = a->next;
     a->next += more;
     pthread_mutex_unlock(&a->lock);
     return more;
+}
+
+/* The lock is held. */
+static void stop_makers(struct ahead *a)
+{
+    a->stop = true;
+    pthread_cond_broadcast(&a->freed);
 }
 
 static void *make_all(void *ctx)
@@ -76,8 +84,9 @@ static void *make_all(void *ctx)
             status = tnf_stream_end(&stream, &error);
         pthread_mutex_lock(&a->lock);
         a->slots[i % a->ring] = (struct block_slot) { true, status, error };
-        a->stop = a->stop || status != TNF_OK;
-        pthread_cond_broadcast(&a->moved);
+        if (status != TNF_OK)
+            stop_makers(a);
+        pthread_cond_signal(&a->filled);
         pthread_mutex_unlock(&a->lock);
     }
     tnf_stream_close(&stream);
@@ -85,12 +94,12 @@ static void *make_all(void *ctx)
 }
 
 /* Waits for block i, or what kept it from being made. */
-static tnf_status await(struct ahead *a, uint64_t i, tnf_error *e)
+static tnf_status await_block(struct ahead *a, uint64_t i, tnf_error *e)
 {
     struct block_slot *slot = &a->slots[i % a->ring];
     pthread_mutex_lock(&a->lock);
     while (!slot->made)
-        pthread_cond_wait(&a->moved, &a->lock);
+        pthread_cond_wait(&a->filled, &a->lock);
     slot->made = false;
     tnf_status status = slot->status;
     if (status != TNF_OK && e)
@@ -103,8 +112,9 @@ static void free_block(struct ahead *a, bool stop)
 {
     pthread_mutex_lock(&a->lock);
     a->taken++;
-    a->stop = a->stop || stop;
-    pthread_cond_broadcast(&a->moved);
+    pthread_cond_signal(&a->freed); /* there is room for one: who else woke up would wait again */
+    if (stop)
+        stop_makers(a);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -115,7 +125,7 @@ static tnf_status take_all(struct ahead *a, tnf_take_fn take, void *ctx, tnf_err
     for (uint64_t i = 0; i < a->all && status == TNF_OK; i++) {
         size_t n;
         const uint8_t *block = block_of(a, i, &n);
-        status = await(a, i, e);
+        status = await_block(a, i, e);
         if (status == TNF_OK)
             TNF_CALL(status, e, take, ctx, block, n);
         if (a->room)
@@ -164,12 +174,14 @@ bool tnf_scan_room(const tnf_part *part, const tnf_room *room, tnf_take_fn take,
     struct ahead a = { .part = part,
                        .room = room,
                        .lock = PTHREAD_MUTEX_INITIALIZER,
-                       .moved = PTHREAD_COND_INITIALIZER };
+                       .freed = PTHREAD_COND_INITIALIZER,
+                       .filled = PTHREAD_COND_INITIALIZER };
     a.all = part->nbytes / TNF_SCAN_BLOCK + (part->nbytes % TNF_SCAN_BLOCK != 0);
     unsigned threads = count_makers(&a);
     a.ring = threads + 2;
     bool done = scan_beside(&a, threads, take, ctx, status, e);
-    pthread_cond_destroy(&a.moved);
+    pthread_cond_destroy(&a.filled);
+    pthread_cond_destroy(&a.freed);
     pthread_mutex_destroy(&a.lock);
     return done;
 }

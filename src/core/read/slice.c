@@ -36,7 +36,7 @@ static bool parse_number(struct parser *s, int64_t *out, bool *given)
     return true;
 }
 
-static int64_t clip(int64_t v, int64_t low, int64_t high)
+static int64_t clip_index(int64_t v, int64_t low, int64_t high)
 {
     return v < low ? low : v > high ? high : v;
 }
@@ -58,16 +58,16 @@ static tnf_slice range_of(int64_t size, const int64_t v[3], const bool given[3])
     int64_t low = step < 0 ? -1 : 0, high = step < 0 ? size - 1 : size;
     int64_t start = step < 0 ? high : low, stop = step < 0 ? low : high;
     if (given[0])
-        start = clip(v[0] < 0 ? v[0] + size : v[0], low, high);
+        start = clip_index(v[0] < 0 ? v[0] + size : v[0], low, high);
     if (given[1])
-        stop = clip(v[1] < 0 ? v[1] + size : v[1], low, high);
+        stop = clip_index(v[1] < 0 ? v[1] + size : v[1], low, high);
     int64_t span = step < 0 ? start - stop : stop - start;
     int64_t stride = step < 0 ? -step : step;
     uint64_t count = span > 0 ? ((uint64_t)span + (uint64_t)stride - 1) / (uint64_t)stride : 0;
     return (tnf_slice) { .start = count ? start : 0, .step = step, .count = count };
 }
 
-static tnf_status one(struct parser *s, tnf_slice *out, uint64_t dim)
+static tnf_status parse_dimension(struct parser *s, tnf_slice *out, uint64_t dim)
 {
     int64_t v[3] = { 0 };
     bool given[3] = { 0 };
@@ -140,7 +140,7 @@ tnf_status tnf_slice_parse(tnf_slice *out, const char *text, const uint64_t *sha
         }
         if (i == items)
             break;
-        TNF_TRY(one(&s, &out[at], shape[at]));
+        TNF_TRY(parse_dimension(&s, &out[at], shape[at]));
         at++;
         if (*s.p != ',' && *s.p != 0)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'%.40s' is not a slice", s.p);

@@ -70,7 +70,7 @@ void tnf_copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t from,
 /* ------------------------------------------------------------------- plan */
 
 /* Bytes between two neighbours of a dimension, rounded up; what lies beyond matters no more. */
-static uint64_t distance(const struct selection *s, uint32_t d)
+static uint64_t neighbour_distance(const struct selection *s, uint32_t d)
 {
     int64_t step = s->slice[d].step;
     uint64_t steps = step < 0 ? 0 - (uint64_t)step : (uint64_t)step, bits;
@@ -101,7 +101,7 @@ static void plan_block(struct plan *p, const struct selection *s)
     if (span > DIRECT || (s->bits % 8 == 0 && tnf_part_in_chunks(s->from->part)))
         return;
     while (p->block > 0) {
-        uint64_t count = s->slice[p->block - 1].count, gap = distance(s, p->block - 1);
+        uint64_t count = s->slice[p->block - 1].count, gap = neighbour_distance(s, p->block - 1);
         if (count > 1 && (gap > DIRECT || (gap > NEAR && gap / MOST_READ > span)))
             return;
         uint64_t fit = count > 1 ? (WINDOW - span) / gap + 1 : 1;
@@ -114,8 +114,8 @@ static void plan_block(struct plan *p, const struct selection *s)
 }
 
 /* Lowest and highest element of `n` indices from `first` on of dimension d, added to the two. */
-static void extend(const struct selection *s, uint32_t d, uint64_t first, uint64_t n, uint64_t *low,
-                   uint64_t *high)
+static void extend_bounds(const struct selection *s, uint32_t d, uint64_t first, uint64_t n,
+                          uint64_t *low, uint64_t *high)
 {
     uint64_t a = (uint64_t)s->slice[d].start + first * (uint64_t)s->slice[d].step;
     uint64_t b = a + (n - 1) * (uint64_t)s->slice[d].step; /* wraps well when negative */
@@ -174,11 +174,11 @@ static tnf_status read_block(const struct selection *s, const struct plan *p, st
                              tnf_error *e)
 {
     uint64_t low = base, high = base, element = base, counts[MAX_RANK], index[MAX_RANK] = { 0 };
-    extend(s, p->block, first, n, &low, &high);
+    extend_bounds(s, p->block, first, n, &low, &high);
     element += ((uint64_t)s->slice[p->block].start + first * (uint64_t)s->slice[p->block].step) *
                s->stride[p->block];
     for (uint32_t d = p->block + 1; d < s->rank; d++) {
-        extend(s, d, 0, s->slice[d].count, &low, &high);
+        extend_bounds(s, d, 0, s->slice[d].count, &low, &high);
         element += (uint64_t)s->slice[d].start * s->stride[d];
         counts[d] = s->slice[d].count;
     }
@@ -270,7 +270,7 @@ static bool next_between(const struct block *b, const uint64_t *stride, uint64_t
 }
 
 /* The first and the last dimension make a matrix to transpose, for each index of those between. */
-static void scatter(const struct block *b)
+static void scatter_block(const struct block *b)
 {
     uint64_t stride[MAX_RANK] = { 0 }, index[MAX_RANK] = { 0 }, n = 1, from = 0;
     for (uint32_t d = 0; d < b->rank; d++) {
@@ -305,7 +305,7 @@ static bool plan_transposed(struct block *b, const tnf_part *part)
 }
 
 /* Narrows a dimension down to a part of its slice; the size of the part. */
-static uint64_t narrow(tnf_slice *now, const tnf_slice *whole, uint64_t from, uint64_t n)
+static uint64_t narrow_slice(tnf_slice *now, const tnf_slice *whole, uint64_t from, uint64_t n)
 {
     now->start = (int64_t)((uint64_t)whole->start + from * (uint64_t)whole->step);
     now->count = whole->count - from < n ? whole->count - from : n;
@@ -329,12 +329,12 @@ static tnf_status turn_block(const struct turning *t, uint64_t i, uint8_t *memor
     b.src = memory;
     b.left = i % t->across * t->plan.cols;
     b.first = i / t->across * t->plan.rows;
-    b.cols = narrow(&s.slice[last], &t->s->slice[last], b.left, t->plan.cols);
-    b.rows = narrow(&s.slice[0], &t->s->slice[0], b.first, t->plan.rows);
+    b.cols = narrow_slice(&s.slice[last], &t->s->slice[last], b.left, t->plan.cols);
+    b.rows = narrow_slice(&s.slice[0], &t->s->slice[0], b.first, t->plan.rows);
     if (s.bits % 8)
         memset(memory, 0, t->size);
     TNF_TRY(read_selection(&s, memory, e));
-    scatter(&b);
+    scatter_block(&b);
     return TNF_OK;
 }
 

@@ -27,7 +27,7 @@ static tnf_status check_offsets(const tnf_object *object, const tnf_strings *s, 
                     TNF_QUOTED(object->name), (unsigned long long)s->bytes);
 }
 
-static tnf_status lend(tnf_strings *out, const tnf_object *object, tnf_error *e)
+static tnf_status lend_strings(tnf_strings *out, const tnf_object *object, tnf_error *e)
 {
     const void *numbers = NULL, *base = NULL;
     TNF_TRY(tnf_object_there(object, e));
@@ -54,7 +54,7 @@ tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object, tnf_error
 {
     tnf_strings s = TNF_STRINGS_INIT;
     TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_strings, offsets), e));
-    TNF_TRY(lend(&s, object, e));
+    TNF_TRY(lend_strings(&s, object, e));
     tnf_result_fill(out, &s, sizeof s);
     return TNF_OK;
 }

@@ -14,7 +14,7 @@ struct cast {
     tnf_cast_fn *kernel; /* NULL: there is none for this pair */
 };
 
-static void encode(uint8_t *out, const tnf_type *type, const double *x, size_t n)
+static void encode_numbers(uint8_t *out, const tnf_type *type, const double *x, size_t n)
 {
     const tnf_narrow *to = tnf_narrow_of(type->id);
     if (!to) { /* f64 */
@@ -39,7 +39,7 @@ static void cast_elements(uint8_t *dst, const tnf_type *to, const tnf_type *from
     for (size_t at = 0; at < n; at += PIECE) {
         size_t here = n - at < PIECE ? n - at : PIECE;
         (void)tnf_type_decode(from, bytes, skip + at, here, x);
-        encode(dst + at * (to->bits / 8), to, x, here);
+        encode_numbers(dst + at * (to->bits / 8), to, x, here);
     }
 }
 

@@ -114,34 +114,53 @@ static bool whole_elements(uint64_t *count, const tnf_type *type, uint64_t nbyte
     return tnf_type_bytes(&bytes, type, *count) && bytes == nbytes;
 }
 
-/* What has to be done; 0 for nothing, or for nothing that would help. */
-static unsigned needs(const struct tnf_save *s, const tnf_object *o)
+/* Does some part get another type? False in *possible if a part has no bytes that fit one. */
+static bool types_change(const tnf_can *can, const tnf_object *o, bool *possible)
 {
-    const tnf_can *can = &s->format->can;
-    unsigned what = name_fits(can, o->name) ? 0 : TNF_CHANGE_NAME;
-    bool dense = o->layout == &tnf_layout_dense;
-    if (!tnf_list_has(can->layouts, o->layout->id) || (can->in_parts && can->in_parts(o)))
-        what |= TNF_CHANGE_PARTS;
-    bool parts = what & TNF_CHANGE_PARTS;
-    if ((parts && (dense || !tnf_list_has(can->layouts, "dense"))) || o->nparts == 0)
-        return 0;
-    for (uint16_t i = 0; i < o->nparts && (parts || !o->layout->block_bytes); i++) {
+    bool change = false;
+    *possible = true;
+    for (uint16_t i = 0; i < o->nparts; i++) {
         const tnf_part *p = &o->parts[i];
         const tnf_type *type = fitting_type(can, o, p->type);
         uint64_t count;
         if (!type || p->flags & TNF_PART_UNREADABLE || !whole_elements(&count, type, p->nbytes))
-            return 0;
-        if (type != p->type)
-            what |= TNF_CHANGE_TYPE;
+            *possible = false;
+        change |= type != p->type;
     }
-    if (what && !parts && !dense)
+    return change;
+}
+
+static bool needs_parts(const tnf_can *can, const tnf_object *o)
+{
+    return !tnf_list_has(can->layouts, o->layout->id) || (can->in_parts && can->in_parts(o));
+}
+
+/* A dense tensor whose rank the format does not have. */
+static bool needs_shape(const tnf_can *can, const tnf_object *o)
+{
+    return o->rank == 0 ? !can->zero_rank : can->max_rank && o->rank > can->max_rank;
+}
+
+/* What has to be done; 0 for nothing, or for nothing that would help. */
+static unsigned find_needs(const struct tnf_save *s, const tnf_object *o)
+{
+    const tnf_can *can = &s->format->can;
+    bool dense = o->layout == &tnf_layout_dense, parts = needs_parts(can, o), possible = true;
+    unsigned what = name_fits(can, o->name) ? 0 : TNF_CHANGE_NAME;
+    if ((parts && (dense || !tnf_list_has(can->layouts, "dense"))) || o->nparts == 0)
+        return 0;
+    if (parts)
+        what |= TNF_CHANGE_PARTS;
+    if ((parts || !o->layout->block_bytes) && types_change(can, o, &possible))
+        what |= TNF_CHANGE_TYPE;
+    if (!possible || (what && !parts && !dense))
         return 0; /* the layout would not be the same with other types, or its note */
     if (has_wrong_order(s, o)) {
         if (o->parts->type->bits % 8 || o->parts->type->bits == 0)
             return 0;
         what |= TNF_CHANGE_ORDER;
     }
-    if (dense && ((o->rank == 0 && !can->zero_rank) || (can->max_rank && o->rank > can->max_rank)))
+    if (dense && needs_shape(can, o))
         what |= TNF_CHANGE_SHAPE;
     return what;
 }
@@ -261,7 +280,7 @@ static bool names_free(const struct tnf_save *s, const tnf_catalog *from, const 
 static tnf_status fit_one(struct tnf_save *s, const tnf_catalog *from, const tnf_object *o,
                           tnf_error *e)
 {
-    tnf_change change = { .of = o, .what = needs(s, o) };
+    tnf_change change = { .of = o, .what = find_needs(s, o) };
     if (!names_free(s, from, &change, &s->arena))
         change.what = 0;
     change.pieces = change.what & TNF_CHANGE_PARTS ? o->nparts : 1;
@@ -292,7 +311,7 @@ tnf_status tnf_adapt_tensors(struct tnf_save *s, const tnf_catalog *from, const 
     bool any = false;
     size_t room = 0;
     for (size_t i = 0; i < from->n; i++) {
-        any = any || needs(s, &from->objects[i]);
+        any = any || find_needs(s, &from->objects[i]);
         room += from->objects[i].nparts + 1u;
     }
     *out = from;

@@ -99,7 +99,7 @@ static tnf_status add_attr(struct appending *a, const tnf_member *m, tnf_error *
     return tnf_attrs_set(attrs, m->key.p, m->key.n, m->value, e);
 }
 
-static tnf_status unite(struct appending *a, tnf_error *e)
+static tnf_status unite_catalogs(struct appending *a, tnf_error *e)
 {
     const tnf_catalog *c = &a->builder->catalog;
     TNF_TRY(tnf_builder_new(&a->all, &a->builder->alloc, e));
@@ -165,7 +165,7 @@ static tnf_status append_to_file(struct appending *a, const char *path, tnf_erro
 {
     TNF_TRY(open_base(a, path, e));
     TNF_TRY(check_base(a, e));
-    TNF_TRY(unite(a, e));
+    TNF_TRY(unite_catalogs(a, e));
     TNF_TRY(plan_append(a, e));
     bool nothing = a->builder->catalog.n == 0 && a->news == 0 && !a->repair;
     return nothing || a->save.options.dry_run ? TNF_OK : write_end(a, path, e);

@@ -435,7 +435,7 @@ static tnf_status apply_shifted(struct editing *x, tnf_error *e)
     return tnf_shift_apply(&change, e);
 }
 
-static tnf_status apply(struct editing *x, tnf_error *e)
+static tnf_status apply_edit(struct editing *x, tnf_error *e)
 {
     if (x->shift)
         return apply_shifted(x, e);
@@ -458,7 +458,7 @@ static tnf_status apply(struct editing *x, tnf_error *e)
     return tnf_change_apply(&change, e);
 }
 
-static tnf_status edit(struct editing *x, tnf_error *e)
+static tnf_status edit_file(struct editing *x, tnf_error *e)
 {
     struct tnf_save *s = &x->save;
     uint64_t lacks = 0;
@@ -475,7 +475,7 @@ static tnf_status edit(struct editing *x, tnf_error *e)
         status = write_shifted(x, lacks, e);
     TNF_TRY(status);
     TNF_TRY(check_outcome(x, e));
-    return s->options.dry_run ? TNF_OK : apply(x, e);
+    return s->options.dry_run ? TNF_OK : apply_edit(x, e);
 }
 
 tnf_status tnf_save_in_place(const tnf_builder *b, const char *path,
@@ -490,7 +490,7 @@ tnf_status tnf_save_in_place(const tnf_builder *b, const char *path,
     tnf_arena_init(&x.arena, &b->alloc, UINT64_MAX);
     tnf_buf_init(&x.fresh, &b->alloc, MOST);
     tnf_buf_init(&x.pieces, &b->alloc, UINT64_MAX);
-    tnf_status status = edit(&x, e);
+    tnf_status status = edit_file(&x, e);
     if (status != TNF_OK)
         tnf_error_prefix(e, x.save.format->name);
     tnf_claim_drop(&x.own);

@@ -63,7 +63,7 @@ static void plan_object_attrs(struct planning *l, const tnf_object *o, bool nati
     tnf_note_order_of(l, o);
 }
 
-static bool held(const tnf_can *can, const tnf_member *m, const tnf_object *of)
+static bool attr_is_held(const tnf_can *can, const tnf_member *m, const tnf_object *of)
 {
     return tnf_plan_listed(can->object_attrs, m->key) ||
            (tnf_plan_holds(can, m, of) && !tnf_registry_derives(m));
@@ -75,7 +75,7 @@ static tnf_status keep_held_attrs(struct planning *l, tnf_object *o, tnf_error *
 {
     size_t n = o->attrs ? o->attrs->n : 0, kept = 0;
     for (size_t i = 0; i < n; i++)
-        kept += held(&l->format->can, &o->attrs->as.members[i], o);
+        kept += attr_is_held(&l->format->can, &o->attrs->as.members[i], o);
     if (kept == n)
         return TNF_OK;
     tnf_member *members = tnf_arena_array(&l->save->arena, kept, sizeof *members);
@@ -84,7 +84,7 @@ static tnf_status keep_held_attrs(struct planning *l, tnf_object *o, tnf_error *
         return tnf_arena_fail(&l->save->arena, "attributes", e);
     *map = (tnf_value) { .kind = TNF_MAP, .n = kept, .as.members = members };
     for (size_t i = 0; i < n; i++)
-        if (held(&l->format->can, &o->attrs->as.members[i], o))
+        if (attr_is_held(&l->format->can, &o->attrs->as.members[i], o))
             *members++ = o->attrs->as.members[i];
     o->attrs = map;
     return TNF_OK;
@@ -124,7 +124,8 @@ static bool is_hidden(const struct planning *l, const tnf_catalog *from, const t
 }
 
 /* What becomes of a tensor by itself. */
-static tnf_verdict judge(const struct planning *l, const tnf_catalog *from, const tnf_object *o)
+static tnf_verdict judge_tensor(const struct planning *l, const tnf_catalog *from,
+                                const tnf_object *o)
 {
     const tnf_can *can = &l->format->can;
     const char *why = is_hidden(l, from, o) ? "another tensor has the same name" : why_not(can, o);
@@ -161,7 +162,7 @@ tnf_status tnf_plan_judge(struct planning *l, tnf_error *e)
     if (!l->fit.objects || !l->fit.attrs)
         return tnf_arena_fail(a, "the plan", e);
     for (size_t i = 0; i < from->n; i++)
-        l->fit.objects[i] = judge(l, from, &from->objects[i]);
+        l->fit.objects[i] = judge_tensor(l, from, &from->objects[i]);
     TNF_TRY(check_blocks(from, e));
     return l->format->can.fits ? l->format->can.fits(&l->fit, e) : TNF_OK;
 }
@@ -226,7 +227,7 @@ static tnf_status keep_object(struct planning *l, const tnf_object *o, tnf_error
 }
 
 /* What to say of a tensor that shares its bytes with another: "" if it does not. */
-static const char *sharing(const struct planning *l, const tnf_object *o)
+static const char *sharing_text(const struct planning *l, const tnf_object *o)
 {
     const tnf_catalog *c = l->fit.catalog;
     uint32_t first = l->shared ? l->shared[o - c->objects] : 0;
@@ -276,7 +277,7 @@ static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdi
                       found.fate != TNF_NATIVE ? found.why
                       : *why                   ? why
                       : *stays                 ? stays
-                                               : sharing(l, o));
+                                               : sharing_text(l, o));
     if (found.fate == TNF_DROPPED)
         return TNF_OK;
     TNF_TRY(keep_object(l, o, e));

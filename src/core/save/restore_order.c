@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* The members in the order of the keys, and those that are not listed behind them. */
-static tnf_status reorder(tnf_file *f, tnf_member *members, size_t n, const tnf_value *keys,
-                          tnf_error *e)
+static tnf_status reorder_members(tnf_file *f, tnf_member *members, size_t n, const tnf_value *keys,
+                                  tnf_error *e)
 {
     const tnf_value map = { .kind = TNF_MAP, .n = n, .as.members = members };
     tnf_member *sorted = tnf_alloc(&f->alloc, (n + 1) * sizeof *sorted);
@@ -43,7 +43,7 @@ static tnf_status restore_one(tnf_file *f, tnf_object *o, const tnf_value *keys,
     memcpy(members, map->as.members, map->n * sizeof *members);
     map->as.members = members;
     o->attrs = map;
-    return reorder(f, members, map->n, keys, e);
+    return reorder_members(f, members, map->n, keys, e);
 }
 
 /* The tensors in the order of their names, as the file has them, and those that are not listed
@@ -82,7 +82,7 @@ tnf_status tnf_restore_order(tnf_file *f, const tnf_value *stash, tnf_error *e)
     const tnf_value *orders = tnf_value_get(stash, "orders");
     tnf_attrs *attrs = &f->catalog.attrs;
     if (order && order->kind == TNF_ARRAY && attrs->n > 1) {
-        TNF_TRY(reorder(f, attrs->members, attrs->n, order, e));
+        TNF_TRY(reorder_members(f, attrs->members, attrs->n, order, e));
         tnf_attrs_moved(attrs);
     }
     for (size_t i = 0; orders && orders->kind == TNF_MAP && i < orders->n; i++) {

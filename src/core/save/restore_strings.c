@@ -18,7 +18,8 @@ struct rows {
 };
 
 /* First round: a string ends behind its last byte that is not 0. */
-static void measure(struct rows *r, uint64_t row, uint64_t column, const uint8_t *p, size_t n)
+static void measure_string(struct rows *r, uint64_t row, uint64_t column, const uint8_t *p,
+                           size_t n)
 {
     while (n > 0 && p[n - 1] == 0)
         n--;
@@ -27,7 +28,8 @@ static void measure(struct rows *r, uint64_t row, uint64_t column, const uint8_t
 }
 
 /* Second round. */
-static void collect(const struct rows *r, uint64_t row, uint64_t column, const uint8_t *p, size_t n)
+static void collect_string(const struct rows *r, uint64_t row, uint64_t column, const uint8_t *p,
+                           size_t n)
 {
     uint64_t from = r->ends[row], length = r->ends[row + 1] - from;
     if (column < length)
@@ -43,9 +45,9 @@ static tnf_status pass_piece(void *ctx, const void *bytes, size_t n, tnf_error *
         uint64_t row = r->at / r->width, column = r->at % r->width, left = r->width - column;
         here = n < left ? n : (size_t)left;
         if (r->text)
-            collect(r, row, column, p, here);
+            collect_string(r, row, column, p, here);
         else
-            measure(r, row, column, p, here);
+            measure_string(r, row, column, p, here);
     }
     return TNF_OK;
 }

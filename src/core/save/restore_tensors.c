@@ -33,14 +33,14 @@ static tnf_str text_of(const tnf_value *map, const char *key)
     return is ? (tnf_str) { v->as.s, v->n } : (tnf_str) { NULL, 0 };
 }
 
-static void *room(struct unfitting *u, size_t n, size_t size)
+static void *room_for(struct unfitting *u, size_t n, size_t size)
 {
     void *p = tnf_arena_array(&u->f->arena, n, size);
     u->no_memory = u->no_memory || !p;
     return p;
 }
 
-static const char *copy(struct unfitting *u, tnf_str text)
+static const char *copy_text(struct unfitting *u, tnf_str text)
 {
     const char *p = tnf_arena_str(&u->f->arena, text.p, text.n);
     u->no_memory = u->no_memory || !p;
@@ -59,7 +59,7 @@ static bool read_shape(tnf_object *o, const tnf_value *shape, struct unfitting *
 {
     uint64_t *dims, elements;
     if (!shape || shape->kind != TNF_ARRAY || shape->n > u->f->options.limits.rank ||
-        !(dims = room(u, shape->n, sizeof *dims)))
+        !(dims = room_for(u, shape->n, sizeof *dims)))
         return false;
     for (size_t d = 0; d < shape->n; d++)
         if (!read_number(&dims[d], &shape->as.items[d]))
@@ -73,8 +73,8 @@ static bool read_shape(tnf_object *o, const tnf_value *shape, struct unfitting *
 static const tnf_type *unknown_type(struct unfitting *u, tnf_str id, tnf_dtype storage,
                                     const tnf_value *note)
 {
-    tnf_type *type = room(u, 1, sizeof *type);
-    const char *text = copy(u, id);
+    tnf_type *type = room_for(u, 1, sizeof *type);
+    const char *text = copy_text(u, id);
     uint64_t bits = 0;
     tnf_str word = text_of(note, "storage"); /* where another one of that width stands for it */
     const tnf_type *other = word.p ? tnf_type_find(word.p, word.n) : NULL;
@@ -101,7 +101,7 @@ static bool read_part(tnf_part *out, const tnf_value *note, const tnf_object *no
     if (!role.p || !type.p || now->layout != &tnf_layout_dense || now->nparts != 1)
         return false;
     *out = *now->parts;
-    out->role = copy(u, role);
+    out->role = copy_text(u, role);
     if (strlen(out->type->id) != type.n || memcmp(out->type->id, type.p, type.n) != 0)
         out->type = tnf_type_find(type.p, type.n);
     if (!out->type)
@@ -113,7 +113,7 @@ static bool read_parts(tnf_object *o, const tnf_value *parts, struct unfitting *
                        uint32_t *positions)
 {
     const tnf_catalog *c = &u->f->catalog;
-    tnf_part *p = room(u, parts->n, sizeof *p);
+    tnf_part *p = room_for(u, parts->n, sizeof *p);
     if (!p)
         return false;
     for (size_t i = 0; i < parts->n; i++) {
@@ -177,7 +177,7 @@ static bool read_padded(struct unfitting *u, tnf_object *o, const tnf_value *not
     const tnf_catalog *c = &u->f->catalog;
     tnf_str as = text_of(note, "as");
     uint32_t at = as.p ? tnf_hash_find(&c->names, as.p, as.n) : TNF_HASH_NONE;
-    tnf_part *parts = room(u, 2, sizeof *parts);
+    tnf_part *parts = room_for(u, 2, sizeof *parts);
     if (at == TNF_HASH_NONE || u->gone[at] || u->restored[at].layout || !parts ||
         !name_free(c, o->name, &at, 1))
         return false;
@@ -215,7 +215,7 @@ static bool read_note(struct unfitting *u, const tnf_value *note, tnf_error *why
         u->no_memory = true;
         return false;
     }
-    o.name = (tnf_str) { copy(u, name), name.n };
+    o.name = (tnf_str) { copy_text(u, name), name.n };
     if (!o.name.p || !read_shape(&o, tnf_value_get(note, "shape"), u))
         return false;
     if (is_padded(&o, parts))
@@ -251,7 +251,7 @@ static tnf_status index_pieces(tnf_file *f, tnf_error *e)
 }
 
 /* The catalog with each restored tensor in the place of its first part. */
-static tnf_status rebuild(struct unfitting *u, tnf_error *e)
+static tnf_status rebuild_catalog(struct unfitting *u, tnf_error *e)
 {
     tnf_catalog *c = &u->f->catalog;
     size_t n = 0;
@@ -276,7 +276,7 @@ static tnf_status read_notes(struct unfitting *u, const tnf_value *notes, tnf_er
                  "the note in " TNF_STASH_KEY " about %s is ignored: %s",
                  name.p ? TNF_QUOTED(name) : "a tensor", why.message);
     }
-    return u->any ? rebuild(u, e) : TNF_OK;
+    return u->any ? rebuild_catalog(u, e) : TNF_OK;
 }
 
 tnf_status tnf_restore_tensors(tnf_file *f, const tnf_value *stash, tnf_error *e)

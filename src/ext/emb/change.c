@@ -66,7 +66,7 @@ typedef struct unpacking {
     tnf_made_rows made; /* AT_ONCE rows at most */
 } unpacking;
 
-static tnf_status unpack(void *ctx, uint64_t first, tnf_error *e)
+static tnf_status unpack_rows(void *ctx, uint64_t first, tnf_error *e)
 {
     unpacking *u = ctx;
     const tnf_rows *r = &u->emb->rows;
@@ -92,7 +92,7 @@ static tnf_status unpack(void *ctx, uint64_t first, tnf_error *e)
 static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     unpacking *u = ctx;
-    return tnf_made_rows_fetch(&u->made, u->emb->rows.d, unpack, u, offset, dst, n, e);
+    return tnf_made_rows_fetch(&u->made, u->emb->rows.d, unpack_rows, u, offset, dst, n, e);
 }
 
 static tnf_status new_unpacking(unpacking **out, tnf_emb *emb, bool normalise, tnf_error *e)
@@ -119,7 +119,7 @@ static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
         return tnf_arena_fail(&emb->arena, "norms", e);
     TNF_TRY(new_unpacking(&u, emb, false, e));
     for (uint64_t first = 0; first < words; first += AT_ONCE) {
-        TNF_TRY(unpack(u, first, e));
+        TNF_TRY(unpack_rows(u, first, e));
         for (size_t i = 0; i < u->made.n && first + i < words; i++)
             norms[first + i] = tnf_emb_normalise(emb, u->made.rows + i * emb->rows.d);
     }

@@ -40,8 +40,8 @@ typedef struct converting {
 /* ------------------------------------------------------------------------- a row */
 
 /* The word's own part of a vector. */
-static tnf_status unfold(const converting *c, uint64_t row, tnf_row_list *list, float *dst,
-                         float *sum, tnf_error *e)
+static tnf_status unfold_row(const converting *c, uint64_t row, tnf_row_list *list, float *dst,
+                             float *sum, tnf_error *e)
 {
     const tnf_emb *emb = c->emb;
     list->n = 0;
@@ -70,7 +70,7 @@ static tnf_status make_row(converting *c, uint64_t row, tnf_row_list *list, floa
     for (size_t i = 0; scales && i < emb->info.dims; i++)
         dst[i] *= emb->norms[row];
     if (c->how.unfold != TNF_FOLD_NONE && !emb->info.composed)
-        TNF_TRY(unfold(c, row, list, dst, spare, e));
+        TNF_TRY(unfold_row(c, row, list, dst, spare, e));
     if (c->norms) {
         float length = tnf_unit_row(dst, emb->info.dims);
         c->norms[row] = emb->norms && !scales ? emb->norms[row] * length : length;

@@ -29,8 +29,8 @@ void tnf_fold_mean(float *sum, size_t d, size_t n)
         sum[i] *= scale;
 }
 
-static tnf_status fold(const tnf_emb *emb, const tnf_rows *rows, const tnf_ngram_rule *rule,
-                       uint64_t row, tnf_row_list *list, float *dst, tnf_error *e)
+static tnf_status fold_row(const tnf_emb *emb, const tnf_rows *rows, const tnf_ngram_rule *rule,
+                           uint64_t row, tnf_row_list *list, float *dst, tnf_error *e)
 {
     list->n = 0;
     TNF_TRY(tnf_row_list_add(list, emb, row, e));
@@ -43,13 +43,13 @@ static tnf_status fold(const tnf_emb *emb, const tnf_rows *rows, const tnf_ngram
 tnf_status tnf_fold_row(const tnf_emb *emb, const tnf_ngram_rule *rule, uint64_t row,
                         tnf_row_list *list, float *dst, tnf_error *e)
 {
-    return fold(emb, &emb->rows, rule, row, list, dst, e);
+    return fold_row(emb, &emb->rows, rule, row, list, dst, e);
 }
 
 tnf_status tnf_fold_copied(const tnf_emb *emb, uint64_t row, tnf_row_list *list, float *dst,
                            tnf_error *e)
 {
-    return fold(emb, &emb->copied, &emb->rule, row, list, dst, e);
+    return fold_row(emb, &emb->copied, &emb->rule, row, list, dst, e);
 }
 
 /* ------------------------------------------------------------------- all of them */

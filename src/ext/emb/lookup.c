@@ -64,7 +64,7 @@ struct taking {
     void *ctx;
 };
 
-static tnf_status give(const struct taking *t, tnf_str ngram, uint64_t row, tnf_error *e)
+static tnf_status give_ngram(const struct taking *t, tnf_str ngram, uint64_t row, tnf_error *e)
 {
     tnf_status status;
     TNF_CALL(status, e, t->take, t->ctx, ngram, row);
@@ -77,7 +77,7 @@ static tnf_status take_floret(const struct taking *t, const tnf_ngram *g, tnf_er
     tnf_hash_murmur3(h, g->bytes.p, g->bytes.n, t->emb->seed);
     for (uint32_t i = 0; i < t->emb->hashes; i++) {
         uint64_t word = h[i / 2] >> (i % 2 ? 32 : 0) & UINT32_MAX;
-        TNF_TRY(give(t, g->bytes, t->emb->info.words + word % t->emb->info.buckets, e));
+        TNF_TRY(give_ngram(t, g->bytes, t->emb->info.words + word % t->emb->info.buckets, e));
     }
     return TNF_OK;
 }
@@ -100,7 +100,7 @@ static tnf_status take_ngram(void *ctx, const tnf_ngram *g, tnf_error *e)
     default:
         return take_floret(t, g, e);
     }
-    return give(t, g->bytes, row, e);
+    return give_ngram(t, g->bytes, row, e);
 }
 
 tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
@@ -199,8 +199,8 @@ float tnf_emb_normalise(const tnf_emb *emb, float *vector)
     return length;
 }
 
-static tnf_status unknown(const tnf_emb *emb, tnf_str word, float *dst, tnf_emb_found *found,
-                          tnf_error *e)
+static tnf_status make_unknown(const tnf_emb *emb, tnf_str word, float *dst, tnf_emb_found *found,
+                               tnf_error *e)
 {
     tnf_row_list list;
     tnf_row_list_init(&list);
@@ -236,7 +236,7 @@ static tnf_status vector_of(const tnf_emb *emb, tnf_str word, float *dst, tnf_em
     *found = (tnf_emb_found) { .row = tnf_emb_find(emb, word) };
     if (found->row == TNF_NO_ROW) {
         memset(dst, 0, emb->info.dims * sizeof *dst);
-        return unknown(emb, word, dst, found, e);
+        return make_unknown(emb, word, dst, found, e);
     }
     found->known = found->found = true;
     found->norm = emb->norms ? emb->norms[found->row] : 1;

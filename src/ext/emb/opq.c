@@ -128,7 +128,8 @@ static void sort_down(const double *values, size_t d, size_t *places)
 }
 
 /* The first that is not full with the smallest product. */
-static size_t smallest(const double *products, const size_t *filled, size_t pieces, size_t width)
+static size_t smallest_piece(const double *products, const size_t *filled, size_t pieces,
+                             size_t width)
 {
     size_t found = pieces;
     for (size_t i = 0; i < pieces; i++)
@@ -154,7 +155,7 @@ tnf_status tnf_opq_share(const double *values, size_t d, size_t pieces, size_t *
     least = least < most * SMALLEST ? most * SMALLEST : least;
     for (size_t i = 0; i < d; i++) {
         double value = values[places[i]] < least ? least : values[places[i]];
-        size_t piece = smallest(products, filled, pieces, width);
+        size_t piece = smallest_piece(products, filled, pieces, width);
         order[piece * width + filled[piece]++] = places[i];
         products[piece] += log(value / least);
     }

@@ -145,7 +145,7 @@ tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocat
 }
 
 /* out[a][b] = sum over j of v[a][j] * u[j][b], both as LAPACK left them. */
-static void multiply(double *out, const double *vt, const double *u, size_t d)
+static void multiply_rotations(double *out, const double *vt, const double *u, size_t d)
 {
     memset(out, 0, d * d * sizeof *out);
     for (size_t a = 0; a < d; a++)
@@ -177,7 +177,7 @@ tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf
                   (int *)(work + doubles), &info, 1);
     threads_again(before);
     if (info == 0)
-        multiply(out, vt, u, d);
+        multiply_rotations(out, vt, u, d);
     tnf_free(alloc, work, size);
     return info == 0 ? TNF_OK : lapack_failed(info, e);
 }

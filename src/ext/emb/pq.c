@@ -19,7 +19,7 @@
 
 #define TOLERANCE 1e-3f /* of an orthonormal projection, from training in single precision */
 
-static tnf_status wrong(const tnf_object *object, const char *what, tnf_error *e)
+static tnf_status wrong_object(const tnf_object *object, const char *what, tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s: %s", TNF_QUOTED(object->name), what);
 }
@@ -31,7 +31,7 @@ static tnf_status take_floats(tnf_rows *r, const tnf_object *object, const char 
     if (!part)
         return TNF_OK;
     if (part->type != tnf_type_of(TNF_F32))
-        return wrong(object, "quantized with another type than f32", e);
+        return wrong_object(object, "quantized with another type than f32", e);
     if (out != &r->norms || TNF_BIG_ENDIAN_HOST) {
         TNF_TRY(tnf_lent_read(out, part, &r->alloc, memory, e));
         tnf_turn_le(out->owned, part->nbytes / 4, 4);
@@ -50,14 +50,14 @@ static tnf_status check_sizes(const tnf_rows *r, const tnf_object *object, tnf_e
     const tnf_part *norms = tnf_object_part(object, "norms");
     uint64_t square, row = 4 * (uint64_t)r->d;
     if (r->k == 0 || r->k > TNF_CODES || tnf_object_part(object, "codebooks")->nbytes != r->k * row)
-        return wrong(object, "its codebooks do not have 1 to 256 centroids", e);
+        return wrong_object(object, "its codebooks do not have 1 to 256 centroids", e);
     if (r->n > 0 &&
         (r->m == 0 || r->d % r->m != 0 || tnf_object_part(object, "codes")->nbytes != r->n * r->m))
-        return wrong(object, "its codes do not divide by its rows", e);
+        return wrong_object(object, "its codes do not divide by its rows", e);
     if (projection && (!tnf_ckd_mul(&square, row, r->d) || projection->nbytes != square))
-        return wrong(object, "its projection is not square", e);
+        return wrong_object(object, "its projection is not square", e);
     if (norms && norms->nbytes / 4 != r->n)
-        return wrong(object, "it does not have one norm for each row", e);
+        return wrong_object(object, "it does not have one norm for each row", e);
     return TNF_OK;
 }
 
@@ -67,7 +67,7 @@ tnf_status tnf_pq_open(tnf_rows *r, const tnf_object *object, uint64_t *memory, 
     const tnf_part *codebooks = tnf_object_part(object, "codebooks");
     r->kind = TNF_ROWS_PQ;
     if (!codes || !codebooks || codes->type != tnf_type_of(TNF_U8) || object->rank != 2)
-        return wrong(object, "it is not a quantized matrix", e);
+        return wrong_object(object, "it is not a quantized matrix", e);
     r->m = r->n ? (size_t)(codes->nbytes / r->n) : 1;
     r->k = (size_t)(codebooks->nbytes / (4 * (uint64_t)r->d));
     TNF_TRY(check_sizes(r, object, e));
@@ -78,7 +78,7 @@ tnf_status tnf_pq_open(tnf_rows *r, const tnf_object *object, uint64_t *memory, 
     return take_floats(r, object, "norms", &r->norms, memory, e);
 }
 
-static const float *centroid(const tnf_rows *r, size_t piece, size_t code)
+static const float *centroid_at(const tnf_rows *r, size_t piece, size_t code)
 {
     return (const float *)r->codebooks.p + (piece * r->k + code) * (r->d / r->m);
 }
@@ -92,7 +92,7 @@ tnf_status tnf_pq_add_codes(const tnf_rows *r, uint64_t row, const uint8_t *code
             return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
                             "row %llu has the code %u, but there are %zu centroids",
                             (unsigned long long)row, codes[piece], r->k);
-        const float *from = centroid(r, piece, codes[piece]);
+        const float *from = centroid_at(r, piece, codes[piece]);
         for (size_t i = 0; i < width; i++)
             dst[piece * width + i] += norm * from[i];
     }
@@ -133,7 +133,7 @@ void tnf_pq_tables(const tnf_rows *r, const float *rotated, float *tables)
     for (size_t piece = 0; piece < r->m; piece++)
         for (size_t code = 0; code < TNF_CODES; code++) {
             float sum = code < r->k ? 0 : NAN;
-            const float *c = centroid(r, piece, code < r->k ? code : 0);
+            const float *c = centroid_at(r, piece, code < r->k ? code : 0);
             const float *q = rotated ? rotated + piece * width : c;
             for (size_t i = 0; i < width; i++)
                 sum += c[i] * q[i];

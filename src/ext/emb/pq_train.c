@@ -63,7 +63,7 @@ void tnf_trainer_encode(const tnf_trainer *t, size_t piece, tnf_block *b)
 /* -------------------------------------------------------------------------- start */
 
 /* SplitMix64. */
-static uint64_t draw(uint64_t *state)
+static uint64_t draw_number(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -76,7 +76,7 @@ static uint64_t draw_below(uint64_t *state, uint64_t n)
 {
     uint64_t over = (UINT64_MAX - n + 1) % n, x; /* 2^64 mod n */
     do
-        x = draw(state);
+        x = draw_number(state);
     while (x < over);
     return x % n;
 }
@@ -108,7 +108,7 @@ void tnf_kmeans_start(tnf_trainer *t, size_t attempt)
 {
     uint64_t state = t->seed, which[256];
     for (size_t i = 0; i <= attempt; i++)
-        state = draw(&state);
+        state = draw_number(&state);
     for (size_t m = 0; m < t->m; m++) {
         tnf_piece piece = { m * t->width, t->width };
         for (size_t c = 0; c < t->k; c++)

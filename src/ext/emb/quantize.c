@@ -30,7 +30,7 @@ typedef struct quantizing {
 
 /* ------------------------------------------------------------------------- settings */
 
-static tnf_status refuse(tnf_error *e, const char *what, uint64_t given, uint64_t most)
+static tnf_status refuse_number(tnf_error *e, const char *what, uint64_t given, uint64_t most)
 {
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%llu %s: it must be 1 to %llu here",
                     (unsigned long long)given, what, (unsigned long long)most);
@@ -63,9 +63,10 @@ static tnf_status set_up(quantizing *q, const tnf_quantize_options *o, tnf_error
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%llu rows are too few to quantize",
                         (unsigned long long)rows);
     if (o->bits > most)
-        return refuse(e, "bits (there must be as many rows as a code has values)", o->bits, most);
+        return refuse_number(e, "bits (there must be as many rows as a code has values)", o->bits,
+                             most);
     if (o->subquantizers > d)
-        return refuse(e, "subquantizers", o->subquantizers, d);
+        return refuse_number(e, "subquantizers", o->subquantizers, d);
     t->m = o->subquantizers ? o->subquantizers : usual_pieces(d);
     if (d % t->m != 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
@@ -168,7 +169,7 @@ static void add_lost(quantizing *q, size_t group, const tnf_block *b)
 }
 
 /* A tnf_take_rows. */
-static tnf_status encode(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status encode_block(void *ctx, size_t group, tnf_block *b, tnf_error *e)
 {
     quantizing *q = ctx;
     tnf_trainer *t = &q->trainer;
@@ -206,7 +207,7 @@ static tnf_quantized result_of(const quantizing *q)
 /* ---------------------------------------------------------------------------- result */
 
 /* Floats that are not computed with any more. */
-static tnf_part floats(const char *role, float *p, uint64_t n)
+static tnf_part part_of_floats(const char *role, float *p, uint64_t n)
 {
     tnf_turn_le(p, n, sizeof *p);
     return (tnf_part) { .role = role,
@@ -243,11 +244,11 @@ static tnf_status add_matrix(tnf_builder *builder, const quantizing *q, tnf_erro
                             .memory = q->codes,
                             .stored = n * t->m,
                             .nbytes = n * t->m };
-    parts[1] = floats("codebooks", books, (uint64_t)t->k * d);
+    parts[1] = part_of_floats("codebooks", books, (uint64_t)t->k * d);
     if (turn)
-        parts[nparts++] = floats("projection", turn, (uint64_t)d * d);
+        parts[nparts++] = part_of_floats("projection", turn, (uint64_t)d * d);
     if (q->norms)
-        parts[nparts++] = floats("norms", q->norms, n);
+        parts[nparts++] = part_of_floats("norms", q->norms, n);
     tnf_object o = { .name = before->name,
                      .shape = before->shape,
                      .rank = 2,
@@ -286,7 +287,7 @@ static tnf_status make_room(quantizing *q, const tnf_quantize_options *o, tnf_er
     return q->lost ? TNF_OK : tnf_arena_fail(t->arena, "sums", e);
 }
 
-static tnf_status train(quantizing *q, tnf_error *e)
+static tnf_status train_groups(quantizing *q, tnf_error *e)
 {
     tnf_trainer *t = &q->trainer;
     t->feed.total = q->emb->rows.n * count_passes(q);
@@ -299,10 +300,11 @@ static tnf_status train(quantizing *q, tnf_error *e)
     return tnf_pq_train(t, e);
 }
 
-static tnf_status quantize(tnf_builder *builder, quantizing *q, tnf_quantized *out, tnf_error *e)
+static tnf_status quantize_rows(tnf_builder *builder, quantizing *q, tnf_quantized *out,
+                                tnf_error *e)
 {
-    TNF_TRY(train(q, e));
-    TNF_TRY(tnf_feed_run(&q->trainer.feed, q->trainer.groups, encode, q, e));
+    TNF_TRY(train_groups(q, e));
+    TNF_TRY(tnf_feed_run(&q->trainer.feed, q->trainer.groups, encode_block, q, e));
     const tnf_quantized result = result_of(q);
     if (out)
         tnf_result_fill(out, &result, sizeof result);
@@ -332,7 +334,7 @@ tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb, const tnf_quanti
     tnf_arena_init(&arena, &emb->alloc, taken < emb->memory ? emb->memory - taken : 0);
     tnf_status status = make_room(&q, &o, e);
     if (status == TNF_OK)
-        status = quantize(builder, &q, out, e);
+        status = quantize_rows(builder, &q, out, e);
     tnf_arena_free(&arena);
     return status;
 }

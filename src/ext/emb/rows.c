@@ -176,7 +176,7 @@ void tnf_rows_wide(const tnf_rows *r, uint64_t first, size_t count, double *room
     tnf_type_decode(r->type, r->data.p, (size_t)first * r->d, count * r->d, room);
 }
 
-static void decode(const tnf_type *type, const void *p, size_t from, size_t n, float *room)
+static void decode_floats(const tnf_type *type, const void *p, size_t from, size_t n, float *room)
 {
     double some[DECODED];
     for (size_t i = 0; i < n; i += DECODED) {
@@ -204,7 +204,7 @@ const float *tnf_rows_block(const tnf_rows *r, uint64_t first, size_t count, flo
         r->kernels->from_bf16((const uint8_t *)r->data.p + 2 * from, count * r->d, room);
         return room;
     default:
-        decode(r->type, r->data.p, from, count * r->d, room);
+        decode_floats(r->type, r->data.p, from, count * r->d, room);
         return room;
     }
 }
@@ -253,7 +253,7 @@ static tnf_status read_dense(const tnf_rows *r, uint64_t row, float *dst, tnf_er
     else if (r->kind == TNF_ROWS_BF16)
         r->kernels->from_bf16(bytes + 2 * skip, r->d, dst);
     else
-        decode(r->type, bytes, skip, r->d, dst);
+        decode_floats(r->type, bytes, skip, r->d, dst);
     tnf_free(&r->alloc, bytes, size);
     return TNF_OK;
 }

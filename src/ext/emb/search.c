@@ -145,7 +145,7 @@ static tnf_status prepare_codes(tnf_search_job *job, tnf_arena *arena, tnf_error
                                                                 : TNF_OK;
 }
 
-static tnf_status prepare(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
+static tnf_status prepare_job(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
 {
     size_t d = job->rows->d;
     if (job->mode == TNF_SEARCH_WIDE) {
@@ -208,7 +208,7 @@ static tnf_status search_block(void *ctx, size_t i, tnf_error *e)
     }
 }
 
-static double shown(tnf_metric metric, double score)
+static double shown_score(tnf_metric metric, double score)
 {
     double cosine = score > 1 ? 1 : score < -1 ? -1 : score;
     switch (metric) {
@@ -234,7 +234,7 @@ static void hand_out(const tnf_search_job *job, unsigned workers, tnf_emb_hit *h
         for (size_t i = 0; i < best->n; i++)
             hits[q * job->query->k + i] = (tnf_emb_hit) {
                 best->items[i].row, tnf_emb_word(job->emb, best->items[i].row),
-                shown(job->query->metric, best->items[i].score)
+                shown_score(job->query->metric, best->items[i].score)
             };
     }
 }
@@ -251,11 +251,11 @@ static unsigned count_workers(const tnf_search_job *job)
     return chunks < threads ? (chunks ? (unsigned)chunks : 1) : threads;
 }
 
-static tnf_status pass(tnf_search_job *job, size_t k, tnf_arena *arena, tnf_emb_hit *hits,
-                       size_t *counts, tnf_error *e)
+static tnf_status run_pass(tnf_search_job *job, size_t k, tnf_arena *arena, tnf_emb_hit *hits,
+                           size_t *counts, tnf_error *e)
 {
     unsigned workers = count_workers(job);
-    TNF_TRY(prepare(job, arena, e));
+    TNF_TRY(prepare_job(job, arena, e));
     job->workers = tnf_arena_array(arena, workers, sizeof *job->workers);
     if (!job->workers)
         return tnf_arena_fail(arena, "threads", e);
@@ -298,7 +298,7 @@ tnf_status tnf_search(const tnf_emb *emb, const tnf_asked *asked, size_t n,
         tnf_arena arena;
         set_sizes(&job);
         tnf_arena_init(&arena, &emb->alloc, emb->memory);
-        tnf_status status = pass(&job, k, &arena, hits + from * query->k, counts + from, e);
+        tnf_status status = run_pass(&job, k, &arena, hits + from * query->k, counts + from, e);
         tnf_arena_free(&arena);
         TNF_TRY(status);
     }

@@ -37,9 +37,9 @@ static tnf_status begin_questions(questions *x, const tnf_emb *emb, const tnf_em
     return status;
 }
 
-static tnf_status nearest(const tnf_emb *emb, const float *vectors, const double *vectors64,
-                          size_t n, const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts,
-                          tnf_error *e)
+static tnf_status find_nearest(const tnf_emb *emb, const float *vectors, const double *vectors64,
+                               size_t n, const tnf_emb_query *query, tnf_emb_hit *hits,
+                               size_t *counts, tnf_error *e)
 {
     questions x;
     size_t d = emb->info.dims;
@@ -56,14 +56,14 @@ tnf_status tnf_emb_nearest(const tnf_emb *emb, const float *vectors, size_t n,
                            const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts,
                            tnf_error *e)
 {
-    return nearest(emb, vectors, NULL, n, query, hits, counts, e);
+    return find_nearest(emb, vectors, NULL, n, query, hits, counts, e);
 }
 
 tnf_status tnf_emb_nearest_f64(const tnf_emb *emb, const double *vectors, size_t n,
                                const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts,
                                tnf_error *e)
 {
-    return nearest(emb, NULL, vectors, n, query, hits, counts, e);
+    return find_nearest(emb, NULL, vectors, n, query, hits, counts, e);
 }
 
 /* A row of a wide matrix asks as it is, not as the floats it was rounded to. */
@@ -79,8 +79,8 @@ static tnf_status ask_wide(const tnf_emb *emb, questions *x, size_t i, tnf_error
     return TNF_OK;
 }
 
-static tnf_status similar(const tnf_emb *emb, questions *x, const tnf_str *words, size_t n,
-                          tnf_emb_hit *hits, size_t *counts, tnf_error *e)
+static tnf_status find_similar(const tnf_emb *emb, questions *x, const tnf_str *words, size_t n,
+                               tnf_emb_hit *hits, size_t *counts, tnf_error *e)
 {
     TNF_TRY(tnf_emb_vectors(emb, words, n, x->vectors, x->found, e));
     for (size_t i = 0; i < n; i++) {
@@ -101,7 +101,7 @@ tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str *words, size_t n,
 {
     questions x;
     TNF_TRY(begin_questions(&x, emb, query, n, n, e));
-    tnf_status status = similar(emb, &x, words, n, hits, counts, e);
+    tnf_status status = find_similar(emb, &x, words, n, hits, counts, e);
     if (found)
         memcpy(found, x.found, n * sizeof *found);
     tnf_arena_free(&x.arena);
@@ -109,7 +109,7 @@ tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str *words, size_t n,
 }
 
 /* b - a + c, into a's place. */
-static void combine(const tnf_emb *emb, bool raw, float *three)
+static void combine_three(const tnf_emb *emb, bool raw, float *three)
 {
     size_t d = emb->info.dims;
     for (size_t i = 0; !raw && i < 3; i++) /* as gensim, fastText and finalfusion do */
@@ -119,8 +119,8 @@ static void combine(const tnf_emb *emb, bool raw, float *three)
     tnf_emb_normalise(emb, three);
 }
 
-static tnf_status analogy(const tnf_emb *emb, questions *x, const tnf_str *words, size_t n,
-                          tnf_emb_hit *hits, size_t *counts, tnf_error *e)
+static tnf_status find_analogy(const tnf_emb *emb, questions *x, const tnf_str *words, size_t n,
+                               tnf_emb_hit *hits, size_t *counts, tnf_error *e)
 {
     TNF_TRY(tnf_emb_vectors(emb, words, 3 * n, x->vectors, x->found, e));
     for (size_t i = 0; i < n; i++) {
@@ -129,7 +129,7 @@ static tnf_status analogy(const tnf_emb *emb, questions *x, const tnf_str *words
         if (!f[0].found || !f[1].found || !f[2].found)
             continue;
         float *three = x->vectors + 3 * i * emb->info.dims;
-        combine(emb, x->query.raw, three);
+        combine_three(emb, x->query.raw, three);
         x->asked[i].vector = three;
         for (size_t w = 0; w < 3; w++)
             if (!x->query.keep_asked && !x->query.keep[w])
@@ -147,7 +147,7 @@ tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str *words, size_t n,
     if (!tnf_ckd_mul(&all, n, 3))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu analogies", n);
     TNF_TRY(begin_questions(&x, emb, query, n, all, e));
-    tnf_status status = analogy(emb, &x, words, n, hits, counts, e);
+    tnf_status status = find_analogy(emb, &x, words, n, hits, counts, e);
     if (found)
         memcpy(found, x.found, (size_t)all * sizeof *found);
     tnf_arena_free(&x.arena);

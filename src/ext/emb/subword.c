@@ -19,7 +19,7 @@
 
 /* -------------------------------------------------------------- characters */
 
-static bool continues(const uint8_t *p, size_t n)
+static bool continues_sequence(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if ((p[i] & 0xc0) != 0x80)
@@ -40,7 +40,7 @@ static size_t next_point(const uint8_t *p, size_t left, uint32_t *out)
                : c >= 0xf0 && c <= 0xf4 ? 4
                                         : 0;
     *out = 0xfffd;
-    if (n == 0 || n > left || !continues(p + 1, n - 1))
+    if (n == 0 || n > left || !continues_sequence(p + 1, n - 1))
         return 1;
     c &= 0x7fu >> n;
     for (size_t i = 1; i < n; i++)
@@ -125,8 +125,8 @@ static tnf_status cut_word(cut *c, const tnf_ngram_rule *rule, tnf_str word,
 
 /* ------------------------------------------------------------------ n-grams */
 
-static tnf_status give(const cut *c, size_t from, size_t count, tnf_ngram_take take, void *ctx,
-                       tnf_error *e)
+static tnf_status give_ngram(const cut *c, size_t from, size_t count, tnf_ngram_take take,
+                             void *ctx, tnf_error *e)
 {
     tnf_ngram g = { { c->bytes + c->at[from], c->at[from + count] - c->at[from] },
                     c->points + from,
@@ -151,13 +151,13 @@ static tnf_status give_all(const cut *c, const tnf_ngram_rule *rule, tnf_ngram_t
                         "a word of %zu characters has more than %llu n-grams of %u to %u", c->count,
                         (unsigned long long)TNF_MAX_NGRAMS, rule->min_n, rule->max_n);
     if (rule->whole)
-        TNF_TRY(give(c, 0, c->count, take, ctx, e));
+        TNF_TRY(give_ngram(c, 0, c->count, take, ctx, e));
     for (size_t from = 0; from < c->count; from++) {
         size_t left = c->count - from, n = left < rule->max_n ? left : rule->max_n;
         bool edge = from == 0 || left == 1;
         size_t least = rule->fasttext && edge && rule->min_n < 2 ? 2 : rule->min_n;
         for (; n >= least && n > 0; n--)
-            TNF_TRY(give(c, from, n, take, ctx, e));
+            TNF_TRY(give_ngram(c, from, n, take, ctx, e));
     }
     return TNF_OK;
 }
@@ -210,7 +210,7 @@ uint32_t tnf_hash_fasttext(const void *bytes, size_t n)
     return h;
 }
 
-static uint64_t rotl(uint64_t x, unsigned n)
+static uint64_t rotate_left(uint64_t x, unsigned n)
 {
     return x << n | x >> (64 - n);
 }
@@ -240,15 +240,15 @@ void tnf_hash_murmur3(uint64_t out[2], const void *bytes, size_t n, uint32_t see
     uint64_t a = seed, b = seed;
     size_t left = n;
     for (; left >= 16; p += 16, left -= 16) {
-        a ^= rotl(tnf_le64(p) * MURMUR_C1, 31) * MURMUR_C2;
-        a = (rotl(a, 27) + b) * 5 + 0x52dce729;
-        b ^= rotl(tnf_le64(p + 8) * MURMUR_C2, 33) * MURMUR_C1;
-        b = (rotl(b, 31) + a) * 5 + 0x38495ab5;
+        a ^= rotate_left(tnf_le64(p) * MURMUR_C1, 31) * MURMUR_C2;
+        a = (rotate_left(a, 27) + b) * 5 + 0x52dce729;
+        b ^= rotate_left(tnf_le64(p + 8) * MURMUR_C2, 33) * MURMUR_C1;
+        b = (rotate_left(b, 31) + a) * 5 + 0x38495ab5;
     }
     if (left > 8)
-        b ^= rotl(load_some(p + 8, left - 8) * MURMUR_C2, 33) * MURMUR_C1;
+        b ^= rotate_left(load_some(p + 8, left - 8) * MURMUR_C2, 33) * MURMUR_C1;
     if (left > 0)
-        a ^= rotl(load_some(p, left < 8 ? left : 8) * MURMUR_C1, 31) * MURMUR_C2;
+        a ^= rotate_left(load_some(p, left < 8 ? left : 8) * MURMUR_C1, 31) * MURMUR_C2;
     a ^= n;
     b ^= n;
     a += b;

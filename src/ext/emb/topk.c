@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static bool better(const tnf_ties *ties, const tnf_scored *a, const tnf_scored *b)
+static bool is_better(const tnf_ties *ties, const tnf_scored *a, const tnf_scored *b)
 {
     bool a_nan = isnan(a->score), b_nan = isnan(b->score);
     if (a_nan != b_nan)
@@ -17,7 +17,7 @@ static bool better(const tnf_ties *ties, const tnf_scored *a, const tnf_scored *
     return order != 0 ? order < 0 : a->row < b->row;
 }
 
-static void swap(tnf_scored *a, tnf_scored *b)
+static void swap_scored(tnf_scored *a, tnf_scored *b)
 {
     tnf_scored t = *a;
     *a = *b;
@@ -31,11 +31,11 @@ static void sift_down(tnf_scored *items, size_t n, size_t at, const tnf_ties *ti
         size_t child = 2 * at + 1;
         if (child >= n)
             return;
-        if (child + 1 < n && better(ties, &items[child], &items[child + 1]))
+        if (child + 1 < n && is_better(ties, &items[child], &items[child + 1]))
             child++;
-        if (!better(ties, &items[at], &items[child]))
+        if (!is_better(ties, &items[at], &items[child]))
             return;
-        swap(&items[at], &items[child]);
+        swap_scored(&items[at], &items[child]);
         at = child;
     }
 }
@@ -45,11 +45,11 @@ void tnf_top_add(tnf_top *t, const tnf_ties *ties, tnf_scored item)
     if (t->n < t->k) {
         size_t at = t->n++;
         t->items[at] = item;
-        while (at > 0 && better(ties, &t->items[(at - 1) / 2], &t->items[at])) {
-            swap(&t->items[(at - 1) / 2], &t->items[at]);
+        while (at > 0 && is_better(ties, &t->items[(at - 1) / 2], &t->items[at])) {
+            swap_scored(&t->items[(at - 1) / 2], &t->items[at]);
             at = (at - 1) / 2;
         }
-    } else if (t->k > 0 && better(ties, &item, &t->items[0])) {
+    } else if (t->k > 0 && is_better(ties, &item, &t->items[0])) {
         t->items[0] = item;
         sift_down(t->items, t->n, 0, ties);
     }
@@ -64,7 +64,7 @@ void tnf_top_merge(tnf_top *t, const tnf_ties *ties, const tnf_top *other)
 void tnf_top_sort(tnf_top *t, const tnf_ties *ties)
 {
     for (size_t n = t->n; n > 1; n--) {
-        swap(&t->items[0], &t->items[n - 1]);
+        swap_scored(&t->items[0], &t->items[n - 1]);
         sift_down(t->items, n - 1, 0, ties);
     }
 }

@@ -114,7 +114,7 @@ void tnf_words_free(tnf_words *w)
 /* ------------------------------------------------------------------ indexing */
 
 /* Where a hash would like to be: its upper half, scaled. The lower half is the fingerprint. */
-static uint64_t home(const tnf_words *w, uint64_t hash)
+static uint64_t home_slot(const tnf_words *w, uint64_t hash)
 {
     return (hash >> 32) * w->capacity >> 32;
 }
@@ -140,10 +140,10 @@ static void note_duplicate(struct indexing *x, uint64_t row)
 }
 
 /* Puts a row where it belongs. Which of two equal strings is the duplicate only the rows tell. */
-static void insert(struct indexing *x, uint64_t hash, uint32_t row)
+static void insert_row(struct indexing *x, uint64_t hash, uint32_t row)
 {
     tnf_words *w = x->w;
-    uint64_t mine = hash << 32 | row, at = home(w, hash);
+    uint64_t mine = hash << 32 | row, at = home_slot(w, hash);
     tnf_str word = tnf_words_at(w, row);
     for (;;) {
         _Atomic uint64_t *slot = &w->slots[at].value;
@@ -176,11 +176,11 @@ static tnf_status insert_job(void *ctx, size_t job, tnf_error *e)
     (void)e;
     for (uint64_t i = from; i < to + AHEAD; i++) {
         if (i >= from + AHEAD)
-            insert(x, hashes[i % AHEAD], (uint32_t)(i - AHEAD));
+            insert_row(x, hashes[i % AHEAD], (uint32_t)(i - AHEAD));
         if (i < to) {
             tnf_str word = tnf_words_at(w, i);
             hashes[i % AHEAD] = tnf_hash_bytes(w->seed, word.p, word.n);
-            __builtin_prefetch(&w->slots[home(w, hashes[i % AHEAD])], 1);
+            __builtin_prefetch(&w->slots[home_slot(w, hashes[i % AHEAD])], 1);
         }
     }
     return TNF_OK;
@@ -222,7 +222,7 @@ uint32_t tnf_words_find(const tnf_words *w, tnf_str word)
 {
     if (!w->slots)
         return TNF_NO_WORD;
-    uint64_t hash = tnf_hash_bytes(w->seed, word.p, word.n), at = home(w, hash);
+    uint64_t hash = tnf_hash_bytes(w->seed, word.p, word.n), at = home_slot(w, hash);
     for (;;) {
         uint64_t there = atomic_load_explicit(&w->slots[at].value, memory_order_relaxed);
         if (there == FREE)

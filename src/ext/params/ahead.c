@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <string.h>
 
-static void hold(tnf_params *p, struct block *b)
+static void hold_block(tnf_params *p, struct block *b)
 {
     if (b->held)
         return;
@@ -73,7 +73,7 @@ static struct slot *leave_queue(tnf_params *p)
 }
 
 /* Bytes that may be held; without a budget the caller alone decides. */
-static uint64_t most(const tnf_params *p)
+static uint64_t most_bytes(const tnf_params *p)
 {
     return p->has_budget ? p->stats.budget - p->stats.pinned_bytes : UINT64_MAX;
 }
@@ -83,11 +83,11 @@ static struct slot *next_to_read(tnf_params *p)
 {
     while (p->first) {
         const struct slot *s = p->first;
-        if (s->wanted && !s->loading && !s->block && s->nbytes <= most(p))
+        if (s->wanted && !s->loading && !s->block && s->nbytes <= most_bytes(p))
             break;
         leave_queue(p)->wanted = false;
     }
-    if (!p->first || p->stats.ahead_bytes > most(p) - p->first->nbytes)
+    if (!p->first || p->stats.ahead_bytes > most_bytes(p) - p->first->nbytes)
         return NULL;
     return leave_queue(p);
 }
@@ -98,7 +98,7 @@ static void read_one(tnf_params *p, struct slot *s)
     struct block *b;
     if (tnf_params_fetch(&b, p, s, NULL) == TNF_OK) {
         if (s->wanted)
-            hold(p, b);
+            hold_block(p, b);
         else
             tnf_params_free_unused(p, b);
     }
@@ -154,7 +154,7 @@ tnf_status tnf_params_ahead(tnf_params *p, const char *const *names, size_t n, t
     for (size_t i = 0; i < n; i++) {
         struct slot *s = tnf_params_named(p, names[i]);
         if (s->block)
-            hold(p, s->block); /* so that it does not go before it is used */
+            hold_block(p, s->block); /* so that it does not go before it is used */
         else
             join_queue(p, s);
     }

@@ -21,6 +21,7 @@
 #include "base/blake3.h"
 #include "base/ckd.h"
 #include "base/sized.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -51,7 +52,7 @@ void tnf_params_free_unused(tnf_params *p, struct block *b)
 }
 
 /* Takes a block out of the cache; it is gone then, unless it is in use. */
-static void drop(tnf_params *p, struct block *b)
+static void drop_block(tnf_params *p, struct block *b)
 {
     if (b->pinned)
         p->stats.pinned_bytes -= b->slot->nbytes;
@@ -77,12 +78,12 @@ static bool fits_beside_pinned(const tnf_params *p, const struct slot *s)
 static void make_room(tnf_params *p, const struct slot *s)
 {
     while (p->has_budget && p->oldest && p->stats.cached_bytes > p->stats.budget - s->nbytes) {
-        drop(p, p->oldest);
+        drop_block(p, p->oldest);
         p->stats.evictions++;
     }
 }
 
-static void pin(tnf_params *p, struct block *b)
+static void pin_block(tnf_params *p, struct block *b)
 {
     b->pinned = true;
     p->stats.pinned_bytes += b->slot->nbytes;
@@ -97,7 +98,7 @@ static void note_use(tnf_params *p, struct block *b)
             return;
         leave_line(p, b);
         if (is_pinned(p, s))
-            pin(p, b);
+            pin_block(p, b);
         else
             join_line(p, b);
         return;
@@ -109,7 +110,7 @@ static void note_use(tnf_params *p, struct block *b)
     p->stats.cached_bytes += s->nbytes;
     p->stats.cached++;
     if (is_pinned(p, s))
-        pin(p, b);
+        pin_block(p, b);
     else
         join_line(p, b);
 }
@@ -277,19 +278,13 @@ static tnf_status prefetch_slot(tnf_params *p, struct slot *s, tnf_error *e)
     return status;
 }
 
-static bool begins(tnf_str name, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    return name.n >= n && memcmp(name.p, prefix, n) == 0;
-}
-
 /* Is it "blocks.<n>.…" with n below layers? */
 static bool in_layers(tnf_str name, uint32_t layers)
 {
     static const char blocks[] = "blocks.";
     uint64_t number = 0;
     size_t i = sizeof blocks - 1, first = i;
-    if (!begins(name, blocks))
+    if (!tnf_str_begins(name, blocks))
         return false;
     for (; i < name.n && name.p[i] >= '0' && name.p[i] <= '9'; i++)
         if (number < layers)
@@ -300,7 +295,7 @@ static bool in_layers(tnf_str name, uint32_t layers)
 tnf_status tnf_params_prefetch(tnf_params *p, const char *prefix, tnf_error *e)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (begins(p->slots[i].object->name, prefix))
+        if (tnf_str_begins(p->slots[i].object->name, prefix))
             TNF_TRY(prefetch_slot(p, &p->slots[i], e));
     return TNF_OK;
 }
@@ -310,7 +305,7 @@ static tnf_status prefetch_at_once(tnf_params *p, tnf_error *e)
     const char *prefix = p->options.prefetch_prefix;
     for (size_t i = 0; i < p->n; i++) {
         tnf_str name = p->slots[i].object->name;
-        if (in_layers(name, p->options.prefetch_layers) || (prefix && begins(name, prefix)))
+        if (in_layers(name, p->options.prefetch_layers) || (prefix && tnf_str_begins(name, prefix)))
             TNF_TRY(prefetch_slot(p, &p->slots[i], e));
     }
     p->options.prefetch_prefix = NULL; /* the caller's, and no longer needed */
@@ -423,7 +418,7 @@ void tnf_params_trim(tnf_params *p)
     for (size_t i = 0; i < p->n; i++) {
         struct block *b = p->slots[i].block;
         if (b && b->cached && b->refs == 0)
-            drop(p, b);
+            drop_block(p, b);
     }
     pthread_mutex_unlock(&p->mutex);
 }

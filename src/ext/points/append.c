@@ -24,7 +24,7 @@ struct append {
     tnf_points_pack pack;
 };
 
-static tnf_status flush(struct append *a, tnf_error *e)
+static tnf_status flush_blocks(struct append *a, tnf_error *e)
 {
     /* The first byte of all is the one that commits: it is left out. */
     size_t skip = a->next == a->start ? 1 : 0;
@@ -95,7 +95,7 @@ static tnf_status put_point(struct append *a, const tnf_point *point, tnf_error 
                              a->p->options.varint_msb, e));
     tnf_buf_put(&a->b, vector.p, vector.n);
     clear_spare_bits(a);
-    return a->b.n >= BLOCK ? flush(a, e) : tnf_buf_status(&a->b, "batch", e);
+    return a->b.n >= BLOCK ? flush_blocks(a, e) : tnf_buf_status(&a->b, "batch", e);
 }
 
 static tnf_status put_batch(struct append *a, const tnf_point *batch, size_t n, uint64_t *offsets,
@@ -108,12 +108,12 @@ static tnf_status put_batch(struct append *a, const tnf_point *batch, size_t n, 
         TNF_TRY(put_point(a, &batch[i], e));
     }
     tnf_buf_u8(&a->b, TNF_VS_END);
-    TNF_TRY(flush(a, e));
+    TNF_TRY(flush_blocks(a, e));
     return tnf_disk_sync(a->p, a->p->fd, e);
 }
 
 /* The byte that counts. */
-static tnf_status commit(struct append *a, tnf_error *e)
+static tnf_status commit_blocks(struct append *a, tnf_error *e)
 {
     static const uint8_t type = TNF_VS_POINT;
     tnf_points *p = a->p;
@@ -127,7 +127,7 @@ static tnf_status commit(struct append *a, tnf_error *e)
     return status;
 }
 
-static tnf_status prepare(struct append *a, tnf_error *e)
+static tnf_status prepare_append(struct append *a, tnf_error *e)
 {
     tnf_points *p = a->p;
     if (!p->has_meta)
@@ -147,10 +147,10 @@ static tnf_status prepare(struct append *a, tnf_error *e)
 static tnf_status append_batch(struct append *a, const tnf_point *batch, size_t n,
                                uint64_t *offsets, tnf_error *e)
 {
-    TNF_TRY(prepare(a, e));
+    TNF_TRY(prepare_append(a, e));
     tnf_status status = put_batch(a, batch, n, offsets, e);
     if (status == TNF_OK)
-        return commit(a, e);
+        return commit_blocks(a, e);
     (void)tnf_disk_cut(a->p, a->p->fd, a->start + 1, NULL); /* give the room back, if we can */
     return status;
 }

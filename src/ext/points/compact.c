@@ -104,7 +104,7 @@ static tnf_status open_fresh(struct compact *k, tnf_error *e)
 }
 
 /* From here on the new file is the file. */
-static tnf_status replace(struct compact *k, tnf_error *e)
+static tnf_status replace_file(struct compact *k, tnf_error *e)
 {
     tnf_points *p = k->p;
     struct stat st;
@@ -138,12 +138,13 @@ static tnf_status tell_moves(struct compact *k, tnf_points_moved_fn moved, void 
     }
 }
 
-static tnf_status rewrite(struct compact *k, tnf_points_moved_fn moved, void *ctx, tnf_error *e)
+static tnf_status rewrite_file(struct compact *k, tnf_points_moved_fn moved, void *ctx,
+                               tnf_error *e)
 {
     tnf_points *p = k->p;
     TNF_TRY(open_fresh(k, e));
     TNF_TRY(copy_all(k, e));
-    tnf_status done = replace(k, e);
+    tnf_status done = replace_file(k, e);
     if (done != TNF_OK && done != TNF_EUNSYNCED)
         return done;
     tnf_status status = moved ? tell_moves(k, moved, ctx, done == TNF_OK ? e : NULL) : TNF_OK;
@@ -159,14 +160,14 @@ static tnf_status rewrite(struct compact *k, tnf_points_moved_fn moved, void *ct
     return done != TNF_OK ? done : status;
 }
 
-static tnf_status run(struct compact *k, tnf_points_moved_fn moved, void *ctx, tnf_error *e)
+static tnf_status run_compact(struct compact *k, tnf_points_moved_fn moved, void *ctx, tnf_error *e)
 {
     tnf_points *p = k->p;
     k->fresh.fd = -1;
     k->block = tnf_alloc(&p->alloc, BLOCK);
     if (!k->block)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for copying");
-    tnf_status status = rewrite(k, moved, ctx, e);
+    tnf_status status = rewrite_file(k, moved, ctx, e);
     if (k->fresh.fd >= 0 && k->placed) { /* it has the name: the next call opens it */
         close(p->fd);
         p->fd = -1;
@@ -192,8 +193,8 @@ static tnf_status nothing_to_do(struct compact *k, bool *out, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status compact(tnf_points *p, unsigned flags, tnf_points_moved_fn moved, void *ctx,
-                          tnf_error *e)
+static tnf_status compact_points(tnf_points *p, unsigned flags, tnf_points_moved_fn moved,
+                                 void *ctx, tnf_error *e)
 {
     struct compact k = { .p = p, .fresh.fd = -1, .drop_unknown = flags & TNF_POINTS_DROP_UNKNOWN };
     bool nothing = false;
@@ -201,10 +202,10 @@ static tnf_status compact(tnf_points *p, unsigned flags, tnf_points_moved_fn mov
     TNF_TRY(nothing_to_do(&k, &nothing, e));
     if (nothing)
         return moved ? tell_moves(&k, moved, ctx, e) : TNF_OK;
-    return run(&k, moved, ctx, e);
+    return run_compact(&k, moved, ctx, e);
 }
 
-static void leave(tnf_points *p)
+static void leave_open(tnf_points *p)
 {
     if (p->fd >= 0)
         tnf_points_leave(p);
@@ -217,15 +218,16 @@ tnf_status tnf_points_compact(tnf_points *p, unsigned flags, tnf_points_moved_fn
     TNF_TRY(tnf_points_enter(p, true, e));
     if (!moved)
         p->moved = false; /* the caller does not ask for the new offsets */
-    tnf_status status = compact(p, flags, moved, ctx, e);
-    leave(p);
+    tnf_status status = compact_points(p, flags, moved, ctx, e);
+    leave_open(p);
     return status;
 }
 
 /* -------------------------------------------------------------- attributes */
 
 /* Bytes that differ: how many, and the first and last of them. */
-static size_t differing(const uint8_t *a, const uint8_t *b, size_t n, size_t *first, size_t *last)
+static size_t differing_bytes(const uint8_t *a, const uint8_t *b, size_t n, size_t *first,
+                              size_t *last)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
@@ -242,7 +244,7 @@ static tnf_status set_meta(tnf_points *p, const tnf_buf *meta, unsigned flags, t
     size_t first = 0, last = 0, n = 0;
     bool same_length = meta->n == p->meta_n;
     if (same_length)
-        n = differing(meta->p, p->meta_bytes, meta->n, &first, &last);
+        n = differing_bytes(meta->p, p->meta_bytes, meta->n, &first, &last);
     if (same_length && n == 0)
         return TNF_OK;
     if (same_length && (n == 1 || flags & TNF_POINTS_IN_PLACE)) { /* one byte is written or not */
@@ -250,7 +252,7 @@ static tnf_status set_meta(tnf_points *p, const tnf_buf *meta, unsigned flags, t
         return tnf_disk_sync_done(p, p->fd, e);
     }
     struct compact k = { .p = p, .fresh.fd = -1, .meta = meta->p, .meta_n = meta->n };
-    return run(&k, NULL, NULL, e);
+    return run_compact(&k, NULL, NULL, e);
 }
 
 static tnf_status set_packed(tnf_points *p, const tnf_buf *packed, unsigned flags, tnf_error *e)
@@ -279,7 +281,7 @@ tnf_status tnf_points_set_attributes(tnf_points *p, const tnf_value *attributes,
         status = tnf_points_enter(p, true, e);
     if (status == TNF_OK) {
         status = set_packed(p, &packed, flags, e);
-        leave(p);
+        leave_open(p);
     }
     tnf_buf_free(&packed);
     if (status == TNF_OK && tnf_points_enter(p, false, e) == TNF_OK) /* what it says now */

@@ -34,8 +34,8 @@ static tnf_status check_space(const tnf_space *s, tnf_vs_meta *m, tnf_error *e)
 }
 
 /* The meta block and the terminal. */
-static tnf_status compose(tnf_points *p, tnf_vs_meta *m, const tnf_value *attributes, tnf_buf *b,
-                          tnf_error *e)
+static tnf_status compose_head(tnf_points *p, tnf_vs_meta *m, const tnf_value *attributes,
+                               tnf_buf *b, tnf_error *e)
 {
     static const tnf_value empty = { .kind = TNF_MAP };
     tnf_buf packed;
@@ -92,7 +92,7 @@ static tnf_status replace_empty(const tnf_points *p, tnf_fresh *f, tnf_error *e)
     return status;
 }
 
-static tnf_status place(tnf_points *p, tnf_fresh *f, bool *made, tnf_error *e)
+static tnf_status place_fresh(tnf_points *p, tnf_fresh *f, bool *made, tnf_error *e)
 {
     struct stat st;
     if (fstat(f->fd, &st) != 0)
@@ -110,20 +110,20 @@ static tnf_status place(tnf_points *p, tnf_fresh *f, bool *made, tnf_error *e)
     return tnf_disk_sync_placed(p, p->path, e);
 }
 
-static tnf_status create(tnf_points *p, const tnf_space *space, bool *made, tnf_error *e)
+static tnf_status create_file(tnf_points *p, const tnf_space *space, bool *made, tnf_error *e)
 {
     tnf_vs_meta m;
     tnf_buf b;
     tnf_fresh fresh = { .fd = -1 };
     TNF_TRY(check_space(space, &m, e));
     tnf_buf_init(&b, &p->alloc, UINT64_MAX);
-    tnf_status status = compose(p, &m, space->attributes, &b, e);
+    tnf_status status = compose_head(p, &m, space->attributes, &b, e);
     if (status == TNF_OK)
         status = tnf_fresh_open(&fresh, p->path, 0666, e);
     if (status == TNF_OK)
         status = write_new(p, &b, fresh.fd, e);
     if (status == TNF_OK)
-        status = place(p, &fresh, made, e);
+        status = place_fresh(p, &fresh, made, e);
     tnf_fresh_drop(&fresh);
     tnf_buf_free(&b);
     return status;
@@ -139,7 +139,7 @@ tnf_status tnf_points_create(tnf_points **out, const char *path, const tnf_space
     TNF_TRY(tnf_points_make(&p, path, options, e));
     p->options.write = true;
     bool made = false; /* the name is new */
-    tnf_status done = create(p, &given, &made, e), status = done;
+    tnf_status done = create_file(p, &given, &made, e), status = done;
     if (done == TNF_OK || done == TNF_EUNSYNCED)
         status = tnf_points_enter(p, false, done == TNF_OK ? e : NULL);
     if (status == TNF_OK) {

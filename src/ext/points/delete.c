@@ -52,7 +52,7 @@ static tnf_status check_offsets(tnf_points *p, uint64_t *sorted, size_t *n, bool
     return TNF_OK;
 }
 
-static tnf_status wipe(tnf_points *p, uint64_t at, tnf_error *e)
+static tnf_status wipe_block(tnf_points *p, uint64_t at, tnf_error *e)
 {
     uint8_t head[TNF_VS_HEAD];
     TNF_TRY(tnf_disk_read(p->fd, at, head, sizeof head, e));
@@ -70,7 +70,7 @@ static tnf_status wipe(tnf_points *p, uint64_t at, tnf_error *e)
     return status;
 }
 
-static tnf_status blank(tnf_points *p, uint64_t at, tnf_error *e)
+static tnf_status blank_block(tnf_points *p, uint64_t at, tnf_error *e)
 {
     static const uint8_t type = TNF_VS_BLANK;
     return tnf_disk_write(p, p->fd, at, &type, 1, e);
@@ -98,9 +98,9 @@ static tnf_status each_noted(tnf_points *p, tnf_status (*act)(tnf_points *, uint
 tnf_status tnf_points_finish(tnf_points *p, tnf_error *e)
 {
     uint64_t end = p->chain.note.end;
-    TNF_TRY(each_noted(p, blank, e));
+    TNF_TRY(each_noted(p, blank_block, e));
     if (p->chain.note.flags & TNF_VS_SHRED)
-        TNF_TRY(each_noted(p, wipe, e));
+        TNF_TRY(each_noted(p, wipe_block, e));
     if (tnf_disk_cut(p, p->fd, end + 1, NULL) == TNF_OK) /* else it is carried out once more */
         p->chain.size = end + 1;
     tnf_vs_note_forget(&p->chain);
@@ -167,7 +167,7 @@ static tnf_status delete_sorted(tnf_points *p, uint64_t *sorted, size_t n, bool 
     if (n > 1 || shred)
         return delete_noted(p, sorted, n, shred, e);
     TNF_TRY(tnf_points_go_on(p, e));
-    TNF_TRY(blank(p, sorted[0], e));
+    TNF_TRY(blank_block(p, sorted[0], e));
     return tnf_disk_sync_done(p, p->fd, e);
 }
 

@@ -123,7 +123,7 @@ tnf_status tnf_points_load_meta(tnf_points *p, tnf_error *e)
 }
 
 /* Header and meta block as they were when they were read? */
-static bool unchanged(const tnf_points *p)
+static bool is_unchanged(const tnf_points *p)
 {
     uint8_t now[REREAD_MOST];
     uint64_t end = p->meta_at + p->meta_n;
@@ -205,7 +205,7 @@ tnf_status tnf_points_enter(tnf_points *p, bool exclusive, tnf_error *e)
     p->chain.size = size;
     tnf_points_rewind(p, TNF_VS_HEADER);
     tnf_status status = tnf_vs_note_read(&p->chain, UINT64_MAX, e);
-    if (status == TNF_OK && !unchanged(p))
+    if (status == TNF_OK && !is_unchanged(p))
         status = tnf_points_load_meta(p, e);
     if (status == TNF_OK && exclusive && p->chain.note.n) /* what a crash left undone */
         status = tnf_points_finish(p, e);

@@ -44,7 +44,7 @@ static tnf_status align_vector(tnf_points *p, tnf_point *out, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status decode(tnf_points *p, tnf_point *out, tnf_error *e)
+static tnf_status decode_point(tnf_points *p, tnf_point *out, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
     const uint8_t *block = NULL;
@@ -70,7 +70,7 @@ static tnf_status decode(tnf_points *p, tnf_point *out, tnf_error *e)
 
 tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e)
 {
-    TNF_TRY(decode(p, out, e));
+    TNF_TRY(decode_point(p, out, e));
     return align_vector(p, out, e);
 }
 
@@ -94,7 +94,7 @@ static void note_end(tnf_points *p, uint64_t last_point)
     p->seen_end = c->at;
 }
 
-static tnf_status each(tnf_points *p, tnf_point_take_fn take, void *ctx, tnf_error *e)
+static tnf_status each_point(tnf_points *p, tnf_point_take_fn take, void *ctx, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
     uint64_t last = 0;
@@ -125,7 +125,7 @@ tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take_fn take,
     p->moved = from ? p->moved : false; /* these are the offsets of now */
     tnf_points_rewind(p, from ? from : TNF_VS_HEADER);
     if (status == TNF_OK)
-        status = each(p, take, ctx, e);
+        status = each_point(p, take, ctx, e);
     tnf_points_leave(p);
     return status;
 }
@@ -158,7 +158,7 @@ tnf_status tnf_points_after(tnf_points *p, uint64_t after, tnf_point_take_fn tak
     TNF_TRY(tnf_points_enter(p, false, e));
     tnf_status status = go_behind(p, after, e);
     if (status == TNF_OK)
-        status = each(p, take, ctx, e);
+        status = each_point(p, take, ctx, e);
     tnf_points_leave(p);
     return status;
 }
@@ -253,7 +253,7 @@ static tnf_status audit_block(struct audit *a, tnf_error *e)
     }
 }
 
-static tnf_status audit(struct audit *a, tnf_error *e)
+static tnf_status audit_blocks(struct audit *a, tnf_error *e)
 {
     tnf_vs_chain *c = &a->p->chain;
     tnf_points_report *r = a->report;
@@ -283,7 +283,7 @@ tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *p, tnf_points_p
     TNF_TRY(tnf_points_enter(p, false, e));
     report.file_bytes = p->chain.size;
     struct audit a = { p, &report, problem, ctx };
-    tnf_status status = audit(&a, e);
+    tnf_status status = audit_blocks(&a, e);
     tnf_result_fill(out, &report, sizeof report);
     tnf_points_leave(p);
     return status;
@@ -317,7 +317,7 @@ static bool is_zeros(tnf_points *p)
            memcmp(head, "\0\0\0\0", TNF_VS_HEAD) == 0;
 }
 
-static tnf_status rescue(tnf_points *p, struct rescue *r, tnf_error *e)
+static tnf_status rescue_points(tnf_points *p, struct rescue *r, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
     tnf_point point;
@@ -358,7 +358,7 @@ tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
         p->busy = true;
         status = tnf_vs_note_read(&p->chain, UINT64_MAX, e);
         if (status == TNF_OK)
-            status = rescue(p, &r, e);
+            status = rescue_points(p, &r, e);
         report.stopped_at = p->chain.at;
         tnf_points_leave(p);
         if (status != TNF_OK && !r.stopped && of_the_file(status)) {

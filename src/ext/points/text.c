@@ -19,7 +19,7 @@
 
 /* -------------------------------------------------------- application data */
 
-static void clear(tnf_arena *arena, const tnf_allocator *alloc)
+static void clear_arena(tnf_arena *arena, const tnf_allocator *alloc)
 {
     tnf_arena_free(arena);
     tnf_arena_init(arena, alloc, TREE_MOST);
@@ -30,7 +30,7 @@ tnf_status tnf_points_value(const tnf_value **out, tnf_points *p, const tnf_poin
 {
     tnf_msgpack r;
     *out = NULL;
-    clear(&p->tree, &p->alloc);
+    clear_arena(&p->tree, &p->alloc);
     if (point->app.n == 0)
         return TNF_OK;
     tnf_value *v = tnf_arena_alloc(&p->tree, sizeof *v);

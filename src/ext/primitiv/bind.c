@@ -107,7 +107,7 @@ static tnf_status wanted_by(struct job *j, const tnf_object *o, bool nameless, u
     return TNF_OK;
 }
 
-static tnf_status match(struct job *j, tnf_error *e)
+static tnf_status match_places(struct job *j, tnf_error *e)
 {
     const tnf_object *o;
     bool nameless = tnf_prim_is_nameless(j->file);
@@ -237,7 +237,7 @@ static tnf_status read_all(struct job *j, tnf_error *e)
 /* ------------------------------------------------------------------ commit */
 
 /* Row-major elements of any rank, one by one: the last index of the source varies fastest. */
-static void turn(float *dst, const float *src, const uint64_t *shape, uint32_t rank)
+static void turn_elements(float *dst, const float *src, const uint64_t *shape, uint32_t rank)
 {
     uint64_t index[PRIM_MAX_DIMS + 1] = { 0 }, stride[PRIM_MAX_DIMS + 1], to = 0, step = 1;
     for (uint32_t d = 0; d < rank; d++) {
@@ -269,11 +269,11 @@ static void put_floats(float *dst, const void *bytes, const tnf_object *o)
         tnf_transpose(dst, (size_t)shape[0], bytes, (size_t)shape[1], (size_t)shape[0],
                       (size_t)shape[1], sizeof *dst);
     else
-        turn(dst, bytes, shape, rank);
+        turn_elements(dst, bytes, shape, rank);
     tnf_turn_le(dst, tnf_object_part(o, "data")->nbytes / sizeof *dst, sizeof *dst);
 }
 
-static void commit(struct job *j)
+static void commit_places(struct job *j)
 {
     for (size_t i = 0; i < j->n; i++) {
         const tnf_object *o = j->places[i].object;
@@ -292,11 +292,11 @@ static tnf_status bind_all(struct job *j, tnf_error *e)
     j->places = tnf_alloc0(&j->alloc, (j->n + 1) * sizeof *j->places);
     if (!j->places)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu bindings", j->n);
-    TNF_TRY(match(j, e));
+    TNF_TRY(match_places(j, e));
     TNF_TRY(count_missing(j, e));
     TNF_TRY(check_parameters(j, e));
     TNF_TRY(read_all(j, e));
-    commit(j);
+    commit_places(j);
     return TNF_OK;
 }
 

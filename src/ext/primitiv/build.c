@@ -18,7 +18,7 @@ struct tensor {
     uint64_t shape[PRIM_MAX_DIMS + 1];
 };
 
-static void mark(struct tensor *t, tnf_str key, tnf_value value)
+static void add_mark(struct tensor *t, tnf_str key, tnf_value value)
 {
     t->members[t->attrs.n++] = (tnf_member) { key, value };
     t->attrs.kind = TNF_MAP;
@@ -37,7 +37,7 @@ static tnf_status describe_tensor(struct tensor *t, const tnf_primitiv_shape *as
         t->shape[i] = shape.dims[i];
     if (shape.batch > 1) {
         t->shape[rank++] = shape.batch;
-        mark(t, (tnf_str)TNF_STR("primitiv.batch"), u32_value(shape.batch));
+        add_mark(t, (tnf_str)TNF_STR("primitiv.batch"), u32_value(shape.batch));
     }
     for (uint32_t i = 0; i < rank; i++)
         if (!tnf_ckd_mul(&bytes, bytes, t->shape[i]))
@@ -64,7 +64,7 @@ static tnf_status add_named(tnf_builder *b, struct tensor *t, const tnf_str *pat
     tnf_status status = tnf_buf_status(&name, "name", e);
     t->object.name = (tnf_str) { name.n ? (const char *)name.p : "", name.n };
     if (statistic)
-        mark(t, (tnf_str)TNF_STR("primitiv.stat"), tnf_prim_text(*statistic));
+        add_mark(t, (tnf_str)TNF_STR("primitiv.stat"), tnf_prim_text(*statistic));
     if (status == TNF_OK)
         status = tnf_builder_add_object(b, &t->object, NULL, e);
     tnf_buf_free(&name);

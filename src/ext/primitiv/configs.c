@@ -6,7 +6,7 @@
 
 /* ------------------------------------------------------------------- read */
 
-static prim_configs configs(const tnf_file *file, bool floats)
+static prim_configs file_configs(const tnf_file *file, bool floats)
 {
     return tnf_prim_configs_of(tnf_value_get(
         tnf_file_info(file)->attrs, floats ? "primitiv.float_configs" : "primitiv.uint_configs"));
@@ -14,7 +14,7 @@ static prim_configs configs(const tnf_file *file, bool floats)
 
 static const tnf_value *find_config(const tnf_file *file, bool floats, const char *key)
 {
-    const prim_configs all = configs(file, floats);
+    const prim_configs all = file_configs(file, floats);
     const tnf_str wanted = { key, strlen(key) };
     for (size_t i = 0; i < all.n; i++) {
         prim_config c;
@@ -54,7 +54,7 @@ bool tnf_primitiv_optimizer(tnf_str *out, const tnf_file *file)
 {
     tnf_str found = { 0 };
     for (int floats = 0; floats < 2; floats++) {
-        const prim_configs all = configs(file, floats);
+        const prim_configs all = file_configs(file, floats);
         for (size_t i = 0; i < all.n; i++) {
             prim_config c;
             tnf_str name;

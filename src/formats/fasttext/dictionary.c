@@ -36,22 +36,22 @@ struct list {
 };
 
 /* No larger than what is left of the file. */
-static size_t window(const ft_reading *f)
+static size_t window_size(const ft_reading *f)
 {
     uint64_t left = f->r->source->size - f->at;
     return left < WINDOW ? (size_t)left + 16 : WINDOW;
 }
 
-static uint64_t here(const struct scan *s)
+static uint64_t scan_position(const struct scan *s)
 {
     return s->f->at + s->from;
 }
 
 /* The window begins anew with the next byte that was not used. */
-static tnf_status refill(struct scan *s, size_t least, tnf_error *e)
+static tnf_status refill_window(struct scan *s, size_t least, tnf_error *e)
 {
     const tnf_source *source = s->f->r->source;
-    uint64_t at = here(s), left = at < source->size ? source->size - at : 0;
+    uint64_t at = scan_position(s), left = at < source->size ? source->size - at : 0;
     if (left < least)
         return tnf_fail(e, TNF_ETRUNCATED, source->size,
                         "the file ends inside entry %llu of the %llu of its dictionary",
@@ -66,7 +66,7 @@ static tnf_status take_word(struct scan *s, tnf_error *e)
 {
     for (;;) {
         if (s->from == s->n)
-            TNF_TRY(refill(s, 1, e));
+            TNF_TRY(refill_window(s, 1, e));
         const uint8_t *p = s->p + s->from, *end = memchr(p, 0, s->n - s->from);
         size_t n = end ? (size_t)(end - p) : s->n - s->from;
         tnf_buf_put(&s->bytes, p, n);
@@ -113,19 +113,19 @@ static tnf_status check_text(struct scan *s, size_t start, uint64_t at, tnf_erro
 static tnf_status take_entry(struct scan *s, struct list *l, uint64_t i, uint8_t type, tnf_error *e)
 {
     size_t start = s->bytes.n;
-    uint64_t at = here(s);
+    uint64_t at = scan_position(s);
     TNF_TRY(take_word(s, e));
     TNF_TRY(check_text(s, start, at, e));
     if (s->n - s->from < 9)
-        TNF_TRY(refill(s, 9, e));
+        TNF_TRY(refill_window(s, 9, e));
     const uint8_t *p = s->p + s->from;
     int64_t count = (int64_t)tnf_le64(p);
     if (count < 0)
-        TNF_TRY(tnf_stricter(s->f->r, e, TNF_EFORMAT, here(s),
+        TNF_TRY(tnf_stricter(s->f->r, e, TNF_EFORMAT, scan_position(s),
                              "entry %llu of the dictionary is there %lld times",
                              (unsigned long long)s->i, (long long)count));
     if (p[8] != type)
-        return tnf_fail(e, TNF_EFORMAT, here(s) + 8,
+        return tnf_fail(e, TNF_EFORMAT, scan_position(s) + 8,
                         "entry %llu of the dictionary is of type %u, not a %s (%u) as its place "
                         "says",
                         (unsigned long long)s->i, p[8], type ? "label" : "word", type);
@@ -197,7 +197,7 @@ static tnf_status add_list(struct scan *s, const struct list *l, uint64_t at, tn
 /* Each bucket that is left has a row of those after the words'. */
 static tnf_status check_pruned(ft_reading *f, tnf_error *e)
 {
-    size_t room = window(f) / 8 * 8;
+    size_t room = window_size(f) / 8 * 8;
     uint8_t *block = tnf_arena_raw(f->r->scratch, room);
     if (!block)
         return tnf_arena_fail(f->r->scratch, "the buckets that are left", e);
@@ -278,7 +278,7 @@ static tnf_status scan_all(struct scan *s, uint64_t at, tnf_error *e)
     struct list labels = { .name = FT_LABELS, .counts_name = FT_LABEL_COUNT, .n = f->labels };
     TNF_TRY(take_list(s, &words, 0, e));
     TNF_TRY(take_list(s, &labels, 1, e));
-    f->at = here(s);
+    f->at = scan_position(s);
     if (words.n) /* what is empty is as good as none */
         TNF_TRY(add_list(s, &words, at, e));
     return labels.n ? add_list(s, &labels, at, e) : TNF_OK;
@@ -290,7 +290,7 @@ tnf_status tnf_ft_read_dictionary(ft_reading *f, tnf_error *e)
     TNF_TRY(read_sizes(f, e));
     struct scan s = { .f = f, .size = f->words + f->labels };
     s.lossy = f->r->options[FT_OPTION_LOSSY].u != 0;
-    s.room = window(f);
+    s.room = window_size(f);
     s.p = tnf_arena_raw(f->r->scratch, s.room);
     if (!s.p)
         return tnf_arena_fail(f->r->scratch, "the dictionary", e);

@@ -30,7 +30,7 @@ const int32_t tnf_ft_arg_defaults[FT_ARGS] = {
 const char *const tnf_ft_losses[5] = { NULL, "hs", "ns", "softmax", "ova" };
 const char *const tnf_ft_models[4] = { NULL, "cbow", "skipgram", "supervised" };
 
-static int probe(const tnf_probe *p)
+static int probe_fasttext(const tnf_probe *p)
 {
     if (p->nhead < 8 || tnf_le32(p->head) != FT_MAGIC)
         return TNF_PROBE_NO;
@@ -47,7 +47,7 @@ static tnf_value int_value(int64_t v)
 }
 
 /* The name of a loss or a model; its number if it has none. */
-static tnf_value named(int32_t v, const char *const *names, int32_t count)
+static tnf_value named_number(int32_t v, const char *const *names, int32_t count)
 {
     return v > 0 && v < count ? tnf_value_string(names[v]) : int_value(v);
 }
@@ -56,8 +56,8 @@ static tnf_status set_args(ft_reading *f, tnf_error *e)
 {
     for (int i = 0; i < FT_ARGS; i++) {
         int32_t v = f->args[i];
-        tnf_value value = i == FT_LOSS    ? named(v, tnf_ft_losses, 5)
-                          : i == FT_MODEL ? named(v, tnf_ft_models, 4)
+        tnf_value value = i == FT_LOSS    ? named_number(v, tnf_ft_losses, 5)
+                          : i == FT_MODEL ? named_number(v, tnf_ft_models, 4)
                                           : int_value(v);
         if (v != tnf_ft_arg_defaults[i] || i == FT_LOSS || i == FT_MODEL)
             TNF_TRY(tnf_set_attr(f->r, tnf_ft_arg_keys[i], value, e));
@@ -228,7 +228,7 @@ const tnf_format tnf_format_fasttext = {
              .unfolds = TNF_FOLD_FINALFUSION,
              .fits = tnf_ft_fits },
     .read_options = read_options,
-    .probe = probe,
+    .probe = probe_fasttext,
     .index = index_all,
     .decode = tnf_ft_decode,
     .write = TNF_WRITES(tnf_ft_write),

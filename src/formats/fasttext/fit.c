@@ -6,7 +6,7 @@
 
 /* ----------------------------------------------------------------- attributes */
 
-static bool integer(const tnf_value *v, int64_t *out)
+static bool get_integer(const tnf_value *v, int64_t *out)
 {
     if (v->kind == TNF_UINT && v->as.u <= INT64_MAX)
         *out = (int64_t)v->as.u;
@@ -23,7 +23,7 @@ static bool is_text(const tnf_value *v, const char *text)
 }
 
 /* One of the arguments as a number of 32 bits. */
-static bool argument(const tnf_value *v, int which, int32_t *out)
+static bool get_argument(const tnf_value *v, int which, int32_t *out)
 {
     const char *const *names = which == FT_LOSS ? tnf_ft_losses : tnf_ft_models;
     int32_t count = which == FT_LOSS ? 5 : which == FT_MODEL ? 4 : 0;
@@ -34,7 +34,7 @@ static bool argument(const tnf_value *v, int which, int32_t *out)
             *out = i;
             return true;
         }
-    if (!integer(v, &number) || number > INT32_MAX || number < (counts ? 0 : INT32_MIN))
+    if (!get_integer(v, &number) || number > INT32_MAX || number < (counts ? 0 : INT32_MIN))
         return false;
     *out = (int32_t)number;
     return true;
@@ -49,19 +49,19 @@ static bool read_attr(ft_plan *p, const tnf_member *m)
         return v->kind == TNF_FLOAT && v->dtype == TNF_F64;
     }
     if (strcmp(m->key.p, FT_ATTR("tokens")) == 0)
-        return integer(v, &p->tokens);
+        return get_integer(v, &p->tokens);
     if (strcmp(m->key.p, FT_ATTR("has_output")) == 0) {
         p->ends_early = v->kind == TNF_BOOL && !v->as.b;
         return p->ends_early && !p->output.object && !p->output.opaque;
     }
     if (strcmp(m->key.p, FT_ATTR("version")) == 0) {
-        bool known = integer(v, &version) && (version == 11 || version == 12);
+        bool known = get_integer(v, &version) && (version == 11 || version == 12);
         p->version = known ? (uint32_t)version : FT_VERSION;
         return known;
     }
     for (int i = FT_WS; i < FT_ARGS; i++)
         if (strcmp(m->key.p, tnf_ft_arg_keys[i]) == 0)
-            return argument(v, i, &p->args[i]);
+            return get_argument(v, i, &p->args[i]);
     return true;
 }
 
@@ -98,7 +98,7 @@ static tnf_status get_from_part(const void *ctx, uint64_t offset, void *dst, siz
 }
 
 /* Bytes that are no matrix give 0 rows; why_not_opaque() finds out why. */
-static void measure(ft_matrix *m)
+static void measure_matrix(ft_matrix *m)
 {
     ft_quant q;
     const tnf_object *o = m->object;
@@ -135,8 +135,8 @@ tnf_status tnf_ft_plan_make(ft_plan *p, const tnf_catalog *c, const tnf_verdict 
     }
     for (size_t i = 0; i < c->attrs.n; i++)
         (void)read_attr(p, &c->attrs.members[i]);
-    measure(&p->input);
-    measure(&p->output);
+    measure_matrix(&p->input);
+    measure_matrix(&p->output);
     p->args[FT_DIM] = p->input.columns <= INT32_MAX ? (int32_t)p->input.columns : 0;
     p->ends_early = p->ends_early && !p->output.object && !p->output.opaque;
     return TNF_OK;
@@ -227,7 +227,7 @@ static tnf_status plan_anew(struct judging *j)
 }
 
 /* Drops it (NULL is allowed) and plans anew. */
-static tnf_status drop(struct judging *j, const tnf_object *o, const char *why)
+static tnf_status drop_object(struct judging *j, const tnf_object *o, const char *why)
 {
     if (!o || j->fit->objects[o - j->fit->catalog->objects].fate == TNF_DROPPED)
         return TNF_OK;
@@ -296,7 +296,7 @@ static tnf_status judge_strings(struct judging *j, const tnf_object *o)
     if (!o)
         return TNF_OK;
     TNF_TRY(tnf_scan(tnf_object_part(o, "bytes"), look_for_nul, &l, j->e));
-    return l.found ? drop(j, o, "a word holds a NUL, which ends words in fastText's files")
+    return l.found ? drop_object(j, o, "a word holds a NUL, which ends words in fastText's files")
                    : TNF_OK;
 }
 
@@ -307,7 +307,7 @@ static tnf_status judge_counts(struct judging *j, const tnf_object *o, const tnf
     if (!o)
         return TNF_OK;
     if (!of || o->shape[0] != of->shape[0])
-        return drop(j, o, "counts and what they count are not as many");
+        return drop_object(j, o, "counts and what they count are not as many");
     TNF_TRY(tnf_scan(&o->parts[0], look_for_counts, &l, j->e));
     if (!l.found)
         j->fit->objects[o - j->fit->catalog->objects] = (tnf_verdict) {
@@ -339,10 +339,10 @@ static tnf_status judge_matrix(struct judging *j, ft_matrix *m)
     bool agree = true, quantized = m->object && m->object->layout != &tnf_layout_dense;
     bool norms = quantized && tnf_object_part(m->object, "norms");
     if (m->object && m->opaque)
-        TNF_TRY(drop(j, m->opaque, "there is the same matrix as a tensor"));
+        TNF_TRY(drop_object(j, m->opaque, "there is the same matrix as a tensor"));
     if (!norms) {
-        TNF_TRY(drop(j, m->norm_codes, "they belong to a quantized matrix with norms"));
-        return drop(j, m->norm_book, "it belongs to a quantized matrix with norms");
+        TNF_TRY(drop_object(j, m->norm_codes, "they belong to a quantized matrix with norms"));
+        return drop_object(j, m->norm_book, "it belongs to a quantized matrix with norms");
     }
     if (m->norm_codes && m->norm_book)
         TNF_TRY(norms_agree(m, &agree, j->e));
@@ -350,9 +350,9 @@ static tnf_status judge_matrix(struct judging *j, ft_matrix *m)
         return TNF_OK;
     const char *why = "fastText quantizes norms, too: their codes and codebook are missing, or "
                       "are those of other norms";
-    TNF_TRY(drop(j, m->norm_codes, why));
-    TNF_TRY(drop(j, m->norm_book, why));
-    return drop(j, m->object, why);
+    TNF_TRY(drop_object(j, m->norm_codes, why));
+    TNF_TRY(drop_object(j, m->norm_book, why));
+    return drop_object(j, m->object, why);
 }
 
 static tnf_status judge_pruned(struct judging *j)
@@ -361,10 +361,10 @@ static tnf_status judge_pruned(struct judging *j)
     if (!o)
         return TNF_OK;
     if (!ft_is_quantized(&j->plan.input))
-        return drop(j, o, "only a quantized model can be pruned");
+        return drop_object(j, o, "only a quantized model can be pruned");
     struct looking l = { .bucket = (uint32_t)j->plan.args[FT_BUCKET], .rows = o->shape[0] };
     TNF_TRY(tnf_scan(&o->parts[0], look_at_pruned, &l, j->e));
-    return l.found ? drop(j, o, "it speaks of buckets or rows that there are not") : TNF_OK;
+    return l.found ? drop_object(j, o, "it speaks of buckets or rows that there are not") : TNF_OK;
 }
 
 /* Rows of words that other tools have put together with those of their n-grams. */
@@ -425,10 +425,10 @@ tnf_status tnf_ft_fits(tnf_fit *fit, tnf_error *e)
     TNF_TRY(judge_pruned(&j));
     if (ft_is_quantized(&j.plan.output) && !ft_is_quantized(&j.plan.input)) {
         static const char why[] = "the output is quantized only where the input is";
-        TNF_TRY(drop(&j, j.plan.output.norm_codes, why));
-        TNF_TRY(drop(&j, j.plan.output.norm_book, why));
-        TNF_TRY(drop(&j, j.plan.output.opaque, why));
-        TNF_TRY(drop(&j, j.plan.output.object, why));
+        TNF_TRY(drop_object(&j, j.plan.output.norm_codes, why));
+        TNF_TRY(drop_object(&j, j.plan.output.norm_book, why));
+        TNF_TRY(drop_object(&j, j.plan.output.opaque, why));
+        TNF_TRY(drop_object(&j, j.plan.output.object, why));
     }
     const char *why = why_apart(&j);
     if (why)

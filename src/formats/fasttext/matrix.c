@@ -66,7 +66,7 @@ tnf_status tnf_ft_read_dense(ft_reading *f, const char *name, tnf_error *e)
 
 /* ------------------------------------------------------------------- quantized */
 
-static tnf_status bad(uint64_t at, const char *what, tnf_error *e)
+static tnf_status bad_matrix(uint64_t at, const char *what, tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, at, "a quantized matrix with %s", what);
 }
@@ -79,7 +79,7 @@ static tnf_status parse_quantizer(ft_quant *q, bool of_norms, const uint8_t *p, 
     uint64_t last = tnf_le32(p + 12), want = of_norms ? 1 : q->columns;
     if (columns != want || pieces == 0 || each == 0 || last == 0 || last > each ||
         (pieces - 1) * each + last != columns)
-        return bad(at, "pieces that do not make up its rows", e);
+        return bad_matrix(at, "pieces that do not make up its rows", e);
     if (of_norms)
         return TNF_OK;
     q->pieces = pieces;
@@ -96,14 +96,14 @@ tnf_status tnf_ft_quant_parse(ft_quant *q, ft_get get, const void *ctx, uint64_t
     q->columns = tnf_le64(head + 9);
     uint64_t codes = tnf_le32(head + 17), total;
     if (head[0] > 1)
-        return bad(at, "a flag for norms that is neither 0 nor 1", e);
+        return bad_matrix(at, "a flag for norms that is neither 0 nor 1", e);
     if (codes > INT32_MAX || q->columns > INT32_MAX || q->rows > INT32_MAX)
-        return bad(codes > INT32_MAX ? at + 17 : at, "sizes beyond 2^31", e);
+        return bad_matrix(codes > INT32_MAX ? at + 17 : at, "sizes beyond 2^31", e);
     q->codes = FT_QUANT_HEAD;
     TNF_TRY(get(ctx, q->codes + codes, pq, sizeof pq, e));
     TNF_TRY(parse_quantizer(q, false, pq, at + q->codes + codes, e));
     if (!tnf_ckd_mul(&total, q->rows, q->pieces) || total != codes)
-        return bad(at + 17, "more or fewer codes than its rows have pieces", e);
+        return bad_matrix(at + 17, "more or fewer codes than its rows have pieces", e);
     q->centroids = q->codes + codes + FT_PQ_HEAD; /* all below 2^42: no overflow */
     q->bytes = q->centroids + q->columns * FT_CENTROIDS * 4;
     if (!q->norms)

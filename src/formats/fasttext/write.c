@@ -71,17 +71,17 @@ struct listing {
     size_t n;
 };
 
-static tnf_status flush(struct listing *l, tnf_error *e)
+static tnf_status flush_listing(struct listing *l, tnf_error *e)
 {
     size_t n = l->n;
     l->n = 0;
     return n ? tnf_put(l->w, l->out, n, e) : TNF_OK;
 }
 
-static tnf_status collect(struct listing *l, const void *p, size_t n, tnf_error *e)
+static tnf_status collect_bytes(struct listing *l, const void *p, size_t n, tnf_error *e)
 {
     if (n > WINDOW - l->n)
-        TNF_TRY(flush(l, e));
+        TNF_TRY(flush_listing(l, e));
     memcpy(l->out + l->n, p, n);
     l->n += n;
     return TNF_OK;
@@ -109,12 +109,12 @@ static tnf_status put_entry(struct listing *l, uint64_t from, uint64_t to, uint6
         const uint8_t *p;
         size_t some;
         TNF_TRY(read_some(&l->bytes, from, to - from, &p, &some, e));
-        TNF_TRY(collect(l, p, some, e));
+        TNF_TRY(collect_bytes(l, p, some, e));
         from += some;
     }
     tnf_put_le64(end + 1, count);
     end[9] = type;
-    return collect(l, end, sizeof end, e);
+    return collect_bytes(l, end, sizeof end, e);
 }
 
 static tnf_status put_list(struct listing *l, const tnf_object *strings, const tnf_object *counts,
@@ -132,7 +132,7 @@ static tnf_status put_list(struct listing *l, const tnf_object *strings, const t
         TNF_TRY(number_at(&l->counts, i, &count, e));
         TNF_TRY(put_entry(l, from, to, count, type, e));
     }
-    return flush(l, e);
+    return flush_listing(l, e);
 }
 
 static tnf_status put_dictionary(tnf_writer *w, const ft_plan *p, tnf_error *e)

@@ -326,7 +326,7 @@ static tnf_status tell_bare(tnf_reader *r, tnf_error *e)
 }
 
 /* What is missing, and by what name it goes. */
-static tnf_status finish(struct walk *k, tnf_error *e)
+static tnf_status finish_walk(struct walk *k, tnf_error *e)
 {
     static const char *const names[] = { "real", "seed", "r2v" };
     tnf_reader *r = k->f.r;
@@ -364,5 +364,5 @@ tnf_status tnf_ff_index(tnf_reader *r, tnf_error *e)
         return status;
     if (status == TNF_OK && k.at < size)
         TNF_TRY(keep_rest(&k, e));
-    return finish(&k, e);
+    return finish_walk(&k, e);
 }

@@ -37,7 +37,7 @@ static tnf_status read_length(struct walk *k, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status step(struct walk *k, tnf_error *e)
+static tnf_status next_string(struct walk *k, tnf_error *e)
 {
     k->at += 4 + (uint64_t)k->n + k->l->suffix;
     k->i++;
@@ -69,7 +69,7 @@ static tnf_status walk_to(struct walk *k, uint64_t i, tnf_error *e)
     uint64_t mark = i / FF_EVERY, last = last_mark(k->l);
     TNF_TRY(start_at(k, mark < last ? mark : last, e));
     while (k->i < i)
-        TNF_TRY(step(k, e));
+        TNF_TRY(next_string(k, e));
     return TNF_OK;
 }
 
@@ -87,7 +87,7 @@ static tnf_status walk_to_byte(struct walk *k, uint64_t b, tnf_error *e)
     }
     TNF_TRY(start_at(k, low, e));
     while (k->i < l->count && offset_of(l, k->i, k->at - l->at) + k->n <= b)
-        TNF_TRY(step(k, e));
+        TNF_TRY(next_string(k, e));
     return TNF_OK;
 }
 
@@ -112,7 +112,7 @@ static tnf_status decode_numbers(struct walk *k, bool offsets, uint64_t from, ui
         n -= some;
         skip = 0;
         if (n > 0)
-            TNF_TRY(step(k, e));
+            TNF_TRY(next_string(k, e));
     }
     return TNF_OK;
 }
@@ -135,7 +135,7 @@ static tnf_status decode_bytes(struct walk *k, uint64_t from, uint8_t *dst, size
             n -= some;
         }
         if (n > 0)
-            TNF_TRY(step(k, e));
+            TNF_TRY(next_string(k, e));
     }
     return TNF_OK;
 }

@@ -41,7 +41,7 @@ static bool is_chunk(const tnf_probe *p)
     }
 }
 
-static int probe(const tnf_probe *p)
+static int probe_finalfusion(const tnf_probe *p)
 {
     if (p->nhead >= 4 && memcmp(p->head, FF_MAGIC, 4) == 0)
         return TNF_PROBE_MAGIC;
@@ -60,7 +60,7 @@ static const tnf_option_info write_options[] = {
 };
 
 /* A file keeps its dialect. */
-static void follow(const tnf_reader *like, tnf_option_value *options)
+static void follow_dialect(const tnf_reader *like, tnf_option_value *options)
 {
     const tnf_value attrs = tnf_attrs_value(&like->catalog->attrs);
     const tnf_value *d = tnf_value_get(&attrs, FF_ATTR("dialect"));
@@ -92,10 +92,10 @@ const tnf_format tnf_format_finalfusion = {
              .document = FF_ATTR("metadata"),
              .fits = tnf_ff_fits },
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_finalfusion,
     .index = tnf_ff_index,
     .decode = tnf_ff_decode,
     .strings = tnf_ff_strings,
     .write = TNF_WRITES(tnf_ff_write),
-    .follow = follow,
+    .follow = follow_dialect,
 };

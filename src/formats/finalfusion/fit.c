@@ -228,7 +228,7 @@ struct judging {
 };
 
 /* Drops it (NULL is allowed) and plans anew. */
-static void drop(struct judging *j, const tnf_object *o, const char *why)
+static void drop_object(struct judging *j, const tnf_object *o, const char *why)
 {
     const tnf_catalog *c = j->fit->catalog;
     if (!o)
@@ -247,7 +247,7 @@ static tnf_status judge_strings(struct judging *j, const tnf_object *o, tnf_erro
     if (!why)
         TNF_TRY(tnf_ff_words_check(&words, &why, e));
     if (why)
-        drop(j, o, why);
+        drop_object(j, o, why);
     return TNF_OK;
 }
 
@@ -258,11 +258,11 @@ static tnf_status judge_ngrams(struct judging *j, tnf_error *e)
     ff_words words;
     const char *why = NULL;
     if (p->kind == FF_EXPLICIT && p->index && p->index->shape[0] != p->ngrams->shape[0])
-        drop(j, p->index, "there are more or fewer indices than n-grams");
+        drop_object(j, p->index, "there are more or fewer indices than n-grams");
     if (p->kind != FF_EXPLICIT) {
         why = "only an explicit vocabulary has n-grams, with finalfusion.min_n and .max_n";
-        drop(j, p->index, why);
-        drop(j, p->ngrams, why);
+        drop_object(j, p->index, why);
+        drop_object(j, p->ngrams, why);
         return TNF_OK;
     }
     TNF_TRY(tnf_ff_words_load(&words, p->ngrams, p->index, j->fit->scratch, &why, e));
@@ -270,8 +270,8 @@ static tnf_status judge_ngrams(struct judging *j, tnf_error *e)
         TNF_TRY(tnf_ff_words_rows(&words, &p->subwords, j->fit->scratch, &why, e));
     if (!why)
         return TNF_OK;
-    drop(j, p->index, why);
-    drop(j, p->ngrams, why);
+    drop_object(j, p->index, why);
+    drop_object(j, p->ngrams, why);
     return TNF_OK;
 }
 
@@ -285,9 +285,9 @@ static void judge_rows(struct judging *j)
         return;
     if (tnf_ckd_add(&rows, p->words, p->subwords) && rows == p->embeddings->shape[0])
         return;
-    drop(j, p->index, why);
-    drop(j, p->ngrams, why);
-    drop(j, p->vocab ? p->vocab : p->embeddings, why);
+    drop_object(j, p->index, why);
+    drop_object(j, p->ngrams, why);
+    drop_object(j, p->vocab ? p->vocab : p->embeddings, why);
 }
 
 static void judge_attrs(struct judging *j)
@@ -313,9 +313,10 @@ tnf_status tnf_ff_fits(tnf_fit *fit, tnf_error *e)
     TNF_TRY(judge_ngrams(&j, e));
     judge_rows(&j);
     if (seed && !j.plan.kind) /* alone it could not be told from a vocabulary of the tools */
-        drop(&j, j.plan.embeddings, "the document's files have a vocabulary before the matrix");
+        drop_object(&j, j.plan.embeddings,
+                    "the document's files have a vocabulary before the matrix");
     if (j.plan.kind && j.plan.norms && j.plan.norms->shape[0] != j.plan.words)
-        drop(&j, j.plan.norms, "norms and words are not as many");
+        drop_object(&j, j.plan.norms, "norms and words are not as many");
     judge_attrs(&j);
     return TNF_OK;
 }

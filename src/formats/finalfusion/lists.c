@@ -192,7 +192,7 @@ tnf_status tnf_ff_list_add(ff_reading *f, unsigned list, const char *name, uint6
 /* -------------------------------------------------------------------- text */
 
 /* What may follow a lead byte (Unicode's table of well-formed sequences, as base/utf8.c has it). */
-static bool lead(ff_utf8 *u, uint8_t b)
+static bool take_lead(ff_utf8 *u, uint8_t b)
 {
     u->low = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : 0x80;
     u->high = b == 0xed ? 0x9f : b == 0xf4 ? 0x8f : 0xbf;
@@ -204,7 +204,7 @@ bool tnf_ff_utf8_feed(ff_utf8 *u, const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (u->left == 0) {
-            if (p[i] >= 0x80 && !lead(u, p[i]))
+            if (p[i] >= 0x80 && !take_lead(u, p[i]))
                 return false;
             continue;
         }

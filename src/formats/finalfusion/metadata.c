@@ -53,7 +53,7 @@ static bool is_entry(const char *p, size_t n)
 }
 
 /* The string of the entry, without its escapes, in `out`; false if these are not ours. */
-static bool unescape(const char *p, size_t n, char *out, size_t *out_n)
+static bool unescape_string(const char *p, size_t n, char *out, size_t *out_n)
 {
     size_t m = sizeof ENTRY - 1, k = 0;
     for (size_t i = m; i < n - 2; i++) {
@@ -87,7 +87,7 @@ static tnf_status read_table(ff_reading *f, const char *p, size_t n, tnf_value *
     char *text = tnf_arena_raw(f->r->arena, n);
     if (!text)
         return tnf_arena_fail(f->r->arena, "metadata", e);
-    if (!unescape(p, n, text, &text_n))
+    if (!unescape_string(p, n, text, &text_n))
         return TNF_OK;
     tnf_json_init(&j, text, text_n, 0, f->r->arena, f->r->limits.depth, NULL);
     *ours = tnf_json_typed(&j, out) && tnf_json_end(&j) == TNF_OK && out->kind == TNF_MAP;

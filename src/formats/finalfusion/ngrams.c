@@ -61,7 +61,7 @@ static tnf_status number_anew(tnf_hash *h, uint8_t *rows_of, uint64_t n, uint64_
 }
 
 /* The rows of all n-grams by Rust's rule, in memory: little-endian u64. */
-static tnf_status renumber(ff_reading *f, uint8_t **out, uint64_t *rows, tnf_error *e)
+static tnf_status renumber_rows(ff_reading *f, uint8_t **out, uint64_t *rows, tnf_error *e)
 {
     tnf_reader *r = f->r;
     uint64_t n = f->state->lists[FF_GRAMS].count;
@@ -107,7 +107,7 @@ tnf_status tnf_ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, 
     *rows = seen.distinct;
     if (!tnf_ff_rows_cover(&seen)) {
         uint8_t *anew = NULL;
-        TNF_TRY(renumber(f, &anew, rows, e));
+        TNF_TRY(renumber_rows(f, &anew, rows, e));
         part.payload = TNF_MEMORY;
         part.offset = 0;
         part.memory = anew;

@@ -22,7 +22,7 @@ struct quantized {
 };
 
 /* The sizes of its blocks; false if they are beyond 2^64. */
-static bool measure(struct quantized *q)
+static bool measure_blocks(struct quantized *q)
 {
     uint64_t d = q->columns, square, centroids;
     if (!tnf_ckd_mul(&square, d * 4, q->projection ? d : 0) ||
@@ -129,7 +129,7 @@ tnf_status tnf_ff_read_quantized(ff_reading *f, ff_frame *c, tnf_error *e)
     if (f->dialect == FF_R2V && !known_types(&q))
         parse_quantized(&q, cur, false);
     TNF_TRY(check_quantized(f, c, &q, e));
-    if (!measure(&q))
+    if (!measure_blocks(&q))
         return tnf_ff_too_large(c, "quantized matrix", e);
     ff_space s = tnf_ff_space_of(c, q.fields, q.bytes, 4, "quantized matrix");
     TNF_TRY(tnf_ff_place(f, c, &s, &at, e));
@@ -147,7 +147,7 @@ tnf_status tnf_ff_is_quantized(ff_reading *f, const ff_frame *c, bool *out, tnf_
         return TNF_OK;
     TNF_TRY(tnf_ff_read_fields(f, c, 36, "matrix", &cur, e));
     parse_quantized(&q, cur, true);
-    if (q.flags[0] > 1 || q.flags[1] > 1 || !measure(&q))
+    if (q.flags[0] > 1 || q.flags[1] > 1 || !measure_blocks(&q))
         return TNF_OK;
     ff_space s = tnf_ff_space_of(c, 36, q.bytes, 4, "matrix");
     *out = tnf_ff_find_padding(f, &s, &padding);

@@ -29,7 +29,8 @@ struct fields {
     uint32_t min_n, max_n, hashes, seed;
 };
 
-static tnf_status fixed(ff_reading *f, const ff_frame *c, uint64_t n, tnf_cur *out, tnf_error *e)
+static tnf_status read_fixed(ff_reading *f, const ff_frame *c, uint64_t n, tnf_cur *out,
+                             tnf_error *e)
 {
     if (c->length < n)
         return tnf_fail(e, TNF_EFORMAT, c->at + 4,
@@ -105,7 +106,7 @@ static uint64_t bound_of(const ff_reading *f, const ff_frame *c)
 static tnf_status read_simple(ff_reading *f, ff_frame *c, tnf_error *e)
 {
     tnf_cur cur;
-    TNF_TRY(fixed(f, c, 8, &cur, e));
+    TNF_TRY(read_fixed(f, c, 8, &cur, e));
     uint64_t at = c->body + 8;
     TNF_TRY(read_words(f, c, tnf_u64(&cur), &at, bound_of(f, c), e));
     return check_end(f, c, at, e);
@@ -116,7 +117,7 @@ static tnf_status read_buckets(ff_reading *f, ff_frame *c, tnf_error *e)
     bool seed = f->dialect == FF_SEED && c->id == FF_BUCKET;
     struct fields v = { 0 };
     tnf_cur cur;
-    TNF_TRY(fixed(f, c, 20, &cur, e));
+    TNF_TRY(read_fixed(f, c, 20, &cur, e));
     if (!seed)
         v.words = tnf_u64(&cur);
     v.min_n = tnf_u32(&cur);
@@ -138,7 +139,7 @@ static tnf_status read_explicit(ff_reading *f, ff_frame *c, tnf_error *e)
     struct fields v = { 0 };
     uint64_t size = f->r->source->size, at = c->body + 24;
     tnf_cur cur;
-    TNF_TRY(fixed(f, c, 24, &cur, e));
+    TNF_TRY(read_fixed(f, c, 24, &cur, e));
     v.words = tnf_u64(&cur);
     v.ngrams = tnf_u64(&cur);
     v.min_n = tnf_u32(&cur);
@@ -182,7 +183,7 @@ static tnf_status read_floret(ff_reading *f, ff_frame *c, tnf_error *e)
 {
     struct fields v = { 0 };
     tnf_cur cur;
-    TNF_TRY(fixed(f, c, 32, &cur, e)); /* both markers have a length */
+    TNF_TRY(read_fixed(f, c, 32, &cur, e)); /* both markers have a length */
     TNF_TRY(tnf_read_range(f->r, "vocabulary", c->body, c->length, c->length, &cur, e));
     v.min_n = tnf_u32(&cur);
     v.max_n = tnf_u32(&cur);

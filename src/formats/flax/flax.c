@@ -92,7 +92,7 @@ static bool leads_to_array(const uint8_t *p, size_t n)
     return false;
 }
 
-static int probe(const tnf_probe *p)
+static int probe_flax(const tnf_probe *p)
 {
     bool named = strcmp(p->ext, "msgpack") == 0;
     if (leads_to_array(p->head, p->nhead))
@@ -122,7 +122,7 @@ const tnf_format tnf_format_flax = {
              .spelling = FX_ORDER,
              .fits = tnf_fx_fits },
     .write_options = tnf_fx_write_options,
-    .probe = probe,
+    .probe = probe_flax,
     .index = tnf_fx_index,
     .decode = tnf_fx_decode,
     .write = TNF_WRITES(tnf_fx_write),

@@ -162,7 +162,7 @@ tnf_status tnf_fx_in(fx_in *in, tnf_reader *r, tnf_error *e)
 }
 
 /* The window holds n bytes from the position on, which are in the file. */
-static tnf_status fill(fx_in *in, size_t n, tnf_error *e)
+static tnf_status fill_window(fx_in *in, size_t n, tnf_error *e)
 {
     if (in->pos >= in->start && in->pos + n <= in->start + in->n)
         return TNF_OK;
@@ -192,7 +192,7 @@ tnf_status tnf_fx_bytes(fx_in *in, uint64_t n, const uint8_t **out, tnf_error *e
         TNF_TRY(tnf_read_range(in->r, "text", in->pos, n, in->r->limits.header_bytes, &c, e));
         *out = c.p;
     } else {
-        TNF_TRY(fill(in, (size_t)n, e));
+        TNF_TRY(fill_window(in, (size_t)n, e));
         *out = in->window + (in->pos - in->start);
     }
     in->pos += n;
@@ -205,7 +205,7 @@ tnf_status tnf_fx_head(fx_in *in, fx_head *h, tnf_error *e)
     h->at = in->pos;
     if (in->pos == in->size)
         return too_short(in, 1, e);
-    TNF_TRY(fill(in, 1, e));
+    TNF_TRY(fill_window(in, 1, e));
     unsigned n = tnf_fx_shape(in->window[in->pos - in->start], &h->kind);
     if (n == 0)
         return tnf_fail(e, TNF_EFORMAT, in->pos, "0xc1 begins nothing in MessagePack");

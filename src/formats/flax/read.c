@@ -107,8 +107,8 @@ static tnf_status add_leaf(struct fx_walk *x, uint64_t at, tnf_value value, tnf_
 }
 
 /* {name: value} as a value. */
-static tnf_status wrap(tnf_value *out, struct fx_walk *x, const char *name, tnf_value value,
-                       tnf_error *e)
+static tnf_status wrap_value(tnf_value *out, struct fx_walk *x, const char *name, tnf_value value,
+                             tnf_error *e)
 {
     tnf_attrs one = { .arena = x->r->arena };
     TNF_TRY(tnf_attrs_push(&one, name, value, e));
@@ -130,7 +130,7 @@ static tnf_status read_content(struct fx_walk *x, const fx_head *h, tnf_value *o
     }
     tnf_value bytes = tnf_value_str(TNF_BYTES, copy, (size_t)h->n);
     if (h->kind == TNF_MSGPACK_STR)
-        return wrap(out, x, "$str", bytes, e);
+        return wrap_value(out, x, "$str", bytes, e);
     if (h->kind == TNF_MSGPACK_BIN) {
         *out = bytes;
         return TNF_OK;
@@ -142,7 +142,7 @@ static tnf_status read_content(struct fx_walk *x, const fx_head *h, tnf_value *o
         tnf_fx_parse((const uint8_t *)copy + 10, &im);
         TNF_TRY(push_row(&two, x->r->arena, re.value, e));
         TNF_TRY(push_row(&two, x->r->arena, im.value, e));
-        return wrap(out, x, "$complex", row_value(&two), e);
+        return wrap_value(out, x, "$complex", row_value(&two), e);
     }
     TNF_TRY(tnf_stricter(x->r, e, TNF_EUNSUPPORTED, h->at,
                          "a value is an ext of the unknown kind %d", h->ext));
@@ -151,13 +151,13 @@ static tnf_status read_content(struct fx_walk *x, const fx_head *h, tnf_value *o
                                 : tnf_value_uint((uint64_t)h->ext);
     TNF_TRY(push_row(&two, x->r->arena, code, e));
     TNF_TRY(push_row(&two, x->r->arena, bytes, e));
-    return wrap(out, x, "$ext", row_value(&two), e);
+    return wrap_value(out, x, "$ext", row_value(&two), e);
 }
 
 /* -------------------------------------------------------------------- walk */
 
 /* Room for another level. Few trees are deep, so that it begins small. */
-static tnf_status deepen(struct fx_walk *x, tnf_error *e)
+static tnf_status add_level(struct fx_walk *x, tnf_error *e)
 {
     if (x->depth < x->room)
         return TNF_OK;
@@ -178,7 +178,7 @@ static tnf_status deepen(struct fx_walk *x, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status enter(struct fx_walk *x, const fx_head *h, tnf_error *e)
+static tnf_status enter_map(struct fx_walk *x, const fx_head *h, tnf_error *e)
 {
     bool map = h->kind == TNF_MSGPACK_MAP, chunked = false;
     tnf_value path, empty = { .kind = (uint8_t)(map ? TNF_MAP : TNF_ARRAY) };
@@ -194,7 +194,7 @@ static tnf_status enter(struct fx_walk *x, const fx_head *h, tnf_error *e)
     }
     if (x->depth == FX_DEPTH)
         return tnf_fail(e, TNF_ELIMIT, h->at, "the tree is more than %u levels deep", FX_DEPTH);
-    TNF_TRY(deepen(x, e));
+    TNF_TRY(add_level(x, e));
     x->frames[x->depth++] = (struct fx_frame) { .map = map,
                                                 .left = h->n,
                                                 .keys = { .arena = x->r->scratch } };
@@ -210,7 +210,7 @@ static tnf_status take_item(struct fx_walk *x, tnf_error *e)
     if (x->depth == 0 && h.kind != TNF_MSGPACK_MAP && !array)
         return tnf_fail(e, TNF_EFORMAT, h.at, "the file is neither a tree nor an array");
     if (container)
-        return enter(x, &h, e);
+        return enter_map(x, &h, e);
     if (array) {
         struct fx_array a;
         TNF_TRY(tnf_fx_array(x, &h, &a, e));

@@ -20,7 +20,7 @@ bool tnf_fx_is_path(const tnf_value *v)
 }
 
 /* {name: value} of one entry. */
-static const tnf_value *wrapped(const tnf_value *v, const char *name)
+static const tnf_value *wrapped_value(const tnf_value *v, const char *name)
 {
     return v->kind == TNF_MAP && v->n == 1 ? tnf_value_get(v, name) : NULL;
 }
@@ -33,7 +33,7 @@ static bool is_pair(const tnf_value *v, tnf_kind first, tnf_kind second)
 
 bool tnf_fx_is_leaf(const tnf_value *v)
 {
-    const tnf_value *complex = wrapped(v, "$complex"), *str = wrapped(v, "$str");
+    const tnf_value *complex = wrapped_value(v, "$complex"), *str = wrapped_value(v, "$str");
     switch ((tnf_kind)v->kind) {
     case TNF_NULL:
     case TNF_BOOL:

@@ -54,7 +54,7 @@ static const tnf_value *leaves_of(const tnf_catalog *c)
 }
 
 /* How many tensors stand before the i-th leaf; all of them if nobody knows. */
-static uint64_t before(const tnf_catalog *c, const tnf_value *leaves, size_t i)
+static uint64_t tensors_before(const tnf_catalog *c, const tnf_value *leaves, size_t i)
 {
     const tnf_value *order = tnf_catalog_attr(c, FX_ORDER);
     bool told = order && order->kind == TNF_ARRAY && order->n == leaves->n &&
@@ -89,7 +89,7 @@ static tnf_status build_tree(fx_tree *t, const tnf_catalog *c, tnf_error *e)
     const tnf_value *lists = tnf_catalog_attr(c, FX_LISTS);
     size_t next = 0;
     for (size_t i = 0; i <= c->n; i++) {
-        while (leaves && next < leaves->n && (i == c->n || before(c, leaves, next) <= i))
+        while (leaves && next < leaves->n && (i == c->n || tensors_before(c, leaves, next) <= i))
             TNF_TRY(add_value(t, &leaves->as.members[next++], paths, e));
         if (i < c->n)
             TNF_TRY(add_tensor(t, &c->objects[i], e));
@@ -214,7 +214,7 @@ struct writing {
     tnf_buf b; /* heads that are not written yet */
 };
 
-static tnf_status flush(struct writing *x, tnf_error *e)
+static tnf_status flush_tree(struct writing *x, tnf_error *e)
 {
     TNF_TRY(tnf_buf_status(&x->b, "the tree", e));
     TNF_TRY(tnf_put(x->w, x->b.p, x->b.n, e));
@@ -244,7 +244,7 @@ static tnf_status begin_piece(struct pieces *p, tnf_error *e)
     tnf_msgpack_put_str(&x->b, number, (size_t)length);
     put_array(&x->b, FX_NDARRAY, p->type, &n, 1, n * p->type->width, &x->w->scratch->alloc);
     p->left = n * p->type->width;
-    return flush(x, e);
+    return flush_tree(x, e);
 }
 
 static tnf_status put_some(struct pieces *p, const uint8_t *bytes, size_t n, tnf_error *e)
@@ -298,7 +298,7 @@ static tnf_status put_tensor(struct writing *x, const tnf_object *o, tnf_error *
     p.chunked = bytes > FX_CHUNK;
     if (!p.chunked) {
         put_array(&x->b, scalar ? FX_NPSCALAR : FX_NDARRAY, type, o->shape, o->rank, bytes, alloc);
-        TNF_TRY(flush(x, e));
+        TNF_TRY(flush_tree(x, e));
         return p.from->bits < 8 ? tnf_scan(o->parts, take_bytes, &p, e)
                                 : tnf_put_data(x->w, o->parts, e);
     }
@@ -331,7 +331,7 @@ static tnf_status put_item(struct writing *x, const fx_node *n, tnf_error *e)
         tnf_msgpack_put_array(&x->b, n->n);
     else
         tnf_msgpack_put_map(&x->b, n->n);
-    return x->b.n >= (1u << 16) ? flush(x, e) : TNF_OK;
+    return x->b.n >= (1u << 16) ? flush_tree(x, e) : TNF_OK;
 }
 
 static tnf_status put_tree(struct writing *x, const fx_node *root, tnf_error *e)
@@ -367,7 +367,7 @@ tnf_status tnf_fx_write(tnf_writer *w, tnf_error *e)
     tnf_buf_init(&x.b, &w->scratch->alloc, UINT32_MAX);
     tnf_status status = put_tree(&x, &t.root, e);
     if (status == TNF_OK)
-        status = flush(&x, e);
+        status = flush_tree(&x, e);
     tnf_buf_free(&x.b);
     return status;
 }

@@ -49,7 +49,7 @@ static bool multiply_shape(uint64_t *all, bool *zero, const gguf_entry *t)
     return true;
 }
 
-static tnf_status measure(const gguf_entry *t, uint64_t *nbytes, tnf_error *e)
+static tnf_status measure_entry(const gguf_entry *t, uint64_t *nbytes, tnf_error *e)
 {
     uint64_t all, bytes, row = t->rank ? t->shape[t->rank - 1] : 1;
     bool zero;
@@ -94,7 +94,7 @@ static tnf_status read_entry(gguf_in *in, gguf_file *g, gguf_entry *t, tnf_error
                  TNF_QUOTED(t->name));
     else if (!tnf_utf8_valid(t->name.p, t->name.n, NULL))
         tnf_warn(in->r, t->at, "the name %s is not UTF-8", TNF_QUOTED(t->name));
-    return measure(t, &t->nbytes, e);
+    return measure_entry(t, &t->nbytes, e);
 }
 
 /* No memory by what a count says: entries are as many as the bytes have. */

@@ -20,7 +20,7 @@
 #define MAGIC   "GGUF"
 #define MAGIC_N 4u
 
-static int probe(const tnf_probe *p)
+static int probe_gguf(const tnf_probe *p)
 {
     return p->nhead >= MAGIC_N && memcmp(p->head, MAGIC, MAGIC_N) == 0 ? TNF_PROBE_MAGIC
                                                                        : TNF_PROBE_NO;
@@ -114,8 +114,8 @@ static tnf_status read_cut(tnf_reader *r, const gguf_entry *t, size_t block, uin
     return TNF_OK;
 }
 
-static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                         tnf_error *e)
+static tnf_status decode_gguf(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                              tnf_error *e)
 {
     const gguf_file *g = r->state;
     const gguf_entry *const *found = bsearch(&key, g->by_place, g->nblocks, sizeof *g->by_place,
@@ -176,9 +176,9 @@ const tnf_format tnf_format_gguf = {
                         "gguf_file.offsets" },
     .read_options = read_options,
     .write_options = tnf_gguf_write_options,
-    .probe = probe,
+    .probe = probe_gguf,
     .index = index_all,
-    .decode = decode,
+    .decode = decode_gguf,
     .write = TNF_WRITES(tnf_gguf_write),
     .programs = "llama.cpp gguf-py",
     .loads = tnf_gguf_loads,

@@ -24,9 +24,10 @@ typedef struct telling {
     const char *program;
 } telling;
 
-static void say(const telling *t, tnf_str tensor, const char *format, ...) TNF_PRINTF(3, 4);
+static void tell_problem(const telling *t, tnf_str tensor, const char *format, ...)
+    TNF_PRINTF(3, 4);
 
-static void say(const telling *t, tnf_str tensor, const char *format, ...)
+static void tell_problem(const telling *t, tnf_str tensor, const char *format, ...)
 {
     tnf_error problem = { .offset = TNF_NO_OFFSET };
     char why[200];
@@ -62,8 +63,9 @@ static tnf_status check_twice(const tnf_reader *r, tnf_arena *arena,
         if (!tnf_hash_add(&names, (uint32_t)i, false, &previous))
             status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
         else if (previous != TNF_HASH_NONE)
-            say(t, name, "%s%s has the name of another tensor",
-                name.n && memchr(name.p, 0, name.n) ? "up to a NUL, " : "", TNF_QUOTED(name));
+            tell_problem(t, name, "%s%s has the name of another tensor",
+                         name.n && memchr(name.p, 0, name.n) ? "up to a NUL, " : "",
+                         TNF_QUOTED(name));
     }
     tnf_hash_free(&names);
     return status;
@@ -73,15 +75,16 @@ static void check_either(const tnf_reader *r, const telling *t)
 {
     const gguf_file *g = r->state;
     if (g->version == 1)
-        say(t, none, "it is of version 1");
+        tell_problem(t, none, "it is of version 1");
     if (g->key_twice)
-        say(t, none, "a key occurs twice");
+        tell_problem(t, none, "a key occurs twice");
     if (g->cut)
-        say(t, none, "it is cut short: not all of its data is there");
+        tell_problem(t, none, "it is cut short: not all of its data is there");
     for (size_t i = 0; i < r->catalog->n && !r->sibling; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         if (strcmp(tnf_layout_id(o->layout), GGUF_UNKNOWN) == 0)
-            say(t, o->name, "%s is of a type that ggml does not have", TNF_QUOTED(o->name));
+            tell_problem(t, o->name, "%s is of a type that ggml does not have",
+                         TNF_QUOTED(o->name));
     }
 }
 
@@ -99,8 +102,8 @@ static void check_names(const tnf_reader *r, const telling *t)
     for (size_t i = 0; i < r->catalog->n; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         if (o->name.n > GGUF_MAX_NAME)
-            say(t, o->name, "the name of %s has %zu bytes, %u are allowed", TNF_QUOTED(o->name),
-                o->name.n, GGUF_MAX_NAME);
+            tell_problem(t, o->name, "the name of %s has %zu bytes, %u are allowed",
+                         TNF_QUOTED(o->name), o->name.n, GGUF_MAX_NAME);
     }
 }
 
@@ -108,15 +111,17 @@ static tnf_status check_llama(const tnf_reader *r, tnf_arena *arena, const telli
 {
     const gguf_file *g = r->state;
     if (g->big)
-        say(t, none, "it is big-endian");
+        tell_problem(t, none, "it is big-endian");
     if (g->nested)
-        say(t, none, "a key has arrays in an array");
+        tell_problem(t, none, "a key has arrays in an array");
     if (!g->in_order)
-        say(t, none, "its tensors do not lie one behind the other in the order of their entries");
+        tell_problem(t, none,
+                     "its tensors do not lie one behind the other in the order of their entries");
     if (g->deep.p)
-        say(t, g->deep, "%s has more than %u dimensions", TNF_QUOTED(g->deep), GGUF_MAX_RANK);
+        tell_problem(t, g->deep, "%s has more than %u dimensions", TNF_QUOTED(g->deep),
+                     GGUF_MAX_RANK);
     if (g->later)
-        say(t, none, "it is not the first file of its set");
+        tell_problem(t, none, "it is not the first file of its set");
     if (r->sibling)
         return TNF_OK;
     check_names(r, t);
@@ -139,18 +144,19 @@ static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const tell
     const gguf_file *g = r->state;
     const tnf_attrs *attrs = &r->catalog->attrs;
     if (g->key_not_utf8)
-        say(t, none, "a key is not UTF-8");
+        tell_problem(t, none, "a key is not UTF-8");
     for (size_t i = 0; i < attrs->n; i++)
         if (has_bytes(&attrs->members[i].value))
-            say(t, none, "the text of %s is not UTF-8", TNF_QUOTED(attrs->members[i].key));
+            tell_problem(t, none, "the text of %s is not UTF-8", TNF_QUOTED(attrs->members[i].key));
     for (size_t i = 0; i < r->catalog->n && !r->sibling; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         const gguf_type *type = o->nparts ? tnf_gguf_type_of(o) : NULL;
         if (!tnf_utf8_valid(o->name.p, o->name.n, NULL))
-            say(t, o->name, "the name %s is not UTF-8", TNF_QUOTED(o->name));
+            tell_problem(t, o->name, "the name %s is not UTF-8", TNF_QUOTED(o->name));
         if (type && (type->id > 40 || strcmp(type->name, "q8_1") == 0))
-            say(t, o->name, "%s is of type %s, which it %s", TNF_QUOTED(o->name), type->name,
-                type->id > 40 ? "does not know" : "takes for larger than it is");
+            tell_problem(t, o->name, "%s is of type %s, which it %s", TNF_QUOTED(o->name),
+                         type->name,
+                         type->id > 40 ? "does not know" : "takes for larger than it is");
     }
     return r->sibling ? TNF_OK : check_twice(r, arena, whole_name, t, e);
 }

@@ -17,7 +17,7 @@
 
 #define MAGIC "GPTRSTEN"
 
-static int probe(const tnf_probe *p)
+static int probe_archive(const tnf_probe *p)
 {
     return p->nhead >= 8 && memcmp(p->head, MAGIC, 8) == 0 ? TNF_PROBE_MAGIC : TNF_PROBE_NO;
 }
@@ -99,7 +99,7 @@ const tnf_format tnf_format_gptrs_archive = {
     .can = { GPTRS_CAN, .attrs = TNF_HOLDS_NONE, .stash_type = "i32",
              .object_attrs = "gptrs.requires_grad", .derived = "gptrs.requires_grad=false" },
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_archive,
     .index = index_all,
     .write = TNF_WRITES(write_all),
 };

@@ -26,7 +26,7 @@ enum { IDS_KEEP, IDS_ZERO, IDS_REAL };
 
 static const char zero_hex[] = "00000000000000000000000000000000";
 
-static int probe(const tnf_probe *p)
+static int probe_checkpoint(const tnf_probe *p)
 {
     return p->nhead >= 8 && memcmp(p->head, MAGIC, 8) == 0 ? TNF_PROBE_MAGIC : TNF_PROBE_NO;
 }
@@ -96,7 +96,7 @@ static bool is_stored(const tnf_gptrs_entry *t)
     return t->id && memcmp(t->id, tnf_gptrs_no_id, TNF_GPTRS_ID) != 0;
 }
 
-static void push(struct attrs *a, const char *literal, tnf_value value)
+static void push_attr(struct attrs *a, const char *literal, tnf_value value)
 {
     a->members[a->map.n++] = (tnf_member) { { literal, strlen(literal) }, value };
 }
@@ -128,19 +128,19 @@ static tnf_status build_attrs(const tnf_value **out, tnf_reader *r, const tnf_gp
     if (!a)
         return tnf_arena_fail(r->arena, "attributes", e);
     a->map = (tnf_value) { .kind = TNF_MAP, .as.members = a->members };
-    push(a, "gptrs.requires_grad", grad_value(t->requires_grad));
+    push_attr(a, "gptrs.requires_grad", grad_value(t->requires_grad));
     if (computed)
         tnf_gptrs_hex(a->hex, computed);
     if (t->id) {
         const char *hex = stored_hex(r->arena, a, t);
         if (!hex)
             return tnf_arena_fail(r->arena, "attributes", e);
-        push(a, "gptrs.base_id", tnf_value_str(TNF_STRING, hex, 2 * TNF_GPTRS_ID));
+        push_attr(a, "gptrs.base_id", tnf_value_str(TNF_STRING, hex, 2 * TNF_GPTRS_ID));
     }
     if (computed)
-        push(a, "gptrs.param_id", tnf_value_str(TNF_STRING, a->hex, 2 * TNF_GPTRS_ID));
+        push_attr(a, "gptrs.param_id", tnf_value_str(TNF_STRING, a->hex, 2 * TNF_GPTRS_ID));
     if (lacks_id)
-        push(a, "gptrs.stored_id", tnf_value_bool(false));
+        push_attr(a, "gptrs.stored_id", tnf_value_bool(false));
     *out = &a->map;
     return TNF_OK;
 }
@@ -301,7 +301,7 @@ const tnf_format tnf_format_gptrs_checkpoint = {
              .object_attrs = "gptrs.requires_grad gptrs.base_id gptrs.stored_id",
              .derived = "gptrs.kind gptrs.param_id gptrs.base_id gptrs.requires_grad=false" },
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_checkpoint,
     .index = index_all,
     .write = TNF_WRITES(write_all),
 };

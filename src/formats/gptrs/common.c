@@ -14,8 +14,8 @@ tnf_gptrs_index tnf_gptrs_index_of(const tnf_reader *r, bool ids)
                                .max_name = r->limits.name_bytes };
 }
 
-static tnf_status add(tnf_reader *r, const tnf_gptrs_index *x, const tnf_gptrs_entry *t,
-                      tnf_gptrs_attrs attrs, tnf_error *e)
+static tnf_status add_entry(tnf_reader *r, const tnf_gptrs_index *x, const tnf_gptrs_entry *t,
+                            tnf_gptrs_attrs attrs, tnf_error *e)
 {
     tnf_dense d = { .name = t->name,
                     .type = t->type,
@@ -42,7 +42,7 @@ static tnf_status add_all(tnf_reader *r, tnf_gptrs_index *x, tnf_gptrs_attrs att
         tnf_gptrs_entry t;
         uint64_t behind;
         TNF_TRY(tnf_gptrs_next(x, &t, e));
-        TNF_TRY(add(r, x, &t, attrs, e));
+        TNF_TRY(add_entry(r, x, &t, attrs, e));
         if (tnf_ckd_add(&behind, t.offset, t.length) && behind > end)
             end = behind;
     }
@@ -70,19 +70,14 @@ tnf_status tnf_gptrs_read_v2(tnf_reader *r, uint64_t at, uint32_t n, tnf_gptrs_i
     return TNF_OK;
 }
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    const tnf_reader *r = ctx;
-    return tnf_source_read(r->source, offset, dst, n, e);
-}
-
 tnf_status tnf_gptrs_read_v1(tnf_reader *r, uint64_t at, uint32_t count, tnf_gptrs_index *x,
                              tnf_gptrs_attrs attrs, tnf_error *e)
 {
     r->version = "1";
     r->data_start = at;
     tnf_trace(r, at, "%lu tensors, each before its data", (unsigned long)count);
-    tnf_gptrs_inline_begin(x, at, count, fetch, r, r->source->size);
+    tnf_gptrs_inline_begin(x, at, count, tnf_source_fetch, (void *)(uintptr_t)r->source,
+                           r->source->size);
     return add_all(r, x, attrs, e);
 }
 
@@ -121,8 +116,8 @@ uint64_t tnf_gptrs_align(const tnf_writer *w)
 }
 
 /* Where a tensor goes that comes at `at` or behind it; in place, where it is. */
-static tnf_status place(uint64_t *out, uint64_t at, const tnf_writer *w, const tnf_object *o,
-                        tnf_error *e)
+static tnf_status place_tensor(uint64_t *out, uint64_t at, const tnf_writer *w, const tnf_object *o,
+                               tnf_error *e)
 {
     if (!w->in_place)
         return tnf_gptrs_place(out, at, o, tnf_gptrs_align(w), e);
@@ -139,7 +134,7 @@ static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, t
         uint8_t bytes[TNF_GPTRS_ID];
         if (id)
             id(bytes, w, o);
-        TNF_TRY(place(&at, at, w, o, e));
+        TNF_TRY(place_tensor(&at, at, w, o, e));
         b->n = 0;
         tnf_gptrs_put_entry(b, o, id ? bytes : NULL, at);
         TNF_TRY(tnf_buf_status(b, "index entry", e));
@@ -156,7 +151,7 @@ static tnf_status put_payloads(tnf_writer *w, const uint32_t *order, tnf_error *
     for (size_t i = 0; i < w->catalog->n; i++) {
         const tnf_object *o = tnf_nth(w, order, i);
         uint64_t at;
-        TNF_TRY(place(&at, w->sink->written, w, o, e));
+        TNF_TRY(place_tensor(&at, w->sink->written, w, o, e));
         TNF_TRY(tnf_put_fill(w, 0, at - w->sink->written, e));
         TNF_TRY(tnf_put_data(w, &o->parts[0], e));
     }

@@ -56,7 +56,7 @@ static void report_fault(parse *p, uint64_t offset, bool odd, const char *format
 /* ---------------------------------------------------------------- values */
 
 /* A reader over the text of one value, which is known to be valid. */
-static tnf_json over(const parse *p, tnf_str text, uint64_t at)
+static tnf_json reader_over(const parse *p, tnf_str text, uint64_t at)
 {
     tnf_json j;
     tnf_json_init(&j, text.p, text.n, at, p->scratch, p->depth, NULL);
@@ -66,7 +66,7 @@ static tnf_json over(const parse *p, tnf_str text, uint64_t at)
 static bool is_uint(const parse *p, tnf_str text)
 {
     uint64_t u;
-    tnf_json j = over(p, text, 0);
+    tnf_json j = reader_over(p, text, 0);
     return tnf_json_peek(&j) == '0' && tnf_json_u64(&j, &u) && tnf_json_end(&j) == TNF_OK;
 }
 
@@ -78,7 +78,7 @@ static bool is_number(tnf_str text)
 static bool is_fraction(const parse *p, tnf_str text)
 {
     tnf_value v;
-    tnf_json j = over(p, text, 0);
+    tnf_json j = reader_over(p, text, 0);
     if (!tnf_json_value(&j, &v))
         return false;
     if (v.kind == TNF_FLOAT)
@@ -87,7 +87,7 @@ static bool is_fraction(const parse *p, tnf_str text)
 }
 
 /* The next member of an object: its key, the text of its value, and where that stands. */
-static bool member(tnf_json *j, tnf_str *key, tnf_str *text, uint64_t *at)
+static bool next_member(tnf_json *j, tnf_str *key, tnf_str *text, uint64_t *at)
 {
     if (!tnf_json_key(j, key))
         return false;
@@ -122,12 +122,12 @@ static void check_overrides(parse *p, tnf_str text, uint64_t at)
         report_fault(p, at, false, "runtime.functional_overrides is not an object");
         return;
     }
-    tnf_json j = over(p, text, at);
+    tnf_json j = reader_over(p, text, at);
     tnf_str key, value;
     tnf_json_enter(&j, '{');
-    while (member(&j, &key, &value, &at)) {
+    while (next_member(&j, &key, &value, &at)) {
         tnf_str s;
-        tnf_json v = over(p, value, at);
+        tnf_json v = reader_over(p, value, at);
         if (value.p[0] != '"' || !tnf_json_string(&v, &s))
             report_fault(p, at, false, "runtime.functional_overrides has %s that is not a string",
                          TNF_QUOTED(key));
@@ -156,10 +156,10 @@ static void check_streaming(parse *p, tnf_str text, uint64_t at)
         report_fault(p, at, false, "runtime.weight_streaming is not an object");
         return;
     }
-    tnf_json j = over(p, text, at);
+    tnf_json j = reader_over(p, text, at);
     tnf_str key, value;
     tnf_json_enter(&j, '{');
-    while (member(&j, &key, &value, &at)) {
+    while (next_member(&j, &key, &value, &at)) {
         size_t i = 0;
         while (i < sizeof knobs / sizeof knobs[0] && !tnf_str_is(key, knobs[i].name))
             i++;
@@ -193,10 +193,10 @@ static void check_runtime(parse *p, tnf_str text, uint64_t at)
         report_fault(p, at, false, "the config's runtime is neither an object nor null");
         return;
     }
-    tnf_json j = over(p, text, at);
+    tnf_json j = reader_over(p, text, at);
     tnf_str key, value;
     tnf_json_enter(&j, '{');
-    while (member(&j, &key, &value, &at)) {
+    while (next_member(&j, &key, &value, &at)) {
         if (tnf_str_is(value, "null"))
             continue;
         if (tnf_str_is(key, "functional_overrides"))
@@ -212,10 +212,10 @@ static bool is_text_map(const parse *p, tnf_str text, uint64_t at)
 {
     if (text.p[0] != '{')
         return false;
-    tnf_json j = over(p, text, at);
+    tnf_json j = reader_over(p, text, at);
     tnf_str key, value;
     tnf_json_enter(&j, '{');
-    while (member(&j, &key, &value, &at))
+    while (next_member(&j, &key, &value, &at))
         if (value.p[0] != '"')
             return false;
     return true;
@@ -248,7 +248,7 @@ static void read_member(parse *p, const char *before, tnf_str key, tnf_str value
     p->cut = NULL;
     if (tnf_str_is(key, "kind") && value.p[0] == '"') {
         tnf_str kind = { NULL, 0 };
-        tnf_json j = over(p, value, at);
+        tnf_json j = reader_over(p, value, at);
         if (tnf_json_string(&j, &kind))
             set_once(p, &c->kind, kind, "kind", at);
     } else if (tnf_str_is(key, "config")) {
@@ -269,7 +269,7 @@ static void read_member(parse *p, const char *before, tnf_str key, tnf_str value
 }
 
 /* Without a kind it must be a bare GPT config. */
-static void judge(parse *p, uint64_t base)
+static void judge_kind(parse *p, uint64_t base)
 {
     tnf_gptrs_config *c = p->out;
     if (c->kind.p)
@@ -333,7 +333,7 @@ tnf_status tnf_gptrs_config_parse(tnf_gptrs_config *out, const char *text, size_
         uint64_t at;
         tnf_json_enter(&j, '{');
         const char *before = (const char *)j.p;
-        for (; member(&j, &key, &value, &at); before = (const char *)j.p)
+        for (; next_member(&j, &key, &value, &at); before = (const char *)j.p)
             read_member(&p, before, key, value, at);
     } else {
         report_fault(&p, base, false, "the config is not a JSON object");
@@ -345,7 +345,7 @@ tnf_status tnf_gptrs_config_parse(tnf_gptrs_config *out, const char *text, size_
     TNF_TRY(status);
     TNF_TRY(cut_metadata(&p, e));
     if (object)
-        judge(&p, base);
+        judge_kind(&p, base);
     out->placeholder = tnf_str_is(out->text, PLACEHOLDER);
     return TNF_OK;
 }
@@ -390,7 +390,7 @@ static tnf_status put_new(tnf_buf *b, const tnf_gptrs_recipe *r, const tnf_gptrs
 }
 
 /* The position behind the last byte of [start, n) that is not white space. */
-static size_t trimmed(const tnf_buf *b, size_t start, size_t n)
+static size_t trimmed_end(const tnf_buf *b, size_t start, size_t n)
 {
     while (n > start && is_space((char)b->p[n - 1]))
         n--;
@@ -402,14 +402,14 @@ static tnf_status put_metadata(tnf_buf *b, size_t start, const tnf_gptrs_recipe 
                                tnf_arena *scratch, tnf_error *e)
 {
     TNF_TRY(tnf_buf_status(b, "config", e));
-    size_t brace = trimmed(b, start, b->n);
+    size_t brace = trimmed_end(b, start, b->n);
     tnf_str tail = { tnf_arena_str(scratch, b->p + brace, b->n - brace), b->n - brace };
     if (!tail.p)
         return tnf_arena_fail(scratch, "config", e);
     if (brace == start || b->p[brace - 1] != '}')
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the config is not a JSON object, so there is no place for metadata");
-    size_t last = trimmed(b, start, --brace);
+    size_t last = trimmed_end(b, start, --brace);
     b->n = brace;
     tnf_buf_puts(b, last > start && b->p[last - 1] == '{' ? "\"" METADATA "\":{"
                                                           : ",\"" METADATA "\":{");

@@ -122,7 +122,7 @@ static tnf_status read_text(texts *out, h5_file *h, dataset *x, tnf_error *e)
     return gather_text(out, h, x, raw, e);
 }
 
-static tnf_status unreadable(tnf_part *part, h5_file *h, const char *why, tnf_error *e)
+static tnf_status set_unreadable(tnf_part *part, h5_file *h, const char *why, tnf_error *e)
 {
     part->payload = TNF_OPAQUE;
     part->flags = TNF_PART_UNREADABLE;
@@ -143,7 +143,7 @@ static tnf_status add_text(h5_file *h, dataset *x, const tnf_object *o, tnf_erro
     parts[0].memory = t.ends;
     parts[1].memory = t.bytes;
     for (int i = 0; x->why && i < 2; i++)
-        TNF_TRY(unreadable(&parts[i], h, x->why, e));
+        TNF_TRY(set_unreadable(&parts[i], h, x->why, e));
     return tnf_add_parts(h->r, o, tnf_layout_named("strings/1", 9), parts, 2, x->at, e);
 }
 
@@ -171,7 +171,7 @@ static tnf_status list_only(tnf_part *part, h5_file *h, const dataset *x, tnf_er
     *own = (tnf_type) { x->type.name, TNF_U8, TNF_NUMBER_OPAQUE, (uint32_t)x->type.size * 8 };
     snprintf(why, sizeof why, "elements of the type %s are not known", x->type.name);
     part->type = own;
-    return unreadable(part, h, why, e);
+    return set_unreadable(part, h, why, e);
 }
 
 /* Much is declared and next to nothing stored: a bomb, or at least nobody's weights. */
@@ -196,7 +196,7 @@ static tnf_status add_numbers(h5_file *h, dataset *x, const tnf_object *o, tnf_e
     if (t->form == H5_UNREAD) {
         TNF_TRY(list_only(&part, h, x, e));
     } else if (x->why) {
-        TNF_TRY(unreadable(&part, h, x->why, e));
+        TNF_TRY(set_unreadable(&part, h, x->why, e));
     } else if (bomb) {
         part.flags = TNF_PART_UNREADABLE;
         TNF_TRY(tnf_slices_origin(h->r, &part.origin, bomb, e));

@@ -46,7 +46,7 @@ const char *tnf_h5_filter_name(unsigned id)
 
 /* ------------------------------------------------------------------ single */
 
-static uint32_t fletcher32(const uint8_t *p, size_t n)
+static uint32_t fletcher_sum(const uint8_t *p, size_t n)
 {
     uint32_t a = 0, b = 0;
     for (size_t words = n / 2; words > 0;) {
@@ -78,7 +78,7 @@ static bool sum_fits(uint32_t found, uint32_t stored)
 }
 
 /* Bytes i of all elements lie together; what does not fill an element is as it was. */
-static void unshuffle(uint8_t *to, const uint8_t *from, size_t n, size_t width)
+static void unshuffle_bytes(uint8_t *to, const uint8_t *from, size_t n, size_t width)
 {
     size_t many = n / width;
     if (width == 4) {
@@ -150,8 +150,8 @@ static tnf_status decode_lz4(const uint8_t *p, size_t n, uint8_t *to, size_t roo
     return TNF_OK;
 }
 
-static tnf_status unpack(unsigned id, const uint8_t *from, size_t n, uint8_t *to, size_t want,
-                         tnf_error *e)
+static tnf_status unpack_bytes(unsigned id, const uint8_t *from, size_t n, uint8_t *to, size_t want,
+                               tnf_error *e)
 {
     switch (id) {
     case DEFLATE:
@@ -197,17 +197,17 @@ static tnf_status undo_filter(const h5_data *d, const h5_chunk *chunk, uint32_t 
         if (*n < 4)
             return wrong_size(chunk, *n, 4, e);
         *n -= 4;
-        if (!sum_fits(fletcher32(from, *n), tnf_le32(from + *n)))
+        if (!sum_fits(fletcher_sum(from, *n), tnf_le32(from + *n)))
             return tnf_fail(e, TNF_EDIGEST, chunk->at, "a chunk does not match its fletcher32");
         return TNF_OK;
     }
     if (f->id == SHUFFLE) {
         if (*n > d->chunk_bytes + 4 * (uint64_t)H5_FILTERS)
             return wrong_size(chunk, *n, d->chunk_bytes, e);
-        unshuffle(to, from, *n, f->width);
+        unshuffle_bytes(to, from, *n, f->width);
         return TNF_OK;
     }
-    tnf_status status = unpack(f->id, from, *n, to, want, e);
+    tnf_status status = unpack_bytes(f->id, from, *n, to, want, e);
     if (status != TNF_OK && e && e->offset != TNF_NO_OFFSET)
         e->offset += chunk->at;
     *n = want;

@@ -21,7 +21,7 @@ static const uint8_t signature[8] = { 0x89, 'H', 'D', 'F', 0x0D, 0x0A, 0x1A, 0x0
 
 /* -------------------------------------------------------------------- probe */
 
-static int probe(const tnf_probe *p)
+static int probe_hdf5(const tnf_probe *p)
 {
     if (p->nhead >= 8 && memcmp(p->head, signature, 8) == 0)
         return TNF_PROBE_MAGIC;
@@ -166,7 +166,7 @@ static tnf_status note_link(h5_file *h, const h5_link *l, tnf_error *e)
     return tnf_attrs_set(&h->links, (const char *)h->path.p, h->path.n, v, e);
 }
 
-static tnf_status visit(h5_file *h, uint64_t address, unsigned depth, tnf_error *e);
+static tnf_status visit_object(h5_file *h, uint64_t address, unsigned depth, tnf_error *e);
 
 static tnf_status follow_link(h5_file *h, const h5_link *l, unsigned depth, tnf_error *e)
 {
@@ -176,7 +176,7 @@ static tnf_status follow_link(h5_file *h, const h5_link *l, unsigned depth, tnf_
     tnf_buf_put(&h->path, l->name.p, l->name.n);
     TNF_TRY(tnf_buf_status(&h->path, "a path", e));
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    tnf_status status = l->kind == H5_HARD ? visit(h, l->address, depth + 1, &why)
+    tnf_status status = l->kind == H5_HARD ? visit_object(h, l->address, depth + 1, &why)
                                            : note_link(h, l, &why);
     if (status != TNF_OK && !tnf_lose(h->r, status, &why)) {
         if (e)
@@ -277,7 +277,7 @@ static tnf_status visit_below(h5_file *h, const h5_header *x, uint32_t at, unsig
     return status == TNF_OK ? TNF_OK : lose_object(h, at, own, status, &why, e);
 }
 
-static tnf_status visit(h5_file *h, uint64_t address, unsigned depth, tnf_error *e)
+static tnf_status visit_object(h5_file *h, uint64_t address, unsigned depth, tnf_error *e)
 {
     h5_header x;
     uint32_t at;
@@ -368,7 +368,7 @@ static tnf_status set_maps(h5_file *h, tnf_error *e)
 
 static tnf_status read_all(h5_file *h, uint64_t root, tnf_error *e)
 {
-    TNF_TRY(visit(h, root, 0, e));
+    TNF_TRY(visit_object(h, root, 0, e));
     TNF_TRY(check_links(h, e));
     return set_maps(h, e);
 }
@@ -455,7 +455,7 @@ const tnf_format tnf_format_hdf5 = {
              .takes = tnf_h5_takes,
              .fits = tnf_h5_fits },
     .write_options = tnf_h5_write_options,
-    .probe = probe,
+    .probe = probe_hdf5,
     .index = index_all,
     .decode = tnf_h5_decode,
     .decode_on = tnf_h5_decode_on,

@@ -28,7 +28,7 @@ static const struct {
 } documents[] = { { METADATA, "metadata.json" }, { CONFIG, "config.json" } };
 #define DOCUMENTS (sizeof documents / sizeof *documents)
 
-static int probe(const tnf_probe *p)
+static int probe_keras(const tnf_probe *p)
 {
     static const char *const first[] = { "metadata.json", "config.json", WEIGHTS };
     bool named = strcmp(p->ext, "keras") == 0;
@@ -143,7 +143,7 @@ static const char *document_of(tnf_str key)
     return NULL;
 }
 
-static tnf_status fits(tnf_fit *fit, tnf_error *e)
+static tnf_status fits_keras(tnf_fit *fit, tnf_error *e)
 {
     const tnf_attrs *attrs = &fit->catalog->attrs;
     bool model = false;
@@ -271,9 +271,9 @@ const tnf_format tnf_format_keras = {
              .object_attrs = H5_OF_TENSOR,
              .derived = H5_DERIVED,
              .takes = tnf_h5_takes,
-             .fits = fits },
+             .fits = fits_keras },
     .write_options = tnf_h5_write_options,
-    .probe = probe,
+    .probe = probe_keras,
     .index = index_all,
     .decode = tnf_h5_decode,
     .decode_on = tnf_h5_decode_on,

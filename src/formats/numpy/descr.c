@@ -83,7 +83,7 @@ const char *tnf_np_descr_of(const tnf_type *type, bool ml_dtypes)
 
 /* ------------------------------------------------------------------- text */
 
-static void spell(np_type *t, char mark, tnf_str rest)
+static void spell_type(np_type *t, char mark, tnf_str rest)
 {
     snprintf(t->text, sizeof t->text, "%c%.*s", mark, (int)rest.n, rest.p);
 }
@@ -107,7 +107,7 @@ static bool number_code(np_type *t, char mark, tnf_str code)
         t->width = t->type->bits / 8;
         t->big = mark == '>' && t->width > 1;
         t->worth = t->big;
-        spell(t, t->width == 1 ? '|' : t->big ? '>' : '<', code);
+        spell_type(t, t->width == 1 ? '|' : t->big ? '>' : '<', code);
         return true;
     }
     return false;
@@ -121,13 +121,13 @@ static bool odd_code(np_type *t, char mark, tnf_str code)
         t->type = tnf_type_named("f8_e5m2");
         t->width = 1;
         t->worth = true;
-        spell(t, '<', code);
+        spell_type(t, '<', code);
         return true;
     }
     for (size_t i = 0; i < COUNT(extended); i++)
         if (tnf_str_is(code, extended[i])) {
             row_of(t, TNF_U8, strtoul(extended[i] + 1, NULL, 10));
-            spell(t, mark == '>' ? '>' : '<', code);
+            spell_type(t, mark == '>' ? '>' : '<', code);
             return true;
         }
     return false;
@@ -245,7 +245,7 @@ static bool ml_name(np_type *t, tnf_str name)
         if (!tnf_str_is(name, ml_names[i].word))
             continue;
         row_of(t, TNF_U8, 1);
-        spell(t, '<', (tnf_str) { "V1", 2 });
+        spell_type(t, '<', (tnf_str) { "V1", 2 });
         if (ml_names[i].id) {
             t->type = tnf_type_named(ml_names[i].id);
             t->naxes = 0;
@@ -272,7 +272,7 @@ static bool plain_text(np_type *t, const np_context *x, tnf_str s)
     if (tnf_str_is(code, "O") || tnf_str_is(code, "O8") || tnf_str_is(code, "O4")) {
         row_of(t, TNF_U8, 0);
         t->object = true;
-        spell(t, '|', (tnf_str) { "O", 1 });
+        spell_type(t, '|', (tnf_str) { "O", 1 });
         return true;
     }
     return number_code(t, mark, code) || odd_code(t, mark, code) || text_code(t, x, mark, code) ||
@@ -291,7 +291,7 @@ static tnf_status resolve_text(np_type *t, const np_context *x, const np_node *n
 
 static tnf_status resolve_node(np_type *t, const np_context *x, const np_node *node, tnf_error *e);
 
-static tnf_status dimension(uint64_t *out, const np_node *node, tnf_error *e)
+static tnf_status get_dimension(uint64_t *out, const np_node *node, tnf_error *e)
 {
     if (node->kind != NP_INT || (node->negative && node->number) || node->number > MAX_ITEM)
         return tnf_fail(e, TNF_EFORMAT, node->at, "a dimension of a type is no number that fits");
@@ -309,7 +309,7 @@ static tnf_status add_axes(np_type *t, const np_node *shape, tnf_error *e)
     for (const np_node *d = shape->kind == NP_INT ? shape : shape->first; d; d = d->next) {
         if (n + t->naxes >= NP_AXES)
             return tnf_fail(e, TNF_ELIMIT, d->at, "a type has more than %u dimensions", NP_AXES);
-        TNF_TRY(dimension(&axes[n++], d, e));
+        TNF_TRY(get_dimension(&axes[n++], d, e));
         t->width *= axes[n - 1]; /* both below 2^31 */
         if (t->width > MAX_ITEM)
             return tnf_fail(e, TNF_EFORMAT, d->at, "an element has more than 2^31 bytes");

@@ -18,7 +18,7 @@ bool tnf_np_was_columns_first(const tnf_object *o)
 }
 
 /* Is the type one of these bytes, and of these dimensions at the end? */
-static bool describes(const np_type *t, const tnf_object *o)
+static bool type_describes(const np_type *t, const tnf_object *o)
 {
     if (t->object || t->type != o->parts[0].type || t->naxes > o->rank ||
         (t->naxes && columns_first(o)))
@@ -46,7 +46,7 @@ static tnf_status by_attribute(np_form *f, const np_context *x, const tnf_object
     tnf_status status = v->kind == TNF_STRING && !memchr(text.p, 0, text.n)
                             ? tnf_np_read_descr(&f->a.type, &descr, &here, text, &said)
                             : TNF_EFORMAT;
-    *fits = status == TNF_OK && describes(&f->a.type, o);
+    *fits = status == TNF_OK && type_describes(&f->a.type, o);
     if (*fits)
         f->a.descr = tnf_arena_str(x->arena, descr, strlen(descr));
     tnf_arena_free(&once);

@@ -212,7 +212,7 @@ static bool latin1_length(const tnf_buf *b, size_t *out)
     return true;
 }
 
-static size_t padded(unsigned major, size_t n)
+static size_t padded_size(unsigned major, size_t n)
 {
     return n + ALIGN - (tnf_np_prefix(major) + n + 1) % ALIGN + 1;
 }
@@ -224,7 +224,7 @@ tnf_status tnf_np_print_header(tnf_buf *b, unsigned major, const np_array *a, tn
     TNF_TRY(tnf_buf_status(b, "header", e));
     if (!latin1_length(b, &n) || major == 3)
         n = b->n;
-    put_blanks(b, padded(major, n) - n - 1);
+    put_blanks(b, padded_size(major, n) - n - 1);
     tnf_buf_u8(b, '\n');
     return tnf_buf_status(b, "header", e);
 }
@@ -235,7 +235,7 @@ unsigned tnf_np_version_for(const np_array *a, const tnf_allocator *alloc)
     size_t n;
     tnf_buf_init(&b, alloc, 4 * NP_MAX_HEADER);
     put_dict(&b, a);
-    unsigned major = !latin1_length(&b, &n) ? 3 : padded(1, n) > UINT16_MAX ? 2 : 1;
+    unsigned major = !latin1_length(&b, &n) ? 3 : padded_size(1, n) > UINT16_MAX ? 2 : 1;
     tnf_buf_free(&b);
     return major;
 }

@@ -24,16 +24,16 @@ typedef struct parser {
     tnf_status status;
 } parser;
 
-static uint64_t where(const parser *r, const uint8_t *p)
+static uint64_t position_of(const parser *r, const uint8_t *p)
 {
     return r->in.base + (uint64_t)(p - r->in.p);
 }
 
-static bool wrong(parser *r, tnf_status status, const uint8_t *at, const char *format, ...)
+static bool fail_at(parser *r, tnf_status status, const uint8_t *at, const char *format, ...)
     TNF_PRINTF(4, 5);
 
 /* The first complaint stays. */
-static bool wrong(parser *r, tnf_status status, const uint8_t *at, const char *format, ...)
+static bool fail_at(parser *r, tnf_status status, const uint8_t *at, const char *format, ...)
 {
     char text[160];
     va_list args;
@@ -41,7 +41,7 @@ static bool wrong(parser *r, tnf_status status, const uint8_t *at, const char *f
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (r->status == TNF_OK)
-        r->status = tnf_fail(r->e, status, where(r, at), "%s", text);
+        r->status = tnf_fail(r->e, status, position_of(r, at), "%s", text);
     return false;
 }
 
@@ -55,7 +55,7 @@ static bool is_word_char(int c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
 }
 
-static int peek(const parser *r, size_t ahead)
+static int peek_byte(const parser *r, size_t ahead)
 {
     return (size_t)(r->end - r->p) > ahead ? r->p[ahead] : -1;
 }
@@ -64,11 +64,11 @@ static int peek(const parser *r, size_t ahead)
 static int skip_blanks(parser *r)
 {
     for (;;) {
-        int c = peek(r, 0);
-        if (c == '\\' && (peek(r, 1) == '\n' || peek(r, 1) == '\r'))
+        int c = peek_byte(r, 0);
+        if (c == '\\' && (peek_byte(r, 1) == '\n' || peek_byte(r, 1) == '\r'))
             r->p++;
         else if (c == '#')
-            while (peek(r, 1) != -1 && peek(r, 1) != '\n')
+            while (peek_byte(r, 1) != -1 && peek_byte(r, 1) != '\n')
                 r->p++;
         else if (c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f')
             return c;
@@ -76,14 +76,14 @@ static int skip_blanks(parser *r)
     }
 }
 
-static bool unexpected(parser *r, const char *wanted)
+static bool fail_unexpected(parser *r, const char *wanted)
 {
-    int c = peek(r, 0);
+    int c = peek_byte(r, 0);
     if (c == -1)
-        return wrong(r, TNF_EFORMAT, r->p, "the header ends where %s should stand", wanted);
+        return fail_at(r, TNF_EFORMAT, r->p, "the header ends where %s should stand", wanted);
     if (c < 0x20 || c >= 0x7f)
-        return wrong(r, TNF_EFORMAT, r->p, "the byte 0x%02x stands where %s should", c, wanted);
-    return wrong(r, TNF_EFORMAT, r->p, "'%c' stands where %s should", c, wanted);
+        return fail_at(r, TNF_EFORMAT, r->p, "the byte 0x%02x stands where %s should", c, wanted);
+    return fail_at(r, TNF_EFORMAT, r->p, "'%c' stands where %s should", c, wanted);
 }
 
 static np_node *new_node(parser *r, np_kind kind)
@@ -93,7 +93,7 @@ static np_node *new_node(parser *r, np_kind kind)
         r->status = tnf_arena_fail(r->arena, "the header", r->e);
     if (node) {
         node->kind = (uint8_t)kind;
-        node->at = where(r, r->p);
+        node->at = position_of(r, r->p);
     }
     return node;
 }
@@ -119,13 +119,13 @@ static bool put_hex(parser *r, const uint8_t *escape, unsigned digits)
     uint32_t c = 0;
     r->p++;
     for (unsigned i = 0; i < digits; i++, r->p++) {
-        int d = hex_value(peek(r, 0));
+        int d = hex_value(peek_byte(r, 0));
         if (d < 0)
-            return wrong(r, TNF_EFORMAT, escape, "an escape of a string has too few digits");
+            return fail_at(r, TNF_EFORMAT, escape, "an escape of a string has too few digits");
         c = c << 4 | (uint32_t)d;
     }
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        return wrong(r, TNF_EFORMAT, escape, "an escape of a string names no character");
+        return fail_at(r, TNF_EFORMAT, escape, "an escape of a string names no character");
     put_char(r, c);
     return true;
 }
@@ -133,8 +133,8 @@ static bool put_hex(parser *r, const uint8_t *escape, unsigned digits)
 static bool put_octal(parser *r)
 {
     uint32_t c = 0;
-    for (unsigned i = 0; i < 3 && peek(r, 0) >= '0' && peek(r, 0) <= '7'; i++, r->p++)
-        c = c << 3 | (uint32_t)(peek(r, 0) - '0');
+    for (unsigned i = 0; i < 3 && peek_byte(r, 0) >= '0' && peek_byte(r, 0) <= '7'; i++, r->p++)
+        c = c << 3 | (uint32_t)(peek_byte(r, 0) - '0');
     put_char(r, c);
     return true;
 }
@@ -144,15 +144,15 @@ static bool put_escape(parser *r)
 {
     static const char letters[] = "\\\\''\"\"a\ab\bf\fn\nr\rt\tv\v";
     const uint8_t *escape = r->p++;
-    int c = peek(r, 0);
+    int c = peek_byte(r, 0);
     if (c >= '0' && c <= '7')
         return put_octal(r);
     if (c == 'x' || c == 'u' || c == 'U')
         return put_hex(r, escape, c == 'x' ? 2 : c == 'u' ? 4 : 8);
     if (c == 'N')
-        return wrong(r, TNF_EUNSUPPORTED, escape, "a character is given by its Unicode name");
+        return fail_at(r, TNF_EUNSUPPORTED, escape, "a character is given by its Unicode name");
     if (c == '\n' || c == '\r') {
-        r->p += c == '\r' && peek(r, 1) == '\n' ? 2 : 1;
+        r->p += c == '\r' && peek_byte(r, 1) == '\n' ? 2 : 1;
         return true;
     }
     for (size_t i = 0; i + 1 < sizeof letters; i += 2)
@@ -169,10 +169,10 @@ static bool put_escape(parser *r)
 static bool read_string(parser *r, bool raw)
 {
     const uint8_t *opening = r->p;
-    int quote = peek(r, 0), c;
-    bool triple = peek(r, 1) == quote && peek(r, 2) == quote;
-    for (r->p += triple ? 3 : 1; (c = peek(r, 0)) != -1;) {
-        if (c == quote && (!triple || (peek(r, 1) == quote && peek(r, 2) == quote))) {
+    int quote = peek_byte(r, 0), c;
+    bool triple = peek_byte(r, 1) == quote && peek_byte(r, 2) == quote;
+    for (r->p += triple ? 3 : 1; (c = peek_byte(r, 0)) != -1;) {
+        if (c == quote && (!triple || (peek_byte(r, 1) == quote && peek_byte(r, 2) == quote))) {
             r->p += triple ? 3 : 1;
             return true;
         }
@@ -183,7 +183,7 @@ static bool read_string(parser *r, bool raw)
                 return false;
             continue;
         }
-        if (c == '\\' && peek(r, 1) != -1) { /* raw: it guards a quote, but stays */
+        if (c == '\\' && peek_byte(r, 1) != -1) { /* raw: it guards a quote, but stays */
             r->texts[r->used++] = '\\';
             c = *++r->p;
         }
@@ -193,14 +193,14 @@ static bool read_string(parser *r, bool raw)
             r->texts[r->used++] = (char)c;
         r->p++;
     }
-    return wrong(r, TNF_EFORMAT, opening, "a string of the header does not end");
+    return fail_at(r, TNF_EFORMAT, opening, "a string of the header does not end");
 }
 
 /* How many letters stand before a quote here: 0 to 2; -1: this is no string. */
 static int string_prefix(const parser *r)
 {
     for (int n = 0; n < 3; n++) {
-        int c = peek(r, (size_t)n);
+        int c = peek_byte(r, (size_t)n);
         if (c == '\'' || c == '"')
             return n;
         if (c < 0 || !strchr("uUrRbBfFtT", c))
@@ -215,10 +215,10 @@ static np_node *parse_string(parser *r)
     np_node *node = new_node(r, NP_STRING);
     size_t begin = r->used;
     for (int n; node && (n = string_prefix(r)) >= 0; skip_blanks(r)) {
-        int letter = n ? peek(r, 0) | 0x20 : 0;
+        int letter = n ? peek_byte(r, 0) | 0x20 : 0;
         if (n > 1 || (n && letter != 'u' && letter != 'r')) {
-            wrong(r, TNF_EFORMAT, r->p, "a string of the header is no plain text (%.*s\"…\")", n,
-                  (const char *)r->p);
+            fail_at(r, TNF_EFORMAT, r->p, "a string of the header is no plain text (%.*s\"…\")", n,
+                    (const char *)r->p);
             return NULL;
         }
         r->p += n;
@@ -242,16 +242,16 @@ static bool read_digits(parser *r, unsigned base, bool after_prefix, uint64_t *o
     bool any = false;
     *out = 0;
     for (int c;; r->p++) {
-        if (peek(r, 0) == '_' && (any || after_prefix) && hex_value(peek(r, 1)) >= 0)
+        if (peek_byte(r, 0) == '_' && (any || after_prefix) && hex_value(peek_byte(r, 1)) >= 0)
             r->p++;
-        c = hex_value(peek(r, 0));
+        c = hex_value(peek_byte(r, 0));
         if (c < 0 || (unsigned)c >= base)
             break;
         any = true;
         if (!tnf_ckd_mul(out, *out, base) || !tnf_ckd_add(out, *out, (uint64_t)c))
-            return wrong(r, TNF_EFORMAT, begin, "a number is beyond 64 bits");
+            return fail_at(r, TNF_EFORMAT, begin, "a number is beyond 64 bits");
     }
-    return any || unexpected(r, "a digit");
+    return any || fail_unexpected(r, "a digit");
 }
 
 /* What may follow a number: no letter, and no point, but Python 2's L. */
@@ -259,12 +259,12 @@ static bool end_number(parser *r, const uint8_t *begin)
 {
     const uint8_t *digits_end = r->p;
     int c = skip_blanks(r);
-    if (r->in.longs && c == 'L' && !is_word_char(peek(r, 1))) {
+    if (r->in.longs && c == 'L' && !is_word_char(peek_byte(r, 1))) {
         r->p++;
         return true;
     }
     if (r->p == digits_end && (c == '.' || is_word_char(c)))
-        return wrong(r, TNF_EFORMAT, begin, "a number of the header is not a whole number");
+        return fail_at(r, TNF_EFORMAT, begin, "a number of the header is not a whole number");
     return true;
 }
 
@@ -277,18 +277,18 @@ static np_node *parse_number(parser *r)
     if (*r->p == '+' || *r->p == '-') {
         node->negative = *r->p++ == '-';
         if (!is_digit(skip_blanks(r))) {
-            unexpected(r, "a digit");
+            fail_unexpected(r, "a digit");
             return NULL;
         }
     }
-    int kind = *r->p == '0' ? peek(r, 1) | 0x20 : 0;
+    int kind = *r->p == '0' ? peek_byte(r, 1) | 0x20 : 0;
     unsigned base = kind == 'x' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 10;
     const uint8_t *digits = r->p;
     r->p += base != 10 ? 2 : 0;
     if (!read_digits(r, base, base != 10, &node->number))
         return NULL;
     if (base == 10 && *digits == '0' && node->number != 0) {
-        wrong(r, TNF_EFORMAT, digits, "a number begins with 0");
+        fail_at(r, TNF_EFORMAT, digits, "a number begins with 0");
         return NULL;
     }
     return end_number(r, begin) ? node : NULL;
@@ -302,13 +302,13 @@ static np_node *parse_word(parser *r)
 {
     np_node *node = new_node(r, NP_BOOL);
     const uint8_t *begin = r->p;
-    while (is_word_char(peek(r, 0)))
+    while (is_word_char(peek_byte(r, 0)))
         r->p++;
     tnf_str word = { (const char *)begin, (size_t)(r->p - begin) };
     if (node && word.n == 4 && memcmp(word.p, "True", 4) == 0)
         node->number = 1;
     else if (!(word.n == 5 && memcmp(word.p, "False", 5) == 0)) {
-        wrong(r, TNF_EFORMAT, begin, "the header is no literal: it names %s", TNF_QUOTED(word));
+        fail_at(r, TNF_EFORMAT, begin, "the header is no literal: it names %s", TNF_QUOTED(word));
         return NULL;
     }
     return node;
@@ -335,14 +335,14 @@ static bool parse_items(parser *r, np_node *list, char closing, bool *comma)
             return true;
         }
         if (list->n && !*comma)
-            return unexpected(r, closing == '}'   ? "',' or '}'"
-                                 : closing == ']' ? "',' or ']'"
-                                                  : "',' or ')'");
+            return fail_unexpected(r, closing == '}'   ? "',' or '}'"
+                                      : closing == ']' ? "',' or ']'"
+                                                       : "',' or ')'");
         if (!add_item(list, &last, parse_value(r)))
             return false;
         if (closing == '}') {
             if (skip_blanks(r) != ':')
-                return unexpected(r, "':'");
+                return fail_unexpected(r, "':'");
             r->p++;
             if (!add_item(list, &last, parse_value(r)))
                 return false;
@@ -359,7 +359,7 @@ static np_node *parse_bracket(parser *r, int opening)
     if (!node)
         return NULL;
     if (r->depth == MAX_DEPTH) {
-        wrong(r, TNF_ELIMIT, r->p, "the header is nested deeper than %u levels", MAX_DEPTH);
+        fail_at(r, TNF_ELIMIT, r->p, "the header is nested deeper than %u levels", MAX_DEPTH);
         return NULL;
     }
     r->depth++;
@@ -382,7 +382,7 @@ static np_node *parse_value(parser *r)
         return parse_number(r);
     if (c < 0x80 && is_word_char(c))
         return parse_word(r);
-    unexpected(r, "a value");
+    fail_unexpected(r, "a value");
     return NULL;
 }
 
@@ -392,7 +392,7 @@ tnf_status tnf_np_parse(np_node **out, const np_source *text, tnf_arena *arena, 
     const uint8_t *nul = text->n ? memchr(text->p, 0, text->n) : NULL;
     size_t bad;
     if (nul)
-        return tnf_fail(e, TNF_EFORMAT, where(&r, nul), "the header has a byte 0x00");
+        return tnf_fail(e, TNF_EFORMAT, position_of(&r, nul), "the header has a byte 0x00");
     if (!text->latin1 && !tnf_utf8_valid((const char *)text->p, text->n, &bad))
         return tnf_fail(e, TNF_EFORMAT, text->base + bad, "the header is not UTF-8");
     r.texts = tnf_arena_raw(arena, 2 * (uint64_t)text->n + 1);
@@ -400,14 +400,14 @@ tnf_status tnf_np_parse(np_node **out, const np_source *text, tnf_arena *arena, 
         return tnf_arena_fail(arena, "the header", e);
     *out = parse_value(&r);
     if (*out && skip_blanks(&r) != -1)
-        unexpected(&r, "the end of the header");
+        fail_unexpected(&r, "the end of the header");
     return r.status;
 }
 
 /* --------------------------------------------------------------- printing */
 
 /* Python's str.isprintable(), but for code points that no version of Unicode has given away. */
-static bool printable(uint32_t c)
+static bool is_printable(uint32_t c)
 {
     if (c < 0x7f)
         return c >= 0x20;
@@ -426,7 +426,7 @@ void tnf_np_print_text(tnf_buf *b, tnf_str text)
         if (c == '\\' || c == quote || c == '\n' || c == '\r' || c == '\t') {
             tnf_buf_u8(b, '\\');
             tnf_buf_u8(b, c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : (uint8_t)c);
-        } else if (printable(c)) {
+        } else if (is_printable(c)) {
             tnf_buf_put(b, text.p + i, n);
         } else {
             tnf_buf_printf(b, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);

@@ -20,7 +20,7 @@
 #define NAME     "arr_0" /* NumPy's own, for an array without one */
 #define TRAILING "numpy.trailing"
 
-static int probe(const tnf_probe *p)
+static int probe_npy(const tnf_probe *p)
 {
     size_t n = p->nhead < NP_MAGIC_N ? p->nhead : NP_MAGIC_N;
     if (n == NP_MAGIC_N && memcmp(p->head, NP_MAGIC, n) == 0)
@@ -146,8 +146,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     return a.type.object ? add_objects(r, &a, attrs, e) : add_array(r, &a, attrs, e);
 }
 
-static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                         tnf_error *e)
+static tnf_status decode_npy(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                             tnf_error *e)
 {
     (void)key;
     return tnf_np_gather(r->source, r->state, offset, dst, n, e);
@@ -166,7 +166,7 @@ static const tnf_option_info write_options[] = {
 static const char *const one_only = "a .npy file holds one array; .npz holds several";
 
 /* The first tensor that can be written is; its name is not. */
-static tnf_status fits(tnf_fit *fit, tnf_error *e)
+static tnf_status fits_npy(tnf_fit *fit, tnf_error *e)
 {
     const tnf_catalog *c = fit->catalog;
     np_context x = { .arena = fit->scratch };
@@ -250,12 +250,12 @@ const tnf_format tnf_format_npy = {
              .derived = NP_VERSION "=1.0",
              .spelling = NP_SPELLING,
              .takes = tnf_np_takes,
-             .fits = fits },
+             .fits = fits_npy },
     .read_options = tnf_np_read_options,
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_npy,
     .index = index_all,
-    .decode = decode,
+    .decode = decode_npy,
     .element_text = tnf_np_element_text,
     .write = TNF_WRITES(write_all),
 };

@@ -36,7 +36,7 @@ static bool array_first(const tnf_probe *p)
            (data + NP_MAGIC_N <= p->nhead && memcmp(p->head + data, NP_MAGIC, NP_MAGIC_N) == 0);
 }
 
-static int probe(const tnf_probe *p)
+static int probe_npz(const tnf_probe *p)
 {
     bool named = strcmp(p->ext, "npz") == 0;
     bool zip = p->nhead >= 4 &&
@@ -296,7 +296,7 @@ static bool leads_out(tnf_str name)
     return false;
 }
 
-static tnf_fate takes(const tnf_object *o, const char **reason)
+static tnf_fate takes_npz(const tnf_object *o, const char **reason)
 {
     *reason = "the name of a member is at most 65,535 bytes long";
     if (o->name.n > UINT16_MAX - (sizeof NPZ_SUFFIX - 1))
@@ -347,10 +347,10 @@ const tnf_format tnf_format_npz = {
              .object_attrs = NP_DESCR " " NP_HEADER " " NP_ORDER " " NP_VERSION,
              .derived = NP_VERSION "=1.0",
              .spelling = NPZ_COMPRESS " " NP_SPELLING,
-             .takes = takes },
+             .takes = takes_npz },
     .read_options = tnf_np_read_options,
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_npz,
     .index = tnf_npz_index,
     .decode = tnf_npz_decode,
     .element_text = tnf_np_element_text,

@@ -148,7 +148,7 @@ typedef struct piece {
 } piece;
 
 /* n bytes of p, or zeros. */
-static tnf_status add(piece *to, const char *p, uint64_t n, tnf_error *e)
+static tnf_status add_bytes(piece *to, const char *p, uint64_t n, tnf_error *e)
 {
     for (size_t part; n > 0; n -= part) {
         size_t room = sizeof to->bytes - to->n;
@@ -180,9 +180,9 @@ tnf_status tnf_np_put_strings(const tnf_object *o, uint64_t width, tnf_take_fn p
             status = tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the strings of %s have changed",
                               TNF_QUOTED(o->name));
         if (status == TNF_OK)
-            status = add(&to, s.p, s.n, e);
+            status = add_bytes(&to, s.p, s.n, e);
         if (status == TNF_OK)
-            status = add(&to, NULL, width - s.n, e);
+            status = add_bytes(&to, NULL, width - s.n, e);
     }
     if (status == TNF_OK && to.n)
         status = put(ctx, to.bytes, to.n, e);

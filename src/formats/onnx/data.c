@@ -4,6 +4,7 @@
 #include "formats/onnx/onnx.h"
 
 #include "base/bytes.h"
+#include "base/rising.h"
 #include <string.h>
 
 tnf_status tnf_ox_push(tnf_reader *r, ox_data data, uint64_t *key, tnf_error *e)
@@ -21,15 +22,7 @@ tnf_status tnf_ox_push(tnf_reader *r, ox_data data, uint64_t *key, tnf_error *e)
 /* The run that this value is in. */
 static size_t find_run(const ox_data *d, uint64_t value)
 {
-    size_t low = 0, high = d->n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (d->runs[middle].first <= value)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return tnf_rising_find(&d->runs->first, sizeof *d->runs, d->n, value);
 }
 
 /* The bytes [offset, offset + n) of what the runs hold one after the other. */
@@ -90,15 +83,8 @@ static tnf_status read_varints(const tnf_reader *r, const ox_data *d, uint64_t o
 static tnf_status read_strings(const tnf_reader *r, const ox_data *d, uint64_t offset, uint8_t *dst,
                                size_t n, tnf_error *e)
 {
-    size_t low = 0, high = d->n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (d->ends[middle] <= offset)
-            low = middle;
-        else
-            high = middle;
-    }
-    for (size_t i = low; n > 0 && i < d->n; i++) {
+    for (size_t i = tnf_rising_find(d->ends, sizeof *d->ends, d->n, offset); n > 0 && i < d->n;
+         i++) {
         uint64_t skip = offset - d->ends[i], left = d->runs[i].n - skip;
         size_t some = left < n ? (size_t)left : n;
         TNF_TRY(tnf_source_read(r->source, d->runs[i].at + skip, dst, some, e));
@@ -110,7 +96,7 @@ static tnf_status read_strings(const tnf_reader *r, const ox_data *d, uint64_t o
 }
 
 /* Coordinate `axis` of the k-th value. */
-static uint64_t coordinate(const ox_data *d, uint64_t axis, uint64_t k)
+static uint64_t coordinate_of(const ox_data *d, uint64_t axis, uint64_t k)
 {
     if (!d->linear)
         return (uint64_t)d->indices[k * d->rank + axis];
@@ -129,7 +115,7 @@ static void make_numbers(const ox_data *d, uint64_t offset, uint8_t *dst, size_t
         size_t skip = (size_t)((offset + done) % 8), some = 8 - skip;
         some = some < n - done ? some : n - done;
         tnf_put_le64(number, d->form == OX_OFFSETS ? d->ends[i]
-                                                   : coordinate(d, i / d->count, i % d->count));
+                                                   : coordinate_of(d, i / d->count, i % d->count));
         memcpy(dst + done, number + skip, some);
         done += some;
     }

@@ -17,11 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static tnf_status fetch_file(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e)
-{
-    return tnf_source_read(((const tnf_reader *)ctx)->source, at, dst, n, e);
-}
-
 /* --------------------------------------------------------------------- probe */
 
 static tnf_status fetch_head(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e)
@@ -34,7 +29,7 @@ static tnf_status fetch_head(void *ctx, uint64_t at, void *dst, size_t n, tnf_er
 }
 
 /* ir_version first, then fields of a model up to its graph. */
-static int probe(const tnf_probe *p)
+static int probe_onnx(const tnf_probe *p)
 {
     uint8_t window[256];
     tnf_protobuf_in in;
@@ -400,7 +395,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     r->state = tnf_arena_alloc(r->arena, sizeof(ox_state));
     if (!r->state)
         return tnf_arena_fail(r->arena, "the model", e);
-    TNF_TRY(tnf_protobuf_over(&in, fetch_file, r, r->source->size, r->scratch, e));
+    TNF_TRY(tnf_protobuf_over(&in, tnf_source_fetch, (void *)(uintptr_t)r->source, r->source->size,
+                              r->scratch, e));
     if (r->source->size == 0)
         return tnf_fail(e, TNF_ETRUNCATED, 0, "the file is empty");
     TNF_TRY(read_model(r, in, e));
@@ -431,7 +427,7 @@ const tnf_format tnf_format_onnx = {
                         "onnx.metadata " OX_KIND,
              .fits = tnf_ox_fits },
     .write_options = tnf_ox_write_options,
-    .probe = probe,
+    .probe = probe_onnx,
     .index = index_all,
     .decode = tnf_ox_decode,
     .verify = tnf_ox_verify,

@@ -183,7 +183,8 @@ static tnf_status take_external(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf
     return TNF_OK;
 }
 
-static tnf_status once(bool *seen, const tnf_protobuf_field *f, const char *what, tnf_error *e)
+static tnf_status check_once(bool *seen, const tnf_protobuf_field *f, const char *what,
+                             tnf_error *e)
 {
     if (*seen)
         return tnf_fail(e, TNF_EFORMAT, f->at, "a tensor has two %s", what);
@@ -206,7 +207,7 @@ static tnf_status take_field(ox_tensor *t, tnf_reader *r, const tnf_protobuf *m,
                    : tnf_fail(e, TNF_EFORMAT, f->at, "a dimension is none");
     case OX_TYPE:
         t->type = f->value;
-        return once(&seen->type, f, "types", e);
+        return check_once(&seen->type, f, "types", e);
     case OX_SEGMENT:
         return tnf_fail(e, TNF_EUNSUPPORTED, f->at, "a tensor is only a segment of one");
     case OX_FLOATS:
@@ -217,10 +218,10 @@ static tnf_status take_field(ox_tensor *t, tnf_reader *r, const tnf_protobuf *m,
     case OX_UINT64S:
         return take_typed(t, m, f, e);
     case OX_NAME:
-        TNF_TRY(once(&seen->name, f, "names", e));
+        TNF_TRY(check_once(&seen->name, f, "names", e));
         return text ? tnf_protobuf_text(m, f, OX_MAX_NAME, r->scratch, &t->name, e) : TNF_OK;
     case OX_RAW:
-        TNF_TRY(once(&seen->raw, f, "raw data", e));
+        TNF_TRY(check_once(&seen->raw, f, "raw data", e));
         if (text && f->n > 0)
             t->raw = *f;
         return TNF_OK;
@@ -228,7 +229,7 @@ static tnf_status take_field(ox_tensor *t, tnf_reader *r, const tnf_protobuf *m,
         return text ? take_external(t, r, tnf_protobuf_inside(m, f), e) : TNF_OK;
     case OX_LOCATION:
         t->external = f->value;
-        return once(&seen->location, f, "locations", e);
+        return check_once(&seen->location, f, "locations", e);
     default:
         return TNF_OK;
     }
@@ -301,8 +302,8 @@ static bool is_number(tnf_str s, uint64_t *out)
     return s.n > 0;
 }
 
-static tnf_status unreadable(tnf_part *part, tnf_reader *r, uint64_t at, const char *why,
-                             tnf_error *e)
+static tnf_status set_unreadable(tnf_part *part, tnf_reader *r, uint64_t at, const char *why,
+                                 tnf_error *e)
 {
     part->payload = TNF_OPAQUE;
     part->flags |= TNF_PART_UNREADABLE;
@@ -335,12 +336,12 @@ static tnf_status place_external(tnf_part *part, const ox_tensor *t, tnf_reader 
     uint64_t size = 0, offset = 0, length = part->nbytes, end;
     tnf_error why = { .offset = TNF_NO_OFFSET };
     if (!t->located || t->location.n == 0)
-        return unreadable(part, r, t->at, "its data are elsewhere, but no file is named", e);
+        return set_unreadable(part, r, t->at, "its data are elsewhere, but no file is named", e);
     if (tnf_str_is(t->location, memory))
-        return unreadable(part, r, t->at, "its data are in the memory of a program", e);
+        return set_unreadable(part, r, t->at, "its data are in the memory of a program", e);
     if ((t->offset.n && !is_number(t->offset, &offset)) ||
         (t->length.n && !is_number(t->length, &length)))
-        return unreadable(part, r, t->at, "the place of its data is no number", e);
+        return set_unreadable(part, r, t->at, "the place of its data is no number", e);
     tnf_status status = tnf_open_data(r, &part->origin, &size, t->location, &why);
     if (status == TNF_ENOTFOUND) {
         TNF_TRY(tnf_miss(r, &missing, t->location, t->at, e));
@@ -355,12 +356,12 @@ static tnf_status place_external(tnf_part *part, const ox_tensor *t, tnf_reader 
         return status;
     }
     if (status != TNF_OK)
-        return unreadable(part, r, t->at, why.message, e);
+        return set_unreadable(part, r, t->at, why.message, e);
     TNF_TRY(warn_links(r, t, part->origin, e));
     if (length != part->nbytes)
-        return unreadable(part, r, t->at, "the length of its data is not that of its shape", e);
+        return set_unreadable(part, r, t->at, "the length of its data is not that of its shape", e);
     if (!tnf_ckd_add(&end, offset, length) || end > size)
-        return unreadable(part, r, t->at, "its data lie beyond the end of their file", e);
+        return set_unreadable(part, r, t->at, "its data lie beyond the end of their file", e);
     part->offset = offset;
     return tnf_ox_keep_sum(r, t, part->origin, size, e);
 }

@@ -63,7 +63,7 @@ static tnf_status read_text(ox_walk *w, const tnf_protobuf *m, const tnf_protobu
     return tnf_protobuf_text(m, f, OX_MAX_NAME, w->arena, out, e);
 }
 
-static tnf_status join(tnf_str *out, ox_walk *w, const tnf_str *parts, size_t n, tnf_error *e)
+static tnf_status join_names(tnf_str *out, ox_walk *w, const tnf_str *parts, size_t n, tnf_error *e)
 {
     size_t length = 0, at = 0;
     for (size_t i = 0; i < n; i++)
@@ -105,7 +105,7 @@ static tnf_status node_name(tnf_str *out, ox_walk *w, tnf_str prefix, const stru
     };
     bool free = false;
     for (int i = first.n ? 0 : 2; i < 3 && !free; i++) {
-        TNF_TRY(join(out, w, ways[i], 4, e));
+        TNF_TRY(join_names(out, w, ways[i], 4, e));
         TNF_TRY(take_name(w, *out, &free, e));
         if (free && i > 0 && w->r)
             tnf_warn(w->r, at, "another node has the same name: this one is %s", TNF_QUOTED(*out));
@@ -152,8 +152,8 @@ static tnf_status own_name(ox_walk *w, tnf_protobuf m, bool sparse, tnf_str *out
     return TNF_OK;
 }
 
-static tnf_status initializer(ox_walk *w, const tnf_protobuf *m, const tnf_protobuf_field *f,
-                              tnf_str prefix, uint64_t index, int64_t *more, tnf_error *e)
+static tnf_status visit_initializer(ox_walk *w, const tnf_protobuf *m, const tnf_protobuf_field *f,
+                                    tnf_str prefix, uint64_t index, int64_t *more, tnf_error *e)
 {
     bool sparse = f->number == 15;
     char number[32];
@@ -167,7 +167,7 @@ static tnf_status initializer(ox_walk *w, const tnf_protobuf *m, const tnf_proto
         if (w->r)
             tnf_warn(w->r, f->at, "a tensor without a name is called %s", number);
     }
-    TNF_TRY(join(&name, w, two, 2, e));
+    TNF_TRY(join_names(&name, w, two, 2, e));
     TNF_TRY(take_unique(w, name, f->at, e));
     return tell_tensor(w, m, f, name, sparse ? "sparse" : "initializer", sparse, more, e);
 }
@@ -184,7 +184,7 @@ static tnf_status attribute_tensor(ox_walk *w, const tnf_protobuf *m, const tnf_
     tnf_str name, two[2] = { prefix, node->output };
     if (constant && !repeated && tnf_str_is(attribute, sparse ? "sparse_value" : "value") &&
         node->output.n > 0) {
-        TNF_TRY(join(&name, w, two, 2, e));
+        TNF_TRY(join_names(&name, w, two, 2, e));
         TNF_TRY(take_unique(w, name, f->at, e));
         return tell_tensor(w, m, f, name, "constant", sparse, more, e);
     }
@@ -192,9 +192,9 @@ static tnf_status attribute_tensor(ox_walk *w, const tnf_protobuf *m, const tnf_
     return tell_tensor(w, m, f, name, "attribute", sparse, more, e);
 }
 
-static tnf_status subgraph(ox_walk *w, const tnf_protobuf *m, const tnf_protobuf_field *f,
-                           const struct node *node, tnf_str prefix, tnf_str behind, int64_t *more,
-                           tnf_error *e)
+static tnf_status visit_subgraph(ox_walk *w, const tnf_protobuf *m, const tnf_protobuf_field *f,
+                                 const struct node *node, tnf_str prefix, tnf_str behind,
+                                 int64_t *more, tnf_error *e)
 {
     tnf_str inner;
     int64_t grown = 0;
@@ -217,7 +217,7 @@ static tnf_status make_behind(tnf_str *out, ox_walk *w, tnf_str name, bool graph
     const tnf_str parts[4] = {
         { graph ? "." : ":", 1 }, name, { number, (size_t)n }, { "/", graph ? 1 : 0 }
     };
-    return join(out, w, parts, 4, e);
+    return join_names(out, w, parts, 4, e);
 }
 
 static tnf_status walk_attribute(ox_walk *w, tnf_protobuf m, const struct node *node,
@@ -240,7 +240,7 @@ static tnf_status walk_attribute(ox_walk *w, tnf_protobuf m, const struct node *
         if (!graph && !tensor)
             continue;
         TNF_TRY(make_behind(&behind, w, name, graph, repeated, repeated ? (*count)++ : 0, e));
-        TNF_TRY(graph ? subgraph(w, &m, &f, node, prefix, behind, more, e)
+        TNF_TRY(graph ? visit_subgraph(w, &m, &f, node, prefix, behind, more, e)
                       : attribute_tensor(w, &m, &f, node, prefix, behind, name, more, e));
     }
     return TNF_OK;
@@ -307,7 +307,7 @@ static tnf_status walk_graph(ox_walk *w, const tnf_protobuf *message, tnf_str pr
         if (f.number == 1)
             TNF_TRY(walk_node(w, &m, &f, prefix, nodes++, more, e));
         else if (f.number == 5 || f.number == 15)
-            TNF_TRY(initializer(w, &m, &f, prefix, tensors++, more, e));
+            TNF_TRY(visit_initializer(w, &m, &f, prefix, tensors++, more, e));
     }
     w->depth--;
     return TNF_OK;
@@ -359,7 +359,7 @@ static tnf_status walk_function(ox_walk *w, const tnf_protobuf *parent,
     }
     const tnf_str parts[6] = { domain,   { "::", 2 }, name, { ":", overload.n ? 1 : 0 },
                                overload, { "/", 1 } };
-    TNF_TRY(join(&prefix, w, parts, 6, e));
+    TNF_TRY(join_names(&prefix, w, parts, 6, e));
     while (tnf_protobuf_more(&m)) {
         TNF_TRY(tnf_protobuf_next(&m, &f, e));
         if (f.number == 7)

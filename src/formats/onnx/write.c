@@ -117,7 +117,7 @@ static bool same_dims(const struct said *s, const uint64_t *shape, uint32_t rank
     return s->rank == rank && (rank == 0 || memcmp(s->dims, shape, rank * sizeof *shape) == 0);
 }
 
-static const tnf_part *role(const tnf_object *o, const char *name)
+static const tnf_part *part_of_role(const tnf_object *o, const char *name)
 {
     const tnf_part *p = tnf_object_part(o, name);
     return p ? p : &o->parts[0];
@@ -125,8 +125,8 @@ static const tnf_part *role(const tnf_object *o, const char *name)
 
 /* ------------------------------------------------------------------ inserts */
 
-static tnf_status insert(ox_walk *w, uint64_t at, const tnf_object *o, unsigned what, uint64_t n,
-                         int64_t *more, tnf_error *e)
+static tnf_status insert_edit(ox_walk *w, uint64_t at, const tnf_object *o, unsigned what,
+                              uint64_t n, int64_t *more, tnf_error *e)
 {
     ox_edit edit = { .at = at, .object = o, .what = (uint8_t)what };
     if (n == 0)
@@ -164,7 +164,7 @@ static tnf_status insert_strings(ox_walk *w, uint64_t at, const tnf_object *o, i
                                  tnf_error *e)
 {
     ox_edit edit = { .at = at, .object = o, .what = OX_TEXTS };
-    const tnf_part *offsets = role(o, "offsets");
+    const tnf_part *offsets = part_of_role(o, "offsets");
     uint64_t *ends, n = offsets->nbytes / 8;
     uint8_t number[10];
     TNF_TRY(read_all(&ends, w->arena, offsets, e));
@@ -179,8 +179,8 @@ static tnf_status insert_strings(ox_walk *w, uint64_t at, const tnf_object *o, i
 }
 
 /* Why a tensor does not go where the model has one of its name; NULL: it does. */
-static const char *mismatch(const ox_site *site, const tnf_object *o, const struct said *whole,
-                            const struct said *values, const struct said *indices)
+static const char *why_mismatch(const ox_site *site, const tnf_object *o, const struct said *whole,
+                                const struct said *values, const struct said *indices)
 {
     bool strings = strcmp(o->layout->id, "strings/1") == 0;
     bool sparse = strcmp(o->layout->id, "sparse_coo/1") == 0;
@@ -188,13 +188,13 @@ static const char *mismatch(const ox_site *site, const tnf_object *o, const stru
     const char *other = "the model that was kept has another shape or type for it";
     if (sparse != site->sparse || o->nparts == 0)
         return "the model that was kept has another layout for it";
-    if (s->type != (strings ? 8 : tnf_ox_number(role(o, sparse ? "values" : "data")->type)))
+    if (s->type != (strings ? 8 : tnf_ox_number(part_of_role(o, sparse ? "values" : "data")->type)))
         return other;
     if (!same_dims(whole, o->shape, o->rank))
         return other;
     if (!sparse)
         return NULL;
-    const tnf_part *coords = role(o, "coords");
+    const tnf_part *coords = part_of_role(o, "coords");
     uint64_t n = values->rank ? values->dims[0] : 1;
     bool linear = indices->rank == 1 && indices->dims[0] == n;
     bool pairs = indices->rank == 2 && indices->dims[0] == n && indices->dims[1] == o->rank;
@@ -228,12 +228,12 @@ static tnf_status put_sparse(ox_walk *w, const tnf_object *o, const struct spars
                              int64_t *more, tnf_error *e)
 {
     int64_t values = 0, indices = 0;
-    const tnf_part *part = role(o, "values");
+    const tnf_part *part = part_of_role(o, "values");
     bool linear = s->indices.rank == 1;
-    uint64_t n = role(o, "coords")->nbytes / (linear ? o->rank : 1);
-    TNF_TRY(insert(w, s->values.place[0], o, OX_VALUES, part->nbytes, &values, e));
+    uint64_t n = part_of_role(o, "coords")->nbytes / (linear ? o->rank : 1);
+    TNF_TRY(insert_edit(w, s->values.place[0], o, OX_VALUES, part->nbytes, &values, e));
     TNF_TRY(tnf_ox_relength(w, &s->fields[0], &values, e));
-    TNF_TRY(insert(w, s->indices.place[0], o, linear ? OX_LINEAR : OX_COORDS, n, &indices, e));
+    TNF_TRY(insert_edit(w, s->indices.place[0], o, linear ? OX_LINEAR : OX_COORDS, n, &indices, e));
     TNF_TRY(tnf_ox_relength(w, &s->fields[1], &indices, e));
     *more += values + indices;
     return TNF_OK;
@@ -254,7 +254,7 @@ static tnf_status take_site(void *ctx, ox_walk *w, const ox_site *site, int64_t 
     if (x->fit) {
         if (!o || x->fit->objects[o - x->catalog->objects].fate == TNF_DROPPED)
             return TNF_OK;
-        const char *why = mismatch(site, o, &s->whole, &s->values, &s->indices);
+        const char *why = why_mismatch(site, o, &s->whole, &s->values, &s->indices);
         if (why)
             x->fit->objects[o - x->catalog->objects] = (tnf_verdict) { TNF_DROPPED, why };
         return tnf_attrs_set(&x->met, o->name.p, o->name.n, (tnf_value) { .kind = TNF_NULL }, e);
@@ -269,7 +269,7 @@ static tnf_status take_site(void *ctx, ox_walk *w, const ox_site *site, int64_t 
         return insert_strings(w, s->whole.place[1], o, more, e);
     if (tnf_ox_is_outside(&x->outside, o))
         return insert_place(w, x, s->whole.place[2], o, more, e);
-    return insert(w, s->whole.place[0], o, OX_DATA, o->parts->nbytes, more, e);
+    return insert_edit(w, s->whole.place[0], o, OX_DATA, o->parts->nbytes, more, e);
 }
 
 static tnf_status walk_model(ox_walk *w, struct putting *x, const tnf_value *model, tnf_error *e)
@@ -334,13 +334,13 @@ tnf_status tnf_ox_fits(tnf_fit *fit, tnf_error *e)
 
 static tnf_status put_strings(tnf_writer *w, const tnf_object *o, tnf_error *e)
 {
-    uint64_t *ends, n = role(o, "offsets")->nbytes / 8;
-    const tnf_part *bytes = role(o, "bytes");
+    uint64_t *ends, n = part_of_role(o, "offsets")->nbytes / 8;
+    const tnf_part *bytes = part_of_role(o, "bytes");
     uint8_t head[16];
     char *text = tnf_arena_raw(w->scratch, bytes->nbytes + 1);
     if (!text)
         return tnf_arena_fail(w->scratch, "strings", e);
-    TNF_TRY(read_all(&ends, w->scratch, role(o, "offsets"), e));
+    TNF_TRY(read_all(&ends, w->scratch, part_of_role(o, "offsets"), e));
     TNF_TRY(tnf_read_part(bytes, 0, text, (size_t)bytes->nbytes, e));
     for (uint64_t i = 0; i + 1 < n; i++) {
         if (ends[i + 1] < ends[i] || ends[i + 1] > bytes->nbytes)
@@ -357,7 +357,7 @@ static tnf_status put_strings(tnf_writer *w, const tnf_object *o, tnf_error *e)
 /* Coordinates, all of the first axis first, as indices: linear, or those of each value together. */
 static tnf_status put_indices(tnf_writer *w, const tnf_object *o, bool linear, tnf_error *e)
 {
-    const tnf_part *part = role(o, "coords");
+    const tnf_part *part = part_of_role(o, "coords");
     uint64_t *coords, n = part->nbytes / 8 / o->rank;
     TNF_TRY(read_all(&coords, w->scratch, part, e));
     for (uint64_t k = 0; k < n; k++) {
@@ -385,7 +385,7 @@ static tnf_status put_edit(tnf_writer *w, const struct putting *x, const ox_edit
     case OX_TEXTS:
         return put_strings(w, o, e);
     case OX_VALUES:
-        return tnf_put_data(w, role(o, "values"), e);
+        return tnf_put_data(w, part_of_role(o, "values"), e);
     case OX_LINEAR:
     case OX_COORDS:
         return put_indices(w, o, edit->what == OX_LINEAR, e);

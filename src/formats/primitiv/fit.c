@@ -70,7 +70,7 @@ static struct content content_of(const tnf_catalog *c, const tnf_fit *fit)
     return k;
 }
 
-static bool holds(const struct content *k, prim_type type)
+static bool holds_type(const struct content *k, prim_type type)
 {
     if ((k->configs && type != PRIM_OPTIMIZER) || (k->shape && type != PRIM_SHAPE))
         return false;
@@ -93,11 +93,11 @@ prim_type tnf_prim_type_for(const tnf_catalog *c, const tnf_option_value *option
     if (options[PRIM_OPTION_TYPE].u != PRIM_TYPE_AUTO)
         return (prim_type)(options[PRIM_OPTION_TYPE].u - 1);
     for (unsigned t = 0; t < PRIM_TYPES; t++)
-        if (tnf_str_is(k.said, tnf_prim_type_names[t]) && holds(&k, (prim_type)t))
+        if (tnf_str_is(k.said, tnf_prim_type_names[t]) && holds_type(&k, (prim_type)t))
             return (prim_type)t;
-    if (k.configs && holds(&k, PRIM_OPTIMIZER))
+    if (k.configs && holds_type(&k, PRIM_OPTIMIZER))
         return PRIM_OPTIMIZER;
-    return k.shape && holds(&k, PRIM_SHAPE) ? PRIM_SHAPE : PRIM_MODEL;
+    return k.shape && holds_type(&k, PRIM_SHAPE) ? PRIM_SHAPE : PRIM_MODEL;
 }
 
 /* -------------------------------------------------------------- attributes */
@@ -157,7 +157,7 @@ static tnf_verdict fit_attr(const tnf_catalog *c, const tnf_member *m, prim_type
 
 /* ----------------------------------------------------------------- tensors */
 
-static void drop(tnf_fit *fit, size_t i, const char *why)
+static void drop_object(tnf_fit *fit, size_t i, const char *why)
 {
     fit->objects[i] = (tnf_verdict) { TNF_DROPPED, why };
 }
@@ -167,11 +167,11 @@ static void fit_value(tnf_fit *fit, size_t i, prim_type type, bool *taken)
 {
     const tnf_object *o = &fit->catalog->objects[i];
     if (type == PRIM_SHAPE || type == PRIM_OPTIMIZER)
-        drop(fit, i, "such a file has no tensors");
+        drop_object(fit, i, "such a file has no tensors");
     else if (type != PRIM_TENSOR && tnf_prim_batch_of(o) > 1)
-        drop(fit, i, "a parameter has no batch");
+        drop_object(fit, i, "a parameter has no batch");
     else if (type != PRIM_MODEL && *taken)
-        drop(fit, i, "such a file has one tensor only");
+        drop_object(fit, i, "such a file has one tensor only");
     else if (type != PRIM_MODEL && !tnf_str_is(o->name, PRIM_VALUE))
         fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, "such a file does not keep its name" };
     *taken = *taken || fit->objects[i].fate != TNF_DROPPED;
@@ -185,9 +185,9 @@ static void fit_stat(tnf_fit *fit, size_t i, prim_type type)
     const tnf_object *owner = name.p ? tnf_catalog_find(c, name.p, name.n) : NULL;
     const tnf_verdict *found = owner ? &fit->objects[owner - c->objects] : NULL;
     if (type != PRIM_PARAMETER && type != PRIM_MODEL)
-        drop(fit, i, "such a file has no statistics");
+        drop_object(fit, i, "such a file has no statistics");
     else if (!found || found->fate == TNF_DROPPED || tnf_prim_is_stat(owner))
-        drop(fit, i, "a statistic without its parameter");
+        drop_object(fit, i, "a statistic without its parameter");
     else if (type == PRIM_PARAMETER && !tnf_str_is(name, PRIM_VALUE))
         fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, "such a file does not keep its name" };
 }
@@ -220,8 +220,8 @@ static tnf_status fit_keys(tnf_fit *fit, tnf_error *e)
             tnf_str_compare(
                 tnf_prim_text_of(tnf_value_get(stats[i]->attrs, "primitiv.stat")),
                 tnf_prim_text_of(tnf_value_get(stats[i - 1]->attrs, "primitiv.stat"))) == 0)
-            drop(fit, (size_t)(stats[i] - c->objects),
-                 "another statistic of the parameter has the same key");
+            drop_object(fit, (size_t)(stats[i] - c->objects),
+                        "another statistic of the parameter has the same key");
     return TNF_OK;
 }
 

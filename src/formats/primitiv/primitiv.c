@@ -21,7 +21,7 @@
 const char *const tnf_prim_type_names[PRIM_TYPES] = { "shape", "tensor", "parameter", "model",
                                                       "optimizer" };
 
-static int probe(const tnf_probe *p)
+static int probe_primitiv(const tnf_probe *p)
 {
     int named = strcmp(p->ext, "primitiv") == 0 ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
     if (p->nhead < 15 || p->head[0] != 0xce || p->head[5] != 0xce || p->head[10] != 0xce)
@@ -65,7 +65,7 @@ const tnf_format tnf_format_primitiv = {
              .takes = tnf_prim_takes,
              .fits = tnf_prim_fits },
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_primitiv,
     .index = tnf_prim_index,
     .write = TNF_WRITES(tnf_prim_write),
 };

@@ -170,13 +170,13 @@ struct marks {
     size_t n;
 };
 
-static void mark(struct marks *m, const char *literal, tnf_value value)
+static void add_mark(struct marks *m, const char *literal, tnf_value value)
 {
     m->members[m->n++] = (tnf_member) { { literal, strlen(literal) }, value };
 }
 
-static tnf_status list(prim_scan *s, tnf_str name, const struct tensor *t, struct marks *m,
-                       tnf_error *e)
+static tnf_status list_tensor(prim_scan *s, tnf_str name, const struct tensor *t, struct marks *m,
+                              tnf_error *e)
 {
     uint64_t shape[PRIM_MAX_DIMS + 1];
     uint32_t rank = t->shape.rank;
@@ -184,7 +184,7 @@ static tnf_status list(prim_scan *s, tnf_str name, const struct tensor *t, struc
         shape[i] = t->shape.dims[i];
     if (t->shape.batch > 1) {
         shape[rank++] = t->shape.batch;
-        mark(m, "primitiv.batch", u32_value(t->shape.batch));
+        add_mark(m, "primitiv.batch", u32_value(t->shape.batch));
     }
     tnf_value *map = NULL;
     if (m->n > 0) {
@@ -233,8 +233,8 @@ static tnf_status list_parameter(prim_scan *s, const struct param *p, const tnf_
     struct marks m = { .n = 0 };
     uint32_t place = 0;
     if (path)
-        mark(&m, "primitiv.path", *path);
-    TNF_TRY(list(s, p->name, &p->value, &m, e));
+        add_mark(&m, "primitiv.path", *path);
+    TNF_TRY(list_tensor(s, p->name, &p->value, &m, e));
     for (const struct statistic *stat = p->stats; stat; stat = stat->next) {
         tnf_str name;
         tnf_value value;
@@ -242,16 +242,16 @@ static tnf_status list_parameter(prim_scan *s, const struct param *p, const tnf_
         m.n = 0;
         TNF_TRY(stat_name(s, &name, p, stat, names, &renamed, e));
         if (path)
-            mark(&m, "primitiv.path", *path);
+            add_mark(&m, "primitiv.path", *path);
         TNF_TRY(text_value(&value, s->r->arena, stat->key, e));
-        mark(&m, "primitiv.stat", value);
+        add_mark(&m, "primitiv.stat", value);
         if (!p->sorted) /* what sorts tensors by name on the way would change it */
-            mark(&m, "primitiv.order", u32_value(place++));
+            add_mark(&m, "primitiv.order", u32_value(place++));
         if (renamed) {
             TNF_TRY(text_value(&value, s->r->arena, p->name, e));
-            mark(&m, "primitiv.of", value);
+            add_mark(&m, "primitiv.of", value);
         }
-        TNF_TRY(list(s, name, &stat->t, &m, e));
+        TNF_TRY(list_tensor(s, name, &stat->t, &m, e));
     }
     return TNF_OK;
 }
@@ -277,7 +277,7 @@ static tnf_status index_tensor(prim_scan *s, tnf_error *e)
     struct tensor t;
     struct marks m = { .n = 0 };
     TNF_TRY(read_tensor(s, &t, e));
-    return list(s, (tnf_str) { PRIM_VALUE, sizeof PRIM_VALUE - 1 }, &t, &m, e);
+    return list_tensor(s, (tnf_str) { PRIM_VALUE, sizeof PRIM_VALUE - 1 }, &t, &m, e);
 }
 
 static tnf_status index_parameter(prim_scan *s, tnf_error *e)

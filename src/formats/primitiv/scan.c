@@ -9,7 +9,7 @@
 /* ----------------------------------------------------------------- window */
 
 /* At least `want` bytes from s->at on, or all there are. */
-static tnf_status fill(prim_scan *s, uint64_t want, tnf_error *e)
+static tnf_status fill_window(prim_scan *s, uint64_t want, tnf_error *e)
 {
     uint64_t here = s->r->source->size - s->at;
     bool follows = s->at >= s->base && s->at <= s->base + s->n;
@@ -37,7 +37,7 @@ tnf_status tnf_prim_pull(prim_scan *s, prim_unit read, void *out, tnf_error *e)
 {
     uint64_t limit = s->r->limits.header_bytes;
     for (uint64_t want = 1;;) {
-        TNF_TRY(fill(s, want, e));
+        TNF_TRY(fill_window(s, want, e));
         uint64_t skip = s->at - s->base, left = s->n - skip;
         tnf_error why = { .offset = TNF_NO_OFFSET };
         tnf_msgpack m;

@@ -30,7 +30,7 @@ struct job {
 
 /* ----------------------------------------------------------------- tensors */
 
-static tnf_status flush(struct job *j, tnf_error *e)
+static tnf_status flush_description(struct job *j, tnf_error *e)
 {
     TNF_TRY(tnf_buf_status(&j->b, "description", e));
     TNF_TRY(tnf_put(j->w, j->b.p, j->b.n, e));
@@ -52,7 +52,7 @@ static tnf_status put_tensor(struct job *j, const tnf_object *o, tnf_error *e)
 {
     put_dims(&j->b, o->shape, tnf_prim_dims_of(o), tnf_prim_batch_of(o));
     tnf_msgpack_put_bin_head(&j->b, o->parts[0].nbytes);
-    TNF_TRY(flush(j, e));
+    TNF_TRY(flush_description(j, e));
     return tnf_put_data(j->w, &o->parts[0], e);
 }
 
@@ -78,7 +78,7 @@ static tnf_status add_names(struct job *j, tnf_error *e)
 }
 
 /* Which statistics are whose. */
-static tnf_status group(struct job *j, tnf_error *e)
+static tnf_status group_statistics(struct job *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     j->first = tnf_arena_array(j->w->scratch, c->n, sizeof *j->first);
@@ -146,7 +146,7 @@ static tnf_status put_parameter(struct job *j, const tnf_object *o, tnf_error *e
         tnf_msgpack_put_str(&j->b, j->stats[i].key.p, j->stats[i].key.n);
         TNF_TRY(put_tensor(j, j->stats[i].object, e));
     }
-    return flush(j, e);
+    return flush_description(j, e);
 }
 
 /* ------------------------------------------------------------------ files */
@@ -179,7 +179,7 @@ static tnf_status put_model(struct job *j, tnf_error *e)
         TNF_TRY(put_path(j, o->name, e));
         TNF_TRY(put_parameter(j, o, e));
     }
-    return flush(j, e);
+    return flush_description(j, e);
 }
 
 /* The only tensor that is no statistic. */
@@ -200,7 +200,7 @@ static tnf_status put_shape(struct job *j, tnf_error *e)
                            tnf_catalog_attr(j->w->catalog, "primitiv.batch")))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no dimensions for a shape");
     put_dims(&j->b, shape.dims, shape.n, shape.batch);
-    return flush(j, e);
+    return flush_description(j, e);
 }
 
 /* -------------------------------------------------------------- optimizers */
@@ -237,7 +237,7 @@ static tnf_status put_configs(struct job *j, const char *key, bool floats, tnf_e
     tnf_msgpack_put_map(&j->b, n);
     for (size_t i = 0; i < n; i++)
         put_config(&j->b, &all[i], floats);
-    return flush(j, e);
+    return flush_description(j, e);
 }
 
 static tnf_status put_optimizer(struct job *j, tnf_error *e)
@@ -269,7 +269,7 @@ static tnf_status put_object(struct job *j, tnf_error *e)
 
 static tnf_status put_all(struct job *j, tnf_error *e)
 {
-    TNF_TRY(group(j, e));
+    TNF_TRY(group_statistics(j, e));
     j->type = tnf_prim_type_for(j->w->catalog, j->w->options, NULL);
     tnf_msgpack_put_u32(&j->b, 0);
     tnf_msgpack_put_u32(&j->b, 1);

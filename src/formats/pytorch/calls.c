@@ -4,6 +4,8 @@
  * this only tells. */
 #include "formats/pytorch/pt.h"
 
+#include "base/str.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -26,29 +28,18 @@ static const char known_names[] =
 static const char weights_only_names[] =
     " collections.Counter _codecs.encode builtins.set builtins.bytearray builtins.complex ";
 
-static bool begins(tnf_str s, const char *with)
-{
-    return s.n >= strlen(with) && memcmp(s.p, with, strlen(with)) == 0;
-}
-
-static bool ends(tnf_str s, const char *with)
-{
-    return s.n >= strlen(with) && memcmp(s.p + s.n - strlen(with), with, strlen(with)) == 0;
-}
-
 static bool is_known(const tnf_pickle_global *g, const char *full, size_t n)
 {
     tnf_str module = g->module, name = g->name;
     if (tnf_pickle_list_has(known_names, full, n))
         return true;
-    bool torch = begins(module, "torch") && (module.n == 5 || module.p[5] == '.');
-    if (torch && ends(name, "Storage") && tnf_pt_type_of_storage(name))
+    bool torch = tnf_str_begins(module, "torch") && (module.n == 5 || module.p[5] == '.');
+    if (torch && tnf_str_ends(name, "Storage") && tnf_pt_type_of_storage(name))
         return true;
-    if (module.n == 5 && memcmp(module.p, "torch", 5) == 0 && tnf_pt_type_named(name))
+    if (tnf_str_is(module, "torch") && tnf_pt_type_named(name))
         return true;
-    return (begins(name, "_rebuild_") && module.n == 12 &&
-            memcmp(module.p, "torch._utils", 12) == 0) ||
-           (module.n == 17 && memcmp(module.p, "torch.jit._pickle", 17) == 0);
+    return (tnf_str_begins(name, "_rebuild_") && tnf_str_is(module, "torch._utils")) ||
+           tnf_str_is(module, "torch.jit._pickle");
 }
 
 pt_danger tnf_pt_danger(const tnf_pickle_node *global)
@@ -257,7 +248,7 @@ void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx)
     }
 }
 
-static const char *verdict(bool danger, bool refused, bool failed)
+static const char *verdict_text(bool danger, bool refused, bool failed)
 {
     return danger    ? "safe to torch.load: no"
            : failed  ? "safe to torch.load: no (it cannot be read as a whole)"
@@ -286,7 +277,7 @@ void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, 
         note(ctx, "slack", &f->slack);
         note_text(note, ctx, "slack_text", f->slack_text);
     }
-    note_text(note, ctx, "verdict", verdict(f->danger, f->refused, f->failed));
+    note_text(note, ctx, "verdict", verdict_text(f->danger, f->refused, f->failed));
 }
 
 static tnf_str text_in(const tnf_value *map, const char *key)
@@ -308,7 +299,7 @@ void tnf_pt_index_notes(const tnf_reader *r,
         refused = refused || !tnf_pickle_list_has(weights_only_names, name.p, name.n);
     }
     note(ctx, "calls", calls);
-    note_text(note, ctx, "verdict", verdict(danger, refused, false));
+    note_text(note, ctx, "verdict", verdict_text(danger, refused, false));
 }
 
 /* The names of what is dangerous, or of all that is not known, for a message about a file that

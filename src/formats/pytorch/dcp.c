@@ -65,7 +65,7 @@ static tnf_status bad_metadata(const dcp *d, const char *what)
 /* --------------------------------------------------------------- metadata */
 
 /* The attribute of an object by its state. */
-static const tnf_pickle_node *attr(const tnf_pickle_node *object, const char *name)
+static const tnf_pickle_node *find_attr(const tnf_pickle_node *object, const char *name)
 {
     if (!object || object->kind != TNF_PICKLE_CALL || !object->as.call->state)
         return NULL;
@@ -117,12 +117,12 @@ static tnf_status add_places(dcp *d, const tnf_pickle_node *storage_data)
         return bad_metadata(d, "it has no storage_data");
     for (size_t i = 0; i < storage_data->n; i += 2) {
         const tnf_pickle_node *key = storage_data->as.items[i];
-        const tnf_pickle_node *fqn = attr(key, "fqn"), *index = attr(key, "index");
+        const tnf_pickle_node *fqn = find_attr(key, "fqn"), *index = find_attr(key, "index");
         uint32_t known;
         if (!fqn || fqn->kind != TNF_PICKLE_TEXT)
             return bad_metadata(d, "a place has no name");
         place p = { .info = storage_data->as.items[i + 1] };
-        p.name = place_key(d, fqn, attr(key, "offset"),
+        p.name = place_key(d, fqn, find_attr(key, "offset"),
                            index && index->kind == TNF_PICKLE_INT ? index->as.i : 0);
         if (!p.name.p)
             return tnf_arena_fail(d->r->scratch, "a place", d->e);
@@ -196,9 +196,10 @@ static tnf_status fetch_range(void *ctx, uint64_t offset, void *dst, size_t n, t
 
 static tnf_status open_range(dcp *d, range *x, uint64_t *length, const tnf_pickle_node *info)
 {
-    const tnf_pickle_node *path = attr(info, "relative_path"), *offset = attr(info, "offset");
-    const tnf_pickle_node *n = attr(info, "length");
-    const tnf_pickle_node *transforms = attr(info, "transform_descriptors");
+    const tnf_pickle_node *path = find_attr(info, "relative_path"),
+                          *offset = find_attr(info, "offset");
+    const tnf_pickle_node *n = find_attr(info, "length");
+    const tnf_pickle_node *transforms = find_attr(info, "transform_descriptors");
     const struct tnf_origin *origin;
     uint64_t size;
     if (!path || path->kind != TNF_PICKLE_TEXT || !offset || offset->kind != TNF_PICKLE_INT ||
@@ -299,7 +300,7 @@ static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint
     return TNF_OK;
 }
 
-static uint64_t volume(const uint64_t *sizes, uint32_t rank)
+static uint64_t volume_of(const uint64_t *sizes, uint32_t rank)
 {
     uint64_t n = 1;
     for (uint32_t i = 0; i < rank; i++)
@@ -309,15 +310,15 @@ static uint64_t volume(const uint64_t *sizes, uint32_t rank)
 }
 
 /* Do they tile the tensor: inside, none over another, and all of it? */
-static bool tiles(const mosaic *m)
+static bool tiles_tensor(const mosaic *m)
 {
-    uint64_t sum = 0, all = volume(m->shape, m->rank);
+    uint64_t sum = 0, all = volume_of(m->shape, m->rank);
     for (size_t i = 0; i < m->n; i++) {
         const chunk *a = &m->chunks[i];
         for (uint32_t k = 0; k < m->rank; k++)
             if (a->sizes[k] > m->shape[k] || a->offsets[k] > m->shape[k] - a->sizes[k])
                 return false;
-        if (!tnf_ckd_add(&sum, sum, volume(a->sizes, m->rank)))
+        if (!tnf_ckd_add(&sum, sum, volume_of(a->sizes, m->rank)))
             return false;
         for (size_t j = 0; j < i; j++) {
             const chunk *b = &m->chunks[j];
@@ -334,7 +335,7 @@ static bool tiles(const mosaic *m)
 
 static const pt_type *dtype_of(const tnf_pickle_node *meta)
 {
-    const tnf_pickle_node *properties = attr(meta, "properties");
+    const tnf_pickle_node *properties = find_attr(meta, "properties");
     const tnf_pickle_node *state = properties && properties->kind == TNF_PICKLE_CALL
                                        ? properties->as.call->state
                                        : NULL;
@@ -361,12 +362,12 @@ static tnf_status keep_mosaic(dcp *d, const mosaic *m, uint64_t *key)
 
 static tnf_status add_tensor(dcp *d, const tnf_pickle_node *fqn, const tnf_pickle_node *meta)
 {
-    const tnf_pickle_node *list = attr(meta, "chunks");
+    const tnf_pickle_node *list = find_attr(meta, "chunks");
     mosaic *m = tnf_arena_alloc(d->r->arena, sizeof *m);
     const pt_type *type = dtype_of(meta);
     if (!m)
         return tnf_arena_fail(d->r->arena, "a tensor", d->e);
-    m->shape = read_dims(d, attr(meta, "size"), &m->rank);
+    m->shape = read_dims(d, find_attr(meta, "size"), &m->rank);
     if (!type || type->doubled || type->axis || type->packed || !m->shape || !list ||
         list->kind != TNF_PICKLE_LIST)
         return bad_metadata(d, "a tensor without a known type, a size and chunks");
@@ -380,17 +381,17 @@ static tnf_status add_tensor(dcp *d, const tnf_pickle_node *fqn, const tnf_pickl
     m->n = list->n;
     m->width = type->width;
     for (size_t i = 0; i < list->n; i++) {
-        const tnf_pickle_node *x = list->as.items[i], *offsets = attr(x, "offsets");
+        const tnf_pickle_node *x = list->as.items[i], *offsets = find_attr(x, "offsets");
         uint32_t a, b;
         chunks[i].offsets = read_dims(d, offsets, &a);
-        chunks[i].sizes = read_dims(d, attr(x, "sizes"), &b);
+        chunks[i].sizes = read_dims(d, find_attr(x, "sizes"), &b);
         if (!chunks[i].offsets || !chunks[i].sizes || a != m->rank || b != m->rank)
             return bad_metadata(d, "a chunk without a place in its tensor");
         TNF_TRY(read_chunk(d, &chunks[i], find_place(d, fqn, offsets, (int64_t)i), m->rank, type,
                            list->n == 1));
     }
-    uint64_t elements = volume(m->shape, m->rank), bytes;
-    if (!tiles(m) || !tnf_ckd_mul(&bytes, elements, type->width))
+    uint64_t elements = volume_of(m->shape, m->rank), bytes;
+    if (!tiles_tensor(m) || !tnf_ckd_mul(&bytes, elements, type->width))
         return bad_metadata(d, "the chunks of a tensor do not make it up");
     tnf_part part = { .role = "data",
                       .type = tnf_type_named(type->id),
@@ -445,17 +446,18 @@ static tnf_status add_value(dcp *d, const tnf_pickle_node *fqn)
 
 static tnf_status add_all(dcp *d, const tnf_pickle_node *root)
 {
-    const tnf_pickle_node *metas = attr(root, "state_dict_metadata");
+    const tnf_pickle_node *metas = find_attr(root, "state_dict_metadata");
     if (!metas || metas->kind != TNF_PICKLE_DICT)
         return tnf_fail(d->e, TNF_EFORMAT, 0, "a pickle, but not the metadata of a checkpoint");
-    TNF_TRY(add_places(d, attr(root, "storage_data")));
-    TNF_TRY(add_paths(d, attr(root, "planner_data")));
+    TNF_TRY(add_places(d, find_attr(root, "storage_data")));
+    TNF_TRY(add_paths(d, find_attr(root, "planner_data")));
     d->values.arena = d->r->arena;
     for (size_t i = 0; i < metas->n; i += 2) {
         const tnf_pickle_node *fqn = metas->as.items[i], *meta = metas->as.items[i + 1];
         if (fqn->kind != TNF_PICKLE_TEXT)
             return bad_metadata(d, "a tensor without a name");
-        tnf_status status = attr(meta, "chunks") ? add_tensor(d, fqn, meta) : add_value(d, fqn);
+        tnf_status status = find_attr(meta, "chunks") ? add_tensor(d, fqn, meta)
+                                                      : add_value(d, fqn);
         if (status != TNF_OK && !tnf_lose(d->r, status, d->e))
             return status;
     }
@@ -546,8 +548,8 @@ static tnf_status put_together(const mosaic *m, uint64_t first, uint64_t n, uint
     return TNF_OK;
 }
 
-static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                         tnf_error *e)
+static tnf_status decode_dcp(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                             tnf_error *e)
 {
     const dcp *d = ((const pt_file *)r->state)->container;
     const mosaic *m = d->mosaics[key];
@@ -572,7 +574,7 @@ static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
 }
 
 /* A pickle that names the class. */
-static int probe(const tnf_probe *p)
+static int probe_dcp(const tnf_probe *p)
 {
     static const char module[] = "torch.distributed.checkpoint.metadata";
     size_t n = p->nhead < NEAR ? p->nhead : NEAR;
@@ -588,9 +590,9 @@ const tnf_format tnf_format_pytorch_dcp = {
     .family = "pytorch",
     .caps = TNF_CAN_READ,
     .inside = ".metadata",
-    .probe = probe,
+    .probe = probe_dcp,
     .index = index_all,
-    .decode = decode,
+    .decode = decode_dcp,
     .verify = tnf_pt_verify,
     .notes = tnf_pt_notes,
 };

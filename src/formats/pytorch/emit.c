@@ -113,7 +113,7 @@ static bool get_memo(pt_emitter *m, const tnf_pickle_node *node)
     return true;
 }
 
-static tnf_status emit(pt_emitter *m, tnf_pickle_node *node);
+static tnf_status emit_node(pt_emitter *m, tnf_pickle_node *node);
 
 static tnf_status no_memory(const pt_emitter *m)
 {
@@ -197,8 +197,8 @@ static tnf_status put_bytes(pt_emitter *m, tnf_pickle_node *node)
     bool array = node->kind == TNF_PICKLE_BYTEARRAY;
     if (array)
         tnf_buf_puts(m->b, "c__builtin__\nbytearray\n");
-    TNF_TRY(emit(m, m->encode));
-    TNF_TRY(emit(m, args));
+    TNF_TRY(emit_node(m, m->encode));
+    TNF_TRY(emit_node(m, args));
     tnf_buf_u8(m->b, 'R');
     if (array)
         tnf_buf_put(m->b, "\x85R", 2);
@@ -275,7 +275,7 @@ static tnf_status put_tuple(pt_emitter *m, tnf_pickle_node *node)
     if (node->n > 3)
         tnf_buf_u8(m->b, '(');
     for (size_t i = 0; i < node->n; i++)
-        TNF_TRY(emit(m, node->as.items[i]));
+        TNF_TRY(emit_node(m, node->as.items[i]));
     tnf_buf_u8(m->b, node->n > 3 ? 't' : node->n == 0 ? ')' : (uint8_t)(0x84 + node->n));
     if (node->n)
         put_memo(m, same);
@@ -295,7 +295,7 @@ static tnf_status put_batches(pt_emitter *m, const tnf_pickle_node *node, unsign
         if (!single)
             tnf_buf_u8(m->b, '(');
         for (size_t i = done * width; i < (done + batch) * width; i++)
-            TNF_TRY(emit(m, node->as.items[i]));
+            TNF_TRY(emit_node(m, node->as.items[i]));
         tnf_buf_u8(m->b, single ? one : many);
         done += batch;
     }
@@ -323,8 +323,8 @@ static tnf_status put_set(pt_emitter *m, tnf_pickle_node *node)
                                              node->kind == TNF_PICKLE_SET ? "set" : "frozenset");
     if (!list || !args || !set)
         return no_memory(m);
-    TNF_TRY(emit(m, set));
-    TNF_TRY(emit(m, args));
+    TNF_TRY(emit_node(m, set));
+    TNF_TRY(emit_node(m, args));
     tnf_buf_u8(m->b, 'R');
     put_memo(m, node);
     return TNF_OK;
@@ -357,16 +357,16 @@ static tnf_status put_arguments(pt_emitter *m, const tnf_pickle_node *node)
     const tnf_pickle_call *call = node->as.call;
     if (node->op == 'o' || node->op == 'i') {
         tnf_buf_u8(m->b, '(');
-        TNF_TRY(emit(m, call->callee));
+        TNF_TRY(emit_node(m, call->callee));
         for (size_t i = 0; i < call->args->n; i++)
-            TNF_TRY(emit(m, call->args->as.items[i]));
+            TNF_TRY(emit_node(m, call->args->as.items[i]));
         tnf_buf_u8(m->b, 'o');
         return TNF_OK;
     }
-    TNF_TRY(emit(m, call->callee));
-    TNF_TRY(emit(m, call->args));
+    TNF_TRY(emit_node(m, call->callee));
+    TNF_TRY(emit_node(m, call->args));
     if (call->kwargs)
-        TNF_TRY(emit(m, call->kwargs));
+        TNF_TRY(emit_node(m, call->kwargs));
     tnf_buf_u8(m->b, node->op == 0x81 || node->op == 0x92 ? node->op : 'R');
     return TNF_OK;
 }
@@ -386,7 +386,7 @@ static tnf_status put_call(pt_emitter *m, tnf_pickle_node *node)
     TNF_TRY(put_batches(m, call->list, 1, false));
     TNF_TRY(put_batches(m, call->dict, 2, false));
     if (call->state) {
-        TNF_TRY(emit(m, call->state));
+        TNF_TRY(emit_node(m, call->state));
         tnf_buf_u8(m->b, 'b');
     }
     return TNF_OK;
@@ -424,7 +424,7 @@ static tnf_status put_persistent(pt_emitter *m, tnf_pickle_node *node)
         tnf_pickle_node *key = s->node;
         tnf_buf_u8(m->b, '(');
         for (size_t i = 0; i < 5; i++)
-            TNF_TRY(emit(m, i == 2 ? key : id->as.items[i]));
+            TNF_TRY(emit_node(m, i == 2 ? key : id->as.items[i]));
         tnf_buf_u8(m->b, 't');
         put_memo(m, id);
     }
@@ -473,7 +473,7 @@ static tnf_status emit_kind(pt_emitter *m, tnf_pickle_node *node)
     }
 }
 
-static tnf_status emit(pt_emitter *m, tnf_pickle_node *node)
+static tnf_status emit_node(pt_emitter *m, tnf_pickle_node *node)
 {
     if (get_memo(m, node))
         return TNF_OK;
@@ -499,7 +499,7 @@ void tnf_pt_emit_free(pt_emitter *m)
 tnf_status tnf_pt_emit(pt_emitter *m, tnf_pickle_node *root)
 {
     tnf_buf_put(m->b, "\x80\x02", 2);
-    TNF_TRY(emit(m, root));
+    TNF_TRY(emit_node(m, root));
     tnf_buf_u8(m->b, '.');
     return tnf_buf_status(m->b, "pickle", m->e);
 }

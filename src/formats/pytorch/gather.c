@@ -309,15 +309,10 @@ tnf_status tnf_pt_gather_from(const pt_gather *g, tnf_fetch_fn fetch, void *ctx,
     return status;
 }
 
-static tnf_status read_source(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    return tnf_source_read(ctx, offset, dst, n, e);
-}
-
 tnf_status tnf_pt_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
                          tnf_error *e)
 {
     const pt_file *f = r->state;
-    return tnf_pt_gather_from(&f->gathers[key], read_source, (void *)(uintptr_t)r->source, offset,
-                              dst, n, e);
+    return tnf_pt_gather_from(&f->gathers[key], tnf_source_fetch, (void *)(uintptr_t)r->source,
+                              offset, dst, n, e);
 }

@@ -66,7 +66,7 @@ bool tnf_pt_attr_int(const tnf_object *t, const char *key, int64_t *out)
 
 /* ----------------------------------------------------------------- shapes */
 
-static const pt_type *named(const char *name)
+static const pt_type *type_named(const char *name)
 {
     return tnf_pt_type_named((tnf_str) { name, strlen(name) });
 }
@@ -74,16 +74,16 @@ static const pt_type *named(const char *name)
 /* Indices have a sign in torch: the same bytes. */
 static const pt_type *signed_type(const tnf_type *type)
 {
-    return type == tnf_type_of(TNF_U64)   ? named("int64")
-           : type == tnf_type_of(TNF_U32) ? named("int32")
+    return type == tnf_type_of(TNF_U64)   ? type_named("int64")
+           : type == tnf_type_of(TNF_U32) ? type_named("int32")
                                           : tnf_pt_type_for(type);
 }
 
 static const pt_type *quantized_type(const tnf_type *type)
 {
-    return type == tnf_type_of(TNF_I8)    ? named("qint8")
-           : type == tnf_type_of(TNF_U8)  ? named("quint8")
-           : type == tnf_type_of(TNF_I32) ? named("qint32")
+    return type == tnf_type_of(TNF_I8)    ? type_named("qint8")
+           : type == tnf_type_of(TNF_U8)  ? type_named("quint8")
+           : type == tnf_type_of(TNF_I32) ? type_named("qint32")
                                           : NULL;
 }
 

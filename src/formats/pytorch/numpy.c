@@ -21,7 +21,7 @@ static bool is_numpy(const tnf_pickle_node *node, const char *part, const char *
     return tnf_pickle_is_call(node, module, name);
 }
 
-static const tnf_pickle_node *item(const tnf_pickle_node *tuple, size_t i)
+static const tnf_pickle_node *tuple_item(const tnf_pickle_node *tuple, size_t i)
 {
     return tuple && tuple->kind == TNF_PICKLE_TUPLE && i < tuple->n ? tuple->as.items[i] : NULL;
 }
@@ -37,7 +37,7 @@ static const tnf_type *read_dtype(const tnf_pickle_node *node, bool *big)
     const tnf_pickle_node *text = node && tnf_pickle_is_call(node, "numpy", "dtype")
                                       ? tnf_pickle_arg(node, 0)
                                       : NULL;
-    const tnf_pickle_node *order = text ? item(node->as.call->state, 1) : NULL;
+    const tnf_pickle_node *order = text ? tuple_item(node->as.call->state, 1) : NULL;
     *big = tnf_pickle_is_text(order, ">");
     for (size_t i = 0; text && i < sizeof ids / sizeof *ids; i++)
         if (tnf_pickle_is_text(text, ids[i][0]))
@@ -55,10 +55,10 @@ static bool take_apart(pieces *p, const tnf_pickle_node *node)
 {
     *p = (pieces) { 0 };
     if (is_numpy(node, "multiarray", "_reconstruct")) {
-        const tnf_pickle_node *state = node->as.call->state, *f = item(state, 3);
-        p->shape = item(state, 1);
-        p->dtype = item(state, 2);
-        p->bytes = item(state, 4);
+        const tnf_pickle_node *state = node->as.call->state, *f = tuple_item(state, 3);
+        p->shape = tuple_item(state, 1);
+        p->dtype = tuple_item(state, 2);
+        p->bytes = tuple_item(state, 4);
         p->fortran = f && f->kind == TNF_PICKLE_BOOL && f->as.i;
     } else if (is_numpy(node, "numeric", "_frombuffer")) {
         p->bytes = tnf_pickle_arg(node, 0);

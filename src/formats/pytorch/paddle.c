@@ -11,7 +11,7 @@
 
 #define NAMES "StructuredToParameterName@@"
 
-static int probe(const tnf_probe *p)
+static int probe_paddle(const tnf_probe *p)
 {
     bool pickle = p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5;
     bool named = tnf_list_has("pdparams pdopt", p->ext) && *p->ext;
@@ -49,7 +49,7 @@ const tnf_format tnf_format_paddle = {
     .extensions = "pdparams pdopt",
     .family = "pytorch",
     .caps = TNF_CAN_READ,
-    .probe = probe,
+    .probe = probe_paddle,
     .index = index_all,
     .decode = tnf_pt_decode,
     .verify = tnf_pt_verify,

@@ -56,7 +56,7 @@ static int probe_zip(const tnf_probe *p)
     return named_so(p->ext) || has_bytes(p, "/data/0") ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
 }
 
-static int probe(const tnf_probe *p)
+static int probe_pytorch(const tnf_probe *p)
 {
     if (p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0)
         return probe_zip(p);
@@ -186,7 +186,7 @@ static const tnf_option_info write_options[] = {
     { 0 },
 };
 
-static tnf_fate takes(const tnf_object *o, const char **reason)
+static tnf_fate takes_pytorch(const tnf_object *o, const char **reason)
 {
     if (o->layout != &tnf_layout_dense)
         return TNF_NATIVE;
@@ -228,7 +228,7 @@ static bool needs_tree(const tnf_object *o)
 }
 
 /* The tree is written only with all its tensors and no others. */
-static tnf_status fits(tnf_fit *fit, tnf_error *e)
+static tnf_status fits_pytorch(tnf_fit *fit, tnf_error *e)
 {
     tnf_pickle p;
     pt_named *list;
@@ -277,10 +277,10 @@ const tnf_format tnf_format_pytorch = {
                         "pytorch.protocol pytorch.alignment pytorch.storage pytorch.strides "
                         "pytorch.path pytorch.root=archive",
              .spelling = "pytorch.root pytorch.serialization_id pytorch.views",
-             .takes = takes,
-             .fits = fits },
+             .takes = takes_pytorch,
+             .fits = fits_pytorch },
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_pytorch,
     .index = index_all,
     .decode = tnf_pt_decode,
     .write = TNF_WRITES(tnf_pt_write),

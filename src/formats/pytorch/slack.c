@@ -49,7 +49,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Bytes of the storage of spans[0] that none of its spans has; *n spans are of it. */
-static uint64_t measure(const pt_span *spans, size_t left, size_t *n)
+static uint64_t measure_slack(const pt_span *spans, size_t left, size_t *n)
 {
     uint64_t end = 0, slack = 0;
     for (*n = 0; *n < left && spans[*n].storage == spans->storage; ++*n) {
@@ -83,7 +83,7 @@ tnf_status tnf_pt_slack_done(pt_file *f, tnf_error *e)
         return tnf_arena_fail(f->r->arena, "slack", e);
     for (size_t i = 0; i < f->nspans; i += group) {
         const pt_storage *s = f->spans[i].storage;
-        uint64_t bytes = measure(&f->spans[i], f->nspans - i, &group);
+        uint64_t bytes = measure_slack(&f->spans[i], f->nspans - i, &group);
         if (s->spanned || bytes == 0)
             continue;
         TNF_TRY(add_row(f, &rows[n++], s, bytes, e));

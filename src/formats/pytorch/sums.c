@@ -75,11 +75,6 @@ typedef struct in_source {
     bool failed; /* it could not be read, and its error says where */
 } in_source;
 
-static tnf_status fetch_source(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    return tnf_source_read(ctx, offset, dst, n, e);
-}
-
 static tnf_status read_there(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     in_source *x = ctx;
@@ -124,7 +119,7 @@ static tnf_status compare_record(const tnf_source *source, const pt_sum *s, uint
                                  tnf_error *e)
 {
     void *file = (void *)(uintptr_t)source;
-    in_source there = { s->fetch ? s->fetch : fetch_source, s->fetch ? s->ctx : file, s->offset,
+    in_source there = { s->fetch ? s->fetch : tnf_source_fetch, s->fetch ? s->ctx : file, s->offset,
                         false };
     uint64_t at = s->base + s->offset;
     tnf_error why = { .offset = TNF_NO_OFFSET };

@@ -30,7 +30,7 @@ static tnf_status odd_tensor(const context *x, const char *why)
     return tnf_fail(x->e, TNF_EUNSUPPORTED, x->at, "%s", why);
 }
 
-static const tnf_pickle_node *item(const tnf_pickle_node *tuple, size_t i)
+static const tnf_pickle_node *tuple_item(const tnf_pickle_node *tuple, size_t i)
 {
     bool list = tuple && (tuple->kind == TNF_PICKLE_TUPLE || tuple->kind == TNF_PICKLE_LIST);
     return list && i < tuple->n ? tuple->as.items[i] : NULL;
@@ -71,7 +71,7 @@ static tnf_status read_dims(const context *x, const tnf_pickle_node *node, uint6
 bool tnf_pt_is_storage(const tnf_pickle_node *node)
 {
     return node->kind == TNF_PICKLE_PERSISTENT &&
-           tnf_pickle_is_text(item(node->as.items[0], 0), "storage");
+           tnf_pickle_is_text(tuple_item(node->as.items[0], 0), "storage");
 }
 
 static const pt_type *storage_type(const tnf_pickle_node *node)
@@ -85,25 +85,25 @@ static bool read_view(pt_mention *m, const tnf_pickle_node *view)
 {
     if (!view || view->kind == TNF_PICKLE_NONE)
         return true;
-    return as_uint(item(view, 1), &m->start) && as_uint(item(view, 2), &m->numel);
+    return as_uint(tuple_item(view, 1), &m->start) && as_uint(tuple_item(view, 2), &m->numel);
 }
 
 tnf_status tnf_pt_mention(pt_mention *out, const tnf_pickle_node *node, tnf_arena *arena,
                           tnf_error *e)
 {
     const tnf_pickle_node *id = node->as.items[0];
-    const tnf_pickle_node *key = item(id, 2), *place = item(id, 3);
-    *out = (pt_mention) { .type = storage_type(item(id, 1)) };
-    if (!out->type && item(id, 1) && item(id, 1)->kind == TNF_PICKLE_GLOBAL)
+    const tnf_pickle_node *key = tuple_item(id, 2), *place = tuple_item(id, 3);
+    *out = (pt_mention) { .type = storage_type(tuple_item(id, 1)) };
+    if (!out->type && tuple_item(id, 1) && tuple_item(id, 1)->kind == TNF_PICKLE_GLOBAL)
         return tnf_fail(e, TNF_EUNSUPPORTED, node->at, "the class of its storage is not known");
     if (!out->type || !key || key->kind != TNF_PICKLE_TEXT || !place ||
-        place->kind != TNF_PICKLE_TEXT || !as_uint(item(id, 4), &out->whole))
+        place->kind != TNF_PICKLE_TEXT || !as_uint(tuple_item(id, 4), &out->whole))
         return tnf_fail(e, TNF_EFORMAT, node->at,
                         "a storage in the pickle is not described in a way "
                         "that is known");
     out->key = (tnf_str) { key->as.s, key->n };
     out->numel = out->whole;
-    if (!read_view(out, item(id, 5)))
+    if (!read_view(out, tuple_item(id, 5)))
         return tnf_fail(e, TNF_EFORMAT, node->at, "the view of a storage in the pickle is wrong");
     out->location = tnf_arena_str(arena, place->as.s, place->n);
     return out->location ? TNF_OK : tnf_arena_fail(arena, "a storage", e);
@@ -167,13 +167,14 @@ static tnf_status check_view(const context *x, const pt_dense *d)
 static tnf_status read_view_args(context *x, pt_dense *d, const tnf_pickle_node *args)
 {
     uint32_t rank;
-    tnf_status found = find_storage(x, d, item(args, 0));
+    tnf_status found = find_storage(x, d, tuple_item(args, 0));
     if (found != TNF_OK && found != TNF_EUNSUPPORTED)
         return found;
-    if (!as_uint(item(args, 1), &d->offset))
+    if (!as_uint(tuple_item(args, 1), &d->offset))
         return bad_tensor(x, "its offset is no number");
-    TNF_TRY(read_dims(x, item(args, 2), d->shape, &d->rank, "its size is no tuple of numbers"));
-    TNF_TRY(read_dims(x, item(args, 3), d->stride, &rank,
+    TNF_TRY(
+        read_dims(x, tuple_item(args, 2), d->shape, &d->rank, "its size is no tuple of numbers"));
+    TNF_TRY(read_dims(x, tuple_item(args, 3), d->stride, &rank,
                       "its strides are no tuple of numbers "
                       "from 0 on"));
     if (rank != d->rank)
@@ -210,9 +211,9 @@ static tnf_status rebuild_v2(context *x, const tnf_pickle_node *args)
     pt_dense *d = &x->t->parts[0];
     begin_dense(x);
     TNF_TRY(read_view_args(x, d, args));
-    x->t->requires_grad = is_true(item(args, 4));
-    if (item(args, 6))
-        read_bits(d, item(args, 6));
+    x->t->requires_grad = is_true(tuple_item(args, 4));
+    if (tuple_item(args, 6))
+        read_bits(d, tuple_item(args, 6));
     mark_meta(x->t);
     return check_view(x, d);
 }
@@ -234,40 +235,40 @@ static tnf_status rebuild_v3(context *x, const tnf_pickle_node *args)
     pt_dense *d = &x->t->parts[0];
     begin_dense(x);
     TNF_TRY(read_view_args(x, d, args));
-    x->t->requires_grad = is_true(item(args, 4));
-    d->type = dtype_of(item(args, 6));
+    x->t->requires_grad = is_true(tuple_item(args, 4));
+    d->type = dtype_of(tuple_item(args, 6));
     if (!d->type)
         return odd_tensor(x, "its type is not known");
-    if (item(args, 7))
-        read_bits(d, item(args, 7));
+    if (tuple_item(args, 7))
+        read_bits(d, tuple_item(args, 7));
     mark_meta(x->t);
     return check_view(x, d);
 }
 
 /* ------------------------------------------------------------ what wraps */
 
-static tnf_status resolve(context *x, const tnf_pickle_node *node);
+static tnf_status resolve_node(context *x, const tnf_pickle_node *node);
 
 static tnf_status rebuild_parameter(context *x, const tnf_pickle_node *args)
 {
-    const tnf_pickle_node *data = item(args, 0);
+    const tnf_pickle_node *data = tuple_item(args, 0);
     if (!data)
         return bad_tensor(x, "a parameter without data");
-    TNF_TRY(resolve(x, data));
+    TNF_TRY(resolve_node(x, data));
     x->t->parameter = true;
-    x->t->requires_grad = !item(args, 1) || is_true(item(args, 1));
-    x->t->state = item(args, 3);
+    x->t->requires_grad = !tuple_item(args, 1) || is_true(tuple_item(args, 1));
+    x->t->state = tuple_item(args, 3);
     return TNF_OK;
 }
 
 /* _rebuild_device_tensor_from_…: the first argument, whatever it is. */
 static tnf_status rebuild_first(context *x, const tnf_pickle_node *args)
 {
-    const tnf_pickle_node *data = item(args, 0);
+    const tnf_pickle_node *data = tuple_item(args, 0);
     if (!data)
         return bad_tensor(x, "a tensor of a device without data");
-    TNF_TRY(resolve(x, data));
-    x->t->requires_grad = is_true(item(args, 3));
+    TNF_TRY(resolve_node(x, data));
+    x->t->requires_grad = is_true(tuple_item(args, 3));
     return TNF_OK;
 }
 
@@ -276,12 +277,12 @@ static rebuild_fn rebuilder_of(const tnf_pickle_node *global);
 /* (function, type, arguments, state) */
 static tnf_status rebuild_from_type(context *x, const tnf_pickle_node *args)
 {
-    const tnf_pickle_node *function = item(args, 0), *inner = item(args, 2);
+    const tnf_pickle_node *function = tuple_item(args, 0), *inner = tuple_item(args, 2);
     rebuild_fn rebuild = function ? rebuilder_of(function) : NULL;
     if (!rebuild || !inner || ++x->depth > 8)
         return odd_tensor(x, "it is rebuilt by a function that is not known");
     TNF_TRY(rebuild(x, inner));
-    x->t->state = item(args, 3);
+    x->t->state = tuple_item(args, 3);
     return TNF_OK;
 }
 
@@ -293,14 +294,16 @@ static tnf_status rebuild_meta(context *x, const tnf_pickle_node *args)
     begin_dense(x);
     x->t->kind = "meta";
     d->limit = UINT64_MAX; /* of no storage */
-    d->type = dtype_of(item(args, 0));
+    d->type = dtype_of(tuple_item(args, 0));
     if (!d->type)
         return odd_tensor(x, "its type is not known");
-    TNF_TRY(read_dims(x, item(args, 1), d->shape, &d->rank, "its size is no tuple of numbers"));
-    TNF_TRY(read_dims(x, item(args, 2), d->stride, &rank, "its strides are no tuple of numbers"));
+    TNF_TRY(
+        read_dims(x, tuple_item(args, 1), d->shape, &d->rank, "its size is no tuple of numbers"));
+    TNF_TRY(
+        read_dims(x, tuple_item(args, 2), d->stride, &rank, "its strides are no tuple of numbers"));
     if (rank != d->rank)
         return bad_tensor(x, "it has not as many strides as dimensions");
-    x->t->requires_grad = is_true(item(args, 3));
+    x->t->requires_grad = is_true(tuple_item(args, 3));
     return check_view(x, d);
 }
 
@@ -311,11 +314,12 @@ static tnf_status rebuild_wrapper(context *x, const tnf_pickle_node *args)
     begin_dense(x);
     x->t->kind = "meta";
     d->limit = UINT64_MAX; /* of no storage */
-    d->type = dtype_of(item(args, 1));
+    d->type = dtype_of(tuple_item(args, 1));
     if (!d->type)
         return odd_tensor(x, "its type is not known");
-    TNF_TRY(read_dims(x, item(args, 2), d->shape, &d->rank, "its size is no tuple of numbers"));
-    x->t->requires_grad = is_true(item(args, 7));
+    TNF_TRY(
+        read_dims(x, tuple_item(args, 2), d->shape, &d->rank, "its size is no tuple of numbers"));
+    x->t->requires_grad = is_true(tuple_item(args, 7));
     memset(d->stride, 0, sizeof d->stride);
     return check_view(x, d);
 }
@@ -332,7 +336,7 @@ static tnf_status add_part(context *x, const char *role, const tnf_pickle_node *
         return tnf_arena_fail(x->f->r->scratch, "a tensor", x->e);
     *inner = (pt_tensor) { 0 };
     context y = { x->f, inner, x->at, x->depth + 1, x->e, node };
-    TNF_TRY(resolve(&y, node));
+    TNF_TRY(resolve_node(&y, node));
     if (inner->nparts != 1 || strcmp(inner->layout, "dense") != 0 || inner->kind)
         return bad_tensor(x, "a part of it is no plain tensor");
     t->roles[t->nparts] = role;
@@ -344,7 +348,8 @@ static tnf_status add_part(context *x, const char *role, const tnf_pickle_node *
 static tnf_status read_quantizer(context *x, const tnf_pickle_node *q)
 {
     pt_tensor *t = x->t;
-    const tnf_pickle_node *scheme = item(q, 0), *scale = item(q, 1), *zero = item(q, 2);
+    const tnf_pickle_node *scheme = tuple_item(q, 0), *scale = tuple_item(q, 1),
+                          *zero = tuple_item(q, 2);
     if (!scheme || scheme->kind != TNF_PICKLE_GLOBAL || !scale || !zero)
         return odd_tensor(x, "its quantizer is not known");
     tnf_str name = scheme->as.global->name;
@@ -358,7 +363,7 @@ static tnf_status read_quantizer(context *x, const tnf_pickle_node *q)
         t->zero_point = zero->as.i;
         return TNF_OK;
     }
-    const tnf_pickle_node *axis = item(q, 3);
+    const tnf_pickle_node *axis = tuple_item(q, 3);
     if (strncmp(t->qscheme, "per_channel_affine", 18) != 0 || !axis || axis->kind != TNF_PICKLE_INT)
         return odd_tensor(x, "its quantizer is not known");
     t->axis = axis->as.i;
@@ -373,8 +378,8 @@ static tnf_status rebuild_quantized(context *x, const tnf_pickle_node *args)
     begin_dense(x);
     TNF_TRY(read_view_args(x, d, args));
     TNF_TRY(check_view(x, d));
-    x->t->requires_grad = is_true(item(args, 5));
-    return read_quantizer(x, item(args, 4));
+    x->t->requires_grad = is_true(tuple_item(args, 5));
+    return read_quantizer(x, tuple_item(args, 4));
 }
 
 static tnf_status read_whole_shape(context *x, const tnf_pickle_node *size)
@@ -397,11 +402,11 @@ static bool is_plain_coo(const pt_tensor *t)
 static tnf_status rebuild_coo(context *x, const tnf_pickle_node *data)
 {
     pt_tensor *t = x->t;
-    TNF_TRY(add_part(x, "values", item(data, 1)));
-    TNF_TRY(add_part(x, "coords", item(data, 0)));
-    TNF_TRY(read_whole_shape(x, item(data, 2)));
-    t->coalesced = is_true(item(data, 3));
-    t->says_coalesced = item(data, 3) != NULL;
+    TNF_TRY(add_part(x, "values", tuple_item(data, 1)));
+    TNF_TRY(add_part(x, "coords", tuple_item(data, 0)));
+    TNF_TRY(read_whole_shape(x, tuple_item(data, 2)));
+    t->coalesced = is_true(tuple_item(data, 3));
+    t->says_coalesced = tuple_item(data, 3) != NULL;
     t->layout = is_plain_coo(t) ? "sparse_coo/1" : "torch.sparse_coo/1";
     return TNF_OK;
 }
@@ -410,10 +415,10 @@ static tnf_status rebuild_coo(context *x, const tnf_pickle_node *data)
 static tnf_status rebuild_compressed(context *x, const tnf_pickle_node *data, const char *layout)
 {
     pt_tensor *t = x->t;
-    TNF_TRY(add_part(x, "values", item(data, 2)));
-    TNF_TRY(add_part(x, "indices", item(data, 1)));
-    TNF_TRY(add_part(x, "indptr", item(data, 0)));
-    TNF_TRY(read_whole_shape(x, item(data, 3)));
+    TNF_TRY(add_part(x, "values", tuple_item(data, 2)));
+    TNF_TRY(add_part(x, "indices", tuple_item(data, 1)));
+    TNF_TRY(add_part(x, "indptr", tuple_item(data, 0)));
+    TNF_TRY(read_whole_shape(x, tuple_item(data, 3)));
     bool plain = strcmp(layout, "torch.sparse_csr/1") == 0 && t->rank == 2 &&
                  t->parts[0].rank == 1 && t->parts[1].rank == 1 && t->parts[2].rank == 1 &&
                  t->parts[2].shape[0] == t->shape[0] + 1;
@@ -430,7 +435,7 @@ static tnf_status rebuild_sparse(context *x, const tnf_pickle_node *args)
         { "torch.sparse_bsr", "torch.sparse_bsr/1" },
         { "torch.sparse_bsc", "torch.sparse_bsc/1" },
     };
-    const tnf_pickle_node *layout = item(args, 0), *data = item(args, 1);
+    const tnf_pickle_node *layout = tuple_item(args, 0), *data = tuple_item(args, 1);
     if (layout && tnf_pickle_is_call(layout, "torch.serialization", "_get_layout"))
         layout = tnf_pickle_arg(layout, 0);
     if (!layout || !data)
@@ -448,10 +453,10 @@ static tnf_status rebuild_sparse(context *x, const tnf_pickle_node *args)
 /* buffer, sizes, strides, offsets */
 static tnf_status rebuild_nested(context *x, const tnf_pickle_node *args)
 {
-    TNF_TRY(add_part(x, "values", item(args, 0)));
-    TNF_TRY(add_part(x, "sizes", item(args, 1)));
-    TNF_TRY(add_part(x, "strides", item(args, 2)));
-    TNF_TRY(add_part(x, "offsets", item(args, 3)));
+    TNF_TRY(add_part(x, "values", tuple_item(args, 0)));
+    TNF_TRY(add_part(x, "sizes", tuple_item(args, 1)));
+    TNF_TRY(add_part(x, "strides", tuple_item(args, 2)));
+    TNF_TRY(add_part(x, "offsets", tuple_item(args, 3)));
     x->t->layout = "torch.nested/1";
     x->t->shape = x->t->parts[0].shape;
     x->t->rank = x->t->parts[0].rank;
@@ -546,7 +551,7 @@ static tnf_status resolve_storage(context *x, const tnf_pickle_node *node)
     return check_view(x, d);
 }
 
-static tnf_status resolve(context *x, const tnf_pickle_node *node)
+static tnf_status resolve_node(context *x, const tnf_pickle_node *node)
 {
     x->at = x->f->base + node->at;
     if (node->kind == TNF_PICKLE_PERSISTENT)
@@ -573,7 +578,7 @@ tnf_status tnf_pt_resolve(pt_tensor *out, pt_file *f, const tnf_pickle_node *nod
 {
     context x = { f, out, f->base + node->at, 0, e, node };
     *out = (pt_tensor) { 0 };
-    TNF_TRY(resolve(&x, node));
+    TNF_TRY(resolve_node(&x, node));
     if (!out->shape) {
         out->shape = out->parts[0].shape;
         out->rank = out->parts[0].rank;

@@ -129,7 +129,7 @@ tnf_value tnf_pt_int_value(int64_t i)
 
 static tnf_status make_value(tnf_value *out, maker *m, const tnf_pickle_node *node);
 
-static void spend(const maker *m, uint64_t n)
+static void spend_budget(const maker *m, uint64_t n)
 {
     m->f->left -= n < m->f->left ? n : m->f->left;
 }
@@ -156,7 +156,7 @@ static tnf_status set_item(tnf_attrs *map, maker *m, const tnf_pickle_node *k,
     tnf_value v;
     TNF_TRY(make_value(&v, m, value));
     if (k->kind == TNF_PICKLE_TEXT && tnf_utf8_valid(k->as.s, k->n, NULL)) {
-        spend(m, MEMBER + k->n);
+        spend_budget(m, MEMBER + k->n);
         return tnf_attrs_set(map, k->as.s, k->n, v, m->e);
     }
     tnf_pickle_show(key, sizeof key, k);
@@ -273,11 +273,11 @@ static tnf_status make_value(tnf_value *out, maker *m, const tnf_pickle_node *no
     node = tnf_pt_unwrap(node);
     if (m->f->left == 0 || m->depth == DEEPEST) {
         m->f->cut = m->f->cut || m->f->left == 0;
-        spend(m, sizeof(tnf_value));
+        spend_budget(m, sizeof(tnf_value));
         *out = tnf_value_string("...");
         return TNF_OK;
     }
-    spend(m, sizeof(tnf_value) + cost_of(node));
+    spend_budget(m, sizeof(tnf_value) + cost_of(node));
     m->depth++;
     switch (node->kind) {
     case TNF_PICKLE_LIST:

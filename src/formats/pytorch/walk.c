@@ -489,7 +489,7 @@ static tnf_status take_value(walk *w, const tnf_pickle_node *node)
     return tnf_attrs_set(&w->values, (const char *)w->name.p, w->name.n, v, w->e);
 }
 
-static tnf_status enter(walk *w, tnf_pickle_node *node);
+static tnf_status enter_node(walk *w, tnf_pickle_node *node);
 
 /* Paths are short: room for the deepest is not taken before there is one. */
 static tnf_status push_step(walk *w, const step *s)
@@ -505,12 +505,12 @@ static tnf_status push_step(walk *w, const step *s)
 static tnf_status take_child(walk *w, const step *s, tnf_pickle_node *child)
 {
     TNF_TRY(push_step(w, s));
-    TNF_TRY(enter(w, child));
+    TNF_TRY(enter_node(w, child));
     w->depth--;
     return TNF_OK;
 }
 
-static tnf_status enter(walk *w, tnf_pickle_node *node)
+static tnf_status enter_node(walk *w, tnf_pickle_node *node)
 {
     node = (tnf_pickle_node *)(uintptr_t)tnf_pt_unwrap(node);
     pt_form form = tnf_pt_form(node);
@@ -542,7 +542,7 @@ static tnf_status walk_all(walk *w, tnf_pickle_node *root, const char *prefix, s
     w->n = 0;
     if (prefix)
         TNF_TRY(push_step(w, &(step) { .text = { prefix, strlen(prefix) } }));
-    return enter(w, inner);
+    return enter_node(w, inner);
 }
 
 static walk *new_walk(tnf_arena *arena, tnf_arena *scratch, tnf_error *e)

@@ -280,7 +280,7 @@ tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf
 
 /* -------------------------------------------------------------- container */
 
-static tnf_status flush(pt_out *o)
+static tnf_status flush_bytes(pt_out *o)
 {
     TNF_TRY(tnf_buf_status(&o->bytes, "file", o->e));
     TNF_TRY(tnf_put(o->w, o->bytes.p, o->bytes.n, o->e));
@@ -324,11 +324,11 @@ static tnf_status put_part(pt_out *o, const char *name, const tnf_part *part)
     if (!m)
         return no_memory(o);
     tnf_zip_put_local(&o->bytes, TNF_ZIP_TORCH, m);
-    TNF_TRY(flush(o));
+    TNF_TRY(flush_bytes(o));
     TNF_TRY(tnf_put_part(o->w, part, &how, &done, o->e));
     m->crc = o->crc ? tnf_be32(done.digest) : 0;
     end_member(o, m);
-    return flush(o);
+    return flush_bytes(o);
 }
 
 static tnf_status put_record(pt_out *o, const char *name, const void *bytes, size_t n)
@@ -398,7 +398,7 @@ static tnf_status put_end(pt_out *o)
     for (size_t i = 0; i < o->n; i++)
         tnf_zip_put_central(&o->bytes, TNF_ZIP_TORCH, &o->members[i]);
     tnf_zip_put_end(&o->bytes, TNF_ZIP_TORCH, o->n, directory, o->bytes.n, (tnf_str) { "", 0 });
-    return flush(o);
+    return flush_bytes(o);
 }
 
 /* What other formats have, and the core puts here for safe keeping. */

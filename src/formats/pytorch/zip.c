@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/digest.h"
+#include "base/utf8.h"
 #include "container/container.h"
 #include "wire/json.h"
 
@@ -27,20 +28,10 @@
 
 /* ---------------------------------------------------------------- records */
 
-static tnf_status fetch_source(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    return tnf_source_read(ctx, offset, dst, n, e);
-}
-
 static tnf_status tell_odd(void *ctx, tnf_status status, uint64_t at, const char *text,
                            tnf_error *e)
 {
     return tnf_stricter(ctx, e, status, at, "%s", text);
-}
-
-static char lower_case(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 32) : c;
 }
 
 /* Names without the root folder, in lower case. */
@@ -57,7 +48,7 @@ static tnf_status add_record(pt_zip *z, tnf_zip_member *m, tnf_error *e)
     if (!text)
         return tnf_arena_fail(r->arena, "a record", e);
     for (size_t i = 0; i < rest.n; i++)
-        text[i] = lower_case(text[i]);
+        text[i] = tnf_lower_case(text[i]);
     pt_record record = { .name = { text, rest.n }, .member = m };
     if (rest.n == 0)
         return TNF_OK; /* the folder itself */
@@ -466,7 +457,7 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e)
     if (!z)
         return tnf_arena_fail(r->arena, "the archive", e);
     z->f = f;
-    z->from = (tnf_zip_from) { .fetch = fetch_source,
+    z->from = (tnf_zip_from) { .fetch = tnf_source_fetch,
                                .ctx = (void *)(uintptr_t)r->source,
                                .size = r->source->size,
                                .arena = r->arena,

@@ -136,7 +136,7 @@ static tnf_status read_member(model *m, tnf_json *j, tnf_str key, uint64_t at, t
     return j->status;
 }
 
-static tnf_status parse(model *m, tnf_error *e)
+static tnf_status parse_index(model *m, tnf_error *e)
 {
     tnf_reader *r = m->r;
     tnf_cur c;
@@ -156,13 +156,13 @@ static tnf_status parse(model *m, tnf_error *e)
 
 /* ---------------------------------------------------------------- opening */
 
-static void disagree(model *m, tnf_str tensor, uint64_t at, const char *format, ...)
+static void tell_disagreement(model *m, tnf_str tensor, uint64_t at, const char *format, ...)
     TNF_PRINTF(4, 5);
 
 static const tnf_str no_tensor = { NULL, 0 };
 
 /* One that finds no memory is a warning all the same. */
-static void disagree(model *m, tnf_str tensor, uint64_t at, const char *format, ...)
+static void tell_disagreement(model *m, tnf_str tensor, uint64_t at, const char *format, ...)
 {
     odd *o = tnf_arena_alloc(m->r->arena, sizeof *o);
     const char *name = o && tensor.n ? tnf_arena_str(m->r->arena, tensor.p, tensor.n) : NULL;
@@ -183,7 +183,7 @@ static void disagree(model *m, tnf_str tensor, uint64_t at, const char *format, 
 }
 
 /* How many more are gone, so that one need not come back for each. */
-static tnf_status missing(model *m, const shard *first, tnf_error *e)
+static tnf_status fail_missing(model *m, const shard *first, tnf_error *e)
 {
     const shard *last = shard_at(m, tnf_named_count(&m->shards) - 1);
     char more[64] = "";
@@ -211,7 +211,7 @@ static tnf_status open_shard(model *m, shard *s, tnf_error *e)
     if (status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_ELIMIT)
         status = tnf_open_sibling(m->r, &s->file, s->name, NULL, e);
     else if (status == TNF_ENOTFOUND)
-        return missing(m, s, e);
+        return fail_missing(m, s, e);
     if (status == TNF_EINVAL) /* a directory, a device: the index is wrong, not the caller */
         return tnf_fail(e, TNF_EFORMAT, s->at, "the index names %s as a shard, which is not a file",
                         TNF_QUOTED(s->name));
@@ -304,8 +304,8 @@ static tnf_status find_elsewhere(const tnf_object **out, model *m, place *p, tnf
         if (!m->r->salvage)
             return tnf_stricter(m->r, e, TNF_EFORMAT, p->at, ELSEWHERE, TNF_QUOTED(p->name),
                                 TNF_QUOTED(said->name), TNF_QUOTED(s->name));
-        disagree(m, p->name, p->at, ELSEWHERE, TNF_QUOTED(p->name), TNF_QUOTED(said->name),
-                 TNF_QUOTED(s->name));
+        tell_disagreement(m, p->name, p->at, ELSEWHERE, TNF_QUOTED(p->name), TNF_QUOTED(said->name),
+                          TNF_QUOTED(s->name));
         return TNF_OK;
     }
     snprintf(why, sizeof why, "the index places %s in %s, but no shard has it", TNF_QUOTED(p->name),
@@ -372,15 +372,16 @@ static void check_shard(model *m, uint32_t i)
             unnamed++;
         } else if (place_at(m, at)->shard != i) {
             const shard *other = shard_at(m, place_at(m, at)->shard);
-            disagree(m, o->name, place_at(m, at)->at, "%s is in %s too; the index takes it from %s",
-                     TNF_QUOTED(o->name), TNF_QUOTED(s->name), TNF_QUOTED(other->name));
+            tell_disagreement(m, o->name, place_at(m, at)->at,
+                              "%s is in %s too; the index takes it from %s", TNF_QUOTED(o->name),
+                              TNF_QUOTED(s->name), TNF_QUOTED(other->name));
         }
     }
     if (unnamed)
-        disagree(m, unnamed > 1 ? no_tensor : first->name, s->at,
-                 "%s holds %zu tensor%s that the index does not name (%s%s)", TNF_QUOTED(s->name),
-                 unnamed, unnamed > 1 ? "s" : "", TNF_QUOTED(first->name),
-                 unnamed > 1 ? ", …" : "");
+        tell_disagreement(m, unnamed > 1 ? no_tensor : first->name, s->at,
+                          "%s holds %zu tensor%s that the index does not name (%s%s)",
+                          TNF_QUOTED(s->name), unnamed, unnamed > 1 ? "s" : "",
+                          TNF_QUOTED(first->name), unnamed > 1 ? ", …" : "");
 }
 
 static tnf_status merge_text(model *m, uint32_t i, const tnf_value *map, tnf_error *e)
@@ -482,9 +483,9 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
     bool old = size && size->kind == TNF_FLOAT && size->as.f64 >= 0 && size->as.f64 < 0x1p63;
     uint64_t said = whole ? size->as.u : old ? (uint64_t)size->as.f64 : total;
     if (said != total && !(m->incomplete && (r->salvage || r->incomplete)))
-        disagree(m, no_tensor, m->metadata_at,
-                 "the index says total_size %llu, its tensors have %llu bytes",
-                 (unsigned long long)said, (unsigned long long)total);
+        tell_disagreement(m, no_tensor, m->metadata_at,
+                          "the index says total_size %llu, its tensors have %llu bytes",
+                          (unsigned long long)said, (unsigned long long)total);
     if (whole && size->as.u == total && v.n == 1)
         return tnf_set_attr(r, m->kind->total_size, tnf_value_uint(total), e);
     return tnf_set_attr(r, m->kind->metadata, tnf_value_str(TNF_JSON, text, m->metadata.n), e);
@@ -502,7 +503,7 @@ static uint32_t count_files(const model *m)
 static tnf_status index_model(model *m, tnf_error *e)
 {
     uint64_t total;
-    TNF_TRY(parse(m, e));
+    TNF_TRY(parse_index(m, e));
     TNF_TRY(open_shards(m, e));
     TNF_TRY(add_tensors(m, &total, e));
     for (uint32_t i = 0; i < tnf_named_count(&m->shards); i++)

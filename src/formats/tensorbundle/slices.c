@@ -81,7 +81,7 @@ static tnf_status read_slice(tb_slice *s, tnf_buf *key, struct tb_reading *g, co
     return tnf_buf_status(key, "a key", e);
 }
 
-static bool overlap(const tb_slice *a, const tb_slice *b, uint32_t rank)
+static bool slices_overlap(const tb_slice *a, const tb_slice *b, uint32_t rank)
 {
     for (uint32_t i = 0; i < rank; i++)
         if (a->start[i] + a->length[i] <= b->start[i] || b->start[i] + b->length[i] <= a->start[i])
@@ -126,7 +126,7 @@ static tnf_status read_slices(tb_slice *slices, struct tb_reading *g, const tb_e
         TNF_TRY(read_slice(&slices[k], key, g, x, name, tnf_protobuf_inside(&m, &f), e));
         TNF_TRY(find_slice(&slices[k], g, x, name, key, &sum, e));
         for (uint32_t i = 0; i < k; i++)
-            if (overlap(&slices[i], &slices[k], x->rank))
+            if (slices_overlap(&slices[i], &slices[k], x->rank))
                 return tnf_fail(e, TNF_EFORMAT, x->at, "slices of %s overlap", TNF_QUOTED(name));
         k++;
     }

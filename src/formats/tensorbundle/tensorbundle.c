@@ -30,14 +30,9 @@ const char *const tnf_tb_types[] = {
 };
 #define NTYPES (sizeof tnf_tb_types / sizeof *tnf_tb_types)
 
-static tnf_status fetch_file(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e)
-{
-    return tnf_source_read(((const tnf_reader *)ctx)->source, at, dst, n, e);
-}
-
 /* --------------------------------------------------------------------- probe */
 
-static int probe(const tnf_probe *p)
+static int probe_tensorbundle(const tnf_probe *p)
 {
     static const uint8_t magic[8] = { 0x57, 0xFB, 0x80, 0x8B, 0x24, 0x75, 0x47, 0xDB };
     bool ends = p->ntail >= 48 && memcmp(p->tail + p->ntail - 8, magic, 8) == 0;
@@ -457,7 +452,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     if (!r->state)
         return tnf_arena_fail(r->arena, "the index", e);
     g.slices.arena = r->scratch;
-    TNF_TRY(tnf_protobuf_over(&g.in, fetch_file, r, r->source->size, r->scratch, e));
+    TNF_TRY(tnf_protobuf_over(&g.in, tnf_source_fetch, (void *)(uintptr_t)r->source,
+                              r->source->size, r->scratch, e));
     TNF_TRY(tnf_tb_table(&table, e));
     return g.header ? TNF_OK : tnf_fail(e, TNF_EFORMAT, 0, "the header is missing");
 }
@@ -473,7 +469,7 @@ const tnf_format tnf_format_tensorbundle = {
     .suffix = ".index",
     .choice = "checkpoint",
     .chosen = tnf_tb_chosen,
-    .probe = probe,
+    .probe = probe_tensorbundle,
     .index = index_all,
     .decode = tnf_tb_decode,
     .verify = tnf_tb_verify,

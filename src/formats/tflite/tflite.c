@@ -28,7 +28,7 @@ static const char *const types[] = { "f32", "f16", "i32", "u8",  "i64",  "",    
                                      "",    "u32", "u16", "i4",  "bf16", "i2",  "u4" };
 #define NTYPES (sizeof types / sizeof *types)
 
-static int probe(const tnf_probe *p)
+static int probe_tflite(const tnf_probe *p)
 {
     if (p->nhead >= 8 && memcmp(p->head + 4, "TFL3", 4) == 0)
         return TNF_PROBE_MAGIC;
@@ -349,11 +349,6 @@ static tnf_status set_attrs(const reading *g, uint64_t version, tnf_str descript
                           : TNF_OK;
 }
 
-static tnf_status fetch_file(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    return tnf_source_read(((const tnf_reader *)ctx)->source, offset, dst, n, e);
-}
-
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
 {
     reading g = { .r = r, .e = e };
@@ -364,7 +359,9 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     if (size < 8)
         return tnf_fail(e, TNF_ETRUNCATED, size, "the file has %llu bytes, too few for a model",
                         (unsigned long long)size);
-    g.flat = (tnf_flat) { .fetch = fetch_file, .ctx = r, .n = size, .arena = r->arena };
+    g.flat = (tnf_flat) {
+        .fetch = tnf_source_fetch, .ctx = (void *)(uintptr_t)r->source, .n = size, .arena = r->arena
+    };
     g.flat.limit = r->limits.header_bytes;
     g.flat.block = tnf_arena_raw(r->scratch, TNF_FLAT_BLOCK);
     if (!g.flat.block)
@@ -394,6 +391,6 @@ const tnf_format tnf_format_tflite = {
     .family = "tflite",
     .caps = TNF_CAN_READ,
     .can = { .derived = VERSION " " ACTIVATIONS },
-    .probe = probe,
+    .probe = probe_tflite,
     .index = index_all,
 };

@@ -45,7 +45,7 @@ static bool is_exact(uint64_t size, unsigned head, uint64_t n, uint64_t d, uint6
 
 /* ------------------------------------------------------------------- probe */
 
-static int probe(const tnf_probe *p)
+static int probe_fbin(const tnf_probe *p)
 {
     static const uint64_t widths[] = { 4, 1, 2, 8 };
     bool told = tnf_vec_by_extension(kinds, p->ext), fits = false;
@@ -211,7 +211,7 @@ static bool is_guessed(const tnf_object *o)
            (!empty && (strcmp(type, "u8") == 0 || strcmp(type, "f16") == 0));
 }
 
-static tnf_status fits(tnf_fit *fit, tnf_error *e)
+static tnf_status fits_fbin(tnf_fit *fit, tnf_error *e)
 {
     static const vec_rules rules = {
         .kinds = kinds,
@@ -276,10 +276,10 @@ const tnf_format tnf_format_fbin = {
              .file_attrs = HEADER,
              .derived = KIND,
              .spelling = HEADER,
-             .fits = fits },
+             .fits = fits_fbin },
     .read_options = read_options,
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_fbin,
     .index = index_all,
     .write = TNF_WRITES(write_all),
 };

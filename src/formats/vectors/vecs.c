@@ -46,7 +46,7 @@ static bool seems_to_be(const tnf_probe *p, uint32_t d, uint64_t width)
 }
 
 /* Extensions that are met, but stand for no type by any rule. */
-static const vec_kind *unsure(const char *ext)
+static const vec_kind *unsure_kind(const char *ext)
 {
     for (const vec_kind *k = kinds; k->name; k++)
         if (!k->known && strcmp(k->name, ext) == 0)
@@ -54,11 +54,11 @@ static const vec_kind *unsure(const char *ext)
     return NULL;
 }
 
-static int probe(const tnf_probe *p)
+static int probe_vecs(const tnf_probe *p)
 {
     const vec_kind *told = tnf_vec_by_extension(kinds, p->ext);
-    if (p->nhead < HEAD || unsure(p->ext))
-        return told || unsure(p->ext) ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
+    if (p->nhead < HEAD || unsure_kind(p->ext))
+        return told || unsure_kind(p->ext) ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
     uint32_t d = tnf_le32(p->head);
     bool fits = d > 0 && d <= MAX_GUESS && (seems_to_be(p, d, 4) || seems_to_be(p, d, 1));
     if (told)
@@ -118,7 +118,8 @@ static tnf_status check_samples(const tnf_reader *r, const vecs_state *s, tnf_er
 }
 
 /* The rule for this width; what is left over at the end is of a vector that was cut off. */
-static tnf_status measure(tnf_reader *r, vecs_state *s, uint32_t d, uint64_t width, tnf_error *e)
+static tnf_status measure_file(tnf_reader *r, vecs_state *s, uint32_t d, uint64_t width,
+                               tnf_error *e)
 {
     uint64_t size = r->source->size;
     s->d = d;
@@ -161,7 +162,7 @@ static tnf_status guess_kind(const vec_kind **out, const tnf_reader *r, uint32_t
 /* Floats or bytes would be nonsense there. */
 static tnf_status check_extension(const tnf_reader *r, tnf_error *e)
 {
-    const vec_kind *k = unsure(r->extension);
+    const vec_kind *k = unsure_kind(r->extension);
     return k ? tnf_fail(e, TNF_EUNSUPPORTED, 0,
                         "the extension .%s does not say for certain what the elements are: "
                         "-o type=%s does",
@@ -190,7 +191,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     vecs_state *s = tnf_arena_alloc(r->arena, sizeof *s);
     if (!s)
         return tnf_arena_fail(r->arena, "the vectors", e);
-    TNF_TRY(measure(r, s, d, type->bits / 8, e));
+    TNF_TRY(measure_file(r, s, d, type->bits / 8, e));
     r->state = s;
     TNF_TRY(tnf_set_attr(r, KIND, tnf_value_string(k->name), e));
     const uint64_t shape[] = { s->n, s->d };
@@ -248,8 +249,8 @@ static tnf_status read_beginning(const tnf_reader *r, uint64_t row, uint8_t *dst
     return TNF_OK;
 }
 
-static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                         tnf_error *e)
+static tnf_status decode_vecs(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                              tnf_error *e)
 {
     const vecs_state *s = r->state;
     (void)key;
@@ -291,7 +292,7 @@ static bool is_guessed(const tnf_object *o)
     return o->parts->type == tnf_type_of(TNF_F32);
 }
 
-static tnf_status fits(tnf_fit *fit, tnf_error *e)
+static tnf_status fits_vecs(tnf_fit *fit, tnf_error *e)
 {
     static const vec_rules rules = {
         .kinds = kinds,
@@ -312,7 +313,7 @@ struct spread {
     uint32_t d;
 };
 
-static tnf_status flush(struct spread *s, tnf_error *e)
+static tnf_status flush_spread(struct spread *s, tnf_error *e)
 {
     size_t n = s->n;
     s->n = 0;
@@ -325,13 +326,13 @@ static tnf_status take_rows(void *ctx, const void *bytes, size_t n, tnf_error *e
     for (const uint8_t *p = bytes; n > 0;) {
         if (s->left == 0) {
             if (s->size - s->n < HEAD)
-                TNF_TRY(flush(s, e));
+                TNF_TRY(flush_spread(s, e));
             tnf_put_le32(s->block + s->n, s->d);
             s->n += HEAD;
             s->left = s->row;
         }
         if (s->n == s->size)
-            TNF_TRY(flush(s, e));
+            TNF_TRY(flush_spread(s, e));
         size_t some = s->left < n ? s->left : n;
         some = s->size - s->n < some ? s->size - s->n : some;
         memcpy(s->block + s->n, p, some);
@@ -356,7 +357,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     if (!s.block)
         return tnf_arena_fail(w->scratch, "vectors", e);
     TNF_TRY(tnf_put_through(w, &o->parts[0], false, take_rows, &s, e));
-    return flush(&s, e);
+    return flush_spread(&s, e);
 }
 
 const tnf_format tnf_format_vecs = {
@@ -370,11 +371,11 @@ const tnf_format tnf_format_vecs = {
              .not_empty = "a file of vectors holds exactly one matrix, and there is none",
              .attrs = TNF_HOLDS_NONE,
              .derived = KIND,
-             .fits = fits },
+             .fits = fits_vecs },
     .read_options = read_options,
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_vecs,
     .index = index_all,
-    .decode = decode,
+    .decode = decode_vecs,
     .write = TNF_WRITES(write_all),
 };

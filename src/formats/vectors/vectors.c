@@ -43,8 +43,8 @@ bool tnf_vec_is_pair(const tnf_object *ids, const tnf_object *d)
            ids->shape[1] > 0;
 }
 
-static tnf_verdict judge(const tnf_object *o, const tnf_fit *fit, const vec_rules *rules,
-                         const char *type)
+static tnf_verdict judge_tensor(const tnf_object *o, const tnf_fit *fit, const vec_rules *rules,
+                                const char *type)
 {
     const vec_kind *told = tnf_vec_by_type(rules->kinds, type);
     bool one = o->rank == 1;
@@ -79,7 +79,7 @@ static size_t choose_one(const tnf_fit *fit, const vec_rules *rules, const char 
     for (size_t i = 0; i < c->n; i++) {
         const tnf_object *o = &c->objects[i];
         if (fit->objects[i].fate == TNF_DROPPED || tnf_is_filler(o) ||
-            judge(o, fit, rules, type).fate == TNF_DROPPED)
+            judge_tensor(o, fit, rules, type).fate == TNF_DROPPED)
             continue;
         if (tnf_vec_named(o, VEC_NAME))
             return i;
@@ -108,7 +108,7 @@ tnf_status tnf_vec_fits(tnf_fit *fit, const vec_rules *rules, const char *type)
         const tnf_object *o = &c->objects[i];
         if (fit->objects[i].fate == TNF_DROPPED || tnf_is_filler(o))
             continue;
-        tnf_verdict v = judge(o, fit, rules, type);
+        tnf_verdict v = judge_tensor(o, fit, rules, type);
         if (pair != SIZE_MAX && (i == taken || i == pair))
             v = (tnf_verdict) { TNF_NATIVE, "" };
         else if (i != taken && v.fate != TNF_DROPPED)

@@ -27,7 +27,7 @@ void tnf_vs_chain_free(tnf_vs_chain *c)
 }
 
 /* Room for n bytes; what is in the window may go. */
-static tnf_status reserve(tnf_vs_chain *c, size_t n, tnf_error *e)
+static tnf_status reserve_window(tnf_vs_chain *c, size_t n, tnf_error *e)
 {
     if (n <= c->capacity)
         return TNF_OK;
@@ -41,7 +41,7 @@ static tnf_status reserve(tnf_vs_chain *c, size_t n, tnf_error *e)
                      : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading blocks");
 }
 
-static tnf_status refill(tnf_vs_chain *c, uint64_t offset, size_t n, tnf_error *e)
+static tnf_status refill_window(tnf_vs_chain *c, uint64_t offset, size_t n, tnf_error *e)
 {
     bool follows = c->n > 0 && offset >= c->base && offset <= c->base + c->n;
     size_t want = follows || c->n == 0 ? WINDOW : WINDOW_JUMP;
@@ -50,7 +50,7 @@ static tnf_status refill(tnf_vs_chain *c, uint64_t offset, size_t n, tnf_error *
         here = c->until - offset;
     want = want > here ? (size_t)here : want;
     want = want < n ? n : want;
-    TNF_TRY(reserve(c, want, e));
+    TNF_TRY(reserve_window(c, want, e));
     c->n = 0; /* unless it is read */
     TNF_TRY(c->fetch(c->ctx, offset, c->window, want, e));
     c->base = offset;
@@ -66,7 +66,7 @@ tnf_status tnf_vs_chain_fill(tnf_vs_chain *c, uint64_t offset, size_t n, const u
         return TNF_OK;
     if (offset > c->size || n > c->size - offset)
         return tnf_fail(e, TNF_ETRUNCATED, c->size, "the file ends too early");
-    TNF_TRY(refill(c, offset, n, e));
+    TNF_TRY(refill_window(c, offset, n, e));
     *out = c->window;
     return TNF_OK;
 }

@@ -21,28 +21,23 @@ struct job {
     tnf_buf spare; /* a decompressed vector, or application data */
 };
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    return tnf_source_read(((const tnf_reader *)ctx)->source, offset, dst, n, e);
-}
-
 /* Where the block of a row ends, or a place behind it. */
 static uint64_t end_of_row(const vs_state *s, uint64_t row, uint64_t size)
 {
     return row + 1 < s->n ? vs_column_at(&s->blocks, row + 1) : size;
 }
 
-static void begin(struct job *j, const tnf_reader *r, uint64_t last_row)
+static void begin_job(struct job *j, const tnf_reader *r, uint64_t last_row)
 {
     *j = (struct job) { .r = r, .s = r->state };
     uint64_t size = r->source->size;
-    tnf_vs_chain_init(&j->chain, fetch, (void *)(uintptr_t)r, size, 0, NULL);
+    tnf_vs_chain_init(&j->chain, tnf_source_fetch, (void *)(uintptr_t)r->source, size, 0, NULL);
     j->chain.msb = j->s->msb;
     j->chain.until = end_of_row(j->s, last_row, size);
     tnf_buf_init(&j->spare, &j->chain.alloc, UINT64_MAX);
 }
 
-static void end(struct job *j)
+static void end_job(struct job *j)
 {
     tnf_buf_free(&j->spare);
     tnf_vs_chain_free(&j->chain);
@@ -83,7 +78,8 @@ tnf_status tnf_vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_
     return TNF_OK;
 }
 
-static tnf_status vector(struct job *j, const tnf_vs_point *p, const uint8_t **out, tnf_error *e)
+static tnf_status point_vector(struct job *j, const tnf_vs_point *p, const uint8_t **out,
+                               tnf_error *e)
 {
     return tnf_vs_vector(&j->chain, &j->s->meta, p, &j->spare, out, e);
 }
@@ -111,7 +107,7 @@ static tnf_status piece_of_row(struct job *j, uint64_t row, uint64_t skip, uint8
         TNF_TRY(tnf_vs_point_fits(&p, &j->s->meta, NULL, e));
         return tnf_source_read(j->r->source, p.vector_at + skip, dst, n, e);
     }
-    TNF_TRY(vector(j, &p, &bytes, e));
+    TNF_TRY(point_vector(j, &p, &bytes, e));
     memcpy(dst, bytes + skip, n);
     return TNF_OK;
 }
@@ -140,7 +136,7 @@ static tnf_status packed_bits(struct job *j, uint64_t offset, uint8_t *dst, size
         const uint8_t *bytes = NULL;
         uint64_t row = bit / width;
         TNF_TRY(to_row(j, row, &p, e));
-        TNF_TRY(vector(j, &p, &bytes, e));
+        TNF_TRY(point_vector(j, &p, &bytes, e));
         for (uint64_t k = bit % width; k < width && bit < stop; k++, bit++) {
             unsigned value = bytes[k / 8] >> k % 8 & 1u;
             dst[bit / 8 - offset] |= (uint8_t)(value << bit % 8);
@@ -149,17 +145,18 @@ static tnf_status packed_bits(struct job *j, uint64_t offset, uint8_t *dst, size
     return TNF_OK;
 }
 
-static tnf_status points(const tnf_reader *r, uint64_t offset, uint8_t *dst, size_t n, tnf_error *e)
+static tnf_status decode_points(const tnf_reader *r, uint64_t offset, uint8_t *dst, size_t n,
+                                tnf_error *e)
 {
     struct job j;
     const vs_state *s = r->state;
     bool packed = s->meta.type->bits == 1 && s->meta.elements % 8 != 0;
     uint64_t last = packed ? (offset + n) * 8 / s->meta.elements
                            : (offset + n - 1) / s->meta.vector_bytes;
-    begin(&j, r, last);
+    begin_job(&j, r, last);
     tnf_status status = packed ? packed_bits(&j, offset, dst, n, e)
                                : whole_bytes(&j, offset, dst, n, e);
-    end(&j);
+    end_job(&j);
     return status;
 }
 
@@ -191,7 +188,7 @@ static uint64_t app_start(const vs_state *s, uint64_t row)
     return s->app.n ? vs_column_at(&s->app, row) : 0;
 }
 
-static void offsets(const vs_state *s, uint64_t offset, uint8_t *dst, size_t n)
+static void decode_offsets(const vs_state *s, uint64_t offset, uint8_t *dst, size_t n)
 {
     for (uint64_t i = offset / 8, skip = offset % 8; n > 0; i++, skip = 0) {
         uint8_t number[8];
@@ -244,9 +241,9 @@ static tnf_status app_bytes(const tnf_reader *r, uint64_t offset, uint8_t *dst, 
                             tnf_error *e)
 {
     struct job j;
-    begin(&j, r, row_of(r->state, offset + n - 1));
+    begin_job(&j, r, row_of(r->state, offset + n - 1));
     tnf_status status = app_rows(&j, offset, dst, n, e);
-    end(&j);
+    end_job(&j);
     return status;
 }
 
@@ -256,9 +253,9 @@ tnf_status tnf_vs_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
     if (n == 0)
         return TNF_OK;
     if (key == VS_KEY_POINTS)
-        return points(r, offset, dst, n, e);
+        return decode_points(r, offset, dst, n, e);
     if (key == VS_KEY_BYTES)
         return app_bytes(r, offset, dst, n, e);
-    offsets(r->state, offset, dst, n);
+    decode_offsets(r->state, offset, dst, n);
     return TNF_OK;
 }

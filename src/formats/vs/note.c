@@ -60,8 +60,8 @@ static bool take_offsets(uint64_t *offsets, size_t n, uint64_t end)
 }
 
 /* Is the note whose tail is known whole? Fills its list. */
-static tnf_status examine(tnf_vs_chain *c, const tnf_vs_note *note, const uint8_t *tail,
-                          bool *whole, tnf_error *e)
+static tnf_status examine_note(tnf_vs_chain *c, const tnf_vs_note *note, const uint8_t *tail,
+                               bool *whole, tnf_error *e)
 {
     uint8_t terminal = 0;
     uint64_t check = 0;
@@ -95,7 +95,7 @@ tnf_status tnf_vs_note_read(tnf_vs_chain *c, uint64_t most, tnf_error *e)
         c->note.n = 0;
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for deleted points");
     }
-    tnf_status status = examine(c, &c->note, tail, &whole, e);
+    tnf_status status = examine_note(c, &c->note, tail, &whole, e);
     if (!whole)
         tnf_vs_note_forget(c);
     return status;

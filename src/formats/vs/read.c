@@ -46,11 +46,6 @@ tnf_status tnf_vs_column_push(vs_column *c, uint64_t v, tnf_arena *arena, tnf_er
 
 /* ------------------------------------------------------------------ blocks */
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    return tnf_source_read(((tnf_reader *)ctx)->source, offset, dst, n, e);
-}
-
 static tnf_status too_large(const struct walk *w, const char *what, uint64_t at, uint64_t n,
                             tnf_error *e)
 {
@@ -322,7 +317,7 @@ static tnf_status list_appdata(struct walk *w, tnf_error *e)
     return tnf_add_object(w->r, &o, TNF_VS_HEADER, e);
 }
 
-static tnf_status list(struct walk *w, tnf_error *e)
+static tnf_status list_tensors(struct walk *w, tnf_error *e)
 {
     w->r->version = "0";
     TNF_TRY(set_attrs(w, e));
@@ -344,7 +339,7 @@ static tnf_status list(struct walk *w, tnf_error *e)
 }
 
 /* Others may be appending to the file at this very moment. */
-static tnf_status lock(tnf_reader *r, bool *locked, tnf_error *e)
+static tnf_status lock_file(tnf_reader *r, bool *locked, tnf_error *e)
 {
     *locked = false;
     if (!r->options[VS_READ_LOCK].u || r->source->fd < 0)
@@ -369,16 +364,17 @@ tnf_status tnf_vs_index(tnf_reader *r, tnf_error *e)
         return tnf_arena_fail(r->arena, "the file", e);
     w.s->msb = r->options[VS_READ_VARINT].u != 0;
     TNF_TRY(too_large(&w, "a header", 0, TNF_VS_HEADER, e));
-    TNF_TRY(lock(r, &locked, e));
+    TNF_TRY(lock_file(r, &locked, e));
     const tnf_allocator *a = &r->arena->alloc;
-    tnf_vs_chain_init(&w.chain, fetch, r, r->source->size, TNF_VS_HEADER, a);
+    tnf_vs_chain_init(&w.chain, tnf_source_fetch, (void *)(uintptr_t)r->source, r->source->size,
+                      TNF_VS_HEADER, a);
     w.chain.msb = w.s->msb;
     for (int i = 0; i < 2; i++)
         tnf_buf_init(&w.options[i], a, r->limits.memory);
     tnf_buf_init(&w.spare, a, r->limits.header_bytes);
     tnf_status status = walk_blocks(&w, e);
     if (status == TNF_OK)
-        status = list(&w, e);
+        status = list_tensors(&w, e);
     if (locked)
         tnf_lock_drop(r->source->fd);
     r->state = w.s;

@@ -29,7 +29,7 @@ static tnf_status no_memory(tnf_error *e)
     return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for strings");
 }
 
-static uint64_t worth(const tnf_part *part, uint64_t usual, uint64_t all)
+static uint64_t worth_reading(const tnf_part *part, uint64_t usual, uint64_t all)
 {
     uint64_t share = part->payload == TNF_ENCODED ? all / TURNS : 0;
     return share > usual ? share : usual;
@@ -37,7 +37,7 @@ static uint64_t worth(const tnf_part *part, uint64_t usual, uint64_t all)
 
 static tnf_status load_offsets(vs_strings *s, uint64_t row, tnf_error *e)
 {
-    uint64_t n = worth(s->offsets, ROWS, s->count), bytes;
+    uint64_t n = worth_reading(s->offsets, ROWS, s->count), bytes;
     size_t room;
     n = n < s->count - row ? n : s->count - row;
     if (!tnf_ckd_mul(&bytes, n + 1, sizeof *s->at) || !tnf_to_size(&room, bytes))
@@ -65,7 +65,7 @@ static tnf_status load_offsets(vs_strings *s, uint64_t row, tnf_error *e)
 /* As many of the strings as are worth it, one at least. */
 static tnf_status load_bytes(vs_strings *s, tnf_error *e)
 {
-    uint64_t most = worth(s->bytes, BYTES, s->bytes->nbytes);
+    uint64_t most = worth_reading(s->bytes, BYTES, s->bytes->nbytes);
     while (s->n > 1 && s->at[s->n] - s->at[0] > most)
         s->n = s->n / 2;
     uint64_t n = s->at[s->n] - s->at[0];

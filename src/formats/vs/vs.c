@@ -12,7 +12,7 @@
  */
 #include "formats/vs/vs.h"
 
-static int probe(const tnf_probe *p)
+static int probe_vs(const tnf_probe *p)
 {
     if (p->nhead < TNF_VS_HEADER || p->head[0] != 'V' || p->head[1] != 'S')
         return TNF_PROBE_NO;
@@ -60,7 +60,7 @@ const tnf_format tnf_format_vs = {
              .fits = tnf_vs_fits },
     .read_options = read_options,
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_vs,
     .index = tnf_vs_index,
     .decode = tnf_vs_decode,
     .write = TNF_WRITES(tnf_vs_write),

@@ -148,7 +148,7 @@ static tnf_status put_blocks(struct job *j, uint64_t row, tnf_error *e)
 }
 
 /* The bytes behind the vector of the row at hand. */
-static const tnf_extra *inside(const struct job *j)
+static const tnf_extra *bytes_inside(const struct job *j)
 {
     const struct placed *p = &j->placed[j->next];
     return j->next < j->nplaced && p->row == j->row && p->inside ? p->extra : NULL;
@@ -210,7 +210,7 @@ static uint8_t app_option(const struct job *j)
 /* The head of the row at hand, for a vector of that many stored bytes. */
 static tnf_status put_head(struct job *j, uint8_t option, uint64_t vector_n, tnf_error *e)
 {
-    const tnf_extra *x = inside(j);
+    const tnf_extra *x = bytes_inside(j);
     uint8_t about_app = app_option(j);
     tnf_str app = { "", 0 };
     TNF_TRY(tnf_vs_strings_at(&j->app, j->row, &app, e));
@@ -252,7 +252,7 @@ static tnf_status put_gathered(struct job *j, uint8_t option, tnf_error *e)
 
 static tnf_status end_row(struct job *j, tnf_error *e)
 {
-    const tnf_extra *x = inside(j);
+    const tnf_extra *x = bytes_inside(j);
     if (x) {
         TNF_TRY(tnf_put_data(j->w, &x->bytes, e));
         j->next++;

@@ -86,7 +86,7 @@ tnf_status tnf_wv_list_load(wv_list *out, const tnf_object *vocab, tnf_arena *ar
 
 /* ------------------------------------------------------------------ together */
 
-static void drop(tnf_fit *fit, const tnf_object *o, const char *why)
+static void drop_object(tnf_fit *fit, const tnf_object *o, const char *why)
 {
     if (o && fit->objects[o - fit->catalog->objects].fate != TNF_DROPPED)
         fit->objects[o - fit->catalog->objects] = (tnf_verdict) { TNF_DROPPED, why };
@@ -109,7 +109,7 @@ tnf_status tnf_wv_fits(tnf_fit *fit, wv_word_rule rule, const void *ctx, tnf_err
     wv_plan plan;
     for (size_t i = 0; i < c->n; i++)
         if ((why = why_not(&c->objects[i])))
-            drop(fit, &c->objects[i], why);
+            drop_object(fit, &c->objects[i], why);
     tnf_wv_plan_make(&plan, c, fit->objects);
     why = !plan.vocab                             ? "its rows have no words"
           : !plan.embeddings                      ? "there are no vectors for its words"
@@ -118,8 +118,8 @@ tnf_status tnf_wv_fits(tnf_fit *fit, wv_word_rule rule, const void *ctx, tnf_err
     if (!why)
         TNF_TRY(check_words(&plan, fit->scratch, rule, ctx, &why, e));
     if (why) {
-        drop(fit, plan.embeddings, why);
-        drop(fit, plan.vocab, why);
+        drop_object(fit, plan.embeddings, why);
+        drop_object(fit, plan.vocab, why);
     } else if (plan.embeddings->shape[0] > plan.rows) {
         fit->objects[plan.embeddings - c->objects] = (tnf_verdict) {
             TNF_TRANSFORMED, "only the rows of words are written, not those of their parts"

@@ -63,7 +63,7 @@ const char *tnf_wv_floret_parse(wv_floret *out, const char *p, size_t n)
     return NULL;
 }
 
-static tnf_status check(const wv_floret *f, uint64_t left, tnf_error *e)
+static tnf_status check_head(const wv_floret *f, uint64_t left, tnf_error *e)
 {
     if (f->buckets == 0 || f->dims == 0)
         return tnf_fail(e, TNF_EFORMAT, 0, "%llu buckets of %llu numbers",
@@ -161,7 +161,7 @@ static tnf_status index_floret(tnf_reader *r, tnf_error *e)
     const char *why = tnf_wv_floret_parse(&f, (const char *)c.p, tnf_left(&c));
     if (why)
         return tnf_fail(e, TNF_EFORMAT, 0, "%s", why);
-    TNF_TRY(check(&f, size - f.length, e));
+    TNF_TRY(check_head(&f, size - f.length, e));
     TNF_TRY(index_rows(r, &f, e));
     return set_attrs(r, &f, e);
 }
@@ -193,8 +193,8 @@ static bool is_floret(const tnf_value *attrs)
 }
 
 /* The first line of a catalog, or why there can be none. */
-static const char *plan(wv_floret *out, const tnf_catalog *c, const tnf_object **matrix,
-                        const tnf_verdict *objects)
+static const char *plan_head(wv_floret *out, const tnf_catalog *c, const tnf_object **matrix,
+                             const tnf_verdict *objects)
 {
     const tnf_value attrs = tnf_attrs_value(&c->attrs);
     *out = (wv_floret) { 0 };
@@ -223,11 +223,11 @@ static const char *plan(wv_floret *out, const tnf_catalog *c, const tnf_object *
     return out->buckets && out->dims ? NULL : "there are no buckets, or no numbers";
 }
 
-static tnf_status fits(tnf_fit *fit, tnf_error *e)
+static tnf_status fits_floret(tnf_fit *fit, tnf_error *e)
 {
     const tnf_object *matrix;
     wv_floret f;
-    const char *why = plan(&f, fit->catalog, &matrix, fit->objects);
+    const char *why = plan_head(&f, fit->catalog, &matrix, fit->objects);
     (void)e;
     for (size_t i = 0; i < fit->catalog->n; i++)
         if (fit->objects[i].fate != TNF_DROPPED && (why || &fit->catalog->objects[i] != matrix))
@@ -246,7 +246,7 @@ static tnf_status write_floret(tnf_writer *w, tnf_error *e)
     const tnf_object *matrix;
     wv_floret f;
     char line[160];
-    if (plan(&f, w->catalog, &matrix, NULL))
+    if (plan_head(&f, w->catalog, &matrix, NULL))
         return TNF_OK; /* nothing could be kept */
     int n = snprintf(line, sizeof line, "%llu %llu %llu %llu %llu %llu ",
                      (unsigned long long)f.buckets, (unsigned long long)f.dims,
@@ -260,7 +260,7 @@ static tnf_status write_floret(tnf_writer *w, tnf_error *e)
     return tnf_wv_print(w, matrix, f.buckets, NULL, e);
 }
 
-static int probe(const tnf_probe *p)
+static int probe_floret(const tnf_probe *p)
 {
     return tnf_wv_probe_text(p, WV_FLORET);
 }
@@ -276,9 +276,9 @@ const tnf_format tnf_format_floret = {
              .attrs = TNF_HOLDS_NONE,
              .file_attrs = ATTRS " " WV_SPELLING,
              .spelling = WV_SPELLING,
-             .fits = fits },
+             .fits = fits_floret },
     .write_options = tnf_wv_print_options,
-    .probe = probe,
+    .probe = probe_floret,
     .index = index_floret,
     .decode = tnf_wv_decode_text,
     .write = TNF_WRITES(write_floret),

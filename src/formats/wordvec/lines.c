@@ -216,7 +216,7 @@ struct votes {
     unsigned count[16], n;
 };
 
-static void vote(struct votes *v, uint64_t dims)
+static void count_vote(struct votes *v, uint64_t dims)
 {
     unsigned i = 0;
     while (i < v->n && v->dims[i] != dims)
@@ -228,7 +228,7 @@ static void vote(struct votes *v, uint64_t dims)
 }
 
 /* The most, and of those that are as many the smallest: a word may look like a number. */
-static uint64_t winner(const struct votes *v)
+static uint64_t find_winner(const struct votes *v)
 {
     unsigned best = 0;
     for (unsigned i = 1; i < v->n; i++)
@@ -250,9 +250,9 @@ uint64_t tnf_wv_find_dims(const char *p, size_t n, bool whole, char *separator)
         length -= length > 0 && p[length - 1] == '\r';
         uint64_t dims = tnf_wv_line_numbers(p, length, v.n ? NULL : separator);
         if (dims)
-            vote(&v, dims);
+            count_vote(&v, dims);
         p += skip;
         n -= skip;
     }
-    return winner(&v);
+    return find_winner(&v);
 }

@@ -121,7 +121,7 @@ static tnf_status print_job(void *ctx, size_t i, tnf_error *e)
 /* --------------------------------------------------------------------- batch */
 
 /* What a job may need. */
-static uint64_t bound(const struct printing *x, uint64_t first, uint64_t n)
+static uint64_t job_bound(const struct printing *x, uint64_t first, uint64_t n)
 {
     uint64_t from = (first + x->dims - 1) / x->dims, to = (first + n + x->dims - 1) / x->dims;
     uint64_t words = (to - from) * INDEX;
@@ -130,7 +130,7 @@ static uint64_t bound(const struct printing *x, uint64_t first, uint64_t n)
     return n * NUMBER + words;
 }
 
-static tnf_status reserve(struct printing *x, uint64_t wanted, tnf_error *e)
+static tnf_status reserve_text(struct printing *x, uint64_t wanted, tnf_error *e)
 {
     if (wanted <= x->room)
         return TNF_OK;
@@ -144,17 +144,17 @@ static tnf_status reserve(struct printing *x, uint64_t wanted, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status flush(struct printing *x, tnf_error *e)
+static tnf_status flush_rows(struct printing *x, tnf_error *e)
 {
     size_t jobs = (size_t)((x->n + JOB - 1) / JOB);
     uint64_t total = 0;
-    TNF_TRY(reserve(x, bound(x, x->first, x->n) + jobs * INDEX, e));
+    TNF_TRY(reserve_text(x, job_bound(x, x->first, x->n) + jobs * INDEX, e));
     for (size_t i = 0; i < jobs; i++) {
         uint64_t n = x->n - i * JOB < JOB ? x->n - i * JOB : JOB;
         x->jobs[i] = (struct printed) { .first = x->first + i * JOB,
                                         .n = n,
                                         .out = x->out + total };
-        total += bound(x, x->jobs[i].first, n);
+        total += job_bound(x, x->jobs[i].first, n);
     }
     TNF_TRY(tnf_pool_run(jobs > 1 ? tnf_pool_threads(0) : 1, jobs, print_job, x, e));
     for (size_t i = 0; i < jobs; i++)
@@ -178,7 +178,7 @@ static tnf_status print_elements(void *ctx, const void *bytes, size_t n, tnf_err
         p += some * 4;
         n -= (size_t)some * 4;
         if (x->n == BATCH)
-            TNF_TRY(flush(x, e));
+            TNF_TRY(flush_rows(x, e));
     }
     return x->first + x->n < x->elements ? TNF_OK : TNF_ECANCELLED; /* that is enough */
 }
@@ -192,7 +192,7 @@ static tnf_status print_all(struct printing *x, const tnf_part *data, tnf_error 
             *e = stopped;
         return status;
     }
-    return x->n ? flush(x, e) : TNF_OK;
+    return x->n ? flush_rows(x, e) : TNF_OK;
 }
 
 tnf_status tnf_wv_print(tnf_writer *w, const tnf_object *matrix, uint64_t rows,

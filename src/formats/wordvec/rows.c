@@ -38,7 +38,7 @@ static struct segment *segment_of(const wv_rows *rows, uint64_t i)
 }
 
 /* Room for row n; the list of blocks doubles. */
-static tnf_status reserve(wv_rows *rows, tnf_error *e)
+static tnf_status reserve_row(wv_rows *rows, tnf_error *e)
 {
     size_t at = (size_t)(rows->n / BLOCK_ROWS);
     if (at == rows->room) {
@@ -76,7 +76,7 @@ tnf_status tnf_wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error 
         return tnf_fail(e, TNF_ELIMIT, at, "a word has more than 2^32 bytes");
     if (rows->n % BLOCK_ROWS == 0) {
         TNF_TRY(tnf_wv_rows_keep_all(rows, e));
-        TNF_TRY(reserve(rows, e));
+        TNF_TRY(reserve_row(rows, e));
     }
     struct segment *s = segment_of(rows, rows->n);
     if (rows->n % WV_SEGMENT == 0) {
@@ -136,7 +136,7 @@ tnf_str tnf_wv_rows_kept(const wv_rows *rows, const wv_row *row, uint64_t *next)
 }
 
 /* The last one's end is its beginning and its stride. */
-static wv_row behind(const wv_rows *rows)
+static wv_row row_behind(const wv_rows *rows)
 {
     if (rows->n == 0)
         return (wv_row) { 0 };
@@ -147,7 +147,7 @@ static wv_row behind(const wv_rows *rows)
 wv_row tnf_wv_rows_at(const wv_rows *rows, uint64_t i)
 {
     if (i >= rows->n)
-        return behind(rows);
+        return row_behind(rows);
     const struct segment *s = segment_of(rows, i);
     wv_row row = { .i = i, .at = s->at, .offset = s->offset };
     for (unsigned k = 0; k < i % WV_SEGMENT; k++) {
@@ -163,7 +163,7 @@ void tnf_wv_rows_next(const wv_rows *rows, wv_row *row)
 {
     uint64_t i = row->i + 1;
     if (i >= rows->n) {
-        *row = behind(rows);
+        *row = row_behind(rows);
         return;
     }
     const struct segment *s = segment_of(rows, i);

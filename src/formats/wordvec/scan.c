@@ -40,7 +40,7 @@ struct piece {
     uint64_t too_long; /* its bytes, if that is what is wrong */
 };
 
-static void note(uint64_t *count, uint64_t *first, bool is, uint64_t at)
+static void note_line(uint64_t *count, uint64_t *first, bool is, uint64_t at)
 {
     if (is && (*count)++ == 0)
         *first = at;
@@ -67,12 +67,12 @@ static bool take_line(struct piece *c, const char *p, size_t n)
         return false;
     }
     if (is_empty(c->t, p, n)) {
-        note(&c->tally.empty, &c->tally.empty_at, true, at);
+        note_line(&c->tally.empty, &c->tally.empty_at, true, at);
         return true;
     }
     wv_line line = tnf_wv_line_read(&c->t->rules, p, n);
     if (line.wrong && c->salvage && memchr(p, '\n', (size_t)(c->end - p))) {
-        note(&c->tally.damaged, &c->tally.damaged_at, true, at);
+        note_line(&c->tally.damaged, &c->tally.damaged_at, true, at);
         return true;
     }
     if (line.wrong) {
@@ -82,8 +82,8 @@ static bool take_line(struct piece *c, const char *p, size_t n)
     }
     c->tally.crlf += cr;
     c->tally.trailing += line.trailing;
-    note(&c->tally.odd, &c->tally.odd_at, line.odd, at);
-    note(&c->tally.blank_end, &c->tally.blank_at, line.blank_end, at);
+    note_line(&c->tally.odd, &c->tally.odd_at, line.odd, at);
+    note_line(&c->tally.blank_end, &c->tally.blank_at, line.blank_end, at);
     if (!c->t->check_index)
         tnf_wv_utf8_look(&c->utf8, p + line.skip, line.word, at + line.skip);
     c->rows[c->n++] = (struct found) { (uint32_t)((size_t)(p - c->p) + line.skip),
@@ -129,7 +129,7 @@ static size_t shortest_line(const wv_text *t)
     return t->rules.dims > PIECE ? PIECE : 2 * (size_t)t->rules.dims + 1;
 }
 
-static tnf_status reserve(struct scanning *s, size_t room, tnf_error *e)
+static tnf_status reserve_window(struct scanning *s, size_t room, tnf_error *e)
 {
     tnf_arena *a = s->r->scratch;
     char *window = tnf_arena_raw(a, room);
@@ -156,7 +156,7 @@ static size_t whole_lines(const struct scanning *s)
 }
 
 /* Whole lines, in as many pieces as there are threads. */
-static size_t cut(struct scanning *s, size_t n)
+static size_t cut_window(struct scanning *s, size_t n)
 {
     size_t count = 0, from = 0;
     for (unsigned i = 0; i < s->threads && from < n; i++) {
@@ -177,7 +177,7 @@ static size_t cut(struct scanning *s, size_t n)
     return count;
 }
 
-static void merge(uint64_t *count, uint64_t *first, uint64_t more, uint64_t more_first)
+static void merge_notes(uint64_t *count, uint64_t *first, uint64_t more, uint64_t more_first)
 {
     if (*count == 0)
         *first = more_first;
@@ -227,8 +227,8 @@ static tnf_status take_piece(struct scanning *s, const struct piece *c, tnf_erro
                             "row %llu has more numbers than the %llu of the first line",
                             (unsigned long long)s->t->rows.n, (unsigned long long)s->t->rules.dims);
         if (s->t->check_index)
-            note(&a->misnumbered, &a->misnumbered_at,
-                 !is_index(c->p + f->at, f->word, s->t->rows.n), c->base + f->at);
+            note_line(&a->misnumbered, &a->misnumbered_at,
+                      !is_index(c->p + f->at, f->word, s->t->rows.n), c->base + f->at);
         TNF_TRY(tnf_wv_rows_add(&s->t->rows, c->base + f->at, f->word, e));
     }
     if (c->wrong.wrong) {
@@ -240,15 +240,15 @@ static tnf_status take_piece(struct scanning *s, const struct piece *c, tnf_erro
     s->lines += c->lines;
     a->crlf += b->crlf;
     a->trailing += b->trailing;
-    merge(&a->odd, &a->odd_at, b->odd, b->odd_at);
-    merge(&a->empty, &a->empty_at, b->empty, b->empty_at);
-    merge(&a->damaged, &a->damaged_at, b->damaged, b->damaged_at);
-    merge(&a->blank_end, &a->blank_at, b->blank_end, b->blank_at);
+    merge_notes(&a->odd, &a->odd_at, b->odd, b->odd_at);
+    merge_notes(&a->empty, &a->empty_at, b->empty, b->empty_at);
+    merge_notes(&a->damaged, &a->damaged_at, b->damaged, b->damaged_at);
+    merge_notes(&a->blank_end, &a->blank_at, b->blank_end, b->blank_at);
     tnf_wv_utf8_sum(&s->utf8, &c->utf8);
     return TNF_OK;
 }
 
-static tnf_status fill(struct scanning *s, tnf_error *e)
+static tnf_status fill_window(struct scanning *s, tnf_error *e)
 {
     uint64_t left = s->r->source->size - s->at - s->n;
     size_t some = left < s->room - s->n ? (size_t)left : s->room - s->n;
@@ -260,17 +260,17 @@ static tnf_status fill(struct scanning *s, tnf_error *e)
 static tnf_status scan_windows(struct scanning *s, tnf_error *e)
 {
     while (s->at + s->n < s->r->source->size || s->n > 0) {
-        TNF_TRY(fill(s, e));
+        TNF_TRY(fill_window(s, e));
         size_t n = whole_lines(s);
         if (n == 0) {
             if (s->room >= MAX_WINDOW / 2 || s->room > s->r->limits.header_bytes)
                 return tnf_fail(e, TNF_ELIMIT, s->at,
                                 "a line has more than %zu bytes, %llu are allowed", s->room,
                                 (unsigned long long)s->r->limits.header_bytes);
-            TNF_TRY(reserve(s, 2 * s->room, e));
+            TNF_TRY(reserve_window(s, 2 * s->room, e));
             continue;
         }
-        size_t count = cut(s, n);
+        size_t count = cut_window(s, n);
         TNF_TRY(tnf_pool_run((unsigned)count, count, scan_piece, s->pieces, e));
         for (size_t i = 0; i < count; i++)
             TNF_TRY(take_piece(s, &s->pieces[i], e));
@@ -299,7 +299,7 @@ static void lose_damaged(const struct scanning *s)
 }
 
 /* A spelling of all lines is kept; a spelling of some lines gives a warning. */
-static void settle(struct scanning *s)
+static void settle_spelling(struct scanning *s)
 {
     const struct tally *a = &s->tally;
     wv_text *t = s->t;
@@ -344,11 +344,11 @@ tnf_status tnf_wv_scan(tnf_reader *r, wv_text *t, tnf_error *e)
     tnf_wv_rows_init(&t->rows, r->arena);
     size_t room = PIECE * s.threads;
     if (left)
-        TNF_TRY(reserve(&s, left < room ? (size_t)left : room, e));
+        TNF_TRY(reserve_window(&s, left < room ? (size_t)left : room, e));
     TNF_TRY(scan_windows(&s, e));
     lose_damaged(&s);
     TNF_TRY(tnf_wv_rows_end(&t->rows, s.end, e));
     TNF_TRY(tnf_wv_utf8_judge(r, &s.utf8, t->utf8, e));
-    settle(&s);
+    settle_spelling(&s);
     return TNF_OK;
 }

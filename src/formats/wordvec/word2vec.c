@@ -175,7 +175,7 @@ static tnf_status scan_rows(struct scanning *s, uint64_t *at, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status start(struct scanning *s, tnf_error *e)
+static tnf_status start_scan(struct scanning *s, tnf_error *e)
 {
     tnf_reader *r = s->r;
     TNF_TRY(tnf_wv_head_read(r, &s->head, e));
@@ -212,11 +212,11 @@ static tnf_status set_newline(const struct scanning *s, tnf_error *e)
     return how == LF ? TNF_OK : tnf_set_attr(s->r, NEWLINE, tnf_value_string(newlines[how]), e);
 }
 
-static tnf_status scan(struct scanning *s, tnf_error *e)
+static tnf_status scan_file(struct scanning *s, tnf_error *e)
 {
     tnf_reader *r = s->r;
     uint64_t at, size = r->source->size;
-    TNF_TRY(start(s, e));
+    TNF_TRY(start_scan(s, e));
     uint64_t most = r->limits.memory / KEEP; /* words have no more bytes than the file */
     TNF_TRY(tnf_wv_rows_keep_begin(s->rows, r->scratch, most < size ? most : size, e));
     at = s->head.length;
@@ -246,7 +246,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
         tnf_warn(r, 0, "the file is empty");
         return TNF_OK;
     }
-    TNF_TRY(scan(&s, e));
+    TNF_TRY(scan_file(&s, e));
     TNF_TRY(tnf_wv_utf8_judge(r, &s.utf8, utf8, e));
     state->dims = s.head.dims;
     TNF_TRY(tnf_wv_add_words(r, &state->rows, utf8 == WV_UTF8_LOSSY && s.utf8.words > 0, 0, e));
@@ -255,8 +255,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 
 /* -------------------------------------------------------------------- decode */
 
-static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *out, size_t n,
-                         tnf_error *e)
+static tnf_status decode_word2vec(tnf_reader *r, uint64_t key, uint64_t offset, void *out, size_t n,
+                                  tnf_error *e)
 {
     const struct state *state = r->state;
     uint8_t *dst = out;
@@ -304,7 +304,7 @@ static const char *rule_of_words(tnf_str word, const void *ctx)
     return how == NONE && (lf || crlf) ? "a word begins with a newline, and newline=none" : NULL;
 }
 
-static tnf_status fits(tnf_fit *fit, tnf_error *e)
+static tnf_status fits_word2vec(tnf_fit *fit, tnf_error *e)
 {
     enum newline how = newline_wanted(fit->catalog, fit->options);
     wv_plan plan;
@@ -418,7 +418,7 @@ static bool is_binary(const uint8_t *p, size_t n)
     return false;
 }
 
-static int probe(const tnf_probe *p)
+static int probe_word2vec(const tnf_probe *p)
 {
     bool named = *p->ext && tnf_list_has("bin w2v", p->ext);
     int score;
@@ -468,11 +468,11 @@ const tnf_format tnf_format_word2vec = {
              .file_attrs = NEWLINE,
              .spelling = NEWLINE,
              .folds = TNF_FOLD_FASTTEXT,
-             .fits = fits },
+             .fits = fits_word2vec },
     .read_options = read_options,
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_word2vec,
     .index = index_all,
-    .decode = decode,
+    .decode = decode_word2vec,
     .write = TNF_WRITES(write_all),
 };

@@ -76,7 +76,8 @@ struct wanted {
 };
 
 /* Words up to row `end`, or as many as are asked for at a time. */
-static tnf_status gather(struct wanted *w, const tnf_source *source, uint64_t end, tnf_error *e)
+static tnf_status gather_words(struct wanted *w, const tnf_source *source, uint64_t end,
+                               tnf_error *e)
 {
     tnf_range ranges[RANGES];
     size_t count = 0;
@@ -101,7 +102,7 @@ static tnf_status decode_bytes(const tnf_source *source, const wv_rows *rows, ui
         uint64_t next;
         tnf_str kept = tnf_wv_rows_kept(rows, &w.row, &next);
         if (!kept.p) {
-            TNF_TRY(gather(&w, source, next, e));
+            TNF_TRY(gather_words(&w, source, next, e));
             continue;
         }
         size_t some = kept.n - w.skip < w.n ? (size_t)(kept.n - w.skip) : w.n;

@@ -101,15 +101,15 @@ static tnf_status set_grid(zr_array *a, tnf_reader *r, tnf_error *e)
 static tnf_status read_v2(zr_array *a, zr_type *t, tnf_reader *r, const zr_doc *d, tnf_error *e)
 {
     tnf_str separator = tnf_zr_get(d, "dimension_separator");
-    if (!tnf_zr_is(tnf_zr_get(d, "zarr_format"), "2"))
+    if (!tnf_str_is(tnf_zr_get(d, "zarr_format"), "2"))
         return tnf_zr_wrong(d, e, "is not of zarr_format 2");
     TNF_TRY(set_shape(a, r, d, e));
     TNF_TRY(set_chunks(a, r, d, tnf_zr_get(d, "chunks"), e));
     TNF_TRY(tnf_zr_type_v2(t, r, d, e));
     a->separator = '.';
-    if (tnf_zr_is(separator, "\"/\""))
+    if (tnf_str_is(separator, "\"/\""))
         a->separator = '/';
-    else if (separator.p && !tnf_zr_is(separator, "\".\"") && !tnf_zr_is(separator, "null"))
+    else if (separator.p && !tnf_str_is(separator, "\".\"") && !tnf_str_is(separator, "null"))
         return tnf_zr_wrong(d, e, "has a dimension_separator that is neither . nor /");
     if (t->object) {
         t->type = tnf_type_of(TNF_U8);
@@ -165,12 +165,12 @@ static tnf_status read_keys(zr_array *a, tnf_reader *r, const zr_doc *d, tnf_err
     } else if (text.p) {
         name = text;
     }
-    a->prefixed = tnf_zr_is(name, "\"default\"");
-    if (!a->prefixed && !tnf_zr_is(name, "\"v2\""))
+    a->prefixed = tnf_str_is(name, "\"default\"");
+    if (!a->prefixed && !tnf_str_is(name, "\"v2\""))
         return tnf_zr_wrong(d, e, "has a chunk_key_encoding that is not known");
     a->separator = a->prefixed ? '/' : '.';
     separator = tnf_zr_get(&config, "separator");
-    if (tnf_zr_is(separator, "\"/\"") || tnf_zr_is(separator, "\".\""))
+    if (tnf_str_is(separator, "\"/\"") || tnf_str_is(separator, "\".\""))
         a->separator = separator.p[1];
     else if (separator.p)
         return tnf_zr_wrong(d, e, "has a separator that is neither . nor /");
@@ -186,7 +186,7 @@ static tnf_status read_v3(zr_array *a, zr_type *t, tnf_reader *r, const zr_doc *
     if (!text.p || text.p[0] != '{')
         return tnf_zr_wrong(d, e, "has no chunk_grid");
     TNF_TRY(tnf_zr_parse_doc(&grid, r, text, d->name, e));
-    if (!tnf_zr_is(tnf_zr_get(&grid, "name"), "\"regular\""))
+    if (!tnf_str_is(tnf_zr_get(&grid, "name"), "\"regular\""))
         return tnf_zr_wrong(d, e, "has a chunk_grid that is not regular");
     text = tnf_zr_get(&grid, "configuration");
     if (!text.p || text.p[0] != '{')
@@ -264,7 +264,7 @@ static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const zr_doc 
     } else {
         TNF_TRY(v2_codecs(&codecs, r, d, e));
     }
-    if (attrs.p && !is_empty(attrs) && !tnf_zr_is(attrs, "null"))
+    if (attrs.p && !is_empty(attrs) && !tnf_str_is(attrs, "null"))
         TNF_TRY(push_json(&m, r, ATTRS, attrs, e));
     TNF_TRY(push_json(&m, r, CHUNKS, chunks, e));
     if (v3 && names.p && !all_null(names))

@@ -102,7 +102,7 @@ static struct zr_kept *find_kept(struct zr_cache *c, uint64_t array, uint64_t ch
     return found;
 }
 
-static void forget(struct zr_cache *c, place *p)
+static void forget_place(struct zr_cache *c, place *p)
 {
     if (!p->kept)
         return;
@@ -111,7 +111,7 @@ static void forget(struct zr_cache *c, place *p)
     p->kept = NULL;
 }
 
-static void keep(struct zr_cache *c, struct zr_kept *k)
+static void keep_chunk(struct zr_cache *c, struct zr_kept *k)
 {
     if (k->bytes.n > MOST_KEPT / 2)
         return;
@@ -120,9 +120,9 @@ static void keep(struct zr_cache *c, struct zr_kept *k)
     for (size_t i = 1; i < WAYS; i++)
         if (!set[i].kept || (oldest->kept && set[i].used < oldest->used))
             oldest = &set[i];
-    forget(c, oldest);
+    forget_place(c, oldest);
     for (size_t tries = 0; c->bytes + k->bytes.n > MOST_KEPT && tries < SETS * WAYS; tries++)
-        forget(c, &c->places[c->hand++ % (SETS * WAYS)]);
+        forget_place(c, &c->places[c->hand++ % (SETS * WAYS)]);
     atomic_fetch_add(&k->users, 1);
     *oldest = (place) { k, ++c->clock };
     c->bytes += k->bytes.n;
@@ -235,7 +235,7 @@ static tnf_status read_index(struct zr_kept **out, const zr_array *a, struct zr_
         drop_kept(fresh);
         return status;
     }
-    keep(cache, fresh);
+    keep_chunk(cache, fresh);
     *out = fresh;
     return TNF_OK;
 }
@@ -328,7 +328,7 @@ tnf_status tnf_zr_get_chunk(zr_chunk *out, const zr_array *a, struct zr_cache *c
             return status;
         }
         if (again && !k->absent)
-            keep(cache, k);
+            keep_chunk(cache, k);
     }
     *out = (zr_chunk) { k->absent ? NULL : k->bytes.p, k };
     return TNF_OK;

@@ -34,7 +34,7 @@ static bool find_packer(zr_kind *out, tnf_str name)
     if (name.n > n && memcmp(name.p, foreign, n) == 0)
         name = (tnf_str) { name.p + n, name.n - n };
     for (size_t i = 0; i < sizeof packers / sizeof *packers; i++)
-        if (tnf_zr_is(name, packers[i].name)) {
+        if (tnf_str_is(name, packers[i].name)) {
             *out = packers[i].kind;
             return true;
         }
@@ -51,7 +51,7 @@ static tnf_status unknown_codec(const parsing *p, tnf_str name)
     return p->a->why ? TNF_OK : tnf_arena_fail(p->r->arena, "a codec", p->e);
 }
 
-static tnf_status wrong(const parsing *p, const char *what)
+static tnf_status wrong_codec(const parsing *p, const char *what)
 {
     (void)tnf_zr_wrong(p->d, p->e, what);
     return TNF_EFORMAT;
@@ -93,12 +93,12 @@ static tnf_status read_transpose(const parsing *p, uint32_t *order, uint32_t ran
     uint32_t before[ZR_MAX_RANK];
     uint64_t seen = 0;
     if (!v || v->kind != TNF_ARRAY || v->n != rank)
-        return wrong(p, "transposes by an order of another number of axes");
+        return wrong_codec(p, "transposes by an order of another number of axes");
     memcpy(before, order, rank * sizeof *order);
     for (uint32_t i = 0; i < rank; i++) {
         const tnf_value *x = &v->as.items[i];
         if (x->kind != TNF_INT || x->as.u >= rank || seen >> x->as.u & 1)
-            return wrong(p, "transposes by what is no order of its axes");
+            return wrong_codec(p, "transposes by what is no order of its axes");
         seen |= (uint64_t)1 << x->as.u;
         order[i] = before[x->as.u];
     }
@@ -113,10 +113,10 @@ static tnf_status read_dims(const parsing *p, uint64_t **out, const tnf_value *v
     if (!dims)
         return tnf_arena_fail(p->r->arena, "an array", p->e);
     if (!v || v->kind != TNF_ARRAY || v->n != rank)
-        return wrong(p, "has a chunk_shape of another number of axes");
+        return wrong_codec(p, "has a chunk_shape of another number of axes");
     for (uint32_t i = 0; i < rank; i++) {
         if (v->as.items[i].kind != TNF_INT || v->as.items[i].as.i < 1)
-            return wrong(p, "has a chunk_shape that is not positive");
+            return wrong_codec(p, "has a chunk_shape that is not positive");
         dims[i] = v->as.items[i].as.u;
     }
     *out = dims;
@@ -143,13 +143,14 @@ static tnf_status read_index(const parsing *p, zr_level *inner, uint64_t n, cons
     TNF_TRY(read_list(&inside, index, dims + 1, list));
     for (size_t i = 0; i < index->ncodecs; i++)
         if (index->codecs[i].kind != ZR_BYTES && index->codecs[i].kind != ZR_CRC32C)
-            return wrong(p, "compresses the index of its shards, whose size is then not known");
+            return wrong_codec(p,
+                               "compresses the index of its shards, whose size is then not known");
     inner->index = index;
     if (place && place->kind == TNF_STRING && place->n == 5 && !memcmp(place->as.s, "start", 5))
         inner->index_first = true;
     else if (place &&
              (place->kind != TNF_STRING || place->n != 3 || memcmp(place->as.s, "end", 3) != 0))
-        return wrong(p, "has an index_location that is neither start nor end");
+        return wrong_codec(p, "has an index_location that is neither start nor end");
     return TNF_OK;
 }
 
@@ -162,11 +163,11 @@ static tnf_status read_shard(const parsing *p, zr_codec *c, const zr_level *oute
     if (!inner)
         return tnf_arena_fail(p->r->arena, "a shard", p->e);
     if (!config || ++inside.depth > ZR_MAX_DEPTH)
-        return wrong(p, "has shards in shards too deeply, or without a configuration");
+        return wrong_codec(p, "has shards in shards too deeply, or without a configuration");
     TNF_TRY(read_dims(p, &dims, tnf_value_get(config, "chunk_shape"), outer->rank));
     for (uint32_t i = 0; i < outer->rank; i++) {
         if (outer->chunk[i] % dims[i])
-            return wrong(p, "has shards that are no multiple of their chunks");
+            return wrong_codec(p, "has shards that are no multiple of their chunks");
         n *= outer->chunk[i] / dims[i];
     }
     TNF_TRY(begin_level(inner, p, dims, outer->rank, outer->width, dims + outer->rank));
@@ -186,18 +187,18 @@ static bool is_big(const tnf_value *config)
 /* The codec that makes bytes of an array. False: it is none. */
 static bool is_serializer(tnf_str name)
 {
-    return tnf_zr_is(name, "bytes") || tnf_zr_is(name, "endian") ||
-           tnf_zr_is(name, "sharding_indexed") || tnf_zr_is(name, "vlen-utf8");
+    return tnf_str_is(name, "bytes") || tnf_str_is(name, "endian") ||
+           tnf_str_is(name, "sharding_indexed") || tnf_str_is(name, "vlen-utf8");
 }
 
 static tnf_status read_serializer(const parsing *p, zr_codec *c, const zr_level *l, tnf_str name,
                                   const tnf_value *config)
 {
-    if (tnf_zr_is(name, "sharding_indexed"))
+    if (tnf_str_is(name, "sharding_indexed"))
         return read_shard(p, c, l, config);
-    bool vlen = tnf_zr_is(name, "vlen-utf8");
+    bool vlen = tnf_str_is(name, "vlen-utf8");
     if (vlen != (p->t->text == ZR_TEXT_VLEN))
-        return wrong(p, "has a codec of strings for numbers, or none for strings");
+        return wrong_codec(p, "has a codec of strings for numbers, or none for strings");
     *c = (zr_codec) { .kind = vlen ? ZR_VLEN : ZR_BYTES, .big = is_big(config) };
     return TNF_OK;
 }
@@ -207,7 +208,7 @@ static tnf_status name_of(const parsing *p, tnf_str *name, const tnf_value **con
 {
     const tnf_value *n = v->kind == TNF_MAP ? tnf_value_get(v, "name") : v;
     if (!n || n->kind != TNF_STRING)
-        return wrong(p, "has a codec without a name");
+        return wrong_codec(p, "has a codec without a name");
     *name = (tnf_str) { n->as.s, n->n };
     *config = v->kind == TNF_MAP ? tnf_value_get(v, "configuration") : NULL;
     return TNF_OK;
@@ -220,7 +221,7 @@ static tnf_status read_list(const parsing *p, zr_level *l, uint64_t *stride, con
     if (!codecs)
         return tnf_arena_fail(p->r->arena, "codecs", p->e);
     if (!list || list->kind != TNF_ARRAY || list->n == 0 || list->n > MAX_CODECS)
-        return wrong(p, "has no codecs, or too many");
+        return wrong_codec(p, "has no codecs, or too many");
     for (uint32_t i = 0; i < l->rank; i++)
         order[i] = i;
     l->codecs = codecs;
@@ -232,18 +233,18 @@ static tnf_status read_list(const parsing *p, zr_level *l, uint64_t *stride, con
         if (is_serializer(name) && l->ncodecs == 0) {
             TNF_TRY(read_serializer(p, c, l, name, config));
             l->ncodecs++;
-        } else if (l->ncodecs == 0 && tnf_zr_is(name, "transpose")) {
+        } else if (l->ncodecs == 0 && tnf_str_is(name, "transpose")) {
             TNF_TRY(read_transpose(p, order, l->rank, config));
         } else if (l->ncodecs > 0 && find_packer(&c->kind, name)) {
             l->ncodecs++;
         } else if (is_serializer(name) || find_packer(&c->kind, name)) {
-            return wrong(p, "has its codecs in an order that makes no bytes");
+            return wrong_codec(p, "has its codecs in an order that makes no bytes");
         } else {
             TNF_TRY(unknown_codec(p, name));
         }
     }
     lay_out(l, order, stride);
-    return l->ncodecs || p->a->why ? TNF_OK : wrong(p, "has no codec that makes bytes");
+    return l->ncodecs || p->a->why ? TNF_OK : wrong_codec(p, "has no codec that makes bytes");
 }
 
 tnf_status tnf_zr_codecs_v3(zr_array *a, tnf_reader *r, const zr_doc *d, const zr_type *t,
@@ -274,8 +275,8 @@ static tnf_status add_packer(const parsing *p, zr_codec *codecs, const tnf_value
 {
     tnf_str id = id_of(v);
     zr_level *l = &p->a->level;
-    if (tnf_zr_is(id, "pickle") || tnf_zr_is(id, "json2") || tnf_zr_is(id, "msgpack2"))
-        return wrong(p, "keeps objects of Python, which are never made");
+    if (tnf_str_is(id, "pickle") || tnf_str_is(id, "json2") || tnf_str_is(id, "msgpack2"))
+        return wrong_codec(p, "keeps objects of Python, which are never made");
     if (!find_packer(&codecs[l->ncodecs].kind, id))
         return unknown_codec(p, id);
     l->ncodecs++;
@@ -286,14 +287,15 @@ static tnf_status add_filters(const parsing *p, zr_codec *codecs)
 {
     tnf_str text = tnf_zr_get(p->d, "filters");
     tnf_value v;
-    if (!text.p || tnf_zr_is(text, "null"))
-        return p->t->object ? wrong(p, "has objects of Python, which are never made") : TNF_OK;
+    if (!text.p || tnf_str_is(text, "null"))
+        return p->t->object ? wrong_codec(p, "has objects of Python, which are never made")
+                            : TNF_OK;
     TNF_TRY(tnf_zr_tree(&v, p->r, p->d, text, p->e));
     if (v.kind != TNF_ARRAY || v.n > MAX_CODECS - 2)
-        return wrong(p, "has filters that are no list, or too many");
-    bool vlen = v.n == 1 && tnf_zr_is(id_of(&v.as.items[0]), "vlen-utf8");
+        return wrong_codec(p, "has filters that are no list, or too many");
+    bool vlen = v.n == 1 && tnf_str_is(id_of(&v.as.items[0]), "vlen-utf8");
     if (p->t->object && !vlen)
-        return wrong(p, "has objects of Python, which are never made");
+        return wrong_codec(p, "has objects of Python, which are never made");
     for (size_t i = vlen; i < v.n; i++)
         TNF_TRY(add_packer(p, codecs, &v.as.items[i]));
     return TNF_OK;
@@ -316,12 +318,12 @@ tnf_status tnf_zr_codecs_v2(zr_array *a, tnf_reader *r, const zr_doc *d, const z
                                               .big = t->big };
     for (uint32_t i = 0; i < a->rank; i++)
         reversed[i] = a->rank - 1 - i;
-    if (tnf_zr_is(order, "\"F\""))
+    if (tnf_str_is(order, "\"F\""))
         lay_out(&a->level, reversed, stride);
-    else if (order.p && !tnf_zr_is(order, "\"C\""))
-        return wrong(&p, "has an order that is neither C nor F");
+    else if (order.p && !tnf_str_is(order, "\"C\""))
+        return wrong_codec(&p, "has an order that is neither C nor F");
     TNF_TRY(add_filters(&p, codecs));
-    if (!packer.p || tnf_zr_is(packer, "null"))
+    if (!packer.p || tnf_str_is(packer, "null"))
         return TNF_OK;
     TNF_TRY(tnf_zr_tree(&v, r, d, packer, e));
     return add_packer(&p, codecs, &v);

@@ -8,14 +8,9 @@
 #define MAX_DEPTH   64u
 #define MAX_MEMBERS 100000u
 
-bool tnf_zr_is(tnf_str text, const char *word)
+bool tnf_zr_head_holds(const tnf_probe *p, const char *text)
 {
-    return text.p && text.n == strlen(word) && memcmp(text.p, word, text.n) == 0;
-}
-
-tnf_status tnf_zr_wrong(const zr_doc *d, tnf_error *e, const char *what)
-{
-    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s %s", TNF_VISIBLE(d->name), what);
+    return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
 }
 
 /* Errors say which document they are in; offsets are within it. */
@@ -95,7 +90,7 @@ tnf_status tnf_zr_read_doc(zr_doc *out, tnf_reader *r, const zr_store *s, size_t
 tnf_str tnf_zr_get(const zr_doc *d, const char *key)
 {
     for (size_t i = d->n; i-- > 0;)
-        if (tnf_zr_is(d->members[i].key, key))
+        if (tnf_str_is(d->members[i].key, key))
             return d->members[i].text;
     return (tnf_str) { NULL, 0 };
 }

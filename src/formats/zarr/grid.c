@@ -36,7 +36,7 @@ typedef struct piece {
     uint64_t within;              /* of the first element in the chunk */
 } piece;
 
-static uint64_t magnitude(int64_t step)
+static uint64_t magnitude_of(int64_t step)
 {
     return step < 0 ? 0 - (uint64_t)step : (uint64_t)step;
 }
@@ -49,7 +49,7 @@ static uint64_t element_at(const axis *x, uint64_t k)
 /* Every element in a chunk of its own, or chunks one after the other? */
 static bool is_sparse(const axis *x)
 {
-    return magnitude(x->step) > x->chunk;
+    return magnitude_of(x->step) > x->chunk;
 }
 
 static void count_touched(axis *x)
@@ -66,7 +66,7 @@ static piece piece_at(const axis *x, uint64_t k)
         p.within = element_at(x, k) % x->chunk;
         return p;
     }
-    uint64_t step = magnitude(x->step), from = x->start / x->chunk;
+    uint64_t step = magnitude_of(x->step), from = x->start / x->chunk;
     p.chunk = x->step < 0 ? from - k : from + k;
     uint64_t low = p.chunk * x->chunk, high = low + x->chunk - 1; /* of the chunk, both in it */
     if (x->step < 0) {
@@ -93,7 +93,7 @@ typedef struct copying {
 } copying;
 
 /* Leaves out dimensions of one, and joins those that lie together on both sides. */
-static void simplify(copying *c)
+static void simplify_dimensions(copying *c)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->rank; i++) {
@@ -135,7 +135,7 @@ static void copy_box(copying *c, const uint8_t *src, uint8_t *dst)
 {
     uint64_t index[ZR_MAX_RANK] = { 0 };
     size_t w = c->width;
-    simplify(c);
+    simplify_dimensions(c);
     if (c->rank == 0) {
         memcpy(dst, src, w);
         return;

@@ -67,7 +67,7 @@ static uint64_t read_varint(tnf_cur *c)
     return 0;
 }
 
-static tnf_status wrong(const database *d, tnf_str file, const char *what)
+static tnf_status wrong_file(const database *d, tnf_str file, const char *what)
 {
     return tnf_fail(d->e, TNF_EFORMAT, TNF_NO_OFFSET, "%s: %s", TNF_QUOTED(file), what);
 }
@@ -89,15 +89,15 @@ static tnf_status read_body(tnf_cur *out, database *d, const uint8_t *p, size_t 
                             tnf_str file)
 {
     if (n < 18 || tnf_be32(p) != magic)
-        return wrong(d, file, "a node of the database has another magic number");
+        return wrong_file(d, file, "a node of the database has another magic number");
     if (tnf_le64(p + 4) != n)
-        return wrong(d, file, "a node of the database has another length than it says");
+        return wrong_file(d, file, "a node of the database has another length than it says");
     if (tnf_crc32c(0, p, n - 4) != tnf_le32(p + n - 4))
-        return wrong(d, file, "a node of the database does not match its crc32c");
+        return wrong_file(d, file, "a node of the database does not match its crc32c");
     tnf_cur c = tnf_cur_over(p + 12, n - 16, 0);
     uint64_t version = read_varint(&c), packed = read_varint(&c), size;
     if (c.bad || version != 0 || packed > 1)
-        return wrong(d, file, "a node of the database is of an unknown version");
+        return wrong_file(d, file, "a node of the database is of an unknown version");
     if (!packed) {
         *out = c;
         return TNF_OK;
@@ -121,7 +121,7 @@ static tnf_status join_paths(database *d, file_table *t, tnf_cur *c, tnf_str inh
         const char *bytes = tnf_bytes(c, suffix[i]);
         if (c->bad || keep > before || keep + suffix[i] + inherited.n > MAX_PATH ||
             t->base[i] > keep + suffix[i])
-            return wrong(d, file, "its table of files is damaged");
+            return wrong_file(d, file, "its table of files is damaged");
         size_t n = inherited.n + (size_t)(keep + suffix[i]);
         char *path = tnf_arena_raw(d->r->scratch, n + 1);
         if (!path)
@@ -140,7 +140,7 @@ static tnf_status read_files(file_table *t, database *d, tnf_cur *c, tnf_str inh
 {
     t->n = read_varint(c);
     if (c->bad || t->n > tnf_left(c))
-        return wrong(d, file, "its table of files is damaged");
+        return wrong_file(d, file, "its table of files is damaged");
     uint64_t *prefix = read_numbers(d, c, t->n ? t->n - 1 : 0);
     uint64_t *suffix = read_numbers(d, c, t->n);
     t->base = read_numbers(d, c, t->n);
@@ -148,7 +148,7 @@ static tnf_status read_files(file_table *t, database *d, tnf_cur *c, tnf_str inh
     if (!prefix || !suffix || !t->base || !t->paths)
         return tnf_arena_fail(d->r->scratch, "files", d->e);
     if (c->bad)
-        return wrong(d, file, "its table of files is damaged");
+        return wrong_file(d, file, "its table of files is damaged");
     return join_paths(d, t, c, inherited, prefix, suffix, file);
 }
 
@@ -187,7 +187,7 @@ static tnf_status read_keys(tnf_str *keys, database *d, tnf_cur *c, const node_r
         uint64_t keep = i ? prefix[i - 1] : 0, before = i ? keys[i - 1].n - ref->prefix.n : 0;
         const char *bytes = tnf_bytes(c, suffix[i]);
         if (c->bad || keep > before || keep + suffix[i] + ref->prefix.n > MAX_PATH)
-            return wrong(d, ref->file, "a key of the database is damaged");
+            return wrong_file(d, ref->file, "a key of the database is damaged");
         size_t size = ref->prefix.n + (size_t)(keep + suffix[i]);
         char *key = tnf_arena_raw(d->r->arena, size + 1);
         if (!key)
@@ -205,7 +205,7 @@ static tnf_status read_keys(tnf_str *keys, database *d, tnf_cur *c, const node_r
 static tnf_status add_key(database *d, tnf_str name, uint64_t size, value_place at, tnf_str file)
 {
     if (d->n && tnf_str_compare(d->keys[d->n - 1].name, name) >= 0)
-        return wrong(d, file, "the keys of the database are not in order");
+        return wrong_file(d, file, "the keys of the database are not in order");
     zr_key *keys = tnf_arena_grow(d->r->arena, d->keys, d->n, &d->capacity, sizeof *keys, 64);
     value_place *places = keys ? tnf_arena_grow(d->r->arena, d->places, d->n, &d->place_capacity,
                                                 sizeof *places, 64)
@@ -232,25 +232,25 @@ static tnf_status read_leaf(database *d, tnf_cur *c, const node_ref *ref, const 
     if (!length || !kind || !file || !offset)
         return tnf_arena_fail(d->r->scratch, "a node", d->e);
     if (c->bad || n > d->most - d->n)
-        return wrong(d, ref->file, "a leaf of the database is damaged");
+        return wrong_file(d, ref->file, "a leaf of the database is damaged");
     for (uint64_t i = 0; i < n; i++) {
         value_place at = { 0 };
         if (kind[i]) {
             if (file[k] >= files->n)
-                return wrong(d, ref->file, "a value lies in a file that there is not");
+                return wrong_file(d, ref->file, "a value lies in a file that there is not");
             TNF_TRY(find_file(&at.file, d, files->paths[file[k]], offset[k], length[i]));
             at.offset = offset[k++];
         } else {
             const uint8_t *inside = tnf_bytes(c, length[i]);
             if (c->bad)
-                return wrong(d, ref->file, "a value of the database ends too early");
+                return wrong_file(d, ref->file, "a value of the database ends too early");
             at.inside = (const uint8_t *)tnf_arena_str(d->r->arena, inside, (size_t)length[i]);
             if (!at.inside)
                 return tnf_arena_fail(d->r->arena, "values", d->e);
         }
         TNF_TRY(add_key(d, keys[i], length[i], at, ref->file));
     }
-    return tnf_left(c) ? wrong(d, ref->file, "a node of the database is too long") : TNF_OK;
+    return tnf_left(c) ? wrong_file(d, ref->file, "a node of the database is too long") : TNF_OK;
 }
 
 static tnf_status read_inner(database *d, tnf_cur *c, const node_ref *ref, const file_table *files,
@@ -261,10 +261,10 @@ static tnf_status read_inner(database *d, tnf_cur *c, const node_ref *ref, const
         if (!(column[i] = read_numbers(d, c, n)))
             return tnf_arena_fail(d->r->scratch, "a node", d->e);
     if (c->bad || tnf_left(c))
-        return wrong(d, ref->file, "a node of the database is damaged");
+        return wrong_file(d, ref->file, "a node of the database is damaged");
     for (uint64_t i = 0; i < n; i++) {
         if (column[0][i] >= files->n || common[i] > keys[i].n - ref->prefix.n)
-            return wrong(d, ref->file, "a node of the database leads nowhere");
+            return wrong_file(d, ref->file, "a node of the database leads nowhere");
         tnf_str path = files->paths[column[0][i]];
         node_ref child = { .file = path,
                            .inherited = { path.p, ref->inherited.n + files->base[column[0][i]] },
@@ -282,12 +282,12 @@ static tnf_status parse_node(database *d, const node_ref *ref, tnf_cur *c)
     file_table files;
     unsigned height = tnf_u8(c);
     if (height != ref->height)
-        return wrong(d, ref->file,
-                     "a node of the database has another height than its parent says");
+        return wrong_file(d, ref->file,
+                          "a node of the database has another height than its parent says");
     TNF_TRY(read_files(&files, d, c, ref->inherited, ref->file));
     uint64_t n = read_varint(c);
     if (c->bad || n == 0 || n > tnf_left(c))
-        return wrong(d, ref->file, "a node of the database is damaged");
+        return wrong_file(d, ref->file, "a node of the database is damaged");
     uint64_t *prefix = read_numbers(d, c, n - 1), *suffix = read_numbers(d, c, n);
     uint64_t *common = height ? read_numbers(d, c, n) : suffix;
     tnf_str *keys = tnf_arena_array(d->r->scratch, n, sizeof *keys);
@@ -303,10 +303,10 @@ static tnf_status read_node(database *d, const node_ref *ref)
     size_t file;
     tnf_cur c;
     if (d->visits-- == 0)
-        return wrong(d, ref->file, "the database has more nodes than keys");
+        return wrong_file(d, ref->file, "the database has more nodes than keys");
     TNF_TRY(find_file(&file, d, ref->file, ref->offset, ref->n));
     if (ref->n > MAX_BODY)
-        return wrong(d, ref->file, "a node of the database is too long");
+        return wrong_file(d, ref->file, "a node of the database is too long");
     uint8_t *bytes = tnf_arena_raw(d->r->scratch, ref->n + 1);
     if (!bytes)
         return tnf_arena_fail(d->r->scratch, "a node", d->e);
@@ -328,7 +328,7 @@ static tnf_status skip_settings(database *d, tnf_cur *c, tnf_str name)
     if (read_varint(c) == 1)
         tnf_u32(c); /* level of zstd */
     if (c->bad || kind > 1)
-        return wrong(d, name, "the manifest is damaged");
+        return wrong_file(d, name, "the manifest is damaged");
     return kind == 0 ? TNF_OK
                      : tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                                 "a database of numbered manifests, which is not read");
@@ -373,14 +373,14 @@ static tnf_status read_root(database *d, tnf_cur *c, tnf_str name)
     tnf_bytes(c, c->bad ? 0 : 8 * n); /* times */
     TNF_TRY(skip_older(d, c));
     if (c->bad || tnf_left(c))
-        return wrong(d, name, "the manifest is damaged");
+        return wrong_file(d, name, "the manifest is damaged");
     if (n == 0 || column[4][n - 1] == 0)
         return TNF_OK;
     uint64_t file = column[1][n - 1];
     unsigned height = heights[n - 1];
     d->most = column[4][n - 1];
     if (file >= files.n || height > MAX_HEIGHT || d->most > most_keys(d->files))
-        return wrong(d, name, "the manifest leads nowhere");
+        return wrong_file(d, name, "the manifest leads nowhere");
     d->visits = (d->most + 1) * (height + 1u);
     tnf_str path = files.paths[file];
     node_ref root = { .file = path,
@@ -423,7 +423,7 @@ tnf_status tnf_ocdbt_open(zr_store **out, tnf_reader *r, const zr_store *files, 
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "a database in an archive that is compressed is not read: unpack it");
     if (m->size > MAX_BODY)
-        return wrong(&d, m->name, "the manifest is too long");
+        return wrong_file(&d, m->name, "the manifest is too long");
     uint8_t *bytes = tnf_arena_raw(r->scratch, m->size + 1);
     if (!s || !o || !bytes)
         return tnf_arena_fail(r->scratch, "the manifest", e);

@@ -32,11 +32,6 @@ typedef struct opening {
     tnf_error *e;
 } opening;
 
-static bool holds(const tnf_probe *p, const char *text)
-{
-    return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
-}
-
 static bool is_mark(const char *p, size_t n)
 {
     static const char *const marks[] = { "manifest.ocdbt", "_METADATA", "_CHECKPOINT_METADATA" };
@@ -46,16 +41,17 @@ static bool is_mark(const char *p, size_t n)
     return false;
 }
 
-static int probe(const tnf_probe *p)
+static int probe_orbax(const tnf_probe *p)
 {
     if (p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0) /* Zarr's documents may be in it too */
         return tnf_zr_archive_has(p, is_mark) ? TNF_PROBE_STRUCTURE + 6 : TNF_PROBE_NO;
     if (p->nhead >= 4 && memcmp(p->head, "\x0C\xDB\x3A\x2A", 4) == 0)
         return TNF_PROBE_MAGIC;
-    if (p->nhead && p->head[0] == '{' && holds(p, "\"tree_metadata\""))
+    if (p->nhead && p->head[0] == '{' && tnf_zr_head_holds(p, "\"tree_metadata\""))
         return TNF_PROBE_STRUCTURE;
-    return p->nhead && p->head[0] == '{' && holds(p, "\"item_handlers\"") ? TNF_PROBE_STRUCTURE
-                                                                          : TNF_PROBE_NO;
+    return p->nhead && p->head[0] == '{' && tnf_zr_head_holds(p, "\"item_handlers\"")
+               ? TNF_PROBE_STRUCTURE
+               : TNF_PROBE_NO;
 }
 
 /* ---------------------------------------------------------------- metadata */
@@ -183,7 +179,7 @@ static tnf_status add_leaf(opening *o, const leaf *x)
     tnf_member *path, more;
     const tnf_str none = { NULL, 0 };
     TNF_TRY(tnf_zr_read_doc(&d, o->r, o->s, x->key, o->e));
-    if (x->v3 && !tnf_zr_is(tnf_zr_get(&d, "node_type"), "\"array\""))
+    if (x->v3 && !tnf_str_is(tnf_zr_get(&d, "node_type"), "\"array\""))
         return TNF_OK;
     TNF_TRY(tnf_attrs_find(&o->paths, x->name.p, x->name.n, &path, o->e));
     if (path)
@@ -264,7 +260,7 @@ const tnf_format tnf_format_orbax = {
     .family = "orbax",
     .caps = TNF_CAN_READ,
     .folder_marks = "manifest.ocdbt _METADATA _CHECKPOINT_METADATA",
-    .probe = probe,
+    .probe = probe_orbax,
     .index = index_all,
     .decode = tnf_zr_decode,
     .slice = tnf_zr_slice,

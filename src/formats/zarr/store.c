@@ -130,8 +130,8 @@ static tnf_status be_stricter(void *ctx, tnf_status status, uint64_t at, const c
     return tnf_stricter(ctx, e, status, at, "%s", text);
 }
 
-static tnf_status inflate(const member_place *place, const tnf_zip_member *m, uint64_t offset,
-                          void *dst, size_t n, tnf_error *e)
+static tnf_status inflate_member(const member_place *place, const tnf_zip_member *m,
+                                 uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     member_place copy = *place;
     tnf_encoded from = { fetch_member, &copy, m->stored, m->size };
@@ -153,7 +153,7 @@ static tnf_status read_member(const zr_store *s, size_t i, uint64_t offset, void
     if (n == 0)
         return TNF_OK;
     TNF_TRY(tnf_zip_locate(&place.at, &x->from, m, e));
-    TNF_TRY(m->method == TNF_ZIP_DEFLATED ? inflate(&place, m, offset, dst, n, e)
+    TNF_TRY(m->method == TNF_ZIP_DEFLATED ? inflate_member(&place, m, offset, dst, n, e)
                                           : fetch_member(&place, offset, dst, n, e));
     if (offset == 0 && n == m->size && tnf_crc32(0, dst, n) != m->crc)
         return tnf_fail(e, TNF_EDIGEST, place.at, "the member %s does not match its crc32",

@@ -58,7 +58,7 @@ static void set_type(zr_type *t, const char *id)
 static bool find_word(zr_type *t, tnf_str name)
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (tnf_zr_is(name, words[i].name)) {
+        if (tnf_str_is(name, words[i].name)) {
             set_type(t, words[i].type);
             return true;
         }
@@ -91,14 +91,64 @@ static uint64_t number_at(tnf_str s, size_t at)
     return n;
 }
 
-/* numpy's: byte order, kind, bytes. */
-static tnf_status typestr(zr_type *t, tnf_reader *r, const zr_doc *d, tnf_str s, tnf_error *e)
+/* Kinds whose elements are texts or raw bytes, in units of that many bytes. */
+typedef struct text_kind {
+    char kind;
+    uint8_t unit;
+    zr_text text;
+} text_kind;
+
+static const text_kind *find_text_kind(char kind)
 {
-    char id[8] = { 0 };
+    static const text_kind kinds[] = {
+        { 'S', 1, ZR_TEXT_BYTES },
+        { 'U', 4, ZR_TEXT_UCS4 },
+        { 'V', 1, ZR_NO_TEXT },
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].kind == kind)
+            return &kinds[i];
+    return NULL;
+}
+
+static void set_text(zr_type *t, const text_kind *k, uint64_t units)
+{
+    set_axis(t, k->unit * units);
+    t->text = k->text;
+    t->say = k->kind == 'V';
+    t->swap = k->unit;
+}
+
+/* "f" and 4 bytes: our f32. False: a number that is none of ours. */
+static bool set_number(zr_type *t, char kind, uint64_t bytes)
+{
+    static const struct {
+        char kind;
+        uint8_t least, most; /* bytes */
+    } kinds[] = { { 'b', 1, 1 }, { 'i', 1, 8 }, { 'u', 1, 8 }, { 'f', 2, 8 }, { 'c', 8, 16 } };
+    char id[8] = "bool";
+    size_t i = 0;
+    while (i < sizeof kinds / sizeof *kinds && kinds[i].kind != kind)
+        i++;
+    if (i == sizeof kinds / sizeof *kinds || bytes < kinds[i].least || bytes > kinds[i].most ||
+        (bytes & (bytes - 1)) != 0)
+        return false;
+    if (kind != 'b')
+        snprintf(id, sizeof id, "%c%u", kind, (unsigned)(8 * bytes));
+    if (!tnf_type_named(id))
+        return false;
+    set_type(t, id);
+    return true;
+}
+
+/* numpy's: byte order, kind, bytes. */
+static tnf_status parse_typestr(zr_type *t, tnf_reader *r, const zr_doc *d, tnf_str s, tnf_error *e)
+{
     if (s.n < 2 || !strchr("<>|=", s.p[0]))
         return own_name(t, r, s, e);
     char kind = s.p[1];
     uint64_t n = number_at(s, 2);
+    const text_kind *text = find_text_kind(kind);
     t->big = s.p[0] == '>';
     if (kind == 'O') {
         t->object = true;
@@ -109,24 +159,12 @@ static tnf_status typestr(zr_type *t, tnf_reader *r, const zr_doc *d, tnf_str s,
         t->say = true;
         return n == 8 ? TNF_OK : tnf_zr_wrong(d, e, "has dates that are not of 8 bytes");
     }
-    if (n == 0 || n > MAX_ELEMENT || (kind == 'U' && n > MAX_ELEMENT / 4))
+    if (n == 0 || n > MAX_ELEMENT / (text ? text->unit : 1))
         return tnf_zr_wrong(d, e, "has elements of no bytes, or of too many");
-    if (kind == 'S' || kind == 'U' || kind == 'V') {
-        set_axis(t, kind == 'U' ? 4 * n : n);
-        t->text = kind == 'S' ? ZR_TEXT_BYTES : kind == 'U' ? ZR_TEXT_UCS4 : ZR_NO_TEXT;
-        t->say = kind == 'V';
-        t->swap = kind == 'U' ? 4 : 1;
-        return TNF_OK;
-    }
-    bool known = (kind == 'b' && n == 1) || ((kind == 'i' || kind == 'u') && n <= 8) ||
-                 (kind == 'f' && n >= 2 && n <= 8) || (kind == 'c' && n >= 8 && n <= 16);
-    if (kind == 'b')
-        snprintf(id, sizeof id, "bool");
-    else if (known && (n & (n - 1)) == 0)
-        snprintf(id, sizeof id, "%c%u", kind, (unsigned)(8 * n));
-    if (!known || !id[0] || !tnf_type_named(id))
+    if (text)
+        set_text(t, text, n);
+    else if (!set_number(t, kind, n))
         return own_name(t, r, s, e);
-    set_type(t, id);
     return TNF_OK;
 }
 
@@ -176,7 +214,7 @@ tnf_status tnf_zr_type_v2(zr_type *out, tnf_reader *r, const zr_doc *d, tnf_erro
     if (v.kind != TNF_STRING)
         return tnf_zr_wrong(d, e, "has a dtype that is no text");
     tnf_str name = { v.as.s, v.n };
-    return find_word(out, name) ? TNF_OK : typestr(out, r, d, name, e);
+    return find_word(out, name) ? TNF_OK : parse_typestr(out, r, d, name, e);
 }
 
 /* ---------------------------------------------------------------- version 3 */
@@ -238,20 +276,20 @@ static tnf_status type_object(zr_type *t, tnf_reader *r, const zr_doc *d, const 
         return tnf_zr_wrong(d, e, "has a data_type without a name");
     tnf_str s = { name->as.s, name->n };
     bool sized = is_count(config_of(v, "length_bytes"), &n);
-    if (tnf_zr_is(s, "numpy.datetime64") || tnf_zr_is(s, "numpy.timedelta64")) {
+    if (tnf_str_is(s, "numpy.datetime64") || tnf_str_is(s, "numpy.timedelta64")) {
         set_type(t, "i64");
         t->say = true;
     } else if (sized &&
-               (tnf_zr_is(s, "fixed_length_utf32") || tnf_zr_is(s, "null_terminated_bytes"))) {
+               (tnf_str_is(s, "fixed_length_utf32") || tnf_str_is(s, "null_terminated_bytes"))) {
         set_axis(t, n);
         t->text = s.p[0] == 'f' ? ZR_TEXT_UCS4 : ZR_TEXT_BYTES;
         t->swap = s.p[0] == 'f' ? 4 : 1;
         if (s.p[0] == 'f' && n % 4)
             return tnf_zr_wrong(d, e, "has texts whose bytes are no multiple of 4");
-    } else if (sized && tnf_zr_is(s, "raw_bytes")) {
+    } else if (sized && tnf_str_is(s, "raw_bytes")) {
         set_axis(t, n);
         t->say = true;
-    } else if ((tnf_zr_is(s, "structured") || tnf_zr_is(s, "struct")) && fields &&
+    } else if ((tnf_str_is(s, "structured") || tnf_str_is(s, "struct")) && fields &&
                (n = fields_bytes(fields, r, 0)) > 0) {
         set_axis(t, n);
         t->say = true;
@@ -274,7 +312,7 @@ tnf_status tnf_zr_type_v3(zr_type *out, tnf_reader *r, const zr_doc *d, tnf_erro
     if (v.kind != TNF_STRING)
         return tnf_zr_wrong(d, e, "has a data_type that is no name");
     tnf_str name = { v.as.s, v.n };
-    if (tnf_zr_is(name, "string")) {
+    if (tnf_str_is(name, "string")) {
         set_axis(out, 1);
         out->text = ZR_TEXT_VLEN;
         return TNF_OK;
@@ -333,11 +371,11 @@ static bool special_float(double *out, const tnf_value *v)
     tnf_str s = { v->as.s, v->n };
     if (v->kind != TNF_STRING)
         return false;
-    if (tnf_zr_is(s, "NaN"))
+    if (tnf_str_is(s, "NaN"))
         *out = (double)NAN;
-    else if (tnf_zr_is(s, "Infinity"))
+    else if (tnf_str_is(s, "Infinity"))
         *out = (double)INFINITY;
-    else if (tnf_zr_is(s, "-Infinity"))
+    else if (tnf_str_is(s, "-Infinity"))
         *out = -(double)INFINITY;
     else
         return false;
@@ -432,7 +470,7 @@ tnf_status tnf_zr_fill(zr_array *a, tnf_reader *r, const zr_doc *d, const zr_typ
     if (!bytes)
         return tnf_arena_fail(r->arena, "a fill value", e);
     a->fill_element = bytes;
-    if (!text.p || tnf_zr_is(text, "null") || !t->type)
+    if (!text.p || tnf_str_is(text, "null") || !t->type)
         return TNF_OK;
     TNF_TRY(tnf_zr_tree(&v, r, d, text, e));
     if (t->text == ZR_TEXT_UCS4 || t->text == ZR_TEXT_VLEN) {

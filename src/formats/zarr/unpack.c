@@ -49,8 +49,8 @@ static tnf_status fetch_memory(void *ctx, uint64_t offset, void *dst, size_t n, 
 }
 
 /* How many bytes a packed one gives, by itself. */
-static tnf_status measure(uint64_t *out, zr_kind kind, const zr_bytes *b, uint64_t most,
-                          tnf_error *e)
+static tnf_status measure_packed(uint64_t *out, zr_kind kind, const zr_bytes *b, uint64_t most,
+                                 tnf_error *e)
 {
     size_t skip = kind == ZR_ZLIB && b->n > 6 ? 2 : 0;
     tnf_encoded from = { fetch_memory, b->p + skip, b->n - 3 * skip, 0 };
@@ -70,7 +70,7 @@ tnf_status tnf_zr_measure_zstd(uint64_t *out, const uint8_t *p, size_t n, uint64
                                tnf_error *e)
 {
     zr_bytes b = { (uint8_t *)(uintptr_t)p, n, 0 };
-    return measure(out, ZR_ZSTD, &b, most, e);
+    return measure_packed(out, ZR_ZSTD, &b, most, e);
 }
 
 static tnf_status run_packer(zr_kind kind, const zr_bytes *from, uint8_t *to, size_t n,
@@ -125,7 +125,7 @@ static tnf_status step_back(zr_bytes *now, const zr_level *l, size_t k, uint8_t 
         return TNF_OK;
     }
     if (!known)
-        TNF_TRY(measure(&n, kind, now, to ? 2 * plain + 65536 : ZR_MAX_CHUNK, e));
+        TNF_TRY(measure_packed(&n, kind, now, to ? 2 * plain + 65536 : ZR_MAX_CHUNK, e));
     if (known && k == 1)
         next = (zr_bytes) { to, (size_t)n, 0 };
     else

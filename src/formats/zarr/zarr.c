@@ -30,12 +30,7 @@ static bool ends_with(const char *p, size_t n, const char *end)
     return n >= m && memcmp(p + n - m, end, m) == 0 && (n == m || p[n - m - 1] == '/');
 }
 
-static bool holds(const tnf_probe *p, const char *text)
-{
-    return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
-}
-
-static int probe(const tnf_probe *p)
+static int probe_zarr(const tnf_probe *p)
 {
     bool zip = p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0;
     bool named = strcmp(p->ext, "zarr.zip") == 0;
@@ -49,7 +44,8 @@ static int probe(const tnf_probe *p)
     while (at < p->nhead && strchr(" \t\r\n", p->head[at]))
         at++;
     bool json = at < p->nhead && p->head[at] == '{';
-    if (json && (holds(p, "\"zarr_format\"") || holds(p, "\"zarr_consolidated_format\"")))
+    if (json && (tnf_zr_head_holds(p, "\"zarr_format\"") ||
+                 tnf_zr_head_holds(p, "\"zarr_consolidated_format\"")))
         return TNF_PROBE_STRUCTURE;
     return document ? TNF_PROBE_PLAUSIBLE : TNF_PROBE_NO;
 }
@@ -138,10 +134,10 @@ static tnf_status read_nodes(walk *w)
         TNF_TRY(tnf_zr_read_doc(&x->doc, w->r, w->s, x->key, w->e));
         tnf_str type = tnf_zr_get(&x->doc, "node_type");
         if (w->v3)
-            x->array = tnf_zr_is(type, "\"array\"");
-        if (w->v3 && !x->array && !tnf_zr_is(type, "\"group\""))
+            x->array = tnf_str_is(type, "\"array\"");
+        if (w->v3 && !x->array && !tnf_str_is(type, "\"group\""))
             return tnf_zr_wrong(&x->doc, w->e, "is neither a group nor an array");
-        if (!tnf_zr_is(tnf_zr_get(&x->doc, "zarr_format"), w->v3 ? "3" : "2"))
+        if (!tnf_str_is(tnf_zr_get(&x->doc, "zarr_format"), w->v3 ? "3" : "2"))
             return tnf_fail(w->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                             "%s is of another zarr_format than its name says",
                             TNF_VISIBLE(x->doc.name));
@@ -182,11 +178,11 @@ static tnf_status split_attrs(tnf_str *out, walk *w, tnf_str attrs, const char *
     zr_doc d, own;
     tnf_buf b;
     *out = (tnf_str) { NULL, 0 };
-    if (!attrs.p || tnf_zr_is(attrs, "null"))
+    if (!attrs.p || tnf_str_is(attrs, "null"))
         return TNF_OK;
     TNF_TRY(tnf_zr_parse_doc(&d, w->r, attrs, name, w->e));
     tnf_str text = tnf_zr_get(&d, ZR_OWN);
-    w->implied = tnf_zr_is(tnf_zr_get(&d, ZR_IMPLIED), "true");
+    w->implied = tnf_str_is(tnf_zr_get(&d, ZR_IMPLIED), "true");
     if (!w->implied && (!text.p || text.p[0] != '{')) {
         *out = d.n ? attrs : *out;
         return TNF_OK;
@@ -201,7 +197,7 @@ static tnf_status split_attrs(tnf_str *out, walk *w, tnf_str attrs, const char *
     tnf_buf_init(&b, &w->r->scratch->alloc, ZR_MAX_DOCUMENT);
     size_t kept = 0;
     for (size_t i = 0; i < d.n; i++) {
-        if (tnf_zr_is(d.members[i].key, ZR_OWN) || tnf_zr_is(d.members[i].key, ZR_IMPLIED))
+        if (tnf_str_is(d.members[i].key, ZR_OWN) || tnf_str_is(d.members[i].key, ZR_IMPLIED))
             continue;
         tnf_buf_puts(&b, kept++ ? ", " : "{");
         tnf_json_put_string(&b, d.members[i].key.p, d.members[i].key.n);
@@ -230,9 +226,9 @@ static tnf_status add_group(walk *w, const node *x)
         return v.as.s ? tnf_set_attr(w->r, ATTRS, v, w->e)
                       : tnf_arena_fail(w->r->arena, "attributes", w->e);
     }
-    if (!attrs.p || tnf_zr_is(attrs, "null"))
+    if (!attrs.p || tnf_str_is(attrs, "null"))
         attrs = (tnf_str) { "{}", 2 };
-    if (w->implied && tnf_zr_is(attrs, "{}"))
+    if (w->implied && tnf_str_is(attrs, "{}"))
         return TNF_OK;
     tnf_value v = tnf_zr_json(w->r, attrs);
     return v.as.s ? tnf_attrs_set(&w->groups, x->path.p, x->path.n, v, w->e)
@@ -378,7 +374,7 @@ const tnf_format tnf_format_zarr = {
     .write_options = tnf_zr_write_options,
     .folder_marks = "zarr.json .zgroup .zarray",
     .folder_extensions = "zarr",
-    .probe = probe,
+    .probe = probe_zarr,
     .index = index_all,
     .decode = tnf_zr_decode,
     .slice = tnf_zr_slice,

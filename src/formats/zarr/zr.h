@@ -61,6 +61,8 @@ typedef struct zr_doc {
     const char *name; /* of the document, for messages */
 } zr_doc;
 
+/* Does the text stand in the first bytes of a file? */
+bool tnf_zr_head_holds(const tnf_probe *p, const char *text);
 /* Is it the name of one, in any folder? */
 bool tnf_zr_is_document(const char *name, size_t n);
 /* All of a key, in scratch. */
@@ -73,8 +75,11 @@ tnf_status tnf_zr_parse_doc(zr_doc *out, tnf_reader *r, tnf_str text, const char
 tnf_str tnf_zr_get(const zr_doc *d, const char *key);
 /* A text as a tree, in scratch. */
 tnf_status tnf_zr_tree(tnf_value *out, tnf_reader *r, const zr_doc *d, tnf_str text, tnf_error *e);
-tnf_status tnf_zr_wrong(const zr_doc *d, tnf_error *e, const char *what);
-bool tnf_zr_is(tnf_str text, const char *word);
+/* Here, so that analyzers see that it never returns TNF_OK. */
+static inline tnf_status tnf_zr_wrong(const zr_doc *d, tnf_error *e, const char *what)
+{
+    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s %s", TNF_VISIBLE(d->name), what);
+}
 /* A copy for an attribute. p NULL: no memory. */
 tnf_value tnf_zr_json(tnf_reader *r, tnf_str text);
 

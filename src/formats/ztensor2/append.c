@@ -101,7 +101,7 @@ static tnf_status list_sizes(placing *x, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status place(placing *x, const tnf_part *p, const zt2_blob **out, tnf_error *e)
+static tnf_status place_part(placing *x, const tnf_part *p, const zt2_blob **out, tnf_error *e)
 {
     zt2_blob blob = { .offset = p->offset,
                       .stored = p->stored,
@@ -170,6 +170,6 @@ tnf_status tnf_zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e
     TNF_TRY(list_sizes(&x, e));
     for (size_t i = 0; i < c->n; i++)
         for (uint16_t k = 0; k < c->objects[i].nparts; k++)
-            TNF_TRY(place(&x, &c->objects[i].parts[k], placed++, e));
+            TNF_TRY(place_part(&x, &c->objects[i].parts[k], placed++, e));
     return TNF_OK;
 }

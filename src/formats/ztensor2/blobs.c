@@ -63,8 +63,8 @@ static bool sample_known(zt2_blobs *b, const zt2_blob *blob)
 
 /* Has the blob, of the same length and digest, the same bytes? One that could be asked for them
  * only once, and was small enough to be looked at then, left its SHA-256 for this. */
-static tnf_status equal(zt2_blobs *b, bool *out, const zt2_blob *known, const tnf_part *part,
-                        tnf_error *e)
+static tnf_status blob_equals(zt2_blobs *b, bool *out, const zt2_blob *known, const tnf_part *part,
+                              tnf_error *e)
 {
     uint8_t strong[TNF_DIGEST_MAX];
     *out = false;
@@ -88,7 +88,7 @@ static tnf_status find_equal(zt2_blobs *b, const zt2_blob *blob, const tnf_part 
         bool same = known->nbytes == blob->nbytes &&
                     memcmp(known->digest, blob->digest, sizeof blob->digest) == 0;
         if (same)
-            TNF_TRY(equal(b, &same, known, part, e));
+            TNF_TRY(blob_equals(b, &same, known, part, e));
         if (same) {
             *found = i;
             break;
@@ -97,7 +97,7 @@ static tnf_status find_equal(zt2_blobs *b, const zt2_blob *blob, const tnf_part 
     return TNF_OK;
 }
 
-static tnf_status remember(zt2_blobs *b, zt2_blob *blob, tnf_error *e)
+static tnf_status remember_blob(zt2_blobs *b, zt2_blob *blob, tnf_error *e)
 {
     uint32_t *digest = digest_bucket(b, blob);
     blob->next_digest = *digest;
@@ -118,7 +118,7 @@ static tnf_status remember(zt2_blobs *b, zt2_blob *blob, tnf_error *e)
 }
 
 /* Pads to where the next blob may begin. */
-static tnf_status align(zt2_blobs *b, uint64_t nbytes, tnf_error *e)
+static tnf_status align_blob(zt2_blobs *b, uint64_t nbytes, tnf_error *e)
 {
     uint64_t to = nbytes < b->small_below ? ZT2_FLOOR : b->align, at;
     if (!tnf_ckd_align(&at, b->w->sink->written, to))
@@ -131,7 +131,7 @@ static tnf_status write_blob(zt2_blobs *b, zt2_blob *blob, const tnf_part *part,
 {
     tnf_put_how how = b->how;
     tnf_put_done done;
-    TNF_TRY(align(b, blob->nbytes, e));
+    TNF_TRY(align_blob(b, blob->nbytes, e));
     if (digested)
         how.digest = NULL;
     TNF_TRY(tnf_put_part(b->w, part, &how, &done, e));
@@ -187,7 +187,7 @@ tnf_status tnf_zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob 
     if (found == NOTHING) {
         found = (uint32_t)b->n;
         TNF_TRY(write_blob(b, &blob, &from, digested, e));
-        TNF_TRY(remember(b, &blob, e));
+        TNF_TRY(remember_blob(b, &blob, e));
     }
     *out = &b->list[found];
     return TNF_OK;
@@ -209,10 +209,10 @@ tnf_status tnf_zt2_blobs_know(zt2_blobs *b, zt2_blob *blob, bool alias, const zt
         memcpy(blob->digest, told->bytes, told->n);
     else
         TNF_TRY(tnf_part_digest(blob->part, b->how.digest, blob->digest, e));
-    return remember(b, blob, e);
+    return remember_blob(b, blob, e);
 }
 
 tnf_status tnf_zt2_blobs_align(zt2_blobs *b, tnf_error *e)
 {
-    return align(b, 0, e);
+    return align_blob(b, 0, e);
 }

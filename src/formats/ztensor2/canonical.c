@@ -49,7 +49,7 @@ typedef struct look {
 
 /* --------------------------------------------------------------- manifest */
 
-static bool nfc(tnf_str s)
+static bool is_nfc(tnf_str s)
 {
     return tnf_nfc(s.p, s.n);
 }
@@ -57,7 +57,7 @@ static bool nfc(tnf_str s)
 static const tnf_str *odd_key(const tnf_member *members, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!nfc(members[i].key))
+        if (!is_nfc(members[i].key))
             return &members[i].key;
     return NULL;
 }
@@ -70,9 +70,9 @@ static void look_at_names(look *l)
     for (size_t i = 0; i < l->z.n && !odd; i++) {
         const zt2_object *o = &l->z.objects[i];
         at = o->at;
-        odd = nfc(o->name) ? NULL : &o->name;
+        odd = is_nfc(o->name) ? NULL : &o->name;
         for (size_t k = 0; k < o->nparts && !odd; k++)
-            odd = nfc(o->parts[k].role) ? NULL : &o->parts[k].role;
+            odd = is_nfc(o->parts[k].role) ? NULL : &o->parts[k].role;
         if (!odd && o->attrs)
             odd = odd_key(o->attrs->as.members, o->attrs->n);
     }
@@ -205,7 +205,7 @@ static tnf_status look_at_padding(look *l, uint64_t from, uint64_t to, bool *zer
 }
 
 /* As the writer goes: *at is where it is, *next where a blob may begin. */
-static void advance(uint64_t at, uint64_t *next)
+static void advance_past(uint64_t at, uint64_t *next)
 {
     if (!tnf_ckd_align(next, at, ZT2_ALIGN))
         *next = UINT64_MAX;
@@ -219,7 +219,7 @@ static tnf_status look_at_blobs(look *l, tnf_error *e)
         const place *here = &l->places[i];
         const zt2_part *p = here->part, *known;
         TNF_TRY(find_equal(l, &known, p, e));
-        advance(at, &next);
+        advance_past(at, &next);
         if (p->offset != (known ? known->offset : next)) {
             depart(l, p->at, "%s begins at %" PRIu64 ", not at %" PRIu64 "%s",
                    TNF_QUOTED(here->object->name), p->offset, known ? known->offset : next,
@@ -234,7 +234,7 @@ static tnf_status look_at_blobs(look *l, tnf_error *e)
         TNF_TRY(look_at_padding(l, at, next, &zeros, e));
         at = next + p->length;
     }
-    advance(at, &next);
+    advance_past(at, &next);
     if (l->z.footer.offset != next) {
         depart(l, l->z.footer.at, "the manifest begins at %" PRIu64 ", not at %" PRIu64,
                l->z.footer.offset, next);

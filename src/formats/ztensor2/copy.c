@@ -44,7 +44,7 @@ static tnf_status list_parts(stored **out, size_t *n, const zt2_blobs *b, const 
     return TNF_OK;
 }
 
-static tnf_status copy(zt2_blobs *b, const tnf_part *p, uint64_t *at, tnf_error *e)
+static tnf_status copy_blob(zt2_blobs *b, const tnf_part *p, uint64_t *at, tnf_error *e)
 {
     tnf_part bytes = *p;
     bytes.payload = TNF_AT;
@@ -64,7 +64,7 @@ tnf_status tnf_zt2_copy_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e)
     for (size_t i = 0; i < n; i++) {
         const tnf_part *p = list[i].part;
         if (i == 0 || by_place(&list[i - 1], &list[i]) != 0)
-            TNF_TRY(copy(b, p, &at, e));
+            TNF_TRY(copy_blob(b, p, &at, e));
         zt2_blob blob = { .offset = at,
                           .stored = p->stored,
                           .nbytes = p->nbytes,

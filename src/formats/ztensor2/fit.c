@@ -3,7 +3,7 @@
  * not too deep. A tensor with another name is refused as a whole, an attribute by itself. */
 #include "formats/ztensor2/zt2.h"
 
-static bool utf8(tnf_str s)
+static bool is_utf8(tnf_str s)
 {
     return tnf_utf8_valid(s.p, s.n, NULL);
 }
@@ -24,7 +24,7 @@ static bool value_ok(const tnf_value *v, unsigned left)
         return true;
     case TNF_MAP:
         for (size_t i = 0; i < v->n; i++)
-            if (left == 0 || !utf8(v->as.members[i].key) ||
+            if (left == 0 || !is_utf8(v->as.members[i].key) ||
                 !value_ok(&v->as.members[i].value, left - 1))
                 return false;
         return true;
@@ -35,7 +35,7 @@ static bool value_ok(const tnf_value *v, unsigned left)
 
 bool tnf_zt2_attr_ok(const tnf_member *attr, unsigned depth)
 {
-    return zt2_name_ok(attr->key) && utf8(attr->key) &&
+    return zt2_name_ok(attr->key) && is_utf8(attr->key) &&
            value_ok(&attr->value, ZT2_MAX_DEPTH - depth);
 }
 

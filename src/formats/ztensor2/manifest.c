@@ -18,7 +18,7 @@ static uint64_t key_at(const tnf_cbor *c, const tnf_cbor_scope *scope)
     return c->base + (uint64_t)((const uint8_t *)scope->level.previous.p - c->start);
 }
 
-static bool schema(zt2 *z, uint64_t at, const char *what)
+static bool fail_schema(zt2 *z, uint64_t at, const char *what)
 {
     return tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at, "%s", what);
 }
@@ -61,7 +61,7 @@ static bool read_digest(zt2 *z, tnf_str *out)
     uint64_t at = tnf_cbor_where(&z->c);
     return tnf_cbor_text(&z->c, out) &&
            (tnf_zt2_digest_ok(*out) ||
-            schema(z, at, "a digest is not 'algorithm:hex', in lower case"));
+            fail_schema(z, at, "a digest is not 'algorithm:hex', in lower case"));
 }
 
 /* Text that becomes a C string in the model. */
@@ -99,14 +99,14 @@ static bool read_shard(zt2 *z, zt2_shard *s)
     if (!tnf_cbor_enter_map(c, &map))
         return false;
     for (tnf_str key; tnf_cbor_key(c, &map, &key);)
-        if (key.p && zt2_is(key, "size"))
+        if (key.p && tnf_str_is(key, "size"))
             size = tnf_cbor_u64(c, &s->size);
-        else if (key.p && zt2_is(key, "digest"))
+        else if (key.p && tnf_str_is(key, "digest"))
             read_digest(z, &s->digest);
         else
             pass_over(z);
     if (c->status == TNF_OK && (!size || !s->digest.p))
-        return schema(z, s->at, "a shard lacks its size or its digest");
+        return fail_schema(z, s->at, "a shard lacks its size or its digest");
     return c->status == TNF_OK;
 }
 
@@ -122,7 +122,7 @@ static bool read_shards(zt2 *z)
         return no_memory(z, z->r->scratch);
     for (tnf_str key; tnf_cbor_key(c, &map, &key); z->nshards++) {
         if (!key.p)
-            return schema(z, key_at(c, &map), "the name of a shard is not text");
+            return fail_schema(z, key_at(c, &map), "the name of a shard is not text");
         if (!shard_name_ok(key)) {
             z->rule = "ShardName";
             return tnf_cbor_fail(c, TNF_CBOR_SCHEMA, TNF_EFORMAT, key_at(c, &map),
@@ -190,7 +190,7 @@ static bool read_blob(zt2 *z, zt2_part *p)
     if (!tnf_cbor_enter_array(c, &pair))
         return false;
     if (pair.level.left != 2)
-        return schema(z, p->at, "a blob is not an offset and a length");
+        return fail_schema(z, p->at, "a blob is not an offset and a length");
     bool two = tnf_cbor_item(c, &pair) && tnf_cbor_u64(c, &p->offset) && tnf_cbor_item(c, &pair) &&
                tnf_cbor_u64(c, &p->length);
     return two && !tnf_cbor_item(c, &pair) && c->status == TNF_OK;
@@ -210,23 +210,23 @@ enum { HAS_BLOB = 1, HAS_DTYPE = 2, HAS_DECODED = 4 };
 static bool read_part_field(zt2 *z, zt2_part *p, tnf_str key, unsigned *has)
 {
     tnf_cbor *c = &z->c;
-    if (zt2_is(key, "blob")) {
+    if (tnf_str_is(key, "blob")) {
         *has |= HAS_BLOB;
         return read_blob(z, p);
     }
-    if (zt2_is(key, "type"))
+    if (tnf_str_is(key, "type"))
         return read_word(z, &p->type, "type of a part");
-    if (zt2_is(key, "dtype")) {
+    if (tnf_str_is(key, "dtype")) {
         *has |= HAS_DTYPE;
         return read_dtype(z, p);
     }
-    if (zt2_is(key, "shard"))
+    if (tnf_str_is(key, "shard"))
         return tnf_cbor_text(c, &p->shard);
-    if (zt2_is(key, "digest"))
+    if (tnf_str_is(key, "digest"))
         return read_digest(z, &p->digest);
-    if (zt2_is(key, "encoding"))
+    if (tnf_str_is(key, "encoding"))
         return tnf_cbor_text(c, &p->encoding);
-    if (zt2_is(key, "decoded_length")) {
+    if (tnf_str_is(key, "decoded_length")) {
         *has |= HAS_DECODED;
         return tnf_cbor_u64(c, &p->decoded);
     }
@@ -247,9 +247,9 @@ static bool read_part(zt2 *z, zt2_part *p)
     if (c->status != TNF_OK)
         return false;
     if (!(has & HAS_BLOB) || !(has & HAS_DTYPE))
-        return schema(z, at, "a part lacks its blob or its dtype");
+        return fail_schema(z, at, "a part lacks its blob or its dtype");
     if (!p->encoding.p != !(has & HAS_DECODED))
-        return schema(z, at, "a part has only one of encoding and decoded_length");
+        return fail_schema(z, at, "a part has only one of encoding and decoded_length");
     if (!p->encoding.p)
         p->decoded = p->length;
     return true;
@@ -263,7 +263,7 @@ static bool read_parts(zt2 *z, zt2_object *o)
     if (!tnf_cbor_enter_map(c, &map))
         return false;
     if (map.level.left == 0)
-        return schema(z, at, "an object has no parts");
+        return fail_schema(z, at, "an object has no parts");
     if (map.level.left > UINT16_MAX)
         return tnf_cbor_fail(c, TNF_CBOR_FINE, TNF_ELIMIT, at, "%s has %llu parts, %u are allowed",
                              TNF_QUOTED(o->name), (unsigned long long)map.level.left, UINT16_MAX);
@@ -310,13 +310,13 @@ static bool read_object(zt2 *z, zt2_object *o)
     for (tnf_str key; fine && tnf_cbor_key(c, &map, &key);) {
         if (!key.p)
             fine = pass_over(z);
-        else if (zt2_is(key, "parts"))
+        else if (tnf_str_is(key, "parts"))
             fine = read_parts(z, o);
-        else if (zt2_is(key, "shape"))
+        else if (tnf_str_is(key, "shape"))
             fine = read_shape(z, o);
-        else if (zt2_is(key, "layout"))
+        else if (tnf_str_is(key, "layout"))
             fine = read_word(z, &o->layout, "layout of a tensor");
-        else if (zt2_is(key, "attributes"))
+        else if (tnf_str_is(key, "attributes"))
             fine = read_object_attributes(z, o);
         else
             fine = pass_over(z);
@@ -324,7 +324,7 @@ static bool read_object(zt2 *z, zt2_object *o)
     if (!fine || c->status != TNF_OK)
         return false;
     if (!o->parts || !o->shape || !o->layout.p)
-        return schema(z, at, "an object lacks its parts, its shape or its layout");
+        return fail_schema(z, at, "an object lacks its parts, its shape or its layout");
     return true;
 }
 
@@ -366,11 +366,11 @@ static bool read_root(zt2 *z)
     for (tnf_str key; fine && tnf_cbor_key(c, &map, &key);) {
         if (!key.p)
             fine = pass_over(z);
-        else if (zt2_is(key, "shards"))
+        else if (tnf_str_is(key, "shards"))
             fine = read_shards(z);
-        else if (zt2_is(key, "objects"))
+        else if (tnf_str_is(key, "objects"))
             fine = read_objects(z);
-        else if (zt2_is(key, "attributes")) {
+        else if (tnf_str_is(key, "attributes")) {
             fine = read_attributes(z, &z->r->catalog->attrs);
             z->empty_attrs = z->r->catalog->attrs.n == 0;
         } else
@@ -378,7 +378,7 @@ static bool read_root(zt2 *z)
     }
     if (!fine || c->status != TNF_OK)
         return false;
-    return z->has_objects || schema(z, c->base, "the manifest has no objects");
+    return z->has_objects || fail_schema(z, c->base, "the manifest has no objects");
 }
 
 /* The manifest was read before: only memory can be lacking. */

@@ -40,7 +40,7 @@ static tnf_status try_footer(zt2 *z, uint64_t end, unsigned *tries, tnf_error *e
 }
 
 /* Backwards, block by block; blocks overlap so that no magic is cut in two. */
-static tnf_status search(zt2 *z, uint8_t *block, tnf_error *e)
+static tnf_status search_magic(zt2 *z, uint8_t *block, tnf_error *e)
 {
     unsigned tries = TRIES;
     for (uint64_t end = z->r->source->size; end > ZT2_MAGIC_N;) {
@@ -68,7 +68,7 @@ tnf_status tnf_zt2_recover(zt2 *z, tnf_error *e)
     uint8_t *block = tnf_arena_raw(z->r->scratch, size < BLOCK ? size : BLOCK);
     if (!block)
         return tnf_arena_fail(z->r->scratch, "looking for a footer", e);
-    tnf_status status = search(z, block, &why);
+    tnf_status status = search_magic(z, block, &why);
     if (status == TNF_EFORMAT) {
         *e = before;
         return before.status;

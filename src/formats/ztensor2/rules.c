@@ -79,7 +79,8 @@ static tnf_status make_part(zt2 *z, const zt2_object *o, zt2_part *p, tnf_part *
     tnf_arena *a = z->r->arena;
     bool pinned;
     TNF_TRY(check_place(z, o, p, e));
-    const char *role = zt2_is(p->role, "data") ? "data" : tnf_arena_str(a, p->role.p, p->role.n);
+    const char *role = tnf_str_is(p->role, "data") ? "data"
+                                                   : tnf_arena_str(a, p->role.p, p->role.n);
     const tnf_type *type = tnf_zt2_type(a, p->type, p->dtype, &pinned);
     const tnf_digest *digest = p->digest.p ? tnf_zt2_digest(a, p->digest) : NULL;
     if (!role || !type || (p->digest.p && !digest))
@@ -106,8 +107,8 @@ static tnf_status make_part(zt2 *z, const zt2_object *o, zt2_part *p, tnf_part *
 /* ---------------------------------------------------------------- layouts */
 
 /* A rule that the reference has no code for: an error, or a warning to the lenient. */
-static tnf_status stricter(zt2 *z, const char *rule, tnf_status status, uint64_t at,
-                           const char *message, tnf_error *e)
+static tnf_status fail_stricter(zt2 *z, const char *rule, tnf_status status, uint64_t at,
+                                const char *message, tnf_error *e)
 {
     status = tnf_stricter(z->r, e, status, at, "%s: %s", rule, message);
     if (status != TNF_OK)
@@ -129,7 +130,7 @@ static tnf_status check_dense(zt2 *z, const zt2_object *from, tnf_object *o, tnf
                 tnf_type_bytes(&bytes, o->parts[0].type, elements);
     if (fits)
         return tnf_fail_rule(e, "DenseSize", TNF_EFORMAT, from->at, "%s", why.message);
-    TNF_TRY(stricter(z, "DenseSize", TNF_EFORMAT, from->at, why.message, e));
+    TNF_TRY(fail_stricter(z, "DenseSize", TNF_EFORMAT, from->at, why.message, e));
     ((tnf_part *)(uintptr_t)o->parts)->flags |= TNF_PART_UNREADABLE;
     return TNF_OK;
 }
@@ -139,7 +140,7 @@ static tnf_status check_layout(zt2 *z, const zt2_object *from, tnf_object *o, tn
     tnf_error why = { .offset = TNF_NO_OFFSET };
     if (o->layout == &tnf_layout_dense)
         return check_dense(z, from, o, e);
-    bool csr = zt2_is(from->layout, "zt.sparse_csr/1");
+    bool csr = tnf_str_is(from->layout, "zt.sparse_csr/1");
     if (csr && o->rank == 2 && o->shape[0] == UINT64_MAX)
         return tnf_fail_rule(e, "Shape", TNF_EFORMAT, from->at, "%s has too many rows",
                              TNF_QUOTED(o->name));
@@ -149,7 +150,7 @@ static tnf_status check_layout(zt2 *z, const zt2_object *from, tnf_object *o, tn
         return TNF_OK;
     if (csr)
         return tnf_fail_rule(e, "LayoutRule", status, from->at, "%s", why.message);
-    TNF_TRY(stricter(z, "LayoutRule", status, from->at, why.message, e));
+    TNF_TRY(fail_stricter(z, "LayoutRule", status, from->at, why.message, e));
     o->layout = tnf_zt2_layout_unruled(z->r->arena, from->layout);
     return o->layout ? TNF_OK : tnf_arena_fail(z->r->arena, "a layout", e);
 }
@@ -277,8 +278,8 @@ static void blobs_add(blobs *b, const zt2_object *o, uint32_t object)
 }
 
 /* Whose it is, and where that is told. */
-static tnf_status owner(zt2 *z, const blobs *b, const range *r, char name[72], uint64_t *at,
-                        tnf_error *e)
+static tnf_status find_owner(zt2 *z, const blobs *b, const range *r, char name[72], uint64_t *at,
+                             tnf_error *e)
 {
     zt2_object o;
     *at = z->footer.offset;
@@ -297,12 +298,13 @@ static tnf_status owner(zt2 *z, const blobs *b, const range *r, char name[72], u
     return TNF_OK;
 }
 
-static tnf_status overlap(zt2 *z, const blobs *all, const range *a, const range *b, tnf_error *e)
+static tnf_status tell_overlap(zt2 *z, const blobs *all, const range *a, const range *b,
+                               tnf_error *e)
 {
     char one[72], two[72];
     uint64_t first, second;
-    TNF_TRY(owner(z, all, a, one, &first, e));
-    TNF_TRY(owner(z, all, b, two, &second, e));
+    TNF_TRY(find_owner(z, all, a, one, &first, e));
+    TNF_TRY(find_owner(z, all, b, two, &second, e));
     return tnf_fail_rule(e, "BlobOverlap", TNF_EFORMAT, b->object != THE_MANIFEST ? second : first,
                          "%s and %s share bytes from %" PRIu64 " on", one, two, b->offset);
 }
@@ -321,7 +323,7 @@ static tnf_status check_overlap(zt2 *z, blobs *all, tnf_error *e)
         const range *a = &r[i - 1], *b = &r[i];
         bool same = a->offset == b->offset && a->length == b->length;
         if (a->group == b->group && !same && a->offset + a->length > b->offset)
-            return overlap(z, all, a, b, e);
+            return tell_overlap(z, all, a, b, e);
     }
     return TNF_OK;
 }
@@ -331,7 +333,7 @@ static tnf_status check_overlap(zt2 *z, blobs *all, tnf_error *e)
 static const zt2_part *part_of(const zt2_object *o, const char *role)
 {
     for (size_t i = 0; i < o->nparts; i++)
-        if (zt2_is(o->parts[i].role, role))
+        if (tnf_str_is(o->parts[i].role, role))
             return &o->parts[i];
     return NULL;
 }
@@ -341,7 +343,7 @@ static void warn_unknown(zt2 *z, const zt2_object *from, tnf_object *o)
     for (uint16_t k = 0; k < o->nparts; k++) {
         tnf_part *part = (tnf_part *)(uintptr_t)&o->parts[k];
         const zt2_part *p = from->nparts == 1 ? from->parts : part_of(from, part->role);
-        if (!p->encoding.p || zt2_is(p->encoding, ZT2_SEEKABLE))
+        if (!p->encoding.p || tnf_str_is(p->encoding, ZT2_SEEKABLE))
             continue;
         tnf_warn(z->r, p->at, "the encoding %s of %s is not known: listed, not readable",
                  TNF_QUOTED(p->encoding), TNF_QUOTED(from->name));

@@ -96,7 +96,7 @@ static tnf_status resolve_one(zt2 *z, zt2_shard *s, tnf_error *e)
 }
 
 /* By the name of its file where that is a convention, else by its label. */
-static tnf_status miss(zt2 *z, zt2_shard *s, tnf_error *e)
+static tnf_status miss_shard(zt2 *z, zt2_shard *s, tnf_error *e)
 {
     tnf_str name = s->name;
     if (z->r->options[OPTION_SHARDS].u == BESIDE)
@@ -114,7 +114,7 @@ tnf_status tnf_zt2_resolve(zt2 *z, tnf_error *e)
         tnf_error why = { .offset = TNF_NO_OFFSET };
         tnf_status status = resolve_one(z, &z->shards[i], &why);
         if (status == TNF_ENOTFOUND && z->r->incomplete)
-            status = miss(z, &z->shards[i], &why);
+            status = miss_shard(z, &z->shards[i], &why);
         if (status == TNF_OK)
             continue;
         if (status == TNF_ENOMEM || status == TNF_ELIMIT || status == TNF_EINVAL) {

@@ -56,7 +56,7 @@ static const word layouts[] = {
 static const word *word_named(const word *words, size_t n, tnf_str name)
 {
     for (size_t i = 0; i < n; i++)
-        if (zt2_is(name, words[i].name))
+        if (tnf_str_is(name, words[i].name))
             return &words[i];
     return NULL;
 }
@@ -72,7 +72,7 @@ static const word *word_for(const word *words, size_t n, const char *id)
 bool tnf_zt2_dtype(tnf_dtype *out, tnf_str name)
 {
     for (int i = 0; i < TNF_DTYPE_COUNT; i++)
-        if (zt2_is(name, tnf_type_of((tnf_dtype)i)->id)) {
+        if (tnf_str_is(name, tnf_type_of((tnf_dtype)i)->id)) {
             *out = (tnf_dtype)i;
             return true;
         }
@@ -123,7 +123,7 @@ const tnf_digest *tnf_zt2_digest(tnf_arena *arena, tnf_str s)
 
 /* An id of somebody else's. One that the model knows as something gets a "?" before it, and so does
  * one that begins with it. */
-static char *foreign(tnf_arena *arena, tnf_str name, bool taken)
+static char *foreign_id(tnf_arena *arena, tnf_str name, bool taken)
 {
     bool mark = taken || (name.n > 0 && name.p[0] == '?');
     char *id = tnf_arena_raw(arena, name.n + 2);
@@ -138,7 +138,7 @@ static char *foreign(tnf_arena *arena, tnf_str name, bool taken)
 static const tnf_type *foreign_type(tnf_arena *arena, tnf_str name, tnf_dtype dtype)
 {
     tnf_type *type = tnf_arena_alloc(arena, sizeof *type);
-    char *id = foreign(arena, name, tnf_type_find(name.p, name.n) != NULL);
+    char *id = foreign_id(arena, name, tnf_type_find(name.p, name.n) != NULL);
     if (!type || !id)
         return NULL;
     *type = (tnf_type) { .id = id, .storage = dtype, .number = TNF_NUMBER_OPAQUE };
@@ -172,7 +172,7 @@ const char *tnf_zt2_type_name(const tnf_type *type)
 
 const tnf_layout *tnf_zt2_layout_unruled(tnf_arena *arena, tnf_str name)
 {
-    const char *id = foreign(arena, name, tnf_layout_named(name.p, name.n) != NULL);
+    const char *id = foreign_id(arena, name, tnf_layout_named(name.p, name.n) != NULL);
     return id ? tnf_layout_unknown(arena, id, strlen(id)) : NULL;
 }
 

@@ -207,7 +207,7 @@ static tnf_status put_attributes(writing *x, const tnf_member *members, size_t n
     if (!order)
         return tnf_arena_fail(x->w->scratch, "attributes", e);
     for (size_t i = 0; i < n; i++)
-        if ((!but || !zt2_is(members[i].key, but)) && tnf_zt2_attr_ok(&members[i], depth))
+        if ((!but || !tnf_str_is(members[i].key, but)) && tnf_zt2_attr_ok(&members[i], depth))
             order[kept++] = &members[i];
     qsort(order, kept, sizeof *order, by_cbor_key);
     tnf_cbor_put_string(&x->manifest, "attributes");
@@ -355,7 +355,7 @@ static tnf_status write_end(writing *x, tnf_error *e)
 
 /* -------------------------------------------------------------------- all */
 
-static tnf_status prepare(writing *x, tnf_error *e)
+static tnf_status prepare_blobs(writing *x, tnf_error *e)
 {
     const tnf_catalog *c = x->w->catalog;
     tnf_arena *a = x->w->scratch;
@@ -376,7 +376,7 @@ static tnf_status prepare(writing *x, tnf_error *e)
 }
 
 /* Does the file to follow have all blobs, and do the options ask for no others? */
-static bool follows(const tnf_writer *w)
+static bool follows_file(const tnf_writer *w)
 {
     return w->like && w->like->state && tnf_has_places(w) && tnf_follows(w, ENCODING) &&
            tnf_follows(w, LEVEL) && tnf_follows(w, DIGEST) && tnf_follows(w, SMALL) &&
@@ -386,7 +386,7 @@ static bool follows(const tnf_writer *w)
 static tnf_status write_file(writing *x, tnf_error *e)
 {
     TNF_TRY(read_options(x, e));
-    TNF_TRY(prepare(x, e));
+    TNF_TRY(prepare_blobs(x, e));
     TNF_TRY(write_blobs(x, e));
     tnf_buf_init(&x->manifest, &x->w->scratch->alloc, ZT2_MAX_MANIFEST);
     tnf_status status = write_end(x, e);
@@ -396,7 +396,7 @@ static tnf_status write_file(writing *x, tnf_error *e)
 
 tnf_status tnf_zt2_write(tnf_writer *w, tnf_error *e)
 {
-    writing x = { .w = w, .follows = follows(w) };
+    writing x = { .w = w, .follows = follows_file(w) };
     if (w->in_place) {
         TNF_TRY(tnf_need_places(w, e));
         w->base = w->like;

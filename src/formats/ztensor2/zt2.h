@@ -157,12 +157,6 @@ tnf_status tnf_zt2_keep_state(zt2 *z, tnf_error *e);
 
 /* ------------------------------------------------------------------- words */
 
-static inline bool zt2_is(tnf_str s, const char *word)
-{
-    size_t n = strlen(word);
-    return s.n == n && memcmp(s.p, word, n) == 0;
-}
-
 /* A name as objects, parts and attributes have it: 1 to 1024 bytes without a NUL. */
 static inline bool zt2_name_ok(tnf_str s)
 {

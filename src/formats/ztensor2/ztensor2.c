@@ -15,7 +15,7 @@
 
 #include <inttypes.h>
 
-static int probe(const tnf_probe *p)
+static int probe_ztensor2(const tnf_probe *p)
 {
     return p->nhead >= ZT2_MAGIC_N && memcmp(p->head, ZT2_MAGIC, ZT2_MAGIC_N) == 0 ? TNF_PROBE_MAGIC
                                                                                    : TNF_PROBE_NO;
@@ -197,7 +197,7 @@ const tnf_format tnf_format_ztensor2 = {
     .read_options = tnf_zt2_read_options,
     .write_options = tnf_zt2_write_options,
     .rule_names = &rule_names,
-    .probe = probe,
+    .probe = probe_ztensor2,
     .index = index_all,
     .write = TNF_WRITES(tnf_zt2_write),
     .append = TNF_WRITES(tnf_zt2_write),

@@ -5,15 +5,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hex.h"
+#include "base/str.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static bool begins(tnf_str s, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    return s.n >= n && memcmp(s.p, prefix, n) == 0;
-}
 
 /* A number of 32 bits in hexadecimal, as the Rust library reads one. */
 static bool read_u32(uint32_t *out, tnf_str digits)
@@ -40,7 +35,7 @@ static tnf_zt_digest_kind read_crc32c(tnf_digest *d, uint8_t *bytes, tnf_str tex
     static const char prefix[] = "crc32c:0x";
     size_t n = sizeof prefix - 1;
     uint32_t crc;
-    if (!begins(text, prefix) && !(big_x && begins(text, "crc32c:0X")))
+    if (!tnf_str_begins(text, prefix) && !(big_x && tnf_str_begins(text, "crc32c:0X")))
         return TNF_ZT_DIGEST_UNKNOWN;
     if (!read_u32(&crc, (tnf_str) { text.p + n, text.n - n }))
         return TNF_ZT_DIGEST_BROKEN;
@@ -54,7 +49,7 @@ static tnf_zt_digest_kind read_crc32c(tnf_digest *d, uint8_t *bytes, tnf_str tex
 static tnf_zt_digest_kind read_sha256(tnf_digest *d, uint8_t *bytes, tnf_str text)
 {
     size_t n = sizeof "sha256:" - 1;
-    if (!begins(text, "sha256:") || text.n != n + 64)
+    if (!tnf_str_begins(text, "sha256:") || text.n != n + 64)
         return TNF_ZT_DIGEST_UNKNOWN;
     for (size_t i = 0; i < 32; i++) {
         int high = tnf_hex_digit(text.p[n + 2 * i]), low = tnf_hex_digit(text.p[n + 2 * i + 1]);

@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-bool tnf_zt_is(tnf_str s, const char *word)
-{
-    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
-}
-
 bool tnf_zt_read_word(tnf_cbor *c, zt_word *out, bool numbers)
 {
     *out = (zt_word) { 0 };
@@ -144,7 +139,7 @@ const tnf_type *tnf_zt_unknown_type(tnf_arena *arena, tnf_str id, tnf_dtype stor
 /* ---------------------------------------------------------------- writing */
 
 /* The same stored bytes as in the source? */
-static bool stays(const tnf_part *p, const zt_how *how, const zt_blob *b)
+static bool bytes_stay(const tnf_part *p, const zt_how *how, const zt_blob *b)
 {
     bool big = p->flags & TNF_PART_BIG_ENDIAN;
     if (b->zstd)
@@ -206,7 +201,7 @@ tnf_status tnf_zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *ho
                 (how->encoding == ZT_ENCODING_KEEP && part->payload == TNF_ENCODED);
     out->big_endian = wide && !out->zstd &&
                       (how->endian == ZT_ENDIAN_BIG || (how->endian == ZT_ENDIAN_KEEP && was_big));
-    bool same = stays(part, how, out);
+    bool same = bytes_stay(part, how, out);
     tnf_put_how put = { .digest = choose_digest(w, part, how, same, out), .of_stored = true };
     tnf_put_done done;
     tnf_part from = *part;

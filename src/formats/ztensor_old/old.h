@@ -22,7 +22,6 @@ typedef struct zt_word {
     bool by_number;
 } zt_word;
 
-bool tnf_zt_is(tnf_str s, const char *word);
 /* Text, a number if `numbers`, or null for nothing. */
 bool tnf_zt_read_word(tnf_cbor *c, zt_word *out, bool numbers);
 /* Numbers up to the end of an array; *dims grows in the arena. */

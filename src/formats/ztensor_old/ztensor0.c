@@ -70,7 +70,7 @@ typedef struct parser {
 static int find_word(tnf_str s, const char *const *words, int n)
 {
     for (int i = 0; i < n; i++)
-        if (tnf_zt_is(s, words[i]))
+        if (tnf_str_is(s, words[i]))
             return i;
     return NOT_FOUND;
 }
@@ -101,11 +101,11 @@ static bool read_custom(parser *p, entry *t, tnf_str key)
     tnf_value v;
     if (!tnf_zt_read_value(&p->c, &v, p->r->arena))
         return false;
-    if (tnf_zt_is(key, ZT0_ATTRS) && v.kind == TNF_MAP)
+    if (tnf_str_is(key, ZT0_ATTRS) && v.kind == TNF_MAP)
         t->attrs = v;
-    else if (tnf_zt_is(key, ZT0_FILE) && v.kind == TNF_MAP && p->n == 0)
+    else if (tnf_str_is(key, ZT0_FILE) && v.kind == TNF_MAP && p->n == 0)
         t->file = v;
-    else if (tnf_zt_is(key, ZT0_EMPTY) && v.kind == TNF_BOOL && v.as.b)
+    else if (tnf_str_is(key, ZT0_EMPTY) && v.kind == TNF_BOOL && v.as.b)
         t->empty = true;
     else
         return push_custom(p, t, key, &v);
@@ -174,8 +174,8 @@ static bool read_entry(parser *p, entry *t)
 /* ------------------------------------------------------------------ words */
 
 /* Which of them it is; a number counts from 0, as in the released reader, and is odd. */
-static int which(parser *p, const entry *t, const zt_word *word, const char *field,
-                 const char *const *words, int n)
+static int which_word(parser *p, const entry *t, const zt_word *word, const char *field,
+                      const char *const *words, int n)
 {
     if (!word->by_number)
         return find_word(word->text, words, n);
@@ -187,7 +187,7 @@ static int which(parser *p, const entry *t, const zt_word *word, const char *fie
 }
 
 #define WHICH(p, t, word, field, words)                                                            \
-    which(p, t, word, field, words, (int)(sizeof(words) / sizeof *(words)))
+    which_word(p, t, word, field, words, (int)(sizeof(words) / sizeof *(words)))
 
 static void not_known(parser *p, const entry *t, tnf_part *part, const char *what,
                       const zt_word *word)
@@ -296,8 +296,8 @@ static tnf_status make_attrs(parser *p, const entry *t, const tnf_value **out, t
         TNF_TRY(tnf_attrs_push(&attrs, ZT0_LAYOUT, tnf_value_string(t->sparse), e));
     for (size_t i = 0; i < t->attrs.n; i++) {
         const tnf_member *m = &t->attrs.as.members[i];
-        if ((t->custom.n && tnf_zt_is(m->key, ZT0_CUSTOM)) ||
-            (t->sparse && tnf_zt_is(m->key, ZT0_LAYOUT)))
+        if ((t->custom.n && tnf_str_is(m->key, ZT0_CUSTOM)) ||
+            (t->sparse && tnf_str_is(m->key, ZT0_LAYOUT)))
             continue;
         TNF_TRY(tnf_attrs_push(&attrs, m->key.p, m->value, e));
         attrs.members[attrs.n - 1].key.n = m->key.n;

@@ -13,7 +13,7 @@
 enum { LAYOUT, ENCODING, LEVEL, CHECKSUM, ENDIAN, MAPS };
 enum { MAPS_INDEFINITE, MAPS_DEFINITE };
 
-static int probe(const tnf_probe *p)
+static int probe_ztensor0(const tnf_probe *p)
 {
     return p->nhead >= ZT_HEAD && memcmp(p->head, ZT0_MAGIC, ZT_HEAD) == 0 ? TNF_PROBE_MAGIC
                                                                            : TNF_PROBE_NO;
@@ -28,8 +28,8 @@ static const tnf_value *custom_of(const tnf_object *o)
         return NULL;
     for (size_t i = 0; i < custom->n; i++) {
         tnf_str key = custom->as.members[i].key;
-        if (tnf_zt0_is_field(key) || tnf_zt_is(key, ZT0_ATTRS) || tnf_zt_is(key, ZT0_FILE) ||
-            tnf_zt_is(key, ZT0_EMPTY))
+        if (tnf_zt0_is_field(key) || tnf_str_is(key, ZT0_ATTRS) || tnf_str_is(key, ZT0_FILE) ||
+            tnf_str_is(key, ZT0_EMPTY))
             return NULL;
     }
     return custom;
@@ -42,9 +42,9 @@ static const char *layout_of(const tnf_object *o)
     tnf_str s = { v && v->kind == TNF_STRING ? v->as.s : "", v ? v->n : 0 };
     if (!v || v->kind != TNF_STRING)
         return "dense";
-    return tnf_zt_is(s, "sparsecoo")   ? "sparsecoo"
-           : tnf_zt_is(s, "sparsecsr") ? "sparsecsr"
-                                       : "dense";
+    return tnf_str_is(s, "sparsecoo")   ? "sparsecoo"
+           : tnf_str_is(s, "sparsecsr") ? "sparsecsr"
+                                        : "dense";
 }
 
 /* One entry. `pairs` is counted first, and then again while they are written. */
@@ -81,8 +81,8 @@ static bool has_layout(const entry *t)
 /* Does the attribute have a field of its own? */
 static bool is_field(const entry *t, tnf_str key)
 {
-    return (t->custom && tnf_zt_is(key, ZT0_CUSTOM)) ||
-           (*t->layout != 'd' && tnf_zt_is(key, ZT0_LAYOUT));
+    return (t->custom && tnf_str_is(key, ZT0_CUSTOM)) ||
+           (*t->layout != 'd' && tnf_str_is(key, ZT0_LAYOUT));
 }
 
 static bool has_endianness(const entry *t)
@@ -251,7 +251,7 @@ const tnf_format tnf_format_ztensor0 = {
              .utf8_names = true,
              .attrs = TNF_HOLDS_TYPED },
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_ztensor0,
     .index = tnf_zt0_index,
     .write = TNF_WRITES(write_all),
 };

@@ -80,10 +80,10 @@ typedef struct parser {
     size_t n, objects_capacity;
 } parser;
 
-static const char *renamed(const zt1_name *names, tnf_str s)
+static const char *renamed_here(const zt1_name *names, tnf_str s)
 {
     for (; names->file; names++)
-        if (tnf_zt_is(s, names->file))
+        if (tnf_str_is(s, names->file))
             return names->here;
     return NULL;
 }
@@ -101,19 +101,19 @@ static bool skip_key(parser *p, tnf_str key, const char *where)
 static bool read_component_field(parser *p, component *k, tnf_str key)
 {
     tnf_cbor *c = &p->c;
-    if (tnf_zt_is(key, "dtype") && !p->v1_0)
+    if (tnf_str_is(key, "dtype") && !p->v1_0)
         return tnf_zt_read_word(c, &k->dtype, false);
-    if (tnf_zt_is(key, "type") && !p->v1_0)
+    if (tnf_str_is(key, "type") && !p->v1_0)
         return tnf_zt_read_word(c, &k->type, false);
-    if (tnf_zt_is(key, "encoding"))
+    if (tnf_str_is(key, "encoding"))
         return tnf_zt_read_word(c, &k->encoding, false);
-    if (tnf_zt_is(key, "digest"))
+    if (tnf_str_is(key, "digest"))
         return tnf_zt_read_word(c, &k->digest, false);
-    if (tnf_zt_is(key, "offset"))
+    if (tnf_str_is(key, "offset"))
         return k->has_offset = true, tnf_cbor_u64(c, &k->offset);
-    if (tnf_zt_is(key, "length"))
+    if (tnf_str_is(key, "length"))
         return k->has_length = true, tnf_cbor_u64(c, &k->length);
-    if (tnf_zt_is(key, "uncompressed_length") && !p->v1_0)
+    if (tnf_str_is(key, "uncompressed_length") && !p->v1_0)
         return tnf_cbor_null(c) || (k->has_decoded = true, tnf_cbor_u64(c, &k->decoded));
     return skip_key(p, key, "a component");
 }
@@ -139,7 +139,7 @@ static bool read_component(parser *p, component *k, const object *o)
 }
 
 /* Room for one more than n. NULL: no memory. */
-static void *grow(parser *p, void *array, size_t n, size_t *capacity, size_t size)
+static void *grow_array(parser *p, void *array, size_t n, size_t *capacity, size_t size)
 {
     if (n < *capacity)
         return array;
@@ -157,7 +157,7 @@ static void *grow(parser *p, void *array, size_t n, size_t *capacity, size_t siz
 
 static component *next_component(parser *p, object *o)
 {
-    component *grown = grow(p, p->components, o->n, &p->components_capacity, sizeof *grown);
+    component *grown = grow_array(p, p->components, o->n, &p->components_capacity, sizeof *grown);
     if (!grown)
         return NULL;
     p->components = grown;
@@ -203,17 +203,17 @@ static bool read_attrs(parser *p, tnf_value *out)
 static bool read_object_field(parser *p, object *o, tnf_str key)
 {
     tnf_cbor *c = &p->c;
-    if (tnf_zt_is(key, "shape")) {
+    if (tnf_str_is(key, "shape")) {
         o->has_shape = true;
         return tnf_zt_read_shape(c, &p->dims, &p->capacity, &o->rank, p->r->scratch);
     }
-    if (tnf_zt_is(key, "format"))
+    if (tnf_str_is(key, "format"))
         return tnf_zt_read_word(c, &o->format, false);
-    if (tnf_zt_is(key, "dtype") && p->v1_0)
+    if (tnf_str_is(key, "dtype") && p->v1_0)
         return tnf_zt_read_word(c, &o->dtype, false);
-    if (tnf_zt_is(key, "attributes") && !p->v1_0)
+    if (tnf_str_is(key, "attributes") && !p->v1_0)
         return read_attrs(p, &o->attrs);
-    if (tnf_zt_is(key, "components"))
+    if (tnf_str_is(key, "components"))
         return read_components(p, o);
     return skip_key(p, key, "a tensor");
 }
@@ -255,10 +255,10 @@ static const tnf_type *find_dtype(const parser *p, const object *o, const compon
         const tnf_type *type = tnf_type_find(k->dtype.text.p, k->dtype.text.n);
         return type && tnf_list_has(ZT1_DTYPES, type->id) ? type : NULL;
     }
-    if (tnf_zt_is(k->role, "indices") || tnf_zt_is(k->role, "indptr") ||
-        tnf_zt_is(k->role, "coords"))
+    if (tnf_str_is(k->role, "indices") || tnf_str_is(k->role, "indptr") ||
+        tnf_str_is(k->role, "coords"))
         return tnf_type_of(TNF_U64);
-    const char *id = renamed(dtypes_1_0, o->dtype.text);
+    const char *id = renamed_here(dtypes_1_0, o->dtype.text);
     return id ? tnf_type_named(id) : NULL;
 }
 
@@ -267,7 +267,7 @@ static tnf_status find_logical(parser *p, const object *o, const component *k, t
                                tnf_error *e)
 {
     tnf_str id = k->type.text;
-    const char *here = renamed(tnf_zt1_types, id);
+    const char *here = renamed_here(tnf_zt1_types, id);
     const tnf_type *type = here ? tnf_type_named(here) : tnf_type_find(id.p, id.n);
     if (!type)
         type = tnf_zt_unknown_type(p->r->arena, id, part->type->storage);
@@ -303,7 +303,7 @@ static bool decoded_length(uint64_t *out, const object *o, const component *k,
         return *out = k->decoded, true;
     if (layout == &tnf_layout_dense)
         return tnf_shape_elements(&n, o->shape, o->rank) && tnf_type_bytes(out, part->type, n);
-    if (strcmp(layout->id, "sparse_csr/1") != 0 || !tnf_zt_is(k->role, "indptr") || o->rank != 2)
+    if (strcmp(layout->id, "sparse_csr/1") != 0 || !tnf_str_is(k->role, "indptr") || o->rank != 2)
         return false;
     return tnf_ckd_add(&n, o->shape[0], 1) && tnf_type_bytes(out, part->type, n);
 }
@@ -321,8 +321,8 @@ static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, t
 
 /* Nothing says how long they are: they are decoded once to count them, if they are not suspiciously
  * many. */
-static tnf_status measure(parser *p, const object *o, const component *k, tnf_part *part,
-                          tnf_error *e)
+static tnf_status measure_part(parser *p, const object *o, const component *k, tnf_part *part,
+                               tnf_error *e)
 {
     tnf_error why = { .offset = TNF_NO_OFFSET };
     uint64_t most = MEASURE_MOST;
@@ -356,12 +356,12 @@ static tnf_status make_part(parser *p, const object *o, const component *k,
     if (!part->role)
         return tnf_arena_fail(p->r->arena, "a component", e);
     TNF_TRY(find_type(p, o, k, part, e));
-    if (tnf_zt_is(encoding, "zstd")) {
+    if (tnf_str_is(encoding, "zstd")) {
         part->payload = TNF_ENCODED;
         part->codec = TNF_CODEC_ZSTD;
         if (!decoded_length(&part->nbytes, o, k, layout, part))
-            TNF_TRY(measure(p, o, k, part, e));
-    } else if (!tnf_zt_is(encoding, "raw")) {
+            TNF_TRY(measure_part(p, o, k, part, e));
+    } else if (!tnf_str_is(encoding, "raw")) {
         not_known(p, o, k, part, "encoding", encoding);
     } else if (k->has_decoded && k->decoded != k->length) {
         TNF_TRY(tnf_stricter(p->r, e, TNF_EFORMAT, k->at,
@@ -392,7 +392,7 @@ static void order_parts(const tnf_layout *layout, component *k, size_t n)
         qsort(k, n, sizeof *k, by_offset);
     for (const tnf_layout_part *want = layout->parts; want && want->role; want++)
         for (size_t i = done; i < n; i++)
-            if (tnf_zt_is(k[i].role, want->role)) {
+            if (tnf_str_is(k[i].role, want->role)) {
                 component found = k[i];
                 memmove(&k[done + 1], &k[done], (i - done) * sizeof *k);
                 k[done++] = found;
@@ -403,7 +403,7 @@ static void order_parts(const tnf_layout *layout, component *k, size_t n)
 static tnf_status find_layout(parser *p, const object *o, const tnf_layout **out, tnf_error *e)
 {
     tnf_str id = o->format.text;
-    const char *here = renamed(tnf_zt1_layouts, id);
+    const char *here = renamed_here(tnf_zt1_layouts, id);
     *out = here ? tnf_layout_by_id(here) : tnf_layout_named(id.p, id.n);
     if (!*out)
         *out = tnf_layout_unknown(p->r->arena, id.p, id.n);
@@ -438,7 +438,7 @@ static bool keep_object(parser *p, object *o)
 {
     uint64_t *shape = tnf_arena_array(p->r->scratch, o->rank, sizeof *shape);
     component *components = tnf_arena_array(p->r->scratch, o->n, sizeof *components);
-    object *grown = grow(p, p->objects, p->n, &p->objects_capacity, sizeof *grown);
+    object *grown = grow_array(p, p->objects, p->n, &p->objects_capacity, sizeof *grown);
     if (!shape || !components || !grown) {
         p->c.status = tnf_arena_fail(p->r->scratch, "the manifest", p->c.e);
         return false;
@@ -531,13 +531,13 @@ static bool read_generator(parser *p)
 
 static bool read_root_field(parser *p, tnf_str key)
 {
-    if (tnf_zt_is(key, "version"))
+    if (tnf_str_is(key, "version"))
         return tnf_cbor_text(&p->c, &p->version);
-    if (tnf_zt_is(key, "generator") && p->v1_0)
+    if (tnf_str_is(key, "generator") && p->v1_0)
         return read_generator(p);
-    if (tnf_zt_is(key, "attributes"))
+    if (tnf_str_is(key, "attributes"))
         return read_file_attrs(p);
-    if (tnf_zt_is(key, p->v1_0 ? "tensors" : "objects"))
+    if (tnf_str_is(key, p->v1_0 ? "tensors" : "objects"))
         return read_objects(p);
     return skip_key(p, key, "the manifest");
 }

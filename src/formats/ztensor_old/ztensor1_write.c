@@ -13,7 +13,7 @@
 
 enum { ENCODING, LEVEL, CHECKSUM };
 
-static int probe(const tnf_probe *p)
+static int probe_ztensor1(const tnf_probe *p)
 {
     return p->nhead >= ZT_HEAD && memcmp(p->head, ZT1_MAGIC, ZT_HEAD) == 0 ? TNF_PROBE_MAGIC
                                                                            : TNF_PROBE_NO;
@@ -31,7 +31,7 @@ static void put_number(tnf_buf *b, const char *key, uint64_t number)
     tnf_cbor_put_uint(b, number);
 }
 
-static const char *renamed(const zt1_name *names, const char *id)
+static const char *renamed_file(const zt1_name *names, const char *id)
 {
     for (; names->file; names++)
         if (strcmp(names->here, id) == 0)
@@ -46,7 +46,7 @@ static const char *format_of(const tnf_object *o)
     for (uint16_t i = 0; i < o->nparts; i++)
         if (o->parts[i].type != tnf_type_of(TNF_U64) && strcmp(o->parts[i].role, "values") != 0)
             return o->layout->id;
-    return renamed(tnf_zt1_layouts, o->layout->id);
+    return renamed_file(tnf_zt1_layouts, o->layout->id);
 }
 
 static tnf_status put_attrs(tnf_writer *w, tnf_buf *b, const tnf_member *members, size_t n,
@@ -76,7 +76,7 @@ static void put_component(tnf_buf *b, const tnf_part *p, const zt_blob *blob)
     tnf_cbor_put_map(b, 3 + (uint64_t)logical + (blob->zstd ? 2 : 0) + (blob->digest != NULL));
     put_word(b, "dtype", logical ? tnf_type_of(p->type->storage)->id : p->type->id);
     if (logical)
-        put_word(b, "type", renamed(tnf_zt1_types, p->type->id));
+        put_word(b, "type", renamed_file(tnf_zt1_types, p->type->id));
     put_number(b, "offset", blob->offset);
     put_number(b, "length", blob->stored);
     if (blob->zstd) {
@@ -206,7 +206,7 @@ const tnf_format tnf_format_ztensor1 = {
              .attrs = TNF_HOLDS_TYPED,
              .sorted_attrs = true },
     .write_options = write_options,
-    .probe = probe,
+    .probe = probe_ztensor1,
     .index = tnf_zt1_index,
     .write = TNF_WRITES(write_all),
 };
