@@ -54,6 +54,12 @@ typedef struct tnf_probe {
     const char *ext; /* of the path, without the dot, lower case; "" if none */
 } tnf_probe;
 
+/* Does this text stand anywhere in the head? A probe asks last: it reads all of it. */
+static inline bool tnf_head_holds(const tnf_probe *p, const char *text)
+{
+    return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
+}
+
 /* Where metadata can go. */
 /* TYPED: any tree of null, bool, u64, i64 (if negative), f64, text, bytes, array, map; the core
  * keeps the rest in one text attribute, TNF_STASH_KEY. */

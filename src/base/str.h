@@ -31,4 +31,18 @@ static inline bool tnf_str_ends(tnf_str s, const char *literal)
     return s.n >= n && (n == 0 || memcmp(s.p + s.n - n, literal, n) == 0);
 }
 
+/* Is it one of the words of a list, which a space separates? One that is empty, or has a space or a
+ * NUL in it, never is. */
+static inline bool tnf_str_listed(tnf_str s, const char *list)
+{
+    /* Asked for each of many names and formats: most words differ in a letter or two. */
+    for (const char *word = list; word && s.n; word = strchr(word, ' ')) {
+        word += *word == ' ';
+        if (*word == *s.p && strncmp(word, s.p, s.n) == 0 && !memchr(s.p, 0, s.n) &&
+            (word[s.n] == 0 || word[s.n] == ' '))
+            return !memchr(s.p, ' ', s.n);
+    }
+    return false;
+}
+
 #endif

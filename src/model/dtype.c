@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/half.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -195,14 +196,5 @@ size_t tnf_type_align(const tnf_type *type)
 
 bool tnf_list_has(const char *list, const char *id)
 {
-    if (!list)
-        return true;
-    size_t n = strlen(id);
-    /* asked for each of many attributes and each format: most words differ in a letter or two */
-    for (const char *word = list; word && n; word = strchr(word, ' ')) {
-        word += *word == ' ';
-        if (*word == *id && strncmp(word, id, n) == 0 && (word[n] == 0 || word[n] == ' '))
-            return !strchr(id, ' ');
-    }
-    return false;
+    return !list || tnf_str_listed((tnf_str) { id, strlen(id) }, list);
 }

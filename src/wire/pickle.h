@@ -136,8 +136,6 @@ bool tnf_pickle_big_text(tnf_str *out, const tnf_pickle_node *big, tnf_arena *ar
 bool tnf_pickle_dangerous(const tnf_pickle_node *global);
 bool tnf_pickle_plain(const tnf_pickle_node *global);
 bool tnf_pickle_call_dangerous(const tnf_pickle_node *call);
-/* Is it one of the words of a list, which has a blank before and behind each? */
-bool tnf_pickle_list_has(const char *list, const char *word, size_t n);
 
 /* pickle_names.c: what Python 3 makes of a name of Python 2. */
 void tnf_pickle_rename(tnf_pickle_global *global);

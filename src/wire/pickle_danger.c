@@ -11,7 +11,7 @@
 /* Any name in these, or in modules within them: they run code or commands, touch files or the
  * network, or fetch attributes by name. */
 static const char dangerous_modules[] =
-    " os posix nt subprocess sys socket ssl shutil runpy pty ctypes _ctypes importlib imp pkgutil "
+    "os posix nt subprocess sys socket ssl shutil runpy pty ctypes _ctypes importlib imp pkgutil "
     "zipimport code codeop bdb pdb cProfile profile trace timeit doctest pydoc asyncio "
     "multiprocessing threading signal tempfile webbrowser http urllib urllib2 httplib ftplib "
     "smtplib telnetlib imaplib requests aiohttp pickle _pickle cPickle dill cloudpickle joblib "
@@ -20,10 +20,10 @@ static const char dangerous_modules[] =
     "numpy.f2py numpy.compat numpy.ctypeslib numpy.lib.npyio numpy.lib._npyio_impl "
     "numpy.lib.format numpy.lib._datasource torch.hub torch.utils.cpp_extension torch._inductor "
     "torch._dynamo torch.distributed.rpc torch.jit._script torch.utils.collect_env _thread "
-    "_posixsubprocess posixpath ntpath ";
+    "_posixsubprocess posixpath ntpath";
 
 static const char dangerous_names[] =
-    " builtins.eval builtins.exec builtins.execfile builtins.compile builtins.open builtins.input "
+    "builtins.eval builtins.exec builtins.execfile builtins.compile builtins.open builtins.input "
     "builtins.getattr builtins.setattr builtins.delattr builtins.globals builtins.locals "
     "builtins.vars builtins.__import__ builtins.breakpoint builtins.apply builtins.map "
     "builtins.filter builtins.reduce builtins.memoryview builtins.type operator.attrgetter "
@@ -36,11 +36,11 @@ static const char dangerous_names[] =
     "numpy.fromregex numpy.fromfile numpy.memmap numpy.DataSource numpy.core.memmap.memmap "
     "numpy._core.memmap.memmap numpy.core.multiarray.fromfile numpy._core.multiarray.fromfile "
     "numpy.core.records.fromfile numpy._core.records.fromfile numpy.rec.fromfile "
-    "pandas.read_pickle copyreg.add_extension logging.config.listen ";
+    "pandas.read_pickle copyreg.add_extension logging.config.listen";
 
 /* Values and classes of data. What else stands in their modules is unknown. */
 static const char plain_names[] =
-    " builtins.list builtins.dict builtins.set builtins.frozenset builtins.tuple builtins.int "
+    "builtins.list builtins.dict builtins.set builtins.frozenset builtins.tuple builtins.int "
     "builtins.float builtins.str builtins.bytes builtins.bytearray builtins.complex builtins.slice "
     "builtins.range builtins.object builtins.bool _codecs.encode argparse.Namespace "
     "copyreg._reconstructor collections.Counter collections.defaultdict collections.deque "
@@ -49,11 +49,11 @@ static const char plain_names[] =
     "pathlib._local.WindowsPath pathlib._local.PurePath pathlib._local.PurePosixPath "
     "pathlib._local.PureWindowsPath datetime.date datetime.time datetime.datetime "
     "datetime.timedelta datetime.timezone datetime.tzinfo uuid.UUID uuid.SafeUUID "
-    "fractions.Fraction decimal.Decimal decimal.Context decimal.DecimalTuple ";
+    "fractions.Fraction decimal.Decimal decimal.Context decimal.DecimalTuple";
 
 /* Behind "numpy.", which has long names for them. */
 static const char plain_numpy[] =
-    " dtype ndarray generic matrix recarray record ma.core.MaskedArray ma.core._mareconstruct "
+    "dtype ndarray generic matrix recarray record ma.core.MaskedArray ma.core._mareconstruct "
     "ma.core.MaskedConstant bool_ bool int8 int16 int32 int64 intc intp int_ longlong uint8 uint16 "
     "uint32 uint64 uintc uintp uint ulonglong float16 float32 float64 float128 longdouble half "
     "single double complex64 complex128 complex256 clongdouble str_ bytes_ unicode_ string_ void "
@@ -67,24 +67,14 @@ static const char plain_numpy[] =
     "random._generator.Generator random._mt19937.MT19937 random._pcg64.PCG64 "
     "random._pcg64.PCG64DXSM random._philox.Philox random._sfc64.SFC64 "
     "random.bit_generator.SeedSequence random.bit_generator.__pyx_unpickle_SeedSequence "
-    "polynomial.polynomial.Polynomial ";
-
-bool tnf_pickle_list_has(const char *list, const char *word, size_t n)
-{
-    for (const char *p = strstr(list, " "); p && p[1];) {
-        size_t here = strcspn(p + 1, " ");
-        if (here == n && memcmp(p + 1, word, n) == 0)
-            return true;
-        p += 1 + here;
-    }
-    return false;
-}
+    "polynomial.polynomial.Polynomial";
 
 /* Is the module, or one that it lies in, on the list? */
 static bool has_module(const char *list, tnf_str module)
 {
     for (size_t end = 1; end <= module.n; end++)
-        if ((end == module.n || module.p[end] == '.') && tnf_pickle_list_has(list, module.p, end))
+        if ((end == module.n || module.p[end] == '.') &&
+            tnf_str_listed((tnf_str) { module.p, end }, list))
             return true;
     return false;
 }
@@ -100,12 +90,12 @@ static tnf_str full_name(char out[300], const tnf_pickle_global *g)
 
 static bool is_plain(tnf_str full)
 {
-    if (tnf_pickle_list_has(plain_names, full.p, full.n))
+    if (tnf_str_listed(full, plain_names))
         return true;
     size_t skip = sizeof "numpy." - 1;
     return tnf_str_begins(full, "numpy.dtypes.") ||
            (tnf_str_begins(full, "numpy.") &&
-            tnf_pickle_list_has(plain_numpy, full.p + skip, full.n - skip));
+            tnf_str_listed((tnf_str) { full.p + skip, full.n - skip }, plain_numpy));
 }
 
 bool tnf_pickle_dangerous(const tnf_pickle_node *global)
@@ -115,7 +105,7 @@ bool tnf_pickle_dangerous(const tnf_pickle_node *global)
     char text[300];
     tnf_str full = full_name(text, g);
     if (g->computed || has_module(dangerous_modules, g->module) ||
-        tnf_pickle_list_has(dangerous_names, full.p, full.n))
+        tnf_str_listed(full, dangerous_names))
         return true;
     if (tnf_str_begins(g->module, "transformers") && tnf_str_ends(g->name, "from_pretrained"))
         return true;
@@ -124,7 +114,7 @@ bool tnf_pickle_dangerous(const tnf_pickle_node *global)
     /* Python looks for one name within the other: Class.method, or module.function. */
     size_t first = g->module.n + 1 + (size_t)(dot - g->name.p);
     tnf_str outer = { full.p, first < full.n ? first : full.n };
-    return !is_plain(outer) || tnf_pickle_list_has(dangerous_names, outer.p, outer.n);
+    return !is_plain(outer) || tnf_str_listed(outer, dangerous_names);
 }
 
 bool tnf_pickle_call_dangerous(const tnf_pickle_node *call)

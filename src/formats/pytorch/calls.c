@@ -16,22 +16,22 @@
 
 /* What a tree of tensors needs: interpreted here. */
 static const char known_names[] =
-    " collections.OrderedDict torch.Size torch.device torch.Tensor torch.Generator "
+    "collections.OrderedDict torch.Size torch.device torch.Tensor torch.Generator "
     "torch.nn.parameter.Parameter torch.autograd.variable.Variable torch.serialization._get_layout "
     "torch._tensor._rebuild_from_type_v2 torch._tensor._rebuild_from_type "
     "torch.tensor._rebuild_from_type torch.per_tensor_affine torch.per_channel_affine "
     "torch.per_channel_affine_float_qparams torch.per_tensor_symmetric torch.per_channel_symmetric "
     "torch.strided torch.sparse_coo torch.sparse_csr torch.sparse_csc torch.sparse_bsr "
-    "torch.sparse_bsc ";
+    "torch.sparse_bsc";
 
 /* What torch.load(weights_only=True) takes beyond what is known here. */
 static const char weights_only_names[] =
-    " collections.Counter _codecs.encode builtins.set builtins.bytearray builtins.complex ";
+    "collections.Counter _codecs.encode builtins.set builtins.bytearray builtins.complex";
 
 static bool is_known(const tnf_pickle_global *g, const char *full, size_t n)
 {
     tnf_str module = g->module, name = g->name;
-    if (tnf_pickle_list_has(known_names, full, n))
+    if (tnf_str_listed((tnf_str) { full, n }, known_names))
         return true;
     bool torch = tnf_str_begins(module, "torch") && (module.n == 5 || module.p[5] == '.');
     if (torch && tnf_str_ends(name, "Storage") && tnf_pt_type_of_storage(name))
@@ -167,7 +167,7 @@ tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint6
 
 static bool weights_only_takes(const pt_call *c)
 {
-    return c->danger == PT_KNOWN || tnf_pickle_list_has(weights_only_names, c->name.p, c->name.n);
+    return c->danger == PT_KNOWN || tnf_str_listed(c->name, weights_only_names);
 }
 
 static const char *const class_names[] = { "known", "plain", "unknown", "dangerous" };
@@ -296,7 +296,7 @@ void tnf_pt_index_notes(const tnf_reader *r,
         tnf_str name = text_in(&calls->as.items[i], "name");
         danger = danger ||
                  strcmp(text_in(&calls->as.items[i], "class").p, class_names[PT_DANGEROUS]) == 0;
-        refused = refused || !tnf_pickle_list_has(weights_only_names, name.p, name.n);
+        refused = refused || !tnf_str_listed(name, weights_only_names);
     }
     note(ctx, "calls", calls);
     note_text(note, ctx, "verdict", verdict_text(danger, refused, false));

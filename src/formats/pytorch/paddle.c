@@ -17,8 +17,7 @@ static int probe_paddle(const tnf_probe *p)
     bool named = tnf_list_has("pdparams pdopt", p->ext) && *p->ext;
     if (!pickle)
         return TNF_PROBE_NO;
-    return named || memmem(p->head, p->nhead, NAMES, sizeof NAMES - 1) ? TNF_PROBE_STRUCTURE
-                                                                       : TNF_PROBE_NO;
+    return named || tnf_head_holds(p, NAMES) ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
 }
 
 static tnf_status index_pickle(pt_file *f, tnf_error *e)

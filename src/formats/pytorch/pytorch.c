@@ -30,11 +30,6 @@ static bool in_folder(const tnf_probe *p)
     return n && p->nhead >= 30 + n && memchr(p->head + 30, '/', n);
 }
 
-static bool has_bytes(const tnf_probe *p, const char *text)
-{
-    return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
-}
-
 /* Does the name of a tar's first member say that it is a checkpoint? */
 static bool is_first_of_tar(const uint8_t *head)
 {
@@ -51,9 +46,9 @@ static int probe_zip(const tnf_probe *p)
 {
     if (!in_folder(p))
         return named_so(p->ext) ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
-    if (has_bytes(p, "/data.pkl") || has_bytes(p, "/constants.pkl"))
+    if (tnf_head_holds(p, "/data.pkl") || tnf_head_holds(p, "/constants.pkl"))
         return TNF_PROBE_MAGIC;
-    return named_so(p->ext) || has_bytes(p, "/data/0") ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
+    return named_so(p->ext) || tnf_head_holds(p, "/data/0") ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
 }
 
 static int probe_pytorch(const tnf_probe *p)
@@ -62,7 +57,7 @@ static int probe_pytorch(const tnf_probe *p)
         return probe_zip(p);
     if (p->nhead >= sizeof magic && memcmp(p->head, magic, sizeof magic) == 0)
         return TNF_PROBE_MAGIC;
-    if (has_bytes(p, "L119547037146038801333356L\n") && p->head[0] == 'L')
+    if (p->nhead && p->head[0] == 'L' && tnf_head_holds(p, "L119547037146038801333356L\n"))
         return TNF_PROBE_MAGIC;
     if (p->nhead >= 8 && memcmp(p->head, "PYTORCH1", 8) == 0)
         return TNF_PROBE_MAGIC;

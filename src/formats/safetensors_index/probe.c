@@ -30,12 +30,6 @@ static bool has_object(const tnf_probe *p, size_t at, const char *key)
     return false;
 }
 
-/* Does a name in the head end so? */
-static bool names_file(const tnf_probe *p, const char *ending)
-{
-    return memmem(p->head, p->nhead, ending, strlen(ending)) != NULL;
-}
-
 static int probe_index(const tnf_probe *p)
 {
     bool named = strcmp(p->ext, "json") == 0;
@@ -49,33 +43,35 @@ static int probe_index(const tnf_probe *p)
     return named && metadata && p->size > p->nhead ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
 }
 
-/* Shards end in .bin, .pt or .pth, in .msgpack, or in anything else. */
-static bool is_of(const tnf_probe *p, const char *ending)
+enum shards { SAFETENSORS, PYTORCH, FLAX };
+
+/* Names of shards end in .bin, .pt or .pth, in .msgpack, or in anything else. */
+static enum shards shards_of(const tnf_probe *p)
 {
-    return names_file(p, ending) && !names_file(p, ".safetensors\"");
+    if (tnf_head_holds(p, ".safetensors\""))
+        return SAFETENSORS;
+    if (tnf_head_holds(p, ".bin\"") || tnf_head_holds(p, ".pt\"") || tnf_head_holds(p, ".pth\""))
+        return PYTORCH;
+    return tnf_head_holds(p, ".msgpack\"") ? FLAX : SAFETENSORS;
 }
 
-static bool is_pytorch(const tnf_probe *p)
+static int probe_shards(const tnf_probe *p, enum shards wanted)
 {
-    return is_of(p, ".bin\"") || is_of(p, ".pt\"") || is_of(p, ".pth\"");
-}
-
-static bool is_flax(const tnf_probe *p)
-{
-    return is_of(p, ".msgpack\"") && !is_pytorch(p);
+    int sure = probe_index(p);
+    return sure != TNF_PROBE_NO && shards_of(p) == wanted ? sure : TNF_PROBE_NO;
 }
 
 int tnf_probe_safetensors_index(const tnf_probe *p)
 {
-    return is_pytorch(p) || is_flax(p) ? TNF_PROBE_NO : probe_index(p);
+    return probe_shards(p, SAFETENSORS);
 }
 
 int tnf_probe_pytorch_index(const tnf_probe *p)
 {
-    return is_pytorch(p) ? probe_index(p) : TNF_PROBE_NO;
+    return probe_shards(p, PYTORCH);
 }
 
 int tnf_probe_flax_index(const tnf_probe *p)
 {
-    return is_flax(p) ? probe_index(p) : TNF_PROBE_NO;
+    return probe_shards(p, FLAX);
 }

@@ -8,11 +8,6 @@
 #define MAX_DEPTH   64u
 #define MAX_MEMBERS 100000u
 
-bool tnf_zr_head_holds(const tnf_probe *p, const char *text)
-{
-    return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
-}
-
 /* Errors say which document they are in; offsets are within it. */
 static tnf_status in_doc(tnf_status status, const char *name, tnf_error *e)
 {

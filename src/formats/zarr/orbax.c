@@ -47,9 +47,9 @@ static int probe_orbax(const tnf_probe *p)
         return tnf_zr_archive_has(p, is_mark) ? TNF_PROBE_STRUCTURE + 6 : TNF_PROBE_NO;
     if (p->nhead >= 4 && memcmp(p->head, "\x0C\xDB\x3A\x2A", 4) == 0)
         return TNF_PROBE_MAGIC;
-    if (p->nhead && p->head[0] == '{' && tnf_zr_head_holds(p, "\"tree_metadata\""))
+    if (p->nhead && p->head[0] == '{' && tnf_head_holds(p, "\"tree_metadata\""))
         return TNF_PROBE_STRUCTURE;
-    return p->nhead && p->head[0] == '{' && tnf_zr_head_holds(p, "\"item_handlers\"")
+    return p->nhead && p->head[0] == '{' && tnf_head_holds(p, "\"item_handlers\"")
                ? TNF_PROBE_STRUCTURE
                : TNF_PROBE_NO;
 }

@@ -44,8 +44,8 @@ static int probe_zarr(const tnf_probe *p)
     while (at < p->nhead && strchr(" \t\r\n", p->head[at]))
         at++;
     bool json = at < p->nhead && p->head[at] == '{';
-    if (json && (tnf_zr_head_holds(p, "\"zarr_format\"") ||
-                 tnf_zr_head_holds(p, "\"zarr_consolidated_format\"")))
+    if (json &&
+        (tnf_head_holds(p, "\"zarr_format\"") || tnf_head_holds(p, "\"zarr_consolidated_format\"")))
         return TNF_PROBE_STRUCTURE;
     return document ? TNF_PROBE_PLAUSIBLE : TNF_PROBE_NO;
 }

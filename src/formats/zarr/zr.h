@@ -61,8 +61,6 @@ typedef struct zr_doc {
     const char *name; /* of the document, for messages */
 } zr_doc;
 
-/* Does the text stand in the first bytes of a file? */
-bool tnf_zr_head_holds(const tnf_probe *p, const char *text);
 /* Is it the name of one, in any folder? */
 bool tnf_zr_is_document(const char *name, size_t n);
 /* All of a key, in scratch. */
