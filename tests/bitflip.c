@@ -13,7 +13,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BUDGET 25000u
 #else
-#define BUDGET 1000000u
+#define BUDGET 400000u
 #endif
 
 static unsigned long flips, opened, saved;

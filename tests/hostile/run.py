@@ -49,7 +49,7 @@ class Command:
         self.asan = b"__asan_init" in pathlib.Path(path).read_bytes()
         self.env = {**os.environ, "MALLOC_ARENA_MAX": "1", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
         if self.asan:
-            self.env["ASAN_OPTIONS"] = "detect_leaks=1:allocator_may_return_null=1:max_allocation_size_mb=16"
+            self.env["ASAN_OPTIONS"] = "detect_leaks=1:allocator_may_return_null=1:max_allocation_size_mb=16:handle_sigill=1"
         self.idle = None if self.asan else self.measure()
 
     def run(self, *args, room=None):
