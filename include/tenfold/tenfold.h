@@ -42,7 +42,8 @@ TNF_API const char *tnf_version(void);
 /** An open file, or an open model of several files. */
 typedef struct tnf_file tnf_file;
 
-/** The memory of a handle. */
+/** The memory of a handle: all that it keeps to tell what is in a file. Buffers of reading come
+ *  from malloc(), since any number of threads may read at once. */
 typedef struct tnf_allocator {
     /** As realloc(), with the old size as well. A new size of 0 frees. */
     void *(*reallocate)(void *ctx, void *p, size_t old_size, size_t new_size);

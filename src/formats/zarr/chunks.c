@@ -55,11 +55,10 @@ static void drop_kept(struct zr_kept *k)
     tnf_free(&a, k, sizeof *k);
 }
 
-struct zr_cache *tnf_zr_cache_new(const tnf_allocator *alloc)
+struct zr_cache *tnf_zr_cache_new(void)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     struct zr_cache *c = tnf_alloc0(&a, sizeof *c);
-    (void)alloc;
     if (c)
         pthread_mutex_init(&c->lock, NULL);
     return c;

@@ -229,7 +229,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     if (!state)
         return tnf_arena_fail(r->arena, "a checkpoint", e);
     TNF_TRY(tnf_zr_open_store(&o.files, r, e));
-    state->cache = tnf_zr_cache_new(&r->arena->alloc);
+    state->cache = tnf_zr_cache_new();
     if (!state->cache)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for chunks");
     r->state = state;

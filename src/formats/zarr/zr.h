@@ -212,7 +212,7 @@ tnf_status tnf_zr_slice(tnf_reader *r, uint64_t key, const tnf_slice *slices, vo
 tnf_status tnf_zr_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
 void tnf_zr_close(tnf_reader *r);
-struct zr_cache *tnf_zr_cache_new(const tnf_allocator *alloc);
+struct zr_cache *tnf_zr_cache_new(void);
 
 /* A chunk that is in memory; bytes NULL: it is not stored, so all of it is the fill value. */
 typedef struct zr_chunk {

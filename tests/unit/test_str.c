@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Texts with a length, compared with literals and with lists of words. */
+#include "../support/unit.h"
+#include "base/str.h"
+
+#define STR(literal) ((tnf_str) { literal, sizeof literal - 1 })
+
+static void test_ends(void **state)
+{
+    (void)state;
+    assert_true(tnf_str_is(STR("abc"), "abc"));
+    assert_false(tnf_str_is(STR("abc\0"), "abc"));
+    assert_true(tnf_str_is((tnf_str) { NULL, 0 }, ""));
+    assert_true(tnf_str_begins(STR("abc"), "ab"));
+    assert_false(tnf_str_begins(STR("a"), "ab"));
+    assert_true(tnf_str_ends(STR("abc"), "bc"));
+    assert_false(tnf_str_ends(STR("c"), "bc"));
+}
+
+static void test_listed(void **state)
+{
+    static const char *const lists[] = { "one", "one two", "two one", "on one", "ones one two" };
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        assert_true(tnf_str_listed(STR("one"), lists[i]));
+    assert_false(tnf_str_listed(STR("one"), ""));
+    assert_false(tnf_str_listed(STR("one"), "on ones onetwo"));
+    assert_false(tnf_str_listed(STR("on"), "one"));
+    assert_false(tnf_str_listed((tnf_str) { NULL, 0 }, "one two"));
+    assert_false(tnf_str_listed(STR("one two"), "one two"));
+}
+
+/* A name in a file may hold a NUL: no byte behind the list is looked at. */
+static void test_nul_in_name(void **state)
+{
+    char *list = malloc(4);
+    (void)state;
+    assert_non_null(list);
+    memcpy(list, "one", 4);
+    assert_false(tnf_str_listed(STR("one\0and more than the list has"), list));
+    assert_false(tnf_str_listed(STR("\0"), list));
+    assert_false(tnf_str_listed(STR("\0"), list + 3));
+    free(list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_listed),
+        cmocka_unit_test(test_nul_in_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
