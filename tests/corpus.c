@@ -239,10 +239,12 @@ static tnf_status write_nothing(void *ctx, const void *p, size_t n, tnf_error *e
 
 static const tnf_sink_ops nowhere = { TNF_SINK_OPS_VERSION, write_nothing, NULL, NULL };
 
+/* Under a sanitizer in a third of the formats, another third with the next file. */
 static void save_everywhere(const tnf_builder *b)
 {
+    static unsigned turn;
     tnf_error error;
-    for (size_t i = 0; writable(i); i++) {
+    for (size_t i = turn++ % check_share(3); writable(i); i += check_share(3)) {
         tnf_sink *sink;
         tnf_save_options o = { .size = sizeof o, .format = writable(i), .allow_loss = true };
         MUST(tnf_sink_custom(&sink, &nowhere, NULL, NULL) == TNF_OK);

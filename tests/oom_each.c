@@ -6,5 +6,5 @@
 #include "../src/base/arena.c"
 
 #define MANY 20000u
-#define STEP 11u
+#define STEP 23u
 #include "oom.c"
