@@ -11,9 +11,9 @@
 #define LARGE 10000u /* one bit of each byte of it */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BUDGET 25000u
+#define BUDGET 12000u
 #else
-#define BUDGET 400000u
+#define BUDGET 250000u
 #endif
 
 static unsigned long flips, opened, saved;

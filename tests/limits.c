@@ -80,7 +80,7 @@ static void each_limit(const struct fixture *f)
 /* With any limit on memory: a success, or TNF_ELIMIT, and never much more taken than allowed. */
 static void memory_limits(const struct fixture *f)
 {
-    for (uint64_t limit = 1; limit < (1u << 20); limit += limit / 8 + 1) {
+    for (uint64_t limit = 1; limit < (1u << 20); limit += limit / 4 + 1) {
         struct memory_log log = { 0 };
         tnf_error error;
         tnf_file *file;

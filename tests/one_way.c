@@ -11,7 +11,7 @@
 #include <tenfold/convert.h>
 
 #ifdef __SANITIZE_ADDRESS__
-#define STEP 5u /* a sample of the fixtures: it takes long, and others read all of them */
+#define STEP 9u /* a sample of the fixtures: it takes long, and others read all of them */
 #else
 #define STEP 1u
 #endif
