@@ -132,8 +132,8 @@ static void xxh3_128_end(void *state, uint8_t *out)
 #endif
 
 #ifdef TENFOLD_CRYPTO
-/* The functions below EVP: to look up a digest by its name, EVP reads the machine's configuration and
- * makes tables, which takes 1.2 ms in every process that hashes something. */
+/* The functions below EVP: to look up a digest by its name, EVP reads the machine's configuration
+ * and makes tables, which takes 1.2 ms in every process that hashes something. */
 static void *sha256_begin(void)
 {
     SHA256_CTX *context = malloc(sizeof *context);
