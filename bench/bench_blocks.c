@@ -41,19 +41,19 @@ static void copy_all(void *ctx)
     memcpy(w->other, w->floats, w->bytes);
 }
 
-static void decode(void *ctx)
+static void decode_all(void *ctx)
 {
     struct work *w = ctx;
     w->type->decode(w->other, w->blocks, w->n);
 }
 
-static void encode(void *ctx)
+static void encode_all(void *ctx)
 {
     struct work *w = ctx;
     w->type->encode(w->blocks, w->floats, w->n);
 }
 
-static const tnf_block_type *find(const char *name, const char *set_name)
+static const tnf_block_type *find_type(const char *name, const char *set_name)
 {
     const tnf_block_set *set;
     for (size_t i = 0; (set = tnf_block_set_at(i)); i++)
@@ -66,7 +66,7 @@ static const tnf_block_type *find(const char *name, const char *set_name)
 
 /* Weights; and blocks of them, or any codes under sane scales: bytes of 0x2f wherever f16 may be.
  */
-static void fill(struct work *w)
+static void fill_inputs(struct work *w)
 {
     uint64_t x = 88172645463325252u;
     for (size_t i = 0; i < w->bytes / sizeof *w->floats; i++) {
@@ -86,10 +86,10 @@ int main(int argc, char **argv)
     static bench_way ways[] = { { .name = "store", .run = store_all },
                                 { .name = "set", .run = set_all },
                                 { .name = "copy", .run = copy_all },
-                                { .name = "decode", .run = decode },
-                                { .name = "encode", .run = encode } };
+                                { .name = "decode", .run = decode_all },
+                                { .name = "encode", .run = encode_all } };
     struct work w = { 0 };
-    w.type = argc == 4 || argc == 5 ? find(argv[2], argv[4]) : NULL;
+    w.type = argc == 4 || argc == 5 ? find_type(argv[2], argv[4]) : NULL;
     if (!w.type) {
         fprintf(stderr, "usage: bench_blocks MIB TYPE ROUNDS [SET]\n");
         return 2;
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     w.floats = (float *)(void *)bench_memory(w.bytes);
     w.other = (float *)(void *)bench_memory(w.bytes);
     w.blocks = bench_memory(w.n * w.type->bytes);
-    fill(&w);
+    fill_inputs(&w);
     bench_run(ways, n, rounds, &w);
     printf("{");
     bench_print(ways, n, rounds);

@@ -61,7 +61,7 @@ static void cast_slowly(void *ctx)
 }
 
 /* Weights: small numbers of both signs. */
-static void fill(struct work *w)
+static void fill_weights(struct work *w)
 {
     uint64_t x = 88172645463325252u;
     tnf_cast_fn *cast = tnf_cast_of(tnf_type_of(TNF_F32), w->from);
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     w.n = ((size_t)bench_number(argv[1]) << 20) / larger;
     w.in = bench_memory(w.n * larger);
     w.out = bench_memory(w.n * larger);
-    fill(&w);
+    fill_weights(&w);
     bench_run(ways, 4, rounds, &w);
     printf("{");
     bench_print(ways, 4, rounds);

@@ -12,7 +12,7 @@
 
 #include <openssl/evp.h>
 
-static void check(const tnf_file *file)
+static void verify_digest(const tnf_file *file)
 {
     tnf_error error;
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
@@ -22,17 +22,17 @@ static void check(const tnf_file *file)
         bench_die("the file has no such digest");
 }
 
-static void verify(void *ctx)
+static void verify_in_memory(void *ctx)
 {
-    check(((const bench_twice *)ctx)->file);
+    verify_digest(((const bench_twice *)ctx)->file);
 }
 
 static void verify_on_disk(void *ctx)
 {
-    check(((const bench_twice *)ctx)->on_disk);
+    verify_digest(((const bench_twice *)ctx)->on_disk);
 }
 
-static void evp(void *ctx)
+static void hash_by_evp(void *ctx)
 {
     const bench_twice *w = ctx;
     uint8_t out[EVP_MAX_MD_SIZE];
@@ -60,11 +60,11 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < n; i++)
         data[i] = (uint8_t)(i * 0x9e3779b97f4a7c15u >> 40);
     bench_twice_open(&w, tnf_type_named("u8"), n, data, &save, argv[4]);
-    static bench_way all[] = { { "memory", memory, { 0 } },
-                               { "verify", verify, { 0 } },
+    static bench_way all[] = { { "memory", mix_memory, { 0 } },
+                               { "verify", verify_in_memory, { 0 } },
                                { "read", read_all, { 0 } },
                                { "file", verify_on_disk, { 0 } },
-                               { "evp", evp, { 0 } } };
+                               { "evp", hash_by_evp, { 0 } } };
     bench_twice_run(&w, all, ways, rounds);
     free(data);
     return 0;

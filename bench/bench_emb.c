@@ -116,7 +116,7 @@ static void run_read(void *ctx)
 
 /* ------------------------------------------------------------------ lookups */
 
-static uint64_t fnv(tnf_str s)
+static uint64_t hash_word(tnf_str s)
 {
     uint64_t h = 0xcbf29ce484222325u;
     for (size_t i = 0; i < s.n; i++)
@@ -147,7 +147,7 @@ static void run_probe(void *ctx)
     struct bench *b = ctx;
     uint64_t sum = 0;
     for (size_t i = 0; i < LOOKUPS; i++) {
-        uint64_t at = b->table[fnv(b->names[i]) & b->mask];
+        uint64_t at = b->table[hash_word(b->names[i]) & b->mask];
         tnf_str word = tnf_emb_word(b->emb, at % b->words);
         sum += at + (uint8_t)word.p[0];
     }
@@ -163,7 +163,7 @@ static void make_table(struct bench *b)
     if (!b->table)
         bench_die("memory");
     for (uint64_t i = 0; i < b->words; i++)
-        b->table[fnv(tnf_emb_word(b->emb, i)) & (b->mask - 1)] = i;
+        b->table[hash_word(tnf_emb_word(b->emb, i)) & (b->mask - 1)] = i;
     b->mask--;
 }
 

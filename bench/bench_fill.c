@@ -36,7 +36,7 @@ struct work {
     atomic_bool cannot;
 };
 
-static void begin(struct work *w)
+static void open_nameless(struct work *w)
 {
     w->fd = open(w->directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (w->fd < 0) { /* not every file system has those */
@@ -50,7 +50,7 @@ static void begin(struct work *w)
     atomic_store(&w->next, 0);
 }
 
-static void finish(struct work *w)
+static void close_nameless(struct work *w)
 {
     if (w->sync && fsync(w->fd) != 0)
         bench_die("fsync");
@@ -60,7 +60,7 @@ static void finish(struct work *w)
 static void put_all(struct work *w, size_t step, bool early)
 {
     size_t handed = 0;
-    begin(w);
+    open_nameless(w);
     for (size_t at = 0; at < w->bytes;) {
         size_t want = w->bytes - at < step ? w->bytes - at : step;
         ssize_t put = write(w->fd, w->memory + at, want);
@@ -73,15 +73,15 @@ static void put_all(struct work *w, size_t step, bool early)
             handed = at;
         }
     }
-    finish(w);
+    close_nameless(w);
 }
 
-static void plain(void *ctx)
+static void fill_plain(void *ctx)
 {
     put_all(ctx, BENCH_BLOCK, false);
 }
 
-static void early(void *ctx)
+static void fill_early(void *ctx)
 {
     put_all(ctx, STEP, true);
 }
@@ -122,7 +122,7 @@ static void on_threads(struct work *w, unsigned threads, void *(*fill)(void *))
 
 static void map_with(struct work *w, unsigned threads)
 {
-    begin(w);
+    open_nameless(w);
     if (ftruncate(w->fd, (off_t)w->bytes) != 0)
         bench_die("ftruncate");
     w->map = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
@@ -130,20 +130,20 @@ static void map_with(struct work *w, unsigned threads)
         bench_die("mmap");
     on_threads(w, threads, fill_map);
     munmap(w->map, w->bytes);
-    finish(w);
+    close_nameless(w);
 }
 
 static void direct_with(struct work *w, unsigned threads)
 {
     char path[64];
-    begin(w);
+    open_nameless(w);
     snprintf(path, sizeof path, "/proc/self/fd/%d", w->fd);
     w->direct = open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
     if (w->direct < 0 || fallocate(w->fd, 0, 0, (off_t)w->bytes) != 0)
         atomic_store(&w->cannot, true);
     else
         on_threads(w, threads, fill_direct);
-    finish(w);
+    close_nameless(w);
     if (w->direct >= 0)
         close(w->direct);
 }
@@ -165,12 +165,12 @@ WAY(16)
 int main(int argc, char **argv)
 {
     static bench_way dry[] = {
-        { .name = "write", .run = plain }, { .name = "early", .run = early },
-        { .name = "map_2", .run = map_2 }, { .name = "map_4", .run = map_4 },
-        { .name = "map_8", .run = map_8 }, { .name = "map_16", .run = map_16 },
+        { .name = "write", .run = fill_plain }, { .name = "early", .run = fill_early },
+        { .name = "map_2", .run = map_2 },      { .name = "map_4", .run = map_4 },
+        { .name = "map_8", .run = map_8 },      { .name = "map_16", .run = map_16 },
     };
     static bench_way wet[] = {
-        { .name = "write", .run = plain },       { .name = "early", .run = early },
+        { .name = "write", .run = fill_plain },  { .name = "early", .run = fill_early },
         { .name = "direct_2", .run = direct_2 }, { .name = "direct_4", .run = direct_4 },
         { .name = "direct_8", .run = direct_8 }, { .name = "direct_16", .run = direct_16 },
     };

@@ -26,7 +26,7 @@ static struct work {
 
 static volatile uint8_t seen;
 
-static void hash(unsigned threads)
+static void hash_file(unsigned threads)
 {
     tnf_error error;
     uint8_t out[32];
@@ -35,19 +35,19 @@ static void hash(unsigned threads)
     seen = out[0];
 }
 
-static void one(void *ctx)
+static void hash_on_one(void *ctx)
 {
     (void)ctx;
-    hash(1);
+    hash_file(1);
 }
 
-static void many(void *ctx)
+static void hash_on_many(void *ctx)
 {
     (void)ctx;
-    hash(w.threads);
+    hash_file(w.threads);
 }
 
-static void evp(void *ctx)
+static void hash_by_evp(void *ctx)
 {
     (void)ctx;
     uint8_t out[EVP_MAX_MD_SIZE];
@@ -70,7 +70,7 @@ static void *hash_leaves(void *ctx)
     return NULL;
 }
 
-static void bare(void *ctx)
+static void hash_bare(void *ctx)
 {
     pthread_t threads[64];
     (void)ctx;
@@ -117,10 +117,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < w.n; i++)
         w.data[i] = i % 4 == 3 ? 0x3d : (uint8_t)(i * 0x9e3779b97f4a7c15u >> 40);
     open_one(argv[2]);
-    static bench_way all[] = { { "one", one, { 0 } },
-                               { "many", many, { 0 } },
-                               { "evp", evp, { 0 } },
-                               { "bare", bare, { 0 } } };
+    static bench_way all[] = { { "one", hash_on_one, { 0 } },
+                               { "many", hash_on_many, { 0 } },
+                               { "evp", hash_by_evp, { 0 } },
+                               { "bare", hash_bare, { 0 } } };
     unsigned rounds = bench_rounds(argv[4]);
     bench_run(all, 4, rounds, NULL);
     printf("{");

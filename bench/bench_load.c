@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 /* What numpy.empty() does for 4 MiB and more. */
-static void *allocate(size_t n, bool huge)
+static void *allocate_block(size_t n, bool huge)
 {
     void *p = huge && n >= (size_t)4 << 20 ? aligned_alloc(4096, (n + 4095) / 4096 * 4096)
                                            : malloc(n + 1);
@@ -19,7 +19,7 @@ static void *allocate(size_t n, bool huge)
     return p;
 }
 
-static void load(const char *path, bool huge, double *seconds)
+static void load_file(const char *path, bool huge, double *seconds)
 {
     tnf_error error;
     tnf_file *file;
@@ -31,7 +31,7 @@ static void load(const char *path, bool huge, double *seconds)
         bench_die("memory");
     for (size_t i = 0; i < n; i++) {
         const tnf_part *part = tnf_at(file, i)->parts;
-        requests[i] = (tnf_request) { part, allocate((size_t)part->nbytes, huge) };
+        requests[i] = (tnf_request) { part, allocate_block((size_t)part->nbytes, huge) };
     }
     bench_check(tnf_read_many(requests, n, NULL, &error), &error);
     *seconds = bench_now() - start;
@@ -50,9 +50,9 @@ int main(int argc, char **argv)
         return 2;
     }
     unsigned rounds = bench_rounds(argv[2]);
-    load(argv[1], huge, &way.seconds[0]); /* not counted */
+    load_file(argv[1], huge, &way.seconds[0]); /* not counted */
     for (unsigned r = 0; r < rounds; r++)
-        load(argv[1], huge, &way.seconds[r]);
+        load_file(argv[1], huge, &way.seconds[r]);
     printf("{");
     bench_print(&way, 1, rounds);
     printf("\"rounds\":%u}\n", rounds);

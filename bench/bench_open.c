@@ -26,7 +26,7 @@ static void *count_reallocate(void *ctx, void *p, size_t old_size, size_t new_si
 }
 
 /* Touches all that a listing shows, so that nothing can be put off. */
-static uint64_t look(const tnf_file *file)
+static uint64_t look_at_tensors(const tnf_file *file)
 {
     uint64_t sum = 0;
     const tnf_object *o;
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     for (unsigned r = 0; r <= rounds; r++) { /* the first is not counted */
         double start = bench_now();
         bench_check(tnf_open(&file, argv[1], NULL, &error), &error);
-        sum += look(file);
+        sum += look_at_tensors(file);
         double seconds = bench_now() - start;
         tnf_close(file);
         if (r > 0)

@@ -27,7 +27,7 @@ struct memory {
     uint64_t now, peak;
 };
 
-static void *reallocate(void *ctx, void *p, size_t old_size, size_t new_size)
+static void *count_reallocate(void *ctx, void *p, size_t old_size, size_t new_size)
 {
     struct memory *m = ctx;
     m->now = m->now - old_size + new_size;
@@ -144,7 +144,7 @@ static void append_way(void *ctx)
     bench_check(tnf_points_append(w->new_handle, w->list, w->batch, NULL, &error), &error);
 }
 
-static tnf_points *make(const char *path, struct memory *m)
+static tnf_points *create_file(const char *path, struct memory *m)
 {
     static const uint64_t dims[] = { DIM };
     tnf_points *points;
@@ -153,19 +153,19 @@ static tnf_points *make(const char *path, struct memory *m)
         .size = sizeof space, .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1
     };
     tnf_points_options o = { .size = sizeof o, .write = true };
-    o.allocator = (tnf_allocator) { reallocate, m };
+    o.allocator = (tnf_allocator) { count_reallocate, m };
     bench_check(tnf_points_create(&points, path, &space, &o, &error), &error);
     return points;
 }
 
 /* Making the file and taking it away is nobody's time. */
-static void race(bench_way *ways, unsigned rounds, struct work *w)
+static void race_ways(bench_way *ways, unsigned rounds, struct work *w)
 {
     for (unsigned r = 0; r <= rounds; r++)
         for (size_t k = 0; k < 2; k++) {
             bench_way *way = &ways[(k + r) % 2];
             if (way->run == append_way)
-                w->new_handle = make(w->fresh, &w->appending);
+                w->new_handle = create_file(w->fresh, &w->appending);
             double start = bench_now();
             way->run(w);
             if (r > 0)
@@ -177,7 +177,7 @@ static void race(bench_way *ways, unsigned rounds, struct work *w)
         }
 }
 
-static void prepare(struct work *w)
+static void prepare_points(struct work *w)
 {
     uint64_t x = 1;
     tnf_error error;
@@ -191,7 +191,7 @@ static void prepare(struct work *w)
     }
     for (size_t i = 0; i < w->points; i++)
         w->list[i] = (tnf_point) { .vector = w->memory + i * VECTOR, .vector_n = VECTOR };
-    w->points_handle = make(w->path, &w->walking);
+    w->points_handle = create_file(w->path, &w->walking);
     bench_check(tnf_points_append(w->points_handle, w->list, w->points, NULL, &error), &error);
     w->walking.peak = w->walking.now;
     w->block = 5 + 1 + 1 + 5 + VECTOR;
@@ -216,9 +216,9 @@ int main(int argc, char **argv)
     w.points = (size_t)bench_number(argv[2]);
     w.batch = (size_t)bench_number(argv[3]);
     unsigned rounds = bench_rounds(argv[4]);
-    prepare(&w);
+    prepare_points(&w);
     bench_run(scans, 4, rounds, &w);
-    race(appends, rounds, &w);
+    race_ways(appends, rounds, &w);
     printf("{");
     bench_print(scans, 4, rounds);
     bench_print(appends, 2, rounds);

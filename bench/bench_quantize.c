@@ -12,7 +12,7 @@ struct bench {
     tnf_quantized result;
 };
 
-static void quantize(void *ctx)
+static void quantize_file(void *ctx)
 {
     struct bench *b = ctx;
     tnf_builder *builder;
@@ -27,7 +27,7 @@ static void quantize(void *ctx)
 int main(int argc, char **argv)
 {
     struct bench b = { .how = { .size = sizeof b.how }, .result = TNF_QUANTIZED_INIT };
-    bench_way way = { "tenfold", quantize, { 0 } };
+    bench_way way = { "tenfold", quantize_file, { 0 } };
     tnf_error error;
     if (argc < 5) {
         fprintf(stderr, "usage: bench_quantize FILE ROUNDS METHOD ITERATIONS\n");

@@ -76,7 +76,7 @@ static void bare_all(void *ctx)
         pthread_join(ids[i], NULL);
 }
 
-static void many(struct work *w, unsigned threads)
+static void read_many(struct work *w, unsigned threads)
 {
     tnf_read_options options = { .size = sizeof options, .threads = threads };
     tnf_error error;
@@ -85,17 +85,17 @@ static void many(struct work *w, unsigned threads)
 
 static void many_1(void *ctx)
 {
-    many(ctx, 1);
+    read_many(ctx, 1);
 }
 
 static void many_all(void *ctx)
 {
-    many(ctx, 0);
+    read_many(ctx, 0);
 }
 
 static void many_2(void *ctx)
 {
-    many(ctx, 2);
+    read_many(ctx, 2);
 }
 
 static void read_each(void *ctx)
@@ -108,7 +108,7 @@ static void read_each(void *ctx)
     }
 }
 
-static void prepare(struct work *w, const char *path)
+static void prepare_requests(struct work *w, const char *path)
 {
     tnf_error error;
     bench_check(tnf_open(&w->file, path, NULL, &error), &error);
@@ -131,7 +131,7 @@ static void prepare(struct work *w, const char *path)
 }
 
 /* Of the tensors alone: what lies between them is not theirs to read. */
-static uint64_t sum(const struct work *w)
+static uint64_t sum_tensors(const struct work *w)
 {
     uint64_t total = 0, word = 0;
     for (size_t k = 0; k < w->n; k++) {
@@ -146,14 +146,14 @@ static uint64_t sum(const struct work *w)
 }
 
 /* A way that leaves out the work would win every race. */
-static void check(struct work *w, const bench_way *ways, size_t n)
+static void check_ways(struct work *w, const bench_way *ways, size_t n)
 {
     bare_1(w);
-    uint64_t expected = sum(w);
+    uint64_t expected = sum_tensors(w);
     for (size_t k = 0; k < n; k++) {
         memset(w->memory, 0, (size_t)(w->end - w->start));
         ways[k].run(w);
-        if (sum(w) != expected) {
+        if (sum_tensors(w) != expected) {
             fprintf(stderr, "%s gave other bytes\n", ways[k].name);
             exit(1);
         }
@@ -175,8 +175,8 @@ int main(int argc, char **argv)
         return 2;
     }
     unsigned rounds = bench_rounds(argv[2]);
-    prepare(&w, argv[1]);
-    check(&w, ways, n);
+    prepare_requests(&w, argv[1]);
+    check_ways(&w, ways, n);
     bench_run(ways, n, rounds, &w);
     printf("{");
     bench_print(ways, n, rounds);

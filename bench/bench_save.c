@@ -28,7 +28,7 @@ static void sync_directory(const struct work *w)
     close(fd);
 }
 
-static void bare(void *ctx)
+static void save_bare(void *ctx)
 {
     struct work *w = ctx;
     int fd = open(w->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -50,7 +50,7 @@ static void bare(void *ctx)
     close(fd);
 }
 
-static void save(struct work *w, const char *format)
+static void save_as(struct work *w, const char *format)
 {
     tnf_save_options options = { .size = sizeof options };
     options.format = format;
@@ -59,18 +59,18 @@ static void save(struct work *w, const char *format)
     bench_check(tnf_save(w->builder, w->path, &options, &error), &error);
 }
 
-static void safetensors(void *ctx)
+static void save_safetensors(void *ctx)
 {
-    save(ctx, "safetensors");
+    save_as(ctx, "safetensors");
 }
 
-static void archive(void *ctx)
+static void save_archive(void *ctx)
 {
-    save(ctx, "gptrs-archive");
+    save_as(ctx, "gptrs-archive");
 }
 
 /* Names like those of a mixture of experts; sizes all alike but the last. */
-static void describe(struct work *w, size_t tensors)
+static void describe_tensors(struct work *w, size_t tensors)
 {
     tnf_error error;
     bench_check(tnf_builder_new(&w->builder, NULL, &error), &error);
@@ -87,7 +87,7 @@ static void describe(struct work *w, size_t tensors)
 }
 
 /* Removing what the last way wrote is nobody's time. */
-static void race(bench_way *ways, size_t n, unsigned rounds, struct work *w)
+static void race_ways(bench_way *ways, size_t n, unsigned rounds, struct work *w)
 {
     for (unsigned r = 0; r <= rounds; r++)
         for (size_t k = 0; k < n; k++) {
@@ -103,9 +103,9 @@ static void race(bench_way *ways, size_t n, unsigned rounds, struct work *w)
 
 int main(int argc, char **argv)
 {
-    static bench_way ways[] = { { .name = "bare", .run = bare },
-                                { .name = "safetensors", .run = safetensors },
-                                { .name = "gptrs-archive", .run = archive } };
+    static bench_way ways[] = { { .name = "bare", .run = save_bare },
+                                { .name = "safetensors", .run = save_safetensors },
+                                { .name = "gptrs-archive", .run = save_archive } };
     const size_t n = sizeof ways / sizeof *ways;
     static struct work w;
     if (argc < 5) {
@@ -123,9 +123,9 @@ int main(int argc, char **argv)
         x = x * 6364136223846793005u + 1442695040888963407u;
         memcpy(w.memory + i, &x, 8);
     }
-    describe(&w, (size_t)bench_number(argv[3]));
+    describe_tensors(&w, (size_t)bench_number(argv[3]));
     unsigned rounds = bench_rounds(argv[4]);
-    race(ways, n, rounds, &w);
+    race_ways(ways, n, rounds, &w);
     printf("{");
     bench_print(ways, n, rounds);
     printf("\"bytes\":%zu}\n", w.bytes);

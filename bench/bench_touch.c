@@ -75,7 +75,7 @@ static uint64_t read_chars(void)
     return at ? strtoull(at + 7, NULL, 10) : 0;
 }
 
-static long faults(void)
+static long count_faults(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
@@ -110,9 +110,9 @@ static void by_kernel(const char *path)
     tnf_error error;
     tnf_file *file;
     uint64_t a = read_chars(), b = read_chars(); /* b - a: what looking costs */
-    long f = faults();
+    long f = count_faults();
     bench_check(tnf_open(&file, path, NULL, &error), &error);
-    f = faults() - f;
+    f = count_faults() - f;
     uint64_t c = read_chars();
     printf("\"rchar\":%" PRIu64 ",\"faults\":%ld,\"cached_before\":%" PRIu64
            ",\"cached_after\":%" PRIu64 "}\n",

@@ -20,30 +20,30 @@ struct work {
     size_t bytes;
 };
 
-static void bare(void *ctx)
+static void copy_blocks(void *ctx)
 {
     struct work *w = ctx;
     for (size_t at = 0; at < w->bytes; at += BENCH_BLOCK)
         memcpy(w->to + at, w->from + at, w->bytes - at < BENCH_BLOCK ? w->bytes - at : BENCH_BLOCK);
 }
 
-static void slice(void *ctx)
+static void turn_by_slice(void *ctx)
 {
     struct work *w = ctx;
     tnf_error error;
     bench_check(tnf_read_slice(&w->object, w->slices, w->to, w->bytes, &error), &error);
 }
 
-static tnf_status drop(void *ctx, const void *bytes, size_t n, tnf_error *error)
+static tnf_status drop_bytes(void *ctx, const void *bytes, size_t n, tnf_error *error)
 {
     (void)bytes, (void)error;
     *(uint64_t *)ctx += n;
     return TNF_OK;
 }
 
-static void save(void *ctx)
+static void turn_by_save(void *ctx)
 {
-    static const tnf_sink_ops ops = { .version = TNF_SINK_OPS_VERSION, .write = drop };
+    static const tnf_sink_ops ops = { .version = TNF_SINK_OPS_VERSION, .write = drop_bytes };
     struct work *w = ctx;
     tnf_save_options options = { .size = sizeof options, .format = "safetensors" };
     tnf_error error;
@@ -56,7 +56,7 @@ static void save(void *ctx)
         bench_die("save");
 }
 
-static void prepare(struct work *w, uint64_t rows, uint64_t columns)
+static void prepare_matrix(struct work *w, uint64_t rows, uint64_t columns)
 {
     tnf_error error;
     w->bytes = (size_t)(4 * rows * columns);
@@ -81,10 +81,10 @@ static void prepare(struct work *w, uint64_t rows, uint64_t columns)
 }
 
 /* Are they turned at all? */
-static void check(struct work *w)
+static void check_turned(struct work *w)
 {
     const float *from = (const float *)(const void *)w->from, *to = (const float *)(void *)w->to;
-    slice(w);
+    turn_by_slice(w);
     for (uint64_t i = 0; i < w->shape[0]; i += 97)
         for (uint64_t k = 0; k < w->shape[1]; k += 89)
             if (to[i * w->shape[1] + k] != from[k * w->shape[0] + i]) {
@@ -95,17 +95,17 @@ static void check(struct work *w)
 
 int main(int argc, char **argv)
 {
-    static bench_way ways[] = { { .name = "bare", .run = bare },
-                                { .name = "slice", .run = slice },
-                                { .name = "save", .run = save } };
+    static bench_way ways[] = { { .name = "bare", .run = copy_blocks },
+                                { .name = "slice", .run = turn_by_slice },
+                                { .name = "save", .run = turn_by_save } };
     struct work w = { 0 };
     if (argc != 4) {
         fprintf(stderr, "usage: bench_turn ROWS COLUMNS ROUNDS\n");
         return 2;
     }
     unsigned rounds = bench_rounds(argv[3]);
-    prepare(&w, bench_number(argv[1]), bench_number(argv[2]));
-    check(&w);
+    prepare_matrix(&w, bench_number(argv[1]), bench_number(argv[2]));
+    check_turned(&w);
     bench_run(ways, 3, rounds, &w);
     printf("{");
     bench_print(ways, 3, rounds);

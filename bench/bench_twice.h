@@ -30,7 +30,7 @@ typedef struct bench_twice {
 
 static volatile uint64_t seen;
 
-BENCH_WIDE static uint64_t mix(const uint8_t *p, size_t n)
+BENCH_WIDE static uint64_t mix_words(const uint8_t *p, size_t n)
 {
     bench_line sum = { 0 };
     for (size_t i = 0; i + sizeof sum <= n; i += sizeof sum) {
@@ -41,10 +41,10 @@ BENCH_WIDE static uint64_t mix(const uint8_t *p, size_t n)
     return sum[0] ^ sum[1] ^ sum[2] ^ sum[3] ^ sum[4] ^ sum[5] ^ sum[6] ^ sum[7];
 }
 
-static void memory(void *ctx)
+static void mix_memory(void *ctx)
 {
     const bench_twice *w = ctx;
-    seen = mix(w->data, w->n);
+    seen = mix_words(w->data, w->n);
 }
 
 static void read_all(void *ctx)

@@ -18,7 +18,7 @@ static void on_values(void *ctx, const tnf_object *o, const tnf_value_counts *co
     seen = counts->elements;
 }
 
-static void verify(const tnf_file *file)
+static void verify_values(const tnf_file *file)
 {
     tnf_error error;
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
@@ -26,17 +26,17 @@ static void verify(const tnf_file *file)
     bench_check(tnf_verify(&result, file, &how, &error), &error);
 }
 
-static void values(void *ctx)
+static void values_in_memory(void *ctx)
 {
-    verify(((const bench_twice *)ctx)->file);
+    verify_values(((const bench_twice *)ctx)->file);
 }
 
 static void values_on_disk(void *ctx)
 {
-    verify(((const bench_twice *)ctx)->on_disk);
+    verify_values(((const bench_twice *)ctx)->on_disk);
 }
 
-static void stat(void *ctx)
+static void stat_in_memory(void *ctx)
 {
     const bench_twice *w = ctx;
     tnf_error error;
@@ -45,7 +45,7 @@ static void stat(void *ctx)
 }
 
 /* A float of fewer bits, cut off: for weights, which are far from its largest. */
-static uint32_t narrow(float f, unsigned exponent_bits, unsigned mantissa_bits)
+static uint32_t narrow_float(float f, unsigned exponent_bits, unsigned mantissa_bits)
 {
     uint32_t bits, sign;
     memcpy(&bits, &f, sizeof bits);
@@ -60,7 +60,7 @@ static uint32_t narrow(float f, unsigned exponent_bits, unsigned mantissa_bits)
 }
 
 /* Weights: small numbers of both signs, none of them odd. What is no float is anything at all. */
-static void fill(uint8_t *p, size_t n, const tnf_type *type)
+static void fill_weights(uint8_t *p, size_t n, const tnf_type *type)
 {
     uint64_t x = 88172645463325252u;
     size_t width = type->bits < 8 || type->number == TNF_NUMBER_COMPLEX ? 4 : type->bits / 8;
@@ -76,13 +76,13 @@ static void fill(uint8_t *p, size_t n, const tnf_type *type)
         else if (strcmp(type->id, "f32") == 0 || strcmp(type->id, "c64") == 0)
             memcpy(&bits, &f, sizeof f);
         else if (strcmp(type->id, "f16") == 0)
-            bits = narrow(f, 5, 10);
+            bits = narrow_float(f, 5, 10);
         else if (strcmp(type->id, "bf16") == 0)
-            bits = narrow(f, 8, 7);
+            bits = narrow_float(f, 8, 7);
         else if (strncmp(type->id, "f8_e5", 5) == 0)
-            bits = narrow(f, 5, 2);
+            bits = narrow_float(f, 5, 2);
         else if (strncmp(type->id, "f8_e4", 5) == 0)
-            bits = narrow(f * 128, 4, 3);
+            bits = narrow_float(f * 128, 4, 3);
         else if (strcmp(type->id, "f8_e8m0") == 0)
             bits = 120 + (x >> 40) % 12;
         else if (type->number == TNF_NUMBER_BOOL)
@@ -107,13 +107,13 @@ int main(int argc, char **argv)
     unsigned rounds = bench_rounds(argv[3]), ways = argc == 5 ? 5 : 3;
     uint64_t count = n / type->bits * 8;
     uint8_t *data = bench_memory(n);
-    fill(data, n, type);
+    fill_weights(data, n, type);
     if (strcmp(type->id, "bit") == 0)
         save.format = "ztensor2";
     bench_twice_open(&w, type, count, data, &save, argc == 5 ? argv[4] : NULL);
-    static bench_way all[] = { { "memory", memory, { 0 } },
-                               { "values", values, { 0 } },
-                               { "stat", stat, { 0 } },
+    static bench_way all[] = { { "memory", mix_memory, { 0 } },
+                               { "values", values_in_memory, { 0 } },
+                               { "stat", stat_in_memory, { 0 } },
                                { "read", read_all, { 0 } },
                                { "file", values_on_disk, { 0 } } };
     bench_twice_run(&w, all, ways, rounds);

@@ -27,7 +27,7 @@ static tnf_file *open_it(void)
     return file;
 }
 
-static void list(void *ctx)
+static void list_tensors(void *ctx)
 {
     (void)ctx;
     tnf_file *file = open_it();
@@ -39,7 +39,7 @@ static void list(void *ctx)
     tnf_close(file);
 }
 
-static void walk(void *ctx)
+static void walk_pages(void *ctx)
 {
     (void)ctx;
     tnf_file *file = open_it();
@@ -56,7 +56,7 @@ static void walk(void *ctx)
 }
 
 /* Into fresh memory, as loading does. */
-static void copy(void *ctx)
+static void copy_tensors(void *ctx)
 {
     (void)ctx;
     tnf_file *file = open_it();
@@ -75,7 +75,7 @@ static void copy(void *ctx)
     tnf_close(file);
 }
 
-static void verify(void *ctx)
+static void verify_file(void *ctx)
 {
     (void)ctx;
     tnf_file *file = open_it();
@@ -86,7 +86,7 @@ static void verify(void *ctx)
     tnf_close(file);
 }
 
-static void save(void *ctx)
+static void save_tensors(void *ctx)
 {
     (void)ctx;
     bench_check(tnf_save(builder, out, &how, &error), &error);
@@ -94,7 +94,7 @@ static void save(void *ctx)
 }
 
 /* All tensors of the file, in memory, to be saved. */
-static void load(void)
+static void load_tensors(void)
 {
     tnf_file *file = open_it();
     const tnf_object *o;
@@ -116,7 +116,7 @@ static struct {
     uint64_t bytes, calls;
 } counted;
 
-static tnf_status count(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status count_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     FILE *f = ctx;
     counted.bytes += n;
@@ -128,9 +128,9 @@ static tnf_status count(void *ctx, uint64_t offset, void *dst, size_t n, tnf_err
     return TNF_OK;
 }
 
-static void range(const char *name)
+static void read_middle(const char *name)
 {
-    static const tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = count };
+    static const tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = count_read };
     FILE *f = fopen(path, "rb");
     tnf_source *source;
     tnf_file *file;
@@ -161,14 +161,16 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void *ctx);
-    } works[] = {
-        { "list", list }, { "walk", walk }, { "copy", copy }, { "verify", verify }, { "save", save }
-    };
+    } works[] = { { "list", list_tensors },
+                  { "walk", walk_pages },
+                  { "copy", copy_tensors },
+                  { "verify", verify_file },
+                  { "save", save_tensors } };
     if (argc < 4)
         return 2;
     path = argv[2];
     if (strcmp(argv[1], "range") == 0)
-        return range(argv[3]), 0;
+        return read_middle(argv[3]), 0;
     bench_way way = { .name = "seconds" };
     for (size_t i = 0; i < sizeof works / sizeof *works; i++)
         if (strcmp(argv[1], works[i].name) == 0)
@@ -178,7 +180,7 @@ int main(int argc, char **argv)
         snprintf(target, sizeof target, "%s/ours.zt", argv[4]);
         out = target;
         how.no_sync = argc < 6;
-        load();
+        load_tensors();
     }
     unsigned rounds = bench_rounds(argv[3]);
     bench_run(&way, 1, rounds, NULL);
