@@ -25,9 +25,9 @@ static void save_somehow(const tnf_file *file, bool lenient)
     tnf_error error;
     tnf_status status;
     tnf_file *again;
-    const char *format = writable(turn++);
+    const char *format = writable_format(turn++);
     if (!format)
-        format = writable(0), turn = 1;
+        format = writable_format(0), turn = 1;
     if (tnf_file_info(file)->payload > OPEN_MAX_PAYLOAD)
         return;
     tnf_sink *sink = save_bytes(file, format, true, &status, &error);

@@ -134,14 +134,14 @@ static void on_problem(void *ctx, const tnf_problem *p)
     struct verified *v = ctx;
     v->problems++;
     v->foreseen += foreseen(v->entry, p->code, p->rule, p->offset);
-    eat(p->message, strlen(p->message));
+    eat_bytes(p->message, strlen(p->message));
 }
 
 static void on_values(void *ctx, const tnf_object *o, const tnf_value_counts *counts)
 {
     (void)ctx;
-    eat(o->name.p, o->name.n);
-    eat(counts, sizeof *counts);
+    eat_bytes(o->name.p, o->name.n);
+    eat_bytes(counts, sizeof *counts);
 }
 
 static void verify(const tnf_file *file, const struct entry *e, bool strict)
@@ -164,7 +164,7 @@ static void verify(const tnf_file *file, const struct entry *e, bool strict)
 static void on_tensor(void *ctx, const tnf_object *o, const uint8_t hash[32])
 {
     (void)ctx, (void)o;
-    eat(hash, 32);
+    eat_bytes(hash, 32);
 }
 
 static bool hash(uint8_t out[32], const tnf_file *file)
@@ -180,7 +180,7 @@ static void on_stat(void *ctx, const tnf_stat *s)
 {
     (void)ctx;
     if (s->numbers)
-        eat(s->bins, s->nbins * sizeof *s->bins);
+        eat_bytes(s->bins, s->nbins * sizeof *s->bins);
 }
 
 static void on_stat_problem(void *ctx, const tnf_object *o, const tnf_error *problem)
@@ -201,7 +201,7 @@ static void count(const tnf_file *file)
 static tnf_status on_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *error)
 {
     (void)ctx, (void)row, (void)error;
-    eat(ngram.p, ngram.n);
+    eat_bytes(ngram.p, ngram.n);
     return TNF_OK;
 }
 
@@ -219,7 +219,7 @@ static void ask(const tnf_file *file, const tnf_allocator *memory)
     const tnf_emb_info *info = tnf_emb_describe(emb);
     for (uint64_t i = 0; i < info->words && i < 100; i++) {
         tnf_str word = tnf_emb_word(emb, i);
-        eat(word.p, word.n);
+        eat_bytes(word.p, word.n);
     }
     for (size_t i = 0; i < 3; i++)
         judge_error(tnf_emb_ngrams(emb, words[i], on_ngram, NULL, &error), &error);
@@ -233,7 +233,7 @@ static void ask(const tnf_file *file, const tnf_allocator *memory)
 static tnf_status write_nothing(void *ctx, const void *p, size_t n, tnf_error *error)
 {
     (void)ctx, (void)error;
-    eat(p, n);
+    eat_bytes(p, n);
     return TNF_OK;
 }
 
@@ -244,9 +244,9 @@ static void save_everywhere(const tnf_builder *b)
 {
     static unsigned turn;
     tnf_error error;
-    for (size_t i = turn++ % check_share(3); writable(i); i += check_share(3)) {
+    for (size_t i = turn++ % check_share(3); writable_format(i); i += check_share(3)) {
         tnf_sink *sink;
-        tnf_save_options o = { .size = sizeof o, .format = writable(i), .allow_loss = true };
+        tnf_save_options o = { .size = sizeof o, .format = writable_format(i), .allow_loss = true };
         MUST(tnf_sink_custom(&sink, &nowhere, NULL, NULL) == TNF_OK);
         tnf_status status = tnf_save_sink(b, sink, &o, &error);
         judge_error(status, &error);
@@ -314,9 +314,9 @@ static void use(const tnf_file *file, const struct entry *e, const tnf_open_opti
     count(file);
     ask(file, &how->allocator);
     save(file, &how->allocator, how->salvage);
-    for (size_t i = 0; strict && is(e, "accepted") && writable(i); i++)
-        if (!is_upgrade(file, writable(i)))
-            save_whole(file, writable(i));
+    for (size_t i = 0; strict && is(e, "accepted") && writable_format(i); i++)
+        if (!is_upgrade(file, writable_format(i)))
+            save_whole(file, writable_format(i));
 }
 
 static void check_open(const struct entry *e, tnf_status status, const tnf_error *error,
@@ -362,8 +362,8 @@ static void try_open(const struct entry *e, bool lenient, bool salvage, tnf_acce
 static tnf_status on_point(void *ctx, const tnf_point *p, tnf_error *error)
 {
     (void)ctx, (void)error;
-    eat(p->app.p, p->app.n);
-    eat(p->vector, p->vector_n);
+    eat_bytes(p->app.p, p->app.n);
+    eat_bytes(p->vector, p->vector_n);
     return TNF_OK;
 }
 

@@ -76,19 +76,19 @@ static void load_random(tnf_device *d, const tnf_file *file, uint64_t *rng)
     struct counted counted = { 0, 0 };
     tnf_device_request *r = ask_all(file, &n);
     tnf_load_options how = TNF_LOAD_INIT;
-    how.threads = 1 + (unsigned)(roll(rng) % 6);
-    how.slots = 1 + (unsigned)(roll(rng) % 4);
-    how.block = ((size_t)16 << roll(rng) % 5) * 4096;
-    how.read = (tnf_device_read_mode)(roll(rng) % 4);
-    how.alloc = (tnf_device_alloc)(roll(rng) % 2);
-    how.has_after = roll(rng) % 2;
-    if (roll(rng) % 3 == 0) {
+    how.threads = 1 + (unsigned)(next_random(rng) % 6);
+    how.slots = 1 + (unsigned)(next_random(rng) % 4);
+    how.block = ((size_t)16 << next_random(rng) % 5) * 4096;
+    how.read = (tnf_device_read_mode)(next_random(rng) % 4);
+    how.alloc = (tnf_device_alloc)(next_random(rng) % 2);
+    how.has_after = next_random(rng) % 2;
+    if (next_random(rng) % 3 == 0) {
         how.allocate = take_counted;
         how.release = give_counted;
         how.ctx = &counted;
     }
     for (size_t i = 0; i < n; i++)
-        if (roll(rng) % 4 == 0) {
+        if (next_random(rng) % 4 == 0) {
             r[i].dst_bytes = (size_t)r[i].object->parts->nbytes;
             r[i].dst = rig_take(d, r[i].dst_bytes);
         }

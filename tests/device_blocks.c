@@ -47,7 +47,7 @@ static uint8_t *random_blocks(const struct kind *kind, const tnf_block_type *typ
     static const uint16_t special[] = { 0, 1, 0x3ff, 0x400, 0x7bff, 0x7c00, 0x7c01, 0x7e00 };
     uint8_t *bytes = random_bytes(n * type->bytes, rng);
     for (size_t i = 0; i < n * kind->halves; i++) {
-        uint64_t r = roll(rng);
+        uint64_t r = next_random(rng);
         uint8_t *p = bytes + i / kind->halves * type->bytes + kind->at + i % kind->halves * 2;
         if (r % 2)
             tnf_put_le16(p, (uint16_t)(special[r >> 8 & 7] | (r >> 16 & 1) << 15));

@@ -11,7 +11,7 @@ static uint32_t edge_number(uint64_t *rng)
     static const uint32_t edges[] = { 0x33000000, 0x387fc000, 0x38800000, 0x477fe000, 0x477ff000,
                                       0x7f7f0000, 0x7f7f8000, 0x7f800000, 0x7fc00000, 0x00800000,
                                       0x00000000, 0x0000ffff, 0x33800000, 0x7f800001, 0x38000000 };
-    uint64_t r = roll(rng);
+    uint64_t r = next_random(rng);
     uint32_t x = edges[r % (sizeof edges / sizeof *edges)];
     return (x + (uint32_t)(r >> 8) % 5 - 2) ^ (uint32_t)(r >> 40 & 1) << 31;
 }
@@ -29,7 +29,8 @@ static void every_number(void **state)
     for (size_t t = 0; t < 5; t++) {
         bytes[t] = random_bytes((size_t)shape[0] * widths[t], &rng);
         for (uint32_t i = 0; i < 65536; i++) {
-            uint32_t x = widths[t] == 4 ? i % 2 ? edge_number(&rng) : (uint32_t)roll(&rng) : i;
+            uint32_t x = widths[t] == 4 ? i % 2 ? edge_number(&rng) : (uint32_t)next_random(&rng)
+                                        : i;
             memcpy(bytes[t] + i * widths[t], &x, widths[t]);
         }
         assert_ok(tnf_builder_add(b, types[t], tnf_type_named(types[t]), 1, shape, bytes[t], &e));
@@ -93,7 +94,7 @@ static void every_scale(void **state)
             float scales[300];
             uint8_t *bytes = random_bytes(300 * 260 * 2, &rng);
             for (size_t i = 0; i < 300; i++)
-                scales[i] = (float)(1 + roll(&rng) % 1000) * 0.00137f;
+                scales[i] = (float)(1 + next_random(&rng) % 1000) * 0.00137f;
             assert_ok(tnf_builder_new(&b, NULL, &e));
             assert_ok(tnf_builder_add(b, "w", tnf_type_named(types[t]), 2, shape, bytes, &e));
             assert_ok(tnf_builder_add(b, "s", tnf_type_of(TNF_F32), forms[f].rank, forms[f].shape,

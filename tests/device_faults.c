@@ -170,7 +170,7 @@ static void cancelled(void **state)
         if (fake)
             fake->delay_us = 200;
         assert_ok(tnf_device_start(&load, d, r, n, &how, &e));
-        usleep((unsigned)(roll(&rng) % 3000));
+        usleep((unsigned)(next_random(&rng) % 3000));
         if (round % 3) {
             tnf_load_cancel(load);
             tnf_status status = tnf_load_wait(load, TNF_LOAD_ALL, &e);

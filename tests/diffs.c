@@ -91,7 +91,7 @@ int main(void)
             check_doing("%s, %s", fixtures.list[i].label, fixtures.list[k].label);
             check_pair(&all[i], &all[k]);
         }
-        for (size_t k = i % check_share(3); all[i].hashed && (format = writable(k));
+        for (size_t k = i % check_share(3); all[i].hashed && (format = writable_format(k));
              k += check_share(3)) {
             check_doing("%s as %s", fixtures.list[i].label, format);
             check_as(&all[i], format);

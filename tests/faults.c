@@ -125,7 +125,7 @@ struct bad_sink {
 static tnf_status sink_write(void *ctx, const void *bytes, size_t n, tnf_error *error)
 {
     struct bad_sink *s = ctx;
-    eat(bytes, n);
+    eat_bytes(bytes, n);
     s->after = s->after || s->commits || s->aborts;
     if (++s->writes != s->fail_at)
         return TNF_OK;

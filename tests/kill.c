@@ -60,9 +60,9 @@ static double time_of_saving(void)
     double longest = 0;
     for (int i = 0; i < 3; i++) {
         int status;
-        double from = now();
+        double from = seconds_now();
         MUST(waitpid(start_saving(0), &status, 0) > 0 && status == 0);
-        longest = now() - from > longest ? now() - from : longest;
+        longest = seconds_now() - from > longest ? seconds_now() - from : longest;
     }
     return longest;
 }
@@ -89,7 +89,7 @@ static void round_of(const char *name, bool nameless)
     MUST(big_save(target, there, TENSORS, BYTES, false, NULL) == TNF_OK);
     double longest = time_of_saving();
     for (int i = 0; i < MOMENTS || (news == 0 && i < MOMENTS + MORE_MOMENTS); i++) {
-        double delay = moment(i, MOMENTS, longest);
+        double delay = moment_at(i, MOMENTS, longest);
         int status;
         check_doing("%s files, killed after %.2f ms of %.2f", name, delay * 1e3, longest * 1e3);
         pid_t child = start_saving(!there);

@@ -176,9 +176,9 @@ static void try_pair(const tnf_file *file, const char *label, const char *format
 
 static void try_file(const tnf_file *file, const char *label)
 {
-    for (size_t i = 0; writable(i); i++) {
-        try_pair(file, label, writable(i), false);
-        try_pair(file, label, writable(i), true);
+    for (size_t i = 0; writable_format(i); i++) {
+        try_pair(file, label, writable_format(i), false);
+        try_pair(file, label, writable_format(i), true);
     }
 }
 

@@ -158,14 +158,14 @@ static void try_save(const struct fixture *f)
     tnf_open_options o = { .size = sizeof o, .lenient = true };
     if (tnf_open(&file, path_to_open(f, path, sizeof path), &o, &error) != TNF_OK)
         return; /* told already */
-    for (size_t i = first_of(saves) % check_share(3); writable(i); i += check_share(3)) {
+    for (size_t i = first_of(saves) % check_share(3); writable_format(i); i += check_share(3)) {
         tnf_status status;
         check_doing("%s", f->label);
-        tnf_sink *sink = save_bytes(file, writable(i), true, &status, &error);
+        tnf_sink *sink = save_bytes(file, writable_format(i), true, &status, &error);
         tnf_sink_close(sink);
         for (int once = 0; sink && once < 2; once++) {
             uint64_t n = first_of(saves);
-            while (n < MANY && !save_failing(f, file, writable(i), n, once))
+            while (n < MANY && !save_failing(f, file, writable_format(i), n, once))
                 n += step();
             CHECK(n < MANY, "it never comes to an end");
         }

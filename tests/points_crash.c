@@ -37,7 +37,7 @@ static void fill(float v[DIM], uint64_t i)
 {
     uint64_t state = i * 2654435761u + 1;
     for (size_t k = 0; k < DIM; k++)
-        v[k] = (float)(int32_t)roll(&state);
+        v[k] = (float)(int32_t)next_random(&state);
 }
 
 static size_t app_of(uint8_t out[32], uint64_t i)
@@ -130,9 +130,9 @@ static void write_for_ever(const char *path, uint64_t next, uint64_t seed, int t
     if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
         _exit(2);
     for (;;) {
-        unsigned what = (unsigned)(roll(&seed) % 10);
+        unsigned what = (unsigned)(next_random(&seed) % 10);
         if (what < 6) {
-            uint32_t n = (uint32_t)(1 + roll(&seed) % BATCH);
+            uint32_t n = (uint32_t)(1 + next_random(&seed) % BATCH);
             tell(to, ADD, next, n);
             add_batch(p, next, n, &status);
             if (status != TNF_OK)
@@ -144,9 +144,11 @@ static void write_for_ever(const char *path, uint64_t next, uint64_t seed, int t
         alive.n = 0;
         if (tnf_points_each(p, 0, note, &alive, &e) != TNF_OK)
             _exit(4);
-        size_t n = alive.n > MOST / 4 ? alive.n - MOST / 8 : what < 9 ? 1 + roll(&seed) % 6 : 0;
+        size_t n = alive.n > MOST / 4 ? alive.n - MOST / 8
+                   : what < 9         ? 1 + next_random(&seed) % 6
+                                      : 0;
         if (n && n <= alive.n) { /* all of them at once, or none */
-            size_t i = (size_t)(roll(&seed) % (alive.n - n + 1));
+            size_t i = (size_t)(next_random(&seed) % (alive.n - n + 1));
             tell(to, DELETE, alive.number[i], (uint32_t)n);
             if (tnf_points_delete(p, &alive.offset[i], n, what == 8 ? TNF_POINTS_SHRED : 0, &e) !=
                 TNF_OK)
@@ -248,7 +250,7 @@ static void kill_one(const char *path, uint64_t seed, unsigned long *acts, unsig
         write_for_ever(path, must.next, seed, ends[1]);
     }
     close(ends[1]);
-    struct timespec nap = { 0, (long)(roll(&seed) % 20000000u) + 200000 };
+    struct timespec nap = { 0, (long)(next_random(&seed) % 20000000u) + 200000 };
     nanosleep(&nap, NULL);
     kill(child, SIGKILL);
     MUST(waitpid(child, &status, 0) == child);

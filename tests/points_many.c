@@ -30,7 +30,7 @@ static void make(tnf_point *p, const struct id *id, float v[DIM], uint32_t app[6
 {
     uint64_t state = ((uint64_t)id->writer << 40) ^ ((uint64_t)id->batch << 8) ^ id->place;
     for (size_t k = 0; k < DIM; k++)
-        v[k] = (float)(int32_t)roll(&state);
+        v[k] = (float)(int32_t)next_random(&state);
     uint8_t *bytes = (uint8_t *)app;
     bytes[0] = 0xc4; /* bin of 16 bytes */
     bytes[1] = sizeof *id;
@@ -128,7 +128,7 @@ static uint64_t append(tnf_points *p, uint32_t writer, uint32_t batch, uint64_t 
     static uint32_t app[BATCH][6];
     tnf_point points[BATCH];
     tnf_error e;
-    uint32_t n = (uint32_t)(1 + roll(seed) % BATCH);
+    uint32_t n = (uint32_t)(1 + next_random(seed) % BATCH);
     for (uint32_t k = 0; k < n; k++) {
         struct id id = { writer, batch, k, n };
         make(&points[k], &id, v[k], app[k]);
@@ -150,7 +150,7 @@ static uint64_t delete_some(tnf_points *p, uint32_t writer, uint64_t *seed)
     if (tnf_points_each(p, 0, take, &l, &e) != TNF_OK)
         give_up("writer", "each", &e);
     for (size_t i = 0; i < l.n && gone < 3; i++) {
-        if (list[i].batch % 2 == 0 || roll(seed) % 2)
+        if (list[i].batch % 2 == 0 || next_random(seed) % 2)
             continue;
         tnf_status status = tnf_points_delete(p, &offsets[i], 1, 0, &e);
         if (status == TNF_ENOTFOUND)
@@ -174,9 +174,9 @@ static void write_batches(uint32_t batches, uint32_t writer, int to)
         give_up("writer", "open", &e);
     for (uint32_t batch = 1; batch <= batches; batch++) {
         added += append(p, writer, batch, &seed);
-        if (roll(&seed) % 8 == 0)
+        if (next_random(&seed) % 8 == 0)
             deleted += delete_some(p, writer, &seed);
-        if (roll(&seed) % 40 == 0 && tnf_points_compact(p, 0, NULL, NULL, &e) != TNF_OK)
+        if (next_random(&seed) % 40 == 0 && tnf_points_compact(p, 0, NULL, NULL, &e) != TNF_OK)
             give_up("writer", "compact", &e);
         if (added > 3000)
             usleep(2000); /* readers take longer and longer */

@@ -52,9 +52,9 @@ static void try_damaged(const struct fixture *f, size_t damage)
         file.n -= file.n * damage / (DAMAGES + 2);
     if (damage > 1 && file.n > 0)
         file.p[(damage * 2654435761u) % file.n] ^= (uint8_t)(1u << damage);
-    for (size_t i = 0; writable(i); i++) {
-        check_doing("%s (%zu) as %s", f->label, damage, writable(i));
-        try_one(&file, writable(i));
+    for (size_t i = 0; writable_format(i); i++) {
+        check_doing("%s (%zu) as %s", f->label, damage, writable_format(i));
+        try_one(&file, writable_format(i));
     }
     free(copy);
 }

@@ -80,9 +80,9 @@ static void random_bytes(void)
     uint64_t rng = 42;
     static uint64_t words[700];
     for (int i = 0; i < RANDOM; i++) {
-        size_t n = (size_t)(roll(&rng) % sizeof words);
+        size_t n = (size_t)(next_random(&rng) % sizeof words);
         for (size_t k = 0; k < (n + 7) / 8; k++)
-            words[k] = roll(&rng);
+            words[k] = next_random(&rng);
         check_doing("random bytes %d, %zu of them", i, n);
         uint8_t *exact = malloc(n ? n : 1);
         MUST(exact != NULL);
@@ -100,7 +100,7 @@ static void without_a_beginning(const struct fixture *f)
     for (int k = 0; k < 20; k++) {
         memcpy(copy, f->file.p, f->file.n);
         for (size_t i = 0; i < 16 && i < f->file.n; i++)
-            copy[i] = (uint8_t)(roll(&rng) | 0x80); /* nor text of any kind */
+            copy[i] = (uint8_t)(next_random(&rng) | 0x80); /* nor text of any kind */
         check_doing("%s with another beginning (%d)", f->label, k);
         claimed_by_none(copy, f->file.n);
     }

@@ -17,8 +17,8 @@ static void on_lost(void *ctx, const tnf_loss *loss)
     struct told *t = ctx;
     t->losses++;
     CHECK(loss->reason && *loss->reason, "a loss without a reason");
-    eat(loss->name.p, loss->name.n);
-    eat(loss->kind, strlen(loss->kind));
+    eat_bytes(loss->name.p, loss->name.n);
+    eat_bytes(loss->kind, strlen(loss->kind));
 }
 
 /* What was saved, in memory; NULL: nothing. */

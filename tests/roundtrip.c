@@ -302,8 +302,8 @@ static void try_all(const struct fixture *f)
         canonical += a.canonical;
     }
     static unsigned turn; /* under a sanitizer every second format, the others with the next file */
-    for (size_t i = turn++ % check_share(2); writable(i); i += check_share(2))
-        there_and_back(&a, writable(i));
+    for (size_t i = turn++ % check_share(2); writable_format(i); i += check_share(2))
+        there_and_back(&a, writable_format(i));
     tnf_close(a.own_file);
     tnf_sink_close(a.own);
     tnf_close(a.file);
@@ -361,8 +361,8 @@ static void try_features(void)
     for (; feature_at(&f, n); n++) {
         size_t taken = 0;
         MUST(n < sizeof hashed / sizeof *hashed);
-        for (size_t i = 0; writable(i); i++)
-            taken += try_feature(&f, writable(i), &hashed[n]);
+        for (size_t i = 0; writable_format(i); i++)
+            taken += try_feature(&f, writable_format(i), &hashed[n]);
         check_doing("%s", f.name);
         CHECK(taken > 0, "no format takes it");
         pairs += taken;

@@ -32,7 +32,7 @@ static void add_words(tnf_builder *b)
         { .role = "offsets",
           .type = tnf_type_of(TNF_U64),
           .nbytes = sizeof offsets,
-          .memory = little(offsets, 8, 3),
+          .memory = to_little(offsets, 8, 3),
           .payload = TNF_MEMORY },
         { .role = "bytes",
           .type = tnf_type_of(TNF_U8),
@@ -63,7 +63,7 @@ static int begin(void **state)
     how.format = "ztensor2";
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, shape,
-                              little(matrix, 4, ROWS * DIMS), &e));
+                              to_little(matrix, 4, ROWS * DIMS), &e));
     add_words(b);
     assert_ok(tnf_sink_memory(&x.sink, &e));
     assert_ok(tnf_save_sink(b, x.sink, &how, &e));

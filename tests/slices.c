@@ -147,23 +147,23 @@ static void make_tensor(struct tensor *t, uint64_t *rng, uint64_t largest)
     *t = (struct tensor) { 0 };
     while (tnf_type_at(types))
         types++;
-    t->part.type = tnf_type_at((size_t)(roll(rng) % types));
-    t->o.rank = (uint32_t)(roll(rng) % (MAX_RANK + 1));
+    t->part.type = tnf_type_at((size_t)(next_random(rng) % types));
+    t->o.rank = (uint32_t)(next_random(rng) % (MAX_RANK + 1));
     uint64_t elements = 1;
     for (uint32_t d = 0; d < t->o.rank; d++) {
-        uint64_t most = roll(rng) % 4 == 0 ? largest / elements : 7;
-        t->shape[d] = 1 + roll(rng) % (most ? most : 1);
+        uint64_t most = next_random(rng) % 4 == 0 ? largest / elements : 7;
+        t->shape[d] = 1 + next_random(rng) % (most ? most : 1);
         if (elements * t->shape[d] > largest)
             t->shape[d] = 1;
         elements *= t->shape[d];
     }
     size_t n = (size_t)((elements * t->part.type->bits + 7) / 8);
-    t->lead = (size_t)(roll(rng) % 100);
+    t->lead = (size_t)(next_random(rng) % 100);
     t->file = malloc(t->lead + n);
     t->little = malloc(n);
     MUST(t->file && t->little);
     for (size_t i = 0; i < t->lead + n; i++)
-        t->file[i] = (uint8_t)(roll(rng) >> 13);
+        t->file[i] = (uint8_t)(next_random(rng) >> 13);
     memcpy(t->little, t->file + t->lead, n);
     MUST(tnf_source_memory(&t->source, t->file, t->lead + n, NULL) == TNF_OK);
     t->origin.source = t->source;
@@ -176,8 +176,8 @@ static void make_tensor(struct tensor *t, uint64_t *rng, uint64_t largest)
     t->o.parts = &t->part;
     t->o.nparts = 1;
     t->o.layout = &tnf_layout_dense;
-    t->o.order = roll(rng) % 2 ? TNF_ORDER_F : TNF_ORDER_C;
-    if (roll(rng) % 4 == 0) {
+    t->o.order = next_random(rng) % 2 ? TNF_ORDER_F : TNF_ORDER_C;
+    if (next_random(rng) % 4 == 0) {
         size_t width = tnf_dtype_size(t->part.type->storage);
         t->part.flags = TNF_PART_BIG_ENDIAN;
         for (size_t i = 0; i < n; i++)
@@ -187,7 +187,7 @@ static void make_tensor(struct tensor *t, uint64_t *rng, uint64_t largest)
 
 static tnf_slice random_slice(uint64_t *rng, uint64_t dim)
 {
-    uint64_t r = roll(rng);
+    uint64_t r = next_random(rng);
     tnf_slice s = { .start = 0, .step = 1, .count = dim };
     if (r % 4 == 0)
         return s; /* whole */

@@ -156,16 +156,16 @@ static void killed(const char *format, const char *index, bool over_old)
     int status;
     tnf_builder *b = large_model();
     remove_directory(dir);
-    double from = now();
+    double from = seconds_now();
     MUST(waitpid(start_splitting(b, format), &status, 0) > 0 && status == 0);
-    double longest = now() - from;
+    double longest = seconds_now() - from;
     snprintf(path, sizeof path, "%s/%s", dir, index);
     for (int i = 0; i < MOMENTS || (whole == 0 && i < MOMENTS + MORE_MOMENTS); i++) {
         check_doing("%s%s, killed at moment %d", format, over_old ? " over an old one" : "", i);
         if (!over_old)
             remove_directory(dir);
         pid_t child = start_splitting(b, format);
-        wait_for(moment(i, MOMENTS, longest));
+        wait_for(moment_at(i, MOMENTS, longest));
         kill(child, SIGKILL);
         MUST(waitpid(child, &status, 0) == child);
         if (access(path, F_OK) != 0) {

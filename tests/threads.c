@@ -126,7 +126,7 @@ static void *work(void *arg)
         CHECK_HERE(tnf_open(&own, path, NULL, &error) == TNF_OK, "open");
     const tnf_file *file = job->file ? job->file : own;
     for (int i = 0; i < ROUNDS && file && p; i++) {
-        uint64_t r = roll(&job->seed);
+        uint64_t r = next_random(&job->seed);
         char name[16];
         snprintf(name, sizeof name, "t%u", (unsigned)(r >> 8) % TENSORS);
         const tnf_object *o = tnf_find(file, name);

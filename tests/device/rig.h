@@ -108,7 +108,7 @@ static inline uint8_t *random_bytes(size_t n, uint64_t *rng)
     uint8_t *p = malloc(n + 8);
     MUST(p != NULL);
     for (size_t i = 0; i < n; i += 8) {
-        uint64_t r = roll(rng);
+        uint64_t r = next_random(rng);
         memcpy(p + i, &r, 8);
     }
     return p;
@@ -124,9 +124,11 @@ static inline void random_model(unsigned tensors, size_t most, uint64_t *rng)
     for (unsigned i = 0; i < tensors; i++) {
         static const tnf_dtype types[] = { TNF_U8, TNF_F16, TNF_F32 };
         static const size_t widths[] = { 1, 2, 4 };
-        unsigned t = (unsigned)(roll(rng) % 3);
-        uint64_t cols = 1 + roll(rng) % 97, left = most / widths[t] / cols;
-        uint64_t shape[] = { roll(rng) % 9 == 0 ? 0 : 1 + roll(rng) % (left ? left : 1), cols };
+        unsigned t = (unsigned)(next_random(rng) % 3);
+        uint64_t cols = 1 + next_random(rng) % 97, left = most / widths[t] / cols;
+        uint64_t shape[] = { next_random(rng) % 9 == 0 ? 0
+                                                       : 1 + next_random(rng) % (left ? left : 1),
+                             cols };
         char name[32];
         snprintf(name, sizeof name, "t%u", i);
         if (shape[0] * cols * widths[t] > most)

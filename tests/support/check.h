@@ -94,7 +94,7 @@ static inline void check_error(tnf_status status, const tnf_error *error)
 }
 
 /* splitmix64: any seed will do. */
-static inline uint64_t roll(uint64_t *state)
+static inline uint64_t next_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;

@@ -29,7 +29,7 @@ static inline void from_little(void *numbers, size_t width, size_t n)
 }
 
 /* The numbers as a file has them. A copy is nobody's to free: the test ends soon. */
-static inline const void *little(const void *numbers, size_t width, size_t n)
+static inline const void *to_little(const void *numbers, size_t width, size_t n)
 {
     if (LITTLE_IS_NATIVE || width < 2 || !numbers)
         return numbers;
@@ -52,7 +52,7 @@ static inline size_t little_width(const tnf_type *type)
 static inline const void *little_bytes(const tnf_type *type, const void *numbers, uint64_t bytes)
 {
     size_t width = little_width(type);
-    return little(numbers, width, (size_t)bytes / width);
+    return to_little(numbers, width, (size_t)bytes / width);
 }
 
 #endif

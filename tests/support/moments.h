@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <time.h>
 
-static inline double now(void)
+static inline double seconds_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -25,7 +25,7 @@ static inline void wait_for(double seconds)
 #define MORE_MOMENTS 8 /* the last is 256 times as late as the work took */
 
 /* Seconds until the i-th of n moments, or of the later ones behind them. */
-static inline double moment(int i, int n, double longest)
+static inline double moment_at(int i, int n, double longest)
 {
     return i < n ? longest * 1.2 * i / n : longest * (double)(2 << (i - n));
 }

@@ -25,7 +25,7 @@ static inline tnf_status open_bytes(tnf_file **out, const void *p, size_t n,
 static volatile uint8_t open_eaten;
 
 /* Reads every byte, so that a sanitizer sees what may not be read. */
-static inline void eat(const void *p, size_t n)
+static inline void eat_bytes(const void *p, size_t n)
 {
     uint64_t sum = 0, word; /* a sanitizer looks at each word once */
     for (; n >= sizeof word; p = (const uint8_t *)p + sizeof word, n -= sizeof word) {
@@ -43,7 +43,7 @@ static inline void eat_value(const tnf_value *v)
     case TNF_STRING:
     case TNF_BYTES:
     case TNF_JSON:
-        eat(v->as.s, v->n + 1); /* the NUL counts too */
+        eat_bytes(v->as.s, v->n + 1); /* the NUL counts too */
         break;
     case TNF_ARRAY:
         for (size_t i = 0; i < v->n; i++)
@@ -51,7 +51,7 @@ static inline void eat_value(const tnf_value *v)
         break;
     case TNF_MAP:
         for (size_t i = 0; i < v->n; i++) {
-            eat(v->as.members[i].key.p, v->as.members[i].key.n + 1);
+            eat_bytes(v->as.members[i].key.p, v->as.members[i].key.n + 1);
             eat_value(&v->as.members[i].value);
         }
         break;
@@ -132,27 +132,27 @@ static inline void check_parts(const tnf_file *file, const void *bytes, size_t n
 static inline void eat_listing(const tnf_file *file)
 {
     const tnf_info *info = tnf_file_info(file);
-    eat(info->format, strlen(info->format));
-    eat(info->version, strlen(info->version));
+    eat_bytes(info->format, strlen(info->format));
+    eat_bytes(info->version, strlen(info->version));
     eat_value(info->attrs);
     for (size_t i = 0; i < info->objects; i++) {
         const tnf_object *o = tnf_at(file, i);
-        eat(o->name.p, o->name.n + 1);
-        eat(o->shape, o->rank * sizeof *o->shape);
-        eat(tnf_layout_id(o->layout), strlen(tnf_layout_id(o->layout)));
+        eat_bytes(o->name.p, o->name.n + 1);
+        eat_bytes(o->shape, o->rank * sizeof *o->shape);
+        eat_bytes(tnf_layout_id(o->layout), strlen(tnf_layout_id(o->layout)));
         if (o->attrs)
             eat_value(o->attrs);
         for (uint16_t p = 0; p < o->nparts; p++) {
-            eat(o->parts[p].role, strlen(o->parts[p].role));
-            eat(o->parts[p].type->id, strlen(o->parts[p].type->id));
+            eat_bytes(o->parts[p].role, strlen(o->parts[p].role));
+            eat_bytes(o->parts[p].type->id, strlen(o->parts[p].type->id));
         }
         CHECK(tnf_find_n(file, o->name.p, o->name.n) != NULL, "'%s' is not found", o->name.p);
     }
     CHECK(tnf_at(file, info->objects) == NULL, "one tensor too many");
     for (size_t i = 0; i < info->nextras; i++)
-        eat(info->extras[i].key.p, info->extras[i].key.n + 1);
+        eat_bytes(info->extras[i].key.p, info->extras[i].key.n + 1);
     for (size_t i = 0; i < info->nwarnings; i++)
-        eat(info->warnings[i].message, strlen(info->warnings[i].message));
+        eat_bytes(info->warnings[i].message, strlen(info->warnings[i].message));
 }
 
 static inline tnf_status verify_all(const tnf_file *file, tnf_error *error)
@@ -185,7 +185,7 @@ static inline tnf_sink *save_bytes(const tnf_file *file, const char *format, boo
 }
 
 /* The i-th format that can be written, or NULL past the last. */
-static inline const char *writable(size_t i)
+static inline const char *writable_format(size_t i)
 {
     tnf_format_info info = TNF_FORMAT_INFO_INIT;
     for (size_t at = 0; tnf_format_at(&info, at); at++)

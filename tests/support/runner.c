@@ -21,7 +21,7 @@ static const struct {
 
 #define PARTS (sizeof parts / sizeof *parts)
 
-static int run(const char *name)
+static int run_part(const char *name)
 {
     for (size_t i = 0; i < PARTS; i++)
         if (strcmp(parts[i].name, name) == 0)
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 {
     int status = 0;
     for (int i = 1; i < argc; i++)
-        status |= run(argv[i]);
+        status |= run_part(argv[i]);
     for (size_t i = 0; argc < 2 && i < PARTS; i++)
         puts(parts[i].name);
     return status != 0;

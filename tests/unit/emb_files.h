@@ -142,7 +142,7 @@ static inline tnf_sink *make_bytes(const struct made *m)
     }
     if (m->index)
         assert_ok(tnf_builder_add(b, "ngrams.index", tnf_type_of(TNF_U64), 1, &grams,
-                                  little(m->index, 8, grams), &e));
+                                  to_little(m->index, 8, grams), &e));
     if (m->codes)
         add_quantized(b, m, name);
     else
@@ -151,7 +151,7 @@ static inline tnf_sink *make_bytes(const struct made *m)
                                   &e));
     if (m->norms)
         assert_ok(tnf_builder_add(b, "norms", tnf_type_of(TNF_F32), 1, &words,
-                                  little(m->norms, 4, words), &e));
+                                  to_little(m->norms, 4, words), &e));
     set_attributes(b, m);
     assert_ok(tnf_sink_memory(&sink, &e));
     assert_ok(tnf_save_sink(b, sink, &o, &e));

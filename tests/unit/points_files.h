@@ -59,7 +59,7 @@ static inline uint64_t vs_add(tnf_points *p, unsigned i)
     uint64_t offset = 0;
     float v[DIM] = { (float)i, (float)i + 0.5f, -(float)i };
     tnf_value number = tnf_value_uint(i);
-    tnf_point point = { .value = &number, .vector = little(v, 4, DIM), .vector_n = sizeof v };
+    tnf_point point = { .value = &number, .vector = to_little(v, 4, DIM), .vector_n = sizeof v };
     assert_ok(tnf_points_append(p, &point, 1, &offset, &e));
     return offset;
 }
@@ -82,7 +82,7 @@ static inline tnf_status vs_take(void *ctx, const tnf_point *point, tnf_error *e
     s->offsets[s->n++] = point->offset;
     if (v) {
         float i = (float)v->as.u, want[DIM] = { i, i + 0.5f, -i };
-        assert_memory_equal(point->vector, little(want, 4, DIM), sizeof want);
+        assert_memory_equal(point->vector, to_little(want, 4, DIM), sizeof want);
     }
     return TNF_OK;
 }

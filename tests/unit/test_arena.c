@@ -37,7 +37,7 @@ static void pieces_stay_apart(void **state)
     begin(&w, UINT64_MAX);
     uint64_t rng = 1;
     for (size_t i = 0; i < N; i++) {
-        uint64_t r = roll(&rng);
+        uint64_t r = next_random(&rng);
         size[i] = (size_t)(r >> 8) % (r % 50 == 0 ? 400000 : 200);
         bool text = r & 64;
         at[i] = text ? (uint8_t *)tnf_arena_str(&w.arena, "", 0)
@@ -134,7 +134,7 @@ static void little_is_wasted(void **state)
     begin(&w, UINT64_MAX);
     uint64_t asked = 0, rng = 2;
     for (int i = 0; i < 20000; i++) {
-        size_t n = (size_t)(roll(&rng) % 600);
+        size_t n = (size_t)(next_random(&rng) % 600);
         asked += n;
         assert_non_null(tnf_arena_alloc(&w.arena, n));
     }

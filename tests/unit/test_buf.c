@@ -42,7 +42,7 @@ static void grows_far(void **state)
         tnf_buf_u32(&b, i);
     assert_int_equal(b.n, 400000);
     for (uint32_t i = 0; i < 100000; i += 997)
-        assert_memory_equal(b.p + 4 * (size_t)i, little(&i, 4, 1), 4);
+        assert_memory_equal(b.p + 4 * (size_t)i, to_little(&i, 4, 1), 4);
     assert_true(log.calls < 30);
     char big[3000];
     memset(big, 'z', sizeof big - 1);

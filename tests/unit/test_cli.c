@@ -470,10 +470,10 @@ static void strings_are_strings(void **state)
     recorded(&r, "two\n\\xff\n");
     view_free(&v);
     offsets[2] = 99;
-    parts[0].memory = little(offsets, 8, 7);
+    parts[0].memory = to_little(offsets, 8, 7);
     strings_of(&o, NULL, NULL);
     offsets[2] = 2;
-    parts[0].memory = little(offsets, 8, 7);
+    parts[0].memory = to_little(offsets, 8, 7);
     strings_of(&o, NULL, NULL);
 }
 

@@ -93,8 +93,8 @@ static void each_kind(void **state)
     assert_int_equal(v->elements, 6);
     assert_int_equal(v->different, 2);
     assert_int_equal(v->first, 2);
-    assert_memory_equal(v->a, little(&ones[2], 4, 1), 4);
-    assert_memory_equal(v->b, little(&others[2], 4, 1), 4);
+    assert_memory_equal(v->a, to_little(&ones[2], 4, 1), 4);
+    assert_memory_equal(v->b, to_little(&others[2], 4, 1), 4);
     assert_true(v->numbers);
     /* by hand: differences 0.5 twice; |a|^2 = 6, |b|^2 = 4 + 2.25 + 0.25, a.b = 6 */
     assert_float_equal(v->max_abs, 0.5, 0);

@@ -17,7 +17,7 @@ static float unaligned[MAX_ROWS * MAX_D + 1], *const rows = unaligned + 1;
 
 static float small(uint64_t *state)
 {
-    return (float)((double)(roll(state) >> 11) / 9007199254740992.0 * 2 - 1);
+    return (float)((double)(next_random(state) >> 11) / 9007199254740992.0 * 2 - 1);
 }
 
 static void fill(size_t d, uint64_t seed)
@@ -130,7 +130,7 @@ static void code_sums(void **state)
     uint64_t seed = 7;
     (void)state;
     for (size_t i = 0; i < sizeof codes; i++)
-        codes[i] = (uint8_t)roll(&seed);
+        codes[i] = (uint8_t)next_random(&seed);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         tables[i] = small(&seed);
     for (size_t m = 1; m <= MOST; m++) {
@@ -162,9 +162,9 @@ static void byte_sums(void **state)
     uint64_t seed = 11;
     (void)state;
     for (size_t i = 0; i < sizeof codes; i++)
-        codes[i] = (uint8_t)roll(&seed);
+        codes[i] = (uint8_t)next_random(&seed);
     for (size_t i = 0; i < sizeof tables; i++)
-        tables[i] = (uint8_t)roll(&seed);
+        tables[i] = (uint8_t)next_random(&seed);
     const tnf_kernels *k;
     for (size_t i = 0; (k = tnf_kernels_at(i)); i++)
         for (size_t m = 1; k->byte_sums && m <= MOST; m += m < 40 ? 1 : 10) {

@@ -212,7 +212,7 @@ static tnf_status look_up(const tnf_file *file, const tnf_type *type, uint64_t c
     tnf_file *other;
     tnf_emb *emb;
     uint64_t shape[] = { n, columns };
-    assert_ok(tnf_builder_add(b, "pruneidx", type, 2, shape, little(pairs, 4, n * columns), &e));
+    assert_ok(tnf_builder_add(b, "pruneidx", type, 2, shape, to_little(pairs, 4, n * columns), &e));
     assert_ok(tnf_sink_memory(&sink, &e));
     assert_ok(tnf_save_sink(b, sink, &o, &e));
     tnf_str bytes = tnf_sink_bytes(sink);

@@ -21,7 +21,7 @@ static int begin(void **state)
     content = malloc(SIZE);
     uint64_t rng = 3;
     for (size_t i = 0; i < SIZE; i++)
-        content[i] = (uint8_t)roll(&rng);
+        content[i] = (uint8_t)next_random(&rng);
     bytes_to_file(path, content, SIZE);
     return 0;
 }
@@ -62,10 +62,10 @@ static void merged_reads(void **state)
     uint64_t rng = 4;
     assert_ok(tnf_source_file(&s, path, TNF_ACCESS_PREAD, &e));
     for (int round = 0; round < 40; round++) {
-        size_t n = 1 + roll(&rng) % (N - 1);
-        uint64_t at = roll(&rng) % 1000;
+        size_t n = 1 + next_random(&rng) % (N - 1);
+        uint64_t at = next_random(&rng) % 1000;
         for (size_t i = 0; i < n; i++) {
-            uint64_t r = roll(&rng);
+            uint64_t r = next_random(&rng);
             ranges[i] = (tnf_range) { at, (size_t)(r >> 32) % 300, out[i] };
             if (r % 5 == 0)
                 at += (r >> 8) % 60; /* overlaps, perhaps */

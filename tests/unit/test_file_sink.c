@@ -199,7 +199,7 @@ static void copies_inside_the_kernel(void **state)
     uint8_t *bytes = malloc(N);
     uint64_t rng = 7;
     for (size_t i = 0; i < N; i++)
-        bytes[i] = (uint8_t)(roll(&rng) >> 9);
+        bytes[i] = (uint8_t)(next_random(&rng) >> 9);
     snprintf(path, sizeof path, "%s/in", dir);
     bytes_to_file(path, bytes, N);
     assert_ok(tnf_source_file(&from, path, TNF_ACCESS_AUTO, &e));

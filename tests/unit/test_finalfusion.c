@@ -280,7 +280,7 @@ static void add_strings(tnf_builder *b, const char *name, const void *p, const u
     tnf_error e = { 0 };
     tnf_part parts[] = { { .role = "offsets",
                            .type = tnf_type_of(TNF_U64),
-                           .memory = little(ends, 8, count + 1),
+                           .memory = to_little(ends, 8, count + 1),
                            .nbytes = (count + 1) * 8,
                            .payload = TNF_MEMORY },
                          { .role = "bytes",
@@ -303,7 +303,7 @@ static void add_dense(tnf_builder *b, const char *name, tnf_dtype type, uint64_t
 {
     tnf_error e = { 0 };
     uint64_t shape[] = { r, c };
-    data = little(data, tnf_type_of(type)->bits / 8, r * (c ? c : 1));
+    data = to_little(data, tnf_type_of(type)->bits / 8, r * (c ? c : 1));
     if (tnf_builder_add(b, name, tnf_type_of(type), c ? 2 : 1, shape, data, &e) != TNF_OK)
         fail_msg("%s", e.message);
 }
@@ -357,7 +357,7 @@ static void test_made_from_nothing(void **state)
     assert_string_equal(kind->as.s, "simple");
     assert_string_equal(tnf_at(f, 0)->name.p, "vocab");
     uint8_t *got = part_bytes(tnf_find(f, "embeddings"), "data");
-    assert_memory_equal(got, little(rows, 4, 6), sizeof rows);
+    assert_memory_equal(got, to_little(rows, 4, 6), sizeof rows);
     free(got);
     tnf_close(f);
     free(file.p);

@@ -63,7 +63,7 @@ static void open_model(struct model *m, const char *format, const char *words)
     char bytes[64];
     add_strings(b, "vocab", words, offsets, bytes);
     assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 6, 2 },
-                              little(rows, 4, 12), &e));
+                              to_little(rows, 4, 12), &e));
     set_number(b, "fasttext.bucket", 3);
     set_number(b, "fasttext.minn", 3);
     set_number(b, "fasttext.maxn", 3);
@@ -272,12 +272,12 @@ static void open_trained(struct model *m, bool ngrams)
     char bytes[64];
     add_strings(b, "vocab", "</s>|a|b", offsets, bytes);
     assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 6, 2 },
-                              little(rows, 4, 12), &e));
+                              to_little(rows, 4, 12), &e));
     if (ngrams) {
         assert_ok(tnf_builder_add(b, "counts", tnf_type_of(TNF_I64), 1, &words,
-                                  little(counts, 8, words), &e));
+                                  to_little(counts, 8, words), &e));
         assert_ok(tnf_builder_add(b, "output", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 3, 2 },
-                                  little(rows, 4, 6), &e));
+                                  to_little(rows, 4, 6), &e));
         set_number(b, "fasttext.minn", 3);
         set_number(b, "fasttext.maxn", 3);
     }

@@ -17,7 +17,7 @@ static float columns[ROWS * MAX_WIDTH];
 
 static float small(uint64_t *state)
 {
-    return (float)((double)(roll(state) >> 11) / 9007199254740992.0 * 2 - 1);
+    return (float)((double)(next_random(state) >> 11) / 9007199254740992.0 * 2 - 1);
 }
 
 /* A book of the centroids that are there. */

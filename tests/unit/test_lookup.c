@@ -369,8 +369,8 @@ static void quantized_storage(void **state)
     /* header, 100 words of four letters (so that padding stays what it is), the chunk */
     static const uint32_t header[] = { 0x75466946, 0, 2, 1, 4 };
     uint32_t number[] = { 1, 8 + 100 * 8, 0, 100, 0 };
-    memcpy(bytes, little(header, 4, 5), sizeof header);
-    memcpy(bytes + (n = sizeof header), little(number, 4, 5), sizeof number);
+    memcpy(bytes, to_little(header, 4, 5), sizeof header);
+    memcpy(bytes + (n = sizeof header), to_little(number, 4, 5), sizeof number);
     n += sizeof number;
     for (unsigned i = 0; i < 100; i++, n += 8)
         snprintf(bytes + n, 9, "\4%c%c%c%04u", 0, 0, 0, i);

@@ -131,7 +131,8 @@ static void insists_on_markers(void **state)
     assert_true(tnf_msgpack_exact_f32(r, &x) && x == 0.0f);
     assert_true(tnf_msgpack_exact_f32(r, &x) && x == 1.0f);
     assert_true(tnf_msgpack_exact_f32(r, &x) && x == -3.0f);
-    assert_true(tnf_msgpack_exact_f32(r, &x) && memcmp(&x, little("\1\0\x80\x7f", 4, 1), 4) == 0);
+    assert_true(tnf_msgpack_exact_f32(r, &x) &&
+                memcmp(&x, to_little("\1\0\x80\x7f", 4, 1), 4) == 0);
     for (size_t i = 0; i < sizeof no_u32 / sizeof *no_u32; i++) {
         assert_false(tnf_msgpack_exact_u32(begin(f, no_u32[i]), &u));
         assert_error(f, TNF_EFORMAT, 0);

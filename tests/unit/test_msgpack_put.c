@@ -164,10 +164,10 @@ static void writes_primitiv_files(void **state)
     tnf_msgpack_put_u32(b, 0);
     tnf_msgpack_put_u32(b, 1);
     tnf_msgpack_put_u32(b, 0x200);
-    put_tensor(b, little(value, 4, 4));
+    put_tensor(b, to_little(value, 4, 4));
     tnf_msgpack_put_u32(b, 1);
     tnf_msgpack_put_str(b, "a", 1);
-    put_tensor(b, little(stat, 4, 4));
+    put_tensor(b, to_little(stat, 4, 4));
     assert_put(
         b, "ce00000000ce00000001ce0000020092ce00000002ce00000002ce00000001c4100000803f0000004000"
            "00404000008040ce00000001a16192ce00000002ce00000002ce00000001c410000020410000a0410000"

@@ -50,7 +50,7 @@ static const char *at(const char *name)
 static void add(tnf_builder *b, const char *name, const float *values, uint64_t n)
 {
     tnf_error e;
-    const void *bytes = little(values, 4, (size_t)n);
+    const void *bytes = to_little(values, 4, (size_t)n);
     assert_ok(tnf_builder_add(b, name, tnf_type_of(TNF_F32), 1, &n, bytes, &e));
 }
 
@@ -546,8 +546,8 @@ static void weights_are_replaced(void **state)
     const double doubles[] = { 1, 2, 3 };
     const float floats[] = { 1, 2, 3 };
     assert_ok(tnf_builder_new(&weights, NULL, &e));
-    assert_ok(
-        tnf_builder_add(weights, "s", tnf_type_of(TNF_F64), 1, three, little(doubles, 8, 3), &e));
+    assert_ok(tnf_builder_add(weights, "s", tnf_type_of(TNF_F64), 1, three,
+                              to_little(doubles, 8, 3), &e));
     assert_fails(fill(&report, weights, model, at("new.onnx"), true, false, NULL, &e), TNF_ELOSSY);
     assert_says("it is f64 [3] in the files and f32 [3] in the model");
     tnf_report_free(report);

@@ -218,7 +218,8 @@ static tnf_builder *one_vector(const char *name, uint64_t n)
     tnf_error e;
     assert_int_equal(tnf_builder_new(&b, NULL, &e), TNF_OK);
     assert_int_equal(
-        tnf_builder_add(b, name, tnf_type_of(TNF_F32), 1, &n, little(values, 4, 16), &e), TNF_OK);
+        tnf_builder_add(b, name, tnf_type_of(TNF_F32), 1, &n, to_little(values, 4, 16), &e),
+        TNF_OK);
     return b;
 }
 

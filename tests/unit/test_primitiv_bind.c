@@ -170,9 +170,9 @@ static void test_row_major(void **state)
     bytes got;
     assert_ok(tnf_builder_new(&build, NULL, &e));
     assert_ok(
-        tnf_builder_add(build, "a.c", tnf_type_of(TNF_F32), 3, shape, little(rows, 4, 12), &e));
+        tnf_builder_add(build, "a.c", tnf_type_of(TNF_F32), 3, shape, to_little(rows, 4, 12), &e));
     assert_ok(tnf_builder_add(build, "m", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 3, 4 },
-                              little(rows, 4, 12), &e));
+                              to_little(rows, 4, 12), &e));
     assert_ok(tnf_builder_add(build, "i", tnf_type_of(TNF_I32), 1, (uint64_t[]) { 4 }, rows, &e));
     assert_ok(save_builder(&got, build, "safetensors", NULL, &e));
     tnf_builder_free(build);

@@ -43,11 +43,11 @@ static void test_model(void **state)
     static const tnf_str a = TNF_STR("a"), bb = TNF_STR("b");
     tnf_error e;
     tnf_builder *b = nothing(); /* in any order */
-    assert_ok(tnf_primitiv_add(b, sm_p, 2, &bb, &square, little(fifty, 4, 4), &e));
-    assert_ok(tnf_primitiv_add(b, sm_p, 2, NULL, &square, little(five, 4, 4), &e));
-    assert_ok(tnf_primitiv_add(b, p, 1, NULL, &square, little(one, 4, 4), &e));
-    assert_ok(tnf_primitiv_add(b, p, 1, &a, &square, little(ten, 4, 4), &e));
-    assert_fails(tnf_primitiv_add(b, p, 1, &a, &square, little(ten, 4, 4), &e), TNF_EEXISTS);
+    assert_ok(tnf_primitiv_add(b, sm_p, 2, &bb, &square, to_little(fifty, 4, 4), &e));
+    assert_ok(tnf_primitiv_add(b, sm_p, 2, NULL, &square, to_little(five, 4, 4), &e));
+    assert_ok(tnf_primitiv_add(b, p, 1, NULL, &square, to_little(one, 4, 4), &e));
+    assert_ok(tnf_primitiv_add(b, p, 1, &a, &square, to_little(ten, 4, 4), &e));
+    assert_fails(tnf_primitiv_add(b, p, 1, &a, &square, to_little(ten, 4, 4), &e), TNF_EEXISTS);
     saved_as_fixture(b, NULL, "model_upstream_with_stats");
 }
 
@@ -95,9 +95,9 @@ static void test_statistics_of_any_name(void **state)
     tnf_error e;
     bytes got;
     tnf_builder *b = nothing();
-    assert_ok(tnf_primitiv_add(b, path, 1, NULL, &plain, little(data, 4, 6), &e));
+    assert_ok(tnf_primitiv_add(b, path, 1, NULL, &plain, to_little(data, 4, 6), &e));
     for (size_t i = 0; i < 4; i++)
-        assert_ok(tnf_primitiv_add(b, path, 1, &keys[i], &batched, little(data, 4, 6), &e));
+        assert_ok(tnf_primitiv_add(b, path, 1, &keys[i], &batched, to_little(data, 4, 6), &e));
     assert_ok(save_builder(&got, b, "primitiv", NULL, &e));
     tnf_file *f = must_open(&got);
     for (size_t i = 0; i < 4; i++) {
@@ -126,12 +126,12 @@ static void test_files_of_one_tensor(void **state)
     bytes want = { 0 };
     add_bytes(&want, text, sizeof text - 1);
     tnf_builder *b = nothing();
-    assert_ok(tnf_primitiv_add(b, NULL, 0, NULL, &scalar, little(&minus, 4, 1), &e));
+    assert_ok(tnf_primitiv_add(b, NULL, 0, NULL, &scalar, to_little(&minus, 4, 1), &e));
     saved_as(b, NULL, &want);
     free(want.p);
 
     b = nothing();
-    assert_ok(tnf_primitiv_add(b, NULL, 0, NULL, &matrix, little(six, 4, 6), &e));
+    assert_ok(tnf_primitiv_add(b, NULL, 0, NULL, &matrix, to_little(six, 4, 6), &e));
     saved_as_fixture(b, tensor, "tensor_2x3");
 }
 

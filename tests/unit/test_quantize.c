@@ -14,7 +14,7 @@ static void fill(void)
 {
     uint64_t seed = 42;
     for (size_t i = 0; i < N * D; i++)
-        uniform[i] = (float)((double)(roll(&seed) >> 11) / 9007199254740992.0);
+        uniform[i] = (float)((double)(next_random(&seed) >> 11) / 9007199254740992.0);
 }
 
 static bool built(tnf_quantizer method)
@@ -142,7 +142,7 @@ static void same_bits(void **state)
     const tnf_kernels *k;
     (void)state;
     for (size_t i = 0; i < (size_t)ROWS * DIMS; i++)
-        values[i] = (float)((double)(roll(&seed) >> 11) / 9007199254740992.0) - .3F;
+        values[i] = (float)((double)(next_random(&seed) >> 11) / 9007199254740992.0) - .3F;
     struct made m = { .rows = ROWS, .dims = DIMS, .values = values };
     for (size_t method = 0; method < 3; method++) {
         struct opened kept = { 0 };

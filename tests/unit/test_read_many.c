@@ -15,7 +15,7 @@ static int begin(void **state)
     uint64_t rng = 8;
     content = malloc(SIZE);
     for (size_t i = 0; i + 8 <= SIZE; i += 8) {
-        uint64_t r = roll(&rng);
+        uint64_t r = next_random(&rng);
         memcpy(content + i, &r, 8);
     }
     snprintf(path, sizeof path, "%s/file", files_temp());
@@ -72,7 +72,7 @@ static void any_parts(void **state)
         tnf_request requests[N];
         uint64_t total = 0;
         for (size_t i = 0; i < N; i++) {
-            uint64_t r = roll(&rng), n = r % 60 == 0 ? (20 << 20) + r % 1000 : r % 50000;
+            uint64_t r = next_random(&rng), n = r % 60 == 0 ? (20 << 20) + r % 1000 : r % 50000;
             parts[i] = part_at(&origins[r >> 40 & 1], (r >> 16) % (SIZE - n), n);
             if (r % 11 == 0)
                 parts[i].flags = TNF_PART_BIG_ENDIAN; /* u8: nothing to swap, another way to go */

@@ -55,7 +55,7 @@ static float *make_rows(void)
     float *rows = malloc(sizeof *rows * ROWS * DIMS);
     uint64_t rng = 11;
     for (size_t i = 0; i < (size_t)ROWS * DIMS; i++)
-        rows[i] = (float)(int32_t)roll(&rng) / 65536.0f;
+        rows[i] = (float)(int32_t)next_random(&rng) / 65536.0f;
     return rows;
 }
 

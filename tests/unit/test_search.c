@@ -161,7 +161,7 @@ static void fill(size_t d, uint64_t seed)
 {
     size_t at = 0;
     for (size_t i = 0; i < N * d; i++)
-        values[i] = (float)((double)(roll(&seed) >> 11) / 4503599627370496.0 - 1);
+        values[i] = (float)((double)(next_random(&seed) >> 11) / 4503599627370496.0 - 1);
     for (unsigned i = 0; i < WORDS; i++)
         at += (size_t)snprintf(words + at, sizeof words - at, "%s%u", i ? "|" : "",
                                i * 7919 % WORDS);
@@ -354,9 +354,9 @@ static void quantized(void **state)
         uint64_t seed = shape;
         fill(D, shape);
         for (size_t i = 0; i < sizeof codes; i++)
-            codes[i] = (uint8_t)(roll(&seed) % K);
+            codes[i] = (uint8_t)(next_random(&seed) % K);
         for (size_t i = 0; i < K * D; i++)
-            codebooks[i] = (float)((int)(roll(&seed) % 2001) - 1000) / 1000;
+            codebooks[i] = (float)((int)(next_random(&seed) % 2001) - 1000) / 1000;
         memset(projection, 0, sizeof projection);
         for (size_t i = 0; i < D; i += 2) { /* turns by pairs; in the end it is no rotation */
             float angle = (float)i, size = shape & 4 ? 1.5F : 1;
@@ -365,7 +365,7 @@ static void quantized(void **state)
             projection[(i + 1) * D + i] = sinf(angle);
         }
         for (size_t i = 0; i < R; i++)
-            row_norms[i] = (float)((int)(roll(&seed) % 400) - 50) / 100;
+            row_norms[i] = (float)((int)(next_random(&seed) % 400) - 50) / 100;
         struct made m = { .words = words,
                           .rows = R,
                           .dims = D,

@@ -56,7 +56,7 @@ static void bytes_in_order(void **state)
     static uint8_t piece[300000], all[3000000];
     assert_ok(tnf_sink_custom(&s, &ops, &log, &e));
     for (int i = 0; i < 400; i++) {
-        uint64_t r = roll(&rng);
+        uint64_t r = next_random(&rng);
         size_t n = (size_t)(r >> 16) % (r % 40 == 0 ? sizeof piece : 600);
         if (total + n > sizeof all)
             break;
@@ -249,13 +249,13 @@ static void small_copies(void **state)
     static uint8_t bytes[70000];
     uint64_t rng = 11;
     for (size_t i = 0; i < sizeof bytes; i++)
-        bytes[i] = (uint8_t)roll(&rng);
+        bytes[i] = (uint8_t)next_random(&rng);
     assert_ok(tnf_source_memory(&from, bytes, sizeof bytes, &e));
     assert_ok(tnf_sink_memory(&s, &e));
     uint8_t *want = malloc(8000000);
     size_t total = 0;
     for (int i = 0; i < 300; i++) {
-        uint64_t r = roll(&rng);
+        uint64_t r = next_random(&rng);
         size_t n = (size_t)(r >> 8) % (r % 5 ? 40000 : sizeof bytes), at = sizeof bytes - n;
         if (total + n > 8000000)
             break;
@@ -292,7 +292,7 @@ static void copies(void **state)
     uint8_t *bytes = malloc(n);
     uint64_t rng = 6;
     for (size_t i = 0; i < n; i++)
-        bytes[i] = (uint8_t)(roll(&rng) >> 20);
+        bytes[i] = (uint8_t)(next_random(&rng) >> 20);
     assert_ok(tnf_source_memory(&from, bytes, n, &e));
     assert_ok(tnf_sink_memory(&s, &e));
     assert_ok(tnf_sink_copy(s, from, 0, 0, &e));

@@ -72,7 +72,7 @@ static void save(const char *path, const tnf_option *options, size_t n)
     tnf_save_options how = TNF_SAVE_INIT;
     tnf_error e;
     tnf_builder *b;
-    const void *bytes = little(numbers, 4, ROWS * COLS);
+    const void *bytes = to_little(numbers, 4, ROWS * COLS);
     assert_ok(tnf_builder_new(&b, NULL, &e));
     for (int i = 0; i < 2; i++)
         assert_ok(tnf_builder_add(b, names[i], tnf_type_of(TNF_U32), 2, shape, bytes, &e));

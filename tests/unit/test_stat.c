@@ -323,7 +323,7 @@ static void batches(void **state)
     struct fake f;
     struct told t;
     float x[2] = { 1, 3 };
-    fake_begin(&f, little(x, 4, 2), sizeof x, 0, false);
+    fake_begin(&f, to_little(x, 4, 2), sizeof x, 0, false);
     for (unsigned i = 0; i < 900; i++) {
         char name[16];
         uint64_t two = 2;
@@ -361,7 +361,7 @@ static void faults(void **state)
     struct told t;
     float x[2] = { 1, 3 };
     uint64_t two = 2;
-    fake_begin(&f, little(x, 4, 2), sizeof x, 0, false);
+    fake_begin(&f, to_little(x, 4, 2), sizeof x, 0, false);
     for (unsigned i = 0; i < 2; i++) {
         tnf_dense d = { .name = { i ? "gone" : "here", 4 },
                         .type = tnf_type_of(TNF_F32),

@@ -40,7 +40,7 @@ static void plain(void **state)
     assert_int_equal(s.prefix, 0);
     assert_int_equal(s.suffix, 0);
     assert_null(s.marks);
-    assert_memory_equal(s.offsets, little(offsets, 8, 4), sizeof offsets);
+    assert_memory_equal(s.offsets, to_little(offsets, 8, 4), sizeof offsets);
     assert_ptr_equal(s.offsets, parts[0].memory);
     assert_ptr_equal(s.base, text);
 }

@@ -32,7 +32,7 @@ static int in_full(const void *x, const void *y)
 static void fill(tnf_scored *all, uint64_t seed)
 {
     for (size_t i = 0; i < N; i++) {
-        uint64_t r = roll(&seed) % 40; /* many ties */
+        uint64_t r = next_random(&seed) % 40; /* many ties */
         all[i] = (tnf_scored) { r == 0   ? NAN
                                 : r == 1 ? -INFINITY
                                 : r == 2 ? INFINITY
@@ -83,7 +83,7 @@ static void merged(void **state)
         for (size_t p = 0; p < PARTS; p++)
             parts[p] = (tnf_top) { items[p], 0, K };
         for (size_t i = 0; i < N; i++)
-            tnf_top_add(&parts[roll(&dice) % PARTS], &ties, all[N - 1 - i]);
+            tnf_top_add(&parts[next_random(&dice) % PARTS], &ties, all[N - 1 - i]);
         for (size_t p = 1; p < PARTS; p++)
             tnf_top_merge(&parts[0], &ties, &parts[p]);
         tnf_top_sort(&parts[0], &ties);

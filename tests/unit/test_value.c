@@ -135,7 +135,7 @@ static void numbers_of_every_width(void **state)
     assert_true(tnf_value_number(TNF_F64, f64).as.f64 == -2.5);
     tnf_value v = tnf_value_number(TNF_F32, nan);
     assert_int_equal(v.kind, TNF_FLOAT);
-    assert_memory_equal(&v.as.f32, little(nan, 4, 1), 4); /* its bits are kept */
+    assert_memory_equal(&v.as.f32, to_little(nan, 4, 1), 4); /* its bits are kept */
 }
 
 /* Everything that can be in a tree, once. */

@@ -141,7 +141,7 @@ static tnf_builder *builder(uint64_t rows, const float *v)
     tnf_builder *b;
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_ok(tnf_builder_add(b, "points", tnf_type_of(TNF_F32), 2, (uint64_t[]) { rows, 2 },
-                              little(v, 4, 2 * rows), &e));
+                              to_little(v, 4, 2 * rows), &e));
     return b;
 }
 
@@ -153,7 +153,7 @@ static void add_appdata(tnf_builder *b, uint64_t rows, const uint64_t *offsets, 
     tnf_part parts[2] = { { .role = "offsets",
                             .type = tnf_type_of(TNF_U64),
                             .nbytes = (rows + 1) * 8,
-                            .memory = little(offsets, 8, rows + 1),
+                            .memory = to_little(offsets, 8, rows + 1),
                             .payload = TNF_MEMORY },
                           { .role = "bytes",
                             .type = tnf_type_of(TNF_U8),
