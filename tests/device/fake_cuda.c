@@ -51,7 +51,7 @@ API void fake_cuda_reset(void)
 }
 
 /* The lock is held. */
-static int violate(const char *rule)
+static int note_violation(const char *rule)
 {
     if (state.violations++ == 0)
         snprintf(state.first, sizeof state.first, "%s", rule);
@@ -59,20 +59,20 @@ static int violate(const char *rule)
 }
 
 /* Begins every call that may fail: counts it, and lets it fail if its time has come. The lock is
- * held until leave(). */
-static int enter(bool needs_context)
+ * held until leave_call(). */
+static int enter_call(bool needs_context)
 {
     pthread_mutex_lock(&lock);
     if (state.calls++ == state.fail_call)
         return state.fail_with;
     if (needs_context && depth == 0) {
-        violate("a call without a context");
+        note_violation("a call without a context");
         return BAD_CONTEXT;
     }
     return needs_context && stack[depth - 1]->lost ? ILLEGAL_ADDRESS : 0;
 }
 
-static cu_result leave(int result)
+static cu_result leave_call(int result)
 {
     pthread_mutex_unlock(&lock);
     return result;
@@ -106,42 +106,42 @@ API cu_result cuGetErrorString(cu_result result, const char **text)
 API cu_result cuDeviceGetCount(int *count)
 {
     *count = DEVICES;
-    return leave(enter(false));
+    return leave_call(enter_call(false));
 }
 
 API cu_result cuDeviceGet(cu_device *device, int ordinal)
 {
     *device = ordinal + 7; /* a number is no handle */
-    return leave(enter(false));
+    return leave_call(enter_call(false));
 }
 
 API cu_result cuDeviceGetName(char *name, int size, cu_device device)
 {
     snprintf(name, (size_t)size, "Fake GPU %d", device - 7);
-    return leave(enter(false));
+    return leave_call(enter_call(false));
 }
 
 API cu_result cuDeviceGetUuid(cu_uuid *uuid, cu_device device)
 {
     memset(uuid, 0x10 + device - 7, sizeof *uuid);
-    return leave(enter(false));
+    return leave_call(enter_call(false));
 }
 
 API cu_result cuDeviceGetAttribute(int *value, int attribute, cu_device device)
 {
     *value = attribute == CU_ATTRIBUTE_PCI_BUS ? 0xf0 + device : 0;
-    return leave(enter(false));
+    return leave_call(enter_call(false));
 }
 
 API cu_result cuDevicePrimaryCtxRetain(cu_context *context, cu_device device)
 {
-    int result = enter(false);
+    int result = enter_call(false);
     if (result == 0) {
         *context = &contexts[device - 7];
         contexts[device - 7].retained++;
         state.live_contexts++;
     }
-    return leave(result);
+    return leave_call(result);
 }
 
 API cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
@@ -149,7 +149,7 @@ API cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
     pthread_mutex_lock(&lock);
     contexts[device - 7].retained--;
     state.live_contexts--;
-    return leave(0);
+    return leave_call(0);
 }
 
 /* It fails only for a context that is gone, and then nothing of it can be freed either: it is no
@@ -159,19 +159,19 @@ API cu_result cuCtxPushCurrent_v2(cu_context context)
     int result = 0;
     pthread_mutex_lock(&lock);
     if (depth == 16)
-        result = violate("contexts are pushed and not popped");
+        result = note_violation("contexts are pushed and not popped");
     if (result == 0)
         stack[depth++] = context;
-    return leave(result);
+    return leave_call(result);
 }
 
 API cu_result cuCtxPopCurrent_v2(cu_context *context)
 {
     pthread_mutex_lock(&lock);
     if (depth == 0)
-        return leave(violate("a context is popped that was not pushed"));
+        return leave_call(note_violation("a context is popped that was not pushed"));
     *context = stack[--depth];
-    return leave(0);
+    return leave_call(0);
 }
 
 /* ----------------------------------------------------------------- memory */
@@ -186,13 +186,13 @@ static size_t used_by(int device)
 
 API cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     if (result == 0) {
         *total = state.memory;
         size_t used = used_by(stack[depth - 1]->device);
         *free_bytes = used < state.memory ? state.memory - used : 0;
     }
-    return leave(result);
+    return leave_call(result);
 }
 
 static uint8_t *map_guarded(size_t n)
@@ -240,7 +240,7 @@ static uint8_t *cut_block(struct range *r, size_t n, int device)
 
 API cu_result cuMemGetAddressRange_v2(cu_ptr *base, size_t *n, cu_ptr at)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     struct range **r = find_range(&allocations, (void *)(uintptr_t)at, 0);
     if (result == 0 && !r)
         result = NOT_FOUND;
@@ -248,19 +248,19 @@ API cu_result cuMemGetAddressRange_v2(cu_ptr *base, size_t *n, cu_ptr at)
         *base = (cu_ptr)(uintptr_t)(*r)->p;
         *n = (*r)->n;
     }
-    return leave(result);
+    return leave_call(result);
 }
 
 API cu_result cuMemAlloc_v2(cu_ptr *out, size_t n)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     if (result)
-        return leave(result);
+        return leave_call(result);
     int device = stack[depth - 1]->device;
     if (n == 0)
-        return leave(violate("an allocation of no bytes"));
+        return leave_call(note_violation("an allocation of no bytes"));
     if (used_by(device) + n > state.memory)
-        return leave(CU_OUT_OF_MEMORY);
+        return leave_call(CU_OUT_OF_MEMORY);
     struct range *r = calloc(1, sizeof *r);
     if (!r)
         abort();
@@ -270,7 +270,7 @@ API cu_result cuMemAlloc_v2(cu_ptr *out, size_t n)
     state.live_memory++;
     state.used += n;
     *out = (cu_ptr)(uintptr_t)r->p;
-    return leave(0);
+    return leave_call(0);
 }
 
 API cu_result cuMemFree_v2(cu_ptr at)
@@ -279,7 +279,7 @@ API cu_result cuMemFree_v2(cu_ptr at)
     struct range **r = find_range(&allocations, (void *)(uintptr_t)at, 0);
     if (!r || (*r)->p != (uint8_t *)(uintptr_t)at || depth == 0 ||
         (*r)->device != stack[depth - 1]->device)
-        return leave(violate("what is freed is no allocation of this device"));
+        return leave_call(note_violation("what is freed is no allocation of this device"));
     struct range *gone = *r;
     *r = gone->next;
     if (gone->block && gone->block->live-- > 0)
@@ -289,23 +289,23 @@ API cu_result cuMemFree_v2(cu_ptr at)
     state.used -= gone->n;
     free(gone);
     state.live_memory--;
-    return leave(0);
+    return leave_call(0);
 }
 
 API cu_result cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     if (result)
-        return leave(result);
+        return leave_call(result);
     if (flags != CU_REGISTER_PORTABLE)
-        return leave(violate("memory is pinned for one context only"));
+        return leave_call(note_violation("memory is pinned for one context only"));
     struct range *r = malloc(sizeof *r);
     if (!r)
         abort();
     *r = (struct range) { .next = pins, .p = p, .n = n };
     pins = r;
     state.live_pins++;
-    return leave(0);
+    return leave_call(0);
 }
 
 API cu_result cuMemHostUnregister(void *p)
@@ -313,12 +313,12 @@ API cu_result cuMemHostUnregister(void *p)
     pthread_mutex_lock(&lock);
     struct range **r = find_range(&pins, p, 0);
     if (!r || (*r)->p != p)
-        return leave(violate("what is unpinned was not pinned"));
+        return leave_call(note_violation("what is unpinned was not pinned"));
     struct range *gone = *r;
     *r = gone->next;
     free(gone);
     state.live_pins--;
-    return leave(0);
+    return leave_call(0);
 }
 
 /* ---------------------------------------------------------------- streams */
@@ -400,17 +400,17 @@ static int check_stream(const struct cu_stream_ *s)
 {
     if (s->context == stack[depth - 1])
         return 0;
-    violate("a stream of another context");
+    note_violation("a stream of another context");
     return BAD_CONTEXT;
 }
 
 API cu_result cuStreamCreate(cu_stream *out, unsigned flags)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     if (result)
-        return leave(result);
+        return leave_call(result);
     if (flags != CU_STREAM_NON_BLOCKING)
-        violate("a stream that waits for the default stream");
+        note_violation("a stream that waits for the default stream");
     struct cu_stream_ *s = calloc(1, sizeof *s);
     if (!s)
         abort();
@@ -421,14 +421,14 @@ API cu_result cuStreamCreate(cu_stream *out, unsigned flags)
         abort();
     state.live_streams++;
     *out = s;
-    return leave(0);
+    return leave_call(0);
 }
 
 API cu_result cuStreamDestroy_v2(cu_stream s)
 {
     pthread_mutex_lock(&lock);
     if (s->pending)
-        violate("a stream is destroyed that has work");
+        note_violation("a stream is destroyed that has work");
     s->ending = true;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
@@ -436,77 +436,77 @@ API cu_result cuStreamDestroy_v2(cu_stream s)
     pthread_mutex_lock(&lock);
     free(s);
     state.live_streams--;
-    return leave(0);
+    return leave_call(0);
 }
 
 API cu_result cuStreamSynchronize(cu_stream s)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     while (s->pending)
         pthread_cond_wait(&changed, &lock);
-    return leave(result ? result : s->context->lost ? ILLEGAL_ADDRESS : 0);
+    return leave_call(result ? result : s->context->lost ? ILLEGAL_ADDRESS : 0);
 }
 
 API cu_result cuStreamWaitEvent(cu_stream s, cu_event event, unsigned flags)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     if (result == 0)
         result = check_stream(s);
     if (result == 0 && flags)
-        result = violate("flags of waiting");
+        result = note_violation("flags of waiting");
     if (result == 0)
         push_op(s, (struct op) { .kind = OP_WAIT, .event = event, .mark = event->recorded });
-    return leave(result);
+    return leave_call(result);
 }
 
 API cu_result cuEventCreate(cu_event *out, unsigned flags)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     if (result)
-        return leave(result);
+        return leave_call(result);
     if (flags != CU_EVENT_DISABLE_TIMING)
-        violate("an event that takes the time");
+        note_violation("an event that takes the time");
     cu_event event = calloc(1, sizeof *event);
     if (!event)
         abort();
     event->context = stack[depth - 1];
     state.live_events++;
     *out = event;
-    return leave(0);
+    return leave_call(0);
 }
 
 API cu_result cuEventDestroy_v2(cu_event event)
 {
     pthread_mutex_lock(&lock);
     if (event->reached < event->recorded)
-        violate("an event is destroyed that is still to come");
+        note_violation("an event is destroyed that is still to come");
     free(event);
     state.live_events--;
-    return leave(0);
+    return leave_call(0);
 }
 
 API cu_result cuEventRecord(cu_event event, cu_stream s)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     if (result)
-        return leave(result);
+        return leave_call(result);
     event->recorded++;
     if (!s) {
         event->reached = event->recorded;
-        return leave(0);
+        return leave_call(0);
     }
     result = check_stream(s);
     if (result == 0)
         push_op(s, (struct op) { .kind = OP_RECORD, .event = event, .mark = event->recorded });
-    return leave(result);
+    return leave_call(result);
 }
 
 API cu_result cuEventSynchronize(cu_event event)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     while (event->reached < event->recorded)
         pthread_cond_wait(&changed, &lock);
-    return leave(result ? result : event->context->lost ? ILLEGAL_ADDRESS : 0);
+    return leave_call(result ? result : event->context->lost ? ILLEGAL_ADDRESS : 0);
 }
 
 /* ----------------------------------------------------------------- copies */
@@ -517,24 +517,24 @@ static int check_copy(const cu_copy_2d *c, const struct cu_stream_ *s)
     size_t from = (c->height - 1) * c->src_pitch + c->width;
     struct range **to = find_range(&allocations, (void *)(uintptr_t)c->dst_device, span);
     if (c->width == 0 || c->height == 0 || c->width > c->src_pitch || c->width > c->dst_pitch)
-        return violate("a copy of no bytes, or of rows that overlap");
+        return note_violation("a copy of no bytes, or of rows that overlap");
     if (!to)
-        return violate("a copy goes beyond an allocation");
+        return note_violation("a copy goes beyond an allocation");
     if ((*to)->device != stack[depth - 1]->device)
-        return violate("a copy goes to another device");
+        return note_violation("a copy goes to another device");
     if (!find_range(&pins, c->src_host, from))
-        return violate("a copy comes from memory that is not pinned");
+        return note_violation("a copy comes from memory that is not pinned");
     return check_stream(s);
 }
 
 static cu_result copy_late(const cu_copy_2d *copy, struct cu_stream_ *s)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     if (result == 0)
         result = check_copy(copy, s);
     if (result == 0)
         push_op(s, (struct op) { .kind = OP_COPY, .copy = *copy });
-    return leave(result);
+    return leave_call(result);
 }
 
 API cu_result cuMemcpyHtoDAsync_v2(cu_ptr dst, const void *src, size_t n, cu_stream stream)
@@ -555,22 +555,22 @@ API cu_result cuMemcpy2DAsync_v2(const cu_copy_2d *copy, cu_stream stream)
 
 API cu_result cuMemcpyHtoD_v2(cu_ptr dst, const void *src, size_t n)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     if (result == 0 && !find_range(&allocations, (void *)(uintptr_t)dst, n))
-        result = violate("a copy goes beyond an allocation");
+        result = note_violation("a copy goes beyond an allocation");
     if (result == 0)
         memcpy((void *)(uintptr_t)dst, src, n);
-    return leave(result);
+    return leave_call(result);
 }
 
 API cu_result cuMemcpyDtoH_v2(void *dst, cu_ptr src, size_t n)
 {
-    int result = enter(true);
+    int result = enter_call(true);
     if (result == 0 && !find_range(&allocations, (void *)(uintptr_t)src, n))
-        result = violate("a copy from beyond an allocation");
+        result = note_violation("a copy from beyond an allocation");
     if (result == 0)
         memcpy(dst, (void *)(uintptr_t)src, n);
-    return leave(result);
+    return leave_call(result);
 }
 
 #include "fake_modules.h"

@@ -21,17 +21,17 @@ static unsigned seed = 1;
 static const uint8_t *running;
 static size_t running_size;
 
-static unsigned roll(void)
+static unsigned next_random(void)
 {
     return seed = seed * 1103515245u + 12345u;
 }
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
 {
-    unsigned kind = roll() >> 16;
+    unsigned kind = next_random() >> 16;
     if (size == 0)
         return 0;
-    size_t at = (roll() >> 4) % size;
+    size_t at = (next_random() >> 4) % size;
     switch (kind % 4) {
     case 0:
         data[at] ^= (uint8_t)(1u << (kind >> 4) % 8);
@@ -40,7 +40,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
         return at;
     case 2: /* repeat a piece */
     {
-        size_t n = (roll() >> 4) % (size - at) + 1;
+        size_t n = (next_random() >> 4) % (size - at) + 1;
         if (size + n > max)
             return size;
         memmove(data + at + n, data + at, size - at);
@@ -48,7 +48,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
     }
     default: /* leave a piece out */
     {
-        size_t n = (roll() >> 4) % (size - at) + 1;
+        size_t n = (next_random() >> 4) % (size - at) + 1;
         memmove(data + at, data + at + n, size - at - n);
         return size - n;
     }
@@ -69,7 +69,7 @@ static void keep_crash(int number)
 
 /* Each input lies in a block of exactly its size, so that AddressSanitizer sees one byte too far.
  */
-static void run(const uint8_t *bytes, size_t n)
+static void run_input(const uint8_t *bytes, size_t n)
 {
     uint8_t *exact = malloc(n ? n : 1);
     if (!exact)
@@ -82,7 +82,7 @@ static void run(const uint8_t *bytes, size_t n)
     free(exact);
 }
 
-static void replay(const char *path)
+static void replay_file(const char *path)
 {
     FILE *f = fopen(path, "rb");
     uint8_t *seed_bytes = malloc(BIGGEST), *work = malloc(BIGGEST);
@@ -95,13 +95,13 @@ static void replay(const char *path)
     inputs++;
     printf("%s\n", path); /* the last line tells where a sanitizer stopped us */
     fflush(stdout);
-    run(seed_bytes, size);
+    run_input(seed_bytes, size);
     size_t n = size;
     for (unsigned long i = 0; i < mutations; i++) {
         if (i % 8 == 0) /* a few steps away, then back to where we came from */
             memcpy(work, seed_bytes, n = size);
-        n = LLVMFuzzerCustomMutator(work, n, BIGGEST, roll());
-        run(work, n);
+        n = LLVMFuzzerCustomMutator(work, n, BIGGEST, next_random());
+        run_input(work, n);
     }
     free(work);
     free(seed_bytes);
@@ -115,7 +115,7 @@ static void replay_all(const char *path)
         exit(2);
     }
     if (!S_ISDIR(st.st_mode)) {
-        replay(path);
+        replay_file(path);
         return;
     }
     struct dirent **entries;

@@ -11,7 +11,7 @@
 #define DEPTH 32u
 #define ROOM  ((uint64_t)64 << 20)
 
-static bool skips(const uint8_t *data, size_t size, tnf_cbor_profile profile, tnf_error *error)
+static bool can_skip(const uint8_t *data, size_t size, tnf_cbor_profile profile, tnf_error *error)
 {
     tnf_cbor r;
     tnf_cbor_init(&r, data, size, 0, NULL, DEPTH, profile, error);
@@ -22,8 +22,8 @@ static bool skips(const uint8_t *data, size_t size, tnf_cbor_profile profile, tn
     return ok;
 }
 
-static bool reads(const void *data, size_t size, tnf_cbor_profile profile, tnf_arena *arena,
-                  tnf_value *value, tnf_cbor_rule *rule)
+static bool can_read(const void *data, size_t size, tnf_cbor_profile profile, tnf_arena *arena,
+                     tnf_value *value, tnf_cbor_rule *rule)
 {
     tnf_error error;
     tnf_cbor r;
@@ -34,7 +34,7 @@ static bool reads(const void *data, size_t size, tnf_cbor_profile profile, tnf_a
 }
 
 /* Walks with the pulling functions, some items entered, some skipped. */
-static void pull(tnf_cbor *r)
+static void pull_item(tnf_cbor *r)
 {
     tnf_cbor_scope scope;
     tnf_str s;
@@ -46,12 +46,12 @@ static void pull(tnf_cbor *r)
     case TNF_CBOR_MAP:
         tnf_cbor_enter_map(r, &scope);
         while (tnf_cbor_key(r, &scope, &s))
-            pull(r);
+            pull_item(r);
         break;
     case TNF_CBOR_ARRAY:
         tnf_cbor_enter_array(r, &scope);
         while (tnf_cbor_item(r, &scope))
-            pull(r);
+            pull_item(r);
         break;
     case TNF_CBOR_UINT:
         tnf_cbor_u64(r, &u);
@@ -113,15 +113,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tnf_value value;
     tnf_allocator allocator = tnf_allocator_or_default(NULL);
     tnf_arena_init(&arena, &allocator, ROOM);
-    bool is_strict = skips(data, size, TNF_CBOR_STRICT, &error);
-    bool is_lenient = skips(data, size, TNF_CBOR_LENIENT, &error);
+    bool is_strict = can_skip(data, size, TNF_CBOR_STRICT, &error);
+    bool is_lenient = can_skip(data, size, TNF_CBOR_LENIENT, &error);
     FUZZ_REQUIRE(!is_strict || is_lenient, "strict, but not lenient: %s", error.message);
 
-    bool read = reads(data, size, TNF_CBOR_STRICT, &arena, &value, &rule);
+    bool read = can_read(data, size, TNF_CBOR_STRICT, &arena, &value, &rule);
     FUZZ_REQUIRE(read == is_strict, "strict: a tree %d, skipped %d", read, is_strict);
     if (read)
         check_rewritten(&value, TNF_CBOR_STRICT, &arena, data, size);
-    read = reads(data, size, TNF_CBOR_LENIENT, &arena, &value, &rule);
+    read = can_read(data, size, TNF_CBOR_LENIENT, &arena, &value, &rule);
     FUZZ_REQUIRE(read == is_lenient || rule == TNF_CBOR_DUPLICATE_KEY,
                  "lenient: a tree %d, skipped %d", read, is_lenient);
     if (read) {
@@ -130,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (unsigned profile = TNF_CBOR_LENIENT; profile <= TNF_CBOR_STRICT; profile++) {
         tnf_cbor_init(&r, data, size, 0, &arena, DEPTH, (tnf_cbor_profile)profile, &error);
-        pull(&r);
+        pull_item(&r);
         bool pulled = tnf_cbor_end(&r) == TNF_OK;
         FUZZ_REQUIRE(!pulled || (profile == TNF_CBOR_STRICT ? is_strict : is_lenient),
                      "pulled, but not skipped");

@@ -10,7 +10,7 @@
 #define DEPTH 32u
 #define ROOM  ((uint64_t)64 << 20)
 
-static bool skips(const uint8_t *data, size_t size)
+static bool can_skip(const uint8_t *data, size_t size)
 {
     tnf_error error = { 0 };
     tnf_msgpack r;
@@ -25,7 +25,7 @@ static bool skips(const uint8_t *data, size_t size)
 }
 
 /* Walks with the pulling functions. */
-static void pull(tnf_msgpack *r)
+static void pull_item(tnf_msgpack *r)
 {
     tnf_msgpack_scope scope;
     tnf_str s;
@@ -38,12 +38,12 @@ static void pull(tnf_msgpack *r)
     case TNF_MSGPACK_MAP:
         tnf_msgpack_enter_map(r, &scope);
         while (tnf_msgpack_key(r, &scope, &s))
-            pull(r);
+            pull_item(r);
         break;
     case TNF_MSGPACK_ARRAY:
         tnf_msgpack_enter_array(r, &scope);
         while (tnf_msgpack_item(r, &scope))
-            pull(r);
+            pull_item(r);
         break;
     case TNF_MSGPACK_UINT:
         tnf_msgpack_u64(r, &u);
@@ -105,14 +105,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tnf_value value;
     tnf_allocator allocator = tnf_allocator_or_default(NULL);
     tnf_arena_init(&arena, &allocator, ROOM);
-    bool skipped = skips(data, size);
+    bool skipped = can_skip(data, size);
     tnf_msgpack_init(&r, data, size, 0, &arena, DEPTH, &error);
     bool read = tnf_msgpack_value(&r, &value) && tnf_msgpack_end(&r) == TNF_OK;
     FUZZ_REQUIRE(read == skipped, "a tree %d, skipped %d", read, skipped);
     if (read)
         check_rewritten(&value, &arena, size);
     tnf_msgpack_init(&r, data, size, 0, NULL, DEPTH, &error);
-    pull(&r);
+    pull_item(&r);
     bool pulled = tnf_msgpack_end(&r) == TNF_OK;
     FUZZ_REQUIRE(pulled == skipped, "pulled %d, skipped %d", pulled, skipped);
     tnf_arena_free(&arena);

@@ -17,7 +17,7 @@ struct seen {
     uint64_t n, hash, first;
 };
 
-static tnf_status take(void *ctx, const tnf_point *p, tnf_error *e)
+static tnf_status take_point(void *ctx, const tnf_point *p, tnf_error *e)
 {
     struct seen *s = ctx;
     const tnf_value *v;
@@ -46,11 +46,11 @@ static void put_file(const uint8_t *data, size_t size)
     close(fd);
 }
 
-static struct seen list(tnf_points *p, tnf_status want)
+static struct seen list_points(tnf_points *p, tnf_status want)
 {
     tnf_error e;
     struct seen s = { .points = p };
-    tnf_status status = tnf_points_each(p, 0, take, &s, &e);
+    tnf_status status = tnf_points_each(p, 0, take_point, &s, &e);
     FUZZ_REQUIRE(want != TNF_OK || status == TNF_OK, "cannot be listed: %s", e.message);
     if (status != TNF_OK)
         s.n = UINT64_MAX;
@@ -58,7 +58,7 @@ static struct seen list(tnf_points *p, tnf_status want)
 }
 
 /* One point of zeros more, the first gone, no blanks: everything else is the same. */
-static void change(tnf_points *p, const struct seen *before)
+static void change_points(tnf_points *p, const struct seen *before)
 {
     tnf_error e;
     uint64_t at;
@@ -71,20 +71,20 @@ static void change(tnf_points *p, const struct seen *before)
     FUZZ_REQUIRE(tnf_points_read(&point, p, at, &e) == TNF_OK, "%s", e.message);
     FUZZ_REQUIRE(memcmp(point.vector, zeros, point.vector_n) == 0, "another point");
     free(zeros);
-    struct seen after = list(p, TNF_OK);
+    struct seen after = list_points(p, TNF_OK);
     FUZZ_REQUIRE(after.n == before->n + 1, "%llu points", (unsigned long long)after.n);
     FUZZ_REQUIRE(tnf_points_delete(p, &after.first, 1, 0, &e) == TNF_OK, "%s", e.message);
-    struct seen less = list(p, TNF_OK);
+    struct seen less = list_points(p, TNF_OK);
     FUZZ_REQUIRE(less.n == before->n, "%llu points", (unsigned long long)less.n);
     FUZZ_REQUIRE(tnf_points_compact(p, 0, NULL, NULL, &e) == TNF_OK, "%s", e.message);
-    struct seen compact = list(p, TNF_OK);
+    struct seen compact = list_points(p, TNF_OK);
     FUZZ_REQUIRE(compact.n == less.n && compact.hash == less.hash, "compacting changes points");
     tnf_points_report r = TNF_POINTS_REPORT_INIT;
     FUZZ_REQUIRE(tnf_points_verify(&r, p, NULL, NULL, &e) == TNF_OK && r.terminal, "no end");
     FUZZ_REQUIRE(r.blanks == 0 && r.trailing == 0, "something is left over");
 }
 
-static void parse(const uint8_t *data, size_t size)
+static void parse_point(const uint8_t *data, size_t size)
 {
     static const uint64_t dims[] = { 2 };
     static const char *const types[] = { "f32", "f64", "i8", "u64", "bit" };
@@ -99,7 +99,7 @@ static void parse(const uint8_t *data, size_t size)
     FUZZ_REQUIRE(tnf_points_create(&p, file_path(), &space, &o, &e) == TNF_OK, "%s", e.message);
     if (tnf_points_parse(&point, p, (const char *)data, size, &e) == TNF_OK) {
         FUZZ_REQUIRE(tnf_points_append(p, &point, 1, NULL, &e) == TNF_OK, "%s", e.message);
-        FUZZ_REQUIRE(list(p, TNF_OK).n == 1, "it is not there");
+        FUZZ_REQUIRE(list_points(p, TNF_OK).n == 1, "it is not there");
     }
     tnf_points_close(p);
 }
@@ -112,22 +112,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct seen saved = { .n = 0 };
     tnf_points_options o = { .size = sizeof o, .write = true, .sync = TNF_POINTS_NO_SYNC };
     if (size > 0 && data[0] == '{') {
-        parse(data, size);
+        parse_point(data, size);
         unlink(file_path());
         return 0;
     }
     put_file(data, size);
-    FUZZ_REQUIRE(tnf_points_salvage(&r, file_path(), &o, take, &saved, &e) == TNF_OK, "%s",
+    FUZZ_REQUIRE(tnf_points_salvage(&r, file_path(), &o, take_point, &saved, &e) == TNF_OK, "%s",
                  e.message);
     if (tnf_points_open(&p, file_path(), &o, &e) == TNF_OK) {
-        struct seen all = list(p, TNF_ECANCELLED);
+        struct seen all = list_points(p, TNF_ECANCELLED);
         FUZZ_REQUIRE(all.n == UINT64_MAX || r.problems ||
                          (all.n == saved.n && all.hash == saved.hash),
                      "salvage and each differ");
         FUZZ_REQUIRE(tnf_points_verify(&r, p, NULL, NULL, &e) == TNF_OK, "%s", e.message);
         FUZZ_REQUIRE(all.n != UINT64_MAX || r.problems > 0, "verify sees no problem");
         if (all.n != UINT64_MAX)
-            change(p, &all);
+            change_points(p, &all);
         tnf_points_close(p);
     }
     unlink(file_path());

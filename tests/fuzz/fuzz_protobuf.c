@@ -10,7 +10,7 @@ struct bytes_in {
     size_t n;
 };
 
-static tnf_status fetch(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_bytes(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e)
 {
     const struct bytes_in *b = ctx;
     (void)e;
@@ -19,7 +19,7 @@ static tnf_status fetch(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *
     return TNF_OK;
 }
 
-static void walk(tnf_protobuf m, unsigned depth)
+static void walk_fields(tnf_protobuf m, unsigned depth)
 {
     tnf_protobuf_field f;
     tnf_error e = { .offset = TNF_NO_OFFSET };
@@ -39,7 +39,7 @@ static void walk(tnf_protobuf m, unsigned depth)
         while (tnf_protobuf_more(&packed) && tnf_protobuf_varint(&packed, &v, &e) == TNF_OK)
             FUZZ_REQUIRE(packed.pos <= packed.end, "a number runs past its field");
         if (depth < 8)
-            walk(tnf_protobuf_inside(&m, &f), depth + 1);
+            walk_fields(tnf_protobuf_inside(&m, &f), depth + 1);
     }
 }
 
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct bytes_in from = { data, size };
     if (size > 65536)
         return 0;
-    tnf_protobuf_init(&in, fetch, &from, size, window, sizeof window);
-    walk(tnf_protobuf_all(&in), 0);
+    tnf_protobuf_init(&in, fetch_bytes, &from, size, window, sizeof window);
+    walk_fields(tnf_protobuf_all(&in), 0);
     return 0;
 }

@@ -37,7 +37,7 @@ static uint32_t turn_left(uint32_t x, unsigned by)
 }
 
 /* Bob Jenkins' lookup3. */
-static uint32_t lookup3(const uint8_t *p, size_t n)
+static uint32_t hash_lookup3(const uint8_t *p, size_t n)
 {
     static const uint8_t mix[6] = { 4, 6, 8, 16, 19, 4 };
     static const uint8_t last[7] = { 14, 11, 25, 16, 4, 14, 24 };
@@ -80,11 +80,11 @@ static size_t summed_size(const uint8_t *p, size_t n)
 static void mend_hdf5(uint8_t *data, size_t size)
 {
     if (size >= 48 && data[8] >= 2)
-        tnf_put_le32(data + 44, lookup3(data, 44));
+        tnf_put_le32(data + 44, hash_lookup3(data, 44));
     for (size_t at = 0; at + 16 < size; at++) {
         size_t n = summed_size(data + at, size - at);
         if (n && n + 4 <= size - at)
-            tnf_put_le32(data + at + n, lookup3(data + at, n));
+            tnf_put_le32(data + at + n, hash_lookup3(data + at, n));
     }
 }
 

@@ -22,7 +22,7 @@ void fuzz_die(const char *file, int line, const char *format, ...)
     abort();
 }
 
-static uint64_t next(uint64_t *state)
+static uint64_t next_random(uint64_t *state)
 {
     /* splitmix64: any seed will do, zero included. */
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -33,9 +33,9 @@ static uint64_t next(uint64_t *state)
 
 /* Where arithmetic on sizes breaks: powers of two and their neighbours, and what the file itself
  * suggests (its size, what is left of it, the number that stood there). */
-static uint64_t interesting(uint64_t *rng, uint64_t old, size_t at, size_t size)
+static uint64_t interesting_number(uint64_t *rng, uint64_t old, size_t at, size_t size)
 {
-    uint64_t r = next(rng), near = (r >> 8) % 3 - 1;
+    uint64_t r = next_random(rng), near = (r >> 8) % 3 - 1;
     switch (r % 8) {
     case 0:
         return ((uint64_t)1 << (r >> 16) % 64) + near;
@@ -59,7 +59,7 @@ static uint64_t interesting(uint64_t *rng, uint64_t old, size_t at, size_t size)
 static void replace_integer(uint8_t *data, size_t size, uint64_t *rng)
 {
     static const size_t widths[] = { 1, 2, 4, 8 };
-    uint64_t r = next(rng);
+    uint64_t r = next_random(rng);
     size_t width = widths[r % 4];
     if (size < width)
         return;
@@ -68,7 +68,7 @@ static void replace_integer(uint8_t *data, size_t size, uint64_t *rng)
     uint64_t old = 0;
     for (size_t i = 0; i < width; i++)
         old |= (uint64_t)data[at + i] << 8 * (big ? width - 1 - i : i);
-    uint64_t value = interesting(rng, old, at, size);
+    uint64_t value = interesting_number(rng, old, at, size);
     for (size_t i = 0; i < width; i++)
         data[at + i] = (uint8_t)(value >> 8 * (big ? width - 1 - i : i));
 }
@@ -77,7 +77,7 @@ static void replace_integer(uint8_t *data, size_t size, uint64_t *rng)
  * of the file moves. */
 static size_t replace_digits(uint8_t *data, size_t size, size_t max, uint64_t *rng)
 {
-    size_t at = size ? (size_t)(next(rng) % size) : 0;
+    size_t at = size ? (size_t)(next_random(rng) % size) : 0;
     while (at < size && (data[at] < '0' || data[at] > '9'))
         at++;
     if (at == size)
@@ -89,7 +89,8 @@ static size_t replace_digits(uint8_t *data, size_t size, size_t max, uint64_t *r
     for (; end < size && data[end] >= '0' && data[end] <= '9'; end++)
         old = old * 10 + (uint64_t)(data[end] - '0');
     char text[24];
-    size_t n = (size_t)snprintf(text, sizeof text, "%" PRIu64, interesting(rng, old, at, size));
+    size_t n = (size_t)snprintf(text, sizeof text, "%" PRIu64,
+                                interesting_number(rng, old, at, size));
     if (size - (end - at) + n > max)
         return 0;
     memmove(data + at + n, data + end, size - end);
@@ -97,9 +98,9 @@ static size_t replace_digits(uint8_t *data, size_t size, size_t max, uint64_t *r
     return size - (end - at) + n;
 }
 
-static size_t mutate(uint8_t *data, size_t size, size_t max, unsigned seed)
+static size_t mutate_bytes(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
-    uint64_t rng = seed, r = next(&rng);
+    uint64_t rng = seed, r = next_random(&rng);
     size_t n = 0;
     if (size > 0 && r % 3 == 1) {
         for (uint64_t times = 1 + (r >> 8) % 3; times > 0; times--)
@@ -113,6 +114,6 @@ static size_t mutate(uint8_t *data, size_t size, size_t max, unsigned seed)
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
-    size_t n = seed % 4 ? fuzz_mutate_hashed(data, size, max, seed, mutate) : 0;
-    return n ? n : mutate(data, size, max, seed);
+    size_t n = seed % 4 ? fuzz_mutate_hashed(data, size, max, seed, mutate_bytes) : 0;
+    return n ? n : mutate_bytes(data, size, max, seed);
 }

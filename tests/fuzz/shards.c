@@ -12,14 +12,14 @@
 
 static char directory[64];
 
-static const char *inside(char path[96], const char *name)
+static const char *path_inside(char path[96], const char *name)
 {
     snprintf(path, 96, "%s/%s", directory, name);
     return path;
 }
 
-static void add(tnf_builder *b, const char *name, tnf_dtype type, uint32_t rank, uint64_t n,
-                uint64_t m)
+static void add_tensor(tnf_builder *b, const char *name, tnf_dtype type, uint32_t rank, uint64_t n,
+                       uint64_t m)
 {
     static const uint8_t bytes[64] = { 0, 0, 128, 63, 1, 2, 3, 4 };
     tnf_error error;
@@ -36,21 +36,22 @@ static void make_shard(const char *name, bool first)
     tnf_save_options options = { .size = sizeof options, .format = "safetensors", .no_sync = true };
     FUZZ_REQUIRE(tnf_builder_new(&b, NULL, &error) == TNF_OK, "%s", error.message);
     if (first) {
-        add(b, "w", TNF_F32, 2, 2, 3);
-        add(b, "x", TNF_I32, 1, 2, 0);
+        add_tensor(b, "w", TNF_F32, 2, 2, 3);
+        add_tensor(b, "x", TNF_I32, 1, 2, 0);
     } else {
-        add(b, "y", TNF_F32, 1, 4, 0);
+        add_tensor(b, "y", TNF_F32, 1, 4, 0);
     }
-    FUZZ_REQUIRE(tnf_save(b, inside(path, name), &options, &error) == TNF_OK, "%s", error.message);
+    FUZZ_REQUIRE(tnf_save(b, path_inside(path, name), &options, &error) == TNF_OK, "%s",
+                 error.message);
     tnf_builder_free(b);
 }
 
 static void remove_directory(void)
 {
     char path[96];
-    unlink(inside(path, "index.json"));
-    unlink(inside(path, "a.safetensors"));
-    unlink(inside(path, "b.safetensors"));
+    unlink(path_inside(path, "index.json"));
+    unlink(path_inside(path, "a.safetensors"));
+    unlink(path_inside(path, "b.safetensors"));
     rmdir(directory);
 }
 
@@ -74,7 +75,7 @@ tnf_file *fuzz_open_among_shards(const void *bytes, size_t n, const char *format
     options.limits.memory = (uint64_t)256 << 20;
     if (!directory[0])
         make_directory();
-    FILE *f = fopen(inside(path, "index.json"), "wb");
+    FILE *f = fopen(path_inside(path, "index.json"), "wb");
     FUZZ_REQUIRE(f && fwrite(bytes, 1, n, f) == n && fclose(f) == 0, "cannot write %s", path);
     *status = tnf_open(&file, path, &options, &error);
     fuzz_expect_honest(*status, &error);

@@ -22,7 +22,7 @@ static int list_all(void)
     return 0;
 }
 
-static const tnf_block_type *find(const char *set_name, const char *name)
+static const tnf_block_type *find_type(const char *set_name, const char *name)
 {
     const tnf_block_set *set;
     for (size_t i = 0; (set = tnf_block_set_at(i)); i++)
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 {
     if (argc == 1)
         return list_all();
-    const tnf_block_type *type = argc == 4 ? find(argv[3], argv[2]) : NULL;
+    const tnf_block_type *type = argc == 4 ? find_type(argv[3], argv[2]) : NULL;
     if (!type)
         return 2;
     size_t floats = type->elements * sizeof(float);
