@@ -90,7 +90,7 @@ static uint8_t *weights_of(const struct fixture *f)
 }
 
 /* Is it this bit's turn? */
-static bool wanted(const struct fixture *f, const uint8_t *weight, size_t bit)
+static bool is_wanted(const struct fixture *f, const uint8_t *weight, size_t bit)
 {
     size_t byte = bit / 8;
     if (weight[byte] == RARE)
@@ -114,7 +114,7 @@ static void flip_one(struct change *c, uint8_t *bytes, size_t bit)
 }
 
 /* Every `share`-th of the wanted flips; 0 only counts them. `seen` counts over all fixtures. */
-static void flip(const struct fixture *f, unsigned long share, unsigned long *seen)
+static void flip_bits(const struct fixture *f, unsigned long share, unsigned long *seen)
 {
     struct change c;
     uint8_t *weight = weights_of(f), *bytes = malloc(f->file.n ? f->file.n : 1);
@@ -123,7 +123,7 @@ static void flip(const struct fixture *f, unsigned long share, unsigned long *se
     if (share)
         change_begin(&c, f);
     for (size_t bit = 0; bit < 8 * f->file.n; bit++)
-        if (wanted(f, weight, bit) && ++*seen && share && *seen % share == 0)
+        if (is_wanted(f, weight, bit) && ++*seen && share && *seen % share == 0)
             flip_one(&c, bytes, bit);
     if (share)
         change_end(&c);
@@ -137,11 +137,11 @@ int main(void)
     fixtures_valid();
     for (size_t i = 0; i < fixtures.n; i++)
         if (fixtures.list[i].file.n <= LARGE)
-            flip(&fixtures.list[i], 0, &all);
+            flip_bits(&fixtures.list[i], 0, &all);
     unsigned long share = getenv("TNF_FULL") || all <= BUDGET ? 1 : all / BUDGET + 1;
     for (size_t i = 0; i < fixtures.n; i++)
         if (fixtures.list[i].file.n <= LARGE)
-            flip(&fixtures.list[i], share, &seen);
+            flip_bits(&fixtures.list[i], share, &seen);
     printf("%lu of %lu flips, opened %lu times, saved %lu times\n", flips, all, opened, saved);
     return check_end("bitflip");
 }

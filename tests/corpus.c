@@ -75,7 +75,7 @@ static void judge_error(tnf_status status, const tnf_error *error)
 
 /* The value of a key in a line of corpus.json, without quotes; "" if it is not there. A list keeps
  * its brackets. */
-static void field(char *out, size_t room, const char *line, const char *key)
+static void read_field(char *out, size_t room, const char *line, const char *key)
 {
     char quoted[32];
     snprintf(quoted, sizeof quoted, "\"%s\": ", key);
@@ -94,28 +94,28 @@ static bool entry_parse(struct entry *e, const char *line)
 {
     char name[256], number[32];
     *e = (struct entry) { .offset = TNF_NO_OFFSET };
-    field(name, sizeof name, line, "file");
+    read_field(name, sizeof name, line, "file");
     if (!*name)
         return false;
     snprintf(e->path, sizeof e->path, CORPUS "/%s", name);
-    field(e->verdict, sizeof e->verdict, line, "verdict");
-    field(e->status, sizeof e->status, line, "status");
-    field(e->rule, sizeof e->rule, line, "rule");
-    field(number, sizeof number, line, "offset");
+    read_field(e->verdict, sizeof e->verdict, line, "verdict");
+    read_field(e->status, sizeof e->status, line, "status");
+    read_field(e->rule, sizeof e->rule, line, "rule");
+    read_field(number, sizeof number, line, "offset");
     if (*number >= '0' && *number <= '9')
         e->offset = strtoull(number, NULL, 10);
-    field(number, sizeof number, line, "tensors");
+    read_field(number, sizeof number, line, "tensors");
     e->tensors = strtoull(number, NULL, 10);
     check_doing("%s", name);
     return true;
 }
 
-static bool is(const struct entry *e, const char *verdict)
+static bool has_verdict(const struct entry *e, const char *verdict)
 {
     return strcmp(e->verdict, verdict) == 0;
 }
 
-static bool foreseen(const struct entry *e, tnf_status status, const char *rule, uint64_t offset)
+static bool is_foreseen(const struct entry *e, tnf_status status, const char *rule, uint64_t offset)
 {
     bool kind = *e->rule ? rule && strcmp(rule, e->rule) == 0
                          : strstr(e->status, tnf_status_name(status)) != NULL;
@@ -133,7 +133,7 @@ static void on_problem(void *ctx, const tnf_problem *p)
 {
     struct verified *v = ctx;
     v->problems++;
-    v->foreseen += foreseen(v->entry, p->code, p->rule, p->offset);
+    v->foreseen += is_foreseen(v->entry, p->code, p->rule, p->offset);
     eat_bytes(p->message, strlen(p->message));
 }
 
@@ -144,7 +144,7 @@ static void on_values(void *ctx, const tnf_object *o, const tnf_value_counts *co
     eat_bytes(counts, sizeof *counts);
 }
 
-static void verify(const tnf_file *file, const struct entry *e, bool strict)
+static void verify_file(const tnf_file *file, const struct entry *e, bool strict)
 {
     struct verified v = { .entry = e };
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
@@ -155,9 +155,9 @@ static void verify(const tnf_file *file, const struct entry *e, bool strict)
     tnf_status status = tnf_verify(&result, file, &o, &error);
     judge_error(status, &error);
     CHECK(status == TNF_OK, "it cannot be verified: %s", status == TNF_OK ? "" : error.message);
-    if (strict && is(e, "accepted"))
+    if (strict && has_verdict(e, "accepted"))
         CHECK(v.problems == 0, "it has %lu problems", v.problems);
-    if (strict && is(e, "damaged"))
+    if (strict && has_verdict(e, "damaged"))
         CHECK(v.foreseen > 0, "%lu problems, none of them %s", v.problems, e->status);
 }
 
@@ -167,7 +167,7 @@ static void on_tensor(void *ctx, const tnf_object *o, const uint8_t hash[32])
     eat_bytes(hash, 32);
 }
 
-static bool hash(uint8_t out[32], const tnf_file *file)
+static bool hash_content(uint8_t out[32], const tnf_file *file)
 {
     tnf_error error;
     tnf_hash_options o = { .size = sizeof o, .tensor = on_tensor, .threads = 1 };
@@ -189,7 +189,7 @@ static void on_stat_problem(void *ctx, const tnf_object *o, const tnf_error *pro
     judge_error(problem->status, problem);
 }
 
-static void count(const tnf_file *file)
+static void count_values(const tnf_file *file)
 {
     tnf_error error;
     tnf_stat_options o = { .size = sizeof o, .tensor = on_stat, .problem = on_stat_problem };
@@ -206,7 +206,7 @@ static tnf_status on_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *er
 }
 
 /* Words that are there, that are not, and that are nothing. */
-static void ask(const tnf_file *file, const tnf_allocator *memory)
+static void ask_words(const tnf_file *file, const tnf_allocator *memory)
 {
     static const tnf_str words[] = { { "one", 3 }, { "gr\xc3\xbc\xc3\x9f\x65", 7 }, { "", 0 } };
     static float vectors[3 << 12];
@@ -277,7 +277,8 @@ static void save_whole(const tnf_file *file, const char *format)
     tnf_str bytes = tnf_sink_bytes(sink);
     if (CHECK(open_bytes(&again, bytes.p, bytes.n, &how, &error) == TNF_OK,
               "as %s it does not open: %s", format, error.message)) {
-        if (CHECK(hash(before, file) && hash(after, again), "as %s it has no hash", format))
+        if (CHECK(hash_content(before, file) && hash_content(after, again), "as %s it has no hash",
+                  format))
             CHECK(memcmp(before, after, 32) == 0, "as %s it has another content", format);
         whole++;
         tnf_close(again);
@@ -285,7 +286,7 @@ static void save_whole(const tnf_file *file, const char *format)
     tnf_sink_close(sink);
 }
 
-static void save(const tnf_file *file, const tnf_allocator *memory, bool salvage)
+static void save_file(const tnf_file *file, const tnf_allocator *memory, bool salvage)
 {
     tnf_error error;
     tnf_builder *b;
@@ -302,19 +303,19 @@ static void save(const tnf_file *file, const tnf_allocator *memory, bool salvage
 
 /* ----------------------------------------------------------------- one file */
 
-static void use(const tnf_file *file, const struct entry *e, const tnf_open_options *how)
+static void use_file(const tnf_file *file, const struct entry *e, const tnf_open_options *how)
 {
     uint8_t digest[32];
     bool strict = !how->lenient && !how->salvage;
     opened++;
     eat_listing(file);
     check_parts(file, NULL, 0);
-    verify(file, e, strict);
-    hash(digest, file);
-    count(file);
-    ask(file, &how->allocator);
-    save(file, &how->allocator, how->salvage);
-    for (size_t i = 0; strict && is(e, "accepted") && writable_format(i); i++)
+    verify_file(file, e, strict);
+    hash_content(digest, file);
+    count_values(file);
+    ask_words(file, &how->allocator);
+    save_file(file, &how->allocator, how->salvage);
+    for (size_t i = 0; strict && has_verdict(e, "accepted") && writable_format(i); i++)
         if (!is_upgrade(file, writable_format(i)))
             save_whole(file, writable_format(i));
 }
@@ -322,13 +323,13 @@ static void use(const tnf_file *file, const struct entry *e, const tnf_open_opti
 static void check_open(const struct entry *e, tnf_status status, const tnf_error *error,
                        const tnf_file *file)
 {
-    bool rejected = is(e, "rejected");
+    bool rejected = has_verdict(e, "rejected");
     const char *words = status == TNF_OK ? "" : error->message;
     if (!CHECK((status != TNF_OK) == rejected, "%s, but %s %s", e->verdict, tnf_status_name(status),
                words))
         return;
     if (rejected)
-        CHECK(foreseen(e, status, error->rule, error->offset),
+        CHECK(is_foreseen(e, status, error->rule, error->offset),
               "%s at %llu instead of %s at %llu: %s", tnf_status_name(status),
               (unsigned long long)error->offset, e->status, (unsigned long long)e->offset, words);
     else
@@ -349,7 +350,7 @@ static void try_open(const struct entry *e, bool lenient, bool salvage, tnf_acce
     if (!lenient && !salvage)
         check_open(e, status, &error, file);
     if (status == TNF_OK) {
-        use(file, e, &how);
+        use_file(file, e, &how);
         tnf_close(file);
     }
     CHECK(log.peak <= ROOM + PER_BYTE * e->size, "%llu bytes of memory for a file of %llu",
@@ -389,7 +390,7 @@ static void try_points(const struct entry *e)
     CHECK(log.blocks == 0, "points leave %llu blocks", (unsigned long long)log.blocks);
 }
 
-static double processor(void)
+static double processor_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -401,7 +402,7 @@ static void try_entry(struct entry *e)
     struct stat st;
     MUST(stat(e->path, &st) == 0);
     e->size = (uint64_t)st.st_size;
-    double start = processor();
+    double start = processor_seconds();
     (void)alarm(3000); /* of the clock: for what waits instead of working */
     try_open(e, false, false, TNF_ACCESS_MMAP);
     try_open(e, true, false, TNF_ACCESS_PREAD);
@@ -409,7 +410,7 @@ static void try_entry(struct entry *e)
     if (strstr(e->path, "/vs/"))
         try_points(e);
     (void)alarm(0);
-    double took = processor() - start;
+    double took = processor_seconds() - start;
     CHECK(took <= SECONDS, "%.1f seconds", took);
     worst_time = took > worst_time ? took : worst_time;
 }

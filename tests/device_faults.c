@@ -155,7 +155,7 @@ static void one_by_one(void **state)
     tnf_close(file);
 }
 
-static void cancelled(void **state)
+static void cancelled_loads(void **state)
 {
     tnf_error e;
     uint64_t rng = 77;
@@ -289,9 +289,10 @@ static void no_driver(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(every_call_fails),    CASE(late_failures), CASE(too_little_memory), CASE(cut_short),
-        CASE(one_by_one),          CASE(cancelled),     CASE(no_driver),         CASE(kept_memory),
-        CASE(stopped_by_progress), CASE(no_growth),
+        CASE(every_call_fails), CASE(late_failures), CASE(too_little_memory),
+        CASE(cut_short),        CASE(one_by_one),    CASE(cancelled_loads),
+        CASE(no_driver),        CASE(kept_memory),   CASE(stopped_by_progress),
+        CASE(no_growth),
     };
     const struct CMUnitTest alone[] = { cmocka_unit_test(no_driver) };
     if (getenv("TENFOLD_DEVICE_SELF"))

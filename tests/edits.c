@@ -27,7 +27,7 @@ static struct {
 
 /* Is it this one's turn? Half of a write is done before the end, but for sectors, which disks write
  * whole or not at all. */
-static bool hit(int fd, const void *p, size_t n, off_t at)
+static bool hits_fault(int fd, const void *p, size_t n, off_t at)
 {
     size_t half = n > 0 && at / 512 != (at + (off_t)n - 1) / 512 ? n / 2 : 0;
     if (fault.what == PASS || ++fault.seen < fault.at || (fault.seen > fault.at && !fault.for_good))
@@ -46,30 +46,30 @@ int open(const char *path, int flags, ...)
     va_start(args, flags);
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
     va_end(args);
-    if (flags & O_CREAT && hit(-1, NULL, 0, 0))
+    if (flags & O_CREAT && hits_fault(-1, NULL, 0, 0))
         return -1;
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
 {
-    return hit(fd, p, n, at) ? -1 : syscall(SYS_pwrite64, fd, p, n, at);
+    return hits_fault(fd, p, n, at) ? -1 : syscall(SYS_pwrite64, fd, p, n, at);
 }
 
 int fsync(int fd)
 {
     (void)fd; /* nobody pulls the plug here */
-    return hit(-1, NULL, 0, 0) ? -1 : 0;
+    return hits_fault(-1, NULL, 0, 0) ? -1 : 0;
 }
 
 int ftruncate(int fd, off_t size)
 {
-    return hit(-1, NULL, 0, 0) ? -1 : (int)syscall(SYS_ftruncate, fd, size);
+    return hits_fault(-1, NULL, 0, 0) ? -1 : (int)syscall(SYS_ftruncate, fd, size);
 }
 
 int unlink(const char *path)
 {
-    return hit(-1, NULL, 0, 0) ? -1 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+    return hits_fault(-1, NULL, 0, 0) ? -1 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
 /* ------------------------------------------------------------------ files */
@@ -99,7 +99,7 @@ static const size_t lengths[] = { 5, 5, 300, 40, 9000, 100, 0, 8000, 1 };
 
 static char path[400], undo[400];
 
-static char *note(size_t n, unsigned turn)
+static char *make_note(size_t n, unsigned turn)
 {
     char *text = malloc(n + 1);
     MUST(text != NULL);
@@ -109,7 +109,7 @@ static char *note(size_t n, unsigned turn)
 }
 
 /* The sample in its own format, with room. */
-static void make(const struct sample *s)
+static void make_file(const struct sample *s)
 {
     static const tnf_option room[] = { { "reserve", "32K" } };
     char from[600];
@@ -135,11 +135,11 @@ static void make(const struct sample *s)
 }
 
 /* Sets the note, or removes it, in place. */
-static tnf_status edit(size_t n, unsigned turn, const tnf_allocator *a, tnf_error *e)
+static tnf_status edit_note(size_t n, unsigned turn, const tnf_allocator *a, tnf_error *e)
 {
     tnf_file *file;
     tnf_builder *b = NULL;
-    char *text = note(n, turn);
+    char *text = make_note(n, turn);
     const tnf_value value = tnf_value_string(text);
     tnf_save_options how = { .size = sizeof how };
     tnf_status status = tnf_open(&file, path, NULL, e);
@@ -163,7 +163,7 @@ static void check_note(size_t n, unsigned turn)
     tnf_file *file;
     tnf_error e;
     tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
-    char *text = note(n, turn);
+    char *text = make_note(n, turn);
     if (!CHECK(tnf_open(&file, path, NULL, &e) == TNF_OK, "%s", e.message)) {
         free(text);
         return;
@@ -184,7 +184,7 @@ static bool same_bytes(struct bytes a, struct bytes b)
 /* ------------------------------------------------------------------ works */
 
 /* Each tensor: its name and where its bytes are. */
-static uint64_t places(void)
+static uint64_t sum_places(void)
 {
     tnf_file *file;
     uint64_t sum = 0;
@@ -201,16 +201,16 @@ static void edits_work(const struct sample *s)
 {
     tnf_error e = { 0 };
     struct stat before, after;
-    make(s);
-    uint64_t sum = places();
+    make_file(s);
+    uint64_t sum = sum_places();
     MUST(stat(path, &before) == 0);
     struct bytes first = { NULL, 0 };
     for (unsigned i = 0; i < LENGTHS; i++) {
         check_doing("%s: a note of %zu bytes", s->format, lengths[i]);
-        tnf_status status = edit(lengths[i], i, NULL, &e);
+        tnf_status status = edit_note(lengths[i], i, NULL, &e);
         CHECK(status == TNF_OK, "%s: %s", tnf_status_name(status), e.message);
         check_note(lengths[i], i);
-        CHECK(places() == sum, "a tensor has moved");
+        CHECK(sum_places() == sum, "a tensor has moved");
         CHECK(files_count(files_temp(), "") == 1, "something is left beside it");
         if (i == 0)
             first = bytes_of_file(path);
@@ -219,7 +219,7 @@ static void edits_work(const struct sample *s)
     CHECK(before.st_ino == after.st_ino, "it is another file");
     CHECK(!s->reserve || before.st_size == after.st_size, "its size has changed");
     check_doing("%s: the first note again", s->format);
-    CHECK(edit(lengths[0], 0, NULL, &e) == TNF_OK, "%s", e.message);
+    CHECK(edit_note(lengths[0], 0, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes again = bytes_of_file(path);
     CHECK(same_bytes(first, again), "the same change gives other bytes");
     free(first.p);
@@ -240,7 +240,7 @@ static bool in_child(size_t n, unsigned turn)
     pid_t child = fork();
     MUST(child >= 0);
     if (child == 0)
-        _exit(edit(n, turn, NULL, NULL) == TNF_OK ? 0 : 1);
+        _exit(edit_note(n, turn, NULL, NULL) == TNF_OK ? 0 : 1);
     MUST(waitpid(child, &status, 0) == child && WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 9, "it failed");
     return WEXITSTATUS(status) == 0;
@@ -278,10 +278,10 @@ static void edits_die(const struct sample *s, const struct step *t)
 {
     tnf_error e = { 0 };
     unsigned refused = 0, k = 1;
-    make(s);
-    CHECK(edit(t->from, 0, NULL, &e) == TNF_OK, "%s", e.message);
+    make_file(s);
+    CHECK(edit_note(t->from, 0, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes old = bytes_of_file(path);
-    CHECK(edit(t->to, 1, NULL, &e) == TNF_OK, "%s", e.message);
+    CHECK(edit_note(t->to, 1, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes fresh = bytes_of_file(path);
     for (bool done = false; !done && k < 100; k++) {
         check_doing("%s: from %zu to %zu bytes, dead at call %u", s->format, t->from, t->to, k);
@@ -293,7 +293,7 @@ static void edits_die(const struct sample *s, const struct step *t)
         memset(&fault, 0, sizeof fault);
         check_found(old, fresh, &refused);
         check_doing("%s: from %zu to %zu bytes, after call %u", s->format, t->from, t->to, k);
-        CHECK(edit(t->to, 1, NULL, &e) == TNF_OK, "%s", e.message);
+        CHECK(edit_note(t->to, 1, NULL, &e) == TNF_OK, "%s", e.message);
         check_note(t->to, 1);
     }
     CHECK(k > 2 && k < 100, "%u calls", k);
@@ -310,10 +310,10 @@ static void edits_fail(const struct sample *s, const struct step *t, bool for_go
     tnf_error e = { 0 };
     tnf_status status = TNF_EIO;
     unsigned k = 1, refused = 0;
-    make(s);
-    CHECK(edit(t->from, 0, NULL, &e) == TNF_OK, "%s", e.message);
+    make_file(s);
+    CHECK(edit_note(t->from, 0, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes old = bytes_of_file(path);
-    CHECK(edit(t->to, 1, NULL, &e) == TNF_OK, "%s", e.message);
+    CHECK(edit_note(t->to, 1, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes fresh = bytes_of_file(path);
     for (; k < 100; k++) {
         check_doing("%s: from %zu to %zu bytes, call %u fails%s", s->format, t->from, t->to, k,
@@ -324,7 +324,7 @@ static void edits_fail(const struct sample *s, const struct step *t, bool for_go
         fault.at = k;
         fault.for_good = for_good;
         fault.err = errors[k % 2];
-        status = edit(t->to, 1, NULL, &e);
+        status = edit_note(t->to, 1, NULL, &e);
         bool reached = fault.seen >= fault.at;
         memset(&fault, 0, sizeof fault);
         struct bytes now = bytes_of_file(path);
@@ -348,8 +348,8 @@ static void edits_fail(const struct sample *s, const struct step *t, bool for_go
 static void edits_without_memory(const struct sample *s)
 {
     tnf_error e = { 0 };
-    make(s);
-    CHECK(edit(5, 0, NULL, &e) == TNF_OK, "%s", e.message);
+    make_file(s);
+    CHECK(edit_note(5, 0, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes old = bytes_of_file(path);
     for (int once = 0; once < 2; once++)
         for (uint64_t n = 1; n < 3000; n++) {
@@ -357,7 +357,7 @@ static void edits_without_memory(const struct sample *s)
             tnf_allocator a = memory_allocator(&log);
             check_doing("%s: allocation %llu%s", s->format, (unsigned long long)n,
                         once ? " alone" : " and all after it");
-            tnf_status status = edit(9000, 1, &a, &e);
+            tnf_status status = edit_note(9000, 1, &a, &e);
             CHECK(status == TNF_OK || status == TNF_ENOMEM, "%s: %s", tnf_status_name(status),
                   e.message);
             CHECK(log.blocks == 0 && log.wrong_sizes == 0, "%llu blocks are lost",
@@ -379,20 +379,20 @@ static void edits_refused(const struct sample *s)
 {
     tnf_error e = { 0 };
     char other[420];
-    make(s);
-    CHECK(edit(5, 0, NULL, &e) == TNF_OK, "%s", e.message);
+    make_file(s);
+    CHECK(edit_note(5, 0, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes old = bytes_of_file(path);
     check_doing("%s: other names", s->format);
     snprintf(other, sizeof other, "%s-other", path);
     MUST(link(path, other) == 0);
-    tnf_status status = edit(9000, 1, NULL, &e);
+    tnf_status status = edit_note(9000, 1, NULL, &e);
     CHECK(status == TNF_EUNSUPPORTED && strstr(e.message, "hard links"), "%s", e.message);
     struct bytes now = bytes_of_file(path);
     CHECK(same_bytes(now, old), "it was changed");
     free(now.p);
     MUST(unlink(other) == 0);
     check_doing("%s: no room", s->format);
-    status = s->reserve ? edit(60000, 1, NULL, &e) : TNF_EUNSUPPORTED;
+    status = s->reserve ? edit_note(60000, 1, NULL, &e) : TNF_EUNSUPPORTED;
     CHECK(status == TNF_EUNSUPPORTED && (!s->reserve || strstr(e.message, "room")), "%s",
           e.message);
     now = bytes_of_file(path);
@@ -408,8 +408,8 @@ static void foreign_undo(const struct sample *s)
     tnf_error e = { 0 };
     tnf_file *file;
     bool undone;
-    make(s);
-    CHECK(edit(5, 0, NULL, &e) == TNF_OK, "%s", e.message);
+    make_file(s);
+    CHECK(edit_note(5, 0, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes old = bytes_of_file(path);
     fault.what = DIE;
     fault.at = 5; /* open, write, sync, sync of the directory, and in the middle of the file */
@@ -427,8 +427,8 @@ static void foreign_undo(const struct sample *s)
         tnf_close(file);
         CHECK(tnf_undo(&undone, path, &e) == TNF_OK && !undone, "a broken one was used");
     }
-    make(s); /* another file under the name */
-    CHECK(edit(8500, 3, NULL, &e) == TNF_OK, "%s", e.message);
+    make_file(s); /* another file under the name */
+    CHECK(edit_note(8500, 3, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes now = bytes_of_file(path);
     bytes_to_file(undo, kept.p, kept.n);
     check_doing("%s: foreign undo file", s->format);
@@ -490,7 +490,7 @@ static void check_copy(const struct fixture *f, struct bytes fresh, const tnf_fi
 }
 
 /* Saved like itself, a file keeps its encodings, digests, extras; true: and every byte. */
-static bool anew(const struct fixture *f, unsigned *copies)
+static bool save_anew(const struct fixture *f, unsigned *copies)
 {
     tnf_file *before, *after = NULL;
     tnf_builder *b;
@@ -552,7 +552,7 @@ static void files_anew(void)
         check_doing("%s", f->label);
         if (!f->format || !tnf_format_named(&info, f->format) || !(info.caps & TNF_CAN_EDIT))
             continue;
-        bool all = anew(f, &copies);
+        bool all = save_anew(f, &copies);
         same += all;
         for (size_t k = 0; k < sizeof to_the_byte / sizeof *to_the_byte; k++)
             CHECK(all || strcmp(f->label, to_the_byte[k]) != 0, "other bytes than before");

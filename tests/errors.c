@@ -10,7 +10,8 @@
 
 static bool raised[32];
 
-static void note(const char *what, tnf_status status, const tnf_error *error, tnf_status expected)
+static void note_status(const char *what, tnf_status status, const tnf_error *error,
+                        tnf_status expected)
 {
     check_doing("%s", what);
     CHECK(status == expected, "%s instead of %s: %s", tnf_status_name(status),
@@ -23,7 +24,7 @@ static void note(const char *what, tnf_status status, const tnf_error *error, tn
         raised[-status] = true;
 }
 
-static tnf_status answer(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error)
+static tnf_status answer_as_told(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error)
 {
     (void)dst, (void)n;
     tnf_status status = *(tnf_status *)ctx;
@@ -40,7 +41,7 @@ static tnf_status fetch_zeros(void *ctx, uint64_t offset, void *dst, size_t n, t
     return TNF_OK;
 }
 
-static bool stop(void *ctx, uint64_t done, uint64_t total)
+static bool stop_at_once(void *ctx, uint64_t done, uint64_t total)
 {
     (void)ctx, (void)done, (void)total;
     return false;
@@ -53,13 +54,14 @@ static void open_some(void)
     tnf_source *s;
     struct memory_log log = { .fail_at = 1 };
     tnf_open_options o = { .size = sizeof o, .allocator = memory_allocator(&log) };
-    note("open without memory", tnf_open(&f, "/dev/null", &o, &e), &e, TNF_ENOMEM);
-    note("open what is not there", tnf_open(&f, "/nonexistent", NULL, &e), &e, TNF_ENOTFOUND);
-    note("open a device", tnf_open(&f, "/dev/null", NULL, &e), &e, TNF_EINVAL);
+    note_status("open without memory", tnf_open(&f, "/dev/null", &o, &e), &e, TNF_ENOMEM);
+    note_status("open what is not there", tnf_open(&f, "/nonexistent", NULL, &e), &e,
+                TNF_ENOTFOUND);
+    note_status("open a device", tnf_open(&f, "/dev/null", NULL, &e), &e, TNF_EINVAL);
     char loop[400];
     snprintf(loop, sizeof loop, "%s/loop", files_temp());
     MUST(symlink(loop, loop) == 0);
-    note("open a loop", tnf_open(&f, loop, NULL, &e), &e, TNF_EIO);
+    note_status("open a loop", tnf_open(&f, loop, NULL, &e), &e, TNF_EIO);
     CHECK(e.sys == ELOOP, "errno is %d", e.sys);
 
     static const struct {
@@ -75,13 +77,13 @@ static void open_some(void)
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         MUST(tnf_source_memory(&s, texts[i].bytes, texts[i].n, NULL) == TNF_OK);
-        note("open odd bytes", tnf_open_source(&f, s, NULL, &e), &e, texts[i].status);
+        note_status("open odd bytes", tnf_open_source(&f, s, NULL, &e), &e, texts[i].status);
     }
     static tnf_status told[] = { TNF_ENET, TNF_EBUG, TNF_EIO, TNF_ECHANGED };
-    tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = answer };
+    tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = answer_as_told };
     for (size_t i = 0; i < 4; i++) {
         MUST(tnf_source_custom(&s, &ops, &told[i], 1000, NULL) == TNF_OK);
-        note("a source that fails", tnf_open_source(&f, s, NULL, &e), &e, told[i]);
+        note_status("a source that fails", tnf_open_source(&f, s, NULL, &e), &e, told[i]);
     }
 }
 
@@ -114,7 +116,7 @@ static void save_unsynced(const tnf_builder *b)
     tnf_sink *sink;
     tnf_save_options o = { .size = sizeof o, .format = "safetensors" };
     MUST(tnf_sink_custom(&sink, &ops, NULL, NULL) == TNF_OK);
-    note("a sink that cannot sync", tnf_save_sink(b, sink, &o, &e), &e, TNF_EUNSYNCED);
+    note_status("a sink that cannot sync", tnf_save_sink(b, sink, &o, &e), &e, TNF_EUNSYNCED);
     tnf_sink_close(sink);
 }
 
@@ -128,15 +130,16 @@ static void save_some(void)
     MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
     const tnf_type *f32 = tnf_type_of(TNF_F32), *f64 = tnf_type_of(TNF_F64);
     MUST(tnf_builder_add_stream(b, "w", f32, 1, shape, fetch_zeros, NULL, &e) == TNF_OK);
-    note("a name twice", tnf_builder_add_stream(b, "w", f32, 1, shape, fetch_zeros, NULL, &e), &e,
-         TNF_EEXISTS);
-    tnf_save_options o = { .size = sizeof o, .progress = stop };
-    note("stopped", tnf_save(b, path, &o, &e), &e, TNF_ECANCELLED);
-    note("saved", tnf_save(b, path, NULL, &e), &e, TNF_OK);
-    note("a file that exists", tnf_save(b, path, NULL, &e), &e, TNF_EEXISTS);
+    note_status("a name twice",
+                tnf_builder_add_stream(b, "w", f32, 1, shape, fetch_zeros, NULL, &e), &e,
+                TNF_EEXISTS);
+    tnf_save_options o = { .size = sizeof o, .progress = stop_at_once };
+    note_status("stopped", tnf_save(b, path, &o, &e), &e, TNF_ECANCELLED);
+    note_status("saved", tnf_save(b, path, NULL, &e), &e, TNF_OK);
+    note_status("a file that exists", tnf_save(b, path, NULL, &e), &e, TNF_EEXISTS);
     MUST(tnf_builder_add_stream(b, "x", f64, 1, shape, fetch_zeros, NULL, &e) == TNF_OK);
     o = (tnf_save_options) { .size = sizeof o, .replace = true };
-    note("a type it has not", tnf_save(b, path, &o, &e), &e, TNF_ELOSSY);
+    note_status("a type it has not", tnf_save(b, path, &o, &e), &e, TNF_ELOSSY);
     save_unsynced(b);
     tnf_builder_free(b);
 }
@@ -146,7 +149,7 @@ static void on_problem(void *ctx, const tnf_problem *problem)
     (void)ctx;
     tnf_error e = { .status = problem->code };
     snprintf(e.message, sizeof e.message, "%s", problem->message);
-    note("a wrong digest", problem->code, &e, TNF_EDIGEST);
+    note_status("a wrong digest", problem->code, &e, TNF_EDIGEST);
 }
 
 /* A digest that does not match is a problem that verify tells of. It is put in by hand, so that
@@ -163,7 +166,7 @@ static void verify_some(void)
     snprintf(path, sizeof path, "%s/x.gten", files_temp()); /* save_some() left it */
     MUST(tnf_open(&f, path, NULL, &e) == TNF_OK);
     tnf_part_mutable(tnf_at(f, 0)->parts)->digest = &digest;
-    note("verify", tnf_verify(&result, f, &o, &e), &e, TNF_OK);
+    note_status("verify", tnf_verify(&result, f, &o, &e), &e, TNF_OK);
     CHECK(result.problems == 1, "%llu problems", (unsigned long long)result.problems);
     tnf_close(f);
 }

@@ -66,7 +66,7 @@ static tnf_status read_both_ways(const tnf_object *t, tnf_error *error)
 }
 
 /* Opens, reads, verifies, saves; the first failure is returned. */
-static tnf_status use(struct bad_source *bad, tnf_error *error)
+static tnf_status use_source(struct bad_source *bad, tnf_error *error)
 {
     tnf_source *source;
     tnf_file *file;
@@ -94,7 +94,7 @@ static void sources_that_fail(void)
         tnf_error error;
         struct bad_source good = { .file = &f->file };
         check_doing("%s", f->label);
-        tnf_status whole = f->format ? use(&good, &error) : TNF_EUNSUPPORTED;
+        tnf_status whole = f->format ? use_source(&good, &error) : TNF_EUNSUPPORTED;
         if (!f->format || whole == TNF_EEXISTS) /* two under one name cannot be saved */
             continue;
         CHECK(whole == TNF_OK || whole == TNF_ELOSSY, "%s", error.message);
@@ -103,7 +103,7 @@ static void sources_that_fail(void)
             bad.status = statuses[k % 3];
             check_doing("%s, read %u of %u fails with %s", f->label, k, good.calls,
                         tnf_status_name(bad.status));
-            tnf_status status = use(&bad, &error);
+            tnf_status status = use_source(&bad, &error);
             /* verify tells of a file cut short as of a problem, and goes on */
             CHECK(status == bad.status || (status == whole && bad.status == TNF_ETRUNCATED), "%s",
                   tnf_status_name(status));
@@ -283,7 +283,7 @@ static void on_alarm(int number)
     signals = signals + 1;
 }
 
-static void storm(bool on)
+static void set_storm(bool on)
 {
     struct sigaction action = { .sa_handler = on ? on_alarm : SIG_IGN }; /* no SA_RESTART */
     struct itimerval timer = { .it_interval = { 0, on ? 500 : 0 },
@@ -293,7 +293,7 @@ static void storm(bool on)
 }
 
 /* Moves all from one descriptor to another, slowly, in a child. */
-static pid_t carry(int from, int to, int close_in_child)
+static pid_t carry_bytes(int from, int to, int close_in_child)
 {
     pid_t child = fork();
     MUST(child >= 0);
@@ -329,14 +329,14 @@ static void signals_while_piping(void)
     check_doing("saving to a pipe under a storm of signals");
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     MUST(fd >= 0 && pipe(ends) == 0);
-    pid_t child = carry(ends[0], fd, ends[1]);
+    pid_t child = carry_bytes(ends[0], fd, ends[1]);
     close(ends[0]);
     tnf_builder *b = big_builder(&version, TENSORS, BYTES);
     tnf_save_options o = { .size = sizeof o, .format = BIG_FORMAT };
     MUST(tnf_sink_fd(&sink, ends[1], NULL) == TNF_OK);
-    storm(true);
+    set_storm(true);
     tnf_status saved = tnf_save_sink(b, sink, &o, &error);
-    storm(false);
+    set_storm(false);
     CHECK(saved == TNF_OK, "%s", error.message);
     tnf_sink_close(sink);
     tnf_builder_free(b);
@@ -345,13 +345,13 @@ static void signals_while_piping(void)
 
     check_doing("reading a pipe under a storm of signals");
     MUST(lseek(fd, 0, SEEK_SET) == 0 && pipe(ends) == 0);
-    child = carry(fd, ends[1], ends[0]);
+    child = carry_bytes(fd, ends[1], ends[0]);
     close(ends[1]);
     tnf_source *source = NULL;
     tnf_file *file;
-    storm(true);
+    set_storm(true);
     tnf_status read_status = tnf_source_fd(&source, ends[0], TNF_ACCESS_AUTO, &error);
-    storm(false);
+    set_storm(false);
     MUST(waitpid(child, &status, 0) == child);
     if (CHECK(read_status == TNF_OK, "%s", error.message) &&
         CHECK(tnf_open_source(&file, source, NULL, &error) == TNF_OK, "%s", error.message)) {

@@ -68,7 +68,7 @@ static double time_of_saving(void)
 }
 
 /* Litter, if there is any, is a temporary file; it is told, then removed. */
-static size_t litter(void)
+static size_t remove_litter(void)
 {
     size_t all = files_count(dir, ""), temporary = files_count(dir, "out.tmp-");
     CHECK(all == temporary + 1, "%zu files that nobody asked for", all - temporary - 1);
@@ -100,7 +100,7 @@ static void round_of(const char *name, bool nameless)
         olds += found == there;
         news += found == !there;
         there = found < 2 ? found : 0;
-        left += litter();
+        left += remove_litter();
     }
     printf("%s files: %u times the old file, %u times the new one, %zu temporary files left\n",
            name, olds, news, left);

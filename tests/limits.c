@@ -42,7 +42,8 @@ static struct facts facts_of(const struct fixture *f)
     return facts;
 }
 
-static void expect(const struct fixture *f, const char *what, tnf_limits limits, tnf_status status)
+static void expect_status(const struct fixture *f, const char *what, tnf_limits limits,
+                          tnf_status status)
 {
     tnf_error error;
     tnf_file *file;
@@ -58,23 +59,23 @@ static void expect(const struct fixture *f, const char *what, tnf_limits limits,
 static void each_limit(const struct fixture *f)
 {
     struct facts facts = facts_of(f);
-    expect(f, "header_bytes", (tnf_limits) { .header_bytes = 1 }, TNF_ELIMIT);
-    expect(f, "header_bytes", (tnf_limits) { .header_bytes = f->file.n }, TNF_OK);
-    expect(f, "memory", (tnf_limits) { .memory = 1 }, TNF_ELIMIT);
+    expect_status(f, "header_bytes", (tnf_limits) { .header_bytes = 1 }, TNF_ELIMIT);
+    expect_status(f, "header_bytes", (tnf_limits) { .header_bytes = f->file.n }, TNF_OK);
+    expect_status(f, "memory", (tnf_limits) { .memory = 1 }, TNF_ELIMIT);
     if (facts.objects)
-        expect(f, "objects, just enough", (tnf_limits) { .objects = facts.objects }, TNF_OK);
+        expect_status(f, "objects, just enough", (tnf_limits) { .objects = facts.objects }, TNF_OK);
     if (facts.objects > 1)
-        expect(f, "objects", (tnf_limits) { .objects = facts.objects - 1 }, TNF_ELIMIT);
+        expect_status(f, "objects", (tnf_limits) { .objects = facts.objects - 1 }, TNF_ELIMIT);
     if (facts.rank)
-        expect(f, "rank, just enough", (tnf_limits) { .rank = facts.rank }, TNF_OK);
+        expect_status(f, "rank, just enough", (tnf_limits) { .rank = facts.rank }, TNF_OK);
     if (facts.rank > 1)
-        expect(f, "rank", (tnf_limits) { .rank = facts.rank - 1 }, TNF_ELIMIT);
+        expect_status(f, "rank", (tnf_limits) { .rank = facts.rank - 1 }, TNF_ELIMIT);
     if (facts.name)
-        expect(f, "name_bytes, just enough", (tnf_limits) { .name_bytes = (uint32_t)facts.name },
-               TNF_OK);
+        expect_status(f, "name_bytes, just enough",
+                      (tnf_limits) { .name_bytes = (uint32_t)facts.name }, TNF_OK);
     if (facts.name > 1)
-        expect(f, "name_bytes", (tnf_limits) { .name_bytes = (uint32_t)facts.name - 1 },
-               TNF_ELIMIT);
+        expect_status(f, "name_bytes", (tnf_limits) { .name_bytes = (uint32_t)facts.name - 1 },
+                      TNF_ELIMIT);
 }
 
 /* With any limit on memory: a success, or TNF_ELIMIT, and never much more taken than allowed. */
@@ -121,7 +122,7 @@ static tnf_status open_nested(unsigned levels, uint32_t limit, tnf_error *error)
     return status;
 }
 
-static void depth(void)
+static void nesting_limits(void)
 {
     tnf_error error;
     for (uint32_t limit = 3; limit < 100; limit += 7) {
@@ -144,7 +145,7 @@ static void depth(void)
 
 static double worst;
 
-static void proportion(const void *p, size_t n)
+static void check_proportion(const void *p, size_t n)
 {
     for (int lenient = 0; lenient < 2; lenient++) {
         struct memory_log log = { 0 };
@@ -182,7 +183,7 @@ static void huge_numbers(const struct fixture *f)
             memcpy(copy, f->file.p, f->file.n);
             memcpy(copy + at, &numbers[k], width); /* tests run on little-endian machines */
             check_doing("%s with %llx at byte %zu", f->label, (unsigned long long)numbers[k], at);
-            proportion(copy, f->file.n);
+            check_proportion(copy, f->file.n);
         }
     free(copy);
 }
@@ -208,7 +209,7 @@ static void huge_digits(const struct fixture *f)
             header += digits - (end - at);
             memcpy(copy, &header, 8);
             check_doing("%s with %s at byte %zu", f->label, numbers[k], at);
-            proportion(copy, n);
+            check_proportion(copy, n);
         }
         at = end;
     }
@@ -228,12 +229,12 @@ int main(void)
         if (strncmp(f->format, "safetensors", 11) == 0)
             huge_digits(f);
     }
-    depth();
+    nesting_limits();
     size_t valid = fixtures.n;
     fixtures_find(TNF_TESTS_DIR "/formats", "/reject/");
     for (size_t i = valid; i < fixtures.n; i++) {
         check_doing("%s", fixtures.list[i].label);
-        proportion(fixtures.list[i].file.p, fixtures.list[i].file.n);
+        check_proportion(fixtures.list[i].file.p, fixtures.list[i].file.n);
     }
     printf("at most %.1f bytes of memory for a byte of file\n", worst);
     return check_end("limits");

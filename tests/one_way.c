@@ -28,14 +28,14 @@ struct outcome {
     bool vectors; /* they had to change */
 };
 
-static void note(void *ctx, const tnf_plan_item *item)
+static void note_item(void *ctx, const tnf_plan_item *item)
 {
     struct outcome *o = ctx;
     fprintf(o->to, "%d %s %.*s: %s%s\n", item->fate, item->kind, (int)item->name.n, item->name.p,
             item->reason ? item->reason : "", item->unasked ? " (unasked)" : "");
 }
 
-static void begin(struct outcome *o, bool dry)
+static void begin_outcome(struct outcome *o, bool dry)
 {
     *o = (struct outcome) { 0 };
     o->to = open_memstream(&o->plan, &o->n);
@@ -44,7 +44,7 @@ static void begin(struct outcome *o, bool dry)
         MUST(tnf_sink_memory(&o->sink, NULL) == TNF_OK);
 }
 
-static void end(struct outcome *o)
+static void end_outcome(struct outcome *o)
 {
     tnf_sink_close(o->sink);
     free(o->plan);
@@ -76,8 +76,8 @@ static void save_builder(struct outcome *o, const tnf_file *file, const tnf_save
     tnf_builder_free(b);
 }
 
-static void convert(struct outcome *o, enum way way, const tnf_file *file,
-                    const tnf_save_options *save, tnf_error *error)
+static void convert_file(struct outcome *o, enum way way, const tnf_file *file,
+                         const tnf_save_options *save, tnf_error *error)
 {
     static const char *const all[] = { "*" }, *const none[] = { "no tensor is called so" };
     static char names[4096];
@@ -114,23 +114,23 @@ static void convert(struct outcome *o, enum way way, const tnf_file *file,
     tnf_builder_free(nothing);
 }
 
-static void take(struct outcome *o, enum way way, const tnf_file *file, const char *format,
-                 bool allow, bool dry)
+static void take_way(struct outcome *o, enum way way, const tnf_file *file, const char *format,
+                     bool allow, bool dry)
 {
     tnf_error error;
-    begin(o, dry);
-    tnf_save_options save = { .size = sizeof save, .format = format, .plan = note, .ctx = o };
+    begin_outcome(o, dry);
+    tnf_save_options save = { .size = sizeof save, .format = format, .plan = note_item, .ctx = o };
     save.allow_loss = allow;
     save.dry_run = dry;
     if (way == SAVE)
         save_builder(o, file, &save, &error);
     else
-        convert(o, way, file, &save, &error);
+        convert_file(o, way, file, &save, &error);
     check_error(o->status, &error);
     fclose(o->to);
 }
 
-static void compare(const struct outcome *a, const struct outcome *b, bool bytes)
+static void compare_outcomes(const struct outcome *a, const struct outcome *b, bool bytes)
 {
     CHECK(a->status == b->status, "%s, not %s", tnf_status_name(b->status),
           tnf_status_name(a->status));
@@ -155,23 +155,23 @@ static void try_pair(const tnf_file *file, const char *label, const char *format
 {
     struct outcome plain, dry, other;
     check_doing("%s as %s%s", label, format, allow ? ", with losses" : "");
-    take(&plain, PLAIN, file, format, allow, false);
-    take(&dry, PLAIN, file, format, allow, true);
-    compare(&plain, &dry, false);
+    take_way(&plain, PLAIN, file, format, allow, false);
+    take_way(&dry, PLAIN, file, format, allow, true);
+    compare_outcomes(&plain, &dry, false);
     for (enum way way = SELECT; way < WAYS; way++) {
         if (way == SAVE && is_about_vectors(file, format))
             continue;
         check_doing("%s as %s%s by %s", label, format, allow ? ", with losses" : "", ways[way]);
-        take(&other, way, file, format, allow, false);
-        compare(&plain, &other, true);
-        end(&other);
+        take_way(&other, way, file, format, allow, false);
+        compare_outcomes(&plain, &other, true);
+        end_outcome(&other);
     }
     pairs++;
     written += plain.status == TNF_OK;
     refused += plain.status == TNF_ELOSSY;
     changed += dry.vectors;
-    end(&dry);
-    end(&plain);
+    end_outcome(&dry);
+    end_outcome(&plain);
 }
 
 static void try_file(const tnf_file *file, const char *label)

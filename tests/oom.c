@@ -14,7 +14,7 @@
 
 static unsigned long opens, saves;
 
-static uint64_t step(void)
+static uint64_t failure_step(void)
 {
     return STEP * check_share(15);
 }
@@ -22,12 +22,12 @@ static uint64_t step(void)
 /* The numbers tried so far are as good as chance. */
 static uint64_t first_of(unsigned long tried)
 {
-    return 1 + tried % step();
+    return 1 + tried % failure_step();
 }
 
 /* An error that nobody has filled is told from one that was: no status of the run before is left.
  */
-static tnf_error untouched(void)
+static tnf_error untouched_error(void)
 {
     tnf_error error;
     memset(&error, 0xaa, sizeof error);
@@ -65,7 +65,7 @@ static const char *path_to_open(const struct fixture *f, char *buffer, size_t si
 static bool open_failing(const struct fixture *f, uint64_t n, bool once, size_t objects)
 {
     struct memory_log log = { .fail_at = n, .fail_once = once };
-    tnf_error error = untouched();
+    tnf_error error = untouched_error();
     tnf_file *file;
     char path[4096];
     tnf_open_options o = { .size = sizeof o, .lenient = true, .allocator = memory_allocator(&log) };
@@ -104,7 +104,7 @@ static void try_open(const struct fixture *f)
     for (int once = 0; once < 2; once++) {
         uint64_t n = first_of(opens);
         while (n < MANY && !open_failing(f, n, once, objects))
-            n += step();
+            n += failure_step();
         CHECK(n < MANY, "it never comes to an end");
     }
 }
@@ -132,7 +132,7 @@ static bool save_failing(const struct fixture *f, const tnf_file *file, const ch
                          uint64_t n, bool once)
 {
     struct memory_log log = { .fail_at = n, .fail_once = once };
-    tnf_error error = untouched();
+    tnf_error error = untouched_error();
     tnf_allocator a = memory_allocator(&log);
     char path[600], dir[300];
     snprintf(dir, sizeof dir, "%s/out", files_temp());
@@ -166,7 +166,7 @@ static void try_save(const struct fixture *f)
         for (int once = 0; sink && once < 2; once++) {
             uint64_t n = first_of(saves);
             while (n < MANY && !save_failing(f, file, writable_format(i), n, once))
-                n += step();
+                n += failure_step();
             CHECK(n < MANY, "it never comes to an end");
         }
     }

@@ -33,7 +33,7 @@ static tnf_points_options options_of(bool sync)
 }
 
 /* Point number i, made of nothing but i. */
-static void fill(float v[DIM], uint64_t i)
+static void fill_vector(float v[DIM], uint64_t i)
 {
     uint64_t state = i * 2654435761u + 1;
     for (size_t k = 0; k < DIM; k++)
@@ -67,7 +67,7 @@ static bool number_of(const tnf_point *p, uint64_t *i)
     for (int b = 0; b < 8; b++)
         *i = *i << 8 | at[1 + b];
     const void *want = v;
-    fill(v, *i);
+    fill_vector(v, *i);
     return app_of(app, *i) == p->app.n && memcmp(app, p->app.p, p->app.n) == 0 &&
            p->vector_n == sizeof v && memcmp(want, p->vector, sizeof v) == 0;
 }
@@ -79,7 +79,7 @@ static void add_batch(tnf_points *p, uint64_t first, size_t n, tnf_status *statu
     tnf_point batch[BATCH];
     tnf_error error;
     for (size_t k = 0; k < n; k++) {
-        fill(v[k], first + k);
+        fill_vector(v[k], first + k);
         batch[k] = (tnf_point) { .vector = v[k], .vector_n = sizeof v[k] };
         batch[k].app = (tnf_str) { (const char *)app[k], app_of(app[k], first + k) };
     }
@@ -97,7 +97,7 @@ struct told {
     uint64_t number; /* of the first point added, or of the one deleted */
 };
 
-static void tell(int to, uint32_t act, uint64_t number, uint32_t n)
+static void tell_act(int to, uint32_t act, uint64_t number, uint32_t n)
 {
     struct told t = { act, n, number };
     if (write(to, &t, sizeof t) != (ssize_t)sizeof t)
@@ -111,7 +111,7 @@ struct alive {
     size_t n;
 };
 
-static tnf_status note(void *ctx, const tnf_point *p, tnf_error *e)
+static tnf_status note_point(void *ctx, const tnf_point *p, tnf_error *e)
 {
     struct alive *a = ctx;
     (void)e;
@@ -133,33 +133,33 @@ static void write_for_ever(const char *path, uint64_t next, uint64_t seed, int t
         unsigned what = (unsigned)(next_random(&seed) % 10);
         if (what < 6) {
             uint32_t n = (uint32_t)(1 + next_random(&seed) % BATCH);
-            tell(to, ADD, next, n);
+            tell_act(to, ADD, next, n);
             add_batch(p, next, n, &status);
             if (status != TNF_OK)
                 _exit(3);
-            tell(to, ADDED, next, n);
+            tell_act(to, ADDED, next, n);
             next += n;
             continue;
         }
         alive.n = 0;
-        if (tnf_points_each(p, 0, note, &alive, &e) != TNF_OK)
+        if (tnf_points_each(p, 0, note_point, &alive, &e) != TNF_OK)
             _exit(4);
         size_t n = alive.n > MOST / 4 ? alive.n - MOST / 8
                    : what < 9         ? 1 + next_random(&seed) % 6
                                       : 0;
         if (n && n <= alive.n) { /* all of them at once, or none */
             size_t i = (size_t)(next_random(&seed) % (alive.n - n + 1));
-            tell(to, DELETE, alive.number[i], (uint32_t)n);
+            tell_act(to, DELETE, alive.number[i], (uint32_t)n);
             if (tnf_points_delete(p, &alive.offset[i], n, what == 8 ? TNF_POINTS_SHRED : 0, &e) !=
                 TNF_OK)
                 _exit(5);
-            tell(to, DELETED, alive.number[i], (uint32_t)n);
+            tell_act(to, DELETED, alive.number[i], (uint32_t)n);
         }
         if (what == 9) {
-            tell(to, COMPACT, 0, 0);
+            tell_act(to, COMPACT, 0, 0);
             if (tnf_points_compact(p, 0, NULL, NULL, &e) != TNF_OK)
                 _exit(6);
-            tell(to, COMPACTED, 0, 0);
+            tell_act(to, COMPACTED, 0, 0);
         }
     }
 }
@@ -174,7 +174,7 @@ static struct {
     struct told under; /* way; act is ADD, DELETE or COMPACT, or COMPACTED for nothing */
 } must;
 
-static size_t find(uint64_t number)
+static size_t find_number(uint64_t number)
 {
     size_t i = 0;
     while (i < must.n && must.number[i] != number)
@@ -190,7 +190,7 @@ static void take_in(const struct told *t)
             must.number[must.n++] = t->number + k;
         must.next = t->number + t->n;
     } else if (t->act == DELETED) {
-        size_t i = find(t->number);
+        size_t i = find_number(t->number);
         MUST(i < must.n && t->n <= must.n - i);
         memmove(&must.number[i], &must.number[i + t->n],
                 (must.n - i - t->n) * sizeof must.number[0]);
@@ -202,7 +202,7 @@ static void take_in(const struct told *t)
 static struct alive found;
 
 /* The file against what must be in it; then what is in it is what must be. */
-static void compare(const char *path)
+static void compare_file(const char *path)
 {
     tnf_points *p;
     tnf_error e;
@@ -211,7 +211,7 @@ static void compare(const char *path)
     found.n = 0;
     if (!CHECK(tnf_points_open(&p, path, &o, &e) == TNF_OK, "does not open: %s", e.message))
         return;
-    CHECK(tnf_points_each(p, 0, note, &found, &e) == TNF_OK, "cannot be read: %s", e.message);
+    CHECK(tnf_points_each(p, 0, note_point, &found, &e) == TNF_OK, "cannot be read: %s", e.message);
     CHECK(tnf_points_verify(&report, p, NULL, NULL, &e) == TNF_OK && report.problems == 0,
           "%llu problems", (unsigned long long)report.problems);
     CHECK(report.points == found.n, "%llu points, %zu of them whole",
@@ -262,10 +262,10 @@ static void kill_one(const char *path, uint64_t seed, unsigned long *acts, unsig
     }
     close(ends[0]);
     under[must.under.act]++;
-    compare(path);
+    compare_file(path);
 }
 
-static void kills(unsigned n)
+static void kill_writers(unsigned n)
 {
     char path[300];
     tnf_points *p;
@@ -306,7 +306,7 @@ static struct {
     size_t n;
 } steps;
 
-static void record(void *ctx, tnf_disk_act act, uint64_t offset, const void *bytes, size_t n)
+static void record_step(void *ctx, tnf_disk_act act, uint64_t offset, const void *bytes, size_t n)
 {
     (void)ctx;
     MUST(steps.n < 64);
@@ -329,7 +329,7 @@ struct disk {
     size_t n;
 };
 
-static void apply(struct disk *d, const struct step *s, size_t from, size_t to)
+static void apply_step(struct disk *d, const struct step *s, size_t from, size_t to)
 {
     if (s->act == TNF_DISK_TRUNCATE) {
         d->n = (size_t)s->offset;
@@ -355,7 +355,7 @@ static uint64_t points_in(const struct disk *d, const char *path)
     if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
         return UINT64_MAX;
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
-    bool good = tnf_points_each(p, 0, note, &found, &e) == TNF_OK &&
+    bool good = tnf_points_each(p, 0, note_point, &found, &e) == TNF_OK &&
                 tnf_points_verify(&report, p, NULL, NULL, &e) == TNF_OK && report.points == found.n;
     /* an appended file may lack '$' only where it did before */
     tnf_points_close(p);
@@ -389,15 +389,15 @@ static void cut_everywhere(const struct disk *start, const char *path, uint64_t 
             struct disk d = safe;
             for (size_t k = 0; k < n; k++)
                 if (set >> k & 1)
-                    apply(&d, &steps.list[from + k], 0, steps.list[from + k].n);
+                    apply_step(&d, &steps.list[from + k], 0, steps.list[from + k].n);
             check_state_of(&d, path, before, after);
             for (size_t k = 0; k < n; k++) { /* and one of them torn */
                 const struct step *s = &steps.list[from + k];
                 for (size_t cut = 1; s->act == TNF_DISK_WRITE && cut < s->n && set == 0; cut++) {
                     struct disk front = safe, back = safe;
-                    apply(&front, s, 0, cut);
+                    apply_step(&front, s, 0, cut);
                     check_state_of(&front, path, before, after);
-                    apply(&back, s, cut, s->n);
+                    apply_step(&back, s, cut, s->n);
                     check_state_of(&back, path, before, after);
                 }
             }
@@ -406,10 +406,10 @@ static void cut_everywhere(const struct disk *start, const char *path, uint64_t 
         for (size_t k = from; k < to; k++) {
             for (size_t cut = 0; cut <= steps.list[k].n; cut++) {
                 struct disk part = d;
-                apply(&part, &steps.list[k], 0, cut);
+                apply_step(&part, &steps.list[k], 0, cut);
                 check_state_of(&part, path, before, after);
             }
-            apply(&d, &steps.list[k], 0, steps.list[k].n);
+            apply_step(&d, &steps.list[k], 0, steps.list[k].n);
         }
         safe = d;
     }
@@ -442,8 +442,8 @@ static void do_change(tnf_points *p, enum change what, uint64_t *after)
     tnf_error e;
     tnf_status status = TNF_OK;
     found.n = 0;
-    MUST(tnf_points_each(p, 0, note, &found, &e) == TNF_OK);
-    p->log = record;
+    MUST(tnf_points_each(p, 0, note_point, &found, &e) == TNF_OK);
+    p->log = record_step;
     if (what == APPEND_ONE || what == APPEND_MANY) {
         size_t n = what == APPEND_ONE ? 1 : 5;
         add_batch(p, 10, n, &status);
@@ -464,7 +464,7 @@ static void do_change(tnf_points *p, enum change what, uint64_t *after)
 }
 
 /* as it is, with junk behind '$', without '$' */
-static void tear(const char *path, enum change what, int tail)
+static void tear_change(const char *path, enum change what, int tail)
 {
     char other[320];
     tnf_points *p;
@@ -524,13 +524,13 @@ static void tear_creation(const char *path)
     for (int k = 0; k < 2; k++) {
         for (size_t cut = 0; cut <= made[k].n; cut++) {
             struct disk part = d;
-            apply(&part, &made[k], 0, cut);
+            apply_step(&part, &made[k], 0, cut);
             uint64_t mask = points_in(&part, path);
             bool whole_now = k == 1 && part.p[0] == 'V' && part.p[1] == 'S';
             CHECK(mask == (whole_now ? 0 : UINT64_MAX), "cut at %zu of write %d", cut, k);
             torn++;
         }
-        apply(&d, &made[k], 0, made[k].n);
+        apply_step(&d, &made[k], 0, made[k].n);
     }
 }
 
@@ -541,9 +541,9 @@ int main(int argc, char **argv)
     snprintf(path, sizeof path, "%s/small.vsdb", files_temp());
     for (int what = APPEND_ONE; what <= ATTRIBUTE_BYTE; what++)
         for (int tail = 0; tail < 3; tail++)
-            tear(path, (enum change)what, tail);
+            tear_change(path, (enum change)what, tail);
     tear_creation(path);
     printf("%lu torn files\n", torn);
-    kills(n);
+    kill_writers(n);
     return check_end("points_crash");
 }

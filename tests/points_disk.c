@@ -17,7 +17,7 @@
 
 static const uint64_t dims[] = { DIM };
 
-static tnf_points *make(const char *path)
+static tnf_points *create_file(const char *path)
 {
     tnf_points *p;
     tnf_points_options o = { .size = sizeof o, .write = true };
@@ -28,7 +28,7 @@ static tnf_points *make(const char *path)
     return p;
 }
 
-static tnf_status add(tnf_points *p, uint64_t *offsets, tnf_error *e)
+static tnf_status add_batch(tnf_points *p, uint64_t *offsets, tnf_error *e)
 {
     static float v[DIM];
     tnf_point batch[BATCH];
@@ -37,7 +37,7 @@ static tnf_status add(tnf_points *p, uint64_t *offsets, tnf_error *e)
     return tnf_points_append(p, batch, BATCH, offsets, e);
 }
 
-static uint64_t count(tnf_points *p)
+static uint64_t count_points(tnf_points *p)
 {
     tnf_points_report r = { .size = sizeof r, .problems = 1 };
     tnf_error e;
@@ -66,17 +66,17 @@ static void fill_and_overflow(const char *dir)
     struct bytes zeros = { calloc(1, 300000), 300000 };
     bytes_to_file(ballast, zeros.p, zeros.n);
     free(zeros.p);
-    tnf_points *p = make(path);
+    tnf_points *p = create_file(path);
     uint64_t n = 0;
     for (; status == TNF_OK; n += BATCH)
-        status = add(p, n == 0 ? offsets : NULL, &e);
+        status = add_batch(p, n == 0 ? offsets : NULL, &e);
     n -= BATCH;
     check_full(status, &e);
-    CHECK(n > 0 && count(p) == n, "%llu points of %llu", (unsigned long long)count(p),
+    CHECK(n > 0 && count_points(p) == n, "%llu points of %llu", (unsigned long long)count_points(p),
           (unsigned long long)n);
     struct bytes before = bytes_of_file(path);
     for (int i = 0; i < 3; i++)
-        check_full(add(p, NULL, &e), &e);
+        check_full(add_batch(p, NULL, &e), &e);
     struct bytes after = bytes_of_file(path);
     MUST(before.p && after.p);
     CHECK(before.n == after.n && memcmp(before.p, after.p, before.n) == 0, "the file changed");
@@ -91,14 +91,14 @@ static void fill_and_overflow(const char *dir)
     after = bytes_of_file(path);
     CHECK(before.n == after.n && memcmp(before.p, after.p, before.n) == 0, "the file changed");
     CHECK(files_count(dir, ".tmp-") == 0, "half a file is left beside it");
-    CHECK(count(p) == n, "a point is gone");
+    CHECK(count_points(p) == n, "a point is gone");
     free(before.p);
     free(after.p);
 
     check_doing("with room again");
     unlink(ballast);
-    CHECK(add(p, NULL, &e) == TNF_OK, "%s", e.message);
-    CHECK(count(p) == n + BATCH, "the new points are not there");
+    CHECK(add_batch(p, NULL, &e) == TNF_OK, "%s", e.message);
+    CHECK(count_points(p) == n + BATCH, "the new points are not there");
     tnf_points_close(p);
     unlink(path);
 }
@@ -134,8 +134,8 @@ static void files_may_not_grow(void)
     tnf_error e;
     uint64_t offsets[BATCH];
     snprintf(path, sizeof path, "%s/limited.vsdb", files_temp());
-    tnf_points *p = make(path);
-    MUST(add(p, offsets, &e) == TNF_OK);
+    tnf_points *p = create_file(path);
+    MUST(add_batch(p, offsets, &e) == TNF_OK);
     MUST(tnf_points_delete(p, offsets, 1, 0, &e) == TNF_OK);
     struct bytes before = bytes_of_file(path);
     struct rlimit old, limit;
@@ -146,7 +146,7 @@ static void files_may_not_grow(void)
         limit = old;
         limit.rlim_cur = most;
         MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-        tnf_status added = add(p, NULL, &e);
+        tnf_status added = add_batch(p, NULL, &e);
         tnf_error why = e;
         tnf_status compacted = most + 4100 < before.n ? tnf_points_compact(p, 0, NULL, NULL, &e)
                                                       : TNF_EIO;
@@ -155,7 +155,7 @@ static void files_may_not_grow(void)
             check_full(added, &why);
         if (most + 4100 < before.n)
             check_full(compacted, &e);
-        CHECK(added == TNF_OK || count(p) == BATCH - 1, "points came or went");
+        CHECK(added == TNF_OK || count_points(p) == BATCH - 1, "points came or went");
         struct bytes after = bytes_of_file(path);
         CHECK(added == TNF_OK || (after.n == before.n && memcmp(after.p, before.p, before.n) == 0),
               "the file changed");

@@ -26,7 +26,7 @@ struct id {
     uint32_t writer, batch, place, of; /* of: points in its batch; odd batches may lose some */
 };
 
-static void make(tnf_point *p, const struct id *id, float v[DIM], uint32_t app[6])
+static void make_point(tnf_point *p, const struct id *id, float v[DIM], uint32_t app[6])
 {
     uint64_t state = ((uint64_t)id->writer << 40) ^ ((uint64_t)id->batch << 8) ^ id->place;
     for (size_t k = 0; k < DIM; k++)
@@ -47,7 +47,7 @@ static bool is_whole(const tnf_point *p, struct id *id)
     if (p->app.n != 2 + sizeof *id)
         return false;
     memcpy(id, p->app.p + 2, sizeof *id);
-    make(&want, id, v, app);
+    make_point(&want, id, v, app);
     return memcmp(want.app.p, p->app.p, p->app.n) == 0 && p->vector_n == want.vector_n &&
            memcmp(want.vector, p->vector, p->vector_n) == 0;
 }
@@ -105,7 +105,7 @@ static void look_at(struct look *l, const tnf_point *p)
     }
 }
 
-static tnf_status take(void *ctx, const tnf_point *p, tnf_error *e)
+static tnf_status take_point(void *ctx, const tnf_point *p, tnf_error *e)
 {
     (void)e;
     look_at(ctx, p);
@@ -122,7 +122,7 @@ static void end_look(struct look *l)
 
 #define KEPT 64u
 
-static uint64_t append(tnf_points *p, uint32_t writer, uint32_t batch, uint64_t *seed)
+static uint64_t append_batch(tnf_points *p, uint32_t writer, uint32_t batch, uint64_t *seed)
 {
     static float v[BATCH][DIM];
     static uint32_t app[BATCH][6];
@@ -131,7 +131,7 @@ static uint64_t append(tnf_points *p, uint32_t writer, uint32_t batch, uint64_t 
     uint32_t n = (uint32_t)(1 + next_random(seed) % BATCH);
     for (uint32_t k = 0; k < n; k++) {
         struct id id = { writer, batch, k, n };
-        make(&points[k], &id, v[k], app[k]);
+        make_point(&points[k], &id, v[k], app[k]);
     }
     if (tnf_points_append(p, points, n, NULL, &e) != TNF_OK)
         give_up("writer", "append", &e);
@@ -147,7 +147,7 @@ static uint64_t delete_some(tnf_points *p, uint32_t writer, uint64_t *seed)
     struct look l = { .writer = writer, .list = list, .offsets = offsets, .room = KEPT };
     tnf_error e;
     uint64_t gone = 0;
-    if (tnf_points_each(p, 0, take, &l, &e) != TNF_OK)
+    if (tnf_points_each(p, 0, take_point, &l, &e) != TNF_OK)
         give_up("writer", "each", &e);
     for (size_t i = 0; i < l.n && gone < 3; i++) {
         if (list[i].batch % 2 == 0 || next_random(seed) % 2)
@@ -173,7 +173,7 @@ static void write_batches(uint32_t batches, uint32_t writer, int to)
     if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
         give_up("writer", "open", &e);
     for (uint32_t batch = 1; batch <= batches; batch++) {
-        added += append(p, writer, batch, &seed);
+        added += append_batch(p, writer, batch, &seed);
         if (next_random(&seed) % 8 == 0)
             deleted += delete_some(p, writer, &seed);
         if (next_random(&seed) % 40 == 0 && tnf_points_compact(p, 0, NULL, NULL, &e) != TNF_OK)
@@ -246,7 +246,7 @@ static void read_meanwhile(uint32_t reader, int to)
             told[1] += read_tensors(told[0] % 4 == 0);
             continue;
         }
-        if (tnf_points_each(p, 0, take, &l, &e) != TNF_OK)
+        if (tnf_points_each(p, 0, take_point, &l, &e) != TNF_OK)
             give_up("reader", "each", &e);
         end_look(&l);
         check_look("reader", &l);
@@ -308,7 +308,7 @@ int main(int argc, char **argv)
     run_all(batches, sums);
     struct look l = { .writer = WRITERS };
     check_doing("at the end");
-    CHECK(tnf_points_each(p, 0, take, &l, &e) == TNF_OK, "%s", e.message);
+    CHECK(tnf_points_each(p, 0, take_point, &l, &e) == TNF_OK, "%s", e.message);
     end_look(&l);
     CHECK(l.torn == 0 && l.broken == 0 && l.disorder == 0, "torn points");
     CHECK(l.seen == sums[0] - sums[1], "%llu points; %llu were added and %llu deleted",

@@ -22,7 +22,7 @@ static void on_lost(void *ctx, const tnf_loss *loss)
 }
 
 /* What was saved, in memory; NULL: nothing. */
-static tnf_sink *salvage(const tnf_file *file, bool *lossless)
+static tnf_sink *salvage_file(const tnf_file *file, bool *lossless)
 {
     tnf_error error;
     tnf_builder *b;
@@ -81,7 +81,8 @@ static bool is_in_file(const tnf_part *part, const struct bytes *file)
     return found;
 }
 
-static void compare(const tnf_file *file, const tnf_file *original, const struct bytes *bytes)
+static void compare_tensors(const tnf_file *file, const tnf_file *original,
+                            const struct bytes *bytes)
 {
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(file, i)); i++) {
@@ -114,12 +115,12 @@ static void check_saved(tnf_sink *sink, const tnf_file *original, const char *fo
     CHECK(tnf_verify(&result, file, NULL, &error) == TNF_OK && result.problems == 0,
           "what was saved does not verify");
     if (original)
-        compare(file, original, file_bytes);
+        compare_tensors(file, original, file_bytes);
     tnf_close(file);
 }
 
 /* What a strict reader says; TNF_OK of a file that nobody can tell from a whole one. */
-static tnf_status strictly(const struct change *c)
+static tnf_status open_strictly(const struct change *c)
 {
     tnf_error error;
     tnf_file *file;
@@ -155,7 +156,7 @@ static void try_one(struct change *c, const tnf_file *original, bool short_of)
     }
     eat_listing(file);
     check_parts(file, change_bytes(c), c->n);
-    tnf_sink *sink = salvage(file, &lossless);
+    tnf_sink *sink = salvage_file(file, &lossless);
     if (sink)
         check_saved(sink, original, tnf_file_info(file)->format, &c->of->file);
     CHECK(!(lossless && short_of) || has_empty(file), "what is missing is not told");
@@ -179,7 +180,7 @@ static void cut_and_damage(const struct fixture *f)
     for (size_t n = 0; n <= f->file.n; n += n < 64 || n + 64 > f->file.n ? share : step) {
         check_doing("%s cut at %zu", f->label, n);
         change_set(&c, f->file.p, n);
-        tnf_status strict = strictly(&c);
+        tnf_status strict = open_strictly(&c);
         try_one(&c, strict == TNF_OK ? NULL : original, strict == TNF_ETRUNCATED);
     }
     for (size_t i = 0; i < f->file.n; i += (f->file.n / 61 + 1) * share) {

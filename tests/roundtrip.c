@@ -19,7 +19,7 @@ struct plan {
     bool wordless;     /* a loss without a reason */
 };
 
-static void note(void *ctx, const tnf_plan_item *item)
+static void note_item(void *ctx, const tnf_plan_item *item)
 {
     struct plan *p = ctx;
     p->items[item->fate]++;
@@ -27,12 +27,12 @@ static void note(void *ctx, const tnf_plan_item *item)
 }
 
 /* Saves to memory; also tells the plan. NULL if it is refused. */
-static tnf_sink *save(const tnf_file *file, const char *format, bool allow, bool dry,
-                      struct plan *plan, tnf_status *status, tnf_error *error)
+static tnf_sink *save_to_memory(const tnf_file *file, const char *format, bool allow, bool dry,
+                                struct plan *plan, tnf_status *status, tnf_error *error)
 {
     tnf_builder *b;
     tnf_sink *sink;
-    tnf_save_options o = { .size = sizeof o, .format = format, .plan = note, .ctx = plan };
+    tnf_save_options o = { .size = sizeof o, .format = format, .plan = note_item, .ctx = plan };
     o.as_is = true;
     o.allow_loss = allow;
     o.dry_run = dry;
@@ -51,7 +51,7 @@ static tnf_sink *save(const tnf_file *file, const char *format, bool allow, bool
 }
 
 /* Opens what we saved ourselves; it must open. */
-static tnf_file *reopen(const tnf_sink *sink, const char *format, bool lenient)
+static tnf_file *reopen_saved(const tnf_sink *sink, const char *format, bool lenient)
 {
     tnf_error error;
     tnf_file *file;
@@ -80,7 +80,7 @@ static void check_refusal(const tnf_file *a, const char *format)
     struct plan plan;
     tnf_status status;
     tnf_error error;
-    tnf_sink *sink = save(a, format, true, false, &plan, &status, &error);
+    tnf_sink *sink = save_to_memory(a, format, true, false, &plan, &status, &error);
     CHECK(plan.items[TNF_DROPPED] + plan.items[TNF_TRANSFORMED] > 0, "nothing would be lost");
     CHECK(!plan.wordless, "a loss without a reason");
     if (needs_tensor(status, &error)) {
@@ -88,7 +88,7 @@ static void check_refusal(const tnf_file *a, const char *format)
         return;
     }
     if (CHECK(status == TNF_OK, "with losses allowed: %s", error.message)) {
-        tnf_file *b = reopen(sink, format, true);
+        tnf_file *b = reopen_saved(sink, format, true);
         if (b) {
             eat_listing(b);
             tnf_close(b);
@@ -214,12 +214,12 @@ static void check_way_back(const struct one *a, const tnf_file *b)
     tnf_status status;
     tnf_error error;
     const char *format = tnf_file_info(a->file)->format;
-    tnf_sink *sink = save(b, format, false, false, &plan, &status, &error);
+    tnf_sink *sink = save_to_memory(b, format, false, false, &plan, &status, &error);
     if (!sink && status == TNF_ELOSSY && !spelled_alike(a->file, b))
         return; /* a type that the format has only under names of others, of which this was one */
     if (!CHECK(sink != NULL, "no way back: %s", error.message))
         return;
-    tnf_file *again = reopen(sink, format, a->lenient);
+    tnf_file *again = reopen_saved(sink, format, a->lenient);
     if (again) {
         model_check(a->own_file, again, true);
         tnf_close(again);
@@ -240,12 +240,12 @@ static void there_and_back(const struct one *a, const char *format)
     tnf_status status;
     tnf_error error;
     check_doing("%s as %s", a->f->label, format);
-    tnf_sink *none = save(a->file, format, false, true, &dry, &status, &error);
+    tnf_sink *none = save_to_memory(a->file, format, false, true, &dry, &status, &error);
     if (none) {
         CHECK(tnf_sink_bytes(none).n == 0, "a dry run writes");
         tnf_sink_close(none);
     }
-    tnf_sink *sink = save(a->file, format, false, false, &plan, &status, &error);
+    tnf_sink *sink = save_to_memory(a->file, format, false, false, &plan, &status, &error);
     CHECK((sink != NULL) == (none != NULL), "the dry run says otherwise");
     CHECK(memcmp(plan.items, dry.items, sizeof plan.items) == 0, "the dry run plans otherwise");
     if (!sink) {
@@ -257,7 +257,7 @@ static void there_and_back(const struct one *a, const char *format)
     }
     CHECK(plan.items[TNF_DROPPED] + plan.items[TNF_TRANSFORMED] == 0, "it is lost all the same");
     whole++;
-    tnf_file *b = reopen(sink, format, a->lenient);
+    tnf_file *b = reopen_saved(sink, format, a->lenient);
     if (b) {
         bool own = strcmp(format, tnf_file_info(a->file)->format) == 0;
         model_check(own ? a->own_file : a->file, b, true);
@@ -291,8 +291,8 @@ static void try_all(const struct fixture *f)
         return;
     const tnf_info *info = tnf_file_info(a.file);
     a.lenient = info->nwarnings > 0;
-    a.own = save(a.file, info->format, false, false, &plan, &status, &error);
-    a.own_file = a.own ? reopen(a.own, info->format, a.lenient) : NULL;
+    a.own = save_to_memory(a.file, info->format, false, false, &plan, &status, &error);
+    a.own_file = a.own ? reopen_saved(a.own, info->format, a.lenient) : NULL;
     if (a.own_file) {
         bool same = strcmp(info->version, tnf_file_info(a.own_file)->version) == 0;
         model_check(a.file, a.own_file, same);
@@ -322,7 +322,7 @@ static bool try_feature(const struct feature *f, const char *format, struct hash
     struct plan plan = { 0 };
     tnf_error error;
     tnf_sink *sink;
-    tnf_save_options o = { .size = sizeof o, .format = format, .plan = note, .ctx = &plan };
+    tnf_save_options o = { .size = sizeof o, .format = format, .plan = note_item, .ctx = &plan };
     char label[160];
     snprintf(label, sizeof label, "%s made as %s", f->name, format);
     check_doing("%s", label);
@@ -336,7 +336,7 @@ static bool try_feature(const struct feature *f, const char *format, struct hash
     CHECK(!plan.wordless, "a loss without a reason");
     if (status == TNF_OK) {
         tnf_str bytes = tnf_sink_bytes(sink);
-        tnf_file *file = reopen(sink, format, false);
+        tnf_file *file = reopen_saved(sink, format, false);
         uint8_t hash[32] = { 0 };
         tnf_hash_options one = { .size = sizeof one, .threads = 1 };
         CHECK(file && tnf_content_hash(hash, file, &one, &error) == TNF_OK, "%s", error.message);

@@ -45,19 +45,20 @@ static void do_it(int way)
     }
 }
 
-static bool cuts(int way)
+static bool way_cuts(int way)
 {
     return way <= CUT_A_BYTE;
 }
 
 /* Status and bytes go together: all of version 0, all of version 1 if it was overwritten, or an
  * error that says that the file ended. */
-static bool sane(int way, tnf_status status, const tnf_error *error, const void *p, uint64_t n)
+static bool is_sane(int way, tnf_status status, const tnf_error *error, const void *p, uint64_t n)
 {
     if (status == TNF_OK)
         return CHECK(big_is(p, n, way == OVERWRITTEN), "other bytes than those of the file");
     check_error(status, error);
-    CHECK(cuts(way) && status == TNF_ETRUNCATED, "%s: %s", tnf_status_name(status), error->message);
+    CHECK(way_cuts(way) && status == TNF_ETRUNCATED, "%s: %s", tnf_status_name(status),
+          error->message);
     return false;
 }
 
@@ -69,7 +70,7 @@ static unsigned read_one_by_one(const tnf_file *file, int way)
     for (size_t i = 0; tnf_at(file, i); i++) {
         tnf_error error;
         tnf_status status = tnf_read(tnf_at(file, i), p, BYTES, &error);
-        good += sane(way, status, &error, p, BYTES);
+        good += is_sane(way, status, &error, p, BYTES);
     }
     free(p);
     return good;
@@ -86,7 +87,7 @@ static void read_many(const tnf_file *file, int way, unsigned good)
     tnf_status status = tnf_read_many(r, TENSORS, NULL, &error);
     CHECK((status == TNF_OK) == (good == TENSORS), "read_many: %s", tnf_status_name(status));
     for (unsigned i = 0; i < TENSORS; i++) {
-        sane(way, status, &error, r[i].dst, BYTES);
+        is_sane(way, status, &error, r[i].dst, BYTES);
         free(r[i].dst);
     }
 }
@@ -105,7 +106,7 @@ static void read_slices(const tnf_file *file, int way)
             MUST(p != NULL);
             tnf_status status = tnf_read_slice(o, &s, p, n, &error);
             check_error(status, &error);
-            CHECK(status == TNF_OK || (cuts(way) && status == TNF_ETRUNCATED), "slice %s: %s",
+            CHECK(status == TNF_OK || (way_cuts(way) && status == TNF_ETRUNCATED), "slice %s: %s",
                   texts[k], error.message);
             for (size_t e = 0; status == TNF_OK && e < n; e++) {
                 uint64_t at = (uint64_t)(s.start + (int64_t)(e / 4) * s.step) * 4 + e % 4;
@@ -118,7 +119,7 @@ static void read_slices(const tnf_file *file, int way)
         }
 }
 
-static void verify(const tnf_file *file, int way, unsigned good)
+static void verify_file(const tnf_file *file, int way, unsigned good)
 {
     tnf_error error;
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
@@ -130,7 +131,7 @@ static void verify(const tnf_file *file, int way, unsigned good)
     (void)way;
 }
 
-static void save(const tnf_file *file, int way, unsigned good, bool shifted)
+static void save_file(const tnf_file *file, int way, unsigned good, bool shifted)
 {
     tnf_error error;
     tnf_builder *b;
@@ -177,9 +178,9 @@ static void try_way(int way, tnf_access access, bool map_first)
           "%u tensors are there", good);
     read_many(file, way, good);
     read_slices(file, way);
-    verify(file, way, good);
-    save(file, way, good, false);
-    save(file, way, good, true);
+    verify_file(file, way, good);
+    save_file(file, way, good, false);
+    save_file(file, way, good, true);
     tnf_prefetch(tnf_at(file, 0)->parts);
     tnf_evict(tnf_at(file, TENSORS - 1)->parts);
     tnf_close(file);

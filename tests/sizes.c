@@ -49,7 +49,7 @@ static void add_words(tnf_builder *b)
     assert_ok(tnf_builder_add_object(b, &words, NULL, &e));
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     static float matrix[ROWS * DIMS];
@@ -85,7 +85,7 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     tnf_params_free(x.params);
@@ -199,7 +199,7 @@ static size_t count_of(const uint8_t *bytes, size_t from, size_t to, uint8_t wha
 }
 
 /* Room whose size is said to be that much. */
-static void offer(uint64_t room[ROOM / 8], size_t size)
+static void offer_room(uint64_t room[ROOM / 8], size_t size)
 {
     memset(room, FILL, ROOM);
     memcpy(room, &size, sizeof size);
@@ -220,12 +220,12 @@ static void takes_what_fits(void **state)
         uint64_t room[ROOM / 8], newer[ROOM / 8];
         const size_t size = results[i].size, longer = size + 64;
         print_message("%s\n", results[i].name);
-        offer(room, size);
+        offer_room(room, size);
         assert_ok(results[i].fill(room, &e));
         assert_int_equal(size_in(room), size);
         assert_int_equal(count_of((uint8_t *)room, size, ROOM, FILL), ROOM - size);
         assert_true(count_of((uint8_t *)room, sizeof size, size, FILL) < size - sizeof size);
-        offer(newer, longer);
+        offer_room(newer, longer);
         assert_ok(results[i].fill(newer, &e));
         assert_int_equal(size_in(newer), longer);
         assert_memory_equal((uint8_t *)newer + sizeof size, (uint8_t *)room + sizeof size,
@@ -244,7 +244,7 @@ static void refuses_sizes(void **state)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
             tnf_error e;
             uint64_t room[ROOM / 8];
-            offer(room, sizes[k]);
+            offer_room(room, sizes[k]);
             assert_fails(results[i].fill(room, &e), TNF_EINVAL);
             assert_int_equal(count_of((uint8_t *)room, sizeof(size_t), ROOM, FILL),
                              ROOM - sizeof(size_t));
@@ -294,7 +294,7 @@ static void reserves_are_zero(void **state)
 }
 
 /* A space is read and not filled, by the same rules as options. */
-static void spaces(void **state)
+static void spaces_need_a_size(void **state)
 {
     (void)state;
     tnf_error e;
@@ -315,7 +315,7 @@ int main(void)
         cmocka_unit_test(takes_what_fits),
         cmocka_unit_test(refuses_sizes),
         cmocka_unit_test(reserves_are_zero),
-        cmocka_unit_test(spaces),
+        cmocka_unit_test(spaces_need_a_size),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

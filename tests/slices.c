@@ -10,7 +10,7 @@
 /* ------------------------------------------------------------------- numpy */
 
 /* "[4,5]" into numbers; the rest of the text is returned. */
-static const char *numbers(const char *text, uint64_t *out, uint32_t *n)
+static const char *parse_numbers(const char *text, uint64_t *out, uint32_t *n)
 {
     *n = 0;
     MUST(*text == '[');
@@ -29,7 +29,7 @@ static void compare_with_numpy(const tnf_object *o, const tnf_slice *s, const ch
     uint64_t shape[8];
     uint32_t rank, at = 0;
     tnf_error error;
-    const char *elements = numbers(answer, shape, &rank);
+    const char *elements = parse_numbers(answer, shape, &rank);
     for (uint32_t d = 0; d < o->rank; d++)
         if (!s[d].drop) {
             CHECK(at < rank && s[d].count == shape[at], "dimension %u has %llu", at,
@@ -61,7 +61,7 @@ static void numpy_case(char *line)
     MUST(answer != NULL);
     *text++ = 0;
     *answer++ = 0;
-    numbers(line, shape, &rank);
+    parse_numbers(line, shape, &rank);
     for (uint32_t i = 0; i < 1000; i++)
         counting[i] = i;
     uint64_t n = 0;
@@ -122,7 +122,7 @@ static uint64_t place_of(const tnf_object *o, const uint64_t *index)
     return at;
 }
 
-static void reference(const struct tensor *t, const tnf_slice *s, uint8_t *out)
+static void copy_elements(const struct tensor *t, const tnf_slice *s, uint8_t *out)
 {
     uint64_t count[MAX_RANK] = { 0 }, index[MAX_RANK], to = 0, bits = t->part.type->bits;
     for (;;) {
@@ -224,7 +224,7 @@ static void random_case(uint64_t *rng, uint64_t largest)
     uint8_t *want = calloc(1, n + 1), *have = malloc(n + 1);
     MUST(want && have);
     memset(have, 0xa5, n + 1); /* whatever was there does not matter */
-    reference(&t, s, want);
+    copy_elements(&t, s, want);
     if (CHECK(tnf_read_slice(&t.o, s, have, n, &error) == TNF_OK, "%s", error.message))
         CHECK(memcmp(want, have, n) == 0, "other elements");
     CHECK(have[n] == 0xa5, "it writes beyond its buffer");

@@ -149,7 +149,7 @@ static pid_t start_splitting(const tnf_builder *b, const char *format)
     return child;
 }
 
-static void killed(const char *format, const char *index, bool over_old)
+static void kill_while_splitting(const char *format, const char *index, bool over_old)
 {
     unsigned whole = 0, none = 0;
     char path[400];
@@ -189,8 +189,8 @@ int main(void)
 {
     snprintf(dir, sizeof dir, "%s/split", files_temp());
     fixtures_of_all_formats();
-    killed("safetensors", "model.safetensors.index.json", false);
-    killed("safetensors", "model.safetensors.index.json", true);
-    killed("ztensor2", "model.zt", false);
+    kill_while_splitting("safetensors", "model.safetensors.index.json", false);
+    kill_while_splitting("safetensors", "model.safetensors.index.json", true);
+    kill_while_splitting("ztensor2", "model.zt", false);
     return check_end("splits");
 }

@@ -34,7 +34,7 @@ static struct {
     unsigned hits[CALLS]; /* how often each was made to fail */
 } fault;
 
-static bool fails(enum call call)
+static bool call_fails(enum call call)
 {
     if (fault.at == 0 || fault.call != call || ++fault.seen != fault.at)
         return false;
@@ -44,7 +44,7 @@ static bool fails(enum call call)
 }
 
 /* How much of n a stuttering system does; 0: it is interrupted. */
-static size_t little(size_t n)
+static size_t stutter_size(size_t n)
 {
     if (!fault.stutter || n == 0)
         return n;
@@ -62,7 +62,7 @@ int open(const char *path, int flags, ...)
     va_start(args, flags);
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
     va_end(args);
-    if (fails(OPEN) || (fault.stutter && !(flags & O_TMPFILE) && little(1) == 0))
+    if (call_fails(OPEN) || (fault.stutter && !(flags & O_TMPFILE) && stutter_size(1) == 0))
         return -1;
     if (fault.no_nameless && (flags & O_TMPFILE) == O_TMPFILE) {
         errno = EOPNOTSUPP;
@@ -73,19 +73,19 @@ int open(const char *path, int flags, ...)
 
 ssize_t write(int fd, const void *p, size_t n)
 {
-    size_t some = little(n);
-    return fails(WRITE) || (n && !some) ? -1 : syscall(SYS_write, fd, p, some);
+    size_t some = stutter_size(n);
+    return call_fails(WRITE) || (n && !some) ? -1 : syscall(SYS_write, fd, p, some);
 }
 
 ssize_t pread(int fd, void *p, size_t n, off_t at)
 {
-    size_t some = little(n);
-    return fails(PREAD) || (n && !some) ? -1 : syscall(SYS_pread64, fd, p, some, at);
+    size_t some = stutter_size(n);
+    return call_fails(PREAD) || (n && !some) ? -1 : syscall(SYS_pread64, fd, p, some, at);
 }
 
 ssize_t preadv(int fd, const struct iovec *iov, int n, off_t at)
 {
-    if (fails(PREADV))
+    if (call_fails(PREADV))
         return -1;
     if (!fault.stutter)
         return syscall(SYS_preadv, fd, iov, n, (unsigned long)at, (unsigned long)0);
@@ -94,42 +94,42 @@ ssize_t preadv(int fd, const struct iovec *iov, int n, off_t at)
 
 ssize_t copy_file_range(int in, off_t *from, int out, off_t *to, size_t n, unsigned flags)
 {
-    size_t some = little(n);
-    return fails(COPY) || (n && !some)
+    size_t some = stutter_size(n);
+    return call_fails(COPY) || (n && !some)
                ? -1
                : syscall(SYS_copy_file_range, in, from, out, to, some, flags);
 }
 
 int fsync(int fd)
 {
-    return fails(FSYNC) ? -1 : (int)syscall(SYS_fsync, fd);
+    return call_fails(FSYNC) ? -1 : (int)syscall(SYS_fsync, fd);
 }
 
 int linkat(int a, const char *from, int b, const char *to, int flags)
 {
-    return fails(LINKAT) ? -1 : (int)syscall(SYS_linkat, a, from, b, to, flags);
+    return call_fails(LINKAT) ? -1 : (int)syscall(SYS_linkat, a, from, b, to, flags);
 }
 
 int link(const char *from, const char *to)
 {
-    return fails(LINK) ? -1 : (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+    return call_fails(LINK) ? -1 : (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
 int rename(const char *from, const char *to)
 {
-    return fails(RENAME) ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+    return call_fails(RENAME) ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
 void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset)
 {
-    if (fd >= 0 && fails(MMAP))
+    if (fd >= 0 && call_fails(MMAP))
         return MAP_FAILED;
     return (void *)syscall(SYS_mmap, at, n, protection, flags, fd, offset);
 }
 
 int fchmod(int fd, mode_t mode)
 {
-    return fails(FCHMOD) ? -1 : (int)syscall(SYS_fchmod, fd, mode);
+    return call_fails(FCHMOD) ? -1 : (int)syscall(SYS_fchmod, fd, mode);
 }
 
 /* ----------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ static tnf_status read_all(tnf_error *error)
 
 /* Saves a source file over the target, or beside nothing. Of the shifted one the pages do not line
  * up with those of the target, so they are copied in another way. */
-static tnf_status save(bool replace, bool shift, tnf_error *error)
+static tnf_status save_target(bool replace, bool shift, tnf_error *error)
 {
     tnf_file *file;
     tnf_builder *b;
@@ -182,7 +182,7 @@ static tnf_status save(bool replace, bool shift, tnf_error *error)
     return status;
 }
 
-static bool holds(const struct bytes *want)
+static bool target_holds(const struct bytes *want)
 {
     struct bytes b = bytes_of_file(target);
     bool same = b.p && b.n == want->n && memcmp(b.p, want->p, b.n) == 0;
@@ -193,14 +193,15 @@ static bool holds(const struct bytes *want)
 /* The target is as it was, or as it should be, and nothing lies beside it. */
 static void check_place(bool replace, tnf_status status)
 {
-    bool is_new = holds(&new), is_old = replace ? holds(&old) : access(target, F_OK) != 0;
+    bool is_new = target_holds(&new),
+         is_old = replace ? target_holds(&old) : access(target, F_OK) != 0;
     CHECK(is_new || is_old, "the target is neither old nor new");
     CHECK(status != TNF_OK || is_new, "success, but nothing new is there");
     size_t files = files_count(dir, "");
     CHECK(files == 2u + (access(target, F_OK) == 0), "%zu files are there", files);
 }
 
-static void prepare(bool replace)
+static void prepare_target(bool replace)
 {
     if (replace)
         bytes_to_file(target, old.p, old.n);
@@ -216,7 +217,7 @@ static void each_call_fails(enum call call, int err)
         for (unsigned k = 1;; k++) {
             tnf_error error = { .status = TNF_OK };
             fault.at = 0;
-            prepare(replace);
+            prepare_target(replace);
             fault.no_nameless = way & 2;
             fault.call = call;
             fault.err = err;
@@ -224,7 +225,7 @@ static void each_call_fails(enum call call, int err)
             fault.at = k;
             check_doing("%s, %s number %u gives %s", saving ? "saving" : "reading", names[call], k,
                         strerror(err));
-            tnf_status status = saving ? save(replace, way & 4, &error) : read_all(&error);
+            tnf_status status = saving ? save_target(replace, way & 4, &error) : read_all(&error);
             bool hit = fault.seen >= k;
             fault.at = 0;
             check_error(status, &error);
@@ -239,15 +240,15 @@ static void each_call_fails(enum call call, int err)
     }
 }
 
-static void stuttering(void)
+static void stuttering_system(void)
 {
     for (int way = 0; way < 8; way++) {
         tnf_error error;
-        prepare(way & 1);
+        prepare_target(way & 1);
         fault.no_nameless = way & 2;
         fault.stutter = true;
         check_doing("stuttering, way %d", way);
-        tnf_status status = save(way & 1, way & 4, &error);
+        tnf_status status = save_target(way & 1, way & 4, &error);
         CHECK(status == TNF_OK, "saving: %s", error.message);
         status = read_all(&error);
         CHECK(status == TNF_OK, "reading: %s", error.message);
@@ -288,7 +289,7 @@ int main(void)
         CHECK(fault.hits[call] > 0, "%s is never called, or not taken over", names[call]);
     }
     putchar('\n');
-    stuttering();
+    stuttering_system();
     free(old.p);
     free(new.p);
     return check_end("system");

@@ -73,7 +73,7 @@ static bool go_on(void *ctx, uint64_t bytes, uint64_t total)
     return true;
 }
 
-static bool stop(void *ctx, uint64_t bytes, uint64_t total)
+static bool stop_at_once(void *ctx, uint64_t bytes, uint64_t total)
 {
     (void)ctx, (void)bytes, (void)total;
     return false;
@@ -86,7 +86,7 @@ static void read_many(const tnf_file *file, unsigned threads, bool cancel)
     uint64_t last = 0;
     uint8_t *p = malloc(TENSORS * BYTES);
     tnf_read_options o = { .size = sizeof o, .threads = threads, .ctx = &last };
-    o.progress = cancel ? stop : go_on;
+    o.progress = cancel ? stop_at_once : go_on;
     for (unsigned i = 0; i < TENSORS; i++) /* backwards: it is sorted anyway */
         r[i] = (tnf_request) { tnf_at(file, TENSORS - 1 - i)->parts, p + i * BYTES };
     tnf_status status = tnf_read_many(r, TENSORS, &o, &error);
@@ -116,7 +116,7 @@ static void verify_and_save(const tnf_file *file)
     tnf_builder_free(b);
 }
 
-static void *work(void *arg)
+static void *run_job(void *arg)
 {
     struct job *job = arg;
     tnf_file *own = NULL;
@@ -158,13 +158,13 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void together(const tnf_file *file)
+static void work_together(const tnf_file *file)
 {
     pthread_t ids[THREADS];
     struct job jobs[THREADS];
     for (unsigned i = 0; i < THREADS; i++) {
         jobs[i] = (struct job) { file, i + 1 };
-        MUST(pthread_create(&ids[i], NULL, work, &jobs[i]) == 0);
+        MUST(pthread_create(&ids[i], NULL, run_job, &jobs[i]) == 0);
     }
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(ids[i], NULL);
@@ -180,14 +180,14 @@ int main(void)
     for (size_t i = 0; i < 2; i++) {
         tnf_open_options o = { .size = sizeof o, .access = ways[i] };
         MUST(tnf_open(&file, path, &o, &error) == TNF_OK);
-        together(file);
+        work_together(file);
         for (unsigned threads = 1; threads <= 4; threads++) {
             read_many(file, threads, false);
             read_many(file, threads, true);
         }
         tnf_close(file);
     }
-    together(NULL); /* each its own handle */
+    work_together(NULL); /* each its own handle */
     CHECK(done > 1000, "little was done");
     printf("%lu things looked at on %d threads\n", (unsigned long)done, THREADS);
     return check_end("threads");

@@ -27,7 +27,7 @@ static void try_cut(struct change *c, bool lenient, bool *opens)
     tnf_close(file);
 }
 
-static void cut(const struct fixture *f)
+static void cut_everywhere(const struct fixture *f)
 {
     struct change c;
     change_begin(&c, f);
@@ -50,7 +50,7 @@ int main(void)
 {
     fixtures_valid();
     for (size_t i = 0; i < fixtures.n; i++)
-        cut(&fixtures.list[i]);
+        cut_everywhere(&fixtures.list[i]);
     printf("%zu files: %lu opened, %lu refused\n", fixtures.n, opened, refused);
     return check_end("truncate");
 }
