@@ -199,7 +199,7 @@ static void check_mx(const struct mx *x, uint64_t *rng)
         parts[0] = parts[1];
         parts[1] = first;
     }
-    tnf_object o = tensor("mx/1", x->shape, 3, parts, 2);
+    tnf_object o = tensor_of("mx/1", x->shape, 3, parts, 2);
     tnf_value attrs = ATTRS(UINT("block_size", x->block), UINT("axis", x->axis),
                             TEXT("scale_form", "e8m0_exponent"));
     o.attrs = &attrs;
@@ -271,7 +271,7 @@ static void check_groups(const struct groups *g, uint64_t *rng)
                          IN_MEMORY("scales", g->scale_type, scales, groups * scale_type->bits / 8),
                          IN_MEMORY("zeros", plain ? "i8" : g->word, zeros,
                                    plain ? groups : groups * g->bits / 8) };
-    tnf_object o = tensor("quant_group/1", SHAPE(64, 96), parts, plain || packed ? 3 : 2);
+    tnf_object o = tensor_of("quant_group/1", SHAPE(64, 96), parts, plain || packed ? 3 : 2);
     tnf_value packing = ATTRS({ KEY("word"), text_value(g->word) },
                               { KEY("order"), text_value(g->order) },
                               UINT("per_word", word / g->bits));
@@ -348,7 +348,7 @@ static void any_call_fails(void **state)
     check_mx(&x, &rng);
     tnf_file *file = open_model(parts_path);
     const tnf_object *w = tnf_find(file, "w");
-    tnf_virtual *v = made(w, NULL);
+    tnf_virtual *v = make_virtual(w, NULL);
     assert_ok(tnf_read(tnf_virtual_object(v), expected, sizeof expected, &e));
     for (long at = 0;; at++) {
         fake_reset();

@@ -19,7 +19,7 @@ struct made {
     tnf_file *file;
 };
 
-static inline struct made begin(void)
+static inline struct made begin_file(void)
 {
     struct made m = { 0 };
     tnf_error e;
@@ -27,8 +27,8 @@ static inline struct made begin(void)
     return m;
 }
 
-static inline void add(struct made *m, const char *name, const char *type, uint64_t n,
-                       const void *data)
+static inline void add_tensor(struct made *m, const char *name, const char *type, uint64_t n,
+                              const void *data)
 {
     tnf_error e;
     const tnf_type *t = tnf_type_named(type);
@@ -56,7 +56,8 @@ static inline void add_matrix(struct made *m, const char *name, const char *type
     assert_ok(tnf_builder_add_object(m->b, &o, NULL, &e));
 }
 
-static inline void set(struct made *m, const char *tensor, const char *key, const char *json)
+static inline void set_attribute(struct made *m, const char *tensor, const char *key,
+                                 const char *json)
 {
     tnf_error e;
     tnf_value v;
@@ -82,12 +83,12 @@ static inline void finish_with(struct made *m, const char *format, const tnf_opt
     assert_ok(tnf_open_source(&m->file, source, &open, &e));
 }
 
-static inline void finish(struct made *m, const char *format)
+static inline void finish_file(struct made *m, const char *format)
 {
     finish_with(m, format, NULL, NULL);
 }
 
-static inline void discard(struct made *m)
+static inline void discard_file(struct made *m)
 {
     tnf_close(m->file);
     tnf_sink_close(m->sink);
@@ -103,7 +104,7 @@ struct told {
     bool a[MOST], b[MOST];
 };
 
-static inline void hear(void *ctx, const tnf_difference *d)
+static inline void hear_difference(void *ctx, const tnf_difference *d)
 {
     struct told *t = ctx;
     assert_true(t->n < MOST);
@@ -118,14 +119,14 @@ static inline void hear(void *ctx, const tnf_difference *d)
     t->n++;
 }
 
-static inline tnf_diff_result compare(struct told *t, const struct made *a, const struct made *b,
-                                      tnf_diff_options how)
+static inline tnf_diff_result compare_files(struct told *t, const struct made *a,
+                                            const struct made *b, tnf_diff_options how)
 {
     tnf_error e;
     tnf_diff_result result = TNF_DIFF_RESULT_INIT;
     *t = (struct told) { 0 };
     how.size = sizeof how;
-    how.difference = how.difference ? how.difference : hear;
+    how.difference = how.difference ? how.difference : hear_difference;
     how.ctx = how.ctx ? how.ctx : t;
     assert_ok(tnf_diff(&result, a->file, b->file, &how, &e));
     return result;
@@ -136,14 +137,14 @@ static inline tnf_diff_result compare_data(struct told *t, const char *a_type, c
                                            const char *b_type, const void *b, uint64_t n,
                                            tnf_diff_options how)
 {
-    struct made x = begin(), y = begin();
-    add(&x, "w", a_type, n, a);
-    add(&y, "w", b_type, n, b);
-    finish(&x, "ztensor2");
-    finish(&y, "ztensor2");
-    tnf_diff_result r = compare(t, &x, &y, how);
-    discard(&x);
-    discard(&y);
+    struct made x = begin_file(), y = begin_file();
+    add_tensor(&x, "w", a_type, n, a);
+    add_tensor(&y, "w", b_type, n, b);
+    finish_file(&x, "ztensor2");
+    finish_file(&y, "ztensor2");
+    tnf_diff_result r = compare_files(t, &x, &y, how);
+    discard_file(&x);
+    discard_file(&y);
     return r;
 }
 

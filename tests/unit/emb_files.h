@@ -37,7 +37,7 @@ struct opened {
     tnf_emb *emb;
 };
 
-static inline uint64_t split(const char *list, uint64_t *offsets, char *bytes)
+static inline uint64_t split_words(const char *list, uint64_t *offsets, char *bytes)
 {
     uint64_t n = 0, at = 0;
     offsets[0] = 0;
@@ -66,7 +66,7 @@ static inline void add_strings(tnf_builder *b, const char *name, const char *lis
                                uint64_t *offsets, char *bytes)
 {
     tnf_error e;
-    uint64_t n = split(list, offsets, bytes);
+    uint64_t n = split_words(list, offsets, bytes);
     tnf_part parts[] = { memory_part("offsets", TNF_U64, offsets, 8 * (n + 1)),
                          memory_part("bytes", TNF_U8, bytes, offsets[n]) };
     tnf_object o = { .name = TEXT(name),
@@ -134,11 +134,11 @@ static inline tnf_sink *make_bytes(const struct made *m)
     assert_ok(tnf_builder_new(&b, NULL, &e));
     if (m->words) {
         add_strings(b, m->labels ? m->labels : "vocab", m->words, offsets[0], bytes[0]);
-        words = split(m->words, offsets[0], bytes[0]);
+        words = split_words(m->words, offsets[0], bytes[0]);
     }
     if (m->ngrams) {
         add_strings(b, "ngrams", m->ngrams, offsets[1], bytes[1]);
-        grams = split(m->ngrams, offsets[1], bytes[1]);
+        grams = split_words(m->ngrams, offsets[1], bytes[1]);
     }
     if (m->index)
         assert_ok(tnf_builder_add(b, "ngrams.index", tnf_type_of(TNF_U64), 1, &grams,
@@ -196,7 +196,7 @@ static inline void close_opened(struct opened *x)
     tnf_sink_close(x->sink);
 }
 
-static inline void near(double got, double expected, double tolerance)
+static inline void assert_near(double got, double expected, double tolerance)
 {
     if (!(fabs(got - expected) <= tolerance))
         fail_msg("%.9g is not %.9g within %g", got, expected, tolerance);

@@ -20,7 +20,7 @@ static char *begin_n(fixture *f, const char *text, size_t n)
     return copy;
 }
 
-static char *begin(fixture *f, const char *text)
+static char *begin_text(fixture *f, const char *text)
 {
     return begin_n(f, text, strlen(text));
 }

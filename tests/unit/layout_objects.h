@@ -20,8 +20,8 @@
         .stored = (n), .offset = 1000, .payload = TNF_AT                                           \
     }
 
-static inline tnf_object tensor(const char *layout, const uint64_t *shape, size_t rank,
-                                const tnf_part *parts, size_t nparts)
+static inline tnf_object tensor_of(const char *layout, const uint64_t *shape, size_t rank,
+                                   const tnf_part *parts, size_t nparts)
 {
     return (tnf_object) {
         .name = { "w", 1 },
@@ -54,8 +54,8 @@ static inline tnf_status read_nothing(const tnf_part *part, uint64_t offset, voi
     return TNF_EIO;
 }
 
-static inline void expect(tnf_status status, const tnf_error *e, const char *message,
-                          uint64_t offset)
+static inline void expect_message(tnf_status status, const tnf_error *e, const char *message,
+                                  uint64_t offset)
 {
     if (!message) {
         if (status != TNF_OK)
@@ -72,7 +72,7 @@ static inline void expect(tnf_status status, const tnf_error *e, const char *mes
 static inline void check_is(const tnf_object *object, const char *message)
 {
     tnf_error e;
-    expect(tnf_layout_check(object, &e), &e, message, TNF_NO_OFFSET);
+    expect_message(tnf_layout_check(object, &e), &e, message, TNF_NO_OFFSET);
     assert_int_equal(tnf_layout_check(object, NULL), message ? TNF_EFORMAT : TNF_OK);
 }
 
@@ -81,7 +81,7 @@ static inline void data_is(const tnf_object *object, const char *message, uint64
 {
     tnf_error e;
     check_is(object, NULL);
-    expect(object->layout->check_data(object, read_memory, &e), &e, message, offset);
+    expect_message(object->layout->check_data(object, read_memory, &e), &e, message, offset);
 }
 
 #endif

@@ -12,7 +12,7 @@ struct param {
 };
 
 /* An archive of these, every byte of a tensor the first letter of its name. */
-static inline bytes compose(const struct param *list, size_t n)
+static inline bytes compose_archive(const struct param *list, size_t n)
 {
     bytes b = { 0 };
     size_t index = 4, at;
@@ -49,11 +49,11 @@ struct fixture {
     tnf_params *params;
 };
 
-static inline void begin(struct fixture *x, tnf_params_options o)
+static inline void begin_params(struct fixture *x, tnf_params_options o)
 {
     tnf_error e = { 0 };
     o.size = sizeof o;
-    x->b = compose(sizes, sizeof sizes / sizeof sizes[0]);
+    x->b = compose_archive(sizes, sizeof sizes / sizeof sizes[0]);
     x->file = must_open(&x->b);
     if (tnf_params_new(&x->params, x->file, &o, &e) != TNF_OK)
         fail_msg("%s", e.message);
@@ -68,7 +68,7 @@ static inline tnf_params_stats stats_of(const tnf_params *params)
     return s;
 }
 
-static inline void end(struct fixture *x)
+static inline void end_params(struct fixture *x)
 {
     tnf_params_free(x->params);
     tnf_close(x->file);

@@ -8,7 +8,7 @@ struct plan {
     char text[2000];
 };
 
-static void note(void *ctx, const tnf_plan_item *item)
+static void note_item(void *ctx, const tnf_plan_item *item)
 {
     static const char *const fates[] = { "native", "stashed", "transformed", "dropped" };
     struct plan *p = ctx;
@@ -18,12 +18,13 @@ static void note(void *ctx, const tnf_plan_item *item)
 }
 
 /* The builder saved as the format and opened again. */
-static tnf_file *through(tnf_builder *b, const char *format, struct plan *plan, tnf_sink **sink)
+static tnf_file *save_and_open(tnf_builder *b, const char *format, struct plan *plan,
+                               tnf_sink **sink)
 {
     tnf_error e = { 0 };
     tnf_file *file;
     tnf_source *source;
-    tnf_save_options o = { .size = sizeof o, .format = format, .plan = note, .ctx = plan };
+    tnf_save_options o = { .size = sizeof o, .format = format, .plan = note_item, .ctx = plan };
     plan->text[0] = 0;
     assert_ok(tnf_sink_memory(sink, &e));
     assert_ok(tnf_save_sink(b, *sink, &o, &e));
@@ -70,7 +71,7 @@ static void strings_in_safetensors(void **state)
     assert_ok(tnf_builder_new(&b, NULL, &e));
     add_strings(b, offsets, 3);
     assert_ok(tnf_builder_set(b, "v", "role", &mark, &e));
-    tnf_file *file = through(b, "safetensors", &plan, &sink);
+    tnf_file *file = save_and_open(b, "safetensors", &plan, &sink);
     assert_non_null(strstr(plan.text, "stashed tensor v; "));
     assert_int_equal(tnf_file_info(file)->objects, 1);
     assert_int_equal(tnf_file_info(file)->nwarnings, 0);
@@ -88,7 +89,7 @@ static void strings_in_safetensors(void **state)
     tnf_builder_free(b);
 }
 
-static bool holds(tnf_str bytes, const char *text)
+static bool has_text(tnf_str bytes, const char *text)
 {
     return memmem(bytes.p, bytes.n, text, strlen(text)) != NULL;
 }
@@ -104,10 +105,10 @@ static void parts_as_others_see_them(void **state)
     struct plan plan;
     assert_ok(tnf_builder_new(&b, NULL, &e));
     add_strings(b, offsets, 1);
-    tnf_close(through(b, "safetensors", &plan, &sink));
+    tnf_close(save_and_open(b, "safetensors", &plan, &sink));
     tnf_str bytes = tnf_sink_bytes(sink);
-    assert_true(holds(bytes, "\"v#bytes\":{\"dtype\":\"U8\",\"shape\":[8]"));
-    assert_true(holds(bytes, "\"v#offsets\":{\"dtype\":\"U64\",\"shape\":[2]"));
+    assert_true(has_text(bytes, "\"v#bytes\":{\"dtype\":\"U8\",\"shape\":[8]"));
+    assert_true(has_text(bytes, "\"v#offsets\":{\"dtype\":\"U64\",\"shape\":[2]"));
     tnf_sink_close(sink);
     /* A name that is taken: nothing is written over, the tensor is refused. */
     uint64_t one[] = { 1 };
@@ -132,7 +133,7 @@ static void types_that_are_unknown(void **state)
     assert_ok(tnf_builder_add(b, "w", tnf_type_named("f8_e4m3fn"), 2, shape, "onethree", &e));
     assert_ok(tnf_builder_add(b, "x", tnf_type_named("f4_e2m1"), 2, odd, "ab", &e));
     assert_ok(tnf_builder_add(b, "z", tnf_type_named("c64"), 1, shape, "0123456789abcdef", &e));
-    tnf_file *file = through(b, "ztensor0", &plan, &sink);
+    tnf_file *file = save_and_open(b, "ztensor0", &plan, &sink);
     assert_string_equal(plan.text, "stashed tensor w; stashed tensor x; stashed tensor z; ");
     assert_int_equal(tnf_file_info(file)->nwarnings, 0);
     const tnf_object *w = tnf_find(file, "w"), *x = tnf_find(file, "x"), *z = tnf_find(file, "z");
@@ -170,7 +171,7 @@ static void fill_columns(float *columns, const uint64_t *shape, uint32_t rank)
     }
 }
 
-static void orders(void **state)
+static void orders_come_back(void **state)
 {
     (void)state;
     static const struct {
@@ -197,7 +198,7 @@ static void orders(void **state)
         assert_ok(tnf_builder_new(&b, NULL, &e));
         assert_ok(
             tnf_builder_add(b, "w", tnf_type_of(TNF_F32), cases[i].rank, cases[i].shape, rows, &e));
-        tnf_file *file = through(b, "primitiv", &plan, &sink);
+        tnf_file *file = save_and_open(b, "primitiv", &plan, &sink);
         assert_non_null(strstr(plan.text, "native tensor w; "));
         const tnf_object *w = tnf_find(file, "w");
         assert_int_equal(w->order, TNF_ORDER_F);
@@ -206,7 +207,7 @@ static void orders(void **state)
         tnf_builder *again;
         assert_ok(tnf_builder_new(&again, NULL, &e));
         assert_ok(tnf_builder_add_object(again, w, NULL, &e));
-        tnf_file *file2 = through(again, "safetensors", &plan, &sink2);
+        tnf_file *file2 = save_and_open(again, "safetensors", &plan, &sink2);
         const tnf_object *w2 = tnf_find(file2, "w");
         assert_int_equal(w2->order, TNF_ORDER_C);
         assert_ok(tnf_read(w2, back, n * 4, &e));
@@ -259,7 +260,7 @@ static void stale_notes(void **state)
         assert_ok(tnf_builder_add(b, "a", tnf_type_of(TNF_U8), 1, eight, "onethree", &e));
         assert_ok(tnf_builder_add(b, "b", tnf_type_of(TNF_U8), 1, eight, "onethree", &e));
         assert_ok(tnf_builder_set(b, NULL, "safetensors.metadata", &map, &e));
-        tnf_file *file = through(b, "safetensors", &plan, &sink);
+        tnf_file *file = save_and_open(b, "safetensors", &plan, &sink);
         assert_int_equal(tnf_file_info(file)->objects, 2);
         assert_int_equal(tnf_file_info(file)->nwarnings, 1);
         assert_non_null(strstr(tnf_file_info(file)->warnings[0].message, "ignored"));
@@ -282,9 +283,9 @@ static void names_that_are_no_text(void **state)
     struct plan plan;
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_ok(tnf_builder_add(b, "b\xff\xc3\xa9", tnf_type_of(TNF_U8), 1, two, "xy", &e));
-    tnf_file *file = through(b, "safetensors", &plan, &sink);
+    tnf_file *file = save_and_open(b, "safetensors", &plan, &sink);
     assert_string_equal(plan.text, "stashed tensor b\xff\xc3\xa9; ");
-    assert_true(holds(tnf_sink_bytes(sink), "\"b%FF\xc3\xa9\":{"));
+    assert_true(has_text(tnf_sink_bytes(sink), "\"b%FF\xc3\xa9\":{"));
     assert_int_equal(tnf_file_info(file)->nwarnings, 0);
     assert_int_equal(tnf_file_info(file)->objects, 1);
     assert_non_null(tnf_find(file, "b\xff\xc3\xa9"));
@@ -316,7 +317,7 @@ static void stash_as_a_tensor(void **state)
     assert_ok(tnf_builder_set(b, "w", "n", &seven, &e));
     tnf_option yes = { "stash", "yes" };
     tnf_save_options so = { .size = sizeof so, .format = "gptrs-archive" };
-    so.plan = note;
+    so.plan = note_item;
     so.ctx = &plan;
     assert_ok(tnf_sink_memory(&sink, &e));
     assert_fails(tnf_save_sink(b, sink, &so, &e), TNF_ELOSSY);
@@ -386,7 +387,7 @@ static void tied_tensors(void **state)
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_ok(tnf_builder_add(b, "a", tnf_type_of(TNF_U8), 1, two, "xy", &e));
     assert_ok(tnf_builder_add(b, "b", tnf_type_of(TNF_U8), 1, two, "xy", &e));
-    tnf_file *file = through(b, "ztensor2", &plan, &sink);
+    tnf_file *file = save_and_open(b, "ztensor2", &plan, &sink);
     assert_string_equal(reason_of_b(file, "ztensor2"), "shares the bytes of 'a'");
     assert_string_equal(reason_of_b(file, "safetensors"), "gets a copy of the bytes of 'a'");
     tnf_close(file);
@@ -425,7 +426,7 @@ int main(void)
         cmocka_unit_test(strings_in_safetensors),
         cmocka_unit_test(parts_as_others_see_them),
         cmocka_unit_test(types_that_are_unknown),
-        cmocka_unit_test(orders),
+        cmocka_unit_test(orders_come_back),
         cmocka_unit_test(stale_notes),
         cmocka_unit_test(names_that_are_no_text),
         cmocka_unit_test(stash_as_a_tensor),

@@ -7,7 +7,7 @@
 #define N 1000000u
 
 /* A ztensor file of zeros, compressed or not. */
-static tnf_sink *zeros(bool compressed)
+static tnf_sink *save_zeros(bool compressed)
 {
     tnf_error e;
     tnf_builder *b;
@@ -39,12 +39,12 @@ static tnf_status open_with(tnf_file **out, const tnf_sink *sink, tnf_limits lim
     return tnf_open_source(out, source, &o, error);
 }
 
-static void decoded(void **state)
+static void limits_decoded_bytes(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_file *f;
-    tnf_sink *small = zeros(true), *plain = zeros(false);
+    tnf_sink *small = save_zeros(true), *plain = save_zeros(false);
     assert_true(tnf_sink_bytes(small).n < N / 4);
     assert_ok(open_with(&f, small, (tnf_limits) { .decoded_bytes = N }, &e));
     tnf_close(f);
@@ -80,12 +80,12 @@ static tnf_status save_times(const tnf_file *f, unsigned times, const char *form
     return status;
 }
 
-static void written(void **state)
+static void limits_written_bytes(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_file *f;
-    tnf_sink *plain = zeros(false);
+    tnf_sink *plain = save_zeros(false);
     assert_ok(open_with(&f, plain, (tnf_limits) { .output_bytes = 3 * N }, &e));
     assert_ok(save_times(f, 3, "safetensors", &e));
     assert_fails(save_times(f, 4, "safetensors", &e), TNF_ELIMIT);
@@ -115,8 +115,8 @@ static void written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decoded),
-        cmocka_unit_test(written),
+        cmocka_unit_test(limits_decoded_bytes),
+        cmocka_unit_test(limits_written_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

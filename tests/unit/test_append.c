@@ -26,7 +26,7 @@ static const char *path_of(const char *name)
     return p;
 }
 
-static tnf_builder *builder(const char *name, const void *four_bytes)
+static tnf_builder *builder_with(const char *name, const void *four_bytes)
 {
     tnf_builder *b;
     assert_ok(tnf_builder_new(&b, NULL, &e));
@@ -36,10 +36,10 @@ static tnf_builder *builder(const char *name, const void *four_bytes)
 }
 
 /* A file with the tensor "old", its blobs at multiples of 4096. */
-static const char *base(const char *name)
+static const char *make_base(const char *name)
 {
     const char *path = path_of(name);
-    tnf_builder *b = builder("old", "\1\2\3\4");
+    tnf_builder *b = builder_with("old", "\1\2\3\4");
     tnf_value v = tnf_value_uint(7);
     tnf_save_options o = { .size = sizeof o, .options = small_align, .noptions = 1 };
     o.replace = true;
@@ -51,12 +51,12 @@ static const char *base(const char *name)
 
 static void append_one(const char *path, const char *name, const void *four_bytes)
 {
-    tnf_builder *b = builder(name, four_bytes);
+    tnf_builder *b = builder_with(name, four_bytes);
     assert_ok(tnf_append(b, path, NULL, &e));
     tnf_builder_free(b);
 }
 
-static void holds(const char *path, const char *name, const void *four_bytes)
+static void assert_holds(const char *path, const char *name, const void *four_bytes)
 {
     tnf_file *file;
     uint8_t bytes[4];
@@ -91,17 +91,17 @@ static void is_still(const char *path, struct bytes before)
 static void what_is_there_stays(void **state)
 {
     (void)state;
-    const char *path = base("stays.zt");
+    const char *path = make_base("stays.zt");
     struct bytes before = bytes_of_file(path);
     append_one(path, "new", "\5\6\7\10");
     begins_with(path, before);
-    holds(path, "old", "\1\2\3\4");
-    holds(path, "new", "\5\6\7\10");
+    assert_holds(path, "old", "\1\2\3\4");
+    assert_holds(path, "new", "\5\6\7\10");
     struct bytes second = bytes_of_file(path);
     append_one(path, "third", "abcd");
     begins_with(path, second);
-    holds(path, "new", "\5\6\7\10");
-    holds(path, "third", "abcd");
+    assert_holds(path, "new", "\5\6\7\10");
+    assert_holds(path, "third", "abcd");
     tnf_file *file;
     assert_ok(tnf_open(&file, path, NULL, &e));
     assert_int_equal(tnf_value_get(tnf_file_info(file)->attrs, "kept")->as.u, 7);
@@ -120,12 +120,12 @@ static void equal_bytes_are_shared(void **state)
     const char *path = path_of("shared.zt");
     static const uint64_t large[] = { LARGE }, none[] = { 0 };
     uint8_t *bytes = calloc(2, LARGE);
-    tnf_builder *b = builder("small", "\1\2\3\4");
+    tnf_builder *b = builder_with("small", "\1\2\3\4");
     bytes[LARGE] = 1; /* the second begins otherwise */
     assert_ok(tnf_builder_add(b, "large", tnf_type_of(TNF_U8), 1, large, bytes, &e));
     assert_ok(tnf_save(b, path, NULL, &e));
     tnf_builder_free(b);
-    b = builder("z.small", "\1\2\3\4");
+    b = builder_with("z.small", "\1\2\3\4");
     assert_ok(tnf_builder_add(b, "z.large", tnf_type_of(TNF_I8), 1, large, bytes, &e));
     assert_ok(tnf_builder_add(b, "z.other", tnf_type_of(TNF_U8), 1, large, bytes + LARGE, &e));
     assert_ok(tnf_builder_add(b, "z.again", tnf_type_of(TNF_U8), 1, large, bytes + LARGE, &e));
@@ -144,21 +144,21 @@ static void equal_bytes_are_shared(void **state)
     assert_true(at[4] > at[2]);
     assert_int_equal(tnf_find(file, "z.none")->parts[0].nbytes, 0);
     tnf_close(file);
-    holds(path, "z.small", "\1\2\3\4");
+    assert_holds(path, "z.small", "\1\2\3\4");
     free(bytes);
 }
 
-static void refusals(void **state)
+static void refusals_change_nothing(void **state)
 {
     (void)state;
-    const char *path = base("refused.zt");
+    const char *path = make_base("refused.zt");
     struct bytes before = bytes_of_file(path);
-    tnf_builder *b = builder("old", "abcd");
+    tnf_builder *b = builder_with("old", "abcd");
     assert_fails(tnf_append(b, path, NULL, &e), TNF_EEXISTS);
     assert_says("'old'");
     tnf_builder_free(b);
     tnf_value v = tnf_value_uint(8);
-    b = builder("new", "abcd");
+    b = builder_with("new", "abcd");
     assert_ok(tnf_builder_set(b, NULL, "kept", &v, &e));
     assert_fails(tnf_append(b, path, NULL, &e), TNF_EEXISTS);
     assert_says("'kept'");
@@ -172,7 +172,7 @@ static void refusals(void **state)
     o = (tnf_save_options) { .size = sizeof o, .format = "safetensors" };
     assert_fails(tnf_append(b, path, &o, &e), TNF_ELIMIT);
     is_still(path, before);
-    tnf_builder *nothing = builder(NULL, NULL);
+    tnf_builder *nothing = builder_with(NULL, NULL);
     assert_ok(tnf_append(nothing, path, NULL, &e));
     is_still(path, before);
     assert_fails(tnf_append(b, path_of("absent.zt"), NULL, &e), TNF_ENOTFOUND);
@@ -181,7 +181,7 @@ static void refusals(void **state)
     assert_fails(tnf_append(nothing, other, NULL, &e), TNF_EUNSUPPORTED);
     tnf_builder_free(nothing);
     assert_ok(tnf_append(b, path, NULL, &e));
-    holds(path, "new", "abcd");
+    assert_holds(path, "new", "abcd");
     tnf_builder_free(b);
     free(before.p);
 }
@@ -253,7 +253,7 @@ static void not_to_everything(void **state)
         snprintf(from, sizeof from, TNF_TESTS_DIR "/formats/ztensor2/valid/%s", fixtures_[i]);
         struct bytes before = bytes_of_file(from);
         bytes_to_file(path, before.p, before.n);
-        tnf_builder *b = builder("~new", "abcd");
+        tnf_builder *b = builder_with("~new", "abcd");
         if (i == 0)
             assert_fails(tnf_append(b, path, NULL, &e), TNF_ELOSSY);
         const tnf_save_options lossy = { .size = sizeof lossy, .allow_loss = true };
@@ -264,18 +264,18 @@ static void not_to_everything(void **state)
     }
 }
 
-static void encoded(void **state)
+static void appends_encoded(void **state)
 {
     (void)state;
-    const char *path = base("encoded.zt");
+    const char *path = make_base("encoded.zt");
     static const uint64_t large[] = { 300000 };
     uint8_t *zeros = calloc(1, 300000);
-    tnf_builder *b = builder("new", "\1\2\3\4"); /* equal to one that is raw */
+    tnf_builder *b = builder_with("new", "\1\2\3\4"); /* equal to one that is raw */
     tnf_option zstd = { "encoding", "zstd" };
     tnf_save_options o = { .size = sizeof o, .options = &zstd, .noptions = 1 };
     assert_ok(tnf_builder_add(b, "zeros", tnf_type_of(TNF_U8), 1, large, zeros, &e));
     assert_ok(tnf_append(b, path, &o, &e));
-    holds(path, "new", "\1\2\3\4");
+    assert_holds(path, "new", "\1\2\3\4");
     tnf_file *file;
     assert_ok(tnf_open(&file, path, NULL, &e));
     assert_int_equal(tnf_find(file, "zeros")->parts[0].payload, TNF_ENCODED);
@@ -293,7 +293,7 @@ static void encoded(void **state)
 static void cut_anywhere(void **state)
 {
     (void)state;
-    const char *path = base("cut.zt"), *cut = path_of("cut-off.zt");
+    const char *path = make_base("cut.zt"), *cut = path_of("cut-off.zt");
     struct bytes before = bytes_of_file(path);
     append_one(path, "new", "abcd");
     struct bytes after = bytes_of_file(path);
@@ -323,9 +323,9 @@ static void cut_anywhere(void **state)
         bytes_to_file(cut, after.p, n);
         append_one(cut, n % 2 ? NULL : "later", "1234");
         begins_with(cut, (struct bytes) { after.p, n });
-        holds(cut, "old", "\1\2\3\4");
+        assert_holds(cut, "old", "\1\2\3\4");
         if (n % 2 == 0)
-            holds(cut, "later", "1234");
+            assert_holds(cut, "later", "1234");
     }
     free(before.p);
     free(after.p);
@@ -335,7 +335,7 @@ static void cut_anywhere(void **state)
 static void not_any_rest(void **state)
 {
     (void)state;
-    const char *path = base("rest.zt");
+    const char *path = make_base("rest.zt");
     struct bytes b = bytes_of_file(path);
     tnf_source *source;
     tnf_file *file;
@@ -367,29 +367,29 @@ static tnf_status fetch_and_fail(void *ctx, uint64_t offset, void *dst, size_t n
     return TNF_EIO;
 }
 
-static tnf_builder *streaming(tnf_fetch_fn fetch, uint64_t *until)
+static tnf_builder *stream_builder(tnf_fetch_fn fetch, uint64_t *until)
 {
     static const uint64_t large[] = { 8000000 };
-    tnf_builder *b = builder(NULL, NULL);
+    tnf_builder *b = builder_with(NULL, NULL);
     assert_ok(tnf_builder_add_stream(b, "stream", tnf_type_of(TNF_U8), 1, large, fetch, until, &e));
     return b;
 }
 
 /* Whoever opens it finds the old model, by all rules; the next append gives the very file that it
  * gives without all that. */
-static void killed(void **state)
+static void killed_between_pieces(void **state)
 {
     (void)state;
-    const char *never = base("never.zt");
+    const char *never = make_base("never.zt");
     append_one(never, "later", "abcd");
     struct bytes want = bytes_of_file(never);
     for (uint64_t until = 0; until < 8000000; until += 2500000) {
-        const char *path = base("killed.zt");
+        const char *path = make_base("killed.zt");
         struct bytes before = bytes_of_file(path);
         for (int twice = 0; twice < 2; twice++) {
             pid_t pid = fork();
             if (pid == 0) {
-                tnf_builder *b = streaming(fetch_and_die, &until);
+                tnf_builder *b = stream_builder(fetch_and_die, &until);
                 _exit(tnf_append(b, path, NULL, NULL) == TNF_OK ? 0 : 1);
             }
             int status;
@@ -401,7 +401,7 @@ static void killed(void **state)
             assert_int_equal(tnf_file_info(file)->objects, 1);
             assert_int_equal(tnf_file_info(file)->nwarnings, 0);
             tnf_close(file);
-            holds(path, "old", "\1\2\3\4");
+            assert_holds(path, "old", "\1\2\3\4");
         }
         append_one(path, "later", "abcd"); /* the lock went with the process */
         is_still(path, want);
@@ -414,7 +414,7 @@ static void killed(void **state)
 static void killed_anywhere(void **state)
 {
     (void)state;
-    const char *path = base("anywhere.zt");
+    const char *path = make_base("anywhere.zt");
     struct bytes before = bytes_of_file(path);
     uint64_t forever = UINT64_MAX;
     unsigned olds = 0, news = 0;
@@ -422,7 +422,7 @@ static void killed_anywhere(void **state)
         bytes_to_file(path, before.p, before.n);
         pid_t pid = fork();
         if (pid == 0) {
-            tnf_builder *b = streaming(fetch_and_die, &forever);
+            tnf_builder *b = stream_builder(fetch_and_die, &forever);
             tnf_save_options o = { .size = sizeof o, .no_sync = true };
             _exit(tnf_append(b, path, &o, NULL) == TNF_OK ? 0 : 1);
         }
@@ -438,7 +438,7 @@ static void killed_anywhere(void **state)
         olds += n == 1;
         news += n == 2;
         tnf_close(file);
-        holds(path, "old", "\1\2\3\4");
+        assert_holds(path, "old", "\1\2\3\4");
     }
     assert_true(olds > 0);
     free(before.p);
@@ -448,10 +448,10 @@ static void killed_anywhere(void **state)
 static void failures_leave_nothing(void **state)
 {
     (void)state;
-    const char *path = base("fails.zt");
+    const char *path = make_base("fails.zt");
     struct bytes before = bytes_of_file(path);
     uint64_t until = 3000000;
-    tnf_builder *b = streaming(fetch_and_fail, &until);
+    tnf_builder *b = stream_builder(fetch_and_fail, &until);
     assert_fails(tnf_append(b, path, NULL, &e), TNF_EIO);
     assert_says("unplugged");
     is_still(path, before);
@@ -473,7 +473,7 @@ static void failures_leave_nothing(void **state)
 static void without_memory(void **state)
 {
     (void)state;
-    const char *path = base("memory.zt");
+    const char *path = make_base("memory.zt");
     struct bytes before = bytes_of_file(path);
     tnf_status status = TNF_ENOMEM;
     unsigned long failed = 0;
@@ -494,7 +494,7 @@ static void without_memory(void **state)
         assert_int_equal(log.blocks, 0);
     }
     assert_true(failed > 20);
-    holds(path, "new", "abcd");
+    assert_holds(path, "new", "abcd");
     free(before.p);
 }
 
@@ -503,13 +503,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_there_stays),
         cmocka_unit_test(equal_bytes_are_shared),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(refusals_change_nothing),
         cmocka_unit_test(manifests_are_kept),
         cmocka_unit_test(not_to_everything),
-        cmocka_unit_test(encoded),
+        cmocka_unit_test(appends_encoded),
         cmocka_unit_test(cut_anywhere),
         cmocka_unit_test(not_any_rest),
-        cmocka_unit_test(killed),
+        cmocka_unit_test(killed_between_pieces),
         cmocka_unit_test(killed_anywhere),
         cmocka_unit_test(failures_leave_nothing),
         cmocka_unit_test(without_memory),

@@ -29,12 +29,12 @@ static void assert_holds(const char *path, const void *bytes, size_t n)
 }
 
 /* What the back-end gets, without the buffer before it. */
-static void put(tnf_sink *s, const uint8_t *p, size_t n)
+static void put_unbuffered(tnf_sink *s, const uint8_t *p, size_t n)
 {
     assert_ok(s->ops.write(s->ctx, p, n, &e));
 }
 
-static void pieces(void **state)
+static void pieces_of_every_size(void **state)
 {
     (void)state;
     uint8_t all[3 + 1000];
@@ -47,7 +47,7 @@ static void pieces(void **state)
         assert_ok(tnf_sink_append(&s, path, NULL, 3, TNF_SINK_NO_SYNC, NULL, &e));
         for (size_t at = 3; at < sizeof all; at += piece) {
             size_t n = sizeof all - at < piece ? sizeof all - at : piece;
-            put(s, all + at, n);
+            put_unbuffered(s, all + at, n);
             struct bytes b = bytes_of_file(path); /* all but the last 64, or those that there are */
             size_t now = at + n - 3 > 64 ? at + n - 64 : 3;
             assert_int_equal(b.n, now);
@@ -67,12 +67,12 @@ static void closed_without_commit(void **state)
     static const uint8_t zeros[1000];
     const char *path = file_of("old");
     assert_ok(tnf_sink_append(&s, path, NULL, 3, 0, NULL, &e));
-    put(s, zeros, sizeof zeros);
+    put_unbuffered(s, zeros, sizeof zeros);
     tnf_sink_close(s);
     assert_holds(path, "old", 3);
 }
 
-static void refused(void **state)
+static void refuses_other_files(void **state)
 {
     (void)state;
     tnf_sink *s;
@@ -109,7 +109,7 @@ static void aborted_after_a_killed_one(void **state)
     bytes_to_file(path, left, LONG);
     assert_ok(tnf_sink_append(&s, path, NULL, LONG, 0, NULL, &e));
     assert_ok(tnf_sink_keep_end(s, "END", 3, 8, &e));
-    put(s, more, 2 * LONG);
+    put_unbuffered(s, more, 2 * LONG);
     tnf_sink_close(s);
     assert_holds(path, "modelEND", 8);
     free(left);
@@ -124,7 +124,7 @@ static void aborted_without_an_old_end(void **state)
     const char *path = file_of("modelENDjunk");
     assert_ok(tnf_sink_append(&s, path, NULL, 12, 0, NULL, &e));
     assert_ok(tnf_sink_keep_end(s, "END", 3, 12, &e));
-    put(s, (const uint8_t *)"new", 3);
+    put_unbuffered(s, (const uint8_t *)"new", 3);
     tnf_sink_close(s);
     struct bytes b = bytes_of_file(path);
     assert_memory_equal(b.p, "modelENDjunk", 12);
@@ -135,10 +135,8 @@ static void aborted_without_an_old_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces),
-        cmocka_unit_test(closed_without_commit),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(aborted_after_a_killed_one),
+        cmocka_unit_test(pieces_of_every_size),       cmocka_unit_test(closed_without_commit),
+        cmocka_unit_test(refuses_other_files),        cmocka_unit_test(aborted_after_a_killed_one),
         cmocka_unit_test(aborted_without_an_old_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,14 +11,14 @@ struct world {
     tnf_arena arena;
 };
 
-static void begin(struct world *w, uint64_t limit)
+static void begin_world(struct world *w, uint64_t limit)
 {
     *w = (struct world) { 0 };
     w->alloc = memory_allocator(&w->log);
     tnf_arena_init(&w->arena, &w->alloc, limit);
 }
 
-static void end(struct world *w)
+static void end_world(struct world *w)
 {
     tnf_arena_free(&w->arena);
     assert_int_equal(w->log.live, 0);
@@ -34,7 +34,7 @@ static void pieces_stay_apart(void **state)
     static uint8_t *at[N];
     static size_t size[N];
     struct world w;
-    begin(&w, UINT64_MAX);
+    begin_world(&w, UINT64_MAX);
     uint64_t rng = 1;
     for (size_t i = 0; i < N; i++) {
         uint64_t r = next_random(&rng);
@@ -58,18 +58,18 @@ static void pieces_stay_apart(void **state)
         for (size_t k = 0; k < size[i]; k++)
             assert_true(at[i][k] == i % 251 + 1);
     assert_int_equal(w.log.live, w.arena.total);
-    end(&w);
+    end_world(&w);
 }
 
 static void strings_end_in_nul(void **state)
 {
     (void)state;
     struct world w;
-    begin(&w, UINT64_MAX);
+    begin_world(&w, UINT64_MAX);
     char *a = tnf_arena_str(&w.arena, "ab\0cd", 5), *b = tnf_arena_str(&w.arena, NULL, 0);
     assert_memory_equal(a, "ab\0cd", 6);
     assert_string_equal(b, "");
-    end(&w);
+    end_world(&w);
 }
 
 static void the_limit_holds(void **state)
@@ -77,7 +77,7 @@ static void the_limit_holds(void **state)
     (void)state;
     tnf_error e;
     struct world w;
-    begin(&w, 10000);
+    begin_world(&w, 10000);
     size_t got = 0;
     while (tnf_arena_alloc(&w.arena, 100))
         got++;
@@ -87,7 +87,7 @@ static void the_limit_holds(void **state)
     assert_says("names");
     assert_null(tnf_arena_alloc(&w.arena, 20000));
     assert_fails(tnf_arena_fail(&w.arena, "x", &e), TNF_ELIMIT);
-    end(&w);
+    end_world(&w);
 }
 
 static void absurd_sizes_are_refused(void **state)
@@ -95,7 +95,7 @@ static void absurd_sizes_are_refused(void **state)
     (void)state;
     tnf_error e;
     struct world w;
-    begin(&w, UINT64_MAX);
+    begin_world(&w, UINT64_MAX);
     static const uint64_t counts[] = { UINT64_MAX, UINT64_MAX / 8, UINT64_MAX / 8 + 1,
                                        (uint64_t)1 << 61, (uint64_t)INT64_MAX };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -107,7 +107,7 @@ static void absurd_sizes_are_refused(void **state)
     assert_non_null(tnf_arena_array(&w.arena, 0, 8));
     assert_non_null(tnf_arena_array(&w.arena, 8, 0));
     assert_true(w.log.largest < 10000);
-    end(&w);
+    end_world(&w);
 }
 
 static void refusal_of_the_allocator(void **state)
@@ -115,7 +115,7 @@ static void refusal_of_the_allocator(void **state)
     (void)state;
     tnf_error e;
     struct world w;
-    begin(&w, UINT64_MAX);
+    begin_world(&w, UINT64_MAX);
     w.log.fail_at = 2;
     assert_non_null(tnf_arena_alloc(&w.arena, 10));
     assert_null(tnf_arena_alloc(&w.arena, 100000));
@@ -123,7 +123,7 @@ static void refusal_of_the_allocator(void **state)
     assert_says("shapes");
     w.log.fail_at = 0;
     assert_non_null(tnf_arena_alloc(&w.arena, 100000)); /* it lives on */
-    end(&w);
+    end_world(&w);
 }
 
 /* Memory taken stays in proportion to memory asked for. */
@@ -131,7 +131,7 @@ static void little_is_wasted(void **state)
 {
     (void)state;
     struct world w;
-    begin(&w, UINT64_MAX);
+    begin_world(&w, UINT64_MAX);
     uint64_t asked = 0, rng = 2;
     for (int i = 0; i < 20000; i++) {
         size_t n = (size_t)(next_random(&rng) % 600);
@@ -139,10 +139,10 @@ static void little_is_wasted(void **state)
         assert_non_null(tnf_arena_alloc(&w.arena, n));
     }
     assert_true(w.log.peak < asked + asked / 4 + (2u << 20));
-    end(&w);
+    end_world(&w);
 }
 
-static void reset(void **state)
+static void reset_forgets_all(void **state)
 {
     (void)state;
     struct memory_log log = { 0 };
@@ -169,12 +169,9 @@ static void reset(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reset),
-        cmocka_unit_test(pieces_stay_apart),
-        cmocka_unit_test(strings_end_in_nul),
-        cmocka_unit_test(the_limit_holds),
-        cmocka_unit_test(absurd_sizes_are_refused),
-        cmocka_unit_test(refusal_of_the_allocator),
+        cmocka_unit_test(reset_forgets_all),        cmocka_unit_test(pieces_stay_apart),
+        cmocka_unit_test(strings_end_in_nul),       cmocka_unit_test(the_limit_holds),
+        cmocka_unit_test(absurd_sizes_are_refused), cmocka_unit_test(refusal_of_the_allocator),
         cmocka_unit_test(little_is_wasted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@ static tnf_file *file;
 static tnf_sink *sink;
 
 /* safetensors: w f32 [2,3], k i32 [2]. */
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     tnf_error e;
@@ -31,7 +31,7 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     tnf_close(file);
@@ -52,7 +52,7 @@ static void shapes_as_text(void **state)
     assert_string_equal(text, "[?]");
 }
 
-static void expectations(void **state)
+static void expects_types_and_shapes(void **state)
 {
     (void)state;
     tnf_error e;
@@ -70,7 +70,7 @@ static void expectations(void **state)
     assert_fails(tnf_expect(NULL, f32, 2, NULL, &e), TNF_ENOTFOUND);
 }
 
-static void bound(void **state)
+static void binds_by_name(void **state)
 {
     (void)state;
     tnf_error e;
@@ -92,7 +92,7 @@ static void bound(void **state)
     assert_ok(tnf_bind(file, NULL, 0, NULL, NULL, &e));
 }
 
-static void count(void *ctx, const tnf_binding *b, const tnf_error *why)
+static void count_failure(void *ctx, const tnf_binding *b, const tnf_error *why)
 {
     (void)b;
     assert_true(why->message[0] != 0);
@@ -109,13 +109,13 @@ static void all_at_once(void **state)
     all[1].name = "w";
     all[1].rank = 3;
     all[2].name = "k";
-    assert_fails(tnf_bind(file, all, 3, count, &told, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_bind(file, all, 3, count_failure, &told, &e), TNF_ENOTFOUND);
     assert_string_equal(e.message, "there is no tensor 'none' (and 1 more)");
     assert_int_equal(told, 2);
 }
 
 /* The same tensors in a file that may not be mapped. */
-static tnf_file *saved(const char *format, bool columns)
+static tnf_file *save_and_open(const char *format, bool columns)
 {
     tnf_error e;
     tnf_file *f;
@@ -143,7 +143,7 @@ static void read_into_memory(void **state)
     for (int columns = 0; columns < 2; columns++) {
         float dst[6] = { 0 };
         tnf_binding one = TNF_BINDING_INIT;
-        tnf_file *f = saved(columns ? "primitiv" : "safetensors", columns);
+        tnf_file *f = save_and_open(columns ? "primitiv" : "safetensors", columns);
         one.name = "w";
         assert_fails(tnf_bind(f, &one, 1, NULL, NULL, &e), TNF_EUNSUPPORTED);
         one.dst = dst;
@@ -161,11 +161,9 @@ static void read_into_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_as_text),
-        cmocka_unit_test(expectations),
-        cmocka_unit_test(bound),
-        cmocka_unit_test(all_at_once),
+        cmocka_unit_test(shapes_as_text),   cmocka_unit_test(expects_types_and_shapes),
+        cmocka_unit_test(binds_by_name),    cmocka_unit_test(all_at_once),
         cmocka_unit_test(read_into_memory),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

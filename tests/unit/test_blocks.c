@@ -18,7 +18,7 @@
 
 static uint64_t state_of_chance = 0x9e3779b97f4a7c15u;
 
-static uint64_t chance(void)
+static uint64_t next_random(void)
 {
     state_of_chance ^= state_of_chance << 13;
     state_of_chance ^= state_of_chance >> 7;
@@ -183,7 +183,7 @@ static void as_others_have_it(void **state)
 static void fill_blocks(uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        p[i] = (uint8_t)(chance() >> 24);
+        p[i] = (uint8_t)(next_random() >> 24);
 }
 
 static void sets_decode_alike(void **state)
@@ -215,7 +215,7 @@ static void sets_decode_alike(void **state)
 /* Numbers of all kinds: weights, ties, subnormal, huge; in some blocks, what is no number. */
 static float some_float(unsigned kind)
 {
-    uint64_t r = chance();
+    uint64_t r = next_random();
     switch (kind % 8) {
     case 0:
         return (float)((int)(r >> 40 & 255) - 128) / 16; /* ties */
@@ -261,7 +261,7 @@ static void sets_encode_alike(void **state)
 
 /* -------------------------------------------------------------- by hand */
 
-static void names(void **state)
+static void names_are_found(void **state)
 {
     (void)state;
     const tnf_block_type *type;
@@ -332,7 +332,7 @@ static void scales_rounded(void **state)
 }
 
 /* gguf-py keeps the sign of zeros: -0 divided by -8 is 0. */
-static void zeros(void **state)
+static void signs_of_zeros(void **state)
 {
     (void)state;
     const tnf_block_type *q4_0 = tnf_block_type_named("q4_0", 4);
@@ -350,7 +350,7 @@ static void zeros(void **state)
     assert_int_equal(block[2], 0x88);
 }
 
-static void encodable(void **state)
+static void counts_encodable(void **state)
 {
     (void)state;
     const tnf_block_type *q4_1 = tnf_block_type_named("q4_1", 4);
@@ -481,12 +481,12 @@ int main(void)
         cmocka_unit_test(as_others_have_it),
         cmocka_unit_test(sets_decode_alike),
         cmocka_unit_test(sets_encode_alike),
-        cmocka_unit_test(names),
+        cmocka_unit_test(names_are_found),
         cmocka_unit_test(no_big_endian_form),
         cmocka_unit_test(odd_scales),
         cmocka_unit_test(scales_rounded),
-        cmocka_unit_test(zeros),
-        cmocka_unit_test(encodable),
+        cmocka_unit_test(signs_of_zeros),
+        cmocka_unit_test(counts_encodable),
         cmocka_unit_test(scales_too_large),
         cmocka_unit_test(mxfp4_exponents),
         cmocka_unit_test(nvfp4_scales),

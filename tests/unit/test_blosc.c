@@ -19,7 +19,7 @@ enum { VECTORS = sizeof blosc_vectors / sizeof *blosc_vectors, MOST = 40000 };
 static uint8_t made[MOST];
 
 /* The rule of make_blosc_vectors.py. */
-static uint8_t content(size_t i, bool again)
+static uint8_t content_at(size_t i, bool again)
 {
     size_t at = i % 9500;
     uint8_t number[4];
@@ -40,7 +40,7 @@ static void as_c_blosc(void **state)
         if (status != TNF_OK)
             fail_msg("%s: %s", blosc_vectors[v].name, e.message);
         for (size_t i = 0; i < n; i++)
-            if (made[i] != content(i, blosc_vectors[v].again))
+            if (made[i] != content_at(i, blosc_vectors[v].again))
                 fail_msg("%s: byte %zu of %zu", blosc_vectors[v].name, i, n);
         assert_true(n == MOST || made[n] == 0xa5);
         /* what follows is not looked at, and the size must be the one that is wanted */
@@ -73,7 +73,7 @@ static void of_nothing(void **state)
 }
 
 /* One field of the header at a time. */
-static void headers(void **state)
+static void wrong_headers(void **state)
 {
     (void)state;
     static const struct {
@@ -109,7 +109,7 @@ static void headers(void **state)
 }
 
 /* Whatever is changed, it is told or gives as many bytes; sanitizers see the rest. */
-static void damage(void **state)
+static void survives_damage(void **state)
 {
     (void)state;
     for (size_t v = 0; v < VECTORS; v++) {
@@ -170,8 +170,9 @@ static void lz4_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_c_blosc), cmocka_unit_test(of_snappy), cmocka_unit_test(of_nothing),
-        cmocka_unit_test(headers),    cmocka_unit_test(damage),    cmocka_unit_test(lz4_alone),
+        cmocka_unit_test(as_c_blosc),      cmocka_unit_test(of_snappy),
+        cmocka_unit_test(of_nothing),      cmocka_unit_test(wrong_headers),
+        cmocka_unit_test(survives_damage), cmocka_unit_test(lz4_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

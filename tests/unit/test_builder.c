@@ -9,7 +9,7 @@ struct world {
     tnf_builder *b;
 };
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
     tnf_allocator a = memory_allocator(&w->log);
@@ -17,7 +17,7 @@ static int begin(void **state)
     return tnf_builder_new(&w->b, &a, NULL);
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     struct world *w = *state;
     tnf_builder_free(w->b);
@@ -27,14 +27,14 @@ static int end(void **state)
     return bad;
 }
 
-static tnf_status nothing(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_zeros(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     (void)ctx, (void)offset, (void)e;
     memset(dst, 0, n);
     return TNF_OK;
 }
 
-static void dense(void **state)
+static void adds_dense(void **state)
 {
     struct world *w = *state;
     tnf_error e;
@@ -58,7 +58,7 @@ static void dense(void **state)
     assert_int_equal(w->b->catalog.n, 4);
 }
 
-static void refusals(void **state)
+static void refuses_bad_tensors(void **state)
 {
     struct world *w = *state;
     tnf_error e;
@@ -73,7 +73,7 @@ static void refusals(void **state)
     assert_fails(tnf_builder_add(w->b, "w", f32, 2, huge, data, &e), TNF_EINVAL);
     assert_fails(tnf_builder_add(w->b, "w", f64, 1, wraps, data, &e), TNF_EINVAL);
     assert_fails(tnf_builder_add_stream(w->b, "w", f32, 2, shape, NULL, NULL, &e), TNF_EINVAL);
-    assert_ok(tnf_builder_add_stream(w->b, "s", f32, 2, shape, nothing, NULL, &e));
+    assert_ok(tnf_builder_add_stream(w->b, "s", f32, 2, shape, fetch_zeros, NULL, &e));
     assert_int_equal(w->b->catalog.n, 1);
 }
 
@@ -134,7 +134,7 @@ static void objects_by_hand(void **state)
     (void)w;
 }
 
-static void renaming(void **state)
+static void renames_objects(void **state)
 {
     struct world *w = *state;
     tnf_error e;
@@ -159,7 +159,7 @@ static void renaming(void **state)
     assert_fails(tnf_builder_add_object(w->b, &o, "b", &e), TNF_EEXISTS);
 }
 
-static void attributes(void **state)
+static void sets_attributes(void **state)
 {
     struct world *w = *state;
     tnf_error e;
@@ -243,14 +243,11 @@ static void values_from_json(void **state)
 
 int main(void)
 {
-#define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WITH_WORLD(dense),
-        WITH_WORLD(refusals),
-        WITH_WORLD(objects_by_hand),
-        WITH_WORLD(renaming),
-        WITH_WORLD(attributes),
-        WITH_WORLD(shared_attributes),
+        WITH_WORLD(adds_dense),       WITH_WORLD(refuses_bad_tensors),
+        WITH_WORLD(objects_by_hand),  WITH_WORLD(renames_objects),
+        WITH_WORLD(sets_attributes),  WITH_WORLD(shared_attributes),
         WITH_WORLD(values_from_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

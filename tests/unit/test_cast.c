@@ -15,15 +15,15 @@ static void to_doubles(void **state)
     static const uint16_t halves[] = { 0x3c00, 0x0001, 0x7bff, 0xfc00 };
     static const double expected[] = { 1, 0x1p-24, 65504, -INFINITY };
     tnf_error e;
-    struct made m = begin();
+    struct made m = begin_file();
     tnf_sink *sink;
     tnf_source *source;
     tnf_save_options o = { .size = sizeof o, .format = "safetensors", .dtype = "f64" };
     for (size_t i = 0; i < N; i++)
         numbers[i] = ldexpf((float)(int)(i % 4001) - 2000, (int)(i % 200) - 100);
-    add(&m, "w", "f32", N, numbers);
-    add(&m, "h", "f16", 4, halves);
-    add(&m, "i", "i32", 4, numbers);
+    add_tensor(&m, "w", "f32", N, numbers);
+    add_tensor(&m, "h", "f16", 4, halves);
+    add_tensor(&m, "i", "i32", 4, numbers);
     assert_ok(tnf_sink_memory(&sink, &e));
     assert_ok(tnf_save_sink(m.b, sink, &o, &e));
     tnf_str bytes = tnf_sink_bytes(sink);
@@ -44,16 +44,16 @@ static void to_doubles(void **state)
     assert_memory_equal(y, expected, sizeof y);
     free(x);
     tnf_sink_close(sink);
-    discard(&m);
+    discard_file(&m);
 }
 
-static void refused(void **state)
+static void refuses_other_targets(void **state)
 {
     (void)state;
     static const char *const targets[] = { "i32", "c64", "f4_e2m1", "floats", "" };
     tnf_error e;
-    struct made m = begin();
-    add(&m, "w", "f32", 1, numbers);
+    struct made m = begin_file();
+    add_tensor(&m, "w", "f32", 1, numbers);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         tnf_save_options o = { .size = sizeof o, .format = "safetensors", .dtype = targets[i] };
         tnf_sink *sink;
@@ -62,11 +62,12 @@ static void refused(void **state)
         assert_says("floats cannot be cast to");
         tnf_sink_close(sink);
     }
-    discard(&m);
+    discard_file(&m);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(to_doubles), cmocka_unit_test(refused) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(to_doubles),
+                                        cmocka_unit_test(refuses_other_targets) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

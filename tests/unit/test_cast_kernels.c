@@ -22,7 +22,7 @@ static const char *const targets[] = { "f64",       "f32",     "f16",         "b
 
 static uint64_t state_of_chance = 0x9e3779b97f4a7c15u;
 
-static uint64_t chance(void)
+static uint64_t next_random(void)
 {
     state_of_chance ^= state_of_chance << 13;
     state_of_chance ^= state_of_chance >> 7;
@@ -266,11 +266,11 @@ static void at_random(void **state)
     uint8_t *p = malloc(MOST * 8);
     for (uint64_t done = 0; done < all; done += MOST)
         for (size_t t = 0; t < sizeof ids / sizeof *ids; t++) {
-            size_t width = bytes_of(ids[t]), n = MOST - chance() % 40;
+            size_t width = bytes_of(ids[t]), n = MOST - next_random() % 40;
             if (t >= 2 && done % ((uint64_t)MOST * 16) != 0)
                 continue;
             for (size_t i = 0; i < n; i++) {
-                uint64_t v = chance();
+                uint64_t v = next_random();
                 if (t == 0 && i % 2) /* in the range of the small types */
                     v = (v & 0x807fffff) | (uint64_t)(127 - 32 + i / 2 % 64) << 23;
                 if (t == 1 && i % 4)
@@ -288,7 +288,7 @@ static void at_random(void **state)
 /* ------------------------------------------------------------------ others */
 
 /* i4, u4, i2, u2: by hand, with a last byte that is full in part. */
-static void packed(void **state)
+static void packed_integers(void **state)
 {
     (void)state;
     static const uint8_t in[2] = { 0x8f, 0xe1 };
@@ -325,7 +325,7 @@ static void packed_pieces(void **state)
     uint8_t in[N / 2 + 1], out[4 * N];
     const tnf_cast_set *set;
     for (size_t i = 0; i < sizeof in; i++)
-        in[i] = (uint8_t)chance();
+        in[i] = (uint8_t)next_random();
     for (size_t s = 0; (set = tnf_cast_set_at(s)); s++) {
         tnf_cast_by(set, "u4", "f16")(out, in, N);
         for (size_t i = 0; i < N; i++) {
@@ -389,7 +389,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_small_ones),  cmocka_unit_test(edges_of_types),
         cmocka_unit_test(edges_of_floats), cmocka_unit_test(edges_of_integers),
-        cmocka_unit_test(at_random),       cmocka_unit_test(packed),
+        cmocka_unit_test(at_random),       cmocka_unit_test(packed_integers),
         cmocka_unit_test(packed_pieces),   cmocka_unit_test(no_such_pair),
         cmocka_unit_test(in_any_mode),
     };

@@ -12,7 +12,7 @@ struct world {
     tnf_catalog catalog;
 };
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
     w->alloc = memory_allocator(&w->log);
@@ -22,7 +22,7 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     struct world *w = *state;
     tnf_catalog_free(&w->catalog);
@@ -33,7 +33,7 @@ static int end(void **state)
     return bad;
 }
 
-static tnf_status add(tnf_catalog *c, const char *name, unsigned again, tnf_error *e)
+static tnf_status add_object(tnf_catalog *c, const char *name, unsigned again, tnf_error *e)
 {
     uint64_t shape[] = { 2, 3 };
     tnf_part part = { .role = "data", .nbytes = 24 };
@@ -56,7 +56,7 @@ static void order_and_names(void **state)
     char name[16];
     for (unsigned i = 0; i < 3000; i++) {
         snprintf(name, sizeof name, "t%u", i * 7919 % 3000);
-        assert_ok(add(&w->catalog, name, TNF_NAMES_ONCE, &e));
+        assert_ok(add_object(&w->catalog, name, TNF_NAMES_ONCE, &e));
     }
     assert_int_equal(w->catalog.n, 3000);
     for (unsigned i = 0; i < 3000; i++) {
@@ -78,19 +78,19 @@ static void names_twice(void **state)
 {
     struct world *w = *state;
     tnf_error e;
-    assert_ok(add(&w->catalog, "a", TNF_NAMES_ONCE, &e));
-    assert_fails(add(&w->catalog, "a", TNF_NAMES_ONCE, &e), TNF_EEXISTS);
+    assert_ok(add_object(&w->catalog, "a", TNF_NAMES_ONCE, &e));
+    assert_fails(add_object(&w->catalog, "a", TNF_NAMES_ONCE, &e), TNF_EEXISTS);
     assert_says("'a'");
     assert_int_equal(w->catalog.n, 1);
     assert_ptr_equal(tnf_catalog_find(&w->catalog, "a", 1), &w->catalog.objects[0]);
-    assert_ok(
-        add(&w->catalog, "a", TNF_NAMES_LATER_FOUND, &e)); /* both listed, the later one found */
+    assert_ok(add_object(&w->catalog, "a", TNF_NAMES_LATER_FOUND,
+                         &e)); /* both listed, the later one found */
     assert_int_equal(w->catalog.n, 2);
     assert_ptr_equal(tnf_catalog_find(&w->catalog, "a", 1), &w->catalog.objects[1]);
-    assert_ok(add(&w->catalog, "b", TNF_NAMES_LATER_FOUND, &e));
+    assert_ok(add_object(&w->catalog, "b", TNF_NAMES_LATER_FOUND, &e));
     assert_int_equal(w->catalog.n, 3);
-    assert_ok(add(&w->catalog, "b", TNF_NAMES_FIRST_FOUND, &e));
-    assert_ok(add(&w->catalog, "c", TNF_NAMES_FIRST_FOUND, &e));
+    assert_ok(add_object(&w->catalog, "b", TNF_NAMES_FIRST_FOUND, &e));
+    assert_ok(add_object(&w->catalog, "c", TNF_NAMES_FIRST_FOUND, &e));
     assert_int_equal(w->catalog.n, 5);
     assert_ptr_equal(tnf_catalog_find(&w->catalog, "b", 1), &w->catalog.objects[2]);
     assert_ptr_equal(tnf_catalog_find(&w->catalog, "c", 1), &w->catalog.objects[4]);
@@ -109,7 +109,7 @@ static void odd_objects(void **state)
     assert_null(tnf_catalog_find(&w->catalog, "a", 1));
 }
 
-static void extras(void **state)
+static void keeps_extras(void **state)
 {
     struct world *w = *state;
     tnf_error e;
@@ -133,7 +133,7 @@ static void limit_and_memory(void **state)
     tnf_status status = TNF_OK;
     for (unsigned i = 0; i < 10000 && status == TNF_OK; i++) {
         snprintf(name, sizeof name, "t%u", i);
-        status = add(&w->catalog, name, TNF_NAMES_ONCE, &e);
+        status = add_object(&w->catalog, name, TNF_NAMES_ONCE, &e);
     }
     assert_int_equal(status, TNF_ELIMIT);
     assert_true(w->catalog.n > 20);
@@ -143,20 +143,20 @@ static void limit_and_memory(void **state)
     status = TNF_OK;
     for (unsigned i = 0; i < 10000 && status == TNF_OK; i++) {
         snprintf(name, sizeof name, "u%u", i);
-        status = add(&w->catalog, name, TNF_NAMES_ONCE, &e);
+        status = add_object(&w->catalog, name, TNF_NAMES_ONCE, &e);
     }
     assert_int_equal(status, TNF_ENOMEM);
     w->log.fail_at = 0;
-    assert_ok(add(&w->catalog, "after", TNF_NAMES_ONCE, &e));
+    assert_ok(add_object(&w->catalog, "after", TNF_NAMES_ONCE, &e));
     assert_non_null(tnf_catalog_find(&w->catalog, "after", 5));
 }
 
 int main(void)
 {
-#define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         WITH_WORLD(order_and_names), WITH_WORLD(names_twice),      WITH_WORLD(odd_objects),
-        WITH_WORLD(extras),          WITH_WORLD(limit_and_memory),
+        WITH_WORLD(keeps_extras),    WITH_WORLD(limit_and_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,24 +8,24 @@
 
 #define DEPTH 4u
 
-static tnf_cbor *begin(fixture *f, const char *hex, tnf_cbor_profile profile)
+static tnf_cbor *begin_hex(fixture *f, const char *hex, tnf_cbor_profile profile)
 {
     size_t n;
     free(f->bytes);
-    f->bytes = unhex(hex, &n);
+    f->bytes = bytes_from_hex(hex, &n);
     memset(&f->e, 0, sizeof f->e);
     tnf_cbor_init(&f->r, f->bytes, n, BASE, &f->arena, DEPTH, profile, &f->e);
     return &f->r;
 }
 
-static tnf_cbor *strict(fixture *f, const char *hex)
+static tnf_cbor *begin_strict(fixture *f, const char *hex)
 {
-    return begin(f, hex, TNF_CBOR_STRICT);
+    return begin_hex(f, hex, TNF_CBOR_STRICT);
 }
 
-static tnf_cbor *lenient(fixture *f, const char *hex)
+static tnf_cbor *begin_lenient(fixture *f, const char *hex)
 {
-    return begin(f, hex, TNF_CBOR_LENIENT);
+    return begin_hex(f, hex, TNF_CBOR_LENIENT);
 }
 
 static void assert_error(const fixture *f, tnf_cbor_rule rule, tnf_status status, uint64_t at)
@@ -71,7 +71,7 @@ static void reads_integers(void **state)
     fixture *f = *state;
     for (size_t i = 0; i < sizeof unsigned_ones / sizeof *unsigned_ones; i++) {
         uint64_t u = 1;
-        tnf_cbor *r = strict(f, unsigned_ones[i].hex);
+        tnf_cbor *r = begin_strict(f, unsigned_ones[i].hex);
         assert_int_equal(tnf_cbor_peek(r), TNF_CBOR_UINT);
         assert_true(tnf_cbor_u64(r, &u));
         assert_true(u == unsigned_ones[i].u);
@@ -79,16 +79,16 @@ static void reads_integers(void **state)
     }
     for (size_t i = 0; i < sizeof signed_ones / sizeof *signed_ones; i++) {
         int64_t v = 1;
-        assert_true(tnf_cbor_i64(strict(f, signed_ones[i].hex), &v));
+        assert_true(tnf_cbor_i64(begin_strict(f, signed_ones[i].hex), &v));
         assert_true(v == signed_ones[i].i);
     }
     int64_t v;
     uint64_t u;
-    assert_false(tnf_cbor_i64(strict(f, "3b8000000000000000"), &v));
+    assert_false(tnf_cbor_i64(begin_strict(f, "3b8000000000000000"), &v));
     assert_error(f, TNF_CBOR_SCHEMA, TNF_ELIMIT, 0);
-    assert_false(tnf_cbor_i64(strict(f, "1b8000000000000000"), &v));
+    assert_false(tnf_cbor_i64(begin_strict(f, "1b8000000000000000"), &v));
     assert_error(f, TNF_CBOR_SCHEMA, TNF_ELIMIT, 0);
-    assert_false(tnf_cbor_u64(strict(f, "20"), &u));
+    assert_false(tnf_cbor_u64(begin_strict(f, "20"), &u));
     assert_error(f, TNF_CBOR_SCHEMA, TNF_EFORMAT, 0);
     assert_string_equal(f->e.message,
                         "the CBOR has a negative integer where an unsigned integer should be");
@@ -98,7 +98,7 @@ static void reads_strings_where_they_lie(void **state)
 {
     fixture *f = *state;
     tnf_str s;
-    tnf_cbor *r = strict(f, "64 f0908591 4401020304 60 40");
+    tnf_cbor *r = begin_strict(f, "64 f0908591 4401020304 60 40");
     assert_int_equal(tnf_cbor_peek(r), TNF_CBOR_TEXT);
     assert_true(tnf_cbor_text(r, &s));
     assert_text(s, "\xf0\x90\x85\x91");
@@ -117,8 +117,8 @@ static void joins_chunks(void **state)
 {
     fixture *f = *state;
     tnf_str s;
-    tnf_cbor *r = lenient(f,
-                          "7f 65 7374726561 64 6d696e67 60 ff 5f 42 0102 43 030405 ff 7fff 5fff");
+    tnf_cbor *r = begin_lenient(
+        f, "7f 65 7374726561 64 6d696e67 60 ff 5f 42 0102 43 030405 ff 7fff 5fff");
     assert_true(tnf_cbor_text(r, &s));
     assert_text(s, "streaming");
     assert_true(tnf_cbor_bytes(r, &s));
@@ -133,7 +133,7 @@ static void reads_simple_things(void **state)
     fixture *f = *state;
     bool b = false;
     double d;
-    tnf_cbor *r = strict(f, "f5 f4 f6 f93e00 fa47c35000 fb3ff199999999999a 01");
+    tnf_cbor *r = begin_strict(f, "f5 f4 f6 f93e00 fa47c35000 fb3ff199999999999a 01");
     assert_int_equal(tnf_cbor_peek(r), TNF_CBOR_BOOL);
     assert_false(tnf_cbor_null(r));
     assert_true(tnf_cbor_bool(r, &b) && b);
@@ -150,7 +150,7 @@ static void reads_simple_things(void **state)
     assert_false(tnf_cbor_f64(r, &d));
     assert_error(f, TNF_CBOR_SCHEMA, TNF_EFORMAT, 20);
 
-    assert_true(tnf_cbor_null(lenient(f, "f7")));
+    assert_true(tnf_cbor_null(begin_lenient(f, "f7")));
     assert_int_equal(tnf_cbor_end(&f->r), TNF_OK);
 }
 
@@ -334,7 +334,7 @@ static void check_wrong(fixture *f, const struct wrong *w, size_t n, tnf_cbor_pr
     for (size_t i = 0; i < n; i++) {
         tnf_value v;
         for (int tree = 0; tree < 2; tree++) {
-            tnf_cbor *r = begin(f, w[i].hex, profile);
+            tnf_cbor *r = begin_hex(f, w[i].hex, profile);
             if ((tree ? tnf_cbor_value(r, &v) : tnf_cbor_skip(r, NULL)) &&
                 tnf_cbor_end(r) == TNF_OK)
                 fail_msg("%s passes as %s", w[i].hex, tree ? "a tree" : "something to skip");
@@ -364,7 +364,7 @@ static void lenient_takes_the_rest(void **state)
     fixture *f = *state;
     for (size_t i = 0; i < sizeof strict_only / sizeof *strict_only; i++) {
         const struct wrong *w = &strict_only[i];
-        tnf_cbor *r = lenient(f, w->hex);
+        tnf_cbor *r = begin_lenient(f, w->hex);
         bool read = tnf_cbor_skip(r, NULL) && tnf_cbor_end(r) == TNF_OK;
         bool cut = r->status == TNF_ETRUNCATED;
         if (!read && !cut && w->rule != TNF_CBOR_DEPTH)
@@ -382,7 +382,7 @@ static void every_truncation_is_noticed(void **state)
     fixture *f = *state;
     for (size_t i = 0; i < 2; i++) {
         size_t n;
-        uint8_t *bytes = unhex(whole[i], &n);
+        uint8_t *bytes = bytes_from_hex(whole[i], &n);
         for (size_t cut = 0; cut <= n; cut++) {
             uint8_t *copy = malloc(cut ? cut : 1);
             memcpy(copy, bytes, cut);
@@ -424,7 +424,7 @@ static void says_what_is_wrong(void **state)
     };
     fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tnf_cbor *r = strict(f, cases[i].hex);
+        tnf_cbor *r = begin_strict(f, cases[i].hex);
         if (tnf_cbor_skip(r, NULL))
             tnf_cbor_end(r);
         assert_string_equal(f->e.message, cases[i].words);
@@ -439,7 +439,7 @@ static void errors_stick(void **state)
     uint64_t u = 7;
     bool b;
     tnf_value v;
-    tnf_cbor *r = strict(f, "82 61 ff 01");
+    tnf_cbor *r = begin_strict(f, "82 61 ff 01");
     assert_true(tnf_cbor_enter_array(r, &scope) && tnf_cbor_item(r, &scope));
     assert_false(tnf_cbor_text(r, &s));
     assert_error(f, TNF_CBOR_SYNTAX, TNF_EFORMAT, 2);
@@ -452,7 +452,7 @@ static void errors_stick(void **state)
     assert_error(f, TNF_CBOR_SYNTAX, TNF_EFORMAT, 2);
     assert_int_equal(u, 7);
 
-    r = strict(f, "01");
+    r = begin_strict(f, "01");
     assert_false(
         tnf_cbor_fail(r, TNF_CBOR_SCHEMA, TNF_EFORMAT, TNF_NO_OFFSET, "%s", "a format's own"));
     assert_error(f, TNF_CBOR_SCHEMA, TNF_EFORMAT, 0);

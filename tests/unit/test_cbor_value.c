@@ -8,10 +8,10 @@
 
 #define DEPTH 32u
 
-static tnf_status read(fixture *f, const char *hex, tnf_cbor_profile profile, tnf_value *v)
+static tnf_status read_hex(fixture *f, const char *hex, tnf_cbor_profile profile, tnf_value *v)
 {
     size_t n;
-    uint8_t *bytes = unhex(hex, &n);
+    uint8_t *bytes = bytes_from_hex(hex, &n);
     tnf_cbor r;
     memset(&f->e, 0, sizeof f->e);
     tnf_cbor_init(&r, bytes, n, BASE, &f->arena, DEPTH, profile, &f->e);
@@ -41,12 +41,12 @@ static void agrees_with_cbor2(void **state)
     assert_non_null(file);
     for (tnf_value v; next_vector(file, &text, &capacity, fields, 3); lines++) {
         const char *bytes = fields[0], *canonical = fields[1], *typed = fields[2];
-        if (read(f, bytes, TNF_CBOR_LENIENT, &v) != TNF_OK)
+        if (read_hex(f, bytes, TNF_CBOR_LENIENT, &v) != TNF_OK)
             fail_msg("%s: %s", bytes, f->e.message);
         assert_typed(&v, typed);
         assert_written(f, &v, TNF_CBOR_STRICT, canonical);
         bool is_canonical = strcmp(bytes, canonical) == 0;
-        tnf_status status = read(f, bytes, TNF_CBOR_STRICT, &v);
+        tnf_status status = read_hex(f, bytes, TNF_CBOR_STRICT, &v);
         if (is_canonical != (status == TNF_OK))
             fail_msg("%s, canonically %s: %s", bytes, canonical, f->e.message);
         if (!is_canonical)
@@ -86,13 +86,13 @@ static void keeps_what_has_no_word(void **state)
     for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
         tnf_value v;
         char typed[200], nested[200];
-        assert_int_equal(read(f, items[i], TNF_CBOR_LENIENT, &v), TNF_OK);
+        assert_int_equal(read_hex(f, items[i], TNF_CBOR_LENIENT, &v), TNF_OK);
         snprintf(typed, sizeof typed, "{\"$map\":{\"$cbor\":{\"$bytes\":\"%s\"}}}", items[i]);
         assert_typed(&v, typed);
         assert_written(f, &v, TNF_CBOR_LENIENT, items[i]);
 
         snprintf(nested, sizeof nested, "82 a1 6161 %s f5", items[i]);
-        assert_int_equal(read(f, nested, TNF_CBOR_LENIENT, &v), TNF_OK);
+        assert_int_equal(read_hex(f, nested, TNF_CBOR_LENIENT, &v), TNF_OK);
         snprintf(nested, sizeof nested, "[{\"a\":%s},true]", typed);
         assert_typed(&v, nested);
         snprintf(nested, sizeof nested, "82 a1 6161 %s f5", items[i]);
@@ -100,9 +100,9 @@ static void keeps_what_has_no_word(void **state)
     }
     /* Simple values that common readers refuse are refused. */
     tnf_value v;
-    assert_int_equal(read(f, "f0", TNF_CBOR_LENIENT, &v), TNF_EFORMAT);
-    assert_int_equal(read(f, "f818", TNF_CBOR_LENIENT, &v), TNF_EFORMAT);
-    assert_int_equal(read(f, "f8ff", TNF_CBOR_LENIENT, &v), TNF_EFORMAT);
+    assert_int_equal(read_hex(f, "f0", TNF_CBOR_LENIENT, &v), TNF_EFORMAT);
+    assert_int_equal(read_hex(f, "f818", TNF_CBOR_LENIENT, &v), TNF_EFORMAT);
+    assert_int_equal(read_hex(f, "f8ff", TNF_CBOR_LENIENT, &v), TNF_EFORMAT);
 }
 
 static void keeps_strict_maps_with_other_keys(void **state)
@@ -112,7 +112,7 @@ static void keeps_strict_maps_with_other_keys(void **state)
     fixture *f = *state;
     for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
         tnf_value v;
-        assert_int_equal(read(f, items[i], TNF_CBOR_STRICT, &v), TNF_OK);
+        assert_int_equal(read_hex(f, items[i], TNF_CBOR_STRICT, &v), TNF_OK);
         assert_written(f, &v, TNF_CBOR_STRICT, items[i]);
     }
 }
@@ -143,7 +143,7 @@ static void look_alikes_survive(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (unsigned profile = TNF_CBOR_LENIENT; profile <= TNF_CBOR_STRICT; profile++) {
             tnf_value v;
-            assert_int_equal(read(f, cases[i].hex, (tnf_cbor_profile)profile, &v), TNF_OK);
+            assert_int_equal(read_hex(f, cases[i].hex, (tnf_cbor_profile)profile, &v), TNF_OK);
             assert_typed(&v, cases[i].typed);
             assert_written(f, &v, (tnf_cbor_profile)profile, cases[i].hex);
         }
@@ -155,9 +155,9 @@ static void verbatim_items_wait_where_they_cannot_stand(void **state)
 {
     fixture *f = *state;
     tnf_value v;
-    assert_int_equal(read(f, "c100", TNF_CBOR_LENIENT, &v), TNF_OK);
+    assert_int_equal(read_hex(f, "c100", TNF_CBOR_LENIENT, &v), TNF_OK);
     assert_written(f, &v, TNF_CBOR_STRICT, "a1 65 2463626f72 42 c100");
-    assert_int_equal(read(f, "a1 65 2463626f72 42 c100", TNF_CBOR_STRICT, &v), TNF_OK);
+    assert_int_equal(read_hex(f, "a1 65 2463626f72 42 c100", TNF_CBOR_STRICT, &v), TNF_OK);
     assert_written(f, &v, TNF_CBOR_LENIENT, "c100");
 }
 
@@ -171,7 +171,7 @@ static void nans_keep_their_bits_in_lenient(void **state)
     fixture *f = *state;
     for (size_t i = 0; i < sizeof nans / sizeof *nans; i++) {
         tnf_value v;
-        assert_int_equal(read(f, nans[i].hex, TNF_CBOR_LENIENT, &v), TNF_OK);
+        assert_int_equal(read_hex(f, nans[i].hex, TNF_CBOR_LENIENT, &v), TNF_OK);
         assert_written(f, &v, TNF_CBOR_LENIENT, nans[i].hex);
         assert_written(f, &v, TNF_CBOR_STRICT, nans[i].strict);
     }
@@ -190,7 +190,7 @@ static void survives_any_lack_of_memory(void **state)
         tnf_arena_init(&f->arena, &f->alloc, 64u << 20);
         f->log.calls = 0;
         f->log.fail_at = fail_at;
-        tnf_status status = read(f, hex, TNF_CBOR_LENIENT, &v);
+        tnf_status status = read_hex(f, hex, TNF_CBOR_LENIENT, &v);
         if (status == TNF_OK) {
             assert_true(fail_at > 3);
             break;

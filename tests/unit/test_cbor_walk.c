@@ -6,25 +6,25 @@
 #define READER tnf_cbor
 #include "wire_fixture.h"
 
-static tnf_cbor *begin(fixture *f, const char *hex, tnf_cbor_profile profile)
+static tnf_cbor *begin_hex(fixture *f, const char *hex, tnf_cbor_profile profile)
 {
     size_t n;
     free(f->bytes);
-    f->bytes = unhex(hex, &n);
+    f->bytes = bytes_from_hex(hex, &n);
     memset(&f->e, 0, sizeof f->e);
     tnf_cbor_init(&f->r, f->bytes, n, BASE, &f->arena, 32, profile, &f->e);
     return &f->r;
 }
 
-static bool is(tnf_str s, const char *expected)
+static bool str_is(tnf_str s, const char *expected)
 {
     return s.p && s.n == strlen(expected) && memcmp(s.p, expected, s.n) == 0;
 }
 
 /* {"a": [1, 2], "b": {}, "cc": true}, then 5 */
-static void walk(fixture *f, const char *hex, tnf_cbor_profile profile, bool open)
+static void walk_example(fixture *f, const char *hex, tnf_cbor_profile profile, bool open)
 {
-    tnf_cbor *r = begin(f, hex, profile);
+    tnf_cbor *r = begin_hex(f, hex, profile);
     tnf_cbor_scope map, array, inner;
     tnf_str key;
     uint64_t u;
@@ -32,16 +32,16 @@ static void walk(fixture *f, const char *hex, tnf_cbor_profile profile, bool ope
     assert_int_equal(tnf_cbor_peek(r), TNF_CBOR_MAP);
     assert_true(tnf_cbor_enter_map(r, &map));
     assert_true(map.level.left == (open ? TNF_CBOR_OPEN : 3));
-    assert_true(tnf_cbor_key(r, &map, &key) && is(key, "a"));
+    assert_true(tnf_cbor_key(r, &map, &key) && str_is(key, "a"));
     assert_true(tnf_cbor_enter_array(r, &array));
     assert_true(array.level.left == (open ? TNF_CBOR_OPEN : 2));
     assert_true(tnf_cbor_item(r, &array) && tnf_cbor_u64(r, &u) && u == 1);
     assert_true(tnf_cbor_item(r, &array) && tnf_cbor_u64(r, &u) && u == 2);
     assert_false(tnf_cbor_item(r, &array));
-    assert_true(tnf_cbor_key(r, &map, &key) && is(key, "b"));
+    assert_true(tnf_cbor_key(r, &map, &key) && str_is(key, "b"));
     assert_true(tnf_cbor_enter_map(r, &inner));
     assert_false(tnf_cbor_key(r, &inner, &key));
-    assert_true(tnf_cbor_key(r, &map, &key) && is(key, "cc"));
+    assert_true(tnf_cbor_key(r, &map, &key) && str_is(key, "cc"));
     assert_true(tnf_cbor_bool(r, &b) && b);
     assert_false(tnf_cbor_key(r, &map, &key));
     assert_int_equal(r->status, TNF_OK);
@@ -52,11 +52,11 @@ static void walk(fixture *f, const char *hex, tnf_cbor_profile profile, bool ope
 
 static void definite_and_open_look_alike(void **state)
 {
-    walk(*state, "a3 6161 820102 6162 a0 626363 f5 05", TNF_CBOR_STRICT, false);
-    walk(*state, "a3 6161 820102 6162 a0 626363 f5 05", TNF_CBOR_LENIENT, false);
-    walk(*state, "bf 6161 9f0102ff 6162 bfff 626363 f5 ff 05", TNF_CBOR_LENIENT, true);
-    walk(*state, "c1 bf c2 7f6161ff d864 9f0102ff 6162 bfff 7f6163 6163ff f5 ff d9d9f7 05",
-         TNF_CBOR_LENIENT, true);
+    walk_example(*state, "a3 6161 820102 6162 a0 626363 f5 05", TNF_CBOR_STRICT, false);
+    walk_example(*state, "a3 6161 820102 6162 a0 626363 f5 05", TNF_CBOR_LENIENT, false);
+    walk_example(*state, "bf 6161 9f0102ff 6162 bfff 626363 f5 ff 05", TNF_CBOR_LENIENT, true);
+    walk_example(*state, "c1 bf c2 7f6161ff d864 9f0102ff 6162 bfff 7f6163 6163ff f5 ff d9d9f7 05",
+                 TNF_CBOR_LENIENT, true);
 }
 
 static void keys_may_be_anything(void **state)
@@ -65,7 +65,7 @@ static void keys_may_be_anything(void **state)
     tnf_cbor_scope map;
     tnf_str key;
     uint64_t u;
-    tnf_cbor *r = begin(f, "a4 1818 01 20 02 6161 03 8161 62 04", TNF_CBOR_STRICT);
+    tnf_cbor *r = begin_hex(f, "a4 1818 01 20 02 6161 03 8161 62 04", TNF_CBOR_STRICT);
     assert_true(tnf_cbor_enter_map(r, &map));
     assert_true(tnf_cbor_key(r, &map, &key) && key.p == NULL);
     assert_hex(map.level.previous.p, map.level.previous.n, "1818");
@@ -73,7 +73,7 @@ static void keys_may_be_anything(void **state)
     assert_true(tnf_cbor_key(r, &map, &key) && key.p == NULL);
     assert_hex(map.level.previous.p, map.level.previous.n, "20");
     assert_true(tnf_cbor_u64(r, &u) && u == 2);
-    assert_true(tnf_cbor_key(r, &map, &key) && is(key, "a"));
+    assert_true(tnf_cbor_key(r, &map, &key) && str_is(key, "a"));
     assert_hex(map.level.previous.p, map.level.previous.n, "6161");
     assert_true(tnf_cbor_u64(r, &u) && u == 3);
     assert_true(tnf_cbor_key(r, &map, &key) && key.p == NULL);
@@ -83,8 +83,8 @@ static void keys_may_be_anything(void **state)
     assert_int_equal(tnf_cbor_end(r), TNF_OK);
 
     /* an empty key is a key */
-    r = begin(f, "a1 60 00", TNF_CBOR_STRICT);
-    assert_true(tnf_cbor_enter_map(r, &map) && tnf_cbor_key(r, &map, &key) && is(key, ""));
+    r = begin_hex(f, "a1 60 00", TNF_CBOR_STRICT);
+    assert_true(tnf_cbor_enter_map(r, &map) && tnf_cbor_key(r, &map, &key) && str_is(key, ""));
 }
 
 static void skipped_items_are_handed_out_raw(void **state)
@@ -105,7 +105,7 @@ static void skipped_items_are_handed_out_raw(void **state)
         tnf_str raw;
         uint64_t u;
         snprintf(hex, sizeof hex, "00 %s 17", items[i]);
-        tnf_cbor *r = begin(f, hex, TNF_CBOR_LENIENT);
+        tnf_cbor *r = begin_hex(f, hex, TNF_CBOR_LENIENT);
         assert_true(tnf_cbor_u64(r, &u) && tnf_cbor_skip(r, &raw));
         assert_hex(raw.p, raw.n, items[i]);
         assert_true(tnf_cbor_u64(r, &u) && u == 23);
@@ -231,10 +231,10 @@ static void keys_that_come_twice_are_found(void **state)
     static const char *const same[] = { "a2 6161 f6 780161 f6", "a2 7f6161ff f6 6161 f6",
                                         "bf c16161 f6 6161 f6 ff", "a2 60 f6 7fff f6" };
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        assert_false(read_all(begin(f, same[i], TNF_CBOR_LENIENT), &count));
+        assert_false(read_all(begin_hex(f, same[i], TNF_CBOR_LENIENT), &count));
         assert_int_equal(f->r.rule, TNF_CBOR_DUPLICATE_KEY);
     }
-    assert_true(read_all(begin(f, "a2 6161 f6 4161 f6", TNF_CBOR_LENIENT), &count));
+    assert_true(read_all(begin_hex(f, "a2 6161 f6 4161 f6", TNF_CBOR_LENIENT), &count));
 }
 
 /* A few bytes that claim the earth. */
@@ -248,9 +248,9 @@ static void claims_take_no_memory(void **state)
     fixture *f = *state;
     tnf_value v;
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-        assert_false(tnf_cbor_skip(begin(f, claims[i], TNF_CBOR_LENIENT), NULL));
+        assert_false(tnf_cbor_skip(begin_hex(f, claims[i], TNF_CBOR_LENIENT), NULL));
         assert_int_equal(f->r.status, TNF_ETRUNCATED);
-        assert_false(tnf_cbor_value(begin(f, claims[i], TNF_CBOR_LENIENT), &v));
+        assert_false(tnf_cbor_value(begin_hex(f, claims[i], TNF_CBOR_LENIENT), &v));
         assert_int_equal(f->r.status, TNF_ETRUNCATED);
         assert_true(f->log.peak < 8192);
     }
@@ -269,7 +269,7 @@ static void lack_of_memory_is_told(void **state)
     assert_int_equal(count, TNF_KEYS_FEW);
     assert_int_equal(f->r.status, TNF_ENOMEM);
     assert_int_equal(f->r.rule, TNF_CBOR_FINE);
-    assert_false(tnf_cbor_text(begin(f, "7f6161ff", TNF_CBOR_LENIENT), &s));
+    assert_false(tnf_cbor_text(begin_hex(f, "7f6161ff", TNF_CBOR_LENIENT), &s));
     assert_int_equal(f->e.status, TNF_ENOMEM);
 }
 

@@ -5,7 +5,7 @@
 #include "emb_files.h"
 
 /* Saves what a builder holds and opens it again. */
-static struct opened reopened(tnf_builder *b, const char *format)
+static struct opened save_and_open(tnf_builder *b, const char *format)
 {
     struct opened x = { 0 };
     tnf_error e;
@@ -23,7 +23,7 @@ static struct opened made_explicit(struct opened *from, const char *format)
     tnf_error e;
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_ok(tnf_emb_explicit(b, from->emb, &e));
-    return reopened(b, format);
+    return save_and_open(b, format);
 }
 
 /* The same words give the same vectors. */
@@ -38,14 +38,14 @@ static void expect_same(const tnf_emb *a, const tnf_emb *b, const char *word, do
     assert_ok(tnf_emb_vectors(a, &text, 1, x, &f, &e));
     assert_ok(tnf_emb_vectors(b, &text, 1, y, &g, &e));
     assert_true(f.known == g.known && f.found == g.found);
-    near(f.norm, g.norm, tolerance);
+    assert_near(f.norm, g.norm, tolerance);
     near_all(x, y, d, tolerance);
 }
 
 /* --------------------------------------------------------------- explicit */
 
 /* finalfusion's own: 44 n-grams, 43 rows; "dings" and "<gro" share one. */
-static void gross(void **state)
+static void ngrams_of_gross(void **state)
 {
     enum { BUCKETS = 1 << 21 };
     static const char *const orders[] = { "groß|allerdings", "allerdings|groß" };
@@ -118,7 +118,7 @@ enum { D = 6, M = 3, K = 4, N = 200, WORDS = 2 };
 static uint8_t codes[N * M];
 static float codebooks[K * D], projection[D * D], row_norms[N];
 
-static struct made quantized(void)
+static struct made make_quantized(void)
 {
     for (size_t i = 0; i < sizeof codes; i++)
         codes[i] = (uint8_t)(i * 7 % 11 % K);
@@ -143,9 +143,9 @@ static struct made quantized(void)
                            .buckets = N - WORDS };
 }
 
-static void reconstructed(void **state)
+static void reconstructs_rows(void **state)
 {
-    struct made m = quantized();
+    struct made m = make_quantized();
     struct opened x = open_made(&m, NULL);
     tnf_builder *b;
     tnf_error e;
@@ -154,7 +154,7 @@ static void reconstructed(void **state)
     for (int as_is = 0; as_is < 2; as_is++) {
         assert_ok(tnf_builder_new(&b, NULL, &e));
         assert_ok(tnf_emb_reconstruct(b, x.emb, as_is, &e));
-        struct opened y = reopened(b, as_is ? "ztensor2" : "finalfusion");
+        struct opened y = save_and_open(b, as_is ? "ztensor2" : "finalfusion");
         const tnf_emb_info *i = tnf_emb_describe(y.emb);
         assert_true(!i->quantized && i->rows == N && i->words == WORDS && i->has_norms == !as_is);
         for (uint64_t r = 0; r < N; r++) {
@@ -165,14 +165,14 @@ static void reconstructed(void **state)
                 length += (double)was[c] * was[c];
             length = as_is || r >= WORDS ? 1 : sqrt(length);
             for (size_t c = 0; c < D; c++)
-                near(is[c] * length, was[c], 1e-5);
+                assert_near(is[c] * length, was[c], 1e-5);
         }
         tnf_str word = TEXT("one");
         tnf_emb_found found;
         assert_ok(tnf_emb_vectors(y.emb, &word, 1, is, &found, &e));
         assert_ok(tnf_emb_row(x.emb, 0, was, &e));
         for (size_t c = 0; c < D; c++)
-            near(is[c] * found.norm, was[c], 1e-5);
+            assert_near(is[c] * found.norm, was[c], 1e-5);
         expect_same(x.emb, y.emb, "unknown", 1e-5);
         close_opened(&y);
     }
@@ -182,7 +182,7 @@ static void reconstructed(void **state)
 /* Quantized rows stay so when n-grams become explicit. */
 static void quantized_explicit(void **state)
 {
-    struct made m = quantized();
+    struct made m = make_quantized();
     struct opened x = open_made(&m, NULL), y = made_explicit(&x, "finalfusion");
     (void)state;
     assert_true(tnf_emb_describe(y.emb)->quantized);
@@ -194,9 +194,9 @@ static void quantized_explicit(void **state)
 
 /* ----------------------------------------------------------------- select */
 
-static void selected(void **state)
+static void selects_words(void **state)
 {
-    struct made m = quantized();
+    struct made m = make_quantized();
     struct opened x = open_made(&m, NULL);
     tnf_builder *b;
     tnf_error e;
@@ -204,7 +204,7 @@ static void selected(void **state)
     (void)state;
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_ok(tnf_emb_select(b, x.emb, words, 3, &e));
-    struct opened y = reopened(b, "finalfusion");
+    struct opened y = save_and_open(b, "finalfusion");
     assert_int_equal(tnf_emb_describe(y.emb)->words, 2);
     assert_int_equal(tnf_emb_find(y.emb, words[0]), 0);
     float was[D], is[D];
@@ -230,7 +230,7 @@ static void selected(void **state)
 
 /* All that a view can do, with memory failing at the n-th wish; what it allocates is all given
  * back. */
-static tnf_status everything(const tnf_file *file, const tnf_allocator *a, tnf_error *e)
+static tnf_status use_everything(const tnf_file *file, const tnf_allocator *a, tnf_error *e)
 {
     tnf_emb_options o = { .size = sizeof o, .allocator = *a, .threads = 1 };
     tnf_emb_query q = { .size = sizeof q, .k = 3, .threads = 2 };
@@ -273,7 +273,7 @@ static tnf_status everything(const tnf_file *file, const tnf_allocator *a, tnf_e
 
 static void memory_fails(void **state)
 {
-    struct made m = quantized();
+    struct made m = make_quantized();
     static float dense[N * D];
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
@@ -293,7 +293,7 @@ static void memory_fails(void **state)
         for (uint64_t n = 1; n < 2000; n++) {
             struct memory_log log = { .fail_at = n, .fail_once = true };
             tnf_allocator a = memory_allocator(&log);
-            tnf_status status = everything(file, &a, &e);
+            tnf_status status = use_everything(file, &a, &e);
             assert_int_equal(log.blocks, 0);
             assert_int_equal(log.wrong_sizes, 0);
             if (log.failed == 0) {
@@ -311,12 +311,9 @@ static void memory_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gross),
-        cmocka_unit_test(buckets_file),
-        cmocka_unit_test(not_explicit),
-        cmocka_unit_test(reconstructed),
-        cmocka_unit_test(quantized_explicit),
-        cmocka_unit_test(selected),
+        cmocka_unit_test(ngrams_of_gross),    cmocka_unit_test(buckets_file),
+        cmocka_unit_test(not_explicit),       cmocka_unit_test(reconstructs_rows),
+        cmocka_unit_test(quantized_explicit), cmocka_unit_test(selects_words),
         cmocka_unit_test(memory_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 #define MAX UINT64_MAX
 
-static void add(void **state)
+static void adds_checked(void **state)
 {
     (void)state;
     uint64_t out = 77;
@@ -20,7 +20,7 @@ static void add(void **state)
     assert_true(out == 77);
 }
 
-static void mul(void **state)
+static void multiplies_checked(void **state)
 {
     (void)state;
     uint64_t out = 77;
@@ -38,7 +38,7 @@ static void mul(void **state)
     assert_true(out == 77);
 }
 
-static void align(void **state)
+static void aligns_checked(void **state)
 {
     (void)state;
     uint64_t out = 77;
@@ -67,7 +67,9 @@ static void to_size(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(add), cmocka_unit_test(mul),
-                                        cmocka_unit_test(align), cmocka_unit_test(to_size) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(adds_checked),
+                                        cmocka_unit_test(multiplies_checked),
+                                        cmocka_unit_test(aligns_checked),
+                                        cmocka_unit_test(to_size) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static bool wait_a_little(void *ctx)
     return w->tries > 0;
 }
 
-static tnf_status take(tnf_claim *c, const char *path, struct waiter *w)
+static tnf_status take_claim(tnf_claim *c, const char *path, struct waiter *w)
 {
     const tnf_waiting waiting = { wait_a_little, w };
     return tnf_claim_take(c, path, &waiting, &e);
@@ -54,13 +54,13 @@ static void one_at_a_time(void **state)
     (void)state;
     tnf_claim first, second;
     const char *path = file_of("one", "bytes");
-    assert_ok(take(&first, path, &(struct waiter) { .tries = 3 }));
+    assert_ok(take_claim(&first, path, &(struct waiter) { .tries = 3 }));
     assert_true(first.fd >= 0 && first.writable);
     assert_int_equal(first.stamp.size, 5);
-    assert_fails(take(&second, path, &(struct waiter) { .tries = 3 }), TNF_ECANCELLED);
+    assert_fails(take_claim(&second, path, &(struct waiter) { .tries = 3 }), TNF_ECANCELLED);
     assert_int_equal(second.fd, -1);
     tnf_claim_drop(&first);
-    assert_ok(take(&second, path, &(struct waiter) { .tries = 3 }));
+    assert_ok(take_claim(&second, path, &(struct waiter) { .tries = 3 }));
     tnf_claim_drop(&second);
 }
 
@@ -100,7 +100,7 @@ static void replaced_while_waiting(void **state)
     assert_ok(tnf_claim_take(&first, path, NULL, &e));
     struct replacing r = { path, &first };
     struct waiter w = { .tries = 4, .act = replace_and_let_go, .ctx = &r };
-    assert_ok(take(&second, path, &w));
+    assert_ok(take_claim(&second, path, &w));
     assert_int_equal(second.stamp.size, strlen("another file"));
     assert_true(tnf_claim_holds(&second, path));
     assert_true(tnf_claim_unchanged(&second, path));
@@ -120,10 +120,10 @@ static void apart_from_vs(void **state)
     const char *path = file_of("vs", "VS");
     int fd = open(path, O_RDWR);
     assert_ok(tnf_lock_take(fd, true, 0, &e));
-    assert_fails(take(&c, path, &(struct waiter) { .tries = 3 }), TNF_ECANCELLED);
+    assert_fails(take_claim(&c, path, &(struct waiter) { .tries = 3 }), TNF_ECANCELLED);
     tnf_lock_drop(fd);
     assert_ok(tnf_lock_take(fd, false, 0, &e));
-    assert_ok(take(&c, path, &(struct waiter) { .tries = 3 }));
+    assert_ok(take_claim(&c, path, &(struct waiter) { .tries = 3 }));
     tnf_lock_drop(fd);
     assert_fails(tnf_lock_take(fd, true, 0, &e), TNF_EIO);
     tnf_claim_drop(&c);
@@ -165,7 +165,7 @@ static struct stat rights_after(mode_t mode, uid_t uid, gid_t gid)
     return now;
 }
 
-static void rights(void **state)
+static void rights_are_handed_down(void **state)
 {
     (void)state;
     struct stat st = rights_after(0640, geteuid(), getegid());
@@ -183,7 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_at_a_time),          cmocka_unit_test(nothing_to_claim),
         cmocka_unit_test(replaced_while_waiting), cmocka_unit_test(apart_from_vs),
-        cmocka_unit_test(changes_and_readers),    cmocka_unit_test(rights),
+        cmocka_unit_test(changes_and_readers),    cmocka_unit_test(rights_are_handed_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

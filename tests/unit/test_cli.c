@@ -33,27 +33,27 @@ typedef struct recorder {
     size_t n;
 } recorder;
 
-static void record(recorder *r)
+static void begin_record(recorder *r)
 {
     r->to = open_memstream(&r->text, &r->n);
     assert_non_null(r->to);
 }
 
-static void recorded(recorder *r, const char *expected)
+static void assert_recorded(recorder *r, const char *expected)
 {
     fclose(r->to);
     assert_string_equal(r->text, expected);
     free(r->text);
 }
 
-static tnf_str str(const char *s)
+static tnf_str str_of(const char *s)
 {
     return (tnf_str) { s, strlen(s) };
 }
 
 /* --------------------------------------------------------------- patterns */
 
-static void patterns(void **state)
+static void patterns_match(void **state)
 {
     static const struct {
         const char *glob, *name;
@@ -87,12 +87,12 @@ static void patterns(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
-        if (tnf_glob_match(cases[i].glob, str(cases[i].name)) != cases[i].matches)
+        if (tnf_glob_match(cases[i].glob, str_of(cases[i].name)) != cases[i].matches)
             fail_msg("'%s' and '%s'", cases[i].glob, cases[i].name);
     assert_true(tnf_glob_match("a*c", (tnf_str) { "a\0c", 3 }));
 }
 
-static void suggestions(void **state)
+static void suggests_names(void **state)
 {
     static const char *const names[] = { "info", "ls", "cat", "convert", "verify", "formats" };
     static const struct {
@@ -123,7 +123,7 @@ static void suggestions(void **state)
 
 /* ------------------------------------------------------------------- text */
 
-static void escapes(void **state)
+static void escapes_text(void **state)
 {
     static const struct {
         const char *bytes;
@@ -147,23 +147,23 @@ static void escapes(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         recorder r;
-        record(&r);
-        size_t columns = put_name(r.to, str(cases[i].bytes));
+        begin_record(&r);
+        size_t columns = put_name(r.to, str_of(cases[i].bytes));
         assert_int_equal(columns, cases[i].columns);
         assert_int_equal(put_safe(NULL, cases[i].bytes, strlen(cases[i].bytes), true), columns);
-        recorded(&r, cases[i].text);
+        assert_recorded(&r, cases[i].text);
         char *back = strdup(cases[i].text);
         assert_int_equal(unescape(back), strlen(cases[i].bytes));
         assert_string_equal(back, cases[i].bytes);
         free(back);
     }
     recorder r;
-    record(&r);
+    begin_record(&r);
     put_safe(r.to, "a\0b", 3, false);
-    recorded(&r, "a\\x00b");
+    assert_recorded(&r, "a\\x00b");
 }
 
-static void numbers(void **state)
+static void prints_numbers(void **state)
 {
     static const struct {
         float f;
@@ -198,7 +198,7 @@ static void numbers(void **state)
     }
 }
 
-static void sizes(void **state)
+static void prints_sizes(void **state)
 {
     static const struct {
         uint64_t bytes;
@@ -217,7 +217,7 @@ static void sizes(void **state)
         assert_string_equal(text, cases[i].text);
     }
     recorder r;
-    record(&r);
+    begin_record(&r);
     put_grouped(r.to, 0);
     putc(' ', r.to);
     put_grouped(r.to, 999);
@@ -225,7 +225,7 @@ static void sizes(void **state)
     put_grouped(r.to, 1000);
     putc(' ', r.to);
     put_grouped(r.to, UINT64_MAX);
-    recorded(&r, "0 999 1,000 18,446,744,073,709,551,615");
+    assert_recorded(&r, "0 999 1,000 18,446,744,073,709,551,615");
 }
 
 /* ------------------------------------------------------------------- JSON */
@@ -256,17 +256,17 @@ static void values_as_json(void **state)
     const tnf_value map = { .kind = TNF_MAP, .n = 2, .as.members = members };
     (void)state;
     recorder r;
-    record(&r);
+    begin_record(&r);
     json j = { r.to, false };
     json_value(&j, &map);
-    recorded(&r, "{\"all\":[null,true,-9223372036854775808,18446744073709551615,0.1,\"NaN\","
-                 "\"-Infinity\",\"q\\\"\\\\\\n\\u0001\\u007f\",{\"$bytes\":\"//4=\"},"
-                 "{\"$bytes\":\"AAECAw==\"},{\"$bytes\":\"AAECAwQ=\"},"
-                 "{\"a b\":[1,2.50,\"x \\\" y\"],\"c\":{}},{},[]],\"$bytes:/w==\":1}");
-    record(&r);
+    assert_recorded(&r, "{\"all\":[null,true,-9223372036854775808,18446744073709551615,0.1,\"NaN\","
+                        "\"-Infinity\",\"q\\\"\\\\\\n\\u0001\\u007f\",{\"$bytes\":\"//4=\"},"
+                        "{\"$bytes\":\"AAECAw==\"},{\"$bytes\":\"AAECAwQ=\"},"
+                        "{\"a b\":[1,2.50,\"x \\\" y\"],\"c\":{}},{},[]],\"$bytes:/w==\":1}");
+    begin_record(&r);
     j = (json) { r.to, false };
     json_value(&j, NULL);
-    recorded(&r, "{}");
+    assert_recorded(&r, "{}");
 }
 
 static void values_for_people(void **state)
@@ -284,11 +284,11 @@ static void values_for_people(void **state)
     const tnf_value map = { .kind = TNF_MAP, .n = COUNT(members), .as.members = members };
     (void)state;
     recorder r;
-    record(&r);
+    begin_record(&r);
     put_attrs(r.to, &map, 2, false);
-    recorded(&r, "  map:\n    one: 1\n    text:\n      two\n      lines\n"
-                 "  json: {\n    \"a\": [\n      1,\n      {}\n    ],\n    \"b\": 2\n  }\n"
-                 "  raw: (3 bytes)\n  esc\\x1b: \\x1b[\n");
+    assert_recorded(&r, "  map:\n    one: 1\n    text:\n      two\n      lines\n"
+                        "  json: {\n    \"a\": [\n      1,\n      {}\n    ],\n    \"b\": 2\n  }\n"
+                        "  raw: (3 bytes)\n  esc\\x1b: \\x1b[\n");
 }
 
 /* ----------------------------------------------------------------- tensors */
@@ -306,7 +306,7 @@ static tnf_part part_of_memory(const char *role, const char *type, const void *b
 static tnf_object object_of(const char *layout, const uint64_t *shape, uint32_t rank,
                             const tnf_part *parts, uint16_t nparts)
 {
-    return (tnf_object) { .name = str("w"),
+    return (tnf_object) { .name = str_of("w"),
                           .shape = shape,
                           .layout = tnf_layout_named(layout, strlen(layout)),
                           .parts = parts,
@@ -318,7 +318,7 @@ static tnf_object object_of(const char *layout, const uint64_t *shape, uint32_t 
 static void blocks_are(const view *v, const char *expected)
 {
     recorder r;
-    record(&r);
+    begin_record(&r);
     blocks b;
     tnf_error e;
     element_run run;
@@ -336,7 +336,7 @@ static void blocks_are(const view *v, const char *expected)
         }
     }
     blocks_end(&b);
-    recorded(&r, expected);
+    assert_recorded(&r, expected);
 }
 
 static void blocks_cover_a_view(void **state)
@@ -379,10 +379,10 @@ static void blocks_cover_a_view(void **state)
 static void text_of(const view *v, bool all, const char *expected)
 {
     recorder r;
-    record(&r);
+    begin_record(&r);
     tnf_error e;
     assert_int_equal(put_array(r.to, v, all, &e), TNF_OK);
-    recorded(&r, expected);
+    assert_recorded(&r, expected);
 }
 
 static void arrays_for_people(void **state)
@@ -410,9 +410,9 @@ static void arrays_for_people(void **state)
     o = object_of("dense", many, 12, &part, 1);
     assert_int_equal(view_object(&v, &o, &e), TNF_OK);
     recorder r;
-    record(&r);
+    begin_record(&r);
     assert_int_equal(put_array(r.to, &v, false, &e), TNF_EINVAL);
-    recorded(&r, "\n");
+    assert_recorded(&r, "\n");
     view_free(&v);
 }
 
@@ -423,7 +423,7 @@ static void strings_of(const tnf_object *o, const char *slice, const char *expec
     view v;
     tnf_error e;
     recorder r;
-    record(&r);
+    begin_record(&r);
     json j = { r.to, false };
     assert_int_equal(view_object(&v, o, &e), TNF_OK);
     if (slice)
@@ -434,7 +434,7 @@ static void strings_of(const tnf_object *o, const char *slice, const char *expec
     view_free(&v);
     if (expected) {
         assert_int_equal(status, TNF_OK);
-        recorded(&r, expected);
+        assert_recorded(&r, expected);
     } else {
         assert_int_equal(status, TNF_EFORMAT);
         fclose(r.to);
@@ -461,13 +461,13 @@ static void strings_are_strings(void **state)
     strings_of(&o, "::-2", "[\"last\",{\"$bytes\":\"/w==\"},\"\"]");
     strings_of(&o, "2", "[\"two\"]");
     recorder r;
-    record(&r);
+    begin_record(&r);
     view v;
     tnf_error e;
     assert_int_equal(view_object(&v, &o, &e), TNF_OK);
     assert_int_equal(view_slice(&v, "2:4", &e), TNF_OK);
     assert_int_equal(put_strings(r.to, &v, false, &e), TNF_OK);
-    recorded(&r, "two\n\\xff\n");
+    assert_recorded(&r, "two\n\\xff\n");
     view_free(&v);
     offsets[2] = 99;
     parts[0].memory = to_little(offsets, 8, 7);
@@ -504,16 +504,11 @@ static void parts_are_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns),
-        cmocka_unit_test(suggestions),
-        cmocka_unit_test(escapes),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(values_as_json),
-        cmocka_unit_test(values_for_people),
-        cmocka_unit_test(blocks_cover_a_view),
-        cmocka_unit_test(arrays_for_people),
-        cmocka_unit_test(strings_are_strings),
+        cmocka_unit_test(patterns_match),    cmocka_unit_test(suggests_names),
+        cmocka_unit_test(escapes_text),      cmocka_unit_test(prints_numbers),
+        cmocka_unit_test(prints_sizes),      cmocka_unit_test(values_as_json),
+        cmocka_unit_test(values_for_people), cmocka_unit_test(blocks_cover_a_view),
+        cmocka_unit_test(arrays_for_people), cmocka_unit_test(strings_are_strings),
         cmocka_unit_test(parts_are_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ struct bytes {
     size_t n;
 };
 
-static tnf_status append(void *ctx, const void *bytes, size_t n, tnf_error *e)
+static tnf_status append_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     (void)e;
     struct bytes *b = ctx;
@@ -26,7 +26,7 @@ static tnf_status append(void *ctx, const void *bytes, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_bytes(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     (void)e;
     const struct bytes *b = ctx;
@@ -36,7 +36,7 @@ static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_err
 }
 
 /* Compressible, but with no two equal megabytes. */
-static uint8_t *sample(size_t n)
+static uint8_t *make_sample(size_t n)
 {
     uint8_t *p = malloc(n ? n : 1);
     uint32_t x = 1;
@@ -47,10 +47,10 @@ static uint8_t *sample(size_t n)
     return p;
 }
 
-static struct bytes encoded(tnf_codec codec, int level, const uint8_t *plain, size_t n)
+static struct bytes encode_all(tnf_codec codec, int level, const uint8_t *plain, size_t n)
 {
     struct bytes out = { 0 };
-    tnf_encode_to to = { append, &out };
+    tnf_encode_to to = { append_bytes, &out };
     tnf_encoder *x;
     tnf_error e;
     assert_int_equal(tnf_encoder_open(&x, codec, level, &to, NULL, &e), TNF_OK);
@@ -66,7 +66,7 @@ static struct bytes encoded(tnf_codec codec, int level, const uint8_t *plain, si
 static tnf_status decode_all(tnf_codec codec, const struct bytes *in, uint64_t decoded,
                              uint8_t *out, tnf_error *e)
 {
-    tnf_encoded from = { fetch, (void *)(uintptr_t)in, in->n, decoded };
+    tnf_encoded from = { fetch_bytes, (void *)(uintptr_t)in, in->n, decoded };
     tnf_decoder *d;
     tnf_status status = tnf_decoder_open(&d, codec, &from, NULL, e);
     if (status == TNF_OK)
@@ -86,8 +86,8 @@ static void there_and_back(void **state)
     for (size_t c = 0; c < 2; c++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             tnf_error e;
-            uint8_t *plain = sample(sizes[i]), *back = malloc(sizes[i] + 1);
-            struct bytes in = encoded(both[c], (int)i, plain, sizes[i]);
+            uint8_t *plain = make_sample(sizes[i]), *back = malloc(sizes[i] + 1);
+            struct bytes in = encode_all(both[c], (int)i, plain, sizes[i]);
             assert_int_equal(decode_all(both[c], &in, sizes[i], back, &e), TNF_OK);
             assert_memory_equal(plain, back, sizes[i]);
             free(in.p);
@@ -97,14 +97,14 @@ static void there_and_back(void **state)
 }
 
 /* Pieces in any order give what is there; backwards too. */
-static void pieces(void **state)
+static void reads_pieces(void **state)
 {
     (void)state;
     enum { N = 2500000 };
-    uint8_t *plain = sample(N), piece[5000];
+    uint8_t *plain = make_sample(N), piece[5000];
     for (size_t c = 0; c < 2; c++) {
-        struct bytes in = encoded(both[c], 1, plain, N);
-        tnf_encoded from = { fetch, &in, in.n, N };
+        struct bytes in = encode_all(both[c], 1, plain, N);
+        tnf_encoded from = { fetch_bytes, &in, in.n, N };
         tnf_decoder *d;
         tnf_error e;
         assert_int_equal(tnf_decoder_open(&d, both[c], &from, NULL, &e), TNF_OK);
@@ -124,10 +124,10 @@ static void pieces(void **state)
 static void sizes_must_agree(void **state)
 {
     (void)state;
-    uint8_t *plain = sample(100000), *back = malloc(100001);
+    uint8_t *plain = make_sample(100000), *back = malloc(100001);
     for (size_t c = 0; c < 2; c++) {
         tnf_error e;
-        struct bytes in = encoded(both[c], 0, plain, 100000);
+        struct bytes in = encode_all(both[c], 0, plain, 100000);
         assert_int_not_equal(decode_all(both[c], &in, 99999, back, &e), TNF_OK);
         assert_int_not_equal(decode_all(both[c], &in, 100001, back, &e), TNF_OK);
         assert_true(e.offset <= in.n);
@@ -139,14 +139,14 @@ static void sizes_must_agree(void **state)
 
 /* Cut anywhere, or with any bit wrong: an error, or the right bytes; never others. A frame of
  * seekable zstd has a checksum; plain zstd has none, so there only cuts are tried. */
-static void damage(void **state)
+static void notices_damage(void **state)
 {
     (void)state;
     enum { N = 3000 };
-    uint8_t *plain = sample(N), back[N];
+    uint8_t *plain = make_sample(N), back[N];
     for (size_t c = 0; c < 2; c++) {
         tnf_error e;
-        struct bytes in = encoded(both[c], 0, plain, N);
+        struct bytes in = encode_all(both[c], 0, plain, N);
         for (size_t cut = 0; cut < in.n; cut++) {
             struct bytes shorter = { in.p, cut };
             assert_int_not_equal(decode_all(both[c], &shorter, N, back, &e), TNF_OK);
@@ -169,7 +169,7 @@ static void empty_seekable(void **state)
     (void)state;
     static const uint8_t want[17] = { 0x5e, 0x2a, 0x4d, 0x18, 9,    0,    0,    0,   0,
                                       0,    0,    0,    0,    0xb1, 0xea, 0x92, 0x8f };
-    struct bytes in = encoded(TNF_CODEC_ZSTD_SEEKABLE, 0, NULL, 0);
+    struct bytes in = encode_all(TNF_CODEC_ZSTD_SEEKABLE, 0, NULL, 0);
     assert_int_equal(in.n, sizeof want);
     assert_memory_equal(in.p, want, sizeof want);
     free(in.p);
@@ -179,8 +179,8 @@ static void empty_seekable(void **state)
 static void frame_header(void **state)
 {
     (void)state;
-    uint8_t *plain = sample(2 << 20);
-    struct bytes in = encoded(TNF_CODEC_ZSTD_SEEKABLE, 0, plain, 2 << 20);
+    uint8_t *plain = make_sample(2 << 20);
+    struct bytes in = encode_all(TNF_CODEC_ZSTD_SEEKABLE, 0, plain, 2 << 20);
     assert_int_equal(tnf_le32(in.p), 0xFD2FB528u);
     assert_int_equal(in.p[4], 0x04);
     assert_int_equal(tnf_le32(in.p + in.n - 9), 2); /* two frames of 1 MiB */
@@ -192,18 +192,18 @@ static void frame_header(void **state)
 static void frames_of_others(void **state)
 {
     (void)state;
-    uint8_t *plain = sample(30000), *back = malloc(30000), block[20000];
+    uint8_t *plain = make_sample(30000), *back = malloc(30000), block[20000];
     struct bytes in = { 0 };
     static const uint8_t skippable[12] = { 0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 'n', 'o', 't', 'e' };
     tnf_error e;
     for (size_t at = 0; at < 30000; at += 10000) {
         size_t n = ZSTD_compress(block, sizeof block, plain + at, 10000, 3);
-        append(&in, block, n, NULL);
-        append(&in, skippable, sizeof skippable, NULL);
+        append_bytes(&in, block, n, NULL);
+        append_bytes(&in, skippable, sizeof skippable, NULL);
     }
     assert_int_equal(decode_all(TNF_CODEC_ZSTD, &in, 30000, back, &e), TNF_OK);
     assert_memory_equal(plain, back, 30000);
-    append(&in, "junk", 4, NULL);
+    append_bytes(&in, "junk", 4, NULL);
     assert_int_not_equal(decode_all(TNF_CODEC_ZSTD, &in, 30000, back, &e), TNF_OK);
     free(in.p);
     free(plain);
@@ -230,8 +230,8 @@ static void absent_codecs_say_so(void **state)
 {
     (void)state;
     struct bytes in = { 0 };
-    tnf_encoded from = { fetch, &in, 0, 0 };
-    tnf_encode_to to = { append, &in };
+    tnf_encoded from = { fetch_bytes, &in, 0, 0 };
+    tnf_encode_to to = { append_bytes, &in };
     tnf_decoder *d;
     tnf_encoder *x;
     tnf_error e;
@@ -246,37 +246,37 @@ static void absent_codecs_say_so(void **state)
     assert_string_equal(tnf_codec_id(99), "?");
 }
 
-static tnf_status measured(uint64_t *out, struct bytes *b, uint64_t most)
+static tnf_status measure_bytes(uint64_t *out, struct bytes *b, uint64_t most)
 {
     tnf_error e;
-    tnf_encoded from = { fetch, b, b->n, 0 };
+    tnf_encoded from = { fetch_bytes, b, b->n, 0 };
     return tnf_codec_measure(out, TNF_CODEC_ZSTD, &from, most, NULL, &e);
 }
 
 /* How much is in there, if nobody says it: several frames, none, too much, a part of one. */
-static void measuring(void **state)
+static void measures_frames(void **state)
 {
     (void)state;
     uint64_t n;
-    uint8_t *plain = sample(300000);
-    struct bytes b = encoded(TNF_CODEC_ZSTD, 0, plain, 300000), none = { 0 };
-    assert_int_equal(measured(&n, &none, 10), TNF_OK);
+    uint8_t *plain = make_sample(300000);
+    struct bytes b = encode_all(TNF_CODEC_ZSTD, 0, plain, 300000), none = { 0 };
+    assert_int_equal(measure_bytes(&n, &none, 10), TNF_OK);
     assert_int_equal(n, 0);
-    assert_int_equal(measured(&n, &b, 300000), TNF_OK);
+    assert_int_equal(measure_bytes(&n, &b, 300000), TNF_OK);
     assert_int_equal(n, 300000);
-    assert_int_equal(measured(&n, &b, 299999), TNF_ELIMIT);
+    assert_int_equal(measure_bytes(&n, &b, 299999), TNF_ELIMIT);
     size_t one = b.n;
     b.p = realloc(b.p, 2 * one);
     memcpy(b.p + one, b.p, one);
     b.n = 2 * one;
-    assert_int_equal(measured(&n, &b, UINT64_MAX), TNF_OK);
+    assert_int_equal(measure_bytes(&n, &b, UINT64_MAX), TNF_OK);
     assert_int_equal(n, 600000);
     b.n--;
-    assert_int_equal(measured(&n, &b, UINT64_MAX), TNF_ETRUNCATED);
+    assert_int_equal(measure_bytes(&n, &b, UINT64_MAX), TNF_ETRUNCATED);
     b.p[0] ^= 1;
-    assert_int_equal(measured(&n, &b, UINT64_MAX), TNF_EFORMAT);
+    assert_int_equal(measure_bytes(&n, &b, UINT64_MAX), TNF_EFORMAT);
     tnf_error e;
-    tnf_encoded from = { fetch, &b, b.n, 0 };
+    tnf_encoded from = { fetch_bytes, &b, b.n, 0 };
     assert_int_equal(tnf_codec_measure(&n, TNF_CODEC_RAW, &from, 1, NULL, &e), TNF_EUNSUPPORTED);
     free(b.p);
     free(plain);
@@ -285,11 +285,11 @@ static void measuring(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),       cmocka_unit_test(pieces),
-        cmocka_unit_test(sizes_must_agree),     cmocka_unit_test(damage),
+        cmocka_unit_test(there_and_back),       cmocka_unit_test(reads_pieces),
+        cmocka_unit_test(sizes_must_agree),     cmocka_unit_test(notices_damage),
         cmocka_unit_test(empty_seekable),       cmocka_unit_test(frame_header),
         cmocka_unit_test(frames_of_others),     cmocka_unit_test(hostile_table),
-        cmocka_unit_test(absent_codecs_say_so), cmocka_unit_test(measuring),
+        cmocka_unit_test(absent_codecs_say_so), cmocka_unit_test(measures_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -160,7 +160,7 @@ static void check_members(const tnf_container *c)
     assert_int_equal(tnf_container_find(c, as_str("sub")), SIZE_MAX);
 }
 
-static void alike(void **state)
+static void zip_and_folder_alike(void **state)
 {
     (void)state;
     tnf_error e;
@@ -250,7 +250,7 @@ static void one_read_a_member(void **state)
 
 /* ----------------------------------------------------------- hostile folders */
 
-static tnf_status place(const tnf_container *c, const char *name, tnf_error *e)
+static tnf_status place_member(const tnf_container *c, const char *name, tnf_error *e)
 {
     tnf_content_place p;
     size_t i = tnf_container_find(c, as_str(name));
@@ -281,20 +281,20 @@ static void what_is_no_file(void **state)
     tnf_container_how how = { .arena = &arena, .max_directory = 1000, .max_members = 20 };
     assert_ok(tnf_container_folder(&c, in_root("odd"), NULL, &how, &e));
     assert_int_equal(c.n, 10); /* nothing through "up" or "folder" */
-    assert_ok(place(&c, "plain", &e));
-    assert_ok(place(&c, "inside", &e));
+    assert_ok(place_member(&c, "plain", &e));
+    assert_ok(place_member(&c, "inside", &e));
     assert_int_equal(c.members[tnf_container_find(&c, as_str("inside"))].size, 5);
     assert_int_equal(c.members[tnf_container_find(&c, as_str("out"))].size, 0);
-    assert_fails(place(&c, "out", &e), TNF_EFORMAT);
+    assert_fails(place_member(&c, "out", &e), TNF_EFORMAT);
     assert_says("out: ");
-    assert_fails(place(&c, "absolute", &e), TNF_EFORMAT);
-    assert_fails(place(&c, "up", &e), TNF_EFORMAT);
-    assert_fails(place(&c, "back\\slash", &e), TNF_EFORMAT);
-    assert_fails(place(&c, "folder", &e), TNF_EINVAL);
-    assert_fails(place(&c, "fifo", &e), TNF_EINVAL);
+    assert_fails(place_member(&c, "absolute", &e), TNF_EFORMAT);
+    assert_fails(place_member(&c, "up", &e), TNF_EFORMAT);
+    assert_fails(place_member(&c, "back\\slash", &e), TNF_EFORMAT);
+    assert_fails(place_member(&c, "folder", &e), TNF_EINVAL);
+    assert_fails(place_member(&c, "fifo", &e), TNF_EINVAL);
     assert_says("not a regular file");
-    assert_fails(place(&c, "loop", &e), TNF_EIO);
-    assert_fails(place(&c, "dangling", &e), TNF_ENOTFOUND);
+    assert_fails(place_member(&c, "loop", &e), TNF_EIO);
+    assert_fails(place_member(&c, "dangling", &e), TNF_ENOTFOUND);
     tnf_container_close(&c);
     tnf_arena_free(&arena);
 }
@@ -324,9 +324,9 @@ static void what_changes(void **state)
     put_file("moving/grown", "much longer");
     assert_ok(tnf_container_read(&p, &c.members[held], 0, text, 4, &e));
     assert_string_equal(text, "held");
-    assert_fails(place(&c, "gone", &e), TNF_ENOTFOUND);
-    assert_fails(place(&c, "swapped", &e), TNF_EFORMAT);
-    assert_fails(place(&c, "grown", &e), TNF_ECHANGED);
+    assert_fails(place_member(&c, "gone", &e), TNF_ENOTFOUND);
+    assert_fails(place_member(&c, "swapped", &e), TNF_EFORMAT);
+    assert_fails(place_member(&c, "grown", &e), TNF_ECHANGED);
     tnf_container_close(&c);
     tnf_arena_free(&arena);
 }
@@ -513,7 +513,7 @@ static void over_what_is_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alike),
+        cmocka_unit_test(zip_and_folder_alike),
         cmocka_unit_test(one_read_a_member),
         cmocka_unit_test(what_is_no_file),
         cmocka_unit_test(what_changes),

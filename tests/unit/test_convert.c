@@ -8,22 +8,22 @@
 static const float ones[] = { 1, 1, 1, 1 }, twos[] = { 2, 2, 2, 2 }, threes[] = { 3, 3, 3, 3 };
 
 /* a.bias, a.weight, b.weight, with an attribute. */
-static struct made model(void)
+static struct made make_model(void)
 {
-    struct made m = begin();
-    add(&m, "a.bias", "f32", 2, ones);
-    add(&m, "a.weight", "f32", 4, ones);
-    add(&m, "b.weight", "f32", 4, twos);
-    set(&m, NULL, "x.note", "\"kept\"");
-    finish(&m, "ztensor2");
+    struct made m = begin_file();
+    add_tensor(&m, "a.bias", "f32", 2, ones);
+    add_tensor(&m, "a.weight", "f32", 4, ones);
+    add_tensor(&m, "b.weight", "f32", 4, twos);
+    set_attribute(&m, NULL, "x.note", "\"kept\"");
+    finish_file(&m, "ztensor2");
     return m;
 }
 
 static char *written; /* by the last conversion: its file is open over it */
 
 /* Converts to memory, and opens what was written. */
-static tnf_status convert(tnf_file **out, tnf_report **report, const struct made *m,
-                          tnf_convert_options how, const char *format, tnf_error *e)
+static tnf_status convert_model(tnf_file **out, tnf_report **report, const struct made *m,
+                                tnf_convert_options how, const char *format, tnf_error *e)
 {
     tnf_save_options save = TNF_SAVE_INIT;
     tnf_sink *sink;
@@ -52,13 +52,13 @@ static void selects_and_excludes(void **state)
 {
     static const char *const weights[] = { "*.weight" }, *const b[] = { "b.*" };
     static const char *const nothing[] = { "nothing" };
-    struct made m = model();
+    struct made m = make_model();
     tnf_error e;
     tnf_file *out;
     tnf_report *r;
     (void)state;
     tnf_convert_options how = { .select = weights, .nselect = 1, .exclude = b, .nexclude = 1 };
-    assert_ok(convert(&out, &r, &m, how, "safetensors", &e));
+    assert_ok(convert_model(&out, &r, &m, how, "safetensors", &e));
     assert_int_equal(tnf_file_info(out)->objects, 1);
     assert_non_null(tnf_find(out, "a.weight"));
     assert_non_null(tnf_value_get(tnf_file_info(out)->attrs, "x.note"));
@@ -69,11 +69,11 @@ static void selects_and_excludes(void **state)
     tnf_report_free(r);
     tnf_close(out);
     how.select = nothing;
-    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_ENOTFOUND);
+    assert_fails(convert_model(&out, &r, &m, how, "safetensors", &e), TNF_ENOTFOUND);
     assert_int_equal(r->tensors, 0);
     assert_int_equal(r->step, TNF_STEP_SELECT);
     tnf_report_free(r);
-    discard(&m);
+    discard_file(&m);
 }
 
 /* A model in fp8: products of weights and the scales of their blocks, by the values. */
@@ -81,20 +81,20 @@ static void multiplies_by_scales(void **state)
 {
     static const uint8_t codes[] = { 0x38, 0x40, 0xb8, 0x30 }; /* 1, 2, -1, 0.5 */
     static const float scales[] = { 10, 100 }, products[] = { 10, 20, -100, 50 };
-    struct made m = begin();
+    struct made m = begin_file();
     tnf_error e;
     tnf_file *out;
     tnf_report *r;
     float found[4];
     (void)state;
-    add(&m, "w", "f8_e4m3fn", 4, codes);
-    add(&m, "w_scale_inv", "f32", 2, scales);
-    add(&m, "alone_scale_inv", "f32", 2, scales); /* nobody's */
-    add(&m, "norm", "f32", 4, ones);
-    set(&m, NULL, "x.note", "\"kept\"");
-    finish(&m, "ztensor2");
+    add_tensor(&m, "w", "f8_e4m3fn", 4, codes);
+    add_tensor(&m, "w_scale_inv", "f32", 2, scales);
+    add_tensor(&m, "alone_scale_inv", "f32", 2, scales); /* nobody's */
+    add_tensor(&m, "norm", "f32", 4, ones);
+    set_attribute(&m, NULL, "x.note", "\"kept\"");
+    finish_file(&m, "ztensor2");
     tnf_convert_options how = { .scales = "_scale_inv" };
-    assert_ok(convert(&out, &r, &m, how, "safetensors", &e));
+    assert_ok(convert_model(&out, &r, &m, how, "safetensors", &e));
     assert_int_equal(tnf_file_info(out)->objects, 3);
     assert_null(tnf_find(out, "w_scale_inv"));
     assert_non_null(tnf_find(out, "alone_scale_inv"));
@@ -112,31 +112,31 @@ static void multiplies_by_scales(void **state)
     tnf_report_free(r);
     tnf_close(out);
     how.scales = "_scale";
-    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_ENOTFOUND);
+    assert_fails(convert_model(&out, &r, &m, how, "safetensors", &e), TNF_ENOTFOUND);
     tnf_report_free(r);
     how.scales = "";
-    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_EINVAL);
+    assert_fails(convert_model(&out, &r, &m, how, "safetensors", &e), TNF_EINVAL);
     tnf_report_free(r);
-    discard(&m);
+    discard_file(&m);
 }
 
 /* Scales that do not divide the tensor are an error that names it. */
 static void scales_that_do_not_fit(void **state)
 {
     static const float scales[] = { 1, 2, 3 };
-    struct made m = begin();
+    struct made m = begin_file();
     tnf_error e;
     tnf_file *out;
     tnf_report *r;
     (void)state;
-    add(&m, "w", "f32", 4, ones);
-    add(&m, "w_scale", "f32", 3, scales);
-    finish(&m, "ztensor2");
+    add_tensor(&m, "w", "f32", 4, ones);
+    add_tensor(&m, "w_scale", "f32", 3, scales);
+    finish_file(&m, "ztensor2");
     tnf_convert_options how = { .scales = "_scale" };
-    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_EINVAL);
+    assert_fails(convert_model(&out, &r, &m, how, "safetensors", &e), TNF_EINVAL);
     assert_non_null(strstr(e.message, "'w'"));
     tnf_report_free(r);
-    discard(&m);
+    discard_file(&m);
 }
 
 static tnf_status rename_bias(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
@@ -148,29 +148,29 @@ static tnf_status rename_bias(void *ctx, tnf_str *out, tnf_str name, tnf_error *
     return to ? TNF_OK : TNF_EIO; /* and says nothing */
 }
 
-static void renames(void **state)
+static void renames_tensors(void **state)
 {
-    struct made m = model();
+    struct made m = make_model();
     tnf_error e;
     tnf_file *out;
     tnf_report *r;
     (void)state;
     char c[] = "c", taken[] = "a.weight";
     tnf_convert_options how = { .rename = rename_bias, .rename_ctx = c };
-    assert_ok(convert(&out, &r, &m, how, "safetensors", &e));
+    assert_ok(convert_model(&out, &r, &m, how, "safetensors", &e));
     assert_non_null(tnf_find(out, "c"));
     assert_null(tnf_find(out, "a.bias"));
     assert_int_equal(r->renamed, 1);
     tnf_report_free(r);
     tnf_close(out);
     how.rename_ctx = taken;
-    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_EEXISTS);
+    assert_fails(convert_model(&out, &r, &m, how, "safetensors", &e), TNF_EEXISTS);
     assert_says("'a.weight'");
     tnf_report_free(r);
     how.rename_ctx = NULL;
-    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_EIO);
+    assert_fails(convert_model(&out, &r, &m, how, "safetensors", &e), TNF_EIO);
     tnf_report_free(r);
-    discard(&m);
+    discard_file(&m);
 }
 
 static void count_late(void *ctx, const tnf_plan_item *item)
@@ -190,10 +190,10 @@ static void tells_what_the_values_told(void **state)
     int late = 0;
     char dir[] = "/tmp/tenfold-late-XXXXXX", path[64];
     tnf_save_options save = { .size = sizeof save, .format = "gguf", .dtype = "q8_0" };
-    struct made m = begin();
+    struct made m = begin_file();
     x[40] = 1e7F;
     add_matrix(&m, "w", "f32", TNF_ORDER_C, shape, sizeof x, x);
-    finish(&m, "safetensors");
+    finish_file(&m, "safetensors");
     const tnf_file *file = m.file;
     tnf_convert_options how = TNF_CONVERT_INIT;
     how.save = &save;
@@ -218,19 +218,19 @@ static void tells_what_the_values_told(void **state)
     snprintf(path, sizeof path, "%s/model.gguf", dir);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(dir), 0);
-    discard(&m);
+    discard_file(&m);
 }
 
 /* f32 alone fits a gpt.rs archive, and an attribute does not. */
 static void refuses_and_reports(void **state)
 {
-    struct made m = model();
+    struct made m = make_model();
     tnf_error e;
     tnf_file *out;
     tnf_report *r;
     (void)state;
     tnf_convert_options how = TNF_CONVERT_INIT;
-    assert_fails(convert(&out, &r, &m, how, "gptrs-archive", &e), TNF_ELOSSY);
+    assert_fails(convert_model(&out, &r, &m, how, "gptrs-archive", &e), TNF_ELOSSY);
     assert_int_equal(r->counts[TNF_NATIVE], 3);
     assert_int_equal(r->counts[TNF_DROPPED], 1);
     assert_int_equal(r->nitems, 1);
@@ -240,23 +240,23 @@ static void refuses_and_reports(void **state)
     assert_true(*r->items[0].reason != 0);
     tnf_report_free(r);
     how.all_items = true;
-    assert_fails(convert(&out, &r, &m, how, "gptrs-archive", &e), TNF_ELOSSY);
+    assert_fails(convert_model(&out, &r, &m, how, "gptrs-archive", &e), TNF_ELOSSY);
     assert_int_equal(r->nitems, 4);
     tnf_report_free(r);
     how.tensors_only = true; /* asked for, so nothing is lost */
-    assert_ok(convert(&out, &r, &m, how, "gptrs-archive", &e));
+    assert_ok(convert_model(&out, &r, &m, how, "gptrs-archive", &e));
     tnf_report_free(r);
     tnf_close(out);
-    assert_fails(convert(&out, &r, &m, how, "no-such", &e), TNF_ENOTFOUND);
+    assert_fails(convert_model(&out, &r, &m, how, "no-such", &e), TNF_ENOTFOUND);
     assert_int_equal(r->step, TNF_STEP_TARGET);
     assert_null(r->format);
     tnf_report_free(r);
-    discard(&m);
+    discard_file(&m);
 }
 
 static void sets_attributes(void **state)
 {
-    struct made m = model();
+    struct made m = make_model();
     tnf_error e;
     tnf_file *out;
     tnf_report *r;
@@ -266,18 +266,18 @@ static void sets_attributes(void **state)
     set.value.as.s = "other";
     set.value.n = 5;
     tnf_convert_options how = { .set = &set, .nset = 1 };
-    assert_ok(convert(&out, &r, &m, how, "ztensor2", &e));
+    assert_ok(convert_model(&out, &r, &m, how, "ztensor2", &e));
     const tnf_value *v = tnf_value_get(tnf_file_info(out)->attrs, "x.note");
     assert_non_null(v);
     assert_string_equal(v->as.s, "other");
     tnf_report_free(r);
     tnf_close(out);
-    discard(&m);
+    discard_file(&m);
 }
 
 static void wrong_calls(void **state)
 {
-    struct made m = model();
+    struct made m = make_model();
     const tnf_file *file = m.file;
     tnf_error e;
     tnf_report *r;
@@ -304,7 +304,7 @@ static void wrong_calls(void **state)
     assert_fails(tnf_convert(&r, &file, 1, "x.zt", &how, &e), TNF_ENOTFOUND);
     assert_int_equal(r->step, TNF_STEP_EMBEDDINGS);
     tnf_report_free(r);
-    discard(&m);
+    discard_file(&m);
 }
 
 /* ------------------------------------------------------------------- paths */
@@ -314,9 +314,9 @@ static void note_file(void *ctx, const tnf_split_file *f)
     *(size_t *)ctx += !f->index;
 }
 
-static void modes(void **state)
+static void writes_in_every_mode(void **state)
 {
-    struct made m = model(), more = begin();
+    struct made m = make_model(), more = begin_file();
     const tnf_file *file = m.file;
     char path[600], folder[600];
     tnf_error e;
@@ -324,8 +324,8 @@ static void modes(void **state)
     tnf_file *out;
     size_t told = 0;
     (void)state;
-    add(&more, "c", "f32", 4, threes);
-    finish(&more, "safetensors");
+    add_tensor(&more, "c", "f32", 4, threes);
+    finish_file(&more, "safetensors");
     snprintf(path, sizeof path, "%s/new.zt", files_temp());
     snprintf(folder, sizeof folder, "%s/shards", files_temp());
     assert_ok(tnf_convert(&r, &file, 1, path, NULL, &e));
@@ -367,13 +367,13 @@ static void modes(void **state)
     assert_int_equal(files_count(folder, "model"), 5); /* and the index */
     tnf_report_free(r);
     tnf_close(out);
-    discard(&m);
-    discard(&more);
+    discard_file(&m);
+    discard_file(&more);
 }
 
 static void keeps_what_it_reads(void **state)
 {
-    struct made m = model();
+    struct made m = make_model();
     const tnf_file *file = m.file;
     char path[600];
     tnf_error e;
@@ -400,23 +400,23 @@ static void keeps_what_it_reads(void **state)
     assert_ok(tnf_convert(&r, both, 1, path, &how, &e));
     tnf_report_free(r);
     tnf_close(out);
-    discard(&m);
+    discard_file(&m);
 }
 
 /* '.bin' is what PyTorch, word2vec, fastText and gpt.rs call their files: one is taken only if it
  * is the only one that holds it all. */
 static void extensions_that_are_shared(void **state)
 {
-    struct made m = begin(), odd = begin();
+    struct made m = begin_file(), odd = begin_file();
     const tnf_file *file;
     char path[600];
     tnf_error e;
     tnf_report *r;
     (void)state;
-    add(&m, "w", "f32", 4, ones);
-    finish(&m, "safetensors");
-    add(&odd, "w", "u8", 4, ones);
-    finish(&odd, "safetensors");
+    add_tensor(&m, "w", "f32", 4, ones);
+    finish_file(&m, "safetensors");
+    add_tensor(&odd, "w", "u8", 4, ones);
+    finish_file(&odd, "safetensors");
     snprintf(path, sizeof path, "%s/shared.bin", files_temp());
     file = m.file;
     assert_fails(tnf_convert(&r, &file, 1, path, NULL, &e), TNF_EINVAL);
@@ -426,8 +426,8 @@ static void extensions_that_are_shared(void **state)
     assert_ok(tnf_convert(&r, &file, 1, path, NULL, &e));
     assert_string_equal(r->format, "pytorch");
     tnf_report_free(r);
-    discard(&m);
-    discard(&odd);
+    discard_file(&m);
+    discard_file(&odd);
 }
 
 int main(void)
@@ -436,12 +436,12 @@ int main(void)
         cmocka_unit_test(selects_and_excludes),
         cmocka_unit_test(multiplies_by_scales),
         cmocka_unit_test(scales_that_do_not_fit),
-        cmocka_unit_test(renames),
+        cmocka_unit_test(renames_tensors),
         cmocka_unit_test(tells_what_the_values_told),
         cmocka_unit_test(refuses_and_reports),
         cmocka_unit_test(sets_attributes),
         cmocka_unit_test(wrong_calls),
-        cmocka_unit_test(modes),
+        cmocka_unit_test(writes_in_every_mode),
         cmocka_unit_test(keeps_what_it_reads),
         cmocka_unit_test(extensions_that_are_shared),
     };

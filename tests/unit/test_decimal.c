@@ -13,7 +13,7 @@ static uint32_t bits_of(float f)
 }
 
 /* Reads a copy that ends where the text does, so that a sanitizer sees every byte too many. */
-static const char *scan(const char *text, float *out, size_t *used)
+static const char *scan_exact(const char *text, float *out, size_t *used)
 {
     size_t n = strlen(text);
     char *copy = malloc(n ? n : 1);
@@ -32,14 +32,14 @@ static void hard_cases(void **state)
     for (size_t i = 0; i < sizeof read_cases / sizeof *read_cases; i++) {
         float f = 42;
         size_t used;
-        assert_non_null(scan(read_cases[i].text, &f, &used));
+        assert_non_null(scan_exact(read_cases[i].text, &f, &used));
         assert_int_equal(used, strlen(read_cases[i].text));
         if (bits_of(f) != read_cases[i].bits)
             fail_msg("%s gives %08x, not %08x", read_cases[i].text, bits_of(f), read_cases[i].bits);
     }
 }
 
-static void words(void **state)
+static void words_for_numbers(void **state)
 {
     (void)state;
     static const struct {
@@ -54,7 +54,7 @@ static void words(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float f;
         size_t used;
-        assert_non_null(scan(cases[i].text, &f, &used));
+        assert_non_null(scan_exact(cases[i].text, &f, &used));
         assert_int_equal(used, strlen(cases[i].text));
         assert_int_equal(bits_of(f), cases[i].bits);
     }
@@ -100,7 +100,7 @@ static void what_is_no_number(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float f;
         size_t used;
-        const char *end = scan(cases[i].text, &f, &used);
+        const char *end = scan_exact(cases[i].text, &f, &used);
         if ((end ? (int)used : -1) != cases[i].used)
             fail_msg("'%s' is used up to %d", cases[i].text, end ? (int)used : -1);
     }
@@ -138,7 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hard_cases),
-        cmocka_unit_test(words),
+        cmocka_unit_test(words_for_numbers),
         cmocka_unit_test(what_is_no_number),
         cmocka_unit_test(long_ones),
     };

@@ -17,7 +17,7 @@ static float float_of(uint32_t bits)
     return f;
 }
 
-static void check(uint32_t bits, const char *plain, const char *python)
+static void check_text(uint32_t bits, const char *plain, const char *python)
 {
     char text[TNF_F32_TEXT + 1];
     text[tnf_f32_text(text, float_of(bits))] = 0;
@@ -31,21 +31,21 @@ static void every_exponent(void **state)
     (void)state;
     (void)read_cases;
     for (size_t i = 0; i < sizeof print_cases / sizeof *print_cases; i++)
-        check(print_cases[i].bits, print_cases[i].plain, print_cases[i].python);
+        check_text(print_cases[i].bits, print_cases[i].plain, print_cases[i].python);
 }
 
-static void special(void **state)
+static void special_numbers(void **state)
 {
     (void)state;
-    check(0, "0", "0.0");
-    check(0x80000000, "-0", "-0.0");
-    check(0x7f800000, "inf", "inf");
-    check(0xff800000, "-inf", "-inf");
-    check(0x7fc00000, "NaN", "nan");
-    check(0xffc00000, "-NaN", "-nan");
-    check(0x7f800001, "NaN(0x000001)", "nan(0x000001)");
-    check(0xffc00001, "-NaN(0x400001)", "-nan(0x400001)");
-    check(0xbf800000, "-1", "-1.0");
+    check_text(0, "0", "0.0");
+    check_text(0x80000000, "-0", "-0.0");
+    check_text(0x7f800000, "inf", "inf");
+    check_text(0xff800000, "-inf", "-inf");
+    check_text(0x7fc00000, "NaN", "nan");
+    check_text(0xffc00000, "-NaN", "-nan");
+    check_text(0x7f800001, "NaN(0x000001)", "nan(0x000001)");
+    check_text(0xffc00001, "-NaN(0x400001)", "-nan(0x400001)");
+    check_text(0xbf800000, "-1", "-1.0");
 }
 
 static void check_range(uint32_t from, uint32_t count)
@@ -117,7 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_exponent),
-        cmocka_unit_test(special),
+        cmocka_unit_test(special_numbers),
         cmocka_unit_test(as_c_prints),
         cmocka_unit_test(all_come_back),
     };

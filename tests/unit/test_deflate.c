@@ -30,7 +30,7 @@ static tnf_status put_bytes(void *ctx, const void *p, size_t n, tnf_error *e)
 }
 
 /* By zlib alone. */
-static size_t foreign(uint8_t *out, size_t room, const void *p, size_t n, int level)
+static size_t deflate_by_zlib(uint8_t *out, size_t room, const void *p, size_t n, int level)
 {
     z_stream z = { 0 };
     assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -58,7 +58,7 @@ static tnf_status decode_all(const uint8_t *stored, size_t stored_n, uint8_t *ou
     return status;
 }
 
-static uint8_t *sample(size_t n)
+static uint8_t *make_sample(size_t n)
 {
     uint8_t *p = malloc(n + 1);
     uint32_t x = 7;
@@ -77,8 +77,8 @@ static void both_ways(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         tnf_error e;
         size_t n = sizes[i], room = n + 1000;
-        uint8_t *plain = sample(n), *stored = malloc(room), *back = malloc(n + 1);
-        size_t made = foreign(stored, room, plain, n, 6);
+        uint8_t *plain = make_sample(n), *stored = malloc(room), *back = malloc(n + 1);
+        size_t made = deflate_by_zlib(stored, room, plain, n, 6);
         assert_ok(decode_all(stored, made, back, n, &e));
         assert_memory_equal(plain, back, n);
         tnf_buf b;
@@ -98,14 +98,14 @@ static void both_ways(void **state)
     }
 }
 
-static void damage(void **state)
+static void notices_damage(void **state)
 {
     (void)state;
     tnf_error e;
     uint8_t plain[300], stored[600], back[400];
     for (size_t i = 0; i < sizeof plain; i++)
         plain[i] = (uint8_t)(i * i);
-    size_t n = foreign(stored, sizeof stored, plain, sizeof plain, 9);
+    size_t n = deflate_by_zlib(stored, sizeof stored, plain, sizeof plain, 9);
     for (size_t cut = 0; cut < n; cut++)
         assert_int_equal(decode_all(stored, cut, back, sizeof plain, &e), TNF_ETRUNCATED);
     assert_fails(decode_all(stored, n, back, sizeof plain + 1, &e), TNF_ETRUNCATED);
@@ -119,13 +119,13 @@ static void damage(void **state)
     assert_says("corrupt deflate");
 }
 
-static void bomb(void **state)
+static void refuses_bombs(void **state)
 {
     (void)state;
     tnf_error e;
     size_t n = 64u << 20, room = 1u << 20;
     uint8_t *zeros = calloc(1, n), *stored = malloc(room), back[100];
-    size_t made = foreign(stored, room, zeros, n, 9);
+    size_t made = deflate_by_zlib(stored, room, zeros, n, 9);
     assert_fails(decode_all(stored, made, back, sizeof back, &e), TNF_EFORMAT);
     free(zeros);
     free(stored);
@@ -135,8 +135,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_ways),
-        cmocka_unit_test(damage),
-        cmocka_unit_test(bomb),
+        cmocka_unit_test(notices_damage),
+        cmocka_unit_test(refuses_bombs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,12 +12,12 @@
 
 static const float ones[] = { 1, 1, 1, 1, 1, 1 };
 
-static void fill(struct made *m)
+static void fill_model(struct made *m)
 {
-    add(m, "b", "f32", 3, ones);
-    add(m, "a", "f32", 6, ones);
-    set(m, NULL, "x.settings", "{\"k\":1,\"deep\":{\"l\":2,\"m\":3}}");
-    set(m, "a", "x.note", "\"first\"");
+    add_tensor(m, "b", "f32", 3, ones);
+    add_tensor(m, "a", "f32", 6, ones);
+    set_attribute(m, NULL, "x.settings", "{\"k\":1,\"deep\":{\"l\":2,\"m\":3}}");
+    set_attribute(m, "a", "x.note", "\"first\"");
 }
 
 static void the_same(void **state)
@@ -26,19 +26,19 @@ static void the_same(void **state)
     static const char *const formats[] = { "safetensors", "ztensor0", "ztensor1", "ztensor2" };
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; k < 4; k++) {
-            struct made a = begin(), b = begin();
+            struct made a = begin_file(), b = begin_file();
             struct told t;
-            fill(&a);
-            fill(&b);
-            finish(&a, formats[i]);
-            finish(&b, formats[k]);
-            tnf_diff_result r = compare(&t, &a, &b, (tnf_diff_options) { 0 });
+            fill_model(&a);
+            fill_model(&b);
+            finish_file(&a, formats[i]);
+            finish_file(&b, formats[k]);
+            tnf_diff_result r = compare_files(&t, &a, &b, (tnf_diff_options) { 0 });
             assert_true(r.same);
             assert_int_equal(t.n, 0);
             assert_int_equal(r.tensors, 2);
             assert_int_equal(r.close + r.different + r.only_a + r.only_b, 0);
-            discard(&a);
-            discard(&b);
+            discard_file(&a);
+            discard_file(&b);
         }
 }
 
@@ -46,22 +46,22 @@ static void each_kind(void **state)
 {
     (void)state;
     static const float others[] = { 1, 1, 1.5F, 1, 0.5F, 1 };
-    struct made a = begin(), b = begin();
+    struct made a = begin_file(), b = begin_file();
     struct told t;
-    fill(&a);
-    add(&a, "gone", "u8", 2, ones);
-    add(&a, "shape", "f32", 4, ones);
-    add(&a, "type", "f32", 2, ones);
-    add(&b, "new", "u8", 2, ones);
-    add(&b, "a", "f32", 6, others);
-    add(&b, "b", "f32", 3, ones);
-    add(&b, "shape", "f32", 5, ones);
-    add(&b, "type", "i32", 2, ones);
-    set(&b, "a", "x.note", "\"other\"");
-    set(&b, NULL, "x.settings", "{\"deep\":{\"m\":4,\"l\":2,\"n\":5},\"k\":1}");
-    finish(&a, "ztensor2");
-    finish(&b, "safetensors");
-    tnf_diff_result r = compare(&t, &a, &b, (tnf_diff_options) { 0 });
+    fill_model(&a);
+    add_tensor(&a, "gone", "u8", 2, ones);
+    add_tensor(&a, "shape", "f32", 4, ones);
+    add_tensor(&a, "type", "f32", 2, ones);
+    add_tensor(&b, "new", "u8", 2, ones);
+    add_tensor(&b, "a", "f32", 6, others);
+    add_tensor(&b, "b", "f32", 3, ones);
+    add_tensor(&b, "shape", "f32", 5, ones);
+    add_tensor(&b, "type", "i32", 2, ones);
+    set_attribute(&b, "a", "x.note", "\"other\"");
+    set_attribute(&b, NULL, "x.settings", "{\"deep\":{\"m\":4,\"l\":2,\"n\":5},\"k\":1}");
+    finish_file(&a, "ztensor2");
+    finish_file(&b, "safetensors");
+    tnf_diff_result r = compare_files(&t, &a, &b, (tnf_diff_options) { 0 });
     static const struct {
         tnf_difference_kind kind;
         const char *name, *key;
@@ -103,17 +103,18 @@ static void each_kind(void **state)
     assert_float_equal(v->nmse, 0.5 / 6, 1e-15);
     assert_float_equal(v->cosine, 6 / sqrt(6 * 6.5), 1e-15);
 
-    r = compare(&t, &a, &b, (tnf_diff_options) { .ignore = TNF_DIFF_IGNORE_ATTRS });
+    r = compare_files(&t, &a, &b, (tnf_diff_options) { .ignore = TNF_DIFF_IGNORE_ATTRS });
     assert_int_equal(t.n, 5);
-    r = compare(&t, &a, &b,
-                (tnf_diff_options) { .ignore = TNF_DIFF_IGNORE_ATTRS | TNF_DIFF_IGNORE_KIND });
+    r = compare_files(
+        &t, &a, &b, (tnf_diff_options) { .ignore = TNF_DIFF_IGNORE_ATTRS | TNF_DIFF_IGNORE_KIND });
     assert_int_equal(t.n, 2);
     assert_int_equal(r.different, 0);
-    r = compare(&t, &a, &b,
-                (tnf_diff_options) { .ignore = TNF_DIFF_IGNORE_ATTRS | TNF_DIFF_IGNORE_VALUES });
+    r = compare_files(
+        &t, &a, &b,
+        (tnf_diff_options) { .ignore = TNF_DIFF_IGNORE_ATTRS | TNF_DIFF_IGNORE_VALUES });
     assert_int_equal(t.n, 4);
-    discard(&a);
-    discard(&b);
+    discard_file(&a);
+    discard_file(&b);
 }
 
 /* ------------------------------------------------------------------ orders */
@@ -125,30 +126,30 @@ static void rows_and_columns(void **state)
     static const float rows[] = { 1, 2, 3, 4, 5, 6 }, columns[] = { 1, 4, 2, 5, 3, 6 };
     static const float changed[] = { 1, 4, 2, 5, 9, 6 };
     struct told t;
-    struct made a = begin(), b = begin(), c = begin();
+    struct made a = begin_file(), b = begin_file(), c = begin_file();
     add_matrix(&a, "w", "f32", TNF_ORDER_C, shape, 24, rows);
     add_matrix(&b, "w", "f32", TNF_ORDER_F, shape, 24, columns);
     add_matrix(&c, "w", "f32", TNF_ORDER_F, shape, 24, changed);
-    finish(&a, "safetensors");
-    finish(&b, "primitiv");
-    finish(&c, "primitiv");
+    finish_file(&a, "safetensors");
+    finish_file(&b, "primitiv");
+    finish_file(&c, "primitiv");
     tnf_diff_options how = { .ignore = TNF_DIFF_IGNORE_ATTRS };
     assert_int_equal(tnf_at(b.file, 0)->order, TNF_ORDER_F);
     const struct made *const firsts[] = { &a, &b };
     for (size_t i = 0; i < 2; i++) {
-        tnf_diff_result r = compare(&t, firsts[i], firsts[!i], how);
+        tnf_diff_result r = compare_files(&t, firsts[i], firsts[!i], how);
         assert_true(r.same);
         assert_int_equal(t.n, 1);
         assert_int_equal(t.kinds[0], TNF_DIFF_ORDER);
-        r = compare(&t, firsts[i], &c, how);
+        r = compare_files(&t, firsts[i], &c, how);
         assert_false(r.same);
         assert_int_equal(t.kinds[t.n - 1], TNF_DIFF_VALUES);
         assert_int_equal(t.values[t.n - 1].first, 2); /* row 0, column 2 */
         assert_int_equal(t.values[t.n - 1].different, 1);
     }
-    discard(&a);
-    discard(&b);
-    discard(&c);
+    discard_file(&a);
+    discard_file(&b);
+    discard_file(&c);
 }
 
 /* -------------------------------------------------------------- no numbers */
@@ -178,7 +179,7 @@ static void numbers_too_large(void **state)
     assert_string_equal(part->type->id, "i128");
     assert_int_equal(part->nbytes, 192);
     b.file = open_changed(two, (size_t)part->offset + 37);
-    tnf_diff_result r = compare(&t, &a, &b, (tnf_diff_options) { 0 });
+    tnf_diff_result r = compare_files(&t, &a, &b, (tnf_diff_options) { 0 });
     assert_false(r.same);
     assert_int_equal(t.n, 1);
     assert_int_equal(t.kinds[0], TNF_DIFF_VALUES);
@@ -214,32 +215,33 @@ static bool only_w(void *ctx, tnf_str name)
 static void other_names(void **state)
 {
     (void)state;
-    struct made a = begin(), b = begin();
+    struct made a = begin_file(), b = begin_file();
     struct told t;
     tnf_error e;
     tnf_diff_result r = TNF_DIFF_RESULT_INIT;
-    add(&a, "m.w", "f32", 2, ones);
-    add(&a, "m.v", "f32", 2, ones);
-    add(&b, "v", "f32", 2, ones);
-    add(&b, "w", "f32", 2, ones);
-    add(&b, "x", "f32", 2, ones);
-    finish(&a, "safetensors");
-    finish(&b, "safetensors");
-    r = compare(&t, &a, &b, (tnf_diff_options) { 0 });
+    add_tensor(&a, "m.w", "f32", 2, ones);
+    add_tensor(&a, "m.v", "f32", 2, ones);
+    add_tensor(&b, "v", "f32", 2, ones);
+    add_tensor(&b, "w", "f32", 2, ones);
+    add_tensor(&b, "x", "f32", 2, ones);
+    finish_file(&a, "safetensors");
+    finish_file(&b, "safetensors");
+    r = compare_files(&t, &a, &b, (tnf_diff_options) { 0 });
     assert_int_equal(r.only_a, 2);
     assert_int_equal(r.only_b, 3);
-    r = compare(&t, &a, &b, (tnf_diff_options) { .rename = without_prefix });
+    r = compare_files(&t, &a, &b, (tnf_diff_options) { .rename = without_prefix });
     assert_int_equal(r.tensors, 2);
     assert_int_equal(r.only_b, 1);
-    r = compare(&t, &a, &b, (tnf_diff_options) { .rename = without_prefix, .select = only_w });
+    r = compare_files(&t, &a, &b,
+                      (tnf_diff_options) { .rename = without_prefix, .select = only_w });
     assert_true(r.same);
     assert_int_equal(r.tensors, 1);
     tnf_diff_options failing = { .size = sizeof failing, .rename = no_name };
     assert_fails(tnf_diff(&r, a.file, b.file, &failing, &e), TNF_EINVAL);
     assert_ok(tnf_diff(&r, b.file, b.file, NULL, &e));
     assert_true(r.same);
-    discard(&a);
-    discard(&b);
+    discard_file(&a);
+    discard_file(&b);
 }
 
 /* ------------------------------------------------------------ large and odd */
@@ -263,24 +265,25 @@ static void many_blocks(void **state)
         y[i] = i % 100003 == 5 ? x[i] + 0.25F : x[i];
     }
     tnf_option zstd = { "encoding", "zstd" };
-    struct made a = begin(), b = begin(), c = begin();
+    struct made a = begin_file(), b = begin_file(), c = begin_file();
     struct told one, many, encoded;
-    add(&a, "w", "f32", n, x);
-    add(&b, "w", "f32", n, y);
-    add(&c, "w", "f32", n, y);
-    finish(&a, "safetensors");
-    finish(&b, "safetensors");
+    add_tensor(&a, "w", "f32", n, x);
+    add_tensor(&b, "w", "f32", n, y);
+    add_tensor(&c, "w", "f32", n, y);
+    finish_file(&a, "safetensors");
+    finish_file(&b, "safetensors");
     finish_with(&c, "ztensor2", &zstd, NULL);
-    compare(&one, &a, &b, (tnf_diff_options) { .threads = 1 });
-    compare(&many, &a, &b, (tnf_diff_options) { .threads = 4 });
-    compare(&encoded, &a, &c, (tnf_diff_options) { .threads = 2 });
+    compare_files(&one, &a, &b, (tnf_diff_options) { .threads = 1 });
+    compare_files(&many, &a, &b, (tnf_diff_options) { .threads = 4 });
+    compare_files(&encoded, &a, &c, (tnf_diff_options) { .threads = 2 });
     assert_int_equal(one.values[0].different, 32);
     assert_int_equal(one.values[0].first, 5);
     assert_float_equal(one.values[0].max_abs, 0.25, 1e-5);
     assert_memory_equal(&one.values[0].max_abs, &many.values[0].max_abs, 5 * sizeof(double));
     assert_memory_equal(&one.values[0].max_abs, &encoded.values[0].max_abs, 5 * sizeof(double));
-    assert_true(compare(&many, &b, &c, (tnf_diff_options) { .threads = 4 }).same);
-    assert_false(compare(&many, &a, &c, (tnf_diff_options) { .threads = 4, .brief = true }).same);
+    assert_true(compare_files(&many, &b, &c, (tnf_diff_options) { .threads = 4 }).same);
+    assert_false(
+        compare_files(&many, &a, &c, (tnf_diff_options) { .threads = 4, .brief = true }).same);
 
     tnf_error e;
     tnf_diff_result r = TNF_DIFF_RESULT_INIT;
@@ -291,28 +294,28 @@ static void many_blocks(void **state)
     assert_fails(tnf_diff(&r, a.file, b.file, &stopped, &e), TNF_ECANCELLED);
     assert_int_equal(calls, 1);
     assert_null(r.failed);
-    discard(&a);
-    discard(&b);
-    discard(&c);
+    discard_file(&a);
+    discard_file(&b);
+    discard_file(&c);
     free(x);
     free(y);
 }
 
 /* A digest is believed only on request; a wrong one is then believed, too. */
-static void digests(void **state)
+static void trusts_digests_on_request(void **state)
 {
     (void)state;
     struct told t;
-    struct made a = begin(), b = begin();
-    add(&a, "w", "f32", 6, ones);
-    add(&b, "w", "f32", 6, ones);
-    finish(&a, "ztensor2");
-    finish(&b, "ztensor2");
+    struct made a = begin_file(), b = begin_file();
+    add_tensor(&a, "w", "f32", 6, ones);
+    add_tensor(&b, "w", "f32", 6, ones);
+    finish_file(&a, "ztensor2");
+    finish_file(&b, "ztensor2");
     ((uint8_t *)(uintptr_t)tnf_sink_bytes(b.sink).p)[tnf_at(b.file, 0)->parts->offset] ^= 1;
-    assert_false(compare(&t, &a, &b, (tnf_diff_options) { 0 }).same);
-    assert_true(compare(&t, &a, &b, (tnf_diff_options) { .trust_digests = true }).same);
-    discard(&a);
-    discard(&b);
+    assert_false(compare_files(&t, &a, &b, (tnf_diff_options) { 0 }).same);
+    assert_true(compare_files(&t, &a, &b, (tnf_diff_options) { .trust_digests = true }).same);
+    discard_file(&a);
+    discard_file(&b);
 }
 
 static tnf_status cannot_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
@@ -332,13 +335,13 @@ static void which_file_failed(void **state)
 {
     (void)state;
     static const tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = cannot_read };
-    struct made a = begin();
+    struct made a = begin_file();
     tnf_error e;
     tnf_file *bad;
     tnf_source *source;
     tnf_diff_result r = TNF_DIFF_RESULT_INIT;
-    add(&a, "w", "f32", 6, ones);
-    finish(&a, "safetensors");
+    add_tensor(&a, "w", "f32", 6, ones);
+    finish_file(&a, "safetensors");
     tnf_str bytes = tnf_sink_bytes(a.sink);
     struct {
         const char *p;
@@ -352,7 +355,7 @@ static void which_file_failed(void **state)
     assert_fails(tnf_diff(&r, bad, a.file, NULL, &e), TNF_EIO);
     assert_ptr_equal(r.failed, bad);
     tnf_close(bad);
-    discard(&a);
+    discard_file(&a);
 }
 
 static void memory_runs_out(void **state)
@@ -360,14 +363,14 @@ static void memory_runs_out(void **state)
     (void)state;
     struct memory_log log = { 0 };
     tnf_allocator alloc = memory_allocator(&log);
-    struct made a = begin(), b = begin();
+    struct made a = begin_file(), b = begin_file();
     tnf_error e;
     tnf_diff_result r = TNF_DIFF_RESULT_INIT;
-    fill(&a);
-    fill(&b);
-    set(&b, NULL, "x.settings", "{\"k\":2}");
+    fill_model(&a);
+    fill_model(&b);
+    set_attribute(&b, NULL, "x.settings", "{\"k\":2}");
     finish_with(&a, "ztensor2", NULL, &alloc);
-    finish(&b, "ztensor2");
+    finish_file(&b, "ztensor2");
     uint64_t before = log.calls, blocks = log.blocks;
     assert_ok(tnf_diff(&r, a.file, b.file, NULL, &e));
     uint64_t needed = log.calls - before;
@@ -379,17 +382,21 @@ static void memory_runs_out(void **state)
     }
     log.fail_at = 0;
     assert_int_equal(log.wrong_sizes, 0);
-    discard(&a);
-    discard(&b);
+    discard_file(&a);
+    discard_file(&b);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same),         cmocka_unit_test(each_kind),
-        cmocka_unit_test(rows_and_columns), cmocka_unit_test(numbers_too_large),
-        cmocka_unit_test(other_names),      cmocka_unit_test(many_blocks),
-        cmocka_unit_test(digests),          cmocka_unit_test(which_file_failed),
+        cmocka_unit_test(the_same),
+        cmocka_unit_test(each_kind),
+        cmocka_unit_test(rows_and_columns),
+        cmocka_unit_test(numbers_too_large),
+        cmocka_unit_test(other_names),
+        cmocka_unit_test(many_blocks),
+        cmocka_unit_test(trusts_digests_on_request),
+        cmocka_unit_test(which_file_failed),
         cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

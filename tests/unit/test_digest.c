@@ -45,7 +45,7 @@ static const struct {
       "635e9a7d2f64ce04a46b1503cbe287b8721795f215f4b8cf24b256908acaab1a" },
 };
 
-static int fill(void **state)
+static int fill_inputs(void **state)
 {
     (void)state;
     memset(ones, 0xff, sizeof ones);
@@ -59,7 +59,8 @@ static int fill(void **state)
 }
 
 /* In pieces of `step` bytes, as a file would come. */
-static void check(const char *algorithm, const void *bytes, size_t n, size_t step, const char *hex)
+static void check_digest(const char *algorithm, const void *bytes, size_t n, size_t step,
+                         const char *hex)
 {
     tnf_digester d;
     uint8_t out[TNF_DIGEST_MAX];
@@ -80,11 +81,11 @@ static void known_answers(void **state)
     static const size_t steps[] = { 1, 7, 64, 4096, BIG };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
-            check("crc32c", known[i].bytes, known[i].n, steps[s], known[i].crc32c);
-            check("crc32", known[i].bytes, known[i].n, steps[s], known[i].crc32);
-            check("xxh3-64", known[i].bytes, known[i].n, steps[s], known[i].xxh3_64);
-            check("xxh3-128", known[i].bytes, known[i].n, steps[s], known[i].xxh3_128);
-            check("sha256", known[i].bytes, known[i].n, steps[s], known[i].sha256);
+            check_digest("crc32c", known[i].bytes, known[i].n, steps[s], known[i].crc32c);
+            check_digest("crc32", known[i].bytes, known[i].n, steps[s], known[i].crc32);
+            check_digest("xxh3-64", known[i].bytes, known[i].n, steps[s], known[i].xxh3_64);
+            check_digest("xxh3-128", known[i].bytes, known[i].n, steps[s], known[i].xxh3_128);
+            check_digest("sha256", known[i].bytes, known[i].n, steps[s], known[i].sha256);
         }
 }
 
@@ -166,5 +167,5 @@ int main(void)
         cmocka_unit_test(long_crc32c),   cmocka_unit_test(sizes_and_strangers),
         cmocka_unit_test(given_up),
     };
-    return cmocka_run_group_tests(tests, fill, NULL);
+    return cmocka_run_group_tests(tests, fill_inputs, NULL);
 }

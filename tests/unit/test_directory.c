@@ -7,7 +7,7 @@
 static char dir[300];
 static tnf_arena arena;
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     static int n;
     (void)state;
@@ -17,14 +17,14 @@ static int begin(void **state)
     return mkdir(dir, 0700);
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     tnf_arena_free(&arena);
     return 0;
 }
 
-static void put(const char *name)
+static void put_file(const char *name)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -46,9 +46,9 @@ static void nothing_in_it(void **state)
     tnf_error e;
     char *out;
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_ENOTFOUND);
-    put("README.md");
-    put(".hidden.gten");
-    put("config.json");
+    put_file("README.md");
+    put_file(".hidden.gten");
+    put_file("config.json");
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_ENOTFOUND);
     assert_says("no tensor file");
     assert_fails(tnf_directory_model(&out, "/nonexistent", &arena, &e), TNF_ENOTFOUND);
@@ -57,8 +57,8 @@ static void nothing_in_it(void **state)
 static void one_tensor_file(void **state)
 {
     (void)state;
-    put("README.md");
-    put("weights.gten");
+    put_file("README.md");
+    put_file("weights.gten");
     assert_found("weights.gten");
 }
 
@@ -67,8 +67,8 @@ static void several_tensor_files(void **state)
     (void)state;
     tnf_error e;
     char *out;
-    put("a.gten");
-    put("b.gten");
+    put_file("a.gten");
+    put_file("b.gten");
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
     assert_says("2 tensor files");
 }
@@ -85,9 +85,9 @@ static void a_file_says_which_checkpoint(void **state)
     (void)state;
     tnf_error e;
     char *out;
-    put("ckpt-1.index");
-    put("ckpt-2.index");
-    put("ckpt-3.index");
+    put_file("ckpt-1.index");
+    put_file("ckpt-2.index");
+    put_file("ckpt-3.index");
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
     put_text("checkpoint", "# made by hand\nlast_preserved_timestamp: 17.5\n"
                            "model_checkpoint_path: \"ckpt-2\"\n"
@@ -96,7 +96,7 @@ static void a_file_says_which_checkpoint(void **state)
     assert_found("ckpt-2.index");
     put_text("checkpoint", "model_checkpoint_path: \"/home/me/\\143kpt\\x2d3\" # its end");
     assert_found("ckpt-3.index");
-    put("model.gten"); /* of which it says nothing */
+    put_file("model.gten"); /* of which it says nothing */
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
 }
 
@@ -110,7 +110,7 @@ static void a_file_names_a_checkpoint_badly(void **state)
     (void)state;
     tnf_error e;
     char *out, text[100];
-    put("ckpt-1.index");
+    put_file("ckpt-1.index");
     for (size_t i = 0; i < sizeof out_of_it / sizeof *out_of_it; i++) {
         snprintf(text, sizeof text, "model_checkpoint_path: \"%s\"", out_of_it[i]);
         put_text("checkpoint", text);
@@ -141,7 +141,7 @@ static void a_folder_of_checkpoints(void **state)
         snprintf(path, sizeof path, "%s/%s", dir, steps[i]);
         assert_int_equal(mkdir(path, 0700), 0);
         snprintf(path, sizeof path, "%s/_CHECKPOINT_METADATA", steps[i]);
-        put(path);
+        put_file(path);
         if (i == 1) {
             assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
             assert_says("holds 2 folders with a checkpoint (9, 100): name one");
@@ -149,7 +149,7 @@ static void a_folder_of_checkpoints(void **state)
     }
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
     assert_says("holds 7 folders with a checkpoint (3, 4, 5, 9, 20, ... 1000): name one");
-    put("model.gten");
+    put_file("model.gten");
     assert_found("model.gten");
 }
 
@@ -158,27 +158,27 @@ static void a_variant_comes_after_the_model(void **state)
     (void)state;
     tnf_error e;
     char *out;
-    put("model.fp16-00001-of-00002.safetensors");
-    put("config.index.fp16.txt");
-    put("index.fp16.json"); /* of what? */
-    put("model.index..json");
-    put(".index.fp16.json");
+    put_file("model.fp16-00001-of-00002.safetensors");
+    put_file("config.index.fp16.txt");
+    put_file("index.fp16.json"); /* of what? */
+    put_file("model.index..json");
+    put_file(".index.fp16.json");
     assert_found("model.fp16-00001-of-00002.safetensors");
-    put("model.safetensors.index.fp16.json");
+    put_file("model.safetensors.index.fp16.json");
     assert_found("model.safetensors.index.fp16.json");
-    put("model.safetensors.index.bf16.json");
+    put_file("model.safetensors.index.bf16.json");
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
     assert_says("2 indexes");
-    put("other.safetensors.index.json");
+    put_file("other.safetensors.index.json");
     assert_found("other.safetensors.index.json");
 }
 
 static void an_index_goes_first(void **state)
 {
     (void)state;
-    put("a.gten");
-    put("b.gten");
-    put("m.index.json");
+    put_file("a.gten");
+    put_file("b.gten");
+    put_file("m.index.json");
     assert_found("m.index.json");
 }
 
@@ -187,14 +187,14 @@ static void several_indexes(void **state)
     (void)state;
     tnf_error e;
     char *out;
-    put("a.index.json");
-    put("b.index.json");
+    put_file("a.index.json");
+    put_file("b.index.json");
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
     assert_says("2 indexes");
-    put("model.safetensors.index.json"); /* the one everybody means */
+    put_file("model.safetensors.index.json"); /* the one everybody means */
     assert_found("model.safetensors.index.json");
-    put("c.index.json");
-    put("zz.index.json");
+    put_file("c.index.json");
+    put_file("zz.index.json");
     assert_found("model.safetensors.index.json");
 }
 
@@ -203,7 +203,7 @@ static void no_memory(void **state)
     (void)state;
     tnf_error e;
     char *out;
-    put("a.gten");
+    put_file("a.gten");
     tnf_allocator a = tnf_allocator_or_default(NULL);
     tnf_arena none;
     tnf_arena_init(&none, &a, 10);
@@ -213,7 +213,7 @@ static void no_memory(void **state)
 
 int main(void)
 {
-#define IN_DIR(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define IN_DIR(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         IN_DIR(nothing_in_it),
         IN_DIR(one_tensor_file),

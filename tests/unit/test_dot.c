@@ -15,19 +15,19 @@
 static _Alignas(64) float queries[MAX_Q * TNF_PADDED(MAX_D)];
 static float unaligned[MAX_ROWS * MAX_D + 1], *const rows = unaligned + 1;
 
-static float small(uint64_t *state)
+static float random_float(uint64_t *state)
 {
     return (float)((double)(next_random(state) >> 11) / 9007199254740992.0 * 2 - 1);
 }
 
-static void fill(size_t d, uint64_t seed)
+static void fill_rows(size_t d, uint64_t seed)
 {
     memset(queries, 0, sizeof queries);
     for (size_t i = 0; i < MAX_ROWS * d; i++)
-        rows[i] = small(&seed);
+        rows[i] = random_float(&seed);
     for (size_t q = 0; q < MAX_Q; q++)
         for (size_t i = 0; i < d; i++)
-            queries[q * TNF_PADDED(d) + i] = small(&seed);
+            queries[q * TNF_PADDED(d) + i] = random_float(&seed);
 }
 
 static double dot_exactly(const float *a, const float *b, size_t d)
@@ -51,7 +51,7 @@ struct results {
     float dot[MAX_Q * 16], distance[MAX_Q * 16], squares[16], fused[16], fused_squares[16];
 };
 
-static void ask(const tnf_kernels *k, size_t d, size_t nr, size_t nq, struct results *out)
+static void ask_kernels(const tnf_kernels *k, size_t d, size_t nr, size_t nq, struct results *out)
 {
     for (size_t i = 0; i < sizeof *out / sizeof(float); i++)
         ((float *)out)[i] = 12345;
@@ -98,18 +98,18 @@ static void check_alone(const tnf_kernels *k, const struct results *x, size_t d,
         }
 }
 
-static void pairs(void **state)
+static void pairs_of_rows(void **state)
 {
     static const size_t counts[][2] = { { 1, 1 }, { 3, 2 },   { 4, 1 }, { 4, 6 },
                                         { 9, 7 }, { 11, 14 }, { 8, 5 }, { 6, 13 } };
     (void)state;
     for (size_t d = 1; d <= MAX_D; d++) {
-        fill(d, d);
+        fill_rows(d, d);
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
             struct results best, x;
             const tnf_kernels *k;
             for (size_t i = 0; (k = tnf_kernels_at(i)); i++) {
-                ask(k, d, counts[c][0], counts[c][1], &x);
+                ask_kernels(k, d, counts[c][0], counts[c][1], &x);
                 check_results(k->name, &x, d, counts[c][0], counts[c][1]);
                 check_alone(k, &x, d, counts[c][0], counts[c][1]);
                 if (i == 0)
@@ -132,7 +132,7 @@ static void code_sums(void **state)
     for (size_t i = 0; i < sizeof codes; i++)
         codes[i] = (uint8_t)next_random(&seed);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        tables[i] = small(&seed);
+        tables[i] = random_float(&seed);
     for (size_t m = 1; m <= MOST; m++) {
         const tnf_kernels *k;
         size_t n = 1 + m * 37 % ROWS;
@@ -181,7 +181,7 @@ static void byte_sums(void **state)
         }
 }
 
-static void halves(void **state)
+static void widens_halves(void **state)
 {
     static uint16_t all[65536];
     static float got[65537];
@@ -205,7 +205,7 @@ static void halves(void **state)
         }
 }
 
-static void choosing(void **state)
+static void kernels_by_name(void **state)
 {
     (void)state;
     assert_ptr_equal(tnf_kernels_named(NULL), tnf_kernels_at(0));
@@ -217,8 +217,9 @@ static void choosing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs),  cmocka_unit_test(code_sums), cmocka_unit_test(byte_sums),
-        cmocka_unit_test(halves), cmocka_unit_test(choosing),
+        cmocka_unit_test(pairs_of_rows),   cmocka_unit_test(code_sums),
+        cmocka_unit_test(byte_sums),       cmocka_unit_test(widens_halves),
+        cmocka_unit_test(kernels_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

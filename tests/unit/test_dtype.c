@@ -68,7 +68,7 @@ static void the_table(void **state)
     assert_null(tnf_type_at(SIZE_MAX));
 }
 
-static void strangers(void **state)
+static void unknown_names(void **state)
 {
     (void)state;
     assert_null(tnf_type_named("f33"));
@@ -102,7 +102,7 @@ static void check_bytes(const char *id, uint64_t n, uint64_t expect)
     assert_int_equal(bytes, expect);
 }
 
-static void sizes(void **state)
+static void sizes_in_bytes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ALL; i++)
@@ -129,7 +129,7 @@ static void sizes_that_do_not_fit(void **state)
     assert_int_equal(bytes, 77);
 }
 
-static void lists(void **state)
+static void lists_of_names(void **state)
 {
     (void)state;
     assert_true(tnf_list_has(NULL, "f32"));
@@ -144,8 +144,8 @@ static void lists(void **state)
 }
 
 /* Decodes from memory that ends with the last byte and begins at an odd address. */
-static void decode(const char *id, const void *packed, size_t nbytes, size_t first, size_t n,
-                   double *out)
+static void decode_at_odd_place(const char *id, const void *packed, size_t nbytes, size_t first,
+                                size_t n, double *out)
 {
     uint8_t *copy = malloc(nbytes + 1);
     assert_non_null(copy);
@@ -158,11 +158,11 @@ static void check_decode(const char *id, const char *packed, size_t nbytes, size
                          const double *expect)
 {
     double out[8];
-    decode(id, packed, nbytes, 0, n, out);
+    decode_at_odd_place(id, packed, nbytes, 0, n, out);
     for (size_t i = 0; i < n; i++)
         assert_true(out[i] == expect[i]);
     for (size_t i = 0; i < n; i++) { /* one by one */
-        decode(id, packed, nbytes, i, 1, out);
+        decode_at_odd_place(id, packed, nbytes, i, 1, out);
         assert_true(out[0] == expect[i]);
     }
 }
@@ -195,11 +195,11 @@ static void complex_gives_two(void **state)
     static const char c64[] = "\0\0\x80\x3f\0\0\0\x40\0\0\x40\xc0\0\0\0\x3f";
     static const char c128[] = "\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\xc0";
     double out[4];
-    decode("c64", c64, 16, 0, 2, out);
+    decode_at_odd_place("c64", c64, 16, 0, 2, out);
     assert_true(out[0] == 1 && out[1] == 2 && out[2] == -3 && out[3] == 0.5);
-    decode("c64", c64, 16, 1, 1, out);
+    decode_at_odd_place("c64", c64, 16, 1, 1, out);
     assert_true(out[0] == -3 && out[1] == 0.5);
-    decode("c128", c128, 16, 0, 1, out);
+    decode_at_odd_place("c128", c128, 16, 0, 1, out);
     assert_true(out[0] == 1 && out[1] == -2);
 }
 
@@ -209,7 +209,7 @@ static void check_pattern(const char *id, const uint32_t *expect, unsigned count
     double out[256];
     for (unsigned i = 0; i < count; i++)
         bytes[i] = (uint8_t)i;
-    decode(id, bytes, count, 0, count, out);
+    decode_at_odd_place(id, bytes, count, 0, count, out);
     for (unsigned i = 0; i < count; i++) {
         float f;
         memcpy(&f, &expect[i], sizeof f);
@@ -233,10 +233,10 @@ static void packed_types(void **state)
 {
     (void)state;
     double out[10];
-    decode("bit", "\x4d\x03", 2, 0, 10, out);
+    decode_at_odd_place("bit", "\x4d\x03", 2, 0, 10, out);
     for (int i = 0; i < 10; i++)
         assert_true(out[i] == "1011001011"[i] - '0');
-    decode("bit", "\x4d", 1, 6, 2, out);
+    decode_at_odd_place("bit", "\x4d", 1, 6, 2, out);
     assert_true(out[0] == 1 && out[1] == 0);
     check_decode("f4_e2m1", "\x21\x0f", 2, 3, (double[]) { 0.5, 1, -6 });
     /* 001101 101001 000110 110010, valued by ml_dtypes */
@@ -260,7 +260,7 @@ static void windows_of_packed_types(void **state)
             for (size_t n = 0; first + n <= 40; n++) {
                 uint64_t need;
                 assert_true(tnf_type_bytes(&need, type, first + n));
-                decode(ids[t], bytes, need, first, n, part);
+                decode_at_odd_place(ids[t], bytes, need, first, n, part);
                 assert_memory_equal(part, whole + first, n * sizeof part[0]);
             }
     }
@@ -295,7 +295,7 @@ static void opaque_types(void **state)
 }
 
 /* As numpy, torch and safetensors print them, and as people type them. */
-static void spellings(void **state)
+static void other_spellings(void **state)
 {
     (void)state;
     static const char *const same[][2] = {
@@ -346,11 +346,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
-        cmocka_unit_test(strangers),
+        cmocka_unit_test(unknown_names),
         cmocka_unit_test(storage_widths),
-        cmocka_unit_test(sizes),
+        cmocka_unit_test(sizes_in_bytes),
         cmocka_unit_test(sizes_that_do_not_fit),
-        cmocka_unit_test(lists),
+        cmocka_unit_test(lists_of_names),
         cmocka_unit_test(whole_byte_types),
         cmocka_unit_test(complex_gives_two),
         cmocka_unit_test(eight_bit_floats),
@@ -358,7 +358,7 @@ int main(void)
         cmocka_unit_test(windows_of_packed_types),
         cmocka_unit_test(bytes_before_the_window_are_not_touched),
         cmocka_unit_test(opaque_types),
-        cmocka_unit_test(spellings),
+        cmocka_unit_test(other_spellings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 /* cmocka after those above */
 #include <cmocka.h>
 
-static void shows(const void *bytes, size_t n, const char *expected)
+static void assert_shown(const void *bytes, size_t n, const char *expected)
 {
     char *text = NULL;
     size_t size = 0;
@@ -23,9 +23,9 @@ static void shows(const void *bytes, size_t n, const char *expected)
     free(text);
 }
 
-#define SHOWS(bytes, expected) shows(bytes, sizeof(bytes) - 1, expected)
+#define SHOWS(bytes, expected) assert_shown(bytes, sizeof(bytes) - 1, expected)
 
-static void plain(void **state)
+static void plain_values(void **state)
 {
     (void)state;
     SHOWS("", "null");
@@ -47,7 +47,7 @@ static void plain(void **state)
     SHOWS("\xcb\xbf\xb9\x99\x99\x99\x99\x99\x9a", "-0.1");
 }
 
-static void strings(void **state)
+static void strings_and_bytes(void **state)
 {
     (void)state;
     SHOWS("\xa0", "\"\"");
@@ -72,7 +72,7 @@ static void strings(void **state)
     SHOWS("\xc9\x00\x00\x00\x01\x05x", "{\"$ext\":[5,{\"$bytes\":\"eA==\"}]}");
 }
 
-static void nested(void **state)
+static void nested_values(void **state)
 {
     (void)state;
     SHOWS("\x90", "[]");
@@ -86,7 +86,7 @@ static void nested(void **state)
 }
 
 /* JSON has strings as keys alone: a map with others is a list of pairs. */
-static void keys(void **state)
+static void keys_of_maps(void **state)
 {
     (void)state;
     SHOWS("\x81\x01\x02", "{\"$pairs\":[[1,2]]}");
@@ -124,8 +124,9 @@ static void no_messagepack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain), cmocka_unit_test(strings),        cmocka_unit_test(nested),
-        cmocka_unit_test(keys),  cmocka_unit_test(no_messagepack),
+        cmocka_unit_test(plain_values),   cmocka_unit_test(strings_and_bytes),
+        cmocka_unit_test(nested_values),  cmocka_unit_test(keys_of_maps),
+        cmocka_unit_test(no_messagepack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

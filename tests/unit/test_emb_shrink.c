@@ -16,7 +16,7 @@ static double wide[ROWS * DIMS];
 static uint16_t halves[ROWS * DIMS];
 static uint8_t small[ROWS * DIMS], codes[ROWS * 8];
 
-static int fill(void **state)
+static int fill_values(void **state)
 {
     (void)state;
     size_t at = 0;
@@ -104,7 +104,7 @@ static void ask_all(const tnf_emb *emb)
     assert_true(status == TNF_OK || status == TNF_ETRUNCATED);
 }
 
-static void learn(const tnf_emb *emb, struct said *whole)
+static void learn_whole(const tnf_emb *emb, struct said *whole)
 {
     tnf_error e;
     whole->rows = malloc(sizeof values);
@@ -125,7 +125,7 @@ static void cut_to(const struct made *m, tnf_access access, unsigned percent)
     write_made(m);
     assert_ok(tnf_open(&file, path, &o, &e));
     assert_ok(tnf_emb_open(&emb, file, NULL, &e));
-    learn(emb, &whole);
+    learn_whole(emb, &whole);
     unsigned all = ask_copies(emb, &whole, false);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(truncate(path, st.st_size / 100 * percent), 0);
@@ -155,7 +155,7 @@ static void each_cut(const struct made *m)
     }
 }
 
-static struct made dense(tnf_dtype type, const void *p)
+static struct made make_dense(tnf_dtype type, const void *p)
 {
     return (struct made) { .words = words,
                            .ngrams = grams,
@@ -172,8 +172,9 @@ static struct made dense(tnf_dtype type, const void *p)
 static void dense_rows(void **state)
 {
     (void)state;
-    struct made kinds[] = { dense(TNF_F32, values), dense(TNF_F16, halves), dense(TNF_BF16, halves),
-                            dense(TNF_F64, wide), dense(TNF_U8, small) };
+    struct made kinds[] = { make_dense(TNF_F32, values), make_dense(TNF_F16, halves),
+                            make_dense(TNF_BF16, halves), make_dense(TNF_F64, wide),
+                            make_dense(TNF_U8, small) };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         each_cut(&kinds[i]);
 }
@@ -198,5 +199,5 @@ int main(void)
         cmocka_unit_test(dense_rows),
         cmocka_unit_test(quantized_rows),
     };
-    return cmocka_run_group_tests(tests, fill, NULL);
+    return cmocka_run_group_tests(tests, fill_values, NULL);
 }

@@ -108,7 +108,7 @@ static void system_errors(void **state)
     }
 }
 
-static void prefix(void **state)
+static void prefixes_messages(void **state)
 {
     (void)state;
     tnf_error e;
@@ -119,7 +119,7 @@ static void prefix(void **state)
     tnf_error_prefix(NULL, "nobody");
 }
 
-static void quoting(void **state)
+static void quotes_names(void **state)
 {
     (void)state;
     char out[72];
@@ -175,18 +175,18 @@ static void public_filling(void **state)
     assert_string_equal(e.message, "no answer from there");
 }
 
-static tnf_status silent(void *ctx, tnf_error *e)
+static tnf_status fail_silently(void *ctx, tnf_error *e)
 {
     (void)e;
     return *(tnf_status *)ctx;
 }
 
-static tnf_status telling(void *ctx, tnf_error *e)
+static tnf_status fail_telling(void *ctx, tnf_error *e)
 {
     return tnf_error_set(e, *(tnf_status *)ctx, 5, "as I said");
 }
 
-static tnf_status endless(void *ctx, tnf_error *e)
+static tnf_status fail_endlessly(void *ctx, tnf_error *e)
 {
     memset(e->message, 'a', sizeof e->message);
     return *(tnf_status *)ctx;
@@ -199,22 +199,22 @@ static void callers_functions(void **state)
     tnf_error e;
     tnf_status want = TNF_OK, status;
     memset(&e, 'z', sizeof e);
-    TNF_CALL(status, &e, silent, &want);
+    TNF_CALL(status, &e, fail_silently, &want);
     assert_int_equal(status, TNF_OK);
     assert_int_equal(e.message[0], 'z'); /* written only on failure */
     want = TNF_ENET;
-    TNF_CALL(status, &e, silent, &want);
+    TNF_CALL(status, &e, fail_silently, &want);
     assert_int_equal(status, TNF_ENET);
     assert_int_equal(e.status, TNF_ENET);
     assert_true(e.sys == 0 && e.offset == TNF_NO_OFFSET && !e.rule);
     assert_string_equal(e.message, "the caller's function failed");
-    TNF_CALL(status, &e, telling, &want);
+    TNF_CALL(status, &e, fail_telling, &want);
     assert_string_equal(e.message, "as I said");
     assert_int_equal(e.offset, 5);
-    TNF_CALL(status, &e, endless, &want);
+    TNF_CALL(status, &e, fail_endlessly, &want);
     assert_int_equal(e.status, TNF_ENET);
     assert_int_equal(strlen(e.message), sizeof e.message - 1);
-    TNF_CALL(status, NULL, telling, &want);
+    TNF_CALL(status, NULL, fail_telling, &want);
     assert_int_equal(status, TNF_ENET);
 }
 
@@ -235,8 +235,8 @@ int main(void)
         cmocka_unit_test(long_sentences_are_cut),
         cmocka_unit_test(cut_sentences_stay_utf8),
         cmocka_unit_test(system_errors),
-        cmocka_unit_test(prefix),
-        cmocka_unit_test(quoting),
+        cmocka_unit_test(prefixes_messages),
+        cmocka_unit_test(quotes_names),
         cmocka_unit_test(quoting_shortens),
         cmocka_unit_test(public_filling),
         cmocka_unit_test(callers_functions),

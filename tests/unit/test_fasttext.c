@@ -78,7 +78,7 @@ struct plan {
     char text[4096];
 };
 
-static void note(void *ctx, const tnf_plan_item *item)
+static void note_dropped(void *ctx, const tnf_plan_item *item)
 {
     struct plan *p = ctx;
     size_t n = strlen(p->text);
@@ -91,7 +91,7 @@ static bool not_it(void *ctx, tnf_str name)
     return strcmp(name.p, ctx) != 0;
 }
 
-static tnf_builder *without(const tnf_file *file, const char *name)
+static tnf_builder *build_without(const tnf_file *file, const char *name)
 {
     tnf_builder *b;
     tnf_merge_options how = { .size = sizeof how,
@@ -103,14 +103,14 @@ static tnf_builder *without(const tnf_file *file, const char *name)
 }
 
 /* What is dropped, and why: one line each. */
-static struct plan dropped(tnf_builder *b)
+static struct plan plan_dropped(tnf_builder *b)
 {
     static struct plan plan;
     tnf_save_options o = { .size = sizeof o,
                            .format = "fasttext",
                            .dry_run = true,
                            .allow_loss = true,
-                           .plan = note,
+                           .plan = note_dropped,
                            .ctx = &plan };
     tnf_sink *sink;
     plan.text[0] = 0;
@@ -134,14 +134,14 @@ static void norms_without_codes(void **state)
     (void)state;
     static const char *const missing[] = { "embeddings.norm_codes", "embeddings.norm_codebook" };
     tnf_file *file = open_with(VALID "quantized_norms.ftz", NULL, NULL);
-    struct plan p = dropped(without(file, ""));
+    struct plan p = plan_dropped(build_without(file, ""));
     assert_string_equal(p.text, "");
     for (size_t i = 0; i < 2; i++) {
-        p = dropped(without(file, missing[i]));
+        p = plan_dropped(build_without(file, missing[i]));
         assert_lost(&p, "embeddings", "fastText quantizes norms, too");
         assert_lost(&p, missing[!i], "fastText quantizes norms, too");
     }
-    p = dropped(without(file, "embeddings"));
+    p = plan_dropped(build_without(file, "embeddings"));
     assert_lost(&p, "embeddings.norm_codes", "they belong to a quantized matrix with norms");
     assert_lost(&p, "embeddings.norm_codebook", "it belongs to a quantized matrix with norms");
     tnf_close(file);
@@ -154,10 +154,10 @@ static void norms_of_another(void **state)
     static const uint8_t zeros[9];
     uint64_t nine = 9;
     tnf_file *file = open_with(VALID "quantized_norms.ftz", NULL, NULL);
-    tnf_builder *b = without(file, "embeddings.norm_codes");
+    tnf_builder *b = build_without(file, "embeddings.norm_codes");
     assert_ok(
         tnf_builder_add(b, "embeddings.norm_codes", tnf_type_of(TNF_U8), 1, &nine, zeros, &e));
-    struct plan p = dropped(b);
+    struct plan p = plan_dropped(b);
     assert_lost(&p, "embeddings", "fastText quantizes norms, too");
     tnf_close(file);
 }
@@ -169,16 +169,16 @@ static void matrix_twice(void **state)
     static const float numbers[9 * 5];
     static const uint64_t shape[] = { 9, 5 };
     tnf_file *file = open_with(VALID "quantized_uneven.ftz", NULL, NULL);
-    struct plan p = dropped(without(file, ""));
+    struct plan p = plan_dropped(build_without(file, ""));
     assert_string_equal(p.text, "");
-    tnf_builder *b = without(file, "");
+    tnf_builder *b = build_without(file, "");
     assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, shape, numbers, &e));
-    p = dropped(b);
+    p = plan_dropped(b);
     assert_lost(&p, "embeddings.quantized", "there is the same matrix as a tensor");
-    b = without(file, "embeddings.quantized");
+    b = build_without(file, "embeddings.quantized");
     assert_ok(
         tnf_builder_add(b, "embeddings.quantized", tnf_type_of(TNF_U8), 1, shape, numbers, &e));
-    p = dropped(b);
+    p = plan_dropped(b);
     assert_lost(&p, "embeddings.quantized", "these are not the bytes of a quantized matrix");
     tnf_close(file);
 }
@@ -190,9 +190,9 @@ static void output_alone(void **state)
     static const float numbers[9 * 4];
     static const uint64_t shape[] = { 9, 4 };
     tnf_file *file = open_with(VALID "quantized_output.ftz", NULL, NULL);
-    tnf_builder *b = without(file, "embeddings");
+    tnf_builder *b = build_without(file, "embeddings");
     assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, shape, numbers, &e));
-    struct plan p = dropped(b);
+    struct plan p = plan_dropped(b);
     static const char *const lost[] = { "output", "output.norm_codes", "output.norm_codebook" };
     for (size_t i = 0; i < 3; i++)
         assert_lost(&p, lost[i], "the output is quantized only where the input is");
@@ -205,7 +205,7 @@ static void output_alone(void **state)
 static tnf_status look_up(const tnf_file *file, const tnf_type *type, uint64_t columns,
                           const int32_t *pairs, uint64_t n)
 {
-    tnf_builder *b = without(file, "pruneidx");
+    tnf_builder *b = build_without(file, "pruneidx");
     tnf_save_options o = { .size = sizeof o, .format = "ztensor2" };
     tnf_sink *sink;
     tnf_source *source;

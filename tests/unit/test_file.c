@@ -14,7 +14,7 @@
 static char path[300];
 static uint8_t *content;
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     snprintf(path, sizeof path, "%s/file", files_temp());
@@ -26,14 +26,14 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     free(content);
     return 0;
 }
 
-static void reads(void **state)
+static void reads_pieces(void **state)
 {
     (void)state;
     tnf_error e;
@@ -86,7 +86,7 @@ static void merged_reads(void **state)
     tnf_source_close(s);
 }
 
-static void views(void **state)
+static void maps_views(void **state)
 {
     (void)state;
     tnf_error e;
@@ -205,7 +205,7 @@ static void descriptors_stay_the_callers(void **state)
     close(fd);
 }
 
-static void *feed(void *arg)
+static void *feed_pipe(void *arg)
 {
     int fd = *(int *)arg;
     for (size_t at = 0; at < SIZE;) {
@@ -227,7 +227,7 @@ static void pipes_are_spooled(void **state)
     pthread_t id;
     uint8_t *out = malloc(SIZE);
     assert_int_equal(pipe(ends), 0);
-    assert_int_equal(pthread_create(&id, NULL, feed, &ends[1]), 0);
+    assert_int_equal(pthread_create(&id, NULL, feed_pipe, &ends[1]), 0);
     assert_ok(tnf_source_fd(&s, ends[0], TNF_ACCESS_AUTO, &e));
     pthread_join(id, NULL);
     assert_int_equal(s->size, SIZE);
@@ -305,9 +305,9 @@ static void memory_is_the_handles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),
+        cmocka_unit_test(reads_pieces),
         cmocka_unit_test(merged_reads),
-        cmocka_unit_test(views),
+        cmocka_unit_test(maps_views),
         cmocka_unit_test(views_from_many_threads),
         cmocka_unit_test(what_is_no_file),
         cmocka_unit_test(a_file_that_shrinks),
@@ -317,5 +317,5 @@ int main(void)
         cmocka_unit_test(pipes_need_a_place),
         cmocka_unit_test(memory_is_the_handles),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

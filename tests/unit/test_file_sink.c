@@ -9,7 +9,7 @@
 
 static char dir[300], target[320];
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     static int n;
     (void)state;
@@ -27,7 +27,7 @@ static void assert_holds(const char *path, const char *text)
     free(b.p);
 }
 
-static tnf_status save(const char *path, const char *text, unsigned flags, tnf_error *e)
+static tnf_status save_text(const char *path, const char *text, unsigned flags, tnf_error *e)
 {
     tnf_sink *s;
     tnf_status status = tnf_sink_file(&s, path, flags, e);
@@ -61,12 +61,12 @@ static void an_existing_file_is_safe(void **state)
     tnf_error e;
     tnf_sink *s;
     bytes_to_file(target, "old", 3);
-    assert_fails(save(target, "new", 0, &e), TNF_EEXISTS);
+    assert_fails(save_text(target, "new", 0, &e), TNF_EEXISTS);
     assert_int_equal(e.sys, EEXIST);
     assert_holds(target, "old");
-    assert_ok(save(target, "new", TNF_SINK_REPLACE, &e));
+    assert_ok(save_text(target, "new", TNF_SINK_REPLACE, &e));
     assert_holds(target, "new");
-    assert_ok(save(target, "newer", TNF_SINK_REPLACE | TNF_SINK_NO_SYNC, &e));
+    assert_ok(save_text(target, "newer", TNF_SINK_REPLACE | TNF_SINK_NO_SYNC, &e));
     assert_holds(target, "newer");
     assert_ok(tnf_sink_file(&s, target, TNF_SINK_REPLACE, &e));
     assert_ok(tnf_sink_write(s, "lost", 4, &e));
@@ -90,17 +90,17 @@ static void a_race_is_lost_politely(void **state)
     assert_int_equal(files_count(dir, ""), 1);
 }
 
-static void modes(void **state)
+static void modes_are_kept(void **state)
 {
     (void)state;
     tnf_error e;
     struct stat st;
     mode_t before = umask(027);
-    assert_ok(save(target, "x", 0, &e));
+    assert_ok(save_text(target, "x", 0, &e));
     assert_int_equal(stat(target, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640); /* as any new file */
     assert_int_equal(chmod(target, 0604), 0);
-    assert_ok(save(target, "y", TNF_SINK_REPLACE, &e));
+    assert_ok(save_text(target, "y", TNF_SINK_REPLACE, &e));
     assert_int_equal(stat(target, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0604); /* as the old one */
     umask(before);
@@ -115,7 +115,7 @@ static void links_are_followed(void **state)
     snprintf(link_path, sizeof link_path, "%s/link", dir);
     bytes_to_file(target, "old", 3);
     assert_int_equal(symlink("out", link_path), 0);
-    assert_ok(save(link_path, "new", TNF_SINK_REPLACE, &e));
+    assert_ok(save_text(link_path, "new", TNF_SINK_REPLACE, &e));
     assert_holds(target, "new");
     assert_int_equal(lstat(link_path, &st), 0);
     assert_true(S_ISLNK(st.st_mode));
@@ -129,8 +129,8 @@ static void a_name_without_a_directory(void **state)
     char here[4096];
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(chdir(dir), 0);
-    assert_ok(save("plain", "x", 0, &e));
-    assert_ok(save("plain", "y", TNF_SINK_REPLACE, &e));
+    assert_ok(save_text("plain", "x", 0, &e));
+    assert_ok(save_text("plain", "y", TNF_SINK_REPLACE, &e));
     assert_holds("plain", "y");
     assert_int_equal(chdir(here), 0);
 }
@@ -149,7 +149,7 @@ static void what_cannot_be_written(void **state)
     bytes_to_file(target, "x", 1);
     snprintf(path, sizeof path, "%s/out/below", dir);
     assert_fails(tnf_sink_file(&s, path, 0, &e), TNF_ENOTFOUND);
-    assert_true(save("", "x", 0, &e) != TNF_OK);
+    assert_true(save_text("", "x", 0, &e) != TNF_OK);
     if (geteuid() != 0) { /* root may write anywhere */
         assert_int_equal(chmod(dir, 0500), 0);
         snprintf(path, sizeof path, "%s/other", dir);
@@ -163,12 +163,12 @@ static void devices_are_written_to(void **state)
 {
     (void)state;
     tnf_error e;
-    assert_ok(save("/dev/null", "x", 0, &e));
-    assert_fails(save("/dev/full", "x", TNF_SINK_REPLACE, &e), TNF_EIO);
+    assert_ok(save_text("/dev/null", "x", 0, &e));
+    assert_fails(save_text("/dev/full", "x", TNF_SINK_REPLACE, &e), TNF_EIO);
     assert_int_equal(e.sys, ENOSPC);
 }
 
-static void descriptors(void **state)
+static void writes_to_descriptors(void **state)
 {
     (void)state;
     tnf_error e;
@@ -327,17 +327,17 @@ static void no_memory(void **state)
 
 int main(void)
 {
-#define IN_DIR(f) cmocka_unit_test_setup(f, begin)
+#define IN_DIR(f) cmocka_unit_test_setup(f, set_up)
     const struct CMUnitTest tests[] = {
         IN_DIR(appears_at_commit),
         IN_DIR(an_existing_file_is_safe),
         IN_DIR(a_race_is_lost_politely),
-        IN_DIR(modes),
+        IN_DIR(modes_are_kept),
         IN_DIR(links_are_followed),
         IN_DIR(a_name_without_a_directory),
         IN_DIR(what_cannot_be_written),
         IN_DIR(devices_are_written_to),
-        IN_DIR(descriptors),
+        IN_DIR(writes_to_descriptors),
         IN_DIR(copies_inside_the_kernel),
         IN_DIR(holes_stay),
         IN_DIR(no_memory),

@@ -12,7 +12,7 @@
 
 static const char *const seed_option[] = { "dialect", "seed", NULL };
 
-static bytes fixture(const char *name)
+static bytes read_fixture(const char *name)
 {
     char path[128];
     snprintf(path, sizeof path, "%s.fifu", name);
@@ -128,7 +128,7 @@ static void test_bytes_as_the_document_says(void **state)
 static void test_what_is_put_right(void **state)
 {
     (void)state;
-    bytes wrong = fixture("norms_unlisted");
+    bytes wrong = read_fixture("norms_unlisted");
     tnf_file *f = must_open(&wrong);
     bytes got = save_file(f, FORMAT, NULL);
     assert_int_equal(got.n, wrong.n + 4);
@@ -138,7 +138,7 @@ static void test_what_is_put_right(void **state)
     free(got.p);
     free(wrong.p);
 
-    wrong = fixture("explicit_python"); /* three n-grams, 24 bytes too few */
+    wrong = read_fixture("explicit_python"); /* three n-grams, 24 bytes too few */
     f = must_open(&wrong);
     got = save_file(f, FORMAT, NULL);
     assert_int_equal(got.n, wrong.n);
@@ -234,7 +234,7 @@ static void test_pieces_of_words(void **state)
     (void)state;
     static const char *const names[] = { "many", "many_ngrams", "odd_words", "long_word" };
     for (size_t i = 0; i < COUNT(names); i++) {
-        bytes file = fixture(names[i]);
+        bytes file = read_fixture(names[i]);
         tnf_file *f = must_open(&file);
         check_pieces(tnf_find(f, "vocab"), "offsets");
         check_pieces(tnf_find(f, "vocab"), "bytes");
@@ -253,7 +253,7 @@ static void test_file_changes(void **state)
 {
     (void)state;
     tnf_error e = { 0 };
-    bytes file = fixture("many");
+    bytes file = read_fixture("many");
     tnf_file *f = must_open(&file);
     const tnf_part *text = tnf_object_part(tnf_find(f, "vocab"), "bytes");
     const tnf_part *offsets = tnf_object_part(tnf_find(f, "vocab"), "offsets");
@@ -308,14 +308,14 @@ static void add_dense(tnf_builder *b, const char *name, tnf_dtype type, uint64_t
         fail_msg("%s", e.message);
 }
 
-static void set(tnf_builder *b, const char *key, tnf_value v)
+static void set_attribute(tnf_builder *b, const char *key, tnf_value v)
 {
     tnf_error e = { 0 };
     if (tnf_builder_set(b, NULL, key, &v, &e) != TNF_OK)
         fail_msg("%s", e.message);
 }
 
-static tnf_builder *builder(void)
+static tnf_builder *new_builder(void)
 {
     tnf_error e = { 0 };
     tnf_builder *b;
@@ -334,7 +334,7 @@ static bytes must_save(tnf_builder *b, const char *const *options)
 }
 
 /* Refused, with these words in the plan's first line. */
-static void refused(tnf_builder *b, const char *const *options, const char *words)
+static void check_refused(tnf_builder *b, const char *const *options, const char *words)
 {
     tnf_error e = { 0 };
     bytes out = { 0 };
@@ -348,7 +348,7 @@ static void refused(tnf_builder *b, const char *const *options, const char *word
 static void test_made_from_nothing(void **state)
 {
     (void)state;
-    tnf_builder *b = builder();
+    tnf_builder *b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", text, offsets, 3);
     bytes file = must_save(b, NULL);
@@ -368,17 +368,17 @@ static void test_ngrams_made_from_nothing(void **state)
 {
     (void)state;
     static const uint64_t one[] = { 0, 3 };
-    tnf_builder *b = builder();
+    tnf_builder *b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 1, 2, rows);
     add_strings(b, "vocab", text, one, 1);
     add_strings(b, "ngrams", text, offsets, 2);
-    refused(b, NULL, "only an explicit vocabulary has n-grams");
-    b = builder();
+    check_refused(b, NULL, "only an explicit vocabulary has n-grams");
+    b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", text, one, 1);
     add_strings(b, "ngrams", text, offsets, 2);
-    set(b, "finalfusion.min_n", tnf_value_uint(2));
-    set(b, "finalfusion.max_n", tnf_value_uint(3));
+    set_attribute(b, "finalfusion.min_n", tnf_value_uint(2));
+    set_attribute(b, "finalfusion.max_n", tnf_value_uint(3));
     bytes file = must_save(b, NULL);
     tnf_file *f = must_open(&file);
     assert_int_equal(tnf_file_info(f)->nwarnings, 0);
@@ -396,45 +396,45 @@ static void test_what_does_not_fit(void **state)
     static const double wide[] = { 1, 2, 3 };
     static const char latin[] = "one\351ftwo", split[] = "\303\274efetwo";
     static const uint64_t through[] = { 0, 1, 5, 8 };
-    tnf_builder *b = builder();
+    tnf_builder *b = new_builder();
     add_dense(b, "w", TNF_F32, 3, 2, rows);
-    refused(b, NULL, "a place for embeddings, vocab, norms and ngrams only");
-    b = builder();
+    check_refused(b, NULL, "a place for embeddings, vocab, norms and ngrams only");
+    b = new_builder();
     add_dense(b, "embeddings", TNF_F64, 3, 1, wide);
     add_strings(b, "vocab", text, offsets, 3);
-    refused(b, NULL, "f32 only: -o dialect=seed keeps it");
-    b = builder();
+    check_refused(b, NULL, "f32 only: -o dialect=seed keeps it");
+    b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 2, 2, rows);
     add_strings(b, "vocab", text, offsets, 3);
-    refused(b, NULL, "are not as many");
-    b = builder();
+    check_refused(b, NULL, "are not as many");
+    b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", latin, offsets, 3);
-    refused(b, NULL, "not UTF-8");
-    b = builder();
+    check_refused(b, NULL, "not UTF-8");
+    b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", split, through, 3); /* text as a whole, but cut inside a letter */
-    refused(b, NULL, "not UTF-8");
-    b = builder();
+    check_refused(b, NULL, "not UTF-8");
+    b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", text, offsets, 3);
     add_dense(b, "norms", TNF_F32, 2, 0, rows);
-    refused(b, NULL, "norms and words are not as many");
-    b = builder();
+    check_refused(b, NULL, "norms and words are not as many");
+    b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
-    refused(b, seed_option, "have a vocabulary before the matrix");
-    b = builder();
+    check_refused(b, seed_option, "have a vocabulary before the matrix");
+    b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", text, offsets, 3);
-    set(b, "finalfusion.vocab", tnf_value_string("bucket")); /* but how many? */
-    refused(b, NULL, "saved as simple");
+    set_attribute(b, "finalfusion.vocab", tnf_value_string("bucket")); /* but how many? */
+    check_refused(b, NULL, "saved as simple");
 }
 
 static void test_any_type_in_the_document(void **state)
 {
     (void)state;
     static const double wide[] = { 1, 2, 3 };
-    tnf_builder *b = builder();
+    tnf_builder *b = new_builder();
     add_dense(b, "embeddings", TNF_F64, 3, 1, wide);
     add_strings(b, "vocab", text, offsets, 3);
     bytes file = must_save(b, seed_option);
@@ -452,13 +452,15 @@ static void test_attributes_of_strangers(void **state)
     (void)state;
     tnf_error e = { 0 };
     tnf_value of = tnf_value_string("\x7f\"\\\n\xc3\xbc");
-    tnf_builder *b = builder();
+    tnf_builder *b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", text, offsets, 3);
-    set(b, "finalfusion.metadata", tnf_value_string("a = 1")); /* no line feed at its end */
-    set(b, "some.text", of);
-    set(b, "some.number", tnf_value_uint(UINT64_MAX));
-    set(b, "finalfusion.min_n", tnf_value_uint(3)); /* a simple vocabulary has no such field */
+    set_attribute(b, "finalfusion.metadata",
+                  tnf_value_string("a = 1")); /* no line feed at its end */
+    set_attribute(b, "some.text", of);
+    set_attribute(b, "some.number", tnf_value_uint(UINT64_MAX));
+    set_attribute(b, "finalfusion.min_n",
+                  tnf_value_uint(3)); /* a simple vocabulary has no such field */
     assert_int_equal(tnf_builder_set(b, "embeddings", "some.thing", &of, &e), TNF_OK);
     bytes file = must_save(b, NULL);
     tnf_file *f = must_open(&file);

@@ -22,7 +22,7 @@ static uint8_t *part_bytes(const tnf_object *o, const char *role)
     return out;
 }
 
-static tnf_file *upstream(const char *name, bytes *file)
+static tnf_file *open_upstream(const char *name, bytes *file)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/fixtures/finalfusion/%s", TNF_SHARED_DIR, name);
@@ -52,7 +52,7 @@ static void test_upstream_embeddings(void **state)
                                    7.4833149909973145f };
     float unit[10];
     bytes file;
-    tnf_file *f = upstream("py/embeddings.fifu", &file);
+    tnf_file *f = open_upstream("py/embeddings.fifu", &file);
     for (int i = 0; i < 10; i++)
         unit[i] = raw[i] / norms[0];
     assert_floats(tnf_find(f, "norms"), "data", 0, norms, 7, 0);
@@ -69,7 +69,7 @@ static void test_upstream_buckets(void **state)
     static const float norms[] = { .111857f, .243729f };
     static const float one[] = { .2434929f, .5275825f, .1132917f, -.7992398f, .1036758f };
     bytes file;
-    tnf_file *f = upstream("py/ff_buckets.fifu", &file);
+    tnf_file *f = open_upstream("py/ff_buckets.fifu", &file);
     const tnf_object *o = tnf_find(f, "embeddings");
     assert_int_equal(o->shape[0], 1026);
     assert_int_equal(o->parts[0].offset, 468);
@@ -86,7 +86,7 @@ static void test_upstream_similarity(void **state)
     static const char *const names[] = { "py/similarity.fifu", "rt/similarity.fifu" };
     for (size_t i = 0; i < COUNT(names); i++) {
         bytes file;
-        tnf_file *f = upstream(names[i], &file);
+        tnf_file *f = open_upstream(names[i], &file);
         uint8_t *words = part_bytes(tnf_find(f, "vocab"), "bytes");
         assert_int_equal(tnf_find(f, "vocab")->shape[0], 41);
         assert_memory_equal(words, "Berlin", 6);
@@ -108,7 +108,7 @@ static void test_upstream_quantized(void **state)
     static const float row_50[] = { 5001.8225f, 5002.7860f, 5003.7491f };
     static const float row_99[] = { 10002.083f, 10003.192f, 10004.298f };
     bytes file;
-    tnf_file *f = upstream("rt/quantized_storage.bin", &file);
+    tnf_file *f = open_upstream("rt/quantized_storage.bin", &file);
     const tnf_object *o = tnf_find(f, "embeddings");
     assert_floats(o, "norms", 0, norms, 4, 1e-3f);
     uint8_t *codes = part_bytes(o, "codes");

@@ -123,7 +123,8 @@ static void test_neighbours(void **state)
     close_model(&m);
 }
 
-static void convert(struct model *to, struct model *from, const char *format, tnf_emb_change how)
+static void convert_model(struct model *to, struct model *from, const char *format,
+                          tnf_emb_change how)
 {
     tnf_error e;
     tnf_builder *b = new_builder();
@@ -149,18 +150,18 @@ static void test_there_and_back(void **state)
     struct model m, f, back;
     (void)state;
     open_model(&m, "fasttext", "</s>|a|b");
-    convert(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT });
+    convert_model(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT });
     assert_false(tnf_emb_describe(f.emb)->composed);
     check_rows(f.emb, want, 6);
-    convert(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FASTTEXT });
+    convert_model(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FASTTEXT });
     assert_true(tnf_emb_describe(back.emb)->composed);
     check_rows(back.emb, &rows[0][0], 6);
     close_model(&back);
     close_model(&f);
     /* finalfusion takes the n-grams of </s>, too: all of "<</s>>" */
-    convert(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FINALFUSION });
+    convert_model(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FINALFUSION });
     check_rows(f.emb, (const float[]) { 5.2F, 1.2F, 1, 6, 2, 1 }, 3);
-    convert(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FINALFUSION });
+    convert_model(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FINALFUSION });
     check_rows(back.emb, &rows[0][0], 6);
     close_model(&back);
     close_model(&f);
@@ -172,8 +173,8 @@ static void test_lengths(void **state)
     struct model m, f, back;
     (void)state;
     open_model(&m, "fasttext", "</s>|a|b");
-    convert(&f, &m, "finalfusion",
-            (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT, .normalize = true });
+    convert_model(&f, &m, "finalfusion",
+                  (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT, .normalize = true });
     float a = sqrtf(37), b = sqrtf(5);
     check_rows(f.emb, (const float[]) { 1, 0, 1 / a, 6 / a, 2 / b, 1 / b, 4, 0 }, 4);
     const tnf_object *norms = tnf_find(f.file, "norms");
@@ -184,11 +185,11 @@ static void test_lengths(void **state)
     from_little(have, 4, 3);
     assert_float_equal(have[0], 8, 1e-6);
     assert_float_equal(have[1], a, 1e-6);
-    convert(&back, &f, "finalfusion", (tnf_emb_change) { .unnormalize = true });
+    convert_model(&back, &f, "finalfusion", (tnf_emb_change) { .unnormalize = true });
     check_rows(back.emb, (const float[]) { 8, 0, 1, 6, 2, 1, 4, 0 }, 4);
     assert_null(tnf_find(back.file, "norms"));
     close_model(&back);
-    convert(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FASTTEXT });
+    convert_model(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FASTTEXT });
     check_rows(back.emb, &rows[0][0], 6);
     close_model(&back);
     close_model(&f);
@@ -245,7 +246,7 @@ static void test_not_mixed_up(void **state)
     tnf_error e;
     (void)state;
     open_model(&m, "fasttext", "</s>|a|b");
-    convert(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT });
+    convert_model(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT });
     const tnf_file *files[] = { m.file, f.file };
     static const char *const formats[] = { "finalfusion", "fasttext" };
     for (int i = 0; i < 2; i++) {
@@ -285,7 +286,7 @@ static void open_trained(struct model *m, bool ngrams)
     open_built(m, b, "fasttext", false);
 }
 
-static tnf_status folded(struct model *m, const char *format, tnf_error *e)
+static tnf_status save_folded(struct model *m, const char *format, tnf_error *e)
 {
     const tnf_emb_change how = { .size = sizeof how, .fold = TNF_FOLD_FINALFUSION };
     tnf_save_options o = { .size = sizeof o, .format = format };
@@ -308,21 +309,21 @@ static void test_nothing_is_left_behind(void **state)
     (void)state;
     open_trained(&m, true);
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        assert_int_equal(folded(&m, without[i], &e), TNF_ELOSSY);
-    convert(&zt, &m, "ztensor2", (tnf_emb_change) { .fold = TNF_FOLD_FINALFUSION });
+        assert_int_equal(save_folded(&m, without[i], &e), TNF_ELOSSY);
+    convert_model(&zt, &m, "ztensor2", (tnf_emb_change) { .fold = TNF_FOLD_FINALFUSION });
     assert_non_null(tnf_find(zt.file, "counts"));
     assert_non_null(tnf_find(zt.file, "output"));
     close_model(&zt);
     close_model(&m);
     open_trained(&m, false);
-    assert_int_equal(folded(&m, "finalfusion", &e), TNF_ELOSSY);
+    assert_int_equal(save_folded(&m, "finalfusion", &e), TNF_ELOSSY);
     close_model(&m);
 }
 
 /* ---------------------------------------------------------------- without memory */
 
-static tnf_status converted(tnf_emb *emb, const char *format, const tnf_emb_change *how,
-                            tnf_error *e)
+static tnf_status save_converted(tnf_emb *emb, const char *format, const tnf_emb_change *how,
+                                 tnf_error *e)
 {
     tnf_builder *b = new_builder();
     tnf_sink *sink;
@@ -336,7 +337,7 @@ static tnf_status converted(tnf_emb *emb, const char *format, const tnf_emb_chan
     return status;
 }
 
-static tnf_status everything(const tnf_file *file, const tnf_allocator *a, tnf_error *e)
+static tnf_status use_everything(const tnf_file *file, const tnf_allocator *a, tnf_error *e)
 {
     tnf_emb_options o = { .size = sizeof o, .threads = 1, .allocator = *a };
     const tnf_emb_change vectors = {
@@ -352,7 +353,7 @@ static tnf_status everything(const tnf_file *file, const tnf_allocator *a, tnf_e
         return status;
     status = tnf_emb_similar(emb, &word, 1, &query, hits, &n, NULL, e);
     if (status == TNF_OK)
-        status = converted(emb, "finalfusion", &vectors, e);
+        status = save_converted(emb, "finalfusion", &vectors, e);
     tnf_emb_close(emb);
     return status;
 }
@@ -371,7 +372,7 @@ static void test_memory(void **state)
         for (uint64_t n = 1; n < 500; n++) {
             struct memory_log log = { .fail_at = n, .fail_once = true };
             tnf_allocator a = memory_allocator(&log);
-            tnf_status status = everything(file, &a, &e);
+            tnf_status status = use_everything(file, &a, &e);
             assert_int_equal(log.blocks, 0);
             assert_int_equal(log.wrong_sizes, 0);
             if (log.failed == 0) {

@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-static tnf_value u32(uint32_t v)
+static tnf_value value_u32(uint32_t v)
 {
     return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U32, .as.u = v };
 }
@@ -26,9 +26,10 @@ static void check_type(tnf_value v, const char *expected)
 static void types_of_values(void **state)
 {
     (void)state;
-    tnf_value ints[] = { u32(1), u32(2) }, mixed[] = { u32(1), tnf_value_bool(true) };
+    tnf_value ints[] = { value_u32(1), value_u32(2) },
+              mixed[] = { value_u32(1), tnf_value_bool(true) };
     tnf_value texts[] = { tnf_value_string("a"), tnf_value_bytes("\xff", 1) };
-    check_type(u32(1), "u32");
+    check_type(value_u32(1), "u32");
     check_type(tnf_value_float(1), "f64");
     check_type(tnf_value_string(""), "string");
     check_type((tnf_value) { .kind = TNF_NULL }, "null");
@@ -92,14 +93,14 @@ static void layouts_of_blocks(void **state)
 
 /* ---------------------------------------------------------------- writing */
 
-static tnf_builder *build(void)
+static tnf_builder *build_model(void)
 {
     static const float data[6] = { 1, 2, 3, 4, 5, 6 };
     static const uint64_t shape[2] = { 2, 3 };
     tnf_error e;
     tnf_builder *b;
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    const tnf_value name = tnf_value_string("llama"), n = u32(7);
+    const tnf_value name = tnf_value_string("llama"), n = value_u32(7);
     assert_ok(tnf_builder_set(b, NULL, "gguf.general.architecture", &name, &e));
     assert_ok(tnf_builder_set(b, NULL, "gguf.llama.block_count", &n, &e));
     assert_ok(tnf_builder_add(b, "w", tnf_type_of(TNF_F32), 2, shape, data, &e));
@@ -139,7 +140,7 @@ static void options_of_the_writer(void **state)
     tnf_error e;
     tnf_file *f;
     path_of(path);
-    tnf_builder *b = build();
+    tnf_builder *b = build_model();
     static const tnf_option all[] = {
         { "alignment", "1024" }, { "version", "2" }, { "endian", "big" }, { "reserve", "100" }
     };
@@ -258,7 +259,7 @@ static void scales_of_the_other_order(void **state)
 /* ---------------------------------------------------------------- editing */
 
 /* Sets a key and saves in place; what comes of it. */
-static tnf_status edit(const char *path, const char *key, tnf_value v, tnf_error *e)
+static tnf_status set_in_place(const char *path, const char *key, tnf_value v, tnf_error *e)
 {
     tnf_file *f;
     tnf_builder *b;
@@ -282,16 +283,17 @@ static void edits_in_place(void **state)
     tnf_error e;
     tnf_file *f;
     path_of(path);
-    tnf_builder *b = build();
+    tnf_builder *b = build_model();
     save_as(b, path, &reserve, 1);
     memset(text, 'x', sizeof text);
     /* a number of the same size; a text that grows into the room, shrinks, grows again */
-    assert_ok(edit(path, "gguf.llama.block_count", u32(8), &e));
+    assert_ok(set_in_place(path, "gguf.llama.block_count", value_u32(8), &e));
     for (size_t n = 1; n <= 300; n += 37)
-        assert_ok(edit(path, "gguf.general.name", tnf_value_text(text, n), &e));
-    assert_ok(edit(path, "gguf.general.name", tnf_value_text(text, 2), &e));
-    assert_ok(edit(path, "gguf.general.name", tnf_value_text(text, 350), &e));
-    assert_fails(edit(path, "gguf.general.name", tnf_value_text(text, 600), &e), TNF_EUNSUPPORTED);
+        assert_ok(set_in_place(path, "gguf.general.name", tnf_value_text(text, n), &e));
+    assert_ok(set_in_place(path, "gguf.general.name", tnf_value_text(text, 2), &e));
+    assert_ok(set_in_place(path, "gguf.general.name", tnf_value_text(text, 350), &e));
+    assert_fails(set_in_place(path, "gguf.general.name", tnf_value_text(text, 600), &e),
+                 TNF_EUNSUPPORTED);
     assert_says("no room");
     assert_ok(tnf_open(&f, path, NULL, &e));
     assert_int_equal(tnf_value_get(tnf_file_info(f)->attrs, "gguf.general.name")->n, 350);
@@ -300,7 +302,8 @@ static void edits_in_place(void **state)
     check_values(f);
     tnf_close(f);
     /* Another alignment moves the tensors. */
-    assert_fails(edit(path, "gguf.general.alignment", u32(4096), &e), TNF_EUNSUPPORTED);
+    assert_fails(set_in_place(path, "gguf.general.alignment", value_u32(4096), &e),
+                 TNF_EUNSUPPORTED);
     tnf_builder_free(b);
     unlink(path);
 }
@@ -311,11 +314,12 @@ static void edits_without_room(void **state)
     char path[64];
     tnf_error e;
     path_of(path);
-    tnf_builder *b = build();
+    tnf_builder *b = build_model();
     save_as(b, path, NULL, 0);
-    assert_ok(edit(path, "gguf.llama.block_count", u32(9), &e));
-    assert_fails(edit(path, "gguf.llama.a_key_of_some_length_that_does_not_fit", u32(9), &e),
-                 TNF_EUNSUPPORTED);
+    assert_ok(set_in_place(path, "gguf.llama.block_count", value_u32(9), &e));
+    assert_fails(
+        set_in_place(path, "gguf.llama.a_key_of_some_length_that_does_not_fit", value_u32(9), &e),
+        TNF_EUNSUPPORTED);
     tnf_builder_free(b);
     unlink(path);
 }

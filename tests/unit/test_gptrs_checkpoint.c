@@ -450,7 +450,7 @@ static void test_limits(void **state)
 
 /* ------------------------------------------------------------------ memory */
 
-static void *count(void *ctx, void *p, size_t old_size, size_t new_size)
+static void *count_reallocate(void *ctx, void *p, size_t old_size, size_t new_size)
 {
     size_t *now = ctx;
     *now += new_size - old_size;
@@ -483,7 +483,7 @@ static void test_memory_per_tensor(void **state)
                      TNF_OK);
     tnf_builder_free(b);
     tnf_source *source;
-    tnf_open_options o = { .size = sizeof o, .allocator = { count, &now } };
+    tnf_open_options o = { .size = sizeof o, .allocator = { count_reallocate, &now } };
     tnf_file *f;
     assert_int_equal(tnf_source_memory(&source, out.p, out.n, &e), TNF_OK);
     assert_int_equal(tnf_open_source(&f, source, &o, &e), TNF_OK);

@@ -11,7 +11,7 @@
 
 static tnf_arena arena;
 
-static int start(void **state)
+static int set_up(void **state)
 {
     (void)state;
     tnf_allocator a = tnf_allocator_or_default(NULL);
@@ -19,14 +19,14 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     tnf_arena_free(&arena);
     return 0;
 }
 
-static tnf_gptrs_config parsed(const char *text)
+static tnf_gptrs_config parse_config(const char *text)
 {
     tnf_gptrs_config c;
     tnf_error e;
@@ -44,7 +44,7 @@ static void assert_str(tnf_str s, const char *want)
 static void test_tagged(void **state)
 {
     (void)state;
-    tnf_gptrs_config c = parsed(
+    tnf_gptrs_config c = parse_config(
         "{\"kind\":\"g\\u0070t\", \"config\":{\"a\":[1, 2]},\"runtime\":null}");
     assert_str(c.kind, "gpt");
     assert_str(c.config, "{\"a\":[1, 2]}");
@@ -57,12 +57,12 @@ static void test_tagged(void **state)
 static void test_untagged(void **state)
 {
     (void)state;
-    tnf_gptrs_config c = parsed(GPT);
+    tnf_gptrs_config c = parse_config(GPT);
     assert_true(c.untagged);
     assert_str(c.kind, "gpt");
     assert_str(c.config, GPT);
     assert_int_equal(c.nfindings, 0);
-    c = parsed("{\"vocab_size\":32}");
+    c = parse_config("{\"vocab_size\":32}");
     assert_false(c.untagged);
     assert_null(c.kind.p);
     assert_int_equal(c.nfindings, 1);
@@ -73,8 +73,8 @@ static void test_untagged(void **state)
 static void test_padding_is_not_content(void **state)
 {
     (void)state;
-    assert_str(parsed("{\"kind\":\"x\"}    ").text, "{\"kind\":\"x\"}");
-    assert_str(parsed(" {\"kind\":\"x\"}\n").text, " {\"kind\":\"x\"}\n");
+    assert_str(parse_config("{\"kind\":\"x\"}    ").text, "{\"kind\":\"x\"}");
+    assert_str(parse_config(" {\"kind\":\"x\"}\n").text, " {\"kind\":\"x\"}\n");
 }
 
 /* More findings than there is room for are no harm. */
@@ -88,7 +88,7 @@ static void test_many_findings(void **state)
     }
     size_t n = strlen(text);
     snprintf(text + n, sizeof text - n, "}}}");
-    assert_int_equal(parsed(text).nfindings, 8);
+    assert_int_equal(parse_config(text).nfindings, 8);
 }
 
 static void test_not_json(void **state)
@@ -119,7 +119,7 @@ static void test_not_json(void **state)
 
 /* ---------------------------------------------------------------- writing */
 
-static char *put(tnf_gptrs_recipe recipe)
+static char *put_config(tnf_gptrs_recipe recipe)
 {
     static char text[2000];
     tnf_buf b;
@@ -143,12 +143,12 @@ static char *put(tnf_gptrs_recipe recipe)
 static void test_verbatim_or_placeholder(void **state)
 {
     (void)state;
-    assert_string_equal(put((tnf_gptrs_recipe) { .source = STR(" { \"kind\" : \"x\" }\n") }),
+    assert_string_equal(put_config((tnf_gptrs_recipe) { .source = STR(" { \"kind\" : \"x\" }\n") }),
                         " { \"kind\" : \"x\" }\n");
-    char *text = put((tnf_gptrs_recipe) { 0 });
+    char *text = put_config((tnf_gptrs_recipe) { 0 });
     assert_string_equal(text, "{\"kind\":\"unknown\",\"config\":{}}");
-    assert_true(parsed(text).placeholder);
-    assert_string_equal(put((tnf_gptrs_recipe) { .source = STR("oops") }), "TNF_EINVAL");
+    assert_true(parse_config(text).placeholder);
+    assert_string_equal(put_config((tnf_gptrs_recipe) { .source = STR("oops") }), "TNF_EINVAL");
 }
 
 static void test_options(void **state)
@@ -176,7 +176,7 @@ static void test_options(void **state)
         { { .kind = "\xff" }, "TNF_EINVAL" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_string_equal(put(cases[i].recipe), cases[i].want);
+        assert_string_equal(put_config(cases[i].recipe), cases[i].want);
 }
 
 /* Whatever the document looks like, what is put in comes out again and leaves no trace. */
@@ -198,14 +198,16 @@ static void test_metadata_round_trip(void **state)
         STR("{\"tenfold.metadata\":{\"a\":\"b\"},\"kind\":\"x\"}"), /* not last: not ours */
     };
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
-        char *text = put((tnf_gptrs_recipe) { .source = sources[i], .text = pairs, .ntext = 2 });
-        tnf_gptrs_config c = parsed(text);
+        char *text = put_config(
+            (tnf_gptrs_recipe) { .source = sources[i], .text = pairs, .ntext = 2 });
+        tnf_gptrs_config c = parse_config(text);
         assert_str(c.text, sources[i].p);
         assert_str(c.metadata, "{\"author\":\"J\xc3\xb6rg\",\"q\\\"\\n\":\"a\\u0000b\"}");
         assert_memory_equal(text + c.metadata_at - 16, c.metadata.p, c.metadata.n);
     }
-    assert_string_equal(put((tnf_gptrs_recipe) { .source = STR("[]"), .text = pairs, .ntext = 1 }),
-                        "TNF_EINVAL");
+    assert_string_equal(
+        put_config((tnf_gptrs_recipe) { .source = STR("[]"), .text = pairs, .ntext = 1 }),
+        "TNF_EINVAL");
 }
 
 /* Somebody else's member of that name is left alone. */
@@ -216,12 +218,12 @@ static void test_foreign_metadata(void **state)
                                          "{\"kind\":\"x\",\"tenfold.metadata\":{\"a\":1}}",
                                          "{\"tenfold.metadata\":{},\"kind\":\"x\"}" };
     for (size_t i = 0; i < 3; i++) {
-        tnf_gptrs_config c = parsed(texts[i]);
+        tnf_gptrs_config c = parse_config(texts[i]);
         assert_null(c.metadata.p);
         assert_str(c.text, texts[i]);
     }
     /* Reformatted, it is still found. */
-    tnf_gptrs_config c = parsed(
+    tnf_gptrs_config c = parse_config(
         "{ \"kind\": \"x\" ,\n  \"tenfold.metadata\" : { \"a\": \"b\" }\n}");
     assert_str(c.metadata, "{ \"a\": \"b\" }");
     assert_str(c.text, "{ \"kind\": \"x\" \n}");
@@ -256,5 +258,5 @@ int main(void)
         cmocka_unit_test(test_foreign_metadata),
         cmocka_unit_test(test_no_memory_for_it),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -7,7 +7,7 @@
 
 static tnf_arena arena;
 
-static int start(void **state)
+static int set_up(void **state)
 {
     (void)state;
     tnf_allocator a = tnf_allocator_or_default(NULL);
@@ -15,20 +15,20 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     tnf_arena_free(&arena);
     return 0;
 }
 
-static tnf_gptrs_index reader(bool ids)
+static tnf_gptrs_index index_reader(bool ids)
 {
     return (tnf_gptrs_index) { .ids = ids, .scratch = &arena, .max_rank = 64, .max_name = 65536 };
 }
 
 /* The two tensors "w" f32 [2,3] and "été" i32 [], which say offsets 1000 and 2000. */
-static bytes sample(bool wide, bool ids)
+static bytes sample_index(bool wide, bool ids)
 {
     bytes b = { 0 };
     size_t n = wide ? 8 : 4;
@@ -58,8 +58,8 @@ static bytes sample(bool wide, bool ids)
 
 static void check_sample(bool wide, bool ids)
 {
-    bytes b = sample(wide, ids);
-    tnf_gptrs_index x = reader(ids);
+    bytes b = sample_index(wide, ids);
+    tnf_gptrs_index x = index_reader(ids);
     tnf_gptrs_entry t;
     tnf_error e;
     size_t n = wide ? 8 : 4;
@@ -105,9 +105,9 @@ static void test_both_syntaxes(void **state)
 static void test_trailing(void **state)
 {
     (void)state;
-    bytes b = sample(false, false);
+    bytes b = sample_index(false, false);
     add_text(&b, "abc");
-    tnf_gptrs_index x = reader(false);
+    tnf_gptrs_index x = index_reader(false);
     tnf_gptrs_entry t;
     tnf_error e;
     assert_int_equal(tnf_gptrs_index_begin(&x, tnf_cur_over(b.p, b.n, 0), &e), TNF_OK);
@@ -123,12 +123,12 @@ static void test_cut_everywhere(void **state)
 {
     (void)state;
     for (int wide = 0; wide < 2; wide++) {
-        bytes b = sample(wide, true);
+        bytes b = sample_index(wide, true);
         for (size_t n = 0; n < b.n; n++) {
             uint8_t *exact = malloc(n ? n : 1);
             assert_non_null(exact);
             memcpy(exact, b.p, n);
-            tnf_gptrs_index x = reader(true);
+            tnf_gptrs_index x = index_reader(true);
             tnf_gptrs_entry t;
             tnf_error e = { 0 };
             tnf_status s = tnf_gptrs_index_begin(&x, tnf_cur_over(exact, n, 50), &e);
@@ -147,8 +147,8 @@ static void test_cut_everywhere(void **state)
 static void test_checks(void **state)
 {
     (void)state;
-    bytes b = sample(false, false);
-    tnf_gptrs_index x = reader(false);
+    bytes b = sample_index(false, false);
+    tnf_gptrs_index x = index_reader(false);
     tnf_gptrs_entry t;
     tnf_error e;
     x.max_rank = 1;
@@ -156,13 +156,13 @@ static void test_checks(void **state)
     assert_int_equal(tnf_gptrs_next(&x, &t, &e), TNF_ELIMIT);
     assert_int_equal(e.offset, 9);
     b.p[8] = 0xff; /* the name */
-    x = reader(false);
+    x = index_reader(false);
     assert_int_equal(tnf_gptrs_index_begin(&x, tnf_cur_over(b.p, b.n, 0), &e), TNF_OK);
     assert_int_equal(tnf_gptrs_next(&x, &t, &e), TNF_EFORMAT);
     assert_int_equal(e.offset, 8);
     b.p[8] = 'w';
     b.p[29] = 4; /* the tag */
-    x = reader(false);
+    x = index_reader(false);
     assert_int_equal(tnf_gptrs_index_begin(&x, tnf_cur_over(b.p, b.n, 0), &e), TNF_OK);
     assert_int_equal(tnf_gptrs_next(&x, &t, &e), TNF_EUNSUPPORTED);
     assert_int_equal(e.offset, 29);
@@ -176,7 +176,7 @@ struct tape {
     uint64_t fetched, fetches;
 };
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_counted(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     struct tape *tape = ctx;
     (void)e;
@@ -212,9 +212,9 @@ static void test_inline(void **state)
     add_text(&tape.b, "garbage");
     for (size_t i = 0; i < N; i++)
         add_record(&tape.b, name, i == 3 ? 9000 : i == 8 ? 4096 : i, sizes[i]);
-    tnf_gptrs_index x = reader(true);
+    tnf_gptrs_index x = index_reader(true);
     tnf_error e;
-    tnf_gptrs_inline_begin(&x, 7, N, fetch, &tape, tape.b.n);
+    tnf_gptrs_inline_begin(&x, 7, N, fetch_counted, &tape, tape.b.n);
     uint64_t at = 7;
     for (size_t i = 0; i < N; i++) {
         tnf_gptrs_entry t;
@@ -238,10 +238,10 @@ static void test_inline_small_tensors_share_a_window(void **state)
     struct tape tape = { 0 };
     for (int i = 0; i < 1000; i++)
         add_record(&tape.b, "x", 1, 2);
-    tnf_gptrs_index x = reader(false);
+    tnf_gptrs_index x = index_reader(false);
     tnf_gptrs_entry t;
     tnf_error e;
-    tnf_gptrs_inline_begin(&x, 0, 1000, fetch, &tape, tape.b.n);
+    tnf_gptrs_inline_begin(&x, 0, 1000, fetch_counted, &tape, tape.b.n);
     for (int i = 0; i < 1000; i++)
         assert_int_equal(tnf_gptrs_next(&x, &t, &e), TNF_OK);
     assert_true(tape.fetches < 15);
@@ -260,10 +260,10 @@ static void test_inline_cut_everywhere(void **state)
     for (size_t n = 0; n < second + 29 + 6; n++) {
         struct tape cut = { 0 };
         add_bytes(&cut.b, tape.b.p, n);
-        tnf_gptrs_index x = reader(false);
+        tnf_gptrs_index x = index_reader(false);
         tnf_gptrs_entry t;
         tnf_error e;
-        tnf_gptrs_inline_begin(&x, 0, 2, fetch, &cut, n);
+        tnf_gptrs_inline_begin(&x, 0, 2, fetch_counted, &cut, n);
         tnf_status s = tnf_gptrs_next(&x, &t, &e);
         assert_int_equal(s, n < 29 + 5 ? TNF_ETRUNCATED : TNF_OK);
         if (s == TNF_OK) {
@@ -282,13 +282,13 @@ static void test_inline_limits(void **state)
     (void)state;
     struct tape tape = { 0 };
     add_record(&tape.b, "w", 1, 500000);
-    tnf_gptrs_index x = reader(false);
+    tnf_gptrs_index x = index_reader(false);
     tnf_gptrs_entry t;
     tnf_error e;
     tape.b.p[1] = 0x18; /* name_len = 0x1801ff + … */
     tape.b.p[2] = 0x10;
     x.max_name = 10;
-    tnf_gptrs_inline_begin(&x, 0, 1, fetch, &tape, tape.b.n);
+    tnf_gptrs_inline_begin(&x, 0, 1, fetch_counted, &tape, tape.b.n);
     assert_int_equal(tnf_gptrs_next(&x, &t, &e), TNF_ELIMIT);
     assert_int_equal(e.offset, 0);
     assert_true(tape.fetched < 16384);
@@ -301,10 +301,10 @@ static void test_inline_length_wraps(void **state)
     struct tape tape = { 0 };
     add_record(&tape.b, "w", 1, 1);
     memset(tape.b.p + 22, 0xff, 8); /* the length */
-    tnf_gptrs_index x = reader(false);
+    tnf_gptrs_index x = index_reader(false);
     tnf_gptrs_entry t;
     tnf_error e;
-    tnf_gptrs_inline_begin(&x, 0, 2, fetch, &tape, tape.b.n);
+    tnf_gptrs_inline_begin(&x, 0, 2, fetch_counted, &tape, tape.b.n);
     assert_int_equal(tnf_gptrs_next(&x, &t, &e), TNF_OK);
     assert_true(t.length == UINT64_MAX);
     assert_int_equal(tnf_gptrs_next(&x, &t, &e), TNF_ETRUNCATED);
@@ -324,7 +324,7 @@ static void test_put_entry(void **state)
     const tnf_object o = {
         .name = { "w", 1 }, .shape = shape, .rank = 2, .parts = &part, .nparts = 1, .attrs = &attrs
     };
-    bytes want = sample(false, true);
+    bytes want = sample_index(false, true);
     tnf_buf b;
     tnf_buf_init(&b, &arena.alloc, UINT64_MAX);
     tnf_gptrs_put_entry(&b, &o, (const uint8_t *)"0123456789abcdef", 1000);
@@ -332,7 +332,7 @@ static void test_put_entry(void **state)
     assert_memory_equal(b.p, want.p + 4, b.n);
     b.n = 0;
     free(want.p);
-    want = sample(false, false);
+    want = sample_index(false, false);
     tnf_gptrs_put_entry(&b, &o, NULL, 1000);
     assert_int_equal(b.n, 29 + 1 + 16);
     assert_memory_equal(b.p, want.p + 4, b.n);
@@ -443,5 +443,5 @@ int main(void)
         cmocka_unit_test(test_index_size),
         cmocka_unit_test(test_base_id),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

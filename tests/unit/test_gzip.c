@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-static const tnf_allocator *heap(void)
+static const tnf_allocator *default_allocator(void)
 {
     static tnf_allocator a;
     a = tnf_allocator_or_default(NULL);
@@ -14,7 +14,7 @@ static const tnf_allocator *heap(void)
 }
 
 /* Compressible, not periodic. */
-static uint8_t *sample(size_t n)
+static uint8_t *make_sample(size_t n)
 {
     uint8_t *p = malloc(n + 1);
     uint32_t x = 7;
@@ -25,7 +25,7 @@ static uint8_t *sample(size_t n)
     return p;
 }
 
-static void blocks(void **state)
+static void blocks_come_back(void **state)
 {
     (void)state;
     static const size_t sizes[] = { 0, 1, 8, 1200, 65536, 3000000 };
@@ -33,8 +33,8 @@ static void blocks(void **state)
         tnf_error e;
         tnf_buf b;
         size_t n = sizes[i];
-        uint8_t *plain = sample(n), *back = malloc(n + 1);
-        tnf_buf_init(&b, heap(), UINT64_MAX);
+        uint8_t *plain = make_sample(n), *back = malloc(n + 1);
+        tnf_buf_init(&b, default_allocator(), UINT64_MAX);
         assert_ok(tnf_gzip_encode(&b, plain, n, &e));
         /* RFC 1952 2.3: ID1 ID2 CM FLG MTIME XFL OS; no flags, no time, OS unknown */
         static const uint8_t head[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
@@ -51,7 +51,7 @@ static void blocks(void **state)
 }
 
 /* A member as another program would write it: with a name, a comment, a time. */
-static size_t foreign(uint8_t *out, size_t room, const void *bytes, size_t n)
+static size_t gzip_by_zlib(uint8_t *out, size_t room, const void *bytes, size_t n)
 {
     z_stream z = { 0 };
     Bytef name[] = "vector.bin", comment[] = "made elsewhere";
@@ -68,15 +68,15 @@ static size_t foreign(uint8_t *out, size_t room, const void *bytes, size_t n)
     return made;
 }
 
-static void members(void **state)
+static void joins_members(void **state)
 {
     (void)state;
     tnf_error e;
     uint8_t stored[1000], back[12];
-    size_t n = foreign(stored, sizeof stored, "hello ", 6);
+    size_t n = gzip_by_zlib(stored, sizeof stored, "hello ", 6);
     assert_ok(tnf_gzip_decode(stored, n, back, 6, &e));
-    n += foreign(stored + n, sizeof stored - n, "", 0);
-    n += foreign(stored + n, sizeof stored - n, "world", 5);
+    n += gzip_by_zlib(stored + n, sizeof stored - n, "", 0);
+    n += gzip_by_zlib(stored + n, sizeof stored - n, "world", 5);
     assert_ok(tnf_gzip_decode(stored, n, back, 11, &e));
     assert_memory_equal(back, "hello world", 11);
     assert_int_equal(tnf_gzip_decode(stored, n, back, 10, &e), TNF_EFORMAT);
@@ -84,12 +84,12 @@ static void members(void **state)
     assert_int_equal(tnf_gzip_decode(stored, n, back, 12, &e), TNF_ETRUNCATED);
 }
 
-static void damage(void **state)
+static void notices_damage(void **state)
 {
     (void)state;
     tnf_error e;
     uint8_t stored[200], back[40], plain[40] = { 1, 2, 3 };
-    size_t n = foreign(stored, sizeof stored, plain, sizeof plain);
+    size_t n = gzip_by_zlib(stored, sizeof stored, plain, sizeof plain);
     assert_fails(tnf_gzip_decode("not gzip at all", 15, back, 40, &e), TNF_EFORMAT);
     assert_says("corrupt gzip");
     assert_int_equal(tnf_gzip_decode("", 0, back, 40, &e), TNF_ETRUNCATED);
@@ -104,13 +104,13 @@ static void damage(void **state)
 }
 
 /* A gigabyte of zeros in a megabyte: refused after the first byte too many. */
-static void bomb(void **state)
+static void refuses_bombs(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_buf b;
     uint8_t *zeros = calloc(1, 1 << 20), back[100];
-    tnf_buf_init(&b, heap(), UINT64_MAX);
+    tnf_buf_init(&b, default_allocator(), UINT64_MAX);
     for (int i = 0; i < 50; i++)
         assert_ok(tnf_gzip_encode(&b, zeros, 1 << 20, &e));
     assert_fails(tnf_gzip_decode(b.p, b.n, back, sizeof back, &e), TNF_EFORMAT);
@@ -139,8 +139,9 @@ static void streams_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks), cmocka_unit_test(members),      cmocka_unit_test(damage),
-        cmocka_unit_test(bomb),   cmocka_unit_test(streams_fail),
+        cmocka_unit_test(blocks_come_back), cmocka_unit_test(joins_members),
+        cmocka_unit_test(notices_damage),   cmocka_unit_test(refuses_bombs),
+        cmocka_unit_test(streams_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

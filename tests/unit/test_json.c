@@ -41,11 +41,11 @@ static void takes_valid_texts(void **state)
     fixture *f = *state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         tnf_value v;
-        char *text = begin(f, texts[i]);
+        char *text = begin_text(f, texts[i]);
         if (!tnf_json_skip(&f->r, NULL) || tnf_json_end(&f->r) != TNF_OK)
             fail_msg("%s: %s", texts[i], f->e.message);
         free(text);
-        text = begin(f, texts[i]);
+        text = begin_text(f, texts[i]);
         if (!tnf_json_value(&f->r, &v) || tnf_json_end(&f->r) != TNF_OK)
             fail_msg("%s: %s", texts[i], f->e.message);
         free(text);
@@ -160,7 +160,7 @@ static void refuses_wrong_texts_where_they_are_wrong(void **state)
         const struct wrong *w = &wrongs[i];
         tnf_value v;
         for (int pass = 0; pass < 3; pass++) {
-            char *text = begin(f, w->text);
+            char *text = begin_text(f, w->text);
             bool ok = pass == 0   ? tnf_json_skip(&f->r, NULL)
                       : pass == 1 ? tnf_json_value(&f->r, &v)
                                   : tnf_json_typed(&f->r, &v);
@@ -248,8 +248,8 @@ static void strings_of_every_length(void **state)
 static void pulls_keys_values_and_positions(void **state)
 {
     fixture *f = *state;
-    char *text = begin(f, " {\"one\": 1, \"t\\u0077o\":[20, 30],\"three\":\"x\",\"four\":true,"
-                          "\"five\":{\"skip\":[1,{\"a\":\"]}\"}]}}  ");
+    char *text = begin_text(f, " {\"one\": 1, \"t\\u0077o\":[20, 30],\"three\":\"x\",\"four\":true,"
+                               "\"five\":{\"skip\":[1,{\"a\":\"]}\"}]}}  ");
     tnf_str s;
     uint64_t u;
     bool yes;
@@ -317,7 +317,7 @@ static void whole_numbers_only(void **state)
     fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint64_t u = 0;
-        char *text = begin(f, cases[i].text);
+        char *text = begin_text(f, cases[i].text);
         assert_int_equal(tnf_json_u64(&f->r, &u), cases[i].ok);
         if (cases[i].ok)
             assert_true(u == cases[i].value);
@@ -330,7 +330,7 @@ static void whole_numbers_only(void **state)
 static void the_first_error_stays(void **state)
 {
     fixture *f = *state;
-    char *text = begin(f, "[1,x,\"y\"]");
+    char *text = begin_text(f, "[1,x,\"y\"]");
     uint64_t u;
     tnf_str s;
     bool b;
@@ -358,13 +358,13 @@ static void the_first_error_stays(void **state)
 static void callers_can_fail_it(void **state)
 {
     fixture *f = *state;
-    char *text = begin(f, "  12");
+    char *text = begin_text(f, "  12");
     (void)tnf_json_peek(&f->r);
     assert_false(tnf_json_fail(&f->r, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "no %s here", "such"));
     assert_error(f, TNF_EUNSUPPORTED, 2);
     assert_string_equal(f->e.message, "no such here");
     free(text);
-    text = begin(f, "  12");
+    text = begin_text(f, "  12");
     assert_false(tnf_json_fail(&f->r, TNF_ELIMIT, 77, "x"));
     assert_int_equal(f->e.offset, 77);
     free(text);
@@ -378,15 +378,15 @@ static void wrong_kinds_are_named_at_their_place(void **state)
     fixture *f = *state;
     tnf_str s;
     bool b;
-    char *text = begin(f, " 12");
+    char *text = begin_text(f, " 12");
     assert_false(tnf_json_enter(&f->r, '{'));
     assert_error(f, TNF_EFORMAT, 1);
     free(text);
-    text = begin(f, " 12");
+    text = begin_text(f, " 12");
     assert_false(tnf_json_string(&f->r, &s));
     assert_error(f, TNF_EFORMAT, 1);
     free(text);
-    text = begin(f, " 12");
+    text = begin_text(f, " 12");
     assert_false(tnf_json_bool(&f->r, &b));
     assert_error(f, TNF_EFORMAT, 1);
     free(text);

@@ -18,10 +18,10 @@ static void builds_trees(void **state)
 {
     fixture *f = *state;
     tnf_value v;
-    char *text = begin(f, "{\"i\":-5,\"u\":18446744073709551615,\"d\":0.1,\"s\":\"a\\nb\","
-                          "\"z\":-0,\"big\":1e22,\"n\":null,\"t\":true,\"a\":[1,[2],{}],"
-                          "\"min\":-9223372036854775808,\"max\":9223372036854775807,"
-                          "\"over\":-9223372036854775809}");
+    char *text = begin_text(f, "{\"i\":-5,\"u\":18446744073709551615,\"d\":0.1,\"s\":\"a\\nb\","
+                               "\"z\":-0,\"big\":1e22,\"n\":null,\"t\":true,\"a\":[1,[2],{}],"
+                               "\"min\":-9223372036854775808,\"max\":9223372036854775807,"
+                               "\"over\":-9223372036854775809}");
     assert_true(tnf_json_value(&f->r, &v));
     memset(text, 'X', strlen("{\"i\"")); /* the tree does not lean on the text */
     assert_int_equal(v.kind, TNF_MAP);
@@ -64,7 +64,7 @@ static void builds_trees(void **state)
 static double number_of(fixture *f, const char *text)
 {
     tnf_value v;
-    char *copy = begin(f, text);
+    char *copy = begin_text(f, text);
     assert_true(tnf_json_value(&f->r, &v));
     assert_int_equal(v.kind, TNF_FLOAT);
     free(copy);
@@ -110,7 +110,7 @@ static void numbers_beyond_double_are_refused(void **state)
 {
     fixture *f = *state;
     tnf_value v;
-    char *text = begin(f, "[1e400]");
+    char *text = begin_text(f, "[1e400]");
     assert_false(tnf_json_value(&f->r, &v));
     assert_error(f, TNF_ELIMIT, 1);
     free(text);
@@ -120,16 +120,16 @@ static void duplicate_keys_are_refused(void **state)
 {
     fixture *f = *state;
     tnf_value v;
-    char *text = begin(f, "{\"a\":1,\"b\":{\"a\":2}, \"a\":3}");
+    char *text = begin_text(f, "{\"a\":1,\"b\":{\"a\":2}, \"a\":3}");
     assert_false(tnf_json_value(&f->r, &v));
     assert_error(f, TNF_EFORMAT, 20);
     assert_non_null(strstr(f->e.message, "'a'"));
     free(text);
-    text = begin(f, "{\"a\":1,\"\\u0061\":3}");
+    text = begin_text(f, "{\"a\":1,\"\\u0061\":3}");
     assert_false(tnf_json_value(&f->r, &v));
     assert_error(f, TNF_EFORMAT, 7);
     free(text);
-    text = begin(f, "{\"\":1,\"\":3}");
+    text = begin_text(f, "{\"\":1,\"\":3}");
     assert_false(tnf_json_value(&f->r, &v));
     assert_error(f, TNF_EFORMAT, 6);
     free(text);
@@ -313,7 +313,7 @@ static void wrong_wrappers_are_refused(void **state)
     fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tnf_value v;
-        char *text = begin(f, cases[i].text);
+        char *text = begin_text(f, cases[i].text);
         if (tnf_json_typed(&f->r, &v))
             fail_msg("accepted: %s", cases[i].text);
         if (f->e.status != cases[i].status || f->e.offset != BASE + cases[i].at)

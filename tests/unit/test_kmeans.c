@@ -15,7 +15,7 @@
 static float centroids[MAX_K * MAX_WIDTH], half[MAX_K], turned[MAX_K * MAX_WIDTH];
 static float columns[ROWS * MAX_WIDTH];
 
-static float small(uint64_t *state)
+static float random_float(uint64_t *state)
 {
     return (float)((double)(next_random(state) >> 11) / 9007199254740992.0 * 2 - 1);
 }
@@ -43,7 +43,7 @@ static void nearest_all(const tnf_book *b, const tnf_kmeans_kernels *k, uint8_t 
         k->nearest(b, columns + r, ROWS, codes + r);
 }
 
-static double distance(const tnf_book *b, size_t row, size_t c)
+static double squared_distance(const tnf_book *b, size_t row, size_t c)
 {
     double sum = 0;
     for (size_t i = 0; i < b->width; i++) {
@@ -60,7 +60,7 @@ static void check_nearest(const tnf_book *b)
     nearest_all(b, &tnf_kmeans_portable, expected);
     for (size_t r = 0; r < ROWS; r++)
         for (size_t c = 0; c < b->k; c++)
-            if (!(distance(b, r, expected[r]) <= distance(b, r, c) + 1e-5))
+            if (!(squared_distance(b, r, expected[r]) <= squared_distance(b, r, c) + 1e-5))
                 fail_msg("row %zu: %u is not nearer than %zu", r, expected[r], c);
     for (size_t i = 0; (k = tnf_kernels_at(i)); i++) {
         nearest_all(b, tnf_kmeans_named(k->name), codes);
@@ -68,7 +68,7 @@ static void check_nearest(const tnf_book *b)
     }
 }
 
-static void nearest(void **state)
+static void nearest_centroids(void **state)
 {
     static const size_t sizes[] = { 2, 4, 8, 16, 32, 128, 256 };
     uint64_t seed = 7;
@@ -76,16 +76,16 @@ static void nearest(void **state)
     for (size_t width = 1; width <= MAX_WIDTH; width++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             for (size_t i = 0; i < sizes[s] * width; i++)
-                centroids[i] = small(&seed);
+                centroids[i] = random_float(&seed);
             for (size_t i = 0; i < ROWS * width; i++)
-                columns[i] = small(&seed);
+                columns[i] = random_float(&seed);
             tnf_book b = make_book(width, sizes[s]);
             check_nearest(&b);
         }
 }
 
 /* Of centroids that are equal, or equally far away, the first is taken. */
-static void ties(void **state)
+static void ties_go_to_the_first(void **state)
 {
     uint8_t codes[ROWS];
     const tnf_kernels *k;
@@ -107,7 +107,7 @@ static void ties(void **state)
 }
 
 /* Of the tests of reductive, which finalfusion quantizes with. */
-static void upstream(void **state)
+static void as_reductive_does(void **state)
 {
     static const float given[] = { .5F, 0, 0, 0, -1, 0, 0, 0, 1, 0, 1, 1 };
     static const float rows[7][3] = { { 0, .5F, 0 }, { 0, 0, 2 },     { 1, 0, 0 }, { 0, 0, 1 },
@@ -128,7 +128,7 @@ static void upstream(void **state)
     }
 }
 
-static void products(void **state)
+static void matrix_products(void **state)
 {
     enum { MAX = 40, PITCH = 144 };
     static float x[MAX * MAX], y[MAX * PITCH], expected[MAX * PITCH], got[MAX * PITCH];
@@ -136,9 +136,9 @@ static void products(void **state)
     const tnf_kernels *k;
     (void)state;
     for (size_t i = 0; i < MAX * MAX; i++)
-        x[i] = small(&seed);
+        x[i] = random_float(&seed);
     for (size_t i = 0; i < MAX * PITCH; i++)
-        y[i] = small(&seed);
+        y[i] = random_float(&seed);
     for (size_t rows = 1; rows < MAX; rows += 6)
         for (size_t depth = 0; depth < MAX; depth += 13)
             for (size_t cols = 16; cols <= PITCH; cols += 32) {
@@ -164,10 +164,10 @@ static void products(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nearest),
-        cmocka_unit_test(ties),
-        cmocka_unit_test(upstream),
-        cmocka_unit_test(products),
+        cmocka_unit_test(nearest_centroids),
+        cmocka_unit_test(ties_go_to_the_first),
+        cmocka_unit_test(as_reductive_does),
+        cmocka_unit_test(matrix_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

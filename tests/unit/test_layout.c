@@ -42,7 +42,7 @@ static void unknown_layouts_are_kept(void **state)
     assert_non_null(layout);
     assert_string_equal(tnf_layout_id(layout), "x.custom/1");
     tnf_part parts[] = { PART("anything", "u8", "abc"), PART("anything", "f32", "abc") };
-    tnf_object o = tensor("dense", SHAPE(7), parts, 2);
+    tnf_object o = tensor_of("dense", SHAPE(7), parts, 2);
     o.layout = layout;
     check_is(&o, NULL);
     assert_null(layout->check_data);
@@ -60,7 +60,7 @@ static void check_elements(const uint64_t *shape, size_t rank, bool fits, uint64
     assert_int_equal(n, fits ? want : 77);
 }
 
-static void products(void **state)
+static void products_of_shapes(void **state)
 {
     (void)state;
     const uint64_t big = (uint64_t)1 << 32;
@@ -79,12 +79,12 @@ static void products(void **state)
     check_elements(SHAPE(big, big, 1), false, 0);
 }
 
-static void roles(void **state)
+static void roles_of_parts(void **state)
 {
     (void)state;
     static const uint8_t six[6];
     tnf_part parts[] = { PART("data", "u8", six), PART("data", "u8", six) };
-    tnf_object o = tensor("dense", SHAPE(2, 3), parts, 1);
+    tnf_object o = tensor_of("dense", SHAPE(2, 3), parts, 1);
     check_is(&o, NULL);
     assert_ptr_equal(tnf_object_part(&o, "data"), &parts[0]);
     assert_null(tnf_object_part(&o, "dat"));
@@ -102,7 +102,7 @@ static void what_a_caller_forgot(void **state)
     (void)state;
     static const uint8_t six[6];
     tnf_part part = PART("data", "u8", six);
-    tnf_object o = tensor("dense", SHAPE(6), &part, 1);
+    tnf_object o = tensor_of("dense", SHAPE(6), &part, 1);
     tnf_error e;
     part.role = NULL;
     assert_int_equal(tnf_layout_check(&o, &e), TNF_EINVAL);
@@ -118,7 +118,7 @@ static void dense_sizes(void **state)
 {
     (void)state;
     tnf_part part = PART_OF("data", "f32", NULL, 24);
-    tnf_object o = tensor("dense", SHAPE(2, 3), &part, 1);
+    tnf_object o = tensor_of("dense", SHAPE(2, 3), &part, 1);
     check_is(&o, NULL);
     o.order = TNF_ORDER_F;
     check_is(&o, NULL);
@@ -133,12 +133,12 @@ static void dense_sizes(void **state)
     o.rank = 0;
     part.nbytes = 16;
     check_is(&o, NULL);
-    o = tensor("dense", SHAPE((uint64_t)1 << 32, (uint64_t)1 << 32), &part, 1);
+    o = tensor_of("dense", SHAPE((uint64_t)1 << 32, (uint64_t)1 << 32), &part, 1);
     check_is(&o, "more than 2^64 elements");
-    o = tensor("dense", SHAPE((uint64_t)1 << 62), &part, 1);
+    o = tensor_of("dense", SHAPE((uint64_t)1 << 62), &part, 1);
     check_is(&o, "beyond 2^64 bytes");
     part.nbytes = 0;
-    o = tensor("dense", SHAPE((uint64_t)1 << 32, (uint64_t)1 << 32, 0), &part, 1);
+    o = tensor_of("dense", SHAPE((uint64_t)1 << 32, (uint64_t)1 << 32, 0), &part, 1);
     check_is(&o, NULL);
 }
 
@@ -149,17 +149,17 @@ static void dense_of_a_foreign_type(void **state)
     static const tnf_type foreign = { "x.int3", TNF_U8, TNF_NUMBER_OPAQUE, 0 };
     static const uint8_t bytes[5] = { 255, 255, 255, 255, 255 };
     tnf_part part = PART("data", "u8", bytes);
-    tnf_object o = tensor("dense", SHAPE(13), &part, 1);
+    tnf_object o = tensor_of("dense", SHAPE(13), &part, 1);
     part.type = &foreign;
     data_is(&o, NULL, 0);
 }
 
-static void bools(void **state)
+static void bools_are_checked(void **state)
 {
     (void)state;
     static uint8_t bytes[40000];
     tnf_part part = PART("data", "bool", bytes);
-    tnf_object o = tensor("dense", SHAPE(40000), &part, 1);
+    tnf_object o = tensor_of("dense", SHAPE(40000), &part, 1);
     bytes[39998] = 1;
     data_is(&o, NULL, 0);
     bytes[39999] = 2;
@@ -179,7 +179,7 @@ static void spare_bits(void **state)
     (void)state;
     static uint8_t bytes[3] = { 0xff, 0xff, 0x0f };
     tnf_part part = PART("data", "f4_e2m1", bytes);
-    tnf_object o = tensor("dense", SHAPE(5), &part, 1);
+    tnf_object o = tensor_of("dense", SHAPE(5), &part, 1);
     data_is(&o, NULL, 0);
     bytes[2] = 0x1f;
     data_is(&o, "bits are set after the last element of 'data'", 1002);
@@ -203,11 +203,11 @@ static void strings_shape_and_types(void **state)
     (void)state;
     static const uint64_t offsets[4] = { 0, 3, 3, 8 };
     tnf_part parts[] = { PART("offsets", "u64", offsets), PART_OF("bytes", "u8", "onethree", 8) };
-    tnf_object o = tensor("strings/1", SHAPE(3), parts, 2);
+    tnf_object o = tensor_of("strings/1", SHAPE(3), parts, 2);
     data_is(&o, NULL, 0);
     o.shape = (const uint64_t[]) { 2 };
     check_is(&o, "the part 'offsets' has 32 bytes, but 3 elements of u64 take 24");
-    o = tensor("strings/1", SHAPE(1, 3), parts, 2);
+    o = tensor_of("strings/1", SHAPE(1, 3), parts, 2);
     data_is(&o, NULL, 0);
     o.order = TNF_ORDER_F;
     check_is(&o, "a strings/1 tensor cannot be in Fortran order");
@@ -221,9 +221,9 @@ static void strings_shape_and_types(void **state)
     parts[1].type = tnf_type_of(TNF_I8);
     check_is(&o, "the part 'bytes' is i8 and should be u8");
     parts[1].type = tnf_type_of(TNF_U8);
-    o = tensor("strings/1", SHAPE(UINT64_MAX), parts, 2);
+    o = tensor_of("strings/1", SHAPE(UINT64_MAX), parts, 2);
     check_is(&o, "too many strings");
-    o = tensor("strings/1", SHAPE(UINT64_MAX / 8), parts, 2);
+    o = tensor_of("strings/1", SHAPE(UINT64_MAX / 8), parts, 2);
     check_is(&o, "beyond 2^64 bytes");
 }
 
@@ -232,7 +232,7 @@ static void string_offsets(void **state)
     (void)state;
     uint64_t offsets[4] = { 0, 3, 3, 8 };
     tnf_part parts[] = { PART("offsets", "u64", offsets), PART_OF("bytes", "u8", "onethree", 8) };
-    tnf_object o = tensor("strings/1", SHAPE(3), parts, 2);
+    tnf_object o = tensor_of("strings/1", SHAPE(3), parts, 2);
     offsets[0] = 1;
     data_is(&o, "the first string begins at 1, not 0", 1000);
     offsets[0] = 0;
@@ -255,7 +255,7 @@ static void no_strings_at_all(void **state)
     (void)state;
     uint64_t offsets[1] = { 0 };
     tnf_part parts[] = { PART_OF("bytes", "u8", NULL, 0), PART("offsets", "u64", offsets) };
-    tnf_object o = tensor("strings/1", SHAPE(0), parts, 2);
+    tnf_object o = tensor_of("strings/1", SHAPE(0), parts, 2);
     data_is(&o, NULL, 0);
     offsets[0] = 1;
     data_is(&o, "begins at 1", 1000);
@@ -272,7 +272,7 @@ static void many_strings(void **state)
     for (unsigned i = 0; i <= 5000; i++)
         offsets[i] = 2 * i;
     tnf_part parts[] = { PART("offsets", "u64", offsets), PART("bytes", "u8", bytes) };
-    tnf_object o = tensor("strings/1", SHAPE(5000), parts, 2);
+    tnf_object o = tensor_of("strings/1", SHAPE(5000), parts, 2);
     data_is(&o, NULL, 0);
     offsets[2048] = 0; /* the first of the second block */
     data_is(&o, "offset 2048 is 0, below the 4094", 1000 + 8 * 2048);
@@ -283,12 +283,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
         cmocka_unit_test(unknown_layouts_are_kept),
-        cmocka_unit_test(products),
-        cmocka_unit_test(roles),
+        cmocka_unit_test(products_of_shapes),
+        cmocka_unit_test(roles_of_parts),
         cmocka_unit_test(what_a_caller_forgot),
         cmocka_unit_test(dense_sizes),
         cmocka_unit_test(dense_of_a_foreign_type),
-        cmocka_unit_test(bools),
+        cmocka_unit_test(bools_are_checked),
         cmocka_unit_test(spare_bits),
         cmocka_unit_test(strings_shape_and_types),
         cmocka_unit_test(string_offsets),

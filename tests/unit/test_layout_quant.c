@@ -58,7 +58,7 @@ static void fill_quantised(quantised *q)
     q->parts[1] = (tnf_part)PART_OF("scales", "f16", NULL, 24); /* 2 groups x 6 lanes */
     q->parts[2] = (tnf_part)PART_OF("zeros", "u8", NULL, 12);
     static const uint64_t shape[2] = { 16, 6 };
-    q->object = tensor("quant_group/1", shape, 2, q->parts, 3);
+    q->object = tensor_of("quant_group/1", shape, 2, q->parts, 3);
     q->object.attrs = &q->attrs;
 }
 
@@ -228,7 +228,7 @@ static void mx_rules(void **state)
     tnf_value attrs = { .kind = TNF_MAP, .n = 2, .as.members = members };
     tnf_part parts[] = { PART_OF("data", "f4_e2m1", NULL, 96),
                          PART_OF("scales", "f8_e8m0", NULL, 6) };
-    tnf_object o = tensor("mx/1", SHAPE(3, 64), parts, 2);
+    tnf_object o = tensor_of("mx/1", SHAPE(3, 64), parts, 2);
     o.attrs = &attrs;
     data_is(&o, NULL, 0);
     attrs.n = 3;
@@ -263,7 +263,7 @@ static void mx_types(void **state)
     const tnf_member members[] = { S("scale_form", "e8m0_exponent"), I("block_size", 32) };
     const tnf_value attrs = { .kind = TNF_MAP, .n = 2, .as.members = members };
     tnf_part parts[] = { PART_OF("data", "i8", NULL, 0), PART_OF("scales", "f8_e8m0", NULL, 1) };
-    tnf_object o = tensor("mx/1", SHAPE(32), parts, 2);
+    tnf_object o = tensor_of("mx/1", SHAPE(32), parts, 2);
     o.attrs = &attrs;
     for (size_t i = 0; tnf_type_at(i); i++) {
         parts[0].type = tnf_type_at(i);
@@ -283,7 +283,7 @@ static void pq_of_a_real_file(void **state)
     static uint8_t codes[2050];
     tnf_part parts[] = { PART("codes", "u8", codes), PART_OF("codebooks", "f32", NULL, 12800),
                          PART_OF("norms", "f32", NULL, 164) };
-    tnf_object o = tensor("pq/1", SHAPE(41, 100), parts, 3);
+    tnf_object o = tensor_of("pq/1", SHAPE(41, 100), parts, 3);
     memset(codes, 31, sizeof codes);
     data_is(&o, NULL, 0);
     codes[2049] = 32;
@@ -301,7 +301,7 @@ static void pq_sizes(void **state)
     tnf_part parts[] = { PART_OF("codes", "u8", NULL, 6), PART_OF("codebooks", "f32", NULL, 32),
                          PART_OF("projection", "f32", NULL, 64),
                          PART_OF("norms", "f32", NULL, 12) };
-    tnf_object o = tensor("pq/1", SHAPE(3, 4), parts, 4);
+    tnf_object o = tensor_of("pq/1", SHAPE(3, 4), parts, 4);
     check_is(&o, NULL);
     parts[0].nbytes = 7;
     check_is(&o, "7 codes do not divide by 3 rows");
@@ -336,7 +336,7 @@ static void pq_shapes(void **state)
     (void)state;
     tnf_part parts[] = { PART_OF("codes", "u8", NULL, 0), PART_OF("codebooks", "f32", NULL, 32),
                          PART_OF("projection", "f32", NULL, 64) };
-    tnf_object o = tensor("pq/1", SHAPE(0, 4), parts, 3);
+    tnf_object o = tensor_of("pq/1", SHAPE(0, 4), parts, 3);
     data_is(&o, NULL, 0);
     parts[0].nbytes = 1;
     check_is(&o, "1 codes do not divide by 0 rows");

@@ -24,7 +24,7 @@ static void fill_csr(tnf_part parts[3], tnf_object *o)
     parts[1] = (tnf_part)PART("indices", "u32", indices);
     parts[2] = (tnf_part)PART("indptr", "u32", indptr);
     static const uint64_t shape[2] = { 2, 3 };
-    *o = tensor("sparse_csr/1", shape, 2, parts, 3);
+    *o = tensor_of("sparse_csr/1", shape, 2, parts, 3);
 }
 
 static void csr_structure(void **state)
@@ -113,7 +113,7 @@ static void csr_of_nothing(void **state)
     static const uint64_t zero[1];
     tnf_part parts[] = { PART_OF("values", "f32", NULL, 0), PART_OF("indices", "u64", NULL, 0),
                          PART("indptr", "u64", zero) };
-    tnf_object o = tensor("sparse_csr/1", SHAPE(0, 5), parts, 3);
+    tnf_object o = tensor_of("sparse_csr/1", SHAPE(0, 5), parts, 3);
     data_is(&o, NULL, 0);
 }
 
@@ -131,7 +131,7 @@ static void csr_of_many_blocks(void **state)
     }
     tnf_part parts[] = { PART("values", "i8", value), PART("indices", "u64", column),
                          PART("indptr", "u64", start) };
-    tnf_object o = tensor("sparse_csr/1", SHAPE(ROWS, 12), parts, 3);
+    tnf_object o = tensor_of("sparse_csr/1", SHAPE(ROWS, 12), parts, 3);
     data_is(&o, NULL, 0);
     column[ROWS * EACH - 1] = 12;
     data_is(&o, "row 2999 has column 12 of 12", 1000 + 8 * (ROWS * EACH - 1));
@@ -144,7 +144,7 @@ static void coo_structure(void **state)
     (void)state;
     static const uint32_t coords[6] = { 1, 0, 1, 2, 0, 0 };
     tnf_part parts[] = { PART("values", "f32", values), PART("coords", "u32", coords) };
-    tnf_object o = tensor("sparse_coo/1", SHAPE(2, 3), parts, 2);
+    tnf_object o = tensor_of("sparse_coo/1", SHAPE(2, 3), parts, 2);
     data_is(&o, NULL, 0); /* (1,2) (0,0) (1,0): in no order */
     o.order = TNF_ORDER_F;
     check_is(&o, "Fortran order");
@@ -164,7 +164,7 @@ static void coo_structure(void **state)
     check_is(&o, "the part 'coords' has 22 bytes");
     parts[1].nbytes = 16;
     check_is(&o, "the part 'values' has 12 bytes, but 2 elements");
-    o = tensor("sparse_coo/1", SHAPE((uint64_t)1 << 63, 3), parts, 2);
+    o = tensor_of("sparse_coo/1", SHAPE((uint64_t)1 << 63, 3), parts, 2);
     check_is(&o, "more than 2^64 elements");
 }
 
@@ -173,7 +173,7 @@ static void coo_cells(void **state)
     (void)state;
     uint64_t coords[6] = { 0, 0, 1, 0, 2, 1 };
     tnf_part parts[] = { PART("values", "f32", values), PART("coords", "u64", coords) };
-    tnf_object o = tensor("sparse_coo/1", SHAPE(2, 3), parts, 2);
+    tnf_object o = tensor_of("sparse_coo/1", SHAPE(2, 3), parts, 2);
     data_is(&o, NULL, 0); /* in order */
     coords[2] = 2;
     data_is(&o, "element 2 has coordinate 2 of 2 in dimension 0", 1016);
@@ -190,7 +190,7 @@ static void coo_cells(void **state)
     assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_EIO);
     parts[0].nbytes = parts[1].nbytes = 0;
     data_is(&o, NULL, 0);
-    o = tensor("sparse_coo/1", SHAPE(0, 3), parts, 2);
+    o = tensor_of("sparse_coo/1", SHAPE(0, 3), parts, 2);
     data_is(&o, NULL, 0);
 }
 
@@ -199,7 +199,7 @@ static void coo_in_an_empty_shape(void **state)
     (void)state;
     static const uint64_t coords[3] = { UINT64_MAX - 1, 7, 0 };
     tnf_part parts[] = { PART_OF("values", "f32", values, 4), PART("coords", "u64", coords) };
-    tnf_object o = tensor("sparse_coo/1", SHAPE(UINT64_MAX, 8, 0), parts, 2);
+    tnf_object o = tensor_of("sparse_coo/1", SHAPE(UINT64_MAX, 8, 0), parts, 2);
     data_is(&o, "coordinate 0 of 0 in dimension 2", 1016);
 }
 
@@ -213,7 +213,7 @@ static void coo_of_many_windows(void **state)
     assert_non_null(coords);
     tnf_part parts[] = { PART_OF("values", "bit", coords, nnz / 8),
                          PART_OF("coords", "u32", coords, nnz * sizeof *coords) };
-    tnf_object o = tensor("sparse_coo/1", SHAPE((uint64_t)1 << 32), parts, 2);
+    tnf_object o = tensor_of("sparse_coo/1", SHAPE((uint64_t)1 << 32), parts, 2);
     for (size_t i = 0; i < nnz; i++)
         coords[i] = (uint32_t)i * 2654435761u;
     data_is(&o, NULL, 0);

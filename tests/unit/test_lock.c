@@ -19,7 +19,7 @@ static int open_file(int flags)
     return fd;
 }
 
-static void handles(void **state)
+static void handles_share_and_exclude(void **state)
 {
     (void)state;
     tnf_error e;
@@ -45,7 +45,7 @@ static void handles(void **state)
 }
 
 /* A program that knows classic locks on bytes 0 to 3 is kept out, and keeps us out. */
-static void strangers(void **state)
+static void keeps_strangers_out(void **state)
 {
     (void)state;
     tnf_error e;
@@ -119,7 +119,8 @@ static void writers_do_not_starve(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(handles), cmocka_unit_test(strangers),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(handles_share_and_exclude),
+                                        cmocka_unit_test(keeps_strangers_out),
                                         cmocka_unit_test(writers_do_not_starve) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

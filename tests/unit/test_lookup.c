@@ -3,7 +3,7 @@
  * its rules give by hand. */
 #include "emb_files.h"
 
-static tnf_emb_found look(const tnf_emb *emb, const char *word, float *vector)
+static tnf_emb_found look_up(const tnf_emb *emb, const char *word, float *vector)
 {
     tnf_error e;
     tnf_emb_found found;
@@ -58,7 +58,7 @@ static void expect_direction(const tnf_emb *emb, const char *word, const float *
 {
     float got[10], expected[10];
     double length = 0;
-    tnf_emb_found found = look(emb, word, got);
+    tnf_emb_found found = look_up(emb, word, got);
     assert_true(found.found && !found.known && found.row == TNF_NO_ROW);
     for (size_t i = 0; i < 10; i++)
         length += (double)mean[i] * mean[i];
@@ -165,16 +165,16 @@ static void explicit_words(void **state)
                               .min_n = 2,
                               .max_n = 3 };
             struct opened x = open_made(&m, NULL);
-            const float third = t == 1 ? 7 : 11;       /* the row of "<t" */
-            tnf_emb_found found = look(x.emb, "t", v); /* <t> <t t>: only <t is there */
+            const float third = t == 1 ? 7 : 11;          /* the row of "<t" */
+            tnf_emb_found found = look_up(x.emb, "t", v); /* <t> <t t>: only <t is there */
             assert_true(found.found && !found.known);
-            near(found.norm, third, 0);
+            assert_near(found.norm, third, 0);
             near_all(v, (const float[]) { 0, 1 }, 2, 0);
-            found = look(x.emb, "his", v); /* is> and is */
-            near(found.norm, t == 1 ? 11 + 5 : 5 + 7, 0);
-            assert_false(look(x.emb, "xyz", v).found);
+            found = look_up(x.emb, "his", v); /* is> and is */
+            assert_near(found.norm, t == 1 ? 11 + 5 : 5 + 7, 0);
+            assert_false(look_up(x.emb, "xyz", v).found);
             near_all(v, (const float[]) { 0, 0 }, 2, 0);
-            found = look(x.emb, "is", v);
+            found = look_up(x.emb, "is", v);
             assert_true(found.known && found.row == 1 && found.norm == 1);
             near_all(v, (const float[]) { 2, 0 }, 2, 0);
             close_opened(&x);
@@ -201,13 +201,13 @@ static void explicit_beyond(void **state)
     tnf_str word = TEXT("xbcx");
     (void)state;
     assert_fails(tnf_emb_vectors(x.emb, &word, 1, &v, NULL, &e), TNF_EFORMAT);
-    assert_true(look(x.emb, "xabx", &v).found);
+    assert_true(look_up(x.emb, "xabx", &v).found);
     close_opened(&x);
 }
 
 /* ------------------------------------------------------------------- buckets */
 
-static void buckets(void **state)
+static void buckets_of_finalfusion(void **state)
 {
     struct opened x;
     float v[5];
@@ -217,12 +217,12 @@ static void buckets(void **state)
     const tnf_emb_info *i = tnf_emb_describe(x.emb);
     assert_true(i->words == 2 && i->rows == 1026 && i->dims == 5 && i->has_norms);
     assert_true(i->subwords == TNF_SUBWORDS_BUCKET && i->buckets == 1024 && i->min_n == 3);
-    tnf_emb_found found = look(x.emb, "one", v);
+    tnf_emb_found found = look_up(x.emb, "one", v);
     assert_true(found.known && found.row == 0);
-    near(found.norm, .111857, 1e-5);
+    assert_near(found.norm, .111857, 1e-5);
     near_all(v, (const float[]) { .2434929F, .5275825F, .1132917F, -.7992398F, .1036758F }, 5,
              1e-7);
-    near(look(x.emb, "</s>", v).norm, .243729, 1e-5);
+    assert_near(look_up(x.emb, "</s>", v).norm, .243729, 1e-5);
     near_all(v, (const float[]) { -.5235909F, .5282893F, .5526837F, -.0640690F, -.3704036F }, 5,
              1e-7);
     static const struct {
@@ -238,12 +238,12 @@ static void buckets(void **state)
         { "asd", .5359041F, { .0455262F, -.6500278F, -.2976454F, .5944512F, .3652755F } },
     };
     for (size_t k = 0; k < sizeof unknown / sizeof *unknown; k++) {
-        found = look(x.emb, unknown[k].word, v);
+        found = look_up(x.emb, unknown[k].word, v);
         assert_true(found.found && !found.known);
-        near(found.norm, unknown[k].norm, 1e-6);
+        assert_near(found.norm, unknown[k].norm, 1e-6);
         near_all(v, unknown[k].vector, 5, 1e-6);
     }
-    assert_false(look(x.emb, "", v).found);
+    assert_false(look_up(x.emb, "", v).found);
     /* from each character on, the longest first */
     expect_rows(x.emb, "tübingen",
                 (const uint64_t[]) { 308, 817, 857, 820, 651, 1007, 276, 14,  74,
@@ -256,7 +256,7 @@ static void buckets(void **state)
 /* ----------------------------------------------------------------- quantized */
 
 /* Section 2.8's own: P = [[0,-1],[1,0]], centroids (1,2) and (3,4), norms 2 and 1. */
-static void quantized(void **state)
+static void quantized_by_hand(void **state)
 {
     static const float projection[] = { 0, -1, 1, 0 }, codebooks[] = { 1, 2, 3, 4 };
     static const float row_norms[] = { 2, 1 };
@@ -274,9 +274,9 @@ static void quantized(void **state)
     struct opened x = open_made(&m, NULL);
     (void)state;
     assert_true(tnf_emb_describe(x.emb)->quantized);
-    look(x.emb, "a", v);
+    look_up(x.emb, "a", v);
     near_all(v, (const float[]) { -4, 2 }, 2, 0);
-    look(x.emb, "b", v);
+    look_up(x.emb, "b", v);
     near_all(v, (const float[]) { -4, 3 }, 2, 0);
     close_opened(&x);
 }
@@ -320,9 +320,9 @@ static void quantized_unknown(void **state)
     struct opened y = open_made(&flat, NULL);
     static const char *const words[] = { "three", "fourteen", "überspringen", "x" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        tnf_emb_found a = look(x.emb, words[i], v), b = look(y.emb, words[i], w);
+        tnf_emb_found a = look_up(x.emb, words[i], v), b = look_up(y.emb, words[i], w);
         assert_true(a.found && b.found);
-        near(a.norm, b.norm, 1e-5 * b.norm);
+        assert_near(a.norm, b.norm, 1e-5 * b.norm);
         near_all(v, w, D, 1e-5);
     }
     close_opened(&x);
@@ -391,13 +391,13 @@ static void quantized_storage(void **state)
             most = off > most ? off : most;
         }
     }
-    near(most, 25.21, .01);
+    assert_near(most, 25.21, .01);
     close_opened(&x);
 }
 
 /* --------------------------------------------------------------------- words */
 
-static void duplicates(void **state)
+static void duplicates_are_counted(void **state)
 {
     static const float values[] = { 1, 2, 3, 4, 5, 6 };
     struct made m = { .words = "a|b c|a||b c|", .rows = 6, .dims = 1, .values = values };
@@ -447,7 +447,7 @@ static void many_words(void **state)
     }
 }
 
-static void types(void **state)
+static void every_type_is_read(void **state)
 {
     static const float f32[] = { 1, -2, 0.5F, 3 };
     static const double f64[] = { 1, -2, 0.5, 3 };
@@ -469,8 +469,8 @@ static void types(void **state)
                           .type = tnf_type_named(all[i].type) };
         struct opened x = open_made(&m, NULL);
         float v[4];
-        look(x.emb, "a", v);
-        look(x.emb, "b", v + 2);
+        look_up(x.emb, "a", v);
+        look_up(x.emb, "b", v + 2);
         near_all(v, all[i].type[0] == 'i' ? (const float[]) { 1, -2, 0, 3 } : f32, 4, 0);
         close_opened(&x);
     }
@@ -495,7 +495,7 @@ static tnf_status try_open(const struct made *m, const tnf_emb_options *o, tnf_e
     return status;
 }
 
-static void refused(void **state)
+static void refuses_bad_files(void **state)
 {
     static const float values[] = { 1, 2, 3, 4 };
     struct made m = { .words = "a|b|c", .rows = 2, .dims = 2, .values = values };
@@ -534,13 +534,19 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floret_words),      cmocka_unit_test(floret_brackets),
-        cmocka_unit_test(explicit_words),    cmocka_unit_test(explicit_beyond),
-        cmocka_unit_test(buckets),           cmocka_unit_test(quantized),
-        cmocka_unit_test(quantized_unknown), cmocka_unit_test(quantized_bad_code),
-        cmocka_unit_test(quantized_storage), cmocka_unit_test(duplicates),
-        cmocka_unit_test(many_words),        cmocka_unit_test(types),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(floret_words),
+        cmocka_unit_test(floret_brackets),
+        cmocka_unit_test(explicit_words),
+        cmocka_unit_test(explicit_beyond),
+        cmocka_unit_test(buckets_of_finalfusion),
+        cmocka_unit_test(quantized_by_hand),
+        cmocka_unit_test(quantized_unknown),
+        cmocka_unit_test(quantized_bad_code),
+        cmocka_unit_test(quantized_storage),
+        cmocka_unit_test(duplicates_are_counted),
+        cmocka_unit_test(many_words),
+        cmocka_unit_test(every_type_is_read),
+        cmocka_unit_test(refuses_bad_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 #define R "\xef\xbf\xbd"
 
-static void mends(void **state)
+static void mends_text(void **state)
 {
     (void)state;
     static const struct {
@@ -39,6 +39,6 @@ static void mends(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(mends) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(mends_text) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

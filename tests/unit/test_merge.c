@@ -22,36 +22,37 @@ struct pairs {
 /* Both have "w"; b's is of other values. */
 static struct pairs two_files(const char *format)
 {
-    struct pairs p = { begin(), begin(), { 0 } };
-    add(&p.a, "w", "f32", 4, ones);
-    add(&p.a, "a", "f32", 2, ones);
-    add(&p.b, "w", "f32", 4, twos);
-    add(&p.b, "b", "f32", 2, ones);
-    set(&p.a, NULL, "x.same", "[1,2]");
-    set(&p.b, NULL, "x.same", "[1,2]");
-    set(&p.a, NULL, "safetensors.metadata", "{\"format\":\"pt\",\"a\":\"1\"}");
-    set(&p.b, NULL, "safetensors.metadata", "{\"b\":\"2\",\"format\":\"pt\"}");
-    finish(&p.a, format);
-    finish(&p.b, format);
+    struct pairs p = { begin_file(), begin_file(), { 0 } };
+    add_tensor(&p.a, "w", "f32", 4, ones);
+    add_tensor(&p.a, "a", "f32", 2, ones);
+    add_tensor(&p.b, "w", "f32", 4, twos);
+    add_tensor(&p.b, "b", "f32", 2, ones);
+    set_attribute(&p.a, NULL, "x.same", "[1,2]");
+    set_attribute(&p.b, NULL, "x.same", "[1,2]");
+    set_attribute(&p.a, NULL, "safetensors.metadata", "{\"format\":\"pt\",\"a\":\"1\"}");
+    set_attribute(&p.b, NULL, "safetensors.metadata", "{\"b\":\"2\",\"format\":\"pt\"}");
+    finish_file(&p.a, format);
+    finish_file(&p.b, format);
     p.files[0] = p.a.file;
     p.files[1] = p.b.file;
     return p;
 }
 
-static void end(struct pairs *p)
+static void end_pairs(struct pairs *p)
 {
-    discard(&p->a);
-    discard(&p->b);
+    discard_file(&p->a);
+    discard_file(&p->b);
 }
 
-static tnf_status merge(struct made *m, const struct pairs *p, tnf_merge_options how, tnf_error *e)
+static tnf_status merge_pairs(struct made *m, const struct pairs *p, tnf_merge_options how,
+                              tnf_error *e)
 {
     static const char *const names[] = { "a.st", "b.st" };
-    *m = begin();
+    *m = begin_file();
     how.size = sizeof how;
     tnf_status status = tnf_builder_merge(m->b, p->files, names, 2, &how, e);
     if (status == TNF_OK)
-        finish(m, "ztensor2");
+        finish_file(m, "ztensor2");
     return status;
 }
 
@@ -72,31 +73,32 @@ static void rules_on_tensors(void **state)
     struct pairs p = two_files("safetensors");
     struct made m;
     tnf_error e;
-    assert_fails(merge(&m, &p, (tnf_merge_options) { 0 }, &e), TNF_EEXISTS);
+    assert_fails(merge_pairs(&m, &p, (tnf_merge_options) { 0 }, &e), TNF_EEXISTS);
     assert_says("'w' is in a.st and in b.st");
-    discard(&m);
-    assert_fails(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_SAME }, &e), TNF_EEXISTS);
+    discard_file(&m);
+    assert_fails(merge_pairs(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_SAME }, &e),
+                 TNF_EEXISTS);
     assert_says("differ");
-    discard(&m);
+    discard_file(&m);
 
-    assert_ok(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_FIRST }, &e));
+    assert_ok(merge_pairs(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_FIRST }, &e));
     assert_int_equal(tnf_file_info(m.file)->objects, 3);
     assert_true(first_of(&m, "w") == 1);
-    discard(&m);
-    assert_ok(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_LAST }, &e));
+    discard_file(&m);
+    assert_ok(merge_pairs(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_LAST }, &e));
     assert_int_equal(tnf_file_info(m.file)->objects, 3);
     assert_true(first_of(&m, "w") == 2);
-    discard(&m);
-    assert_ok(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_RENAME }, &e));
+    discard_file(&m);
+    assert_ok(merge_pairs(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_RENAME }, &e));
     assert_int_equal(tnf_file_info(m.file)->objects, 4);
     assert_true(first_of(&m, "w") == 1 && first_of(&m, "w.2") == 2);
-    discard(&m);
+    discard_file(&m);
 
     p.files[1] = p.a.file;
-    assert_ok(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_SAME }, &e));
+    assert_ok(merge_pairs(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_SAME }, &e));
     assert_int_equal(tnf_file_info(m.file)->objects, 2);
-    discard(&m);
-    end(&p);
+    discard_file(&m);
+    end_pairs(&p);
 }
 
 static void attributes_that_agree(void **state)
@@ -105,7 +107,7 @@ static void attributes_that_agree(void **state)
     struct pairs p = two_files("safetensors");
     struct made m;
     tnf_error e;
-    assert_ok(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_FIRST }, &e));
+    assert_ok(merge_pairs(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_FIRST }, &e));
     const tnf_value *attrs = tnf_file_info(m.file)->attrs;
     const tnf_value *text = tnf_value_get(attrs, "safetensors.metadata");
     assert_non_null(text);
@@ -114,8 +116,8 @@ static void attributes_that_agree(void **state)
     assert_string_equal(tnf_value_get(text, "b")->as.s, "2");
     assert_string_equal(tnf_value_get(text, "format")->as.s, "pt");
     assert_int_equal(tnf_value_get(attrs, "x.same")->n, 2);
-    discard(&m);
-    end(&p);
+    discard_file(&m);
+    end_pairs(&p);
 }
 
 static void attributes_that_clash(void **state)
@@ -123,44 +125,44 @@ static void attributes_that_clash(void **state)
     (void)state;
     tnf_error e;
     for (int text = 0; text < 2; text++) {
-        struct pairs p = { begin(), begin(), { 0 } };
+        struct pairs p = { begin_file(), begin_file(), { 0 } };
         struct made m;
         const char *key = text ? "safetensors.metadata" : "x.count";
-        set(&p.a, NULL, key, text ? "{\"n\":\"1\"}" : "1");
-        set(&p.b, NULL, key, text ? "{\"n\":\"2\"}" : "2");
-        finish(&p.a, "ztensor2");
-        finish(&p.b, "ztensor2");
+        set_attribute(&p.a, NULL, key, text ? "{\"n\":\"1\"}" : "1");
+        set_attribute(&p.b, NULL, key, text ? "{\"n\":\"2\"}" : "2");
+        finish_file(&p.a, "ztensor2");
+        finish_file(&p.b, "ztensor2");
         p.files[0] = p.a.file;
         p.files[1] = p.b.file;
-        assert_fails(merge(&m, &p, (tnf_merge_options) { 0 }, &e), TNF_EEXISTS);
+        assert_fails(merge_pairs(&m, &p, (tnf_merge_options) { 0 }, &e), TNF_EEXISTS);
         assert_says(text ? "'n' is in a.st and in b.st" : "'x.count' is in a.st and in b.st");
-        discard(&m);
+        discard_file(&m);
         for (int last = 0; last < 2; last++) {
             tnf_clash rule = last ? TNF_CLASH_LAST : TNF_CLASH_FIRST;
-            assert_ok(merge(&m, &p, (tnf_merge_options) { .attrs = rule }, &e));
+            assert_ok(merge_pairs(&m, &p, (tnf_merge_options) { .attrs = rule }, &e));
             const tnf_value *v = tnf_value_get(tnf_file_info(m.file)->attrs, key);
             if (text)
                 assert_string_equal(tnf_value_get(v, "n")->as.s, last ? "2" : "1");
             else
                 assert_int_equal(v->as.u, last ? 2 : 1);
-            discard(&m);
+            discard_file(&m);
         }
-        end(&p);
+        end_pairs(&p);
     }
-    struct made m = begin();
+    struct made m = begin_file();
     tnf_merge_options wrong = { .size = sizeof wrong, .attrs = TNF_CLASH_RENAME };
     assert_fails(tnf_builder_merge(m.b, NULL, NULL, 0, &wrong, &e), TNF_EINVAL);
-    discard(&m);
+    discard_file(&m);
 }
 
 /* No tensors, and then bytes that are nobody's: an extra. */
-static tnf_file *trailing(const char *bytes)
+static tnf_file *open_trailing(const char *bytes)
 {
-    struct made m = begin();
+    struct made m = begin_file();
     tnf_error e;
     tnf_source *source;
     tnf_file *file;
-    finish(&m, "gptrs-archive");
+    finish_file(&m, "gptrs-archive");
     tnf_str made = tnf_sink_bytes(m.sink);
     char *all = malloc(made.n + strlen(bytes));
     assert_non_null(all);
@@ -169,7 +171,7 @@ static tnf_file *trailing(const char *bytes)
     assert_ok(tnf_source_memory(&source, all, made.n + strlen(bytes), &e));
     assert_ok(tnf_open_source(&file, source, NULL, &e));
     assert_int_equal(tnf_file_info(file)->nextras, 1);
-    discard(&m);
+    discard_file(&m);
     to_free[nto_free++] = all;
     return file;
 }
@@ -178,34 +180,34 @@ static tnf_file *trailing(const char *bytes)
 static void assert_trailing(const tnf_file *const *files, size_t n, tnf_clash rule,
                             const char *bytes)
 {
-    struct made m = begin();
+    struct made m = begin_file();
     tnf_error e;
     char found[16] = "";
     tnf_merge_options how = { .size = sizeof how, .attrs = rule };
     assert_ok(tnf_builder_merge(m.b, files, NULL, n, &how, &e));
-    finish(&m, "gptrs-archive");
+    finish_file(&m, "gptrs-archive");
     const tnf_info *info = tnf_file_info(m.file);
     assert_int_equal(info->nextras, 1);
     assert_string_equal(info->extras[0].key.p, "gptrs.trailing");
     assert_int_equal(info->extras[0].bytes.nbytes, strlen(bytes));
     assert_ok(tnf_read_part(&info->extras[0].bytes, 0, found, strlen(bytes), &e));
     assert_string_equal(found, bytes);
-    discard(&m);
+    discard_file(&m);
 }
 
-static void extras(void **state)
+static void merges_extras(void **state)
 {
     (void)state;
     tnf_error e;
-    tnf_file *files[] = { trailing("one"), trailing("one"), trailing("three") };
+    tnf_file *files[] = { open_trailing("one"), open_trailing("one"), open_trailing("three") };
     const tnf_file *const *given = (const tnf_file *const *)files;
     assert_trailing(given, 2, TNF_CLASH_REFUSE, "one"); /* the same in both: once */
     assert_trailing(given, 3, TNF_CLASH_FIRST, "one");
     assert_trailing(given, 3, TNF_CLASH_LAST, "three");
-    struct made m = begin();
+    struct made m = begin_file();
     assert_fails(tnf_builder_merge(m.b, given, NULL, 3, NULL, &e), TNF_EEXISTS);
     assert_says("the extra 'gptrs.trailing' is in several files");
-    discard(&m);
+    discard_file(&m);
     for (size_t i = 0; i < 3; i++)
         tnf_close(files[i]);
     while (nto_free)
@@ -218,7 +220,7 @@ static void merge_doubles(const char *path)
     tnf_error e;
     tnf_file *file;
     tnf_open_options lenient = { .size = sizeof lenient, .lenient = true };
-    struct made m = begin();
+    struct made m = begin_file();
     assert_ok(tnf_open(&file, path, &lenient, &e));
     const tnf_file *given[] = { file };
     size_t n = tnf_file_info(file)->objects, hidden = 0;
@@ -234,7 +236,7 @@ static void merge_doubles(const char *path)
         hidden += !found;
     }
     assert_int_equal(hidden, 1);
-    discard(&m);
+    discard_file(&m);
     tnf_close(file);
 }
 
@@ -252,13 +254,13 @@ static void what_is_there(void **state)
 {
     (void)state;
     struct pairs p = two_files("ztensor2");
-    struct made m = begin();
+    struct made m = begin_file();
     tnf_error e;
-    set(&m, NULL, "x.same", "[3]");
+    set_attribute(&m, NULL, "x.same", "[3]");
     assert_fails(tnf_builder_merge(m.b, p.files, NULL, 1, NULL, &e), TNF_EEXISTS);
     assert_says("'x.same' is in what is there and in file 1");
-    discard(&m);
-    end(&p);
+    discard_file(&m);
+    end_pairs(&p);
 }
 
 static tnf_status all_x(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
@@ -274,33 +276,33 @@ static bool not_w(void *ctx, tnf_str name)
     return *name.p != 'w';
 }
 
-static void names(void **state)
+static void selects_and_renames(void **state)
 {
     (void)state;
     struct pairs p = two_files("safetensors");
     struct made m;
     tnf_error e;
-    assert_ok(merge(&m, &p, (tnf_merge_options) { .select = not_w }, &e));
+    assert_ok(merge_pairs(&m, &p, (tnf_merge_options) { .select = not_w }, &e));
     assert_int_equal(tnf_file_info(m.file)->objects, 2);
-    discard(&m);
-    assert_fails(merge(&m, &p, (tnf_merge_options) { .rename = all_x }, &e), TNF_EEXISTS);
+    discard_file(&m);
+    assert_fails(merge_pairs(&m, &p, (tnf_merge_options) { .rename = all_x }, &e), TNF_EEXISTS);
     assert_says("two tensors of a.st have the name 'x'");
-    discard(&m);
+    discard_file(&m);
     tnf_merge_options how = { .rename = all_x, .tensors = TNF_CLASH_RENAME };
-    assert_ok(merge(&m, &p, how, &e));
+    assert_ok(merge_pairs(&m, &p, how, &e));
     assert_non_null(tnf_find(m.file, "x"));
     assert_non_null(tnf_find(m.file, "x.4"));
-    discard(&m);
-    m = begin();
+    discard_file(&m);
+    m = begin_file();
     assert_fails(tnf_builder_merge(m.b, p.files, NULL, 2, NULL, &e), TNF_EEXISTS);
     assert_says("file 1 and in file 2");
-    discard(&m);
-    m = begin();
-    add(&m, "w", "f32", 4, ones);
+    discard_file(&m);
+    m = begin_file();
+    add_tensor(&m, "w", "f32", 4, ones);
     assert_fails(tnf_builder_merge(m.b, p.files, NULL, 1, NULL, &e), TNF_EEXISTS);
     assert_says("what is there and in file 1");
-    discard(&m);
-    end(&p);
+    discard_file(&m);
+    end_pairs(&p);
 }
 
 static void memory_runs_out(void **state)
@@ -325,7 +327,7 @@ static void memory_runs_out(void **state)
         assert_int_equal(log.blocks, 0);
     }
     assert_int_equal(log.wrong_sizes, 0);
-    end(&p);
+    end_pairs(&p);
 }
 
 static void files_that_are_read(void **state)
@@ -334,8 +336,8 @@ static void files_that_are_read(void **state)
     char path[300], other[300], hard[300];
     tnf_error e;
     tnf_file *file;
-    struct made m = begin();
-    add(&m, "w", "f32", 4, ones);
+    struct made m = begin_file();
+    add_tensor(&m, "w", "f32", 4, ones);
     snprintf(path, sizeof path, "%s/a.zt", files_temp());
     snprintf(other, sizeof other, "%s/b.zt", files_temp());
     snprintf(hard, sizeof hard, "%s/link.zt", files_temp());
@@ -348,9 +350,9 @@ static void files_that_are_read(void **state)
     assert_false(tnf_file_reads(file, other));
     assert_false(tnf_file_reads(file, "/no/such/file"));
     tnf_close(file);
-    finish(&m, "safetensors");
+    finish_file(&m, "safetensors");
     assert_false(tnf_file_reads(m.file, path));
-    discard(&m);
+    discard_file(&m);
     assert_ok(tnf_open(&file, TNF_TESTS_DIR "/formats/safetensors/valid/shards", NULL, &e));
     assert_true(tnf_file_info(file)->objects > 0);
     char shard[400];
@@ -363,14 +365,10 @@ static void files_that_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_on_tensors),
-        cmocka_unit_test(attributes_that_agree),
-        cmocka_unit_test(attributes_that_clash),
-        cmocka_unit_test(names),
-        cmocka_unit_test(extras),
-        cmocka_unit_test(a_name_twice),
-        cmocka_unit_test(what_is_there),
-        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(rules_on_tensors),      cmocka_unit_test(attributes_that_agree),
+        cmocka_unit_test(attributes_that_clash), cmocka_unit_test(selects_and_renames),
+        cmocka_unit_test(merges_extras),         cmocka_unit_test(a_name_twice),
+        cmocka_unit_test(what_is_there),         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(files_that_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static void only_on_request(void **state)
     assert_fails(tnf_open(&file, path_of("m.json"), &lenient, &e), TNF_ENOTFOUND);
 }
 
-static void listed(void **state)
+static void lists_what_is_there(void **state)
 {
     (void)state;
     tnf_error e;
@@ -78,7 +78,7 @@ static void listed(void **state)
 }
 
 /* Salvaging goes its own way: what is missing is lost. */
-static void salvaged(void **state)
+static void salvages_the_rest(void **state)
 {
     (void)state;
     tnf_error e;
@@ -144,8 +144,9 @@ static void no_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_on_request), cmocka_unit_test(listed),   cmocka_unit_test(salvaged),
-        cmocka_unit_test(not_read),        cmocka_unit_test(no_whole),
+        cmocka_unit_test(only_on_request),   cmocka_unit_test(lists_what_is_there),
+        cmocka_unit_test(salvages_the_rest), cmocka_unit_test(not_read),
+        cmocka_unit_test(no_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

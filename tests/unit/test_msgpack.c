@@ -11,11 +11,11 @@
 
 #define DEPTH 4u
 
-static tnf_msgpack *begin(fixture *f, const char *hex)
+static tnf_msgpack *begin_hex(fixture *f, const char *hex)
 {
     size_t n;
     free(f->bytes);
-    f->bytes = unhex(hex, &n);
+    f->bytes = bytes_from_hex(hex, &n);
     memset(&f->e, 0, sizeof f->e);
     tnf_msgpack_init(&f->r, f->bytes, n, BASE, &f->arena, DEPTH, &f->e);
     return &f->r;
@@ -58,7 +58,7 @@ static void every_first_byte_has_its_kind(void **state)
         assert_int_equal(f->r.status, first == 0xc1 ? TNF_EFORMAT : TNF_OK);
         assert_int_equal(tnf_msgpack_where(&f->r), BASE);
     }
-    assert_int_equal(tnf_msgpack_marker(begin(f, "")), -1);
+    assert_int_equal(tnf_msgpack_marker(begin_hex(f, "")), -1);
     assert_int_equal(tnf_msgpack_peek(&f->r), TNF_MSGPACK_END);
     assert_int_equal(f->r.status, TNF_OK);
 }
@@ -94,10 +94,10 @@ static void reads_integers_of_any_width(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t v;
         uint64_t u;
-        assert_true(tnf_msgpack_i64(begin(f, cases[i].hex), &v));
+        assert_true(tnf_msgpack_i64(begin_hex(f, cases[i].hex), &v));
         assert_true(v == cases[i].i);
         assert_int_equal(tnf_msgpack_end(&f->r), TNF_OK);
-        assert_int_equal(tnf_msgpack_u64(begin(f, cases[i].hex), &u), cases[i].i >= 0);
+        assert_int_equal(tnf_msgpack_u64(begin_hex(f, cases[i].hex), &u), cases[i].i >= 0);
         if (cases[i].i >= 0)
             assert_true(u == (uint64_t)cases[i].i);
         else
@@ -105,10 +105,10 @@ static void reads_integers_of_any_width(void **state)
     }
     uint64_t u;
     int64_t v;
-    assert_true(tnf_msgpack_u64(begin(f, "cfffffffffffffffff"), &u) && u == UINT64_MAX);
-    assert_false(tnf_msgpack_i64(begin(f, "cf8000000000000000"), &v));
+    assert_true(tnf_msgpack_u64(begin_hex(f, "cfffffffffffffffff"), &u) && u == UINT64_MAX);
+    assert_false(tnf_msgpack_i64(begin_hex(f, "cf8000000000000000"), &v));
     assert_error(f, TNF_ELIMIT, 0);
-    assert_false(tnf_msgpack_i64(begin(f, "ca00000000"), &v));
+    assert_false(tnf_msgpack_i64(begin_hex(f, "ca00000000"), &v));
     assert_error(f, TNF_EFORMAT, 0);
 }
 
@@ -122,26 +122,26 @@ static void insists_on_markers(void **state)
     fixture *f = *state;
     uint32_t u = 0;
     float x = 0;
-    tnf_msgpack *r = begin(f, "ce00000000 ce7fffffff ce80000000 ceffffffff cedeadbeef");
+    tnf_msgpack *r = begin_hex(f, "ce00000000 ce7fffffff ce80000000 ceffffffff cedeadbeef");
     static const uint32_t expected[] = { 0, 0x7fffffff, 0x80000000, 0xffffffff, 0xdeadbeef };
     for (size_t i = 0; i < 5; i++)
         assert_true(tnf_msgpack_exact_u32(r, &u) && u == expected[i]);
     assert_int_equal(tnf_msgpack_end(r), TNF_OK);
-    r = begin(f, "ca00000000 ca3f800000 cac0400000 ca7f800001");
+    r = begin_hex(f, "ca00000000 ca3f800000 cac0400000 ca7f800001");
     assert_true(tnf_msgpack_exact_f32(r, &x) && x == 0.0f);
     assert_true(tnf_msgpack_exact_f32(r, &x) && x == 1.0f);
     assert_true(tnf_msgpack_exact_f32(r, &x) && x == -3.0f);
     assert_true(tnf_msgpack_exact_f32(r, &x) &&
                 memcmp(&x, to_little("\1\0\x80\x7f", 4, 1), 4) == 0);
     for (size_t i = 0; i < sizeof no_u32 / sizeof *no_u32; i++) {
-        assert_false(tnf_msgpack_exact_u32(begin(f, no_u32[i]), &u));
+        assert_false(tnf_msgpack_exact_u32(begin_hex(f, no_u32[i]), &u));
         assert_error(f, TNF_EFORMAT, 0);
     }
     for (size_t i = 0; i < sizeof no_f32 / sizeof *no_f32; i++) {
-        assert_false(tnf_msgpack_exact_f32(begin(f, no_f32[i]), &x));
+        assert_false(tnf_msgpack_exact_f32(begin_hex(f, no_f32[i]), &x));
         assert_error(f, TNF_EFORMAT, 0);
     }
-    tnf_msgpack_exact_u32(begin(f, "cd0001"), &u);
+    tnf_msgpack_exact_u32(begin_hex(f, "cd0001"), &u);
     assert_string_equal(f->e.message, "the MessagePack has an unsigned integer (0xcd) where an "
                                       "unsigned integer of 32 bits (0xce) should be");
 }
@@ -155,10 +155,11 @@ static void reads_the_rest(void **state)
     int8_t type;
     uint64_t n;
     tnf_msgpack *r;
-    assert_false(tnf_msgpack_bool(begin(f, "c0"), &b));
+    assert_false(tnf_msgpack_bool(begin_hex(f, "c0"), &b));
     assert_error(f, TNF_EFORMAT, 0);
-    r = begin(f, "c0 c2 c3 ca3f800000 cb3ff199999999999a a0 a178 d90178 da000178 db0000000178 c400"
-                 "c40178 c5000178 c60000000178");
+    r = begin_hex(f,
+                  "c0 c2 c3 ca3f800000 cb3ff199999999999a a0 a178 d90178 da000178 db0000000178 c400"
+                  "c40178 c5000178 c60000000178");
     assert_true(tnf_msgpack_nil(r));
     assert_false(tnf_msgpack_nil(r));
     assert_int_equal(r->status, TNF_OK);
@@ -179,8 +180,8 @@ static void reads_the_rest(void **state)
     }
     assert_int_equal(tnf_msgpack_end(r), TNF_OK);
 
-    r = begin(f, "c70058 d45831 d5583132 d65831323334 d7ff0102030405060708 d880"
-                 "000102030405060708090a0b0c0d0e0f c7035801 0203 c800015801 c9000000015801");
+    r = begin_hex(f, "c70058 d45831 d5583132 d65831323334 d7ff0102030405060708 d880"
+                     "000102030405060708090a0b0c0d0e0f c7035801 0203 c800015801 c9000000015801");
     assert_true(tnf_msgpack_ext(r, &type, &s) && type == 'X' && s.n == 0);
     assert_true(tnf_msgpack_ext(r, &type, &s) && type == 'X');
     assert_text(s, "1");
@@ -196,9 +197,9 @@ static void reads_the_rest(void **state)
     assert_int_equal(tnf_msgpack_end(r), TNF_OK);
 
     /* the head of a bin whose content is elsewhere */
-    assert_true(tnf_msgpack_bin_head(begin(f, "c6fffffffc 00"), &n) && n == 0xfffffffc);
+    assert_true(tnf_msgpack_bin_head(begin_hex(f, "c6fffffffc 00"), &n) && n == 0xfffffffc);
     assert_int_equal(tnf_msgpack_where(&f->r), BASE + 5);
-    assert_false(tnf_msgpack_bin_head(begin(f, "a178"), &n));
+    assert_false(tnf_msgpack_bin_head(begin_hex(f, "a178"), &n));
     assert_error(f, TNF_EFORMAT, 0);
     assert_int_equal(f->log.calls, 0);
 }
@@ -217,7 +218,7 @@ static void walks_through_containers(void **state)
         tnf_msgpack_scope map, array, inner;
         tnf_str key;
         uint64_t u;
-        tnf_msgpack *r = begin(f, spellings[i]);
+        tnf_msgpack *r = begin_hex(f, spellings[i]);
         assert_true(tnf_msgpack_enter_map(r, &map) && map.left == 2);
         assert_true(tnf_msgpack_key(r, &map, &key));
         assert_text(key, "a");
@@ -243,7 +244,7 @@ static void keys_may_be_anything(void **state)
     fixture *f = *state;
     tnf_msgpack_scope map;
     tnf_str key;
-    tnf_msgpack *r = begin(f, "85 01 c0 a161 c0 a161 c0 9201 02 c0 a0 c0");
+    tnf_msgpack *r = begin_hex(f, "85 01 c0 a161 c0 a161 c0 9201 02 c0 a0 c0");
     assert_true(tnf_msgpack_enter_map(r, &map));
     assert_true(tnf_msgpack_key(r, &map, &key) && !key.p && tnf_msgpack_nil(r));
     assert_hex(map.key.p, map.key.n, "01");
@@ -280,7 +281,7 @@ static void skipped_items_are_handed_out_raw(void **state)
         tnf_str raw;
         uint64_t u;
         snprintf(hex, sizeof hex, "01 %s 17", items[i]);
-        tnf_msgpack *r = begin(f, hex);
+        tnf_msgpack *r = begin_hex(f, hex);
         assert_true(tnf_msgpack_u64(r, &u) && tnf_msgpack_skip(r, &raw));
         assert_hex(raw.p, raw.n, items[i]);
         assert_true(tnf_msgpack_u64(r, &u) && u == 23);
@@ -350,7 +351,7 @@ static void refuses_bad_bytes(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         for (int tree = 0; tree < 2; tree++) {
             tnf_value v;
-            tnf_msgpack *r = begin(f, wrong[i].hex);
+            tnf_msgpack *r = begin_hex(f, wrong[i].hex);
             if ((tree ? tnf_msgpack_value(r, &v) : tnf_msgpack_skip(r, NULL)) &&
                 tnf_msgpack_end(r) == TNF_OK)
                 fail_msg("%s passes", wrong[i].hex);
@@ -370,7 +371,7 @@ static void every_truncation_is_noticed(void **state)
         "020304 a163 82 cafffffff0 d501 0102 c0 df00000001 c3 db00000001 63";
     fixture *f = *state;
     size_t n;
-    uint8_t *bytes = unhex(whole, &n);
+    uint8_t *bytes = bytes_from_hex(whole, &n);
     for (size_t cut = 0; cut <= n; cut++) {
         uint8_t *copy = malloc(cut ? cut : 1);
         tnf_value v;
@@ -423,12 +424,12 @@ static void says_what_is_wrong(void **state)
     fixture *f = *state;
     tnf_str s;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tnf_msgpack *r = begin(f, cases[i].hex);
+        tnf_msgpack *r = begin_hex(f, cases[i].hex);
         if (tnf_msgpack_skip(r, NULL))
             tnf_msgpack_end(r);
         assert_string_equal(f->e.message, cases[i].words);
     }
-    tnf_msgpack_bin(begin(f, "a178"), &s);
+    tnf_msgpack_bin(begin_hex(f, "a178"), &s);
     assert_string_equal(f->e.message, "the MessagePack has a str (0xa1) where a bin should be");
 }
 
@@ -441,7 +442,7 @@ static void errors_stick(void **state)
     uint32_t w;
     bool b;
     tnf_value v;
-    tnf_msgpack *r = begin(f, "92 c1 01");
+    tnf_msgpack *r = begin_hex(f, "92 c1 01");
     assert_true(tnf_msgpack_enter_array(r, &scope) && tnf_msgpack_item(r, &scope));
     assert_false(tnf_msgpack_str(r, &s));
     assert_error(f, TNF_EFORMAT, 1);

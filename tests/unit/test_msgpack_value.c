@@ -7,10 +7,10 @@
 
 #define DEPTH 32u
 
-static tnf_status read(fixture *f, const char *hex, tnf_value *v)
+static tnf_status read_hex(fixture *f, const char *hex, tnf_value *v)
 {
     size_t n;
-    uint8_t *bytes = unhex(hex, &n);
+    uint8_t *bytes = bytes_from_hex(hex, &n);
     tnf_msgpack r;
     memset(&f->e, 0, sizeof f->e);
     tnf_msgpack_init(&r, bytes, n, BASE, &f->arena, DEPTH, &f->e);
@@ -39,7 +39,7 @@ static void agrees_with_other_packages(void **state)
     assert_non_null(file);
     for (tnf_value v; next_vector(file, &text, &capacity, fields, 3); lines++) {
         const char *bytes = fields[0], *shortest = fields[1], *typed = fields[2];
-        if (read(f, bytes, &v) != TNF_OK)
+        if (read_hex(f, bytes, &v) != TNF_OK)
             fail_msg("%s: %s", bytes, f->e.message);
         assert_typed(&v, typed);
         assert_written(f, &v, shortest);
@@ -102,14 +102,14 @@ static void keeps_what_has_no_word(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tnf_value v;
         char nested[400], typed[400];
-        if (read(f, cases[i].hex, &v) != TNF_OK)
+        if (read_hex(f, cases[i].hex, &v) != TNF_OK)
             fail_msg("%s: %s", cases[i].hex, f->e.message);
         assert_typed(&v, cases[i].typed);
         assert_written(f, &v, cases[i].hex);
 
         snprintf(nested, sizeof nested, "92 81 a161 %s c3", cases[i].hex);
         snprintf(typed, sizeof typed, "[{\"a\":%s},true]", cases[i].typed);
-        assert_int_equal(read(f, nested, &v), TNF_OK);
+        assert_int_equal(read_hex(f, nested, &v), TNF_OK);
         assert_typed(&v, typed);
         assert_written(f, &v, nested);
     }
@@ -124,7 +124,7 @@ static void floats_keep_their_bits(void **state)
     fixture *f = *state;
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
         tnf_value v;
-        assert_int_equal(read(f, floats[i], &v), TNF_OK);
+        assert_int_equal(read_hex(f, floats[i], &v), TNF_OK);
         assert_int_equal(v.dtype, floats[i][1] == 'a' ? TNF_F32 : TNF_F64);
         assert_written(f, &v, floats[i]);
     }
@@ -183,7 +183,7 @@ static void survives_any_lack_of_memory(void **state)
         tnf_arena_init(&f->arena, &f->alloc, 64u << 20);
         f->log.calls = 0;
         f->log.fail_at = fail_at;
-        tnf_status status = read(f, hex, &v);
+        tnf_status status = read_hex(f, hex, &v);
         if (status == TNF_OK) {
             assert_true(fail_at > 3);
             break;

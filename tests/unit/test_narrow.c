@@ -71,7 +71,7 @@ static void every_value_comes_back(void **state)
     }
 }
 
-static void midpoints(void **state)
+static void midpoints_go_to_even(void **state)
 {
     (void)state;
     for (size_t t = 0; t < TYPES; t++) {
@@ -109,7 +109,7 @@ static void as_the_machine(void **state)
     }
 }
 
-static void ends(void **state)
+static void ends_of_each_type(void **state)
 {
     (void)state;
     static const struct {
@@ -142,9 +142,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_value_comes_back),
-        cmocka_unit_test(midpoints),
+        cmocka_unit_test(midpoints_go_to_even),
         cmocka_unit_test(as_the_machine),
-        cmocka_unit_test(ends),
+        cmocka_unit_test(ends_of_each_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #include "../support/unit.h"
 #include "base/nfc.h"
 
-static void texts(void **state)
+static void known_texts(void **state)
 {
     (void)state;
     static const struct {
@@ -48,7 +48,7 @@ static void texts(void **state)
 }
 
 /* Long ones are not taken apart. */
-static void lengths(void **state)
+static void long_texts(void **state)
 {
     (void)state;
     char text[TNF_NFC_LONGEST + 2];
@@ -64,8 +64,8 @@ static void lengths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),
-        cmocka_unit_test(lengths),
+        cmocka_unit_test(known_texts),
+        cmocka_unit_test(long_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

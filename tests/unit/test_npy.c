@@ -9,7 +9,7 @@ extern const tnf_format tnf_format_npy;
 
 /* ---------------------------------------------------------------- probing */
 
-static int score(const char *bytes, size_t n, const char *ext)
+static int probe_score(const char *bytes, size_t n, const char *ext)
 {
     tnf_probe p = { .nhead = n, .ntail = n, .size = n, .ext = ext };
     p.head = p.tail = (const uint8_t *)bytes;
@@ -19,12 +19,12 @@ static int score(const char *bytes, size_t n, const char *ext)
 static void probe_wants_the_magic(void **state)
 {
     (void)state;
-    assert_int_equal(score("\x93NUMPY\1\0", 8, ""), TNF_PROBE_MAGIC);
-    assert_int_equal(score("\x93NUMPY", 6, "bin"), TNF_PROBE_MAGIC);
-    assert_int_equal(score("\x93NUMP", 5, ""), TNF_PROBE_NO);
-    assert_int_equal(score("\x93NUMP", 5, "npy"), TNF_PROBE_EXTENSION);
-    assert_int_equal(score("\x93numpy\1\0", 8, ""), TNF_PROBE_NO);
-    assert_int_equal(score("", 0, "npy"), TNF_PROBE_NO);
+    assert_int_equal(probe_score("\x93NUMPY\1\0", 8, ""), TNF_PROBE_MAGIC);
+    assert_int_equal(probe_score("\x93NUMPY", 6, "bin"), TNF_PROBE_MAGIC);
+    assert_int_equal(probe_score("\x93NUMP", 5, ""), TNF_PROBE_NO);
+    assert_int_equal(probe_score("\x93NUMP", 5, "npy"), TNF_PROBE_EXTENSION);
+    assert_int_equal(probe_score("\x93numpy\1\0", 8, ""), TNF_PROBE_NO);
+    assert_int_equal(probe_score("", 0, "npy"), TNF_PROBE_NO);
 }
 
 /* ---------------------------------------------------------------- literals */
@@ -74,8 +74,8 @@ struct made {
     tnf_str bytes;
 };
 
-static tnf_status save(tnf_builder *b, struct made *out, bool allow, const char *key,
-                       const char *value, tnf_error *e)
+static tnf_status save_to_memory(tnf_builder *b, struct made *out, bool allow, const char *key,
+                                 const char *value, tnf_error *e)
 {
     tnf_option option = { key, value };
     tnf_save_options o = { .size = sizeof o, .format = "npy", .allow_loss = allow };
@@ -102,7 +102,7 @@ static void assert_header(tnf_builder *b, bool allow, const char *key, const cha
 {
     struct made m;
     tnf_error e;
-    assert_ok(save(b, &m, allow, key, value, &e));
+    assert_ok(save_to_memory(b, &m, allow, key, value, &e));
     assert_true(m.bytes.n >= 128);
     assert_memory_equal(m.bytes.p, "\x93NUMPY\1\0\x76\0", 10);
     assert_memory_equal(m.bytes.p + 10, expected, strlen(expected));
@@ -115,7 +115,7 @@ static void assert_refused(tnf_builder *b, bool allow, tnf_status status, const 
 {
     struct made m;
     tnf_error e = { 0 };
-    assert_int_equal(save(b, &m, allow, NULL, NULL, &e), status);
+    assert_int_equal(save_to_memory(b, &m, allow, NULL, NULL, &e), status);
     assert_says(words);
     tnf_sink_close(m.sink);
     tnf_builder_free(b);

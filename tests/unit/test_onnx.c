@@ -22,7 +22,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return remove(path);
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < N; i++) {
@@ -33,13 +33,13 @@ static int begin(void **state)
     return mkdir(folder, 0700);
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static const char *at(const char *name)
+static const char *path_of(const char *name)
 {
     static char path[2][400];
     static unsigned turn;
@@ -47,7 +47,7 @@ static const char *at(const char *name)
     return path[turn];
 }
 
-static void add(tnf_builder *b, const char *name, const float *values, uint64_t n)
+static void add_floats(tnf_builder *b, const char *name, const float *values, uint64_t n)
 {
     tnf_error e;
     const void *bytes = to_little(values, 4, (size_t)n);
@@ -55,20 +55,20 @@ static void add(tnf_builder *b, const char *name, const float *values, uint64_t 
 }
 
 /* A model of initializers: "w" is large, "s" small, "none" empty. */
-static tnf_builder *build(void)
+static tnf_builder *build_model(void)
 {
     tnf_builder *b;
     tnf_error e;
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    add(b, "w", numbers, N);
-    add(b, "s", numbers, 3);
-    add(b, "none", numbers, 0);
-    add(b, "x", numbers, N);
+    add_floats(b, "w", numbers, N);
+    add_floats(b, "s", numbers, 3);
+    add_floats(b, "none", numbers, 0);
+    add_floats(b, "x", numbers, N);
     return b;
 }
 
-static tnf_status save(const tnf_builder *b, const char *path, const char *external,
-                       const char *location, const char *align, bool replace, tnf_error *e)
+static tnf_status save_model(const tnf_builder *b, const char *path, const char *external,
+                             const char *location, const char *align, bool replace, tnf_error *e)
 {
     const tnf_option options[] = {
         { "bare", "yes" }, { "external", external }, { "location", location }, { "align", align }
@@ -81,7 +81,7 @@ static tnf_status save(const tnf_builder *b, const char *path, const char *exter
     return tnf_save(b, path, &how, e);
 }
 
-static void check(const tnf_file *f, const char *name, const float *want, uint64_t n)
+static void check_tensor(const tnf_file *f, const char *name, const float *want, uint64_t n)
 {
     float found[N];
     tnf_error e;
@@ -106,10 +106,10 @@ static void check_model(const char *path)
     tnf_file *f;
     assert_ok(tnf_open(&f, path, NULL, &e));
     assert_string_equal(tnf_file_info(f)->format, "onnx");
-    check(f, "w", numbers, N);
-    check(f, "s", numbers, 3);
-    check(f, "none", numbers, 0);
-    check(f, "x", numbers, N);
+    check_tensor(f, "w", numbers, N);
+    check_tensor(f, "s", numbers, 3);
+    check_tensor(f, "none", numbers, 0);
+    check_tensor(f, "x", numbers, N);
     tnf_close(f);
 }
 
@@ -124,28 +124,31 @@ static void data_go_into_a_second_file(void **state)
         { "w", "16", "w", 1200 + 16 + N * 4 },
     };
     tnf_error e;
-    tnf_builder *b = build();
+    tnf_builder *b = build_model();
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
         char name[16];
         snprintf(name, sizeof name, "%u.onnx", i);
-        assert_ok(save(b, at(name), "always", ways[i].location, ways[i].align, false, &e));
-        assert_int_equal(size_of(at(ways[i].data)), ways[i].bytes);
-        assert_true(size_of(at(name)) < 600);
-        check_model(at(name));
+        assert_ok(
+            save_model(b, path_of(name), "always", ways[i].location, ways[i].align, false, &e));
+        assert_int_equal(size_of(path_of(ways[i].data)), ways[i].bytes);
+        assert_true(size_of(path_of(name)) < 600);
+        check_model(path_of(name));
         /* Neither file is written over unasked. */
-        assert_fails(save(b, at(name), "always", ways[i].location, "1", false, &e), TNF_EEXISTS);
-        assert_int_equal(unlink(at(name)), 0);
-        assert_fails(save(b, at(name), "always", ways[i].location, "1", false, &e), TNF_EEXISTS);
-        assert_int_equal(access(at(name), F_OK), -1);
-        assert_ok(save(b, at(name), "always", ways[i].location, "1", true, &e));
-        assert_int_equal(size_of(at(ways[i].data)), 2 * N * 4 + 12);
-        check_model(at(name));
+        assert_fails(save_model(b, path_of(name), "always", ways[i].location, "1", false, &e),
+                     TNF_EEXISTS);
+        assert_int_equal(unlink(path_of(name)), 0);
+        assert_fails(save_model(b, path_of(name), "always", ways[i].location, "1", false, &e),
+                     TNF_EEXISTS);
+        assert_int_equal(access(path_of(name), F_OK), -1);
+        assert_ok(save_model(b, path_of(name), "always", ways[i].location, "1", true, &e));
+        assert_int_equal(size_of(path_of(ways[i].data)), 2 * N * 4 + 12);
+        check_model(path_of(name));
     }
     /* A small model is one file. */
-    assert_ok(save(b, at("one.onnx"), "auto", "", "4096", false, &e));
-    assert_int_equal(access(at("one.onnx.data"), F_OK), -1);
-    check_model(at("one.onnx"));
+    assert_ok(save_model(b, path_of("one.onnx"), "auto", "", "4096", false, &e));
+    assert_int_equal(access(path_of("one.onnx.data"), F_OK), -1);
+    check_model(path_of("one.onnx"));
     tnf_builder_free(b);
 }
 
@@ -154,20 +157,20 @@ static void a_model_replaces_itself(void **state)
 {
     tnf_error e;
     tnf_file *f;
-    tnf_builder *b = build();
+    tnf_builder *b = build_model();
     (void)state;
-    assert_ok(save(b, at("self.onnx"), "always", "", "64", false, &e));
+    assert_ok(save_model(b, path_of("self.onnx"), "always", "", "64", false, &e));
     tnf_builder_free(b);
     for (unsigned i = 0; i < 2; i++) {
-        assert_ok(tnf_open(&f, at("self.onnx"), NULL, &e));
+        assert_ok(tnf_open(&f, path_of("self.onnx"), NULL, &e));
         assert_ok(tnf_builder_new(&b, NULL, &e));
         assert_ok(tnf_builder_add_file(b, f, &e));
-        assert_ok(save(b, at("self.onnx"), i ? "never" : "always", "", "1", true, &e));
+        assert_ok(save_model(b, path_of("self.onnx"), i ? "never" : "always", "", "1", true, &e));
         tnf_builder_free(b);
         tnf_close(f);
         if (i)
-            assert_int_equal(unlink(at("self.onnx.data")), 0);
-        check_model(at("self.onnx"));
+            assert_int_equal(unlink(path_of("self.onnx.data")), 0);
+        check_model(path_of("self.onnx"));
     }
 }
 
@@ -195,16 +198,16 @@ static void both_files_are_replaced(void **state)
 {
     struct stat st;
     tnf_error e;
-    tnf_builder *b = build(), *other;
+    tnf_builder *b = build_model(), *other;
     (void)state;
     assert_ok(tnf_builder_new(&other, NULL, &e));
-    add(other, "w", others, N);
-    assert_ok(save(other, at("both.onnx"), "always", "", "64", false, &e));
-    assert_int_equal(chmod(at("both.onnx.data"), 0600), 0);
-    assert_ok(save(b, at("both.onnx"), "always", "", "64", true, &e));
-    check_model(at("both.onnx"));
+    add_floats(other, "w", others, N);
+    assert_ok(save_model(other, path_of("both.onnx"), "always", "", "64", false, &e));
+    assert_int_equal(chmod(path_of("both.onnx.data"), 0600), 0);
+    assert_ok(save_model(b, path_of("both.onnx"), "always", "", "64", true, &e));
+    check_model(path_of("both.onnx"));
     assert_int_equal(files_in_folder("both.onnx"), 2);
-    assert_int_equal(stat(at("both.onnx.data"), &st), 0);
+    assert_int_equal(stat(path_of("both.onnx.data"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_equal(st.st_nlink, 1);
     /* The same, and synced. */
@@ -213,15 +216,16 @@ static void both_files_are_replaced(void **state)
     how.options = options;
     how.noptions = 2;
     how.replace = true;
-    assert_ok(tnf_save(b, at("both.onnx"), &how, &e));
-    check_model(at("both.onnx"));
+    assert_ok(tnf_save(b, path_of("both.onnx"), &how, &e));
+    check_model(path_of("both.onnx"));
     assert_int_equal(files_in_folder("both.onnx"), 2);
     /* A failure leaves the old ones. */
     const uint64_t shape[] = { N };
     assert_ok(
         tnf_builder_add_stream(other, "x", tnf_type_of(TNF_F32), 1, shape, no_bytes, NULL, &e));
-    assert_fails(save(other, at("both.onnx"), "always", "", "64", true, &e), TNF_ECANCELLED);
-    check_model(at("both.onnx"));
+    assert_fails(save_model(other, path_of("both.onnx"), "always", "", "64", true, &e),
+                 TNF_ECANCELLED);
+    check_model(path_of("both.onnx"));
     assert_int_equal(files_in_folder("both.onnx"), 2);
     tnf_builder_free(other);
     tnf_builder_free(b);
@@ -229,7 +233,7 @@ static void both_files_are_replaced(void **state)
 
 static void put_file(const char *name, const void *bytes, size_t n)
 {
-    FILE *f = fopen(at(name), "wb");
+    FILE *f = fopen(path_of(name), "wb");
     assert_non_null(f);
     assert_int_equal(fwrite(bytes, 1, n, f), n);
     assert_int_equal(fclose(f), 0);
@@ -242,13 +246,13 @@ static const char summed[] = "\x08\x0A\x3A\x54\x2A\x52\x08\x02\x10\x01\x42\x01"
                              "checksum\x12\x28"
                              "0000000000000000000000000000000000000000\x70\x01\x42\x02\x10\x15";
 
-static size_t verify(const char *name)
+static size_t count_problems(const char *name)
 {
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_error e;
     tnf_file *f;
-    assert_ok(tnf_open(&f, at(name), NULL, &e));
-    check(f, "w", (const float[]) { 0, 0 }, 2); /* reading does not look at it */
+    assert_ok(tnf_open(&f, path_of(name), NULL, &e));
+    check_tensor(f, "w", (const float[]) { 0, 0 }, 2); /* reading does not look at it */
     assert_ok(tnf_verify(&result, f, NULL, &e));
     tnf_close(f);
     return (size_t)result.problems;
@@ -262,18 +266,18 @@ static void verify_compares_the_checksum(void **state)
     memcpy(model, summed, sizeof summed);
     put_file("zeros", "\0\0\0\0\0\0\0", 8);
     put_file("wrong.onnx", model, sizeof model - 1);
-    assert_int_equal(verify("wrong.onnx"), 1);
+    assert_int_equal(count_problems("wrong.onnx"), 1);
     char *sum = strstr(model + 40, "0000");
     assert_non_null(sum);
     memcpy(sum, right, 40);
     put_file("right.onnx", model, sizeof model - 1);
-    assert_int_equal(verify("right.onnx"), 0);
+    assert_int_equal(count_problems("right.onnx"), 0);
     sum[2] = 'F'; /* upper case */
     put_file("right.onnx", model, sizeof model - 1);
-    assert_int_equal(verify("right.onnx"), 0);
+    assert_int_equal(count_problems("right.onnx"), 0);
     sum[39] = ' ';
     put_file("wrong.onnx", model, sizeof model - 1);
-    assert_int_equal(verify("wrong.onnx"), 1);
+    assert_int_equal(count_problems("wrong.onnx"), 1);
 }
 
 static size_t warnings_of(const tnf_file *f, const char *text)
@@ -290,14 +294,14 @@ static void other_names_of_the_data_are_told(void **state)
 {
     tnf_error e;
     tnf_file *f;
-    tnf_builder *b = build();
+    tnf_builder *b = build_model();
     (void)state;
-    assert_ok(save(b, at("named.onnx"), "always", "named.data", "1", true, &e));
-    assert_ok(tnf_open(&f, at("named.onnx"), NULL, &e));
+    assert_ok(save_model(b, path_of("named.onnx"), "always", "named.data", "1", true, &e));
+    assert_ok(tnf_open(&f, path_of("named.onnx"), NULL, &e));
     assert_int_equal(warnings_of(f, "hard links"), 0);
     tnf_close(f);
-    assert_int_equal(link(at("named.data"), at("other-name")), 0);
-    assert_ok(tnf_open(&f, at("named.onnx"), NULL, &e));
+    assert_int_equal(link(path_of("named.data"), path_of("other-name")), 0);
+    assert_ok(tnf_open(&f, path_of("named.onnx"), NULL, &e));
     assert_int_equal(warnings_of(f, "hard links"), 1); /* once, however many tensors are there */
     tnf_close(f);
     tnf_builder_free(b);
@@ -311,25 +315,26 @@ static void the_second_file_stays_in_the_folder(void **state)
     tnf_sink *sink;
     tnf_save_options how = TNF_SAVE_INIT;
     const tnf_option options[] = { { "bare", "yes" }, { "external", "always" } };
-    tnf_builder *b = build();
-    FILE *victim = fopen(at("victim"), "w");
+    tnf_builder *b = build_model();
+    FILE *victim = fopen(path_of("victim"), "w");
     (void)state;
     assert_non_null(victim);
     fclose(victim);
-    assert_int_equal(symlink("victim", at("link")), 0);
-    assert_int_equal(symlink("nowhere", at("dangling")), 0);
-    assert_int_equal(mkdir(at("dir"), 0700), 0);
+    assert_int_equal(symlink("victim", path_of("link")), 0);
+    assert_int_equal(symlink("nowhere", path_of("dangling")), 0);
+    assert_int_equal(mkdir(path_of("dir"), 0700), 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_fails(save(b, at("bad.onnx"), "always", bad[i], "1", true, &e), TNF_EINVAL);
-        assert_int_equal(access(at("bad.onnx"), F_OK), -1);
+        assert_fails(save_model(b, path_of("bad.onnx"), "always", bad[i], "1", true, &e),
+                     TNF_EINVAL);
+        assert_int_equal(access(path_of("bad.onnx"), F_OK), -1);
     }
-    assert_int_equal(size_of(at("victim")), 0);
-    assert_int_equal(access(at("nowhere"), F_OK), -1);
+    assert_int_equal(size_of(path_of("victim")), 0);
+    assert_int_equal(access(path_of("nowhere"), F_OK), -1);
     char longest[300];
     memset(longest, 'a', sizeof longest - 1);
     longest[299] = 0;
-    assert_fails(save(b, at("bad.onnx"), "always", longest, "1", true, &e), TNF_EINVAL);
-    assert_fails(save(b, at("bad.onnx"), "always", "", "2G", true, &e), TNF_EINVAL);
+    assert_fails(save_model(b, path_of("bad.onnx"), "always", longest, "1", true, &e), TNF_EINVAL);
+    assert_fails(save_model(b, path_of("bad.onnx"), "always", "", "2G", true, &e), TNF_EINVAL);
     how.format = "onnx";
     how.options = options;
     how.noptions = 2;
@@ -348,11 +353,11 @@ static void a_large_model_needs_two_files(void **state)
     (void)state;
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_ok(tnf_builder_add_stream(b, "w", tnf_type_of(TNF_F32), 1, shape, no_bytes, NULL, &e));
-    assert_fails(save(b, at("large.onnx"), "never", "", "1", false, &e), TNF_ELIMIT);
+    assert_fails(save_model(b, path_of("large.onnx"), "never", "", "1", false, &e), TNF_ELIMIT);
     assert_says("external=always");
-    assert_fails(save(b, at("large.onnx"), "auto", "", "1", false, &e), TNF_ECANCELLED);
-    assert_int_equal(access(at("large.onnx.data"), F_OK), -1);
-    assert_int_equal(access(at("large.onnx"), F_OK), -1);
+    assert_fails(save_model(b, path_of("large.onnx"), "auto", "", "1", false, &e), TNF_ECANCELLED);
+    assert_int_equal(access(path_of("large.onnx.data"), F_OK), -1);
+    assert_int_equal(access(path_of("large.onnx"), F_OK), -1);
     tnf_builder_free(b);
 }
 
@@ -469,8 +474,9 @@ static void listing_many_reads_little_of_each(void **state)
 
 /* ------------------------------------------------------------------ weights */
 
-static tnf_status fill(tnf_report **report, const tnf_builder *weights, const tnf_file *model,
-                       const char *path, bool keep, bool loss, const char *dtype, tnf_error *why)
+static tnf_status fill_model(tnf_report **report, const tnf_builder *weights, const tnf_file *model,
+                             const char *path, bool keep, bool loss, const char *dtype,
+                             tnf_error *why)
 {
     const tnf_option options[] = { { "bare", "yes" } };
     tnf_save_options save = TNF_SAVE_INIT;
@@ -501,44 +507,47 @@ static void weights_are_replaced(void **state)
     tnf_error e;
     tnf_report *report;
     tnf_file *model, *made;
-    tnf_builder *b = build(), *weights;
+    tnf_builder *b = build_model(), *weights;
     (void)state;
-    assert_ok(save(b, at("model.onnx"), "never", "", "1", false, &e));
+    assert_ok(save_model(b, path_of("model.onnx"), "never", "", "1", false, &e));
     tnf_builder_free(b);
-    assert_ok(tnf_open(&model, at("model.onnx"), NULL, &e));
+    assert_ok(tnf_open(&model, path_of("model.onnx"), NULL, &e));
     assert_ok(tnf_builder_new(&weights, NULL, &e));
-    add(weights, "w", others, N);
+    add_floats(weights, "w", others, N);
     assert_ok(tnf_builder_set(weights, "w", "of.weights", &note, &e));
     assert_ok(tnf_builder_set(weights, NULL, "of.file", &note, &e));
 
     /* What is missing is told, and refused or kept. */
-    assert_fails(fill(&report, weights, model, at("new.onnx"), false, false, NULL, &e), TNF_ELOSSY);
+    assert_fails(fill_model(&report, weights, model, path_of("new.onnx"), false, false, NULL, &e),
+                 TNF_ELOSSY);
     assert_says(
         "3 tensors do not fit the model: tensor 's': the model needs this tensor, but no input has "
         "it");
     assert_int_equal(report->counts[TNF_DROPPED], 3);
     tnf_report_free(report);
-    assert_ok(fill(&report, weights, model, at("new.onnx"), true, false, NULL, &e));
+    assert_ok(fill_model(&report, weights, model, path_of("new.onnx"), true, false, NULL, &e));
     assert_int_equal(report->nitems, 3);
     assert_true(report->items[0].unasked);
     tnf_report_free(report);
-    assert_ok(tnf_open(&made, at("new.onnx"), NULL, &e));
-    check(made, "w", others, N);
-    check(made, "x", numbers, N);
-    assert_int_equal(size_of(at("new.onnx")), size_of(at("model.onnx")));
+    assert_ok(tnf_open(&made, path_of("new.onnx"), NULL, &e));
+    check_tensor(made, "w", others, N);
+    check_tensor(made, "x", numbers, N);
+    assert_int_equal(size_of(path_of("new.onnx")), size_of(path_of("model.onnx")));
     tnf_close(made);
 
     /* What the model has not is dropped only if that is allowed. */
-    add(weights, "foreign", others, 2);
-    assert_fails(fill(&report, weights, model, at("new.onnx"), true, false, NULL, &e), TNF_ELOSSY);
+    add_floats(weights, "foreign", others, 2);
+    assert_fails(fill_model(&report, weights, model, path_of("new.onnx"), true, false, NULL, &e),
+                 TNF_ELOSSY);
     assert_says("the model has no such tensor");
     tnf_report_free(report);
-    assert_ok(fill(&report, weights, model, at("new.onnx"), true, true, NULL, &e));
+    assert_ok(fill_model(&report, weights, model, path_of("new.onnx"), true, true, NULL, &e));
     tnf_report_free(report);
 
     /* Another shape, another type. */
     assert_ok(tnf_builder_add(weights, "s", tnf_type_of(TNF_F32), 1, wrong, others, &e));
-    assert_fails(fill(&report, weights, model, at("new.onnx"), true, true, NULL, &e), TNF_ELOSSY);
+    assert_fails(fill_model(&report, weights, model, path_of("new.onnx"), true, true, NULL, &e),
+                 TNF_ELOSSY);
     assert_says("it is f32 [4] in the files and f32 [3] in the model");
     tnf_report_free(report);
     tnf_builder_free(weights);
@@ -548,13 +557,14 @@ static void weights_are_replaced(void **state)
     assert_ok(tnf_builder_new(&weights, NULL, &e));
     assert_ok(tnf_builder_add(weights, "s", tnf_type_of(TNF_F64), 1, three,
                               to_little(doubles, 8, 3), &e));
-    assert_fails(fill(&report, weights, model, at("new.onnx"), true, false, NULL, &e), TNF_ELOSSY);
+    assert_fails(fill_model(&report, weights, model, path_of("new.onnx"), true, false, NULL, &e),
+                 TNF_ELOSSY);
     assert_says("it is f64 [3] in the files and f32 [3] in the model");
     tnf_report_free(report);
-    assert_ok(fill(&report, weights, model, at("new.onnx"), true, true, "f32", &e));
+    assert_ok(fill_model(&report, weights, model, path_of("new.onnx"), true, true, "f32", &e));
     tnf_report_free(report);
-    assert_ok(tnf_open(&made, at("new.onnx"), NULL, &e));
-    check(made, "s", floats, 3);
+    assert_ok(tnf_open(&made, path_of("new.onnx"), NULL, &e));
+    check_tensor(made, "s", floats, 3);
     tnf_close(made);
     tnf_builder_free(weights);
     tnf_close(model);
@@ -574,5 +584,5 @@ int main(void)
         cmocka_unit_test(listing_many_reads_little_of_each),
         cmocka_unit_test(weights_are_replaced),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -20,7 +20,7 @@ static const uint8_t archive[] = {
 
 static char path[300];
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     snprintf(path, sizeof path, "%s/a.gten", files_temp());
@@ -99,7 +99,7 @@ static void older_options(void **state)
     assert_fails(tnf_open(&f, path, &zero, &e), TNF_EINVAL);
 }
 
-static void directories(void **state)
+static void opens_directories(void **state)
 {
     (void)state;
     tnf_error e;
@@ -170,13 +170,13 @@ static void sources_are_taken(void **state)
 
 /* -------------------------------------------------------------- siblings */
 
-static tnf_status sibling(struct fake *f, const char *name, size_t n, const tnf_file **out,
-                          tnf_error *e)
+static tnf_status open_sibling(struct fake *f, const char *name, size_t n, const tnf_file **out,
+                               tnf_error *e)
 {
     return tnf_open_sibling(f->r, out, (tnf_str) { name, n }, "gptrs-archive", e);
 }
 
-static void siblings(void **state)
+static void opens_siblings(void **state)
 {
     (void)state;
     tnf_error e;
@@ -189,15 +189,16 @@ static void siblings(void **state)
     snprintf(below, sizeof below, "%s/below/b.gten", files_temp());
     bytes_to_file(below, archive, sizeof archive);
     fake_begin(&f, "", 0, 0, false);
-    assert_fails(sibling(&f, "a.gten", 6, &a, &e), TNF_EUNSUPPORTED); /* no path, no siblings */
+    assert_fails(open_sibling(&f, "a.gten", 6, &a, &e),
+                 TNF_EUNSUPPORTED); /* no path, no siblings */
     f.file->directory = dir;
     f.file->options.allocator = f.file->alloc;
-    assert_ok(sibling(&f, "a.gten", 6, &a, &e));
-    assert_ok(sibling(&f, "a.gten", 6, &b, &e));
+    assert_ok(open_sibling(&f, "a.gten", 6, &a, &e));
+    assert_ok(open_sibling(&f, "a.gten", 6, &b, &e));
     assert_ptr_equal(a, b); /* opened once */
-    assert_ok(sibling(&f, "below/b.gten", 12, &b, &e));
+    assert_ok(open_sibling(&f, "below/b.gten", 12, &b, &e));
     assert_ptr_not_equal(a, b);
-    assert_fails(sibling(&f, "none.gten", 9, &b, &e), TNF_ENOTFOUND);
+    assert_fails(open_sibling(&f, "none.gten", 9, &b, &e), TNF_ENOTFOUND);
     assert_says("none.gten: ");
     static const struct {
         const char *name;
@@ -206,10 +207,10 @@ static void siblings(void **state)
                 { "../a.gten", 9 }, { "below/..", 8 },      { "below/../a.gten", 15 },
                 { "a.gten\0x", 8 }, { "below\\b.gten", 12 } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_fails(sibling(&f, bad[i].name, bad[i].n, &b, &e), TNF_EFORMAT);
+        assert_fails(open_sibling(&f, bad[i].name, bad[i].n, &b, &e), TNF_EFORMAT);
     static const char *const fine[] = { "..a", "a..", "below/..b", "..." }; /* only odd */
     for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
-        assert_fails(sibling(&f, fine[i], strlen(fine[i]), &b, &e), TNF_ENOTFOUND);
+        assert_fails(open_sibling(&f, fine[i], strlen(fine[i]), &b, &e), TNF_ENOTFOUND);
     /* below a directory of the user's choice, with and without a slash at its end */
     uint64_t size;
     char place[320];
@@ -222,13 +223,13 @@ static void siblings(void **state)
     assert_fails(tnf_open_stored(f.r, &b, place, (tnf_str) { "../a.gten", 9 }, NULL, &e),
                  TNF_EFORMAT);
     f.file->depth = 100;
-    assert_fails(sibling(&f, "other.gten", 10, &b, &e), TNF_ELIMIT);
+    assert_fails(open_sibling(&f, "other.gten", 10, &b, &e), TNF_ELIMIT);
     tnf_close_siblings(f.file);
     fake_end(&f);
 }
 
 /* However it is called, a file is opened once: by other spellings, by links of both kinds. */
-static void aliases(void **state)
+static void aliases_are_one_file(void **state)
 {
     (void)state;
     tnf_error e;
@@ -248,13 +249,13 @@ static void aliases(void **state)
     fake_begin(&f, "", 0, 0, false);
     f.file->directory = dir;
     f.file->options.allocator = f.file->alloc;
-    assert_ok(sibling(&f, "a.gten", 6, &a, &e));
+    assert_ok(open_sibling(&f, "a.gten", 6, &a, &e));
     static const char *const names[] = { "./a.gten",     "././a.gten",
                                          ".//a.gten",    "hard.gten",
                                          "soft.gten",    "./soft.gten",
                                          "again/a.gten", "again/./again//hard.gten" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        assert_ok(sibling(&f, names[i], strlen(names[i]), &b, &e));
+        assert_ok(open_sibling(&f, names[i], strlen(names[i]), &b, &e));
         assert_ptr_equal(a, b);
     }
     assert_int_equal(tnf_sibling_count(f.file), 1);
@@ -266,11 +267,11 @@ static void aliases(void **state)
     assert_true(tnf_sibling_is(f.file, (uint64_t)st.st_dev, (uint64_t)st.st_ino));
     assert_false(tnf_sibling_is(f.file, (uint64_t)st.st_dev, (uint64_t)st.st_ino + 1));
     /* a file that is not there counts by its name, however it is spelled */
-    assert_fails(sibling(&f, "none", 4, &b, &e), TNF_ENOTFOUND);
-    assert_fails(sibling(&f, "./none", 6, &b, &e), TNF_ENOTFOUND);
+    assert_fails(open_sibling(&f, "none", 4, &b, &e), TNF_ENOTFOUND);
+    assert_fails(open_sibling(&f, "./none", 6, &b, &e), TNF_ENOTFOUND);
     assert_int_equal(tnf_sibling_count(f.file), 2);
     /* a slash at its end says that it is a directory */
-    assert_fails(sibling(&f, "a.gten/", 7, &b, &e), TNF_EFORMAT);
+    assert_fails(open_sibling(&f, "a.gten/", 7, &b, &e), TNF_EFORMAT);
     tnf_close_siblings(f.file);
     fake_end(&f);
 }
@@ -292,9 +293,9 @@ static void refused_once(void **state)
     fake_begin(&f, "", 0, 0, false);
     f.file->directory = dir;
     f.file->options.allocator = f.file->alloc;
-    assert_true(sibling(&f, "bad", 3, &a, &e) < 0);
+    assert_true(open_sibling(&f, "bad", 3, &a, &e) < 0);
     bytes_to_file(at, archive, sizeof archive); /* who looked again would see this */
-    assert_int_equal(sibling(&f, "other", 5, &a, &again), e.status);
+    assert_int_equal(open_sibling(&f, "other", 5, &a, &again), e.status);
     assert_string_equal(e.message, again.message);
     assert_int_equal(tnf_sibling_count(f.file), 1);
     tnf_close_siblings(f.file);
@@ -344,13 +345,13 @@ static void not_regular(void **state)
     fake_begin(&f, "", 0, 0, false);
     f.file->directory = dir;
     int watch = watch_opening(dir);
-    assert_fails(sibling(&f, "fifo", 4, &a, &e), TNF_EINVAL);
+    assert_fails(open_sibling(&f, "fifo", 4, &a, &e), TNF_EINVAL);
     assert_says("is not a regular file");
     assert_false(was_opened(watch));
-    assert_fails(sibling(&f, "zero", 4, &a, &e), TNF_EFORMAT);
-    assert_fails(sibling(&f, ".", 1, &a, &e), TNF_EFORMAT);
-    assert_fails(sibling(&f, "loop", 4, &a, &e), TNF_EIO);
-    assert_fails(sibling(&f, "gone", 4, &a, &e), TNF_ENOTFOUND);
+    assert_fails(open_sibling(&f, "zero", 4, &a, &e), TNF_EFORMAT);
+    assert_fails(open_sibling(&f, ".", 1, &a, &e), TNF_EFORMAT);
+    assert_fails(open_sibling(&f, "loop", 4, &a, &e), TNF_EIO);
+    assert_fails(open_sibling(&f, "gone", 4, &a, &e), TNF_ENOTFOUND);
     tnf_close_siblings(f.file);
     fake_end(&f);
 }
@@ -370,7 +371,7 @@ static unsigned opened_within(const char *dir, uint64_t limit)
     for (; n < 40; n++) {
         char name[16];
         snprintf(name, sizeof name, "%u", n);
-        status = sibling(&f, name, strlen(name), &a, &e);
+        status = open_sibling(&f, name, strlen(name), &a, &e);
         if (status != TNF_OK)
             break;
     }
@@ -407,14 +408,14 @@ int main(void)
         cmocka_unit_test(a_named_format),
         cmocka_unit_test(options_of_the_format),
         cmocka_unit_test(older_options),
-        cmocka_unit_test(directories),
+        cmocka_unit_test(opens_directories),
         cmocka_unit_test(nothing_there),
         cmocka_unit_test(sources_are_taken),
-        cmocka_unit_test(siblings),
-        cmocka_unit_test(aliases),
+        cmocka_unit_test(opens_siblings),
+        cmocka_unit_test(aliases_are_one_file),
         cmocka_unit_test(refused_once),
         cmocka_unit_test(not_regular),
         cmocka_unit_test(memory_of_all),
     };
-    return cmocka_run_group_tests(tests, begin, NULL);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -17,7 +17,7 @@ static void expect_shares(const double *values, const size_t *expected)
 }
 
 /* The first two of reductive's tests. */
-static void shares(void **state)
+static void shares_of_eigenvalues(void **state)
 {
     (void)state;
     expect_shares((double[]) { .2, .6, .4, .1, .3, .5 }, (size_t[]) { 1, 3, 5, 0, 2, 4 });
@@ -30,7 +30,7 @@ static void shares(void **state)
 
 /* reductive's: (0,2), (1,1), (2,0). And rows far away from 0, where products of whole rows would
  * have no digits left for it. */
-static void covariance(void **state)
+static void covariance_of_rows(void **state)
 {
     static const float near_zero[] = { 0, 2, 1, 1, 2, 0 };
     static const float far_away[] = { 10000, 10002, 10001, 10001, 10002, 10000 };
@@ -46,10 +46,10 @@ static void covariance(void **state)
         assert_ok(tnf_feed_init(&t.feed, &rows, &tnf_kmeans_portable, 1, &arena, &e));
         assert_ok(tnf_opq_room(&t, &e));
         assert_ok(tnf_opq_covariance(&t, &e));
-        near(t.matrices[0], 1, 1e-6);
-        near(t.matrices[1], -1, 1e-6);
-        near(t.matrices[2], -1, 1e-6);
-        near(t.matrices[3], 1, 1e-6);
+        assert_near(t.matrices[0], 1, 1e-6);
+        assert_near(t.matrices[1], -1, 1e-6);
+        assert_near(t.matrices[2], -1, 1e-6);
+        assert_near(t.matrices[3], 1, 1e-6);
         tnf_arena_free(&arena);
     }
 }
@@ -83,13 +83,13 @@ static void long_rows(void **state)
             double sum = 0;
             for (size_t r = 0; r < N; r++)
                 sum += (values[r * D + i] - means[i]) * (values[r * D + j] - means[j]);
-            near(t.matrices[i * D + j], sum / (N - 1), 1e-6);
+            assert_near(t.matrices[i * D + j], sum / (N - 1), 1e-6);
         }
     tnf_arena_free(&arena);
     free(values);
 }
 
-static void eigenvectors(void **state)
+static void finds_eigenvectors(void **state)
 {
     /* (1,1)/sqrt 2 to 1 and (1,-1)/sqrt 2 to 3. */
     double matrix[] = { 2, -1, -1, 2 }, values[2], h = sqrt(.5);
@@ -101,21 +101,21 @@ static void eigenvectors(void **state)
         return;
     }
     assert_ok(tnf_eigen(matrix, 2, values, &a, &e));
-    near(values[0], 1, 1e-12);
-    near(values[1], 3, 1e-12);
-    near(matrix[0], h, 1e-12);
-    near(matrix[1], h, 1e-12);
-    near(fabs(matrix[2]), h, 1e-12);
-    near(matrix[2] + matrix[3], 0, 1e-12);
+    assert_near(values[0], 1, 1e-12);
+    assert_near(values[1], 3, 1e-12);
+    assert_near(matrix[0], h, 1e-12);
+    assert_near(matrix[1], h, 1e-12);
+    assert_near(fabs(matrix[2]), h, 1e-12);
+    assert_near(matrix[2] + matrix[3], 0, 1e-12);
     double diagonal[] = { -5, 0, 0, 0, 1, 0, 0, 0, -7 }, three[3];
     assert_ok(tnf_eigen(diagonal, 3, three, &a, &e));
     static const double expected[] = { 0, 0, 1, 1, 0, 0, 0, 1, 0 };
     for (size_t i = 0; i < 9; i++)
-        near(diagonal[i], expected[i], 1e-12);
+        assert_near(diagonal[i], expected[i], 1e-12);
 }
 
 /* The nearest rotation to a rotation times something stretched is that rotation. */
-static void rotations(void **state)
+static void finds_nearest_rotation(void **state)
 {
     enum { D = 3 };
     static const double turn[D * D] = { 0, -1, 0, .6, 0, .8, .8, 0, -.6 };
@@ -134,7 +134,7 @@ static void rotations(void **state)
     }
     assert_ok(tnf_nearest_rotation(matrix, D, out, &a, &e));
     for (size_t i = 0; i < D * D; i++)
-        near(out[i], turn[i], 1e-12);
+        assert_near(out[i], turn[i], 1e-12);
 }
 
 static void no_memory(void **state)
@@ -155,8 +155,12 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares),       cmocka_unit_test(covariance), cmocka_unit_test(long_rows),
-        cmocka_unit_test(eigenvectors), cmocka_unit_test(rotations),  cmocka_unit_test(no_memory),
+        cmocka_unit_test(shares_of_eigenvalues),
+        cmocka_unit_test(covariance_of_rows),
+        cmocka_unit_test(long_rows),
+        cmocka_unit_test(finds_eigenvectors),
+        cmocka_unit_test(finds_nearest_rotation),
+        cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

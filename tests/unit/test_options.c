@@ -13,7 +13,7 @@ static const tnf_option_info table[] = {
 
 static tnf_arena arena;
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     tnf_allocator a = tnf_allocator_or_default(NULL);
@@ -21,20 +21,20 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     tnf_arena_free(&arena);
     return 0;
 }
 
-static tnf_status parse(const tnf_option_value **v, const char *key, const char *value,
-                        tnf_error *e)
+static tnf_status parse_option(const tnf_option_value **v, const char *key, const char *value,
+                               tnf_error *e)
 {
     return tnf_options_parse(v, table, &(tnf_option) { key, value }, 1, &arena, e);
 }
 
-static void defaults(void **state)
+static void defaults_are_given(void **state)
 {
     (void)state;
     tnf_error e;
@@ -70,7 +70,7 @@ static void good_values(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tnf_error e;
         const tnf_option_value *v;
-        assert_ok(parse(&v, cases[i].key, cases[i].value, &e));
+        assert_ok(parse_option(&v, cases[i].key, cases[i].value, &e));
         assert_true(v[cases[i].at].u == cases[i].u);
         assert_string_equal(v[cases[i].at].s, cases[i].value);
     }
@@ -95,7 +95,7 @@ static void bad_values(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tnf_error e;
         const tnf_option_value *v;
-        assert_fails(parse(&v, cases[i][0], cases[i][1], &e), TNF_EINVAL);
+        assert_fails(parse_option(&v, cases[i][0], cases[i][1], &e), TNF_EINVAL);
         assert_says(cases[i][0]);
     }
 }
@@ -105,7 +105,7 @@ static void unknown_options(void **state)
     (void)state;
     tnf_error e;
     const tnf_option_value *v;
-    assert_fails(parse(&v, "flags", "yes", &e), TNF_EINVAL);
+    assert_fails(parse_option(&v, "flags", "yes", &e), TNF_EINVAL);
     assert_says("'flags'");
     assert_says("flag, size, mode, text");
     tnf_option given = { "x", "y" };
@@ -127,9 +127,9 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults),   cmocka_unit_test(good_values),
-        cmocka_unit_test(bad_values), cmocka_unit_test(unknown_options),
+        cmocka_unit_test(defaults_are_given), cmocka_unit_test(good_values),
+        cmocka_unit_test(bad_values),         cmocka_unit_test(unknown_options),
         cmocka_unit_test(no_memory),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -13,7 +13,7 @@ struct opened {
     tnf_file *file;
 };
 
-static struct opened reopen(const void *bytes, size_t n)
+static struct opened open_copy(const void *bytes, size_t n)
 {
     struct opened o = { malloc(n + 1), n, NULL };
     tnf_source *source;
@@ -23,14 +23,14 @@ static struct opened reopen(const void *bytes, size_t n)
     return o;
 }
 
-static void discard(struct opened *o)
+static void discard_opened(struct opened *o)
 {
     tnf_close(o->file);
     free(o->bytes);
 }
 
-static tnf_status save(struct opened *out, const tnf_builder *b, const char *format,
-                       const char *key, const char *value, bool allow)
+static tnf_status save_as(struct opened *out, const tnf_builder *b, const char *format,
+                          const char *key, const char *value, bool allow)
 {
     tnf_sink *sink;
     tnf_save_options how = TNF_SAVE_INIT;
@@ -42,7 +42,7 @@ static tnf_status save(struct opened *out, const tnf_builder *b, const char *for
     assert_ok(tnf_sink_memory(&sink, &e));
     tnf_status status = tnf_save_sink(b, sink, &how, &e);
     if (status == TNF_OK)
-        *out = reopen(tnf_sink_bytes(sink).p, tnf_sink_bytes(sink).n);
+        *out = open_copy(tnf_sink_bytes(sink).p, tnf_sink_bytes(sink).n);
     tnf_sink_close(sink);
     return status;
 }
@@ -54,7 +54,7 @@ struct strings {
     uint8_t *offsets;
 };
 
-static struct strings strings(const char *name, const char *text, const size_t *ends, size_t n)
+static struct strings make_strings(const char *name, const char *text, const size_t *ends, size_t n)
 {
     struct strings s = { .offsets = malloc(8 * (n + 1)) };
     for (size_t i = 0; i <= n; i++)
@@ -98,11 +98,12 @@ static void same_strings(const tnf_file *file, const tnf_object *want)
         assert_int_equal(o->shape[d], want->shape[d]);
     assert_null(o->attrs);
     for (int i = 0; i < 2; i++)
-        holds(&(tnf_object) { .parts = &o->parts[i], .nparts = 1, .layout = &tnf_layout_dense },
-              want->parts[i].memory, (size_t)want->parts[i].nbytes);
+        assert_holds(
+            &(tnf_object) { .parts = &o->parts[i], .nparts = 1, .layout = &tnf_layout_dense },
+            want->parts[i].memory, (size_t)want->parts[i].nbytes);
 }
 
-static bool has(const struct opened *o, const void *bytes, size_t n)
+static bool has_bytes(const struct opened *o, const void *bytes, size_t n)
 {
     for (size_t i = 0; i + n <= o->n; i++)
         if (memcmp(o->bytes + i, bytes, n) == 0)
@@ -110,7 +111,7 @@ static bool has(const struct opened *o, const void *bytes, size_t n)
     return false;
 }
 
-#define HAS(o, text) has(o, text, sizeof(text) - 1)
+#define HAS(o, text) has_bytes(o, text, sizeof(text) - 1)
 
 static const size_t ends[] = { 0, 2, 4, 4, 7 };
 static const char words[] = "tobenot";
@@ -124,15 +125,15 @@ static void padded_to_the_longest(void **state)
     } shapes[] = { { SHAPE(4) }, { SHAPE(2, 2) }, { SHAPE(4, 1, 1) } };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int deflated = 0; deflated < 2; deflated++) {
-            struct strings s = strings("v", words, ends, 4);
+            struct strings s = make_strings("v", words, ends, 4);
             tnf_builder *b = builder_of(&s, shapes[i].shape, shapes[i].rank);
             struct opened o;
-            assert_ok(save(&o, b, "npz", "compress", deflated ? "deflate" : "stored", false));
+            assert_ok(save_as(&o, b, "npz", "compress", deflated ? "deflate" : "stored", false));
             same_strings(o.file, &s.object);
             assert_true(deflated || HAS(&o, "'descr': '|S3'"));
             assert_true(deflated || HAS(&o, "to\0be\0\0\0\0not"));
             tnf_builder_free(b);
-            discard(&o);
+            discard_opened(&o);
             free(s.offsets);
         }
 }
@@ -142,28 +143,28 @@ static void one_and_none(void **state)
     (void)state;
     static const size_t one[] = { 0, 7 }, empty[] = { 0, 0, 0 }, none[] = { 0 };
     struct opened o;
-    struct strings s = strings("v", words, one, 1);
+    struct strings s = make_strings("v", words, one, 1);
     tnf_builder *b = builder_of(&s, NULL, 0);
-    assert_ok(save(&o, b, "npz", NULL, NULL, false));
+    assert_ok(save_as(&o, b, "npz", NULL, NULL, false));
     same_strings(o.file, &s.object);
     assert_true(HAS(&o, "'|S7'"));
     tnf_builder_free(b);
-    discard(&o);
+    discard_opened(&o);
     free(s.offsets);
-    s = strings("v", words, empty, 2); /* NumPy has no |S0 */
+    s = make_strings("v", words, empty, 2); /* NumPy has no |S0 */
     b = builder_of(&s, SHAPE(2));
-    assert_ok(save(&o, b, "npz", NULL, NULL, false));
+    assert_ok(save_as(&o, b, "npz", NULL, NULL, false));
     same_strings(o.file, &s.object);
     assert_true(HAS(&o, "'|S1'"));
     tnf_builder_free(b);
-    discard(&o);
+    discard_opened(&o);
     free(s.offsets);
-    s = strings("v", words, none, 0);
+    s = make_strings("v", words, none, 0);
     b = builder_of(&s, SHAPE(0));
-    assert_ok(save(&o, b, "npz", NULL, NULL, false));
+    assert_ok(save_as(&o, b, "npz", NULL, NULL, false));
     same_strings(o.file, &s.object);
     tnf_builder_free(b);
-    discard(&o);
+    discard_opened(&o);
     free(s.offsets);
 }
 
@@ -174,13 +175,13 @@ static void parts_where_padding_is_bad(void **state)
     static const size_t zero[] = { 0, 3, 5 };
     enum { MANY = 2000, LONG = 60000 };
     struct opened o;
-    struct strings s = strings("v", "to\0be", zero, 2);
+    struct strings s = make_strings("v", "to\0be", zero, 2);
     tnf_builder *b = builder_of(&s, SHAPE(2));
-    assert_ok(save(&o, b, "npz", NULL, NULL, false));
+    assert_ok(save_as(&o, b, "npz", NULL, NULL, false));
     same_strings(o.file, &s.object);
     assert_false(HAS(&o, "'|S"));
     tnf_builder_free(b);
-    discard(&o);
+    discard_opened(&o);
     free(s.offsets);
     char *text = malloc(MANY + LONG);
     size_t *places = malloc((MANY + 2) * sizeof *places);
@@ -188,20 +189,20 @@ static void parts_where_padding_is_bad(void **state)
     for (size_t i = 0; i <= MANY; i++)
         places[i] = i;
     places[MANY + 1] = MANY + LONG;
-    s = strings("v", text, places, MANY + 1);
+    s = make_strings("v", text, places, MANY + 1);
     b = builder_of(&s, SHAPE(MANY + 1));
-    assert_ok(save(&o, b, "npz", NULL, NULL, false));
+    assert_ok(save_as(&o, b, "npz", NULL, NULL, false));
     same_strings(o.file, &s.object);
     assert_false(HAS(&o, "'|S"));
     tnf_builder_free(b);
-    discard(&o);
+    discard_opened(&o);
     free(s.offsets);
-    s = strings("v\xff", words, ends, 4); /* members have names in UTF-8 */
+    s = make_strings("v\xff", words, ends, 4); /* members have names in UTF-8 */
     b = builder_of(&s, SHAPE(4));
-    assert_ok(save(&o, b, "npz", NULL, NULL, false));
+    assert_ok(save_as(&o, b, "npz", NULL, NULL, false));
     same_strings(o.file, &s.object);
     tnf_builder_free(b);
-    discard(&o);
+    discard_opened(&o);
     free(s.offsets);
     free(text);
     free(places);
@@ -216,21 +217,21 @@ static void from_other_files(void **state)
     static const float rows[] = { 1, 0, 0, 1, 1, 0, 0, 1 };
     static const size_t three[] = { 0, 2, 4, 5, 7 };
     for (size_t i = 0; i < 2; i++) {
-        struct strings s = strings("vocab", words, three, 4);
+        struct strings s = make_strings("vocab", words, three, 4);
         tnf_builder *b = builder_of(&s, SHAPE(4)), *again;
         struct opened first, second;
         assert_ok(tnf_builder_add(b, "embeddings", tnf_type_named("f32"), 2,
                                   (const uint64_t[]) { 4, 2 }, rows, &e));
-        assert_ok(save(&first, b, ways[i][0], ways[i][1], ways[i][2], true));
+        assert_ok(save_as(&first, b, ways[i][0], ways[i][1], ways[i][2], true));
         assert_ok(tnf_builder_new(&again, NULL, &e));
         assert_ok(tnf_builder_add_object(again, tnf_find(first.file, "vocab"), NULL, &e));
-        assert_ok(save(&second, again, "npz", NULL, NULL, true));
+        assert_ok(save_as(&second, again, "npz", NULL, NULL, true));
         same_strings(second.file, &s.object);
         assert_true(HAS(&second, "'|S2'"));
         tnf_builder_free(again);
         tnf_builder_free(b);
-        discard(&second);
-        discard(&first);
+        discard_opened(&second);
+        discard_opened(&first);
         free(s.offsets);
     }
 }
@@ -241,17 +242,17 @@ static void without_a_stash(void **state)
     (void)state;
     static const char *const ways[][3] = { { "npz", "stash", "no" }, { "npy", NULL, NULL } };
     for (size_t i = 0; i < 2; i++) {
-        struct strings s = strings("arr_0", words, ends, 4);
+        struct strings s = make_strings("arr_0", words, ends, 4);
         tnf_builder *b = builder_of(&s, SHAPE(4));
         struct opened o;
-        assert_fails(save(&o, b, ways[i][0], ways[i][1], ways[i][2], false), TNF_ELOSSY);
+        assert_fails(save_as(&o, b, ways[i][0], ways[i][1], ways[i][2], false), TNF_ELOSSY);
         assert_says("its strings are padded to one length");
-        assert_ok(save(&o, b, ways[i][0], ways[i][1], ways[i][2], true));
+        assert_ok(save_as(&o, b, ways[i][0], ways[i][1], ways[i][2], true));
         const tnf_object *t = tnf_find(o.file, "arr_0");
         assert_int_equal(t->rank, 2);
-        holds(t, "to\0be\0\0\0\0not", 12);
+        assert_holds(t, "to\0be\0\0\0\0not", 12);
         tnf_builder_free(b);
-        discard(&o);
+        discard_opened(&o);
         free(s.offsets);
     }
 }
@@ -289,12 +290,12 @@ static void notes_that_lie(void **state)
         tnf_put_le64(bytes, (uint64_t)n);
         memcpy(bytes + 8, header, (size_t)n);
         memcpy(bytes + 8 + n, "to\0be\0\0\0\0not", 12);
-        struct opened o = reopen(bytes, 8 + (size_t)n + (none ? 0 : 12));
+        struct opened o = open_copy(bytes, 8 + (size_t)n + (none ? 0 : 12));
         const tnf_object *v = tnf_find(o.file, "v");
         assert_non_null(v);
         assert_string_equal(tnf_layout_id(v->layout), lie ? "dense" : "strings/1");
         assert_int_equal(tnf_file_info(o.file)->nwarnings, lie);
-        discard(&o);
+        discard_opened(&o);
     }
 }
 

@@ -10,7 +10,7 @@ struct text {
     char p[200];
 };
 
-static void join(void *t, const void *more)
+static void join_texts(void *t, const void *more)
 {
     struct text both;
     (void)snprintf(both.p, sizeof both.p, "(%.90s %.90s)", ((struct text *)t)->p,
@@ -20,17 +20,17 @@ static void join(void *t, const void *more)
 
 static struct text rooms[2][TNF_PAIRING_NODES];
 
-static tnf_pairing begin(unsigned room)
+static tnf_pairing begin_pairing(unsigned room)
 {
     return (tnf_pairing) { .size = sizeof(struct text),
-                           .join = join,
+                           .join = join_texts,
                            .results = (uint8_t *)rooms[room] };
 }
 
 /* The leaves [from, to), added to a fold of their own and handed on. */
 static void add_run(tnf_pairing *all, uint64_t from, uint64_t to)
 {
-    tnf_pairing run = begin(1);
+    tnf_pairing run = begin_pairing(1);
     for (uint64_t i = from; i < to; i++) {
         struct text leaf = { "" };
         (void)snprintf(leaf.p, sizeof leaf.p, "%u", (unsigned)i);
@@ -57,7 +57,7 @@ static void test_order(void **state)
         for (uint64_t a = 0; a <= n; a++)
             for (uint64_t b = a; b <= n; b++) {
                 struct text found;
-                tnf_pairing all = begin(0);
+                tnf_pairing all = begin_pairing(0);
                 add_run(&all, 0, a);
                 add_run(&all, a, b);
                 add_run(&all, b, n);
@@ -70,7 +70,7 @@ static void test_order(void **state)
 static void test_refused(void **state)
 {
     struct text leaf = { "x" }, out;
-    tnf_pairing f = begin(0);
+    tnf_pairing f = begin_pairing(0);
     (void)state;
     assert_false(tnf_pairing_end(&f, &out));
     assert_false(tnf_pairing_add(&f, (tnf_pairing_node) { 1, 1 }, &leaf));

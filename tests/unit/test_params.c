@@ -2,7 +2,7 @@
 /* What a parameter source keeps and what it lets go, against decisions made by hand. */
 #include "params_files.h"
 
-static const tnf_param *get(struct fixture *x, const char *name)
+static const tnf_param *load_param(struct fixture *x, const char *name)
 {
     const tnf_param *p;
     tnf_error e = { 0 };
@@ -15,7 +15,7 @@ static const tnf_param *get(struct fixture *x, const char *name)
 }
 
 /* Loads and releases each; capitals are expected to be found in memory. */
-static void use(struct fixture *x, const char *script)
+static void follow_script(struct fixture *x, const char *script)
 {
     for (; *script; script++) {
         bool hit = *script >= 'A' && *script <= 'Z';
@@ -23,7 +23,7 @@ static void use(struct fixture *x, const char *script)
         if (name[0] == 't')
             snprintf(name, sizeof name, "tiny");
         tnf_params_stats before = stats_of(x->params);
-        tnf_params_release(x->params, get(x, name));
+        tnf_params_release(x->params, load_param(x, name));
         tnf_params_stats after = stats_of(x->params);
         if ((after.hits > before.hits) != hit)
             fail_msg("%s was%s in memory", name, hit ? " not" : "");
@@ -32,8 +32,8 @@ static void use(struct fixture *x, const char *script)
     }
 }
 
-static void expect(struct fixture *x, uint64_t cached_bytes, uint64_t pinned_bytes,
-                   uint64_t evictions)
+static void expect_stats(struct fixture *x, uint64_t cached_bytes, uint64_t pinned_bytes,
+                         uint64_t evictions)
 {
     tnf_params_stats s = stats_of(x->params);
     assert_int_equal(s.cached_bytes, cached_bytes);
@@ -47,12 +47,12 @@ static void test_no_rule_no_cache(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { 0 });
-    use(&x, "aabbdf");
-    expect(&x, 0, 0, 0);
+    begin_params(&x, (tnf_params_options) { 0 });
+    follow_script(&x, "aabbdf");
+    expect_stats(&x, 0, 0, 0);
     assert_true(stats_of(x.params).budget == UINT64_MAX);
     assert_int_equal(stats_of(x.params).loaded_bytes, 4 * 40 + 80 + 120);
-    end(&x);
+    end_params(&x);
 }
 
 /* 100 bytes: a b fit (80); c makes the longest unused go. */
@@ -60,62 +60,63 @@ static void test_eviction_order(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { .budget = 100 });
-    use(&x, "abA"); /* b is now the longest unused */
-    expect(&x, 80, 0, 0);
-    use(&x, "c"); /* b goes */
-    expect(&x, 80, 0, 1);
-    use(&x, "AC");
-    use(&x, "b"); /* a goes: it was used before c */
-    expect(&x, 80, 0, 2);
-    use(&x, "CB");
-    use(&x, "d"); /* 80 bytes: c and b both go */
-    expect(&x, 80, 0, 4);
-    use(&x, "f"); /* 120 bytes: more than the budget, so it is not kept and nothing goes */
-    expect(&x, 80, 0, 4);
-    use(&x, "Dt");
-    expect(&x, 88, 0, 4);
-    use(&x, "TDa"); /* 128: tiny goes first (120), then d */
-    expect(&x, 40, 0, 6);
-    end(&x);
+    begin_params(&x, (tnf_params_options) { .budget = 100 });
+    follow_script(&x, "abA"); /* b is now the longest unused */
+    expect_stats(&x, 80, 0, 0);
+    follow_script(&x, "c"); /* b goes */
+    expect_stats(&x, 80, 0, 1);
+    follow_script(&x, "AC");
+    follow_script(&x, "b"); /* a goes: it was used before c */
+    expect_stats(&x, 80, 0, 2);
+    follow_script(&x, "CB");
+    follow_script(&x, "d"); /* 80 bytes: c and b both go */
+    expect_stats(&x, 80, 0, 4);
+    follow_script(&x,
+                  "f"); /* 120 bytes: more than the budget, so it is not kept and nothing goes */
+    expect_stats(&x, 80, 0, 4);
+    follow_script(&x, "Dt");
+    expect_stats(&x, 88, 0, 4);
+    follow_script(&x, "TDa"); /* 128: tiny goes first (120), then d */
+    expect_stats(&x, 40, 0, 6);
+    end_params(&x);
 }
 
 static void test_small_are_pinned_and_stay(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { .budget = 90, .small_bytes = 8 });
-    use(&x, "tab"); /* 8 + 40 + 40 */
-    expect(&x, 88, 8, 0);
-    use(&x, "d"); /* 8 + 80 fit, so a and b go, never tiny */
-    expect(&x, 88, 8, 2);
-    use(&x, "TDa");
-    expect(&x, 48, 8, 3);
-    use(&x, "T");
-    end(&x);
+    begin_params(&x, (tnf_params_options) { .budget = 90, .small_bytes = 8 });
+    follow_script(&x, "tab"); /* 8 + 40 + 40 */
+    expect_stats(&x, 88, 8, 0);
+    follow_script(&x, "d"); /* 8 + 80 fit, so a and b go, never tiny */
+    expect_stats(&x, 88, 8, 2);
+    follow_script(&x, "TDa");
+    expect_stats(&x, 48, 8, 3);
+    follow_script(&x, "T");
+    end_params(&x);
 }
 
 static void test_pinned_leave_no_room(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { .budget = 85, .small_bytes = 8 });
-    use(&x, "td");
-    expect(&x, 8, 8, 0);
-    use(&x, "aA"); /* 48 of 85 */
-    use(&x, "dA"); /* still no room for d, and a does not go for nothing */
-    expect(&x, 48, 8, 0);
-    end(&x);
+    begin_params(&x, (tnf_params_options) { .budget = 85, .small_bytes = 8 });
+    follow_script(&x, "td");
+    expect_stats(&x, 8, 8, 0);
+    follow_script(&x, "aA"); /* 48 of 85 */
+    follow_script(&x, "dA"); /* still no room for d, and a does not go for nothing */
+    expect_stats(&x, 48, 8, 0);
+    end_params(&x);
 }
 
 static void test_threshold_alone(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { .small_bytes = 40 });
-    use(&x, "aAbBddtTAB");
-    expect(&x, 88, 88, 0);
-    end(&x);
+    begin_params(&x, (tnf_params_options) { .small_bytes = 40 });
+    follow_script(&x, "aAbBddtTAB");
+    expect_stats(&x, 88, 88, 0);
+    end_params(&x);
 }
 
 static void test_budget_is_the_smallest(void **state)
@@ -130,11 +131,11 @@ static void test_budget_is_the_smallest(void **state)
                   { 200, 0, 0.5, 164 }, { 200, 90, 0.5, 90 }, { 0, 0, 1.0, 328 } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture x;
-        begin(&x, (tnf_params_options) { .budget = cases[i].budget,
-                                         .budget_cap = cases[i].cap,
-                                         .budget_percent = cases[i].percent });
+        begin_params(&x, (tnf_params_options) { .budget = cases[i].budget,
+                                                .budget_cap = cases[i].cap,
+                                                .budget_percent = cases[i].percent });
         assert_int_equal(stats_of(x.params).budget, cases[i].want);
-        end(&x);
+        end_params(&x);
     }
 }
 
@@ -143,18 +144,18 @@ static void test_budget_of_nothing(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { .budget_percent = 0.001 });
+    begin_params(&x, (tnf_params_options) { .budget_percent = 0.001 });
     assert_int_equal(stats_of(x.params).budget, 0);
-    use(&x, "aat");
-    expect(&x, 0, 0, 0);
-    end(&x);
+    follow_script(&x, "aat");
+    expect_stats(&x, 0, 0, 0);
+    end_params(&x);
 }
 
 static void test_bad_options(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { 0 });
+    begin_params(&x, (tnf_params_options) { 0 });
     const double wrong[] = { -0.1, 1.1, 0.0 / 0.0 };
     for (size_t i = 0; i < 3; i++) {
         tnf_params *p;
@@ -163,7 +164,7 @@ static void test_bad_options(void **state)
         assert_int_equal(tnf_params_new(&p, x.file, &o, &e), TNF_EINVAL);
         assert_null(p);
     }
-    end(&x);
+    end_params(&x);
 }
 
 /* ----------------------------------------------------------------- prefetch */
@@ -176,7 +177,7 @@ static const struct param layers[] = { { "blocks.0.w", 40 },  { "blocks.1.w", 40
 static tnf_params_stats stats_after_new(tnf_params_options o, const char *const *hits)
 {
     tnf_error e = { 0 };
-    bytes b = compose(layers, sizeof layers / sizeof layers[0]);
+    bytes b = compose_archive(layers, sizeof layers / sizeof layers[0]);
     tnf_file *file = must_open(&b);
     tnf_params *p;
     o.size = sizeof o;
@@ -227,22 +228,22 @@ static void test_prefetch_later_pins_what_is_there(void **state)
     (void)state;
     struct fixture x;
     tnf_error e;
-    begin(&x, (tnf_params_options) { .budget = 100 });
-    use(&x, "ab");
-    expect(&x, 80, 0, 0);
+    begin_params(&x, (tnf_params_options) { .budget = 100 });
+    follow_script(&x, "ab");
+    expect_stats(&x, 80, 0, 0);
     assert_int_equal(tnf_params_prefetch(x.params, "a", &e), TNF_OK);
-    expect(&x, 80, 40, 0);
-    use(&x, "c"); /* a is the longest unused, but pinned: b goes */
-    expect(&x, 80, 40, 1);
-    use(&x, "AC");
+    expect_stats(&x, 80, 40, 0);
+    follow_script(&x, "c"); /* a is the longest unused, but pinned: b goes */
+    expect_stats(&x, 80, 40, 1);
+    follow_script(&x, "AC");
     assert_int_equal(tnf_params_prefetch(x.params, "d", &e), TNF_OK); /* no room beside a */
-    expect(&x, 80, 40, 1);
+    expect_stats(&x, 80, 40, 1);
     assert_int_equal(tnf_params_prefetch(x.params, "nothing", &e), TNF_OK);
     tnf_params_trim(x.params); /* pinned or not */
-    expect(&x, 0, 0, 1);
-    use(&x, "aA"); /* once prefetched, always pinned */
-    expect(&x, 40, 40, 1);
-    end(&x);
+    expect_stats(&x, 0, 0, 1);
+    follow_script(&x, "aA"); /* once prefetched, always pinned */
+    expect_stats(&x, 40, 40, 1);
+    end_params(&x);
 }
 
 /* ------------------------------------------------------------------- in use */
@@ -251,37 +252,38 @@ static void test_in_use_survives_eviction(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { .budget = 40 });
-    const tnf_param *a = get(&x, "a"), *again;
+    begin_params(&x, (tnf_params_options) { .budget = 40 });
+    const tnf_param *a = load_param(&x, "a"), *again;
     assert_int_equal(stats_of(x.params).in_use, 1);
-    const tnf_param *b = get(&x, "b"); /* a loses its place */
-    expect(&x, 40, 0, 1);
+    const tnf_param *b = load_param(&x, "b"); /* a loses its place */
+    expect_stats(&x, 40, 0, 1);
     assert_int_equal(stats_of(x.params).in_use, 2);
     assert_int_equal(((const uint8_t *)a->data)[39], 'a');
-    again = get(&x, "a"); /* it is in memory, so nothing is read, and it takes its place back */
+    again = load_param(&x,
+                       "a"); /* it is in memory, so nothing is read, and it takes its place back */
     assert_ptr_equal(a, again);
     assert_int_equal(stats_of(x.params).misses, 2);
-    expect(&x, 40, 0, 2);
+    expect_stats(&x, 40, 0, 2);
     tnf_params_trim(x.params); /* in use: stays */
-    expect(&x, 40, 0, 2);
+    expect_stats(&x, 40, 0, 2);
     tnf_params_release(x.params, a);
     tnf_params_release(x.params, b);
     assert_int_equal(stats_of(x.params).in_use, 1);
     tnf_params_release(x.params, again);
     tnf_params_release(x.params, NULL);
     assert_int_equal(stats_of(x.params).in_use, 0);
-    use(&x, "Ab");
-    end(&x);
+    follow_script(&x, "Ab");
+    end_params(&x);
 }
 
 static void test_freed_while_in_use(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { .budget = 40 });
-    get(&x, "a");
-    get(&x, "b");
-    end(&x); /* no leak */
+    begin_params(&x, (tnf_params_options) { .budget = 40 });
+    load_param(&x, "a");
+    load_param(&x, "b");
+    end_params(&x); /* no leak */
 }
 
 static void test_by_id_and_key(void **state)
@@ -291,7 +293,7 @@ static void test_by_id_and_key(void **state)
     tnf_id id, none = { { 1 } };
     tnf_error e;
     const tnf_param *p;
-    begin(&x, (tnf_params_options) { .name_space = tnf_namespace_id(1) });
+    begin_params(&x, (tnf_params_options) { .name_space = tnf_namespace_id(1) });
     assert_int_equal(tnf_param_id(&id, "a", 1, &e), TNF_OK);
     assert_int_equal(tnf_params_load_id(&p, x.params, id, &e), TNF_OK);
     assert_ptr_equal(p->object, tnf_find(x.file, "a"));
@@ -305,7 +307,7 @@ static void test_by_id_and_key(void **state)
     assert_null(p);
     assert_int_equal(tnf_params_load(&p, x.params, "z", &e), TNF_ENOTFOUND);
     assert_non_null(strstr(e.message, "z"));
-    end(&x);
+    end_params(&x);
 }
 
 /* Parameters of a file with two tensors of one name: the last is the one, as in gpt.rs. */

@@ -16,7 +16,7 @@ struct slow {
     atomic_bool shut; /* nobody gets past while it is */
 };
 
-static void nap(void)
+static void sleep_briefly(void)
 {
     nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
 }
@@ -34,12 +34,12 @@ static tnf_status slow_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf
         int most = atomic_load(&s->most_inside);
         while (inside > most && !atomic_compare_exchange_weak(&s->most_inside, &most, inside))
             ;
-        nap();
+        sleep_briefly();
     }
     if (!s->meet)
-        nap();
+        sleep_briefly();
     while (atomic_load(&s->shut))
-        nap();
+        sleep_briefly();
     atomic_fetch_sub(&s->inside, 1);
     if (atomic_fetch_sub(&s->failures, 1) > 0)
         return tnf_fail(e, TNF_EIO, offset, "on purpose");
@@ -52,7 +52,7 @@ static tnf_file *open_slow(struct slow *s)
     tnf_source *source;
     tnf_file *file;
     tnf_error e = { 0 };
-    s->b = compose(sizes, sizeof sizes / sizeof sizes[0]);
+    s->b = compose_archive(sizes, sizeof sizes / sizeof sizes[0]);
     assert_int_equal(tnf_source_custom(&source, &ops, s, s->b.n, &e), TNF_OK);
     if (tnf_open_source(&file, source, NULL, &e) != TNF_OK)
         fail_msg("%s", e.message);
@@ -165,7 +165,7 @@ static void test_failed_read(void **state)
     free(s.b.p);
 }
 
-static void *churn(void *arg)
+static void *load_at_random(void *arg)
 {
     static const char *const names[] = { "a", "b", "c", "d", "f", "tiny" };
     struct job *job = arg;
@@ -202,12 +202,12 @@ static void test_many_threads(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { .budget = 130 });
+    begin_params(&x, (tnf_params_options) { .budget = 130 });
     pthread_t threads[6];
     struct job jobs[6];
     for (int i = 0; i < 6; i++) {
         jobs[i] = (struct job) { x.params, NULL, TNF_OK, i };
-        assert_int_equal(pthread_create(&threads[i], NULL, churn, &jobs[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, load_at_random, &jobs[i]), 0);
     }
     for (int i = 0; i < 6; i++) {
         pthread_join(threads[i], NULL);
@@ -216,7 +216,7 @@ static void test_many_threads(void **state)
     assert_int_equal(stats_of(x.params).in_use, 0);
     tnf_params_trim(x.params);
     assert_int_equal(stats_of(x.params).cached_bytes, 0);
-    end(&x);
+    end_params(&x);
 }
 
 /* ------------------------------------------------------------------- ahead */
@@ -226,14 +226,14 @@ static void test_many_threads(void **state)
 static void wait_for_ahead(const tnf_params *params, uint64_t n)
 {
     for (int i = 0; i < PATIENCE && stats_of(params).ahead != n; i++)
-        nap();
+        sleep_briefly();
     assert_int_equal(stats_of(params).ahead, n);
 }
 
 static void wait_for_reads(struct slow *s, int n)
 {
     for (int i = 0; i < PATIENCE && atomic_load(&s->reads) < n; i++)
-        nap();
+        sleep_briefly();
     assert_int_equal(atomic_load(&s->reads), n);
 }
 
@@ -321,7 +321,7 @@ static void test_ahead_within_budget(void **state)
     assert_int_equal(tnf_params_ahead(params, abcd, 4, &e), TNF_OK);
     wait_for_ahead(params, 2);
     for (int i = 0; i < 20; i++) {
-        nap();
+        sleep_briefly();
         assert_int_equal(stats_of(params).ahead, 2);
     }
     load_and_check(params, "a");
@@ -358,7 +358,7 @@ static void test_ahead_called_off(void **state)
     tnf_params_trim(params);
     atomic_store(&s.shut, false);
     for (int i = 0; i < PATIENCE && stats_of(params).loaded_bytes != 40; i++)
-        nap();
+        sleep_briefly();
     load_and_check(params, "d"); /* the reader has passed over it, or will */
     tnf_params_stats t = stats_of(params);
     assert_true(t.ahead == 0 && t.ahead_bytes == 0 && t.misses == 1);
@@ -406,7 +406,7 @@ struct faulty {
     size_t now;
 };
 
-static void *faulty(void *ctx, void *p, size_t old_size, size_t new_size)
+static void *allocate_or_fail(void *ctx, void *p, size_t old_size, size_t new_size)
 {
     struct faulty *f = ctx;
     if (new_size > 0 && f->left-- == 0)
@@ -423,13 +423,14 @@ static void test_every_allocation_fails_once(void **state)
 {
     (void)state;
     struct fixture x;
-    begin(&x, (tnf_params_options) { 0 });
+    begin_params(&x, (tnf_params_options) { 0 });
     int n = 0;
     for (bool done = false; !done; n++) {
         struct faulty f = { n, 0 };
-        tnf_params_options o = {
-            .size = sizeof o, .budget = 100, .prefetch_prefix = "a", .allocator = { faulty, &f }
-        };
+        tnf_params_options o = { .size = sizeof o,
+                                 .budget = 100,
+                                 .prefetch_prefix = "a",
+                                 .allocator = { allocate_or_fail, &f } };
         tnf_params *params;
         const tnf_param *p = NULL;
         tnf_error e = { 0 };
@@ -443,7 +444,7 @@ static void test_every_allocation_fails_once(void **state)
         assert_int_equal(f.now, 0);
     }
     assert_true(n > 4);
-    end(&x);
+    end_params(&x);
 }
 
 int main(void)

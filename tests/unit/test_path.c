@@ -10,7 +10,7 @@
 
 static char folder[200];
 
-static void put(const char *name, const char *text)
+static void put_file(const char *name, const char *text)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -41,16 +41,16 @@ static int set_up(void **state)
     (void)state;
     snprintf(folder, sizeof folder, "/tmp/tenfold-path-XXXXXX");
     assert_non_null(mkdtemp(folder));
-    put("secret", "s");
+    put_file("secret", "s");
     make_folder("hub");
     make_folder("hub/blobs");
     make_folder("hub/snapshots");
     make_folder("hub/snapshots/r");
     make_folder("hub/snapshots/r/sub");
-    put("hub/blobs/1a", "model");
-    put("hub/blobs/2b", "shard");
-    put("hub/snapshots/r/plain", "plain");
-    put("hub/snapshots/r/sub/deep", "deep");
+    put_file("hub/blobs/1a", "model");
+    put_file("hub/blobs/2b", "shard");
+    put_file("hub/snapshots/r/plain", "plain");
+    put_file("hub/snapshots/r/sub/deep", "deep");
     make_link("../../blobs/1a", "hub/snapshots/r/model");
     make_link("../../blobs/2b", "hub/snapshots/r/shard");
     make_link("../../../blobs/2b", "hub/snapshots/r/sub/shard");
@@ -91,7 +91,7 @@ static tnf_status open_name(const char *name, const char *model, char text[16], 
     return TNF_OK;
 }
 
-static void names(void **state)
+static void checks_names(void **state)
 {
     tnf_error e;
     (void)state;
@@ -108,7 +108,7 @@ static void names(void **state)
     assert_int_equal(tnf_path_check((tnf_str) { "a\0b", 3 }, &e), TNF_EFORMAT);
 }
 
-static void files(void **state)
+static void opens_regular_files(void **state)
 {
     tnf_error e;
     char text[16];
@@ -123,7 +123,7 @@ static void files(void **state)
     assert_fails(open_name("missing", "plain", text, &e), TNF_ENOTFOUND);
 }
 
-static void links(void **state)
+static void follows_links_inside(void **state)
 {
     tnf_error e;
     char text[16];
@@ -142,7 +142,7 @@ static void links(void **state)
 }
 
 /* Into the blobs only from a model that is such a link itself. */
-static void hub(void **state)
+static void blobs_of_a_hub(void **state)
 {
     tnf_error e;
     char text[16];
@@ -158,10 +158,10 @@ static void hub(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(names, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(links, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(hub, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(checks_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(opens_regular_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(follows_links_inside, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(blobs_of_a_hub, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

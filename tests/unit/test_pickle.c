@@ -19,7 +19,7 @@ static tnf_status load_bytes(fixture *f, tnf_pickle *p, const void *bytes, size_
 static tnf_status load_hex(fixture *f, tnf_pickle *p, const char *hex)
 {
     size_t n;
-    uint8_t *bytes = unhex(hex, &n);
+    uint8_t *bytes = bytes_from_hex(hex, &n);
     tnf_status status = load_bytes(f, p, bytes, n);
     free(bytes);
     return status;

@@ -11,7 +11,7 @@ struct plan {
     size_t n;
 };
 
-static void note(void *ctx, const tnf_plan_item *item)
+static void note_item(void *ctx, const tnf_plan_item *item)
 {
     static const char *const fates[] = { "native", "stashed", "transformed", "dropped" };
     struct plan *p = ctx;
@@ -33,7 +33,7 @@ struct world {
 
 static uint8_t data[64];
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
     *state = w;
@@ -43,7 +43,7 @@ static int begin(void **state)
     return tnf_builder_new(&w->b, &a, NULL);
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     struct world *w = *state;
     tnf_builder_free(w->b);
@@ -55,7 +55,7 @@ static int end(void **state)
 static tnf_status plan_save(struct world *w, tnf_error *e)
 {
     w->save.format = &w->format;
-    w->save.options.plan = note;
+    w->save.options.plan = note_item;
     w->save.options.ctx = &w->plan;
     w->plan.n = 0;
     w->plan.text[0] = 0;
@@ -63,7 +63,7 @@ static tnf_status plan_save(struct world *w, tnf_error *e)
     return tnf_plan(&w->save, &w->b->catalog, e);
 }
 
-static void done(struct world *w)
+static void end_plan(struct world *w)
 {
     tnf_plan_end(&w->save);
     tnf_arena_free(&w->save.arena);
@@ -71,14 +71,14 @@ static void done(struct world *w)
     w->save = (struct tnf_save) { .options = options };
 }
 
-static void add(struct world *w, const char *name, const char *type, uint32_t rank)
+static void add_tensor(struct world *w, const char *name, const char *type, uint32_t rank)
 {
     tnf_error e;
     static const uint64_t ones[] = { 1, 1, 1 };
     assert_ok(tnf_builder_add(w->b, name, tnf_type_named(type), rank, ones, data, &e));
 }
 
-static void set(struct world *w, const char *name, const char *key, tnf_value v)
+static void set_attribute(struct world *w, const char *name, const char *key, tnf_value v)
 {
     tnf_error e;
     assert_ok(tnf_builder_set(w->b, name, key, &v, &e));
@@ -88,10 +88,10 @@ static void all_native(void **state)
 {
     struct world *w = *state;
     tnf_error e;
-    add(w, "a", "f32", 2);
-    add(w, "b", "bool", 0);
-    set(w, NULL, "k", tnf_value_uint(1));
-    set(w, "a", "k", tnf_value_uint(1));
+    add_tensor(w, "a", "f32", 2);
+    add_tensor(w, "b", "bool", 0);
+    set_attribute(w, NULL, "k", tnf_value_uint(1));
+    set_attribute(w, "a", "k", tnf_value_uint(1));
     w->format.can.attrs = TNF_HOLDS_TYPED;
     assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native attribute k; native tensor a; native tensor b; ");
@@ -99,7 +99,7 @@ static void all_native(void **state)
     assert_int_equal(w->save.planned.attrs.n, 1);
     assert_int_equal(w->save.text.n, 0);
     assert_int_equal(w->save.total, 5);
-    done(w);
+    end_plan(w);
 }
 
 /* One wrong tensor at a time: dropped with the reason, refused unless allowed. */
@@ -119,20 +119,20 @@ static void tensors_that_do_not_fit(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tnf_error e;
         void *one;
-        assert_int_equal(begin(&one), 0);
+        assert_int_equal(set_up(&one), 0);
         struct world *w = one;
-        add(w, cases[i].name, cases[i].type, 1);
+        add_tensor(w, cases[i].name, cases[i].type, 1);
         w->format.can = cases[i].can;
         assert_fails(plan_save(w, &e), TNF_ELOSSY);
         assert_says(cases[i].says);
         const char *fate = i < 2 ? "dropped tensor " : "transformed tensor ";
         assert_memory_equal(w->plan.text, fate, strlen(fate));
-        done(w);
+        end_plan(w);
         w->save.options.allow_loss = true;
         assert_ok(plan_save(w, &e));
         assert_int_equal(w->save.planned.n, i < 2 ? 0 : 1);
-        done(w);
-        assert_int_equal(end(&one), 0);
+        end_plan(w);
+        assert_int_equal(tear_down(&one), 0);
     }
 }
 
@@ -161,7 +161,7 @@ static void column_major(void **state)
     assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native tensor f; ");
     assert_int_equal(w->save.planned.objects[0].order, TNF_ORDER_F);
-    done(w);
+    end_plan(w);
     w->format.can.order_f = false; /* then the writer gets it the other way round */
     assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native tensor f; ");
@@ -171,7 +171,7 @@ static void column_major(void **state)
     uint8_t rows[6];
     assert_ok(tnf_read(turned, rows, sizeof rows, &e));
     assert_memory_equal(rows, ((uint8_t[]) { 0, 2, 4, 1, 3, 5 }), 6);
-    done(w);
+    end_plan(w);
 }
 
 /* Two tensors of one name, from a file that has them so: a format that may repeat names gets both
@@ -180,21 +180,21 @@ static void names_twice(void **state)
 {
     struct world *w = *state;
     tnf_error e;
-    add(w, "a", "f32", 1);
-    add(w, "b", "f32", 1);
+    add_tensor(w, "a", "f32", 1);
+    add_tensor(w, "b", "f32", 1);
     tnf_object copy = w->b->catalog.objects[0];
     assert_ok(tnf_catalog_add(&w->b->catalog, &copy, TNF_NAMES_FIRST_FOUND, &e));
     assert_fails(plan_save(w, &e), TNF_ELOSSY);
     assert_says("same name");
     assert_string_equal(w->plan.text, "native tensor a; native tensor b; dropped tensor a; ");
-    done(w);
+    end_plan(w);
     w->format.rules = TNF_RULE_NAMES_MAY_REPEAT;
     assert_ok(plan_save(w, &e));
     assert_int_equal(w->save.planned.n, 3);
-    done(w);
+    end_plan(w);
     assert_ok(tnf_catalog_add(&w->b->catalog, &copy, TNF_NAMES_LATER_FOUND, &e));
     assert_fails(plan_save(w, &e), TNF_ELOSSY); /* the last is found: the others are hidden */
-    done(w);
+    end_plan(w);
 }
 
 static void what_cannot_be_read(void **state)
@@ -218,7 +218,7 @@ static void what_cannot_be_read(void **state)
     assert_ok(tnf_builder_add_object(w->b, &o, NULL, &e));
     assert_fails(plan_save(w, &e), TNF_ELOSSY);
     assert_says("cannot be read");
-    done(w);
+    end_plan(w);
 }
 
 /* A format with a typed tree gets what a tree can say as it is, and the rest as text. */
@@ -234,13 +234,13 @@ static void a_typed_tree(void **state)
     const tnf_member odd[] = { { { "a", 1 }, { .kind = TNF_ARRAY, .n = 1, .as.items = narrow } } };
     const tnf_value fine = { .kind = TNF_MAP, .n = 1, .as.members = inside };
     const tnf_value not_fine = { .kind = TNF_MAP, .n = 1, .as.members = odd };
-    add(w, "t", "f32", 1);
+    add_tensor(w, "t", "f32", 1);
     for (int k = 0; k < 2; k++) {
-        set(w, k ? "t" : NULL, "fine", fine);
-        set(w, k ? "t" : NULL, "narrow", not_fine);
-        set(w, k ? "t" : NULL, "json", tnf_value_str(TNF_JSON, "[1]", 3));
+        set_attribute(w, k ? "t" : NULL, "fine", fine);
+        set_attribute(w, k ? "t" : NULL, "narrow", not_fine);
+        set_attribute(w, k ? "t" : NULL, "json", tnf_value_str(TNF_JSON, "[1]", 3));
     }
-    set(w, "t", "gptrs.param_id", tnf_value_string("00"));
+    set_attribute(w, "t", "gptrs.param_id", tnf_value_string("00"));
     w->format.can.attrs = TNF_HOLDS_TYPED;
     assert_ok(plan_save(w, &e));
     assert_non_null(strstr(w->plan.text, "native attribute fine; "));
@@ -252,7 +252,7 @@ static void a_typed_tree(void **state)
     assert_non_null(tnf_value_get(&map, TNF_STASH_KEY));
     assert_int_equal(w->save.planned.objects[0].attrs->n, 1);
     assert_non_null(tnf_value_get(w->save.planned.objects[0].attrs, "fine"));
-    done(w);
+    end_plan(w);
 }
 
 /* Trees know one NaN; what else a NaN carries is stashed, not lost. */
@@ -263,53 +263,53 @@ static void odd_nans(void **state)
     static const uint64_t bits[] = { UINT64_C(0x7ff8000000000000), UINT64_C(0xfff8000000000000),
                                      UINT64_C(0x7ff0000000000001) };
     static const char *const keys[] = { "nan", "negative", "signalling" };
-    add(w, "t", "f32", 1);
+    add_tensor(w, "t", "f32", 1);
     for (size_t i = 0; i < 3; i++) {
         tnf_value v = { .kind = TNF_FLOAT, .dtype = TNF_F64 };
         memcpy(&v.as.f64, &bits[i], sizeof bits[i]);
-        set(w, NULL, keys[i], v);
+        set_attribute(w, NULL, keys[i], v);
     }
     w->format.can.attrs = TNF_HOLDS_TYPED;
     assert_ok(plan_save(w, &e));
     assert_non_null(strstr(w->plan.text, "native attribute nan; "));
     assert_non_null(strstr(w->plan.text, "stashed attribute negative; "));
     assert_non_null(strstr(w->plan.text, "stashed attribute signalling; "));
-    done(w);
+    end_plan(w);
 }
 
-static void scalars(void **state)
+static void scalars_become_vectors(void **state)
 {
     struct world *w = *state;
     tnf_error e;
-    add(w, "s", "f32", 0);
+    add_tensor(w, "s", "f32", 0);
     w->format.can.zero_rank = false;
     assert_fails(plan_save(w, &e), TNF_ELOSSY);
     assert_string_equal(w->plan.text, "transformed tensor s; ");
-    done(w);
+    end_plan(w);
     w->save.options.allow_loss = true;
     assert_ok(plan_save(w, &e));
     assert_int_equal(w->save.planned.objects[0].rank, 1);
     assert_int_equal(w->save.planned.objects[0].shape[0], 1);
     assert_int_equal(w->b->catalog.objects[0].rank, 0); /* the builder's own stays as it was */
-    done(w);
+    end_plan(w);
 }
 
 static void attributes_without_a_place(void **state)
 {
     struct world *w = *state;
     tnf_error e;
-    add(w, "a", "f32", 1);
-    set(w, NULL, "k", tnf_value_uint(1));
-    set(w, "a", "l", tnf_value_bool(true));
+    add_tensor(w, "a", "f32", 1);
+    set_attribute(w, NULL, "k", tnf_value_uint(1));
+    set_attribute(w, "a", "l", tnf_value_bool(true));
     assert_fails(plan_save(w, &e), TNF_ELOSSY);
     assert_says("2 things");
     assert_string_equal(w->plan.text,
                         "dropped attribute k; native tensor a; dropped attribute l; ");
-    done(w);
+    end_plan(w);
     w->format.can.file_attrs = "j k";
     w->format.can.object_attrs = "l";
     assert_ok(plan_save(w, &e));
-    done(w);
+    end_plan(w);
 }
 
 /* What a reader works out anyway is no loss, nor a flag that says nothing. */
@@ -317,15 +317,15 @@ static void derived_attributes(void **state)
 {
     struct world *w = *state;
     tnf_error e;
-    add(w, "a", "f32", 1);
-    set(w, "a", "gptrs.param_id", tnf_value_string("00"));
-    set(w, "a", "gptrs.requires_grad", tnf_value_bool(false));
+    add_tensor(w, "a", "f32", 1);
+    set_attribute(w, "a", "gptrs.param_id", tnf_value_string("00"));
+    set_attribute(w, "a", "gptrs.requires_grad", tnf_value_bool(false));
     assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native tensor a; ");
-    done(w);
-    set(w, "a", "gptrs.requires_grad", tnf_value_bool(true));
+    end_plan(w);
+    set_attribute(w, "a", "gptrs.requires_grad", tnf_value_bool(true));
     assert_fails(plan_save(w, &e), TNF_ELOSSY);
-    done(w);
+    end_plan(w);
 }
 
 static const char *text_of(const struct world *w, const char *key)
@@ -343,12 +343,13 @@ static void a_text_map(void **state)
         { { "format", 6 }, { .kind = TNF_STRING, .n = 2, .as.s = "pt" } },
         { { "x", 1 }, { .kind = TNF_STRING, .n = 0, .as.s = "" } }
     };
-    add(w, "a", "f32", 1);
-    set(w, NULL, "other.metadata", (tnf_value) { .kind = TNF_MAP, .n = 2, .as.members = pairs });
-    set(w, NULL, "gptrs.config", tnf_value_str(TNF_JSON, "{\"a\": 1}", 8));
-    set(w, NULL, "n", tnf_value_uint(7));
-    set(w, NULL, "bytes", tnf_value_str(TNF_BYTES, "\xff\0", 2));
-    set(w, "a", "l", tnf_value_bool(true));
+    add_tensor(w, "a", "f32", 1);
+    set_attribute(w, NULL, "other.metadata",
+                  (tnf_value) { .kind = TNF_MAP, .n = 2, .as.members = pairs });
+    set_attribute(w, NULL, "gptrs.config", tnf_value_str(TNF_JSON, "{\"a\": 1}", 8));
+    set_attribute(w, NULL, "n", tnf_value_uint(7));
+    set_attribute(w, NULL, "bytes", tnf_value_str(TNF_BYTES, "\xff\0", 2));
+    set_attribute(w, "a", "l", tnf_value_bool(true));
     w->format.can.attrs = TNF_HOLDS_TEXT;
     assert_ok(plan_save(w, &e));
     assert_non_null(strstr(w->plan.text, "stashed attribute n; "));
@@ -361,18 +362,18 @@ static void a_text_map(void **state)
     assert_non_null(strstr(stash, "\"gptrs.config\":\"json\""));
     assert_non_null(strstr(stash, "\"tensors\":{\"a\":{\"l\":true}}"));
     assert_int_equal(w->save.planned.attrs.n, 0);
-    done(w);
+    end_plan(w);
 }
 
 static void nothing_to_stash(void **state)
 {
     struct world *w = *state;
     tnf_error e;
-    add(w, "a", "f32", 1);
+    add_tensor(w, "a", "f32", 1);
     w->format.can.attrs = TNF_HOLDS_TEXT;
     assert_ok(plan_save(w, &e));
     assert_int_equal(w->save.text.n, 0);
-    done(w);
+    end_plan(w);
 }
 
 static void keys_that_collide(void **state)
@@ -381,19 +382,19 @@ static void keys_that_collide(void **state)
     tnf_error e;
     static const tnf_member a[] = { { { "k", 1 }, { .kind = TNF_STRING, .n = 1, .as.s = "1" } } };
     static const tnf_member b[] = { { { "k", 1 }, { .kind = TNF_STRING, .n = 1, .as.s = "2" } } };
-    set(w, NULL, "p.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = a });
-    set(w, NULL, "q.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = a });
+    set_attribute(w, NULL, "p.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = a });
+    set_attribute(w, NULL, "q.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = a });
     w->format.can.attrs = TNF_HOLDS_TEXT;
     assert_ok(plan_save(w, &e)); /* the same twice is once */
     assert_int_equal(w->save.text.n, 1);
-    done(w);
-    set(w, NULL, "q.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = b });
+    end_plan(w);
+    set_attribute(w, NULL, "q.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = b });
     assert_fails(plan_save(w, &e), TNF_ELOSSY);
     assert_says("'k'");
-    done(w);
+    end_plan(w);
 }
 
-static void extras(void **state)
+static void extras_of_the_family(void **state)
 {
     struct world *w = *state;
     tnf_error e;
@@ -403,15 +404,15 @@ static void extras(void **state)
     assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native extra made-up.rest; ");
     assert_int_equal(w->save.planned.nextras, 1);
-    done(w);
+    end_plan(w);
     assert_ok(tnf_catalog_add_extra(&w->b->catalog, &other, &e));
     assert_fails(plan_save(w, &e), TNF_ELOSSY);
-    done(w);
+    end_plan(w);
     w->format.can.extras = false;
     w->save.options.allow_loss = true;
     assert_ok(plan_save(w, &e));
     assert_int_equal(w->save.planned.nextras, 0);
-    done(w);
+    end_plan(w);
 }
 
 static void kinds_of_loss(void **state)
@@ -429,13 +430,13 @@ static void kinds_of_loss(void **state)
                   { "attribut", false },
                   { "", false },
                   { ",", false } };
-    set(w, NULL, "k", tnf_value_uint(1));
+    set_attribute(w, NULL, "k", tnf_value_uint(1));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tnf_error e;
         w->save.options.allow_loss = true;
         w->save.options.loss = cases[i].loss;
         assert_int_equal(plan_save(w, &e), cases[i].ok ? TNF_OK : TNF_ELOSSY);
-        done(w);
+        end_plan(w);
     }
 }
 
@@ -445,10 +446,10 @@ static void no_memory(void **state)
     struct world *w = *state;
     tnf_extra x = { .key = { "made-up.rest", 12 } };
     tnf_error e;
-    add(w, "a", "f32", 1);
-    set(w, NULL, "n", tnf_value_uint(7));
-    set(w, NULL, "gptrs.config", tnf_value_str(TNF_JSON, "{}", 2));
-    set(w, "a", "l", tnf_value_bool(true));
+    add_tensor(w, "a", "f32", 1);
+    set_attribute(w, NULL, "n", tnf_value_uint(7));
+    set_attribute(w, NULL, "gptrs.config", tnf_value_str(TNF_JSON, "{}", 2));
+    set_attribute(w, "a", "l", tnf_value_bool(true));
     assert_ok(tnf_catalog_add_extra(&w->b->catalog, &x, &e));
     w->format.can.attrs = TNF_HOLDS_TEXT;
     w->format.can.extras = true;
@@ -458,7 +459,7 @@ static void no_memory(void **state)
         w->log.fail_at = n;
         tnf_status status = plan_save(w, &e);
         w->log.fail_at = 0;
-        done(w);
+        end_plan(w);
         assert_int_equal(w->log.blocks, before);
         if (status == TNF_OK)
             break;
@@ -469,7 +470,7 @@ static void no_memory(void **state)
 
 int main(void)
 {
-#define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         WITH_WORLD(all_native),
         cmocka_unit_test(tensors_that_do_not_fit),
@@ -478,13 +479,13 @@ int main(void)
         WITH_WORLD(what_cannot_be_read),
         WITH_WORLD(a_typed_tree),
         WITH_WORLD(odd_nans),
-        WITH_WORLD(scalars),
+        WITH_WORLD(scalars_become_vectors),
         WITH_WORLD(attributes_without_a_place),
         WITH_WORLD(derived_attributes),
         WITH_WORLD(a_text_map),
         WITH_WORLD(nothing_to_stash),
         WITH_WORLD(keys_that_collide),
-        WITH_WORLD(extras),
+        WITH_WORLD(extras_of_the_family),
         WITH_WORLD(kinds_of_loss),
         WITH_WORLD(no_memory),
     };

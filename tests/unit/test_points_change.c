@@ -38,7 +38,7 @@ static void bytes_of_description(void **state)
     tnf_points_close(p);
 }
 
-static void batches(void **state)
+static void appends_batches(void **state)
 {
     (void)state;
     enum { N = 3000 };
@@ -81,7 +81,7 @@ static void batches(void **state)
 }
 
 /* Junk behind '$' is written over; a missing '$' is put there first. */
-static void tails(void **state)
+static void mends_tails(void **state)
 {
     (void)state;
     static const char junk[] = "junk that is longer than a point, and then some more of it";
@@ -129,7 +129,7 @@ static void moved_by_others(void **state)
     tnf_points_close(p);
 }
 
-static void deletes(void **state)
+static void deletes_points(void **state)
 {
     (void)state;
     tnf_error e;
@@ -172,7 +172,7 @@ struct moves {
     uint64_t from[16], to[16];
 };
 
-static void moved(void *ctx, uint64_t from, uint64_t to)
+static void note_move(void *ctx, uint64_t from, uint64_t to)
 {
     struct moves *m = ctx;
     assert_true(m->n < 16);
@@ -180,7 +180,7 @@ static void moved(void *ctx, uint64_t from, uint64_t to)
     m->to[m->n++] = to;
 }
 
-static void compacts(void **state)
+static void compacts_files(void **state)
 {
     (void)state;
     tnf_error e;
@@ -192,11 +192,11 @@ static void compacts(void **state)
     for (unsigned i = 0; i < 6; i++)
         at[i] = vs_add(p, i);
     struct bytes whole = file_of(path);
-    assert_ok(tnf_points_compact(p, 0, moved, &m, &e)); /* nothing to do: all stay */
+    assert_ok(tnf_points_compact(p, 0, note_move, &m, &e)); /* nothing to do: all stay */
     assert_true(m.n == 6 && m.from[5] == at[5] && m.to[5] == at[5]);
     assert_ok(tnf_points_delete(p, (uint64_t[]) { at[0], at[2], at[3] }, 3, 0, &e));
     m.n = 0;
-    assert_ok(tnf_points_compact(p, 0, moved, &m, &e));
+    assert_ok(tnf_points_compact(p, 0, note_move, &m, &e));
     vs_expect(p, "1 4 5");
     assert_int_equal(m.n, 3);
     struct vs_seen seen = vs_list(p);
@@ -291,7 +291,7 @@ static const char *attributes_of(tnf_points *p)
     return v ? v->as.s : NULL;
 }
 
-static void attributes(void **state)
+static void changes_attributes(void **state)
 {
     (void)state;
     tnf_error e;
@@ -331,7 +331,7 @@ static void attributes(void **state)
 }
 
 /* Compressed points are what they were. */
-static void packs(void **state)
+static void packs_points(void **state)
 {
     (void)state;
     tnf_error e;
@@ -389,7 +389,7 @@ static bool yes_so_often(void *ctx)
 
 /* Each change, stopped when it asks for the first, the second … time whether to go on: the file is
  * as it was, and nothing lies beside it, until it is not stopped any more. */
-static void stopped(void **state)
+static void stops_anywhere(void **state)
 {
     (void)state;
     enum { APPEND, DELETE, COMPACT, CREATE, CHANGES };
@@ -464,17 +464,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_of_description),
-        cmocka_unit_test(batches),
-        cmocka_unit_test(tails),
+        cmocka_unit_test(appends_batches),
+        cmocka_unit_test(mends_tails),
         cmocka_unit_test(moved_by_others),
-        cmocka_unit_test(deletes),
-        cmocka_unit_test(compacts),
+        cmocka_unit_test(deletes_points),
+        cmocka_unit_test(compacts_files),
         cmocka_unit_test(compacts_the_unknown),
         cmocka_unit_test(compact_starts_anew),
-        cmocka_unit_test(attributes),
-        cmocka_unit_test(packs),
+        cmocka_unit_test(changes_attributes),
+        cmocka_unit_test(packs_points),
         cmocka_unit_test(spare_bits),
-        cmocka_unit_test(stopped),
+        cmocka_unit_test(stops_anywhere),
         cmocka_unit_test(stopped_while_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ static void write_bytes(const char *path, const char *bytes, size_t n)
 }
 
 /* The bytes are those of the description. */
-static void created(void **state)
+static void creates_files(void **state)
 {
     (void)state;
     static const char want[] = "VS\0\0\x5e\x07\0\0\0\x01\x03\x0b\0\0\x01\x80$";
@@ -107,7 +107,7 @@ static void empty_files(void **state)
     }
 }
 
-static void locks(void **state)
+static void locks_are_respected(void **state)
 {
     (void)state;
     tnf_error e;
@@ -160,7 +160,7 @@ static void read_only(void **state)
 }
 
 /* Two handles of one process, one of which compacts. */
-static void replaced(void **state)
+static void follows_replaced_files(void **state)
 {
     (void)state;
     tnf_error e;
@@ -267,7 +267,7 @@ static tnf_status use_all(const tnf_allocator *a, const char *path, tnf_error *e
     return status;
 }
 
-static tnf_status ignore(void *ctx, const tnf_point *point, tnf_error *e)
+static tnf_status ignore_point(void *ctx, const tnf_point *point, tnf_error *e)
 {
     (void)ctx, (void)point, (void)e;
     return TNF_OK;
@@ -289,7 +289,7 @@ static void no_memory(void **state)
             if (access(path, F_OK) == 0) { /* whole, however far it came */
                 tnf_points_report report = TNF_POINTS_REPORT_INIT;
                 tnf_points_options o = vs_options(false);
-                assert_ok(tnf_points_salvage(&report, path, &o, ignore, NULL, &e));
+                assert_ok(tnf_points_salvage(&report, path, &o, ignore_point, NULL, &e));
                 assert_int_equal(report.problems, 0);
                 assert_true(report.points % 2 == 0 || report.points == 5);
                 unlink(path);
@@ -307,10 +307,14 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(created),      cmocka_unit_test(create_refuses),
-        cmocka_unit_test(open_refuses), cmocka_unit_test(empty_files),
-        cmocka_unit_test(locks),        cmocka_unit_test(read_only),
-        cmocka_unit_test(replaced),     cmocka_unit_test(through_a_link),
+        cmocka_unit_test(creates_files),
+        cmocka_unit_test(create_refuses),
+        cmocka_unit_test(open_refuses),
+        cmocka_unit_test(empty_files),
+        cmocka_unit_test(locks_are_respected),
+        cmocka_unit_test(read_only),
+        cmocka_unit_test(follows_replaced_files),
+        cmocka_unit_test(through_a_link),
         cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

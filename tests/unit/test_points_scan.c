@@ -12,7 +12,7 @@ struct rows {
     tnf_buf vectors, apps, lengths;
 };
 
-static tnf_status gather(void *ctx, const tnf_point *point, tnf_error *e)
+static tnf_status gather_point(void *ctx, const tnf_point *point, tnf_error *e)
 {
     struct rows *r = ctx;
     const tnf_value *v;
@@ -62,7 +62,7 @@ static void same_as_model(const char *path)
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
     rows_init(&r, p);
     assert_ok(tnf_open(&file, path, NULL, &e));
-    assert_ok(tnf_points_each(p, 0, gather, &r, &e));
+    assert_ok(tnf_points_each(p, 0, gather_point, &r, &e));
     const tnf_object *points = tnf_find(file, "points"), *app = tnf_find(file, "appdata");
     const tnf_space *s = tnf_points_space(p);
     if (points) {
@@ -92,7 +92,7 @@ static void fixtures_both_ways(void **state)
         same_as_model(fixtures.list[i].path);
 }
 
-static tnf_status count(void *ctx, const tnf_point *point, tnf_error *e)
+static tnf_status count_point(void *ctx, const tnf_point *point, tnf_error *e)
 {
     (void)e;
     uint8_t sum = 0;
@@ -114,12 +114,12 @@ static void most_significant_first(void **state)
     const char *path = TNF_TESTS_DIR "/formats/vs/reject/dim300_msb_first.vsdb";
     tnf_points_options o = vs_options(false);
     assert_ok(tnf_points_open(&p, path, &o, &e)); /* both orders parse: a dimension of 5634 */
-    assert_fails(tnf_points_each(p, 0, count, &n, &e), TNF_EFORMAT);
+    assert_fails(tnf_points_each(p, 0, count_point, &n, &e), TNF_EFORMAT);
     tnf_points_close(p);
     o.varint_msb = true;
     assert_ok(tnf_points_open(&p, path, &o, &e));
     assert_int_equal(tnf_points_space(p)->dims[0], 300);
-    assert_ok(tnf_points_each(p, 0, count, &n, &e));
+    assert_ok(tnf_points_each(p, 0, count_point, &n, &e));
     assert_int_equal(n, 1);
     tnf_points_close(p);
     tnf_option option = { "varint", "msb" };
@@ -142,7 +142,7 @@ static tnf_status use_handle(void *ctx, const tnf_point *point, tnf_error *e)
     return tnf_points_read(&other, ctx, point->offset, e);
 }
 
-static void walking(void **state)
+static void walks_points(void **state)
 {
     (void)state;
     tnf_error e;
@@ -170,7 +170,7 @@ struct tail {
     unsigned numbers[16];
 };
 
-static tnf_status follow(void *ctx, const tnf_point *point, tnf_error *e)
+static tnf_status follow_point(void *ctx, const tnf_point *point, tnf_error *e)
 {
     struct tail *t = ctx;
     float first;
@@ -184,7 +184,7 @@ static tnf_status follow(void *ctx, const tnf_point *point, tnf_error *e)
 }
 
 /* Two handles on one file: the one appends, the other is told what is new. */
-static void tailing(void **state)
+static void tells_what_is_new(void **state)
 {
     (void)state;
     tnf_error e;
@@ -193,42 +193,42 @@ static void tailing(void **state)
     tnf_points *w = vs_create(path), *r = vs_open(path, false);
     vs_add(w, 1);
     vs_add(w, 2);
-    assert_ok(tnf_points_after(r, 0, follow, &t, &e));
+    assert_ok(tnf_points_after(r, 0, follow_point, &t, &e));
     assert_true(t.n == 2 && t.numbers[0] == 1 && t.numbers[1] == 2);
-    assert_ok(tnf_points_after(r, t.last, follow, &t, &e));
+    assert_ok(tnf_points_after(r, t.last, follow_point, &t, &e));
     assert_int_equal(t.n, 2);
     vs_add(w, 3);
-    assert_ok(tnf_points_after(r, t.last, follow, &t, &e));
+    assert_ok(tnf_points_after(r, t.last, follow_point, &t, &e));
     assert_true(t.n == 3 && t.numbers[2] == 3);
     /* the last one seen is deleted, and so is one that was never seen */
     uint64_t gone = t.last, first = 0, unseen;
     vs_add(w, 4);
-    assert_ok(tnf_points_after(r, t.last, follow, &t, &e));
+    assert_ok(tnf_points_after(r, t.last, follow_point, &t, &e));
     unseen = t.last;
     assert_ok(tnf_points_delete(w, &unseen, 1, 0, &e));
     assert_ok(tnf_points_delete(w, &gone, 1, 0, &e));
     vs_add(w, 5);
-    assert_ok(tnf_points_after(r, unseen, follow, &t, &e));
+    assert_ok(tnf_points_after(r, unseen, follow_point, &t, &e));
     assert_true(t.n == 5 && t.numbers[4] == 5);
-    assert_ok(tnf_points_after(r, gone, follow, &t, &e));
+    assert_ok(tnf_points_after(r, gone, follow_point, &t, &e));
     assert_true(t.n == 6 && t.numbers[5] == 5);
     /* a handle that has seen nothing, and numbers that are no offsets */
     tnf_points *fresh = vs_open(path, false);
     struct vs_seen all = vs_list(w);
     first = all.offsets[0];
     t = (struct tail) { 0 };
-    assert_ok(tnf_points_after(fresh, first, follow, &t, &e));
+    assert_ok(tnf_points_after(fresh, first, follow_point, &t, &e));
     assert_true(t.n == 2 && t.numbers[0] == 2 && t.numbers[1] == 5);
     const uint64_t wrong[] = { 3, 4, first + 1, t.last + 1, t.last + 1000, UINT64_MAX };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_fails(tnf_points_after(fresh, wrong[i], follow, &t, &e), TNF_ENOTFOUND);
+        assert_fails(tnf_points_after(fresh, wrong[i], follow_point, &t, &e), TNF_ENOTFOUND);
     assert_int_equal(t.n, 2);
     /* compacted: offsets are others now */
     assert_ok(tnf_points_compact(w, 0, NULL, NULL, &e));
-    assert_fails(tnf_points_after(fresh, t.last, follow, &t, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_points_after(fresh, t.last, follow_point, &t, &e), TNF_ENOTFOUND);
     assert_says("compacted");
     t = (struct tail) { 0 };
-    assert_ok(tnf_points_after(fresh, 0, follow, &t, &e));
+    assert_ok(tnf_points_after(fresh, 0, follow_point, &t, &e));
     assert_int_equal(t.n, 3);
     tnf_points_close(fresh);
     tnf_points_close(r);
@@ -246,16 +246,16 @@ static void tailing_reads_the_new(void **state)
     tnf_points *w = vs_create(path), *r = vs_open(path, false);
     vs_add(w, 1);
     vs_add(w, 2);
-    assert_ok(tnf_points_after(r, 0, follow, &t, &e));
+    assert_ok(tnf_points_after(r, 0, follow_point, &t, &e));
     vs_add(w, 3);
     struct vs_seen all = vs_list(w);
     FILE *f = fopen(path, "r+b");
     assert_int_equal(fseek(f, (long)all.offsets[0] + 1, SEEK_SET), 0);
     assert_int_equal(fwrite("\xff\xff\xff\x7f", 1, 4, f), 4);
     fclose(f);
-    assert_ok(tnf_points_after(r, t.last, follow, &t, &e));
+    assert_ok(tnf_points_after(r, t.last, follow_point, &t, &e));
     assert_true(t.n == 3 && t.numbers[2] == 3);
-    assert_int_equal(tnf_points_after(r, all.offsets[1], follow, &t, &e), TNF_ETRUNCATED);
+    assert_int_equal(tnf_points_after(r, all.offsets[1], follow_point, &t, &e), TNF_ETRUNCATED);
     tnf_points_close(r);
     tnf_points_close(w);
 }
@@ -268,7 +268,7 @@ static tnf_status check_aligned(void *ctx, const tnf_point *point, tnf_error *e)
 }
 
 /* Application data of all lengths puts vectors at all places. */
-static void aligned(void **state)
+static void vectors_are_aligned(void **state)
 {
     (void)state;
     static const char *const types[] = { "f64", "f32", "u16", "u8", "i64" };
@@ -308,7 +308,7 @@ struct problems {
     tnf_error last;
 };
 
-static void note(void *ctx, const tnf_error *problem)
+static void note_problem(void *ctx, const tnf_error *problem)
 {
     struct problems *s = ctx;
     s->n++;
@@ -331,18 +331,18 @@ static void rejected_fixtures(void **state)
         tnf_points_options o = vs_options(false);
         tnf_status status = tnf_points_open(&p, fixtures.list[i].path, &o, &e);
         if (status == TNF_OK) {
-            assert_ok(tnf_points_verify(&r, p, note, &told, &e));
+            assert_ok(tnf_points_verify(&r, p, note_problem, &told, &e));
             if (!told.n)
                 fail_msg("%s has no problem", fixtures.list[i].label);
             assert_int_equal(told.n, r.problems);
             tnf_points_close(p);
         }
-        assert_ok(tnf_points_salvage(&r, fixtures.list[i].path, &o, count, &n, &e));
+        assert_ok(tnf_points_salvage(&r, fixtures.list[i].path, &o, count_point, &n, &e));
         assert_true(r.problems == 1 && r.points == n && r.stopped_at <= r.file_bytes);
     }
 }
 
-static void salvage(void **state)
+static void salvages_cut_files(void **state)
 {
     (void)state;
     tnf_error e;
@@ -360,7 +360,7 @@ static void salvage(void **state)
         bytes_to_file(path, b.p, n);
         for (size_t k = 0; k < 6; k++)
             want += (k < 5 ? all.offsets[k + 1] : b.n - 1) <= n;
-        assert_ok(tnf_points_salvage(&r, path, &o, count, &got, &e));
+        assert_ok(tnf_points_salvage(&r, path, &o, count_point, &got, &e));
         bool boundary = n == 4 || n == all.offsets[0] || n >= b.n - 1;
         for (size_t k = 0; k < 6; k++)
             boundary = boundary || n == all.offsets[k];
@@ -371,7 +371,7 @@ static void salvage(void **state)
     memset(b.p + all.offsets[3], 0, b.n - all.offsets[3]);
     bytes_to_file(path, b.p, b.n);
     size_t got = 0;
-    assert_ok(tnf_points_salvage(&r, path, &o, count, &got, &e));
+    assert_ok(tnf_points_salvage(&r, path, &o, count_point, &got, &e));
     assert_true(got == 3 && r.problems == 1 && r.stopped_at == all.offsets[3]);
     int calls = 0;
     assert_int_equal(tnf_points_salvage(&r, path, &o, stop_at_two, &calls, &e), TNF_ECANCELLED);
@@ -379,7 +379,7 @@ static void salvage(void **state)
 }
 
 /* Every bit of a small file: an answer, never a crash; and what can be listed can be verified. */
-static void flips(void **state)
+static void survives_flips(void **state)
 {
     (void)state;
     tnf_error e;
@@ -394,16 +394,16 @@ static void flips(void **state)
         b.p[bit / 8] ^= (uint8_t)(1u << bit % 8);
         bytes_to_file(path, b.p, b.n);
         b.p[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        assert_ok(tnf_points_salvage(&r, path, &o, count, &n, &e));
+        assert_ok(tnf_points_salvage(&r, path, &o, count_point, &n, &e));
         if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
             continue;
-        tnf_status each = tnf_points_each(p, 0, count, &n, &e);
+        tnf_status each = tnf_points_each(p, 0, count_point, &n, &e);
         assert_ok(tnf_points_verify(&r, p, NULL, NULL, &e));
         assert_true(each == TNF_OK || r.problems > 0);
         tnf_status compact = tnf_points_compact(p, 0, NULL, NULL, &e);
         if (compact == TNF_OK && each == TNF_OK) {
             size_t again = 0;
-            assert_ok(tnf_points_each(p, 0, count, &again, &e));
+            assert_ok(tnf_points_each(p, 0, count_point, &again, &e));
         }
         tnf_points_close(p);
     }
@@ -413,15 +413,11 @@ static void flips(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixtures_both_ways),
-        cmocka_unit_test(most_significant_first),
-        cmocka_unit_test(walking),
-        cmocka_unit_test(tailing),
-        cmocka_unit_test(tailing_reads_the_new),
-        cmocka_unit_test(aligned),
-        cmocka_unit_test(rejected_fixtures),
-        cmocka_unit_test(salvage),
-        cmocka_unit_test(flips),
+        cmocka_unit_test(fixtures_both_ways),    cmocka_unit_test(most_significant_first),
+        cmocka_unit_test(walks_points),          cmocka_unit_test(tells_what_is_new),
+        cmocka_unit_test(tailing_reads_the_new), cmocka_unit_test(vectors_are_aligned),
+        cmocka_unit_test(rejected_fixtures),     cmocka_unit_test(salvages_cut_files),
+        cmocka_unit_test(survives_flips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

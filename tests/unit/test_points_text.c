@@ -18,12 +18,12 @@ static tnf_points *space_of(const char *type, uint64_t n)
     return p;
 }
 
-static tnf_status parse(tnf_points *p, const char *line, tnf_point *out, tnf_error *e)
+static tnf_status parse_line(tnf_points *p, const char *line, tnf_point *out, tnf_error *e)
 {
     return tnf_points_parse(out, p, line, strlen(line), e);
 }
 
-static void one(const char *type, const char *number, const void *bytes, size_t n)
+static void check_number(const char *type, const char *number, const void *bytes, size_t n)
 {
     tnf_error e;
     tnf_point point;
@@ -31,91 +31,92 @@ static void one(const char *type, const char *number, const void *bytes, size_t 
     tnf_points *p = space_of(type, 1);
     snprintf(line, sizeof line, "{\"values\":[%s]}", number);
     if (bytes) {
-        assert_ok(parse(p, line, &point, &e));
+        assert_ok(parse_line(p, line, &point, &e));
         assert_int_equal(point.vector_n, n);
         assert_memory_equal(point.vector, bytes, n);
     } else {
-        assert_int_equal(parse(p, line, &point, &e), TNF_EINVAL);
+        assert_int_equal(parse_line(p, line, &point, &e), TNF_EINVAL);
     }
     tnf_points_close(p);
 }
 
-static void floats(void **state)
+static void reads_floats(void **state)
 {
     (void)state;
     (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* where it is there, the decimal point is a comma */
-    one("f32", "1.5", "\0\0\xc0\x3f", 4);
-    one("f32", "-0", "\0\0\0\x80", 4);
-    one("f32", "3.4028235e38", "\xff\xff\x7f\x7f", 4);
-    one("f32", "1e-45", "\1\0\0\0", 4);
-    one("f32", "\"NaN\"", "\0\0\xc0\x7f", 4);
-    one("f32", "\"-Infinity\"", "\0\0\x80\xff", 4);
+    check_number("f32", "1.5", "\0\0\xc0\x3f", 4);
+    check_number("f32", "-0", "\0\0\0\x80", 4);
+    check_number("f32", "3.4028235e38", "\xff\xff\x7f\x7f", 4);
+    check_number("f32", "1e-45", "\1\0\0\0", 4);
+    check_number("f32", "\"NaN\"", "\0\0\xc0\x7f", 4);
+    check_number("f32", "\"-Infinity\"", "\0\0\x80\xff", 4);
     /* rounded once: by way of a double it would be 0x3f800000 */
-    one("f32", "1.00000005960464477540", "\1\0\x80\x3f", 4);
-    one("f32", "1e39", NULL, 0);
-    one("f32", "\"nan\"", NULL, 0);
-    one("f32", "true", NULL, 0);
-    one("f32", "null", NULL, 0);
-    one("f32", "[1]", NULL, 0);
-    one("f64", "0.1", "\x9a\x99\x99\x99\x99\x99\xb9\x3f", 8);
-    one("f64", "12.5e-1", "\0\0\0\0\0\0\xf4\x3f", 8);
-    one("f64", "-12.5E+2", "\0\0\0\0\0\x88\x93\xc0", 8);
-    one("f64", "5e-324", "\1\0\0\0\0\0\0\0", 8);
-    one("f64", "1e309", NULL, 0);
-    one("f64", "1e-99999999999999999", "\0\0\0\0\0\0\0\0", 8);
-    one("f64", "\"Infinity\"", "\0\0\0\0\0\0\xf0\x7f", 8);
+    check_number("f32", "1.00000005960464477540", "\1\0\x80\x3f", 4);
+    check_number("f32", "1e39", NULL, 0);
+    check_number("f32", "\"nan\"", NULL, 0);
+    check_number("f32", "true", NULL, 0);
+    check_number("f32", "null", NULL, 0);
+    check_number("f32", "[1]", NULL, 0);
+    check_number("f64", "0.1", "\x9a\x99\x99\x99\x99\x99\xb9\x3f", 8);
+    check_number("f64", "12.5e-1", "\0\0\0\0\0\0\xf4\x3f", 8);
+    check_number("f64", "-12.5E+2", "\0\0\0\0\0\x88\x93\xc0", 8);
+    check_number("f64", "5e-324", "\1\0\0\0\0\0\0\0", 8);
+    check_number("f64", "1e309", NULL, 0);
+    check_number("f64", "1e-99999999999999999", "\0\0\0\0\0\0\0\0", 8);
+    check_number("f64", "\"Infinity\"", "\0\0\0\0\0\0\xf0\x7f", 8);
     (void)setlocale(LC_ALL, "C");
 }
 
-static void integers(void **state)
+static void reads_integers(void **state)
 {
     (void)state;
-    one("u8", "255", "\xff", 1);
-    one("u8", "256", NULL, 0);
-    one("u8", "-1", NULL, 0);
-    one("u8", "1.0", NULL, 0);
-    one("u8", "1e1", NULL, 0);
-    one("u8", "\"1\"", NULL, 0);
-    one("i8", "-128", "\x80", 1);
-    one("i8", "-129", NULL, 0);
-    one("i8", "128", NULL, 0);
-    one("i16", "-2", "\xfe\xff", 2);
-    one("u16", "65535", "\xff\xff", 2);
-    one("i32", "-2147483648", "\0\0\0\x80", 4);
-    one("u32", "4294967296", NULL, 0);
-    one("u64", "18446744073709551615", "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
-    one("u64", "18446744073709551616", NULL, 0);
-    one("i64", "-9223372036854775808", "\0\0\0\0\0\0\0\x80", 8);
-    one("i64", "9223372036854775807", "\xff\xff\xff\xff\xff\xff\xff\x7f", 8);
-    one("i64", "9223372036854775808", NULL, 0);
-    one("i64", "-9223372036854775809", NULL, 0);
+    check_number("u8", "255", "\xff", 1);
+    check_number("u8", "256", NULL, 0);
+    check_number("u8", "-1", NULL, 0);
+    check_number("u8", "1.0", NULL, 0);
+    check_number("u8", "1e1", NULL, 0);
+    check_number("u8", "\"1\"", NULL, 0);
+    check_number("i8", "-128", "\x80", 1);
+    check_number("i8", "-129", NULL, 0);
+    check_number("i8", "128", NULL, 0);
+    check_number("i16", "-2", "\xfe\xff", 2);
+    check_number("u16", "65535", "\xff\xff", 2);
+    check_number("i32", "-2147483648", "\0\0\0\x80", 4);
+    check_number("u32", "4294967296", NULL, 0);
+    check_number("u64", "18446744073709551615", "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+    check_number("u64", "18446744073709551616", NULL, 0);
+    check_number("i64", "-9223372036854775808", "\0\0\0\0\0\0\0\x80", 8);
+    check_number("i64", "9223372036854775807", "\xff\xff\xff\xff\xff\xff\xff\x7f", 8);
+    check_number("i64", "9223372036854775808", NULL, 0);
+    check_number("i64", "-9223372036854775809", NULL, 0);
 }
 
-static void bits(void **state)
+static void reads_bits(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_point point;
     tnf_points *p = space_of("bit", 10); /* the example of the description */
-    assert_ok(parse(p, "{\"values\":[1,0,1,1,0,false,true,0,1,1]}", &point, &e));
+    assert_ok(parse_line(p, "{\"values\":[1,0,1,1,0,false,true,0,1,1]}", &point, &e));
     assert_int_equal(point.vector_n, 2);
     assert_memory_equal(point.vector, "\x4d\x03", 2);
-    assert_fails(parse(p, "{\"values\":[1,0,1,1,0,0,1,0,1,2]}", &point, &e), TNF_EINVAL);
+    assert_fails(parse_line(p, "{\"values\":[1,0,1,1,0,0,1,0,1,2]}", &point, &e), TNF_EINVAL);
     tnf_points_close(p);
 }
 
-static void lines(void **state)
+static void reads_lines(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_point point;
     tnf_points *p = space_of("f32", 2);
-    assert_ok(parse(p, " {\"offset\":17,\"app\":{\"id\":1},\"values\":[1,2]} ", &point, &e));
+    assert_ok(parse_line(p, " {\"offset\":17,\"app\":{\"id\":1},\"values\":[1,2]} ", &point, &e));
     assert_int_equal(point.app.n, 5);
     assert_memory_equal(point.app.p, "\x81\xa2id\x01", 5);
-    assert_ok(parse(p, "{\"values\":[1,2],\"app\":null}", &point, &e));
+    assert_ok(parse_line(p, "{\"values\":[1,2],\"app\":null}", &point, &e));
     assert_int_equal(point.app.n, 0);
-    assert_ok(parse(p, "{\"values\":[1,2],\"app\":[-1,300,0.5,\"\\u00e4\",true]}", &point, &e));
+    assert_ok(
+        parse_line(p, "{\"values\":[1,2],\"app\":[-1,300,0.5,\"\\u00e4\",true]}", &point, &e));
     assert_memory_equal(point.app.p, "\x95\xff\xcd\x01\x2c\xcb\x3f\xe0\0\0\0\0\0\0\xa2\xc3\xa4\xc3",
                         point.app.n);
     static const char *const wrong[] = {
@@ -134,7 +135,7 @@ static void lines(void **state)
         "{\"values\":[1,x]}",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        tnf_status status = parse(p, wrong[i], &point, &e);
+        tnf_status status = parse_line(p, wrong[i], &point, &e);
         if (status == TNF_OK || !e.message[0] || e.status != status)
             fail_msg("%s: %s", wrong[i], tnf_status_name(status));
     }
@@ -143,12 +144,12 @@ static void lines(void **state)
     memset(deep + n, '[', 70);
     memset(deep + n + 70, ']', 70);
     deep[n + 140] = '}';
-    assert_int_not_equal(parse(p, deep, &point, &e), TNF_OK);
+    assert_int_not_equal(parse_line(p, deep, &point, &e), TNF_OK);
     tnf_points_close(p);
 }
 
 /* What a batch of lines points to stays until it is appended. */
-static void batch(void **state)
+static void keeps_batches(void **state)
 {
     (void)state;
     enum { N = 500 };
@@ -158,7 +159,7 @@ static void batch(void **state)
     for (unsigned i = 0; i < N; i++) {
         char line[100];
         snprintf(line, sizeof line, "{\"app\":%u,\"values\":[%u,%u.5,-%u]}", i, i, i, i);
-        assert_ok(parse(p, line, &points[i], &e));
+        assert_ok(parse_line(p, line, &points[i], &e));
     }
     assert_ok(tnf_points_append(p, points, 40, NULL, &e));
     struct vs_seen s = vs_list(p);
@@ -166,7 +167,7 @@ static void batch(void **state)
     tnf_points_close(p);
 }
 
-static void values(void **state)
+static void values_of_points(void **state)
 {
     (void)state;
     tnf_error e;
@@ -188,8 +189,9 @@ static void values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats), cmocka_unit_test(integers), cmocka_unit_test(bits),
-        cmocka_unit_test(lines),  cmocka_unit_test(batch),    cmocka_unit_test(values),
+        cmocka_unit_test(reads_floats),  cmocka_unit_test(reads_integers),
+        cmocka_unit_test(reads_bits),    cmocka_unit_test(reads_lines),
+        cmocka_unit_test(keeps_batches), cmocka_unit_test(values_of_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

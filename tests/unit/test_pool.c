@@ -15,7 +15,7 @@ struct work {
     atomic_uint started;
 };
 
-static tnf_status one(void *ctx, size_t i, tnf_error *e)
+static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
 {
     struct work *w = ctx;
     atomic_fetch_add(&w->started, 1);
@@ -31,14 +31,14 @@ static void each_once(void **state)
     tnf_error e;
     for (unsigned threads = 0; threads <= 9; threads++) {
         struct work w = { .fail_at = SIZE_MAX };
-        assert_ok(tnf_pool_run(threads, JOBS, one, &w, &e));
+        assert_ok(tnf_pool_run(threads, JOBS, run_job, &w, &e));
         for (size_t i = 0; i < JOBS; i++)
             assert_int_equal(w.done[i], 1);
     }
     struct work none = { .fail_at = SIZE_MAX };
-    assert_ok(tnf_pool_run(4, 0, one, &none, &e));
+    assert_ok(tnf_pool_run(4, 0, run_job, &none, &e));
     assert_int_equal(none.started, 0);
-    assert_ok(tnf_pool_run(1000, 3, one, &none, &e));
+    assert_ok(tnf_pool_run(1000, 3, run_job, &none, &e));
     assert_int_equal(none.started, 3);
 }
 
@@ -48,12 +48,12 @@ static void the_first_failure_stops(void **state)
     for (unsigned threads = 1; threads <= 8; threads++) {
         tnf_error e;
         struct work w = { .fail_at = 20 };
-        assert_fails(tnf_pool_run(threads, JOBS, one, &w, &e), TNF_EDIGEST);
+        assert_fails(tnf_pool_run(threads, JOBS, run_job, &w, &e), TNF_EDIGEST);
         assert_int_equal(e.offset, 20);
         assert_string_equal(e.message, "job 20");
         if (threads == 1)
             assert_int_equal(w.started, 21);
-        assert_int_equal(tnf_pool_run(threads, JOBS, one, &w, NULL), TNF_EDIGEST);
+        assert_int_equal(tnf_pool_run(threads, JOBS, run_job, &w, NULL), TNF_EDIGEST);
     }
 }
 
@@ -75,7 +75,7 @@ static void status_and_error_belong_together(void **state)
     }
 }
 
-static void counts(void **state)
+static void counts_threads(void **state)
 {
     (void)state;
     assert_int_equal(tnf_pool_threads(3), 3);
@@ -86,7 +86,7 @@ static void counts(void **state)
 /* Threads that work on something slow really work at once. */
 static pthread_barrier_t both;
 
-static tnf_status meet(void *ctx, size_t i, tnf_error *e)
+static tnf_status meet_at_barrier(void *ctx, size_t i, tnf_error *e)
 {
     (void)ctx, (void)i, (void)e;
     pthread_barrier_wait(&both);
@@ -98,7 +98,8 @@ static void two_at_once(void **state)
     (void)state;
     tnf_error e;
     pthread_barrier_init(&both, NULL, 2);
-    assert_ok(tnf_pool_run(2, 2, meet, NULL, &e)); /* would hang, were there one thread */
+    assert_ok(
+        tnf_pool_run(2, 2, meet_at_barrier, NULL, &e)); /* would hang, were there one thread */
     pthread_barrier_destroy(&both);
 }
 
@@ -126,7 +127,7 @@ int main(void)
         cmocka_unit_test(each_once),
         cmocka_unit_test(the_first_failure_stops),
         cmocka_unit_test(status_and_error_belong_together),
-        cmocka_unit_test(counts),
+        cmocka_unit_test(counts_threads),
         cmocka_unit_test(two_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,8 @@ struct training {
     tnf_trainer t;
 };
 
-static void begin(struct training *x, const float *values, uint64_t n, size_t d, size_t m, size_t k)
+static void begin_training(struct training *x, const float *values, uint64_t n, size_t d, size_t m,
+                           size_t k)
 {
     tnf_error e;
     *x = (struct training) { .rows = { .kind = TNF_ROWS_F32, .n = n, .d = d } };
@@ -57,19 +58,19 @@ static tnf_status check_codes(void *ctx, size_t group, tnf_block *b, tnf_error *
     return TNF_OK;
 }
 
-static void encoding(void **state)
+static void encodes_rows(void **state)
 {
     struct training x;
     tnf_error e;
     (void)state;
-    begin(&x, six[0], 4, 6, 2, 2);
+    begin_training(&x, six[0], 4, 6, 2, 2);
     set_centroids(&x.t, codebook);
     assert_ok(tnf_feed_run(&x.t.feed, 1, check_codes, &x.t, &e));
     tnf_arena_free(&x.arena);
 }
 
 /* The same codebook in a file gives the reconstructions. */
-static void decoding(void **state)
+static void decodes_codes(void **state)
 {
     struct made m = { .rows = 4, .dims = 6, .codes = six_codes[0], .m = 2, .k = 2 };
     float row[6];
@@ -86,13 +87,13 @@ static void decoding(void **state)
 
 /* 0, 1 | 10, 11, 12: from centroids 1 and 4 (whose rows are 0, 1, 2.5 and up), by hand. The third
  * is nobody's nearest and stays. */
-static void rounds(void **state)
+static void rounds_by_hand(void **state)
 {
     static const float values[] = { 0, 1, 10, 11, 12 };
     struct training x;
     tnf_error e;
     (void)state;
-    begin(&x, values, 5, 1, 1, 4);
+    begin_training(&x, values, 5, 1, 1, 4);
     set_centroids(&x.t, (float[]) { 1, 4, -100, 4 });
     assert_ok(tnf_kmeans_round(&x.t, &e));
     near_all(x.t.centroids, (float[]) { .5F, 11, -100, 4 }, 4, 0);
@@ -102,7 +103,7 @@ static void rounds(void **state)
 }
 
 /* The start are distinct rows, all of them if there are no more; another attempt takes others. */
-static void starts(void **state)
+static void starts_with_rows(void **state)
 {
     static float values[300];
     struct training x;
@@ -110,17 +111,17 @@ static void starts(void **state)
     (void)state;
     for (size_t i = 0; i < 300; i++)
         values[i] = (float)i;
-    begin(&x, values, 16, 1, 1, 16);
+    begin_training(&x, values, 16, 1, 1, 16);
     tnf_kmeans_start(&x.t, 0);
     float sum = 0, squares = 0;
     for (size_t c = 0; c < 16; c++) {
         sum += x.t.centroids[c];
         squares += x.t.centroids[c] * x.t.centroids[c];
     }
-    near(sum, 120, 0);
-    near(squares, 1240, 0);
+    assert_near(sum, 120, 0);
+    assert_near(squares, 1240, 0);
     tnf_arena_free(&x.arena);
-    begin(&x, values, 300, 1, 1, 16);
+    begin_training(&x, values, 300, 1, 1, 16);
     tnf_kmeans_start(&x.t, 0);
     memcpy(first, x.t.centroids, sizeof first);
     tnf_kmeans_start(&x.t, 1);
@@ -134,7 +135,7 @@ static void starts(void **state)
 }
 
 /* Many rows: several groups and blocks, whose sums are those of all. */
-static void groups(void **state)
+static void sums_over_groups(void **state)
 {
     enum { N = 9000, D = 2 };
     static float values[N * D];
@@ -143,7 +144,7 @@ static void groups(void **state)
     (void)state;
     for (size_t i = 0; i < (size_t)N * D; i++)
         values[i] = (float)(i * 7919 % 10007);
-    begin(&x, values, N, D, 1, 2);
+    begin_training(&x, values, N, D, 1, 2);
     assert_true(x.t.groups > 1);
     set_centroids(&x.t, (float[]) { -1e4F, 0, 5000, 5000 });
     assert_ok(tnf_kmeans_round(&x.t, &e));
@@ -157,8 +158,9 @@ static void groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(encoding), cmocka_unit_test(decoding), cmocka_unit_test(rounds),
-        cmocka_unit_test(starts),   cmocka_unit_test(groups),
+        cmocka_unit_test(encodes_rows),     cmocka_unit_test(decodes_codes),
+        cmocka_unit_test(rounds_by_hand),   cmocka_unit_test(starts_with_rows),
+        cmocka_unit_test(sums_over_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

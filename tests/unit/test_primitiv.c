@@ -9,7 +9,7 @@
 #define FORMAT  "primitiv"
 #define HEAD(t) "\xce\0\0\0\0\xce\0\0\0\1\xce\0\0" t "\0"
 
-static bytes fixture(const char *name)
+static bytes read_fixture(const char *name)
 {
     char path[128];
     snprintf(path, sizeof path, "%s.primitiv", name);
@@ -18,7 +18,7 @@ static bytes fixture(const char *name)
     return b;
 }
 
-static bytes literal(const char *p, size_t n)
+static bytes literal_bytes(const char *p, size_t n)
 {
     bytes b = { 0 };
     add_bytes(&b, p, n);
@@ -27,7 +27,7 @@ static bytes literal(const char *p, size_t n)
 
 static void assert_written(const char *name, const char *const *options, const bytes *want)
 {
-    bytes file = fixture(name);
+    bytes file = read_fixture(name);
     tnf_file *f = must_open(&file);
     bytes got = save_file(f, FORMAT, options);
     assert_same_bytes(&got, want ? want : &file, name);
@@ -86,14 +86,14 @@ static void test_what_is_made_canonical(void **state)
         { "probe_m_reversed", "probe_m_ok" },
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        bytes want = fixture(pairs[i].to);
+        bytes want = read_fixture(pairs[i].to);
         assert_written(pairs[i].from, NULL, &want);
         free(want.p);
     }
     assert_written("probe_m_reversed", (const char *[]) { "order", "file", NULL }, NULL);
 }
 
-static const tnf_value *attr(const tnf_object *o, const char *key)
+static const tnf_value *attr_of(const tnf_object *o, const char *key)
 {
     return tnf_value_get(o->attrs, key);
 }
@@ -101,19 +101,19 @@ static const tnf_value *attr(const tnf_object *o, const char *key)
 static void test_order_and_batch(void **state)
 {
     (void)state;
-    bytes file = fixture("parameter_stats_many");
+    bytes file = read_fixture("parameter_stats_many");
     tnf_file *f = must_open(&file);
     const tnf_object *value = tnf_find(f, "value"), *batched = tnf_find(f, "value@batched");
     assert_true(value && value->rank == 2 && value->order == TNF_ORDER_F);
-    assert_null(attr(value, "primitiv.path"));
-    assert_null(attr(value, "primitiv.batch"));
+    assert_null(attr_of(value, "primitiv.path"));
+    assert_null(attr_of(value, "primitiv.batch"));
     assert_true(batched && batched->rank == 2 && batched->order == TNF_ORDER_F);
     assert_int_equal(batched->shape[0], 2);
     assert_int_equal(batched->shape[1], 3);
-    const tnf_value *batch = attr(batched, "primitiv.batch");
+    const tnf_value *batch = attr_of(batched, "primitiv.batch");
     assert_true(batch && batch->kind == TNF_UINT && batch->dtype == TNF_U32 && batch->as.u == 3);
     const tnf_object *nameless = tnf_find(f, "value@");
-    assert_true(nameless && nameless->rank == 0 && attr(nameless, "primitiv.stat")->n == 0);
+    assert_true(nameless && nameless->rank == 0 && attr_of(nameless, "primitiv.stat")->n == 0);
     tnf_close(f);
     free(file.p);
 }
@@ -121,7 +121,7 @@ static void test_order_and_batch(void **state)
 static void test_exact_types_of_configs(void **state)
 {
     (void)state;
-    bytes file = fixture("optimizer_SGD_upstream");
+    bytes file = read_fixture("optimizer_SGD_upstream");
     tnf_file *f = must_open(&file);
     const tnf_value *attrs = tnf_file_info(f)->attrs;
     const tnf_value *uints = tnf_value_get(attrs, "primitiv.uint_configs");
@@ -139,18 +139,18 @@ static void test_exact_types_of_configs(void **state)
 static void test_names_that_are_no_text(void **state)
 {
     (void)state;
-    bytes file = fixture("probe_p_stat_bad_utf8");
+    bytes file = read_fixture("probe_p_stat_bad_utf8");
     tnf_file *f = must_open(&file);
     const tnf_object *o = tnf_find(f, "value@\xff\xfe");
-    const tnf_value *key = o ? attr(o, "primitiv.stat") : NULL;
+    const tnf_value *key = o ? attr_of(o, "primitiv.stat") : NULL;
     assert_true(key && key->kind == TNF_BYTES && key->n == 2);
     tnf_close(f);
     free(file.p);
 
-    file = fixture("model_path_bad_utf8");
+    file = read_fixture("model_path_bad_utf8");
     f = must_open(&file);
     o = tnf_find(f, "a.\xff");
-    const tnf_value *path = o ? attr(o, "primitiv.path") : NULL;
+    const tnf_value *path = o ? attr_of(o, "primitiv.path") : NULL;
     assert_true(path && path->n == 2 && path->as.items[0].kind == TNF_STRING &&
                 path->as.items[1].kind == TNF_BYTES);
     tnf_close(f);
@@ -161,14 +161,14 @@ static void test_sorted_on_request(void **state)
 {
     (void)state;
     static const char *const sort[] = { "sort", "yes", NULL };
-    bytes file = fixture("parameter_stats_of_numbers");
+    bytes file = read_fixture("parameter_stats_of_numbers");
     tnf_file *f = must_open(&file);
     bytes got = save_file(f, FORMAT, sort);
     tnf_file *g = must_open(&got);
     assert_string_equal(tnf_at(g, 1)->name.p, "value@m1");
     assert_string_equal(tnf_at(g, 2)->name.p, "value@m10");
     assert_string_equal(tnf_at(g, 3)->name.p, "value@m2");
-    assert_null(attr(tnf_at(g, 1), "primitiv.order"));
+    assert_null(attr_of(tnf_at(g, 1), "primitiv.order"));
     tnf_close(g);
     tnf_close(f);
     free(got.p);
@@ -180,7 +180,8 @@ static void test_sorted_on_request(void **state)
     static const char straight[] = HEAD("\4") "\x82\xa1"
                                               "a\xce\0\0\0\2\xa1"
                                               "b\xce\0\0\0\1\x80";
-    bytes from = literal(twisted, sizeof twisted - 1), to = literal(straight, sizeof straight - 1);
+    bytes from = literal_bytes(twisted, sizeof twisted - 1),
+          to = literal_bytes(straight, sizeof straight - 1);
     f = must_open(&from);
     got = save_file(f, FORMAT, NULL);
     assert_same_bytes(&got, &from, "configs as they were");
@@ -197,7 +198,7 @@ static void test_sorted_on_request(void **state)
 static void test_order_of_statistics_survives(void **state)
 {
     (void)state;
-    bytes file = fixture("parameter_stats_of_numbers");
+    bytes file = read_fixture("parameter_stats_of_numbers");
     tnf_file *f = must_open(&file);
     bytes there = save_file(f, "safetensors", NULL);
     tnf_file *g = must_open(&there);
@@ -233,8 +234,9 @@ static void test_type_by_content(void **state)
                                                "\0\0\x80\x3f\0\0\0\x40\xce\0\0\0\0";
     static const char tensor[] = HEAD("\1") "\x91\xce\0\0\0\2\xce\0\0\0\1\xc4\x08"
                                             "\0\0\x80\x3f\0\0\0\x40";
-    bytes want[] = { literal(model, sizeof model - 1), literal(parameter, sizeof parameter - 1),
-                     literal(tensor, sizeof tensor - 1) };
+    bytes want[] = { literal_bytes(model, sizeof model - 1),
+                     literal_bytes(parameter, sizeof parameter - 1),
+                     literal_bytes(tensor, sizeof tensor - 1) };
     static const char *const types[] = { "auto", "parameter", "tensor" };
     tnf_error e;
     bytes got;
@@ -265,7 +267,7 @@ static void test_optimizer_from_c(void **state)
     tnf_value f = { .kind = TNF_MAP, .n = 2, .as.members = reals };
     tnf_builder *b;
     tnf_error e;
-    bytes got, want = literal(want_bytes, sizeof want_bytes - 1);
+    bytes got, want = literal_bytes(want_bytes, sizeof want_bytes - 1);
     assert_int_equal(tnf_builder_new(&b, NULL, &e), TNF_OK);
     assert_int_equal(tnf_builder_set(b, NULL, "primitiv.uint_configs", &u, &e), TNF_OK);
     assert_int_equal(tnf_builder_set(b, NULL, "primitiv.float_configs", &f, &e), TNF_OK);
@@ -290,7 +292,7 @@ static void test_names_are_paths(void **state)
         assert_int_equal(save_builder(&got, b, FORMAT, NULL, &e), TNF_OK);
         tnf_file *f = must_open(&got);
         assert_string_equal(tnf_at(f, 0)->name.p, names[i]);
-        assert_int_equal(attr(tnf_at(f, 0), "primitiv.path")->n, elements[i]);
+        assert_int_equal(attr_of(tnf_at(f, 0), "primitiv.path")->n, elements[i]);
         tnf_close(f);
         free(got.p);
         tnf_builder_free(b);

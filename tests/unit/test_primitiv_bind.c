@@ -16,7 +16,7 @@ static const uint32_t dims[] = { 2, 2, 1 };
         dims, 3, 0                                                                                 \
     }
 
-static void untouched(const float *data)
+static void assert_untouched(const float *data)
 {
     for (int i = 0; i < 4; i++)
         assert_true(data[i] == -1);
@@ -72,8 +72,8 @@ static void test_all_of_a_model(void **state)
         data[i / 4][i % 4] = -1;
     assert_fails(tnf_primitiv_bind(f.file, &all[1], 2, NULL, &e), TNF_ENOTFOUND);
     assert_says("sm.p");
-    untouched(data[0]);
-    untouched(data[1]);
+    assert_untouched(data[0]);
+    assert_untouched(data[1]);
     o.allow_extra = true;
     assert_ok(tnf_primitiv_bind(f.file, &all[1], 2, &o, &e));
     assert_memory_equal(data[1], want[1], sizeof want[1]);
@@ -97,8 +97,8 @@ static void test_missing_ones_stay_as_they_are(void **state)
     assert_ok(tnf_primitiv_bind(f.file, all, 4, &o, &e));
     assert_true(all[0].loaded && all[1].loaded && !all[2].loaded && !all[3].loaded);
     assert_true(data[0][0] == 1 && data[1][3] == 8);
-    untouched(data[2]);
-    untouched(data[3]);
+    assert_untouched(data[2]);
+    assert_untouched(data[3]);
     assert_int_equal(h.missing, 2);
     data[0][0] = -1;
     o.need_all = true;
@@ -108,14 +108,14 @@ static void test_missing_ones_stay_as_they_are(void **state)
     close_primitiv(&f);
 }
 
-static void refused(const fixture *f, const tnf_primitiv_binding *second, const char *why)
+static void check_refused(const fixture *f, const tnf_primitiv_binding *second, const char *why)
 {
     float data[4] = { -1, -1, -1, -1 };
     tnf_primitiv_binding both[] = { { p, 1, NULL, SQUARE, data, false }, *second };
     tnf_error e;
     assert_fails(tnf_primitiv_bind(f->file, both, 2, NULL, &e), TNF_EINVAL);
     assert_says(why);
-    untouched(data);
+    assert_untouched(data);
     assert_false(both[0].loaded);
 }
 
@@ -126,16 +126,16 @@ static void test_what_does_not_fit(void **state)
     fixture f = open_primitiv("model_upstream_same");
     float data[8];
     tnf_primitiv_binding second = { sm_p, 2, NULL, { other, 2, 1 }, data, false };
-    refused(&f, &second, "'sm.p' has the shape [2,2], not [2,3]");
+    check_refused(&f, &second, "'sm.p' has the shape [2,2], not [2,3]");
     second.shape = (tnf_primitiv_shape) { dims, 1, 2 };
-    refused(&f, &second, "not [2,2]"); /* a batch is no dimension */
+    check_refused(&f, &second, "not [2,2]"); /* a batch is no dimension */
     second.shape = (tnf_primitiv_shape) { zero, 1, 1 };
-    refused(&f, &second, "dimension is 0");
+    check_refused(&f, &second, "dimension is 0");
     second.shape = (tnf_primitiv_shape)SQUARE;
     second.data = NULL;
-    refused(&f, &second, "no room");
+    check_refused(&f, &second, "no room");
     second = (tnf_primitiv_binding) { p, 1, NULL, SQUARE, data, false };
-    refused(&f, &second, "the same tensor");
+    check_refused(&f, &second, "the same tensor");
     close_primitiv(&f);
 }
 
@@ -264,8 +264,8 @@ static void test_bytes_that_cannot_be_read(void **state)
     assert_ok(tnf_open_source(&file, source, NULL, &e));
     s.from = f.bytes.n - 10; /* within the last parameter's data */
     assert_int_equal(tnf_primitiv_bind(file, all, 2, NULL, &e), TNF_EIO);
-    untouched(data[0]);
-    untouched(data[1]);
+    assert_untouched(data[0]);
+    assert_untouched(data[1]);
     s.from = UINT64_MAX;
     assert_ok(tnf_primitiv_bind(file, all, 2, NULL, &e));
     assert_true(data[1][3] == 8);
@@ -291,8 +291,8 @@ static void test_memory_runs_out(void **state)
             break;
         }
         assert_int_equal(status, TNF_ENOMEM);
-        untouched(data[0]);
-        untouched(data[1]);
+        assert_untouched(data[0]);
+        assert_untouched(data[1]);
     }
     close_primitiv(&f);
 }

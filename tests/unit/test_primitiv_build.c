@@ -10,7 +10,7 @@ static const tnf_primitiv_shape square = { two_by_two, 2, 1 };
 static const tnf_str p[] = { TNF_STR("p") };
 static const tnf_str sm_p[] = { TNF_STR("sm"), TNF_STR("p") };
 
-static tnf_builder *nothing(void)
+static tnf_builder *new_builder(void)
 {
     tnf_builder *b;
     tnf_error e;
@@ -42,7 +42,7 @@ static void test_model(void **state)
     static const float ten[] = { 10, 20, 30, 40 }, fifty[] = { 50, 60, 70, 80 };
     static const tnf_str a = TNF_STR("a"), bb = TNF_STR("b");
     tnf_error e;
-    tnf_builder *b = nothing(); /* in any order */
+    tnf_builder *b = new_builder(); /* in any order */
     assert_ok(tnf_primitiv_add(b, sm_p, 2, &bb, &square, to_little(fifty, 4, 4), &e));
     assert_ok(tnf_primitiv_add(b, sm_p, 2, NULL, &square, to_little(five, 4, 4), &e));
     assert_ok(tnf_primitiv_add(b, p, 1, NULL, &square, to_little(one, 4, 4), &e));
@@ -72,7 +72,7 @@ static void test_odd_names(void **state)
     fixture f = open_primitiv("model_nested_order");
     float data[10][2];
     tnf_error e;
-    tnf_builder *b = nothing();
+    tnf_builder *b = new_builder();
     for (size_t i = 10; i-- > 0;) {
         const tnf_object *o;
         assert_ok(tnf_primitiv_find(&o, f.file, paths[i], names[i], NULL, &e));
@@ -94,7 +94,7 @@ static void test_statistics_of_any_name(void **state)
     const tnf_primitiv_shape batched = { dims, 1, 3 }, plain = { dims, 1, 1 };
     tnf_error e;
     bytes got;
-    tnf_builder *b = nothing();
+    tnf_builder *b = new_builder();
     assert_ok(tnf_primitiv_add(b, path, 1, NULL, &plain, to_little(data, 4, 6), &e));
     for (size_t i = 0; i < 4; i++)
         assert_ok(tnf_primitiv_add(b, path, 1, &keys[i], &batched, to_little(data, 4, 6), &e));
@@ -125,12 +125,12 @@ static void test_files_of_one_tensor(void **state)
                                "\xc0\xce\0\0\0\0";
     bytes want = { 0 };
     add_bytes(&want, text, sizeof text - 1);
-    tnf_builder *b = nothing();
+    tnf_builder *b = new_builder();
     assert_ok(tnf_primitiv_add(b, NULL, 0, NULL, &scalar, to_little(&minus, 4, 1), &e));
     saved_as(b, NULL, &want);
     free(want.p);
 
-    b = nothing();
+    b = new_builder();
     assert_ok(tnf_primitiv_add(b, NULL, 0, NULL, &matrix, to_little(six, 4, 6), &e));
     saved_as_fixture(b, tensor, "tensor_2x3");
 }
@@ -141,14 +141,14 @@ static void test_shapes(void **state)
     static const uint32_t dims[] = { 2, 3, 1 }, zero[] = { 2, 0 };
     tnf_error e;
     tnf_primitiv_shape shape = { dims, 3, 4 };
-    tnf_builder *b = nothing();
+    tnf_builder *b = new_builder();
     assert_ok(tnf_primitiv_set_shape(b, &shape, &e));
     saved_as_fixture(b, NULL, "shape_2x3_batch4");
-    b = nothing();
+    b = new_builder();
     shape = (tnf_primitiv_shape) { NULL, 0, 0 };
     assert_ok(tnf_primitiv_set_shape(b, &shape, &e));
     saved_as_fixture(b, NULL, "shape_scalar");
-    b = nothing();
+    b = new_builder();
     shape = (tnf_primitiv_shape) { zero, 2, 1 };
     assert_fails(tnf_primitiv_set_shape(b, &shape, &e), TNF_EINVAL);
     shape = (tnf_primitiv_shape) { dims, 9, 1 };
@@ -176,10 +176,10 @@ static void test_optimizer(void **state)
         { "Optimizer.lr_scale", 0, 6 },
     };
     tnf_error e;
-    tnf_builder *b = nothing();
+    tnf_builder *b = new_builder();
     assert_ok(tnf_primitiv_set_optimizer(b, uints, 1, floats, 7, &e));
     saved_as_fixture(b, NULL, "optimizer_Adam_upstream");
-    b = nothing();
+    b = new_builder();
     assert_ok(tnf_primitiv_set_optimizer(b, NULL, 0, NULL, 0, &e));
     saved_as_fixture(b, NULL, "probe_o_empty");
 }

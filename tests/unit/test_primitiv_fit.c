@@ -8,7 +8,7 @@
 
 static const float numbers[16] = { 1, 2, 3, 4, 5, 6 };
 
-static tnf_builder *nothing(void)
+static tnf_builder *new_builder(void)
 {
     tnf_builder *b;
     tnf_error e;
@@ -16,22 +16,22 @@ static tnf_builder *nothing(void)
     return b;
 }
 
-static void add(tnf_builder *b, const char *name, uint64_t n)
+static void add_vector(tnf_builder *b, const char *name, uint64_t n)
 {
     tnf_error e;
     assert_int_equal(tnf_builder_add(b, name, F32, 1, &n, numbers, &e), TNF_OK);
 }
 
-static void set(tnf_builder *b, const char *name, const char *key, tnf_value value)
+static void set_attribute(tnf_builder *b, const char *name, const char *key, tnf_value value)
 {
     tnf_error e;
     assert_int_equal(tnf_builder_set(b, name, key, &value, &e), TNF_OK);
 }
 
-static tnf_builder *vector(const char *name, uint64_t n)
+static tnf_builder *build_vector(const char *name, uint64_t n)
 {
-    tnf_builder *b = nothing();
-    add(b, name, n);
+    tnf_builder *b = new_builder();
+    add_vector(b, name, n);
     return b;
 }
 
@@ -43,7 +43,7 @@ struct told {
     int times;
 };
 
-static void hear(void *ctx, const tnf_plan_item *item)
+static void note_item(void *ctx, const tnf_plan_item *item)
 {
     struct told *t = ctx;
     if (item->name.n != strlen(t->name) || memcmp(item->name.p, t->name, item->name.n) != 0)
@@ -54,11 +54,12 @@ static void hear(void *ctx, const tnf_plan_item *item)
 }
 
 /* Plans only: `name` gets that fate, for a reason with these words. */
-static void plan(tnf_builder *b, const char *type, const char *name, tnf_fate fate, const char *why)
+static void check_plan(tnf_builder *b, const char *type, const char *name, tnf_fate fate,
+                       const char *why)
 {
     tnf_option option = { "type", type };
     struct told t = { .name = name };
-    tnf_save_options o = { .size = sizeof o, .format = FORMAT, .dry_run = true, .plan = hear };
+    tnf_save_options o = { .size = sizeof o, .format = FORMAT, .dry_run = true, .plan = note_item };
     tnf_error e = { 0 };
     tnf_sink *sink;
     o.ctx = &t;
@@ -75,14 +76,14 @@ static void plan(tnf_builder *b, const char *type, const char *name, tnf_fate fa
     tnf_sink_close(sink);
 }
 
-static void refused(tnf_builder *b, const char *name, const char *why)
+static void check_refused(tnf_builder *b, const char *name, const char *why)
 {
-    plan(b, NULL, name, TNF_DROPPED, why);
+    check_plan(b, NULL, name, TNF_DROPPED, why);
     tnf_builder_free(b);
 }
 
 /* Saves with leave to lose and opens what came of it. */
-static tnf_file *lossy(const tnf_builder *b, const char *type, bytes *out)
+static tnf_file *save_lossy(const tnf_builder *b, const char *type, bytes *out)
 {
     tnf_option option = { "type", type };
     tnf_save_options o = { .size = sizeof o, .format = FORMAT, .allow_loss = true };
@@ -104,15 +105,15 @@ static void test_tensors_by_themselves(void **state)
 {
     (void)state;
     uint64_t shape[9] = { 2, 1, 1, 1, 1, 1, 1, 1, 3 };
-    refused(vector("w", 0), "w", "no empty tensors");
-    tnf_builder *b = vector("w", 1);
-    plan(b, NULL, "w", TNF_TRANSFORMED, "fall away");
+    check_refused(build_vector("w", 0), "w", "no empty tensors");
+    tnf_builder *b = build_vector("w", 1);
+    check_plan(b, NULL, "w", TNF_TRANSFORMED, "fall away");
     tnf_builder_free(b);
-    b = nothing();
+    b = new_builder();
     tnf_error e;
     assert_int_equal(tnf_builder_add(b, "w", tnf_type_of(TNF_I32), 1, shape, numbers, &e), TNF_OK);
-    refused(b, "w", "no such type");
-    b = nothing();
+    check_refused(b, "w", "no such type");
+    b = new_builder();
     tnf_part part = { .role = "data", .type = F32, .stored = 24, .nbytes = 24 };
     part.memory = numbers;
     part.payload = TNF_MEMORY;
@@ -120,30 +121,30 @@ static void test_tensors_by_themselves(void **state)
     o.layout = tnf_layout_by_id("dense");
     o.order = TNF_ORDER_F;
     assert_int_equal(tnf_builder_add_object(b, &o, NULL, &e), TNF_OK);
-    refused(b, "w", "8 dimensions");
-    b = vector("w", 2);
-    set(b, "w", "primitiv.stat", tnf_value_uint(2));
-    refused(b, "w", "not the key");
-    b = vector("w", 2);
-    set(b, "w", "primitiv.batch", tnf_value_uint(3));
-    refused(b, "w", "not its last");
+    check_refused(b, "w", "8 dimensions");
+    b = build_vector("w", 2);
+    set_attribute(b, "w", "primitiv.stat", tnf_value_uint(2));
+    check_refused(b, "w", "not the key");
+    b = build_vector("w", 2);
+    set_attribute(b, "w", "primitiv.batch", tnf_value_uint(3));
+    check_refused(b, "w", "not its last");
 }
 
 static void test_more_than_four_gigabytes(void **state)
 {
     (void)state;
-    tnf_builder *b = vector("w", (uint64_t)1 << 30); /* nothing is read by a plan */
-    refused(b, "w", "4 GiB");
-    b = vector("w", ((uint64_t)1 << 30) - 1);
-    plan(b, NULL, "w", TNF_NATIVE, "");
+    tnf_builder *b = build_vector("w", (uint64_t)1 << 30); /* nothing is read by a plan */
+    check_refused(b, "w", "4 GiB");
+    b = build_vector("w", ((uint64_t)1 << 30) - 1);
+    check_plan(b, NULL, "w", TNF_NATIVE, "");
     tnf_builder_free(b);
 }
 
 static tnf_builder *with_stats(void)
 {
-    tnf_builder *b = vector("w", 2);
-    add(b, "w@m", 3);
-    set(b, "w@m", "primitiv.stat", tnf_value_string("m"));
+    tnf_builder *b = build_vector("w", 2);
+    add_vector(b, "w@m", 3);
+    set_attribute(b, "w@m", "primitiv.stat", tnf_value_string("m"));
     return b;
 }
 
@@ -151,13 +152,13 @@ static void test_statistics_and_their_parameters(void **state)
 {
     (void)state;
     tnf_builder *b = with_stats();
-    plan(b, NULL, "w@m", TNF_NATIVE, "");
-    plan(b, "tensor", "w@m", TNF_DROPPED, "no statistics");
-    add(b, "u@m", 2);
-    set(b, "u@m", "primitiv.stat", tnf_value_string("m"));
-    plan(b, NULL, "u@m", TNF_DROPPED, "without its parameter");
+    check_plan(b, NULL, "w@m", TNF_NATIVE, "");
+    check_plan(b, "tensor", "w@m", TNF_DROPPED, "no statistics");
+    add_vector(b, "u@m", 2);
+    set_attribute(b, "u@m", "primitiv.stat", tnf_value_string("m"));
+    check_plan(b, NULL, "u@m", TNF_DROPPED, "without its parameter");
     bytes out;
-    tnf_file *f = lossy(b, NULL, &out);
+    tnf_file *f = save_lossy(b, NULL, &out);
     assert_int_equal(tnf_file_info(f)->objects, 2);
     assert_non_null(tnf_find(f, "w@m"));
     tnf_close(f);
@@ -165,10 +166,10 @@ static void test_statistics_and_their_parameters(void **state)
     tnf_builder_free(b);
 
     b = with_stats();
-    add(b, "other", 2); /* the same key again, under a name of its own */
-    set(b, "other", "primitiv.stat", tnf_value_string("m"));
-    set(b, "other", "primitiv.of", tnf_value_string("w"));
-    refused(b, "other", "the same key");
+    add_vector(b, "other", 2); /* the same key again, under a name of its own */
+    set_attribute(b, "other", "primitiv.stat", tnf_value_string("m"));
+    set_attribute(b, "other", "primitiv.of", tnf_value_string("w"));
+    check_refused(b, "other", "the same key");
 }
 
 /* With its parameter the statistic goes too. */
@@ -176,15 +177,15 @@ static void test_a_parameter_that_cannot_stay(void **state)
 {
     (void)state;
     uint64_t two = 2;
-    tnf_builder *b = nothing();
+    tnf_builder *b = new_builder();
     tnf_error e;
     assert_int_equal(tnf_builder_add(b, "w", tnf_type_of(TNF_I32), 1, &two, numbers, &e), TNF_OK);
-    add(b, "w@m", 3);
-    set(b, "w@m", "primitiv.stat", tnf_value_string("m"));
-    add(b, "x", 2);
-    plan(b, NULL, "w@m", TNF_DROPPED, "without its parameter");
+    add_vector(b, "w@m", 3);
+    set_attribute(b, "w@m", "primitiv.stat", tnf_value_string("m"));
+    add_vector(b, "x", 2);
+    check_plan(b, NULL, "w@m", TNF_DROPPED, "without its parameter");
     bytes out;
-    tnf_file *f = lossy(b, NULL, &out);
+    tnf_file *f = save_lossy(b, NULL, &out);
     assert_int_equal(tnf_file_info(f)->objects, 1);
     tnf_close(f);
     free(out.p);
@@ -194,14 +195,14 @@ static void test_a_parameter_that_cannot_stay(void **state)
 static void test_batches(void **state)
 {
     (void)state;
-    tnf_builder *b = vector("w", 2);
-    set(b, "w", "primitiv.batch", tnf_value_uint(2));
-    plan(b, NULL, "w", TNF_DROPPED, "no batch");
-    plan(b, "parameter", "w", TNF_DROPPED, "no batch");
+    tnf_builder *b = build_vector("w", 2);
+    set_attribute(b, "w", "primitiv.batch", tnf_value_uint(2));
+    check_plan(b, NULL, "w", TNF_DROPPED, "no batch");
+    check_plan(b, "parameter", "w", TNF_DROPPED, "no batch");
     tnf_builder_free(b);
-    b = vector("value", 2);
-    set(b, "value", "primitiv.batch", tnf_value_uint(2));
-    plan(b, "tensor", "value", TNF_NATIVE, "");
+    b = build_vector("value", 2);
+    set_attribute(b, "value", "primitiv.batch", tnf_value_uint(2));
+    check_plan(b, "tensor", "value", TNF_NATIVE, "");
     tnf_builder_free(b);
 }
 
@@ -216,31 +217,31 @@ static void test_kinds_do_not_mix(void **state)
     (void)state;
     tnf_member room;
     bytes out;
-    tnf_builder *b = vector("w", 2);
-    set(b, NULL, "primitiv.uint_configs", one_config(&room, "e", tnf_value_uint(1)));
-    plan(b, NULL, "primitiv.uint_configs", TNF_DROPPED, "only an optimizer");
-    plan(b, "optimizer", "w", TNF_DROPPED, "no tensors");
-    tnf_file *f = lossy(b, NULL, &out);
+    tnf_builder *b = build_vector("w", 2);
+    set_attribute(b, NULL, "primitiv.uint_configs", one_config(&room, "e", tnf_value_uint(1)));
+    check_plan(b, NULL, "primitiv.uint_configs", TNF_DROPPED, "only an optimizer");
+    check_plan(b, "optimizer", "w", TNF_DROPPED, "no tensors");
+    tnf_file *f = save_lossy(b, NULL, &out);
     assert_int_equal(tnf_file_info(f)->objects, 1);
     assert_null(tnf_value_get(tnf_file_info(f)->attrs, "primitiv.uint_configs"));
     tnf_close(f);
     free(out.p);
-    f = lossy(b, "optimizer", &out);
+    f = save_lossy(b, "optimizer", &out);
     assert_int_equal(tnf_file_info(f)->objects, 0);
     assert_non_null(tnf_value_get(tnf_file_info(f)->attrs, "primitiv.uint_configs"));
     tnf_close(f);
     free(out.p);
     tnf_builder_free(b);
 
-    b = vector("w", 2);
+    b = build_vector("w", 2);
     tnf_value dims = { .kind = TNF_ARRAY };
-    set(b, NULL, "primitiv.dims", dims);
-    plan(b, NULL, "primitiv.dims", TNF_DROPPED, "only a shape");
-    plan(b, "shape", "w", TNF_DROPPED, "no tensors");
+    set_attribute(b, NULL, "primitiv.dims", dims);
+    check_plan(b, NULL, "primitiv.dims", TNF_DROPPED, "only a shape");
+    check_plan(b, "shape", "w", TNF_DROPPED, "no tensors");
     tnf_builder_free(b);
-    b = vector("w", 2);
-    set(b, NULL, "primitiv.type", tnf_value_string("module"));
-    refused(b, "primitiv.type", "unknown kind");
+    b = build_vector("w", 2);
+    set_attribute(b, NULL, "primitiv.type", tnf_value_string("module"));
+    check_refused(b, "primitiv.type", "unknown kind");
 }
 
 static void test_files_of_one_tensor(void **state)
@@ -248,11 +249,11 @@ static void test_files_of_one_tensor(void **state)
     (void)state;
     bytes out;
     tnf_builder *b = with_stats();
-    add(b, "x", 2);
-    plan(b, "parameter", "x", TNF_DROPPED, "one tensor only");
-    plan(b, "parameter", "w", TNF_TRANSFORMED, "its name");
-    plan(b, "parameter", "w@m", TNF_TRANSFORMED, "its name");
-    tnf_file *f = lossy(b, "parameter", &out);
+    add_vector(b, "x", 2);
+    check_plan(b, "parameter", "x", TNF_DROPPED, "one tensor only");
+    check_plan(b, "parameter", "w", TNF_TRANSFORMED, "its name");
+    check_plan(b, "parameter", "w@m", TNF_TRANSFORMED, "its name");
+    tnf_file *f = save_lossy(b, "parameter", &out);
     assert_non_null(tnf_find(f, "value"));
     assert_non_null(tnf_find(f, "value@m"));
     assert_int_equal(tnf_file_info(f)->objects, 2);
@@ -262,7 +263,7 @@ static void test_files_of_one_tensor(void **state)
 
     static const char *const tensor[] = { "type", "tensor", NULL };
     tnf_error e = { 0 };
-    b = nothing();
+    b = new_builder();
     assert_int_equal(save_builder(&out, b, FORMAT, tensor, &e), TNF_EINVAL);
     assert_non_null(strstr(e.message, "no tensor to make a tensor of"));
     tnf_builder_free(b);
@@ -275,28 +276,29 @@ static void test_values_of_configs_and_shapes(void **state)
     const tnf_value tenth = { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = 0.1 };
     const tnf_value minus = { .kind = TNF_INT, .dtype = TNF_I64, .as.i = -1 };
     tnf_member room;
-    tnf_builder *b = nothing();
-    set(b, NULL, uints, one_config(&room, "e", tnf_value_uint(UINT32_MAX)));
-    plan(b, NULL, uints, TNF_NATIVE, "");
-    set(b, NULL, uints, one_config(&room, "e", tnf_value_uint((uint64_t)1 << 32)));
-    plan(b, NULL, uints, TNF_DROPPED, "32 bits");
-    set(b, NULL, uints, one_config(&room, "e", minus));
-    plan(b, NULL, uints, TNF_DROPPED, "32 bits");
-    set(b, NULL, uints, tnf_value_string("e"));
-    refused(b, uints, "not a map");
-    b = nothing();
-    set(b, NULL, floats, one_config(&room, "e", minus));
-    plan(b, NULL, floats, TNF_NATIVE, "");
-    set(b, NULL, floats, one_config(&room, "e", tenth));
-    plan(b, NULL, floats, TNF_TRANSFORMED, "rounded");
-    set(b, NULL, floats, one_config(&room, "e", tnf_value_uint((1 << 24) + 1)));
-    plan(b, NULL, floats, TNF_TRANSFORMED, "rounded");
-    set(b, NULL, floats, one_config(&room, "e", tnf_value_bool(true)));
-    refused(b, floats, "not a map");
-    b = nothing();
+    tnf_builder *b = new_builder();
+    set_attribute(b, NULL, uints, one_config(&room, "e", tnf_value_uint(UINT32_MAX)));
+    check_plan(b, NULL, uints, TNF_NATIVE, "");
+    set_attribute(b, NULL, uints, one_config(&room, "e", tnf_value_uint((uint64_t)1 << 32)));
+    check_plan(b, NULL, uints, TNF_DROPPED, "32 bits");
+    set_attribute(b, NULL, uints, one_config(&room, "e", minus));
+    check_plan(b, NULL, uints, TNF_DROPPED, "32 bits");
+    set_attribute(b, NULL, uints, tnf_value_string("e"));
+    check_refused(b, uints, "not a map");
+    b = new_builder();
+    set_attribute(b, NULL, floats, one_config(&room, "e", minus));
+    check_plan(b, NULL, floats, TNF_NATIVE, "");
+    set_attribute(b, NULL, floats, one_config(&room, "e", tenth));
+    check_plan(b, NULL, floats, TNF_TRANSFORMED, "rounded");
+    set_attribute(b, NULL, floats, one_config(&room, "e", tnf_value_uint((1 << 24) + 1)));
+    check_plan(b, NULL, floats, TNF_TRANSFORMED, "rounded");
+    set_attribute(b, NULL, floats, one_config(&room, "e", tnf_value_bool(true)));
+    check_refused(b, floats, "not a map");
+    b = new_builder();
     tnf_value none = tnf_value_uint(0);
-    set(b, NULL, "primitiv.dims", (tnf_value) { .kind = TNF_ARRAY, .n = 1, .as.items = &none });
-    refused(b, "primitiv.dims", "not a shape");
+    set_attribute(b, NULL, "primitiv.dims",
+                  (tnf_value) { .kind = TNF_ARRAY, .n = 1, .as.items = &none });
+    check_refused(b, "primitiv.dims", "not a shape");
 }
 
 int main(void)

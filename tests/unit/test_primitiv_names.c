@@ -57,8 +57,8 @@ static void test_little_room(void **state)
     assert_string_equal(first.p, "encoder");
 }
 
-static void found(const fixture *f, const tnf_str *path, size_t n, const char *statistic,
-                  const char *name)
+static void assert_found(const fixture *f, const tnf_str *path, size_t n, const char *statistic,
+                         const char *name)
 {
     const tnf_object *o = NULL;
     tnf_error e;
@@ -67,7 +67,7 @@ static void found(const fixture *f, const tnf_str *path, size_t n, const char *s
     assert_string_equal(o->name.p, name);
 }
 
-static void missing(const fixture *f, const tnf_str *path, size_t n, const char *statistic)
+static void assert_missing(const fixture *f, const tnf_str *path, size_t n, const char *statistic)
 {
     const tnf_object *o = NULL;
     tnf_error e;
@@ -80,34 +80,34 @@ static void test_find(void **state)
 {
     (void)state;
     fixture f = open_primitiv("model_upstream_with_stats");
-    found(&f, PATH(TNF_STR("p")), NULL, "p");
-    found(&f, PATH(TNF_STR("sm"), TNF_STR("p")), NULL, "sm.p");
-    found(&f, PATH(TNF_STR("sm"), TNF_STR("p")), "b", "sm.p@b");
-    missing(&f, PATH(TNF_STR("sm.p")), NULL);
-    missing(&f, PATH(TNF_STR("sm"), TNF_STR("p")), "a");
-    missing(&f, PATH(TNF_STR("p@a")), NULL); /* that is a statistic */
-    missing(&f, PATH(TNF_STR("sm")), NULL);
-    missing(&f, NULL, 0, NULL);
+    assert_found(&f, PATH(TNF_STR("p")), NULL, "p");
+    assert_found(&f, PATH(TNF_STR("sm"), TNF_STR("p")), NULL, "sm.p");
+    assert_found(&f, PATH(TNF_STR("sm"), TNF_STR("p")), "b", "sm.p@b");
+    assert_missing(&f, PATH(TNF_STR("sm.p")), NULL);
+    assert_missing(&f, PATH(TNF_STR("sm"), TNF_STR("p")), "a");
+    assert_missing(&f, PATH(TNF_STR("p@a")), NULL); /* that is a statistic */
+    assert_missing(&f, PATH(TNF_STR("sm")), NULL);
+    assert_missing(&f, NULL, 0, NULL);
     close_primitiv(&f);
 
     f = open_primitiv("parameter_stats_many");
-    found(&f, NULL, 0, NULL, "value");
-    found(&f, NULL, 0, "batched", "value@batched");
-    found(&f, NULL, 0, "", "value@");
-    missing(&f, PATH(TNF_STR("value")), NULL);
-    missing(&f, NULL, 0, "nope");
+    assert_found(&f, NULL, 0, NULL, "value");
+    assert_found(&f, NULL, 0, "batched", "value@batched");
+    assert_found(&f, NULL, 0, "", "value@");
+    assert_missing(&f, PATH(TNF_STR("value")), NULL);
+    assert_missing(&f, NULL, 0, "nope");
     close_primitiv(&f);
 
     f = open_primitiv("model_stat_name_taken");
-    found(&f, PATH(TNF_STR("w")), "m", "w@m@1");
-    found(&f, PATH(TNF_STR("w")), "n", "w@n");
-    found(&f, PATH(TNF_STR("w@m")), NULL, "w@m");
+    assert_found(&f, PATH(TNF_STR("w")), "m", "w@m@1");
+    assert_found(&f, PATH(TNF_STR("w")), "n", "w@n");
+    assert_found(&f, PATH(TNF_STR("w@m")), NULL, "w@m");
     close_primitiv(&f);
 
     f = open_primitiv("model_nested_order");
-    found(&f, PATH(TNF_STR("")), NULL, "");
-    found(&f, PATH(TNF_STR("a.b")), NULL, "a\\.b");
-    missing(&f, PATH(TNF_STR("a"), TNF_STR("b")), NULL);
+    assert_found(&f, PATH(TNF_STR("")), NULL, "");
+    assert_found(&f, PATH(TNF_STR("a.b")), NULL, "a\\.b");
+    assert_missing(&f, PATH(TNF_STR("a"), TNF_STR("b")), NULL);
     close_primitiv(&f);
 }
 

@@ -3,8 +3,8 @@
 #include "../support/unit.h"
 #include "core/core.h"
 
-static tnf_status probe(const tnf_format **out, const void *bytes, size_t n, const char *ext,
-                        tnf_error *e)
+static tnf_status probe_bytes(const tnf_format **out, const void *bytes, size_t n, const char *ext,
+                              tnf_error *e)
 {
     tnf_source *s;
     assert_int_equal(tnf_source_memory(&s, bytes, n, NULL), TNF_OK);
@@ -18,9 +18,9 @@ static void magics_win(void **state)
     (void)state;
     tnf_error e;
     const tnf_format *f;
-    assert_ok(probe(&f, "GPTRSTEN\2\0\0\0\4\0\0\0\0\0\0\0", 20, "", &e));
+    assert_ok(probe_bytes(&f, "GPTRSTEN\2\0\0\0\4\0\0\0\0\0\0\0", 20, "", &e));
     assert_string_equal(f->name, "gptrs-archive");
-    assert_ok(probe(&f, "GPTRSCHK\2\0\0\0", 12, "gten", &e)); /* whatever it is called */
+    assert_ok(probe_bytes(&f, "GPTRSCHK\2\0\0\0", 12, "gten", &e)); /* whatever it is called */
     assert_string_equal(f->name, "gptrs-checkpoint");
 }
 
@@ -29,9 +29,9 @@ static void nothing_known(void **state)
     (void)state;
     tnf_error e;
     const tnf_format *f = NULL;
-    assert_fails(probe(&f, "", 0, "bin", &e), TNF_ETRUNCATED);
-    assert_fails(probe(&f, "GPTRSTE", 7, "gten", &e), TNF_ETRUNCATED);
-    assert_fails(probe(&f, "no tensors in here", 18, "", &e), TNF_EUNSUPPORTED);
+    assert_fails(probe_bytes(&f, "", 0, "bin", &e), TNF_ETRUNCATED);
+    assert_fails(probe_bytes(&f, "GPTRSTE", 7, "gten", &e), TNF_ETRUNCATED);
+    assert_fails(probe_bytes(&f, "no tensors in here", 18, "", &e), TNF_EUNSUPPORTED);
     assert_null(f);
 }
 
@@ -60,7 +60,7 @@ static void probes_stay_inside(void **state)
         }
 }
 
-static tnf_status refuse(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fail_from(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     memset(dst, 0, n);
     return offset >= *(uint64_t *)ctx ? tnf_fail(e, TNF_ENET, offset, "gone") : TNF_OK;
@@ -73,7 +73,7 @@ static void reading_may_fail(void **state)
     const tnf_format *f;
     for (uint64_t from = 0; from <= 100000; from += 50000) { /* the head; the tail; nothing */
         tnf_source *s;
-        tnf_source_ops ops = { .version = 1, .read_at = refuse };
+        tnf_source_ops ops = { .version = 1, .read_at = fail_from };
         assert_ok(tnf_source_custom(&s, &ops, &from, 100000, &e));
         tnf_status status = tnf_probe_source(&f, s, "", &e);
         assert_int_equal(status, from <= 50000 ? TNF_ENET : TNF_EFORMAT);

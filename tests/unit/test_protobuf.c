@@ -11,7 +11,7 @@ struct bytes_in {
     size_t n;
 };
 
-static tnf_status fetch(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_bytes(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e)
 {
     const struct bytes_in *b = ctx;
     (void)e;
@@ -24,14 +24,14 @@ static tnf_protobuf_in in;
 static uint8_t window[TNF_PROTOBUF_WINDOW];
 static struct bytes_in from;
 
-static tnf_protobuf over(const void *p, size_t n)
+static tnf_protobuf message_over(const void *p, size_t n)
 {
     from = (struct bytes_in) { p, n };
-    tnf_protobuf_init(&in, fetch, &from, n, window, sizeof window);
+    tnf_protobuf_init(&in, fetch_bytes, &from, n, window, sizeof window);
     return tnf_protobuf_all(&in);
 }
 
-#define OVER(text) over(text, sizeof(text) - 1)
+#define OVER(text) message_over(text, sizeof(text) - 1)
 
 static void reads_all_types(void **state)
 {
@@ -65,9 +65,9 @@ static void reads_all_types(void **state)
     assert_false(tnf_protobuf_more(&m));
 }
 
-static void refuses(const void *p, size_t n, tnf_status status, uint64_t offset)
+static void check_refused(const void *p, size_t n, tnf_status status, uint64_t offset)
 {
-    tnf_protobuf m = over(p, n);
+    tnf_protobuf m = message_over(p, n);
     tnf_protobuf_field f;
     tnf_error e = { .offset = 0 };
     tnf_status found = TNF_OK;
@@ -77,7 +77,7 @@ static void refuses(const void *p, size_t n, tnf_status status, uint64_t offset)
     assert_true(e.offset == offset);
 }
 
-#define REFUSES(text, status, offset) refuses(text, sizeof(text) - 1, status, offset)
+#define REFUSES(text, status, offset) check_refused(text, sizeof(text) - 1, status, offset)
 
 static void refuses_what_is_none(void **state)
 {
@@ -123,7 +123,7 @@ static void texts_are_copied(void **state)
     size_t n = 1 + tnf_protobuf_put(large + 1, content);
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     tnf_arena_init(&arena, &alloc, UINT64_MAX);
-    tnf_protobuf m = over(large, n + content);
+    tnf_protobuf m = message_over(large, n + content);
     assert_int_equal(tnf_protobuf_next(&m, &f, &e), TNF_OK);
     assert_int_equal(tnf_protobuf_text(&m, &f, content, &arena, &s, &e), TNF_OK);
     assert_true(s.n == content && s.p[content] == 0 && memcmp(s.p, large + n, content) == 0);
@@ -141,7 +141,7 @@ static void varints_are_written(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         assert_int_equal(tnf_protobuf_put(bytes, values[i]), lengths[i]);
-        tnf_protobuf m = over(bytes, lengths[i]);
+        tnf_protobuf m = message_over(bytes, lengths[i]);
         assert_int_equal(tnf_protobuf_varint(&m, &v, &e), TNF_OK);
         assert_true(v == values[i] && !tnf_protobuf_more(&m));
     }

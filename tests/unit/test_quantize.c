@@ -10,19 +10,19 @@ enum { N = 256, D = 20 };
 static float uniform[N * D];
 static const tnf_quantizer methods[] = { TNF_PQ, TNF_OPQ, TNF_GAUSSIAN_OPQ };
 
-static void fill(void)
+static void fill_uniform(void)
 {
     uint64_t seed = 42;
     for (size_t i = 0; i < N * D; i++)
         uniform[i] = (float)((double)(next_random(&seed) >> 11) / 9007199254740992.0);
 }
 
-static bool built(tnf_quantizer method)
+static bool is_built(tnf_quantizer method)
 {
     return method == TNF_PQ || tnf_opq_ready(NULL) == TNF_OK;
 }
 
-static tnf_quantize_options suite(tnf_quantizer method)
+static tnf_quantize_options suite_options(tnf_quantizer method)
 {
     return (tnf_quantize_options) { .size = sizeof(tnf_quantize_options),
                                     .method = method,
@@ -33,8 +33,8 @@ static tnf_quantize_options suite(tnf_quantizer method)
 }
 
 /* Quantizes, saves, opens again. */
-static struct opened quantized(tnf_emb *emb, const tnf_quantize_options *o, const char *format,
-                               tnf_quantized *loss)
+static struct opened quantize_and_open(tnf_emb *emb, const tnf_quantize_options *o,
+                                       const char *format, tnf_quantized *loss)
 {
     struct opened x = { 0 };
     tnf_error e;
@@ -53,7 +53,7 @@ struct distances {
     double euclidean, cosine, largest;
 };
 
-static struct distances compare(const tnf_emb *a, const tnf_emb *b)
+static struct distances compare_rows(const tnf_emb *a, const tnf_emb *b)
 {
     const tnf_emb_info *i = tnf_emb_describe(a);
     struct distances all = { 0 };
@@ -79,22 +79,22 @@ static struct distances compare(const tnf_emb *a, const tnf_emb *b)
 }
 
 /* The bounds of reductive's tests: 256 rows, 10 pieces, 7 bits, 10 rounds. */
-static void losses(void **state)
+static void losses_are_bounded(void **state)
 {
     static const double bounds[] = { .08, .1, .12 };
     struct made m = { .rows = N, .dims = D, .values = uniform };
     (void)state;
-    fill();
+    fill_uniform();
     struct opened x = open_made(&m, NULL);
     for (size_t i = 0; i < 3; i++)
-        for (int as_is = 0; as_is < 2 && built(methods[i]); as_is++) {
-            tnf_quantize_options o = suite(methods[i]);
+        for (int as_is = 0; as_is < 2 && is_built(methods[i]); as_is++) {
+            tnf_quantize_options o = suite_options(methods[i]);
             tnf_quantized loss = TNF_QUANTIZED_INIT;
             o.as_is = as_is;
-            struct opened y = quantized(x.emb, &o, "ztensor2", &loss);
-            struct distances found = compare(x.emb, y.emb);
-            near(loss.euclidean, found.euclidean, 1e-5);
-            near(loss.cosine, found.cosine, 1e-5);
+            struct opened y = quantize_and_open(x.emb, &o, "ztensor2", &loss);
+            struct distances found = compare_rows(x.emb, y.emb);
+            assert_near(loss.euclidean, found.euclidean, 1e-5);
+            assert_near(loss.cosine, found.cosine, 1e-5);
             /* Lengths, which are about 2.6, are kept apart: there the bound is for rows of 1. */
             if (!(found.euclidean < bounds[i] * (as_is ? 1 : 2.6)))
                 fail_msg("method %zu: %g", i, found.euclidean);
@@ -107,21 +107,21 @@ static void losses(void **state)
 }
 
 /* More attempts are never worse, more rounds hardly ever; another seed gives another result. */
-static void attempts(void **state)
+static void attempts_help(void **state)
 {
     struct made m = { .rows = N, .dims = D, .values = uniform };
     tnf_quantized one = TNF_QUANTIZED_INIT, best = one, other = one;
     (void)state;
-    fill();
+    fill_uniform();
     struct opened x = open_made(&m, NULL);
-    tnf_quantize_options o = suite(TNF_PQ);
+    tnf_quantize_options o = suite_options(TNF_PQ);
     o.bits = 4;
-    struct opened a = quantized(x.emb, &o, "ztensor2", &one);
+    struct opened a = quantize_and_open(x.emb, &o, "ztensor2", &one);
     o.attempts = 5;
-    struct opened b = quantized(x.emb, &o, "ztensor2", &best);
+    struct opened b = quantize_and_open(x.emb, &o, "ztensor2", &best);
     o.attempts = 1;
     o.seed = 9;
-    struct opened c = quantized(x.emb, &o, "ztensor2", &other);
+    struct opened c = quantize_and_open(x.emb, &o, "ztensor2", &other);
     assert_true(best.euclidean < one.euclidean);
     assert_true(other.euclidean != one.euclidean);
     close_opened(&a);
@@ -146,17 +146,17 @@ static void same_bits(void **state)
     struct made m = { .rows = ROWS, .dims = DIMS, .values = values };
     for (size_t method = 0; method < 3; method++) {
         struct opened kept = { 0 };
-        for (size_t i = 0; (k = tnf_kernels_at(i)) && built(methods[method]); i++)
+        for (size_t i = 0; (k = tnf_kernels_at(i)) && is_built(methods[method]); i++)
             for (unsigned threads = 1; threads < 6; threads += 2) {
                 tnf_emb_options how = { .size = sizeof how, .kernel = k->name };
                 struct opened x = open_made(&m, &how);
-                tnf_quantize_options o = suite(methods[method]);
+                tnf_quantize_options o = suite_options(methods[method]);
                 o.iterations = 2;
                 o.bits = 5;
                 o.subquantizers = 6;
                 o.attempts = 2;
                 o.threads = threads;
-                struct opened y = quantized(x.emb, &o, "finalfusion", NULL);
+                struct opened y = quantize_and_open(x.emb, &o, "finalfusion", NULL);
                 tnf_str bytes = tnf_sink_bytes(y.sink);
                 close_opened(&x);
                 if (!kept.sink) {
@@ -188,7 +188,7 @@ static void whole_files(void **state)
     float row[DIMS];
     tnf_error e;
     (void)state;
-    fill();
+    fill_uniform();
     for (size_t i = 0; i < (size_t)ROWS * DIMS; i++) {
         bool zero = i / DIMS == 1 || i / DIMS == 7;
         bytes[i] = zero ? 0 : (int8_t)(100 * uniform[i] - 50);
@@ -208,7 +208,7 @@ static void whole_files(void **state)
                           .buckets = BUCKETS };
         tnf_quantized loss = TNF_QUANTIZED_INIT;
         struct opened x = open_made(&m, NULL);
-        struct opened y = quantized(x.emb, NULL, "finalfusion", &loss);
+        struct opened y = quantize_and_open(x.emb, NULL, "finalfusion", &loss);
         const tnf_emb_info *i = tnf_emb_describe(y.emb);
         assert_true(i->quantized && i->words == WORDS && i->rows == ROWS && i->has_norms);
         assert_true(i->subwords == TNF_SUBWORDS_BUCKET && i->buckets == BUCKETS);
@@ -222,7 +222,7 @@ static void whole_files(void **state)
         tnf_emb_found found;
         assert_int_equal(tnf_emb_find(y.emb, word), 2);
         assert_ok(tnf_emb_vectors(y.emb, &word, 1, row, &found, &e));
-        near(found.norm, 3, 0);
+        assert_near(found.norm, 3, 0);
         for (uint64_t r = 1; r < 8; r += 6) {
             assert_ok(tnf_emb_row(y.emb, r, row, &e));
             near_all(row, (float[DIMS]) { 0 }, DIMS, 0);
@@ -233,17 +233,17 @@ static void whole_files(void **state)
 }
 
 /* As many rows as centroids: nothing is lost, and no row is left out. */
-static void lossless(void **state)
+static void nothing_is_lost(void **state)
 {
     struct made m = { .rows = N, .dims = D, .values = uniform };
     (void)state;
-    fill();
+    fill_uniform();
     struct opened x = open_made(&m, NULL);
-    tnf_quantize_options o = suite(TNF_PQ);
+    tnf_quantize_options o = suite_options(TNF_PQ);
     o.bits = 8;
     o.as_is = true;
-    struct opened y = quantized(x.emb, &o, "finalfusion", NULL);
-    near(compare(x.emb, y.emb).largest, 0, 0);
+    struct opened y = quantize_and_open(x.emb, &o, "finalfusion", NULL);
+    assert_near(compare_rows(x.emb, y.emb).largest, 0, 0);
     close_opened(&x);
     close_opened(&y);
 }
@@ -260,36 +260,36 @@ static tnf_status try_with(const struct opened *x, const tnf_quantize_options *o
     return status;
 }
 
-static void limits(void **state)
+static void limits_of_options(void **state)
 {
     struct made m = { .rows = 200, .dims = D, .values = uniform };
     tnf_error e;
     (void)state;
-    fill();
+    fill_uniform();
     struct opened x = open_made(&m, NULL);
-    tnf_quantize_options o = suite(TNF_PQ);
+    tnf_quantize_options o = suite_options(TNF_PQ);
     o.bits = 8;
     assert_fails(try_with(&x, &o, &e), TNF_EINVAL);
     assert_says("1 to 7");
     o.bits = 9;
     assert_fails(try_with(&x, &o, &e), TNF_EINVAL);
-    o = suite(TNF_PQ);
+    o = suite_options(TNF_PQ);
     o.subquantizers = 21;
     assert_fails(try_with(&x, &o, &e), TNF_EINVAL);
     assert_says("1 to 20");
     o.subquantizers = 8;
     assert_fails(try_with(&x, &o, &e), TNF_EINVAL);
     assert_says("cannot be cut");
-    o = suite((tnf_quantizer)3);
+    o = suite_options((tnf_quantizer)3);
     assert_fails(try_with(&x, &o, &e), TNF_EINVAL);
-    o = suite(TNF_OPQ);
+    o = suite_options(TNF_OPQ);
     o.iterations = 1;
     if (tnf_opq_ready(NULL) != TNF_OK) {
         assert_fails(try_with(&x, &o, &e), TNF_EUNSUPPORTED);
         assert_says("LAPACK");
     }
-    o = suite(TNF_PQ);
-    struct opened y = quantized(x.emb, &o, "ztensor2", NULL);
+    o = suite_options(TNF_PQ);
+    struct opened y = quantize_and_open(x.emb, &o, "ztensor2", NULL);
     assert_fails(try_with(&y, &o, &e), TNF_EINVAL);
     assert_says("already");
     close_opened(&x);
@@ -307,24 +307,24 @@ static void odd_numbers(void **state)
     tnf_error e;
     (void)state;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        fill();
+        fill_uniform();
         uniform[17 * D + 3] = uniform[17 * D + 4] = odd[i];
         struct made m = { .rows = N, .dims = D, .values = uniform };
         struct opened x = open_made(&m, NULL);
-        tnf_quantize_options o = suite(TNF_PQ);
+        tnf_quantize_options o = suite_options(TNF_PQ);
         assert_fails(try_with(&x, &o, &e), TNF_EINVAL);
         assert_says("row 17");
         close_opened(&x);
     }
-    fill();
+    fill_uniform();
     uniform[0] = 1e19F;
     uniform[D] = 1e-42F; /* as small as anything is; long and short rows can be divided by that */
     memset(uniform + D + 1, 0, (D - 1) * sizeof *uniform);
     struct made m = { .rows = N, .dims = D, .values = uniform };
     struct opened x = open_made(&m, NULL);
-    tnf_quantize_options o = suite(TNF_PQ);
+    tnf_quantize_options o = suite_options(TNF_PQ);
     tnf_quantized loss = TNF_QUANTIZED_INIT;
-    struct opened y = quantized(x.emb, &o, "ztensor2", &loss);
+    struct opened y = quantize_and_open(x.emb, &o, "ztensor2", &loss);
     assert_true(loss.cosine > .9);
     o.as_is = true;
     assert_fails(try_with(&x, &o, &e), TNF_EINVAL);
@@ -337,7 +337,7 @@ struct watch {
     uint64_t calls, stop_at, last, total;
 };
 
-static bool watch(void *ctx, uint64_t done, uint64_t total)
+static bool watch_progress(void *ctx, uint64_t done, uint64_t total)
 {
     struct watch *w = ctx;
     assert_true(done >= w->last && done <= total);
@@ -346,21 +346,21 @@ static bool watch(void *ctx, uint64_t done, uint64_t total)
     return ++w->calls != w->stop_at;
 }
 
-static void cancelled(void **state)
+static void cancels_anywhere(void **state)
 {
     struct made m = { .rows = N, .dims = D, .values = uniform };
     tnf_error e;
     (void)state;
-    fill();
+    fill_uniform();
     struct opened x = open_made(&m, NULL);
     for (size_t i = 0; i < 3; i++) {
-        tnf_quantize_options o = suite(methods[i]);
+        tnf_quantize_options o = suite_options(methods[i]);
         struct watch w = { 0 };
-        if (!built(methods[i]))
+        if (!is_built(methods[i]))
             continue;
         o.iterations = 3;
         o.attempts = 2;
-        o.progress = watch;
+        o.progress = watch_progress;
         o.ctx = &w;
         assert_ok(try_with(&x, &o, &e));
         uint64_t calls = w.calls;
@@ -382,10 +382,10 @@ static void memory_fails(void **state)
     struct made m = { .words = "a|b", .rows = N, .dims = D, .values = uniform };
     tnf_error e;
     (void)state;
-    fill();
+    fill_uniform();
     tnf_sink *sink = make_bytes(&m);
     for (size_t i = 0; i < 3; i++)
-        for (uint64_t n = 1; n < 200 && built(methods[i]); n++) {
+        for (uint64_t n = 1; n < 200 && is_built(methods[i]); n++) {
             struct memory_log log = { .fail_at = n, .fail_once = true };
             tnf_emb_options how = { .size = sizeof how, .threads = 1 };
             how.allocator = memory_allocator(&log);
@@ -394,7 +394,7 @@ static void memory_fails(void **state)
             tnf_str bytes = tnf_sink_bytes(sink);
             assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
             assert_ok(tnf_open_source(&x.file, source, NULL, &e));
-            tnf_quantize_options o = suite(methods[i]);
+            tnf_quantize_options o = suite_options(methods[i]);
             o.iterations = 1;
             tnf_status status = tnf_emb_open(&x.emb, x.file, &how, &e);
             if (status == TNF_OK)
@@ -414,7 +414,7 @@ static void memory_fails(void **state)
     tnf_emb_options little = { .size = sizeof little, .memory = 100000 };
     struct opened x = { 0 };
     open_bytes(&x, tnf_sink_bytes(sink), &little);
-    tnf_quantize_options o = suite(TNF_PQ);
+    tnf_quantize_options o = suite_options(TNF_PQ);
     assert_fails(try_with(&x, &o, &e), TNF_ELIMIT);
     close_opened(&x);
     tnf_sink_close(sink);
@@ -433,8 +433,8 @@ static void real_vectors(void **state)
     if (!open_shared(&x, "py/similarity.fifu"))
         skip();
     tnf_quantize_options o = { .size = sizeof o, .bits = 5, .subquantizers = 50 };
-    struct opened y = quantized(x.emb, &o, "finalfusion", &loss);
-    struct distances found = compare(x.emb, y.emb);
+    struct opened y = quantize_and_open(x.emb, &o, "finalfusion", &loss);
+    struct distances found = compare_rows(x.emb, y.emb);
     assert_true(found.largest < .05);
     assert_true(loss.cosine > .998 && loss.euclidean < .06);
     float is[100], was[100]; /* Berlin is the first row */
@@ -456,10 +456,11 @@ static void real_vectors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(losses),       cmocka_unit_test(attempts),  cmocka_unit_test(same_bits),
-        cmocka_unit_test(whole_files),  cmocka_unit_test(lossless),  cmocka_unit_test(limits),
-        cmocka_unit_test(odd_numbers),  cmocka_unit_test(cancelled), cmocka_unit_test(memory_fails),
-        cmocka_unit_test(real_vectors),
+        cmocka_unit_test(losses_are_bounded), cmocka_unit_test(attempts_help),
+        cmocka_unit_test(same_bits),          cmocka_unit_test(whole_files),
+        cmocka_unit_test(nothing_is_lost),    cmocka_unit_test(limits_of_options),
+        cmocka_unit_test(odd_numbers),        cmocka_unit_test(cancels_anywhere),
+        cmocka_unit_test(memory_fails),       cmocka_unit_test(real_vectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,8 @@
 
 static uint8_t bytes[64] __attribute__((aligned(64)));
 
-static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                         tnf_error *e)
+static tnf_status decode_series(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                                tnf_error *e)
 {
     (void)r;
     if (key == 13)
@@ -16,7 +16,7 @@ static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
     return TNF_OK;
 }
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_series(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     (void)e;
     for (size_t i = 0; i < n; i++)
@@ -24,12 +24,12 @@ static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_err
     return TNF_OK;
 }
 
-static void begin(struct fake *f)
+static void begin_fake(struct fake *f)
 {
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(100 + i);
     fake_begin(f, bytes, sizeof bytes, 0, false);
-    f->format.decode = decode;
+    f->format.decode = decode_series;
 }
 
 static tnf_part part_at(struct fake *f, const char *type, uint64_t offset, uint64_t n)
@@ -42,13 +42,13 @@ static tnf_part part_at(struct fake *f, const char *type, uint64_t offset, uint6
                         .nbytes = n };
 }
 
-static void plain(void **state)
+static void reads_plain_parts(void **state)
 {
     (void)state;
     tnf_error e;
     struct fake f;
     uint8_t out[16];
-    begin(&f);
+    begin_fake(&f);
     tnf_part p = part_at(&f, "u8", 10, 16);
     assert_ok(tnf_read_part(&p, 0, out, 16, &e));
     assert_memory_equal(out, bytes + 10, 16);
@@ -78,7 +78,7 @@ static void big_endian(void **state)
         tnf_error e;
         struct fake f;
         uint8_t want[32], out[34];
-        begin(&f);
+        begin_fake(&f);
         tnf_part p = part_at(&f, types[t].type, 7, 32);
         p.flags = TNF_PART_BIG_ENDIAN;
         for (size_t i = 0; i < 32; i++)
@@ -96,13 +96,13 @@ static void big_endian(void **state)
     }
 }
 
-static void decoded(void **state)
+static void reads_decoded_parts(void **state)
 {
     (void)state;
     tnf_error e;
     struct fake f;
     uint8_t out[5];
-    begin(&f);
+    begin_fake(&f);
     tnf_part p = part_at(&f, "u8", 40, 20);
     p.payload = TNF_OPAQUE;
     assert_ok(tnf_read_part(&p, 3, out, 5, &e));
@@ -200,7 +200,7 @@ struct scanned {
     size_t n, stop_at;
 };
 
-static tnf_status collect(void *ctx, const void *p, size_t n, tnf_error *e)
+static tnf_status collect_bytes(void *ctx, const void *p, size_t n, tnf_error *e)
 {
     struct scanned *s = ctx;
     if (s->stop_at && s->n >= s->stop_at)
@@ -211,7 +211,7 @@ static tnf_status collect(void *ctx, const void *p, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
-static void scanning(void **state)
+static void scans_every_payload(void **state)
 {
     (void)state;
     tnf_error e;
@@ -230,18 +230,18 @@ static void scanning(void **state)
         p.payload = k == 2 ? TNF_ENCODED : k == 3 ? TNF_MEMORY : TNF_AT;
         p.codec = TNF_CODEC_ZSTD;
         p.memory = plain;
-        assert_ok(tnf_scan(&p, collect, &s, &e));
+        assert_ok(tnf_scan(&p, collect_bytes, &s, &e));
         assert_int_equal(s.n, p.nbytes);
         for (size_t i = 0; i < s.n; i++)
             assert_true(s.p[i] == plain[k == 1 ? i / 4 * 4 + 3 - i % 4 : i]);
         free(s.p);
         s = (struct scanned) { .stop_at = 1 };
         if (k < 4)
-            assert_fails(tnf_scan(&p, collect, &s, &e), TNF_ENET);
+            assert_fails(tnf_scan(&p, collect_bytes, &s, &e), TNF_ENET);
         assert_true(s.n < n);
         free(s.p);
         p.flags = TNF_PART_UNREADABLE;
-        assert_fails(tnf_scan(&p, collect, &s, &e), TNF_EUNSUPPORTED);
+        assert_fails(tnf_scan(&p, collect_bytes, &s, &e), TNF_EUNSUPPORTED);
         fake_end(&f);
     }
     free(plain);
@@ -255,8 +255,8 @@ static void memory_and_functions(void **state)
     struct fake f;
     uint8_t out[5];
     int base = 30;
-    struct tnf_origin origin = { .fetch = fetch, .ctx = &base };
-    begin(&f);
+    struct tnf_origin origin = { .fetch = fetch_series, .ctx = &base };
+    begin_fake(&f);
     tnf_part p = part_at(&f, "u8", 0, 20);
     p.payload = TNF_MEMORY;
     p.memory = bytes + 20;
@@ -279,7 +279,7 @@ static void whole_tensors(void **state)
     tnf_error e;
     struct fake f;
     uint8_t out[24];
-    begin(&f);
+    begin_fake(&f);
     uint64_t shape[] = { 2, 3 };
     tnf_part p[2] = { part_at(&f, "f32", 4, 24), part_at(&f, "f32", 4, 24) };
     tnf_object o = { .name = { "w", 1 },
@@ -301,13 +301,13 @@ static void whole_tensors(void **state)
     fake_end(&f);
 }
 
-static void views(void **state)
+static void maps_views(void **state)
 {
     (void)state;
     tnf_error e;
     struct fake f;
     const void *view;
-    begin(&f);
+    begin_fake(&f);
     tnf_part p = part_at(&f, "f32", 8, 24);
     assert_ok(tnf_map(&view, &p, &e));
     assert_ptr_equal(view, bytes + 8);
@@ -369,11 +369,11 @@ static void nothing_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_there),  cmocka_unit_test(plain),
-        cmocka_unit_test(big_endian),     cmocka_unit_test(decoded),
-        cmocka_unit_test(encoded_pieces), cmocka_unit_test(encoded_errors),
-        cmocka_unit_test(scanning),       cmocka_unit_test(memory_and_functions),
-        cmocka_unit_test(whole_tensors),  cmocka_unit_test(views),
+        cmocka_unit_test(nothing_there),       cmocka_unit_test(reads_plain_parts),
+        cmocka_unit_test(big_endian),          cmocka_unit_test(reads_decoded_parts),
+        cmocka_unit_test(encoded_pieces),      cmocka_unit_test(encoded_errors),
+        cmocka_unit_test(scans_every_payload), cmocka_unit_test(memory_and_functions),
+        cmocka_unit_test(whole_tensors),       cmocka_unit_test(maps_views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 static uint8_t *content;
 static char path[300];
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     uint64_t rng = 8;
@@ -23,7 +23,7 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     free(content);
@@ -46,7 +46,7 @@ struct counted {
     bool backwards;
 };
 
-static bool count(void *ctx, uint64_t done, uint64_t total)
+static bool count_progress(void *ctx, uint64_t done, uint64_t total)
 {
     struct counted *c = ctx;
     c->backwards = c->backwards || done < c->last;
@@ -80,7 +80,9 @@ static void any_parts(void **state)
             total += n;
         }
         struct counted c = { 0 };
-        tnf_read_options o = { .size = sizeof o, .threads = threads, .progress = count, .ctx = &c };
+        tnf_read_options o = {
+            .size = sizeof o, .threads = threads, .progress = count_progress, .ctx = &c
+        };
         assert_ok(tnf_read_many(requests, N, &o, &e));
         for (size_t i = 0; i < N; i++) {
             assert_memory_equal(requests[i].dst, content + parts[i].offset, parts[i].nbytes);
@@ -108,7 +110,9 @@ static void one_after_the_other(void **state)
     struct tnf_origin origin = { .source = file };
     for (unsigned threads = 1; threads <= 3; threads++) {
         struct counted c = { 0 };
-        tnf_read_options o = { .size = sizeof o, .threads = threads, .progress = count, .ctx = &c };
+        tnf_read_options o = {
+            .size = sizeof o, .threads = threads, .progress = count_progress, .ctx = &c
+        };
         memset(out, 0, (size_t)N * EACH);
         for (size_t i = 0; i < N; i++) {
             size_t k = threads == 2 ? N - 1 - i : i; /* asked for backwards */
@@ -135,7 +139,7 @@ static void nothing_to_do(void **state)
     assert_ok(tnf_read_many(&r, 1, NULL, &e));
 }
 
-static void cancelling(void **state)
+static void cancels_reading(void **state)
 {
     (void)state;
     tnf_error e;
@@ -147,7 +151,9 @@ static void cancelling(void **state)
     tnf_request r = { &p, out };
     for (unsigned threads = 1; threads <= 3; threads++) {
         struct counted c = { .stop_at = 1 };
-        tnf_read_options o = { .size = sizeof o, .threads = threads, .progress = count, .ctx = &c };
+        tnf_read_options o = {
+            .size = sizeof o, .threads = threads, .progress = count_progress, .ctx = &c
+        };
         assert_fails(tnf_read_many(&r, 1, &o, &e), TNF_ECANCELLED);
         assert_true(c.calls <= threads);
     }
@@ -177,8 +183,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_parts),         cmocka_unit_test(one_after_the_other),
-        cmocka_unit_test(nothing_to_do),     cmocka_unit_test(cancelling),
+        cmocka_unit_test(nothing_to_do),     cmocka_unit_test(cancels_reading),
         cmocka_unit_test(failures_are_told),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

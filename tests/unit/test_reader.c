@@ -154,7 +154,7 @@ static void dense_otherwise(void **state)
     fake_end(&f);
 }
 
-static void limits(void **state)
+static void limits_hold(void **state)
 {
     (void)state;
     tnf_error e;
@@ -271,7 +271,7 @@ static void attributes_and_extras(void **state)
     fake_end(&f);
 }
 
-static void warnings(void **state)
+static void warns_if_lenient(void **state)
 {
     (void)state;
     tnf_error e;
@@ -301,16 +301,11 @@ static void warnings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounded_reads),
-        cmocka_unit_test(dense_tensors),
-        cmocka_unit_test(the_size_equation),
-        cmocka_unit_test(dense_otherwise),
-        cmocka_unit_test(limits),
-        cmocka_unit_test(names_twice),
-        cmocka_unit_test(names_that_may_repeat),
-        cmocka_unit_test(objects_of_any_layout),
-        cmocka_unit_test(attributes_and_extras),
-        cmocka_unit_test(warnings),
+        cmocka_unit_test(bounded_reads),         cmocka_unit_test(dense_tensors),
+        cmocka_unit_test(the_size_equation),     cmocka_unit_test(dense_otherwise),
+        cmocka_unit_test(limits_hold),           cmocka_unit_test(names_twice),
+        cmocka_unit_test(names_that_may_repeat), cmocka_unit_test(objects_of_any_layout),
+        cmocka_unit_test(attributes_and_extras), cmocka_unit_test(warns_if_lenient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void options_are_sound(void **state)
 }
 
 /* Types and layouts that a format says it holds exist. */
-static void words(const char *list, bool (*known)(const char *word))
+static void check_words(const char *list, bool (*known)(const char *word))
 {
     char word[64];
     while (list && *list) {
@@ -97,8 +97,8 @@ static void lists_name_what_exists(void **state)
 {
     (void)state;
     for (size_t i = 0; tnf_registry_at(i); i++) {
-        words(tnf_registry_at(i)->can.types, known_type);
-        words(tnf_registry_at(i)->can.layouts, known_layout);
+        check_words(tnf_registry_at(i)->can.types, known_type);
+        check_words(tnf_registry_at(i)->can.layouts, known_layout);
     }
 }
 
@@ -147,7 +147,7 @@ static void for_paths(void **state)
     assert_non_null(strstr(error.message, "'.xyz'"));
 }
 
-static void extensions(void **state)
+static void extensions_of_paths(void **state)
 {
     (void)state;
     char out[16];
@@ -199,7 +199,7 @@ int main(void)
         cmocka_unit_test(options_are_sound),
         cmocka_unit_test(lists_name_what_exists),
         cmocka_unit_test(public_view),
-        cmocka_unit_test(extensions),
+        cmocka_unit_test(extensions_of_paths),
         cmocka_unit_test(for_paths),
         cmocka_unit_test(whose_attributes),
     };

@@ -3,7 +3,7 @@
 #include "../support/unit.h"
 #include "remote/answer.h"
 
-static bool range(const char *text, uint64_t want[3])
+static bool parse_range(const char *text, uint64_t want[3])
 {
     return tnf_parse_content_range(text, strlen(text), &want[0], &want[1], &want[2]);
 }
@@ -12,10 +12,10 @@ static void test_range(void **state)
 {
     uint64_t r[3];
     (void)state;
-    assert_true(range("bytes 0-9/100", r) && r[0] == 0 && r[1] == 9 && r[2] == 100);
-    assert_true(range("Bytes 5-5/*", r) && r[0] == 5 && r[1] == 5 && r[2] == TNF_NOT_TOLD);
-    assert_true(range("bytes */77", r) && r[0] == TNF_NOT_TOLD && r[2] == 77);
-    assert_true(range("bytes 0-18446744073709551612/18446744073709551614", r));
+    assert_true(parse_range("bytes 0-9/100", r) && r[0] == 0 && r[1] == 9 && r[2] == 100);
+    assert_true(parse_range("Bytes 5-5/*", r) && r[0] == 5 && r[1] == 5 && r[2] == TNF_NOT_TOLD);
+    assert_true(parse_range("bytes */77", r) && r[0] == TNF_NOT_TOLD && r[2] == 77);
+    assert_true(parse_range("bytes 0-18446744073709551612/18446744073709551614", r));
     static const char *const bad[] = { "",
                                        "bytes",
                                        "bytes 0-9",
@@ -30,7 +30,7 @@ static void test_range(void **state)
                                        "bytes 0x1-9/100",
                                        "bytes 0-9/" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (range(bad[i], r))
+        if (parse_range(bad[i], r))
             fail_msg("'%s' is no range", bad[i]);
 }
 
@@ -54,7 +54,7 @@ static void test_date(void **state)
     assert_int_equal(tnf_calendar_seconds(2024, 2, 29, 12, 0, 0), 1709208000);
 }
 
-static void feed(tnf_answer *a, const char *line)
+static void feed_line(tnf_answer *a, const char *line)
 {
     tnf_answer_line(a, line, strlen(line));
 }
@@ -64,41 +64,41 @@ static void test_lines(void **state)
     static tnf_answer a;
     (void)state;
     tnf_answer_begin(&a);
-    feed(&a, "HTTP/1.1 100 Continue\r\n");
-    feed(&a, "ETag: \"old\"\r\n");
-    feed(&a, "HTTP/1.1 206 Partial Content\r\n");
+    feed_line(&a, "HTTP/1.1 100 Continue\r\n");
+    feed_line(&a, "ETag: \"old\"\r\n");
+    feed_line(&a, "HTTP/1.1 206 Partial Content\r\n");
     assert_string_equal(a.etag, "");
-    feed(&a, "eTaG:  \"abc\" \r\n");
-    feed(&a, "Content-Length: 10\r\n");
-    feed(&a, "Content-Range: bytes 0-9/100\r\n");
-    feed(&a, "Content-Encoding: identity\r\n");
-    feed(&a, "no colon\r\n");
-    feed(&a, "\r\n");
+    feed_line(&a, "eTaG:  \"abc\" \r\n");
+    feed_line(&a, "Content-Length: 10\r\n");
+    feed_line(&a, "Content-Range: bytes 0-9/100\r\n");
+    feed_line(&a, "Content-Encoding: identity\r\n");
+    feed_line(&a, "no colon\r\n");
+    feed_line(&a, "\r\n");
     assert_int_equal(a.status, 206);
     assert_string_equal(tnf_answer_strong(&a), "\"abc\"");
     assert_true(a.length == 10 && a.ranges && a.total == 100 && !a.encoded);
-    feed(&a, "ETag: W/\"weak\"\r\n");
+    feed_line(&a, "ETag: W/\"weak\"\r\n");
     assert_string_equal(tnf_answer_strong(&a), "");
-    feed(&a, "Content-Encoding: gzip\r\n");
+    feed_line(&a, "Content-Encoding: gzip\r\n");
     assert_true(a.encoded);
-    feed(&a, "Content-Length: -1\r\n");
+    feed_line(&a, "Content-Length: -1\r\n");
     assert_true(a.length == TNF_NOT_TOLD);
-    feed(&a, "Content-Range: bytes 0-9/x\r\n");
+    feed_line(&a, "Content-Range: bytes 0-9/x\r\n");
     assert_false(a.ranges);
-    feed(&a, "Retry-After: 120\r\n");
+    feed_line(&a, "Retry-After: 120\r\n");
     assert_true(a.retry_after == 120);
-    feed(&a, "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
-    feed(&a, "Retry-After: Sun, 06 Nov 1994 08:50:37 GMT\r\n");
+    feed_line(&a, "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+    feed_line(&a, "Retry-After: Sun, 06 Nov 1994 08:50:37 GMT\r\n");
     assert_true(a.retry_after == 60);
-    feed(&a, "Retry-After: Sun, 06 Nov 1994 08:00:00 GMT\r\n");
+    feed_line(&a, "Retry-After: Sun, 06 Nov 1994 08:00:00 GMT\r\n");
     assert_true(a.retry_after == 0);
-    feed(&a, "Retry-After: soon\r\n");
+    feed_line(&a, "Retry-After: soon\r\n");
     assert_true(a.retry_after == TNF_NOT_TOLD);
     char line[400];
     memset(line, 'x', sizeof line - 1);
     line[sizeof line - 1] = 0;
     memcpy(line, "ETag: ", 6);
-    feed(&a, line);
+    feed_line(&a, line);
     assert_string_equal(a.etag, ""); /* half of it would be another one */
 }
 

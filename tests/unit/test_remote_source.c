@@ -48,7 +48,7 @@ static bool send_all(int fd, const void *bytes, size_t n)
     return true;
 }
 
-static void *serve(void *arg)
+static void *serve_client(void *arg)
 {
     int fd = (int)(intptr_t)arg;
     char text[8192], head[256];
@@ -79,7 +79,7 @@ static void *accept_all(void *arg)
     (void)arg;
     for (int fd; (fd = accept(listener, NULL, NULL)) >= 0;) {
         pthread_t id;
-        if (pthread_create(&id, NULL, serve, (void *)(intptr_t)fd) != 0)
+        if (pthread_create(&id, NULL, serve_client, (void *)(intptr_t)fd) != 0)
             close(fd);
         else
             pthread_detach(id);
@@ -87,7 +87,7 @@ static void *accept_all(void *arg)
     return NULL;
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     struct sockaddr_in at = { .sin_family = AF_INET };
     socklen_t n = sizeof at;
@@ -346,5 +346,5 @@ int main(void)
         cmocka_unit_test(test_stop),      cmocka_unit_test(test_guarded),
         cmocka_unit_test(test_announced),
     };
-    return cmocka_run_group_tests(tests, begin, NULL);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -5,14 +5,14 @@
 
 static const uint8_t bytes[10];
 
-static void text(struct fake *f, const char *key, const char *value)
+static void set_text(struct fake *f, const char *key, const char *value)
 {
     tnf_error e;
     assert_ok(
         tnf_set_text(f->r, (tnf_str) { key, strlen(key) }, (tnf_str) { value, strlen(value) }, &e));
 }
 
-static const tnf_value *attr(const struct fake *f, const char *key)
+static const tnf_value *attr_of(const struct fake *f, const char *key)
 {
     static tnf_value map;
     map = tnf_attrs_value(&f->file->catalog.attrs);
@@ -36,11 +36,11 @@ static void the_familys_own(void **state)
     tnf_error e;
     struct fake f;
     fake_begin(&f, bytes, sizeof bytes, 0, false);
-    text(&f, "format", "pt");
-    text(&f, "", "");
+    set_text(&f, "format", "pt");
+    set_text(&f, "", "");
     assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.file->catalog.attrs.n, 1);
-    const tnf_value *own = attr(&f, "fake.metadata");
+    const tnf_value *own = attr_of(&f, "fake.metadata");
     assert_int_equal(own->n, 2);
     assert_string_equal(tnf_value_get(own, "format")->as.s, "pt");
     assert_non_null(tnf_value_get(own, ""));
@@ -58,23 +58,23 @@ static void the_stash(void **state)
     static const tnf_member had = { { "old", 3 }, { .kind = TNF_BOOL, .as.b = true } };
     static const tnf_value attrs = { .kind = TNF_MAP, .n = 1, .as.members = &had };
     f.file->catalog.objects[1].attrs = &attrs;
-    text(&f, "gptrs.config", "{\"a\": 1 }");
-    text(&f, "other", "{}");
-    text(&f, TNF_STASH_KEY,
-         "{\"attrs\":{\"n\":{\"$u8\":7},\"f\":{\"$f32\":\"7fc00001\"}},"
-         "\"kinds\":{\"gptrs.config\":\"json\"},"
-         "\"tensors\":{\"w\":{\"k\":\"x\"},\"v\":{\"old\":false,\"new\":null}}}");
+    set_text(&f, "gptrs.config", "{\"a\": 1 }");
+    set_text(&f, "other", "{}");
+    set_text(&f, TNF_STASH_KEY,
+             "{\"attrs\":{\"n\":{\"$u8\":7},\"f\":{\"$f32\":\"7fc00001\"}},"
+             "\"kinds\":{\"gptrs.config\":\"json\"},"
+             "\"tensors\":{\"w\":{\"k\":\"x\"},\"v\":{\"old\":false,\"new\":null}}}");
     assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.warned, 0);
-    assert_int_equal(attr(&f, "n")->dtype, TNF_U8);
-    assert_int_equal(attr(&f, "n")->as.u, 7);
+    assert_int_equal(attr_of(&f, "n")->dtype, TNF_U8);
+    assert_int_equal(attr_of(&f, "n")->as.u, 7);
     uint32_t bits;
-    memcpy(&bits, &attr(&f, "f")->as.f32, 4);
+    memcpy(&bits, &attr_of(&f, "f")->as.f32, 4);
     assert_true(bits == 0x7fc00001);
-    assert_int_equal(attr(&f, "gptrs.config")->kind, TNF_JSON);
-    assert_string_equal(attr(&f, "gptrs.config")->as.s, "{\"a\": 1 }");
-    assert_null(attr(&f, TNF_STASH_KEY));
-    assert_int_equal(attr(&f, "fake.metadata")->n, 1);
+    assert_int_equal(attr_of(&f, "gptrs.config")->kind, TNF_JSON);
+    assert_string_equal(attr_of(&f, "gptrs.config")->as.s, "{\"a\": 1 }");
+    assert_null(attr_of(&f, TNF_STASH_KEY));
+    assert_int_equal(attr_of(&f, "fake.metadata")->n, 1);
     const tnf_object *w = tnf_catalog_find(&f.file->catalog, "w", 1);
     const tnf_object *v = tnf_catalog_find(&f.file->catalog, "v", 1);
     assert_string_equal(tnf_value_get(w->attrs, "k")->as.s, "x");
@@ -106,12 +106,12 @@ static void a_stash_somebody_broke(void **state)
         struct fake f;
         fake_begin(&f, bytes, sizeof bytes, 0, false);
         assert_ok(fake_add(&f, "w", 0, 1, &e));
-        text(&f, TNF_STASH_KEY, broken[i]);
+        set_text(&f, TNF_STASH_KEY, broken[i]);
         assert_ok(tnf_restore(f.file, &e)); /* not worth refusing a file for */
         if (f.warned != 1)
             fail_msg("'%s' gives %u warnings", broken[i], f.warned);
         /* nothing is lost: the text is there as text */
-        assert_string_equal(tnf_value_get(attr(&f, "fake.metadata"), TNF_STASH_KEY)->as.s,
+        assert_string_equal(tnf_value_get(attr_of(&f, "fake.metadata"), TNF_STASH_KEY)->as.s,
                             broken[i]);
         assert_null(f.file->catalog.objects[0].attrs);
         fake_end(&f);
@@ -124,14 +124,15 @@ static void a_stale_stash(void **state)
     tnf_error e;
     struct fake f;
     fake_begin(&f, bytes, sizeof bytes, 0, false);
-    text(&f, "gptrs.config", "{ edited");
-    text(&f, TNF_STASH_KEY,
-         "{\"kinds\":{\"gptrs.config\":\"json\",\"gone\":\"json\"},\"tensors\":{\"gone\":{\"a\":1}}"
-         "}");
+    set_text(&f, "gptrs.config", "{ edited");
+    set_text(
+        &f, TNF_STASH_KEY,
+        "{\"kinds\":{\"gptrs.config\":\"json\",\"gone\":\"json\"},\"tensors\":{\"gone\":{\"a\":1}}"
+        "}");
     assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.warned, 1);
     assert_non_null(strstr(f.warning, "'gone'"));
-    assert_int_equal(attr(&f, "gptrs.config")->kind, TNF_STRING); /* text it is */
+    assert_int_equal(attr_of(&f, "gptrs.config")->kind, TNF_STRING); /* text it is */
     fake_end(&f);
 }
 
@@ -159,11 +160,11 @@ static void a_hostile_stash(void **state)
     for (unsigned i = 0; i < 4000; i++)
         n += (size_t)snprintf(stash + n, ROOM - n, "%s\"key%05u\":\"json\"", i ? "," : "", i);
     snprintf(stash + n, ROOM - n, "}}");
-    text(&f, TNF_STASH_KEY, stash);
+    set_text(&f, TNF_STASH_KEY, stash);
     for (unsigned i = 0; i < 100000; i++) {
         char key[16];
         snprintf(key, sizeof key, "kez%05u", i); /* as long as those above */
-        text(&f, key, "");
+        set_text(&f, key, "");
     }
     assert_ok(tnf_restore(f.file, &e));
     free(stash);
@@ -194,7 +195,7 @@ static void a_large_stash(void **state)
             n += (size_t)snprintf(stash + n, ROOM - n, "%s\"k%u\":true", i ? "," : "", i);
         n += (size_t)snprintf(stash + n, ROOM - n, k ? "}}}" : "}");
     }
-    text(&f, TNF_STASH_KEY, stash);
+    set_text(&f, TNF_STASH_KEY, stash);
     assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.file->catalog.attrs.n, MANY);
     assert_int_equal(f.file->catalog.objects[0].attrs->n, 2 * MANY);
@@ -316,7 +317,7 @@ static void there_and_back(tnf_holds holds)
     assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.warned, 0);
     for (size_t i = 0; i < N; i++) {
-        const tnf_value *file = attr(&f, attrs[i].key.p);
+        const tnf_value *file = attr_of(&f, attrs[i].key.p);
         const tnf_value *object = tnf_value_get(f.file->catalog.objects[0].attrs, attrs[i].key.p);
         if (!object || !tnf_value_equal(object, &attrs[i].value))
             fail_msg("the tensor's attribute '%s' did not come back", attrs[i].key.p);

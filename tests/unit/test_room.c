@@ -18,7 +18,7 @@
 
 static char dir[64], target[96];
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     snprintf(dir, sizeof dir, MEMORY "/tenfold-room-XXXXXX");
@@ -28,7 +28,7 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     setenv("TENFOLD_THREADS", "2", 1);
@@ -63,7 +63,7 @@ struct counted {
     uint64_t done, stop_at;
 };
 
-static bool count(void *ctx, uint64_t done, uint64_t total)
+static bool count_progress(void *ctx, uint64_t done, uint64_t total)
 {
     struct counted *c = ctx;
     (void)total;
@@ -82,7 +82,7 @@ static tnf_status save_rows(const float *rows, const char *threads, const char *
     tnf_save_options o = TNF_SAVE_INIT;
     o.format = format;
     o.replace = true;
-    o.progress = count;
+    o.progress = count_progress;
     o.ctx = c;
     o.dtype = dtype;
     setenv("TENFOLD_THREADS", threads, 1);
@@ -120,7 +120,7 @@ static void the_same_bytes(void **state)
 }
 
 /* The old file stays when somebody says stop, and no memory of the new one does. */
-static void stopping(void **state)
+static void stopping_keeps_the_old(void **state)
 {
     (void)state;
     need_room();
@@ -214,10 +214,10 @@ static void a_full_file_system(void **state)
 
 int main(void)
 {
-#define IN_DIR(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define IN_DIR(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         IN_DIR(the_same_bytes),
-        IN_DIR(stopping),
+        IN_DIR(stopping_keeps_the_old),
         IN_DIR(a_source_that_is_cut),
         IN_DIR(a_full_file_system),
     };

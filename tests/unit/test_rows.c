@@ -16,22 +16,22 @@ struct world {
     tnf_rows rows;
 };
 
-static tnf_status take(struct world *w, const tnf_object *o, uint64_t memory)
+static tnf_status open_rows(struct world *w, const tnf_object *o, uint64_t memory)
 {
     *w = (struct world) { .memory = memory };
     w->alloc = memory_allocator(&w->log);
     return tnf_rows_open(&w->rows, o, &tnf_kernels_portable, &w->alloc, &w->memory, &e);
 }
 
-static void leave(struct world *w)
+static void close_rows(struct world *w)
 {
     tnf_rows_free(&w->rows);
     assert_int_equal(w->log.blocks, 0);
     assert_int_equal(w->log.wrong_sizes, 0);
 }
 
-static tnf_object tensor(tnf_part *parts, uint16_t n, const char *layout, const uint64_t *shape,
-                         uint32_t rank)
+static tnf_object tensor_of(tnf_part *parts, uint16_t n, const char *layout, const uint64_t *shape,
+                            uint32_t rank)
 {
     return (tnf_object) { .name = TEXT("t"),
                           .layout = tnf_layout_by_id(layout),
@@ -43,26 +43,26 @@ static tnf_object tensor(tnf_part *parts, uint16_t n, const char *layout, const 
 
 /* | 1 2 3 |
  * | 4 5 6 |  by columns: 1 4 2 5 3 6 */
-static void columns(void **state)
+static void rows_of_columns(void **state)
 {
     (void)state;
     static const float numbers[] = { 1, 4, 2, 5, 3, 6 };
     static const float expected[][3] = { { 1, 2, 3 }, { 4, 5, 6 } };
     static const uint64_t shape[] = { 2, 3 };
     tnf_part data = memory_part("data", TNF_F32, numbers, sizeof numbers);
-    tnf_object o = tensor(&data, 1, "dense", shape, 2);
+    tnf_object o = tensor_of(&data, 1, "dense", shape, 2);
     o.order = TNF_ORDER_F;
     struct world w;
-    assert_ok(take(&w, &o, 24));
+    assert_ok(open_rows(&w, &o, 24));
     assert_int_equal(w.memory, 0);
     for (uint64_t i = 0; i < 2; i++) {
         float row[3];
         assert_ok(tnf_rows_get(&w.rows, i, row, &e));
         assert_memory_equal(row, expected[i], sizeof row);
     }
-    leave(&w);
-    assert_fails(take(&w, &o, 23), TNF_ELIMIT);
-    leave(&w);
+    close_rows(&w);
+    assert_fails(open_rows(&w, &o, 23), TNF_ELIMIT);
+    close_rows(&w);
 }
 
 /* [2, 2, 3] is two rows of six; by columns element (i, j, k) is number i + 2 j + 4 k. */
@@ -84,14 +84,14 @@ static void many_dimensions(void **state)
                          memory_part("data", TNF_BF16, halves, sizeof halves) };
     for (size_t i = 0; i < 2; i++) {
         struct world w;
-        tnf_object o = tensor(&parts[i], 1, "dense", shape, 3);
+        tnf_object o = tensor_of(&parts[i], 1, "dense", shape, 3);
         o.order = TNF_ORDER_F;
-        assert_ok(take(&w, &o, 1000));
+        assert_ok(open_rows(&w, &o, 1000));
         assert_int_equal(w.rows.n, 2);
         assert_int_equal(w.rows.d, 6);
         assert_ok(tnf_rows_get(&w.rows, 1, row, &e));
         assert_memory_equal(row, second, sizeof row);
-        leave(&w);
+        close_rows(&w);
     }
 }
 
@@ -110,19 +110,19 @@ static void no_rows(void **state)
         tnf_status status;
         const char *says;
     } all[] = {
-        { tensor(&data, 1, "dense", NULL, 0), TNF_EUNSUPPORTED, "a single number" },
-        { tensor(&data, 1, "dense", wide, 3), TNF_ELIMIT, "beyond 2^64" },
-        { tensor(&data, 1, "dense", wide, 2), TNF_EUNSUPPORTED, "rows of 18446744073709551615" },
-        { tensor(&data, 1, "dense", empty, 2), TNF_EUNSUPPORTED, "rows of 0 elements" },
-        { tensor(&data, 1, "dense", none, 2), TNF_EUNSUPPORTED, "rows of 33554432 elements" },
-        { tensor(&complex, 1, "dense", one, 2), TNF_EUNSUPPORTED, "are not numbers" },
-        { tensor(&data, 1, "strings/1", one, 1), TNF_EUNSUPPORTED, "strings/1" },
+        { tensor_of(&data, 1, "dense", NULL, 0), TNF_EUNSUPPORTED, "a single number" },
+        { tensor_of(&data, 1, "dense", wide, 3), TNF_ELIMIT, "beyond 2^64" },
+        { tensor_of(&data, 1, "dense", wide, 2), TNF_EUNSUPPORTED, "rows of 18446744073709551615" },
+        { tensor_of(&data, 1, "dense", empty, 2), TNF_EUNSUPPORTED, "rows of 0 elements" },
+        { tensor_of(&data, 1, "dense", none, 2), TNF_EUNSUPPORTED, "rows of 33554432 elements" },
+        { tensor_of(&complex, 1, "dense", one, 2), TNF_EUNSUPPORTED, "are not numbers" },
+        { tensor_of(&data, 1, "strings/1", one, 1), TNF_EUNSUPPORTED, "strings/1" },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct world w;
-        assert_int_equal(take(&w, &all[i].o, 1000), all[i].status);
+        assert_int_equal(open_rows(&w, &all[i].o, 1000), all[i].status);
         assert_says(all[i].says);
-        leave(&w);
+        close_rows(&w);
     }
 }
 
@@ -167,24 +167,24 @@ static void quantized_wrongly(void **state)
         p->role = all[i].role ? all[i].role : p->role;
         p->type = tnf_type_of(all[i].type);
         p->nbytes = p->stored = all[i].bytes;
-        tnf_object o = tensor(parts, 4, "pq/1", shape, 2);
+        tnf_object o = tensor_of(parts, 4, "pq/1", shape, 2);
         if (!all[i].says) {
-            assert_ok(take(&w, &o, 1000));
+            assert_ok(open_rows(&w, &o, 1000));
         } else {
-            assert_fails(take(&w, &o, 1000), TNF_EFORMAT);
+            assert_fails(open_rows(&w, &o, 1000), TNF_EFORMAT);
             assert_says(all[i].says);
         }
-        leave(&w);
-        o = tensor(parts, 4, "pq/1", line, 1);
-        assert_fails(take(&w, &o, 1000), TNF_EFORMAT);
-        leave(&w);
+        close_rows(&w);
+        o = tensor_of(parts, 4, "pq/1", line, 1);
+        assert_fails(open_rows(&w, &o, 1000), TNF_EFORMAT);
+        close_rows(&w);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns),
+        cmocka_unit_test(rows_of_columns),
         cmocka_unit_test(many_dimensions),
         cmocka_unit_test(no_rows),
         cmocka_unit_test(quantized_wrongly),

@@ -18,7 +18,8 @@ extern const tnf_format tnf_format_safetensors, tnf_format_safetensors_index;
 
 /* ---------------------------------------------------------------- probing */
 
-static int score(const tnf_format *f, const void *bytes, size_t n, uint64_t size, const char *ext)
+static int probe_score(const tnf_format *f, const void *bytes, size_t n, uint64_t size,
+                       const char *ext)
 {
     const uint8_t *p = bytes;
     size_t head = n < TNF_PROBE_HEAD ? n : TNF_PROBE_HEAD;
@@ -35,7 +36,7 @@ static int score_of_length(uint64_t length, const char *text, uint64_t size, con
     size_t n = strlen(text);
     tnf_put_le64(bytes, length);
     memcpy(bytes + 8, text, n);
-    return score(&tnf_format_safetensors, bytes, 8 + n, size, ext);
+    return probe_score(&tnf_format_safetensors, bytes, 8 + n, size, ext);
 }
 
 static void probe_knows_headers(void **state)
@@ -61,8 +62,9 @@ static void probe_knows_headers(void **state)
     assert_int_equal(score_of_length(8, "{\"a\1\2\3\4 ", 16, ""), TNF_PROBE_NO);
     assert_int_equal(score_of_length(8, " {\"a\":1}", 16, ""), TNF_PROBE_NO);
     assert_true(score_of_length(8, " {\"a\":1}", 16, "safetensors") > TNF_PROBE_NO);
-    assert_int_equal(score(&tnf_format_safetensors, "1234567", 7, 7, "safetensors"), TNF_PROBE_NO);
-    assert_int_equal(score(&tnf_format_safetensors, "", 0, 0, "safetensors"), TNF_PROBE_NO);
+    assert_int_equal(probe_score(&tnf_format_safetensors, "1234567", 7, 7, "safetensors"),
+                     TNF_PROBE_NO);
+    assert_int_equal(probe_score(&tnf_format_safetensors, "", 0, 0, "safetensors"), TNF_PROBE_NO);
 }
 
 static void probe_claims_no_noise(void **state)
@@ -78,14 +80,15 @@ static void probe_claims_no_noise(void **state)
             tnf_put_le64(bytes + k, x);
         }
         size_t n = (size_t)(x % (sizeof bytes + 1));
-        assert_int_equal(score(&tnf_format_safetensors, bytes, n, n, ""), TNF_PROBE_NO);
-        assert_int_equal(score(&tnf_format_safetensors_index, bytes, n, n, "json"), TNF_PROBE_NO);
+        assert_int_equal(probe_score(&tnf_format_safetensors, bytes, n, n, ""), TNF_PROBE_NO);
+        assert_int_equal(probe_score(&tnf_format_safetensors_index, bytes, n, n, "json"),
+                         TNF_PROBE_NO);
     }
 }
 
 static int index_score(const char *text, const char *ext)
 {
-    return score(&tnf_format_safetensors_index, text, strlen(text), strlen(text), ext);
+    return probe_score(&tnf_format_safetensors_index, text, strlen(text), strlen(text), ext);
 }
 
 static void probe_knows_indexes(void **state)
@@ -106,7 +109,7 @@ static void probe_knows_indexes(void **state)
     char *long_one = malloc(6000);
     memset(long_one, ' ', 6000);
     memcpy(long_one, "{\"metadata\":{", 13);
-    assert_int_equal(score(&tnf_format_safetensors_index, long_one, 6000, 6000, "json"),
+    assert_int_equal(probe_score(&tnf_format_safetensors_index, long_one, 6000, 6000, "json"),
                      TNF_PROBE_EXTENSION);
     free(long_one);
 }
@@ -114,8 +117,8 @@ static void probe_knows_indexes(void **state)
 /* ---------------------------------------------------------------- writing */
 
 /* Saves to memory; the bytes are the caller's to free. */
-static tnf_status save(const tnf_builder *b, const tnf_option *options, size_t n, uint8_t **bytes,
-                       size_t *size, tnf_error *e)
+static tnf_status save_to_memory(const tnf_builder *b, const tnf_option *options, size_t n,
+                                 uint8_t **bytes, size_t *size, tnf_error *e)
 {
     tnf_sink *sink;
     tnf_save_options o = TNF_SAVE_INIT;
@@ -159,7 +162,7 @@ static void writes_what_the_package_writes(void **state)
     assert_int_equal(tnf_builder_set(b, NULL, "safetensors.metadata", &metadata, &e), TNF_OK);
     uint8_t *bytes;
     size_t n;
-    assert_int_equal(save(b, NULL, 0, &bytes, &n, &e), TNF_OK);
+    assert_int_equal(save_to_memory(b, NULL, 0, &bytes, &n, &e), TNF_OK);
     size_t text = (sizeof expected - 1 + 7) / 8 * 8;
     assert_int_equal(tnf_le64(bytes), text);
     assert_int_equal(n, 8 + text + sizeof w);
@@ -175,7 +178,7 @@ static void assert_save_fails(tnf_builder *b, const tnf_option *options, size_t 
     tnf_error e = { 0 };
     uint8_t *bytes;
     size_t size;
-    assert_int_equal(save(b, options, n, &bytes, &size, &e), status);
+    assert_int_equal(save_to_memory(b, options, n, &bytes, &size, &e), status);
     assert_int_equal(e.status, status);
     assert_non_null(strstr(e.message, message));
     tnf_builder_free(b);

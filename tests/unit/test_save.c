@@ -10,7 +10,7 @@ static tnf_builder *b;
 static uint8_t data[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 static char dir[300], target[340];
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     static int n;
     (void)state;
@@ -22,7 +22,7 @@ static int begin(void **state)
     return tnf_builder_add(b, "w", tnf_type_of(TNF_F32), 1, shape, data, NULL);
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     tnf_builder_free(b);
@@ -114,7 +114,7 @@ struct seen {
     bool wrong;
 };
 
-static bool progress(void *ctx, uint64_t done, uint64_t total)
+static bool watch_progress(void *ctx, uint64_t done, uint64_t total)
 {
     struct seen *s = ctx;
     s->wrong = s->wrong || done < s->last || done > total || (s->calls && total != s->total);
@@ -124,7 +124,7 @@ static bool progress(void *ctx, uint64_t done, uint64_t total)
     return !s->stop || done < s->stop;
 }
 
-static tnf_status zeros(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_zeros(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     uint64_t *next = ctx;
     if (offset != *next)
@@ -139,9 +139,12 @@ static void progress_and_cancelling(void **state)
     (void)state;
     tnf_error e;
     uint64_t shape[] = { 5 << 20 }, next = 0; /* 20 MiB */
-    assert_ok(tnf_builder_add_stream(b, "big", tnf_type_of(TNF_F32), 1, shape, zeros, &next, &e));
+    assert_ok(
+        tnf_builder_add_stream(b, "big", tnf_type_of(TNF_F32), 1, shape, fetch_zeros, &next, &e));
     struct seen s = { 0 };
-    tnf_save_options o = { .size = sizeof o, .progress = progress, .ctx = &s, .replace = true };
+    tnf_save_options o = {
+        .size = sizeof o, .progress = watch_progress, .ctx = &s, .replace = true
+    };
     o.no_sync = true;
     assert_ok(tnf_save(b, target, &o, &e));
     assert_int_equal(next, 20 << 20);
@@ -215,7 +218,7 @@ static int by_size(const tnf_object *x, const tnf_object *y)
     return x->parts->nbytes < y->parts->nbytes ? -1 : x->parts->nbytes > y->parts->nbytes;
 }
 
-static void sorting(void **state)
+static void sorts_names(void **state)
 {
     (void)state;
     tnf_error e;
@@ -245,7 +248,7 @@ static void sorting(void **state)
 
 int main(void)
 {
-#define WITH_FILE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define WITH_FILE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         WITH_FILE(which_format),
         WITH_FILE(only_read),
@@ -254,7 +257,7 @@ int main(void)
         WITH_FILE(progress_and_cancelling),
         WITH_FILE(a_source_that_fails),
         WITH_FILE(writing_helpers),
-        WITH_FILE(sorting),
+        WITH_FILE(sorts_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 static _Thread_local tnf_error e; /* each thread has its own */
 static char path[300];
 
-static void start(void)
+static void make_file(void)
 {
     static const float value = 1;
     tnf_builder *b;
@@ -25,7 +25,7 @@ static void start(void)
     tnf_builder_free(b);
 }
 
-static tnf_file *opened(bool to_change)
+static tnf_file *open_file(bool to_change)
 {
     tnf_file *f;
     const tnf_open_options o = { .size = sizeof o, .to_change = to_change };
@@ -48,9 +48,9 @@ static tnf_status save_with(const tnf_file *f, const char *key, bool whole, tnf_
     return status;
 }
 
-static bool has(const char *key)
+static bool has_attribute(const char *key)
 {
-    tnf_file *f = opened(false);
+    tnf_file *f = open_file(false);
     bool found = tnf_value_get(tnf_file_info(f)->attrs, key) != NULL;
     tnf_close(f);
     return found;
@@ -60,14 +60,14 @@ static void replaced_since(void **state)
 {
     (void)state;
     for (int whole = 0; whole < 2; whole++) {
-        start();
-        tnf_file *mine = opened(false), *theirs = opened(false);
+        make_file();
+        tnf_file *mine = open_file(false), *theirs = open_file(false);
         assert_ok(save_with(theirs, "theirs", true, &e));
         tnf_close(theirs);
         assert_fails(save_with(mine, "mine", whole, &e), TNF_ECHANGED);
         assert_says("since it was read");
         tnf_close(mine);
-        assert_true(has("theirs") && !has("mine"));
+        assert_true(has_attribute("theirs") && !has_attribute("mine"));
         assert_int_equal(files_count(files_temp(), ""), 1);
     }
 }
@@ -76,14 +76,14 @@ static void replaced_since(void **state)
 static void overwritten_since(void **state)
 {
     (void)state;
-    start();
-    tnf_file *mine = opened(true);
+    make_file();
+    tnf_file *mine = open_file(true);
     struct bytes b = bytes_of_file(path);
     nanosleep(&(struct timespec) { .tv_nsec = 20000000 }, NULL); /* a tick of the file's clock */
     bytes_to_file(path, b.p, b.n);
     assert_fails(save_with(mine, "mine", true, &e), TNF_ECHANGED);
     tnf_close(mine);
-    assert_false(has("mine"));
+    assert_false(has_attribute("mine"));
     free(b.p);
 }
 
@@ -91,8 +91,8 @@ static void overwritten_since(void **state)
 static void another_file(void **state)
 {
     (void)state;
-    start();
-    tnf_file *mine = opened(false);
+    make_file();
+    tnf_file *mine = open_file(false);
     const tnf_save_options o = { .size = sizeof o, .replace = true };
     char other[320];
     snprintf(other, sizeof other, "%s.zt", path);
@@ -108,7 +108,7 @@ static void another_file(void **state)
 
 static void *change_too(void *done)
 {
-    tnf_file *f = opened(true); /* waits */
+    tnf_file *f = open_file(true); /* waits */
     tnf_error error;
     assert_ok(save_with(f, "second", true, &error));
     tnf_close(f);
@@ -122,14 +122,14 @@ static void one_after_the_other(void **state)
     (void)state;
     pthread_t thread;
     bool done = false;
-    start();
-    tnf_file *mine = opened(true);
+    make_file();
+    tnf_file *mine = open_file(true);
     assert_int_equal(pthread_create(&thread, NULL, change_too, &done), 0);
     nanosleep(&(struct timespec) { .tv_nsec = 30000000 }, NULL);
     assert_ok(save_with(mine, "first", true, &e));
     tnf_close(mine);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_true(done && has("first") && has("second"));
+    assert_true(done && has_attribute("first") && has_attribute("second"));
 }
 
 int main(void)

@@ -111,7 +111,7 @@ static void words_are_the_same(void **state)
     free(b.p);
 }
 
-static bool until(void *ctx, uint64_t done, uint64_t total)
+static bool go_until(void *ctx, uint64_t done, uint64_t total)
 {
     (void)total;
     return done < *(const uint64_t *)ctx;
@@ -123,7 +123,7 @@ static tnf_status save_until(const tnf_file *file, uint64_t most, tnf_error *e)
     tnf_sink *sink;
     tnf_save_options o = TNF_SAVE_INIT;
     o.format = "finalfusion";
-    o.progress = until;
+    o.progress = go_until;
     o.ctx = &most;
     assert_int_equal(tnf_builder_new(&b, NULL, e), TNF_OK);
     assert_int_equal(tnf_builder_add_file(b, file, e), TNF_OK);

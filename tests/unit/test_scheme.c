@@ -52,7 +52,7 @@ static tnf_status add_named(const char *name, tnf_error *e)
     return tnf_scheme_add(&s, e);
 }
 
-static void names(void **state)
+static void names_of_schemes(void **state)
 {
     static const char *const bad[] = {
         "", "x", "Mem", "me m", "1mem", "mem:", "a-name-that-is-longer-than-31-letters"
@@ -96,7 +96,7 @@ static void files_and_shards(void **state)
     memset(objects, 0, sizeof objects);
 }
 
-static void refusals(void **state)
+static void refusals_are_told(void **state)
 {
     static const char store[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
     tnf_open_options to_change = TNF_OPEN_INIT;
@@ -122,9 +122,9 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),
+        cmocka_unit_test(names_of_schemes),
         cmocka_unit_test(files_and_shards),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(refusals_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

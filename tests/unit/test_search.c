@@ -13,7 +13,7 @@ static void expect_hits(const tnf_emb_hit *hits, size_t n, const char *words, co
             fail_msg("hit %zu is %.*s, not %.*s", i, (int)hits[i].word.n, hits[i].word.p,
                      (int)length, p);
         if (scores)
-            near(hits[i].score, scores[i], 1e-6);
+            assert_near(hits[i].score, scores[i], 1e-6);
         p += length + (p[length] == ' ');
     }
     assert_true(*p == 0);
@@ -36,7 +36,7 @@ static const double berlin_scores[] = {
     .721844, .718343, .718082, .713322, .712266, .712004, .710947, .705944, .701642, .701501
 };
 
-static void cities(void **state)
+static void cities_by_word(void **state)
 {
     static const char *const files[] = { "py/similarity.fifu", "rt/similarity.fifu" };
     struct opened x;
@@ -118,7 +118,7 @@ enum { N = 3000, MOST_D = 40, WORDS = 2900 };
 static float values[N * MOST_D];
 static char words[N * 8];
 
-static double exactly(const float *row, const float *query, size_t d, tnf_metric metric)
+static double score_exactly(const float *row, const float *query, size_t d, tnf_metric metric)
 {
     double dot = 0, rows = 0, queries = 0, distance = 0;
     for (size_t i = 0; i < d; i++) {
@@ -144,7 +144,7 @@ static void check_hits(const struct opened *x, const tnf_emb_hit *hits, size_t n
     memset(taken, 0, sizeof taken);
     for (size_t i = 0; i < n; i++) {
         const float *row = values + hits[i].row * d;
-        near(hits[i].score, exactly(row, query, d, q->metric), tolerance);
+        assert_near(hits[i].score, score_exactly(row, query, d, q->metric), tolerance);
         assert_true(hits[i].row < WORDS && !taken[hits[i].row]);
         taken[hits[i].row] = true;
         assert_true(i == 0 || sign * hits[i].score <= sign * hits[i - 1].score);
@@ -152,12 +152,12 @@ static void check_hits(const struct opened *x, const tnf_emb_hit *hits, size_t n
         assert_true(word.n == hits[i].word.n && word.p == hits[i].word.p);
     }
     for (size_t r = 0; n == q->k && r < WORDS; r++)
-        if (!taken[r] && sign * exactly(values + r * d, query, d, q->metric) >
+        if (!taken[r] && sign * score_exactly(values + r * d, query, d, q->metric) >
                              sign * hits[n - 1].score + tolerance)
             fail_msg("row %zu is better than hit %zu and left out", r, n - 1);
 }
 
-static void fill(size_t d, uint64_t seed)
+static void fill_rows(size_t d, uint64_t seed)
 {
     size_t at = 0;
     for (size_t i = 0; i < N * d; i++)
@@ -180,7 +180,7 @@ static void against_all(void **state)
     for (size_t c = 0; c < 4; c++)
         for (size_t k = 0; k < 4; k++) {
             size_t d = dims[c];
-            fill(d, 1 + c);
+            fill_rows(d, 1 + c);
             struct made m = { .words = words, .rows = N, .dims = d, .values = values };
             struct opened x = { .sink = make_bytes(&m) };
             tnf_emb_options o = { .size = sizeof o, .kernel = kernels[k] };
@@ -223,7 +223,7 @@ static void many_and_all(void **state)
     static size_t counts[Q];
     tnf_error e;
     (void)state;
-    fill(D, 99);
+    fill_rows(D, 99);
     struct made m = { .words = words, .rows = N, .dims = D, .values = values };
     struct opened x = open_made(&m, NULL);
     tnf_emb_query q = { .size = sizeof q, .k = K };
@@ -262,18 +262,18 @@ static void ties_and_odd_rows(void **state)
     assert_int_equal(count, 9);
     expect_hits(hits, 9, "a b huge m tiny up zero back nan", NULL);
     for (size_t i = 0; i < 5; i++)
-        near(hits[i].score, 1, 0);
+        assert_near(hits[i].score, 1, 0);
     assert_true(hits[5].score == 0 && hits[6].score == 0 && hits[7].score == -1);
     assert_true(isnan(hits[8].score));
     q.metric = TNF_ANGULAR;
     assert_ok(tnf_emb_nearest(x.emb, right, 1, &q, hits, &count, &e));
-    near(hits[0].score, 1, 0);
-    near(hits[5].score, .5, 1e-12);
-    near(hits[7].score, 0, 0);
+    assert_near(hits[0].score, 1, 0);
+    assert_near(hits[5].score, .5, 1e-12);
+    assert_near(hits[7].score, 0, 0);
     static const float between[] = { 1, 1 };
     q.k = 1;
     assert_ok(tnf_emb_nearest(x.emb, between, 1, &q, hits, &count, &e));
-    near(hits[0].score, .75, 1e-5); /* the cosine is the root of one half */
+    assert_near(hits[0].score, .75, 1e-5); /* the cosine is the root of one half */
     close_opened(&x);
 }
 
@@ -301,7 +301,7 @@ static void duplicates_left_out(void **state)
 
 /* ---------------------------------------------------------------- analogies */
 
-static void analogies(void **state)
+static void finds_analogies(void **state)
 {
     /* king - man + woman = queen, in two dimensions */
     static const float rows[] = { 1, 1, 1, -1, 3, 1, 3, -1, -2, 0.5F };
@@ -318,12 +318,12 @@ static void analogies(void **state)
     /* of vectors of length 1: (3, 1)/sqrt(10) - (1, 1)/sqrt(2) + (1, -1)/sqrt(2) */
     assert_ok(tnf_emb_analogy(x.emb, asked, 1, &q, hits, counts, found, &e));
     expect_hits(hits, 2, "queen other", NULL);
-    near(hits[0].score, 1.2472136 / 1.4510589, 1e-6);
+    assert_near(hits[0].score, 1.2472136 / 1.4510589, 1e-6);
     q.raw = true;
     assert_ok(tnf_emb_analogy(x.emb, asked, 2, &q, hits, counts, found, &e));
     assert_int_equal(counts[0], 2);
     expect_hits(hits, 2, "queen other", NULL);
-    near(hits[0].score, 1, 1e-6);
+    assert_near(hits[0].score, 1, 1e-6);
     assert_int_equal(counts[1], 0);
     assert_true(found[3].found && !found[4].found && found[5].found);
     q.keep[1] = true; /* the second may be an answer */
@@ -341,7 +341,7 @@ static void analogies(void **state)
 /* ---------------------------------------------------------------- quantized */
 
 /* Scores from tables against those of the reconstructed rows. */
-static void quantized(void **state)
+static void quantized_as_reconstructed(void **state)
 {
     enum { D = 12, M = 4, K = 16, R = 3000 };
     static uint8_t codes[R * M];
@@ -352,7 +352,7 @@ static void quantized(void **state)
     (void)state;
     for (unsigned shape = 0; shape < 8; shape++) {
         uint64_t seed = shape;
-        fill(D, shape);
+        fill_rows(D, shape);
         for (size_t i = 0; i < sizeof codes; i++)
             codes[i] = (uint8_t)(next_random(&seed) % K);
         for (size_t i = 0; i < K * D; i++)
@@ -483,15 +483,15 @@ static void no_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cities),
+        cmocka_unit_test(cities_by_word),
         cmocka_unit_test(cities_by_vector),
         cmocka_unit_test(plain_products),
         cmocka_unit_test(against_all),
         cmocka_unit_test(many_and_all),
         cmocka_unit_test(ties_and_odd_rows),
         cmocka_unit_test(duplicates_left_out),
-        cmocka_unit_test(analogies),
-        cmocka_unit_test(quantized),
+        cmocka_unit_test(finds_analogies),
+        cmocka_unit_test(quantized_as_reconstructed),
         cmocka_unit_test(quantized_bad_codes),
         cmocka_unit_test(other_types),
         cmocka_unit_test(no_words),

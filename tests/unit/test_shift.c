@@ -45,7 +45,7 @@ static void make_hole(int fd, uint64_t at, uint64_t n)
     assert_int_equal(ask_kernel(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, n), 0);
 }
 
-static int failed(int err)
+static int fail_with(int err)
 {
     errno = err;
     return -1;
@@ -59,7 +59,7 @@ static int insert_copying(int fd, uint64_t n)
     whole_write(fd, b.p + stop, b.n - (size_t)stop, stop + n);
     make_hole(fd, stop, n);
     free(b.p);
-    return insert_stops == NEVER ? 0 : failed(EIO);
+    return insert_stops == NEVER ? 0 : fail_with(EIO);
 }
 
 /* From the front: those from `stop` on stay. */
@@ -74,7 +74,7 @@ static int remove_copying(int fd, uint64_t at, uint64_t n)
     else /* the last block is moved whole, too */
         make_hole(fd, stop - n, stop == b.n ? 2 * n : n);
     free(b.p);
-    return remove_stops == NEVER ? 0 : failed(EIO);
+    return remove_stops == NEVER ? 0 : fail_with(EIO);
 }
 
 int fallocate(int fd, int mode, off_t at, off_t n)
@@ -82,7 +82,7 @@ int fallocate(int fd, int mode, off_t at, off_t n)
     if (how_it_inserts == ASKS)
         return ask_kernel(fd, mode, (uint64_t)at, (uint64_t)n);
     if (how_it_inserts == REFUSES)
-        return failed(EOPNOTSUPP);
+        return fail_with(EOPNOTSUPP);
     return mode == FALLOC_FL_INSERT_RANGE ? insert_copying(fd, (uint64_t)n)
                                           : remove_copying(fd, (uint64_t)at, (uint64_t)n);
 }
@@ -190,7 +190,7 @@ static void longer_header(void **state)
     }
 }
 
-static void refused(void **state)
+static void refuses_to_shift(void **state)
 {
     (void)state;
     struct bytes before = make_file("32");
@@ -335,7 +335,7 @@ static void on_this_file_system(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(longer_header),       cmocka_unit_test(refused),
+        cmocka_unit_test(longer_header),       cmocka_unit_test(refuses_to_shift),
         cmocka_unit_test(stopped_inserting),   cmocka_unit_test(stopped_removing),
         cmocka_unit_test(stopped_writing),     cmocka_unit_test(not_of_this_file),
         cmocka_unit_test(on_this_file_system),

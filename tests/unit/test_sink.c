@@ -99,7 +99,7 @@ static void close_without_commit_aborts(void **state)
     tnf_sink_close(NULL);
 }
 
-static void failures(void **state)
+static void failures_are_told(void **state)
 {
     (void)state;
     tnf_error e;
@@ -154,7 +154,7 @@ static void least_ops(void **state)
     assert_null(s);
 }
 
-static void memory(void **state)
+static void writes_to_memory(void **state)
 {
     (void)state;
     tnf_error e;
@@ -205,7 +205,7 @@ static void patch_all(tnf_sink *s, uint8_t *expect)
     assert_fails(tnf_sink_patch(s, 0, "x", 1, &e), TNF_EBUG);
 }
 
-static void patches(void **state)
+static void patches_bytes(void **state)
 {
     (void)state;
     tnf_error e;
@@ -282,7 +282,7 @@ static tnf_status bad_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_
 }
 
 /* Copies from a source, small and large, through memory. */
-static void copies(void **state)
+static void copies_sources(void **state)
 {
     (void)state;
     tnf_error e;
@@ -342,7 +342,7 @@ static void no_memory(void **state)
 }
 
 /* Zeros are zeros, be they written or left out; at the end of a file as well. */
-static void zeros(void **state)
+static void zeros_are_zeros(void **state)
 {
     (void)state;
     for (unsigned flags = 0; flags <= TNF_SINK_NO_SYNC; flags += TNF_SINK_NO_SYNC)
@@ -379,7 +379,7 @@ static void zeros(void **state)
 }
 
 /* Room on the disk, with a sync: of few bytes among zeros, and of as many bytes as zeros. */
-static void holes(void **state)
+static void holes_take_no_room(void **state)
 {
     (void)state;
     enum { N = 1 << 20 };
@@ -411,12 +411,12 @@ static void holes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_in_order), cmocka_unit_test(close_without_commit_aborts),
-        cmocka_unit_test(failures),       cmocka_unit_test(least_ops),
-        cmocka_unit_test(memory),         cmocka_unit_test(patches),
-        cmocka_unit_test(copies),         cmocka_unit_test(small_copies),
-        cmocka_unit_test(no_memory),      cmocka_unit_test(zeros),
-        cmocka_unit_test(holes),
+        cmocka_unit_test(bytes_in_order),     cmocka_unit_test(close_without_commit_aborts),
+        cmocka_unit_test(failures_are_told),  cmocka_unit_test(least_ops),
+        cmocka_unit_test(writes_to_memory),   cmocka_unit_test(patches_bytes),
+        cmocka_unit_test(copies_sources),     cmocka_unit_test(small_copies),
+        cmocka_unit_test(no_memory),          cmocka_unit_test(zeros_are_zeros),
+        cmocka_unit_test(holes_take_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ struct newer {
     long c;
 };
 
-static void copies(void **state)
+static void copies_options(void **state)
 {
     (void)state;
     tnf_error e;
@@ -38,7 +38,7 @@ static void copies(void **state)
     assert_true(o.size == sizeof o && o.a == 3 && o.b == 4);
 }
 
-static void refuses(void **state)
+static void refuses_sizes(void **state)
 {
     (void)state;
     tnf_error e;
@@ -58,7 +58,7 @@ static void refuses(void **state)
 }
 
 /* As much as the caller has, and not a byte more. */
-static void fills(void **state)
+static void fills_results(void **state)
 {
     (void)state;
     tnf_error e;
@@ -95,7 +95,7 @@ static void fills_none(void **state)
     }
 }
 
-static void reserves(void **state)
+static void reserves_are_zero(void **state)
 {
     (void)state;
     tnf_error e;
@@ -108,8 +108,9 @@ static void reserves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies),     cmocka_unit_test(refuses),  cmocka_unit_test(fills),
-        cmocka_unit_test(fills_none), cmocka_unit_test(reserves),
+        cmocka_unit_test(copies_options),    cmocka_unit_test(refuses_sizes),
+        cmocka_unit_test(fills_results),     cmocka_unit_test(fills_none),
+        cmocka_unit_test(reserves_are_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return remove(path);
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < ROWS * COLS; i++)
@@ -36,7 +36,7 @@ static int begin(void **state)
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -55,7 +55,7 @@ static uint64_t read_so_far(void)
 }
 
 /* What reading the slice reads, beyond what counting does. */
-static uint64_t take(const tnf_object *o, const tnf_slice *s, void *dst, size_t n)
+static uint64_t read_counted(const tnf_object *o, const tnf_slice *s, void *dst, size_t n)
 {
     tnf_error e;
     uint64_t before = read_so_far(), own = read_so_far() - before;
@@ -65,7 +65,7 @@ static uint64_t take(const tnf_object *o, const tnf_slice *s, void *dst, size_t 
 }
 
 /* "a" and, so that there is something else to read, "b". */
-static void save(const char *path, const tnf_option *options, size_t n)
+static void save_numbers(const char *path, const tnf_option *options, size_t n)
 {
     static const uint64_t shape[] = { ROWS, COLS };
     static const char *const names[] = { "a", "b" };
@@ -102,16 +102,16 @@ static void check_kind(const struct kind *k)
     while (n < 4 && k->options[n].key)
         n++;
     snprintf(path, sizeof path, "%s/%s", folder, k->name);
-    save(path, k->options, n);
+    save_numbers(path, k->options, n);
     assert_ok(tnf_open(&f, path, NULL, &e));
     const tnf_object *o = tnf_find(f, "a");
     assert_non_null(o);
-    uint64_t took = take(o, rows, found, sizeof found);
+    uint64_t took = read_counted(o, rows, found, sizeof found);
     from_little(found, 4, 2 * COLS);
     assert_memory_equal(found, numbers + (size_t)17 * COLS, sizeof found);
     if (took < k->rows[0] || took > k->rows[1])
         fail_msg("%s: two rows took %llu bytes", k->name, (unsigned long long)took);
-    took = take(o, few, found, 16);
+    took = read_counted(o, few, found, 16);
     from_little(found, 4, 4);
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(found[i], numbers[(58 + 64 * i) * COLS + 3]);
@@ -213,7 +213,7 @@ static void slices_of_fixtures_do(void **state)
         assert_ok(tnf_open(&f, all[i].path, NULL, &e));
         const tnf_object *o = tnf_find(f, all[i].name);
         assert_non_null(o);
-        uint64_t took = take(o, s, part, all[i].bytes);
+        uint64_t took = read_counted(o, s, part, all[i].bytes);
         if (took < all[i].bytes || took > all[i].most)
             fail_msg("%s: %llu bytes", all[i].path, (unsigned long long)took);
         assert_ok(tnf_read(o, whole, (size_t)o->parts->nbytes, &e));
@@ -233,5 +233,5 @@ int main(void)
         cmocka_unit_test(slices_read_what_they_need),
         cmocka_unit_test(slices_of_fixtures_do),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

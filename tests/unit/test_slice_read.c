@@ -24,7 +24,7 @@ static struct log read_log;
 static tnf_source *source;
 static struct tnf_origin origin;
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     static const tnf_source_ops ops = { .version = 1, .read_at = log_read };
     (void)state;
@@ -35,7 +35,7 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     tnf_source_close(source);
@@ -70,7 +70,8 @@ static struct log take_as(const char *type, uint32_t rank, const uint64_t *shape
     return read_log;
 }
 
-static struct log take(uint32_t rank, const uint64_t *shape, tnf_order order, const char *text)
+static struct log take_bytes(uint32_t rank, const uint64_t *shape, tnf_order order,
+                             const char *text)
 {
     return take_as("u8", rank, shape, order, text);
 }
@@ -84,24 +85,25 @@ static struct log take(uint32_t rank, const uint64_t *shape, tnf_order order, co
 static void what_is_whole_is_read_whole(void **state)
 {
     (void)state;
-    struct log l = take(SHAPE(1000, 1000), TNF_ORDER_C, ":");
+    struct log l = take_bytes(SHAPE(1000, 1000), TNF_ORDER_C, ":");
     assert_int_equal(l.bytes, 1000000);
     assert_int_equal(l.calls, 1);
-    l = take(SHAPE(1000, 1000), TNF_ORDER_C, "100:300"); /* rows one after the other: one run */
+    l = take_bytes(SHAPE(1000, 1000), TNF_ORDER_C,
+                   "100:300"); /* rows one after the other: one run */
     assert_int_equal(l.bytes, 200000);
     assert_int_equal(l.calls, 1);
-    l = take(SHAPE(100000, 100000), TNF_ORDER_C, "70000");
+    l = take_bytes(SHAPE(100000, 100000), TNF_ORDER_C, "70000");
     assert_int_equal(l.bytes, 100000);
 }
 
 static void single_elements_cost_little(void **state)
 {
     (void)state;
-    struct log l = take(SHAPE(1 << 20, 1 << 18), TNF_ORDER_C, "5,7");
+    struct log l = take_bytes(SHAPE(1 << 20, 1 << 18), TNF_ORDER_C, "5,7");
     assert_true(l.bytes <= 4096 && l.calls == 1);
-    l = take(SHAPE(1 << 20, 1 << 18), TNF_ORDER_C, "0:10,7"); /* ten elements, far apart */
+    l = take_bytes(SHAPE(1 << 20, 1 << 18), TNF_ORDER_C, "0:10,7"); /* ten elements, far apart */
     assert_true(l.bytes <= 10 * 4096 && l.calls <= 10);
-    l = take(SHAPE(1 << 20, 1 << 18), TNF_ORDER_F, "0:10,7");
+    l = take_bytes(SHAPE(1 << 20, 1 << 18), TNF_ORDER_F, "0:10,7");
     assert_true(l.bytes <= 4096);
 }
 
@@ -109,17 +111,17 @@ static void single_elements_cost_little(void **state)
 static void far_pieces_are_not_bridged(void **state)
 {
     (void)state;
-    struct log l = take(SHAPE(1000, 1000, 1000), TNF_ORDER_C, "::100,0:2,::2");
+    struct log l = take_bytes(SHAPE(1000, 1000, 1000), TNF_ORDER_C, "::100,0:2,::2");
     assert_true(l.bytes <= 10 * 64 * 1024); /* ten places, two rows each */
 }
 
 /* Backwards is no dearer than forwards: a tensor is read about once. */
-static void backwards(void **state)
+static void backwards_reads_once(void **state)
 {
     (void)state;
     static const char *const texts[] = { "::-1,::-1", "::-1,::2", "::2,::-1", "::-1", ":,::-3" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct log l = take(SHAPE(2000, 2000), TNF_ORDER_C, texts[i]);
+        struct log l = take_bytes(SHAPE(2000, 2000), TNF_ORDER_C, texts[i]);
         if (l.bytes > 2 * 4000000)
             fail_msg("%s reads %llu bytes of 4000000", texts[i], (unsigned long long)l.bytes);
         assert_true(l.calls <= 2000);
@@ -131,7 +133,7 @@ static void column_major_is_read_about_once(void **state)
     (void)state;
     static const char *const texts[] = { ":,:", "::2,:", ":,::-1", "::-1,::2" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct log l = take(SHAPE(3000, 2000), TNF_ORDER_F, texts[i]);
+        struct log l = take_bytes(SHAPE(3000, 2000), TNF_ORDER_F, texts[i]);
         if (l.bytes > 2 * 6000000)
             fail_msg("%s reads %llu bytes of 6000000", texts[i], (unsigned long long)l.bytes);
     }
@@ -156,7 +158,7 @@ static tnf_status stored_read(void *ctx, uint64_t offset, void *dst, size_t n, t
 }
 
 /* An encoded tensor is decoded about once for a slice, not once for every row of it. */
-static void encoded(void **state)
+static void encoded_decodes_once(void **state)
 {
     (void)state;
     static const char *const texts[] = { ":,::2", ":,:70000", "::3,10:", "5,:", ":,7" };
@@ -206,7 +208,7 @@ static void encoded(void **state)
     free(plain);
 }
 
-static void refusals(void **state)
+static void refuses_bad_slices(void **state)
 {
     (void)state;
     tnf_error e;
@@ -263,10 +265,10 @@ int main(void)
         cmocka_unit_test(what_is_whole_is_read_whole),
         cmocka_unit_test(single_elements_cost_little),
         cmocka_unit_test(far_pieces_are_not_bridged),
-        cmocka_unit_test(backwards),
+        cmocka_unit_test(backwards_reads_once),
         cmocka_unit_test(column_major_is_read_about_once),
-        cmocka_unit_test(encoded),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(encoded_decodes_once),
+        cmocka_unit_test(refuses_bad_slices),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -8,7 +8,7 @@
 
 #include <dlfcn.h>
 
-static const tnf_allocator *heap(void)
+static const tnf_allocator *default_allocator(void)
 {
     static tnf_allocator a;
     a = tnf_allocator_or_default(NULL);
@@ -47,7 +47,7 @@ static void both_ways(const uint8_t *plain, size_t n)
     tnf_buf b;
     peer_fn *compress = find_peer("snappy_compress"), *decompress = find_peer("snappy_uncompress");
     uint8_t *back = malloc(n + 1);
-    tnf_buf_init(&b, heap(), UINT64_MAX);
+    tnf_buf_init(&b, default_allocator(), UINT64_MAX);
     assert_ok(tnf_snappy_encode(&b, plain, n, &e));
     assert_ok(tnf_snappy_decode(b.p, b.n, back, n, &e));
     assert_memory_equal(plain, back, n);
@@ -69,7 +69,7 @@ static void both_ways(const uint8_t *plain, size_t n)
     free(back);
 }
 
-static void peers(void **state)
+static void agrees_with_libsnappy(void **state)
 {
     (void)state;
     uint8_t *plain = malloc(300000);
@@ -81,7 +81,7 @@ static void peers(void **state)
     free(plain);
 }
 
-static void blocks(void **state)
+static void blocks_come_back(void **state)
 {
     (void)state;
     static const size_t sizes[] = { 0, 1, 8, 1200, 65536, 300000 };
@@ -93,7 +93,7 @@ static void blocks(void **state)
         uint8_t *plain = malloc(n + 1), *back = malloc(n + 1);
         for (size_t k = 0; k < n; k++)
             plain[k] = (uint8_t)(k * k >> 7);
-        tnf_buf_init(&b, heap(), UINT64_MAX);
+        tnf_buf_init(&b, default_allocator(), UINT64_MAX);
         assert_ok(tnf_snappy_encode(&b, plain, n, &e));
         assert_ok(tnf_snappy_size(b.p, b.n, &said, &e));
         assert_int_equal(said, n);
@@ -125,7 +125,7 @@ static void by_hand(void **state)
     assert_memory_equal(back, "xyzxyzxyxyzxyz", 14);
 }
 
-static void damage(void **state)
+static void refuses_damage(void **state)
 {
     (void)state;
     tnf_error e;
@@ -146,7 +146,7 @@ struct bytes {
     size_t n;
 };
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_bytes(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     (void)e;
     const struct bytes *b = ctx;
@@ -155,7 +155,7 @@ static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_err
     return TNF_OK;
 }
 
-static tnf_status put(void *ctx, const void *bytes, size_t n, tnf_error *e)
+static tnf_status put_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     tnf_buf_put(ctx, bytes, n);
     return tnf_buf_status(ctx, "test", e);
@@ -168,8 +168,8 @@ static tnf_status there_and_back(const tnf_allocator *a, const uint8_t *plain, s
     tnf_encoder *x;
     tnf_decoder *d;
     uint8_t piece[100];
-    tnf_buf_init(&b, heap(), UINT64_MAX);
-    tnf_encode_to to = { put, &b };
+    tnf_buf_init(&b, default_allocator(), UINT64_MAX);
+    tnf_encode_to to = { put_bytes, &b };
     tnf_status status = tnf_encoder_open(&x, TNF_CODEC_SNAPPY, 0, &to, a, e);
     if (status == TNF_OK) {
         status = tnf_encoder_write(x, plain, n / 2, e);
@@ -180,7 +180,7 @@ static tnf_status there_and_back(const tnf_allocator *a, const uint8_t *plain, s
         tnf_encoder_close(x);
     }
     struct bytes stored = { b.p, b.n };
-    tnf_encoded from = { fetch, &stored, b.n, n };
+    tnf_encoded from = { fetch_bytes, &stored, b.n, n };
     if (status == TNF_OK)
         status = tnf_decoder_open(&d, TNF_CODEC_SNAPPY, &from, a, e);
     if (status == TNF_OK) {
@@ -197,7 +197,7 @@ static tnf_status there_and_back(const tnf_allocator *a, const uint8_t *plain, s
     return status;
 }
 
-static void streams(void **state)
+static void streams_come_back(void **state)
 {
     (void)state;
     tnf_error error;
@@ -223,7 +223,7 @@ static void stored_is_checked(void **state)
     tnf_error e;
     tnf_decoder *d;
     struct bytes none = { (const uint8_t *)"\x05", 1 };
-    tnf_encoded from = { fetch, &none, 0, 5 };
+    tnf_encoded from = { fetch_bytes, &none, 0, 5 };
     assert_fails(tnf_decoder_open(&d, TNF_CODEC_SNAPPY, &from, NULL, &e), TNF_EFORMAT);
     from.stored = 1;
     from.decoded = 6;
@@ -235,8 +235,9 @@ static void stored_is_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks), cmocka_unit_test(peers),   cmocka_unit_test(by_hand),
-        cmocka_unit_test(damage), cmocka_unit_test(streams), cmocka_unit_test(stored_is_checked),
+        cmocka_unit_test(blocks_come_back),  cmocka_unit_test(agrees_with_libsnappy),
+        cmocka_unit_test(by_hand),           cmocka_unit_test(refuses_damage),
+        cmocka_unit_test(streams_come_back), cmocka_unit_test(stored_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

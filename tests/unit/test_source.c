@@ -62,7 +62,7 @@ static const tnf_source_ops full = { .version = 1,
                                      .close = log_close };
 static const tnf_source_ops least = { .version = 1, .read_at = log_read };
 
-static void bounds(void **state)
+static void reads_within_bounds(void **state)
 {
     (void)state;
     tnf_error e;
@@ -171,7 +171,7 @@ static void bad_ops_are_refused(void **state)
     assert_int_equal(log.closed, 0); /* ctx stays the caller's */
 }
 
-static void memory(void **state)
+static void reads_memory(void **state)
 {
     (void)state;
     tnf_error e;
@@ -194,12 +194,9 @@ static void memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds),
-        cmocka_unit_test(many_ranges),
-        cmocka_unit_test(what_is_optional),
-        cmocka_unit_test(advice_is_clipped),
-        cmocka_unit_test(bad_ops_are_refused),
-        cmocka_unit_test(memory),
+        cmocka_unit_test(reads_within_bounds), cmocka_unit_test(many_ranges),
+        cmocka_unit_test(what_is_optional),    cmocka_unit_test(advice_is_clipped),
+        cmocka_unit_test(bad_ops_are_refused), cmocka_unit_test(reads_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,23 +64,23 @@ static tnf_split_options how_to(const char *format, uint64_t max, struct files *
     return how;
 }
 
-static struct made sizes(const uint64_t *n, size_t count)
+static struct made make_sizes(const uint64_t *n, size_t count)
 {
-    struct made m = begin();
+    struct made m = begin_file();
     for (size_t i = 0; i < count; i++) {
         char name[8];
         snprintf(name, sizeof name, "t%zu", i);
-        add(&m, name, "u8", n[i], zeros);
+        add_tensor(&m, name, "u8", n[i], zeros);
     }
     return m;
 }
 
 /* 4 + 4 fill the first; 20 is too large and gets the next number at once, while 3 waits for 5. */
-static void greedy(void **state)
+static void fills_greedily(void **state)
 {
     (void)state;
     static const uint64_t n[] = { 4, 4, 3, 20, 5, 9 };
-    struct made m = sizes(n, 6);
+    struct made m = make_sizes(n, 6);
     struct files f = { 0 };
     tnf_error e;
     tnf_save_options dry = { .size = sizeof dry, .dry_run = true };
@@ -98,7 +98,7 @@ static void greedy(void **state)
     assert_true(f.index[4] && !f.index[3]);
     struct stat st;
     assert_int_not_equal(stat(dir, &st), 0); /* nothing was written */
-    discard(&m);
+    discard_file(&m);
 }
 
 static void check_text(const char *dir, const char *name, const char *expected)
@@ -121,7 +121,7 @@ static void open_again(const char *dir, const char *name, struct made *m)
     snprintf(path, sizeof path, "%s/%s", dir, name);
     assert_ok(tnf_open(&file, path, NULL, &e));
     if (!m->file)
-        finish(m, "ztensor2");
+        finish_file(m, "ztensor2");
     assert_ok(tnf_content_hash(x, file, NULL, &e));
     assert_ok(tnf_content_hash(y, m->file, NULL, &e));
     assert_memory_equal(x, y, 32);
@@ -131,13 +131,13 @@ static void open_again(const char *dir, const char *name, struct made *m)
 
 static struct made odd_model(void)
 {
-    struct made m = begin();
-    add(&m, "b", "u8", 3, zeros);
-    add(&m, "a\xc3\xa9\xf0\x9f\x98\x80\n\"\\\x01", "f32", 1, zeros);
-    add(&m, "c", "u8", 0, zeros);
-    set(&m, NULL, "safetensors.metadata", "{\"format\":\"pt\"}");
-    set(&m, NULL, "x.list", "[1,{\"k\":null}]");
-    set(&m, "b", "x.note", "7");
+    struct made m = begin_file();
+    add_tensor(&m, "b", "u8", 3, zeros);
+    add_tensor(&m, "a\xc3\xa9\xf0\x9f\x98\x80\n\"\\\x01", "f32", 1, zeros);
+    add_tensor(&m, "c", "u8", 0, zeros);
+    set_attribute(&m, NULL, "safetensors.metadata", "{\"format\":\"pt\"}");
+    set_attribute(&m, NULL, "x.list", "[1,{\"k\":null}]");
+    set_attribute(&m, "b", "x.note", "7");
     return m;
 }
 
@@ -159,7 +159,7 @@ static void index_to_the_byte(void **state)
     open_again(dir, "model.safetensors.index.json", &m);
     open_again(dir, ".", &m);
     assert_int_equal(files_count(dir, ""), 3);
-    discard(&m);
+    discard_file(&m);
 }
 
 static void ztensor_shards(void **state)
@@ -188,7 +188,7 @@ static void ztensor_shards(void **state)
         assert_ok(tnf_verify(&r, file, NULL, &e));
         assert_int_equal(r.problems, 0);
         tnf_close(file);
-        discard(&m);
+        discard_file(&m);
     }
     struct made m = odd_model();
     tnf_option yes = { "canonical", "yes" };
@@ -198,7 +198,7 @@ static void ztensor_shards(void **state)
     assert_fails(tnf_split(m.b, dir, &how, &e), TNF_EINVAL);
     struct stat st;
     assert_int_not_equal(stat(dir, &st), 0);
-    discard(&m);
+    discard_file(&m);
 }
 
 static void one_is_enough(void **state)
@@ -208,10 +208,10 @@ static void one_is_enough(void **state)
     static const char *const names[] = { "model.safetensors", "model.zt", "model.gten" };
     static const float f[4] = { 1, 2, 3, 4 };
     for (size_t i = 0; i < 3; i++) {
-        struct made m = begin();
+        struct made m = begin_file();
         struct files all = { 0 };
         tnf_error e;
-        add(&m, "w", "f32", 4, f);
+        add_tensor(&m, "w", "f32", 4, f);
         tnf_split_options how = how_to(formats[i], 0, &all, NULL);
         const char *dir = fresh_directory();
         assert_ok(tnf_split(m.b, dir, &how, &e));
@@ -219,7 +219,7 @@ static void one_is_enough(void **state)
         if (i < 2)
             assert_string_equal(all.names[0], names[i]);
         open_again(dir, all.names[0], &m);
-        discard(&m);
+        discard_file(&m);
     }
 }
 
@@ -227,19 +227,19 @@ static void one_is_enough(void **state)
 static void without_an_index(void **state)
 {
     (void)state;
-    struct made m = begin();
+    struct made m = begin_file();
     struct files all = { 0 };
     tnf_error e;
     static const float f[4] = { 1, 2, 3, 4 };
-    add(&m, "w", "f32", 4, f);
-    add(&m, "v", "f32", 4, f);
+    add_tensor(&m, "w", "f32", 4, f);
+    add_tensor(&m, "v", "f32", 4, f);
     tnf_split_options how = how_to("ztensor1", 16, &all, NULL);
     const char *dir = fresh_directory();
     assert_ok(tnf_split(m.b, dir, &how, &e));
     assert_int_equal(all.n, 2);
     assert_int_equal(files_count(dir, "-of-00002."), 2);
     assert_int_equal(files_count(dir, ""), 2);
-    discard(&m);
+    discard_file(&m);
 }
 
 /* Files are filled by what their tensors will take: floats as they are asked for, the rest as it
@@ -249,13 +249,13 @@ static void sizes_in_another_type(void **state)
     (void)state;
     static const float f[4] = { 1, 2, 3, 4 };
     static const uint64_t bytes[] = { 16, 12, 28 };
-    struct made m = begin();
+    struct made m = begin_file();
     struct files all = { 0 };
     tnf_error e;
-    add(&m, "a", "f32", 4, f);
-    add(&m, "b", "f32", 4, f);
-    add(&m, "c", "u8", 4, f);
-    add(&m, "d", "f16", 4, f);
+    add_tensor(&m, "a", "f32", 4, f);
+    add_tensor(&m, "b", "f32", 4, f);
+    add_tensor(&m, "c", "u8", 4, f);
+    add_tensor(&m, "d", "f16", 4, f);
     tnf_save_options save = { .size = sizeof save, .dtype = "bf16", .allow_loss = true };
     tnf_split_options how = how_to("safetensors", 16, &all, &save);
     const char *dir = fresh_directory();
@@ -269,7 +269,7 @@ static void sizes_in_another_type(void **state)
     assert_int_equal(tnf_file_info(file)->objects, 2);
     assert_int_equal(tnf_find(file, "b")->parts->nbytes, 8);
     tnf_close(file);
-    discard(&m);
+    discard_file(&m);
 }
 
 /* What is nobody's is in the first file, once. */
@@ -315,20 +315,20 @@ static void extras_in_the_first(void **state)
 }
 
 /* In the file two tensors are one blob. */
-static void tied(void **state)
+static void tied_stay_together(void **state)
 {
     (void)state;
-    struct made m = begin(), again = begin();
+    struct made m = begin_file(), again = begin_file();
     struct files all = { 0 };
     tnf_error e;
     uint8_t data[3][64];
     for (unsigned i = 0; i < 3; i++)
         memset(data[i], (int)i + 1, 64);
-    add(&m, "a", "u8", 64, data[0]);
-    add(&m, "b", "u8", 64, data[1]);
-    add(&m, "c", "u8", 64, data[2]);
-    add(&m, "z", "u8", 64, data[0]);
-    finish(&m, "ztensor2");
+    add_tensor(&m, "a", "u8", 64, data[0]);
+    add_tensor(&m, "b", "u8", 64, data[1]);
+    add_tensor(&m, "c", "u8", 64, data[2]);
+    add_tensor(&m, "z", "u8", 64, data[0]);
+    finish_file(&m, "ztensor2");
     assert_ok(tnf_builder_add_file(again.b, m.file, &e));
     tnf_split_options how = how_to("ztensor2", 128, &all, NULL);
     const char *dir = fresh_directory();
@@ -336,11 +336,11 @@ static void tied(void **state)
     assert_int_equal(all.n, 3);
     assert_int_equal(all.tensors[0], 2); /* a and z */
     open_again(dir, "model.zt", &m);
-    discard(&again);
-    discard(&m);
+    discard_file(&again);
+    discard_file(&m);
 }
 
-static tnf_status broken(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_broken(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     (void)ctx, (void)offset;
     memset(dst, 0, n);
@@ -351,7 +351,7 @@ static tnf_status broken(void *ctx, uint64_t offset, void *dst, size_t n, tnf_er
 static void very_many(void **state)
 {
     (void)state;
-    struct made m = begin();
+    struct made m = begin_file();
     tnf_error e;
     bool bad = true;
     uint64_t one = 1;
@@ -359,7 +359,7 @@ static void very_many(void **state)
     for (unsigned i = 0; i < 300; i++) {
         char name[8];
         snprintf(name, sizeof name, "t%03u", i);
-        add(&m, name, "u8", 1, zeros);
+        add_tensor(&m, name, "u8", 1, zeros);
     }
     tnf_save_options fast = { .size = sizeof fast, .no_sync = true };
     tnf_split_options how = how_to("safetensors", 1, NULL, &fast);
@@ -367,18 +367,19 @@ static void very_many(void **state)
     assert_ok(tnf_split(m.b, dir, &how, &e));
     assert_int_equal(files_count(dir, ""), 301);
     open_again(dir, ".", &m);
-    assert_ok(tnf_builder_add_stream(m.b, "z", tnf_type_of(TNF_U8), 1, &one, broken, &bad, &e));
+    assert_ok(
+        tnf_builder_add_stream(m.b, "z", tnf_type_of(TNF_U8), 1, &one, fetch_broken, &bad, &e));
     dir = fresh_directory();
     assert_fails(tnf_split(m.b, dir, &how, &e), TNF_EIO);
     assert_int_not_equal(stat(dir, &st), 0);
-    discard(&m);
+    discard_file(&m);
 }
 
 static void what_stands_in_the_way(void **state)
 {
     (void)state;
     static const uint64_t n[] = { 4, 4, 4 };
-    struct made m = sizes(n, 3);
+    struct made m = make_sizes(n, 3);
     tnf_error e;
     char path[400];
     const char *dir = fresh_directory();
@@ -418,10 +419,10 @@ static void what_stands_in_the_way(void **state)
     assert_fails(tnf_split(m.b, path, NULL, &e), TNF_EINVAL);
     how.format = "safetensors-index";
     assert_fails(tnf_split(m.b, path, &how, &e), TNF_EUNSUPPORTED);
-    discard(&m);
+    discard_file(&m);
 }
 
-static bool stop(void *ctx, uint64_t done, uint64_t total)
+static bool stop_at_once(void *ctx, uint64_t done, uint64_t total)
 {
     (void)ctx;
     assert_true(done <= total);
@@ -432,25 +433,26 @@ static void nothing_is_left(void **state)
 {
     (void)state;
     static const uint64_t n[] = { 4, 4 };
-    struct made m = sizes(n, 2);
+    struct made m = make_sizes(n, 2);
     tnf_error e;
     struct stat st;
     bool bad = true;
     uint64_t four = 4;
-    assert_ok(tnf_builder_add_stream(m.b, "z", tnf_type_of(TNF_U8), 1, &four, broken, &bad, &e));
+    assert_ok(
+        tnf_builder_add_stream(m.b, "z", tnf_type_of(TNF_U8), 1, &four, fetch_broken, &bad, &e));
     const char *dir = fresh_directory();
     tnf_split_options how = how_to("safetensors", 4, NULL, NULL);
     assert_fails(tnf_split(m.b, dir, &how, &e), TNF_EIO);
     assert_says("model-00003-of-00003");
     assert_int_not_equal(stat(dir, &st), 0);
     bad = false;
-    tnf_save_options stopped = { .size = sizeof stopped, .progress = stop };
+    tnf_save_options stopped = { .size = sizeof stopped, .progress = stop_at_once };
     how.save = &stopped;
     assert_fails(tnf_split(m.b, dir, &how, &e), TNF_ECANCELLED);
     assert_int_not_equal(stat(dir, &st), 0);
     how.save = NULL;
     assert_ok(tnf_split(m.b, dir, &how, &e));
-    discard(&m);
+    discard_file(&m);
 }
 
 static void memory_runs_out(void **state)
@@ -462,7 +464,7 @@ static void memory_runs_out(void **state)
     struct made m = odd_model();
     tnf_error e;
     tnf_save_options fast = { .size = sizeof fast, .no_sync = true };
-    finish(&m, "ztensor2");
+    finish_file(&m, "ztensor2");
     for (size_t k = 0; k < 2; k++) {
         bool done = false;
         tnf_split_options how = how_to(formats[k], 3, NULL, &fast);
@@ -483,7 +485,7 @@ static void memory_runs_out(void **state)
         }
     }
     assert_int_equal(log.wrong_sizes, 0);
-    discard(&m);
+    discard_file(&m);
 }
 
 static struct bytes all_of(const char *dir)
@@ -510,7 +512,7 @@ static void the_old_ones_come_back(void **state)
 {
     (void)state;
     static const uint64_t n[] = { 8, 8 }, more[] = { 16, 16 };
-    struct made old = sizes(n, 2), new = sizes(more, 2);
+    struct made old = make_sizes(n, 2), new = make_sizes(more, 2);
     tnf_error e;
     tnf_save_options save = { .size = sizeof save, .replace = true };
     const char *dir = fresh_directory();
@@ -532,25 +534,19 @@ static void the_old_ones_come_back(void **state)
     renames_left = UINT_MAX;
     assert_int_equal(failed, 6); /* each of three put aside, and each put in place */
     free(before.p);
-    discard(&old);
-    discard(&new);
+    discard_file(&old);
+    discard_file(&new);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(greedy),
-        cmocka_unit_test(index_to_the_byte),
-        cmocka_unit_test(ztensor_shards),
-        cmocka_unit_test(one_is_enough),
-        cmocka_unit_test(without_an_index),
-        cmocka_unit_test(sizes_in_another_type),
-        cmocka_unit_test(extras_in_the_first),
-        cmocka_unit_test(tied),
-        cmocka_unit_test(nothing_is_left),
-        cmocka_unit_test(what_stands_in_the_way),
-        cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(very_many),
+        cmocka_unit_test(fills_greedily),         cmocka_unit_test(index_to_the_byte),
+        cmocka_unit_test(ztensor_shards),         cmocka_unit_test(one_is_enough),
+        cmocka_unit_test(without_an_index),       cmocka_unit_test(sizes_in_another_type),
+        cmocka_unit_test(extras_in_the_first),    cmocka_unit_test(tied_stay_together),
+        cmocka_unit_test(nothing_is_left),        cmocka_unit_test(what_stands_in_the_way),
+        cmocka_unit_test(memory_runs_out),        cmocka_unit_test(very_many),
         cmocka_unit_test(the_old_ones_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

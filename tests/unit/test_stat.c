@@ -45,7 +45,7 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
     return ++t->steps != t->stop_at;
 }
 
-static tnf_stat_options options(struct told *t)
+static tnf_stat_options telling_options(struct told *t)
 {
     *t = (struct told) { 0 };
     tnf_stat_options o = { .size = sizeof o, .tensor = on_tensor, .ctx = t };
@@ -98,7 +98,7 @@ static void every_type(void **state)
             for (size_t i = 0; i < sizeof data; i++)
                 data[i] &= 1;
         tnf_file *file = file_of(type->id, n, data, &sink, NULL);
-        tnf_stat_options o = options(&t);
+        tnf_stat_options o = telling_options(&t);
         assert_ok(tnf_stat_file(file, &o, &e));
         assert_int_equal(t.tensors, 1);
         assert_true(t.stat.numbers);
@@ -150,7 +150,7 @@ static void plain_values(void **state)
             uint64_t n = size * 8 / type->bits;
             size_t per = type->number == TNF_NUMBER_COMPLEX ? 2 : 1, finite = 0;
             tnf_file *file = file_of(type->id, n, data, &sink, NULL);
-            tnf_stat_options o = options(&t);
+            tnf_stat_options o = telling_options(&t);
             assert_ok(tnf_values_file(file, &o, true, &e));
             assert_true(tnf_type_decode(type, little_bytes(type, data, size), 0, (size_t)n, d));
             tnf_value_counts want = { .elements = n * per, .min = INFINITY, .max = -INFINITY };
@@ -205,7 +205,7 @@ static void exact_integers(void **state)
             x[N - 1 - at] = cases[k].high;
             tnf_file *file = file_of(cases[k].type, N, x, &sink, NULL);
             for (int plain = 0; plain < 2; plain++) {
-                tnf_stat_options o = options(&t);
+                tnf_stat_options o = telling_options(&t);
                 o.threads = 3;
                 assert_ok(tnf_values_file(file, &o, plain, &e));
                 assert_int_equal(t.counts.min_integer, cases[k].low);
@@ -216,7 +216,7 @@ static void exact_integers(void **state)
         }
 }
 
-static void subnormals(void **state)
+static void counts_subnormals(void **state)
 {
     (void)state;
     static const struct {
@@ -235,7 +235,7 @@ static void subnormals(void **state)
         struct told t;
         const tnf_type *type = tnf_type_named(known[k].type);
         tnf_file *file = file_of(type->id, 2048 / type->bits, data, &sink, NULL);
-        tnf_stat_options o = options(&t);
+        tnf_stat_options o = telling_options(&t);
         assert_ok(tnf_stat_file(file, &o, &e));
         if (t.counts.subnormal != known[k].in_256)
             fail_msg("%s: %llu subnormal, not %llu", type->id,
@@ -250,7 +250,7 @@ static void subnormals(void **state)
     tnf_sink *sink;
     struct told t;
     tnf_file *file = file_of("f16", 2048, halves, &sink, NULL);
-    tnf_stat_options o = options(&t);
+    tnf_stat_options o = telling_options(&t);
     assert_ok(tnf_stat_file(file, &o, &e));
     assert_int_equal(t.counts.subnormal, 1023);
     tnf_close(file);
@@ -258,7 +258,7 @@ static void subnormals(void **state)
 }
 
 /* A tensor of several pieces: the same figures on one thread and on many, and the right ones. */
-static void pieces(void **state)
+static void pieces_and_threads(void **state)
 {
     (void)state;
     const size_t n = (size_t)5 << 20;
@@ -271,10 +271,10 @@ static void pieces(void **state)
     tnf_sink *sink;
     struct told one, many;
     tnf_file *file = file_of("f32", n, x, &sink, NULL);
-    tnf_stat_options o = options(&one);
+    tnf_stat_options o = telling_options(&one);
     o.threads = 1;
     assert_ok(tnf_stat_file(file, &o, &e));
-    o = options(&many);
+    o = telling_options(&many);
     o.threads = 8;
     o.progress = on_progress;
     assert_ok(tnf_stat_file(file, &o, &e));
@@ -282,7 +282,7 @@ static void pieces(void **state)
     assert_memory_equal(one.bins, many.bins, sizeof one.bins);
     struct told plain[2];
     for (unsigned i = 0; i < 2; i++) {
-        o = options(&plain[i]);
+        o = telling_options(&plain[i]);
         o.threads = i ? 8 : 1;
         assert_ok(tnf_values_file(file, &o, true, &e));
     }
@@ -300,7 +300,7 @@ static void pieces(void **state)
     double mean = sum / (double)(n - 1);
     assert_true(fabs(one.counts.mean - mean) < 1e-9);
     assert_true(fabs(one.counts.deviation - sqrt(squares / (double)(n - 1) - mean * mean)) < 1e-9);
-    o = options(&many);
+    o = telling_options(&many);
     o.progress = on_progress;
     many.stop_at = 2;
     assert_fails(tnf_stat_file(file, &o, &e), TNF_ECANCELLED);
@@ -316,7 +316,7 @@ static bool named_b(void *ctx, const tnf_object *o)
 }
 
 /* More tensors than a batch holds, in order; a few of them; bins as wanted. */
-static void batches(void **state)
+static void batches_in_order(void **state)
 {
     (void)state;
     tnf_error e;
@@ -335,10 +335,10 @@ static void batches(void **state)
                         .length = 8 };
         assert_ok(tnf_add_dense(f.r, &d, &e));
     }
-    tnf_stat_options o = options(&t);
+    tnf_stat_options o = telling_options(&t);
     assert_ok(tnf_stat_file(f.file, &o, &e));
     assert_int_equal(t.tensors, 900);
-    o = options(&t);
+    o = telling_options(&t);
     o.wanted = named_b;
     o.bins = 2;
     assert_ok(tnf_stat_file(f.file, &o, &e));
@@ -353,7 +353,7 @@ static void batches(void **state)
 }
 
 /* A tensor that is not there: told, or the end of it. */
-static void faults(void **state)
+static void faults_are_told(void **state)
 {
     (void)state;
     tnf_error e;
@@ -372,7 +372,7 @@ static void faults(void **state)
         assert_ok(tnf_add_dense(f.r, &d, &e));
     }
     tnf_part_mutable(f.file->catalog.objects[1].parts)->flags |= TNF_PART_UNREADABLE;
-    tnf_stat_options o = options(&t);
+    tnf_stat_options o = telling_options(&t);
     assert_fails(tnf_stat_file(f.file, &o, &e), TNF_EUNSUPPORTED);
     o.problem = on_problem;
     t = (struct told) { 0 };
@@ -396,7 +396,7 @@ static void out_of_memory(void **state)
     tnf_status status = TNF_ENOMEM;
     for (uint64_t n = 1; status == TNF_ENOMEM; n++) {
         struct told t;
-        tnf_stat_options o = options(&t);
+        tnf_stat_options o = telling_options(&t);
         log.fail_at = log.calls + n;
         status = tnf_stat_file(file, &o, &e);
         assert_int_equal(log.live, live);
@@ -411,10 +411,10 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type),    cmocka_unit_test(plain_values),
-        cmocka_unit_test(subnormals),    cmocka_unit_test(pieces),
-        cmocka_unit_test(batches),       cmocka_unit_test(faults),
-        cmocka_unit_test(out_of_memory), cmocka_unit_test(exact_integers),
+        cmocka_unit_test(every_type),        cmocka_unit_test(plain_values),
+        cmocka_unit_test(counts_subnormals), cmocka_unit_test(pieces_and_threads),
+        cmocka_unit_test(batches_in_order),  cmocka_unit_test(faults_are_told),
+        cmocka_unit_test(out_of_memory),     cmocka_unit_test(exact_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 static const char text[] = "onethree";
 static const uint64_t offsets[] = { 0, 3, 3, 8 };
 
-static tnf_part memory(const char *role, const char *type, const void *p, uint64_t n)
+static tnf_part memory_part(const char *role, const char *type, const void *p, uint64_t n)
 {
     p = little_bytes(tnf_type_named(type), p, n);
     return (tnf_part) {
@@ -25,13 +25,13 @@ static tnf_object strings_of(const tnf_part *parts, const uint64_t *count)
                           .nparts = 2 };
 }
 
-static void plain(void **state)
+static void maps_strings(void **state)
 {
     (void)state;
     tnf_error e;
     uint64_t count = 3;
-    tnf_part parts[] = { memory("offsets", "u64", offsets, sizeof offsets),
-                         memory("bytes", "u8", text, 8) };
+    tnf_part parts[] = { memory_part("offsets", "u64", offsets, sizeof offsets),
+                         memory_part("bytes", "u8", text, 8) };
     tnf_object o = strings_of(parts, &count);
     tnf_strings s = TNF_STRINGS_INIT;
     assert_ok(tnf_strings_map(&s, &o, &e));
@@ -45,12 +45,13 @@ static void plain(void **state)
     assert_ptr_equal(s.base, text);
 }
 
-static void empty(void **state)
+static void maps_no_strings(void **state)
 {
     (void)state;
     tnf_error e;
     uint64_t count = 0;
-    tnf_part parts[] = { memory("offsets", "u64", offsets, 8), memory("bytes", "u8", NULL, 0) };
+    tnf_part parts[] = { memory_part("offsets", "u64", offsets, 8),
+                         memory_part("bytes", "u8", NULL, 0) };
     tnf_object o = strings_of(parts, &count);
     tnf_strings s = TNF_STRINGS_INIT;
     assert_ok(tnf_strings_map(&s, &o, &e));
@@ -70,8 +71,8 @@ static void wrong_offsets(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tnf_error e;
         uint64_t count = 3;
-        tnf_part parts[] = { memory("offsets", "u64", wrong[i], sizeof wrong[i]),
-                             memory("bytes", "u8", text, 8) };
+        tnf_part parts[] = { memory_part("offsets", "u64", wrong[i], sizeof wrong[i]),
+                             memory_part("bytes", "u8", text, 8) };
         tnf_object o = strings_of(parts, &count);
         tnf_strings s = TNF_STRINGS_INIT;
         assert_fails(tnf_strings_map(&s, &o, &e), TNF_EFORMAT);
@@ -86,8 +87,8 @@ static void not_strings(void **state)
     tnf_error e;
     uint64_t count = 3;
     tnf_strings s = TNF_STRINGS_INIT;
-    tnf_part parts[] = { memory("offsets", "u64", offsets, sizeof offsets),
-                         memory("bytes", "u8", text, 8) };
+    tnf_part parts[] = { memory_part("offsets", "u64", offsets, sizeof offsets),
+                         memory_part("bytes", "u8", text, 8) };
     tnf_object o = strings_of(parts, &count);
     o.layout = tnf_layout_by_id("dense");
     assert_fails(tnf_strings_map(&s, &o, &e), TNF_EINVAL);
@@ -99,7 +100,7 @@ static void not_strings(void **state)
     assert_fails(tnf_strings_map(&s, &o, &e), TNF_EFORMAT);
 }
 
-static tnf_status lend(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e)
+static tnf_status lend_strings(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e)
 {
     if (key != 7)
         return tnf_cannot_map("not that one", e);
@@ -115,15 +116,15 @@ static void by_the_format(void **state)
     uint64_t count = 3;
     tnf_strings s = TNF_STRINGS_INIT;
     fake_begin(&f, "0123456789", 10, 0, false);
-    tnf_part parts[] = { memory("offsets", "u64", offsets, sizeof offsets),
-                         memory("bytes", "u8", NULL, 8) };
+    tnf_part parts[] = { memory_part("offsets", "u64", offsets, sizeof offsets),
+                         memory_part("bytes", "u8", NULL, 8) };
     parts[1].payload = TNF_OPAQUE;
     parts[1].origin = &f.file->origin;
     parts[1].offset = 7;
     tnf_object o = strings_of(parts, &count);
     assert_fails(tnf_strings_map(&s, &o, &e), TNF_EUNSUPPORTED); /* no such function */
     assert_says("encoded in the file");
-    f.format.strings = lend;
+    f.format.strings = lend_strings;
     assert_ok(tnf_strings_map(&s, &o, &e));
     assert_memory_equal(s.base, "789", 3);
     assert_int_equal(s.prefix, 4);
@@ -136,7 +137,7 @@ static void by_the_format(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),         cmocka_unit_test(empty),
+        cmocka_unit_test(maps_strings),  cmocka_unit_test(maps_no_strings),
         cmocka_unit_test(wrong_offsets), cmocka_unit_test(not_strings),
         cmocka_unit_test(by_the_format),
     };

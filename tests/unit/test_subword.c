@@ -53,7 +53,7 @@ static void expect_text(const char *word, uint32_t min_n, uint32_t max_n, bool b
     assert_string_equal(s.text, expected);
 }
 
-static void extraction(void **state)
+static void extracts_ngrams(void **state)
 {
     (void)state;
     expect_text("Test", 3, 6, true, "<Test> <Test <Tes <Te Test> Test Tes est> est st>");
@@ -67,7 +67,7 @@ static void extraction(void **state)
     expect_text("aa", 1, 2, false, "aa a a"); /* repeated ones are repeated */
 }
 
-static int ascending(const void *a, const void *b)
+static int compare_ascending(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return x < y ? -1 : x > y;
@@ -81,7 +81,7 @@ static void expect_rows(const char *word, bool signed_bytes, uint64_t buckets, s
     tnf_ngram_rule rule = { .min_n = 3, .max_n = 6, .begin = TEXT("<"), .end = TEXT(">") };
     tnf_allocator a = tnf_allocator_or_default(NULL);
     assert_ok(tnf_ngrams_each(&rule, (tnf_str) { word, strlen(word) }, &a, note_row, &s, &e));
-    qsort(s.rows, s.n, sizeof *s.rows, ascending);
+    qsort(s.rows, s.n, sizeof *s.rows, compare_ascending);
     assert_int_equal(s.n, n);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(s.rows[i], expected[i]);
@@ -121,7 +121,7 @@ static void fasttext_rows(void **state)
     assert_int_equal(tnf_hash_fasttext("en>", 3) % 2000000, 619228);
 }
 
-static void hashes(void **state)
+static void hashes_of_ngrams(void **state)
 {
     static const struct {
         const char *text;
@@ -261,9 +261,9 @@ static void long_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(extraction),    cmocka_unit_test(bucket_rows),
-        cmocka_unit_test(fasttext_rows), cmocka_unit_test(hashes),
-        cmocka_unit_test(fnv_by_bytes),  cmocka_unit_test(broken_text),
+        cmocka_unit_test(extracts_ngrams), cmocka_unit_test(bucket_rows),
+        cmocka_unit_test(fasttext_rows),   cmocka_unit_test(hashes_of_ngrams),
+        cmocka_unit_test(fnv_by_bytes),    cmocka_unit_test(broken_text),
         cmocka_unit_test(long_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 static uint64_t state_of_chance = 0x9e3779b97f4a7c15u;
 
-static uint64_t chance(void)
+static uint64_t next_random(void)
 {
     state_of_chance ^= state_of_chance << 13;
     state_of_chance ^= state_of_chance >> 7;
@@ -27,7 +27,7 @@ struct slow {
     double min, max;
 };
 
-static struct slow count(const double *x, size_t n, double tiny)
+static struct slow count_slowly(const double *x, size_t n, double tiny)
 {
     struct slow s = { .min = INFINITY, .max = -INFINITY };
     for (size_t i = 0; i < n; i++) {
@@ -55,9 +55,9 @@ static void close_to(double got, long double want, long double scale)
         fail_msg("%.17g is not %.17Lg", got, want);
 }
 
-static void compare(const tnf_tally *t, const double *x, size_t n, double tiny)
+static void check_tally(const tnf_tally *t, const double *x, size_t n, double tiny)
 {
-    struct slow s = count(x, n, tiny);
+    struct slow s = count_slowly(x, n, tiny);
     assert_int_equal(t->elements, n);
     assert_int_equal(t->nan, s.nan);
     assert_int_equal(t->inf, s.inf);
@@ -73,16 +73,16 @@ static void compare(const tnf_tally *t, const double *x, size_t n, double tiny)
 }
 
 /* Weights, and among them what is rare; of every length up to a few vectors. */
-static double some(unsigned kind)
+static double some_weight(unsigned kind)
 {
-    double weight = ((double)(chance() >> 11) * 0x1p-53 - 0.5) * 4;
-    if (kind == 0 || chance() % 37 != 0)
+    double weight = ((double)(next_random() >> 11) * 0x1p-53 - 0.5) * 4;
+    if (kind == 0 || next_random() % 37 != 0)
         return weight;
     static const double rare[] = { 0, -0.0, NAN, INFINITY, -INFINITY, 1e-40, -3e-44, 1e30 };
-    return rare[chance() % (sizeof rare / sizeof *rare)];
+    return rare[next_random() % (sizeof rare / sizeof *rare)];
 }
 
-static void floats(void **state)
+static void tallies_floats(void **state)
 {
     (void)state;
     static float x[N];
@@ -90,26 +90,26 @@ static void floats(void **state)
     for (unsigned kind = 0; kind < 2; kind++)
         for (size_t n = 0; n <= N; n = n < 70 ? n + 1 : n * 3 + 1) {
             for (size_t i = 0; i < n; i++)
-                d[i] = x[i] = (float)some(kind);
+                d[i] = x[i] = (float)some_weight(kind);
             tnf_tally t = { 0 };
             tnf_tally_floats(&t, TNF_TALLY_F32, x, n, true);
-            compare(&t, d, n, 0x1p-126);
+            check_tally(&t, d, n, 0x1p-126);
         }
 }
 
-static void doubles(void **state)
+static void tallies_doubles(void **state)
 {
     (void)state;
     static double d[N];
     for (unsigned kind = 0; kind < 2; kind++)
         for (size_t n = 0; n <= N; n = n < 70 ? n + 1 : n * 3 + 1) {
             for (size_t i = 0; i < n; i++)
-                d[i] = some(kind);
+                d[i] = some_weight(kind);
             if (n > 5)
                 d[5] = 0x1p-1070;
             tnf_tally t = { 0 };
             tnf_tally_floats(&t, TNF_TALLY_F64, d, n, true);
-            compare(&t, d, n, DBL_MIN);
+            check_tally(&t, d, n, DBL_MIN);
         }
 }
 
@@ -122,29 +122,29 @@ static void far_from_zero(void **state)
         d[i] = 1e9 + (double)(i % 3);
     tnf_tally t = { 0 };
     tnf_tally_floats(&t, TNF_TALLY_F64, d, 4096, true);
-    struct slow s = count(d, 4096, DBL_MIN);
+    struct slow s = count_slowly(d, 4096, DBL_MIN);
     assert_true(fabs(t.squares / (double)s.squares - 1) < 1e-9);
 }
 
-static void merged(void **state)
+static void merges_tallies(void **state)
 {
     (void)state;
     static double d[N];
     tnf_tally whole = { 0 };
     for (size_t i = 0; i < N; i++)
-        d[i] = some(1);
+        d[i] = some_weight(1);
     for (size_t at = 0; at < N; at += 1000) {
         tnf_tally piece = { 0 };
         tnf_tally_floats(&piece, TNF_TALLY_F64, d + at, N - at < 1000 ? N - at : 1000, true);
         tnf_tally_merge(&whole, &piece);
     }
-    compare(&whole, d, N, DBL_MIN);
+    check_tally(&whole, d, N, DBL_MIN);
     tnf_tally none = { 0 };
     tnf_tally_merge(&none, &whole);
     assert_memory_equal(&none, &whole, sizeof whole);
 }
 
-static void repeated(void **state)
+static void tallies_repeated(void **state)
 {
     (void)state;
     static const double values[] = { 2, -7, 0, NAN, 0x1p-20, INFINITY };
@@ -156,9 +156,9 @@ static void repeated(void **state)
         for (size_t k = 0; k < times[i]; k++)
             d[n++] = values[i];
     tnf_tally_weighted(&t, values, times, 6, 0x1p-14);
-    compare(&t, d, n, 0x1p-14);
+    check_tally(&t, d, n, 0x1p-14);
     tnf_tally_weighted(&t, values, times, 0, 0);
-    compare(&t, d, n, 0x1p-14);
+    check_tally(&t, d, n, 0x1p-14);
 }
 
 /* A function of i386 returns its float in a register that makes signalling NaNs quiet. */
@@ -169,7 +169,7 @@ static void repeated(void **state)
 #endif
 
 /* Every half there is, by every set of loops, against base/half.c. */
-static void halves(void **state)
+static void widens_halves(void **state)
 {
     (void)state;
     static uint16_t h[65536];
@@ -206,10 +206,10 @@ static void short_floats(void **state)
         for (size_t n = 0; n <= N; n = n < 70 ? n + 1 : n * 3 + 1)
             for (unsigned brain = 0; brain < 2; brain++) {
                 for (size_t i = 0; i < n; i++) {
-                    uint16_t bits = (uint16_t)(chance() >> 30);
+                    uint16_t bits = (uint16_t)(next_random() >> 30);
                     if (kind == 0) /* normal numbers, near 1 */
                         bits = (uint16_t)((bits & 0x83ff) | (brain ? 0x3f00 : 0x3800));
-                    if (kind == 1 && chance() % 50) /* few that are not finite */
+                    if (kind == 1 && next_random() % 50) /* few that are not finite */
                         bits &= 0xbfff;
                     memcpy(h + 1 + 2 * i, &bits, 2);
                     d[i] = (double)(brain ? tnf_bf16_to_f32(bits) : tnf_f16_to_f32(bits));
@@ -217,7 +217,7 @@ static void short_floats(void **state)
                 tnf_tally t = { 0 }, plain = { 0 };
                 enum tnf_float type = brain ? TNF_TALLY_BF16 : TNF_TALLY_F16;
                 tnf_tally_floats(&t, type, h + 1, n, true);
-                compare(&t, d, n, brain ? 0x1p-126 : 0x1p-14);
+                check_tally(&t, d, n, brain ? 0x1p-126 : 0x1p-14);
                 tnf_tally_floats(&plain, type, h + 1, n, false);
                 plain.squares = t.squares;
                 assert_memory_equal(&t, &plain, sizeof t);
@@ -232,7 +232,7 @@ static void exact_halves(void **state)
     uint16_t h[4096];
     int64_t units = 0; /* of 2^-24 */
     for (size_t i = 0; i < 4096; i++) {
-        h[i] = some_halves[chance() % 6];
+        h[i] = some_halves[next_random() % 6];
         units += (int64_t)((double)tnf_f16_to_f32(h[i]) * 0x1p24);
     }
     const tnf_tally_loops *loops;
@@ -244,7 +244,7 @@ static void exact_halves(void **state)
 }
 
 /* The smallest and largest there are, all equal, and anything. */
-static void integers(void **state)
+static void tallies_integers(void **state)
 {
     (void)state;
     static uint8_t x[8 * N + 1];
@@ -254,12 +254,12 @@ static void integers(void **state)
             for (size_t n = 0; n <= N; n = n < 140 ? n + 1 : n * 3 + 1) {
                 bool is_signed = kind % 2;
                 for (size_t i = 0; i < n; i++) {
-                    uint64_t bits = chance() >> (kind / 2 == 0 ? 0 : 60);
+                    uint64_t bits = next_random() >> (kind / 2 == 0 ? 0 : 60);
                     uint64_t least = (uint64_t)1 << (8 * width - 1);
                     if (kind / 2 == 2)
                         bits = is_signed ? least : least - 1 + least;
                     if (kind / 2 == 3)
-                        bits = chance() % 3 ? 0 : is_signed ? least - 1 : 7;
+                        bits = next_random() % 3 ? 0 : is_signed ? least - 1 : 7;
                     uint8_t *to = x + 1 + i * width, raw[8];
                     tnf_put_le64(raw, bits);
                     memcpy(to, raw, width);
@@ -272,12 +272,12 @@ static void integers(void **state)
                 }
                 tnf_tally t = { 0 };
                 tnf_tally_ints(&t, x + 1, n, width, is_signed);
-                t.squares = (double)count(d, n, 0).squares;
-                compare(&t, d, n, 0);
+                t.squares = (double)count_slowly(d, n, 0).squares;
+                check_tally(&t, d, n, 0);
             }
 }
 
-static void switches(void **state)
+static void tallies_switches(void **state)
 {
     (void)state;
     static uint8_t x[N];
@@ -286,21 +286,21 @@ static void switches(void **state)
         for (size_t n = 1; n < N; n = n * 2 + 1) {
             tnf_tally bools = { 0 }, bits = { 0 };
             for (size_t i = 0; i < n; i++) {
-                x[i] = (uint8_t)(kind == 0 ? 0 : kind == 1 ? 255 : chance() % 3);
+                x[i] = (uint8_t)(kind == 0 ? 0 : kind == 1 ? 255 : next_random() % 3);
                 d[i] = x[i] != 0;
             }
             tnf_tally_bools(&bools, x, n);
-            bools.squares = (double)count(d, n, 0).squares;
-            compare(&bools, d, n, 0);
+            bools.squares = (double)count_slowly(d, n, 0).squares;
+            check_tally(&bools, d, n, 0);
             for (size_t i = 0; i < 8 * n; i++)
                 d[i] = x[i / 8] >> i % 8 & 1;
             tnf_tally_bits(&bits, x, 8 * n - 3);
-            bits.squares = (double)count(d, 8 * n - 3, 0).squares;
-            compare(&bits, d, 8 * n - 3, 0);
+            bits.squares = (double)count_slowly(d, 8 * n - 3, 0).squares;
+            check_tally(&bits, d, 8 * n - 3, 0);
         }
 }
 
-static void powers(void **state)
+static void tallies_powers(void **state)
 {
     (void)state;
     static uint8_t x[N];
@@ -308,14 +308,14 @@ static void powers(void **state)
     for (unsigned kind = 0; kind < 3; kind++)
         for (size_t n = 0; n < N; n = n * 2 + 1) {
             for (size_t i = 0; i < n; i++) {
-                x[i] = (uint8_t)(kind == 0 ? 120 + chance() % 9 : chance());
+                x[i] = (uint8_t)(kind == 0 ? 120 + next_random() % 9 : next_random());
                 x[i] = kind < 2 && x[i] == 255 ? 0 : x[i];
                 d[i] = x[i] == 255 ? NAN : ldexp(1, x[i] - 127);
             }
             tnf_tally t = { 0 };
             tnf_tally_powers(&t, x, n);
-            t.squares = (double)count(d, n, 0).squares;
-            compare(&t, d, n, 0);
+            t.squares = (double)count_slowly(d, n, 0).squares;
+            check_tally(&t, d, n, 0);
         }
 }
 
@@ -342,10 +342,10 @@ static void small_floats(void **state)
                 const tnf_small_type *type = tnf_small_named(ids[k]);
                 uint64_t counts[256] = { 0 }, want[256] = { 0 };
                 for (size_t i = 0; i < n; i++) /* all, none of the special ones, few, one sign */
-                    x[i] = (uint8_t)(kind == 0   ? chance()
-                                     : kind == 1 ? (chance() & 0x3f) + 0x91
-                                     : kind == 2 ? (chance() & 0x83) | 1
-                                                 : (chance() & 0x1f) | 0xa0);
+                    x[i] = (uint8_t)(kind == 0   ? next_random()
+                                     : kind == 1 ? (next_random() & 0x3f) + 0x91
+                                     : kind == 2 ? (next_random() & 0x83) | 1
+                                                 : (next_random() & 0x1f) | 0xa0);
                 for (size_t i = 0; i < n; i++) {
                     unsigned e = element_at(x, i, type->bits);
                     d[i] = (double)type->value((uint8_t)e);
@@ -353,7 +353,7 @@ static void small_floats(void **state)
                 }
                 tnf_tally t = { 0 }, counted = { 0 };
                 tnf_tally_small(&counted, type, x, n, counts);
-                compare(&counted, d, n, type->tiny);
+                check_tally(&counted, d, n, type->tiny);
                 assert_memory_equal(counts, want, sizeof want);
                 tnf_tally_small(&t, type, x, n, NULL);
                 counted.squares = 0; /* otherwise the same bits, looked up or counted */
@@ -370,7 +370,7 @@ static void loops_agree(void **state)
     static const unsigned widths[TNF_TALLY_FLOATS] = { 8, 4, 2, 2 };
     const tnf_tally_loops *first = tnf_tally_loops_at(0), *loops;
     for (size_t i = 0; i < sizeof x; i++) {
-        x[i] = (uint8_t)(chance() >> 20);
+        x[i] = (uint8_t)(next_random() >> 20);
         y[i] = (uint8_t)(i % 2 ? x[i] : x[i] & 0xbf); /* finite numbers from y + 1 on */
     }
     for (size_t n = 1; n <= TNF_TALLY_SPAN; n = n < 300 ? n + 1 : n * 2 + 1)
@@ -410,7 +410,7 @@ static void loops_agree(void **state)
 }
 
 /* Against floor(). */
-static void places(void **state)
+static void places_of_numbers(void **state)
 {
     (void)state;
     double d[19];
@@ -422,8 +422,8 @@ static void places(void **state)
             for (size_t i = 0; i < n; i++)
                 d[i] = f[i] = i % 5 == 4   ? -INFINITY
                               : i % 7 == 6 ? NAN
-                              : i % 3      ? (float)(chance() % 4001) - 2000
-                                           : ((float)(chance() % 4001) - 2000) / 17;
+                              : i % 3      ? (float)(next_random() % 4001) - 2000
+                                           : ((float)(next_random() % 4001) - 2000) / 17;
             loops->places_f64(got, (const uint8_t *)d, n, 0.25, -3);
             loops->places_f32(narrow, (const uint8_t *)f, n, 0.25, -3);
             for (size_t i = 0; i < n; i++) {
@@ -434,13 +434,13 @@ static void places(void **state)
         }
 }
 
-static void bytes(void **state)
+static void counts_bytes(void **state)
 {
     (void)state;
     uint8_t p[1000];
     uint64_t got[256] = { 0 }, want[256] = { 0 };
     for (size_t i = 0; i < sizeof p; i++)
-        p[i] = (uint8_t)(chance() % 200);
+        p[i] = (uint8_t)(next_random() % 200);
     for (size_t n = 0; n <= sizeof p; n += 37) {
         tnf_count_bytes(got, p, n);
         for (size_t i = 0; i < n; i++)
@@ -452,14 +452,14 @@ static void bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats),        cmocka_unit_test(doubles),
-        cmocka_unit_test(far_from_zero), cmocka_unit_test(merged),
-        cmocka_unit_test(repeated),      cmocka_unit_test(halves),
-        cmocka_unit_test(short_floats),  cmocka_unit_test(exact_halves),
-        cmocka_unit_test(integers),      cmocka_unit_test(switches),
-        cmocka_unit_test(powers),        cmocka_unit_test(small_floats),
-        cmocka_unit_test(loops_agree),   cmocka_unit_test(places),
-        cmocka_unit_test(bytes),
+        cmocka_unit_test(tallies_floats),   cmocka_unit_test(tallies_doubles),
+        cmocka_unit_test(far_from_zero),    cmocka_unit_test(merges_tallies),
+        cmocka_unit_test(tallies_repeated), cmocka_unit_test(widens_halves),
+        cmocka_unit_test(short_floats),     cmocka_unit_test(exact_halves),
+        cmocka_unit_test(tallies_integers), cmocka_unit_test(tallies_switches),
+        cmocka_unit_test(tallies_powers),   cmocka_unit_test(small_floats),
+        cmocka_unit_test(loops_agree),      cmocka_unit_test(places_of_numbers),
+        cmocka_unit_test(counts_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ const char *tnf_extension(char out[16], const char *path)
 /* ------------------------------------------------------------------- files */
 
 /* By hand, from the drawing in TEMPLATE.c: "v" = i64 [2] and "s" = f32 [], with a note. */
-static bytes sample(void)
+static bytes sample_file(void)
 {
     bytes b = { 0 };
     add_text(&b, "TNFTEMPL");
@@ -95,7 +95,7 @@ static bytes sample(void)
 static void test_read(void **state)
 {
     (void)state;
-    bytes b = sample();
+    bytes b = sample_file();
     tnf_file *f = must_open(&b);
     tnf_error e;
     int64_t v[2];
@@ -118,7 +118,7 @@ static void test_read(void **state)
 static void test_write(void **state)
 {
     (void)state;
-    bytes b = sample();
+    bytes b = sample_file();
     tnf_file *f = must_open(&b);
     bytes got = save_file(f, "template", NULL);
     assert_same_bytes(&got, &b, "written again");
@@ -164,7 +164,7 @@ static void test_refusals(void **state)
         { 47, 90, TNF_EFORMAT, 90, true },      /* offset inside the index */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bytes b = sample();
+        bytes b = sample_file();
         tnf_file *f = NULL;
         tnf_error e = { 0 };
         b.p[cases[i].at] = cases[i].byte;
@@ -180,7 +180,7 @@ static void test_refusals(void **state)
 static void test_every_cut_and_flip(void **state)
 {
     (void)state;
-    bytes b = sample();
+    bytes b = sample_file();
     for (size_t n = 0; n < b.n; n++) {
         bytes cut = { 0 };
         tnf_file *f = NULL;

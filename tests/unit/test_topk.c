@@ -29,7 +29,7 @@ static int in_full(const void *x, const void *y)
     return a->row < b->row ? -1 : 1;
 }
 
-static void fill(tnf_scored *all, uint64_t seed)
+static void fill_scores(tnf_scored *all, uint64_t seed)
 {
     for (size_t i = 0; i < N; i++) {
         uint64_t r = next_random(&seed) % 40; /* many ties */
@@ -41,7 +41,7 @@ static void fill(tnf_scored *all, uint64_t seed)
     }
 }
 
-static void same(const tnf_top *t, const tnf_scored *sorted, size_t n)
+static void assert_same(const tnf_top *t, const tnf_scored *sorted, size_t n)
 {
     assert_int_equal(t->n, n);
     for (size_t i = 0; i < n; i++)
@@ -54,7 +54,7 @@ static void best_of_all(void **state)
     tnf_scored all[N], sorted[N], items[N + 50];
     (void)state;
     for (uint64_t seed = 1; seed < 40; seed++) {
-        fill(all, seed);
+        fill_scores(all, seed);
         memcpy(sorted, all, sizeof all);
         qsort(sorted, N, sizeof *sorted, in_full);
         for (size_t c = 0; c < sizeof ks / sizeof *ks; c++) {
@@ -63,20 +63,20 @@ static void best_of_all(void **state)
                 if (!tnf_top_below(&t, all[i].score))
                     tnf_top_add(&t, &ties, all[i]);
             tnf_top_sort(&t, &ties);
-            same(&t, sorted, ks[c] < N ? ks[c] : N);
+            assert_same(&t, sorted, ks[c] < N ? ks[c] : N);
         }
     }
 }
 
 /* However the work is divided, and in whichever order it comes. */
-static void merged(void **state)
+static void merges_parts(void **state)
 {
     enum { K = 20, PARTS = 4 };
     tnf_scored all[N], sorted[N], items[PARTS][K];
     (void)state;
     for (uint64_t seed = 1; seed < 40; seed++) {
         uint64_t dice = seed;
-        fill(all, seed);
+        fill_scores(all, seed);
         memcpy(sorted, all, sizeof all);
         qsort(sorted, N, sizeof *sorted, in_full);
         tnf_top parts[PARTS];
@@ -87,7 +87,7 @@ static void merged(void **state)
         for (size_t p = 1; p < PARTS; p++)
             tnf_top_merge(&parts[0], &ties, &parts[p]);
         tnf_top_sort(&parts[0], &ties);
-        same(&parts[0], sorted, K);
+        assert_same(&parts[0], sorted, K);
     }
 }
 
@@ -111,7 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(best_of_all),
-        cmocka_unit_test(merged),
+        cmocka_unit_test(merges_parts),
         cmocka_unit_test(none_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

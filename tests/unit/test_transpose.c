@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static void check(size_t rows, size_t cols, size_t width, size_t more)
+static void check_transposed(size_t rows, size_t cols, size_t width, size_t more)
 {
     size_t from = cols + more, to = rows + more;
     uint8_t *src = malloc(rows * from * width + 1), *dst = malloc(cols * to * width + 1);
@@ -39,17 +39,17 @@ static void all_sizes(void **state)
     for (size_t width = 1; width <= 16; width *= 2)
         for (size_t r = 0; r < n; r++)
             for (size_t c = 0; c < n; c++)
-                check(sizes[r], sizes[c], width, (r + c) % 3);
+                check_transposed(sizes[r], sizes[c], width, (r + c) % 3);
 }
 
 /* A megabyte goes past the cache, by whole lines or, where rows do not begin with one, by panels.
  */
-static void large(void **state)
+static void large_matrices(void **state)
 {
     (void)state;
     for (size_t width = 1; width <= 16; width *= 2)
         for (size_t more = 0; more < 2; more++)
-            check(1024, 1027 / width + 1, width, more);
+            check_transposed(1024, 1027 / width + 1, width, more);
 }
 
 static void other_widths(void **state)
@@ -67,7 +67,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_sizes),
-        cmocka_unit_test(large),
+        cmocka_unit_test(large_matrices),
         cmocka_unit_test(other_widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

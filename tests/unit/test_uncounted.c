@@ -50,28 +50,28 @@ static void there_is_declared(void **state)
     }
 }
 
-static bool uncounted(const char *key, tnf_value value)
+static bool is_uncounted(const char *key, tnf_value value)
 {
     return tnf_is_uncounted(&(tnf_member) { { key, strlen(key) }, value });
 }
 
-static void values(void **state)
+static void values_decide(void **state)
 {
     (void)state;
-    assert_true(uncounted("gptrs.kind", tnf_value_string("anything")));
-    assert_false(uncounted("gptrs.kin", tnf_value_string("anything")));
-    assert_false(uncounted("gptrs.kinds", tnf_value_string("anything")));
-    assert_true(uncounted("gptrs.requires_grad", tnf_value_bool(false)));
-    assert_false(uncounted("gptrs.requires_grad", tnf_value_bool(true)));
-    assert_false(uncounted("gptrs.requires_grad=false", tnf_value_bool(false)));
-    assert_true(uncounted("vs.pack", tnf_value_uint(0)));
-    assert_false(uncounted("vs.pack", tnf_value_uint(1)));
-    assert_true(uncounted("vs.attributes", (tnf_value) { .kind = TNF_MAP }));
-    assert_true(uncounted("primitiv.type", tnf_value_string("model")));
-    assert_false(uncounted("primitiv.type", tnf_value_string("models")));
-    assert_false(uncounted("primitiv.type", tnf_value_string("tensor")));
-    assert_true(uncounted("word2vec.newline", tnf_value_string("none")));
-    assert_false(uncounted("", tnf_value_bool(false)));
+    assert_true(is_uncounted("gptrs.kind", tnf_value_string("anything")));
+    assert_false(is_uncounted("gptrs.kin", tnf_value_string("anything")));
+    assert_false(is_uncounted("gptrs.kinds", tnf_value_string("anything")));
+    assert_true(is_uncounted("gptrs.requires_grad", tnf_value_bool(false)));
+    assert_false(is_uncounted("gptrs.requires_grad", tnf_value_bool(true)));
+    assert_false(is_uncounted("gptrs.requires_grad=false", tnf_value_bool(false)));
+    assert_true(is_uncounted("vs.pack", tnf_value_uint(0)));
+    assert_false(is_uncounted("vs.pack", tnf_value_uint(1)));
+    assert_true(is_uncounted("vs.attributes", (tnf_value) { .kind = TNF_MAP }));
+    assert_true(is_uncounted("primitiv.type", tnf_value_string("model")));
+    assert_false(is_uncounted("primitiv.type", tnf_value_string("models")));
+    assert_false(is_uncounted("primitiv.type", tnf_value_string("tensor")));
+    assert_true(is_uncounted("word2vec.newline", tnf_value_string("none")));
+    assert_false(is_uncounted("", tnf_value_bool(false)));
 }
 
 static void assert_counted(const char *key, const char *value, const char *counted)
@@ -101,7 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(declared_is_there),
         cmocka_unit_test(there_is_declared),
-        cmocka_unit_test(values),
+        cmocka_unit_test(values_decide),
         cmocka_unit_test(byte_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void write_file(const char *text)
     bytes_to_file(path, text, strlen(text));
 }
 
-static tnf_undo_state looked(void)
+static tnf_undo_state look_at_undo(void)
 {
     tnf_undo_state state = TNF_UNDO_MIXED;
     int fd = open(path, O_RDONLY);
@@ -79,10 +79,10 @@ static tnf_undo_state looked(void)
     return state;
 }
 
-static void expect(tnf_undo_state state, const char *after)
+static void expect_undo(tnf_undo_state state, const char *after)
 {
     bool undone;
-    assert_int_equal(looked(), state);
+    assert_int_equal(look_at_undo(), state);
     int fd = open(path, O_RDWR);
     assert_ok(tnf_undo_run(&undone, path, fd, &e));
     close(fd);
@@ -103,22 +103,22 @@ static void the_real_thing(void **state)
     add_range(&m, 6, "de", "uv");
     write_file("0xyz45de89"); /* the first range is new, the second old */
     write_undo(&m);
-    expect(TNF_UNDO_MIXED, "0abc45de89");
+    expect_undo(TNF_UNDO_MIXED, "0abc45de89");
     write_file("0xyc45uv89"); /* within a range, too */
     write_undo(&m);
-    expect(TNF_UNDO_MIXED, "0abc45de89");
+    expect_undo(TNF_UNDO_MIXED, "0abc45de89");
     write_file("0abc45de89");
     write_undo(&m);
-    expect(TNF_UNDO_WHOLE, "0abc45de89");
+    expect_undo(TNF_UNDO_WHOLE, "0abc45de89");
     write_file("0xyz45uv89");
     write_undo(&m);
-    expect(TNF_UNDO_WHOLE, "0xyz45uv89");
+    expect_undo(TNF_UNDO_WHOLE, "0xyz45uv89");
     write_file("0xy?45uv89");
     write_undo(&m);
-    expect(TNF_UNDO_FOREIGN, "0xy?45uv89");
+    expect_undo(TNF_UNDO_FOREIGN, "0xy?45uv89");
     m.bytes[40] ^= 1; /* the digest is of other bytes: never acted on */
     bytes_to_file(undo, m.bytes, m.n + 32);
-    expect(TNF_UNDO_WHOLE, "0xy?45uv89");
+    expect_undo(TNF_UNDO_WHOLE, "0xy?45uv89");
 }
 
 /* A range without new bytes says what was to be cut off. It does not say that any byte will do. */
@@ -130,35 +130,35 @@ static void cut_off(void **state)
     add_range(&m, 5, "END", "");
     write_file("b1234END");
     write_undo(&m);
-    expect(TNF_UNDO_MIXED, "a1234END");
+    expect_undo(TNF_UNDO_MIXED, "a1234END");
     write_file("b1234");
     write_undo(&m);
-    expect(TNF_UNDO_WHOLE, "b1234");
+    expect_undo(TNF_UNDO_WHOLE, "b1234");
     write_file("a1234");
     write_undo(&m);
-    expect(TNF_UNDO_MIXED, "a1234END");
+    expect_undo(TNF_UNDO_MIXED, "a1234END");
     write_file("b1234xyz"); /* the planted one of another file */
     write_undo(&m);
-    expect(TNF_UNDO_FOREIGN, "b1234xyz");
+    expect_undo(TNF_UNDO_FOREIGN, "b1234xyz");
 }
 
-static void grown(void **state)
+static void files_that_grew(void **state)
 {
     (void)state;
     struct made m = undo_of(4, 8, 1);
     add_range(&m, 2, "cd", "wxyzZZ");
     write_file("abwxyzZZ");
     write_undo(&m);
-    expect(TNF_UNDO_WHOLE, "abwxyzZZ");
+    expect_undo(TNF_UNDO_WHOLE, "abwxyzZZ");
     write_file("abcdyzZZ");
     write_undo(&m);
-    expect(TNF_UNDO_MIXED, "abcd");
+    expect_undo(TNF_UNDO_MIXED, "abcd");
     write_file("abwx");
     write_undo(&m);
-    expect(TNF_UNDO_MIXED, "abcd");
+    expect_undo(TNF_UNDO_MIXED, "abcd");
     write_file("abcdyz??"); /* nobody wrote that */
     write_undo(&m);
-    expect(TNF_UNDO_FOREIGN, "abcdyz??");
+    expect_undo(TNF_UNDO_FOREIGN, "abcdyz??");
 }
 
 /* Ranges that overlap, go back, or lie outside of the file are of no undo file of ours. */
@@ -174,12 +174,12 @@ static void wild_ranges(void **state)
         add_range(&m, wild[i].at[1], "ab", "xy");
         write_file("0xyz45de89");
         write_undo(&m);
-        expect(TNF_UNDO_WHOLE, "0xyz45de89");
+        expect_undo(TNF_UNDO_WHOLE, "0xyz45de89");
     }
     struct made m = undo_of(10, 10, UINT64_MAX / 8);
     write_file("0xyz45de89");
     write_undo(&m);
-    expect(TNF_UNDO_WHOLE, "0xyz45de89");
+    expect_undo(TNF_UNDO_WHOLE, "0xyz45de89");
 }
 
 static void mixed_with_undo(void)
@@ -188,7 +188,7 @@ static void mixed_with_undo(void)
     add_range(&m, 0, "ab", "xy");
     write_file("xbcd");
     write_undo(&m);
-    assert_int_equal(looked(), TNF_UNDO_MIXED);
+    assert_int_equal(look_at_undo(), TNF_UNDO_MIXED);
 }
 
 /* Whatever has the name and is no file of the owner with one name is passed by. */
@@ -199,32 +199,32 @@ static void other_kinds(void **state)
     snprintf(other, sizeof other, "%s/elsewhere", files_temp());
     mixed_with_undo();
     assert_int_equal(link(undo, other), 0);
-    assert_int_equal(looked(), TNF_UNDO_NONE);
+    assert_int_equal(look_at_undo(), TNF_UNDO_NONE);
     assert_int_equal(unlink(undo), 0);
     assert_int_equal(symlink(other, undo), 0);
-    assert_int_equal(looked(), TNF_UNDO_NONE);
+    assert_int_equal(look_at_undo(), TNF_UNDO_NONE);
     unlink(undo);
     unlink(other);
     assert_int_equal(mkfifo(undo, 0600), 0);
-    assert_int_equal(looked(), TNF_UNDO_NONE);
+    assert_int_equal(look_at_undo(), TNF_UNDO_NONE);
     unlink(undo);
     assert_int_equal(mkdir(undo, 0700), 0);
-    assert_int_equal(looked(), TNF_UNDO_NONE);
+    assert_int_equal(look_at_undo(), TNF_UNDO_NONE);
     rmdir(undo);
     assert_int_equal(symlink("/dev/zero", undo), 0);
-    assert_int_equal(looked(), TNF_UNDO_NONE);
+    assert_int_equal(look_at_undo(), TNF_UNDO_NONE);
     unlink(undo);
     if (geteuid() != 0)
         return;
     mixed_with_undo();
     assert_int_equal(chown(undo, 1234, (gid_t)-1), 0);
-    expect(TNF_UNDO_NONE, "xbcd");
+    expect_undo(TNF_UNDO_NONE, "xbcd");
     assert_int_equal(chown(path, 1234, (gid_t)-1), 0); /* both are that user's: then it counts */
-    expect(TNF_UNDO_MIXED, "abcd");
+    expect_undo(TNF_UNDO_MIXED, "abcd");
 }
 
 /* A gigabyte of zeros takes neither memory nor time. */
-static void huge(void **state)
+static void huge_undo_files(void **state)
 {
     (void)state;
     struct rusage before, after;
@@ -232,9 +232,9 @@ static void huge(void **state)
     int fd = open(undo, O_WRONLY | O_CREAT, 0600);
     assert_int_equal(ftruncate(fd, (off_t)1 << 30), 0);
     getrusage(RUSAGE_SELF, &before);
-    assert_int_equal(looked(), TNF_UNDO_NONE);
+    assert_int_equal(look_at_undo(), TNF_UNDO_NONE);
     assert_int_equal(ftruncate(fd, 300 << 20), 0);
-    assert_int_equal(looked(), TNF_UNDO_WHOLE); /* no magic: was never acted on */
+    assert_int_equal(look_at_undo(), TNF_UNDO_WHOLE); /* no magic: was never acted on */
     getrusage(RUSAGE_SELF, &after);
     assert_true(after.ru_maxrss - before.ru_maxrss < 8 << 10);
     close(fd);
@@ -243,8 +243,9 @@ static void huge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_real_thing), cmocka_unit_test(cut_off),     cmocka_unit_test(grown),
-        cmocka_unit_test(wild_ranges),    cmocka_unit_test(other_kinds), cmocka_unit_test(huge),
+        cmocka_unit_test(the_real_thing),  cmocka_unit_test(cut_off),
+        cmocka_unit_test(files_that_grew), cmocka_unit_test(wild_ranges),
+        cmocka_unit_test(other_kinds),     cmocka_unit_test(huge_undo_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ struct seen {
     char why[160];
 };
 
-static void see(void *ctx, const tnf_plan_item *item)
+static void note_item(void *ctx, const tnf_plan_item *item)
 {
     struct seen *s = ctx;
     s->fates[item->fate]++;
@@ -26,7 +26,7 @@ static void see(void *ctx, const tnf_plan_item *item)
 }
 
 /* A file of the other format with those vectors, or with those and rows of subwords. */
-static struct opened other(const char *format, bool subwords)
+static struct opened open_other(const char *format, bool subwords)
 {
     struct made m = { .format = format,
                       .words = "a|b|c",
@@ -41,12 +41,13 @@ static struct opened other(const char *format, bool subwords)
     return open_made(&m, NULL);
 }
 
-static struct opened saved(const tnf_file *file, const char *format, bool as_is, struct seen *s)
+static struct opened save_and_open(const tnf_file *file, const char *format, bool as_is,
+                                   struct seen *s)
 {
     struct opened x = { 0 };
     tnf_error e;
     tnf_builder *b;
-    tnf_save_options o = { .size = sizeof o, .format = format, .plan = see, .ctx = s };
+    tnf_save_options o = { .size = sizeof o, .format = format, .plan = note_item, .ctx = s };
     o.as_is = as_is;
     *s = (struct seen) { 0 };
     assert_ok(tnf_builder_new(&b, NULL, &e));
@@ -58,7 +59,7 @@ static struct opened saved(const tnf_file *file, const char *format, bool as_is,
     return x;
 }
 
-static void expect(const struct opened *x, const char *name, const float *want, size_t n)
+static void expect_numbers(const struct opened *x, const char *name, const float *want, size_t n)
 {
     tnf_error e;
     float got[ROWS * DIMS];
@@ -77,17 +78,17 @@ static void from_others(void **state)
     struct seen s;
     (void)state;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        struct opened x = other(formats[i], false);
-        struct opened y = saved(x.file, "finalfusion", false, &s);
-        expect(&y, "embeddings", units, WORDS * DIMS);
-        expect(&y, "norms", lengths, WORDS);
+        struct opened x = open_other(formats[i], false);
+        struct opened y = save_and_open(x.file, "finalfusion", false, &s);
+        expect_numbers(&y, "embeddings", units, WORDS * DIMS);
+        expect_numbers(&y, "norms", lengths, WORDS);
         assert_int_equal(s.unasked, 1);
         assert_int_equal(s.fates[TNF_TRANSFORMED], 1);
         assert_int_equal(s.fates[TNF_DROPPED], 0);
         assert_non_null(strstr(s.why, "embeddings: vectors are divided by their lengths"));
         close_opened(&y);
-        y = saved(x.file, "finalfusion", true, &s);
-        expect(&y, "embeddings", vectors, WORDS * DIMS);
+        y = save_and_open(x.file, "finalfusion", true, &s);
+        expect_numbers(&y, "embeddings", vectors, WORDS * DIMS);
         assert_null(tnf_find(y.file, "norms"));
         assert_int_equal(s.fates[TNF_TRANSFORMED], 0);
         close_opened(&y);
@@ -101,12 +102,12 @@ static void subwords_stay(void **state)
     struct seen s;
     float want[ROWS * DIMS];
     (void)state;
-    struct opened x = other("ztensor2", true);
-    struct opened y = saved(x.file, "finalfusion", false, &s);
+    struct opened x = open_other("ztensor2", true);
+    struct opened y = save_and_open(x.file, "finalfusion", false, &s);
     memcpy(want, vectors, sizeof want);
     memcpy(want, units, sizeof units);
-    expect(&y, "embeddings", want, ROWS * DIMS);
-    expect(&y, "norms", lengths, WORDS);
+    expect_numbers(&y, "embeddings", want, ROWS * DIMS);
+    expect_numbers(&y, "norms", lengths, WORDS);
     close_opened(&y);
     close_opened(&x);
 }
@@ -118,10 +119,10 @@ static void own_files_stay(void **state)
     struct seen s;
     (void)state;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        struct opened x = other("finalfusion", false);
-        struct opened y = saved(x.file, ways[i], false, &s);
-        struct opened z = saved(y.file, "finalfusion", false, &s);
-        expect(&z, "embeddings", vectors, WORDS * DIMS);
+        struct opened x = open_other("finalfusion", false);
+        struct opened y = save_and_open(x.file, ways[i], false, &s);
+        struct opened z = save_and_open(y.file, "finalfusion", false, &s);
+        expect_numbers(&z, "embeddings", vectors, WORDS * DIMS);
         assert_int_equal(s.unasked, 0);
         assert_int_equal(tnf_sink_bytes(x.sink).n, tnf_sink_bytes(z.sink).n);
         assert_memory_equal(tnf_sink_bytes(x.sink).p, tnf_sink_bytes(z.sink).p,
@@ -138,10 +139,10 @@ static void others_do_not(void **state)
     static const char *const formats[] = { "word2vec", "textdims", "safetensors", "ztensor2" };
     struct seen s;
     (void)state;
-    struct opened x = other("text", false);
+    struct opened x = open_other("text", false);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        struct opened y = saved(x.file, formats[i], false, &s);
-        expect(&y, "embeddings", vectors, WORDS * DIMS);
+        struct opened y = save_and_open(x.file, formats[i], false, &s);
+        expect_numbers(&y, "embeddings", vectors, WORDS * DIMS);
         assert_int_equal(s.fates[TNF_TRANSFORMED] + s.fates[TNF_DROPPED], 0);
         close_opened(&y);
     }
@@ -163,7 +164,7 @@ static void back_again(void **state)
         values[i] = ldexpf((float)(int)(i * 7919 % 2001) - 1000, (int)(i / WIDE % 60) - 30);
     struct made m = { .format = "word2vec", .words = words, .rows = MANY, .dims = WIDE };
     m.values = values;
-    struct opened x = open_made(&m, NULL), y = saved(x.file, "finalfusion", false, &s);
+    struct opened x = open_made(&m, NULL), y = save_and_open(x.file, "finalfusion", false, &s);
     float rows[WIDE];
     const tnf_part *norms = tnf_find(y.file, "norms")->parts;
     for (size_t i = 0; i < MANY; i++) {
@@ -173,10 +174,10 @@ static void back_again(void **state)
         from_little(&norm, sizeof norm, 1);
         for (size_t k = 0; k < WIDE; k++) {
             float was = values[i * WIDE + k], is = rows[k] * norm;
-            near(is, was, 2e-7 * fabs((double)was));
+            assert_near(is, was, 2e-7 * fabs((double)was));
             length += rows[k] * rows[k];
         }
-        near(length, 1, 1e-6);
+        assert_near(length, 1, 1e-6);
     }
     close_opened(&y);
     close_opened(&x);

@@ -3,7 +3,7 @@
 #include "../support/unit.h"
 #include "core/core.h"
 
-static tnf_status misnamed(const char *bytes, size_t n, tnf_error *e)
+static tnf_status tell_unknown(const char *bytes, size_t n, tnf_error *e)
 {
     uint8_t *exact = malloc(n ? n : 1); /* ends where its memory ends */
     memcpy(exact, bytes, n);
@@ -68,7 +68,7 @@ static void every_kind(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tnf_error e;
-        tnf_status status = misnamed(cases[i].bytes, cases[i].n, &e);
+        tnf_status status = tell_unknown(cases[i].bytes, cases[i].n, &e);
         assert_int_equal(status, cases[i].status);
         assert_int_equal(e.status, status);
         assert_says(cases[i].says);
@@ -112,7 +112,7 @@ static void cut_anywhere(void **state)
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
         for (size_t n = 0; n <= strlen(texts[k]); n++) {
             tnf_error e = { .status = TNF_OK };
-            assert_int_not_equal(misnamed(texts[k], n, &e), TNF_OK);
+            assert_int_not_equal(tell_unknown(texts[k], n, &e), TNF_OK);
             assert_true(e.message[0] != 0);
         }
 }

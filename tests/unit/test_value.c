@@ -12,7 +12,7 @@ struct world {
     tnf_attrs attrs;
 };
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
     w->alloc = memory_allocator(&w->log);
@@ -22,7 +22,7 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     struct world *w = *state;
     tnf_arena_free(&w->arena);
@@ -139,7 +139,7 @@ static void numbers_of_every_width(void **state)
 }
 
 /* Everything that can be in a tree, once. */
-static tnf_value sample(void)
+static tnf_value sample_tree(void)
 {
     static const tnf_value items[] = { { .kind = TNF_NULL },
                                        { .kind = TNF_BOOL, .as.b = true },
@@ -160,7 +160,7 @@ static void copies_are_deep_and_equal(void **state)
 {
     struct world *w = *state;
     tnf_error e;
-    tnf_value from = sample(), to;
+    tnf_value from = sample_tree(), to;
     assert_ok(tnf_value_copy(&to, &from, &w->arena, 3, &e));
     assert_true(tnf_value_equal(&from, &to));
     assert_ptr_not_equal(from.as.members, to.as.members);
@@ -171,10 +171,10 @@ static void copies_are_deep_and_equal(void **state)
     assert_fails(tnf_value_copy(&to, &from, &w->arena, 0, &e), TNF_ELIMIT);
 }
 
-static void equality(void **state)
+static void compares_trees(void **state)
 {
     (void)state;
-    tnf_value a = sample(), b = sample();
+    tnf_value a = sample_tree(), b = sample_tree();
     assert_true(tnf_value_equal(&a, &b));
     b.n = 2;
     assert_false(tnf_value_equal(&a, &b));
@@ -210,7 +210,7 @@ static void no_memory(void **state)
 {
     struct world *w = *state;
     tnf_error e;
-    tnf_value from = sample(), to;
+    tnf_value from = sample_tree(), to;
     w->log.fail_at = 1;
     assert_fails(tnf_value_copy(&to, &from, &w->arena, 8, &e), TNF_ENOMEM);
     assert_fails(tnf_attrs_set(&w->attrs, "k", 1, from, &e), TNF_ENOMEM);
@@ -223,7 +223,7 @@ static void no_memory(void **state)
 
 int main(void)
 {
-#define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         WITH_WORLD(set_get_remove),
         WITH_WORLD(many_keys),
@@ -231,7 +231,7 @@ int main(void)
         WITH_WORLD(push_takes_literals),
         cmocka_unit_test(numbers_of_every_width),
         WITH_WORLD(copies_are_deep_and_equal),
-        cmocka_unit_test(equality),
+        cmocka_unit_test(compares_trees),
         WITH_WORLD(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 #include "../support/unit.h"
 #include <tenfold/value.h>
 
-static void made(void **state)
+static void made_of_literals(void **state)
 {
     (void)state;
     tnf_value items[] = { tnf_value_int(-2), tnf_value_text("a\0b", 3) };
@@ -26,19 +26,19 @@ static void made(void **state)
     assert_false(tnf_value_as_text(tnf_value_get(&map, "doc"), &s));
 }
 
-static tnf_value u64(uint64_t u)
+static tnf_value value_u64(uint64_t u)
 {
     return tnf_value_uint(u);
 }
 
-static void exact(void **state)
+static void exact_or_not_at_all(void **state)
 {
     (void)state;
     const double two_63 = 9223372036854775808.0;
     int64_t i = 7;
     uint64_t u = 7;
     double f = 7;
-    tnf_value v = u64(UINT64_MAX);
+    tnf_value v = value_u64(UINT64_MAX);
     assert_false(tnf_value_as_int(&v, &i));
     assert_false(tnf_value_as_float(&v, &f));
     assert_true(tnf_value_as_uint(&v, &u) && u == UINT64_MAX);
@@ -62,7 +62,7 @@ static void exact(void **state)
     assert_true(tnf_value_as_int(&v, &i) && i == 3);
 }
 
-static void nothing(void **state)
+static void no_value_of_another_kind(void **state)
 {
     (void)state;
     bool b = false;
@@ -83,9 +83,9 @@ static void nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(made),
-        cmocka_unit_test(exact),
-        cmocka_unit_test(nothing),
+        cmocka_unit_test(made_of_literals),
+        cmocka_unit_test(exact_or_not_at_all),
+        cmocka_unit_test(no_value_of_another_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

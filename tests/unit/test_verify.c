@@ -33,8 +33,8 @@ static void on_values(void *ctx, const tnf_object *o, const tnf_value_counts *v)
     t->counts = *v;
 }
 
-static tnf_status verify(struct fake *f, bool values, struct told *t, tnf_verify_result *r,
-                         tnf_error *e)
+static tnf_status verify_fake(struct fake *f, bool values, struct told *t, tnf_verify_result *r,
+                              tnf_error *e)
 {
     *t = (struct told) { 0 };
     f->file->info.payload = 0;
@@ -45,8 +45,8 @@ static tnf_status verify(struct fake *f, bool values, struct told *t, tnf_verify
     return tnf_verify(r, f->file, &o, e);
 }
 
-static void add(struct fake *f, const char *name, const char *type, uint64_t count, uint64_t offset,
-                uint64_t n, const tnf_digest *digest)
+static void add_tensor(struct fake *f, const char *name, const char *type, uint64_t count,
+                       uint64_t offset, uint64_t n, const tnf_digest *digest)
 {
     tnf_error e;
     tnf_part part = { .role = "data",
@@ -65,7 +65,7 @@ static void add(struct fake *f, const char *name, const char *type, uint64_t cou
 }
 
 /* The check values of "123456789", as each algorithm's own documents give them. */
-static void digests(void **state)
+static void checks_digests(void **state)
 {
     (void)state;
     static const struct {
@@ -87,14 +87,14 @@ static void digests(void **state)
                                       NULL, 16);
         tnf_digest d = { .algorithm = known[k].algorithm, .bytes = sum, .n = n };
         fake_begin(&f, "..123456789", 11, 0, false);
-        add(&f, "good", "u8", 9, 2, 9, &d);
-        add(&f, "plain", "u8", 9, 2, 9, NULL);
-        assert_ok(verify(&f, false, &t, &r, &e));
+        add_tensor(&f, "good", "u8", 9, 2, 9, &d);
+        add_tensor(&f, "plain", "u8", 9, 2, 9, NULL);
+        assert_ok(verify_fake(&f, false, &t, &r, &e));
         assert_int_equal(r.checked, 2);
         assert_int_equal(r.undigested, 1);
         assert_int_equal(r.problems, 0);
         sum[n - 1] ^= 1;
-        assert_ok(verify(&f, false, &t, &r, &e)); /* problems are told, not failed with */
+        assert_ok(verify_fake(&f, false, &t, &r, &e)); /* problems are told, not failed with */
         assert_int_equal(r.problems, 1);
         assert_int_equal(t.problems, 1);
         assert_int_equal(t.code, TNF_EDIGEST);
@@ -141,7 +141,7 @@ static void digests_of_stored_bytes(void **state)
                          .nparts = 1,
                          .layout = &tnf_layout_dense };
         assert_ok(tnf_add_object(f.r, &o, 0, &e));
-        assert_ok(verify(&f, false, &t, &r, &e));
+        assert_ok(verify_fake(&f, false, &t, &r, &e));
         assert_int_equal(r.problems, k >> 1);
         assert_int_equal(r.undigested, 0);
         if (k >> 1)
@@ -163,9 +163,9 @@ static void digests_that_cannot_be_checked(void **state)
     tnf_digest unknown = { .algorithm = "md6", .bytes = sum, .n = 16 };
     tnf_digest short_one = { .algorithm = "sha256", .bytes = sum, .n = 16 };
     fake_begin(&f, "abcdefgh", 8, 0, false);
-    add(&f, "a", "u8", 4, 0, 4, &unknown);
-    add(&f, "b", "u8", 4, 4, 4, &short_one);
-    assert_ok(verify(&f, false, &t, &r, &e));
+    add_tensor(&f, "a", "u8", 4, 0, 4, &unknown);
+    add_tensor(&f, "b", "u8", 4, 4, 4, &short_one);
+    assert_ok(verify_fake(&f, false, &t, &r, &e));
     assert_int_equal(r.undigested, 2);
     assert_int_equal(r.problems, 1); /* of another length than its algorithm gives: it is wrong */
     assert_int_equal(t.code, TNF_EDIGEST);
@@ -173,7 +173,7 @@ static void digests_that_cannot_be_checked(void **state)
     fake_end(&f);
 }
 
-static void bools(void **state)
+static void bools_are_checked(void **state)
 {
     (void)state;
     tnf_error e;
@@ -181,9 +181,9 @@ static void bools(void **state)
     struct told t;
     tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     fake_begin(&f, "\0\1\1\0\2\1", 6, 0, false);
-    add(&f, "fine", "bool", 4, 0, 4, NULL);
-    add(&f, "odd", "bool", 4, 2, 4, NULL);
-    assert_ok(verify(&f, false, &t, &r, &e));
+    add_tensor(&f, "fine", "bool", 4, 0, 4, NULL);
+    add_tensor(&f, "odd", "bool", 4, 2, 4, NULL);
+    assert_ok(verify_fake(&f, false, &t, &r, &e));
     assert_int_equal(r.problems, 1);
     assert_int_equal(t.code, TNF_EFORMAT);
     assert_int_equal(t.offset, 4);
@@ -201,8 +201,8 @@ static void counting_values(void **state)
     float v[] = { 1.5f, -2.0f, 0.0f, -0.0f, NAN, INFINITY, -INFINITY, 3.0f };
     from_little(v, 4, 8);
     fake_begin(&f, v, sizeof v, 0, false);
-    add(&f, "v", "f32", 8, 0, 32, NULL);
-    assert_ok(verify(&f, true, &t, &r, &e));
+    add_tensor(&f, "v", "f32", 8, 0, 32, NULL);
+    assert_ok(verify_fake(&f, true, &t, &r, &e));
     assert_int_equal(t.values, 1);
     assert_int_equal(t.counts.elements, 8);
     assert_int_equal(t.counts.nan, 1);
@@ -213,18 +213,18 @@ static void counting_values(void **state)
     float bad[] = { NAN, INFINITY }; /* no finite value: both 0 */
     from_little(bad, 4, 2);
     fake_begin(&f, bad, sizeof bad, 0, false);
-    add(&f, "v", "f32", 2, 0, 8, NULL);
-    assert_ok(verify(&f, true, &t, &r, &e));
+    add_tensor(&f, "v", "f32", 2, 0, 8, NULL);
+    assert_ok(verify_fake(&f, true, &t, &r, &e));
     assert_true(t.counts.min == 0.0 && t.counts.max == 0.0);
     fake_end(&f);
     fake_begin(&f, v, sizeof v, 0, false); /* halves of complex numbers each count */
-    add(&f, "v", "c64", 4, 0, 32, NULL);
-    assert_ok(verify(&f, true, &t, &r, &e));
+    add_tensor(&f, "v", "c64", 4, 0, 32, NULL);
+    assert_ok(verify_fake(&f, true, &t, &r, &e));
     assert_int_equal(t.counts.elements, 8);
     fake_end(&f);
     fake_begin(&f, "\x10\x32\x04", 3, 0, false); /* five of f4: the spare bits are none */
-    add(&f, "v", "f4_e2m1", 5, 0, 3, NULL);
-    assert_ok(verify(&f, true, &t, &r, &e));
+    add_tensor(&f, "v", "f4_e2m1", 5, 0, 3, NULL);
+    assert_ok(verify_fake(&f, true, &t, &r, &e));
     assert_int_equal(t.counts.elements, 5);
     assert_int_equal(t.counts.zero, 1);
     fake_end(&f);
@@ -242,8 +242,8 @@ static void across_blocks(void **state)
     uint8_t *bytes = calloc(1, n);
     bytes[n - 1] = 0x7c; /* the last element: 011111 */
     fake_begin(&f, bytes, n, 0, false);
-    add(&f, "v", "f6_e2m3", n / 3 * 4, 0, n, NULL);
-    assert_ok(verify(&f, true, &t, &r, &e));
+    add_tensor(&f, "v", "f6_e2m3", n / 3 * 4, 0, n, NULL);
+    assert_ok(verify_fake(&f, true, &t, &r, &e));
     assert_int_equal(t.counts.elements, n / 3 * 4);
     assert_int_equal(t.counts.zero, n / 3 * 4 - 1);
     assert_true(t.counts.max == 7.5);
@@ -252,7 +252,7 @@ static void across_blocks(void **state)
 }
 
 /* What can be listed but not read does not verify. */
-static void unreadable(void **state)
+static void unreadable_is_a_problem(void **state)
 {
     (void)state;
     tnf_error e;
@@ -263,7 +263,7 @@ static void unreadable(void **state)
     assert_ok(fake_add(&f, "there", 0, 3, &e));
     assert_ok(fake_add(&f, "gone", 2, 5, &e));
     assert_ok(tnf_check_ranges(f.file, &e));
-    assert_ok(verify(&f, false, &t, &r, &e));
+    assert_ok(verify_fake(&f, false, &t, &r, &e));
     assert_int_equal(r.checked, 2);
     assert_int_equal(r.problems, 1);
     assert_string_equal(t.name, "gone");
@@ -291,7 +291,7 @@ static void layouts_check_their_data(void **state)
                      .nparts = 2,
                      .layout = tnf_layout_named("strings/1", 9) };
     assert_ok(tnf_add_object(f.r, &o, 9, &e));
-    assert_ok(verify(&f, false, &t, &r, &e));
+    assert_ok(verify_fake(&f, false, &t, &r, &e));
     assert_int_equal(r.checked, 2);
     assert_int_equal(r.problems, 1);
     assert_int_equal(t.code, TNF_EFORMAT);
@@ -299,7 +299,7 @@ static void layouts_check_their_data(void **state)
     fake_end(&f);
 }
 
-static bool stop(void *ctx, uint64_t done, uint64_t total)
+static bool stop_at_once(void *ctx, uint64_t done, uint64_t total)
 {
     (void)ctx;
     assert_true(done <= total);
@@ -316,12 +316,12 @@ static void what_stops_it(void **state)
     static const uint8_t sum[4];
     tnf_digest d = { .algorithm = "crc32", .bytes = sum, .n = 4 };
     fake_begin(&f, "abc", 3, 0, false);
-    add(&f, "a", "u8", 3, 0, 3, &d);
+    add_tensor(&f, "a", "u8", 3, 0, 3, &d);
     f.file->info.payload = 3;
-    tnf_verify_options o = { .size = sizeof o, .progress = stop };
+    tnf_verify_options o = { .size = sizeof o, .progress = stop_at_once };
     assert_fails(tnf_verify(&r, f.file, &o, &e), TNF_ECANCELLED);
     f.log.fail_at = 1;
-    assert_fails(verify(&f, false, &t, &r, &e), TNF_ENOMEM);
+    assert_fails(verify_fake(&f, false, &t, &r, &e), TNF_ENOMEM);
     f.log.fail_at = 0;
     assert_ok(tnf_verify(&r, f.file, NULL, &e)); /* nobody need listen */
     assert_int_equal(r.problems, 1);
@@ -337,7 +337,7 @@ struct heard {
     uint64_t done;
 };
 
-static void hear(void *ctx, const tnf_problem *p)
+static void hear_problem(void *ctx, const tnf_problem *p)
 {
     struct heard *h = ctx;
     h->rules[h->n] = p->rule;
@@ -373,11 +373,11 @@ static void on_many_threads(void **state)
         snprintf(name, sizeof name, "%d", i);
         if (i == 33)
             bytes[(size_t)i * SIZE] = 2;
-        add(&f, name, i == 33 ? "bool" : "u8", i % 7 ? SIZE : SIZE - (size_t)i, (uint64_t)i * SIZE,
-            i % 7 ? SIZE : SIZE - (size_t)i,
-            i == 33 || i == 5 ? NULL
-            : i % 7           ? &right
-                              : &bad);
+        add_tensor(&f, name, i == 33 ? "bool" : "u8", i % 7 ? SIZE : SIZE - (size_t)i,
+                   (uint64_t)i * SIZE, i % 7 ? SIZE : SIZE - (size_t)i,
+                   i == 33 || i == 5 ? NULL
+                   : i % 7           ? &right
+                                     : &bad);
     }
     f.file->info.payload = 0;
     for (int i = 0; i < N; i++)
@@ -385,7 +385,9 @@ static void on_many_threads(void **state)
     for (unsigned threads = 0; threads < 5; threads++) {
         struct heard h = { 0 };
         tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
-        tnf_verify_options o = { .size = sizeof o, .problem = hear, .progress = hear_progress };
+        tnf_verify_options o = { .size = sizeof o,
+                                 .problem = hear_problem,
+                                 .progress = hear_progress };
         o.ctx = &h;
         o.threads = threads;
         assert_ok(tnf_verify(&r, f.file, &o, &e));
@@ -409,13 +411,13 @@ static void on_many_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(digests),
+        cmocka_unit_test(checks_digests),
         cmocka_unit_test(digests_of_stored_bytes),
         cmocka_unit_test(digests_that_cannot_be_checked),
-        cmocka_unit_test(bools),
+        cmocka_unit_test(bools_are_checked),
         cmocka_unit_test(counting_values),
         cmocka_unit_test(across_blocks),
-        cmocka_unit_test(unreadable),
+        cmocka_unit_test(unreadable_is_a_problem),
         cmocka_unit_test(layouts_check_their_data),
         cmocka_unit_test(what_stops_it),
         cmocka_unit_test(on_many_threads),

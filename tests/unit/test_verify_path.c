@@ -13,7 +13,7 @@ struct told {
     char message[8][240];
 };
 
-static void tell(void *ctx, const tnf_problem *p)
+static void hear_problem(void *ctx, const tnf_problem *p)
 {
     struct told *t = ctx;
     assert_true(t->n < 8);
@@ -22,7 +22,7 @@ static void tell(void *ctx, const tnf_problem *p)
 }
 
 /* A safetensors file of one tensor, without its last bytes. */
-static size_t whole(uint8_t out[128], size_t without)
+static size_t make_whole(uint8_t out[128], size_t without)
 {
     size_t n = sizeof HEADER - 1;
     memset(out, 0, 128);
@@ -38,28 +38,30 @@ static const char *path_of(const char *name)
     return path;
 }
 
-static void put(const char *name, size_t without)
+static void put_file(const char *name, size_t without)
 {
     uint8_t bytes[128];
-    size_t n = whole(bytes, without);
+    size_t n = make_whole(bytes, without);
     bytes_to_file(path_of(name), bytes, n);
 }
 
-static tnf_verify_options how(struct told *t)
+static tnf_verify_options telling_options(struct told *t)
 {
     *t = (struct told) { 0 };
-    return (tnf_verify_options) { .size = sizeof(tnf_verify_options), .problem = tell, .ctx = t };
+    return (tnf_verify_options) { .size = sizeof(tnf_verify_options),
+                                  .problem = hear_problem,
+                                  .ctx = t };
 }
 
-static void sound(void **state)
+static void sound_files(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_file *file;
     struct told t;
     tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
-    tnf_verify_options o = how(&t);
-    put("good.safetensors", 0);
+    tnf_verify_options o = telling_options(&t);
+    put_file("good.safetensors", 0);
     assert_ok(tnf_verify_path(&r, &file, path_of("good.safetensors"), NULL, &o, &e));
     assert_int_equal(r.opening, TNF_OK);
     assert_int_equal(r.checked, 1);
@@ -69,15 +71,15 @@ static void sound(void **state)
     assert_ok(tnf_verify_path(&r, NULL, path_of("good.safetensors"), NULL, NULL, &e));
 }
 
-static void cut(void **state)
+static void cut_files(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_file *file;
     struct told t;
     tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
-    tnf_verify_options o = how(&t);
-    put("cut.safetensors", 1);
+    tnf_verify_options o = telling_options(&t);
+    put_file("cut.safetensors", 1);
     assert_ok(tnf_verify_path(&r, &file, path_of("cut.safetensors"), NULL, &o, &e));
     assert_int_equal(r.opening, TNF_ETRUNCATED);
     assert_int_equal(r.problems, 1);
@@ -88,7 +90,7 @@ static void cut(void **state)
 }
 
 /* One shard is cut, one is not there: both are told, and the third is verified. */
-static void shards(void **state)
+static void cut_and_missing_shards(void **state)
 {
     (void)state;
     static const char index[] =
@@ -98,9 +100,9 @@ static void shards(void **state)
     tnf_file *file;
     struct told t;
     tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
-    tnf_verify_options o = how(&t);
-    put("good.safetensors", 0);
-    put("cut.safetensors", 2);
+    tnf_verify_options o = telling_options(&t);
+    put_file("good.safetensors", 0);
+    put_file("cut.safetensors", 2);
     bytes_to_file(path_of("i.json"), index, sizeof index - 1);
     assert_ok(tnf_verify_path(&r, &file, path_of("i.json"), NULL, &o, &e));
     assert_int_equal(r.opening, TNF_ENOTFOUND);
@@ -121,12 +123,12 @@ static void not_the_files_fault(void **state)
     tnf_file *file = (tnf_file *)&e;
     struct told t;
     tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
-    tnf_verify_options o = how(&t), wrong = { 0 };
+    tnf_verify_options o = telling_options(&t), wrong = { 0 };
     assert_fails(tnf_verify_path(&r, &file, path_of("nothing"), NULL, &o, &e), TNF_ENOTFOUND);
     assert_int_equal(r.opening, TNF_ENOTFOUND);
     assert_null(file);
     assert_int_equal(t.n, 0);
-    put("good.safetensors", 0);
+    put_file("good.safetensors", 0);
     assert_fails(tnf_verify_path(&r, &file, path_of("good.safetensors"), NULL, &wrong, &e),
                  TNF_EINVAL);
     o.canonical = true;
@@ -137,7 +139,7 @@ static void not_the_files_fault(void **state)
     tnf_close(file);
 }
 
-static void sources(void **state)
+static void verifies_sources(void **state)
 {
     (void)state;
     tnf_error e;
@@ -145,9 +147,9 @@ static void sources(void **state)
     tnf_source *source;
     struct told t;
     tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
-    tnf_verify_options o = how(&t), wrong = { 0 };
+    tnf_verify_options o = telling_options(&t), wrong = { 0 };
     uint8_t bytes[128];
-    size_t n = whole(bytes, 0);
+    size_t n = make_whole(bytes, 0);
     assert_ok(tnf_source_memory(&source, bytes, n, &e));
     assert_ok(tnf_verify_source(&r, &file, source, NULL, &o, &e));
     assert_int_equal(r.checked, 1);
@@ -164,9 +166,11 @@ static void sources(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sound),   cmocka_unit_test(cut),
-        cmocka_unit_test(shards),  cmocka_unit_test(not_the_files_fault),
-        cmocka_unit_test(sources),
+        cmocka_unit_test(sound_files),
+        cmocka_unit_test(cut_files),
+        cmocka_unit_test(cut_and_missing_shards),
+        cmocka_unit_test(not_the_files_fault),
+        cmocka_unit_test(verifies_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,14 +28,14 @@ static void casts_round_once(void **state)
     how.type = tnf_type_of(TNF_F32);
     for (size_t i = 0; i < 5; i++)
         tnf_put_le64(bytes + 8 * i, wide[i]);
-    tnf_object o = dense(&part, "u64", bytes, 40, SHAPE(5), TNF_ORDER_C);
-    tnf_virtual *v = made(&o, &how);
+    tnf_object o = dense_object(&part, "u64", bytes, 40, SHAPE(5), TNF_ORDER_C);
+    tnf_virtual *v = make_virtual(&o, &how);
     floats_are(tnf_virtual_object(v), nearest, 5);
     tnf_virtual_free(v);
     for (size_t i = 0; i < 3; i++)
         tnf_put_le64(bytes + 8 * i, (uint64_t)with_sign[i]);
-    o = dense(&part, "i64", bytes, 24, SHAPE(3), TNF_ORDER_C);
-    v = made(&o, &how);
+    o = dense_object(&part, "i64", bytes, 24, SHAPE(3), TNF_ORDER_C);
+    v = make_virtual(&o, &how);
     floats_are(tnf_virtual_object(v), below, 3);
     tnf_virtual_free(v);
 }
@@ -61,9 +61,9 @@ static void small_integers_are_numbers(void **state)
     how.type = tnf_type_of(TNF_F32);
     for (size_t i = 0; i < COUNT(cases); i++) {
         tnf_part part;
-        tnf_object o = dense(&part, cases[i].type, cases[i].bytes, cases[i].n, SHAPE(5),
-                             TNF_ORDER_C);
-        tnf_virtual *v = made(&o, &how);
+        tnf_object o = dense_object(&part, cases[i].type, cases[i].bytes, cases[i].n, SHAPE(5),
+                                    TNF_ORDER_C);
+        tnf_virtual *v = make_virtual(&o, &how);
         floats_are(tnf_virtual_object(v), cases[i].values, 5);
         tnf_virtual_free(v);
     }
@@ -78,20 +78,20 @@ static void small_floats_are_numbers(void **state)
                                      -0.0F, -0.5F, -1, -1.5F, -2, -3, -4, -6 };
     uint8_t out[8];
     tnf_part part;
-    tnf_object o = dense(&part, "f4_e2m1", codes, sizeof codes, SHAPE(16), TNF_ORDER_C);
+    tnf_object o = dense_object(&part, "f4_e2m1", codes, sizeof codes, SHAPE(16), TNF_ORDER_C);
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_CAST;
     how.type = tnf_type_of(TNF_F32);
-    tnf_virtual *v = made(&o, &how);
+    tnf_virtual *v = make_virtual(&o, &how);
     floats_are(tnf_virtual_object(v), numbers, 16);
     tnf_virtual_free(v);
     how.type = tnf_type_of(TNF_F64);
-    v = made(&o, &how);
+    v = make_virtual(&o, &how);
     assert_ok(tnf_read_part(tnf_virtual_object(v)->parts, 8 * 15, out, 8, &e));
     assert_int_equal(tnf_le64(out), 0xc018000000000000); /* -6 */
     tnf_virtual_free(v);
     how.type = tnf_type_of(TNF_BF16);
-    v = made(&o, &how);
+    v = make_virtual(&o, &how);
     assert_ok(tnf_read_part(tnf_virtual_object(v)->parts, 2 * 3, out, 2, &e));
     assert_int_equal(tnf_le16(out), 0x3fc0); /* 1.5 */
     tnf_virtual_free(v);
@@ -102,7 +102,7 @@ static void casts_refuse(void **state)
     (void)state;
     tnf_part part;
     uint8_t bytes[16] = { 0 };
-    tnf_object o = dense(&part, "c64", bytes, 16, SHAPE(2), TNF_ORDER_C);
+    tnf_object o = dense_object(&part, "c64", bytes, 16, SHAPE(2), TNF_ORDER_C);
     const tnf_object *source = &o;
     tnf_virtual *v;
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
@@ -135,7 +135,7 @@ static void put_packed(uint8_t *p, uint64_t i, unsigned bits, unsigned value)
 }
 
 /* Where an index lies. */
-static uint64_t position(const tnf_object *o, const uint64_t *index)
+static uint64_t place_of(const tnf_object *o, const uint64_t *index)
 {
     uint64_t at = 0, stride = 1;
     for (uint32_t i = o->rank; i-- > 0;) {
@@ -166,7 +166,7 @@ static void slice_one(const char *type, const tnf_slice *slices, tnf_order order
     tnf_part part;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * 37 + i / 256);
-    tnf_object o = dense(&part, type, bytes, (210 * t->bits + 7) / 8, shape, 3, order);
+    tnf_object o = dense_object(&part, type, bytes, (210 * t->bits + 7) / 8, shape, 3, order);
     for (int d = 0; d < 3; d++)
         counts[d] = slices[d].count;
     bool empty = counts[0] == 0 || counts[1] == 0 || counts[2] == 0;
@@ -178,8 +178,8 @@ static void slice_one(const char *type, const tnf_slice *slices, tnf_order order
             put_packed(expected, t->bits < 8 ? n : n * (t->bits / 8) + b / 8,
                        t->bits < 8 ? t->bits : 8,
                        packed_at(bytes,
-                                 t->bits < 8 ? position(&o, from)
-                                             : position(&o, from) * (t->bits / 8) + b / 8,
+                                 t->bits < 8 ? place_of(&o, from)
+                                             : place_of(&o, from) * (t->bits / 8) + b / 8,
                                  t->bits < 8 ? t->bits : 8));
         n++;
     } while (!empty && next_index(index, counts, 3));
@@ -187,7 +187,7 @@ static void slice_one(const char *type, const tnf_slice *slices, tnf_order order
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_SLICE;
     how.slices = slices;
-    tnf_virtual *v = made(&o, &how);
+    tnf_virtual *v = make_virtual(&o, &how);
     const tnf_object *got = tnf_virtual_object(v);
     uint32_t rank = 0;
     for (int d = 0; d < 3; d++)
@@ -195,7 +195,7 @@ static void slice_one(const char *type, const tnf_slice *slices, tnf_order order
             assert_int_equal(got->shape[rank++], slices[d].count);
     assert_int_equal(got->rank, rank);
     assert_int_equal(got->order, TNF_ORDER_C);
-    holds(got, expected, (size_t)((n * t->bits + 7) / 8));
+    assert_holds(got, expected, (size_t)((n * t->bits + 7) / 8));
     tnf_virtual_free(v);
 }
 
@@ -228,16 +228,16 @@ static void orders_turn(void **state)
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_ORDER;
     how.order = TNF_ORDER_F;
-    tnf_object o = dense(&part, "u16", rows, sizeof rows, SHAPE(2, 3), TNF_ORDER_C);
-    tnf_virtual *v = made(&o, &how);
+    tnf_object o = dense_object(&part, "u16", rows, sizeof rows, SHAPE(2, 3), TNF_ORDER_C);
+    tnf_virtual *v = make_virtual(&o, &how);
     assert_int_equal(tnf_virtual_object(v)->order, TNF_ORDER_F);
     assert_int_equal(tnf_virtual_object(v)->shape[1], 3);
-    holds(tnf_virtual_object(v), columns, sizeof columns);
+    assert_holds(tnf_virtual_object(v), columns, sizeof columns);
     tnf_virtual_free(v);
     how.order = TNF_ORDER_C;
-    o = dense(&part, "u16", columns, sizeof columns, SHAPE(2, 3), TNF_ORDER_F);
-    v = made(&o, &how);
-    holds(tnf_virtual_object(v), rows, sizeof rows);
+    o = dense_object(&part, "u16", columns, sizeof columns, SHAPE(2, 3), TNF_ORDER_F);
+    v = make_virtual(&o, &how);
+    assert_holds(tnf_virtual_object(v), rows, sizeof rows);
     tnf_virtual_free(v);
 }
 
@@ -249,13 +249,13 @@ static void bytes_are_swapped(void **state)
     tnf_part part;
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_SWAP;
-    tnf_object o = dense(&part, "u32", bytes, 16, SHAPE(4), TNF_ORDER_C);
-    tnf_virtual *v = made(&o, &how);
-    holds(tnf_virtual_object(v), u32s, 16);
+    tnf_object o = dense_object(&part, "u32", bytes, 16, SHAPE(4), TNF_ORDER_C);
+    tnf_virtual *v = make_virtual(&o, &how);
+    assert_holds(tnf_virtual_object(v), u32s, 16);
     tnf_virtual_free(v);
-    o = dense(&part, "c64", bytes, 16, SHAPE(2), TNF_ORDER_C); /* half by half */
-    v = made(&o, &how);
-    holds(tnf_virtual_object(v), u32s, 16);
+    o = dense_object(&part, "c64", bytes, 16, SHAPE(2), TNF_ORDER_C); /* half by half */
+    v = make_virtual(&o, &how);
+    assert_holds(tnf_virtual_object(v), u32s, 16);
     tnf_virtual_free(v);
 }
 
@@ -287,8 +287,8 @@ static void put_together(const uint64_t *const cuts[3], const size_t ncuts[3])
                     pieces[at++] = bytes[((start[0] + index[0]) * 6 + start[1] + index[1]) * 5 +
                                          start[2] + index[2]];
                 while (next_index(index, shape, 3));
-                objects[n] = dense(&parts[n], "u8", pieces + first, at - first, shape, 3,
-                                   TNF_ORDER_C);
+                objects[n] = dense_object(&parts[n], "u8", pieces + first, at - first, shape, 3,
+                                          TNF_ORDER_C);
                 sources[n] = &objects[n];
             }
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
@@ -298,7 +298,7 @@ static void put_together(const uint64_t *const cuts[3], const size_t ncuts[3])
     how.starts = starts;
     tnf_virtual *v;
     assert_ok(tnf_virtual_new(&v, sources, n, &how, &e));
-    holds(tnf_virtual_object(v), bytes, 120);
+    assert_holds(tnf_virtual_object(v), bytes, 120);
     tnf_virtual_free(v);
     if (n == 1)
         return;
@@ -311,7 +311,7 @@ static void put_together(const uint64_t *const cuts[3], const size_t ncuts[3])
     do
         bytes[((start[0] + index[0]) * 6 + start[1] + index[1]) * 5 + start[2] + index[2]] = 9;
     while (next_index(index, shape, 3));
-    holds(tnf_virtual_object(v), bytes, 120);
+    assert_holds(tnf_virtual_object(v), bytes, 120);
     tnf_virtual_free(v);
 }
 
@@ -343,9 +343,9 @@ static void rows_are_joined(void **state)
     static const uint8_t beside[] = { 1, 2, 3, 10, 4, 5, 6, 11 };
     tnf_part parts[3];
     tnf_object objects[3] = {
-        dense(&parts[0], "u8", a, 6, SHAPE(2, 3), TNF_ORDER_C),
-        dense(&parts[1], "u8", b, 3, SHAPE(1, 3), TNF_ORDER_C),
-        dense(&parts[2], "u8", c, 2, SHAPE(2, 1), TNF_ORDER_C),
+        dense_object(&parts[0], "u8", a, 6, SHAPE(2, 3), TNF_ORDER_C),
+        dense_object(&parts[1], "u8", b, 3, SHAPE(1, 3), TNF_ORDER_C),
+        dense_object(&parts[2], "u8", c, 2, SHAPE(2, 1), TNF_ORDER_C),
     };
     const tnf_object *sources[] = { &objects[0], &objects[1] };
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
@@ -355,13 +355,13 @@ static void rows_are_joined(void **state)
     assert_ok(tnf_virtual_new(&v, sources, 2, &how, &e));
     assert_string_equal(tnf_virtual_object(v)->name.p, "all");
     assert_int_equal(tnf_virtual_object(v)->shape[0], 3);
-    holds(tnf_virtual_object(v), below, 9);
+    assert_holds(tnf_virtual_object(v), below, 9);
     tnf_virtual_free(v);
     sources[1] = &objects[2];
     assert_fails(tnf_virtual_new(&v, sources, 2, &how, &e), TNF_EINVAL);
     how.axis = 1;
     assert_ok(tnf_virtual_new(&v, sources, 2, &how, &e));
-    holds(tnf_virtual_object(v), beside, 8);
+    assert_holds(tnf_virtual_object(v), beside, 8);
     tnf_virtual_free(v);
     how.axis = 2;
     assert_fails(tnf_virtual_new(&v, sources, 2, &how, &e), TNF_EINVAL);
@@ -416,22 +416,22 @@ static struct counted open_counted(void)
 }
 
 /* f16 to f32, columns 3 to 66 of it, columns first, and as bf16: four deep. */
-static const tnf_object *nest(tnf_virtual *v[4], const tnf_object *o)
+static const tnf_object *nest_four(tnf_virtual *v[4], const tnf_object *o)
 {
     const tnf_slice slices[] = { { 0, 1, ROWS, false }, { 3, 1, 64, false } };
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_CAST;
     how.type = tnf_type_of(TNF_F32);
-    v[0] = made(o, &how);
+    v[0] = make_virtual(o, &how);
     how.kind = TNF_VIRTUAL_SLICE;
     how.slices = slices;
-    v[1] = made(tnf_virtual_object(v[0]), &how);
+    v[1] = make_virtual(tnf_virtual_object(v[0]), &how);
     how.kind = TNF_VIRTUAL_ORDER;
     how.order = TNF_ORDER_F;
-    v[2] = made(tnf_virtual_object(v[1]), &how);
+    v[2] = make_virtual(tnf_virtual_object(v[1]), &how);
     how.kind = TNF_VIRTUAL_CAST;
     how.type = tnf_type_of(TNF_F64);
-    v[3] = made(tnf_virtual_object(v[2]), &how);
+    v[3] = make_virtual(tnf_virtual_object(v[2]), &how);
     return tnf_virtual_object(v[3]);
 }
 
@@ -452,7 +452,7 @@ static void little_is_read(void **state)
     how.kind = TNF_VIRTUAL_CAST;
     how.type = tnf_type_of(TNF_F32);
     bytes_read = 0;
-    tnf_virtual *v = made(o, &how);
+    tnf_virtual *v = make_virtual(o, &how);
     assert_int_equal(bytes_read, 0);
     assert_false(tnf_virtual_sequential(v));
     uint8_t row[4 * ROWS];
@@ -469,7 +469,7 @@ static void little_is_read(void **state)
     const tnf_slice rows[] = { { 8, 1, 2, false }, { 0, 1, ROWS, false } };
     how.kind = TNF_VIRTUAL_SLICE;
     how.slices = rows;
-    v = made(o, &how);
+    v = make_virtual(o, &how);
     assert_int_equal(tnf_virtual_object(v)->parts->payload, TNF_AT);
     assert_int_equal(tnf_virtual_object(v)->parts->offset, o->parts->offset + 8 * 2 * ROWS);
     tnf_virtual_free(v);
@@ -506,7 +506,7 @@ static void many_threads_read(void **state)
     tnf_virtual *v[4];
     pthread_t threads[16];
     uint32_t seeds[16];
-    shared = nest(v, tnf_find(c.file, "w"));
+    shared = nest_four(v, tnf_find(c.file, "w"));
     assert_int_equal(shared->parts->nbytes, 64 * ROWS * 8);
     assert_int_equal(shared->order, TNF_ORDER_F);
     whole = malloc(shared->parts->nbytes);
@@ -549,7 +549,7 @@ static void saved_like_others(void **state)
     how.kind = TNF_VIRTUAL_CAST;
     how.type = tnf_type_of(TNF_F32);
     how.name = "wide";
-    tnf_virtual *v = made(tnf_find(c.file, "w"), &how);
+    tnf_virtual *v = make_virtual(tnf_find(c.file, "w"), &how);
     tnf_builder *b;
     tnf_sink *sink;
     tnf_save_options save = TNF_SAVE_INIT;

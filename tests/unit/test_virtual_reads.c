@@ -31,7 +31,7 @@ static tnf_status count_read(void *ctx, uint64_t offset, void *dst, size_t n, tn
 /* Any bytes of which no float is NaN or infinite: the upper bits of each 16 are few. */
 static uint8_t noise[ROWS * WIDTH * 2];
 
-static tnf_part part(const char *role, const char *type, size_t n)
+static tnf_part part_of_noise(const char *role, const char *type, size_t n)
 {
     return (tnf_part) { .role = role,
                         .type = tnf_type_named(type),
@@ -41,7 +41,7 @@ static tnf_part part(const char *role, const char *type, size_t n)
                         .payload = TNF_MEMORY };
 }
 
-static void add(tnf_builder *b, const char *name, tnf_object o, const tnf_value *attrs)
+static void add_object(tnf_builder *b, const char *name, tnf_object o, const tnf_value *attrs)
 {
     o.name = (tnf_str) { name, strlen(name) };
     o.attrs = attrs;
@@ -56,19 +56,20 @@ static void add_quantized(tnf_builder *b)
     const tnf_value groups = ATTRS(UINT("bits", 4), UINT("group_size", 64), UINT("axis", 1),
                                    TEXT("scale_form", "f32_factors"), INSIDE("packing", packing),
                                    INSIDE("zero_point", zero));
-    tnf_part quant[] = { part("data", "u32", ROWS * WIDTH / 2),
-                         part("scales", "f32", ROWS * (WIDTH / 64) * 4) };
-    add(b, "quant", tensor("quant_group/1", SHAPE(ROWS, WIDTH), quant, 2), &groups);
+    tnf_part quant[] = { part_of_noise("data", "u32", ROWS * WIDTH / 2),
+                         part_of_noise("scales", "f32", ROWS * (WIDTH / 64) * 4) };
+    add_object(b, "quant", tensor_of("quant_group/1", SHAPE(ROWS, WIDTH), quant, 2), &groups);
     const tnf_value blocks = ATTRS(UINT("block_size", 32), TEXT("scale_form", "e8m0_exponent"));
-    tnf_part mx[] = { part("data", "f4_e2m1", ROWS * WIDTH / 2),
-                      part("scales", "f8_e8m0", ROWS * (WIDTH / 32)) };
-    add(b, "mx", tensor("mx/1", SHAPE(ROWS, WIDTH), mx, 2), &blocks);
-    tnf_part pq[] = { part("codes", "u8", ROWS * 8), part("codebooks", "f32", 8 * 256 * 8 * 4),
-                      part("norms", "f32", ROWS * 4) };
-    add(b, "pq", tensor("pq/1", SHAPE(ROWS, 64), pq, 3), NULL);
+    tnf_part mx[] = { part_of_noise("data", "f4_e2m1", ROWS * WIDTH / 2),
+                      part_of_noise("scales", "f8_e8m0", ROWS * (WIDTH / 32)) };
+    add_object(b, "mx", tensor_of("mx/1", SHAPE(ROWS, WIDTH), mx, 2), &blocks);
+    tnf_part pq[] = { part_of_noise("codes", "u8", ROWS * 8),
+                      part_of_noise("codebooks", "f32", 8 * 256 * 8 * 4),
+                      part_of_noise("norms", "f32", ROWS * 4) };
+    add_object(b, "pq", tensor_of("pq/1", SHAPE(ROWS, 64), pq, 3), NULL);
     const tnf_value q8_0 = ATTRS(UINT("elems_per_block", 32), UINT("block_bytes", 34));
-    tnf_part q[] = { part("data", "u8", ROWS * (WIDTH / 32) * 34) };
-    add(b, "blocks", tensor("gguf.q8_0/1", SHAPE(ROWS, WIDTH), q, 1), &q8_0);
+    tnf_part q[] = { part_of_noise("data", "u8", ROWS * (WIDTH / 32) * 34) };
+    add_object(b, "blocks", tensor_of("gguf.q8_0/1", SHAPE(ROWS, WIDTH), q, 1), &q8_0);
 }
 
 static int open_file(void **state)
@@ -88,11 +89,15 @@ static int open_file(void **state)
     assert_ok(tnf_builder_new(&b, NULL, &e));
     static const char *const names[] = { "dense", "more" };
     for (size_t i = 0; i < 2; i++)
-        add(b, names[i],
-            dense(parts, "f16", noise, ROWS * WIDTH * 2, SHAPE(ROWS, WIDTH), TNF_ORDER_C), NULL);
-    add(b, "fp8", dense(parts, "f8_e4m3fn", noise, ROWS * WIDTH, SHAPE(ROWS, WIDTH), TNF_ORDER_C),
+        add_object(
+            b, names[i],
+            dense_object(parts, "f16", noise, ROWS * WIDTH * 2, SHAPE(ROWS, WIDTH), TNF_ORDER_C),
+            NULL);
+    add_object(
+        b, "fp8",
+        dense_object(parts, "f8_e4m3fn", noise, ROWS * WIDTH, SHAPE(ROWS, WIDTH), TNF_ORDER_C),
         NULL);
-    add(b, "scales", dense(parts, "f32", noise, 64, SHAPE(2, 8), TNF_ORDER_C), NULL);
+    add_object(b, "scales", dense_object(parts, "f32", noise, 64, SHAPE(2, 8), TNF_ORDER_C), NULL);
     add_quantized(b);
     assert_ok(tnf_sink_memory(&sink, &e));
     assert_ok(tnf_save_sink(b, sink, &how, &e));
@@ -154,7 +159,7 @@ static void read_by_threads(void)
 
 /* One of its rows, or columns where these come first, costs no more than `most` bytes of the file.
  */
-static void check(const char *const *names, const tnf_virtual_how *how, uint64_t most)
+static void check_row_cost(const char *const *names, const tnf_virtual_how *how, uint64_t most)
 {
     const tnf_object *sources[MOST];
     size_t n = 0;
@@ -189,31 +194,32 @@ static void check(const char *const *names, const tnf_virtual_how *how, uint64_t
         __VA_ARGS__, NULL                                                                          \
     }
 
-static void casts(void **state)
+static void rows_of_casts(void **state)
 {
     (void)state;
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_CAST;
     how.type = tnf_type_of(TNF_F32);
-    check(NAMES("dense"), &how, 2 * WIDTH);
+    check_row_cost(NAMES("dense"), &how, 2 * WIDTH);
 }
 
-static void values(void **state)
+static void rows_of_values(void **state)
 {
     (void)state;
     const tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
-    check(NAMES("quant"), &how, WIDTH / 2 + WIDTH / 64 * 4);
-    check(NAMES("mx"), &how, WIDTH / 2 + WIDTH / 32);
-    check(NAMES("pq"), &how, 8 + 4);
-    check(NAMES("blocks"), &how, WIDTH / 32 * 34);
+    check_row_cost(NAMES("quant"), &how, WIDTH / 2 + WIDTH / 64 * 4);
+    check_row_cost(NAMES("mx"), &how, WIDTH / 2 + WIDTH / 32);
+    check_row_cost(NAMES("pq"), &how, 8 + 4);
+    check_row_cost(NAMES("blocks"), &how, WIDTH / 32 * 34);
 }
 
-static void scaled(void **state)
+static void rows_of_scaled(void **state)
 {
     (void)state;
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_SCALED;
-    check(NAMES("fp8", "scales"), &how, WIDTH); /* the scales are read once, when it is made */
+    check_row_cost(NAMES("fp8", "scales"), &how,
+                   WIDTH); /* the scales are read once, when it is made */
 }
 
 static void made_blocks(void **state)
@@ -222,46 +228,46 @@ static void made_blocks(void **state)
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_BLOCKS;
     how.layout = tnf_find(file, "blocks")->layout;
-    check(NAMES("dense"), &how, 2 * WIDTH);
+    check_row_cost(NAMES("dense"), &how, 2 * WIDTH);
 }
 
-static void slices(void **state)
+static void rows_of_slices(void **state)
 {
     (void)state;
     const tnf_slice some[] = { { 1, 2, 100, false }, { 3, 1, 64, false } };
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_SLICE;
     how.slices = some;
-    check(NAMES("dense"), &how, 2 * 64);
+    check_row_cost(NAMES("dense"), &how, 2 * 64);
 }
 
-static void swapped(void **state)
+static void rows_of_swapped(void **state)
 {
     (void)state;
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_SWAP;
-    check(NAMES("dense"), &how, 2 * WIDTH);
+    check_row_cost(NAMES("dense"), &how, 2 * WIDTH);
 }
 
 /* A column has a number of every row: a unit of up to 16 MiB is turned at once, here all of it. */
-static void turned(void **state)
+static void columns_of_turned(void **state)
 {
     (void)state;
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_ORDER;
     how.order = TNF_ORDER_F;
-    check(NAMES("dense"), &how, 2 * ROWS * WIDTH);
+    check_row_cost(NAMES("dense"), &how, 2 * ROWS * WIDTH);
 }
 
-static void joined(void **state)
+static void rows_of_joined(void **state)
 {
     (void)state;
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_JOIN;
-    check(NAMES("dense", "more", "dense"), &how, 2 * WIDTH);
+    check_row_cost(NAMES("dense", "more", "dense"), &how, 2 * WIDTH);
 }
 
-static void grids(void **state)
+static void rows_of_grids(void **state)
 {
     (void)state;
     static const uint64_t shape[] = { 2 * ROWS, 2 * WIDTH };
@@ -271,15 +277,17 @@ static void grids(void **state)
     how.rank = 2;
     how.shape = shape;
     how.starts = starts;
-    check(NAMES("dense", "more", "more", "dense"), &how, 2 * 2 * WIDTH);
+    check_row_cost(NAMES("dense", "more", "more", "dense"), &how, 2 * 2 * WIDTH);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(casts),       cmocka_unit_test(values), cmocka_unit_test(scaled),
-        cmocka_unit_test(made_blocks), cmocka_unit_test(slices), cmocka_unit_test(swapped),
-        cmocka_unit_test(turned),      cmocka_unit_test(joined), cmocka_unit_test(grids),
+        cmocka_unit_test(rows_of_casts),     cmocka_unit_test(rows_of_values),
+        cmocka_unit_test(rows_of_scaled),    cmocka_unit_test(made_blocks),
+        cmocka_unit_test(rows_of_slices),    cmocka_unit_test(rows_of_swapped),
+        cmocka_unit_test(columns_of_turned), cmocka_unit_test(rows_of_joined),
+        cmocka_unit_test(rows_of_grids),
     };
     return cmocka_run_group_tests(tests, open_file, close_file);
 }

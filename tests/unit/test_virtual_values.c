@@ -39,14 +39,14 @@ static void groups_become_numbers(void **state)
           .stored = 4,
           .payload = TNF_MEMORY },
     };
-    tnf_object o = tensor("quant_group/1", SHAPE(2, 8), parts, 3);
+    tnf_object o = tensor_of("quant_group/1", SHAPE(2, 8), parts, 3);
     tnf_value packing = ATTRS(TEXT("word", "u32"), TEXT("order", "lsb_first"), UINT("per_word", 8));
     tnf_value zero = ATTRS(TEXT("form", "tensor"), TEXT("packing", "plain"));
     tnf_value attrs = ATTRS(UINT("bits", 4), UINT("group_size", 4), UINT("axis", 1),
                             TEXT("scale_form", "f32_factors"), INSIDE("packing", packing),
                             INSIDE("zero_point", zero), UINT("mine", 7));
     o.attrs = &attrs;
-    tnf_virtual *v = made(&o, NULL);
+    tnf_virtual *v = make_virtual(&o, NULL);
     floats_are(tnf_virtual_object(v), expected, 16);
     assert_int_equal(tnf_virtual_object(v)->attrs->n, 1); /* what is not about the layout */
     assert_string_equal(tnf_virtual_object(v)->attrs->as.members[0].key.p, "mine");
@@ -87,9 +87,9 @@ static void crossing_groups_become_numbers(void **state)
           .stored = 32,
           .payload = TNF_MEMORY },
     };
-    tnf_object o = tensor("quant_group/1", SHAPE(2, 8), others, 2);
+    tnf_object o = tensor_of("quant_group/1", SHAPE(2, 8), others, 2);
     o.attrs = &across;
-    tnf_virtual *v = made(&o, NULL);
+    tnf_virtual *v = make_virtual(&o, NULL);
     floats_are(tnf_virtual_object(v), turned, 16);
     assert_null(tnf_virtual_object(v)->attrs);
     tnf_virtual_free(v);
@@ -120,10 +120,10 @@ static void blocks_become_numbers(void **state)
           .stored = 4,
           .payload = TNF_MEMORY },
     };
-    tnf_object o = tensor("mx/1", SHAPE(2, 8), parts, 2);
+    tnf_object o = tensor_of("mx/1", SHAPE(2, 8), parts, 2);
     tnf_value attrs = ATTRS(UINT("block_size", 4), TEXT("scale_form", "e8m0_exponent"));
     o.attrs = &attrs;
-    tnf_virtual *v = made(&o, NULL);
+    tnf_virtual *v = make_virtual(&o, NULL);
     floats_are(tnf_virtual_object(v), expected, 16);
     tnf_virtual_free(v);
     /* MXINT8: sixty-fourths */
@@ -142,9 +142,9 @@ static void blocks_become_numbers(void **state)
                             .nbytes = 2,
                             .stored = 2,
                             .payload = TNF_MEMORY };
-    o = tensor("mx/1", SHAPE(8), parts, 2);
+    o = tensor_of("mx/1", SHAPE(8), parts, 2);
     o.attrs = &attrs;
-    v = made(&o, NULL);
+    v = make_virtual(&o, NULL);
     floats_are(tnf_virtual_object(v), small, 8);
     tnf_virtual_free(v);
 }
@@ -196,13 +196,13 @@ static void codes_become_rows(void **state)
           .stored = 12,
           .payload = TNF_MEMORY },
     };
-    tnf_object o = tensor("pq/1", SHAPE(3, 4), parts, 4);
-    tnf_virtual *v = made(&o, NULL);
+    tnf_object o = tensor_of("pq/1", SHAPE(3, 4), parts, 4);
+    tnf_virtual *v = make_virtual(&o, NULL);
     floats_are(tnf_virtual_object(v), expected, 12);
     tnf_virtual_free(v);
     static const uint8_t wrong[] = { 0, 1, 1, 2, 1, 1 };
     parts[0].memory = wrong;
-    v = made(&o, NULL);
+    v = make_virtual(&o, NULL);
     float row[4];
     assert_ok(tnf_read_part(tnf_virtual_object(v)->parts, 0, row, 16, &e));
     assert_fails(tnf_read_part(tnf_virtual_object(v)->parts, 16, row, 16, &e), TNF_EFORMAT);
@@ -224,8 +224,8 @@ static void scales_multiply(void **state)
     put_floats(bytes, scales, 2);
     tnf_part parts[2];
     tnf_object objects[2] = {
-        dense(&parts[0], "f8_e4m3fn", weights, 390, SHAPE(130, 3), TNF_ORDER_C),
-        dense(&parts[1], "f32", bytes, 8, SHAPE(2, 1), TNF_ORDER_C),
+        dense_object(&parts[0], "f8_e4m3fn", weights, 390, SHAPE(130, 3), TNF_ORDER_C),
+        dense_object(&parts[1], "f32", bytes, 8, SHAPE(2, 1), TNF_ORDER_C),
     };
     const tnf_object *sources[] = { &objects[0], &objects[1] };
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;

@@ -27,7 +27,7 @@ static void the_table(void **state)
     assert_false(tnf_must_escape(UINT32_MAX));
 }
 
-static void quoted(const char *name, const char *text)
+static void check_quoted(const char *name, const char *text)
 {
     char out[72], whole[72];
     tnf_error e;
@@ -40,21 +40,22 @@ static void quoted(const char *name, const char *text)
     assert_string_equal(e.message, whole);
 }
 
-static void messages(void **state)
+static void messages_escape(void **state)
 {
     (void)state;
-    quoted("plain \xc3\xa9 \xe2\x9d\xa4\xef\xb8\x8f", "plain \xc3\xa9 \xe2\x9d\xa4\xef\xb8\x8f");
-    quoted("\x1b[31m\n\x7f", "\\x1b[31m\\n\\x7f");
-    quoted("\xc2\x85", "\\u0085");
-    quoted("\xd8\x9c", "\\u061c");
-    quoted("\xe2\x80\x8f\xe2\x80\xae", "\\u200f\\u202e");
-    quoted("\xef\xbb\xbf", "\\ufeff");
-    quoted("\xf3\xa0\x81\x81", "\\U000e0041");
-    quoted("\xff\xe2\x80", "\\xff\\xe2\\x80");
+    check_quoted("plain \xc3\xa9 \xe2\x9d\xa4\xef\xb8\x8f",
+                 "plain \xc3\xa9 \xe2\x9d\xa4\xef\xb8\x8f");
+    check_quoted("\x1b[31m\n\x7f", "\\x1b[31m\\n\\x7f");
+    check_quoted("\xc2\x85", "\\u0085");
+    check_quoted("\xd8\x9c", "\\u061c");
+    check_quoted("\xe2\x80\x8f\xe2\x80\xae", "\\u200f\\u202e");
+    check_quoted("\xef\xbb\xbf", "\\ufeff");
+    check_quoted("\xf3\xa0\x81\x81", "\\U000e0041");
+    check_quoted("\xff\xe2\x80", "\\xff\\xe2\\x80");
 }
 
 /* Cut between characters, never within an escape. */
-static void cut(void **state)
+static void cut_between_characters(void **state)
 {
     (void)state;
     char out[16];
@@ -66,8 +67,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
-        cmocka_unit_test(messages),
-        cmocka_unit_test(cut),
+        cmocka_unit_test(messages_escape),
+        cmocka_unit_test(cut_between_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,8 +22,8 @@ static tnf_file *open_fixture(const char *name)
 }
 
 /* Saves to memory with one option ("" for none); the bytes are to be freed. */
-static tnf_status save(const tnf_builder *b, const char *key, const char *value, struct bytes *out,
-                       tnf_error *e)
+static tnf_status save_to_memory(const tnf_builder *b, const char *key, const char *value,
+                                 struct bytes *out, tnf_error *e)
 {
     tnf_sink *sink = NULL;
     tnf_option option = { key, value };
@@ -47,13 +47,13 @@ static struct bytes save_file(const tnf_file *file, const char *key, const char 
     struct bytes out = { NULL, 0 };
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_ok(tnf_builder_add_file(b, file, &e));
-    assert_ok(save(b, key, value, &out, &e));
+    assert_ok(save_to_memory(b, key, value, &out, &e));
     tnf_builder_free(b);
     return out;
 }
 
 /* Any piece of any part is that piece of the whole. */
-static void pieces(void **state)
+static void reads_any_piece(void **state)
 {
     (void)state;
     static const char *const names[] = { "compressed", "bits_13",  "snappy_copies", "app_late",
@@ -98,7 +98,7 @@ static void large_vectors(void **state)
         assert_ok(tnf_builder_new(&b, NULL, &e));
         assert_ok(
             tnf_builder_add(b, "points", tnf_type_of(TNF_F32), 2, (uint64_t[]) { N, DIM }, v, &e));
-        assert_ok(save(b, "compress", how[h], &out, &e));
+        assert_ok(save_to_memory(b, "compress", how[h], &out, &e));
         tnf_builder_free(b);
         assert_ok(tnf_source_memory(&source, out.p, out.n, &e));
         assert_ok(tnf_open_source(&file, source, NULL, &e));
@@ -113,7 +113,7 @@ static void large_vectors(void **state)
 }
 
 /* Blocks nobody knows, extra bytes, reserved bits: VS to VS is the same file. */
-static void verbatim(void **state)
+static void unknown_stays_verbatim(void **state)
 {
     (void)state;
     static const char *const names[] = { "unknown",       "meta_extra",        "point_extra",
@@ -135,7 +135,7 @@ static void verbatim(void **state)
     }
 }
 
-static tnf_builder *builder(uint64_t rows, const float *v)
+static tnf_builder *build_points(uint64_t rows, const float *v)
 {
     tnf_error e;
     tnf_builder *b;
@@ -176,9 +176,9 @@ static void from_anywhere(void **state)
     struct bytes out = { NULL, 0 };
     static const float v[] = { 1, 2, 3, 4 };
     static const uint64_t offsets[] = { 0, 1, 1 };
-    tnf_builder *b = builder(2, v);
+    tnf_builder *b = build_points(2, v);
     add_appdata(b, 2, offsets, "\x07", 1);
-    assert_ok(save(b, "", "", &out, &e));
+    assert_ok(save_to_memory(b, "", "", &out, &e));
     static const char want[] = "VS\0\0\x5e\x07\0\0\0\1\2\x0b\0\0\1\x80"
                                "P\x10\0\0\0\0\1\7\0\x08\0\0\0\0\0\x80\x3f\0\0\0\x40"
                                "P\x0f\0\0\0\0\0\0\x08\0\0\0\0\0\x40\x40\0\0\x80\x40$";
@@ -188,34 +188,34 @@ static void from_anywhere(void **state)
     /* pack says what is done when nothing else does */
     tnf_value one = { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = 1 };
     assert_ok(tnf_builder_set(b, NULL, "vs.pack", &one, &e));
-    assert_ok(save(b, "", "", &out, &e));
+    assert_ok(save_to_memory(b, "", "", &out, &e));
     assert_int_equal(out.p[12], 1);     /* in the meta block, */
     assert_int_equal(out.p[16 + 8], 2); /* and of the first vector */
     free(out.p);
     tnf_builder_free(b);
 }
 
-static void refused(void **state)
+static void refuses_bad_rows(void **state)
 {
     (void)state;
     tnf_error e;
     struct bytes out = { NULL, 0 };
     static const float v[] = { 1, 2, 3, 4 };
     static const uint64_t up[] = { 0, 1, 2 }, down[] = { 0, 2, 1 }, three[] = { 0, 0, 0, 0 };
-    tnf_builder *b = builder(2, v);
+    tnf_builder *b = build_points(2, v);
     add_appdata(b, 2, up, "\x07\xc1", 2); /* c1 is never used */
-    assert_fails(save(b, "", "", &out, &e), TNF_EINVAL);
+    assert_fails(save_to_memory(b, "", "", &out, &e), TNF_EINVAL);
     assert_says("row 1 of appdata");
     free(out.p);
     tnf_builder_free(b);
-    b = builder(2, v);
+    b = build_points(2, v);
     add_appdata(b, 2, down, "\x07", 1);
-    assert_fails(save(b, "", "", &out, &e), TNF_EFORMAT);
+    assert_fails(save_to_memory(b, "", "", &out, &e), TNF_EFORMAT);
     free(out.p);
     tnf_builder_free(b);
-    b = builder(2, v);
+    b = build_points(2, v);
     add_appdata(b, 3, three, "", 0);
-    assert_fails(save(b, "", "", &out, &e), TNF_ELOSSY);
+    assert_fails(save_to_memory(b, "", "", &out, &e), TNF_ELOSSY);
     free(out.p);
     tnf_builder_free(b);
     static const struct {
@@ -232,7 +232,7 @@ static void refused(void **state)
         assert_ok(tnf_builder_new(&b, NULL, &e));
         assert_ok(tnf_builder_add(b, wrong[i].name, tnf_type_named(wrong[i].type), wrong[i].rank,
                                   wrong[i].shape, v, &e));
-        assert_fails(save(b, "", "", &out, &e), TNF_ELOSSY);
+        assert_fails(save_to_memory(b, "", "", &out, &e), TNF_ELOSSY);
         free(out.p);
         tnf_builder_free(b);
     }
@@ -285,7 +285,7 @@ static void changed_while_open(void **state)
 }
 
 /* A limit on what a file may ask for holds for application data too. */
-static void limits(void **state)
+static void limits_hold(void **state)
 {
     (void)state;
     tnf_error e;
@@ -302,10 +302,13 @@ static void limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces),   cmocka_unit_test(large_vectors),
-        cmocka_unit_test(verbatim), cmocka_unit_test(from_anywhere),
-        cmocka_unit_test(refused),  cmocka_unit_test(changed_while_open),
-        cmocka_unit_test(limits),
+        cmocka_unit_test(reads_any_piece),
+        cmocka_unit_test(large_vectors),
+        cmocka_unit_test(unknown_stays_verbatim),
+        cmocka_unit_test(from_anywhere),
+        cmocka_unit_test(refuses_bad_rows),
+        cmocka_unit_test(changed_while_open),
+        cmocka_unit_test(limits_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ static const struct {
     { INT64_MIN, 18446744073709551615ull },
 };
 
-static void varints(void **state)
+static void varints_come_back(void **state)
 {
     (void)state;
     tnf_error e;
@@ -76,7 +76,7 @@ static void varints(void **state)
         }
 }
 
-static void zigzag(void **state)
+static void zigzags_both_ways(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof signed_vectors / sizeof *signed_vectors; i++) {
@@ -87,8 +87,8 @@ static void zigzag(void **state)
     assert_true(tnf_vs_unzigzag(UINT64_MAX) == INT64_MIN);
 }
 
-static tnf_status parse(const char *bytes, size_t n, unsigned bits, bool msb, uint64_t *out,
-                        tnf_error *e)
+static tnf_status parse_varint(const char *bytes, size_t n, unsigned bits, bool msb, uint64_t *out,
+                               tnf_error *e)
 {
     tnf_cur c = tnf_cur_over(bytes, n, 100);
     return tnf_vs_varint(&c, bits, msb, "it", out, e);
@@ -100,33 +100,33 @@ static void varint_limits(void **state)
     tnf_error e;
     uint64_t v = 0;
     /* the largest of each width, and one more */
-    assert_ok(parse("\xff\xff\x03", 3, 16, false, &v, &e));
+    assert_ok(parse_varint("\xff\xff\x03", 3, 16, false, &v, &e));
     assert_true(v == 0xffff);
-    assert_fails(parse("\x80\x80\x04", 3, 16, false, &v, &e), TNF_EFORMAT);
+    assert_fails(parse_varint("\x80\x80\x04", 3, 16, false, &v, &e), TNF_EFORMAT);
     assert_int_equal(e.offset, 100);
-    assert_fails(parse("\x84\x80\x00", 3, 16, true, &v, &e), TNF_EFORMAT);
-    assert_ok(parse("\xff\xff\xff\xff\x0f", 5, 32, false, &v, &e));
+    assert_fails(parse_varint("\x84\x80\x00", 3, 16, true, &v, &e), TNF_EFORMAT);
+    assert_ok(parse_varint("\xff\xff\xff\xff\x0f", 5, 32, false, &v, &e));
     assert_true(v == UINT32_MAX);
-    assert_fails(parse("\x80\x80\x80\x80\x10", 5, 32, false, &v, &e), TNF_EFORMAT);
-    assert_fails(parse("\x90\x80\x80\x80\x00", 5, 32, true, &v, &e), TNF_EFORMAT);
-    assert_fails(parse("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02", 10, 64, false, &v, &e),
+    assert_fails(parse_varint("\x80\x80\x80\x80\x10", 5, 32, false, &v, &e), TNF_EFORMAT);
+    assert_fails(parse_varint("\x90\x80\x80\x80\x00", 5, 32, true, &v, &e), TNF_EFORMAT);
+    assert_fails(parse_varint("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02", 10, 64, false, &v, &e),
                  TNF_EFORMAT);
-    assert_fails(parse("\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00", 10, 64, true, &v, &e),
+    assert_fails(parse_varint("\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00", 10, 64, true, &v, &e),
                  TNF_EFORMAT);
     /* too many bytes, padded within the limit, too few */
-    assert_fails(parse("\x80\x80\x80\x00", 4, 16, false, &v, &e), TNF_EFORMAT);
+    assert_fails(parse_varint("\x80\x80\x80\x00", 4, 16, false, &v, &e), TNF_EFORMAT);
     assert_says("varint too long");
-    assert_fails(parse("\x81\x80\x80\x80\x80\x00", 6, 32, false, &v, &e), TNF_EFORMAT);
-    assert_ok(parse("\x81\x80\x80\x80\x00", 5, 32, false, &v, &e));
+    assert_fails(parse_varint("\x81\x80\x80\x80\x80\x00", 6, 32, false, &v, &e), TNF_EFORMAT);
+    assert_ok(parse_varint("\x81\x80\x80\x80\x00", 5, 32, false, &v, &e));
     assert_true(v == 1);
-    assert_ok(parse("\x80\x80\x01", 3, 32, true, &v, &e));
+    assert_ok(parse_varint("\x80\x80\x01", 3, 32, true, &v, &e));
     assert_true(v == 1);
-    assert_fails(parse("\x80", 1, 32, false, &v, &e), TNF_ETRUNCATED);
-    assert_fails(parse("", 0, 32, false, &v, &e), TNF_ETRUNCATED);
+    assert_fails(parse_varint("\x80", 1, 32, false, &v, &e), TNF_ETRUNCATED);
+    assert_fails(parse_varint("", 0, 32, false, &v, &e), TNF_ETRUNCATED);
 }
 
 /* The example of the description: rank 3 u8 [1,2,3], attributes {}. */
-static void meta(void **state)
+static void meta_of_the_description(void **state)
 {
     (void)state;
     static const char block[] = "\x5e\x09\x00\x00\x00\x03\x01\x02\x03\x01\x00\x00\x01\x80";
@@ -150,7 +150,7 @@ static void meta(void **state)
     tnf_arena_free(&arena);
 }
 
-static void resolutions(void **state)
+static void codes_of_resolutions(void **state)
 {
     (void)state;
     static const struct {
@@ -170,7 +170,7 @@ static void resolutions(void **state)
 }
 
 /* ten bits, application data {}: 1011001011, as in the description */
-static void points(void **state)
+static void point_of_the_description(void **state)
 {
     (void)state;
     static const char block[] = "\x50\x0a\x00\x00\x00\x00\x01\x80\x00\x02\x00\x00\x00\x4d\x03";
@@ -197,7 +197,7 @@ static void points(void **state)
     tnf_buf_free(&b);
 }
 
-static void app(void **state)
+static void checks_app_data(void **state)
 {
     (void)state;
     tnf_error e;
@@ -212,9 +212,10 @@ static void app(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(varints), cmocka_unit_test(zigzag),      cmocka_unit_test(varint_limits),
-        cmocka_unit_test(meta),    cmocka_unit_test(resolutions), cmocka_unit_test(points),
-        cmocka_unit_test(app),
+        cmocka_unit_test(varints_come_back),    cmocka_unit_test(zigzags_both_ways),
+        cmocka_unit_test(varint_limits),        cmocka_unit_test(meta_of_the_description),
+        cmocka_unit_test(codes_of_resolutions), cmocka_unit_test(point_of_the_description),
+        cmocka_unit_test(checks_app_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

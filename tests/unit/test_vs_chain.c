@@ -11,7 +11,7 @@ struct file {
     unsigned calls, fail_at;
 };
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_bytes(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     struct file *f = ctx;
     assert_true(offset <= f->n && n <= f->n - offset);
@@ -24,7 +24,7 @@ static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_err
     return TNF_OK;
 }
 
-static void add(struct file *f, uint8_t type, size_t n)
+static void add_block(struct file *f, uint8_t type, size_t n)
 {
     f->p = realloc(f->p, f->n + n + 6);
     f->p[f->n] = type;
@@ -33,25 +33,25 @@ static void add(struct file *f, uint8_t type, size_t n)
     f->n += n + 5;
 }
 
-static struct file begin(void)
+static struct file begin_file(void)
 {
     struct file f = { .p = malloc(5), .n = 4 };
     memcpy(f.p, "VS\0", 4);
     return f;
 }
 
-static void walks(void **state)
+static void walks_blocks(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_vs_chain c;
-    struct file f = begin();
+    struct file f = begin_file();
     static const size_t sizes[] = { 0, 1, 300, 70000, 3, 2000000, 5, 5, 262139, 262140 };
     enum { N = sizeof sizes / sizeof *sizes };
     for (size_t i = 0; i < N; i++)
-        add(&f, (uint8_t)('a' + i), sizes[i]);
+        add_block(&f, (uint8_t)('a' + i), sizes[i]);
     f.p[f.n++] = '$';
-    tnf_vs_chain_init(&c, fetch, &f, f.n, TNF_VS_HEADER, NULL);
+    tnf_vs_chain_init(&c, fetch_bytes, &f, f.n, TNF_VS_HEADER, NULL);
     assert_ok(tnf_vs_chain_header(&c, &e));
     uint64_t at = 4;
     for (size_t i = 0; i < N; i++) {
@@ -70,26 +70,26 @@ static void walks(void **state)
     free(f.p);
 }
 
-static void ends(void **state)
+static void every_end(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_vs_chain c;
-    struct file f = begin();
-    add(&f, 'x', 10);
-    tnf_vs_chain_init(&c, fetch, &f, f.n, TNF_VS_HEADER, NULL);
+    struct file f = begin_file();
+    add_block(&f, 'x', 10);
+    tnf_vs_chain_init(&c, fetch_bytes, &f, f.n, TNF_VS_HEADER, NULL);
     assert_ok(tnf_vs_chain_next(&c, &e));
     assert_ok(tnf_vs_chain_next(&c, &e));
     assert_true(c.type == TNF_VS_END && !c.terminal && c.at == f.n);
     tnf_vs_chain_free(&c);
     for (size_t n = 5; n < f.n; n++) {
-        tnf_vs_chain_init(&c, fetch, &f, n, TNF_VS_HEADER, NULL);
+        tnf_vs_chain_init(&c, fetch_bytes, &f, n, TNF_VS_HEADER, NULL);
         assert_fails(tnf_vs_chain_next(&c, &e), TNF_ETRUNCATED);
         assert_int_equal(e.offset, 4);
         tnf_vs_chain_free(&c);
     }
     for (size_t n = 0; n < 4; n++) {
-        tnf_vs_chain_init(&c, fetch, &f, n, TNF_VS_HEADER, NULL);
+        tnf_vs_chain_init(&c, fetch_bytes, &f, n, TNF_VS_HEADER, NULL);
         assert_fails(tnf_vs_chain_header(&c, &e), TNF_ETRUNCATED);
         tnf_vs_chain_free(&c);
     }
@@ -97,22 +97,22 @@ static void ends(void **state)
 }
 
 /* Neither a read that fails nor missing memory is forgotten. */
-static void failures(void **state)
+static void failures_are_told(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_vs_chain c;
-    struct file f = begin();
+    struct file f = begin_file();
     struct memory_log log = { .fail_at = 1 };
     tnf_allocator a = memory_allocator(&log);
-    add(&f, 'x', 600000);
-    add(&f, 'y', 5);
-    tnf_vs_chain_init(&c, fetch, &f, f.n, TNF_VS_HEADER, &a);
+    add_block(&f, 'x', 600000);
+    add_block(&f, 'y', 5);
+    tnf_vs_chain_init(&c, fetch_bytes, &f, f.n, TNF_VS_HEADER, &a);
     assert_fails(tnf_vs_chain_next(&c, &e), TNF_ENOMEM);
     tnf_vs_chain_free(&c);
     assert_int_equal(log.blocks, 0);
     f.fail_at = 2;
-    tnf_vs_chain_init(&c, fetch, &f, f.n, TNF_VS_HEADER, NULL);
+    tnf_vs_chain_init(&c, fetch_bytes, &f, f.n, TNF_VS_HEADER, NULL);
     assert_ok(tnf_vs_chain_next(&c, &e));
     assert_int_equal(tnf_vs_chain_next(&c, &e), TNF_EIO);
     c.next = c.at;
@@ -124,7 +124,7 @@ static void failures(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(walks), cmocka_unit_test(ends),
-                                        cmocka_unit_test(failures) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(walks_blocks), cmocka_unit_test(every_end),
+                                        cmocka_unit_test(failures_are_told) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

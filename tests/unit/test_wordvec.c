@@ -378,8 +378,8 @@ static void test_spelling_of_c(void **state)
 
 /* ------------------------------------------------------------------ refusing */
 
-static void refused(const char *folder, const char *name, const char *format,
-                    const char *const *options, const char *words)
+static void check_refused(const char *folder, const char *name, const char *format,
+                          const char *const *options, const char *words)
 {
     tnf_error e = { 0 };
     bytes b = load_fixture(folder, "valid", name), out;
@@ -398,13 +398,13 @@ static void test_refused(void **state)
 {
     (void)state;
     static const char *const none[] = { "newline", "none", NULL };
-    refused("text", "odd_words.txt", "word2vec", NULL, "a word has a space in it");
-    refused("word2vec", "untrimmed.bin", "word2vec", none, "begins with a newline");
-    refused("word2vec", "untrimmed.bin", "text", NULL, "has the end of a line in it");
-    refused("word2vec", "no_rows.bin", "text", NULL, "says nothing of no rows");
-    refused("textdims", "all_numbers.vec", "text", NULL, "most words end in numbers");
-    refused("text", "plain.txt", "floret", NULL, "the format has no such layout");
-    refused("floret", "upstream.floret", "text", NULL, "no place for metadata");
+    check_refused("text", "odd_words.txt", "word2vec", NULL, "a word has a space in it");
+    check_refused("word2vec", "untrimmed.bin", "word2vec", none, "begins with a newline");
+    check_refused("word2vec", "untrimmed.bin", "text", NULL, "has the end of a line in it");
+    check_refused("word2vec", "no_rows.bin", "text", NULL, "says nothing of no rows");
+    check_refused("textdims", "all_numbers.vec", "text", NULL, "most words end in numbers");
+    check_refused("text", "plain.txt", "floret", NULL, "the format has no such layout");
+    check_refused("floret", "upstream.floret", "text", NULL, "no place for metadata");
 }
 
 /* -------------------------------------------------------------------- floret */
@@ -467,7 +467,7 @@ static void test_floret_vectors(void **state)
 
 /* ------------------------------------------------------------------ upstream */
 
-static bytes upstream(const char *name)
+static bytes load_upstream(const char *name)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/fixtures/finalfusion/%s", TNF_SHARED_DIR, name);
@@ -490,7 +490,7 @@ static void test_upstream_bytes(void **state)
     };
     tnf_error e;
     for (size_t i = 0; i < COUNT(files); i++) {
-        bytes b = upstream(files[i][0]);
+        bytes b = load_upstream(files[i][0]);
         tnf_file *f, *g;
         assert_ok(open_as(&f, &b, files[i][1], NULL, NULL, &e));
         bytes same = save_file(f, files[i][1], NULL), other = save_file(f, "ztensor2", NULL);
@@ -513,9 +513,9 @@ static void test_upstream_alike(void **state)
     (void)state;
     static const char *const files[] = { "rt/similarity.bin", "rt/similarity.txt",
                                          "rt/similarity.nodims" };
-    bytes want = upstream("rt/similarity.fifu");
+    bytes want = load_upstream("rt/similarity.fifu");
     for (size_t i = 0; i < COUNT(files); i++) {
-        bytes b = upstream(files[i]);
+        bytes b = load_upstream(files[i]);
         tnf_file *f = must_open(&b);
         bytes fifu = save_file(f, "finalfusion", NULL);
         assert_same_bytes(&fifu, &want, files[i]);

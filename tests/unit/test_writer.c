@@ -12,7 +12,7 @@ struct world {
     tnf_writer w;
 };
 
-static void begin(struct world *w)
+static void begin_world(struct world *w)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     *w = (struct world) { 0 };
@@ -21,7 +21,7 @@ static void begin(struct world *w)
     w->w = (tnf_writer) { .sink = w->sink, .scratch = &w->scratch, .save = &w->save };
 }
 
-static void end(struct world *w)
+static void end_world(struct world *w)
 {
     tnf_sink_close(w->sink);
     tnf_arena_free(&w->scratch);
@@ -37,7 +37,7 @@ static tnf_part in_memory(const void *p, uint64_t n, const char *type)
                         .payload = TNF_MEMORY };
 }
 
-static void digest(const char *algorithm, const void *p, size_t n, uint8_t out[32])
+static void digest_bytes(const char *algorithm, const void *p, size_t n, uint8_t out[32])
 {
     tnf_digester d;
     assert_true(tnf_digest_begin(&d, algorithm));
@@ -65,7 +65,7 @@ static void every_way(void **state)
                             .big_endian = k / 3 % 2,
                             .digest = digests[k / 6],
                             .of_stored = k % 2 };
-        begin(&w);
+        begin_world(&w);
         w.save.total = N;
         assert_ok(tnf_put(&w.w, "head", 4, &e));
         assert_ok(tnf_put_part(&w.w, &part, &how, &done, &e));
@@ -93,12 +93,12 @@ static void every_way(void **state)
         assert_int_equal(done.digest_n, how.digest ? tnf_digest_size(how.digest) : 0);
         if (how.digest) {
             uint8_t want[32];
-            digest(how.digest, how.of_stored ? (const void *)(bytes.p + 4) : plain,
-                   how.of_stored ? bytes.n - 4 : N, want);
+            digest_bytes(how.digest, how.of_stored ? (const void *)(bytes.p + 4) : plain,
+                         how.of_stored ? bytes.n - 4 : N, want);
             assert_memory_equal(done.digest, want, done.digest_n);
         }
         tnf_source_close(source);
-        end(&w);
+        end_world(&w);
     }
     free(plain);
     free(out);
@@ -115,21 +115,21 @@ static void nothing_at_all(void **state)
         tnf_part part = in_memory(NULL, 0, "u8");
         part.memory = "";
         uint8_t want[32];
-        begin(&w);
+        begin_world(&w);
         assert_ok(tnf_put_part(&w.w, &part, &how, &done, &e));
-        digest("sha256", "", 0, want);
+        digest_bytes("sha256", "", 0, want);
         assert_memory_equal(done.digest, want, 32);
-        end(&w);
+        end_world(&w);
     }
 }
 
-static bool stop(void *ctx, uint64_t bytes, uint64_t total)
+static bool stop_at_once(void *ctx, uint64_t bytes, uint64_t total)
 {
     (void)ctx, (void)bytes, (void)total;
     return false;
 }
 
-static void failures(void **state)
+static void failures_are_told(void **state)
 {
     (void)state;
     tnf_error e;
@@ -141,19 +141,19 @@ static void failures(void **state)
                                         { .codec = (tnf_codec)98 },
                                         { .codec = (tnf_codec)98, .digest = "sha256" },
                                         { .codec = (tnf_codec)99 } };
-    begin(&w);
+    begin_world(&w);
     for (size_t i = 0; i < sizeof hows / sizeof *hows; i++)
         assert_fails(tnf_put_part(&w.w, &part, &hows[i], &done, &e), TNF_EUNSUPPORTED);
-    w.save.options.progress = stop;
+    w.save.options.progress = stop_at_once;
     tnf_put_how zstd = { .codec = TNF_CODEC_ZSTD, .digest = "sha256", .big_endian = true };
     assert_fails(tnf_put_part(&w.w, &part, &zstd, &done, &e), TNF_ECANCELLED);
     w.save.options.progress = NULL;
     part.flags = TNF_PART_UNREADABLE;
     assert_fails(tnf_put_part(&w.w, &part, &zstd, &done, &e), TNF_EUNSUPPORTED);
-    end(&w);
+    end_world(&w);
 }
 
-static void digests(void **state)
+static void digests_of_parts(void **state)
 {
     (void)state;
     tnf_error e;
@@ -171,7 +171,7 @@ static void digests(void **state)
     assert_fails(tnf_part_digest(&part, "sha256", out, &e), TNF_EUNSUPPORTED);
 }
 
-static void comparing(void **state)
+static void compares_parts(void **state)
 {
     (void)state;
     enum { N = 1700000 };
@@ -222,8 +222,9 @@ static void comparing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_way), cmocka_unit_test(nothing_at_all), cmocka_unit_test(failures),
-        cmocka_unit_test(digests),   cmocka_unit_test(comparing),
+        cmocka_unit_test(every_way),         cmocka_unit_test(nothing_at_all),
+        cmocka_unit_test(failures_are_told), cmocka_unit_test(digests_of_parts),
+        cmocka_unit_test(compares_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return remove(path);
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < ROWS * COLS; i++)
@@ -32,13 +32,13 @@ static int begin(void **state)
     return mkdir(folder, 0700);
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static tnf_builder *build(const char *const *names, size_t n)
+static tnf_builder *build_arrays(const char *const *names, size_t n)
 {
     static const uint64_t shape[] = { ROWS, COLS };
     tnf_builder *b;
@@ -71,7 +71,7 @@ static void folders_are_written(void **state)
     };
     char path[160];
     tnf_error e;
-    tnf_builder *b = build(names, 3);
+    tnf_builder *b = build_arrays(names, 3);
     (void)state;
     for (size_t i = 0; i < 4; i++) {
         tnf_save_options how = TNF_SAVE_INIT;
@@ -122,7 +122,7 @@ static void slices_read_their_chunks(void **state)
                                           { "codec", "none" },
                                           { "shard", "16" } };
     tnf_error e;
-    tnf_builder *b = build(names, 1);
+    tnf_builder *b = build_arrays(names, 1);
     (void)state;
     for (size_t shards = 0; shards < 2; shards++) {
         tnf_save_options how = TNF_SAVE_INIT;
@@ -170,11 +170,11 @@ static void some_names_have_no_place(void **state)
     how.format = "zarr";
     how.dry_run = true;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        tnf_builder *b = build(&bad[i], 1);
+        tnf_builder *b = build_arrays(&bad[i], 1);
         assert_fails(tnf_save_sink(b, NULL, &how, &e), TNF_ELOSSY);
         tnf_builder_free(b);
     }
-    tnf_builder *b = build(both, 2);
+    tnf_builder *b = build_arrays(both, 2);
     assert_fails(tnf_save_sink(b, NULL, &how, &e), TNF_ELOSSY);
     assert_says("folder of another");
     tnf_builder_free(b);
@@ -193,7 +193,7 @@ static void dimension_names_are_kept(void **state)
         tnf_sink *sink;
         tnf_source *s;
         tnf_file *f;
-        tnf_builder *b = build(names, 1);
+        tnf_builder *b = build_arrays(names, 1);
         const tnf_value json = tnf_value_json(text, sizeof text - 1);
         assert_ok(tnf_builder_set(b, "a", "zarr.dimension_names", &json, &e));
         how.format = "zarr";
@@ -234,7 +234,7 @@ static void links_stay_inside(void **state)
     snprintf(path, sizeof path, "%s/links.zarr", folder);
     snprintf(chunk, sizeof chunk, "%s/a/c/3/0", path);
     snprintf(other, sizeof other, "%s/outside", folder);
-    tnf_builder *b = build(names, 1);
+    tnf_builder *b = build_arrays(names, 1);
     assert_ok(tnf_save(b, path, &how, &e));
     assert_int_equal(rename(chunk, other), 0);
     assert_int_equal(symlink("../../../../outside", chunk), 0);
@@ -259,5 +259,5 @@ int main(void)
         cmocka_unit_test(some_names_have_no_place), cmocka_unit_test(dimension_names_are_kept),
         cmocka_unit_test(links_stay_inside),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -59,7 +59,7 @@ static tnf_status read_all(fixture *f)
     return TNF_OK;
 }
 
-static void take(fixture *f, const uint8_t *p, size_t n)
+static void take_bytes(fixture *f, const uint8_t *p, size_t n)
 {
     free(f->p);
     f->p = malloc(n + 1);
@@ -85,9 +85,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define TAKE(f, vector) take(f, vector, sizeof(vector))
+#define TAKE(f, vector) take_bytes(f, vector, sizeof(vector))
 
-static void refused(fixture *f, tnf_status status, const char *words)
+static void check_refused(fixture *f, tnf_status status, const char *words)
 {
     tnf_status found = read_all(f);
     if (found != status || !strstr(f->e.message, words))
@@ -97,7 +97,7 @@ static void refused(fixture *f, tnf_status status, const char *words)
 }
 
 /* Where the n-th signature of the kind stands. */
-static size_t find(const fixture *f, uint32_t signature, unsigned nth)
+static size_t find_signature(const fixture *f, uint32_t signature, unsigned nth)
 {
     for (size_t i = 0; i + 4 <= f->n; i++)
         if (tnf_le32(f->p + i) == signature && nth-- == 0)
@@ -138,7 +138,7 @@ static void members_of_python(void **state)
     assert_int_equal(f->zip.n, 0);
 }
 
-static void names(void **state)
+static void names_by_encoding(void **state)
 {
     fixture *f = *state;
     TAKE(f, zip_utf8);
@@ -146,16 +146,16 @@ static void names(void **state)
     assert_int_equal(f->zip.members[0].name.n, 7);
     assert_memory_equal(f->zip.members[0].name.p, "\xc3\xa9.npy", 6); /* and an umlaut's byte */
     /* Without the flag the same bytes are of code page 437: "├⌐". */
-    f->p[find(f, ENTRY, 0) + 9] &= (uint8_t)~0x08;
-    f->p[find(f, HEADER, 0) + 7] &= (uint8_t)~0x08;
+    f->p[find_signature(f, ENTRY, 0) + 9] &= (uint8_t)~0x08;
+    f->p[find_signature(f, HEADER, 0) + 7] &= (uint8_t)~0x08;
     assert_int_equal(read_all(f), TNF_OK);
     assert_memory_equal(f->zip.members[0].name.p, "\xe2\x94\x9c\xe2\x8c\x90.npy", 10);
     TAKE(f, zip_utf8);
-    f->p[find(f, ENTRY, 0) + 46] = 0xff;
-    refused(f, TNF_EFORMAT, "not UTF-8");
+    f->p[find_signature(f, ENTRY, 0) + 46] = 0xff;
+    check_refused(f, TNF_EFORMAT, "not UTF-8");
     TAKE(f, zip_python);
-    f->p[find(f, ENTRY, 0) + 46] = 0;
-    refused(f, TNF_EFORMAT, "holds a NUL");
+    f->p[find_signature(f, ENTRY, 0) + 46] = 0;
+    check_refused(f, TNF_EFORMAT, "holds a NUL");
 }
 
 static void end_records(void **state)
@@ -169,36 +169,37 @@ static void end_records(void **state)
         f->n = n;
     }
     TAKE(f, zip_two_ends);
-    refused(f, TNF_EFORMAT, "two end records");
+    check_refused(f, TNF_EFORMAT, "two end records");
     TAKE(f, zip_prefix);
-    refused(f, TNF_EFORMAT, "bytes in front");
+    check_refused(f, TNF_EFORMAT, "bytes in front");
     f->lenient = true;
     assert_int_equal(read_all(f), TNF_OK);
     assert_int_equal(f->zip.prefix, 11);
     f->lenient = false;
     TAKE(f, zip_python);
-    tnf_put_le16(f->p + find(f, END, 0) + 20, 8); /* one byte of the comment is behind it now */
-    refused(f, TNF_EFORMAT, "bytes follow");
+    tnf_put_le16(f->p + find_signature(f, END, 0) + 20,
+                 8); /* one byte of the comment is behind it now */
+    check_refused(f, TNF_EFORMAT, "bytes follow");
     TAKE(f, zip_python);
-    tnf_put_le16(f->p + find(f, END, 0) + 4, 1);
-    refused(f, TNF_EUNSUPPORTED, "several disks");
+    tnf_put_le16(f->p + find_signature(f, END, 0) + 4, 1);
+    check_refused(f, TNF_EUNSUPPORTED, "several disks");
     TAKE(f, zip_python);
-    tnf_put_le16(f->p + find(f, END, 0) + 8, 1);
-    refused(f, TNF_EUNSUPPORTED, "several disks");
+    tnf_put_le16(f->p + find_signature(f, END, 0) + 8, 1);
+    check_refused(f, TNF_EUNSUPPORTED, "several disks");
     TAKE(f, zip_python);
-    tnf_put_le16(f->p + find(f, END, 0) + 8, 1);
-    tnf_put_le16(f->p + find(f, END, 0) + 10, 1);
-    refused(f, TNF_EFORMAT, "behind its 1 members");
+    tnf_put_le16(f->p + find_signature(f, END, 0) + 8, 1);
+    tnf_put_le16(f->p + find_signature(f, END, 0) + 10, 1);
+    check_refused(f, TNF_EFORMAT, "behind its 1 members");
     TAKE(f, zip_python);
-    tnf_put_le16(f->p + find(f, END, 0) + 8, 500);
-    tnf_put_le16(f->p + find(f, END, 0) + 10, 500);
-    refused(f, TNF_EFORMAT, "500 members do not fit");
+    tnf_put_le16(f->p + find_signature(f, END, 0) + 8, 500);
+    tnf_put_le16(f->p + find_signature(f, END, 0) + 10, 500);
+    check_refused(f, TNF_EFORMAT, "500 members do not fit");
     TAKE(f, zip_python);
-    tnf_put_le32(f->p + find(f, END, 0) + 16, 0x7fffffff);
-    refused(f, TNF_EFORMAT, "lies outside");
+    tnf_put_le32(f->p + find_signature(f, END, 0) + 16, 0x7fffffff);
+    check_refused(f, TNF_EFORMAT, "lies outside");
     TAKE(f, zip_python);
-    tnf_put_le32(f->p + find(f, END, 0) + 16, 0xffffffff);
-    refused(f, TNF_EFORMAT, "there is none");
+    tnf_put_le32(f->p + find_signature(f, END, 0) + 16, 0xffffffff);
+    check_refused(f, TNF_EFORMAT, "there is none");
 }
 
 static void zip64_lies(void **state)
@@ -207,34 +208,34 @@ static void zip64_lies(void **state)
     static const size_t numbers[] = { 24, 32, 40, 48 }; /* members, members, bytes, place */
     for (size_t i = 0; i < 4; i++) {
         TAKE(f, zip_zip64);
-        f->p[find(f, ZIP64, 0) + numbers[i]] ^= 1;
-        refused(f, TNF_EFORMAT, "disagree");
+        f->p[find_signature(f, ZIP64, 0) + numbers[i]] ^= 1;
+        check_refused(f, TNF_EFORMAT, "disagree");
     }
     TAKE(f, zip_zip64);
-    tnf_put_le32(f->p + find(f, ZIP64, 0) + 16, 3);
-    refused(f, TNF_EUNSUPPORTED, "several disks");
+    tnf_put_le32(f->p + find_signature(f, ZIP64, 0) + 16, 3);
+    check_refused(f, TNF_EUNSUPPORTED, "several disks");
     TAKE(f, zip_zip64);
-    tnf_put_le64(f->p + find(f, LOCATOR, 0) + 8, UINT64_MAX);
-    refused(f, TNF_EFORMAT, "outside");
+    tnf_put_le64(f->p + find_signature(f, LOCATOR, 0) + 8, UINT64_MAX);
+    check_refused(f, TNF_EFORMAT, "outside");
     TAKE(f, zip_zip64);
-    tnf_put_le64(f->p + find(f, ZIP64, 0) + 4, 45);
-    refused(f, TNF_EFORMAT, "no zip64 end record");
+    tnf_put_le64(f->p + find_signature(f, ZIP64, 0) + 4, 45);
+    check_refused(f, TNF_EFORMAT, "no zip64 end record");
     TAKE(f, zip_python); /* a number in a field that is not there */
-    tnf_put_le32(f->p + find(f, ENTRY, 0) + 24, 0xffffffff);
-    refused(f, TNF_EFORMAT, "no zip64 field");
+    tnf_put_le32(f->p + find_signature(f, ENTRY, 0) + 24, 0xffffffff);
+    check_refused(f, TNF_EFORMAT, "no zip64 field");
     TAKE(f, zip_zip64); /* and in one that is */
-    tnf_put_le64(f->p + find(f, ENTRY, 0) + 46 + 1 + 4, UINT64_MAX);
-    refused(f, TNF_EFORMAT, "stored as it is");
+    tnf_put_le64(f->p + find_signature(f, ENTRY, 0) + 46 + 1 + 4, UINT64_MAX);
+    check_refused(f, TNF_EFORMAT, "stored as it is");
     TAKE(f, zip_zip64);
-    tnf_put_le64(f->p + find(f, ENTRY, 0) + 46 + 1 + 4, UINT64_MAX - 10);
-    tnf_put_le64(f->p + find(f, ENTRY, 0) + 46 + 1 + 12, UINT64_MAX - 10);
-    refused(f, TNF_EFORMAT, "overlaps");
+    tnf_put_le64(f->p + find_signature(f, ENTRY, 0) + 46 + 1 + 4, UINT64_MAX - 10);
+    tnf_put_le64(f->p + find_signature(f, ENTRY, 0) + 46 + 1 + 12, UINT64_MAX - 10);
+    check_refused(f, TNF_EFORMAT, "overlaps");
     TAKE(f, zip_zip64);
-    tnf_put_le16(f->p + find(f, ENTRY, 0) + 46 + 1 + 2, 2000);
-    refused(f, TNF_EFORMAT, "runs past its end");
+    tnf_put_le16(f->p + find_signature(f, ENTRY, 0) + 46 + 1 + 2, 2000);
+    check_refused(f, TNF_EFORMAT, "runs past its end");
 }
 
-static void methods(void **state)
+static void unknown_methods(void **state)
 {
     fixture *f = *state;
     static const struct {
@@ -244,92 +245,92 @@ static void methods(void **state)
                    { 93, "zstd" },     { 99, "AES" },   { 77, "not known" } };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         TAKE(f, zip_python);
-        tnf_put_le16(f->p + find(f, ENTRY, 1) + 10, others[i].method);
-        refused(f, TNF_EUNSUPPORTED, others[i].name);
+        tnf_put_le16(f->p + find_signature(f, ENTRY, 1) + 10, others[i].method);
+        check_refused(f, TNF_EUNSUPPORTED, others[i].name);
     }
     TAKE(f, zip_python);
-    f->p[find(f, ENTRY, 0) + 8] |= 1;
-    refused(f, TNF_EUNSUPPORTED, "encrypted");
+    f->p[find_signature(f, ENTRY, 0) + 8] |= 1;
+    check_refused(f, TNF_EUNSUPPORTED, "encrypted");
     TAKE(f, zip_python);
-    f->p[find(f, ENTRY, 0) + 8] |= 0x20;
-    refused(f, TNF_EUNSUPPORTED, "patch");
+    f->p[find_signature(f, ENTRY, 0) + 8] |= 0x20;
+    check_refused(f, TNF_EUNSUPPORTED, "patch");
     TAKE(f, zip_python);
-    tnf_put_le16(f->p + find(f, ENTRY, 0) + 34, 2);
-    refused(f, TNF_EUNSUPPORTED, "several disks");
+    tnf_put_le16(f->p + find_signature(f, ENTRY, 0) + 34, 2);
+    check_refused(f, TNF_EUNSUPPORTED, "several disks");
     TAKE(f, zip_python);
-    f->p[find(f, ENTRY, 0)] = 'Q';
-    refused(f, TNF_EFORMAT, "no entry where one should be");
+    f->p[find_signature(f, ENTRY, 0)] = 'Q';
+    check_refused(f, TNF_EFORMAT, "no entry where one should be");
     TAKE(f, zip_python);
-    tnf_put_le16(f->p + find(f, ENTRY, 1) + 28, 60000);
-    refused(f, TNF_EFORMAT, "runs past its end");
+    tnf_put_le16(f->p + find_signature(f, ENTRY, 1) + 28, 60000);
+    check_refused(f, TNF_EFORMAT, "runs past its end");
 }
 
-static void overlaps(void **state)
+static void refuses_overlaps(void **state)
 {
     fixture *f = *state;
     TAKE(f, zip_python); /* two members at one place */
-    tnf_put_le32(f->p + find(f, ENTRY, 1) + 42, 0);
-    refused(f, TNF_EFORMAT, "overlaps another");
+    tnf_put_le32(f->p + find_signature(f, ENTRY, 1) + 42, 0);
+    check_refused(f, TNF_EFORMAT, "overlaps another");
     TAKE(f, zip_python); /* into the next one */
-    tnf_put_le32(f->p + find(f, ENTRY, 0) + 20, 60);
-    tnf_put_le32(f->p + find(f, ENTRY, 0) + 24, 60);
-    refused(f, TNF_EFORMAT, "overlaps another");
+    tnf_put_le32(f->p + find_signature(f, ENTRY, 0) + 20, 60);
+    tnf_put_le32(f->p + find_signature(f, ENTRY, 0) + 24, 60);
+    check_refused(f, TNF_EFORMAT, "overlaps another");
     TAKE(f, zip_python); /* into the directory */
-    tnf_put_le32(f->p + find(f, ENTRY, 1) + 20, 100);
-    refused(f, TNF_EFORMAT, "overlaps the directory");
+    tnf_put_le32(f->p + find_signature(f, ENTRY, 1) + 20, 100);
+    check_refused(f, TNF_EFORMAT, "overlaps the directory");
     TAKE(f, zip_python); /* behind it */
-    tnf_put_le32(f->p + find(f, ENTRY, 1) + 42, (uint32_t)f->n);
-    refused(f, TNF_EFORMAT, "overlaps the directory");
+    tnf_put_le32(f->p + find_signature(f, ENTRY, 1) + 42, (uint32_t)f->n);
+    check_refused(f, TNF_EFORMAT, "overlaps the directory");
     TAKE(f, zip_python); /* only the header tells */
-    tnf_put_le16(f->p + find(f, HEADER, 0) + 28, 30);
-    refused(f, TNF_EFORMAT, "overlaps what follows");
+    tnf_put_le16(f->p + find_signature(f, HEADER, 0) + 28, 30);
+    check_refused(f, TNF_EFORMAT, "overlaps what follows");
     TAKE(f, zip_twice);
-    refused(f, TNF_EFORMAT, "'a' is there twice");
+    check_refused(f, TNF_EFORMAT, "'a' is there twice");
     f->lenient = true;
     assert_int_equal(read_all(f), TNF_OK);
     assert_int_equal(f->odd, 1);
 }
 
 /* The header of a member against its entry. */
-static void headers(void **state)
+static void headers_must_agree(void **state)
 {
     fixture *f = *state;
     TAKE(f, zip_python);
-    f->p[find(f, HEADER, 0) + 30] ^= 1;
-    refused(f, TNF_EFORMAT, "another name");
+    f->p[find_signature(f, HEADER, 0) + 30] ^= 1;
+    check_refused(f, TNF_EFORMAT, "another name");
     TAKE(f, zip_python);
-    f->p[find(f, HEADER, 0) + 26] ^= 3;
-    refused(f, TNF_EFORMAT, "another name");
+    f->p[find_signature(f, HEADER, 0) + 26] ^= 3;
+    check_refused(f, TNF_EFORMAT, "another name");
     TAKE(f, zip_python);
-    f->p[find(f, HEADER, 0) + 8] ^= 8;
-    refused(f, TNF_EFORMAT, "another method");
+    f->p[find_signature(f, HEADER, 0) + 8] ^= 8;
+    check_refused(f, TNF_EFORMAT, "another method");
     TAKE(f, zip_python);
-    f->p[find(f, HEADER, 0) + 6] ^= 1;
-    refused(f, TNF_EFORMAT, "encrypted");
+    f->p[find_signature(f, HEADER, 0) + 6] ^= 1;
+    check_refused(f, TNF_EFORMAT, "encrypted");
     TAKE(f, zip_python);
-    f->p[find(f, HEADER, 0) + 6] ^= 8;
-    refused(f, TNF_EFORMAT, "behind it");
+    f->p[find_signature(f, HEADER, 0) + 6] ^= 8;
+    check_refused(f, TNF_EFORMAT, "behind it");
     TAKE(f, zip_python);
-    f->p[find(f, HEADER, 0) + 7] ^= 8;
-    refused(f, TNF_EFORMAT, "flags");
+    f->p[find_signature(f, HEADER, 0) + 7] ^= 8;
+    check_refused(f, TNF_EFORMAT, "flags");
     static const size_t fields[] = { 14, 18, 22 }; /* CRC, stored, size */
     for (size_t i = 0; i < 3; i++) {
         TAKE(f, zip_python);
-        f->p[find(f, HEADER, 0) + fields[i]] ^= 1;
-        refused(f, TNF_EFORMAT, "sizes or another CRC");
+        f->p[find_signature(f, HEADER, 0) + fields[i]] ^= 1;
+        check_refused(f, TNF_EFORMAT, "sizes or another CRC");
     }
     TAKE(f, zip_forced); /* sizes in the zip64 field */
     assert_int_equal(read_all(f), TNF_OK);
-    f->p[find(f, HEADER, 0) + 30 + 1 + 4] ^= 1;
-    refused(f, TNF_EFORMAT, "sizes or another CRC");
+    f->p[find_signature(f, HEADER, 0) + 30 + 1 + 4] ^= 1;
+    check_refused(f, TNF_EFORMAT, "sizes or another CRC");
     TAKE(f, zip_python);
-    f->p[find(f, HEADER, 0)] = 'Q';
-    refused(f, TNF_EFORMAT, "no member where");
+    f->p[find_signature(f, HEADER, 0)] = 'Q';
+    check_refused(f, TNF_EFORMAT, "no member where");
 }
 
 /* ---------------------------------------------------------------- walking */
 
-static tnf_status walk(fixture *f)
+static tnf_status walk_archive(fixture *f)
 {
     tnf_zip_from from = from_of(f);
     f->odd = 0;
@@ -348,11 +349,11 @@ static void without_directory(void **state)
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(tnf_zip_locate(&data[i], &from, &known[i], &f->e), TNF_OK);
     size_t second = (size_t)known[1].header;
-    for (size_t n = find(f, ENTRY, 0) + 20; n-- > 0;) {
+    for (size_t n = find_signature(f, ENTRY, 0) + 20; n-- > 0;) {
         TAKE(f, zip_python);
         f->n = n;
         from = from_of(f);
-        assert_int_equal(walk(f), TNF_OK);
+        assert_int_equal(walk_archive(f), TNF_OK);
         /* a member counts as soon as its header, its name and its extra field are there */
         assert_int_equal(f->zip.n, n >= data[1] ? 2 : n >= data[0] ? 1 : 0);
         for (size_t i = 0; i < f->zip.n; i++) {
@@ -367,15 +368,15 @@ static void without_directory(void **state)
     }
     TAKE(f, zip_python); /* what is no header ends it */
     f->p[second] ^= 1;
-    assert_int_equal(walk(f), TNF_OK);
+    assert_int_equal(walk_archive(f), TNF_OK);
     assert_int_equal(f->zip.n, 1);
     TAKE(f, zip_streamed); /* where it ends is not known */
-    assert_int_equal(walk(f), TNF_OK);
+    assert_int_equal(walk_archive(f), TNF_OK);
     assert_int_equal(f->zip.n, 0);
     TAKE(f, zip_zip64);
-    assert_int_equal(walk(f), TNF_OK);
+    assert_int_equal(walk_archive(f), TNF_OK);
     TAKE(f, zip_empty);
-    assert_int_equal(walk(f), TNF_OK);
+    assert_int_equal(walk_archive(f), TNF_OK);
     assert_int_equal(f->zip.n, 0);
 }
 
@@ -397,7 +398,7 @@ static void write_one(fixture *f, tnf_zip_style style, tnf_str comment)
     uint64_t directory = b.n;
     tnf_zip_put_central(&b, style, &m);
     tnf_zip_put_end(&b, style, 1, directory, b.n - directory, comment);
-    take(f, b.p, b.n);
+    take_bytes(f, b.p, b.n);
     tnf_buf_free(&b);
 }
 
@@ -432,7 +433,7 @@ static void as_torch(void **state)
 }
 
 /* Numbers that do not fit in 32 bits; the archive is not made, only what stands around it. */
-static void large(void **state)
+static void large_archives(void **state)
 {
     fixture *f = *state;
     tnf_buf b;
@@ -468,16 +469,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(members_of_python, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(names_by_encoding, set_up, tear_down),
         cmocka_unit_test_setup_teardown(end_records, set_up, tear_down),
         cmocka_unit_test_setup_teardown(zip64_lies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(methods, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(overlaps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(headers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unknown_methods, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_overlaps, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(headers_must_agree, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_directory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(as_python, set_up, tear_down),
         cmocka_unit_test_setup_teardown(as_torch, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(large, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_archives, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

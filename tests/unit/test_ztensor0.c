@@ -95,7 +95,7 @@ static void dialect_of_the_document(void **state)
     tnf_builder_free(b);
 }
 
-static void nothing(void **state)
+static void no_tensors(void **state)
 {
     (void)state;
     tnf_builder *b;
@@ -156,7 +156,7 @@ static void a_name_twice(void **state)
 }
 
 /* Every option gives a file with the same values, and a digest that holds. */
-static void options(void **state)
+static void options_keep_values(void **state)
 {
     (void)state;
     static const char *const sets[][7] = {
@@ -229,7 +229,7 @@ static void wrong_checksums_stay_wrong(void **state)
 }
 
 /* Attributes of tensors and of the file have no place in 0.1 but the custom fields. */
-static void attributes(void **state)
+static void attributes_stay(void **state)
 {
     (void)state;
     static const uint8_t data[4] = { 1, 2, 3, 4 };
@@ -260,13 +260,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_of_the_released_writer),
         cmocka_unit_test(dialect_of_the_document),
-        cmocka_unit_test(nothing),
+        cmocka_unit_test(no_tensors),
         cmocka_unit_test(real_files),
         cmocka_unit_test(a_name_twice),
-        cmocka_unit_test(options),
+        cmocka_unit_test(options_keep_values),
         cmocka_unit_test(unknown_checksums),
         cmocka_unit_test(wrong_checksums_stay_wrong),
-        cmocka_unit_test(attributes),
+        cmocka_unit_test(attributes_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

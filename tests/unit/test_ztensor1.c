@@ -38,7 +38,7 @@ static void bytes_of_the_library(void **state)
     assert_again("real_1.0.1_package.zt", false);
 }
 
-static void nothing(void **state)
+static void no_tensors(void **state)
 {
     (void)state;
     static const char want[] = "ZTEN1000\xa2\x67version\x65"
@@ -53,7 +53,7 @@ static void nothing(void **state)
     tnf_builder_free(b);
 }
 
-static void options(void **state)
+static void options_keep_values(void **state)
 {
     (void)state;
     static const char *const sets[][7] = {
@@ -82,7 +82,7 @@ static void options(void **state)
 
 /* Parts come in the layout's order whatever the map's, and indices of 32 bits under our own name.
  */
-static void sparse(void **state)
+static void parts_of_sparse(void **state)
 {
     (void)state;
     bytes file = load_fixture(FORMAT, "valid", "layouts.zt");
@@ -126,10 +126,8 @@ static void from_0_1_and_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_of_the_library),
-        cmocka_unit_test(nothing),
-        cmocka_unit_test(options),
-        cmocka_unit_test(sparse),
+        cmocka_unit_test(bytes_of_the_library), cmocka_unit_test(no_tensors),
+        cmocka_unit_test(options_keep_values),  cmocka_unit_test(parts_of_sparse),
         cmocka_unit_test(from_0_1_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,21 +17,22 @@
 static const uint64_t one[] = { 1 }, four[] = { 4 };
 static tnf_error error;
 
-static tnf_builder *builder(void)
+static tnf_builder *new_builder(void)
 {
     tnf_builder *b;
     assert_int_equal(tnf_builder_new(&b, NULL, &error), TNF_OK);
     return b;
 }
 
-static void add(tnf_builder *b, const char *name, tnf_dtype dtype, const uint64_t *shape,
-                const void *data)
+static void add_tensor(tnf_builder *b, const char *name, tnf_dtype dtype, const uint64_t *shape,
+                       const void *data)
 {
     assert_int_equal(tnf_builder_add(b, name, tnf_type_of(dtype), 1, shape, data, &error), TNF_OK);
 }
 
 /* Saves to memory with one option (NULL: none); NULL if that fails. */
-static tnf_sink *save(const tnf_builder *b, const char *key, const char *value, tnf_status *status)
+static tnf_sink *save_to_memory(const tnf_builder *b, const char *key, const char *value,
+                                tnf_status *status)
 {
     tnf_sink *sink;
     tnf_option option = { key, value };
@@ -49,7 +50,7 @@ static tnf_sink *save(const tnf_builder *b, const char *key, const char *value, 
 static void hash_is(const tnf_builder *b, const char *hex)
 {
     tnf_status status;
-    tnf_sink *sink = save(b, NULL, NULL, &status);
+    tnf_sink *sink = save_to_memory(b, NULL, NULL, &status);
     assert_int_equal(status, TNF_OK);
     tnf_str bytes = tnf_sink_bytes(sink);
     uint8_t hash[32];
@@ -68,33 +69,33 @@ static void hash_is(const tnf_builder *b, const char *hex)
 static void as_the_reference(void **state)
 {
     (void)state;
-    tnf_builder *b = builder();
+    tnf_builder *b = new_builder();
     hash_is(b, "17a4b8e64c4aa605243dd8f78e0ba3ab6ee6c24f76eb64222b436420c32796a9");
-    add(b, "b", TNF_U8, one, "\2");
-    add(b, "aa", TNF_U8, one, "\1");
+    add_tensor(b, "b", TNF_U8, one, "\2");
+    add_tensor(b, "aa", TNF_U8, one, "\1");
     hash_is(b, "576b824eee51717f9eedec91c07cdda5e363388904e3f0d1e54b33940caae008");
     tnf_builder_free(b);
-    b = builder();
-    add(b, "a", TNF_F32, one, "\0\0\0\0");
-    add(b, "b", TNF_U8, four, "\0\0\0\0");
+    b = new_builder();
+    add_tensor(b, "a", TNF_F32, one, "\0\0\0\0");
+    add_tensor(b, "b", TNF_U8, four, "\0\0\0\0");
     hash_is(b, "582bacb86c3e61695a8230ae205e75a093755be48cc4c00b8870aede8ed8a886");
     tnf_builder_free(b);
-    b = builder();
-    add(b, "a", TNF_U8, four, "\1\2\3\4");
-    add(b, "b", TNF_F32, (const uint64_t[]) { 0 }, "");
+    b = new_builder();
+    add_tensor(b, "a", TNF_U8, four, "\1\2\3\4");
+    add_tensor(b, "b", TNF_F32, (const uint64_t[]) { 0 }, "");
     hash_is(b, "86705fa8d9f39a242aa59b5d626d9f380bd634ec34353bca2c5d5d93c297951e");
     tnf_builder_free(b);
-    b = builder();
-    add(b, "a", TNF_F32, (const uint64_t[]) { 0 }, "");
+    b = new_builder();
+    add_tensor(b, "a", TNF_F32, (const uint64_t[]) { 0 }, "");
     hash_is(b, "ba4ba655f80b0fdf73c40a8b1ac95c0f931a4cad9e36a05c6f00418fda58bd25");
     tnf_builder_free(b);
-    b = builder();
-    add(b, "a", TNF_U8, one, "\1");
+    b = new_builder();
+    add_tensor(b, "a", TNF_U8, one, "\1");
     hash_is(b, "d3b2cb3a85136d20502b256e609905ecddf6d5846529200f377e796509f5247f");
     tnf_builder_free(b);
 }
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_pattern(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     uint64_t *next = ctx; /* only ever asked for what comes next */
     (void)e;
@@ -107,7 +108,7 @@ static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_err
 
 #define BIG 300000u
 
-static uint8_t *pattern(void)
+static uint8_t *make_pattern(void)
 {
     uint8_t *p = malloc(BIG);
     assert_non_null(p);
@@ -141,20 +142,22 @@ static void equal_parts_share(void **state)
 {
     (void)state;
     const uint64_t shape[] = { BIG }, few[] = { 100 };
-    uint8_t *a = pattern(), *b = pattern(), *c = pattern();
+    uint8_t *a = make_pattern(), *b = make_pattern(), *c = make_pattern();
     uint64_t at = 0, at2 = 0;
     tnf_status status;
     c[BIG - 1] = 99;
-    tnf_builder *m = builder();
-    add(m, "a", TNF_U8, shape, a);
-    add(m, "b", TNF_U8, shape, b);
-    add(m, "c", TNF_U8, shape, c);
-    add(m, "d", TNF_U8, few, a);
+    tnf_builder *m = new_builder();
+    add_tensor(m, "a", TNF_U8, shape, a);
+    add_tensor(m, "b", TNF_U8, shape, b);
+    add_tensor(m, "c", TNF_U8, shape, c);
+    add_tensor(m, "d", TNF_U8, few, a);
     assert_int_equal(
-        tnf_builder_add_stream(m, "e", tnf_type_of(TNF_U8), 1, few, fetch, &at, &error), TNF_OK);
+        tnf_builder_add_stream(m, "e", tnf_type_of(TNF_U8), 1, few, fetch_pattern, &at, &error),
+        TNF_OK);
     assert_int_equal(
-        tnf_builder_add_stream(m, "f", tnf_type_of(TNF_U8), 1, few, fetch, &at2, &error), TNF_OK);
-    tnf_sink *sink = save(m, "canonical", "yes", &status);
+        tnf_builder_add_stream(m, "f", tnf_type_of(TNF_U8), 1, few, fetch_pattern, &at2, &error),
+        TNF_OK);
+    tnf_sink *sink = save_to_memory(m, "canonical", "yes", &status);
     assert_int_equal(status, TNF_OK);
     tnf_file *f = open_sink(sink);
     assert_int_equal(offset_of(f, "a"), 65536);
@@ -175,14 +178,15 @@ static void large_streams(void **state)
 {
     (void)state;
     const uint64_t shape[] = { BIG };
-    uint8_t *a = pattern();
+    uint8_t *a = make_pattern();
     uint64_t at = 0;
     tnf_status status;
-    tnf_builder *m = builder();
+    tnf_builder *m = new_builder();
     assert_int_equal(
-        tnf_builder_add_stream(m, "a", tnf_type_of(TNF_U8), 1, shape, fetch, &at, &error), TNF_OK);
-    add(m, "b", TNF_U8, shape, a);
-    tnf_sink *sink = save(m, NULL, NULL, &status);
+        tnf_builder_add_stream(m, "a", tnf_type_of(TNF_U8), 1, shape, fetch_pattern, &at, &error),
+        TNF_OK);
+    add_tensor(m, "b", TNF_U8, shape, a);
+    tnf_sink *sink = save_to_memory(m, NULL, NULL, &status);
     assert_int_equal(status, TNF_OK);
     tnf_file *f = open_sink(sink);
     assert_int_equal(offset_of(f, "a"), 65536);
@@ -192,7 +196,7 @@ static void large_streams(void **state)
     free(a);
 }
 
-static void options(void **state)
+static void options_of_the_writer(void **state)
 {
     (void)state;
     static const struct {
@@ -204,12 +208,12 @@ static void options(void **state)
         { "digest", "sha256", NULL },        { "small", "yes", NULL },
         { "canonical", "no", NULL },         { "level", "23", "1 to 22" },
     };
-    tnf_builder *b = builder();
-    add(b, "a", TNF_U8, four, "\1\2\3\4");
-    add(b, "b", TNF_U8, four, "\1\2\3\5");
+    tnf_builder *b = new_builder();
+    add_tensor(b, "a", TNF_U8, four, "\1\2\3\4");
+    add_tensor(b, "b", TNF_U8, four, "\1\2\3\5");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tnf_status status;
-        tnf_sink *sink = save(b, cases[i].key, cases[i].value, &status);
+        tnf_sink *sink = save_to_memory(b, cases[i].key, cases[i].value, &status);
         if (cases[i].message) {
             assert_int_equal(status, TNF_EINVAL);
             assert_non_null(strstr(error.message, cases[i].message));
@@ -225,26 +229,26 @@ static void options(void **state)
     tnf_builder_free(b);
 }
 
-static void names(void **state)
+static void names_in_nfc(void **state)
 {
     (void)state;
     tnf_status status;
-    tnf_builder *b = builder();
-    add(b, "e\xcc\x81", TNF_U8, one, "\1"); /* composes */
-    tnf_sink *sink = save(b, NULL, NULL, &status);
+    tnf_builder *b = new_builder();
+    add_tensor(b, "e\xcc\x81", TNF_U8, one, "\1"); /* composes */
+    tnf_sink *sink = save_to_memory(b, NULL, NULL, &status);
     assert_int_equal(status, TNF_OK);
     tnf_sink_close(sink);
-    save(b, "canonical", "yes", &status);
+    save_to_memory(b, "canonical", "yes", &status);
     assert_int_equal(status, TNF_EUNSUPPORTED);
     tnf_builder_free(b);
-    b = builder();
-    add(b, "", TNF_U8, one, "\1");
-    assert_null(save(b, NULL, NULL, &status));
+    b = new_builder();
+    add_tensor(b, "", TNF_U8, one, "\1");
+    assert_null(save_to_memory(b, NULL, NULL, &status));
     assert_true(status != TNF_OK);
     tnf_builder_free(b);
 }
 
-static void copy(const char *from, const char *to)
+static void copy_file(const char *from, const char *to)
 {
     char bytes[20000];
     FILE *f = fopen(from, "rb");
@@ -268,9 +272,9 @@ static void on_plan(void *ctx, const tnf_plan_item *item)
 static void odd_attributes(void **state)
 {
     (void)state;
-    tnf_builder *b = builder();
+    tnf_builder *b = new_builder();
     tnf_value v = tnf_value_uint(1), bad = tnf_value_string("\xff");
-    add(b, "t", TNF_U8, four, "abcd");
+    add_tensor(b, "t", TNF_U8, four, "abcd");
     assert_int_equal(tnf_builder_set(b, NULL, "fine", &v, &error), TNF_OK);
     assert_int_equal(tnf_builder_set(b, NULL, "", &v, &error), TNF_OK);
     assert_int_equal(tnf_builder_set(b, NULL, "text", &bad, &error), TNF_OK);
@@ -303,7 +307,7 @@ static void odd_attributes(void **state)
     tnf_builder_free(b);
 }
 
-static void store(void **state)
+static void shards_in_a_store(void **state)
 {
     (void)state;
     char dir[] = "/tmp/tenfold-ztensor2-XXXXXX", path[512], model[512];
@@ -312,7 +316,7 @@ static void store(void **state)
     assert_non_null(mkdtemp(dir));
     snprintf(model, sizeof model, "%s/other.zt", dir);
     snprintf(path, sizeof path, "%s/model.zt", from);
-    copy(path, model);
+    copy_file(path, model);
     assert_int_equal(tnf_open(&f, model, NULL, &error), TNF_ENOTFOUND);
     tnf_option none[] = { { "shards", "none" } },
                found[] = { { "shards", "store" }, { "store", dir } };
@@ -330,7 +334,7 @@ static void store(void **state)
     tnf_close(f);
     char shard[512];
     snprintf(shard, sizeof shard, "%s/model-base.zt", from);
-    copy(shard, path);
+    copy_file(shard, path);
     o.options = found;
     o.noptions = 2;
     assert_int_equal(tnf_open(&f, model, &o, &error), TNF_OK);
@@ -349,13 +353,10 @@ static void store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_the_reference),
-        cmocka_unit_test(equal_parts_share),
-        cmocka_unit_test(large_streams),
-        cmocka_unit_test(options),
-        cmocka_unit_test(names),
-        cmocka_unit_test(odd_attributes),
-        cmocka_unit_test(store),
+        cmocka_unit_test(as_the_reference),  cmocka_unit_test(equal_parts_share),
+        cmocka_unit_test(large_streams),     cmocka_unit_test(options_of_the_writer),
+        cmocka_unit_test(names_in_nfc),      cmocka_unit_test(odd_attributes),
+        cmocka_unit_test(shards_in_a_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 static unsigned canonical, other;
 
-static uint64_t departures(const tnf_file *file)
+static uint64_t count_departures(const tnf_file *file)
 {
     tnf_error e;
     tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
@@ -18,7 +18,7 @@ static uint64_t departures(const tnf_file *file)
 }
 
 /* What its content is written as, or NULL if that cannot be canonical. */
-static tnf_sink *rewritten(const tnf_file *file)
+static tnf_sink *rewrite_canonical(const tnf_file *file)
 {
     tnf_error e;
     tnf_builder *b;
@@ -47,10 +47,10 @@ static void same_bytes_exactly_then(void **state)
         tnf_error e;
         tnf_file *file;
         assert_ok(tnf_open(&file, f->path, NULL, &e));
-        tnf_sink *sink = rewritten(file);
+        tnf_sink *sink = rewrite_canonical(file);
         tnf_str now = sink ? tnf_sink_bytes(sink) : (tnf_str) { 0 };
         bool same = sink && now.n == f->file.n && memcmp(now.p, f->file.p, now.n) == 0;
-        uint64_t told = departures(file);
+        uint64_t told = count_departures(file);
         if (same != (told == 0))
             fail_msg("%s: %llu departures, but the bytes are %s", f->label,
                      (unsigned long long)told, same ? "the same" : "others");

@@ -23,7 +23,7 @@ static fixture list[256];
 static size_t count;
 static uint64_t seed = 0x9e3779b97f4a7c15;
 
-static uint64_t next(void)
+static uint64_t next_random(void)
 {
     seed ^= seed << 13;
     seed ^= seed >> 7;
@@ -31,7 +31,7 @@ static uint64_t next(void)
     return seed;
 }
 
-static void load(const char *folder)
+static void load_fixtures(const char *folder)
 {
     DIR *dir = opendir(folder);
     assert_non_null(dir);
@@ -53,28 +53,29 @@ static void load(const char *folder)
     closedir(dir);
 }
 
-static void put64(uint8_t *p, uint64_t v)
+static void put_u64(uint8_t *p, uint64_t v)
 {
     tnf_put_le32(p, (uint32_t)v);
     tnf_put_le32(p + 4, (uint32_t)(v >> 32));
 }
 
 /* A few changes between the manifest's start and the footer; then the footer is made to fit. */
-static size_t mutate(uint8_t *out, const fixture *f, const fixture *other)
+static size_t mutate_manifest(uint8_t *out, const fixture *f, const fixture *other)
 {
     size_t at = (size_t)tnf_le64(f->p + f->n - 40), end = f->n - 40;
     if (at < 4096 || at >= end)
         at = 4096;
     memcpy(out, f->p, f->n);
-    for (unsigned k = 0; k < 1 + next() % 4 && end > at; k++) {
-        size_t where = at + (size_t)(next() % (end - at)), n = 1 + (size_t)(next() % 8);
+    for (unsigned k = 0; k < 1 + next_random() % 4 && end > at; k++) {
+        size_t where = at + (size_t)(next_random() % (end - at)),
+               n = 1 + (size_t)(next_random() % 8);
         n = n < end - where ? n : end - where;
-        switch (next() % 5) {
+        switch (next_random() % 5) {
         case 0:
-            out[where] ^= (uint8_t)(1u << next() % 8);
+            out[where] ^= (uint8_t)(1u << next_random() % 8);
             break;
         case 1:
-            out[where] = (uint8_t)next();
+            out[where] = (uint8_t)next_random();
             break;
         case 2: /* cut out */
             memmove(out + where, out + where + n, end - where - n);
@@ -96,9 +97,9 @@ static size_t mutate(uint8_t *out, const fixture *f, const fixture *other)
     tnf_digest_update(&d, out + at, end - at);
     tnf_digest_end(&d, hash);
     memcpy(out + end, f->p + f->n - 40, 40);
-    put64(out + end, at);
-    put64(out + end + 8, end - at);
-    put64(out + end + 16, tnf_be64(hash));
+    put_u64(out + end, at);
+    put_u64(out + end + 8, end - at);
+    put_u64(out + end + 16, tnf_be64(hash));
     return end + 40;
 }
 
@@ -129,20 +130,21 @@ static void save_again(const tnf_file *file, bool lenient)
     tnf_builder_free(b);
 }
 
-static void manifests(void **state)
+static void mutated_manifests(void **state)
 {
     (void)state;
     static uint8_t bytes[MOST];
     const char *given = getenv("TNF_ROUNDS");
     unsigned long rounds = given ? strtoul(given, NULL, 10) : 20000, opened = 0;
-    load(FIXTURES "valid/");
-    load(FIXTURES "reject/");
+    load_fixtures(FIXTURES "valid/");
+    load_fixtures(FIXTURES "reject/");
     assert_true(count > 50);
     for (unsigned long i = 0; i < rounds; i++) {
         tnf_error e;
         tnf_file *file;
         tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
-        size_t n = mutate(bytes, &list[next() % count], &list[next() % count]);
+        size_t n = mutate_manifest(bytes, &list[next_random() % count],
+                                   &list[next_random() % count]);
         for (int lenient = 0; lenient < 2; lenient++) {
             if (open_bytes(&file, bytes, n, lenient, &e) != TNF_OK) {
                 assert_true(e.message[0] != 0 && (e.offset <= n || e.offset == TNF_NO_OFFSET));
@@ -164,6 +166,6 @@ static void manifests(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(manifests) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(mutated_manifests) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 static tnf_error e;
 static char model[300], store[300];
 
-static void put(const char *directory, const char *name, struct bytes b)
+static void put_file(const char *directory, const char *name, struct bytes b)
 {
     char path[700];
     snprintf(path, sizeof path, "%s/%s", directory, name);
@@ -16,7 +16,7 @@ static void put(const char *directory, const char *name, struct bytes b)
 }
 
 /* A directory with the model, and one beside it with nothing yet. */
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     struct bytes b = bytes_of_file(FROM "model.zt");
@@ -46,12 +46,12 @@ static void by_size_and_digest(void **state)
     assert_fails(open_model(&file, "scan", store, false), TNF_ENOTFOUND);
     assert_says("'base'");
     /* decoys: another size, another content, another extension, a directory */
-    put(store, "short.zt", (struct bytes) { right.p, right.n - 1 });
+    put_file(store, "short.zt", (struct bytes) { right.p, right.n - 1 });
     right.p[4096] ^= 1;
-    put(store, "other.zt", right);
-    put(store, "a.zt", right);
+    put_file(store, "other.zt", right);
+    put_file(store, "a.zt", right);
     right.p[4096] ^= 1;
-    put(store, "right.bin", right);
+    put_file(store, "right.bin", right);
     char directory[700];
     snprintf(directory, sizeof directory, "%s/dir.zt", store);
     assert_int_equal(mkdir(directory, 0700), 0);
@@ -59,7 +59,7 @@ static void by_size_and_digest(void **state)
     assert_ok(open_model(&file, "scan", store, true)); /* to be listed at least */
     assert_int_equal(tnf_file_info(file)->nwarnings, 1);
     tnf_close(file);
-    put(store, "m.zt", right);
+    put_file(store, "m.zt", right);
     assert_ok(open_model(&file, "scan", store, false));
     uint8_t bytes[8];
     assert_ok(tnf_read(tnf_find(file, "b"), bytes, 8, &e));
@@ -110,5 +110,5 @@ int main(void)
         cmocka_unit_test(by_size_and_digest),
         cmocka_unit_test(every_byte_counts),
     };
-    return cmocka_run_group_tests(tests, begin, NULL);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -39,7 +39,7 @@ static const struct {
     { "md5:00", false, TNF_ZT_DIGEST_UNKNOWN, NULL },
 };
 
-static void texts(void **state)
+static void texts_come_back(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -88,7 +88,7 @@ static void bytes_as_hex_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),
+        cmocka_unit_test(texts_come_back),
         cmocka_unit_test(bytes_as_hex_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,8 +45,8 @@ static tnf_error e;
     }
 
 /* A dense tensor over bytes as a file has them. */
-static inline tnf_object dense(tnf_part *part, const char *type, const void *bytes, size_t n,
-                               const uint64_t *shape, uint32_t rank, tnf_order order)
+static inline tnf_object dense_object(tnf_part *part, const char *type, const void *bytes, size_t n,
+                                      const uint64_t *shape, uint32_t rank, tnf_order order)
 {
     *part = (tnf_part) { .role = "data",
                          .type = tnf_type_named(type),
@@ -64,7 +64,7 @@ static inline tnf_object dense(tnf_part *part, const char *type, const void *byt
     return o;
 }
 
-static inline tnf_virtual *made(const tnf_object *o, const tnf_virtual_how *how)
+static inline tnf_virtual *make_virtual(const tnf_object *o, const tnf_virtual_how *how)
 {
     tnf_virtual *v;
     assert_ok(tnf_virtual_new(&v, &o, 1, how, &e));
@@ -72,7 +72,7 @@ static inline tnf_virtual *made(const tnf_object *o, const tnf_virtual_how *how)
 }
 
 /* The tensor holds just these bytes, read at once and in all kinds of pieces. */
-static inline void holds(const tnf_object *o, const void *expected, size_t n)
+static inline void assert_holds(const tnf_object *o, const void *expected, size_t n)
 {
     uint8_t *got = malloc(n + 1);
     assert_int_equal(o->nparts, 1);
@@ -108,7 +108,7 @@ static inline void floats_are(const tnf_object *o, const float *expected, size_t
         memcpy(&bits, &expected[i], sizeof bits);
         tnf_put_le32(bytes + 4 * i, bits);
     }
-    holds(o, bytes, 4 * n);
+    assert_holds(o, bytes, 4 * n);
     free(bytes);
 }
 

@@ -21,7 +21,7 @@ static inline unsigned hex_digit(char c)
 
 /* In memory of its own, exactly as long, so that a sanitizer sees a read past the end. Spaces may
  * stand anywhere. */
-static inline uint8_t *unhex(const char *hex, size_t *n)
+static inline uint8_t *bytes_from_hex(const char *hex, size_t *n)
 {
     size_t digits = 0;
     uint8_t *bytes = malloc(strlen(hex) / 2 + 1);
@@ -43,7 +43,7 @@ static inline uint8_t *unhex(const char *hex, size_t *n)
 static inline void assert_hex(const void *p, size_t n, const char *hex)
 {
     size_t expected_n;
-    uint8_t *expected = unhex(hex, &expected_n);
+    uint8_t *expected = bytes_from_hex(hex, &expected_n);
     if (n != expected_n || (n && memcmp(p, expected, n) != 0)) {
         char got[129] = "";
         for (size_t i = 0; i < n && i < 64; i++)
