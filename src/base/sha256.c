@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 and SHA-1 (FIPS 180-4, sections 4.1, 5.1.1, 6.1.3 and 6.2.2) in portable C. Builds with
- * libcrypto do not digest tensors by it: that one has the CPU's own instructions and is some five
- * times as fast. Both take the same blocks with the same end:
+/* SHA-256 and SHA-1 (FIPS 180-4, sections 4.1, 5.1.1, 6.1.3 and 6.2.2) in portable C, and which way
+ * to add blocks is the best on this machine. All take the same blocks with the same end:
  *
  *   message  80  00 …  length in bits, big-endian[8]     blocks of 64 bytes, one after the other
  */
 #include "base/sha256.h"
 
+#include "base/sha256_rounds.h"
+
+#include <stdatomic.h>
 #include <string.h>
+
+/* Every reader holds this code, to check undo files. Where a program is to be small, rounds are a
+ * loop, and take half as much time again. */
+#ifdef __OPTIMIZE_SIZE__
+#define WRITTEN_OUT
+#else
+#define WRITTEN_OUT TNF_SHA256_UNROLL
+#endif
 
 /* Fractions of the square roots of the first eight primes. */
 static const uint32_t initial[8] = {
@@ -15,7 +25,7 @@ static const uint32_t initial[8] = {
 };
 
 /* Fractions of the cube roots of the first 64. */
-static const uint32_t rounds[64] = {
+const uint32_t tnf_sha256_rounds[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -26,53 +36,45 @@ static const uint32_t rounds[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-static uint32_t rotate_right(uint32_t x, int n)
-{
-    return x >> n | x << (32 - n);
-}
-
 static uint32_t big_endian(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
 /* The schedule of a block: word t needs the sixteen before it, so a ring of sixteen is enough. */
-static uint32_t next_word(uint32_t w[16], unsigned t)
+TNF_SHA256_INLINE uint32_t next_word(uint32_t w[16], unsigned t)
 {
     uint32_t a = w[(t + 1) & 15], b = w[(t + 14) & 15];
-    uint32_t s0 = rotate_right(a, 7) ^ rotate_right(a, 18) ^ a >> 3;
-    uint32_t s1 = rotate_right(b, 17) ^ rotate_right(b, 19) ^ b >> 10;
-    return w[t & 15] += s0 + w[(t + 9) & 15] + s1;
+    uint32_t s0 = tnf_rotate_right(a, 7) ^ tnf_rotate_right(a, 18) ^ a >> 3;
+    uint32_t s1 = tnf_rotate_right(b, 17) ^ tnf_rotate_right(b, 19) ^ b >> 10;
+    return w[t] += s0 + w[(t + 9) & 15] + s1;
 }
 
-static void add_256(uint32_t *hash, const uint8_t *block)
+void tnf_sha256_portable(uint32_t *hash, const uint8_t *blocks, size_t n)
 {
-    uint32_t w[16], h[8];
-    memcpy(h, hash, sizeof h);
-    for (unsigned t = 0; t < 64; t++) {
-        uint32_t word = t < 16 ? (w[t] = big_endian(block + 4 * t)) : next_word(w, t);
-        uint32_t a = h[0], e = h[4];
-        uint32_t choice = (e & h[5]) ^ (~e & h[6]);
-        uint32_t majority = (a & h[1]) ^ (a & h[2]) ^ (h[1] & h[2]);
-        uint32_t t1 = h[7] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +
-                      choice + rounds[t] + word;
-        uint32_t t2 = (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) + majority;
-        memmove(h + 1, h, 7 * sizeof *h);
-        h[4] += t1;
-        h[0] = t1 + t2;
+    for (; n > 0; n--, blocks += 64) {
+        uint32_t w[16];
+        tnf_sha256_letters s = tnf_sha256_letters_of(hash);
+        for (unsigned from = 0; from < 64; from += 16)
+            WRITTEN_OUT for (unsigned t = 0; t < 16; t++)
+            {
+                uint32_t word = from == 0 ? (w[t] = big_endian(blocks + (size_t)4 * t))
+                                          : next_word(w, t);
+                s = tnf_sha256_round(s, word + tnf_sha256_rounds[from + t]);
+            }
+        tnf_sha256_add_letters(hash, s);
     }
-    for (int i = 0; i < 8; i++)
-        hash[i] += h[i];
 }
 
 /* As next_word(), turned by one more bit. */
 static uint32_t next_word_1(uint32_t w[16], unsigned t)
 {
-    w[t & 15] = rotate_right(w[(t + 13) & 15] ^ w[(t + 8) & 15] ^ w[(t + 2) & 15] ^ w[t & 15], 31);
+    w[t & 15] = tnf_rotate_right(w[(t + 13) & 15] ^ w[(t + 8) & 15] ^ w[(t + 2) & 15] ^ w[t & 15],
+                                 31);
     return w[t & 15];
 }
 
-static void add_1(uint32_t *hash, const uint8_t *block)
+static void add_block_1(uint32_t *hash, const uint8_t *block)
 {
     static const uint32_t constants[4] = { 0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6 };
     uint32_t w[16], a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
@@ -81,10 +83,10 @@ static void add_1(uint32_t *hash, const uint8_t *block)
         uint32_t f = t < 20        ? (b & c) | (~b & d)
                      : t / 20 == 2 ? (b & c) | (b & d) | (c & d)
                                    : b ^ c ^ d;
-        uint32_t next = rotate_right(a, 27) + f + e + constants[t / 20] + word;
+        uint32_t next = tnf_rotate_right(a, 27) + f + e + constants[t / 20] + word;
         e = d;
         d = c;
-        c = rotate_right(b, 2);
+        c = tnf_rotate_right(b, 2);
         b = a;
         a = next;
     }
@@ -95,11 +97,39 @@ static void add_1(uint32_t *hash, const uint8_t *block)
     hash[4] += e;
 }
 
-void tnf_sha256_begin(tnf_sha256 *s)
+static void add_1(uint32_t *hash, const uint8_t *blocks, size_t n)
+{
+    for (; n > 0; n--, blocks += 64)
+        add_block_1(hash, blocks);
+}
+
+void tnf_sha256_begin_small(tnf_sha256 *s)
 {
     memcpy(s->hash, initial, sizeof initial);
     s->total = 0;
-    s->add = add_256;
+    s->add = tnf_sha256_portable;
+}
+
+/* Chosen once, since a virtual machine takes microseconds to say what its CPU has. */
+static tnf_sha256_fn *best_way(void)
+{
+    static _Atomic(tnf_sha256_fn *) chosen;
+    tnf_sha256_fn *best = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (best)
+        return best;
+    best = tnf_sha256_by_cpu();
+    if (!best)
+        best = tnf_sha256_by_avx2();
+    if (!best)
+        best = tnf_sha256_portable;
+    atomic_store_explicit(&chosen, best, memory_order_relaxed);
+    return best;
+}
+
+void tnf_sha256_begin(tnf_sha256 *s)
+{
+    tnf_sha256_begin_small(s);
+    s->add = best_way();
 }
 
 void tnf_sha1_begin(tnf_sha256 *s)
@@ -122,14 +152,13 @@ void tnf_sha256_update(tnf_sha256 *s, const void *bytes, size_t n)
     }
     if (held) {
         memcpy(s->block + held, p, 64 - held);
-        s->add(s->hash, s->block);
+        s->add(s->hash, s->block, 1);
         p += 64 - held;
         n -= 64 - held;
     }
-    for (; n >= 64; p += 64, n -= 64)
-        s->add(s->hash, p);
-    if (n)
-        memcpy(s->block, p, n);
+    s->add(s->hash, p, n / 64);
+    if (n % 64)
+        memcpy(s->block, p + (n - n % 64), n % 64);
 }
 
 static void end_digest(tnf_sha256 *s, uint8_t *out, unsigned bytes)

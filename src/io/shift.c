@@ -120,7 +120,7 @@ tnf_status tnf_shift_unit(uint64_t *out, int fd, tnf_error *e)
 static void digest_of(uint8_t out[DIGEST], const uint8_t *p, size_t n)
 {
     tnf_sha256 d;
-    tnf_sha256_begin(&d);
+    tnf_sha256_begin_small(&d);
     tnf_sha256_update(&d, p, n);
     tnf_sha256_end(&d, out);
 }

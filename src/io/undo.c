@@ -67,7 +67,7 @@ tnf_status tnf_undo_path(char out[PATH_MAX], const char *path, tnf_error *e)
 static void digest_of(uint8_t out[DIGEST], const uint8_t *p, size_t n)
 {
     tnf_sha256 d;
-    tnf_sha256_begin(&d);
+    tnf_sha256_begin_small(&d);
     tnf_sha256_update(&d, p, n);
     tnf_sha256_end(&d, out);
 }
@@ -247,7 +247,7 @@ static bool digest_matches(const struct undo *u, uint8_t *block, tnf_status *sta
     uint8_t said[DIGEST], is[DIGEST];
     tnf_sha256 d;
     *status = TNF_OK;
-    tnf_sha256_begin(&d);
+    tnf_sha256_begin_small(&d);
     uint64_t left = u->size - DIGEST;
     for (size_t n; left > 0 && *status == TNF_OK; left -= n) {
         n = left < BLOCK ? (size_t)left : BLOCK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 and SHA-1 of our own: the examples of FIPS 180-2 (appendix B) and of the NIST's test
- * vectors, then every way of cutting, against libcrypto's where that is built in. */
-#include "base/digest.h"
+/* SHA-256 in every way that this machine has, and SHA-1: the examples of FIPS 180-2 (appendix B)
+ * and of the NIST's test vectors, then all lengths, cuts and alignments, against Python's hashlib.
+ */
 #include "base/sha256.h"
 
 #include <setjmp.h>
@@ -12,18 +12,44 @@
 
 #include <cmocka.h>
 
-static void expect_256(const void *bytes, size_t n, size_t times, const char *hex)
+static tnf_sha256_fn *ways[3]; /* NULL: not on this machine */
+
+static int find_ways(void **state)
 {
-    tnf_sha256 s;
-    uint8_t hash[32];
+    (void)state;
+    ways[0] = tnf_sha256_by_cpu();
+    ways[1] = tnf_sha256_by_avx2();
+    ways[2] = tnf_sha256_portable;
+    return 0;
+}
+
+static void begin_way(tnf_sha256 *s, size_t way)
+{
+    tnf_sha256_begin(s);
+    s->add = ways[way];
+}
+
+static void expect_hex(const uint8_t hash[32], const char *hex)
+{
     char text[65];
-    tnf_sha256_begin(&s);
-    for (size_t i = 0; i < times; i++)
-        tnf_sha256_update(&s, bytes, n);
-    tnf_sha256_end(&s, hash);
     for (int i = 0; i < 32; i++)
         snprintf(text + 2 * i, 3, "%02x", hash[i]);
     assert_string_equal(text, hex);
+}
+
+static void expect_256(const void *bytes, size_t n, size_t times, const char *hex)
+{
+    for (size_t way = 0; way < 3; way++) {
+        tnf_sha256 s;
+        uint8_t hash[32];
+        if (!ways[way])
+            continue;
+        begin_way(&s, way);
+        for (size_t i = 0; i < times; i++)
+            tnf_sha256_update(&s, bytes, n);
+        tnf_sha256_end(&s, hash);
+        expect_hex(hash, hex);
+    }
 }
 
 static void test_fips(void **state)
@@ -64,34 +90,105 @@ static void test_sha1(void **state)
     expect_1("", 1, "da39a3ee5e6b4b0d3255bfef95601890afd80709");
 }
 
+static void digest_cut(uint8_t out[32], size_t way, const uint8_t *bytes, size_t n, size_t cut)
+{
+    tnf_sha256 s;
+    begin_way(&s, way);
+    tnf_sha256_update(&s, bytes, cut);
+    tnf_sha256_update(&s, bytes + cut, n - cut);
+    tnf_sha256_end(&s, out);
+}
+
+/* The digest of the digests of 0 to 300 bytes, each cut in two at every place. By hashlib:
+ *   all = bytes((i * 7 + 3) % 256 for i in range(300))
+ *   sha256(b"".join(sha256(all[:n]).digest_cut() for n in range(301))) */
 static void test_cuts(void **state)
 {
-    uint8_t bytes[260], one[32], other[32];
+    uint8_t bytes[300], one[32], other[32];
     (void)state;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * 7 + 3);
-    for (size_t n = 0; n <= sizeof bytes; n++) {
-        tnf_digester d;
-        assert_true(tnf_digest_begin(&d, "sha256"));
-        tnf_digest_update(&d, bytes, n);
-        tnf_digest_end(&d, one);
-        for (size_t cut = 0; cut <= n; cut++) {
-            tnf_sha256 s;
-            tnf_sha256_begin(&s);
-            tnf_sha256_update(&s, bytes, cut);
-            tnf_sha256_update(&s, bytes + cut, n - cut);
-            tnf_sha256_end(&s, other);
-            assert_memory_equal(one, other, 32);
+    for (size_t way = 0; way < 3; way++) {
+        tnf_sha256 all;
+        if (!ways[way])
+            continue;
+        begin_way(&all, way);
+        for (size_t n = 0; n <= sizeof bytes; n++) {
+            digest_cut(one, way, bytes, n, 0);
+            tnf_sha256_update(&all, one, 32);
+            for (size_t cut = 1; cut <= n; cut++) {
+                digest_cut(other, way, bytes, n, cut);
+                assert_memory_equal(one, other, 32);
+            }
         }
+        tnf_sha256_end(&all, one);
+        expect_hex(one, "7d917fbd2cf49ddff9ad0a8706bba32d204e92e71d2e369c5a03d6af29278c9f");
     }
+}
+
+/* Many blocks at once, at any address and of any number. The digest of 200 digests, by hashlib:
+ *   data = bytes(i * 0x9e3779b97f4a7c15 >> 40 & 255 for i in range(20000)); x = 1; all = b""
+ *   for i in range(200):
+ *       x = x * 1103515245 + 12345 & 0xffffffff
+ *       all += sha256(data[(x >> 8) % 64:][:(x >> 16) % 16384]).digest_cut() */
+static void test_long(void **state)
+{
+    static uint8_t data[20000];
+    uint8_t out[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    for (size_t way = 0; way < 3; way++) {
+        tnf_sha256 all;
+        uint32_t x = 1;
+        if (!ways[way])
+            continue;
+        begin_way(&all, way);
+        for (int i = 0; i < 200; i++) {
+            x = x * 1103515245u + 12345u;
+            size_t n = (x >> 16) % 16384;
+            digest_cut(out, way, data + (x >> 8) % 64, n, n / 3);
+            tnf_sha256_update(&all, out, 32);
+        }
+        tnf_sha256_end(&all, out);
+        expect_hex(out, "ec5e281139788002adf5acee7d49b92a78185d835e52736d39fbb89f70e7767c");
+    }
+}
+
+/* From any state, and by any number of blocks, none included: the same as block by block. */
+static void test_ways_agree(void **state)
+{
+    uint8_t bytes[9 * 64 + 1];
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * i * 13 + i);
+    for (size_t way = 0; way < 3; way++)
+        for (size_t n = 0; ways[way] && n <= 9; n++) {
+            uint32_t one[8] = { 1, 2, 3, 0xffffffff, 5, 6, 0x80000000, 8 }, other[8];
+            memcpy(other, one, sizeof one);
+            for (size_t i = 0; i < n; i++)
+                tnf_sha256_portable(one, bytes + 1 + 64 * i, 1);
+            ways[way](other, bytes + 1, n);
+            assert_memory_equal(one, other, sizeof one);
+        }
+}
+
+static void test_choice(void **state)
+{
+    tnf_sha256 s;
+    (void)state;
+    tnf_sha256_begin(&s);
+    assert_true(s.add == (ways[0] ? ways[0] : ways[1] ? ways[1] : ways[2]));
+    tnf_sha256_begin_small(&s);
+    assert_true(s.add == tnf_sha256_portable);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fips),
-        cmocka_unit_test(test_sha1),
-        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_fips),       cmocka_unit_test(test_sha1),
+        cmocka_unit_test(test_cuts),       cmocka_unit_test(test_long),
+        cmocka_unit_test(test_ways_agree), cmocka_unit_test(test_choice),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, find_ways, NULL);
 }
