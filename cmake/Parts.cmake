@@ -7,7 +7,6 @@ option(TENFOLD_SNAPPY "Read and write snappy" ON)
 option(TENFOLD_ZLIB "Read and write gzip, by zlib" ON)
 option(TENFOLD_XXHASH "Digests xxh3-64 and xxh3-128, by libxxhash; ztensor2 and vs need them" ON)
 option(TENFOLD_WRITE "Write files; without it every format is one that can only be read" ON)
-option(TENFOLD_CRYPTO "SHA-256 by OpenSSL's libcrypto, not by our own slower code" ON)
 
 # ---------------------------------------------------------------------- formats
 
@@ -97,8 +96,7 @@ endfunction()
 if(NOT TENFOLD_XXHASH AND (TENFOLD_HAS_ZTENSOR2 OR TENFOLD_HAS_VS))
   message(FATAL_ERROR "The formats ztensor2 and vs need TENFOLD_XXHASH=ON; TENFOLD_FORMATS names others")
 endif()
-foreach(part "XXHASH libxxhash libxxhash-dev" "ZSTD libzstd libzstd-dev"
-             "ZLIB zlib zlib1g-dev" "CRYPTO libcrypto libssl-dev")
+foreach(part "XXHASH libxxhash libxxhash-dev" "ZSTD libzstd libzstd-dev" "ZLIB zlib zlib1g-dev")
   separate_arguments(part)
   list(GET part 0 name)
   list(GET part 1 module)

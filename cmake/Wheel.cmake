@@ -4,8 +4,6 @@
 # nothing but libc.
 find_package(PkgConfig QUIET)
 
-# OpenSSL would be four megabytes, for SHA-256 alone: our own code does that.
-set(TENFOLD_CRYPTO OFF CACHE BOOL "" FORCE)
 set(TENFOLD_LAPACK OFF CACHE BOOL "" FORCE)
 
 set(TENFOLD_LEFT_OUT)

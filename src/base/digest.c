@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checksums by name: one table over libxxhash, our own CRCs, and libcrypto or, where that is
- * switched off, small code of our own.
+/* Checksums by name: one table over libxxhash, and CRCs and SHA-256 of our own.
  *
  * All digests come out as they are read in hex, most significant byte first.
  */
@@ -9,15 +8,10 @@
 #include "base/ahead.h"
 #include "base/crc32.h"
 #include "base/crc32c.h"
+#include "base/sha256.h"
 
 #include <stdlib.h>
 #include <string.h>
-#ifdef TENFOLD_CRYPTO
-#define OPENSSL_SUPPRESS_DEPRECATED
-#include <openssl/sha.h>
-#else
-#include "base/sha256.h"
-#endif
 
 #ifdef TENFOLD_XXHASH
 #include <xxhash.h>
@@ -131,29 +125,6 @@ static void xxh3_128_end(void *state, uint8_t *out)
 }
 #endif
 
-#ifdef TENFOLD_CRYPTO
-/* The functions below EVP: to look up a digest by its name, EVP reads the machine's configuration
- * and makes tables, which takes 1.2 ms in every process that hashes something. */
-static void *sha256_begin(void)
-{
-    SHA256_CTX *context = malloc(sizeof *context);
-    if (context)
-        SHA256_Init(context);
-    return context;
-}
-
-static void sha256_update(void *state, const void *bytes, size_t n)
-{
-    SHA256_Update(state, bytes, n);
-}
-
-static void sha256_end(void *state, uint8_t *out)
-{
-    if (out)
-        SHA256_Final(out, state);
-    free(state);
-}
-#else
 static void *sha256_begin(void)
 {
     tnf_sha256 *state = malloc(sizeof *state);
@@ -173,7 +144,6 @@ static void sha256_end(void *state, uint8_t *out)
         tnf_sha256_end(state, out);
     free(state);
 }
-#endif
 
 static const kind kinds[] = {
     { "crc32c", 4, crc_begin, crc32c_update, crc_end },
