@@ -20,32 +20,52 @@
 
 #if defined(__linux__) && defined(O_DIRECT)
 
-/* Is the page at `at` in the cache? -1: nobody can tell. */
-static int page_cached(int fd, uint64_t at)
+/* Is the page at `at` in the cache? -1: reading does not tell. */
+static int page_read(int fd, uint64_t at)
 {
-    uint8_t in_core = 0;
 #ifdef RWF_NOWAIT /* musl has none */
     uint8_t byte;
     struct iovec one = { &byte, 1 };
     ssize_t got = preadv2(fd, &one, 1, (off_t)at, RWF_NOWAIT);
     if (got >= 0 || errno == EAGAIN)
         return got >= 0;
+#else
+    (void)fd;
+    (void)at;
 #endif
-    void *p = mmap(NULL, TNF_PAGE, PROT_READ, MAP_SHARED, fd, (off_t)(at / TNF_PAGE * TNF_PAGE));
-    if (p == MAP_FAILED)
-        return -1;
-    int failed = mincore(p, TNF_PAGE, &in_core);
-    munmap(p, TNF_PAGE);
-    return failed ? -1 : in_core & 1;
+    return -1;
 }
 
-/* At least half of some pages that are spread over what is wanted; what nobody can tell is. */
+/* How many of the pages `step` apart from `low` on a mapping says to be in memory; all, if nobody
+ * can tell. tmpfs is asked so. */
+static unsigned count_mapped(int fd, uint64_t low, uint64_t step)
+{
+    uint64_t from = low / TNF_PAGE * TNF_PAGE, n = low - from + step * (SAMPLES - 1) + 1;
+    unsigned there = 0;
+    uint8_t *p = n <= SIZE_MAX ? mmap(NULL, (size_t)n, PROT_READ, MAP_SHARED, fd, (off_t)from)
+                               : MAP_FAILED;
+    if (p == MAP_FAILED)
+        return SAMPLES;
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        uint8_t in_core = 1;
+        uint64_t at = (low - from + step * i) / TNF_PAGE * TNF_PAGE;
+        there += mincore(p + at, 1, &in_core) != 0 || (in_core & 1);
+    }
+    munmap(p, (size_t)n);
+    return there;
+}
+
+/* At least half of some pages that are spread over what is wanted. */
 static bool mostly_cached(const tnf_intake *in)
 {
     unsigned there = 0;
     uint64_t step = (in->high - in->low) / SAMPLES;
-    for (unsigned i = 0; i < SAMPLES; i++)
-        there += page_cached(in->source->fd, in->low + step * i) != 0;
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        int cached = page_read(in->source->fd, in->low + step * i);
+        if (cached < 0)
+            return count_mapped(in->source->fd, in->low, step) * 2 >= SAMPLES;
+        there += (unsigned)cached;
+    }
     return there * 2 >= SAMPLES;
 }
 
