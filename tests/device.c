@@ -260,21 +260,12 @@ static void two_at_once(void **state)
 }
 
 /* One read, a copy to each. */
-static void several_devices(void **state)
+static void load_several(tnf_device *const *devices, const tnf_device_request *r, size_t n,
+                         tnf_device_read_mode read)
 {
-    (void)state;
     tnf_error e;
-    uint64_t rng = 66;
-    size_t n;
-    if (!fake)
-        skip();
-    random_model(50, 200000, &rng);
-    tnf_file *file = open_model(path);
-    tnf_device *devices[] = { rig_open("cuda:1"), rig_open("host"), rig_open("cuda:0") };
-    tnf_device_request *r = ask_all(file, &n);
-    tnf_load_options how = { .size = sizeof how, .block = 64 << 10, .threads = 3 };
+    tnf_load_options how = { .size = sizeof how, .block = 64 << 10, .threads = 3, .read = read };
     tnf_load *load;
-    fake->delay_us = 200;
     assert_ok(tnf_device_start_many(&load, devices, 3, r, n, &how, &e));
     assert_ok(tnf_load_wait(load, TNF_LOAD_ALL, &e));
     for (size_t k = 0; k < 3; k++)
@@ -284,12 +275,36 @@ static void several_devices(void **state)
     assert_ok(tnf_load_tell(&report, load, &e));
     assert_true(report.bytes_read < report.bytes + report.bytes / 2); /* once, and small gaps */
     tnf_load_free(load);
-    r[0].dst = file;
-    assert_fails(tnf_device_start_many(&load, devices, 3, r, n, &how, &e), TNF_EINVAL);
-    for (size_t k = 0; k < 3; k++)
-        tnf_device_close(devices[k]);
-    free(r);
-    tnf_close(file);
+}
+
+static void several_devices(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned tensors;
+        size_t most;
+    } models[] = { { 50, 200000 }, { 1500, 700 } }; /* of the second a kernel parts each block */
+    if (!fake)
+        skip();
+    for (size_t m = 0; m < 2; m++) {
+        tnf_error e;
+        uint64_t rng = 66;
+        size_t n;
+        tnf_load *load;
+        random_model(models[m].tensors, models[m].most, &rng);
+        tnf_file *file = open_model(path);
+        tnf_device *devices[] = { rig_open("cuda:1"), rig_open("host"), rig_open("cuda:0") };
+        tnf_device_request *r = ask_all(file, &n);
+        fake->delay_us = 200;
+        load_several(devices, r, n, TNF_DEVICE_READ_AUTO);
+        load_several(devices, r, n, TNF_DEVICE_READ_DIRECT);
+        r[0].dst = file;
+        assert_fails(tnf_device_start_many(&load, devices, 3, r, n, NULL, &e), TNF_EINVAL);
+        for (size_t k = 0; k < 3; k++)
+            tnf_device_close(devices[k]);
+        free(r);
+        tnf_close(file);
+    }
 }
 
 /* What is on the caller's stream comes first: old bytes, which are late, do not end up in a tensor.
@@ -300,15 +315,17 @@ static void after_callers_stream(void **state)
     uint64_t rng = 31, shape[] = { 300, 1000 };
     tnf_file *file = one_tensor(2, shape, &rng);
     tnf_device *d = rig_open("cuda:0");
-    static const tnf_dtype as[] = { TNF_F16, TNF_F32 }; /* together; each thread by itself */
-    for (size_t k = 0; k < 2; k++) {
+    /* as it is; by a kernel; by a kernel, each thread by itself */
+    static const tnf_dtype as[] = { TNF_F16, TNF_F32, TNF_F32 };
+    for (size_t k = 0; k < 3; k++) {
         tnf_error e;
         tnf_load *load;
         cu_stream stream;
-        size_t n = 600000 * (k + 1);
+        size_t n = 600000 * (k ? 2 : 1);
         uint8_t *dst = rig_take(d, n), *old = aligned_alloc(4096, 293 * 4096), *there = malloc(n);
         tnf_device_request r = { .object = tnf_at(file, 0), .dst = dst, .dst_bytes = n };
         tnf_load_options how = { .size = sizeof how, .block = 64 << 10, .threads = 3 };
+        how.read = k < 2 ? TNF_DEVICE_READ_AUTO : TNF_DEVICE_READ_DIRECT;
         MUST(old && there && tnf_device_enter(d, NULL) == TNF_OK);
         memset(old, 0, n);
         MUST(d->cuda->host_register(old, n, CU_REGISTER_PORTABLE) == 0);

@@ -6,7 +6,9 @@
 
 /* --------------------------------------------------------------- failures */
 
-static tnf_status try_load(const tnf_file *file, tnf_device_read_mode mode, tnf_error *e)
+/* `as`: what all tensors become on the device; NULL: they stay as they are. */
+static tnf_status try_load(const tnf_file *file, tnf_device_read_mode mode, const tnf_type *as,
+                           tnf_error *e)
 {
     tnf_device *d;
     tnf_load *load = NULL;
@@ -15,38 +17,36 @@ static tnf_status try_load(const tnf_file *file, tnf_device_read_mode mode, tnf_
     if (status != TNF_OK)
         return status;
     tnf_device_request *r = ask_all(file, &n);
+    for (size_t i = 0; i < n; i++)
+        r[i].as = as;
     tnf_load_options how = TNF_LOAD_INIT;
     how.threads = 3;
     how.block = 64 << 10;
     how.read = mode;
     how.has_after = true;
     status = tnf_device_load(&load, d, r, n, &how, e);
-    long failing = fake->fail_call;
+    long failing = fake->fail_call, calls = fake->calls;
     fake->fail_call = -1;
-    if (status == TNF_OK)
+    if (status == TNF_OK && !as)
         check_all(load, d, file);
     fake->fail_call = failing;
+    fake->calls = calls; /* those of looking do not count */
     tnf_load_free(load);
     free(r);
     tnf_device_close(d);
     return status;
 }
 
-/* Whichever call of the driver fails: an error with a sentence, and nothing is left. */
-static void every_call_fails(void **state)
+static void fail_each_call(void **state, tnf_device_read_mode mode, const tnf_type *as)
 {
     tnf_error e;
-    uint64_t rng = 9;
-    if (!fake)
-        skip();
-    random_model(12, 150000, &rng);
     tnf_file *file = open_model(path);
     for (long at = 0;; at++) {
         fake_reset();
         fake->delay_us = 50;
         fake->fail_call = at;
         fake->fail_with = at % 2 ? 2 : 999;
-        tnf_status status = try_load(file, TNF_DEVICE_READ_CACHED, &e);
+        tnf_status status = try_load(file, mode, as, &e);
         bool reached = fake->calls > at;
         fake->fail_call = -1;
         assert_int_equal(rig_clean(state), 0);
@@ -59,6 +59,24 @@ static void every_call_fails(void **state)
             assert_true(e.message[0] != 0);
     }
     tnf_close(file);
+}
+
+/* Whichever call of the driver fails: an error with a sentence, and nothing is left. Tensors as
+ * they are, small ones that a kernel parts, and one that a kernel computes. */
+static void every_call_fails(void **state)
+{
+    uint64_t rng = 9, shape[] = { 300, 1000 };
+    if (!fake)
+        skip();
+    for (int mode = 0; mode < 2; mode++) {
+        tnf_device_read_mode read = mode ? TNF_DEVICE_READ_DIRECT : TNF_DEVICE_READ_CACHED;
+        random_model(12, 150000, &rng);
+        fail_each_call(state, read, NULL);
+        random_model(1300, 4000, &rng); /* an eighth of them is empty */
+        fail_each_call(state, read, NULL);
+        tnf_close(one_tensor(2, shape, &rng));
+        fail_each_call(state, read, tnf_type_of(TNF_BF16));
+    }
 }
 
 /* A copy that fails long after it was asked for. */
@@ -74,7 +92,7 @@ static void late_failures(void **state)
         fake_reset();
         fake->fail_copy = at;
         fake->delay_us = 300;
-        assert_fails(try_load(file, TNF_DEVICE_READ_CACHED, &e), TNF_EIO);
+        assert_fails(try_load(file, TNF_DEVICE_READ_CACHED, NULL, &e), TNF_EIO);
         assert_says("no longer use the GPU");
         assert_int_equal(rig_clean(state), 0);
     }
@@ -91,7 +109,7 @@ static void too_little_memory(void **state)
     random_model(20, 500000, &rng);
     tnf_file *file = open_model(path);
     fake->memory = 1000000;
-    assert_fails(try_load(file, TNF_DEVICE_READ_CACHED, &e), TNF_ENOMEM);
+    assert_fails(try_load(file, TNF_DEVICE_READ_CACHED, NULL, &e), TNF_ENOMEM);
     assert_says("of which 1000000 are free");
     assert_int_equal(fake->copies, 0);
     tnf_close(file);

@@ -3,6 +3,8 @@
  *
  *   │ thread 0: slot 0 │ slot 1 │ thread 1: slot 0 │ slot 1 │ …
  *
+ *   slot   │ page │ block … │ page │ table of small tensors for each target │
+ *
  * All of it is pinned by one call, before the threads begin: beside threads that read, pinning
  * takes four times as long. It is quick if the pages are there, which several threads bring. */
 #include "device/load.h"
@@ -33,11 +35,11 @@ static tnf_status bring_pages(tnf_load *l, unsigned threads, tnf_error *e)
     return status;
 }
 
-tnf_status tnf_buffer_ready(tnf_load *l, size_t block, unsigned slots, unsigned threads,
+tnf_status tnf_buffer_ready(tnf_load *l, size_t slot, unsigned slots, unsigned threads,
                             tnf_error *e)
 {
     tnf_device *d = l->targets[0].device;
-    TNF_TRY(tnf_buffer_take(&l->buffer, d, block, slots, e));
+    TNF_TRY(tnf_buffer_take(&l->buffer, d, slot, slots, e));
     atomic_fetch_add(&l->pinned, l->buffer->size);
     if (l->buffer->pinned)
         return TNF_OK;
@@ -67,13 +69,19 @@ tnf_status tnf_queues_follow(tnf_load *l, tnf_queue *const *queues, tnf_error *e
     return TNF_OK;
 }
 
-/* Kernels read from memory of the device. If there is none now, the first that needs it says so. */
-static void stage_queue(const tnf_load *l, tnf_device *d, tnf_queue *q)
+/* Without that memory small tensors are copied one by one; kernels that compute need it. */
+tnf_status tnf_target_stage(tnf_load *l, size_t t, tnf_queue *q, size_t n, tnf_error *e)
 {
-    if (tnf_device_enter(d, NULL) != TNF_OK)
-        return;
-    (void)tnf_queue_stage(d, q, l->buffer->slot * l->how.slots, NULL);
-    tnf_device_leave(d);
+    tnf_target *target = &l->targets[t];
+    if (!target->scatter && !l->plan.computes)
+        return TNF_OK;
+    TNF_TRY(tnf_device_enter(target->device, e));
+    tnf_status status = tnf_queue_stage(target->device, q, n, e);
+    tnf_device_leave(target->device);
+    if (status == TNF_OK || l->plan.computes)
+        return status;
+    target->scatter = false;
+    return TNF_OK;
 }
 
 tnf_status tnf_slots_begin(tnf_load *l, unsigned threads, tnf_error *e)
@@ -81,28 +89,40 @@ tnf_status tnf_slots_begin(tnf_load *l, unsigned threads, tnf_error *e)
     tnf_allocator a = tnf_allocator_or_default(NULL);
     if (threads == 0)
         return TNF_OK;
-    TNF_TRY(tnf_buffer_ready(l, l->plan.block, threads * l->how.slots, threads, e));
+    size_t tables = l->plan.small ? l->ntargets * TNF_TABLE(TNF_SLOT_ROWS) : 0;
+    TNF_TRY(tnf_buffer_ready(l, l->plan.block + 2 * TNF_PAGE + tables, threads * l->how.slots,
+                             threads, e));
     l->queues = tnf_alloc0(&a, threads * l->ntargets * sizeof *l->queues);
     if (!l->queues)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a load");
     l->room_queues = threads * l->ntargets;
     for (; l->nqueues < l->room_queues; l->nqueues++) {
         tnf_device *d = l->targets[l->nqueues % l->ntargets].device;
-        TNF_TRY(tnf_queue_take(&l->queues[l->nqueues], d, l->how.slots, l->plan.apart, e));
-        if (l->plan.apart)
-            stage_queue(l, d, l->queues[l->nqueues]);
+        TNF_TRY(tnf_queue_take(&l->queues[l->nqueues], d, l->how.slots,
+                               l->plan.small || l->plan.computes, e));
     }
+    for (size_t i = 0; i < l->nqueues; i++)
+        TNF_TRY(
+            tnf_target_stage(l, i % l->ntargets, l->queues[i], l->buffer->slot * l->how.slots, e));
     for (size_t i = 0; i < threads; i++)
         TNF_TRY(tnf_queues_follow(l, l->queues + i * l->ntargets, e));
     return TNF_OK;
+}
+
+void tnf_queue_end(tnf_device *d, tnf_queue *q)
+{
+    if (tnf_device_enter(d, NULL) == TNF_OK) {
+        (void)tnf_queue_drain(d, q, NULL);
+        tnf_device_leave(d);
+    }
+    tnf_queue_give(d, q);
 }
 
 void tnf_slots_end(tnf_load *l)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     for (; l->nqueues > 0; l->nqueues--)
-        tnf_queue_give(l->targets[(l->nqueues - 1) % l->ntargets].device,
-                       l->queues[l->nqueues - 1]);
+        tnf_queue_end(l->targets[(l->nqueues - 1) % l->ntargets].device, l->queues[l->nqueues - 1]);
     tnf_free(&a, l->queues, l->room_queues * sizeof *l->queues);
     l->queues = NULL;
     l->room_queues = 0;

@@ -3,6 +3,8 @@
 #include "device/kernel.h"
 #include "device/loader.h"
 
+#define LEAST_ROWS 8u /* tensors of a block that are worth a kernel */
+
 /* Bytes [*low, *high) of piece i that a block holds, counted from the piece's begin. */
 void tnf_piece_window(const tnf_plan *p, const tnf_job *job, size_t i, uint64_t *low,
                       uint64_t *high)
@@ -13,30 +15,33 @@ void tnf_piece_window(const tnf_plan *p, const tnf_job *job, size_t i, uint64_t 
     *high = end < x->at + x->span ? end - x->at : x->span;
 }
 
-tnf_status tnf_copies_flush(tnf_copier *c, tnf_error *e)
+/* ----------------------------------------------------------------- copies */
+
+static tnf_status flush_copies(tnf_copier *c, tnf_error *e)
 {
     uint64_t n = c->n;
     c->n = 0;
     if (n == 0)
         return TNF_OK;
     c->o->copies++;
-    return tnf_copy_to(c->device, c->queue, c->dst, c->src, (size_t)n, e);
+    return tnf_copy_to(c->target->device, c->copies, c->dst, c->src, (size_t)n, e);
 }
 
+/* Copies that touch each other on both sides wait to become one, until they are flushed. */
 static tnf_status add_copy(tnf_copier *c, uintptr_t block, uint8_t *dst, const uint8_t *src,
                            const tnf_stroke *s, tnf_error *e)
 {
     if (s->height > 1) {
-        TNF_TRY(tnf_copies_flush(c, e));
+        TNF_TRY(flush_copies(c, e));
         c->o->copies++;
-        return tnf_copy_rows(c->device, c->queue, dst, src, (size_t)s->width, (size_t)s->height,
-                             (size_t)s->pitch, e);
+        return tnf_copy_rows(c->target->device, c->copies, dst, src, (size_t)s->width,
+                             (size_t)s->height, (size_t)s->pitch, e);
     }
     if (c->n && c->src + c->n == src && c->dst + c->n == dst && block && block == c->block) {
         c->n += s->width;
         return TNF_OK;
     }
-    TNF_TRY(tnf_copies_flush(c, e));
+    TNF_TRY(flush_copies(c, e));
     c->src = src;
     c->dst = dst;
     c->n = s->width;
@@ -44,137 +49,199 @@ static tnf_status add_copy(tnf_copier *c, uintptr_t block, uint8_t *dst, const u
     return TNF_OK;
 }
 
-/* A block that kernels read goes to the device's staging memory as a whole. */
-static tnf_status stage_block(tnf_copier *c, const tnf_job *job, const uint8_t *bytes,
-                              cu_ptr *staged, tnf_error *e)
-{
-    tnf_load *l = c->o->load;
-    bool needed = false;
-    for (size_t i = job->first; i < job->first + job->npieces && !needed; i++)
-        needed = l->plan.wants[l->plan.pieces[i].want].kernel != NULL;
-    *staged = 0;
-    if (!needed)
-        return TNF_OK;
-    size_t share = l->buffer->slot;
-    TNF_TRY(tnf_queue_stage(c->device, c->queue, share * l->how.slots, e));
-    *staged = c->queue->staging + share * c->o->slot;
-    c->o->copies++;
-    return tnf_copy_to(c->device, c->queue, (void *)(uintptr_t)*staged, bytes, (size_t)job->bytes,
-                       e);
-}
-
-/* Piece i of a block, whose bytes are in `bytes` and perhaps at `staged` of the device. */
-static tnf_status copy_piece(tnf_copier *c, const tnf_target *t, const tnf_job *job, size_t i,
-                             const uint8_t *bytes, cu_ptr staged, tnf_error *e)
+/* Piece i of a block whose bytes are at `bytes`. */
+static tnf_status copy_piece(tnf_copier *c, const tnf_job *job, size_t i, const uint8_t *bytes,
+                             tnf_error *e)
 {
     const tnf_plan *p = &c->o->load->plan;
     const tnf_piece *x = &p->pieces[i];
-    const tnf_want *w = &p->wants[x->want];
     tnf_stroke strokes[3];
     uint64_t low, high;
     tnf_piece_window(p, job, i, &low, &high);
-    uint64_t from = x->at + low - job->at;
-    uint8_t *dst = t->at[x->want];
-    if (w->kernel)
-        return tnf_kernel_run(w, c->device, c->queue, dst, staged + from, x->to + low, high - low,
-                              e);
+    const uint8_t *from = bytes + (x->at + low - job->at);
+    uint8_t *dst = c->target->at[x->want];
     unsigned n = tnf_piece_strokes(x, low, high, strokes);
     for (unsigned k = 0; k < n; k++)
-        TNF_TRY(add_copy(c, t->block[x->want], dst + strokes[k].to, bytes + from + strokes[k].from,
+        TNF_TRY(add_copy(c, c->target->block[x->want], dst + strokes[k].to, from + strokes[k].from,
                          &strokes[k], e));
     return TNF_OK;
 }
 
-/* The table of a block's tensors, at the end of its slot: the number of its rows, 0 if they are too
- * many or if there is more to do than to copy them. */
-static size_t fill_table(const tnf_copier *c, const tnf_target *t, const tnf_job *job,
-                         uint64_t *table, uint64_t *chunks)
+/* ------------------------------------------------------------------ staged */
+
+/* Where bytes of the area are on the device, for kernels. */
+static cu_ptr staged_at(const tnf_copier *c, const uint8_t *bytes)
+{
+    return c->area.staged + (cu_ptr)(bytes - c->area.memory);
+}
+
+static tnf_status stage_job(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, tnf_error *e)
+{
+    tnf_stroke all = { 0, 0, job->bytes, 1, job->bytes };
+    return add_copy(c, (uintptr_t)c->area.staged, (uint8_t *)(uintptr_t)staged_at(c, bytes), bytes,
+                    &all, e);
+}
+
+static bool has_kernel(const tnf_plan *p, const tnf_job *job)
+{
+    for (size_t i = job->first; i < job->first + job->npieces; i++)
+        if (p->wants[p->pieces[i].want].kernel)
+            return true;
+    return false;
+}
+
+/* Are the tensors of a block many, and is there room for them in the table? */
+static bool fits_table(const tnf_copier *c, const tnf_job *job)
 {
     const tnf_plan *p = &c->o->load->plan;
-    size_t n = 0;
-    *chunks = 0;
-    if (job->npieces < 8 || job->npieces > TNF_TABLE_ROWS)
-        return 0;
+    if (!c->target->scatter || job->npieces < LEAST_ROWS ||
+        job->npieces > c->area.most_rows - c->rows)
+        return false;
+    for (size_t i = job->first; i < job->first + job->npieces; i++)
+        if (p->pieces[i].run != p->pieces[i].span)
+            return false;
+    return true;
+}
+
+/* Adds the tensors of a block to the table. */
+static void add_rows(tnf_copier *c, const tnf_job *job, const uint8_t *bytes)
+{
+    const tnf_plan *p = &c->o->load->plan;
+    uint64_t at = (uint64_t)(bytes - c->area.memory);
     for (size_t i = job->first; i < job->first + job->npieces; i++) {
         const tnf_piece *x = &p->pieces[i];
-        uint64_t low, high;
-        if (x->run != x->span || p->wants[x->want].kernel)
-            return 0;
+        uint64_t low, high, *row = c->area.table + 4 * c->rows++;
         tnf_piece_window(p, job, i, &low, &high);
-        table[4 * n] = *chunks;
-        table[4 * n + 1] = x->at + low - job->at;
-        table[4 * n + 2] = (uint64_t)(uintptr_t)t->at[x->want] + x->to + low;
-        table[4 * n + 3] = high - low;
-        *chunks += (high - low + 15) / 16;
-        n++;
+        row[0] = c->chunks;
+        row[1] = at + x->at + low - job->at;
+        row[2] = (uint64_t)(uintptr_t)c->target->at[x->want] + x->to + low;
+        row[3] = high - low;
+        c->chunks += (high - low + 15) / 16;
     }
-    return *chunks ? n : 0;
 }
 
-/* A block of many small tensors as one copy. *done: it is on its way. */
-static tnf_status scatter_block(tnf_copier *c, const tnf_target *t, const tnf_job *job,
-                                const uint8_t *bytes, bool *done, tnf_error *e)
-{
-    size_t share = c->o->load->buffer->slot, last = share - TNF_TABLE;
-    uint8_t *table = tnf_slot_memory(c->o) + last;
-    uint64_t chunks;
-    size_t n = fill_table(c, t, job, (uint64_t *)(void *)table, &chunks);
-    *done = false;
-    if (n == 0 || tnf_queue_stage(c->device, c->queue, share * c->o->load->how.slots, NULL))
-        return TNF_OK;
-    cu_ptr staged = c->queue->staging + share * c->o->slot;
-    c->o->copies += 2;
-    TNF_TRY(
-        tnf_copy_to(c->device, c->queue, (void *)(uintptr_t)staged, bytes, (size_t)job->bytes, e));
-    TNF_TRY(tnf_copy_to(c->device, c->queue, (void *)(uintptr_t)(staged + last), table,
-                        n * 4 * sizeof(uint64_t), e));
-    *done = true;
-    return tnf_kernel_scatter(c->device, c->queue, staged, staged + last, n, chunks, e);
-}
-
-tnf_status tnf_copy_job(tnf_copier *c, const tnf_target *t, const tnf_job *job,
-                        const uint8_t *bytes, tnf_error *e)
+/* Blocks that kernels read go to the device as they are, and what no kernel wants of them straight
+ * to its place. */
+static tnf_status copy_block(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, tnf_error *e)
 {
     const tnf_plan *p = &c->o->load->plan;
-    tnf_stroke all = { 0, 0, job->bytes, 1, job->bytes };
-    if (job->kind == TNF_JOB_BLOCK) {
-        for (size_t i = job->first; i < job->first + job->npieces; i++)
-            TNF_TRY(copy_piece(c, t, job, i, bytes, 0, e));
+    bool kernels = has_kernel(p, job), scatter = !kernels && fits_table(c, job);
+    if (kernels || scatter)
+        TNF_TRY(stage_job(c, job, bytes, e));
+    if (scatter) {
+        add_rows(c, job, bytes);
         return TNF_OK;
     }
-    const tnf_piece *x = &p->pieces[job->first];
-    bool runs = job->kind == TNF_JOB_GATHER;
-    uint8_t *dst = runs ? (uint8_t *)t->at[x->want] + x->to + job->at * x->run
-                        : (uint8_t *)t->at[job->first] + job->at;
-    return add_copy(c, runs ? t->block[x->want] : 0, dst, bytes, &all, e);
-}
-
-/* A block with pieces for kernels. */
-static tnf_status copy_staged(tnf_copier *c, const tnf_target *t, const tnf_job *job,
-                              const uint8_t *bytes, tnf_error *e)
-{
-    cu_ptr staged;
-    TNF_TRY(stage_block(c, job, bytes, &staged, e));
     for (size_t i = job->first; i < job->first + job->npieces; i++)
-        TNF_TRY(copy_piece(c, t, job, i, bytes, staged, e));
+        if (!p->wants[p->pieces[i].want].kernel)
+            TNF_TRY(copy_piece(c, job, i, bytes, e));
     return TNF_OK;
 }
 
-tnf_status tnf_copy_slot(tnf_copier *c, const tnf_target *t, const uint8_t *bytes,
-                         const tnf_flight *f, tnf_error *e)
+static tnf_status copy_job(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, tnf_error *e)
 {
-    const tnf_job *job = f->job;
-    bool done = false;
-    if (job->kind == TNF_JOB_SCAN) {
-        tnf_stroke some = { 0, 0, f->bytes, 1, f->bytes };
-        uint8_t *dst = (uint8_t *)t->at[job->first] + job->at + c->o->scanned;
-        TNF_TRY(add_copy(c, 0, dst, bytes, &some, e));
-        return tnf_copies_flush(c, e);
+    const tnf_target *t = c->target;
+    tnf_stroke all = { 0, 0, job->bytes, 1, job->bytes };
+    if (job->kind == TNF_JOB_BLOCK)
+        return copy_block(c, job, bytes, e);
+    if (job->kind == TNF_JOB_PART)
+        return add_copy(c, 0, (uint8_t *)t->at[job->first] + job->at, bytes, &all, e);
+    const tnf_piece *x = &c->o->load->plan.pieces[job->first];
+    return add_copy(c, t->block[x->want], (uint8_t *)t->at[x->want] + x->to + job->at * x->run,
+                    bytes, &all, e);
+}
+
+/* ----------------------------------------------------------------- kernels */
+
+static tnf_status flush_kernel(tnf_copier *c, tnf_error *e)
+{
+    const tnf_plan *p = &c->o->load->plan;
+    uint64_t n = c->computed;
+    c->computed = 0;
+    return n ? tnf_kernel_run(&p->wants[c->want], c->target->device, c->kernels,
+                              c->target->at[c->want], c->from, c->at, n, e)
+             : TNF_OK;
+}
+
+/* Pieces of a tensor that follow each other are one call. */
+static tnf_status add_kernel(tnf_copier *c, const tnf_job *job, size_t i, const uint8_t *bytes,
+                             tnf_error *e)
+{
+    const tnf_plan *p = &c->o->load->plan;
+    const tnf_piece *x = &p->pieces[i];
+    uint64_t low, high;
+    tnf_piece_window(p, job, i, &low, &high);
+    cu_ptr from = staged_at(c, bytes) + (x->at + low - job->at);
+    if (c->computed && c->want == x->want && c->from + c->computed == from &&
+        c->at + c->computed == x->to + low) {
+        c->computed += high - low;
+        return TNF_OK;
     }
-    if (job->kind == TNF_JOB_BLOCK && t->scatter)
-        TNF_TRY(scatter_block(c, t, job, bytes, &done, e));
-    if (!done)
-        TNF_TRY(job->kind == TNF_JOB_BLOCK ? copy_staged(c, t, job, bytes, e)
-                                           : tnf_copy_job(c, t, job, bytes, e));
-    return tnf_copies_flush(c, e);
+    TNF_TRY(flush_kernel(c, e));
+    c->want = x->want;
+    c->from = from;
+    c->at = x->to + low;
+    c->computed = high - low;
+    return TNF_OK;
+}
+
+static tnf_status run_kernels(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
+                              tnf_error *e)
+{
+    const tnf_plan *p = &c->o->load->plan;
+    if (c->rows)
+        TNF_TRY(tnf_kernel_scatter(c->target->device, c->kernels, c->area.staged,
+                                   c->area.staged_table, c->rows, c->chunks, e));
+    for (size_t k = 0; k < n && p->computes; bytes += jobs[k++].bytes)
+        for (size_t i = jobs[k].first;
+             jobs[k].kind == TNF_JOB_BLOCK && i < jobs[k].first + jobs[k].npieces; i++)
+            if (p->wants[p->pieces[i].want].kernel)
+                TNF_TRY(add_kernel(c, &jobs[k], i, bytes, e));
+    return flush_kernel(c, e);
+}
+
+/* -------------------------------------------------------------- all of it */
+
+static tnf_status copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
+                            tnf_error *e)
+{
+    tnf_device *d = c->target->device;
+    const uint8_t *p = bytes;
+    for (size_t k = 0; k < n; p += jobs[k++].bytes)
+        TNF_TRY(copy_job(c, &jobs[k], p, e));
+    TNF_TRY(flush_copies(c, e));
+    if (c->rows) {
+        c->o->copies++;
+        TNF_TRY(tnf_copy_to(d, c->copies, (void *)(uintptr_t)c->area.staged_table, c->area.table,
+                            c->rows * 4 * sizeof(uint64_t), e));
+    }
+    if (c->kernels != c->copies) {
+        TNF_TRY(tnf_queue_mark(d, c->copies, c->event, e));
+        TNF_TRY(tnf_queue_follow(d, c->kernels, c->copies, c->event, e));
+    }
+    TNF_TRY(run_kernels(c, jobs, n, bytes, e));
+    return tnf_queue_mark(d, c->kernels, c->event, e);
+}
+
+tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
+                         tnf_error *e)
+{
+    TNF_TRY(tnf_device_enter(c->target->device, e));
+    tnf_status status = copy_jobs(c, jobs, n, bytes, e);
+    tnf_device_leave(c->target->device);
+    return status;
+}
+
+tnf_status tnf_copy_scanned(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, uint64_t n,
+                            tnf_error *e)
+{
+    tnf_device *d = c->target->device;
+    uint8_t *dst = (uint8_t *)c->target->at[job->first] + job->at + c->o->scanned;
+    TNF_TRY(tnf_device_enter(d, e));
+    c->o->copies++;
+    tnf_status status = tnf_copy_to(d, c->copies, dst, bytes, (size_t)n, e);
+    if (status == TNF_OK)
+        status = tnf_queue_mark(d, c->copies, c->event, e);
+    tnf_device_leave(d);
+    return status;
 }

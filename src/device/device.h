@@ -23,15 +23,11 @@
 #define TNF_KERNELS     29u
 #define TNF_HUGE        ((size_t)2 << 20)
 
-/* A slot ends with a table of a block's tensors, for the kernel that puts them in their places. */
-#define TNF_TABLE_ROWS  256u
-#define TNF_TABLE       (TNF_TABLE_ROWS * 4 * sizeof(uint64_t))
-
 typedef struct tnf_buffer {
     struct tnf_buffer *next;
     uint8_t *memory;
     size_t size; /* of the memory */
-    size_t slot; /* bytes of a slot: a block, a page on each side of it, and a table */
+    size_t slot; /* bytes of a slot */
     bool pinned;
 } tnf_buffer;
 
@@ -70,7 +66,7 @@ tnf_status tnf_device_enter(tnf_device *d, tnf_error *e);
 void tnf_device_leave(tnf_device *d);
 
 /* pool.c. Borrowed and given back; what is broken is freed instead. */
-tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsigned slots,
+tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t slot, unsigned slots,
                            tnf_error *e);
 void tnf_buffer_give(tnf_device *d, tnf_buffer *b);
 /* Pins a buffer, unless it is pinned. The device is entered. It is quick if the buffer was written
@@ -107,6 +103,9 @@ tnf_status tnf_copy_rows(tnf_device *d, tnf_queue *q, void *dst, const void *src
 /* Notes in slot i's event that all before it is to be over; waits for that. */
 tnf_status tnf_queue_mark(tnf_device *d, tnf_queue *q, unsigned i, tnf_error *e);
 tnf_status tnf_queue_await(tnf_device *d, tnf_queue *q, unsigned i, tnf_error *e);
+/* What comes on a queue next waits for event i of another. */
+tnf_status tnf_queue_follow(tnf_device *d, tnf_queue *q, tnf_queue *other, unsigned i,
+                            tnf_error *e);
 /* Waits for everything, whatever happened. */
 tnf_status tnf_queue_drain(tnf_device *d, tnf_queue *q, tnf_error *e);
 

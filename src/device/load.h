@@ -64,10 +64,14 @@ tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e);
 void tnf_target_free(tnf_target *t, const tnf_plan *p);
 
 /* buffers.c: memory to read into, pinned, and the queues of each thread. */
-tnf_status tnf_buffer_ready(tnf_load *l, size_t block, unsigned slots, unsigned threads,
+tnf_status tnf_buffer_ready(tnf_load *l, size_t slot, unsigned slots, unsigned threads,
                             tnf_error *e);
+/* Memory of target t for what kernels read, if any do. */
+tnf_status tnf_target_stage(tnf_load *l, size_t t, tnf_queue *q, size_t n, tnf_error *e);
 tnf_status tnf_slots_begin(tnf_load *l, unsigned threads, tnf_error *e);
-void tnf_slots_end(tnf_load *l); /* gives buffer and queues back; nothing is on its way */
+void tnf_slots_end(tnf_load *l); /* gives buffer and queues back */
+/* Gives a queue back, with nothing on its way. */
+void tnf_queue_end(tnf_device *d, tnf_queue *q);
 /* The queues, one of each target, wait until the caller's stream has come so far. */
 tnf_status tnf_queues_follow(tnf_load *l, tnf_queue *const *queues, tnf_error *e);
 

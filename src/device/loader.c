@@ -38,26 +38,42 @@ uint8_t *tnf_slot_memory(const tnf_loader *o)
     return b->memory + (o->number * o->load->how.slots + o->slot) * b->slot;
 }
 
+/* Of the slot that is its turn, for target t. */
+static tnf_area slot_area(const tnf_loader *o, size_t t)
+{
+    const tnf_load *l = o->load;
+    const tnf_queue *q = o->queues[t];
+    size_t table = l->plan.block + 2 * TNF_PAGE + t * TNF_TABLE(TNF_SLOT_ROWS);
+    uint8_t *memory = tnf_slot_memory(o);
+    tnf_area area = { .memory = memory };
+    if (q->staging)
+        area.staged = q->staging + o->slot * l->buffer->slot;
+    if (q->staging && l->plan.small) {
+        area.table = (uint64_t *)(void *)(memory + table);
+        area.staged_table = area.staged + table;
+        area.most_rows = TNF_SLOT_ROWS;
+    }
+    return area;
+}
+
 /* Sends what is in the slot on its way, and goes to the next slot. */
 static tnf_status send_slot(tnf_loader *o, const tnf_job *job, const uint8_t *bytes, uint64_t n,
                             tnf_error *e)
 {
-    tnf_flight f = { job, n };
-    tnf_status status = TNF_OK;
     uint64_t from = tnf_load_now();
     if (!o->clock.first_read)
         o->clock.first_read = from;
-    for (size_t t = 0; t < o->load->ntargets && status == TNF_OK; t++) {
-        const tnf_target *target = &o->load->targets[t];
-        tnf_copier c = { .o = o, .device = target->device, .queue = o->queues[t] };
-        TNF_TRY(tnf_device_enter(c.device, e));
-        status = tnf_copy_slot(&c, target, bytes, &f, e);
-        if (status == TNF_OK)
-            status = tnf_queue_mark(c.device, c.queue, o->slot, e);
-        tnf_device_leave(c.device);
+    for (size_t t = 0; t < o->load->ntargets; t++) {
+        tnf_copier c = { .o = o,
+                         .target = &o->load->targets[t],
+                         .copies = o->queues[t],
+                         .kernels = o->queues[t],
+                         .event = o->slot,
+                         .area = slot_area(o, t) };
+        TNF_TRY(job->kind == TNF_JOB_SCAN ? tnf_copy_scanned(&c, job, bytes, n, e)
+                                          : tnf_copy_jobs(&c, job, 1, bytes, e));
     }
-    TNF_TRY(status);
-    o->flights[o->slot] = f;
+    o->flights[o->slot] = (tnf_flight) { job, n };
     o->clock.last_sent = tnf_load_now();
     o->clock.sending += o->clock.last_sent - from;
     if (!o->clock.first_sent)

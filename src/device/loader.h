@@ -37,24 +37,41 @@ tnf_status tnf_job_read(tnf_loader *o, const tnf_job *job, uint8_t *slot, const 
 /* `bytes` bytes of a job are on every device. */
 tnf_status tnf_job_arrived(tnf_loader *o, const tnf_job *job, uint64_t bytes, tnf_error *e);
 
-/* copies.c: copies onto one device, which is entered. Those that touch each other on both sides
- * wait to become one, until they are flushed. */
+/* What bytes are sent from, and where kernels of a device find them. */
+typedef struct tnf_area {
+    const uint8_t *memory; /* pinned: a slot, or a group of the ring */
+    cu_ptr staged;         /* the same on the device; 0: no kernel reads it */
+    uint64_t *table;       /* pinned: of small tensors, for the kernel that parts them */
+    cu_ptr staged_table;
+    size_t most_rows; /* of the table */
+} tnf_area;
+
+/* copies.c: copies onto one device. */
 typedef struct tnf_copier {
     tnf_loader *o;
-    tnf_device *device;
-    tnf_queue *queue;
+    const tnf_target *target;
+    tnf_queue *copies, *kernels; /* the same: kernels run among the copies */
+    unsigned event;              /* of both queues: it comes when all is done */
+    tnf_area area;
+    /* a copy that waits for what follows it */
     const uint8_t *src;
     uint8_t *dst;
     uint64_t n;
     uintptr_t block; /* of dst */
+    /* a call of a kernel that waits likewise */
+    size_t want;
+    cu_ptr from;
+    uint64_t at, computed;
+    /* the table so far */
+    size_t rows;
+    uint64_t chunks;
 } tnf_copier;
-/* What a slot of the thread's own buffer holds; flushed. */
-tnf_status tnf_copy_slot(tnf_copier *c, const tnf_target *t, const uint8_t *bytes,
-                         const tnf_flight *f, tnf_error *e);
-/* A job that no kernel takes part in. */
-tnf_status tnf_copy_job(tnf_copier *c, const tnf_target *t, const tnf_job *job,
-                        const uint8_t *bytes, tnf_error *e);
-tnf_status tnf_copies_flush(tnf_copier *c, tnf_error *e);
+/* n jobs whose bytes stand one after the other; the event of `kernels` comes behind them. */
+tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
+                         tnf_error *e);
+/* n bytes of a job that is read in order; the event of `copies` comes behind them. */
+tnf_status tnf_copy_scanned(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, uint64_t n,
+                            tnf_error *e);
 /* Bytes [*low, *high) of piece i that a block holds, counted from the piece's begin. */
 void tnf_piece_window(const tnf_plan *p, const tnf_job *job, size_t i, uint64_t *low,
                       uint64_t *high);

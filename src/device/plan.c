@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GAP           ((uint64_t)64 << 10) /* bytes nobody wants that are read across */
-#define LONG_RUN      PLAIN_BLOCK          /* a run that is a piece of its own */
-#define FAR_RUN       ((uint64_t)4 << 10)  /* a gap that costs more to read than another call */
-#define LANES         4u                   /* times that bytes are wanted before it gets slow */
+#define GAP         ((uint64_t)64 << 10) /* bytes nobody wants that are read across */
+#define LONG_RUN    PLAIN_BLOCK          /* a run that is a piece of its own */
+#define FAR_RUN     ((uint64_t)4 << 10)  /* a gap that costs more to read than another call */
+#define LANES       4u                   /* times that bytes are wanted before it gets slow */
 
 /* Blocks unless the caller says otherwise. Those of plain loads are sent many at a time, so they
  * are as short as a call is worth: few pinned pages suffice, and the CPU's cache holds them. */
-#define PLAIN_BLOCK   ((size_t)512 << 10)
-#define BLOCK         (((size_t)3 << 20) - 2 * TNF_PAGE - TNF_TABLE)
-/* So many small tensors are worth a kernel that puts them in their places. */
-#define MANY_PIECES   1024u
-#define MANY_IN_BLOCK 8u
+#define PLAIN_BLOCK ((size_t)512 << 10)
+#define BLOCK       (((size_t)3 << 20) - 2 * TNF_PAGE - TNF_TABLE(TNF_SLOT_ROWS))
+/* So many tensors, if they are so small, are worth a kernel that puts them in their places. */
+#define MANY_PIECES 1024u
+#define SMALL       (BLOCK / 8)
 
 /* Bytes nobody wants that may be read between two that are wanted. A file on another machine is
  * asked for few long ranges, whatever the mode. */
@@ -96,19 +96,39 @@ static int by_place(const void *a, const void *b)
     return x->want < y->want ? -1 : x->want > y->want;
 }
 
+static struct keyed key_of(const tnf_plan *p, size_t i)
+{
+    const tnf_want *w = &p->wants[i];
+    return (struct keyed) { (uintptr_t)w->place.source, w->place.offset + w->first, i };
+}
+
+/* Files mostly list their tensors in the order in which they stand. */
+static bool is_sorted(const tnf_plan *p)
+{
+    for (size_t i = 1; i < p->n; i++) {
+        struct keyed before = key_of(p, i - 1), key = key_of(p, i);
+        if (by_place(&before, &key) > 0)
+            return false;
+    }
+    return true;
+}
+
 /* The wants by file and place, those without a file first. */
 static tnf_status sort_wants(tnf_plan *p, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    struct keyed *keys = tnf_alloc(&a, p->n * sizeof *keys);
     p->order = tnf_alloc(&a, p->n * sizeof *p->order);
-    if (!keys || !p->order) {
-        tnf_free(&a, keys, p->n * sizeof *keys);
+    if (!p->order)
         return out_of_memory(e);
-    }
     for (size_t i = 0; i < p->n; i++)
-        keys[i] = (struct keyed) { (uintptr_t)p->wants[i].place.source,
-                                   p->wants[i].place.offset + p->wants[i].first, i };
+        p->order[i] = i;
+    if (is_sorted(p))
+        return TNF_OK;
+    struct keyed *keys = tnf_alloc(&a, p->n * sizeof *keys);
+    if (!keys)
+        return out_of_memory(e);
+    for (size_t i = 0; i < p->n; i++)
+        keys[i] = key_of(p, i);
     qsort(keys, p->n, sizeof *keys, by_place);
     for (size_t i = 0; i < p->n; i++)
         p->order[i] = keys[i].want;
@@ -176,6 +196,18 @@ static tnf_status add_pieces(tnf_plan *p, size_t want, tnf_error *e)
     tnf_piece piece = { want, at, span, w->count > 1 ? w->run : span, w->stride, 0, false };
     piece.gather = w->count > 1 && (gap >= gap_of(p, w->intake) || (near && gap >= FAR_RUN));
     return add_piece(p, piece, e);
+}
+
+/* Are there bytes that are wanted twice? */
+static bool has_overlaps(const tnf_plan *p)
+{
+    for (size_t i = 1; i < p->npieces; i++) {
+        const tnf_piece *before = &p->pieces[i - 1], *x = &p->pieces[i];
+        if (p->wants[before->want].intake == p->wants[x->want].intake &&
+            x->at < before->at + before->span)
+            return true;
+    }
+    return false;
 }
 
 /* Bytes that are wanted several times are pieces that overlap: each lane has none that do, and the
@@ -329,8 +361,8 @@ static tnf_status make_wants(tnf_plan *p, tnf_device *device, const tnf_device_r
     return TNF_OK;
 }
 
-/* Files that are read past the cache need room at both ends of each block, what is read in order
- * has no length ahead, and kernels have streams and staging memory for each thread. */
+/* Files that are read past the cache need room at both ends of each block, and what is read in
+ * order has no length ahead. */
 static bool is_plain(const tnf_plan *p)
 {
     for (size_t i = 0; i < p->nintakes; i++)
@@ -341,7 +373,7 @@ static bool is_plain(const tnf_plan *p)
         if (!w->place.source && w->count && !w->place.anywhere)
             return false;
     }
-    return !p->apart;
+    return true;
 }
 
 static bool has_kernel(const tnf_plan *p)
@@ -354,7 +386,7 @@ static bool has_kernel(const tnf_plan *p)
 
 static bool is_small(const tnf_plan *p)
 {
-    return p->npieces >= MANY_PIECES && p->source_bytes / p->npieces <= p->block / MANY_IN_BLOCK;
+    return p->npieces >= MANY_PIECES && p->source_bytes / p->npieces <= SMALL;
 }
 
 tnf_status tnf_plan_make(tnf_plan *p, tnf_device *device, const tnf_device_request *requests,
@@ -372,9 +404,10 @@ tnf_status tnf_plan_make(tnf_plan *p, tnf_device *device, const tnf_device_reque
     for (size_t i = 0; i < n; i++)
         if (p->wants[p->order[i]].place.source && p->wants[p->order[i]].count)
             TNF_TRY(add_pieces(p, p->order[i], e));
-    TNF_TRY(sort_lanes(p, e));
+    if (has_overlaps(p))
+        TNF_TRY(sort_lanes(p, e));
     p->small = is_small(p);
-    p->apart = p->small || has_kernel(p);
+    p->computes = has_kernel(p);
     p->plain = is_plain(p);
     if (p->plain && how->block == 0)
         p->block = PLAIN_BLOCK;

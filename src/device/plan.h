@@ -16,6 +16,10 @@
 
 #include <stdatomic.h>
 
+/* The bytes of a table of small tensors, for the kernel that puts them in their places. */
+#define TNF_TABLE(rows) ((rows)*4 * sizeof(uint64_t))
+#define TNF_SLOT_ROWS   256u /* of the table of a slot */
+
 struct tnf_kernel;
 
 typedef struct tnf_want {
@@ -79,10 +83,10 @@ typedef struct tnf_plan {
     uint64_t source_bytes; /* that are wanted */
     uint64_t device_bytes;
     size_t block;
-    bool exact; /* nothing is read that is not wanted */
-    bool small; /* a block has many tensors: a kernel puts them in their places */
-    bool apart; /* kernels take part: each thread has a stream of its own */
-    bool plain; /* bytes of files in memory, which no kernel takes part in: ring.c serves it */
+    bool exact;    /* nothing is read that is not wanted */
+    bool small;    /* a block has many tensors: a kernel puts them in their places */
+    bool computes; /* with kernels of the device */
+    bool plain;    /* bytes of files in memory: ring.c serves it */
 } tnf_plan;
 
 /* device: for its kernels; NULL: all is computed on the host. To be freed also after a failure. */

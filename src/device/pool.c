@@ -73,10 +73,9 @@ static tnf_status make_buffer(tnf_buffer **out, size_t slot, unsigned slots, tnf
     return TNF_OK;
 }
 
-tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsigned slots,
+tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t slot, unsigned slots,
                            tnf_error *e)
 {
-    size_t slot = block + 2 * TNF_PAGE + TNF_TABLE;
     pthread_mutex_lock(&d->lock);
     tnf_buffer *b = d->buffers;
     if (b)
@@ -261,6 +260,12 @@ tnf_status tnf_queue_await(tnf_device *d, tnf_queue *q, unsigned i, tnf_error *e
 {
     cu_result r = d->cuda ? d->cuda->event_sync(q->events[i]) : 0;
     return r ? tnf_cuda_fail(d->cuda, r, "a copy to the GPU failed", e) : TNF_OK;
+}
+
+tnf_status tnf_queue_follow(tnf_device *d, tnf_queue *q, tnf_queue *other, unsigned i, tnf_error *e)
+{
+    cu_result r = d->cuda ? d->cuda->stream_wait(q->stream, other->events[i], 0) : 0;
+    return r ? tnf_cuda_fail(d->cuda, r, "cannot copy to the GPU", e) : TNF_OK;
 }
 
 tnf_status tnf_queue_drain(tnf_device *d, tnf_queue *q, tnf_error *e)

@@ -7,7 +7,14 @@
  *   group 0   │job 48│ …                 the next round, when the event behind it is over
  *
  * Jobs are taken in order, so every group is filled by threads that wait for earlier groups alone.
- * They stand without gaps in their group, so that neighbours in a tensor are one copy. */
+ * They stand without gaps in their group, so that neighbours in a tensor are one copy.
+ *
+ * What kernels read is copied to memory of the device that is laid out alike. They have a stream of
+ * their own: while they compute what has arrived, the next group is copied.
+ *
+ *   copies    │group 0│group 1│group 2│ …
+ *   kernels           │group 0│group 1│ …
+ */
 #include "device/loader.h"
 
 #include "base/alloc.h"
@@ -19,8 +26,8 @@
 #define JOBS_MAX   24u
 #define PARTS      8u /* at least, of a load: its reads and its copies overlap */
 #define GROUPS_MAX TNF_EVENTS_MAX
-
-#define PATIENCE   1000u
+#define GROUP_ROWS 16384u /* small tensors of a group that a kernel puts in their places */
+#define NAP        20000  /* nanoseconds: a group takes ten times as long to be copied */
 
 typedef struct group {
     uint8_t *memory;
@@ -32,8 +39,12 @@ typedef struct group {
 struct tnf_ring {
     unsigned n;
     unsigned jobs; /* of a group */
-    tnf_queue *queues[TNF_TARGETS_MAX];
-    size_t nqueues;
+    size_t size;   /* bytes of them */
+    size_t stride; /* from group to group: their tables stand between them */
+    tnf_queue *copies[TNF_TARGETS_MAX];
+    size_t ncopies;
+    tnf_queue *kernels[TNF_TARGETS_MAX]; /* of targets without: those of the copies */
+    size_t nkernels;
     group groups[GROUPS_MAX];
 };
 
@@ -58,14 +69,30 @@ static unsigned choose_jobs(const tnf_plan *p)
 static tnf_status place_groups(tnf_load *l, unsigned n, unsigned threads, tnf_error *e)
 {
     tnf_ring *r = l->ring;
-    size_t size = l->plan.block * r->jobs;
-    TNF_TRY(tnf_buffer_ready(l, size * n, 1, threads, e));
+    r->size = l->plan.block * r->jobs;
+    r->stride = r->size + (l->plan.small ? l->ntargets * TNF_TABLE(GROUP_ROWS) : 0);
+    TNF_TRY(tnf_buffer_ready(l, r->stride, n, threads, e));
     for (; r->n < n; r->n++) {
         group *g = &r->groups[r->n];
-        g->memory = l->buffer->memory + r->n * size;
+        g->memory = l->buffer->memory + r->n * r->stride;
         atomic_init(&g->unread, count_jobs(l, r->n));
     }
     return TNF_OK;
+}
+
+/* The queues of target t, with n events each. */
+static tnf_status take_queues(tnf_load *l, size_t t, unsigned n, tnf_error *e)
+{
+    tnf_ring *r = l->ring;
+    tnf_device *d = l->targets[t].device;
+    TNF_TRY(tnf_queue_take(&r->copies[t], d, n, false, e));
+    r->ncopies++;
+    if (!l->targets[t].scatter && !l->plan.computes)
+        r->kernels[t] = r->copies[t];
+    else
+        TNF_TRY(tnf_queue_take(&r->kernels[t], d, n, true, e));
+    r->nkernels++;
+    return tnf_target_stage(l, t, r->kernels[t], n * r->stride, e);
 }
 
 tnf_status tnf_ring_begin(tnf_load *l, unsigned threads, tnf_error *e)
@@ -78,21 +105,22 @@ tnf_status tnf_ring_begin(tnf_load *l, unsigned threads, tnf_error *e)
     unsigned n = threads * l->how.slots / r->jobs;
     n = n < 2 ? 2 : n > GROUPS_MAX ? GROUPS_MAX : n;
     TNF_TRY(place_groups(l, n, threads, e));
-    for (; r->nqueues < l->ntargets; r->nqueues++)
-        TNF_TRY(tnf_queue_take(&r->queues[r->nqueues], l->targets[r->nqueues].device, n, false, e));
-    return tnf_queues_follow(l, r->queues, e);
+    for (size_t t = 0; t < l->ntargets; t++)
+        TNF_TRY(take_queues(l, t, n, e));
+    return tnf_queues_follow(l, r->copies, e);
 }
 
+/* Kernels wait for copies, so these are drained first. */
 void tnf_ring_end(tnf_load *l)
 {
     tnf_ring *r = l->ring;
-    for (; r && r->nqueues > 0; r->nqueues--) {
-        tnf_device *d = l->targets[r->nqueues - 1].device;
-        if (tnf_device_enter(d, NULL) == TNF_OK) {
-            (void)tnf_queue_drain(d, r->queues[r->nqueues - 1], NULL); /* nothing may be left */
-            tnf_device_leave(d);
-        }
-        tnf_queue_give(d, r->queues[r->nqueues - 1]);
+    for (; r && r->ncopies > 0; r->ncopies--) {
+        size_t t = r->ncopies - 1;
+        tnf_device *d = l->targets[t].device;
+        bool apart = t < r->nkernels && r->kernels[t] != r->copies[t];
+        tnf_queue_end(d, r->copies[t]);
+        if (apart)
+            tnf_queue_end(d, r->kernels[t]);
     }
 }
 
@@ -123,10 +151,10 @@ static tnf_status end_group(tnf_loader *o, group *g, tnf_error *e)
     tnf_load *l = o->load;
     tnf_ring *r = l->ring;
     size_t index = (size_t)(g - r->groups), all = atomic_load(&g->round) * r->n + index;
-    for (size_t t = 0; t < r->nqueues; t++) {
+    for (size_t t = 0; t < r->nkernels; t++) {
         tnf_device *d = l->targets[t].device;
         TNF_TRY(tnf_device_enter(d, e));
-        tnf_status status = tnf_queue_await(d, r->queues[t], (unsigned)index, e);
+        tnf_status status = tnf_queue_await(d, r->kernels[t], (unsigned)index, e);
         tnf_device_leave(d);
         TNF_TRY(status);
     }
@@ -139,53 +167,56 @@ static tnf_status end_group(tnf_loader *o, group *g, tnf_error *e)
     return TNF_OK;
 }
 
-/* Waits until the group's memory is free for a round. Of those who wait, one asks the device. It is
- * a matter of microseconds, so nobody sleeps at first. */
+/* Waits until the group's memory is free for a round. Of those who wait, one asks the device, and
+ * the others sleep: if they asked for their turn again and again, those who read would be slower.
+ */
 static tnf_status await_round(tnf_loader *o, group *g, size_t round, tnf_error *e)
 {
     tnf_load *l = o->load;
     uint64_t from = tnf_load_now();
-    for (unsigned tries = 0; atomic_load(&g->round) < round; tries++) {
+    while (atomic_load(&g->round) < round) {
         if (atomic_load(&l->stop))
             return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "loading was cancelled");
         if (atomic_exchange(&g->sent, false))
             TNF_TRY(end_group(o, g, e));
-        else if (tries < PATIENCE)
-            sched_yield();
         else
-            nanosleep(&(struct timespec) { .tv_nsec = 50000 }, NULL);
+            nanosleep(&(struct timespec) { .tv_nsec = NAP }, NULL);
     }
     o->clock.waiting += tnf_load_now() - from;
     return TNF_OK;
 }
 
-/* All jobs of a group onto one device. */
-static tnf_status copy_group(tnf_loader *o, size_t t, group *g, size_t first, tnf_error *e)
+/* Of a group, for target t. */
+static tnf_area group_area(const tnf_load *l, const group *g, size_t t)
 {
-    const tnf_load *l = o->load;
     const tnf_ring *r = l->ring;
-    unsigned index = (unsigned)(g - r->groups);
-    tnf_copier c = { .o = o, .device = l->targets[t].device, .queue = r->queues[t] };
-    const uint8_t *bytes = g->memory;
-    for (unsigned k = 0; k < count_jobs(l, first / r->jobs); k++) {
-        const tnf_job *job = &l->plan.jobs[first + k];
-        TNF_TRY(tnf_copy_job(&c, &l->targets[t], job, bytes, e));
-        bytes += job->bytes;
+    const tnf_queue *q = r->kernels[t];
+    size_t table = r->size + t * TNF_TABLE(GROUP_ROWS);
+    tnf_area area = { .memory = g->memory };
+    if (q->staging)
+        area.staged = q->staging + (size_t)(g - r->groups) * r->stride;
+    if (q->staging && l->plan.small) {
+        area.table = (uint64_t *)(void *)(g->memory + table);
+        area.staged_table = area.staged + table;
+        area.most_rows = GROUP_ROWS;
     }
-    TNF_TRY(tnf_copies_flush(&c, e));
-    return tnf_queue_mark(c.device, c.queue, index, e);
+    return area;
 }
 
 static tnf_status send_group(tnf_loader *o, group *g, size_t first, tnf_error *e)
 {
-    tnf_load *l = o->load;
+    const tnf_load *l = o->load;
+    const tnf_ring *r = l->ring;
     uint64_t from = tnf_load_now();
-    for (size_t t = 0; t < l->ring->nqueues; t++) {
-        tnf_device *d = l->targets[t].device;
-        TNF_TRY(tnf_device_enter(d, e));
-        tnf_status status = copy_group(o, t, g, first, e);
-        tnf_device_leave(d);
-        TNF_TRY(status);
+    for (size_t t = 0; t < r->nkernels; t++) {
+        tnf_copier c = { .o = o,
+                         .target = &l->targets[t],
+                         .copies = r->copies[t],
+                         .kernels = r->kernels[t],
+                         .event = (unsigned)(g - r->groups),
+                         .area = group_area(l, g, t) };
+        TNF_TRY(
+            tnf_copy_jobs(&c, &l->plan.jobs[first], count_jobs(l, first / r->jobs), g->memory, e));
     }
     atomic_store(&g->sent, true);
     if (!o->clock.first_sent)

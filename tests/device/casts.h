@@ -9,12 +9,38 @@
 
 static const tnf_dtype targets[] = { TNF_F32, TNF_F16, TNF_BF16 };
 
+/* Loads what is requested, which must give these bytes. */
+static inline void check_load(tnf_device *d, tnf_device_request r, tnf_device_read_mode read,
+                              tnf_load_made made, const uint8_t *expected, size_t n)
+{
+    tnf_error e;
+    tnf_load *load;
+    uint8_t *found = malloc(n + 1);
+    tnf_load_options options = { .size = sizeof options, .block = 64 << 10, .threads = 3 };
+    options.read = read;
+    assert_ok(tnf_device_load(&load, d, &r, 1, &options, &e));
+    tnf_load_made where = TNF_LOAD_STORED;
+    assert_int_equal(tnf_load_bytes(load, 0, &where), n);
+    assert_int_equal(where, made);
+    assert_ok(tnf_device_read(d, found, tnf_load_at(load, 0), n, &e));
+    size_t width = r.as->bits / 8;
+    for (size_t i = 0; i < n; i += width)
+        if (memcmp(expected + i, found + i, width) != 0) {
+            uint32_t a = 0, b = 0;
+            memcpy(&a, expected + i, width);
+            memcpy(&b, found + i, width);
+            fail_msg("%s as %s: element %zu is %x, not %x", r.object->name.p, r.as->id, i / width,
+                     b, a);
+        }
+    free(found);
+    tnf_load_free(load);
+}
+
 /* What a request gives on a device, against virtual tensors, which other tests compare with the
  * world. */
 static inline void check_request(tnf_device *d, tnf_device_request r, tnf_load_made made)
 {
     tnf_error e;
-    tnf_load *load;
     const tnf_object *o = r.object;
     tnf_virtual *v[3] = { NULL, NULL, NULL };
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
@@ -33,26 +59,11 @@ static inline void check_request(tnf_device *d, tnf_device_request r, tnf_load_m
         o = tnf_virtual_object(v[2]);
     }
     size_t n = (size_t)o->parts->nbytes;
-    uint8_t *expected = malloc(n + 1), *found = malloc(n + 1);
+    uint8_t *expected = malloc(n + 1);
     assert_ok(tnf_read(o, expected, n, &e));
-    tnf_load_options options = { .size = sizeof options, .block = 64 << 10, .threads = 3 };
-    assert_ok(tnf_device_load(&load, d, &r, 1, &options, &e));
-    tnf_load_made where = TNF_LOAD_STORED;
-    assert_int_equal(tnf_load_bytes(load, 0, &where), n);
-    assert_int_equal(where, made);
-    assert_ok(tnf_device_read(d, found, tnf_load_at(load, 0), n, &e));
-    size_t width = r.as->bits / 8;
-    for (size_t i = 0; i < n; i += width)
-        if (memcmp(expected + i, found + i, width) != 0) {
-            uint32_t a = 0, b = 0;
-            memcpy(&a, expected + i, width);
-            memcpy(&b, found + i, width);
-            fail_msg("%s as %s: element %zu is %x, not %x", r.object->name.p, r.as->id, i / width,
-                     b, a);
-        }
+    check_load(d, r, TNF_DEVICE_READ_AUTO, made, expected, n);
+    check_load(d, r, TNF_DEVICE_READ_DIRECT, made, expected, n); /* where the disk can do that */
     free(expected);
-    free(found);
-    tnf_load_free(load);
     for (size_t i = 3; i-- > 0;)
         tnf_virtual_free(v[i]);
 }
