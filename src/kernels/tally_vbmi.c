@@ -115,7 +115,7 @@ typedef struct state {
     __m512i zeros, subnormals; /* eight sums each */
 } state;
 
-TARGET static void begin(state *s, const tnf_small_tables *t)
+TARGET static void begin_state(state *s, const tnf_small_tables *t)
 {
     s->digits[0] = _mm512_loadu_si512(t->digits[0]);
     s->digits[1] = _mm512_loadu_si512(t->digits[1]);
@@ -128,7 +128,7 @@ TARGET static void begin(state *s, const tnf_small_tables *t)
 }
 
 /* 64 elements, each in the lower bits of a byte. */
-TARGET static INLINE void take(state *s, __m512i v, bool both)
+TARGET static INLINE void take_lanes(state *s, __m512i v, bool both)
 {
     const __m512i one = _mm512_set1_epi8(1);
     __m512i rank = _mm512_permutexvar_epi8(v, s->rank);
@@ -149,7 +149,7 @@ TARGET static INLINE void count_kinds(state *s)
     s->kinds = none;
 }
 
-TARGET static void end(tnf_small_sums *out, const tnf_small_tables *t, const state *s)
+TARGET static void end_state(tnf_small_sums *out, const tnf_small_tables *t, const state *s)
 {
     out->zero = (uint64_t)_mm512_reduce_add_epi64(s->zeros);
     out->subnormal = (uint64_t)_mm512_reduce_add_epi64(s->subnormals);
@@ -169,7 +169,7 @@ TARGET static size_t take_sixes(tnf_small_sums *out, const tnf_small_tables *t, 
         (long long)0xffff0b0a09080706u, (long long)0xffff050403020100u);
     const __m512i from = _mm512_set1_epi64(0x2a241e18120c0600);
     state s;
-    begin(&s, t);
+    begin_state(&s, t);
     size_t at = 0;
     while (n - at >= 64) {
         size_t end_of_seven = n - at < 448 ? at + (n - at) / 64 * 64 : at + 448;
@@ -177,12 +177,12 @@ TARGET static size_t take_sixes(tnf_small_sums *out, const tnf_small_tables *t, 
             __m512i v = _mm512_maskz_loadu_epi8(0xffffffffffff, x);
             __builtin_prefetch(x + TNF_AHEAD, 0, 2);
             v = _mm512_multishift_epi64_epi8(from, _mm512_permutexvar_epi8(places, v));
-            take(&s, v, true);
+            take_lanes(&s, v, true);
         }
         count_kinds(&s);
     }
     if (at > 0)
-        end(out, t, &s);
+        end_state(out, t, &s);
     return at;
 }
 
@@ -190,20 +190,20 @@ TARGET static size_t take_fours(tnf_small_sums *out, const tnf_small_tables *t, 
                                 size_t n)
 {
     state s;
-    begin(&s, t);
+    begin_state(&s, t);
     size_t at = 0;
     while (n - at >= 128) {
         size_t end_of_seven = n - at < 896 ? at + (n - at) / 128 * 128 : at + 896;
         for (; at < end_of_seven; at += 128) {
             __m512i v = _mm512_loadu_si512(x + at / 2);
             TNF_AHEAD_OF(x, at / 2);
-            take(&s, v, false);
-            take(&s, _mm512_srli_epi16(v, 4), false);
+            take_lanes(&s, v, false);
+            take_lanes(&s, _mm512_srli_epi16(v, 4), false);
         }
         count_kinds(&s);
     }
     if (at > 0)
-        end(out, t, &s);
+        end_state(out, t, &s);
     return at;
 }
 
