@@ -86,7 +86,7 @@ typedef struct walk {
     char left[2 * PATH_MAX];
     unsigned links;
     const char *model;
-    char root[PATH_MAX]; /* the first folder's own path, "" if it is not known */
+    const char *first; /* folder's path */
 } walk;
 
 static tnf_status lead_out(tnf_error *e)
@@ -128,8 +128,9 @@ static tnf_status open_blob(int *fd, const walk *w, const char *hash, tnf_error 
  * again; NULL if it does not. */
 static const char *below_root(walk *w, const char *target)
 {
-    size_t n = strlen(w->root);
-    if (n == 0 || strncmp(target, w->root, n) != 0 || target[n] != '/')
+    char root[PATH_MAX];
+    size_t n = realpath(w->first, root) ? strlen(root) : 0;
+    if (n == 0 || strncmp(target, root, n) != 0 || target[n] != '/')
         return NULL;
     while (w->depth > 0)
         close(w->folders[w->depth--]);
@@ -210,17 +211,15 @@ static tnf_status step_into(int *fd, walk *w, tnf_error *e)
 
 tnf_status tnf_path_open(int *fd, const char *folder, tnf_str name, const char *model, tnf_error *e)
 {
-    walk w = { .model = model };
+    walk w = { .model = model, .first = folder[0] ? folder : "." };
     tnf_status status = TNF_OK;
     *fd = -1;
     TNF_TRY(tnf_path_check(name, e));
     memcpy(w.left, name.p, name.n);
     w.left[name.n] = 0;
-    w.folders[0] = tnf_fs_open(folder[0] ? folder : ".", FOLDER, 0);
+    w.folders[0] = tnf_fs_open(w.first, FOLDER, 0);
     if (w.folders[0] < 0)
         return open_failed(e);
-    if (!realpath(folder[0] ? folder : ".", w.root))
-        w.root[0] = 0;
     while (*fd < 0 && status == TNF_OK)
         status = w.left[0] ? step_into(fd, &w, e)
                            : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "is a directory");
