@@ -4,7 +4,9 @@
 #include "device/rig.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 #include <tenfold/virtual.h>
+#include <unistd.h>
 
 /* ---------------------------------------------------------------- formats */
 
@@ -465,12 +467,52 @@ static void many_small(void **state)
     tnf_close(file);
 }
 
+/* A file that lies in memory is read as such; one of holes gives zeros, however it is read. */
+static void files_in_memory(void **state)
+{
+    (void)state;
+    uint64_t rng = 17;
+    char kept[sizeof path];
+    struct stat st;
+    if (access("/dev/shm", W_OK) != 0)
+        skip();
+    snprintf(kept, sizeof kept, "%s", path);
+    snprintf(path, sizeof path, "/dev/shm/tenfold-test-%d.safetensors", (int)getpid());
+    random_model(20, 300000, &rng);
+    for (int holes = 0; holes < 2; holes++) {
+        MUST(stat(path, &st) == 0);
+        if (holes) /* behind the header */
+            MUST(truncate(path, 8192) == 0 && truncate(path, st.st_size) == 0);
+        tnf_file *file = open_model(path);
+        for (size_t k = 0; k < EACH_DEVICE; k++) {
+            tnf_error e;
+            tnf_load *load;
+            size_t n;
+            tnf_load_report report = TNF_LOAD_REPORT_INIT;
+            tnf_device *d = rig_open(names[k]);
+            tnf_device_request *r = ask_all(file, &n);
+            assert_ok(tnf_device_load(&load, d, r, n, NULL, &e));
+            check_all(load, d, file);
+            assert_ok(tnf_load_tell(&report, load, &e));
+            if (!holes)
+                assert_int_equal(report.direct, 0);
+            tnf_load_free(load);
+            tnf_device_close(d);
+            free(r);
+        }
+        tnf_close(file);
+    }
+    unlink(path);
+    snprintf(path, sizeof path, "%s", kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(every_format), CASE(random_models),        CASE(every_slice),      CASE(wrong_slices),
-        CASE(two_at_once),  CASE(several_devices),      CASE(names_of_devices), CASE(near_cpus),
-        CASE(many_small),   CASE(after_callers_stream), CASE(caller_stays),
+        CASE(every_format),         CASE(random_models), CASE(every_slice),
+        CASE(wrong_slices),         CASE(two_at_once),   CASE(several_devices),
+        CASE(names_of_devices),     CASE(near_cpus),     CASE(many_small),
+        CASE(after_callers_stream), CASE(caller_stays),  CASE(files_in_memory),
     };
     return cmocka_run_group_tests(tests, rig_begin, NULL);
 }

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* From a slot to the tensors on a device. */
+/* From pinned memory to the tensors on a device: bytes as they are go straight to their places, and
+ * those that kernels read to memory of the device, which the kernels read when all have arrived:
+ *
+ *   pinned    │ a │ b b b │ k k k │ s s s │      a, b: as they are; k: computed; s: small tensors
+ *   device      a   b b b   k k k   s s s
+ *               │     │     └─kernel─> k     └─kernel and its table─> s, s, s
+ */
 #include "device/kernel.h"
 #include "device/loader.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plain loads: what several threads have read goes to the devices together, for the bus is faster
- * with long copies than with short ones.
+/* Loads of files that are in memory: what several threads have read goes to the devices together,
+ * for the bus is faster with long copies than with short ones.
  *
  *   group 0   │job 0│job 1│ … │job 23│   each read by the thread that took it; the one that ends
  *   group 1   │job 24│ …                 last sends the group
