@@ -75,6 +75,20 @@ static tnf_status copy_piece(tnf_copier *c, const tnf_job *job, size_t i, const 
 
 /* ------------------------------------------------------------------ staged */
 
+tnf_area tnf_area_at(const tnf_load *l, const tnf_queue *q, uint8_t *memory, size_t at,
+                     size_t table, size_t most_rows)
+{
+    tnf_area area = { .memory = memory };
+    if (q->staging)
+        area.staged = q->staging + at;
+    if (q->staging && l->plan.small) {
+        area.table = (uint64_t *)(void *)(memory + table);
+        area.staged_table = area.staged + table;
+        area.most_rows = most_rows;
+    }
+    return area;
+}
+
 /* Where bytes of the area are on the device, for kernels. */
 static cu_ptr staged_at(const tnf_copier *c, const uint8_t *bytes)
 {

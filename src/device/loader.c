@@ -42,18 +42,9 @@ uint8_t *tnf_slot_memory(const tnf_loader *o)
 static tnf_area slot_area(const tnf_loader *o, size_t t)
 {
     const tnf_load *l = o->load;
-    const tnf_queue *q = o->queues[t];
     size_t table = l->plan.block + 2 * TNF_PAGE + t * TNF_TABLE(TNF_SLOT_ROWS);
-    uint8_t *memory = tnf_slot_memory(o);
-    tnf_area area = { .memory = memory };
-    if (q->staging)
-        area.staged = q->staging + o->slot * l->buffer->slot;
-    if (q->staging && l->plan.small) {
-        area.table = (uint64_t *)(void *)(memory + table);
-        area.staged_table = area.staged + table;
-        area.most_rows = TNF_SLOT_ROWS;
-    }
-    return area;
+    return tnf_area_at(l, o->queues[t], tnf_slot_memory(o), o->slot * l->buffer->slot, table,
+                       TNF_SLOT_ROWS);
 }
 
 /* Sends what is in the slot on its way, and goes to the next slot. */

@@ -46,7 +46,12 @@ typedef struct tnf_area {
     size_t most_rows; /* of the table */
 } tnf_area;
 
-/* copies.c: copies onto one device. */
+/* copies.c: the area at `memory`, which stands `at` bytes behind the first one of the queue's
+ * staging memory; its table, if small tensors want one, `table` bytes behind its own begin. */
+tnf_area tnf_area_at(const tnf_load *l, const tnf_queue *q, uint8_t *memory, size_t at,
+                     size_t table, size_t most_rows);
+
+/* Copies onto one device. */
 typedef struct tnf_copier {
     tnf_loader *o;
     const tnf_target *target;

@@ -190,17 +190,8 @@ static tnf_status await_round(tnf_loader *o, group *g, size_t round, tnf_error *
 static tnf_area group_area(const tnf_load *l, const group *g, size_t t)
 {
     const tnf_ring *r = l->ring;
-    const tnf_queue *q = r->kernels[t];
-    size_t table = r->size + t * TNF_TABLE(GROUP_ROWS);
-    tnf_area area = { .memory = g->memory };
-    if (q->staging)
-        area.staged = q->staging + (size_t)(g - r->groups) * r->stride;
-    if (q->staging && l->plan.small) {
-        area.table = (uint64_t *)(void *)(g->memory + table);
-        area.staged_table = area.staged + table;
-        area.most_rows = GROUP_ROWS;
-    }
-    return area;
+    return tnf_area_at(l, r->kernels[t], g->memory, (size_t)(g - r->groups) * r->stride,
+                       r->size + t * TNF_TABLE(GROUP_ROWS), GROUP_ROWS);
 }
 
 static tnf_status send_group(tnf_loader *o, group *g, size_t first, tnf_error *e)
