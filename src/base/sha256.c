@@ -178,6 +178,14 @@ void tnf_sha256_end(tnf_sha256 *s, uint8_t out[32])
     end_digest(s, out, 32);
 }
 
+void tnf_sha256_small(uint8_t out[32], const void *bytes, size_t n)
+{
+    tnf_sha256 s;
+    tnf_sha256_begin_small(&s);
+    tnf_sha256_update(&s, bytes, n);
+    tnf_sha256_end(&s, out);
+}
+
 void tnf_sha1_end(tnf_sha256 *s, uint8_t out[20])
 {
     end_digest(s, out, 20);

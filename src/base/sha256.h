@@ -19,6 +19,7 @@ typedef struct tnf_sha256 {
 void tnf_sha256_begin(tnf_sha256 *s);
 /* The same by portable C alone, so that a program without digests does not hold the other ways. */
 void tnf_sha256_begin_small(tnf_sha256 *s);
+void tnf_sha256_small(uint8_t out[32], const void *bytes, size_t n);
 void tnf_sha256_update(tnf_sha256 *s, const void *bytes, size_t n);
 void tnf_sha256_end(tnf_sha256 *s, uint8_t out[32]);
 /* Its other half: bytes are added by tnf_sha256_update(). */

@@ -57,6 +57,13 @@ tnf_status tnf_fs_read_at(int fd, void *dst, size_t n, uint64_t at, size_t *got,
     return TNF_OK;
 }
 
+tnf_status tnf_fs_read_all(int fd, void *dst, size_t n, uint64_t at, tnf_error *e)
+{
+    size_t got;
+    TNF_TRY(tnf_fs_read_at(fd, dst, n, at, &got, e));
+    return got == n ? TNF_OK : tnf_fail(e, TNF_ECHANGED, at + got, "the file has become shorter");
+}
+
 tnf_status tnf_fs_sync(int fd, tnf_error *e)
 {
     int failed;

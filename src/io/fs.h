@@ -18,6 +18,8 @@ int tnf_fs_open(const char *path, int flags, mode_t mode);
 tnf_status tnf_fs_write_at(int fd, const void *bytes, size_t n, uint64_t at, tnf_error *e);
 /* *got is less than n at the end of the file. */
 tnf_status tnf_fs_read_at(int fd, void *dst, size_t n, uint64_t at, size_t *got, tnf_error *e);
+/* All n bytes; TNF_ECHANGED if the file has become shorter. */
+tnf_status tnf_fs_read_all(int fd, void *dst, size_t n, uint64_t at, tnf_error *e);
 tnf_status tnf_fs_sync(int fd, tnf_error *e);
 tnf_status tnf_fs_cut(int fd, uint64_t size, tnf_error *e);
 /* The directory that a path is in, so that names that were made or removed there are on the disk.

@@ -117,24 +117,13 @@ tnf_status tnf_shift_unit(uint64_t *out, int fd, tnf_error *e)
 
 /* --------------------------------------------------------------- undo file */
 
-static void digest_of(uint8_t out[DIGEST], const uint8_t *p, size_t n)
-{
-    tnf_sha256 d;
-    tnf_sha256_begin_small(&d);
-    tnf_sha256_update(&d, p, n);
-    tnf_sha256_end(&d, out);
-}
-
 static tnf_status compose_undo(tnf_buf *b, const tnf_shift_file *c, tnf_error *e)
 {
     uint8_t digest[DIGEST];
-    size_t got = 0;
     uint8_t *old = tnf_alloc(&c->alloc, c->n + 1);
     if (!old)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for changing the file");
-    tnf_status status = tnf_fs_read_at(c->fd, old, c->n, 0, &got, e);
-    if (status == TNF_OK && got != c->n)
-        status = tnf_fail(e, TNF_ECHANGED, got, "the file has become shorter");
+    tnf_status status = tnf_fs_read_all(c->fd, old, c->n, 0, e);
     tnf_buf_put(b, TNF_SHIFT_MAGIC, 8);
     tnf_buf_u64(b, c->size);
     tnf_buf_u64(b, c->by);
@@ -144,7 +133,7 @@ static tnf_status compose_undo(tnf_buf *b, const tnf_shift_file *c, tnf_error *e
     tnf_buf_put(b, c->fresh, c->n + (size_t)c->by);
     TNF_TRY(status);
     TNF_TRY(tnf_buf_status(b, "what is to change", e));
-    digest_of(digest, b->p, b->n);
+    tnf_sha256_small(digest, b->p, b->n);
     tnf_buf_put(b, digest, DIGEST);
     return tnf_buf_status(b, "what is to change", e);
 }
@@ -170,7 +159,7 @@ static bool parse_undo(struct undo *u)
     if (n > left || u->by > left || left != 2 * n + u->by || u->old_size > INT64_MAX - u->by ||
         n > u->old_size || u->by == 0)
         return false;
-    digest_of(digest, u->bytes, u->size - DIGEST);
+    tnf_sha256_small(digest, u->bytes, u->size - DIGEST);
     u->n = (size_t)n;
     u->old = u->bytes + HEAD;
     u->fresh = u->old + n;

@@ -63,28 +63,17 @@ tnf_status tnf_undo_path(char out[PATH_MAX], const char *path, tnf_error *e)
 
 /* --------------------------------------------------------------- undo file */
 
-/* SHA-256 by itself: every reader looks for undo files, and need not hold the other digests. */
-static void digest_of(uint8_t out[DIGEST], const uint8_t *p, size_t n)
-{
-    tnf_sha256 d;
-    tnf_sha256_begin_small(&d);
-    tnf_sha256_update(&d, p, n);
-    tnf_sha256_end(&d, out);
-}
-
 static tnf_status put_range(tnf_buf *b, const tnf_change_file *c, const tnf_patch *p, tnf_error *e)
 {
     uint64_t there = p->at < c->old_size ? c->old_size - p->at : 0;
-    size_t old = p->n < there ? p->n : (size_t)there, got = 0;
+    size_t old = p->n < there ? p->n : (size_t)there;
     tnf_buf_u64(b, p->at);
     tnf_buf_u64(b, old);
     tnf_buf_u64(b, p->n);
     uint8_t *bytes = tnf_alloc(&c->alloc, old + 1);
     if (!bytes)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for changing the file");
-    tnf_status status = tnf_fs_read_at(c->fd, bytes, old, p->at, &got, e);
-    if (status == TNF_OK && got != old)
-        status = tnf_fail(e, TNF_ECHANGED, p->at + got, "the file has become shorter");
+    tnf_status status = tnf_fs_read_all(c->fd, bytes, old, p->at, e);
     tnf_buf_put(b, bytes, old);
     tnf_buf_put(b, p->bytes, p->n);
     tnf_free(&c->alloc, bytes, old + 1);
@@ -95,13 +84,10 @@ static tnf_status put_range(tnf_buf *b, const tnf_change_file *c, const tnf_patc
 static tnf_status put_cut(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
 {
     uint64_t at = c->new_size, n = c->old_size - c->new_size;
-    size_t got = 0;
     uint8_t *bytes = n <= MAX_UNDO ? tnf_alloc(&c->alloc, (size_t)n) : NULL;
     if (!bytes)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for changing the file");
-    tnf_status status = tnf_fs_read_at(c->fd, bytes, (size_t)n, at, &got, e);
-    if (status == TNF_OK && got != n)
-        status = tnf_fail(e, TNF_ECHANGED, at + got, "the file has become shorter");
+    tnf_status status = tnf_fs_read_all(c->fd, bytes, (size_t)n, at, e);
     tnf_buf_u64(b, at);
     tnf_buf_u64(b, n);
     tnf_buf_u64(b, 0);
@@ -123,7 +109,8 @@ static tnf_status compose_undo(tnf_buf *b, const tnf_change_file *c, tnf_error *
     if (shorter)
         TNF_TRY(put_cut(b, c, e));
     TNF_TRY(tnf_buf_status(b, "what is to change", e));
-    digest_of(digest, b->p, b->n);
+    /* Every reader looks for undo files, and need not hold the faster ways. */
+    tnf_sha256_small(digest, b->p, b->n);
     tnf_buf_put(b, digest, DIGEST);
     return tnf_buf_status(b, "what is to change", e);
 }
@@ -489,10 +476,8 @@ static tnf_status write_sector(const tnf_change_file *c, tnf_error *e)
     uint8_t old[SECTOR], fresh[SECTOR];
     const tnf_patch *last = &c->patches[c->n - 1];
     uint64_t at = c->patches[0].at;
-    size_t n = (size_t)(last->at + last->n - at), got;
-    TNF_TRY(tnf_fs_read_at(c->fd, old, n, at, &got, e));
-    if (got != n)
-        return tnf_fail(e, TNF_ECHANGED, at + got, "the file has become shorter");
+    size_t n = (size_t)(last->at + last->n - at);
+    TNF_TRY(tnf_fs_read_all(c->fd, old, n, at, e));
     memcpy(fresh, old, n);
     for (size_t i = 0; i < c->n; i++)
         memcpy(fresh + (c->patches[i].at - at), c->patches[i].bytes, c->patches[i].n);
