@@ -163,6 +163,9 @@ static tnf_status read_all(tnf_binding *bindings, size_t n, tnf_request *request
 tnf_status tnf_bind(const tnf_file *file, tnf_binding *bindings, size_t n,
                     tnf_bind_problem_fn problem, void *ctx, tnf_error *e)
 {
+    for (size_t i = 0; i < n; i++)
+        if (!bindings[i].name)
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "binding %zu has no name", i);
     TNF_TRY(look_at_all(file, bindings, n, problem, ctx, e));
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t size = (n + 1) * sizeof(tnf_request);

@@ -145,6 +145,9 @@ tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_o
 {
     tnf_read_options how;
     TNF_TRY(tnf_options_copy(&how, sizeof how, options, e));
+    for (size_t i = 0; i < n; i++)
+        if (!requests[i].part)
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such part");
     size_t count = count_pieces(requests, n);
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t size = count * (sizeof(struct piece) + sizeof(tnf_range) + sizeof(struct job));

@@ -112,6 +112,8 @@ static tnf_status check_reserved(const tnf_object *o, tnf_error *e)
 tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, const char *name,
                                   tnf_error *e)
 {
+    if (!object)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such object");
     tnf_object copy = *object;
     TNF_TRY(check_reserved(object, e));
     if (object->attrs) {
