@@ -451,7 +451,7 @@ static tnf_status begin_object(tnf_far *f, tnf_error *e)
 
 /* -------------------------------------------------------------- checksums */
 
-/* s3 tells checksums to those who ask for them by HEAD. Who may not ask knows none. */
+/* s3 tells its checksums if a HEAD request asks for them. If HEAD is refused, there are none. */
 static tnf_status ask_sums(tnf_far *f, tnf_sum *out, tnf_error *e)
 {
     tnf_exchange x = { .method = "HEAD" };

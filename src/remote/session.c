@@ -380,7 +380,7 @@ static void set_safety(const tnf_curl *c, void *easy, tnf_session *s)
     }
 }
 
-/* Who asks, by ~/.netrc or the file that NETRC names. A file that is not there has nobody. */
+/* Credentials from ~/.netrc, or from the file that NETRC names. The file may be missing. */
 static void set_netrc(const tnf_curl *c, void *easy)
 {
     const char *path = tnf_setting("NETRC");

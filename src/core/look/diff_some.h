@@ -18,7 +18,7 @@ typedef struct tnf_diff_range {
     uint64_t first, n; /* leaves of both */
 } tnf_diff_range;
 
-/* For who compares some of two files, or has compared them. */
+/* Ranges to compare here (`piece`), or results of ranges compared elsewhere (`found`). */
 typedef struct tnf_diff_part {
     const tnf_diff_range *ranges;
     size_t n;

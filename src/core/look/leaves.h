@@ -28,16 +28,16 @@ void tnf_hash_text(tnf_digester *d, const void *p, size_t n);
 tnf_status tnf_hash_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file,
                             const tnf_hash_options *options, tnf_arena *arena, tnf_error *e);
 
-/* For who has leaves hashed in several places. Can the part `k` be cut at its leaves? */
+/* For hashing in several places: can the leaves of part `k` be hashed separately? */
 bool tnf_hash_cuts(const tnf_object *o, uint16_t k);
 /* The hashes of n leaves of a part, from `first` on, by the calling thread; of all of them if it
  * cannot be cut. An empty part is tried to be read. `progress` is told of this call alone. */
 tnf_status tnf_hash_some(uint8_t *out, const tnf_file *file, size_t object, uint16_t k,
                          uint64_t first, uint64_t n, const tnf_progress *progress, tnf_error *e);
-/* Of a tensor, of the hashes of its leaves: those of its first part first. */
+/* The hash of a tensor from the hashes of its leaves, those of its first part first. */
 tnf_status tnf_hash_of_leaves(uint8_t out[TNF_HASH_BYTES], const tnf_object *o,
                               const uint8_t *leaves, tnf_error *e);
-/* Of a file, of the hashes of its tensors, in its order. */
+/* The hash of a file from the hashes of its tensors, in file order. */
 tnf_status tnf_hash_of_tensors(uint8_t out[TNF_HASH_BYTES], const tnf_file *file,
                                const uint8_t (*tensors)[TNF_HASH_BYTES], tnf_error *e);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The way back from fit.c: tensors that were changed to fit a format become what they were, as the
- * stash tells (plan_objects.c draws an entry).
+/* The reverse of adapt.c: tensors that were changed to fit a format become what they were. The
+ * stash says how (plan_objects.c shows an entry).
  *
  *   file      w   v#offsets   v#bytes        note: v = strings/1 of v#offsets, v#bytes
  *   model     w   v

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What those share who make new files of old. */
+/* Helpers for deriving one embedding file from another. */
 #ifndef TNF_EXT_EMB_CHANGE_H
 #define TNF_EXT_EMB_CHANGE_H
 
