@@ -158,12 +158,20 @@ static void read_into_memory(void **state)
     }
 }
 
+static void refuses_no_name(void **state)
+{
+    tnf_error e;
+    tnf_binding binding = TNF_BINDING_INIT;
+    (void)state;
+    assert_fails(tnf_bind(NULL, &binding, 1, NULL, NULL, &e), TNF_EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_as_text),   cmocka_unit_test(expects_types_and_shapes),
         cmocka_unit_test(binds_by_name),    cmocka_unit_test(all_at_once),
-        cmocka_unit_test(read_into_memory),
+        cmocka_unit_test(read_into_memory), cmocka_unit_test(refuses_no_name),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -241,6 +241,16 @@ static void values_from_json(void **state)
     assert_fails(tnf_builder_parse(&v, w->b, large, sizeof large, &e), TNF_ENOMEM);
 }
 
+static void refuses_no_object(void **state)
+{
+    tnf_error e;
+    tnf_builder *b;
+    (void)state;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_fails(tnf_builder_add_object(b, NULL, NULL, &e), TNF_EINVAL);
+    tnf_builder_free(b);
+}
+
 int main(void)
 {
 #define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -248,7 +258,7 @@ int main(void)
         WITH_WORLD(adds_dense),       WITH_WORLD(refuses_bad_tensors),
         WITH_WORLD(objects_by_hand),  WITH_WORLD(renames_objects),
         WITH_WORLD(sets_attributes),  WITH_WORLD(shared_attributes),
-        WITH_WORLD(values_from_json),
+        WITH_WORLD(values_from_json), cmocka_unit_test(refuses_no_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,12 +179,21 @@ static void failures_are_told(void **state)
     tnf_source_close(file);
 }
 
+static void refuses_no_part(void **state)
+{
+    char byte;
+    tnf_error e;
+    tnf_request request = { .dst = &byte };
+    (void)state;
+    assert_fails(tnf_read_many(&request, 1, NULL, &e), TNF_EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_parts),         cmocka_unit_test(one_after_the_other),
         cmocka_unit_test(nothing_to_do),     cmocka_unit_test(cancels_reading),
-        cmocka_unit_test(failures_are_told),
+        cmocka_unit_test(failures_are_told), cmocka_unit_test(refuses_no_part),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -163,6 +163,7 @@ static tnf_status read_all(tnf_binding *bindings, size_t n, tnf_request *request
 tnf_status tnf_bind(const tnf_file *file, tnf_binding *bindings, size_t n,
                     tnf_bind_problem_fn problem, void *ctx, tnf_error *e)
 {
+    /* Before `problem` is called, which may print the name. */
     for (size_t i = 0; i < n; i++)
         if (!bindings[i].name)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "binding %zu has no name", i);
