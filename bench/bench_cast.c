@@ -50,7 +50,7 @@ static void cast_slowly(void *ctx)
     for (size_t i = 0; i < w->n / 8; i += 1024) {
         double x[1024];
         size_t n = w->n / 8 - i < 1024 ? w->n / 8 - i : 1024;
-        tnf_type_decode(w->from, w->in, i, n, x);
+        tnf_type_decode(x, w->from, w->in, i, n);
         for (size_t k = 0; k < n && to; k++) {
             uint32_t bits = tnf_narrow_bits(to, x[k]);
             memcpy(w->out + (i + k) * w->to_bytes, &bits, w->to_bytes);

@@ -62,7 +62,7 @@ static void run_query(void *ctx)
     struct bench *b = ctx;
     tnf_error error;
     tnf_emb_query q = { .size = sizeof q, .k = K, .threads = b->threads };
-    bench_check(tnf_emb_nearest(b->emb, b->vectors, b->queries, &q, b->hits, b->counts, &error),
+    bench_check(tnf_emb_nearest(b->hits, b->counts, b->emb, b->vectors, b->queries, &q, &error),
                 &error);
 }
 
@@ -138,7 +138,7 @@ static void run_vectors(void *ctx)
     struct bench *b = ctx;
     tnf_error error;
     for (size_t i = 0; i < LOOKUPS; i++)
-        bench_check(tnf_emb_vectors(b->emb, &b->names[i], 1, b->vectors, NULL, &error), &error);
+        bench_check(tnf_emb_vectors(b->vectors, NULL, b->emb, &b->names[i], 1, &error), &error);
 }
 
 /* One slot, one string: what a table without a collision would cost. */
@@ -206,7 +206,7 @@ static void set_up(struct bench *b)
     if (!b->vectors || !b->hits || !b->counts)
         bench_die("memory");
     for (size_t q = 0; q < b->queries; q++)
-        bench_check(tnf_emb_row(b->emb, q * 977 % b->words, b->vectors + q * b->d, &error), &error);
+        bench_check(tnf_emb_row(b->vectors + q * b->d, b->emb, q * 977 % b->words, &error), &error);
 }
 
 int main(int argc, char **argv)

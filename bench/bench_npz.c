@@ -15,7 +15,7 @@ static uint64_t read_all(const char *path)
         void *array = malloc(n + 1);
         if (!array)
             bench_die("memory");
-        bench_check(tnf_read(o, array, n, &error), &error);
+        bench_check(tnf_read(array, n, o, &error), &error);
         bytes += n;
         free(array);
     }

@@ -141,7 +141,7 @@ static void append_way(void *ctx)
 {
     struct work *w = ctx;
     tnf_error error;
-    bench_check(tnf_points_append(w->new_handle, w->list, w->batch, NULL, &error), &error);
+    bench_check(tnf_points_append(NULL, w->new_handle, w->list, w->batch, &error), &error);
 }
 
 static tnf_points *create_file(const char *path, struct memory *m)
@@ -192,7 +192,7 @@ static void prepare_points(struct work *w)
     for (size_t i = 0; i < w->points; i++)
         w->list[i] = (tnf_point) { .vector = w->memory + i * VECTOR, .vector_n = VECTOR };
     w->points_handle = create_file(w->path, &w->walking);
-    bench_check(tnf_points_append(w->points_handle, w->list, w->points, NULL, &error), &error);
+    bench_check(tnf_points_append(NULL, w->points_handle, w->list, w->points, &error), &error);
     w->walking.peak = w->walking.now;
     w->block = 5 + 1 + 1 + 5 + VECTOR;
     bench_check(tnf_open(&w->file, w->path, NULL, &error), &error);

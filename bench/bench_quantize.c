@@ -19,7 +19,7 @@ static void quantize_file(void *ctx)
     tnf_error error;
     bench_check(tnf_emb_open(&b->emb, b->file, NULL, &error), &error);
     bench_check(tnf_builder_new(&builder, NULL, &error), &error);
-    bench_check(tnf_emb_quantize(builder, b->emb, &b->how, &b->result, &error), &error);
+    bench_check(tnf_emb_quantize(&b->result, builder, b->emb, &b->how, &error), &error);
     tnf_builder_free(builder);
     tnf_emb_close(b->emb);
 }

@@ -104,7 +104,7 @@ static void read_each(void *ctx)
     tnf_error error;
     for (size_t i = 0; i < w->n; i++) {
         const tnf_object *o = tnf_at(w->file, i);
-        bench_check(tnf_read(o, w->requests[i].dst, (size_t)o->parts->nbytes, &error), &error);
+        bench_check(tnf_read(w->requests[i].dst, (size_t)o->parts->nbytes, o, &error), &error);
     }
 }
 

@@ -31,7 +31,7 @@ static void turn_by_slice(void *ctx)
 {
     struct work *w = ctx;
     tnf_error error;
-    bench_check(tnf_read_slice(&w->object, w->slices, w->to, w->bytes, &error), &error);
+    bench_check(tnf_read_slice(w->to, w->bytes, &w->object, w->slices, &error), &error);
 }
 
 static tnf_status drop_bytes(void *ctx, const void *bytes, size_t n, tnf_error *error)

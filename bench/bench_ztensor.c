@@ -101,7 +101,7 @@ static void load_tensors(void)
     bench_check(tnf_builder_new(&builder, NULL, &error), &error);
     for (size_t i = 0; (o = tnf_at(file, i)); i++) {
         uint8_t *bytes = bench_memory((size_t)o->parts[0].nbytes);
-        bench_check(tnf_read(o, bytes, (size_t)o->parts[0].nbytes, &error), &error);
+        bench_check(tnf_read(bytes, (size_t)o->parts[0].nbytes, o, &error), &error);
         bench_check(
             tnf_builder_add(builder, o->name.p, o->parts[0].type, o->rank, o->shape, bytes, &error),
             &error);
@@ -146,7 +146,7 @@ static void read_middle(const char *name)
     uint64_t middle = o->parts[0].nbytes / 2 + 1000;
     counted.bytes = counted.calls = 0;
     double start = bench_now();
-    bench_check(tnf_read_part(o->parts, middle, bytes, (size_t)1 << 20, &error), &error);
+    bench_check(tnf_read_part(bytes, (size_t)1 << 20, o->parts, middle, &error), &error);
     printf("{\"seconds\":%.9f,\"bytes\":%" PRIu64 ",\"calls\":%" PRIu64 ",\"stored\":%" PRIu64
            ",\"decoded\":%" PRIu64 "}\n",
            bench_now() - start, counted.bytes, counted.calls, o->parts[0].stored,

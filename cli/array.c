@@ -162,7 +162,7 @@ tnf_status blocks_next(blocks *b, tnf_error *error)
     b->elements = (size_t)elements;
     if (b->n > BLOCK_BYTES)
         return cat_fail(error, TNF_EBUG, "a block of %zu bytes", b->n);
-    tnf_status status = tnf_read_slice(&v->object, b->now, b->bytes, b->n, error);
+    tnf_status status = tnf_read_slice(b->bytes, b->n, &v->object, b->now, error);
     advance_run(b);
     return status;
 }
@@ -188,7 +188,7 @@ tnf_status view_row(const view *v, const uint64_t *position, uint64_t count, voi
         at += !gone;
     }
     size_t bytes = (size_t)tnf_slice_bytes(&v->object, row);
-    tnf_status status = bytes <= n ? tnf_read_slice(&v->object, row, dst, bytes, error)
+    tnf_status status = bytes <= n ? tnf_read_slice(dst, bytes, &v->object, row, error)
                                    : cat_fail(error, TNF_EBUG, "a row of %zu bytes", bytes);
     free(row);
     return status;

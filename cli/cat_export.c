@@ -138,7 +138,7 @@ static bool keeps_elements(const view *v)
     if (v->object.parts == &v->part || v->object.rank == 0)
         return false;
     return takes_all(&v->slices[last], v->object.shape[last]) ||
-           (tnf_has_element_text(&v->object, &axes) && axes == 0);
+           (tnf_has_element_text(&axes, &v->object) && axes == 0);
 }
 
 static tnf_status add_slice(tnf_builder *builder, const view *v, stream *s, tnf_error *error)

@@ -62,7 +62,7 @@ static tnf_status fill_window(strings *s, uint64_t first, size_t n, tnf_error *e
 {
     unsigned char raw[8 * (WINDOW + 1)];
     s->n = 0;
-    tnf_status status = tnf_read_part(s->offsets, 8 * first, raw, 8 * (n + 1), error);
+    tnf_status status = tnf_read_part(raw, 8 * (n + 1), s->offsets, 8 * first, error);
     for (size_t i = 0; status == TNF_OK && i <= n; i++) {
         s->at[i] = little_endian(raw + 8 * i);
         if (s->at[i] > s->bytes->nbytes || (i > 0 && s->at[i] < s->at[i - 1]))
@@ -75,7 +75,7 @@ static tnf_status fill_window(strings *s, uint64_t first, size_t n, tnf_error *e
         n /= 2;
     uint64_t bytes = s->at[n] - s->at[0];
     if ((status = make_room(s, bytes, error)) == TNF_OK && bytes > 0)
-        status = tnf_read_part(s->bytes, s->at[0], s->text, (size_t)bytes, error);
+        status = tnf_read_part(s->text, (size_t)bytes, s->bytes, s->at[0], error);
     s->first = first;
     s->n = status == TNF_OK ? n : 0;
     return status;

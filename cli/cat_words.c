@@ -11,7 +11,7 @@
 bool is_words(const view *v)
 {
     uint32_t axes, last = v->object.rank - 1;
-    if (v->object.rank == 0 || !tnf_has_element_text(&v->object, &axes) || axes != 1)
+    if (v->object.rank == 0 || !tnf_has_element_text(&axes, &v->object) || axes != 1)
         return false;
     const tnf_slice *s = &v->slices[last];
     return !s->drop && s->step == 1 && s->count > 0 && s->count == v->object.shape[last] &&
@@ -49,7 +49,7 @@ static void words_end(words *w)
 
 static void put_word(words *w)
 {
-    size_t n = tnf_element_text(&w->view->object, w->bytes, w->width, w->text, w->room);
+    size_t n = tnf_element_text(w->text, w->room, &w->view->object, w->bytes, w->width);
     tnf_str text = { w->text, n < w->room ? n : 0 };
     if (w->j) {
         json_str(w->j, text);

@@ -57,7 +57,7 @@ static bool ask_section(job *j, size_t section, const tnf_str *words, const tnf_
     bool good = hits && counts;
     if (!good)
         j->code = usage_error("out of memory");
-    else if (tnf_emb_analogy(j->in.emb, words, n, &j->asking.query, hits, counts, NULL, &error) !=
+    else if (tnf_emb_analogy(hits, counts, NULL, j->in.emb, words, n, &j->asking.query, &error) !=
              TNF_OK) {
         j->code = file_error(j->in.in.name, &error);
         good = false;

@@ -43,7 +43,7 @@ static bool ask_words(job *j, const tnf_str *words, size_t n)
     bool good = false;
     if (!hits || !counts || !found)
         j->code = usage_error("out of memory");
-    else if (tnf_emb_analogy(j->in.emb, words, n, &j->asking.query, hits, counts, found, &error) !=
+    else if (tnf_emb_analogy(hits, counts, found, j->in.emb, words, n, &j->asking.query, &error) !=
              TNF_OK)
         j->code = file_error(j->in.in.name, &error);
     else

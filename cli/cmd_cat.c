@@ -78,7 +78,7 @@ static void list_near(const suggestion *near)
 static int tell_unreadable(const input *in, const tnf_object *o)
 {
     tnf_error error = { .offset = TNF_NO_OFFSET };
-    return tnf_read(o, NULL, 0, &error) == TNF_OK ? EXIT_DONE : file_error(in->name, &error);
+    return tnf_read(NULL, 0, o, &error) == TNF_OK ? EXIT_DONE : file_error(in->name, &error);
 }
 
 /* Says what is wrong with the name: the part is not there, or the tensor, and what is near it. */

@@ -56,7 +56,7 @@ static int take_metadata(tnf_member *out, char **text, const options *o, const c
                            "finalfusion; 'tenfold meta --set' sets metadata of others");
     if (!read_text(text, &n, o->metadata))
         return EXIT_IO;
-    if (n > MAX_METADATA || !tnf_utf8_valid(*text, n, NULL)) {
+    if (n > MAX_METADATA || !tnf_utf8_valid(NULL, *text, n)) {
         file_message(o->metadata, "", TNF_NO_OFFSET, "it is not UTF-8 text, or larger than 64 MiB");
         return EXIT_BAD;
     }

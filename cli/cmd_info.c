@@ -99,7 +99,7 @@ static bool has_blocks(const tnf_file *file)
     const tnf_object *o;
     uint32_t elements, bytes;
     for (size_t i = 0; (o = tnf_at(file, i)); i++)
-        if (tnf_layout_blocks(o->layout, &elements, &bytes))
+        if (tnf_layout_blocks(&elements, &bytes, o->layout))
             return true;
     return false;
 }

@@ -47,7 +47,7 @@ static void show_types(const job *j, const tnf_value *v)
         json_open(&out, '{');
     for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++) {
         const tnf_member *m = &v->as.members[i];
-        tnf_value_type(&m->value, type, sizeof type);
+        tnf_value_type(type, sizeof type, &m->value);
         if (j->options->json) {
             json_key_bytes(&out, m->key);
             json_text(&out, type);
@@ -58,7 +58,7 @@ static void show_types(const job *j, const tnf_value *v)
     }
     if (j->options->json && v->kind == TNF_MAP)
         json_close(&out, '}');
-    tnf_value_type(v, type, sizeof type);
+    tnf_value_type(type, sizeof type, v);
     if (v->kind != TNF_MAP && j->options->json)
         json_text(&out, type);
     else if (v->kind != TNF_MAP)

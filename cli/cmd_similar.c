@@ -46,7 +46,7 @@ static bool ask_words(job *j, const tnf_str *words, size_t n)
     bool good = hits && counts && found;
     if (!good) {
         no_memory(j);
-    } else if (tnf_emb_similar(j->in.emb, words, n, &j->asking.query, hits, counts, found,
+    } else if (tnf_emb_similar(hits, counts, found, j->in.emb, words, n, &j->asking.query,
                                &error) != TNF_OK) {
         query_failed(j, &error);
         good = false;
@@ -104,7 +104,7 @@ static bool ask_vectors(job *j)
             j->code = EXIT_USAGE;
             good = false;
         }
-    if (good && tnf_emb_nearest_f64(j->in.emb, vectors, n, &j->asking.query, hits, counts,
+    if (good && tnf_emb_nearest_f64(hits, counts, j->in.emb, vectors, n, &j->asking.query,
                                     &error) != TNF_OK) {
         query_failed(j, &error);
         good = false;
@@ -129,7 +129,7 @@ static double *mix_vectors(job *j, const tnf_str *words, size_t n, tnf_emb_found
     bool good = vectors && sum;
     if (!good)
         no_memory(j);
-    else if (tnf_emb_vectors(j->in.emb, words, n, vectors, found, &error) != TNF_OK)
+    else if (tnf_emb_vectors(vectors, found, j->in.emb, words, n, &error) != TNF_OK)
         good = (query_failed(j, &error), false);
     for (size_t i = 0; good && i < n; i++) {
         const float *v = vectors + i * d;
@@ -202,7 +202,7 @@ static void ask_mix(job *j)
         j->code = EXIT_DIFFERS;
     }
     if (sum && !q.error && skip_asked(j, found, n) &&
-        tnf_emb_nearest_f64(j->in.emb, sum, 1, &j->asking.query, hits, &count, &error) != TNF_OK)
+        tnf_emb_nearest_f64(hits, &count, j->in.emb, sum, 1, &j->asking.query, &error) != TNF_OK)
         query_failed(j, &error);
     if (sum)
         emb_answer(&j->in, &j->asking, &q, hits, count);

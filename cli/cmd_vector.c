@@ -62,7 +62,7 @@ static bool show_word(job *j, tnf_str word)
 {
     tnf_error error;
     tnf_emb_found found;
-    if (tnf_emb_vectors(j->in.emb, &word, 1, j->vector, &found, &error) != TNF_OK) {
+    if (tnf_emb_vectors(j->vector, &found, j->in.emb, &word, 1, &error) != TNF_OK) {
         j->code = file_error(j->in.in.name, &error);
         return false;
     }

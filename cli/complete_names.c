@@ -16,7 +16,7 @@ static void put_line(const char *p, size_t n)
         return;
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t c;
-        length = tnf_utf8_next(p + i, n - i, &c);
+        length = tnf_utf8_next(&c, p + i, n - i);
         if (length == 0 || tnf_must_escape(c))
             return;
     }

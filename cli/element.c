@@ -11,7 +11,7 @@ bool type_readable(const tnf_type *type)
     double number[2];
     static const unsigned char zeros[16];
     return type->number != TNF_NUMBER_OPAQUE && type->bits > 0 && type->bits <= 128 &&
-           tnf_type_decode(type, zeros, 0, 1, number);
+           tnf_type_decode(number, type, zeros, 0, 1);
 }
 
 void elements_begin(element_run *e, const tnf_type *type, const void *packed, size_t n)
@@ -29,7 +29,7 @@ static const double *decoded_numbers(element_run *e, size_t i)
     if (i < e->from || i >= e->to) {
         e->from = i;
         e->to = e->n - i < DECODED ? e->n : i + DECODED;
-        tnf_type_decode(e->type, e->packed, i, e->to - i, e->numbers);
+        tnf_type_decode(e->numbers, e->type, e->packed, i, e->to - i);
     }
     return e->numbers + (i - e->from) * (e->type->number == TNF_NUMBER_COMPLEX ? 2 : 1);
 }
@@ -66,7 +66,7 @@ void elements_of(element_run *e, const view *v, const void *packed, size_t n)
 {
     uint32_t axes;
     elements_begin(e, v->type, packed, n);
-    if (tnf_has_element_text(&v->object, &axes) && axes == 0)
+    if (tnf_has_element_text(&axes, &v->object) && axes == 0)
         e->times = &v->object;
 }
 
@@ -75,7 +75,7 @@ static size_t time_text(const element_run *e, size_t i, char out[ELEMENT_TEXT])
 {
     size_t width = e->type->bits / 8;
     size_t n = e->times
-                   ? tnf_element_text(e->times, e->packed + i * width, width, out, ELEMENT_TEXT)
+                   ? tnf_element_text(out, ELEMENT_TEXT, e->times, e->packed + i * width, width)
                    : SIZE_MAX;
     return n < ELEMENT_TEXT ? n : 0;
 }

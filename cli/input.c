@@ -180,7 +180,7 @@ char *url_to_show(const char *url)
     size_t n = strlen(url) + 1;
     char *shown = malloc(n);
     if (shown)
-        tnf_show_url(url, shown, n);
+        tnf_show_url(shown, n, url);
     return shown;
 }
 

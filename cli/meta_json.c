@@ -203,7 +203,7 @@ static bool typed_as_json(meta_editor *m, tnf_str *out, tnf_str like, const char
     tnf_value v;
     tnf_error error;
     size_t n = strlen(text);
-    if (!tnf_utf8_valid(text, n, NULL))
+    if (!tnf_utf8_valid(NULL, text, n))
         return meta_fail(m, "the value is no UTF-8");
     bool is_json = !m->as_text && tnf_builder_parse(&v, m->builder, text, n, &error) == TNF_OK;
     const char *p = past_space(text, text + n);

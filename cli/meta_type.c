@@ -152,7 +152,7 @@ const tnf_value *meta_like_items(const tnf_value *array, tnf_value *room)
     tnf_dtype dtype;
     if (array->n == 1 && array->as.items[0].kind == TNF_ARRAY)
         return &array->as.items[0];
-    if (!tnf_value_items(array, &kind, &dtype) || kind == TNF_ARRAY)
+    if (!tnf_value_items(&kind, &dtype, array) || kind == TNF_ARRAY)
         return meta_like_members(array);
     *room = (tnf_value) { .kind = (uint8_t)kind, .dtype = (uint8_t)dtype };
     return room;
@@ -305,13 +305,13 @@ bool meta_convert(meta_editor *m, tnf_value *out, const tnf_value *like, const c
     tnf_error error;
     size_t n = strlen(text);
     const tnf_value plain = { .kind = TNF_STRING, .n = n, .as.s = text };
-    if (m->as_text && tnf_utf8_valid(text, n, NULL)) {
+    if (m->as_text && tnf_utf8_valid(NULL, text, n)) {
         *out = plain;
         return true;
     }
     like = m->as ? m->as : like;
     bool is_json = tnf_builder_parse(&v, m->builder, text, n, &error) == TNF_OK;
-    if (!tnf_utf8_valid(text, n, NULL))
+    if (!tnf_utf8_valid(NULL, text, n))
         return meta_fail(m, "the value is no UTF-8");
     if (like && like->kind == TNF_STRING) {
         *out = is_json && v.kind == TNF_STRING ? v : plain; /* whatever it looks like */

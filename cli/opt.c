@@ -193,7 +193,7 @@ static bool parse_short(parse *p, const char *letters)
         bool old = find_old(p, letters, &f, &after);
         if (!old && !find_short(p, *letters, &f)) {
             uint32_t c;
-            size_t n = tnf_utf8_next(letters, strlen(letters), &c);
+            size_t n = tnf_utf8_next(&c, letters, strlen(letters));
             usage_error("unknown option '-%.*s'", n ? (int)n : 1, letters);
             return false;
         }

@@ -111,7 +111,7 @@ static void put_characters(FILE *to, const char *p, size_t n, bool escaped)
     size_t from = 0, at = 0;
     while (at < n) {
         uint32_t c;
-        size_t length = tnf_utf8_next(p + at, n - at, &c);
+        size_t length = tnf_utf8_next(&c, p + at, n - at);
         if (length == 0)
             break;
         bool plain = !tnf_must_escape(c) && (escaped || (c != '"' && c != '\\'));
@@ -159,7 +159,7 @@ void json_bytes(json *j, const void *bytes, size_t n)
 
 void json_str(json *j, tnf_str s)
 {
-    if (!tnf_utf8_valid(s.p, s.n, NULL)) {
+    if (!tnf_utf8_valid(NULL, s.p, s.n)) {
         json_bytes(j, s.p, s.n);
         return;
     }
@@ -178,7 +178,7 @@ void json_text(json *j, const char *s)
 void json_key_bytes(json *j, tnf_str key)
 {
     before_value(j);
-    if (tnf_utf8_valid(key.p, key.n, NULL)) {
+    if (tnf_utf8_valid(NULL, key.p, key.n)) {
         put_quoted(j->to, key.p, key.n);
     } else { /* a key can only be a string */
         fputs("\"$bytes:", j->to);
@@ -216,7 +216,7 @@ void json_words(json *j, const char *words)
 void json_document(json *j, tnf_str document)
 {
     const char *p = document.p, *end = p + document.n;
-    if (!tnf_utf8_valid(p, document.n, NULL)) {
+    if (!tnf_utf8_valid(NULL, p, document.n)) {
         json_bytes(j, p, document.n);
         return;
     }

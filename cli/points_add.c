@@ -277,7 +277,7 @@ static int append_points(const cli_state *cli, adding *a, const points_options *
     int code = EXIT_DONE;
     stop_state before;
     stop_catch(&before);
-    tnf_status status = tnf_points_append(a->points, a->batch, a->n, offsets, &error);
+    tnf_status status = tnf_points_append(offsets, a->points, a->batch, a->n, &error);
     stop_release(&before, status == TNF_ECANCELLED);
     if (status != TNF_OK)
         code = points_error(path, &error);

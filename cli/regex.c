@@ -14,7 +14,7 @@
 
 size_t regex_character(const char *p, size_t n, uint32_t *c)
 {
-    size_t length = tnf_utf8_next(p, n, c);
+    size_t length = tnf_utf8_next(c, p, n);
     if (length)
         return length;
     *c = 0x110000u + (unsigned char)*p; /* no character: beyond all of them */

@@ -93,7 +93,7 @@ static void put_text(FILE *to, const char *text, const char *from, const regex_g
 static size_t next_character(const char *p, size_t n)
 {
     uint32_t c;
-    size_t length = tnf_utf8_next(p, n, &c);
+    size_t length = tnf_utf8_next(&c, p, n);
     return length ? length : 1;
 }
 

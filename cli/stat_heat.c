@@ -42,7 +42,7 @@ static tnf_status take_all(heat *h, const view *v, tnf_error *error)
     while (status == TNF_OK && (status = blocks_next(&b, error)) == TNF_OK && b.elements > 0)
         for (size_t i = 0; i < b.elements; i++, at++) {
             double numbers[2] = { 0 };
-            if (!tnf_type_decode(v->type, b.bytes, i, 1, numbers))
+            if (!tnf_type_decode(numbers, v->type, b.bytes, i, 1))
                 break;
             take_value(h, at, numbers[0]);
         }

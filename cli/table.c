@@ -38,7 +38,7 @@ static const char *ellipsis_text(void)
 static size_t next_character(tnf_str s, size_t at)
 {
     uint32_t c;
-    size_t n = tnf_utf8_next(s.p + at, s.n - at, &c);
+    size_t n = tnf_utf8_next(&c, s.p + at, s.n - at);
     return n ? n : 1;
 }
 

@@ -58,7 +58,7 @@ size_t put_safe(FILE *to, const char *p, size_t n, bool backslash)
     while (at < n) {
         uint32_t c = 0;
         char text[16];
-        size_t length = tnf_utf8_next(p + at, n - at, &c);
+        size_t length = tnf_utf8_next(&c, p + at, n - at);
         if (length > 0 && !tnf_must_escape(c) && !(backslash && c == '\\')) {
             columns += columns_of(c);
             at += length;

@@ -28,7 +28,7 @@ static int use_model(const tnf_file *file, tnf_error *error)
     wanted[1].n = sizeof room;
     if (tnf_bind(file, wanted, 2, print_problem, NULL, error) != TNF_OK)
         return 1;
-    tnf_shape_text(wanted[0].object, shape, sizeof shape);
+    tnf_shape_text(shape, sizeof shape, wanted[0].object);
     printf("%s begins with %g\n", shape, (double)((const float *)wanted[0].view)[0]);
     return 0;
 }

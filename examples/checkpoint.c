@@ -41,10 +41,10 @@ static tnf_status resume_training(struct training *t, const char *path, tnf_erro
 
     if (status != TNF_OK)
         return status == TNF_ENOTFOUND ? TNF_OK : status;
-    if ((status = tnf_read(tnf_find(file, "w"), t->weights, sizeof t->weights, error)) == TNF_OK)
-        status = tnf_read(tnf_find(file, "w.m"), t->moments, sizeof t->moments, error);
+    if ((status = tnf_read(t->weights, sizeof t->weights, tnf_find(file, "w"), error)) == TNF_OK)
+        status = tnf_read(t->moments, sizeof t->moments, tnf_find(file, "w.m"), error);
     state = tnf_value_get(tnf_file_info(file)->attrs, "state");
-    if (status == TNF_OK && !tnf_value_as_int(tnf_value_get(state, "step"), &t->step))
+    if (status == TNF_OK && !tnf_value_as_int(&t->step, tnf_value_get(state, "step")))
         status = tnf_error_set(error, TNF_EFORMAT, TNF_NO_OFFSET, "there is no step");
     tnf_close(file);
     return status;

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
         float first[4];
         size_t n = floats && tnf_elements(floats) < 4 ? (size_t)tnf_elements(floats) : 4;
         printf("%s:", o->name.p);
-        if (floats && tnf_read_part(floats->parts, 0, first, n * 4, &error) == TNF_OK)
+        if (floats && tnf_read_part(first, n * 4, floats->parts, 0, &error) == TNF_OK)
             for (size_t k = 0; k < n; k++) /* as a little-endian machine has them */
                 printf(" %g", (double)first[k]);
         else

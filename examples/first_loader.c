@@ -55,7 +55,7 @@ static tnf_status read_counts(int32_t counts[3], const tnf_file *file, tnf_error
     const tnf_object *t = tnf_find(file, "counts");
     tnf_status status = tnf_expect(t, tnf_type_of(TNF_I32), 1, three, error);
 
-    return status == TNF_OK ? tnf_read(t, counts, 3 * sizeof *counts, error) : status;
+    return status == TNF_OK ? tnf_read(counts, 3 * sizeof *counts, t, error) : status;
 }
 
 struct job {

@@ -28,9 +28,9 @@ static size_t list_wants(const tnf_file *file, tnf_device_request *wants, const 
 static int use_tensor(tnf_device *device, tnf_load *load, size_t i, tnf_str name, tnf_error *error)
 {
     unsigned char first[4] = { 0 };
-    uint64_t n = tnf_load_bytes(load, i, NULL);
+    uint64_t n = tnf_load_bytes(NULL, load, i);
     if (tnf_load_wait(load, i, error) != TNF_OK ||
-        tnf_device_read(device, first, tnf_load_at(load, i), n < 4 ? (size_t)n : 4, error))
+        tnf_device_read(first, device, tnf_load_at(load, i), n < 4 ? (size_t)n : 4, error))
         return 1;
     printf("%.*s: %" PRIu64 " bytes, first %02x %02x %02x %02x\n", (int)name.n, name.p, n, first[0],
            first[1], first[2], first[3]);

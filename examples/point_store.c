@@ -25,7 +25,7 @@ static int write_points(const char *path, int writer)
         float vector[2] = { (float)writer, (float)i };
         tnf_value app = tnf_value_int(writer);
         tnf_point point = { .value = &app, .vector = vector, .vector_n = sizeof vector };
-        failed = tnf_points_append(points, &point, 1, NULL, &error) != TNF_OK;
+        failed = tnf_points_append(NULL, points, &point, 1, &error) != TNF_OK;
     }
     if (failed)
         fprintf(stderr, "%s\n", error.message);

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     }
     /* Each call locks the file, and what it did is on the disk when it returns. */
     failed = tnf_points_create(&points, argv[1], &space, &options, &error) != TNF_OK ||
-             tnf_points_append(points, batch, 3, offsets, &error) != TNF_OK ||
+             tnf_points_append(offsets, points, batch, 3, &error) != TNF_OK ||
              tnf_points_delete(points, &offsets[0], 1, 0, &error) != TNF_OK ||
              tnf_points_compact(points, 0, show_moved, NULL, &error) != TNF_OK ||
              tnf_points_each(points, 0, show_point, points, &error) != TNF_OK;

@@ -14,7 +14,7 @@ static const void *bytes_of(const tnf_object *t, void **copy, tnf_error *error)
     if (tnf_map(&view, part, error) == TNF_OK)
         return view;
     *copy = malloc((size_t)part->nbytes + 1);
-    if (*copy == NULL || tnf_read(t, *copy, (size_t)part->nbytes, error) != TNF_OK)
+    if (*copy == NULL || tnf_read(*copy, (size_t)part->nbytes, t, error) != TNF_OK)
         return NULL;
     return *copy;
 }
@@ -26,7 +26,7 @@ static int print_values(const tnf_object *t, const void *bytes)
     uint64_t i, n = tnf_elements(t);
 
     for (i = 0; i < n; i++) {
-        if (!tnf_type_decode(t->parts[0].type, bytes, (size_t)i, 1, value))
+        if (!tnf_type_decode(value, t->parts[0].type, bytes, (size_t)i, 1))
             return 1;
         printf("%g\n", value[0]);
     }

@@ -25,11 +25,11 @@ static int print_slice(const tnf_object *t, const char *text, tnf_error *error)
     }
     bytes = tnf_slice_bytes(t, slices);
     data = malloc((size_t)bytes + 1);
-    if (data == NULL || tnf_read_slice(t, slices, data, (size_t)bytes, error) != TNF_OK) {
+    if (data == NULL || tnf_read_slice(data, (size_t)bytes, t, slices, error) != TNF_OK) {
         free(data);
         return 1;
     }
-    for (i = 0; i < count && tnf_type_decode(t->parts[0].type, data, (size_t)i, 1, value); i++)
+    for (i = 0; i < count && tnf_type_decode(value, t->parts[0].type, data, (size_t)i, 1); i++)
         printf("%g\n", value[0]);
     free(data);
     return 0;

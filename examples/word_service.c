@@ -28,7 +28,7 @@ static void *answer_queries(void *ctx)
     for (i = worker->first; i < worker->n; i += THREADS) {
         tnf_str word = { worker->words[i], strlen(worker->words[i]) };
 
-        if (tnf_emb_similar(worker->emb, &word, 1, &query, &hit, &n, NULL, &error) != TNF_OK)
+        if (tnf_emb_similar(&hit, &n, NULL, worker->emb, &word, 1, &query, &error) != TNF_OK)
             printf("%s: %s\n", word.p, error.message);
         else if (n == 0)
             printf("%s: unknown\n", word.p);

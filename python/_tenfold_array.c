@@ -234,7 +234,7 @@ static PyObject *nested_list(const array *a, int axis, size_t *at)
 {
     if (axis == a->block->rank) {
         double d[2];
-        if (!tnf_type_decode(a->type, a->block->data, (*at)++, 1, d))
+        if (!tnf_type_decode(d, a->type, a->block->data, (*at)++, 1))
             return raise_text(a->st, TNF_EUNSUPPORTED, "%s is not a number", a->type->id);
         return PyFloat_FromDouble(d[0]);
     }

@@ -448,7 +448,7 @@ PyObject *device_at(PyObject *module, PyObject *args)
     (void)module;
     if (i == SIZE_MAX - 1)
         return NULL;
-    unsigned long long n = tnf_load_bytes(r->load, i, &made);
+    unsigned long long n = tnf_load_bytes(&made, r->load, i);
     return Py_BuildValue("KKi", (unsigned long long)(uintptr_t)tnf_load_at(r->load, i), n, made);
 }
 

@@ -208,7 +208,7 @@ static PyObject *emb_vectors(PyObject *self, PyObject *list)
     block *b = found ? matrix_block(n, dims) : NULL;
     if (b) {
         PyThreadState *save = PyEval_SaveThread();
-        tnf_status status = tnf_emb_vectors(m->emb, words, n, (float *)(void *)b->data, found, &e);
+        tnf_status status = tnf_emb_vectors((float *)(void *)b->data, found, m->emb, words, n, &e);
         PyEval_RestoreThread(save);
         if (status == TNF_OK) {
             result = Py_BuildValue("NN", array_make(m->st, tnf_type_of(TNF_F32), b),
@@ -239,7 +239,7 @@ static PyObject *emb_rows(PyObject *self, PyObject *list)
         Py_XDECREF(whole);
         status = PyErr_Occurred()
                      ? TNF_EINVAL
-                     : tnf_emb_row(m->emb, row, (float *)(void *)b->data + (size_t)i * dims, &e);
+                     : tnf_emb_row((float *)(void *)b->data + (size_t)i * dims, m->emb, row, &e);
     }
     if (b && status == TNF_OK)
         return array_make(m->st, tnf_type_of(TNF_F32), b);
@@ -265,11 +265,11 @@ static tnf_status run_query(void *ctx, tnf_error *e)
 {
     asking *a = ctx;
     if (a->what == 0)
-        return tnf_emb_nearest(a->m->emb, a->vectors, a->n, &a->query, a->hits, a->counts, e);
+        return tnf_emb_nearest(a->hits, a->counts, a->m->emb, a->vectors, a->n, &a->query, e);
     if (a->what == 1)
-        return tnf_emb_similar(a->m->emb, a->words, a->n, &a->query, a->hits, a->counts, a->found,
+        return tnf_emb_similar(a->hits, a->counts, a->found, a->m->emb, a->words, a->n, &a->query,
                                e);
-    return tnf_emb_analogy(a->m->emb, a->words, a->n, &a->query, a->hits, a->counts, a->found, e);
+    return tnf_emb_analogy(a->hits, a->counts, a->found, a->m->emb, a->words, a->n, &a->query, e);
 }
 
 static int query_metric(tnf_metric *out, PyObject *options, PyObject *kept)
@@ -426,7 +426,7 @@ typedef struct quantizing {
 static tnf_status run_quantize(void *ctx, tnf_error *e)
 {
     quantizing *q = ctx;
-    tnf_status status = tnf_emb_quantize(q->builder, q->m->emb, &q->how, &q->out, e);
+    tnf_status status = tnf_emb_quantize(&q->out, q->builder, q->m->emb, &q->how, e);
     return status == TNF_OK ? tnf_save(q->builder, q->path, &q->save, e) : status;
 }
 

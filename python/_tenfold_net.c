@@ -149,7 +149,7 @@ typedef struct reading {
 static tnf_status run_reading(void *ctx, tnf_error *error)
 {
     const reading *r = ctx;
-    return tnf_read_part(r->part, 0, r->dst, r->n, error);
+    return tnf_read_part(r->dst, r->n, r->part, 0, error);
 }
 
 tnf_status handle_read(handle *h, const tnf_part *part, void *dst, size_t n, tnf_error *error)
@@ -166,7 +166,7 @@ PyObject *path_shown(const char *path)
     char *text = PyMem_Malloc(n);
     if (!text)
         return PyErr_NoMemory();
-    n = tnf_show_url(path, text, n);
+    n = tnf_show_url(text, n, path);
     PyObject *shown = PyUnicode_DecodeFSDefaultAndSize(text, (Py_ssize_t)n);
     PyMem_Free(text);
     return shown;

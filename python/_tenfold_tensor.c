@@ -234,7 +234,7 @@ static bool widen_elements(void *out, size_t width, const tnf_type *type, const 
     double some[256];
     for (size_t at = 0, m; at < n; at += m) {
         m = n - at < 256 ? n - at : 256;
-        if (!tnf_type_decode(type, data, at, m, some))
+        if (!tnf_type_decode(some, type, data, at, m))
             return false;
         for (size_t i = 0; i < m; i++) {
             if (width == 8)
@@ -354,8 +354,8 @@ static tnf_status read_rows(slicing *s, tnf_error *e)
 {
     for (Py_ssize_t i = 0; i < s->what->shape[0]; i++) {
         s->what->slices[0] = (tnf_slice) { s->rows[i], 1, 1, false };
-        tnf_status status = tnf_read_slice(s->t->object, s->what->slices,
-                                           s->b->data + (size_t)i * s->row_bytes, s->row_bytes, e);
+        tnf_status status = tnf_read_slice(s->b->data + (size_t)i * s->row_bytes, s->row_bytes,
+                                           s->t->object, s->what->slices, e);
         if (status != TNF_OK)
             return status;
     }
@@ -432,7 +432,7 @@ static tnf_status run_slice(void *ctx, tnf_error *e)
 {
     slicing *s = ctx;
     return s->rows ? read_rows(s, e)
-                   : tnf_read_slice(s->t->object, s->what->slices, s->b->data, s->b->nbytes, e);
+                   : tnf_read_slice(s->b->data, s->b->nbytes, s->t->object, s->what->slices, e);
 }
 
 static PyObject *slice_array(const tensor *t, selection *what)

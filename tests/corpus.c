@@ -224,7 +224,7 @@ static void ask_words(const tnf_file *file, const tnf_allocator *memory)
     for (size_t i = 0; i < 3; i++)
         judge_error(tnf_emb_ngrams(emb, words[i], on_ngram, NULL, &error), &error);
     if (info->dims <= 1 << 12)
-        judge_error(tnf_emb_vectors(emb, words, 3, vectors, NULL, &error), &error);
+        judge_error(tnf_emb_vectors(vectors, NULL, emb, words, 3, &error), &error);
     tnf_emb_close(emb);
 }
 

@@ -349,7 +349,7 @@ static void any_call_fails(void **state)
     tnf_file *file = open_model(parts_path);
     const tnf_object *w = tnf_find(file, "w");
     tnf_virtual *v = make_virtual(w, NULL);
-    assert_ok(tnf_read(tnf_virtual_object(v), expected, sizeof expected, &e));
+    assert_ok(tnf_read(expected, sizeof expected, tnf_virtual_object(v), &e));
     for (long at = 0;; at++) {
         fake_reset();
         fake->fail_call = at;

@@ -238,7 +238,7 @@ static void kept_memory(void **state)
         tnf_device_request r = { .object = tnf_find(file, "w") };
         tnf_load *load;
         uint8_t expected[20000];
-        assert_ok(tnf_read(r.object, expected, sizeof expected, &e));
+        assert_ok(tnf_read(expected, sizeof expected, r.object, &e));
         assert_ok(tnf_device_load(&load, d, &r, 1, NULL, &e));
         void *at = tnf_load_at(load, 0);
         assert_int_equal((uintptr_t)at % 256, 0);

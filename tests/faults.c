@@ -56,7 +56,7 @@ static tnf_status read_both_ways(const tnf_object *t, tnf_error *error)
             continue;
         uint8_t *bytes = malloc((size_t)p->nbytes + 1);
         MUST(bytes != NULL);
-        status = tnf_read_part(p, 0, bytes, (size_t)p->nbytes, error);
+        status = tnf_read_part(bytes, (size_t)p->nbytes, p, 0, error);
         tnf_request r = { p, bytes };
         if (status == TNF_OK)
             status = tnf_read_many(&r, 1, NULL, error);
@@ -358,7 +358,7 @@ static void signals_while_piping(void)
         out.p = malloc(BYTES);
         MUST(out.p != NULL);
         for (size_t i = 0; tnf_at(file, i); i++)
-            CHECK(tnf_read(tnf_at(file, i), out.p, BYTES, &error) == TNF_OK &&
+            CHECK(tnf_read(out.p, BYTES, tnf_at(file, i), &error) == TNF_OK &&
                       big_is(out.p, BYTES, 0),
                   "tensor %zu came through wrong", i);
         free(out.p);

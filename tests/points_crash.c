@@ -83,7 +83,7 @@ static void add_batch(tnf_points *p, uint64_t first, size_t n, tnf_status *statu
         batch[k] = (tnf_point) { .vector = v[k], .vector_n = sizeof v[k] };
         batch[k].app = (tnf_str) { (const char *)app[k], app_of(app[k], first + k) };
     }
-    *status = tnf_points_append(p, batch, n, NULL, &error);
+    *status = tnf_points_append(NULL, p, batch, n, &error);
     if (*status != TNF_OK)
         fprintf(stderr, "append: %s\n", error.message);
 }

@@ -34,7 +34,7 @@ static tnf_status add_batch(tnf_points *p, uint64_t *offsets, tnf_error *e)
     tnf_point batch[BATCH];
     for (size_t i = 0; i < BATCH; i++)
         batch[i] = (tnf_point) { .vector = v, .vector_n = sizeof v };
-    return tnf_points_append(p, batch, BATCH, offsets, e);
+    return tnf_points_append(offsets, p, batch, BATCH, e);
 }
 
 static uint64_t count_points(tnf_points *p)

@@ -133,7 +133,7 @@ static uint64_t append_batch(tnf_points *p, uint32_t writer, uint32_t batch, uin
         struct id id = { writer, batch, k, n };
         make_point(&points[k], &id, v[k], app[k]);
     }
-    if (tnf_points_append(p, points, n, NULL, &e) != TNF_OK)
+    if (tnf_points_append(NULL, p, points, n, &e) != TNF_OK)
         give_up("writer", "append", &e);
     return n;
 }
@@ -213,8 +213,8 @@ static uint64_t read_tensors(bool hold)
     uint64_t n = points->shape[0];
     uint8_t *v = malloc((size_t)points->parts[0].nbytes + 1),
             *a = malloc((size_t)bytes->nbytes + 1);
-    if (!v || !a || tnf_read(points, v, (size_t)points->parts[0].nbytes, &e) != TNF_OK ||
-        tnf_read_part(bytes, 0, a, (size_t)bytes->nbytes, &e) != TNF_OK)
+    if (!v || !a || tnf_read(v, (size_t)points->parts[0].nbytes, points, &e) != TNF_OK ||
+        tnf_read_part(a, (size_t)bytes->nbytes, bytes, 0, &e) != TNF_OK)
         give_up("reader", "read", &e);
     struct look l = { .writer = WRITERS };
     for (uint64_t i = 0; i < n; i++) {

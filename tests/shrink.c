@@ -69,7 +69,7 @@ static unsigned read_one_by_one(const tnf_file *file, int way)
     MUST(p != NULL);
     for (size_t i = 0; tnf_at(file, i); i++) {
         tnf_error error;
-        tnf_status status = tnf_read(tnf_at(file, i), p, BYTES, &error);
+        tnf_status status = tnf_read(p, BYTES, tnf_at(file, i), &error);
         good += is_sane(way, status, &error, p, BYTES);
     }
     free(p);
@@ -104,7 +104,7 @@ static void read_slices(const tnf_file *file, int way)
             size_t n = (size_t)tnf_slice_bytes(o, &s);
             uint8_t *p = malloc(n);
             MUST(p != NULL);
-            tnf_status status = tnf_read_slice(o, &s, p, n, &error);
+            tnf_status status = tnf_read_slice(p, n, o, &s, &error);
             check_error(status, &error);
             CHECK(status == TNF_OK || (way_cuts(way) && status == TNF_ETRUNCATED), "slice %s: %s",
                   texts[k], error.message);

@@ -148,7 +148,7 @@ static tnf_status by_quantize(void *out, tnf_error *e)
     how.bits = 1;
     how.subquantizers = 2;
     assert_int_equal(tnf_builder_new(&b, NULL, e), TNF_OK);
-    tnf_status status = tnf_emb_quantize(b, x.emb, &how, out, e);
+    tnf_status status = tnf_emb_quantize(out, b, x.emb, &how, e);
     tnf_builder_free(b);
     return status;
 }
@@ -287,9 +287,9 @@ static void reserves_are_zero(void **state)
     tnf_point point = { .vector = v, .vector_n = sizeof v, .reserved = { 0, 1 } };
     write.write = true;
     assert_ok(tnf_points_open(&p, x.points, &write, &e));
-    assert_fails(tnf_points_append(p, &point, 1, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_points_append(NULL, p, &point, 1, &e), TNF_EINVAL);
     point.reserved[1] = 0;
-    assert_ok(tnf_points_append(p, &point, 1, NULL, &e));
+    assert_ok(tnf_points_append(NULL, p, &point, 1, &e));
     tnf_points_close(p);
 }
 

@@ -40,7 +40,7 @@ static void compare_with_numpy(const tnf_object *o, const tnf_slice *s, const ch
     size_t n = (size_t)tnf_slice_bytes(o, s) / 4;
     uint32_t *out = malloc(n * 4 + 4);
     MUST(out != NULL);
-    if (CHECK(tnf_read_slice(o, s, out, n * 4, &error) == TNF_OK, "%s", error.message))
+    if (CHECK(tnf_read_slice(out, n * 4, o, s, &error) == TNF_OK, "%s", error.message))
         for (size_t i = 0; i < n; i++) {
             char *end;
             MUST(*elements == ' ' || *elements == ',');
@@ -225,7 +225,7 @@ static void random_case(uint64_t *rng, uint64_t largest)
     MUST(want && have);
     memset(have, 0xa5, n + 1); /* whatever was there does not matter */
     copy_elements(&t, s, want);
-    if (CHECK(tnf_read_slice(&t.o, s, have, n, &error) == TNF_OK, "%s", error.message))
+    if (CHECK(tnf_read_slice(have, n, &t.o, s, &error) == TNF_OK, "%s", error.message))
         CHECK(memcmp(want, have, n) == 0, "other elements");
     CHECK(have[n] == 0xa5, "it writes beyond its buffer");
     free(want);

@@ -149,7 +149,7 @@ static tnf_status read_all(tnf_error *error)
     for (unsigned i = 0; i < TENSORS; i++)
         r[i] = (tnf_request) { tnf_at(file, i)->parts, p + i * (BYTES + 64) };
     for (unsigned i = 0; i < TENSORS && status == TNF_OK; i++)
-        status = tnf_read(tnf_at(file, i), r[i].dst, BYTES, error);
+        status = tnf_read(r[i].dst, BYTES, tnf_at(file, i), error);
     for (unsigned i = 0; i < TENSORS && status == TNF_OK; i++)
         CHECK(big_is(r[i].dst, BYTES, 1), "tensor %u was read wrong", i);
     if (status == TNF_OK)

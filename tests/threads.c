@@ -35,7 +35,7 @@ struct job {
 static void read_whole(const tnf_object *o, uint8_t *p)
 {
     tnf_error error;
-    tnf_status status = tnf_read(o, p, BYTES, &error);
+    tnf_status status = tnf_read(p, BYTES, o, &error);
     CHECK_HERE(status == TNF_OK && big_is(p, BYTES, 0), "read: %s", tnf_status_name(status));
 }
 
@@ -45,7 +45,7 @@ static void read_slice(const tnf_object *o, uint8_t *p, uint64_t r)
     tnf_slice s = { .start = (int64_t)(r % (BYTES / 4)), .step = -1 };
     s.count = (uint64_t)s.start + 1;
     size_t n = (size_t)tnf_slice_bytes(o, &s);
-    tnf_status status = tnf_read_slice(o, &s, p, n, &error);
+    tnf_status status = tnf_read_slice(p, n, o, &s, &error);
     CHECK_HERE(status == TNF_OK, "slice: %s", tnf_status_name(status));
     for (size_t i = 0; i < n; i += 997)
         CHECK_HERE(p[i] == big_byte(0, (uint64_t)s.start * 4 - i / 4 * 4 + i % 4),

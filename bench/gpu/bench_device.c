@@ -185,14 +185,14 @@ static tnf_status check_tensor(void *ctx, size_t i, tnf_error *e)
 {
     struct checking *c = ctx;
     const tnf_device_request *r = &c->w->requests[i];
-    size_t n = (size_t)tnf_load_bytes(c->load, i, NULL);
+    size_t n = (size_t)tnf_load_bytes(NULL, c->load, i);
     uint8_t *there = malloc(n + 1), *here = malloc(n + 1);
     const tnf_object *o = r->object;
     tnf_virtual *made[2] = { NULL, NULL };
     tnf_virtual_how to = TNF_VIRTUAL_HOW_INIT;
     if (!there || !here)
         bench_die("memory");
-    tnf_status status = tnf_device_read(c->device, there, tnf_load_at(c->load, i), n, e);
+    tnf_status status = tnf_device_read(there, c->device, tnf_load_at(c->load, i), n, e);
     if (status == TNF_OK && r->as) {
         status = tnf_virtual_new(&made[0], &o, 1, &to, e);
         o = status == TNF_OK ? tnf_virtual_object(made[0]) : o;
@@ -203,7 +203,7 @@ static tnf_status check_tensor(void *ctx, size_t i, tnf_error *e)
         o = status == TNF_OK ? tnf_virtual_object(made[1]) : o;
     }
     if (status == TNF_OK)
-        status = r->slices ? tnf_read_slice(o, r->slices, here, n, e) : tnf_read(o, here, n, e);
+        status = r->slices ? tnf_read_slice(here, n, o, r->slices, e) : tnf_read(here, n, o, e);
     if (status == TNF_OK && memcmp(here, there, n) != 0)
         status = tnf_error_set(e, TNF_EDIGEST, TNF_NO_OFFSET, "%s differs", o->name.p);
     tnf_virtual_free(made[1]);

@@ -29,7 +29,7 @@ extern "C" {
 
 /** Writes a shape as text: "[2,3]", "[]" for a single number, "[?]" for NULL. Works as snprintf():
  *  writes at most n bytes, the last one a NUL, and returns the length of the whole text. */
-TNF_API size_t tnf_shape_text(const tnf_object *object, char *out, size_t n);
+TNF_API size_t tnf_shape_text(char *out, size_t n, const tnf_object *object);
 
 /** Checks that a tensor is dense and has this type (NULL: any), rank and shape (NULL: any). Returns
  *  TNF_EINVAL if not; the message names the tensor, what it has and what was expected. Returns

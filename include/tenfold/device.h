@@ -63,7 +63,7 @@ typedef struct tnf_device_info {
 TNF_API TNF_CHECKED tnf_status tnf_device_look(tnf_device_info *out, tnf_device *device,
                                                tnf_error *error);
 /** Copies n bytes from the device's memory to the host's, after all loads into it are complete. */
-TNF_API TNF_CHECKED tnf_status tnf_device_read(tnf_device *device, void *dst, const void *src,
+TNF_API TNF_CHECKED tnf_status tnf_device_read(void *dst, tnf_device *device, const void *src,
                                                size_t n, tnf_error *error);
 
 /** One tensor to load, or a piece of it. Set what is not used to 0. */
@@ -164,7 +164,7 @@ typedef enum tnf_load_made {
 } tnf_load_made;
 
 /** Returns the number of bytes of tensor i on a device, and where they were made (if not NULL). */
-TNF_API uint64_t tnf_load_bytes(const tnf_load *load, size_t i, tnf_load_made *made);
+TNF_API uint64_t tnf_load_bytes(tnf_load_made *made, const tnf_load *load, size_t i);
 
 /** What a load did. Begin with TNF_LOAD_REPORT_INIT. */
 typedef struct tnf_load_report {

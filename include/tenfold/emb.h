@@ -10,7 +10,7 @@
  *     size_t n;
  *     tnf_emb_query query = TNF_EMB_QUERY_INIT;
  *     query.k = 10;
- *     tnf_emb_similar(emb, &berlin, 1, &query, hits, &n, NULL, &error);
+ *     tnf_emb_similar(hits, &n, NULL, emb, &berlin, 1, &query, &error);
  *
  * These functions work on any file with a matrix (dense, or quantized as pq/1). For words, the file
  * also needs a tensor of strings: string i names row i. Rows after those of the words belong to
@@ -130,14 +130,14 @@ typedef struct tnf_emb_found {
 } tnf_emb_found;
 
 /** Reads one row without any change; a quantized row is reconstructed. dst holds dims floats. */
-TNF_API TNF_CHECKED tnf_status tnf_emb_row(const tnf_emb *emb, uint64_t row, float *dst,
+TNF_API TNF_CHECKED tnf_status tnf_emb_row(float *dst, const tnf_emb *emb, uint64_t row,
                                            tnf_error *error);
 /** Reads the vectors of n words into dst, one after the other. A word in the vocabulary gives its
  *  row; any other word gives the normalised sum of its subwords' rows. In a fastText model
  *  (info.composed) the vector is the mean of the word's row, if it has one, and the rows of its
  *  n-grams, not normalised: the same as fastText's. `found` (n of them) may be NULL. */
-TNF_API TNF_CHECKED tnf_status tnf_emb_vectors(const tnf_emb *emb, const tnf_str *words, size_t n,
-                                               float *dst, tnf_emb_found *found, tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_emb_vectors(float *dst, tnf_emb_found *found, const tnf_emb *emb,
+                                               const tnf_str *words, size_t n, tnf_error *error);
 
 /* ---------------------------------------------------------------- queries */
 
@@ -189,27 +189,27 @@ typedef struct tnf_emb_hit {
  * vector, the best first; `counts` gets how many are valid. Equal scores are ordered by word, then
  * row; NaN comes last. The search is exact, and gives the same result for any number of threads and
  * of queries in a call. */
-TNF_API TNF_CHECKED tnf_status tnf_emb_nearest(const tnf_emb *emb, const float *vectors, size_t n,
-                                               const tnf_emb_query *query, tnf_emb_hit *hits,
-                                               size_t *counts, tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_emb_nearest(tnf_emb_hit *hits, size_t *counts,
+                                               const tnf_emb *emb, const float *vectors, size_t n,
+                                               const tnf_emb_query *query, tnf_error *error);
 /** As tnf_emb_nearest() in double precision, for matrices of f64 and of large integers. */
-TNF_API TNF_CHECKED tnf_status tnf_emb_nearest_f64(const tnf_emb *emb, const double *vectors,
+TNF_API TNF_CHECKED tnf_status tnf_emb_nearest_f64(tnf_emb_hit *hits, size_t *counts,
+                                                   const tnf_emb *emb, const double *vectors,
                                                    size_t n, const tnf_emb_query *query,
-                                                   tnf_emb_hit *hits, size_t *counts,
                                                    tnf_error *error);
 /** Finds the neighbours of n words, without the words themselves. A word without a vector has no
  *  neighbours; `found` (n of them, may be NULL) says so. */
-TNF_API TNF_CHECKED tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str *words, size_t n,
-                                               const tnf_emb_query *query, tnf_emb_hit *hits,
-                                               size_t *counts, tnf_emb_found *found,
-                                               tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_emb_similar(tnf_emb_hit *hits, size_t *counts,
+                                               tnf_emb_found *found, const tnf_emb *emb,
+                                               const tnf_str *words, size_t n,
+                                               const tnf_emb_query *query, tnf_error *error);
 /** Solves n analogies of three words each: a is to b as c is to what? The query vector is b - a + c
  *  of vectors of length 1 (with `raw`: as stored), normalised. `found` (3 n of them) may be NULL.
  */
-TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str *words, size_t n,
-                                               const tnf_emb_query *query, tnf_emb_hit *hits,
-                                               size_t *counts, tnf_emb_found *found,
-                                               tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(tnf_emb_hit *hits, size_t *counts,
+                                               tnf_emb_found *found, const tnf_emb *emb,
+                                               const tnf_str *words, size_t n,
+                                               const tnf_emb_query *query, tnf_error *error);
 
 /* ----------------------------------------------------------------- change */
 
@@ -308,9 +308,9 @@ typedef struct tnf_quantize_options {
 /** Adds everything of the file, with a quantized matrix (a tensor of the layout pq/1). `out` may be
  *  NULL. TNF_EINVAL if the matrix does not allow these settings or has numbers that are not finite;
  *  TNF_EUNSUPPORTED for OPQ without LAPACK. */
-TNF_API TNF_CHECKED tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb,
-                                                const tnf_quantize_options *options,
-                                                tnf_quantized *out, tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_emb_quantize(tnf_quantized *out, tnf_builder *builder,
+                                                tnf_emb *emb, const tnf_quantize_options *options,
+                                                tnf_error *error);
 
 #ifdef __cplusplus
 }

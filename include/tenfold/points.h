@@ -10,7 +10,7 @@
  *     tnf_point p = { 0 };
  *     p.vector = (float[]){1, 2, 3};
  *     p.vector_n = 12;
- *     tnf_points_append(points, &p, 1, NULL, &error);
+ *     tnf_points_append(NULL, points, &p, 1, &error);
  *     tnf_points_close(points);
  *
  * Every call takes the lock that the format demands (shared for reading, exclusive for writing) and
@@ -159,8 +159,9 @@ TNF_API TNF_CHECKED tnf_status tnf_points_value(const tnf_value **out, tnf_point
 TNF_API TNF_CHECKED tnf_status tnf_points_parse(tnf_point *out, tnf_points *points,
                                                 const char *text, size_t n, tnf_error *error);
 /** Appends n points: all of them or none. Writes their offsets to `offsets`, which may be NULL. */
-TNF_API TNF_CHECKED tnf_status tnf_points_append(tnf_points *points, const tnf_point *batch,
-                                                 size_t n, uint64_t *offsets, tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_points_append(uint64_t *offsets, tnf_points *points,
+                                                 const tnf_point *batch, size_t n,
+                                                 tnf_error *error);
 
 /** Flags of functions that change a file. */
 enum {

@@ -59,7 +59,7 @@ TNF_API bool tnf_is_url(const char *path);
  * a path, which has no "scheme://". Works as snprintf(): writes at most n bytes, the last one a
  * NUL, and returns the length of the whole text, which is never longer than the URL. NULL is an
  * empty text. */
-TNF_API size_t tnf_show_url(const char *url, char *out, size_t n);
+TNF_API size_t tnf_show_url(char *out, size_t n, const char *url);
 
 /** Opens a URL as a source. tnf_open() also finds what belongs to it (shards), which a source does
  *  not. */

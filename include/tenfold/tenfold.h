@@ -9,13 +9,15 @@
  *         return fprintf(stderr, "%s\n", error.message), 1;
  *     const tnf_object *w = tnf_find(file, "w");
  *     float values[6];
- *     if (w && tnf_read(w, values, sizeof values, &error) == TNF_OK)
+ *     if (w && tnf_read(values, sizeof values, w, &error) == TNF_OK)
  *         use(values);
  *     tnf_close(file);
  *
- * Conventions: results come first among the parameters, the error comes last. A returned pointer is
- * borrowed from its handle. Nothing is global. A handle never changes after tnf_open(), so any
- * number of threads may read it; the caller must close it after the last of them.
+ * Conventions: results come first among the parameters (a buffer, then its length), the error comes
+ * last. A function of the caller gets its `ctx` first. A returned pointer is borrowed from its
+ * handle. Nothing is global but the URL schemes of tnf_scheme_add(). A handle never changes after
+ * tnf_open(), so any number of threads may read it; the caller must close it after the last of
+ * them.
  *
  * Structs that the caller fills and that may grow begin with `size`. Their TNF_…_INIT macro sets it
  * and gives all other members their defaults. The library refuses a size of 0, and a member that is
@@ -180,11 +182,11 @@ TNF_API uint64_t tnf_elements(const tnf_object *object);
 
 /** Reads all bytes of a tensor with one part: decoded, little-endian, in the order in which they
  * are stored. n must be their number. */
-TNF_API TNF_CHECKED tnf_status tnf_read(const tnf_object *object, void *dst, size_t n,
+TNF_API TNF_CHECKED tnf_status tnf_read(void *dst, size_t n, const tnf_object *object,
                                         tnf_error *error);
 /** Reads n decoded bytes of a part, starting at byte `offset` of it. */
-TNF_API TNF_CHECKED tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst,
-                                             size_t n, tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_read_part(void *dst, size_t n, const tnf_part *part,
+                                             uint64_t offset, tnf_error *error);
 
 /** Called with the decoded bytes of a part, block by block. Any result but TNF_OK stops. */
 typedef tnf_status (*tnf_take_fn)(void *ctx, const void *bytes, size_t n, tnf_error *error);
@@ -211,8 +213,8 @@ TNF_API TNF_CHECKED tnf_status tnf_slice_parse(tnf_slice *out, const char *text,
 TNF_API uint64_t tnf_slice_bytes(const tnf_object *object, const tnf_slice *slices);
 /** Reads the selected elements of a dense tensor (one slice per dimension), always in C order.
  *  Reads no more of the file than needed. */
-TNF_API TNF_CHECKED tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices,
-                                              void *dst, size_t n, tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_read_slice(void *dst, size_t n, const tnf_object *object,
+                                              const tnf_slice *slices, tnf_error *error);
 
 /** Borrows the bytes of a part without copying them. If that is impossible (encoded, big-endian,
  * not aligned for its type, no mmap), returns TNF_EUNSUPPORTED and the message says why: then read
@@ -254,13 +256,13 @@ TNF_API TNF_CHECKED tnf_status tnf_strings_map(tnf_strings *out, const tnf_objec
 /** Do the elements of a tensor stand for texts or times, as its attributes say? Then *axes is how
  *  many of the last dimensions make one of them: 1 for texts, whose characters they are, 0 for
  *  times. The type of the tensor says only what they are made of. */
-TNF_API bool tnf_has_element_text(const tnf_object *object, uint32_t *axes);
+TNF_API bool tnf_has_element_text(uint32_t *axes, const tnf_object *object);
 /** One of them as text for people: texts in UTF-8 or, if they are bytes, as they are, without what
  *  pads them; times by ISO 8601, or "NaT". `bytes` are its n bytes as tnf_read_slice() gives them.
  *  Gives the length without the NUL, as snprintf() does, also if there is less room; SIZE_MAX if
  *  the tensor has no such elements. */
-TNF_API size_t tnf_element_text(const tnf_object *object, const void *bytes, size_t n, char *out,
-                                size_t room);
+TNF_API size_t tnf_element_text(char *out, size_t room, const tnf_object *object, const void *bytes,
+                                size_t n);
 
 /** A whole part to read with tnf_read_many(). */
 typedef struct tnf_request {

@@ -143,8 +143,8 @@ TNF_API const tnf_type *tnf_type_spelled(const char *name);
 TNF_API const tnf_type *tnf_type_at(size_t i);
 /** Decodes n elements, starting with element `first`, into doubles. This is exact except for
  *  integers beyond 2^53. A complex element gives two doubles. Returns false for opaque types. */
-TNF_API bool tnf_type_decode(const tnf_type *type, const void *packed, size_t first, size_t n,
-                             double *out);
+TNF_API bool tnf_type_decode(double *out, const tnf_type *type, const void *packed, size_t first,
+                             size_t n);
 
 /* ----------------------------------------------------------------- values */
 
@@ -247,7 +247,7 @@ TNF_API const char *tnf_layout_id(const tnf_layout *layout);
 /** Returns what people call it: "Q4_K" for gguf.q4_k/1, else its id. */
 TNF_API const char *tnf_layout_name(const tnf_layout *layout);
 /** A layout of blocks, each of so many elements in so many bytes? */
-TNF_API bool tnf_layout_blocks(const tnf_layout *layout, uint32_t *elements, uint32_t *bytes);
+TNF_API bool tnf_layout_blocks(uint32_t *elements, uint32_t *bytes, const tnf_layout *layout);
 /** Returns a known layout by its id, or NULL. For tensors that are built by hand. */
 TNF_API const tnf_layout *tnf_layout_by_id(const char *id);
 
@@ -286,9 +286,9 @@ TNF_API bool tnf_must_escape(uint32_t code_point);
 
 /** The first character of n bytes, and how many bytes it takes; 0 if they are not UTF-8 there
  *  (surrogates and overlong forms are not), or none are left. */
-TNF_API size_t tnf_utf8_next(const char *p, size_t n, uint32_t *code_point);
+TNF_API size_t tnf_utf8_next(uint32_t *code_point, const char *p, size_t n);
 /** Is it well-formed UTF-8? If not, *bad_at (which may be NULL) is the first wrong byte. */
-TNF_API bool tnf_utf8_valid(const char *p, size_t n, size_t *bad_at);
+TNF_API bool tnf_utf8_valid(size_t *bad_at, const char *p, size_t n);
 
 /** Does a name match a pattern? `*` stands for any run of characters (dots and slashes too), `?`
  *  for one, `[a-z]` and `[!a-z]` for one of these and of all others; a backslash takes the next

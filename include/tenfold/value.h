@@ -17,7 +17,7 @@
  *
  *     int64_t layers;
  *     const tnf_value *config = tnf_value_get(attrs, "config");
- *     if (!tnf_value_as_int(tnf_value_get(config, "layers"), &layers))
+ *     if (!tnf_value_as_int(&layers, tnf_value_get(config, "layers")))
  *         return no_config();
  */
 #ifndef TENFOLD_VALUE_H
@@ -51,22 +51,22 @@ TNF_API tnf_member tnf_member_of(const char *key, tnf_value value);
  * Returns the array with that mark; any other value as it is. */
 TNF_API tnf_value tnf_value_mark_items(tnf_value array, tnf_kind kind, tnf_dtype dtype);
 /** Returns what tnf_value_mark_items() marked an array with, or false. */
-TNF_API bool tnf_value_items(const tnf_value *array, tnf_kind *kind, tnf_dtype *dtype);
+TNF_API bool tnf_value_items(tnf_kind *kind, tnf_dtype *dtype, const tnf_value *array);
 /** Writes the exact type of a value: `u32`, `f64`, `bool`, `string`, `bytes`, `json`, `null`,
  * `map`, `array<u32>`, `array<array<i32>>`; `array` or `array<array>` if its items are not all of
  * one type. Returns the length; what does not fit in `room` is cut off, a NUL always ends it. */
-TNF_API size_t tnf_value_type(const tnf_value *value, char *out, size_t room);
+TNF_API size_t tnf_value_type(char *out, size_t room, const tnf_value *value);
 
 /** Gets a bool. */
-TNF_API bool tnf_value_as_bool(const tnf_value *value, bool *out);
+TNF_API bool tnf_value_as_bool(bool *out, const tnf_value *value);
 /** Gets any whole number that fits. */
-TNF_API bool tnf_value_as_int(const tnf_value *value, int64_t *out);
+TNF_API bool tnf_value_as_int(int64_t *out, const tnf_value *value);
 /** Gets any whole number that is not negative. */
-TNF_API bool tnf_value_as_uint(const tnf_value *value, uint64_t *out);
+TNF_API bool tnf_value_as_uint(uint64_t *out, const tnf_value *value);
 /** Gets any number that a double holds exactly. */
-TNF_API bool tnf_value_as_float(const tnf_value *value, double *out);
+TNF_API bool tnf_value_as_float(double *out, const tnf_value *value);
 /** Gets a string. */
-TNF_API bool tnf_value_as_text(const tnf_value *value, tnf_str *out);
+TNF_API bool tnf_value_as_text(tnf_str *out, const tnf_value *value);
 /** Returns the i-th item of an array; NULL past the last one or if the value is not an array. */
 TNF_API const tnf_value *tnf_value_item(const tnf_value *array, size_t i);
 

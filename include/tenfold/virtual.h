@@ -8,7 +8,7 @@
  *     how.type = tnf_type_of(TNF_F32);
  *     tnf_virtual *v;
  *     tnf_virtual_new(&v, &object, 1, &how, &error);
- *     tnf_read_slice(tnf_virtual_object(v), slices, dst, n, &error);
+ *     tnf_read_slice(dst, n, tnf_virtual_object(v), slices, &error);
  *     tnf_virtual_free(v);
  *
  * All functions that read take such a tensor, and so does tnf_builder_add(). Nothing is computed

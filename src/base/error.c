@@ -26,7 +26,7 @@ const char *tnf_status_name(tnf_status status)
 static void cut_whole(char *text, size_t size)
 {
     size_t bad;
-    if (!tnf_utf8_valid(text, size - 1, &bad) && bad + 4 >= size)
+    if (!tnf_utf8_valid(&bad, text, size - 1) && bad + 4 >= size)
         text[bad] = 0;
 }
 
@@ -156,7 +156,7 @@ static void escape_byte(char out[12], unsigned char c)
 static size_t show_character(char out[12], const unsigned char *p, size_t n)
 {
     size_t want = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (want > n || !tnf_utf8_valid((const char *)p, want, NULL)) {
+    if (want > n || !tnf_utf8_valid(NULL, (const char *)p, want)) {
         escape_byte(out, p[0]);
         return 1;
     }

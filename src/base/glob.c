@@ -9,7 +9,7 @@
 static uint32_t next_character(const char *p, size_t n, size_t *length)
 {
     uint32_t c;
-    *length = tnf_utf8_next(p, n, &c);
+    *length = tnf_utf8_next(&c, p, n);
     if (*length > 0)
         return c;
     *length = 1;

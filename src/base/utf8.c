@@ -64,7 +64,7 @@ static size_t sequence_length(const uint8_t *p, size_t left)
     return n;
 }
 
-size_t tnf_utf8_next(const char *p, size_t n, uint32_t *code_point)
+size_t tnf_utf8_next(uint32_t *code_point, const char *p, size_t n)
 {
     const uint8_t *b = (const uint8_t *)p;
     size_t length = n == 0 ? 0 : b[0] < 0x80 ? 1 : sequence_length(b, n);
@@ -77,7 +77,7 @@ size_t tnf_utf8_next(const char *p, size_t n, uint32_t *code_point)
     return length;
 }
 
-bool tnf_utf8_valid(const char *p, size_t n, size_t *bad_at)
+bool tnf_utf8_valid(size_t *bad_at, const char *p, size_t n)
 {
     const uint8_t *bytes = (const uint8_t *)p;
     for (size_t i = 0; i < n;) {

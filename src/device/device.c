@@ -179,7 +179,7 @@ tnf_status tnf_device_look(tnf_device_info *out, tnf_device *d, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status tnf_device_read(tnf_device *d, void *dst, const void *src, size_t n, tnf_error *e)
+tnf_status tnf_device_read(void *dst, tnf_device *d, const void *src, size_t n, tnf_error *e)
 {
     if (!d->cuda) {
         memcpy(dst, src, n);

@@ -50,7 +50,7 @@ tnf_status tnf_job_read(tnf_loader *o, const tnf_job *job, uint8_t *slot, const 
     else if (job->kind == TNF_JOB_GATHER)
         TNF_TRY(read_runs(o, job, slot, e));
     else
-        TNF_TRY(tnf_read_part(p->wants[job->first].part, job->at, slot, n, e));
+        TNF_TRY(tnf_read_part(slot, n, p->wants[job->first].part, job->at, e));
     o->bytes_read += job->bytes;
     return TNF_OK;
 }

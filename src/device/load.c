@@ -232,7 +232,7 @@ void *tnf_load_at(const tnf_load *l, size_t i)
     return tnf_load_on(l, 0, i);
 }
 
-uint64_t tnf_load_bytes(const tnf_load *l, size_t i, tnf_load_made *made)
+uint64_t tnf_load_bytes(tnf_load_made *made, const tnf_load *l, size_t i)
 {
     if (i >= l->plan.n)
         return 0;

@@ -22,7 +22,7 @@ static uint8_t *read_part(const tnf_part *part)
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t n = (size_t)part->nbytes;
     uint8_t *bytes = tnf_alloc(&a, n);
-    if (bytes && tnf_read_part(part, 0, bytes, n, NULL) == TNF_OK)
+    if (bytes && tnf_read_part(bytes, n, part, 0, NULL) == TNF_OK)
         return bytes;
     tnf_free(&a, bytes, n);
     return NULL;
@@ -54,7 +54,7 @@ static bool decode_numbers(float *out, size_t step, const tnf_part *part, size_t
     for (size_t at = 0; fine && at < n; at += PIECE) {
         double x[PIECE];
         size_t here = n - at < PIECE ? n - at : PIECE;
-        fine = tnf_type_decode(part->type, bytes, at, here, x);
+        fine = tnf_type_decode(x, part->type, bytes, at, here);
         for (size_t i = 0; fine && i < here; i++) {
             float y = (float)x[i];
             out[(at + i) * step] = y;

@@ -72,7 +72,7 @@ static tnf_status read_note(tnf_reader *r, tnf_cur *c, tnf_error *e)
     if (!note.p)
         return tnf_fail(e, TNF_EFORMAT, HEAD, "the note runs past the end of the index");
     size_t wrong;
-    if (!tnf_utf8_valid(note.p, note.n, &wrong))
+    if (!tnf_utf8_valid(&wrong, note.p, note.n))
         return tnf_fail(e, TNF_EFORMAT, at + wrong, "the note is not UTF-8");
     if (note.n == 0)
         return TNF_OK;

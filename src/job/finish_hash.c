@@ -201,7 +201,7 @@ void tnf_finish_put_hash(tnf_buf *b, const uint8_t hash[TNF_HASH_BYTES])
 
 static void put_name(tnf_buf *b, tnf_str name)
 {
-    if (tnf_utf8_valid(name.p, name.n, NULL)) {
+    if (tnf_utf8_valid(NULL, name.p, name.n)) {
         tnf_json_put_string(b, name.p, name.n);
         return;
     }

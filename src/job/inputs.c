@@ -21,7 +21,7 @@ static tnf_status show_url(tnf_job *job, struct job_input *in, tnf_error *e)
     char *shown = tnf_arena_alloc(&job->arena, n);
     if (!shown)
         return tnf_arena_fail(&job->arena, "the plan", e);
-    tnf_show_url(in->own.name, shown, n);
+    tnf_show_url(shown, n, in->own.name);
     in->shown = shown;
     return TNF_OK;
 }

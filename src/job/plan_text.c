@@ -141,7 +141,7 @@ static void put_item(tnf_buf *b, const tnf_job *job, const struct job_item *it)
     if (it->index != TNF_NO_INDEX)
         tnf_buf_printf(b, ",\"in\":%zu,\"index\":%zu", it->in, it->index);
     if (it->tensor.p) {
-        bool text = tnf_utf8_valid(it->tensor.p, it->tensor.n, NULL);
+        bool text = tnf_utf8_valid(NULL, it->tensor.p, it->tensor.n);
         if (text)
             tnf_buf_puts(b, ",\"tensor\":");
         if (text)

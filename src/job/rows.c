@@ -44,7 +44,7 @@ void tnf_row_key(tnf_buf *b, const char *key, const char *text)
 void tnf_row_name(tnf_buf *b, const char *key, tnf_str name)
 {
     tnf_buf_printf(b, "\"%s\":", key);
-    if (tnf_utf8_valid(name.p, name.n, NULL)) {
+    if (tnf_utf8_valid(NULL, name.p, name.n)) {
         tnf_json_put_string(b, name.p, name.n);
         return;
     }
@@ -182,7 +182,7 @@ static tnf_status search_rows(struct rows *r, const tnf_emb *emb, const tnf_job_
     query.threads = how->threads;
     query.from = r->items[0].first;
     query.among = r->items[0].first + r->items[0].n;
-    TNF_TRY(tnf_emb_similar(emb, words, n, &query, hits, counts, found, e));
+    TNF_TRY(tnf_emb_similar(hits, counts, found, emb, words, n, &query, e));
     for (size_t i = 0; i < n; i++)
         put_hits(r, i, found[i].found, hits + i * k, counts[i]);
     return TNF_OK;

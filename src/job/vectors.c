@@ -151,7 +151,7 @@ static bool has_vector(tnf_emb *emb, tnf_str word, float *room)
     tnf_error error;
     if (tnf_emb_find(emb, word) != TNF_NO_ROW)
         return true;
-    return tnf_emb_vectors(emb, &word, 1, room, &found, &error) == TNF_OK && found.found;
+    return tnf_emb_vectors(room, &found, emb, &word, 1, &error) == TNF_OK && found.found;
 }
 
 static tnf_status select_known(tnf_vectors_step *s, const tnf_convert_options *o,
@@ -196,7 +196,7 @@ static tnf_status quantize_rows(tnf_vectors_step *s, const tnf_convert_options *
     TNF_TRY(tnf_options_copy(&how, sizeof how, o->quantize, e));
     if (o->save && o->save->dry_run)
         how.iterations = how.attempts = 1;
-    return tnf_emb_quantize(s->made, s->emb, &how, &report->quantized, e);
+    return tnf_emb_quantize(&report->quantized, s->made, s->emb, &how, e);
 }
 
 static tnf_status run_step(tnf_vectors_step *s, const tnf_convert_options *o,

@@ -164,7 +164,7 @@ const tnf_type *tnf_type_named(const char *id)
     return tnf_type_find(id, strlen(id));
 }
 
-bool tnf_type_decode(const tnf_type *type, const void *packed, size_t first, size_t n, double *out)
+bool tnf_type_decode(double *out, const tnf_type *type, const void *packed, size_t first, size_t n)
 {
     for (size_t i = 0; i < KNOWN; i++)
         if (&known[i].type == type) {

@@ -65,7 +65,7 @@ const char *tnf_layout_name(const tnf_layout *layout)
     return layout->name ? layout->name : layout->id;
 }
 
-bool tnf_layout_blocks(const tnf_layout *layout, uint32_t *elements, uint32_t *bytes)
+bool tnf_layout_blocks(uint32_t *elements, uint32_t *bytes, const tnf_layout *layout)
 {
     if (layout->block_bytes == 0)
         return false;

@@ -13,7 +13,7 @@ typedef struct tnf_layout_part {
 } tnf_layout_part;
 
 /* Reads n bytes of a part from offset on; how a validator sees data without knowing IO. */
-typedef tnf_status (*tnf_part_reader)(const tnf_part *part, uint64_t offset, void *dst, size_t n,
+typedef tnf_status (*tnf_part_reader)(void *dst, size_t n, const tnf_part *part, uint64_t offset,
                                       tnf_error *e);
 
 struct tnf_layout {

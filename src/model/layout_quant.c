@@ -347,7 +347,7 @@ static tnf_status check_pq_data(const tnf_object *object, tnf_part_reader read, 
     for (uint64_t at = 0; at < codes->nbytes;) {
         uint64_t left = codes->nbytes - at;
         size_t n = left < sizeof block ? (size_t)left : sizeof block;
-        TNF_TRY(read(codes, at, block, n, e));
+        TNF_TRY(read(block, n, codes, at, e));
         for (size_t i = 0; i < n; i++)
             if (block[i] >= centroids)
                 return tnf_layout_fail_at(object, codes, at + i, e,

@@ -62,7 +62,7 @@ static tnf_status check_bools(const tnf_object *object, const tnf_part *part, tn
     for (uint64_t at = 0; at < part->nbytes;) {
         uint64_t left = part->nbytes - at;
         size_t n = left < sizeof block ? (size_t)left : sizeof block;
-        TNF_TRY(read(part, at, block, n, e));
+        TNF_TRY(read(block, n, part, at, e));
         uint8_t all = 0;
         for (size_t i = 0; i < n; i++) /* without a way out, so that it is done in vectors */
             all |= block[i];
@@ -84,7 +84,7 @@ static tnf_status check_spare_bits(const tnf_object *object, const tnf_part *par
     uint8_t last;
     if (used == 0)
         return TNF_OK;
-    TNF_TRY(read(part, part->nbytes - 1, &last, 1, e));
+    TNF_TRY(read(&last, 1, part, part->nbytes - 1, e));
     if (last >> used != 0)
         return tnf_layout_fail_at(object, part, part->nbytes - 1, e,
                                   "bits are set after the last element of '%s'", part->role);
@@ -115,7 +115,7 @@ tnf_status tnf_part_ints_next(tnf_part_ints *s, uint64_t *out, tnf_error *e)
     if (s->left == 0) {
         uint64_t rest = s->part->nbytes - s->at;
         s->n = s->left = rest < sizeof s->block ? (size_t)rest : sizeof s->block;
-        TNF_TRY(s->read(s->part, s->at, s->block, s->n, e));
+        TNF_TRY(s->read(s->block, s->n, s->part, s->at, e));
         s->at += s->n;
     }
     const uint8_t *p = s->block + (s->n - s->left);

@@ -149,7 +149,7 @@ static tnf_status read_cells(const coo *c, uint64_t first, size_t n, uint64_t *c
     memset(cells, 0, n * sizeof *cells);
     for (uint32_t d = 0; d < c->object->rank; d++) {
         uint64_t at = (d * c->nnz + first) * width, length = c->object->shape[d];
-        TNF_TRY(c->read(c->coords, at, block, n * width, e));
+        TNF_TRY(c->read(block, n * width, c->coords, at, e));
         for (size_t i = 0; i < n; i++) {
             const uint8_t *p = block + i * width;
             uint64_t x = width == 4 ? tnf_le32(p) : tnf_le64(p);

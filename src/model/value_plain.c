@@ -57,7 +57,7 @@ static double float_of(const tnf_value *v)
     return v->dtype == TNF_F32 ? (double)v->as.f32 : v->as.f64;
 }
 
-bool tnf_value_as_bool(const tnf_value *v, bool *out)
+bool tnf_value_as_bool(bool *out, const tnf_value *v)
 {
     if (!v || v->kind != TNF_BOOL)
         return false;
@@ -65,7 +65,7 @@ bool tnf_value_as_bool(const tnf_value *v, bool *out)
     return true;
 }
 
-bool tnf_value_as_int(const tnf_value *v, int64_t *out)
+bool tnf_value_as_int(int64_t *out, const tnf_value *v)
 {
     if (v && v->kind == TNF_INT) {
         *out = v->as.i;
@@ -82,7 +82,7 @@ bool tnf_value_as_int(const tnf_value *v, int64_t *out)
     return true;
 }
 
-bool tnf_value_as_uint(const tnf_value *v, uint64_t *out)
+bool tnf_value_as_uint(uint64_t *out, const tnf_value *v)
 {
     if (v && v->kind == TNF_UINT) {
         *out = v->as.u;
@@ -99,7 +99,7 @@ bool tnf_value_as_uint(const tnf_value *v, uint64_t *out)
     return true;
 }
 
-bool tnf_value_as_float(const tnf_value *v, double *out)
+bool tnf_value_as_float(double *out, const tnf_value *v)
 {
     double f;
     if (v && v->kind == TNF_FLOAT) {
@@ -121,7 +121,7 @@ bool tnf_value_as_float(const tnf_value *v, double *out)
     return true;
 }
 
-bool tnf_value_as_text(const tnf_value *v, tnf_str *out)
+bool tnf_value_as_text(tnf_str *out, const tnf_value *v)
 {
     if (!v || v->kind != TNF_STRING)
         return false;

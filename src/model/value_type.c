@@ -32,7 +32,7 @@ tnf_value tnf_value_mark_items(tnf_value array, tnf_kind kind, tnf_dtype dtype)
     return array;
 }
 
-bool tnf_value_items(const tnf_value *array, tnf_kind *kind, tnf_dtype *dtype)
+bool tnf_value_items(tnf_kind *kind, tnf_dtype *dtype, const tnf_value *array)
 {
     if (!array || array->kind != TNF_ARRAY || array->dtype == 0)
         return false;
@@ -93,7 +93,7 @@ static struct type type_of(const tnf_value *v)
         t.dtype = (tnf_dtype)v->dtype;
     if (v->kind != TNF_ARRAY)
         return t;
-    bool told = tnf_value_items(v, &kind, &dtype);
+    bool told = tnf_value_items(&kind, &dtype, v);
     if (told && (v->n == 0 || kind != TNF_ARRAY))
         return (struct type) { 1, kind, is_number(kind) ? dtype : 0 };
     struct type items;
@@ -119,7 +119,7 @@ static size_t append_text(char *out, size_t room, size_t n, const char *text)
     return n + strlen(text);
 }
 
-size_t tnf_value_type(const tnf_value *value, char *out, size_t room)
+size_t tnf_value_type(char *out, size_t room, const tnf_value *value)
 {
     struct type t = type_of(value);
     size_t n = 0;

@@ -65,7 +65,7 @@ static size_t secret_before_host(const char *p, bool web)
     return web || memchr(p, ':', n) ? n : 0;
 }
 
-size_t tnf_show_url(const char *url, char *out, size_t n)
+size_t tnf_show_url(char *out, size_t n, const char *url)
 {
     const char *text = url ? url : "";
     size_t scheme = any_scheme(text), skip = 0, end = strlen(text);

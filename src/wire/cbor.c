@@ -217,7 +217,7 @@ static bool read_content(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
     if (h->argument > tnf_cbor_left(r))
         return tnf_cbor_too_long(r, h, "bytes");
     *out = (tnf_str) { (const char *)r->p, (size_t)h->argument };
-    if (h->major == CBOR_TEXT && !tnf_utf8_valid(out->p, out->n, &wrong))
+    if (h->major == CBOR_TEXT && !tnf_utf8_valid(&wrong, out->p, out->n))
         return no_cbor(r, r->p + wrong, "the CBOR has text that is not UTF-8");
     r->p += out->n;
     return true;

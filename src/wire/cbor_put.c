@@ -138,7 +138,7 @@ static tnf_status put_tree(const writer *w, const tnf_value *v, unsigned depth);
 
 static tnf_status put_text(const writer *w, const char *p, size_t n)
 {
-    if (!tnf_utf8_valid(p, n, NULL))
+    if (!tnf_utf8_valid(NULL, p, n))
         return tnf_fail(w->e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the text %s is not UTF-8 and cannot be written as CBOR",
                         TNF_QUOTED(((tnf_str) { p, n })));

@@ -310,7 +310,7 @@ static bool string_slow(tnf_json *j, const uint8_t *p, tnf_str *out)
         return tnf_json_fail(j, TNF_ETRUNCATED, position_of(j, j->end),
                              "the JSON text ends inside a string");
     size_t n = (size_t)(p - start), wrong;
-    if (high && !tnf_utf8_valid((const char *)start, n, &wrong))
+    if (high && !tnf_utf8_valid(&wrong, (const char *)start, n))
         return fail_bad(j, start + wrong, "the JSON text has a string that is not UTF-8");
     char *copy = NULL;
     if (escapes && out && !(copy = tnf_arena_str(j->arena, start, n))) {

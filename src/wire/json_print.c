@@ -86,7 +86,7 @@ static void put_text(tnf_buf *b, const tnf_value *v)
 {
     if (v->kind == TNF_BYTES) {
         put_hex(b, "bytes", v->as.s, v->n);
-    } else if (!tnf_utf8_valid(v->as.s, v->n, NULL)) {
+    } else if (!tnf_utf8_valid(NULL, v->as.s, v->n)) {
         if (v->kind == TNF_JSON)
             b->status = TNF_EINVAL;
         put_hex(b, "string", v->as.s, v->n);
@@ -105,7 +105,7 @@ static void put_tree(tnf_buf *b, const tnf_value *v, unsigned depth);
 static void put_told(tnf_buf *b, const tnf_value *v)
 {
     char type[16];
-    tnf_value_type(v, type, sizeof type); /* "array<u32>" */
+    tnf_value_type(type, sizeof type, v); /* "array<u32>" */
     type[strlen(type) - 1] = 0;
     tnf_buf_printf(b, "{\"$array\":\"%s\"}", type + sizeof "array<" - 1);
 }
@@ -133,7 +133,7 @@ static void put_map(tnf_buf *b, const tnf_value *v, unsigned depth)
         const tnf_member *m = &v->as.members[i];
         if (i)
             tnf_buf_puts(b, ",");
-        if (!tnf_utf8_valid(m->key.p, m->key.n, NULL))
+        if (!tnf_utf8_valid(NULL, m->key.p, m->key.n))
             b->status = TNF_EINVAL;
         tnf_json_put_string(b, m->key.p, m->key.n);
         tnf_buf_puts(b, ":");

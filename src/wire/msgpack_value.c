@@ -97,7 +97,7 @@ static bool read_str(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
     tnf_value v;
     if (!tnf_msgpack_str(r, &s))
         return false;
-    if (tnf_utf8_valid(s.p, s.n, NULL))
+    if (tnf_utf8_valid(NULL, s.p, s.n))
         return tree_ok(r, tnf_tree_text(t, TNF_STRING, s, out, r->e));
     return tree_ok(r, tnf_tree_text(t, TNF_BYTES, s, &v, r->e)) &&
            tree_ok(r, tnf_tree_wrap(t, "$str", &v, out, r->e));

@@ -215,7 +215,7 @@ static tnf_status op_bytes(machine *m, const argument *a)
     node->python2 = m->op == 'T' || m->op == 'U';
     if (m->op == 0x96)
         node->kind = TNF_PICKLE_BYTEARRAY;
-    else if (node->python2 && tnf_utf8_valid(a->s.p, a->s.n, NULL))
+    else if (node->python2 && tnf_utf8_valid(NULL, a->s.p, a->s.n))
         node->kind = TNF_PICKLE_TEXT;
     return push_node(m, node);
 }
@@ -320,7 +320,7 @@ static tnf_status push_global(machine *m, const tnf_pickle_global *named)
 
 static tnf_status op_global(machine *m, const argument *a)
 {
-    if (!tnf_utf8_valid(a->s.p, a->s.n, NULL) || !tnf_utf8_valid(a->s2.p, a->s2.n, NULL))
+    if (!tnf_utf8_valid(NULL, a->s.p, a->s.n) || !tnf_utf8_valid(NULL, a->s2.p, a->s2.n))
         return bad_pickle(m, TNF_EFORMAT, "the name of a class is not UTF-8");
     return push_global(m, &(tnf_pickle_global) { .module = a->s, .name = a->s2 });
 }

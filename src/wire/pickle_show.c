@@ -77,7 +77,7 @@ static void put_quoted(text_out *t, const char *p, size_t n, bool bytes)
     put_format(t, "%s%c", bytes ? "b" : "", quote);
     for (size_t i = 0; i < n && !is_full(t);) {
         uint32_t c = (uint8_t)p[i];
-        size_t took = bytes ? 1 : tnf_utf8_next(p + i, n - i, &c);
+        size_t took = bytes ? 1 : tnf_utf8_next(&c, p + i, n - i);
         took = took ? took : 1;
         if (c == (uint8_t)quote || c == '\\')
             put_format(t, "\\%c", (char)c);

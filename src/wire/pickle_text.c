@@ -194,7 +194,7 @@ tnf_status tnf_pickle_decimal(double *out, const tnf_pickle_line *line)
 
 bool tnf_pickle_text_valid(const char *p, size_t n)
 {
-    for (size_t bad; !tnf_utf8_valid(p, n, &bad);) {
+    for (size_t bad; !tnf_utf8_valid(&bad, p, n);) {
         const uint8_t *at = (const uint8_t *)p + bad;
         if (n - bad < 3 || at[0] != 0xed || at[1] < 0xa0 || at[1] > 0xbf || (at[2] & 0xc0) != 0x80)
             return false;
@@ -276,7 +276,7 @@ tnf_status tnf_pickle_quoted(tnf_pickle_node *out, const tnf_pickle_line *line)
         i += 1 + took;
     }
     text[n] = 0;
-    out->kind = tnf_utf8_valid(text, n, NULL) ? TNF_PICKLE_TEXT : TNF_PICKLE_BYTES;
+    out->kind = tnf_utf8_valid(NULL, text, n) ? TNF_PICKLE_TEXT : TNF_PICKLE_BYTES;
     out->python2 = true;
     out->as.s = text;
     out->n = n;

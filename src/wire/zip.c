@@ -222,7 +222,7 @@ tnf_status tnf_zip_read_name(tnf_zip_member *m, const tnf_zip_from *from, tnf_er
     if (ascii)
         return TNF_OK;
     if (m->flags & FLAG_UTF8)
-        return tnf_utf8_valid(m->raw.p, m->raw.n, NULL)
+        return tnf_utf8_valid(NULL, m->raw.p, m->raw.n)
                    ? TNF_OK
                    : tnf_fail(e, TNF_EFORMAT, m->at, "the name of a member is not UTF-8");
     char *text = tnf_arena_raw(from->arena, 3 * (uint64_t)m->raw.n);

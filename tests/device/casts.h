@@ -20,9 +20,9 @@ static inline void check_load(tnf_device *d, tnf_device_request r, tnf_device_re
     options.read = read;
     assert_ok(tnf_device_load(&load, d, &r, 1, &options, &e));
     tnf_load_made where = TNF_LOAD_STORED;
-    assert_int_equal(tnf_load_bytes(load, 0, &where), n);
+    assert_int_equal(tnf_load_bytes(&where, load, 0), n);
     assert_int_equal(where, made);
-    assert_ok(tnf_device_read(d, found, tnf_load_at(load, 0), n, &e));
+    assert_ok(tnf_device_read(found, d, tnf_load_at(load, 0), n, &e));
     size_t width = r.as->bits / 8;
     for (size_t i = 0; i < n; i += width)
         if (memcmp(expected + i, found + i, width) != 0) {
@@ -61,7 +61,7 @@ static inline void check_request(tnf_device *d, tnf_device_request r, tnf_load_m
     }
     size_t n = (size_t)o->parts->nbytes;
     uint8_t *expected = malloc(n + 1);
-    assert_ok(tnf_read(o, expected, n, &e));
+    assert_ok(tnf_read(expected, n, o, &e));
     check_load(d, r, turn++ % 2 ? TNF_DEVICE_READ_AUTO : TNF_DEVICE_READ_DIRECT, made, expected, n);
     free(expected);
     for (size_t i = 3; i-- > 0;)

@@ -185,7 +185,7 @@ static inline bool same_bytes(tnf_device *d, const void *at, const void *expecte
     tnf_error e;
     uint8_t *back = malloc(n + 1);
     MUST(back != NULL);
-    assert_ok(tnf_device_read(d, back, at, n, &e));
+    assert_ok(tnf_device_read(back, d, at, n, &e));
     bool same = memcmp(back, expected, n) == 0;
     free(back);
     return same;
@@ -199,8 +199,8 @@ static inline void check_part(tnf_load *load, size_t k, tnf_device *d, size_t i,
     size_t n = (size_t)part->nbytes;
     uint8_t *expected = malloc(n + 1);
     MUST(expected != NULL);
-    assert_int_equal(tnf_load_bytes(load, i, NULL), n);
-    assert_ok(tnf_read_part(part, 0, expected, n, &e));
+    assert_int_equal(tnf_load_bytes(NULL, load, i), n);
+    assert_ok(tnf_read_part(expected, n, part, 0, &e));
     if (n && !same_bytes(d, tnf_load_on(load, k, i), expected, n))
         fail_msg("%s: tensor %zu differs on device %zu", label, i, k);
     free(expected);

@@ -74,7 +74,7 @@ uint8_t *fuzz_read(const tnf_part *part)
     uint64_t at = 0;
     do { /* once at least: a part without bytes may be unreadable too */
         size_t n = part->nbytes - at < PIECE ? (size_t)(part->nbytes - at) : PIECE;
-        tnf_status status = tnf_read_part(part, at, bytes + at, n, &error);
+        tnf_status status = tnf_read_part(bytes + at, n, part, at, &error);
         fuzz_expect_honest(status, &error);
         if (status != TNF_OK) {
             free(bytes);
@@ -145,7 +145,7 @@ static uint8_t *read_rows(const tnf_object *o)
     for (uint32_t d = 0; d < o->rank; d++)
         all[d] = (tnf_slice) { 0, 1, o->shape[d], false };
     uint8_t *bytes = fuzz_take(o->parts->nbytes);
-    tnf_status status = tnf_read_slice(o, all, bytes, (size_t)o->parts->nbytes, &error);
+    tnf_status status = tnf_read_slice(bytes, (size_t)o->parts->nbytes, o, all, &error);
     fuzz_expect_honest(status, &error);
     if (status == TNF_OK)
         return bytes;

@@ -36,18 +36,18 @@ static void check_queries(const tnf_emb *emb, const tnf_str *words, size_t n)
     tnf_error e;
     for (tnf_metric metric = TNF_COSINE; metric <= TNF_L2; metric++) {
         tnf_emb_query q = { .size = sizeof q, .metric = metric, .k = K, .threads = 1 };
-        if (tnf_emb_similar(emb, words, n, &q, hits, counts, NULL, &e) != TNF_OK)
+        if (tnf_emb_similar(hits, counts, NULL, emb, words, n, &q, &e) != TNF_OK)
             return;
         for (size_t i = 0; i < n; i++)
             check_order(emb, hits + i * K, counts[i], metric);
-        if (tnf_emb_similar(emb, words, 1, &q, again, other, NULL, &e) != TNF_OK)
+        if (tnf_emb_similar(again, other, NULL, emb, words, 1, &q, &e) != TNF_OK)
             continue;
         FUZZ_REQUIRE(other[0] == counts[0], "other answers alone than among others");
         for (size_t i = 0; i < counts[0]; i++)
             FUZZ_REQUIRE(hits[i].row == again[i].row, "another answer alone than among others");
     }
     tnf_emb_query q = { .size = sizeof q, .k = K };
-    if (n >= 3 && tnf_emb_analogy(emb, words, 1, &q, hits, counts, NULL, &e) == TNF_OK)
+    if (n >= 3 && tnf_emb_analogy(hits, counts, NULL, emb, words, 1, &q, &e) == TNF_OK)
         check_order(emb, hits, counts[0], TNF_COSINE);
 }
 

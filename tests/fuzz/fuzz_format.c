@@ -87,7 +87,7 @@ static uint8_t *read_slice(const tnf_object *object, const char *text, uint64_t 
         *n = tnf_slice_bytes(object, slices);
         if (*n <= FUZZ_MAX_PART) {
             bytes = fuzz_take(*n);
-            tnf_status status = tnf_read_slice(object, slices, bytes, (size_t)*n, &error);
+            tnf_status status = tnf_read_slice(bytes, (size_t)*n, object, slices, &error);
             FUZZ_REQUIRE(status != TNF_EBUG, "%s", error.message);
             if (status != TNF_OK) {
                 free(bytes);

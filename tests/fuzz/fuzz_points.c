@@ -67,7 +67,7 @@ static void change_points(tnf_points *p, const struct seen *before)
         return;
     void *zeros = calloc(1, (size_t)space->vector_bytes);
     tnf_point point = { .vector = zeros, .vector_n = (size_t)space->vector_bytes };
-    FUZZ_REQUIRE(tnf_points_append(p, &point, 1, &at, &e) == TNF_OK, "%s", e.message);
+    FUZZ_REQUIRE(tnf_points_append(&at, p, &point, 1, &e) == TNF_OK, "%s", e.message);
     FUZZ_REQUIRE(tnf_points_read(&point, p, at, &e) == TNF_OK, "%s", e.message);
     FUZZ_REQUIRE(memcmp(point.vector, zeros, point.vector_n) == 0, "another point");
     free(zeros);
@@ -98,7 +98,7 @@ static void parse_point(const uint8_t *data, size_t size)
     };
     FUZZ_REQUIRE(tnf_points_create(&p, file_path(), &space, &o, &e) == TNF_OK, "%s", e.message);
     if (tnf_points_parse(&point, p, (const char *)data, size, &e) == TNF_OK) {
-        FUZZ_REQUIRE(tnf_points_append(p, &point, 1, NULL, &e) == TNF_OK, "%s", e.message);
+        FUZZ_REQUIRE(tnf_points_append(NULL, p, &point, 1, &e) == TNF_OK, "%s", e.message);
         FUZZ_REQUIRE(list_points(p, TNF_OK).n == 1, "it is not there");
     }
     tnf_points_close(p);

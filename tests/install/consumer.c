@@ -22,7 +22,7 @@ int main(int argc, char **argv)
         tnf_builder_add(builder, "w", tnf_type_of(TNF_F32), 2, shape, values, &error) == TNF_OK &&
         tnf_save(builder, argv[1], NULL, &error) == TNF_OK &&
         tnf_open(&file, argv[1], NULL, &error) == TNF_OK && tnf_find(file, "w") &&
-        tnf_read(tnf_find(file, "w"), back, sizeof back, &error) == TNF_OK)
+        tnf_read(back, sizeof back, tnf_find(file, "w"), &error) == TNF_OK)
         bad = memcmp(values, back, sizeof back) != 0;
     if (bad)
         fprintf(stderr, "%s\n", error.message);

@@ -69,7 +69,7 @@ static inline uint8_t *model_rows(const tnf_object *o)
     MUST(all && bytes);
     for (uint32_t d = 0; d < o->rank; d++)
         all[d] = (tnf_slice) { 0, 1, o->shape[d], false };
-    CHECK(tnf_read_slice(o, all, bytes, (size_t)o->parts->nbytes, &error) == TNF_OK, "%s",
+    CHECK(tnf_read_slice(bytes, (size_t)o->parts->nbytes, o, all, &error) == TNF_OK, "%s",
           error.message);
     free(all);
     return bytes;

@@ -67,7 +67,7 @@ static inline uint8_t *read_part(const tnf_part *part, tnf_status *status)
     uint8_t *p = malloc(part->nbytes ? (size_t)part->nbytes : 1);
     MUST(p != NULL);
     memset(p, 0xa5, (size_t)part->nbytes);
-    *status = tnf_read_part(part, 0, p, (size_t)part->nbytes, &error);
+    *status = tnf_read_part(p, (size_t)part->nbytes, part, 0, &error);
     check_error(*status, &error);
     if (*status == TNF_OK)
         return p;
@@ -82,7 +82,7 @@ static inline void check_part(const tnf_part *part, const void *file, size_t n, 
     if (part->payload == TNF_AT && part->nbytes > n) { /* said, but not there */
         uint8_t byte;
         tnf_error error;
-        status = tnf_read_part(part, part->nbytes - 1, &byte, 1, &error);
+        status = tnf_read_part(&byte, 1, part, part->nbytes - 1, &error);
         check_error(status, &error);
         CHECK(status != TNF_OK, "'%s' can be read though it is larger than the file", name);
         return;

@@ -34,7 +34,7 @@ static inline tnf_object tensor_of(const char *layout, const uint64_t *shape, si
 }
 
 /* Reads no more than the part has, and no more at once than a validator may hold. */
-static inline tnf_status read_memory(const tnf_part *part, uint64_t offset, void *dst, size_t n,
+static inline tnf_status read_memory(void *dst, size_t n, const tnf_part *part, uint64_t offset,
                                      tnf_error *e)
 {
     (void)e;
@@ -47,7 +47,7 @@ static inline tnf_status read_memory(const tnf_part *part, uint64_t offset, void
     return TNF_OK;
 }
 
-static inline tnf_status read_nothing(const tnf_part *part, uint64_t offset, void *dst, size_t n,
+static inline tnf_status read_nothing(void *dst, size_t n, const tnf_part *part, uint64_t offset,
                                       tnf_error *e)
 {
     (void)part, (void)offset, (void)dst, (void)n, (void)e;

@@ -60,7 +60,7 @@ static inline uint64_t vs_add(tnf_points *p, unsigned i)
     float v[DIM] = { (float)i, (float)i + 0.5f, -(float)i };
     tnf_value number = tnf_value_uint(i);
     tnf_point point = { .value = &number, .vector = to_little(v, 4, DIM), .vector_n = sizeof v };
-    assert_ok(tnf_points_append(p, &point, 1, &offset, &e));
+    assert_ok(tnf_points_append(&offset, p, &point, 1, &e));
     return offset;
 }
 

@@ -64,7 +64,7 @@ static void assert_holds(const char *path, const char *name, const void *four_by
     assert_ok(tnf_open(&file, path, NULL, &e));
     const tnf_object *o = tnf_find(file, name);
     assert_non_null(o);
-    assert_ok(tnf_read(o, bytes, 4, &e));
+    assert_ok(tnf_read(bytes, 4, o, &e));
     assert_memory_equal(bytes, four_bytes, 4);
     assert_ok(tnf_verify(&r, file, NULL, &e));
     assert_int_equal(r.problems, 0);
@@ -315,7 +315,7 @@ static void cut_anywhere(void **state)
         assert_int_equal(tnf_file_info(file)->objects, n == after.n ? 2 : 1);
         assert_int_equal(tnf_file_info(file)->nwarnings, whole ? 0 : 1);
         uint8_t bytes[4];
-        assert_ok(tnf_read(tnf_find(file, "old"), bytes, 4, &e));
+        assert_ok(tnf_read(bytes, 4, tnf_find(file, "old"), &e));
         assert_memory_equal(bytes, "\1\2\3\4", 4);
         tnf_close(file);
         if (n % 997 != 0 && n + 60 < after.n) /* the file system is slow: a few of them */

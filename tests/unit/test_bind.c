@@ -43,12 +43,12 @@ static void shapes_as_text(void **state)
 {
     (void)state;
     char text[8];
-    assert_int_equal(tnf_shape_text(tnf_find(file, "w"), text, sizeof text), 5);
+    assert_int_equal(tnf_shape_text(text, sizeof text, tnf_find(file, "w")), 5);
     assert_string_equal(text, "[2,3]");
-    assert_int_equal(tnf_shape_text(tnf_find(file, "w"), text, 4), 5);
+    assert_int_equal(tnf_shape_text(text, 4, tnf_find(file, "w")), 5);
     assert_string_equal(text, "[2,");
-    assert_int_equal(tnf_shape_text(tnf_find(file, "w"), NULL, 0), 5);
-    tnf_shape_text(NULL, text, sizeof text);
+    assert_int_equal(tnf_shape_text(NULL, 0, tnf_find(file, "w")), 5);
+    tnf_shape_text(text, sizeof text, NULL);
     assert_string_equal(text, "[?]");
 }
 

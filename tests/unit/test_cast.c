@@ -35,11 +35,11 @@ static void to_doubles(void **state)
     assert_string_equal(w->type->id, "f64");
     assert_string_equal(h->type->id, "f64");
     assert_string_equal(tnf_find(m.file, "i")->parts->type->id, "i32");
-    assert_ok(tnf_read_part(w, 0, x, N * sizeof *x, &e));
+    assert_ok(tnf_read_part(x, N * sizeof *x, w, 0, &e));
     from_little(x, 8, N);
     for (size_t i = 0; i < N; i++)
         assert_true(x[i] == (double)numbers[i]);
-    assert_ok(tnf_read_part(h, 0, y, sizeof y, &e));
+    assert_ok(tnf_read_part(y, sizeof y, h, 0, &e));
     from_little(y, 8, 4);
     assert_memory_equal(y, expected, sizeof y);
     free(x);

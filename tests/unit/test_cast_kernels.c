@@ -62,7 +62,7 @@ static void slow_cast(uint8_t *out, const char *from, const char *to, const uint
     for (size_t i = 0; i < n; i++) {
         double x;
         uint64_t bits;
-        assert_true(tnf_type_decode(type, in, i, 1, &x));
+        assert_true(tnf_type_decode(&x, type, in, i, 1));
         if (large)
             x = odd_double(from, in + 8 * i);
         memcpy(&bits, &x, sizeof bits);
@@ -189,8 +189,8 @@ static void edges_of_types(void **state)
         for (uint32_t v = 0; v < to->largest; v++) {
             uint8_t here[2] = { (uint8_t)v, (uint8_t)(v >> 8) };
             uint8_t next[2] = { (uint8_t)(v + 1), (uint8_t)((v + 1) >> 8) };
-            tnf_type_decode(type, here, 0, 1, &low);
-            tnf_type_decode(type, next, 0, 1, &high);
+            tnf_type_decode(&low, type, here, 0, 1);
+            tnf_type_decode(&high, type, next, 0, 1);
             add_edge(e, low);
             add_edge(e, low + (high - low) / 2);
         }
@@ -330,7 +330,7 @@ static void packed_pieces(void **state)
         tnf_cast_by(set, "u4", "f16")(out, in, N);
         for (size_t i = 0; i < N; i++) {
             double x;
-            tnf_type_decode(tnf_type_of(TNF_F16), out, i, 1, &x);
+            tnf_type_decode(&x, tnf_type_of(TNF_F16), out, i, 1);
             assert_true(x == (double)(in[i / 2] >> 4 * (i % 2) & 15));
         }
     }

@@ -35,8 +35,8 @@ static void expect_same(const tnf_emb *a, const tnf_emb *b, const char *word, do
     tnf_str text = TEXT(word);
     size_t d = tnf_emb_describe(a)->dims;
     assert_int_equal(d, tnf_emb_describe(b)->dims);
-    assert_ok(tnf_emb_vectors(a, &text, 1, x, &f, &e));
-    assert_ok(tnf_emb_vectors(b, &text, 1, y, &g, &e));
+    assert_ok(tnf_emb_vectors(x, &f, a, &text, 1, &e));
+    assert_ok(tnf_emb_vectors(y, &g, b, &text, 1, &e));
     assert_true(f.known == g.known && f.found == g.found);
     assert_near(f.norm, g.norm, tolerance);
     near_all(x, y, d, tolerance);
@@ -72,7 +72,7 @@ static void ngrams_of_gross(void **state)
         float v;
         tnf_str dings = TEXT("xdingsx");
         tnf_emb_found found; /* of its n-grams only those of "dings" inside are listed */
-        assert_ok(tnf_emb_vectors(y.emb, &dings, 1, &v, &found, &e));
+        assert_ok(tnf_emb_vectors(&v, &found, y.emb, &dings, 1, &e));
         assert_true(found.found);
         close_opened(&x);
         close_opened(&y);
@@ -158,8 +158,8 @@ static void reconstructs_rows(void **state)
         const tnf_emb_info *i = tnf_emb_describe(y.emb);
         assert_true(!i->quantized && i->rows == N && i->words == WORDS && i->has_norms == !as_is);
         for (uint64_t r = 0; r < N; r++) {
-            assert_ok(tnf_emb_row(x.emb, r, was, &e));
-            assert_ok(tnf_emb_row(y.emb, r, is, &e));
+            assert_ok(tnf_emb_row(was, x.emb, r, &e));
+            assert_ok(tnf_emb_row(is, y.emb, r, &e));
             double length = 0;
             for (size_t c = 0; c < D; c++)
                 length += (double)was[c] * was[c];
@@ -169,8 +169,8 @@ static void reconstructs_rows(void **state)
         }
         tnf_str word = TEXT("one");
         tnf_emb_found found;
-        assert_ok(tnf_emb_vectors(y.emb, &word, 1, is, &found, &e));
-        assert_ok(tnf_emb_row(x.emb, 0, was, &e));
+        assert_ok(tnf_emb_vectors(is, &found, y.emb, &word, 1, &e));
+        assert_ok(tnf_emb_row(was, x.emb, 0, &e));
         for (size_t c = 0; c < D; c++)
             assert_near(is[c] * found.norm, was[c], 1e-5);
         expect_same(x.emb, y.emb, "unknown", 1e-5);
@@ -210,8 +210,8 @@ static void selects_words(void **state)
     float was[D], is[D];
     tnf_emb_found f, g;
     for (size_t i = 0; i < 2; i++) {
-        assert_ok(tnf_emb_vectors(x.emb, &words[i], 1, was, &f, &e));
-        assert_ok(tnf_emb_vectors(y.emb, &words[i], 1, is, &g, &e));
+        assert_ok(tnf_emb_vectors(was, &f, x.emb, &words[i], 1, &e));
+        assert_ok(tnf_emb_vectors(is, &g, y.emb, &words[i], 1, &e));
         assert_true(g.known && g.norm == 1); /* there were none, and none are invented */
         near_all(is, was, D, 0);
     }
@@ -243,13 +243,13 @@ static tnf_status use_everything(const tnf_file *file, const tnf_allocator *a, t
     tnf_status status = tnf_emb_open(&emb, file, &o, e);
     if (status != TNF_OK)
         return status;
-    status = tnf_emb_similar(emb, words, 2, &q, hits, counts, NULL, e);
+    status = tnf_emb_similar(hits, counts, NULL, emb, words, 2, &q, e);
     if (status == TNF_OK)
-        status = tnf_emb_analogy(emb, words, 1, &q, hits, counts, NULL, e);
+        status = tnf_emb_analogy(hits, counts, NULL, emb, words, 1, &q, e);
     q.metric = TNF_L2;
     static const float vector[D] = { 1 };
     if (status == TNF_OK)
-        status = tnf_emb_nearest(emb, vector, 1, &q, hits, counts, e);
+        status = tnf_emb_nearest(hits, counts, emb, vector, 1, &q, e);
     if (status == TNF_OK)
         status = tnf_builder_new(&b, NULL, e);
     if (status == TNF_OK && tnf_emb_describe(emb)->quantized)

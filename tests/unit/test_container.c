@@ -411,7 +411,7 @@ static void parts_of_files(void **state)
     assert_ok(tnf_place_part(f.r, &part, &c->members[at], &p, 2, 4, NULL, &e));
     assert_int_equal(part.payload, TNF_AT);
     assert_int_equal(part.offset, 2);
-    assert_ok(tnf_read_part(&part, 0, text, 4, &e));
+    assert_ok(tnf_read_part(text, 4, &part, 0, &e));
     assert_string_equal(text, "cond");
     tnf_container_close(f.file->folder);
     fake_end(&f);

@@ -99,7 +99,7 @@ static void multiplies_by_scales(void **state)
     assert_null(tnf_find(out, "w_scale_inv"));
     assert_non_null(tnf_find(out, "alone_scale_inv"));
     assert_non_null(tnf_value_get(tnf_file_info(out)->attrs, "x.note"));
-    assert_ok(tnf_read(tnf_find(out, "w"), found, sizeof found, &e));
+    assert_ok(tnf_read(found, sizeof found, tnf_find(out, "w"), &e));
     assert_memory_equal(found, little_bytes(tnf_type_named("f32"), products, sizeof products),
                         sizeof found);
     assert_int_equal(r->counts[TNF_TRANSFORMED], 2);

@@ -150,7 +150,7 @@ static void decode_at_odd_place(const char *id, const void *packed, size_t nbyte
     uint8_t *copy = malloc(nbytes + 1);
     assert_non_null(copy);
     memcpy(copy + 1, packed, nbytes);
-    assert_true(tnf_type_decode(tnf_type_named(id), copy + 1, first, n, out));
+    assert_true(tnf_type_decode(out, tnf_type_named(id), copy + 1, first, n));
     free(copy);
 }
 
@@ -255,7 +255,7 @@ static void windows_of_packed_types(void **state)
         bytes[i] = (uint8_t)(i * 151 + 7);
     for (size_t t = 0; t < sizeof ids / sizeof ids[0]; t++) {
         const tnf_type *type = tnf_type_named(ids[t]);
-        assert_true(tnf_type_decode(type, bytes, 0, 40, whole));
+        assert_true(tnf_type_decode(whole, type, bytes, 0, 40));
         for (size_t first = 0; first < 40; first++)
             for (size_t n = 0; first + n <= 40; n++) {
                 uint64_t need;
@@ -276,9 +276,9 @@ static void bytes_before_the_window_are_not_touched(void **state)
     /* Only the byte of the element exists; those before it are imagined. */
     for (size_t k = 1; k < 4; k++) {
         const uint8_t *start = (const uint8_t *)((uintptr_t)last - k);
-        assert_true(tnf_type_decode(tnf_type_named("bit"), start, 8 * k + 7, 1, &out));
+        assert_true(tnf_type_decode(&out, tnf_type_named("bit"), start, 8 * k + 7, 1));
         assert_true(out == 1);
-        assert_true(tnf_type_decode(tnf_type_named("f4_e2m1"), start, 2 * k + 1, 1, &out));
+        assert_true(tnf_type_decode(&out, tnf_type_named("f4_e2m1"), start, 2 * k + 1, 1));
         assert_true(out == 0 && signbit(out));
     }
     free(last);
@@ -289,9 +289,9 @@ static void opaque_types(void **state)
     (void)state;
     static const tnf_type foreign = { "x.int3", TNF_U8, TNF_NUMBER_OPAQUE, 0 };
     double out = 5;
-    assert_false(tnf_type_decode(&foreign, "abc", 0, 1, &out));
+    assert_false(tnf_type_decode(&out, &foreign, "abc", 0, 1));
     assert_true(out == 5);
-    assert_true(tnf_type_decode(tnf_type_of(TNF_F32), NULL, 0, 0, NULL));
+    assert_true(tnf_type_decode(NULL, tnf_type_of(TNF_F32), NULL, 0, 0));
 }
 
 /* As numpy, torch and safetensors print them, and as people type them. */

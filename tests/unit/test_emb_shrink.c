@@ -69,14 +69,14 @@ static unsigned ask_copies(const tnf_emb *emb, const struct said *whole, bool cu
     float row[DIMS], vectors[ASKED * DIMS];
     tnf_emb_found found[ASKED];
     for (unsigned i = 0; i < ROWS; i += 37) {
-        tnf_status status = tnf_emb_row(emb, i, row, &e);
+        tnf_status status = tnf_emb_row(row, emb, i, &e);
         assert_true(status == TNF_OK || (cut && status == TNF_ETRUNCATED));
         if (status == TNF_OK)
             assert_memory_equal(row, whole->rows + (size_t)i * DIMS, sizeof row);
         there += status == TNF_OK;
     }
     for (unsigned i = 0; i < ASKED; i++) {
-        tnf_status status = tnf_emb_vectors(emb, &asked[i], 1, vectors, found, &e);
+        tnf_status status = tnf_emb_vectors(vectors, found, emb, &asked[i], 1, &e);
         assert_true(status == TNF_OK || (cut && status == TNF_ETRUNCATED));
         if (status == TNF_OK)
             assert_memory_equal(vectors, whole->vectors + (size_t)i * DIMS, sizeof row);
@@ -95,12 +95,12 @@ static void ask_all(const tnf_emb *emb)
     tnf_emb_hit hits[ASKED * 3];
     size_t counts[ASKED];
     tnf_emb_query query = { .size = sizeof query, .k = 3 };
-    tnf_status status = tnf_emb_similar(emb, asked, ASKED, &query, hits, counts, NULL, &e);
+    tnf_status status = tnf_emb_similar(hits, counts, NULL, emb, asked, ASKED, &query, &e);
     assert_true(status == TNF_OK || status == TNF_ETRUNCATED);
-    status = tnf_emb_analogy(emb, asked, 1, &query, hits, counts, NULL, &e);
+    status = tnf_emb_analogy(hits, counts, NULL, emb, asked, 1, &query, &e);
     assert_true(status == TNF_OK || status == TNF_ETRUNCATED);
     float some[DIMS] = { 1 };
-    status = tnf_emb_nearest(emb, some, 1, &query, hits, counts, &e);
+    status = tnf_emb_nearest(hits, counts, emb, some, 1, &query, &e);
     assert_true(status == TNF_OK || status == TNF_ETRUNCATED);
 }
 
@@ -110,8 +110,8 @@ static void learn_whole(const tnf_emb *emb, struct said *whole)
     whole->rows = malloc(sizeof values);
     assert_non_null(whole->rows);
     for (unsigned i = 0; i < ROWS; i++)
-        assert_ok(tnf_emb_row(emb, i, whole->rows + (size_t)i * DIMS, &e));
-    assert_ok(tnf_emb_vectors(emb, asked, ASKED, whole->vectors, whole->found, &e));
+        assert_ok(tnf_emb_row(whole->rows + (size_t)i * DIMS, emb, i, &e));
+    assert_ok(tnf_emb_vectors(whole->vectors, whole->found, emb, asked, ASKED, &e));
 }
 
 static void cut_to(const struct made *m, tnf_access access, unsigned percent)

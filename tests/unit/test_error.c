@@ -82,9 +82,9 @@ static void cut_sentences_stay_utf8(void **state)
         text[n] = 0;
         tnf_error e;
         tnf_fail(&e, TNF_EIO, 0, "%s", text);
-        assert_true(tnf_utf8_valid(e.message, strlen(e.message), NULL));
+        assert_true(tnf_utf8_valid(NULL, e.message, strlen(e.message)));
         tnf_error_prefix(&e, "ab");
-        assert_true(tnf_utf8_valid(e.message, strlen(e.message), NULL));
+        assert_true(tnf_utf8_valid(NULL, e.message, strlen(e.message)));
     }
 }
 
@@ -155,7 +155,7 @@ static void quoting_shortens(void **state)
             size_t n = strlen(out);
             assert_true(n < size && n >= 2 && out[0] == '\'' && out[n - 1] == '\'');
             if (i < 4)
-                assert_true(tnf_utf8_valid(out, n, NULL));
+                assert_true(tnf_utf8_valid(NULL, out, n));
             for (const char *p = out; (p = strchr(p, '\\')) != NULL; p++)
                 if (p[1] == 'x') /* an escape is whole or not there */
                     assert_true(strspn(p + 2, "0123456789abcdef") >= 2);

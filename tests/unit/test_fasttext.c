@@ -28,10 +28,10 @@ static void assert_words(const tnf_file *file, const char *bytes, const uint64_t
     const tnf_object *o = tnf_find(file, "vocab");
     assert_non_null(o);
     assert_int_equal(o->shape[0], n);
-    assert_ok(tnf_read_part(tnf_object_part(o, "offsets"), 0, offsets, 8 * (n + 1), &e));
+    assert_ok(tnf_read_part(offsets, 8 * (n + 1), tnf_object_part(o, "offsets"), 0, &e));
     from_little(offsets, 8, n + 1);
     assert_memory_equal(offsets + 1, ends, 8 * n);
-    assert_ok(tnf_read_part(tnf_object_part(o, "bytes"), 0, text, (size_t)ends[n - 1], &e));
+    assert_ok(tnf_read_part(text, (size_t)ends[n - 1], tnf_object_part(o, "bytes"), 0, &e));
     assert_memory_equal(text, bytes, (size_t)ends[n - 1]);
 }
 
@@ -66,7 +66,7 @@ static void norms_in_pieces(void **state)
     for (size_t from = 0; from < sizeof expected; from++)
         for (size_t n = 0; n <= sizeof expected - from; n++) {
             uint8_t some[sizeof expected] = { 0 };
-            assert_ok(tnf_read_part(norms, from, some, n, &e));
+            assert_ok(tnf_read_part(some, n, norms, from, &e));
             assert_memory_equal(some, (const uint8_t *)expected + from, n);
         }
     tnf_close(file);

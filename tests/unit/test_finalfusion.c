@@ -30,7 +30,7 @@ static uint8_t *part_bytes(const tnf_object *o, const char *role)
     assert_non_null(p);
     uint8_t *out = malloc(p->nbytes ? p->nbytes : 1);
     assert_non_null(out);
-    if (tnf_read_part(p, 0, out, p->nbytes, &e) != TNF_OK)
+    if (tnf_read_part(out, p->nbytes, p, 0, &e) != TNF_OK)
         fail_msg("%s", e.message);
     return out;
 }
@@ -221,7 +221,7 @@ static void check_pieces(const tnf_object *o, const char *role)
         uint64_t from = (rng >> 33) % (p->nbytes + 1);
         uint64_t n = (rng >> 13) % (i % 2 ? 40 : p->nbytes + 1);
         n = n < p->nbytes - from ? n : p->nbytes - from;
-        if (tnf_read_part(p, from, piece, n, &e) != TNF_OK)
+        if (tnf_read_part(piece, n, p, from, &e) != TNF_OK)
             fail_msg("%s", e.message);
         assert_memory_equal(piece, whole + from, n);
     }
@@ -260,9 +260,9 @@ static void test_file_changes(void **state)
     uint8_t *out = malloc(offsets->nbytes + text->nbytes);
     assert_non_null(out);
     memset(file.p + 45, 0xff, 4000);
-    assert_int_equal(tnf_read_part(text, 0, out, text->nbytes, &e), TNF_EFORMAT);
+    assert_int_equal(tnf_read_part(out, text->nbytes, text, 0, &e), TNF_EFORMAT);
     assert_non_null(strstr(e.message, "changed since it was opened"));
-    assert_int_equal(tnf_read_part(offsets, 0, out, offsets->nbytes, &e), TNF_EFORMAT);
+    assert_int_equal(tnf_read_part(out, offsets->nbytes, offsets, 0, &e), TNF_EFORMAT);
     free(out);
     tnf_close(f);
     free(file.p);

@@ -17,7 +17,7 @@ static uint8_t *part_bytes(const tnf_object *o, const char *role)
     assert_non_null(p);
     uint8_t *out = malloc(p->nbytes ? p->nbytes : 1);
     assert_non_null(out);
-    if (tnf_read_part(p, 0, out, p->nbytes, &e) != TNF_OK)
+    if (tnf_read_part(out, p->nbytes, p, 0, &e) != TNF_OK)
         fail_msg("%s", e.message);
     return out;
 }

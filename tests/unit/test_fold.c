@@ -76,7 +76,7 @@ static void check_vector(const tnf_emb *emb, const char *word, float x, float y)
     tnf_emb_found found;
     tnf_str w = TEXT(word);
     float v[2];
-    assert_ok(tnf_emb_vectors(emb, &w, 1, v, &found, &e));
+    assert_ok(tnf_emb_vectors(v, &found, emb, &w, 1, &e));
     assert_true(found.found);
     assert_float_equal(v[0], x, 1e-6);
     assert_float_equal(v[1], y, 1e-6);
@@ -113,7 +113,7 @@ static void test_neighbours(void **state)
     (void)state;
     open_model(&m, "fasttext", "</s>|a|b");
     for (int again = 0; again < 2; again++) { /* the vectors of all words are made once */
-        assert_ok(tnf_emb_similar(m.emb, &a, 1, &query, hits, &n, NULL, &e));
+        assert_ok(tnf_emb_similar(hits, &n, NULL, m.emb, &a, 1, &query, &e));
         assert_int_equal(n, 2);
         assert_int_equal(hits[0].row, 2);
         assert_float_equal(hits[0].score, 8 / sqrt(37 * 5.0), 1e-6);
@@ -138,7 +138,7 @@ static void check_rows(const tnf_emb *emb, const float *want, size_t n)
     tnf_error e;
     for (size_t i = 0; i < n; i++) {
         float v[2];
-        assert_ok(tnf_emb_row(emb, i, v, &e));
+        assert_ok(tnf_emb_row(v, emb, i, &e));
         assert_float_equal(v[0], want[2 * i], 2e-6);
         assert_float_equal(v[1], want[2 * i + 1], 2e-6);
     }
@@ -181,7 +181,7 @@ static void test_lengths(void **state)
     float have[3];
     tnf_error e;
     assert_non_null(norms);
-    assert_ok(tnf_read(norms, have, sizeof have, &e));
+    assert_ok(tnf_read(have, sizeof have, norms, &e));
     from_little(have, 4, 3);
     assert_float_equal(have[0], 8, 1e-6);
     assert_float_equal(have[1], a, 1e-6);
@@ -209,7 +209,7 @@ static void test_norms_first(void **state)
     tnf_emb_change how = { .size = sizeof how, .fold = TNF_FOLD_FASTTEXT, .normalize = true };
     assert_ok(tnf_emb_convert(b, m.emb, &how, &e));
     open_built(&z, b, "ztensor2", false);
-    assert_ok(tnf_read(tnf_find(z.file, "norms"), have, sizeof have, &e));
+    assert_ok(tnf_read(have, sizeof have, tnf_find(z.file, "norms"), &e));
     from_little(have, 4, 3);
     assert_float_equal(have[2], sqrt(5), 1e-6);
     close_model(&z);
@@ -351,7 +351,7 @@ static tnf_status use_everything(const tnf_file *file, const tnf_allocator *a, t
     tnf_status status = tnf_emb_open(&emb, file, &o, e);
     if (status != TNF_OK)
         return status;
-    status = tnf_emb_similar(emb, &word, 1, &query, hits, &n, NULL, e);
+    status = tnf_emb_similar(hits, &n, NULL, emb, &word, 1, &query, e);
     if (status == TNF_OK)
         status = save_converted(emb, "finalfusion", &vectors, e);
     tnf_emb_close(emb);
@@ -401,12 +401,12 @@ static void test_pruned(void **state)
     assert_ok(tnf_emb_open(&m.emb, m.file, NULL, &e));
     assert_true(tnf_emb_describe(m.emb)->quantized);
     /* no bucket is left: the row is the vector, and unknown words have none */
-    assert_ok(tnf_emb_vectors(m.emb, &word, 1, vector, &found, &e));
+    assert_ok(tnf_emb_vectors(vector, &found, m.emb, &word, 1, &e));
     assert_true(found.known);
-    assert_ok(tnf_emb_row(m.emb, found.row, row, &e));
+    assert_ok(tnf_emb_row(row, m.emb, found.row, &e));
     assert_memory_equal(row, vector, sizeof row);
     word = TEXT("unknown");
-    assert_ok(tnf_emb_vectors(m.emb, &word, 1, vector, &found, &e));
+    assert_ok(tnf_emb_vectors(vector, &found, m.emb, &word, 1, &e));
     assert_false(found.found);
     tnf_emb_close(m.emb);
     tnf_close(m.file);

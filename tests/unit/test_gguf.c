@@ -19,7 +19,7 @@ static tnf_value value_u32(uint32_t v)
 static void check_type(tnf_value v, const char *expected)
 {
     char type[64];
-    assert_int_equal(tnf_value_type(&v, type, sizeof type), strlen(expected));
+    assert_int_equal(tnf_value_type(type, sizeof type, &v), strlen(expected));
     assert_string_equal(type, expected);
 }
 
@@ -49,12 +49,12 @@ static void types_of_values(void **state)
     check_type(tnf_value_array(other, 2), "array<array>");
     char small[6];
     const tnf_value v = tnf_value_array(ints, 2);
-    assert_int_equal(tnf_value_type(&v, small, sizeof small), 10);
+    assert_int_equal(tnf_value_type(small, sizeof small, &v), 10);
     assert_string_equal(small, "array");
     tnf_kind kind;
     tnf_dtype dtype;
-    assert_false(tnf_value_items(&v, &kind, &dtype));
-    assert_true(tnf_value_items(&bytes, &kind, &dtype) && kind == TNF_UINT && dtype == TNF_U8);
+    assert_false(tnf_value_items(&kind, &dtype, &v));
+    assert_true(tnf_value_items(&kind, &dtype, &bytes) && kind == TNF_UINT && dtype == TNF_U8);
 }
 
 static void layouts_of_blocks(void **state)
@@ -65,8 +65,8 @@ static void layouts_of_blocks(void **state)
     assert_non_null(q4_k);
     assert_string_equal(tnf_layout_name(q4_k), "Q4_K");
     assert_string_equal(tnf_layout_name(&tnf_layout_dense), "dense");
-    assert_true(tnf_layout_blocks(q4_k, &elements, &bytes) && elements == 256 && bytes == 144);
-    assert_false(tnf_layout_blocks(&tnf_layout_dense, &elements, &bytes));
+    assert_true(tnf_layout_blocks(&elements, &bytes, q4_k) && elements == 256 && bytes == 144);
+    assert_false(tnf_layout_blocks(&elements, &bytes, &tnf_layout_dense));
     tnf_error e;
     static const uint8_t data[288];
     tnf_part part = { .role = "data",
@@ -129,7 +129,7 @@ static void check_values(const tnf_file *f)
     tnf_error e;
     const tnf_object *w = tnf_find(f, "w");
     assert_non_null(w);
-    assert_ok(tnf_read(w, got, sizeof got, &e));
+    assert_ok(tnf_read(got, sizeof got, w, &e));
     assert_memory_equal(got, expected, sizeof got);
 }
 
@@ -150,7 +150,7 @@ static void options_of_the_writer(void **state)
     assert_string_equal(info->version, "2");
     uint64_t alignment;
     assert_true(
-        tnf_value_as_uint(tnf_value_get(info->attrs, "gguf.general.alignment"), &alignment));
+        tnf_value_as_uint(&alignment, tnf_value_get(info->attrs, "gguf.general.alignment")));
     assert_int_equal(alignment, 1024);
     assert_int_equal(tnf_find(f, "w")->parts->offset % 1024, 0);
     assert_int_equal(info->size % 1024, 0);
@@ -173,7 +173,7 @@ static void check_kept(const tnf_file *f, const char *key, const char *type)
     char text[64];
     const tnf_value *v = tnf_value_get(tnf_file_info(f)->attrs, key);
     assert_non_null(v);
-    tnf_value_type(v, text, sizeof text);
+    tnf_value_type(text, sizeof text, v);
     assert_string_equal(text, type);
 }
 

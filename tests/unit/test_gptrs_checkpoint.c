@@ -344,10 +344,10 @@ static void test_lenient_duplicate_last_wins(void **state)
     tnf_error e;
     assert_int_equal(open_bytes(&f, &file, true, &e), TNF_OK);
     float values[2];
-    assert_int_equal(tnf_read(tnf_find(f, "w"), values, sizeof values, &e), TNF_OK);
+    assert_int_equal(tnf_read(values, sizeof values, tnf_find(f, "w"), &e), TNF_OK);
     from_little(values, 4, 2);
     assert_true(values[0] == 1.0f && values[1] == 1.5f); /* (5-3)/2 and (6-3)/2 */
-    assert_int_equal(tnf_read(tnf_at(f, 0), values, sizeof values, &e), TNF_OK);
+    assert_int_equal(tnf_read(values, sizeof values, tnf_at(f, 0), &e), TNF_OK);
     from_little(values, 4, 2);
     assert_true(values[0] == -1.5f);
     tnf_close(f);
@@ -367,7 +367,7 @@ static void test_lenient_part_is_listed_only(void **state)
         assert_int_equal(open_bytes(&f, &file, true, &e), TNF_OK);
         const tnf_part *part = tnf_at(f, 0)->parts;
         assert_true(part->flags & TNF_PART_UNREADABLE);
-        assert_int_equal(tnf_read_part(part, 0, dst, 1, &e), TNF_EUNSUPPORTED);
+        assert_int_equal(tnf_read_part(dst, 1, part, 0, &e), TNF_EUNSUPPORTED);
         assert_true(tnf_file_info(f)->nwarnings >= 1);
         tnf_close(f);
         free(file.p);

@@ -53,9 +53,9 @@ static void check_slice(const tnf_object *o, int64_t r, uint64_t rows, int64_t c
     tnf_slice s[2] = { { .start = r, .step = 1, .count = rows },
                        { .start = c, .step = 1, .count = columns } };
     tnf_error e;
-    assert_ok(tnf_read(o, whole, 13 * 11 * width, &e));
+    assert_ok(tnf_read(whole, 13 * 11 * width, o, &e));
     counted.reads = counted.read = 0;
-    assert_ok(tnf_read_slice(o, s, part, n, &e));
+    assert_ok(tnf_read_slice(part, n, o, s, &e));
     assert_int_equal(counted.reads, reads);
     for (uint64_t i = 0; i < rows; i++)
         assert_memory_equal(part + i * columns * width,
@@ -95,9 +95,9 @@ static void a_damaged_object_is_lost_alone(void **state)
     tnf_error e;
     assert_non_null(tnf_at(f, 1));
     assert_null(tnf_at(f, 2));
-    assert_ok(tnf_read(tnf_find(f, "w"), four, sizeof four, &e));
+    assert_ok(tnf_read(four, sizeof four, tnf_find(f, "w"), &e));
     assert_memory_equal(four, want, sizeof want);
-    assert_fails(tnf_read(tnf_find(f, "a"), four, 0, &e), TNF_EUNSUPPORTED);
+    assert_fails(tnf_read(four, 0, tnf_find(f, "a"), &e), TNF_EUNSUPPORTED);
     assert_says("does not match its checksum");
     tnf_close(f);
 }
@@ -114,17 +114,17 @@ static void slices_of_a_bomb_are_read(void **state)
                        { .start = 7, .step = 500, .count = 2 } };
     tnf_error e;
     tnf_virtual *v;
-    assert_ok(tnf_read_slice(o, s, four, sizeof four, &e));
+    assert_ok(tnf_read_slice(four, sizeof four, o, s, &e));
     assert_memory_equal(four, want, sizeof four);
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_SLICE;
     how.slices = s;
     assert_ok(tnf_virtual_new(&v, &o, 1, &how, &e));
     memset(four, 0, sizeof four);
-    assert_ok(tnf_read(tnf_virtual_object(v), four, sizeof four, &e));
+    assert_ok(tnf_read(four, sizeof four, tnf_virtual_object(v), &e));
     assert_memory_equal(four, want, sizeof four);
     tnf_virtual_free(v);
-    assert_fails(tnf_read_part(o->parts, 0, four, sizeof four, &e), TNF_EUNSUPPORTED);
+    assert_fails(tnf_read_part(four, sizeof four, o->parts, 0, &e), TNF_EUNSUPPORTED);
     assert_says("read slices, or raise the limit");
     tnf_close(f);
 }

@@ -62,7 +62,7 @@ static float first_of(const struct made *m, const char *name)
     float x = 0;
     const tnf_object *o = tnf_find(m->file, name);
     assert_non_null(o);
-    assert_ok(tnf_read_part(o->parts, 0, &x, sizeof x, &e));
+    assert_ok(tnf_read_part(&x, sizeof x, o->parts, 0, &e));
     from_little(&x, sizeof x, 1);
     return x;
 }
@@ -190,7 +190,7 @@ static void assert_trailing(const tnf_file *const *files, size_t n, tnf_clash ru
     assert_int_equal(info->nextras, 1);
     assert_string_equal(info->extras[0].key.p, "gptrs.trailing");
     assert_int_equal(info->extras[0].bytes.nbytes, strlen(bytes));
-    assert_ok(tnf_read_part(&info->extras[0].bytes, 0, found, strlen(bytes), &e));
+    assert_ok(tnf_read_part(found, strlen(bytes), &info->extras[0].bytes, 0, &e));
     assert_string_equal(found, bytes);
     discard_file(&m);
 }

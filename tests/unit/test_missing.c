@@ -68,7 +68,7 @@ static void lists_what_is_there(void **state)
     assert_non_null(strstr(info->warnings[0].message, GONE));
     assert_null(tnf_missing_file(a));
     assert_null(tnf_missing_file(NULL));
-    assert_ok(tnf_read(a, bytes, 2, &e));
+    assert_ok(tnf_read(bytes, 2, a, &e));
     assert_memory_equal(bytes, "ab", 2);
     assert_string_equal(tnf_missing_file(y), GONE);
     assert_string_equal(tnf_layout_id(y->layout), "missing");
@@ -99,12 +99,12 @@ static void not_read(void **state)
     tnf_slice slice = { 0, 1, 1, false };
     tnf_strings strings = TNF_STRINGS_INIT;
     uint8_t byte;
-    assert_fails(tnf_read(x, &byte, 1, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_read(&byte, 1, x, &e), TNF_ENOTFOUND);
     assert_says(GONE);
-    assert_fails(tnf_read_slice(x, &slice, &byte, 1, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_read_slice(&byte, 1, x, &slice, &e), TNF_ENOTFOUND);
     assert_says(GONE);
     assert_fails(tnf_strings_map(&strings, x, &e), TNF_ENOTFOUND);
-    assert_fails(tnf_read_part(tnf_object_part(x, "data"), 0, &byte, 1, &e), TNF_EINVAL);
+    assert_fails(tnf_read_part(&byte, 1, tnf_object_part(x, "data"), 0, &e), TNF_EINVAL);
     tnf_close(file);
 }
 

@@ -88,7 +88,7 @@ static void check_tensor(const tnf_file *f, const char *name, const float *want,
     const tnf_object *o = tnf_find(f, name);
     assert_non_null(o);
     assert_int_equal(o->shape[0], n);
-    assert_ok(tnf_read(o, found, (size_t)n * 4, &e));
+    assert_ok(tnf_read(found, (size_t)n * 4, o, &e));
     from_little(found, 4, (size_t)n);
     assert_memory_equal(found, want, (size_t)n * 4);
 }

@@ -48,7 +48,7 @@ static void a_file(void **state)
     assert_null(tnf_at(f, 1));
     assert_null(tnf_find(f, "W"));
     assert_null(tnf_find_n(f, "w\0", 2));
-    assert_ok(tnf_read(tnf_find(f, "w"), v, sizeof v, &e));
+    assert_ok(tnf_read(v, sizeof v, tnf_find(f, "w"), &e));
     from_little(v, 4, 2);
     assert_true(v[0] == 1.0f && v[1] == 2.0f);
     tnf_close(f);

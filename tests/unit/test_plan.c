@@ -169,7 +169,7 @@ static void column_major(void **state)
     assert_int_equal(turned->order, TNF_ORDER_C);
     assert_memory_equal(turned->shape, shape, sizeof shape);
     uint8_t rows[6];
-    assert_ok(tnf_read(turned, rows, sizeof rows, &e));
+    assert_ok(tnf_read(rows, sizeof rows, turned, &e));
     assert_memory_equal(rows, ((uint8_t[]) { 0, 2, 4, 1, 3, 5 }), 6);
     end_plan(w);
 }

@@ -29,7 +29,7 @@ static void bytes_of_description(void **state)
     tnf_point point = { .vector = "\1\2\3\4\5\6", .vector_n = 6 };
     uint64_t offset = 0;
     assert_ok(tnf_points_create(&p, path, &space, &o, &e));
-    assert_ok(tnf_points_append(p, &point, 1, &offset, &e));
+    assert_ok(tnf_points_append(&offset, p, &point, 1, &e));
     assert_int_equal(offset, 18);
     struct bytes b = file_of(path);
     assert_int_equal(b.n, sizeof want - 1);
@@ -55,8 +55,8 @@ static void appends_batches(void **state)
         v[i][0] = (float)i;
         batch[i] = (tnf_point) { .value = i % 2 ? &app : NULL, .vector = v[i], .vector_n = 12 };
     }
-    assert_ok(tnf_points_append(p, batch, N, offsets, &e)); /* more than is written at a time */
-    assert_ok(tnf_points_append(p, batch, 0, NULL, &e));
+    assert_ok(tnf_points_append(offsets, p, batch, N, &e)); /* more than is written at a time */
+    assert_ok(tnf_points_append(NULL, p, batch, 0, &e));
     for (size_t i = 0; i < N; i += 7) {
         tnf_point point;
         assert_ok(tnf_points_read(&point, p, offsets[i], &e));
@@ -67,11 +67,11 @@ static void appends_batches(void **state)
     /* one that does not fit: none of them is there */
     struct bytes before = file_of(path);
     batch[N - 1].vector_n = 11;
-    assert_fails(tnf_points_append(p, batch, N, offsets, &e), TNF_EINVAL);
+    assert_fails(tnf_points_append(offsets, p, batch, N, &e), TNF_EINVAL);
     batch[N - 1].vector_n = 12;
     batch[N - 1].app = (tnf_str) { "\xc1", 1 };
     batch[N - 1].value = NULL;
-    assert_fails(tnf_points_append(p, batch, N, offsets, &e), TNF_EINVAL);
+    assert_fails(tnf_points_append(offsets, p, batch, N, &e), TNF_EINVAL);
     struct bytes after = file_of(path);
     assert_int_equal(before.n, after.n);
     assert_memory_equal(before.p, after.p, before.n);
@@ -375,7 +375,7 @@ static void spare_bits(void **state)
     };
     uint64_t at = 0;
     assert_ok(tnf_points_create(&p, vs_path(), &space, &o, &e));
-    assert_ok(tnf_points_append(p, &point, 1, &at, &e));
+    assert_ok(tnf_points_append(&at, p, &point, 1, &e));
     assert_ok(tnf_points_read(&point, p, at, &e));
     assert_memory_equal(point.vector, "\xff\x07", 2);
     tnf_points_close(p);
@@ -417,7 +417,7 @@ static void stops_anywhere(void **state)
             o.go_on = yes_so_often;
             o.go_on_ctx = &left;
             assert_ok(tnf_points_open(&p, path, &o, &e));
-            status = what == APPEND    ? tnf_points_append(p, &point, 1, NULL, &e)
+            status = what == APPEND    ? tnf_points_append(NULL, p, &point, 1, &e)
                      : what == DELETE  ? tnf_points_delete(p, &at[1], 2, 0, &e)
                      : what == COMPACT ? tnf_points_compact(p, 0, NULL, NULL, &e)
                                        : tnf_points_create(&other, made, &space, &o, &e);

@@ -101,7 +101,7 @@ static void empty_files(void **state)
         tnf_points *p = vs_open(path, true);
         assert_null(tnf_points_space(p));
         vs_expect(p, "");
-        assert_fails(tnf_points_append(p, &point, 1, NULL, &e), TNF_EINVAL);
+        assert_fails(tnf_points_append(NULL, p, &point, 1, &e), TNF_EINVAL);
         assert_fails(tnf_points_parse(&point, p, "{}", 2, &e), TNF_EINVAL);
         tnf_points_close(p);
     }
@@ -135,11 +135,11 @@ static void locks_are_respected(void **state)
     vs_expect(b, "1 2");
     float v[DIM] = { 0 };
     tnf_point point = { .vector = v, .vector_n = sizeof v };
-    assert_fails(tnf_points_append(b, &point, 1, NULL, &e), TNF_EIO);
+    assert_fails(tnf_points_append(NULL, b, &point, 1, &e), TNF_EIO);
     assert_fails(tnf_points_compact(b, 0, NULL, NULL, &e), TNF_EIO);
     assert_fails(tnf_points_delete(b, (uint64_t[]) { 16 }, 1, 0, &e), TNF_EIO);
     tnf_lock_drop(fd);
-    assert_ok(tnf_points_append(b, &point, 1, NULL, &e));
+    assert_ok(tnf_points_append(NULL, b, &point, 1, &e));
     tnf_points_close(b);
     tnf_points_close(a);
     close(fd);
@@ -154,7 +154,7 @@ static void read_only(void **state)
     tnf_points *p = vs_open(path, false);
     float v[DIM] = { 0 };
     tnf_point point = { .vector = v, .vector_n = sizeof v };
-    assert_fails(tnf_points_append(p, &point, 1, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_points_append(NULL, p, &point, 1, &e), TNF_EINVAL);
     assert_fails(tnf_points_compact(p, 0, NULL, NULL, &e), TNF_EINVAL);
     tnf_points_close(p);
 }
@@ -240,7 +240,7 @@ static tnf_status use_all(const tnf_allocator *a, const char *path, tnf_error *e
         return status;
     for (int pack = TNF_POINTS_RAW; pack <= TNF_POINTS_SNAPPY && status == TNF_OK; pack++) {
         p->options.pack = (tnf_points_pack)pack;
-        status = tnf_points_append(p, batch, 2, offsets, e);
+        status = tnf_points_append(offsets, p, batch, 2, e);
         if (status == TNF_OK)
             status = tnf_points_read(&batch[1], p, offsets[0], e);
         batch[1] = batch[0];

@@ -46,7 +46,7 @@ static void expect_part(const tnf_object *o, const char *role, const tnf_buf *wa
     const tnf_part *part = tnf_object_part(o, role);
     uint8_t *bytes = malloc((size_t)part->nbytes + 1);
     assert_int_equal(part->nbytes, want->n);
-    assert_ok(tnf_read_part(part, 0, bytes, (size_t)part->nbytes, &e));
+    assert_ok(tnf_read_part(bytes, (size_t)part->nbytes, part, 0, &e));
     if (want->n)
         assert_memory_equal(bytes, want->p, want->n);
     free(bytes);
@@ -288,7 +288,7 @@ static void vectors_are_aligned(void **state)
         for (size_t i = 0; i < 20; i++) {
             char app[21] = { (char)(0xa0 | i) }; /* a string of i bytes */
             tnf_point point = { .app = { app, i + 1 }, .vector = data, .vector_n = 3 * widths[k] };
-            assert_ok(tnf_points_append(p, &point, 1, &offsets[i], &e));
+            assert_ok(tnf_points_append(&offsets[i], p, &point, 1, &e));
         }
         size_t width = widths[k];
         assert_ok(tnf_points_each(p, 0, check_aligned, &width, &e));

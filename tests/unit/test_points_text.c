@@ -161,7 +161,7 @@ static void keeps_batches(void **state)
         snprintf(line, sizeof line, "{\"app\":%u,\"values\":[%u,%u.5,-%u]}", i, i, i, i);
         assert_ok(parse_line(p, line, &points[i], &e));
     }
-    assert_ok(tnf_points_append(p, points, 40, NULL, &e));
+    assert_ok(tnf_points_append(NULL, p, points, 40, &e));
     struct vs_seen s = vs_list(p);
     assert_int_equal(s.n, 40);
     tnf_points_close(p);

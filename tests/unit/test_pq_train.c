@@ -79,7 +79,7 @@ static void decodes_codes(void **state)
     m.codebooks = codebook;
     struct opened x = open_made(&m, NULL);
     for (uint64_t r = 0; r < 4; r++) {
-        assert_ok(tnf_emb_row(x.emb, r, row, &e));
+        assert_ok(tnf_emb_row(row, x.emb, r, &e));
         near_all(row, six_again[r], 6, 0);
     }
     close_opened(&x);

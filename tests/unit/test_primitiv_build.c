@@ -76,7 +76,7 @@ static void test_odd_names(void **state)
     for (size_t i = 10; i-- > 0;) {
         const tnf_object *o;
         assert_ok(tnf_primitiv_find(&o, f.file, paths[i], names[i], NULL, &e));
-        assert_ok(tnf_read(o, data[i], sizeof data[i], &e));
+        assert_ok(tnf_read(data[i], sizeof data[i], o, &e));
         assert_ok(tnf_primitiv_add(b, paths[i], names[i], NULL, &pair, data[i], &e));
     }
     saved_as(b, NULL, &f.bytes);

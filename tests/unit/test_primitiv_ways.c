@@ -172,7 +172,7 @@ static void test_others_by_way_of_primitiv(void **state)
         const tnf_object *w = tnf_find(f, "a.w");
         float turned[24];
         assert_true(w && w->order == TNF_ORDER_F && w->shape[0] == 4 && w->shape[1] == 6);
-        assert_ok(tnf_read(w, turned, sizeof turned, &e));
+        assert_ok(tnf_read(turned, sizeof turned, w, &e));
         for (int k = 0; k < 24; k++)
             assert_true(turned[k / 6 + 4 * (k % 6)] == (float)k);
         assert_ok(save_as(&back, f, ways[i], &e));

@@ -41,7 +41,7 @@ static struct opened quantize_and_open(tnf_emb *emb, const tnf_quantize_options 
     tnf_builder *b;
     tnf_save_options save = { .size = sizeof save, .format = format };
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    assert_ok(tnf_emb_quantize(b, emb, o, loss, &e));
+    assert_ok(tnf_emb_quantize(loss, b, emb, o, &e));
     assert_ok(tnf_sink_memory(&x.sink, &e));
     assert_ok(tnf_save_sink(b, x.sink, &save, &e));
     tnf_builder_free(b);
@@ -62,8 +62,8 @@ static struct distances compare_rows(const tnf_emb *a, const tnf_emb *b)
     assert_true(i->dims <= 128 && i->rows == tnf_emb_describe(b)->rows);
     for (uint64_t r = 0; r < i->rows; r++) {
         double square = 0, dot = 0, xx = 0, yy = 0;
-        assert_ok(tnf_emb_row(a, r, x, &e));
-        assert_ok(tnf_emb_row(b, r, y, &e));
+        assert_ok(tnf_emb_row(x, a, r, &e));
+        assert_ok(tnf_emb_row(y, b, r, &e));
         for (size_t c = 0; c < i->dims; c++) {
             double off = (double)x[c] - y[c];
             square += off * off;
@@ -221,10 +221,10 @@ static void whole_files(void **state)
         tnf_str word = TEXT("three");
         tnf_emb_found found;
         assert_int_equal(tnf_emb_find(y.emb, word), 2);
-        assert_ok(tnf_emb_vectors(y.emb, &word, 1, row, &found, &e));
+        assert_ok(tnf_emb_vectors(row, &found, y.emb, &word, 1, &e));
         assert_near(found.norm, 3, 0);
         for (uint64_t r = 1; r < 8; r += 6) {
-            assert_ok(tnf_emb_row(y.emb, r, row, &e));
+            assert_ok(tnf_emb_row(row, y.emb, r, &e));
             near_all(row, (float[DIMS]) { 0 }, DIMS, 0);
         }
         close_opened(&x);
@@ -255,7 +255,7 @@ static tnf_status try_with(const struct opened *x, const tnf_quantize_options *o
     tnf_builder *b;
     tnf_status status = tnf_builder_new(&b, NULL, e);
     if (status == TNF_OK)
-        status = tnf_emb_quantize(b, x->emb, o, NULL, e);
+        status = tnf_emb_quantize(NULL, b, x->emb, o, e);
     tnf_builder_free(b);
     return status;
 }
@@ -438,15 +438,15 @@ static void real_vectors(void **state)
     assert_true(found.largest < .05);
     assert_true(loss.cosine > .998 && loss.euclidean < .06);
     float is[100], was[100]; /* Berlin is the first row */
-    assert_ok(tnf_emb_row(x.emb, 0, was, &e));
-    assert_ok(tnf_emb_row(y.emb, 0, is, &e));
+    assert_ok(tnf_emb_row(was, x.emb, 0, &e));
+    assert_ok(tnf_emb_row(is, y.emb, 0, &e));
     near_all(is, was, 100, .03);
     tnf_str berlin = TEXT("Berlin");
     tnf_emb_hit hits[4];
     size_t n;
     tnf_emb_query query = { .size = sizeof query, .k = 4 };
     static const char *const expected[] = { "Potsdam", "Hamburg", "Leipzig", "Dresden" };
-    assert_ok(tnf_emb_similar(y.emb, &berlin, 1, &query, hits, &n, NULL, &e));
+    assert_ok(tnf_emb_similar(hits, &n, NULL, y.emb, &berlin, 1, &query, &e));
     for (size_t i = 0; i < 4; i++)
         assert_memory_equal(hits[i].word.p, expected[i], hits[i].word.n);
     close_opened(&x);

@@ -95,9 +95,9 @@ static void what_is_missing_cannot_be_read(void **state)
     assert_ok(fake_add(&f, "half", 95, 10, &e));
     assert_ok(fake_add(&f, "gone", 1000, 10, &e));
     assert_ok(tnf_check_ranges(f.file, &e));
-    assert_ok(tnf_read(&f.file->catalog.objects[0], out, 10, &e));
-    assert_fails(tnf_read(&f.file->catalog.objects[1], out, 10, &e), TNF_EUNSUPPORTED);
-    assert_fails(tnf_read(&f.file->catalog.objects[2], out, 10, &e), TNF_EUNSUPPORTED);
+    assert_ok(tnf_read(out, 10, &f.file->catalog.objects[0], &e));
+    assert_fails(tnf_read(out, 10, &f.file->catalog.objects[1], &e), TNF_EUNSUPPORTED);
+    assert_fails(tnf_read(out, 10, &f.file->catalog.objects[2], &e), TNF_EUNSUPPORTED);
     fake_end(&f);
 }
 

@@ -50,18 +50,18 @@ static void reads_plain_parts(void **state)
     uint8_t out[16];
     begin_fake(&f);
     tnf_part p = part_at(&f, "u8", 10, 16);
-    assert_ok(tnf_read_part(&p, 0, out, 16, &e));
+    assert_ok(tnf_read_part(out, 16, &p, 0, &e));
     assert_memory_equal(out, bytes + 10, 16);
-    assert_ok(tnf_read_part(&p, 15, out, 1, &e));
+    assert_ok(tnf_read_part(out, 1, &p, 15, &e));
     assert_int_equal(out[0], 125);
-    assert_ok(tnf_read_part(&p, 16, out, 0, &e));
-    assert_ok(tnf_read_part(&p, 0, NULL, 0, &e));
+    assert_ok(tnf_read_part(out, 0, &p, 16, &e));
+    assert_ok(tnf_read_part(NULL, 0, &p, 0, &e));
     static const struct {
         uint64_t offset;
         size_t n;
     } wrong[] = { { 16, 1 }, { 0, 17 }, { 17, 0 }, { UINT64_MAX, 2 }, { 2, SIZE_MAX } };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_fails(tnf_read_part(&p, wrong[i].offset, out, wrong[i].n, &e), TNF_EINVAL);
+        assert_fails(tnf_read_part(out, wrong[i].n, &p, wrong[i].offset, &e), TNF_EINVAL);
     fake_end(&f);
 }
 
@@ -87,7 +87,7 @@ static void big_endian(void **state)
         for (size_t at = 0; at <= 32; at++)
             for (size_t n = 0; at + n <= 32; n++) {
                 memset(out, 0xee, sizeof out);
-                assert_ok(tnf_read_part(&p, at, out + 1, n, &e));
+                assert_ok(tnf_read_part(out + 1, n, &p, at, &e));
                 assert_memory_equal(out + 1, want + at, n);
                 assert_int_equal(out[0], 0xee);
                 assert_int_equal(out[n + 1], 0xee);
@@ -105,15 +105,15 @@ static void reads_decoded_parts(void **state)
     begin_fake(&f);
     tnf_part p = part_at(&f, "u8", 40, 20);
     p.payload = TNF_OPAQUE;
-    assert_ok(tnf_read_part(&p, 3, out, 5, &e));
+    assert_ok(tnf_read_part(out, 5, &p, 3, &e));
     assert_int_equal(out[4], 47);
     p.offset = 13;
-    assert_fails(tnf_read_part(&p, 0, out, 5, &e), TNF_EFORMAT);
+    assert_fails(tnf_read_part(out, 5, &p, 0, &e), TNF_EFORMAT);
     f.file->origin.label = "shard-2";
-    assert_fails(tnf_read_part(&p, 0, out, 5, &e), TNF_EFORMAT);
+    assert_fails(tnf_read_part(out, 5, &p, 0, &e), TNF_EFORMAT);
     assert_string_equal(e.message, "shard-2: bad block");
     p.payload = TNF_ENCODED;
-    assert_fails(tnf_read_part(&p, 0, out, 5, &e), TNF_EUNSUPPORTED);
+    assert_fails(tnf_read_part(out, 5, &p, 0, &e), TNF_EUNSUPPORTED);
     fake_end(&f);
 }
 
@@ -144,7 +144,7 @@ static void encoded_pieces(void **state)
         for (size_t at = 0; at <= sizeof plain; at++)
             for (size_t n = 0; at + n <= sizeof plain; n++) {
                 memset(out, 0xee, sizeof out);
-                assert_ok(tnf_read_part(&p, at, out + 1, n, &e));
+                assert_ok(tnf_read_part(out + 1, n, &p, at, &e));
                 if (memcmp(out + 1, want + at, n) != 0)
                     fail_msg("%s%s: bytes %zu to %zu", tnf_codec_name(p.codec),
                              k >= 2 ? " big-endian" : "", at, at + n);
@@ -175,20 +175,20 @@ static void encoded_errors(void **state)
     p.nbytes = sizeof plain;
     p.payload = TNF_ENCODED;
     p.codec = TNF_CODEC_ZSTD;
-    assert_fails(tnf_read_part(&p, 0, out, sizeof out, &e), TNF_ETRUNCATED);
+    assert_fails(tnf_read_part(out, sizeof out, &p, 0, &e), TNF_ETRUNCATED);
     assert_int_equal(e.offset, 64 + x.n / 2);
     fake_end(&f);
     memset(file + 64, 0, 4); /* no zstd at all */
     fake_begin(&f, file, 64 + x.n, 0, false);
     p.origin = &f.file->origin;
-    assert_fails(tnf_read_part(&p, 0, out, sizeof out, &e), TNF_EFORMAT);
+    assert_fails(tnf_read_part(out, sizeof out, &p, 0, &e), TNF_EFORMAT);
     assert_in_range(e.offset, 64, 64 + x.n);
     p.nbytes = sizeof plain - 1; /* less than what is there */
     memcpy(file + 64, x.p, 4);
-    assert_int_not_equal(tnf_read_part(&p, 0, out, sizeof plain - 1, &e), TNF_OK);
+    assert_int_not_equal(tnf_read_part(out, sizeof plain - 1, &p, 0, &e), TNF_OK);
     p.nbytes = sizeof plain + 1; /* more */
     uint8_t *more = malloc(sizeof plain + 1);
-    assert_int_not_equal(tnf_read_part(&p, 0, more, sizeof plain + 1, &e), TNF_OK);
+    assert_int_not_equal(tnf_read_part(more, sizeof plain + 1, &p, 0, &e), TNF_OK);
     free(more);
     fake_end(&f);
     free(file);
@@ -261,11 +261,11 @@ static void memory_and_functions(void **state)
     p.payload = TNF_MEMORY;
     p.memory = bytes + 20;
     p.origin = NULL;
-    assert_ok(tnf_read_part(&p, 2, out, 5, &e));
+    assert_ok(tnf_read_part(out, 5, &p, 2, &e));
     assert_memory_equal(out, bytes + 22, 5);
     p.memory = NULL;
     p.origin = &origin;
-    assert_ok(tnf_read_part(&p, 2, out, 5, &e));
+    assert_ok(tnf_read_part(out, 5, &p, 2, &e));
     assert_int_equal(out[0], 32);
     const void *view;
     assert_fails(tnf_map(&view, &p, &e), TNF_EUNSUPPORTED);
@@ -288,12 +288,12 @@ static void whole_tensors(void **state)
                      .parts = p,
                      .nparts = 1,
                      .layout = &tnf_layout_dense };
-    assert_ok(tnf_read(&o, out, 24, &e));
+    assert_ok(tnf_read(out, 24, &o, &e));
     assert_memory_equal(out, bytes + 4, 24);
-    assert_fails(tnf_read(&o, out, 23, &e), TNF_EINVAL);
+    assert_fails(tnf_read(out, 23, &o, &e), TNF_EINVAL);
     assert_says("24");
     o.nparts = 2;
-    assert_fails(tnf_read(&o, out, 24, &e), TNF_EINVAL);
+    assert_fails(tnf_read(out, 24, &o, &e), TNF_EINVAL);
     assert_says("2 parts");
     assert_int_equal(tnf_elements(&o), 6);
     o.rank = 0;
@@ -353,10 +353,10 @@ static void nothing_there(void **state)
     char byte;
     tnf_slice slice = { 0, 1, 1, false };
     tnf_strings strings = TNF_STRINGS_INIT;
-    assert_fails(tnf_read(NULL, &byte, 1, &e), TNF_EINVAL);
+    assert_fails(tnf_read(&byte, 1, NULL, &e), TNF_EINVAL);
     assert_says("there is no such tensor");
-    assert_fails(tnf_read_part(NULL, 0, &byte, 1, &e), TNF_EINVAL);
-    assert_fails(tnf_read_slice(NULL, &slice, &byte, 1, &e), TNF_EINVAL);
+    assert_fails(tnf_read_part(&byte, 1, NULL, 0, &e), TNF_EINVAL);
+    assert_fails(tnf_read_slice(&byte, 1, NULL, &slice, &e), TNF_EINVAL);
     assert_fails(tnf_scan(NULL, NULL, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_map(&view, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_strings_map(&strings, NULL, &e), TNF_EINVAL);

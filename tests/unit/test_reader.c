@@ -112,7 +112,7 @@ static void the_size_equation(void **state)
                 assert_ok(tnf_add_dense(f.r, &d, &e));
                 assert_int_equal(f.warned, 1);
                 uint8_t out;
-                assert_fails(tnf_read_part(f.file->catalog.objects[0].parts, 0, &out, 1, &e),
+                assert_fails(tnf_read_part(&out, 1, f.file->catalog.objects[0].parts, 0, &e),
                              TNF_EUNSUPPORTED);
             }
             fake_end(&f);
@@ -141,7 +141,7 @@ static void dense_otherwise(void **state)
     const tnf_object *o = tnf_catalog_find(&f.file->catalog, "m", 1);
     assert_int_equal(o->order, TNF_ORDER_F);
     const tnf_slice second[] = { { 1, 1, 1, true }, { 0, 1, 3, false } };
-    assert_ok(tnf_read_slice(o, second, got, sizeof got, &e));
+    assert_ok(tnf_read_slice(got, sizeof got, o, second, &e));
     assert_memory_equal(got, row, sizeof row);
     d.name = (tnf_str) { "v", 1 };
     d.shape = flat;
@@ -150,7 +150,7 @@ static void dense_otherwise(void **state)
     assert_ok(tnf_add_dense(f.r, &d, &e));
     o = tnf_catalog_find(&f.file->catalog, "v", 1);
     assert_int_equal(o->order, TNF_ORDER_C); /* it has but one */
-    assert_fails(tnf_read_part(o->parts, 0, got, 1, &e), TNF_EUNSUPPORTED);
+    assert_fails(tnf_read_part(got, 1, o->parts, 0, &e), TNF_EUNSUPPORTED);
     fake_end(&f);
 }
 
@@ -266,7 +266,7 @@ static void attributes_and_extras(void **state)
     assert_string_equal(f.file->text.members[0].value.as.s, "vv");
     assert_ok(tnf_add_extra(f.r, "fake.rest", 990, 10, &e));
     uint8_t out[10];
-    assert_ok(tnf_read_part(&f.file->catalog.extras[0].bytes, 0, out, 10, &e));
+    assert_ok(tnf_read_part(out, 10, &f.file->catalog.extras[0].bytes, 0, &e));
     assert_memory_equal(out, bytes + 990, 10);
     fake_end(&f);
 }

@@ -82,13 +82,13 @@ static void files_and_shards(void **state)
     assert_fails(tnf_open(&file, "mem://box/one.safetensors", NULL, &e), TNF_ENOTFOUND);
     assert_ok(add_named("mem", &e));
     assert_ok(tnf_open(&file, "mem://box/one.safetensors", NULL, &e));
-    assert_ok(tnf_read(tnf_find(file, "a"), bytes, sizeof bytes, &e));
+    assert_ok(tnf_read(bytes, sizeof bytes, tnf_find(file, "a"), &e));
     assert_memory_equal(bytes, "data", 4);
     tnf_close(file);
     assert_ok(tnf_open(&file, "mem://box/model.safetensors.index.json", NULL, &e));
     assert_int_equal(objects[0].opened, 2);
     assert_int_equal(objects[1].opened, 1);
-    assert_ok(tnf_read(tnf_find(file, "b"), bytes, sizeof bytes, &e));
+    assert_ok(tnf_read(bytes, sizeof bytes, tnf_find(file, "b"), &e));
     assert_memory_equal(bytes, "data", 4);
     tnf_close(file);
     free((void *)(uintptr_t)objects[0].bytes);

@@ -51,7 +51,7 @@ static void cities_by_word(void **state)
             skip();
         for (unsigned threads = 1; threads < 5; threads++) {
             tnf_emb_query q = { .size = sizeof q, .k = 40, .threads = threads };
-            assert_ok(tnf_emb_similar(x.emb, words, 2, &q, hits, counts, found, &e));
+            assert_ok(tnf_emb_similar(hits, counts, found, x.emb, words, 2, &q, &e));
             assert_true(counts[0] == 40 && counts[1] == 40 && found[0].known);
             expect_hits(hits, 40, berlin, berlin_scores);
             expect_hits(hits + 40, 10, stuttgart, stuttgart_scores);
@@ -72,11 +72,11 @@ static void cities_by_vector(void **state)
     (void)state;
     if (!open_shared(&x, "py/similarity.fifu"))
         skip();
-    assert_ok(tnf_emb_vectors(x.emb, words, 2, vectors, NULL, &e));
+    assert_ok(tnf_emb_vectors(vectors, NULL, x.emb, words, 2, &e));
     for (size_t i = 0; i < 200; i++)
         vectors[i] *= 3; /* normalised when asked */
     tnf_emb_query q = { .size = sizeof q, .k = 10 };
-    assert_ok(tnf_emb_nearest(x.emb, vectors, 1, &q, hits, &count, &e));
+    assert_ok(tnf_emb_nearest(hits, &count, x.emb, vectors, 1, &q, &e));
     expect_hits(hits, 1, "Berlin", (const double[]) { 1 });
     expect_hits(hits + 1, 9,
                 "Potsdam Hamburg Leipzig Dresden München Düsseldorf Bonn Stuttgart Weimar",
@@ -84,7 +84,7 @@ static void cities_by_vector(void **state)
     uint64_t skipped = tnf_emb_find(x.emb, words[1]);
     q.skip = &skipped;
     q.nskip = 1;
-    assert_ok(tnf_emb_nearest(x.emb, vectors + 100, 1, &q, hits, &count, &e));
+    assert_ok(tnf_emb_nearest(hits, &count, x.emb, vectors + 100, 1, &q, &e));
     expect_hits(hits, 10, stuttgart, stuttgart_scores);
     close_opened(&x);
 }
@@ -100,14 +100,14 @@ static void plain_products(void **state)
     if (!open_shared(&x, "rt/similarity.fifu"))
         skip();
     tnf_emb_query q = { .size = sizeof q, .k = 10, .metric = TNF_DOT };
-    assert_ok(tnf_emb_similar(x.emb, &word, 1, &q, hits, &count, NULL, &e));
+    assert_ok(tnf_emb_similar(hits, &count, NULL, x.emb, &word, 1, &q, &e));
     expect_hits(hits, 10,
                 "Leipzig Dresden Potsdam München Hamburg Breslau Berliner Rostock Hannover "
                 "Magdeburg",
                 NULL);
     word = TEXT("Tübingen");
     tnf_emb_found found;
-    assert_ok(tnf_emb_similar(x.emb, &word, 1, &q, hits, &count, &found, &e));
+    assert_ok(tnf_emb_similar(hits, &count, &found, x.emb, &word, 1, &q, &e));
     assert_true(count == 0 && !found.found);
     close_opened(&x);
 }
@@ -197,17 +197,17 @@ static void against_all(void **state)
             for (tnf_metric metric = TNF_COSINE; metric <= TNF_L2; metric++) {
                 tnf_emb_query q = { .size = sizeof q, .metric = metric, .k = K, .threads = 1 };
                 double tolerance = metric == TNF_ANGULAR ? 2e-4 : metric == TNF_L2 ? 2e-6 : 3e-6;
-                assert_ok(tnf_emb_nearest(x.emb, queries, Q, &q, hits, counts, &e));
+                assert_ok(tnf_emb_nearest(hits, counts, x.emb, queries, Q, &q, &e));
                 for (size_t i = 0; i < Q; i++) {
                     assert_int_equal(counts[i], K);
                     check_hits(&x, hits + i * K, K, queries + i * d, d, &q, tolerance);
                 }
                 for (q.threads = 2; q.threads < 9; q.threads += 3) {
-                    assert_ok(tnf_emb_nearest(x.emb, queries, Q, &q, again, counts, &e));
+                    assert_ok(tnf_emb_nearest(again, counts, x.emb, queries, Q, &q, &e));
                     assert_memory_equal(hits, again, sizeof hits);
                 }
                 for (size_t i = 0; i < Q; i++) { /* alone as among others */
-                    assert_ok(tnf_emb_nearest(x.emb, queries + i * d, 1, &q, again, counts, &e));
+                    assert_ok(tnf_emb_nearest(again, counts, x.emb, queries + i * d, 1, &q, &e));
                     assert_memory_equal(hits + i * K, again, K * sizeof *hits);
                 }
             }
@@ -227,17 +227,17 @@ static void many_and_all(void **state)
     struct made m = { .words = words, .rows = N, .dims = D, .values = values };
     struct opened x = open_made(&m, NULL);
     tnf_emb_query q = { .size = sizeof q, .k = K };
-    assert_ok(tnf_emb_nearest(x.emb, values, Q, &q, hits, counts, &e));
+    assert_ok(tnf_emb_nearest(hits, counts, x.emb, values, Q, &q, &e));
     for (size_t i = 0; i < Q; i++)
         check_hits(&x, hits + i * K, K, values + i * D, D, &q, 3e-6);
     q.k = WORDS + 100;
-    assert_ok(tnf_emb_nearest(x.emb, values, 1, &q, all, counts, &e));
+    assert_ok(tnf_emb_nearest(all, counts, x.emb, values, 1, &q, &e));
     assert_int_equal(counts[0], WORDS);
     check_hits(&x, all, WORDS, values, D, &q, 3e-6);
     q.k = 0;
-    assert_fails(tnf_emb_nearest(x.emb, values, 1, &q, all, counts, &e), TNF_EINVAL);
+    assert_fails(tnf_emb_nearest(all, counts, x.emb, values, 1, &q, &e), TNF_EINVAL);
     q = (tnf_emb_query) { .size = sizeof q, .k = 1, .metric = (tnf_metric)9 };
-    assert_fails(tnf_emb_nearest(x.emb, values, 1, &q, all, counts, &e), TNF_EINVAL);
+    assert_fails(tnf_emb_nearest(all, counts, x.emb, values, 1, &q, &e), TNF_EINVAL);
     close_opened(&x);
 }
 
@@ -258,7 +258,7 @@ static void ties_and_odd_rows(void **state)
     static const float right[] = { 5, 0 };
     (void)state;
     tnf_emb_query q = { .size = sizeof q, .k = 9 };
-    assert_ok(tnf_emb_nearest(x.emb, right, 1, &q, hits, &count, &e));
+    assert_ok(tnf_emb_nearest(hits, &count, x.emb, right, 1, &q, &e));
     assert_int_equal(count, 9);
     expect_hits(hits, 9, "a b huge m tiny up zero back nan", NULL);
     for (size_t i = 0; i < 5; i++)
@@ -266,13 +266,13 @@ static void ties_and_odd_rows(void **state)
     assert_true(hits[5].score == 0 && hits[6].score == 0 && hits[7].score == -1);
     assert_true(isnan(hits[8].score));
     q.metric = TNF_ANGULAR;
-    assert_ok(tnf_emb_nearest(x.emb, right, 1, &q, hits, &count, &e));
+    assert_ok(tnf_emb_nearest(hits, &count, x.emb, right, 1, &q, &e));
     assert_near(hits[0].score, 1, 0);
     assert_near(hits[5].score, .5, 1e-12);
     assert_near(hits[7].score, 0, 0);
     static const float between[] = { 1, 1 };
     q.k = 1;
-    assert_ok(tnf_emb_nearest(x.emb, between, 1, &q, hits, &count, &e));
+    assert_ok(tnf_emb_nearest(hits, &count, x.emb, between, 1, &q, &e));
     assert_near(hits[0].score, .75, 1e-5); /* the cosine is the root of one half */
     close_opened(&x);
 }
@@ -289,11 +289,11 @@ static void duplicates_left_out(void **state)
     tnf_str word = TEXT("a");
     (void)state;
     tnf_emb_query q = { .size = sizeof q, .k = 4 };
-    assert_ok(tnf_emb_similar(x.emb, &word, 1, &q, hits, &count, NULL, &e));
+    assert_ok(tnf_emb_similar(hits, &count, NULL, x.emb, &word, 1, &q, &e));
     assert_int_equal(count, 2);
     expect_hits(hits, 2, "b c", NULL);
     q.keep_asked = true;
-    assert_ok(tnf_emb_similar(x.emb, &word, 1, &q, hits, &count, NULL, &e));
+    assert_ok(tnf_emb_similar(hits, &count, NULL, x.emb, &word, 1, &q, &e));
     assert_int_equal(count, 4);
     assert_true(hits[0].row == 0 && hits[1].row == 1);
     close_opened(&x);
@@ -316,24 +316,24 @@ static void finds_analogies(void **state)
     (void)state;
     tnf_emb_query q = { .size = sizeof q, .k = 5 };
     /* of vectors of length 1: (3, 1)/sqrt(10) - (1, 1)/sqrt(2) + (1, -1)/sqrt(2) */
-    assert_ok(tnf_emb_analogy(x.emb, asked, 1, &q, hits, counts, found, &e));
+    assert_ok(tnf_emb_analogy(hits, counts, found, x.emb, asked, 1, &q, &e));
     expect_hits(hits, 2, "queen other", NULL);
     assert_near(hits[0].score, 1.2472136 / 1.4510589, 1e-6);
     q.raw = true;
-    assert_ok(tnf_emb_analogy(x.emb, asked, 2, &q, hits, counts, found, &e));
+    assert_ok(tnf_emb_analogy(hits, counts, found, x.emb, asked, 2, &q, &e));
     assert_int_equal(counts[0], 2);
     expect_hits(hits, 2, "queen other", NULL);
     assert_near(hits[0].score, 1, 1e-6);
     assert_int_equal(counts[1], 0);
     assert_true(found[3].found && !found[4].found && found[5].found);
     q.keep[1] = true; /* the second may be an answer */
-    assert_ok(tnf_emb_analogy(x.emb, asked, 1, &q, hits, counts, NULL, &e));
+    assert_ok(tnf_emb_analogy(hits, counts, NULL, x.emb, asked, 1, &q, &e));
     expect_hits(hits, counts[0], "queen king other", NULL);
     tnf_str thrice[] = { asked[1], asked[1], asked[1] }; /* skipped for any of the other two */
-    assert_ok(tnf_emb_analogy(x.emb, thrice, 1, &q, hits, counts, NULL, &e));
+    assert_ok(tnf_emb_analogy(hits, counts, NULL, x.emb, thrice, 1, &q, &e));
     expect_hits(hits, counts[0], "man queen woman other", NULL);
     q.keep_asked = true;
-    assert_ok(tnf_emb_analogy(x.emb, thrice, 1, &q, hits, counts, NULL, &e));
+    assert_ok(tnf_emb_analogy(hits, counts, NULL, x.emb, thrice, 1, &q, &e));
     expect_hits(hits, 1, "king", NULL);
     close_opened(&x);
 }
@@ -377,17 +377,17 @@ static void quantized_as_reconstructed(void **state)
                           .row_norms = shape & 2 ? row_norms : NULL };
         struct opened x = open_made(&m, NULL);
         for (uint64_t r = 0; r < R; r++)
-            assert_ok(tnf_emb_row(x.emb, r, values + r * D, &e));
+            assert_ok(tnf_emb_row(values + r * D, x.emb, r, &e));
         static const float queries[2 * D] = { 1, -1, .5F, .25F, 0, 2, -.5F, 1, 1, 0, 0,  .125F,
                                               0, 1,  2,   -3,   1, 1, 1,    0, 2, 1, -1, 0 };
         for (tnf_metric metric = TNF_COSINE; metric <= TNF_L2; metric++) {
             tnf_emb_query q = { .size = sizeof q, .metric = metric, .k = 30, .threads = 1 };
             double tolerance = metric == TNF_ANGULAR ? 1e-4 : metric == TNF_L2 ? 2e-4 : 2e-5;
-            assert_ok(tnf_emb_nearest(x.emb, queries, 2, &q, hits, counts, &e));
+            assert_ok(tnf_emb_nearest(hits, counts, x.emb, queries, 2, &q, &e));
             for (size_t i = 0; i < 2; i++)
                 check_hits(&x, hits + i * 30, 30, queries + i * D, D, &q, tolerance);
             q.threads = 3;
-            assert_ok(tnf_emb_nearest(x.emb, queries, 2, &q, again, counts, &e));
+            assert_ok(tnf_emb_nearest(again, counts, x.emb, queries, 2, &q, &e));
             assert_memory_equal(hits, again, sizeof hits);
         }
         close_opened(&x);
@@ -413,7 +413,7 @@ static void quantized_bad_codes(void **state)
     (void)state;
     for (tnf_metric metric = TNF_COSINE; metric <= TNF_L2; metric++) {
         tnf_emb_query q = { .size = sizeof q, .metric = metric, .k = 3 };
-        assert_ok(tnf_emb_nearest(x.emb, right, 1, &q, hits, &count, &e));
+        assert_ok(tnf_emb_nearest(hits, &count, x.emb, right, 1, &q, &e));
         expect_hits(hits, 3, "right up bad", NULL);
         assert_true(isnan(hits[2].score));
     }
@@ -443,13 +443,13 @@ static void other_types(void **state)
                           .type = tnf_type_of(i ? TNF_I32 : TNF_F64) };
         struct opened x = open_made(&m, NULL);
         tnf_emb_query q = { .size = sizeof q, .metric = TNF_L2, .k = 3 };
-        assert_ok(tnf_emb_nearest_f64(x.emb, asked, 1, &q, hits, &count, &e));
+        assert_ok(tnf_emb_nearest_f64(hits, &count, x.emb, asked, 1, &q, &e));
         expect_hits(hits, 3, "c a b", (const double[]) { 0, 1, 1 });
         tnf_str word = TEXT("b");
-        assert_ok(tnf_emb_similar(x.emb, &word, 1, &q, hits, &count, NULL, &e));
+        assert_ok(tnf_emb_similar(hits, &count, NULL, x.emb, &word, 1, &q, &e));
         expect_hits(hits, 2, "c a", (const double[]) { 1, sqrt(2) });
         q.metric = TNF_DOT;
-        assert_ok(tnf_emb_nearest_f64(x.emb, asked, 1, &q, hits, &count, &e));
+        assert_ok(tnf_emb_nearest_f64(hits, &count, x.emb, asked, 1, &q, &e));
         expect_hits(hits, 1, "a", NULL);
         close_opened(&x);
     }
@@ -458,7 +458,7 @@ static void other_types(void **state)
     };
     struct opened x = open_made(&m, NULL);
     tnf_emb_query q = { .size = sizeof q, .k = 3 };
-    assert_ok(tnf_emb_nearest(x.emb, half, 1, &q, hits, &count, &e));
+    assert_ok(tnf_emb_nearest(hits, &count, x.emb, half, 1, &q, &e));
     expect_hits(hits, 3, "b c a", (const double[]) { 1, sqrt(.5), 0 });
     close_opened(&x);
 }
@@ -474,7 +474,7 @@ static void no_words(void **state)
     tnf_error e;
     (void)state;
     tnf_emb_query q = { .size = sizeof q, .k = 3 };
-    assert_ok(tnf_emb_nearest(x.emb, up, 1, &q, hits, &count, &e));
+    assert_ok(tnf_emb_nearest(hits, &count, x.emb, up, 1, &q, &e));
     assert_true(count == 3 && hits[0].row == 1 && hits[1].row == 2 && hits[2].row == 0);
     assert_null(hits[0].word.p);
     close_opened(&x);

@@ -142,7 +142,7 @@ static void check_file(size_t n)
     static float got[VALUES];
     tnf_file *f;
     assert_ok(tnf_open(&f, path, NULL, &e));
-    assert_ok(tnf_read(tnf_find(f, "w"), got, sizeof got, &e));
+    assert_ok(tnf_read(got, sizeof got, tnf_find(f, "w"), &e));
     for (size_t i = 0; i < VALUES; i++)
         assert_true(got[i] == value_at(i));
     const tnf_value *name = tnf_value_get(tnf_file_info(f)->attrs, "gguf.general.name");

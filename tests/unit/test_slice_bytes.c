@@ -60,7 +60,7 @@ static uint64_t read_counted(const tnf_object *o, const tnf_slice *s, void *dst,
     tnf_error e;
     uint64_t before = read_so_far(), own = read_so_far() - before;
     before = read_so_far();
-    assert_ok(tnf_read_slice(o, s, dst, n, &e));
+    assert_ok(tnf_read_slice(dst, n, o, s, &e));
     return read_so_far() - before - own;
 }
 
@@ -216,7 +216,7 @@ static void slices_of_fixtures_do(void **state)
         uint64_t took = read_counted(o, s, part, all[i].bytes);
         if (took < all[i].bytes || took > all[i].most)
             fail_msg("%s: %llu bytes", all[i].path, (unsigned long long)took);
-        assert_ok(tnf_read(o, whole, (size_t)o->parts->nbytes, &e));
+        assert_ok(tnf_read(whole, (size_t)o->parts->nbytes, o, &e));
         size_t row = (size_t)s[1].count * 4;
         for (uint64_t k = 0; k < s[0].count; k++) {
             int64_t at = s[0].start + (int64_t)k * s[0].step;

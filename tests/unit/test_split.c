@@ -304,8 +304,8 @@ static void extras_in_the_first(void **state)
             size_t n = (size_t)info->extras[0].bytes.nbytes;
             assert_true(n > 0 && n <= sizeof x);
             assert_int_equal(its->extras[0].bytes.nbytes, n);
-            assert_ok(tnf_read_part(&info->extras[0].bytes, 0, x, n, &e));
-            assert_ok(tnf_read_part(&its->extras[0].bytes, 0, y, n, &e));
+            assert_ok(tnf_read_part(x, n, &info->extras[0].bytes, 0, &e));
+            assert_ok(tnf_read_part(y, n, &its->extras[0].bytes, 0, &e));
             assert_memory_equal(x, y, n);
         }
         tnf_close(part);

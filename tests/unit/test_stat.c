@@ -102,7 +102,7 @@ static void every_type(void **state)
         assert_ok(tnf_stat_file(file, &o, &e));
         assert_int_equal(t.tensors, 1);
         assert_true(t.stat.numbers);
-        assert_true(tnf_type_decode(type, little_bytes(type, data, sizeof data), 0, (size_t)n, d));
+        assert_true(tnf_type_decode(d, type, little_bytes(type, data, sizeof data), 0, (size_t)n));
         uint64_t nan = 0, inf = 0, zero = 0;
         double min = INFINITY, max = -INFINITY;
         for (size_t i = 0; i < n * per; i++) {
@@ -152,7 +152,7 @@ static void plain_values(void **state)
             tnf_file *file = file_of(type->id, n, data, &sink, NULL);
             tnf_stat_options o = telling_options(&t);
             assert_ok(tnf_values_file(file, &o, true, &e));
-            assert_true(tnf_type_decode(type, little_bytes(type, data, size), 0, (size_t)n, d));
+            assert_true(tnf_type_decode(d, type, little_bytes(type, data, size), 0, (size_t)n));
             tnf_value_counts want = { .elements = n * per, .min = INFINITY, .max = -INFINITY };
             long double sum = 0;
             for (size_t i = 0; i < n * per; i++) {

@@ -105,10 +105,10 @@ static void test_read(void **state)
     assert_string_equal(info->version, "1");
     assert_int_equal(info->objects, 2);
     assert_string_equal(tnf_value_get(info->attrs, "template.note")->as.s, "hi");
-    assert_int_equal(tnf_read(tnf_find(f, "v"), v, sizeof v, &e), TNF_OK);
+    assert_int_equal(tnf_read(v, sizeof v, tnf_find(f, "v"), &e), TNF_OK);
     from_little(v, 8, 2);
     assert_true(v[0] == 7 && v[1] == 8);
-    assert_int_equal(tnf_read(tnf_find(f, "s"), &s, sizeof s, &e), TNF_OK);
+    assert_int_equal(tnf_read(&s, sizeof s, tnf_find(f, "s"), &e), TNF_OK);
     from_little(&s, 4, 1);
     assert_true(s == 1.0f);
     tnf_close(f);

@@ -66,7 +66,7 @@ static void expect_numbers(const struct opened *x, const char *name, const float
     const tnf_object *o = tnf_find(x->file, name);
     assert_non_null(o);
     assert_int_equal(o->parts->nbytes, n * sizeof *got);
-    assert_ok(tnf_read_part(o->parts, 0, got, n * sizeof *got, &e));
+    assert_ok(tnf_read_part(got, n * sizeof *got, o->parts, 0, &e));
     from_little(got, sizeof *got, n);
     near_all(got, want, n, 0);
 }
@@ -169,8 +169,8 @@ static void back_again(void **state)
     const tnf_part *norms = tnf_find(y.file, "norms")->parts;
     for (size_t i = 0; i < MANY; i++) {
         float norm, length = 0;
-        assert_ok(tnf_emb_row(y.emb, i, rows, &e));
-        assert_ok(tnf_read_part(norms, 4 * i, &norm, sizeof norm, &e));
+        assert_ok(tnf_emb_row(rows, y.emb, i, &e));
+        assert_ok(tnf_read_part(&norm, sizeof norm, norms, 4 * i, &e));
         from_little(&norm, sizeof norm, 1);
         for (size_t k = 0; k < WIDE; k++) {
             float was = values[i * WIDE + k], is = rows[k] * norm;

@@ -54,10 +54,10 @@ static void stops_where_python_stops(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         size_t bad_at = 99;
-        bool ok = tnf_utf8_valid(cases[i].bytes, cases[i].n, &bad_at);
+        bool ok = tnf_utf8_valid(&bad_at, cases[i].bytes, cases[i].n);
         assert_int_equal(ok, cases[i].bad_at < 0);
         assert_int_equal(bad_at, ok ? 99 : cases[i].bad_at);
-        assert_int_equal(tnf_utf8_valid(cases[i].bytes, cases[i].n, NULL), ok);
+        assert_int_equal(tnf_utf8_valid(NULL, cases[i].bytes, cases[i].n), ok);
     }
 }
 
@@ -66,7 +66,7 @@ static uint32_t count_valid(size_t n)
     uint32_t valid = 0;
     for (uint32_t i = 0; i < 1u << 8 * n; i++) {
         const char bytes[3] = { (char)i, (char)(i >> 8), (char)(i >> 16) };
-        valid += tnf_utf8_valid(bytes, n, NULL);
+        valid += tnf_utf8_valid(NULL, bytes, n);
     }
     return valid;
 }
@@ -91,7 +91,7 @@ static void four_byte_forms_are_counted(void **state)
         for (unsigned second = 0; second < 256; second++)
             for (unsigned t = 0; t < 16; t++) {
                 const char bytes[4] = { (char)lead, (char)second, tails[t & 3], tails[t >> 2] };
-                valid += tnf_utf8_valid(bytes, 4, NULL);
+                valid += tnf_utf8_valid(NULL, bytes, 4);
             }
     assert_int_equal(valid, (48 + 3 * 64 + 16) * 2 * 2);
 }
@@ -105,21 +105,21 @@ static void every_position_is_looked_at(void **state)
         char *text = malloc(n);
         assert_non_null(text);
         memset(text, 'a', n);
-        assert_true(tnf_utf8_valid(text, n, NULL));
+        assert_true(tnf_utf8_valid(NULL, text, n));
         assert_true(tnf_ascii(text, n));
         for (size_t i = 0; i < n; i++) {
             size_t bad_at = 0;
             text[i] = '\x80';
-            assert_false(tnf_utf8_valid(text, n, &bad_at));
+            assert_false(tnf_utf8_valid(&bad_at, text, n));
             assert_int_equal(bad_at, i);
             assert_false(tnf_ascii(text, n));
             text[i] = 'a';
         }
         text[n - 1] = '\xf0'; /* the lead of a sequence that is not there */
-        assert_false(tnf_utf8_valid(text, n, NULL));
+        assert_false(tnf_utf8_valid(NULL, text, n));
         free(text);
     }
-    assert_true(tnf_utf8_valid(NULL, 0, NULL));
+    assert_true(tnf_utf8_valid(NULL, NULL, 0));
     assert_true(tnf_ascii(NULL, 0));
 }
 

@@ -16,14 +16,14 @@ static void made_of_literals(void **state)
     int64_t i = 0;
     double f = 0;
     tnf_str s = { NULL, 0 };
-    assert_true(tnf_value_as_int(tnf_value_item(list, 0), &i) && i == -2);
-    assert_true(tnf_value_as_text(tnf_value_item(list, 1), &s) && s.n == 3 && s.p[2] == 'b');
+    assert_true(tnf_value_as_int(&i, tnf_value_item(list, 0)) && i == -2);
+    assert_true(tnf_value_as_text(&s, tnf_value_item(list, 1)) && s.n == 3 && s.p[2] == 'b');
     assert_null(tnf_value_item(list, 2));
     assert_null(tnf_value_item(&map, 0));
-    assert_true(tnf_value_as_float(tnf_value_get(&map, "rate"), &f) && f == 0.5);
+    assert_true(tnf_value_as_float(&f, tnf_value_get(&map, "rate")) && f == 0.5);
     assert_int_equal(tnf_value_get(&map, "raw")->kind, TNF_BYTES);
     assert_int_equal(tnf_value_get(&map, "doc")->kind, TNF_JSON);
-    assert_false(tnf_value_as_text(tnf_value_get(&map, "doc"), &s));
+    assert_false(tnf_value_as_text(&s, tnf_value_get(&map, "doc")));
 }
 
 static tnf_value value_u64(uint64_t u)
@@ -39,27 +39,27 @@ static void exact_or_not_at_all(void **state)
     uint64_t u = 7;
     double f = 7;
     tnf_value v = value_u64(UINT64_MAX);
-    assert_false(tnf_value_as_int(&v, &i));
-    assert_false(tnf_value_as_float(&v, &f));
-    assert_true(tnf_value_as_uint(&v, &u) && u == UINT64_MAX);
+    assert_false(tnf_value_as_int(&i, &v));
+    assert_false(tnf_value_as_float(&f, &v));
+    assert_true(tnf_value_as_uint(&u, &v) && u == UINT64_MAX);
     v = tnf_value_int(INT64_MIN);
-    assert_true(tnf_value_as_float(&v, &f) && f == -two_63);
-    assert_false(tnf_value_as_uint(&v, &u));
+    assert_true(tnf_value_as_float(&f, &v) && f == -two_63);
+    assert_false(tnf_value_as_uint(&u, &v));
     v = tnf_value_int(INT64_MAX);
-    assert_false(tnf_value_as_float(&v, &f));
+    assert_false(tnf_value_as_float(&f, &v));
     v = tnf_value_float(two_63);
-    assert_false(tnf_value_as_int(&v, &i));
-    assert_true(tnf_value_as_uint(&v, &u) && u == (uint64_t)1 << 63);
+    assert_false(tnf_value_as_int(&i, &v));
+    assert_true(tnf_value_as_uint(&u, &v) && u == (uint64_t)1 << 63);
     v = tnf_value_float(2 * two_63);
-    assert_false(tnf_value_as_uint(&v, &u));
+    assert_false(tnf_value_as_uint(&u, &v));
     v = tnf_value_float(-two_63);
-    assert_true(tnf_value_as_int(&v, &i) && i == INT64_MIN);
+    assert_true(tnf_value_as_int(&i, &v) && i == INT64_MIN);
     v = tnf_value_float(1.5);
     i = 7;
-    assert_false(tnf_value_as_int(&v, &i));
+    assert_false(tnf_value_as_int(&i, &v));
     assert_int_equal(i, 7);
     v = (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F32, .as.f32 = 3 };
-    assert_true(tnf_value_as_int(&v, &i) && i == 3);
+    assert_true(tnf_value_as_int(&i, &v) && i == 3);
 }
 
 static void no_value_of_another_kind(void **state)
@@ -71,12 +71,12 @@ static void no_value_of_another_kind(void **state)
     double f;
     tnf_str s;
     tnf_value yes = tnf_value_bool(true);
-    assert_true(tnf_value_as_bool(&yes, &b) && b);
-    assert_false(tnf_value_as_int(&yes, &i));
-    assert_false(tnf_value_as_float(&yes, &f));
-    assert_false(tnf_value_as_bool(NULL, &b) || tnf_value_as_int(NULL, &i));
-    assert_false(tnf_value_as_uint(NULL, &u) || tnf_value_as_float(NULL, &f));
-    assert_false(tnf_value_as_text(NULL, &s));
+    assert_true(tnf_value_as_bool(&b, &yes) && b);
+    assert_false(tnf_value_as_int(&i, &yes));
+    assert_false(tnf_value_as_float(&f, &yes));
+    assert_false(tnf_value_as_bool(&b, NULL) || tnf_value_as_int(&i, NULL));
+    assert_false(tnf_value_as_uint(&u, NULL) || tnf_value_as_float(&f, NULL));
+    assert_false(tnf_value_as_text(&s, NULL));
     assert_null(tnf_value_item(NULL, 0));
 }
 

@@ -87,12 +87,12 @@ static void small_floats_are_numbers(void **state)
     tnf_virtual_free(v);
     how.type = tnf_type_of(TNF_F64);
     v = make_virtual(&o, &how);
-    assert_ok(tnf_read_part(tnf_virtual_object(v)->parts, 8 * 15, out, 8, &e));
+    assert_ok(tnf_read_part(out, 8, tnf_virtual_object(v)->parts, 8 * 15, &e));
     assert_int_equal(tnf_le64(out), 0xc018000000000000); /* -6 */
     tnf_virtual_free(v);
     how.type = tnf_type_of(TNF_BF16);
     v = make_virtual(&o, &how);
-    assert_ok(tnf_read_part(tnf_virtual_object(v)->parts, 2 * 3, out, 2, &e));
+    assert_ok(tnf_read_part(out, 2, tnf_virtual_object(v)->parts, 2 * 3, &e));
     assert_int_equal(tnf_le16(out), 0x3fc0); /* 1.5 */
     tnf_virtual_free(v);
 }
@@ -457,7 +457,7 @@ static void little_is_read(void **state)
     assert_false(tnf_virtual_sequential(v));
     uint8_t row[4 * ROWS];
     const tnf_slice one[] = { { 5, 1, 1, true }, { 0, 1, ROWS, false } };
-    assert_ok(tnf_read_slice(tnf_virtual_object(v), one, row, sizeof row, &e));
+    assert_ok(tnf_read_slice(row, sizeof row, tnf_virtual_object(v), one, &e));
     assert_int_equal(bytes_read, 2 * ROWS); /* that row as it is stored */
     for (size_t i = 0; i < ROWS; i++)
         assert_true(float_at(row, i) == ldexpf((float)i, -24));
@@ -489,7 +489,7 @@ static void *read_shared(void *ctx)
         random = random * 1664525u + 1013904223u;
         uint64_t from = random % shared->parts->nbytes;
         size_t n = (size_t)((random >> 4) % 5000 % (shared->parts->nbytes - from) + 1);
-        if (tnf_read_part(shared->parts, from, got, n, &error) != TNF_OK ||
+        if (tnf_read_part(got, n, shared->parts, from, &error) != TNF_OK ||
             memcmp(got, whole + from, n) != 0) {
             free(got);
             return ctx; /* anything but NULL */
@@ -510,7 +510,7 @@ static void many_threads_read(void **state)
     assert_int_equal(shared->parts->nbytes, 64 * ROWS * 8);
     assert_int_equal(shared->order, TNF_ORDER_F);
     whole = malloc(shared->parts->nbytes);
-    assert_ok(tnf_read(shared, whole, shared->parts->nbytes, &e));
+    assert_ok(tnf_read(whole, shared->parts->nbytes, shared, &e));
     for (size_t column = 0; column < 64; column++)
         for (size_t row = 0; row < ROWS; row++)
             assert_true(double_at(whole, column * ROWS + row) ==

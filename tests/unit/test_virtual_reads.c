@@ -135,7 +135,7 @@ static void *read_shared(void *ctx)
     for (int i = 0; i < READS && !bad; i++) {
         random = random * 1664525u + 1013904223u;
         size_t from = random % n, length = (random >> 4) % 9000 % (n - from) + 1;
-        bad = tnf_read_part(shared->parts, from, got, length, &error) != TNF_OK ||
+        bad = tnf_read_part(got, length, shared->parts, from, &error) != TNF_OK ||
               memcmp(got, whole + from, length) != 0;
     }
     free(got);
@@ -170,13 +170,13 @@ static void check_row_cost(const char *const *names, const tnf_virtual_how *how,
     shared = tnf_virtual_object(v);
     size_t size = (size_t)shared->parts->nbytes;
     whole = malloc(size);
-    assert_ok(tnf_read(shared, whole, size, &e));
+    assert_ok(tnf_read(whole, size, shared, &e));
     uint64_t lines = shared->shape[shared->order == TNF_ORDER_F ? 1 : 0];
     size_t line = size / (size_t)lines;
     uint8_t *got = malloc(line);
     for (uint64_t i = 5; i < lines; i += lines / 3) {
         bytes_read = 0;
-        assert_ok(tnf_read_part(shared->parts, i * line, got, line, &e));
+        assert_ok(tnf_read_part(got, line, shared->parts, i * line, &e));
         assert_memory_equal(got, whole + i * line, line);
         if (bytes_read == 0 || bytes_read > most)
             fail_msg("%s, kind %d: line %u cost %u bytes, not %u", names[0], (int)how->kind,

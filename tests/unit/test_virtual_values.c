@@ -204,8 +204,8 @@ static void codes_become_rows(void **state)
     parts[0].memory = wrong;
     v = make_virtual(&o, NULL);
     float row[4];
-    assert_ok(tnf_read_part(tnf_virtual_object(v)->parts, 0, row, 16, &e));
-    assert_fails(tnf_read_part(tnf_virtual_object(v)->parts, 16, row, 16, &e), TNF_EFORMAT);
+    assert_ok(tnf_read_part(row, 16, tnf_virtual_object(v)->parts, 0, &e));
+    assert_fails(tnf_read_part(row, 16, tnf_virtual_object(v)->parts, 16, &e), TNF_EFORMAT);
     assert_says("row 1 has the code 2");
     tnf_virtual_free(v);
 }

@@ -66,10 +66,10 @@ static void reads_any_piece(void **state)
             const tnf_part *part = &o->parts[k == 2];
             size_t n = (size_t)part->nbytes, step = n > 300 ? 97 : 1;
             uint8_t *whole = malloc(n + 1), *piece = malloc(n + 1);
-            assert_ok(tnf_read_part(part, 0, whole, n, &e));
+            assert_ok(tnf_read_part(whole, n, part, 0, &e));
             for (size_t from = 0; from < n; from += step)
                 for (size_t size = 1; size <= n - from; size += size < 20 ? 1 : step * 3) {
-                    assert_ok(tnf_read_part(part, from, piece, size, &e));
+                    assert_ok(tnf_read_part(piece, size, part, from, &e));
                     assert_memory_equal(piece, whole + from, size);
                 }
             free(whole);
@@ -104,7 +104,7 @@ static void large_vectors(void **state)
         assert_ok(tnf_open_source(&file, source, NULL, &e));
         const tnf_part *part = tnf_find(file, "points")->parts;
         for (size_t i = 0; i < N; i++) {
-            assert_ok(tnf_read_part(part, i * sizeof back + 4, back, sizeof back - 4, &e));
+            assert_ok(tnf_read_part(back, sizeof back - 4, part, i * sizeof back + 4, &e));
             assert_memory_equal((const uint8_t *)back, (const uint8_t *)v[i] + 4, sizeof back - 4);
         }
         tnf_close(file);
@@ -262,16 +262,16 @@ static void changed_while_open(void **state)
             v[i][k] = (float)(i * 4 + k);
         batch[i] = (tnf_point) { .vector = v[i], .vector_n = sizeof v[i] };
     }
-    assert_ok(tnf_points_append(p, batch, N, offsets, &e));
+    assert_ok(tnf_points_append(offsets, p, batch, N, &e));
     assert_ok(tnf_open(&file, path, NULL, &e));
     const tnf_object *points = tnf_find(file, "points");
-    assert_ok(tnf_points_append(p, batch, 10, NULL, &e));
+    assert_ok(tnf_points_append(NULL, p, batch, 10, &e));
     assert_ok(tnf_points_delete(p, &offsets[3], 1, 0, &e));
-    assert_ok(tnf_read(points, back, sizeof back, &e));
+    assert_ok(tnf_read(back, sizeof back, points, &e));
     assert_memory_equal((const uint8_t *)back, (const uint8_t *)v, sizeof v);
     assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
     memset(back, 0, sizeof back);
-    assert_ok(tnf_read(points, back, sizeof back, &e)); /* the old file is still there for us */
+    assert_ok(tnf_read(back, sizeof back, points, &e)); /* the old file is still there for us */
     assert_memory_equal((const uint8_t *)back, (const uint8_t *)v, sizeof v);
     tnf_close(file);
     assert_ok(tnf_open(&file, path, NULL, &e));
@@ -279,7 +279,7 @@ static void changed_while_open(void **state)
     assert_ok(tnf_points_delete(p, &offsets[0], 1, TNF_POINTS_SHRED, &e));
     points = tnf_find(file, "points"); /* what was wiped is gone, and that is told */
     float all[N + 9][4];
-    assert_int_equal(tnf_read(points, all, sizeof all, &e), TNF_EFORMAT);
+    assert_int_equal(tnf_read(all, sizeof all, points, &e), TNF_EFORMAT);
     tnf_close(file);
     tnf_points_close(p);
 }

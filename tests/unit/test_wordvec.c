@@ -45,7 +45,7 @@ static void *part_of(const tnf_file *f, const char *name, const char *role, size
     *n = (size_t)p->nbytes;
     void *out = malloc(*n + 1);
     assert_non_null(out);
-    assert_ok(tnf_read_part(p, 0, out, *n, &e));
+    assert_ok(tnf_read_part(out, *n, p, 0, &e));
     from_little(out, little_width(p->type), *n / little_width(p->type));
     return out;
 }
@@ -131,7 +131,7 @@ static void test_long_word(void **state)
         assert_ok(open_as(&f, &b, "word2vec", "utf8", "lossy", &e));
         v = tnf_find(f, "vocab");
         uint64_t offsets[3];
-        assert_ok(tnf_read_part(tnf_object_part(v, "offsets"), 0, offsets, sizeof offsets, &e));
+        assert_ok(tnf_read_part(offsets, sizeof offsets, tnf_object_part(v, "offsets"), 0, &e));
         from_little(offsets, 8, 3);
         assert_int_equal(offsets[2] - offsets[1], LONG + 2 * bad); /* one byte became three */
         tnf_close(f);
@@ -191,10 +191,10 @@ static void check_pieces(const char *folder, const char *name)
             size_t n = (size_t)p->nbytes;
             uint8_t *whole = malloc(n + 1), *piece = malloc(n + 1);
             assert_true(whole && piece);
-            assert_ok(tnf_read_part(p, 0, whole, n, &e));
+            assert_ok(tnf_read_part(whole, n, p, 0, &e));
             for (size_t at = 0; at < n; at += 1 + n / 50)
                 for (size_t some = 1; some <= n - at; some += 1 + n / 40) {
-                    assert_ok(tnf_read_part(p, at, piece, some, &e));
+                    assert_ok(tnf_read_part(piece, some, p, at, &e));
                     assert_memory_equal(piece, whole + at, some);
                 }
             free(whole);
@@ -449,7 +449,7 @@ static void test_floret_vectors(void **state)
             float got[10], length = 0;
             tnf_str word = { cases[i].word, strlen(cases[i].word) };
             assert_ok(tnf_emb_open(&emb, files[k], NULL, &e));
-            assert_ok(tnf_emb_vectors(emb, &word, 1, got, NULL, &e));
+            assert_ok(tnf_emb_vectors(got, NULL, emb, &word, 1, &e));
             for (int d = 0; d < 10; d++)
                 length += cases[i].mean[d] * cases[i].mean[d];
             for (int d = 0; d < 10; d++)

@@ -55,7 +55,7 @@ static void check_whole(const tnf_file *f, const char *name)
     tnf_error e;
     const tnf_object *o = tnf_find(f, name);
     assert_non_null(o);
-    assert_ok(tnf_read(o, found, sizeof found, &e));
+    assert_ok(tnf_read(found, sizeof found, o, &e));
     assert_memory_equal(found, numbers, sizeof numbers);
 }
 
@@ -143,12 +143,12 @@ static void slices_read_their_chunks(void **state)
         assert_ok(tnf_open_source(&f, s, NULL, &e));
         const tnf_object *o = tnf_find(f, "a");
         uint64_t before = source.read;
-        assert_ok(tnf_read_slice(o, rows, found, sizeof found, &e));
+        assert_ok(tnf_read_slice(found, sizeof found, o, rows, &e));
         assert_memory_equal(found, numbers + (size_t)17 * COLS, sizeof found);
         uint64_t took = source.read - before, index = shards ? 16 * 16 + 4 : 0;
         assert_true(took >= 4096 + index && took < 4096 + index + 400); /* headers of members */
         before = source.read;
-        assert_ok(tnf_read_slice(o, few, found, 24, &e));
+        assert_ok(tnf_read_slice(found, 24, o, few, &e));
         for (size_t i = 0; i < 3; i++)
             for (size_t k = 0; k < 2; k++)
                 assert_int_equal(found[2 * i + k], numbers[(250 - 100 * i) * COLS + 3 + 7 * k]);
@@ -239,7 +239,7 @@ static void links_stay_inside(void **state)
     assert_int_equal(rename(chunk, other), 0);
     assert_int_equal(symlink("../../../../outside", chunk), 0);
     assert_ok(tnf_open(&f, path, NULL, &e));
-    assert_int_not_equal(tnf_read(tnf_find(f, "a"), found, sizeof found, &e), TNF_OK);
+    assert_int_not_equal(tnf_read(found, sizeof found, tnf_find(f, "a"), &e), TNF_OK);
     tnf_close(f);
     assert_int_equal(remove(chunk), 0);
     snprintf(path + strlen(path), 20, "/a/c/kept");

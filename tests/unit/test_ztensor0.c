@@ -88,7 +88,7 @@ static void dialect_of_the_document(void **state)
     tnf_file *f = must_open(&got);
     uint8_t read[16];
     assert_string_equal(tnf_file_info(f)->version, "0.1-draft");
-    assert_int_equal(tnf_read(tnf_find(f, "a"), read, sizeof read, NULL), TNF_OK);
+    assert_int_equal(tnf_read(read, sizeof read, tnf_find(f, "a"), NULL), TNF_OK);
     assert_memory_equal(read, data, sizeof data);
     tnf_close(f);
     free(got.p);
@@ -141,7 +141,7 @@ static void a_name_twice(void **state)
     uint8_t byte;
     assert_ptr_equal(tnf_find(f, "a"), tnf_at(f, 0));
     assert_string_equal(tnf_at(f, 4)->name.p, "a");
-    assert_int_equal(tnf_read(tnf_at(f, 4), &byte, 1, NULL), TNF_OK);
+    assert_int_equal(tnf_read(&byte, 1, tnf_at(f, 4), NULL), TNF_OK);
     assert_int_equal(byte, 2);
     /* Others have no place for the second. */
     assert_int_equal(tnf_builder_new(&b, NULL, NULL), TNF_OK);
@@ -178,8 +178,8 @@ static void options_keep_values(void **state)
         for (size_t k = 0; tnf_at(f, k); k++) {
             uint8_t x[48], y[48];
             size_t n = (size_t)tnf_at(f, k)->parts->nbytes;
-            assert_int_equal(tnf_read(tnf_at(f, k), x, n, NULL), TNF_OK);
-            assert_int_equal(tnf_read(tnf_at(g, k), y, n, NULL), TNF_OK);
+            assert_int_equal(tnf_read(x, n, tnf_at(f, k), NULL), TNF_OK);
+            assert_int_equal(tnf_read(y, n, tnf_at(g, k), NULL), TNF_OK);
             assert_memory_equal(x, y, n);
             assert_int_equal(tnf_at(g, k)->parts->payload, i < 2 ? TNF_ENCODED : TNF_AT);
             assert_int_equal(tnf_at(g, k)->parts->offset % 64, 0);

@@ -325,7 +325,7 @@ static void shards_in_a_store(void **state)
     const tnf_value *told = tnf_value_get(tnf_file_info(f)->attrs, "ztensor.shards");
     const tnf_value *digest = tnf_value_get(tnf_value_get(told, "base"), "digest");
     uint8_t byte;
-    assert_int_equal(tnf_read_part(tnf_find(f, "b")->parts, 0, &byte, 1, &error), TNF_EUNSUPPORTED);
+    assert_int_equal(tnf_read_part(&byte, 1, tnf_find(f, "b")->parts, 0, &error), TNF_EUNSUPPORTED);
     snprintf(path, sizeof path, "%s/blobs", dir);
     assert_int_equal(mkdir(path, 0700), 0);
     snprintf(path, sizeof path, "%s/blobs/xxh3", dir);
@@ -338,7 +338,7 @@ static void shards_in_a_store(void **state)
     o.options = found;
     o.noptions = 2;
     assert_int_equal(tnf_open(&f, model, &o, &error), TNF_OK);
-    assert_int_equal(tnf_read_part(tnf_find(f, "b")->parts, 0, &byte, 1, &error), TNF_OK);
+    assert_int_equal(tnf_read_part(&byte, 1, tnf_find(f, "b")->parts, 0, &error), TNF_OK);
     assert_int_equal(byte, 0xab);
     tnf_close(f);
     unlink(path);

@@ -62,7 +62,7 @@ static void by_size_and_digest(void **state)
     put_file(store, "m.zt", right);
     assert_ok(open_model(&file, "scan", store, false));
     uint8_t bytes[8];
-    assert_ok(tnf_read(tnf_find(file, "b"), bytes, 8, &e));
+    assert_ok(tnf_read(bytes, 8, tnf_find(file, "b"), &e));
     assert_memory_equal(bytes, "\xab\xab\xab\xab\xab\xab\xab\xab", 8);
     struct bytes m = bytes_of_file(model);
     assert_int_equal(tnf_file_info(file)->size, m.n + right.n); /* decoys do not count */

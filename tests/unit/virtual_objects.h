@@ -77,14 +77,14 @@ static inline void assert_holds(const tnf_object *o, const void *expected, size_
     uint8_t *got = malloc(n + 1);
     assert_int_equal(o->nparts, 1);
     assert_int_equal(o->parts->nbytes, n);
-    assert_ok(tnf_read(o, got, n, &e));
+    assert_ok(tnf_read(got, n, o, &e));
     assert_memory_equal(got, expected, n);
     uint32_t random = 7;
     for (int i = 0; i < 60 && n > 0; i++) {
         random = random * 1664525u + 1013904223u;
         size_t from = random % n, length = (random >> 8) % (n - from) + 1;
         memset(got, 0xa5, n + 1);
-        assert_ok(tnf_read_part(o->parts, from, got, length, &e));
+        assert_ok(tnf_read_part(got, length, o->parts, from, &e));
         assert_memory_equal(got, (const uint8_t *)expected + from, length);
         assert_int_equal(got[length], 0xa5);
     }

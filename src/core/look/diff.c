@@ -123,7 +123,7 @@ static bool same_type(const tnf_type *a, const tnf_type *b)
 
 static bool is_number(const tnf_type *type)
 {
-    return type->bits > 0 && tnf_type_decode(type, NULL, 0, 0, NULL);
+    return type->bits > 0 && tnf_type_decode(NULL, type, NULL, 0, 0);
 }
 
 static bool may_float(const tnf_type *type)

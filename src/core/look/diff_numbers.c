@@ -157,8 +157,8 @@ void tnf_tally(tnf_diff_sums *t, const struct diff *d, const struct comparison *
     bool alike = c->a->type == c->b->type;
     tnf_diff_options none = { 0 };
     bool wide = is_wide(c->a->type) || is_wide(c->b->type);
-    tnf_type_decode(c->a->type, a, 0, n, x);
-    tnf_type_decode(c->b->type, b, 0, n, y);
+    tnf_type_decode(x, c->a->type, a, 0, n);
+    tnf_type_decode(y, c->b->type, b, 0, n);
     t->elements += n;
     for (size_t i = 0; i < n; i++) {
         double left[2] = { x[i * x_per], x_per > 1 ? x[2 * i + 1] : 0 };
@@ -184,7 +184,7 @@ bool tnf_tally_same(tnf_diff_sums *t, const struct diff *d, const struct compari
     unsigned per = c->a->type->number == TNF_NUMBER_COMPLEX ? 2 : 1;
     if (c->a->type != c->b->type || o->nan_differs || !(o->atol >= 0) || !(o->rtol >= 0))
         return false;
-    tnf_type_decode(c->a->type, a, 0, n, x);
+    tnf_type_decode(x, c->a->type, a, 0, n);
     t->elements += n;
     for (size_t i = 0; i < n; i++) {
         double re = x[i * per], im = per > 1 ? x[2 * i + 1] : 0, square = re * re + im * im;

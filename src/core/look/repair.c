@@ -94,7 +94,7 @@ static tnf_status shorten_tensor(struct salvage *s, const tnf_object *o, tnf_obj
     if (is_strings(o)) {
         tnf_part *offsets = strcmp(parts[0].role, "offsets") == 0 ? &parts[0] : &parts[1];
         tnf_part *bytes = offsets == &parts[0] ? &parts[1] : &parts[0];
-        TNF_TRY(tnf_read_part(offsets, s->left * 8, end, 8, e));
+        TNF_TRY(tnf_read_part(end, 8, offsets, s->left * 8, e));
         offsets->nbytes = (s->left + 1) * 8;
         bytes->nbytes = tnf_le64(end);
         return TNF_OK;

@@ -14,7 +14,7 @@
 
 bool tnf_values_known(const tnf_type *type)
 {
-    return type->bits > 0 && tnf_type_decode(type, "", 0, 0, NULL);
+    return type->bits > 0 && tnf_type_decode(NULL, type, "", 0, 0);
 }
 
 /* ----------------------------------------------------------------- floats */
@@ -97,7 +97,7 @@ static void take_bytes(tnf_values *v, const tnf_type *type, const uint8_t *p, si
     tnf_count_bytes(counts, p, whole);
     for (unsigned b = 0; b < 256; b++) {
         uint8_t byte = (uint8_t)b;
-        (void)tnf_type_decode(type, &byte, 0, per, x + b * per);
+        (void)tnf_type_decode(x + b * per, type, &byte, 0, per);
         for (size_t i = 0; i < per; i++)
             times[b * per + i] = counts[b];
     }
@@ -106,7 +106,7 @@ static void take_bytes(tnf_values *v, const tnf_type *type, const uint8_t *p, si
         tnf_bins_repeat(v->bins, x[i], times[i]);
     if (n == whole * per)
         return;
-    (void)tnf_type_decode(type, p + whole, 0, n - whole * per, x);
+    (void)tnf_type_decode(x, type, p + whole, 0, n - whole * per);
     take_floats(v, TNF_TALLY_F64, (const uint8_t *)x, n - whole * per);
 }
 
@@ -120,7 +120,7 @@ static void take_doubles(tnf_values *v, const tnf_type *type, const uint8_t *p, 
     tally_numbers(&exact, type, p, n);
     for (size_t at = 0; at < n; at += PIECE) {
         size_t here = n - at < PIECE ? n - at : PIECE;
-        (void)tnf_type_decode(type, p, at, here, x);
+        (void)tnf_type_decode(x, type, p, at, here);
         take_floats(v, TNF_TALLY_F64, (const uint8_t *)x, here);
     }
     v->tally.low = first || exact.low < before.low ? exact.low : before.low;

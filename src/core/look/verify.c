@@ -101,7 +101,7 @@ static tnf_status compare_digest(const tnf_part *p, tnf_digester *d, tnf_error *
 static tnf_status touch_part(struct check *c, const tnf_part *p, uint64_t done, tnf_error *e)
 {
     uint8_t last;
-    TNF_TRY(tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, &last, p->nbytes ? 1 : 0, e));
+    TNF_TRY(tnf_read_part(&last, p->nbytes ? 1 : 0, p, p->nbytes ? p->nbytes - 1 : 0, e));
     if (p->origin && p->origin->source && p->origin->source->far)
         return TNF_OK;
     return tnf_progress_add(&c->progress, &c->lock, done, e);

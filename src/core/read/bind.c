@@ -32,7 +32,7 @@ static size_t dims_text(char *out, size_t n, const uint64_t *dims, uint32_t rank
     return at;
 }
 
-size_t tnf_shape_text(const tnf_object *object, char *out, size_t n)
+size_t tnf_shape_text(char *out, size_t n, const tnf_object *object)
 {
     return object ? dims_text(out, n, object->shape, object->rank) : dims_text(out, n, NULL, 1);
 }
@@ -62,7 +62,7 @@ tnf_status tnf_expect(const tnf_object *o, const tnf_type *type, uint32_t rank,
                         TNF_QUOTED(o->name), o->parts->type->id, type->id);
     if (!shape_fits(o, rank, shape)) {
         char has[64], wants[64];
-        tnf_shape_text(o, has, sizeof has);
+        tnf_shape_text(has, sizeof has, o);
         dims_text(wants, sizeof wants, shape, rank);
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the shape %s, %s is wanted",
                         TNF_QUOTED(o->name), has, wants);
@@ -136,7 +136,7 @@ static tnf_status read_by_rows(const tnf_binding *b, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a selection");
     for (uint32_t i = 0; i < o->rank; i++)
         all[i] = (tnf_slice) { .step = 1, .count = o->shape[i] };
-    tnf_status status = tnf_read_slice(o, all, b->dst, (size_t)o->parts->nbytes, e);
+    tnf_status status = tnf_read_slice(b->dst, (size_t)o->parts->nbytes, o, all, e);
     tnf_free(&a, all, o->rank * sizeof *all);
     return status;
 }

@@ -6,7 +6,7 @@
 tnf_status tnf_part_place(tnf_place *out, const tnf_part *part, tnf_error *e)
 {
     *out = (tnf_place) { .source = NULL };
-    TNF_TRY(tnf_read_part(part, 0, NULL, 0, e)); /* nothing, but all checks */
+    TNF_TRY(tnf_read_part(NULL, 0, part, 0, e)); /* nothing, but all checks */
     out->label = part->origin ? part->origin->label : NULL;
     out->anywhere = tnf_part_anywhere(part);
     if (tnf_checks_reads(part)) {

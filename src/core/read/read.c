@@ -241,7 +241,7 @@ tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, 
         s, swap ? read_big_endian(s, offset, dst, n, e) : read_plain(s, offset, dst, n, e), e);
 }
 
-tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst, size_t n, tnf_error *e)
+tnf_status tnf_read_part(void *dst, size_t n, const tnf_part *part, uint64_t offset, tnf_error *e)
 {
     tnf_stream s;
     TNF_TRY(check_want(part, offset, n, e));
@@ -353,7 +353,7 @@ const char *tnf_why_unreadable(const tnf_object *object)
     return NULL;
 }
 
-tnf_status tnf_read(const tnf_object *object, void *dst, size_t n, tnf_error *e)
+tnf_status tnf_read(void *dst, size_t n, const tnf_object *object, tnf_error *e)
 {
     TNF_TRY(tnf_object_there(object, e));
     if (object->nparts != 1)
@@ -363,7 +363,7 @@ tnf_status tnf_read(const tnf_object *object, void *dst, size_t n, tnf_error *e)
     if (n != object->parts->nbytes)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has %llu bytes, the buffer %zu",
                         TNF_QUOTED(object->name), (unsigned long long)object->parts->nbytes, n);
-    return tnf_read_part(object->parts, 0, dst, n, e);
+    return tnf_read_part(dst, n, object->parts, 0, e);
 }
 
 /* ------------------------------------------------------------------ views */

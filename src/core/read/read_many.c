@@ -128,7 +128,7 @@ static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
     const struct job *j = &w->jobs[i];
     const struct piece *p = j->piece;
     if (!p->origin) {
-        TNF_TRY(tnf_read_part(p->part, 0, p->range.dst, p->range.n, e));
+        TNF_TRY(tnf_read_part(p->range.dst, p->range.n, p->part, 0, e));
         return tnf_progress_add(&w->progress, &w->lock, p->range.n, e);
     }
     tnf_status status = tnf_source_read_many(p->origin->source, w->ranges + j->first, j->n, e);

@@ -456,7 +456,7 @@ bool tnf_slice_of_much(tnf_part *out, const tnf_part *part, uint64_t n)
     return true;
 }
 
-tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, void *dst, size_t n,
+tnf_status tnf_read_slice(void *dst, size_t n, const tnf_object *object, const tnf_slice *slices,
                           tnf_error *e)
 {
     tnf_object some;

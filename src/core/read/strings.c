@@ -73,7 +73,7 @@ static size_t ask_formats(const tnf_object *o, uint32_t *axes, const void *bytes
     return SIZE_MAX;
 }
 
-bool tnf_has_element_text(const tnf_object *object, uint32_t *axes)
+bool tnf_has_element_text(uint32_t *axes, const tnf_object *object)
 {
     uint32_t found = 0;
     bool has = ask_formats(object, &found, NULL, 0, NULL, 0) != SIZE_MAX;
@@ -81,8 +81,8 @@ bool tnf_has_element_text(const tnf_object *object, uint32_t *axes)
     return has;
 }
 
-size_t tnf_element_text(const tnf_object *object, const void *bytes, size_t n, char *out,
-                        size_t room)
+size_t tnf_element_text(char *out, size_t room, const tnf_object *object, const void *bytes,
+                        size_t n)
 {
     uint32_t axes;
     return bytes ? ask_formats(object, &axes, bytes, n, out, room) : SIZE_MAX;

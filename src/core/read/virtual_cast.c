@@ -38,7 +38,7 @@ static void cast_elements(uint8_t *dst, const tnf_type *to, const tnf_type *from
     double x[PIECE];
     for (size_t at = 0; at < n; at += PIECE) {
         size_t here = n - at < PIECE ? n - at : PIECE;
-        (void)tnf_type_decode(from, bytes, skip + at, here, x);
+        (void)tnf_type_decode(x, from, bytes, skip + at, here);
         encode_numbers(dst + at * (to->bits / 8), to, x, here);
     }
 }
@@ -65,7 +65,7 @@ bool tnf_can_cast_to(const tnf_type *type)
 
 bool tnf_can_cast_from(const tnf_type *type)
 {
-    return type->number != TNF_NUMBER_COMPLEX && tnf_type_decode(type, "", 0, 0, NULL);
+    return type->number != TNF_NUMBER_COMPLEX && tnf_type_decode(NULL, type, "", 0, 0);
 }
 
 tnf_status tnf_virtual_cast(struct tnf_virtual *v, const tnf_type *type, tnf_error *e)

@@ -39,7 +39,7 @@ static void scale_row(const struct tnf_virtual *v, const uint8_t *bytes, size_t 
     double x[PIECE];
     for (size_t at = 0; at < n; at += PIECE) {
         size_t here = n - at < PIECE ? n - at : PIECE;
-        (void)tnf_type_decode(v->sources[0].parts->type, bytes, skip + at, here, x);
+        (void)tnf_type_decode(x, v->sources[0].parts->type, bytes, skip + at, here);
         for (size_t i = 0; i < here; i++) {
             float y = (float)x[i] * scales[(column + at + i) / s->block[last] * s->stride[last]];
             uint32_t bits;
@@ -106,10 +106,10 @@ static tnf_status read_scales(struct tnf_virtual *v, struct scaled *s, tnf_error
     uint8_t *bytes = tnf_arena_raw(&v->arena, o->parts->nbytes + 1);
     if (!scales || !bytes)
         return tnf_arena_fail(&v->arena, "scales", e);
-    TNF_TRY(tnf_read(o, bytes, (size_t)o->parts->nbytes, e));
+    TNF_TRY(tnf_read(bytes, (size_t)o->parts->nbytes, o, e));
     for (uint64_t i = 0; i < n; i++) {
         double x;
-        (void)tnf_type_decode(o->parts->type, bytes, (size_t)i, 1, &x);
+        (void)tnf_type_decode(&x, o->parts->type, bytes, (size_t)i, 1);
         scales[i] = (float)x;
     }
     s->scales = scales;

@@ -27,7 +27,7 @@ static void get_floats(float *out, const tnf_type *type, const uint8_t *bytes, s
     double x[256];
     for (size_t at = 0; at < n; at += 256) {
         size_t here = n - at < 256 ? n - at : 256;
-        (void)tnf_type_decode(type, bytes, skip + at, here, x);
+        (void)tnf_type_decode(x, type, bytes, skip + at, here);
         for (size_t i = 0; i < here; i++)
             out[at + i] = (float)x[i];
     }
@@ -35,7 +35,7 @@ static void get_floats(float *out, const tnf_type *type, const uint8_t *bytes, s
 
 static bool is_real(const tnf_type *type)
 {
-    return type->number != TNF_NUMBER_COMPLEX && tnf_type_decode(type, "", 0, 0, NULL);
+    return type->number != TNF_NUMBER_COMPLEX && tnf_type_decode(NULL, type, "", 0, 0);
 }
 
 /* ------------------------------------------------------------ quant_group */
@@ -329,11 +329,11 @@ static tnf_status take_floats(struct tnf_virtual *v, const char *role, const flo
     if (!part)
         return TNF_OK;
     if (part->nbytes >= sizeof last) /* no memory for bytes that are only claimed */
-        TNF_TRY(tnf_read_part(part, part->nbytes - sizeof last, &last, sizeof last, e));
+        TNF_TRY(tnf_read_part(&last, sizeof last, part, part->nbytes - sizeof last, e));
     float *floats = tnf_arena_raw(&v->arena, part->nbytes + (part->nbytes == 0));
     if (!floats)
         return tnf_arena_fail(&v->arena, role, e);
-    TNF_TRY(tnf_read_part(part, 0, floats, (size_t)part->nbytes, e));
+    TNF_TRY(tnf_read_part(floats, (size_t)part->nbytes, part, 0, e));
     tnf_turn_le(floats, part->nbytes / 4, 4);
     *out = floats;
     return TNF_OK;

@@ -50,7 +50,7 @@ static bool name_fits(const tnf_can *can, tnf_str name)
 {
     return !tnf_plan_listed(can->reserved, name) &&
            !(can->ascii_names && !tnf_ascii(name.p, name.n)) &&
-           !(can->utf8_names && !tnf_utf8_valid(name.p, name.n, NULL));
+           !(can->utf8_names && !tnf_utf8_valid(NULL, name.p, name.n));
 }
 
 /* How many bytes from p on may stay as they are; 0: the first may not. */
@@ -61,7 +61,7 @@ static size_t good_bytes(const tnf_can *can, const char *p, size_t n)
         for (good = 0; good < n && (unsigned char)p[good] < 0x80;)
             good++;
     else
-        tnf_utf8_valid(p, n, &good);
+        tnf_utf8_valid(&good, p, n);
     return good;
 }
 

@@ -76,7 +76,7 @@ void tnf_note_order(struct planning *l, const tnf_attrs *attrs)
 
 void tnf_note_order_of(struct planning *l, const tnf_object *o)
 {
-    if (!l->stashes || !o->attrs || !tnf_utf8_valid(o->name.p, o->name.n, NULL) ||
+    if (!l->stashes || !o->attrs || !tnf_utf8_valid(NULL, o->name.p, o->name.n) ||
         comes_back(l, l->format->can.object_attrs, o->attrs->as.members, o->attrs->n, o))
         return;
     tnf_plan_comma(&l->orders);

@@ -65,7 +65,7 @@ void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str 
 
 void tnf_plan_name(tnf_buf *b, tnf_str name)
 {
-    bool text = tnf_utf8_valid(name.p, name.n, NULL);
+    bool text = tnf_utf8_valid(NULL, name.p, name.n);
     const tnf_value v = tnf_value_str(text ? TNF_STRING : TNF_BYTES, name.p, name.n);
     tnf_json_put_typed(b, &v);
 }
@@ -285,7 +285,7 @@ static void look_for_place(struct planning *l, const tnf_catalog *from)
 
 static bool is_text(const tnf_value *v)
 {
-    return (v->kind == TNF_STRING || v->kind == TNF_JSON) && tnf_utf8_valid(v->as.s, v->n, NULL);
+    return (v->kind == TNF_STRING || v->kind == TNF_JSON) && tnf_utf8_valid(NULL, v->as.s, v->n);
 }
 
 bool tnf_plan_text_map(const tnf_member *m)

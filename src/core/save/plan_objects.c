@@ -48,7 +48,7 @@ static void plan_object_attrs(struct planning *l, const tnf_object *o, bool nati
         }
         if (!l->stashes && tnf_registry_spells(m))
             continue;
-        if (!l->stashes || !tnf_utf8_valid(o->name.p, o->name.n, NULL)) {
+        if (!l->stashes || !tnf_utf8_valid(NULL, o->name.p, o->name.n)) {
             tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key,
                           l->stashes
                               ? "it cannot be kept, since the name of its tensor is not UTF-8"
@@ -109,7 +109,7 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
         return "the format has another use for that name";
     if (can->ascii_names && !tnf_ascii(o->name.p, o->name.n))
         return "the format wants ASCII names";
-    if (can->utf8_names && !tnf_utf8_valid(o->name.p, o->name.n, NULL))
+    if (can->utf8_names && !tnf_utf8_valid(NULL, o->name.p, o->name.n))
         return "the format wants UTF-8 names";
     return NULL;
 }

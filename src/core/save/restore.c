@@ -240,7 +240,7 @@ static tnf_status restore_tensor(tnf_file *f, tnf_error *e)
     char *text = tnf_arena_alloc(&f->arena, (size_t)p->nbytes);
     if (!text)
         return tnf_arena_fail(&f->arena, "the stash", e);
-    TNF_TRY(tnf_read_part(p, 0, text, (size_t)p->nbytes, e));
+    TNF_TRY(tnf_read_part(text, (size_t)p->nbytes, p, 0, e));
     const tnf_value *stash = NULL;
     TNF_TRY(parse_stash(f, (tnf_str) { text, (size_t)p->nbytes }, &tree, &stash, e));
     if (!stash)

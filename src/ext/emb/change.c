@@ -215,7 +215,7 @@ static tnf_status take_word(selection *s, tnf_emb *emb, tnf_hash *seen, const tn
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a table of words");
     if (previous != TNF_HASH_NONE)
         return TNF_OK;
-    TNF_TRY(tnf_emb_vectors(emb, &word, 1, s->vectors + s->n * emb->info.dims, &found, e));
+    TNF_TRY(tnf_emb_vectors(s->vectors + s->n * emb->info.dims, &found, emb, &word, 1, e));
     if (!found.found)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no vector for %s",
                         TNF_QUOTED(word));

@@ -239,7 +239,7 @@ static tnf_status open_norms(tnf_emb *emb, tnf_error *e)
     tnf_status status = tnf_lent_read(&lent, data, &emb->alloc, &emb->memory, e);
     for (size_t i = 0; status == TNF_OK && i < n; i++) {
         double norm = 0;
-        tnf_type_decode(data->type, lent.p, i, 1, &norm);
+        tnf_type_decode(&norm, data->type, lent.p, i, 1);
         emb->norms[i] = (float)norm;
     }
     tnf_lent_free(&lent, &emb->alloc);

@@ -173,7 +173,7 @@ tnf_status tnf_emb_subword_rows(const tnf_emb *emb, const tnf_ngram_rule *rule, 
 
 /* -------------------------------------------------------------------- vectors */
 
-tnf_status tnf_emb_row(const tnf_emb *emb, uint64_t row, float *dst, tnf_error *e)
+tnf_status tnf_emb_row(float *dst, const tnf_emb *emb, uint64_t row, tnf_error *e)
 {
     return tnf_rows_get(&emb->copied, row, dst, e);
 }
@@ -243,8 +243,8 @@ static tnf_status vector_of(const tnf_emb *emb, tnf_str word, float *dst, tnf_em
     return known_word(emb, found->row, dst, e);
 }
 
-tnf_status tnf_emb_vectors(const tnf_emb *emb, const tnf_str *words, size_t n, float *dst,
-                           tnf_emb_found *found, tnf_error *e)
+tnf_status tnf_emb_vectors(float *dst, tnf_emb_found *found, const tnf_emb *emb,
+                           const tnf_str *words, size_t n, tnf_error *e)
 {
     for (size_t i = 0; i < n; i++) {
         tnf_emb_found ignored;

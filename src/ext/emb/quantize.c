@@ -312,8 +312,8 @@ static tnf_status quantize_rows(tnf_builder *builder, quantizing *q, tnf_quantiz
     return tnf_change_others(builder, q->emb, e);
 }
 
-tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb, const tnf_quantize_options *options,
-                            tnf_quantized *out, tnf_error *e)
+tnf_status tnf_emb_quantize(tnf_quantized *out, tnf_builder *builder, tnf_emb *emb,
+                            const tnf_quantize_options *options, tnf_error *e)
 {
     tnf_quantize_options o;
     tnf_arena arena;

@@ -39,9 +39,9 @@ tnf_status tnf_lent_read(tnf_lent *out, const tnf_part *part, const tnf_allocato
 {
     uint8_t none;
     *out = (tnf_lent) { 0 };
-    TNF_TRY(tnf_read_part(part, 0, &none, 0, e)); /* what cannot be read needs no memory */
+    TNF_TRY(tnf_read_part(&none, 0, part, 0, e)); /* what cannot be read needs no memory */
     TNF_TRY(take_memory(out, part->nbytes, alloc, memory, e));
-    return tnf_read_part(part, 0, out->owned, (size_t)part->nbytes, e);
+    return tnf_read_part(out->owned, (size_t)part->nbytes, part, 0, e);
 }
 
 tnf_status tnf_lend(tnf_lent *out, const tnf_part *part, const tnf_allocator *alloc,
@@ -63,7 +63,7 @@ static tnf_status read_turned(tnf_rows *r, const tnf_object *object, uint64_t *m
         slices[i] = (tnf_slice) { .step = 1, .count = object->shape[i] };
     uint64_t n = tnf_slice_bytes(object, slices);
     TNF_TRY(take_memory(&r->data, n, &r->alloc, memory, e));
-    return tnf_read_slice(object, slices, r->data.owned, (size_t)n, e);
+    return tnf_read_slice(r->data.owned, (size_t)n, object, slices, e);
 }
 
 static tnf_rows_kind kind_of(const tnf_type *type)
@@ -173,7 +173,7 @@ void tnf_rows_free(tnf_rows *r)
 
 void tnf_rows_wide(const tnf_rows *r, uint64_t first, size_t count, double *room)
 {
-    tnf_type_decode(r->type, r->data.p, (size_t)first * r->d, count * r->d, room);
+    tnf_type_decode(room, r->type, r->data.p, (size_t)first * r->d, count * r->d);
 }
 
 static void decode_floats(const tnf_type *type, const void *p, size_t from, size_t n, float *room)
@@ -181,7 +181,7 @@ static void decode_floats(const tnf_type *type, const void *p, size_t from, size
     double some[DECODED];
     for (size_t i = 0; i < n; i += DECODED) {
         size_t now = n - i < DECODED ? n - i : DECODED;
-        tnf_type_decode(type, p, from + i, now, some);
+        tnf_type_decode(some, type, p, from + i, now);
         for (size_t k = 0; k < now; k++)
             room[i + k] = (float)some[k];
     }
@@ -232,7 +232,7 @@ static tnf_status read_elements(const tnf_rows *r, uint64_t row, uint8_t **out, 
     *out = tnf_alloc(&r->alloc, *size);
     if (!*out)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a row");
-    tnf_status status = tnf_read_part(r->data_at, first, *out, *size - 1, e);
+    tnf_status status = tnf_read_part(*out, *size - 1, r->data_at, first, e);
     if (status != TNF_OK)
         tnf_free(&r->alloc, *out, *size);
     return status;
@@ -243,7 +243,7 @@ static tnf_status read_dense(const tnf_rows *r, uint64_t row, float *dst, tnf_er
     uint8_t *bytes;
     size_t size, skip;
     if (are_floats(r)) {
-        TNF_TRY(tnf_read_part(r->data_at, row * r->d * 4, dst, r->d * 4, e));
+        TNF_TRY(tnf_read_part(dst, r->d * 4, r->data_at, row * r->d * 4, e));
         tnf_turn_le(dst, r->d, 4);
         return TNF_OK;
     }
@@ -268,7 +268,7 @@ tnf_status tnf_rows_get_wide(const tnf_rows *r, uint64_t row, double *dst, tnf_e
         return TNF_OK;
     }
     TNF_TRY(read_elements(r, row, &bytes, &size, &skip, e));
-    tnf_type_decode(r->type, bytes, skip, r->d, dst);
+    tnf_type_decode(dst, r->type, bytes, skip, r->d);
     tnf_free(&r->alloc, bytes, size);
     return TNF_OK;
 }
@@ -279,8 +279,8 @@ static tnf_status add_read_codes(const tnf_rows *r, uint64_t row, uint8_t *codes
 {
     float norm = r->norms.p && !r->norms_at ? ((const float *)r->norms.p)[row] : 1;
     if (r->norms_at)
-        TNF_TRY(tnf_read_part(r->norms_at, row * sizeof norm, &norm, sizeof norm, e));
-    TNF_TRY(tnf_read_part(r->codes_at, row * r->m, codes, r->m, e));
+        TNF_TRY(tnf_read_part(&norm, sizeof norm, r->norms_at, row * sizeof norm, e));
+    TNF_TRY(tnf_read_part(codes, r->m, r->codes_at, row * r->m, e));
     return tnf_pq_add_codes(r, row, codes, norm, dst, e);
 }
 

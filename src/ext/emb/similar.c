@@ -52,15 +52,14 @@ static tnf_status find_nearest(const tnf_emb *emb, const float *vectors, const d
     return status;
 }
 
-tnf_status tnf_emb_nearest(const tnf_emb *emb, const float *vectors, size_t n,
-                           const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts,
-                           tnf_error *e)
+tnf_status tnf_emb_nearest(tnf_emb_hit *hits, size_t *counts, const tnf_emb *emb,
+                           const float *vectors, size_t n, const tnf_emb_query *query, tnf_error *e)
 {
     return find_nearest(emb, vectors, NULL, n, query, hits, counts, e);
 }
 
-tnf_status tnf_emb_nearest_f64(const tnf_emb *emb, const double *vectors, size_t n,
-                               const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts,
+tnf_status tnf_emb_nearest_f64(tnf_emb_hit *hits, size_t *counts, const tnf_emb *emb,
+                               const double *vectors, size_t n, const tnf_emb_query *query,
                                tnf_error *e)
 {
     return find_nearest(emb, NULL, vectors, n, query, hits, counts, e);
@@ -82,7 +81,7 @@ static tnf_status ask_wide(const tnf_emb *emb, questions *x, size_t i, tnf_error
 static tnf_status find_similar(const tnf_emb *emb, questions *x, const tnf_str *words, size_t n,
                                tnf_emb_hit *hits, size_t *counts, tnf_error *e)
 {
-    TNF_TRY(tnf_emb_vectors(emb, words, n, x->vectors, x->found, e));
+    TNF_TRY(tnf_emb_vectors(x->vectors, x->found, emb, words, n, e));
     for (size_t i = 0; i < n; i++) {
         x->asked[i] = (tnf_asked) { NULL, NULL, NO_SKIP };
         if (!x->found[i].found)
@@ -95,9 +94,9 @@ static tnf_status find_similar(const tnf_emb *emb, questions *x, const tnf_str *
     return tnf_search(emb, x->asked, n, &x->query, hits, counts, e);
 }
 
-tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str *words, size_t n,
-                           const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts,
-                           tnf_emb_found *found, tnf_error *e)
+tnf_status tnf_emb_similar(tnf_emb_hit *hits, size_t *counts, tnf_emb_found *found,
+                           const tnf_emb *emb, const tnf_str *words, size_t n,
+                           const tnf_emb_query *query, tnf_error *e)
 {
     questions x;
     TNF_TRY(begin_questions(&x, emb, query, n, n, e));
@@ -122,7 +121,7 @@ static void combine_three(const tnf_emb *emb, bool raw, float *three)
 static tnf_status find_analogy(const tnf_emb *emb, questions *x, const tnf_str *words, size_t n,
                                tnf_emb_hit *hits, size_t *counts, tnf_error *e)
 {
-    TNF_TRY(tnf_emb_vectors(emb, words, 3 * n, x->vectors, x->found, e));
+    TNF_TRY(tnf_emb_vectors(x->vectors, x->found, emb, words, 3 * n, e));
     for (size_t i = 0; i < n; i++) {
         const tnf_emb_found *f = &x->found[3 * i];
         x->asked[i] = (tnf_asked) { NULL, NULL, NO_SKIP };
@@ -138,9 +137,9 @@ static tnf_status find_analogy(const tnf_emb *emb, questions *x, const tnf_str *
     return tnf_search(emb, x->asked, n, &x->query, hits, counts, e);
 }
 
-tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str *words, size_t n,
-                           const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts,
-                           tnf_emb_found *found, tnf_error *e)
+tnf_status tnf_emb_analogy(tnf_emb_hit *hits, size_t *counts, tnf_emb_found *found,
+                           const tnf_emb *emb, const tnf_str *words, size_t n,
+                           const tnf_emb_query *query, tnf_error *e)
 {
     questions x;
     uint64_t all;

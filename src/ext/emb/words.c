@@ -47,7 +47,7 @@ static tnf_status read_part(tnf_words *w, unsigned which, const tnf_part *part, 
 {
     size_t n;
     uint8_t none;
-    TNF_TRY(tnf_read_part(part, 0, &none, 0, e)); /* what cannot be read needs no memory */
+    TNF_TRY(tnf_read_part(&none, 0, part, 0, e)); /* what cannot be read needs no memory */
     if (part->nbytes > *memory || !tnf_to_size(&n, part->nbytes))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "the vocabulary must be read into memory and takes %llu bytes, of which "
@@ -58,7 +58,7 @@ static tnf_status read_part(tnf_words *w, unsigned which, const tnf_part *part, 
     w->owned_size[which] = n ? n : 1;
     if (!w->owned[which])
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %zu bytes of words", n);
-    return tnf_read_part(part, 0, w->owned[which], n, e);
+    return tnf_read_part(w->owned[which], n, part, 0, e);
 }
 
 static tnf_status check_offsets(const tnf_strings *s, tnf_error *e)

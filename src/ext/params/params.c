@@ -159,7 +159,7 @@ static tnf_status read_block(struct block *b, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s has the layout %s; only tensors of one part can be parameters",
                         TNF_QUOTED(o->name), tnf_layout_id(o->layout));
-    return tnf_read(o, b->data, b->param.nbytes, e);
+    return tnf_read(b->data, b->param.nbytes, o, e);
 }
 
 tnf_status tnf_params_fetch(struct block **out, tnf_params *p, struct slot *s, tnf_error *e)

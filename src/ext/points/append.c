@@ -155,7 +155,7 @@ static tnf_status append_batch(struct append *a, const tnf_point *batch, size_t 
     return status;
 }
 
-tnf_status tnf_points_append(tnf_points *p, const tnf_point *batch, size_t n, uint64_t *offsets,
+tnf_status tnf_points_append(uint64_t *offsets, tnf_points *p, const tnf_point *batch, size_t n,
                              tnf_error *e)
 {
     struct append a = { .p = p };

@@ -62,7 +62,7 @@ void tnf_prim_name_put(tnf_buf *name, const tnf_str *path, size_t n, const tnf_s
 
 tnf_value tnf_prim_text(tnf_str text)
 {
-    bool utf8 = tnf_utf8_valid(text.p, text.n, NULL);
+    bool utf8 = tnf_utf8_valid(NULL, text.p, text.n);
     return (tnf_value) { .kind = utf8 ? TNF_STRING : TNF_BYTES, .n = text.n, .as.s = text.p };
 }
 

@@ -96,7 +96,7 @@ static tnf_status mend_text(struct scan *s, size_t start, tnf_error *e)
 static tnf_status check_text(struct scan *s, size_t start, uint64_t at, tnf_error *e)
 {
     if (s->bytes.n == start || /* there may be no memory yet */
-        tnf_utf8_valid((const char *)s->bytes.p + start, s->bytes.n - start, NULL))
+        tnf_utf8_valid(NULL, (const char *)s->bytes.p + start, s->bytes.n - start))
         return TNF_OK;
     if (!s->told)
         tnf_warn(s->f->r, at, "entry %llu of the dictionary is no UTF-8: %s",

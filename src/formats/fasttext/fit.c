@@ -94,7 +94,7 @@ static tnf_status get_from_part(const void *ctx, uint64_t offset, void *dst, siz
     const tnf_part *part = ctx;
     if (offset > part->nbytes || n > part->nbytes - offset)
         return tnf_fail(e, TNF_ETRUNCATED, TNF_NO_OFFSET, "a quantized matrix ends too early");
-    return tnf_read_part(part, offset, dst, n, e);
+    return tnf_read_part(dst, n, part, offset, e);
 }
 
 /* Bytes that are no matrix give 0 rows; why_not_opaque() finds out why. */
@@ -323,11 +323,11 @@ static tnf_status norms_agree(const ft_matrix *m, bool *out, tnf_error *e)
     const tnf_part *norms = tnf_object_part(m->object, "norms");
     uint8_t book[FT_CENTROIDS * 4], codes[1024], values[4096];
     *out = m->norm_codes->shape[0] == m->object->shape[0];
-    TNF_TRY(tnf_read_part(&m->norm_book->parts[0], 0, book, sizeof book, e));
+    TNF_TRY(tnf_read_part(book, sizeof book, &m->norm_book->parts[0], 0, e));
     for (uint64_t at = 0, all = m->object->shape[0]; *out && at < all; at += sizeof codes) {
         size_t n = all - at < sizeof codes ? (size_t)(all - at) : sizeof codes;
-        TNF_TRY(tnf_read_part(&m->norm_codes->parts[0], at, codes, n, e));
-        TNF_TRY(tnf_read_part(norms, 4 * at, values, 4 * n, e));
+        TNF_TRY(tnf_read_part(codes, n, &m->norm_codes->parts[0], at, e));
+        TNF_TRY(tnf_read_part(values, 4 * n, norms, 4 * at, e));
         for (size_t i = 0; *out && i < n; i++)
             *out = memcmp(values + 4 * i, book + 4 * (size_t)codes[i], 4) == 0;
     }

@@ -56,7 +56,7 @@ static tnf_status read_some(struct reading *r, uint64_t at, uint64_t n, const ui
         uint64_t left = r->part->nbytes - at;
         r->n = left < WINDOW ? (size_t)left : WINDOW;
         r->at = at;
-        TNF_TRY(tnf_read_part(r->part, at, r->p, r->n, e));
+        TNF_TRY(tnf_read_part(r->p, r->n, r->part, at, e));
     }
     size_t there = r->n - (size_t)(at - r->at);
     *some = n < there ? (size_t)n : there;

@@ -82,7 +82,7 @@ static tnf_status scan_one(struct scan *s, uint64_t i, uint64_t *at, uint64_t *n
                         (unsigned long long)(left - 4 - suffix));
     if ((uint64_t)n + 4 + suffix <= s->w.capacity) {
         TNF_TRY(tnf_ff_look(&s->w, *at, 4 + (size_t)n + suffix, &p, e));
-        if (!tnf_utf8_valid((const char *)p + 4, n, &bad))
+        if (!tnf_utf8_valid(&bad, (const char *)p + 4, n))
             TNF_TRY(not_text(s, i, *at + 4 + bad, e));
         p += 4 + (size_t)n;
     } else {

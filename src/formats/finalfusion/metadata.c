@@ -108,7 +108,7 @@ static tnf_status take_table(ff_reading *f, const tnf_value *table, tnf_error *e
 static tnf_status set_text(ff_reading *f, const ff_frame *c, const char *p, size_t n, tnf_error *e)
 {
     size_t bad = 0;
-    bool text = tnf_utf8_valid(p, n, &bad);
+    bool text = tnf_utf8_valid(&bad, p, n);
     if (!text)
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->body + bad, "the metadata are not UTF-8"));
     const char *copy = tnf_arena_str(f->r->arena, p, n);

@@ -169,7 +169,7 @@ static tnf_status read_marker(ff_reading *f, tnf_cur *cur, const char *key, tnf_
     const char *p = tnf_bytes(cur, n);
     if (!p)
         return tnf_fail(e, TNF_EFORMAT, at, "a marker of %u bytes runs past the vocabulary", n);
-    bool text = tnf_utf8_valid(p, n, NULL);
+    bool text = tnf_utf8_valid(NULL, p, n);
     if (!text)
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 4, "the marker of a word's %s is not UTF-8",
                              strcmp(key, FF_ATTR("bow")) == 0 ? "beginning" : "end"));

@@ -18,7 +18,7 @@ static tnf_status load_part(const uint8_t **out, const tnf_part *part, tnf_arena
     if (!p)
         return tnf_arena_fail(arena, "words", e);
     *out = p;
-    return tnf_read_part(part, 0, p, n, e);
+    return tnf_read_part(p, n, part, 0, e);
 }
 
 static uint64_t offset_at(const ff_words *words, uint64_t i)

@@ -74,7 +74,7 @@ static tnf_status add_extra_ids(struct ids *ids, const struct laying *l, ff_kind
         if (bytes->nbytes < sizeof frame)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extra %s is not a chunk",
                             TNF_QUOTED(c->extras[i].key));
-        TNF_TRY(tnf_read_part(bytes, 0, frame, sizeof frame, e));
+        TNF_TRY(tnf_read_part(frame, sizeof frame, bytes, 0, e));
         if (tnf_le32(frame) <= FF_LAST || tnf_le64(frame + 4) != bytes->nbytes - FF_FRAME)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extra %s is not a chunk",
                             TNF_QUOTED(c->extras[i].key));

@@ -60,7 +60,7 @@ static bool leads_to_array(const uint8_t *p, size_t n)
         tnf_fx_parse(p + at, &h);
         bool container = h.kind == TNF_MSGPACK_MAP || h.kind == TNF_MSGPACK_ARRAY;
         if (key && (h.kind != TNF_MSGPACK_STR || h.n > n - at - head ||
-                    !tnf_utf8_valid((const char *)p + at + head, (size_t)h.n, NULL)))
+                    !tnf_utf8_valid(NULL, (const char *)p + at + head, (size_t)h.n)))
             return false;
         if (!key && h.kind == TNF_MSGPACK_EXT && (h.ext == FX_NDARRAY || h.ext == FX_NPSCALAR))
             return begins_array(p + at + head, n - at - head);

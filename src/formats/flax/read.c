@@ -124,7 +124,7 @@ static tnf_status read_content(struct fx_walk *x, const fx_head *h, tnf_value *o
     const char *copy = tnf_arena_str(x->r->arena, p, (size_t)h->n);
     if (!copy)
         return tnf_arena_fail(x->r->arena, "a value", e);
-    if (h->kind == TNF_MSGPACK_STR && tnf_utf8_valid(copy, (size_t)h->n, NULL)) {
+    if (h->kind == TNF_MSGPACK_STR && tnf_utf8_valid(NULL, copy, (size_t)h->n)) {
         *out = tnf_value_str(TNF_STRING, copy, (size_t)h->n);
         return TNF_OK;
     }
@@ -243,7 +243,7 @@ static tnf_status take_key(struct fx_walk *x, struct fx_frame *f, tnf_error *e)
     if (h.kind == TNF_MSGPACK_STR) {
         size_t wrong;
         TNF_TRY(tnf_fx_bytes(&x->in, h.n, &p, e));
-        if (!tnf_utf8_valid((const char *)p, (size_t)h.n, &wrong))
+        if (!tnf_utf8_valid(&wrong, (const char *)p, (size_t)h.n))
             return tnf_fail(e, TNF_EFORMAT, x->in.pos - h.n + wrong, "a key is not UTF-8");
         const char *copy = tnf_arena_str(x->r->scratch, p, (size_t)h.n);
         if (!copy)

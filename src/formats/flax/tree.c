@@ -12,7 +12,7 @@ bool tnf_fx_is_path(const tnf_value *v)
         return false;
     for (size_t i = 0; i < v->n; i++) {
         const tnf_value *k = &v->as.items[i];
-        bool text = k->kind == TNF_STRING && tnf_utf8_valid(k->as.s, k->n, NULL);
+        bool text = k->kind == TNF_STRING && tnf_utf8_valid(NULL, k->as.s, k->n);
         if (!text && k->kind != TNF_UINT && k->kind != TNF_INT)
             return false;
     }

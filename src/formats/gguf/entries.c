@@ -92,7 +92,7 @@ static tnf_status read_entry(gguf_in *in, gguf_file *g, gguf_entry *t, tnf_error
     else if (memchr(t->name.p, 0, t->name.n))
         tnf_warn(in->r, t->at, "the name %s has a NUL in it: llama.cpp reads it up to there",
                  TNF_QUOTED(t->name));
-    else if (!tnf_utf8_valid(t->name.p, t->name.n, NULL))
+    else if (!tnf_utf8_valid(NULL, t->name.p, t->name.n))
         tnf_warn(in->r, t->at, "the name %s is not UTF-8", TNF_QUOTED(t->name));
     return measure_entry(t, &t->nbytes, e);
 }

@@ -41,7 +41,7 @@ static unsigned items_type(const tnf_value *v)
     tnf_dtype dtype;
     if (v->n > 0)
         return tnf_gguf_value_type(&v->as.items[0]);
-    if (!tnf_value_items(v, &kind, &dtype))
+    if (!tnf_value_items(&kind, &dtype, v))
         return GGUF_TYPES;
     const tnf_value like = { .kind = (uint8_t)kind, .dtype = (uint8_t)dtype };
     return tnf_gguf_value_type(&like);
@@ -150,7 +150,7 @@ void tnf_gguf_put_usual(gguf_out *o, tnf_str key, const tnf_value *v)
 /* A text that is UTF-8 comes back as one, bytes that are not as bytes. */
 static bool is_text(const tnf_value *v)
 {
-    return (v->kind == TNF_STRING) == tnf_utf8_valid(v->as.s, v->n, NULL);
+    return (v->kind == TNF_STRING) == tnf_utf8_valid(NULL, v->as.s, v->n);
 }
 
 bool tnf_gguf_holds(const tnf_value *v, unsigned depth)

@@ -69,7 +69,7 @@ static tnf_status read_text(gguf_in *in, tnf_value *out, tnf_error *e)
 {
     tnf_str s;
     TNF_TRY(tnf_gguf_text(in, &s, e));
-    *out = tnf_value_str(tnf_utf8_valid(s.p, s.n, NULL) ? TNF_STRING : TNF_BYTES, s.p, s.n);
+    *out = tnf_value_str(tnf_utf8_valid(NULL, s.p, s.n) ? TNF_STRING : TNF_BYTES, s.p, s.n);
     return TNF_OK;
 }
 
@@ -138,7 +138,7 @@ static tnf_status read_value(gguf_in *in, unsigned type, unsigned depth, tnf_val
 static tnf_status attribute_name(tnf_str *out, tnf_reader *r, tnf_str key, tnf_error *e)
 {
     static const char hex[] = "0123456789ABCDEF";
-    bool text = tnf_utf8_valid(key.p, key.n, NULL);
+    bool text = tnf_utf8_valid(NULL, key.p, key.n);
     char *name = tnf_arena_raw(r->arena, GGUF_PREFIX_N + (text ? 1 : 3) * (uint64_t)key.n + 1);
     if (!name)
         return tnf_arena_fail(r->arena, "a key", e);
@@ -170,7 +170,7 @@ static tnf_status check_key(tnf_reader *r, gguf_file *g, tnf_str key, uint64_t a
     if (key.n > LONGEST_KEY)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "a key has %zu bytes, the format allows %u",
                              key.n, LONGEST_KEY));
-    if (!tnf_utf8_valid(key.p, key.n, NULL)) {
+    if (!tnf_utf8_valid(NULL, key.p, key.n)) {
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "the key %s is not UTF-8", TNF_QUOTED(key)));
         g->key_not_utf8 = true;
     }
@@ -251,7 +251,7 @@ static bool has_arrays(const tnf_value *v)
 {
     tnf_kind kind;
     tnf_dtype dtype;
-    return tnf_value_items(v, &kind, &dtype) && kind == TNF_ARRAY;
+    return tnf_value_items(&kind, &dtype, v) && kind == TNF_ARRAY;
 }
 
 static tnf_status read_key(gguf_in *in, gguf_file *g, tnf_error *e)

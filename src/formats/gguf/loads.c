@@ -151,7 +151,7 @@ static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const tell
     for (size_t i = 0; i < r->catalog->n && !r->sibling; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         const gguf_type *type = o->nparts ? tnf_gguf_type_of(o) : NULL;
-        if (!tnf_utf8_valid(o->name.p, o->name.n, NULL))
+        if (!tnf_utf8_valid(NULL, o->name.p, o->name.n))
             tell_problem(t, o->name, "the name %s is not UTF-8", TNF_QUOTED(o->name));
         if (type && (type->id > 40 || strcmp(type->name, "q8_1") == 0))
             tell_problem(t, o->name, "%s is of type %s, which it %s", TNF_QUOTED(o->name),

@@ -39,7 +39,7 @@ static bool key_number(const tnf_value *attrs, const char *key, uint64_t *out)
 {
     char name[64];
     snprintf(name, sizeof name, GGUF_PREFIX GGUF_SPLIT "%s", key);
-    return tnf_value_as_uint(tnf_value_get(attrs, name), out);
+    return tnf_value_as_uint(out, tnf_value_get(attrs, name));
 }
 
 /* Does a file say of itself what it should? */

@@ -69,7 +69,7 @@ bool tnf_gguf_holds_attr(const tnf_member *m, const tnf_object *of)
     tnf_str key = stored_key(m->key);
     if (of)
         return of->layout->block_bytes && is_block_fact(m, of->layout);
-    if (key.n == 0 || key.n > 65535 || !tnf_utf8_valid(key.p, key.n, NULL) ||
+    if (key.n == 0 || key.n > 65535 || !tnf_utf8_valid(NULL, key.p, key.n) ||
         tnf_str_is(key, GGUF_RESERVE) || tnf_str_is(key, TNF_STASH_KEY))
         return false;
     if (!is_own(m->key) && tnf_str_is(key, GGUF_ALIGNMENT))
@@ -296,7 +296,7 @@ static tnf_status put_turned(tnf_writer *w, const tnf_object *t, tnf_error *e)
                               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for writing");
     for (uint64_t at = 0; at < part->nbytes && status == TNF_OK; at += piece) {
         size_t n = part->nbytes - at < piece ? (size_t)(part->nbytes - at) : piece;
-        status = tnf_read_part(part, at, bytes, n, e);
+        status = tnf_read_part(bytes, n, part, at, e);
         if (status != TNF_OK)
             break;
         tnf_gguf_swap(type, block, bytes, n);

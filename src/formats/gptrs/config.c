@@ -366,7 +366,7 @@ static tnf_status put_new(tnf_buf *b, const tnf_gptrs_recipe *r, const tnf_gptrs
                           tnf_arena *scratch, tnf_error *e)
 {
     tnf_str kind = { r->kind, strlen(r->kind) }, config = { r->config, strlen(r->config) };
-    if (!tnf_utf8_valid(kind.p, kind.n, NULL))
+    if (!tnf_utf8_valid(NULL, kind.p, kind.n))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the option kind is not UTF-8");
     if (config.n > 0)
         TNF_TRY(check_json(config, "the option config", scratch, e));

@@ -201,7 +201,7 @@ tnf_status tnf_gptrs_next(tnf_gptrs_index *x, tnf_gptrs_entry *out, tnf_error *e
     x->done++;
     tnf_str name = { t.name ? t.name : "", (size_t)t.name_n };
     size_t wrong;
-    if (!tnf_utf8_valid(name.p, name.n, &wrong))
+    if (!tnf_utf8_valid(&wrong, name.p, name.n))
         return tnf_fail(e, TNF_EFORMAT, t.name_at + wrong, "the name of tensor %llu is not UTF-8",
                         (unsigned long long)x->done);
     if (t.tag >= NTAGS)

@@ -31,7 +31,7 @@ static tnf_status text_value(tnf_value *out, h5_file *h, const void *p, size_t n
     const char *copy = tnf_arena_str(h->r->arena, n ? p : "", n);
     if (!copy)
         return tnf_arena_fail(h->r->arena, "an attribute", e);
-    *out = tnf_value_str(tnf_utf8_valid(copy, n, NULL) ? TNF_STRING : TNF_BYTES, copy, n);
+    *out = tnf_value_str(tnf_utf8_valid(NULL, copy, n) ? TNF_STRING : TNF_BYTES, copy, n);
     return TNF_OK;
 }
 
@@ -59,7 +59,7 @@ static tnf_value number_value(const tnf_type *type, const uint8_t *little)
         return tnf_value_bool(little[0] != 0);
     if (type->number != TNF_NUMBER_FLOAT || type->bits >= 32)
         return tnf_value_number(type->storage, little);
-    (void)tnf_type_decode(type, little, 0, 1, &d);
+    (void)tnf_type_decode(&d, type, little, 0, 1);
     return (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F32, .as.f32 = (float)d };
 }
 

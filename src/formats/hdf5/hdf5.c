@@ -146,7 +146,7 @@ static tnf_status copy_value(tnf_value *out, h5_file *h, tnf_str s, tnf_error *e
     const char *p = tnf_arena_str(h->r->arena, s.p, s.n);
     if (!p)
         return tnf_arena_fail(h->r->arena, "a link", e);
-    *out = tnf_value_str(tnf_utf8_valid(p, s.n, NULL) ? TNF_STRING : TNF_BYTES, p, s.n);
+    *out = tnf_value_str(tnf_utf8_valid(NULL, p, s.n) ? TNF_STRING : TNF_BYTES, p, s.n);
     return TNF_OK;
 }
 
@@ -195,7 +195,7 @@ static tnf_status take_own(h5_file *h, tnf_attrs *attrs, tnf_error *e)
     for (size_t i = 0; i < attrs->n; i++) {
         tnf_member m = attrs->members[i];
         bool ours = m.value.kind == TNF_STRING && m.key.n > own &&
-                    memcmp(m.key.p, H5_OWN, own) == 0 && tnf_utf8_valid(m.key.p, m.key.n, NULL);
+                    memcmp(m.key.p, H5_OWN, own) == 0 && tnf_utf8_valid(NULL, m.key.p, m.key.n);
         if (!ours) {
             TNF_TRY(tnf_attrs_set(&rest, m.key.p, m.key.n, m.value, e));
             continue;

@@ -336,7 +336,7 @@ static tnf_status load_ends(writing *x, h5_node *n, tnf_error *e)
     if (!ends)
         return tnf_arena_fail(x->w->scratch, "strings", e);
     const tnf_part *bytes = tnf_object_part(o, "bytes");
-    TNF_TRY(tnf_read_part(tnf_object_part(o, "offsets"), 0, ends, (size_t)(8 * many), e));
+    TNF_TRY(tnf_read_part(ends, (size_t)(8 * many), tnf_object_part(o, "offsets"), 0, e));
     for (uint64_t i = 0; i < many; i++) {
         ends[i] = tnf_le64(&ends[i]);
         if (ends[i] < (i ? ends[i - 1] : 0) || ends[i] > bytes->nbytes ||
@@ -393,8 +393,8 @@ static tnf_status put_collection(writing *x, const h5_node *n, uint64_t from, ui
     char *bytes = tnf_alloc(&a, (size_t)size + 1);
     if (!bytes)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for strings");
-    tnf_status status = tnf_read_part(tnf_object_part(n->entry.object, "bytes"), n->ends[from],
-                                      bytes, (size_t)size, e);
+    tnf_status status = tnf_read_part(bytes, (size_t)size,
+                                      tnf_object_part(n->entry.object, "bytes"), n->ends[from], e);
     x->b.n = 0;
     tnf_h5_put_head(&x->b, tnf_h5_collection(used));
     for (uint64_t i = from; status == TNF_OK && i < to; i++)

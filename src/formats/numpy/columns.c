@@ -91,7 +91,7 @@ static tnf_status put_column(const struct scattering *s, tnf_error *e)
         uint64_t left = o->shape[0] - done;
         slices[0] = (tnf_slice) { (int64_t)done, 1, left < many ? left : many, false };
         size_t n = (size_t)(slices[0].count * width);
-        TNF_TRY(tnf_read_slice(o, slices, s->block, n, e));
+        TNF_TRY(tnf_read_slice(s->block, n, o, slices, e));
         tnf_reverse(s->block, n, s->turn);
         TNF_TRY(s->take(s->ctx, s->block, n, e));
     }

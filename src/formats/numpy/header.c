@@ -256,7 +256,7 @@ bool tnf_np_encode(tnf_buf *out, unsigned major, tnf_str text)
         return true;
     }
     for (size_t i = 0, n; i < text.n; i += n) {
-        n = tnf_utf8_next(text.p + i, text.n - i, &c);
+        n = tnf_utf8_next(&c, text.p + i, text.n - i);
         if (n == 0 || c > 0xff)
             return false;
         tnf_buf_u8(out, (uint8_t)c);

@@ -393,7 +393,7 @@ tnf_status tnf_np_parse(np_node **out, const np_source *text, tnf_arena *arena, 
     size_t bad;
     if (nul)
         return tnf_fail(e, TNF_EFORMAT, position_of(&r, nul), "the header has a byte 0x00");
-    if (!text->latin1 && !tnf_utf8_valid((const char *)text->p, text->n, &bad))
+    if (!text->latin1 && !tnf_utf8_valid(&bad, (const char *)text->p, text->n))
         return tnf_fail(e, TNF_EFORMAT, text->base + bad, "the header is not UTF-8");
     r.texts = tnf_arena_raw(arena, 2 * (uint64_t)text->n + 1);
     if (!r.texts)
@@ -422,7 +422,7 @@ void tnf_np_print_text(tnf_buf *b, tnf_str text)
     uint8_t quote = single && !twice ? '"' : '\'';
     uint32_t c;
     tnf_buf_u8(b, quote);
-    for (size_t i = 0, n; i < text.n && (n = tnf_utf8_next(text.p + i, text.n - i, &c)); i += n) {
+    for (size_t i = 0, n; i < text.n && (n = tnf_utf8_next(&c, text.p + i, text.n - i)); i += n) {
         if (c == '\\' || c == quote || c == '\n' || c == '\r' || c == '\t') {
             tnf_buf_u8(b, '\\');
             tnf_buf_u8(b, c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : (uint8_t)c);

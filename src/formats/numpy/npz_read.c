@@ -313,7 +313,7 @@ static tnf_status keep_comment(tnf_reader *r, tnf_str comment, tnf_error *e)
     if (comment.n == 0)
         return TNF_OK;
     const char *copy = tnf_arena_str(r->arena, comment.p, comment.n);
-    bool text = tnf_utf8_valid(comment.p, comment.n, NULL);
+    bool text = tnf_utf8_valid(NULL, comment.p, comment.n);
     if (!copy)
         return tnf_arena_fail(r->arena, "a comment", e);
     return tnf_set_attr(r, NPZ_COMMENT,

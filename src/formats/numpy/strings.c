@@ -49,8 +49,8 @@ static tnf_status copy_strings(strings *x, const tnf_object *o, tnf_error *e)
     x->copy = tnf_alloc(&x->alloc, x->size);
     if (!x->copy)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for strings");
-    TNF_TRY(tnf_read_part(offsets, 0, x->copy, n, e));
-    TNF_TRY(tnf_read_part(bytes, 0, x->copy + n, x->size - n, e));
+    TNF_TRY(tnf_read_part(x->copy, n, offsets, 0, e));
+    TNF_TRY(tnf_read_part(x->copy + n, x->size - n, bytes, 0, e));
     x->s.base = x->copy + n;
     x->s.bytes = bytes->nbytes;
     x->s.offsets = (const uint64_t *)(const void *)x->copy;
@@ -110,7 +110,7 @@ bool tnf_np_in_parts(const tnf_object *o)
     tnf_error said;
     if (!tnf_np_is_strings(o))
         return false;
-    if (!tnf_utf8_valid(o->name.p, o->name.n, NULL)) /* only parts can have other names */
+    if (!tnf_utf8_valid(NULL, o->name.p, o->name.n)) /* only parts can have other names */
         return true;
     bool fits = open_strings(&x, o, &said) == TNF_OK && width_of(&x.s) > 0;
     close_strings(&x);

@@ -59,7 +59,7 @@ static tnf_status text_value(tnf_value *out, tnf_reader *r, const tnf_protobuf *
     if (f->type != TNF_PROTOBUF_LENGTH)
         return tnf_fail(e, TNF_EFORMAT, f->at, "a text is none");
     TNF_TRY(tnf_protobuf_text(m, f, r->limits.header_bytes, r->arena, &s, e));
-    *out = tnf_value_str(tnf_utf8_valid(s.p, s.n, NULL) ? TNF_STRING : TNF_BYTES, s.p, s.n);
+    *out = tnf_value_str(tnf_utf8_valid(NULL, s.p, s.n) ? TNF_STRING : TNF_BYTES, s.p, s.n);
     return TNF_OK;
 }
 
@@ -78,7 +78,7 @@ static tnf_status read_pair(tnf_attrs *to, tnf_reader *r, tnf_protobuf m, tnf_er
         else if (f.number == 2)
             TNF_TRY(text_value(&value, r, &m, &f, e));
     }
-    if (!tnf_utf8_valid(key.p, key.n, NULL))
+    if (!tnf_utf8_valid(NULL, key.p, key.n))
         return TNF_OK; /* it stays in the model */
     return tnf_attrs_set(to, key.p, key.n, value, e);
 }

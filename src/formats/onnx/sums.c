@@ -49,7 +49,7 @@ static tnf_status hash_file(char hex[41], const ox_sum *sum, uint8_t *block, tnf
     tnf_sha1_begin(&hash);
     for (uint64_t at = 0; at < sum->size; at += BLOCK) {
         size_t n = sum->size - at < BLOCK ? (size_t)(sum->size - at) : BLOCK;
-        TNF_TRY(tnf_read_part(&all, at, block, n, e));
+        TNF_TRY(tnf_read_part(block, n, &all, at, e));
         tnf_sha256_update(&hash, block, n);
     }
     tnf_sha1_end(&hash, found);

@@ -152,7 +152,7 @@ static tnf_status read_all(uint64_t **out, tnf_arena *arena, const tnf_part *par
     uint8_t *p = tnf_arena_raw(arena, part->nbytes + 8);
     if (!p)
         return tnf_arena_fail(arena, "a tensor", e);
-    TNF_TRY(tnf_read_part(part, 0, p, (size_t)part->nbytes, e));
+    TNF_TRY(tnf_read_part(p, (size_t)part->nbytes, part, 0, e));
     *out = (uint64_t *)(void *)p;
     for (uint64_t i = 0; i < part->nbytes / 8; i++)
         (*out)[i] = tnf_le64(p + 8 * i);
@@ -341,7 +341,7 @@ static tnf_status put_strings(tnf_writer *w, const tnf_object *o, tnf_error *e)
     if (!text)
         return tnf_arena_fail(w->scratch, "strings", e);
     TNF_TRY(read_all(&ends, w->scratch, part_of_role(o, "offsets"), e));
-    TNF_TRY(tnf_read_part(bytes, 0, text, (size_t)bytes->nbytes, e));
+    TNF_TRY(tnf_read_part(text, (size_t)bytes->nbytes, bytes, 0, e));
     for (uint64_t i = 0; i + 1 < n; i++) {
         if (ends[i + 1] < ends[i] || ends[i + 1] > bytes->nbytes)
             return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the strings of %s do not ascend",

@@ -133,7 +133,7 @@ static tnf_status text_value(tnf_value *out, tnf_arena *a, tnf_str text, tnf_err
     const char *copy = tnf_arena_str(a, text.p, text.n);
     if (!copy)
         return tnf_arena_fail(a, "attributes", e);
-    bool utf8 = tnf_utf8_valid(copy, text.n, NULL);
+    bool utf8 = tnf_utf8_valid(NULL, copy, text.n);
     *out = tnf_value_str(utf8 ? TNF_STRING : TNF_BYTES, copy, text.n);
     return TNF_OK;
 }

@@ -191,7 +191,7 @@ static tnf_status find_path(const tnf_value **out, dcp *d, const tnf_pickle_node
 static tnf_status fetch_range(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const range *x = ctx;
-    return tnf_read_part(&x->whole, x->offset + offset, dst, n, e);
+    return tnf_read_part(dst, n, &x->whole, x->offset + offset, e);
 }
 
 static tnf_status open_range(dcp *d, range *x, uint64_t *length, const tnf_pickle_node *info)
@@ -507,7 +507,7 @@ static tnf_status read_bytes(const chunk *c, uint64_t offset, void *dst, size_t 
 {
     return c->gather ? tnf_pt_gather_from(c->gather, fetch_range, (void *)(uintptr_t)c->archive,
                                           offset, dst, n, e)
-                     : tnf_read_part(&c->part, offset, dst, n, e);
+                     : tnf_read_part(dst, n, &c->part, offset, e);
 }
 
 /* A run of elements along the last dimension: copies what the chunk has of it. */

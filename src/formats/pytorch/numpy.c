@@ -112,7 +112,7 @@ static tnf_status from_latin1(tnf_str *out, const tnf_pickle_node *text, tnf_are
         return tnf_arena_fail(arena, "bytes", e);
     for (size_t i = 0; i < text->n;) {
         uint32_t c = (uint8_t)text->as.s[i];
-        size_t took = c < 0x80 ? 1 : tnf_utf8_next(text->as.s + i, text->n - i, &c);
+        size_t took = c < 0x80 ? 1 : tnf_utf8_next(&c, text->as.s + i, text->n - i);
         if (!took || c > 0xff)
             return tnf_fail(e, TNF_EFORMAT, text->at,
                             "bytes in the pickle have a character beyond 255");

@@ -160,7 +160,7 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     if (!dict)
         TNF_TRY(tnf_set_attr(f->r, "pytorch.tree", tnf_value_str(TNF_BYTES, plain.p, plain.n), e));
     /* without a tree the id is made anew, by the tree it has to be the one that it was */
-    if (!dict && f->ours.p && tnf_utf8_valid(f->ours.p, f->ours.n, NULL))
+    if (!dict && f->ours.p && tnf_utf8_valid(NULL, f->ours.p, f->ours.n))
         TNF_TRY(tnf_set_attr(f->r, "pytorch.serialization_id",
                              tnf_value_str(TNF_STRING, f->ours.p, f->ours.n), e));
     if (!dict && raw.n == plain.n && memcmp(raw.p, plain.p, raw.n) == 0)

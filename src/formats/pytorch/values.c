@@ -155,7 +155,7 @@ static tnf_status set_item(tnf_attrs *map, maker *m, const tnf_pickle_node *k,
     char key[200];
     tnf_value v;
     TNF_TRY(make_value(&v, m, value));
-    if (k->kind == TNF_PICKLE_TEXT && tnf_utf8_valid(k->as.s, k->n, NULL)) {
+    if (k->kind == TNF_PICKLE_TEXT && tnf_utf8_valid(NULL, k->as.s, k->n)) {
         spend_budget(m, MEMBER + k->n);
         return tnf_attrs_set(map, k->as.s, k->n, v, m->e);
     }
@@ -231,7 +231,7 @@ static tnf_status make_leaf(tnf_value *out, maker *m, const tnf_pickle_node *nod
         *out = (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = node->as.f };
         return TNF_OK;
     case TNF_PICKLE_TEXT:
-        return make_text(out, m, tnf_utf8_valid(node->as.s, node->n, NULL) ? TNF_STRING : TNF_BYTES,
+        return make_text(out, m, tnf_utf8_valid(NULL, node->as.s, node->n) ? TNF_STRING : TNF_BYTES,
                          node->as.s, node->n);
     case TNF_PICKLE_BYTES:
     case TNF_PICKLE_BYTEARRAY:

@@ -122,10 +122,10 @@ tnf_status tnf_pt_compare_views(bool *same, const tnf_part *part, const tnf_part
         return TNF_OK;
     uint8_t *a = tnf_alloc(&alloc, (size_t)part->nbytes),
             *b = tnf_alloc(&alloc, (size_t)base->nbytes);
-    tnf_status status = a && b ? tnf_read_part(part, 0, a, (size_t)part->nbytes, e)
+    tnf_status status = a && b ? tnf_read_part(a, (size_t)part->nbytes, part, 0, e)
                                : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a view");
     if (status == TNF_OK)
-        status = tnf_read_part(base, 0, b, (size_t)base->nbytes, e);
+        status = tnf_read_part(b, (size_t)base->nbytes, base, 0, e);
     *same = status == TNF_OK;
     for (uint64_t i = 0; i < n && *same; i++) {
         *same = memcmp(a + i * d->type->width, b + at * d->type->width, d->type->width) == 0;
@@ -169,7 +169,7 @@ tnf_status tnf_pt_turn(uint8_t *out, const tnf_part *part, const pt_dense *d, tn
     size_t width = d->type->width, n = (size_t)part->nbytes;
     uint64_t index[PT_RANK] = { 0 }, at = 0;
     uint8_t *rows = tnf_alloc(&alloc, n);
-    tnf_status status = rows ? tnf_read_part(part, 0, rows, n, e)
+    tnf_status status = rows ? tnf_read_part(rows, n, part, 0, e)
                              : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a tensor");
     for (size_t i = 0; i < n && status == TNF_OK; i += width) {
         memcpy(out + at * width, rows + i, width);

@@ -60,7 +60,7 @@ static tnf_status visit_pair(walk *w, const tnf_pickle_node *key, tnf_pickle_nod
     if (key->kind == TNF_PICKLE_INT) {
         s.is_int = true;
         s.index = key->as.i;
-    } else if (key->kind != TNF_PICKLE_TEXT || !tnf_utf8_valid(key->as.s, key->n, NULL)) {
+    } else if (key->kind != TNF_PICKLE_TEXT || !tnf_utf8_valid(NULL, key->as.s, key->n)) {
         char *text = tnf_arena_raw(w->scratch, REPR);
         if (!text)
             return tnf_arena_fail(w->scratch, "a name", w->e);

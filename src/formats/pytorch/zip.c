@@ -266,7 +266,7 @@ static tnf_status read_facts(pt_zip *z, tnf_error *e)
     TNF_TRY(read_text(z, ".data/serialization_id", &text, e));
     if (text.p && strncmp(text.p, "00000000000000000000", 20) == 0)
         z->f->ours = text;
-    else if (text.p && tnf_utf8_valid(text.p, text.n, NULL))
+    else if (text.p && tnf_utf8_valid(NULL, text.p, text.n))
         TNF_TRY(tnf_set_attr(r, "pytorch.serialization_id",
                              tnf_value_str(TNF_STRING, text.p, text.n), e));
     TNF_TRY(read_text(z, ".format_version", &text, e));

@@ -47,7 +47,7 @@ static tnf_status read_packed(const tb_data *d, uint64_t offset, uint8_t *dst, s
     memset(dst, 0, n);
     for (uint64_t at = element; at < end;) {
         size_t many = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
-        TNF_TRY(tnf_read_part(&d->part, at, block, many, e));
+        TNF_TRY(tnf_read_part(block, many, &d->part, at, e));
         for (size_t i = 0; i < many; i++, at++) {
             unsigned bits = block[i] & ((1u << d->bits) - 1);
             dst[(at - element) / per] |= (uint8_t)(bits << (at % per * d->bits));
@@ -89,8 +89,8 @@ static tnf_status read_slice(const tb_data *d, const tb_slice *s, uint64_t offse
         uint64_t from = to > offset ? to : offset, end = to + run;
         end = end < offset + n ? end : offset + n;
         if (from < end)
-            TNF_TRY(tnf_read_part(&s->part, k * run + (from - to), dst + (from - offset),
-                                  (size_t)(end - from), e));
+            TNF_TRY(tnf_read_part(dst + (from - offset), (size_t)(end - from), &s->part,
+                                  k * run + (from - to), e));
         for (uint32_t i = axis; i-- > 0 && ++index[i] == s->length[i];)
             index[i] = 0;
     }

@@ -294,7 +294,7 @@ static tnf_status read_ends(uint64_t *ends, uint64_t n, const tnf_part *part, ui
                 if (have == 0 || shift > 63)
                     return tnf_fail(e, TNF_EFORMAT, part->offset + from,
                                     "the lengths of strings end too early");
-                TNF_TRY(tnf_read_part(part, from, block, have, e));
+                TNF_TRY(tnf_read_part(block, have, part, from, e));
             }
             if (shift > 63)
                 return tnf_fail(e, TNF_EFORMAT, part->offset + from, "a length is none");

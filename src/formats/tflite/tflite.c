@@ -326,7 +326,7 @@ static tnf_status add_metadata(const reading *g, const tnf_flat_table *model)
         TNF_TRY(tnf_flat_string(&name, &item, 0, g->e));
         TNF_TRY(tnf_flat_number(&buffer, &item, 1, 4, g->e));
         TNF_TRY(find_buffer(&at, g, buffer, item.at));
-        if (at.n == 0 || name.n > 100 || !tnf_utf8_valid(name.p, name.n, NULL) ||
+        if (at.n == 0 || name.n > 100 || !tnf_utf8_valid(NULL, name.p, name.n) ||
             memchr(name.p, 0, name.n))
             continue;
         snprintf(key, sizeof key, "tflite.metadata.%.*s", (int)name.n, name.p);
@@ -339,7 +339,7 @@ static tnf_status set_attrs(const reading *g, uint64_t version, tnf_str descript
 {
     TNF_TRY(tnf_set_attr(g->r, VERSION, tnf_value_uint(version), g->e));
     if (description.n) {
-        tnf_kind kind = tnf_utf8_valid(description.p, description.n, NULL) ? TNF_STRING : TNF_BYTES;
+        tnf_kind kind = tnf_utf8_valid(NULL, description.p, description.n) ? TNF_STRING : TNF_BYTES;
         char *text = tnf_arena_str(g->r->arena, description.p, description.n);
         if (!text)
             return tnf_arena_fail(g->r->arena, "attributes", g->e);

@@ -50,7 +50,7 @@ static tnf_status load_offsets(vs_strings *s, uint64_t row, tnf_error *e)
         s->at_room = (size_t)n + 1;
     }
     s->n = 0; /* unless all is well */
-    TNF_TRY(tnf_read_part(s->offsets, row * sizeof *s->at, s->at, room, e));
+    TNF_TRY(tnf_read_part(s->at, room, s->offsets, row * sizeof *s->at, e));
     for (uint64_t i = 0; i <= n; i++) {
         s->at[i] = tnf_le64(&s->at[i]);
         if (s->at[i] > s->bytes->nbytes || (i > 0 && s->at[i] < s->at[i - 1]))
@@ -77,7 +77,7 @@ static tnf_status load_bytes(vs_strings *s, tnf_error *e)
         s->text = more;
         s->text_room = (size_t)n;
     }
-    return n ? tnf_read_part(s->bytes, s->at[0], s->text, (size_t)n, e) : TNF_OK;
+    return n ? tnf_read_part(s->text, (size_t)n, s->bytes, s->at[0], e) : TNF_OK;
 }
 
 tnf_status tnf_vs_strings_at(vs_strings *s, uint64_t row, tnf_str *out, tnf_error *e)

@@ -127,7 +127,7 @@ static tnf_status put_block(struct job *j, const tnf_extra *x, tnf_error *e)
     uint8_t head[TNF_VS_HEAD] = { 0 };
     bool block = x->bytes.nbytes >= TNF_VS_HEAD;
     if (block)
-        TNF_TRY(tnf_read_part(&x->bytes, 0, head, sizeof head, e));
+        TNF_TRY(tnf_read_part(head, sizeof head, &x->bytes, 0, e));
     if (!block || tnf_le32(head + 1) != x->bytes.nbytes - TNF_VS_HEAD || head[0] == TNF_VS_META ||
         head[0] == TNF_VS_POINT || head[0] == TNF_VS_END)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extra %s is not a block",
@@ -334,7 +334,7 @@ static tnf_status meta_extra(struct job *j, tnf_error *e)
         uint8_t *bytes = tnf_arena_raw(j->w->scratch, p->nbytes);
         if (!bytes)
             return tnf_arena_fail(j->w->scratch, "extras", e);
-        TNF_TRY(tnf_read_part(p, 0, bytes, (size_t)p->nbytes, e));
+        TNF_TRY(tnf_read_part(bytes, (size_t)p->nbytes, p, 0, e));
         j->meta.extra = bytes;
         j->meta.extra_n = (size_t)p->nbytes;
     }

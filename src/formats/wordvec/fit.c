@@ -59,7 +59,7 @@ static tnf_status load_part(const uint8_t **out, const tnf_part *part, tnf_arena
     if (!p)
         return tnf_arena_fail(arena, "words", e);
     *out = p;
-    return tnf_read_part(part, 0, p, n, e);
+    return tnf_read_part(p, n, part, 0, e);
 }
 
 tnf_status tnf_wv_list_load(wv_list *out, const tnf_object *vocab, tnf_arena *arena,

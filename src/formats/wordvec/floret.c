@@ -91,7 +91,7 @@ static tnf_status set_uint(tnf_reader *r, const char *key, uint64_t value, tnf_e
 static tnf_status set_marker(tnf_reader *r, const char *key, tnf_str text, tnf_error *e)
 {
     const char *copy = tnf_arena_str(r->arena, text.p, text.n);
-    bool utf8 = tnf_utf8_valid(text.p, text.n, NULL);
+    bool utf8 = tnf_utf8_valid(NULL, text.p, text.n);
     if (!copy)
         return tnf_arena_fail(r->arena, "a marker", e);
     return tnf_set_attr(r, key, tnf_value_str(utf8 ? TNF_STRING : TNF_BYTES, copy, text.n), e);

@@ -30,7 +30,7 @@ static bool is_printed(const uint8_t *p, size_t n)
 static bool is_utf8(const uint8_t *p, size_t n, bool whole)
 {
     size_t bad;
-    return tnf_utf8_valid((const char *)p, n, &bad) || (!whole && n - bad < 4);
+    return tnf_utf8_valid(&bad, (const char *)p, n) || (!whole && n - bad < 4);
 }
 
 struct lines {

@@ -20,7 +20,7 @@
 void tnf_wv_utf8_look(wv_utf8_count *c, const char *word, size_t n, uint64_t at)
 {
     size_t bad = 0;
-    if (tnf_ascii(word, n) || tnf_utf8_valid(word, n, &bad))
+    if (tnf_ascii(word, n) || tnf_utf8_valid(&bad, word, n))
         return;
     if (c->words++ == 0)
         c->first = at + bad;

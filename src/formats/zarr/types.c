@@ -334,7 +334,7 @@ static unsigned nearest_code(const tnf_type *type, double x)
     for (unsigned code = 0; code < 1u << type->bits; code++) {
         uint8_t bytes[2] = { (uint8_t)code, (uint8_t)(code >> 8) };
         double value[1] = { 0 };
-        (void)tnf_type_decode(type, bytes, 0, 1, value);
+        (void)tnf_type_decode(value, type, bytes, 0, 1);
         if (isnan(x) ? isnan(value[0]) != 0 : value[0] == x)
             return code;
         double far = fabs(value[0] - x);

@@ -146,7 +146,7 @@ static tnf_status write_blob(zt2_blobs *b, zt2_blob *blob, const tnf_part *part,
 static tnf_status take_sample(zt2_blobs *b, zt2_blob *blob, const tnf_part *part, tnf_error *e)
 {
     uint8_t hash[TNF_DIGEST_MAX] = { 0 };
-    TNF_TRY(tnf_read_part(part, 0, b->small, ZT2_SAMPLE, e));
+    TNF_TRY(tnf_read_part(b->small, ZT2_SAMPLE, part, 0, e));
     TNF_TRY(digest_bytes("xxh3-64", b->small, ZT2_SAMPLE, hash, e));
     blob->sample = tnf_le64(hash);
     return TNF_OK;
@@ -159,7 +159,7 @@ static tnf_status digest_if_known(zt2_blobs *b, zt2_blob *blob, tnf_part *part, 
 {
     *digested = part->nbytes <= ZT2_SMALL;
     if (*digested) {
-        TNF_TRY(tnf_read_part(part, 0, b->small, (size_t)part->nbytes, e));
+        TNF_TRY(tnf_read_part(b->small, (size_t)part->nbytes, part, 0, e));
         *part = (tnf_part) { .role = part->role,
                              .type = part->type,
                              .stored = part->nbytes,

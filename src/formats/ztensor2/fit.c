@@ -5,7 +5,7 @@
 
 static bool is_utf8(tnf_str s)
 {
-    return tnf_utf8_valid(s.p, s.n, NULL);
+    return tnf_utf8_valid(NULL, s.p, s.n);
 }
 
 /* May it hold so many containers within each other? Wrappers are none (wire/cbor.h). */
@@ -16,7 +16,7 @@ static bool value_ok(const tnf_value *v, unsigned left)
     switch (v->kind) {
     case TNF_STRING:
     case TNF_JSON:
-        return tnf_utf8_valid(v->as.s, v->n, NULL);
+        return tnf_utf8_valid(NULL, v->as.s, v->n);
     case TNF_ARRAY:
         for (size_t i = 0; i < v->n; i++)
             if (left == 0 || !value_ok(&v->as.items[i], left - 1))
