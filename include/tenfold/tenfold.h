@@ -20,9 +20,9 @@
  * them.
  *
  * Structs that the caller fills and that may grow begin with `size`. Their TNF_…_INIT macro sets it
- * and gives all other members their defaults. The library refuses a size of 0, and a member that is
- * set and that it is too old to know (TNF_EINVAL). Results that the caller allocates begin the same
- * way; the library fills as much as the caller's header knows.
+ * and gives all other members their defaults. The library refuses a size that is 0 or too small,
+ * and a member that is set and that it is too old to know (TNF_EINVAL). Results that the caller
+ * allocates begin the same way; the library fills as much as the caller's header knows.
  */
 #ifndef TENFOLD_TENFOLD_H
 #define TENFOLD_TENFOLD_H

@@ -14,7 +14,7 @@ static size_t size_of(const void *given)
     return size;
 }
 
-static tnf_status check_size(size_t size, tnf_error *e)
+static tnf_status check_size(size_t size, size_t first, tnf_error *e)
 {
     if (size == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
@@ -25,16 +25,22 @@ static tnf_status check_size(size_t size, tnf_error *e)
             "a struct was passed with the size %zu, which it cannot have: begin with its "
             "TNF_…_INIT",
             size);
+    if (size < first)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "a struct was passed with the size %zu, but it has at least %zu bytes: "
+                        "begin with its TNF_…_INIT",
+                        size, first);
     return TNF_OK;
 }
 
-tnf_status tnf_options_copy(void *dst, size_t dst_size, const void *given, tnf_error *e)
+tnf_status tnf_options_copy(void *dst, size_t dst_size, size_t first, const void *given,
+                            tnf_error *e)
 {
     memset(dst, 0, dst_size);
     if (given) {
         const size_t size = size_of(given);
         const unsigned char *bytes = given;
-        TNF_TRY(check_size(size, e));
+        TNF_TRY(check_size(size, first, e));
         for (size_t i = dst_size; i < size; i++) {
             if (bytes[i] != 0)
                 return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
@@ -51,13 +57,7 @@ tnf_status tnf_options_copy(void *dst, size_t dst_size, const void *given, tnf_e
 tnf_status tnf_result_begin(void *given, size_t first, tnf_error *e)
 {
     const size_t size = size_of(given);
-    TNF_TRY(check_size(size, e));
-    if (size < first)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a result struct was passed with the size %zu, but it has at least %zu "
-                        "bytes: begin with "
-                        "its TNF_…_INIT",
-                        size, first);
+    TNF_TRY(check_size(size, first, e));
     memset((unsigned char *)given + sizeof size, 0, size - sizeof size);
     return TNF_OK;
 }

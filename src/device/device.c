@@ -96,7 +96,7 @@ tnf_status tnf_device_open(tnf_device **out, const char *name, const tnf_device_
 {
     tnf_device_options how;
     *out = NULL;
-    TNF_TRY(tnf_options_copy(&how, sizeof how, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_device_options, &how, options, e));
     bool host = strcmp(name, "host") == 0;
     if (!host && (strncmp(name, "cuda", 4) != 0 || (name[4] && name[4] != ':')))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
@@ -166,7 +166,7 @@ tnf_status tnf_memory_free_bytes(uint64_t *out, tnf_device *d, tnf_error *e)
 tnf_status tnf_device_look(tnf_device_info *out, tnf_device *d, tnf_error *e)
 {
     tnf_device_info own = { .ordinal = d->ordinal, .numa_node = d->numa_node };
-    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_device_info, pinned), e));
+    TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_device_info), e));
     TNF_TRY(ask_memory(&own.memory_free, &own.memory_total, d, e));
     if (!d->cuda)
         own.memory_free = own.memory_total;

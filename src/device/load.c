@@ -21,7 +21,7 @@
 
 static tnf_status check_options(tnf_load_options *how, const tnf_load_options *given, tnf_error *e)
 {
-    TNF_TRY(tnf_options_copy(how, sizeof *how, given, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_load_options, how, given, e));
     if (how->block &&
         (how->block < LEAST_BLOCK || how->block > MOST_BLOCK || how->block % TNF_PAGE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
@@ -248,7 +248,7 @@ tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *l, tnf_error *e)
                             .copies = atomic_load(&l->copies),
                             .pinned = atomic_load(&l->pinned),
                             .threads = l->nthreads };
-    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_load_report, transformed), e));
+    TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_load_report), e));
     for (size_t i = 0; i < l->plan.nintakes; i++)
         own.direct += l->plan.intakes[i].direct >= 0;
     for (size_t i = 0; i < l->plan.n; i++)

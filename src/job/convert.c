@@ -330,9 +330,9 @@ static tnf_status run_convert(struct converting *c, tnf_error *e)
 
 static tnf_status copy_options(struct converting *c, const tnf_convert_options *given, tnf_error *e)
 {
-    TNF_TRY(tnf_options_copy(&c->options, sizeof c->options, given, e));
-    TNF_TRY(tnf_options_copy(&c->save, sizeof c->save, c->options.save, e));
-    TNF_TRY(tnf_options_copy(&c->split, sizeof c->split, c->options.split, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_convert_options, &c->options, given, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &c->save, c->options.save, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_split_options, &c->split, c->options.split, e));
     c->options.save = &c->save;
     bool fits = c->path ? !c->options.sink : c->options.sink && c->options.mode == TNF_CONVERT_NEW;
     return fits || c->save.dry_run ? TNF_OK

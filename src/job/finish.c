@@ -400,7 +400,7 @@ static tnf_status begin_finish(struct finishing *f, tnf_job *job, const tnf_job_
                                tnf_error *e)
 {
     *f = (struct finishing) { .job = job, .lock = PTHREAD_MUTEX_INITIALIZER };
-    TNF_TRY(tnf_options_copy(&f->how, sizeof f->how, how, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_job_how, &f->how, how, e));
     f->progress = (tnf_progress) { .tell = f->how.progress, .ctx = f->how.ctx };
     f->base = tnf_job_base(job, &f->how);
     return TNF_OK;

@@ -422,7 +422,7 @@ tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf
                         tnf_error *e)
 {
     tnf_job_how how;
-    TNF_TRY(tnf_options_copy(&how, sizeof how, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_job_how, &how, options, e));
     if (part >= job->o.parts)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the plan has the parts 0 to %" PRIu64,
                         job->o.parts - 1);

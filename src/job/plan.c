@@ -402,7 +402,7 @@ tnf_status tnf_job_plan(tnf_job **out, const tnf_job_options *options, tnf_error
     tnf_job *job;
     *out = NULL;
     TNF_TRY(tnf_job_new(&job, e));
-    tnf_status status = tnf_options_copy(&job->o, sizeof job->o, options, e);
+    tnf_status status = TNF_TAKE_OPTIONS(tnf_job_options, &job->o, options, e);
     if (status == TNF_OK)
         status = make_plan(job, e);
     if (status == TNF_OK)

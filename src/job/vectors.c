@@ -81,7 +81,7 @@ static bool find_change(tnf_emb_change *how, const tnf_file *file, const tnf_con
     int asked = fold_asked(o);
     unsigned threads = 0;
     tnf_emb_options emb;
-    if (tnf_options_copy(&emb, sizeof emb, o->emb, NULL) == TNF_OK)
+    if (TNF_TAKE_OPTIONS(tnf_emb_options, &emb, o->emb, NULL) == TNF_OK)
         threads = emb.threads;
     *how = (tnf_emb_change) { .size = sizeof *how,
                               .normalize = o->normalize,
@@ -193,7 +193,7 @@ static tnf_status quantize_rows(tnf_vectors_step *s, const tnf_convert_options *
                                 tnf_report *report, tnf_error *e)
 {
     tnf_quantize_options how;
-    TNF_TRY(tnf_options_copy(&how, sizeof how, o->quantize, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_quantize_options, &how, o->quantize, e));
     if (o->save && o->save->dry_run)
         how.iterations = how.attempts = 1;
     return tnf_emb_quantize(&report->quantized, s->made, s->emb, &how, e);
@@ -233,7 +233,7 @@ static tnf_status open_embeddings(tnf_vectors_step *s, const tnf_file *const *fi
                                   const tnf_convert_options *o, tnf_error *e)
 {
     tnf_emb_options how;
-    TNF_TRY(tnf_options_copy(&how, sizeof how, o->emb, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_options, &how, o->emb, e));
     how.no_index = o->step == TNF_EMB_KEEP; /* no word is looked up */
     TNF_TRY(tnf_emb_open(&s->emb, s->view, &how, e));
     TNF_TRY(tnf_builder_new(&s->made, NULL, e));

@@ -384,7 +384,7 @@ tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_opt
     struct fetching f = { .directory = directory };
     tnf_url_options remote;
     struct stat st;
-    TNF_TRY(tnf_options_copy(&f.how, sizeof f.how, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_fetch_options, &f.how, options, e));
     TNF_TRY(settle_options(&f, &remote, e));
     if (!tnf_is_remote(url))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "not a URL (http, https, s3, gs, az, hf)");

@@ -80,7 +80,7 @@ tnf_status tnf_session_new(tnf_session **out, const tnf_url_options *how,
     tnf_url_options copy;
     tnf_allocator a = tnf_allocator_or_default(alloc);
     *out = NULL;
-    TNF_TRY(tnf_options_copy(&copy, sizeof copy, how, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_url_options, &copy, how, e));
     TNF_TRY(check_settings(&copy, e));
     TNF_TRY(tnf_curl_load(&curl, e));
     tnf_session *s = tnf_alloc0(&a, sizeof *s);

@@ -416,7 +416,7 @@ tnf_status tnf_remote_how(tnf_url_options *how, const tnf_url_options *given, tn
                           size_t *noptions, tnf_error *e)
 {
     size_t kept = 0;
-    TNF_TRY(tnf_options_copy(how, sizeof *how, given, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_url_options, how, given, e));
     for (size_t i = 0; i < *noptions; i++) {
         bool ok;
         if (!set_option(how, &options[i], &ok))

@@ -22,19 +22,17 @@ static void copies_options(void **state)
 {
     (void)state;
     tnf_error e;
+    const size_t first = TNF_UP_TO(struct ours, a);
     struct ours o, given = { sizeof given, 1, 2 };
     struct newer later = { sizeof later, 3, 4, 0 };
-    assert_ok(tnf_options_copy(&o, sizeof o, NULL, &e));
+    assert_ok(tnf_options_copy(&o, sizeof o, first, NULL, &e));
     assert_true(o.size == sizeof o && o.a == 0 && o.b == 0);
-    assert_ok(tnf_options_copy(&o, sizeof o, &given, &e));
+    assert_ok(tnf_options_copy(&o, sizeof o, first, &given, &e));
     assert_true(o.size == sizeof o && o.a == 1 && o.b == 2);
     given.size = offsetof(struct ours, b);
-    assert_ok(tnf_options_copy(&o, sizeof o, &given, &e));
+    assert_ok(tnf_options_copy(&o, sizeof o, first, &given, &e));
     assert_true(o.size == sizeof o && o.a == 1 && o.b == 0);
-    given.size = offsetof(struct ours, a);
-    assert_ok(tnf_options_copy(&o, sizeof o, &given, &e));
-    assert_true(o.size == sizeof o && o.a == 0 && o.b == 0);
-    assert_ok(tnf_options_copy(&o, sizeof o, &later, &e));
+    assert_ok(tnf_options_copy(&o, sizeof o, first, &later, &e));
     assert_true(o.size == sizeof o && o.a == 3 && o.b == 4);
 }
 
@@ -42,17 +40,23 @@ static void refuses_sizes(void **state)
 {
     (void)state;
     tnf_error e;
+    const size_t first = TNF_UP_TO(struct ours, a);
     struct ours o, given = { 0, 1, 2 };
     struct newer later = { sizeof later, 3, 4, 0 };
     const size_t beyond = sizeof o + 1;
     char where[64];
     ((unsigned char *)&later)[beyond] = 2;
-    assert_fails(tnf_options_copy(&o, sizeof o, &given, &e), TNF_EINVAL);
+    assert_fails(tnf_options_copy(&o, sizeof o, first, &given, &e), TNF_EINVAL);
     given.size = sizeof(size_t) - 1;
-    assert_fails(tnf_options_copy(&o, sizeof o, &given, &e), TNF_EINVAL);
+    assert_fails(tnf_options_copy(&o, sizeof o, first, &given, &e), TNF_EINVAL);
+    given.size = sizeof(size_t);
+    assert_fails(tnf_options_copy(&o, sizeof o, first, &given, &e), TNF_EINVAL);
+    assert_says("it has at least");
+    given.size = first - 1;
+    assert_fails(tnf_options_copy(&o, sizeof o, first, &given, &e), TNF_EINVAL);
     given.size = (size_t)-1;
-    assert_fails(tnf_options_copy(&o, sizeof o, &given, &e), TNF_EINVAL);
-    assert_fails(tnf_options_copy(&o, sizeof o, &later, &e), TNF_EINVAL);
+    assert_fails(tnf_options_copy(&o, sizeof o, first, &given, &e), TNF_EINVAL);
+    assert_fails(tnf_options_copy(&o, sizeof o, first, &later, &e), TNF_EINVAL);
     snprintf(where, sizeof where, "byte %zu of %zu; %zu are known", beyond, sizeof later, sizeof o);
     assert_non_null(strstr(e.message, where));
 }

@@ -234,7 +234,7 @@ tnf_status tnf_content_hash(uint8_t out[32], const tnf_file *file, const tnf_has
 {
     tnf_hash_options o;
     tnf_arena arena;
-    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_hash_options, &o, options, e));
     tnf_arena_init(&arena, &file->alloc, UINT64_MAX);
     tnf_status status = hash_file(out, file, &o, &arena, e);
     tnf_arena_free(&arena);

@@ -467,8 +467,8 @@ tnf_status tnf_diff_some(tnf_diff_result *out, const tnf_file *a, const tnf_file
     struct diff d = { .a = a, .b = b, .result = &result, .lock = PTHREAD_MUTEX_INITIALIZER };
     struct matched m = { 0 };
     tnf_arena arena;
-    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_diff_result, failed), e));
-    TNF_TRY(tnf_options_copy(&d.options, sizeof d.options, options, e));
+    TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_diff_result), e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_diff_options, &d.options, options, e));
     d.progress = (tnf_progress) { .tell = d.options.progress, .ctx = d.options.ctx };
     TNF_TRY(tnf_need_whole(a, e));
     TNF_TRY(tnf_need_whole(b, e));

@@ -279,8 +279,8 @@ tnf_status tnf_salvage(tnf_salvage_result *out, tnf_builder *builder, const tnf_
 {
     tnf_salvage_result result = TNF_SALVAGE_RESULT_INIT;
     struct salvage s = { .result = &result, .file = file };
-    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_salvage_result, lost), e));
-    TNF_TRY(tnf_options_copy(&s.options, sizeof s.options, options, e));
+    TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_salvage_result), e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_salvage_options, &s.options, options, e));
     s.lost = tnf_alloc0(&file->alloc, file->catalog.n + 1);
     if (!s.lost)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for salvaging");

@@ -412,7 +412,7 @@ static tnf_status check_ranges(const struct stats *s, tnf_error *e)
 
 static tnf_status look_at_values(struct stats *s, const tnf_stat_options *options, tnf_error *e)
 {
-    TNF_TRY(tnf_options_copy(&s->options, sizeof s->options, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_stat_options, &s->options, options, e));
     s->progress = (tnf_progress) { .tell = s->options.progress, .ctx = s->options.ctx };
     tnf_status status = see_values(s, e);
     if (status == TNF_OK && s->some)
@@ -463,7 +463,7 @@ tnf_status tnf_stat_tell(const tnf_file *file, size_t object, tnf_pairing *sums,
     const tnf_stat_range range = { .object = object };
     const tnf_stat_part some = { .ranges = &range, .n = 1 };
     struct stats s = { .file = file, .some = &some };
-    TNF_TRY(tnf_options_copy(&s.options, sizeof s.options, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_stat_options, &s.options, options, e));
     s.options.bins = DEFAULT_BINS;
     tnf_status status = see_values(&s, e);
     if (status == TNF_OK && tnf_pairing_upto(sums) != count_leaves(seen_object(&s, object)))

@@ -559,9 +559,9 @@ tnf_status tnf_verify_some(tnf_verify_result *out, const tnf_file *file,
                            const tnf_verify_options *options, const tnf_some *some, tnf_error *e)
 {
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
-    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_verify_result, opening), e));
+    TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_verify_result), e));
     struct check c = { .file = file, .some = some, .lock = PTHREAD_MUTEX_INITIALIZER };
-    TNF_TRY(tnf_options_copy(&c.options, sizeof c.options, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_verify_options, &c.options, options, e));
     c.progress = (tnf_progress) { .tell = c.options.progress,
                                   .ctx = c.options.ctx,
                                   .total = file->info.payload };

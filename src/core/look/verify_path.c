@@ -23,7 +23,7 @@ static bool look_further(tnf_verify_result *out, tnf_file **file, const char *pa
 {
     tnf_open_options again;
     tnf_verify_options loosely = *options;
-    if (tnf_options_copy(&again, sizeof again, how, NULL) != TNF_OK)
+    if (TNF_TAKE_OPTIONS(tnf_open_options, &again, how, NULL) != TNF_OK)
         return false;
     again.salvage = true;
     again.warn = NULL; /* they were told */
@@ -73,7 +73,7 @@ static void note_refused(const char *path, const tnf_open_options *how,
     tnf_open_options again;
     tnf_file *file = NULL;
     tnf_error told;
-    if (tnf_options_copy(&again, sizeof again, how, NULL) != TNF_OK)
+    if (TNF_TAKE_OPTIONS(tnf_open_options, &again, how, NULL) != TNF_OK)
         return;
     again.warn = NULL; /* they were told */
     again.trace = NULL;
@@ -110,9 +110,9 @@ static tnf_status verify_either(tnf_verify_result *out, tnf_file **file, const c
     tnf_verify_options o;
     tnf_open_options loosely;
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    tnf_status status = tnf_options_copy(&o, sizeof o, options, e);
+    tnf_status status = TNF_TAKE_OPTIONS(tnf_verify_options, &o, options, e);
     if (status == TNF_OK && o.program) { /* programs load what a format forbids */
-        status = tnf_options_copy(&loosely, sizeof loosely, how, e);
+        status = TNF_TAKE_OPTIONS(tnf_open_options, &loosely, how, e);
         loosely.lenient = true;
         how = &loosely;
     }
@@ -135,7 +135,7 @@ static tnf_status verify_and_hand_out(tnf_verify_result *out, tnf_file **file, c
     tnf_file *opened = NULL;
     if (file)
         *file = NULL;
-    tnf_status status = tnf_result_begin(out, TNF_UP_TO(tnf_verify_result, opening), e);
+    tnf_status status = tnf_result_begin(out, TNF_FIRST(tnf_verify_result), e);
     if (status != TNF_OK) {
         tnf_source_close(source);
         return status;

@@ -341,7 +341,7 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
     m.extras = b->catalog.nextras;
     if (n >= RENAMED)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu files are too many", n);
-    TNF_TRY(tnf_options_copy(&m.options, sizeof m.options, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_merge_options, &m.options, options, e));
     if (m.options.attrs == TNF_CLASH_SAME || m.options.attrs == TNF_CLASH_RENAME)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown rule for attributes that clash");
     tnf_hash_init(&m.attr_names, &b->alloc, member_key, &b->catalog.attrs);

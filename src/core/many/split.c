@@ -467,8 +467,8 @@ static tnf_status split_model(struct splitting *s, tnf_error *e)
 
 static tnf_status start_split(struct splitting *s, const tnf_split_options *options, tnf_error *e)
 {
-    TNF_TRY(tnf_options_copy(&s->options, sizeof s->options, options, e));
-    TNF_TRY(tnf_options_copy(&s->save, sizeof s->save, s->options.save, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_split_options, &s->options, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &s->save, s->options.save, e));
     s->stem = s->options.stem ? s->options.stem : "model";
     if (!s->options.format)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format");

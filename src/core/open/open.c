@@ -16,7 +16,7 @@
 
 static tnf_status complete_options(tnf_open_options *o, const tnf_open_options *given, tnf_error *e)
 {
-    TNF_TRY(tnf_options_copy(o, sizeof *o, given, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_open_options, o, given, e));
     TNF_TRY(tnf_check_reserved(o->limits.reserved, sizeof o->limits.reserved, e));
     o->lenient = o->lenient || o->salvage;
     o->allocator = tnf_allocator_or_default(&o->allocator);
@@ -434,7 +434,7 @@ bool tnf_file_traffic(tnf_traffic *out, const tnf_file *file)
 {
     tnf_traffic own = { .size = sizeof own };
     if (!file->source || !tnf_remote_traffic(&own, file->source) ||
-        tnf_result_begin(out, TNF_UP_TO(tnf_traffic, bytes), NULL) != TNF_OK)
+        tnf_result_begin(out, TNF_FIRST(tnf_traffic), NULL) != TNF_OK)
         return false;
     tnf_result_fill(out, &own, sizeof own);
     return true;

@@ -177,7 +177,7 @@ bool tnf_registry_spells(const tnf_member *attr)
 static tnf_status describe_format(tnf_format_info *out, const tnf_format *f, tnf_error *e)
 {
     static const char *const metadata[] = { "none", "text", "typed" };
-    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_format_info, narrow), e));
+    TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_format_info), e));
     const tnf_format_info info = {
         .size = sizeof info,
         .name = f->name,

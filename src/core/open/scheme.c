@@ -86,7 +86,7 @@ static tnf_status add_scheme(const tnf_scheme *s, tnf_error *e)
 tnf_status tnf_scheme_add(const tnf_scheme *scheme, tnf_error *e)
 {
     tnf_scheme s;
-    TNF_TRY(tnf_options_copy(&s, sizeof s, scheme, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_scheme, &s, scheme, e));
     if (!s.open || !s.name || !is_name(s.name))
         return tnf_fail(
             e, TNF_EINVAL, TNF_NO_OFFSET,

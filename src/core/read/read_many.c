@@ -144,7 +144,7 @@ tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_o
                          tnf_error *e)
 {
     tnf_read_options how;
-    TNF_TRY(tnf_options_copy(&how, sizeof how, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_read_options, &how, options, e));
     for (size_t i = 0; i < n; i++)
         if (!requests[i].part)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such part");

@@ -53,7 +53,7 @@ static tnf_status lend_strings(tnf_strings *out, const tnf_object *object, tnf_e
 tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object, tnf_error *e)
 {
     tnf_strings s = TNF_STRINGS_INIT;
-    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_strings, offsets), e));
+    TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_strings), e));
     TNF_TRY(lend_strings(&s, object, e));
     tnf_result_fill(out, &s, sizeof s);
     return TNF_OK;

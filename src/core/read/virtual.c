@@ -198,7 +198,7 @@ tnf_status tnf_virtual_new(tnf_virtual **out, const tnf_object *const *sources, 
     tnf_virtual_how own;
     tnf_allocator a = tnf_allocator_or_default(NULL);
     *out = NULL;
-    TNF_TRY(tnf_options_copy(&own, sizeof own, how, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_virtual_how, &own, how, e));
     TNF_TRY(check_count(&own, n, e));
     struct tnf_virtual *v = tnf_alloc0(&a, sizeof *v);
     if (!v)

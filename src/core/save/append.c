@@ -175,7 +175,7 @@ tnf_status tnf_append(const tnf_builder *b, const char *path, const tnf_save_opt
                       tnf_error *e)
 {
     struct appending a = { .builder = b };
-    TNF_TRY(tnf_options_copy(&a.given, sizeof a.given, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &a.given, options, e));
     a.save.options = a.given;
     a.save.options.plan = on_plan;
     a.save.options.progress = on_progress;

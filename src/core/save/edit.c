@@ -482,7 +482,7 @@ tnf_status tnf_save_in_place(const tnf_builder *b, const char *path,
                              const tnf_save_options *options, tnf_error *e)
 {
     struct editing x = { .builder = b, .path = path, .own.fd = -1 };
-    TNF_TRY(tnf_options_copy(&x.save.options, sizeof x.save.options, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &x.save.options, options, e));
     x.like = x.save.options.like;
     TNF_TRY(check_like(&x, e));
     x.save.format = x.like->format;

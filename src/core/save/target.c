@@ -9,7 +9,7 @@ tnf_status tnf_format_for_builder(tnf_format_info *out, const tnf_builder *build
 {
     tnf_save_options how;
     const tnf_format *format;
-    TNF_TRY(tnf_options_copy(&how, sizeof how, options, error));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &how, options, error));
     TNF_TRY(tnf_save_format(&format, builder, path, &how, error));
     (void)tnf_format_named(out, format->name); /* it is there */
     return TNF_OK;

@@ -262,7 +262,7 @@ tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb, const tnf_emb_cha
     tnf_emb_change how;
     converting *c = NULL;
     const tnf_object *o;
-    TNF_TRY(tnf_options_copy(&how, sizeof how, change, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_change, &how, change, e));
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++) {
         if (o == emb->info.embeddings)
             TNF_TRY(add_matrix(builder, emb, &how, &c, e));

@@ -279,7 +279,7 @@ tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_optio
 {
     tnf_emb_options o;
     *out = NULL;
-    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_options, &o, options, e));
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_emb *emb = tnf_alloc0(&alloc, sizeof *emb);
     if (!emb)

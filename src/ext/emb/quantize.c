@@ -317,9 +317,9 @@ tnf_status tnf_emb_quantize(tnf_quantized *out, tnf_builder *builder, tnf_emb *e
 {
     tnf_quantize_options o;
     tnf_arena arena;
-    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_quantize_options, &o, options, e));
     if (out)
-        TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_quantized, euclidean), e));
+        TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_quantized), e));
     if (emb->info.composed)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,

@@ -27,7 +27,7 @@
 
 tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_error *e)
 {
-    TNF_TRY(tnf_options_copy(out, sizeof *out, query, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_query, out, query, e));
     if (out->k == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no answers are asked for: k is 0");
     if ((unsigned)out->metric > TNF_L2)

@@ -373,7 +373,7 @@ tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_para
 {
     tnf_params_options o;
     *out = NULL;
-    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_params_options, &o, options, e));
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_params *p = tnf_alloc0(&alloc, sizeof *p);
     if (!p)
@@ -425,7 +425,7 @@ void tnf_params_trim(tnf_params *p)
 
 tnf_status tnf_params_statistics(tnf_params_stats *out, const tnf_params *p, tnf_error *e)
 {
-    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_params_stats, ahead_bytes), e));
+    TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_params_stats), e));
     pthread_mutex_lock(p->lock);
     tnf_result_fill(out, &p->stats, sizeof p->stats);
     pthread_mutex_unlock(p->lock);

@@ -280,7 +280,7 @@ tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_
 {
     tnf_points_options o;
     *out = NULL;
-    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_points_options, &o, options, e));
     tnf_allocator a = tnf_allocator_or_default(&o.allocator);
     tnf_points *p = tnf_alloc0(&a, sizeof *p);
     if (!p)

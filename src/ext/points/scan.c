@@ -279,7 +279,7 @@ tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *p, tnf_points_p
                              void *ctx, tnf_error *e)
 {
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
-    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_points_report, problems), e));
+    TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_points_report), e));
     TNF_TRY(tnf_points_enter(p, false, e));
     report.file_bytes = p->chain.size;
     struct audit a = { p, &report, problem, ctx };
@@ -349,7 +349,7 @@ tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
     tnf_points *p;
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
     struct rescue r = { &report, take, ctx, false };
-    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_points_report, problems), e));
+    TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_points_report), e));
     TNF_TRY(tnf_points_make(&p, path, options, e));
     p->options.write = false;
     tnf_status status = tnf_points_lock_current(p, false, &report.file_bytes, e);

@@ -304,7 +304,7 @@ tnf_status tnf_primitiv_bind(const tnf_file *file, tnf_primitiv_binding *binding
                              const tnf_primitiv_bind_options *options, tnf_error *e)
 {
     struct job j = { .file = file, .bindings = bindings, .n = n };
-    TNF_TRY(tnf_options_copy(&j.options, sizeof j.options, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_primitiv_bind_options, &j.options, options, e));
     j.alloc = tnf_allocator_or_default(&j.options.allocator);
     tnf_buf_init(&j.keys, &j.alloc, SIZE_MAX);
     tnf_buf_init(&j.key, &j.alloc, SIZE_MAX);
