@@ -55,17 +55,17 @@ static void tell_json(const job *j, const tnf_report *r, const char *path)
     json_key(&out, "quantizer");
     json_str(&out, (tnf_str) { name, n });
     json_key(&out, "rows");
-    json_uint(&out, r->quantized.rows);
+    json_uint(&out, r->quantized->rows);
     json_key(&out, "dims");
-    json_uint(&out, r->quantized.dims);
+    json_uint(&out, r->quantized->dims);
     json_key(&out, "bits");
-    json_uint(&out, r->quantized.bits);
+    json_uint(&out, r->quantized->bits);
     json_key(&out, "subquantizers");
-    json_uint(&out, r->quantized.subquantizers);
+    json_uint(&out, r->quantized->subquantizers);
     json_key(&out, "cosine");
-    json_f64(&out, r->quantized.cosine);
+    json_f64(&out, r->quantized->cosine);
     json_key(&out, "euclidean");
-    json_f64(&out, r->quantized.euclidean);
+    json_f64(&out, r->quantized->euclidean);
     json_close(&out, '}');
     fputc('\n', stdout);
 }
@@ -76,7 +76,7 @@ static void tell_result(const job *j, const cli_state *cli, const tnf_report *r,
         tell_json(j, r, path);
     else if (!cli->quiet)
         fprintf(stderr, "average cosine similarity %.6f, average Euclidean distance %.6f\n",
-                r->quantized.cosine, r->quantized.euclidean);
+                r->quantized->cosine, r->quantized->euclidean);
 }
 
 static int run_quantize(const cli_state *cli, const void *opts, int argc, char **argv)

@@ -24,8 +24,8 @@ void plan_text(const tnf_report *report, const cli_state *cli)
 {
     const char *between = "";
     for (size_t i = 0; i < report->nitems; i++)
-        if (report->items[i].fate != TNF_NATIVE || cli->verbose)
-            plan_line(stdout, &report->items[i]);
+        if (tnf_report_item(report, i)->fate != TNF_NATIVE || cli->verbose)
+            plan_line(stdout, tnf_report_item(report, i));
     for (size_t i = 0; i < 4; i++)
         if (report->counts[i] > 0) {
             printf("%s%zu %s", between, report->counts[i], fates[i]);
@@ -67,7 +67,7 @@ void plan_json(const tnf_report *report, char *const *in, size_t n, bool list, c
     json_key(&j, "items");
     json_open(&j, '[');
     for (size_t i = 0; i < report->nitems; i++)
-        put_item(&j, &report->items[i]);
+        put_item(&j, tnf_report_item(report, i));
     json_close(&j, ']');
     json_close(&j, '}');
     putchar('\n');
@@ -76,8 +76,8 @@ void plan_json(const tnf_report *report, char *const *in, size_t n, bool list, c
 void plan_refused(const tnf_report *report)
 {
     for (size_t i = 0; i < report->nitems; i++)
-        if (report->items[i].fate >= TNF_TRANSFORMED)
-            plan_line(stderr, &report->items[i]);
+        if (tnf_report_item(report, i)->fate >= TNF_TRANSFORMED)
+            plan_line(stderr, tnf_report_item(report, i));
 }
 
 static void put_note(const tnf_plan_item *item, const char *name)
@@ -99,6 +99,6 @@ static void put_note(const tnf_plan_item *item, const char *name)
 void plan_notes(const tnf_report *report, const char *name)
 {
     for (size_t i = 0; i < report->nitems; i++)
-        if (report->items[i].unasked || report->items[i].late)
-            put_note(&report->items[i], name);
+        if (tnf_report_item(report, i)->unasked || tnf_report_item(report, i)->late)
+            put_note(tnf_report_item(report, i), name);
 }

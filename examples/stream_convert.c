@@ -19,9 +19,10 @@ static void print_report(const tnf_report *report)
     static const char *const fates[] = { "native", "stashed", "transformed", "dropped" };
     size_t i;
 
-    for (i = 0; report && i < report->nitems; i++)
-        printf("%s %s: %s (%s)\n", report->items[i].kind, report->items[i].name.p,
-               fates[report->items[i].fate], report->items[i].reason);
+    for (i = 0; report && i < report->nitems; i++) {
+        const tnf_plan_item *item = tnf_report_item(report, i);
+        printf("%s %s: %s (%s)\n", item->kind, item->name.p, fates[item->fate], item->reason);
+    }
 }
 
 int main(int argc, char **argv)

@@ -31,7 +31,7 @@ PyObject *report_tuple(const tnf_report *report)
 {
     PyObject *items = PyList_New(0);
     for (size_t i = 0; items && report && i < report->nitems; i++) {
-        PyObject *item = report_item(&report->items[i]);
+        PyObject *item = report_item(tnf_report_item(report, i));
         if (!item || PyList_Append(items, item) < 0)
             Py_CLEAR(items);
         Py_XDECREF(item);

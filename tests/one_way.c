@@ -101,7 +101,8 @@ static void convert_file(struct outcome *o, enum way way, const tnf_file *file,
     for (size_t i = 0; report && i < 4; i++)
         items += report->counts[i];
     for (size_t i = 0; report && i < report->nitems; i++)
-        o->vectors = o->vectors || strstr(report->items[i].reason, "rows of words") != NULL;
+        o->vectors = o->vectors ||
+                     strstr(tnf_report_item(report, i)->reason, "rows of words") != NULL;
     CHECK(report && report->format && strcmp(report->format, save->format) == 0, "no format");
     CHECK(!report || report->renamed == 0, "something was renamed");
     fflush(o->to);

@@ -161,18 +161,13 @@ static tnf_status by_format_for_builder(const void *o, tnf_error *e)
     return tnf_format_for_builder(&out, x.builder, NOWHERE, o, e);
 }
 
-static tnf_status convert_with(const tnf_convert_options *how, tnf_error *e)
+static tnf_status convert_with(const void *how, tnf_error *e)
 {
     const tnf_file *const files[] = { x.file };
     tnf_report *report = NULL;
     tnf_status status = tnf_convert(&report, files, 1, NOWHERE, how, e);
     tnf_report_free(report);
     return status;
-}
-
-static tnf_status by_convert(const void *o, tnf_error *e)
-{
-    return convert_with(o, e);
 }
 
 static tnf_status by_convert_save(const void *o, tnf_error *e)
@@ -484,7 +479,7 @@ static const struct {
     CALL(tnf_save_options, by_append, false),
     CALL(tnf_save_options, by_save_in_place, false),
     CALL(tnf_save_options, by_format_for_builder, false),
-    CALL(tnf_convert_options, by_convert, false),
+    CALL(tnf_convert_options, convert_with, false),
     CALL(tnf_save_options, by_convert_save, false),
     CALL(tnf_split_options, by_convert_split, false),
     CALL(tnf_emb_options, by_convert_emb, false),

@@ -119,15 +119,14 @@ typedef enum tnf_convert_step {
 
 /** What was done, or would be: the plan and a few numbers. It owns all that it points to. */
 typedef struct tnf_report {
-    tnf_convert_step step;      /**< the last that was begun: the one that failed, if one did */
-    const char *format;         /**< that is written; NULL: it was not known yet when it failed */
-    size_t counts[4];           /**< items by tnf_fate, native ones too */
-    const tnf_plan_item *items; /**< the others, or all; in the order of the plan */
-    size_t nitems;              /**< number of items */
-    size_t tensors;             /**< that were selected */
-    size_t renamed;             /**< that got another name */
-    size_t unknown_words;       /**< left out by skip_unknown */
-    tnf_quantized quantized;    /**< TNF_EMB_QUANTIZE */
+    tnf_convert_step step; /**< the last that was begun: the one that failed, if one did */
+    const char *format;    /**< that is written; NULL: it was not known yet when it failed */
+    size_t counts[4];      /**< items by tnf_fate, native ones too */
+    size_t nitems;         /**< the others, or all: tnf_report_item() */
+    size_t tensors;        /**< that were selected */
+    size_t renamed;        /**< that got another name */
+    size_t unknown_words;  /**< left out by skip_unknown */
+    const tnf_quantized *quantized; /**< never NULL; all 0 but after TNF_EMB_QUANTIZE */
 } tnf_report;
 
 /** Converts n open files, which stay the caller's, to `path` (a directory for TNF_CONVERT_SPLIT;
@@ -140,7 +139,9 @@ typedef struct tnf_report {
 TNF_API TNF_CHECKED tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files,
                                            size_t n, const char *path,
                                            const tnf_convert_options *options, tnf_error *error);
-/** NULL is allowed. */
+/** Returns the i-th item of a report, in the order of the plan; NULL past the last one. */
+TNF_API const tnf_plan_item *tnf_report_item(const tnf_report *report, size_t i);
+/** Frees a report. NULL is allowed. */
 TNF_API void tnf_report_free(tnf_report *report);
 
 #ifdef __cplusplus

@@ -321,7 +321,7 @@ static tnf_status run_convert(struct converting *c, tnf_error *e)
     TNF_TRY(rehearse_save(c, e));
     r->step = TNF_STEP_EMBEDDINGS;
     TNF_TRY(tnf_vectors_make(&c->vectors, chosen_builder(c), c->files, c->n, &c->options,
-                             &c->target, r, e));
+                             &c->target, c->report, e));
     r->step = TNF_STEP_SAVE;
     TNF_TRY(set_attributes(c, e));
     TNF_TRY(save_target(c, e));

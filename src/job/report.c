@@ -14,7 +14,8 @@ tnf_status tnf_report_new(struct tnf_report_room **out, bool all, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a report");
     tnf_arena_init(&r->arena, &alloc, UINT64_MAX);
     r->all = all;
-    r->report.quantized.size = sizeof r->report.quantized;
+    r->quantized.size = sizeof r->quantized;
+    r->report.quantized = &r->quantized;
     *out = r;
     return TNF_OK;
 }
@@ -30,6 +31,12 @@ void tnf_report_free(tnf_report *report)
     tnf_free(&alloc, r, sizeof *r);
 }
 
+const tnf_plan_item *tnf_report_item(const tnf_report *report, size_t i)
+{
+    const struct tnf_report_room *r = (const struct tnf_report_room *)(const void *)report;
+    return i < report->nitems ? &r->items[i] : NULL;
+}
+
 static bool grow_items(struct tnf_report_room *r)
 {
     size_t more = r->room ? 2 * r->room : 16;
@@ -39,7 +46,6 @@ static bool grow_items(struct tnf_report_room *r)
         return false;
     r->items = items;
     r->room = more;
-    r->report.items = items;
     return true;
 }
 

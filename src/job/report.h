@@ -10,6 +10,7 @@ struct tnf_report_room {
     tnf_report report; /* first: what callers see of it */
     tnf_arena arena;
     tnf_plan_item *items;
+    tnf_quantized quantized;
     size_t room;
     bool all; /* native items as well */
     bool short_of_memory;

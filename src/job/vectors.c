@@ -155,7 +155,7 @@ static bool has_vector(tnf_emb *emb, tnf_str word, float *room)
 }
 
 static tnf_status select_known(tnf_vectors_step *s, const tnf_convert_options *o,
-                               tnf_report *report, tnf_error *e)
+                               struct tnf_report_room *report, tnf_error *e)
 {
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     size_t n = 0, words = (o->nwords + 1) * sizeof(tnf_str);
@@ -169,7 +169,7 @@ static tnf_status select_known(tnf_vectors_step *s, const tnf_convert_options *o
         if (has_vector(s->emb, o->words[i], room))
             known[n++] = o->words[i];
         else
-            report->unknown_words++;
+            report->report.unknown_words++;
     }
     if (status == TNF_OK)
         status = tnf_emb_select(s->made, s->emb, known, n, e);
@@ -190,7 +190,7 @@ static tnf_status reconstruct_rows(tnf_vectors_step *s, const tnf_convert_option
 
 /* A dry run needs no good centroids: what comes of them has the same form. */
 static tnf_status quantize_rows(tnf_vectors_step *s, const tnf_convert_options *o,
-                                tnf_report *report, tnf_error *e)
+                                struct tnf_report_room *report, tnf_error *e)
 {
     tnf_quantize_options how;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_quantize_options, &how, o->quantize, e));
@@ -200,7 +200,8 @@ static tnf_status quantize_rows(tnf_vectors_step *s, const tnf_convert_options *
 }
 
 static tnf_status run_step(tnf_vectors_step *s, const tnf_convert_options *o,
-                           const tnf_format_info *target, tnf_report *report, tnf_error *e)
+                           const tnf_format_info *target, struct tnf_report_room *report,
+                           tnf_error *e)
 {
     switch (o->step) {
     case TNF_EMB_SELECT:
@@ -244,7 +245,8 @@ static tnf_status open_embeddings(tnf_vectors_step *s, const tnf_file *const *fi
 
 tnf_status tnf_vectors_make(tnf_vectors_step *s, const tnf_builder *selected,
                             const tnf_file *const *files, size_t n, const tnf_convert_options *o,
-                            const tnf_format_info *target, tnf_report *report, tnf_error *e)
+                            const tnf_format_info *target, struct tnf_report_room *report,
+                            tnf_error *e)
 {
     tnf_emb_change how;
     TNF_TRY(open_view(s, selected, files, n, e));
@@ -253,7 +255,7 @@ tnf_status tnf_vectors_make(tnf_vectors_step *s, const tnf_builder *selected,
         return TNF_OK;
     bool asked = o->unnormalize || (o->normalize && !is_model(s->view));
     TNF_TRY(open_embeddings(s, files, n, o, e));
-    report->step = TNF_STEP_VECTORS;
+    report->report.step = TNF_STEP_VECTORS;
     return changes ? change_vectors(s, &how, asked, target, e) : run_step(s, o, target, report, e);
 }
 

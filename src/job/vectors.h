@@ -21,7 +21,8 @@ tnf_status tnf_vectors_check(const tnf_convert_options *o, tnf_error *e);
 /* Makes what options and target ask for. `files`, n of them, are what the builder reads. */
 tnf_status tnf_vectors_make(tnf_vectors_step *step, const tnf_builder *selected,
                             const tnf_file *const *files, size_t n, const tnf_convert_options *o,
-                            const tnf_format_info *target, tnf_report *report, tnf_error *e);
+                            const tnf_format_info *target, struct tnf_report_room *report,
+                            tnf_error *e);
 void tnf_vectors_free(tnf_vectors_step *step);
 
 #endif

@@ -105,9 +105,9 @@ static void multiplies_by_scales(void **state)
     assert_int_equal(r->counts[TNF_TRANSFORMED], 2);
     size_t told = 0;
     for (size_t i = 0; i < r->nitems; i++)
-        told += strcmp(r->items[i].reason, r->items[i].name.n == 1
-                                               ? "multiplied by its scales, as asked"
-                                               : "multiplied into 'w', as asked") == 0;
+        told += strcmp(tnf_report_item(r, i)->reason, tnf_report_item(r, i)->name.n == 1
+                                                          ? "multiplied by its scales, as asked"
+                                                          : "multiplied into 'w', as asked") == 0;
     assert_int_equal(told, 2);
     tnf_report_free(r);
     tnf_close(out);
@@ -205,8 +205,8 @@ static void tells_what_the_values_told(void **state)
     assert_int_equal(late, 1);
     assert_int_equal(r->counts[TNF_TRANSFORMED], 1);
     assert_int_equal(r->nitems, 2);
-    assert_true(r->items[1].late);
-    assert_non_null(strstr(r->items[1].reason, "element 32"));
+    assert_true(tnf_report_item(r, 1)->late);
+    assert_non_null(strstr(tnf_report_item(r, 1)->reason, "element 32"));
     tnf_report_free(r);
     tnf_sink_close(sink);
     assert_non_null(mkdtemp(dir));
@@ -234,10 +234,10 @@ static void refuses_and_reports(void **state)
     assert_int_equal(r->counts[TNF_NATIVE], 3);
     assert_int_equal(r->counts[TNF_DROPPED], 1);
     assert_int_equal(r->nitems, 1);
-    assert_string_equal(r->items[0].kind, "attribute");
-    assert_string_equal(r->items[0].name.p, "x.note");
-    assert_int_equal(r->items[0].fate, TNF_DROPPED);
-    assert_true(*r->items[0].reason != 0);
+    assert_string_equal(tnf_report_item(r, 0)->kind, "attribute");
+    assert_string_equal(tnf_report_item(r, 0)->name.p, "x.note");
+    assert_int_equal(tnf_report_item(r, 0)->fate, TNF_DROPPED);
+    assert_true(*tnf_report_item(r, 0)->reason != 0);
     tnf_report_free(r);
     how.all_items = true;
     assert_fails(convert_model(&out, &r, &m, how, "gptrs-archive", &e), TNF_ELOSSY);

@@ -527,7 +527,7 @@ static void weights_are_replaced(void **state)
     tnf_report_free(report);
     assert_ok(fill_model(&report, weights, model, path_of("new.onnx"), true, false, NULL, &e));
     assert_int_equal(report->nitems, 3);
-    assert_true(report->items[0].unasked);
+    assert_true(tnf_report_item(report, 0)->unasked);
     tnf_report_free(report);
     assert_ok(tnf_open(&made, path_of("new.onnx"), NULL, &e));
     check_tensor(made, "w", others, N);
