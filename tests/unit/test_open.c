@@ -83,22 +83,6 @@ static void options_of_the_format(void **state)
     assert_says("nosuch");
 }
 
-/* Options from a program built with an older, shorter struct: the rest is default. */
-static void older_options(void **state)
-{
-    (void)state;
-    tnf_error e;
-    tnf_file *f;
-    tnf_open_options o;
-    memset(&o, 0xee, sizeof o);
-    o.size = offsetof(tnf_open_options, lenient);
-    o.format = NULL;
-    assert_ok(tnf_open(&f, path, &o, &e));
-    tnf_close(f);
-    tnf_open_options zero = { 0 };
-    assert_fails(tnf_open(&f, path, &zero, &e), TNF_EINVAL);
-}
-
 static void opens_directories(void **state)
 {
     (void)state;
@@ -407,7 +391,6 @@ int main(void)
         cmocka_unit_test(a_file),
         cmocka_unit_test(a_named_format),
         cmocka_unit_test(options_of_the_format),
-        cmocka_unit_test(older_options),
         cmocka_unit_test(opens_directories),
         cmocka_unit_test(nothing_there),
         cmocka_unit_test(sources_are_taken),
