@@ -100,7 +100,8 @@ TNF_API void tnf_source_close(tnf_source *source);
 /** The version of tnf_sink_ops in this header. */
 #define TNF_SINK_OPS_VERSION 1u
 
-/** Your own sink. One thread calls it. After commit or abort nothing more is called. */
+/** Your own sink. One thread at a time calls it, not always the same one. Nothing is called after
+ *  commit or abort. */
 typedef struct tnf_sink_ops {
     unsigned version; /**< TNF_SINK_OPS_VERSION */
     /** Appends n bytes. */

@@ -38,7 +38,7 @@ typedef struct tnf_url_options {
     tnf_progress_fn progress;
     /** Called with a line for each request, by one thread at a time. */
     void (*trace)(void *ctx, uint64_t offset, const char *line);
-    /** Called with what is odd about a server. */
+    /** Called with what is odd about a server, by one thread at a time. */
     void (*warn)(void *ctx, const tnf_warning *warning);
     void *ctx;  /**< passed to all three */
     bool netrc; /**< http: names and passwords of ~/.netrc, or the file that NETRC names */

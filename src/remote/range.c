@@ -379,16 +379,6 @@ tnf_status tnf_far_get(tnf_far *f, tnf_budget *budget, uint64_t offset, void *ds
 
 /* --------------------------------------------------------------- beginning */
 
-static void warn_weak(const tnf_far *f)
-{
-    const tnf_url_options *how = &f->session->how;
-    tnf_warning w = { TNF_NO_OFFSET,
-                      "the server gives no strong ETag: that the file changes while it is read is "
-                      "seen only by its date and size" };
-    if (how->warn)
-        how->warn(how->ctx, &w);
-}
-
 /* Requests name the version where the service has names for them. */
 static tnf_status pin_version(tnf_far *f, const tnf_answer *a, tnf_error *e)
 {
@@ -411,7 +401,9 @@ static tnf_status pin_object(tnf_far *f, const tnf_answer *a, uint64_t total, tn
     f->told = a->told;
     f->sealed = a->sealed;
     if (!f->pin.etag[0] && !f->no_ranges)
-        warn_weak(f);
+        tnf_session_warn(f->session,
+                         "the server gives no strong ETag: that the file changes while it is read "
+                         "is seen only by its date and size");
     return pin_version(f, a, e);
 }
 

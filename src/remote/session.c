@@ -147,6 +147,16 @@ void tnf_session_trace(tnf_session *s, const char *format, ...)
     pthread_mutex_unlock(&s->talk);
 }
 
+void tnf_session_warn(tnf_session *s, const char *message)
+{
+    if (!s->how.warn)
+        return;
+    tnf_warning warning = { TNF_NO_OFFSET, message };
+    pthread_mutex_lock(&s->talk);
+    s->how.warn(s->how.ctx, &warning);
+    pthread_mutex_unlock(&s->talk);
+}
+
 static bool may_go_on(tnf_session *s)
 {
     if (!s->watch)
@@ -372,11 +382,8 @@ static void set_safety(const tnf_curl *c, void *easy, tnf_session *s)
         bool tell = !s->insecure_told;
         s->insecure_told = true;
         pthread_mutex_unlock(&s->lock);
-        if (tell && s->how.warn) {
-            tnf_warning w = { TNF_NO_OFFSET,
-                              "TENFOLD_INSECURE_TLS is set: nobody checks who the server is" };
-            s->how.warn(s->how.ctx, &w);
-        }
+        if (tell)
+            tnf_session_warn(s, "TENFOLD_INSECURE_TLS is set: nobody checks who the server is");
     }
 }
 

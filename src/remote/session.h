@@ -109,6 +109,8 @@ tnf_status tnf_session_pause(tnf_session *s, unsigned attempt, const tnf_answer 
 /* The server complains of too much, or is content. */
 void tnf_session_slower(tnf_session *s);
 void tnf_session_content(tnf_session *s);
+/* Call the caller's functions, one thread at a time. */
 void tnf_session_trace(tnf_session *s, const char *format, ...) TNF_PRINTF(2, 3);
+void tnf_session_warn(tnf_session *s, const char *message);
 
 #endif

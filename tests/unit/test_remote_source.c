@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <tenfold/remote.h>
@@ -337,6 +338,61 @@ static void test_guarded(void **state)
     tnf_session_drop(s);
 }
 
+/* The caller's functions need no lock of their own: at most one of them runs at any time. */
+static atomic_uint inside, overlaps, calls;
+
+static void enter_callback(void)
+{
+    if (atomic_fetch_add(&inside, 1) != 0)
+        atomic_fetch_add(&overlaps, 1);
+    sched_yield();
+    atomic_fetch_add(&calls, 1);
+    atomic_fetch_sub(&inside, 1);
+}
+
+static void on_line(void *ctx, uint64_t offset, const char *line)
+{
+    assert_true(ctx == &inside && offset == TNF_NO_OFFSET && !strcmp(line, "a line"));
+    enter_callback();
+}
+
+static void on_warning(void *ctx, const tnf_warning *warning)
+{
+    assert_true(ctx == &inside && !strcmp(warning->message, "a warning"));
+    enter_callback();
+}
+
+static void *talk_much(void *arg)
+{
+    tnf_session *s = arg;
+    for (int i = 0; i < 500; i++) {
+        tnf_session_trace(s, "a %s", "line");
+        tnf_session_warn(s, "a warning");
+    }
+    return NULL;
+}
+
+static void test_callbacks(void **state)
+{
+    tnf_error e;
+    tnf_session *s;
+    tnf_url_options how = TNF_URL_INIT;
+    pthread_t ids[8];
+    (void)state;
+    how.trace = on_line;
+    how.warn = on_warning;
+    how.ctx = &inside;
+    if (tnf_session_new(&s, &how, NULL, &e) == TNF_EUNSUPPORTED)
+        skip();
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&ids[i], NULL, talk_much, s), 0);
+    for (int i = 0; i < 8; i++)
+        pthread_join(ids[i], NULL);
+    assert_int_equal(atomic_load(&overlaps), 0);
+    assert_int_equal(atomic_load(&calls), 8 * 2 * 500);
+    tnf_session_drop(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,7 +400,7 @@ int main(void)
         cmocka_unit_test(test_threads),   cmocka_unit_test(test_failing),
         cmocka_unit_test(test_many),      cmocka_unit_test(test_ahead),
         cmocka_unit_test(test_stop),      cmocka_unit_test(test_guarded),
-        cmocka_unit_test(test_announced),
+        cmocka_unit_test(test_announced), cmocka_unit_test(test_callbacks),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
