@@ -178,7 +178,8 @@ TNF_API TNF_CHECKED tnf_status tnf_format_for_builder(tnf_format_info *out,
  *  format cannot hold everything and losses are not allowed. */
 TNF_API TNF_CHECKED tnf_status tnf_save(const tnf_builder *builder, const char *path,
                                         const tnf_save_options *options, tnf_error *error);
-/** Saves to a sink and commits it. The caller closes the sink. options->format is required. */
+/** Saves to a sink and commits it. The caller closes the sink. options->format is required. A dry
+ *  run needs no sink. */
 TNF_API TNF_CHECKED tnf_status tnf_save_sink(const tnf_builder *builder, tnf_sink *sink,
                                              const tnf_save_options *options, tnf_error *error);
 

@@ -15,9 +15,11 @@
  *
  * Conventions: results come first among the parameters (a buffer, then its length), the error comes
  * last. A function of the caller gets its `ctx` first. A returned pointer is borrowed from its
- * handle. Nothing is global but the URL schemes of tnf_scheme_add(). A handle never changes after
- * tnf_open(), so any number of threads may read it; the caller must close it after the last of
- * them.
+ * handle. NULL is never followed: a function with a status returns TNF_EINVAL if a parameter is
+ * NULL that must be set, and a function that looks something up in NULL finds nothing (NULL, false,
+ * 0). Only results must point to memory. Nothing is global but the URL schemes of tnf_scheme_add().
+ * A handle never changes after tnf_open(), so any number of threads may read it; the caller must
+ * close it after the last of them.
  *
  * Structs that the caller fills and that may grow begin with `size`. Their TNF_…_INIT macro sets it
  * and gives all other members their defaults. The library refuses a size that is 0 or too small,
@@ -177,8 +179,8 @@ TNF_API uint64_t tnf_elements(const tnf_object *object);
 
 /* ------------------------------------------------------------------- read */
 
-/* All functions below accept the result of tnf_find() and tnf_object_part() without a check: NULL
- * is TNF_EINVAL, with a message that says so. */
+/* The result of tnf_find() or tnf_object_part() needs no check before these functions: NULL is
+ * TNF_EINVAL, with a message that says so. */
 
 /** Reads all bytes of a tensor with one part: decoded, little-endian, in the order in which they
  * are stored. n must be their number. */

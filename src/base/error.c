@@ -67,6 +67,11 @@ tnf_status tnf_error_set(tnf_error *e, tnf_status status, uint64_t offset, const
     return status;
 }
 
+tnf_status tnf_null_given(const char *what, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'%s' is NULL, but it must be set", what);
+}
+
 void tnf_call_failed(tnf_error *e, tnf_status status, const tnf_error *said)
 {
     if (!e)

@@ -20,6 +20,20 @@ tnf_status tnf_fail_rule(tnf_error *e, const char *rule, tnf_status status, uint
 /* Names the rule of an error that is raised already; its message stays. */
 void tnf_error_rule(tnf_error *e, const char *rule);
 
+/* A pointer that the caller of the API must set: TNF_EINVAL if it is NULL. `what` is the name of
+ * the parameter in the header. */
+tnf_status tnf_null_given(const char *what, tnf_error *e);
+static inline tnf_status tnf_need(const void *pointer, const char *what, tnf_error *e)
+{
+    return pointer ? TNF_OK : tnf_null_given(what, e);
+}
+/* The same for an array of n items, which may be NULL if there are none. */
+static inline tnf_status tnf_need_array(const void *items, uint64_t n, const char *what,
+                                        tnf_error *e)
+{
+    return items || n == 0 ? TNF_OK : tnf_null_given(what, e);
+}
+
 /* Puts "prefix: " before the message. */
 void tnf_error_prefix(tnf_error *e, const char *prefix);
 

@@ -67,7 +67,7 @@ static size_t sequence_length(const uint8_t *p, size_t left)
 size_t tnf_utf8_next(uint32_t *code_point, const char *p, size_t n)
 {
     const uint8_t *b = (const uint8_t *)p;
-    size_t length = n == 0 ? 0 : b[0] < 0x80 ? 1 : sequence_length(b, n);
+    size_t length = n == 0 || !p ? 0 : b[0] < 0x80 ? 1 : sequence_length(b, n);
     if (length == 0)
         return 0;
     uint32_t c = length == 1 ? b[0] : b[0] & (0x7fu >> length);
@@ -81,8 +81,10 @@ bool tnf_utf8_valid(size_t *bad_at, const char *p, size_t n)
 {
     const uint8_t *bytes = (const uint8_t *)p;
     for (size_t i = 0; i < n;) {
-        size_t step = bytes[i] < 0x80 ? ascii_run(bytes + i, n - i)
-                                      : sequence_length(bytes + i, n - i);
+        size_t step = 0; /* of NULL, too, which is no text of n bytes */
+        if (bytes)
+            step = bytes[i] < 0x80 ? ascii_run(bytes + i, n - i)
+                                   : sequence_length(bytes + i, n - i);
         if (step == 0) {
             if (bad_at)
                 *bad_at = i;

@@ -96,6 +96,7 @@ tnf_status tnf_device_open(tnf_device **out, const char *name, const tnf_device_
 {
     tnf_device_options how;
     *out = NULL;
+    TNF_TRY(tnf_need(name, "name", e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_device_options, &how, options, e));
     bool host = strcmp(name, "host") == 0;
     if (!host && (strncmp(name, "cuda", 4) != 0 || (name[4] && name[4] != ':')))
@@ -165,6 +166,7 @@ tnf_status tnf_memory_free_bytes(uint64_t *out, tnf_device *d, tnf_error *e)
 
 tnf_status tnf_device_look(tnf_device_info *out, tnf_device *d, tnf_error *e)
 {
+    TNF_TRY(tnf_need(d, "device", e));
     tnf_device_info own = { .ordinal = d->ordinal, .numa_node = d->numa_node };
     TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_device_info), e));
     TNF_TRY(ask_memory(&own.memory_free, &own.memory_total, d, e));
@@ -181,6 +183,8 @@ tnf_status tnf_device_look(tnf_device_info *out, tnf_device *d, tnf_error *e)
 
 tnf_status tnf_device_read(void *dst, tnf_device *d, const void *src, size_t n, tnf_error *e)
 {
+    TNF_TRY(tnf_need(d, "device", e));
+    TNF_TRY(tnf_need_array(src, n, "src", e));
     if (!d->cuda) {
         memcpy(dst, src, n);
         return TNF_OK;

@@ -121,6 +121,8 @@ tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices, siz
     tnf_allocator a = tnf_allocator_or_default(NULL);
     tnf_load_options how;
     *out = NULL;
+    TNF_TRY(tnf_need_array(devices, ndevices, "devices", e));
+    TNF_TRY(tnf_need_array(requests, n, "requests", e));
     TNF_TRY(check_options(&how, options, e));
     if (ndevices == 0 || ndevices > TNF_TARGETS_MAX)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a load is onto 1 to %u devices",
@@ -150,12 +152,16 @@ tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices, siz
 tnf_status tnf_device_start(tnf_load **out, tnf_device *device, const tnf_device_request *requests,
                             size_t n, const tnf_load_options *options, tnf_error *e)
 {
+    TNF_TRY(tnf_need(device, "device", e));
+    TNF_TRY(tnf_need_array(requests, n, "requests", e));
     return tnf_device_start_many(out, &device, 1, requests, n, options, e);
 }
 
 tnf_status tnf_device_load(tnf_load **out, tnf_device *device, const tnf_device_request *requests,
                            size_t n, const tnf_load_options *options, tnf_error *e)
 {
+    TNF_TRY(tnf_need(device, "device", e));
+    TNF_TRY(tnf_need_array(requests, n, "requests", e));
     TNF_TRY(tnf_device_start(out, device, requests, n, options, e));
     tnf_status status = tnf_load_wait(*out, TNF_LOAD_ALL, e);
     if (status != TNF_OK) {
@@ -169,6 +175,8 @@ tnf_status tnf_device_load(tnf_load **out, tnf_device *device, const tnf_device_
 
 bool tnf_load_done(const tnf_load *l, size_t i)
 {
+    if (!l)
+        return false;
     if (i == TNF_LOAD_ALL)
         return atomic_load(&l->undone) == 0;
     return i < l->plan.n && atomic_load(&l->plan.wants[i].left) == 0;
@@ -176,6 +184,7 @@ bool tnf_load_done(const tnf_load *l, size_t i)
 
 tnf_status tnf_load_wait(tnf_load *l, size_t i, tnf_error *e)
 {
+    TNF_TRY(tnf_need(l, "load", e));
     if (i != TNF_LOAD_ALL && i >= l->plan.n)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a load has no tensor %zu", i);
     if (i != TNF_LOAD_ALL && tnf_load_done(l, i))
@@ -195,7 +204,7 @@ tnf_status tnf_load_wait(tnf_load *l, size_t i, tnf_error *e)
 void tnf_load_cancel(tnf_load *l)
 {
     tnf_error error = { .offset = TNF_NO_OFFSET };
-    if (tnf_load_done(l, TNF_LOAD_ALL))
+    if (!l || tnf_load_done(l, TNF_LOAD_ALL))
         return;
     tnf_fail(&error, TNF_ECANCELLED, TNF_NO_OFFSET, "loading was cancelled");
     tnf_load_fail(l, TNF_ECANCELLED, &error);
@@ -224,7 +233,7 @@ void tnf_load_free(tnf_load *l)
 
 void *tnf_load_on(const tnf_load *l, size_t d, size_t i)
 {
-    return d < l->ntargets && i < l->plan.n ? l->targets[d].at[i] : NULL;
+    return l && d < l->ntargets && i < l->plan.n ? l->targets[d].at[i] : NULL;
 }
 
 void *tnf_load_at(const tnf_load *l, size_t i)
@@ -234,7 +243,7 @@ void *tnf_load_at(const tnf_load *l, size_t i)
 
 uint64_t tnf_load_bytes(tnf_load_made *made, const tnf_load *l, size_t i)
 {
-    if (i >= l->plan.n)
+    if (!l || i >= l->plan.n)
         return 0;
     if (made)
         *made = l->plan.wants[i].how;
@@ -243,6 +252,7 @@ uint64_t tnf_load_bytes(tnf_load_made *made, const tnf_load *l, size_t i)
 
 tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *l, tnf_error *e)
 {
+    TNF_TRY(tnf_need(l, "load", e));
     tnf_load_report own = { .bytes = l->plan.device_bytes,
                             .bytes_read = atomic_load(&l->bytes_read),
                             .copies = atomic_load(&l->copies),
@@ -259,7 +269,7 @@ tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *l, tnf_error *e)
 
 tnf_device_memory *tnf_load_keep(tnf_load *l, size_t d, size_t i)
 {
-    tnf_device_memory *m = d < l->ntargets && i < l->plan.n ? l->targets[d].memory[i] : NULL;
+    tnf_device_memory *m = l && d < l->ntargets && i < l->plan.n ? l->targets[d].memory[i] : NULL;
     if (m)
         atomic_fetch_add(&m->users, 1);
     return m;

@@ -194,6 +194,8 @@ tnf_status tnf_queue_stage(tnf_device *d, tnf_queue *q, size_t n, tnf_error *e)
 
 void tnf_device_trim(tnf_device *d)
 {
+    if (!d)
+        return;
     pthread_mutex_lock(&d->lock);
     tnf_buffer *b = d->buffers;
     tnf_queue *q = d->queues;

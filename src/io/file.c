@@ -315,6 +315,8 @@ tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access
 
 tnf_status tnf_source_file(tnf_source **out, const char *path, tnf_access access, tnf_error *e)
 {
+    *out = NULL;
+    TNF_TRY(tnf_need(path, "path", e));
     return tnf_source_open(out, path, access, NULL, e);
 }
 

@@ -342,6 +342,8 @@ void tnf_sink_named(tnf_sink *s, const char *path)
 
 tnf_status tnf_sink_file(tnf_sink **out, const char *path, unsigned flags, tnf_error *e)
 {
+    *out = NULL;
+    TNF_TRY(tnf_need(path, "path", e));
     return tnf_sink_open(out, path, flags, NULL, e);
 }
 

@@ -41,7 +41,8 @@ tnf_status tnf_sink_new(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
 tnf_status tnf_sink_custom(tnf_sink **out, const tnf_sink_ops *ops, void *ctx, tnf_error *e)
 {
     *out = NULL;
-    if (!ops || ops->version == 0 || ops->version > TNF_SINK_OPS_VERSION || !ops->write)
+    TNF_TRY(tnf_need(ops, "ops", e));
+    if (ops->version == 0 || ops->version > TNF_SINK_OPS_VERSION || !ops->write)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "a sink needs version %u and write in its ops", TNF_SINK_OPS_VERSION);
     return tnf_sink_new(out, ops, ctx, NULL, e);
@@ -112,6 +113,8 @@ static void gather_bytes(tnf_sink *s, const uint8_t *bytes, size_t n)
 
 tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e)
 {
+    TNF_TRY(tnf_need(s, "sink", e));
+    TNF_TRY(tnf_need_array(bytes, n, "bytes", e));
     if (s->done)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
     const uint8_t *p = bytes;
@@ -294,6 +297,7 @@ tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, u
 
 tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e)
 {
+    TNF_TRY(tnf_need(s, "sink", e));
     if (s->done)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
     TNF_TRY(tnf_sink_flush(s, e));
@@ -370,7 +374,7 @@ tnf_status tnf_sink_memory(tnf_sink **out, tnf_error *e)
 
 tnf_str tnf_sink_bytes(const tnf_sink *s)
 {
-    if (s->ops.write != memory_write)
+    if (!s || s->ops.write != memory_write)
         return (tnf_str) { NULL, 0 };
     const struct memory *m = s->ctx;
     return (tnf_str) { (const char *)m->bytes.p, m->bytes.n };

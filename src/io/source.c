@@ -11,7 +11,8 @@ tnf_status tnf_source_custom(tnf_source **out, const tnf_source_ops *ops, void *
                              tnf_error *e)
 {
     *out = NULL;
-    if (!ops || ops->version == 0 || ops->version > TNF_SOURCE_OPS_VERSION || !ops->read_at)
+    TNF_TRY(tnf_need(ops, "ops", e));
+    if (ops->version == 0 || ops->version > TNF_SOURCE_OPS_VERSION || !ops->read_at)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "a source needs version %u and read_at in its ops", TNF_SOURCE_OPS_VERSION);
     return tnf_source_new(out, ops, ctx, size, NULL, e);
@@ -117,6 +118,7 @@ tnf_status tnf_source_memory(tnf_source **out, const void *bytes, size_t n, tnf_
                                         .read_at = memory_read,
                                         .map = memory_map };
     *out = NULL;
+    TNF_TRY(tnf_need_array(bytes, n, "bytes", e));
     union {
         const void *in;
         void *out;

@@ -353,6 +353,9 @@ tnf_status tnf_convert_through(tnf_report **report, const tnf_file *const *files
     struct converting c = { .files = files, .n = n, .path = path, .target = TNF_FORMAT_INFO_INIT };
     c.through = through;
     *report = NULL;
+    TNF_TRY(tnf_need_array(files, n, "files", e));
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_need(files[i], "files[i]", e));
     TNF_TRY(copy_options(&c, options, e));
     TNF_TRY(tnf_report_new(&c.report, c.options.all_items, e));
     *report = &c.report->report;

@@ -408,6 +408,7 @@ static tnf_status begin_finish(struct finishing *f, tnf_job *job, const tnf_job_
 
 tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how, tnf_error *e)
 {
+    TNF_TRY(tnf_need(job, "job", e));
     struct finishing f;
     tnf_buf text;
     TNF_TRY(begin_finish(&f, job, how, e));
@@ -432,6 +433,7 @@ tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
 
 tnf_status tnf_job_abort(tnf_job *job, const tnf_job_how *how, tnf_error *e)
 {
+    TNF_TRY(tnf_need(job, "job", e));
     struct finishing f;
     TNF_TRY(begin_finish(&f, job, how, e));
     return f.base ? remove_left(&f, e) : TNF_OK;

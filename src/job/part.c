@@ -421,6 +421,7 @@ static tnf_status do_part(tnf_job *job, uint64_t part, const tnf_job_how *how, c
 tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf_job_how *options,
                         tnf_error *e)
 {
+    TNF_TRY(tnf_need(job, "job", e));
     tnf_job_how how;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_job_how, &how, options, e));
     if (part >= job->o.parts)

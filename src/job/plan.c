@@ -54,12 +54,15 @@ static tnf_status copy_text(tnf_job *job, const char **text, tnf_error *e)
     return *text ? tnf_job_copy(text, job, *text, strlen(*text), e) : TNF_OK;
 }
 
-static tnf_status copy_list(tnf_job *job, const char *const **list, size_t n, tnf_error *e)
+static tnf_status copy_list(tnf_job *job, const char *const **list, size_t n, const char *name,
+                            tnf_error *e)
 {
+    TNF_TRY(tnf_need_array(*list, n, name, e));
     const char **copy = tnf_arena_array(&job->arena, n + 1, sizeof *copy);
     if (!copy)
         return tnf_arena_fail(&job->arena, "the plan", e);
     for (size_t i = 0; i < n; i++) {
+        TNF_TRY(tnf_need((*list)[i], name, e));
         copy[i] = (*list)[i];
         TNF_TRY(copy_text(job, &copy[i], e));
     }
@@ -79,10 +82,10 @@ static tnf_status copy_options(tnf_job *job, tnf_error *e)
         TNF_TRY(copy_text(job, &options[i].value, e));
     }
     o->options = options;
-    TNF_TRY(copy_list(job, &o->inputs, o->ninputs, e));
-    TNF_TRY(copy_list(job, &o->select, o->nselect, e));
-    TNF_TRY(copy_list(job, &o->exclude, o->nexclude, e));
-    TNF_TRY(copy_list(job, &o->queries, o->nqueries, e));
+    TNF_TRY(copy_list(job, &o->inputs, o->ninputs, "inputs", e));
+    TNF_TRY(copy_list(job, &o->select, o->nselect, "select", e));
+    TNF_TRY(copy_list(job, &o->exclude, o->nexclude, "exclude", e));
+    TNF_TRY(copy_list(job, &o->queries, o->nqueries, "queries", e));
     TNF_TRY(copy_text(job, &o->read_format, e));
     TNF_TRY(copy_text(job, &o->out, e));
     TNF_TRY(copy_text(job, &o->format, e));
@@ -401,6 +404,7 @@ tnf_status tnf_job_plan(tnf_job **out, const tnf_job_options *options, tnf_error
 {
     tnf_job *job;
     *out = NULL;
+    TNF_TRY(tnf_need(options, "options", e));
     TNF_TRY(tnf_job_new(&job, e));
     tnf_status status = TNF_TAKE_OPTIONS(tnf_job_options, &job->o, options, e);
     if (status == TNF_OK)
@@ -414,10 +418,10 @@ tnf_status tnf_job_plan(tnf_job **out, const tnf_job_options *options, tnf_error
 
 tnf_str tnf_job_text(const tnf_job *job)
 {
-    return (tnf_str) { (const char *)job->text.p, job->text.n };
+    return job ? (tnf_str) { (const char *)job->text.p, job->text.n } : (tnf_str) { NULL, 0 };
 }
 
 const tnf_job_info *tnf_job_describe(const tnf_job *job)
 {
-    return &job->info;
+    return job ? &job->info : NULL;
 }

@@ -578,6 +578,7 @@ tnf_status tnf_job_parse(tnf_job **out, const char *text, size_t n, tnf_error *e
 {
     tnf_job *job;
     *out = NULL;
+    TNF_TRY(tnf_need_array(text, n, "text", e));
     TNF_TRY(tnf_job_new(&job, e));
     tnf_status status = parse_plan(job, text, n, e);
     if (status == TNF_OK)

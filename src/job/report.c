@@ -34,7 +34,7 @@ void tnf_report_free(tnf_report *report)
 const tnf_plan_item *tnf_report_item(const tnf_report *report, size_t i)
 {
     const struct tnf_report_room *r = (const struct tnf_report_room *)(const void *)report;
-    return i < report->nitems ? &r->items[i] : NULL;
+    return report && i < report->nitems ? &r->items[i] : NULL;
 }
 
 static bool grow_items(struct tnf_report_room *r)

@@ -161,13 +161,15 @@ const tnf_type *tnf_type_find(const char *id, size_t n)
 
 const tnf_type *tnf_type_named(const char *id)
 {
-    return tnf_type_find(id, strlen(id));
+    return id ? tnf_type_find(id, strlen(id)) : NULL;
 }
 
 bool tnf_type_decode(double *out, const tnf_type *type, const void *packed, size_t first, size_t n)
 {
     for (size_t i = 0; i < KNOWN; i++)
         if (&known[i].type == type) {
+            if (n > 0 && !packed)
+                return false;
             if (n > 0) /* nothing may come without a pointer */
                 known[i].decode(packed, first, n, out);
             return true;

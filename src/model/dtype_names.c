@@ -52,6 +52,8 @@ const tnf_type *tnf_type_spelled(const char *name)
 {
     static const char torch[] = "torch."; /* as it is printed, and then copied */
     const tnf_type *type;
+    if (!name)
+        return NULL;
     if (strncasecmp(name, torch, sizeof torch - 1) == 0)
         name += sizeof torch - 1;
     for (size_t i = 0; (type = tnf_type_at(i)); i++)

@@ -52,22 +52,22 @@ const tnf_layout *tnf_layout_unknown(tnf_arena *arena, const char *id, size_t n)
 
 const tnf_layout *tnf_layout_by_id(const char *id)
 {
-    return tnf_layout_named(id, strlen(id));
+    return id ? tnf_layout_named(id, strlen(id)) : NULL;
 }
 
 const char *tnf_layout_id(const tnf_layout *layout)
 {
-    return layout->id;
+    return layout ? layout->id : NULL;
 }
 
 const char *tnf_layout_name(const tnf_layout *layout)
 {
-    return layout->name ? layout->name : layout->id;
+    return layout && layout->name ? layout->name : tnf_layout_id(layout);
 }
 
 bool tnf_layout_blocks(uint32_t *elements, uint32_t *bytes, const tnf_layout *layout)
 {
-    if (layout->block_bytes == 0)
+    if (!layout || layout->block_bytes == 0)
         return false;
     *elements = layout->block_elements;
     *bytes = layout->block_bytes;
@@ -76,7 +76,7 @@ bool tnf_layout_blocks(uint32_t *elements, uint32_t *bytes, const tnf_layout *la
 
 const tnf_part *tnf_object_part(const tnf_object *object, const char *role)
 {
-    for (uint16_t i = 0; object && i < object->nparts; i++)
+    for (uint16_t i = 0; object && role && i < object->nparts; i++)
         if (strcmp(object->parts[i].role, role) == 0)
             return &object->parts[i];
     return NULL;

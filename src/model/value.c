@@ -19,7 +19,7 @@ static bool same_key(const tnf_member *m, const char *key, size_t n)
 
 const tnf_value *tnf_value_get_n(const tnf_value *map, const char *key, size_t n)
 {
-    if (!map || map->kind != TNF_MAP)
+    if (!map || map->kind != TNF_MAP || !key)
         return NULL;
     for (size_t i = 0; i < map->n; i++)
         if (same_key(&map->as.members[i], key, n))
@@ -29,7 +29,7 @@ const tnf_value *tnf_value_get_n(const tnf_value *map, const char *key, size_t n
 
 const tnf_value *tnf_value_get(const tnf_value *map, const char *key)
 {
-    return tnf_value_get_n(map, key, strlen(key));
+    return key ? tnf_value_get_n(map, key, strlen(key)) : NULL;
 }
 
 tnf_value tnf_value_str(tnf_kind kind, const char *p, size_t n)
@@ -39,7 +39,7 @@ tnf_value tnf_value_str(tnf_kind kind, const char *p, size_t n)
 
 tnf_value tnf_value_string(const char *s)
 {
-    return tnf_value_str(TNF_STRING, s, strlen(s));
+    return s ? tnf_value_str(TNF_STRING, s, strlen(s)) : (tnf_value) { .kind = TNF_NULL };
 }
 
 tnf_value tnf_value_uint(uint64_t u)
@@ -226,6 +226,7 @@ static tnf_status copy_members(tnf_value *out, const tnf_value *v, tnf_arena *ar
         return tnf_arena_fail(arena, "attributes", e);
     for (size_t i = 0; i < v->n; i++) {
         tnf_str key = v->as.members[i].key;
+        TNF_TRY(tnf_need_array(key.p, key.n, "key", e));
         members[i].key = (tnf_str) { tnf_arena_str(arena, key.p, key.n), key.n };
         if (!members[i].key.p)
             return tnf_arena_fail(arena, "attributes", e);
@@ -241,6 +242,8 @@ tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, 
     if (depth == 0)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "attributes are nested too deeply");
     *out = *v;
+    if (v->kind >= TNF_STRING) /* texts, arrays, maps */
+        TNF_TRY(tnf_need_array(v->as.s, v->n, "value", e));
     switch (v->kind) {
     case TNF_STRING:
     case TNF_BYTES:

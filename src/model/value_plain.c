@@ -47,7 +47,7 @@ tnf_value tnf_value_map(const tnf_member *members, size_t n)
 
 tnf_member tnf_member_of(const char *key, tnf_value value)
 {
-    return (tnf_member) { .key = { key, strlen(key) }, .value = value };
+    return (tnf_member) { .key = { key, key ? strlen(key) : 0 }, .value = value };
 }
 
 /* ------------------------------------------------------------------- take */

@@ -121,7 +121,8 @@ static size_t append_text(char *out, size_t room, size_t n, const char *text)
 
 size_t tnf_value_type(char *out, size_t room, const tnf_value *value)
 {
-    struct type t = type_of(value);
+    static const tnf_value null = { .kind = TNF_NULL };
+    struct type t = type_of(value ? value : &null);
     size_t n = 0;
     if (room)
         out[0] = 0;

@@ -381,6 +381,8 @@ static tnf_status settle_options(struct fetching *f, tnf_url_options *out, tnf_e
 tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_options *options,
                      tnf_error *e)
 {
+    TNF_TRY(tnf_need(url, "url", e));
+    TNF_TRY(tnf_need(directory, "directory", e));
     struct fetching f = { .directory = directory };
     tnf_url_options remote;
     struct stat st;

@@ -256,6 +256,8 @@ tnf_status tnf_remote_open(tnf_source **out, const char *url, const tnf_url_opti
 tnf_status tnf_source_url(tnf_source **out, const char *url, const tnf_url_options *options,
                           tnf_error *e)
 {
+    *out = NULL;
+    TNF_TRY(tnf_need(url, "url", e));
     return tnf_remote_open(out, url, options, NULL, e);
 }
 

@@ -358,6 +358,7 @@ tnf_status tnf_sink_url(tnf_sink **out, const char *url, unsigned flags,
 {
     tnf_upload *u;
     *out = NULL;
+    TNF_TRY(tnf_need(url, "url", e));
     TNF_TRY(make_upload(&u, url, flags & TNF_SINK_REPLACE, options, e));
     tnf_status status = begin_sink(out, u, e);
     if (status != TNF_OK)

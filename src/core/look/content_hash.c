@@ -232,6 +232,7 @@ static tnf_status hash_file(uint8_t *out, const tnf_file *file, const tnf_hash_o
 tnf_status tnf_content_hash(uint8_t out[32], const tnf_file *file, const tnf_hash_options *options,
                             tnf_error *e)
 {
+    TNF_TRY(tnf_need(file, "file", e));
     tnf_hash_options o;
     tnf_arena arena;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_hash_options, &o, options, e));

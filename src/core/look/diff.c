@@ -488,6 +488,8 @@ tnf_status tnf_diff_some(tnf_diff_result *out, const tnf_file *a, const tnf_file
 tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
                     const tnf_diff_options *options, tnf_error *e)
 {
+    TNF_TRY(tnf_need(a, "a", e));
+    TNF_TRY(tnf_need(b, "b", e));
     return tnf_diff_some(out, a, b, options, NULL, e);
 }
 

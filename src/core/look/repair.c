@@ -277,6 +277,8 @@ static tnf_status add_all(struct salvage *s, tnf_builder *b, tnf_error *e)
 tnf_status tnf_salvage(tnf_salvage_result *out, tnf_builder *builder, const tnf_file *file,
                        const tnf_salvage_options *options, tnf_error *e)
 {
+    TNF_TRY(tnf_need(builder, "builder", e));
+    TNF_TRY(tnf_need(file, "file", e));
     tnf_salvage_result result = TNF_SALVAGE_RESULT_INIT;
     struct salvage s = { .result = &result, .file = file };
     TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_salvage_result), e));

@@ -433,6 +433,7 @@ tnf_status tnf_values_file(const tnf_file *file, const tnf_stat_options *options
 
 tnf_status tnf_stat_file(const tnf_file *file, const tnf_stat_options *options, tnf_error *e)
 {
+    TNF_TRY(tnf_need(file, "file", e));
     return tnf_values_file(file, options, false, e);
 }
 

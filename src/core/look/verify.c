@@ -552,6 +552,7 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
 tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                       const tnf_verify_options *options, tnf_error *e)
 {
+    TNF_TRY(tnf_need(file, "file", e));
     return tnf_verify_some(out, file, options, NULL, e);
 }
 

@@ -153,6 +153,7 @@ tnf_status tnf_verify_path(tnf_verify_result *out, tnf_file **file, const char *
                            const tnf_open_options *how, const tnf_verify_options *options,
                            tnf_error *e)
 {
+    TNF_TRY(tnf_need(path, "path", e));
     return verify_and_hand_out(out, file, path, NULL, how, options, e);
 }
 
@@ -160,5 +161,6 @@ tnf_status tnf_verify_source(tnf_verify_result *out, tnf_file **file, tnf_source
                              const tnf_open_options *how, const tnf_verify_options *options,
                              tnf_error *e)
 {
+    TNF_TRY(tnf_need(source, "source", e));
     return verify_and_hand_out(out, file, NULL, source, how, options, e);
 }

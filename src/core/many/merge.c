@@ -336,6 +336,10 @@ static tnf_status merge_file(struct merging *m, const tnf_file *file, tnf_error 
 tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const char *const *names,
                              size_t n, const tnf_merge_options *options, tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need_array(files, n, "files", e));
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_need(files[i], "files[i]", e));
     struct merging m = { .b = b, .files = files, .names = names };
     m.before = b->catalog.n;
     m.extras = b->catalog.nextras;
@@ -361,7 +365,7 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
 bool tnf_file_reads(const tnf_file *file, const char *path)
 {
     struct stat wanted, here;
-    if (stat(path, &wanted) != 0)
+    if (!file || !path || stat(path, &wanted) != 0)
         return false;
     if (file->source && file->source->fd >= 0 && fstat(file->source->fd, &here) == 0 &&
         here.st_dev == wanted.st_dev && here.st_ino == wanted.st_ino)

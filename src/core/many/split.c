@@ -485,6 +485,8 @@ static tnf_status start_split(struct splitting *s, const tnf_split_options *opti
 tnf_status tnf_split(const tnf_builder *b, const char *directory, const tnf_split_options *options,
                      tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(directory, "directory", e));
     struct splitting s = { .b = b, .directory = directory, .held = -1 };
     TNF_TRY(start_split(&s, options, e));
     tnf_arena_init(&s.arena, &b->alloc, UINT64_MAX);

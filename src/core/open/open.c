@@ -307,6 +307,8 @@ tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
 tnf_status tnf_open_source(tnf_file **out, tnf_source *source, const tnf_open_options *options,
                            tnf_error *e)
 {
+    *out = NULL;
+    TNF_TRY(tnf_need(source, "source", e));
     return tnf_open_over(out, source, NULL, options, e);
 }
 
@@ -427,13 +429,15 @@ tnf_status tnf_open_noting(tnf_file **out, const char *path, const tnf_open_opti
 
 tnf_status tnf_open(tnf_file **out, const char *path, const tnf_open_options *options, tnf_error *e)
 {
+    *out = NULL;
+    TNF_TRY(tnf_need(path, "path", e));
     return tnf_open_beside(out, NULL, path, (tnf_str) { NULL, 0 }, options, 0, e);
 }
 
 bool tnf_file_traffic(tnf_traffic *out, const tnf_file *file)
 {
     tnf_traffic own = { .size = sizeof own };
-    if (!file->source || !tnf_remote_traffic(&own, file->source) ||
+    if (!file || !file->source || !tnf_remote_traffic(&own, file->source) ||
         tnf_result_begin(out, TNF_FIRST(tnf_traffic), NULL) != TNF_OK)
         return false;
     tnf_result_fill(out, &own, sizeof own);
@@ -472,6 +476,7 @@ tnf_status tnf_open_builder(tnf_file **out, const tnf_builder *builder,
     tnf_open_options o;
     tnf_file *f;
     *out = NULL;
+    TNF_TRY(tnf_need(builder, "builder", e));
     TNF_TRY(complete_options(&o, options, e));
     TNF_TRY(new_file(&f, &o, e));
     f->format = &built;
@@ -492,22 +497,22 @@ tnf_status tnf_open_builder(tnf_file **out, const tnf_builder *builder,
 
 const tnf_info *tnf_file_info(const tnf_file *file)
 {
-    return &file->info;
+    return file ? &file->info : NULL;
 }
 
 const tnf_object *tnf_at(const tnf_file *file, size_t i)
 {
-    return i < file->catalog.n ? &file->catalog.objects[i] : NULL;
+    return file && i < file->catalog.n ? &file->catalog.objects[i] : NULL;
 }
 
 const tnf_object *tnf_find_n(const tnf_file *file, const char *name, size_t n)
 {
-    return tnf_catalog_find(&file->catalog, name, n);
+    return file && name ? tnf_catalog_find(&file->catalog, name, n) : NULL;
 }
 
 const tnf_object *tnf_find(const tnf_file *file, const char *name)
 {
-    return tnf_find_n(file, name, strlen(name));
+    return name ? tnf_find_n(file, name, strlen(name)) : NULL;
 }
 
 uint64_t tnf_elements(const tnf_object *object)

@@ -207,6 +207,7 @@ bool tnf_format_at(tnf_format_info *out, size_t i)
 
 tnf_status tnf_format_for_path(tnf_format_info *out, const char *path, tnf_error *error)
 {
+    TNF_TRY(tnf_need(path, "path", error));
     const tnf_format *f;
     TNF_TRY(tnf_registry_by_extension(&f, path, error));
     return describe_format(out, f, error);
@@ -214,6 +215,6 @@ tnf_status tnf_format_for_path(tnf_format_info *out, const char *path, tnf_error
 
 bool tnf_format_named(tnf_format_info *out, const char *name)
 {
-    const tnf_format *f = tnf_registry_find(name);
+    const tnf_format *f = name ? tnf_registry_find(name) : NULL;
     return f && describe_format(out, f, NULL) == TNF_OK;
 }

@@ -85,6 +85,7 @@ static tnf_status add_scheme(const tnf_scheme *s, tnf_error *e)
 
 tnf_status tnf_scheme_add(const tnf_scheme *scheme, tnf_error *e)
 {
+    TNF_TRY(tnf_need(scheme, "scheme", e));
     tnf_scheme s;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_scheme, &s, scheme, e));
     if (!s.open || !s.name || !is_name(s.name))

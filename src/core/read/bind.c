@@ -163,6 +163,8 @@ static tnf_status read_all(tnf_binding *bindings, size_t n, tnf_request *request
 tnf_status tnf_bind(const tnf_file *file, tnf_binding *bindings, size_t n,
                     tnf_bind_problem_fn problem, void *ctx, tnf_error *e)
 {
+    TNF_TRY(tnf_need(file, "file", e));
+    TNF_TRY(tnf_need_array(bindings, n, "bindings", e));
     /* Before `problem` is called, which may print the name. */
     for (size_t i = 0; i < n; i++)
         if (!bindings[i].name)

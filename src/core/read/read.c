@@ -301,6 +301,7 @@ void tnf_expect_part(const tnf_part *part)
 
 tnf_status tnf_scan(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error *e)
 {
+    TNF_TRY(tnf_need(take, "take", e));
     TNF_TRY(check_want(part, 0, 0, e));
     const uint8_t *there = part->payload == TNF_MEMORY ? part->memory : tnf_part_in_memory(part);
     if (there)

@@ -143,6 +143,7 @@ static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
 tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_options *options,
                          tnf_error *e)
 {
+    TNF_TRY(tnf_need_array(requests, n, "requests", e));
     tnf_read_options how;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_read_options, &how, options, e));
     for (size_t i = 0; i < n; i++)

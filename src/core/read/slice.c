@@ -116,6 +116,8 @@ static tnf_status count_items(const char *text, uint32_t *items, uint32_t *ellip
 tnf_status tnf_slice_parse(tnf_slice *out, const char *text, const uint64_t *shape, uint32_t rank,
                            tnf_error *e)
 {
+    TNF_TRY(tnf_need(text, "text", e));
+    TNF_TRY(tnf_need_array(shape, rank, "shape", e));
     uint32_t items, ellipsis;
     struct parser s = { text, e };
     TNF_TRY(count_items(text, &items, &ellipsis, e));
@@ -154,7 +156,7 @@ tnf_status tnf_slice_parse(tnf_slice *out, const char *text, const uint64_t *sha
 uint64_t tnf_slice_bytes(const tnf_object *object, const tnf_slice *slices)
 {
     uint64_t elements = 1, bytes;
-    if (!object)
+    if (!object || (object->rank && !slices))
         return UINT64_MAX;
     for (uint32_t d = 0; d < object->rank; d++)
         if (slices[d].count == 0)

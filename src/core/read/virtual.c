@@ -198,6 +198,9 @@ tnf_status tnf_virtual_new(tnf_virtual **out, const tnf_object *const *sources, 
     tnf_virtual_how own;
     tnf_allocator a = tnf_allocator_or_default(NULL);
     *out = NULL;
+    TNF_TRY(tnf_need_array(sources, n, "sources", e));
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_need(sources[i], "sources[i]", e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_virtual_how, &own, how, e));
     TNF_TRY(check_count(&own, n, e));
     struct tnf_virtual *v = tnf_alloc0(&a, sizeof *v);
@@ -216,12 +219,12 @@ tnf_status tnf_virtual_new(tnf_virtual **out, const tnf_object *const *sources, 
 
 const tnf_object *tnf_virtual_object(const tnf_virtual *v)
 {
-    return &v->object;
+    return v ? &v->object : NULL;
 }
 
 bool tnf_virtual_sequential(const tnf_virtual *v)
 {
-    return v->sequential;
+    return v && v->sequential;
 }
 
 void tnf_virtual_free(tnf_virtual *v)

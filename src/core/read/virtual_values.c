@@ -363,6 +363,8 @@ static tnf_status plan_pq(struct tnf_virtual *v, tnf_error *e)
 
 bool tnf_layout_has_values(const tnf_layout *layout)
 {
+    if (!layout)
+        return false;
     return layout == &tnf_layout_dense || layout->block ||
            layout == tnf_layout_by_id("quant_group/1") || layout == tnf_layout_by_id("mx/1") ||
            layout == tnf_layout_by_id("pq/1");

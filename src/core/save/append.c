@@ -174,6 +174,8 @@ static tnf_status append_to_file(struct appending *a, const char *path, tnf_erro
 tnf_status tnf_append(const tnf_builder *b, const char *path, const tnf_save_options *options,
                       tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(path, "path", e));
     struct appending a = { .builder = b };
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &a.given, options, e));
     a.save.options = a.given;

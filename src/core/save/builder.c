@@ -59,6 +59,7 @@ static tnf_status add_dense(tnf_builder *b, const char *name, const tnf_type *ty
 tnf_status tnf_builder_add(tnf_builder *b, const char *name, const tnf_type *type, uint32_t rank,
                            const uint64_t *shape, const void *data, tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
     return add_dense(b, name, type, rank, shape, &(tnf_part) { .memory = data }, e);
 }
 
@@ -66,8 +67,8 @@ tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_ty
                                   uint32_t rank, const uint64_t *shape, tnf_fetch_fn fetch,
                                   void *ctx, tnf_error *e)
 {
-    if (!fetch)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a stream needs a function");
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(fetch, "fetch", e));
     struct tnf_origin *origin = tnf_arena_alloc(&b->arena, sizeof *origin);
     if (!origin)
         return tnf_arena_fail(&b->arena, "a stream", e);
@@ -112,8 +113,8 @@ static tnf_status check_reserved(const tnf_object *o, tnf_error *e)
 tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, const char *name,
                                   tnf_error *e)
 {
-    if (!object)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such object");
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(object, "object", e));
     tnf_object copy = *object;
     TNF_TRY(check_reserved(object, e));
     if (object->attrs) {
@@ -140,11 +141,15 @@ static unsigned names_of(const tnf_builder *b, size_t others, const tnf_file *fi
 
 tnf_status tnf_builder_add_extra(tnf_builder *b, const tnf_extra *extra, tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(extra, "extra", e));
     return tnf_catalog_add_extra(&b->catalog, extra, e);
 }
 
 tnf_status tnf_builder_uses(tnf_builder *b, const tnf_file *file, tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(file, "file", e));
     struct added_file *added = tnf_arena_alloc(&b->arena, sizeof *added);
     if (!added)
         return tnf_arena_fail(&b->arena, "a file", e);
@@ -155,6 +160,8 @@ tnf_status tnf_builder_uses(tnf_builder *b, const tnf_file *file, tnf_error *e)
 
 tnf_status tnf_builder_add_file(tnf_builder *b, const tnf_file *file, tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(file, "file", e));
     const tnf_info *info = tnf_file_info(file);
     size_t others = b->catalog.n;
     TNF_TRY(tnf_builder_uses(b, file, e));
@@ -194,9 +201,9 @@ static tnf_status set_object_attr(tnf_builder *b, tnf_object *o, const char *key
 tnf_status tnf_builder_set(tnf_builder *b, const char *name, const char *key,
                            const tnf_value *value, tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(key, "key", e));
     tnf_value copy;
-    if (!key)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "an attribute needs a key");
     if (value)
         TNF_TRY(tnf_value_copy(&copy, value, &b->arena, TNF_DEFAULT_DEPTH, e));
     if (name) {
@@ -215,6 +222,8 @@ tnf_status tnf_builder_set(tnf_builder *b, const char *name, const char *key,
 tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *b, const char *json, size_t n,
                              tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need_array(json, n, "json", e));
     tnf_json j;
     const char *text = tnf_arena_str(&b->arena, json, n); /* strings stay in it */
     if (!text)
@@ -226,6 +235,8 @@ tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *b, const char *json, s
 tnf_status tnf_builder_unpack(tnf_value *out, tnf_builder *b, const void *msgpack, size_t n,
                               tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need_array(msgpack, n, "msgpack", e));
     tnf_msgpack r;
     const char *bytes = tnf_arena_str(&b->arena, msgpack, n); /* strings stay in it */
     if (!bytes)

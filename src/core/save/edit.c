@@ -481,6 +481,8 @@ static tnf_status edit_file(struct editing *x, tnf_error *e)
 tnf_status tnf_save_in_place(const tnf_builder *b, const char *path,
                              const tnf_save_options *options, tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(path, "path", e));
     struct editing x = { .builder = b, .path = path, .own.fd = -1 };
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &x.save.options, options, e));
     x.like = x.save.options.like;
@@ -504,6 +506,7 @@ tnf_status tnf_save_in_place(const tnf_builder *b, const char *path,
 
 tnf_status tnf_undo(bool *undone, const char *path, tnf_error *e)
 {
+    TNF_TRY(tnf_need(path, "path", e));
     bool did = false;
     tnf_undo_state state;
     tnf_claim claim;

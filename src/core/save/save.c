@@ -149,6 +149,8 @@ static tnf_status save_to_sink(const tnf_builder *b, const char *path, tnf_sink 
     if (status == TNF_OK)
         status = plan_save(&s, b, &values, e);
     if (status == TNF_OK && !s.options.dry_run)
+        status = tnf_need(sink, "sink", e);
+    if (status == TNF_OK && !s.options.dry_run)
         status = write_to(&s, values, sink, e);
     finish_save(&s);
     return status;
@@ -157,6 +159,7 @@ static tnf_status save_to_sink(const tnf_builder *b, const char *path, tnf_sink 
 tnf_status tnf_save_sink(const tnf_builder *b, tnf_sink *sink, const tnf_save_options *options,
                          tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
     return save_to_sink(b, NULL, sink, options, &(struct tnf_save) { 0 }, e);
 }
 
@@ -308,6 +311,8 @@ static tnf_status save_to_path(struct tnf_save *s, const tnf_builder *b,
 tnf_status tnf_save(const tnf_builder *b, const char *path, const tnf_save_options *options,
                     tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(path, "path", e));
     struct tnf_save s;
     const tnf_option_value *values = NULL;
     tnf_status status = start_save(&s, b, options, path, e);

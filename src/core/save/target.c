@@ -7,6 +7,7 @@ tnf_status tnf_format_for_builder(tnf_format_info *out, const tnf_builder *build
                                   const char *path, const tnf_save_options *options,
                                   tnf_error *error)
 {
+    TNF_TRY(tnf_need(builder, "builder", error));
     tnf_save_options how;
     const tnf_format *format;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &how, options, error));

@@ -152,6 +152,8 @@ tnf_status tnf_change_others(tnf_builder *builder, const tnf_emb *emb, tnf_error
 
 tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is, tnf_error *e)
 {
+    TNF_TRY(tnf_need(builder, "builder", e));
+    TNF_TRY(tnf_need(emb, "emb", e));
     const tnf_object *matrix = emb->info.embeddings;
     unpacking *u;
     float *norms = NULL;
@@ -230,6 +232,9 @@ static tnf_status take_word(selection *s, tnf_emb *emb, tnf_hash *seen, const tn
 tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb, const tnf_str *words, size_t n,
                           tnf_error *e)
 {
+    TNF_TRY(tnf_need(builder, "builder", e));
+    TNF_TRY(tnf_need(emb, "emb", e));
+    TNF_TRY(tnf_need_array(words, n, "words", e));
     selection s = { 0 };
     tnf_hash seen;
     chosen c = { words };

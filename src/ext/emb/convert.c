@@ -259,6 +259,8 @@ tnf_status tnf_convert_picked(tnf_builder *builder, tnf_emb *emb, const uint64_t
 tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb, const tnf_emb_change *change,
                            tnf_error *e)
 {
+    TNF_TRY(tnf_need(builder, "builder", e));
+    TNF_TRY(tnf_need(emb, "emb", e));
     tnf_emb_change how;
     converting *c = NULL;
     const tnf_object *o;

@@ -279,6 +279,7 @@ tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_optio
 {
     tnf_emb_options o;
     *out = NULL;
+    TNF_TRY(tnf_need(file, "file", e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_options, &o, options, e));
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_emb *emb = tnf_alloc0(&alloc, sizeof *emb);
@@ -316,5 +317,5 @@ void tnf_emb_close(tnf_emb *emb)
 
 const tnf_emb_info *tnf_emb_describe(const tnf_emb *emb)
 {
-    return &emb->info;
+    return emb ? &emb->info : NULL;
 }

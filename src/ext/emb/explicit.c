@@ -243,6 +243,8 @@ static tnf_status add_all(tnf_builder *builder, listing *l, tnf_error *e)
 
 tnf_status tnf_emb_explicit(tnf_builder *builder, tnf_emb *emb, tnf_error *e)
 {
+    TNF_TRY(tnf_need(builder, "builder", e));
+    TNF_TRY(tnf_need(emb, "emb", e));
     listing l = { .emb = emb };
     if (emb->info.subwords != TNF_SUBWORDS_BUCKET && emb->info.subwords != TNF_SUBWORDS_FASTTEXT)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,

@@ -10,13 +10,13 @@
 
 uint64_t tnf_emb_find(const tnf_emb *emb, tnf_str word)
 {
-    uint32_t row = tnf_words_find(&emb->words, word);
+    uint32_t row = emb ? tnf_words_find(&emb->words, word) : TNF_NO_WORD;
     return row == TNF_NO_WORD ? TNF_NO_ROW : row;
 }
 
 tnf_str tnf_emb_word(const tnf_emb *emb, uint64_t row)
 {
-    if (!emb->info.has_words || row >= emb->info.words)
+    if (!emb || !emb->info.has_words || row >= emb->info.words)
         return (tnf_str) { NULL, 0 };
     return tnf_words_at(&emb->words, row);
 }
@@ -115,6 +115,8 @@ tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf
 tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word, tnf_emb_take_fn take, void *ctx,
                           tnf_error *e)
 {
+    TNF_TRY(tnf_need(emb, "emb", e));
+    TNF_TRY(tnf_need(take, "take", e));
     return tnf_emb_ngrams_by(emb, &emb->rule, word, take, ctx, e);
 }
 
@@ -175,6 +177,7 @@ tnf_status tnf_emb_subword_rows(const tnf_emb *emb, const tnf_ngram_rule *rule, 
 
 tnf_status tnf_emb_row(float *dst, const tnf_emb *emb, uint64_t row, tnf_error *e)
 {
+    TNF_TRY(tnf_need(emb, "emb", e));
     return tnf_rows_get(&emb->copied, row, dst, e);
 }
 
@@ -246,6 +249,8 @@ static tnf_status vector_of(const tnf_emb *emb, tnf_str word, float *dst, tnf_em
 tnf_status tnf_emb_vectors(float *dst, tnf_emb_found *found, const tnf_emb *emb,
                            const tnf_str *words, size_t n, tnf_error *e)
 {
+    TNF_TRY(tnf_need(emb, "emb", e));
+    TNF_TRY(tnf_need_array(words, n, "words", e));
     for (size_t i = 0; i < n; i++) {
         tnf_emb_found ignored;
         TNF_TRY(

@@ -315,6 +315,8 @@ static tnf_status quantize_rows(tnf_builder *builder, quantizing *q, tnf_quantiz
 tnf_status tnf_emb_quantize(tnf_quantized *out, tnf_builder *builder, tnf_emb *emb,
                             const tnf_quantize_options *options, tnf_error *e)
 {
+    TNF_TRY(tnf_need(builder, "builder", e));
+    TNF_TRY(tnf_need(emb, "emb", e));
     tnf_quantize_options o;
     tnf_arena arena;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_quantize_options, &o, options, e));

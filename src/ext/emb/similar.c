@@ -55,6 +55,8 @@ static tnf_status find_nearest(const tnf_emb *emb, const float *vectors, const d
 tnf_status tnf_emb_nearest(tnf_emb_hit *hits, size_t *counts, const tnf_emb *emb,
                            const float *vectors, size_t n, const tnf_emb_query *query, tnf_error *e)
 {
+    TNF_TRY(tnf_need(emb, "emb", e));
+    TNF_TRY(tnf_need(vectors, "vectors", e));
     return find_nearest(emb, vectors, NULL, n, query, hits, counts, e);
 }
 
@@ -62,6 +64,8 @@ tnf_status tnf_emb_nearest_f64(tnf_emb_hit *hits, size_t *counts, const tnf_emb 
                                const double *vectors, size_t n, const tnf_emb_query *query,
                                tnf_error *e)
 {
+    TNF_TRY(tnf_need(emb, "emb", e));
+    TNF_TRY(tnf_need(vectors, "vectors", e));
     return find_nearest(emb, NULL, vectors, n, query, hits, counts, e);
 }
 
@@ -98,6 +102,8 @@ tnf_status tnf_emb_similar(tnf_emb_hit *hits, size_t *counts, tnf_emb_found *fou
                            const tnf_emb *emb, const tnf_str *words, size_t n,
                            const tnf_emb_query *query, tnf_error *e)
 {
+    TNF_TRY(tnf_need(emb, "emb", e));
+    TNF_TRY(tnf_need_array(words, n, "words", e));
     questions x;
     TNF_TRY(begin_questions(&x, emb, query, n, n, e));
     tnf_status status = find_similar(emb, &x, words, n, hits, counts, e);
@@ -141,6 +147,8 @@ tnf_status tnf_emb_analogy(tnf_emb_hit *hits, size_t *counts, tnf_emb_found *fou
                            const tnf_emb *emb, const tnf_str *words, size_t n,
                            const tnf_emb_query *query, tnf_error *e)
 {
+    TNF_TRY(tnf_need(emb, "emb", e));
+    TNF_TRY(tnf_need_array(words, n, "words", e));
     questions x;
     uint64_t all;
     if (!tnf_ckd_mul(&all, n, 3))

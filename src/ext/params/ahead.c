@@ -146,10 +146,14 @@ void tnf_params_stop(tnf_params *p)
 
 tnf_status tnf_params_ahead(tnf_params *p, const char *const *names, size_t n, tnf_error *e)
 {
-    for (size_t i = 0; i < n; i++)
+    TNF_TRY(tnf_need(p, "params", e));
+    TNF_TRY(tnf_need_array(names, n, "names", e));
+    for (size_t i = 0; i < n; i++) {
+        TNF_TRY(tnf_need(names[i], "names[i]", e));
         if (!tnf_params_named(p, names[i]))
             return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no parameter %s",
                             TNF_QUOTED(((tnf_str) { names[i], strlen(names[i]) })));
+    }
     pthread_mutex_lock(&p->mutex);
     for (size_t i = 0; i < n; i++) {
         struct slot *s = tnf_params_named(p, names[i]);

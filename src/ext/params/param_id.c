@@ -21,6 +21,7 @@ static tnf_id first_half(const uint8_t digest[32])
 
 tnf_status tnf_param_id(tnf_id *out, const char *name, size_t n, tnf_error *e)
 {
+    TNF_TRY(tnf_need_array(name, n, "name", e));
     if (!tnf_ascii(name, n))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the name %s is not ASCII, so it has no parameter id",

@@ -228,6 +228,8 @@ struct slot *tnf_params_named(const tnf_params *p, const char *name)
 tnf_status tnf_params_load(const tnf_param **out, tnf_params *p, const char *name, tnf_error *e)
 {
     *out = NULL;
+    TNF_TRY(tnf_need(p, "params", e));
+    TNF_TRY(tnf_need(name, "name", e));
     struct slot *s = tnf_params_named(p, name);
     if (!s)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no parameter %s",
@@ -238,6 +240,7 @@ tnf_status tnf_params_load(const tnf_param **out, tnf_params *p, const char *nam
 tnf_status tnf_params_load_id(const tnf_param **out, tnf_params *p, tnf_id base_id, tnf_error *e)
 {
     *out = NULL;
+    TNF_TRY(tnf_need(p, "params", e));
     struct slot *s = find_slot(p, base_id);
     if (!s)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
@@ -248,7 +251,7 @@ tnf_status tnf_params_load_id(const tnf_param **out, tnf_params *p, tnf_id base_
 
 void tnf_params_release(tnf_params *p, const tnf_param *param)
 {
-    if (!param)
+    if (!p || !param)
         return;
     struct slot *s = find_slot(p, param->base_id);
     pthread_mutex_lock(&p->mutex);
@@ -294,6 +297,8 @@ static bool in_layers(tnf_str name, uint32_t layers)
 
 tnf_status tnf_params_prefetch(tnf_params *p, const char *prefix, tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "params", e));
+    TNF_TRY(tnf_need(prefix, "prefix", e));
     for (size_t i = 0; i < p->n; i++)
         if (tnf_str_begins(p->slots[i].object->name, prefix))
             TNF_TRY(prefetch_slot(p, &p->slots[i], e));
@@ -373,6 +378,7 @@ tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_para
 {
     tnf_params_options o;
     *out = NULL;
+    TNF_TRY(tnf_need(file, "file", e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_params_options, &o, options, e));
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_params *p = tnf_alloc0(&alloc, sizeof *p);
@@ -413,6 +419,8 @@ void tnf_params_free(tnf_params *p)
 
 void tnf_params_trim(tnf_params *p)
 {
+    if (!p)
+        return;
     pthread_mutex_lock(&p->mutex);
     tnf_params_forget_ahead(p);
     for (size_t i = 0; i < p->n; i++) {
@@ -425,6 +433,7 @@ void tnf_params_trim(tnf_params *p)
 
 tnf_status tnf_params_statistics(tnf_params_stats *out, const tnf_params *p, tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "params", e));
     TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_params_stats), e));
     pthread_mutex_lock(p->lock);
     tnf_result_fill(out, &p->stats, sizeof p->stats);

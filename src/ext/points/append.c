@@ -158,6 +158,8 @@ static tnf_status append_batch(struct append *a, const tnf_point *batch, size_t 
 tnf_status tnf_points_append(uint64_t *offsets, tnf_points *p, const tnf_point *batch, size_t n,
                              tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "points", e));
+    TNF_TRY(tnf_need_array(batch, n, "batch", e));
     struct append a = { .p = p };
     if (n == 0)
         return TNF_OK;

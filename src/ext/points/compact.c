@@ -215,6 +215,7 @@ static void leave_open(tnf_points *p)
 tnf_status tnf_points_compact(tnf_points *p, unsigned flags, tnf_points_moved_fn moved, void *ctx,
                               tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_points_enter(p, true, e));
     if (!moved)
         p->moved = false; /* the caller does not ask for the new offsets */
@@ -274,6 +275,7 @@ static tnf_status set_packed(tnf_points *p, const tnf_buf *packed, unsigned flag
 tnf_status tnf_points_set_attributes(tnf_points *p, const tnf_value *attributes, unsigned flags,
                                      tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "points", e));
     tnf_buf packed; /* made before anything of the handle changes: they may be its own */
     tnf_buf_init(&packed, &p->alloc, UINT32_MAX);
     tnf_status status = attributes ? tnf_points_pack_value(p, &packed, attributes, e) : TNF_OK;

@@ -135,6 +135,7 @@ tnf_status tnf_points_create(tnf_points **out, const char *path, const tnf_space
     tnf_points *p;
     tnf_space given;
     *out = NULL;
+    TNF_TRY(tnf_need(space, "space", e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_space, &given, space, e));
     TNF_TRY(tnf_points_make(&p, path, options, e));
     p->options.write = true;

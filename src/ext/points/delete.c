@@ -189,6 +189,8 @@ static tnf_status delete_all(tnf_points *p, const uint64_t *offsets, size_t n, u
 tnf_status tnf_points_delete(tnf_points *p, const uint64_t *offsets, size_t n, unsigned flags,
                              tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "points", e));
+    TNF_TRY(tnf_need_array(offsets, n, "offsets", e));
     if (n == 0)
         return TNF_OK;
     TNF_TRY(tnf_points_enter(p, true, e));

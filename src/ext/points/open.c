@@ -280,6 +280,7 @@ tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_
 {
     tnf_points_options o;
     *out = NULL;
+    TNF_TRY(tnf_need(path, "path", e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_points_options, &o, options, e));
     tnf_allocator a = tnf_allocator_or_default(&o.allocator);
     tnf_points *p = tnf_alloc0(&a, sizeof *p);
@@ -340,5 +341,5 @@ void tnf_points_close(tnf_points *p)
 
 const tnf_space *tnf_points_space(const tnf_points *p)
 {
-    return p->has_meta ? &p->space : NULL;
+    return p && p->has_meta ? &p->space : NULL;
 }

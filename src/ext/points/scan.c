@@ -120,6 +120,8 @@ static tnf_status each_point(tnf_points *p, tnf_point_take_fn take, void *ctx, t
 tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take_fn take, void *ctx,
                            tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "points", e));
+    TNF_TRY(tnf_need(take, "take", e));
     TNF_TRY(tnf_points_enter(p, false, e));
     tnf_status status = from ? tnf_points_check_moved(p, e) : TNF_OK;
     p->moved = from ? p->moved : false; /* these are the offsets of now */
@@ -153,6 +155,8 @@ static tnf_status go_behind(tnf_points *p, uint64_t after, tnf_error *e)
 tnf_status tnf_points_after(tnf_points *p, uint64_t after, tnf_point_take_fn take, void *ctx,
                             tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "points", e));
+    TNF_TRY(tnf_need(take, "take", e));
     if (after == 0)
         return tnf_points_each(p, 0, take, ctx, e);
     TNF_TRY(tnf_points_enter(p, false, e));
@@ -182,6 +186,7 @@ static tnf_status read_one(tnf_points *p, uint64_t offset, tnf_point *out, tnf_e
 
 tnf_status tnf_points_read(tnf_point *out, tnf_points *p, uint64_t offset, tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_points_enter(p, false, e));
     tnf_status status = read_one(p, offset, out, e);
     tnf_points_leave(p);
@@ -278,6 +283,7 @@ static tnf_status audit_blocks(struct audit *a, tnf_error *e)
 tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *p, tnf_points_problem_fn problem,
                              void *ctx, tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "points", e));
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
     TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_points_report), e));
     TNF_TRY(tnf_points_enter(p, false, e));

@@ -30,6 +30,8 @@ tnf_status tnf_points_value(const tnf_value **out, tnf_points *p, const tnf_poin
 {
     tnf_msgpack r;
     *out = NULL;
+    TNF_TRY(tnf_need(p, "points", e));
+    TNF_TRY(tnf_need(point, "point", e));
     clear_arena(&p->tree, &p->alloc);
     if (point->app.n == 0)
         return TNF_OK;
@@ -267,6 +269,8 @@ static bool take_point(tnf_points *p, tnf_json *j, tnf_point *out)
 
 tnf_status tnf_points_parse(tnf_point *out, tnf_points *p, const char *text, size_t n, tnf_error *e)
 {
+    TNF_TRY(tnf_need(p, "points", e));
+    TNF_TRY(tnf_need_array(text, n, "text", e));
     tnf_json j;
     *out = (tnf_point) { .app = { "", 0 } };
     if (!p->has_meta || !p->meta.type)

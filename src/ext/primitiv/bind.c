@@ -303,6 +303,8 @@ static tnf_status bind_all(struct job *j, tnf_error *e)
 tnf_status tnf_primitiv_bind(const tnf_file *file, tnf_primitiv_binding *bindings, size_t n,
                              const tnf_primitiv_bind_options *options, tnf_error *e)
 {
+    TNF_TRY(tnf_need(file, "file", e));
+    TNF_TRY(tnf_need_array(bindings, n, "bindings", e));
     struct job j = { .file = file, .bindings = bindings, .n = n };
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_primitiv_bind_options, &j.options, options, e));
     j.alloc = tnf_allocator_or_default(&j.options.allocator);

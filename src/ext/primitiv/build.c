@@ -74,6 +74,10 @@ static tnf_status add_named(tnf_builder *b, struct tensor *t, const tnf_str *pat
 tnf_status tnf_primitiv_add(tnf_builder *b, const tnf_str *path, size_t n, const tnf_str *statistic,
                             const tnf_primitiv_shape *shape, const float *data, tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need_array(path, n, "path", e));
+    TNF_TRY(tnf_need(shape, "shape", e));
+    TNF_TRY(tnf_need(data, "data", e));
     const tnf_value type = tnf_value_string("parameter");
     struct tensor t = { .attrs.n = 0 };
     TNF_TRY(describe_tensor(&t, shape, data, e));
@@ -83,6 +87,8 @@ tnf_status tnf_primitiv_add(tnf_builder *b, const tnf_str *path, size_t n, const
 
 tnf_status tnf_primitiv_set_shape(tnf_builder *b, const tnf_primitiv_shape *asked, tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need(asked, "shape", e));
     const tnf_value type = tnf_value_string("shape");
     tnf_primitiv_shape shape;
     tnf_value dims[PRIM_MAX_DIMS], all = { .kind = TNF_ARRAY, .as.items = dims };

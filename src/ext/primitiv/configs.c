@@ -8,15 +8,16 @@
 
 static prim_configs file_configs(const tnf_file *file, bool floats)
 {
+    const tnf_info *info = tnf_file_info(file);
     return tnf_prim_configs_of(tnf_value_get(
-        tnf_file_info(file)->attrs, floats ? "primitiv.float_configs" : "primitiv.uint_configs"));
+        info ? info->attrs : NULL, floats ? "primitiv.float_configs" : "primitiv.uint_configs"));
 }
 
 static const tnf_value *find_config(const tnf_file *file, bool floats, const char *key)
 {
     const prim_configs all = file_configs(file, floats);
-    const tnf_str wanted = { key, strlen(key) };
-    for (size_t i = 0; i < all.n; i++) {
+    const tnf_str wanted = { key, key ? strlen(key) : 0 };
+    for (size_t i = 0; key && i < all.n; i++) {
         prim_config c;
         if (tnf_prim_config_at(&c, &all, i) && prim_same(c.key, wanted))
             return c.value;
@@ -99,6 +100,9 @@ tnf_status tnf_primitiv_set_optimizer(tnf_builder *b, const tnf_primitiv_config 
                                       size_t nuints, const tnf_primitiv_config *floats,
                                       size_t nfloats, tnf_error *e)
 {
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need_array(uints, nuints, "uints", e));
+    TNF_TRY(tnf_need_array(floats, nfloats, "floats", e));
     const tnf_value type = tnf_value_string("optimizer");
     TNF_TRY(set_configs(b, "primitiv.uint_configs", uints, nuints, false, e));
     TNF_TRY(set_configs(b, "primitiv.float_configs", floats, nfloats, true, e));

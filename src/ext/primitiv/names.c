@@ -26,7 +26,7 @@ size_t tnf_primitiv_join(char *out, size_t size, const tnf_str *path, size_t n)
     struct room r = { .p = out, .size = size };
     for (const char *p = PRIM_VALUE; n == 0 && *p; p++)
         put_to_room(&r, *p);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; path && i < n; i++)
         tnf_prim_path_escape(path[i], i + 1 == n, put_to_room, &r);
     if (size > 0)
         out[r.n < size ? r.n : size - 1] = 0;
@@ -117,6 +117,8 @@ static const tnf_object *find_named(const tnf_file *file, tnf_str name, size_t o
 tnf_status tnf_primitiv_find(const tnf_object **out, const tnf_file *file, const tnf_str *path,
                              size_t n, const tnf_str *statistic, tnf_error *e)
 {
+    TNF_TRY(tnf_need(file, "file", e));
+    TNF_TRY(tnf_need_array(path, n, "path", e));
     tnf_buf name;
     const tnf_allocator alloc = tnf_allocator_or_default(NULL);
     tnf_buf_init(&name, &alloc, SIZE_MAX);

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* NULL for each pointer that is handed to each public function, all other parameters being good: a
+ * status is TNF_EINVAL, and nothing crashes. The calls are made of the headers (null_calls.py).
+ * Each runs in a process of its own, so that all that crash are listed. */
+#include "support/unit.h"
+
+#include "support/files.h"
+#include "support/little.h"
+#include <signal.h>
+#include <sys/wait.h>
+#include <tenfold/bind.h>
+#include <tenfold/convert.h>
+#include <tenfold/device.h>
+#include <tenfold/diff.h>
+#include <tenfold/jobs.h>
+#include <tenfold/params.h>
+#include <tenfold/points.h>
+#include <tenfold/primitiv.h>
+#include <tenfold/remote.h>
+#include <tenfold/repair.h>
+#include <tenfold/stat.h>
+#include <tenfold/value.h>
+#include <tenfold/virtual.h>
+#include <unistd.h>
+
+static const float matrix[] = { 1, 2, 3, 4 };
+
+/* Something good of every kind. */
+static struct {
+    tnf_file *file;
+    const tnf_file *a_file;
+    const tnf_object *object;
+    tnf_builder *builder;
+    tnf_emb *emb;
+    tnf_points *points;
+    tnf_params *params;
+    const tnf_param *param;
+    tnf_device *device;
+    tnf_load *load;
+    tnf_device_memory *memory;
+    tnf_job *job;
+    tnf_virtual *virtual;
+    tnf_source *source;
+    tnf_sink *sink;
+    tnf_report *report;
+
+    tnf_value value;
+    tnf_extra extra;
+    tnf_point point;
+    tnf_device_request request;
+    tnf_str word, words[3];
+    uint64_t shape[2];
+    tnf_slice slices[2];
+    tnf_request read;
+    tnf_member member;
+    tnf_binding binding;
+    tnf_primitiv_binding weight;
+    tnf_primitiv_config config;
+    tnf_space space;
+    tnf_source_ops source_ops;
+    tnf_sink_ops sink_ops;
+    tnf_scheme scheme;
+    tnf_job_options plan;
+    tnf_virtual_how how;
+    tnf_save_options save;
+    tnf_split_options split;
+    tnf_emb_query query;
+    tnf_id id;
+    const char *a_name;
+    const char *a_path;
+    const char *path, *nowhere;
+    float floats[4];
+    double doubles[4];
+    void *out;
+    uint64_t bytes[512];
+    char paths[3][4096];
+} x;
+
+static tnf_status fetch_bytes(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    (void)ctx, (void)offset, (void)e;
+    memset(dst, 0, n);
+    return TNF_OK;
+}
+
+static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    (void)ctx, (void)bytes, (void)n, (void)e;
+    return TNF_OK;
+}
+
+static tnf_status take_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *e)
+{
+    (void)ctx, (void)ngram, (void)row, (void)e;
+    return TNF_OK;
+}
+
+static tnf_status take_point(void *ctx, const tnf_point *point, tnf_error *e)
+{
+    (void)ctx, (void)point, (void)e;
+    return TNF_OK;
+}
+
+static void see_move(void *ctx, uint64_t from, uint64_t to)
+{
+    (void)ctx, (void)from, (void)to;
+}
+
+static void see_fault(void *ctx, const tnf_error *problem)
+{
+    (void)ctx, (void)problem;
+}
+
+static void see_binding(void *ctx, const tnf_binding *binding, const tnf_error *why)
+{
+    (void)ctx, (void)binding, (void)why;
+}
+
+static tnf_status open_nothing(void *ctx, tnf_source **out, const char *url, tnf_error *e)
+{
+    (void)ctx, (void)url;
+    return tnf_source_memory(out, "", 0, e);
+}
+
+static tnf_status read_nothing(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    return fetch_bytes(ctx, offset, dst, n, e);
+}
+
+static void *sized_result(size_t size)
+{
+    memcpy(x.bytes, &size, sizeof size);
+    return x.bytes;
+}
+
+#include "null_calls.h"
+
+/* Words and their vectors, in a file that can be mapped. */
+static void make_files(tnf_error *e)
+{
+    static const char text[] = "3 2\na 1 2\nb 3 4\nc 5 6\n";
+    tnf_convert_options how = TNF_CONVERT_INIT;
+    tnf_space space = TNF_SPACE_INIT;
+    snprintf(x.paths[0], sizeof x.paths[0], "%s/nulls.zt", files_temp());
+    snprintf(x.paths[1], sizeof x.paths[1], "%s/nulls.vsdb", files_temp());
+    snprintf(x.paths[2], sizeof x.paths[2], "%s/none/none.zt", files_temp());
+    x.path = x.a_path = x.paths[0];
+    x.nowhere = x.paths[2];
+    assert_int_equal(tnf_source_memory(&x.source, text, sizeof text - 1, e), TNF_OK);
+    assert_int_equal(tnf_open_source(&x.file, x.source, NULL, e), TNF_OK);
+    x.a_file = x.file;
+    assert_int_equal(tnf_convert(&x.report, &x.a_file, 1, x.path, &how, e), TNF_OK);
+    tnf_close(x.file);
+    space.type = tnf_type_of(TNF_F32);
+    space.scalar = true;
+    x.space = space;
+    assert_int_equal(tnf_points_create(&x.points, x.paths[1], &space, NULL, e), TNF_OK);
+}
+
+static void make_handles(tnf_error *e)
+{
+    assert_int_equal(tnf_open(&x.file, x.path, NULL, e), TNF_OK);
+    x.a_file = x.file;
+    x.object = tnf_find(x.file, "embeddings");
+    assert_non_null(x.object);
+    assert_int_equal(tnf_builder_new(&x.builder, NULL, e), TNF_OK);
+    assert_int_equal(tnf_builder_add_object(x.builder, x.object, NULL, e), TNF_OK);
+    assert_int_equal(tnf_emb_open(&x.emb, x.file, NULL, e), TNF_OK);
+    assert_int_equal(tnf_params_new(&x.params, x.file, NULL, e), TNF_OK);
+    assert_int_equal(tnf_params_load(&x.param, x.params, "embeddings", e), TNF_OK);
+    assert_int_equal(tnf_device_open(&x.device, "host", NULL, e), TNF_OK);
+    x.request.object = x.object;
+    assert_int_equal(tnf_device_load(&x.load, x.device, &x.request, 1, NULL, e), TNF_OK);
+    x.memory = tnf_load_keep(x.load, 0, 0);
+    assert_non_null(x.memory);
+    x.plan = (tnf_job_options)TNF_JOB_INIT;
+    x.plan.job = "hash";
+    x.plan.inputs = &x.a_path;
+    x.plan.ninputs = 1;
+    x.plan.parts = 1;
+    assert_int_equal(tnf_job_plan(&x.job, &x.plan, e), TNF_OK);
+    x.how = (tnf_virtual_how)TNF_VIRTUAL_HOW_INIT;
+    x.how.kind = TNF_VIRTUAL_CAST;
+    x.how.type = tnf_type_of(TNF_F16);
+    assert_int_equal(tnf_virtual_new(&x.virtual, &x.object, 1, &x.how, e), TNF_OK);
+    assert_int_equal(tnf_source_memory(&x.source, matrix, sizeof matrix, e), TNF_OK);
+    assert_int_equal(tnf_sink_memory(&x.sink, e), TNF_OK);
+}
+
+static void make_structs(void)
+{
+    x.value = tnf_value_uint(1);
+    x.extra.key = (tnf_str)TNF_STR("x.extra");
+    x.point.vector = matrix;
+    x.point.vector_n = 4;
+    x.word = (tnf_str)TNF_STR("a");
+    x.words[0] = x.words[1] = x.words[2] = x.word;
+    x.slices[0] = x.slices[1] = (tnf_slice) { 0, 1, 2, false };
+    x.read = (tnf_request) { x.object->parts, x.floats };
+    x.member = tnf_member_of("k", x.value);
+    x.binding = (tnf_binding)TNF_BINDING_INIT;
+    x.binding.name = "embeddings";
+    x.weight.path = &x.word;
+    x.weight.n = 1;
+    x.weight.data = x.floats;
+    x.config.key = "Adam.alpha";
+    x.source_ops = (tnf_source_ops) { .version = TNF_SOURCE_OPS_VERSION, .read_at = read_nothing };
+    x.sink_ops = (tnf_sink_ops) { .version = TNF_SINK_OPS_VERSION, .write = take_bytes };
+    x.scheme = (tnf_scheme) { sizeof x.scheme, "nulls", open_nothing, NULL };
+    x.a_name = "embeddings";
+    x.shape[0] = x.shape[1] = 2;
+    x.save = (tnf_save_options)TNF_SAVE_INIT;
+    x.save.format = "ztensor2";
+    x.save.like = x.file;
+    x.split = (tnf_split_options)TNF_SPLIT_INIT;
+    x.split.format = "ztensor2";
+    x.split.max_bytes = 1 << 20;
+    x.query = (tnf_emb_query)TNF_EMB_QUERY_INIT;
+    x.query.k = 1;
+}
+
+static int set_up(void **state)
+{
+    tnf_error e;
+    (void)state;
+    make_files(&e);
+    make_handles(&e);
+    make_structs();
+    return 0;
+}
+
+static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+
+enum { PASSED, WRONG_STATUS, NO_MESSAGE };
+
+/* In a process of its own. */
+static int judge_call(size_t i)
+{
+    tnf_error e = { .offset = TNF_NO_OFFSET };
+    for (size_t k = 0; k < sizeof crashes / sizeof *crashes; k++)
+        signal(crashes[k], SIG_DFL); /* cmocka would go on in the child */
+    tnf_status status = make_call(i, &e);
+    if (!strchr(cases[i].name, '.')) /* without NULL */
+        return status == TNF_EINVAL && !cases[i].optional ? WRONG_STATUS : PASSED;
+    if (cases[i].optional)
+        return PASSED;
+    return status != TNF_EINVAL ? WRONG_STATUS : !e.message[0] ? NO_MESSAGE : PASSED;
+}
+
+static void every_pointer(void **state)
+{
+    size_t bad = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int how;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            _exit(judge_call(i));
+        assert_int_equal(waitpid(child, &how, 0), child);
+        if (WIFEXITED(how) && WEXITSTATUS(how) == PASSED)
+            continue;
+        bad++;
+        if (WIFSIGNALED(how))
+            print_message("%s: NULL crashes, signal %d\n", cases[i].name, WTERMSIG(how));
+        else if (WEXITSTATUS(how) == NO_MESSAGE)
+            print_message("%s: NULL is refused without a message\n", cases[i].name);
+        else if (strchr(cases[i].name, '.'))
+            print_message("%s: NULL is not refused as TNF_EINVAL\n", cases[i].name);
+        else
+            print_message("%s: good values are refused as TNF_EINVAL\n", cases[i].name);
+    }
+    assert_int_equal(bad, 0);
+}
+
+/* NULL within an array, and for the bytes of a value. */
+static void every_item(void **state)
+{
+    tnf_error e;
+    tnf_job *job;
+    tnf_load *load;
+    tnf_report *report;
+    tnf_virtual *virtual;
+    const tnf_file *const files[] = { x.file, NULL };
+    const tnf_object *const objects[] = { NULL };
+    const char *const names[] = { "embeddings", NULL };
+    const tnf_request read = { NULL, x.floats };
+    const tnf_device_request request = { .object = NULL };
+    tnf_binding binding = TNF_BINDING_INIT;
+    tnf_job_options plan = x.plan;
+    (void)state;
+    assert_fails(tnf_builder_merge(x.builder, files, NULL, 2, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_convert(&report, files, 2, x.nowhere, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_virtual_new(&virtual, objects, 1, &x.how, &e), TNF_EINVAL);
+    assert_fails(tnf_params_ahead(x.params, names, 2, &e), TNF_EINVAL);
+    assert_fails(tnf_read_many(&read, 1, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_device_load(&load, x.device, &request, 1, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_bind(x.file, &binding, 1, NULL, NULL, &e), TNF_EINVAL);
+    plan.inputs = &names[1];
+    assert_fails(tnf_job_plan(&job, &plan, &e), TNF_EINVAL);
+}
+
+static void every_value(void **state)
+{
+    tnf_error e;
+    tnf_builder *b;
+    (void)state;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    const tnf_value empty = tnf_value_text(NULL, 0), nothing = tnf_value_string(NULL);
+    const tnf_member unnamed = { .key = { NULL, 1 }, .value = empty };
+    const tnf_value bad[] = { tnf_value_text(NULL, 1), tnf_value_bytes(NULL, 1),
+                              tnf_value_json(NULL, 1), tnf_value_array(NULL, 1),
+                              tnf_value_map(NULL, 1),  tnf_value_map(&unnamed, 1) };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_fails(tnf_builder_set(b, NULL, "k", &bad[i], &e), TNF_EINVAL);
+    assert_int_equal(nothing.kind, TNF_NULL);
+    assert_ok(tnf_builder_set(b, NULL, "k", &empty, &e));
+    assert_ok(tnf_builder_set(b, NULL, "k", &nothing, &e));
+    tnf_builder_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_pointer),
+        cmocka_unit_test(every_item),
+        cmocka_unit_test(every_value),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
