@@ -80,6 +80,12 @@ typedef struct tnf_device_request {
     size_t dst_bytes; /**< how much that is */
 } tnf_device_request;
 
+/** All NULL and 0; the object is still to be set. */
+#define TNF_DEVICE_REQUEST_INIT                                                                    \
+    {                                                                                              \
+        NULL, NULL, NULL, NULL, NULL, NULL, 0                                                      \
+    }
+
 /** How a file is read. */
 typedef enum tnf_device_read_mode {
     TNF_DEVICE_READ_AUTO,   /**< past the system's cache if most of the file is not in it */
