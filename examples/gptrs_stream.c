@@ -8,15 +8,12 @@
 /* A forward pass uses every parameter once, in file order. */
 static tnf_status forward_pass(tnf_params *params, const tnf_file *file, tnf_error *error)
 {
-    const tnf_object *t, *next;
+    tnf_status status = tnf_params_ahead(params, NULL, 0, error); /* reads while we compute */
+    const tnf_object *t;
     const tnf_param *p;
-    tnf_status status = TNF_OK;
     size_t i;
 
     for (i = 0; status == TNF_OK && (t = tnf_at(file, i)) != NULL; i++) {
-        next = tnf_at(file, i + 1);
-        if (next != NULL && next->nparts == 1)
-            tnf_prefetch(&next->parts[0]); /* the disk works while we compute */
         status = tnf_params_load(&p, params, t->name.p, error);
         if (status == TNF_OK) {
             /* … compute with p->data … */
@@ -43,8 +40,8 @@ int main(int argc, char **argv)
            forward_pass(params, file, &error) == TNF_OK &&
            tnf_params_statistics(&s, params, &error) == TNF_OK;
     if (done) {
-        printf("%" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " bytes kept of %" PRIu64 "\n",
-               s.hits, s.misses, s.cached_bytes, tnf_file_info(file)->payload);
+        printf("%" PRIu64 " bytes read, %" PRIu64 " kept of %" PRIu64 "\n", s.loaded_bytes,
+               s.cached_bytes, tnf_file_info(file)->payload);
     } else {
         fprintf(stderr, "%s\n", error.message);
     }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <sys/wait.h>
 #include <tenfold/points.h>
-#include <tenfold/value.h>
 #include <unistd.h>
 
 #define WRITERS 4
@@ -24,8 +23,7 @@ static int write_points(const char *path, int writer)
     for (i = 0; i < EACH && !failed; i++) {
         float vector[2] = { (float)writer, (float)i };
         tnf_value app = tnf_value_int(writer);
-        tnf_point point = { .value = &app, .vector = vector, .vector_n = sizeof vector };
-        failed = tnf_points_append(NULL, points, &point, 1, &error) != TNF_OK;
+        failed = tnf_points_add(NULL, points, &app, vector, sizeof vector, &error) != TNF_OK;
     }
     if (failed)
         fprintf(stderr, "%s\n", error.message);
@@ -37,7 +35,6 @@ int main(int argc, char **argv)
 {
     static const uint64_t dims[] = { 2 };
     tnf_space space = TNF_SPACE_INIT;
-    tnf_points_options options = TNF_POINTS_INIT;
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
     tnf_points *points = NULL;
     tnf_error error = { .message = "usage: point_store FILE" };
@@ -46,8 +43,7 @@ int main(int argc, char **argv)
     space.dims = dims;
     space.rank = 1;
     space.type = tnf_type_of(TNF_F32);
-    options.write = true;
-    failed = argc != 2 || tnf_points_create(&points, argv[1], &space, &options, &error) != TNF_OK;
+    failed = argc != 2 || tnf_points_create(&points, argv[1], &space, NULL, &error) != TNF_OK;
     for (i = 0; i < WRITERS && !failed; i++)
         if (fork() == 0)
             _exit(write_points(argv[1], i));

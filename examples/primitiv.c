@@ -10,25 +10,16 @@ static const tnf_primitiv_shape shape = { dims, 2, 1 };
 static tnf_status save_model(const char *model, const char *optimizer, tnf_error *error)
 {
     /* Column-major: the first dimension varies fastest. */
-    static const float w[] = { 1, 2, 3, 4, 5, 6 }, m[] = { 0, 0, 0.5, 0, 0, 0 };
-    static const tnf_primitiv_config epoch = { "Optimizer.epoch", 5, 0 };
-    static const tnf_primitiv_config alpha = { "Adam.alpha", 0, 0.001f };
-    tnf_builder *a = NULL, *b = NULL;
-    tnf_save_options options = TNF_SAVE_INIT;
+    float w[] = { 1, 2, 3, 4, 5, 6 }, m[] = { 0, 0, 0.5, 0, 0, 0 };
+    tnf_primitiv_binding all[] = { { weight, 2, NULL, shape, w, false },
+                                   { weight, 2, &moment, shape, m, false } };
+    tnf_primitiv_config epoch = { "Optimizer.epoch", 5, 0 }, alpha = { "Adam.alpha", 0, 0.001f };
+    tnf_save_options how = TNF_SAVE_INIT;
     tnf_status s;
 
-    options.format = "primitiv";
-    options.replace = true;
-    if ((s = tnf_builder_new(&a, NULL, error)) == TNF_OK &&
-        (s = tnf_primitiv_add(a, weight, 2, NULL, &shape, w, error)) == TNF_OK &&
-        (s = tnf_primitiv_add(a, weight, 2, &moment, &shape, m, error)) == TNF_OK &&
-        (s = tnf_save(a, model, &options, error)) == TNF_OK &&
-        (s = tnf_builder_new(&b, NULL, error)) == TNF_OK &&
-        (s = tnf_primitiv_set_optimizer(b, &epoch, 1, &alpha, 1, error)) == TNF_OK)
-        s = tnf_save(b, optimizer, &options, error);
-    tnf_builder_free(a);
-    tnf_builder_free(b);
-    return s;
+    how.replace = true;
+    s = tnf_primitiv_save(model, all, 2, &how, error);
+    return s ? s : tnf_primitiv_save_optimizer(optimizer, &epoch, 1, &alpha, 1, &how, error);
 }
 
 /* The caller's memory gets all tensors or, on any error, none. */
@@ -37,17 +28,15 @@ static tnf_status load_model(const char *model, const char *optimizer, tnf_error
     float w[6], m[6], alpha = 0;
     tnf_primitiv_binding all[] = { { weight, 2, NULL, shape, w, false },
                                    { weight, 2, &moment, shape, m, false } };
-    tnf_file *a = NULL, *b = NULL;
+    tnf_file *file = NULL;
     tnf_status s;
 
-    if ((s = tnf_open(&a, model, NULL, error)) == TNF_OK &&
-        (s = tnf_primitiv_bind(a, all, 2, NULL, error)) == TNF_OK &&
-        (s = tnf_open(&b, optimizer, NULL, error)) == TNF_OK &&
-        tnf_primitiv_float(&alpha, b, "Adam.alpha"))
+    if ((s = tnf_primitiv_load(all, 2, model, NULL, error)) == TNF_OK &&
+        (s = tnf_open(&file, optimizer, NULL, error)) == TNF_OK &&
+        tnf_primitiv_float(&alpha, file, "Adam.alpha"))
         printf("w[1,2] = %g, its moment at [0,1] = %g, alpha = %g\n", (double)w[1 + 2 * 2],
                (double)m[0 + 2 * 1], (double)alpha);
-    tnf_close(a);
-    tnf_close(b);
+    tnf_close(file);
     return s;
 }
 

@@ -28,7 +28,6 @@ static void print_report(const tnf_report *report)
 int main(int argc, char **argv)
 {
     tnf_error error;
-    tnf_file *in = NULL;
     tnf_report *report = NULL;
     tnf_save_options save = TNF_SAVE_INIT;
     tnf_convert_options how = TNF_CONVERT_INIT;
@@ -44,15 +43,10 @@ int main(int argc, char **argv)
     save.ctx = &shown;
     how.save = &save;
 
-    status = tnf_open(&in, argv[1], NULL, &error);
-    if (status == TNF_OK) {
-        const tnf_file *files[] = { in };
-        status = tnf_convert(&report, files, 1, argv[2], &how, &error);
-    }
+    status = tnf_convert_path(&report, argv[1], NULL, argv[2], &how, &error);
     print_report(report);
     if (status != TNF_OK)
         fprintf(stderr, "%s: %s\n", argv[1], error.message);
     tnf_report_free(report);
-    tnf_close(in);
     return status != TNF_OK;
 }

@@ -42,12 +42,10 @@ int main(int argc, char **argv)
 {
     struct worker workers[THREADS];
     tnf_error error = { .message = "usage: word_service FILE WORD..." };
-    tnf_file *file = NULL;
     tnf_emb *emb = NULL;
     int i, n = 0;
 
-    if (argc > 2 && tnf_open(&file, argv[1], NULL, &error) == TNF_OK &&
-        tnf_emb_open(&emb, file, NULL, &error) == TNF_OK) {
+    if (argc > 2 && tnf_emb_open_path(&emb, argv[1], NULL, NULL, &error) == TNF_OK) {
         for (; n < THREADS && n < argc - 2; n++) {
             workers[n].emb = emb;
             workers[n].words = argv + 2;
@@ -61,7 +59,6 @@ int main(int argc, char **argv)
     } else {
         fprintf(stderr, "%s\n", error.message);
     }
-    tnf_emb_close(emb); /* before the file that it reads */
-    tnf_close(file);
+    tnf_emb_close(emb);
     return n == 0;
 }

@@ -28,6 +28,10 @@ BY_FUNCTION = {
     "tnf_emb_nearest_f64": {"query": "&x.query"},
     "tnf_emb_similar": {"query": "&x.query"},
     "tnf_emb_analogy": {"query": "&x.query", "words": "x.words"},
+    "tnf_primitiv_load": {"path": "x.path"},
+    "tnf_points_add": {"n": "4"},
+    "tnf_primitiv_save": {"path": "x.nowhere"},
+    "tnf_convert_path": {"from": "x.path", "path": "x.nowhere", "options": "&x.convert"},
     "tnf_slice_parse": {"text": '":,0"', "rank": "2"},
 }
 BY_TYPE = {
@@ -46,7 +50,8 @@ BY_TYPE = {
     "tnf_report *": "x.report", "tnf_device_memory *": "x.memory", "const tnf_str *": "&x.word",
     "tnf_str ": "x.word", "const uint64_t *": "x.shape", "const tnf_slice *": "x.slices",
     "const tnf_request *": "&x.read", "const tnf_member *": "&x.member", "tnf_binding *": "&x.binding",
-    "tnf_primitiv_binding *": "&x.weight", "const tnf_primitiv_shape *": "&x.weight.shape",
+    "tnf_primitiv_binding *": "&x.weight",
+    "const tnf_primitiv_binding *": "&x.weight", "const tnf_primitiv_shape *": "&x.weight.shape",
     "const tnf_primitiv_config *": "&x.config", "const tnf_space *": "&x.space",
     "const tnf_source_ops *": "&x.source_ops", "const tnf_sink_ops *": "&x.sink_ops",
     "const tnf_scheme *": "&x.scheme", "const tnf_job_options *": "&x.plan",
@@ -64,11 +69,13 @@ OPTIONAL = {
     "tnf_builder_set_n.name", "tnf_builder_set.value", "tnf_builder_set_n.value", "tnf_expect.type",
     "tnf_expect.shape", "tnf_expect.object", "tnf_virtual_new.how", "tnf_bind.problem", "tnf_primitiv_find.statistic", "tnf_primitiv_add.statistic",
     "tnf_builder_merge.names", "tnf_points_compact.moved", "tnf_points_verify.problem",
-    "tnf_points_salvage.take", "tnf_points_set_attributes.attributes", "tnf_convert.report", "tnf_convert.path",
+    "tnf_points_salvage.take", "tnf_points_set_attributes.attributes", "tnf_convert.report", "tnf_convert_path.path", "tnf_convert_path.options",
+    "tnf_points_add.app", "tnf_convert.path",
     "tnf_format_for_builder.path",
 }
 # The fixture, embeddings with words, is of the wrong kind for these: they refuse it in any case.
-UNFIT = {"tnf_emb_reconstruct", "tnf_emb_explicit", "tnf_primitiv_bind", "tnf_strings_map",
+UNFIT = {"tnf_emb_reconstruct", "tnf_emb_explicit", "tnf_primitiv_bind", "tnf_primitiv_load", "tnf_primitiv_save",
+         "tnf_strings_map",
          "tnf_expect"}
 # Handles that a function changes or uses; a pointer to anything else that is not const is a result.
 HANDLES = {"file", "source", "sink", "builder", "emb", "params", "points", "job", "device", "load",

@@ -63,6 +63,7 @@ static struct {
     tnf_job_options plan;
     tnf_virtual_how how;
     tnf_save_options save;
+    tnf_convert_options convert;
     tnf_split_options split;
     tnf_emb_query query;
     tnf_id id;
@@ -212,6 +213,8 @@ static void make_structs(void)
     x.save = (tnf_save_options)TNF_SAVE_INIT;
     x.save.format = "ztensor2";
     x.save.like = x.file;
+    x.convert = (tnf_convert_options)TNF_CONVERT_INIT;
+    x.convert.save = &x.save;
     x.split = (tnf_split_options)TNF_SPLIT_INIT;
     x.split.format = "ztensor2";
     x.split.max_bytes = 1 << 20;

@@ -16,6 +16,7 @@
 #define TENFOLD_BUILD_H
 
 #include <tenfold/tenfold.h>
+#include <tenfold/value.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,6 +74,11 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add_extra(tnf_builder *builder, const
 TNF_API TNF_CHECKED tnf_status tnf_builder_set(tnf_builder *builder, const char *name,
                                                const char *key, const tnf_value *value,
                                                tnf_error *error);
+
+/** The same with a name (NULL: of the file) and a key that may contain any byte. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_set_n(tnf_builder *builder, const tnf_str *name,
+                                                 tnf_str key, const tnf_value *value,
+                                                 tnf_error *error);
 
 /** Makes a value for tnf_builder_set() from JSON text, in the builder's memory. Whole numbers
  * become i64, or u64 if they are larger; other numbers become f64. Text that is not JSON is

@@ -8,7 +8,7 @@
  *     const char *wanted[] = { "encoder.*" };
  *     how.select = wanted;
  *     how.nselect = 1;
- *     if (tnf_convert(&report, &file, 1, "encoder.zt", &how, &error) != TNF_OK)
+ *     if (tnf_convert_path(&report, "model.gguf", NULL, "encoder.zt", &how, &error) != TNF_OK)
  *         fprintf(stderr, "%s\n", error.message);
  *     tnf_report_free(report);
  *
@@ -139,6 +139,12 @@ typedef struct tnf_report {
 TNF_API TNF_CHECKED tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files,
                                            size_t n, const char *path,
                                            const tnf_convert_options *options, tnf_error *error);
+/** Opens one file, converts it and closes it. `how` may be NULL. If the file does not open, *report
+ * is NULL. */
+TNF_API TNF_CHECKED tnf_status tnf_convert_path(tnf_report **report, const char *from,
+                                                const tnf_open_options *how, const char *path,
+                                                const tnf_convert_options *options,
+                                                tnf_error *error);
 /** Returns the i-th item of a report, in the order of the plan; NULL past the last one. */
 TNF_API const tnf_plan_item *tnf_report_item(const tnf_report *report, size_t i);
 /** Frees a report. NULL is allowed. */

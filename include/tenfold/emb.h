@@ -95,6 +95,11 @@ typedef struct tnf_emb_info {
 /** Opens a view of an open file. Reads the vocabulary once, and nothing of the matrix. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file,
                                             const tnf_emb_options *options, tnf_error *error);
+/** Opens a file and a view of it, which owns the file: tnf_emb_close() closes both. `how` and
+ *  `options` may be NULL. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_open_path(tnf_emb **out, const char *path,
+                                                 const tnf_open_options *how,
+                                                 const tnf_emb_options *options, tnf_error *error);
 /** Closes a view. NULL is allowed. */
 TNF_API void tnf_emb_close(tnf_emb *emb);
 /** Returns what is known of the file. */

@@ -115,8 +115,9 @@ TNF_API void tnf_params_release(tnf_params *params, const tnf_param *param);
 /** Loads and pins every parameter whose name begins with `prefix`, as far as the budget allows. */
 TNF_API TNF_CHECKED tnf_status tnf_params_prefetch(tnf_params *params, const char *prefix,
                                                    tnf_error *error);
-/** n parameters that will be loaded soon, in that order: returns at once, while a thread of the
- *  source's own reads them, one after the other. Each is kept until it is loaded (once), whatever
+/** Begins to read n parameters that will be loaded soon, in that order (`names` NULL: all of one
+ *  part, in file order). Returns at once; a thread of the source's own reads them, one after the
+ *  other. Each is kept until it is loaded (once), whatever
  *  else is; with a budget, reading goes on as long as those that wait to be loaded fit into it
  * beside what is pinned, and one that is larger is not read ahead. A load of what is being read
  * waits for it, one of what is not begun reads it. What fails is tried again by the load, and told

@@ -7,10 +7,8 @@
  *     tnf_points_options options = TNF_POINTS_INIT;
  *     options.write = true;
  *     tnf_points_open(&points, "space.vsdb", &options, &error);
- *     tnf_point p = { 0 };
- *     p.vector = (float[]){1, 2, 3};
- *     p.vector_n = 12;
- *     tnf_points_append(NULL, points, &p, 1, &error);
+ *     float up[] = { 0, 0, 1 };
+ *     tnf_points_add(NULL, points, NULL, up, sizeof up, &error);
  *     tnf_points_close(points);
  *
  * Every call takes the lock that the format demands (shared for reading, exclusive for writing) and
@@ -25,6 +23,7 @@
 #define TENFOLD_POINTS_H
 
 #include <tenfold/tenfold.h>
+#include <tenfold/value.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -102,7 +101,8 @@ typedef struct tnf_space {
         sizeof(tnf_space), NULL, NULL, NULL, 0, false, 0, 0, 0, 0, NULL                            \
     }
 
-/** A point. A point that the library returns is valid until the next call on the handle. */
+/** A point. A point that the library returns is valid until the next call on the handle. For
+ *  appending, begin with TNF_POINT_INIT. */
 typedef struct tnf_point {
     uint64_t offset; /**< of its block */
     tnf_str app;     /**< application data, one MessagePack value; empty: none */
@@ -114,6 +114,15 @@ typedef struct tnf_point {
     size_t vector_n;      /**< bytes of the vector */
     uint64_t reserved[2]; /**< 0 */
 } tnf_point;
+
+/** All 0. */
+#define TNF_POINT_INIT                                                                             \
+    {                                                                                              \
+        0, { NULL, 0 }, NULL, NULL, 0,                                                             \
+        {                                                                                          \
+            0, 0                                                                                   \
+        }                                                                                          \
+    }
 
 /** Opens a file. */
 TNF_API TNF_CHECKED tnf_status tnf_points_open(tnf_points **out, const char *path,
@@ -162,6 +171,12 @@ TNF_API TNF_CHECKED tnf_status tnf_points_parse(tnf_point *out, tnf_points *poin
 TNF_API TNF_CHECKED tnf_status tnf_points_append(uint64_t *offsets, tnf_points *points,
                                                  const tnf_point *batch, size_t n,
                                                  tnf_error *error);
+
+/** Appends one point: its application data (NULL: none) and the n bytes of its vector. Writes its
+ *  offset to *offset, which may be NULL. */
+TNF_API TNF_CHECKED tnf_status tnf_points_add(uint64_t *offset, tnf_points *points,
+                                              const tnf_value *app, const void *vector, size_t n,
+                                              tnf_error *error);
 
 /** Flags of functions that change a file. */
 enum {

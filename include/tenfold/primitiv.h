@@ -96,6 +96,12 @@ TNF_API TNF_CHECKED tnf_status tnf_primitiv_bind(const tnf_file *file,
                                                  const tnf_primitiv_bind_options *options,
                                                  tnf_error *error);
 
+/** Opens a file, loads from it and closes it. */
+TNF_API TNF_CHECKED tnf_status tnf_primitiv_load(tnf_primitiv_binding *bindings, size_t n,
+                                                 const char *path,
+                                                 const tnf_primitiv_bind_options *options,
+                                                 tnf_error *error);
+
 /** Gets an integer config of an optimizer by its key: "Optimizer.epoch". Returns false if there is
  *  none. */
 TNF_API bool tnf_primitiv_uint(uint32_t *out, const tnf_file *file, const char *key);
@@ -134,6 +140,17 @@ TNF_API TNF_CHECKED tnf_status tnf_primitiv_set_optimizer(tnf_builder *builder,
                                                           size_t nuints,
                                                           const tnf_primitiv_config *floats,
                                                           size_t nfloats, tnf_error *error);
+
+/** Saves what tnf_primitiv_load() reads: a model of n parameters and statistics. Without a format
+ * in the options (NULL: all defaults) it is a file of primitiv. */
+TNF_API TNF_CHECKED tnf_status tnf_primitiv_save(const char *path,
+                                                 const tnf_primitiv_binding *bindings, size_t n,
+                                                 const tnf_save_options *options, tnf_error *error);
+/** Saves an optimizer with these configs, in this order. */
+TNF_API TNF_CHECKED tnf_status
+tnf_primitiv_save_optimizer(const char *path, const tnf_primitiv_config *uints, size_t nuints,
+                            const tnf_primitiv_config *floats, size_t nfloats,
+                            const tnf_save_options *options, tnf_error *error);
 
 #ifdef __cplusplus
 }

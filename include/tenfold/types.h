@@ -187,6 +187,8 @@ typedef struct tnf_member {
 
 /** Returns the value of a key in a map, or NULL. `map` may be NULL or a value that is not a map. */
 TNF_API const tnf_value *tnf_value_get(const tnf_value *map, const char *key);
+/** The same by a key of n bytes, which may contain any byte. */
+TNF_API const tnf_value *tnf_value_get_n(const tnf_value *map, const char *key, size_t n);
 
 /** Makes a string value. The text is borrowed until the call that the value is passed to returns.
  */

@@ -84,7 +84,8 @@ typedef struct tnf_virtual_how {
 typedef struct tnf_virtual tnf_virtual;
 
 /** Makes a tensor of n others. The sources, and their files, must stay until it is freed. Returns
- *  TNF_EINVAL if they do not fit together, TNF_EUNSUPPORTED if they have no such values. */
+ *  TNF_EINVAL if they do not fit together, TNF_EUNSUPPORTED if they have no such values. `how` NULL
+ *  means TNF_VIRTUAL_HOW_INIT. */
 TNF_API TNF_CHECKED tnf_status tnf_virtual_new(tnf_virtual **out, const tnf_object *const *sources,
                                                size_t n, const tnf_virtual_how *how,
                                                tnf_error *error);

@@ -346,6 +346,18 @@ tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files, size_t
     return tnf_convert_through(report, files, n, path, options, NULL, e);
 }
 
+tnf_status tnf_convert_path(tnf_report **report, const char *from, const tnf_open_options *how,
+                            const char *path, const tnf_convert_options *options, tnf_error *e)
+{
+    tnf_file *file;
+    *report = NULL;
+    TNF_TRY(tnf_open(&file, from, how, e));
+    tnf_status status = tnf_convert(report, (const tnf_file *const[]) { file }, 1, path, options,
+                                    e);
+    tnf_close(file);
+    return status;
+}
+
 tnf_status tnf_convert_through(tnf_report **report, const tnf_file *const *files, size_t n,
                                const char *path, const tnf_convert_options *options,
                                const tnf_through *through, tnf_error *e)

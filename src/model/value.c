@@ -184,11 +184,10 @@ tnf_status tnf_attrs_set(tnf_attrs *m, const char *key, size_t key_n, tnf_value 
     return TNF_OK;
 }
 
-void tnf_attrs_remove(tnf_attrs *m, const char *key)
+void tnf_attrs_remove(tnf_attrs *m, tnf_str key)
 {
-    size_t n = strlen(key);
     for (size_t i = 0; i < m->n; i++)
-        if (same_key(&m->members[i], key, n)) {
+        if (same_key(&m->members[i], key.p, key.n)) {
             memmove(&m->members[i], &m->members[i + 1], (m->n - i - 1) * sizeof *m->members);
             m->n--;
             tnf_attrs_moved(m);

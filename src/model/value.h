@@ -29,7 +29,7 @@ tnf_status tnf_attrs_push(tnf_attrs *m, const char *literal, tnf_value value, tn
 /* The member of this key, or NULL. TNF_ENOMEM or TNF_ELIMIT from the arena. */
 tnf_status tnf_attrs_find(tnf_attrs *m, const char *key, size_t key_n, tnf_member **out,
                           tnf_error *e);
-void tnf_attrs_remove(tnf_attrs *m, const char *key);
+void tnf_attrs_remove(tnf_attrs *m, tnf_str key);
 /* Somebody has put the members in another order. */
 void tnf_attrs_moved(tnf_attrs *m);
 tnf_value tnf_attrs_value(const tnf_attrs *m);
@@ -40,7 +40,6 @@ tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, 
 /* For qsort() over tnf_member: by their keys, byte by byte. */
 int tnf_member_compare(const void *a, const void *b);
 bool tnf_value_equal(const tnf_value *a, const tnf_value *b);
-const tnf_value *tnf_value_get_n(const tnf_value *map, const char *key, size_t n);
 
 /* An array without items says what they would be: then two of them differ. */
 static inline bool tnf_value_told_empty(const tnf_value *v)

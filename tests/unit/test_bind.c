@@ -158,6 +158,35 @@ static void read_into_memory(void **state)
     }
 }
 
+/* A name that holds a NUL comes with its length. */
+static void names_with_nul(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_builder *b;
+    tnf_file *made;
+    const tnf_object *wide = tnf_find(file, "w");
+    tnf_object named = *wide;
+    tnf_binding t = TNF_BINDING_INIT;
+    float values[6];
+    named.name = (tnf_str)TNF_STR("w\0x");
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add_object(b, &named, NULL, &e));
+    assert_ok(tnf_open_builder(&made, b, NULL, &e));
+    t.name = "w\0x";
+    t.dst = values;
+    t.n = sizeof values;
+    assert_fails(tnf_bind(made, &t, 1, NULL, NULL, &e), TNF_ENOTFOUND);
+    t.name_bytes = 3;
+    assert_ok(tnf_bind(made, &t, 1, NULL, NULL, &e));
+    assert_memory_equal(t.view, w, sizeof w);
+    t.name_bytes = 2;
+    assert_fails(tnf_bind(made, &t, 1, NULL, NULL, &e), TNF_ENOTFOUND);
+    assert_says("'w\\x00'");
+    tnf_close(made);
+    tnf_builder_free(b);
+}
+
 static void refuses_no_name(void **state)
 {
     tnf_error e;
@@ -172,6 +201,7 @@ int main(void)
         cmocka_unit_test(shapes_as_text),   cmocka_unit_test(expects_types_and_shapes),
         cmocka_unit_test(binds_by_name),    cmocka_unit_test(all_at_once),
         cmocka_unit_test(read_into_memory), cmocka_unit_test(refuses_no_name),
+        cmocka_unit_test(names_with_nul),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

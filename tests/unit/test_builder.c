@@ -192,6 +192,38 @@ static void sets_attributes(void **state)
     assert_fails(tnf_builder_set(w->b, NULL, "deep", deep, &e), TNF_ELIMIT);
 }
 
+/* Names and keys may hold a NUL; then they come with their lengths. */
+static void names_with_nul(void **state)
+{
+    struct world *w = *state;
+    tnf_error e;
+    uint8_t data = 0;
+    const tnf_str name = TNF_STR("t\0u"), other = TNF_STR("t\0x"), key = TNF_STR("k\0l");
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_U8),
+                      .memory = &data,
+                      .stored = 1,
+                      .nbytes = 1,
+                      .payload = TNF_MEMORY };
+    const tnf_object o = { .name = name, .parts = &part, .nparts = 1, .layout = &tnf_layout_dense };
+    const tnf_value v = tnf_value_uint(3);
+    assert_ok(tnf_builder_add_object(w->b, &o, NULL, &e));
+    assert_ok(tnf_builder_set_n(w->b, &name, key, &v, &e));
+    assert_ok(tnf_builder_set_n(w->b, NULL, key, &v, &e));
+    assert_fails(tnf_builder_set_n(w->b, &other, key, &v, &e), TNF_ENOTFOUND);
+    assert_says("'t\\x00x'");
+    const tnf_value *of_tensor = w->b->catalog.objects[0].attrs;
+    const tnf_value of_file = tnf_attrs_value(&w->b->catalog.attrs);
+    assert_int_equal(tnf_value_get_n(of_tensor, "k\0l", 3)->as.u, 3);
+    assert_int_equal(tnf_value_get_n(&of_file, "k\0l", 3)->as.u, 3);
+    assert_null(tnf_value_get_n(&of_file, "k\0m", 3));
+    assert_null(tnf_value_get(&of_file, "k"));
+    assert_ok(tnf_builder_set_n(w->b, NULL, (tnf_str)TNF_STR("k\0m"), NULL, &e)); /* not there */
+    assert_int_equal(w->b->catalog.attrs.n, 1);
+    assert_ok(tnf_builder_set_n(w->b, NULL, key, NULL, &e));
+    assert_int_equal(w->b->catalog.attrs.n, 0);
+}
+
 /* A tensor's attributes are the file's until they are changed: then a copy is. */
 static void shared_attributes(void **state)
 {
@@ -255,10 +287,15 @@ int main(void)
 {
 #define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WITH_WORLD(adds_dense),       WITH_WORLD(refuses_bad_tensors),
-        WITH_WORLD(objects_by_hand),  WITH_WORLD(renames_objects),
-        WITH_WORLD(sets_attributes),  WITH_WORLD(shared_attributes),
-        WITH_WORLD(values_from_json), cmocka_unit_test(refuses_no_object),
+        WITH_WORLD(adds_dense),
+        WITH_WORLD(refuses_bad_tensors),
+        WITH_WORLD(objects_by_hand),
+        WITH_WORLD(renames_objects),
+        WITH_WORLD(sets_attributes),
+        WITH_WORLD(shared_attributes),
+        WITH_WORLD(values_from_json),
+        WITH_WORLD(names_with_nul),
+        cmocka_unit_test(refuses_no_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

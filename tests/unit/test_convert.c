@@ -403,6 +403,45 @@ static void keeps_what_it_reads(void **state)
     discard_file(&m);
 }
 
+/* A file by its path: opened, converted, closed. */
+static void from_path_to_path(void **state)
+{
+    struct made m = begin_file();
+    tnf_convert_options how = TNF_CONVERT_INIT;
+    tnf_open_options open = TNF_OPEN_INIT;
+    const char *wanted[] = { "v" };
+    char from[600], to[600];
+    tnf_error e;
+    tnf_report *r;
+    tnf_file *made;
+    (void)state;
+    add_tensor(&m, "w", "f32", 4, ones);
+    add_tensor(&m, "v", "f32", 4, ones);
+    finish_file(&m, "safetensors");
+    snprintf(from, sizeof from, "%s/from.safetensors", files_temp());
+    snprintf(to, sizeof to, "%s/to.zt", files_temp());
+    assert_ok(tnf_convert(&r, (const tnf_file *const[]) { m.file }, 1, from, NULL, &e));
+    tnf_report_free(r);
+    how.select = wanted;
+    how.nselect = 1;
+    assert_ok(tnf_convert_path(&r, from, NULL, to, &how, &e));
+    assert_int_equal(r->tensors, 1);
+    tnf_report_free(r);
+    assert_ok(tnf_open(&made, to, NULL, &e));
+    assert_non_null(tnf_find(made, "v"));
+    assert_null(tnf_find(made, "w"));
+    tnf_close(made);
+    assert_fails(tnf_convert_path(&r, from, NULL, to, &how, &e), TNF_EEXISTS);
+    assert_non_null(r);
+    tnf_report_free(r);
+    open.format = "npy";
+    assert_int_not_equal(tnf_convert_path(&r, from, &open, to, &how, &e), TNF_OK);
+    assert_null(r);
+    assert_fails(tnf_convert_path(&r, "/nowhere", NULL, to, &how, &e), TNF_ENOTFOUND);
+    assert_null(r);
+    discard_file(&m);
+}
+
 /* '.bin' is what PyTorch, word2vec, fastText and gpt.rs call their files: one is taken only if it
  * is the only one that holds it all. */
 static void extensions_that_are_shared(void **state)
@@ -444,6 +483,7 @@ int main(void)
         cmocka_unit_test(writes_in_every_mode),
         cmocka_unit_test(keeps_what_it_reads),
         cmocka_unit_test(extensions_that_are_shared),
+        cmocka_unit_test(from_path_to_path),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(written);

@@ -261,7 +261,7 @@ static void test_ahead(void **state)
     assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
     assert_int_equal(tnf_params_ahead(params, wrong, 2, &e), TNF_ENOTFOUND);
     assert_non_null(strstr(e.message, "no such"));
-    assert_int_equal(tnf_params_ahead(params, NULL, 0, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, wrong, 0, &e), TNF_OK); /* none */
     assert_int_equal(tnf_params_ahead(params, abcd, 3, &e), TNF_OK);
     assert_int_equal(tnf_params_ahead(params, abcd, 3, &e), TNF_OK); /* said twice */
     wait_for_ahead(params, 3);
@@ -274,6 +274,29 @@ static void test_ahead(void **state)
     assert_int_equal(atomic_load(&s.reads), 3);
     load_and_check(params, "a"); /* not kept any longer */
     assert_int_equal(atomic_load(&s.reads), 4);
+    tnf_params_free(params);
+    tnf_close(file);
+    free(s.b.p);
+}
+
+/* Without names: all that there are, in the order of the file, each read once. */
+static void test_ahead_of_all(void **state)
+{
+    (void)state;
+    struct slow s = { 0 };
+    tnf_file *file = open_slow(&s);
+    tnf_params *params;
+    tnf_error e = { 0 };
+    const size_t n = tnf_file_info(file)->objects;
+    assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, NULL, 0, &e), TNF_OK);
+    wait_for_ahead(params, n);
+    assert_int_equal(stats_of(params).ahead_bytes, 328);
+    assert_int_equal(atomic_load(&s.reads), 3); /* those of 40 bytes are counted */
+    for (size_t i = 0; i < n; i++)
+        load_and_check(params, tnf_at(file, i)->name.p);
+    assert_int_equal(atomic_load(&s.reads), 3);
+    assert_int_equal(stats_of(params).hits, n);
     tnf_params_free(params);
     tnf_close(file);
     free(s.b.p);
@@ -455,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_failed_read),
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_ahead_of_all),
         cmocka_unit_test(test_ahead_is_waited_for),
         cmocka_unit_test(test_ahead_within_budget),
         cmocka_unit_test(test_ahead_called_off),

@@ -38,6 +38,35 @@ static void bytes_of_description(void **state)
     tnf_points_close(p);
 }
 
+/* The same bytes, point by point; with application data, as a batch of one. */
+static void adds_points(void **state)
+{
+    (void)state;
+    tnf_error e;
+    char path[300], other[300];
+    snprintf(path, sizeof path, "%s", vs_path());
+    snprintf(other, sizeof other, "%s", vs_path());
+    tnf_points *p = vs_create(path), *q = vs_create(other);
+    const float v[2][DIM] = { { 1, 2, 3 }, { 4, 5, 6 } };
+    const tnf_value app = tnf_value_string("north");
+    const tnf_point batch[] = { { .vector = v[0], .vector_n = 12 },
+                                { .value = &app, .vector = v[1], .vector_n = 12 } };
+    uint64_t offset, offsets[2];
+    assert_ok(tnf_points_append(offsets, p, batch, 1, &e));
+    assert_ok(tnf_points_append(offsets + 1, p, batch + 1, 1, &e));
+    assert_ok(tnf_points_add(&offset, q, NULL, v[0], sizeof v[0], &e));
+    assert_int_equal(offset, offsets[0]);
+    assert_ok(tnf_points_add(NULL, q, &app, v[1], sizeof v[1], &e));
+    assert_fails(tnf_points_add(&offset, q, NULL, v[0], 11, &e), TNF_EINVAL);
+    struct bytes want = file_of(path), got = file_of(other);
+    assert_int_equal(want.n, got.n);
+    assert_memory_equal(want.p, got.p, got.n);
+    free(want.p);
+    free(got.p);
+    tnf_points_close(p);
+    tnf_points_close(q);
+}
+
 static void appends_batches(void **state)
 {
     (void)state;
@@ -463,19 +492,13 @@ static void stopped_while_waiting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_of_description),
-        cmocka_unit_test(appends_batches),
-        cmocka_unit_test(mends_tails),
-        cmocka_unit_test(moved_by_others),
-        cmocka_unit_test(deletes_points),
-        cmocka_unit_test(compacts_files),
-        cmocka_unit_test(compacts_the_unknown),
-        cmocka_unit_test(compact_starts_anew),
-        cmocka_unit_test(changes_attributes),
-        cmocka_unit_test(packs_points),
-        cmocka_unit_test(spare_bits),
-        cmocka_unit_test(stops_anywhere),
-        cmocka_unit_test(stopped_while_waiting),
+        cmocka_unit_test(bytes_of_description), cmocka_unit_test(appends_batches),
+        cmocka_unit_test(adds_points),          cmocka_unit_test(mends_tails),
+        cmocka_unit_test(moved_by_others),      cmocka_unit_test(deletes_points),
+        cmocka_unit_test(compacts_files),       cmocka_unit_test(compacts_the_unknown),
+        cmocka_unit_test(compact_starts_anew),  cmocka_unit_test(changes_attributes),
+        cmocka_unit_test(packs_points),         cmocka_unit_test(spare_bits),
+        cmocka_unit_test(stops_anywhere),       cmocka_unit_test(stopped_while_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void many_keys(void **state)
             assert_ok(tnf_attrs_set(m, key, (size_t)n, tnf_value_uint(i + round), &e));
         }
     assert_int_equal(m->n, MANY);
-    tnf_attrs_remove(m, "k5");
+    tnf_attrs_remove(m, (tnf_str)TNF_STR("k5"));
     assert_ok(tnf_attrs_push(m, "pushed", tnf_value_uint(7), &e));
     assert_ok(tnf_attrs_find(m, "k5", 2, &found, &e));
     assert_null(found);
@@ -81,9 +81,9 @@ static void set_get_remove(void **state)
     assert_true(tnf_value_get_n(&map, "a\0b", 3)->as.b);
     assert_null(tnf_value_get(&map, "a"));
     assert_string_equal(tnf_value_get(&map, "")->as.s, "nameless");
-    tnf_attrs_remove(&w->attrs, "k0");
-    tnf_attrs_remove(&w->attrs, "k49");
-    tnf_attrs_remove(&w->attrs, "nothing");
+    tnf_attrs_remove(&w->attrs, (tnf_str)TNF_STR("k0"));
+    tnf_attrs_remove(&w->attrs, (tnf_str)TNF_STR("k49"));
+    tnf_attrs_remove(&w->attrs, (tnf_str)TNF_STR("nothing"));
     map = tnf_attrs_value(&w->attrs);
     assert_int_equal(map.n, 50);
     assert_null(tnf_value_get(&map, "k0"));

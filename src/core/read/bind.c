@@ -76,20 +76,26 @@ static bool is_by_rows(const tnf_object *o)
     return o->order == TNF_ORDER_C || o->rank < 2;
 }
 
+static tnf_str binding_name(const tnf_binding *b)
+{
+    return (tnf_str) { b->name, b->name_bytes ? b->name_bytes : strlen(b->name) };
+}
+
 static tnf_status look_up_tensor(const tnf_file *file, tnf_binding *b, tnf_error *e)
 {
+    const tnf_str wanted = binding_name(b);
     b->view = NULL;
-    b->object = tnf_find(file, b->name);
+    b->object = tnf_find_n(file, wanted.p, wanted.n);
     if (!b->object)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no tensor %s",
-                        TNF_QUOTED(((tnf_str) { b->name, strlen(b->name) })));
+                        TNF_QUOTED(wanted));
     TNF_TRY(tnf_expect(b->object, b->type, b->rank, b->shape, e));
     tnf_status status = is_by_rows(b->object) ? tnf_map(&b->view, b->object->parts, e)
                                               : tnf_cannot_map("it is stored column by column", e);
     if (status == TNF_OK)
         return TNF_OK;
     if (!b->dst || status != TNF_EUNSUPPORTED) {
-        tnf_error_prefix(e, b->name);
+        tnf_error_prefix(e, TNF_QUOTED(wanted));
         return status;
     }
     if (b->n < b->object->parts->nbytes)

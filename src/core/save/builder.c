@@ -179,7 +179,7 @@ tnf_status tnf_builder_add_file(tnf_builder *b, const tnf_file *file, tnf_error 
 }
 
 /* Attributes of objects are shared with the file they come from: changed in a copy. */
-static tnf_status set_object_attr(tnf_builder *b, tnf_object *o, const char *key,
+static tnf_status set_object_attr(tnf_builder *b, tnf_object *o, tnf_str key,
                                   const tnf_value *value, tnf_error *e)
 {
     tnf_attrs attrs = { .arena = &b->arena };
@@ -187,7 +187,7 @@ static tnf_status set_object_attr(tnf_builder *b, tnf_object *o, const char *key
         TNF_TRY(tnf_attrs_set(&attrs, o->attrs->as.members[i].key.p, o->attrs->as.members[i].key.n,
                               o->attrs->as.members[i].value, e));
     if (value)
-        TNF_TRY(tnf_attrs_set(&attrs, key, strlen(key), *value, e));
+        TNF_TRY(tnf_attrs_set(&attrs, key.p, key.n, *value, e));
     else
         tnf_attrs_remove(&attrs, key);
     tnf_value *map = tnf_arena_alloc(&b->arena, sizeof *map);
@@ -198,25 +198,35 @@ static tnf_status set_object_attr(tnf_builder *b, tnf_object *o, const char *key
     return TNF_OK;
 }
 
-tnf_status tnf_builder_set(tnf_builder *b, const char *name, const char *key,
-                           const tnf_value *value, tnf_error *e)
+tnf_status tnf_builder_set_n(tnf_builder *b, const tnf_str *name, tnf_str key,
+                             const tnf_value *value, tnf_error *e)
 {
-    TNF_TRY(tnf_need(b, "builder", e));
-    TNF_TRY(tnf_need(key, "key", e));
     tnf_value copy;
+    TNF_TRY(tnf_need(b, "builder", e));
+    TNF_TRY(tnf_need_array(key.p, key.n, "key", e));
     if (value)
         TNF_TRY(tnf_value_copy(&copy, value, &b->arena, TNF_DEFAULT_DEPTH, e));
     if (name) {
-        const tnf_object *o = tnf_catalog_find(&b->catalog, name, strlen(name));
+        TNF_TRY(tnf_need_array(name->p, name->n, "name", e));
+        const tnf_object *o = tnf_catalog_find(&b->catalog, name->p, name->n);
         if (!o)
-            return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no tensor '%s'", name);
+            return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no tensor %s",
+                            TNF_QUOTED(*name));
         return set_object_attr(b, &b->catalog.objects[o - b->catalog.objects], key,
                                value ? &copy : NULL, e);
     }
     if (value)
-        return tnf_attrs_set(&b->catalog.attrs, key, strlen(key), copy, e);
+        return tnf_attrs_set(&b->catalog.attrs, key.p, key.n, copy, e);
     tnf_attrs_remove(&b->catalog.attrs, key);
     return TNF_OK;
+}
+
+tnf_status tnf_builder_set(tnf_builder *b, const char *name, const char *key,
+                           const tnf_value *value, tnf_error *e)
+{
+    TNF_TRY(tnf_need(key, "key", e));
+    const tnf_str whole = { name, name ? strlen(name) : 0 };
+    return tnf_builder_set_n(b, name ? &whole : NULL, (tnf_str) { key, strlen(key) }, value, e);
 }
 
 tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *b, const char *json, size_t n,

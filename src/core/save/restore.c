@@ -306,7 +306,7 @@ static tnf_status restore_typed(tnf_file *f, tnf_error *e)
     }
     tnf_hash_free(&h);
     TNF_TRY(status);
-    tnf_attrs_remove(&f->catalog.attrs, TNF_STASH_KEY);
+    tnf_attrs_remove(&f->catalog.attrs, (tnf_str)TNF_STR(TNF_STASH_KEY));
     TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
     TNF_TRY(tnf_restore_sequence(f, stash, e));
     TNF_TRY(tnf_restore_tensors(f, stash, e));

@@ -299,6 +299,20 @@ tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_optio
     return TNF_OK;
 }
 
+tnf_status tnf_emb_open_path(tnf_emb **out, const char *path, const tnf_open_options *how,
+                             const tnf_emb_options *options, tnf_error *e)
+{
+    tnf_file *file;
+    *out = NULL;
+    TNF_TRY(tnf_open(&file, path, how, e));
+    tnf_status status = tnf_emb_open(out, file, options, e);
+    if (status == TNF_OK)
+        (*out)->owned = file;
+    else
+        tnf_close(file);
+    return status;
+}
+
 void tnf_emb_close(tnf_emb *emb)
 {
     if (!emb)
@@ -311,6 +325,7 @@ void tnf_emb_close(tnf_emb *emb)
     tnf_free(&emb->alloc, emb->norms, (emb->norms_count + 1) * sizeof(float));
     tnf_free(&emb->alloc, atomic_load(&emb->scales), (size_t)emb->rows.n * sizeof(float) + 1);
     tnf_arena_free(&emb->arena);
+    tnf_close(emb->owned);
     tnf_allocator alloc = emb->alloc;
     tnf_free(&alloc, emb, sizeof *emb);
 }

@@ -26,6 +26,7 @@ typedef struct tnf_pruned {
 struct tnf_emb {
     tnf_emb_info info;
     const tnf_file *file;
+    tnf_file *owned; /* the same, if this view closes it; or NULL */
     tnf_allocator alloc;
     const tnf_kernels *kernels;
     uint64_t memory; /* that may still be taken */

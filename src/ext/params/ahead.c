@@ -144,6 +144,22 @@ void tnf_params_stop(tnf_params *p)
     pthread_join(p->reader, NULL);
 }
 
+/* Under the lock. */
+static void want_slot(tnf_params *p, struct slot *s)
+{
+    if (s->block)
+        hold_block(p, s->block); /* so that it does not go before it is used */
+    else
+        join_queue(p, s);
+}
+
+static void want_all(tnf_params *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->slots[i].object->nparts == 1)
+            want_slot(p, &p->slots[i]);
+}
+
 tnf_status tnf_params_ahead(tnf_params *p, const char *const *names, size_t n, tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "params", e));
@@ -155,14 +171,11 @@ tnf_status tnf_params_ahead(tnf_params *p, const char *const *names, size_t n, t
                             TNF_QUOTED(((tnf_str) { names[i], strlen(names[i]) })));
     }
     pthread_mutex_lock(&p->mutex);
-    for (size_t i = 0; i < n; i++) {
-        struct slot *s = tnf_params_named(p, names[i]);
-        if (s->block)
-            hold_block(p, s->block); /* so that it does not go before it is used */
-        else
-            join_queue(p, s);
-    }
-    if (n > 0)
+    for (size_t i = 0; i < n; i++)
+        want_slot(p, tnf_params_named(p, names[i]));
+    if (!names)
+        want_all(p);
+    if (p->first)
         start_thread(p);
     pthread_cond_signal(&p->work);
     pthread_mutex_unlock(&p->mutex);

@@ -179,3 +179,11 @@ tnf_status tnf_points_append(uint64_t *offsets, tnf_points *p, const tnf_point *
     tnf_arena_init(&p->batch, &p->alloc, UINT64_MAX);
     return status;
 }
+
+tnf_status tnf_points_add(uint64_t *offset, tnf_points *p, const tnf_value *app, const void *vector,
+                          size_t n, tnf_error *e)
+{
+    TNF_TRY(tnf_need_array(vector, n, "vector", e));
+    const tnf_point point = { .value = app, .vector = vector, .vector_n = n };
+    return tnf_points_append(offset, p, &point, 1, e);
+}

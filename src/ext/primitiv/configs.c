@@ -78,9 +78,11 @@ static tnf_status set_configs(tnf_builder *b, const char *attr, const tnf_primit
 {
     const tnf_allocator alloc = tnf_allocator_or_default(NULL);
     tnf_buf members;
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_need(from[i].key, "key", e));
     tnf_buf_init(&members, &alloc, SIZE_MAX);
     for (size_t i = 0; i < n; i++) {
-        tnf_member m = { .key = { from[i].key, strlen(from[i].key) } };
+        tnf_member m = tnf_member_of(from[i].key, (tnf_value) { .kind = TNF_NULL });
         if (floats)
             m.value = (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F32, .as.f32 = from[i].f };
         else
