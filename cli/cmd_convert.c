@@ -11,7 +11,6 @@
 #include <string.h>
 #include <tenfold/value.h>
 
-#define FOLDS "auto|none|fasttext|finalfusion"
 
 typedef struct options {
     input_options in;
@@ -52,8 +51,8 @@ static int take_metadata(tnf_member *out, char **text, const options *o, const c
                      ? saving_format(o->save.to) && tnf_format_named(&f, saving_format(o->save.to))
                      : tnf_format_for_path(&f, path, &error) == TNF_OK;
     if (!known || !f.document)
-        return usage_error("convert: --metadata is for formats with one text of metadata, as "
-                           "finalfusion; 'tenfold meta --set' sets metadata of others");
+        return usage_error("convert: the target has no text of metadata that --metadata could "
+                           "replace; 'tenfold meta --set' sets single entries");
     if (!read_text(text, &n, o->metadata))
         return EXIT_IO;
     if (n > MAX_METADATA || !tnf_utf8_valid(NULL, *text, n)) {
@@ -68,8 +67,8 @@ static int take_metadata(tnf_member *out, char **text, const options *o, const c
 
 static int check_usage(const cli_state *cli, const options *o, const char *out)
 {
-    if (o->fold && opt_position(FOLDS, o->fold, strlen(o->fold)) < 0)
-        return usage_error("convert: --fold takes one of " FOLDS ", not '%s'", o->fold);
+    if (o->fold && opt_position(TNF_FOLD_RULES, o->fold, strlen(o->fold)) < 0)
+        return usage_error("convert: --fold takes one of " TNF_FOLD_RULES ", not '%s'", o->fold);
     if (o->normalize && o->unnormalize)
         return usage_error("convert: --normalize and --unnormalize exclude each other");
     if (o->keep_rest && !o->into)
@@ -154,7 +153,7 @@ static const opt table[] = {
       "place for norms." },
     { "unnormalize", 0, OPT_FLAG, offsetof(options, unnormalize), NULL, NULL,
       "Multiply word vectors by their norms, and remove the norms." },
-    { "fold", 0, OPT_TEXT, offsetof(options, fold), "RULE", FOLDS,
+    { "fold", 0, OPT_TEXT, offsetof(options, fold), "RULE", TNF_FOLD_RULES,
       "How a fastText model is converted: the row of a word is combined with the rows of its "
       "n-grams by the rules of fastText or of finalfusion's tools, or kept (none). auto uses "
       "finalfusion for finalfusion files, fasttext for formats with words only, and none for all "

@@ -13,7 +13,7 @@
 int points_error(const char *path, const tnf_error *error)
 {
     bool system = exit_code(error->status) == EXIT_IO;
-    file_message(path, system ? "" : "vs: ", error->offset, error->message);
+    file_message(path, system ? "" : TNF_POINTS_FORMAT ": ", error->offset, error->message);
     return exit_code(error->status);
 }
 

@@ -43,6 +43,9 @@ typedef enum tnf_emb_step {
     TNF_EMB_QUANTIZE     /**< dense rows quantized: tnf_emb_quantize() */
 } tnf_emb_step;
 
+/** What tnf_convert_options.fold may be. */
+#define TNF_FOLD_RULES "auto|none|fasttext|finalfusion"
+
 /** How to convert. Begin with TNF_CONVERT_INIT; NULL means all defaults. */
 typedef struct tnf_convert_options {
     size_t size;           /**< sizeof(tnf_convert_options) */
@@ -68,9 +71,9 @@ typedef struct tnf_convert_options {
 
     /* Embeddings. */
     tnf_emb_step step; /**< what to make of the embeddings */
-    /** How rows of a fastText model become vectors of words, or the other way round: "none",
-     *  "fasttext" or "finalfusion" (tnf_fold). NULL or "auto": as the target's files have them, if
-     *  it is a format of embeddings (tnf_format_info.folds, unfolds). */
+    /** How rows of a fastText model become vectors of words, or the other way round: one of
+     *  TNF_FOLD_RULES, as tnf_fold says. NULL or "auto": as the target's files have them, if it is
+     *  a format of embeddings (tnf_format_info.folds, unfolds). */
     const char *fold;
     bool normalize;             /**< divide word vectors by their lengths, which become norms */
     bool unnormalize;           /**< multiply word vectors by their norms, and remove the norms */

@@ -79,6 +79,9 @@ typedef struct tnf_points_options {
             false, false, { NULL, NULL }, NULL, NULL                                               \
     }
 
+/** The name of the format of these files (tnf_format_named()). */
+#define TNF_POINTS_FORMAT "vs"
+
 /** What all points of a file have in common. For creating, begin with TNF_SPACE_INIT. */
 typedef struct tnf_space {
     size_t size;                 /**< sizeof(tnf_space) */

@@ -45,4 +45,18 @@ static inline bool tnf_str_listed(tnf_str s, const char *list)
     return false;
 }
 
+/* The position of a word in "a|b|c"; -1: it is not there. */
+static inline int tnf_str_position(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    int i = 0;
+    for (const char *p = words; p; i++) {
+        const char *bar = strchr(p, '|');
+        if ((bar ? (size_t)(bar - p) : strlen(p)) == n && memcmp(p, word, n) == 0)
+            return i;
+        p = bar ? bar + 1 : NULL;
+    }
+    return -1;
+}
+
 #endif

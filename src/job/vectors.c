@@ -13,20 +13,18 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/str.h"
 #include "ext/emb/view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const folds[] = { "auto", "none", "fasttext", "finalfusion" };
-enum { FOLD_AUTO, FOLD_NONE, FOLD_FASTTEXT, FOLD_FINALFUSION, FOLD_UNKNOWN };
+/* In the order of TNF_FOLD_RULES. */
+enum { FOLD_UNKNOWN = -1, FOLD_AUTO, FOLD_NONE, FOLD_FASTTEXT, FOLD_FINALFUSION };
 
 static int fold_asked(const tnf_convert_options *o)
 {
-    int i = FOLD_AUTO;
-    while (o->fold && i < FOLD_UNKNOWN && strcmp(o->fold, folds[i]) != 0)
-        i++;
-    return i;
+    return o->fold ? tnf_str_position(TNF_FOLD_RULES, o->fold) : FOLD_AUTO;
 }
 
 static tnf_fold asked_rule(int asked)
@@ -41,8 +39,7 @@ tnf_status tnf_vectors_check(const tnf_convert_options *o, tnf_error *e)
     bool changes = o->normalize || o->unnormalize || fold_asked(o) != FOLD_AUTO;
     if (fold_asked(o) == FOLD_UNKNOWN)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the rule to fold by is auto, none, fasttext or finalfusion, not '%s'",
-                        o->fold);
+                        "the rule to fold by is one of " TNF_FOLD_RULES ", not '%s'", o->fold);
     if (o->normalize && o->unnormalize)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "vectors cannot both be divided and multiplied by their lengths");

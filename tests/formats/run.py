@@ -16,6 +16,11 @@ Tenfold:
                          "rule": what the specification calls it, where it has such words,
                          "lenient": "opens" or "rejects"}}}
 
+"parts": patterns of files in valid/ that are of no format by themselves, since others name them. Tests that go over single
+files leave these out (tests/support/files.h).
+
+"documents": attributes that are JSON, kept as text. tests/content_hash.py cannot judge files that have them.
+
 sha256 is that of the elements, little-endian and in C order, as `cat --raw` writes them; null or
 absent where the bytes cannot be read. What is not mentioned is not checked.
 

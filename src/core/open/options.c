@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* "key=value" pairs against a format's table: checked once, so that formats see typed values. */
+#include "base/str.h"
 #include "core/core.h"
 
 #include <errno.h>
@@ -40,16 +41,9 @@ static bool parse_uint(uint64_t *out, const char *s)
 
 static bool parse_choice(uint64_t *out, const char *choices, const char *s)
 {
-    size_t n = strlen(s);
-    *out = 0;
-    for (const char *p = choices; p; (*out)++) {
-        const char *bar = strchr(p, '|');
-        size_t len = bar ? (size_t)(bar - p) : strlen(p);
-        if (len == n && memcmp(p, s, n) == 0)
-            return true;
-        p = bar ? bar + 1 : NULL;
-    }
-    return false;
+    int position = tnf_str_position(choices, s);
+    *out = position < 0 ? 0 : (uint64_t)position;
+    return position >= 0;
 }
 
 static tnf_status parse_one(tnf_option_value *out, const tnf_option_info *o, const char *s,

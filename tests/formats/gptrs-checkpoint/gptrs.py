@@ -270,7 +270,7 @@ class Folder:
 
     def __init__(self, here, form):
         self.here, self.form = here, form
-        self.expect = {"valid": {}, "reject": {}}
+        self.expect = {"valid": {}, "reject": {}, "documents": ["gptrs.config"]}
 
     def valid(self, name, data=None, **more):
         path = self.here / "valid" / name

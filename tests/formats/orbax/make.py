@@ -14,7 +14,8 @@ from ocdbt import *
 
 HERE = pathlib.Path(__file__).parent
 BAD, SHORT, UNSUPPORTED = "TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_EUNSUPPORTED"
-expect = {"valid": {}, "reject": {}}
+expect = {"valid": {}, "reject": {}, "parts": ["folder/d/*", "*.orbax-checkpoint-tmp-1/d/*"],
+          "documents": ["orbax.metadata", "orbax.strings", "zarr.attrs"]}
 
 
 def put(kind, name, members, **how):

@@ -23,7 +23,7 @@ text, number, tuple_of, named, tensor, checkpoint, floats = \
     pt.text, pt.number, pt.tuple_of, pt.named, pt.tensor, pt.checkpoint, pt.floats
 BAD, SHORT, LIMIT, UNSUPPORTED, DIGEST = "TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_ELIMIT", "TNF_EUNSUPPORTED", "TNF_EDIGEST"
 MODULE = "torch.distributed.checkpoint.metadata"
-expect = {"valid": {}, "reject": {}}
+expect = {"valid": {}, "reject": {}, "parts": ["*.distcp"]}
 
 
 # ------------------------------------------------------------------- composing

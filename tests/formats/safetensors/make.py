@@ -25,7 +25,7 @@ TYPES = {
     "F64": ("f64", 64), "I64": ("i64", 64), "U64": ("u64", 64),
 }
 
-expect = {"valid": {}, "reject": {}}
+expect = {"valid": {}, "reject": {}, "documents": ["safetensors.index_metadata"]}
 
 
 # ------------------------------------------------------------------ composing

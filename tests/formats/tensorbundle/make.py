@@ -13,7 +13,7 @@ import struct
 
 HERE = pathlib.Path(__file__).parent
 BAD, SHORT, UNSUPPORTED = "TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_EUNSUPPORTED"
-expect = {"valid": {}, "reject": {}}
+expect = {"valid": {}, "reject": {}, "parts": ["*.data-0*"]}
 MAGIC = bytes.fromhex("57fb808b247547db")
 TYPES = {1: ("f32", 4), 2: ("f64", 8), 3: ("i32", 4), 4: ("u8", 1), 5: ("i16", 2), 6: ("i8", 1), 8: ("c64", 8), 9: ("i64", 8),
          10: ("bool", 1), 11: ("i8", 1), 12: ("u8", 1), 13: ("i32", 4), 14: ("bf16", 2), 15: ("i16", 2), 16: ("u16", 2), 17: ("u16", 2),

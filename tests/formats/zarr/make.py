@@ -17,7 +17,7 @@ import zlib
 
 HERE = pathlib.Path(__file__).parent
 BAD, UNSUPPORTED, LIMIT = "TNF_EFORMAT", "TNF_EUNSUPPORTED", "TNF_ELIMIT"
-expect = {"valid": {}, "reject": {}}
+expect = {"valid": {}, "reject": {}, "documents": ["zarr.attrs", "zarr.groups"]}
 
 
 def crc32c(data):
