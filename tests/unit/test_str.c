@@ -43,12 +43,25 @@ static void test_nul_in_name(void **state)
     free(list);
 }
 
+static void test_position(void **state)
+{
+    (void)state;
+    assert_int_equal(tnf_str_position("one|two|three", "one"), 0);
+    assert_int_equal(tnf_str_position("one|two|three", "three"), 2);
+    assert_int_equal(tnf_str_position("one|two|three", "on"), -1);
+    assert_int_equal(tnf_str_position("one|two|three", "twoo"), -1);
+    assert_int_equal(tnf_str_position("one|two|three", "one|two"), -1);
+    assert_int_equal(tnf_str_position("one", ""), -1);
+    assert_int_equal(tnf_str_position("one||two", ""), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_listed),
         cmocka_unit_test(test_nul_in_name),
+        cmocka_unit_test(test_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
