@@ -11,7 +11,6 @@
 #include <string.h>
 #include <tenfold/value.h>
 
-
 typedef struct options {
     input_options in;
     saving_options save;

@@ -230,7 +230,8 @@ static int list_salvaged(listing *l, const char *path, const tnf_points_options 
     fprintf(stderr, "tenfold: ");
     put_safe(stderr, path, strlen(path), false);
     fprintf(stderr,
-            ": " TNF_POINTS_FORMAT ": %" PRIu64 " points before the damage at byte %" PRIu64 " of %" PRIu64 "\n",
+            ": " TNF_POINTS_FORMAT ": %" PRIu64 " points before the damage at byte %" PRIu64
+            " of %" PRIu64 "\n",
             report.points, report.stopped_at, report.file_bytes);
     return points_error(path, &error);
 }
