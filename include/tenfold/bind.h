@@ -43,7 +43,7 @@ typedef struct tnf_binding {
     const tnf_type *type;  /**< NULL: any */
     const uint64_t *shape; /**< NULL: any shape of that rank */
     uint32_t rank;         /**< or TNF_ANY_RANK */
-    /** Memory for the values, used if they cannot be mapped. NULL: then tnf_bind() fails. */
+    /** Memory for the values, used if they cannot be mapped. NULL: tnf_bind() then fails. */
     void *dst;
     size_t n; /**< bytes of dst, at least those of the tensor */
     /** Result: the values, little-endian, row by row and aligned for their type. They are in the
@@ -67,8 +67,8 @@ typedef struct tnf_binding {
 typedef void (*tnf_bind_problem_fn)(void *ctx, const tnf_binding *binding, const tnf_error *why);
 
 /** Binds n tensors. All are checked before any is read. If some are missing or have another type or
- *  shape, `problem` (may be NULL) is called for each of them, nothing is read, and the error is
- * that of the first one with the number of the others. */
+ *  shape, `problem` (may be NULL) is called for each of them, and nothing is read. The error then
+ *  describes the first one and says how many others there are. */
 TNF_API TNF_CHECKED tnf_status tnf_bind(const tnf_file *file, tnf_binding *bindings, size_t n,
                                         tnf_bind_problem_fn problem, void *ctx, tnf_error *error);
 

@@ -59,9 +59,9 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add_object(tnf_builder *builder,
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_file(tnf_builder *builder, const tnf_file *file,
                                                     tnf_error *error);
 
-/** Says that streams of the builder read from an open file: saving over that very file then makes
- *  sure that nobody has changed it meanwhile. Needed for streams only; tensors tell by themselves.
- */
+/** Declares that streams of the builder read from an open file. Saving over that very file then
+ *  makes sure that no other program has changed it meanwhile. Only streams need this: for tensors
+ *  of a file, the builder knows the file. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_uses(tnf_builder *builder, const tnf_file *file,
                                                 tnf_error *error);
 
@@ -86,16 +86,17 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_set_n(tnf_builder *builder, const tnf
 TNF_API TNF_CHECKED tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *builder,
                                                  const char *json, size_t n, tnf_error *error);
 
-/** The same from MessagePack. Numbers keep the width that they are written with. What a value
- * cannot say is a map of one key: {"$ext": [type, bytes]}, {"$str": bytes} for a string that is not
- * UTF-8,
- *  {"$pairs": [[key, value], …]} for a map with keys that are not text, or twice the same. */
+/** Makes a value for tnf_builder_set() from MessagePack, in the builder's memory. Numbers keep the
+ *  width that they are written with. Something that a tnf_value cannot express becomes a map with
+ *  one key: {"$ext": [type, bytes]}; {"$str": bytes} for a string that is not UTF-8; {"$pairs":
+ *  [[key, value], …]} for a map with duplicate keys or keys that are not text. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_unpack(tnf_value *out, tnf_builder *builder,
                                                   const void *msgpack, size_t n, tnf_error *error);
 
-/** What the builder holds as an open file, to look at before anything is saved: to list, read,
- *  compare, hash, or ask as embeddings. Builder and sources must outlive it; what is added to the
- *  builder later is not seen. Of the options only limits and allocator count; NULL: defaults. */
+/** Opens the content of a builder as a file, before anything is saved: to list, read, compare or
+ *  hash it, or to query its embeddings. The builder and its sources must outlive the handle. The
+ *  handle does not see what is added to the builder later. Only the options `limits` and
+ *  `allocator` are used; NULL means all defaults. */
 TNF_API TNF_CHECKED tnf_status tnf_open_builder(tnf_file **out, const tnf_builder *builder,
                                                 const tnf_open_options *options, tnf_error *error);
 
@@ -115,13 +116,12 @@ typedef struct tnf_plan_item {
     const char *kind;   /**< "tensor", "attribute", "extra": the words of --allow-loss */
     tnf_str name;       /**< of the tensor, attribute or extra */
     const char *reason; /**< why it is not TNF_NATIVE */
-    /** TNF_TRANSFORMED, but nobody asked for it and it is not refused: the format's own readers
-     *  need this form, and what undoes it is kept. Worth showing to the user;
-     *  tnf_save_options.as_is prevents it. */
+    /** TNF_TRANSFORMED, although the caller did not request it, and it is not refused: the format's
+     *  own readers need this form, and the file keeps the data that undoes it. Worth showing to the
+     *  user; tnf_save_options.as_is prevents it. */
     bool unasked;
-    /** Told after the tensor was written, since only its values could tell, and beside the item
-     * that the plan had for it: numbers too large for the scales of the blocks that were asked for.
-     */
+    /** Reported after the tensor was written, in addition to the tensor's item in the plan, since
+     *  only the values could show it: numbers too large for the scales of the requested blocks. */
     bool late;
 } tnf_plan_item;
 
@@ -156,10 +156,10 @@ typedef struct tnf_save_options {
      *  are divided by their lengths for finalfusion, whose tools expect rows of length 1. The
      *  lengths become `norms`. The plan says so: TNF_TRANSFORMED and unasked. */
     bool as_is;
-    /** For tnf_save_in_place(): where there is no room, the file system may move all that is behind
-     *  the header (ext4 and XFS can), which takes no time and copies nothing. Programs that have
-     *  the file open or mapped, this one, too, then see the bytes of other places: options->like
-     *  must be closed after the call and not be read from. */
+    /** For tnf_save_in_place(): if there is no room, the file system may shift everything behind
+     *  the header (ext4 and XFS can), which is immediate and copies nothing. Programs that have the
+     *  file open or mapped, including this one, then see bytes of other positions. So do not read
+     *  from options->like after the call; only close it. */
     bool shift;
     /** If the path is a URL: how to use the network (remote.h); NULL: all defaults. */
     const struct tnf_url_options *remote;
@@ -172,16 +172,16 @@ typedef struct tnf_save_options {
             NULL, NULL, NULL, NULL, false, false, NULL                                             \
     }
 
-/** The format that tnf_save() writes of this builder under this name: options->format, or by the
- *  extension. Where several formats share that, the only one that can hold all of it; TNF_EINVAL,
- *  naming them, where none or several can. */
+/** Gets the format that tnf_save() writes for this builder and path: options->format, or the format
+ *  of the extension. If several formats share the extension, the result is the only one that can
+ *  hold the whole content; TNF_EINVAL, which names the formats, if none or several can. */
 TNF_API TNF_CHECKED tnf_status tnf_format_for_builder(tnf_format_info *out,
                                                       const tnf_builder *builder, const char *path,
                                                       const tnf_save_options *options,
                                                       tnf_error *error);
 
-/** Saves to a file, which is complete under its name or not there at all. Returns TNF_ELOSSY if the
- *  format cannot hold everything and losses are not allowed. */
+/** Saves to a file, which appears under its name only when it is complete. Returns TNF_ELOSSY if
+ *  the format cannot hold everything and losses are not allowed. */
 TNF_API TNF_CHECKED tnf_status tnf_save(const tnf_builder *builder, const char *path,
                                         const tnf_save_options *options, tnf_error *error);
 /** Saves to a sink and commits it. The caller closes the sink. options->format is required. A dry
@@ -193,8 +193,8 @@ TNF_API TNF_CHECKED tnf_status tnf_save_sink(const tnf_builder *builder, tnf_sin
  *  have TNF_CAN_APPEND. No byte of the file is changed or moved. New bytes are written after them,
  *  and removed again if anything fails.
  *
- *  If the system stops in between, the file ends inside the new bytes. Opened leniently, it shows
- *  the model as it was; another append also begins there.
+ *  If the system stops in between, the file ends inside the new bytes. If it is opened leniently,
+ *  it shows the model as it was; the next append also begins there.
  *
  *  A tensor whose name is taken, or an attribute that has another value in the file, is refused
  *  (TNF_EEXISTS). Parts whose bytes the file already has are not written again. options->replace is
@@ -203,17 +203,17 @@ TNF_API TNF_CHECKED tnf_status tnf_append(const tnf_builder *builder, const char
                                           const tnf_save_options *options, tnf_error *error);
 
 /** Saves changed attributes into the file itself, in formats with TNF_CAN_EDIT. options->like is
- * the open file and `path` is its path. Only bytes that differ are written; no tensor is moved.
+ *  the open file and `path` is its path. Only bytes that differ are written; no tensor is moved.
  *
  *  Returns TNF_EUNSUPPORTED with a reason, before a byte is written, if something must move or
- * there is no room. Then tnf_save() writes the whole file again. Hard links of the file and
- * programs that have it open see the change.
+ *  there is no room. Then tnf_save() writes the whole file again. Hard links of the file and
+ *  programs that have it open see the change.
  *
  *  A change inside one sector of 512 bytes is a single write. For a larger change, the old bytes
- * are first saved beside the file as ".NAME.tenfold-undo", which is removed when everything is on
- * the disk. If the system stops in between, opening the file fails and says so. tnf_undo()
- * (repair.h) puts the old bytes back; the next call of this function does so, too. options->replace
- * and no_sync are ignored. */
+ *  are first saved next to the file as ".NAME.tenfold-undo", which is removed when everything is on
+ *  the disk. If the system stops in between, opening the file fails and says so. tnf_undo()
+ *  (repair.h) puts the old bytes back; the next call of this function does so, too.
+ *  options->replace and no_sync are ignored. */
 TNF_API TNF_CHECKED tnf_status tnf_save_in_place(const tnf_builder *builder, const char *path,
                                                  const tnf_save_options *options, tnf_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file convert.h
- * From open files to a file, by one way.
+ * Convert open files to a new file: select, rename, change embeddings, cast and save by one call.
  *
  *     tnf_report *report;
  *     tnf_convert_options how = TNF_CONVERT_INIT;
@@ -14,8 +14,8 @@
  *
  *   files ─> select ─> exclude ─> rename ─> embeddings ─> cast ─> plan ─> file, files or sink
  *
- * Every command of `tenfold` that writes tensors is one call of this. The same input and the same
- * options give the same file and the same losses, whichever way they come.
+ * Every command of `tenfold` that writes tensors is one call of tnf_convert(). The same input and
+ * the same options give the same file and the same losses in C, in a binding and in the command.
  */
 #ifndef TENFOLD_CONVERT_H
 #define TENFOLD_CONVERT_H
@@ -29,14 +29,14 @@ extern "C" {
 
 /** Where the result goes. */
 typedef enum tnf_convert_mode {
-    TNF_CONVERT_NEW,    /**< a file of its own: tnf_save() */
-    TNF_CONVERT_APPEND, /**< into a file that is there: tnf_append() */
+    TNF_CONVERT_NEW,    /**< a new file: tnf_save() */
+    TNF_CONVERT_APPEND, /**< into an existing file: tnf_append() */
     TNF_CONVERT_SPLIT   /**< several files in a directory: tnf_split() */
 } tnf_convert_mode;
 
-/** What to make of the embeddings. */
+/** What to do with the embeddings. */
 typedef enum tnf_emb_step {
-    TNF_EMB_KEEP,        /**< what fold, normalize and unnormalize ask for */
+    TNF_EMB_KEEP,        /**< only what fold, normalize and unnormalize say */
     TNF_EMB_SELECT,      /**< some words: tnf_emb_select() */
     TNF_EMB_EXPLICIT,    /**< n-grams as a list: tnf_emb_explicit() */
     TNF_EMB_RECONSTRUCT, /**< quantized rows dense: tnf_emb_reconstruct() */
@@ -54,52 +54,52 @@ typedef struct tnf_convert_options {
     const tnf_save_options *save;
     const tnf_split_options *split; /**< TNF_CONVERT_SPLIT; its `save` is ignored. NULL: defaults */
     tnf_sink *sink;                 /**< TNF_CONVERT_NEW without a path; save->format is required */
-    const char *const *names;       /**< what messages call the files; NULL: by their number */
+    const char *const *names;       /**< names of the files in messages; NULL: their numbers */
 
     /* Tensors. */
     const char *const
-        *select;    /**< patterns of tnf_glob_match(): only what matches one; none: all */
+        *select;    /**< patterns of tnf_glob_match(): only tensors that match one; none: all */
     size_t nselect; /**< number of patterns */
-    const char *const *exclude; /**< patterns: not what matches one */
+    const char *const *exclude; /**< patterns: tensors that match one are left out */
     size_t nexclude;            /**< number of patterns */
-    tnf_rename_fn rename;       /**< new names for those that are left; NULL: as they are */
-    void *rename_ctx;           /**< passed to it */
-    tnf_clash tensors;          /**< of the same name in two files */
-    tnf_clash attrs;            /**< attributes and extras with other values in two files */
+    tnf_rename_fn rename;       /**< new names for the selected tensors; NULL: no change */
+    void *rename_ctx;           /**< passed to rename */
+    tnf_clash tensors;          /**< for tensors of the same name in two files */
+    tnf_clash attrs;            /**< for attributes and extras with different values in two files */
     bool tensors_only;          /**< leave attributes and extras behind */
-    bool keep_files; /**< none of the files may be written over; of several none ever is */
+    bool keep_files; /**< the input may not be overwritten; one of several inputs never may */
 
     /* Embeddings. */
-    tnf_emb_step step; /**< what to make of the embeddings */
+    tnf_emb_step step; /**< what to do with the embeddings */
     /** How rows of a fastText model become vectors of words, or the other way round: one of
-     *  TNF_FOLD_RULES, as tnf_fold says. NULL or "auto": as the target's files have them, if it is
+     *  TNF_FOLD_RULES, as tnf_fold says. NULL or "auto": as the target format stores them, if it is
      *  a format of embeddings (tnf_format_info.folds, unfolds). */
     const char *fold;
     bool normalize;             /**< divide word vectors by their lengths, which become norms */
     bool unnormalize;           /**< multiply word vectors by their norms, and remove the norms */
     const tnf_str *words;       /**< TNF_EMB_SELECT */
-    size_t nwords;              /**< of them */
-    bool skip_unknown;          /**< words without a vector are left out and counted */
+    size_t nwords;              /**< number of words */
+    bool skip_unknown;          /**< words without a vector are skipped and counted */
     const tnf_emb_options *emb; /**< which tensors, threads. NULL: defaults */
     const tnf_quantize_options *quantize; /**< TNF_EMB_QUANTIZE. NULL: defaults */
 
-    /** Attributes that are set at last, over what the files have. */
+    /** Attributes to set last; they replace those of the files. */
     const tnf_member *set;
     size_t nset;    /**< number of attributes */
-    bool all_items; /**< the report has native items as well */
-    bool keep_rest; /**< `into`: tensors that no file has keep their data, and are reported */
+    bool all_items; /**< the report lists native items, too */
+    bool keep_rest; /**< with `into`: tensors that no file has keep their data, and are reported */
 
-    /** A model whose weights are replaced: its tensors get the data of those of the same name in
-     *  the files, after renaming. Attributes, extras and a graph are its own; those of the files
-     *  are left behind. Shapes must be equal, and types, unless save->dtype asks for one. What
-     *  differs, what the model has not, and what no file has are items of the report, and
-     *  TNF_ELOSSY: a tensor of the files may be dropped by save->allow_loss. NULL: there is none.
-     */
+    /** A model whose weights are replaced; NULL: none. Its tensors get the data of the tensors of
+     *  the same name in the files, after renaming. The model keeps its own attributes, extras and
+     *  graph; those of the files are ignored. Shapes must be equal, and types, too, unless
+     *  save->dtype requests one. The report has an item for each tensor that differs, that the
+     *  model does not have, or that no file has; the result is then TNF_ELOSSY. Only tensors of the
+     *  files may be dropped, by save->allow_loss. */
     const tnf_file *into;
-    /** The ending of the names of scales, such as "_scale_inv": a tensor of floats NAME is
-     *  multiplied by NAME_scale_inv (TNF_VIRTUAL_SCALED), which is then left out. Names are those
-     *  after renaming. TNF_ENOTFOUND if no tensor has scales. NULL: scales are tensors as others.
-     */
+    /** The suffix of the names of scales, such as "_scale_inv": a tensor of floats NAME is
+     *  multiplied by NAME_scale_inv (TNF_VIRTUAL_SCALED), and the scales are left out. Names are
+     *  compared after renaming. TNF_ENOTFOUND if no tensor has scales. NULL: scales are ordinary
+     *  tensors. */
     const char *scales;
 } tnf_convert_options;
 
@@ -113,32 +113,34 @@ typedef struct tnf_convert_options {
 
 /** The steps of a conversion, in their order. */
 typedef enum tnf_convert_step {
-    TNF_STEP_SELECT,     /**< files are put together: what fails here lies in them */
+    TNF_STEP_SELECT,     /**< files are combined: a failure is in the files */
     TNF_STEP_TARGET,     /**< the format is found */
-    TNF_STEP_EMBEDDINGS, /**< embeddings are looked for: what fails here lies in the files */
+    TNF_STEP_EMBEDDINGS, /**< embeddings are looked for: a failure is in the files */
     TNF_STEP_VECTORS,    /**< vectors are selected, quantized …: likewise */
     TNF_STEP_SAVE        /**< planned and written */
 } tnf_convert_step;
 
-/** What was done, or would be: the plan and a few numbers. It owns all that it points to. */
+/** What was done, or would be: the plan and a few numbers. The report owns all that it points
+ *  to. */
 typedef struct tnf_report {
-    tnf_convert_step step; /**< the last that was begun: the one that failed, if one did */
-    const char *format;    /**< that is written; NULL: it was not known yet when it failed */
+    tnf_convert_step step; /**< the last step begun; after a failure, the one that failed */
+    const char *format;    /**< the format that is written; NULL: not known before the failure */
     size_t counts[4];      /**< items by tnf_fate, native ones too */
-    size_t nitems;         /**< the others, or all: tnf_report_item() */
-    size_t tensors;        /**< that were selected */
-    size_t renamed;        /**< that got another name */
-    size_t unknown_words;  /**< left out by skip_unknown */
-    const tnf_quantized *quantized; /**< never NULL; all 0 but after TNF_EMB_QUANTIZE */
+    size_t nitems;         /**< items except native ones, or all items: tnf_report_item() */
+    size_t tensors;        /**< number of selected tensors */
+    size_t renamed;        /**< number of tensors that got another name */
+    size_t unknown_words;  /**< number of words left out by skip_unknown */
+    const tnf_quantized *quantized; /**< never NULL; all 0 except after TNF_EMB_QUANTIZE */
 } tnf_report;
 
-/** Converts n open files, which stay the caller's, to `path` (a directory for TNF_CONVERT_SPLIT;
- * NULL with a sink). One plan is made, told to save->plan and kept in the report; if it loses
- * anything that save->allow_loss does not allow, TNF_ELOSSY and not a byte is written.
+/** Converts n open files to `path` (a directory for TNF_CONVERT_SPLIT; NULL with a sink). The
+ *  caller keeps ownership of the files. The plan is made once, passed to save->plan and kept in the
+ *  report. If it loses anything that save->allow_loss does not allow, the call returns TNF_ELOSSY
+ *  before it writes a byte.
  *
- *  *report is set unless memory is short, also after a failure, as far as the plan got; free it.
+ *  *report is set unless memory is short, also after a failure, with the plan made so far; free it.
  *  TNF_ENOTFOUND if patterns are given and no tensor is left, and for a word without a vector;
- *  TNF_EINVAL if one of several files would be written over. */
+ *  TNF_EINVAL if one of several input files would be overwritten. */
 TNF_API TNF_CHECKED tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files,
                                            size_t n, const char *path,
                                            const tnf_convert_options *options, tnf_error *error);

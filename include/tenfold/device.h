@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file device.h
- * Tensors of any file into the memory of a GPU; examples/load_gpu.c shows all of it.
+ * Load tensors of any file into the memory of a GPU; examples/load_gpu.c shows the whole API.
  *
- * The driver (libcuda.so.1, or what TENFOLD_CUDA names) is loaded when the first GPU is opened.
- * Nothing of CUDA is needed to build or to run a program that opens none. The device "host" is
- * ordinary memory: the same calls work without a GPU. All functions may be called by several
- * threads at once, but for those that free what another thread still uses.
+ * The driver (libcuda.so.1, or the library that TENFOLD_CUDA names) is loaded when the first GPU is
+ * opened. A program that opens no GPU needs nothing of CUDA to build or to run. The device "host"
+ * is ordinary memory: the same calls work without a GPU. All functions are thread-safe, but no
+ * thread may free what another one still uses.
  */
 #ifndef TENFOLD_DEVICE_H
 #define TENFOLD_DEVICE_H
@@ -36,21 +36,21 @@ typedef struct tnf_device_options {
  *  do. TNF_EUNSUPPORTED if there is no driver or GPU, TNF_ENOTFOUND if there is no such GPU. */
 TNF_API TNF_CHECKED tnf_status tnf_device_open(tnf_device **out, const char *name,
                                                const tnf_device_options *options, tnf_error *error);
-/** Closes a device, after its last load is freed and its last memory dropped. NULL is allowed. */
+/** Closes a device. The caller must first free its loads and drop its memory. NULL is allowed. */
 TNF_API void tnf_device_close(tnf_device *device);
 /** Frees the pinned buffers that no load uses. The next load makes new ones. */
 TNF_API void tnf_device_trim(tnf_device *device);
 
-/** What is known of a device. Begin with TNF_DEVICE_INFO_INIT. */
+/** Describes a device. Begin with TNF_DEVICE_INFO_INIT. */
 typedef struct tnf_device_info {
     size_t size;           /**< sizeof(tnf_device_info) */
     char name[96];         /**< "NVIDIA H200", or "host" */
     char uuid[48];         /**< "GPU-…", or "" */
     int ordinal;           /**< the driver's number; -1 for the host */
-    int numa_node;         /**< that it is connected to; -1: not known, or there is one only */
+    int numa_node;         /**< the NUMA node of the device; -1: unknown, or there is only one */
     uint64_t memory_total; /**< bytes */
     uint64_t memory_free;  /**< bytes, now */
-    uint64_t pinned;       /**< bytes of pinned buffers that are kept */
+    uint64_t pinned;       /**< bytes of pinned buffers that the device keeps */
 } tnf_device_info;
 
 /** All 0, with its size. */
@@ -59,7 +59,7 @@ typedef struct tnf_device_info {
         sizeof(tnf_device_info), "", "", 0, 0, 0, 0, 0                                             \
     }
 
-/** Looks at a device. */
+/** Gets the description of a device. */
 TNF_API TNF_CHECKED tnf_status tnf_device_look(tnf_device_info *out, tnf_device *device,
                                                tnf_error *error);
 /** Copies n bytes from the device's memory to the host's, after all loads into it are complete. */
@@ -70,14 +70,14 @@ TNF_API TNF_CHECKED tnf_status tnf_device_read(void *dst, tnf_device *device, co
 typedef struct tnf_device_request {
     const tnf_object *object; /**< the tensor; a virtual one is computed on the host */
     const tnf_part *part;     /**< the part; NULL: its only part */
-    const tnf_slice *slices;  /**< one for each dimension, of a dense tensor; NULL: all of it */
+    const tnf_slice *slices;  /**< one for each dimension of a dense tensor; NULL: all of it */
     /** NULL: as stored. Else f32, f16 or bf16: cast or dequantized, on the device if it has a
      *  kernel for it, else on the host; both give the same bits. */
     const tnf_type *as;
     /** With `as`: scales of the blocks (TNF_VIRTUAL_SCALED in virtual.h); NULL: none. */
     const tnf_object *scales;
     void *dst;        /**< memory of the device for the result; NULL: the library allocates it */
-    size_t dst_bytes; /**< how much that is */
+    size_t dst_bytes; /**< bytes of dst */
 } tnf_device_request;
 
 /** All NULL and 0; the object is still to be set. */
@@ -88,11 +88,11 @@ typedef struct tnf_device_request {
 
 /** How a file is read. */
 typedef enum tnf_device_read_mode {
-    TNF_DEVICE_READ_AUTO,   /**< past the system's cache if most of the file is not in it */
+    TNF_DEVICE_READ_AUTO,   /**< past the page cache if most of the file is not in it */
     TNF_DEVICE_READ_CACHED, /**< through the cache */
-    TNF_DEVICE_READ_DIRECT, /**< past the cache (O_DIRECT), where the file system can do it */
-    /** Through the cache, and of a file of this machine only what is wanted: slices of columns are
-     *  read run by run, however small. For many processes that share one disk. */
+    TNF_DEVICE_READ_DIRECT, /**< past the cache (O_DIRECT), if the file system can do it */
+    /** Through the cache. From a local file only the wanted bytes are read: slices of columns are
+     *  read run by run, even if the runs are short. For many processes that share one disk. */
     TNF_DEVICE_READ_EXACT
 } tnf_device_read_mode;
 
@@ -106,18 +106,18 @@ typedef enum tnf_device_alloc {
 typedef struct tnf_load_options {
     size_t size;               /**< sizeof(tnf_load_options) */
     unsigned threads;          /**< 0: up to 15 for files in the cache, up to 16 for others */
-    unsigned slots;            /**< buffers of a thread, at most 8; 0: 2, or 7 of short blocks */
-    size_t block;              /**< bytes of a buffer, 64 KiB to 64 MiB; 0: 512 KiB where blocks
-                                    are sent together, else 3 MiB */
+    unsigned slots;            /**< buffers per thread, at most 8; 0: 2, or 7 if blocks are short */
+    size_t block;              /**< bytes of a buffer, 64 KiB to 64 MiB; 0: 512 KiB if blocks are
+                                    sent together, else 3 MiB */
     tnf_device_read_mode read; /**< how files are read */
     tnf_device_alloc alloc;    /**< how memory is allocated */
-    /** Memory of the caller: at least n bytes of the device at a multiple of 256, or NULL. Called
-     *  on the caller's thread. */
+    /** The caller's allocator: returns at least n bytes of device memory at a multiple of 256, or
+     *  NULL. Called on the caller's thread. */
     void *(*allocate)(void *ctx, tnf_device *device, size_t n);
     void (*release)(void *ctx, tnf_device *device, void *p, size_t n); /**< see allocate */
     tnf_progress_fn progress; /**< called while loading; NULL: never */
     void *ctx;                /**< passed to all three */
-    void *after;    /**< a CUstream: nothing is written before its work so far; NULL: no waiting */
+    void *after; /**< a CUstream: writes wait for the work that it has so far; NULL: no waiting */
     bool has_after; /**< `after` is a stream, also if it is NULL (the default stream) */
 } tnf_load_options;
 
@@ -128,21 +128,23 @@ typedef struct tnf_load_options {
             NULL, NULL, NULL, false                                                                \
     }
 
-/** A load: under way, complete or failed. It holds the memory that the library allocated for it. */
+/** A load: in progress, complete or failed. It owns the memory that the library allocated for
+ *  it. */
 typedef struct tnf_load tnf_load;
-/** Begins to load n tensors; the files must stay open until it is complete. Before the first byte
- * is read: TNF_ENOMEM if the device has too little memory, TNF_EINVAL if a `dst` is too small. */
+/** Begins to load n tensors; the files must stay open until the load is complete. Before the first
+ *  byte is read, returns TNF_ENOMEM if the device has too little memory, TNF_EINVAL if a `dst` is
+ *  too small. */
 TNF_API TNF_CHECKED tnf_status tnf_device_start(tnf_load **out, tnf_device *device,
                                                 const tnf_device_request *requests, size_t n,
                                                 const tnf_load_options *options, tnf_error *error);
-/** The same onto several devices: each file is read once, each device gets all tensors. With more
- *  than one device no request may have a `dst`, and none is cast on a device. */
+/** Like tnf_device_start(), but for several devices: each file is read once, each device gets all
+ *  tensors. With more than one device no request may have a `dst`, and none is cast on a device. */
 TNF_API TNF_CHECKED tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices,
                                                      size_t ndevices,
                                                      const tnf_device_request *requests, size_t n,
                                                      const tnf_load_options *options,
                                                      tnf_error *error);
-/** tnf_device_start() and tnf_load_wait() for all. After a failure nothing is left. */
+/** Calls tnf_device_start(), then tnf_load_wait() for all tensors. On failure *out is NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_device_load(tnf_load **out, tnf_device *device,
                                                const tnf_device_request *requests, size_t n,
                                                const tnf_load_options *options, tnf_error *error);
@@ -150,36 +152,38 @@ TNF_API TNF_CHECKED tnf_status tnf_device_load(tnf_load **out, tnf_device *devic
 /** For tnf_load_wait(): all tensors. */
 #define TNF_LOAD_ALL SIZE_MAX
 
-/** Waits until tensor i, or all, may be used by any stream. Returns the load's failure, if any: no
- *  copy is under way then. */
+/** Waits until tensor i, or all, may be used by any stream. Returns the load's failure, if any; no
+ *  copy is in progress then. */
 TNF_API TNF_CHECKED tnf_status tnf_load_wait(tnf_load *load, size_t i, tnf_error *error);
-/** Is tensor i (or TNF_LOAD_ALL) complete? Never waits. */
+/** Returns true if tensor i (or TNF_LOAD_ALL: all) is complete. Never waits. */
 TNF_API bool tnf_load_done(const tnf_load *load, size_t i);
 /** Stops a load: waiting for it gives TNF_ECANCELLED, unless it was complete before. */
 TNF_API void tnf_load_cancel(tnf_load *load);
-/** Returns where tensor i is on the first device (when it is complete); NULL past the last. */
+/** Returns the address of tensor i on the first device (when it is complete); NULL past the
+ *  last. */
 TNF_API void *tnf_load_at(const tnf_load *load, size_t i);
-/** The same on device d, in the order that they were given. */
+/** The same for device d, in the order in which the devices were given. */
 TNF_API void *tnf_load_on(const tnf_load *load, size_t d, size_t i);
 
 /** Where the numbers of a loaded tensor were computed. */
 typedef enum tnf_load_made {
-    TNF_LOAD_STORED, /**< nowhere: they are as stored */
+    TNF_LOAD_STORED, /**< not computed: they are as stored */
     TNF_LOAD_DEVICE, /**< on the device */
     TNF_LOAD_HOST    /**< on the host */
 } tnf_load_made;
 
-/** Returns the number of bytes of tensor i on a device, and where they were made (if not NULL). */
+/** Returns the number of bytes of tensor i on a device; *made (may be NULL) says where they were
+ *  computed. */
 TNF_API uint64_t tnf_load_bytes(tnf_load_made *made, const tnf_load *load, size_t i);
 
-/** What a load did. Begin with TNF_LOAD_REPORT_INIT. */
+/** Statistics of a load. Begin with TNF_LOAD_REPORT_INIT. */
 typedef struct tnf_load_report {
     size_t size;          /**< sizeof(tnf_load_report) */
-    uint64_t bytes;       /**< on each device */
-    uint64_t bytes_read;  /**< from files */
-    uint64_t copies;      /**< that were asked of the driver */
+    uint64_t bytes;       /**< bytes on each device */
+    uint64_t bytes_read;  /**< bytes read from files */
+    uint64_t copies;      /**< copies that the driver was asked for */
     uint64_t pinned;      /**< bytes of pinned buffers in use */
-    unsigned threads;     /**< that worked */
+    unsigned threads;     /**< threads that worked */
     unsigned direct;      /**< files that were read past the cache */
     uint64_t transformed; /**< tensors that are not as stored */
 } tnf_load_report;
@@ -190,16 +194,18 @@ typedef struct tnf_load_report {
         sizeof(tnf_load_report), 0, 0, 0, 0, 0, 0, 0                                               \
     }
 
-/** Tells what a complete load did. */
+/** Gets the statistics of a complete load. */
 TNF_API TNF_CHECKED tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *load,
                                              tnf_error *error);
-/** Stops it if need be and frees it, with its memory that nobody keeps. NULL is allowed. */
+/** Frees a load, and stops it first if it is in progress. Its memory is freed, too, except what
+ *  tnf_load_keep() keeps. NULL is allowed. */
 TNF_API void tnf_load_free(tnf_load *load);
 
-/** Memory of a device that the library allocated: a slab, or that of one tensor. It is counted. */
+/** Memory of a device that the library allocated: a slab, or that of one tensor. It has a reference
+ *  count. */
 typedef struct tnf_device_memory tnf_device_memory;
-/** Keeps the memory of tensor i on device d after the load is freed, until it is dropped. The
- *  device must stay open. NULL: it is the caller's. */
+/** Keeps the memory of tensor i on device d after the load is freed, until tnf_memory_drop(). The
+ *  device must stay open. Returns NULL if the memory is the caller's. */
 TNF_API tnf_device_memory *tnf_load_keep(tnf_load *load, size_t d, size_t i);
 /** Ends one tnf_load_keep(); the last one frees the memory. NULL is allowed. */
 TNF_API void tnf_memory_drop(tnf_device_memory *memory);

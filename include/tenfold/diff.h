@@ -27,23 +27,24 @@ extern "C" {
 typedef enum tnf_difference_kind {
     TNF_DIFF_ONLY_A,    /**< only the first file has the tensor */
     TNF_DIFF_ONLY_B,    /**< only the second file has the tensor */
-    TNF_DIFF_LAYOUT,    /**< dense and sparse, …: values are not compared */
+    TNF_DIFF_LAYOUT,    /**< the layout, as dense and sparse; values are not compared */
     TNF_DIFF_SHAPE,     /**< the shape; values are not compared */
-    TNF_DIFF_DTYPE,     /**< of the part `key`; values are compared if types are ignored */
+    TNF_DIFF_DTYPE,     /**< the type of part `key`; values are compared if types are ignored */
     TNF_DIFF_PARTS,     /**< only one of them has the part `key`, or its size differs */
     TNF_DIFF_ORDER,     /**< row by row and column by column: reported, but not a difference */
-    TNF_DIFF_VALUES,    /**< of the part `key` */
-    TNF_DIFF_ATTRIBUTE, /**< `key` is its path with dots; of the tensor, or of the file */
+    TNF_DIFF_VALUES,    /**< the values of part `key` */
+    TNF_DIFF_ATTRIBUTE, /**< of the tensor, or of the file if there is none; `key` is its path with
+                         *   dots */
     TNF_DIFF_EXTRA      /**< only one of them has the extra `key`, or its bytes differ */
 } tnf_difference_kind;
 
-/** How far the values of two tensors or parts are apart. Sums are over the pairs in which both
- *  values are finite. Types that are not numbers are compared as bytes. */
+/** How much the values of two tensors or parts differ. Sums are over the pairs in which both values
+ *  are finite. Types that are not numbers are compared as bytes. */
 typedef struct tnf_value_difference {
-    uint64_t elements;  /**< compared */
+    uint64_t elements;  /**< number of elements compared */
     uint64_t different; /**< not equal, or not close enough */
     uint64_t nonfinite; /**< of those: NaN or infinite on one side or on both */
-    uint64_t first;     /**< the position of the first one, counted row by row */
+    uint64_t first;     /**< the position of the first different one, counted row by row */
     uint8_t a[16];      /**< the element there in the first file, little-endian, lowest bit first */
     uint8_t b[16];      /**< the element there in the second file */
     bool numbers;       /**< false: bytes were compared, and the members below are 0 */
@@ -51,7 +52,7 @@ typedef struct tnf_value_difference {
     double max_rel;     /**< the largest |a - b| / |b|, where b is not 0 */
     double mean_abs;    /**< the mean |a - b| */
     double nmse;        /**< sum of |a - b|^2 over sum of |a|^2 */
-    double cosine;      /**< of the angle between both; NaN if one is all zeros */
+    double cosine;      /**< cosine of the angle between both; NaN if one is all zeros */
 } tnf_value_difference;
 
 /** One difference. Members that do not apply are NULL. */
@@ -69,11 +70,11 @@ typedef struct tnf_difference {
 
 /** What is not compared. */
 enum {
-    TNF_DIFF_IGNORE_VALUES = 1, /**< no data is read */
+    TNF_DIFF_IGNORE_VALUES = 1, /**< values: no data is read */
     TNF_DIFF_IGNORE_ATTRS = 2,  /**< attributes */
     TNF_DIFF_IGNORE_EXTRAS = 4, /**< extras */
     TNF_DIFF_IGNORE_DTYPE = 8,  /**< types of dense tensors: their numbers are compared */
-    TNF_DIFF_IGNORE_KIND = 16   /**< layout, shape, type, parts, and so values, too */
+    TNF_DIFF_IGNORE_KIND = 16   /**< layout, shape, type, parts, and therefore values, too */
 };
 
 /** Returns the new name of a tensor in *out. It must stay valid until the library function that
@@ -131,8 +132,8 @@ typedef struct tnf_diff_result {
         sizeof(tnf_diff_result), false, 0, 0, 0, 0, 0, 0, 0, NULL                                  \
     }
 
-/** Compares two files. Returns TNF_OK also if they differ. Several threads compare bytes in blocks;
- *  only tensors that differ are decoded. */
+/** Compares two files. Returns TNF_OK also if they differ. Several threads compare the bytes in
+ *  blocks; only tensors that differ are decoded. */
 TNF_API TNF_CHECKED tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
                                         const tnf_diff_options *options, tnf_error *error);
 

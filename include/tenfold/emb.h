@@ -17,7 +17,7 @@
  * subwords.
  *
  * The strings are read when the view is opened; single rows are read when they are needed. A search
- * over all rows uses the mapped file. If the file is cut short meanwhile, that raises SIGBUS. A
+ * over all rows uses the mapped file. If the file is truncated meanwhile, that raises SIGBUS. A
  * file opened with TNF_ACCESS_PREAD is read into memory first instead.
  *
  * Any number of threads may use a view at once. The file must stay open until the view is closed.
@@ -36,7 +36,7 @@ typedef struct tnf_emb tnf_emb;
 
 /** How n-grams of characters give a vector to a word that is not in the vocabulary. */
 typedef enum tnf_subwords {
-    TNF_SUBWORDS_NONE,     /**< they do not */
+    TNF_SUBWORDS_NONE,     /**< they give none */
     TNF_SUBWORDS_BUCKET,   /**< FNV-1a of 64 bits over code points */
     TNF_SUBWORDS_FASTTEXT, /**< FNV-1a of 32 bits over signed bytes */
     TNF_SUBWORDS_EXPLICIT, /**< a list of n-grams */
@@ -51,7 +51,7 @@ typedef struct tnf_emb_options {
     const char *embeddings;
     /** The name of the tensor of words. NULL: by "tenfold.role", or "vocab", or "appdata". */
     const char *vocab;
-    bool no_index;    /**< words will not be looked up: tnf_emb_find() finds none */
+    bool no_index;    /**< build no index of words: tnf_emb_find() then finds none */
     unsigned threads; /**< for reading the vocabulary; 0: one per core, or TENFOLD_THREADS */
     /** "avx512vbmi", "avx512", "avx2", "neon" or "portable"; NULL: the best for this CPU */
     const char *kernel;
@@ -70,7 +70,7 @@ typedef struct tnf_emb_options {
         }                                                                                          \
     }
 
-/** What is known of an embedding file. */
+/** Describes an embedding file. */
 typedef struct tnf_emb_info {
     uint64_t words;               /**< rows of words: the first ones */
     uint64_t rows;                /**< all rows, with those of subwords */
@@ -82,8 +82,8 @@ typedef struct tnf_emb_info {
     bool quantized;               /**< the matrix is quantized */
     bool has_norms;               /**< the file has the lengths of the vectors before normalising */
     bool has_words;               /**< false: rows have numbers only */
-    uint64_t duplicates;          /**< words that occur again: the first row is found */
-    uint64_t first_duplicate;     /**< the row of the first of those */
+    uint64_t duplicates;          /**< number of repeated words; a lookup finds the first row */
+    uint64_t first_duplicate;     /**< the row of the first repetition */
     const char *kernel;           /**< the code that is used for this CPU */
     const tnf_object *embeddings; /**< the matrix */
     const tnf_object *vocab;      /**< the words, or NULL */
@@ -92,7 +92,7 @@ typedef struct tnf_emb_info {
     bool composed;
 } tnf_emb_info;
 
-/** Opens a view of an open file. Reads the vocabulary once, and nothing of the matrix. */
+/** Opens a view of an open file. Reads the vocabulary once, but not the matrix. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file,
                                             const tnf_emb_options *options, tnf_error *error);
 /** Opens a file and a view of it, which owns the file: tnf_emb_close() closes both. `how` and
@@ -102,7 +102,7 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_open_path(tnf_emb **out, const char *path
                                                  const tnf_emb_options *options, tnf_error *error);
 /** Closes a view. NULL is allowed. */
 TNF_API void tnf_emb_close(tnf_emb *emb);
-/** Returns what is known of the file. */
+/** Returns the description of the file. */
 TNF_API const tnf_emb_info *tnf_emb_describe(const tnf_emb *emb);
 
 /* ------------------------------------------------------------------ words */
@@ -118,8 +118,9 @@ TNF_API tnf_str tnf_emb_word(const tnf_emb *emb, uint64_t row);
 /** Called with an n-gram of a word, in brackets, and its row (TNF_NO_ROW if an explicit list does
  *  not have it). Any result but TNF_OK stops. */
 typedef tnf_status (*tnf_emb_take_fn)(void *ctx, tnf_str ngram, uint64_t row, tnf_error *error);
-/** Calls `take` for the n-grams of any word, in finalfusion's order: from each character on, the
- *  longest first. Floret gives the whole word first, and each n-gram once for each of its rows. */
+/** Calls `take` for the n-grams of any word, in finalfusion's order: those that begin at the first
+ *  character, then those at the next, each time the longest first. Floret gives the whole word
+ *  first, and each n-gram once for each of its rows. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word,
                                               tnf_emb_take_fn take, void *ctx, tnf_error *error);
 
@@ -165,15 +166,15 @@ typedef struct tnf_emb_query {
     bool keep_asked;      /**< similar, analogy: the words of the query may be answers */
     bool keep[3];         /**< analogy: this one of the three words may be an answer */
     bool raw;             /**< analogy: do not divide the three vectors by their lengths */
-    /** Only the first so many words may be answers: the most frequent ones, as files are made; 0:
-     * all of them. */
+    /** Only the first `among` words may be answers; files usually begin with the most frequent
+     *  words. 0: all words. */
     uint64_t among;
-    /** Words before this row are no answers: for searches of which others have done the beginning.
-     *  The best of several such searches, put together, are those of one. */
+    /** Words before this row are not answers. A search can so be divided into ranges of rows: the
+     *  best answers of all ranges together are those of one search. */
     uint64_t from;
 } tnf_emb_query;
 
-/** Cosine; k is still to be set. */
+/** Cosine; the caller must set k. */
 #define TNF_EMB_QUERY_INIT                                                                         \
     {                                                                                              \
         sizeof(tnf_emb_query), TNF_COSINE, 0, 0, NULL, 0, false, { false, false, false }, false,   \
@@ -190,10 +191,10 @@ typedef struct tnf_emb_hit {
 /* The functions below search all words. For a fastText model (info.composed) the first search
  * computes the vectors of all words, on several threads, and keeps them: words x dims floats. */
 
-/** Finds the k best words for each of n vectors (n x dims floats). There are k hits for each
- * vector, the best first; `counts` gets how many are valid. Equal scores are ordered by word, then
- * row; NaN comes last. The search is exact, and gives the same result for any number of threads and
- * of queries in a call. */
+/** Finds the k best words for each of n vectors (n x dims floats). `hits` gets k hits for each
+ *  vector, the best first; `counts` gets how many of them are valid. Equal scores are ordered by
+ *  word, then row; NaN comes last. The search is exact, and gives the same result for any number of
+ *  threads and of queries in a call. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_nearest(tnf_emb_hit *hits, size_t *counts,
                                                const tnf_emb *emb, const float *vectors, size_t n,
                                                const tnf_emb_query *query, tnf_error *error);
@@ -221,7 +222,7 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(tnf_emb_hit *hits, size_t *counts
 /* The functions below add tensors and attributes to a builder. Those are valid until emb is closed.
  */
 
-/** How vectors change on the way to another file. Begin with TNF_EMB_CHANGE_INIT. */
+/** How vectors change when they are saved to another file. Begin with TNF_EMB_CHANGE_INIT. */
 typedef struct tnf_emb_change {
     size_t size; /**< sizeof(tnf_emb_change) */
     /** From a fastText model (info.composed): the rows of words become their vectors, the rows of
@@ -229,8 +230,8 @@ typedef struct tnf_emb_change {
      *  the target format cannot hold them, saving refuses. TNF_FOLD_NONE keeps the rows, and the
      * new file says so. */
     tnf_fold fold;
-    /** To a fastText model: rows are multiplied by their norms, and n-grams are taken out of the
-     *  rows of words. Words without a count get the count 1, since gensim ignores count 0. */
+    /** To a fastText model: rows are multiplied by their norms, and the n-grams are removed from
+     *  the rows of words. Words without a count get the count 1, since gensim ignores count 0. */
     tnf_fold unfold;
     bool normalize;   /**< divide the rows of words by their lengths, which become norms */
     bool unnormalize; /**< multiply the rows of words by their norms, which are removed */
@@ -247,12 +248,12 @@ typedef struct tnf_emb_change {
 TNF_API TNF_CHECKED tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb,
                                                const tnf_emb_change *change, tnf_error *error);
 
-/** Adds everything of a file with a quantized matrix, with a dense matrix instead. Words without
- *  norms are normalised and get norms, as in finalfusion, unless `as_is`. */
+/** Adds everything of a file; its quantized matrix becomes a dense one. If words have no norms,
+ *  their rows are normalised and get norms, as in finalfusion, unless `as_is`. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is,
                                                    tnf_error *error);
 /** Adds the file with an explicit list of the n-grams of all words, instead of buckets. Only the
- *  rows that they use are kept. For bucket and fastText vocabularies. */
+ *  rows that these n-grams use are kept. For bucket and fastText vocabularies. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_explicit(tnf_builder *builder, tnf_emb *emb,
                                                 tnf_error *error);
 /** Adds n words with their vectors, in this order, dense and without subwords. If the file has
@@ -263,11 +264,11 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb
 
 /* --------------------------------------------------------------- quantize */
 
-/** How to quantize. */
+/** The method of quantization. */
 typedef enum tnf_quantizer {
     TNF_PQ,          /**< each row is cut into pieces, each piece is one of 2^bits centroids */
     TNF_OPQ,         /**< the same after a rotation that is trained together with the centroids */
-    TNF_GAUSSIAN_OPQ /**< the same after a rotation that the covariance of the rows gives */
+    TNF_GAUSSIAN_OPQ /**< the same after a rotation computed from the covariance of the rows */
 } tnf_quantizer;
 
 /** The result of quantizing. */
@@ -295,7 +296,7 @@ typedef struct tnf_quantize_options {
     unsigned bits;          /**< of a code, 1 to 8 [8, or fewer if there are few rows] */
     unsigned subquantizers; /**< pieces, a divisor of the dimensions [half of them] */
     unsigned iterations;    /**< rounds of training [100] */
-    unsigned attempts;      /**< the best of so many is kept; OPQ makes one [1] */
+    unsigned attempts;      /**< trainings, of which the best is kept; OPQ makes one [1] */
     uint64_t seed;          /**< for choosing the rows that training begins with [0] */
     unsigned
         threads; /**< the result is the same for any number [one per core, or TENFOLD_THREADS] */

@@ -3,8 +3,8 @@
  * @file io.h
  * Where bytes come from and where they go. You need this header only for storage of your own.
  *
- * A source is read at any position and has no state, so threads share it freely. A sink is only
- * appended to: its bytes appear under their name when it is committed, or never.
+ * A source is read at any position and has no state, so threads share it freely. A sink only
+ * appends bytes: they appear under their name when the sink is committed, or never.
  */
 #ifndef TENFOLD_IO_H
 #define TENFOLD_IO_H
@@ -49,8 +49,8 @@ typedef struct tnf_source_ops {
 /** A source: bytes that can be read at any position. */
 typedef struct tnf_source tnf_source;
 
-/** How a file is read. Bytes that are copied always go through pread(), so a file that is cut short
- *  gives an error and not a signal. */
+/** How a file is read. Bytes that are copied always go through pread(), so a truncated file gives
+ *  an error and not a signal. */
 typedef enum tnf_access {
     TNF_ACCESS_AUTO, /**< views by mmap on local file systems, no views elsewhere */
     TNF_ACCESS_MMAP, /**< views by mmap */
@@ -60,38 +60,38 @@ typedef enum tnf_access {
 /** Opens a regular file as a source. */
 TNF_API TNF_CHECKED tnf_status tnf_source_file(tnf_source **out, const char *path,
                                                tnf_access access, tnf_error *error);
-/** Makes a source from an open descriptor, which the caller closes. A pipe is first copied to a
- *  file without a name. */
+/** Makes a source from an open descriptor, which the caller closes. A pipe is first copied to an
+ *  unnamed temporary file. */
 TNF_API TNF_CHECKED tnf_status tnf_source_fd(tnf_source **out, int fd, tnf_access access,
                                              tnf_error *error);
 /** Makes a source from memory, which must stay until the source is closed. */
 TNF_API TNF_CHECKED tnf_status tnf_source_memory(tnf_source **out, const void *bytes, size_t n,
                                                  tnf_error *error);
-/** Makes a source of `size` bytes from your own functions. On failure ctx is not closed. */
+/** Makes a source of `size` bytes from your own functions. On failure ops->close is not called. */
 TNF_API TNF_CHECKED tnf_status tnf_source_custom(tnf_source **out, const tnf_source_ops *ops,
                                                  void *ctx, uint64_t size, tnf_error *error);
-/** Opens the object of a URL as a source, which from then on is the library's. By any thread. */
+/** Opens the object of a URL as a source, which the library then owns. Any thread may call it. */
 typedef tnf_status (*tnf_scheme_open_fn)(void *ctx, tnf_source **out, const char *url,
                                          tnf_error *error);
 
 /** A scheme of your own. Begin with TNF_SCHEME_INIT. */
 typedef struct tnf_scheme {
     size_t size; /**< sizeof(tnf_scheme) */
-    /** "mem" for mem://…: small letters, digits, '+', '-' and '.'. Is copied. */
+    /** "mem" for mem://…: small letters, digits, '+', '-' and '.'. The library copies it. */
     const char *name;
     tnf_scheme_open_fn open; /**< opens an object */
     void *ctx;               /**< passed to it; must stay as long as the process */
 } tnf_scheme;
 
-/** Nothing, with its size. */
+/** All NULL, with its size. */
 #define TNF_SCHEME_INIT                                                                            \
     {                                                                                              \
         sizeof(tnf_scheme), NULL, NULL, NULL                                                       \
     }
 
-/** Brings a scheme: from now on tnf_open() takes its URLs in the whole process, and opens by them
- *  what an index in such a file names. It cannot be taken back. TNF_EEXISTS if there is one of that
- *  name. Only for reading; folders are not listed. */
+/** Registers a scheme for the whole process. From then on tnf_open() accepts its URLs, and also
+ *  opens the files that an index at such a URL names. A scheme cannot be removed. TNF_EEXISTS if
+ *  the name is taken. Schemes are only for reading; directories are not listed. */
 TNF_API TNF_CHECKED tnf_status tnf_scheme_add(const tnf_scheme *scheme, tnf_error *error);
 
 /** Closes a source that was not passed to tnf_open_source(). NULL is allowed. */
@@ -122,9 +122,10 @@ enum {
     TNF_SINK_NO_SYNC = 2  /**< skip fsync: faster, but a power cut may lose the file */
 };
 
-/** Makes a file that appears under `path` at commit: a temporary file beside it, fsync, rename. If
- *  it replaces a file, that one is locked against other writers for the rename (docs/metadata.md),
- *  and the new file gets its permissions and, if the system allows it, its owner and group. */
+/** Makes a file that appears under `path` at commit. The bytes go to a temporary file next to it,
+ *  which is synced and then renamed. If it replaces a file, that file is locked against other
+ *  writers during the rename (docs/metadata.md), and the new file gets its permissions and, if the
+ *  system allows it, its owner and group. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_file(tnf_sink **out, const char *path, unsigned flags,
                                              tnf_error *error);
 /** Makes a sink from an open descriptor (pipe, socket, file), which the caller closes. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file jobs.h
- * Work on large files cut into parts that any scheduler can run: threads, processes, machines.
+ * Divide work on large files into parts that any scheduler can run: threads, processes, machines.
  *
  *     tnf_job_options what = TNF_JOB_INIT;           // 1. on one machine: the plan
  *     what.job = "hash";
@@ -11,27 +11,27 @@
  *     tnf_job_plan(&job, &what, &error);
  *     fwrite(tnf_job_text(job).p, 1, tnf_job_text(job).n, file);
  *
- *     tnf_job_parse(&job, text, n, &error);          // 2. anywhere, in any order, any number of
- * times tnf_job_part(&receipt, job, 7, &how, &error);
+ *     tnf_job_parse(&job, text, n, &error);          // 2. anywhere, in any order, repeatedly
+ *     tnf_job_part(&receipt, job, 7, &how, &error);
  *
  *     tnf_job_finish(&result, job, &how, &error);    // 3. once: checks, merges, makes it visible
  *
- * The plan is JSON and says everything; a worker needs it and the inputs, and nothing of other
- * workers. The same inputs, options and number of parts give the same plan to the byte. Whatever
- * the number of parts is, and in whatever order and however often they are done, the result is that
- * of the plain function: the same bytes, the same hash, the same numbers.
+ * The plan is JSON and complete: a worker needs the plan and the inputs, and nothing from other
+ * workers. The same inputs, options and number of parts give a byte-identical plan. The result is
+ * always that of the plain function: the same bytes, the same hash, the same numbers. It depends
+ * neither on the number of parts nor on the order in which they are done, nor on repetitions.
  *
  *   plan ─┬─> part 0 ─> receipt ─┬─> finish ─> file, hash, report
  *         ├─> part 1 ─> receipt ─┤
  *         └─> part 2 ─> receipt ─┘
  *
- * A part is done when its receipt is there. A receipt appears whole or not at all, after the data
- * that it speaks of is on the disk; a part whose receipt is there does nothing. If two attempts at
- * one part come out differently, the second fails and says which leaf differs.
+ * A part is done when its receipt exists. A receipt appears complete or not at all, after the data
+ * that it describes is on the disk. A part that has a receipt is not done again. If two attempts at
+ * one part give different data, the second fails and says which leaf differs.
  *
- * For bindings: plan, parse, text, describe, part, finish, abort, free are all there is. Everything
- * that comes out is JSON text (the plan, a receipt, the result), valid until the next call with the
- * same job or tnf_job_free(). A job is used by one thread at a time.
+ * For bindings: plan, parse, text, describe, part, finish, abort and free are the complete API. All
+ * output is JSON text (the plan, a receipt, the result), valid until the next call with the same
+ * job or tnf_job_free(). Only one thread at a time may use a job.
  */
 #ifndef TENFOLD_JOBS_H
 #define TENFOLD_JOBS_H
@@ -59,19 +59,19 @@ typedef struct tnf_job_options {
     bool lenient;              /**< as tnf_open_options.lenient */
 
     /* convert */
-    const char *out;    /**< the file, s3://…, or with max_bytes the directory; others: where
-                             receipts go */
-    const char *format; /**< to write; NULL: by the extension of `out` */
+    const char *out; /**< the file, s3://…, or with max_bytes the directory; for other jobs: where
+                          receipts go */
+    const char *format;         /**< to write; NULL: by the extension of `out` */
     const tnf_option *options;  /**< of its writer */
     size_t noptions;            /**< number of options */
     const char *const *select;  /**< patterns: only tensors that match one; none: all */
     size_t nselect;             /**< number of patterns */
-    const char *const *exclude; /**< patterns: not what matches one */
+    const char *const *exclude; /**< patterns: tensors that match one are left out */
     size_t nexclude;            /**< number of patterns */
     const char *dtype;          /**< as tnf_save_options.dtype */
     bool allow_loss;            /**< as tnf_save_options.allow_loss */
     bool replace;               /**< an existing result may be replaced by finish */
-    uint64_t max_bytes;         /**< several files of at most so many bytes of tensors, and an
+    uint64_t max_bytes;         /**< several files with at most this many bytes of tensors, and an
                                      index, as tnf_split(); 0: one file */
 
     /* similar */
@@ -92,42 +92,42 @@ typedef struct tnf_job_options {
             NULL, 0, NULL, false, false, 0, NULL, 0, 0, 0, 0, false                                \
     }
 
-/** What is known of a plan. */
+/** Describes a plan. */
 typedef struct tnf_job_info {
     const char *job;       /**< "hash" … */
     const char *id;        /**< 64 hex digits: the same for the same work, wherever its files are */
     uint64_t parts;        /**< number of parts */
     uint64_t items;        /**< of all parts */
     uint64_t bytes;        /**< to be read by all parts */
-    uint64_t largest_part; /**< bytes to be read by the part that has most of them */
-    uint64_t smallest_part; /**< … the least */
-    uint64_t largest_atom;  /**< bytes of the largest piece that cannot be cut; 0: all can */
+    uint64_t largest_part; /**< bytes to be read by the part that reads the most */
+    uint64_t smallest_part; /**< bytes to be read by the part that reads the least */
+    uint64_t largest_atom;  /**< bytes of the largest indivisible piece; 0: all can be divided */
     const char *mode;       /**< of the output: "range", "files", "whole"; "rows": no file */
-    const char *format;     /**< that is written, or NULL */
-    const char *out;        /**< where, or NULL */
+    const char *format;     /**< the format that is written, or NULL */
+    const char *out;        /**< where the output goes, or NULL */
 } tnf_job_info;
 
 /** How to do a part, or to finish. Begin with TNF_JOB_HOW_INIT; NULL means all defaults. */
 typedef struct tnf_job_how {
     size_t size; /**< sizeof(tnf_job_how) */
-    /** Receipts lie in the directory of this name with ".tenfold-ID.parts" behind it. Conversions
-     *  to an object of s3 need it, other conversions do not use it. NULL: the plan's `out`; if it
-     *  has none, there are no files: the caller keeps what tnf_job_part() gives
-     *  and hands it to tnf_job_finish(). */
+    /** Receipts are in the directory whose name is this one and ".tenfold-ID.parts". Conversions to
+     *  an object of s3 need it, other conversions do not use it. NULL: the plan's `out`. If the
+     *  plan has none, there are no receipt files: the caller keeps the texts that tnf_job_part()
+     *  returns and passes them to tnf_job_finish(). */
     const char *base;
-    bool trust_content; /**< other times of change, or ETags, of the inputs are taken; a size or a
-                             header that differs never is */
-    bool no_verify;     /**< finish: what was written is not read again */
-    const tnf_str *receipts;  /**< finish: texts that parts gave, in any order, if they are not in
-                                   files */
+    bool trust_content; /**< inputs with another modification time or ETag are accepted; another
+                             size or header never is */
+    bool no_verify;     /**< finish: do not read the written data again */
+    const tnf_str *receipts;  /**< finish: the texts of the parts, in any order, if there are no
+                                   receipt files */
     size_t nreceipts;         /**< number of texts */
     unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
-    tnf_progress_fn progress; /**< called at least once for each leaf that is read, similar: at the
-                                   beginning; false stops, without a receipt. NULL: never */
-    void *ctx;                /**< passed to it */
-    bool check_input; /**< finish of a conversion: the inputs are read once more and compared with
-                           what was written, leaf by leaf; TNF_EDIGEST. TNF_EUNSUPPORTED if tensors
-                           are not copied as they are */
+    tnf_progress_fn progress; /**< called at least once for each leaf that is read (similar: at the
+                                   beginning); false stops, without a receipt. NULL: never */
+    void *ctx;                /**< passed to progress */
+    bool check_input; /**< finish of a conversion: read the inputs once more and compare them with
+                           the output, leaf by leaf; TNF_EDIGEST. TNF_EUNSUPPORTED if tensors are
+                           not copied as they are */
 } tnf_job_how;
 
 /** All defaults. */
@@ -140,42 +140,43 @@ typedef struct tnf_job_how {
  *  lose something and that is not allowed. */
 TNF_API TNF_CHECKED tnf_status tnf_job_plan(tnf_job **out, const tnf_job_options *options,
                                             tnf_error *error);
-/** Takes a plan from its text. TNF_EFORMAT if it is none, or its id does not fit. */
+/** Parses the text of a plan. TNF_EFORMAT if it is not a plan, or if its id does not match. */
 TNF_API TNF_CHECKED tnf_status tnf_job_parse(tnf_job **out, const char *text, size_t n,
                                              tnf_error *error);
 /** Frees a plan. NULL is allowed. */
 TNF_API void tnf_job_free(tnf_job *job);
 /** Returns the plan as JSON, which ends with a line feed. */
 TNF_API tnf_str tnf_job_text(const tnf_job *job);
-/** Returns what is known of a plan. */
+/** Returns the description of a plan. */
 TNF_API const tnf_job_info *tnf_job_describe(const tnf_job *job);
 
-/** Does a part, from 0 on, and leaves its receipt; *receipt (may be NULL) becomes its text. Nothing
- *  is done if the receipt is there already, or the plan was finished (then its text has
- *  "finished_before":true; on file systems with extended attributes). TNF_ECHANGED if an input is
- * not the one that was planned, or the part came out differently before. */
+/** Does a part, numbered from 0, and writes its receipt; *receipt (may be NULL) becomes its text.
+ *  The call is a no-op if the receipt exists already, or if the plan was finished before (the text
+ *  then has "finished_before":true; this needs a file system with extended attributes).
+ *  TNF_ECHANGED if an input differs from the planned one, or if an earlier attempt at the part gave
+ *  different data. */
 TNF_API TNF_CHECKED tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part,
                                             const tnf_job_how *how, tnf_error *error);
-/** Checks that every part is done, reads again what was written, merges the results, makes the
+/** Checks that every part is done, reads the written data again, merges the results, makes the
  *  output visible, and removes the receipts. *result (may be NULL) becomes a JSON object:
  *
  *     hash     {"job":"hash","id":…,"files":[{"file":…,"hash":"sha256:…","hash_version":2,
  *               "tensors":[{"name":…,"hash":…}, …]}, …]}
  *     verify   {…,"ok":true,"files":[{"file":…,"ok":true,"checked":…,"undigested":…,
  *               "problems":[{"code":…,"offset":…,"tensor":…,"message":…}, …]}, …]}
- *     convert  {…,"out":…,"format":…,"size":…,"hash":"sha256:…"}; null with
- *              no_verify if only reading could tell, or if the output cannot be read back
+ *     convert  {…,"out":…,"format":…,"size":…,"hash":"sha256:…"}; the hash is null with
+ *              no_verify if only reading could give it, or if the output cannot be read back
  *     stat     {…,"files":[{"file":…,"tensors":[{"name":…,"elements":…,"nan":…, …}, …]}, …]}
  *     diff     {…,"same":false,"differences":[{"kind":…,"name":…, …}, …]}
  *     similar  {…,"queries":[{"word":…,"hits":[{"word":…,"row":…,"score":…}, …]}, …]}
  *
- *  TNF_ENOTFOUND if parts are missing, with their numbers; TNF_EDIGEST if what was written is not
- *  what its part says, with the part and the leaf. Killed in between, it can be called again. If it
- * was finished before and the result has not changed, the result is
- * {…,"out":…,"finished_before":true}. */
+ *  TNF_ENOTFOUND if parts are missing; the message has their numbers. TNF_EDIGEST if the written
+ *  data does not match its receipt; the message has the part and the leaf. If the process is
+ *  killed, the function can be called again. If the job was finished before and the output has not
+ *  changed, the result is {…,"out":…,"finished_before":true}. */
 TNF_API TNF_CHECKED tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
                                               tnf_error *error);
-/** Removes what parts have left: receipts and unfinished files. Inputs and results stay. */
+/** Removes the receipts and unfinished files of parts. Inputs and results stay. */
 TNF_API TNF_CHECKED tnf_status tnf_job_abort(tnf_job *job, const tnf_job_how *how,
                                              tnf_error *error);
 

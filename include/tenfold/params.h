@@ -16,7 +16,7 @@
  *     tnf_params_release(params, w);
  *     tnf_params_free(params);
  *
- * Any number of threads may use a source at once; only tnf_params_free() must come last.
+ * Any number of threads may use a source at once. tnf_params_free() must be the last call.
  */
 #ifndef TENFOLD_PARAMS_H
 #define TENFOLD_PARAMS_H
@@ -115,14 +115,19 @@ TNF_API void tnf_params_release(tnf_params *params, const tnf_param *param);
 /** Loads and pins every parameter whose name begins with `prefix`, as far as the budget allows. */
 TNF_API TNF_CHECKED tnf_status tnf_params_prefetch(tnf_params *params, const char *prefix,
                                                    tnf_error *error);
-/** Begins to read n parameters that will be loaded soon, in that order (`names` NULL: all of one
- *  part, in file order). Returns at once; a thread of the source's own reads them, one after the
- *  other. Each is kept until it is loaded (once), whatever
- *  else is; with a budget, reading goes on as long as those that wait to be loaded fit into it
- * beside what is pinned, and one that is larger is not read ahead. A load of what is being read
- * waits for it, one of what is not begun reads it. What fails is tried again by the load, and told
- * there. TNF_ENOTFOUND, and nothing is asked for, if there is no such parameter. tnf_params_trim()
- * calls it off, and so does tnf_params_free(), which waits for the one read at hand. */
+/** Reads n parameters ahead, which the caller will load soon, in that order (`names` NULL: all
+ *  parameters of one part, in file order). Returns at once; a thread of the source reads them, one
+ *  after the other.
+ *
+ *  Each of them is kept until it has been loaded once, whatever the cache does. With a budget, the
+ *  thread pauses while the next one does not fit in addition to the pinned parameters and to those
+ *  that wait to be loaded. A parameter that is too large even without those that wait is not read
+ *  ahead.
+ *
+ *  A load of the parameter that is being read waits for it; a load of one that has not been begun
+ *  reads it. If reading ahead fails, the load tries again and returns the error. TNF_ENOTFOUND if a
+ *  name does not exist; then nothing is read ahead. tnf_params_trim() cancels reading ahead.
+ *  tnf_params_free() does so, too, after the current read. */
 TNF_API TNF_CHECKED tnf_status tnf_params_ahead(tnf_params *params, const char *const *names,
                                                 size_t n, tnf_error *error);
 /** Drops everything that is not in use, pinned or not, and what was read ahead. */

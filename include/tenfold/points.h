@@ -43,7 +43,7 @@ typedef enum tnf_points_lock {
 
 /** When a change is safe from a power cut. */
 typedef enum tnf_points_sync {
-    TNF_POINTS_SYNC,   /**< when the call returns: fsync before and after the byte that counts */
+    TNF_POINTS_SYNC,   /**< when the call returns: fsync before and after the decisive byte */
     TNF_POINTS_NO_SYNC /**< when the system decides, in any order */
 } tnf_points_sync;
 
@@ -64,10 +64,10 @@ typedef struct tnf_points_options {
     tnf_points_sync sync;    /**< when a change is safe from a power cut */
     tnf_points_pack pack;    /**< how the vectors of new points are stored */
     bool pack_app;           /**< compress application data, with snappy */
-    bool varint_msb;         /**< numbers have their most significant bits first: never guessed */
+    bool varint_msb;         /**< numbers have their most significant bits first: not detected */
     tnf_allocator allocator; /**< zero: malloc */
-    /** Called now and then by functions that change the file or wait for it; NULL: never. If it
-     *  returns false, the call ends with TNF_ECANCELLED and the file is unchanged. */
+    /** Called from time to time by functions that change the file or wait for it; NULL: never. If
+     *  it returns false, the call ends with TNF_ECANCELLED and the file is unchanged. */
     bool (*go_on)(void *ctx);
     void *go_on_ctx; /**< passed to go_on */
 } tnf_points_options;
@@ -89,9 +89,9 @@ typedef struct tnf_space {
     const char *resolution;      /**< the format's name of the type; not needed for creating */
     const uint64_t *dims;        /**< the shape of a vector */
     uint32_t rank;               /**< number of dimensions */
-    bool scalar;                 /**< for creating with rank 0: yes, one number per point */
+    bool scalar;                 /**< for creating with rank 0: one number per point */
     uint8_t pack;                /**< as in the file: 1 is snappy */
-    uint8_t paging;              /**< as in the file; no meaning is known */
+    uint8_t paging;              /**< as in the file; its meaning is unknown */
     uint64_t elements;           /**< of a vector; not needed for creating */
     uint64_t vector_bytes;       /**< of a vector; not needed for creating. The first bit of a byte
                                       is the lowest one. */
@@ -146,18 +146,20 @@ TNF_API const tnf_space *tnf_points_space(const tnf_points *points);
 typedef tnf_status (*tnf_point_take_fn)(void *ctx, const tnf_point *point, tnf_error *error);
 
 /** Calls `take` for all points in file order, starting at offset `from` (0: at the first), under
- * one shared lock. Uses memory for one point only. */
+ *  one shared lock. Uses memory for one point only. */
 TNF_API TNF_CHECKED tnf_status tnf_points_each(tnf_points *points, uint64_t from,
                                                tnf_point_take_fn take, void *ctx, tnf_error *error);
 /** Calls `take` for the points after the one at that offset, in file order: those that were
- * appended since it was the last (0: all points). The point itself may be deleted. TNF_ENOTFOUND if
- * no block is at that offset, or if the file was compacted since this handle returned offsets: then
- * all points have new offsets; read from 0. Going on from the last point that this handle returned
- * reads only what is new; from any other offset, the blocks before it are followed first. */
+ *  appended since it was the last (0: all points). The point itself may be deleted. TNF_ENOTFOUND
+ *  if no block is at that offset, or if the file was compacted since this handle returned offsets.
+ *  After compaction all points have new offsets, so read from 0.
+ *
+ *  If `offset` is the last point that this handle returned, only new blocks are read; for any other
+ *  offset, the blocks before it are followed first. */
 TNF_API TNF_CHECKED tnf_status tnf_points_after(tnf_points *points, uint64_t offset,
                                                 tnf_point_take_fn take, void *ctx,
                                                 tnf_error *error);
-/** Reads one point. TNF_ENOTFOUND if it is deleted, or if the file was compacted since. */
+/** Reads one point. TNF_ENOTFOUND if it is deleted, or if the file was compacted meanwhile. */
 TNF_API TNF_CHECKED tnf_status tnf_points_read(tnf_point *out, tnf_points *points, uint64_t offset,
                                                tnf_error *error);
 /** Decodes the application data of a point to a tree, valid until the next call of this function;
@@ -184,7 +186,7 @@ TNF_API TNF_CHECKED tnf_status tnf_points_add(uint64_t *offset, tnf_points *poin
 /** Flags of functions that change a file. */
 enum {
     TNF_POINTS_SHRED = 1,        /**< delete: also overwrite the bytes */
-    TNF_POINTS_DROP_UNKNOWN = 2, /**< compact: leave out blocks of unknown types */
+    TNF_POINTS_DROP_UNKNOWN = 2, /**< compact: remove blocks of unknown types */
     TNF_POINTS_IN_PLACE = 4      /**< set_attributes: a power cut may leave them half written */
 };
 
@@ -196,9 +198,8 @@ TNF_API TNF_CHECKED tnf_status tnf_points_delete(tnf_points *points, const uint6
 /** Called for each point with its old and new offset, when the file has been compacted. */
 typedef void (*tnf_points_moved_fn)(void *ctx, uint64_t from, uint64_t to);
 
-/** Frees the space of deleted points: a new file takes the name of the old one. `moved` may be
- * NULL.
- */
+/** Frees the space of deleted points: writes a new file, which takes the name of the old one.
+ *  `moved` may be NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_points_compact(tnf_points *points, unsigned flags,
                                                   tnf_points_moved_fn moved, void *ctx,
                                                   tnf_error *error);
@@ -207,7 +208,7 @@ TNF_API TNF_CHECKED tnf_status tnf_points_set_attributes(tnf_points *points,
                                                          const tnf_value *attributes,
                                                          unsigned flags, tnf_error *error);
 
-/** What a file consists of. */
+/** The content of a file, in numbers. */
 typedef struct tnf_points_report {
     size_t size;            /**< sizeof(tnf_points_report) */
     uint64_t file_bytes;    /**< bytes of the file */

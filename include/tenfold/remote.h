@@ -5,7 +5,7 @@
  *
  *     tnf_open(&file, "https://example.org/model.safetensors", NULL, &error)
  *
- * reads the header by one or two requests; tensors are read when they are asked for. Tensors of two
+ * reads the header by one or two requests; tensors are read when they are needed. Tensors of two
  * versions of an object are never mixed: if it changes, reading fails with TNF_ECHANGED. The
  * network is used through libcurl, which is loaded at the first URL.
  */
@@ -24,24 +24,25 @@ typedef struct tnf_url_options {
     const char *const *headers; /**< lines "Name: value", sent to the URL's own host only */
     size_t nheaders;            /**< number of headers */
     const char *token;          /**< sent as "Authorization: Bearer" to the URL's own host */
-    const char *region;         /**< of s3; NULL: as the environment says */
-    const char *endpoint;       /**< of s3, in place of Amazon's; NULL: as the environment says */
-    bool anonymous;             /**< look for no credentials and send none */
+    const char *region;         /**< the region of s3; NULL: from the environment */
+    const char *endpoint;       /**< s3 endpoint instead of Amazon's; NULL: from the environment */
+    bool anonymous;             /**< do not look for credentials, and send none */
     bool private_hosts;         /**< a redirect from a public host may lead to a private address */
-    bool stream;                /**< download files whole where the server has no range requests */
-    unsigned connections;       /**< at a time; 0: 16 */
-    uint64_t cache_bytes;       /**< of memory for each file; 0: 64 MiB */
+    bool stream;                /**< download whole files if the server has no range requests */
+    unsigned connections;       /**< at the same time; 0: 16 */
+    uint64_t cache_bytes;       /**< memory of the cache of each file; 0: 64 MiB */
     unsigned attempts;          /**< for each request; 0: 6 */
-    unsigned delay_ms;          /**< of the first pause between two of them; 0: 200 */
-    /** Called while bytes arrive, by one thread at a time, with the bytes so far and 0. Return
-     * false to stop (TNF_ECANCELLED). Like trace and warn it is kept until the file is closed. */
+    unsigned delay_ms;          /**< the first pause between two attempts; 0: 200 */
+    /** Called while bytes arrive, by one thread at a time, with the number of bytes so far and 0.
+     *  Return false to stop (TNF_ECANCELLED). progress, trace and warn are called until the file is
+     *  closed. */
     tnf_progress_fn progress;
     /** Called with a line for each request, by one thread at a time. */
     void (*trace)(void *ctx, uint64_t offset, const char *line);
-    /** Called with what is odd about a server, by one thread at a time. */
+    /** Called with each unusual finding about a server, by one thread at a time. */
     void (*warn)(void *ctx, const tnf_warning *warning);
     void *ctx;  /**< passed to all three */
-    bool netrc; /**< http: names and passwords of ~/.netrc, or the file that NETRC names */
+    bool netrc; /**< http: use names and passwords of ~/.netrc, or of the file that NETRC names */
 } tnf_url_options;
 
 /** All defaults. */
@@ -51,26 +52,26 @@ typedef struct tnf_url_options {
             NULL, NULL, NULL, false                                                                \
     }
 
-/** Is this a URL that tnf_open() reads over the network? */
+/** Returns true for a URL that tnf_open() reads over the network. */
 TNF_API bool tnf_is_url(const char *path);
 
-/** Writes a URL of any scheme as it may be shown: without a name and password before the host and
- * without query and fragment, which may be a signature. All else stays as it is, and so does all of
- * a path, which has no "scheme://". Works as snprintf(): writes at most n bytes, the last one a
- * NUL, and returns the length of the whole text, which is never longer than the URL. NULL is an
- * empty text. */
+/** Writes a URL of any scheme as it may be shown: without a name and password before the host, and
+ *  without query and fragment, which may be a signature. The rest does not change, and neither does
+ *  a path, which has no "scheme://". Works as snprintf(): writes at most n bytes, the last one a
+ *  NUL, and returns the length of the whole text, which is never longer than the URL. NULL gives an
+ *  empty text. */
 TNF_API size_t tnf_show_url(char *out, size_t n, const char *url);
 
-/** Opens a URL as a source. tnf_open() also finds what belongs to it (shards), which a source does
+/** Opens a URL as a source. tnf_open() also finds the shards that belong to it; a source does
  *  not. */
 TNF_API TNF_CHECKED tnf_status tnf_source_url(tnf_source **out, const char *url,
                                               const tnf_url_options *options, tnf_error *error);
 
-/** What a file cost so far. Begin with TNF_TRAFFIC_INIT. */
+/** The network traffic of a file so far. Begin with TNF_TRAFFIC_INIT. */
 typedef struct tnf_traffic {
     size_t size;       /**< sizeof(tnf_traffic) */
-    uint64_t requests; /**< sent, repeated ones included */
-    uint64_t bytes;    /**< of bodies that were received */
+    uint64_t requests; /**< requests that were sent, including repeated ones */
+    uint64_t bytes;    /**< bytes of bodies that were received */
     uint64_t retries;  /**< requests that were repeated */
 } tnf_traffic;
 
@@ -80,20 +81,22 @@ typedef struct tnf_traffic {
         sizeof(tnf_traffic), 0, 0, 0                                                               \
     }
 
-/** Gets what an open file and its shards cost so far; false: it is not read over the network. */
+/** Gets the traffic of an open file and its shards so far; false: it is not read over the
+ *  network. */
 TNF_API bool tnf_file_traffic(tnf_traffic *out, const tnf_file *file);
 
 /** How to fetch. Begin with TNF_FETCH_INIT; NULL means all defaults. */
 typedef struct tnf_fetch_options {
     size_t size;                   /**< sizeof(tnf_fetch_options) */
     const tnf_url_options *remote; /**< NULL: all defaults; its progress is not used */
-    bool replace;                  /**< files that are there already may be replaced */
-    tnf_progress_fn progress; /**< called with bytes of the file that is fetched, done and all */
-    /** Called for each file when it is there: its name below the directory, its size, and whether
-     * it was fetched now (or was there already, unchanged). */
+    bool replace;                  /**< existing files may be replaced */
+    tnf_progress_fn progress;      /**< called with the bytes of the current file, done and total */
+    /** Called for each file when it is complete: its name below the directory, its size, and
+     *  whether it was fetched now (or was there already, unchanged). */
     void (*file)(void *ctx, const char *name, uint64_t bytes, bool fetched);
-    void *ctx; /**< passed to both */
-    /** As those of an open file: anonymous, connections, endpoint, netrc, private and region. */
+    void *ctx; /**< passed to both functions */
+    /** Options as for opening a file: anonymous, connections, endpoint, netrc, private and
+     *  region. */
     const tnf_option *options;
     size_t noptions; /**< number of options */
 } tnf_fetch_options;
@@ -104,15 +107,15 @@ typedef struct tnf_fetch_options {
         sizeof(tnf_fetch_options), NULL, false, NULL, NULL, NULL, NULL, 0                          \
     }
 
-/** Downloads a file, all files of a folder (s3, gs, az, hf), or an index and the shards that it
- * names, into a directory. Each appears under its name when it is whole and verified. What was
- * fetched before an interruption is checked and used: a file NAME.part and a journal beside it
- * remain until then. */
+/** Downloads a file, all files of a remote directory (s3, gs, az, hf), or an index and the shards
+ *  that it names, into a directory. Each file appears under its name when it is complete and
+ *  verified. Data that was fetched before an interruption is checked and used: until the file is
+ *  complete, a file NAME.part and a journal stay next to it. */
 TNF_API TNF_CHECKED tnf_status tnf_fetch(const char *url, const char *directory,
                                          const tnf_fetch_options *options, tnf_error *error);
 
-/** Makes an object that appears under an s3:// URL at commit, whole or not at all (a multipart
- *  upload). Without TNF_SINK_REPLACE an object that is there already is not replaced. */
+/** Makes an object that appears under an s3:// URL at commit, complete or not at all (a multipart
+ *  upload). Without TNF_SINK_REPLACE an existing object is not replaced. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_url(tnf_sink **out, const char *url, unsigned flags,
                                             const tnf_url_options *options, tnf_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file repair.h
- * Save what is whole in a damaged file.
+ * Save the intact content of a damaged file.
  *
  *     tnf_open_options how = TNF_OPEN_INIT;
  *     how.salvage = true;
@@ -11,8 +11,8 @@
  *     tnf_salvage(&result, builder, file, NULL, &error);
  *     tnf_save(builder, "whole.safetensors", NULL, &error);
  *
- * A tensor is saved only if all its bytes are there, match their digests and keep the rules of
- * their layout. Nothing is guessed or filled in.
+ * A tensor is saved only if all its bytes are there, match their digests and follow the rules of
+ * their layout. No data is guessed or filled in.
  */
 #ifndef TENFOLD_REPAIR_H
 #define TENFOLD_REPAIR_H
@@ -51,7 +51,7 @@ typedef struct tnf_salvage_options {
 /** The result in numbers. Begin with TNF_SALVAGE_RESULT_INIT. */
 typedef struct tnf_salvage_result {
     size_t size;    /**< sizeof(tnf_salvage_result) */
-    uint64_t saved; /**< tensors that are whole */
+    uint64_t saved; /**< intact tensors */
     uint64_t lost;  /**< losses of any kind */
 } tnf_salvage_result;
 
@@ -61,14 +61,14 @@ typedef struct tnf_salvage_result {
         sizeof(tnf_salvage_result), 0, 0                                                           \
     }
 
-/** Adds everything that is whole in a file opened for salvage: tensors, attributes, extras. Reads
- *  every tensor. The file must stay open until after saving. */
+/** Adds all intact content of a file that was opened for salvage: tensors, attributes, extras.
+ *  Reads every tensor. The file must stay open until after saving. */
 TNF_API TNF_CHECKED tnf_status tnf_salvage(tnf_salvage_result *out, tnf_builder *builder,
                                            const tnf_file *file, const tnf_salvage_options *options,
                                            tnf_error *error);
 
-/** Undoes a tnf_save_in_place() of that file that was interrupted: puts the old bytes back. *undone
- *  (may be NULL) says whether there was something to do. */
+/** Undoes an interrupted tnf_save_in_place() of that file: puts the old bytes back. *undone (may be
+ *  NULL) says whether there was anything to undo. */
 TNF_API TNF_CHECKED tnf_status tnf_undo(bool *undone, const char *path, tnf_error *error);
 
 #ifdef __cplusplus

@@ -42,7 +42,7 @@ typedef enum tnf_clash {
 typedef struct tnf_merge_options {
     size_t size;       /**< sizeof(tnf_merge_options) */
     tnf_clash tensors; /**< for tensors with the same name */
-    tnf_clash attrs;   /**< for attributes and extras with other values: REFUSE, FIRST or LAST */
+    tnf_clash attrs; /**< for attributes and extras with different values: REFUSE, FIRST or LAST */
     bool (*select)(void *ctx,
                    tnf_str name); /**< which tensors, by their names in the files; NULL: all */
     tnf_rename_fn rename;         /**< new names; NULL: no change */
@@ -78,7 +78,7 @@ typedef struct tnf_split_file {
     bool index;       /**< it is the index of all the others */
 } tnf_split_file;
 
-/** Why a file with a temporary name is left. */
+/** Why a file with a temporary name was left behind. */
 typedef enum tnf_stray {
     TNF_STRAY_JUNK,     /**< useless, but it could not be removed */
     TNF_STRAY_NOT_BACK, /**< the old content of `belongs`, which could not be put back */
@@ -99,11 +99,11 @@ typedef struct tnf_split_options {
     /** Called for all files, the index last, before the first byte is written. */
     void (*file)(void *ctx, const tnf_split_file *file);
     void *ctx; /**< passed to both functions */
-    /** Called for each file that is left under a temporary name; NULL: never. */
+    /** Called for each file that is left behind under a temporary name; NULL: never. */
     void (*stray)(void *ctx, tnf_stray what, const char *path, const char *belongs);
 } tnf_split_options;
 
-/** All defaults; the format is still to be set. */
+/** All defaults; the caller must set the format. */
 #define TNF_SPLIT_INIT                                                                             \
     {                                                                                              \
         sizeof(tnf_split_options), NULL, 0, NULL, NULL, NULL, NULL, NULL                           \
@@ -111,8 +111,8 @@ typedef struct tnf_split_options {
 
 /** Saves to several files in a directory, which is made if needed. safetensors (as Hugging Face
  *  writes it) and zTensor 2 get an index. Tensors keep their order; tensors that share bytes stay
- * in one file. If everything fits into one file, there is no index. The builder must not read from
- * a file that would be replaced (see tnf_file_reads()).
+ *  in one file. If everything fits into one file, there is no index. The builder must not read from
+ *  a file that would be replaced (see tnf_file_reads()).
  *
  *  The files appear when all of them are complete, the index last. After a failure none is left. If
  *  the system stops in between, there is no index. */

@@ -26,9 +26,9 @@ typedef struct tnf_stat {
     const tnf_object *object;       /**< the tensor */
     bool numbers;                   /**< false: it holds no numbers; only `object` is set */
     const tnf_value_counts *counts; /**< counts, range, mean, deviation; NULL: no numbers */
-    /** The histogram: [counts->min, counts->max] is cut into nbins intervals of one width, and
-     * bins[i] is the number of finite values in interval i. An edge is exact to a thousandth of the
-     * largest magnitude. */
+    /** The histogram: [counts->min, counts->max] is cut into nbins intervals of equal width, and
+     *  bins[i] is the number of finite values in interval i. An edge is exact to a thousandth of
+     *  the largest magnitude. */
     const uint64_t *bins;
     size_t nbins;         /**< number of intervals */
     const tnf_type *type; /**< of the numbers: f32 for a quantized tensor; NULL: no numbers */
@@ -41,7 +41,7 @@ typedef struct tnf_stat_options {
     bool (*wanted)(void *ctx, const tnf_object *object);
     /** Called for each wanted tensor, in file order and on the caller's thread. */
     void (*tensor)(void *ctx, const tnf_stat *stat);
-    /** Called if a fault of the file makes a tensor unreadable; then the others are still read.
+    /** Called if a fault of the file makes a tensor unreadable; the other tensors are still read.
      *  NULL: such a fault ends the call. */
     void (*problem)(void *ctx, const tnf_object *object, const tnf_error *problem);
     tnf_progress_fn progress; /**< called while reading; NULL: never */

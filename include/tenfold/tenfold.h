@@ -14,17 +14,18 @@
  *     tnf_close(file);
  *
  * Conventions: results come first among the parameters (a buffer, then its length), the error comes
- * last. A function of the caller gets its `ctx` first. A returned pointer is borrowed from its
- * handle. NULL is never followed: a function with a status returns TNF_EINVAL if a parameter is
- * NULL that must be set, and a function that looks something up in NULL finds nothing (NULL, false,
- * 0). Only results must point to memory. Nothing is global but the URL schemes of tnf_scheme_add().
- * A handle never changes after tnf_open(), so any number of threads may read it; the caller must
+ * last. A callback of the caller gets its `ctx` first. A returned pointer is borrowed from its
+ * handle. NULL is safe: a function that returns a status returns TNF_EINVAL for a parameter that
+ * must not be NULL; a function that looks something up in NULL returns NULL, false or 0. Only
+ * results must point to memory. The only global state is the URL schemes of tnf_scheme_add(). A
+ * handle never changes after tnf_open(), so any number of threads may read it; the caller must
  * close it after the last of them.
  *
  * Structs that the caller fills and that may grow begin with `size`. Their TNF_…_INIT macro sets it
- * and gives all other members their defaults. The library refuses a size that is 0 or too small,
- * and a member that is set and that it is too old to know (TNF_EINVAL). Results that the caller
- * allocates begin the same way; the library fills as much as the caller's header knows.
+ * and gives all other members their defaults. The library returns TNF_EINVAL for a size that is 0
+ * or too small. The same applies if the caller sets a member that is newer than the library.
+ * Results that the caller allocates begin with `size`, too; the library fills only the members that
+ * the caller's header has.
  */
 #ifndef TENFOLD_TENFOLD_H
 #define TENFOLD_TENFOLD_H
@@ -46,10 +47,10 @@ TNF_API const char *tnf_version(void);
 /** An open file, or an open model of several files. */
 typedef struct tnf_file tnf_file;
 
-/** The memory of a handle: all that it keeps to tell what is in a file. Buffers of reading come
- *  from malloc(), since any number of threads may read at once. */
+/** Allocates the memory of a handle: everything that the handle keeps to describe the file. Buffers
+ *  for reading come from malloc(), since several threads may read at once. */
 typedef struct tnf_allocator {
-    /** As realloc(), with the old size as well. A new size of 0 frees. */
+    /** Like realloc(), but also gets the old size. A new size of 0 frees. */
     void *(*reallocate)(void *ctx, void *p, size_t old_size, size_t new_size);
     void *ctx; /**< passed to reallocate */
 } tnf_allocator;
@@ -63,10 +64,10 @@ typedef struct tnf_limits {
     uint32_t depth;        /**< nesting of attributes [64] */
     uint32_t name_bytes;   /**< length of a name [65,536] */
     /** Bytes of all compressed tensors after decoding; checked before decoding [2 GiB, or 1024
-     * times the file if that is more] */
+     *  times the size of the file if that is larger] */
     uint64_t decoded_bytes;
-    /** Bytes written when the file is saved as another one; checked before writing, since tensors
-     *  may share their bytes [as decoded_bytes] */
+    /** Bytes written when the file is saved as another one; checked before writing. Tensors
+     *  may share their bytes, so this can be more than the file has [as decoded_bytes] */
     uint64_t output_bytes;
     uint64_t reserved[4]; /**< 0: for limits of later versions */
 } tnf_limits;
@@ -90,30 +91,30 @@ struct tnf_url_options;
 typedef struct tnf_open_options {
     size_t size;               /**< sizeof(tnf_open_options) */
     const char *format;        /**< use this format; NULL: detect it */
-    bool lenient;              /**< warn where the format's real readers are tolerant */
+    bool lenient;              /**< warn, not fail, where the format's own readers are tolerant */
     tnf_access access;         /**< mmap or pread */
     tnf_limits limits;         /**< for hostile files */
     tnf_allocator allocator;   /**< zero: malloc */
     const tnf_option *options; /**< options of the format */
     size_t noptions;           /**< number of options */
-    /** Called for each warning at once; tnf_info also keeps the first hundred. */
+    /** Called immediately for each warning; tnf_info also keeps the first hundred. */
     void (*warn)(void *ctx, const tnf_warning *warning);
     /** Called with what the reader sees while it parses (`tenfold info --trace`). */
     void (*trace)(void *ctx, uint64_t offset, const char *line);
     void *ctx; /**< passed to both functions */
-    /** For damaged files: lenient, and leaves out what is not whole. tnf_salvage() (repair.h)
+    /** For damaged files: lenient, and incomplete content is skipped. tnf_salvage() (repair.h)
      *  reports what is missing. */
     bool salvage;
-    /** For changing or replacing this file by what is read from it (tnf_save() or
+    /** Set this to change or replace this file with data that is read from it (tnf_save() or
      *  tnf_save_in_place() to the same path). Other writers of the file wait until the handle is
      *  closed; this call waits for them, up to a minute. Only for tnf_open(). */
     bool to_change;
-    /** A model in several files opens although some of them are missing, with a warning for each:
-     *  to see what there is. tnf_missing_file() tells which tensors are not; reading one of them
-     *  fails, and so do hashing, comparing and saving the whole. */
+    /** A model of several files opens even if some of the files are missing; each missing file
+     *  gives a warning. tnf_missing_file() says which tensors are missing. Reading such a tensor
+     *  fails, and so do hashing, comparing and saving the whole model. */
     bool incomplete;
-    /** A file that is compressed as a whole by gzip or zstd is decoded once, into a temporary file
-     *  without a name, of at most limits.decoded_bytes. Not with `to_change`. */
+    /** A file that is compressed as a whole by gzip or zstd is decoded once, into an unnamed
+     *  temporary file of at most limits.decoded_bytes. Not allowed with `to_change`. */
     bool unpack;
     /** For URLs; NULL: all defaults. */
     const struct tnf_url_options *remote;
@@ -131,7 +132,7 @@ typedef struct tnf_open_options {
  * The path may be a URL (remote.h). */
 TNF_API TNF_CHECKED tnf_status tnf_open(tnf_file **out, const char *path,
                                         const tnf_open_options *options, tnf_error *error);
-/** Opens a source. The source then belongs to the handle, also if this call fails. */
+/** Opens a source. This call takes ownership of the source, also if it fails. */
 TNF_API TNF_CHECKED tnf_status tnf_open_source(tnf_file **out, tnf_source *source,
                                                const tnf_open_options *options, tnf_error *error);
 /** Closes a file and frees everything that the handle returned. NULL is allowed. */
@@ -139,7 +140,7 @@ TNF_API void tnf_close(tnf_file *file);
 
 /* ------------------------------------------------------------------- look */
 
-/** What is known of an open file. */
+/** Describes an open file. */
 typedef struct tnf_info {
     const char *format;          /**< "safetensors" */
     const char *version;         /**< the format's version in the file, "" if it has none */
@@ -151,15 +152,16 @@ typedef struct tnf_info {
     size_t nextras;              /**< number of extras */
     const tnf_warning *warnings; /**< the first hundred */
     size_t nwarnings;            /**< number of those */
-    size_t shards;               /**< number of files that it names, existing or not; of a set of
-                                  * GGUF, whose first file names the others, all of the set */
-    uint64_t memory;             /**< the memory limit that it was opened with */
-    size_t missing;              /**< number of those that are missing (opened as incomplete) */
-    const char *first_missing;   /**< the name of the first of them; NULL: none is missing */
-    uint64_t unnamed;            /**< tensors in missing files whose names are not known */
+    size_t shards;               /**< number of files that this file names, existing or not; for a
+                                  * GGUF set, whose first file names the others, all files of the
+                                  * set */
+    uint64_t memory;             /**< the memory limit of the handle */
+    size_t missing;              /**< number of missing shards (opened as incomplete) */
+    const char *first_missing;   /**< the name of the first missing shard; NULL: none is missing */
+    uint64_t unnamed;            /**< number of tensors in missing shards whose names are unknown */
 } tnf_info;
 
-/** Returns what is known of a file. */
+/** Returns the description of an open file. */
 TNF_API const tnf_info *tnf_file_info(const tnf_file *file);
 /** Returns the i-th tensor in file order, or NULL past the last one. */
 TNF_API const tnf_object *tnf_at(const tnf_file *file, size_t i);
@@ -167,14 +169,14 @@ TNF_API const tnf_object *tnf_at(const tnf_file *file, size_t i);
 TNF_API const tnf_object *tnf_find(const tnf_file *file, const char *name);
 /** Returns a tensor by a name of n bytes, or NULL. A name may contain any byte. */
 TNF_API const tnf_object *tnf_find_n(const tnf_file *file, const char *name, size_t n);
-/** Returns the name of the missing file that holds the tensor, or a part of it; NULL: none is
- * missing. The index may contain only the name of such a tensor: then it has no parts, and the
- * layout "missing". */
+/** Returns the name of the missing file that holds the tensor or one of its parts; NULL: no such
+ *  file is missing. If the index contains only the name of a missing tensor, the tensor has no
+ *  parts, and its layout is "missing". */
 TNF_API const char *tnf_missing_file(const tnf_object *object);
-/** Returns why a tensor is listed but cannot be read, as a piece of a sentence ("" if only the
- *  warnings of the file tell); NULL: it can be read. */
+/** Returns the reason why a listed tensor cannot be read, as a sentence fragment; "" if only the
+ *  warnings of the file give the reason. NULL: the tensor can be read. */
 TNF_API const char *tnf_why_unreadable(const tnf_object *object);
-/** Returns the number of elements of a tensor; 0 for NULL, and if it is not known. */
+/** Returns the number of elements of a tensor; 0 if `object` is NULL or the number is unknown. */
 TNF_API uint64_t tnf_elements(const tnf_object *object);
 
 /* ------------------------------------------------------------------- read */
@@ -183,7 +185,7 @@ TNF_API uint64_t tnf_elements(const tnf_object *object);
  * TNF_EINVAL, with a message that says so. */
 
 /** Reads all bytes of a tensor with one part: decoded, little-endian, in the order in which they
- * are stored. n must be their number. */
+ *  are stored. n must be the exact number of bytes. */
 TNF_API TNF_CHECKED tnf_status tnf_read(void *dst, size_t n, const tnf_object *object,
                                         tnf_error *error);
 /** Reads n decoded bytes of a part, starting at byte `offset` of it. */
@@ -219,9 +221,9 @@ TNF_API TNF_CHECKED tnf_status tnf_read_slice(void *dst, size_t n, const tnf_obj
                                               const tnf_slice *slices, tnf_error *error);
 
 /** Borrows the bytes of a part without copying them. If that is impossible (encoded, big-endian,
- * not aligned for its type, no mmap), returns TNF_EUNSUPPORTED and the message says why: then read
- * it. If the file is cut short later, touching the view raises SIGBUS, as with any mmap; reading
- * gives an error instead. */
+ *  not aligned for its type, no mmap), returns TNF_EUNSUPPORTED and the message says why: then read
+ *  it. If the file is truncated later, touching the view raises SIGBUS, as with any mmap; reading
+ *  gives an error instead. */
 TNF_API TNF_CHECKED tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *error);
 
 /** Strings borrowed without copying them, in one of two forms:
@@ -255,14 +257,14 @@ typedef struct tnf_strings {
 TNF_API TNF_CHECKED tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object,
                                                tnf_error *error);
 
-/** Do the elements of a tensor stand for texts or times, as its attributes say? Then *axes is how
- *  many of the last dimensions make one of them: 1 for texts, whose characters they are, 0 for
- *  times. The type of the tensor says only what they are made of. */
+/** Returns true if the attributes of a tensor say that its elements are texts or times; its type
+ *  only says how those are stored. *axes becomes the number of last dimensions that form one such
+ *  element: 1 for texts, whose characters they are, 0 for times. */
 TNF_API bool tnf_has_element_text(uint32_t *axes, const tnf_object *object);
-/** One of them as text for people: texts in UTF-8 or, if they are bytes, as they are, without what
- *  pads them; times by ISO 8601, or "NaT". `bytes` are its n bytes as tnf_read_slice() gives them.
- *  Gives the length without the NUL, as snprintf() does, also if there is less room; SIZE_MAX if
- *  the tensor has no such elements. */
+/** Writes one such element as readable text. A text becomes UTF-8, or is copied as it is if it
+ *  consists of bytes, without its padding. A time becomes ISO 8601, or "NaT". `bytes` are the n
+ *  bytes of the element, as tnf_read_slice() returns them. Returns the length without the NUL, as
+ *  snprintf() does, also if there is less room; SIZE_MAX if the tensor has no such elements. */
 TNF_API size_t tnf_element_text(char *out, size_t room, const tnf_object *object, const void *bytes,
                                 size_t n);
 
@@ -272,8 +274,8 @@ typedef struct tnf_request {
     void *dst;            /**< memory for part->nbytes bytes */
 } tnf_request;
 
-/** Called with the bytes done and the bytes in all, by one thread at a time. Return false to stop
- *  (TNF_ECANCELLED). */
+/** Called with the number of bytes done and the total, by one thread at a time. Return false to
+ *  stop (TNF_ECANCELLED). */
 typedef bool (*tnf_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /** How to read. Begin with TNF_READ_INIT; NULL means all defaults. */
@@ -290,8 +292,9 @@ typedef struct tnf_read_options {
         sizeof(tnf_read_options), 0, NULL, NULL                                                    \
     }
 
-/** Reads many parts at once: sorted by position, neighbours joined, in large blocks and in
- * parallel. After a failure the content of the buffers is undefined. */
+/** Reads many parts at once. The reads are sorted by position, neighbours are joined to large
+ *  blocks, and the blocks are read in parallel. After a failure the content of the buffers is
+ *  undefined. */
 TNF_API TNF_CHECKED tnf_status tnf_read_many(const tnf_request *requests, size_t n,
                                              const tnf_read_options *options, tnf_error *error);
 
@@ -341,15 +344,15 @@ typedef struct tnf_verify_options {
      * has none. */
     bool canonical;
     unsigned threads; /**< 0: one per core, or TENFOLD_THREADS */
-    /** Called for what is unusual, but not a problem. */
+    /** Called for each finding that is unusual, but not a problem. */
     void (*warn)(void *ctx, const tnf_warning *warning);
-    /** Would this program load it ("llama.cpp")? Every reason why not is a problem.
-     * TNF_EINVAL if nothing is known of that program and the format. NULL: not asked.
-     * tnf_verify_path() and tnf_verify_source() then open the file leniently: programs load what
-     * a format forbids. */
+    /** Also checks whether this program ("llama.cpp") would load the file; each reason why it would
+     *  not is a problem. TNF_EINVAL if Tenfold has no rules for that program and the format. NULL:
+     *  no such check. With a program, tnf_verify_path() and tnf_verify_source() open the file
+     *  leniently, since programs load files that their format forbids. */
     const char *program;
-    /** Called for what else the format has to tell, such as what the pickles in a file would call:
-     *  a word and a value. The value is valid during the call. */
+    /** Called with each other finding of the format, such as the functions that the pickles in a
+     *  file would call: a keyword and a value. The value is valid during the call. */
     void (*note)(void *ctx, const char *key, const tnf_value *value);
 } tnf_verify_options;
 
@@ -365,7 +368,7 @@ typedef struct tnf_verify_result {
     uint64_t checked;    /**< parts that were checked */
     uint64_t undigested; /**< of those, parts without a digest that can be checked */
     uint64_t problems;   /**< problems found */
-    tnf_status opening;  /**< TNF_OK, or why the file does not open: tnf_verify_path() */
+    tnf_status opening;  /**< TNF_OK, or why the file did not open: see tnf_verify_path() */
 } tnf_verify_result;
 
 /** All 0, with its size. */
@@ -380,17 +383,21 @@ typedef struct tnf_verify_result {
 TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                                           const tnf_verify_options *options, tnf_error *error);
 
-/** Opens a file and verifies it. That it does not open, for a reason that lies in it, is a problem
- *  as well: it is told, and `opening` of the result says so. Of a model in several files, whose
- *  opening ends with the first fault, all faults are told in its place: it is opened once more, for
- *  salvage, and what is there is verified. TNF_OK also then; what is not the file's fault (it is
- *  not there, there is no memory) fails. *file (may be NULL) becomes the handle to look at and to
- *  close, or NULL if there is none. */
+/** Opens a file and verifies it. If a fault of the file prevents opening, the call returns TNF_OK:
+ *  the fault is reported as a problem, and `opening` in the result is its status. If the file
+ *  cannot be opened for another reason (it does not exist, memory is short), the call fails.
+ *
+ *  Opening a model of several files stops at the first fault. This function then opens the model
+ *  again, for salvage, and verifies the files that exist: it reports all their faults in place of
+ *  the first one.
+ *
+ *  *file (`file` may be NULL) becomes the open handle, or NULL if there is none. The caller closes
+ *  it. */
 TNF_API TNF_CHECKED tnf_status tnf_verify_path(tnf_verify_result *out, tnf_file **file,
                                                const char *path, const tnf_open_options *how,
                                                const tnf_verify_options *options, tnf_error *error);
-/** The same over a source, which then belongs to the handle (also when this fails); it is not
- *  opened again. */
+/** Like tnf_verify_path(), but reads from a source, and never opens it again. The call takes
+ *  ownership of the source, also if it fails; a returned handle then owns it. */
 TNF_API TNF_CHECKED tnf_status tnf_verify_source(tnf_verify_result *out, tnf_file **file,
                                                  tnf_source *source, const tnf_open_options *how,
                                                  const tnf_verify_options *options,
@@ -403,12 +410,12 @@ TNF_API TNF_CHECKED tnf_status tnf_verify_source(tnf_verify_result *out, tnf_fil
 /** Bytes of a leaf; the last leaf of a part may be shorter. */
 #define TNF_LEAF_BYTES   4194304u
 
-/** The hash of some of the bytes of a part: decoded, little-endian, of a dense tensor row by row,
- *  cut at every TNF_LEAF_BYTES. Of a part without bytes there is none. */
+/** The hash of one block of a part. The bytes of the part are decoded, little-endian, row by row
+ *  for a dense tensor, and cut at every TNF_LEAF_BYTES. A part without bytes has no leaf. */
 typedef struct tnf_leaf {
     const tnf_object *object; /**< the tensor */
     const tnf_part *part;     /**< its part */
-    uint64_t offset;          /**< of the first byte, in the bytes that are hashed */
+    uint64_t offset;          /**< of the first byte, in the hashed bytes */
     uint64_t nbytes;          /**< bytes of this leaf */
     const uint8_t *hash;      /**< 32 bytes, valid during the call */
 } tnf_leaf;
@@ -416,14 +423,15 @@ typedef struct tnf_leaf {
 /** How to hash. Begin with TNF_HASH_INIT; NULL means all defaults. */
 typedef struct tnf_hash_options {
     size_t size; /**< sizeof(tnf_hash_options) */
-    /** Called with the hash of each tensor, in file order and on the caller's thread. It is a hash
-     *  of type, shape, layout and values, but not of the name. */
+    /** Called with the hash of each tensor, in file order and on the caller's thread. The hash
+     *  covers type, shape, layout and values, but not the name. */
     void (*tensor)(void *ctx, const tnf_object *object, const uint8_t hash[32]);
     tnf_progress_fn progress; /**< called while reading; NULL: never */
     void *ctx;                /**< passed to all functions */
     unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
-    /** Called with each leaf of a tensor, by role of its part and by offset, before the tensor's
-     *  hash: to find later which 4 MiB have changed. They are kept until then, 8 KB per GB. */
+    /** Called with each leaf of a tensor, sorted by the role of its part and by offset, before the
+     *  tensor's hash. Leaves show later which 4 MiB have changed. The library keeps them in memory
+     *  until it has hashed the tensor: 8 KB per GB. */
     void (*leaf)(void *ctx, const tnf_leaf *leaf);
 } tnf_hash_options;
 
@@ -435,8 +443,8 @@ typedef struct tnf_hash_options {
 
 /** Computes the SHA-256 of the content of a file: names, types, shapes, values, attributes, extras.
  *  The same content has the same hash in any format, order and compression, for any number of
- *  threads, and whichever formats the library was built with (docs/content-hash.md). All threads
- *  work on one tensor, too. */
+ *  threads, and whichever formats the library was built with (docs/content-hash.md). Several
+ *  threads share the work, even for a single tensor. */
 TNF_API TNF_CHECKED tnf_status tnf_content_hash(uint8_t out[32], const tnf_file *file,
                                                 const tnf_hash_options *options, tnf_error *error);
 
@@ -467,8 +475,8 @@ typedef struct tnf_option_info {
     const char *help;     /**< one line */
 } tnf_option_info;
 
-/** Whose rules say how the vector of a word includes its n-grams. fastText and finalfusion differ
- * in the word "</s>", which has no n-grams in fastText; in n-grams of one character, which fastText
+/** The rules by which the vector of a word includes its n-grams. fastText and finalfusion differ in
+ *  the word "</s>", which has no n-grams in fastText; in n-grams of one character, which fastText
  *  does not take from the edge of a word; and in words that are not UTF-8. */
 typedef enum tnf_fold {
     TNF_FOLD_NONE,       /**< no change */
@@ -489,16 +497,19 @@ typedef struct tnf_format_info {
     const char *metadata;                 /**< "none", "text" or "typed" */
     const tnf_option_info *read_options;  /**< ends with a NULL name; or NULL */
     const tnf_option_info *write_options; /**< ends with a NULL name; or NULL */
-    /** Rows of words in its files are vectors. The row of a word of a fastText model is combined
-     * with the rows of its n-grams by this rule. TNF_FOLD_NONE: the format stores any rows. */
+    /** The format stores the rows of words as complete vectors. When a fastText model is saved, the
+     *  row of a word is combined with the rows of its n-grams by this rule. TNF_FOLD_NONE: the
+     *  format stores any rows. */
     tnf_fold folds;
-    /** Rows of words in its files are only the words' own part, as fastText trains them. The rows
-     * of n-grams are taken out of vectors by this rule. TNF_FOLD_NONE: they are not. */
+    /** The format stores only the words' own part in their rows, as fastText trains them. When
+     *  vectors are saved, the rows of n-grams are removed from them by this rule. TNF_FOLD_NONE:
+     *  they are not removed. */
     tnf_fold unfolds;
-    const char *document; /**< the attribute that is one text of metadata; NULL: none */
-    /** What its reader puts before every key of a file, as for gguf "gguf."; NULL: nothing. */
+    const char *document; /**< the attribute that holds all metadata as one text; NULL: none */
+    /** The prefix that its reader puts before every key of a file: "gguf." for gguf; NULL: none. */
     const char *prefix;
-    /** Programs that read it ask for exact types of numbers: new ones are best u32, i32 or f32. */
+    /** Programs that read the format expect exact types of numbers: prefer u32, i32 or f32 for new
+     *  attributes. */
     bool narrow;
     uint8_t reserved[7]; /**< 0: for a later version */
 } tnf_format_info;
@@ -515,7 +526,8 @@ typedef struct tnf_format_info {
 
 /** Gets the i-th format; false past the last one. */
 TNF_API bool tnf_format_at(tnf_format_info *out, size_t i);
-/** Gets a format by its name. The name of a family means its newest member that can be written. */
+/** Gets a format by its name. The name of a family selects its newest version that can be
+ *  written. */
 TNF_API bool tnf_format_named(tnf_format_info *out, const char *name);
 /** Gets the format that tnf_save() uses for this path if the options name none: by the extension.
  *  TNF_EINVAL if no format has that extension, or several of different families. */

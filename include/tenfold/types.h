@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-/** Marks what the shared library exports. */
+/** Marks a symbol that the shared library exports. */
 #define TNF_API          __attribute__((visibility("default")))
 /** The compiler warns if the result is not used. */
 #define TNF_CHECKED      __attribute__((warn_unused_result))
@@ -66,8 +66,8 @@ typedef struct tnf_error {
     tnf_status status; /**< the same as the function returned */
     int sys;           /**< errno or HTTP status, 0 if none */
     uint64_t offset;   /**< byte in the file, TNF_NO_OFFSET if none */
-    /** The broken rule, as the format's specification calls it, or NULL. A literal: valid for ever.
-     */
+    /** The broken rule, as the format's specification calls it, or NULL. A literal: always
+     *  valid. */
     const char *rule;
     char message[240]; /**< one sentence for a person, without the file's name */
     char reserved[64]; /**< for later versions; not used by this one */
@@ -246,9 +246,9 @@ typedef struct tnf_part {
 typedef struct tnf_layout tnf_layout;
 /** Returns the id of a layout: "dense", "strings/1", "sparse_csr/1" … */
 TNF_API const char *tnf_layout_id(const tnf_layout *layout);
-/** Returns what people call it: "Q4_K" for gguf.q4_k/1, else its id. */
+/** Returns the common name of a layout: "Q4_K" for gguf.q4_k/1, else its id. */
 TNF_API const char *tnf_layout_name(const tnf_layout *layout);
-/** A layout of blocks, each of so many elements in so many bytes? */
+/** Returns true if a layout consists of blocks, and gets the elements and the bytes of a block. */
 TNF_API bool tnf_layout_blocks(uint32_t *elements, uint32_t *bytes, const tnf_layout *layout);
 /** Returns a known layout by its id, or NULL. For tensors that are built by hand. */
 TNF_API const tnf_layout *tnf_layout_by_id(const char *id);
@@ -286,15 +286,17 @@ typedef struct tnf_extra {
  *  program should print such characters as escapes. The library's messages and the command do. */
 TNF_API bool tnf_must_escape(uint32_t code_point);
 
-/** The first character of n bytes, and how many bytes it takes; 0 if they are not UTF-8 there
- *  (surrogates and overlong forms are not), or none are left. */
+/** Decodes the first character of n bytes. Returns the number of bytes that it takes; 0 if n is 0,
+ *  or if the bytes are not valid UTF-8 (surrogates and overlong forms are not). */
 TNF_API size_t tnf_utf8_next(uint32_t *code_point, const char *p, size_t n);
-/** Is it well-formed UTF-8? If not, *bad_at (which may be NULL) is the first wrong byte. */
+/** Returns true if n bytes are well-formed UTF-8. If not, *bad_at (which may be NULL) becomes the
+ *  offset of the first wrong byte. */
 TNF_API bool tnf_utf8_valid(size_t *bad_at, const char *p, size_t n);
 
-/** Does a name match a pattern? `*` stands for any run of characters (dots and slashes too), `?`
- *  for one, `[a-z]` and `[!a-z]` for one of these and of all others; a backslash takes the next
- *  character as it is. The time is at most in proportion to pattern times name. */
+/** Returns true if a name matches a pattern. `*` matches any run of characters (dots and slashes,
+ *  too), `?` any one character, `[a-z]` one of these characters, `[!a-z]` any other character. A
+ *  backslash makes the next character literal. The time is at most proportional to the length of
+ *  the pattern times the length of the name. */
 TNF_API bool tnf_glob_match(const char *pattern, tnf_str name);
 
 #ifdef __cplusplus

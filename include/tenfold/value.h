@@ -46,15 +46,16 @@ TNF_API tnf_value tnf_value_map(const tnf_member *members, size_t n);
 /** Makes an entry of a map. */
 TNF_API tnf_member tnf_member_of(const char *key, tnf_value value);
 
-/** Tells what an array holds, as the file does: also an array of nothing may be one of texts, say.
- *  `kind` is TNF_BOOL, TNF_STRING, TNF_ARRAY …, or that of a number, whose width `dtype` is.
- * Returns the array with that mark; any other value as it is. */
+/** Marks an array with the type of its items, as a file does: even an empty array may be, for
+ *  example, an array of strings. `kind` is TNF_BOOL, TNF_STRING, TNF_ARRAY …, or a kind of number
+ *  whose width is `dtype`. Returns the marked array; any other value is returned unchanged. */
 TNF_API tnf_value tnf_value_mark_items(tnf_value array, tnf_kind kind, tnf_dtype dtype);
-/** Returns what tnf_value_mark_items() marked an array with, or false. */
+/** Gets the type that tnf_value_mark_items() gave to an array; false if there is none. */
 TNF_API bool tnf_value_items(tnf_kind *kind, tnf_dtype *dtype, const tnf_value *array);
 /** Writes the exact type of a value: `u32`, `f64`, `bool`, `string`, `bytes`, `json`, `null`,
- * `map`, `array<u32>`, `array<array<i32>>`; `array` or `array<array>` if its items are not all of
- * one type. Returns the length; what does not fit in `room` is cut off, a NUL always ends it. */
+ *  `map`, `array<u32>`, `array<array<i32>>`; `array` or `array<array>` if its items are not all of
+ *  one type. Works as snprintf(): writes at most `room` bytes, the last one a NUL, and returns the
+ *  length of the whole text. */
 TNF_API size_t tnf_value_type(char *out, size_t room, const tnf_value *value);
 
 /** Gets a bool. */
