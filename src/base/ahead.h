@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory asked for before it is needed, for loops that read it once from one end to the other.
+/* Prefetches memory for loops that read it once from one end to the other.
  *
  *   [ being read, 8 KiB ][ page a | page b ]    one line of a, one of b, one of a …
  *
- * The CPU fetches ahead by itself, but stops at the end of each page and waits there for the next
- * address; two pages in turn hide that. Past the end of what is read nothing happens.
+ * The CPU also prefetches by itself, but stops at the end of each page and waits there for the next
+ * address. Reading two pages in turn hides that wait. A prefetch past the end is a no-op.
  */
 #ifndef TNF_BASE_AHEAD_H
 #define TNF_BASE_AHEAD_H
@@ -14,8 +14,8 @@
 
 #define TNF_AHEAD 8192u
 
-/* To be called for every 64th byte `at` of x. A macro: GCC takes a function that does nothing else
- * for one that does nothing, and leaves it out. */
+/* Call this for every 64th byte `at` of x. It is a macro because GCC removes a function that only
+ * prefetches, as if it had no effect. */
 #define TNF_AHEAD_OF(x, at)                                                                        \
     do {                                                                                           \
         if ((at) % 128 == 0) {                                                                     \

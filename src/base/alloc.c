@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory by way of the handle's allocator; malloc is only the default. */
+/* Memory from the handle's allocator; malloc is only the default. */
 #include "base/alloc.h"
 
 #include <stdlib.h>

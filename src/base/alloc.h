@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory by way of the handle's allocator. */
+/* Memory from the handle's allocator. */
 #ifndef TNF_BASE_ALLOC_H
 #define TNF_BASE_ALLOC_H
 
 #include <tenfold/tenfold.h>
 
-/* The given allocator, or malloc where it is zero or NULL. */
+/* The given allocator, or malloc if it is zero or NULL. */
 tnf_allocator tnf_allocator_or_default(const tnf_allocator *a);
 
 void *tnf_alloc(const tnf_allocator *a, size_t n);  /* uninitialised */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The bump arena: each block half as large as all before it, up to a megabyte, so that at most a
- * third of the memory is idle; larger wishes get a block of their own. */
+/* The bump arena. Each block is half as large as all blocks before it, up to a megabyte, so at most
+ * a third of the memory is idle. Larger requests get a block of their own. */
 #include "base/arena.h"
 
 #include "base/ckd.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#ifndef FIRST_BLOCK /* tests have each wish in a block of its own */
+#ifndef FIRST_BLOCK /* tests make each request a block of its own */
 #define FIRST_BLOCK 1024u
 #define MAX_BLOCK   (1u << 20)
 #endif
@@ -62,7 +62,8 @@ static struct tnf_arena_block *new_block(tnf_arena *arena, size_t size)
     return b;
 }
 
-/* A wish too large for the common blocks: its own block, behind the head, which stays in use. */
+/* A request that is too large for the common blocks gets a block behind the head, which stays in
+ * use. */
 static void *alloc_alone(tnf_arena *arena, size_t n)
 {
     struct tnf_arena_block *b = new_block(arena, n);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The value of a digit; -1 if it is none. */
+/* The value of a digit; -1 if it is not a digit. */
 static inline int tnf_base64_digit(char c)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

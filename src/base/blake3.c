@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* BLAKE3, plain hash mode, in portable C. Parameter ids hash names of a few dozen bytes, so this
- * aims at being short and right; it keeps everything on the stack.
+ * code is short and simple rather than fast. It keeps everything on the stack.
  *
- * The input is cut into chunks of 1024 bytes and those into blocks of 64. Each chunk gives a
- * chaining value; a binary tree joins them, the left side of every node holding the largest power
- * of two chunks that leaves something for the right:
+ * The input is cut into chunks of 1024 bytes, and chunks into blocks of 64. Each chunk gives a
+ * chaining value. A binary tree joins the chunks: the left side of every node holds the largest
+ * power of two of chunks that leaves at least one for the right side:
  *
  *                  root                  chunks done   stack (subtree sizes)
  *                 /    \                      1        1
@@ -12,8 +12,8 @@
  *             /    \     \                    3        2 1
  *           c0      c1    c2                  4        4
  *
- * So a stack of finished subtrees, joined whenever two are of one size, needs one place a bit of
- * the chunk count: 54 for 2^64 bytes.
+ * Finished subtrees are on a stack; two of equal size are joined at once. The stack needs one place
+ * per bit of the chunk count: 54 for 2^64 bytes.
  */
 #include "base/blake3.h"
 
@@ -22,13 +22,13 @@
 enum { BLOCK = 64, CHUNK = 1024, MAX_DEPTH = 54 };
 enum { CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8 };
 
-/* The first half of the state of an empty chain: the initial values of SHA-256. */
+/* The first half of the initial state of a chain: the initial values of SHA-256. */
 static const uint32_t initial[8] = {
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 };
 
-/* Which word of the block goes where in each round: each line is the one before it, permuted by
- * 2 6 3 10 7 0 4 13 1 11 12 5 9 14 15 8. */
+/* The word of the block for each place in each round. Each line is the one before it, permuted by 2
+ * 6 3 10 7 0 4 13 1 11 12 5 9 14 15 8. */
 static const uint8_t schedule[7][16] = {
     { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
     { 2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8 },
@@ -39,7 +39,7 @@ static const uint8_t schedule[7][16] = {
     { 11, 15, 5, 0, 1, 9, 8, 6, 14, 10, 2, 12, 3, 4, 7, 13 },
 };
 
-/* A block that is complete; whether it is the root is not known yet. */
+/* A complete block; whether it is the root is not known yet. */
 typedef struct node {
     uint32_t chain[8], block[16];
     uint64_t counter;
@@ -92,7 +92,8 @@ static void compress_node(uint32_t out[8], const node *x, uint32_t flags)
         out[i] = v[i] ^ v[i + 8];
 }
 
-/* A chunk of at most 1024 bytes, all compressed but its last block, which becomes the node. */
+/* A chunk of at most 1024 bytes. All its blocks but the last are compressed; the last becomes the
+ * node. */
 static void chunk_node(node *x, const uint8_t *p, size_t n, uint64_t counter)
 {
     memcpy(x->chain, initial, sizeof x->chain);
@@ -101,7 +102,7 @@ static void chunk_node(node *x, const uint8_t *p, size_t n, uint64_t counter)
     for (;;) {
         uint8_t padded[BLOCK] = { 0 };
         x->length = n < BLOCK ? (uint32_t)n : BLOCK;
-        if (n > 0) /* an empty input may come without a pointer */
+        if (n > 0) /* the pointer to an empty input may be NULL */
             memcpy(padded, p, x->length);
         for (int i = 0; i < 16; i++)
             x->block[i] = tnf_le32(padded + 4 * i);

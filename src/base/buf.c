@@ -70,7 +70,7 @@ void tnf_buf_printf(tnf_buf *b, const char *format, ...)
         return;
     if ((size_t)n < sizeof small) {
         tnf_buf_put(b, small, (size_t)n);
-    } else if (make_room(b, (size_t)n + 1)) { /* and one for the NUL, which does not count */
+    } else if (make_room(b, (size_t)n + 1)) { /* one more for the NUL, which is not counted */
         va_start(args, format);
         vsnprintf((char *)b->p + b->n, (size_t)n + 1, format, args);
         va_end(args);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A growable buffer that is born with a maximum. Sticky: after a failure writes do nothing and
+/* A growable buffer with a maximum size. Failures are sticky: after one, writes are no-ops, and
  * tnf_buf_status() reports it. */
 #ifndef TNF_BASE_BUF_H
 #define TNF_BASE_BUF_H
@@ -22,7 +22,7 @@ void tnf_buf_printf(tnf_buf *b, const char *format, ...) TNF_PRINTF(2, 3);
 void tnf_buf_u8(tnf_buf *b, uint8_t v);
 void tnf_buf_u32(tnf_buf *b, uint32_t v); /* little-endian */
 void tnf_buf_u64(tnf_buf *b, uint64_t v); /* little-endian */
-/* `first` and the low `width` bytes of v after it (up to 8), most significant first. */
+/* Appends `first`, then the low `width` bytes of v (up to 8), most significant first. */
 void tnf_buf_wide(tnf_buf *b, unsigned first, uint64_t v, unsigned width);
 /* TNF_OK, TNF_ENOMEM or TNF_ELIMIT ("what" is over its maximum). */
 tnf_status tnf_buf_status(const tnf_buf *b, const char *what, tnf_error *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Little- and big-endian loads and stores at any alignment. Numbers in files, and in memory that is
- * lent or handed out, are little-endian on every machine; what computes with them where they lie
- * has them turned first. */
+ * lent or returned to the caller, are little-endian on every machine. Code that computes with them
+ * in place reverses them first on a big-endian machine. */
 #ifndef TNF_BASE_BYTES_H
 #define TNF_BASE_BYTES_H
 
@@ -54,7 +54,7 @@ static inline void tnf_put_le64(void *at, uint64_t v)
         p[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* Turns each number of `width` bytes in n bytes round, where it lies. */
+/* Reverses the bytes of each number of `width` bytes, in place, in n bytes. */
 static inline void tnf_reverse(void *at, uint64_t n, size_t width)
 {
     uint8_t *p = at;
@@ -68,14 +68,15 @@ static inline void tnf_reverse(void *at, uint64_t n, size_t width)
         }
 }
 
-/* n numbers of `width` bytes from a file's order to the machine's, or back, where they lie. */
+/* Converts n numbers of `width` bytes from a file's byte order to the machine's, or back, in
+ * place. */
 static inline void tnf_turn_le(void *at, uint64_t n, size_t width)
 {
     if (TNF_BIG_ENDIAN_HOST)
         tnf_reverse(at, n * width, width);
 }
 
-/* n bytes of numbers of the machine, from byte `from` on, as a file has them. */
+/* Copies n bytes of the machine's numbers, from byte `from` on, in a file's byte order. */
 static inline void tnf_copy_le(void *dst, const void *numbers, size_t width, size_t from, size_t n)
 {
     const uint8_t *p = numbers;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checked arithmetic: each returns false, and leaves *out alone, when the result does not fit. */
+/* Checked arithmetic: each returns false, and leaves *out unchanged, if the result does not fit. */
 #ifndef TNF_BASE_CKD_H
 #define TNF_BASE_CKD_H
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* CRC-32, reflected, polynomial 0xedb88320, ones before and after. A CRC is the remainder of a
- * polynomial, so n bytes more in front of others multiply theirs by x^(8n): CRCs are put together
- * and taken apart without the bytes.
+ * polynomial: n bytes that follow others multiply the remainder of those by x^(8n). So CRCs can be
+ * joined and split without the bytes.
  *
- * The same makes it fast. On x86-64 with PCLMULQDQ, which is asked at run time, four blocks of 16
- * bytes are carried along; each is multiplied to where the next 64 bytes stand and added to them,
- * which leaves the remainder as it was:
+ * The same rule makes it fast. On x86-64 with PCLMULQDQ, which is detected at run time, the loop
+ * carries four blocks of 16 bytes. It multiplies each to the position of the next 64 bytes and adds
+ * it to them, which keeps the remainder:
  *
  *   bytes   [ a ][ b ][ c ][ d ]│[ a'][ b'][ c'][ d']│…
  *             └── times x^512 ──────^
  *
- * What is left at the end are 16 bytes with the same CRC, and a few more. ARMv8 has an instruction
- * for this polynomial, which is used if the compiler is told that it is there. All others take 16
- * bytes at once through 16 tables ("slicing").
+ * At the end 16 bytes with the same CRC remain, and a few more. ARMv8 has an instruction for this
+ * polynomial, which is used if the compiler targets it. All other CPUs take 16 bytes at once
+ * through 16 tables ("slicing").
  */
 #include "base/crc32.h"
 
@@ -99,8 +99,8 @@ FOLD __m128i load(const uint8_t *p)
     return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/* `sum` as far ahead as `powers` says, added to what stands there. Its halves are multiplied by
- * themselves; the products have less than 128 bits. */
+/* Moves `sum` ahead by the distance that `powers` gives, and adds it to the bytes there. Each half
+ * is multiplied by its own power; the products have less than 128 bits. */
 FOLD __m128i fold(__m128i sum, __m128i there, __m128i powers)
 {
     __m128i low = _mm_clmulepi64_si128(sum, powers, 0x00),
@@ -108,9 +108,9 @@ FOLD __m128i fold(__m128i sum, __m128i there, __m128i powers)
     return _mm_xor_si128(_mm_xor_si128(low, high), there);
 }
 
-/* n is at least 64. Powers are x^(bits + 32) for the lower half, which stands in front, and
- * x^(bits - 32) for the upper one, modulo the polynomial, reflected, and a bit up, since a product
- * of reflected numbers lacks one. */
+/* n is at least 64. Powers are x^(bits + 32) for the lower half, which comes first in the bytes,
+ * and x^(bits - 32) for the upper one, modulo the polynomial and reflected. They are shifted up by
+ * one bit, since a product of reflected numbers lacks one. */
 __attribute__((target("sse2,pclmul"))) static uint32_t by_folding(uint32_t sum, const uint8_t *p,
                                                                   size_t n)
 {
@@ -134,10 +134,10 @@ __attribute__((target("sse2,pclmul"))) static uint32_t by_folding(uint32_t sum, 
     return by_tables(by_tables(0, last, sizeof last), p, n);
 }
 
-/* Asked once, since a virtual machine takes microseconds to answer. */
+/* The result is kept, since CPUID takes microseconds in a virtual machine. */
 static bool can_fold(void)
 {
-    static atomic_uint known; /* 0: not asked yet; no CPU of today has none of them */
+    static atomic_uint known; /* 0: unknown yet; today's CPUs all have some of these bits */
     unsigned a, b, features = atomic_load_explicit(&known, memory_order_relaxed), d;
     if (features == 0 && __get_cpuid(1, &a, &b, &features, &d))
         atomic_store_explicit(&known, features, memory_order_relaxed);
@@ -152,7 +152,7 @@ uint32_t tnf_crc32(uint32_t crc, const void *bytes, size_t n)
 #elif defined(__ARM_FEATURE_CRC32)
 #include <arm_acle.h>
 
-#define LANE 2048u /* bytes of each of three sums that are made at once, to hide their latency */
+#define LANE 2048u /* bytes of each of three parallel sums, which hide the latency */
 
 static uint32_t multiply_mod(uint32_t a, uint32_t b);
 
@@ -188,7 +188,7 @@ uint32_t tnf_crc32(uint32_t crc, const void *bytes, size_t n)
 }
 #endif
 
-/* ---------------------------------------------------- together and apart */
+/* ------------------------------------------------------- join and split */
 
 /* a times b, modulo the polynomial. */
 static uint32_t multiply_mod(uint32_t a, uint32_t b)
@@ -202,7 +202,7 @@ static uint32_t multiply_mod(uint32_t a, uint32_t b)
     return product;
 }
 
-/* x^8, its square, the square of that …; the 32nd would be x^8 again. */
+/* x^8, its square, the square of that, and so on; the 32nd would be x^8 again. */
 static const uint32_t squares[32] = {
     0x00800000, 0x00008000, 0xedb88320, 0xb1e6b092, 0xa06a2517, 0xed627dae, 0x88d14467, 0xd7bbfe6a,
     0xec447f11, 0x8e7ea170, 0x6427800e, 0x4d47bae0, 0x09fe548f, 0x83852d0f, 0x30362f1a, 0x7b5a9cc3,
@@ -210,7 +210,7 @@ static const uint32_t squares[32] = {
     0xa8a472c0, 0x429a969e, 0x148d302a, 0xc40ba6d0, 0xc4e22c3c, 0x40000000, 0x20000000, 0x08000000,
 };
 
-/* As if n bytes followed. */
+/* The contribution of a CRC to the CRC of its bytes and n more. */
 static uint32_t shift_crc(uint32_t crc, uint64_t n)
 {
     for (unsigned i = 0; n; n >>= 1, i++)

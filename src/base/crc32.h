@@ -5,14 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CRC-32 of gzip and zip of all bytes so far: begin with 0, then pass the result on. Uses
- * instructions of the CPU where there are some. */
+/* CRC-32 of gzip and zip. Begin with 0, then pass the result of the bytes so far. Uses instructions
+ * of the CPU if it has them. */
 uint32_t tnf_crc32(uint32_t crc, const void *bytes, size_t n);
 /* The same without them. */
 uint32_t tnf_crc32_portable(uint32_t crc, const void *bytes, size_t n);
-/* That of n bytes, if `front` is that of what comes before them and `whole` of both together. */
+/* The CRC of n bytes, from `front` (of the bytes before them) and `whole` (of both together). */
 uint32_t tnf_crc32_behind(uint32_t whole, uint32_t front, uint64_t n);
-/* That of both together, if `back` is that of n bytes behind. */
+/* The CRC of both together, from `front` and `back`, the CRC of the n bytes that follow. */
 uint32_t tnf_crc32_join(uint32_t front, uint32_t back, uint64_t n);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* CRC-32C: polynomial 0x1EDC6F41, reflected (0x82F63B78), ones before and after.
  *
- * x86-64 has an instruction for it since SSE4.2; whether this CPU has it is asked at run time. The
- * few that do not have it go by half bytes, so that a program for x86-64 does not carry the tables
- * of the others. Everywhere else eight bytes go through eight tables at once ("slicing").
+ * x86-64 has an instruction for it since SSE4.2, which is detected at run time. The few CPUs
+ * without it work by half bytes, so that a program for x86-64 does not carry the tables of the
+ * others. All other machines take eight bytes at once through eight tables ("slicing").
  */
 #include "base/crc32c.h"
 
@@ -45,7 +45,7 @@ uint32_t tnf_crc32c_portable(uint32_t crc, const void *bytes, size_t n)
     return ~crc;
 }
 
-/* One entry for each half byte: every sixteenth one of the first table. */
+/* One table entry per half byte: every sixteenth one of the first table. */
 uint32_t tnf_crc32c_small(uint32_t crc, const void *bytes, size_t n)
 {
     static const uint32_t halves[16] = {
@@ -67,7 +67,7 @@ uint32_t tnf_crc32c_small(uint32_t crc, const void *bytes, size_t n)
 #include <immintrin.h>
 #include <stdatomic.h>
 
-#define LANE 2048u /* bytes of each of three sums that are made at once */
+#define LANE 2048u /* bytes of each of three parallel sums */
 
 __attribute__((target("sse4.2"))) static uint64_t by_instruction(uint64_t sum, const uint8_t *p,
                                                                  size_t n)
@@ -79,8 +79,8 @@ __attribute__((target("sse4.2"))) static uint64_t by_instruction(uint64_t sum, c
     return sum;
 }
 
-/* What a sum becomes when zeros follow it: its product with x^(8 * zeros), of which `power` has 33
- * less, since a product of reflected numbers lacks one bit and the instruction brings 32. */
+/* The sum after a run of zeros: its product with x^(8 * zeros). The exponent of `power` is 33 less:
+ * a product of reflected numbers lacks one bit, and the instruction adds 32. */
 __attribute__((target("sse4.2,pclmul"))) static uint64_t after_zeros(uint64_t sum, uint32_t power)
 {
     __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)sum),
@@ -88,7 +88,7 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t after_zeros(uint64_t su
     return _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(product));
 }
 
-/* The instruction takes three cycles but may begin in each: three sums side by side.
+/* The instruction takes three cycles, but one can begin in each cycle: three sums in parallel.
  *
  *   [ first  ][ second ][ third  ]    first after 2 * LANE zeros ^ second after LANE zeros ^ third
  */
@@ -114,11 +114,11 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t by_three(uint64_t sum, 
     return by_instruction(sum, p, n);
 }
 
-/* What CPUID says of this CPU, asked once, since a virtual machine takes microseconds to answer.
- * __builtin_cpu_supports() would do the same, with five kilobytes for all other CPUs. */
+/* The features of this CPU. The result is kept, since CPUID takes microseconds in a virtual
+ * machine. __builtin_cpu_supports() would do the same, with five kilobytes for all other CPUs. */
 static unsigned cpu_features(void)
 {
-    static atomic_uint known; /* 0: not asked yet; no CPU of today has none of them */
+    static atomic_uint known; /* 0: unknown yet; today's CPUs all have some of these bits */
     unsigned a, b, features = atomic_load_explicit(&known, memory_order_relaxed), d;
     if (features == 0 && __get_cpuid(1, &a, &b, &features, &d))
         atomic_store_explicit(&known, features, memory_order_relaxed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of CRCs, made by the compiler.
  *
- * Table k tells what a byte does to the sum when k more bytes follow it. The sum is linear, so the
- * entry of a byte is the xor of the entries of its bits: eight constants make a table.
+ * Table k gives the effect of a byte on the sum when k more bytes follow it. The sum is linear, so
+ * the entry of a byte is the xor of the entries of its bits: eight constants make a table.
  */
 #ifndef TNF_BASE_CRC_TABLE_H
 #define TNF_BASE_CRC_TABLE_H

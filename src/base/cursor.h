@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A bounded reader with a sticky error: once something did not fit, every later read gives zero (or
- * NULL) and `bad` stays set, so parsing code reads like the format and checks once a record.
+/* A bounded reader with a sticky error. After the first read that does not fit, all later reads
+ * give zero (or NULL) and `bad` stays set. So parsing code reads like the format and checks once
+ * per record.
  *
  *   start ──────── p ──────────── end        where() = base + (p - start)
  */

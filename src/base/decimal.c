@@ -2,13 +2,13 @@
 /* Decimal to the nearest f32.
  *
  *   digits ──> w * 10^e ──> a double within 2 units of its last place ──> f32
- *                                      └─ too near the middle between two f32 to tell: exactly
+ *                                      └─ too near the middle between two f32: exact arithmetic
  *
- * A double has 29 bits more than an f32, so all but one number in some ten million are told from
- * the double; rounding twice does no harm where the first result is not near a middle. The others,
- * subnormal ones among them, are compared with the middle as whole numbers of up to 1024 bits. No
- * more than 130 digits can matter, since the middle between two f32 has no more; what comes after
- * them only counts as "more than nothing".
+ * A double has 29 bits more than an f32, so the double decides all but one number in some ten
+ * million; rounding twice is harmless if the first result is not near a middle. The other numbers,
+ * including subnormal ones, are compared with the middle as integers of up to 1024 bits. At most
+ * 130 digits can matter, since the middle between two f32 has no more; the digits after them only
+ * count as "more than nothing".
  */
 #include "base/decimal.h"
 
@@ -31,7 +31,7 @@ static const double powers[MAX_POWER + 1] = {
 
 /* ------------------------------------------------------------------ exactly */
 
-#define LIMBS 34 /* what 130 digits, 5^176 and the shifts between them can make, and a little */
+#define LIMBS 34 /* enough for 130 digits, 5^176 and the shifts between them, with some reserve */
 
 struct big {
     uint32_t limb[LIMBS];
@@ -80,14 +80,14 @@ static int big_compare(const struct big *a, const struct big *b)
     return 0;
 }
 
-/* digits * 10^exponent, as it was written. */
+/* digits * 10^exponent, as it is written. */
 struct decimal {
     uint8_t digits[MAX_DIGITS + 1];
     int n;
     int64_t exponent;
 };
 
-/* How does it compare with the middle between the floats of these bits and the next? */
+/* Compares it with the middle between the float of these bits and the next float. */
 static int against_middle(const struct decimal *d, uint32_t bits)
 {
     uint32_t exponent = bits >> 23, m = bits & 0x7fffff;
@@ -104,7 +104,7 @@ static int against_middle(const struct decimal *d, uint32_t bits)
     return big_compare(&value, &middle);
 }
 
-/* From a guess to the right one, step by step; a few at most. */
+/* Steps from a guess to the right float; a few steps at most. */
 static uint32_t nearest_float(const struct decimal *d, uint32_t bits)
 {
     while (bits < FIRST_INF) {
@@ -143,7 +143,7 @@ static void gather_digits(struct decimal *d, const char *p, const char *end)
     }
 }
 
-/* The digits from p on, times 10^exponent. */
+/* The float of the digits from p on, times 10^exponent. */
 static uint32_t exact_float(const char *p, const char *end, int exponent)
 {
     struct decimal d = { .exponent = exponent };
@@ -166,7 +166,7 @@ static uint32_t exact_float(const char *p, const char *end, int exponent)
 
 /* ------------------------------------------------------------------ quickly */
 
-/* How many of the eight characters in x, from the lowest on, are digits, and their value. */
+/* The number of leading digits among the eight characters in x, lowest first, and their value. */
 static unsigned digits_of(uint64_t x, uint32_t *value)
 {
     uint64_t t = x ^ 0x3030303030303030u;
@@ -187,7 +187,7 @@ static unsigned digits_of(uint64_t x, uint32_t *value)
 static const uint32_t small_powers[] = { 1,      10,      100,      1000,     10000,
                                          100000, 1000000, 10000000, 100000000 };
 
-/* Digits into *w, which wraps if there are more than 19; how many there were. */
+/* Reads digits into *w, which wraps if there are more than 19. Returns the number of digits. */
 static size_t read_digits(const char **at, const char *end, uint64_t *w)
 {
     const char *p = *at;
@@ -207,7 +207,7 @@ done:;
     return count;
 }
 
-/* "e-5", if that is what stands there; *at is behind it. */
+/* Reads "e-5" if it is there, and moves *at behind it. */
 static int read_exponent(const char **at, const char *end)
 {
     const char *p = *at;
@@ -225,7 +225,7 @@ static int read_exponent(const char **at, const char *end)
     return negative ? -e : e;
 }
 
-/* "(0x400001)" behind "nan": the bits of its fraction, which are not all zero. */
+/* Reads "(0x400001)" behind "nan": the fraction bits, which must not all be zero. */
 static const char *read_payload(const char *p, const char *end, uint32_t *bits)
 {
     uint32_t payload = 0;
@@ -295,7 +295,7 @@ const char *tnf_f32_scan(const char *p, const char *end, float *out)
         double near = power < 0 ? (double)w / powers[-power] : (double)w * powers[power];
         uint64_t wide;
         memcpy(&wide, &near, sizeof wide);
-        /* 0x10000000 in the bits that an f32 has not is a middle. */
+        /* 0x10000000 in the bits that an f32 does not have is a middle. */
         if (near >= (double)FLT_MIN && near <= (double)FLT_MAX &&
             (wide & 0x1fffffff) - 0x0ffffff0 > 0x20) {
             float f = (float)near;

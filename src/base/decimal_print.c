@@ -2,9 +2,9 @@
 /* An f32 by the fewest digits: Schubfach (Raffaello Giulietti, "The Schubfach way to render
  * doubles", 2020), with the numbers that 32 bits need.
  *
- * A float stands for all reals that round to it. Among the multiples of 10^k, for a k that makes
- * them a little closer than that interval is wide, at most two need to be looked at, and a tenth as
- * many at 10^(k+1).
+ * A float stands for all reals that round to it. For a k that makes the multiples of 10^k a little
+ * closer than that interval is wide, the interval contains few of them: at most two candidates need
+ * to be examined, and a tenth as many at 10^(k+1).
  */
 #include "base/decimal.h"
 
@@ -23,7 +23,7 @@ struct decimal {
     int exponent;
 };
 
-/* floor(x / 2^n), also for negative ones. */
+/* floor(x / 2^n), also for negative x. */
 static int floor_shift(int x, int n)
 {
     return x >= 0 ? x >> n : -((-x + (1 << n) - 1) >> n);
@@ -34,7 +34,7 @@ static int floor_log2_pow10(int e)
     return floor_shift(e * 1741647, 19);
 }
 
-/* g * x / 2^64, with a last bit that says whether something is left over. */
+/* g * x / 2^64; the last bit is also set if there is a remainder. */
 static uint32_t round_to_odd(uint64_t g, uint32_t x)
 {
     uint64_t low = (g & UINT32_MAX) * x;
@@ -44,12 +44,12 @@ static uint32_t round_to_odd(uint64_t g, uint32_t x)
 
 static struct decimal shortest_decimal(uint32_t significand, int exponent)
 {
-    bool closer = significand == 0 && exponent > 1; /* the neighbour below is at half the way */
+    bool closer = significand == 0 && exponent > 1; /* the lower neighbour is half as far away */
     uint32_t c = exponent ? significand | HIDDEN : significand;
     int q = (exponent ? exponent : 1) - BIAS;
     if (exponent && q <= 0 && q > -24 && (c & ((1u << -q) - 1)) == 0)
         return (struct decimal) { c >> -q, 0 };
-    uint32_t odd = c & 1; /* the ends of the interval round to an even one */
+    uint32_t odd = c & 1; /* the ends of the interval round to an even significand */
     int k = floor_shift(q * 1262611 - (closer ? 524031 : 0), 22);
     int h = q + floor_log2_pow10(-k) + 1;
     uint64_t g = tnf_pow10[-k - TNF_POW10_FIRST];
@@ -70,7 +70,7 @@ static struct decimal shortest_decimal(uint32_t significand, int exponent)
     return (struct decimal) { s + (value > middle || (value == middle && (s & 1))), k };
 }
 
-/* The digits of x, which has at most ten of them, at the end of out; where they begin. */
+/* Writes the digits of x, at most ten, at the end of `out`. Returns the first digit. */
 static const char *put_digits(char out[10], uint32_t x)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313"
@@ -121,7 +121,7 @@ static char *put_payload(char *p, uint32_t fraction)
     return p;
 }
 
-/* The sign, and what has no digits. */
+/* Writes the sign, and numbers that have no digits. */
 static char *put_special(char *p, uint32_t *bits, const char *nan)
 {
     if (*bits >> 31)

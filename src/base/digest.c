@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checksums by name: one table over libxxhash, and CRCs and SHA-256 of our own.
  *
- * All digests come out as they are read in hex, most significant byte first.
+ * All digests are in the byte order of their hex text: most significant byte first.
  */
 #include "base/digest.h"
 
@@ -16,9 +16,9 @@
 #ifdef TENFOLD_XXHASH
 #include <xxhash.h>
 
-/* libxxhash may have these, too: the same by the CPU at hand, up to four times as fast.
- * Distributions have them in the shared library and not in the archive, so only the linker knows.
- */
+/* libxxhash may have variants that choose the best code for this CPU: the same results, up to four
+ * times as fast. Distributions have them in the shared library and not in the archive, so only the
+ * linker can find out. */
 #if defined(__ELF__) && defined(__x86_64__)
 XXH_errorcode XXH3_64bits_update_dispatch(XXH3_state_t *state, const void *bytes, size_t n)
     __attribute__((weak));
@@ -35,7 +35,7 @@ typedef struct tnf_digest_algorithm {
     size_t size;
     void *(*begin)(void); /* NULL: no memory */
     void (*update)(void *state, const void *bytes, size_t n);
-    /* Writes the digest and releases the state; out may be NULL. */
+    /* Writes the digest and frees the state; `out` may be NULL. */
     void (*end)(void *state, uint8_t *out);
 } kind;
 
@@ -65,7 +65,7 @@ static void crc_end(void *state, uint8_t *out)
 }
 
 #ifdef TENFOLD_XXHASH
-/* XXH3 is faster than the CPU fetches memory by itself. */
+/* Prefetches: XXH3 is faster than the CPU's own prefetching. */
 static void xxh3_pieces(XXH_errorcode (*update)(XXH3_state_t *, const void *, size_t), void *state,
                         const uint8_t *bytes, size_t n)
 {
@@ -77,7 +77,7 @@ static void xxh3_pieces(XXH_errorcode (*update)(XXH3_state_t *, const void *, si
     }
 }
 
-/* The state of XXH3 must be aligned to 64 bytes: the library makes and frees it. */
+/* The state of XXH3 must be aligned to 64 bytes, so libxxhash allocates and frees it. */
 static void *xxh3_64_begin(void)
 {
     XXH3_state_t *state = XXH3_createState();

@@ -9,23 +9,23 @@
 
 #define TNF_DIGEST_MAX 32u
 
-/* "crc32c" and "crc32" (4 bytes, big-endian as hex is read), "xxh3-64", "xxh3-128" (canonical
+/* "crc32c" and "crc32" (4 bytes, big-endian, as hex is read), "xxh3-64", "xxh3-128" (canonical
  * big-endian), "sha256". */
 typedef struct tnf_digester {
     const struct tnf_digest_algorithm *algorithm;
     void *state;
 } tnf_digester;
 
-/* The length in bytes of an algorithm's digest; 0 if it is not known. */
+/* The length in bytes of an algorithm's digest; 0 if the algorithm is unknown. */
 size_t tnf_digest_size(const char *algorithm);
-/* False: algorithm not known, or no memory. */
+/* False: unknown algorithm, or no memory. */
 bool tnf_digest_begin(tnf_digester *d, const char *algorithm);
 void tnf_digest_update(tnf_digester *d, const void *bytes, size_t n);
-/* Writes the digest and releases the state. out may be NULL to release only. */
+/* Writes the digest and frees the state. If `out` is NULL, only frees it. */
 void tnf_digest_end(tnf_digester *d, uint8_t *out);
 
-/* All of the above as one thing to point to: who need not know digests links them only if some
- * format points here. */
+/* All functions above behind one pointer. Code that uses digests only through this pointer does not
+ * link them unless a format refers to this struct. */
 typedef struct tnf_digest_ops {
     size_t (*size)(const char *algorithm);
     bool (*begin)(tnf_digester *d, const char *algorithm);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors: a status for programs, an offset for tools, a sentence for people. */
+/* Errors: a status for programs, an offset for tools, a message for people. */
 #include "base/error.h"
 
 #include "base/utf8.h"
@@ -22,7 +22,7 @@ const char *tnf_status_name(tnf_status status)
     return i < sizeof status_names / sizeof *status_names ? status_names[i] : "TNF_?";
 }
 
-/* A text that was cut at the end of its room: no half of a character may stay. */
+/* Removes an incomplete character from the end of a truncated text. */
 static void cut_whole(char *text, size_t size)
 {
     size_t bad;
@@ -156,7 +156,7 @@ static void escape_byte(char out[12], unsigned char c)
         snprintf(out, 12, "\\x%02x", c);
 }
 
-/* Writes the next character of a name as text for a message, and returns how many bytes of the name
+/* Writes the next character of a name for a message. Returns the number of bytes of the name that
  * it takes. A character that is invisible or not UTF-8 becomes an escape, as in the command. */
 static size_t show_character(char out[12], const unsigned char *p, size_t n)
 {
@@ -179,7 +179,7 @@ static size_t show_character(char out[12], const unsigned char *p, size_t n)
     return want;
 }
 
-/* As much of a name as there is room for; true if that is all of it. */
+/* Writes as much of a name as fits; true if it fits completely. */
 static bool put_escaped(char *out, size_t room, size_t *at, const char *name, size_t n)
 {
     for (size_t i = 0; i < n;) {

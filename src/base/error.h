@@ -9,15 +9,15 @@
 tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
     TNF_PRINTF(4, 5);
 
-/* The same for a failed system call: TNF_EIO (TNF_ENOTFOUND for a missing file, TNF_EEXISTS …) with
- * the system's own words after ours. */
+/* The same for a failed system call: TNF_EIO (TNF_ENOTFOUND for a missing file, TNF_EEXISTS …),
+ * with the system's message after ours. */
 tnf_status tnf_fail_sys(tnf_error *e, int err, const char *format, ...) TNF_PRINTF(3, 4);
 
-/* Fails by a rule that the format's specification has a name for: a literal, which is kept and
- * leads the message, "BlobAlignment: …". */
+/* Fails with a rule that the format's specification names. `rule` is a literal; it is kept and
+ * begins the message: "BlobAlignment: …". */
 tnf_status tnf_fail_rule(tnf_error *e, const char *rule, tnf_status status, uint64_t offset,
                          const char *format, ...) TNF_PRINTF(5, 6);
-/* Names the rule of an error that is raised already; its message stays. */
+/* Sets the rule of an existing error; the message does not change. */
 void tnf_error_rule(tnf_error *e, const char *rule);
 
 /* A pointer that the caller of the API must set: TNF_EINVAL if it is NULL. `what` is the name of
@@ -43,16 +43,16 @@ const char *tnf_quote(char *out, size_t out_size, const char *name, size_t n);
 /* For use inside tnf_fail(): TNF_QUOTED(name) with a tnf_str. */
 #define TNF_QUOTED(str) tnf_quote((char[72]) { 0 }, 72, (str).p, (str).n)
 
-/* The same without quotes, of a file's name that begins a sentence. */
+/* The same without quotes, for a file name at the beginning of a message. */
 const char *tnf_visible(char *out, size_t out_size, const char *name);
 #define TNF_VISIBLE(name) tnf_visible((char[200]) { 0 }, 200, (name))
 
-/* "1 byte is", "5 bytes are": how many are missing, in `out` of at least 32 bytes. */
+/* "1 byte is", "5 bytes are": for messages about missing bytes, in `out` of at least 32 bytes. */
 const char *tnf_bytes_are(char out[32], uint64_t n);
 #define TNF_BYTES_ARE(n) tnf_bytes_are((char[32]) { 0 }, (n))
 
-/* Calls a function of the caller's, which takes a tnf_error last and may leave it as it is: *e
- * (which may be NULL) is written only if it fails, and then always. */
+/* Calls a function of the caller, which takes a tnf_error last and may leave it unset. *e (which
+ * may be NULL) is written only if the function fails, and then always. */
 #define TNF_CALL(status, e, function, ...)                                                         \
     do {                                                                                           \
         tnf_error tnf_call_error_;                                                                 \
@@ -62,9 +62,7 @@ const char *tnf_bytes_are(char out[32], uint64_t n);
             tnf_call_failed((e), (status), &tnf_call_error_);                                      \
     } while (0)
 
-/* Parts of the macro above: an empty error before the call, and the error to report after a
- * failure.
- */
+/* Parts of the macro above: clear the error before the call, and set the error after a failure. */
 static inline void tnf_call_before(tnf_error *e)
 {
     e->status = TNF_OK;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns over names. A star only ever needs the last one to be tried again, so matching takes
- * time in proportion to pattern times name at worst, and no stack. */
+/* Patterns for names. After a mismatch only the last star needs another try. So the time is at most
+ * proportional to pattern times name, and no stack is needed. */
 #include "base/utf8.h"
 
 #include <string.h>
 
-/* A character of either; a byte that is no UTF-8 stands for itself, out of the way of others. */
+/* A character of the pattern or the name. A byte that is not UTF-8 gets a value that no character
+ * has. */
 static uint32_t next_character(const char *p, size_t n, size_t *length)
 {
     uint32_t c;
@@ -16,7 +17,8 @@ static uint32_t next_character(const char *p, size_t n, size_t *length)
     return 0x80000000u | (unsigned char)*p;
 }
 
-/* Does [..] at g, which ends at `end`, hold c? *length: how long it is, 0 if it has no end. */
+/* Does the class [..] at the beginning of g, which has n bytes, contain c? *length: of the class, 0
+ * if it is not closed. */
 static bool in_class(const char *g, size_t n, uint32_t c, size_t *length)
 {
     size_t at = 1, step;
@@ -35,7 +37,7 @@ static bool in_class(const char *g, size_t n, uint32_t c, size_t *length)
     return held != negated;
 }
 
-/* Does one element of the pattern take the character? *length: of that element. */
+/* Does one element of the pattern match the character? *length: of that element. */
 static bool takes_character(const char *g, size_t n, uint32_t c, size_t *length)
 {
     if (n == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small floats to float, exactly: every value of every kind here is a float value.
+/* Converts small floats to float, exactly: every value of every type here is a float value.
  *
  *   f16        s eeeee mmmmmmmmmm        bias 15    all-ones exponent: Inf, NaN
  *   bf16       s eeeeeeee mmmmmmm        bias 127   the upper half of a float
@@ -12,8 +12,8 @@
  *   e3m2       s eee mm                  bias 3     likewise
  *   e2m1       s ee m                    bias 1     likewise
  *
- * Floats are put together from bits. The one multiplication, for subnormals, has normal floats on
- * both sides and an exact result, so it holds in any rounding or flush-to-zero mode.
+ * Floats are assembled from bits. The only multiplication, for subnormals, has normal operands and
+ * an exact result, so it is right in any rounding or flush-to-zero mode.
  */
 #include "base/half.h"
 
@@ -30,8 +30,8 @@ static float from_bits(uint32_t bits)
     return f;
 }
 
-/* A sign, `exponent` bits, `mantissa` bits, and no special values but zero and subnormals. Bits
- * above the sign do not count. */
+/* A type with a sign, `exponent` bits, `mantissa` bits, and no special values except zero and
+ * subnormals. Bits above the sign are ignored. */
 static float finite_float(uint32_t bits, unsigned exponent, unsigned mantissa, unsigned bias)
 {
     uint32_t sign = (bits >> (exponent + mantissa) & 1) << 31;
@@ -40,7 +40,7 @@ static float finite_float(uint32_t bits, unsigned exponent, unsigned mantissa, u
     if (e != 0)
         return from_bits(sign | (e + 127 - bias) << 23 | m << (23 - mantissa));
     float unit = from_bits(sign | (1 + 127 - bias - mantissa) << 23);
-    return (float)m * unit; /* zero times a negative unit is -0, as it should be */
+    return (float)m * unit; /* zero times a negative unit is -0, which is right */
 }
 
 float tnf_f16_to_f32(uint16_t bits)

@@ -3,8 +3,8 @@
  *
  *   slots: [hash|pos] [    ] [hash|pos] [hash|pos] [    ] …     pos == NONE: free
  *
- * The hash is SipHash-1-3 with a key of its own for each table: names come from files, and an
- * unkeyed hash would let a file make every lookup linear.
+ * The hash is SipHash-1-3 with a random key for each table. Names come from files; without a key, a
+ * file could make every lookup linear.
  */
 #include "base/hash.h"
 
@@ -92,7 +92,7 @@ void tnf_hash_free(tnf_hash *h)
     h->capacity = h->used = 0;
 }
 
-/* The slot that holds the name, or the free one where it would go. */
+/* The slot that holds the name, or the free one for it. */
 static struct tnf_hash_slot *slot_for(const tnf_hash *h, uint32_t hash, const char *name, size_t n)
 {
     size_t mask = h->capacity - 1;

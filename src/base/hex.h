@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The value of a digit, upper or lower case; -1 if it is none. */
+/* The value of a digit, upper or lower case; -1 if it is not a digit. */
 static inline int tnf_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -16,7 +16,7 @@ static inline int tnf_hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Two lower-case digits for each of n bytes; no terminator. Gives the place behind the last. */
+/* Writes two lower-case digits per byte, without a NUL. Returns the end of the text. */
 static inline char *tnf_hex_put(char *out, const void *bytes, size_t n)
 {
     const uint8_t *p = bytes;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* UTF-8 made of bytes that are perhaps none: what cannot begin or continue a character becomes one
- * U+FFFD, together with what stands before it and could have been continued otherwise (Unicode 15,
- * section 3.9, "substitution of maximal subparts"). */
+/* UTF-8 from bytes that may be invalid. A byte that cannot begin or continue a character becomes
+ * one U+FFFD, together with the bytes before it that began a character (Unicode 15, section 3.9,
+ * "substitution of maximal subparts"). */
 #include "base/lossy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/* How many bytes a lead byte asks for, 0 if it is none; and what the second may be (table 3-7). */
+/* The length that a lead byte announces, 0 if it is not one; and the range of the second byte
+ * (table 3-7). */
 static size_t length_of(uint8_t b, uint8_t *low, uint8_t *high)
 {
     *low = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : 0x80;
@@ -16,7 +17,7 @@ static size_t length_of(uint8_t b, uint8_t *low, uint8_t *high)
     return b < 0x80 ? 1 : b < 0xc2 ? 0 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : b < 0xf5 ? 4 : 0;
 }
 
-/* The bytes of a character, or of what could have become one. */
+/* The number of bytes of a character, or of the longest beginning of one. */
 static size_t piece_length(const uint8_t *p, size_t n, bool *whole)
 {
     uint8_t low, high;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* Copies bytes as UTF-8, with U+FFFD for each maximal invalid piece, as Unicode recommends and as
- * Rust and Python do it. Writes at most 3 n bytes; returns how many. */
+ * Rust and Python do. Writes at most 3 n bytes; returns their number. */
 size_t tnf_utf8_mend(char *out, const char *p, size_t n);
 
 #endif

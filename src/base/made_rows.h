@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of a matrix of floats that is made while it is saved, one block of rows at a time. */
+/* Rows of a matrix of floats that is computed while it is saved, one block of rows at a time. */
 #ifndef TNF_BASE_MADE_ROWS_H
 #define TNF_BASE_MADE_ROWS_H
 
@@ -9,13 +9,13 @@
 
 typedef struct tnf_made_rows {
     float *rows;
-    uint64_t first; /* of those that are there */
+    uint64_t first; /* the first row in the block */
     size_t n;
 } tnf_made_rows;
 
-/* Fills the block with rows, beginning with `first`: one at least. */
+/* Fills the block with rows, beginning with `first`; at least one. */
 typedef tnf_status (*tnf_make_rows)(void *ctx, uint64_t first, tnf_error *e);
-/* For a tnf_fetch_fn: copies any bytes of the matrix, and has blocks made as they are needed. */
+/* For a tnf_fetch_fn: copies any bytes of the matrix, and computes blocks when they are needed. */
 tnf_status tnf_made_rows_fetch(const tnf_made_rows *block, size_t dims, tnf_make_rows make,
                                void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
 

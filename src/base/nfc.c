@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a text in Unicode's normal form C (UAX #15)? A quick look first; where characters may join the
- * ones before, the text is taken apart, put in order and together again, and compared:
+/* Is a text in Unicode's normal form C (UAX #15)? A quick check comes first. If characters may
+ * combine with the ones before, the text is decomposed, ordered, composed again, and compared:
  *
  *   Â + dot below  →  A + circumflex + dot below  →  A + dot below + circumflex  →  Ậ
  */
@@ -29,9 +29,9 @@ typedef struct tnf_nfc_range {
 #undef C
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-#define APART        4u /* characters that one falls into, at most */
+#define MAX_PIECES   4u /* a character decomposes into at most this many */
 
-/* Syllables of Hangul are computed. */
+/* Hangul syllables are computed. */
 enum { S = 0xAC00, L = 0x1100, V = 0x1161, T = 0x11A7, LN = 19, VN = 21, TN = 28, SN = 11172 };
 
 static uint8_t class_of(uint32_t c)
@@ -77,7 +77,7 @@ static uint32_t next_point(const char **p)
 
 /* ------------------------------------------------------------------- slow */
 
-/* One step apart: true if c is two. */
+/* One step of decomposition; true if c consists of two characters. */
 static bool split_pair(uint32_t c, uint32_t *a, uint32_t *b)
 {
     if (c >= S && c < S + SN) {
@@ -102,7 +102,7 @@ static bool split_pair(uint32_t c, uint32_t *a, uint32_t *b)
     return false;
 }
 
-/* What two characters join to, or 0. */
+/* The composition of two characters, or 0. */
 static uint32_t join_pair(uint32_t a, uint32_t b)
 {
     if (a >= L && a < L + LN && b >= V && b < V + VN)
@@ -124,12 +124,12 @@ static uint32_t join_pair(uint32_t a, uint32_t b)
     return 0;
 }
 
-/* All the way apart: the first half may be two again. Gives how many there are. */
-static size_t take_apart(uint32_t c, uint32_t *out)
+/* Complete decomposition: the first half may decompose again. Returns the number of characters. */
+static size_t decompose_point(uint32_t c, uint32_t *out)
 {
-    uint32_t tail[APART], a, b;
+    uint32_t tail[MAX_PIECES], a, b;
     size_t n = 0, tails = 0;
-    while (tails < APART && split_pair(c, &a, &b)) {
+    while (tails < MAX_PIECES && split_pair(c, &a, &b)) {
         tail[tails++] = b;
         c = a;
     }
@@ -139,7 +139,7 @@ static size_t take_apart(uint32_t c, uint32_t *out)
     return n;
 }
 
-/* Marks after a character in the order of their classes; equal ones stay. */
+/* Sorts the marks after a character by their classes; equal ones keep their order. */
 static void order_marks(uint32_t *text, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -152,11 +152,11 @@ static void order_marks(uint32_t *text, size_t n)
     }
 }
 
-/* Puts together in place. Gives the new length. */
-static size_t put_together(uint32_t *text, size_t n)
+/* Composes in place. Returns the new length. */
+static size_t compose_text(uint32_t *text, size_t n)
 {
     size_t out = 0, starter = SIZE_MAX;
-    uint8_t before = 0; /* class of what was kept since the starter */
+    uint8_t before = 0; /* class of the last mark kept since the starter */
     for (size_t i = 0; i < n; i++) {
         uint32_t c = text[i], joined = 0;
         uint8_t class = class_of(c);
@@ -189,7 +189,7 @@ static bool same_text(const uint32_t *points, size_t n, const char *text, const 
 bool tnf_nfc(const char *text, size_t n)
 {
     const char *end = text + n;
-    uint32_t points[APART * TNF_NFC_LONGEST];
+    uint32_t points[MAX_PIECES * TNF_NFC_LONGEST];
     size_t count = 0;
     uint8_t before = 0;
     bool sure = true;
@@ -210,7 +210,7 @@ bool tnf_nfc(const char *text, size_t n)
     if (n > TNF_NFC_LONGEST)
         return false;
     for (const char *p = text; p < end;)
-        count += take_apart(next_point(&p), points + count);
+        count += decompose_point(next_point(&p), points + count);
     order_marks(points, count);
-    return same_text(points, put_together(points, count), text, end);
+    return same_text(points, compose_text(points, count), text, end);
 }

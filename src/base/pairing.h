@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of the leaves of a whole, put together in an order that follows from their number alone.
+/* Joins the results of leaves in an order that depends only on the number of leaves.
  *
  *   leaves   0   1   2   3   4   5   6
- *            └─┬─┘   └─┬─┘   └─┬─┘   │      neighbours are joined where both are full and
- *              └───┬───┘       └──┬──┘      aligned; what is left at the end from the right
+ *            └─┬─┘   └─┬─┘   └─┬─┘   │      neighbours are joined if both are full and
+ *              └───┬───┘       └──┬──┘      aligned; the remaining ones from the right
  *                  └──────┬───────┘
  *
- * Sums of floats depend on their order. Whoever has the leaves [a, b) joins what is complete within
- * them and passes on the rest, so that every cut gives the same bits as none.
+ * Sums of floats depend on their order. A worker with the leaves [a, b) joins the subtrees that are
+ * complete within them and passes on the rest. So every division of the work gives the same bits.
  */
 #ifndef TNF_BASE_PAIRING_H
 #define TNF_BASE_PAIRING_H
@@ -16,10 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TNF_PAIRING_LEVELS 48u                      /* 2^48 leaves are more than a file can have */
-#define TNF_PAIRING_NODES  (2 * TNF_PAIRING_LEVELS) /* of a run, at most */
+#define TNF_PAIRING_LEVELS 48u                      /* 2^48 leaves: more than a file can have */
+#define TNF_PAIRING_NODES  (2 * TNF_PAIRING_LEVELS) /* maximum for a run of leaves */
 
-/* The leaves from `first` on, 2^level of them. */
+/* 2^level leaves, beginning with `first`. */
 typedef struct tnf_pairing_node {
     uint64_t first;
     unsigned level;
@@ -27,17 +27,17 @@ typedef struct tnf_pairing_node {
 
 typedef struct tnf_pairing {
     size_t size;                             /* of a result */
-    void (*join)(void *t, const void *more); /* `more` is of what follows */
-    uint8_t *results;                        /* room for TNF_PAIRING_NODES of them */
+    void (*join)(void *t, const void *more); /* adds `more`, the result of the next leaves, to t */
+    uint8_t *results;                        /* room for TNF_PAIRING_NODES results */
     tnf_pairing_node nodes[TNF_PAIRING_NODES];
     size_t n;
 } tnf_pairing;
 
-/* The result of a node that follows what is there; false: it does not. */
+/* Adds the result of the next node; false if the node does not follow the last one. */
 bool tnf_pairing_add(tnf_pairing *f, tnf_pairing_node node, const void *result);
-/* The result of all, which become none. False if there is nothing. */
+/* Joins all results into one and empties the list. False if there are none. */
 bool tnf_pairing_end(tnf_pairing *f, void *out);
-/* Behind the last leaf. */
+/* The position behind the last leaf. */
 uint64_t tnf_pairing_upto(const tnf_pairing *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads for the length of one call: each takes the next number until none is left. Starting a
- * thread costs tens of microseconds, the jobs are megabytes: nothing is gained by keeping them. */
+/* Threads that live for one call. Each takes the next number until none is left. Starting a thread
+ * costs tens of microseconds and the jobs are megabytes, so keeping threads would save nothing. */
 #include "base/pool.h"
 
 #include "base/error.h"
@@ -24,17 +24,17 @@ struct run {
     tnf_error error;
 };
 
-/* The cores that this process may use, which may be fewer than there are. */
+/* The cores that this process may use, which may be fewer than the machine has. */
 static unsigned count_cores(void)
 {
     cpu_set_t mine;
     if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) > 0)
         return (unsigned)CPU_COUNT(&mine);
-    long cores = sysconf(_SC_NPROCESSORS_ONLN); /* more of them than a set can hold */
+    long cores = sysconf(_SC_NPROCESSORS_ONLN); /* there are more cores than a set can hold */
     return cores > 0 ? (unsigned)cores : 1;
 }
 
-/* What the user allows in the environment; 0: nothing is said. */
+/* The maximum in the environment; 0: none. */
 static unsigned allowed_threads(void)
 {
     const char *text = getenv("TENFOLD_THREADS");

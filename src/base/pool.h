@@ -5,12 +5,12 @@
 
 #include <tenfold/types.h>
 
-/* 0 means what TENFOLD_THREADS says in the environment, else one a core. */
+/* The number of threads to use. 0 means TENFOLD_THREADS of the environment, else one per core. */
 unsigned tnf_pool_threads(unsigned wanted);
 
-/* job(ctx, i) for every i below n, in ascending order of starting, on `threads` threads (the
- * caller's is one of them). After the first failure no further job starts; that failure is
- * returned. If the system gives fewer threads, fewer do the work. */
+/* Calls job(ctx, i) for every i below n, started in ascending order, on `threads` threads, of which
+ * the caller's is one. After the first failure no further job starts, and that failure is returned.
+ * If the system cannot start all threads, fewer are used. */
 tnf_status tnf_pool_run(unsigned threads, size_t n,
                         tnf_status (*job)(void *ctx, size_t i, tnf_error *e), void *ctx,
                         tnf_error *e);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers that never fall, as where each of many pieces begins: which piece is a place in? */
+/* Search in a non-decreasing list of numbers, such as the beginnings of pieces: which piece
+ * contains a position? */
 #ifndef TNF_BASE_RISING_H
 #define TNF_BASE_RISING_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The last of n numbers that is not above x; 0 if all are. They lie `stride` bytes apart, as
- * members of structs do. */
+/* The index of the last of n numbers that is not above x; 0 if all are above. The numbers are
+ * `stride` bytes apart, like members of an array of structs. */
 static inline size_t tnf_rising_find(const uint64_t *numbers, size_t stride, size_t n, uint64_t x)
 {
     size_t low = 0, high = n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 and SHA-1 (FIPS 180-4, sections 4.1, 5.1.1, 6.1.3 and 6.2.2) in portable C, and which way
- * to add blocks is the best on this machine. All take the same blocks with the same end:
+/* SHA-256 and SHA-1 (FIPS 180-4, sections 4.1, 5.1.1, 6.1.3 and 6.2.2) in portable C, and the
+ * choice of the fastest implementation on this machine. All take the same blocks with the same
+ * padding:
  *
  *   message  80  00 …  length in bits, big-endian[8]     blocks of 64 bytes, one after the other
  */
@@ -11,12 +12,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Every reader holds this code, to check undo files. Where a program is to be small, rounds are a
- * loop, and take half as much time again. */
+/* Every reader contains this code, to check undo files. If the program should be small, the rounds
+ * are a loop, which takes half as much time again. */
 #ifdef __OPTIMIZE_SIZE__
-#define WRITTEN_OUT
+#define UNROLLED
 #else
-#define WRITTEN_OUT TNF_SHA256_UNROLL
+#define UNROLLED TNF_SHA256_UNROLL
 #endif
 
 /* Fractions of the square roots of the first eight primes. */
@@ -41,7 +42,8 @@ static uint32_t big_endian(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* The schedule of a block: word t needs the sixteen before it, so a ring of sixteen is enough. */
+/* The schedule of a block: word t needs the sixteen words before it, so a ring of sixteen is
+ * enough. */
 TNF_SHA256_INLINE uint32_t next_word(uint32_t w[16], unsigned t)
 {
     uint32_t a = w[(t + 1) & 15], b = w[(t + 14) & 15];
@@ -56,7 +58,7 @@ void tnf_sha256_portable(uint32_t *hash, const uint8_t *blocks, size_t n)
         uint32_t w[16];
         tnf_sha256_letters s = tnf_sha256_letters_of(hash);
         for (unsigned from = 0; from < 64; from += 16)
-            WRITTEN_OUT for (unsigned t = 0; t < 16; t++)
+            UNROLLED for (unsigned t = 0; t < 16; t++)
             {
                 uint32_t word = from == 0 ? (w[t] = big_endian(blocks + (size_t)4 * t))
                                           : next_word(w, t);
@@ -66,7 +68,7 @@ void tnf_sha256_portable(uint32_t *hash, const uint8_t *blocks, size_t n)
     }
 }
 
-/* As next_word(), turned by one more bit. */
+/* As next_word(), rotated by one more bit. */
 static uint32_t next_word_1(uint32_t w[16], unsigned t)
 {
     w[t & 15] = tnf_rotate_right(w[(t + 13) & 15] ^ w[(t + 8) & 15] ^ w[(t + 2) & 15] ^ w[t & 15],
@@ -110,7 +112,7 @@ void tnf_sha256_begin_small(tnf_sha256 *s)
     s->add = tnf_sha256_portable;
 }
 
-/* Chosen once, since a virtual machine takes microseconds to say what its CPU has. */
+/* Chosen once, since CPUID takes microseconds in a virtual machine. */
 static tnf_sha256_fn *best_way(void)
 {
     static _Atomic(tnf_sha256_fn *) chosen;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 and SHA-1 (FIPS 180-4), by the best way that this CPU has. */
+/* SHA-256 and SHA-1 (FIPS 180-4), by the fastest implementation for this CPU. */
 #ifndef TNF_BASE_SHA256_H
 #define TNF_BASE_SHA256_H
 
@@ -12,21 +12,21 @@ typedef void tnf_sha256_fn(uint32_t *hash, const uint8_t *blocks, size_t n);
 typedef struct tnf_sha256 {
     uint32_t hash[8];
     uint64_t total;    /* bytes so far */
-    uint8_t block[64]; /* the last total % 64 of them */
+    uint8_t block[64]; /* the last total % 64 bytes */
     tnf_sha256_fn *add;
 } tnf_sha256;
 
 void tnf_sha256_begin(tnf_sha256 *s);
-/* The same by portable C alone, so that a program without digests does not hold the other ways. */
+/* The same in portable C only, so that a program without digests does not link the others. */
 void tnf_sha256_begin_small(tnf_sha256 *s);
 void tnf_sha256_small(uint8_t out[32], const void *bytes, size_t n);
 void tnf_sha256_update(tnf_sha256 *s, const void *bytes, size_t n);
 void tnf_sha256_end(tnf_sha256 *s, uint8_t out[32]);
-/* Its other half: bytes are added by tnf_sha256_update(). */
+/* SHA-1; bytes are added by tnf_sha256_update(). */
 void tnf_sha1_begin(tnf_sha256 *s);
 void tnf_sha1_end(tnf_sha256 *s, uint8_t out[20]);
 
-/* The ways, the best first; NULL: this CPU cannot. */
+/* The implementations, the fastest first; NULL: this CPU cannot run it. */
 tnf_sha256_fn *tnf_sha256_by_cpu(void);
 tnf_sha256_fn *tnf_sha256_by_avx2(void);
 tnf_sha256_fn tnf_sha256_portable;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 for processors of x86-64 without instructions for it, but with AVX2. Rounds wait for each
- * other, so a block cannot be cut into lanes; its schedule can. Two blocks are scheduled at once,
- * while the rounds of the first are computed, and the rounds of the second find all of it done:
+/* SHA-256 for x86-64 processors that have AVX2 but no SHA instructions. Rounds depend on each
+ * other, so a block cannot be divided into lanes; its schedule can. Two blocks are scheduled at
+ * once while the rounds of the first are computed. The schedule is complete when the rounds of the
+ * second begin:
  *
  *   vectors   │ schedule of 1 and 2 │                 │     four words of each in a register
- *   numbers   │ rounds of 1         │ rounds of 2     │     (BMI2 turns without copying)
+ *   scalars   │ rounds of 1         │ rounds of 2     │     (BMI2 rotates without a copy)
  *
- * With the question for the processor it is eleven kilobytes, which a program that is to be small
- * does without.
+ * With the CPU detection this is eleven kilobytes, so small programs leave it out.
  */
 #include "base/sha256_rounds.h"
 
@@ -17,7 +17,7 @@
 #define TARGET __attribute__((target("avx2,bmi,bmi2")))
 #define INLINE TARGET static inline __attribute__((always_inline))
 
-/* Words are big-endian: the bytes of each are turned round. */
+/* Words are big-endian: the bytes of each are reversed. */
 INLINE __m256i load_words(const uint8_t *p)
 {
     const __m256i turned = _mm256_broadcastsi128_si256(
@@ -32,8 +32,8 @@ INLINE __m256i rotate_each(__m256i x, int n)
     return _mm256_or_si256(_mm256_srli_epi32(x, n), _mm256_slli_epi32(x, 32 - n));
 }
 
-/* σ1 of the words 0 and 1 of `pairs`, which stand there twice each, so that a shift of 64 bits
- * turns. They come out as the even words. */
+/* σ1 of the words 0 and 1 of `pairs`. Each word is in `pairs` twice, so that a shift of 64 bits
+ * rotates it. The results are the even words. */
 INLINE __m256i late_sigma(__m256i pairs)
 {
     return _mm256_xor_si256(
@@ -41,7 +41,7 @@ INLINE __m256i late_sigma(__m256i pairs)
         _mm256_srli_epi32(pairs, 10));
 }
 
-/* The four words behind the sixteen of a, b, c, d. The last two need σ1 of the first two. */
+/* The four words after the sixteen of a, b, c, d. The last two need σ1 of the first two. */
 INLINE __m256i next_words(__m256i a, __m256i b, __m256i c, __m256i d)
 {
     const __m256i to_low = _mm256_broadcastsi128_si256(
@@ -58,7 +58,7 @@ INLINE __m256i next_words(__m256i a, __m256i b, __m256i c, __m256i d)
     return _mm256_add_epi32(sum, _mm256_shuffle_epi8(late, to_high));
 }
 
-/* What the rounds from t on add. */
+/* Stores the words that the rounds from t on add. */
 INLINE void store_words(uint32_t *words, unsigned t, __m256i x)
 {
     __m128i k = _mm_loadu_si128((const __m128i *)(const void *)(tnf_sha256_rounds + t));
@@ -66,7 +66,7 @@ INLINE void store_words(uint32_t *words, unsigned t, __m256i x)
                        _mm256_add_epi32(x, _mm256_broadcastsi128_si256(k)));
 }
 
-/* Rounds from t on, of one of the two blocks. */
+/* Four rounds from t on, of one of the two blocks. */
 INLINE tnf_sha256_letters four_rounds(tnf_sha256_letters s, const uint32_t *words, unsigned t)
 {
     const uint32_t *w = words + (size_t)2 * t;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 by the instructions that CPUs have for it: x86-64 (SHA-NI) and 64-bit ARM (SHA2). Both
- * take four words of the schedule at once. Whether this CPU has them is asked at run time.
+/* SHA-256 by the instructions of the CPU: x86-64 (SHA-NI) and 64-bit ARM (SHA2), detected at run
+ * time. Both compute four words of the schedule at once.
  *
  *   m[0] m[1] m[2] m[3]     sixteen words; four rounds use m[0],
- *    └────┴────┴────┴──>    then the four words behind the sixteen take its place, and so on
+ *    └────┴────┴────┴──>    then the four words after the sixteen take its place, and so on
  *
- * x86-64 wants the eight letters in another order than the one in which the hash is: two rounds
- * change a, b, e and f, and what these were becomes c, d, g and h.
+ * x86-64 needs the eight letters in another order than the hash: two rounds change a, b, e and f,
+ * and the old values become c, d, g and h.
  */
 #include "base/bytes.h"
 #include "base/sha256_rounds.h"
@@ -65,7 +65,7 @@ INLINE halves four_rounds(halves s, four words, unsigned t)
     return s;
 }
 
-/* The four words behind the sixteen of a, b, c, d. */
+/* The four words after the sixteen of a, b, c, d. */
 INLINE four next_words(four a, four b, four c, four d)
 {
     four sum = _mm_add_epi32(_mm_sha256msg1_epu32(a, b), _mm_alignr_epi8(d, c, 4));
@@ -80,7 +80,7 @@ static bool cpu_has_it(void)
            __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & sha);
 }
 
-/* Clang before 16 shows these instructions only to files that are compiled for them. */
+/* Clang before 16 declares these instructions only for files that are compiled for them. */
 #elif defined(__aarch64__) && !TNF_BIG_ENDIAN_HOST &&                                              \
     (defined(__ARM_FEATURE_SHA2) || !defined(__clang__) || __clang_major__ >= 16)
 #define HAS_INSTRUCTIONS

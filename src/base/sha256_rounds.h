@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* One round of SHA-256 (FIPS 180-4, sections 4.1.2 and 6.2.2), for those who compute it with plain
+/* One round of SHA-256 (FIPS 180-4, sections 4.1.2 and 6.2.2), for implementations with scalar
  * numbers.
  *
  *   a b c d e f g h        a round computes two of them;
- *     \ \ \ + \ \ \ \      the others go on by one place
+ *     \ \ \ + \ \ \ \      the others move by one place
  *   a b c d e f g h
  *
- * Places are members of a struct that goes from call to call. Where eight rounds, or sixteen, are
- * written out one after the other, each is a register and nothing moves.
+ * The places are members of a struct that is passed from call to call. If eight or sixteen rounds
+ * are unrolled, each member is a register and nothing moves.
  */
 #ifndef TNF_BASE_SHA256_ROUNDS_H
 #define TNF_BASE_SHA256_ROUNDS_H
@@ -16,7 +16,7 @@
 
 #define TNF_SHA256_INLINE static inline __attribute__((always_inline))
 
-/* Loops over a constant few are written out. */
+/* Unrolls loops with a small constant count. */
 #if defined(__clang__)
 #define TNF_SHA256_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -35,8 +35,8 @@ TNF_SHA256_INLINE uint32_t tnf_rotate_right(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
-/* `word` is that of the schedule and the constant of the round. Choice and majority are those of
- * the standard with fewer steps: a ^ b of one round is b ^ c of the next. */
+/* `word` is the word of the schedule plus the constant of the round. Choice and majority are those
+ * of the standard in fewer steps: a ^ b of one round is b ^ c of the next. */
 TNF_SHA256_INLINE tnf_sha256_letters tnf_sha256_round(tnf_sha256_letters s, uint32_t word)
 {
     uint32_t choice = s.g ^ (s.e & (s.f ^ s.g));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Structs that callers of any version hand in, to be read or to be filled. */
+/* Structs of callers of any version, which the library reads or fills. */
 #include "base/sized.h"
 
 #include <string.h>
 
-/* No struct will ever be that large: such a size was not initialised. */
-#define MOST ((size_t)1 << 16)
+/* No struct will ever be this large: such a size was not initialised. */
+#define MAX_STRUCT_BYTES ((size_t)1 << 16)
 
 static size_t size_of(const void *given)
 {
@@ -19,7 +19,7 @@ static tnf_status check_size(size_t size, size_t first, tnf_error *e)
     if (size == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "a struct was passed with the size 0: begin with its TNF_…_INIT");
-    if (size < sizeof size || size > MOST)
+    if (size < sizeof size || size > MAX_STRUCT_BYTES)
         return tnf_fail(
             e, TNF_EINVAL, TNF_NO_OFFSET,
             "a struct was passed with the size %zu, which it cannot have: begin with its "

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Structs that callers of any version hand in, to be read or to be filled. The first member of
- * each, `size`, says how much of it the caller's header knew:
+/* Structs of callers of any version, which the library reads or fills. The first member of each,
+ * `size`, is the size of the struct in the caller's header:
  *
- *     shorter than ours   an older caller: what it does not know is 0, the default
- *     longer than ours    a newer caller: fine as long as all that we do not know is 0; of a result
- *                         that is what it becomes
+ *     shorter than ours   an older caller: members that it does not have are 0, the default
+ *     longer than ours    a newer caller: allowed if all members that we do not have are 0; in a
+ *                         result they become 0
  *
- * So a struct grows at its end only, by members for which 0 means the old behaviour, and never into
+ * So a struct only grows at its end, by members for which 0 means the old behaviour, and never into
  * old padding, whose bytes are undefined. */
 #ifndef TNF_BASE_SIZED_H
 #define TNF_BASE_SIZED_H
@@ -17,12 +17,12 @@
 
 /* The bytes of a struct up to and with a member. */
 #define TNF_UP_TO(type, member)            (offsetof(type, member) + sizeof(((type *)0)->member))
-/* What a caller has at least: the struct of version 0.1, however long it becomes. */
+/* The minimum size of a caller's struct: that of version 0.1, however long the struct becomes. */
 #define TNF_FIRST(type)                    TNF_UP_TO_LAST(type, TNF_LAST_##type)
 #define TNF_UP_TO_LAST(type, last)         TNF_UP_TO(type, last)
 
-/* The last member that each struct had in version 0.1. A line never changes: a member that comes
- * later is not asked of older callers. */
+/* The last member that each struct had in version 0.1. These lines never change: older callers do
+ * not have later members. */
 #define TNF_LAST_tnf_save_options          remote
 #define TNF_LAST_tnf_convert_options       scales
 #define TNF_LAST_tnf_device_options        no_numa
@@ -67,19 +67,19 @@
  * below `first`, for an impossible one, and for a newer member that is set. */
 tnf_status tnf_options_copy(void *dst, size_t dst_size, size_t first, const void *given,
                             tnf_error *e);
-/* The same for a public struct, by its type, which the compiler compares with both pointers. */
+/* The same for a public struct. The compiler checks both pointers against its type. */
 #define TNF_TAKE_OPTIONS(type, dst, given, e)                                                      \
     tnf_options_copy(1 ? (dst) : (type *)0, sizeof(type), TNF_FIRST(type),                         \
                      1 ? (given) : (const type *)0, e)
 
-/* Can a result that a caller has made be filled? TNF_EINVAL if it is shorter than `first`, or of a
- * size that no caller can have meant; else all of it but its size becomes 0. */
+/* Checks that a result of the caller can be filled. TNF_EINVAL if it is shorter than `first` or has
+ * an impossible size; else everything but its size becomes 0. */
 tnf_status tnf_result_begin(void *given, size_t first, tnf_error *e);
-/* Then fills as much of it as there is, from one of this library, of own_size bytes. Its size stays
- * the caller's. */
+/* Then fills it, as far as it reaches, from the library's own struct of own_size bytes. The
+ * caller's size does not change. */
 void tnf_result_fill(void *given, const void *own, size_t own_size);
 
-/* Bytes in reserve that a caller handed in: TNF_EINVAL unless all are 0. */
+/* Checks reserved bytes of a caller's struct: TNF_EINVAL unless all are 0. */
 tnf_status tnf_check_reserved(const void *bytes, size_t n, tnf_error *e);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts with a length, compared. */
+/* Comparisons of texts with a length. */
 #ifndef TNF_BASE_STR_H
 #define TNF_BASE_STR_H
 
 #include <string.h>
 #include <tenfold/types.h>
 
-/* By the bytes; of two that begin alike the shorter first. */
+/* Compares the bytes; a text that is the beginning of the other one comes first. */
 static inline int tnf_str_compare(tnf_str a, tnf_str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
@@ -31,11 +31,11 @@ static inline bool tnf_str_ends(tnf_str s, const char *literal)
     return s.n >= n && (n == 0 || memcmp(s.p + s.n - n, literal, n) == 0);
 }
 
-/* Is it one of the words of a list, which a space separates? One that is empty, or has a space or a
- * NUL in it, never is. */
+/* Is it one of the words of a list separated by spaces? False if it is empty, or contains a space
+ * or a NUL. */
 static inline bool tnf_str_listed(tnf_str s, const char *list)
 {
-    /* Asked for each of many names and formats: most words differ in a letter or two. */
+    /* This runs for each of many names and formats, and most words differ in a letter or two. */
     for (const char *word = list; word && s.n; word = strchr(word, ' ')) {
         word += *word == ' ';
         if (*word == *s.p && strncmp(word, s.p, s.n) == 0 && !memchr(s.p, 0, s.n) &&

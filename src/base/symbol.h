@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of libraries that are loaded when they are first needed, and never linked. */
+/* Functions of libraries that are loaded when first needed, and never linked. */
 #ifndef TNF_BASE_SYMBOL_H
 #define TNF_BASE_SYMBOL_H
 
@@ -7,9 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Sets the pointer to a function that `function` points to; NULL if the library has none of that
- * name. ISO C knows no way from an object's address to a function's; POSIX has them be of one kind.
- */
+/* Sets the function pointer that `function` points to; NULL if the library has no function of that
+ * name. ISO C has no conversion from an object pointer to a function pointer; POSIX allows it. */
 static inline bool tnf_find_symbol(void *library, const char *name, void *function)
 {
     void *found = dlsym(library, name);

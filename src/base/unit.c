@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Squares of floats are exact in double precision, so only the order of their sum matters: eight
- * partial sums, added up in a fixed order, are the same on every machine. */
+/* Squares of floats are exact in double precision, so only the order of their sum matters. Eight
+ * partial sums, added in a fixed order, give the same result on every machine. */
 #include "base/unit.h"
 
 #include <math.h>

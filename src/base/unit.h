@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of length 1: the one way in which Tenfold takes the length out of a vector that is kept. */
+/* Rows of length 1: the only code in Tenfold that normalises stored vectors. */
 #ifndef TNF_BASE_UNIT_H
 #define TNF_BASE_UNIT_H
 
 #include <stddef.h>
 
-/* Divides a row by its length, which it gives. A row that has none to divide by stays as it is: all
- * 0 (its length is 0), or with numbers that are not finite or make it longer than any float (it is
- * told to be 1), so that a row times its length is always the row that was there. */
+/* Divides a row by its length, and returns the length. If that is impossible, the row stays
+ * unchanged: a row of zeros has the length 0; for a row whose numbers are not finite, or whose
+ * length is beyond any float, the function returns 1. So a row times its length is always the
+ * original row. */
 float tnf_unit_row(float *row, size_t n);
 
 #endif

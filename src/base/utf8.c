@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Is it text? UTF-8 as RFC 3629 has it (Unicode's table of well-formed byte sequences):
+/* UTF-8 as in RFC 3629 (Unicode's table of well-formed byte sequences):
  *
  *   00..7F
  *   C2..DF  80..BF
@@ -8,8 +8,8 @@
  *   F0      90..BF  80..BF  80..BF    (less would be overlong)
  *   F1..F4  80..BF  80..BF  80..BF    (but F4 80..8F: the rest is beyond U+10FFFF)
  *
- * Names are nearly always ASCII and a file may have a hundred thousand of them, so ASCII goes by
- * words.
+ * Names are nearly always ASCII and a file may have a hundred thousand of them, so ASCII is checked
+ * word by word.
  */
 #include "base/utf8.h"
 
@@ -18,7 +18,7 @@
 
 #define HIGH_BITS 0x8080808080808080u
 
-/* How many bytes from p on are ASCII, at least; all of them if that many. */
+/* A lower bound for the number of ASCII bytes from p on; exact if all bytes are ASCII. */
 static size_t ascii_run(const uint8_t *p, size_t n)
 {
     size_t i = 0;

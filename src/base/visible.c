@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Characters that people cannot see, or that change how other characters look. This is the only
- * list for messages, tables, pages and JSON, so that a name from a file cannot mislead its
- * reader. */
+/* Characters that people cannot see, or that change how other characters look. Messages, tables,
+ * pages and JSON all use this one list, so a name from a file cannot mislead a person who reads
+ * it. */
 #include <tenfold/types.h>
 
 typedef struct span {
     uint32_t first, last;
 } span;
 
-/* In order. Variation selectors (U+FE00 to FE0F) are not among them: they belong to the character
- * before them, and emoji are full of them. */
+/* In ascending order. Variation selectors (U+FE00 to FE0F) are not included: they belong to the
+ * character before them, and emoji use them often. */
 static const span hidden[] = {
     { 0x0000, 0x001f },   /* C0: a terminal obeys them */
     { 0x007f, 0x009f },   /* DEL and C1, likewise */
-    { 0x00ad, 0x00ad },   /* a hyphen that is seldom there */
+    { 0x00ad, 0x00ad },   /* the soft hyphen, mostly invisible */
     { 0x034f, 0x034f },   /* a joiner that joins nothing */
-    { 0x061c, 0x061c },   /* the Arabic letter mark: turns text around */
+    { 0x061c, 0x061c },   /* the Arabic letter mark: reverses the direction of text */
     { 0x115f, 0x1160 },   /* fillers of Hangul */
     { 0x17b4, 0x17b5 },   /* vowels of Khmer that are not written */
     { 0x180b, 0x180f },   /* selectors of Mongolian, and its vowel separator */
@@ -26,10 +26,10 @@ static const span hidden[] = {
     { 0xfeff, 0xfeff },   /* the byte order mark */
     { 0xffa0, 0xffa0 },   /* half of a filler */
     { 0xfff0, 0xfffb },   /* notes between lines */
-    { 0xfffe, 0xffff },   /* no characters */
+    { 0xfffe, 0xffff },   /* not characters */
     { 0x1bca0, 0x1bca3 }, /* controls of shorthand */
     { 0x1d173, 0x1d17a }, /* of music */
-    { 0xe0000, 0xe0fff }, /* tags: letters that nobody sees; selectors */
+    { 0xe0000, 0xe0fff }, /* tags: invisible letters; selectors */
 };
 
 bool tnf_must_escape(uint32_t c)
