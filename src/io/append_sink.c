@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that grows at its end, or stays as it is.
+/* A file that grows at its end, or stays unchanged.
  *
- *   before   │ what is there │
- *   write    │ what is there │ new bytes …          all but the last few
- *   commit   │ what is there │ new bytes … │ last │ fsync, then these, then fsync
- *   abort    │ what is there │
+ *   before   │ old bytes │
+ *   write    │ old bytes │ new bytes …          all but the last few
+ *   commit   │ old bytes │ new bytes … │ last │ fsync, then the last ones, then fsync
+ *   abort    │ old bytes │
  *
- * A reader that begins at the end of the file, as those of such formats do, finds the new last
- * bytes only when all that they speak of is there. Where what such a reader looks for may stand
- * anywhere behind what is there, the file has the old end at its end all the time:
+ * Readers of such formats begin at the end of the file. They find the new last bytes only when
+ * everything that these refer to is on the disk. Some readers search backwards for an end record
+ * that may be anywhere behind the old bytes. For them, the file always ends with the old end
+ * record:
  *
- *   begin    │ what is there │                      hole │ end │     one write, fsync
- *   write    │ what is there │ new bytes …          hole │ end │     or, further back, another end
- *   commit   │ what is there │ new bytes … │ last │ hole │ end │     fsync
- *            │ what is there │ new bytes … │ last │                  cut, fsync
- *   abort    │ what is there │                                       cut, if it ends with the end
+ *   begin    │ old bytes │                      hole │ end │     one write, fsync
+ *   write    │ old bytes │ new bytes …          hole │ end │     or the end moved further back
+ *   commit   │ old bytes │ new bytes … │ last │ hole │ end │     fsync
+ *            │ old bytes │ new bytes … │ last │                  truncate, fsync
+ *   abort    │ old bytes │                                       truncate, if it ends with the end
  *
- * so that it is whole at every moment, whatever stops the program or the machine: no byte goes
- * where an end stood before the next end is on the disk. Two that append at once are kept apart by
- * the claim on the file.
+ * So the file is intact at every moment, even if the program or the machine stops: no byte is
+ * written over an end before the next end is on the disk. The claim on the file prevents two
+ * programs from appending at once.
  */
 #include "base/error.h"
 #include "io/claim.h"
@@ -29,23 +30,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
-#define LAST      64u         /* bytes that come at the very end; a footer has no more */
-#define AHEAD     (8u << 20)  /* room behind what is written, before the old end */
-#define PAGE      4096u       /* a write within one is there or not */
+#define WRITEBACK (32u << 20) /* start writing this much to the disk at a time */
+#define LAST      64u         /* bytes that are written last; no footer has more */
+#define AHEAD     (8u << 20)  /* room behind the written bytes, before the old end */
+#define PAGE      4096u       /* a write within a page is complete or does not happen */
 
 struct growing {
     int fd;
-    tnf_claim own; /* if the caller has none */
+    tnf_claim own; /* used if the caller has no claim */
     bool sync;
-    uint64_t size, written, handed; /* before; now; whose writing to disk was started */
+    uint64_t size, written, handed; /* before; now; up to here writeback was started */
     uint8_t last[LAST];
     size_t held; /* bytes in it */
     uint8_t end[LAST];
-    size_t nend;    /* bytes in it; 0: none is kept */
-    uint64_t kept;  /* where the file ends, with them; 0: it does not yet */
-    uint64_t from;  /* the first new byte */
-    uint64_t whole; /* the size to go back to: with it the file ends with `end`; 0: there is none */
+    size_t nend;     /* bytes in it; 0: no end is kept */
+    uint64_t kept;   /* where the file ends, including the end; 0: not written yet */
+    uint64_t from;   /* the first new byte */
+    uint64_t intact; /* the size to return to, at which the file ends with `end`; 0: none */
     tnf_allocator alloc;
 };
 
@@ -54,7 +55,7 @@ static tnf_status sync_it(const struct growing *g, tnf_error *e)
     return g->sync ? tnf_fs_sync(g->fd, e) : TNF_OK;
 }
 
-/* The end goes to `at`, a multiple of PAGE, or it stays where it is. */
+/* Moves the end to `at`, a multiple of PAGE; on failure it stays where it is. */
 static bool move_end(struct growing *g, uint64_t at)
 {
     ssize_t got;
@@ -70,14 +71,14 @@ static bool move_end(struct growing *g, uint64_t at)
     return false;
 }
 
-/* Room for n bytes before the end. */
+/* Makes room for n bytes before the end. */
 static tnf_status make_room(struct growing *g, uint64_t n, tnf_error *e)
 {
     uint64_t need, at;
     if (!g->nend || (g->kept && g->written + n + g->nend <= g->kept))
         return TNF_OK;
     need = g->written + n + g->nend;
-    if (need < g->size) /* it must be the end of the file */
+    if (need < g->size) /* the end must be at the end of the file */
         need = g->size;
     uint64_t ahead = g->written - g->from > AHEAD ? g->written - g->from : AHEAD; /* few syncs */
     at = (need + ahead + PAGE - 1) / PAGE * PAGE;
@@ -110,7 +111,7 @@ static tnf_status put_bytes(struct growing *g, const uint8_t *bytes, size_t n, t
     return TNF_OK;
 }
 
-/* All but the last LAST bytes of what is held and what comes. */
+/* Writes everything but the last LAST bytes of the held and the new ones. */
 static tnf_status growing_write(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct growing *g = ctx;
@@ -144,12 +145,12 @@ static tnf_status growing_commit(void *ctx, tnf_error *e)
     return sync_it(g, &why) == TNF_OK ? TNF_OK : tnf_fail_unsynced(e, &why);
 }
 
-/* If the old end is not where the new bytes begin, the end behind them stays: it makes the file
- * whole. */
+/* If the file did not end with the old end before the new bytes, the end behind them stays: the
+ * file is intact with it. */
 static void growing_abort(void *ctx)
 {
     struct growing *g = ctx;
-    uint64_t size = g->nend ? g->whole : g->size;
+    uint64_t size = g->nend ? g->intact : g->size;
     if ((size || !g->nend) && tnf_fs_cut(g->fd, size, NULL) == TNF_OK)
         (void)sync_it(g, NULL);
 }
@@ -162,7 +163,7 @@ static void growing_release(void *ctx)
     tnf_free(&a, g, sizeof *g);
 }
 
-/* Why a path could not be claimed for writing. */
+/* Fails with the reason why a path could not be claimed for writing. */
 static tnf_status not_claimed(const char *path, tnf_error *e)
 {
     struct stat st;
@@ -172,7 +173,7 @@ static tnf_status not_claimed(const char *path, tnf_error *e)
         close(fd);
     if (fd >= 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "cannot append: it is not a plain file");
+                        "cannot append: it is not a regular file");
     return tnf_fail_sys(e, err, "cannot append");
 }
 
@@ -227,8 +228,8 @@ tnf_status tnf_sink_append(tnf_sink **out, const char *path, const struct tnf_cl
     return TNF_OK;
 }
 
-/* Does the file, cut to that size, end with the end? */
-static bool stands_before(const struct growing *g, uint64_t size)
+/* Would the file end with `end` if it were truncated to that size? */
+static bool ends_with_end(const struct growing *g, uint64_t size)
 {
     uint8_t there[LAST];
     size_t got = 0;
@@ -245,8 +246,8 @@ tnf_status tnf_sink_keep_end(tnf_sink *s, const void *end, size_t n, uint64_t fr
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no end of %zu bytes can be kept", n);
     memcpy(g->end, end, n);
     g->nend = n;
-    g->kept = stands_before(g, g->size) ? g->size : 0;
-    g->whole = stands_before(g, from) ? from : 0;
+    g->kept = ends_with_end(g, g->size) ? g->size : 0;
+    g->intact = ends_with_end(g, from) ? from : 0;
     g->from = g->written = g->handed = s->written = from;
     return make_room(g, 0, e);
 }

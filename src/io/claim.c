@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define TRIES   100    /* how often in a row a file may be replaced while we look */
+#define TRIES   100    /* how often the file may be replaced while this function waits */
 #define PATIENT 60000u /* milliseconds */
 
 void tnf_claim_drop(tnf_claim *c)
@@ -35,7 +35,7 @@ bool tnf_claim_unchanged(const tnf_claim *c, const char *path)
     return tnf_same_stamp(&now, &c->stamp);
 }
 
-/* There is nothing to claim if no descriptor is open afterwards. */
+/* If no descriptor is open afterwards, there is nothing to claim. */
 static tnf_status open_target(tnf_claim *c, const char *path, tnf_error *e)
 {
     struct stat st;
@@ -63,10 +63,10 @@ static tnf_status lock_both(const tnf_claim *c, const tnf_waiting *waiting, tnf_
     tnf_status status = tnf_lock_whole(c->fd, PATIENT, go_on, ctx, e);
     if (status == TNF_OK)
         status = tnf_lock_ask(c->fd, false, PATIENT, go_on, ctx, e);
-    return status == TNF_EUNSUPPORTED ? TNF_OK : status; /* without locks we can but hope */
+    return status == TNF_EUNSUPPORTED ? TNF_OK : status; /* without locks nothing can be done */
 }
 
-/* *again: the name went to another file while we waited. */
+/* *again: another file got the name while this function waited. */
 static tnf_status try_claim(tnf_claim *c, const char *path, const tnf_waiting *waiting, bool *again,
                             tnf_error *e)
 {
@@ -79,7 +79,7 @@ static tnf_status try_claim(tnf_claim *c, const char *path, const tnf_waiting *w
     *again = !tnf_claim_holds(c, path);
     if (fstat(c->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the file");
-    c->stamp = tnf_stamp_of(&st); /* as it is now that nobody else changes it */
+    c->stamp = tnf_stamp_of(&st); /* from now on no other program changes it */
     return TNF_OK;
 }
 

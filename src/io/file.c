@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Files: pread for copies, mmap for views.
  *
- * Bytes that are copied out never come through the mapping: if somebody cuts the file short, pread
- * ends early and we can say so, where a mapping would raise SIGBUS. The mapping is made on the
- * first wish for a view, once, whichever thread comes first.
+ * Copied bytes never come through the mapping: if another program truncates the file, pread() ends
+ * early, which is an error here; a mapping would raise SIGBUS. The mapping is made once, for the
+ * first view, by any thread.
  */
 #include "base/ckd.h"
 #include "base/error.h"
@@ -23,10 +23,10 @@
 #endif
 
 #define SPOOL_BLOCK (1u << 20)
-#define MERGE_GAP   (64u << 10) /* reading through a gap this small beats another call */
+#define MERGE_GAP   (64u << 10) /* reading through a gap this small is faster than another call */
 #define MERGE_IOV   256u
-#define BLOCK       512u              /* of st_blocks, whatever the file system's are */
-#define MAX_READ    ((size_t)1 << 30) /* Linux moves at most 2 GiB a call */
+#define BLOCK       512u              /* the unit of st_blocks on every file system */
+#define MAX_READ    ((size_t)1 << 30) /* Linux moves at most 2 GiB per call */
 
 struct file {
     int fd;
@@ -61,8 +61,8 @@ static tnf_status file_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf
     return TNF_OK;
 }
 
-/* How many of the ranges one preadv can take: gaps between them are read into a spare buffer.
- * Fills iov and tells how many entries it made. */
+/* Returns how many of the ranges one preadv() can take; gaps between them are read into a spare
+ * buffer. Fills iov, and sets *niov to the number of its entries. */
 static size_t gather_ranges(const tnf_range *ranges, size_t n, struct iovec *iov, int *niov,
                             void *spare)
 {
@@ -83,7 +83,7 @@ static size_t gather_ranges(const tnf_range *ranges, size_t n, struct iovec *iov
     return taken;
 }
 
-/* Reads the gathered entries; a short read goes on from where it stopped. */
+/* Reads the gathered entries; after a short read, continues where it stopped. */
 static tnf_status read_gathered(const struct file *f, uint64_t offset, struct iovec *iov, int niov,
                                 tnf_error *e)
 {
@@ -164,7 +164,8 @@ static void file_advise(void *ctx, uint64_t offset, uint64_t n, tnf_advice advic
     uint8_t *base = atomic_load(&f->mapping);
     if (!base)
         return;
-    /* madvise wants whole pages: all that are touched when wanted, only inner ones when not. */
+    /* madvise needs whole pages: all touched pages for a prefetch, only inner ones for a
+     * release. */
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     bool want = advice == TNF_WILL_NEED;
     uint64_t from = (want ? offset : offset + page - 1) / page * page;
@@ -185,7 +186,7 @@ static void file_close(void *ctx)
     tnf_free(&alloc, f, sizeof *f);
 }
 
-/* Page faults over a network are slow beyond all measure, and a server may cut the file. */
+/* Page faults over a network are extremely slow, and a server may truncate the file. */
 static bool on_network(int fd)
 {
 #ifdef __linux__
@@ -227,7 +228,7 @@ void tnf_source_measure(const tnf_source *s)
     mine->stamp = tnf_stamp_of(&st);
 }
 
-/* Does the file still reach as far? One that was cut short has no hole there: reading says so. */
+/* Is the file still that long? A truncated file has no hole there: reading it reports the fault. */
 static bool file_reaches(int fd, uint64_t end)
 {
     struct stat st;
@@ -276,7 +277,8 @@ static tnf_status over_fd(tnf_source **out, int fd, bool own, const struct stat 
     (*out)->fd = fd;
     (*out)->stamp = tnf_stamp_of(st);
     (*out)->network = on_network(fd);
-    /* Looking for holes moves the place of a descriptor, which the caller's must keep. */
+    /* Searching for holes moves the file position, which must not change in the caller's
+     * descriptor. */
     (*out)->sparse = own && (uint64_t)st->st_blocks * BLOCK < size;
     if (access == TNF_ACCESS_PREAD)
         (*out)->map_why = "the file was opened for pread";
@@ -301,7 +303,7 @@ tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access
 {
     *out = NULL;
     struct stat st;
-    /* O_NONBLOCK: a FIFO must not hang us; it means nothing to a regular file */
+    /* O_NONBLOCK: opening a FIFO must not block; the flag has no effect on a regular file */
     int fd = tnf_fs_open(path, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
         return tnf_fail_sys(e, errno, "cannot open");

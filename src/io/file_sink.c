@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that appear whole or not at all.
+/* Files that appear complete or not at all.
  *
- *   open     a nameless file in the target's directory (O_TMPFILE), or target.tmp-XXXXXXXX where
- *            the system has none: a kill leaves the old file, and mostly no litter
- *   write    append; the disk starts on it early, so that the fsync at the end is short
+ *   open     an unnamed file in the target's directory (O_TMPFILE), or target.tmp-XXXXXXXX if the
+ *            system does not have these: after a kill the old file is still there, mostly alone
+ *   write    append; writeback starts early, so that the fsync at the end is short
  *   commit   fsync, claim the target, rename over it, fsync of the directory
  *   abort    close and unlink
  *
- * A target that is a device or a pipe is written to directly: there is nothing to rename.
+ * A target that is a device or a pipe is written directly, since it cannot be renamed.
  */
 #include "base/error.h"
 #include "io/claim.h"
@@ -26,11 +26,11 @@
 #endif
 #include <unistd.h>
 
-#define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
+#define WRITEBACK (32u << 20) /* start writing this much to the disk at a time */
 #define TRIES     100u
-#define TMPFS     0x01021994 /* of statfs(2); the C library may come without the kernel's headers */
-/* A longer write makes Linux look for larger pages, which can cost more than it saves; one that
- * does not begin at a multiple of its length gets small ones, which costs a quarter. */
+#define TMPFS     0x01021994 /* of statfs(2); the kernel's headers may be missing */
+/* For a longer write, Linux looks for larger pages, which can cost more than it saves. A write that
+ * does not begin at a multiple of its length gets small pages, which costs a quarter. */
 #define STEP      ((size_t)256 << 10)
 
 struct file {
@@ -38,9 +38,9 @@ struct file {
     bool own_fd, direct; /* direct: no temporary file */
     bool sync, replace, nameless, committed;
     bool no_link;             /* TNF_SINK_NO_LINK */
-    uint64_t written, handed; /* bytes; bytes whose writing to disk was started */
-    char *target, *temp;      /* temp is unused while nameless */
-    const char *as;           /* the caller's: a name to get in place of the target's; or NULL */
+    uint64_t written, handed; /* bytes; bytes whose writeback was started */
+    char *target, *temp;      /* temp is unused while the file is unnamed */
+    const char *as;           /* the caller's: the name to use instead of the target's; or NULL */
     const tnf_claim *claim;   /* the caller's, on the target; or NULL */
     tnf_allocator alloc;
 };
@@ -89,7 +89,7 @@ bool tnf_name_nameless(int fd, const char *name)
     return linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* Gives a nameless file a temporary name, so that it can be renamed over the target. */
+/* Gives an unnamed file a temporary name, so that it can be renamed over the target. */
 static tnf_status name_it(struct file *f, tnf_error *e)
 {
     for (unsigned i = 0; i < TRIES; i++) {
@@ -104,8 +104,7 @@ static tnf_status name_it(struct file *f, tnf_error *e)
     return tnf_fail_sys(e, errno, "cannot put the file in place");
 }
 
-/* Under a name that nothing has: link, unlike rename, fails if somebody made the target meanwhile.
- */
+/* Gives the file a new name: link(), unlike rename(), fails if the target exists meanwhile. */
 static tnf_status put_new(struct file *f, const char *name, tnf_error *e)
 {
     bool linked = f->nameless ? tnf_name_nameless(f->fd, name) : link(f->temp, name) == 0;
@@ -125,16 +124,16 @@ static tnf_status put_over(struct file *f, tnf_error *e)
     return TNF_OK;
 }
 
-/* Nobody else changes what is replaced, and if the caller has read it, it is still the same. */
+/* Replaces the target under a claim. If the caller has read the target, it must be unchanged. */
 static tnf_status put_claimed(struct file *f, const tnf_claim *claim, tnf_error *e)
 {
     struct stat old;
     bool replaces = stat(f->target, &old) == 0;
     if (f->claim && !tnf_claim_unchanged(f->claim, f->target))
         return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
-                        "the file was changed or replaced while it was being written anew");
+                        "the file was changed or replaced while it was being rewritten");
     TNF_TRY(put_over(f, e));
-    if (replaces && claim->fd >= 0) /* what an interrupted change has left is of no use any more */
+    if (replaces && claim->fd >= 0) /* the undo file of an interrupted change is useless now */
         tnf_undo_discard(f->target, old.st_uid);
     return TNF_OK;
 }
@@ -200,7 +199,7 @@ int tnf_open_nameless(const char *target, int access, mode_t mode)
     char proc[64];
     snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
     struct stat st;
-    if (fd >= 0 && stat(proc, &st) != 0) { /* without /proc it could never get a name */
+    if (fd >= 0 && stat(proc, &st) != 0) { /* without /proc it cannot be named later */
         close(fd);
         fd = -1;
     }
@@ -213,7 +212,7 @@ int tnf_open_nameless(const char *target, int access, mode_t mode)
 
 static tnf_status open_temp(struct file *f, mode_t mode, tnf_error *e)
 {
-    f->fd = tnf_open_nameless(f->target, O_RDWR, mode); /* to be mapped, it must be readable */
+    f->fd = tnf_open_nameless(f->target, O_RDWR, mode); /* a mapping needs read access */
     f->nameless = f->fd >= 0;
     for (unsigned i = 0; f->fd < 0 && i < TRIES; i++) {
         fresh_name(f, i);
@@ -221,18 +220,21 @@ static tnf_status open_temp(struct file *f, mode_t mode, tnf_error *e)
         if (f->fd < 0 && errno != EEXIST && errno != EINTR)
             break;
     }
-    return f->fd < 0 ? tnf_fail_sys(e, errno, "cannot write beside the target") : TNF_OK;
+    return f->fd < 0 ? tnf_fail_sys(e, errno, "cannot create a temporary file next to the target")
+                     : TNF_OK;
 }
 
-/* Looks at what stands under the name now and opens accordingly. */
+/* Examines the existing file of that name, and opens accordingly. */
 static tnf_status open_target(struct file *f, tnf_error *e)
 {
     struct stat st;
     if (fstatat(AT_FDCWD, f->target, &st, f->no_link ? AT_SYMLINK_NOFOLLOW : 0) != 0)
         return errno == ENOENT ? open_temp(f, 0666, e) : tnf_fail_sys(e, errno, "cannot write");
     if (f->no_link && !S_ISREG(st.st_mode))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "what has the name of the second file is a link, or no file");
+        return tnf_fail(
+            e, TNF_EINVAL, TNF_NO_OFFSET,
+            "the name of the second file is taken by a link, or by something that is not a "
+            "regular file");
     if (S_ISDIR(st.st_mode))
         return tnf_fail_sys(e, EISDIR, "cannot write");
     if (!S_ISREG(st.st_mode)) {
@@ -246,7 +248,7 @@ static tnf_status open_target(struct file *f, tnf_error *e)
     TNF_TRY(open_temp(f, 0600, e));
     int old = tnf_fs_open(f->target,
                           O_RDONLY | O_NONBLOCK | O_NOCTTY | (f->no_link ? O_NOFOLLOW : 0), 0);
-    tnf_keep_rights(f->fd, old, &st); /* the new file may be read by whom the old one was */
+    tnf_keep_rights(f->fd, old, &st); /* the new file gets the permissions of the old one */
     if (old >= 0)
         close(old);
     return TNF_OK;
@@ -259,9 +261,8 @@ static const tnf_sink_ops file_ops = {
     .abort = file_abort,
 };
 
-/* When do holes pay? They save the writing of zeros, but make a disk that must be waited for write
- * here and there, which only pays for few bytes among many zeros. In memory there is no such price.
- */
+/* When are holes worthwhile? They save writing zeros, but scatter the writes of a disk that must be
+ * waited for. So they only pay for few bytes among many zeros. In memory they cost nothing. */
 static unsigned hole_worth(const struct file *f, bool memory)
 {
     if (!f->own_fd || f->direct)
@@ -287,7 +288,7 @@ static tnf_status make_sink(tnf_sink **out, struct file *f, tnf_error *e)
     (*out)->release = file_release;
     (*out)->in_memory = is_memory(f);
     (*out)->hole_worth = hole_worth(f, (*out)->in_memory);
-    if (f->own_fd && !f->direct) /* a fresh file, written from its first byte on */
+    if (f->own_fd && !f->direct) /* a new file that is written from its first byte on */
         (*out)->patch = file_patch;
     return TNF_OK;
 }
@@ -297,7 +298,7 @@ tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
 {
     *out = NULL;
     tnf_allocator a = tnf_allocator_or_default(alloc);
-    char real[PATH_MAX]; /* through a symbolic link, the file it points to is replaced */
+    char real[PATH_MAX]; /* if the path is a symbolic link, its target is replaced */
     if (!(flags & TNF_SINK_NO_LINK) && realpath(path, real))
         path = real;
     size_t n = strlen(path);

@@ -79,7 +79,7 @@ tnf_status tnf_fs_cut(int fd, uint64_t size, tnf_error *e)
     do
         failed = ftruncate(fd, (off_t)size);
     while (failed != 0 && errno == EINTR);
-    return failed ? tnf_fail_sys(e, errno, "cannot cut the file to its size") : TNF_OK;
+    return failed ? tnf_fail_sys(e, errno, "cannot truncate the file") : TNF_OK;
 }
 
 tnf_status tnf_sync_directory_of(const char *path, tnf_error *e)
@@ -89,7 +89,7 @@ tnf_status tnf_sync_directory_of(const char *path, tnf_error *e)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
     int fd = tnf_fs_open(dir, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0 && errno == EACCES)
-        return TNF_OK; /* it can be written but not read, so nobody but the system can sync it */
+        return TNF_OK; /* it is writable but not readable, so only the system can sync it */
     if (fd < 0)
         return tnf_fail_sys(e, errno, "cannot sync the directory");
     int failed;

@@ -22,7 +22,7 @@ static int set_lock(int fd, short type, off_t start, off_t n, bool wait)
     do
         done = fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &l);
     while (done != 0 && errno == EINTR);
-    if (done == 0 || errno != EINVAL) /* EINVAL: a kernel from before them */
+    if (done == 0 || errno != EINVAL) /* EINVAL: the kernel is older than OFD locks */
         return done;
     l.l_pid = 0;
 #endif
@@ -51,7 +51,7 @@ struct patience {
     void *ctx;
 };
 
-/* A lock that is wanted: of some bytes or, for type LOCK_WHOLE, by flock(). */
+/* A wanted lock: on some bytes or, for type LOCK_WHOLE, by flock(). */
 struct wanted {
     short type;
     off_t start, n;
@@ -70,7 +70,7 @@ static int try_lock(int fd, const struct wanted *w)
     return done;
 }
 
-/* Tries again until it works, the time is up or the caller cancels. */
+/* Tries again until it succeeds, the time is over or the caller cancels. */
 static int poll_lock(int fd, const struct wanted *w, const struct patience *p)
 {
     struct timespec nap = { 0, NAP_FIRST };
@@ -108,7 +108,7 @@ static struct patience patience_of(uint32_t milliseconds, bool (*go_on)(void *ct
                                ctx };
 }
 
-/* The failure of a lock, by errno. */
+/* Fails with the reason in errno. `who` is what the other program does with the file. */
 static tnf_status lock_failed(const char *who, tnf_error *e)
 {
     int err = errno;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Room in a fresh file that several threads fill at once, through a mapping.
+/* Room in a new file that several threads fill at once, through a mapping.
  *
  *   write()     one thread at a time: the kernel holds the file's lock while it copies
- *   a mapping   every thread gets, clears and fills pages of its own
+ *   a mapping   each thread allocates, clears and fills its own pages
  *
- * Where files are memory (tmpfs), four threads and more are faster than one that writes; on a
- * disk's file system they are not. A page that the file system has no place for would be a signal
- * (SIGBUS), so pages are asked for before they are touched, and what is missing is an error as
- * ever.
+ * If files are in memory (tmpfs), four or more threads are faster than one that writes; on a disk
+ * they are not. Touching a page for which the file system has no space raises SIGBUS. So pages are
+ * allocated before they are touched, and missing space is an ordinary error.
  */
 #include "base/error.h"
 #include "base/pool.h"
@@ -34,7 +33,7 @@ tnf_status tnf_sink_room(tnf_room *out, tnf_sink *s, uint64_t n, tnf_error *e)
         return TNF_OK;
     TNF_TRY(tnf_sink_flush(s, e));
     if (ftruncate(s->fd, (off_t)(s->written + n)) != 0)
-        return TNF_OK; /* writing will say why */
+        return TNF_OK; /* the write will fail with the reason */
     out->skip = (size_t)(s->written % page);
     uint8_t *map = mmap(NULL, out->skip + n, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd,
                         (off_t)(s->written - out->skip));
@@ -48,7 +47,7 @@ tnf_status tnf_sink_room(tnf_room *out, tnf_sink *s, uint64_t n, tnf_error *e)
     return TNF_OK;
 }
 
-/* The pages that bytes [from, from + n) of the room lie on. */
+/* The pages that contain the bytes [from, from + n) of the room. */
 static uint8_t *pages_of(const tnf_room *r, uint64_t from, size_t n, size_t *size)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -65,7 +64,7 @@ tnf_status tnf_room_ready(const tnf_room *r, uint64_t from, size_t n, tnf_error 
     uint8_t *pages = pages_of(r, from, n, &size);
     if (madvise(pages, size, MADV_POPULATE_WRITE) == 0)
         return TNF_OK;
-    int failed; /* an older kernel, or no place: who asks for it is told why */
+    int failed; /* an older kernel, or no space: the fallback reports the reason */
     while ((failed = fallocate(r->fd, 0, (off_t)(r->at + from), (off_t)n)) != 0 && errno == EINTR)
         continue;
     return failed ? tnf_fail_sys(e, errno, "cannot write") : TNF_OK;

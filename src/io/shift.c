@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Making a file longer in front, without copying what is behind. The file system inserts blocks
- * (ext4, XFS: FALLOC_FL_INSERT_RANGE), which moves pointers and no bytes:
+/* Makes a file longer at its front without copying the rest. The file system inserts blocks (ext4,
+ * XFS: FALLOC_FL_INSERT_RANGE), which moves pointers and no bytes:
  *
  *   before    │ header      │ tensors …      │
  *   inserted  │ 0 0 0 0 0 0 │ header      │ tensors …      │
  *   after     │ header, longer            │ tensors …      │
  *
- * The undo file comes first (".NAME.tenfold-undo", as in undo.c). Little-endian:
+ * The undo file is written first (".NAME.tenfold-undo", as in undo.c). Little-endian:
  *
  *   "TNFSHIFT"  u64 old size  u64 by  u64 n
  *   n bytes of the old header  n + by bytes of the new one
- *   sha256 of all of it
+ *   sha256 of everything before it
  *
  * A file system may insert in several steps. If the machine stops between them, the file has its
- * new size, and the inserted blocks, which are a hole, are somewhere in the middle: what is before
- * them has not been moved. Taking blocks out is interrupted likewise. The file had no holes before,
- * so in both cases the hole of that length is what has to be taken out.
+ * new size, and the inserted blocks, which are a hole, are somewhere in the middle: the bytes
+ * before the hole have not moved. An interrupted removal of blocks looks the same. The file had no
+ * holes before. So in both cases the hole of that length must be removed.
  */
 #include "io/shift.h"
 
@@ -36,7 +36,7 @@
 #define HEAD     32u
 #define DIGEST   32u
 #define MAX_UNDO ((uint64_t)448 << 20)
-#define PATIENT  10000u /* milliseconds: readers have the index soon */
+#define PATIENT  10000u /* milliseconds: readers need the index only for a short time */
 
 /* ------------------------------------------------------------- file system */
 
@@ -78,7 +78,7 @@ static int remove_blocks(int fd, uint64_t at, uint64_t n)
 
 #ifdef SEEK_HOLE
 
-/* The first hole; both are the size if there is none. */
+/* Finds the first hole; both results are the size if there is none. */
 static tnf_status find_hole(uint64_t *from, uint64_t *to, int fd, uint64_t size, tnf_error *e)
 {
     *from = *to = size;
@@ -132,13 +132,13 @@ static tnf_status compose_undo(tnf_buf *b, const tnf_shift_file *c, tnf_error *e
     tnf_free(&c->alloc, old, c->n + 1);
     tnf_buf_put(b, c->fresh, c->n + (size_t)c->by);
     TNF_TRY(status);
-    TNF_TRY(tnf_buf_status(b, "what is to change", e));
+    TNF_TRY(tnf_buf_status(b, "change", e));
     tnf_sha256_small(digest, b->p, b->n);
     tnf_buf_put(b, digest, DIGEST);
-    return tnf_buf_status(b, "what is to change", e);
+    return tnf_buf_status(b, "change", e);
 }
 
-/* What an undo file says. The headers are of a model's keys and names: they are loaded. */
+/* The content of an undo file. It is loaded completely: headers only contain keys and names. */
 struct undo {
     uint8_t *bytes; /* of the file */
     size_t size;
@@ -147,7 +147,7 @@ struct undo {
     const uint8_t *old, *fresh;
 };
 
-/* False if it is not whole: then it was never acted on. */
+/* False if it is incomplete: then the change was never begun. */
 static bool parse_undo(struct undo *u)
 {
     uint8_t digest[DIGEST];
@@ -184,9 +184,9 @@ static tnf_status load_undo(struct undo *u, bool *whole, const tnf_allocator *a,
 
 /* ------------------------------------------------------------------ states */
 
-/* May the byte i of the file, before the end of the old header, be so in the middle of the change?
- * It is of the old header or the new one, moved or not, or of the hole. Behind that end there may
- * be tensors that have not been moved. */
+/* Can byte i of the file, before the end of the old header, have this value during the change? It
+ * belongs to the old or the new header, moved or not, or to the hole. Behind that end there may be
+ * tensors that have not been moved. */
 static bool is_of_change(const struct undo *u, size_t i, uint8_t now)
 {
     return now == 0 || now == u->old[i] || now == u->fresh[i] ||
@@ -225,20 +225,20 @@ static tnf_status state_of(tnf_undo_state *out, const struct undo *u, const tnf_
     TNF_TRY(compare_file(out, u, a, fd, size, e));
     if (*out != TNF_UNDO_WHOLE || size == u->old_size)
         return TNF_OK;
-    /* The new header is there, but was the rest moved? Then there is no hole behind it. */
+    /* The new header is there. If the rest was moved, too, there is no hole behind the header. */
     TNF_TRY(find_hole(&from, &to, fd, size, e));
     if (from < size && from >= u->n + u->by)
         *out = TNF_UNDO_MIXED;
     return TNF_OK;
 }
 
-/* ---------------------------------------------------------------- and back */
+/* ----------------------------------------------------------------- undoing */
 
-static tnf_status take_out(int fd, uint64_t at, uint64_t n, tnf_error *e)
+static tnf_status remove_inserted(int fd, uint64_t at, uint64_t n, tnf_error *e)
 {
     return remove_blocks(fd, at, n) == 0
                ? TNF_OK
-               : tnf_fail_sys(e, errno, "cannot take out the blocks that were inserted");
+               : tnf_fail_sys(e, errno, "cannot remove the inserted blocks");
 }
 
 static tnf_status put_back(int fd, const struct undo *u, tnf_error *e)
@@ -250,11 +250,11 @@ static tnf_status put_back(int fd, const struct undo *u, tnf_error *e)
     uint64_t size = (uint64_t)st.st_size;
     if (size == u->old_size + u->by) {
         TNF_TRY(find_hole(&from, &to, fd, size, e));
-        /* A shorter hole is what of the new header was not written: all was moved. One at the end
-         * is left of taking out: all is back. */
+        /* A hole shorter than `by` is the unwritten end of the new header: everything was moved. A
+         * hole at the end remains from removing blocks: everything is back. */
         bool moved = to - from < u->by;
         TNF_TRY(from < size && to == size ? tnf_fs_cut(fd, u->old_size, e)
-                                          : take_out(fd, moved ? 0 : from, u->by, e));
+                                          : remove_inserted(fd, moved ? 0 : from, u->by, e));
     }
     TNF_TRY(tnf_fs_write_at(fd, u->old, u->n, 0, e));
     return tnf_fs_sync(fd, e);
@@ -266,7 +266,7 @@ static tnf_status with_undo(tnf_undo_state *out, int undo, uint64_t undo_size, i
     const tnf_allocator a = tnf_allocator_or_default(NULL);
     struct undo u = { 0 };
     bool whole;
-    *out = TNF_UNDO_WHOLE; /* one that is not whole was never acted on */
+    *out = TNF_UNDO_WHOLE; /* an incomplete undo file: the change was never begun */
     tnf_status status = load_undo(&u, &whole, &a, undo, undo_size, e);
     if (status == TNF_OK && whole)
         status = back ? put_back(fd, &u, e) : state_of(out, &u, &a, fd, e);
@@ -293,12 +293,11 @@ static tnf_status check_file(const tnf_shift_file *c, tnf_error *e)
     uint64_t from, to;
     if (!c->one_name)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the file has other names (hard links), and is not shifted behind them");
+                        "the file has other names (hard links), so it cannot be shifted");
     TNF_TRY(find_hole(&from, &to, c->fd, c->size, e));
     if (from < c->size)
         return tnf_fail(e, TNF_EUNSUPPORTED, from,
-                        "the file has holes: it could not be told what was shifted if the machine "
-                        "stopped");
+                        "the file has holes, so an interrupted shift could not be undone");
     return TNF_OK;
 }
 
@@ -311,7 +310,7 @@ static tnf_status shift_refused(int err, tnf_error *e)
                     strerror(err));
 }
 
-/* *begun: the file may have been changed. */
+/* *begun: the file may have changed. */
 static tnf_status insert_and_write(const tnf_shift_file *c, bool *begun, tnf_error *e)
 {
     if (insert_blocks(c->fd, 0, c->by) != 0) {
@@ -334,18 +333,18 @@ static tnf_status shift_file(const tnf_shift_file *c, tnf_buf *b, tnf_error *e)
     TNF_TRY(compose_undo(b, c, e));
     u = (struct undo) { .bytes = b->p, .size = b->n };
     if (!parse_undo(&u))
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "what would undo the change is not sound");
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "the undo file of the change is invalid");
     TNF_TRY(tnf_undo_keep(b, c->fd, undo, e));
     tnf_status status = insert_and_write(c, &begun, e);
     const char *slash = strrchr(undo, '/'), *name = slash ? slash + 1 : undo;
     if (status == TNF_OK && !tnf_undo_remove(undo))
-        status = tnf_fail_sys(e, errno, "nothing is changed, since %.120s cannot be removed", name);
+        status = tnf_fail_sys(e, errno, "nothing was changed, because %.120s cannot be removed",
+                              name);
     if (status != TNF_OK && begun && put_back(c->fd, &u, NULL) != TNF_OK) {
         tnf_error why = e ? *e : (tnf_error) { .offset = TNF_NO_OFFSET };
         return tnf_fail(
             e, status, TNF_NO_OFFSET,
-            "%.100s; 'tenfold repair' of the file puts its old bytes back, which are in "
-            "%.100s",
+            "%.100s; run 'tenfold repair' on the file to restore its old bytes from %.100s",
             why.message, name);
     }
     if (status != TNF_OK && !tnf_undo_remove(undo))

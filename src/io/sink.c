@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sinks: what every target shares. Small writes gather in a buffer, large ones pass through, and
- * bytes that only move from file to file never leave the kernel. */
+/* Sinks: the common part of all targets. Small writes are gathered in a buffer, large ones pass
+ * through, and bytes that are only copied from file to file never leave the kernel. */
 #include "io/sink.h"
 
 #include "base/buf.h"
@@ -14,10 +14,10 @@
 
 #define BUFFER     (64u << 10)
 #define COPY_BLOCK (1u << 20)  /* through memory */
-#define COPY_CHUNK (16u << 20) /* inside the kernel: small enough that a signal is soon seen */
+#define COPY_CHUNK (16u << 20) /* inside the kernel: small enough to react to a signal soon */
 #define WINDOW     (2u << 20)  /* over the source; small enough to stay in the CPU's cache */
 #define PAGE       4096u       /* of the page cache, at least */
-#define HOLE       (2 * PAGE)  /* the shortest that is left */
+#define HOLE       (2 * PAGE)  /* the shortest hole that is made */
 #ifndef MAP_POPULATE
 #define MAP_POPULATE 0
 #endif
@@ -67,7 +67,7 @@ tnf_status tnf_sink_grew(tnf_sink *s, uint64_t n, tnf_error *e)
     return put_bytes(s, NULL, (size_t)n, e);
 }
 
-/* n zeros that take no place; only where there may be holes. */
+/* Writes n zeros as a hole; only for targets that may have holes. */
 static tnf_status leave_hole(tnf_sink *s, uint64_t n, tnf_error *e)
 {
     TNF_TRY(tnf_sink_flush(s, e));
@@ -76,7 +76,7 @@ static tnf_status leave_hole(tnf_sink *s, uint64_t n, tnf_error *e)
     s->written += n;
     s->hole_end = s->written;
     s->hole = true;
-    return put_bytes(s, NULL, (size_t)n, e); /* tell it that it grew */
+    return put_bytes(s, NULL, (size_t)n, e); /* reports the growth to the back-end */
 }
 
 tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
@@ -94,15 +94,15 @@ tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
 }
 
 /* Files are written in pieces that begin at multiples of the buffer's size, or the kernel gives
- * them small pages: so many of n bytes go into the buffer, which is then full, before the rest
- * passes. */
+ * them small pages. Returns how many of n bytes fill the buffer; the rest is then passed
+ * through. */
 static size_t to_boundary(const tnf_sink *s, uint64_t n)
 {
     size_t head = s->fd >= 0 && n >= BUFFER ? (size_t)((BUFFER - s->written % BUFFER) % BUFFER) : 0;
     return head <= BUFFER - s->buffered ? head : 0;
 }
 
-/* There is room for them. */
+/* The caller checks that they fit. */
 static void gather_bytes(tnf_sink *s, const uint8_t *bytes, size_t n)
 {
     if (n)
@@ -139,7 +139,7 @@ tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e
 
 tnf_status tnf_sink_patch(tnf_sink *s, uint64_t at, const void *bytes, size_t n, tnf_error *e)
 {
-    uint64_t gone = s->written - s->buffered; /* the rest is still in the buffer */
+    uint64_t gone = s->written - s->buffered; /* the other bytes are still in the buffer */
     if (!s->patch || s->done || at > s->written || n > s->written - at)
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "the sink cannot go back to byte %llu",
                         (unsigned long long)at);
@@ -151,8 +151,8 @@ tnf_status tnf_sink_patch(tnf_sink *s, uint64_t at, const void *bytes, size_t n,
     return TNF_OK;
 }
 
-/* Copies inside the kernel as far as it will. *left is what remains; TNF_OK with *left > 0 means
- * that this kernel, or this pair of files, cannot. */
+/* Copies inside the kernel as far as possible. *left becomes the number of remaining bytes. TNF_OK
+ * with *left > 0 means that this kernel cannot do it, or not between these two files. */
 static tnf_status copy_in_kernel(tnf_sink *s, const tnf_source *from, uint64_t *offset,
                                  uint64_t *left, tnf_error *e)
 {
@@ -166,11 +166,11 @@ static tnf_status copy_in_kernel(tnf_sink *s, const tnf_source *from, uint64_t *
         if (got < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
             return tnf_fail_sys(e, errno, "cannot write");
         if (got <= 0)
-            break; /* not between these two, or an end that read will explain */
+            break; /* not between these two, or a truncated source, which read will report */
         *offset += (uint64_t)got;
         *left -= (uint64_t)got;
         s->written += (uint64_t)got;
-        TNF_TRY(put_bytes(s, NULL, (size_t)got, e)); /* tell it that it grew */
+        TNF_TRY(put_bytes(s, NULL, (size_t)got, e)); /* reports the growth to the back-end */
     }
 #else
     (void)s, (void)from, (void)offset, (void)left, (void)e;
@@ -178,8 +178,8 @@ static tnf_status copy_in_kernel(tnf_sink *s, const tnf_source *from, uint64_t *
     return TNF_OK;
 }
 
-/* The write could not read its window, or the window showed the end of the file: the source was cut
- * short, or its disk fails. Reading tells which. */
+/* The write could not read its window, or the window contained the end of the file: the source was
+ * truncated, or its disk fails. Reading shows which. */
 static tnf_status window_failed(tnf_sink *s, const tnf_source *from, uint64_t offset, size_t n,
                                 tnf_error *e)
 {
@@ -190,10 +190,10 @@ static tnf_status window_failed(tnf_sink *s, const tnf_source *from, uint64_t of
     return tnf_fail_sys(e, EFAULT, "cannot read");
 }
 
-/* Writes from windows over the source. Faster than copying in the kernel where the pages of the two
- * files do not line up, and where the kernel cannot. Only the kernel touches a window, so a source
- * cut short is an error (EFAULT) and no signal; past an end within a page it would see zeros, so
- * the size is looked at afterwards. */
+/* Writes from windows over the source. This is faster than copying in the kernel if the pages of
+ * the two files are not aligned, and a fallback if the kernel cannot copy. Only the kernel touches
+ * a window, so a truncated source is an error (EFAULT) and not a signal. Within a page, bytes past
+ * the end would read as zeros, so the size is checked afterwards. */
 static tnf_status copy_mapped(tnf_sink *s, const tnf_source *from, uint64_t *offset, uint64_t *left,
                               tnf_error *e)
 {
@@ -201,7 +201,7 @@ static tnf_status copy_mapped(tnf_sink *s, const tnf_source *from, uint64_t *off
     while (*left >= BUFFER && *offset <= from->size && *left <= from->size - *offset) {
         size_t skip = (size_t)(*offset % page);
         size_t n = *left < WINDOW - skip ? (size_t)*left : WINDOW - skip;
-        n -= (size_t)((s->written + n) % BUFFER); /* the rest goes with what follows */
+        n -= (size_t)((s->written + n) % BUFFER); /* the rest is written with the next bytes */
         if (n == 0)
             return TNF_OK;
         uint8_t *window = mmap(NULL, skip + n, PROT_READ, MAP_SHARED | MAP_POPULATE, from->fd,
@@ -225,7 +225,7 @@ static tnf_status copy_mapped(tnf_sink *s, const tnf_source *from, uint64_t *off
     return TNF_OK;
 }
 
-/* Small pieces gather in the buffer, like small writes. */
+/* Gathers small pieces in the buffer, like small writes. */
 static tnf_status copy_small(tnf_sink *s, const tnf_source *from, uint64_t offset, size_t n,
                              tnf_error *e)
 {

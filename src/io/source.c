@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sources: what every back-end shares. Bounds are checked here, once, so a back-end is never asked
- * for bytes outside of its size. */
+/* Sources: the common part of all back-ends. Bounds are checked only here, so a back-end never gets
+ * a request outside of its size. */
 #include "io/source.h"
 
 #include "base/error.h"

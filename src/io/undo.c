@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Changing bytes in the middle of a file.
+/* Changes bytes in the middle of a file.
  *
  *   one sector    one pwrite within 512 aligned bytes, fsync
- *   else          undo file, fsync ──> new bytes, fsync ──> the undo file goes
+ *   larger        undo file, fsync ──> new bytes, fsync ──> the undo file is removed
  *
- * ".NAME.tenfold-undo" beside the file. Little-endian:
+ * The undo file is ".NAME.tenfold-undo" next to the file. Little-endian:
  *
  *   "TNFUNDO1"  u64 old size  u64 new size  u64 n
  *   n times     u64 at  u64 old_n  u64 new_n  old bytes  new bytes      old_n: up to the old end
- *   sha256 of all of it
+ *   sha256 of everything before it
  *
- * It holds the new bytes, too, so that it can be told whether it belongs to the file beside it:
- * every byte there must be the old or the new one (or 0 where the file was made longer and not yet
- * written). One that is not whole was never acted on.
+ * The undo file contains the new bytes, too. They show whether it belongs to the file next to it:
+ * every changed byte there must be the old or the new one (or 0, if the file was extended there but
+ * not written yet). If the undo file is incomplete, the change was never begun.
  *
- * Anybody may put a file of that name into a directory that anybody may write to. So it counts only
- * if it is a regular file with one name that belongs to the owner of the file beside it. Whatever
- * else has that name is not opened, followed or waited for, and the file is read as if it were not
- * there. It is never loaded: all of this is done in blocks.
+ * In a directory that everyone may write to, anyone may create a file of that name. So an undo file
+ * counts only if it is a regular file with a single name and has the same owner as the file next to
+ * it. Anything else of that name is not opened, followed or waited for; the file is read as if it
+ * were not there. Undo files are never loaded completely: all of this works in blocks.
  */
 #include "io/undo.h"
 
@@ -37,17 +37,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECTOR   512u /* what a disk writes whole or not at all */
+#define SECTOR   512u /* a disk writes a sector completely or not at all */
 #define BLOCK    ((size_t)64 << 10)
 #define MAGIC    "TNFUNDO1"
 #define HEAD     32u
 #define RANGE    24u
 #define DIGEST   32u
-/* Old and new bytes of the largest change (core/save/edit.c), what it cuts off, and its ranges. */
+/* Old and new bytes of the largest change (core/save/edit.c), the bytes that it cuts off, and its
+ * ranges. */
 #define MAX_UNDO ((uint64_t)448 << 20)
-#define PATIENT  10000u /* milliseconds: readers have the index soon */
+#define PATIENT  10000u /* milliseconds: readers need the index only for a short time */
 
-/* The real path of the file, so that other paths to it lead to the same undo file. */
+/* Uses the real path of the file, so that all paths to it lead to the same undo file. */
 tnf_status tnf_undo_path(char out[PATH_MAX], const char *path, tnf_error *e)
 {
     char real[PATH_MAX];
@@ -80,7 +81,7 @@ static tnf_status put_range(tnf_buf *b, const tnf_change_file *c, const tnf_patc
     return status;
 }
 
-/* A shorter file: what is cut off, as a range without new bytes. */
+/* If the file becomes shorter: adds the bytes that are cut off, as a range without new bytes. */
 static tnf_status put_cut(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
 {
     uint64_t at = c->new_size, n = c->old_size - c->new_size;
@@ -108,15 +109,15 @@ static tnf_status compose_undo(tnf_buf *b, const tnf_change_file *c, tnf_error *
         TNF_TRY(put_range(b, c, &c->patches[i], e));
     if (shorter)
         TNF_TRY(put_cut(b, c, e));
-    TNF_TRY(tnf_buf_status(b, "what is to change", e));
-    /* Every reader looks for undo files, and need not hold the faster ways. */
+    TNF_TRY(tnf_buf_status(b, "change", e));
+    /* Every reader looks for undo files, but need not link the faster implementations. */
     tnf_sha256_small(digest, b->p, b->n);
     tnf_buf_put(b, digest, DIGEST);
-    return tnf_buf_status(b, "what is to change", e);
+    return tnf_buf_status(b, "change", e);
 }
 
-/* Everybody who may read the file must find the undo file and accept it. */
-static bool will_be_believed(int undo, int fd)
+/* Every user who may read the file must find the undo file and accept it. */
+static bool will_be_accepted(int undo, int fd)
 {
     struct stat st, mine;
     if (fstat(fd, &st) != 0)
@@ -128,9 +129,9 @@ static bool will_be_believed(int undo, int fd)
 
 static tnf_status fill_undo(const tnf_buf *b, int undo, int file, tnf_error *e)
 {
-    if (!will_be_believed(undo, file))
+    if (!will_be_accepted(undo, file))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the undo file cannot be put beside the file: it belongs to another "
+                        "cannot create the undo file next to the file, which belongs to another "
                         "user or group");
     TNF_TRY(tnf_fs_write_at(undo, b->p, b->n, 0, e));
     return tnf_fs_sync(undo, e);
@@ -141,10 +142,10 @@ tnf_status tnf_undo_keep(const tnf_buf *b, int file, const char *undo, tnf_error
     int fd = tnf_fs_open(undo, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd < 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the undo file cannot be put beside the file: %s", strerror(errno));
+                        "cannot create the undo file next to the file: %s", strerror(errno));
     tnf_status status = fill_undo(b, fd, file, e);
     if (close(fd) != 0 && status == TNF_OK)
-        status = tnf_fail_sys(e, errno, "cannot put the undo file beside the file");
+        status = tnf_fail_sys(e, errno, "cannot write the undo file next to the file");
     if (status == TNF_OK)
         status = tnf_sync_directory_of(undo, e);
     if (status != TNF_OK)
@@ -154,11 +155,11 @@ tnf_status tnf_undo_keep(const tnf_buf *b, int file, const char *undo, tnf_error
 
 /* ----------------------------------------------------------------- reading */
 
-/* An undo file that may be believed, open. */
+/* An open undo file that counts. */
 struct undo {
     int fd; /* -1: there is none */
     uint64_t size, old_size, new_size, n;
-    bool of_shift; /* it is one of shift.c */
+    bool of_shift; /* it was written by shift.c */
 };
 
 struct range {
@@ -166,17 +167,17 @@ struct range {
     uint64_t old, fresh; /* where the bytes are in the undo file */
 };
 
-static bool is_believable(const struct stat *undo, const struct stat *file)
+static bool counts_as_undo(const struct stat *undo, const struct stat *file)
 {
     return S_ISREG(undo->st_mode) && undo->st_nlink == 1 && undo->st_uid == file->st_uid &&
            (uint64_t)undo->st_size <= MAX_UNDO;
 }
 
-/* Where one cannot be opened: is it one that would count? */
+/* The undo file cannot be opened: would it count? */
 static tnf_status unopened_undo(const char *path, const struct stat *file, int err, tnf_error *e)
 {
     struct stat st;
-    bool ours = lstat(path, &st) == 0 && is_believable(&st, file);
+    bool ours = lstat(path, &st) == 0 && counts_as_undo(&st, file);
     bool harmless = err == ENOENT || err == ENOTDIR || err == ENAMETOOLONG || err == ELOOP ||
                     err == ENXIO || err == EISDIR;
     return harmless || (err == EACCES && !ours)
@@ -193,7 +194,7 @@ static tnf_status open_undo(struct undo *u, const char *path, int file, tnf_erro
     int fd = tnf_fs_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return unopened_undo(path, &of, errno, e);
-    if (fstat(fd, &st) != 0 || !is_believable(&st, &of)) {
+    if (fstat(fd, &st) != 0 || !counts_as_undo(&st, &of)) {
         close(fd);
         return TNF_OK;
     }
@@ -202,7 +203,7 @@ static tnf_status open_undo(struct undo *u, const char *path, int file, tnf_erro
     return TNF_OK;
 }
 
-/* n bytes of it; false, with *status TNF_OK, if they are not there. */
+/* Reads n bytes of it; false, with *status TNF_OK, if they are not there. */
 static bool get_bytes(const struct undo *u, uint64_t at, void *dst, size_t n, tnf_status *status,
                       tnf_error *e)
 {
@@ -211,7 +212,7 @@ static bool get_bytes(const struct undo *u, uint64_t at, void *dst, size_t n, tn
     return *status == TNF_OK && got == n;
 }
 
-/* The range that begins at *at, which moves behind it. */
+/* Reads the range that begins at *at, and moves *at behind it. */
 static bool next_range(struct range *r, const struct undo *u, uint64_t *at, tnf_status *status,
                        tnf_error *e)
 {
@@ -282,9 +283,9 @@ struct seen {
     bool old, fresh, foreign; /* all bytes are old; all are new; some are neither */
 };
 
-/* n bytes of a range from its byte `from` on, as they are now, were and were to be. Behind the old
- * end nothing was, and behind the new one nothing was to be: there a 0 is a byte that the system
- * had no time for. */
+/* Compares n bytes of a range, from its byte `from` on: the present ones, the old ones and the new
+ * ones. There are no old bytes behind the old end, and no new ones behind the new end: a 0 there is
+ * a byte that was not written yet. */
 static void compare_bytes(struct seen *s, const struct range *r, uint64_t from, const uint8_t *now,
                           const uint8_t *was, const uint8_t *to_be, size_t n)
 {
@@ -298,7 +299,7 @@ static void compare_bytes(struct seen *s, const struct range *r, uint64_t from, 
     }
 }
 
-/* How many of the n bytes from `from` on lie before `end`. */
+/* How many of the n bytes from `from` on are before `end`. */
 static size_t part_of(uint64_t end, uint64_t from, size_t n)
 {
     uint64_t left = end > from ? end - from : 0;
@@ -364,12 +365,12 @@ static bool is_of_shift(const struct undo *u)
            memcmp(magic, TNF_SHIFT_MAGIC, sizeof magic) == 0;
 }
 
-/* The state of a file with an undo file that counts. */
+/* The state of a file that has an undo file that counts. */
 static tnf_status state_of(tnf_undo_state *out, struct undo *u, int fd, uint8_t *blocks,
                            tnf_error *e)
 {
     tnf_status status;
-    *out = TNF_UNDO_WHOLE; /* one that is not whole was never acted on */
+    *out = TNF_UNDO_WHOLE; /* an incomplete undo file: the change was never begun */
     u->of_shift = is_of_shift(u);
     if (u->of_shift)
         return tnf_shift_look(out, u->fd, u->size, fd, e);
@@ -397,7 +398,7 @@ static tnf_status restore_ranges(int fd, const struct undo *u, uint8_t *block, t
     return tnf_fs_sync(fd, e);
 }
 
-/* What is to be done with an undo file that counts: by default only look. */
+/* Applies an undo file that counts; by default only examines the state. */
 static tnf_status use_undo(tnf_undo_state *out, const char *undo, int fd, bool *undone,
                            tnf_error *e)
 {
@@ -427,7 +428,7 @@ tnf_status tnf_undo_look(tnf_undo_state *out, const char *path, int fd, tnf_erro
     char undo[PATH_MAX];
     *out = TNF_UNDO_NONE;
     if (tnf_undo_path(undo, path, NULL) != TNF_OK)
-        return TNF_OK; /* none could ever be written */
+        return TNF_OK; /* no undo file could ever be written */
     return use_undo(out, undo, fd, NULL, e);
 }
 
@@ -445,7 +446,7 @@ tnf_status tnf_undo_run(bool *undone, const char *path, int fd, tnf_error *e)
     if (state == TNF_UNDO_MIXED || state == TNF_UNDO_WHOLE) {
         if (unlink(undo) != 0 && errno != ENOENT)
             return tnf_fail_sys(e, errno, "cannot remove the undo file");
-        (void)tnf_sync_directory_of(undo, NULL); /* left behind, it is of no use and does no harm */
+        (void)tnf_sync_directory_of(undo, NULL); /* a remaining undo file is useless but harmless */
     }
     return TNF_OK;
 }
@@ -456,7 +457,7 @@ void tnf_undo_discard(const char *path, uid_t owner)
     struct stat st;
     const struct stat file = { .st_uid = owner };
     if (tnf_undo_path(undo, path, NULL) == TNF_OK && lstat(undo, &st) == 0 &&
-        is_believable(&st, &file))
+        counts_as_undo(&st, &file))
         (void)unlink(undo);
 }
 
@@ -470,7 +471,7 @@ static bool in_one_sector(const tnf_change_file *c)
     return c->patches[0].at / SECTOR == (last->at + last->n - 1) / SECTOR;
 }
 
-/* From the first new byte to the last, with the old ones between them, in one call. */
+/* Writes from the first new byte to the last, with the old ones between them, in one call. */
 static tnf_status write_sector(const tnf_change_file *c, tnf_error *e)
 {
     uint8_t old[SECTOR], fresh[SECTOR];
@@ -489,7 +490,7 @@ static tnf_status write_sector(const tnf_change_file *c, tnf_error *e)
     return status;
 }
 
-/* The last first: what makes the file longer may find no room. */
+/* Begins with the last patch: extending the file may fail for lack of space. */
 static tnf_status write_all(const tnf_change_file *c, tnf_error *e)
 {
     for (size_t i = c->n; i-- > 0;)
@@ -499,7 +500,7 @@ static tnf_status write_all(const tnf_change_file *c, tnf_error *e)
     return tnf_fs_sync(c->fd, e);
 }
 
-/* Back from the memory that the undo file was written from. */
+/* Puts the old bytes back, from the memory that the undo file was written from. */
 static tnf_status put_back(const tnf_change_file *c, const tnf_buf *b, tnf_error *e)
 {
     const uint8_t *p = b->p + HEAD;
@@ -536,15 +537,16 @@ static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_erro
     const char *slash = strrchr(undo, '/'), *name = slash ? slash + 1 : undo;
     bool removed = status == TNF_OK && tnf_undo_remove(undo);
     if (status == TNF_OK && !removed)
-        status = tnf_fail_sys(e, errno, "nothing is changed, since %.120s cannot be removed", name);
+        status = tnf_fail_sys(e, errno, "nothing was changed, because %.120s cannot be removed",
+                              name);
     if (status != TNF_OK && put_back(c, b, NULL) != TNF_OK) {
         tnf_error why = e ? *e : (tnf_error) { .offset = TNF_NO_OFFSET };
-        return tnf_fail(e, status, TNF_NO_OFFSET,
-                        "%.100s; the bytes that were there are kept in %.100s", why.message, name);
+        return tnf_fail(e, status, TNF_NO_OFFSET, "%.100s; the old bytes are kept in %.100s",
+                        why.message, name);
     }
     if (status != TNF_OK && !tnf_undo_remove(undo))
         tnf_undo_name_left(e, name);
-    (void)tnf_sync_directory_of(undo, NULL); /* if it comes back, it does no harm */
+    (void)tnf_sync_directory_of(undo, NULL); /* an undo file that reappears is harmless */
     return status;
 }
 

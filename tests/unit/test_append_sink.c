@@ -88,7 +88,7 @@ static void refuses_other_files(void **state)
     assert_int_equal(mkfifo(fifo, 0600), 0);
     int end = open(fifo, O_RDONLY | O_NONBLOCK); /* or one would wait for a reader */
     assert_fails(tnf_sink_append(&s, fifo, NULL, 0, 0, NULL, &e), TNF_EUNSUPPORTED);
-    assert_says("not a plain file");
+    assert_says("not a regular file");
     close(end);
     assert_fails(tnf_sink_append(&s, "/no/such/file", NULL, 0, 0, NULL, &e), TNF_ENOTFOUND);
 }
