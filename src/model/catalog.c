@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The catalog: an array of objects in file order and a table of their names. The array is not in
- * the arena, since it grows by moving and a hundred thousand moves would leave holes there. */
+ * the arena: it moves when it grows, and a hundred thousand moves would leave holes there. */
 #include "model/catalog.h"
 
 #include "base/error.h"
@@ -28,14 +28,14 @@ void tnf_catalog_free(tnf_catalog *c)
     c->n = c->capacity = c->nextras = c->extras_capacity = 0;
 }
 
-/* Room for one more in an array of elements of `size`; the array counts against the arena's limit,
- * so that a file cannot grow us without end. */
+/* Makes room for one more element of `size` bytes in an array. The array counts against the arena's
+ * limit, so that a file cannot make it grow without end. */
 static tnf_status make_room(const tnf_catalog *c, void **array, size_t n, size_t *capacity,
                             size_t size, tnf_error *e)
 {
     if (n < *capacity)
         return TNF_OK;
-    size_t more = *capacity ? *capacity + *capacity / 2 + 1 : 8; /* of one, half is nothing */
+    size_t more = *capacity ? *capacity + *capacity / 2 + 1 : 8; /* + 1: half of one is nothing */
     tnf_arena *a = c->arena;
     uint64_t growth = (uint64_t)(more - *capacity) * size;
     a->over_limit = growth > a->limit - a->total || more >= UINT32_MAX;
@@ -71,7 +71,7 @@ tnf_status tnf_catalog_reserve(tnf_catalog *c, size_t n, tnf_error *e)
 static tnf_status copy_object(tnf_catalog *c, tnf_object *to, const tnf_object *from, tnf_error *e)
 {
     *to = *from;
-    /* In this order: the largest alignment first leaves the smallest gaps. */
+    /* In this order: allocating the largest alignment first leaves the smallest gaps. */
     tnf_part *parts = tnf_arena_array(c->arena, from->nparts, sizeof *parts);
     uint64_t *shape = tnf_arena_array(c->arena, from->rank, sizeof *shape);
     to->name.p = tnf_arena_str(c->arena, from->name.p, from->name.n);
@@ -82,7 +82,7 @@ static tnf_status copy_object(tnf_catalog *c, tnf_object *to, const tnf_object *
     if (from->nparts)
         memcpy(parts, from->parts, from->nparts * sizeof *parts);
     to->shape = shape;
-    to->parts = from->nparts ? parts : NULL; /* no part: no address to misread */
+    to->parts = from->nparts ? parts : NULL; /* without parts there is no address to misread */
     return TNF_OK;
 }
 
@@ -148,7 +148,7 @@ void tnf_catalog_shrink(tnf_catalog *c)
         return;
     void *p = tnf_realloc(&c->arena->alloc, c->objects, c->capacity * sizeof *c->objects,
                           c->n * sizeof *c->objects);
-    if (p) { /* else it keeps its size, which harms nobody */
+    if (p) { /* else the array keeps its size, which is harmless */
         c->objects = p;
         c->capacity = c->n;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file holds: objects in order, found by name, with attributes and extras. */
+/* The content of a file: objects in order, found by name, with attributes and extras. */
 #ifndef TNF_MODEL_CATALOG_H
 #define TNF_MODEL_CATALOG_H
 
@@ -21,23 +21,24 @@ typedef struct tnf_catalog {
 void tnf_catalog_init(tnf_catalog *c, tnf_arena *arena);
 void tnf_catalog_free(tnf_catalog *c);
 
-/* What a name that is already there means: TNF_EEXISTS, or both are listed and one is found. */
+/* What happens to a second object of the same name: TNF_EEXISTS; or both are listed, and a lookup
+ * finds the later or the first. */
 enum { TNF_NAMES_ONCE, TNF_NAMES_LATER_FOUND, TNF_NAMES_FIRST_FOUND };
-/* Added to it: name, shape and parts outlive the catalog and need no copies. */
+/* A flag: name, shape and parts outlive the catalog and need no copies. */
 #define TNF_BORROWED 4u
 
-/* Adds a copy of the object: name, shape and parts are copied into the arena unless they are
- * borrowed, attrs are taken as they are. No checks but that of the name. */
+/* Adds a copy of the object. Name, shape and parts are copied into the arena unless they are
+ * borrowed; attrs are taken as they are. Only the name is checked. */
 tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned again, tnf_error *e);
-/* Room for n objects, where that is known beforehand. */
+/* Makes room for n objects, if n is known in advance. */
 tnf_status tnf_catalog_reserve(tnf_catalog *c, size_t n, tnf_error *e);
 tnf_status tnf_catalog_add_extra(tnf_catalog *c, const tnf_extra *extra, tnf_error *e);
 const tnf_object *tnf_catalog_find(const tnf_catalog *c, const char *name, size_t n);
 /* An attribute of the file, or NULL. */
 const tnf_value *tnf_catalog_attr(const tnf_catalog *c, const char *key);
-/* Makes the table of names anew, after the objects were moved about. */
+/* Rebuilds the table of names, after the objects were reordered. */
 tnf_status tnf_catalog_reindex(tnf_catalog *c, bool later_found, tnf_error *e);
-/* Gives unused capacity back. */
+/* Frees unused capacity. */
 void tnf_catalog_shrink(tnf_catalog *c);
 
 /* The attributes of a tensor that is not in the file, but that its reader shows because programs

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of element types, and how to make numbers of them.
+/* The table of element types, and their conversion to numbers.
  *
  * The twelve storage types come first, in the order of tnf_dtype, so that a tnf_dtype is a position
  * in the table. Elements of fewer than eight bits are packed without gaps, the first in the least
@@ -19,7 +19,8 @@
 
 #include <string.h>
 
-/* Elements [first, first+n) of packed bytes at any alignment, touching no byte outside them. */
+/* Decodes elements [first, first+n) of packed bytes at any alignment, and reads no byte outside
+ * them. */
 typedef void decoder(const uint8_t *packed, size_t first, size_t n, double *out);
 
 static double f32_at(const uint8_t *p)
@@ -38,7 +39,7 @@ static double f64_at(const uint8_t *p)
     return d;
 }
 
-/* Types of whole bytes: `expression` makes a double of the `width` bytes at p. */
+/* For types of whole bytes: `expression` makes a double of the `width` bytes at p. */
 #define DECODER(name, width, expression)                                                           \
     static void name(const uint8_t *packed, size_t first, size_t n, double *out)                   \
     {                                                                                              \
@@ -76,7 +77,7 @@ static void decode_c128(const uint8_t *packed, size_t first, size_t n, double *o
     decode_f64(packed, 2 * first, 2 * n, out);
 }
 
-/* The `bits` bits (below eight) of element i, perhaps with others above them. */
+/* The `bits` bits (below eight) of element i; the bits above them are undefined. */
 static uint8_t packed_at(const uint8_t *packed, size_t i, unsigned bits)
 {
     unsigned from = (unsigned)(i % 8) * bits;
@@ -170,7 +171,7 @@ bool tnf_type_decode(double *out, const tnf_type *type, const void *packed, size
         if (&known[i].type == type) {
             if (n > 0 && !packed)
                 return false;
-            if (n > 0) /* nothing may come without a pointer */
+            if (n > 0) /* for n = 0 the pointer may be NULL */
                 known[i].decode(packed, first, n, out);
             return true;
         }

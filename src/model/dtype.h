@@ -6,13 +6,13 @@
 
 /* Bytes of n elements packed without gaps; false on overflow or for a type of unknown width. */
 bool tnf_type_bytes(uint64_t *out, const tnf_type *type, uint64_t n);
-/* A known type by an id that need not end in a NUL, or NULL. */
+/* A known type by an id that need not be NUL-terminated, or NULL. */
 const tnf_type *tnf_type_find(const char *id, size_t n);
 /* Width in bytes of a storage dtype. */
 size_t tnf_dtype_size(tnf_dtype dtype);
-/* Is `id` one of the words of `list` (separated by spaces)? A NULL list holds everything. */
+/* Is `id` one of the words of `list` (separated by spaces)? A NULL list contains everything. */
 bool tnf_list_has(const char *list, const char *id);
-/* What an element must be aligned to for a typed pointer: the storage's width. */
+/* The alignment that a typed pointer to elements needs: the storage's width. */
 size_t tnf_type_align(const tnf_type *type);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What people call element types: as NumPy, PyTorch, safetensors and C do. Readers of files never
- * ask here: a file's own spelling is its format's business. */
+/* Common names of element types: those of NumPy, PyTorch, safetensors and C. Readers of files do
+ * not use this table: each format has its own names. */
 #include "model/dtype.h"
 
 #include <string.h>
 #include <strings.h>
 
 /* Each type with its other names. float8_e4m3 is missing on purpose: ml_dtypes has a type of that
- * name with infinities, which is none of these. */
+ * name with infinities, which is none of these types. */
 static const struct {
     const char *id, *names;
 } spellings[] = {
@@ -50,7 +50,7 @@ static bool is_listed(const char *names, const char *name)
 
 const tnf_type *tnf_type_spelled(const char *name)
 {
-    static const char torch[] = "torch."; /* as it is printed, and then copied */
+    static const char torch[] = "torch."; /* the prefix that PyTorch prints and people copy */
     const tnf_type *type;
     if (!name)
         return NULL;

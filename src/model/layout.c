@@ -92,7 +92,7 @@ bool tnf_shape_elements(uint64_t *out, const uint64_t *shape, uint32_t rank)
             return true;
         }
         if (shape[i] > UINT64_MAX / product)
-            fits = false; /* but a zero may follow */
+            fits = false; /* a later zero still makes it fit */
         else
             product *= shape[i];
     }
@@ -131,7 +131,7 @@ static tnf_status check_roles(const tnf_object *object, tnf_error *e)
     for (const tnf_layout_part *p = layout->parts; p->role; p++) {
         unsigned count = count_role(object, p->role);
         if (count > 1)
-            return tnf_layout_fail(object, e, "the part '%s' is there %u times", p->role, count);
+            return tnf_layout_fail(object, e, "the part '%s' occurs %u times", p->role, count);
         if (count == 0 && !p->optional)
             return tnf_layout_fail(object, e, "a %s tensor needs a part '%s'", layout->id, p->role);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Layouts: which parts a tensor has and what their sizes must be. One table; ids are open, so a
- * reader may meet one that is not in it. */
+/* Layouts: which parts a tensor has and what their sizes must be. There is one table; ids are open,
+ * so a file may contain one that is not in it. */
 #ifndef TNF_MODEL_LAYOUT_H
 #define TNF_MODEL_LAYOUT_H
 
@@ -12,27 +12,28 @@ typedef struct tnf_layout_part {
     bool optional;
 } tnf_layout_part;
 
-/* Reads n bytes of a part from offset on; how a validator sees data without knowing IO. */
+/* Reads n bytes of a part, from `offset` on. Validators read data through this, so they do not
+ * depend on io. */
 typedef tnf_status (*tnf_part_reader)(void *dst, size_t n, const tnf_part *part, uint64_t offset,
                                       tnf_error *e);
 
 struct tnf_layout {
     const char *id;
-    /* Blocks of so many elements in so many bytes, one part `data` of u8; 0: no such layout. */
+    /* Blocks of a fixed number of elements and bytes, in one part `data` of u8; 0: no blocks. */
     uint16_t block_elements, block_bytes;
-    const char *name;             /* what people call it; NULL: its id */
+    const char *name;             /* the common name; NULL: its id */
     const tnf_layout_part *parts; /* ends with a NULL role; NULL: any parts (unknown layout) */
     const char *attrs; /* attributes that say how to read it, separated by spaces; or NULL */
     const char *block; /* the kind of its blocks (kernels/blocks.h), or NULL */
     /* Do roles, types and sizes fit the shape? NULL: nothing beyond the roles. */
     tnf_status (*check)(const tnf_object *object, tnf_error *e);
-    /* Do the data keep the layout's rules (offsets ascend, indices in range …)? May be NULL. */
+    /* Does the data follow the layout's rules (offsets ascend, indices in range …)? May be NULL. */
     tnf_status (*check_data)(const tnf_object *object, tnf_part_reader read, tnf_error *e);
 };
 
 extern const tnf_layout tnf_layout_dense;
-/* That of a tensor of which nothing is known but its name, since the file that holds it is missing.
- * It stands in no table. */
+/* The layout of a tensor of which only the name is known, since its file is missing. It is not in
+ * the table. */
 extern const tnf_layout tnf_layout_missing;
 
 /* The i-th of the layouts of blocks, or NULL past the last. */
@@ -44,7 +45,8 @@ const tnf_layout *tnf_layout_named(const char *id, size_t n);
 const tnf_layout *tnf_layout_unknown(tnf_arena *arena, const char *id, size_t n);
 const tnf_layout *tnf_layout_at(size_t i);
 
-/* Roles as the layout wants them, each once, and then its own check. */
+/* Checks that each role of the layout is there once and no other, then calls the layout's own
+ * check. */
 tnf_status tnf_layout_check(const tnf_object *object, tnf_error *e);
 /* Product of the dimensions; false on overflow. A zero anywhere gives zero. */
 bool tnf_shape_elements(uint64_t *out, const uint64_t *shape, uint32_t rank);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Layouts of ggml's blocks: gguf.<type>/1, as zTensor's profile calls them.
  *
- *   data   u8: blocks one after the other, row by row; a block never crosses the end of a row
+ *   data   u8: consecutive blocks, row by row; a block never crosses the end of a row
  *
  *   shape [2, 64] of q8_0 (32 elements in 34 bytes)     row 0: block block   row 1: block block
  *
@@ -22,8 +22,8 @@ static tnf_status check_blocks(const tnf_object *o, tnf_error *e)
     TNF_TRY(tnf_part_must_be(o, data, tnf_type_of(TNF_U8), e));
     if (row % layout->block_elements != 0)
         return tnf_layout_fail(o, e,
-                               "rows of %" PRIu64 " elements are no whole blocks of %u: a %s "
-                               "tensor cannot have them",
+                               "rows of %" PRIu64
+                               " elements do not consist of whole blocks of %u, as %s requires",
                                row, layout->block_elements, layout->id);
     if (!tnf_ckd_mul(&bytes, elements / layout->block_elements, layout->block_bytes))
         return tnf_layout_fail(o, e, "its blocks take more than 2^64 bytes");

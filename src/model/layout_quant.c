@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Quantised layouts. quant_group/1 and mx/1 have the parts, rules and attribute names of zTensor
- * 2's zt.quant_group/1 and zt.mx/1; their parameters stand in the tensor's attributes under just
- * those names:
+ * 2's zt.quant_group/1 and zt.mx/1. Their parameters are the tensor's attributes of exactly these
+ * names:
  *
  *   quant_group/1    bits, group_size, axis                       numbers
  *     data           packing     { word, order, per_word }       "u32", "lsb_first", 8
@@ -13,9 +13,9 @@
  *
  *   mx/1             block_size, (axis: the last), scale_form     "e8m0_exponent"
  *     data           f4_e2m1, f6_e2m3, f6_e3m2, f8_e4m3fn, f8_e5m2 or i8
- *     scales         f8_e8m0, one a block
+ *     scales         f8_e8m0, one per block
  *
- *     value = element * scale of its block; an i8 stands for itself / 64, as MXINT8 has it
+ *     value = element * scale of its block; an i8 means itself / 64, as in MXINT8
  *
  *   pq/1             shape [n, d]; a row is cut into m pieces, each replaced by the number of one
  *     codes          u8 [n, m]             of k centroids
@@ -49,7 +49,7 @@ static tnf_status get_uint(const tnf_object *object, const tnf_value *map, const
     return TNF_OK;
 }
 
-/* A string that must be one of `words`; *out is which. */
+/* Gets a string that must be one of `words`; *out is its index. */
 static tnf_status get_word(const tnf_object *object, const tnf_value *map, const char *key,
                            const char *const *words, unsigned *out, tnf_error *e)
 {
@@ -74,7 +74,7 @@ static tnf_status get_map(const tnf_object *object, const char *key, const tnf_v
     return TNF_OK;
 }
 
-/* An axis, and whether groups of `size` tile it (0: no groups). */
+/* Checks that an axis exists, and that groups of `size` tile it (0: no groups). */
 static tnf_status check_axis(const tnf_object *object, uint64_t axis, uint64_t size, tnf_error *e)
 {
     if (axis >= object->rank)
@@ -103,7 +103,8 @@ static tnf_status get_packing(const tnf_object *object, tnf_quant *q, tnf_error 
     q->msb_first = order == 1;
     unsigned word_bits = 8u << q->word;
     if (q->bits < 2 || q->bits > 8 || word_bits % q->bits != 0)
-        return tnf_layout_fail(object, e, "codes of %" PRIu64 " bits in words of %u", q->bits,
+        return tnf_layout_fail(object, e,
+                               "codes of %" PRIu64 " bits in words of %u are not allowed", q->bits,
                                word_bits);
     if (q->per_word != word_bits / q->bits)
         return tnf_layout_fail(object, e,
@@ -148,7 +149,7 @@ static tnf_status get_quant(const tnf_object *object, tnf_quant *q, tnf_error *e
     return get_zero_point(object, q, e);
 }
 
-/* Are the codes packed in words of the part's type, and do they fill whole words? */
+/* Are the codes packed in words of the part's type, and are all words full? */
 static tnf_status check_codes(const tnf_object *object, const tnf_quant *q, const tnf_part *part,
                               uint64_t codes, tnf_error *e)
 {
@@ -163,7 +164,8 @@ static tnf_status check_codes(const tnf_object *object, const tnf_quant *q, cons
     return tnf_part_must_hold(object, part, codes / q->per_word, e);
 }
 
-/* The form says how a scale is to be read, not how it is stored: factors may be of any float. */
+/* The form says how to interpret a scale, not how it is stored: factors may be of any float
+ * type. */
 static tnf_status check_scale_type(const tnf_object *object, const tnf_quant *q,
                                    const tnf_part *scales, tnf_error *e)
 {
@@ -175,8 +177,8 @@ static tnf_status check_scale_type(const tnf_object *object, const tnf_quant *q,
     return TNF_OK;
 }
 
-/* How many groups there are. Without groups (group_size 0) the specification says "one scale per
- * row of the axis" and its formula gives one an element: either number of scales is taken. */
+/* The number of groups. Without groups (group_size 0) the specification says "one scale per row of
+ * the axis", but its formula gives one per element: both numbers of scales are accepted. */
 static uint64_t count_groups(const tnf_object *object, const tnf_quant *q, uint64_t codes)
 {
     uint64_t along = object->shape[q->axis], bytes;
@@ -214,7 +216,7 @@ static tnf_status check_quant_group(const tnf_object *object, tnf_error *e)
 tnf_status tnf_quant_of(tnf_quant *out, const tnf_object *object, tnf_error *e)
 {
     *out = (tnf_quant) { 0 };
-    TNF_TRY(tnf_layout_check(object, e)); /* the parts are there */
+    TNF_TRY(tnf_layout_check(object, e)); /* now all parts are there */
     return check_groups(object, out, e);
 }
 
@@ -225,7 +227,7 @@ const tnf_layout tnf_layout_quant_group = {
                                          { .role = "zeros", .optional = true },
                                          { NULL, false } },
     .attrs = "bits group_size axis packing scale_form zero_point",
-    .check = check_quant_group, /* every bit pattern is a code: no rules on the data */
+    .check = check_quant_group, /* every bit pattern is a code, so the data has no rules */
 };
 
 /* --------------------------------------------------------------------- mx */
@@ -248,7 +250,7 @@ static tnf_status check_blocks(const tnf_object *object, tnf_mx *m, tnf_error *e
                                m->block_size);
     TNF_TRY(check_axis(object, m->axis, m->block_size, e));
     if (!tnf_list_has("f4_e2m1 f6_e2m3 f6_e3m2 f8_e4m3fn f8_e5m2 i8", data->type->id))
-        return tnf_layout_fail(object, e, "the part 'data' is %s, which mx/1 does not know",
+        return tnf_layout_fail(object, e, "the part 'data' is %s, which mx/1 does not allow",
                                TNF_TYPE_TEXT(data->type));
     TNF_TRY(tnf_part_must_be(object, scales, tnf_type_named("f8_e8m0"), e));
     TNF_TRY(tnf_part_must_hold(object, data, elements, e));
@@ -282,13 +284,14 @@ const tnf_layout tnf_layout_mx = {
 
 enum { MAX_CENTROIDS = 256 }; /* a code is a byte */
 
-/* How many centroids a codebook has: m of them, k x d/m each, are k x d floats. */
+/* The number of centroids of a codebook: m codebooks of k x d/m floats are k x d floats. */
 static tnf_status count_centroids(const tnf_object *object, uint64_t *out, tnf_error *e)
 {
     const tnf_part *codebooks = tnf_object_part(object, "codebooks");
     uint64_t row;
     if (object->shape[1] == 0 || !tnf_ckd_mul(&row, object->shape[1], sizeof(float)))
-        return tnf_layout_fail(object, e, "rows of %" PRIu64 " elements", object->shape[1]);
+        return tnf_layout_fail(object, e, "rows of %" PRIu64 " elements are not possible",
+                               object->shape[1]);
     *out = codebooks->nbytes / row;
     if (codebooks->nbytes % row != 0 || *out == 0 || *out > MAX_CENTROIDS)
         return tnf_layout_fail(
@@ -297,7 +300,7 @@ static tnf_status count_centroids(const tnf_object *object, uint64_t *out, tnf_e
     return TNF_OK;
 }
 
-/* m follows from the codes; without rows it may be anything. */
+/* Checks m, which follows from the number of codes; without rows it may be anything. */
 static tnf_status check_pieces(const tnf_object *object, tnf_error *e)
 {
     const tnf_part *codes = tnf_object_part(object, "codes");
@@ -351,8 +354,9 @@ static tnf_status check_pq_data(const tnf_object *object, tnf_part_reader read, 
         for (size_t i = 0; i < n; i++)
             if (block[i] >= centroids)
                 return tnf_layout_fail_at(object, codes, at + i, e,
-                                          "code %" PRIu64 " is %u of %" PRIu64 " centroids", at + i,
-                                          block[i], centroids);
+                                          "code %" PRIu64 " is %u, but there are only %" PRIu64
+                                          " centroids",
+                                          at + i, block[i], centroids);
         at += n;
     }
     return TNF_OK;

@@ -64,7 +64,7 @@ static tnf_status check_bools(const tnf_object *object, const tnf_part *part, tn
         size_t n = left < sizeof block ? (size_t)left : sizeof block;
         TNF_TRY(read(block, n, part, at, e));
         uint8_t all = 0;
-        for (size_t i = 0; i < n; i++) /* without a way out, so that it is done in vectors */
+        for (size_t i = 0; i < n; i++) /* no early exit, so that it can be vectorised */
             all |= block[i];
         for (size_t i = 0; all > 1 && i < n; i++)
             if (block[i] > 1)
@@ -76,7 +76,7 @@ static tnf_status check_bools(const tnf_object *object, const tnf_part *part, tn
     return TNF_OK;
 }
 
-/* The bits of the last byte that belong to no element. */
+/* Checks the bits of the last byte that belong to no element. */
 static tnf_status check_spare_bits(const tnf_object *object, const tnf_part *part, uint64_t count,
                                    tnf_part_reader read, tnf_error *e)
 {

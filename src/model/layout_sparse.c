@@ -4,13 +4,13 @@
  *   sparse_csr/1   shape [R, C]                     . 7 .      values   7 8 9
  *     values   the nnz elements, row by row         8 . 9      indices  1 0 2
  *     indices  u32 or u64: the column of each       . . .      indptr   0 1 3 3
- *     indptr   the same type, R + 1 of them: where each row begins
+ *     indptr   the same type, R + 1 of them: the beginning of each row
  *
  *   sparse_coo/1   any shape of at least one dimension
- *     values   the nnz elements, in any order, no cell twice
+ *     values   the nnz elements, in any order, no duplicate cells
  *     coords   u32 or u64: all first coordinates, then all second ones, …
  *
- * How many elements there are is told by the indices, whose type has whole bytes, not by the
+ * The number of elements follows from the indices, whose type has whole bytes, and not from the
  * values, which may be packed.
  */
 #include "model/layout_rules.h"
@@ -54,7 +54,7 @@ static tnf_status check_csr(const tnf_object *object, tnf_error *e)
     return tnf_part_must_hold(object, tnf_object_part(object, "values"), count_of(indices), e);
 }
 
-/* The columns of one row: ascending, each once, inside the matrix. */
+/* Checks the columns of one row: in ascending order, no duplicates, inside the matrix. */
 static tnf_status check_row(const tnf_object *object, uint64_t row, uint64_t count,
                             tnf_part_ints *indices, tnf_error *e)
 {
@@ -63,12 +63,14 @@ static tnf_status check_row(const tnf_object *object, uint64_t row, uint64_t cou
         TNF_TRY(tnf_part_ints_next(indices, &column, e));
         if (column >= columns)
             return tnf_layout_fail_at(object, indices->part, indices->last_at, e,
-                                      "row %" PRIu64 " has column %" PRIu64 " of %" PRIu64, row,
-                                      column, columns);
+                                      "row %" PRIu64 " has column %" PRIu64
+                                      ", but there are only %" PRIu64 " columns",
+                                      row, column, columns);
         if (i > 0 && column <= before)
             return tnf_layout_fail_at(object, indices->part, indices->last_at, e,
-                                      "row %" PRIu64 " has column %" PRIu64 " after %" PRIu64, row,
-                                      column, before);
+                                      "row %" PRIu64 " has column %" PRIu64
+                                      " after column %" PRIu64,
+                                      row, column, before);
     }
     return TNF_OK;
 }
@@ -120,7 +122,7 @@ static tnf_status check_coo(const tnf_object *object, tnf_error *e)
     if (object->rank == 0)
         return tnf_layout_fail(object, e, "a sparse_coo/1 tensor has at least one dimension");
     TNF_TRY(must_be_index(object, coords, e));
-    TNF_TRY(tnf_layout_elements(&cells, object, e)); /* so that each cell has a number */
+    TNF_TRY(tnf_layout_elements(&cells, object, e)); /* each cell must have a number */
     TNF_TRY(tnf_part_must_hold(object, coords, count_of(coords), e));
     if (count_of(coords) % object->rank != 0)
         return tnf_layout_fail(object, e, "%" PRIu64 " coordinates do not divide by %u dimensions",
@@ -130,8 +132,8 @@ static tnf_status check_coo(const tnf_object *object, tnf_error *e)
 }
 
 enum {
-    BLOCK = 2048,     /* elements looked at together */
-    WINDOW = 1 << 21, /* cell numbers held for finding doubles: 16 MiB */
+    BLOCK = 2048,     /* elements examined together */
+    WINDOW = 1 << 21, /* cell numbers kept for finding duplicates: 16 MiB */
 };
 
 typedef struct coo {
@@ -141,7 +143,7 @@ typedef struct coo {
     uint64_t nnz;
 } coo;
 
-/* The numbers of the cells (as C order counts them) of n elements from `first` on. */
+/* Reads the cell numbers (in C order) of n elements from `first` on. */
 static tnf_status read_cells(const coo *c, uint64_t first, size_t n, uint64_t *cells, tnf_error *e)
 {
     uint8_t block[BLOCK * sizeof(uint64_t)];
@@ -156,7 +158,7 @@ static tnf_status read_cells(const coo *c, uint64_t first, size_t n, uint64_t *c
             if (x >= length)
                 return tnf_layout_fail_at(c->object, c->coords, at + i * width, e,
                                           "element %" PRIu64 " has coordinate %" PRIu64
-                                          " of %" PRIu64 " in dimension %u",
+                                          ", but the size is %" PRIu64 " in dimension %u",
                                           first + i, x, length, d);
             cells[i] = cells[i] * length + x;
         }
@@ -190,8 +192,8 @@ static tnf_status sort_window(const coo *c, uint64_t *window, size_t n, tnf_erro
     return TNF_OK;
 }
 
-/* One pass over everything: looks for doubles among the lowest cells from *from on, as many as the
- * window holds. *more: there are others, from the new *from on. */
+/* One pass over all elements: looks for duplicates among the lowest cells from *from on, as many as
+ * the window holds. *more: there are others, from the new *from on. */
 static tnf_status find_doubles(const coo *c, uint64_t *window, size_t capacity, uint64_t *from,
                                bool *more, tnf_error *e)
 {
@@ -216,14 +218,15 @@ static tnf_status find_doubles(const coo *c, uint64_t *window, size_t capacity, 
     return sort_window(c, window, held, e);
 }
 
-/* Elements in no order. Memory is bounded, so more of them than the window holds take more passes:
- * each settles at least half a window. */
+/* For elements that are not in order. Memory is bounded, so more elements than the window holds
+ * take more passes; each pass completes at least half a window. */
 static tnf_status check_unordered(const coo *c, tnf_error *e)
 {
     size_t capacity = c->nnz < WINDOW ? (size_t)c->nnz : WINDOW;
     uint64_t *window = malloc(capacity * sizeof *window), from = 0;
     if (!window)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory to look for doubles in %s",
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
+                        "out of memory for finding duplicate cells in %s",
                         TNF_QUOTED(c->object->name));
     tnf_status status = TNF_OK;
     for (bool more = true; more && status == TNF_OK;)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The default caps; tnf_limits in the open options overrides each. */
+/* The default limits; tnf_limits in the open options overrides each of them. */
 #ifndef TNF_MODEL_LIMITS_H
 #define TNF_MODEL_LIMITS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parameters of quantized layouts, as the attributes of a tensor say them. */
+/* The parameters of quantized layouts, from the attributes of a tensor. */
 #ifndef TNF_MODEL_QUANT_H
 #define TNF_MODEL_QUANT_H
 

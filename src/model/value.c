@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attribute trees: maps are searched in order, since a format's own keys are few; one that is being
- * built has a table of its keys if they are many. */
+/* Attribute trees. Maps are searched linearly, since a format has few keys of its own. A map under
+ * construction with many keys has a table of them. */
 #include "model/value.h"
 
 #include "base/bytes.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define FEW 16u /* keys that are searched one by one */
+#define FEW 16u /* up to this many keys are searched linearly */
 
 static bool same_key(const tnf_member *m, const char *key, size_t n)
 {
@@ -109,7 +109,7 @@ tnf_status tnf_attrs_push(tnf_attrs *m, const char *literal, tnf_value value, tn
     return TNF_OK;
 }
 
-/* The slot of a key, or the empty one where it would be; there always is one. */
+/* The slot of a key, or the free one for it; there always is one. */
 static uint32_t *slot_of(const tnf_attrs *m, const char *key, size_t n)
 {
     size_t at = (size_t)tnf_hash_bytes(m->seed, key, n) & (m->nslots - 1);
@@ -137,13 +137,13 @@ static tnf_status index_all(tnf_attrs *m, tnf_error *e)
     for (; m->hashed < m->n; m->hashed++) {
         const tnf_str key = m->members[m->hashed].key;
         uint32_t *slot = slot_of(m, key.p, key.n);
-        if (*slot == 0) /* of two that are alike the first is found */
+        if (*slot == 0) /* of two equal keys the first is found */
             *slot = (uint32_t)m->hashed + 1;
     }
     return TNF_OK;
 }
 
-/* Where the key stands; m->n if nowhere. */
+/* The position of the key; m->n if it is missing. */
 static tnf_status position_of(tnf_attrs *m, const char *key, size_t n, size_t *out, tnf_error *e)
 {
     size_t at = 0;
@@ -285,7 +285,7 @@ bool tnf_value_equal(const tnf_value *a, const tnf_value *b)
     case TNF_INT:
     case TNF_UINT:
         return a->dtype == b->dtype && a->as.u == b->as.u;
-    case TNF_FLOAT: /* by bits: a NaN equals itself */
+    case TNF_FLOAT: /* compares bits: a NaN equals itself */
         return a->dtype == b->dtype &&
                memcmp(&a->as, &b->as, a->dtype == TNF_F32 ? sizeof(float) : sizeof(double)) == 0;
     case TNF_STRING:
@@ -295,7 +295,7 @@ bool tnf_value_equal(const tnf_value *a, const tnf_value *b)
     case TNF_MAP:
         return equal_members(a, b);
     default:
-        if (a->n == 0) /* nothing of one type is not nothing of another */
+        if (a->n == 0) /* empty arrays of different types differ */
             return a->dtype == b->dtype;
         for (size_t i = 0; i < a->n; i++)
             if (!tnf_value_equal(&a->as.items[i], &b->as.items[i]))

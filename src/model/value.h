@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Building attribute trees. Every node lives in an arena; maps keep the order of insertion. */
+/* Building attribute trees. Every node is in an arena; maps keep the order of insertion. */
 #ifndef TNF_MODEL_VALUE_H
 #define TNF_MODEL_VALUE_H
 
@@ -7,47 +7,47 @@
 #include "base/str.h"
 #include <tenfold/types.h>
 
-/* A map under construction. Zero-initialise but for arena. */
+/* A map under construction. Zero-initialise everything except arena. */
 typedef struct tnf_attrs {
     tnf_arena *arena;
     tnf_member *members;
     size_t n, capacity;
-    /* Many keys are found by a table of positions + 1, made when it is first wanted and again when
+    /* If there are many keys: a table of positions + 1, made on the first search and rebuilt when
      * it is half full. */
     uint32_t *slots;
-    size_t nslots, hashed; /* how many of the members are in it */
+    size_t nslots, hashed; /* number of members in the table */
     uint64_t seed[2];
 } tnf_attrs;
 
-/* Sets a key (the key is copied, the value is taken as it is); an existing one is replaced where it
- * stands. TNF_ENOMEM or TNF_ELIMIT from the arena. */
+/* Sets a key. The key is copied, the value is taken as it is. An existing key keeps its position.
+ * TNF_ENOMEM or TNF_ELIMIT from the arena. */
 tnf_status tnf_attrs_set(tnf_attrs *m, const char *key, size_t key_n, tnf_value value,
                          tnf_error *e);
-/* The same for a key that outlives the map (a literal) and is known to be new: no copy, no search.
- */
+/* The same for a key that outlives the map (a literal) and is known to be new: no copy and no
+ * search. */
 tnf_status tnf_attrs_push(tnf_attrs *m, const char *literal, tnf_value value, tnf_error *e);
 /* The member of this key, or NULL. TNF_ENOMEM or TNF_ELIMIT from the arena. */
 tnf_status tnf_attrs_find(tnf_attrs *m, const char *key, size_t key_n, tnf_member **out,
                           tnf_error *e);
 void tnf_attrs_remove(tnf_attrs *m, tnf_str key);
-/* Somebody has put the members in another order. */
+/* Must be called after the caller has reordered the members. */
 void tnf_attrs_moved(tnf_attrs *m);
 tnf_value tnf_attrs_value(const tnf_attrs *m);
 
 /* Deep copy into an arena, no deeper than `depth`. */
 tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, unsigned depth,
                           tnf_error *e);
-/* For qsort() over tnf_member: by their keys, byte by byte. */
+/* For qsort() over tnf_member: compares the bytes of the keys. */
 int tnf_member_compare(const void *a, const void *b);
 bool tnf_value_equal(const tnf_value *a, const tnf_value *b);
 
-/* An array without items says what they would be: then two of them differ. */
+/* Is it an empty array that has a type mark? Two such arrays with different marks differ. */
 static inline bool tnf_value_told_empty(const tnf_value *v)
 {
     return v->kind == TNF_ARRAY && v->n == 0 && v->dtype != 0;
 }
 
-/* Scalars; strings are borrowed. */
+/* Make scalars; strings are borrowed. */
 tnf_value tnf_value_str(tnf_kind kind, const char *p, size_t n);
 tnf_value tnf_value_number(tnf_dtype dtype, const void *little_endian);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values made of the caller's memory, and what is in a value as a plain C type, exactly. */
+/* Values from the caller's memory, and exact conversion of values to plain C types. */
 #include <tenfold/value.h>
 
 #include <math.h>

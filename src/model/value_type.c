@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The exact types of values, in words; and what an array is one of, where the file tells.
+/* The exact types of values as text, and the type marks of arrays.
  *
- *   mark of an array   0         nothing is told
+ *   mark of an array   0         unknown
  *                      1 + d     numbers, d is their tnf_dtype
  *                      64 + k    anything else, k is its tnf_kind
  */
@@ -41,7 +41,7 @@ bool tnf_value_items(tnf_kind *kind, tnf_dtype *dtype, const tnf_value *array)
     return true;
 }
 
-/* array<array<leaf>> is two deep. An array whose items differ, or of which nothing is known, is a
+/* array<array<leaf>> has the depth 2. An array whose items differ, or whose items are unknown, is a
  * leaf. */
 struct type {
     unsigned depth;
@@ -66,7 +66,7 @@ static bool is_array(struct type t)
 
 static struct type type_of(const tnf_value *v);
 
-/* The type that all items have; `array` if they are arrays of several types. */
+/* The common type of all items; `array` if they are arrays of several types. */
 static bool type_of_items(struct type *out, const tnf_value *v)
 {
     *out = type_of(&v->as.items[0]);
@@ -74,7 +74,7 @@ static bool type_of_items(struct type *out, const tnf_value *v)
         struct type next = type_of(&v->as.items[i]);
         if (same_type(*out, next))
             continue;
-        if (is_text(*out) && is_text(next)) /* texts, of which some are not UTF-8 */
+        if (is_text(*out) && is_text(next)) /* texts, some of which are not UTF-8 */
             out->leaf = TNF_STRING;
         else if (is_array(*out) && is_array(next))
             *out = (struct type) { .leaf = TNF_ARRAY };

@@ -89,7 +89,7 @@ static void roles_of_parts(void **state)
     assert_ptr_equal(tnf_object_part(&o, "data"), &parts[0]);
     assert_null(tnf_object_part(&o, "dat"));
     o.nparts = 2;
-    check_is(&o, "the part 'data' is there 2 times");
+    check_is(&o, "the part 'data' occurs 2 times");
     parts[1].role = "sca\nles";
     check_is(&o, "a dense tensor has no part 'sca\\nles'");
     o.nparts = 0;

@@ -268,10 +268,10 @@ static void mx_types(void **state)
     for (size_t i = 0; tnf_type_at(i); i++) {
         parts[0].type = tnf_type_at(i);
         parts[0].nbytes = 4 * parts[0].type->bits;
-        check_is(&o, tnf_list_has(known, parts[0].type->id) ? NULL : "which mx/1 does not know");
+        check_is(&o, tnf_list_has(known, parts[0].type->id) ? NULL : "which mx/1 does not allow");
     }
     parts[0].type = &foreign; /* its name must not reach a terminal as it is */
-    check_is(&o, "the part 'data' is 'f8_\\x1b[2J', which mx/1 does not know");
+    check_is(&o, "the part 'data' is 'f8_\\x1b[2J', which mx/1 does not allow");
 }
 
 /* --------------------------------------------------------------------- pq */
@@ -287,7 +287,7 @@ static void pq_of_a_real_file(void **state)
     memset(codes, 31, sizeof codes);
     data_is(&o, NULL, 0);
     codes[2049] = 32;
-    data_is(&o, "code 2049 is 32 of 32 centroids", 1000 + 2049);
+    data_is(&o, "code 2049 is 32, but there are only 32 centroids", 1000 + 2049);
     parts[1].nbytes = 400 * 256;
     data_is(&o, NULL, 0);
     assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_OK); /* any byte will do */

@@ -94,13 +94,13 @@ static void csr_columns(void **state)
     tnf_object o;
     fill_csr(parts, &o);
     indices[1] = 3; /* csr-index-out-of-cols */
-    data_is(&o, "row 0 has column 3 of 3", 1004);
+    data_is(&o, "row 0 has column 3, but there are only 3 columns", 1004);
     fill_csr(parts, &o);
     indices[0] = 2; /* csr-row-not-increasing */
     indices[1] = 0;
-    data_is(&o, "row 0 has column 0 after 2", 1004);
+    data_is(&o, "row 0 has column 0 after column 2", 1004);
     indices[1] = 2;
-    data_is(&o, "row 0 has column 2 after 2", 1004);
+    data_is(&o, "row 0 has column 2 after column 2", 1004);
     fill_csr(parts, &o);
     parts[0] = (tnf_part)PART_OF("values", "bool", "\0\1\2", 3);
     data_is(&o, "element 2 of 'values' is 2, which is not a bool", 1002);
@@ -134,7 +134,8 @@ static void csr_of_many_blocks(void **state)
     tnf_object o = tensor_of("sparse_csr/1", SHAPE(ROWS, 12), parts, 3);
     data_is(&o, NULL, 0);
     column[ROWS * EACH - 1] = 12;
-    data_is(&o, "row 2999 has column 12 of 12", 1000 + 8 * (ROWS * EACH - 1));
+    data_is(&o, "row 2999 has column 12, but there are only 12 columns",
+            1000 + 8 * (ROWS * EACH - 1));
 }
 
 /* -------------------------------------------------------------------- coo */
@@ -176,10 +177,10 @@ static void coo_cells(void **state)
     tnf_object o = tensor_of("sparse_coo/1", SHAPE(2, 3), parts, 2);
     data_is(&o, NULL, 0); /* in order */
     coords[2] = 2;
-    data_is(&o, "element 2 has coordinate 2 of 2 in dimension 0", 1016);
+    data_is(&o, "element 2 has coordinate 2, but the size is 2 in dimension 0", 1016);
     coords[2] = 1;
     coords[4] = 3;
-    data_is(&o, "element 1 has coordinate 3 of 3 in dimension 1", 1032);
+    data_is(&o, "element 1 has coordinate 3, but the size is 3 in dimension 1", 1032);
     coords[4] = 0;
     data_is(&o, "two elements are in the same cell, number 0", TNF_NO_OFFSET); /* neighbours */
     memcpy(coords, (const uint64_t[]) { 1, 0, 1, 2, 0, 2 }, sizeof coords);
@@ -200,7 +201,7 @@ static void coo_in_an_empty_shape(void **state)
     static const uint64_t coords[3] = { UINT64_MAX - 1, 7, 0 };
     tnf_part parts[] = { PART_OF("values", "f32", values, 4), PART("coords", "u64", coords) };
     tnf_object o = tensor_of("sparse_coo/1", SHAPE(UINT64_MAX, 8, 0), parts, 2);
-    data_is(&o, "coordinate 0 of 0 in dimension 2", 1016);
+    data_is(&o, "coordinate 0, but the size is 0 in dimension 2", 1016);
 }
 
 /* More elements in no order than the checker holds at once. An odd factor modulo 2^32 gives every

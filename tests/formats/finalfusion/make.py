@@ -545,7 +545,7 @@ refuse("pq_padding", pq_file(fill=3), BAD, start + 48, "padding is not zero", "o
 refuse("pq_cut", pq_file()[:-1], SHORT, None, "1 byte is missing", "opens")
 wrong = PQ(4, 2, 4, 3)
 wrong.parts["codes"] = bytes([0, 1, 2, 3, 0, 0, 0, 0])
-refuse("pq_code", file(simple(FOUR), wrong.chunk()), BAD, None, "code 3 is 3 of 3 centroids", "opens")
+refuse("pq_code", file(simple(FOUR), wrong.chunk()), BAD, None, "code 3 is 3, but there are only 3 centroids", "opens")
 
 
 def main():
