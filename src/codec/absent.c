@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Codecs that were switched off: they are known by name, and say which switch brings them back. */
+/* Codecs that were switched off. They are known by name and report which switch enables them. */
 #include "codec/blocks.h"
 #include "codec/blosc.h"
 #include "codec/codec_ops.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks unpacked into a buffer that is kept from one to the next. */
+/* Blocks that are decompressed into a reused buffer. */
 #include "codec/blocks.h"
 
-/* b->n = n, whatever the bytes. */
+/* Sets b->n to n; the bytes are undefined. */
 static tnf_status resize_buf(tnf_buf *b, size_t n, tnf_error *e)
 {
     static const uint8_t zeros[256];
@@ -12,7 +12,7 @@ static tnf_status resize_buf(tnf_buf *b, size_t n, tnf_error *e)
     return tnf_buf_status(b, "decompressed bytes", e);
 }
 
-/* An offset into what is compressed becomes one into the file. */
+/* Converts the offset of an error from the compressed bytes to the file. */
 static tnf_status in_file(tnf_status status, uint64_t at, tnf_error *e)
 {
     if (status != TNF_OK && e && e->offset != TNF_NO_OFFSET)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Blosc 1, as numcodecs and others write it.
+/* Blosc 1, as numcodecs and other programs write it.
  *
  *   u8 version  u8 of its codec  u8 flags  u8 typesize  u32 nbytes  u32 blocksize  u32 cbytes
- *   u32 start of each block, if the bytes are not just copied
- *   block: u32 n, n bytes of one stream; or of `typesize` streams, one behind the other
+ *   u32 start of each block, unless the bytes are only copied
+ *   block: u32 n, n bytes of one stream; or of `typesize` streams, one after the other
  *
  *   flags: 1 bytes shuffled  2 copied  4 bits shuffled  16 a block is one stream
  *          bits 5 to 7: 0 blosclz  1 lz4  2 snappy  3 zlib  4 zstd
  *
- * Shuffling brings the k-th bytes (or bits) of all elements of a block together.
+ * Shuffling groups the k-th bytes (or bits) of all elements of a block.
  */
 #include "codec/blosc.h"
 
@@ -32,7 +32,7 @@ static tnf_status bad_stream(const char *what, size_t at, tnf_error *e)
     return tnf_fail(e, TNF_EFORMAT, at, "the %s data are damaged", what);
 }
 
-/* A length that goes on in bytes of 255. */
+/* Reads a length that continues in bytes of 255. */
 static bool read_length(const uint8_t *p, size_t n, size_t *at, size_t *length)
 {
     if (*length != 15)
@@ -46,7 +46,7 @@ static bool read_length(const uint8_t *p, size_t n, size_t *at, size_t *length)
     return true;
 }
 
-/* n bytes from `back` bytes before; they may overlap. */
+/* Copies n bytes from `back` bytes before; the ranges may overlap. */
 static void copy_match(uint8_t *to, size_t back, size_t n)
 {
     if (back >= n) {
@@ -87,7 +87,7 @@ tnf_status tnf_lz4_decode(const void *stored, size_t stored_n, void *dst, size_t
 
 /* ---------------------------------------------------------------- blosclz */
 
-/* A match: its length and how far back it is. False: the bytes end before it does. */
+/* Reads a match: its length and distance. False: the bytes end inside it. */
 static bool read_match(const uint8_t *p, size_t n, size_t *at, unsigned control, size_t *length,
                        size_t *back)
 {
@@ -162,7 +162,7 @@ static void unshuffle_bytes(uint8_t *dst, const uint8_t *src, size_t n, size_t t
     memcpy(dst + elements * typesize, src + elements * typesize, n % typesize);
 }
 
-/* Only blocks of a multiple of eight elements were shuffled. */
+/* Only blocks whose number of elements is a multiple of eight were shuffled. */
 static void unshuffle_bits(uint8_t *dst, const uint8_t *src, size_t n, size_t typesize)
 {
     size_t elements = n / typesize, row = elements / 8;
@@ -180,7 +180,7 @@ static void unshuffle_bits(uint8_t *dst, const uint8_t *src, size_t n, size_t ty
     memcpy(dst + elements * typesize, src + elements * typesize, n - elements * typesize);
 }
 
-/* The streams of block i, to `out`. */
+/* Decodes the streams of block i to `out`. */
 static tnf_status decode_streams(const buffer *b, size_t i, uint8_t *out, size_t n, tnf_error *e)
 {
     size_t at = tnf_le32(b->p + HEADER + 4 * i);
@@ -240,9 +240,10 @@ tnf_status tnf_blosc_decode(const void *stored, size_t stored_n, void *dst, size
     b.block = tnf_le32(b.p + 8);
     b.n = tnf_le32(b.p + 12);
     if (b.p[0] > 2 || b.flags & 8)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "version %u of Blosc is not known", b.p[0]);
+        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "unknown version %u of Blosc", b.p[0]);
     if (b.n < HEADER || b.n > stored_n)
-        return tnf_fail(e, TNF_EFORMAT, 12, "a Blosc buffer of %zu bytes has %zu", b.n, stored_n);
+        return tnf_fail(e, TNF_EFORMAT, 12, "a Blosc buffer claims %zu bytes, but has %zu", b.n,
+                        stored_n);
     if (b.nbytes != n)
         return tnf_fail(e, TNF_EFORMAT, 4, "a Blosc buffer holds %zu bytes instead of %zu",
                         b.nbytes, n);
@@ -257,11 +258,11 @@ tnf_status tnf_blosc_decode(const void *stored, size_t stored_n, void *dst, size
     b.typesize += b.typesize == 0;
     unsigned codec = b.flags >> 5;
     if (codec >= sizeof decoders / sizeof *decoders)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 2, "codec %u of Blosc is not known", codec);
+        return tnf_fail(e, TNF_EUNSUPPORTED, 2, "unknown codec %u of Blosc", codec);
     b.decode = decoders[codec];
     b.blocks = b.block ? n / b.block + (n % b.block != 0) : 0;
     if (b.block == 0 || b.block > MAX_BLOCK || b.blocks > (b.n - HEADER) / 4)
-        return tnf_fail(e, TNF_EFORMAT, 8, "a Blosc buffer has blocks of %zu bytes", b.block);
+        return tnf_fail(e, TNF_EFORMAT, 8, "a Blosc buffer claims blocks of %zu bytes", b.block);
     b.block = b.block < n ? b.block : n;
     return decode_blocks(&b, dst, e);
 }

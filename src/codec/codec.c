@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of codecs and what they share. */
+/* The table of codecs, and code that all codecs share. */
 #include "codec/codec.h"
 
 #include "codec/codec_ops.h"
@@ -73,7 +73,7 @@ void tnf_decoder_close(tnf_decoder *d)
     tnf_free(&a, d, sizeof *d);
 }
 
-/* Starts anew: the only way back for a codec without a table. */
+/* Starts again from the beginning: the only way back for a codec without a table. */
 static tnf_status rewind_decoder(tnf_decoder *d, tnf_error *e)
 {
     d->ops->decode_close(d);
@@ -122,7 +122,7 @@ tnf_status tnf_decoder_end(tnf_decoder *d, tnf_error *e)
 tnf_status tnf_decoder_some(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
 {
     if (!d->ops->decode_some)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s must say its length", d->ops->id);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s needs a known length", d->ops->id);
     TNF_TRY(d->ops->decode_some(d, dst, n, made, e));
     d->position += *made;
     return TNF_OK;

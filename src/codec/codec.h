@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Codecs: compressed bytes to plain ones and back, as streams of bounded memory. One table; a codec
- * that was not built in is listed all the same, so that "not built" is one clean answer.
+/* Codecs convert between compressed and plain bytes, as streams with bounded memory. There is one
+ * table. A codec that was not built in is listed, too, so that using it gives a clear error.
  *
  *   stored bytes ──read──> tnf_decoder ──> decoded bytes, from any offset on
  *   plain bytes ──> tnf_encoder ──write──> stored bytes
@@ -14,17 +14,18 @@
 typedef enum tnf_codec {
     TNF_CODEC_RAW,
     TNF_CODEC_ZSTD,          /* one or more zstd frames, decoded from the start */
-    TNF_CODEC_ZSTD_SEEKABLE, /* zstd frames and a table of them at the end: any frame at once */
+    TNF_CODEC_ZSTD_SEEKABLE, /* zstd frames with a table at the end: any frame can be decoded alone
+                              */
     TNF_CODEC_GZIP,
     TNF_CODEC_SNAPPY,  /* one raw snappy block */
     TNF_CODEC_DEFLATE, /* raw deflate, as in zip archives */
     TNF_CODEC_COUNT
 } tnf_codec;
 
-/* "raw", "zstd", "zstd-seekable" …; "?" for a number that is none. */
+/* "raw", "zstd", "zstd-seekable" …; "?" for an unknown number. */
 const char *tnf_codec_id(unsigned codec);
 
-/* The encoded bytes: read at any place, `stored` of them, `decoded` when decoded. */
+/* The encoded bytes, readable at any position: `stored` bytes, which decode to `decoded` bytes. */
 typedef struct tnf_encoded {
     tnf_status (*read)(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
     void *ctx;
@@ -33,22 +34,22 @@ typedef struct tnf_encoded {
 
 typedef struct tnf_decoder tnf_decoder;
 
-/* A decoder at its beginning. Errors of the data are TNF_EFORMAT with an offset into the stored
- * bytes, or TNF_ETRUNCATED. */
+/* Opens a decoder at the beginning. Faults of the data are TNF_EFORMAT with an offset into the
+ * stored bytes, or TNF_ETRUNCATED. */
 tnf_status tnf_decoder_open(tnf_decoder **out, tnf_codec codec, const tnf_encoded *from,
                             const tnf_allocator *alloc, tnf_error *e);
-/* Exactly n decoded bytes from `offset` on: going forward is cheap, going back starts anew (or at
- * the right frame). Fails if there are not that many. */
+/* Decodes exactly n bytes from `offset` on. Going forward is cheap; going back starts again from
+ * the beginning (or at the right frame). Fails if there are fewer bytes. */
 tnf_status tnf_decoder_read(tnf_decoder *d, uint64_t offset, void *dst, size_t n, tnf_error *e);
-/* For streams of unknown length: some of the next n bytes from where the decoder stands; none: that
- * was all. TNF_EUNSUPPORTED if the codec cannot. */
+/* For streams of unknown length: decodes some of the next n bytes at the current position; none at
+ * the end. TNF_EUNSUPPORTED if the codec cannot do this. */
 tnf_status tnf_decoder_some(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e);
-/* After the last decoded byte: nothing may follow, decoded or stored. */
+/* Checks, after the last decoded byte, that no decoded or stored bytes follow. */
 tnf_status tnf_decoder_end(tnf_decoder *d, tnf_error *e);
 void tnf_decoder_close(tnf_decoder *d);
 
-/* How many bytes there are when decoded, for containers that do not say it (from->decoded is of no
- * meaning): all of it is decoded, once. TNF_ELIMIT beyond `most`. */
+/* Finds the decoded size for containers that do not give it, by decoding everything once;
+ * from->decoded is ignored. TNF_ELIMIT beyond `most`. */
 tnf_status tnf_codec_measure(uint64_t *out, tnf_codec codec, const tnf_encoded *from, uint64_t most,
                              const tnf_allocator *alloc, tnf_error *e);
 
@@ -59,11 +60,11 @@ typedef struct tnf_encode_to {
     void *ctx;
 } tnf_encode_to;
 
-/* level 0 is the codec's own default. */
+/* level 0 is the codec's default. */
 tnf_status tnf_encoder_open(tnf_encoder **out, tnf_codec codec, int level, const tnf_encode_to *to,
                             const tnf_allocator *alloc, tnf_error *e);
 tnf_status tnf_encoder_write(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e);
-/* Writes what is left and the end of the stream. Close it then. */
+/* Writes the rest and the end of the stream. The encoder must then be closed. */
 tnf_status tnf_encoder_end(tnf_encoder *x, tnf_error *e);
 void tnf_encoder_close(tnf_encoder *x);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each codec fills in; only codec/ sees it. */
+/* The entry of a codec in the table; private to codec/. */
 #ifndef TNF_CODEC_CODEC_OPS_H
 #define TNF_CODEC_CODEC_OPS_H
 
@@ -24,15 +24,15 @@ struct tnf_encoder {
 
 typedef struct tnf_codec_ops {
     const char *id;
-    const char *built_by; /* of a codec that is not built in: the switch that would */
+    const char *built_by; /* for a codec that is not built in: the switch that enables it */
     /* decode_open and encode_open may be NULL: not built, or not possible. */
     tnf_status (*decode_open)(tnf_decoder *d, tnf_error *e);
-    /* Moves to `offset` if the codec can do better than decoding from where it is; may be NULL. */
+    /* Moves to `offset` if that is faster than decoding from the current position; may be NULL. */
     tnf_status (*decode_seek)(tnf_decoder *d, uint64_t offset, tnf_error *e);
     tnf_status (*decode)(tnf_decoder *d, void *dst, size_t n, tnf_error *e);
     tnf_status (*decode_end)(tnf_decoder *d, tnf_error *e);
     void (*decode_close)(tnf_decoder *d);
-    /* Some of the next n bytes, as many as come easily; none: that was all. May be NULL. */
+    /* Decodes some of the next n bytes; none at the end. May be NULL. */
     tnf_status (*decode_some)(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e);
     tnf_status (*encode_open)(tnf_encoder *x, tnf_error *e);
     tnf_status (*encode)(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e);
@@ -43,27 +43,27 @@ typedef struct tnf_codec_ops {
 extern const tnf_codec_ops tnf_codec_zstd, tnf_codec_zstd_seekable, tnf_codec_gzip,
     tnf_codec_snappy, tnf_codec_deflate;
 
-/* The one answer of a codec that is not built in. */
+/* The error for a codec that is not built in. */
 tnf_status tnf_no_codec(const char *id, const char *built_by, tnf_error *e);
 
-/* Input as codecs like it: a block of stored bytes at a time. */
+/* The input of codecs: one block of stored bytes at a time. */
 typedef struct tnf_feed {
     uint8_t *block;
-    size_t n, used;   /* bytes in the block; of those, eaten */
-    uint64_t at, end; /* next stored byte to fetch; where the stored bytes end */
+    size_t n, used;   /* bytes in the block, and how many are consumed */
+    uint64_t at, end; /* the next stored byte to fetch; the end of the stored bytes */
 } tnf_feed;
 
 #define TNF_FEED_BLOCK (128u << 10)
 
 tnf_status tnf_feed_open(tnf_feed *f, const tnf_decoder *d, uint64_t at, uint64_t end,
                          tnf_error *e);
-/* More input if the block is eaten up; n == used afterwards means the end. */
+/* Fetches more input if the block is consumed; n == used afterwards means the end. */
 tnf_status tnf_feed_more(tnf_feed *f, const tnf_decoder *d, tnf_error *e);
 void tnf_feed_close(tnf_feed *f, const tnf_decoder *d);
-/* Stored offset of the next byte to be eaten. */
+/* Stored offset of the next byte to be consumed. */
 uint64_t tnf_feed_where(const tnf_feed *f);
 
-/* n bytes by a function that makes some of them at a time. */
+/* Decodes n bytes with a function that makes some of them per call. */
 static inline tnf_status tnf_decode_steps(tnf_decoder *d,
                                           tnf_status (*step)(tnf_decoder *d, void *dst, size_t n,
                                                              size_t *made, tnf_error *e),

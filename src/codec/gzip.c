@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* gzip (RFC 1952) and raw deflate (RFC 1951) over zlib, decoded from the start. Sizes come from the
- * container, so a bomb is stopped one byte beyond what it may hold.
+ * container, so a decompression bomb is stopped one byte after its declared size.
  *
  *   gzip      1f 8b 08 flags mtime[4] xfl os  deflated bytes  crc32[4] size[4]
- *             then perhaps the next member
- *   deflate   deflated bytes, and nothing else: a member of a zip archive
+ *             then possibly the next member
+ *   deflate   deflated bytes only: a member of a zip archive
  *
- * What is written is one member with no name, mtime 0 and os 255 (unknown): the same bytes give the
- * same file on every machine with the same zlib.
+ * The encoder writes one member without a name, with mtime 0 and os 255 (unknown): the same bytes
+ * give the same file on every machine with the same zlib.
  */
 #include "codec/blocks.h"
 #include "codec/codec_ops.h"
@@ -16,15 +16,15 @@
 #include <string.h>
 #include <zlib.h>
 
-#define WINDOW_GZIP (15 + 16) /* the largest window, gzip around it */
-#define WINDOW_RAW  (-15)     /* the largest window, nothing around it */
-#define WINDOW_ZLIB 15        /* the same, zlib's own head and checksum around it */
+#define WINDOW_GZIP (15 + 16) /* the largest window, with gzip's header and trailer */
+#define WINDOW_RAW  (-15)     /* the largest window, without header and trailer */
+#define WINDOW_ZLIB 15        /* the largest window, with zlib's header and checksum */
 #define OUT_BLOCK   (64u << 10)
-#define MEMORY      8 /* zlib's own default */
+#define MEMORY      8 /* zlib's default */
 
 /* ---------------------------------------------------------------- inflating */
 
-/* What inflate() said of damaged data, for a person. */
+/* Reports damaged data with the message of inflate(). */
 static tnf_status damaged_data(const char *id, const z_stream *z, int said, uint64_t at,
                                tnf_error *e)
 {
@@ -41,7 +41,7 @@ static uInt at_most(size_t n)
     return n < UINT_MAX ? (uInt)n : UINT_MAX;
 }
 
-/* zlib wants a pointer to something it may not write to without const. */
+/* zlib takes its read-only input without const. */
 static Bytef *without_const(const void *p)
 {
     return (Bytef *)(uintptr_t)p;
@@ -57,8 +57,8 @@ static int window_of(const tnf_codec_ops *ops)
 struct decode {
     tnf_feed feed;
     z_stream z;
-    bool open;    /* z is to be ended */
-    bool between; /* a member ended, and none has begun since */
+    bool open;    /* z must be ended */
+    bool between; /* a member has ended, and the next has not begun */
 };
 
 static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
@@ -87,7 +87,7 @@ static bool at_end(const struct decode *s)
     return s->feed.used == s->feed.n && s->feed.at == s->feed.end;
 }
 
-/* One step; *made is what came out of it. */
+/* One step; *made is the number of decoded bytes. */
 static tnf_status decode_step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
 {
     struct decode *s = d->state;
@@ -261,7 +261,7 @@ static tnf_status fetch_block(void *ctx, uint64_t offset, void *dst, size_t n, t
     return TNF_OK;
 }
 
-/* Larger than the feed's block: the stream will do. */
+/* A stream, for input that is larger than the feed's block. */
 static tnf_status decode_stream(const void *stored, size_t stored_n, void *dst, size_t n,
                                 tnf_error *e)
 {
@@ -296,16 +296,16 @@ tnf_status tnf_gzip_decode(const void *stored, size_t stored_n, void *dst, size_
     if (decode_at_once(stored, stored_n, dst, n))
         return TNF_OK;
     return decode_stream(stored, stored_n, dst, n,
-                         e); /* several members, or it says what is wrong */
+                         e); /* several members, or to find the error message */
 }
 
-/* One call for all of it; what was left over or missing is told. */
+/* Decodes everything in one call, and reports remaining or missing bytes. */
 tnf_status tnf_zlib_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e)
 {
     z_stream z = { 0 };
     uint8_t none;
     if (stored_n > UINT_MAX || n > UINT_MAX)
-        return tnf_fail(e, TNF_ELIMIT, 0, "a block of more than 4 GiB");
+        return tnf_fail(e, TNF_ELIMIT, 0, "a zlib block has more than 4 GiB");
     if (inflateInit2(&z, WINDOW_ZLIB) != Z_OK)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zlib");
     z.next_in = without_const(stored);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* snappy: one raw block, no frames.
  *
- *   varint: size of what comes out     then, until that size is reached:
+ *   varint: decoded size               then, until that size is reached:
  *   nnnnnn00 [1 to 4 bytes of n] …     a literal of n+1 bytes; n of 60 to 63: n is in 1 to 4 bytes
  *   ooonnn01 oooooooo                  a copy of n+4 bytes from o bytes back
  *   nnnnnn10 o o                       a copy of n+1 bytes
  *   nnnnnn11 o o o o                   likewise; numbers are little-endian
  *
- * A block is decoded and encoded as a whole. The size is read first and must be what the container
- * says, so nothing is reserved on the block's word alone.
+ * A block is decoded and encoded as a whole. Its size is read first and must be the size that the
+ * container gives, so memory is never allocated because of the block's claim alone.
  */
 #include "codec/blocks.h"
 #include "codec/codec_ops.h"
 
 #include <string.h>
 
-#define MOST_OF_BYTE 22u /* a copy of 64 bytes takes three */
+#define MOST_OF_BYTE 22u /* maximal bytes per stored byte: a copy of 64 bytes takes three */
 
-/* The size in front; *head is the number of bytes that it takes, 0 if there is none. */
+/* Reads the decoded size; *head is its length in bytes, 0 if it is invalid. */
 static uint64_t read_size(const uint8_t *p, size_t n, size_t *head)
 {
     uint64_t value = 0;
@@ -58,7 +58,7 @@ static tnf_status need_size(const void *stored, size_t stored_n, uint64_t n, tnf
 
 /* ------------------------------------------------------------------ decoding */
 
-/* One literal or copy: its length, and how far back a copy begins (0: a literal follows). */
+/* One literal or copy: its length, and the distance of a copy (0: a literal follows). */
 typedef struct element {
     uint64_t n;
     uint64_t back;
@@ -72,8 +72,8 @@ static uint64_t little_endian(const uint8_t *p, size_t n)
     return value;
 }
 
-/* Its bytes of tag, at most `left`; 0 if the block ends within them, or a copy begins where it is.
- */
+/* Reads the tag of an element, at most `left` bytes. Returns its length; 0 if the block ends inside
+ * it, or if the distance of a copy is 0. */
 static size_t read_element(const uint8_t *p, size_t left, element *out)
 {
     static const uint8_t more[] = { 0, 1, 2, 4 }; /* bytes of an offset */
@@ -92,7 +92,7 @@ static size_t read_element(const uint8_t *p, size_t left, element *out)
     return kind && out->back == 0 ? 0 : 1 + follow;
 }
 
-/* A copy may reach into itself: then what is there already comes again, twice as much each time. */
+/* A copy may overlap its own output: existing bytes are then repeated, twice as many each time. */
 static void copy_back(uint8_t *dst, size_t back, size_t n)
 {
     while (n > back) {
@@ -150,7 +150,7 @@ static void put_literal(tnf_buf *b, const uint8_t *p, size_t n)
 static void put_copy(tnf_buf *b, size_t back, size_t n)
 {
     while (n > 0) {
-        /* What is left is never shorter than four, which the short form needs. */
+        /* The rest is never shorter than four, the minimum of the short form. */
         size_t some = n <= LONGEST ? n : n < LONGEST + SHORTEST ? LONGEST - SHORTEST : LONGEST;
         if (some < 12 && back < NEAR) {
             uint8_t tag[2] = { (uint8_t)(1 | (some - 4) << 2 | (back >> 8) << 5), (uint8_t)back };
@@ -170,8 +170,8 @@ static uint32_t hash_four(const uint8_t *p)
     return four * 0x9E3779B1u >> (32 - TABLE_BITS);
 }
 
-/* A piece of at most 64 KiB: places fit 16 bits, copies stay inside. Where nothing is found for
- * long, ever fewer places are looked at. */
+/* A piece has at most 64 KiB, so positions fit in 16 bits and copies stay inside it. If no match is
+ * found for a long time, the search skips more and more positions. */
 static void encode_piece(tnf_buf *b, const uint8_t *p, size_t n, uint16_t *table)
 {
     size_t at = 1, told = 0, missed = 32;
@@ -220,7 +220,7 @@ struct decode {
     size_t n;
 };
 
-/* All of the stored bytes, which must be a block of the right size, decoded. */
+/* Decodes all stored bytes, which must be one block of the right size. */
 static tnf_status decode_stored(tnf_decoder *d, struct decode *s, uint8_t *stored, tnf_error *e)
 {
     size_t n = (size_t)d->from.stored;
@@ -279,7 +279,7 @@ static tnf_status decode_snappy(tnf_decoder *d, void *dst, size_t n, tnf_error *
 
 static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
 {
-    (void)d, (void)e; /* the block was whole when it was opened */
+    (void)d, (void)e; /* the block was checked completely when it was opened */
     return TNF_OK;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* zstd over libzstd: frames back to back, decoded from the start. Sizes come from the container, so
- * a frame without a content size is fine, and a bomb is stopped at what the container allows. */
+/* zstd over libzstd: consecutive frames, decoded from the start. Sizes come from the container. So
+ * a frame without a content size is accepted, and a decompression bomb is stopped at the
+ * container's size. */
 #include "codec/blosc.h"
 #include "codec/codec_ops.h"
 
 #include <zstd.h>
 
-#define MAX_WINDOW_LOG 27 /* 128 MiB, what zstd itself takes by default */
+#define MAX_WINDOW_LOG 27 /* 128 MiB, which is also zstd's own limit */
 
 struct decode {
     tnf_feed feed;
@@ -34,7 +35,7 @@ static void decode_close(tnf_decoder *d)
     tnf_free(&d->alloc, s, sizeof *s);
 }
 
-/* One step; *made is what came out of it. */
+/* One step; *made is the number of decoded bytes. */
 static tnf_status decode_step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
 {
     struct decode *s = d->state;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* zstd in frames with a table of them at the end, so that any range can be decoded by itself.
+/* zstd in frames with a table of them at the end, so that any range can be decoded separately.
  *
  *   frame … frame │ 5E 2A 4D 18 │ u32 n │ entries │ u32 frames │ u8 descriptor │ B1 EA 92 8F
  *                    a skippable frame    entry = u32 stored, u32 decoded (, u32 checksum)
  *
- * All frames but the last decode to the same size, none to more than 16 MiB. One frame is held at a
- * time, decoded whole.
+ * All frames but the last decode to the same size, none to more than 16 MiB. One decoded frame is
+ * in memory at a time.
  */
 #include "base/bytes.h"
 #include "base/pool.h"
@@ -18,13 +18,13 @@
 #define HEAD_MAGIC 0x184D2A5Eu
 #define FOOT_MAGIC 0x8F92EAB1u
 #define MAX_FRAME  (16u << 20)
-#define CHUNK      (1u << 20) /* what we write */
+#define CHUNK      (1u << 20) /* decoded bytes of a frame that the encoder writes */
 #define LEVEL      3
 
 struct decode {
     uint64_t frames, table; /* count; stored offset of the first entry */
-    size_t entry;           /* bytes of one */
-    uint64_t frame_decoded; /* of every frame but the last */
+    size_t entry;           /* bytes of an entry */
+    uint64_t frame_decoded; /* decoded bytes of every frame but the last */
     uint64_t index;         /* the frame in `plain`; UINT64_MAX: none */
     uint64_t *starts;       /* stored offset of each frame, and the end */
     uint8_t *plain, *stored;
@@ -43,7 +43,7 @@ static tnf_status no_memory(tnf_error *e)
     return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zstd");
 }
 
-/* The ends of the table; nothing is allocated for what they claim before it is known to fit. */
+/* Reads the end of the table. Memory is only allocated after its claims were checked. */
 static tnf_status read_footer(tnf_decoder *d, struct decode *s, tnf_error *e)
 {
     uint8_t foot[FOOTER], head[HEADER];
@@ -104,7 +104,7 @@ static tnf_status read_table(tnf_decoder *d, struct decode *s, tnf_error *e)
     if (at != s->table - HEADER)
         return bad_table(d, s->table, "the frames do not fill the data before the table", e);
     if (total != d->from.decoded)
-        return bad_table(d, s->table, "the frames decode to another size than is said", e);
+        return bad_table(d, s->table, "the frames decode to another size than declared", e);
     return TNF_OK;
 }
 
@@ -135,7 +135,7 @@ static void decode_close(tnf_decoder *d)
     tnf_free(&d->alloc, s, sizeof *s);
 }
 
-/* The stored size of a frame is checked against what zstd could ever need for it. */
+/* The stored size of a frame is checked against the maximum that zstd could need for it. */
 static tnf_status load_frame(tnf_decoder *d, struct decode *s, uint64_t i, tnf_error *e)
 {
     if (i == s->index)
@@ -196,14 +196,13 @@ static tnf_status decode_seekable(tnf_decoder *d, void *dst, size_t n, tnf_error
 static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
 {
     (void)d, (void)e;
-    return TNF_OK; /* the table was checked to the last byte when it was opened */
+    return TNF_OK; /* the table was checked completely when it was opened */
 }
 
 /* --------------------------------------------------------------- encoding */
 
-/* Frames know nothing of one another: as many as there are lanes are gathered, then compressed at
- * once on as many threads, and written in their order. Lanes are made when they are first needed,
- * so that small data take one. */
+/* Frames are independent. As many as there are lanes are gathered, compressed in parallel, and
+ * written in order. Lanes are created when first needed, so small data uses one. */
 #define MOST_LANES 4u
 
 struct lane {
@@ -214,9 +213,10 @@ struct lane {
 
 struct encode {
     struct lane lanes[MOST_LANES];
-    unsigned most, filled; /* lanes; those that are full, or the one that is being filled */
+    unsigned most,
+        filled; /* number of lanes; number of full lanes, or the index of the current one */
     size_t bound;
-    uint8_t *table; /* entries so far */
+    uint8_t *table; /* the entries of the table */
     size_t frames, room;
 };
 
@@ -296,7 +296,7 @@ static tnf_status compress_lane(void *ctx, size_t i, tnf_error *e)
     return TNF_OK;
 }
 
-/* All lanes that hold something. */
+/* Compresses and writes all lanes that contain data. */
 static tnf_status put_frames(tnf_encoder *x, tnf_error *e)
 {
     struct encode *s = x->state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all kinds of containers share, and zip archives. */
+/* Code that all kinds of containers share, and zip archives. */
 #include "container/container.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 
 #define SCAN_BLOCK ((size_t)256 << 10)
 
-/* --------------------------------------------------------- files of folders */
+/* ----------------------------------------------------- files of directories */
 
 tnf_status tnf_members_add(tnf_members *m, tnf_str name, uint64_t size, tnf_error *e)
 {
@@ -18,11 +18,11 @@ tnf_status tnf_members_add(tnf_members *m, tnf_str name, uint64_t size, tnf_erro
     m->names += name.n;
     if (m->list.n / sizeof(tnf_content) >= how->max_members || m->names > how->max_directory)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the folder has more than %llu files, or their names are too long",
+                        "the directory has more than %llu files, or their names are too long",
                         (unsigned long long)how->max_members);
     const char *kept = tnf_arena_str(how->arena, name.p, name.n);
     if (!kept)
-        return tnf_arena_fail(how->arena, "a folder", e);
+        return tnf_arena_fail(how->arena, "a directory", e);
     tnf_content c = { .name = { kept, name.n }, .at = TNF_NO_OFFSET, .size = size, .stored = size };
     tnf_buf_put(&m->list, &c, sizeof c);
     return tnf_buf_status(&m->list, "folder", e);
@@ -173,7 +173,7 @@ static tnf_status fetch_near(void *ctx, uint64_t offset, void *dst, size_t n, tn
     tnf_content_near *near = ctx;
     uint64_t left = offset < near->source->size ? near->source->size - offset : 0;
     size_t more = left < sizeof near->bytes ? (size_t)left : sizeof near->bytes;
-    if (n > more) /* longer than usual, or beyond the end: that is told as ever */
+    if (n > more) /* longer than usual, or beyond the end, which the next call reports */
         return tnf_source_read(near->source, offset, dst, n, e);
     if (!find_near(near, offset, n)) {
         near->n = 0;
@@ -206,7 +206,7 @@ tnf_status tnf_container_place_near(tnf_content_place *out, tnf_content_near *ne
 {
     const zip_state *z = (const zip_state *)(const void *)c->state;
     near->at = near->n = 0;
-    if (c->state->place != place_zip || z->source->far) /* far ones are read ahead already */
+    if (c->state->place != place_zip || z->source->far) /* far sources read ahead by themselves */
         return tnf_container_place(out, c, i, e);
     tnf_zip_from from = z->from;
     near->source = z->source;

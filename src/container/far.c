@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders of other machines as containers: each file that is listed is a member.
+/* Directories of other machines as containers: each listed file is a member.
  *
- *   list ──> members, by the bytes of their names
- *   read ──> the file is opened, and kept for later if it is one of the first
+ *   list ──> members, sorted by the bytes of their names
+ *   read ──> the file is opened, and kept open if there is room
  *
- * Nothing is opened before it is read. Of more than MOST_OPEN files the later ones are opened anew
- * for each read: each has a cache of its own.
+ * A file is opened when it is first read. At most MOST_OPEN files are kept open, since each has a
+ * cache of its own; others are opened again for each read.
  */
 #include "base/buf.h"
 #include "base/error.h"
@@ -29,8 +29,8 @@ typedef struct far_state {
     tnf_container_state all;
     tnf_far_folder from;
     size_t n;
-    far_file **placed;    /* one for each member; NULL: not placed so far */
-    pthread_mutex_t lock; /* guards what follows */
+    far_file **placed;    /* one for each member; NULL: not placed yet */
+    pthread_mutex_t lock; /* guards the members below */
     tnf_source **kept;    /* one for each member; NULL: not open */
     size_t nkept;
 } far_state;
@@ -48,7 +48,7 @@ static tnf_status open_file(const far_state *f, tnf_source **out, size_t i, tnf_
 {
     const tnf_content *m = &f->all.members[i];
     *out = NULL;
-    TNF_TRY(tnf_path_check(m->name, e)); /* a stranger has given it */
+    TNF_TRY(tnf_path_check(m->name, e)); /* the name comes from another machine */
     TNF_TRY(f->from.open(f->from.ctx, out, m->name, e));
     if ((*out)->size == m->size)
         return TNF_OK;
@@ -58,7 +58,7 @@ static tnf_status open_file(const far_state *f, tnf_source **out, size_t i, tnf_
                     TNF_QUOTED(m->name));
 }
 
-/* Keeps a source that is open now; false: there is no room, or another thread was faster. */
+/* Keeps a source open; false: there is no room, or another thread was faster. */
 static bool keep_open(far_state *f, size_t i, tnf_source *source)
 {
     pthread_mutex_lock(&f->lock);
@@ -147,7 +147,7 @@ static tnf_status begin_far(tnf_container *out, const tnf_far_folder *from, cons
     far_file **placed = tnf_arena_array(arena, n, sizeof(far_file *));
     tnf_source **kept = tnf_arena_array(arena, n, sizeof(tnf_source *));
     if (!f || !members || !placed || !kept)
-        return tnf_arena_fail(arena, "a folder", e);
+        return tnf_arena_fail(arena, "a directory", e);
     *f = (far_state) {
         .all = { .arena = arena, .place = place_file, .fetch = fetch_file, .close = close_far },
         .from = *from,

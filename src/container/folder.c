@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders as containers: each regular file in the tree is a member.
+/* Directories as containers: each regular file in the tree is a member.
  *
- *   folder/            members, by the bytes of their names
+ *   directory/         members, sorted by the bytes of their names
  *     a.bin            "a.bin"
  *     sub/b.bin        "sub/b.bin"
  *     link -> a.bin    "link": listed, and opened if the rule for paths allows it
- *     pipe             "pipe": listed, so that whoever needs it is told why it cannot be opened
+ *     pipe             "pipe": listed, so that a reader that needs it gets the reason why it fails
  *
- * Listing opens folders only, and never through a link. A member is opened when it is placed, by
- * the rule for paths; of more than MOST_OPEN of them the later ones are opened anew for each read.
+ * Listing opens only directories, and never through a link. A member is opened when it is placed,
+ * by the rule for paths. At most MOST_OPEN files are kept open; others are opened again for each
+ * read.
  */
 #include "base/buf.h"
 #include "base/error.h"
@@ -37,7 +38,7 @@ typedef struct opened {
 typedef struct folder_state {
     tnf_container_state all;
     const char *path, *model;
-    opened **opened; /* one for each member; NULL: not placed so far */
+    opened **opened; /* one for each member; NULL: not placed yet */
     size_t n, kept;
 } folder_state;
 
@@ -46,10 +47,11 @@ typedef struct folder_state {
 typedef struct listing {
     const char *path, *model;
     tnf_members members;
-    tnf_buf name; /* of what is being looked at */
+    tnf_buf name; /* of the current entry */
 } listing;
 
-/* What the path rule leads to, if it does; else reading it says why not. */
+/* The size of the file that a link leads to by the rule for paths; if the rule forbids it, reading
+ * it reports why. */
 static uint64_t linked_size(const listing *l, tnf_str name)
 {
     struct stat st = { 0 };
@@ -78,13 +80,13 @@ static tnf_status list_folder(listing *l, int fd, unsigned depth, tnf_error *e);
 static tnf_status list_entry(listing *l, int fd, const char *name, unsigned depth, tnf_error *e)
 {
     struct stat st;
-    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) /* gone meanwhile: it is not there */
-        return errno == ENOENT ? TNF_OK : tnf_fail_sys(e, errno, "cannot look at a folder");
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) /* it may have disappeared meanwhile */
+        return errno == ENOENT ? TNF_OK : tnf_fail_sys(e, errno, "cannot look at a directory");
     if (!S_ISDIR(st.st_mode))
         return add_file(l, &st, e);
     int below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (below < 0)
-        return tnf_fail_sys(e, errno, "cannot open the folder %s", TNF_VISIBLE(name));
+        return tnf_fail_sys(e, errno, "cannot open the directory %s", TNF_VISIBLE(name));
     tnf_buf_put(&l->name, "/", 1);
     return list_folder(l, below, depth + 1, e);
 }
@@ -96,9 +98,9 @@ static tnf_status list_folder(listing *l, int fd, unsigned depth, tnf_error *e)
     if (!dir) {
         int why = errno;
         close(fd);
-        return depth < MAX_DEPTH ? tnf_fail_sys(e, why, "cannot open a folder")
+        return depth < MAX_DEPTH ? tnf_fail_sys(e, why, "cannot open a directory")
                                  : tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                                            "folders in folders are more than %u deep", MAX_DEPTH);
+                                            "directories are nested more than %u deep", MAX_DEPTH);
     }
     const struct dirent *entry;
     size_t before = l->name.n;
@@ -113,7 +115,7 @@ static tnf_status list_folder(listing *l, int fd, unsigned depth, tnf_error *e)
         l->name.n = before;
     }
     if (status == TNF_OK && errno)
-        status = tnf_fail_sys(e, errno, "cannot read a folder");
+        status = tnf_fail_sys(e, errno, "cannot read a directory");
     closedir(dir);
     return status;
 }
@@ -126,7 +128,7 @@ static tnf_status has_changed(tnf_str name, tnf_error *e)
                     TNF_QUOTED(name));
 }
 
-/* For a member that is not kept open: it must still be the same. */
+/* Reads a member that is not kept open: it must be unchanged. */
 static tnf_status read_anew(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const opened *o = ctx;
@@ -156,7 +158,7 @@ static tnf_status make_source(folder_state *f, opened *o, int fd, tnf_error *e)
     } else {
         status = tnf_source_new(&o->source, &anew_ops, o, o->stamp.size, alloc, e);
         if (status == TNF_OK)
-            o->source->map_why = "the folder has too many files to keep them open";
+            o->source->map_why = "the directory has too many files to keep them open";
     }
     if (status == TNF_OK && f->kept < MOST_OPEN) {
         o->fd = fd;
@@ -242,7 +244,7 @@ static tnf_status begin_folder(tnf_container *out, listing *l, tnf_error *e)
     const char *path = all ? tnf_arena_str(arena, l->path, strlen(l->path)) : NULL;
     const char *model = path && l->model ? tnf_arena_str(arena, l->model, strlen(l->model)) : NULL;
     if (!path || (l->model && !model))
-        return tnf_arena_fail(arena, "a folder", e);
+        return tnf_arena_fail(arena, "a directory", e);
     *f = (folder_state) {
         .all = { .arena = arena, .place = place_file, .fetch = fetch_file, .close = close_folder },
         .path = path,
@@ -260,7 +262,7 @@ tnf_status tnf_container_folder(tnf_container *out, const char *path, const char
     listing l = { .members.how = how, .path = path[0] ? path : ".", .model = model };
     int fd = tnf_fs_open(l.path, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
-        return tnf_fail_sys(e, errno, "cannot open the folder");
+        return tnf_fail_sys(e, errno, "cannot open the directory");
     tnf_buf_init(&l.members.list, &how->arena->alloc, how->arena->limit);
     tnf_buf_init(&l.name, &how->arena->alloc, (uint64_t)MAX_DEPTH * 256);
     tnf_status status = list_folder(&l, fd, 0, e);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define TRIES   100u
-#define HANDLES 16 /* that nftw() may hold at once */
+#define HANDLES 16 /* the maximum for nftw() at once */
 
 static size_t temp_room(const tnf_folder_sink *f)
 {
@@ -27,7 +27,7 @@ tnf_status tnf_folder_sink_begin(tnf_folder_sink *f, const char *target, unsigne
     f->sync = !(flags & TNF_SINK_NO_SYNC);
     f->replace = flags & TNF_SINK_REPLACE;
     f->ntarget = strlen(target);
-    while (f->ntarget > 1 && target[f->ntarget - 1] == '/') /* "d/" is "d" */
+    while (f->ntarget > 1 && target[f->ntarget - 1] == '/') /* "d/" means "d" */
         f->ntarget--;
     f->target = tnf_alloc0(&f->alloc, f->ntarget + 1);
     f->temp = tnf_alloc0(&f->alloc, temp_room(f));
@@ -36,7 +36,7 @@ tnf_status tnf_folder_sink_begin(tnf_folder_sink *f, const char *target, unsigne
     memcpy(f->target, target, f->ntarget);
     bool there = lstat(f->target, &st) == 0;
     if (there && !(f->replace && S_ISDIR(st.st_mode)))
-        return tnf_fail_sys(e, f->replace ? ENOTDIR : EEXIST, "cannot make the folder");
+        return tnf_fail_sys(e, f->replace ? ENOTDIR : EEXIST, "cannot create the directory");
     for (unsigned i = 0; i < TRIES; i++) {
         (void)tnf_temp_name(f->temp, temp_room(f), f->target, i);
         if (mkdir(f->temp, 0777) == 0)
@@ -45,12 +45,12 @@ tnf_status tnf_folder_sink_begin(tnf_folder_sink *f, const char *target, unsigne
             break;
     }
     f->temp[0] = 0;
-    return tnf_fail_sys(e, errno, "cannot make a folder");
+    return tnf_fail_sys(e, errno, "cannot create a directory");
 }
 
 /* ----------------------------------------------------------------- members */
 
-/* TEMP/NAME, with all folders that the name asks for. */
+/* Makes the path TEMP/NAME, and creates all directories in it. */
 static tnf_status make_path(char path[PATH_MAX], const tnf_folder_sink *f, tnf_str name,
                             tnf_error *e)
 {
@@ -62,7 +62,7 @@ static tnf_status make_path(char path[PATH_MAX], const tnf_folder_sink *f, tnf_s
         int failed = mkdir(path, 0777);
         *slash = '/';
         if (failed && errno != EEXIST)
-            return tnf_fail_sys(e, errno, "cannot make a folder");
+            return tnf_fail_sys(e, errno, "cannot create a directory");
     }
     return TNF_OK;
 }
@@ -77,7 +77,7 @@ tnf_status tnf_folder_sink_member(tnf_folder_sink *f, tnf_str name, tnf_sink **o
     TNF_TRY(make_path(path, f, name, e));
     f->fd = tnf_fs_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
     if (f->fd < 0)
-        return tnf_fail_sys(e, errno, "cannot make the file %s", TNF_QUOTED(name));
+        return tnf_fail_sys(e, errno, "cannot create the file %s", TNF_QUOTED(name));
     tnf_status status = tnf_sink_fd(&f->member, f->fd, e);
     if (status != TNF_OK) {
         close(f->fd);
@@ -133,7 +133,7 @@ static int sync_one(const char *path, const struct stat *st, int kind, struct FT
     return failed;
 }
 
-/* Never over what somebody made meanwhile: rename() itself would replace an empty folder. */
+/* Never replaces a directory that appeared meanwhile: rename() would replace an empty one. */
 static int rename_new(const char *from, const char *to)
 {
 #ifdef RENAME_NOREPLACE
@@ -150,8 +150,8 @@ static int rename_new(const char *from, const char *to)
     return rename(from, to);
 }
 
-/* The old folder and the new one change places where the system can do that at once. Else there is
- * a moment without a folder, and the old one comes back if the new one cannot take its place. */
+/* Exchanges the old directory and the new one, atomically if the system can. Otherwise there is a
+ * moment without a directory; the old one is put back if the new one cannot take its place. */
 static int exchange_folders(char *temp, size_t room, const char *target)
 {
 #ifdef RENAME_EXCHANGE
@@ -181,14 +181,14 @@ tnf_status tnf_folder_sink_end(tnf_folder_sink *f, tnf_error *e)
     struct stat st;
     int failed = f->sync ? nftw(f->temp, sync_one, HANDLES, FTW_PHYS) : 0;
     if (failed)
-        return tnf_fail_sys(e, failed > 0 ? failed : errno, "cannot write a folder");
+        return tnf_fail_sys(e, failed > 0 ? failed : errno, "cannot write a directory");
     bool old = f->replace && lstat(f->target, &st) == 0;
     if (old && !S_ISDIR(st.st_mode))
-        return tnf_fail_sys(e, ENOTDIR, "cannot put the folder in place");
+        return tnf_fail_sys(e, ENOTDIR, "cannot put the directory in place");
     failed = old ? exchange_folders(f->temp, temp_room(f), f->target)
                  : rename_new(f->temp, f->target);
     if (failed)
-        return tnf_fail_sys(e, errno, "cannot put the folder in place");
+        return tnf_fail_sys(e, errno, "cannot put the directory in place");
     if (old)
         remove_tree(f->temp);
     f->temp[0] = 0;

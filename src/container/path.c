@@ -14,7 +14,7 @@
 #define MAX_DEPTH 64u
 #define MAX_LINKS 16u
 
-/* A folder is only a place to look from: it need not be readable. */
+/* Directories are only opened to look names up in them: they need not be readable. */
 #ifdef O_PATH
 #define FOLDER (O_PATH | O_DIRECTORY)
 #else
@@ -23,7 +23,7 @@
 
 /* ------------------------------------------------------------------- names */
 
-/* "C:" means another place on some systems, in the middle of a path, too. */
+/* On some systems "C:" means another place, even in the middle of a path. */
 static bool is_drive(const char *p, size_t n)
 {
     return n >= 2 && p[1] == ':' && ((p[0] >= 'A' && p[0] <= 'Z') || (p[0] >= 'a' && p[0] <= 'z'));
@@ -50,7 +50,7 @@ tnf_status tnf_path_check(tnf_str name, tnf_error *e)
                            TNF_QUOTED(name));
 }
 
-/* "../../blobs/HASH" with as many steps up as `up`; the hash, or NULL. */
+/* For "../../blobs/HASH" with exactly `up` steps up: the hash; else NULL. */
 static const char *hub_blob(const char *target, unsigned up)
 {
     static const char blobs[] = "blobs/";
@@ -64,7 +64,7 @@ static const char *hub_blob(const char *target, unsigned up)
     return n > 0 && target[n] == 0 ? target : NULL;
 }
 
-/* Is the file that names others itself a link into the blobs of a hub's cache? */
+/* Is the file that names others a link into the blobs of a hub's cache? */
 static bool in_hub(const char *model)
 {
     char target[PATH_MAX];
@@ -81,12 +81,12 @@ static bool in_hub(const char *model)
 /* ----------------------------------------------------------------- walking */
 
 typedef struct walk {
-    int folders[MAX_DEPTH]; /* open, from the first folder down to where we are */
-    unsigned depth;         /* how many of them lie below the first */
+    int folders[MAX_DEPTH]; /* open directories, from the first one down to the current one */
+    unsigned depth;         /* number of directories below the first */
     char left[2 * PATH_MAX];
     unsigned links;
     const char *model;
-    const char *first; /* folder's path */
+    const char *first; /* path of the first directory */
 } walk;
 
 static tnf_status lead_out(tnf_error *e)
@@ -100,7 +100,7 @@ static tnf_status open_failed(tnf_error *e)
     return tnf_fail_sys(e, errno, "cannot open");
 }
 
-/* A regular file of this folder; nothing is done to what is none. */
+/* Opens a regular file in this directory; other kinds of files are not touched. */
 static tnf_status open_last(int *fd, int folder, const char *name, tnf_error *e)
 {
     struct stat st;
@@ -124,8 +124,8 @@ static tnf_status open_blob(int *fd, const walk *w, const char *hash, tnf_error 
     return status;
 }
 
-/* The rest of an absolute target that lies below the first folder, from which the walk then begins
- * again; NULL if it does not. */
+/* If an absolute target is below the first directory, returns the rest of its path, and the walk
+ * begins again there; else NULL. */
 static const char *below_root(walk *w, const char *target)
 {
     char root[PATH_MAX];
@@ -137,7 +137,7 @@ static const char *below_root(walk *w, const char *target)
     return target + n + 1;
 }
 
-/* What the link `name` points to comes next. *fd is set if that is a blob of a hub's cache. */
+/* Continues with the target of the link `name`. *fd is set if that is a blob of a hub's cache. */
 static tnf_status follow_link(int *fd, walk *w, const char *name, tnf_error *e)
 {
     char target[PATH_MAX], rest[2 * PATH_MAX];
@@ -160,7 +160,7 @@ static tnf_status follow_link(int *fd, walk *w, const char *name, tnf_error *e)
     return TNF_OK;
 }
 
-/* Takes the first part off what is left. */
+/* Removes the first part of the remaining path. */
 static void next_part(char part[NAME_MAX + 1], walk *w, bool *fits)
 {
     size_t n = strcspn(w->left, "/"), skip = strspn(w->left + n, "/");
@@ -188,7 +188,7 @@ static tnf_status step_into(int *fd, walk *w, tnf_error *e)
     next_part(part, w, &fits);
     if (!fits)
         return tnf_fail_sys(e, ENAMETOOLONG, "cannot open");
-    if (part[0] == 0 || strcmp(part, ".") == 0) /* of a link */
+    if (part[0] == 0 || strcmp(part, ".") == 0) /* possible in the target of a link */
         return TNF_OK;
     if (strcmp(part, "..") == 0) {
         if (w->depth == 0)

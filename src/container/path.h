@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* The one rule for every path that comes out of a file.
+/* The rule for every path that comes from a file.
  *
- * It is relative to the folder of the file that names it, its parts are names (none is empty, "."
- * or "..", a drive, or holds NUL or a backslash), and each is looked at by itself,
- * from the folder on. A link is followed only as long as it stays in that folder's tree, or into
- * the blobs of a hub's cache, whose snapshots consist of nothing but links:
+ * The path is relative to the directory of the file that names it. Its parts are plain names: no
+ * part is empty, "." or "..", a drive, or contains a NUL or a backslash. The parts are opened one
+ * by one, beginning at that directory. A link is followed only while it stays in the tree of that
+ * directory, or if it leads into the blobs of a hub's cache, whose snapshots consist only of links:
  *
  *   snapshots/REVISION/model.index.json  ->  ../../blobs/HASH      the file that was opened
  *   snapshots/REVISION/model-1.bin       ->  ../../blobs/HASH      one that it names
  *
- * The end is a regular file: never a FIFO or a device.
+ * The last part must be a regular file: never a FIFO or a device.
  */
 #ifndef TNF_CONTAINER_PATH_H
 #define TNF_CONTAINER_PATH_H
 
 #include "io/fs.h"
 
-/* The names alone; TNF_EFORMAT with a sentence if they break the rule. */
+/* Checks only the names; TNF_EFORMAT with a message if they break the rule. */
 tnf_status tnf_path_check(tnf_str name, tnf_error *e);
-/* Opens it for reading: *fd is the caller's. `folder` is "" for where we are; `model` is the path
- * of the file that names it, or NULL. */
+/* Opens it for reading: the caller owns *fd. `folder` is "" for the current directory; `model` is
+ * the path of the file that names it, or NULL. */
 tnf_status tnf_path_open(int *fd, const char *folder, tnf_str name, const char *model,
                          tnf_error *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each kind of container fills in; only container/ sees it. */
+/* The functions of each kind of container; private to container/. */
 #ifndef TNF_CONTAINER_STATE_H
 #define TNF_CONTAINER_STATE_H
 
@@ -13,26 +13,26 @@ typedef struct tnf_container_state {
     tnf_hash names;
     tnf_status (*place)(tnf_content_place *out, const struct tnf_container_state *s, size_t i,
                         tnf_error *e);
-    /* Folders: bytes of a file, by any thread. */
+    /* Directories: bytes of a file, from any thread. */
     tnf_status (*fetch)(const struct tnf_container_state *s, size_t i, uint64_t offset, void *dst,
                         size_t n, tnf_error *e);
     void (*close)(struct tnf_container_state *s); /* may be NULL */
 } tnf_container_state;
 
-/* Fills what all have in common. The caller closes `out` also if this fails. */
+/* Fills the common members. The caller closes `out` also if this fails. */
 tnf_status tnf_container_begin(tnf_container *out, const tnf_content *members, size_t n,
                                tnf_container_state *s, tnf_error *e);
 
-/* Files of a folder while they are listed. */
+/* Files of a directory during listing. */
 typedef struct tnf_members {
     const tnf_container_how *how;
     tnf_buf list;   /* tnf_content */
     uint64_t names; /* bytes of all names */
 } tnf_members;
 
-/* Refuses more than `how` allows. */
+/* Fails above the limits of `how`. */
 tnf_status tnf_members_add(tnf_members *m, tnf_str name, uint64_t size, tnf_error *e);
-/* All of them by name, in the arena; NULL: no memory. */
+/* All members sorted by name, in the arena; NULL: no memory. */
 tnf_content *tnf_members_sorted(const tnf_members *m, size_t *n);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 
-#define MAX_HEADER ((uint64_t)256 << 10) /* two lengths of 16 bits, and some */
+#define MAX_HEADER ((uint64_t)256 << 10) /* enough for two lengths of 16 bits */
 
 void tnf_zip_sink_begin(tnf_zip_sink *z, tnf_sink *sink, tnf_zip_style style,
                         const tnf_allocator *alloc)
@@ -45,7 +45,7 @@ tnf_status tnf_zip_sink_member(tnf_zip_sink *z, const tnf_zip_put *m, tnf_error 
     return put_header(z, e);
 }
 
-/* Now that all of it is known. */
+/* Writes the header again when all its numbers are known. */
 static tnf_status put_again(tnf_zip_sink *z, tnf_error *e)
 {
     z->header.n = 0;
@@ -59,7 +59,7 @@ tnf_status tnf_zip_sink_member_end(tnf_zip_sink *z, uint64_t size, uint32_t crc,
     tnf_zip_put *m = &z->member;
     m->stored = z->sink->written - z->start - m->header - tnf_zip_local_size(z->style, m);
     if (z->style == TNF_ZIP_TORCH && (m->size != size || m->stored != size))
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a member has another size than was said");
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a member has another size than announced");
     m->size = size;
     m->crc = crc;
     if (z->style == TNF_ZIP_PYTHON && !m->streamed)

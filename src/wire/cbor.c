@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The pulling CBOR reader: one pass, no tree, exact offsets, in a strict and a lenient profile.
+/* The pulling CBOR reader: one pass, no tree, exact offsets, with a strict and a lenient profile.
  *
- * Nothing is believed before it is checked: a length against the bytes that are left, a count as
- * well, since each item takes at least a byte. Nesting is a counter, never the C stack.
+ * Lengths and counts are checked against the remaining bytes before they are used; each item of a
+ * count takes at least one byte. Nesting is a counter and does not use the C stack.
  */
 #include "base/bytes.h"
 #include "base/error.h"
@@ -96,14 +96,14 @@ static bool long_argument(tnf_cbor *r, tnf_cbor_head *h)
                   : width == 4 ? tnf_be32(p)
                                : tnf_be64(p);
     r->p += 1 + width;
-    uint64_t enough = width == 1 ? 24 : (uint64_t)1 << 4 * width; /* for what is shorter */
+    uint64_t enough = width == 1 ? 24 : (uint64_t)1 << 4 * width; /* the smallest that needs it */
     if (r->profile == TNF_CBOR_STRICT && h->major != CBOR_SIMPLE && h->argument < enough)
         return not_deterministic(r, h->at,
                                  "the CBOR has a number or length in more bytes than it needs");
     return true;
 }
 
-/* Whether major type 7 may go on like this. */
+/* Is this simple value of major type 7 allowed? */
 static bool known_simple(tnf_cbor *r, const tnf_cbor_head *h)
 {
     bool lenient = r->profile == TNF_CBOR_LENIENT;
@@ -117,7 +117,7 @@ static bool known_simple(tnf_cbor *r, const tnf_cbor_head *h)
                          *h->at);
 }
 
-/* The head at r->p, whatever it is; no tags are passed over. */
+/* Reads the head at r->p, whatever it is; does not skip tags. */
 static bool bare_head(tnf_cbor *r, tnf_cbor_head *h)
 {
     if (r->p == r->end)
@@ -134,8 +134,9 @@ static bool bare_head(tnf_cbor *r, tnf_cbor_head *h)
     h->argument = h->info;
     if (h->info == CBOR_OPEN_INFO && h->major >= CBOR_BYTES && h->major <= CBOR_MAP) {
         if (r->profile == TNF_CBOR_STRICT)
-            return no_cbor(r, h->at,
-                           "the CBOR leaves a length open, which its profile does not allow");
+            return no_cbor(
+                r, h->at,
+                "the CBOR has an item of indefinite length, which its profile does not allow");
         h->argument = TNF_CBOR_OPEN;
     } else if (h->info > 27) {
         return tnf_cbor_fail(r, TNF_CBOR_SYNTAX, TNF_EFORMAT, tnf_cbor_position(r, h->at),
@@ -150,7 +151,7 @@ bool tnf_cbor_next_head(tnf_cbor *r, tnf_cbor_head *h)
     if (r->status != TNF_OK)
         return false;
     for (unsigned tags = 0;; tags++) {
-        if (r->depth + tags > r->max_depth) /* a tag is a level, for what it is on */
+        if (r->depth + tags > r->max_depth) /* a tag counts as a level around its item */
             return tnf_cbor_fail(
                 r, TNF_CBOR_DEPTH, r->profile == TNF_CBOR_STRICT ? TNF_EFORMAT : TNF_ELIMIT,
                 TNF_NO_OFFSET, "the CBOR is nested deeper than %u levels", r->max_depth);
@@ -210,7 +211,7 @@ bool tnf_cbor_take(tnf_cbor *r, tnf_cbor_kind kind, tnf_cbor_head *h)
 
 /* ---------------------------------------------------------------- strings */
 
-/* As many bytes as the head says; UTF-8 if they are text. */
+/* Reads as many bytes as the head says; they must be UTF-8 if they are text. */
 static bool read_content(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
 {
     size_t wrong = 0;
@@ -223,8 +224,8 @@ static bool read_content(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
     return true;
 }
 
-/* The chunks of a string of open length, written to `to` if that is given. Those of a text are each
- * UTF-8: no character may be cut in two. */
+/* Reads the chunks of a string of indefinite length, and copies them to `to` unless it is NULL.
+ * Each chunk of a text must be UTF-8: a character must not be split. */
 static bool read_chunks(tnf_cbor *r, unsigned major, char *to, size_t *n)
 {
     for (*n = 0;;) {
@@ -237,16 +238,17 @@ static bool read_chunks(tnf_cbor *r, unsigned major, char *to, size_t *n)
         if (!bare_head(r, &h))
             return false;
         if (h.major != major || h.info == CBOR_OPEN_INFO)
-            return no_cbor(r, h.at, "the CBOR has something else among the chunks of a string");
+            return no_cbor(r, h.at,
+                           "the CBOR has an item that is not a chunk in a string of chunks");
         if (!read_content(r, &h, &chunk))
             return false;
         if (to && chunk.n)
             memcpy(to + *n, chunk.p, chunk.n);
-        *n += chunk.n; /* they lie side by side in memory, so the sum fits */
+        *n += chunk.n; /* all chunks are in memory, so the sum fits */
     }
 }
 
-/* The string after its head, its chunks joined in the arena. */
+/* Reads a string after its head; chunks are joined in the arena. */
 static bool read_string(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
 {
     const uint8_t *first = r->p;
@@ -300,7 +302,7 @@ bool tnf_cbor_i64(tnf_cbor *r, int64_t *out)
     return true;
 }
 
-/* The float after its head, as the bits of a double. */
+/* Reads a float after its head, as the bits of a double. */
 static bool float_bits(tnf_cbor *r, const tnf_cbor_head *h, uint64_t *out)
 {
     uint64_t shortest;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CBOR (RFC 8949) by pulling, in two profiles, and CBOR out.
+/* A pulling CBOR (RFC 8949) reader with two profiles, and a CBOR writer.
  *
  *     tnf_cbor r;
  *     tnf_cbor_scope map;
@@ -12,9 +12,9 @@
  *             tnf_cbor_skip(&r, NULL);
  *     if (tnf_cbor_end(&r) != TNF_OK) …
  *
- * Sticky: after the first error everything returns false; r.status holds the reason, r.rule the
- * rule that was broken. Nothing is allocated but copies of strings that come in chunks, trees, and
- * the table of a lenient map's keys once they are more than a few: all in the arena.
+ * Errors are sticky: after the first one everything returns false; r.status is the reason, r.rule
+ * the broken rule. Memory is only allocated, in the arena, for copies of strings that come in
+ * chunks, for trees, and for a table of keys of lenient maps with more than a few keys.
  */
 #ifndef TNF_WIRE_CBOR_H
 #define TNF_WIRE_CBOR_H
@@ -25,21 +25,22 @@
 #include <tenfold/types.h>
 
 typedef enum tnf_cbor_profile {
-    /* What common readers take: lengths left open, tags (skipped, but kept by _skip and _value),
-     * heads longer than needed, keys in any order, floats of any width, `undefined` as null. */
+    /* Accepts what common readers accept: indefinite lengths, tags (skipped, but kept by _skip and
+     * _value), heads longer than needed, keys in any order, floats of any width, `undefined` as
+     * null. */
     TNF_CBOR_LENIENT,
-    /* Deterministic encoding and nothing else: one way to write each thing. */
+    /* Accepts only deterministic encoding: one way to write each item. */
     TNF_CBOR_STRICT
 } tnf_cbor_profile;
 
-/* Which rule an error is about. */
+/* The rule that an error is about. */
 typedef enum tnf_cbor_rule {
     TNF_CBOR_FINE,          /* no error, or one of memory */
-    TNF_CBOR_SYNTAX,        /* bytes that are no CBOR, end early, or are outside the profile */
-    TNF_CBOR_DETERMINISM,   /* strict: not the one way to write it */
+    TNF_CBOR_SYNTAX,        /* bytes that are not CBOR, end early, or are outside the profile */
+    TNF_CBOR_DETERMINISM,   /* strict: not the deterministic encoding */
     TNF_CBOR_DUPLICATE_KEY, /* strict: the same bytes; lenient: the same text */
     TNF_CBOR_DEPTH,         /* nested deeper than the limit */
-    TNF_CBOR_SCHEMA         /* fine CBOR, but another kind of item than asked for */
+    TNF_CBOR_SCHEMA         /* valid CBOR, but not the requested kind of item */
 } tnf_cbor_rule;
 
 /* "CborSyntax", "CborDeterminism", "CborDuplicateKey", "CborDepth", "Schema"; "" for none. */
@@ -62,21 +63,21 @@ typedef struct tnf_cbor {
     const uint8_t *start, *p, *end;
     uint64_t base; /* file position of start */
     tnf_arena *arena;
-    unsigned depth, max_depth; /* containers we are in; how many an item may be in */
+    unsigned depth, max_depth; /* containers around the next item; their maximum */
     tnf_cbor_profile profile;
     tnf_cbor_rule rule;
     tnf_status status;
     tnf_error *e;
 } tnf_cbor;
 
-/* An item that is within max_depth containers is still read; the outermost is within none. */
+/* An item inside max_depth containers can still be read; the outermost item is inside none. */
 void tnf_cbor_init(tnf_cbor *r, const void *bytes, size_t n, uint64_t base, tnf_arena *arena,
                    unsigned max_depth, tnf_cbor_profile profile, tnf_error *e);
 
 /* File position of the next byte. */
 uint64_t tnf_cbor_where(const tnf_cbor *r);
-/* The kind of the next item, tags passed over. TNF_CBOR_END within a container of open length, too,
- * where the next byte closes it. */
+/* The kind of the next item, after its tags. TNF_CBOR_END also in a container of indefinite length
+ * if the next byte closes it. */
 tnf_cbor_kind tnf_cbor_peek(tnf_cbor *r);
 
 /* ------------------------------------------------------------- containers */
@@ -84,26 +85,26 @@ tnf_cbor_kind tnf_cbor_peek(tnf_cbor *r);
 #define TNF_CBOR_OPEN UINT64_MAX
 
 typedef struct tnf_cbor_level {
-    uint64_t left; /* items or pairs still to come, TNF_CBOR_OPEN if the end is marked */
+    uint64_t left; /* items or pairs still to come; TNF_CBOR_OPEN for an indefinite length */
     bool map;
-    const uint8_t *key; /* where the key now being read begins, or NULL */
-    tnf_str previous;   /* the key before it, as encoded; during its value: the key itself */
+    const uint8_t *key; /* the beginning of the current key, or NULL */
+    tnf_str previous;   /* the key before it, as encoded; while its value is read: the key itself */
 } tnf_cbor_level;
 
-/* A container being walked through. Not to be moved. */
+/* A container that is being read. It must not be moved. */
 typedef struct tnf_cbor_scope {
-    tnf_cbor_level level; /* .left just after entering: how many there are */
+    tnf_cbor_level level; /* .left just after entering: the number of items */
     tnf_keys keys;
 } tnf_cbor_scope;
 
 bool tnf_cbor_enter_array(tnf_cbor *r, tnf_cbor_scope *scope);
 bool tnf_cbor_enter_map(tnf_cbor *r, tnf_cbor_scope *scope);
-/* Within an array: true if an item follows (then read or skip it), false past the end or on an
- * error. The count was checked against the bytes that are left, so it can be trusted as a bound. */
+/* In an array: true if an item follows (then read or skip it), false past the end or on an error.
+ * The count was checked against the remaining bytes, so it is a safe bound. */
 bool tnf_cbor_item(tnf_cbor *r, tnf_cbor_scope *scope);
-/* Within a map: the next key (then read or skip its value), or false past the end or on an error.
- * A key that is no text gives key->p == NULL; scope->level.previous is then its encoding. A key
- * that comes twice is an error (those that are no text are compared in STRICT only). */
+/* In a map: the next key (then read or skip its value), or false past the end or on an error. For a
+ * key that is not text, key->p is NULL and scope->level.previous is its encoding. A duplicate key
+ * is an error (keys that are not text are compared in STRICT only). */
 bool tnf_cbor_key(tnf_cbor *r, tnf_cbor_scope *scope, tnf_str *key);
 
 /* ------------------------------------------------------------------ items */
@@ -112,27 +113,27 @@ bool tnf_cbor_text(tnf_cbor *r, tnf_str *out); /* UTF-8; in the bytes, or in the
 bool tnf_cbor_bytes(tnf_cbor *r, tnf_str *out); /* likewise */
 bool tnf_cbor_u64(tnf_cbor *r, uint64_t *out);
 bool tnf_cbor_i64(tnf_cbor *r, int64_t *out); /* TNF_ELIMIT beyond 64 bits */
-bool tnf_cbor_f64(tnf_cbor *r, double *out);  /* a float of any width, exactly; no integer */
+bool tnf_cbor_f64(tnf_cbor *r, double *out);  /* a float of any width, exactly; not an integer */
 bool tnf_cbor_bool(tnf_cbor *r, bool *out);
-/* Reads past a null and says true; anything else is left where it is, and no error. */
+/* Skips a null and returns true. Returns false, without an error, if the next item is not null. */
 bool tnf_cbor_null(tnf_cbor *r);
-/* Reads past any item, checking it wholly (but not for the same key twice in LENIENT); *raw, if
- * given, is its encoding, tags and all. */
+/* Skips any item and checks it completely (except for duplicate keys in LENIENT). *raw, if not
+ * NULL, becomes its encoding with tags. */
 bool tnf_cbor_skip(tnf_cbor *r, tnf_str *raw);
 /* Any item as a tree. Integers become TNF_UINT (u64), negative ones TNF_INT (i64); floats become
- * TNF_FLOAT (f64) whatever their width, for in deterministic CBOR the width says nothing but that
- * the value fits it; NaNs keep their bits. What a tree has no word for is kept as it is encoded:
+ * TNF_FLOAT (f64) whatever their width, since in deterministic CBOR the width only says that the
+ * value fits; NaNs keep their bits. Items that a tree cannot express are kept as encoded:
  *
- *     {"$cbor": bytes}      a map with a key that is no text, an integer below -2^63, a tagged
+ *     {"$cbor": bytes}      a map with a key that is not text, an integer below -2^63, a tagged
  *                           item, `undefined`
- *     {"$map": {…}}         a map that would be taken for one of these two
+ *     {"$map": {…}}         a map that looks like one of these two
  *
  * and tnf_cbor_put_value() of the same profile writes it so. */
 bool tnf_cbor_value(tnf_cbor *r, tnf_value *out);
-/* Nothing may be left. */
+/* Fails if any bytes remain. */
 tnf_status tnf_cbor_end(tnf_cbor *r);
-/* Raises an error at `offset`, or at the next byte if that is TNF_NO_OFFSET. The value is false. It
- * is a macro, so that static analysis of the caller sees that. */
+/* Raises an error at `offset`, or at the next byte if that is TNF_NO_OFFSET. The result is false.
+ * It is a macro, so that static analysis of the caller sees this. */
 #define tnf_cbor_fail(r, rule, status, offset, ...)                                                \
     (tnf_cbor_say(r, rule, status, offset, __VA_ARGS__), false)
 void tnf_cbor_say(tnf_cbor *r, tnf_cbor_rule rule, tnf_status status, uint64_t offset,
@@ -140,33 +141,34 @@ void tnf_cbor_say(tnf_cbor *r, tnf_cbor_rule rule, tnf_status status, uint64_t o
 
 /* -------------------------------------------------------------------- out */
 
-/* Everything in its shortest form, as deterministic encoding wants it. */
+/* Everything in its shortest form, as deterministic encoding requires. */
 void tnf_cbor_put_uint(tnf_buf *b, uint64_t v);
 void tnf_cbor_put_int(tnf_buf *b, int64_t v);
-void tnf_cbor_put_text(tnf_buf *b, const char *p, size_t n); /* the caller knows it is UTF-8 */
+void tnf_cbor_put_text(tnf_buf *b, const char *p, size_t n); /* the caller guarantees UTF-8 */
 void tnf_cbor_put_string(tnf_buf *b, const char *s);
 void tnf_cbor_put_bytes(tnf_buf *b, const void *p, size_t n);
 void tnf_cbor_put_array(tnf_buf *b, uint64_t n); /* then n items */
-void tnf_cbor_put_map(tnf_buf *b, uint64_t n); /* then n pairs: order them by tnf_cbor_compare() */
+void tnf_cbor_put_map(tnf_buf *b, uint64_t n);   /* then n pairs, sorted by tnf_cbor_compare() */
 void tnf_cbor_put_bool(tnf_buf *b, bool v);
 void tnf_cbor_put_null(tnf_buf *b);
-/* As half, single or double, the first that holds it; every NaN as f9 7e00. */
+/* As half, single or double: the first that can express the value; every NaN as f9 7e00. */
 void tnf_cbor_put_f64(tnf_buf *b, double v);
-/* A map of open length: pairs, then the end. */
+/* A map of indefinite length: pairs, then the end. */
 void tnf_cbor_put_open_map(tnf_buf *b);
 void tnf_cbor_put_break(tnf_buf *b);
 
-/* The order of text keys in a deterministic map, that of their encodings: the shorter first, else
- * byte by byte. */
+/* The order of text keys in a deterministic map, which is that of their encodings: shorter keys
+ * first, else byte by byte. */
 int tnf_cbor_compare(tnf_str a, tnf_str b);
 
-/* A whole tree, as tnf_cbor_value() gives it or as anybody builds it. STRICT: maps in deterministic
- * order; LENIENT: members as they come, NaNs with their bits. TNF_JSON is written as text, TNF_F32
- * by its value. TNF_EINVAL for text that is not UTF-8 and for a key that comes twice (in LENIENT
- * the caller sees to that), TNF_ELIMIT for a tree too deep; else as tnf_buf_status(). */
+/* Writes a complete tree, from tnf_cbor_value() or built by the caller. STRICT: maps in
+ * deterministic order; LENIENT: members in the given order, NaNs with their bits. TNF_JSON is
+ * written as text, TNF_F32 by its value. TNF_EINVAL for text that is not UTF-8 and for a duplicate
+ * key (in LENIENT the caller must avoid these), TNF_ELIMIT for a tree that is too deep; else as
+ * tnf_buf_status(). */
 tnf_status tnf_cbor_put_value(tnf_buf *b, const tnf_value *v, tnf_cbor_profile profile,
                               unsigned max_depth, tnf_error *e);
-/* Would put_value() write this map as something else than the map it is? */
+/* Would put_value() write this map as something other than a map? */
 bool tnf_cbor_is_wrapper(const tnf_value *v, tnf_cbor_profile profile);
 
 #endif

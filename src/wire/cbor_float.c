@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Halves and singles as doubles and back, bit by bit: values exactly, NaNs with all they carry.
+/* Converts halves and singles to doubles and back, bit by bit: values are exact, NaNs keep all
+ * bits.
  *
  *   half    s eeeee    ffffffffff
  *   single  s eeeeeeee fffffffffffffffffffffff
  *   double  s eeeeeeeeeee ffffffffffffffffffffffffffffffffffffffffffffffffffff
  *
- * Conversions of the processor would do for numbers, but they mend some NaNs on the way.
+ * Conversions by the processor would do for numbers, but they change some NaNs.
  */
 #include "wire/cbor_head.h"
 
@@ -19,7 +20,7 @@ uint64_t tnf_cbor_widen(uint64_t bits, unsigned exponent_bits, unsigned fraction
         return sign | (uint64_t)0x7ff << 52 | fraction;
     if (exponent == 0 && fraction == 0)
         return sign;
-    if (exponent == 0) { /* a subnormal, which is a normal double */
+    if (exponent == 0) { /* a subnormal becomes a normal double */
         for (exponent = 1; !(fraction >> 52); fraction <<= 1)
             bias--;
         fraction &= ((uint64_t)1 << 52) - 1;
@@ -27,7 +28,8 @@ uint64_t tnf_cbor_widen(uint64_t bits, unsigned exponent_bits, unsigned fraction
     return sign | (exponent + bias) << 52 | fraction;
 }
 
-/* The bits of a double as those of a smaller float that means exactly the same, if there is one. */
+/* Converts the bits of a double to those of a smaller float of exactly the same value, if there is
+ * one. */
 static bool narrow_float(uint64_t bits, int exponent_bits, int fraction_bits, uint64_t *out)
 {
     const int bias = (1 << (exponent_bits - 1)) - 1, lowest = 1 - bias;
@@ -35,7 +37,8 @@ static bool narrow_float(uint64_t bits, int exponent_bits, int fraction_bits, ui
     uint64_t fraction = bits & (((uint64_t)1 << 52) - 1), top = 0;
     if (exponent == 1024) { /* infinity, NaN */
         top = ((uint64_t)1 << exponent_bits) - 1;
-    } else if (exponent == -1023) { /* zero; a subnormal double is below any smaller float */
+    } else if (exponent ==
+               -1023) { /* zero; a subnormal double is too small for any smaller float */
         if (fraction)
             return false;
     } else if (exponent > bias || exponent < lowest - fraction_bits) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sources of the CBOR codec share; everybody else includes wire/cbor.h.
+/* Shared by the sources of the CBOR codec; all other code includes wire/cbor.h.
  *
  *   an item:   ┌ 3 bits ─┬─ 5 bits ─┐
  *              │  major  │   info   │ argument: 0, 1, 2, 4 or 8 bytes, big-endian │ content …
  *              └─────────┴──────────┘
  *     major    0 uint  1 negative  2 bytes  3 text  4 array  5 map  6 tag  7 float, true, null …
- *     info     0–23 the argument itself, 24–27 in the next bytes, 28–30 reserved, 31 length left
- *              open: chunks, items or pairs follow until a byte 0xff
+ *     info     0–23 the argument itself, 24–27 in the next bytes, 28–30 reserved, 31 indefinite
+ *              length: chunks, items or pairs follow until a byte 0xff
  */
 #ifndef TNF_WIRE_CBOR_HEAD_H
 #define TNF_WIRE_CBOR_HEAD_H
@@ -31,33 +31,34 @@ enum {
 
 typedef struct tnf_cbor_head {
     const uint8_t *at;
-    uint64_t argument; /* TNF_CBOR_OPEN for a length left open */
+    uint64_t argument; /* TNF_CBOR_OPEN for an indefinite length */
     uint8_t major, info;
 } tnf_cbor_head;
 
-/* The head of the next item, past its tags. */
+/* Reads the head of the next item, after its tags. */
 bool tnf_cbor_next_head(tnf_cbor *r, tnf_cbor_head *h);
-/* The head of an item of that kind, or an error. */
+/* Reads the head of an item of that kind, or fails. */
 bool tnf_cbor_take(tnf_cbor *r, tnf_cbor_kind kind, tnf_cbor_head *h);
-/* Past an item that is no container, whose head was read. */
+/* Skips an item that is not a container, after its head was read. */
 bool tnf_cbor_skip_content(tnf_cbor *r, const tnf_cbor_head *h);
 
 uint64_t tnf_cbor_position(const tnf_cbor *r, const uint8_t *p);
 size_t tnf_cbor_left(const tnf_cbor *r);
-/* The bytes end too soon: "the CBOR ends <where>". */
+/* The bytes end early: "the CBOR ends <where>". */
 #define tnf_cbor_cut_short(r, where)                                                               \
     tnf_cbor_fail(r, TNF_CBOR_SYNTAX, TNF_ETRUNCATED, tnf_cbor_position(r, (r)->end),              \
                   "the CBOR ends %s", where)
-/* An item claims more than there is. */
+/* An item claims more bytes than remain. */
 #define tnf_cbor_too_long(r, h, units)                                                             \
     tnf_cbor_fail(r, TNF_CBOR_SYNTAX, TNF_ETRUNCATED, tnf_cbor_position(r, (h)->at),               \
                   "the CBOR claims %llu %s (bytes left: %zu)", (unsigned long long)(h)->argument,  \
                   units, tnf_cbor_left(r))
 
-/* The bits of a half (5, 10) or single (8, 23) as those of the double of the same value. */
+/* Converts the bits of a half (5, 10) or single (8, 23) to those of the double of the same
+ * value. */
 uint64_t tnf_cbor_widen(uint64_t bits, unsigned exponent_bits, unsigned fraction_bits);
-/* The width in bytes (2, 4 or 8) of the shortest float with the value and the bits of a double, and
- * that float's bits. */
+/* The width in bytes (2, 4 or 8) of the shortest float with the same value and bits as a double,
+ * and the bits of that float. */
 unsigned tnf_cbor_shortest_float(uint64_t bits, uint64_t *shortest);
 static inline bool tnf_cbor_is_nan(uint64_t bits)
 {

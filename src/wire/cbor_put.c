@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CBOR out, in its shortest form; trees in deterministic order or as they come. */
+/* The CBOR writer: shortest forms; trees in deterministic or in given order. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/utf8.h"
@@ -103,7 +103,7 @@ void tnf_cbor_put_f64(tnf_buf *b, double v)
 
 /* --------------------------------------------------------------- wrappers */
 
-/* Are these the bytes of one item? Skipping takes no memory, so the answer is never "perhaps". */
+/* Are these bytes exactly one item? Skipping takes no memory, so the answer is always certain. */
 static bool is_item(const tnf_value *raw, tnf_cbor_profile profile, unsigned max_depth)
 {
     tnf_cbor r;
@@ -111,7 +111,7 @@ static bool is_item(const tnf_value *raw, tnf_cbor_profile profile, unsigned max
     return tnf_cbor_skip(&r, NULL) && tnf_cbor_end(&r) == TNF_OK;
 }
 
-/* The bytes of {"$cbor": bytes}, if v is that and they can stand in a file of this profile. */
+/* The bytes of {"$cbor": bytes}, if v is such a map and the bytes are valid in this profile. */
 static const tnf_value *verbatim_of(const tnf_value *v, tnf_cbor_profile profile)
 {
     const tnf_value *raw = tnf_tree_wrapped(v, "$cbor");
@@ -188,7 +188,7 @@ static tnf_status put_members(const writer *w, const tnf_member *const *members,
     return TNF_OK;
 }
 
-/* A map in deterministic order. */
+/* Writes a map in deterministic order. */
 static tnf_status put_sorted(const writer *w, const tnf_value *v, unsigned depth)
 {
     size_t size = v->n * sizeof(tnf_member *);
@@ -223,7 +223,7 @@ static tnf_status too_deep(const writer *w)
                     "a value is nested deeper than the %u levels CBOR may have here", w->max_depth);
 }
 
-/* A map, or what it stands for. */
+/* Writes a map, or the item that it wraps. */
 static tnf_status put_map_or_wrapped(const writer *w, const tnf_value *v, unsigned depth)
 {
     const tnf_value *raw = verbatim_of(v, w->profile);

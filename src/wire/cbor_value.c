@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CBOR as trees. What a tree has no word for is kept as the bytes it is encoded in.
+/* CBOR as trees. Items that a tree cannot express are kept as their encoded bytes.
  *
- * Recursion goes as deep as the reader's depth limit and no deeper.
+ * Recursion is limited by the reader's depth limit.
  */
 #include "base/bytes.h"
 #include "wire/cbor_head.h"
@@ -10,7 +10,7 @@
 
 static bool read_value(tnf_cbor *r, tnf_tree *t, tnf_value *out);
 
-/* Takes over what the tree says. */
+/* Takes over the status of the tree. */
 static bool tree_ok(tnf_cbor *r, tnf_status status)
 {
     if (r->status == TNF_OK)
@@ -27,7 +27,7 @@ static bool read_verbatim(tnf_cbor *r, tnf_tree *t, tnf_value *out)
            tree_ok(r, tnf_tree_wrap(t, "$cbor", &bytes, out, r->e));
 }
 
-/* Is the next item, which was peeked at, something without a word? */
+/* Must the next item, whose kind was peeked, be kept as bytes? */
 static bool needs_verbatim(const tnf_cbor *r)
 {
     return *r->p >> 5 == CBOR_TAG || *r->p == CBOR_UNDEFINED ||
@@ -39,7 +39,7 @@ static bool read_integer(tnf_cbor *r, tnf_value *out)
     tnf_cbor_head h;
     if (!tnf_cbor_next_head(r, &h))
         return false;
-    if (h.major == CBOR_NEGATIVE) /* beyond 64 bits it was kept as it is encoded */
+    if (h.major == CBOR_NEGATIVE) /* a larger one was kept as bytes */
         *out = (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = -1 - (int64_t)h.argument };
     else
         *out = (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = h.argument };
@@ -70,7 +70,7 @@ static bool read_array(tnf_cbor *r, tnf_tree *t, tnf_value *out)
     return r->status == TNF_OK && tree_ok(r, tnf_tree_array(t, mark, out, r->e));
 }
 
-/* Members up to the end, or up to a key that is no text, which is told. */
+/* Reads members up to the end, or up to a key that is not text: then *plain is false. */
 static bool read_members(tnf_cbor *r, tnf_tree *t, bool *plain)
 {
     tnf_cbor_scope scope;

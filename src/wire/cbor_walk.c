@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays and maps of the pulling CBOR reader, definite or left open, and skipping.
+/* Arrays and maps of the pulling CBOR reader, of definite or indefinite length, and skipping.
  *
- *   levels:  [items left] [pairs left, key before] [items left]     the containers we are in
+ *   levels:  [items left] [pairs left, key before] [items left]     the containers around an item
  *
- * The levels of a skip are an array, not the C stack. In STRICT a key need only be compared with
- * the one before it; in LENIENT any order will do, so the keys of a map are remembered.
+ * The levels of a skip are an array and do not use the C stack. In STRICT a key is only compared
+ * with the one before it. In LENIENT keys may be in any order, so all keys of a map are remembered.
  */
 #include "base/error.h"
 #include "wire/cbor_head.h"
@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------- containers */
 
-/* Into the array or map whose head was read. */
+/* Enters the array or map whose head was read. */
 static bool enter_level(tnf_cbor *r, const tnf_cbor_head *h, tnf_cbor_level *level)
 {
     bool map = h->major == CBOR_MAP;
@@ -24,7 +24,8 @@ static bool enter_level(tnf_cbor *r, const tnf_cbor_head *h, tnf_cbor_level *lev
     return true;
 }
 
-/* To the next item of an array or key of a map; false past the last, where the level is left. */
+/* Moves to the next item of an array or key of a map; past the last one, leaves the level and
+ * returns false. */
 static bool next_item(tnf_cbor *r, tnf_cbor_level *level)
 {
     bool ended = level->left == 0;
@@ -49,17 +50,18 @@ static const char *key_words(char *out, size_t size, tnf_str encoded)
     unsigned first = (uint8_t)encoded.p[0], info = first & 31;
     size_t before = info < 24 ? 1 : 1 + ((size_t)1 << (info - 24));
     if (first >> 5 != CBOR_TEXT)
-        return "(no text)";
+        return "(not text)";
     return tnf_quote(out, size, encoded.p + before, encoded.n - before);
 }
 
-/* No encoding is the beginning of another, so what is equal as far as both go is equal. */
+/* No encoding is the beginning of another. So keys that are equal up to the shorter length are
+ * equal. */
 static int compare_encoded(tnf_str a, tnf_str b)
 {
     return memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
 }
 
-/* A key was read that began at `start`: is it where it should be? */
+/* Checks the place of a key that was read and begins at `start`. */
 static bool end_key(tnf_cbor *r, tnf_cbor_level *level, const uint8_t *start)
 {
     char one[72], two[72];
@@ -104,7 +106,7 @@ bool tnf_cbor_item(tnf_cbor *r, tnf_cbor_scope *scope)
     return next_item(r, &scope->level);
 }
 
-/* In LENIENT any order will do, so all the keys must be remembered. */
+/* In LENIENT keys may be in any order, so all of them must be remembered. */
 static bool new_key(tnf_cbor *r, tnf_cbor_scope *scope, tnf_str key)
 {
     bool twice = false;
@@ -132,8 +134,8 @@ bool tnf_cbor_key(tnf_cbor *r, tnf_cbor_scope *scope, tnf_str *key)
 
 /* ------------------------------------------------------------------- skip */
 
-/* An item was read (or a level just entered): to the next one of the levels that are open. False
- * when all are closed. */
+/* Called after an item was read or a level was entered: moves to the next item of the open levels.
+ * False when all are closed. */
 static bool next_of(tnf_cbor *r, tnf_cbor_level *levels, unsigned *open)
 {
     while (*open && r->status == TNF_OK) {

@@ -9,7 +9,7 @@
 
 static tnf_status fail_outside(const tnf_flat *in, uint64_t at, const char *what, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EFORMAT, at < in->n ? at : in->n, "%s lies outside of the file", what);
+    return tnf_fail(e, TNF_EFORMAT, at < in->n ? at : in->n, "%s is outside of the file", what);
 }
 
 tnf_status tnf_flat_read(tnf_flat *in, uint64_t at, void *dst, size_t n, tnf_error *e)
@@ -17,12 +17,14 @@ tnf_status tnf_flat_read(tnf_flat *in, uint64_t at, void *dst, size_t n, tnf_err
     if (at > in->n || n > in->n - at)
         return fail_outside(in, at, "a value", e);
     if (n > in->limit)
-        return tnf_fail(e, TNF_ELIMIT, at, "what leads to the tensors is longer than is allowed");
+        return tnf_fail(e, TNF_ELIMIT, at,
+                        "the tables that describe the tensors are larger than the limit");
     in->limit -= n;
     if (n > TNF_FLAT_BLOCK)
         return in->fetch(in->ctx, at, dst, n, e);
     if (at < in->block_at || at + n > in->block_at + in->block_n) {
-        uint64_t from = at > TNF_FLAT_BLOCK / 4 ? at - TNF_FLAT_BLOCK / 4 : 0; /* vtables: before */
+        uint64_t from = at > TNF_FLAT_BLOCK / 4 ? at - TNF_FLAT_BLOCK / 4
+                                                : 0; /* vtables come before */
         from = at + n > from + TNF_FLAT_BLOCK ? at : from;
         size_t have = in->n - from < TNF_FLAT_BLOCK ? (size_t)(in->n - from) : TNF_FLAT_BLOCK;
         in->block_n = 0;
@@ -93,7 +95,7 @@ tnf_status tnf_flat_number(uint64_t *number, const tnf_flat_table *t, unsigned f
     return at ? number_at(number, t->in, at, width, e) : TNF_OK;
 }
 
-/* Where a reference leads; 0: the field is absent. */
+/* The target of a reference; 0: the field is absent. */
 static tnf_status follow_reference(uint64_t *to, const tnf_flat_table *t, unsigned field,
                                    tnf_error *e)
 {

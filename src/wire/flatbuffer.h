@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* FlatBuffers by looking: tables, vectors and strings, each bound checked where it is followed. The
- * bytes come by a callback, a block at a time, so the large vectors of a model are never read.
- * Nothing is trusted, nothing recursive.
+/* A reader of FlatBuffers: tables, vectors and strings; every reference is checked when it is
+ * followed. A callback reads the bytes block by block, so the large vectors of a model are never
+ * read. No number of the file is trusted, and there is no recursion.
  *
- *   table    i32 how far before it its vtable lies
- *   vtable   u16 its size   u16 size of the table   u16 where each field is in the table; 0:
- * nowhere vector   u32 count, elements         string   a vector of bytes
+ *   table    i32 distance to its vtable, which is before it
+ *   vtable   u16 its size   u16 size of the table   u16 position of each field in it; 0: absent
+ *   vector   u32 count, elements         string   a vector of bytes
  *
  * A reference is a u32 that is added to its own position. All is little-endian.
  */
@@ -22,41 +22,41 @@
 typedef struct tnf_flat {
     tnf_fetch_fn fetch;
     void *ctx;
-    uint64_t n;       /* bytes there are */
-    uint64_t limit;   /* bytes that may be read of them in all: TNF_ELIMIT beyond */
+    uint64_t n;       /* bytes of the file */
+    uint64_t limit;   /* total bytes that may be read: TNF_ELIMIT beyond */
     tnf_arena *arena; /* for strings */
     uint8_t *block;   /* TNF_FLAT_BLOCK bytes, the caller's */
     uint64_t block_at;
     size_t block_n;
 } tnf_flat;
 
-/* n bytes, which are there. */
+/* Reads n bytes, which must be in the file. */
 tnf_status tnf_flat_read(tnf_flat *in, uint64_t at, void *dst, size_t n, tnf_error *e);
 
 typedef struct tnf_flat_table {
     tnf_flat *in;
-    uint64_t at, vtable; /* at 0: there is none, and all its fields are absent */
-    uint16_t fields;     /* how many the vtable has */
+    uint64_t at, vtable; /* at 0: there is no table, and all its fields are absent */
+    uint16_t fields;     /* number of fields in the vtable */
 } tnf_flat_table;
 
 typedef struct tnf_flat_vector {
     tnf_flat *in;
     uint64_t at; /* of its first element */
-    uint32_t n;  /* elements, all of which are in the buffer */
-    bool absent; /* n is 0, too */
+    uint32_t n;  /* number of elements, all of which are in the file */
+    bool absent; /* then n is 0 */
 } tnf_flat_vector;
 
 tnf_status tnf_flat_root(tnf_flat_table *out, tnf_flat *in, tnf_error *e);
-/* Where a field of `width` bytes lies; 0: it is absent, so it has its default. */
+/* The position of a field of `width` bytes; 0: it is absent, so it has its default. */
 tnf_status tnf_flat_field(uint64_t *at, const tnf_flat_table *t, unsigned field, size_t width,
                           tnf_error *e);
-/* Numbers of 1, 4 or 8 bytes; `number` stays as it is if the field is absent. */
+/* Reads a number of 1, 4 or 8 bytes; `number` is unchanged if the field is absent. */
 tnf_status tnf_flat_number(uint64_t *number, const tnf_flat_table *t, unsigned field, size_t width,
                            tnf_error *e);
 tnf_status tnf_flat_vector_of(tnf_flat_vector *out, const tnf_flat_table *t, unsigned field,
                               size_t width, tnf_error *e);
 tnf_status tnf_flat_string(tnf_str *out, const tnf_flat_table *t, unsigned field, tnf_error *e);
-/* A table that a field, or an element of a vector of references, leads to. */
+/* The table that a field, or an element of a vector of references, refers to. */
 tnf_status tnf_flat_inner(tnf_flat_table *out, const tnf_flat_table *t, unsigned field,
                           tnf_error *e);
 tnf_status tnf_flat_item(tnf_flat_table *out, const tnf_flat_vector *v, uint32_t i, tnf_error *e);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The pulling JSON reader (RFC 8259, nothing more): one pass, no tree, exact offsets.
+/* The pulling JSON reader (exactly RFC 8259): one pass, no tree, exact offsets.
  *
  *   start ─────────── p ─────────── end      where() = base + (p - start)
  *
- * The header of a large model is tens of megabytes of names and small numbers, so plain strings are
- * scanned eight bytes at a time and handed out where they lie; only escapes cost a copy. Nesting is
- * a counter, never the C stack.
+ * The header of a large model is tens of megabytes of names and small numbers. So plain strings are
+ * scanned eight bytes at a time and returned without a copy; only escapes cost a copy. Nesting is a
+ * counter and does not use the C stack.
  */
 #include "wire/json.h"
 
@@ -18,7 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Above any sensible limit; bounds the bit stack of tnf_json_skip() and the recursion of trees. */
+/* Above any sensible limit. It bounds the bit stack of tnf_json_skip() and the recursion of
+ * trees. */
 #define DEEPEST 512u
 
 void tnf_json_init(tnf_json *j, const void *text, size_t n, uint64_t base, tnf_arena *arena,
@@ -68,7 +69,7 @@ bool tnf_json_fail(tnf_json *j, tnf_status status, uint64_t offset, const char *
     return false;
 }
 
-/* `wanted` is not what stands at p: says what is there instead. */
+/* Fails because `wanted` is not at p, and says what is there instead. */
 static bool fail_unexpected(tnf_json *j, const uint8_t *p, const char *wanted)
 {
     uint64_t at = position_of(j, p);
@@ -97,7 +98,7 @@ static void skip_space(tnf_json *j)
     j->p = p;
 }
 
-/* The start of a value that begins with c, after white space. */
+/* Finds the start of a value that begins with c, after white space. */
 static bool at_value(tnf_json *j, char c, const char *wanted)
 {
     if (j->status != TNF_OK)
@@ -137,7 +138,7 @@ bool tnf_json_enter(tnf_json *j, char opener)
     return true;
 }
 
-/* True before the next member or element; false after the closer, which is consumed. */
+/* True before the next member or element; false after the closing bracket, which is consumed. */
 static bool next_item(tnf_json *j, uint8_t closer)
 {
     if (j->status != TNF_OK)
@@ -170,15 +171,15 @@ bool tnf_json_item(tnf_json *j)
 
 #define ALL(byte) (0x0101010101010101u * (uint64_t)(byte))
 
-/* The high bit of each byte that is a quote, a backslash, a control character or beyond ASCII; the
- * lowest such bit is right, those above it may be wrong, for subtractions borrow upwards. */
+/* Sets the high bit of each byte that is a quote, a backslash, a control character or beyond ASCII.
+ * Only the lowest such bit is reliable, since subtractions borrow upwards. */
 static inline uint64_t special_bytes(uint64_t v)
 {
     uint64_t quote = v ^ ALL('"'), backslash = v ^ ALL('\\');
     return (v | (v - ALL(0x20)) | (quote - ALL(1)) | (backslash - ALL(1))) & ALL(0x80);
 }
 
-/* The first byte at p or after that is not plain. */
+/* The first byte from p on that is not plain. */
 static inline const uint8_t *plain_end(const uint8_t *p, const uint8_t *end)
 {
     for (; end - p >= 8; p += 8) {
@@ -235,7 +236,8 @@ static size_t put_utf8(uint8_t *out, uint32_t c)
     return 4;
 }
 
-/* \uXXXX, or a pair of them, at *p (the backslash). Moves *p past it; writes UTF-8 to out. */
+/* Decodes \uXXXX, or a surrogate pair of them, at *p (the backslash). Moves *p past it; writes
+ * UTF-8 to out. */
 static bool unicode_escape(tnf_json *j, const uint8_t **p, const uint8_t *end, uint8_t *out,
                            size_t *n)
 {
@@ -259,8 +261,8 @@ static bool unicode_escape(tnf_json *j, const uint8_t **p, const uint8_t *end, u
     return true;
 }
 
-/* Decodes what stands between the quotes into dst, or only checks it if dst is NULL. An escape is
- * never shorter than what it stands for, so dst needs no more than the text has. */
+/* Decodes the text between the quotes into dst; if dst is NULL, only checks it. An escape is never
+ * shorter than its result, so dst is never larger than the text. */
 static bool unescape_text(tnf_json *j, const uint8_t *p, const uint8_t *end, uint8_t *dst,
                           size_t *n)
 {
@@ -294,7 +296,7 @@ static bool unescape_text(tnf_json *j, const uint8_t *p, const uint8_t *end, uin
     return true;
 }
 
-/* A string with something in it that is not plain; j->p is at its quote, p at that something. */
+/* Reads a string that contains a byte that is not plain; j->p is at its quote, p at that byte. */
 static bool string_slow(tnf_json *j, const uint8_t *p, tnf_str *out)
 {
     const uint8_t *start = j->p + 1;
@@ -327,7 +329,7 @@ static bool string_slow(tnf_json *j, const uint8_t *p, tnf_str *out)
     return true;
 }
 
-/* A string at j->p after white space; out may be NULL. */
+/* Reads a string at j->p, after white space; out may be NULL. */
 static bool read_string(tnf_json *j, tnf_str *out, const char *wanted)
 {
     if (!at_value(j, '"', wanted))
@@ -346,7 +348,7 @@ bool tnf_json_string(tnf_json *j, tnf_str *out)
     return read_string(j, out, "a string");
 }
 
-/* key may be NULL: checked, not wanted. */
+/* key may be NULL: the key is then only checked. */
 bool tnf_json_key(tnf_json *j, tnf_str *key)
 {
     if (!next_item(j, '}') || !read_string(j, key, "a key in quotes") || !at_value(j, ':', "':'"))
@@ -396,7 +398,7 @@ bool tnf_json_u64(tnf_json *j, uint64_t *out)
     return true;
 }
 
-/* Checks the grammar of a number and reads past it. */
+/* Checks the grammar of a number and skips it. */
 static bool skip_number(tnf_json *j)
 {
     const uint8_t *p = j->p + (*j->p == '-');
@@ -460,7 +462,8 @@ static bool skip_scalar(tnf_json *j, char c)
     }
 }
 
-/* To the next value of the containers opened since `outer`, closing those that end before it. */
+/* Moves to the next value of the containers opened since `outer`; closes those that end before
+ * it. */
 static bool next_value(tnf_json *j, unsigned outer, const uint64_t *objects)
 {
     while (j->depth > outer) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON out: strings for any writer, and trees whose exact types can be read back. */
+/* The JSON writer: strings, and trees whose exact types can be read back. */
 #include "base/hex.h"
 #include "base/utf8.h"
 #include "model/dtype.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Deeper trees than any reader builds are refused rather than printed. */
+/* Trees deeper than any reader builds are refused. */
 #define DEEPEST 512u
 
 /* How a byte is escaped: 0 not at all, 'u' by number, else by that letter. */
@@ -51,7 +51,7 @@ static void put_hex(tnf_buf *b, const char *type, const char *p, size_t n)
     tnf_buf_puts(b, "\"}");
 }
 
-/* The id of the value's dtype, if that is one between first and last; else the fallback's. */
+/* The id of the value's dtype, if it is between first and last; else that of the fallback. */
 static const char *dtype_id(const tnf_value *v, tnf_dtype first, tnf_dtype last, tnf_dtype fallback)
 {
     tnf_dtype d = (tnf_dtype)v->dtype;
@@ -81,7 +81,7 @@ static void put_int(tnf_buf *b, const tnf_value *v)
         tnf_buf_printf(b, "{\"$%s\":%lld}", id, (long long)v->as.i);
 }
 
-/* Text that is not UTF-8 cannot stand in JSON, so its bytes do. */
+/* Text that is not UTF-8 is not allowed in JSON, so it is written as bytes. */
 static void put_text(tnf_buf *b, const tnf_value *v)
 {
     if (v->kind == TNF_BYTES) {
@@ -101,7 +101,7 @@ static void put_text(tnf_buf *b, const tnf_value *v)
 
 static void put_tree(tnf_buf *b, const tnf_value *v, unsigned depth);
 
-/* {"$array":"u32"}: of nothing, but with a type. */
+/* {"$array":"u32"}: an empty array with a type. */
 static void put_told(tnf_buf *b, const tnf_value *v)
 {
     char type[16];

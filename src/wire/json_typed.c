@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON as trees: plain, and with the exact types of tnf_json_put_typed().
  *
- * Members and elements gather on one growing stack and move to the arena, at their exact size, when
- * their container closes. Recursion goes as deep as the reader's depth limit and no deeper.
+ * Members and elements are gathered on one growing stack. When their container closes, they move to
+ * the arena at their exact size. Recursion is limited by the reader's depth limit.
  */
 #include "base/error.h"
 #include "base/hash.h"
@@ -19,7 +19,7 @@
 
 typedef struct builder {
     tnf_json *j;
-    tnf_buf stack; /* of tnf_member; elements of arrays have no key */
+    tnf_buf stack; /* of tnf_member; elements of arrays have an empty key */
     bool typed;
 } builder;
 
@@ -34,11 +34,11 @@ static bool no_memory(tnf_json *j, const char *what)
 
 /* --------------------------------------------------------------- numbers */
 
-#define DIGITS 800 /* more than the 767 that can decide how a double is rounded */
+#define DIGITS 800 /* more than the 767 that can affect the rounding of a double */
 
 /* A decimal number as digits and a power of ten. */
 typedef struct decimal {
-    char digits[DIGITS + 1]; /* the last one is 1 if nonzero digits had to be left off */
+    char digits[DIGITS + 1]; /* the last one is 1 if nonzero digits were dropped */
     size_t n;
     int64_t exponent;
     bool negative;
@@ -79,7 +79,7 @@ static void parse_decimal(decimal *d, tnf_str text)
     d->exponent += minus ? -exponent : exponent;
 }
 
-/* strtod() looks for the decimal point of the locale, so it gets a text without one. */
+/* strtod() expects the decimal point of the locale, so it gets a text without one. */
 static double to_double(tnf_str text)
 {
     decimal d;
@@ -96,8 +96,8 @@ static double to_double(tnf_str text)
     return strtod(plain, NULL);
 }
 
-/* The integer in a text, if it fits 64 bits; -0 is not an integer, because its sign would be
- * lost. */
+/* The integer in a text, if it fits 64 bits; -0 does not count as an integer, because its sign
+ * would be lost. */
 static bool to_integer(tnf_str text, tnf_value *out)
 {
     bool negative = text.p[0] == '-';
@@ -134,7 +134,8 @@ static bool read_number(tnf_json *j, tnf_value *out)
 
 /* ------------------------------------------------------------ containers */
 
-/* Text that the tree keeps lives in the arena, also when it needed no unescaping. */
+/* Copies the text to the arena, which must contain all text of the tree, even if it had no
+ * escapes. */
 static bool keep_text(tnf_json *j, tnf_str *s)
 {
     const char *first = (const char *)j->start, *last = (const char *)j->end;
@@ -191,7 +192,7 @@ static bool read_array(builder *b, tnf_value *out)
     return true;
 }
 
-/* The keys of one object while it is read: compared one by one while few, hashed when many. */
+/* The keys of one object during reading: a linear list if there are few, a hash table if many. */
 typedef struct keys {
     const builder *b;
     size_t mark, n;
@@ -217,7 +218,7 @@ static bool is_new_among_few(const keys *k)
     return true;
 }
 
-/* Takes in the key on top of the stack, which stands at `at` in the file. */
+/* Adds the key on top of the stack, which is at position `at` of the file. */
 static bool add_key(keys *k, tnf_json *j, uint64_t at)
 {
     uint32_t previous = TNF_HASH_NONE;
@@ -285,7 +286,7 @@ static bool read_map(builder *b, tnf_value *out)
 
 /* -------------------------------------------------------------- wrappers */
 
-/* {"$bytes":"00ff"}: the digits, two a byte. */
+/* {"$bytes":"00ff"}: two digits per byte. */
 static bool hex_bytes(tnf_json *j, uint8_t *out, tnf_str hex, uint64_t at)
 {
     for (size_t i = 0; i < hex.n; i++) {
@@ -305,7 +306,8 @@ static bool bytes_value(tnf_json *j, tnf_kind kind, tnf_value *out)
     if (!tnf_json_string(j, &hex))
         return false;
     if (hex.n % 2)
-        return tnf_json_fail(j, TNF_EFORMAT, at, "a typed value has half a byte");
+        return tnf_json_fail(j, TNF_EFORMAT, at,
+                             "a typed value has an odd number of hexadecimal digits");
     uint8_t *bytes = tnf_arena_alloc(j->arena, hex.n / 2 + 1);
     if (!bytes)
         return no_memory(j, "bytes");
@@ -352,7 +354,7 @@ static bool integer_value(tnf_json *j, tnf_dtype dtype, tnf_value *out)
     if (!read_number(j, &v))
         return false;
     bool negative = v.kind == TNF_INT && v.as.i < 0;
-    uint64_t magnitude = negative ? ~v.as.u : v.as.u; /* of the bits: -128 has those of 127 */
+    uint64_t magnitude = negative ? ~v.as.u : v.as.u; /* -128 needs as many bits as 127 */
     if (v.kind == TNF_FLOAT || (negative && !is_signed) || (bits < 64 && magnitude >> bits))
         return tnf_json_fail(j, TNF_EFORMAT, at, "a typed number does not fit its type");
     v.kind = is_signed ? TNF_INT : TNF_UINT;
@@ -361,7 +363,7 @@ static bool integer_value(tnf_json *j, tnf_dtype dtype, tnf_value *out)
     return true;
 }
 
-/* {"$array":"u32"}: of nothing, but with a type. */
+/* {"$array":"u32"}: an empty array with a type. */
 static bool told_array(tnf_json *j, tnf_value *out)
 {
     static const struct {
@@ -418,8 +420,8 @@ static bool is_wrapper(const tnf_json *j)
     return j->end - p >= 2 && p[0] == '"' && p[1] == '$';
 }
 
-/* A wrapper is spelling, not structure, so it takes no level of the depth limit: what can be
- * printed can be read. */
+/* A wrapper is notation and not structure, so it does not count as a level of the depth limit:
+ * every tree that can be printed can be read. */
 static bool read_wrapper(builder *b, tnf_value *out)
 {
     tnf_json *j = b->j;

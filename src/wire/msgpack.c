@@ -6,8 +6,8 @@
  *   d0 d1 d2 d3 int   d4 … d8 ext of 1, 2, 4, 8, 16   d9 da db str   dc dd array   de df map
  *   then 1, 2, 4 or 8 bytes of number or length, big-endian; ext: its type; the content
  *
- * Nothing is believed before it is checked: a length against the bytes that are left, a count as
- * well, since each item takes at least a byte. Nesting is a counter, never the C stack.
+ * Lengths and counts are checked against the remaining bytes before they are used; each item of a
+ * count takes at least one byte. Nesting is a counter and does not use the C stack.
  */
 #include "wire/msgpack.h"
 
@@ -62,10 +62,10 @@ static size_t bytes_left(const tnf_msgpack *r)
     return (size_t)(r->end - r->p);
 }
 
-/* The bytes end too soon. */
+/* The bytes end early. */
 #define cut_short(r, where)                                                                        \
     tnf_msgpack_fail(r, TNF_ETRUNCATED, position_of(r, (r)->end), "the MessagePack ends %s", where)
-/* An item claims more than there is. */
+/* An item claims more bytes than remain. */
 #define too_long(r, h, units)                                                                      \
     tnf_msgpack_fail(r, TNF_ETRUNCATED, position_of(r, (h)->at),                                   \
                      "the MessagePack claims %llu %s (bytes left: %zu)",                           \
@@ -73,7 +73,8 @@ static size_t bytes_left(const tnf_msgpack *r)
 
 /* ------------------------------------------------------------------ heads */
 
-/* c0 to df: what it is, how many bytes of number or length follow, of what type a number is. */
+/* c0 to df: the kind, the number of bytes of the number or length that follow, the type of a
+ * number. */
 static const struct marker {
     uint8_t kind, width, dtype;
 } markers[32] = {
@@ -95,7 +96,7 @@ static const struct marker {
     [0x1f] = { TNF_MSGPACK_MAP, 4, 0 },
 };
 
-/* The head that is one byte with a small number in it; those of c0 to df are not. */
+/* A head of one byte that contains a small number; the markers c0 to df do not. */
 static tnf_msgpack_head short_head(const uint8_t *at)
 {
     tnf_msgpack_head h = { .at = at };
@@ -112,7 +113,7 @@ static tnf_msgpack_head short_head(const uint8_t *at)
     return h;
 }
 
-/* A number of 1, 2, 4 or 8 bytes; signed ones fill 64 bits. */
+/* Reads a number of 1, 2, 4 or 8 bytes; signed ones are extended to 64 bits. */
 static uint64_t read_number(const uint8_t *p, unsigned width, bool is_signed)
 {
     uint64_t v = width == 1   ? *p
@@ -140,7 +141,7 @@ bool tnf_msgpack_next_head(tnf_msgpack *r, tnf_msgpack_head *h)
     const struct marker m = markers[first - 0xc0];
     if (m.kind == TNF_MSGPACK_END)
         return tnf_msgpack_fail(r, TNF_EFORMAT, TNF_NO_OFFSET,
-                                "the MessagePack has the byte 0xc1, which means nothing");
+                                "the MessagePack has the byte 0xc1, which is reserved");
     if (bytes_left(r) <= m.width)
         return cut_short(r, "inside the head of an item");
     *h = (tnf_msgpack_head) {
@@ -187,7 +188,7 @@ static const char *kind_words(unsigned kind)
                      "the MessagePack has %s (0x%02x) where %s should be", kind_words((h)->kind),  \
                      *(h)->at, wanted)
 
-/* The head of an item of that kind, or an error. */
+/* Reads the head of an item of that kind, or fails. */
 static bool take_head(tnf_msgpack *r, tnf_msgpack_kind kind, tnf_msgpack_head *h)
 {
     if (!tnf_msgpack_next_head(r, h))
@@ -282,7 +283,7 @@ bool tnf_msgpack_nil(tnf_msgpack *r)
 
 /* ---------------------------------------------------------------- strings */
 
-/* As many bytes as the head says. */
+/* Reads as many bytes as the head says. */
 static bool read_content(tnf_msgpack *r, const tnf_msgpack_head *h, tnf_str *out)
 {
     if (h->argument > bytes_left(r))
@@ -313,7 +314,7 @@ bool tnf_msgpack_bin_head(tnf_msgpack *r, uint64_t *n)
     return true;
 }
 
-/* The type and the bytes of an ext, after its head. */
+/* Reads the type and the bytes of an ext, after its head. */
 static bool ext_content(tnf_msgpack *r, const tnf_msgpack_head *h, int8_t *type, tnf_str *out)
 {
     if (r->p == r->end)
@@ -330,7 +331,7 @@ bool tnf_msgpack_ext(tnf_msgpack *r, int8_t *type, tnf_str *out)
 
 /* ------------------------------------------------------------- containers */
 
-/* Into the array or map whose head was read. */
+/* Enters the array or map whose head was read. */
 static bool enter_level(tnf_msgpack *r, const tnf_msgpack_head *h)
 {
     bool map = h->kind == TNF_MSGPACK_MAP;
@@ -383,7 +384,7 @@ bool tnf_msgpack_key(tnf_msgpack *r, tnf_msgpack_scope *scope, tnf_str *key)
     return true;
 }
 
-/* Past the content of an item that is no container. */
+/* Skips the content of an item that is not a container. */
 static bool skip_content(tnf_msgpack *r, const tnf_msgpack_head *h)
 {
     int8_t type;
@@ -396,7 +397,7 @@ static bool skip_content(tnf_msgpack *r, const tnf_msgpack_head *h)
 
 bool tnf_msgpack_skip(tnf_msgpack *r, tnf_str *raw)
 {
-    uint64_t items[TNF_TREE_DEEPEST + 1]; /* still to come in each container we entered */
+    uint64_t items[TNF_TREE_DEEPEST + 1]; /* remaining items of each open container */
     unsigned open = 0;
     const uint8_t *start = r->p;
     do {
@@ -407,7 +408,7 @@ bool tnf_msgpack_skip(tnf_msgpack *r, tnf_str *raw)
         if (container ? !enter_level(r, &h) : !skip_content(r, &h))
             return false;
         if (container)
-            items[open++] = map ? 2 * h.argument : h.argument; /* no more than bytes are left */
+            items[open++] = map ? 2 * h.argument : h.argument; /* at most the remaining bytes */
         for (; open && items[open - 1] == 0; open--)
             r->depth--;
     } while (open && items[open - 1]-- > 0);

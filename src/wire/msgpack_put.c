@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* MessagePack out: exact widths for formats that insist on them, the shortest form for all else. */
+/* The MessagePack writer: exact widths for formats that require them, else the shortest form. */
 #include "base/error.h"
 #include "wire/msgpack_wrapper.h"
 
@@ -83,8 +83,8 @@ void tnf_msgpack_put_f64(tnf_buf *b, double v)
     tnf_buf_wide(b, 0xcb, bits, 8);
 }
 
-/* A length of 32 bits with the marker `wide`, of 16 with the one before, of 8 with the one before
- * that, if there are such. */
+/* Writes a length: of 32 bits with the marker `wide`, of 16 bits with the marker before it, of 8
+ * bits, if there is one, with the marker before that. */
 static void put_length(tnf_buf *b, unsigned wide, bool has_8, uint64_t n)
 {
     if (n <= UINT8_MAX && has_8)
@@ -187,7 +187,7 @@ static tnf_status put_map(const writer *w, const tnf_value *v, unsigned depth)
     return TNF_OK;
 }
 
-/* A map, or what it stands for. */
+/* Writes a map, or the item that it wraps. */
 static tnf_status put_map_or_wrapped(const writer *w, const tnf_value *v, unsigned depth)
 {
     const tnf_value *in = tnf_msgpack_ext_of(v);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* MessagePack as trees. What a tree has no word for is wrapped in a map of one key.
+/* MessagePack as trees. Items that a tree cannot express are wrapped in a map of one key.
  *
- * Recursion goes as deep as the reader's depth limit and no deeper. A map is read once, whatever
- * its keys turn out to be: going back for a second try would cost twice as much at each level.
+ * Recursion is limited by the reader's depth limit. A map is read only once, whatever its keys are:
+ * a second try would double the cost at each level.
  */
 #include "base/utf8.h"
 #include "model/value.h"
@@ -12,7 +12,7 @@
 
 static bool read_value(tnf_msgpack *r, tnf_tree *t, tnf_value *out);
 
-/* Takes over what the tree says. */
+/* Takes over the status of the tree. */
 static bool tree_ok(tnf_msgpack *r, tnf_status status)
 {
     if (r->status == TNF_OK)
@@ -131,7 +131,7 @@ static bool read_array(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
     return r->status == TNF_OK && tree_ok(r, tnf_tree_array(t, mark, out, r->e));
 }
 
-/* Keys and values by turns. *plain stays true while the keys are all text, each another. */
+/* Reads keys and values alternately. *plain stays true while all keys are text and different. */
 static bool read_members(tnf_msgpack *r, tnf_tree *t, bool *plain)
 {
     tnf_msgpack_scope scope;

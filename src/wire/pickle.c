@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The stack machine: one row of a table for each opcode.
  *
- *   stack   [ a b | c d | e ]      values; what is above a mark is above the fence
- *   marks   [ 2 4 ]                positions in the stack where MARK stood
+ *   stack   [ a b | c d | e ]      values; the values above the last mark are above the fence
+ *   marks   [ 2 4 ]                stack positions of the marks
  *   memo    0 → a, 1 → c …         an array while the numbers are dense, else a hash table
  */
 #include "wire/pickle_machine.h"
@@ -48,8 +48,8 @@ tnf_pickle_node *tnf_pickle_no_items(void)
 static tnf_status op_proto(machine *m, const argument *a)
 {
     if (a->u > HIGHEST_PROTOCOL)
-        return bad_pickle(m, TNF_EUNSUPPORTED, "protocol %u; known are 0 to %u", (unsigned)a->u,
-                          HIGHEST_PROTOCOL);
+        return bad_pickle(m, TNF_EUNSUPPORTED, "unknown protocol %u (0 to %u are known)",
+                          (unsigned)a->u, HIGHEST_PROTOCOL);
     m->proto = (unsigned)a->u;
     if (m->proto > m->out->protocol)
         m->out->protocol = m->proto;
@@ -60,7 +60,7 @@ static tnf_status op_frame(machine *m, const argument *a)
 {
     return a->u <= tnf_left(&m->c)
                ? TNF_OK
-               : bad_pickle(m, TNF_ETRUNCATED, "a frame of %llu bytes, but %zu are left",
+               : bad_pickle(m, TNF_ETRUNCATED, "a frame has %llu bytes, but only %zu are left",
                             (unsigned long long)a->u, tnf_left(&m->c));
 }
 
@@ -85,7 +85,7 @@ static tnf_status op_mark(machine *m, const argument *a)
     return TNF_OK;
 }
 
-/* Of a mark that stands on top, too. */
+/* Also removes a mark that is on top. */
 static tnf_status op_pop(machine *m, const argument *a)
 {
     (void)a;
@@ -117,9 +117,9 @@ static tnf_status op_refuse(machine *m, const argument *a)
 {
     (void)a;
     return m->op == 0x97 || m->op == 0x98
-               ? bad_pickle(m, TNF_EUNSUPPORTED, "it wants buffers that are not in the file")
+               ? bad_pickle(m, TNF_EUNSUPPORTED, "it needs buffers that are not in the file")
                : bad_pickle(m, TNF_EUNSUPPORTED,
-                            "it names a class by a number of Python's extension registry");
+                            "it refers to a class by its number in Python's extension registry");
 }
 
 /* ---------------------------------------------------------------- scalars */
@@ -166,7 +166,7 @@ static tnf_status op_float(machine *m, const argument *a)
     return push_node(m, node);
 }
 
-/* What stands in a line of text. */
+/* The value in a line of text. */
 static tnf_status op_line(machine *m, const argument *a)
 {
     tnf_pickle_line line = { a->s, m->arena, m->base + m->op_at, m->e };
@@ -204,7 +204,7 @@ static tnf_status op_text(machine *m, const argument *a)
     return push_node(m, node);
 }
 
-/* A str of Python 2 is text if it can be. */
+/* A str of Python 2 becomes text if it is valid UTF-8. */
 static tnf_status op_bytes(machine *m, const argument *a)
 {
     tnf_pickle_node *node = new_node(m, TNF_PICKLE_BYTES);
@@ -254,7 +254,7 @@ static tnf_status op_container(machine *m, const argument *a)
     (void)a;
     TNF_TRY(pop_mark(m, &items, &n));
     if (m->op == 'd' && n % 2)
-        return bad_pickle(m, TNF_EFORMAT, "a dict of %zu keys and values together", n);
+        return bad_pickle(m, TNF_EFORMAT, "a dict has an odd number of keys and values: %zu", n);
     return push_container(m,
                           m->op == 'l'   ? TNF_PICKLE_LIST
                           : m->op == 'd' ? TNF_PICKLE_DICT
@@ -262,7 +262,7 @@ static tnf_status op_container(machine *m, const argument *a)
                           items, n);
 }
 
-/* Where items go that are added to what is on top of the stack. */
+/* The list of items that is extended for the container on top of the stack. */
 static tnf_status find_target(machine *m, tnf_pickle_kind kind, tnf_pickle_node **out)
 {
     TNF_TRY(need_nodes(m, 1));
@@ -272,7 +272,8 @@ static tnf_status find_target(machine *m, tnf_pickle_kind kind, tnf_pickle_node 
     else if (top->kind == TNF_PICKLE_CALL)
         *out = items_of_call(m, top->as.call, kind);
     else
-        return bad_pickle(m, TNF_EFORMAT, "the opcode 0x%02x adds to what is no container", m->op);
+        return bad_pickle(m, TNF_EFORMAT,
+                          "the opcode 0x%02x adds to something that is not a container", m->op);
     return *out ? TNF_OK : no_memory(m);
 }
 
@@ -290,7 +291,7 @@ static tnf_status op_add(machine *m, const argument *a)
         items = m->stack + m->n;
     }
     if (pairs && n % 2)
-        return bad_pickle(m, TNF_EFORMAT, "%zu keys and values are set together", n);
+        return bad_pickle(m, TNF_EFORMAT, "an odd number of keys and values is set: %zu", n);
     TNF_TRY(find_target(m,
                         pairs           ? TNF_PICKLE_DICT
                         : m->op == 0x90 ? TNF_PICKLE_SET
@@ -299,7 +300,7 @@ static tnf_status op_add(machine *m, const argument *a)
     return add_items(m, target, items, n);
 }
 
-/* ---------------------------------------------------------- what is called */
+/* ------------------------------------------------------------------- calls */
 
 static tnf_status push_global(machine *m, const tnf_pickle_global *named)
 {
@@ -340,7 +341,7 @@ static tnf_status op_stack_global(machine *m, const argument *a)
                                                      .name = { name->as.s, name->n } });
     if ((name->kind != TNF_PICKLE_TEXT && !may_be_computed(name)) ||
         (module->kind != TNF_PICKLE_TEXT && !may_be_computed(module)))
-        return bad_pickle(m, TNF_EFORMAT, "the name of a class is no text");
+        return bad_pickle(m, TNF_EFORMAT, "the name of a class is not text");
     return push_global(
         m, &(tnf_pickle_global) { .module = TNF_STR("?"), .name = TNF_STR("?"), .computed = true });
 }
@@ -349,11 +350,11 @@ static tnf_status push_call(machine *m, tnf_pickle_node *callee, tnf_pickle_node
                             tnf_pickle_node *kwargs)
 {
     if (callee->kind != TNF_PICKLE_GLOBAL && !may_be_computed(callee))
-        return bad_pickle(m, TNF_EFORMAT, "it calls what is no function or class");
+        return bad_pickle(m, TNF_EFORMAT, "it calls something that is not a function or class");
     if (args->kind != TNF_PICKLE_TUPLE && !may_be_computed(args))
-        return bad_pickle(m, TNF_EFORMAT, "the arguments of a call are no tuple");
+        return bad_pickle(m, TNF_EFORMAT, "the arguments of a call are not a tuple");
     if (kwargs && kwargs->kind != TNF_PICKLE_DICT && !may_be_computed(kwargs))
-        return bad_pickle(m, TNF_EFORMAT, "the named arguments of a call are no dict");
+        return bad_pickle(m, TNF_EFORMAT, "the named arguments of a call are not a dict");
     tnf_pickle_node *node = new_node(m, TNF_PICKLE_CALL);
     tnf_pickle_call *call = tnf_arena_alloc(m->arena, sizeof *call);
     if (!node || !call)
@@ -380,7 +381,7 @@ static tnf_status op_call(machine *m, const argument *a)
     return push_call(m, callee, args, kwargs);
 }
 
-/* OBJ and INST: the arguments stand above the mark. */
+/* OBJ and INST: the arguments are above the mark. */
 static tnf_status op_instance(machine *m, const argument *a)
 {
     tnf_pickle_node **items, *callee;
@@ -410,7 +411,7 @@ static tnf_status op_build(machine *m, const argument *a)
     if (object->kind == TNF_PICKLE_DICT)
         TNF_TRY(make_object(m, object));
     if (object->kind != TNF_PICKLE_CALL)
-        return bad_pickle(m, TNF_EFORMAT, "it sets the state of what is no object");
+        return bad_pickle(m, TNF_EFORMAT, "it sets the state of something that is not an object");
     if (object->as.call->state)
         return bad_pickle(m, TNF_EUNSUPPORTED, "it sets the state of an object twice");
     object->as.call->state = state;
@@ -544,7 +545,7 @@ static tnf_status read_argument(machine *m, const row *r, argument *a)
         a->s.p = tnf_bytes(c, a->u);
         a->s.n = a->s.p ? (size_t)a->u : 0;
     }
-    return c->bad ? bad_pickle(m, TNF_ETRUNCATED, "it ends within the opcode 0x%02x", m->op)
+    return c->bad ? bad_pickle(m, TNF_ETRUNCATED, "it ends inside the opcode 0x%02x", m->op)
                   : TNF_OK;
 }
 
@@ -558,7 +559,7 @@ static tnf_status run_machine(machine *m)
             return bad_pickle(m, TNF_ETRUNCATED, "it ends without STOP");
         const row *r = &rows[m->op];
         if (!r->run)
-            return bad_pickle(m, TNF_EFORMAT, "0x%02x is no opcode", m->op);
+            return bad_pickle(m, TNF_EFORMAT, "0x%02x is not an opcode", m->op);
         TNF_TRY(read_argument(m, r, &a));
         TNF_TRY(r->run(m, &a));
     }

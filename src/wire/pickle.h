@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Python pickles of protocols 0 to 5 as data. A pickle is a program for a stack machine; here the
- * machine only builds a tree of what the program says. Nothing is imported, called or constructed:
- * a global is a name, a call is a node with a name, arguments and a state.
+/* Python pickles of protocols 0 to 5 as data. A pickle is a program for a stack machine; this
+ * machine only builds a tree that describes the program. Nothing is imported, called or
+ * constructed: a global is a name, and a call is a node with a name, arguments and a state.
  *
  *   80 02 | } q0 X "w" q1 c "m\nf\n" q2 K 1 85 R s | .
  *
@@ -9,9 +9,9 @@
  *        └─ CALL ── GLOBAL m.f
  *                └─ TUPLE ── INT 1
  *
- * Nodes have identity: what the memo hands out twice is one node, and a container may hold itself.
- * Text and bytes are borrowed from the pickle wherever it holds them as they are. Time is in
- * proportion to the bytes, and so is memory; nothing here recurses.
+ * Nodes have identity: an object that the memo returns twice is one node, and a container may
+ * contain itself. Text and bytes are borrowed from the pickle if it contains them unchanged. Time
+ * and memory are proportional to the bytes; nothing here recurses.
  */
 #ifndef TNF_WIRE_PICKLE_H
 #define TNF_WIRE_PICKLE_H
@@ -25,7 +25,7 @@ typedef enum tnf_pickle_kind {
     TNF_PICKLE_INT,   /* as.i */
     TNF_PICKLE_BIG,   /* beyond 64 bits: as.s, n bytes of two's complement, little-endian */
     TNF_PICKLE_FLOAT, /* as.f, all its bits */
-    TNF_PICKLE_TEXT,  /* as.s: UTF-8 in which surrogates may stand alone */
+    TNF_PICKLE_TEXT,  /* as.s: UTF-8, which may contain lone surrogates */
     TNF_PICKLE_BYTES,
     TNF_PICKLE_BYTEARRAY,
     TNF_PICKLE_LIST,  /* as.items, n of them */
@@ -41,9 +41,9 @@ typedef enum tnf_pickle_kind {
 typedef struct tnf_pickle_node {
     uint8_t kind; /* a tnf_pickle_kind */
     uint8_t op;   /* the opcode that made it */
-    bool python2; /* TEXT or BYTES: a str of Python 2, which did not tell them apart */
-    uint8_t seen; /* 0; for those who walk over the tree */
-    uint32_t at;  /* of that opcode, from the start of the pickle */
+    bool python2; /* TEXT or BYTES: a str of Python 2, which did not distinguish them */
+    uint8_t seen; /* 0; free for code that walks over the tree */
+    uint32_t at;  /* position of that opcode in the pickle */
     size_t n;     /* bytes, items */
     union {
         int64_t i;
@@ -53,29 +53,29 @@ typedef struct tnf_pickle_node {
         const struct tnf_pickle_global *global;
         struct tnf_pickle_call *call;
     } as;
-    uint32_t number; /* 0; for those who walk over the tree */
-    uint32_t memo;   /* 0; for those who write it: the entry of the memo, counted from 1 */
+    uint32_t number; /* 0; free for code that walks over the tree */
+    uint32_t memo;   /* 0; for writers: the entry of the memo, counted from 1 */
 } tnf_pickle_node;
 
 /* A class or function by name. */
 typedef struct tnf_pickle_global {
-    tnf_str module, name;                 /* as Python 3 calls it: builtins.list */
-    tnf_str written_module, written_name; /* as the pickle does: __builtin__.list */
-    bool computed;                        /* its name is the result of a call: nobody knows it */
-    bool dotted; /* Python looks for the parts of the name one within the other */
+    tnf_str module, name;                 /* as in Python 3: builtins.list */
+    tnf_str written_module, written_name; /* as in the pickle: __builtin__.list */
+    bool computed;                        /* its name is the result of a call, and so unknown */
+    bool dotted; /* Python looks up the parts of the name, each in the one before */
 } tnf_pickle_global;
 
-/* What would have been called: REDUCE, NEWOBJ, NEWOBJ_EX, OBJ or INST by node->op. */
+/* A call that would have been made: REDUCE, NEWOBJ, NEWOBJ_EX, OBJ or INST by node->op. */
 typedef struct tnf_pickle_call {
     tnf_pickle_node *callee;
     tnf_pickle_node *args;   /* a TUPLE, or a CALL whose result would have been one */
     tnf_pickle_node *kwargs; /* of NEWOBJ_EX, or NULL */
-    tnf_pickle_node *state;  /* what BUILD would have set, or NULL */
-    tnf_pickle_node *list;   /* a LIST: what would have been appended (or added, of a set) */
-    tnf_pickle_node *dict;   /* a DICT: what would have been set by key */
+    tnf_pickle_node *state;  /* the argument of BUILD, or NULL */
+    tnf_pickle_node *list;   /* a LIST: items that would have been appended (to a set: added) */
+    tnf_pickle_node *dict;   /* a DICT: items that would have been set by key */
 } tnf_pickle_call;
 
-/* The list and the dict of a call to which nothing is added: n is 0. It cannot be written. */
+/* The list and the dict of a call that gets no items: n is 0. It must not be written to. */
 tnf_pickle_node *tnf_pickle_no_items(void);
 
 typedef struct tnf_pickle_log {
@@ -85,33 +85,34 @@ typedef struct tnf_pickle_log {
 
 typedef struct tnf_pickle {
     tnf_pickle_node *root;
-    size_t used;            /* bytes up to and with STOP */
-    unsigned protocol;      /* the highest that PROTO named; 0 if none did */
+    size_t used;            /* bytes up to and including STOP */
+    unsigned protocol;      /* the highest in a PROTO opcode; 0 if there is none */
     tnf_pickle_log globals; /* in the order of the pickle; after a failure: those before it */
-    tnf_pickle_log calls;   /* in the order in which they would have happened */
+    tnf_pickle_log calls;   /* in the order in which they would have been made */
     tnf_pickle_log persistent;
 } tnf_pickle;
 
 /* Reads one pickle from the beginning of n bytes; `base` is their position in the file, for
- * messages. Nodes are in the arena, which must not outlive the bytes. Fails with TNF_EFORMAT,
- * TNF_ETRUNCATED (no STOP), TNF_EUNSUPPORTED, TNF_ELIMIT, TNF_ENOMEM; *out holds what was seen. */
+ * messages. Nodes are in the arena, and borrow from the bytes, which must live as long. Fails with
+ * TNF_EFORMAT, TNF_ETRUNCATED (no STOP), TNF_EUNSUPPORTED, TNF_ELIMIT, TNF_ENOMEM; *out then
+ * contains everything before the failure. */
 tnf_status tnf_pickle_read(tnf_pickle *out, const void *bytes, size_t n, uint64_t base,
                            tnf_arena *arena, tnf_error *e);
 
-/* The item of a dict under a text; NULL if there is none. Of several the last counts. */
+/* The item of a dict with a text key; NULL if there is none. Of duplicates the last counts. */
 tnf_pickle_node *tnf_pickle_get(const tnf_pickle_node *dict, const char *key);
 bool tnf_pickle_is_text(const tnf_pickle_node *node, const char *text);
-/* Is it that class or function, by the name that Python 3 has for it? */
+/* Is it that class or function, by its Python 3 name? */
 bool tnf_pickle_is_global(const tnf_pickle_node *node, const char *module, const char *name);
 /* Is it a call of it? */
 bool tnf_pickle_is_call(const tnf_pickle_node *node, const char *module, const char *name);
 /* The i-th argument of a call, or NULL. */
 tnf_pickle_node *tnf_pickle_arg(const tnf_pickle_node *call, size_t i);
 
-/* As Python 3 prints it, shortened to what fits: for messages. Always ends in a NUL. */
+/* Writes the node as Python 3 prints it, shortened to fit: for messages. Always NUL-terminated. */
 void tnf_pickle_show(char *out, size_t size, const tnf_pickle_node *node);
 
-/* pickle_text.c, for the machine: what stands in lines of text. */
+/* pickle_text.c, for the machine: values in lines of text. */
 typedef struct tnf_pickle_line {
     tnf_str text; /* without the line feed */
     tnf_arena *arena;
@@ -125,19 +126,19 @@ tnf_status tnf_pickle_quoted(tnf_pickle_node *out, const tnf_pickle_line *line);
 tnf_status tnf_pickle_unicode(tnf_pickle_node *out, const tnf_pickle_line *line);
 /* An int of n bytes of two's complement: INT where it fits. */
 void tnf_pickle_int_bytes(tnf_pickle_node *out, const uint8_t *bytes, size_t n);
-/* UTF-8 in which surrogates may stand alone? */
+/* Is it UTF-8, apart from lone surrogates? */
 bool tnf_pickle_text_valid(const char *p, size_t n);
 /* A BIG in decimal digits, with its sign; false: no memory. */
 bool tnf_pickle_big_text(tnf_str *out, const tnf_pickle_node *big, tnf_arena *arena);
 
-/* pickle_danger.c: of a GLOBAL. Would it run code or commands, touch files or the network, or fetch
- * attributes by name, whoever calls it? Is it one of the values and classes of data of Python and
- * NumPy? And the same of a CALL: also what a call gave is dangerous to call. */
+/* pickle_danger.c. A GLOBAL is dangerous if calling it would run code or commands, touch files or
+ * the network, or fetch attributes by name. It is plain if it is one of the values and data classes
+ * of Python and NumPy. A CALL is also dangerous if it calls the result of a call. */
 bool tnf_pickle_dangerous(const tnf_pickle_node *global);
 bool tnf_pickle_plain(const tnf_pickle_node *global);
 bool tnf_pickle_call_dangerous(const tnf_pickle_node *call);
 
-/* pickle_names.c: what Python 3 makes of a name of Python 2. */
+/* pickle_names.c: converts a Python 2 name to the Python 3 name. */
 void tnf_pickle_rename(tnf_pickle_global *global);
 
 #endif

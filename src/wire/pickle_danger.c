@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How bad it would be if somebody called what a pickle names. Nothing here keeps anybody safe by
- * itself: the machine runs nothing, and this only tells. Names are those of Python 3. */
+/* How dangerous would it be to call the functions that a pickle names? This code protects nobody by
+ * itself: the machine runs nothing, and this only reports. Names are those of Python 3. */
 #include "wire/pickle.h"
 
 #include "base/str.h"
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Any name in these, or in modules within them: they run code or commands, touch files or the
- * network, or fetch attributes by name. */
+/* All names in these modules, or in modules inside them: they run code or commands, touch files or
+ * the network, or fetch attributes by name. */
 static const char dangerous_modules[] =
     "os posix nt subprocess sys socket ssl shutil runpy pty ctypes _ctypes importlib imp pkgutil "
     "zipimport code codeop bdb pdb cProfile profile trace timeit doctest pydoc asyncio "
@@ -38,7 +38,7 @@ static const char dangerous_names[] =
     "numpy.core.records.fromfile numpy._core.records.fromfile numpy.rec.fromfile "
     "pandas.read_pickle copyreg.add_extension logging.config.listen";
 
-/* Values and classes of data. What else stands in their modules is unknown. */
+/* Values and data classes. The other names of their modules are unknown. */
 static const char plain_names[] =
     "builtins.list builtins.dict builtins.set builtins.frozenset builtins.tuple builtins.int "
     "builtins.float builtins.str builtins.bytes builtins.bytearray builtins.complex builtins.slice "
@@ -51,7 +51,7 @@ static const char plain_names[] =
     "datetime.timedelta datetime.timezone datetime.tzinfo uuid.UUID uuid.SafeUUID "
     "fractions.Fraction decimal.Decimal decimal.Context decimal.DecimalTuple";
 
-/* Behind "numpy.", which has long names for them. */
+/* The same, after the prefix "numpy.". */
 static const char plain_numpy[] =
     "dtype ndarray generic matrix recarray record ma.core.MaskedArray ma.core._mareconstruct "
     "ma.core.MaskedConstant bool_ bool int8 int16 int32 int64 intc intp int_ longlong uint8 uint16 "
@@ -69,7 +69,7 @@ static const char plain_numpy[] =
     "random.bit_generator.SeedSequence random.bit_generator.__pyx_unpickle_SeedSequence "
     "polynomial.polynomial.Polynomial";
 
-/* Is the module, or one that it lies in, on the list? */
+/* Is the module, or one that contains it, on the list? */
 static bool has_module(const char *list, tnf_str module)
 {
     for (size_t end = 1; end <= module.n; end++)
@@ -79,7 +79,7 @@ static bool has_module(const char *list, tnf_str module)
     return false;
 }
 
-/* module.name; what is longer than any that is known is cut. */
+/* "module.name"; a name longer than any known one is cut off. */
 static tnf_str full_name(char out[300], const tnf_pickle_global *g)
 {
     int n = snprintf(out, 300, "%.*s.%.*s", (int)(g->module.n < 140 ? g->module.n : 140),
@@ -111,7 +111,7 @@ bool tnf_pickle_dangerous(const tnf_pickle_node *global)
         return true;
     if (!dot)
         return false;
-    /* Python looks for one name within the other: Class.method, or module.function. */
+    /* Python looks up one name in the other: Class.method, or module.function. */
     size_t first = g->module.n + 1 + (size_t)(dot - g->name.p);
     tnf_str outer = { full.p, first < full.n ? first : full.n };
     return !is_plain(outer) || tnf_str_listed(outer, dangerous_names);
@@ -121,7 +121,7 @@ bool tnf_pickle_call_dangerous(const tnf_pickle_node *call)
 {
     const tnf_pickle_node *callee = call->as.call->callee;
     if (callee->kind == TNF_PICKLE_CALL)
-        return true; /* what a call gives is called */
+        return true; /* the result of a call is called */
     return callee->kind == TNF_PICKLE_GLOBAL && tnf_pickle_dangerous(callee);
 }
 

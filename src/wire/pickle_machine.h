@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of the pickle machine that its opcodes work on: lists that grow, the stack with its
- * marks, the memo. */
+/* The parts of the pickle machine that opcodes use: growing lists, the stack with its marks, the
+ * memo. */
 #ifndef TNF_WIRE_PICKLE_MACHINE_H
 #define TNF_WIRE_PICKLE_MACHINE_H
 
@@ -17,28 +17,28 @@
 #include <string.h>
 
 #define HIGHEST_PROTOCOL 5u
-#define FEW              4u   /* the first room of a list */
-#define RECENT           256u /* ints that are at hand */
+#define FEW              4u   /* the initial capacity of a list */
+#define RECENT           256u /* ints with a shared node */
 
 typedef struct machine {
     tnf_pickle *out;
     tnf_arena *arena;
-    tnf_arena own; /* for the stack, the marks and the memo, which nobody needs behind STOP */
+    tnf_arena own; /* for the stack, the marks and the memo, which are not needed after STOP */
     tnf_cur c;
     uint64_t base, op_at; /* op_at: from the start of the pickle */
     uint8_t op;
-    unsigned proto; /* the last that PROTO named */
+    unsigned proto; /* of the last PROTO */
     tnf_pickle_node **stack;
     size_t n, capacity;
     size_t *marks;
     size_t nmarks, marks_capacity;
     tnf_pickle_node **memo; /* by number */
     size_t memo_capacity, memo_n;
-    struct far_slot *far; /* numbers beyond the array */
+    struct far_slot *far; /* entries whose numbers are beyond the array */
     size_t far_capacity, far_n;
     uint64_t seed[2];
     tnf_pickle_node *none, *yes, *no, *empty;
-    tnf_pickle_node *ints[RECENT]; /* a shape is made of the same few: one node for each */
+    tnf_pickle_node *ints[RECENT]; /* shapes repeat a few ints: one node for each */
     bool stop;
     tnf_error *e;
 } machine;
@@ -48,7 +48,7 @@ struct far_slot {
     tnf_pickle_node *node;
 };
 
-/* What follows an opcode. */
+/* The argument after an opcode. */
 typedef struct argument {
     uint64_t u;
     tnf_str s, s2;
@@ -68,7 +68,7 @@ static inline void say_bad(machine *m, tnf_status status, const char *format, ..
     (void)tnf_fail(m->e, status, m->base + m->op_at, "the pickle is wrong: %s", text);
 }
 
-/* A macro, so that the analyzer of clang sees that no failure is TNF_OK. */
+/* A macro, so that clang's analyzer sees that a failure is never TNF_OK. */
 #define bad_pickle(m, status, ...) (say_bad(m, status, __VA_ARGS__), (status))
 
 static inline tnf_status no_memory(machine *m)
@@ -79,7 +79,7 @@ static inline tnf_status no_memory(machine *m)
 
 /* ------------------------------------------------------------------ lists */
 
-/* Room of a list of n items: so it need not be kept. */
+/* The capacity of a list of n items, which need not be stored. */
 static inline size_t room_for(size_t n)
 {
     size_t room = FEW;
@@ -88,7 +88,7 @@ static inline size_t room_for(size_t n)
     return n ? room : 0;
 }
 
-/* An array of pointers with `more` places behind its n items; NULL: no memory. */
+/* Makes room for `more` pointers behind the n items of a list; NULL: no memory. */
 static inline tnf_pickle_node **make_room(machine *m, tnf_pickle_node **items, size_t n,
                                           size_t more)
 {
@@ -156,7 +156,7 @@ static inline tnf_status push_node(machine *m, tnf_pickle_node *node)
     return TNF_OK;
 }
 
-/* Values may be taken down to the last mark. */
+/* Values may be taken off the stack down to the last mark. */
 static inline size_t above_fence(const machine *m)
 {
     return m->n - (m->nmarks ? m->marks[m->nmarks - 1] : 0);
@@ -166,8 +166,8 @@ static inline tnf_status need_nodes(machine *m, size_t n)
 {
     return above_fence(m) >= n ? TNF_OK
                                : bad_pickle(m, TNF_EFORMAT,
-                                            "the opcode 0x%02x wants %zu values, but the stack "
-                                            "has %zu",
+                                            "the opcode 0x%02x needs %zu values, but the stack "
+                                            "has only %zu",
                                             m->op, n, above_fence(m));
 }
 
@@ -176,8 +176,8 @@ static inline tnf_pickle_node *pop_node(machine *m)
     return m->stack[--m->n];
 }
 
-/* Takes the last mark away; *items are the n values above it, which are off the stack but stay
- * where they are until something is pushed. */
+/* Removes the last mark. *items are the n values above it, which are off the stack but stay in
+ * place until something is pushed. */
 static inline tnf_status pop_mark(machine *m, tnf_pickle_node ***items, size_t *n)
 {
     if (m->nmarks == 0)
@@ -191,14 +191,14 @@ static inline tnf_status pop_mark(machine *m, tnf_pickle_node ***items, size_t *
 
 /* ------------------------------------------------------------- containers */
 
-/* Does nothing come to it any more? */
+/* Is the container immutable, so that nothing can be added later? */
 static inline bool is_fixed(tnf_pickle_kind kind)
 {
     return kind == TNF_PICKLE_TUPLE || kind == TNF_PICKLE_FROZENSET ||
            kind == TNF_PICKLE_PERSISTENT;
 }
 
-/* A container of n values that are off the stack, at items. */
+/* Pushes a container of n values at `items`, which are off the stack. */
 static inline tnf_status push_container(machine *m, tnf_pickle_kind kind, tnf_pickle_node **items,
                                         size_t n)
 {
@@ -217,7 +217,7 @@ static inline tnf_status push_container(machine *m, tnf_pickle_kind kind, tnf_pi
     return push_node(m, node);
 }
 
-/* Where a call has what is added to it: most have none. */
+/* The items that are added to the result of a call; most calls have none. */
 static inline tnf_pickle_node *items_of_call(machine *m, tnf_pickle_call *call,
                                              tnf_pickle_kind kind)
 {
@@ -230,7 +230,7 @@ static inline tnf_pickle_node *items_of_call(machine *m, tnf_pickle_call *call,
     return fresh;
 }
 
-/* A dict that is given a state, which a DICT has no place for: dict() with the same items. */
+/* A dict with a state, which a DICT cannot hold, becomes a call of dict() with the same items. */
 static inline tnf_status make_object(machine *m, tnf_pickle_node *dict)
 {
     tnf_pickle_node *callee = new_node(m, TNF_PICKLE_GLOBAL), *items = new_node(m, TNF_PICKLE_DICT);
@@ -303,11 +303,11 @@ static inline tnf_status memo_put(machine *m, uint64_t number)
 {
     TNF_TRY(need_nodes(m, 1));
     tnf_pickle_node *node = m->stack[m->n - 1];
-    /* As long as numbers are about as many as entries, an array costs least. */
+    /* While the numbers are about as many as the entries, an array is the cheapest. */
     if (number >= m->memo_capacity && number <= 2 * (uint64_t)m->memo_n + 64)
         TNF_TRY(memo_grow(m, number));
     bool near = number < m->memo_capacity;
-    /* A number that was far when it came may be near by now: it stays where it is. */
+    /* A number that was beyond the array may be inside it by now: its entry stays where it is. */
     struct far_slot *there = m->far_n ? far_find(m, number) : NULL;
     if (there && there->node) {
         there->node = node;
@@ -342,7 +342,8 @@ static inline tnf_status line_number(machine *m, tnf_str s, uint64_t *out)
     for (size_t i = 0; i < s.n; i++) {
         unsigned digit = (unsigned)(uint8_t)s.p[i] - '0';
         if (digit > 9 || !tnf_ckd_mul(out, *out, 10) || !tnf_ckd_add(out, *out, digit))
-            return bad_pickle(m, TNF_EFORMAT, "%s is no number of a memo entry", TNF_QUOTED(s));
+            return bad_pickle(m, TNF_EFORMAT, "%s is not the number of a memo entry",
+                              TNF_QUOTED(s));
     }
     return s.n ? TNF_OK : bad_pickle(m, TNF_EFORMAT, "a memo entry has no number");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of Python 2, which pickles of protocols 0 to 2 have, and what Python 3 takes them for: an
- * attack that names __builtin__.eval means builtins.eval. */
+/* Python 2 names, which pickles of protocols 0 to 2 contain, and their Python 3 names. An attack
+ * that names __builtin__.eval means builtins.eval. */
 #include "wire/pickle.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes of a pickle as Python's repr() has them, and looking things up in a tree. */
+/* Nodes of a pickle in the style of Python's repr(), and lookups in a tree. */
 #include "wire/pickle.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEEPEST 16 /* of what is shown: beyond it stand dots */
+#define DEEPEST 16 /* deeper levels are shown as dots */
 
 typedef struct text_out {
     char *p;
@@ -45,7 +45,7 @@ static bool is_full(const text_out *t)
     return t->n + 1 >= t->size;
 }
 
-/* The fewest digits that are read as the same number, spelled as Python does. */
+/* Writes the fewest digits that read back as the same number, in Python's notation. */
 static void put_float(text_out *t, double v)
 {
     char digits[40], *e;
@@ -69,7 +69,7 @@ static void put_float(text_out *t, double v)
     put_format(t, "%se%c%02ld", digits, exponent < 0 ? '-' : '+', labs(exponent));
 }
 
-/* Bytes of a text or of bytes, in quotes. */
+/* Writes the bytes of a text or of bytes, in quotes. */
 static void put_quoted(text_out *t, const char *p, size_t n, bool bytes)
 {
     bool apostrophe = n && memchr(p, '\'', n) && !memchr(p, '"', n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What pickles of protocol 0 have as lines of text, and numbers of any length. */
+/* Values that pickles of protocol 0 contain as lines of text, and numbers of any length. */
 #include "wire/pickle.h"
 
 #include "base/buf.h"
@@ -15,12 +15,13 @@
 #include <string.h>
 
 /* As many as Python itself takes: turning digits into bits is quadratic. */
+/* Python's own limit: the conversion of digits takes quadratic time. */
 #define MAX_DIGITS 4300u
-#define DIGITS     9u /* that 32 bits have room for */
+#define DIGITS     9u /* that fit in 32 bits */
 
 static tnf_status bad_line(const tnf_pickle_line *line, const char *what)
 {
-    return tnf_fail(line->e, TNF_EFORMAT, line->at, "the pickle is wrong: %s is no %s",
+    return tnf_fail(line->e, TNF_EFORMAT, line->at, "the pickle is wrong: %s is not %s",
                     TNF_QUOTED(line->text), what);
 }
 
@@ -46,7 +47,7 @@ void tnf_pickle_int_bytes(tnf_pickle_node *out, const uint8_t *bytes, size_t n)
     out->as.i = (int64_t)tnf_le64(all);
 }
 
-/* limbs = limbs × factor + more; gives how many there are then. */
+/* limbs = limbs × factor + more; returns the new number of limbs. */
 static size_t times_plus(uint32_t *limbs, size_t n, uint32_t factor, uint32_t more)
 {
     uint64_t carry = more;
@@ -60,8 +61,8 @@ static size_t times_plus(uint32_t *limbs, size_t n, uint32_t factor, uint32_t mo
     return n;
 }
 
-/* Digits as limbs of 32 bits, the lowest first; false: something else is among them. Nine digits at
- * a time, so that the square of their number does not count for much. */
+/* Converts digits to limbs of 32 bits, lowest first; false if there is another character. It takes
+ * nine digits at a time to reduce the quadratic cost. */
 static bool read_digits(uint32_t *limbs, size_t *n, tnf_str s)
 {
     *n = 0;
@@ -108,8 +109,8 @@ tnf_status tnf_pickle_integer(tnf_pickle_node *out, const tnf_pickle_line *line)
     uint32_t limbs[MAX_DIGITS / DIGITS + 2];
     size_t count, n;
     if (!read_digits(limbs, &count, s))
-        return bad_line(line, "integer");
-    n = 4 * count + 8; /* and there is a sign */
+        return bad_line(line, "an integer");
+    n = 4 * count + 8; /* room for the sign, too */
     uint8_t *bytes = tnf_arena_alloc(line->arena, n);
     if (!bytes)
         return tnf_arena_fail(line->arena, "a pickle", line->e);
@@ -121,7 +122,7 @@ tnf_status tnf_pickle_integer(tnf_pickle_node *out, const tnf_pickle_line *line)
     return TNF_OK;
 }
 
-/* limbs = limbs / 10^9, and what is left over. */
+/* limbs = limbs / 10^9; returns the remainder. */
 static uint32_t take_piece(uint32_t *limbs, size_t *n)
 {
     uint64_t rest = 0;
@@ -163,7 +164,7 @@ bool tnf_pickle_big_text(tnf_str *out, const tnf_pickle_node *big, tnf_arena *ar
 
 /* ----------------------------------------------------------------- floats */
 
-/* strtod() looks for the decimal point of the locale. */
+/* strtod() expects the decimal point of the locale. */
 static double number_at(char *text, char **end)
 {
     char *point = strchr(text, '.');
@@ -181,13 +182,13 @@ tnf_status tnf_pickle_decimal(double *out, const tnf_pickle_line *line)
         n--;
     if (n == 0 || n >= sizeof text || memchr(line->text.p, 0, n) || memchr(line->text.p, 'x', n) ||
         memchr(line->text.p, 'X', n) || line->text.p[0] == ' ')
-        return bad_line(line, "float");
+        return bad_line(line, "a float");
     memcpy(text, line->text.p, n);
     text[n] = 0;
     if (text[n - 1] == 'L')
         text[n - 1] = 0;
     *out = number_at(text, &end);
-    return *end ? bad_line(line, "float") : TNF_OK;
+    return *end ? bad_line(line, "a float") : TNF_OK;
 }
 
 /* ------------------------------------------------------------------- text */
@@ -224,8 +225,8 @@ static int64_t hex_number(const char *p, size_t left, size_t n)
     return value;
 }
 
-/* One escape of a str of Python 2, from behind its backslash; gives the bytes it took, 0: wrong.
- */
+/* Decodes one escape of a str of Python 2, after its backslash. Returns the number of bytes it
+ * took; 0: invalid. */
 static size_t unescape_one(char *out, size_t *made, const char *p, size_t left)
 {
     static const char from[] = "abfnrtv\\'\"", to[] = "\a\b\f\n\r\t\v\\'\"";
@@ -247,7 +248,7 @@ static size_t unescape_one(char *out, size_t *made, const char *p, size_t left)
     out[0] = (char)value;
     if (n)
         return n;
-    out[0] = '\\'; /* it stands for itself */
+    out[0] = '\\'; /* an unknown escape means itself */
     return left ? (*made = 2, out[1] = p[0], 1) : 0;
 }
 
@@ -257,7 +258,7 @@ tnf_status tnf_pickle_quoted(tnf_pickle_node *out, const tnf_pickle_line *line)
     while (s.n && (s.p[s.n - 1] == '\r' || s.p[s.n - 1] == ' '))
         s.n--;
     if (s.n < 2 || (s.p[0] != '\'' && s.p[0] != '"') || s.p[s.n - 1] != s.p[0])
-        return bad_line(line, "string in quotes");
+        return bad_line(line, "a string in quotes");
     s.p++;
     s.n -= 2;
     char *text = tnf_arena_raw(line->arena, s.n + 1);
@@ -271,7 +272,7 @@ tnf_status tnf_pickle_quoted(tnf_pickle_node *out, const tnf_pickle_line *line)
         }
         size_t took = unescape_one(text + n, &made, s.p + i + 1, s.n - i - 1);
         if (!took)
-            return bad_line(line, "string with whole escapes");
+            return bad_line(line, "a string with complete escapes");
         n += made;
         i += 1 + took;
     }
@@ -296,7 +297,7 @@ tnf_status tnf_pickle_unicode(tnf_pickle_node *out, const tnf_pickle_line *line)
         size_t digits = !escaped ? 0 : s.p[i + 1] == 'u' ? 4 : 8;
         int64_t c = escaped ? hex_number(s.p + i + 2, s.n - i - 2, digits) : (uint8_t)s.p[i];
         if (c < 0 || c > 0x10ffff)
-            return bad_line(line, "text with whole escapes");
+            return bad_line(line, "text with complete escapes");
         n += tnf_utf8_put(text + n, (uint32_t)c);
         i += escaped ? 2 + digits : 1;
     }

@@ -36,7 +36,7 @@ tnf_protobuf tnf_protobuf_inside(const tnf_protobuf *m, const tnf_protobuf_field
     return (tnf_protobuf) { m->in, f->offset, f->offset + f->n };
 }
 
-/* Behind weights that are not looked at there are often only a few bytes before the next ones. */
+/* Behind skipped weights there are often only a few bytes before the next ones. */
 static size_t next_step(tnf_protobuf_in *in, uint64_t at)
 {
     bool jump = in->n && (at < in->start || at > in->start + in->n + BEHIND_JUMP);
@@ -47,7 +47,7 @@ static size_t next_step(tnf_protobuf_in *in, uint64_t at)
     return in->step < in->room ? in->step : in->room;
 }
 
-/* n bytes at a place, which are in the file; n is small. */
+/* Gets n bytes, which are in the file, at a position; n is small. */
 static tnf_status look_at(tnf_protobuf_in *in, uint64_t at, size_t n, const uint8_t **out,
                           tnf_error *e)
 {
@@ -56,7 +56,7 @@ static tnf_status look_at(tnf_protobuf_in *in, uint64_t at, size_t n, const uint
         size_t want = next_step(in, at);
         want = want < n ? n : want;
         want = left < want ? (size_t)left : want;
-        in->n = 0; /* nothing, should it fail */
+        in->n = 0; /* the window is empty if the fetch fails */
         in->start = at;
         TNF_TRY(in->fetch(in->ctx, at, in->window, want, e));
         in->n = want;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Protobuf's wire format by pulling, over bytes that are fetched when they are needed: messages may
- * be larger than memory, and places of fields are places in the file.
+/* A pulling reader of protobuf's wire format. It fetches bytes when they are needed: messages may
+ * be larger than memory, and positions of fields are positions in the file.
  *
  *     tnf_protobuf m = tnf_protobuf_all(&in);
  *     while (tnf_protobuf_more(&m)) {
@@ -10,7 +10,7 @@
  *     }
  *
  * tag = varint (number << 3 | type); then, by type: 0 a varint, 1 eight bytes, 2 a varint length
- * and so many bytes, 5 four bytes. Groups (3, 4) are refused: nobody has written them for twenty
+ * and that many bytes, 5 four bytes. Groups (3, 4) are refused: they have been obsolete for twenty
  * years.
  */
 #ifndef TNF_WIRE_PROTOBUF_H
@@ -26,22 +26,22 @@ enum {
     TNF_PROTOBUF_FIXED32 = 5
 };
 
-#define TNF_PROTOBUF_WINDOW ((size_t)16 << 10) /* at most */
+#define TNF_PROTOBUF_WINDOW ((size_t)16 << 10) /* the maximum */
 
 typedef tnf_status (*tnf_protobuf_fetch)(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e);
 
-/* Where the bytes come from, and a window of them. */
+/* The origin of the bytes, and a window of them. */
 typedef struct tnf_protobuf_in {
     tnf_protobuf_fetch fetch;
     void *ctx;
     uint64_t size;
     uint64_t start; /* of the window */
     size_t n, room;
-    size_t step; /* how much is fetched next: little behind a jump, more and more in a row */
+    size_t step; /* bytes of the next fetch: few after a jump, then more and more */
     uint8_t *window;
 } tnf_protobuf_in;
 
-/* A message: what is left of it. */
+/* The rest of a message. */
 typedef struct tnf_protobuf {
     tnf_protobuf_in *in;
     uint64_t pos, end;
@@ -56,10 +56,10 @@ typedef struct tnf_protobuf_field {
     uint64_t value;     /* of a number: its bits */
 } tnf_protobuf_field;
 
-/* With a window of the caller's, which has room for 8 bytes at least. */
+/* Uses the caller's window, which must have room for at least 8 bytes. */
 void tnf_protobuf_init(tnf_protobuf_in *in, tnf_protobuf_fetch fetch, void *ctx, uint64_t size,
                        uint8_t *window, size_t room);
-/* The same with a window in the arena, no larger than the file. */
+/* Uses a window in the arena, no larger than the file. */
 tnf_status tnf_protobuf_over(tnf_protobuf_in **out, tnf_protobuf_fetch fetch, void *ctx,
                              uint64_t size, tnf_arena *arena, tnf_error *e);
 tnf_protobuf tnf_protobuf_all(tnf_protobuf_in *in);
@@ -69,18 +69,18 @@ static inline bool tnf_protobuf_more(const tnf_protobuf *m)
     return m->pos < m->end;
 }
 
-/* The next field; the message goes on behind its content. TNF_ETRUNCATED where the bytes end,
- * TNF_EFORMAT where a length runs past the message. */
+/* Reads the next field; the message continues behind its content. TNF_ETRUNCATED if the file ends,
+ * TNF_EFORMAT if a length exceeds the message. */
 tnf_status tnf_protobuf_next(tnf_protobuf *m, tnf_protobuf_field *f, tnf_error *e);
 /* The content of a field as a message, or as packed numbers. */
 tnf_protobuf tnf_protobuf_inside(const tnf_protobuf *m, const tnf_protobuf_field *f);
-/* A number of a packed field. */
+/* Reads a number of a packed field. */
 tnf_status tnf_protobuf_varint(tnf_protobuf *m, uint64_t *out, tnf_error *e);
-/* The content of a field in the arena, with a NUL behind it; TNF_ELIMIT above max. */
+/* Copies the content of a field to the arena, NUL-terminated; TNF_ELIMIT above max. */
 tnf_status tnf_protobuf_text(const tnf_protobuf *m, const tnf_protobuf_field *f, uint64_t max,
                              tnf_arena *arena, tnf_str *out, tnf_error *e);
 
-/* Writes a varint, up to 10 bytes; how many there are. */
+/* Writes a varint of up to 10 bytes. Returns its length. */
 size_t tnf_protobuf_put(uint8_t out[10], uint64_t v);
 
 #endif

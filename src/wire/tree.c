@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees under construction: the stack they grow on, and the keys of a map.
+/* Trees under construction: their stack, and the keys of a map.
  *
  *   stack: … │ key value key value      <- the members of the map being read
  *            └ mark
@@ -12,8 +12,8 @@
 
 /* ------------------------------------------------------------------- keys */
 
-/* The hash table lives in the arena too, so that a reader may stop anywhere and leave nothing to
- * free: as it doubles, what it leaves behind is no more than what it has. */
+/* The hash table is in the arena, too, so that a reader may stop anywhere without freeing anything.
+ * The table doubles when it grows, so abandoned tables are never larger than the current one. */
 static void *from_arena(void *ctx, void *p, size_t old_size, size_t new_size)
 {
     void *fresh = new_size ? tnf_arena_alloc(ctx, new_size) : NULL;
@@ -42,7 +42,7 @@ static bool among_few(const tnf_keys *k, tnf_str key)
     return false;
 }
 
-/* Room for one more in `many`. */
+/* Makes room for one more key in `many`. */
 static bool make_room(tnf_keys *k)
 {
     if (k->n < k->capacity)
@@ -61,7 +61,7 @@ static bool make_room(tnf_keys *k)
     return true;
 }
 
-/* Adds key number n to the table; the first time, those before it as well. */
+/* Adds key number n to the table; the first time, also the keys before it. */
 static bool add_to_many(tnf_keys *k, tnf_str key, bool *twice)
 {
     uint32_t previous = TNF_HASH_NONE, first = k->n;

@@ -38,7 +38,7 @@ static bool begins_with(const tnf_xml *x, const char *what)
     return (size_t)(x->end - x->p) >= n && memcmp(x->p, what, n) == 0;
 }
 
-/* <?…?> and <!--…-->; false: there is none, or it does not end. */
+/* Skips <?…?> and <!--…-->; false: there is none, or it has no end. */
 static bool skip_aside(tnf_xml *x)
 {
     bool comment = begins_with(x, "<!--");
@@ -53,7 +53,7 @@ static bool skip_aside(tnf_xml *x)
     return true;
 }
 
-/* The name without its prefix and what follows. */
+/* The name without its prefix and the text after it. */
 static tnf_str plain_name(const char *p, const char *end)
 {
     const char *stop = p;
@@ -117,7 +117,7 @@ bool tnf_xml_text(const char *text, size_t n, const char *name, tnf_str *out)
     return false;
 }
 
-/* UTF-8 of a code point; 0 bytes if it is none. */
+/* Writes a code point as UTF-8; 0 bytes if it is invalid. */
 static size_t put_code(char out[4], uint32_t c)
 {
     if (c == 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
@@ -138,7 +138,7 @@ static uint32_t number_of(tnf_str s)
     return s.n > (hex ? 1u : 0u) ? c : 0;
 }
 
-/* What stands between '&' and ';'. */
+/* Decodes the entity between '&' and ';'. */
 static size_t put_entity(char out[4], tnf_str s)
 {
     static const struct {

@@ -11,8 +11,8 @@
  *   header       50 4b 03 04  u16 needed, flags, method  u32 time  u32 crc, stored, size
  *                u16 bytes of name, extra   name, extra, data
  *
- * A number of all ones stands in the zip64 extra field: u16 1, u16 n, then u64 size, stored,
- * header, u32 disk, of these only those that are all ones.
+ * A number of all ones is in the zip64 extra field instead: u16 1, u16 n, then u64 size, stored,
+ * header, u32 disk; of these only those that are all ones.
  */
 #include "wire/zip.h"
 
@@ -35,7 +35,7 @@
 #define MAX_COMMENT  65535u
 #define ONES16       0xffffu
 
-/* One text for the reader that may be lenient. */
+/* Reports illegal data that usual readers tolerate. */
 static tnf_status tell_odd(const tnf_zip_from *from, tnf_status status, uint64_t at,
                            const char *text, tnf_error *e)
 {
@@ -60,14 +60,14 @@ bool tnf_zip_begins(const uint8_t *head, size_t n)
 
 /* ------------------------------------------------------------- end records */
 
-/* What the end records say. */
+/* The content of the end records. */
 typedef struct summary {
     uint64_t at; /* of the first end record: the directory ends here */
     uint64_t members, directory, directory_n;
 } summary;
 
-/* The end record is the last one whose comment ends with the file. Two of them are two archives in
- * one file, and readers do not agree on which counts. */
+/* The end record is the last one whose comment ends with the file. If two fit, there are two
+ * archives in one file, and readers disagree about which one counts. */
 static tnf_status find_end(uint64_t *at, const tnf_zip_from *from, const uint8_t *tail, size_t n,
                            tnf_error *e)
 {
@@ -104,7 +104,7 @@ static tnf_status check_disks(bool one, uint64_t at, tnf_error *e)
                : tnf_fail(e, TNF_EUNSUPPORTED, at, "the zip archive is one of several disks");
 }
 
-/* A number of the end record, which is the same in the zip64 one or says that it is there. */
+/* A number of the end record must equal that of the zip64 record, or be all ones. */
 static bool number_agrees(uint64_t small, uint64_t ones, uint64_t large)
 {
     return small == large || small == ones;
@@ -132,8 +132,8 @@ static tnf_status read_zip64(summary *s, const tnf_zip_from *from, uint64_t at, 
     return TNF_OK;
 }
 
-/* Directly in front of the locator, if there are bytes in front of the archive that its own number
- * does not count. */
+/* If there are bytes in front of the archive that its own positions do not count, the zip64 record
+ * is directly before the locator. */
 static tnf_status find_zip64(summary *s, const tnf_zip_from *from, tnf_error *e)
 {
     uint8_t bytes[LOCATOR_SIZE], signature[4];
@@ -150,7 +150,7 @@ static tnf_status find_zip64(summary *s, const tnf_zip_from *from, tnf_error *e)
     s->at = end - LOCATOR_SIZE;
     TNF_TRY(check_disks(tnf_le32(bytes + 4) == 0 && tnf_le32(bytes + 16) <= 1, s->at, e));
     if (s->at < ZIP64_SIZE || at > s->at - ZIP64_SIZE)
-        return tnf_fail(e, TNF_EFORMAT, s->at, "the zip64 end record lies outside of the archive");
+        return tnf_fail(e, TNF_EFORMAT, s->at, "the zip64 end record is outside of the archive");
     TNF_TRY(fetch_bytes(from, "zip64 end record", at, signature, sizeof signature, e));
     if (tnf_le32(signature) != SIG_ZIP64)
         at = s->at - ZIP64_SIZE;
@@ -179,7 +179,7 @@ static tnf_status read_end(summary *s, tnf_str *comment, const tnf_zip_from *fro
 
 /* ----------------------------------------------------------------- entries */
 
-/* Names without the flag of UTF-8 are in the code page of the first PCs. */
+/* Names without the UTF-8 flag are in the code page of the first PCs. */
 static const uint16_t cp437[128] = {
     0x00c7, 0x00fc, 0x00e9, 0x00e2, 0x00e4, 0x00e0, 0x00e5, 0x00e7, 0x00ea, 0x00eb, 0x00e8, 0x00ef,
     0x00ee, 0x00ec, 0x00c4, 0x00c5, 0x00c9, 0x00e6, 0x00c6, 0x00f4, 0x00f6, 0x00f2, 0x00fb, 0x00f9,
@@ -275,12 +275,12 @@ tnf_status tnf_zip_check_member(const tnf_zip_member *m, uint16_t disk, tnf_erro
     TNF_TRY(check_disks(disk == 0, m->at, e));
     if (m->method == TNF_ZIP_STORED && m->stored != m->size)
         return tnf_fail(e, TNF_EFORMAT, m->at,
-                        "the member %s is stored as it is, but %llu bytes are said to be %llu",
+                        "the member %s is not compressed, but its %llu bytes are declared as %llu",
                         TNF_QUOTED(m->name), (unsigned long long)m->stored,
                         (unsigned long long)m->size);
     if (m->method == TNF_ZIP_STORED || m->method == TNF_ZIP_DEFLATED)
         return TNF_OK;
-    const char *name = "a method that is not known";
+    const char *name = "an unknown method";
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].method == m->method)
             name = others[i].name;
@@ -290,7 +290,7 @@ tnf_status tnf_zip_check_member(const tnf_zip_member *m, uint16_t disk, tnf_erro
                     TNF_QUOTED(m->name), name, m->method);
 }
 
-/* One entry; its strings stay in the directory, which is in the arena. */
+/* Reads one entry; its strings stay in the directory, which is in the arena. */
 static tnf_status read_entry(tnf_zip_member *m, tnf_cur *c, const tnf_zip_from *from, tnf_error *e)
 {
     m->at = tnf_where(c);
@@ -342,8 +342,8 @@ static int by_header(const void *a, const void *b)
     return x->header < y->header ? -1 : x->header > y->header;
 }
 
-/* Each ends where the next one begins at the latest. How long the extra field of its own header is,
- * only tnf_zip_locate() sees. */
+/* Each member ends, at the latest, where the next one begins. The length of the extra field in its
+ * own header is only known to tnf_zip_locate(). */
 static tnf_status set_limits(tnf_zip *z, const tnf_zip_from *from, tnf_error *e)
 {
     tnf_zip_member **order = tnf_arena_array(from->arena, z->n, sizeof *order);
@@ -360,7 +360,7 @@ static tnf_status set_limits(tnf_zip *z, const tnf_zip_from *from, tnf_error *e)
         if (!tnf_ckd_add(&end, m->header, HEADER_SIZE + m->raw.n) ||
             !tnf_ckd_add(&end, end, m->stored) || end > m->limit)
             return tnf_fail(e, TNF_EFORMAT, m->at, "the member %s overlaps %s", TNF_QUOTED(m->name),
-                            i + 1 < z->n ? "another one" : "the directory, or lies behind it");
+                            i + 1 < z->n ? "another one" : "the directory, or is behind it");
     }
     return TNF_OK;
 }
@@ -382,23 +382,23 @@ tnf_status tnf_zip_check_twice(const tnf_zip *z, const tnf_zip_from *from, tnf_e
         ok = tnf_hash_add(&names, (uint32_t)i, false, &previous);
         if (!ok || previous == TNF_HASH_NONE)
             continue;
-        snprintf(text, sizeof text, "the member %s is there twice", TNF_QUOTED(z->members[i].name));
+        snprintf(text, sizeof text, "the member %s occurs twice", TNF_QUOTED(z->members[i].name));
         status = tell_odd(from, TNF_EFORMAT, z->members[i].at, text, e);
     }
     tnf_hash_free(&names);
     return ok ? status : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
 }
 
-/* The archive ends with its directory, so what is missing in front is not part of it. */
+/* The archive ends with its directory, so bytes in front of it are not part of it. */
 static tnf_status place_directory(tnf_zip *z, const summary *s, const tnf_zip_from *from,
                                   tnf_error *e)
 {
     uint64_t end;
     if (!tnf_ckd_add(&end, s->directory, s->directory_n) || end > s->at)
         return tnf_fail(e, TNF_EFORMAT, s->at,
-                        "the zip directory lies outside of the archive: %llu bytes at %llu",
+                        "the zip directory is outside of the archive: %llu bytes at %llu",
                         (unsigned long long)s->directory_n, (unsigned long long)s->directory);
-    uint64_t all = s->directory_n + END_SIZE; /* fits: the directory lies in the file */
+    uint64_t all = s->directory_n + END_SIZE; /* fits: the directory is in the file */
     if (all > from->max_directory || s->members > from->max_members)
         return tnf_fail(
             e, TNF_ELIMIT, s->at,
@@ -433,7 +433,7 @@ static tnf_status read_directory(tnf_zip *z, const summary *s, const tnf_zip_fro
         tnf_zip_member *m = &z->members[z->n];
         TNF_TRY(read_entry(m, &c, from, e));
         if (!tnf_ckd_add(&m->header, m->header, z->prefix))
-            return tnf_fail(e, TNF_EFORMAT, m->at, "the member %s lies outside of the archive",
+            return tnf_fail(e, TNF_EFORMAT, m->at, "the member %s is outside of the archive",
                             TNF_QUOTED(m->name));
     }
     if (tnf_left(&c) > 0)
@@ -443,7 +443,7 @@ static tnf_status read_directory(tnf_zip *z, const summary *s, const tnf_zip_fro
     return TNF_OK;
 }
 
-/* Memory that is given back at once, but counts against the limit while it is out. */
+/* Temporary memory, which counts against the limit while it is in use. */
 static uint8_t *borrow_memory(tnf_arena *arena, size_t n)
 {
     arena->over_limit = n > arena->limit - arena->total;
@@ -471,7 +471,7 @@ tnf_status tnf_zip_read(tnf_zip *out, const tnf_zip_from *from, tnf_error *e)
 
 /* ------------------------------------------------------------------ header */
 
-/* Sizes and CRC, unless they follow the data. */
+/* Compares sizes and CRC, unless they follow the data. */
 static bool same_sizes(const tnf_zip_member *m, const uint8_t *header, tnf_cur *zip64)
 {
     uint64_t crc = tnf_le32(header + 14), stored = tnf_le32(header + 18);
@@ -517,7 +517,7 @@ static tnf_status compare_header(const tnf_zip_from *from, const tnf_zip_member 
 tnf_status tnf_zip_locate(uint64_t *data, const tnf_zip_from *from, const tnf_zip_member *m,
                           tnf_error *e)
 {
-    uint8_t header[HEADER_SIZE + 512]; /* what is usual is read at once: its name, and a little */
+    uint8_t header[HEADER_SIZE + 512]; /* enough for most names: one read for all of it */
     uint64_t end = m->limit < from->size ? m->limit : from->size;
     uint64_t room = end > m->header + HEADER_SIZE ? end - m->header : HEADER_SIZE;
     size_t usual = HEADER_SIZE + m->name.n + USUAL_EXTRA;
@@ -531,7 +531,7 @@ tnf_status tnf_zip_locate(uint64_t *data, const tnf_zip_from *from, const tnf_zi
     size_t n = name_n + extra_n;
     if (name_n != m->raw.n)
         return fail_differs(m, "name", e);
-    *data = m->header + HEADER_SIZE + n; /* which is below 2^64: set_limits() */
+    *data = m->header + HEADER_SIZE + n; /* below 2^64: see set_limits() */
     if (*data > m->limit || m->stored > m->limit - *data)
         return tnf_fail(e, TNF_EFORMAT, m->header, "the member %s overlaps what follows it",
                         TNF_QUOTED(m->name));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reading by the directory and walking through the members of a zip archive share; only they
- * see it. */
+/* Shared by zip.c, which reads the directory, and zip_walk.c, which walks through the members. */
 #ifndef TNF_WIRE_ZIP_ENTRY_H
 #define TNF_WIRE_ZIP_ENTRY_H
 
@@ -23,14 +22,14 @@
 #define FLAG_UTF8       0x0800u
 #define FLAG_MASKED     0x2000u
 
-/* m->name from m->raw. */
+/* Makes m->name from m->raw. */
 tnf_status tnf_zip_read_name(tnf_zip_member *m, const tnf_zip_from *from, tnf_error *e);
-/* The zip64 field of an extra; an empty cursor if there is none. */
+/* Finds the zip64 field of an extra field; an empty cursor if there is none. */
 tnf_status tnf_zip_find_extra(tnf_cur *out, const uint8_t *extra, size_t n, uint64_t at,
                               tnf_error *e);
-/* Is it one that can be read? */
+/* Can this member be read? */
 tnf_status tnf_zip_check_member(const tnf_zip_member *m, uint16_t disk, tnf_error *e);
-/* Is a name there twice? That is odd. */
+/* Reports duplicate names as odd. */
 tnf_status tnf_zip_check_twice(const tnf_zip *z, const tnf_zip_from *from, tnf_error *e);
 
 #endif

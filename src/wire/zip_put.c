@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes around the members of a zip archive, without a clock: the same members give the same
- * file.
+/* The bytes around the members of a zip archive, without the current time: the same members give
+ * the same file.
  *
  *   PYTHON   header with CRC, a zip64 field with both sizes, dated 1980-01-01 | data
- *            zip64 numbers in the directory from 2^31 on, as Python's zipfile has it
+ *            zip64 numbers in the directory from 2^31 on, as in Python's zipfile
  *   TORCH    header without CRC and sizes, "FB" field of padding | data | descriptor
  *            no date; zip64 end records always
  */
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define PYTHON_LIMIT    0x7fffffffu /* from here on it writes zip64 numbers */
+#define PYTHON_LIMIT    0x7fffffffu /* above this Python writes zip64 numbers */
 #define ONES32          0xffffffffu
 #define PYTHON_DATE     0x00210000u /* 1980-01-01 */
 #define PYTHON_RIGHTS   0x01800000u /* rw------- */
@@ -49,7 +49,7 @@ static unsigned flags_of(tnf_zip_style style, const tnf_zip_put *m)
     return flags;
 }
 
-/* The numbers that do not fit in 32 bits, as PyTorch has them. */
+/* The numbers that do not fit in 32 bits, in PyTorch's order. */
 static unsigned torch_numbers(uint64_t out[3], const tnf_zip_put *m)
 {
     unsigned n = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Zip archives without a directory: it is what a file that was cut short lacks first.
+/* Zip archives without a directory, which is the first part that a truncated file loses.
  *
  *   header, name, extra, data │ header, name, extra, data │ header, name, ex
- *                             └ where one ends, the next begins
+ *                             └ the next one begins where one ends
  *
- * Each header says how long its member is; one whose sizes follow its data ends the walk, since
- * where it ends could only be guessed.
+ * Each header contains the length of its member. A member whose sizes follow its data ends the
+ * walk, since its end could only be guessed.
  */
 #include "base/buf.h"
 #include "base/ckd.h"
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* TNF_ETRUNCATED, TNF_EFORMAT or TNF_EUNSUPPORTED: there is no other member here. */
+/* TNF_ETRUNCATED, TNF_EFORMAT or TNF_EUNSUPPORTED: there is no further member. */
 static tnf_status read_local(tnf_zip_member *m, const tnf_zip_from *from, uint64_t at, tnf_error *e)
 {
     uint8_t header[HEADER_SIZE];
@@ -44,7 +44,7 @@ static tnf_status read_local(tnf_zip_member *m, const tnf_zip_from *from, uint64
     m->stored = m->stored == ONES32 ? tnf_u64(&zip64) : m->stored;
     bool ends = tnf_ckd_add(&m->limit, at + HEADER_SIZE + name_n + extra_n, m->stored);
     if (zip64.bad || !ends || m->flags & FLAG_DESCRIPTOR)
-        return tnf_fail(e, TNF_EFORMAT, at, "where the member %s ends is not known",
+        return tnf_fail(e, TNF_EFORMAT, at, "the end of the member %s is unknown",
                         TNF_QUOTED(m->name));
     return tnf_zip_check_member(m, 0, e);
 }

@@ -409,7 +409,7 @@ static void says_what_is_wrong(void **state)
         { "1c", "the CBOR has the reserved byte 0x1c" },
         { "f8 20", "the CBOR has the byte 0xf8, a simple value other than false, true and null" },
         { "c000", "the CBOR has a tag, which its profile does not allow" },
-        { "9fff", "the CBOR leaves a length open, which its profile does not allow" },
+        { "9fff", "the CBOR has an item of indefinite length, which its profile does not allow" },
         { "ff", "the CBOR has an end (0xff) where an item should be" },
         { "61ff", "the CBOR has text that is not UTF-8" },
         { "1817", "the CBOR has a number or length in more bytes than it needs" },
@@ -418,7 +418,7 @@ static void says_what_is_wrong(void **state)
         { "a2 6162 00 6161 00",
           "the CBOR has the key 'a' after the key 'b', which should be the later one" },
         { "a2 6161 00 6161 00", "the CBOR has the key 'a' twice in one map" },
-        { "a2 00 00 00 00", "the CBOR has the key (no text) twice in one map" },
+        { "a2 00 00 00 00", "the CBOR has the key (not text) twice in one map" },
         { "8181818181 00", "the CBOR is nested deeper than 4 levels" },
         { "00 0000", "the CBOR goes on after its end (bytes left: 2)" },
     };

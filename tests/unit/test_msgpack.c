@@ -414,7 +414,7 @@ static void says_what_is_wrong(void **state)
         { "", "the MessagePack ends where an item should be" },
         { "cd00", "the MessagePack ends inside the head of an item" },
         { "c700", "the MessagePack ends where the type of an ext should be" },
-        { "c1", "the MessagePack has the byte 0xc1, which means nothing" },
+        { "c1", "the MessagePack has the byte 0xc1, which is reserved" },
         { "db00010000 61", "the MessagePack claims 65536 bytes (bytes left: 1)" },
         { "ddffffffff 00", "the MessagePack claims 4294967295 items (bytes left: 1)" },
         { "83 0000", "the MessagePack claims 3 pairs (bytes left: 2)" },

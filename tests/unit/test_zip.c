@@ -196,7 +196,7 @@ static void end_records(void **state)
     check_refused(f, TNF_EFORMAT, "500 members do not fit");
     TAKE(f, zip_python);
     tnf_put_le32(f->p + find_signature(f, END, 0) + 16, 0x7fffffff);
-    check_refused(f, TNF_EFORMAT, "lies outside");
+    check_refused(f, TNF_EFORMAT, "is outside");
     TAKE(f, zip_python);
     tnf_put_le32(f->p + find_signature(f, END, 0) + 16, 0xffffffff);
     check_refused(f, TNF_EFORMAT, "there is none");
@@ -225,7 +225,7 @@ static void zip64_lies(void **state)
     check_refused(f, TNF_EFORMAT, "no zip64 field");
     TAKE(f, zip_zip64); /* and in one that is */
     tnf_put_le64(f->p + find_signature(f, ENTRY, 0) + 46 + 1 + 4, UINT64_MAX);
-    check_refused(f, TNF_EFORMAT, "stored as it is");
+    check_refused(f, TNF_EFORMAT, "is not compressed");
     TAKE(f, zip_zip64);
     tnf_put_le64(f->p + find_signature(f, ENTRY, 0) + 46 + 1 + 4, UINT64_MAX - 10);
     tnf_put_le64(f->p + find_signature(f, ENTRY, 0) + 46 + 1 + 12, UINT64_MAX - 10);
@@ -242,7 +242,7 @@ static void unknown_methods(void **state)
         uint16_t method;
         const char *name;
     } others[] = { { 9, "deflate64" }, { 12, "bzip2" }, { 14, "lzma" },
-                   { 93, "zstd" },     { 99, "AES" },   { 77, "not known" } };
+                   { 93, "zstd" },     { 99, "AES" },   { 77, "an unknown" } };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         TAKE(f, zip_python);
         tnf_put_le16(f->p + find_signature(f, ENTRY, 1) + 10, others[i].method);
@@ -285,7 +285,7 @@ static void refuses_overlaps(void **state)
     tnf_put_le16(f->p + find_signature(f, HEADER, 0) + 28, 30);
     check_refused(f, TNF_EFORMAT, "overlaps what follows");
     TAKE(f, zip_twice);
-    check_refused(f, TNF_EFORMAT, "'a' is there twice");
+    check_refused(f, TNF_EFORMAT, "'a' occurs twice");
     f->lenient = true;
     assert_int_equal(read_all(f), TNF_OK);
     assert_int_equal(f->odd, 1);

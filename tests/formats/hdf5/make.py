@@ -176,7 +176,7 @@ def make_filters():
     run = lambda n: b"\x7f" + data[:7] + b"\7\0" + bytes([n - 7 - 19 - 5]) + b"\x50" + data[n % 7 - 5 + 7:][:5]
     last = bytes((200 + i) % 7 for i in range(100))
     lz4 = struct.pack(">QI", 300, 200) + b"".join(struct.pack(">I", len(b)) + b for b in (run(200), last))
-    for name, id_, stored, at, words in (("zstd", 32015, zstd, START, "zstd"), ("blosc", 32001, blosc, START + 12, "316 bytes has 276"),
+    for name, id_, stored, at, words in (("zstd", 32015, zstd, START, "zstd"), ("blosc", 32001, blosc, START + 12, "316 bytes, but has 276"),
                                          ("lz4", 32004, lz4, START + 33, "LZ4 is cut")):
         room = Room()
         rest = struct.pack("<QIQ", len(stored), 0, room.put(stored))

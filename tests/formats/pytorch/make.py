@@ -219,7 +219,7 @@ def make_reject():
     reject("twice.pt", checkpoint(good, [("0", W)], more=[("Data/0", W)]), BAD, "two records", "opens")
     reject("outside.pt", archive([("archive/data.pkl", good), ("archive/data/0", W), ("archive/version", b"3"), ("x/y", b"")], root=""),
            BAD, "is not in the folder", "opens")
-    reject("opcode.pt", checkpoint(b"\x80\x02\xff."), BAD, "no opcode")
+    reject("opcode.pt", checkpoint(b"\x80\x02\xff."), BAD, "not an opcode")
     reject("no_stop.pt", checkpoint(good[:-1], [("0", W)]), SHORT, "without STOP")
     reject("nullif.pt", checkpoint(b"\x80\x02" + named("posix", "system") + tuple_of(text("true")) + b"R\xff."), BAD, "posix.system")
     reject("bare.pkl", b"\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x04true\x94\x85\x94R.", UNSUPPORTED, "a Python pickle")

@@ -247,8 +247,8 @@ for name, manifest, message, offset in [
         ("schema-missing-objects", b"\xa0", "Schema: the manifest has no objects", 4096)]:
     reject(f"corpus-{name}.zt", raw_manifest(manifest), message, offset=offset,
            code=BAD)
-reject("corpus-csr-index-out-of-cols.zt", csr(columns=(0, 3, 1)), "column 3 of 3", offset=8196,
-       lenient="opens", rule="LayoutData")
+reject("corpus-csr-index-out-of-cols.zt", csr(columns=(0, 3, 1)), "column 3, but there are only 3 columns",
+       offset=8196, lenient="opens", rule="LayoutData")
 reject("corpus-csr-indptr-not-zero-based.zt", csr(rows=(1, 2, 3)), "the first row begins at 1", lenient="opens",
        rule="LayoutData")
 reject("corpus-csr-row-not-increasing.zt", csr(columns=(2, 0, 1)), "row 0", lenient="opens", rule="LayoutData")
