@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define FINEST 30 /* no bin is narrower than the largest magnitude by more than 2^30 */
+#define FINEST 30 /* the largest magnitude is at most 2^30 times the width of a bin */
 #define MIN_K  (-1000)
 
 static int64_t bin_of(double x, int k)
@@ -12,7 +12,7 @@ static int64_t bin_of(double x, int k)
     return (int64_t)floor(ldexp(x, -k));
 }
 
-/* The width that the smallest and the largest number ask for. */
+/* The exponent of the width that the smallest and the largest number need; at least k. */
 static int width_for(double min, double max, int k)
 {
     int e = 0;
@@ -43,7 +43,7 @@ static void coarsen_bins(tnf_bins *b)
     b->k++;
 }
 
-/* The bins there are, with empty ones before and after them. */
+/* Adds empty bins before and after the existing ones. */
 static void spread_out(tnf_bins *b)
 {
     int64_t first = bin_of(b->min, b->k);
@@ -78,7 +78,7 @@ void tnf_bins_cover(tnf_bins *b, double min, double max)
 
 #define PIECE 256u
 
-/* First the places, a loop that vectors take; then the counting. */
+/* First computes the positions, in a loop that is vectorised; then counts. */
 static void add_doubles(tnf_bins *b, const tnf_tally_loops *loops, const uint8_t *x, size_t n,
                         bool floats)
 {

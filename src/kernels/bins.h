@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A histogram made in one pass, without knowing the range beforehand.
+/* A histogram made in one pass, without knowing the range in advance.
  *
  *   width 2^k   [ first*2^k | (first+1)*2^k | … ]   at most TNF_BINS of them
  *
- * When a number falls outside, neighbours are put together (2^k doubles) until all fit. The width
- * in the end follows from the smallest and the largest number alone, so the result does not depend
- * on the order in which numbers come or parts are merged.
+ * If a number is outside, neighbouring bins are merged (2^k doubles) until all numbers fit. The
+ * final width depends only on the smallest and the largest number, so the result does not depend on
+ * the order of the numbers or of merges.
  */
 #ifndef TNF_KERNELS_BINS_H
 #define TNF_KERNELS_BINS_H
@@ -17,19 +17,20 @@
 typedef struct tnf_bins {
     int k;
     bool used;
-    double min, max;               /* what was covered */
-    int64_t first, last;           /* the bins of those */
-    uint64_t counts[TNF_BINS + 1]; /* from `first` on; the one more takes what is not finite */
+    double min, max;     /* the covered range */
+    int64_t first, last; /* the bins of min and max */
+    uint64_t counts[TNF_BINS +
+                    1]; /* from `first` on; the extra one counts numbers that are not finite */
 } tnf_bins;
 
 /* Makes room for all numbers from min to max, both finite. */
 void tnf_bins_cover(tnf_bins *b, double min, double max);
-/* Numbers within what is covered; those that are not finite do not count. */
+/* Adds numbers inside the covered range; numbers that are not finite are not counted. */
 void tnf_bins_add(tnf_bins *b, enum tnf_float kind, const void *x, size_t n);
 void tnf_bins_repeat(tnf_bins *b, double x, uint64_t times);
 void tnf_bins_merge(tnf_bins *b, const tnf_bins *more);
 
-/* The same as n bins of one width from min to max, which are the smallest and largest number. */
+/* The histogram as n bins of equal width from min to max, the smallest and the largest number. */
 void tnf_bins_show(const tnf_bins *b, double min, double max, uint64_t *out, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Block types found by name, and what can be encoded. */
+/* Lookup of block types by name, and checks for encoding. */
 #include "kernels/blocks.h"
 
 #include <math.h>
@@ -53,7 +53,7 @@ size_t tnf_block_encodable(const tnf_block_type *type, const float *in, size_t n
     return n;
 }
 
-#define MAX_F16   65504.0F /* no scale is larger than the largest number of its block */
+#define MAX_F16   65504.0F /* a scale is never larger than the largest number of its block */
 #define MAX_BLOCK 256u
 
 static bool has_large(const float *in, size_t n)

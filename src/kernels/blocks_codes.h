@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the codes and small scales of some block types stand for. Included by blocks_*.h. */
+/* The meaning of the codes and small scales of some block types. Included by blocks_*.h. */
 #ifndef TNF_KERNELS_BLOCKS_CODES_H
 #define TNF_KERNELS_BLOCKS_CODES_H
 
@@ -10,14 +10,14 @@ static const int8_t not_linear[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
 /* Twice the value of a float of four bits, s ee m; the code of -0 is 0. */
 static const int8_t fp4_doubled[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
 
-/* 2^(e - 128): half of what mxfp4's exponent says, since the codes are doubled. */
+/* 2^(e - 128): half of the value of mxfp4's exponent, since the codes are doubled. */
 static inline float power_scale(uint8_t e)
 {
     return float_of(e < 2 ? (uint32_t)0x00200000 << e : (uint32_t)(e - 1) << 23);
 }
 
-/* Half of a float of a byte, eeee mmm, bias 7, without a sign: bit 7 does not count but that it
- * tells 0xff from 0x7f, which is 0. */
+/* Half of an 8-bit float, eeee mmm, bias 7, without a sign. Bit 7 is ignored, except that it
+ * distinguishes 0xff from 0x7f, which means 0. */
 static inline float ue4m3_scale(uint8_t x)
 {
     int e = x >> 3 & 15, m = x & 7;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of 256 elements whose codes are places in a grid: eight elements (iq3: four) at once.
+/* Blocks of 256 elements whose codes are indices in a grid of eight elements (iq3: four) each.
  *
- *   iq2_xxs  d:2  8 x (a:4 b:4)                    a: four places; b: signs 4 x 7 bits, scale 4
- *   iq2_xs   d:2  qs:64  sc:8                      32 x u16: place 9 bits, signs 7
- *   iq2_s    d:2  qs:32  signs:32  qh:8  sc:8      places of 8 + 2 bits
+ *   iq2_xxs  d:2  8 x (a:4 b:4)                    a: four indices; b: signs 4 x 7 bits, scale 4
+ *   iq2_xs   d:2  qs:64  sc:8                      32 x u16: index 9 bits, signs 7
+ *   iq2_s    d:2  qs:32  signs:32  qh:8  sc:8      indices of 8 + 2 bits
  *   iq3_xxs  d:2  qs:64  b:32                      b as in iq2_xxs, eight of them
- *   iq3_s    d:2  qs:64  qh:8  signs:32  sc:4      places of 8 + 1 bits
- *   iq1_s    d:2  qs:32  qh:16                     8 x u16: 4 x 3 bits of places, scale 3, shift 1
+ *   iq3_s    d:2  qs:64  qh:8  signs:32  sc:4      indices of 8 + 1 bits
+ *   iq1_s    d:2  qs:32  qh:16                     8 x u16: 4 x 3 bits of indices, scale 3, shift 1
  *   iq1_m    qs:32  qh:16  sc:8                    d in the upper 4 bits of four u16
  *
- * Seven bits of signs have an eighth that makes their number even. ggml multiplies by a sign at the
- * end; a code that has the sign gives the same, down to the sign of 0. All products are exact.
- * Included by blocks_loops.h.
+ * An eighth sign makes the number of signs even, so only seven bits are stored. ggml multiplies by
+ * the sign at the end. Here the code gets the sign, which gives the same result, including the sign
+ * of 0. All products are exact. Included by blocks_loops.h.
  */
 #ifndef TNF_KERNELS_BLOCKS_GRID_H
 #define TNF_KERNELS_BLOCKS_GRID_H
@@ -27,7 +27,7 @@ static inline unsigned even_signs(uint32_t seven)
     return s | (odd & 1) << 7;
 }
 
-/* Eight numbers with their signs: bit j of `signs` is moved to the top of lane j. */
+/* Applies signs to eight numbers: bit j of `signs` is moved to the top of lane j. */
 static inline shorts with_signs(shorts v, unsigned signs)
 {
     const shorts up = { 1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 1 << 9, 1 << 8 };
@@ -127,7 +127,7 @@ static inline bool get_iq3_s(float *restrict y, const uint8_t *restrict p)
     return odd_half(p);
 }
 
-/* Numbers of the iq1 grid: -1, 0, 1, all moved by an eighth; here eight times as large. */
+/* Numbers of the iq1 grid: -1, 0, 1, all shifted by an eighth; here multiplied by eight. */
 static inline void octet_1(float *restrict y, unsigned entry, bool down, float d)
 {
     scaled_8(y, pairs_of(entry) * 8 - (uint16_t)(down ? 9 : 7), d * 0.125f);

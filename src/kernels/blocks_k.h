@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of 256 elements of two levels: groups have small scales, which a scale of the block is
- * multiplied with.
+/* Blocks of 256 elements with two levels of scales: each group has a small scale, which is
+ * multiplied by the scale of the block.
  *
  *   q2_k    sc:16  qs:64  d:2  dmin:2              groups of 16: scale and minimum, 4 bits each
  *   q3_k    hm:32  qs:64  sc:12  d:2               groups of 16: scales of 6 bits
  *   q4_k    d:2  dmin:2  sc:12  qs:128             groups of 32: scale and minimum, 6 bits each
  *   q5_k    d:2  dmin:2  sc:12  qh:32  qs:128      likewise
  *   q6_k    ql:128  qh:64  sc:16  d:2              groups of 16: scales are i8
- *   q8_k    d:4  qs:256  bsums:32                  one level after all; the sums are not needed
+ *   q8_k    d:4  qs:256  bsums:32                  only one level; the sums are not needed
  *   iq4_xs  d:2  sh:2  sl:4  qs:128                groups of 32: scales of 6 bits, codes of iq4_nl
  *
- * d, dmin are f16; d of q8_k is f32. Codes of 2 bits: of each 32 bytes the lowest first, then the
- * next. Codes of 4: of each 32 bytes (q6_k: 64) all low halves, then all high ones. Codes of 5, 6,
- * 3 have their upper bits in qh and hm. Included by blocks_loops.h.
+ * d and dmin are f16; d of q8_k is f32. Codes of 2 bits: the lowest bits of each 32 bytes first,
+ * then the next ones. Codes of 4 bits: the low halves of each 32 bytes (q6_k: 64), then the high
+ * ones. Codes of 3, 5 and 6 bits have their upper bits in qh and hm. Included by blocks_loops.h.
  */
 #ifndef TNF_KERNELS_BLOCKS_K_H
 #define TNF_KERNELS_BLOCKS_K_H
 
 #include "kernels/blocks_codes.h"
 
-/* 16 codes of 2 bits: group g of the block's, of 64 bytes. */
+/* The 16 codes of 2 bits of group g of a block, which has 64 bytes of codes. */
 static inline codes quarters_of(const uint8_t *p, int g)
 {
     return codes_at(p + 32 * (g / 8) + 16 * (g % 2)) >> (uint8_t)(2 * (g % 8 / 2)) & 3;
@@ -36,7 +36,7 @@ static inline bool get_q2_k(float *restrict y, const uint8_t *restrict p)
     return odd_half(p + 80) || odd_half(p + 82);
 }
 
-/* Six bits: four in a half of sc[0..7], two in sc[8..11]. */
+/* Reads six bits: four are in a half of sc[0..7], two in sc[8..11]. */
 static inline int q3_k_scale(const uint8_t *sc, int g)
 {
     int low = g < 8 ? sc[g] & 15 : sc[g - 8] >> 4;

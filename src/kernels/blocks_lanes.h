@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors of codes and how they become floats; vectors of floats and how they become codes. A file
- * for one instruction set may have its own of the functions below, and then defines
+/* Vectors of codes and their conversion to floats; vectors of floats and their conversion to codes.
+ * A file for one instruction set may have its own versions of the functions below, and then defines
  * BLOCKS_OWN_LANES. Included by blocks_loops.h.
  */
 #ifndef TNF_KERNELS_BLOCKS_LANES_H
@@ -17,7 +17,7 @@ typedef uint16_t shorts __attribute__((vector_size(16)));
 typedef uint32_t words __attribute__((vector_size(16)));
 typedef uint64_t longs __attribute__((vector_size(16)));
 
-/* So many floats at a time are made codes: 4 or 8, as the instruction set has them. */
+/* The number of floats that are encoded at once: 4 or 8, depending on the instruction set. */
 #ifndef BLOCKS_LANES
 #define BLOCKS_LANES 4
 #endif
@@ -27,7 +27,7 @@ typedef int32_t ints __attribute__((vector_size(4 * BLOCKS_LANES)));
 /* Lanes of `a` where the mask is all ones, else of `b`. */
 #define BLOCKS_PICK(mask, a, b) (((mask) & (a)) | (~(mask) & (b)))
 
-/* Loops over groups are written out: shifts by a constant are much faster. */
+/* Unrolls loops over groups: shifts by a constant are much faster. */
 #if defined(__clang__)
 #define BLOCKS_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -51,7 +51,7 @@ static inline codes spread_bits(unsigned bits, uint8_t value)
 }
 
 #ifndef BLOCKS_OWN_LANES
-/* y = d * q + m, for 16 codes with signs. */
+/* y = d * q + m, for 16 signed codes. */
 static inline void scaled_from_16(float *restrict y, codes q, float d, float m)
 {
     int8_t lanes[16];
@@ -70,7 +70,7 @@ static inline void scaled_16(float *restrict y, codes q, float d)
         y[j] = d * (float)lanes[j];
 }
 
-/* The same for eight of 16 bits. */
+/* The same for eight codes of 16 bits. */
 static inline void scaled_8(float *restrict y, shorts q, float d)
 {
     int16_t lanes[8];
@@ -79,7 +79,7 @@ static inline void scaled_8(float *restrict y, shorts q, float d)
         y[j] = d * (float)lanes[j];
 }
 
-/* What codes below 16 stand for. */
+/* Looks up codes below 16 in a table. */
 static inline codes looked_up(codes q, const int8_t table[16])
 {
 #if defined(__aarch64__)

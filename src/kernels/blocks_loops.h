@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* All block types, written once and compiled for each instruction set: a file defines LOOPS, the
- * name of its table, and LOOPS_NAME, and includes this. Codes are put together in vectors of 16
- * bytes, whatever the type; blocks_lanes.h has the steps that instruction sets differ in.
+ * name of its table, and LOOPS_NAME, and includes this. Codes are assembled in vectors of 16 bytes
+ * for every type; blocks_lanes.h has the steps in which instruction sets differ.
  */
 #include "base/bytes.h"
 #include "kernels/blocks.h"
@@ -24,7 +24,7 @@ static inline uint32_t bits_of(float f)
     return bits;
 }
 
-/* A scale: f16. */
+/* Reads a scale: f16. */
 static inline float half_at(const uint8_t *p)
 {
     uint32_t h = tnf_le16(p), e = h & 0x7c00, bits = (h & 0x7fff) << 13;
@@ -40,7 +40,7 @@ static inline bool odd_half(const uint8_t *p)
     return (p[1] & 0x7c) == 0x7c;
 }
 
-/* To the nearest f16, ties to even. What is no number is a quiet NaN. */
+/* Rounds to the nearest f16, ties to even. A NaN becomes a quiet NaN. */
 static inline void put_half(uint8_t *p, float x)
 {
     uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000, h;
@@ -49,14 +49,14 @@ static inline void put_half(uint8_t *p, float x)
         h = 0x7e00;
     else if (bits >= 0x477ff000) /* 65520 */
         h = 0x7c00;
-    else if (bits < 0x38800000) /* 2^-14: adding 0.5 leaves as many bits as a subnormal has */
+    else if (bits < 0x38800000) /* 2^-14: adding 0.5 leaves the bits of a subnormal */
         h = bits_of(float_of(bits) + 0.5f) - 0x3f000000;
     else
         h = (bits - 0x38000000 + 0xfff + (bits >> 13 & 1)) >> 13;
     tnf_put_le16(p, (uint16_t)(sign | h));
 }
 
-/* NaNs have one look, whatever the machine makes of infinity times 0. */
+/* Makes all NaNs equal: machines differ in the result of infinity times 0. */
 static void settle_nans(float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -64,7 +64,8 @@ static void settle_nans(float *y, size_t n)
             y[i] = float_of(0x7fc00000);
 }
 
-/* get_NAME() decodes one block and tells whether it can hold a NaN: a scale is not finite. */
+/* get_NAME() decodes one block. It returns true if the block may contain a NaN: a scale is not
+ * finite. */
 #define DECODER(name, elements, bytes)                                                             \
     static void decode_##name(float *out, const uint8_t *p, size_t n)                              \
     {                                                                                              \
@@ -84,7 +85,7 @@ static void settle_nans(float *y, size_t n)
         tnf_leave_ieee(mode);                                                                      \
     }
 
-/* name, elements, bytes, as ggml numbers its types */
+/* name, elements, bytes, in ggml's order of types */
 #define READ_AND_WRITTEN(X)                                                                        \
     X(q4_0, 32, 18)                                                                                \
     X(q4_1, 32, 20)                                                                                \

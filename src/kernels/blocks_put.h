@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Floats to blocks, for the types whose codes follow from the numbers by a formula; ggml searches
- * for the codes of all others. The blocks are drawn in blocks_simple.h.
+/* Floats to blocks, for the types whose codes follow from the numbers by a formula; for all others
+ * ggml searches for the codes. The fields of blocks are in blocks_simple.h.
  *
- * d is what a step of the codes stands for, 1/d is taken before d is rounded to f16. Where 1/d is
- * beyond the floats, d becomes 0 in f16, and any code stands for the same: it is that of 0. Numbers
- * that are not finite are kept within the codes, so that no cast is undefined; their block means
- * nothing. Included by blocks_loops.h.
+ * d is the step between codes; 1/d is computed before d is rounded to f16. If 1/d is beyond the
+ * floats, d becomes 0 in f16, so all codes mean the same; the code of 0 is used. Numbers that are
+ * not finite are limited to the range of the codes, so that no cast is undefined; their blocks are
+ * meaningless. Included by blocks_loops.h.
  */
 #ifndef TNF_KERNELS_BLOCKS_PUT_H
 #define TNF_KERNELS_BLOCKS_PUT_H
 
 #include "kernels/blocks_codes.h"
 
-/* 1/d, or 0 if there is none. */
+/* 1/d, or 0 if it does not exist. */
 static inline float inverse_of(float d)
 {
     float id = 1.0f / d;
@@ -26,7 +26,8 @@ static inline floats floats_at(const float *x)
     return v;
 }
 
-/* The largest magnitude of n; bits of floats without a sign are in the order of the floats. */
+/* The largest magnitude of n floats; the bits of floats without sign are in the order of the
+ * floats. */
 static inline float largest_magnitude(const float *restrict x, int n)
 {
     ints most = { 0 };
@@ -49,7 +50,7 @@ static inline bool any_of(ints mask)
     return all != 0;
 }
 
-/* The element of largest magnitude of 32, of equals the first, with its sign. */
+/* The element of largest magnitude of 32, with its sign; of equal ones the first. */
 static inline float farthest_element(const float *restrict x)
 {
     uint32_t most = bits_of(largest_magnitude(x, 32)), sign = (uint32_t)1 << 31;
@@ -67,13 +68,13 @@ static inline float farthest_element(const float *restrict x)
     return float_of(most | sign);
 }
 
-/* v without its fraction, at most `most` (which no number is, too). v is not below 0. */
+/* v without its fraction, at most `most` (also for a NaN). v is not below 0. */
 static inline int cut_off(float v, float most)
 {
     return (int)(v < most ? v : most);
 }
 
-/* The same of all lanes, times id and with `more`. */
+/* The same for all lanes, after multiplying by id and adding `more`. */
 static inline ints cut_off_all(const float *restrict x, float id, float more, float most)
 {
     floats v = floats_at(x) * id;
@@ -83,7 +84,7 @@ static inline ints cut_off_all(const float *restrict x, float id, float more, fl
     return __builtin_convertvector(v, ints);
 }
 
-/* All lanes times id, to the nearest, halves away from 0; within -most … most. */
+/* All lanes times id, rounded to the nearest, halves away from 0; limited to -most … most. */
 static inline ints round_away(const float *restrict x, float id, float most)
 {
     floats v = floats_at(x) * id, limit = (floats) { 0 } + most;
@@ -91,7 +92,7 @@ static inline ints round_away(const float *restrict x, float id, float most)
     v = (floats)BLOCKS_PICK(v > -limit, (ints)v, (ints)-limit);
     ints whole = __builtin_convertvector(v, ints);
     floats rest = v - __builtin_convertvector(whole, floats);
-    return whole - (rest >= 0.5f) + (rest <= -0.5f); /* what holds is -1 */
+    return whole - (rest >= 0.5f) + (rest <= -0.5f); /* true is -1 */
 }
 
 static inline void put_q4_0(uint8_t *restrict out, const float *restrict x)
@@ -105,7 +106,7 @@ static inline void put_q4_0(uint8_t *restrict out, const float *restrict x)
     }
 }
 
-/* Codes of five bits of 32 elements: four to 16 bytes, the fifth to a word of bits before them. */
+/* Stores 32 codes of five bits: four bits in 16 bytes, the fifth in a word of bits before them. */
 static inline void put_fifths(uint8_t *restrict out, const uint8_t *restrict q)
 {
     uint32_t high = 0;
@@ -128,7 +129,7 @@ static inline void put_q5_0(uint8_t *restrict out, const float *restrict x)
     put_fifths(out + 2, q);
 }
 
-/* The least of 32 and, divided into `steps`, what is from there to the greatest. */
+/* The least of 32 elements; *step is the distance to the greatest, divided by `steps`. */
 static inline float least_and_step(const float *restrict x, float steps, float *step)
 {
     float least = x[0], greatest = x[0];
@@ -185,7 +186,7 @@ static inline void put_q8_0(uint8_t *restrict out, const float *restrict x)
     }
 }
 
-/* Digits of base 3, of n elements: 0, 1, 2. */
+/* The base-3 digits of n elements: 0, 1, 2. */
 static inline void put_digits(uint8_t *restrict t, const float *restrict x, int n, float id)
 {
     for (int j = 0; j < n; j += BLOCKS_LANES) {
@@ -207,7 +208,8 @@ static inline void put_tq2_0(uint8_t *restrict out, const float *restrict x)
     put_half(out + 64, d);
 }
 
-/* n_bytes bytes of up to five digits, `stride` elements apart, the first the highest. */
+/* Writes n_bytes bytes of up to five digits each, which are `stride` elements apart, highest
+ * first. */
 static inline void put_base_3(uint8_t *restrict out, const uint8_t *restrict t, int n_bytes,
                               int count)
 {
@@ -231,12 +233,13 @@ static inline void put_tq1_0(uint8_t *restrict out, const float *restrict x)
     put_half(out + 52, d);
 }
 
-/* The codes of all lanes: of the number nearest to the element, of equals the first of the table.
- */
+/* The codes of all lanes: each is the nearest number of the table; of equally near ones the
+ * first. */
 static inline ints nearest_fp4(const float *restrict x, float d)
 {
     const ints no_sign = (ints) { 0 } + 0x7fffffff;
-    floats v = floats_at(x), best = (floats)((ints)v & no_sign); /* as far as from 0, the first */
+    floats v = floats_at(x),
+           best = (floats)((ints)v & no_sign); /* the distance to 0, the first number */
     ints code = { 0 };
     BLOCKS_UNROLL
     for (int k = 1; k < 16; k++) {
@@ -249,7 +252,7 @@ static inline ints nearest_fp4(const float *restrict x, float d)
     return code;
 }
 
-/* Two rows of n elements, in the low and high halves of n bytes. */
+/* Writes two rows of n elements, in the low and the high halves of n bytes. */
 static inline void put_fp4(uint8_t *restrict out, const float *restrict x, int n, float d)
 {
     for (int j = 0; j < n; j += BLOCKS_LANES) {
@@ -258,7 +261,7 @@ static inline void put_fp4(uint8_t *restrict out, const float *restrict x, int n
     }
 }
 
-/* The exponent of the largest magnitude, less that of the largest code (4). ggml rounds the
+/* The exponent of the largest magnitude, minus that of the largest code (4). ggml rounds the
  * logarithm to a float, so a number just below a power of two may count as that power. */
 static inline uint8_t power_of(float most)
 {
@@ -275,7 +278,7 @@ static inline void put_mxfp4(uint8_t *restrict out, const float *restrict x)
     put_fp4(out + 1, x, 16, power_scale(out[0]));
 }
 
-/* A float without its sign in a byte, eeee mmm: halves upwards, 448 at most. */
+/* An 8-bit float without sign, eeee mmm: halves are rounded up, 448 at most. */
 static inline uint8_t put_ue4m3(float x)
 {
     uint32_t bits = bits_of(x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of one level: a scale, perhaps a minimum, and the codes.
+/* Blocks with one level of scales: a scale, possibly a minimum, and the codes.
  *
  *   q4_0    d:2  qs:16           codes of 4 bits: the low halves of all bytes, then the high ones
  *   q4_1    d:2  m:2  qs:16
@@ -8,14 +8,14 @@
  *   q8_0    d:2  qs:32
  *   q8_1    d:2  s:2  qs:32      s, a sum, is not needed
  *   q1_0    d:2  qs:16           bits: d or -d
- *   q2_0    d:2  qs:16           2 bits each, one after the other
- *   tq2_0   qs:64  d:2           2 bits each, of 32 bytes the lowest first
- *   tq1_0   qs:48  qh:4  d:2     five digits of base 3 in a byte, in qh four
- *   mxfp4   e:1  qs:16           e is an exponent; codes as q4_0 has them
+ *   q2_0    d:2  qs:16           2 bits each, in order
+ *   tq2_0   qs:64  d:2           2 bits each, the lowest bits of 32 bytes first
+ *   tq1_0   qs:48  qh:4  d:2     five base-3 digits per byte, in qh four
+ *   mxfp4   e:1  qs:16           e is an exponent; codes as in q4_0
  *   nvfp4   d:4  qs:32           four groups of 16, each with a float of 8 bits
- *   iq4_nl  d:2  qs:16           codes are places in a table
+ *   iq4_nl  d:2  qs:16           codes are indices in a table
  *
- * d, m, s are f16. Included by blocks_loops.h.
+ * d, m and s are f16. Included by blocks_loops.h.
  */
 #ifndef TNF_KERNELS_BLOCKS_SIMPLE_H
 #define TNF_KERNELS_BLOCKS_SIMPLE_H
@@ -78,14 +78,14 @@ static inline bool get_q8_1(float *restrict y, const uint8_t *restrict p)
 
 static inline bool get_q1_0(float *restrict y, const uint8_t *restrict p)
 {
-    float d = half_at(p); /* times 1 or -1, which only turns the sign */
+    float d = half_at(p); /* times 1 or -1, which only changes the sign */
     BLOCKS_UNROLL
     for (int g = 0; g < 8; g++)
         scaled_16(y + 16 * g, spread_bits(tnf_le16(p + 2 + 2 * g), 2) - 1, d);
     return odd_half(p);
 }
 
-/* Lane j of each four has 3, the others 0. */
+/* Lane j of each four is 3, the others are 0. */
 static inline codes three_of(int j)
 {
     codes c = { 0 };
@@ -98,7 +98,7 @@ static inline bool get_q2_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     BLOCKS_UNROLL
-    for (int g = 0; g < 4; g++) { /* each byte four times, and of each other two bits */
+    for (int g = 0; g < 4; g++) { /* each byte four times, with two other bits each time */
         const uint8_t *q = p + 2 + 4 * g;
         const words four = { q[0], q[1], q[2], q[3] };
         codes c = (codes)(four * 0x01010101);
@@ -120,8 +120,8 @@ static inline bool get_tq2_0(float *restrict y, const uint8_t *restrict p)
     return odd_half(p + 64);
 }
 
-/* The next digit of 16 bytes: they are tripled, and it is what lies above a byte then, that is, how
- * often 256 (in thirds: 86, 171) is in them. */
+/* The next base-3 digit of 16 bytes: each byte is tripled, and the digit is the part above 255. It
+ * counts the thresholds (86 and 171, thirds of 256) that the byte reaches. */
 static inline codes next_digit(codes *rest)
 {
     codes over = (codes)(*rest >= 86) + (codes)(*rest >= 171); /* -1 each */

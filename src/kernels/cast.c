@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which casts there are, and which this machine does best. */
+/* The table of casts, and the choice of the fastest set on this machine. */
 #include "kernels/cast.h"
 
 #include "kernels/f16c.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of one type as another's.
+/* Casts from one number type to another.
  *
- * Each number is rounded once, to the nearest, of two equally near to the even one; what is too
- * large is infinite, or the largest where a type has no infinity; a NaN is quiet and keeps its sign
- * and the upper bits of its payload where the type has room: all as narrow.h has it, bit for bit,
- * on every machine and in any rounding or flush-to-zero mode that the caller may be in.
+ * Each number is rounded once, to the nearest, ties to even. A number that is too large becomes
+ * infinite, or the largest number of a type without infinity. A NaN becomes quiet, and keeps its
+ * sign and the upper bits of its payload if the type has room for them. The results equal those of
+ * narrow.h, bit for bit, on every machine and in any rounding or flush-to-zero mode of the caller.
  */
 #ifndef TNF_KERNELS_CAST_H
 #define TNF_KERNELS_CAST_H
@@ -13,11 +13,12 @@
 #include <stdint.h>
 #include <tenfold/types.h>
 
-/* n elements; bytes little-endian as in files, at any alignment. Packed ones begin with a byte. */
+/* Casts n elements; bytes are little-endian as in files, at any alignment. Packed elements begin at
+ * a byte. */
 typedef void tnf_cast_fn(uint8_t *out, const uint8_t *in, size_t n);
 
-/* NULL: this pair is not cast. From f64 f32 f16 bf16, all f8, integers (i4 u4 i2 u2, too) and bool
- * to f64 f32 f16 bf16 f8_e4m3fn f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz. */
+/* Returns NULL for a pair that cannot be cast. Sources: f64 f32 f16 bf16, all f8, integers (also i4
+ * u4 i2 u2) and bool. Targets: f64 f32 f16 bf16 f8_e4m3fn f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz. */
 tnf_cast_fn *tnf_cast_of(const tnf_type *from, const tnf_type *to);
 
 /* -------------------------------------------------------- for cast_*.c only */
@@ -25,15 +26,15 @@ tnf_cast_fn *tnf_cast_of(const tnf_type *from, const tnf_type *to);
 #define TNF_CAST_SOURCES 22
 #define TNF_CAST_TARGETS 8
 
-/* For one instruction set. Sources and targets are those of cast.c. */
+/* The casts for one instruction set. Sources and targets are those of cast.c. */
 typedef struct tnf_cast_set {
     const char *name;
     tnf_cast_fn *pairs[TNF_CAST_SOURCES][TNF_CAST_TARGETS];
 } tnf_cast_set;
 
-/* The i-th that this machine can run, the best first; NULL past the last. */
+/* The i-th set that this machine can run, the fastest first; NULL past the last. */
 const tnf_cast_set *tnf_cast_set_at(size_t i);
-/* tnf_cast_of() by one of them. */
+/* tnf_cast_of() for one set. */
 tnf_cast_fn *tnf_cast_by(const tnf_cast_set *set, const char *from, const char *to);
 
 extern const tnf_cast_set tnf_casts_portable;

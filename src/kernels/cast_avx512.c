@@ -13,7 +13,7 @@
 #endif
 
 /* NaNs become quiet and keep the upper bits of their payload, as everywhere. The instructions for
- * bf16 are not used: they take subnormal numbers for 0. */
+ * bf16 are not used: they treat subnormal numbers as 0. */
 #define CAST_OWN_HALVES
 static size_t halves_to_f32(uint8_t *out, const uint8_t *in, size_t n)
 {

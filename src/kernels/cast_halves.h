@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* f16 and bf16, one as the other, for processors that convert halves (AVX2, F16C). A file includes
- * this where it may use these instructions; AVX-512 gains nothing: the memory is the limit.
+/* Conversion between f16 and bf16, for processors that convert halves (AVX2, F16C). A file includes
+ * this if it may use these instructions. AVX-512 gains nothing: memory is the limit.
  *
  *   f16    s eeeee mmmmmmmmmm            bias 15
- *   bf16   s eeeeeeee mmmmmmm            bias 127: three bits are rounded off, 112 is added
+ *   bf16   s eeeeeeee mmmmmmm            bias 127: three bits are rounded away, 112 is added
  *
- * Sixteen normal numbers are done as integers of 16 bits. If one among them is not normal, they go
- * by way of f32, in which all f16 are normal. */
+ * Sixteen normal numbers are converted as integers of 16 bits. If one of them is not normal, all
+ * sixteen are converted through f32, in which all f16 are normal. */
 #ifndef TNF_KERNELS_CAST_HALVES_H
 #define TNF_KERNELS_CAST_HALVES_H
 

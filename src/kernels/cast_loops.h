@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Casts, written once and compiled for each instruction set: a file defines LOOPS, the name of its
- * table, and LOOPS_NAME, and includes this. Loops have no branches, so that compilers make vectors
- * of them.
+ * table, and LOOPS_NAME, and includes this. Loops have no branches, so that compilers vectorise
+ * them.
  *
  *   small types, up to 16 bits     → f32, exactly     → any
  *   i32 u32 i64 u64                → f64, see below   → any
  *   f32, f64                       → any
  *
- * Two steps are done in pieces that stay in the first cache. A float becomes a smaller one in the
- * way of narrow.c, but with integers of its own width:
+ * Two steps are done in pieces that stay in the first-level cache. A float becomes a smaller one as
+ * in narrow.c, but with integers of its own width:
  *
- *   normal       the bits, moved to the other bias, plus half of what is cut off: exponent and
- *                mantissa are one number, so a carry goes where it should
- *   subnormal    a power of two is added whose last bit is the smallest number there is, and
+ *   normal       the bits, moved to the other bias, plus half of the part that is cut off: exponent
+ *                and mantissa are one number, so a carry has the right effect
+ *   subnormal    a power of two is added whose last bit is the smallest number of the type, and
  *                subtracted again as bits: the addition rounds
  *
- * An integer of 64 bits that f64 cannot hold is cut to 53 bits of which the last is set if anything
- * was cut off. So it is rounded once after all, by the next step: nothing lies halfway by accident.
+ * A 64-bit integer that f64 cannot hold is cut to 53 bits, and the last bit is set if any bit was
+ * cut off. So it is rounded only once, by the next step: the cut never creates a tie.
  */
 #include "base/bytes.h"
 #include "kernels/cast.h"
@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PIECE 1024u /* elements; a multiple of what shares a byte */
+#define PIECE 1024u /* elements; a multiple of the elements that share a byte */
 
 /* ------------------------------------------------------------------- bits */
 
@@ -56,7 +56,7 @@ static inline double f64_from_bits(uint64_t bits)
     return d;
 }
 
-/* tnf_le16() and its like are seen through by compilers too late for vectors. */
+/* Compilers understand tnf_le16() and similar functions too late for vectorisation. */
 #define LOADER(bits)                                                                               \
     static inline uint##bits##_t get_##bits(const uint8_t *p)                                      \
     {                                                                                              \
@@ -84,7 +84,7 @@ static inline void put_8(uint8_t *p, uint8_t v)
     *p = v;
 }
 
-/* All elements of `from` bits as elements of `to` bits: `expression` of the bits v. */
+/* Converts all elements of `from` bits to elements of `to` bits: `expression` of the bits v. */
 #define LOOP(name, from, to, expression)                                                           \
     static void name(uint8_t *restrict out, const uint8_t *restrict in, size_t n)                  \
     {                                                                                              \
@@ -96,15 +96,15 @@ static inline void put_8(uint8_t *p, uint8_t v)
 
 /* -------------------------------------------------------- small ones to f32 */
 
-/* A float of a sign, an exponent and `mantissa` bits, `bits` altogether, as f32; `odd` is what an
- * exponent of all ones is moved up by, 0 if it is one as any other. */
+/* A float with a sign, an exponent and `mantissa` bits, `bits` in total, as f32. `odd` is added to
+ * an exponent of all ones; it is 0 if that exponent is an ordinary one. */
 static inline uint32_t widened_float(uint32_t v, unsigned bits, unsigned mantissa, unsigned bias,
                                      uint32_t odd)
 {
     uint32_t sign = v >> (bits - 1) << 31, a = (v & ((1u << (bits - 1)) - 1)) << (23 - mantissa);
     uint32_t top = ((1u << (bits - 1 - mantissa)) - 1) << 23;
     uint32_t normal = a + ((127 - bias) << 23);
-    uint32_t smallest = (128 - bias) << 23; /* normal, of their kind */
+    uint32_t smallest = (128 - bias) << 23; /* the smallest normal number of the type */
     uint32_t sub = f32_bits(f32_from_bits(smallest | a) - f32_from_bits(smallest));
     uint32_t rest = a & 0x7fffff ? 0x400000u : 0; /* a NaN is made quiet */
     uint32_t all = odd && a >= top ? (normal + odd) | rest : normal;
@@ -151,7 +151,7 @@ LOOP(f32_of_i16, 16, 32, f32_bits((float)(int16_t)v))
 LOOP(f32_of_u16, 16, 32, f32_bits((float)v))
 LOOP(f32_of_flag, 8, 32, v ? 0x3f800000u : 0)
 
-/* Packed ones, the first in the lowest bits of a byte; the last byte may be full in part. */
+/* Packed elements, the first in the lowest bits of a byte; the last byte may be partly used. */
 static inline void f32_of_packed(uint8_t *restrict out, const uint8_t *restrict in, size_t n,
                                  unsigned bits, bool is_signed)
 {
@@ -175,7 +175,7 @@ PACKED(u2, 2, false)
 
 /* ------------------------------------------------------ large ones to f64 */
 
-/* |v| as a double, or as one of 53 bits whose last one tells that others were cut off. */
+/* |v| as a double, or as a number of 53 bits whose last bit says that other bits were cut off. */
 static inline double cut_to_f64(uint64_t v)
 {
     uint64_t cut = v >> 11 | ((v & 2047) != 0);
@@ -199,9 +199,9 @@ LOOP(cut_of_u64, 64, 64, f64_bits(cut_to_f64(v)))
 #define cut_of_i32 f64_of_i32
 #define cut_of_u32 f64_of_u32
 
-/* ------------------------------------------------------------ to smaller ones */
+/* --------------------------------------------------------- to smaller floats */
 
-/* What a smaller float is, as narrow.h has it. */
+/* The parameters of smaller floats, as in narrow.h. */
 #define F16        10, 15, 0x7bffu, 0x7e00u, true, true, 16
 #define BF16       7, 127, 0x7f7fu, 0x7fc0u, true, true, 16
 #define E4M3FN     3, 7, 0x7eu, 0x7fu, false, true, 8
@@ -214,7 +214,7 @@ static inline uint32_t from_f32(uint32_t v, unsigned mantissa, unsigned bias, ui
 {
     uint32_t a = v & 0x7fffffff, sign = v >> 31 << (bits - 1);
     unsigned cut = 23 - mantissa;
-    uint32_t smallest = (128 - bias) << 23; /* normal, of their kind */
+    uint32_t smallest = (128 - bias) << 23; /* the smallest normal number of the type */
     uint32_t normal = a - ((127 - bias) << 23) + ((1u << (cut - 1)) - 1) + (a >> cut & 1);
     uint32_t unit = (127 + 1 - bias + 23 - mantissa) << 23;
     uint32_t sub = f32_bits(f32_from_bits(a) + f32_from_bits(unit)) - unit;
@@ -247,7 +247,7 @@ static inline uint64_t from_f64(uint64_t v, unsigned mantissa, unsigned bias, ui
     int64_t code = a < smallest ? sub - unit : normal;
     code = code > largest_ ? largest_ + has_infinity : code;
     if (!has_minus_zero)
-        sign &= (uint64_t)(-code >> 63); /* all ones unless it is 0 */
+        sign &= (uint64_t)(-code >> 63); /* all ones unless code is 0 */
     uint64_t odd = nan;
     if (has_infinity)
         odd |= (uint64_t)a >> cut & (((uint64_t)1 << mantissa) - 1);
@@ -255,7 +255,7 @@ static inline uint64_t from_f64(uint64_t v, unsigned mantissa, unsigned bias, ui
     return a > nothing ? odd | odd_sign : (uint64_t)code | sign;
 }
 
-/* Macros expand what stands for several arguments only when they are passed on once more. */
+/* A macro that stands for several arguments is only expanded when it is passed on once more. */
 #define NARROW_32(v, ...) from_f32(v, __VA_ARGS__)
 #define NARROW_64(v, ...) from_f64(v, __VA_ARGS__)
 
@@ -276,7 +276,7 @@ LOOP(f8_e5m2_of_f64, 64, 8, NARROW_64(v, E5M2))
 LOOP(f8_e4m3fnuz_of_f64, 64, 8, NARROW_64(v, E4M3FNUZ))
 LOOP(f8_e5m2fnuz_of_f64, 64, 8, NARROW_64(v, E5M2FNUZ))
 
-/* Halves, which some processors convert. What they do not take is left to the loops above. */
+/* Halves, which some processors convert. The loops above do the remaining elements. */
 #ifndef CAST_OWN_HALVES
 static size_t halves_to_f32(uint8_t *out, const uint8_t *in, size_t n)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Every source with every target, of the loops in cast_loops.h, which includes this. */
+/* Every pair of source and target, from the loops in cast_loops.h, which includes this. */
 #ifndef TNF_KERNELS_CAST_PAIRS_H
 #define TNF_KERNELS_CAST_PAIRS_H
 
 #include "kernels/ieee.h"
 
-/* Called by pointer, so that no computing is moved out from between the two modes. */
+/* Called through a pointer, so that no computation is moved out of the section in IEEE mode. */
 static __attribute__((noinline)) void in_one(tnf_cast_fn *only, uint8_t *out, const uint8_t *in,
                                              size_t n)
 {
@@ -14,7 +14,7 @@ static __attribute__((noinline)) void in_one(tnf_cast_fn *only, uint8_t *out, co
     tnf_leave_ieee(mode);
 }
 
-/* Bits of an element before, between and after. */
+/* `bits` are those of an element before, between and after the two steps. */
 static __attribute__((noinline)) void in_two(tnf_cast_fn *first, tnf_cast_fn *second,
                                              const unsigned bits[3], uint8_t *out,
                                              const uint8_t *in, size_t n)
@@ -32,7 +32,8 @@ static __attribute__((noinline)) void in_two(tnf_cast_fn *first, tnf_cast_fn *se
     tnf_leave_ieee(mode);
 }
 
-/* Types of a byte have 256 numbers: of many elements, each is cast once and then looked up. */
+/* Types of one byte have 256 values: for many elements, each value is cast once and then looked
+ * up. */
 static __attribute__((noinline)) void by_table(tnf_cast_fn *first, tnf_cast_fn *second,
                                                const unsigned bits[3], uint8_t *out,
                                                const uint8_t *in, size_t n)
@@ -74,7 +75,7 @@ static __attribute__((noinline)) void by_table(tnf_cast_fn *first, tnf_cast_fn *
             memcpy(out, in, n *(bytes));                                                           \
     }
 
-/* Each small type has to become f32 first, each large one f64. */
+/* Each small type is first converted to f32, each large one to f64. */
 #define SMALL(S, bits, T, to_bits) TWO(S, T, f32_of_##S, T##_of_f32, bits, 32, to_bits)
 #define LARGE(S, bits, T, to_bits) TWO(S, T, cut_of_##S, T##_of_f64, bits, 64, to_bits)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Casts for any machine; of aarch64 all have vectors. */
+/* Casts for any machine; every aarch64 has vectors. */
 #include "kernels/cast.h"
 
 #if defined(__aarch64__)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which kernels this machine can run, and those that run everywhere. */
+/* The choice of kernels for this machine, and the portable ones. */
 #include "kernels/dot.h"
 
 #include "base/bytes.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops that queries spend their time in, for several instruction sets, one chosen at run time.
+/* The inner loops of queries, for several instruction sets, one of which is chosen at run time.
  *
- * Sums of products are taken the same way everywhere: sixteen partial sums, element i going to sum
- * i % 16, then halved pairwise (s[i] += s[i + 8], + 4, + 2, + 1). So a score depends neither on how
- * many queries share a pass nor on the number of threads, and all kernels that fuse multiplication
- * and addition give the same bits; the portable one rounds twice and differs by a few ulps.
+ * Sums of products are computed in the same way everywhere: sixteen partial sums, where element i
+ * goes to sum i % 16, are halved pairwise (s[i] += s[i + 8], + 4, + 2, + 1). So a score depends
+ * neither on the number of queries that share a pass nor on the number of threads. All kernels that
+ * fuse multiplication and addition give the same bits; the portable one rounds twice and differs by
+ * a few ulps.
  */
 #ifndef TNF_KERNELS_DOT_H
 #define TNF_KERNELS_DOT_H
@@ -15,7 +16,7 @@
 #define TNF_LANES     16u
 /* Queries are stored in rows of this many floats, the last ones 0, aligned to 64 bytes. */
 #define TNF_PADDED(d) (((d) + (TNF_LANES - 1)) & ~(size_t)(TNF_LANES - 1))
-/* A table of a quantized scan has a place for every code a byte can hold. */
+/* A table of a quantized scan has an entry for every code that fits in a byte. */
 #define TNF_CODES     256u
 
 /* rows: nrows x d floats, of any alignment; queries: nq x TNF_PADDED(d) floats.
@@ -29,14 +30,14 @@ typedef struct tnf_kernels {
     tnf_pair_kernel *distance; /* sums of squared differences */
     /* out[r] is the sum of squares of row r. */
     void (*squares)(const float *rows, size_t nrows, size_t d, float *out);
-    /* Both at once for a single query, which waits for memory: each row is loaded once. */
+    /* Both at once for a single query, which is limited by memory: each row is loaded once. */
     void (*dot_squares)(const float *rows, size_t nrows, size_t d, const float *query,
                         float *scores, float *out);
-    /* out[r] is the sum over m of tables[m * 256 + codes[r * m_count + m]], element m of row r
-     * going to partial sum m % 16. */
+    /* out[r] is the sum over m of tables[m * 256 + codes[r * m_count + m]]; element m of row r goes
+     * to partial sum m % 16. */
     void (*code_sums)(const uint8_t *codes, size_t nrows, size_t m_count, const float *tables,
                       float *out);
-    /* The same over tables of bytes, for at most 256 pieces; NULL where that gains nothing. */
+    /* The same with tables of bytes, for at most 256 pieces; NULL if that is not faster. */
     void (*byte_sums)(const uint8_t *codes, size_t nrows, size_t m_count, const uint8_t *tables,
                       uint16_t *out);
     void (*from_f16)(const void *halves, size_t n, float *out);
@@ -52,12 +53,12 @@ void tnf_byte_sums_vbmi(const uint8_t *codes, size_t nrows, size_t m_count, cons
 extern const tnf_kernels tnf_kernels_neon;
 #endif
 
-/* The i-th that this machine can run, the best first; NULL past the last. */
+/* The i-th that this machine can run, the fastest first; NULL past the last. */
 const tnf_kernels *tnf_kernels_at(size_t i);
-/* One of those by its name; NULL names the best. NULL if there is none. */
+/* The kernels of that name; NULL selects the fastest. NULL if there are none of that name. */
 const tnf_kernels *tnf_kernels_named(const char *name);
 
-/* For each kernel file: loops over a constant few are written out. */
+/* For the kernel files: unrolls loops with a small constant count. */
 #if defined(__clang__)
 #define TNF_UNROLL _Pragma("clang loop unroll(full)")
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels for AVX2 with FMA: two registers are the sixteen partial sums of a pair. A tile of three
- * queries by four rows goes over its rows twice, for the lower eight sums of all pairs and then for
- * the upper: so twelve of the sixteen registers are sums, and what is loaded is used often.
+/* Kernels for AVX2 with FMA: two registers hold the sixteen partial sums of a pair. A tile of three
+ * queries by four rows reads its rows twice, first for the lower eight sums of all pairs and then
+ * for the upper. So twelve of the sixteen registers hold sums, and loaded values are used often.
  */
 #include "kernels/dot.h"
 
@@ -18,7 +18,7 @@
 #define INLINE static inline __attribute__((always_inline))
 #define ROWS   4
 #define TILE   3  /* queries */
-#define HALF   8u /* of the sums: a register */
+#define HALF   8u /* half of the sums, which fit in a register */
 
 enum { DOT, DISTANCE };
 
@@ -40,7 +40,7 @@ INLINE lanes load(const float *p)
     return (lanes) { _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) };
 }
 
-/* n floats, fewer than sixteen, and zeros. */
+/* n floats, fewer than sixteen, padded with zeros. */
 INLINE lanes load_rest(const float *p, size_t n)
 {
     static const int32_t masks[2 * TNF_LANES] = { -1, -1, -1, -1, -1, -1, -1, -1,
@@ -56,7 +56,7 @@ INLINE lanes step(lanes row, lanes query, lanes sum)
                      _mm256_fmadd_ps(row.high, query.high, sum.high) };
 }
 
-/* The first n floats, at most eight, and zeros. */
+/* The first n floats, at most eight, padded with zeros. */
 INLINE __m256 load_some(const float *p, size_t n)
 {
     static const int32_t masks[2 * HALF] = { -1, -1, -1, -1, -1, -1, -1, -1 };
@@ -64,7 +64,7 @@ INLINE __m256 load_some(const float *p, size_t n)
     return n == HALF ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, _mm256_loadu_si256(mask));
 }
 
-/* One step of half a tile, at element i of n that are left there. */
+/* One step of half a tile, at element i; n elements remain there. */
 INLINE void half_step(int what, const float *rows, int nr, size_t d, const float *queries, int nq,
                       size_t i, size_t n, __m256 sums[TILE][ROWS])
 {
@@ -112,7 +112,7 @@ INLINE __m128 fold_four(__m256 a, __m256 b, __m256 c, __m256 d)
     return _mm_movelh_ps(_mm_unpacklo_ps(ac, bd), _mm_unpackhi_ps(ac, bd));
 }
 
-/* nq queries by nr rows, one or four; both constant where this is used. */
+/* nq queries by nr rows, one or four; both are constants in the callers. */
 INLINE void tile(int what, const float *rows, int nr, size_t d, const float *queries, int nq,
                  float *scores, size_t stride)
 {
@@ -148,7 +148,7 @@ INLINE void pairs(int what, const float *rows, size_t nrows, size_t d, const flo
     size_t pitch = TNF_PADDED(d), q = 0;
     for (; q + TILE <= nq && nq - q != 4; q += TILE)
         tiles(what, rows, nrows, d, queries + q * pitch, TILE, scores + q * stride, stride);
-    for (; q + 2 <= nq; q += 2) /* two and two go faster than three and one */
+    for (; q + 2 <= nq; q += 2) /* two and two are faster than three and one */
         tiles(what, rows, nrows, d, queries + q * pitch, 2, scores + q * stride, stride);
     if (q < nq)
         tiles(what, rows, nrows, d, queries + q * pitch, 1, scores + q * stride, stride);
@@ -205,8 +205,8 @@ INLINE __m256 gather(const float *tables, __m128i codes, __m256i places)
     return _mm256_i32gather_ps(tables, _mm256_add_epi32(_mm256_cvtepu8_epi32(codes), places), 4);
 }
 
-/* Adds the tables of sixteen pieces to the sums of the rows: together 16 KiB, so they stay in the
- * first cache. */
+/* Adds the tables of sixteen pieces to the sums of the rows. The tables have 16 KiB together, so
+ * they stay in the first-level cache. */
 INLINE void add_tables(const uint8_t *codes, size_t nrows, size_t m_count, const float *tables,
                        lanes *sums)
 {
@@ -254,7 +254,7 @@ static void code_sums(const uint8_t *codes, size_t nrows, size_t m_count, const 
 
 /* ----------------------------------------------------------------- halves */
 
-/* n halves, fewer than eight, and zeros. */
+/* n halves, fewer than eight, padded with zeros. */
 INLINE __m128i rest_of(const uint8_t *halves, size_t n)
 {
     uint16_t whole[8] = { 0 };

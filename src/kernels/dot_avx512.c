@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels for AVX-512 (F, BW, DQ, VL): one register is the sixteen partial sums of a pair.
+/* Kernels for AVX-512 (F, BW, DQ, VL): one register holds the sixteen partial sums of a pair.
  *
- * A tile is some queries by four rows: with six queries, 24 sums and the four pieces of rows they
- * share stay in the 32 registers, so each piece that is loaded is used six times.
+ * A tile is some queries by four rows. With six queries, 24 sums and the four pieces of rows that
+ * they share stay in the 32 registers, so each loaded piece is used six times.
  */
 #include "kernels/dot.h"
 
@@ -45,7 +45,7 @@ INLINE __m512 step(int what, __m512 row, __m512 query, __m512 sum)
     return _mm512_fmadd_ps(difference, difference, sum);
 }
 
-/* Sixteen elements of a row from i on, with zeros after the last. */
+/* Sixteen elements of a row from i on, padded with zeros after the last. */
 INLINE __m512 load(const float *row, size_t i, size_t d)
 {
     if (i + TNF_LANES <= d)
@@ -53,7 +53,7 @@ INLINE __m512 load(const float *row, size_t i, size_t d)
     return _mm512_maskz_loadu_ps((__mmask16)((1u << (d - i)) - 1), row + i);
 }
 
-/* One step of a tile. A single query waits for memory: the next rows are asked for beforehand. */
+/* One step of a tile. A single query is limited by memory, so the next rows are prefetched. */
 INLINE void tile_step(int what, const float *rows, size_t i, size_t d, const float *queries, int nq,
                       __m512 sums[TILE][ROWS], __m512 *squares)
 {
@@ -74,8 +74,8 @@ INLINE void tile_step(int what, const float *rows, size_t i, size_t d, const flo
     }
 }
 
-/* nq queries by ROWS rows, and the rows' sums of squares where `out` is given; nq and whether it is
- * are constant where this is used. */
+/* nq queries by ROWS rows, and the rows' sums of squares if `out` is not NULL. Both nq and whether
+ * `out` is NULL are constants in the callers. */
 INLINE void tile(int what, const float *rows, size_t d, const float *queries, int nq, float *scores,
                  size_t stride, float *out)
 {
@@ -96,7 +96,7 @@ INLINE void tile(int what, const float *rows, size_t d, const float *queries, in
         _mm_storeu_ps(out, fold_four(squares[0], squares[1], squares[2], squares[3]));
 }
 
-/* The same for a row that is left over. */
+/* The same for a single remaining row. */
 INLINE float pair(int what, const float *row, size_t d, const float *query)
 {
     __m512 sum = _mm512_setzero_ps();
@@ -187,8 +187,8 @@ static void dot_squares(const float *rows, size_t nrows, size_t d, const float *
 
 #define BLOCK 128 /* rows whose partial sums are kept while a few tables go over them */
 
-/* Adds the tables of sixteen pieces (or as many as `some` says) to the sums of the rows: together
- * 16 KiB, so they stay in the first cache. */
+/* Adds the tables of sixteen pieces (or of those that `some` selects) to the sums of the rows. The
+ * tables have 16 KiB together, so they stay in the first-level cache. */
 INLINE void add_tables(const uint8_t *codes, size_t nrows, size_t m_count, const float *tables,
                        __mmask16 some, __m512 *sums)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels for 64-bit ARM: four registers are the sixteen partial sums of a pair. */
+/* Kernels for 64-bit ARM: four registers hold the sixteen partial sums of a pair. */
 #include "kernels/dot.h"
 
 #if defined(__aarch64__)
@@ -35,7 +35,7 @@ INLINE lanes load(const float *p)
     return (lanes) { { vld1q_f32(p), vld1q_f32(p + 4), vld1q_f32(p + 8), vld1q_f32(p + 12) } };
 }
 
-/* n floats, fewer than sixteen, and zeros. */
+/* n floats, fewer than sixteen, padded with zeros. */
 INLINE lanes load_rest(const float *p, size_t n)
 {
     float whole[TNF_LANES] = { 0 };
@@ -55,7 +55,7 @@ INLINE lanes step(int what, lanes row, lanes query, lanes sum)
     return sum;
 }
 
-/* One query by nr rows, constant where this is used. */
+/* One query by nr rows; nr is a constant in the callers. */
 INLINE void tile(int what, const float *rows, int nr, size_t d, const float *query, float *scores)
 {
     lanes sums[ROWS];

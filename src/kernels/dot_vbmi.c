@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums of table entries of one byte, for AVX-512 with VBMI: a table of 256 bytes is four registers,
- * and two permutations look 64 codes up at once.
+/* Sums of table entries of one byte, for AVX-512 with VBMI: a table of 256 bytes fits in four
+ * registers, and two permutations look up 64 codes at once.
  *
- *   codes   row 0   c00 c01 c02 …        64 rows by 16 pieces are turned around, so that a
+ *   codes   row 0   c00 c01 c02 …        64 rows by 16 pieces are transposed, so that a
  *           row 1   c10 c11 c12 …        register has the codes of one piece for 64 rows
  *           …
  */
@@ -23,8 +23,8 @@
 #define ROWS   64u
 #define PIECES 16u
 
-/* Rows i, i + 16, i + 32 and i + 48, sixteen pieces each. Broadcasting loads under a mask need no
- * shuffle, of which there is enough to come. */
+/* Rows i, i + 16, i + 32 and i + 48, sixteen pieces each. Masked broadcast loads need no shuffle;
+ * shuffles are the bottleneck later. */
 INLINE __m512i load_four(const uint8_t *codes, size_t i, size_t stride)
 {
     __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)(codes + i * stride)));
@@ -35,7 +35,7 @@ INLINE __m512i load_four(const uint8_t *codes, size_t i, size_t stride)
     return v;
 }
 
-/* The same for the last pieces of a row: nothing behind them is touched. */
+/* The same for the last pieces of a row: bytes after them are not read. */
 INLINE __m512i load_some(const uint8_t *codes, size_t i, size_t stride, __mmask16 some)
 {
     __m512i v = _mm512_setzero_si512();
@@ -45,7 +45,7 @@ INLINE __m512i load_some(const uint8_t *codes, size_t i, size_t stride, __mmask1
     return v;
 }
 
-/* Turns sixteen registers of 4 x 16 bytes around, each 16 x 16 block by itself. */
+/* Transposes sixteen registers of 4 x 16 bytes, each 16 x 16 block separately. */
 INLINE void turn(__m512i v[PIECES])
 {
     __m512i a[PIECES], b[PIECES];
@@ -81,7 +81,7 @@ INLINE __m512i look_up(__m512i codes, const uint8_t *table)
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(codes), low, high);
 }
 
-/* Adds what sixteen pieces of 64 rows are worth to the sums of the even rows and of the odd ones,
+/* Adds the entries of sixteen pieces of 64 rows to the sums of the even rows and of the odd ones,
  * 16 bits each. */
 INLINE void add_sixteen(const uint8_t *codes, size_t m_count, const uint8_t *tables,
                         __m512i sums[2])
@@ -114,7 +114,7 @@ INLINE void add_last(const uint8_t *codes, size_t m_count, size_t n, const uint8
     }
 }
 
-/* Back into the order of the rows. */
+/* Restores the order of the rows. */
 INLINE void store_sums(const __m512i sums[2], uint16_t *out)
 {
     __m512i low = _mm512_unpacklo_epi16(sums[0], sums[1]);
@@ -132,7 +132,7 @@ static void sixty_four(const uint8_t *codes, size_t m_count, const uint8_t *tabl
     __m512i sums[2] = { _mm512_setzero_si512(), _mm512_setzero_si512() };
     size_t m = 0;
     for (; m + PIECES <= m_count; m += PIECES) {
-        for (size_t i = 0; i < PIECES; i++) /* the same share of the rows that come next */
+        for (size_t i = 0; i < PIECES; i++) /* prefetches the same part of the next rows */
             _mm_prefetch((const char *)codes + ROWS * (m_count + m + i), _MM_HINT_T0);
         add_sixteen(codes + m, m_count, tables + m * TNF_CODES, sums);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a processor of x86-64 can do that the compiler's own question does not know. */
+/* A feature of x86-64 processors that the compiler's built-in query does not cover. */
 #ifndef TNF_KERNELS_F16C_H
 #define TNF_KERNELS_F16C_H
 
@@ -7,7 +7,7 @@
 #include <cpuid.h>
 #include <stdbool.h>
 
-/* Every processor with AVX2 also converts halves, but a virtual machine may hide one of them. */
+/* Every processor with AVX2 also converts halves, but a virtual machine may hide one of the two. */
 static inline bool tnf_has_f16c(void)
 {
     unsigned a, b, c, d;

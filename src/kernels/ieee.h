@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How a processor rounds, and whether it takes subnormal numbers for 0, is the thread's to say: a
- * program may have asked for speed instead. A kernel that gives the same bits everywhere computes
- * as IEEE 754 has it, for the time of a call, and gives the thread its mode back. Reading the mode
- * costs next to nothing; it is set only where it is another one.
+/* Each thread has a mode for rounding and for treating subnormal numbers as 0; a program may have
+ * changed it for speed. A kernel that gives the same bits everywhere computes in IEEE 754 mode
+ * during a call, and then restores the mode. Reading the mode costs almost nothing; it is set only
+ * if it differs.
  */
 #ifndef TNF_KERNELS_IEEE_H
 #define TNF_KERNELS_IEEE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kmeans.h for any machine, and which one to take. */
+/* kmeans.h for any machine, and the choice of an implementation. */
 #include "kernels/kmeans.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops that quantizing spends its time in, for several instruction sets.
+/* The inner loops of quantizing, for several instruction sets.
  *
- * All of them give the same bits: sums are taken in the order of the components, one after the
- * other, and every multiplication is fused with its addition (the portable ones call fmaf()). So
- * what is trained depends neither on the machine nor on the number of threads.
+ * All of them give the same bits: sums are taken in the order of the components, and every
+ * multiplication is fused with its addition (the portable ones call fmaf()). So the trained result
+ * depends neither on the machine nor on the number of threads.
  */
 #ifndef TNF_KERNELS_KMEANS_H
 #define TNF_KERNELS_KMEANS_H
@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TNF_TILE     64u /* rows that are looked at together */
-#define TNF_GROUP    16u /* centroids that are looked at together */
-/* Rows of matrices that are multiplied have this many floats, the last ones 0. */
+#define TNF_TILE     64u /* rows that are processed together */
+#define TNF_GROUP    16u /* centroids that are processed together */
+/* Rows of matrices in products have this many floats; the last ones are 0. */
 #define TNF_PITCH(d) (((d) + 15) & ~(size_t)15)
 
-/* The centroids of one piece of the rows, as kernels want them. */
+/* The centroids of one piece of the rows, in the layout for kernels. */
 typedef struct tnf_book {
     size_t width, k;        /* components; centroids */
     size_t padded;          /* k, or the next multiple of TNF_GROUP */
@@ -35,9 +35,9 @@ typedef struct tnf_product {
 
 typedef struct tnf_kmeans_kernels {
     const char *name;
-    /* The nearest centroid of each of TNF_TILE rows; of equally near ones the first. Component i of
-     * row r is columns[i * stride + r]. What is compared is |c|^2 / 2 - x.c, half the squared
-     * distance but for what all centroids share. */
+    /* Finds the nearest centroid of each of TNF_TILE rows; of equally near ones the first.
+     * Component i of row r is columns[i * stride + r]. The compared value is |c|^2 / 2 - x.c, which
+     * is half the squared distance without the part that all centroids share. */
     void (*nearest)(const tnf_book *book, const float *columns, size_t stride, uint8_t *codes);
     void (*product)(const tnf_product *p);
 } tnf_kmeans_kernels;
@@ -49,7 +49,7 @@ extern const tnf_kmeans_kernels tnf_kmeans_avx2, tnf_kmeans_avx512;
 extern const tnf_kmeans_kernels tnf_kmeans_neon;
 #endif
 
-/* Those that go with kernels for queries of this name. */
+/* The implementation that belongs to the query kernels of this name. */
 const tnf_kmeans_kernels *tnf_kmeans_named(const char *name);
 
 #endif

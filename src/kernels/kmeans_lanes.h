@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* The body of the kernels in kmeans.h. Define these before including it:
+/* The body of the kernels in kmeans.h. Before including it, define:
  *
  *   LANES             floats in a vector
- *   VECTORS           of rows that are looked at together; TNF_TILE is a multiple of both
+ *   VECTORS           vectors of rows that are processed together; TNF_TILE is a multiple of both
  *   PRODUCT_ROWS, PRODUCT_VECTORS    of a tile of a matrix product
  *   vec, marks        vectors of floats, and of numbers of groups
  *   load, store, splat, no_marks, store_marks
  *   plus_product(s, a, b) = s + a * b, minus_product(s, a, b) = s - a * b, rounded once
  *   lesser(a, b)
  *   keep_least(&least, &at, a, group)      where a < least: least becomes a, and at the group
- *   first_equal(a, b) the first lane in which they are equal, or -1
+ *   first_equal(a, b) the first lane in which a and b are equal, or -1
  *
- * Rows are in lanes and centroids come one after the other. To note which centroid was the nearest
- * would cost more than the distance in two dimensions: noted is in which group of sixteen it was,
- * and in the end that group is gone over once more, its centroids in lanes.
+ * Rows are in lanes, and centroids are processed one after the other. Recording the nearest
+ * centroid would cost more than the distance in two dimensions. So only its group of sixteen is
+ * recorded, and at the end that group is computed once more, with its centroids in lanes.
  */
 #include <math.h>
 
 #define INLINE static inline __attribute__((always_inline))
 #define SPAN   (VECTORS * LANES)
 
-/* The least over a group of centroids for SPAN rows. */
+/* The least value over a group of centroids for SPAN rows. */
 INLINE void least_of_group(const tnf_book *b, size_t width, const float *columns, size_t stride,
                            size_t first, vec *least)
 {
@@ -38,7 +38,7 @@ INLINE void least_of_group(const tnf_book *b, size_t width, const float *columns
     }
 }
 
-/* Which of a group it was: the same computation gives the same bits. */
+/* The index in the group: the same computation gives the same bits. */
 INLINE unsigned place_in_group(const tnf_book *b, size_t width, const float *row, size_t stride,
                                size_t first, float least)
 {
@@ -90,7 +90,7 @@ INLINE void nearest_of_tile(const tnf_book *b, size_t width, const float *column
         nearest_of_span(b, width, columns + r, stride, codes + r);
 }
 
-/* A function for each common width, so that loops over the components are written out. */
+/* A function for each common width, so that loops over the components are unrolled. */
 static void nearest_centres(const tnf_book *b, const float *columns, size_t stride, uint8_t *codes)
 {
     switch (b->width) {
@@ -111,7 +111,7 @@ static void nearest_centres(const tnf_book *b, const float *columns, size_t stri
     }
 }
 
-/* nr rows by nv vectors of columns; both constant where this is used. */
+/* nr rows by nv vectors of columns; both are constants in the callers. */
 INLINE void product_tile(const tnf_product *p, size_t r, size_t nr, size_t c, size_t nv)
 {
     vec sums[PRODUCT_ROWS][PRODUCT_VECTORS], y[PRODUCT_VECTORS];

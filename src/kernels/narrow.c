@@ -4,9 +4,9 @@
  *   double   s eeeeeeeeeee mmmmmmmmm…m
  *                          ├ kept ┤├ rounded away ┤
  *
- * The bits that stay are shifted into place as one number, exponent and mantissa together, so a
+ * The remaining bits are shifted into place as one number, exponent and mantissa together. So a
  * mantissa that rounds up to the next power of two carries into the exponent by itself. Below the
- * smallest normal number fewer bits stay, and the same holds.
+ * smallest normal number fewer bits remain, and the same rule applies.
  */
 #include "kernels/narrow.h"
 
@@ -67,7 +67,7 @@ uint32_t tnf_narrow_bits(const tnf_narrow *to, double x)
     int exponent = (int)(bits >> DOUBLE_MANTISSA & 0x7ff) - 1023;
     if (exponent == 1024 && mantissa)
         return nan_bits(to, negative, mantissa);
-    if (exponent < -1000) /* zero, or far below the smallest of any of them */
+    if (exponent < -1000) /* zero, or far below the smallest number of every target type */
         return with_sign(to, negative, 0);
     mantissa |= (uint64_t)1 << DOUBLE_MANTISSA;
     int smallest = 1 - to->bias;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tallies put together from spans. What is not finite is rare: a span that has any is sorted out
- * first and then taken like any other. */
+/* Tallies from spans. Numbers that are not finite are rare: a span that contains any is first
+ * reduced to its finite numbers, and then processed like any other. */
 #include "kernels/tally.h"
 
 #include "base/half.h"
@@ -125,7 +125,7 @@ static double number_of(enum tnf_float kind, uint64_t bits)
     return (double)f + 0.0;
 }
 
-/* The finite numbers of a span that has others too. */
+/* Copies the finite numbers of a span that also has others. */
 #define KEEP_FINITE(bits)                                                                          \
     static size_t keep_finite_##bits(tnf_tally *t, uint8_t *kept, const uint8_t *x, size_t n,      \
                                      uint64_t infinite)                                            \
@@ -171,7 +171,7 @@ static double squares_of(const tnf_tally_loops *loops, enum tnf_float kind, cons
     return loops->squares_f32((const uint8_t *)wide, n, mean);
 }
 
-/* Of the bits of a span: the smallest and the largest magnitude. */
+/* The smallest and the largest magnitude, from the bits of a span. */
 static uint64_t nearest_to_zero(const tnf_span_float *span, uint64_t sign)
 {
     uint64_t positive = span->greatest >= 0 ? span->first : UINT64_MAX;
@@ -234,7 +234,7 @@ void tnf_widen_bf16(float *dst, const void *halves, size_t n)
     tnf_tally_loops_at(0)->widen_bf16(dst, halves, n);
 }
 
-/* Four tables, so that equal neighbours do not wait for one another. */
+/* Four tables, so that equal neighbours do not depend on each other. */
 void tnf_count_bytes(uint64_t counts[256], const uint8_t *p, size_t n)
 {
     uint32_t tables[4][256];

@@ -13,7 +13,7 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq")
 #endif
 
-/* What GCC makes of comparisons and conversions of such vectors takes twice as long. */
+/* GCC's code for comparisons and conversions of such vectors is half as fast. */
 #define LEAST(kind, to, x)    ((to) = (__typeof__(to))MIN_##kind((__m512i)(to), (__m512i)(x)))
 #define GREATEST(kind, to, x) ((to) = (__typeof__(to))MAX_##kind((__m512i)(to), (__m512i)(x)))
 #define WIDEN(x)              ((doubles)_mm512_cvtps_pd((__m256)(x)))

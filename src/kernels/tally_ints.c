@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tallies of integers, and of what is counted in the same way. Sums of spans are exact and rounded
- * once. */
+/* Tallies of integers, and of types that are counted in the same way. Sums of spans are exact and
+ * rounded once. */
 #include "base/half.h"
 #include "kernels/tally.h"
 
@@ -12,7 +12,7 @@ static double value_of(uint64_t turned, unsigned width, bool is_signed)
                       : (double)((int64_t)turned - ((int64_t)1 << (8 * width - 1)));
 }
 
-/* A span is short: n * 2^31 and sums of so many halves fit an int64_t with room to spare. */
+/* A span is short: n * 2^31, and sums of that many halves, fit easily in an int64_t. */
 static double sum_of(const tnf_span_int *s, size_t n, unsigned width, bool is_signed)
 {
     if (width == 8) {

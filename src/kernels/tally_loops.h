@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The loops of tally.h, written once in vectors of 64 bytes and compiled for each instruction set:
- * a file defines LOOPS, the name of its table, and includes this. Where a compiler does not find
- * the instruction by itself, tally_avx512.c brings its own LEAST() and its like.
+ * a file defines LOOPS, the name of its table, and includes this. If compilers do not find the
+ * right instruction, a file has its own LEAST() and similar macros, as tally_avx512.c does.
  *
- * Halves become doubles where they lie, four in a lane of 64 bits:
+ * Halves become doubles in place, four in a lane of 64 bits:
  *
  *   bf16    s eeeeeeee mmmmmmm           at the top of the lane
  *   double  s 000eeeeeeee mmmmmmm 0…     moved down by 3, or 6 for f16: the number times 2^-896
  *
- * Sums go to lanes, which are then halved, on every machine alike.
+ * Sums go to lanes, which are then folded in halves, in the same way on every machine.
  */
 #include "base/ahead.h"
 #include "base/bytes.h"
@@ -34,7 +34,7 @@ typedef uint16_t half_shorts __attribute__((vector_size(32)));
 #define PICK(mask, a, b) (((mask) & (a)) | (~(mask) & (b)))
 
 #ifndef LEAST
-/* `kind` is i8, u8 … u64: what the lanes hold. */
+/* `kind` is i8, u8 … u64: the type of the lanes. */
 #define LEAST(kind, to, x)            ((to) = PICK((__typeof__(to))((x) < (to)), x, to))
 #define GREATEST(kind, to, x)         ((to) = PICK((__typeof__(to))((x) > (to)), x, to))
 #define WIDEN(x)                      __builtin_convertvector(x, doubles)
@@ -52,7 +52,7 @@ static double fold_lanes(const doubles *a, const doubles *b)
     return s[0];
 }
 
-/* The four extremes of the bits of a span, of which vectors are called v* in the loops below. */
+/* The four extremes of the bits of a span, whose vectors are called v* in the loops below. */
 #define EXTREMES(kind, ukind, integer, vector, uvector, MIN, MAX, UMAX)                            \
     typedef struct extremes_##kind {                                                               \
         vector least, greatest;                                                                    \
@@ -151,8 +151,8 @@ static void span_f64(tnf_span_float *out, const uint8_t *x, size_t n)
     }
 }
 
-/* Halves at the top of lanes of 32 bits, as doubles: the upper one of each two lanes, and the lower
- * one. Shifts of 32 bits do: there is no arithmetic one of 64 in AVX2. */
+/* Converts halves at the top of lanes of 32 bits to doubles: the upper and the lower one of each
+ * two lanes. It uses shifts of 32 bits, since AVX2 has no arithmetic one of 64. */
 static inline void add_halves(doubles *upper, doubles *lower, const uints *lanes, int down,
                               int64_t keep)
 {
@@ -212,7 +212,7 @@ static void span_f16(tnf_span_float *out, const uint8_t *x, size_t n)
     span_half(out, x, n, 6, (int64_t)0x81fffc0000000000u, 0x1p1008);
 }
 
-/* Exponents of eight bits, with nothing below them: eight in a lane. */
+/* Exponents of eight bits, without mantissa: eight in a lane. */
 static void span_powers(tnf_span_float *out, const uint8_t *x, size_t n)
 {
     const uint64_t keep = (uint64_t)0xff << 52;
@@ -224,7 +224,7 @@ static void span_powers(tnf_span_float *out, const uint8_t *x, size_t n)
         ulongs lanes, one;
         TNF_AHEAD_OF(x, i);
         memcpy(&lanes, x + i, sizeof lanes);
-        for (int k = 0; TNF_BIG_ENDIAN_HOST && k < 8; k++) /* sums are in one order everywhere */
+        for (int k = 0; TNF_BIG_ENDIAN_HOST && k < 8; k++) /* the same order of sums everywhere */
             lanes[k] = __builtin_bswap64(lanes[k]);
         LEAST(u8, first, (ubytes)lanes);
         GREATEST(u8, last, (ubytes)lanes);
@@ -253,7 +253,7 @@ static void span_powers(tnf_span_float *out, const uint8_t *x, size_t n)
     out->sum *= 0x1p896;
 }
 
-/* A span has at most 2^13 bytes: lanes of counts do not overflow. */
+/* A span has at most 2^13 bytes, so lanes of counts do not overflow. */
 #define SMALL(bits, vector)                                                                        \
     static uint64_t small_##bits(const uint8_t *x, size_t n, uint64_t tiny)                        \
     {                                                                                              \
@@ -285,8 +285,8 @@ SMALL(64, ulongs)
 
 /* --------------------------------------------------------------- integers */
 
-/* Sums in lanes of twice the width: the numbers at even places and those at odd ones; of 64 bits,
- * which have no wider lane, the lower halves and the upper ones. */
+/* Sums in lanes of twice the width: the numbers at even positions and those at odd ones. Numbers of
+ * 64 bits have no wider lane; their lower and upper halves are summed. */
 #define INTEGERS(bits, vector, wide, half, lower)                                                  \
     static void span_##bits(tnf_span_int *out, const uint8_t *x, size_t n, bool is_signed)         \
     {                                                                                              \
@@ -362,7 +362,7 @@ static double squares_f32(const uint8_t *x, size_t n, double mean)
         memcpy(&second, x + i * 4 + sizeof first, sizeof second);
         doubles p = WIDEN(first) - mean;
         doubles q = WIDEN(second) - mean;
-        p = p * p; /* statements of their own: nothing is fused, anywhere */
+        p = p * p; /* separate statements, so that nothing is fused on any machine */
         q = q * q;
         a += p;
         b += q;
@@ -403,8 +403,8 @@ static double squares_f64(const uint8_t *x, size_t n, double mean)
 
 /* ----------------------------------------------------------------- places */
 
-/* 1.5 * 2^52 leaves no room for a fraction: what is added to it is rounded to the nearest, and its
- * lower bits are the number. */
+/* 1.5 * 2^52 leaves no room for a fraction: adding it rounds to the nearest integer, which is then
+ * in the lower bits. */
 static inline void place_numbers(int64_t *out, const doubles *numbers, double scale, int64_t first,
                                  size_t n)
 {
@@ -446,8 +446,8 @@ static void places_f32(int64_t *out, const uint8_t *x, size_t n, double scale, i
 
 /* --------------------------------------------------------------- widening */
 
-/* Both kinds of halves without a multiplication: subnormals are put on 2^-14, which is then taken
- * away again, exactly. */
+/* Both kinds of halves without a multiplication: 2^-14 is added to subnormals and then subtracted
+ * again, exactly. */
 static void widen_f16_one(float *dst, const uint8_t *half)
 {
     uint16_t h;

@@ -35,7 +35,8 @@ const tnf_small_type *tnf_small_named(const char *id)
 
 /* ----------------------------------------------------------------- tables */
 
-/* Twice a number of eight bits: of an exponent of four bits, with m of three, and of five with two
+/* Twice a number of eight bits: with an exponent of four bits and m of three, and of five bits and
+ * two
  *
  *   s eee e mmm    (8 + mmm) << e  times  4^eee        s eee ee mm    (4 + mm) << ee  times 16^eee
  */
@@ -94,7 +95,7 @@ static void make_tables(void)
         make_table(&tables[i], &types[i]);
 }
 
-/* --------------------------------------------------------------- counting */
+/* ----------------------------------------------------------------- counting */
 
 /* Eight elements of six bits each to bytes. */
 static uint64_t spread_six(const uint8_t *x)
@@ -117,7 +118,7 @@ static void count_sixes(uint64_t counts[256], const uint8_t *x, size_t n)
                 memcpy(last, p, ((here - i) * 6 + 7) / 8);
                 p = last;
             }
-            tnf_put_le64(wide + i, spread_six(p)); /* in order: the last eight may be fewer */
+            tnf_put_le64(wide + i, spread_six(p)); /* in order, since the last eight may be fewer */
         }
         tnf_count_bytes(counts, wide, here);
     }
@@ -145,9 +146,9 @@ static void count_elements(uint64_t counts[256], unsigned bits, const uint8_t *x
         count_fours(counts, x, n);
 }
 
-/* -------------------------------------------------------------- together */
+/* ------------------------------------------------------------------ sums */
 
-/* Numbers that come so often into sums; gives how many are finite. */
+/* Adds the numbers that occur `counts` times to sums; returns how many are finite. */
 static uint64_t add_counts(tnf_small_sums *sums, const tnf_small_tables *s,
                            const uint64_t counts[256])
 {
@@ -199,7 +200,7 @@ static void take_counts(tnf_tally *t, const tnf_small_tables *s, const uint64_t 
     tnf_tally_merge(t, &here);
 }
 
-/* False: there are some among them that are not finite. */
+/* False: some of them are not finite. */
 static bool take_sums(tnf_tally *t, const tnf_small_tables *s, tnf_small_loop_fn *loop,
                       const uint8_t *x, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small floats, 64 at once, by tables: AVX-512 with VBMI and VNNI. */
+/* Small floats, 64 at once, by table lookups: AVX-512 with VBMI and VNNI. */
 #include "base/ahead.h"
 #include "kernels/tally_small.h"
 
@@ -17,7 +17,7 @@ TARGET static int64_t sum_of(__m512i lanes)
     return _mm512_reduce_add_epi64(wide);
 }
 
-/* The halves of a vector, and of what comes of that, down to one byte. */
+/* Folds the halves of a vector, and the halves of the result, down to one byte. */
 #define FOLD(name, op)                                                                             \
     TARGET static uint8_t name(__m512i v)                                                          \
     {                                                                                              \
@@ -88,7 +88,7 @@ TARGET static INLINE size_t take_eights(tnf_small_sums *out, const tnf_small_tab
     out->subnormal = small - zero;
     for (unsigned k = 0; k < groups; k++)
         out->units += sum_of(sums[k]) * ((int64_t)1 << 8 * k);
-    out->units /= 2; /* each was taken twice */
+    out->units /= 2; /* each was counted twice */
     if (at > 0)
         tell_range(out, t, &r);
     return at;
@@ -111,7 +111,7 @@ TARGET static size_t eights_4(tnf_small_sums *out, const tnf_small_tables *t, co
 typedef struct state {
     __m512i digits[2], rank, kind; /* tables */
     __m512i low, high, sums[2];
-    __m512i kinds;             /* of at most 15 elements a lane: zeros below, subnormals above */
+    __m512i kinds;             /* of at most 15 elements per lane: zeros below, subnormals above */
     __m512i zeros, subnormals; /* eight sums each */
 } state;
 
@@ -158,7 +158,7 @@ TARGET static void end_state(tnf_small_sums *out, const tnf_small_tables *t, con
     out->max = t->value[t->by_rank[greatest(s->high)]];
 }
 
-/*   6 bytes  [11 000000] [2222 1111] …   into lanes of 8, then 8 bits from every sixth on */
+/*   6 bytes  [11 000000] [2222 1111] …   to lanes of 8, then 8 bits from every sixth on */
 TARGET static size_t take_sixes(tnf_small_sums *out, const tnf_small_tables *t, const uint8_t *x,
                                 size_t n)
 {

@@ -5,10 +5,10 @@
  *   r0  ████████              c0  ████████            c0  ████████
  *   r1  ████████     ──>      c1  ████████    ──>     c1  ████████
  *
- * A row of a tile is one cache line. It is read whole and written whole, so that matrices whose
- * rows lie a power of two apart, which all fall into the same few places of the cache, cost no more
- * than others; and for a large matrix past the cache, because it is not read again soon. Tiles go
- * block by block, so that the pages of a block stay known to the processor.
+ * A row of a tile is one cache line, which is read completely and written completely. So matrices
+ * whose rows are a power of two apart, which all use the same few places of the cache, cost no more
+ * than others. For a large matrix, lines are written past the cache, because they are not read
+ * again soon. Tiles are processed block by block, so that the pages of a block stay in the TLB.
  */
 #include "kernels/transpose.h"
 
@@ -20,7 +20,7 @@
 
 #define LINE  64u               /* bytes of a cache line */
 #define BLOCK 2048u             /* bytes of a block's row */
-#define LARGE ((size_t)1 << 20) /* bytes that go past the cache */
+#define LARGE ((size_t)1 << 20) /* from this size on, bytes are written past the cache */
 
 typedef struct wide {
     uint64_t half[2];
@@ -43,11 +43,11 @@ struct block {
                 out[c * side + r] = src[r * stride + c];                                           \
     }
 
-/* One row of a tile into its place. */
+/* Writes one row of a tile. */
 static void put_line(void *dst, const void *line, size_t n, bool past_cache)
 {
 #ifdef __SSE2__
-    if (past_cache && n == LINE && (uintptr_t)dst % LINE == 0) { /* half a line costs two */
+    if (past_cache && n == LINE && (uintptr_t)dst % LINE == 0) { /* a partial line costs two */
         const __m128i *from = line;
         __m128i *to = dst;
         for (size_t i = 0; i < LINE / 16; i++)
@@ -59,7 +59,7 @@ static void put_line(void *dst, const void *line, size_t n, bool past_cache)
     memcpy(dst, line, n);
 }
 
-/* A block, tile by tile. */
+/* Transposes a block, tile by tile. */
 #define BLOCK_OF(name, tile, type)                                                                 \
     static void name(const struct block *b)                                                        \
     {                                                                                              \
@@ -80,8 +80,8 @@ static void put_line(void *dst, const void *line, size_t n, bool past_cache)
             }                                                                                      \
     }
 
-/* One row of a panel into its place. Whole lines may go past the cache; half of one would cost two.
- */
+/* Writes one row of a panel. Complete lines may be written past the cache; a partial line would
+ * cost two. */
 static void put_row(uint8_t *dst, const uint8_t *row, size_t n, bool past_cache)
 {
 #ifdef __SSE2__
@@ -98,8 +98,8 @@ static void put_row(uint8_t *dst, const uint8_t *row, size_t n, bool past_cache)
     memcpy(dst, row, n);
 }
 
-/* The same where the rows of dst do not begin on lines: panel by panel, as many
- * columns as fit a line with all rows of the block, gathered first and then put as a whole. */
+/* The same if the rows of dst do not begin at cache lines. It works panel by panel: as many columns
+ * as fit in a line, with all rows of the block, are gathered first and then written completely. */
 #define PANELS_OF(name, tile, type)                                                                \
     static void name(const struct block *b)                                                        \
     {                                                                                              \
@@ -128,7 +128,7 @@ TILE(tile_8, uint64_t)
 TILE(tile_16, wide)
 
 #ifdef __SSE2__
-/* Four by four in registers: the width that nearly all tensors have. */
+/* Transposes four by four in registers: for the element size of nearly all tensors. */
 static void four_by_four(uint32_t *out, size_t side, const uint32_t *src, size_t stride)
 {
     __m128i a = _mm_loadu_si128((const __m128i *)(const void *)src);
@@ -172,7 +172,7 @@ PANELS_OF(panels_4, tile_4, uint32_t)
 PANELS_OF(panels_8, tile_8, uint64_t)
 PANELS_OF(panels_16, tile_16, wide)
 
-/* Rows before those that begin a cache line in each row of dst. */
+/* The number of rows before the first that begins at a cache line in each row of dst. */
 static size_t rows_to_line(const void *dst, size_t dst_stride, size_t width)
 {
     return dst_stride * width % LINE ? 0 : (0 - (uintptr_t)dst) % LINE / width;
@@ -208,7 +208,7 @@ bool tnf_transpose(void *dst, size_t dst_stride, const void *src, size_t src_str
         }
     }
 #ifdef __SSE2__
-    _mm_sfence(); /* what went past the cache is there for other threads, too */
+    _mm_sfence(); /* makes lines written past the cache visible to other threads */
 #endif
     return true;
 }
