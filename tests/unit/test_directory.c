@@ -123,7 +123,7 @@ static void a_file_names_a_checkpoint_badly(void **state)
     }
     put_text("checkpoint", "model_checkpoint_path: \"ckpt-9\"");
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_ENOTFOUND);
-    assert_says("'ckpt-9.index', which is not there");
+    assert_says("'ckpt-9.index', which does not exist");
     for (size_t i = 0; i < sizeof no_such_file / sizeof *no_such_file; i++) {
         put_text("checkpoint", no_such_file[i]);
         assert_found("ckpt-1.index");
@@ -144,11 +144,11 @@ static void a_folder_of_checkpoints(void **state)
         put_file(path);
         if (i == 1) {
             assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
-            assert_says("holds 2 folders with a checkpoint (9, 100): name one");
+            assert_says("contains 2 directories with a checkpoint (9, 100): open one of them");
         }
     }
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
-    assert_says("holds 7 folders with a checkpoint (3, 4, 5, 9, 20, ... 1000): name one");
+    assert_says("contains 7 directories with a checkpoint (3, 4, 5, 9, 20, ... 1000)");
     put_file("model.gten");
     assert_found("model.gten");
 }

@@ -52,7 +52,7 @@ static void every_kind(void **state)
         { CASE("7767517\n75 83\n"), TNF_EUNSUPPORTED, "ncnn" },
         { CASE("<?xml version=\"1.0\"?>\n<net name=\"x\" version=\"11\">"), TNF_EUNSUPPORTED,
           "OpenVINO" },
-        { CASE("\x18\0\0\0ORTM\0\0\0\0"), TNF_EUNSUPPORTED, "ONNX Runtime (.ort)" },
+        { CASE("\x18\0\0\0ORTM\0\0\0\0"), TNF_EUNSUPPORTED, "ONNX Runtime model (.ort)" },
         { CASE("\1\0\0\0\2\0\0\0" ZEROS56 "\xEF\xBE\xAD\xDE\1\0\0\0"), TNF_EUNSUPPORTED,
           "Core ML model (weight.bin" },
         { CASE("%PDF-1.7\n\n"), TNF_EFORMAT, "PDF" },
@@ -80,9 +80,9 @@ static void by_name(void **state)
 {
     static const struct {
         const char *head, *ext, *says;
-    } cases[] = { { "PK\3\4...........", "task", "bundle of MediaPipe" },
-                  { "PK\3\4...........", "mlpackage", "package of Core ML" },
-                  { "no mark at all", "task", "bundle of MediaPipe" },
+    } cases[] = { { "PK\3\4...........", "task", "MediaPipe bundle" },
+                  { "PK\3\4...........", "mlpackage", "Core ML package" },
+                  { "no mark at all", "task", "MediaPipe bundle" },
                   { "no mark at all", "ort", "ONNX Runtime" } };
     tnf_error e;
     (void)state;

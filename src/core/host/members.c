@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What format.h declares for files that are containers: zip archives and folders whose members hold
- * tensors.
+/* The functions of format.h for files that are containers: zip archives and directories whose
+ * members contain tensors.
  *
- *   member    front ── bytes of a part ── perhaps more
+ *   member    front ── bytes of a part ── possibly more
  *             │skip │
- *   stored    the part is TNF_AT, where it lies; deflated: TNF_ENCODED, with an origin of its own
- *             that knows what is in front
+ *   stored    the part is TNF_AT, at its place; deflated: TNF_ENCODED, with an origin of its own
+ *             that stores the number of bytes in front
  */
 #include "base/crc32.h"
 #include "core/core.h"
@@ -42,15 +42,16 @@ tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e)
     return TNF_OK;
 }
 
-/* The folder of a file that is read over the network. */
+/* Lists the directory of a file that is read over the network. */
 static tnf_status list_far(void *ctx, tnf_far_file_fn take, void *to, tnf_error *e)
 {
     bool listed;
     TNF_TRY(tnf_remote_list(ctx, &listed, take, to, e));
-    return listed ? TNF_OK
-                  : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                             "it is a folder, and http has no listing: fetch it, or read it from "
-                             "s3, gs, az or hf");
+    return listed
+               ? TNF_OK
+               : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                          "it is a directory, and http has no listing: fetch it, or read it from "
+                          "s3, gs, az or hf");
 }
 
 static tnf_status open_far(void *ctx, tnf_source **out, tnf_str name, tnf_error *e)
@@ -64,7 +65,7 @@ static tnf_status open_container(tnf_container *out, const tnf_file *f,
     tnf_far_folder from = { list_far, open_far, f->source };
     if (f->path && tnf_scheme_has(f->path))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "it is a folder, which under a scheme of the program's own is not listed");
+                        "it is a directory, and a custom URL scheme has no listing");
     return f->source->far ? tnf_container_far(out, &from, how, e)
                           : tnf_container_folder(out, f->directory, f->path, how, e);
 }
@@ -76,14 +77,15 @@ tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *
     if (f->folder)
         return TNF_OK;
     if (!f->directory)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the folder that it is in is not known, since it was not opened by a path");
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+            "the file's directory is unknown, because the file was not opened by a path");
     tnf_container_how how = { .arena = r->arena,
                               .max_directory = r->limits.header_bytes,
                               .max_members = r->limits.objects };
     tnf_container *c = tnf_arena_alloc(r->arena, sizeof *c);
     if (!c)
-        return tnf_arena_fail(r->arena, "a folder", e);
+        return tnf_arena_fail(r->arena, "a directory", e);
     tnf_status status = open_container(c, f, &how, e);
     if (status != TNF_OK) {
         tnf_container_close(c);
@@ -91,11 +93,11 @@ tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *
     }
     f->folder = c;
     *out = c;
-    tnf_trace(r, TNF_NO_OFFSET, "folder, %zu members", c->n);
+    tnf_trace(r, TNF_NO_OFFSET, "directory, %zu members", c->n);
     return TNF_OK;
 }
 
-/* The CRC of a part that reaches to the end of its member. */
+/* The CRC of a part that ends where its member ends. */
 static tnf_status make_digest(const tnf_digest **out, tnf_reader *r, uint32_t crc, bool of_stored,
                               tnf_error *e)
 {
@@ -113,7 +115,8 @@ static tnf_status make_digest(const tnf_digest **out, tnf_reader *r, uint32_t cr
     return TNF_OK;
 }
 
-/* Not simply that of the file: it is another source's, or there is something in front. */
+/* The file's own origin does not fit: the part is in another source, or there are bytes in
+ * front. */
 static tnf_status member_origin(tnf_part *part, tnf_reader *r, const tnf_source *source,
                                 uint64_t skip, uint64_t whole, tnf_error *e)
 {

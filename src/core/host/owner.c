@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose part is it that a format writes? */
+/* Finds the tensor of a part that a format writes. */
 #include "core/save/save.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static int by_parts(const void *a, const void *b)
     return p < q ? -1 : p > q;
 }
 
-/* The tensors of the catalog by where their parts lie in memory. */
+/* The tensors of the catalog, sorted by the addresses of their parts. */
 static tnf_status sort_by_parts(tnf_writer *w, tnf_error *e)
 {
     const tnf_catalog *c = w->catalog;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What formats call while they index: bounded reads, and objects added with the checks that every
- * format needs. */
+/* Functions that formats call while they index: bounded reads, and adding objects with the checks
+ * that every format needs. */
 #include "core/core.h"
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@ static void keep_warning(tnf_file *f, const tnf_warning *w)
     if (!f->warnings)
         f->warnings = tnf_arena_array(&f->arena, TNF_MAX_WARNINGS, sizeof *f->warnings);
     char *copy = tnf_arena_str(&f->arena, w->message, strlen(w->message));
-    if (f->warnings && copy) /* a warning that finds no memory is not worth failing for */
+    if (f->warnings && copy) /* if there is no memory, the warning is dropped */
         f->warnings[f->nwarnings++] = (tnf_warning) { w->offset, copy };
 }
 
@@ -38,7 +38,7 @@ void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...)
     warn_text(r->file, offset, text);
 }
 
-/* Keeps a copy. */
+/* Keeps a copy of the loss. */
 static void note_loss(tnf_file *f, const struct loss *what)
 {
     struct loss *loss = tnf_arena_alloc(&f->arena, sizeof *loss);
@@ -49,7 +49,7 @@ static void note_loss(tnf_file *f, const struct loss *what)
                            : NULL;
     f->needed_lenience = true;
     if (!message || (what->name.p && !name)) {
-        f->loss_unnoted = f->loss_unnoted || !what->harmless; /* which fails in the end */
+        f->loss_unnoted = f->loss_unnoted || !what->harmless; /* then opening fails in the end */
         return;
     }
     *loss = *what;
@@ -71,7 +71,7 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
     va_end(args);
     if (!r->lenient)
         return tnf_fail(e, status, offset, "%s", text);
-    if (r->salvage) { /* what is not there is lost */
+    if (r->salvage) { /* missing bytes are a loss */
         struct loss loss = { .status = status, .offset = offset, .message = text };
         loss.harmless = status != TNF_ETRUNCATED;
         note_loss(r->file, &loss);
@@ -171,7 +171,7 @@ static tnf_status check_rank(tnf_reader *r, const tnf_object *o, uint64_t at, tn
     return TNF_OK;
 }
 
-/* Everything but the sizes. */
+/* Checks everything but the sizes, and adds the object. */
 static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, tnf_error *e)
 {
     size_t names = r->catalog->names.used;
@@ -194,7 +194,7 @@ static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, t
     return TNF_OK;
 }
 
-/* What cannot be read need not fit either. */
+/* The sizes of an unreadable tensor are not checked. */
 static bool is_readable(const tnf_object *o)
 {
     for (uint16_t i = 0; i < o->nparts; i++)
@@ -244,7 +244,7 @@ static const char *shape_text(char *out, size_t size, const tnf_dense *d)
     return out;
 }
 
-/* The size equation: as many bytes as shape and type ask for. */
+/* The number of bytes must be the one that shape and type need. */
 static tnf_status check_length(tnf_reader *r, const tnf_dense *d, bool *fits, tnf_error *e)
 {
     uint64_t elements = 0, want = 0;
@@ -315,7 +315,7 @@ tnf_status tnf_set_text(tnf_reader *r, tnf_str key, tnf_str value, tnf_error *e)
     if (!k || !v)
         return tnf_arena_fail(a, "metadata", e);
     TNF_TRY(tnf_attrs_push(&r->file->text, k, tnf_value_str(TNF_STRING, v, value.n), e));
-    r->file->text.members[r->file->text.n - 1].key.n = key.n; /* it may hold NULs */
+    r->file->text.members[r->file->text.n - 1].key.n = key.n; /* the key may contain NULs */
     return TNF_OK;
 }
 

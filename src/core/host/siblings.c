@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that a file names: the shards of a model.
+/* Files that a file names, such as the shards of a model.
  *
  *   name       ─ normalised ─>  key ─ table ─┐
  *   "./s", "s"                  "s"          ├─>  sibling ─>  its handle
  *   "link to s"  ─ stat ─>  device, inode ───┘
  *
- * However many names a file has, it is opened once and counts once: an index may name a thousand
- * aliases of a large shard. All handles together stay within the memory of the one that names them.
+ * A file is opened once and counts once, however many names it has: an index may use a thousand
+ * aliases of a large shard. All handles together share the memory limit of the file that names
+ * them.
  */
 #include "container/path.h"
 #include "core/core.h"
@@ -20,13 +21,13 @@
 
 #define MAX_FILE_DEPTH 4u
 
-/* A name that a sibling is known by: its directory, a NUL, and the name in its normal form. */
+/* A name of a sibling: its directory, a NUL, and the name in its normal form. */
 struct known_name {
     tnf_str key;
     struct sibling *sibling;
 };
 
-/* Which file it is, whatever it is called. */
+/* The identity of a file, independent of its names. */
 struct identity {
     uint64_t device, inode;
 };
@@ -38,9 +39,9 @@ struct known_file {
 
 struct sibling_tables {
     struct sibling **last;
-    struct sibling *latest; /* that was asked for, whether it is there or not */
+    struct sibling *latest; /* the last one requested, whether it exists or not */
     size_t count;
-    uint64_t memory; /* of all their handles */
+    uint64_t memory; /* of all handles */
     tnf_buf names;   /* known_name */
     tnf_buf files;   /* known_file */
     tnf_hash by_name, by_file;
@@ -95,8 +96,8 @@ void tnf_close_siblings(tnf_file *f)
 
 /* ------------------------------------------------------------------ names */
 
-/* Without "./" and "//": into `out`, which has room for it all. What follows the last slash stays,
- * as a slash at the end says that it is a directory. */
+/* Removes "./" and "//": writes to `out`, which has room for the whole name. The part after the
+ * last slash stays, since a slash at the end means a directory. */
 static size_t normal_name(char *out, tnf_str name)
 {
     size_t n = 0;
@@ -110,12 +111,12 @@ static size_t normal_name(char *out, tnf_str name)
     return n;
 }
 
-/* In the arena, to be kept or not. */
+/* Makes the key in the arena; the caller may drop it. */
 static tnf_status make_key(tnf_str *out, tnf_arena *arena, const char *directory, tnf_str name,
                            tnf_error *e)
 {
     size_t n = strlen(directory);
-    while (n > 1 && directory[n - 1] == '/') /* "d/" is "d" */
+    while (n > 1 && directory[n - 1] == '/') /* "d/" means "d" */
         n--;
     char *key = tnf_arena_raw(arena, n + name.n + 1);
     if (!key)
@@ -193,7 +194,7 @@ static tnf_status add_file(struct sibling_tables *t, struct identity is, struct 
     return ok ? TNF_OK : no_memory(e);
 }
 
-/* Most lie in one directory, whose name is kept once. */
+/* Most siblings are in one directory, whose name is stored once. */
 static const char *keep_directory(tnf_file *f, const char *directory)
 {
     const struct sibling *first = f->siblings;
@@ -204,7 +205,7 @@ static const char *keep_directory(tnf_file *f, const char *directory)
     return tnf_arena_str(&f->arena, directory, strlen(directory));
 }
 
-/* In the list before the file is open, so that nothing can be forgotten. */
+/* Adds to the list before the file is open, so that it is always closed. */
 static tnf_status add_sibling(struct sibling **out, tnf_file *f, const char *directory,
                               tnf_str name, tnf_error *e)
 {
@@ -305,13 +306,13 @@ static tnf_status make_path(char **out, tnf_arena *arena, const char *directory,
     return TNF_OK;
 }
 
-/* Which file the rule for paths leads to, before it is opened for good. */
+/* Finds the file that the rule for paths leads to, before it is opened. */
 static tnf_status look_up_identity(struct identity *is, const tnf_file *f, const char *directory,
                                    tnf_str name, tnf_error *e)
 {
     struct stat st;
     int fd;
-    if (f->source->far) { /* its name is all that is known of it */
+    if (f->source->far) { /* only the name of a far file is known */
         TNF_TRY(tnf_path_check(name, e));
         *is = (struct identity) { UINT64_MAX, tnf_sibling_count(f) };
         return TNF_OK;
@@ -325,8 +326,8 @@ static tnf_status look_up_identity(struct identity *is, const tnf_file *f, const
     return TNF_OK;
 }
 
-/* A name that was not asked for before: a new file, or one that is known by another name. `is` is
- * NULL if there is none. */
+/* For a name that is requested for the first time: a new file, or a known one with another name.
+ * `is` is NULL if its identity is unknown. */
 static tnf_status find_or_add(struct sibling **out, tnf_file *f, const char *directory,
                               tnf_str name, tnf_str key, const struct identity *is, tnf_error *e)
 {
@@ -343,7 +344,7 @@ static tnf_status find_or_add(struct sibling **out, tnf_file *f, const char *dir
     return add_name(t, (tnf_str) { kept, key.n }, *out, e);
 }
 
-/* Opens it like this file; what it warns of is said here, under its name. */
+/* Opens it with the options of this file. Its warnings are passed on here, with its name. */
 static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path,
                             const struct identity *is, const char *format, tnf_error *e)
 {
@@ -364,7 +365,7 @@ static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path,
     TNF_TRY(tnf_open_beside(&s->file, f->source, path, name, &o, f->depth + 1, e));
     const tnf_stamp *stamp = &s->file->source->stamp;
     if (stamp->ino && ((uint64_t)stamp->ino != is->inode || (uint64_t)stamp->dev != is->device)) {
-        tnf_close(s->file); /* not what the rule has led to */
+        tnf_close(s->file); /* not the file that the rule led to */
         s->file = NULL;
         return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
                         "another program has replaced the file meanwhile");
@@ -377,7 +378,7 @@ static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path,
     return TNF_OK;
 }
 
-/* The refusal of a file that was tried as this format before, perhaps by another name; or NULL. */
+/* The earlier refusal of a file as this format, possibly by another name; or NULL. */
 static const struct refusal *known_refusal(const struct sibling *s, const char *format)
 {
     for (const struct refusal *x = s->refusals; x; x = x->next)
@@ -406,7 +407,7 @@ static tnf_status open_or_refuse(struct sibling *s, tnf_reader *r, const char *p
     return known ? known->error.status : why.status;
 }
 
-/* `scratch` is for this one name alone: there may be a million of them. */
+/* `scratch` is for this name only, since there may be a million names. */
 static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *directory,
                              tnf_str name, const char *format, tnf_arena *scratch, tnf_error *e)
 {
@@ -439,13 +440,13 @@ static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *di
     return status;
 }
 
-/* A stranger's machine is asked for what lies beside the file, and for nothing else. */
+/* On another machine, only files next to this one are requested, and no others. */
 static tnf_status check_near(const tnf_file *f, const char *directory, tnf_error *e)
 {
     if (!f->source->far || (f->directory && strcmp(directory, f->directory) == 0))
         return TNF_OK;
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "over the network a file is looked for only beside the one that names it");
+                    "over the network, a file must be next to the one that names it");
 }
 
 void tnf_expect_siblings(tnf_reader *r, const tnf_str *names, size_t n)
@@ -484,7 +485,7 @@ tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, c
     return tnf_open_stored(r, out, r->file->directory, name, format, e);
 }
 
-/* ------------------------------------------------- what is in such a file */
+/* ---------------------------------------------- the content of such files */
 
 const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size)
 {
@@ -508,7 +509,7 @@ bool tnf_piece_at(const tnf_file *file, size_t i, tnf_str *name)
     return true;
 }
 
-/* ------------------------------------------------------------- bytes alone */
+/* --------------------------------------------------------------- raw bytes */
 
 static int probe_none(const tnf_probe *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What format.h declares for writers: bytes and parts, plain or encoded and digested on their way;
- * parts compared without writing them; the order of tensors. */
+/* The functions of format.h for writers: bytes and parts, plain or encoded, with digests; comparing
+ * parts without writing them; the order of tensors. */
 #include "base/digest.h"
 #include "base/pool.h"
 #include "core/read/stream.h"
@@ -12,9 +12,9 @@
 
 #define DATA_BLOCK    ((size_t)8 << 20) /* between two reports of progress */
 #define COMPARE_BLOCK ((size_t)256 << 10)
-#define WORTH_THREAD  ((uint64_t)1 << 20) /* below this a thread costs more than it brings */
+#define WORTH_THREAD  ((uint64_t)1 << 20) /* below this a thread costs more than it saves */
 
-/* n more bytes are done; TNF_ECANCELLED if the caller says stop. */
+/* Reports n more bytes as done; TNF_ECANCELLED if the caller stops the save. */
 static tnf_status tell_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
 {
     s->done += n;
@@ -67,8 +67,8 @@ static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e
     return tell_progress(w->save, n, e);
 }
 
-/* A large part that can be read anywhere is made at its place by several threads, if the target has
- * room for that; `take` sees its blocks in order. False: nothing was done. */
+/* If the target has room in memory, several threads write a large part there that can be read at
+ * any position; `take` gets its blocks in order. False: nothing was done. */
 static bool put_in_room(tnf_writer *w, const tnf_part *part, tnf_take_fn take, void *ctx,
                         tnf_status *status, tnf_error *e)
 {
@@ -91,13 +91,13 @@ static tnf_status block_placed(void *ctx, const void *bytes, size_t n, tnf_error
     return tell_progress(((tnf_writer *)ctx)->save, n, e);
 }
 
-/* Holes stay holes: what has some is copied. */
+/* A part with holes is copied, so that it keeps them. */
 static bool has_holes(const tnf_part *part)
 {
     return part->payload == TNF_AT && part->origin->source->sparse;
 }
 
-/* Bytes that lie somewhere as they are to be written: from a file, they are not seen here. */
+/* Writes bytes that need no change; those of a file do not pass through this process. */
 static tnf_status put_as_is(tnf_writer *w, const tnf_part *part, tnf_error *e)
 {
     tnf_status status;
@@ -113,10 +113,9 @@ static tnf_status put_as_is(tnf_writer *w, const tnf_part *part, tnf_error *e)
     return TNF_OK;
 }
 
-/* Something that is done with the bytes of a part on a thread of its own, while this one writes
- * them. */
+/* Work on the bytes of a part in another thread, while this one writes them. */
 struct beside {
-    tnf_digester digester; /* its algorithm is NULL: they are only read, which may check them */
+    tnf_digester digester; /* algorithm NULL: the bytes are only read, which may check them */
     atomic_bool stop;
     const tnf_part *part;
     tnf_status status;
@@ -156,9 +155,9 @@ static bool put_and_scan(tnf_writer *w, struct beside *b, tnf_status *status, tn
     return true;
 }
 
-/* ------------------------------------------------- sinks that want some bytes */
+/* --------------------------------------------- sinks that need only some bytes */
 
-/* Says where the bytes of a part will lie, to a sink that wants to know. */
+/* Announces the place of the bytes of a part to a sink that needs only some bytes. */
 static tnf_status tell_place(tnf_writer *w, const tnf_part *part, bool cuts, bool plain,
                              tnf_error *e)
 {
@@ -175,7 +174,7 @@ static void pass_bytes(tnf_writer *w, uint64_t n)
     w->sink->window->pass(w->sink->ctx, n);
 }
 
-/* Bytes [from, to) of a part that can be entered anywhere. */
+/* Writes bytes [from, to) of a part that can be read at any position. */
 static tnf_status put_some(tnf_writer *w, const tnf_part *part, uint64_t from, uint64_t to,
                            tnf_error *e)
 {
@@ -233,7 +232,7 @@ tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
         return status;
     if (part->payload == TNF_OPAQUE && put_in_room(w, part, block_placed, w, &status, e))
         return status;
-    return tnf_scan_ahead(part, put_block, w, e); /* to be decoded, swapped, checked or fetched */
+    return tnf_scan_ahead(part, put_block, w, e); /* decodes, swaps, checks or fetches the bytes */
 }
 
 /* ------------------------------------------------ encoded and digested parts */
@@ -245,8 +244,8 @@ struct put {
     const tnf_put_how *how;
     tnf_encoder *encoder; /* NULL: raw */
     tnf_digester digester;
-    bool placed;      /* raw bytes that are in the file already */
-    uint8_t *swapped; /* a block, where bytes must change places */
+    bool placed;      /* raw bytes that are already in the file */
+    uint8_t *swapped; /* a block for swapped bytes */
     size_t swapped_size;
 };
 
@@ -310,7 +309,7 @@ static bool may_digest_beside(const tnf_part *part, const tnf_put_how *how)
            part->nbytes >= WORTH_THREAD && tnf_pool_threads(0) > 1;
 }
 
-/* Bytes that lie in memory or in a file as they are to be written are digested beside. False if no
+/* Bytes in memory or in a file that need no change are digested in another thread. False if no
  * thread could be started: then nothing was done. */
 static bool put_beside(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
                        tnf_put_done *done, tnf_status *status, tnf_error *e)
@@ -341,7 +340,7 @@ static tnf_status put_digested(tnf_writer *w, const tnf_part *part, const tnf_pu
     return status;
 }
 
-/* Is the digest that is wanted the one that reading would compare, of the same bytes? */
+/* Is the requested digest the one that reading would compare, of the same bytes? */
 static bool same_digest(const tnf_part *part, const tnf_put_how *how)
 {
     bool swaps = how->big_endian || part->flags & TNF_PART_BIG_ENDIAN;
@@ -350,7 +349,7 @@ static bool same_digest(const tnf_part *part, const tnf_put_how *how)
            strcmp(how->digest, part->digest->algorithm) == 0;
 }
 
-/* The digest is made once, and compared here instead of by reading. */
+/* Computes the digest once, and compares it here instead of while reading. */
 static tnf_status put_checked(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
                               tnf_put_done *done, tnf_error *e)
 {
@@ -379,7 +378,7 @@ tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *
     return status;
 }
 
-/* What becomes of bytes that another function writes. */
+/* The state while another function writes the bytes of a part. */
 struct through {
     struct put put;
     tnf_put_how how;
@@ -411,7 +410,7 @@ tnf_status tnf_put_through(tnf_writer *w, const tnf_part *part, bool big_endian,
     return status;
 }
 
-/* ---------------------------------------------------------------- looking */
+/* ------------------------------------------------------ digests and comparing */
 
 static tnf_status take_digest(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
@@ -448,7 +447,7 @@ static tnf_status take_compare(void *ctx, const void *bytes, size_t n, tnf_error
         done += here;
         c->at += here;
     }
-    /* Enough is known; the rest of the scan is called off. */
+    /* The result is known; the rest of the scan is cancelled. */
     return c->equal ? TNF_OK : TNF_ECANCELLED;
 }
 
@@ -470,7 +469,7 @@ tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_
     return c.equal ? status : TNF_OK;
 }
 
-/* ----------------------------------- the file that is followed, and the order */
+/* --------------------------------- the form of the original file, and the order */
 
 bool tnf_follows(const tnf_writer *w, size_t option)
 {
@@ -492,7 +491,7 @@ tnf_status tnf_need_places(const tnf_writer *w, tnf_error *e)
 {
     return tnf_has_places(w) ? TNF_OK
                              : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                                        "its tensors would have to be written anew");
+                                        "its tensors would have to be rewritten");
 }
 
 uint64_t tnf_alignment(const tnf_writer *w, uint64_t most)
@@ -501,13 +500,13 @@ uint64_t tnf_alignment(const tnf_writer *w, uint64_t most)
     for (size_t i = 0; i < w->catalog->n; i++)
         for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++)
             bits |= w->catalog->objects[i].parts[k].offset;
-    return bits & (~bits + 1); /* the lowest bit of all */
+    return bits & (~bits + 1); /* the lowest bit that is set in any position */
 }
 
 int tnf_compare_places(const tnf_object *a, const tnf_object *b)
 {
     uint64_t x = a->nparts ? a->parts->offset : 0, y = b->nparts ? b->parts->offset : 0;
-    if (x == y) { /* what is empty takes no place */
+    if (x == y) { /* an empty part takes no space */
         x = a->nparts && a->parts->stored > 0;
         y = b->nparts && b->parts->stored > 0;
     }
@@ -516,9 +515,9 @@ int tnf_compare_places(const tnf_object *a, const tnf_object *b)
 
 tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e)
 {
-    uint64_t at = w->sink->written - w->shift; /* as it was */
+    uint64_t at = w->sink->written - w->shift; /* position in the old file */
     if (upto < at)
-        return tnf_no_room(at - upto, "what comes before the tensors", e);
+        return tnf_no_room(at - upto, "the bytes before the tensors", e);
     return tnf_sink_copy(w->sink, w->like->source, at, upto - at, e);
 }
 
@@ -533,7 +532,7 @@ int tnf_compare_names(const tnf_object *a, const tnf_object *b)
     return tnf_str_compare(a->name, b->name);
 }
 
-/* Merge sort: stable, n log n at worst, and no comparison function with a hidden argument. */
+/* Merge sort: stable, n log n at worst, and its comparison function needs no context. */
 static void merge_sort(uint32_t *a, uint32_t *spare, size_t n, const tnf_object *objects,
                        int (*compare)(const tnf_object *a, const tnf_object *b))
 {

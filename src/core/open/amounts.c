@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* How much a file may become: compressed tensors that grow when they are decoded, and blobs that
- * many tensors share and that are written once for each. Both are checked before a byte is decoded
- * or written, against what the file has. */
+/* Limits on growth: compressed tensors grow when they are decoded, and bytes that many tensors
+ * share are written once for each. Both are checked before anything is decoded or written, against
+ * the size of the file. */
 #include "core/core.h"
 
 #include <stdlib.h>
 
-/* Zeros shrink 30,000 times, so a small file may honestly become a large one; what is beyond both
- * of these is told how to get through. */
+/* Zeros compress to 1/30,000, so a valid small file may become a large one. Beyond both limits the
+ * message says which option to raise. */
 #define LEAST ((uint64_t)2 << 30)
 #define TIMES 1024u
 
@@ -46,7 +46,7 @@ tnf_status tnf_check_decoded(const tnf_file *f, tnf_error *e)
 
 /* ------------------------------------------------------------------ output */
 
-/* Bytes that come from a file. */
+/* An amount of bytes that comes from one file. */
 struct amount {
     const tnf_file *file;
     uint64_t bytes;

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_TEXT (1u << 20) /* the one that is meant stands first */
-#define NAMED    6u         /* folders that a message names */
+#define MAX_TEXT (1u << 20) /* the chosen file is named at the beginning */
+#define NAMED    6u         /* directories that a message names */
 
 const tnf_format *tnf_choice_format(const char *name)
 {
@@ -37,8 +37,8 @@ bool tnf_choice_covers(const char *name)
     return false;
 }
 
-/* The path in the folder that is meant: of an absolute one only the last part, since folders are
- * moved. *out is NULL if the text is something else. */
+/* The chosen path in the directory. Of an absolute path only the last part is used, since
+ * directories may be moved. *out is NULL if the text is something else. */
 static tnf_status read_choice(char **out, const tnf_format *f, tnf_str text, tnf_arena *arena,
                               tnf_error *e)
 {
@@ -67,8 +67,8 @@ static tnf_status read_choice(char **out, const tnf_format *f, tnf_str text, tnf
 static tnf_status name_missing(const tnf_format *f, const char *name, tnf_error *e)
 {
     return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                    "the file %s names %s, which is not there: name one", f->choice,
-                    TNF_QUOTED(((tnf_str) { name, strlen(name) })));
+                    "the file %s names %s, which does not exist: choose a checkpoint by its path",
+                    f->choice, TNF_QUOTED(((tnf_str) { name, strlen(name) })));
 }
 
 static tnf_status read_source(char **name, const tnf_format *f, const tnf_source *source,
@@ -88,14 +88,14 @@ tnf_status tnf_choice_near(char **name, const tnf_format *f, const char *path, t
     tnf_source *source = NULL;
     tnf_error none = { .offset = TNF_NO_OFFSET };
     size_t n = strlen(path) + strlen(f->choice) + 2;
-    char *mark = tnf_arena_alloc(arena, n); /* in a hub's cache it is a link, as all others are */
+    char *mark = tnf_arena_alloc(arena, n); /* in a hub's cache it is a link, as all files are */
     int fd;
     *name = NULL;
     if (!mark)
         return tnf_arena_fail(arena, "a path", e);
     snprintf(mark, n, "%s/%s", path, f->choice);
     if (tnf_path_open(&fd, path, (tnf_str) { f->choice, strlen(f->choice) }, mark, &none) != TNF_OK)
-        return TNF_OK; /* a folder of that name */
+        return TNF_OK; /* it is a directory of that name */
     tnf_status status = tnf_source_fd(&source, fd, TNF_ACCESS_PREAD, e);
     if (status == TNF_OK)
         status = read_source(name, f, source, arena, e);
@@ -132,7 +132,7 @@ tnf_status tnf_choice_far(char **name, const tnf_format *f, const char *url,
     return status == TNF_ENOTFOUND ? name_missing(f, *name, e) : status;
 }
 
-/* ----------------------------------------------------------------- folders */
+/* -------------------------------------------------------------- directories */
 
 bool tnf_folder_mark(char **out, const char *path, tnf_arena *arena)
 {
@@ -162,7 +162,7 @@ typedef struct folders {
     size_t n, capacity;
 } folders;
 
-/* Numbers by their size: 9 comes before 10. */
+/* Compares numbers by their value: 9 comes before 10. */
 static int by_step(const void *a, const void *b)
 {
     const char *x = ((const folder *)a)->name, *y = ((const folder *)b)->name;
@@ -195,7 +195,7 @@ tnf_status tnf_name_folders(const char *path, tnf_arena *arena, tnf_error *e)
     char names[256] = "";
     DIR *dir = opendir(path);
     if (!dir)
-        return TNF_OK; /* which is told by who looks for files */
+        return TNF_OK; /* the search for files will report this */
     tnf_status status = find_folders(&found, dir, path, arena, e);
     closedir(dir);
     if (status != TNF_OK || found.n == 0)
@@ -203,13 +203,14 @@ tnf_status tnf_name_folders(const char *path, tnf_arena *arena, tnf_error *e)
     qsort(found.items, found.n, sizeof *found.items, by_step);
     for (size_t i = 0, at = 0; i < found.n && at < sizeof names; i++) {
         bool skipped = found.n > NAMED && i == NAMED - 1;
-        i = skipped ? found.n - 1 : i; /* the newest is always named */
+        i = skipped ? found.n - 1 : i; /* the newest is always shown */
         const char *name = found.items[i].name;
         int n = snprintf(names + at, sizeof names - at, "%s%s%s", i ? ", " : "",
                          skipped ? "... " : "", TNF_VISIBLE(name));
         at += n > 0 ? (size_t)n : 0;
     }
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                    "the directory holds %zu folder%s with a checkpoint (%s): name one", found.n,
-                    found.n == 1 ? "" : "s", names);
+    return tnf_fail(
+        e, TNF_EINVAL, TNF_NO_OFFSET,
+        "the directory contains %zu director%s with a checkpoint (%s): open one of them", found.n,
+        found.n == 1 ? "y" : "ies", names);
 }

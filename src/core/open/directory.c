@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A directory stands for the model in it: its index of shards, or else its only tensor file. And
- * what lies in it that should not. */
+/* The model in a directory: its index of shards, or else its only tensor file. Also finds files in
+ * it that do not belong there. */
 #include "core/core.h"
 #include "core/open/choice.h"
 #include "remote/list.h"
@@ -27,7 +27,7 @@ static bool has_suffix(const char *name, const char *suffix)
     return n > m && strcmp(name + n - m, suffix) == 0;
 }
 
-/* The name that the writers of an index give it by themselves: taken before all others. */
+/* The default name that writers give to an index: preferred to all others. */
 static bool is_usual_index(const char *name)
 {
     const char stem[] = "model";
@@ -42,7 +42,7 @@ static bool is_usual_index(const char *name)
     return false;
 }
 
-/* "model.safetensors.index.fp16.json": of another variant of the model. */
+/* "model.safetensors.index.fp16.json": the index of a variant of the model. */
 static bool is_variant_index(const char *name)
 {
     size_t n = strlen(name), end = sizeof ".json" - 1;
@@ -77,7 +77,7 @@ static tnf_status note_index(struct found *f, const char *name, tnf_arena *arena
     return f->name ? TNF_OK : tnf_arena_fail(arena, "a file's name", e);
 }
 
-/* "model-00001-of-00002.zt": one of several. */
+/* "model-00001-of-00002.zt": one of several shards. */
 static bool is_shard(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -93,7 +93,7 @@ static bool is_shard(const char *name)
     return true;
 }
 
-/* The first of several that its format opens as one: the number is 1. */
+/* The first shard (its number is 1) of a format that opens a set by its first file. */
 static bool is_first(const char *name)
 {
     char ext[16];
@@ -107,17 +107,17 @@ static bool is_first(const char *name)
     return false;
 }
 
-/* What there is, in the order in which it is taken: a file beside shards is the one that stands for
+/* The kinds of files, in order of preference. A file next to shards is the one that represents
  * them. */
 enum { INDEX, VARIANT, WHOLE, SHARD, KINDS };
 
-/* What is in a directory, sorted as it comes. */
+/* The content of a directory, classified. */
 struct looking {
     struct found found[KINDS];
     tnf_arena *arena;
     bool favoured;
-    const tnf_format *choice; /* whose file says which one is meant; NULL: there is none */
-    size_t others;            /* files that it says nothing about */
+    const tnf_format *choice; /* the format whose text file chooses a file; NULL: none */
+    size_t others;            /* files that the text file cannot choose */
 };
 
 static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
@@ -146,7 +146,7 @@ static tnf_status look_through(DIR *dir, struct looking *l, tnf_error *e)
     return TNF_OK;
 }
 
-/* DIRECTORY/name, or the URL of it. */
+/* Makes DIRECTORY/name, or the URL of it. */
 static tnf_status join_path(char **out, tnf_arena *arena, const char *path, const char *name,
                             tnf_error *e)
 {
@@ -170,14 +170,15 @@ static tnf_status choose_model(char **out, const struct looking *l, const char *
         f++;
     if (f->count == 0)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "the directory holds no index (*" INDEX_SUFFIX ") and no tensor file");
+                        "the directory contains no index (*" INDEX_SUFFIX ") and no tensor file");
     if (f->count > 1)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the directory holds %zu %s: name one",
-                        f->count, f < &l->found[WHOLE] ? "indexes" : "tensor files and no index");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the directory contains %zu %s: open one of them", f->count,
+                        f < &l->found[WHOLE] ? "indexes" : "tensor files and no index");
     return join_path(out, l->arena, path, f->name, e);
 }
 
-/* A regular file of that name; NULL if there is none. */
+/* The path of a regular file of that name; NULL if there is none. */
 static char *regular_file(const char *path, size_t n, const char *end, tnf_arena *arena)
 {
     struct stat st;
@@ -190,13 +191,13 @@ static char *regular_file(const char *path, size_t n, const char *end, tnf_arena
     return stat(name, &st) == 0 && S_ISREG(st.st_mode) ? name : NULL;
 }
 
-/* A file says which of them is meant, and there are no others than those of its format. */
+/* Does a text file choose the file to open, and are all files of its format? */
 static bool has_choice(const struct looking *l)
 {
     return l->choice && l->others + l->found[INDEX].count + l->found[VARIANT].count == 0;
 }
 
-/* A file at the place that a format has in a folder. */
+/* Looks for a file at the place inside a directory that a format uses. */
 static bool find_inside(char **out, const char *path, tnf_arena *arena)
 {
     char end[64];
@@ -261,7 +262,7 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
     return choose_model(out, &l, path, e);
 }
 
-/* Is there something at DIRECTORY/name? */
+/* Is there a file at DIRECTORY/name? */
 static tnf_status ask_there(bool *there, struct looking *l, const char *url, const char *name,
                             const tnf_url_options *how, tnf_error *e)
 {
@@ -286,7 +287,7 @@ static tnf_status look_there(struct looking *l, const char *url, const char *nam
     return there ? look_at(l, name, e) : TNF_OK;
 }
 
-/* The names by convention, of formats that stand for shards and of their shards. */
+/* Looks for the conventional names of formats that stand for shards, and of their shards. */
 static tnf_status look_by_convention(struct looking *l, const char *url, const tnf_url_options *how,
                                      tnf_error *e)
 {
@@ -306,13 +307,14 @@ static tnf_status look_by_convention(struct looking *l, const char *url, const t
     return TNF_OK;
 }
 
-/* A far folder as it is listed: besides all else, the files by which formats know folders. */
+/* The listing of a far directory; in addition to models, it looks for the files that mark a
+ * format. */
 struct far_looking {
     struct looking all;
-    size_t rank;      /* of the mark that was found; SIZE_MAX: none */
+    size_t rank;      /* rank of the mark that was found; SIZE_MAX: none */
     const char *mark; /* of the format */
     size_t n;
-    const char *inside; /* that a format has in a folder; NULL: none */
+    const char *inside; /* path of a format's file in the directory; NULL: none */
 };
 
 static void look_for_mark(struct far_looking *f, const char *name)
@@ -341,7 +343,7 @@ static tnf_status look_far(void *ctx, const char *name, tnf_error *e)
     return look_at(&f->all, name, e);
 }
 
-/* Places that formats have in a folder: those that its listing does not show are asked for. */
+/* Looks for the places that formats use in a directory; those not in the listing are requested. */
 static tnf_status look_inside(struct far_looking *f, const char *url, bool listed,
                               const tnf_url_options *how, tnf_error *e)
 {
@@ -380,17 +382,18 @@ tnf_status tnf_remote_model(char **out, const char *url, const tnf_url_options *
         if (f.inside)
             return join_path(out, arena, url, f.inside, e);
         if (!listed)
-            return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                            "there is no model of a usual name here, and http has no listing: name "
-                            "the file");
+            return tnf_fail(
+                e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                "there is no model with a usual name here, and http has no listing: give "
+                "the URL of the file");
     }
     return choose_model(out, &f.all, url, e);
 }
 
 /* ---------------------------------------------------------------- surplus */
 
-/* "model.safetensors" beside "model.safetensors.index.json", "model.fp16.safetensors" beside
- * "model.safetensors.index.fp16.json". */
+/* Is it the file of the whole model: "model.safetensors" next to "model.safetensors.index.json",
+ * "model.fp16.safetensors" next to "model.safetensors.index.fp16.json"? */
 static bool is_whole(const tnf_file *file, const char *name)
 {
     const char *stem = file->stem ? file->stem : "", *dot = strrchr(name, '.');
@@ -407,7 +410,7 @@ static bool is_whole(const tnf_file *file, const char *name)
            memcmp(name + base, variant, v) == 0;
 }
 
-/* The extensions of the shards, sorted: a loader that globs them picks up such files. */
+/* The extensions of the shards, sorted: a loader that globs them picks up such files, too. */
 struct extensions {
     char (*items)[16];
     size_t n;
@@ -437,7 +440,7 @@ static bool is_like_shards(const struct extensions *x, const char *name)
     return x->n == 0 || bsearch(ext, x->items, x->n, sizeof *x->items, by_extension);
 }
 
-/* A file beside the shards that is not a shard. */
+/* A file next to the shards that is not a shard. */
 struct extra {
     tnf_str name;
     bool named; /* by another index */
@@ -470,7 +473,7 @@ static tnf_status add_extra(struct extras *x, const char *name, tnf_arena *arena
     return x->items[x->n++].name.p ? TNF_OK : tnf_arena_fail(arena, "a file's name", e);
 }
 
-/* Sorts the entries of a directory: files that do not belong to this model, and indexes. */
+/* Finds in a directory files that do not belong to this model, and indexes. */
 static tnf_status find_extras(struct extras *files, struct extras *indexes, DIR *dir,
                               const tnf_file *file, tnf_arena *arena, tnf_error *e)
 {
@@ -503,7 +506,7 @@ static void excuse_named(struct extras *x, tnf_json *j)
     }
 }
 
-/* The text of another index in the directory; NULL if it cannot be read. */
+/* Reads the text of another index in the directory; NULL if it cannot be read. */
 static tnf_status read_index(tnf_str *out, const tnf_file *file, const char *name, tnf_arena *arena,
                              tnf_error *e)
 {
@@ -527,8 +530,8 @@ static tnf_status read_index(tnf_str *out, const tnf_file *file, const char *nam
     return status;
 }
 
-/* Files that another index names belong to the model of that index. A damaged index names those
- * that can still be read from it. */
+/* Files that another index names belong to the model of that index. Of a damaged index, the names
+ * before the damage count. */
 static tnf_status excuse_files(struct extras *x, const tnf_file *file, const char *name,
                                tnf_arena *arena, tnf_error *e)
 {
@@ -547,13 +550,13 @@ static tnf_status excuse_files(struct extras *x, const tnf_file *file, const cha
     return j.status == TNF_ENOMEM ? j.status : TNF_OK;
 }
 
-/* Named like a part of the model, it is one too many; another file is perhaps meant to be there. */
+/* A file named like a part of the model is a problem; any other file may be intended. */
 static void tell_extra(const tnf_file *file, tnf_str name, tnf_tell tell, tnf_tell warn, void *ctx)
 {
     tnf_error odd = { .offset = TNF_NO_OFFSET };
     bool whole = is_whole(file, name.p);
     (void)tnf_fail(&odd, TNF_EFORMAT, TNF_NO_OFFSET,
-                   "%s lies beside the shards, but the index does not name it: programs that %s",
+                   "%s is next to the shards, but the index does not name it: programs that %s",
                    TNF_QUOTED(name),
                    whole ? "look for one file would load it instead"
                          : "take every file would load it, too");

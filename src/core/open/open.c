@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening: find the format, let it index, check what it found, take back what was stashed. After
- * that the handle never changes. */
+/* Opening: find the format, let it index the file, check the result, restore what was stashed.
+ * After that the handle never changes. */
 #include "core/core.h"
 
 #include "base/sized.h"
@@ -30,7 +30,7 @@ static tnf_status complete_options(tnf_open_options *o, const tnf_open_options *
     return TNF_OK;
 }
 
-/* An empty handle. The catalog's name table points into it, so it never moves. */
+/* Makes an empty handle. The catalog's name table points into it, so it must never move. */
 static tnf_status new_file(tnf_file **out, const tnf_open_options *o, tnf_error *e)
 {
     tnf_file *f = tnf_alloc0(&o->allocator, sizeof *f);
@@ -85,7 +85,7 @@ static uint64_t total_size(const tnf_file *f)
 {
     uint64_t size = f->source->size;
     for (const struct sibling *s = f->siblings; s; s = s->next)
-        size += s->file ? s->file->info.size : 0; /* NULL: gone, and we are lenient */
+        size += s->file ? s->file->info.size : 0; /* NULL: missing, in a lenient open */
     return size;
 }
 
@@ -119,12 +119,13 @@ static void fill_info(tnf_file *f)
         .first_missing = f->missing ? f->missing->name.value.as.s : NULL,
         .unnamed = f->reader.unnamed,
     };
-    f->info.shards += f->format->opens_sets && f->info.shards > 0; /* it is one of them */
+    f->info.shards += f->format->opens_sets &&
+                      f->info.shards > 0; /* the first file is a shard, too */
     for (const struct missing_file *m = f->missing; m; m = m->next)
         f->info.missing++;
 }
 
-/* What the format was still working on when it failed is not to be asked for. */
+/* After a failure, removes tensors that need the format, which may not be ready. */
 static void drop_unready(tnf_file *f)
 {
     for (size_t i = 0; i < f->catalog.n; i++)
@@ -142,7 +143,7 @@ static tnf_status index_or_salvage(tnf_file *f, tnf_error *e)
         status = TNF_OK;
     }
     if (status == TNF_OK && f->loss_unnoted)
-        return tnf_arena_fail(&f->arena, "what is lost", e);
+        return tnf_arena_fail(&f->arena, "a loss", e);
     if (status != TNF_OK && f->options.salvage && e)
         *e = error;
     return status;
@@ -183,7 +184,7 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
     return status;
 }
 
-/* Everything after the source is there. On failure the caller closes the handle. */
+/* Everything after the source is open. On failure the caller closes the handle. */
 static tnf_status open_rest(tnf_file *f, tnf_error *e)
 {
     TNF_TRY(choose_format(f, e));
@@ -193,9 +194,9 @@ static tnf_status open_rest(tnf_file *f, tnf_error *e)
         return status;
     }
     fill_info(f);
-    if (f->depth == 0) /* what is told of shards counts with the whole */
+    if (f->depth == 0) /* warnings of shards count for the whole model */
         TNF_TRY(tnf_check_decoded(f, e));
-    /* The caller's strings and functions are not ours to keep. */
+    /* The caller's strings and functions are only valid during the call. */
     f->options.format = NULL;
     f->options.options = NULL;
     f->options.noptions = 0;
@@ -223,7 +224,7 @@ static tnf_status remember_path(tnf_file *f, const char *path, tnf_error *e)
                : tnf_arena_fail(&f->arena, "a path", e);
 }
 
-/* Probes see the name without the ending that the compression gave it: "x.vec" of "x.vec.gz". */
+/* Probes see the name without the extension of the compression: "x.vec" for "x.vec.gz". */
 static tnf_status forget_packing(tnf_file *f, tnf_error *e)
 {
     char *inner = f->path ? tnf_arena_str(&f->arena, f->path, strlen(f->path)) : NULL;
@@ -234,20 +235,21 @@ static tnf_status forget_packing(tnf_file *f, tnf_error *e)
     return remember_path(f, inner, e);
 }
 
-/* Half of a change would be read for a file. */
+/* Otherwise a file in the middle of a change would be read. */
 static tnf_status check_undo(const tnf_file *f, const char *path, tnf_error *e)
 {
     tnf_undo_state state;
     TNF_TRY(tnf_undo_look(&state, path, f->source->fd, e));
     if (state != TNF_UNDO_MIXED)
         return TNF_OK;
-    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                    "a change of its metadata was interrupted: 'tenfold repair' puts back what was "
-                    "there");
+    return tnf_fail(
+        e, TNF_EFORMAT, TNF_NO_OFFSET,
+        "a change of its metadata was interrupted: run 'tenfold repair' to restore the old "
+        "metadata");
 }
 
-/* While an index is read, no program changes the file in place: a lock prevents it. On a network
- * file system reading does not wait for a lock; there the undo file shows that a change has
+/* While an index is read, a lock keeps other programs from changing the file in place. On a network
+ * file system, reading does not wait for a lock; there the undo file shows that a change has
  * begun. */
 static tnf_status index_undisturbed(tnf_file *f, const char *path, tnf_error *e)
 {
@@ -268,7 +270,7 @@ static tnf_status index_undisturbed(tnf_file *f, const char *path, tnf_error *e)
 static tnf_status claim_path(tnf_file *f, const char *path, tnf_error *e)
 {
 #ifdef TENFOLD_READ_ONLY
-    (void)f, (void)path, (void)e; /* who cannot write keeps nobody from it */
+    (void)f, (void)path, (void)e; /* this build cannot write, so it locks nobody out */
     return TNF_OK;
 #else
     return f->options.to_change && f->depth == 0 ? tnf_claim_take(&f->claim, path, NULL, e)
@@ -312,7 +314,8 @@ tnf_status tnf_open_source(tnf_file **out, tnf_source *source, const tnf_open_op
     return tnf_open_over(out, source, NULL, options, e);
 }
 
-/* The options of the network, taken out of those of the format; all end with the opening. */
+/* Separates the options of the network from those of the format. All are only valid while
+ * opening. */
 static tnf_status split_options(tnf_file *f, tnf_url_options *how, tnf_error *e)
 {
     size_t n = f->options.noptions;
@@ -355,7 +358,7 @@ static tnf_status open_own(tnf_file *f, const char *url, tnf_error *e)
 {
     if (f->options.to_change)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "under a scheme of the program's own no file is changed in place");
+                        "a file of a custom URL scheme cannot be changed in place");
     TNF_TRY(remember_path(f, url, e));
     TNF_TRY(tnf_scheme_source(&f->source, url, e));
     return open_rest(f, e);
@@ -386,7 +389,7 @@ static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
     if (!unpacked)
         return index_undisturbed(f, path, e);
     TNF_TRY(forget_packing(f, e));
-    return open_rest(f, e); /* nobody else can change what has no name */
+    return open_rest(f, e); /* no other program can change an unnamed file */
 }
 
 tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *path, tnf_str name,
@@ -446,7 +449,7 @@ bool tnf_file_traffic(tnf_traffic *out, const tnf_file *file)
 
 /* ---------------------------------------------------------------- builder */
 
-/* What no file was written as. */
+/* The format of a builder's content, which no file has. */
 static const tnf_format built = {
     .name = "builder", .title = "a builder", .extensions = "", .family = "builder"
 };
@@ -482,7 +485,7 @@ tnf_status tnf_open_builder(tnf_file **out, const tnf_builder *builder,
     f->format = &built;
     tnf_status status = add_built(f, builder, e);
     if (status == TNF_OK)
-        status = tnf_source_memory(&f->source, NULL, 0, e); /* its bytes are all somewhere else */
+        status = tnf_source_memory(&f->source, NULL, 0, e); /* all bytes are elsewhere */
     if (status != TNF_OK) {
         tnf_close(f);
         return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "key=value" pairs against a format's table: checked once, so that formats see typed values. */
+/* Checks "key=value" pairs against a format's table, once, so that formats get typed values. */
 #include "base/str.h"
 #include "core/core.h"
 
@@ -54,18 +54,19 @@ static tnf_status parse_one(tnf_option_value *out, const tnf_option_info *o, con
     case TNF_OPTION_BOOL:
         if (parse_bool(&out->u, s))
             return TNF_OK;
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "option %s is yes or no, not '%s'", o->name,
-                        s);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "option %s must be yes or no, not '%s'",
+                        o->name, s);
     case TNF_OPTION_UINT:
         if (parse_uint(&out->u, s))
             return TNF_OK;
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "option %s is a whole number (K, M, G may follow), not '%s'", o->name, s);
+                        "option %s must be a whole number (K, M, G may follow), not '%s'", o->name,
+                        s);
     case TNF_OPTION_CHOICE:
         if (parse_choice(&out->u, o->choices, s))
             return TNF_OK;
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "option %s is one of %s, not '%s'", o->name,
-                        o->choices, s);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "option %s must be one of %s, not '%s'",
+                        o->name, o->choices, s);
     default:
         return TNF_OK;
     }
@@ -79,8 +80,8 @@ static tnf_status unknown_option(const tnf_option_info *table, const char *key, 
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", o->name);
     if (n == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "there is no option '%s': this format has no options", key);
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no option '%s'; there are %s", key,
+                        "unknown option '%s': this format has no options", key);
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown option '%s'; this format has %s", key,
                     names);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which format is it? Every probe sees the same few bytes; the surest wins. */
+/* Format detection. Every probe sees the same few bytes; the surest one wins. */
 #include "core/core.h"
 
 tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, const char *ext,
@@ -10,7 +10,7 @@ tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, co
     p.nhead = p.size < sizeof head ? (size_t)p.size : sizeof head;
     p.ntail = p.size < sizeof tail ? (size_t)p.size : sizeof tail;
     TNF_TRY(tnf_source_read(source, 0, head, p.nhead, e));
-    if (source->far && p.size > sizeof head) /* a second round trip, which no format is worth yet */
+    if (source->far && p.size > sizeof head) /* needs a second round trip; no format needs it yet */
         p.ntail = 0;
     TNF_TRY(tnf_source_read(source, p.size - p.ntail, tail, p.ntail, e));
 
@@ -27,7 +27,7 @@ tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, co
             tie = f;
         }
     }
-    /* Where only the name speaks for a format, what the bytes surely are is worth more. */
+    /* If only the name indicates a format, certain knowledge from the bytes counts more. */
     if (!best ||
         (score <= TNF_PROBE_EXTENSION && !best->stands_for_shards && tnf_surely_unknown(&p)))
         return tnf_unknown_file(&p, e);

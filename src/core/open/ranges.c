@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The ranges of all tensors against the file and against each other.
+/* Checks the ranges of all tensors against the file and against each other.
  *
  *   0        data_start                                     size
  *   ├─ header ─┤├── a ──┤├── b ──┤  hole  ├── c ──┤ trailing ┤
  *                              ├ overlap ┤
  *
- * Done once for all, in order of position, so that a file that was cut short is told from one whose
- * index is wrong, and so that it costs n log n at most (n, when the index is in order already).
+ * This is done once for all tensors, in order of position. So it can tell a truncated file from one
+ * with a wrong index, and it takes n log n time at most (n, if the index is in order).
  */
 #include "core/core.h"
 
@@ -28,7 +28,7 @@ static int by_position(const void *a, const void *b)
     return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* The parts that lie in this very file. A range whose end overflows is illegal in any format. */
+/* Collects the parts in this file. A range whose end overflows is illegal in any format. */
 static tnf_status collect_ranges(tnf_file *f, struct range **out, size_t *n, tnf_error *e)
 {
     size_t count = 0;
@@ -67,8 +67,8 @@ static tnf_str name_of(const tnf_file *f, const struct range *r)
     return f->catalog.objects[r->object].name;
 }
 
-/* Are all ranges inside the file? If lenient, tensors that are not all there are listed, but cannot
- * be read. (An empty range is always there.) */
+/* Are all ranges inside the file? If lenient, incomplete tensors are listed, but cannot be read.
+ * (An empty range is always complete.) */
 static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_error *e)
 {
     uint64_t size = f->source->size, need = 0;
@@ -80,7 +80,7 @@ static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_e
     snprintf(text, sizeof text,
              "the file has %llu bytes, its index needs %llu: %s missing (cut short?)",
              (unsigned long long)size, (unsigned long long)need, TNF_BYTES_ARE(need - size));
-    if (f->reader.salvage) /* tensors are lost one by one */
+    if (f->reader.salvage) /* each tensor is a loss of its own */
         tnf_note_fault(&f->reader, TNF_ETRUNCATED, size, text);
     else
         TNF_TRY(tnf_stricter(&f->reader, e, TNF_ETRUNCATED, size, "%s", text));
@@ -115,7 +115,7 @@ static tnf_status tell_overlap(tnf_file *f, const struct range *a, const struct 
                         TNF_QUOTED(name_of(f, b)), (unsigned long long)b->begin);
 }
 
-/* Neighbours in order of position: `last` is the range that reaches furthest so far. */
+/* Checks neighbours in order of position: `last` is the range with the highest end so far. */
 static tnf_status check_neighbours(tnf_file *f, const struct range *r, size_t n, tnf_error *e)
 {
     unsigned rules = f->format->rules;

@@ -56,7 +56,7 @@ static void copy_lower(char out[16], const char *text)
     out[n] = 0;
 }
 
-/* "zarr.zip" of "x.zarr.zip", if a format has that extension. */
+/* "zarr.zip" for "x.zarr.zip", if a format has that extension. */
 static bool is_double(char out[16], const char *name, const char *dot)
 {
     while (dot > name && *--dot != '.')
@@ -99,7 +99,7 @@ tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, t
         return TNF_OK;
     if (!*ext)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the name has no extension to tell the format by: choose the format");
+                        "the file name has no extension: choose the format");
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                     "no format that can be written has the extension '.%s': choose the format",
                     ext);
@@ -136,9 +136,9 @@ static const char *list_of(const tnf_format *f, bool spelling)
     return spelling ? f->can.spelling : f->can.derived;
 }
 
-/* Is "key", or "key=value" for a value worth writing so, in a format's list? All words of a list
- * begin with the same letter, as tests/unit/test_registry.c has it: of many attributes most end
- * there. */
+/* Is "key", or "key=value" for a value that can be written that way, in a format's list? All words
+ * of a list begin with the same letter (tests/unit/test_registry.c checks this), so the search ends
+ * there for most attributes. */
 static bool is_listed(const tnf_member *attr, bool spelling)
 {
     char text[128];

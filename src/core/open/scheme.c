@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Schemes that the program has brought: the only thing here that calls share. An entry never
- * changes and never goes. */
+/* URL schemes that the program has registered: the only state here that calls share. An entry never
+ * changes and is never removed. */
 #include "base/sized.h"
 #include "core/core.h"
 #include "remote/list.h"
@@ -22,7 +22,7 @@ static struct scheme schemes[MOST_SCHEMES];
 static atomic_uint nschemes; /* those below it are complete */
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
-/* As RFC 3986 has it, in small letters. */
+/* As RFC 3986 requires, in lower case. */
 static bool is_name(const char *name)
 {
     size_t n = strnlen(name, MOST_NAME + 1);
@@ -59,9 +59,10 @@ tnf_status tnf_scheme_source(tnf_source **out, const char *url, tnf_error *e)
         return status;
     }
     if (!*out)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the program's own scheme gives no source and no error");
-    (*out)->far = true; /* what is beside it is found by its URL */
+        return tnf_fail(
+            e, TNF_EINVAL, TNF_NO_OFFSET,
+            "the function of the custom URL scheme returned neither a source nor an error");
+    (*out)->far = true; /* files next to it are found by their URLs */
     return TNF_OK;
 }
 
@@ -73,9 +74,10 @@ static tnf_status add_scheme(const tnf_scheme *s, tnf_error *e)
     memcpy(url, s->name, length);
     memcpy(url + length, "://", 4);
     if (tnf_is_remote(url) || find_scheme(url))
-        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "there is a scheme '%s' already", s->name);
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the scheme '%s' exists already", s->name);
     if (n == MOST_SCHEMES)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "more than %u schemes", MOST_SCHEMES);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "there are more than %u schemes",
+                        MOST_SCHEMES);
     memcpy(schemes[n].name, s->name, length + 1);
     schemes[n].open = s->open;
     schemes[n].ctx = s->ctx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names what a file is if no format claims it. Most often a download went wrong; sometimes it is
+/* Names the kind of a file that no format recognises. Mostly a download has failed; sometimes it is
  * a real format that this version cannot read. The message says what it is and what to do. */
 #include "core/core.h"
 
@@ -17,19 +17,20 @@ struct known {
 #define M(text) text, sizeof text - 1
 
 #define FAISS                                                                                      \
-    "this is a faiss index, which is not read: take its vectors out with reconstruct_n() first"
+    "this is a faiss index, which is not supported: extract its vectors with reconstruct_n() "     \
+    "first"
 
 static const struct known known[] = {
-    { M("GGUF"), TNF_EUNSUPPORTED, "this is a GGUF file, which this build does not read" },
+    { M("GGUF"), TNF_EUNSUPPORTED, "this is a GGUF file, which this build does not support" },
     { M("lmgg"), TNF_EUNSUPPORTED,
-      "this is a GGML file from before GGUF: convert it with a llama.cpp of its time" },
+      "this is a GGML file from before GGUF: convert it with a llama.cpp of that time" },
     { M("fmgg"), TNF_EUNSUPPORTED,
-      "this is a GGMF file from before GGUF: convert it with a llama.cpp of its time" },
+      "this is a GGMF file from before GGUF: convert it with a llama.cpp of that time" },
     { M("tjgg"), TNF_EUNSUPPORTED,
-      "this is a GGJT file from before GGUF: convert it with a llama.cpp of its time" },
+      "this is a GGJT file from before GGUF: convert it with a llama.cpp of that time" },
     { M("algg"), TNF_EUNSUPPORTED,
-      "this is a GGLA adapter from before GGUF: convert it with a llama.cpp of its time" },
-    { M("PK\3\4"), TNF_EUNSUPPORTED, "this is a ZIP archive, but none of PyTorch's or NumPy's" },
+      "this is a GGLA adapter from before GGUF: convert it with a llama.cpp of that time" },
+    { M("PK\3\4"), TNF_EUNSUPPORTED, "this is a ZIP archive, but not one of PyTorch or NumPy" },
     { M("PK\5\6"), TNF_EUNSUPPORTED, "this is an empty ZIP archive" },
     { M("\x1f\x8b"), TNF_EUNSUPPORTED, "this is gzip-compressed: run gunzip on it first" },
     { M("\x28\xb5\x2f\xfd"), TNF_EUNSUPPORTED, "this is zstd-compressed: run unzstd on it first" },
@@ -38,21 +39,25 @@ static const struct known known[] = {
       TNF_EUNSUPPORTED, "this is xz-compressed: run unxz on it first" },
     { M("BZh"), TNF_EUNSUPPORTED, "this is bzip2-compressed: run bunzip2 on it first" },
     { M("\x93NUMPY"), TNF_EUNSUPPORTED,
-      "this is a NumPy .npy file, which this build does not read" },
+      "this is a NumPy .npy file, which this build does not support" },
     { M("\x89HDF\r\n\x1a\n"), TNF_EUNSUPPORTED,
-      "this is an HDF5 file, which this build does not read" },
-    { M("\xff\xfe"), TNF_EFORMAT, "this begins with a UTF-16 byte order mark: text, no tensors" },
-    { M("\xfe\xff"), TNF_EFORMAT, "this begins with a UTF-16 byte order mark: text, no tensors" },
+      "this is an HDF5 file, which this build does not support" },
+    { M("\xff\xfe"), TNF_EFORMAT,
+      "this begins with a UTF-16 byte order mark: it is text, without tensors" },
+    { M("\xfe\xff"), TNF_EFORMAT,
+      "this begins with a UTF-16 byte order mark: it is text, without tensors" },
     { M("\x7f"
         "ELF"),
       TNF_EFORMAT, "this is a program (ELF)" },
     { M("PAR1"), TNF_EUNSUPPORTED,
-      "this is a Parquet file, which is not read: write its columns as .npy with pyarrow first" },
+      "this is a Parquet file, which is not supported: write its columns as .npy with pyarrow "
+      "first" },
     { M("ARROW1"), TNF_EUNSUPPORTED,
-      "this is an Arrow IPC file, which is not read: write its columns as .npy with pyarrow "
+      "this is an Arrow IPC file, which is not supported: write its columns as .npy with pyarrow "
       "first" },
     { M("FEA1"), TNF_EUNSUPPORTED,
-      "this is a Feather file, which is not read: write its columns as .npy with pyarrow first" },
+      "this is a Feather file, which is not supported: write its columns as .npy with pyarrow "
+      "first" },
     { M("IxF2"), TNF_EUNSUPPORTED, FAISS },
     { M("IxFI"), TNF_EUNSUPPORTED, FAISS },
     { M("IxFl"), TNF_EUNSUPPORTED, FAISS },
@@ -63,10 +68,11 @@ static const struct known known[] = {
     { M("IwPQ"), TNF_EUNSUPPORTED, FAISS },
     { M("IHNf"), TNF_EUNSUPPORTED, FAISS },
     { M("MATLAB 5.0 MAT-file"), TNF_EUNSUPPORTED,
-      "this is a MATLAB file of level 5, which is not read: save it with -v7.3, which is HDF5" },
+      "this is a MATLAB level 5 file, which is not supported: save it with -v7.3, which is HDF5" },
     { M("\x12\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), TNF_EUNSUPPORTED,
-      "this is a file of MXNet parameters, which is not read" },
-    { M("7767517\n"), TNF_EUNSUPPORTED, "this is the graph of an ncnn model, which is not read" },
+      "this is an MXNet parameter file, which is not supported" },
+    { M("7767517\n"), TNF_EUNSUPPORTED,
+      "this is the graph of an ncnn model, which is not supported" },
     { M("SQLite format 3"), TNF_EUNSUPPORTED, "this is an SQLite database" },
     { M("%PDF-"), TNF_EFORMAT, "this is a PDF document" },
     { M("\x89PNG"), TNF_EFORMAT, "this is a PNG picture" },
@@ -75,26 +81,25 @@ static const struct known known[] = {
       "again" },
 };
 
-/* Formats without a mark of their own, by their names: only told if nothing else fits. */
+/* Formats without a mark of their own, by their extensions: the last guess. */
 static const struct {
     const char *ext, *sentence;
 } by_name[] = {
-    { "caffemodel", "this may be a Caffe model, which is not read" },
-    { "mlmodel", "this may be a Core ML model, which is not read" },
+    { "caffemodel", "this may be a Caffe model, which is not supported" },
+    { "mlmodel", "this may be a Core ML model, which is not supported" },
     { "ort",
-      "this may be a model in the format of ONNX Runtime (.ort), which is not read: take the .onnx "
-      "that it was made of" },
-    { "task",
-      "this may be a bundle of MediaPipe: unpack it with unzip, and open the .tflite in it" },
+      "this may be an ONNX Runtime model (.ort), which is not supported: use the .onnx that it was "
+      "made from" },
+    { "task", "this may be a MediaPipe bundle: unpack it with unzip, and open the .tflite in it" },
     { "nemo", "this may be a NeMo archive: unpack it with tar, and open the checkpoint in it" },
-    { "weights", "these may be weights of Darknet, which are not read: they need their .cfg" },
-    { "params", "this may be a file of MXNet parameters, which is not read" },
+    { "weights", "these may be Darknet weights, which are not supported: they need their .cfg" },
+    { "params", "this may be an MXNet parameter file, which is not supported" },
     { "ann",
-      "this may be an index of Annoy, which says neither how many vectors it has nor of what" },
-    { "engine", "this may be an engine of TensorRT, which holds no tensors that others can read" },
-    { "plan", "this may be an engine of TensorRT, which holds no tensors that others can read" },
-    { "pdmodel", "this may be a program of Paddle: its weights are in .pdiparams or .pdparams" },
-    { "pdiparams", "this may be a file of Paddle's inference parameters, which is not read" },
+      "this may be an Annoy index, which contains neither the number nor the type of its vectors" },
+    { "engine", "this may be a TensorRT engine, whose tensors other programs cannot read" },
+    { "plan", "this may be a TensorRT engine, whose tensors other programs cannot read" },
+    { "pdmodel", "this may be a Paddle program: its weights are in .pdiparams or .pdparams" },
+    { "pdiparams", "this may be a Paddle inference parameter file, which is not supported" },
 };
 
 #define LFS "version https://git-lfs"
@@ -149,13 +154,14 @@ static bool all_zero(const tnf_probe *p)
     return true;
 }
 
-/* A pickle says its protocol, 2 to 5, and its last opcode is STOP. */
+/* A pickle begins with its protocol, 2 to 5. */
 static bool is_pickle(const tnf_probe *p)
 {
     return p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5;
 }
 
-/* Text that begins with a bracket; a number of eight bytes, 0x7b for one, does so, too. */
+/* Text that begins with a bracket. The check for text is needed, since a binary number of eight
+ * bytes, such as 0x7b, may begin with that byte, too. */
 static bool is_json(const tnf_probe *p, size_t at)
 {
     for (size_t i = 0; i < p->nhead && i < at + 8; i++)
@@ -179,7 +185,7 @@ static bool is_html(const tnf_probe *p)
            starts_with(p, at, "<head");
 }
 
-/* FlatBuffers have their mark behind four bytes. */
+/* FlatBuffers have their mark after four bytes. */
 static bool is_ort(const tnf_probe *p)
 {
     return p->nhead >= 8 && memcmp(p->head + 4, "ORTM", 4) == 0;
@@ -192,20 +198,21 @@ static bool is_coreml(const tnf_probe *p)
     return p->nhead >= 68 && memcmp(p->head + 64, mark, 4) == 0 && tnf_le32(p->head + 4) == 2;
 }
 
-/* Marks that do not stand at the start, and archives that their name tells more of. */
+/* Marks that are not at the start, and archives that their extension identifies. */
 static const char *other_mark(const tnf_probe *p)
 {
     bool zip = p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0;
     if (is_ort(p))
-        return "this is a model in the format of ONNX Runtime (.ort), which is not read: take the "
-               ".onnx that it was made of";
+        return "this is an ONNX Runtime model (.ort), which is not supported: use the .onnx that "
+               "it "
+               "was made from";
     if (is_coreml(p))
         return "these are the weights of a Core ML model (weight.bin of an .mlpackage), which are "
-               "not read";
+               "not supported";
     if (zip && strcmp(p->ext, "task") == 0)
-        return "this is a bundle of MediaPipe: unpack it with unzip, and open the .tflite in it";
+        return "this is a MediaPipe bundle: unpack it with unzip, and open the .tflite in it";
     if (zip && strcmp(p->ext, "mlpackage") == 0)
-        return "this is an archived package of Core ML, which is not read";
+        return "this is an archived Core ML package, which is not supported";
     return NULL;
 }
 
@@ -247,8 +254,8 @@ tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
     if (starts_with(p, 0, "<?xml") && has_text(p, "<net "))
         return tnf_fail(
             e, TNF_EUNSUPPORTED, 0,
-            "this is the graph of an OpenVINO model, which is not read: its weights are "
-            "in the .bin beside it");
+            "this is the graph of an OpenVINO model, which is not supported: its weights are "
+            "in the .bin next to it");
     const struct known *magic = by_magic(p);
     const char *other = other_mark(p);
     if (other)
@@ -258,19 +265,19 @@ tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
     if (is_pickle(p))
         return tnf_fail(
             e, TNF_EUNSUPPORTED, 0,
-            "this is a Python pickle (an old PyTorch file, perhaps), which this version "
-            "does not read");
+            "this is a Python pickle (perhaps an old PyTorch file), which this version does "
+            "not support");
     if (is_json(p, at))
         return tnf_fail(
             e, TNF_EFORMAT, at,
-            "this is JSON text, perhaps a server's error message, and not the index of a model");
+            "this is JSON text, but not the index of a model: perhaps a server's error message");
     if (p->size < 8)
         return tnf_fail(e, TNF_ETRUNCATED, p->size,
                         "the file has only %llu bytes, too few for any format",
                         (unsigned long long)p->size);
     if (all_zero(p))
         return tnf_fail(e, TNF_EFORMAT, 0,
-                        "the file begins with zeros only: an unfinished download, perhaps");
+                        "the file begins with zeros only: perhaps an unfinished download");
     for (size_t i = 0; i < sizeof by_name / sizeof *by_name; i++)
         if (strcmp(p->ext, by_name[i].ext) == 0)
             return tnf_fail(e, TNF_EUNSUPPORTED, 0, "%s", by_name[i].sentence);
@@ -285,6 +292,6 @@ tnf_status tnf_unknown_folder(const char *path, tnf_error *e)
         n--;
     if (n > m && memcmp(path + n - m, end, m) == 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "this is a package of Core ML, which is not read");
+                        "this is a Core ML package, which is not supported");
     return TNF_OK;
 }

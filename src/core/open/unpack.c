@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are compressed as a whole: people keep vectors as .vec.gz and send models as .zst.
+/* Files that are compressed as a whole: users store vectors as .vec.gz and send models as .zst.
  *
  *   1f 8b 08 …      gzip   ─┐
- *                            ├─ decoded once, front to back ─> a file without a name ─> its format
+ *                            ├─ decoded once, front to back ─> an unnamed file ─> its format
  *   28 b5 2f fd …   zstd   ─┘
  *
- * Tensors are read at any place, which such a stream does not allow, so all of it is decoded first.
- * How much may come out is limited as for compressed tensors; a bomb ends there.
+ * Tensors are read at any position, which such a stream does not allow, so it is decoded completely
+ * first. The size is limited as for compressed tensors, which stops decompression bombs.
  */
 #include "core/core.h"
 
