@@ -37,12 +37,8 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add(tnf_builder *builder, const char 
                                                const uint64_t *shape, const void *data,
                                                tnf_error *error);
 
-/** Writes n bytes of a tensor, starting at `offset`, to dst. Called while saving, in ascending
- *  order. */
-typedef tnf_status (*tnf_fetch_fn)(void *ctx, uint64_t offset, void *dst, size_t n,
-                                   tnf_error *error);
-
-/** Adds a dense tensor whose bytes come from a function while saving. */
+/** Adds a dense tensor whose bytes come from a function while saving. The function is called with
+ *  ascending offsets. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_stream(tnf_builder *builder, const char *name,
                                                       const tnf_type *type, uint32_t rank,
                                                       const uint64_t *shape, tnf_fetch_fn fetch,

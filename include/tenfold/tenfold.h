@@ -47,14 +47,6 @@ TNF_API const char *tnf_version(void);
 /** An open file, or an open model of several files. */
 typedef struct tnf_file tnf_file;
 
-/** Allocates the memory of a handle: everything that the handle keeps to describe the file. Buffers
- *  for reading come from malloc(), since several threads may read at once. */
-typedef struct tnf_allocator {
-    /** Like realloc(), but also gets the old size. A new size of 0 frees. */
-    void *(*reallocate)(void *ctx, void *p, size_t old_size, size_t new_size);
-    void *ctx; /**< passed to reallocate */
-} tnf_allocator;
-
 /** Limits for a file. 0 means the default in brackets. */
 typedef struct tnf_limits {
     uint64_t header_bytes; /**< index or header [256 MiB] */

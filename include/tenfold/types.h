@@ -281,6 +281,22 @@ typedef struct tnf_extra {
     tnf_part bytes; /**< the bytes */
 } tnf_extra;
 
+/* -------------------------------------------------------------- functions */
+
+/** Allocates the memory of a handle: everything that the handle keeps to describe the file. Buffers
+ *  for reading come from malloc(), since several threads may read at once. */
+typedef struct tnf_allocator {
+    /** Like realloc(), but also gets the old size. A new size of 0 frees. */
+    void *(*reallocate)(void *ctx, void *p, size_t old_size, size_t new_size);
+    void *ctx; /**< passed to reallocate */
+} tnf_allocator;
+
+/** Writes n bytes, starting at `offset`, to dst. */
+typedef tnf_status (*tnf_fetch_fn)(void *ctx, uint64_t offset, void *dst, size_t n,
+                                   tnf_error *error);
+
+/* ------------------------------------------------------------------- texts */
+
 /** Returns true if people cannot see this code point, or if it changes how other characters look:
  *  controls, directions of writing, characters without width, tags. Names come from files, so a
  *  program should print such characters as escapes. The library's messages and the command do. */

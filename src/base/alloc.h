@@ -3,7 +3,7 @@
 #ifndef TNF_BASE_ALLOC_H
 #define TNF_BASE_ALLOC_H
 
-#include <tenfold/tenfold.h>
+#include <tenfold/types.h>
 
 /* The given allocator, or malloc if it is zero or NULL. */
 tnf_allocator tnf_allocator_or_default(const tnf_allocator *a);

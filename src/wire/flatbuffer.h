@@ -14,7 +14,6 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include <tenfold/build.h>
 #include <tenfold/types.h>
 
 #define TNF_FLAT_BLOCK 16384u

@@ -14,7 +14,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include <tenfold/build.h>
 #include <tenfold/types.h>
 
 enum { TNF_ZIP_STORED = 0, TNF_ZIP_DEFLATED = 8 };

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "ext/emb/rows.h"
 #include "kernels/kmeans.h"
+#include <tenfold/tenfold.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

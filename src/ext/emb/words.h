@@ -4,6 +4,7 @@
 #define TNF_EXT_EMB_WORDS_H
 
 #include "base/alloc.h"
+#include <tenfold/tenfold.h>
 
 #define TNF_NO_WORD UINT32_MAX
 
