@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hex.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -95,6 +96,15 @@ void tnf_buf_u64(tnf_buf *b, uint64_t v)
     uint8_t bytes[8];
     tnf_put_le64(bytes, v);
     tnf_buf_put(b, bytes, sizeof bytes);
+}
+
+void tnf_buf_hex(tnf_buf *b, const void *bytes, size_t n)
+{
+    char two[2];
+    for (size_t i = 0; i < n; i++) {
+        tnf_hex_put(two, (const uint8_t *)bytes + i, 1);
+        tnf_buf_put(b, two, sizeof two);
+    }
 }
 
 void tnf_buf_wide(tnf_buf *b, unsigned first, uint64_t v, unsigned width)

@@ -22,6 +22,8 @@ void tnf_buf_printf(tnf_buf *b, const char *format, ...) TNF_PRINTF(2, 3);
 void tnf_buf_u8(tnf_buf *b, uint8_t v);
 void tnf_buf_u32(tnf_buf *b, uint32_t v); /* little-endian */
 void tnf_buf_u64(tnf_buf *b, uint64_t v); /* little-endian */
+/* Two lower-case hexadecimal digits for each byte. */
+void tnf_buf_hex(tnf_buf *b, const void *bytes, size_t n);
 /* Appends `first`, then the low `width` bytes of v (up to 8), most significant first. */
 void tnf_buf_wide(tnf_buf *b, unsigned first, uint64_t v, unsigned width);
 /* TNF_OK, TNF_ENOMEM or TNF_ELIMIT ("what" is over its maximum). */

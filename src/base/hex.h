@@ -3,6 +3,7 @@
 #ifndef TNF_BASE_HEX_H
 #define TNF_BASE_HEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,19 @@ static inline char *tnf_hex_put(char *out, const void *bytes, size_t n)
         *out++ = "0123456789abcdef"[p[i] & 15];
     }
     return out;
+}
+
+/* n bytes of two digits each, which need no NUL behind them. False if one is no digit. */
+static inline bool tnf_hex_take(void *out, const char *digits, size_t n)
+{
+    uint8_t *p = out;
+    for (size_t i = 0; i < n; i++) {
+        int high = tnf_hex_digit(digits[2 * i]), low = tnf_hex_digit(digits[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        p[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
 }
 
 #endif

@@ -195,7 +195,7 @@ static tnf_status hash_tensors(struct hashing *h, uint8_t (*out)[TNF_HASH_BYTES]
 void tnf_finish_put_hash(tnf_buf *b, const uint8_t hash[TNF_HASH_BYTES])
 {
     tnf_buf_puts(b, "\"sha256:");
-    tnf_put_hex(b, hash, TNF_HASH_BYTES);
+    tnf_buf_hex(b, hash, TNF_HASH_BYTES);
     tnf_buf_puts(b, "\"");
 }
 
@@ -206,7 +206,7 @@ static void put_name(tnf_buf *b, tnf_str name)
         return;
     }
     tnf_buf_puts(b, "{\"$bytes\":\"");
-    tnf_put_hex(b, (const uint8_t *)name.p, name.n);
+    tnf_buf_hex(b, name.p, name.n);
     tnf_buf_puts(b, "\"}");
 }
 

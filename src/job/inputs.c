@@ -5,6 +5,7 @@
  *                  machine the ETag is what the time is of a file
  *   header         the hash of all that the reader found: names, types, shapes, places, attributes
  */
+#include "base/hex.h"
 #include "job/job.h"
 #include "wire/json.h"
 #include <tenfold/remote.h>
@@ -94,21 +95,15 @@ static tnf_status hash_header(char out[TNF_ID_BYTES], const tnf_file *file, tnf_
 {
     tnf_digester d;
     uint8_t hash[TNF_HASH_BYTES];
-    tnf_buf text, hex;
+    tnf_buf text;
     TNF_TRY(tnf_hash_begin(&d, "tenfold header 1\n", e));
     tnf_text_begin(&text, VALUE_MAX);
     tnf_status status = put_header(&d, file, &text, e);
     tnf_digest_end(&d, status == TNF_OK ? hash : NULL);
     tnf_buf_free(&text);
     TNF_TRY(status);
-    tnf_text_begin(&hex, TNF_ID_BYTES);
-    tnf_put_hex(&hex, hash, sizeof hash);
-    status = tnf_buf_status(&hex, "a hash", e);
-    if (status == TNF_OK)
-        memcpy(out, hex.p, TNF_ID_BYTES - 1);
-    out[TNF_ID_BYTES - 1] = 0;
-    tnf_buf_free(&hex);
-    return status;
+    *tnf_hex_put(out, hash, sizeof hash) = 0;
+    return TNF_OK;
 }
 
 /* -------------------------------------------------------------------- pins */

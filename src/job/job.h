@@ -238,7 +238,6 @@ static inline void tnf_scratch_begin(tnf_arena *arena)
     tnf_arena_init(arena, &a, UINT64_MAX);
 }
 
-void tnf_put_hex(tnf_buf *b, const uint8_t *bytes, size_t n);
 bool tnf_take_hex(uint8_t *out, tnf_str hex);
 
 /* rows.c: the results of a part's items, as a JSON array. */

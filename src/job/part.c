@@ -145,7 +145,7 @@ static tnf_status hash_part(tnf_buf *out, tnf_job *job, uint64_t part, const tnf
                                      &h, e);
     pthread_mutex_destroy(&h.lock);
     TNF_TRY(status);
-    tnf_put_hex(out, h.leaves, (size_t)before[h.n] * TNF_HASH_BYTES);
+    tnf_buf_hex(out, h.leaves, (size_t)before[h.n] * TNF_HASH_BYTES);
     return tnf_buf_status(out, "hashes", e);
 }
 
@@ -177,8 +177,8 @@ static tnf_status fill_window(struct converting *c, struct window_sink *w, tnf_e
     TNF_TRY(tnf_window_open(&through.sink, w, e));
     tnf_status status = tnf_job_convert(c->job, &through, c->how, NULL, e);
     TNF_TRY(tnf_window_close(through.sink, w, status, e));
-    tnf_put_hex(c->leaves, leaves, (size_t)(w->leaves - leaves));
-    tnf_put_hex(c->frames, w->frame_hash, sizeof w->frame_hash);
+    tnf_buf_hex(c->leaves, leaves, (size_t)(w->leaves - leaves));
+    tnf_buf_hex(c->frames, w->frame_hash, sizeof w->frame_hash);
     c->bytes += w->window.end - w->window.first;
     return w->sending ? tnf_sending_flush(w->sending, e) : tnf_fs_sync(w->fd, e);
 }
@@ -228,7 +228,7 @@ static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e
             break;
         status = tnf_window_hash(&d, fd, at, n, block, e);
         tnf_digest_end(&d, hash);
-        tnf_put_hex(c->leaves, hash, sizeof hash);
+        tnf_buf_hex(c->leaves, hash, sizeof hash);
         if (status == TNF_OK)
             status = tnf_progress_add(&progress, &lock, n, e);
     }

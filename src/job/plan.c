@@ -3,6 +3,7 @@
  *
  * Nothing here looks at the clock, the machine or the number of cores.
  */
+#include "base/hex.h"
 #include "base/sized.h"
 #include "core/look/diff_some.h"
 #include "core/look/stat_some.h"
@@ -317,20 +318,13 @@ tnf_status tnf_job_ready(tnf_job *job, tnf_error *e)
 {
     tnf_digester d;
     uint8_t hash[TNF_HASH_BYTES];
-    tnf_buf hex;
     job->text.n = 0;
     tnf_job_put(&job->text, job, true);
     TNF_TRY(tnf_buf_status(&job->text, "the plan", e));
     TNF_TRY(tnf_hash_begin(&d, "", e));
     tnf_digest_update(&d, job->text.p, job->text.n);
     tnf_digest_end(&d, hash);
-    tnf_text_begin(&hex, TNF_ID_BYTES);
-    tnf_put_hex(&hex, hash, sizeof hash);
-    tnf_status status = tnf_buf_status(&hex, "the plan", e);
-    if (status == TNF_OK)
-        memcpy(job->id, hex.p, TNF_ID_BYTES - 1);
-    tnf_buf_free(&hex);
-    TNF_TRY(status);
+    *tnf_hex_put(job->id, hash, sizeof hash) = 0;
     job->text.n = 0;
     tnf_job_put(&job->text, job, false);
     describe_job(job);

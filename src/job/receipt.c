@@ -23,15 +23,6 @@
 #define RECEIPT_MAX ((uint64_t)1 << 32)
 #define SEAL        ",\"sha256\":\""
 
-void tnf_put_hex(tnf_buf *b, const uint8_t *bytes, size_t n)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < n; i++) {
-        char two[2] = { digits[bytes[i] >> 4], digits[bytes[i] & 15] };
-        tnf_buf_put(b, two, 2);
-    }
-}
-
 static int hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -79,7 +70,7 @@ void tnf_receipt_put(tnf_buf *out, const tnf_job *job, const struct job_receipt 
         return;
     }
     tnf_buf_puts(out, SEAL);
-    tnf_put_hex(out, hash, sizeof hash);
+    tnf_buf_hex(out, hash, sizeof hash);
     tnf_buf_puts(out, "\"}\n");
 }
 

@@ -49,7 +49,7 @@ void tnf_row_name(tnf_buf *b, const char *key, tnf_str name)
         return;
     }
     tnf_buf_puts(b, "{\"$bytes\":\"");
-    tnf_put_hex(b, (const uint8_t *)name.p, name.n);
+    tnf_buf_hex(b, name.p, name.n);
     tnf_buf_puts(b, "\"}");
 }
 

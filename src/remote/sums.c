@@ -124,12 +124,8 @@ bool tnf_sum_quoted(tnf_sum *out, tnf_sum_kind kind, const char *text)
         text++;
     else if (n != 2 * size)
         return false;
-    for (size_t i = 0; i < size; i++) {
-        int high = tnf_hex_digit(text[2 * i]), low = tnf_hex_digit(text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        out->bytes[i] = (uint8_t)(high << 4 | low);
-    }
+    if (!tnf_hex_take(out->bytes, text, size))
+        return false;
     out->kind = kind;
     return true;
 }

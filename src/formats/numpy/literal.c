@@ -5,6 +5,7 @@
  * latin-1 becomes two), so that they share one piece of memory. */
 #include "formats/numpy/literal.h"
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -105,12 +106,10 @@ static void put_char(parser *r, uint32_t c)
     r->used += tnf_utf8_put(r->texts + r->used, c);
 }
 
+/* Of a byte, or of none (-1). */
 static int hex_value(int c)
 {
-    if (is_digit(c))
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    return c < 0 ? -1 : tnf_hex_digit((char)c);
 }
 
 /* Exactly so many digits, behind the letter that p is at. */

@@ -6,6 +6,7 @@
  */
 #include "formats/onnx/onnx.h"
 
+#include "base/hex.h"
 #include "base/sha256.h"
 
 #include <stdlib.h>
@@ -35,9 +36,8 @@ tnf_status tnf_ox_keep_sum(tnf_reader *r, const ox_tensor *t, const struct tnf_o
     return TNF_OK;
 }
 
-static tnf_status hash_file(char hex[41], const ox_sum *sum, uint8_t *block, tnf_error *e)
+static tnf_status hash_file(uint8_t found[20], const ox_sum *sum, uint8_t *block, tnf_error *e)
 {
-    static const char digits[] = "0123456789abcdef";
     const tnf_part all = { .role = "data",
                            .type = tnf_type_of(TNF_U8),
                            .payload = TNF_AT,
@@ -45,7 +45,6 @@ static tnf_status hash_file(char hex[41], const ox_sum *sum, uint8_t *block, tnf
                            .stored = sum->size,
                            .origin = sum->origin };
     tnf_sha256 hash;
-    uint8_t found[20];
     tnf_sha1_begin(&hash);
     for (uint64_t at = 0; at < sum->size; at += BLOCK) {
         size_t n = sum->size - at < BLOCK ? (size_t)(sum->size - at) : BLOCK;
@@ -53,9 +52,6 @@ static tnf_status hash_file(char hex[41], const ox_sum *sum, uint8_t *block, tnf
         tnf_sha256_update(&hash, block, n);
     }
     tnf_sha1_end(&hash, found);
-    for (unsigned i = 0; i < 40; i++)
-        hex[i] = digits[found[i / 2] >> (i % 2 ? 0 : 4) & 15];
-    hex[40] = 0;
     return TNF_OK;
 }
 
@@ -79,19 +75,17 @@ static int by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool is_hex(tnf_str text, const char hex[41])
+static bool says_sum(tnf_str text, const uint8_t sum[20])
 {
-    bool same = text.n == 40;
-    for (size_t i = 0; same && i < 40; i++)
-        same = (text.p[i] >= 'A' && text.p[i] <= 'F' ? text.p[i] + 32 : text.p[i]) == hex[i];
-    return same;
+    uint8_t said[20];
+    return text.n == 40 && tnf_hex_take(said, text.p, 20) && memcmp(said, sum, 20) == 0;
 }
 
 /* Sorted by file, so that each is read once. */
 static tnf_status hash_files(struct job *jobs, const ox_state *s, tnf_arena *arena, tnf_error *e)
 {
     uint8_t *block = tnf_arena_raw(arena, BLOCK);
-    char hex[41] = "";
+    uint8_t found[20] = { 0 };
     if (!block)
         return tnf_arena_fail(arena, "checksums", e);
     for (size_t i = 0; i < s->nsums; i++)
@@ -100,8 +94,8 @@ static tnf_status hash_files(struct job *jobs, const ox_state *s, tnf_arena *are
     for (size_t i = 0; i < s->nsums; i++) {
         const ox_sum *sum = &s->sums[jobs[i].i];
         if (i == 0 || sum->origin != jobs[i - 1].origin)
-            TNF_TRY(hash_file(hex, sum, block, e));
-        jobs[i].differs = !is_hex(sum->text, hex);
+            TNF_TRY(hash_file(found, sum, block, e));
+        jobs[i].differs = !says_sum(sum->text, found);
     }
     return TNF_OK;
 }

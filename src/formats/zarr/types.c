@@ -385,14 +385,10 @@ static bool special_float(double *out, const tnf_value *v)
 /* "0x7fc00001": the bits themselves. */
 static bool hex_bits(uint8_t *to, size_t width, const tnf_value *v)
 {
-    if (v->kind != TNF_STRING || v->n != 2 + 2 * width || memcmp(v->as.s, "0x", 2) != 0)
+    if (v->kind != TNF_STRING || v->n != 2 + 2 * width || memcmp(v->as.s, "0x", 2) != 0 ||
+        !tnf_hex_take(to, v->as.s + 2, width))
         return false;
-    for (size_t i = 0; i < width; i++) {
-        int high = tnf_hex_digit(v->as.s[2 + 2 * i]), low = tnf_hex_digit(v->as.s[3 + 2 * i]);
-        if (high < 0 || low < 0)
-            return false;
-        to[width - 1 - i] = (uint8_t)(high << 4 | low);
-    }
+    tnf_reverse(to, width, width);
     return true;
 }
 

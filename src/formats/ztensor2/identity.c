@@ -9,6 +9,8 @@
  */
 #include "formats/ztensor2/zt2.h"
 
+#include "base/hex.h"
+
 #include <stdio.h>
 
 static void put_str(tnf_buf *b, const char *key, tnf_str value)
@@ -87,7 +89,6 @@ tnf_status tnf_zt2_tell_content(zt2 *z, tnf_error *e)
     tnf_buf_free(&b);
     TNF_TRY(status);
     size_t n = (size_t)snprintf(text, 8, "sha256:");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        n += (size_t)snprintf(text + n, 3, "%02x", bytes[i]);
+    n = (size_t)(tnf_hex_put(text + n, bytes, sizeof bytes) - text);
     return tnf_set_attr(z->r, ZT2_CONTENT, tnf_value_str(TNF_STRING, text, n), e);
 }

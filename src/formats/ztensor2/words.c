@@ -106,9 +106,7 @@ const tnf_digest *tnf_zt2_digest(tnf_arena *arena, tnf_str s)
     uint8_t *bytes = (uint8_t *)(d + 1);
     char *text = (char *)bytes + hex / 2;
     memcpy(text, s.p, s.n);
-    for (size_t i = 0; i < hex / 2; i++)
-        bytes[i] = (uint8_t)((unsigned)tnf_hex_digit(colon[1 + 2 * i]) << 4 |
-                             (unsigned)tnf_hex_digit(colon[2 + 2 * i]));
+    (void)tnf_hex_take(bytes, colon + 1, hex / 2);
     *d = (tnf_digest) { .bytes = bytes, .n = (hex + 1) / 2, .text = { text, s.n } };
     if (head == 4 && memcmp(s.p, "xxh3", 4) == 0)
         d->algorithm = "xxh3-64";

@@ -5,6 +5,7 @@
  *
  *   magic │ 0… │ a │ 0… │ b │ 0… │ manifest │ footer       multiples of 65536, equal parts once
  */
+#include "base/hex.h"
 #include "base/nfc.h"
 #include "formats/ztensor2/zt2.h"
 
@@ -234,8 +235,7 @@ static void put_digest(writing *x, const zt2_blob *blob, const tnf_part *p)
     bool sha = x->w->options[DIGEST].u != 0;
     char text[sizeof "sha256:" + 2 * TNF_DIGEST_MAX];
     size_t n = (size_t)snprintf(text, sizeof text, sha ? "sha256:" : "xxh3:");
-    for (size_t i = 0; i < (sha ? 32u : 8u); i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%02x", blob->digest[i]);
+    n = (size_t)(tnf_hex_put(text + n, blob->digest, sha ? 32 : 8) - text);
     tnf_cbor_put_string(&x->manifest, "digest");
     tnf_cbor_put_text(&x->manifest, text, n);
 }
@@ -425,8 +425,7 @@ static tnf_status describe_shard(zt2_shard *out, const tnf_writer *w, const tnf_
     whole.stored = whole.nbytes;
     TNF_TRY(tnf_part_digest(&whole, sha ? "sha256" : "xxh3-64", digest, e));
     size_t n = (size_t)snprintf(text, size, sha ? "sha256:" : "xxh3:");
-    for (size_t i = 0; i < (sha ? 32u : 8u); i++)
-        n += (size_t)snprintf(text + n, size - n, "%02x", digest[i]);
+    n = (size_t)(tnf_hex_put(text + n, digest, sha ? 32 : 8) - text);
     *out = (zt2_shard) { .name = shard->label, .digest = { text, n }, .size = whole.nbytes };
     return TNF_OK;
 }

@@ -49,14 +49,9 @@ static tnf_zt_digest_kind read_crc32c(tnf_digest *d, uint8_t *bytes, tnf_str tex
 static tnf_zt_digest_kind read_sha256(tnf_digest *d, uint8_t *bytes, tnf_str text)
 {
     size_t n = sizeof "sha256:" - 1;
-    if (!tnf_str_begins(text, "sha256:") || text.n != n + 64)
+    if (!tnf_str_begins(text, "sha256:") || text.n != n + 64 ||
+        !tnf_hex_take(bytes, text.p + n, 32))
         return TNF_ZT_DIGEST_UNKNOWN;
-    for (size_t i = 0; i < 32; i++) {
-        int high = tnf_hex_digit(text.p[n + 2 * i]), low = tnf_hex_digit(text.p[n + 2 * i + 1]);
-        if (high < 0 || low < 0)
-            return TNF_ZT_DIGEST_UNKNOWN;
-        bytes[i] = (uint8_t)(high << 4 | low);
-    }
     d->algorithm = "sha256";
     d->n = 32;
     return TNF_ZT_DIGEST_KNOWN;
