@@ -28,6 +28,14 @@ static inline char *tnf_hex_put(char *out, const void *bytes, size_t n)
     return out;
 }
 
+/* A byte as %XX, with upper-case digits; no terminator. */
+static inline void tnf_hex_percent(char out[3], char byte)
+{
+    out[0] = '%';
+    out[1] = "0123456789ABCDEF"[(uint8_t)byte >> 4];
+    out[2] = "0123456789ABCDEF"[byte & 15];
+}
+
 /* n bytes of two digits each, which need no NUL behind them. False if one is no digit. */
 static inline bool tnf_hex_take(void *out, const char *digits, size_t n)
 {

@@ -3,7 +3,6 @@
  * where the server tells a digest, in place all at once. */
 #include "base/arena.h"
 #include "base/hash.h"
-#include "base/hex.h"
 #include "base/pool.h"
 #include "base/sized.h"
 #include "io/fs.h"
@@ -77,15 +76,7 @@ static tnf_status make_target(char out[PATH_MAX], const struct fetching *f, cons
 /* The last piece of a path, without its percent signs. */
 static tnf_status last_name(char *out, size_t room, const tnf_place *p, tnf_error *e)
 {
-    const char *path = strrchr(p->url.path, '/') + 1;
-    size_t n = 0;
-    for (; *path && n + 1 < room; path++, n++) {
-        int hi = *path == '%' && path[1] ? tnf_hex_digit(path[1]) : -1;
-        int lo = hi >= 0 ? tnf_hex_digit(path[2]) : -1;
-        out[n] = lo >= 0 ? (char)(hi << 4 | lo) : *path;
-        path += lo >= 0 ? 2 : 0;
-    }
-    out[n] = 0;
+    tnf_url_decode(out, room, strrchr(p->url.path, '/') + 1);
     return check_below(out, e);
 }
 

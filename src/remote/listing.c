@@ -7,7 +7,6 @@
  */
 #include "remote/listing.h"
 #include "base/buf.h"
-#include "base/hex.h"
 #include "base/str.h"
 #include "remote/list.h"
 #include "remote/way.h"
@@ -136,19 +135,6 @@ tnf_status tnf_page_blobs(tnf_page *p, const char *text, size_t n, tnf_error *e)
     return read_page(p, &blob_words, text, n, e);
 }
 
-/* The raw key that an encoded path stands for. */
-static void decode_key(char *out, size_t room, const char *path)
-{
-    size_t at = 0;
-    for (; *path && at + 1 < room; path++) {
-        int hi = path[0] == '%' ? tnf_hex_digit(path[1]) : -1;
-        int lo = hi >= 0 ? tnf_hex_digit(path[2]) : -1;
-        out[at++] = lo >= 0 ? (char)(hi << 4 | lo) : *path;
-        path += lo >= 0 ? 2 : 0;
-    }
-    out[at] = 0;
-}
-
 /* The request for a page of s3 or gs. */
 static tnf_status ask_bucket(tnf_url *u, const tnf_page *p, bool deep, tnf_error *e)
 {
@@ -178,7 +164,7 @@ static tnf_status list_bucket(tnf_session *s, const tnf_place *folder, bool deep
 {
     tnf_exchange x;
     bool az = folder->service == TNF_AZ;
-    decode_key(p->prefix, sizeof p->prefix, folder->url.path + folder->root);
+    tnf_url_decode(p->prefix, sizeof p->prefix, folder->url.path + folder->root);
     p->token[0] = 0;
     for (unsigned page = 0; page < MOST_PAGES; page++) {
         tnf_place root = *folder;

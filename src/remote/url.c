@@ -165,9 +165,8 @@ static tnf_status add_encoded(char *out, size_t room, const char *raw, size_t n,
         if (plain) {
             out[at++] = raw[i];
         } else {
-            out[at++] = '%';
-            out[at++] = "0123456789ABCDEF"[(unsigned char)raw[i] >> 4];
-            out[at++] = "0123456789ABCDEF"[(unsigned char)raw[i] & 15];
+            tnf_hex_percent(out + at, raw[i]);
+            at += 3;
         }
     }
     out[at] = 0;
@@ -177,6 +176,18 @@ static tnf_status add_encoded(char *out, size_t room, const char *raw, size_t n,
 tnf_status tnf_url_add_path(tnf_url *u, const char *raw, size_t n, tnf_error *e)
 {
     return add_encoded(u->path, sizeof u->path, raw, n, true, e);
+}
+
+void tnf_url_decode(char *out, size_t room, const char *path)
+{
+    size_t at = 0;
+    for (; *path && at + 1 < room; path++) {
+        int hi = path[0] == '%' ? tnf_hex_digit(path[1]) : -1;
+        int lo = hi >= 0 ? tnf_hex_digit(path[2]) : -1;
+        out[at++] = lo >= 0 ? (char)(hi << 4 | lo) : *path;
+        path += lo >= 0 ? 2 : 0;
+    }
+    out[at] = 0;
 }
 
 tnf_status tnf_url_add_query(tnf_url *u, const char *key, const char *value, tnf_error *e)

@@ -34,6 +34,8 @@ tnf_status tnf_url_parse(tnf_url *out, const char *text, tnf_error *e);
 tnf_status tnf_url_follow(tnf_url *out, const tnf_url *from, const char *location, tnf_error *e);
 /* Puts raw text at the end of the path, percent-encoded: all but unreserved characters and '/'. */
 tnf_status tnf_url_add_path(tnf_url *u, const char *raw, size_t n, tnf_error *e);
+/* The raw text that an encoded path stands for, as far as there is room. */
+void tnf_url_decode(char *out, size_t room, const char *path);
 /* Adds KEY=VALUE to the query, percent-encoded with '/' as well. */
 tnf_status tnf_url_add_query(tnf_url *u, const char *key, const char *value, tnf_error *e);
 /* A value of the query by its key, still encoded; false: there is none. */

@@ -31,11 +31,22 @@ static void test_bytes(void **state)
     assert_false(tnf_hex_take(back, "g0", 1));
 }
 
+static void test_percent(void **state)
+{
+    char text[4] = "";
+    (void)state;
+    tnf_hex_percent(text, '/');
+    assert_string_equal(text, "%2F");
+    tnf_hex_percent(text, (char)0xfe);
+    assert_string_equal(text, "%FE");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_digits),
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_percent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

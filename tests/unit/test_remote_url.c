@@ -113,6 +113,21 @@ static void test_encoding(void **state)
     fail_msg("a path without end");
 }
 
+static void test_decoding(void **state)
+{
+    static const char *const cases[][2] = { { "/a%20b/%3d%3D", "/a b/==" },
+                                            { "100%", "100%" },
+                                            { "%4", "%4" },
+                                            { "%zz%41", "%zzA" },
+                                            { "0123456789%41", "0123456" } };
+    char text[8];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tnf_url_decode(text, sizeof text, cases[i][0]);
+        assert_string_equal(text, cases[i][1]);
+    }
+}
+
 static void test_shown(void **state)
 {
     tnf_error e;
@@ -146,8 +161,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),    cmocka_unit_test(test_follow),
-        cmocka_unit_test(test_encoding), cmocka_unit_test(test_shown),
-        cmocka_unit_test(test_private),
+        cmocka_unit_test(test_encoding), cmocka_unit_test(test_decoding),
+        cmocka_unit_test(test_shown),    cmocka_unit_test(test_private),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

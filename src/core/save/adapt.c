@@ -14,6 +14,8 @@
  */
 #include "core/save/plan.h"
 
+#include "base/hex.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +70,6 @@ static size_t good_bytes(const tnf_can *can, const char *p, size_t n)
 /* The name with %XX for each byte that may not stay; NULL if there is no memory. */
 static const char *fitting_name(tnf_str *out, const tnf_can *can, tnf_str name, tnf_arena *a)
 {
-    static const char hex[] = "0123456789ABCDEF";
     size_t n = 0;
     char *p = tnf_arena_alloc(a, 3 * name.n + 1);
     bool reserved = tnf_plan_listed(can->reserved, name); /* any change will do */
@@ -78,10 +79,8 @@ static const char *fitting_name(tnf_str *out, const tnf_can *can, tnf_str name, 
         n += good;
         i += good;
         if (i < name.n) {
-            p[n++] = '%';
-            p[n++] = hex[(unsigned char)name.p[i] >> 4];
-            p[n++] = hex[(unsigned char)name.p[i] & 15];
-            i++;
+            tnf_hex_percent(p + n, name.p[i++]);
+            n += 3;
         }
     }
     if (p)

@@ -10,6 +10,8 @@
  * stash, which the core takes back, and room for later edits, which is nothing to anybody.
  */
 #include "formats/gguf/gguf.h"
+
+#include "base/hex.h"
 #include <tenfold/value.h>
 
 #include <stdio.h>
@@ -137,7 +139,6 @@ static tnf_status read_value(gguf_in *in, unsigned type, unsigned depth, tnf_val
 /* gguf.KEY; bytes that are not UTF-8, which only the lenient see, as %XX. */
 static tnf_status attribute_name(tnf_str *out, tnf_reader *r, tnf_str key, tnf_error *e)
 {
-    static const char hex[] = "0123456789ABCDEF";
     bool text = tnf_utf8_valid(NULL, key.p, key.n);
     char *name = tnf_arena_raw(r->arena, GGUF_PREFIX_N + (text ? 1 : 3) * (uint64_t)key.n + 1);
     if (!name)
@@ -149,9 +150,8 @@ static tnf_status attribute_name(tnf_str *out, tnf_reader *r, tnf_str key, tnf_e
         if (c < 0x80) {
             name[n++] = (char)c;
         } else {
-            name[n++] = '%';
-            name[n++] = hex[c >> 4];
-            name[n++] = hex[c & 15];
+            tnf_hex_percent(name + n, (char)c);
+            n += 3;
         }
     }
     if (text) {
