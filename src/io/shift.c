@@ -119,7 +119,6 @@ tnf_status tnf_shift_unit(uint64_t *out, int fd, tnf_error *e)
 
 static tnf_status compose_undo(tnf_buf *b, const tnf_shift_file *c, tnf_error *e)
 {
-    uint8_t digest[DIGEST];
     uint8_t *old = tnf_alloc(&c->alloc, c->n + 1);
     if (!old)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for changing the file");
@@ -132,10 +131,7 @@ static tnf_status compose_undo(tnf_buf *b, const tnf_shift_file *c, tnf_error *e
     tnf_free(&c->alloc, old, c->n + 1);
     tnf_buf_put(b, c->fresh, c->n + (size_t)c->by);
     TNF_TRY(status);
-    TNF_TRY(tnf_buf_status(b, "change", e));
-    tnf_sha256_small(digest, b->p, b->n);
-    tnf_buf_put(b, digest, DIGEST);
-    return tnf_buf_status(b, "change", e);
+    return tnf_undo_seal(b, e);
 }
 
 /* The content of an undo file. It is loaded completely: headers only contain keys and names. */
@@ -335,22 +331,11 @@ static tnf_status shift_file(const tnf_shift_file *c, tnf_buf *b, tnf_error *e)
     if (!parse_undo(&u))
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "the undo file of the change is invalid");
     TNF_TRY(tnf_undo_keep(b, c->fd, undo, e));
-    tnf_status status = insert_and_write(c, &begun, e);
-    const char *slash = strrchr(undo, '/'), *name = slash ? slash + 1 : undo;
-    if (status == TNF_OK && !tnf_undo_remove(undo))
-        status = tnf_fail_sys(e, errno, "nothing was changed, because %.120s cannot be removed",
-                              name);
-    if (status != TNF_OK && begun && put_back(c->fd, &u, NULL) != TNF_OK) {
-        tnf_error why = e ? *e : (tnf_error) { .offset = TNF_NO_OFFSET };
-        return tnf_fail(
-            e, status, TNF_NO_OFFSET,
-            "%.100s; run 'tenfold repair' on the file to restore its old bytes from %.100s",
-            why.message, name);
-    }
-    if (status != TNF_OK && !tnf_undo_remove(undo))
-        tnf_undo_name_left(e, name);
-    (void)tnf_sync_directory_of(undo, NULL);
-    return status;
+    tnf_status status = tnf_undo_drop(undo, insert_and_write(c, &begun, e), e);
+    if (status != TNF_OK && begun && put_back(c->fd, &u, NULL) != TNF_OK)
+        return tnf_undo_needed(undo, status,
+                               "run 'tenfold repair' on the file to restore its old bytes from", e);
+    return tnf_undo_end(undo, status, e);
 }
 
 tnf_status tnf_shift_apply(const tnf_shift_file *c, tnf_error *e)

@@ -97,9 +97,18 @@ static tnf_status put_cut(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
     return status;
 }
 
-static tnf_status compose_undo(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
+tnf_status tnf_undo_seal(tnf_buf *b, tnf_error *e)
 {
     uint8_t digest[DIGEST];
+    TNF_TRY(tnf_buf_status(b, "change", e));
+    /* Every reader looks for undo files, but need not link the faster implementations. */
+    tnf_sha256_small(digest, b->p, b->n);
+    tnf_buf_put(b, digest, DIGEST);
+    return tnf_buf_status(b, "change", e);
+}
+
+static tnf_status compose_undo(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
+{
     bool shorter = c->new_size < c->old_size;
     tnf_buf_put(b, MAGIC, 8);
     tnf_buf_u64(b, c->old_size);
@@ -109,11 +118,7 @@ static tnf_status compose_undo(tnf_buf *b, const tnf_change_file *c, tnf_error *
         TNF_TRY(put_range(b, c, &c->patches[i], e));
     if (shorter)
         TNF_TRY(put_cut(b, c, e));
-    TNF_TRY(tnf_buf_status(b, "change", e));
-    /* Every reader looks for undo files, but need not link the faster implementations. */
-    tnf_sha256_small(digest, b->p, b->n);
-    tnf_buf_put(b, digest, DIGEST);
-    return tnf_buf_status(b, "change", e);
+    return tnf_undo_seal(b, e);
 }
 
 /* Every user who may read the file must find the undo file and accept it. */
@@ -513,12 +518,35 @@ static tnf_status put_back(const tnf_change_file *c, const tnf_buf *b, tnf_error
     return tnf_fs_sync(c->fd, e);
 }
 
-bool tnf_undo_remove(const char *undo)
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* False if it could not be removed. */
+static bool remove_undo(const char *undo)
 {
     return unlink(undo) == 0 || errno == ENOENT || unlink(undo) == 0 || errno == ENOENT;
 }
 
-void tnf_undo_name_left(tnf_error *e, const char *name)
+tnf_status tnf_undo_drop(const char *undo, tnf_status status, tnf_error *e)
+{
+    return status != TNF_OK || remove_undo(undo)
+               ? status
+               : tnf_fail_sys(e, errno, "nothing was changed, because %.120s cannot be removed",
+                              name_of(undo));
+}
+
+tnf_status tnf_undo_needed(const char *undo, tnf_status status, const char *kept, tnf_error *e)
+{
+    tnf_error why = e ? *e : (tnf_error) { .offset = TNF_NO_OFFSET };
+    return tnf_fail(e, status, TNF_NO_OFFSET, "%.100s; %s %.100s", why.message, kept,
+                    name_of(undo));
+}
+
+/* An undo file that was left behind is harmless, but the message names it. */
+static void tell_left(tnf_error *e, const char *name)
 {
     if (!e || strstr(e->message, name))
         return;
@@ -527,27 +555,24 @@ void tnf_undo_name_left(tnf_error *e, const char *name)
     e->sys = why.sys;
 }
 
+tnf_status tnf_undo_end(const char *undo, tnf_status status, tnf_error *e)
+{
+    if (status != TNF_OK && !remove_undo(undo))
+        tell_left(e, name_of(undo));
+    (void)tnf_sync_directory_of(undo, NULL); /* an undo file that reappears is harmless */
+    return status;
+}
+
 static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_error *e)
 {
     char undo[PATH_MAX];
     TNF_TRY(tnf_undo_path(undo, c->path, e));
     TNF_TRY(compose_undo(b, c, e));
     TNF_TRY(tnf_undo_keep(b, c->fd, undo, e));
-    tnf_status status = write_all(c, e);
-    const char *slash = strrchr(undo, '/'), *name = slash ? slash + 1 : undo;
-    bool removed = status == TNF_OK && tnf_undo_remove(undo);
-    if (status == TNF_OK && !removed)
-        status = tnf_fail_sys(e, errno, "nothing was changed, because %.120s cannot be removed",
-                              name);
-    if (status != TNF_OK && put_back(c, b, NULL) != TNF_OK) {
-        tnf_error why = e ? *e : (tnf_error) { .offset = TNF_NO_OFFSET };
-        return tnf_fail(e, status, TNF_NO_OFFSET, "%.100s; the old bytes are kept in %.100s",
-                        why.message, name);
-    }
-    if (status != TNF_OK && !tnf_undo_remove(undo))
-        tnf_undo_name_left(e, name);
-    (void)tnf_sync_directory_of(undo, NULL); /* an undo file that reappears is harmless */
-    return status;
+    tnf_status status = tnf_undo_drop(undo, write_all(c, e), e);
+    if (status != TNF_OK && put_back(c, b, NULL) != TNF_OK)
+        return tnf_undo_needed(undo, status, "the old bytes are kept in", e);
+    return tnf_undo_end(undo, status, e);
 }
 
 static tnf_status change_file(const tnf_change_file *c, tnf_error *e)

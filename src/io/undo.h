@@ -56,9 +56,13 @@ void tnf_undo_discard(const char *path, uid_t owner);
  * the disk, with the permissions of `file`. */
 tnf_status tnf_undo_path(char out[PATH_MAX], const char *path, tnf_error *e);
 tnf_status tnf_undo_keep(const tnf_buf *bytes, int file, const char *undo, tnf_error *e);
-/* Removes the undo file when the change is complete or undone. False if that fails. */
-bool tnf_undo_remove(const char *undo);
-/* Adds to the message that the undo file was left behind, which is harmless. */
-void tnf_undo_name_left(tnf_error *e, const char *name);
+/* Appends the digest of all bytes so far. */
+tnf_status tnf_undo_seal(tnf_buf *bytes, tnf_error *e);
+/* Removes the undo file if the change succeeded (`status`). After a failure, also of the removal,
+ * the caller restores the old bytes and calls tnf_undo_end(); if that fails, too,
+ * tnf_undo_needed(), whose message ends with `kept` and the name of the undo file. */
+tnf_status tnf_undo_drop(const char *undo, tnf_status status, tnf_error *e);
+tnf_status tnf_undo_needed(const char *undo, tnf_status status, const char *kept, tnf_error *e);
+tnf_status tnf_undo_end(const char *undo, tnf_status status, tnf_error *e);
 
 #endif
