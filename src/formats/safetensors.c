@@ -114,7 +114,7 @@ typedef struct parser {
     const tnf_type *types[NDTYPES];
     size_t last_dtype;
     uint64_t *dims; /* of the entry being read, in scratch */
-    uint32_t room;
+    size_t room;
     uint64_t end; /* of the data that the entries account for, in the file */
     bool metadata;
 } parser;
@@ -154,17 +154,12 @@ static bool read_dtype(parser *p, entry *t)
 
 static bool room_for_dimension(parser *p, uint32_t rank)
 {
-    if (rank < p->room)
-        return true;
-    uint64_t *dims = tnf_arena_array(p->r->scratch, p->room ? 2 * (uint64_t)p->room : 16, 8);
+    uint64_t *dims = tnf_arena_grow(p->r->scratch, p->dims, rank, &p->room, sizeof *dims, 16);
     if (!dims) {
         p->j.status = tnf_arena_fail(p->r->scratch, "a shape", p->j.e);
         return false;
     }
-    if (p->room)
-        memcpy(dims, p->dims, p->room * sizeof *dims);
     p->dims = dims;
-    p->room = p->room ? 2 * p->room : 16;
     return true;
 }
 

@@ -89,16 +89,11 @@ tnf_value tnf_value_number(tnf_dtype dtype, const void *little_endian)
 
 static tnf_status make_room(tnf_attrs *m, tnf_error *e)
 {
-    if (m->n < m->capacity)
-        return TNF_OK;
-    size_t capacity = m->capacity ? m->capacity * 2 : 4;
-    tnf_member *members = tnf_arena_array(m->arena, capacity, sizeof *members);
+    tnf_member *members = tnf_arena_grow(m->arena, m->members, m->n, &m->capacity, sizeof *members,
+                                         4);
     if (!members)
         return tnf_arena_fail(m->arena, "attributes", e);
-    if (m->n)
-        memcpy(members, m->members, m->n * sizeof *members);
     m->members = members;
-    m->capacity = capacity;
     return TNF_OK;
 }
 

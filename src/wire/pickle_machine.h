@@ -143,14 +143,11 @@ static inline tnf_status push_node(machine *m, tnf_pickle_node *node)
     if (!node)
         return no_memory(m);
     if (m->n == m->capacity) {
-        size_t want = m->capacity ? 2 * m->capacity : 16;
-        tnf_pickle_node **stack = tnf_arena_array(&m->own, want, sizeof(tnf_pickle_node *));
+        tnf_pickle_node **stack = tnf_arena_grow(&m->own, m->stack, m->n, &m->capacity,
+                                                 sizeof(tnf_pickle_node *), 16);
         if (!stack)
             return no_memory(m);
-        if (m->n)
-            memcpy(stack, m->stack, m->n * sizeof(tnf_pickle_node *));
         m->stack = stack;
-        m->capacity = want;
     }
     m->stack[m->n++] = node;
     return TNF_OK;

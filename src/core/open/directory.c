@@ -458,16 +458,10 @@ static int by_name(const void *a, const void *b)
 
 static tnf_status add_extra(struct extras *x, const char *name, tnf_arena *arena, tnf_error *e)
 {
-    if (x->n == x->room) {
-        size_t room = x->room ? 2 * x->room : 16;
-        struct extra *more = tnf_arena_array(arena, room, sizeof *more);
-        if (!more)
-            return tnf_arena_fail(arena, "names of files", e);
-        if (x->n)
-            memcpy(more, x->items, x->n * sizeof *more);
-        x->items = more;
-        x->room = room;
-    }
+    struct extra *more = tnf_arena_grow(arena, x->items, x->n, &x->room, sizeof *more, 16);
+    if (!more)
+        return tnf_arena_fail(arena, "names of files", e);
+    x->items = more;
     size_t n = strlen(name);
     x->items[x->n].name = (tnf_str) { tnf_arena_str(arena, name, n), n };
     return x->items[x->n++].name.p ? TNF_OK : tnf_arena_fail(arena, "a file's name", e);

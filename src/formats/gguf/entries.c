@@ -100,16 +100,10 @@ static tnf_status read_entry(gguf_in *in, gguf_file *g, gguf_entry *t, tnf_error
 /* No memory by what a count says: entries are as many as the bytes have. */
 static tnf_status make_room(tnf_reader *r, gguf_file *g, size_t *room, tnf_error *e)
 {
-    if (g->n < *room)
-        return TNF_OK;
-    size_t more = *room ? 2 * *room : 64;
-    gguf_entry *entries = tnf_arena_array(r->scratch, more, sizeof *entries);
+    gguf_entry *entries = tnf_arena_grow(r->scratch, g->entries, g->n, room, sizeof *entries, 64);
     if (!entries)
         return tnf_arena_fail(r->scratch, "the list of tensors", e);
-    if (g->n)
-        memcpy(entries, g->entries, g->n * sizeof *entries);
     g->entries = entries;
-    *room = more;
     return TNF_OK;
 }
 

@@ -171,16 +171,10 @@ static tnf_status add_columns(reading *x, const np_array *a, uint64_t start, uin
     npz_state *s = x->state;
     tnf_arena *arena = x->r->arena;
     uint64_t *shape = tnf_arena_array(arena, a->rank, sizeof *shape);
-    if (s->n == s->room) {
-        size_t room = s->room ? 2 * s->room : 8;
-        np_columns *more = tnf_arena_array(arena, room, sizeof *more);
-        if (more && s->n)
-            memcpy(more, s->columns, s->n * sizeof *more);
-        s->columns = more;
-        s->room = more ? room : 0;
-    }
-    if (!shape || !s->columns)
+    np_columns *columns = tnf_arena_grow(arena, s->columns, s->n, &s->room, sizeof *columns, 8);
+    if (!shape || !columns)
         return tnf_arena_fail(arena, "a shape", e);
+    s->columns = columns;
     memcpy(shape, a->shape, a->rank * sizeof *shape);
     np_columns c = { .shape = shape, .rank = a->rank, .width = a->type.width, .start = start };
     c.turn = 1;

@@ -24,16 +24,11 @@ struct walk {
 tnf_status tnf_vs_column_push(vs_column *c, uint64_t v, tnf_arena *arena, tnf_error *e)
 {
     if (c->n == (uint64_t)c->npieces * VS_PIECE) {
-        if (c->npieces == c->capacity) {
-            size_t more = c->capacity ? c->capacity * 2 : 8;
-            uint64_t **pieces = tnf_arena_array(arena, more, sizeof *pieces);
-            if (!pieces)
-                return tnf_arena_fail(arena, "the list of points", e);
-            if (c->npieces)
-                memcpy(pieces, c->pieces, c->npieces * sizeof *pieces);
-            c->pieces = pieces;
-            c->capacity = more;
-        }
+        uint64_t **pieces = tnf_arena_grow(arena, c->pieces, c->npieces, &c->capacity,
+                                           sizeof *pieces, 8);
+        if (!pieces)
+            return tnf_arena_fail(arena, "the list of points", e);
+        c->pieces = pieces;
         c->pieces[c->npieces] = tnf_arena_raw(arena, VS_PIECE * sizeof(uint64_t));
         if (!c->pieces[c->npieces])
             return tnf_arena_fail(arena, "the list of points", e);

@@ -41,16 +41,11 @@ static struct segment *segment_of(const wv_rows *rows, uint64_t i)
 static tnf_status reserve_row(wv_rows *rows, tnf_error *e)
 {
     size_t at = (size_t)(rows->n / BLOCK_ROWS);
-    if (at == rows->room) {
-        size_t room = rows->room ? 2 * rows->room : 8;
-        struct wv_block **more = tnf_arena_array(rows->arena, room, sizeof *more);
-        if (!more)
-            return tnf_arena_fail(rows->arena, "a table of rows", e);
-        if (rows->room)
-            memcpy(more, rows->blocks, rows->room * sizeof *more);
-        rows->blocks = more;
-        rows->room = room;
-    }
+    struct wv_block **more = tnf_arena_grow(rows->arena, rows->blocks, at, &rows->room,
+                                            sizeof *more, 8);
+    if (!more)
+        return tnf_arena_fail(rows->arena, "a table of rows", e);
+    rows->blocks = more;
     rows->blocks[at] = tnf_arena_raw(rows->arena, sizeof **rows->blocks);
     if (!rows->blocks[at])
         return tnf_arena_fail(rows->arena, "a table of rows", e);

@@ -21,28 +21,22 @@ bool tnf_zt_read_word(tnf_cbor *c, zt_word *out, bool numbers)
     return tnf_cbor_text(c, &out->text);
 }
 
-bool tnf_zt_read_shape(tnf_cbor *c, uint64_t **dims, uint32_t *capacity, uint32_t *rank,
+bool tnf_zt_read_shape(tnf_cbor *c, uint64_t **dims, size_t *capacity, uint32_t *rank,
                        tnf_arena *scratch)
 {
     tnf_cbor_scope scope;
     *rank = 0;
     tnf_cbor_enter_array(c, &scope);
     while (tnf_cbor_item(c, &scope)) {
-        if (*rank == *capacity) {
-            uint32_t more = *capacity ? *capacity * 2 : 16;
-            if (more > UINT32_MAX / 4)
-                return tnf_cbor_fail(c, TNF_CBOR_FINE, TNF_ELIMIT, TNF_NO_OFFSET,
-                                     "a shape has more than %lu dimensions", (unsigned long)*rank);
-            uint64_t *grown = tnf_arena_array(scratch, more, sizeof *grown);
-            if (!grown) {
-                c->status = tnf_arena_fail(scratch, "a shape", c->e);
-                return false;
-            }
-            if (*rank)
-                memcpy(grown, *dims, *rank * sizeof *grown);
-            *dims = grown;
-            *capacity = more;
+        if (*rank > UINT32_MAX / 8)
+            return tnf_cbor_fail(c, TNF_CBOR_FINE, TNF_ELIMIT, TNF_NO_OFFSET,
+                                 "a shape has more than %lu dimensions", (unsigned long)*rank);
+        uint64_t *grown = tnf_arena_grow(scratch, *dims, *rank, capacity, sizeof *grown, 16);
+        if (!grown) {
+            c->status = tnf_arena_fail(scratch, "a shape", c->e);
+            return false;
         }
+        *dims = grown;
         if (!tnf_cbor_u64(c, &(*dims)[*rank]))
             return false;
         ++*rank;

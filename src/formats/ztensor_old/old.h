@@ -25,7 +25,7 @@ typedef struct zt_word {
 /* Text, a number if `numbers`, or null for nothing. */
 bool tnf_zt_read_word(tnf_cbor *c, zt_word *out, bool numbers);
 /* Numbers up to the end of an array; *dims grows in the arena. */
-bool tnf_zt_read_shape(tnf_cbor *c, uint64_t **dims, uint32_t *capacity, uint32_t *rank,
+bool tnf_zt_read_shape(tnf_cbor *c, uint64_t **dims, size_t *capacity, uint32_t *rank,
                        tnf_arena *scratch);
 /* A tree that outlives the index. */
 bool tnf_zt_read_value(tnf_cbor *c, tnf_value *out, tnf_arena *arena);

@@ -62,7 +62,7 @@ typedef struct parser {
     tnf_cbor c;
     uint64_t index_start;
     uint64_t *dims;
-    uint32_t capacity;
+    size_t capacity;
     uint64_t n;   /* entries so far */
     bool layouts; /* some tensor says its layout */
 } parser;

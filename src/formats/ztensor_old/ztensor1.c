@@ -73,7 +73,7 @@ typedef struct parser {
     bool has_objects;
     tnf_str version;
     uint64_t *dims; /* of the tensor being read, as are its components */
-    uint32_t capacity;
+    size_t capacity;
     component *components;
     size_t components_capacity;
     object *objects;
@@ -141,17 +141,9 @@ static bool read_component(parser *p, component *k, const object *o)
 /* Room for one more than n. NULL: no memory. */
 static void *grow_array(parser *p, void *array, size_t n, size_t *capacity, size_t size)
 {
-    if (n < *capacity)
-        return array;
-    size_t more = n ? n * 2 : 4;
-    void *grown = tnf_arena_array(p->r->scratch, more, size);
-    if (!grown) {
+    void *grown = tnf_arena_grow(p->r->scratch, array, n, capacity, size, 4);
+    if (!grown)
         p->c.status = tnf_arena_fail(p->r->scratch, "the manifest", p->c.e);
-        return NULL;
-    }
-    if (n)
-        memcpy(grown, array, n * size);
-    *capacity = more;
     return grown;
 }
 
