@@ -39,6 +39,19 @@ void *tnf_realloc(const tnf_allocator *a, void *p, size_t old_size, size_t new_s
     return a->reallocate(a->ctx, p, old_size, new_size ? new_size : 1);
 }
 
+void *tnf_grow(const tnf_allocator *a, void *items, size_t n, size_t *room, size_t size,
+               size_t first)
+{
+    size_t more = *room ? 2 * *room : first;
+    if (n < *room)
+        return items;
+    void *larger = more <= SIZE_MAX / size ? tnf_realloc(a, items, *room * size, more * size)
+                                           : NULL;
+    if (larger)
+        *room = more;
+    return larger;
+}
+
 void tnf_free(const tnf_allocator *a, void *p, size_t size)
 {
     if (p)

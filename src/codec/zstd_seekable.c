@@ -271,14 +271,10 @@ static tnf_status add_entry(tnf_encoder *x, const struct lane *lane, tnf_error *
     struct encode *s = x->state;
     if (s->frames >= (UINT32_MAX - FOOTER) / 8)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too many frames for one table");
-    if (s->frames == s->room) {
-        size_t room = s->room ? 2 * s->room : 64;
-        uint8_t *p = tnf_realloc(&x->alloc, s->table, s->room * 8, room * 8);
-        if (!p)
-            return no_memory(e);
-        s->table = p;
-        s->room = room;
-    }
+    uint8_t *p = tnf_grow(&x->alloc, s->table, s->frames, &s->room, 8, 64);
+    if (!p)
+        return no_memory(e);
+    s->table = p;
     tnf_put_le32(s->table + 8 * s->frames, (uint32_t)lane->stored_n);
     tnf_put_le32(s->table + 8 * s->frames + 4, (uint32_t)lane->n);
     s->frames++;

@@ -60,14 +60,10 @@ static tnf_status take_slab(tnf_target *t, uint64_t size, const tnf_load_options
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t n;
-    if (t->nowned == t->room) {
-        size_t more = t->room ? t->room * 2 : 16;
-        void *p = tnf_realloc(&a, t->owned, t->room * sizeof *t->owned, more * sizeof *t->owned);
-        if (!p)
-            return out_of_memory(e);
-        t->owned = p;
-        t->room = more;
-    }
+    void *p = tnf_grow(&a, t->owned, t->nowned, &t->room, sizeof *t->owned, 16);
+    if (!p)
+        return out_of_memory(e);
+    t->owned = p;
     if (!tnf_to_size(&n, size))
         return out_of_memory(e);
     TNF_TRY(tnf_memory_new(&t->owned[t->nowned], t->device, n, how, e));

@@ -36,14 +36,7 @@ static tnf_status out_of_memory(tnf_error *e)
 static void *grow_array(void *items, size_t n, size_t *room, size_t size)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    size_t more = *room ? *room * 2 : 256;
-    if (n < *room)
-        return items;
-    void *larger = more <= SIZE_MAX / size ? tnf_realloc(&a, items, *room * size, more * size)
-                                           : NULL;
-    if (larger)
-        *room = more;
-    return larger;
+    return tnf_grow(&a, items, n, room, size, 256);
 }
 
 /* ---------------------------------------------------------------- strokes */

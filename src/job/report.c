@@ -39,13 +39,11 @@ const tnf_plan_item *tnf_report_item(const tnf_report *report, size_t i)
 
 static bool grow_items(struct tnf_report_room *r)
 {
-    size_t more = r->room ? 2 * r->room : 16;
-    tnf_plan_item *items = tnf_realloc(&r->arena.alloc, r->items, r->room * sizeof *items,
-                                       more * sizeof *items);
+    tnf_plan_item *items = tnf_grow(&r->arena.alloc, r->items, r->report.nitems, &r->room,
+                                    sizeof *items, 16);
     if (!items)
         return false;
     r->items = items;
-    r->room = more;
     return true;
 }
 
@@ -58,7 +56,7 @@ void tnf_report_add(struct tnf_report_room *r, const tnf_plan_item *item)
     const char *kind = tnf_arena_str(&r->arena, item->kind, strlen(item->kind));
     const char *reason = item->reason ? item->reason : "";
     reason = *reason ? tnf_arena_str(&r->arena, reason, strlen(reason)) : "";
-    bool room = r->report.nitems < r->room || grow_items(r);
+    bool room = grow_items(r);
     if (!name || !kind || !reason || !room) {
         r->short_of_memory = true;
         return;

@@ -64,15 +64,11 @@ static void tell_scales(const struct scaling *s, const tnf_object *scales, const
 static tnf_virtual **new_product(tnf_scales_step *step)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    size_t more = step->room ? 2 * step->room : 64;
-    if (step->nproducts == step->room) {
-        tnf_virtual **larger = tnf_realloc(&a, step->products, step->room * sizeof *larger,
-                                           more * sizeof *larger);
-        if (!larger)
-            return NULL;
-        step->products = larger;
-        step->room = more;
-    }
+    tnf_virtual **larger = tnf_grow(&a, step->products, step->nproducts, &step->room,
+                                    sizeof *larger, 64);
+    if (!larger)
+        return NULL;
+    step->products = larger;
     step->products[step->nproducts] = NULL;
     return &step->products[step->nproducts++];
 }

@@ -245,10 +245,8 @@ void tnf_cache_announce(tnf_cache *c, uint64_t offset, uint64_t n)
         return;
     }
     if (c->nannounced == c->room && c->room < MOST) {
-        size_t room = c->room ? 2 * c->room : 64;
-        struct tnf_announced *more = tnf_realloc(a, c->announced, c->room * one, room * one);
+        struct tnf_announced *more = tnf_grow(a, c->announced, c->nannounced, &c->room, one, 64);
         c->announced = more ? more : c->announced;
-        c->room = more ? room : c->room;
     }
     if (c->nannounced < c->room)
         c->announced[c->nannounced++] = (struct tnf_announced) { offset, offset + n };

@@ -43,6 +43,32 @@ static void sizes_are_told(void **state)
     assert_int_equal(log.wrong_sizes, 0);
 }
 
+static void arrays_grow(void **state)
+{
+    (void)state;
+    struct memory_log log = { 0 };
+    tnf_allocator a = memory_allocator(&log);
+    uint32_t *items = NULL;
+    size_t room = 0;
+    for (uint32_t i = 0; i < 100; i++) {
+        items = tnf_grow(&a, items, i, &room, sizeof *items, 3);
+        assert_non_null(items);
+        assert_true(room > i);
+        items[i] = i;
+    }
+    assert_int_equal(room, 192); /* 3, doubled */
+    for (uint32_t i = 0; i < 100; i++)
+        assert_int_equal(items[i], i);
+    assert_ptr_equal(tnf_grow(&a, items, room - 1, &room, sizeof *items, 3), items);
+    assert_null(tnf_grow(&a, items, room, &room, SIZE_MAX / room, 3)); /* too many bytes */
+    log.fail_at = log.calls + 1;
+    assert_null(tnf_grow(&a, items, room, &room, sizeof *items, 3));
+    assert_int_equal(room, 192);
+    tnf_free(&a, items, room * sizeof *items);
+    assert_int_equal(log.blocks, 0);
+    assert_int_equal(log.wrong_sizes, 0);
+}
+
 static void refusal_is_null(void **state)
 {
     (void)state;
@@ -58,6 +84,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malloc_is_the_default),
         cmocka_unit_test(sizes_are_told),
+        cmocka_unit_test(arrays_grow),
         cmocka_unit_test(refusal_is_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,14 +58,10 @@ static tnf_status fail_clash(const struct merging *m, const char *what, tnf_str 
 static tnf_status note_owner(struct merging *m, bool renamed, tnf_error *e)
 {
     size_t at = m->b->catalog.n - 1 - m->before;
-    if (at >= m->room) {
-        size_t more = m->room ? 2 * m->room : 64;
-        uint32_t *p = tnf_realloc(&m->b->alloc, m->owners, m->room * sizeof *p, more * sizeof *p);
-        if (!p)
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for merging");
-        m->owners = p;
-        m->room = more;
-    }
+    uint32_t *p = tnf_grow(&m->b->alloc, m->owners, at, &m->room, sizeof *p, 64);
+    if (!p)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for merging");
+    m->owners = p;
     m->owners[at] = (uint32_t)m->now | (renamed ? RENAMED : 0);
     return TNF_OK;
 }
