@@ -3,6 +3,7 @@
 #include "container/container.h"
 
 #include "base/error.h"
+#include "base/str.h"
 #include "container/state.h"
 
 #include <stdlib.h>
@@ -30,9 +31,7 @@ tnf_status tnf_members_add(tnf_members *m, tnf_str name, uint64_t size, tnf_erro
 
 static int by_name(const void *a, const void *b)
 {
-    tnf_str x = ((const tnf_content *)a)->name, y = ((const tnf_content *)b)->name;
-    int order = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
-    return order ? order : x.n < y.n ? -1 : x.n > y.n;
+    return tnf_str_compare(((const tnf_content *)a)->name, ((const tnf_content *)b)->name);
 }
 
 tnf_content *tnf_members_sorted(const tnf_members *m, size_t *n)

@@ -4,13 +4,13 @@
  *
  *   {"in":0,"index":3,"piece":{"sums":"…","unlike":true}}     sums: of tnf_diff_sums (pieces.c)
  */
+#include "base/str.h"
 #include "core/look/diff_some.h"
 #include "job/rows.h"
 #include "wire/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 _Static_assert(sizeof(tnf_diff_sums) % sizeof(uint64_t) == 0, "sums are words and nothing else");
 
@@ -189,9 +189,9 @@ static bool take_piece(tnf_pairing *sums, bool *unlike, tnf_str text, tnf_arena 
     tnf_json_init(&j, text.p, text.n, 0, arena, 8, NULL);
     if (tnf_json_enter(&j, '{'))
         for (tnf_str key; tnf_json_key(&j, &key);)
-            (void)(key.n == 4 && memcmp(key.p, "sums", 4) == 0     ? tnf_json_string(&j, &hex)
-                   : key.n == 6 && memcmp(key.p, "unlike", 6) == 0 ? tnf_json_bool(&j, &here)
-                                                                   : tnf_json_skip(&j, NULL));
+            (void)(tnf_str_is(key, "sums")     ? tnf_json_string(&j, &hex)
+                   : tnf_str_is(key, "unlike") ? tnf_json_bool(&j, &here)
+                                               : tnf_json_skip(&j, NULL));
     *unlike = *unlike || here;
     return tnf_json_end(&j) == TNF_OK && tnf_sums_take(sums, hex);
 }

@@ -6,6 +6,7 @@
  *   sums   of tnf_tally (pieces.c)
  *   bins   k, min, max, first, last, and the counts from first to last; "" if there are none
  */
+#include "base/str.h"
 #include "core/look/stat_some.h"
 #include "job/rows.h"
 #include "wire/json.h"
@@ -13,7 +14,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define BINS_WORDS 5u
 
@@ -178,9 +178,9 @@ static bool take_piece(tnf_pairing *sums, tnf_bins bins[2], tnf_str text, tnf_ar
     tnf_json_init(&j, text.p, text.n, 0, arena, 8, NULL);
     if (tnf_json_enter(&j, '{'))
         for (tnf_str key; tnf_json_key(&j, &key);)
-            (void)(key.n == 4 && memcmp(key.p, "sums", 4) == 0   ? tnf_json_string(&j, &hex)
-                   : key.n == 4 && memcmp(key.p, "bins", 4) == 0 ? tnf_json_string(&j, &counts)
-                                                                 : tnf_json_skip(&j, NULL));
+            (void)(tnf_str_is(key, "sums")   ? tnf_json_string(&j, &hex)
+                   : tnf_str_is(key, "bins") ? tnf_json_string(&j, &counts)
+                                             : tnf_json_skip(&j, NULL));
     return tnf_json_end(&j) == TNF_OK && tnf_sums_take(sums, hex) &&
            take_bins(&bins[0], &bins[1], counts);
 }

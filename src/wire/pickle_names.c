@@ -3,6 +3,8 @@
  * that names __builtin__.eval means builtins.eval. */
 #include "wire/pickle.h"
 
+#include "base/str.h"
+
 #include <string.h>
 
 static const struct name_pair {
@@ -111,11 +113,6 @@ static const struct module_pair {
     { "cStringIO", "io" },
 };
 
-static bool is_word(tnf_str s, const char *word)
-{
-    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
-}
-
 static tnf_str str_of(const char *word)
 {
     return (tnf_str) { word, strlen(word) };
@@ -124,13 +121,13 @@ static tnf_str str_of(const char *word)
 void tnf_pickle_rename(tnf_pickle_global *g)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is_word(g->module, names[i].old_module) && is_word(g->name, names[i].old_name)) {
+        if (tnf_str_is(g->module, names[i].old_module) && tnf_str_is(g->name, names[i].old_name)) {
             g->module = str_of(names[i].module);
             g->name = str_of(names[i].name);
             return;
         }
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
-        if (is_word(g->module, modules[i].old)) {
+        if (tnf_str_is(g->module, modules[i].old)) {
             g->module = str_of(modules[i].module);
             return;
         }

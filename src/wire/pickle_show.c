@@ -2,6 +2,8 @@
 /* Nodes of a pickle in the style of Python's repr(), and lookups in a tree. */
 #include "wire/pickle.h"
 
+#include "base/str.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -196,15 +198,10 @@ void tnf_pickle_show(char *out, size_t size, const tnf_pickle_node *node)
 
 /* --------------------------------------------------------------- looking */
 
-static bool is_word(tnf_str s, const char *word)
-{
-    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
-}
-
 bool tnf_pickle_is_text(const tnf_pickle_node *node, const char *text)
 {
     return node && node->kind == TNF_PICKLE_TEXT &&
-           is_word((tnf_str) { node->as.s, node->n }, text);
+           tnf_str_is((tnf_str) { node->as.s, node->n }, text);
 }
 
 tnf_pickle_node *tnf_pickle_get(const tnf_pickle_node *dict, const char *key)
@@ -218,7 +215,7 @@ tnf_pickle_node *tnf_pickle_get(const tnf_pickle_node *dict, const char *key)
 bool tnf_pickle_is_global(const tnf_pickle_node *node, const char *module, const char *name)
 {
     return node && node->kind == TNF_PICKLE_GLOBAL && !node->as.global->computed &&
-           is_word(node->as.global->module, module) && is_word(node->as.global->name, name);
+           tnf_str_is(node->as.global->module, module) && tnf_str_is(node->as.global->name, name);
 }
 
 bool tnf_pickle_is_call(const tnf_pickle_node *node, const char *module, const char *name)

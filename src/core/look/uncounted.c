@@ -124,7 +124,7 @@ static bool has_mark(const tnf_member *attr)
 {
     const tnf_value *v = &attr->value;
     for (size_t i = 0; i < sizeof marked / sizeof *marked; i++)
-        if (attr->key.n == strlen(marked[i]) && memcmp(attr->key.p, marked[i], attr->key.n) == 0)
+        if (tnf_str_is(attr->key, marked[i]))
             return v->kind == TNF_STRING && v->n > 1 && memchr("<>=|", v->as.s[0], 4);
     return false;
 }

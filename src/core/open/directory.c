@@ -537,7 +537,7 @@ static tnf_status excuse_files(struct extras *x, const tnf_file *file, const cha
     tnf_json_init(&j, text.p, text.n, 0, arena, file->options.limits.depth, e);
     tnf_json_enter(&j, '{');
     for (tnf_str key; tnf_json_key(&j, &key);)
-        if (key.n == 10 && memcmp(key.p, "weight_map", 10) == 0)
+        if (tnf_str_is(key, "weight_map"))
             excuse_named(x, &j);
         else
             tnf_json_skip(&j, NULL);

@@ -11,7 +11,7 @@
 
 static bool is_stash(const tnf_member *m)
 {
-    return m->key.n == sizeof TNF_STASH_KEY - 1 && memcmp(m->key.p, TNF_STASH_KEY, m->key.n) == 0;
+    return tnf_str_is(m->key, TNF_STASH_KEY);
 }
 
 static bool map_or_none(const tnf_value *v)

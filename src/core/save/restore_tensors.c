@@ -167,8 +167,7 @@ static const tnf_value *attrs_of(struct unfitting *u, tnf_str name, const tnf_ob
 static bool is_padded(const tnf_object *o, const tnf_value *parts)
 {
     tnf_str role = parts->n == 1 ? text_of(parts->as.items, "role") : (tnf_str) { NULL, 0 };
-    return role.n == sizeof TNF_ROLE_PADDED - 1 && memcmp(role.p, TNF_ROLE_PADDED, role.n) == 0 &&
-           strcmp(o->layout->id, "strings/1") == 0;
+    return tnf_str_is(role, TNF_ROLE_PADDED) && strcmp(o->layout->id, "strings/1") == 0;
 }
 
 /* Strings of one length, with a dimension more. */

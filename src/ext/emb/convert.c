@@ -17,9 +17,8 @@
 #include "base/made_rows.h"
 #include "base/pool.h"
 #include "base/sized.h"
+#include "base/str.h"
 #include "base/unit.h"
-
-#include <string.h>
 
 #define BLOCK ((size_t)8 << 20) /* bytes of rows that are made at once */
 #define JOB   128u              /* rows that a thread takes at a time */
@@ -207,19 +206,14 @@ static tnf_status add_matrix(tnf_builder *builder, tnf_emb *emb, const tnf_emb_c
                                   fetch_rows, c, e);
 }
 
-static bool is_named(const tnf_object *o, const char *name)
-{
-    return o->name.n == strlen(name) && memcmp(o->name.p, name, o->name.n) == 0;
-}
-
 bool tnf_convert_leaves(const tnf_emb *emb, const tnf_emb_change *how, const tnf_object *o)
 {
     bool folds = emb->model && how->fold != TNF_FOLD_NONE;
     if (emb->norms_object == o)
         return how->normalize || how->unnormalize || how->unfold != TNF_FOLD_NONE;
     /* of a quantized matrix, which becomes a dense one */
-    return folds &&
-           (is_named(o, "embeddings.norm_codes") || is_named(o, "embeddings.norm_codebook"));
+    return folds && (tnf_str_is(o->name, "embeddings.norm_codes") ||
+                     tnf_str_is(o->name, "embeddings.norm_codebook"));
 }
 
 /* A tnf_fetch_fn: ones of 64 bits. */

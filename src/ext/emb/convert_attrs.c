@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -107,17 +108,12 @@ static bool is_our_toml(const tnf_emb *emb, const tnf_value *v)
 
 /* -------------------------------------------------------------------- attributes */
 
-static bool is_key(const tnf_member *m, const char *key)
-{
-    return m->key.n == strlen(key) && memcmp(m->key.p, key, m->key.n) == 0;
-}
-
 /* Said of the vocabulary, which changes its kind. */
 static bool is_of_vocab(const tnf_member *m)
 {
-    return is_key(m, "finalfusion.vocab") || is_key(m, "finalfusion.min_n") ||
-           is_key(m, "finalfusion.max_n") || is_key(m, "finalfusion.buckets") ||
-           is_key(m, "finalfusion.chunks") || is_key(m, "fasttext.rows");
+    return tnf_str_is(m->key, "finalfusion.vocab") || tnf_str_is(m->key, "finalfusion.min_n") ||
+           tnf_str_is(m->key, "finalfusion.max_n") || tnf_str_is(m->key, "finalfusion.buckets") ||
+           tnf_str_is(m->key, "finalfusion.chunks") || tnf_str_is(m->key, "fasttext.rows");
 }
 
 bool tnf_becomes_model(const tnf_emb *emb, const tnf_emb_change *how)
@@ -162,9 +158,9 @@ tnf_status tnf_convert_attrs(tnf_builder *builder, const tnf_emb *emb, const tnf
         const tnf_member *m = &attrs->as.members[i];
         if ((to_model || to_vocab) && is_of_vocab(m))
             continue;
-        if ((to_model || to_vocab || how->normalize) && is_key(m, "finalfusion.norms"))
+        if ((to_model || to_vocab || how->normalize) && tnf_str_is(m->key, "finalfusion.norms"))
             continue;
-        if (to_model && is_key(m, "finalfusion.metadata") && is_our_toml(emb, &m->value))
+        if (to_model && tnf_str_is(m->key, "finalfusion.metadata") && is_our_toml(emb, &m->value))
             continue;
         TNF_TRY(tnf_builder_set(builder, NULL, m->key.p, &m->value, e));
     }

@@ -101,11 +101,6 @@ static bool without_point(char out[NUMBER_MOST + 32], tnf_str text)
     return true;
 }
 
-static bool is_word(tnf_str s, const char *word)
-{
-    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
-}
-
 static bool put_float(uint8_t *to, const tnf_type *type, double wide, float narrow)
 {
     uint64_t bits = 0;
@@ -121,11 +116,11 @@ static bool put_float(uint8_t *to, const tnf_type *type, double wide, float narr
 
 static bool float_word(tnf_str s, uint8_t *to, const tnf_type *type)
 {
-    if (is_word(s, "NaN"))
+    if (tnf_str_is(s, "NaN"))
         return put_float(to, type, (double)NAN, NAN);
-    if (is_word(s, "Infinity"))
+    if (tnf_str_is(s, "Infinity"))
         return put_float(to, type, (double)INFINITY, INFINITY);
-    return is_word(s, "-Infinity") && put_float(to, type, -(double)INFINITY, -INFINITY);
+    return tnf_str_is(s, "-Infinity") && put_float(to, type, -(double)INFINITY, -INFINITY);
 }
 
 static bool float_number(tnf_str text, uint8_t *to, const tnf_type *type)
@@ -162,8 +157,8 @@ static bool whole_number(tnf_str text, uint8_t *to, const tnf_type *type)
 
 static bool put_bit(tnf_str text, uint8_t *vector, uint64_t i)
 {
-    bool one = is_word(text, "1") || is_word(text, "true");
-    if (!one && !is_word(text, "0") && !is_word(text, "false"))
+    bool one = tnf_str_is(text, "1") || tnf_str_is(text, "true");
+    if (!one && !tnf_str_is(text, "0") && !tnf_str_is(text, "false"))
         return false;
     vector[i / 8] |= (uint8_t)(one << i % 8);
     return true;
@@ -223,7 +218,7 @@ static bool take_app(tnf_points *p, tnf_json *j, tnf_point *out)
     tnf_buf b;
     if (!tnf_json_skip(j, &text))
         return false;
-    if (is_word(text, "null"))
+    if (tnf_str_is(text, "null"))
         return true;
     tnf_buf_init(&b, &p->alloc, UINT32_MAX);
     tnf_value v = { .kind = TNF_JSON, .n = text.n, .as.s = text.p };
@@ -240,14 +235,14 @@ static bool take_app(tnf_points *p, tnf_json *j, tnf_point *out)
 static bool take_member(tnf_points *p, tnf_json *j, tnf_str key, tnf_point *out, bool *app)
 {
     uint64_t at = tnf_json_where(j);
-    if (is_word(key, "offset")) /* where it was listed; it will stand elsewhere */
+    if (tnf_str_is(key, "offset")) /* where it was listed; it will stand elsewhere */
         return tnf_json_skip(j, NULL);
-    if (!is_word(key, "values") && !is_word(key, "app"))
+    if (!tnf_str_is(key, "values") && !tnf_str_is(key, "app"))
         return tnf_json_fail(j, TNF_EINVAL, at, "a point has no %s: it has \"app\" and \"values\"",
                              TNF_QUOTED(key));
-    if (is_word(key, "values") ? out->vector != NULL : *app)
+    if (tnf_str_is(key, "values") ? out->vector != NULL : *app)
         return tnf_json_fail(j, TNF_EINVAL, at, "the key %s occurs twice", TNF_QUOTED(key));
-    if (is_word(key, "values"))
+    if (tnf_str_is(key, "values"))
         return take_values(p, j, out);
     *app = true;
     return take_app(p, j, out);

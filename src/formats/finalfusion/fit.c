@@ -15,11 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_named(const tnf_object *o, const char *name)
-{
-    return o->name.n == strlen(name) && memcmp(o->name.p, name, o->name.n) == 0;
-}
-
 /* -------------------------------------------------------------------- plan */
 
 static bool get_uint(const tnf_catalog *c, const char *key, uint64_t most, uint64_t *out)
@@ -106,15 +101,15 @@ void tnf_ff_plan_make(ff_plan *p, const tnf_catalog *c, const tnf_option_value *
         const tnf_object *o = &c->objects[i];
         if (objects && objects[i].fate == TNF_DROPPED)
             continue;
-        if (is_named(o, FF_EMBEDDINGS))
+        if (tnf_str_is(o->name, FF_EMBEDDINGS))
             p->embeddings = o;
-        else if (is_named(o, FF_VOCAB))
+        else if (tnf_str_is(o->name, FF_VOCAB))
             p->vocab = o;
-        else if (is_named(o, FF_NGRAMS))
+        else if (tnf_str_is(o->name, FF_NGRAMS))
             p->ngrams = o;
-        else if (is_named(o, FF_INDEX))
+        else if (tnf_str_is(o->name, FF_INDEX))
             p->index = o;
-        else if (is_named(o, FF_NORMS_NAME))
+        else if (tnf_str_is(o->name, FF_NORMS_NAME))
             p->norms = o;
     }
     choose_kind(p, c);
@@ -161,7 +156,7 @@ static bool is_raw(const tnf_catalog *c)
     if (!arguments || !matrix || !words || matrix->shape[0] == words->shape[0])
         return false;
     return !get_text(c, FF_ATTR("vocab"), &text) ||
-           (get_text(c, "fasttext.rows", &text) && text.n == 3 && memcmp(text.p, "raw", 3) == 0);
+           (get_text(c, "fasttext.rows", &text) && tnf_str_is(text, "raw"));
 }
 
 const char *tnf_ff_unit_rows(const tnf_catalog *c)
@@ -207,14 +202,14 @@ static const char *why_not(const tnf_object *o, bool seed)
 {
     bool strings = strcmp(o->layout->id, "strings/1") == 0 && o->rank == 1;
     bool vector = o->layout == &tnf_layout_dense && o->rank == 1;
-    if (is_named(o, FF_EMBEDDINGS))
+    if (tnf_str_is(o->name, FF_EMBEDDINGS))
         return why_no_matrix(o, seed);
-    if (is_named(o, FF_VOCAB) || is_named(o, FF_NGRAMS))
+    if (tnf_str_is(o->name, FF_VOCAB) || tnf_str_is(o->name, FF_NGRAMS))
         return strings ? NULL : "finalfusion's words are a list of strings";
-    if (is_named(o, FF_INDEX))
+    if (tnf_str_is(o->name, FF_INDEX))
         return vector && o->parts[0].type == tnf_type_of(TNF_U64) ? NULL
                                                                   : "indices of n-grams are u64";
-    if (is_named(o, FF_NORMS_NAME))
+    if (tnf_str_is(o->name, FF_NORMS_NAME))
         return vector && o->parts[0].type == tnf_type_of(TNF_F32) ? NULL
                                                                   : "norms are a vector of f32";
     return "finalfusion has a place for embeddings, vocab, norms and ngrams only";

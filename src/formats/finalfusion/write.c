@@ -6,8 +6,6 @@
  */
 #include "formats/finalfusion/ff.h"
 
-#include <string.h>
-
 #define MAX_METADATA ((uint64_t)128 << 20)
 
 struct laying {
@@ -33,16 +31,11 @@ static uint64_t padding_of(const struct laying *l, uint64_t fields, uint64_t ali
     return literal ? padding % align : padding;
 }
 
-static bool is_at(const tnf_extra *x, const char *key)
-{
-    return x->key.n == strlen(key) && memcmp(x->key.p, key, x->key.n) == 0;
-}
-
 static tnf_status put_extras(const struct laying *l, const char *key, tnf_error *e)
 {
     const tnf_catalog *c = l->w->catalog;
     for (size_t i = 0; i < c->nextras; i++)
-        if (is_at(&c->extras[i], key))
+        if (tnf_str_is(c->extras[i].key, key))
             TNF_TRY(tnf_put_data(l->w, &c->extras[i].bytes, e));
     return TNF_OK;
 }
@@ -69,7 +62,7 @@ static tnf_status add_extra_ids(struct ids *ids, const struct laying *l, ff_kind
     for (size_t i = 0; i < c->nextras; i++) {
         uint8_t frame[FF_FRAME];
         const tnf_part *bytes = &c->extras[i].bytes;
-        if (!is_at(&c->extras[i], tnf_ff_places[place]))
+        if (!tnf_str_is(c->extras[i].key, tnf_ff_places[place]))
             continue;
         if (bytes->nbytes < sizeof frame)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extra %s is not a chunk",

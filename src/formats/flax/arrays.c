@@ -284,7 +284,7 @@ static int chunk_key(tnf_str key)
 {
     static const char *const names[] = { FX_MARK, "shape", "chunks" };
     for (int i = 0; key.p && i < 3; i++)
-        if (key.n == strlen(names[i]) && memcmp(key.p, names[i], key.n) == 0)
+        if (tnf_str_is(key, names[i]))
             return i;
     return -1;
 }

@@ -109,7 +109,7 @@ static void judge_attrs(tnf_fit *fit, fx_tree *t, tnf_error *e)
     for (size_t i = 0; i < attrs->n; i++) {
         const tnf_member *m = &attrs->members[i];
         const char *why = NULL;
-        if (m->key.n != sizeof FX_LEAVES - 1 || memcmp(m->key.p, FX_LEAVES, m->key.n) != 0)
+        if (!tnf_str_is(m->key, FX_LEAVES))
             continue;
         if (m->value.kind != TNF_MAP)
             why = "it is no map of values";

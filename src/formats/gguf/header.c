@@ -129,8 +129,8 @@ static void put_usual_number(gguf_out *o, const tnf_value *v, unsigned type)
 
 void tnf_gguf_put_usual(gguf_out *o, tnf_str key, const tnf_value *v)
 {
-    static const char tokens[] = "tokenizer.ggml.token_type"; /* of i32, though none is below 0 */
-    bool types = key.n == sizeof tokens - 1 && memcmp(key.p, tokens, key.n) == 0;
+    /* of i32, though none is below 0 */
+    bool types = tnf_str_is(key, "tokenizer.ggml.token_type");
     bool array = v->kind == TNF_ARRAY;
     unsigned type = array ? usual_items(v, types) : usual_number(v);
     if (type == GGUF_TYPES || tnf_gguf_value_size(type) == 0) {

@@ -161,13 +161,11 @@ static bool is_there(const tnf_catalog *c, const char *type)
 
 tnf_status tnf_gguf_fits(tnf_fit *fit, tnf_error *e)
 {
-    static const char key[] = GGUF_PREFIX "general.file_type";
     const tnf_attrs *attrs = &fit->catalog->attrs;
     (void)e;
     for (size_t i = 0; i < attrs->n; i++) {
         const tnf_member *m = &attrs->members[i];
-        if (m->key.n != sizeof key - 1 || memcmp(m->key.p, key, m->key.n) != 0 ||
-            m->value.kind != TNF_UINT)
+        if (!tnf_str_is(m->key, GGUF_PREFIX "general.file_type") || m->value.kind != TNF_UINT)
             continue;
         for (size_t k = 0; k < sizeof labels / sizeof *labels; k++)
             if (labels[k].id == m->value.as.u && !is_there(fit->catalog, labels[k].type))

@@ -80,16 +80,11 @@ static tnf_status keep_member(tnf_reader *r, const tnf_container *z, size_t i, t
     return tnf_add_extra_part(r, (tnf_str) { key, (size_t)n }, &part, e);
 }
 
-static bool is_called(const tnf_content *m, const char *name)
-{
-    return m->name.n == strlen(name) && memcmp(m->name.p, name, m->name.n) == 0;
-}
-
 /* Is it not an extra? */
 static bool is_own(const tnf_content *m)
 {
-    return is_called(m, documents[0].member) || is_called(m, documents[1].member) ||
-           is_called(m, WEIGHTS);
+    return tnf_str_is(m->name, documents[0].member) || tnf_str_is(m->name, documents[1].member) ||
+           tnf_str_is(m->name, WEIGHTS);
 }
 
 static tnf_status read_weights(tnf_reader *r, const tnf_container *z, size_t i, tnf_error *e)
@@ -138,7 +133,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 static const char *document_of(tnf_str key)
 {
     for (size_t i = 0; i < DOCUMENTS; i++)
-        if (key.n == strlen(documents[i].key) && memcmp(key.p, documents[i].key, key.n) == 0)
+        if (tnf_str_is(key, documents[i].key))
             return documents[i].member;
     return NULL;
 }

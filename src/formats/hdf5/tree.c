@@ -29,8 +29,7 @@ static const struct {
 
 static bool is_map(const tnf_member *m, size_t i)
 {
-    return m->key.n == strlen(maps[i].key) && memcmp(m->key.p, maps[i].key, m->key.n) == 0 &&
-           m->value.kind == TNF_MAP;
+    return tnf_str_is(m->key, maps[i].key) && m->value.kind == TNF_MAP;
 }
 
 static size_t count_entries(const tnf_catalog *c)
@@ -227,7 +226,7 @@ static void judge_root(tnf_fit *fit)
         const tnf_member *m = &attrs->members[i];
         bool own = m->key.n > 5 && memcmp(m->key.p, "hdf5.", 5) == 0;
         const char *why = NULL;
-        if (own && m->key.n == sizeof H5_ATTRS - 1 && memcmp(m->key.p, H5_ATTRS, m->key.n) == 0)
+        if (own && tnf_str_is(m->key, H5_ATTRS))
             why = tnf_h5_attrs_why(&m->value);
         else if (own && m->value.kind != TNF_MAP)
             why = "it is no map";

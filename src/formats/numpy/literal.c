@@ -304,9 +304,9 @@ static np_node *parse_word(parser *r)
     while (is_word_char(peek_byte(r, 0)))
         r->p++;
     tnf_str word = { (const char *)begin, (size_t)(r->p - begin) };
-    if (node && word.n == 4 && memcmp(word.p, "True", 4) == 0)
+    if (node && tnf_str_is(word, "True"))
         node->number = 1;
-    else if (!(word.n == 5 && memcmp(word.p, "False", 5) == 0)) {
+    else if (!tnf_str_is(word, "False")) {
         fail_at(r, TNF_EFORMAT, begin, "the header is no literal: it names %s", TNF_QUOTED(word));
         return NULL;
     }

@@ -182,7 +182,7 @@ static tnf_status fits_npy(tnf_fit *fit, tnf_error *e)
         }
         taken = true;
         TNF_TRY(tnf_np_form_of(&f, &x, o, fit->options[WRITE_F8].u, e));
-        if (o->name.n != sizeof NAME - 1 || memcmp(o->name.p, NAME, o->name.n) != 0)
+        if (!tnf_str_is(o->name, NAME))
             f.lost = "a .npy file keeps no name: it is read again as " NAME;
         if (f.lost)
             fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, f.lost };

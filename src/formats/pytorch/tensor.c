@@ -220,13 +220,10 @@ static tnf_status rebuild_v2(context *x, const tnf_pickle_node *args)
 
 static const pt_type *dtype_of(const tnf_pickle_node *node)
 {
-    static const char torch[] = "torch";
     if (!node || node->kind != TNF_PICKLE_GLOBAL)
         return NULL;
     const tnf_pickle_global *g = node->as.global;
-    return g->module.n == sizeof torch - 1 && memcmp(g->module.p, torch, g->module.n) == 0
-               ? tnf_pt_type_named(g->name)
-               : NULL;
+    return tnf_str_is(g->module, "torch") ? tnf_pt_type_named(g->name) : NULL;
 }
 
 /* The type is an argument, the storage has bytes alone. */

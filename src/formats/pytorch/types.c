@@ -57,7 +57,7 @@ static const pt_type types[] = {
 
 static bool is_word(tnf_str s, const char *word)
 {
-    return word && s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
+    return word && tnf_str_is(s, word);
 }
 
 const pt_type *tnf_pt_type_of_storage(tnf_str class_name)

@@ -89,7 +89,7 @@ bool tnf_tb_chosen(tnf_str text, char *room, tnf_str *name)
     bool found = false;
     for (skip_space(&t); t.p < t.end; skip_space(&t)) {
         tnf_str key = take_word(&t), value;
-        bool wanted = key.n == sizeof WANTED - 1 && memcmp(key.p, WANTED, key.n) == 0;
+        bool wanted = tnf_str_is(key, WANTED);
         skip_space(&t);
         if (key.n == 0 || t.p == t.end || *t.p++ != ':')
             return false;

@@ -252,7 +252,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     const tnf_catalog *c = w->catalog;
     const tnf_object *o = &c->objects[0], *pair = NULL;
     if (c->n == 2) {
-        bool first = tnf_vec_named(o, VEC_NAME);
+        bool first = tnf_str_is(o->name, VEC_NAME);
         o = &c->objects[first ? 0 : 1];
         pair = &c->objects[first ? 1 : 0];
     }

@@ -29,15 +29,10 @@ const vec_kind *tnf_vec_by_type(const vec_kind *kinds, const char *type)
     return NULL;
 }
 
-bool tnf_vec_named(const tnf_object *o, const char *name)
-{
-    return o->name.n == strlen(name) && memcmp(o->name.p, name, o->name.n) == 0;
-}
-
 bool tnf_vec_is_pair(const tnf_object *ids, const tnf_object *d)
 {
-    return tnf_vec_named(ids, VEC_NAME) && tnf_vec_named(d, VEC_DISTANCES) && ids->rank == 2 &&
-           d->rank == 2 && ids->nparts == 1 && d->nparts == 1 &&
+    return tnf_str_is(ids->name, VEC_NAME) && tnf_str_is(d->name, VEC_DISTANCES) &&
+           ids->rank == 2 && d->rank == 2 && ids->nparts == 1 && d->nparts == 1 &&
            ids->parts->type == tnf_type_of(TNF_I32) && d->parts->type == tnf_type_of(TNF_F32) &&
            memcmp(ids->shape, d->shape, 2 * sizeof *d->shape) == 0 && ids->shape[0] > 0 &&
            ids->shape[1] > 0;
@@ -65,7 +60,7 @@ static tnf_verdict judge_tensor(const tnf_object *o, const tnf_fit *fit, const v
         return (tnf_verdict) { TNF_TRANSFORMED, rules->untold };
     if (one)
         return (tnf_verdict) { TNF_TRANSFORMED, "a lone vector becomes a matrix of one row" };
-    if (!tnf_vec_named(o, VEC_NAME))
+    if (!tnf_str_is(o->name, VEC_NAME))
         return (tnf_verdict) { TNF_TRANSFORMED,
                                "the format keeps no name: it is read again as " VEC_NAME };
     return (tnf_verdict) { TNF_NATIVE, "" };
@@ -81,7 +76,7 @@ static size_t choose_one(const tnf_fit *fit, const vec_rules *rules, const char 
         if (fit->objects[i].fate == TNF_DROPPED || tnf_is_filler(o) ||
             judge_tensor(o, fit, rules, type).fate == TNF_DROPPED)
             continue;
-        if (tnf_vec_named(o, VEC_NAME))
+        if (tnf_str_is(o->name, VEC_NAME))
             return i;
         found = found == SIZE_MAX ? i : found;
     }

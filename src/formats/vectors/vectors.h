@@ -40,6 +40,5 @@ tnf_status tnf_vec_fits(tnf_fit *fit, const vec_rules *rules, const char *type);
 
 /* Is it `distances` to these ids? */
 bool tnf_vec_is_pair(const tnf_object *ids, const tnf_object *distances);
-bool tnf_vec_named(const tnf_object *o, const char *name);
 
 #endif

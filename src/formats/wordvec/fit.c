@@ -3,13 +3,6 @@
  * its rows. Both or neither. */
 #include "formats/wordvec/wordvec.h"
 
-#include <string.h>
-
-bool tnf_wv_is_named(const tnf_object *o, const char *name)
-{
-    return o->name.n == strlen(name) && memcmp(o->name.p, name, o->name.n) == 0;
-}
-
 static const char *why_no_matrix(const tnf_object *o)
 {
     if (o->layout != &tnf_layout_dense || o->rank != 2)
@@ -20,12 +13,12 @@ static const char *why_no_matrix(const tnf_object *o)
 
 static const char *why_not(const tnf_object *o)
 {
-    if (tnf_wv_is_named(o, WV_EMBEDDINGS))
+    if (tnf_str_is(o->name, WV_EMBEDDINGS))
         return why_no_matrix(o);
-    if (tnf_wv_is_named(o, WV_VOCAB))
+    if (tnf_str_is(o->name, WV_VOCAB))
         return o->layout != &tnf_layout_dense && o->rank == 1 ? NULL
                                                               : "words are a list of strings";
-    if (tnf_wv_is_named(o, "norms"))
+    if (tnf_str_is(o->name, "norms"))
         return "the format has no place for norms: 'tenfold convert --unnormalize' multiplies "
                "them into the vectors";
     return "the format has a place for `embeddings` and their `vocab` only";
@@ -38,9 +31,9 @@ void tnf_wv_plan_make(wv_plan *plan, const tnf_catalog *c, const tnf_verdict *ob
         const tnf_object *o = &c->objects[i];
         if (objects && objects[i].fate == TNF_DROPPED)
             continue;
-        if (tnf_wv_is_named(o, WV_EMBEDDINGS))
+        if (tnf_str_is(o->name, WV_EMBEDDINGS))
             plan->embeddings = o;
-        else if (tnf_wv_is_named(o, WV_VOCAB))
+        else if (tnf_str_is(o->name, WV_VOCAB))
             plan->vocab = o;
     }
     if (!plan->embeddings || !plan->vocab)

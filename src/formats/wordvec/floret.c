@@ -200,7 +200,7 @@ static const char *plan_head(wv_floret *out, const tnf_catalog *c, const tnf_obj
     *out = (wv_floret) { 0 };
     *matrix = NULL;
     for (size_t i = 0; i < c->n; i++)
-        if (tnf_wv_is_named(&c->objects[i], WV_EMBEDDINGS) &&
+        if (tnf_str_is(c->objects[i].name, WV_EMBEDDINGS) &&
             (!objects || objects[i].fate != TNF_DROPPED))
             *matrix = &c->objects[i];
     if (!*matrix)

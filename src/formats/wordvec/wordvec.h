@@ -249,7 +249,6 @@ typedef const char *(*wv_word_rule)(tnf_str word, const void *ctx);
 tnf_status tnf_wv_fits(tnf_fit *fit, wv_word_rule rule, const void *ctx, tnf_error *e);
 void tnf_wv_plan_make(wv_plan *plan, const tnf_catalog *c, const tnf_verdict *objects);
 /* Is it what a name says? */
-bool tnf_wv_is_named(const tnf_object *o, const char *name);
 tnf_status tnf_wv_list_load(wv_list *out, const tnf_object *vocab, tnf_arena *arena,
                             const char **why, tnf_error *e);
 

@@ -39,9 +39,7 @@ tnf_fate tnf_zr_takes(const tnf_object *o, const char **reason)
 
 bool tnf_zr_no_place(const tnf_member *attr, const tnf_option_value *options)
 {
-    static const char key[] = "zarr.dimension_names";
-    return options[ZR_WRITE_VERSION].u == 1 && attr->key.n == sizeof key - 1 &&
-           memcmp(attr->key.p, key, sizeof key - 1) == 0;
+    return options[ZR_WRITE_VERSION].u == 1 && tnf_str_is(attr->key, "zarr.dimension_names");
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -466,8 +466,7 @@ static tnf_status put_array_v2(filling *f, tnf_buf *b, const char *type, tnf_str
     TNF_TRY(put_at(f->x, o->name, ".zarray", b, e));
     b->n = 0;
     tnf_buf_put(b, attrs.p, attrs.n);
-    return attrs.n == 2 && memcmp(attrs.p, "{}", 2) == 0 ? TNF_OK
-                                                         : put_at(f->x, o->name, ".zattrs", b, e);
+    return tnf_str_is(attrs, "{}") ? TNF_OK : put_at(f->x, o->name, ".zattrs", b, e);
 }
 
 static tnf_status put_document(filling *f, tnf_error *e)
