@@ -31,6 +31,12 @@ static inline bool tnf_str_ends(tnf_str s, const char *literal)
     return s.n >= n && (n == 0 || memcmp(s.p + s.n - n, literal, n) == 0);
 }
 
+/* Is it a string value with this text? False for NULL. */
+static inline bool tnf_value_is(const tnf_value *v, const char *literal)
+{
+    return v && v->kind == TNF_STRING && tnf_str_is((tnf_str) { v->as.s, v->n }, literal);
+}
+
 /* Is it one of the words of a list separated by spaces? False if it is empty, or contains a space
  * or a NUL. */
 static inline bool tnf_str_listed(tnf_str s, const char *list)

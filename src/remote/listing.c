@@ -200,7 +200,7 @@ tnf_status tnf_page_tree(tnf_page *p, const char *text, size_t n, const tnf_allo
         const tnf_value *size = tnf_value_get(&v.as.items[i], "size");
         if (!type || type->kind != TNF_STRING || !path || path->kind != TNF_STRING)
             status = bad_listing(e);
-        else if (type->n == 4 && memcmp(type->as.s, "file", 4) == 0 && path->n > skip &&
+        else if (tnf_value_is(type, "file") && path->n > skip &&
                  memcmp(path->as.s, p->prefix, skip) == 0)
             status = p->take(p->ctx, path->as.s + skip,
                              size && size->kind == TNF_INT ? (uint64_t)size->as.i : 0, e);

@@ -17,6 +17,17 @@ static void test_ends(void **state)
     assert_false(tnf_str_ends(STR("c"), "bc"));
 }
 
+static void test_values(void **state)
+{
+    const tnf_value v = { .kind = TNF_STRING, .n = 3, .as.s = "abc" };
+    const tnf_value bytes = { .kind = TNF_BYTES, .n = 3, .as.s = "abc" };
+    (void)state;
+    assert_true(tnf_value_is(&v, "abc"));
+    assert_false(tnf_value_is(&v, "ab"));
+    assert_false(tnf_value_is(&bytes, "abc"));
+    assert_false(tnf_value_is(NULL, ""));
+}
+
 static void test_listed(void **state)
 {
     static const char *const lists[] = { "one", "one two", "two one", "on one", "ones one two" };
@@ -59,6 +70,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_values),
         cmocka_unit_test(test_listed),
         cmocka_unit_test(test_nul_in_name),
         cmocka_unit_test(test_position),

@@ -76,11 +76,6 @@ tnf_status tnf_index_members(tnf_hash *h, tnf_file *f, const tnf_value *map, tnf
     return TNF_OK;
 }
 
-static bool says_json(const tnf_value *kind)
-{
-    return kind && kind->kind == TNF_STRING && kind->n == 4 && memcmp(kind->as.s, "json", 4) == 0;
-}
-
 static bool is_json(tnf_file *f, const tnf_value *v)
 {
     tnf_json j;
@@ -98,7 +93,7 @@ static tnf_status restore_pair(tnf_file *f, const tnf_member *m, const tnf_value
         own->members[own->n - 1].key.n = m->key.n;
         return TNF_OK;
     }
-    if (says_json(kind) && is_json(f, &v)) /* else it was edited: it stays text */
+    if (tnf_value_is(kind, "json") && is_json(f, &v)) /* else it was edited: it stays text */
         v.kind = TNF_JSON;
     return tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, v, e);
 }
@@ -301,7 +296,7 @@ static tnf_status restore_typed(tnf_file *f, tnf_error *e)
         tnf_member *m = &f->catalog.attrs.members[i];
         uint32_t at = tnf_hash_find(&h, m->key.p, m->key.n);
         if (at != TNF_HASH_NONE && m->value.kind == TNF_STRING &&
-            says_json(&kinds->as.members[at].value) && is_json(f, &m->value))
+            tnf_value_is(&kinds->as.members[at].value, "json") && is_json(f, &m->value))
             m->value.kind = TNF_JSON;
     }
     tnf_hash_free(&h);

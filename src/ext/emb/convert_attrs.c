@@ -35,8 +35,8 @@ static void put_name(tnf_buf *b, const char *key, const tnf_value *v, const char
 {
     if (!v) /* the first is what a file has that does not say */
         tnf_buf_printf(b, "%s = \"%s\"\n", key, names[1]);
-    for (size_t i = 0; v && v->kind == TNF_STRING && names[i]; i += 2)
-        if (v->n == strlen(names[i]) && memcmp(v->as.s, names[i], v->n) == 0)
+    for (size_t i = 0; names[i]; i += 2)
+        if (tnf_value_is(v, names[i]))
             tnf_buf_printf(b, "%s = \"%s\"\n", key, names[i + 1]);
 }
 

@@ -10,6 +10,7 @@
 #include "base/ckd.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -19,8 +20,7 @@
 
 static bool has_role(const tnf_object *o, const char *role)
 {
-    const tnf_value *v = tnf_value_get(o->attrs, "tenfold.role");
-    return v && v->kind == TNF_STRING && v->n == strlen(role) && memcmp(v->as.s, role, v->n) == 0;
+    return tnf_value_is(tnf_value_get(o->attrs, "tenfold.role"), role);
 }
 
 static bool is_strings(const tnf_object *o)
@@ -117,7 +117,7 @@ static tnf_subwords kind_of(const tnf_file *file)
     static const char *const names[] = { "none", "bucket", "fasttext", "explicit", "floret" };
     tnf_str kind = get_text(file, "finalfusion.vocab", "simple");
     for (unsigned i = 1; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == kind.n && memcmp(names[i], kind.p, kind.n) == 0)
+        if (tnf_str_is(kind, names[i]))
             return (tnf_subwords)i;
     return TNF_SUBWORDS_NONE;
 }

@@ -9,6 +9,7 @@
  */
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/str.h"
 #include "ext/emb/view.h"
 
 #include <stdlib.h>
@@ -17,11 +18,6 @@
 static const tnf_value *file_attr(const tnf_file *file, const char *key)
 {
     return tnf_value_get(tnf_file_info(file)->attrs, key);
-}
-
-static bool is_text(const tnf_value *v, const char *text)
-{
-    return v && v->kind == TNF_STRING && v->n == strlen(text) && memcmp(v->as.s, text, v->n) == 0;
 }
 
 /* 0 if it is not there, or no number that fits. */
@@ -44,7 +40,7 @@ static bool has_arguments(const tnf_file *file)
 bool tnf_fasttext_model(const tnf_file *file)
 {
     return has_arguments(file) && (!file_attr(file, "finalfusion.vocab") ||
-                                   is_text(file_attr(file, "fasttext.rows"), "raw"));
+                                   tnf_value_is(file_attr(file, "fasttext.rows"), "raw"));
 }
 
 /* ---------------------------------------------------------------------- pruned */
@@ -105,7 +101,7 @@ tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e)
              max_n = number_attr(emb->file, "fasttext.maxn");
     const tnf_object *pruned = tnf_find(emb->file, "pruneidx");
     if (number_attr(emb->file, "fasttext.version") == 11 &&
-        is_text(file_attr(emb->file, "fasttext.model"), "supervised"))
+        tnf_value_is(file_attr(emb->file, "fasttext.model"), "supervised"))
         max_n = 0; /* such models have no n-grams, whatever they say */
     uint64_t buckets = number_attr(emb->file, "fasttext.bucket");
     min_n = min_n ? min_n : 1;

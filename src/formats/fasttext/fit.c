@@ -17,11 +17,6 @@ static bool get_integer(const tnf_value *v, int64_t *out)
     return true;
 }
 
-static bool is_text(const tnf_value *v, const char *text)
-{
-    return v->kind == TNF_STRING && v->n == strlen(text) && memcmp(v->as.s, text, v->n) == 0;
-}
-
 /* One of the arguments as a number of 32 bits. */
 static bool get_argument(const tnf_value *v, int which, int32_t *out)
 {
@@ -30,7 +25,7 @@ static bool get_argument(const tnf_value *v, int which, int32_t *out)
     bool counts = which == FT_BUCKET || which == FT_MINN || which == FT_MAXN || which == FT_DIM;
     int64_t number;
     for (int32_t i = 1; i < count; i++)
-        if (is_text(v, names[i])) {
+        if (tnf_value_is(v, names[i])) {
             *out = i;
             return true;
         }
@@ -372,7 +367,7 @@ static bool is_folded(const tnf_catalog *c)
 {
     const tnf_value *vocab = tnf_catalog_attr(c, "finalfusion.vocab"),
                     *rows = tnf_catalog_attr(c, FT_ATTR("rows"));
-    return vocab && !is_text(vocab, "simple") && !(rows && is_text(rows, "raw"));
+    return vocab && !tnf_value_is(vocab, "simple") && !tnf_value_is(rows, "raw");
 }
 
 static const char *why_apart(const struct judging *j)
@@ -383,7 +378,7 @@ static const char *why_apart(const struct judging *j)
     if (!p->input.object && !p->input.opaque)
         return "a fastText model has a matrix (embeddings)";
     if (is_folded(j->fit->catalog) &&
-        !is_text(tnf_catalog_attr(j->fit->catalog, "finalfusion.vocab"), "fasttext"))
+        !tnf_value_is(tnf_catalog_attr(j->fit->catalog, "finalfusion.vocab"), "fasttext"))
         return "fastText knows n-grams in buckets of its own kind only: zTensor and safetensors "
                "keep "
                "others";

@@ -66,7 +66,7 @@ static void follow_dialect(const tnf_reader *like, tnf_option_value *options)
     const tnf_value *d = tnf_value_get(&attrs, FF_ATTR("dialect"));
     tnf_option_value *o = &options[FF_OPTION_DIALECT];
     if (o->s == write_options[FF_OPTION_DIALECT].fallback)
-        o->u = d && d->kind == TNF_STRING && d->n == 4 && memcmp(d->as.s, "seed", 4) == 0;
+        o->u = tnf_value_is(d, "seed");
 }
 
 const tnf_format tnf_format_finalfusion = {

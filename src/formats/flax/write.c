@@ -290,8 +290,7 @@ static tnf_status put_tensor(struct writing *x, const tnf_object *o, tnf_error *
     const fx_type *type = tnf_fx_type_of(o->parts->type);
     struct pieces p = { .x = x, .type = type, .from = o->parts->type };
     const tnf_allocator *alloc = &x->w->scratch->alloc;
-    bool scalar = o->rank == 0 && kind && kind->kind == TNF_STRING && kind->n == 6 &&
-                  memcmp(kind->as.s, FX_SCALAR, 6) == 0;
+    bool scalar = o->rank == 0 && tnf_value_is(kind, FX_SCALAR);
     if (!type || !tnf_shape_elements(&p.elements, o->shape, o->rank))
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a tensor that does not fit");
     uint64_t bytes = p.elements * type->width;

@@ -25,8 +25,7 @@ typedef struct dataset {
 static void know_bfloat16(dataset *x)
 {
     tnf_value own = tnf_attrs_value(&x->own);
-    const tnf_value *v = tnf_value_get(&own, "dtype");
-    bool told = v && v->kind == TNF_STRING && v->n == 8 && memcmp(v->as.s, "bfloat16", 8) == 0;
+    bool told = tnf_value_is(tnf_value_get(&own, "dtype"), "bfloat16");
     if (!told || !x->type.opaque || x->type.size != 2 || x->type.naxes != 1)
         return;
     x->type.type = tnf_type_of(TNF_BF16);

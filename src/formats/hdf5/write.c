@@ -196,8 +196,7 @@ static tnf_status make_group(writing *x, size_t at, tnf_error *e)
 
 static bool says_bfloat16(const tnf_object *o)
 {
-    const tnf_value *v = tnf_value_get(tnf_value_get(o->attrs, H5_ATTRS), "dtype");
-    return v && v->kind == TNF_STRING && v->n == 8 && memcmp(v->as.s, "bfloat16", 8) == 0;
+    return tnf_value_is(tnf_value_get(tnf_value_get(o->attrs, H5_ATTRS), "dtype"), "bfloat16");
 }
 
 static bool as_keras(const writing *x, const tnf_object *o)

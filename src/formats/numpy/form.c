@@ -96,7 +96,7 @@ static unsigned said_version(const tnf_writer *w, const tnf_object *o)
     if (!v)
         v = tnf_value_get(&attrs, NP_VERSION);
     for (unsigned i = 1; i <= 3; i++)
-        if (v && v->kind == TNF_STRING && v->n == 3 && memcmp(v->as.s, tnf_np_versions[i], 3) == 0)
+        if (tnf_value_is(v, tnf_np_versions[i]))
             return i;
     return 0;
 }

@@ -245,7 +245,7 @@ static bool was_deflated(const tnf_writer *w)
 {
     const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
     const tnf_value *v = tnf_value_get(&attrs, NPZ_COMPRESS);
-    return v && v->kind == TNF_STRING && v->n == 7 && memcmp(v->as.s, "deflate", 7) == 0;
+    return tnf_value_is(v, "deflate");
 }
 
 static tnf_str comment_of(const tnf_writer *w)
@@ -317,7 +317,7 @@ static bool as_storage(const tnf_object *o)
     if (strncmp(id, "f8_", 3) != 0)
         return false;
     if (!v || v->kind != TNF_STRING || v->n < 6)
-        return !v || v->kind != TNF_STRING || v->n != 3 || memcmp(v->as.s, "<f1", 3) != 0;
+        return !tnf_value_is(v, "<f1");
     const char *spelled = v->as.s[0] == '(' ? v->as.s + 2 : v->as.s; /* of a subarray: ('<f1', … */
     return memcmp(spelled, "fl", 2) != 0 && memcmp(spelled, "<f1", 3) != 0;
 }

@@ -188,8 +188,7 @@ static bool get_marker(const tnf_value *attrs, const char *key, char forbidden, 
 
 static bool is_floret(const tnf_value *attrs)
 {
-    const tnf_value *v = tnf_value_get(attrs, ATTR("vocab"));
-    return v && v->kind == TNF_STRING && v->n == 6 && memcmp(v->as.s, "floret", 6) == 0;
+    return tnf_value_is(tnf_value_get(attrs, ATTR("vocab")), "floret");
 }
 
 /* The first line of a catalog, or why there can be none. */

@@ -11,8 +11,6 @@
  */
 #include "formats/wordvec/wordvec.h"
 
-#include <string.h>
-
 static tnf_status set_flag(tnf_reader *r, const char *key, bool value, tnf_error *e)
 {
     return tnf_set_attr(r, key, (tnf_value) { .kind = TNF_BOOL, .as.b = value }, e);
@@ -46,8 +44,7 @@ tnf_status tnf_wv_spelling_set(tnf_reader *r, const wv_spelling *s, tnf_error *e
 
 static bool attr_says(const tnf_value *attrs, const char *key, const char *text)
 {
-    const tnf_value *v = tnf_value_get(attrs, key);
-    return v && v->kind == TNF_STRING && v->n == strlen(text) && memcmp(v->as.s, text, v->n) == 0;
+    return tnf_value_is(tnf_value_get(attrs, key), text);
 }
 
 static bool is_flag(const tnf_value *attrs, const char *key, bool value)

@@ -288,8 +288,8 @@ static enum newline newline_wanted(const tnf_catalog *c, const tnf_option_value 
     const tnf_value *v = tnf_value_get(&attrs, NEWLINE);
     if (options[WRITE_NEWLINE].u)
         return (enum newline)(options[WRITE_NEWLINE].u - 1);
-    for (unsigned i = 0; v && v->kind == TNF_STRING && i < 4; i++)
-        if (v->n == strlen(newlines[i]) && memcmp(v->as.s, newlines[i], v->n) == 0)
+    for (unsigned i = 0; i < 4; i++)
+        if (tnf_value_is(v, newlines[i]))
             return (enum newline)i;
     return LF;
 }

@@ -146,10 +146,9 @@ static tnf_status read_index(const parsing *p, zr_level *inner, uint64_t n, cons
             return wrong_codec(p,
                                "compresses the index of its shards, whose size is then not known");
     inner->index = index;
-    if (place && place->kind == TNF_STRING && place->n == 5 && !memcmp(place->as.s, "start", 5))
+    if (tnf_value_is(place, "start"))
         inner->index_first = true;
-    else if (place &&
-             (place->kind != TNF_STRING || place->n != 3 || memcmp(place->as.s, "end", 3) != 0))
+    else if (place && !tnf_value_is(place, "end"))
         return wrong_codec(p, "has an index_location that is neither start nor end");
     return TNF_OK;
 }
@@ -181,7 +180,7 @@ static tnf_status read_shard(const parsing *p, zr_codec *c, const zr_level *oute
 static bool is_big(const tnf_value *config)
 {
     const tnf_value *v = config ? tnf_value_get(config, "endian") : NULL;
-    return v && v->kind == TNF_STRING && v->n == 3 && memcmp(v->as.s, "big", 3) == 0;
+    return tnf_value_is(v, "big");
 }
 
 /* The codec that makes bytes of an array. False: it is none. */
