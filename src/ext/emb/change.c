@@ -51,7 +51,7 @@ tnf_status tnf_change_text(tnf_builder *builder, const char *key, const char *te
 tnf_status tnf_change_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
 {
     static const char key[] = "finalfusion.norms";
-    const tnf_value *bare = tnf_value_get(tnf_file_info(emb->file)->attrs, key);
+    const tnf_value *bare = tnf_file_attr(emb->file, key);
     return bare ? tnf_builder_set(builder, NULL, key, bare, e) : TNF_OK;
 }
 

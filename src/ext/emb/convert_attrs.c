@@ -12,11 +12,6 @@
 
 #define MAX_TOML 4096u
 
-static const tnf_value *file_attr(const tnf_emb *emb, const char *key)
-{
-    return tnf_value_get(tnf_file_info(emb->file)->attrs, key);
-}
-
 static tnf_status set_text(tnf_builder *b, const char *key, const char *text, tnf_error *e)
 {
     tnf_value v = tnf_value_string(text);
@@ -43,7 +38,7 @@ static void put_name(tnf_buf *b, const char *key, const tnf_value *v, const char
 static void put_number(tnf_buf *b, const tnf_emb *emb, const char *key, const char *from,
                        uint64_t otherwise)
 {
-    const tnf_value *v = file_attr(emb, from);
+    const tnf_value *v = tnf_file_attr(emb->file, from);
     bool negative = v && v->kind == TNF_INT && v->as.i < 0;
     tnf_buf_printf(b, "%s = %s%llu\n", key, negative ? "-" : "",
                    (unsigned long long)(!v || (v->kind != TNF_UINT && v->kind != TNF_INT)
@@ -62,16 +57,16 @@ static void put_toml(tnf_buf *b, const tnf_emb *emb)
                                           NULL };
     static const char *const models[] = { "cbow",       "Cbow",       "skipgram", "SkipGram",
                                           "supervised", "Supervised", NULL };
-    const tnf_value *t = file_attr(emb, "fasttext.t");
+    const tnf_value *t = tnf_file_attr(emb->file, "fasttext.t");
     put_number(b, emb, "bucket", "fasttext.bucket", 0);
     tnf_buf_printf(b, "dims = %zu\n", emb->info.dims);
     put_number(b, emb, "epoch", "fasttext.epoch", 0);
-    put_name(b, "loss", file_attr(emb, "fasttext.loss"), losses);
+    put_name(b, "loss", tnf_file_attr(emb->file, "fasttext.loss"), losses);
     put_number(b, emb, "lr_update_rate", "fasttext.lr_update_rate", 0);
     put_number(b, emb, "max_n", "fasttext.maxn", 0);
     put_number(b, emb, "min_count", "fasttext.min_count", 0);
     put_number(b, emb, "min_n", "fasttext.minn", 0);
-    put_name(b, "model", file_attr(emb, "fasttext.model"), models);
+    put_name(b, "model", tnf_file_attr(emb->file, "fasttext.model"), models);
     put_number(b, emb, "neg", "fasttext.neg", 0);
     if (t && t->kind == TNF_FLOAT && t->dtype == TNF_F64)
         tnf_buf_printf(b, "sampling_threshold = %.17g\n", t->as.f64);
@@ -82,7 +77,7 @@ static void put_toml(tnf_buf *b, const tnf_emb *emb)
 static tnf_status set_toml(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
 {
     tnf_buf b;
-    if (file_attr(emb, "finalfusion.metadata"))
+    if (tnf_file_attr(emb->file, "finalfusion.metadata"))
         return TNF_OK;
     tnf_buf_init(&b, &emb->alloc, MAX_TOML);
     put_toml(&b, emb);

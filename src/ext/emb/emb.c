@@ -94,7 +94,7 @@ static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error
 
 static bool get_uint(const tnf_file *file, const char *key, uint64_t max, uint64_t *out)
 {
-    const tnf_value *v = tnf_value_get(tnf_file_info(file)->attrs, key);
+    const tnf_value *v = tnf_file_attr(file, key);
     if (v && v->kind == TNF_UINT)
         *out = v->as.u;
     else if (v && v->kind == TNF_INT && v->as.i >= 0)
@@ -106,7 +106,7 @@ static bool get_uint(const tnf_file *file, const char *key, uint64_t max, uint64
 
 static tnf_str get_text(const tnf_file *file, const char *key, const char *fallback)
 {
-    const tnf_value *v = tnf_value_get(tnf_file_info(file)->attrs, key);
+    const tnf_value *v = tnf_file_attr(file, key);
     if (v && (v->kind == TNF_STRING || v->kind == TNF_BYTES))
         return (tnf_str) { v->as.s, v->n };
     return (tnf_str) { fallback, strlen(fallback) };

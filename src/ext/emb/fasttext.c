@@ -15,15 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tnf_value *file_attr(const tnf_file *file, const char *key)
-{
-    return tnf_value_get(tnf_file_info(file)->attrs, key);
-}
-
 /* 0 if it is not there, or no number that fits. */
 static uint64_t number_attr(const tnf_file *file, const char *key)
 {
-    const tnf_value *v = file_attr(file, key);
+    const tnf_value *v = tnf_file_attr(file, key);
     bool fits = v && (v->kind == TNF_UINT || (v->kind == TNF_INT && v->as.i >= 0));
     return fits && v->as.u <= INT32_MAX ? v->as.u : 0;
 }
@@ -39,8 +34,8 @@ static bool has_arguments(const tnf_file *file)
 
 bool tnf_fasttext_model(const tnf_file *file)
 {
-    return has_arguments(file) && (!file_attr(file, "finalfusion.vocab") ||
-                                   tnf_value_is(file_attr(file, "fasttext.rows"), "raw"));
+    return has_arguments(file) && (!tnf_file_attr(file, "finalfusion.vocab") ||
+                                   tnf_value_is(tnf_file_attr(file, "fasttext.rows"), "raw"));
 }
 
 /* ---------------------------------------------------------------------- pruned */
@@ -101,7 +96,7 @@ tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e)
              max_n = number_attr(emb->file, "fasttext.maxn");
     const tnf_object *pruned = tnf_find(emb->file, "pruneidx");
     if (number_attr(emb->file, "fasttext.version") == 11 &&
-        tnf_value_is(file_attr(emb->file, "fasttext.model"), "supervised"))
+        tnf_value_is(tnf_file_attr(emb->file, "fasttext.model"), "supervised"))
         max_n = 0; /* such models have no n-grams, whatever they say */
     uint64_t buckets = number_attr(emb->file, "fasttext.bucket");
     min_n = min_n ? min_n : 1;

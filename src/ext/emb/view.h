@@ -90,6 +90,12 @@ void tnf_fold_mean(float *sum, size_t d, size_t n);
 tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_rows **out,
                                tnf_error *e);
 
+/* NULL: the file has no such attribute. */
+static inline const tnf_value *tnf_file_attr(const tnf_file *file, const char *key)
+{
+    return tnf_value_get(tnf_file_info(file)->attrs, key);
+}
+
 /* The rows that are searched: those of words, or all where none has a word. */
 static inline uint64_t tnf_emb_candidates(const tnf_emb *emb)
 {
