@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-static tnf_status no_memory(tnf_error *e)
-{
-    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a virtual tensor");
-}
-
 void *tnf_virtual_plan(struct tnf_virtual *v, uint64_t count, size_t size, tnf_error *e)
 {
     void *out = tnf_arena_array(&v->arena, count + (count == 0), size);
@@ -205,7 +200,7 @@ tnf_status tnf_virtual_new(tnf_virtual **out, const tnf_object *const *sources, 
     TNF_TRY(check_count(&own, n, e));
     struct tnf_virtual *v = tnf_alloc0(&a, sizeof *v);
     if (!v)
-        return no_memory(e);
+        return tnf_virtual_no_memory(e);
     v->alloc = a;
     tnf_arena_init(&v->arena, &a, UINT64_MAX);
     tnf_status status = build_virtual(v, sources, n, &own, e);
