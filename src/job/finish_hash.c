@@ -8,6 +8,7 @@
  * 100 TB they are more than a machine's memory should be asked for.
  */
 #include "job/finishing.h"
+#include "job/rows.h"
 #include "wire/json.h"
 
 #include <inttypes.h>
@@ -199,17 +200,6 @@ void tnf_finish_put_hash(tnf_buf *b, const uint8_t hash[TNF_HASH_BYTES])
     tnf_buf_puts(b, "\"");
 }
 
-static void put_name(tnf_buf *b, tnf_str name)
-{
-    if (tnf_utf8_valid(NULL, name.p, name.n)) {
-        tnf_json_put_string(b, name.p, name.n);
-        return;
-    }
-    tnf_buf_puts(b, "{\"$bytes\":\"");
-    tnf_buf_hex(b, name.p, name.n);
-    tnf_buf_puts(b, "\"}");
-}
-
 static tnf_status hash_input(struct hashing *h, tnf_buf *b, tnf_error *e)
 {
     const tnf_file *file = h->f->job->inputs[h->in].file;
@@ -227,8 +217,8 @@ static tnf_status hash_input(struct hashing *h, tnf_buf *b, tnf_error *e)
     tnf_finish_put_hash(b, hash);
     tnf_buf_printf(b, ",\"hash_version\":%d,\"tensors\":[", TNF_HASH_VERSION);
     for (size_t i = 0; i < n; i++) {
-        tnf_buf_puts(b, i ? ",\n{\"name\":" : "\n{\"name\":");
-        put_name(b, tnf_at(file, i)->name);
+        tnf_buf_puts(b, i ? ",\n{" : "\n{");
+        tnf_row_name(b, "name", tnf_at(file, i)->name);
         tnf_buf_puts(b, ",\"hash\":");
         tnf_finish_put_hash(b, tensors[i]);
         tnf_buf_puts(b, "}");
