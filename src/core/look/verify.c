@@ -471,20 +471,6 @@ static void tell_notes(const struct check *c, const tnf_format *format)
         of->shard_notes(&c->file->reader, c->options.note, c->options.ctx);
 }
 
-/* What is told of a file of the model, by its name. */
-struct shard_telling {
-    struct telling *to;
-    const char *name;
-};
-
-static void tell_of_shard(void *ctx, const tnf_error *problem, tnf_str tensor)
-{
-    const struct shard_telling *t = ctx;
-    tnf_error named = *problem;
-    tnf_error_prefix(&named, t->name);
-    tell_one(t->to, &named, tensor);
-}
-
 /* Would the program load it, and the files that it names? */
 static tnf_status check_program(struct telling *telling, const tnf_file *file, const char *program,
                                 tnf_arena *arena, tnf_error *e)
@@ -492,9 +478,9 @@ static tnf_status check_program(struct telling *telling, const tnf_file *file, c
     const tnf_format *format = file->format;
     TNF_TRY(format->loads(&file->reader, program, arena, tell_one, telling, e));
     for (const struct sibling *s = file->siblings; s; s = s->next) {
-        struct shard_telling of = { telling, s->name };
+        struct telling_shard shard = { telling, s->name };
         if (s->file && s->file->format == format)
-            TNF_TRY(format->loads(&s->file->reader, program, arena, tell_of_shard, &of, e));
+            TNF_TRY(format->loads(&s->file->reader, program, arena, tell_shard, &shard, e));
     }
     return TNF_OK;
 }
