@@ -283,19 +283,24 @@ static tnf_status rebuild_from_type(context *x, const tnf_pickle_node *args)
     return TNF_OK;
 }
 
+/* Of no storage. */
+static tnf_status begin_meta(context *x, const tnf_pickle_node *dtype, const tnf_pickle_node *size)
+{
+    pt_dense *d = &x->t->parts[0];
+    begin_dense(x);
+    x->t->kind = "meta";
+    d->limit = UINT64_MAX;
+    d->type = dtype_of(dtype);
+    return d->type ? read_dims(x, size, d->shape, &d->rank, "its size is no tuple of numbers")
+                   : odd_tensor(x, "its type is not known");
+}
+
 /* dtype, size, stride, requires_grad */
 static tnf_status rebuild_meta(context *x, const tnf_pickle_node *args)
 {
     pt_dense *d = &x->t->parts[0];
     uint32_t rank;
-    begin_dense(x);
-    x->t->kind = "meta";
-    d->limit = UINT64_MAX; /* of no storage */
-    d->type = dtype_of(tuple_item(args, 0));
-    if (!d->type)
-        return odd_tensor(x, "its type is not known");
-    TNF_TRY(
-        read_dims(x, tuple_item(args, 1), d->shape, &d->rank, "its size is no tuple of numbers"));
+    TNF_TRY(begin_meta(x, tuple_item(args, 0), tuple_item(args, 1)));
     TNF_TRY(
         read_dims(x, tuple_item(args, 2), d->stride, &rank, "its strides are no tuple of numbers"));
     if (rank != d->rank)
@@ -308,14 +313,7 @@ static tnf_status rebuild_meta(context *x, const tnf_pickle_node *args)
 static tnf_status rebuild_wrapper(context *x, const tnf_pickle_node *args)
 {
     pt_dense *d = &x->t->parts[0];
-    begin_dense(x);
-    x->t->kind = "meta";
-    d->limit = UINT64_MAX; /* of no storage */
-    d->type = dtype_of(tuple_item(args, 1));
-    if (!d->type)
-        return odd_tensor(x, "its type is not known");
-    TNF_TRY(
-        read_dims(x, tuple_item(args, 2), d->shape, &d->rank, "its size is no tuple of numbers"));
+    TNF_TRY(begin_meta(x, tuple_item(args, 1), tuple_item(args, 2)));
     x->t->requires_grad = is_true(tuple_item(args, 7));
     memset(d->stride, 0, sizeof d->stride);
     return check_view(x, d);
