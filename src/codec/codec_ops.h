@@ -62,6 +62,11 @@ tnf_status tnf_feed_more(tnf_feed *f, const tnf_decoder *d, tnf_error *e);
 void tnf_feed_close(tnf_feed *f, const tnf_decoder *d);
 /* Stored offset of the next byte to be consumed. */
 uint64_t tnf_feed_where(const tnf_feed *f);
+/* Is all input eaten? */
+static inline bool tnf_feed_ended(const tnf_feed *f)
+{
+    return f->used == f->n && f->at == f->end;
+}
 
 /* Decodes n bytes with a function that makes some of them per call. */
 static inline tnf_status tnf_decode_steps(tnf_decoder *d,
@@ -71,6 +76,22 @@ static inline tnf_status tnf_decode_steps(tnf_decoder *d,
 {
     for (size_t done = 0, made; done < n; done += made)
         TNF_TRY(step(d, (uint8_t *)dst + done, n - done, &made, e));
+    return TNF_OK;
+}
+
+/* `decode_end` by a decode_some: nothing more may come. */
+static inline tnf_status tnf_decode_rest(tnf_decoder *d, const tnf_feed *f,
+                                         tnf_status (*some)(tnf_decoder *d, void *dst, size_t n,
+                                                            size_t *made, tnf_error *e),
+                                         tnf_error *e)
+{
+    uint8_t more[1];
+    size_t made;
+    TNF_TRY(some(d, more, sizeof more, &made, e));
+    if (made)
+        return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(f),
+                        "the %s data hold more than the %llu bytes they should", d->ops->id,
+                        (unsigned long long)d->from.decoded);
     return TNF_OK;
 }
 

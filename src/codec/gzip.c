@@ -82,21 +82,16 @@ static void decode_close(tnf_decoder *d)
     tnf_free(&d->alloc, s, sizeof *s);
 }
 
-static bool at_end(const struct decode *s)
-{
-    return s->feed.used == s->feed.n && s->feed.at == s->feed.end;
-}
-
 /* One step; *made is the number of decoded bytes. */
 static tnf_status decode_step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
 {
     struct decode *s = d->state;
     TNF_TRY(tnf_feed_more(&s->feed, d, e));
-    if (s->between && !at_end(s) && d->ops == &tnf_codec_deflate)
+    if (s->between && !tnf_feed_ended(&s->feed) && d->ops == &tnf_codec_deflate)
         return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed),
                         "the deflate data end %llu bytes before they should",
                         (unsigned long long)(d->from.stored - tnf_feed_where(&s->feed)));
-    if (at_end(s) && (s->between || d->from.stored == 0))
+    if (tnf_feed_ended(&s->feed) && (s->between || d->from.stored == 0))
         return tnf_fail(e, TNF_ETRUNCATED, d->from.stored,
                         "the %s data end before their %llu bytes are decoded", d->ops->id,
                         (unsigned long long)d->from.decoded);
@@ -114,7 +109,7 @@ static tnf_status decode_step(tnf_decoder *d, void *dst, size_t n, size_t *made,
     s->between = said == Z_STREAM_END;
     if (said == Z_OK || said == Z_STREAM_END)
         return TNF_OK;
-    if (said == Z_BUF_ERROR && at_end(s))
+    if (said == Z_BUF_ERROR && tnf_feed_ended(&s->feed))
         return tnf_fail(e, TNF_ETRUNCATED, d->from.stored, "the %s data end too early", d->ops->id);
     return said == Z_BUF_ERROR ? TNF_OK
                                : damaged_data(d->ops->id, &s->z, said, tnf_feed_where(&s->feed), e);
@@ -129,24 +124,15 @@ static tnf_status decode_some(tnf_decoder *d, void *dst, size_t n, size_t *made,
 {
     const struct decode *s = d->state;
     *made = 0;
-    while (*made == 0 && (!s->between || !at_end(s)))
+    while (*made == 0 && (!s->between || !tnf_feed_ended(&s->feed)))
         TNF_TRY(decode_step(d, dst, n, made, e));
     return TNF_OK;
 }
 
 static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
 {
-    struct decode *s = d->state;
-    uint8_t more[1];
-    size_t made = 0;
-    while (!s->between || !at_end(s)) {
-        TNF_TRY(decode_step(d, more, sizeof more, &made, e));
-        if (made)
-            return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed),
-                            "the %s data hold more than the %llu bytes they should", d->ops->id,
-                            (unsigned long long)d->from.decoded);
-    }
-    return TNF_OK;
+    const struct decode *s = d->state;
+    return tnf_decode_rest(d, &s->feed, decode_some, e);
 }
 
 /* --------------------------------------------------------------- encoding */

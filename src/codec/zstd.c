@@ -50,7 +50,7 @@ static tnf_status decode_step(tnf_decoder *d, void *dst, size_t n, size_t *made,
     s->feed.used = in.pos;
     s->hint = hint;
     *made = out.pos;
-    if (stuck && s->feed.at == s->feed.end && s->feed.used == s->feed.n)
+    if (stuck && tnf_feed_ended(&s->feed))
         return tnf_fail(e, TNF_ETRUNCATED, d->from.stored,
                         "the zstd data end before their %llu bytes are decoded",
                         (unsigned long long)d->from.decoded);
@@ -66,24 +66,15 @@ static tnf_status decode_some(tnf_decoder *d, void *dst, size_t n, size_t *made,
 {
     const struct decode *s = d->state;
     *made = 0;
-    while (*made == 0 && (s->hint != 0 || s->feed.used < s->feed.n || s->feed.at < s->feed.end))
+    while (*made == 0 && (s->hint != 0 || !tnf_feed_ended(&s->feed)))
         TNF_TRY(decode_step(d, dst, n, made, e));
     return TNF_OK;
 }
 
 static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
 {
-    struct decode *s = d->state;
-    uint8_t more[1];
-    size_t made = 0;
-    while (s->hint != 0 || s->feed.used < s->feed.n || s->feed.at < s->feed.end) {
-        TNF_TRY(decode_step(d, more, sizeof more, &made, e));
-        if (made)
-            return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed),
-                            "the zstd data hold more than the %llu bytes they should",
-                            (unsigned long long)d->from.decoded);
-    }
-    return TNF_OK;
+    const struct decode *s = d->state;
+    return tnf_decode_rest(d, &s->feed, decode_some, e);
 }
 
 /* --------------------------------------------------------------- encoding */
