@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold accuracy: how many analogies come out right. */
 #include "emb.h"
+#include "grow.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,14 +27,10 @@ typedef struct job {
 
 static score *add_section(job *j, tnf_str name)
 {
-    if (j->n == j->room) {
-        size_t room = 2 * j->room + 16;
-        score *more = realloc(j->sections, room * sizeof *more);
-        if (!more)
-            return NULL;
-        j->sections = more;
-        j->room = room;
-    }
+    score *more = grow_array(j->sections, j->n, &j->room, sizeof *more, 16);
+    if (!more)
+        return NULL;
+    j->sections = more;
     char *copy = strndup(name.p, name.n);
     if (!copy)
         return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold select: some words of a file, with their vectors, as a file of their own. */
 #include "emb.h"
+#include "grow.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,14 +19,10 @@ typedef struct chosen {
 
 static bool add_word(chosen *c, tnf_str word)
 {
-    if (c->n == c->room) {
-        size_t room = 2 * c->room + 256;
-        tnf_str *more = realloc(c->words, room * sizeof *more);
-        if (!more)
-            return false;
-        c->words = more;
-        c->room = room;
-    }
+    tnf_str *more = grow_array(c->words, c->n, &c->room, sizeof *more, 256);
+    if (!more)
+        return false;
+    c->words = more;
     char *copy = malloc(word.n + 1);
     if (!copy)
         return false;

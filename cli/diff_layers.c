@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Differences summed up by layer: of a model with a thousand tensors that is what fits a screen. */
 #include "diff_layers.h"
+#include "grow.h"
 #include "stat.h"
 #include "table.h"
 #include <stdlib.h>
@@ -26,14 +27,10 @@ typedef struct layer {
 
 static bool add_entry(diff_layers *l, const diff_entry *e)
 {
-    if (l->n == l->room) {
-        size_t room = l->room ? 2 * l->room : 256;
-        diff_entry *more = realloc(l->entries, room * sizeof *more);
-        if (!more)
-            return false;
-        l->entries = more;
-        l->room = room;
-    }
+    diff_entry *more = grow_array(l->entries, l->n, &l->room, sizeof *more, 256);
+    if (!more)
+        return false;
+    l->entries = more;
     l->entries[l->n++] = *e;
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Questions, one a line, from standard input or a file. */
 #include "emb.h"
+#include "grow.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -77,14 +78,10 @@ static bool add_line(emb_lines *l, const char *p, size_t n)
         n--;
     if (n == 0)
         return true;
-    if (l->nlines == l->lines_room) {
-        size_t room = 2 * l->lines_room + 64;
-        tnf_str *more = realloc(l->lines, room * sizeof *more);
-        if (!more)
-            return reading_failed(l, "out of memory");
-        l->lines = more;
-        l->lines_room = room;
-    }
+    tnf_str *more = grow_array(l->lines, l->nlines, &l->lines_room, sizeof *more, 64);
+    if (!more)
+        return reading_failed(l, "out of memory");
+    l->lines = more;
     l->lines[l->nlines++] = (tnf_str) { p, n };
     return true;
 }

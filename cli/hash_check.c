@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading a manifest of hashes and telling what differs from it. */
 #include "hash_check.h"
+#include "grow.h"
 #include "out.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -30,29 +31,15 @@ static char *parse_hex(char hex[65], char *line)
 
 #define NO_MEMORY "finds no memory"
 
-/* One more item of `size` behind n of them. */
-static bool grow_items(void **items, size_t n, size_t *room, size_t size)
-{
-    if (n < *room)
-        return true;
-    size_t more = *room ? 2 * *room : 16;
-    void *p = realloc(*items, more * size);
-    if (p) {
-        *items = p;
-        *room = more;
-    }
-    return p != NULL;
-}
-
 /* What is wrong with a line, or NULL. */
 static const char *add_item(hash_list *l, char *line)
 {
-    void *items = l->items;
     hash_item item = { 0 };
     char *name = parse_hex(item.hex, line + sizeof HASH_LINE - 1);
     if (!name)
         return "is not a hash and a name";
-    if (!grow_items(&items, l->n, &l->room, sizeof item))
+    hash_item *items = grow_array(l->items, l->n, &l->room, sizeof *items, 16);
+    if (!items)
         return NO_MEMORY;
     l->items = items;
     if (!(item.name = strdup(name)))
@@ -74,8 +61,8 @@ static const char *add_leaf(hash_list *l, char *line)
     size_t n = unescape(name += 2);
     if (!item || n <= item->n || memcmp(name, item->name, item->n) != 0 || name[item->n] != '#')
         return "is a leaf that does not stand behind its tensor";
-    void *leaves = item->leaves;
-    if (!grow_items(&leaves, item->nleaves, &item->room, sizeof leaf))
+    hash_leaf *leaves = grow_array(item->leaves, item->nleaves, &item->room, sizeof *leaves, 16);
+    if (!leaves)
         return NO_MEMORY;
     item->leaves = leaves;
     if (!(leaf.role = strdup(name + item->n + 1)))

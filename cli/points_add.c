@@ -7,6 +7,7 @@
  * everything else is a coordinate.
  */
 #include "array.h"
+#include "grow.h"
 #include "points.h"
 #include "stop.h"
 #include <ctype.h>
@@ -71,14 +72,10 @@ static int no_memory(void)
 static int add_line(adding *a, const char *line, size_t n)
 {
     tnf_error error;
-    if (a->n == a->room) {
-        size_t room = a->room ? a->room * 2 : 1024;
-        tnf_point *more = realloc(a->batch, room * sizeof *more);
-        if (!more)
-            return no_memory();
-        a->batch = more;
-        a->room = room;
-    }
+    tnf_point *more = grow_array(a->batch, a->n, &a->room, sizeof *more, 1024);
+    if (!more)
+        return no_memory();
+    a->batch = more;
     tnf_status status = tnf_points_parse(&a->batch[a->n], a->points, line, n, &error);
     if (status == TNF_ENOMEM)
         return no_memory();
@@ -115,14 +112,10 @@ static int add_json(adding *a)
 
 static bool begin_field(adding *a)
 {
-    if (a->nfields == a->fields_room) {
-        size_t room = a->fields_room ? a->fields_room * 2 : 64;
-        size_t *more = realloc(a->at, room * sizeof *more);
-        if (!more)
-            return false;
-        a->at = more;
-        a->fields_room = room;
-    }
+    size_t *more = grow_array(a->at, a->nfields, &a->fields_room, sizeof *more, 64);
+    if (!more)
+        return false;
+    a->at = more;
     a->at[a->nfields++] = a->fields.n;
     return true;
 }

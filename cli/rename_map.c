@@ -12,6 +12,7 @@
  *   model.layers.{n}.mlp.up_proj.weight          then    …up_proj.weight{end}    then …up_proj{end}
  */
 #include "rename_map.h"
+#include "grow.h"
 #include "out.h"
 #define RENAME_TABLES_TEXT
 #include "rename_tables.h"
@@ -80,14 +81,10 @@ static bool can_fill(const line *l)
 
 static int add_line(name_map *m, const char *text, size_t n, size_t number)
 {
-    if (m->n == m->room) {
-        size_t room = m->room ? 2 * m->room : 64;
-        line *more = realloc(m->lines, room * sizeof *more);
-        if (!more)
-            return usage_error("out of memory");
-        m->lines = more;
-        m->room = room;
-    }
+    line *more = grow_array(m->lines, m->n, &m->room, sizeof *more, 64);
+    if (!more)
+        return usage_error("out of memory");
+    m->lines = more;
     char *copy = strndup(text, n);
     if (!copy)
         return usage_error("out of memory");
