@@ -31,6 +31,13 @@ static inline bool tnf_str_ends(tnf_str s, const char *literal)
     return s.n >= n && (n == 0 || memcmp(s.p + s.n - n, literal, n) == 0);
 }
 
+/* The part of a path after its last slash. */
+static inline const char *tnf_path_end(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* Is it a string value with this text? False for NULL. */
 static inline bool tnf_value_is(const tnf_value *v, const char *literal)
 {

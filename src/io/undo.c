@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/str.h"
 #include "io/fs.h"
 #include "io/lock.h"
 #include "io/shift.h"
@@ -518,12 +519,6 @@ static tnf_status put_back(const tnf_change_file *c, const tnf_buf *b, tnf_error
     return tnf_fs_sync(c->fd, e);
 }
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* False if it could not be removed. */
 static bool remove_undo(const char *undo)
 {
@@ -535,14 +530,14 @@ tnf_status tnf_undo_drop(const char *undo, tnf_status status, tnf_error *e)
     return status != TNF_OK || remove_undo(undo)
                ? status
                : tnf_fail_sys(e, errno, "nothing was changed, because %.120s cannot be removed",
-                              name_of(undo));
+                              tnf_path_end(undo));
 }
 
 tnf_status tnf_undo_needed(const char *undo, tnf_status status, const char *kept, tnf_error *e)
 {
     tnf_error why = e ? *e : (tnf_error) { .offset = TNF_NO_OFFSET };
     return tnf_fail(e, status, TNF_NO_OFFSET, "%.100s; %s %.100s", why.message, kept,
-                    name_of(undo));
+                    tnf_path_end(undo));
 }
 
 /* An undo file that was left behind is harmless, but the message names it. */
@@ -558,7 +553,7 @@ static void tell_left(tnf_error *e, const char *name)
 tnf_status tnf_undo_end(const char *undo, tnf_status status, tnf_error *e)
 {
     if (status != TNF_OK && !remove_undo(undo))
-        tell_left(e, name_of(undo));
+        tell_left(e, tnf_path_end(undo));
     (void)tnf_sync_directory_of(undo, NULL); /* an undo file that reappears is harmless */
     return status;
 }

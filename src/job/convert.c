@@ -10,6 +10,7 @@
  */
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/str.h"
 #include "core/save/through.h"
 #include "job/into.h"
 #include "job/scales.h"
@@ -115,10 +116,8 @@ static void find_own(struct converting *c)
 /* A copy of embeddings under a name that tells no format keeps that of its file. */
 static bool keeps_format(const struct converting *c)
 {
-    const char *slash = c->path ? strrchr(c->path, '/') : NULL;
-    const char *name = slash ? slash + 1 : c->path;
     return c->options.step != TNF_EMB_KEEP && !c->save.format && c->n == 1 &&
-           (!name || !strchr(name, '.'));
+           (!c->path || !strchr(tnf_path_end(c->path), '.'));
 }
 
 /* What the files give. */

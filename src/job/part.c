@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "base/rising.h"
 #include "base/sized.h"
+#include "base/str.h"
 #include "io/fs.h"
 #include "io/sink.h"
 #include "job/job.h"
@@ -55,9 +56,8 @@ tnf_status tnf_job_temp(char **out, const tnf_job *job, size_t number, tnf_error
     if (!job->o.max_bytes)
         return tnf_job_path(out, job, job->outs[number].path, "", e);
     const char *path = number < job->nouts ? job->outs[number].path : job->index;
-    const char *slash = strrchr(path, '/');
     char end[300];
-    int n = snprintf(end, sizeof end, ".parts/%s", slash ? slash + 1 : path);
+    int n = snprintf(end, sizeof end, ".parts/%s", tnf_path_end(path));
     if (n < 0 || (size_t)n >= sizeof end)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the name of a file is too long");
     return tnf_job_path(out, job, job->o.out, end, e);

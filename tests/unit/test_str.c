@@ -17,6 +17,15 @@ static void test_ends(void **state)
     assert_false(tnf_str_ends(STR("c"), "bc"));
 }
 
+static void test_paths(void **state)
+{
+    (void)state;
+    assert_string_equal(tnf_path_end("a/b.c"), "b.c");
+    assert_string_equal(tnf_path_end("/b"), "b");
+    assert_string_equal(tnf_path_end("b"), "b");
+    assert_string_equal(tnf_path_end("a/"), "");
+}
+
 static void test_values(void **state)
 {
     const tnf_value v = { .kind = TNF_STRING, .n = 3, .as.s = "abc" };
@@ -69,9 +78,8 @@ static void test_position(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_listed),
+        cmocka_unit_test(test_ends),        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_values),      cmocka_unit_test(test_listed),
         cmocka_unit_test(test_nul_in_name),
         cmocka_unit_test(test_position),
     };

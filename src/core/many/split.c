@@ -379,11 +379,10 @@ static bool undo_one(const struct splitting *s, const struct split_shard *shard)
 
 static void name_lost(const struct split_shard *lost, tnf_error *e)
 {
-    const char *slash = strrchr(lost->aside, '/');
     const tnf_error why = *e;
     tnf_fail(e, why.status, TNF_NO_OFFSET,
              "%.90s; the old %.40s could not be put back, it is %.80s", why.message, lost->name,
-             slash ? slash + 1 : lost->aside);
+             tnf_path_end(lost->aside));
 }
 
 /* After a failure nothing is left of it, and what was there is there; the index last, again. Else

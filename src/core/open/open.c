@@ -211,12 +211,10 @@ static tnf_status remember_path(tnf_file *f, const char *path, tnf_error *e)
 {
     char ext[16];
     tnf_extension(ext, path);
-    const char *slash = strrchr(path, '/');
+    const char *name = tnf_path_end(path), *dot = strrchr(name, '.');
     f->path = tnf_arena_str(&f->arena, path, strlen(path));
     f->extension = tnf_arena_str(&f->arena, ext, strlen(ext));
-    f->directory = slash ? tnf_arena_str(&f->arena, path, (size_t)(slash - path) + 1)
-                         : tnf_arena_str(&f->arena, "", 0);
-    const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    f->directory = tnf_arena_str(&f->arena, path, (size_t)(name - path));
     f->stem = tnf_arena_str(&f->arena, name,
                             dot && dot > name ? (size_t)(dot - name) : strlen(name));
     return f->path && f->extension && f->directory && f->stem

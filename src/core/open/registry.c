@@ -72,8 +72,7 @@ static bool is_double(char out[16], const char *name, const char *dot)
 
 const char *tnf_extension(char out[16], const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    const char *name = tnf_path_end(path), *dot = strrchr(name, '.');
     if (dot && is_double(out, name, dot))
         return out;
     copy_lower(out, dot ? dot + 1 : "");

@@ -148,9 +148,8 @@ static bool give_name(const char *from, const char *to)
 static tnf_status tell_interim(const struct tnf_save *s, tnf_status status, tnf_error *e)
 {
     tnf_error why = *e;
-    const char *slash = strrchr(s->beside.interim, '/');
     (void)tnf_fail(e, status, TNF_NO_OFFSET, "it is written, but its data stay in %s: %s",
-                   TNF_VISIBLE(slash ? slash + 1 : s->beside.interim), why.message);
+                   TNF_VISIBLE(tnf_path_end(s->beside.interim)), why.message);
     e->sys = why.sys;
     return status;
 }

@@ -76,12 +76,6 @@ static tnf_status plan_save(struct tnf_save *s, const tnf_builder *b,
     return status;
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path;
-}
-
 static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
                              tnf_error *e)
 {
@@ -99,7 +93,7 @@ static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values,
         .shards = s->shards,
         .nshards = s->nshards,
         .extension = s->extension,
-        .name = file_name(s->path),
+        .name = s->path ? tnf_path_end(s->path) : NULL,
         .folder = s->folder,
         .save = s,
     };
