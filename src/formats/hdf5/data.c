@@ -10,6 +10,7 @@
  */
 #include "base/alloc.h"
 #include "base/pool.h"
+#include "base/rising.h"
 #include "formats/hdf5/h5.h"
 
 #include <stdatomic.h>
@@ -93,15 +94,11 @@ static uint64_t place_of(uint64_t *place, const h5_data *d, const box *b, uint64
 
 static const h5_chunk *find_chunk(const h5_data *d, uint64_t number)
 {
-    size_t low = 0, high = d->nchunks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (d->chunks[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < d->nchunks && d->chunks[low].number == number ? &d->chunks[low] : NULL;
+    if (d->nchunks == 0)
+        return NULL;
+    const h5_chunk *c = d->chunks +
+                        tnf_rising_find(&d->chunks->number, sizeof *d->chunks, d->nchunks, number);
+    return c->number == number ? c : NULL;
 }
 
 /* ----------------------------------------------------------------- one chunk */
