@@ -63,10 +63,10 @@ static void expects_types_and_shapes(void **state)
     assert_ok(tnf_expect(o, f32, 2, (uint64_t[]) { TNF_ANY, 3 }, &e));
     assert_ok(tnf_expect(o, f32, 2, (uint64_t[]) { 2, 0 }, &e));
     assert_fails(tnf_expect(o, f32, 2, (uint64_t[]) { TNF_ANY, 4 }, &e), TNF_EINVAL);
-    assert_string_equal(e.message, "'w' has the shape [2,3], [?,4] is wanted");
+    assert_string_equal(e.message, "'w' has the shape [2,3], but must have [?,4]");
     assert_fails(tnf_expect(o, f32, 1, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_expect(o, tnf_type_of(TNF_F16), 2, NULL, &e), TNF_EINVAL);
-    assert_string_equal(e.message, "'w' is of f32, f16 is wanted");
+    assert_string_equal(e.message, "'w' has the type f32, but must have f16");
     assert_fails(tnf_expect(NULL, f32, 2, NULL, &e), TNF_ENOTFOUND);
 }
 

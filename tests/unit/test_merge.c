@@ -258,7 +258,7 @@ static void what_is_there(void **state)
     tnf_error e;
     set_attribute(&m, NULL, "x.same", "[3]");
     assert_fails(tnf_builder_merge(m.b, p.files, NULL, 1, NULL, &e), TNF_EEXISTS);
-    assert_says("'x.same' is in what is there and in file 1");
+    assert_says("'x.same' is in the builder and in file 1");
     discard_file(&m);
     end_pairs(&p);
 }
@@ -300,7 +300,7 @@ static void selects_and_renames(void **state)
     m = begin_file();
     add_tensor(&m, "w", "f32", 4, ones);
     assert_fails(tnf_builder_merge(m.b, p.files, NULL, 1, NULL, &e), TNF_EEXISTS);
-    assert_says("what is there and in file 1");
+    assert_says("the builder and in file 1");
     discard_file(&m);
     end_pairs(&p);
 }

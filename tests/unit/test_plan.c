@@ -113,8 +113,8 @@ static void tensors_that_do_not_fit(void **state)
     } cases[] = {
         { { .types = "f32 i64" }, "w", "f16", "no such type" },
         { { .layouts = "strings/1" }, "w", "f32", "no such layout" },
-        { { .ascii_names = true }, "caf\xc3\xa9", "f32", "no such names" },
-        { { .utf8_names = true }, "caf\xe9", "f32", "no such names" },
+        { { .ascii_names = true }, "caf\xc3\xa9", "f32", "not allow such names" },
+        { { .utf8_names = true }, "caf\xe9", "f32", "not allow such names" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tnf_error e;

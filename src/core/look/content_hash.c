@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The content hash, version 2: the same for the same content, whatever file it is in.
+/* The content hash, version 2. It is the same for the same content in any file.
  *
- *   leaf     SHA-256 of "tenfold leaf 2\n" and 4 MiB of a part: decoded, little-endian, of a dense
- *            tensor row by row
+ *   leaf     SHA-256 of "tenfold leaf 2\n" and 4 MiB of a part: decoded, little-endian, row by row
+ *            for a dense tensor
  *   part     … of "tenfold part 2\n", the number of its bytes, and its leaves
- *   tensor   … of "tenfold tensor 2\n", layout, shape, and of each part (by role) its role, type,
+ *   tensor   … of "tenfold tensor 2\n", layout, shape, and for each part (by role) its role, type,
  *            length and hash
- *   file     … of "tenfold content 2\n", of each tensor (by name) its name, hash and attributes, of
- *            each attribute of the file, and of each extra (by key) its key and bytes
+ *   file     … of "tenfold content 2\n", for each tensor (by name) its name, hash and attributes,
+ *            for each attribute of the file, and for each extra (by key) its key and bytes
  *
- * leaves.c makes those of tensors. A text is its length (u64, little-endian) and its bytes; a
- * number is a u64. Attributes are a count and, by key, key and value; a value is text: JSON with
- * exact types, the keys of maps in order. What does not count (uncounted.c) is left out, and the
- * text maps of formats ("safetensors.metadata") are all called "metadata", since formats take over
- * each other's.
+ * leaves.c computes the hashes of tensors. A text is its length (u64, little-endian) and its bytes;
+ * a number is a u64. Attributes are a count and, sorted by key, key and value. A value is text:
+ * JSON with exact types and sorted keys of maps. Attributes that are not content (uncounted.c) are
+ * left out. The text maps of formats ("safetensors.metadata") are all called "metadata", since
+ * formats take over each other's maps.
  */
 #include "base/sized.h"
 #include "core/look/leaves.h"
@@ -35,7 +35,7 @@ bool tnf_is_text_map(const tnf_member *m)
            memcmp(m->key.p + m->key.n - n, METADATA, n) == 0;
 }
 
-/* Numbers and texts, which need no sorting. */
+/* An array of numbers and texts, which needs no sorting. */
 static bool is_flat(const tnf_value *v)
 {
     for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
@@ -44,8 +44,8 @@ static bool is_flat(const tnf_value *v)
     return v->kind == TNF_ARRAY && v->n > 0;
 }
 
-/* The text of some items at a time, without the brackets around it. Its bytes are counted, or
- * hashed if there is a digester. */
+/* Makes the text of some items at a time, without the brackets around it. Hashes its bytes if there
+ * is a digester, else counts them. */
 static tnf_status put_some(tnf_digester *d, uint64_t *bytes, const tnf_value *array, tnf_buf *text,
                            tnf_error *e)
 {
@@ -58,7 +58,7 @@ static tnf_status put_some(tnf_digester *d, uint64_t *bytes, const tnf_value *ar
         TNF_TRY(tnf_buf_status(text, "an attribute", e));
         bool last = i + n == array->n;
         text->p[text->n - 1] = last ? ']' : ',';
-        size_t skip = i > 0; /* the bracket of the first stays */
+        size_t skip = i > 0; /* keeps the first opening bracket */
         *bytes += text->n - skip;
         if (d)
             tnf_digest_update(d, text->p + skip, text->n - skip);
@@ -66,7 +66,7 @@ static tnf_status put_some(tnf_digester *d, uint64_t *bytes, const tnf_value *ar
     return TNF_OK;
 }
 
-/* A long array as put_value() hashes it, but without a copy and a text of all of it. */
+/* Hashes a long array as put_value() does, but without a copy and without its complete text. */
 static tnf_status put_flat(tnf_digester *d, const tnf_value *array, tnf_arena *a, tnf_error *e)
 {
     tnf_buf text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is different between two files: which tensors belong together, what they are, then their
- * values (diff_values.c), and what to tell of it in the order of the first file. */
+/* The differences between two files: matches tensors, compares their descriptions, then their
+ * values (diff_values.c), and reports everything in the order of the first file. */
 #include "core/look/diff.h"
 
 #include "base/sized.h"
@@ -9,19 +9,20 @@
 
 #define NOWHERE SIZE_MAX
 
-/* A tensor of the first file, and the second's that belongs to it. */
+/* A tensor of the first file, and the tensor of the second file that it is compared with. */
 struct pair {
     const tnf_object *a, *b;
     size_t first, n; /* its comparisons */
-    bool by_values;  /* the layouts differ, and the numbers that they stand for are compared */
+    bool by_values;  /* the layouts differ, so the numbers that they represent are compared */
 };
 
-/* The tensors of the second file by name. Several may have the same: they are taken in turn. */
+/* The tensors of the second file by name. Several may have the same name; they are matched in
+ * turn. */
 struct names {
     tnf_hash hash;
-    size_t *next; /* the next one of the same name, or NOWHERE */
-    size_t *last; /* of the first one of a name: the last in its chain */
-    size_t *turn; /* of the first one: whose turn it is */
+    size_t *next; /* the next tensor of the same name, or NOWHERE */
+    size_t *last; /* for the first tensor of a name: the last in its chain */
+    size_t *turn; /* for the first tensor of a name: the next to be matched */
     bool *taken;
 };
 
@@ -107,7 +108,7 @@ static tnf_status match_names(struct matched *m, struct diff *d, tnf_error *e)
     return TNF_OK;
 }
 
-/* ----------------------------------------------------------- what they are */
+/* ----------------------------------------------------------- descriptions */
 
 static bool same_shape(const tnf_object *a, const tnf_object *b)
 {
@@ -115,7 +116,7 @@ static bool same_shape(const tnf_object *a, const tnf_object *b)
            (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 
-/* Unknown types are not unique, and not every format says how wide they are. */
+/* Unknown types are not unique, and some formats do not give their width. */
 static bool same_type(const tnf_type *a, const tnf_type *b)
 {
     return a == b || strcmp(a->id, b->id) == 0;
@@ -153,7 +154,7 @@ static bool by_columns(const tnf_object *o)
     return o->order == TNF_ORDER_F && o->rank > 1;
 }
 
-/* Digests of 64 bits and more, of what is handed out. */
+/* Digests of the decoded bytes, with 64 bits or more. */
 static bool digests_agree(const struct comparison *c)
 {
     const tnf_digest *x = c->a->digest, *y = c->b->digest;
@@ -194,7 +195,7 @@ static bool same_layout(const struct pair *p)
     return p->a->layout && p->b->layout && strcmp(p->a->layout->id, p->b->layout->id) == 0;
 }
 
-/* Where types do not count, a quantized tensor is compared as the numbers that it stands for. */
+/* If types are ignored, a quantized tensor is compared by the numbers that it represents. */
 static bool has_values(const struct diff *d, const struct pair *p)
 {
     return d->options.ignore & TNF_DIFF_IGNORE_DTYPE && p->a->layout && p->b->layout &&
@@ -262,7 +263,7 @@ static tnf_status plan_comparisons(struct diff *d, struct matched *m, tnf_error 
     return TNF_OK;
 }
 
-/* ---------------------------------------------------------------- telling */
+/* -------------------------------------------------------------- reporting */
 
 static void tell_pair(struct diff *d, const struct pair *p, tnf_difference_kind kind)
 {
@@ -314,7 +315,7 @@ static void tell_kind(struct diff *d, const struct pair *p)
         tell_pair(d, p, TNF_DIFF_ORDER);
 }
 
-/* The worst verdict on its values. */
+/* Reports its values, and returns the worst verdict on them. */
 static enum verdict tell_values(struct diff *d, const struct pair *p)
 {
     enum verdict worst = SAME;
@@ -333,7 +334,7 @@ static enum verdict tell_values(struct diff *d, const struct pair *p)
     return worst;
 }
 
-/* All there is to say of one tensor of the first file. */
+/* Reports everything about one tensor of the first file. */
 static tnf_status tell_tensor(struct diff *d, const struct pair *p, tnf_error *e)
 {
     uint64_t attrs = 0;
@@ -381,7 +382,7 @@ static void tell_extra(struct diff *d, const tnf_extra *a, const tnf_extra *b)
                                          .b_part = b ? &b->bytes : NULL });
 }
 
-/* The first extra of that key that is not taken yet. Files have a handful of them. */
+/* The first extra of that key that is not matched yet. Files have only a few extras. */
 static const tnf_extra *take_extra(const tnf_catalog *c, tnf_str key, bool *taken)
 {
     for (size_t i = 0; i < c->nextras; i++)
@@ -420,7 +421,7 @@ static tnf_status compare_files(struct diff *d, struct matched *m, tnf_error *e)
     TNF_TRY(plan_comparisons(d, m, e));
     TNF_TRY(tnf_diff_values(d, e));
     TNF_TRY(tell_tensors(d, m, e));
-    if (d->some) /* the part that looks at the rest tells what differs between the files */
+    if (d->some) /* differences of the files themselves are reported by the part with the rest */
         return TNF_OK;
     if (!(d->options.ignore & TNF_DIFF_IGNORE_ATTRS))
         TNF_TRY(tnf_diff_attrs(d, NULL, NULL, d->a->info.attrs, d->b->info.attrs,
@@ -428,7 +429,7 @@ static tnf_status compare_files(struct diff *d, struct matched *m, tnf_error *e)
     return d->options.ignore & TNF_DIFF_IGNORE_EXTRAS ? TNF_OK : compare_extras(d, e);
 }
 
-/* Leaves of some tensors, and nothing else. */
+/* Compares leaves of some tensors, and nothing else. */
 static tnf_status compare_ranges(struct diff *d, tnf_error *e)
 {
     const tnf_diff_part *some = d->some;
@@ -456,7 +457,7 @@ uint64_t tnf_diff_cuts(const tnf_object *a, const tnf_object *b)
         !tnf_part_anywhere(a->parts) || !tnf_part_anywhere(b->parts))
         return 0;
     uint64_t n = a->parts->nbytes, bits = a->parts->type->bits;
-    bool whole = bits > 0 && TNF_LEAF_BYTES % bits == 0; /* elements */
+    bool whole = bits > 0 && TNF_LEAF_BYTES % bits == 0; /* a leaf has whole elements */
     return whole ? n / TNF_LEAF_BYTES + (n % TNF_LEAF_BYTES != 0) : 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the comparison share:
+/* Shared by the files of the comparison:
  *
- *   diff.c         which tensor belongs to which, what they are; all in order
+ *   diff.c         matching tensors, their descriptions; everything in order
  *   diff_values.c  the bytes of pairs of parts, on several threads
- *   diff_numbers.c how far apart numbers are
+ *   diff_numbers.c the distance between numbers
  *   diff_attrs.c   attribute trees
  */
 #ifndef TNF_CORE_LOOK_DIFF_H
@@ -22,23 +22,23 @@
 /* OTHER_BITS: not equal, but close enough. */
 enum verdict { SAME, OTHER_BITS, DIFFERENT };
 
-/* Two parts that may be compared. */
+/* Two parts to be compared. */
 struct comparison {
     const tnf_object *a_of, *b_of;
     const tnf_part *a, *b;
-    bool turned;            /* one is columns first */
-    bool direct;            /* both can be read at any place, by many */
+    bool turned;            /* one is column-major */
+    bool direct;            /* both can be read at any position, by many threads */
     bool numbers;           /* their elements are numbers of known width */
-    bool exact;             /* and only the same bits are the same */
-    bool preset;            /* they must be looked at as numbers */
-    atomic_bool unlike;     /* that, or their bytes differ */
-    uint64_t first, n;      /* leaves; n is 0: all of them */
+    bool exact;             /* only equal bits are equal */
+    bool preset;            /* they must be compared as numbers */
+    atomic_bool unlike;     /* `preset`, or their bytes differ */
+    uint64_t first, n;      /* leaves; n == 0: all of them */
     tnf_diff_sums *tallies; /* of each leaf */
     enum verdict verdict;
     tnf_value_difference found;
 };
 
-/* The numbers that a quantized tensor stands for. */
+/* The numbers that a quantized tensor represents. */
 struct made_values {
     tnf_virtual *values;
     struct made_values *next;
@@ -52,7 +52,7 @@ struct diff {
     struct comparison *comparisons;
     size_t n;
     struct made_values *made;
-    const tnf_diff_part *some; /* NULL: all is looked at here */
+    const tnf_diff_part *some; /* NULL: everything is compared here */
     tnf_progress progress;
     atomic_bool stop;     /* a difference was found, and one is enough */
     pthread_mutex_t lock; /* guards progress and result->failed */
@@ -61,24 +61,22 @@ struct diff {
 /* diff_values.c: the verdicts on all comparisons. */
 tnf_status tnf_diff_values(struct diff *d, tnf_error *e);
 
-/* diff_numbers.c: n elements of both, packed from their first bit on, of which the first is element
- * `first` of its tensor, are added. At most TNF_TALLY_MOST at a time. */
+/* diff_numbers.c: adds n elements of both, packed from their first bit on. The first is element
+ * `first` of its tensor. At most TNF_TALLY_MOST at a time. */
 #define TNF_TALLY_MOST 1024u
 void tnf_tally(tnf_diff_sums *t, const struct diff *d, const struct comparison *c, uint64_t first,
                const uint8_t *a, const uint8_t *b, size_t n);
-/* The same for elements that are the same bit by bit, which is faster; false: they must be looked
- * at.
- */
+/* The same for elements with equal bits, which is faster; false: they must be examined. */
 bool tnf_tally_same(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
                     const uint8_t *a, size_t n);
 /* The same for bytes that are not numbers. */
 void tnf_tally_bytes(tnf_diff_sums *t, uint64_t first, const uint8_t *a, const uint8_t *b,
                      size_t n);
-/* `more` are of later elements. */
+/* Adds `more`, the sums of later elements. */
 void tnf_tally_join(tnf_diff_sums *t, const tnf_diff_sums *more);
 void tnf_tally_end(tnf_value_difference *out, const tnf_diff_sums *t, const struct comparison *c);
 
-/* diff_attrs.c: tells the differences of two maps of attributes; either may be NULL. */
+/* diff_attrs.c: reports the differences of two maps of attributes; either may be NULL. */
 tnf_status tnf_diff_attrs(struct diff *d, const tnf_object *a_of, const tnf_object *b_of,
                           const tnf_value *a, const tnf_value *b, uint64_t *found, tnf_error *e);
 

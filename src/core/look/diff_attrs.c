@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparing attributes as the content hash takes them: without what a reader works out by itself,
- * with the text maps of all formats under one name, the keys of maps in any order. Maps are gone
- * into, so that what is told is the one entry that differs. */
+/* Compares attributes as the content hash does: without attributes that readers compute, with the
+ * text maps of all formats under one name, and with the keys of maps in any order. Maps are
+ * compared entry by entry, so that only the entry that differs is reported. */
 #include "core/look/diff.h"
 #include "wire/cbor.h"
 
@@ -13,7 +13,7 @@ struct walk {
     uint64_t *found;
 };
 
-/* A sorted copy of what is compared. */
+/* A sorted copy of the compared attributes. */
 static tnf_status comparable_map(tnf_value *out, const tnf_value *map, tnf_arena *a, tnf_error *e)
 {
     size_t n;
@@ -26,7 +26,7 @@ static tnf_status comparable_map(tnf_value *out, const tnf_value *map, tnf_arena
     return TNF_OK;
 }
 
-/* "before.key"; `before` may be empty. */
+/* Makes "before.key"; `before` may be empty. */
 static tnf_status join_key(tnf_str *out, tnf_str before, tnf_str key, tnf_arena *a, tnf_error *e)
 {
     size_t n = before.n + (before.n ? 1 : 0) + key.n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How far apart numbers are. Everything is a double, which holds all types exactly but for integers
- * of 64 bits: those are taken apart into sign and magnitude where that matters. */
+/* The distance between numbers. All numbers are doubles, which hold all types exactly except 64-bit
+ * integers: those are split into sign and magnitude if that matters. */
 #include "base/bytes.h"
 #include "core/look/diff.h"
 
@@ -22,7 +22,7 @@ struct whole {
     uint64_t magnitude;
 };
 
-/* The i-th element as a whole number; false if it is not a whole number. */
+/* The i-th element as an integer; false if it is not an integer. */
 static bool whole_of(struct whole *out, const tnf_type *type, const uint8_t *bytes, size_t i,
                      double x)
 {
@@ -115,7 +115,7 @@ static void add_finite(tnf_diff_sums *t, const struct couple *p)
     t->sum_ab += p->a[0] * p->b[0] + p->a[1] * p->b[1];
 }
 
-/* The i-th element from the lowest bit on. */
+/* Copies the i-th element, from the lowest bit on. */
 static void take_element(uint8_t out[16], const uint8_t *from, size_t i, uint32_t bits)
 {
     memset(out, 0, 16);
@@ -126,7 +126,7 @@ static void take_element(uint8_t out[16], const uint8_t *from, size_t i, uint32_
             out[k / 8] |= (uint8_t)((from[(i * bits + k) / 8] >> (i * bits + k) % 8 & 1) << k % 8);
 }
 
-/* The i-th elements, which are element `at` of their tensors, are not the same. */
+/* Adds the i-th elements, which differ; they are element `at` of their tensors. */
 static void add_different(tnf_diff_sums *t, const struct comparison *c, const uint8_t *a,
                           const uint8_t *b, size_t i, uint64_t at)
 {
@@ -137,7 +137,7 @@ static void add_different(tnf_diff_sums *t, const struct comparison *c, const ui
     take_element(t->b, b, i, c ? c->b->type->bits : 8);
 }
 
-/* Where doubles are too coarse. */
+/* For integers that doubles cannot hold exactly. */
 static void measure_wholes(struct couple *p, const struct comparison *c, const uint8_t *a,
                            const uint8_t *b, size_t i)
 {
@@ -227,9 +227,9 @@ void tnf_tally_join(tnf_diff_sums *t, const tnf_diff_sums *more)
     t->sum_ab += more->sum_ab;
 }
 
-/* ---------------------------------------------------------------- telling */
+/* --------------------------------------------------------------- results */
 
-/* The number by rows of an element that is counted by columns. */
+/* Converts the column-major index of an element to its row-major index. */
 static uint64_t by_rows(const tnf_object *o, uint64_t at)
 {
     uint64_t out = 0, stride = 1;

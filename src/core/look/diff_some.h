@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Some leaves of two tensors compared, where others compare the rest; and what comes of all. */
+/* Compares some leaves of two tensors, while other workers compare the rest; and combines the
+ * results. */
 #ifndef TNF_CORE_LOOK_DIFF_SOME_H
 #define TNF_CORE_LOOK_DIFF_SOME_H
 
@@ -22,17 +23,17 @@ typedef struct tnf_diff_range {
 typedef struct tnf_diff_part {
     const tnf_diff_range *ranges;
     size_t n;
-    /* Told of each range: its sums (tnf_diff_sums), and whether any byte differs. */
+    /* Called for each range: its sums (tnf_diff_sums), and whether any byte differs. */
     void (*piece)(void *ctx, const tnf_object *a, const tnf_pairing *sums, bool unlike);
-    /* Instead: asked for what was found of a tensor. False: nothing is known of it. */
+    /* Used instead: gets the results for a tensor. False: there are none. */
     bool (*found)(void *ctx, const tnf_object *a, tnf_diff_sums *sums, bool *unlike);
 } tnf_diff_part;
 
 /* A pairing of tnf_diff_sums. */
 tnf_pairing tnf_diff_pairing(tnf_diff_sums room[TNF_PAIRING_NODES]);
-/* At how many leaves two tensors can be cut to be compared; 0: they cannot. */
+/* The number of leaves into which the comparison of two tensors can be divided; 0: it cannot. */
 uint64_t tnf_diff_cuts(const tnf_object *a, const tnf_object *b);
-/* As tnf_diff(), which this is if `some` is NULL. With `piece`: the ranges and nothing else. */
+/* Equals tnf_diff() if `some` is NULL. With `piece`: compares only the ranges. */
 tnf_status tnf_diff_some(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
                          const tnf_diff_options *options, const tnf_diff_part *some, tnf_error *e);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparing the bytes of many pairs of parts on several threads.
+/* Compares the bytes of many pairs of parts on several threads.
  *
  *   comparisons   [w ████████████][b █][v ██████]
- *   jobs           1111 2222 3333   4   5555 66       blocks of what can be read anywhere, or
- * wholes
+ *   jobs           1111 2222 3333   4   5555 66       blocks of parts that can be read at any
+ *                                                     position, or whole parts
  *
- * The first round compares bytes. Those that differ are taken for numbers in a second one; the sums
- * of each leaf (4 MiB of the first) are joined in an order that their number decides
- * (base/pairing.h), so that they are the same for any number of threads, and whoever compared which
- * leaves.
+ * The first round compares bytes. Parts that differ are compared as numbers in a second round. The
+ * sums of each leaf (4 MiB of the first part) are joined in an order that depends only on their
+ * number (base/pairing.h). So they are the same for any number of threads, and for any division of
+ * the leaves among workers.
  */
 #include "base/pool.h"
 #include "core/look/diff.h"
@@ -22,7 +22,7 @@
 
 struct job {
     struct comparison *c;
-    uint64_t first, n;    /* bytes or elements; n is all of them if it is a whole */
+    uint64_t first, n;    /* bytes or elements; for a whole part, n is all of them */
     tnf_diff_sums *tally; /* second round */
 };
 
@@ -50,13 +50,13 @@ static void note_unlike(struct diff *d, struct comparison *c)
         atomic_store(&d->stop, true);
 }
 
-/* ------------------------------------------------------------ both streams */
+/* ----------------------------------------------------------- both streams */
 
 /* Both parts of a comparison, row by row if their orders differ. */
 struct both {
     tnf_stream a, b;
-    tnf_virtual *rows; /* of the one that lies column by column */
-    uint8_t *blocks;   /* two */
+    tnf_virtual *rows; /* of the part that is stored column by column */
+    uint8_t *blocks;   /* two blocks */
 };
 
 static void close_both(struct both *s)
@@ -84,7 +84,7 @@ static tnf_status open_one(tnf_stream *stream, struct both *s, const struct comp
 static tnf_status open_both(struct both *s, struct diff *d, const struct comparison *c,
                             tnf_error *e)
 {
-    tnf_allocator alloc = tnf_allocator_or_default(NULL); /* the handle's is not for threads */
+    tnf_allocator alloc = tnf_allocator_or_default(NULL); /* the handle's is not thread-safe */
     *s = (struct both) { .blocks = tnf_alloc(&alloc, 2 * BLOCK) };
     if (!s->blocks)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for comparing");
@@ -99,7 +99,7 @@ static tnf_status read_both(struct both *s, struct diff *d, uint64_t a_at, size_
     return blame_file(d, d->b, tnf_stream_read(&s->b, b_at, s->blocks + BLOCK, b_n, e));
 }
 
-/* An encoded part may hold no more than it should. */
+/* Checks that encoded parts do not contain more than they should. */
 static tnf_status end_both(struct both *s, struct diff *d, tnf_error *e)
 {
     TNF_TRY(blame_file(d, d->a, tnf_stream_end(&s->a, e)));
@@ -147,11 +147,11 @@ static void tally_block(tnf_diff_sums *t, const struct diff *d, const struct com
     }
 }
 
-/* Elements [first, first + n), of which the first begins at a whole byte. */
+/* Adds elements [first, first + n); the first one begins at a byte. */
 static tnf_status tally_some(tnf_diff_sums *t, struct diff *d, const struct comparison *c,
                              struct both *s, uint64_t first, uint64_t n, tnf_error *e)
 {
-    const size_t most = BLOCK / 16; /* fit a block whatever their type */
+    const size_t most = BLOCK / 16; /* fits in a block for any type */
     for (uint64_t at = 0; at < n; at += most) {
         size_t here = n - at < most ? (size_t)(n - at) : most;
         uint64_t from = first + at;
@@ -162,7 +162,7 @@ static tnf_status tally_some(tnf_diff_sums *t, struct diff *d, const struct comp
     return tnf_progress_add(&d->progress, &d->lock, bytes_of(c, c->a, n), e);
 }
 
-/* Elements of a leaf: they begin with a whole byte. */
+/* The elements of a leaf, which begin at a byte. */
 static uint64_t leaf_elements(const struct comparison *c)
 {
     return c->numbers ? TNF_LEAF_BYTES / c->a->type->bits * 8 : TNF_LEAF_BYTES;
@@ -203,7 +203,7 @@ static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
     return status;
 }
 
-/* How much there is to do, in the unit of the round. */
+/* The amount of work, in the unit of the round. */
 static uint64_t amount_of(const struct comparison *c, bool tally)
 {
     if (!tally || !c->numbers)
@@ -216,16 +216,17 @@ static uint64_t elements_of(const struct comparison *c)
 {
     uint64_t fit = amount_of(c, true), n = tnf_elements(c->a_of);
     bool dense = c->a_of->layout == &tnf_layout_dense && c->numbers;
-    return dense && n < fit ? n : fit; /* the last byte of packed ones may not be full */
+    return dense && n < fit ? n : fit; /* the last byte of packed elements may not be full */
 }
 
-/* The sums of a range are wanted even if nothing differs in it: another range may. */
+/* The sums of a range are needed even if the range has no difference: another range may have
+ * one. */
 static bool takes_part(const struct comparison *c, bool tally)
 {
     return c->a->nbytes > 0 && (c->n > 0 || (bool)atomic_load(&c->unlike) == tally);
 }
 
-/* What is looked at, in bytes or elements. */
+/* The compared range, in bytes or elements. */
 struct extent {
     uint64_t first, end, per; /* per: of a job */
 };
@@ -316,7 +317,7 @@ static void judge_pair(const struct diff *d, struct comparison *c)
     if (!unlike)
         return;
     tnf_tally_end(&c->found, &all, c);
-    /* It stopped early, or bits after the last element differ: this difference was not counted. */
+    /* It stopped early, or bits after the last element differ: that difference was not counted. */
     bool uncounted = c->exact && !c->preset && all.different == 0;
     c->verdict = all.different || uncounted ? DIFFERENT : all.unequal ? OTHER_BITS : SAME;
 }

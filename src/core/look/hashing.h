@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What leaves.c and leaf_read.c share: tensors on their way to their hashes. */
+/* Shared by leaves.c and leaf_read.c: the state of tensors while they are hashed. */
 #ifndef TNF_CORE_LOOK_HASHING_H
 #define TNF_CORE_LOOK_HASHING_H
 
@@ -8,9 +8,9 @@
 
 #include <pthread.h>
 
-#define TNF_PART_JOBS 1024u /* at most, since opening an encoded part may take a while */
+#define TNF_PART_JOBS 1024u /* at most, since opening an encoded part may take long */
 
-/* A leaf that a stream hands over. */
+/* A leaf that a stream passes to a helper. */
 struct held {
     struct held *next;
     size_t item;
@@ -21,11 +21,11 @@ struct held {
 
 /* A tensor. */
 struct item {
-    size_t object; /* in the catalog */
+    size_t object; /* position in the catalog */
     uint64_t first_job;
-    uint8_t *leaves; /* of its parts, one after the other; NULL before the first, and when told */
+    uint8_t *leaves; /* hashes of its leaves; NULL before the first, and after the report */
     uint64_t left;   /* jobs and held leaves that are not done */
-    uint64_t base;   /* the leaf that `leaves` begins with */
+    uint64_t base;   /* the number of the first leaf in `leaves` */
 };
 
 struct hashing {
@@ -40,18 +40,18 @@ struct hashing {
     pthread_cond_t moved; /* a leaf is held, or a stream is done */
     tnf_progress progress;
     uint64_t streams;                   /* not done */
-    struct held *first, **last, *spare; /* waiting; to be used again */
+    struct held *first, **last, *spare; /* waiting leaves; buffers for reuse */
     size_t nheld, helpers;
 };
 
-/* leaves.c: a job, or a held leaf, of a tensor is done. */
+/* leaves.c: call this when a job, or a held leaf, of a tensor is done. */
 tnf_status tnf_hash_done(struct hashing *h, size_t item, tnf_error *e);
 
-/* leaf_read.c: a part from front to end, alone or with helpers; its job-th run of leaves; what a
- * helper does until no stream is left; and that a stream is done. */
+/* leaf_read.c: hashes a part from front to end, alone or with helpers; hashes its job-th run of
+ * leaves; hashes the leaves of streams until no stream is left; and marks a stream as done. */
 tnf_status tnf_hash_stream(struct hashing *h, size_t item, uint16_t k, bool alone, tnf_error *e);
 tnf_status tnf_hash_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e);
-/* Its leaves from `first` up to `end`. */
+/* Hashes its leaves from `first` up to `end`. */
 tnf_status tnf_hash_leaves(struct hashing *h, size_t item, uint16_t k, uint64_t first, uint64_t end,
                            tnf_error *e);
 tnf_status tnf_hash_help(struct hashing *h, tnf_error *e);
@@ -62,13 +62,13 @@ static inline const tnf_object *tnf_hash_object(const struct hashing *h, size_t 
     return &h->file->catalog.objects[h->items[item].object];
 }
 
-/* Leaves of one job. */
+/* The number of leaves of one job. */
 static inline uint64_t tnf_run_length(const tnf_part *part)
 {
     return tnf_count_leaves(part) / TNF_PART_JOBS + 1;
 }
 
-/* Is it stored otherwise than it is hashed? */
+/* Does the stored order of elements differ from the hashed order? */
 static inline bool tnf_is_turned(const tnf_object *o)
 {
     return o->layout == &tnf_layout_dense && o->nparts == 1 && o->order != TNF_ORDER_C &&

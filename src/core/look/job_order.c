@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The order in which tensors are worked on by several threads: the largest first, so that no thread
- * is left alone with one at the end. */
+/* The order in which several threads process tensors: the largest first, so that no thread is left
+ * with a large one at the end. */
 #include "core/core.h"
 
 #include <stdlib.h>

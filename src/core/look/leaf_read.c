@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The leaves of a part, by whichever way its bytes can be had.
+/* Reads and hashes the leaves of a part.
  *
- * A part that can be entered anywhere is cut into runs of leaves, each of them a job. Any other is
- * a stream: one job decodes or turns it from front to end and hashes its leaves on the way; but
- * once threads have nothing else to do, it hands whole leaves over to them:
+ * A part that can be read at any position is divided into runs of leaves, each of which is a job.
+ * Any other part is a stream: one job decodes or transposes it from front to end and hashes its
+ * leaves. When other threads have no more jobs, it passes whole leaves to them:
  *
  *   jobs     stream │ run │ run │ … │ help │ help    taken in this order
  *   stream   decode 0 │ decode 1 │ decode 2 │ …      helpers:  hash 0 │ hash 1 │ …
  *
- * No helper begins before every stream has, so none waits for one that nobody works on.
+ * Helpers begin only after every stream has begun, so no helper waits for a stream that no thread
+ * processes.
  */
 #include "core/look/hashing.h"
 #include "core/read/stream.h"
@@ -16,8 +17,8 @@
 
 #include <string.h>
 
-#define BLOCK ((size_t)1 << 20) /* read and hashed at once: a leaf has whole ones */
-#define HELD  2u                /* leaves that wait, for each helper */
+#define BLOCK ((size_t)1 << 20) /* read and hashed at once; divides the size of a leaf */
+#define HELD  2u                /* waiting leaves per helper */
 
 static tnf_status begin_leaf(tnf_digester *d, tnf_error *e)
 {
@@ -31,18 +32,18 @@ static void end_leaf(struct hashing *h, size_t item, uint64_t leaf, tnf_digester
 
 /* ---------------------------------------------------------------- streams */
 
-/* A stream on its way. */
+/* The state of a stream. */
 struct stream {
     struct hashing *h;
     size_t item;
-    uint64_t leaf; /* the current one, of the tensor's */
+    uint64_t leaf; /* the current leaf, numbered in the tensor */
     size_t n;      /* bytes of it so far */
     bool hands_over;
-    struct held *held; /* the leaf to be handed over; NULL: it is hashed here */
+    struct held *held; /* the leaf for a helper; NULL: it is hashed here */
     tnf_digester d;
 };
 
-/* NULL if no helper waits for a leaf, or memory is short: then this thread hashes it. */
+/* NULL if no helper is waiting, or memory is short: then this thread hashes the leaf. */
 static struct held *new_held(struct hashing *h)
 {
     pthread_mutex_lock(&h->lock);
@@ -130,7 +131,7 @@ static tnf_status scan_part(struct stream *s, const tnf_part *part, tnf_error *e
     return status;
 }
 
-/* A dense tensor that is stored column by column. */
+/* Scans a dense tensor that is stored column by column. */
 static tnf_status scan_turned(struct stream *s, const tnf_object *o, tnf_error *e)
 {
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
@@ -166,7 +167,7 @@ void tnf_hash_stream_done(struct hashing *h)
     pthread_mutex_unlock(&h->lock);
 }
 
-/* The next leaf that is held, or NULL: there will be none. */
+/* The next leaf for a helper; NULL: there will be none. */
 static struct held *next_held(struct hashing *h)
 {
     pthread_mutex_lock(&h->lock);
@@ -195,7 +196,7 @@ static tnf_status hash_held(struct hashing *h, struct held *held, tnf_error *e)
     return status == TNF_OK ? tnf_hash_done(h, item, e) : status;
 }
 
-/* One more, or one less, to hand leaves to. */
+/* Counts one helper more, or one less. */
 static void count_helper(struct hashing *h, bool comes)
 {
     pthread_mutex_lock(&h->lock);
@@ -216,12 +217,12 @@ tnf_status tnf_hash_help(struct hashing *h, tnf_error *e)
 
 /* ------------------------------------------------------------------- runs */
 
-/* A run of leaves, and how they are read. */
+/* A run of leaves, and how to read them. */
 struct run {
     struct hashing *h;
     size_t item;
     const tnf_part *part;
-    const uint8_t *memory; /* the part's bytes; NULL: by the stream, block by block */
+    const uint8_t *memory; /* the part's bytes; NULL: read by the stream, block by block */
     tnf_stream stream;
     uint8_t *block;
 };
@@ -257,7 +258,7 @@ static tnf_status hash_leaves(struct run *r, uint64_t first, uint64_t end, tnf_e
     return end == tnf_count_leaves(r->part) ? tnf_stream_end(&r->stream, e) : TNF_OK;
 }
 
-/* Of a part that can be entered anywhere. */
+/* For a part that can be read at any position. */
 tnf_status tnf_hash_leaves(struct hashing *h, size_t item, uint16_t k, uint64_t first, uint64_t end,
                            tnf_error *e)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The hashes of tensors, by all threads however few tensors there are.
+/* The hashes of tensors, computed by all threads even if there are few tensors.
  *
  *   part     4 MiB │ 4 MiB │ 4 MiB │ rest    its bytes: decoded, row by row
  *   leaves   hash  │ hash  │ hash  │ hash    jobs, for any thread
- *   root     hash of the leaves              by whoever is done with the last one of the tensor
+ *   root     hash of the leaves              by the thread that completes the last leaf
  *
- * leaf_read.c gets at the bytes of a part.
+ * leaf_read.c reads the bytes of a part.
  */
 #include "base/bytes.h"
 #include "base/ckd.h"
@@ -54,14 +54,14 @@ static bool is_stream(const tnf_object *o, const tnf_part *part)
     return !tnf_part_cuts(part) || tnf_is_turned(o);
 }
 
-/* An empty part has one as well: whether it can be read is seen by trying. */
+/* An empty part has one, too: the job checks whether the part can be read. */
 static uint64_t part_jobs(const tnf_object *o, const tnf_part *part)
 {
     uint64_t leaves = tnf_count_leaves(part), run = tnf_run_length(part);
     return is_stream(o, part) || leaves == 0 ? 1 : (leaves + run - 1) / run;
 }
 
-/* All of it is one job. */
+/* Is the whole tensor one job? */
 static bool is_small(const tnf_object *o)
 {
     uint64_t sum = 0;
@@ -106,11 +106,11 @@ static tnf_status plan_jobs(struct hashing *h, tnf_arena *a, tnf_error *e)
 
 /* ---------------------------------------------------------------- tensors */
 
-/* The part whose role comes next by its bytes after `last` (NULL: the first). */
+/* The part whose role is the next one, in byte order, after `last` (NULL: the first). */
 static const tnf_part *next_part(const tnf_object *o, const char *last)
 {
     const tnf_part *next = NULL;
-    const char *first = NULL; /* its role */
+    const char *first = NULL; /* the role of that part */
     for (uint16_t i = 0; i < o->nparts; i++) {
         const char *role = o->parts[i].role;
         if (role && (!last || strcmp(role, last) > 0) && (!first || strcmp(role, first) < 0)) {
@@ -174,8 +174,8 @@ static void drop_leaves(const struct hashing *h, struct item *item)
     item->leaves = NULL;
 }
 
-/* The first thread that needs room for the leaves takes it. How many there are is only what the
- * file says. */
+/* The first thread that needs memory for the leaves allocates it. The number of leaves is only a
+ * claim of the file. */
 static tnf_status open_item(struct hashing *h, size_t i, tnf_error *e)
 {
     const tnf_object *o = tnf_hash_object(h, i);
@@ -207,7 +207,7 @@ tnf_status tnf_hash_done(struct hashing *h, size_t i, tnf_error *e)
 
 /* ------------------------------------------------------------------- jobs */
 
-/* The tensor whose jobs this one is among. */
+/* The tensor that a job belongs to. */
 static size_t find_item(const struct hashing *h, uint64_t job)
 {
     return tnf_rising_find(&h->items->first_job, sizeof *h->items, h->n, job);
@@ -230,7 +230,7 @@ static tnf_status hash_piece(struct hashing *h, size_t item, uint64_t job, tnf_e
     tnf_status status = open_item(h, item, e);
     if (status == TNF_OK)
         status = stream ? tnf_hash_stream(h, item, k, false, e) : tnf_hash_run(h, item, k, job, e);
-    if (stream) /* also if it failed, so that no helper waits for more of it */
+    if (stream) /* also after a failure, so that no helper waits for it */
         tnf_hash_stream_done(h);
     return status;
 }
@@ -250,7 +250,7 @@ static tnf_status do_job(void *ctx, size_t job, tnf_error *e)
     return tnf_hash_done(h, item, e);
 }
 
-/* ---------------------------------------------------------------- telling */
+/* -------------------------------------------------------------- reporting */
 
 static void tell_leaves(const struct hashing *h, const struct item *item, const tnf_object *o)
 {
@@ -330,8 +330,7 @@ tnf_status tnf_hash_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file
         .options = options,
         .out = out,
         .progress = { .tell = options->progress, .ctx = options->ctx, .total = file->info.payload },
-        .alloc = tnf_allocator_or_default(NULL), /* the handle's is not for
-                                                    threads */
+        .alloc = tnf_allocator_or_default(NULL), /* the handle's is not thread-safe */
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .moved = PTHREAD_COND_INITIALIZER
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The hashes of tensors, of which content_hash.c makes that of a file. */
+/* The hashes of tensors, from which content_hash.c computes the hash of a file. */
 #ifndef TNF_CORE_LOOK_LEAVES_H
 #define TNF_CORE_LOOK_LEAVES_H
 
@@ -14,24 +14,24 @@ static inline uint64_t tnf_count_leaves(const tnf_part *part)
     return part->nbytes / TNF_LEAF_BYTES + (part->nbytes % TNF_LEAF_BYTES != 0);
 }
 
-/* Before the part `k`: where its leaves stand among those of its tensor. */
+/* The position of the first leaf of part `k` among the leaves of its tensor. */
 uint64_t tnf_leaves_before(const tnf_object *o, uint16_t k);
 
-/* What every hash is put together of: a number is a u64, little-endian, a text its length and its
+/* The elements of every hash: a number is a u64, little-endian; a text is its length and its
  * bytes. */
 tnf_status tnf_hash_begin(tnf_digester *d, const char *title, tnf_error *e);
 void tnf_hash_number(tnf_digester *d, uint64_t v);
 void tnf_hash_text(tnf_digester *d, const void *p, size_t n);
 
-/* Of all tensors of a file, in its order, into room for one hash each. Tells leaves, tensors and
- * progress as the options wish. */
+/* Hashes all tensors of a file, in file order; `out` has room for one hash each. Reports leaves,
+ * tensors and progress as the options request. */
 tnf_status tnf_hash_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file,
                             const tnf_hash_options *options, tnf_arena *arena, tnf_error *e);
 
 /* For hashing in several places: can the leaves of part `k` be hashed separately? */
 bool tnf_hash_cuts(const tnf_object *o, uint16_t k);
-/* The hashes of n leaves of a part, from `first` on, by the calling thread; of all of them if it
- * cannot be cut. An empty part is tried to be read. `progress` is told of this call alone. */
+/* Hashes n leaves of a part, from `first` on, in the calling thread; all of them if the part cannot
+ * be divided. For an empty part, tries to read it. `progress` reports on this call only. */
 tnf_status tnf_hash_some(uint8_t *out, const tnf_file *file, size_t object, uint16_t k,
                          uint64_t first, uint64_t n, const tnf_progress *progress, tnf_error *e);
 /* The hash of a tensor from the hashes of its leaves, those of its first part first. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Salvaging: everything of a file that is whole, into a builder.
+/* Salvaging: copies all intact content of a file to a builder.
  *
- *   open        what `index` could not read is noted, what lies beyond the end is unreadable
+ *   open        content that `index` could not read is noted; parts beyond the end are unreadable
  *   verify      digests, rules of layouts: a tensor that fails is lost
- *   rows        of a matrix that is cut, with a string for each row: those that are there
- *   builder     gets the others, the attributes, and extras that belong to something
+ *   rows        for a truncated matrix with a string for each row: the complete rows are kept
+ *   builder     gets the other tensors, the attributes, and extras that have a meaning
  */
 #include "core/save/save.h"
 
@@ -19,7 +19,7 @@ struct salvage {
     tnf_salvage_result *result;
     const tnf_file *file;
     bool *lost; /* of the catalog's objects */
-    /* Tensors of this many rows are one table with its words, of which only so many are left. */
+    /* Tensors of this many rows form a table with its words, of which `left` rows are complete. */
     uint64_t rows, left;
 };
 
@@ -46,7 +46,7 @@ static bool is_strings(const tnf_object *o)
     return strcmp(o->layout->id, "strings/1") == 0 && o->rank == 1;
 }
 
-/* Whole rows that are there of a matrix that is cut off. */
+/* The number of complete rows of a truncated matrix. */
 static uint64_t rows_there(const tnf_object *o)
 {
     const tnf_part *p = o->parts;
@@ -59,8 +59,8 @@ static uint64_t rows_there(const tnf_object *o)
     return (size - p->offset) / (p->nbytes / o->shape[0]);
 }
 
-/* Embeddings, a row for each word, whose rows are cut off? These are the only rows that mean
- * something one by one. */
+/* Are these truncated embeddings with a row for each word? Only such rows have a meaning one by
+ * one. */
 static void find_table(struct salvage *s)
 {
     const tnf_object *rows = tnf_find(s->file, "embeddings"), *words = tnf_find(s->file, "vocab");
@@ -116,7 +116,7 @@ static tnf_status add_rows(struct salvage *s, tnf_builder *b, const tnf_object *
         return tnf_arena_fail(&b->arena, "a shape", e);
     TNF_TRY(shorten_tensor(s, o, &rows, parts, shape, &there, e));
     if (!there)
-        return TNF_OK; /* and has been told to be lost */
+        return TNF_OK; /* the loss was reported already */
     s->result->saved++;
     return tnf_builder_add_object(b, &rows, NULL, e);
 }
@@ -138,18 +138,18 @@ bool tnf_cut_off(char why[160], const tnf_part *p)
     return true;
 }
 
-/* Why a part can be listed but not read. */
+/* Reports why a part can be listed but not read. */
 static void tell_unreadable(struct salvage *s, const tnf_object *o, const tnf_part *p)
 {
     char why[160];
     uint64_t size = p->origin && p->origin->source ? p->origin->source->size : 0;
     if (p->payload > TNF_ENCODED)
-        snprintf(why, sizeof why, "what holds it is missing or damaged");
+        snprintf(why, sizeof why, "the data that contains it is missing or damaged");
     else if (p->offset < size && in_table(s, o) && rows_there(o) > 0)
         snprintf(why, sizeof why, "cut off: %llu of its %llu rows are there and saved",
                  (unsigned long long)s->left, (unsigned long long)s->rows);
     else if (!tnf_cut_off(why, p))
-        snprintf(why, sizeof why, "its length does not fit its shape, or its type is not known");
+        snprintf(why, sizeof why, "its length does not fit its shape, or its type is unknown");
     lose_tensor(s, o, p->payload > TNF_ENCODED ? TNF_NO_OFFSET : p->offset, why);
 }
 
@@ -169,7 +169,7 @@ static void find_unreadable(struct salvage *s)
 
 static void on_problem(void *ctx, const tnf_problem *p)
 {
-    if (p->object) /* what is wrong with the whole is not wrong with its parts */
+    if (p->object) /* a fault of the file as a whole loses no tensor */
         lose_tensor(ctx, p->object, p->offset, p->message);
 }
 
@@ -179,7 +179,7 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
     return !s->options.progress || s->options.progress(s->options.ctx, done, total);
 }
 
-/* What opening noted; of a shard with its name. */
+/* Reports the losses that opening noted; for a shard, with its name. */
 static void tell_losses(struct salvage *s, const tnf_file *file)
 {
     const char *label = file->origin.label;
@@ -209,7 +209,7 @@ static tnf_status find_lost(struct salvage *s, tnf_error *e)
 
 /* ----------------------------------------------------------------- adding */
 
-/* Bytes that belong to nothing are kept only if the file is not damaged. */
+/* Bytes that belong to no tensor are kept only if the file is not damaged. */
 static bool extra_belongs(const struct salvage *s, const tnf_extra *x)
 {
     static const char end[] = ".trailing";
@@ -230,7 +230,8 @@ static bool is_cut(const tnf_part *p)
     return p->payload == TNF_AT && (p->offset > size || p->stored > size - p->offset);
 }
 
-/* Of one whose digest is compared when it is read, and of one that is cut off, reading tells. */
+/* Extras whose digest is compared when they are read, and truncated ones, are checked by reading
+ * them. */
 static tnf_status add_extra(struct salvage *s, tnf_builder *b, const tnf_extra *x, tnf_error *e)
 {
     tnf_error why = { .offset = TNF_NO_OFFSET };
@@ -247,7 +248,7 @@ static tnf_status add_extra(struct salvage *s, tnf_builder *b, const tnf_extra *
         return status;
     }
     tell_lost(s, "extra", x->key, x->bytes.offset,
-              there ? why.message : "bytes that belong to nothing");
+              there ? why.message : "bytes that belong to no tensor");
     return TNF_OK;
 }
 

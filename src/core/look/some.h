@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at some of the tensors of a file, where others look at the rest. */
+/* For processing some of the tensors of a file, while other workers process the rest. */
 #ifndef TNF_CORE_LOOK_SOME_H
 #define TNF_CORE_LOOK_SOME_H
 
@@ -8,10 +8,10 @@
 typedef struct tnf_some {
     bool (*wanted)(void *ctx, const tnf_object *object);
     void *ctx;
-    bool whole; /* and at what is about the file as a whole */
+    bool whole; /* also check the file as a whole */
 } tnf_some;
 
-/* verify.c: as tnf_verify(), which this is if `some` is NULL. */
+/* verify.c: equals tnf_verify() if `some` is NULL. */
 tnf_status tnf_verify_some(tnf_verify_result *out, const tnf_file *file,
                            const tnf_verify_options *options, const tnf_some *some, tnf_error *e);
 

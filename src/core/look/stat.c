@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of a file in figures, batch by batch.
+/* The statistics of a file, batch by batch.
  *
  *   tensors   a  b  c  d                  e …
- *   batch     [a][b][c][d1][d2][d3]       pieces, each a job of its own with its own figures
+ *   batch     [a][b][c][d1][d2][d3]       pieces, each a job with its own statistics
  *             └──────┬────────────┘
- *                told in order, then the next batch
+ *                reported in order, then the next batch
  *
- * Only what lies in the file as it is can be cut into pieces: what is encoded is read from its
- * beginning to its end. Sums are made leaf by leaf (4 MiB, as those of hashes) and joined in an
- * order that their number decides (base/pairing.h), so the result depends on the tensor alone: not
- * on threads, nor on who looked at which leaves (tnf_stat_some()).
+ * Only parts that are stored plain can be divided into pieces; an encoded part is read from
+ * beginning to end. Sums are computed leaf by leaf (4 MiB, as for hashes) and joined in an order
+ * that depends only on their number (base/pairing.h). So the result depends only on the tensor: not
+ * on threads, nor on the division of leaves among workers (tnf_stat_some()).
  */
 #include "base/pool.h"
 #include "base/sized.h"
@@ -24,9 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK        ((size_t)3 << 17) /* read at a time: whole elements of any type */
+#define BLOCK        ((size_t)3 << 17) /* bytes read at a time: whole elements of any type */
 #define WORTH_THREAD ((uint64_t)6 << 20)
-#define PIECES       256u /* of one tensor, at most */
+#define PIECES       256u /* the maximum for one tensor */
 #define BATCH_BYTES  ((uint64_t)256 << 20)
 #define BATCH_JOBS   512u
 #define DEFAULT_BINS 32u
@@ -35,11 +35,11 @@
 struct piece {
     size_t object;
     uint64_t first, end; /* leaves of its part */
-    tnf_values values;   /* of the current leaf; the histogram is of all */
+    tnf_values values;   /* of the current leaf; the histogram is of all leaves */
     tnf_pairing_node *nodes;
-    tnf_tally *sums; /* of each node */
+    tnf_tally *sums; /* one for each node */
     size_t nnodes;
-    tnf_error *problem; /* of the file; NULL: none */
+    tnf_error *problem; /* a fault of the file; NULL: none */
 };
 
 struct stats {
@@ -51,10 +51,10 @@ struct stats {
     uint64_t bytes; /* of the batch */
     tnf_progress progress;
     uint64_t shown[MAX_BINS];
-    tnf_tally room[TNF_PAIRING_NODES]; /* of the tensor that is told */
-    const tnf_stat_part *some;         /* NULL: all of all tensors that are wanted */
+    tnf_tally room[TNF_PAIRING_NODES]; /* for the tensor that is reported */
+    const tnf_stat_part *some;         /* NULL: all leaves of all wanted tensors */
     bool plain;                        /* neither histograms nor deviations */
-    tnf_virtual **seen;                /* for each tensor; NULL: as it is */
+    tnf_virtual **seen;                /* one for each tensor; NULL: read as stored */
     pthread_mutex_t lock;              /* guards progress, the allocator and the arena */
 };
 
@@ -63,7 +63,7 @@ static bool has_numbers(const tnf_object *o)
     return o->layout == &tnf_layout_dense && o->nparts == 1 && tnf_values_known(o->parts->type);
 }
 
-/* What is looked at: the tensor, or the numbers that it stands for if it is quantized. */
+/* The tensor that is read: the stored one, or the numbers that a quantized one represents. */
 static const tnf_object *seen_object(const struct stats *s, size_t i)
 {
     return s->seen[i] ? tnf_virtual_object(s->seen[i]) : &s->file->catalog.objects[i];
@@ -75,7 +75,7 @@ static int by_object(const void *a, const void *b)
     return x->object < y->object ? -1 : x->object > y->object;
 }
 
-/* The range that asks for leaves of a tensor. */
+/* The requested range of leaves of a tensor. */
 static const tnf_stat_range *range_of(const struct stats *s, size_t object)
 {
     const tnf_stat_range key = { .object = object };
@@ -90,7 +90,8 @@ static bool is_wanted(const struct stats *s, size_t i)
     return !s->options.wanted || s->options.wanted(s->options.ctx, &s->file->catalog.objects[i]);
 }
 
-/* Whole elements, eight at least: of 6 bits they do not fill the last byte of 4 MiB. */
+/* A whole number of elements, at least eight: elements of 6 bits do not fill the last byte of 4
+ * MiB. */
 static uint64_t leaf_bytes(const tnf_type *type)
 {
     return TNF_LEAF_BYTES / type->bits * type->bits;
@@ -143,7 +144,7 @@ static tnf_status read_leaf(struct reading *r, uint64_t leaf, tnf_error *e)
     return TNF_OK;
 }
 
-/* What is complete of the piece, one node if it is aligned. */
+/* Keeps the complete sums of the piece: one node if it is aligned. */
 static tnf_status keep_sums(struct stats *s, struct piece *p, const tnf_pairing *sums, tnf_error *e)
 {
     pthread_mutex_lock(&s->lock);
@@ -172,7 +173,7 @@ static tnf_status read_piece(struct reading *r, tnf_error *e)
     return sums.n ? keep_sums(r->s, p, &sums, e) : TNF_OK;
 }
 
-/* The handle's allocator need not bear several threads. */
+/* The handle's allocator may not be thread-safe. */
 static void *resize_memory(struct stats *s, void *p, size_t old, size_t size)
 {
     void *out = NULL;
@@ -226,7 +227,7 @@ static tnf_status run_piece(void *ctx, size_t i, tnf_error *e)
 
 /* ---------------------------------------------------------------- batches */
 
-/* Leaves of a piece: a power of two, so that most pieces come to one sum. */
+/* The number of leaves per piece: a power of two, so that most pieces give a single sum. */
 static uint64_t piece_leaves(const tnf_object *o)
 {
     uint64_t n = count_leaves(o), step = 1;
@@ -237,7 +238,7 @@ static uint64_t piece_leaves(const tnf_object *o)
     return step;
 }
 
-/* The figures of a piece need memory of their own: a histogram is 16 KiB. */
+/* The statistics of a piece need memory of their own: a histogram is 16 KiB. */
 static tnf_status add_piece(struct stats *s, size_t object, uint64_t first, uint64_t end,
                             tnf_error *e)
 {
@@ -266,7 +267,7 @@ static tnf_status add_pieces(struct stats *s, size_t object, const tnf_stat_rang
     return TNF_OK;
 }
 
-/* As many tensors from *next on as make a batch. */
+/* Adds tensors from *next on until the batch is full. */
 static tnf_status fill_batch(struct stats *s, size_t *next, tnf_error *e)
 {
     const tnf_catalog *c = &s->file->catalog;
@@ -281,7 +282,7 @@ static tnf_status fill_batch(struct stats *s, size_t *next, tnf_error *e)
     return TNF_OK;
 }
 
-/* The figures of all of a tensor. */
+/* Reports the statistics of a complete tensor. */
 static void tell_figures(struct stats *s, size_t object, tnf_pairing *sums, const tnf_bins *bins)
 {
     const tnf_object *o = seen_object(s, object);
@@ -303,7 +304,8 @@ static void tell_figures(struct stats *s, size_t object, tnf_pairing *sums, cons
         s->options.tensor(s->options.ctx, &stat);
 }
 
-/* The first piece takes what the others found. Gives the position after the last. */
+/* Merges the results of all pieces into the first one. Returns the position after the last
+ * piece. */
 static size_t tell_tensor(struct stats *s, size_t i)
 {
     const struct piece *first = &s->pieces[i];
@@ -344,8 +346,9 @@ static tnf_status run_all(struct stats *s, tnf_error *e)
 {
     const tnf_catalog *c = &s->file->catalog;
     if (s->options.bins > MAX_BINS)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%u bins wanted, %u are allowed",
-                        s->options.bins, MAX_BINS);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "%u bins were requested, but at most %u are allowed", s->options.bins,
+                        MAX_BINS);
     s->options.bins = s->options.bins ? s->options.bins : DEFAULT_BINS;
     for (size_t i = 0; i < c->n; i++)
         if (has_numbers(seen_object(s, i)) && is_wanted(s, i))
@@ -359,7 +362,8 @@ static tnf_status run_all(struct stats *s, tnf_error *e)
     return TNF_OK;
 }
 
-/* A quantized tensor that keeps the rules of its layout; others stay as they are. */
+/* Makes the numbers of a quantized tensor that follows the rules of its layout; other tensors are
+ * read as stored. */
 static tnf_status see_one(tnf_virtual **out, const tnf_object *o, tnf_error *e)
 {
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures of some leaves of tensors, where others look at the rest; and of all of them. */
+/* Statistics of some leaves of tensors, while other workers process the rest; and of all leaves. */
 #ifndef TNF_CORE_LOOK_STAT_SOME_H
 #define TNF_CORE_LOOK_STAT_SOME_H
 
@@ -11,27 +11,27 @@
 
 typedef struct tnf_stat_range {
     size_t object;
-    uint64_t first, n; /* leaves; 0, TNF_ALL_LEAVES: all of it, however many */
+    uint64_t first, n; /* leaves; 0, TNF_ALL_LEAVES: all leaves */
 } tnf_stat_range;
 
 typedef struct tnf_stat_part {
-    const tnf_stat_range *ranges; /* by object, one of each at most */
+    const tnf_stat_range *ranges; /* sorted by object, at most one for each */
     size_t n;
-    /* Told of a tensor that the range is not all of: the sums of its leaves (tnf_tally), and their
-     * histogram. */
+    /* Called for a tensor of which the range is only a part: the sums of its leaves (tnf_tally),
+     * and their histogram. */
     void (*piece)(void *ctx, const tnf_object *object, const tnf_pairing *sums,
                   const tnf_bins *bins);
 } tnf_stat_part;
 
-/* A fold of tnf_tally. */
+/* A pairing of tnf_tally. */
 tnf_pairing tnf_stat_sums(tnf_tally room[TNF_PAIRING_NODES]);
 
-/* At how many leaves a tensor can be cut; 0: it cannot. */
+/* The number of leaves into which a tensor can be divided; 0: it cannot. */
 tnf_status tnf_stat_cuts(uint64_t *leaves, const tnf_object *object, tnf_error *e);
-/* As tnf_stat_file(), of the ranges only; `wanted` is not asked. */
+/* Like tnf_stat_file(), for the ranges only; `wanted` is not called. */
 tnf_status tnf_stat_some(const tnf_file *file, const tnf_stat_options *options,
                          const tnf_stat_part *some, tnf_error *e);
-/* Tells of a tensor by options->tensor, of which all sums are there. */
+/* Reports a tensor to options->tensor; all its sums must be complete. */
 tnf_status tnf_stat_tell(const tnf_file *file, size_t object, tnf_pairing *sums,
                          const tnf_bins *bins, const tnf_stat_options *options, tnf_error *e);
 

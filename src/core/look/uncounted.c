@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes that are no part of the content: one table, whatever formats are built in, since a
- * hash must not depend on that. A file may carry the attributes of a format that it is not in.
+/* Attributes that are not content. There is one table for all builds, since a hash must not depend
+ * on the formats of a build. A file may have attributes of a format other than its own.
  *
- * They are what formats declare as can.derived ("key" or "key=value") and can.spelling; a unit test
- * holds the two against each other.
+ * The table lists what formats declare as can.derived ("key" or "key=value") and can.spelling; a
+ * unit test compares the two.
  */
 #include "core/core.h"
 
 #include <string.h>
 
 static const char *const table[] = {
-    /* what a reader works out by itself, or sets when the file says nothing */
+    /* attributes that a reader computes, or sets if the file does not have them */
     "fasttext.dim",
     "fasttext.loss=hs",
     "fasttext.model=cbow",
@@ -79,7 +79,7 @@ static const char *const table[] = {
     "ztensor.content_digest",
     "ztensor.data_shard",
     "ztensor.shards",
-    /* how a file is spelled */
+    /* attributes that describe how a file is spelled */
     "fbin.header",
     "finalfusion.norms",
     "flax.order",
@@ -117,7 +117,7 @@ static const char *const table[] = {
 
 #define COUNT (sizeof table / sizeof *table)
 
-/* Of these texts a byte order in front does not count: bytes are hashed little-endian. */
+/* In these texts an initial byte order is not content: bytes are hashed little-endian. */
 static const char *const marked[] = { "numpy.descr" };
 
 static bool has_mark(const tnf_member *attr)
@@ -148,7 +148,7 @@ bool tnf_is_uncounted(const tnf_member *attr)
 {
     tnf_str said = tnf_derived_text(&attr->value);
     if (attr->key.n && memchr(attr->key.p, '=', attr->key.n))
-        return false; /* in the table a value begins there */
+        return false; /* in the table, '=' begins a value */
     for (size_t i = 0; i < COUNT; i++) {
         size_t n = attr->key.n;
         if (n == 0 || *table[i] != *attr->key.p || strncmp(table[i], attr->key.p, n) != 0 ||

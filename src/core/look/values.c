@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which tally a type asks for. For a histogram or the deviation, bytes go by how often each comes,
- * and integers through doubles. */
+/* Chooses the tally for a type. For a histogram or the deviation, types of one byte are counted by
+ * byte, and integers are converted to doubles. */
 #include "core/look/values.h"
 
 #include "base/bytes.h"
@@ -19,7 +19,7 @@ bool tnf_values_known(const tnf_type *type)
 
 /* ----------------------------------------------------------------- floats */
 
-/* Only a histogram wants them one by one. */
+/* Only a histogram needs the numbers one by one. */
 static void take_floats(tnf_values *v, enum tnf_float kind, const uint8_t *p, size_t n)
 {
     size_t width = kind == TNF_TALLY_F64 ? 8 : kind == TNF_TALLY_F32 ? 4 : 2;
@@ -40,7 +40,7 @@ static void take_floats(tnf_values *v, enum tnf_float kind, const uint8_t *p, si
     }
 }
 
-/* The next span of n numbers from a file, as the machine has them: where they lie, or in `room`. */
+/* The next span of n numbers from a file, in the machine's byte order: in place, or in `room`. */
 static const uint8_t *next_span(const uint8_t *p, size_t n, size_t width, size_t *here,
                                 uint8_t room[TNF_TALLY_SPAN])
 {
@@ -75,7 +75,7 @@ static void tally_ints(tnf_tally *t, const tnf_type *type, const uint8_t *p, siz
     }
 }
 
-/* Without the squares. */
+/* Tallies numbers, without the squares. */
 static void tally_numbers(tnf_tally *t, const tnf_type *type, const uint8_t *p, size_t n)
 {
     if (type->bits == 1)
@@ -88,7 +88,7 @@ static void tally_numbers(tnf_tally *t, const tnf_type *type, const uint8_t *p, 
         tally_ints(t, type, p, n);
 }
 
-/* What each byte holds is the same wherever it stands. */
+/* Counts bytes: the meaning of a byte does not depend on its position. */
 static void take_bytes(tnf_values *v, const tnf_type *type, const uint8_t *p, size_t n)
 {
     uint64_t counts[256] = { 0 }, times[256 * 8];
@@ -110,7 +110,8 @@ static void take_bytes(tnf_values *v, const tnf_type *type, const uint8_t *p, si
     take_floats(v, TNF_TALLY_F64, (const uint8_t *)x, n - whole * per);
 }
 
-/* Integers one by one, and once more for their range, which doubles may not hold. */
+/* Converts integers to doubles; tallies them again for their exact range, which doubles may not
+ * hold. */
 static void take_doubles(tnf_values *v, const tnf_type *type, const uint8_t *p, size_t n)
 {
     double x[PIECE];
@@ -149,7 +150,7 @@ void tnf_values_take(tnf_values *v, const tnf_type *type, const void *bytes, siz
         take_stored(v, kinds[type->storage], bytes, type->number == TNF_NUMBER_COMPLEX ? 2 * n : n);
     else if (small)
         take_small(v, small, bytes, n);
-    else if (type->bits == 4 || type->bits == 2) /* whole numbers */
+    else if (type->bits == 4 || type->bits == 2) /* integers */
         take_bytes(v, type, bytes, n);
     else if (!v->bins && !v->spread)
         tally_numbers(&v->tally, type, bytes, n);
@@ -166,7 +167,7 @@ void tnf_values_merge(tnf_values *v, const tnf_values *more)
         tnf_bins_merge(v->bins, more->bins);
 }
 
-/* Only integers of 64 bits may be more than their doubles. */
+/* Only 64-bit integers may exceed their doubles. */
 static uint64_t integer_of(const tnf_type *type, double x, uint64_t turned)
 {
     if (type->number == TNF_NUMBER_FLOAT || type->number == TNF_NUMBER_COMPLEX)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Verifying: what opening does not look at. Digests, the rules of layouts on their data, and on
- * request every number and the canonical form. One pass over each part, in blocks. Objects of other
- * machines, of which a server tells a digest, are read whole in the end.
+/* Verifying what opening does not check: digests, the rules of layouts for their data, and on
+ * request every number and the canonical form. Each part is read once, in blocks. If a server
+ * provides a digest of a remote object, the object is read completely at the end.
  *
  *   objects    a b c d …               each is a job; the largest begin first
- *   outcomes   ok ok problem ok …      told in the order of the file when all are done
+ *   outcomes   ok ok problem ok …      reported in file order when all are done
  */
 #include "base/digest.h"
 #include "base/pool.h"
@@ -20,13 +20,13 @@
 #include <string.h>
 
 #define BLOCK        ((size_t)1 << 20)
-#define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it brings */
+#define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it saves */
 
-/* What was found out about one object. */
+/* The result for one object. */
 struct outcome {
     tnf_error *problem; /* NULL: none */
     uint32_t checked, undigested;
-    bool values_later; /* nothing but its values is to be read: that is done in smaller pieces */
+    bool values_later; /* only its values must be read: this is done later, in smaller pieces */
 };
 
 struct check {
@@ -34,22 +34,22 @@ struct check {
     const tnf_file *file;
     tnf_progress progress;
     struct outcome *outcomes; /* of the catalog's objects */
-    tnf_values *values;       /* of the catalog's objects, if they are wanted */
-    tnf_value_counts *counts; /* what comes of them */
-    const size_t *order;      /* in which they are looked at: the largest first */
+    tnf_values *values;       /* of the catalog's objects, if requested */
+    tnf_value_counts *counts; /* the results of `values` */
+    const size_t *order;      /* of processing: the largest first */
     bool out_of_memory;
-    const tnf_some *some; /* NULL: all of them, and the file */
+    const tnf_some *some; /* NULL: all objects, and the file */
     pthread_mutex_t lock; /* guards progress and the allocator */
 };
 
-/* One part on its way through. */
+/* The state of reading one part. */
 struct pass {
     struct check *c;
     const tnf_part *part;
     tnf_digester digester;
-    bool as_read;       /* the digest is of the bytes that the scan gives */
-    tnf_values *values; /* NULL: not wanted, or not now */
-    uint64_t elements;  /* left to count */
+    bool as_read;       /* the digest is of the decoded bytes */
+    tnf_values *values; /* NULL: not requested, or not now */
+    uint64_t elements;  /* remaining elements */
 };
 
 static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
@@ -58,7 +58,7 @@ static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *
     uint32_t bits = p->part->type->bits;
     if (p->digester.algorithm && p->as_read)
         tnf_digest_update(&p->digester, bytes, n);
-    if (p->values && bits) { /* blocks hold whole elements */
+    if (p->values && bits) { /* blocks contain whole elements */
         uint64_t here = (uint64_t)n * 8 / bits;
         here = here < p->elements ? here : p->elements;
         tnf_values_take(p->values, p->part->type, bytes, (size_t)here);
@@ -67,7 +67,7 @@ static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *
     return tnf_progress_add(&p->c->progress, &p->c->lock, n, e);
 }
 
-/* The stored bytes of a range of a source. */
+/* Digests the stored bytes of a range of a source. */
 static tnf_status digest_range(tnf_digester *d, const tnf_source *source, uint64_t offset,
                                uint64_t n, tnf_error *e)
 {
@@ -96,8 +96,8 @@ static tnf_status compare_digest(const tnf_part *p, tnf_digester *d, tnf_error *
                     "the bytes of part '%s' do not match their %s", p->role, p->digest->algorithm);
 }
 
-/* Nothing to compare, nothing to count: but the last byte must be there. Over the network nobody is
- * told of bytes that are not read. */
+/* If there is nothing to compare or count, checks that the last byte exists. Over the network no
+ * progress is reported for bytes that are not read. */
 static tnf_status touch_part(struct check *c, const tnf_part *p, uint64_t done, tnf_error *e)
 {
     uint8_t last;
@@ -107,14 +107,15 @@ static tnf_status touch_part(struct check *c, const tnf_part *p, uint64_t done, 
     return tnf_progress_add(&c->progress, &c->lock, done, e);
 }
 
-/* Far more than its file can hold: a few elements that stand for many (strides of 0). */
+/* Is it much larger than its file could hold: a few elements that represent many (strides of 0)? */
 static bool is_vast(const tnf_part *p)
 {
     return p->origin && p->origin->source && p->nbytes > (uint64_t)2 << 30 &&
            p->nbytes / 1024 > p->origin->source->size;
 }
 
-/* Of a file that is salvaged. What is elsewhere is missing there, which its losses say. */
+/* For a file that is salvaged. Parts in other files are missing there, which their losses
+ * report. */
 static tnf_status check_unreadable(struct outcome *out, const tnf_part *p, tnf_error *e)
 {
     char why[160];
@@ -160,7 +161,7 @@ static tnf_status check_part(struct check *c, struct outcome *out, const tnf_par
     return status;
 }
 
-/* What the format's specification calls such a fault, unless its own code has said so. */
+/* Sets the specification's name for such a fault, unless the format has set a rule. */
 static void name_rule(const struct check *c, const tnf_part *p, tnf_error *e)
 {
     const tnf_rule_names *names = c->file->format->rule_names;
@@ -181,15 +182,15 @@ static tnf_status check_parts(struct check *c, size_t i, tnf_error *e)
         const tnf_part *p = &o->parts[k];
         bool gone = c->file->options.salvage && p->flags & TNF_PART_UNREADABLE;
         if (p->origin && p->origin->missing)
-            return TNF_OK; /* which is told of the file */
+            return TNF_OK; /* reported for the file */
         if (p->flags & TNF_PART_UNREADABLE && p->nbytes == 0 && p->origin &&
             p->origin->unreadable) {
-            c->outcomes[i].checked++; /* nobody claims to read it; what it is the format looks at */
+            c->outcomes[i].checked++; /* no reader claims to read it; the format itself checks it */
             c->outcomes[i].undigested++;
             return TNF_OK;
         }
         if (p->flags & TNF_PART_UNREADABLE && p->payload == TNF_OPAQUE && p->stored == 0)
-            return TNF_OK; /* a shape without bytes */
+            return TNF_OK; /* it has a shape, but no bytes */
         tnf_status status = gone ? check_unreadable(&c->outcomes[i], p, e)
                                  : check_part(c, &c->outcomes[i], p, v, tnf_elements(o), e);
         if (status != TNF_OK)
@@ -271,7 +272,7 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
     return !p->tell || p->tell(p->ctx, p->done + done, p->total);
 }
 
-/* Of the tensors that have no digest and are not encoded. */
+/* For tensors that have no digest and are not encoded. */
 static tnf_status take_values(struct check *c, tnf_error *e)
 {
     tnf_stat_options how = { .size = sizeof how, .threads = c->options.threads, .ctx = c };
@@ -310,7 +311,7 @@ static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
     return c->values ? take_values(c, e) : TNF_OK;
 }
 
-/* ---------------------------------------------------------------- telling */
+/* -------------------------------------------------------------- reporting */
 
 static void tell_outcome(struct check *c, tnf_verify_result *result, const tnf_object *o,
                          tnf_str tensor, const tnf_error *e)
@@ -359,7 +360,7 @@ static void warn_one(void *ctx, const tnf_error *odd, tnf_str tensor)
         o->warn(o->ctx, &(tnf_warning) { .offset = odd->offset, .message = odd->message });
 }
 
-/* Of a shard, under its name. */
+/* The state of reporting on a shard, with its name. */
 struct telling_shard {
     struct telling *telling;
     const char *label;
@@ -373,7 +374,7 @@ static void tell_shard(void *ctx, const tnf_error *problem, tnf_str tensor)
     tell_one(t->telling, &e, tensor);
 }
 
-/* What the format of the shards finds in each of them by itself. */
+/* Calls the shards' format to verify each of them. */
 static tnf_status check_shards(struct telling *t, tnf_arena *arena, tnf_error *e)
 {
     const tnf_file *file = t->c->file;
@@ -392,7 +393,7 @@ static tnf_status step_far(void *ctx, uint64_t n, tnf_error *e)
     return tnf_progress_add(&c->progress, &c->lock, n, e);
 }
 
-/* All of a file of another machine; with progress of its own. */
+/* Checks a complete file of another machine, with progress of its own. */
 static tnf_status check_object_of(struct telling *t, const tnf_file *file, const char *label,
                                   tnf_error *e)
 {
@@ -412,7 +413,7 @@ static tnf_status check_object_of(struct telling *t, const tnf_file *file, const
     return status == TNF_EDIGEST ? TNF_OK : status;
 }
 
-/* What servers tell of their objects, if there are tensors without a digest of their own. */
+/* Compares the digests that servers provide, if there are tensors without a digest of their own. */
 static tnf_status check_far_objects(struct telling *t, tnf_error *e)
 {
     const tnf_file *file = t->c->file;
@@ -425,7 +426,7 @@ static tnf_status check_far_objects(struct telling *t, tnf_error *e)
     return TNF_OK;
 }
 
-/* What opening a file for salvage gave way to; that of a shard under its name. */
+/* Reports the faults that opening for salvage tolerated; for a shard, with its name. */
 static void tell_losses(struct check *c, tnf_verify_result *result, const tnf_file *file)
 {
     const char *label = file->origin.label;
@@ -448,7 +449,7 @@ static void tell_all_losses(struct check *c, tnf_verify_result *result)
             tell_losses(c, result, s->file);
 }
 
-/* Files that the model was opened without. */
+/* Reports files that were missing when the model was opened. */
 static void tell_missing(struct check *c, tnf_verify_result *result)
 {
     for (const struct missing_file *m = c->file->missing; m; m = m->next) {
@@ -461,7 +462,7 @@ static void tell_missing(struct check *c, tnf_verify_result *result)
 
 /* ------------------------------------------------------------------ whole */
 
-/* Of an index, the format of its shards tells; a build may be without it. */
+/* For an index, the format of its shards has the notes; a build may be without that format. */
 static void tell_notes(const struct check *c, const tnf_format *format)
 {
     const tnf_format *of = format->stands_for_shards ? tnf_registry_find(format->family) : NULL;
@@ -471,7 +472,7 @@ static void tell_notes(const struct check *c, const tnf_format *format)
         of->shard_notes(&c->file->reader, c->options.note, c->options.ctx);
 }
 
-/* Would the program load it, and the files that it names? */
+/* Checks whether the program would load the file, and the files that it names. */
 static tnf_status check_program(struct telling *telling, const tnf_file *file, const char *program,
                                 tnf_arena *arena, tnf_error *e)
 {
@@ -485,7 +486,7 @@ static tnf_status check_program(struct telling *telling, const tnf_file *file, c
     return TNF_OK;
 }
 
-/* What is about the file and not about one of its tensors. */
+/* Checks everything that concerns the file and not one of its tensors. */
 static tnf_status check_whole(struct check *c, tnf_verify_result *result, tnf_arena *arena,
                               tnf_error *e)
 {
@@ -516,16 +517,16 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     const tnf_format *format = c->file->format;
     const char *program = c->options.program;
     if (program && (!format->loads || !tnf_list_has(format->programs, program)))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "it is not known what '%s' loads of the format %s; known are: %s",
-                        TNF_VISIBLE(program), format->name,
-                        format->loads ? format->programs : "no programs");
+        return tnf_fail(
+            e, TNF_EINVAL, TNF_NO_OFFSET,
+            "Tenfold does not know what '%s' loads of the format %s; known programs: %s",
+            TNF_VISIBLE(program), format->name, format->loads ? format->programs : "none");
     if (c->options.canonical && !format->canonical)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
                         format->name);
     tnf_status status = check_objects(c, arena, e);
     if (status != TNF_OK)
-        c->counts = NULL; /* not all of them are known */
+        c->counts = NULL; /* some of them are incomplete */
     bool whole = !c->some || c->some->whole;
     if (whole)
         tell_all_losses(c, result);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Verifying what may not even open.
+/* Verifying a file that may not open.
  *
- *   opens                                      its parts are checked
- *   does not                                   that is the problem
- *   … and is a model in several files          opened for salvage, and all that is wrong is told:
- *                                              opening ends with the first fault
+ *   it opens                                   its parts are checked
+ *   it does not                                the reason is the problem
+ *   … and is a model of several files          it is opened for salvage, to report all faults:
+ *                                              normal opening stops at the first one
  */
 #include "base/sized.h"
 #include "core/core.h"
 
-/* Does the reason lie in the file? A shard that it names and that is gone does. */
+/* Is the failure a fault of the file? It is also one if the file names a shard that does not
+ * exist. */
 static bool is_fault(const tnf_error *why)
 {
     return tnf_is_file_fault(why->status) ||
            (why->status == TNF_ENOTFOUND && why->offset != TNF_NO_OFFSET);
 }
 
-/* The files of a model that exist. False: there are none, or they have no faults beyond those
- * that are known already. */
+/* Verifies the existing files of a model. False: there are none, or they have no faults in addition
+ * to the known one. */
 static bool look_further(tnf_verify_result *out, tnf_file **file, const char *path,
                          const tnf_open_options *how, const tnf_verify_options *options)
 {
@@ -26,10 +27,10 @@ static bool look_further(tnf_verify_result *out, tnf_file **file, const char *pa
     if (TNF_TAKE_OPTIONS(tnf_open_options, &again, how, NULL) != TNF_OK)
         return false;
     again.salvage = true;
-    again.warn = NULL; /* they were told */
+    again.warn = NULL; /* warnings were reported already */
     again.trace = NULL;
     loosely.canonical = false;
-    loosely.program = NULL; /* of what is left nobody asks */
+    loosely.program = NULL; /* this question makes no sense for the rest of a model */
     if (tnf_open(file, path, &again, NULL) != TNF_OK)
         return false;
     if ((*file)->info.shards == 0) {
@@ -58,7 +59,7 @@ static void tell_unknown(tnf_verify_result *out, const tnf_verify_options *optio
         return;
     out->problems++;
     (void)tnf_fail(&unknown, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                   "whether %s loads it is not known: Tenfold cannot open it",
+                   "cannot tell whether %s loads it, because Tenfold cannot open it",
                    TNF_VISIBLE(options->program));
     if (options->problem)
         options->problem(options->ctx, &(tnf_problem) { .code = unknown.status,
@@ -66,7 +67,8 @@ static void tell_unknown(tnf_verify_result *out, const tnf_verify_options *optio
                                                         .message = unknown.message });
 }
 
-/* What the format has to say of a file that it refuses: to whoever loads it by other means. */
+/* Passes on the format's notes about a file that it refuses, for users who load it by other
+ * means. */
 static void note_refused(const char *path, const tnf_open_options *how,
                          const tnf_verify_options *options)
 {
@@ -75,13 +77,13 @@ static void note_refused(const char *path, const tnf_open_options *how,
     tnf_error told;
     if (TNF_TAKE_OPTIONS(tnf_open_options, &again, how, NULL) != TNF_OK)
         return;
-    again.warn = NULL; /* they were told */
+    again.warn = NULL; /* warnings were reported already */
     again.trace = NULL;
     if (tnf_open_noting(&file, path, &again, options->note, options->ctx, &told) == TNF_OK)
-        tnf_close(file); /* it has changed meanwhile */
+        tnf_close(file); /* the file has changed meanwhile */
 }
 
-/* It did not open. A path of NULL: there is nothing to open once more. */
+/* Handles a file that did not open. If `path` is NULL, it cannot be opened again. */
 static tnf_status verify_unopened(tnf_verify_result *out, tnf_file **file, const char *path,
                                   const tnf_open_options *how, const tnf_verify_options *options,
                                   const tnf_error *why, tnf_error *e)
@@ -102,7 +104,7 @@ static tnf_status verify_unopened(tnf_verify_result *out, tnf_file **file, const
     return TNF_OK;
 }
 
-/* Over a path, or over a source, which is used up. */
+/* Verifies a path, or a source, which is consumed. */
 static tnf_status verify_either(tnf_verify_result *out, tnf_file **file, const char *path,
                                 tnf_source *source, const tnf_open_options *how,
                                 const tnf_verify_options *options, tnf_error *e)
@@ -111,7 +113,7 @@ static tnf_status verify_either(tnf_verify_result *out, tnf_file **file, const c
     tnf_open_options loosely;
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = TNF_TAKE_OPTIONS(tnf_verify_options, &o, options, e);
-    if (status == TNF_OK && o.program) { /* programs load what a format forbids */
+    if (status == TNF_OK && o.program) { /* programs load files that their format forbids */
         status = TNF_TAKE_OPTIONS(tnf_open_options, &loosely, how, e);
         loosely.lenient = true;
         how = &loosely;
@@ -126,7 +128,7 @@ static tnf_status verify_either(tnf_verify_result *out, tnf_file **file, const c
     return verify_unopened(out, file, path, how, &o, &why, e);
 }
 
-/* The caller gets what it has made room for. */
+/* Fills as much of the result as the caller's struct has. */
 static tnf_status verify_and_hand_out(tnf_verify_result *out, tnf_file **file, const char *path,
                                       tnf_source *source, const tnf_open_options *how,
                                       const tnf_verify_options *options, tnf_error *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Many open files in one builder. Nothing is silently lost: what two files have under one name is
- * the same, or a rule says what becomes of it, or it is refused with the names of both files. */
+/* Merges many open files into one builder. Nothing is lost silently: if two files have something
+ * under the same name, it is equal, or a rule decides, or merging fails with the names of both
+ * files. */
 #include "core/look/diff.h"
 
 #include "base/sized.h"
@@ -12,30 +13,30 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define RENAMED 0x80000000u /* it has another name in its file */
+#define RENAMED 0x80000000u /* the tensor has another name in its file */
 
 struct merging {
     tnf_builder *b;
     tnf_merge_options options;
     const tnf_file *const *files;
     const char *const *names;
-    /* Of the builder's tensors, from `before` on: the number of the file, and RENAMED. */
+    /* For the builder's tensors from `before` on: the number of the file, and RENAMED. */
     uint32_t *owners;
     size_t room, before;
-    size_t now;        /* the file that is added */
-    uint32_t *of_attr; /* of the builder's attributes: likewise, UINT32_MAX if older */
+    size_t now;        /* the current file */
+    uint32_t *of_attr; /* the same for the builder's attributes; UINT32_MAX if older */
     size_t nattrs;
     tnf_hash attr_names; /* of the builder's attributes */
-    size_t extras;       /* the builder had before */
+    size_t extras;       /* of the builder before merging */
 };
 
-/* What messages call a file; in `out` if it has no name. */
+/* The name of a file for messages; in `out` if it has no name. */
 static const char *file_name(const struct merging *m, uint32_t i, char out[32])
 {
     if (i != UINT32_MAX && m->names)
         return m->names[i];
     if (i == UINT32_MAX)
-        return "what is there";
+        return "the builder";
     snprintf(out, 32, "file %" PRIu32, i + 1);
     return out;
 }
@@ -80,7 +81,7 @@ static bool same_name(tnf_str a, tnf_str b)
     return a.n == b.n && (a.p == b.p || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* Under its own name everything can be borrowed from the file. */
+/* With its own name a tensor is borrowed from the file without copies. */
 static tnf_status add_tensor(struct merging *m, const tnf_object *o, tnf_str name, unsigned again,
                              tnf_error *e)
 {
@@ -91,7 +92,7 @@ static tnf_status add_tensor(struct merging *m, const tnf_object *o, tnf_str nam
     return note_owner(m, !same_name(name, o->name), e);
 }
 
-/* NAME.2, NAME.3 …, the first that is free. */
+/* Adds it as NAME.2, NAME.3 …, the first free name. */
 static tnf_status add_renamed(struct merging *m, const tnf_object *o, tnf_str name, tnf_error *e)
 {
     char *text = tnf_arena_alloc(&m->b->arena, name.n + 24);
@@ -117,14 +118,14 @@ static tnf_status replace_object(struct merging *m, size_t position, const tnf_o
     return TNF_OK;
 }
 
-/* There is one of that name. */
+/* Applies the rule for a tensor whose name is taken. */
 static tnf_status settle_duplicate(struct merging *m, const tnf_object *known, const tnf_object *o,
                                    tnf_str name, tnf_error *e)
 {
     size_t position = (size_t)(known - m->b->catalog.objects);
     bool same = false, renamed;
     uint32_t owner = owner_of(m, position, &renamed);
-    /* A file that has a name twice keeps both. */
+    /* A file with a duplicate name keeps both tensors. */
     if (owner == m->now && !renamed && same_name(name, o->name)) {
         bool later = o > tnf_find_n(m->files[m->now], name.p, name.n);
         return add_tensor(m, o, name, later ? TNF_NAMES_FIRST_FOUND : TNF_NAMES_LATER_FOUND, e);
@@ -170,7 +171,7 @@ static tnf_str member_key(const void *ctx, uint32_t position)
     return ((const tnf_attrs *)ctx)->members[position].key;
 }
 
-/* One more entry for a map under construction, or a clash. */
+/* Adds an entry to a map under construction, or fails with a clash. */
 static tnf_status merge_entry(struct merging *m, tnf_attrs *to, tnf_hash *keys,
                               const tnf_member *entry, uint32_t owner, tnf_error *e)
 {
@@ -187,12 +188,12 @@ static tnf_status merge_entry(struct merging *m, tnf_attrs *to, tnf_hash *keys,
         m->options.attrs == TNF_CLASH_FIRST)
         return TNF_OK;
     if (m->options.attrs != TNF_CLASH_LAST)
-        return fail_clash(m, "metadata entry", entry->key, owner, ", with other values", e);
+        return fail_clash(m, "metadata entry", entry->key, owner, ", with different values", e);
     to->members[at].value = entry->value;
     return TNF_OK;
 }
 
-/* Two text maps become one. */
+/* Merges two text maps. */
 static tnf_status merge_maps(struct merging *m, tnf_value *into, const tnf_value *more,
                              uint32_t owner, tnf_error *e)
 {
@@ -251,18 +252,18 @@ static tnf_status merge_attr(struct merging *m, const tnf_member *attr, tnf_erro
     uint32_t owner = *attr_owner(m, known);
     if (tnf_is_text_map(known) && tnf_is_text_map(attr))
         return merge_maps(m, &known->value, &attr->value, owner, e);
-    /* What readers work out by themselves needs no rule. */
+    /* Attributes that readers compute need no rule. */
     if (m->options.attrs == TNF_CLASH_FIRST ||
         (tnf_registry_derives(known) && tnf_registry_derives(attr)))
         return TNF_OK;
     if (m->options.attrs != TNF_CLASH_LAST)
-        return fail_clash(m, "attribute", attr->key, owner, ", with other values", e);
+        return fail_clash(m, "attribute", attr->key, owner, ", with different values", e);
     known->value = attr->value;
     *attr_owner(m, known) = (uint32_t)m->now;
     return TNF_OK;
 }
 
-/* Room to remember whose each attribute is. */
+/* Makes room to store the file of each attribute. */
 static tnf_status count_attrs(struct merging *m, size_t n, tnf_error *e)
 {
     m->nattrs = m->b->catalog.attrs.n;
@@ -302,7 +303,7 @@ static tnf_status merge_extra(struct merging *m, const tnf_extra *extra, size_t 
 
 /* ------------------------------------------------------------------ whole */
 
-/* Is it one of the files that another one of them consists of? Then it comes with that. */
+/* Is it a shard of another file in the list? Then it is merged with that file. */
 static bool comes_along(const struct merging *m, size_t n)
 {
     const tnf_source *source = m->files[m->now]->source;

@@ -5,16 +5,16 @@
  *   files    [a  b][c][d  e]           model-00001-of-00003.zt …
  *   index                              model.zt: which tensor is where
  *
- * split_plan.c decides which tensor goes where. Writing:
+ * split_plan.c assigns tensors to files. Writing:
  *
- *   a new directory     is filled under another name, synced, renamed
- *   one that is there   all files are written, and on the disk, before one has its name; then
- *                         the old index is put aside    sync
- *                         old files are put aside       sync
- *                         the new files in place        sync
- *                         the new index in place        sync, and what was put aside goes
+ *   a new directory         is filled under another name, synced, renamed
+ *   an existing directory   all files are written, and on the disk, before one gets its name; then
+ *                             the old index is renamed      sync
+ *                             old files are renamed         sync
+ *                             the new files in place        sync
+ *                             the new index in place        sync, and the old files are removed
  *
- * so that an index never names a file that is not there. If anything fails, all is put back. */
+ * So an index never names a file that does not exist. If anything fails, everything is undone. */
 #include "core/many/split.h"
 #include "core/save/through.h"
 
@@ -59,9 +59,9 @@ static void tell_files(const struct splitting *s)
 
 /* ------------------------------------------------------------------ content */
 
-/* With an index, the first file has all attributes, the others only text maps, which readers of
- * single files look for; without one, each file stands for itself, unless the format says in each
- * what it is a part of. */
+/* With an index, the first file has all attributes; the others have only text maps, which readers
+ * of single files look for. Without an index, each file is a model of its own, unless the format
+ * marks each file as a part of the set. */
 static tnf_status add_attributes(const struct splitting *s, tnf_builder *to, size_t i, tnf_error *e)
 {
     const tnf_catalog *c = &s->b->catalog;
@@ -99,7 +99,7 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
     return s->save.progress(s->save.ctx, all < s->total ? all : s->total, s->total);
 }
 
-/* The plan was told already. */
+/* The plan was reported already. */
 static void on_late(void *ctx, const tnf_plan_item *item)
 {
     const struct splitting *s = ctx;
@@ -107,8 +107,8 @@ static void on_late(void *ctx, const tnf_plan_item *item)
         s->save.plan(s->save.ctx, item);
 }
 
-/* Everything is written and flushed, but the sink is put in place later. As the index of shards, if
- * there are any. */
+/* Saves everything to the sink, which is put in place later. If there are shards, saves their
+ * index. */
 static tnf_status save_held(const struct splitting *s, const tnf_builder *b, tnf_sink *sink,
                             const tnf_shard *shards, tnf_error *e)
 {
@@ -141,8 +141,8 @@ static tnf_status sync_held(const struct splitting *s, const struct split_shard 
     return tnf_fs_sync(shard->sink->fd, e);
 }
 
-/* Renames an old file whose name a new file will get. A change that somebody makes to it from now
- * on counts as made before. */
+/* Renames an old file whose name a new file will get. If another program changes it from now on,
+ * the change counts as made before. */
 static tnf_status put_aside(struct splitting *s, struct split_shard *shard, tnf_error *e)
 {
     size_t n = strlen(shard->path) + TNF_TEMP_MORE;
@@ -156,19 +156,19 @@ static tnf_status put_aside(struct splitting *s, struct split_shard *shard, tnf_
     if (rename(shard->path, aside) == 0)
         shard->aside = aside;
     else if (errno != ENOENT)
-        status = tnf_fail_sys(e, errno, "cannot put the old %s aside", shard->name);
+        status = tnf_fail_sys(e, errno, "cannot rename the old %s", shard->name);
     tnf_claim_drop(&claim);
     return status;
 }
 
-/* Names that must be on the disk before the next ones are. */
+/* Makes names durable before the next step. */
 static tnf_status sync_step(const struct splitting *s, tnf_error *e)
 {
     return s->save.no_sync ? TNF_OK : tnf_sync_directory_of(s->shards[0].path, e);
 }
 
-/* The index first: one on the disk never names files that are not there. It goes even if none is
- * needed now, since it stands for others. */
+/* Begins with the index, so that an index on the disk never names missing files. An old index is
+ * renamed even if no new one is written, since it belongs to other files. */
 static tnf_status put_all_aside(struct splitting *s, tnf_error *e)
 {
     bool any = false, is_root = s->own_index && strcmp(s->root.path, s->shards->path) == 0;
@@ -188,9 +188,9 @@ static tnf_status put_all_aside(struct splitting *s, tnf_error *e)
 
 static tnf_status place_shard(struct splitting *s, struct split_shard *shard, tnf_error *e)
 {
-    tnf_error why; /* filled even if the caller does not want to know */
+    tnf_error why; /* needed even if the caller passed no error */
     tnf_status status = tnf_sink_commit(shard->sink, &why);
-    if (status == TNF_EUNSYNCED) { /* told when all is in place */
+    if (status == TNF_EUNSYNCED) { /* reported when everything is in place */
         s->unsynced = true;
         s->why = why;
         status = TNF_OK;
@@ -203,7 +203,7 @@ static tnf_status place_shard(struct splitting *s, struct split_shard *shard, tn
     return status;
 }
 
-/* What goes into one of the files. */
+/* Adds the content of one of the files. */
 static tnf_status fill_shard(const struct splitting *s, tnf_builder *b, size_t i, tnf_error *e)
 {
     TNF_TRY(add_attributes(s, b, i, e));
@@ -233,7 +233,7 @@ static tnf_status write_shard(struct splitting *s, size_t i, tnf_error *e)
 
 /* ------------------------------------------------------------------- index */
 
-/* Those that are not in place are opened by their descriptors. */
+/* Files that are not in place yet are opened through their descriptors. */
 static tnf_status open_shards(const struct splitting *s, tnf_shard *out, tnf_error *e)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -273,12 +273,12 @@ static tnf_status hold_directory(struct splitting *s, tnf_error *e)
 {
     s->held = tnf_fs_open(s->directory, O_RDONLY | O_DIRECTORY, 0);
     if (s->held < 0)
-        return TNF_OK; /* what may not be read cannot be locked */
+        return TNF_OK; /* an unreadable directory cannot be locked */
     tnf_status status = tnf_lock_whole(s->held, PATIENT, NULL, NULL, e);
     return status == TNF_EUNSUPPORTED ? TNF_OK : status;
 }
 
-/* One that is not there is made under another name. */
+/* A directory that does not exist is made under another name. */
 static tnf_status make_directory(struct splitting *s, tnf_error *e)
 {
     struct stat st;
@@ -295,13 +295,13 @@ static tnf_status make_directory(struct splitting *s, tnf_error *e)
     snprintf(final, n + 1, "%s", s->directory);
     (void)tnf_temp_name(now, n + TNF_TEMP_MORE, final, 0);
     if (mkdir(now, 0777) != 0)
-        return tnf_fail_sys(e, errno, "cannot make the directory");
+        return tnf_fail_sys(e, errno, "cannot create the directory");
     s->directory = now;
     s->final = final;
     return tnf_split_name(s, e);
 }
 
-/* All of it is in place. */
+/* Syncs the names when everything is in place. */
 static tnf_status sync_names(struct splitting *s, const char *path, tnf_error *e)
 {
     if (s->save.no_sync)
@@ -365,7 +365,7 @@ static void remove_file(const struct splitting *s, const char *path)
         tell_stray(s, TNF_STRAY_JUNK, path, NULL);
 }
 
-/* False if the old file that should be back under its name is not. */
+/* False if an old file could not get its name back. */
 static bool undo_one(const struct splitting *s, const struct split_shard *shard)
 {
     if (!shard->aside && shard->placed)
@@ -381,12 +381,12 @@ static void name_lost(const struct split_shard *lost, tnf_error *e)
 {
     const tnf_error why = *e;
     tnf_fail(e, why.status, TNF_NO_OFFSET,
-             "%.90s; the old %.40s could not be put back, it is %.80s", why.message, lost->name,
+             "%.90s; the old %.40s could not be put back and is now %.80s", why.message, lost->name,
              tnf_path_end(lost->aside));
 }
 
-/* After a failure nothing is left of it, and what was there is there; the index last, again. Else
- * the error tells where it is. */
+/* After a failure, removes all new files and restores the old ones, the index last. If that fails,
+ * the error says where they are. */
 static void undo_all(const struct splitting *s, tnf_error *e)
 {
     const struct split_shard *lost = NULL;
@@ -403,7 +403,7 @@ static void undo_all(const struct splitting *s, tnf_error *e)
         name_lost(lost, e);
 }
 
-/* What was replaced goes, unless a power cut could take what replaced it. */
+/* Removes replaced files, unless a power cut could still undo their replacement. */
 static void forget_old(const struct splitting *s, const struct split_shard *shard, bool synced)
 {
     if (shard->aside && synced)
@@ -428,7 +428,7 @@ static void clean_up(struct splitting *s, tnf_status status, tnf_error *e)
         close(s->held);
 }
 
-/* A family may have its index in a format of its own. */
+/* In some families the index has a format of its own. */
 static const tnf_format *index_of(const tnf_format *format)
 {
     if (format->write_index)
@@ -494,7 +494,7 @@ tnf_status tnf_split(const tnf_builder *b, const char *directory, const tnf_spli
     return status;
 }
 
-/* ------------------------------------------------------------- one of them */
+/* ------------------------------------------------------ writing one of the files */
 
 static tnf_status through_shard(const struct splitting *s, size_t i, tnf_sink *sink, tnf_error *e)
 {
@@ -532,7 +532,7 @@ tnf_status tnf_split_through(const tnf_builder *b, const char *directory, size_t
     struct splitting s = { .b = b, .directory = directory, .held = -1 };
     TNF_TRY(start_split(&s, options, e));
     tnf_arena_init(&s.arena, &b->alloc, UINT64_MAX);
-    s.save.plan = NULL; /* told when it was planned */
+    s.save.plan = NULL; /* reported when the split was planned */
     tnf_status status = plan_files(&s, e);
     if (status == TNF_OK && number < s.n)
         status = through_shard(&s, number, sink, e);

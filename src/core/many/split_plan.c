@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which tensor goes to which of several files, and what those are called. */
+/* Assigns tensors to files, and names the files. */
 #include "core/many/split.h"
 
 #include <string.h>
 
-/* -------------------------------------------------------------- who where */
+/* -------------------------------------------------------------- assignment */
 
-/* How large the tensor will be. */
+/* The size that the tensor will have. */
 static uint64_t size_of(const struct splitting *s, const tnf_object *o)
 {
     uint64_t sum = 0;
@@ -22,16 +22,17 @@ static uint64_t size_of(const struct splitting *s, const tnf_object *o)
     return sum;
 }
 
-/* As Hugging Face does it: a tensor beyond the limit gets a file at once, while the one that is
- * being filled stays open and is numbered when it is full. In formats whose sets are opened by
- * number, one tensor behind the other, it is closed then: the order of the tensors stays. */
+/* Works as Hugging Face's tools: a tensor beyond the limit gets a file at once, while the current
+ * file stays open and is numbered when it is full. In formats whose sets are opened by number, one
+ * tensor after the other, the current file is closed instead, which keeps the order of the
+ * tensors. */
 static tnf_status fill_shards(struct splitting *s, const uint32_t *shared, const uint64_t *bytes,
                               tnf_error *e)
 {
     size_t n = s->b->catalog.n, groups = 0, open = SIZE_MAX;
     bool in_order = s->format->opens_sets;
     uint64_t max = s->options.max_bytes ? s->options.max_bytes : UINT64_MAX, filled = 0;
-    uint32_t *number = tnf_arena_array(&s->arena, n + 1, sizeof *number); /* of each group */
+    uint32_t *number = tnf_arena_array(&s->arena, n + 1, sizeof *number); /* of each file */
     if (!number)
         return tnf_arena_fail(&s->arena, "splitting", e);
     for (size_t i = 0; i < n; i++) {
@@ -64,7 +65,7 @@ static tnf_status fill_shards(struct splitting *s, const uint32_t *shared, const
     return TNF_OK;
 }
 
-/* By counting: the tensors of a shard keep their order. */
+/* Counting sort: the tensors of a shard keep their order. */
 static tnf_status sort_tensors(struct splitting *s, tnf_error *e)
 {
     size_t n = s->b->catalog.n, first = 0;
@@ -85,7 +86,8 @@ tnf_status tnf_split_assign(struct splitting *s, tnf_error *e)
 {
     const tnf_catalog *c = &s->b->catalog;
     const uint32_t *shared;
-    uint64_t *bytes = tnf_arena_array(&s->arena, c->n, sizeof *bytes); /* of those tied together */
+    uint64_t *bytes = tnf_arena_array(&s->arena, c->n,
+                                      sizeof *bytes); /* of tensors that share bytes */
     s->shard_of = tnf_arena_array(&s->arena, c->n, sizeof *s->shard_of);
     if (!bytes || !s->shard_of)
         return tnf_arena_fail(&s->arena, "splitting", e);
@@ -125,7 +127,7 @@ static tnf_status name_file(struct splitting *s, struct split_shard *shard, cons
     return TNF_OK;
 }
 
-/* ".zt": the first of its extensions. */
+/* ".zt": the first extension of the format. */
 static const char *first_extension(const struct splitting *s, char out[32])
 {
     size_t n = s->format->extensions ? strcspn(s->format->extensions, " ") : 0;

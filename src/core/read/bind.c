@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors by name, checked, and their values where they are or in the caller's memory. */
+/* Tensors by name, checked; their values are mapped or copied to the caller's memory. */
 #include "base/sized.h"
 #include "core/core.h"
 #include "model/layout.h"
@@ -55,22 +55,22 @@ tnf_status tnf_expect(const tnf_object *o, const tnf_type *type, uint32_t rank,
     if (!o)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no such tensor");
     if (strcmp(tnf_layout_id(o->layout), "dense") != 0 || o->nparts != 1)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the layout %s, dense is wanted",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the layout %s, but must be dense",
                         TNF_QUOTED(o->name), tnf_layout_id(o->layout));
     if (type && o->parts->type != type)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is of %s, %s is wanted",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the type %s, but must have %s",
                         TNF_QUOTED(o->name), o->parts->type->id, type->id);
     if (!shape_fits(o, rank, shape)) {
         char has[64], wants[64];
         tnf_shape_text(has, sizeof has, o);
         dims_text(wants, sizeof wants, shape, rank);
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the shape %s, %s is wanted",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the shape %s, but must have %s",
                         TNF_QUOTED(o->name), has, wants);
     }
     return TNF_OK;
 }
 
-/* Are its elements row by row in the file? */
+/* Are its elements stored row by row? */
 static bool is_by_rows(const tnf_object *o)
 {
     return o->order == TNF_ORDER_C || o->rank < 2;
@@ -171,7 +171,7 @@ tnf_status tnf_bind(const tnf_file *file, tnf_binding *bindings, size_t n,
 {
     TNF_TRY(tnf_need(file, "file", e));
     TNF_TRY(tnf_need_array(bindings, n, "bindings", e));
-    /* Before `problem` is called, which may print the name. */
+    /* Checks all names before `problem` is called, which may print them. */
     for (size_t i = 0; i < n; i++)
         if (!bindings[i].name)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "binding %zu has no name", i);

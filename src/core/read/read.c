@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading parts: straight from their source, through the format's decoder, or from memory; always
- * delivered little-endian. */
+/* Reading parts: directly from their source, through the format's decoder, or from memory. The
+ * result is always little-endian. */
 #include "core/read/stream.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, 
     if (!part)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such part");
     if (part->origin && part->origin->missing)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "it lies in the file %s, which is missing",
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "it is in the file %s, which is missing",
                         TNF_VISIBLE(part->origin->label));
     if (part->flags & TNF_PART_UNREADABLE)
         return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
@@ -19,7 +19,7 @@ static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, 
                                                                  : "see the warnings of the file");
     if (offset > part->nbytes || n > part->nbytes - offset)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%llu bytes were asked for from byte %llu on, but the tensor has %llu",
+                        "%llu bytes were requested from byte %llu on, but the tensor has only %llu",
                         (unsigned long long)n, (unsigned long long)offset,
                         (unsigned long long)part->nbytes);
     return TNF_OK;
@@ -36,8 +36,8 @@ static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, t
     return status;
 }
 
-/* A decoder counts from the start of the stored bytes, people from the start of the file; and they
- * want to know which file. */
+/* A decoder counts offsets from the start of the stored bytes. Messages need offsets from the start
+ * of the file, and the name of the file. */
 static tnf_status in_file(const tnf_stream *s, tnf_status status, tnf_error *e)
 {
     const tnf_part *part = s->part;
@@ -142,7 +142,7 @@ static tnf_status compare_check(tnf_stream *s, tnf_error *e)
                     d->algorithm);
 }
 
-/* Others may follow that are not of the part. */
+/* Is it the end of the stream? A container may have bytes of other parts after it. */
 static bool is_last(const tnf_part *part)
 {
     const struct tnf_origin *o = part->origin;
@@ -154,7 +154,7 @@ tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e)
     uint8_t last;
     if (s->cursor)
         return tnf_cursor_end(s->cursor, e);
-    if (s->decoder && s->part->nbytes == 0 && s->part->origin->skip) /* nothing was read so far */
+    if (s->decoder && s->part->nbytes == 0 && s->part->origin->skip) /* nothing was read yet */
         TNF_TRY(
             in_file(s, tnf_decoder_read(s->decoder, s->part->origin->skip - 1, &last, 1, e), e));
     if (s->decoder && is_last(s->part))
@@ -162,7 +162,7 @@ tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e)
     return compare_check(s, e);
 }
 
-/* Bytes as they are stored, but decoded. */
+/* Reads bytes in stored byte order, but decoded. */
 static tnf_status read_bytes(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const tnf_part *part = s->part;
@@ -199,7 +199,7 @@ static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n
     return TNF_OK;
 }
 
-/* Elements cut by the edges of the wanted range are read whole beside it. */
+/* Elements that the edges of the range cut are read completely into a separate buffer. */
 static tnf_status read_edge(tnf_stream *s, uint64_t element, size_t width, size_t skip,
                             uint8_t *dst, size_t n, tnf_error *e)
 {
@@ -270,7 +270,7 @@ const uint8_t *tnf_part_in_memory(const tnf_part *part)
                : NULL;
 }
 
-/* What is in memory is shown where it is, in pieces that stay in the CPU's cache while they are
+/* Bytes in memory are passed without a copy, in pieces that stay in the CPU's cache while they are
  * digested and written. */
 static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_take_fn take,
                               void *ctx, tnf_error *e)
@@ -292,7 +292,7 @@ static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_ta
     return status;
 }
 
-/* Over the network it matters to know how much will be wanted. */
+/* A source over the network can then request all of it at once. */
 void tnf_expect_part(const tnf_part *part)
 {
     if (part->payload <= TNF_ENCODED && part->origin && part->origin->source->far)
@@ -339,7 +339,7 @@ tnf_status tnf_object_there(const tnf_object *object, tnf_error *e)
 {
     const char *file = tnf_missing_file(object);
     if (file)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "%s lies in the file %s, which is missing",
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "%s is in the file %s, which is missing",
                         TNF_QUOTED(object->name), TNF_VISIBLE(file));
     return object ? TNF_OK : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such tensor");
 }
@@ -396,7 +396,7 @@ tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
     if ((uintptr_t)p % tnf_type_align(part->type) != 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
                         "no view without a copy: the bytes begin at %llu, which is not a multiple "
-                        "of %zu as %s wants",
+                        "of %zu as %s requires",
                         (unsigned long long)part->offset, tnf_type_align(part->type),
                         part->type->id);
     *out = p;

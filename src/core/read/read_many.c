@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Many parts at once.
+/* Reads many parts at once.
  *
- *   requests   a b c d …                         as the caller gave them
- *   pieces     c ab d1 d2 d3 …                   by source and position, large ones cut
+ *   requests   a b c d …                         in the caller's order
+ *   pieces     c ab d1 d2 d3 …                   sorted by source and position, large ones divided
  *   jobs       [c ab] [d1] [d2] [d3] …           about 8 MiB each, taken by the threads in order
  *
  * Each job is one call to its source, which merges neighbours into one system call.
@@ -17,24 +17,24 @@
 #include <string.h>
 
 #define BLOCK        ((size_t)8 << 20)
-#define MAX_JOB      4096u               /* pieces: small tensors by the thousand */
-#define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it brings */
+#define MAX_JOB      4096u               /* pieces; there may be thousands of small tensors */
+#define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it saves */
 
 struct piece {
-    const struct tnf_origin *origin; /* NULL: read the part in one go */
+    const struct tnf_origin *origin; /* NULL: read the part in one call */
     const tnf_part *part;
     tnf_range range;
 };
 
 struct job {
-    const struct piece *piece; /* its first */
-    size_t first, n;           /* of the ranges */
+    const struct piece *piece; /* the first one */
+    size_t first, n;           /* its ranges */
     size_t bytes;
 };
 
 struct work {
     struct piece *pieces;
-    tnf_range *ranges; /* the same order as pieces, those that touch joined */
+    tnf_range *ranges; /* in the order of the pieces, adjacent ones joined */
     struct job *jobs;
     size_t npieces, nranges, njobs;
     tnf_progress progress;
@@ -84,7 +84,7 @@ static void cut_pieces(struct work *w, const tnf_request *requests, size_t n)
     }
 }
 
-/* Most files are asked for in their own order. */
+/* Requests mostly come in the order of the file already. */
 static void sort_pieces(struct work *w)
 {
     size_t i = 1;
@@ -99,7 +99,7 @@ static bool ranges_touch(const tnf_range *a, const tnf_range *b)
     return a->offset + a->n == b->offset && (uint8_t *)a->dst + a->n == (uint8_t *)b->dst;
 }
 
-/* Neighbours of one source share a job until it is full; those that are neighbours in memory too
+/* Neighbours of one source share a job until it is full. Those that are also neighbours in memory
  * become one range. */
 static void make_jobs(struct work *w)
 {

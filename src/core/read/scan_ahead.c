@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at a part while what follows is decoded or computed.
+/* Scans a part while the next bytes are decoded or computed.
  *
- *   its threads  make 0 │ make 1 │ make 2 │ …      into a ring of blocks
- *   this one            │ take 0 │ take 1 │ …      in order
+ *   other threads  make 0 │ make 1 │ make 2 │ …      into a ring of blocks
+ *   this thread           │ take 0 │ take 1 │ …      in order
  *
- * Neither waits while there is a block for it. A part that can be read anywhere is made by several
- * threads, each with a stream of its own, another one by one thread. What fails first, in the order
- * of the part, is the error, as if there were one thread. Where the target has room for all of it,
- * the blocks are made there, and nothing is left to write (io/room.c).
+ * Neither side waits while there is a block for it. A part that can be read at any position is made
+ * by several threads, each with its own stream; any other part by one thread. The error is the
+ * first one in the order of the part, as with a single thread. If the target has room for the whole
+ * part, the blocks are made there, and nothing remains to be written (io/room.c).
  */
 #include "base/pool.h"
 #include "core/read/stream.h"
@@ -17,7 +17,7 @@
 
 #define MOST_THREADS 16u
 #define MOST_BLOCKS  (MOST_THREADS + 2)
-#define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it brings */
+#define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it saves */
 
 struct block_slot {
     bool made;
@@ -28,17 +28,17 @@ struct block_slot {
 struct ahead {
     const tnf_part *part;
     uint8_t *blocks;
-    const tnf_room *room;  /* where they are made instead; or NULL */
-    uint64_t ring, all;    /* blocks in the ring, and of the part */
-    pthread_mutex_t lock;  /* guards all below */
-    pthread_cond_t freed;  /* one of those who make may go on */
-    pthread_cond_t filled; /* the one who takes may */
-    uint64_t next, taken;  /* the next block to be made; those that were taken */
-    bool stop;             /* no more are wanted */
+    const tnf_room *room;  /* blocks are made there instead; or NULL */
+    uint64_t ring, all;    /* number of blocks in the ring, and in the part */
+    pthread_mutex_t lock;  /* guards the members below */
+    pthread_cond_t freed;  /* wakes one of the makers */
+    pthread_cond_t filled; /* wakes the taker */
+    uint64_t next, taken;  /* the next block to be made; number of blocks taken */
+    bool stop;             /* no more blocks are needed */
     struct block_slot slots[MOST_BLOCKS];
 };
 
-/* Block i, and how long it is. */
+/* Block i, and its length. */
 static uint8_t *block_of(const struct ahead *a, uint64_t i, size_t *n)
 {
     uint64_t left = a->part->nbytes - i * TNF_SCAN_BLOCK;
@@ -46,7 +46,7 @@ static uint8_t *block_of(const struct ahead *a, uint64_t i, size_t *n)
     return a->room ? a->room->p + i * TNF_SCAN_BLOCK : a->blocks + i % a->ring * TNF_SCAN_BLOCK;
 }
 
-/* The next block to make, once there is room for it; false: there is none. */
+/* Gets the next block to make, once there is room for it; false: there is none. */
 static bool next_block(struct ahead *a, uint64_t *i)
 {
     pthread_mutex_lock(&a->lock);
@@ -59,7 +59,7 @@ static bool next_block(struct ahead *a, uint64_t *i)
     return more;
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static void stop_makers(struct ahead *a)
 {
     a->stop = true;
@@ -93,7 +93,7 @@ static void *make_all(void *ctx)
     return NULL;
 }
 
-/* Waits for block i, or what kept it from being made. */
+/* Waits for block i, and returns the error if it could not be made. */
 static tnf_status await_block(struct ahead *a, uint64_t i, tnf_error *e)
 {
     struct block_slot *slot = &a->slots[i % a->ring];
@@ -112,13 +112,13 @@ static void free_block(struct ahead *a, bool stop)
 {
     pthread_mutex_lock(&a->lock);
     a->taken++;
-    pthread_cond_signal(&a->freed); /* there is room for one: who else woke up would wait again */
+    pthread_cond_signal(&a->freed); /* one block is free, so waking one thread is enough */
     if (stop)
         stop_makers(a);
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Blocks before the one that failed are all made, since they are begun in order. */
+/* All blocks before a failed one are made, since they are begun in order. */
 static tnf_status take_all(struct ahead *a, tnf_take_fn take, void *ctx, tnf_error *e)
 {
     tnf_status status = TNF_OK;
@@ -155,8 +155,8 @@ static bool scan_beside(struct ahead *a, unsigned threads, tnf_take_fn take, voi
     return started > 0;
 }
 
-/* One thread takes; several make what is computed, and what goes to its place at once. Else reading
- * is the faster, the fewer there are. */
+/* One thread takes; several threads make parts that are computed, or that are made in place. For
+ * other parts, fewer threads read faster. */
 static unsigned count_makers(const struct ahead *a)
 {
     const tnf_part *part = a->part;
@@ -186,8 +186,7 @@ bool tnf_scan_room(const tnf_part *part, const tnf_room *room, tnf_take_fn take,
     return done;
 }
 
-/* Is there something to do meanwhile? What has a digest is compared by who reads it all in order.
- */
+/* Is there work to do meanwhile? The digest of a part is compared while it is read in order. */
 static bool worth_ahead(const tnf_part *part)
 {
     if (part->flags & TNF_PART_UNREADABLE || part->nbytes < WORTH_THREAD)

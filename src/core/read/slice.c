@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numpy's slices: text to numbers. slice_read.c fetches the elements. */
+/* Parses numpy's slices to numbers. slice_read.c reads the elements. */
 #include "core/core.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@ static void skip_space(struct parser *s)
         s->p++;
 }
 
-/* An optional whole number; *given tells whether there was one. False if it is too large. */
+/* Parses an optional integer; *given says whether there was one. False if it is too large. */
 static bool parse_number(struct parser *s, int64_t *out, bool *given)
 {
     skip_space(s);
@@ -51,7 +51,7 @@ static tnf_status plain_index(tnf_slice *out, int64_t i, int64_t size, tnf_error
     return TNF_OK;
 }
 
-/* start:stop:step with numpy's rules for what is left out, negative, or out of range. */
+/* start:stop:step with numpy's rules for missing, negative and out-of-range values. */
 static tnf_slice range_of(int64_t size, const int64_t v[3], const bool given[3])
 {
     int64_t step = given[2] ? v[2] : 1;
@@ -91,7 +91,7 @@ static tnf_status parse_dimension(struct parser *s, tnf_slice *out, uint64_t dim
     return TNF_OK;
 }
 
-/* How many dimensions the text names, and where its "..." is among them (or UINT32_MAX). */
+/* Counts the dimensions in the text; *ellipsis is the index of its "..." (or UINT32_MAX). */
 static tnf_status count_items(const char *text, uint32_t *items, uint32_t *ellipsis, tnf_error *e)
 {
     *items = 0;
@@ -128,7 +128,7 @@ tnf_status tnf_slice_parse(tnf_slice *out, const char *text, const uint64_t *sha
     const int64_t zero[3] = { 0 };
     uint32_t whole = rank - items, at = 0;
     if (ellipsis == UINT32_MAX)
-        ellipsis = items; /* dimensions that are not named come last, whole */
+        ellipsis = items; /* the remaining dimensions are selected completely */
     for (uint32_t i = 0; i <= items; i++) {
         if (i == ellipsis) {
             skip_space(&s);

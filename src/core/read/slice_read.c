@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Fetching a slice.
+/* Reads a slice.
  *
- * The selected elements lie in the file as runs: the innermost dimensions that are taken whole make
- * one run, the outer dimensions count over the runs.
+ * The selected elements are runs in the file. The innermost dimensions that are selected completely
+ * form one run; the outer dimensions count the runs.
  *
  *   w[0:2, 1:3, :] of [4,4,5]     ░░░░░██████████░░░░░ ░░░░░██████████ …   a run is 2*5 elements
  *
- * Long runs go straight to the caller. Short ones that lie close together are read as one block,
- * gaps and all, and picked from memory; so nothing is read twice, whichever way a step goes, and
- * far pieces are not bridged. Column-major tensors are read in their own order, block by block, and
- * scattered to their places.
+ * Long runs are read directly into the caller's buffer. Short ones that are close together are read
+ * as one block with the gaps between them, and picked from memory. So nothing is read twice, in any
+ * direction of a step, and large gaps are not read. Column-major tensors are read in their own
+ * order, block by block, and the elements are scattered to their places.
  */
 #include "base/pool.h"
 #include "core/read/stream.h"
@@ -20,14 +20,15 @@
 
 #define MAX_RANK  64u
 #define MAX_BITS  128u                 /* of an element */
-#define DIRECT    ((uint64_t)64 << 10) /* a run that is read straight into place; a gap worth it */
-#define NEAR      ((uint64_t)4 << 10)  /* a gap that is always read across */
-#define MOST_READ 8u                   /* times what is wanted is read across wider ones */
+#define DIRECT    ((uint64_t)64 << 10) /* a run that is read directly into place; a gap worth a skip \
+                                        */
+#define NEAR      ((uint64_t)4 << 10)  /* a gap that is always read */
+#define MOST_READ 8u                   /* wider gaps may multiply the bytes read by this */
 #define WINDOW    ((uint64_t)1 << 20)  /* the largest block */
 #define BLOCK     ((uint64_t)4 << 20)  /* of a column-major tensor: it stays in the cache */
-#define FORWARD   ((uint64_t)32 << 20) /* the same of one that can only be read in order */
-#define MUCH      ((uint64_t)4 << 30)  /* that a slice of what is too much may have */
-#define LONG_ROW  ((uint64_t)256)      /* bytes that are written in one place, if they can be */
+#define FORWARD   ((uint64_t)32 << 20) /* the same for one that can only be read in order */
+#define MUCH      ((uint64_t)4 << 30)  /* the largest slice of a part that is too large to decode */
+#define LONG_ROW  ((uint64_t)256)      /* preferred length of written rows, in bytes */
 
 /* A selection in the order of storage: the last dimension varies fastest. */
 struct selection {
@@ -38,14 +39,15 @@ struct selection {
     tnf_slice slice[MAX_RANK];
 };
 
-/* How it is read: dimensions below `block` one index at a time, `chunk` indices of dimension
- * `block` with all of the inner ones as one block. outer == block: each run by itself. */
+/* How the selection is read: dimensions below `block` one index at a time; `chunk` indices of
+ * dimension `block`, with all inner dimensions, as one block. outer == block: each run
+ * separately. */
 struct plan {
     uint32_t outer, block;
     uint64_t run, chunk;
 };
 
-/* What is in memory: the bytes from `at` on. */
+/* The bytes in memory, beginning with byte `at`. */
 struct window {
     uint8_t *bytes;
     uint64_t at;
@@ -53,8 +55,8 @@ struct window {
 
 /* ------------------------------------------------------------------- bits */
 
-/* Copies nbits from bit `from` of src to bit `to` of dst, least significant first. dst holds zeros
- * there. */
+/* Copies nbits from bit `from` of src to bit `to` of dst, least significant first. The bits in dst
+ * must be 0. */
 void tnf_copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t from, uint64_t nbits)
 {
     if (to % 8 == 0 && from % 8 == 0) {
@@ -69,7 +71,8 @@ void tnf_copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t from,
 
 /* ------------------------------------------------------------------- plan */
 
-/* Bytes between two neighbours of a dimension, rounded up; what lies beyond matters no more. */
+/* The distance in bytes between two neighbours of a dimension, rounded up; saturates when it is too
+ * large to matter. */
 static uint64_t neighbour_distance(const struct selection *s, uint32_t d)
 {
     int64_t step = s->slice[d].step;
@@ -92,7 +95,8 @@ static void plan_runs(struct plan *p, const struct selection *s)
     }
 }
 
-/* From the inside out, as long as neighbours are close and all of it fits the window. */
+/* Adds dimensions from the inside out while neighbours are close and everything fits in the
+ * window. */
 static void plan_block(struct plan *p, const struct selection *s)
 {
     uint64_t span = p->run * s->bits / 8 + 2;
@@ -113,12 +117,14 @@ static void plan_block(struct plan *p, const struct selection *s)
     }
 }
 
-/* Lowest and highest element of `n` indices from `first` on of dimension d, added to the two. */
+/* Extends the bounds by the lowest and the highest element of `n` indices from `first` on of
+ * dimension d. */
 static void extend_bounds(const struct selection *s, uint32_t d, uint64_t first, uint64_t n,
                           uint64_t *low, uint64_t *high)
 {
     uint64_t a = (uint64_t)s->slice[d].start + first * (uint64_t)s->slice[d].step;
-    uint64_t b = a + (n - 1) * (uint64_t)s->slice[d].step; /* wraps well when negative */
+    uint64_t b = a +
+                 (n - 1) * (uint64_t)s->slice[d].step; /* wrapping is right for negative steps */
     *low += (a < b ? a : b) * s->stride[d];
     *high += (a < b ? b : a) * s->stride[d];
 }
@@ -132,7 +138,7 @@ static tnf_status fetch_bits(const struct selection *s, struct window *w, uint64
     return tnf_stream_read(s->from, w->at, w->bytes, (size_t)((until_bit + 7) / 8 - w->at), e);
 }
 
-/* One run that is not in memory: straight into place, or through the window where bits shift. */
+/* Reads one run that is not in memory: directly into place, or through the window if bits shift. */
 static tnf_status read_run(const struct selection *s, struct window *w, uint64_t element,
                            uint64_t count, uint8_t *dst, uint64_t to, tnf_error *e)
 {
@@ -151,12 +157,13 @@ static tnf_status read_run(const struct selection *s, struct window *w, uint64_t
     return TNF_OK;
 }
 
-/* Steps dimensions [from, to) like an odometer; false when it has been through. */
+/* Steps dimensions [from, to) like an odometer; false after the last index. */
 static bool next_index(const struct selection *s, uint64_t *index, const uint64_t *counts,
                        uint32_t from, uint32_t to, uint64_t *element)
 {
     for (uint32_t d = to; d-- > from;) {
-        uint64_t by = (uint64_t)s->slice[d].step * s->stride[d]; /* wraps well when negative */
+        uint64_t by = (uint64_t)s->slice[d].step *
+                      s->stride[d]; /* wrapping is right for negative steps */
         if (++index[d] < counts[d]) {
             *element += by;
             return true;
@@ -167,8 +174,8 @@ static bool next_index(const struct selection *s, uint64_t *index, const uint64_
     return false;
 }
 
-/* A block: `n` indices from `first` on of the block's dimension. `base` is the first element of the
- * dimensions below it. */
+/* Reads a block: `n` indices from `first` on of the block's dimension. `base` is the first element
+ * of the dimensions below it. */
 static tnf_status read_block(const struct selection *s, const struct plan *p, struct window *w,
                              uint64_t base, uint64_t first, uint64_t n, uint8_t *dst, uint64_t *to,
                              tnf_error *e)
@@ -215,7 +222,7 @@ static tnf_status read_planned(const struct selection *s, const struct plan *p, 
     return TNF_OK;
 }
 
-/* All selected elements, in the order of storage, packed into dst. */
+/* Reads all selected elements, in the order of storage, packed into dst. */
 static tnf_status read_selection(const struct selection *s, uint8_t *dst, tnf_error *e)
 {
     struct plan p;
@@ -234,15 +241,15 @@ static tnf_status read_selection(const struct selection *s, uint8_t *dst, tnf_er
 /* -------------------------------------------------------------- transpose */
 
 /* A block of a column-major tensor in memory: indices [first, first + rows) of its first dimension
- * in the order of storage and [left, left + cols) of its last, with all of those between. Each
- * element goes to its place in dst, where the first dimension varies fastest. */
+ * in the order of storage, [left, left + cols) of its last, and all indices of the dimensions
+ * between. Each element goes to its place in dst, where the first dimension varies fastest. */
 struct block {
     const uint8_t *src;
     uint8_t *dst;
     uint32_t rank;
     uint64_t bits, first, rows, left, cols;
-    const uint64_t *counts; /* of the whole */
-    uint64_t between;       /* product of those between */
+    const uint64_t *counts; /* of the whole selection */
+    uint64_t between;       /* product of the dimensions between */
 };
 
 static void scatter_elements(const struct block *b, const uint64_t *stride, uint64_t from,
@@ -255,7 +262,7 @@ static void scatter_elements(const struct block *b, const uint64_t *stride, uint
                           (from + r * rest + c) * b->bits, b->bits);
 }
 
-/* Steps the dimensions between the first and the last; false when it has been through. */
+/* Steps the dimensions between the first and the last; false after the last index. */
 static bool next_between(const struct block *b, const uint64_t *stride, uint64_t *index,
                          uint64_t *to)
 {
@@ -269,7 +276,8 @@ static bool next_between(const struct block *b, const uint64_t *stride, uint64_t
     return false;
 }
 
-/* The first and the last dimension make a matrix to transpose, for each index of those between. */
+/* For each index of the dimensions between, transposes the matrix of the first and the last
+ * dimension. */
 static void scatter_block(const struct block *b)
 {
     uint64_t stride[MAX_RANK] = { 0 }, index[MAX_RANK] = { 0 }, n = 1, from = 0;
@@ -288,9 +296,9 @@ static void scatter_block(const struct block *b)
     } while (next_between(b, stride, index, &to));
 }
 
-/* How much of the first and of the last dimension makes a block: enough of the first to write long
- * rows, and of the last what then fits. Where only going forward is cheap, all of the last; gives
- * whether it is not so. */
+/* Chooses the size of a block: enough of the first dimension to write long rows, and then as much
+ * of the last as fits. If only reading forward is cheap, all of the last dimension; then returns
+ * false. */
 static bool plan_transposed(struct block *b, const tnf_part *part)
 {
     bool anywhere = tnf_part_anywhere(part);
@@ -304,7 +312,7 @@ static bool plan_transposed(struct block *b, const tnf_part *part)
     return anywhere;
 }
 
-/* Narrows a dimension down to a part of its slice; the size of the part. */
+/* Narrows a dimension to a range of its slice. Returns the length of the range. */
 static uint64_t narrow_slice(tnf_slice *now, const tnf_slice *whole, uint64_t from, uint64_t n)
 {
     now->start = (int64_t)((uint64_t)whole->start + from * (uint64_t)whole->step);
@@ -312,11 +320,11 @@ static uint64_t narrow_slice(tnf_slice *now, const tnf_slice *whole, uint64_t fr
     return now->count;
 }
 
-/* A column-major tensor on its way: threads take block after block. */
+/* The state of reading a column-major tensor: threads take block after block. */
 struct turning {
     const struct selection *s;
-    struct block plan; /* its rows and cols are those of a whole block */
-    size_t size;       /* bytes of one */
+    struct block plan; /* with the rows and columns of a full block */
+    size_t size;       /* bytes of a block */
     uint64_t across, all;
     atomic_uint_fast64_t next;
 };
@@ -357,7 +365,7 @@ static tnf_status read_transposed(const struct selection *s, uint8_t *dst, tnf_e
 {
     uint64_t counts[MAX_RANK] = { 0 }, last = s->rank - 1;
     struct turning t = { .s = s };
-    if (s->rank < 2) /* nothing to turn: not asked for */
+    if (s->rank < 2) /* nothing to transpose; callers do not get here */
         return read_selection(s, dst, e);
     struct block *b = &t.plan;
     *b = (struct block) { .dst = dst, .rank = s->rank, .bits = s->bits, .counts = counts };
@@ -370,7 +378,7 @@ static tnf_status read_transposed(const struct selection *s, uint8_t *dst, tnf_e
     t.size = (size_t)((b->rows * b->between * b->cols * s->bits + 7) / 8);
     t.across = (counts[last] + b->cols - 1) / b->cols;
     t.all = t.across * ((counts[0] + b->rows - 1) / b->rows);
-    bool shared = anywhere && !s->from->cursor && s->bits % 8 == 0; /* a cursor serves one thread */
+    bool shared = anywhere && !s->from->cursor && s->bits % 8 == 0; /* a cursor is for one thread */
     unsigned threads = shared ? tnf_pool_threads(0) : 1;
     threads = t.all < threads ? (unsigned)t.all : threads;
     return tnf_pool_run(threads, threads, turn_blocks, &t, e);
@@ -392,7 +400,7 @@ tnf_status tnf_slice_check(const tnf_slice *x, uint64_t dim, tnf_error *e)
               : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a slice reaches beyond its dimension");
 }
 
-/* Fills the selection, in storage order. */
+/* Fills in the selection, in storage order. */
 static tnf_status select_from(struct selection *s, const tnf_object *o, const tnf_slice *slices,
                               tnf_error *e)
 {
@@ -411,7 +419,7 @@ static tnf_status select_from(struct selection *s, const tnf_object *o, const tn
         TNF_TRY(tnf_slice_check(&slices[d], o->shape[d], e));
         s->slice[i] = slices[d];
         s->stride[i] = stride;
-        stride *= o->shape[d]; /* the whole product was checked when the file was opened */
+        stride *= o->shape[d]; /* opening the file checked the product for overflow */
     }
     return TNF_OK;
 }
@@ -441,7 +449,7 @@ tnf_status tnf_stream_slice(tnf_stream *from, const tnf_object *object, const tn
     TNF_TRY(object->order == TNF_ORDER_F && object->rank > 1 ? read_transposed(&s, dst, e)
                                                              : read_selection(&s, dst, e));
     if (n == object->parts->nbytes && goes_forward(object, slices))
-        return tnf_stream_end(from, e); /* that was all of it: no more may follow */
+        return tnf_stream_end(from, e); /* the whole part was read, so it must end here */
     return TNF_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings lent without copying: straight out of the parts of a strings/1 tensor, or as the format
- * has them.
+/* Strings lent without copying: directly from the parts of a strings/1 tensor, or in the form of
+ * the format.
  *
  *   plain        offsets  0  3  8        base  o n e t h r e e
  *   interleaved  base     03 00 00 00 o n e 05 00 00 00 t h r e e
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* A file's offsets are as little to be trusted as its lengths. */
+/* The offsets of a file must be checked like its lengths. */
 static tnf_status check_offsets(const tnf_object *object, const tnf_strings *s, tnf_error *e)
 {
     uint64_t before = 0;
@@ -34,7 +34,7 @@ static tnf_status lend_strings(tnf_strings *out, const tnf_object *object, tnf_e
     if (strcmp(object->layout->id, "strings/1") != 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is %s, not strings/1",
                         TNF_QUOTED(object->name), object->layout->id);
-    TNF_TRY(tnf_layout_check(object, e)); /* it may have been built by hand */
+    TNF_TRY(tnf_layout_check(object, e)); /* the caller may have built it */
     const tnf_part *offsets = tnf_object_part(object, "offsets");
     const tnf_part *bytes = tnf_object_part(object, "bytes");
     const tnf_format *format = bytes->origin ? bytes->origin->format : NULL;
@@ -59,8 +59,8 @@ tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object, tnf_error
     return TNF_OK;
 }
 
-/* Attributes go with a tensor from format to format: it need not come from a file of that family.
- */
+/* Attributes stay with a tensor in other formats, so it need not come from a file of that
+ * family. */
 static size_t ask_formats(const tnf_object *o, uint32_t *axes, const void *bytes, size_t n,
                           char *out, size_t room)
 {

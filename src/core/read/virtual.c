@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual tensors: made of their sources, read through cursors. The kinds are in virtual_*.c. */
+/* Virtual tensors: computed from their sources, and read through cursors. The kinds are in
+ * virtual_*.c. */
 #include "core/read/virtual.h"
 
 #include "base/sized.h"
@@ -50,7 +51,7 @@ tnf_status tnf_virtual_dense(const struct tnf_virtual *v, size_t i, tnf_error *e
     return TNF_OK;
 }
 
-/* Nothing is computed: the part is that of the source. */
+/* Nothing is computed: the part is the source's. */
 void tnf_virtual_same(struct tnf_virtual *v)
 {
     v->part = *v->sources[0].parts;
@@ -69,7 +70,7 @@ static tnf_status make_swapped(struct tnf_cursor *c, uint64_t first, size_t n, u
     return TNF_OK;
 }
 
-/* Complex numbers are swapped half by half, as files of the other order have them. */
+/* Complex numbers are swapped half by half, as in files of the other byte order. */
 static tnf_status swap_bytes(struct tnf_virtual *v, tnf_error *e)
 {
     const tnf_object *o = &v->sources[0];
@@ -110,13 +111,14 @@ static tnf_status make_kind(struct tnf_virtual *v, const tnf_virtual_how *how, t
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such kind of virtual tensor");
 }
 
-/* How many sources the kind takes; 0: any number. */
+/* Checks the number of sources for the kind; 0: any number. */
 static tnf_status check_count(const tnf_virtual_how *how, size_t n, tnf_error *e)
 {
     bool many = how->kind == TNF_VIRTUAL_JOIN || how->kind == TNF_VIRTUAL_GRID;
     size_t wanted = how->kind == TNF_VIRTUAL_SCALED ? 2 : 1;
     if (n == 0 || (!many && n != wanted))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu sources, where this kind takes %s", n,
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "%zu sources were given, but this kind takes %s", n,
                         many          ? "at least one"
                         : wanted == 2 ? "two"
                                       : "one");
@@ -149,7 +151,7 @@ static tnf_status take_sources(struct tnf_virtual *v, const tnf_object *const *s
     return v->object.name.p ? TNF_OK : tnf_arena_fail(&v->arena, "a name", e);
 }
 
-/* Attributes that told how to read the old layout say nothing of the values. */
+/* Drops attributes that describe the old layout, since they do not describe the values. */
 static tnf_status leave_attrs(struct tnf_virtual *v, tnf_error *e)
 {
     const char *list = v->sources[0].layout->attrs;
@@ -180,7 +182,7 @@ static tnf_status build_virtual(struct tnf_virtual *v, const tnf_object *const *
     TNF_TRY(make_kind(v, how, e));
     v->object.parts = &v->part;
     v->object.nparts = 1;
-    if (v->part.type->bits % 8) /* units are whole bytes */
+    if (v->part.type->bits % 8) /* units must be whole bytes */
         v->unit = (v->unit + 7) / 8 * 8;
     v->window = v->window / v->unit * v->unit;
     v->window = v->window ? v->window : v->unit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual tensors of blocks: the floats of blocks, and the blocks of floats.
+/* Virtual tensors of blocks: decoding blocks to floats, and encoding floats to blocks.
  *
  *   data    [block][block] … of a row, [block] …      block_bytes each
  *   values  32 or 256 floats for each, in order
@@ -49,7 +49,7 @@ tnf_status tnf_virtual_decode(struct tnf_virtual *v, tnf_error *e)
     TNF_TRY(tnf_layout_check(o, e));
     if (!type)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s has the layout %s, whose blocks are not known", TNF_QUOTED(o->name),
+                        "%s has the layout %s, whose blocks are unknown", TNF_QUOTED(o->name),
                         o->layout->id);
     if (o->parts->flags & TNF_PART_BIG_ENDIAN)
         return tnf_fail(e, TNF_EUNSUPPORTED, o->parts->offset,
@@ -67,20 +67,20 @@ tnf_status tnf_virtual_decode(struct tnf_virtual *v, tnf_error *e)
 
 /* --------------------------------------------------------------- to blocks */
 
-/* What was made can no longer be refused, and is what the layout's own programs make: it is told
- * when all is done. */
+/* The result cannot be refused any more, and equals that of the layout's own programs, so the
+ * overflow is only reported at the end. */
 static void note_overflow(const struct tnf_virtual *v, const float *x, const uint8_t *made,
                           uint64_t block, size_t n)
 {
     const tnf_block_type *type = v->plan;
     size_t good = tnf_block_finite(type, x, made, n);
-    /* A tensor does not change while it is read, but for this number. */
+    /* This number is the only member that changes while the tensor is read. */
     struct tnf_virtual *noted = (struct tnf_virtual *)(uintptr_t)v;
     if (good < n)
         atomic_store(&noted->overflow, (block + good) * type->elements + 1);
 }
 
-/* Elements are bytes here: a unit is a block. */
+/* Elements are bytes here, and a unit is a block. */
 static tnf_status make_blocks(struct tnf_cursor *c, uint64_t first, size_t n, uint8_t *dst,
                               tnf_error *e)
 {
@@ -117,17 +117,18 @@ tnf_status tnf_virtual_encode(struct tnf_virtual *v, const tnf_layout *layout, t
     uint64_t bytes;
     TNF_TRY(tnf_virtual_dense(v, 0, e));
     if (!type || !type->encode)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "no blocks of %s can be made",
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "encoding to blocks of %s is not supported",
                         layout ? layout->id : "that layout");
     if (o->rank == 0 || o->shape[o->rank - 1] % type->elements != 0 || o->order != TNF_ORDER_C)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the rows of %s are no whole blocks of %u elements", TNF_QUOTED(o->name),
-                        type->elements);
+                        "the rows of %s do not consist of whole blocks of %u elements",
+                        TNF_QUOTED(o->name), type->elements);
     floats.kind = TNF_VIRTUAL_CAST;
     floats.type = tnf_type_of(TNF_F32);
     TNF_TRY(tnf_virtual_new(&v->inner, &o, 1, &floats, e));
     TNF_TRY(tnf_virtual_becomes(v, tnf_type_of(TNF_F32), o->shape, o->rank, e));
-    bytes = v->elements / type->elements * type->bytes; /* less than the floats have */
+    bytes = v->elements / type->elements * type->bytes; /* fewer bytes than the floats */
     tnf_block_type *plan = tnf_virtual_plan(v, 1, sizeof *plan, e);
     if (!plan)
         return TNF_ENOMEM;

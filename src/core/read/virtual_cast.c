@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Virtual tensors of another type: numbers as floats, each rounded once. kernels/cast.h has most
- * pairs of types; the rest (floats of 4 and 6 bits, single bits) go through doubles, which hold
- * them exactly. */
+ * pairs of types. The others (floats of 4 and 6 bits, single bits) are converted through doubles,
+ * which are exact. */
 #include "core/read/virtual.h"
 #include "kernels/cast.h"
 #include "kernels/narrow.h"
 
 #include <string.h>
 
-#define PIECE ((size_t)4 << 10) /* elements that are doubles at a time */
+#define PIECE ((size_t)4 << 10) /* elements that are converted through doubles at a time */
 
 struct cast {
-    tnf_cast_fn *kernel; /* NULL: there is none for this pair */
+    tnf_cast_fn *kernel; /* NULL: none for this pair */
 };
 
 static void encode_numbers(uint8_t *out, const tnf_type *type, const double *x, size_t n)
@@ -77,8 +77,9 @@ tnf_status tnf_virtual_cast(struct tnf_virtual *v, const tnf_type *type, tnf_err
                         "numbers can be cast to f64 f32 f16 bf16 f8_e4m3fn f8_e5m2 f8_e4m3fnuz "
                         "f8_e5m2fnuz only");
     if (!tnf_can_cast_from(o->parts->type))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s is of type %s, which is not cast",
-                        TNF_QUOTED(o->name), o->parts->type->id);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "%s has the type %s, which cannot be cast", TNF_QUOTED(o->name),
+                        o->parts->type->id);
     TNF_TRY(tnf_virtual_becomes(v, type, o->shape, o->rank, e));
     v->object.order = o->order;
     struct cast *cast = tnf_virtual_plan(v, 1, sizeof *cast, e);
@@ -86,7 +87,7 @@ tnf_status tnf_virtual_cast(struct tnf_virtual *v, const tnf_type *type, tnf_err
         return TNF_ENOMEM;
     cast->kernel = tnf_cast_of(o->parts->type, type);
     v->plan = cast;
-    v->unit = o->parts->type->bits % 8 ? 8 : 1; /* packed elements that begin with a byte */
+    v->unit = o->parts->type->bits % 8 ? 8 : 1; /* packed elements that begin at a byte */
     v->make = make_cast;
     if (type == o->parts->type)
         tnf_virtual_same(v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading virtual tensors: cursors, and the inputs that they read their sources by. It stands apart
- * from making such tensors, so that a program that only reads files holds no kernels. */
+/* Reading virtual tensors: cursors, and the inputs through which they read their sources. This is
+ * separate from making such tensors, so that a program that only reads files links no kernels. */
 #include "core/read/virtual.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ tnf_status tnf_input_read(struct tnf_cursor *c, tnf_input *in, const tnf_part *p
     return tnf_input_read_to(c, in, part, offset, in->room, n, e);
 }
 
-/* Eight elements of any type begin with a byte. */
+/* Eight elements of any type begin at a byte. */
 tnf_status tnf_input_elements(struct tnf_cursor *c, tnf_input *in, const tnf_part *part,
                               uint64_t first, size_t n, const uint8_t **out, size_t *skip,
                               tnf_error *e)
@@ -110,7 +110,7 @@ void tnf_cursor_close(struct tnf_cursor *c)
     tnf_free(&a, c, sizeof *c);
 }
 
-/* A source that was read to its end may hold no more than that. */
+/* A source that was read to its end must not contain more. */
 tnf_status tnf_cursor_end(struct tnf_cursor *c, tnf_error *e)
 {
     for (size_t i = 0; i < TNF_INPUTS; i++) {
@@ -121,13 +121,13 @@ tnf_status tnf_cursor_end(struct tnf_cursor *c, tnf_error *e)
     return TNF_OK;
 }
 
-/* How many of the elements from `first` on belong to its unit. */
+/* The number of elements from `first` to the end of its unit. */
 static uint64_t unit_length(const struct tnf_virtual *v, uint64_t first)
 {
     return v->elements - first < v->unit ? v->elements - first : v->unit;
 }
 
-/* Bytes of n elements; n is a unit or all up to the last of the tensor. */
+/* Bytes of n elements; n is a unit, or everything up to the last element of the tensor. */
 static size_t bytes_of(const struct tnf_virtual *v, uint64_t n)
 {
     uint64_t bytes = 0;
@@ -143,14 +143,15 @@ static tnf_status make_block(struct tnf_cursor *c, uint64_t first, tnf_error *e)
         return TNF_OK;
     if (!c->block && !(c->block = tnf_alloc(&c->alloc, bytes_of(v, v->unit))))
         return tnf_virtual_no_memory(e);
-    c->block_n = 0; /* until it is there */
+    c->block_n = 0; /* until the block is complete */
     TNF_TRY(v->make(c, first, (size_t)n, c->block, e));
     c->block_at = first;
     c->block_n = bytes_of(v, n);
     return TNF_OK;
 }
 
-/* How many elements of whole units, from `first` on, fit n bytes; 0: not one unit. */
+/* The number of elements of whole units, from `first` on, that fit in n bytes; 0: not even one
+ * unit. */
 static uint64_t whole_units(const struct tnf_virtual *v, uint64_t first, size_t n)
 {
     uint64_t left = v->elements - first;

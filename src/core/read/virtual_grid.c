@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual tensors of pieces: joined ones, and any that lie at their places in a whole.
+/* Virtual tensors from pieces: joined tensors, and pieces at any place in a whole.
  *
- *   ┌────┬────┬──┐      A piece is read row by row, as it lies. Its rows are in the whole in the
- *   │ 0  │ 1  │2 │      same order, so those that a window of the whole touches follow one another:
- *   ├────┼────┼──┤      one read of the piece gives them, and each goes to its place.
+ *   ┌────┬────┬──┐      A piece is read row by row, in stored order. The whole has its rows in the
+ *   │ 0  │ 1  │2 │      same order, so the rows in a window of the whole are consecutive: one read
+ *   ├────┼────┼──┤      of the piece gets them, and each goes to its place.
  *   │ 3  │ 4  │5 │
  *   └────┴────┴──┘
  */
@@ -17,22 +17,22 @@
 struct box {
     const tnf_part *part;
     const uint64_t *shape, *start;
-    uint32_t outer;       /* dimensions that count rows; a row is all of the others */
-    uint64_t rows, row;   /* how many, and elements of each */
+    uint32_t outer;       /* dimensions that count rows; a row is all other dimensions */
+    uint64_t rows, row;   /* number of rows, and elements per row */
     uint64_t inner;       /* elements of the whole behind its dimension `outer` */
     uint64_t first, last; /* elements of the whole, in order, that bound it */
     uint64_t reaches;     /* the largest `last` up to here */
 };
 
 struct grid {
-    struct box *boxes; /* by `first`; none is empty */
+    struct box *boxes; /* sorted by `first`; none is empty */
     size_t n;
     size_t width; /* bytes of an element */
-    bool tiles;   /* every element is in exactly one */
+    bool tiles;   /* every element is in exactly one box */
     uint8_t fill[16];
 };
 
-/* Where row r of a box begins in the whole. */
+/* The element of the whole at which row r of a box begins. */
 static uint64_t place_of(const struct tnf_virtual *v, const struct box *b, uint64_t r)
 {
     const uint64_t *shape = v->object.shape;
@@ -60,7 +60,7 @@ static uint64_t row_behind(const struct tnf_virtual *v, const struct box *b, uin
     return low;
 }
 
-/* A single row: only what is wanted of it is read, straight to its place. */
+/* A single row: only its wanted part is read, directly to its place. */
 static tnf_status take_row(struct tnf_cursor *c, const struct box *b, uint64_t r, uint64_t first,
                            uint64_t end, uint8_t *dst, tnf_error *e)
 {
@@ -72,7 +72,7 @@ static tnf_status take_row(struct tnf_cursor *c, const struct box *b, uint64_t r
                              e);
 }
 
-/* Whole rows [from, to), which all lie in the window that begins at `first`. */
+/* Whole rows [from, to), which are all in the window that begins at `first`. */
 static tnf_status take_rows(struct tnf_cursor *c, const struct box *b, uint64_t from, uint64_t to,
                             uint64_t first, uint8_t *dst, tnf_error *e)
 {
@@ -86,7 +86,7 @@ static tnf_status take_rows(struct tnf_cursor *c, const struct box *b, uint64_t 
     return TNF_OK;
 }
 
-/* What a box has of elements [first, end) goes to its places. */
+/* Copies the elements [first, end) that are in a box to their places. */
 static tnf_status take_box(struct tnf_cursor *c, const struct box *b, uint64_t first, uint64_t end,
                            uint8_t *dst, tnf_error *e)
 {
@@ -150,7 +150,7 @@ static tnf_status check_piece(const struct tnf_virtual *v, size_t i, const uint6
                         "the pieces do not have one type and one number of dimensions");
     if (o->order == TNF_ORDER_F && o->rank > 1)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a piece lies column by column: bring it in the other order first");
+                        "a piece is stored column by column: change its order to row by row first");
     for (uint32_t d = 0; d < o->rank; d++)
         if (start[d] > v->object.shape[d] || o->shape[d] > v->object.shape[d] - start[d])
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
@@ -178,12 +178,12 @@ static tnf_status add_box(struct tnf_virtual *v, struct grid *g, size_t i, const
     b->rows = elements / b->row;
     b->first = place_of(v, b, 0);
     b->last = place_of(v, b, b->rows - 1) + b->row - 1;
-    *covered += elements; /* it may wrap: then the pieces overlap, and it is not the whole */
+    *covered += elements; /* if it wraps, the pieces overlap, and it is not the size of the whole */
     return TNF_OK;
 }
 
-/* Do boxes that cover as many elements as there are overlap nowhere? It is sure for those that cut
- * each dimension at the same places. */
+/* Boxes cover as many elements as the whole has: is it certain that none overlap? It is if they
+ * divide each dimension at the same places. */
 static bool is_regular(const struct tnf_virtual *v, const struct grid *g)
 {
     for (uint32_t d = 0; d < v->object.rank; d++) {
@@ -212,7 +212,7 @@ static tnf_status place_boxes(struct tnf_virtual *v, const uint64_t *starts, con
         return TNF_ENOMEM;
     if (bits % 8 || bits / 8 > sizeof g->fill)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "elements of %llu bits cannot be put together", (unsigned long long)bits);
+                        "elements of %llu bits cannot be joined", (unsigned long long)bits);
     g->width = (size_t)bits / 8;
     for (size_t i = 0; i < v->n; i++)
         TNF_TRY(add_box(v, g, i, starts + i * v->object.rank, &covered, e));
@@ -239,7 +239,7 @@ tnf_status tnf_virtual_grid(struct tnf_virtual *v, const tnf_virtual_how *how, t
     TNF_TRY(tnf_virtual_dense(v, 0, e));
     if ((how->rank > 0 && (!how->shape || !how->starts)) || how->rank != v->sources[0].rank)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a grid wants its shape and the place of each piece");
+                        "a grid needs its shape and the place of each piece");
     TNF_TRY(tnf_virtual_becomes(v, v->sources[0].parts->type, how->shape, how->rank, e));
     v->object.order = TNF_ORDER_C;
     uint64_t *starts = tnf_virtual_plan(v, (uint64_t)v->n * how->rank, sizeof *starts, e);
@@ -250,7 +250,7 @@ tnf_status tnf_virtual_grid(struct tnf_virtual *v, const tnf_virtual_how *how, t
     return place_boxes(v, starts, how->fill, e);
 }
 
-/* All sizes but that of the axis are the same. */
+/* Checks that all sizes but that of the axis are equal. */
 static tnf_status check_joined(const struct tnf_virtual *v, size_t i, uint32_t axis, tnf_error *e)
 {
     const tnf_object *a = &v->sources[0], *b = &v->sources[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A virtual tensor of two: small floats, and the scales of their blocks, as f32.
+/* A virtual tensor from two others: small floats, and the scales of their blocks; the result is
+ * f32.
  *
  *   weight [256,384] f8_e4m3fn, scales [2,3] f32: element (i, j) times scale (i / 128, j / 128)
  *
@@ -13,11 +14,11 @@
 
 struct scaled {
     const float *scales;
-    uint64_t *block;  /* of each dimension */
-    uint64_t *stride; /* scales from one block of a dimension to the next */
+    uint64_t *block;  /* the size of a block in each dimension */
+    uint64_t *stride; /* scales between neighbouring blocks of a dimension */
 };
 
-/* The scale of the element at an index of all dimensions but the last, at column 0. */
+/* The index of the scale at column 0 of a row, which is an index of all dimensions but the last. */
 static uint64_t row_scale(const struct tnf_virtual *v, uint64_t row)
 {
     const struct scaled *s = v->plan;
@@ -68,8 +69,8 @@ static tnf_status make_scaled(struct tnf_cursor *c, uint64_t first, size_t n, ui
 
 /* ----------------------------------------------------------------- making */
 
-/* How many scales there are along dimension d: shapes are compared from the first dimension on, and
- * one scale is one for everything. */
+/* The number of scales along dimension d. Shapes are compared from the first dimension on; a single
+ * scale applies to everything. */
 static uint64_t scales_along(const struct tnf_virtual *v, uint32_t d)
 {
     const tnf_object *scales = &v->sources[1];
@@ -92,7 +93,7 @@ static tnf_status plan_block(const struct tnf_virtual *v, uint32_t d, const uint
                                                       : 0;
     if (*out == 0 || divide_up(length, *out) != count)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%llu scales do not fit dimension %u of %llu elements; say the size of a "
+                        "%llu scales do not fit dimension %u of %llu elements; give the size of a "
                         "block",
                         (unsigned long long)count, d, (unsigned long long)length);
     return TNF_OK;

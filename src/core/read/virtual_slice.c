@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual tensors that move elements: slices, and the other order, which is a slice of all.
+/* Virtual tensors that move elements: slices, and the other order, which is a slice of everything.
  *
- * A window of the result, elements [first, first + n) row by row, is cut into boxes: the rest of a
- * row, whole rows, whole planes, and the same backwards. Each box is a slice of the source.
+ * A window of the result, elements [first, first + n) row by row, is divided into boxes: the rest
+ * of a row, whole rows, whole planes, then the same in reverse. Each box is a slice of the source.
  *
  *   ░░░░░▓▓▓▓      [3,9], elements 5 to 22: the end of row 0, row 1, the beginning of row 2
  *   ▓▓▓▓▓▓▓▓▓
@@ -14,11 +14,11 @@
 
 #define MAX_RANK 64u
 #define TURNED   ((uint64_t)16 << 20) /* bytes that are transposed at a time */
-#define FORWARD  ((uint64_t)4 << 20)  /* that are read otherwise */
+#define FORWARD  ((uint64_t)4 << 20)  /* bytes that are read at a time otherwise */
 
 struct slicing {
-    tnf_object from;   /* the source, perhaps with its dimensions in reverse */
-    tnf_slice *slices; /* one a dimension of it */
+    tnf_object from;   /* the source, possibly with its dimensions reversed */
+    tnf_slice *slices; /* one per dimension of the source */
     uint64_t *inner;   /* elements of the result behind each dimension */
 };
 
@@ -45,7 +45,7 @@ static uint64_t next_box(const struct slicing *s, tnf_slice *box, uint64_t first
     return count;
 }
 
-/* A box of elements that may begin within a byte. */
+/* Reads a box of elements that may begin inside a byte. */
 static tnf_status read_bits(struct tnf_cursor *c, const struct slicing *s, const tnf_slice *box,
                             uint64_t n, uint8_t *dst, uint64_t to, tnf_error *e)
 {
@@ -83,13 +83,13 @@ static tnf_status make_slice(struct tnf_cursor *c, uint64_t first, size_t n, uin
     return TNF_OK;
 }
 
-/* Does the selection begin at `*offset` bytes and go on without a gap, so that nothing has to be
+/* Is the selection one contiguous range that begins at byte `*offset`, so that nothing has to be
  * moved? */
 static bool lies_together(const struct slicing *s, uint64_t *offset)
 {
     const tnf_object *o = &s->from;
     uint64_t stride = 1, at = 0, width = o->parts->type->bits / 8;
-    bool partial = false; /* a dimension further in is not taken whole */
+    bool partial = false; /* an inner dimension is not selected completely */
     if (o->parts->payload != TNF_AT || o->parts->flags & TNF_PART_UNREADABLE ||
         o->parts->type->bits % 8 || (o->order == TNF_ORDER_F && o->rank > 1))
         return false;
@@ -132,7 +132,7 @@ static void plan_window(struct tnf_virtual *v, bool turns)
     }
     v->make = make_slice;
     v->window = (turns ? TURNED : FORWARD) * 8 / bits;
-    if (turns) /* each piece is collected from all over the source */
+    if (turns) /* the elements of each piece are scattered over the source */
         v->unit = v->window < v->elements ? v->window : v->elements ? v->elements : 1;
 }
 
@@ -170,8 +170,8 @@ tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf
     return TNF_OK;
 }
 
-/* Row by row instead of column by column is a slice of all. The other way round, the same bytes are
- * those of a tensor with its dimensions in reverse whose columns come first. */
+/* Row by row instead of column by column is a slice of everything. In the other direction, the same
+ * bytes are those of a column-major tensor with its dimensions reversed. */
 tnf_status tnf_virtual_order(struct tnf_virtual *v, tnf_order order, tnf_error *e)
 {
     tnf_object o = v->sources[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual tensors of the numbers that quantized ones stand for, always f32.
+/* Virtual tensors of the numbers that quantized tensors represent, always f32.
  *
  *   quant_group/1   (code - zero of its group) * scale of its group
  *   mx/1            element * scale of its block
@@ -20,7 +20,8 @@ static void put_floats(uint8_t *dst, const float *x, size_t n)
     tnf_turn_le(dst, n, sizeof *x);
 }
 
-/* Elements [skip, skip + n) of bytes as floats. Of integers wider than 24 bits the nearest. */
+/* Converts elements [skip, skip + n) of bytes to floats; integers wider than 24 bits are
+ * rounded. */
 static void get_floats(float *out, const tnf_type *type, const uint8_t *bytes, size_t skip,
                        size_t n)
 {
@@ -42,11 +43,11 @@ static bool is_real(const tnf_type *type)
 
 struct groups {
     tnf_quant q;
-    uint64_t inner, along; /* elements behind the axis, and on it */
+    uint64_t inner, along; /* elements behind the axis, and along it */
     const tnf_part *data, *scales, *zeros;
 };
 
-/* Which scale element i has. */
+/* The index of the scale of element i. */
 static uint64_t group_of(const struct groups *g, uint64_t i)
 {
     uint64_t on_axis = i / g->inner % g->along;
@@ -58,7 +59,7 @@ static uint64_t group_of(const struct groups *g, uint64_t i)
     return (i / g->inner / g->along * groups + on_axis / g->q.group_size) * g->inner + i % g->inner;
 }
 
-/* The code at number i of words in memory, the first of which holds code `first`. */
+/* Code i; `words` are in memory, and the first one begins with code `first`. */
 static unsigned code_at(const struct groups *g, const uint8_t *words, uint64_t first, uint64_t i)
 {
     uint64_t at = i - first, in_word = at % g->q.per_word;
@@ -67,7 +68,8 @@ static unsigned code_at(const struct groups *g, const uint8_t *words, uint64_t f
     return (unsigned)(word[bit / 8] >> bit % 8) & ((1u << g->q.bits) - 1);
 }
 
-/* Codes [first, first + n) of a part: the words that hold them, and the first code in these. */
+/* Reads the words that contain codes [first, first + n) of a part, and the number of the first code
+ * in them. */
 static tnf_status read_codes(struct tnf_cursor *c, tnf_input *in, const struct groups *g,
                              const tnf_part *part, uint64_t first, uint64_t n,
                              const uint8_t **words, uint64_t *begin, tnf_error *e)
@@ -78,7 +80,7 @@ static tnf_status read_codes(struct tnf_cursor *c, tnf_input *in, const struct g
                           e);
 }
 
-/* Scales and zeros of groups [low, high]. */
+/* The scales and zeros of groups [low, high]. */
 struct group_window {
     uint64_t low, high, zero_begin;
     const uint8_t *scales, *zeros;
@@ -109,7 +111,7 @@ static float zero_of(const struct groups *g, const struct group_window *w, uint6
     return zero;
 }
 
-/* The groups that elements [first, first + n) need, if they all lie near each other. */
+/* The groups that elements [first, first + n) need, if they are close together. */
 static struct group_window needed_groups(const struct groups *g, uint64_t first, size_t n)
 {
     struct group_window w = { .low = group_of(g, first) };
@@ -147,8 +149,9 @@ static tnf_status make_codes(struct tnf_cursor *c, uint64_t first, size_t n, uin
     return TNF_OK;
 }
 
-/* Neighbours across the axis have scales next to each other, neighbours on it far apart where much
- * lies behind the axis: a window that crosses from one to the next is made in two. */
+/* Neighbours across the axis have adjacent scales. Neighbours along the axis have scales that are
+ * far apart if many elements are behind the axis. A window that crosses from one position on the
+ * axis to the next is made in two steps. */
 static tnf_status make_apart(struct tnf_cursor *c, tnf_make_fn make, uint64_t inner, uint64_t first,
                              size_t n, uint8_t *dst, tnf_error *e)
 {
@@ -182,7 +185,7 @@ static tnf_status plan_groups(struct tnf_virtual *v, tnf_error *e)
     g->zeros = g->q.zero_form == TNF_ZERO_TENSOR ? tnf_object_part(o, "zeros") : NULL;
     if (!is_real(g->scales->type) || (g->zeros && !is_real(g->zeros->type)))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s has scales or zeros of a type that is not known", TNF_QUOTED(o->name));
+                        "%s has scales or zeros of an unknown type", TNF_QUOTED(o->name));
     g->along = o->shape[g->q.axis];
     g->inner = 1;
     for (uint32_t d = (uint32_t)g->q.axis + 1; d < o->rank; d++)
@@ -198,7 +201,7 @@ struct blocks {
     tnf_mx m;
     uint64_t inner, along;
     const tnf_part *data, *scales;
-    float factor; /* MXINT8: an element stands for 1/64 of itself */
+    float factor; /* MXINT8: an element means 1/64 of itself */
 };
 
 static uint64_t block_of(const struct blocks *b, uint64_t i)
@@ -274,7 +277,7 @@ struct pieces {
     uint64_t d, m, k;
 };
 
-/* A row before the projection, padded and aligned as the kernels want it. */
+/* Makes a row before the projection, padded and aligned for the kernels. */
 static tnf_status join_centroids(const struct pieces *p, uint64_t row, const uint8_t *codes,
                                  float norm, float *sum, tnf_error *e)
 {
@@ -286,7 +289,7 @@ static tnf_status join_centroids(const struct pieces *p, uint64_t row, const uin
                             (unsigned long long)row, codes[piece], (unsigned long long)p->k);
         const float *from = p->codebooks + (piece * (size_t)p->k + codes[piece]) * width;
         for (size_t i = 0; i < width; i++)
-            sum[piece * width + i] = 0.0F + norm * from[i]; /* as sums of rows begin */
+            sum[piece * width + i] = 0.0F + norm * from[i]; /* as other sums of rows begin */
     }
     return TNF_OK;
 }
@@ -319,7 +322,7 @@ static tnf_status make_pq(struct tnf_cursor *c, uint64_t first, size_t n, uint8_
     return TNF_OK;
 }
 
-/* Floats that every row needs are read once. */
+/* Reads floats that every row needs, once. */
 static tnf_status take_floats(struct tnf_virtual *v, const char *role, const float **out,
                               tnf_error *e)
 {
@@ -328,7 +331,7 @@ static tnf_status take_floats(struct tnf_virtual *v, const char *role, const flo
     *out = NULL;
     if (!part)
         return TNF_OK;
-    if (part->nbytes >= sizeof last) /* no memory for bytes that are only claimed */
+    if (part->nbytes >= sizeof last) /* allocates no memory for bytes that do not exist */
         TNF_TRY(tnf_read_part(&last, sizeof last, part, part->nbytes - sizeof last, e));
     float *floats = tnf_arena_raw(&v->arena, part->nbytes + (part->nbytes == 0));
     if (!floats)
@@ -381,7 +384,7 @@ tnf_status tnf_virtual_values(struct tnf_virtual *v, tnf_error *e)
     }
     if (!tnf_layout_has_values(o->layout))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s has the layout %s: its values are not put together by this version",
+                        "%s has the layout %s: this version cannot compute its values",
                         TNF_QUOTED(o->name), o->layout->id);
     TNF_TRY(tnf_virtual_becomes(v, tnf_type_of(TNF_F32), o->shape, o->rank, e));
     v->object.order = TNF_ORDER_C;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Fitting tensors to what a format has, without changing what they mean:
+/* Fitting tensors to a format without changing their meaning:
  *
- *   parts   vocab (strings/1)          → vocab#offsets, vocab#bytes, where the layout is unknown
- *   type    w (f8_e4m3fn)              → w (u8), the type its bytes are made of
- *   order   w [2,3], columns first     → rows first, or the reverse
- *   shape   step []                    → step [1], where there are no scalars
- *           w [2,3,4,5,6]              → w [6,4,5,6], where there are no five dimensions
- *   name    b\xff                      → b%FF, where names are UTF-8
+ *   parts   vocab (strings/1)          → vocab#offsets, vocab#bytes, if the layout is unknown
+ *   type    w (f8_e4m3fn)              → w (u8), the storage type
+ *   order   w [2,3], column-major      → row-major, or the reverse
+ *   shape   step []                    → step [1], if there are no scalars
+ *           w [2,3,4,5,6]              → w [6,4,5,6], if five dimensions are impossible
+ *   name    b\xff                      → b%FF, if names must be UTF-8
  *
- * All but the order, which no reader can see in the values, is noted in the stash (plan.c) and
- * undone when the file is opened (restore_tensors.c). A tensor that cannot be fitted is left as it
- * is: the plan then says why it is dropped.
+ * All changes are noted in the stash (plan.c) and undone when the file is opened
+ * (restore_tensors.c), except the order, which does not affect the values. A tensor that cannot be
+ * fitted stays unchanged: the plan then says why it is dropped.
  */
 #include "core/save/plan.h"
 
@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The type that the format has for the bytes of a part of a tensor, or NULL. */
+/* The type that the format has for the bytes of a part; NULL: none. */
 static const tnf_type *fitting_type(const tnf_can *can, const tnf_object *o, const tnf_type *type)
 {
     bool other = can->as_storage && o->layout == &tnf_layout_dense && can->as_storage(o);
@@ -32,7 +32,7 @@ static const tnf_type *fitting_type(const tnf_can *can, const tnf_object *o, con
     return tnf_list_has(can->types, storage->id) ? storage : NULL;
 }
 
-/* By what the format can, or by what was asked for. */
+/* Does the format, or the requested order, require another order? */
 static bool has_wrong_order(const struct tnf_save *s, const tnf_object *o)
 {
     const tnf_can *can = &s->format->can;
@@ -55,7 +55,7 @@ static bool name_fits(const tnf_can *can, tnf_str name)
            !(can->utf8_names && !tnf_utf8_valid(NULL, name.p, name.n));
 }
 
-/* How many bytes from p on may stay as they are; 0: the first may not. */
+/* How many bytes from p on are allowed; 0: the first is not. */
 static size_t good_bytes(const tnf_can *can, const char *p, size_t n)
 {
     size_t good = n;
@@ -67,12 +67,12 @@ static size_t good_bytes(const tnf_can *can, const char *p, size_t n)
     return good;
 }
 
-/* The name with %XX for each byte that may not stay; NULL if there is no memory. */
+/* The name with %XX for each byte that is not allowed; NULL: no memory. */
 static const char *fitting_name(tnf_str *out, const tnf_can *can, tnf_str name, tnf_arena *a)
 {
     size_t n = 0;
     char *p = tnf_arena_alloc(a, 3 * name.n + 1);
-    bool reserved = tnf_plan_listed(can->reserved, name); /* any change will do */
+    bool reserved = tnf_plan_listed(can->reserved, name); /* then any change is enough */
     for (size_t i = 0; p && i < name.n;) {
         size_t good = reserved && i == 0 ? 0 : good_bytes(can, name.p + i, name.n - i);
         memcpy(p + n, name.p + i, good);
@@ -103,7 +103,7 @@ static bool order_matters(const tnf_object *o)
     return wide > 1;
 }
 
-/* How many elements of a type the bytes of a part are; false if they are not a whole number. */
+/* The number of elements of a type in the bytes of a part; false if it is not an integer. */
 static bool whole_elements(uint64_t *count, const tnf_type *type, uint64_t nbytes)
 {
     uint64_t bits, bytes;
@@ -113,7 +113,7 @@ static bool whole_elements(uint64_t *count, const tnf_type *type, uint64_t nbyte
     return tnf_type_bytes(&bytes, type, *count) && bytes == nbytes;
 }
 
-/* Does some part get another type? False in *possible if a part has no bytes that fit one. */
+/* Does some part get another type? *possible becomes false if the bytes of a part fit none. */
 static bool types_change(const tnf_can *can, const tnf_object *o, bool *possible)
 {
     bool change = false;
@@ -134,13 +134,13 @@ static bool needs_parts(const tnf_can *can, const tnf_object *o)
     return !tnf_list_has(can->layouts, o->layout->id) || (can->in_parts && can->in_parts(o));
 }
 
-/* A dense tensor whose rank the format does not have. */
+/* Is it a dense tensor whose rank the format does not have? */
 static bool needs_shape(const tnf_can *can, const tnf_object *o)
 {
     return o->rank == 0 ? !can->zero_rank : can->max_rank && o->rank > can->max_rank;
 }
 
-/* What has to be done; 0 for nothing, or for nothing that would help. */
+/* The necessary changes; 0: none, or none that would help. */
 static unsigned find_needs(const struct tnf_save *s, const tnf_object *o)
 {
     const tnf_can *can = &s->format->can;
@@ -153,7 +153,7 @@ static unsigned find_needs(const struct tnf_save *s, const tnf_object *o)
     if ((parts || !o->layout->block_bytes) && types_change(can, o, &possible))
         what |= TNF_CHANGE_TYPE;
     if (!possible || (what && !parts && !dense))
-        return 0; /* the layout would not be the same with other types, or its note */
+        return 0; /* with other types the layout, or its note, would not be the same */
     if (has_wrong_order(s, o)) {
         if (o->parts->type->bits % 8 || o->parts->type->bits == 0)
             return 0;
@@ -172,7 +172,7 @@ static tnf_status add_changed(struct tnf_save *s, const tnf_object *o, const tnf
     return tnf_catalog_add(&s->fitted, o, found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND, e);
 }
 
-/* The first dimensions as one: in row-major order no byte moves. */
+/* Merges the first dimensions into one: in row-major order no byte moves. */
 static tnf_status fold_shape(tnf_object *o, uint32_t rank, tnf_arena *a, tnf_error *e)
 {
     uint64_t *shape = tnf_arena_array(a, rank, sizeof *shape);
@@ -186,7 +186,7 @@ static tnf_status fold_shape(tnf_object *o, uint32_t rank, tnf_arena *a, tnf_err
     return TNF_OK;
 }
 
-/* A tensor that stays one as the format wants it. */
+/* Changes a tensor that stays a single one. */
 static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const tnf_catalog *from,
                             tnf_error *e)
 {
@@ -205,7 +205,7 @@ static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const 
         o.order = o.order == TNF_ORDER_F ? TNF_ORDER_C : TNF_ORDER_F;
     }
     part.type = fitting_type(&s->format->can, change->of, part.type);
-    if (part.type->bits != o.parts->type->bits) { /* not one integer an element */
+    if (part.type->bits != o.parts->type->bits) { /* an element is not one integer */
         whole_elements(count, part.type, part.nbytes);
         o.shape = count;
         o.rank = 1;
@@ -219,7 +219,7 @@ static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const 
     return add_changed(s, &o, change, from, e);
 }
 
-/* NAME#ROLE */
+/* Makes NAME#ROLE. */
 static tnf_status piece_name(tnf_str *out, tnf_arena *a, tnf_str name, const char *role,
                              tnf_error *e)
 {
@@ -234,7 +234,7 @@ static tnf_status piece_name(tnf_str *out, tnf_arena *a, tnf_str name, const cha
     return TNF_OK;
 }
 
-/* Each part as a row of its own. */
+/* Makes each part a tensor of one dimension. */
 static tnf_status fit_parts(struct tnf_save *s, const tnf_change *change, const tnf_catalog *from,
                             tnf_error *e)
 {
@@ -293,12 +293,12 @@ const char *tnf_change_reason(const tnf_change *change)
     if (change->what & TNF_CHANGE_PARTS)
         return "its parts become tensors of their own";
     if (change->what & TNF_CHANGE_TYPE)
-        return "the format has no such type: kept as what it is made of";
+        return "the format has no such type: kept as its storage type";
     if (change->what & TNF_CHANGE_SHAPE)
         return change->of->rank ? "its first dimensions become one"
                                 : "a scalar becomes a tensor of shape [1]";
     if (change->what & TNF_CHANGE_NAME)
-        return "the format has no such names: bytes of it become %XX";
+        return "the format does not allow such names: some bytes become %XX";
     if (change->what & TNF_CHANGE_ORDER)
         return change->of->order == TNF_ORDER_F ? "written row by row" : "written column by column";
     return "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Appending: the file and the builder become one model, which is planned as a whole; the format
- * writes only what is new, behind what is there.
+/* Appending: the file and the builder become one model, which is planned as a whole. The format
+ * writes only the new content, behind the existing one.
  *
  *   file  ─┐
  *          ├─ one catalog ── plan ── format.append ── the end of the file
@@ -18,12 +18,12 @@ struct appending {
     const tnf_builder *builder;
     tnf_file *file;
     tnf_builder *all;
-    bool repair;     /* its end is missing or broken: there is something to write anyway */
-    size_t news;     /* attributes that are new */
+    bool repair;     /* its end is missing or broken, so something must be written in any case */
+    size_t news;     /* number of new attributes */
     tnf_arena arena; /* scratch of the format */
 };
 
-/* What stays as it is need not be told. */
+/* Items that do not change are not reported. */
 static void on_plan(void *ctx, const tnf_plan_item *item)
 {
     const struct appending *a = ctx;
@@ -42,7 +42,7 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 
 /* ------------------------------------------------------------------- base */
 
-/* A file whose end is cut off may still hold a whole model: an append that was interrupted. */
+/* A truncated file may still contain a complete model, if an append was interrupted. */
 static tnf_status open_base(struct appending *a, const char *path, tnf_error *e)
 {
     tnf_open_options o = { .size = sizeof o,
@@ -59,13 +59,13 @@ static tnf_status open_base(struct appending *a, const char *path, tnf_error *e)
     TNF_TRY(status);
     const tnf_format *f = a->file->format;
     if (!(tnf_registry_caps(f) & TNF_CAN_APPEND))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s: nothing can be appended to it",
-                        f->name);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "%s: this format does not support appending", f->name);
     a->save.format = f;
     return TNF_OK;
 }
 
-/* What cannot be read cannot be kept: the index is written anew. */
+/* The index is rewritten, so a tensor that cannot be read cannot be kept. */
 static tnf_status check_base(const struct appending *a, tnf_error *e)
 {
     const tnf_catalog *c = &a->file->catalog;
@@ -126,7 +126,7 @@ static tnf_status plan_append(struct appending *a, tnf_error *e)
         status = tnf_plan(s, &a->all->catalog, e);
     if (status != TNF_OK)
         tnf_error_prefix(e, s->format->name);
-    s->total = 0; /* of what is new */
+    s->total = 0; /* of the new content only */
     for (size_t i = 0; i < a->builder->catalog.n; i++)
         for (uint16_t k = 0; k < a->builder->catalog.objects[i].nparts; k++)
             s->total += a->builder->catalog.objects[i].parts[k].nbytes;

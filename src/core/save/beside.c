@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* A second file that a writer makes beside the first: data that the first one names.
+/* A second file that a writer makes next to the first, with data that the first one refers to.
  *
- *   make     FOLDER/NAME, which gets its name at the end, as every file
- *   commit   the second file, then the first: whoever finds the first finds both
+ *   make     DIRECTORY/NAME, which gets its name at the end, as every file
+ *   commit   the second file, then the first: so the first file never exists without the second
  *
- * Where both are there already and are replaced, neither order is safe: the old first file would
- * have the new data, or the new one the old data. So the first file is written twice, and a machine
- * that stops at any moment leaves one that has its own data:
+ * If both files exist already and are replaced, neither order is safe: the old first file would
+ * have the new data, or the new one the old data. So the first file is written twice. If the
+ * machine stops at any moment, the first file has its own data:
  *
  *                                  FIRST        NAME        NAME.tmp-XXXXXXXX
  *   data under a new name          old          old         new
  *   the first file, naming that    new: .tmp-…  old         new
- *   the data under their name too  new: .tmp-…  new         new
+ *   the data under its name, too   new: .tmp-…  new         new
  *   the first file, naming that    new: NAME    new         new
  *   the new name removed           new: NAME    new
  *
- * The data are written once: the two names are links. Where a file system has no links, the data
- * are replaced first.
+ * The data is written once: the two names are links. If a file system has no links, the data is
+ * replaced first.
  *
- * Its name may come from a file, so it has no folder, and a link of that name is refused.
+ * The name may come from a file, so it must not contain a directory, and an existing link of that
+ * name is refused.
  */
 #include "container/path.h"
 #include "core/save/save.h"
@@ -34,9 +35,10 @@ static tnf_status make_path(char **out, const tnf_writer *w, tnf_str name, tnf_e
     struct tnf_save *s = w->save;
     size_t folder = (size_t)(w->name - s->path);
     if (tnf_path_check(name, NULL) != TNF_OK || memchr(name.p, '/', name.n))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the second file lies in the folder of the first, and %s is no name there",
-                        TNF_QUOTED(name));
+        return tnf_fail(
+            e, TNF_EINVAL, TNF_NO_OFFSET,
+            "the second file must be in the directory of the first, and %s is not a file name",
+            TNF_QUOTED(name));
     if (strlen(w->name) == name.n && memcmp(w->name, name.p, name.n) == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "both files would be %s", TNF_QUOTED(name));
     char *path = tnf_arena_raw(&s->arena, folder + name.n + 1);
@@ -87,8 +89,9 @@ tnf_status tnf_make_beside(tnf_writer *w, tnf_str *name, tnf_error *e)
     struct tnf_save *s = w->save;
     struct tnf_beside *b = &s->beside;
     if (!w->name)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a second file needs a first one to lie beside, which is not written here");
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+            "this format writes a second file next to the first, so it needs a path to save to");
     if (b->again)
         return TNF_OK;
     TNF_TRY(make_path(&b->path, w, *name, e));
@@ -123,14 +126,14 @@ tnf_status tnf_beside_again(struct tnf_save *s, tnf_sink **sink, tnf_error *e)
         return TNF_OK;
     TNF_TRY(tnf_sink_open(&b->last, s->path, sink_flags(s), &s->arena.alloc, e));
     b->again = true;
-    s->options.progress = NULL; /* all was told */
+    s->options.progress = NULL; /* everything was reported */
     *sink = b->last;
     return TNF_OK;
 }
 
 /* ------------------------------------------------------------------- commit */
 
-/* A second try is what an error that passes needs. */
+/* Tries twice, in case the error is temporary. */
 static bool remove_name(const char *path)
 {
     return unlink(path) == 0 || errno == ENOENT || unlink(path) == 0;
@@ -144,24 +147,24 @@ static bool give_name(const char *from, const char *to)
     return !failed;
 }
 
-/* The new first file is there, with its data under their first name, which therefore stay. */
+/* The new first file exists, with its data under the interim name, which therefore stays. */
 static tnf_status tell_interim(const struct tnf_save *s, tnf_status status, tnf_error *e)
 {
     tnf_error why = *e;
-    (void)tnf_fail(e, status, TNF_NO_OFFSET, "it is written, but its data stay in %s: %s",
+    (void)tnf_fail(e, status, TNF_NO_OFFSET, "it is written, but its data stays in %s: %s",
                    TNF_VISIBLE(tnf_path_end(s->beside.interim)), why.message);
     e->sys = why.sys;
     return status;
 }
 
-/* The first file names the data by their first name, and is there: now by their own. `second` is
- * another name that they have. */
+/* The first file exists and refers to the data by the interim name: now gives the data its own
+ * name. `second` is another name of the data. */
 static tnf_status commit_last(struct tnf_save *s, const char *second, tnf_error *e)
 {
     struct tnf_beside *b = &s->beside;
     tnf_status status = TNF_OK;
     if (!give_name(second, b->path)) {
-        status = tnf_fail_sys(e, errno, "they cannot be put in place");
+        status = tnf_fail_sys(e, errno, "the data cannot be put in place");
         (void)remove_name(second);
     } else if (!s->options.no_sync) {
         status = tnf_sync_placed(b->path, e);
@@ -196,7 +199,7 @@ static tnf_status replace_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e)
 static tnf_status commit_second(const struct tnf_save *s, tnf_error *e)
 {
     tnf_status status = tnf_sink_commit(s->beside.sink, e);
-    if (status == TNF_EUNSYNCED) /* but what is wanted is the first file, which is not there */
+    if (status == TNF_EUNSYNCED) /* a failure here, since the first file does not exist yet */
         status = tnf_fail_sys(e, e->sys, "cannot sync the directory");
     if (status != TNF_OK)
         tnf_error_prefix(e, s->beside.path);
@@ -207,7 +210,7 @@ tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e)
 {
     struct tnf_beside *b = &s->beside;
     tnf_error own;
-    e = e ? e : &own; /* what is told of it is made of what was told before */
+    e = e ? e : &own; /* the final message includes earlier ones */
     if (!b->begun)
         return tnf_sink_commit(sink, e);
     tnf_status status = commit_second(s, e);
@@ -217,7 +220,7 @@ tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e)
         placed = status == TNF_OK || sink->done || (b->last && b->last->done);
     }
     if (b->sink->done && !placed && (b->interim || !s->options.replace))
-        (void)remove_name(b->interim ? b->interim : b->path); /* it was new, and is of no use */
+        (void)remove_name(b->interim ? b->interim : b->path); /* the new data is useless now */
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Putting a catalog together by hand. */
+/* Builders: catalogs that the caller puts together. */
 #include "base/sized.h"
 #include "core/save/save.h"
 #include "wire/json.h"
@@ -101,7 +101,7 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
     return tnf_catalog_add(&b->catalog, &copy, again, e);
 }
 
-/* It may have been built by hand. */
+/* The caller may have built the object. */
 static tnf_status check_reserved(const tnf_object *o, tnf_error *e)
 {
     TNF_TRY(tnf_check_reserved(&o->reserved, sizeof o->reserved, e));
@@ -127,8 +127,9 @@ tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, cons
     return add_object(b, &copy, name, TNF_NAMES_ONCE, e);
 }
 
-/* Names that a file has twice it keeps, and the same one of them is found; but names of others
- * that are here already are taken. */
+/* A file with duplicate names keeps them, and a lookup finds the same one as in the file. Names
+ * that come from elsewhere in this builder are taken. */
+/* Attributes of objects are shared with their file, so the change is made in a copy. */
 static unsigned names_of(const tnf_builder *b, size_t others, const tnf_file *file,
                          const tnf_object *o)
 {
@@ -235,7 +236,7 @@ tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *b, const char *json, s
     TNF_TRY(tnf_need(b, "builder", e));
     TNF_TRY(tnf_need_array(json, n, "json", e));
     tnf_json j;
-    const char *text = tnf_arena_str(&b->arena, json, n); /* strings stay in it */
+    const char *text = tnf_arena_str(&b->arena, json, n); /* strings of the value stay in it */
     if (!text)
         return tnf_arena_fail(&b->arena, "a value", e);
     tnf_json_init(&j, text, n, 0, &b->arena, TNF_DEFAULT_DEPTH, e);
@@ -248,7 +249,7 @@ tnf_status tnf_builder_unpack(tnf_value *out, tnf_builder *b, const void *msgpac
     TNF_TRY(tnf_need(b, "builder", e));
     TNF_TRY(tnf_need_array(msgpack, n, "msgpack", e));
     tnf_msgpack r;
-    const char *bytes = tnf_arena_str(&b->arena, msgpack, n); /* strings stay in it */
+    const char *bytes = tnf_arena_str(&b->arena, msgpack, n); /* strings of the value stay in it */
     if (!bytes)
         return tnf_arena_fail(&b->arena, "a value", e);
     tnf_msgpack_init(&r, bytes, n, 0, &b->arena, TNF_DEFAULT_DEPTH, e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Floats of another type, on request and while they are saved: virtual tensors in place of those
- * that are to change. What is quantized becomes the floats that it stands for. */
+/* Casts floats to another type while they are saved: virtual tensors replace those that change.
+ * Quantized tensors become the floats that they represent. */
 #include "core/read/virtual.h"
 #include "core/save/save.h"
 #include "kernels/blocks.h"
@@ -31,8 +31,8 @@ static tnf_status make_tensor(tnf_virtual **out, struct tnf_save *save, const tn
     return TNF_OK;
 }
 
-/* Blocks hold matrices of whole blocks. Vectors, which are small and matter more, stay as they are,
- * as the programs that make such files have it. */
+/* Only matrices of whole blocks become blocks. Vectors are small and more important, so they stay
+ * unchanged, as in the programs that make such files. */
 static bool fits_blocks(const tnf_object *o, const tnf_layout *layout)
 {
     bool floats = o->layout != &tnf_layout_dense ||
@@ -41,7 +41,7 @@ static bool fits_blocks(const tnf_object *o, const tnf_layout *layout)
            o->shape[o->rank - 1] % layout->block_elements == 0;
 }
 
-/* Integers stay what they are: only floats, and what stands for floats, is asked for. */
+/* Integers stay unchanged: only floats, and tensors that represent floats, are cast. */
 static bool takes_part(const tnf_object *o, const tnf_virtual_how *how)
 {
     if (o->nparts == 0 || tnf_missing_file(o))
@@ -71,7 +71,7 @@ static tnf_status add_cast(struct tnf_save *save, const tnf_catalog *from, const
     return tnf_catalog_add(&save->cast, &o, again, e);
 }
 
-/* A type of floats, or one of blocks that can be made. */
+/* Parses the id of a float type, or of a block type that can be encoded. */
 static tnf_status parse_wish(tnf_virtual_how *how, const char *id, tnf_error *e)
 {
     how->kind = TNF_VIRTUAL_CAST;
@@ -123,7 +123,7 @@ tnf_status tnf_reorder(tnf_part *out, const tnf_object *object, struct tnf_save 
     return TNF_OK;
 }
 
-/* What a virtual tensor was made of at the beginning. */
+/* The stored tensor that a virtual tensor was first made of. */
 static const tnf_object *stored_object(const tnf_virtual *v)
 {
     const tnf_object *o = v->sources;
@@ -167,10 +167,10 @@ const char *tnf_uncast_reason(const struct tnf_save *save, const tnf_object *o)
     if (!layout || fits_blocks(o, layout))
         return "";
     return o->rank <= 1 ? "stays as it is: only matrices become blocks"
-                        : "stays as it is: its rows are no whole blocks";
+                        : "stays as it is: its rows do not consist of whole blocks";
 }
 
-/* Blocks with a scale that no f16 holds. Nobody knew before they were made. */
+/* Reports blocks whose scale is too large for f16, which is only known after encoding. */
 static void tell_overflow(const struct tnf_save *save, tnf_virtual *v)
 {
     char reason[200];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Which format a name asks for. Several formats share an extension (".bin"): one of them is taken
- * only if it is the only one that can hold all that is to be saved. */
+/* Chooses the format for a file name. If several formats share an extension (".bin"), one of them
+ * is chosen only if it is the only one that can hold the whole content. */
 #include "core/save/save.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define MOST 32u /* formats of one extension */
+#define MOST 32u /* formats per extension */
 
-/* Each family once: the format that is listed first, its newest. */
+/* Lists each family once: its newest format, which is listed first. */
 static size_t list_candidates(const tnf_format *out[MOST], const char *ext)
 {
     const tnf_format *f;

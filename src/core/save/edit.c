@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Saving into the very file that is saved. The format writes as ever, but every byte is compared
- * with the one that is there, and tensors that stay where they are are passed over:
+/* Saving into the file itself. The format writes as usual, but every byte is compared with the one
+ * in the file, and tensors that stay in place are skipped:
  *
  *   file      │ header      │ tensors …                      │
  *   written   │ header      │ (from the same place: skipped) │
- *   pieces       ▪  ▪▪▪                                          what differs
+ *   pieces       ▪  ▪▪▪                                          the differences
  *
- * Where there is no room and the caller allows it, the file system moves all that is behind the
- * header, and the header is written whole (io/shift.h).
+ * If there is no room and the caller allows it, the file system moves everything behind the header,
+ * and the header is written completely (io/shift.h).
  *
- * What would come out is opened, as pieces over the file, before anything is written: it must give
- * the same tensors at the same places, and the attributes that were asked for.
+ * Before anything is written, the result is opened, as pieces over the file. It must give the same
+ * tensors at the same places, and the requested attributes.
  */
 #include "core/save/save.h"
 
@@ -25,11 +25,11 @@
 #include <unistd.h>
 
 #define COMPARED     ((size_t)64 << 10)
-#define MOST         ((uint64_t)128 << 20) /* bytes that may differ */
-#define MOST_ALIGNED ((uint64_t)64 << 10)  /* of tensors that a shift keeps aligned */
-#define NEAR         64u                   /* equal bytes that are not worth a new piece */
+#define MOST         ((uint64_t)128 << 20) /* maximum of bytes that differ */
+#define MOST_ALIGNED ((uint64_t)64 << 10)  /* maximum alignment of tensors that a shift keeps */
+#define NEAR         64u                   /* this many equal bytes do not end a piece */
 
-/* Bytes that differ: where, and where they are in editing.fresh. */
+/* A run of bytes that differ: its place in the file, and in editing.fresh. */
 struct piece {
     uint64_t at;
     size_t from, n;
@@ -40,13 +40,14 @@ struct editing {
     const tnf_builder *builder;
     const tnf_file *like;
     const char *path;
-    tnf_claim own;          /* if `like` has none */
-    const tnf_claim *claim; /* on the file: its descriptor is written to */
+    tnf_claim own;          /* used if `like` has no claim */
+    const tnf_claim *claim; /* on the file, which is written through its descriptor */
     bool one_name;
-    uint64_t at;    /* of the next byte that is written */
-    uint64_t shift; /* by how much all behind the header is to move: `fresh` is the header, then */
+    uint64_t at; /* position of the next byte to be written */
+    uint64_t
+        shift; /* distance that everything behind the header moves: `fresh` is then the header */
     tnf_buf fresh, pieces;
-    uint8_t *block; /* what is there */
+    uint8_t *block; /* bytes of the file */
     tnf_arena arena;
 };
 
@@ -81,11 +82,11 @@ static tnf_status add_piece(struct editing *x, uint64_t at, const uint8_t *p, si
         tnf_buf_put(&x->pieces, &fresh, sizeof fresh);
     if (x->fresh.status == TNF_ELIMIT)
         return too_much(e);
-    TNF_TRY(tnf_buf_status(&x->pieces, "what changes", e));
-    return tnf_buf_status(&x->fresh, "what changes", e);
+    TNF_TRY(tnf_buf_status(&x->pieces, "change", e));
+    return tnf_buf_status(&x->fresh, "change", e);
 }
 
-/* Runs of different bytes, with few equal ones between them. */
+/* Collects runs of different bytes, which may contain a few equal ones. */
 static tnf_status compare_block(struct editing *x, const uint8_t *p, size_t n, tnf_error *e)
 {
     for (size_t i = 0; i < n;) {
@@ -139,7 +140,7 @@ static tnf_status edit_skip(void *ctx, const tnf_source *from, uint64_t offset, 
     return TNF_OK;
 }
 
-/* ------------------------------------------------------------ as it would be */
+/* ------------------------------------------------------------------ the result */
 
 /* The first piece that ends behind a byte. */
 static size_t find_piece(const struct editing *x, uint64_t at)
@@ -175,7 +176,7 @@ static tnf_status read_both(void *ctx, uint64_t offset, void *dst, size_t n, tnf
     return TNF_OK;
 }
 
-/* Text that is not there differs from empty text. */
+/* A missing text (NULL) differs from an empty one. */
 static bool same_text(tnf_str a, tnf_str b)
 {
     if (!a.p || !b.p)
@@ -230,7 +231,8 @@ static tnf_status check_tensors(const tnf_file *before, const tnf_file *after, u
                 : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "its tensors would have to move");
 }
 
-/* Is all of `a` in `b`, but for what readers work out by themselves? *out is what is not. */
+/* Does `b` contain all of `a`, except attributes that readers compute? *out is one that is
+ * missing. */
 static tnf_status find_missing(tnf_file *f, const tnf_value *a, const tnf_value *b,
                                const tnf_member **out, tnf_error *e)
 {
@@ -255,7 +257,7 @@ static tnf_status check_attrs(tnf_file *f, const tnf_value *wanted, const tnf_va
     if (!m)
         TNF_TRY(find_missing(f, got, wanted, &m, e));
     return m ? tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s would not be read as it is to be written", TNF_QUOTED(m->key))
+                        "%s would not read back with the same value", TNF_QUOTED(m->key))
              : TNF_OK;
 }
 
@@ -288,8 +290,8 @@ static tnf_status check_outcome(struct editing *x, tnf_error *e)
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_open_over(&after, source, x->path, &o, &why);
     if (tnf_is_file_fault(status))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it could not be read any more: %s",
-                        why.message);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "the changed file could not be read: %s", why.message);
     if (status != TNF_OK && e)
         *e = why;
     if (status == TNF_OK)
@@ -308,7 +310,7 @@ static tnf_status check_like(const struct editing *x, tnf_error *e)
     const char *wanted = x->save.options.format;
     if (!f)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "`like` must be the open file that is to change");
+                        "`like` must be the open file that will be changed");
     if (wanted && tnf_registry_find(wanted) != f->format)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a change in place cannot change the format");
     if (!(tnf_registry_caps(f->format) & TNF_CAN_EDIT))
@@ -319,11 +321,11 @@ static tnf_status check_like(const struct editing *x, tnf_error *e)
     if (f->needed_lenience || f->options.salvage || f->source->fd < 0)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-            "only a regular file that keeps all rules of its format can be changed in place");
+            "only a regular file that follows all rules of its format can be changed in place");
     return TNF_OK;
 }
 
-/* Open for writing, locked, and the one that `like` is. */
+/* Opens the file for writing, locks it, and checks that it is the one that `like` has open. */
 static tnf_status take_file(struct editing *x, tnf_error *e)
 {
     struct stat st;
@@ -345,7 +347,7 @@ static tnf_status take_file(struct editing *x, tnf_error *e)
     return TNF_OK;
 }
 
-/* Nobody changed it since it was opened? What they did would be undone. */
+/* Fails if another program has changed the file since it was opened: the change would be lost. */
 static tnf_status check_unchanged(struct editing *x, tnf_error *e)
 {
     const tnf_open_options o = open_options(x);
@@ -363,7 +365,7 @@ static tnf_status check_unchanged(struct editing *x, tnf_error *e)
     return status;
 }
 
-/* *lacks: by how much the header is too long, if the format tells. */
+/* *lacks: by how much the header is too long, if the format sets it. */
 static tnf_status write_over(struct editing *x, uint64_t *lacks, tnf_error *e)
 {
     static const tnf_sink_ops ops = { .version = TNF_SINK_OPS_VERSION, .write = edit_write };
@@ -393,8 +395,8 @@ static tnf_status write_over(struct editing *x, uint64_t *lacks, tnf_error *e)
     return status;
 }
 
-/* By how much the file is to be shifted: whole blocks of the file system, and what is aligned stays
- * so. */
+/* Computes the distance of the shift: whole blocks of the file system, and aligned tensors stay
+ * aligned. */
 static tnf_status find_shift(struct editing *x, uint64_t lacks, tnf_error *e)
 {
     uint64_t unit, data = x->like->reader.data_start;
@@ -442,7 +444,7 @@ static tnf_status apply_edit(struct editing *x, tnf_error *e)
     size_t n = pieces_of(x);
     tnf_patch *patches = tnf_arena_array(&x->arena, n, sizeof *patches);
     if (!patches)
-        return tnf_arena_fail(&x->arena, "what changes", e);
+        return tnf_arena_fail(&x->arena, "the change", e);
     for (size_t i = 0; i < n; i++) {
         const struct piece *p = piece_at(x, i);
         patches[i] = (tnf_patch) { .at = p->at, .n = p->n, .bytes = x->fresh.p + p->from };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of attributes, for the stash. A format may sort them, and what is stashed comes back
- * behind the rest; so their keys are noted in the order they had, unless they come back in it
- * anyway. And the order of tensors, if a format sorts them and another needs it to write the same
- * bytes again. restore_order.c reads the notes; they are apart, since a program that only reads
- * takes nothing of what plans a file.
+/* Notes the order of attributes in the stash. A format may sort attributes, and stashed ones come
+ * back behind the others. So the keys are noted in their original order, unless they come back in
+ * that order anyway. Also notes the order of tensors, if a format sorts them and another format
+ * needs the order to write the same bytes again. restore_order.c reads the notes; it is a separate
+ * file, so that a program that only reads links no planning code.
  *
- *   "order":["format","author"]            of the file's
- *   "orders":{"w":["scale","bits"]}        of a tensor's
- *   "sequence":["w","b#data"]              tensors, as the file calls them
+ *   "order":["format","author"]            attributes of the file
+ *   "orders":{"w":["scale","bits"]}        attributes of a tensor
+ *   "sequence":["w","b#data"]              tensors, by their names in the file
  */
 #include "core/save/plan.h"
 #include "wire/cbor.h"
 #include "wire/json.h"
 
-/* Does the format put the first behind the second? */
+/* Does the format sort the first behind the second? */
 static bool comes_later(const tnf_can *can, tnf_str a, tnf_str b)
 {
     if (can->attrs != TNF_HOLDS_TYPED || !(can->sorted_maps || can->sorted_attrs))
@@ -21,8 +21,8 @@ static bool comes_later(const tnf_can *can, tnf_str a, tnf_str b)
     return (can->sorted_maps ? tnf_cbor_compare(a, b) : tnf_str_compare(a, b)) > 0;
 }
 
-/* Attributes come back class by class: those with a place of their own in the format, text, what
- * is in the stash, and the text map as a whole. */
+/* Attributes come back class by class: those with a native place in the format, text, the content
+ * of the stash, and the text map as a whole. */
 static int class_of(const struct planning *l, const char *listed, const tnf_member *m,
                     const tnf_object *of)
 {
@@ -86,14 +86,14 @@ void tnf_note_order_of(struct planning *l, const tnf_object *o)
     tnf_buf_u8(&l->orders, ']');
 }
 
-/* Is it one of a file in which the order is content? */
+/* Does it come from a file in which the order of tensors is content? */
 static bool is_ordered(const tnf_object *o)
 {
     const struct tnf_origin *from = o->nparts ? o->parts->origin : NULL;
     return from && from->reader && from->reader->ordered;
 }
 
-/* What a tensor became is, when it is whole again, where its first piece is. */
+/* When a changed tensor is restored, its place is that of its first piece. */
 static size_t pieces_at(const struct planning *l, size_t i)
 {
     return l->save->changes ? l->save->changes[i].pieces : 1u;

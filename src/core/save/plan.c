@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Fitting a catalog to what a format can hold, item by item: native, stashed, transformed, dropped.
  *
- * What has no place of its own goes to the format's text map, if it has one: strings under their
- * own key, the rest in one entry, the stash, as JSON with exact types:
+ * Attributes without a place of their own go to the format's text map, if it has one: strings under
+ * their own key, the others in one entry, the stash, as JSON with exact types:
  *
  *   tenfold.stash = {"attrs":{…},"kinds":{"gptrs.config":"json"},"tensors":{"w":{…}},
  *                    "objects":[…],"order":[…],"orders":{…},"foreign":[…],"sequence":[…]}
  *
- * A format without any metadata may hold the stash as a tensor of that name.
- * restore.c takes it all back when the file is opened.
+ * A format without any metadata may hold the stash as a tensor of that name. restore.c restores
+ * everything when the file is opened.
  */
 #include "core/save/plan.h"
 #include "wire/cbor.h"
@@ -89,7 +89,7 @@ static tnf_str text_key(const void *ctx, uint32_t position)
     return ((const tnf_attrs *)ctx)->members[position].key;
 }
 
-/* The first of two entries under one key stays. */
+/* Of two entries with the same key, the first is kept. */
 static tnf_status push_text(struct planning *l, tnf_str key, const char *p, size_t n, tnf_error *e)
 {
     tnf_attrs *text = &l->save->text;
@@ -106,7 +106,7 @@ static tnf_status push_text(struct planning *l, tnf_str key, const char *p, size
     return TNF_OK;
 }
 
-/* NaN, but not the one that every tree can hold (zTensor 2 has no other). */
+/* A NaN other than the one that every tree can hold (zTensor 2 has no other). */
 static bool is_odd_nan(double f)
 {
     uint64_t bits;
@@ -117,7 +117,7 @@ static bool is_odd_nan(double f)
 bool tnf_plan_plain(const tnf_value *v)
 {
     switch (v->kind) {
-    case TNF_INT: /* others come back unsigned */
+    case TNF_INT: /* other integers come back unsigned */
         return v->dtype == TNF_I64 && v->as.i < 0;
     case TNF_UINT:
         return v->dtype == TNF_U64;
@@ -200,7 +200,7 @@ static tnf_status print_stash(tnf_buf *all, struct planning *l, tnf_error *e)
     return tnf_buf_status(all, "stash", e);
 }
 
-/* Blanks after it make its bytes a whole number of elements. plan_all() left room for one more
+/* Blanks at its end make its bytes a whole number of elements. plan_all() left room for one more
  * tensor. */
 static tnf_status add_stash_tensor(struct planning *l, tnf_str key, const char *text, size_t n,
                                    tnf_error *e)
@@ -269,7 +269,7 @@ static bool asks_for_stash(const struct planning *l)
     return false;
 }
 
-/* Does the format have a place for the stash, at least a tensor whose name is still free? */
+/* Does the format have a place for the stash, at least as a tensor whose name is still free? */
 static void look_for_place(struct planning *l, const tnf_catalog *from)
 {
     const tnf_can *can = &l->format->can;
@@ -332,15 +332,15 @@ static tnf_status plan_to_text(struct planning *l, const tnf_member *m, tnf_erro
 {
     if (!is_text(&m->value))
         return plan_to_stash(l, m);
-    /* Without a word on its kind it would come back as the format's own metadata, unless its key
-     * tells whose it is. */
+    /* Without a note of its kind it would come back as the format's own metadata, unless its key
+     * says which format it belongs to. */
     if (m->value.kind == TNF_JSON || !tnf_registry_owns(m->key.p, m->key.n))
         note_kind(l, m);
     tnf_plan_tell(l, TNF_STASHED, "attribute", m->key, "kept as text");
     return push_text(l, m->key, m->value.as.s, m->value.n, e);
 }
 
-/* Keys of the format's own attributes, without its prefix. */
+/* Collects the keys of the format's own attributes, without its prefix. */
 static tnf_status find_own_keys(struct planning *l, tnf_error *e)
 {
     const tnf_attrs *from = &l->fit.catalog->attrs;
@@ -355,8 +355,8 @@ static tnf_status find_own_keys(struct planning *l, tnf_error *e)
     return TNF_OK;
 }
 
-/* A key without the prefix is somebody else's. That is noted, unless the format has another under
- * it: then it is no place for this one. */
+/* A key without the prefix belongs to another format. That is noted, unless the format has an
+ * attribute of its own with that key: then this one has no place. */
 static tnf_status note_foreign(bool *fits, struct planning *l, const tnf_member *m, tnf_error *e)
 {
     const char *prefix = l->format->can.own_prefix;
@@ -426,14 +426,14 @@ static tnf_status plan_attr(struct planning *l, const tnf_member *m, tnf_verdict
 
 /* ----------------------------------------------------------------- extras */
 
-/* The word, then a dot. */
+/* Does the key begin with the word and a dot? */
 static bool begins_with(tnf_str key, const char *word)
 {
     size_t n = strlen(word);
     return key.n > n && memcmp(key.p, word, n) == 0 && key.p[n] == '.';
 }
 
-/* Extras are bytes of one family of formats: only that family can write them back. */
+/* Extras are bytes of one family of formats, and only that family can write them back. */
 static tnf_status plan_extra(struct planning *l, const tnf_extra *x, tnf_error *e)
 {
     const char *prefix = l->format->can.extra_prefix;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Planning of tensors: which of them the format takes, with what it has to be told of them. adapt.c
- * has changed what can be changed without loss; what still does not fit is dropped. */
+/* Planning of tensors: which of them the format takes, and which notes they need. adapt.c has made
+ * all changes that lose nothing; a tensor that still does not fit is dropped. */
 #include "core/save/plan.h"
 #include "wire/json.h"
 
@@ -32,7 +32,7 @@ static void stash_object_attr(struct planning *l, const tnf_object *o, const tnf
     tnf_json_put_typed(&l->tensors, &m->value);
 }
 
-/* `native`: what the format has a place for goes there; else all of it is stashed. */
+/* `native`: attributes with a native place go there; else all of them are stashed. */
 static void plan_object_attrs(struct planning *l, const tnf_object *o, bool native)
 {
     const tnf_can *can = &l->format->can;
@@ -69,8 +69,8 @@ static bool attr_is_held(const tnf_can *can, const tnf_member *m, const tnf_obje
            (tnf_plan_holds(can, m, of) && !tnf_registry_derives(m));
 }
 
-/* A format with a typed tree gets what it can hold and no more: the rest is stashed, or computed
- * again when the file is read. */
+/* A format with a typed tree gets only the attributes that it can hold. The others are stashed, or
+ * computed again when the file is read. */
 static tnf_status keep_held_attrs(struct planning *l, tnf_object *o, tnf_error *e)
 {
     size_t n = o->attrs ? o->attrs->n : 0, kept = 0;
@@ -108,14 +108,14 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
     if (tnf_plan_listed(can->reserved, o->name))
         return "the format has another use for that name";
     if (can->ascii_names && !tnf_ascii(o->name.p, o->name.n))
-        return "the format wants ASCII names";
+        return "the format requires ASCII names";
     if (can->utf8_names && !tnf_utf8_valid(NULL, o->name.p, o->name.n))
-        return "the format wants UTF-8 names";
+        return "the format requires UTF-8 names";
     return NULL;
 }
 
-/* Of several tensors with one name, only the one that is found is kept, or it and those after it
- * where the format has a place for them. */
+/* Is it hidden by a tensor of the same name? Only the one that a lookup finds is kept, or that one
+ * and later ones if the format has a place for them. */
 static bool is_hidden(const struct planning *l, const tnf_catalog *from, const tnf_object *o)
 {
     const tnf_object *found = tnf_catalog_find(from, o->name.p, o->name.n);
@@ -123,7 +123,7 @@ static bool is_hidden(const struct planning *l, const tnf_catalog *from, const t
     return found != o && !(may && found < o);
 }
 
-/* What becomes of a tensor by itself. */
+/* The fate of a tensor by itself. */
 static tnf_verdict judge_tensor(const struct planning *l, const tnf_catalog *from,
                                 const tnf_object *o)
 {
@@ -135,21 +135,22 @@ static tnf_verdict judge_tensor(const struct planning *l, const tnf_catalog *fro
     return (tnf_verdict) { fate, fate == TNF_NATIVE ? "" : why };
 }
 
-/* Blocks whose fields nobody can put in the other byte order: in any other file they would be
- * something else. */
+/* Refuses big-endian blocks, whose fields cannot be converted: in any other file they would have
+ * another meaning. */
 static tnf_status check_blocks(const tnf_catalog *from, tnf_error *e)
 {
     for (size_t i = 0; i < from->n; i++) {
         const tnf_object *o = &from->objects[i];
         if (o->layout->block_bytes && o->nparts && o->parts->flags & TNF_PART_BIG_ENDIAN)
-            return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "the blocks of %s are big-endian, a form of %s that no program has",
-                            TNF_QUOTED(o->name), o->layout->id);
+            return tnf_fail(
+                e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                "the blocks of %s are big-endian, a form of %s that no program supports",
+                TNF_QUOTED(o->name), o->layout->id);
     }
     return TNF_OK;
 }
 
-/* And in view of the rest. */
+/* The fates of all tensors, also considering the rest. */
 tnf_status tnf_plan_judge(struct planning *l, tnf_error *e)
 {
     tnf_arena *a = &l->save->arena;
@@ -175,8 +176,8 @@ static void put_text(tnf_buf *b, const char *key, const char *text)
     tnf_json_put_string(b, text, strlen(text));
 }
 
-/* What restore_tensors.c needs to undo a change: the tensor as it was, and what its parts are
- * called now.
+/* Notes what restore_tensors.c needs to undo a change: the old tensor, and the new names of its
+ * parts.
  *
  *   {"name":"v","layout":"strings/1","shape":[3],"parts":[{"role":"offsets","type":"u64",
  *    "as":"v#offsets"},…]}
@@ -226,7 +227,7 @@ static tnf_status keep_object(struct planning *l, const tnf_object *o, tnf_error
                                                    : TNF_OK;
 }
 
-/* What to say of a tensor that shares its bytes with another: "" if it does not. */
+/* The message for a tensor that shares its bytes with another; "" if it does not. */
 static const char *sharing_text(const struct planning *l, const tnf_object *o)
 {
     const tnf_catalog *c = l->fit.catalog;
@@ -241,8 +242,8 @@ static const char *sharing_text(const struct planning *l, const tnf_object *o)
     return why ? why : "";
 }
 
-/* Strings that the format pads to one length: it comes back as it was if it is noted that it was
- * strings. */
+/* For strings that the format pads to one length. The note that they were strings lets the tensor
+ * come back unchanged. */
 static tnf_status plan_padded(struct planning *l, const tnf_object *o, tnf_error *e)
 {
     if (l->stashes) {
@@ -259,7 +260,7 @@ static tnf_status plan_padded(struct planning *l, const tnf_object *o, tnf_error
     return TNF_OK;
 }
 
-/* A tensor that is written as it is, or in another order; neither loses anything. */
+/* Plans a tensor that is written unchanged, or in another order; both lose nothing. */
 static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdict found,
                               const char *why, tnf_error *e)
 {
@@ -292,8 +293,8 @@ static bool all_kept(const tnf_verdict *found, uint16_t n)
     return n == 0;
 }
 
-/* A tensor that changed, maybe into several: noted, so that it comes back as it was, or told as a
- * change. */
+/* Plans a changed tensor, which may have become several: the change is noted so that it can be
+ * undone, or reported as a change. */
 static tnf_status plan_changed(struct planning *l, const tnf_change *change, const tnf_object *o,
                                const tnf_verdict *found, tnf_error *e)
 {

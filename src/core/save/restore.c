@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The way back from plan.c: of the text map that a reader found, what was put there for safe
- * keeping becomes attributes again; the rest is the family's own metadata. */
+/* The reverse of plan.c. Entries of a text map that plan.c wrote become attributes again; the
+ * others are the family's own metadata. */
 #include "core/core.h"
 #include "wire/cbor.h"
 #include "wire/json.h"
@@ -88,12 +88,12 @@ static tnf_status restore_pair(tnf_file *f, const tnf_member *m, const tnf_value
 {
     tnf_value v = m->value;
     if (!kind && !tnf_registry_owns(m->key.p, m->key.n)) {
-        /* The format's own, and maybe one of many: known to be new, so no search. */
+        /* The format's own key. There may be many; each is new, so no search is needed. */
         TNF_TRY(tnf_attrs_push(own, m->key.p, v, e));
         own->members[own->n - 1].key.n = m->key.n;
         return TNF_OK;
     }
-    if (tnf_value_is(kind, "json") && is_json(f, &v)) /* else it was edited: it stays text */
+    if (tnf_value_is(kind, "json") && is_json(f, &v)) /* else it was edited, and stays text */
         v.kind = TNF_JSON;
     return tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, v, e);
 }
@@ -119,7 +119,7 @@ static int by_cbor_key(const void *a, const void *b)
     return tnf_cbor_compare(((const tnf_member *)a)->key, ((const tnf_member *)b)->key);
 }
 
-/* A tree of our own making, no deeper than the limit it was read by. */
+/* The tree was built here, and is no deeper than the limit for reading it. */
 void tnf_sort_maps(tnf_value *v)
 {
     for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
@@ -130,8 +130,8 @@ void tnf_sort_maps(tnf_value *v)
         qsort((tnf_member *)(uintptr_t)v->as.members, v->n, sizeof(tnf_member), by_cbor_key);
 }
 
-/* Does the stash decide the value of a key? If the file has the key as well, the stash decides only
- * the order of maps that the format sorts: an edit of the file since then counts. */
+/* Does the stash decide the value of a key? If the file has the key as well, it may have been
+ * edited, so the stash decides only the order of maps that the format sorts. */
 static tnf_status has_say(bool *out, tnf_file *f, const tnf_value *native, const tnf_value *stashed,
                           tnf_error *e)
 {
@@ -145,7 +145,7 @@ static tnf_status has_say(bool *out, tnf_file *f, const tnf_value *native, const
     return TNF_OK;
 }
 
-/* The keys of the stash are all different, so what is not in the file is new. */
+/* The keys of the stash are all different, so a key that is not in the file is new. */
 static tnf_status restore_attr(tnf_file *f, const tnf_hash *known, const tnf_member *m,
                                tnf_error *e)
 {
@@ -222,7 +222,7 @@ static void remove_object(tnf_catalog *c, size_t at)
     memmove(&c->objects[at], &c->objects[at + 1], (c->n - at) * sizeof *c->objects);
 }
 
-/* A format without metadata may hold the stash as a tensor, which is read at once. */
+/* A format without metadata may hold the stash as a tensor, which is read immediately. */
 static tnf_status restore_tensor(tnf_file *f, tnf_error *e)
 {
     tnf_catalog *c = &f->catalog;
@@ -249,7 +249,7 @@ static tnf_status restore_tensor(tnf_file *f, tnf_error *e)
     return tnf_restore_order(f, stash, e);
 }
 
-/* Keys that are not the format's own, though its reader takes every key for one. */
+/* Keys that are not the format's own, although its reader treats every key as one. */
 static tnf_status restore_foreign(tnf_file *f, const tnf_value *keys, tnf_error *e)
 {
     const char *prefix = f->format->can.own_prefix;
@@ -280,7 +280,7 @@ static tnf_status restore_foreign(tnf_file *f, const tnf_value *keys, tnf_error 
     return status;
 }
 
-/* A format with a typed tree holds most attributes as they are. */
+/* A format with a typed tree holds most attributes unchanged. */
 static tnf_status restore_typed(tnf_file *f, tnf_error *e)
 {
     tnf_value tree;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes and tensors in the order that the stash tells (note_order.c tells why and how). */
+/* Puts attributes and tensors in the order that the stash notes (see note_order.c). */
 #include "core/core.h"
 
 #include <string.h>
 
-/* The members in the order of the keys, and those that are not listed behind them. */
+/* Sorts the members in the order of the keys; members that are not listed come last. */
 static tnf_status reorder_members(tnf_file *f, tnf_member *members, size_t n, const tnf_value *keys,
                                   tnf_error *e)
 {
@@ -19,7 +19,7 @@ static tnf_status reorder_members(tnf_file *f, tnf_member *members, size_t n, co
         const tnf_value *k = &keys->as.items[i];
         uint32_t at = k->kind == TNF_STRING ? tnf_hash_find(&h, k->as.s, k->n) : TNF_HASH_NONE;
         if (at == TNF_HASH_NONE || !members[at].key.p)
-            continue; /* gone since, or listed twice */
+            continue; /* removed since, or listed twice */
         sorted[done++] = members[at];
         members[at].key = (tnf_str) { NULL, 0 };
     }
@@ -46,8 +46,8 @@ static tnf_status restore_one(tnf_file *f, tnf_object *o, const tnf_value *keys,
     return reorder_members(f, members, map->n, keys, e);
 }
 
-/* The tensors in the order of their names, as the file has them, and those that are not listed
- * behind them. Before anything becomes what it was. */
+/* Sorts the tensors in the order of their names in the file; tensors that are not listed come last.
+ * Must be called before any tensor is restored. */
 tnf_status tnf_restore_sequence(tnf_file *f, const tnf_value *stash, tnf_error *e)
 {
     const tnf_value *names = tnf_value_get(stash, "sequence");
@@ -63,7 +63,7 @@ tnf_status tnf_restore_sequence(tnf_file *f, const tnf_value *stash, tnf_error *
         bool name = k->kind == TNF_STRING || k->kind == TNF_BYTES;
         uint32_t at = name ? tnf_hash_find(&c->names, k->as.s, k->n) : TNF_HASH_NONE;
         if (at == TNF_HASH_NONE || !c->objects[at].layout)
-            continue; /* gone since, or listed twice */
+            continue; /* removed since, or listed twice */
         sorted[done++] = c->objects[at];
         c->objects[at].layout = NULL;
     }

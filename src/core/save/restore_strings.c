@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings that a format keeps padded to one length become strings again.
+/* Strings that a format stores padded to one length become strings again.
  *
  *   padded    t o 0 b e 0 o r 0 n o t
  *   offsets   0  2  4  6  9        bytes   t o b e o r n o t
  *
- * They are read when the file is opened, twice: how long they are, and then what they are.
+ * They are read twice when the file is opened: first their lengths, then their bytes.
  */
 #include "core/core.h"
 
 #include <string.h>
 
-/* The rows on their way in. */
+/* The state of reading the rows. */
 struct rows {
-    uint64_t width, at; /* at: of the bytes that come next */
-    uint64_t *ends;     /* of the strings; in the first round, how long they are */
-    uint8_t *text;      /* NULL: the first round */
+    uint64_t width, at; /* at: position of the next bytes */
+    uint64_t *ends;     /* ends of the strings; in the first round, their lengths */
+    uint8_t *text;      /* NULL in the first round */
 };
 
-/* First round: a string ends behind its last byte that is not 0. */
+/* First round: a string ends after its last byte that is not 0. */
 static void measure_string(struct rows *r, uint64_t row, uint64_t column, const uint8_t *p,
                            size_t n)
 {
@@ -27,7 +27,7 @@ static void measure_string(struct rows *r, uint64_t row, uint64_t column, const 
         r->ends[row + 1] = column + n;
 }
 
-/* Second round. */
+/* Second round: copies the bytes. */
 static void collect_string(const struct rows *r, uint64_t row, uint64_t column, const uint8_t *p,
                            size_t n)
 {
@@ -52,7 +52,7 @@ static tnf_status pass_piece(void *ctx, const void *bytes, size_t n, tnf_error *
     return TNF_OK;
 }
 
-/* Lengths to ends. */
+/* Converts lengths to ends. */
 static uint64_t sum_up(uint64_t *ends, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reverse of adapt.c: tensors that were changed to fit a format become what they were. The
- * stash says how (plan_objects.c shows an entry).
+/* The reverse of adapt.c: tensors that were changed to fit a format are restored. The stash says
+ * how (plan_objects.c shows an entry).
  *
  *   file      w   v#offsets   v#bytes        note: v = strings/1 of v#offsets, v#bytes
  *   model     w   v
@@ -8,19 +8,19 @@
  *   file      v [3,5] of u8                  note: v = strings/1, padded
  *   model     v [3]
  *
- * Somebody may have edited the file since, or have made the note up: a note that does not fit what
- * is there, by all the rules of its layout, is ignored with a warning.
+ * The file may have been edited since, or the note may be forged. A note that does not fit the
+ * tensors of the file, by all rules of its layout, is ignored with a warning.
  */
 #include "core/core.h"
 
 #include <string.h>
 
-/* Positions in the catalog: GONE into the tensor at another one. */
+/* Positions in the catalog; GONE: merged into the tensor at another position. */
 struct unfitting {
     tnf_file *f;
-    tnf_object *restored; /* one for each of the catalog's positions; layout NULL: as it is */
+    tnf_object *restored; /* one per position of the catalog; layout NULL: unchanged */
     bool *gone;
-    const tnf_value *tensors; /* what the stash says of tensors: attributes by name */
+    const tnf_value *tensors; /* the tensors' attributes in the stash, by name */
     tnf_hash by_name;
     bool any;
     bool no_memory;
@@ -29,7 +29,7 @@ struct unfitting {
 static tnf_str text_of(const tnf_value *map, const char *key)
 {
     const tnf_value *v = tnf_value_get(map, key);
-    bool is = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES); /* a name may be no text */
+    bool is = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES); /* a name may not be UTF-8 */
     return is ? (tnf_str) { v->as.s, v->n } : (tnf_str) { NULL, 0 };
 }
 
@@ -69,14 +69,14 @@ static bool read_shape(tnf_object *o, const tnf_value *shape, struct unfitting *
     return tnf_shape_elements(&elements, dims, o->rank);
 }
 
-/* A type that only the format of its file knows. */
+/* Makes a type that only the format of the original file knows. */
 static const tnf_type *unknown_type(struct unfitting *u, tnf_str id, tnf_dtype storage,
                                     const tnf_value *note)
 {
     tnf_type *type = room_for(u, 1, sizeof *type);
     const char *text = copy_text(u, id);
     uint64_t bits = 0;
-    tnf_str word = text_of(note, "storage"); /* where another one of that width stands for it */
+    tnf_str word = text_of(note, "storage"); /* if another type of that width represents it */
     const tnf_type *other = word.p ? tnf_type_find(word.p, word.n) : NULL;
     read_number(&bits, tnf_value_get(note, "bits"));
     storage = other ? other->storage : storage;
@@ -86,14 +86,14 @@ static const tnf_type *unknown_type(struct unfitting *u, tnf_str id, tnf_dtype s
     return type;
 }
 
-/* Signed integers may stand for unsigned ones. */
+/* Signed integers may represent unsigned ones. */
 static bool same_storage(tnf_dtype a, tnf_dtype b)
 {
     bool integers = a >= TNF_I64 && b >= TNF_I64;
     return a == b || (integers && tnf_dtype_size(a) == tnf_dtype_size(b));
 }
 
-/* The part that a tensor of the file is, under the role and type it had. */
+/* Makes a part from a tensor of the file, with the role and type that it had. */
 static bool read_part(tnf_part *out, const tnf_value *note, const tnf_object *now,
                       struct unfitting *u)
 {
@@ -132,7 +132,7 @@ static bool read_parts(tnf_object *o, const tnf_value *parts, struct unfitting *
     return true;
 }
 
-/* Columns first can only be what had the same shape, under another name or type. */
+/* Only a tensor with the same shape, under another name or type, can be column-major. */
 static bool read_order(tnf_object *o, const tnf_catalog *c, const uint32_t *positions, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -147,7 +147,7 @@ static bool read_order(tnf_object *o, const tnf_catalog *c, const uint32_t *posi
     return true;
 }
 
-/* Nobody else may have its name. */
+/* Checks that no other tensor has its name. */
 static bool name_free(const tnf_catalog *c, tnf_str name, const uint32_t *positions, size_t n)
 {
     uint32_t at = tnf_hash_find(&c->names, name.p, name.n);
@@ -157,7 +157,8 @@ static bool name_free(const tnf_catalog *c, tnf_str name, const uint32_t *positi
     return own;
 }
 
-/* The attributes that its layout may ask for. */
+/* The attributes that its layout may need. */
+/* Restores strings that were padded to one length, with one more dimension. */
 static const tnf_value *attrs_of(struct unfitting *u, tnf_str name, const tnf_object *now)
 {
     uint32_t at = now ? TNF_HASH_NONE : tnf_hash_find(&u->by_name, name.p, name.n);
@@ -249,7 +250,7 @@ static tnf_status index_pieces(tnf_file *f, tnf_error *e)
     return TNF_OK;
 }
 
-/* The catalog with each restored tensor in the place of its first part. */
+/* Builds the catalog with each restored tensor at the place of its first part. */
 static tnf_status rebuild_catalog(struct unfitting *u, tnf_error *e)
 {
     tnf_catalog *c = &u->f->catalog;

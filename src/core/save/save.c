@@ -124,7 +124,7 @@ static bool is_folder(const struct tnf_save *s)
     return s->format->folder_extensions && tnf_list_has(s->format->folder_extensions, s->extension);
 }
 
-/* `path`: the name that the bytes will have, or NULL. */
+/* `path`: the final name of the bytes, or NULL. */
 static tnf_status save_to_sink(const tnf_builder *b, const char *path, tnf_sink *sink,
                                const tnf_save_options *options, const struct tnf_save *more,
                                tnf_error *e)
@@ -138,8 +138,8 @@ static tnf_status save_to_sink(const tnf_builder *b, const char *path, tnf_sink 
     if (status == TNF_OK && path && is_folder(&s))
         status = tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-            "a folder cannot be written in parts: choose a file (most such formats have a "
-            "zipped one), or let one machine write it by tenfold convert");
+            "a directory cannot be written in parts: choose a file (most such formats have a "
+            "zipped one), or write it on one machine with 'tenfold convert'");
     if (status == TNF_OK)
         status = plan_save(&s, b, &values, e);
     if (status == TNF_OK && !s.options.dry_run)
@@ -164,13 +164,13 @@ tnf_status tnf_save_index(const tnf_builder *b, tnf_sink *sink, const tnf_save_o
     return save_to_sink(b, NULL, sink, options, &more, e);
 }
 
-/* What stands under the path that is written to. */
+/* The file that exists at the path to be written. */
 struct target {
     tnf_stamp stamp;
     char real[PATH_MAX];
 };
 
-/* Was this file read from there, even if another one stands there now? */
+/* Was this open file read from there, even if another file is there now? */
 static bool was_read_from(const tnf_file *f, const struct target *t)
 {
     char real[PATH_MAX];
@@ -178,7 +178,7 @@ static bool was_read_from(const tnf_file *f, const struct target *t)
                  (f->path && realpath(f->path, real) && strcmp(real, t->real) == 0));
 }
 
-/* The same of a part: a virtual one is read from where its sources are. */
+/* The same for a part: a virtual one is read from its sources. */
 static const tnf_file *part_read_from(const tnf_part *part, const struct target *t)
 {
     const struct tnf_origin *o = part->origin;
@@ -193,12 +193,12 @@ static const tnf_file *part_read_from(const tnf_part *part, const struct target 
     return NULL;
 }
 
-/* The open file that was read from this path; NULL: none was. */
+/* The open file that was read from this path; NULL: none. */
 static const tnf_file *file_read_from(const struct tnf_save *s, const tnf_builder *b,
                                       const struct target *t)
 {
     const tnf_catalog *c = &b->catalog;
-    const struct tnf_origin *seen[SHARDS] = { NULL }; /* tensors of a shard mostly come together */
+    const struct tnf_origin *seen[SHARDS] = { NULL }; /* tensors of a shard are mostly adjacent */
     if (was_read_from(s->options.like, t))
         return s->options.like;
     for (const struct added_file *f = b->files; f; f = f->next)
@@ -224,8 +224,8 @@ static bool still_wanted(void *ctx)
     return !s->options.progress || s->options.progress(s->options.ctx, 0, s->total);
 }
 
-/* Before a file that is being read is replaced: fails if it has changed since it was opened, and
- * keeps others from changing it until it is replaced. */
+/* Called before a file that is open for reading is replaced: fails if the file has changed since it
+ * was opened, and locks other programs out until it is replaced. */
 static tnf_status claim_own_source(const tnf_claim **out, tnf_claim *own, struct tnf_save *s,
                                    const tnf_builder *b, const char *path, tnf_error *e)
 {
@@ -259,7 +259,7 @@ static tnf_status write_path(struct tnf_save *s, const tnf_option_value *values,
     tnf_sink *sink;
     if (tnf_scheme_has(path))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "nothing is written under a scheme of the program's own: save to a sink");
+                        "files of a custom URL scheme cannot be written: save to a sink");
     if (tnf_is_remote(path)) {
         TNF_TRY(tnf_sink_url(&sink, path, flags, s->options.remote, e));
     } else {
@@ -272,7 +272,7 @@ static tnf_status write_path(struct tnf_save *s, const tnf_option_value *values,
     return status;
 }
 
-/* A folder is made beside its place and put there when it is complete. */
+/* The directory is made next to its destination, and moved there when it is complete. */
 static tnf_status write_folder(struct tnf_save *s, const tnf_option_value *values, const char *path,
                                tnf_error *e)
 {

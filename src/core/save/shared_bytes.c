@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors that share their bytes (tied weights): found, so that the plan can tell what becomes of
- * it. A format whose writer keeps equal parts once holds them as they are; in all others each of
- * them gets a copy. */
+/* Finds tensors that share their bytes (tied weights), so that the plan can report it. A format
+ * whose writer stores equal parts once keeps the sharing; in all others each tensor gets a copy. */
 #include "core/save/plan.h"
 
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors of words for a format whose own readers take them to be of length 1: divided by their
- * lengths while they are saved, and the lengths put beside them, which undo it.
+/* Word vectors for a format whose own readers expect vectors of length 1. The rows are divided by
+ * their lengths while they are saved, and the lengths are saved, too, which undoes the change.
  *
  *   embeddings   row of a word     ─>   row / length             norms   length of each, in a new
- *                row of a subword  ─>   as it is                         tensor
+ *                row of a subword  ─>   unchanged                        tensor
  *
- * Which catalogs that is done to is for the format to say. Lengths are noted while the rows go by;
- * whoever wants them before that has them computed.
+ * The format decides which catalogs need this. Lengths are stored when the rows are made; if they
+ * are needed before that, they are computed.
  */
 #include "base/bytes.h"
 #include "base/made_rows.h"
@@ -18,23 +18,23 @@
 #include <string.h>
 
 #define BLOCK      ((size_t)4 << 20) /* bytes of rows that are made at once */
-#define JOB        128u              /* rows that a thread takes at a time */
+#define JOB        128u              /* rows per job of a thread */
 #define EMBEDDINGS "embeddings"
 #define NORMS      "norms"
 
 struct unit_rows {
     struct tnf_origin rows_origin, norms_origin;
-    tnf_object matrix; /* as it was, row by row */
+    tnf_object matrix; /* the original one, row by row */
     tnf_part before;   /* its only part */
     const char *why;
-    uint64_t words, all; /* rows: of words, and with those of subwords */
-    size_t dims, room;   /* room: rows of a block */
+    uint64_t words, all; /* number of rows: of words, and including subwords */
+    size_t dims, room;   /* room: rows in a block */
     tnf_stream stream;
     bool open;
     tnf_allocator alloc;
     tnf_made_rows made; /* its rows and */
-    float *norms;       /* these are NULL until they are wanted */
-    uint64_t normed;    /* rows whose lengths are known */
+    float *norms;       /* these are NULL until they are needed */
+    uint64_t normed;    /* number of rows whose lengths are known */
 };
 
 /* ------------------------------------------------------------------- rows */
@@ -69,7 +69,7 @@ static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
     size_t row = u->dims * sizeof(float);
     size_t n = u->all - first < u->room ? (size_t)(u->all - first) : u->room;
     TNF_TRY(open_stream(u, e));
-    u->made.n = 0; /* until it is there */
+    u->made.n = 0; /* until the block is complete */
     TNF_TRY(tnf_stream_read(&u->stream, first * row, u->made.rows, n * row, e));
     tnf_turn_le(u->made.rows, (uint64_t)n * u->dims, sizeof(float));
     u->made.first = first;
@@ -98,7 +98,7 @@ static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, t
 
 /* ---------------------------------------------------------------- catalog */
 
-/* Only what has rows of floats, words for them and no lengths yet. */
+/* Only catalogs with rows of floats, with words for them, and without lengths. */
 static bool has_rows(const tnf_catalog *c, const tnf_object **matrix, uint64_t *words)
 {
     const tnf_object *m = tnf_catalog_find(c, EMBEDDINGS, sizeof EMBEDDINGS - 1);
