@@ -181,7 +181,7 @@ typedef struct tnf_load_report {
     size_t size;          /**< sizeof(tnf_load_report) */
     uint64_t bytes;       /**< bytes on each device */
     uint64_t bytes_read;  /**< bytes read from files */
-    uint64_t copies;      /**< copies that the driver was asked for */
+    uint64_t copies;      /**< copies requested from the driver */
     uint64_t pinned;      /**< bytes of pinned buffers in use */
     unsigned threads;     /**< threads that worked */
     unsigned direct;      /**< files that were read past the cache */

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/** What is different. */
+/** The kind of a difference. */
 typedef enum tnf_difference_kind {
     TNF_DIFF_ONLY_A,    /**< only the first file has the tensor */
     TNF_DIFF_ONLY_B,    /**< only the second file has the tensor */
@@ -68,7 +68,7 @@ typedef struct tnf_difference {
     const tnf_value_difference *values; /**< for TNF_DIFF_VALUES */
 } tnf_difference;
 
-/** What is not compared. */
+/** Things that a comparison ignores. */
 enum {
     TNF_DIFF_IGNORE_VALUES = 1, /**< values: no data is read */
     TNF_DIFF_IGNORE_ATTRS = 2,  /**< attributes */

@@ -110,10 +110,10 @@ typedef struct tnf_job_info {
 /** How to do a part, or to finish. Begin with TNF_JOB_HOW_INIT; NULL means all defaults. */
 typedef struct tnf_job_how {
     size_t size; /**< sizeof(tnf_job_how) */
-    /** Receipts are in the directory whose name is this one and ".tenfold-ID.parts". Conversions to
-     *  an object of s3 need it, other conversions do not use it. NULL: the plan's `out`. If the
-     *  plan has none, there are no receipt files: the caller keeps the texts that tnf_job_part()
-     *  returns and passes them to tnf_job_finish(). */
+    /** Receipts are in the directory whose name is this path followed by ".tenfold-ID.parts".
+     *  Conversions to an object of s3 need it, other conversions do not use it. NULL: the plan's
+     *  `out`. If the plan has none, there are no receipt files: the caller keeps the texts that
+     *  tnf_job_part() returns and passes them to tnf_job_finish(). */
     const char *base;
     bool trust_content; /**< inputs with another modification time or ETag are accepted; another
                              size or header never is */

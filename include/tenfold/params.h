@@ -75,7 +75,7 @@ typedef struct tnf_params_options {
         }                                                                                          \
     }
 
-/** What a source did and holds. */
+/** The statistics of a source. */
 typedef struct tnf_params_stats {
     size_t size;           /**< sizeof(tnf_params_stats) */
     uint64_t hits;         /**< loads that read nothing: the parameter was cached or in use */

@@ -82,7 +82,7 @@ typedef struct tnf_points_options {
 /** The name of the format of these files (tnf_format_named()). */
 #define TNF_POINTS_FORMAT "vs"
 
-/** What all points of a file have in common. For creating, begin with TNF_SPACE_INIT. */
+/** The properties that all points of a file share. For creating, begin with TNF_SPACE_INIT. */
 typedef struct tnf_space {
     size_t size;                 /**< sizeof(tnf_space) */
     const tnf_type *type;        /**< of a coordinate; NULL: no vectors (STRING, JSON) */

@@ -91,7 +91,7 @@ typedef struct tnf_open_options {
     size_t noptions;           /**< number of options */
     /** Called immediately for each warning; tnf_info also keeps the first hundred. */
     void (*warn)(void *ctx, const tnf_warning *warning);
-    /** Called with what the reader sees while it parses (`tenfold info --trace`). */
+    /** Called with a line for each step while the reader parses (`tenfold info --trace`). */
     void (*trace)(void *ctx, uint64_t offset, const char *line);
     void *ctx; /**< passed to both functions */
     /** For damaged files: lenient, and incomplete content is skipped. tnf_salvage() (repair.h)
@@ -260,7 +260,7 @@ TNF_API bool tnf_has_element_text(uint32_t *axes, const tnf_object *object);
 TNF_API size_t tnf_element_text(char *out, size_t room, const tnf_object *object, const void *bytes,
                                 size_t n);
 
-/** A whole part to read with tnf_read_many(). */
+/** A complete part to read with tnf_read_many(). */
 typedef struct tnf_request {
     const tnf_part *part; /**< what to read */
     void *dst;            /**< memory for part->nbytes bytes */
@@ -318,7 +318,7 @@ typedef struct tnf_value_counts {
     double max;           /**< the largest */
     uint64_t subnormal;   /**< not 0, but smaller than the smallest normal number of the type */
     double mean;          /**< the mean */
-    double deviation;     /**< standard deviation of the whole (divided by n); 0 if not asked for */
+    double deviation;     /**< standard deviation of the whole (divided by n); 0 if not requested */
     uint64_t min_integer; /**< for integers: the exact minimum; an int64_t if the type is signed */
     uint64_t max_integer; /**< for integers: the exact maximum; an int64_t if the type is signed */
 } tnf_value_counts;

@@ -129,7 +129,7 @@ static tnf_status has_changed(tnf_str name, tnf_error *e)
 }
 
 /* Reads a member that is not kept open: it must be unchanged. */
-static tnf_status read_anew(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status reopen_and_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const opened *o = ctx;
     struct stat st;
@@ -146,7 +146,8 @@ static tnf_status read_anew(void *ctx, uint64_t offset, void *dst, size_t n, tnf
     return status == TNF_OK && got < n ? has_changed(o->name, e) : status;
 }
 
-static const tnf_source_ops anew_ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = read_anew };
+static const tnf_source_ops reopen_ops = { .version = TNF_SOURCE_OPS_VERSION,
+                                           .read_at = reopen_and_read };
 
 /* Closes fd, or keeps it. */
 static tnf_status make_source(folder_state *f, opened *o, int fd, tnf_error *e)
@@ -156,7 +157,7 @@ static tnf_status make_source(folder_state *f, opened *o, int fd, tnf_error *e)
     if (f->kept < MOST_OPEN) {
         status = tnf_source_fd(&o->source, fd, TNF_ACCESS_AUTO, e);
     } else {
-        status = tnf_source_new(&o->source, &anew_ops, o, o->stamp.size, alloc, e);
+        status = tnf_source_new(&o->source, &reopen_ops, o, o->stamp.size, alloc, e);
         if (status == TNF_OK)
             o->source->map_why = "the directory has too many files to keep them open";
     }

@@ -50,7 +50,7 @@ struct growing {
     tnf_allocator alloc;
 };
 
-static tnf_status sync_it(const struct growing *g, tnf_error *e)
+static tnf_status sync_file(const struct growing *g, tnf_error *e)
 {
     return g->sync ? tnf_fs_sync(g->fd, e) : TNF_OK;
 }
@@ -86,7 +86,7 @@ static tnf_status make_room(struct growing *g, uint64_t n, tnf_error *e)
         return tnf_fail_sys(e, EFBIG, "cannot write");
     if (!move_end(g, at) && !move_end(g, (need + PAGE - 1) / PAGE * PAGE))
         return tnf_fail_sys(e, errno, "cannot write");
-    return sync_it(g, e);
+    return sync_file(g, e);
 }
 
 static tnf_status put_bytes(struct growing *g, const uint8_t *bytes, size_t n, tnf_error *e)
@@ -136,13 +136,13 @@ static tnf_status growing_commit(void *ctx, tnf_error *e)
     struct growing *g = ctx;
     tnf_error why;
     if (!g->nend)
-        TNF_TRY(sync_it(g, e));
+        TNF_TRY(sync_file(g, e));
     TNF_TRY(put_bytes(g, g->last, g->held, e));
     if (g->nend) {
-        TNF_TRY(sync_it(g, e));
+        TNF_TRY(sync_file(g, e));
         TNF_TRY(tnf_fs_cut(g->fd, g->written, e));
     }
-    return sync_it(g, &why) == TNF_OK ? TNF_OK : tnf_fail_unsynced(e, &why);
+    return sync_file(g, &why) == TNF_OK ? TNF_OK : tnf_fail_unsynced(e, &why);
 }
 
 /* If the file did not end with the old end before the new bytes, the end behind them stays: the
@@ -152,7 +152,7 @@ static void growing_abort(void *ctx)
     struct growing *g = ctx;
     uint64_t size = g->nend ? g->intact : g->size;
     if ((size || !g->nend) && tnf_fs_cut(g->fd, size, NULL) == TNF_OK)
-        (void)sync_it(g, NULL);
+        (void)sync_file(g, NULL);
 }
 
 static void growing_release(void *ctx)

@@ -90,7 +90,7 @@ bool tnf_name_nameless(int fd, const char *name)
 }
 
 /* Gives an unnamed file a temporary name, so that it can be renamed over the target. */
-static tnf_status name_it(struct file *f, tnf_error *e)
+static tnf_status name_temp_file(struct file *f, tnf_error *e)
 {
     for (unsigned i = 0; i < TRIES; i++) {
         fresh_name(f, i);
@@ -118,7 +118,7 @@ static tnf_status put_new(struct file *f, const char *name, tnf_error *e)
 static tnf_status put_over(struct file *f, tnf_error *e)
 {
     if (f->nameless)
-        TNF_TRY(name_it(f, e));
+        TNF_TRY(name_temp_file(f, e));
     if (rename(f->temp, f->target) != 0)
         return tnf_fail_sys(e, errno, "cannot put the file in place");
     return TNF_OK;

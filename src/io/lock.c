@@ -108,8 +108,8 @@ static struct patience patience_of(uint32_t milliseconds, bool (*go_on)(void *ct
                                ctx };
 }
 
-/* Fails with the reason in errno. `who` is what the other program does with the file. */
-static tnf_status lock_failed(const char *who, tnf_error *e)
+/* Fails with the reason in errno. `use` is a verb: what the other program does with the file. */
+static tnf_status lock_failed(const char *use, tnf_error *e)
 {
     int err = errno;
     if (err == ECANCELED)
@@ -118,7 +118,7 @@ static tnf_status lock_failed(const char *who, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "this file system has no locks: open the file without them");
     if (is_busy(err))
-        return tnf_fail_sys(e, EAGAIN, "the file is locked by another program, which %s it", who);
+        return tnf_fail_sys(e, EAGAIN, "the file is locked by another program, which %s it", use);
     return tnf_fail_sys(e, err, "cannot lock the file");
 }
 

@@ -6,8 +6,8 @@
 #include "kernels/ieee.h"
 
 /* Called through a pointer, so that no computation is moved out of the section in IEEE mode. */
-static __attribute__((noinline)) void in_one(tnf_cast_fn *only, uint8_t *out, const uint8_t *in,
-                                             size_t n)
+static __attribute__((noinline)) void cast_in_one_step(tnf_cast_fn *only, uint8_t *out,
+                                                       const uint8_t *in, size_t n)
 {
     uint32_t mode = tnf_enter_ieee();
     only(out, in, n);
@@ -15,9 +15,9 @@ static __attribute__((noinline)) void in_one(tnf_cast_fn *only, uint8_t *out, co
 }
 
 /* `bits` are those of an element before, between and after the two steps. */
-static __attribute__((noinline)) void in_two(tnf_cast_fn *first, tnf_cast_fn *second,
-                                             const unsigned bits[3], uint8_t *out,
-                                             const uint8_t *in, size_t n)
+static __attribute__((noinline)) void cast_in_two_steps(tnf_cast_fn *first, tnf_cast_fn *second,
+                                                        const unsigned bits[3], uint8_t *out,
+                                                        const uint8_t *in, size_t n)
 {
     uint8_t between[PIECE * 8] __attribute__((aligned(64)));
     uint32_t mode = tnf_enter_ieee();
@@ -41,7 +41,7 @@ static __attribute__((noinline)) void by_table(tnf_cast_fn *first, tnf_cast_fn *
     uint8_t every[256], table[256 * 8] __attribute__((aligned(64)));
     for (unsigned v = 0; v < 256; v++)
         every[v] = (uint8_t)v;
-    in_two(first, second, bits, table, every, 256);
+    cast_in_two_steps(first, second, bits, table, every, 256);
     if (bits[2] == 8)
         for (size_t i = 0; i < n; i++)
             out[i] = table[in[i]];
@@ -56,7 +56,7 @@ static __attribute__((noinline)) void by_table(tnf_cast_fn *first, tnf_cast_fn *
 #define ONE(from, to, loop)                                                                        \
     static void from##_to_##to(uint8_t *out, const uint8_t *in, size_t n)                          \
     {                                                                                              \
-        in_one(loop, out, in, n);                                                                  \
+        cast_in_one_step(loop, out, in, n);                                                        \
     }
 #define TWO(from, to, first, second, from_bits, middle_bits, to_bits)                              \
     static void from##_to_##to(uint8_t *out, const uint8_t *in, size_t n)                          \
@@ -65,7 +65,7 @@ static __attribute__((noinline)) void by_table(tnf_cast_fn *first, tnf_cast_fn *
         if ((from_bits) == 8 && n >= 4 * 256)                                                      \
             by_table(first, second, bits, out, in, n);                                             \
         else                                                                                       \
-            in_two(first, second, bits, out, in, n);                                               \
+            cast_in_two_steps(first, second, bits, out, in, n);                                    \
     }
 /* A type to itself. */
 #define SAME(type, bytes)                                                                          \

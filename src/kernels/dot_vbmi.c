@@ -46,7 +46,7 @@ INLINE __m512i load_some(const uint8_t *codes, size_t i, size_t stride, __mmask1
 }
 
 /* Transposes sixteen registers of 4 x 16 bytes, each 16 x 16 block separately. */
-INLINE void turn(__m512i v[PIECES])
+INLINE void transpose_tile(__m512i v[PIECES])
 {
     __m512i a[PIECES], b[PIECES];
     TNF_UNROLL for (int i = 0; i < 8; i++)
@@ -89,7 +89,7 @@ INLINE void add_sixteen(const uint8_t *codes, size_t m_count, const uint8_t *tab
     const __m512i low_bytes = _mm512_set1_epi16(0xff);
     __m512i v[PIECES];
     TNF_UNROLL for (size_t i = 0; i < PIECES; i++) v[i] = load_four(codes, i, m_count);
-    turn(v);
+    transpose_tile(v);
     TNF_UNROLL for (size_t i = 0; i < PIECES; i++)
     {
         __m512i found = look_up(v[i], tables + i * TNF_CODES);
@@ -106,7 +106,7 @@ INLINE void add_last(const uint8_t *codes, size_t m_count, size_t n, const uint8
     __m512i v[PIECES];
     for (size_t i = 0; i < PIECES; i++)
         v[i] = load_some(codes, i, m_count, (__mmask16)((1u << n) - 1));
-    turn(v);
+    transpose_tile(v);
     for (size_t i = 0; i < n; i++) {
         __m512i found = look_up(v[i], tables + i * TNF_CODES);
         sums[0] = _mm512_add_epi16(sums[0], _mm512_and_si512(found, low_bytes));
@@ -127,7 +127,7 @@ INLINE void store_sums(const __m512i sums[2], uint16_t *out)
     }
 }
 
-static void sixty_four(const uint8_t *codes, size_t m_count, const uint8_t *tables, uint16_t *out)
+static void sum_64_rows(const uint8_t *codes, size_t m_count, const uint8_t *tables, uint16_t *out)
 {
     __m512i sums[2] = { _mm512_setzero_si512(), _mm512_setzero_si512() };
     size_t m = 0;
@@ -146,7 +146,7 @@ void tnf_byte_sums_vbmi(const uint8_t *codes, size_t nrows, size_t m_count, cons
 {
     size_t r = 0;
     for (; r + ROWS <= nrows; r += ROWS)
-        sixty_four(codes + r * m_count, m_count, tables, out + r);
+        sum_64_rows(codes + r * m_count, m_count, tables, out + r);
     for (; r < nrows; r++) {
         unsigned sum = 0;
         for (size_t m = 0; m < m_count; m++)

@@ -44,7 +44,7 @@ void tnf_tally_ints(tnf_tally *t, const void *x, size_t n, unsigned width, bool 
     }
 }
 
-static void take_switches(tnf_tally *t, uint64_t n, uint64_t zero)
+static void take_bools(tnf_tally *t, uint64_t n, uint64_t zero)
 {
     tnf_tally one = { .elements = n, .zero = zero };
     one.min = zero > 0 ? 0 : 1;
@@ -63,7 +63,7 @@ void tnf_tally_bools(tnf_tally *t, const void *x, size_t n)
         loop(&s, (const uint8_t *)x + at, n - at < TNF_TALLY_SPAN ? n - at : TNF_TALLY_SPAN, false);
         zero += s.zero;
     }
-    take_switches(t, n, zero);
+    take_bools(t, n, zero);
 }
 
 void tnf_tally_bits(tnf_tally *t, const void *x, size_t n)
@@ -72,7 +72,7 @@ void tnf_tally_bits(tnf_tally *t, const void *x, size_t n)
     uint64_t ones = tnf_tally_loops_at(0)->ones(p, n / 8);
     if (n % 8)
         ones += (uint64_t)__builtin_popcount(p[n / 8] & ((1u << n % 8) - 1));
-    take_switches(t, n, n - ones);
+    take_bools(t, n, n - ones);
 }
 
 /* Spans with a NaN are counted byte by byte. */

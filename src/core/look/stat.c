@@ -364,7 +364,7 @@ static tnf_status run_all(struct stats *s, tnf_error *e)
 
 /* Makes the numbers of a quantized tensor that follows the rules of its layout; other tensors are
  * read as stored. */
-static tnf_status see_one(tnf_virtual **out, const tnf_object *o, tnf_error *e)
+static tnf_status make_values(tnf_virtual **out, const tnf_object *o, tnf_error *e)
 {
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     tnf_error broken = { .offset = TNF_NO_OFFSET };
@@ -378,7 +378,7 @@ static tnf_status see_one(tnf_virtual **out, const tnf_object *o, tnf_error *e)
     return status;
 }
 
-static tnf_status see_values(struct stats *s, tnf_error *e)
+static tnf_status make_all_values(struct stats *s, tnf_error *e)
 {
     const tnf_catalog *c = &s->file->catalog;
     s->seen = tnf_alloc0(&s->file->alloc, (c->n + 1) * sizeof *s->seen);
@@ -386,11 +386,11 @@ static tnf_status see_values(struct stats *s, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for figures");
     for (size_t i = 0; i < c->n; i++)
         if (is_wanted(s, i))
-            TNF_TRY(see_one(&s->seen[i], &c->objects[i], e));
+            TNF_TRY(make_values(&s->seen[i], &c->objects[i], e));
     return TNF_OK;
 }
 
-static void forget_values(struct stats *s)
+static void free_all_values(struct stats *s)
 {
     size_t n = s->file->catalog.n;
     for (size_t i = 0; s->seen && i < n; i++)
@@ -418,12 +418,12 @@ static tnf_status look_at_values(struct stats *s, const tnf_stat_options *option
 {
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_stat_options, &s->options, options, e));
     s->progress = (tnf_progress) { .tell = s->options.progress, .ctx = s->options.ctx };
-    tnf_status status = see_values(s, e);
+    tnf_status status = make_all_values(s, e);
     if (status == TNF_OK && s->some)
         status = check_ranges(s, e);
     if (status == TNF_OK)
         status = run_all(s, e);
-    forget_values(s);
+    free_all_values(s);
     pthread_mutex_destroy(&s->lock);
     return status;
 }
@@ -447,7 +447,7 @@ tnf_status tnf_stat_cuts(uint64_t *leaves, const tnf_object *o, tnf_error *e)
 {
     tnf_virtual *made = NULL;
     *leaves = 0;
-    TNF_TRY(see_one(&made, o, e));
+    TNF_TRY(make_values(&made, o, e));
     const tnf_object *seen = made ? tnf_virtual_object(made) : o;
     if (has_numbers(seen) && tnf_part_anywhere(seen->parts))
         *leaves = count_leaves(seen);
@@ -470,11 +470,11 @@ tnf_status tnf_stat_tell(const tnf_file *file, size_t object, tnf_pairing *sums,
     struct stats s = { .file = file, .some = &some };
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_stat_options, &s.options, options, e));
     s.options.bins = DEFAULT_BINS;
-    tnf_status status = see_values(&s, e);
+    tnf_status status = make_all_values(&s, e);
     if (status == TNF_OK && tnf_pairing_upto(sums) != count_leaves(seen_object(&s, object)))
         status = tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "leaves are missing");
     if (status == TNF_OK)
         tell_figures(&s, object, sums, bins);
-    forget_values(&s);
+    free_all_values(&s);
     return status;
 }

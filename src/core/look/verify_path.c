@@ -19,8 +19,8 @@ static bool is_fault(const tnf_error *why)
 
 /* Verifies the existing files of a model. False: there are none, or they have no faults in addition
  * to the known one. */
-static bool look_further(tnf_verify_result *out, tnf_file **file, const char *path,
-                         const tnf_open_options *how, const tnf_verify_options *options)
+static bool verify_existing_files(tnf_verify_result *out, tnf_file **file, const char *path,
+                                  const tnf_open_options *how, const tnf_verify_options *options)
 {
     tnf_open_options again;
     tnf_verify_options loosely = *options;
@@ -94,7 +94,7 @@ static tnf_status verify_unopened(tnf_verify_result *out, tnf_file **file, const
             *e = *why;
         return why->status;
     }
-    if (!path || !look_further(out, file, path, how, options)) {
+    if (!path || !verify_existing_files(out, file, path, how, options)) {
         tell_opening(out, options, why);
         if (path && options->note)
             note_refused(path, how, options);

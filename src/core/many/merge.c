@@ -304,7 +304,7 @@ static tnf_status merge_extra(struct merging *m, const tnf_extra *extra, size_t 
 /* ------------------------------------------------------------------ whole */
 
 /* Is it a shard of another file in the list? Then it is merged with that file. */
-static bool comes_along(const struct merging *m, size_t n)
+static bool is_shard_of_other(const struct merging *m, size_t n)
 {
     const tnf_source *source = m->files[m->now]->source;
     struct stat st;
@@ -349,7 +349,7 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
     tnf_status status = count_attrs(&m, n, e);
     for (; m.now < n && status == TNF_OK; m.now++) {
         status = tnf_builder_uses(b, files[m.now], e);
-        if (status == TNF_OK && !comes_along(&m, n))
+        if (status == TNF_OK && !is_shard_of_other(&m, n))
             status = merge_file(&m, files[m.now], e);
     }
     tnf_hash_free(&m.attr_names);

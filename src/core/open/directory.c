@@ -301,7 +301,7 @@ static tnf_status look_by_convention(struct looking *l, const char *url, const t
         size_t n = strlen(name), end = sizeof INDEX_SUFFIX - 1;
         if (l->found[INDEX].count || n <= end)
             continue;
-        name[n - end] = 0; /* model.EXT beside model.EXT.index.json */
+        name[n - end] = 0; /* model.EXT next to model.EXT.index.json */
         TNF_TRY(look_there(l, url, name, how, e));
     }
     return TNF_OK;
@@ -487,7 +487,7 @@ static tnf_status find_extras(struct extras *files, struct extras *indexes, DIR 
     return TNF_OK;
 }
 
-static void excuse_named(struct extras *x, tnf_json *j)
+static void mark_named(struct extras *x, tnf_json *j)
 {
     tnf_str tensor, shard;
     if (!tnf_json_enter(j, '{'))
@@ -526,8 +526,8 @@ static tnf_status read_index(tnf_str *out, const tnf_file *file, const char *nam
 
 /* Files that another index names belong to the model of that index. Of a damaged index, the names
  * before the damage count. */
-static tnf_status excuse_files(struct extras *x, const tnf_file *file, const char *name,
-                               tnf_arena *arena, tnf_error *e)
+static tnf_status mark_indexed_files(struct extras *x, const tnf_file *file, const char *name,
+                                     tnf_arena *arena, tnf_error *e)
 {
     tnf_str text = { NULL, 0 };
     tnf_json j;
@@ -538,7 +538,7 @@ static tnf_status excuse_files(struct extras *x, const tnf_file *file, const cha
     tnf_json_enter(&j, '{');
     for (tnf_str key; tnf_json_key(&j, &key);)
         if (tnf_str_is(key, "weight_map"))
-            excuse_named(x, &j);
+            mark_named(x, &j);
         else
             tnf_json_skip(&j, NULL);
     return j.status == TNF_ENOMEM ? j.status : TNF_OK;
@@ -570,7 +570,7 @@ tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tel
     closedir(dir);
     TNF_TRY(status);
     for (size_t i = 0; i < indexes.n && files.n; i++)
-        TNF_TRY(excuse_files(&files, file, indexes.items[i].name.p, arena, e));
+        TNF_TRY(mark_indexed_files(&files, file, indexes.items[i].name.p, arena, e));
     for (size_t i = 0; i < files.n; i++)
         if (!files.items[i].named)
             tell_extra(file, files.items[i].name, tell, warn, ctx);

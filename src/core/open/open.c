@@ -223,7 +223,7 @@ static tnf_status remember_path(tnf_file *f, const char *path, tnf_error *e)
 }
 
 /* Probes see the name without the extension of the compression: "x.vec" for "x.vec.gz". */
-static tnf_status forget_packing(tnf_file *f, tnf_error *e)
+static tnf_status drop_packing_extension(tnf_file *f, tnf_error *e)
 {
     char *inner = f->path ? tnf_arena_str(&f->arena, f->path, strlen(f->path)) : NULL;
     char *dot = inner ? strrchr(inner, '.') : NULL;
@@ -386,7 +386,7 @@ static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
     TNF_TRY(tnf_unpack_source(&f->source, &f->options, &unpacked, e));
     if (!unpacked)
         return index_undisturbed(f, path, e);
-    TNF_TRY(forget_packing(f, e));
+    TNF_TRY(drop_packing_extension(f, e));
     return open_rest(f, e); /* no other program can change an unnamed file */
 }
 

@@ -142,7 +142,7 @@ static tnf_status compare_check(tnf_stream *s, tnf_error *e)
                     d->algorithm);
 }
 
-/* Is it the end of the stream? A container may have bytes of other parts after it. */
+/* Does its stream end with the part? Otherwise bytes that do not belong to it may follow. */
 static bool is_last(const tnf_part *part)
 {
     const struct tnf_origin *o = part->origin;

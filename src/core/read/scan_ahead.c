@@ -186,7 +186,7 @@ bool tnf_scan_room(const tnf_part *part, const tnf_room *room, tnf_take_fn take,
     return done;
 }
 
-/* Is there work to do meanwhile? The digest of a part is compared while it is read in order. */
+/* Is there work to do meanwhile? A part whose digest is compared is read in order by one thread. */
 static bool worth_ahead(const tnf_part *part)
 {
     if (part->flags & TNF_PART_UNREADABLE || part->nbytes < WORTH_THREAD)

@@ -85,7 +85,7 @@ static tnf_status make_slice(struct tnf_cursor *c, uint64_t first, size_t n, uin
 
 /* Is the selection one contiguous range that begins at byte `*offset`, so that nothing has to be
  * moved? */
-static bool lies_together(const struct slicing *s, uint64_t *offset)
+static bool is_contiguous(const struct slicing *s, uint64_t *offset)
 {
     const tnf_object *o = &s->from;
     uint64_t stride = 1, at = 0, width = o->parts->type->bits / 8;
@@ -161,7 +161,7 @@ tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf
     if (tnf_slice_of_much(some, o->parts, v->part.nbytes))
         s->from.parts = some;
     plan_window(v, o->order == TNF_ORDER_F && o->rank > 1);
-    if (v->elements > 0 && lies_together(s, &offset)) {
+    if (v->elements > 0 && is_contiguous(s, &offset)) {
         uint64_t bytes = v->part.nbytes;
         tnf_virtual_same(v);
         v->part.offset += offset;

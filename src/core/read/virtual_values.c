@@ -152,8 +152,8 @@ static tnf_status make_codes(struct tnf_cursor *c, uint64_t first, size_t n, uin
 /* Neighbours across the axis have adjacent scales. Neighbours along the axis have scales that are
  * far apart if many elements are behind the axis. A window that crosses from one position on the
  * axis to the next is made in two steps. */
-static tnf_status make_apart(struct tnf_cursor *c, tnf_make_fn make, uint64_t inner, uint64_t first,
-                             size_t n, uint8_t *dst, tnf_error *e)
+static tnf_status make_divided(struct tnf_cursor *c, tnf_make_fn make, uint64_t inner,
+                               uint64_t first, size_t n, uint8_t *dst, tnf_error *e)
 {
     while (n > 0) {
         uint64_t left = inner - first % inner;
@@ -170,7 +170,7 @@ static tnf_status make_groups(struct tnf_cursor *c, uint64_t first, size_t n, ui
                               tnf_error *e)
 {
     const struct groups *g = c->v->plan;
-    return make_apart(c, make_codes, g->inner, first, n, dst, e);
+    return make_divided(c, make_codes, g->inner, first, n, dst, e);
 }
 
 static tnf_status plan_groups(struct tnf_virtual *v, tnf_error *e)
@@ -247,7 +247,7 @@ static tnf_status make_mx(struct tnf_cursor *c, uint64_t first, size_t n, uint8_
                           tnf_error *e)
 {
     const struct blocks *b = c->v->plan;
-    return make_apart(c, make_elements, b->inner, first, n, dst, e);
+    return make_divided(c, make_elements, b->inner, first, n, dst, e);
 }
 
 static tnf_status plan_mx(struct tnf_virtual *v, tnf_error *e)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A second file that a writer makes next to the first, with data that the first one refers to.
  *
- *   make     DIRECTORY/NAME, which gets its name at the end, as every file
+ *   make     DIRECTORY/NAME, which gets its name at the end, like every file
  *   commit   the second file, then the first: so the first file never exists without the second
  *
  * If both files exist already and are replaced, neither order is safe: the old first file would

@@ -132,8 +132,8 @@ void tnf_sort_maps(tnf_value *v)
 
 /* Does the stash decide the value of a key? If the file has the key as well, it may have been
  * edited, so the stash decides only the order of maps that the format sorts. */
-static tnf_status has_say(bool *out, tnf_file *f, const tnf_value *native, const tnf_value *stashed,
-                          tnf_error *e)
+static tnf_status stash_decides(bool *out, tnf_file *f, const tnf_value *native,
+                                const tnf_value *stashed, tnf_error *e)
 {
     tnf_value sorted;
     *out = true;
@@ -157,7 +157,7 @@ static tnf_status restore_attr(tnf_file *f, const tnf_hash *known, const tnf_mem
         return TNF_OK;
     }
     bool say;
-    TNF_TRY(has_say(&say, f, &attrs->members[at].value, &m->value, e));
+    TNF_TRY(stash_decides(&say, f, &attrs->members[at].value, &m->value, e));
     if (say)
         attrs->members[at].value = m->value;
     return TNF_OK;
@@ -189,7 +189,7 @@ static tnf_status merge_attrs(tnf_file *f, tnf_object *o, const tnf_value *more,
             bool say;
             if (k)
                 TNF_TRY(tnf_attrs_find(&all, m->key.p, m->key.n, &native, e));
-            TNF_TRY(has_say(&say, f, native ? &native->value : NULL, &m->value, e));
+            TNF_TRY(stash_decides(&say, f, native ? &native->value : NULL, &m->value, e));
             if (say)
                 TNF_TRY(tnf_attrs_set(&all, m->key.p, m->key.n, m->value, e));
         }
