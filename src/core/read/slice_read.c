@@ -20,8 +20,7 @@
 
 #define MAX_RANK  64u
 #define MAX_BITS  128u                 /* of an element */
-#define DIRECT    ((uint64_t)64 << 10) /* a run that is read directly into place; a gap worth a skip \
-                                        */
+#define DIRECT    ((uint64_t)64 << 10) /* a run that is read into place; a gap worth skipping */
 #define NEAR      ((uint64_t)4 << 10)  /* a gap that is always read */
 #define MOST_READ 8u                   /* wider gaps may multiply the bytes read by this */
 #define WINDOW    ((uint64_t)1 << 20)  /* the largest block */
