@@ -80,7 +80,7 @@ typedef struct tnf_device_request {
     size_t dst_bytes; /**< bytes of dst */
 } tnf_device_request;
 
-/** All NULL and 0; the object is still to be set. */
+/** All NULL and 0; the caller must set the object. */
 #define TNF_DEVICE_REQUEST_INIT                                                                    \
     {                                                                                              \
         NULL, NULL, NULL, NULL, NULL, NULL, 0                                                      \

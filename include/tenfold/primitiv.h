@@ -141,8 +141,8 @@ TNF_API TNF_CHECKED tnf_status tnf_primitiv_set_optimizer(tnf_builder *builder,
                                                           const tnf_primitiv_config *floats,
                                                           size_t nfloats, tnf_error *error);
 
-/** Saves what tnf_primitiv_load() reads: a model of n parameters and statistics. Without a format
- * in the options (NULL: all defaults) it is a file of primitiv. */
+/** Saves a model of n parameters and statistics, which tnf_primitiv_load() can read. Without a
+ *  format in the options (NULL: all defaults) the result is a file of primitiv. */
 TNF_API TNF_CHECKED tnf_status tnf_primitiv_save(const char *path,
                                                  const tnf_primitiv_binding *bindings, size_t n,
                                                  const tnf_save_options *options, tnf_error *error);

@@ -11,8 +11,8 @@ tnf_allocator tnf_allocator_or_default(const tnf_allocator *a);
 void *tnf_alloc(const tnf_allocator *a, size_t n);  /* uninitialised */
 void *tnf_alloc0(const tnf_allocator *a, size_t n); /* zeroed */
 void *tnf_realloc(const tnf_allocator *a, void *p, size_t old_size, size_t new_size);
-/* The array `items` with n items in it: where it is once there is room for one more, which may be
- * elsewhere. `first` is the room that it begins with. NULL: no memory, and it is as it was. */
+/* Makes room for one more item in an array that has n items. Returns the array, which may have
+ * moved. `first` is its initial capacity. NULL: no memory; the array is unchanged. */
 void *tnf_grow(const tnf_allocator *a, void *items, size_t n, size_t *room, size_t size,
                size_t first);
 void tnf_free(const tnf_allocator *a, void *p, size_t size); /* p may be NULL */

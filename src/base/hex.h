@@ -36,7 +36,7 @@ static inline void tnf_hex_percent(char out[3], char byte)
     out[2] = "0123456789ABCDEF"[byte & 15];
 }
 
-/* n bytes of two digits each, which need no NUL behind them. False if one is no digit. */
+/* Reads n bytes of two digits each; a NUL is not needed. False if one is not a digit. */
 static inline bool tnf_hex_take(void *out, const char *digits, size_t n)
 {
     uint8_t *p = out;

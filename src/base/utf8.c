@@ -81,7 +81,7 @@ bool tnf_utf8_valid(size_t *bad_at, const char *p, size_t n)
 {
     const uint8_t *bytes = (const uint8_t *)p;
     for (size_t i = 0; i < n;) {
-        size_t step = 0; /* of NULL, too, which is no text of n bytes */
+        size_t step = 0; /* also for NULL, which is not valid text of n bytes */
         if (bytes)
             step = bytes[i] < 0x80 ? ascii_run(bytes + i, n - i)
                                    : sequence_length(bytes + i, n - i);

@@ -62,7 +62,7 @@ tnf_status tnf_feed_more(tnf_feed *f, const tnf_decoder *d, tnf_error *e);
 void tnf_feed_close(tnf_feed *f, const tnf_decoder *d);
 /* Stored offset of the next byte to be consumed. */
 uint64_t tnf_feed_where(const tnf_feed *f);
-/* Is all input eaten? */
+/* Is all input consumed? */
 static inline bool tnf_feed_ended(const tnf_feed *f)
 {
     return f->used == f->n && f->at == f->end;
@@ -79,7 +79,7 @@ static inline tnf_status tnf_decode_steps(tnf_decoder *d,
     return TNF_OK;
 }
 
-/* `decode_end` by a decode_some: nothing more may come. */
+/* Implements `decode_end` with a decode_some: fails if more bytes come out. */
 static inline tnf_status tnf_decode_rest(tnf_decoder *d, const tnf_feed *f,
                                          tnf_status (*some)(tnf_decoder *d, void *dst, size_t n,
                                                             size_t *made, tnf_error *e),
