@@ -72,7 +72,8 @@ tnf_status tnf_opq_ready(tnf_error *e)
     if (lapack.dsyevd)
         return TNF_OK;
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "opq and gaussian_opq need LAPACK, and " NAMED " cannot be loaded here");
+                    "opq and gaussian_opq need LAPACK, but " NAMED " cannot be loaded: install it; "
+                    "a statically linked program can never load it");
 }
 
 static int one_thread(void)
