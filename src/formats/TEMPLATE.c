@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A whole format, to be copied. The format "template" is invented, but this file is compiled and
- * tested like any other, so what it shows works. docs/adding-a-format.md walks through it.
+ * tested like any other, so its code works. docs/adding-a-format.md walks through it.
  *
  * A format's file opens with what the format is and a drawing of its bytes:
  *
@@ -23,8 +23,8 @@
 static const tnf_dtype types[] = { TNF_F32, TNF_I64, TNF_U8 };
 #define NTYPES (sizeof types / sizeof types[0])
 
-/* How sure are we that this is our format? Pure: only the bytes in p, no reading. A format without
- * a magic looks at the structure and answers TNF_PROBE_STRUCTURE or less. */
+/* How likely is this our format? The function only looks at the bytes in p and reads nothing. A
+ * format without a magic looks at the structure and answers TNF_PROBE_STRUCTURE or less. */
 static int probe_template(const tnf_probe *p)
 {
     return p->nhead >= 8 && memcmp(p->head, MAGIC, 8) == 0 ? TNF_PROBE_MAGIC : TNF_PROBE_NO;
@@ -32,8 +32,9 @@ static int probe_template(const tnf_probe *p)
 
 /* ---------------------------------------------------------------- reading */
 
-/* One record. The cursor is sticky: read the fields as the drawing has them and ask once whether
- * all were there. Only what is multiplied or reserved must be checked before: the rank. */
+/* One record. The cursor remembers a failed read: read the fields in the order of the drawing, then
+ * check once that all were there. Only a number that is multiplied or that sizes an allocation must
+ * be checked first: here the rank. */
 static tnf_status index_one(tnf_reader *r, tnf_cur *c, tnf_error *e)
 {
     tnf_dense d = { .at = tnf_where(c) };
@@ -58,12 +59,12 @@ static tnf_status index_one(tnf_reader *r, tnf_cur *c, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, type_at, "%s has the unknown type %u",
                         TNF_QUOTED(d.name), type);
     d.type = tnf_type_of(types[type]);
-    /* Length against shape, overflow, limits, duplicate names: this does it. Ranges against the
+    /* This checks length against shape, overflow, limits and duplicate names. Ranges against the
      * file and each other are checked for all tensors together, by the rules in the descriptor. */
     return tnf_add_dense(r, &d, e);
 }
 
-/* What the file says of itself becomes an attribute, its key beginning with the format's name. */
+/* A fact about the file becomes an attribute. Its key begins with the format's name. */
 static tnf_status read_note(tnf_reader *r, tnf_cur *c, tnf_error *e)
 {
     uint64_t at = tnf_where(c) + 4;
@@ -95,12 +96,12 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     r->data_start = HEAD + (uint64_t)index_len;
     TNF_TRY(tnf_read_range(r, "index", HEAD, index_len, MAX_INDEX, &c, e));
     TNF_TRY(read_note(r, &c, e));
-    /* The count is not trusted with memory; if it lies, index_one() runs out of bytes. */
+    /* No memory is reserved by the count. If it is too large, index_one() runs out of bytes. */
     for (uint32_t n = tnf_u32(&c); n > 0; n--)
         TNF_TRY(index_one(r, &c, e));
     if (c.bad)
         return tnf_fail(e, TNF_EFORMAT, tnf_where(&c), "the index ends before the tensor count");
-    /* Illegal, but suppose that real readers do not look: an error, or a warning when lenient. */
+    /* Invalid, but suppose that other readers ignore it: an error, or a warning in lenient mode. */
     if (tnf_left(&c) > 0)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, tnf_where(&c),
                              "%zu bytes of the index follow its last tensor", tnf_left(&c)));
@@ -119,7 +120,7 @@ static tnf_str note_of(const tnf_writer *w)
                                             : (tnf_str) { "", 0 };
 }
 
-/* Where the next tensor begins. Empty ones stay put, so that no offset lies beyond the file. */
+/* Where the next tensor begins. Empty tensors are not aligned, so no offset is beyond the file. */
 static tnf_status place_tensor(uint64_t *out, const tnf_writer *w, uint64_t at, const tnf_object *o,
                                tnf_error *e)
 {
@@ -136,7 +137,7 @@ static uint32_t type_number(const tnf_type *type)
     uint32_t i = 0;
     while (i + 1 < NTYPES && types[i] != type->storage)
         i++;
-    return i; /* the core let no other types through: .can says which there are */
+    return i; /* the core passes only the types that .can lists */
 }
 
 static tnf_status put_one(tnf_writer *w, const tnf_object *o, uint64_t at, tnf_error *e)
@@ -151,8 +152,8 @@ static tnf_status put_one(tnf_writer *w, const tnf_object *o, uint64_t at, tnf_e
     return tnf_put_u64(w, o->parts[0].nbytes, e);
 }
 
-/* Streams front to back: no seeking, so a first pass finds out how long the index is. The catalog
- * holds only what .can declares; a file that says nothing of a note gets an empty one. */
+/* Writes front to back and cannot seek, so a first pass computes the length of the index. The
+ * catalog holds only what .can declares; a catalog without a note gets an empty one. */
 static tnf_status write_all(tnf_writer *w, tnf_error *e)
 {
     const tnf_catalog *k = w->catalog;
@@ -190,7 +191,7 @@ static const tnf_option_info write_options[] = {
     { 0 },
 };
 
-/* The only thing that is not static. `.can` says what the format can hold, so that the core can
+/* The only symbol that is not static. `.can` says what the format can hold, so that the core can
  * refuse, or find another way, before write() is called. */
 const tnf_format tnf_format_template = {
     .name = "template",

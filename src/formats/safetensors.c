@@ -7,9 +7,9 @@
  *      "name":{"dtype":"F32","shape":[2,3],"data_offsets":[begin,end]},…}
  *   data:   offsets count from here; the tensors tile it without holes or overlaps, in any order
  *
- * The Rust crate is the reference. Where it looks the other way (a repeated name, white space
- * before the header, a metadata map that is null) this reader does only when asked to be lenient.
- * Written is, to the byte, what the crate writes.
+ * The Rust crate is the reference. It ignores some faults (a repeated name, white space before the
+ * header, a metadata map that is null); this reader ignores them only in lenient mode. The writer
+ * writes the same bytes as the crate.
  */
 #include "format.h"
 #include "wire/json.h"
@@ -17,13 +17,13 @@
 #include <string.h>
 
 #define HEAD       8u
-#define MAX_HEADER 100000000u /* the crate's, in bytes */
+#define MAX_HEADER 100000000u /* the crate's limit, in bytes */
 #define METADATA   "__metadata__"
-#define MAPPED     64u /* where data begin that are made to be mapped, at least */
+#define MAPPED     64u /* least alignment of data that are meant to be mapped */
 #define TRAILING   "safetensors.trailing"
 #define FIELDS     "safetensors.fields"
 
-/* In the crate's order, which its writer sorts by, from the last to the first. */
+/* In the crate's order. Its writer sorts tensors from the last type to the first. */
 static const struct {
     tnf_str name;
     const char *id;
@@ -93,14 +93,14 @@ static int probe_safetensors(const tnf_probe *p)
     const uint8_t *text = p->head + HEAD;
     uint64_t n = tnf_le64(p->head), here = p->size - HEAD;
     size_t seen = p->nhead - HEAD;
-    for (; named && seen && is_space(*text); seen--) /* wrong, but then to be said by us */
+    for (; named && seen && is_space(*text); seen--) /* an error, but this format reports it best */
         text++;
     if (!like_header(text, seen < 2 ? seen : 2) || (n == 0 && seen == 0))
         return TNF_PROBE_NO;
     if (n >= 2 && seen >= 2 && like_header(text, n < seen ? (size_t)n : seen)) {
         if (n <= here)
             return TNF_PROBE_STRUCTURE;
-        if (n <= MAX_HEADER) /* cut short */
+        if (n <= MAX_HEADER) /* truncated */
             return TNF_PROBE_PLAUSIBLE;
     }
     return named ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
@@ -115,17 +115,18 @@ typedef struct parser {
     size_t last_dtype;
     uint64_t *dims; /* of the entry being read, in scratch */
     size_t room;
-    uint64_t end; /* of the data that the entries account for, in the file */
+    uint64_t end; /* where the data of all entries so far end, in the file */
     bool metadata;
 } parser;
 
 enum { HAS_DTYPE = 1, HAS_SHAPE = 2, HAS_OFFSETS = 4, HAS_OTHERS = 8 };
 
-/* A tensor's entry as it comes in. */
+/* A tensor's entry while it is being read. */
 typedef struct entry {
     tnf_dense d;
     unsigned has;
-    uint64_t begin, end, offsets_at; /* relative to the data; where the pair stands */
+    uint64_t begin, end; /* relative to the data */
+    uint64_t offsets_at; /* of the pair in the file */
 } entry;
 
 static uint64_t value_at(tnf_json *j)
@@ -140,7 +141,7 @@ static bool read_dtype(parser *p, entry *t)
     uint64_t at = value_at(&p->j);
     if (!tnf_json_string(&p->j, &name))
         return false;
-    size_t i = p->last_dtype; /* most likely the same again */
+    size_t i = p->last_dtype; /* usually the same as the last one */
     for (size_t tried = 0; tried < NDTYPES; tried++, i = (i + 1) % NDTYPES) {
         if (!is_word(name, dtypes[i].name.p, dtypes[i].name.n))
             continue;
@@ -148,7 +149,7 @@ static bool read_dtype(parser *p, entry *t)
         p->last_dtype = i;
         return true;
     }
-    return tnf_json_fail(&p->j, TNF_EUNSUPPORTED, at, "%s has the dtype %s, which is not known",
+    return tnf_json_fail(&p->j, TNF_EUNSUPPORTED, at, "%s has the unknown dtype %s",
                          TNF_QUOTED(t->d.name), TNF_QUOTED(name));
 }
 
@@ -214,8 +215,8 @@ static bool read_field(parser *p, entry *t, tnf_str key, uint64_t at)
     }
 }
 
-/* Fields that the format does not know: the crate ignores them, here they become an attribute. The
- * entry is read once more, as a tree, which also finds those that are there twice. */
+/* Fields that the format does not define: the crate ignores them, this reader keeps them as an
+ * attribute. The entry is parsed again, as a tree, which also finds duplicate fields. */
 static tnf_status keep_fields(parser *p, entry *t, tnf_json again, tnf_error *e)
 {
     tnf_reader *r = p->r;
@@ -234,16 +235,15 @@ static tnf_status keep_fields(parser *p, entry *t, tnf_json again, tnf_error *e)
         TNF_TRY(tnf_attrs_push(&fields, m->key.p, m->value, e));
         fields.members[fields.n - 1].key.n = m->key.n;
     }
-    tnf_warn(r, t->d.at, "the entry of %s has fields that the format does not know",
-             TNF_QUOTED(t->d.name));
+    tnf_warn(r, t->d.at, "the entry of %s has unknown fields", TNF_QUOTED(t->d.name));
     TNF_TRY(tnf_attrs_push(&attrs, FIELDS, tnf_attrs_value(&fields), e));
     *map = tnf_attrs_value(&attrs);
     t->d.attrs = map;
     return TNF_OK;
 }
 
-/* What the crate checks beyond the size equation: it multiplies the dimensions in order, so that
- * they may overflow before a zero comes, and wants whole bytes. */
+/* The crate checks more than the size equation. It multiplies the dimensions in order, so the
+ * product may overflow before a zero comes. It also requires whole bytes. */
 static bool multiply_in_order(uint64_t *product, const uint64_t *shape, uint32_t rank)
 {
     *product = 1;
@@ -308,8 +308,8 @@ static tnf_status read_entry(parser *p, tnf_str name, uint64_t at, tnf_error *e)
     return add_entry(p, &t, e);
 }
 
-/* Read twice: first for strings at their places, then as a tree, which finds a key that is there
- * twice. */
+/* Reads the map twice: first for strings and their offsets, then as a tree, which finds duplicate
+ * keys. */
 static tnf_status read_metadata(parser *p, uint64_t at, tnf_error *e)
 {
     tnf_json *j = &p->j;
@@ -363,7 +363,7 @@ static tnf_status read_header(parser *p, tnf_error *e)
     while (rest < j->end && *rest == ' ')
         rest++;
     if (rest < j->end)
-        tnf_warn(p->r, at, "the header is padded with white space other than blanks");
+        tnf_warn(p->r, at, "the header is padded with white space other than spaces");
     return TNF_OK;
 }
 
@@ -373,11 +373,11 @@ static tnf_status open_header(tnf_reader *r, tnf_cur *c, tnf_error *e)
     uint64_t n = tnf_u64(c);
     if (n < 2)
         return tnf_fail(e, TNF_EFORMAT, 0,
-                        "the header is said to have %llu bytes; even an empty one has two",
+                        "the header length is %llu; even an empty header has 2 bytes",
                         (unsigned long long)n);
     if (n > MAX_HEADER)
         TNF_TRY(tnf_stricter(r, e, TNF_ELIMIT, 0,
-                             "the header is said to have %llu bytes; the format allows 100,000,000",
+                             "the header length is %llu; the format allows 100,000,000",
                              (unsigned long long)n));
     TNF_TRY(tnf_read_range(r, "header", HEAD, n, UINT64_MAX, c, e));
     r->data_start = HEAD + n;
@@ -401,7 +401,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
         p->types[i] = tnf_type_named(dtypes[i].id);
     tnf_json_init(&p->j, c.p, tnf_left(&c), HEAD, r->scratch, r->limits.depth, e);
     TNF_TRY(read_header(p, e));
-    /* The core refuses trailing bytes; if it is to be lenient, they shall not be lost. */
+    /* The core refuses trailing bytes. In lenient mode they must not be lost. */
     if (r->lenient && p->end < r->source->size)
         return tnf_add_extra(r, TRAILING, p->end, r->source->size - p->end, e);
     return TNF_OK;
@@ -419,8 +419,7 @@ static const tnf_option_info write_options[] = {
       "leave this many bytes of room in the header for later edits of the metadata" },
     { "order", TNF_OPTION_CHOICE, "canonical|file", "canonical",
       "order of the tensors: as the safetensors package sorts them, or as in the source" },
-    { "empty_metadata", TNF_OPTION_BOOL, NULL, "no",
-      "write the map of metadata even if nothing is in it" },
+    { "empty_metadata", TNF_OPTION_BOOL, NULL, "no", "write the metadata map even if it is empty" },
     { 0 },
 };
 
@@ -429,7 +428,7 @@ static size_t dtype_of(const tnf_type *type)
     size_t i = 0;
     while (i + 1 < NDTYPES && strcmp(dtypes[i].id, type->id) != 0)
         i++;
-    return i; /* the core let no other types through: .can says which there are */
+    return i; /* the core passes only the types that .can lists */
 }
 
 /* Widest first, so that all stay aligned; then by name. */
@@ -444,7 +443,7 @@ static int canonical_order(const tnf_object *a, const tnf_object *b)
 static tnf_fate takes_safetensors(const tnf_object *o, const char **reason)
 {
     uint64_t elements;
-    *reason = "its dimensions multiply to more than 2^64 before its zero comes";
+    *reason = "its dimensions multiply to more than 2^64 before its zero dimension";
     if (!multiply_in_order(&elements, o->shape, o->rank))
         return TNF_DROPPED;
     *reason = "its elements do not fill its last byte";
@@ -478,7 +477,7 @@ static void put_entry(tnf_buf *b, const tnf_object *o, uint64_t begin, uint64_t 
                    (unsigned long long)end);
 }
 
-/* Where each tensor of the catalog begins, if their data are laid in this order. */
+/* Where each tensor of the catalog begins if the data are in this order. */
 static tnf_status place_tensors(uint64_t **out, tnf_writer *w, const uint32_t *order, tnf_error *e)
 {
     uint64_t end = 0, *begins = tnf_arena_array(w->scratch, w->catalog->n, sizeof *begins);
@@ -494,7 +493,7 @@ static tnf_status place_tensors(uint64_t **out, tnf_writer *w, const uint32_t *o
     return TNF_OK;
 }
 
-/* `order` is that of the data, `entries` that of the header. */
+/* `order` is the order of the data, `entries` that of the header's entries. */
 static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order,
                               const uint32_t *entries, tnf_error *e)
 {
@@ -515,12 +514,12 @@ static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order,
     return tnf_buf_status(b, "header", e);
 }
 
-/* The header with the blanks that align the data and leave room for later. */
+/* Writes the header and the spaces that align the data and leave room for edits. */
 static tnf_status put_header(tnf_writer *w, const tnf_buf *b, tnf_error *e)
 {
     uint64_t align = w->options[WRITE_ALIGN].u, data;
     if (tnf_follows(w, WRITE_ALIGN) && w->like->data_start % MAPPED == 0)
-        align = MAPPED; /* somebody saw to it, or it costs little */
+        align = MAPPED; /* the source was aligned on purpose, or the alignment costs little */
     if (align == 0 || align > 65536 || (align & (align - 1)) != 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "align must be a power of two, at most 65536, not %llu",

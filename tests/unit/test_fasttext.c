@@ -174,12 +174,12 @@ static void matrix_twice(void **state)
     tnf_builder *b = build_without(file, "");
     assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, shape, numbers, &e));
     p = plan_dropped(b);
-    assert_lost(&p, "embeddings.quantized", "there is the same matrix as a tensor");
+    assert_lost(&p, "embeddings.quantized", "the same matrix also exists as a tensor");
     b = build_without(file, "embeddings.quantized");
     assert_ok(
         tnf_builder_add(b, "embeddings.quantized", tnf_type_of(TNF_U8), 1, shape, numbers, &e));
     p = plan_dropped(b);
-    assert_lost(&p, "embeddings.quantized", "these are not the bytes of a quantized matrix");
+    assert_lost(&p, "embeddings.quantized", "its bytes are not a quantized matrix");
     tnf_close(file);
 }
 
@@ -195,7 +195,7 @@ static void output_alone(void **state)
     struct plan p = plan_dropped(b);
     static const char *const lost[] = { "output", "output.norm_codes", "output.norm_codebook" };
     for (size_t i = 0; i < 3; i++)
-        assert_lost(&p, lost[i], "the output is quantized only where the input is");
+        assert_lost(&p, lost[i], "the output can be quantized only if the input is");
     tnf_close(file);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The dictionary: words and labels with their counts, and which buckets were left by pruning.
+/* The dictionary: words and labels with their counts, and the buckets that pruning kept.
  *
  *   i32 size  i32 nwords  i32 nlabels  i64 ntokens  i64 pruneidx_size
  *   "haus" 00  count(8)  type(1)   "der" 00 …
  *
- * Only its NUL ends a word, so opening reads all words once and keeps their bytes and counts as
- * tensors. If all counts are 0, there is no tensor of counts.
+ * A word has no length, only a NUL at its end. Opening therefore reads all words once and keeps
+ * their bytes and counts as tensors. If all counts are 0, there is no tensor of counts.
  */
 #include "base/lossy.h"
 #include "formats/fasttext/ft.h"
@@ -14,28 +14,28 @@
 
 #define WINDOW ((size_t)64 << 10)
 
-struct scan {
+    struct scan {
     ft_reading *f;
     uint8_t *p;
-    size_t n, from; /* bytes in the window; those that were used */
+    size_t n, from; /* n: bytes in the window; from: how many of them were used */
     size_t room;
-    tnf_buf bytes; /* of all strings */
-    tnf_buf raw;   /* to mend one that is no text */
+    tnf_buf bytes; /* bytes of all strings */
+    tnf_buf raw;   /* for repairing a string that is not UTF-8 */
     uint64_t i, size;
-    bool lossy, told;
+    bool lossy, warned;
 };
 
 /* A list that becomes a tensor of strings and one of counts. */
 struct list {
     const char *name, *counts_name;
     uint64_t n;
-    uint64_t first; /* of its bytes */
+    uint64_t first; /* where its bytes begin in scan.bytes */
     uint64_t *offsets;
     uint8_t *counts;
-    bool counted; /* not all are 0 */
+    bool counted; /* a count other than 0 was seen */
 };
 
-/* No larger than what is left of the file. */
+/* Not larger than the rest of the file. */
 static size_t window_size(const ft_reading *f)
 {
     uint64_t left = f->r->source->size - f->at;
@@ -47,14 +47,14 @@ static uint64_t scan_position(const struct scan *s)
     return s->f->at + s->from;
 }
 
-/* The window begins anew with the next byte that was not used. */
+/* Refills the window, beginning with the first unused byte. */
 static tnf_status refill_window(struct scan *s, size_t least, tnf_error *e)
 {
     const tnf_source *source = s->f->r->source;
     uint64_t at = scan_position(s), left = at < source->size ? source->size - at : 0;
     if (left < least)
         return tnf_fail(e, TNF_ETRUNCATED, source->size,
-                        "the file ends inside entry %llu of the %llu of its dictionary",
+                        "the file ends inside entry %llu of %llu of its dictionary",
                         (unsigned long long)s->i, (unsigned long long)s->size);
     s->f->at = at;
     s->from = 0;
@@ -78,13 +78,13 @@ static tnf_status take_word(struct scan *s, tnf_error *e)
     }
 }
 
-/* ------------------------------------------------------------------- no text */
+/* ------------------------------------------------------------- invalid UTF-8 */
 
 static tnf_status mend_text(struct scan *s, size_t start, tnf_error *e)
 {
     size_t n = s->bytes.n - start;
     s->raw.n = 0;
-    for (int times = 0; times < 3; times++) /* it may become so long */
+    for (int times = 0; times < 3; times++) /* each byte may become the 3 bytes of U+FFFD */
         tnf_buf_put(&s->raw, s->bytes.p + start, n);
     TNF_TRY(tnf_buf_status(&s->raw, "a word", e));
     n = tnf_utf8_mend((char *)s->raw.p, (const char *)s->bytes.p + start, n);
@@ -95,16 +95,15 @@ static tnf_status mend_text(struct scan *s, size_t start, tnf_error *e)
 
 static tnf_status check_text(struct scan *s, size_t start, uint64_t at, tnf_error *e)
 {
-    if (s->bytes.n == start || /* there may be no memory yet */
+    if (s->bytes.n == start || /* the buffer may still be NULL */
         tnf_utf8_valid(NULL, (const char *)s->bytes.p + start, s->bytes.n - start))
         return TNF_OK;
-    if (!s->told)
-        tnf_warn(s->f->r, at, "entry %llu of the dictionary is no UTF-8: %s",
-                 (unsigned long long)s->i,
-                 s->lossy ? "what is none became U+FFFD, here and further on"
-                          : "it stays as it is; the reader's option lossy=yes replaces what is "
-                            "none");
-    s->told = true;
+    if (!s->warned)
+        tnf_warn(
+            s->f->r, at, "entry %llu of the dictionary is not UTF-8: %s", (unsigned long long)s->i,
+            s->lossy ? "invalid bytes become U+FFFD, in this and all later entries"
+                     : "the bytes are kept; the reader's option lossy=yes replaces invalid ones");
+    s->warned = true;
     return s->lossy ? mend_text(s, start, e) : TNF_OK;
 }
 
@@ -122,13 +121,13 @@ static tnf_status take_entry(struct scan *s, struct list *l, uint64_t i, uint8_t
     int64_t count = (int64_t)tnf_le64(p);
     if (count < 0)
         TNF_TRY(tnf_stricter(s->f->r, e, TNF_EFORMAT, scan_position(s),
-                             "entry %llu of the dictionary is there %lld times",
+                             "entry %llu of the dictionary occurs %lld times",
                              (unsigned long long)s->i, (long long)count));
     if (p[8] != type)
-        return tnf_fail(e, TNF_EFORMAT, scan_position(s) + 8,
-                        "entry %llu of the dictionary is of type %u, not a %s (%u) as its place "
-                        "says",
-                        (unsigned long long)s->i, p[8], type ? "label" : "word", type);
+        return tnf_fail(
+            e, TNF_EFORMAT, scan_position(s) + 8,
+            "entry %llu of the dictionary is of type %u; at its place a %s (%u) is expected",
+            (unsigned long long)s->i, p[8], type ? "label" : "word", type);
     memcpy(l->counts + 8 * i, p, 8);
     l->counted = l->counted || count != 0;
     l->offsets[i + 1] = s->bytes.n - l->first;
@@ -171,7 +170,7 @@ static tnf_status add_list(struct scan *s, const struct list *l, uint64_t at, tn
         return tnf_arena_fail(r->arena, "the words", e);
     if (bytes)
         memcpy(text, s->bytes.p + l->first, bytes);
-    for (uint64_t i = 0; i <= l->n; i++) /* as a file has them */
+    for (uint64_t i = 0; i <= l->n; i++) /* little-endian, as in a file */
         tnf_put_le64(&l->offsets[i], l->offsets[i]);
     tnf_part parts[] = { memory_part("offsets", TNF_U64, l->offsets, 8 * (l->n + 1)),
                          memory_part("bytes", TNF_U8, text, bytes) };
@@ -194,13 +193,13 @@ static tnf_status add_list(struct scan *s, const struct list *l, uint64_t at, tn
     return tnf_add_object(r, &c, at, e);
 }
 
-/* Each bucket that is left has a row of those after the words'. */
+/* Each bucket that pruning kept has one of the rows after those of the words. */
 static tnf_status check_pruned(ft_reading *f, tnf_error *e)
 {
     size_t room = window_size(f) / 8 * 8;
     uint8_t *block = tnf_arena_raw(f->r->scratch, room);
     if (!block)
-        return tnf_arena_fail(f->r->scratch, "the buckets that are left", e);
+        return tnf_arena_fail(f->r->scratch, "the buckets that pruning kept", e);
     for (uint64_t at = 0, all = 8 * f->pruned; at < all;) {
         size_t n = all - at < room ? (size_t)(all - at) : room;
         TNF_TRY(tnf_source_read(f->r->source, f->at + at, block, n, e));
@@ -208,7 +207,7 @@ static tnf_status check_pruned(ft_reading *f, tnf_error *e)
             uint32_t bucket = tnf_le32(block + i), row = tnf_le32(block + i + 4);
             if (bucket >= (uint32_t)f->args[FT_BUCKET] || row >= f->pruned)
                 return tnf_fail(e, TNF_EFORMAT, f->at + at + i,
-                                "bucket %u of %d has row %u of the %llu that pruning left", bucket,
+                                "bucket %u of %d has row %u, but pruning kept %llu rows", bucket,
                                 f->args[FT_BUCKET], row, (unsigned long long)f->pruned);
         }
         at += n;
@@ -223,7 +222,7 @@ static tnf_status read_pruned(ft_reading *f, tnf_error *e)
         return TNF_OK;
     if (f->pruned > left / 8)
         return tnf_fail(e, TNF_ETRUNCATED, f->r->source->size,
-                        "the file ends inside the %llu buckets that pruning left",
+                        "the file ends inside the %llu buckets that pruning kept",
                         (unsigned long long)f->pruned);
     TNF_TRY(check_pruned(f, e));
     tnf_dense d = { .name = { FT_PRUNEIDX, strlen(FT_PRUNEIDX) },
@@ -253,12 +252,12 @@ static tnf_status read_sizes(ft_reading *f, tnf_error *e)
                         words, labels);
     if ((uint64_t)size > (f->r->source->size - f->at) / FT_ENTRY)
         return tnf_fail(e, TNF_ETRUNCATED, at,
-                        "a dictionary of %d entries does not fit into the %llu bytes there are",
+                        "a dictionary of %d entries does not fit into the remaining %llu bytes",
                         size, (unsigned long long)(f->r->source->size - f->at));
     if (tokens < 0)
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 12, "%lld tokens", (long long)tokens));
     if (pruned < -1)
-        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 20, "%lld buckets left by pruning",
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 20, "%lld buckets kept by pruning",
                              (long long)pruned));
     f->words = (uint64_t)words;
     f->labels = (uint64_t)labels;
@@ -279,7 +278,7 @@ static tnf_status scan_all(struct scan *s, uint64_t at, tnf_error *e)
     TNF_TRY(take_list(s, &words, 0, e));
     TNF_TRY(take_list(s, &labels, 1, e));
     f->at = scan_position(s);
-    if (words.n) /* what is empty is as good as none */
+    if (words.n) /* an empty list is left out */
         TNF_TRY(add_list(s, &words, at, e));
     return labels.n ? add_list(s, &labels, at, e) : TNF_OK;
 }

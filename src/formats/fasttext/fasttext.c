@@ -6,24 +6,23 @@
  *   f64 t
  *   i32 size  i32 nwords  i32 nlabels  i64 ntokens  i64 pruneidx_size (-1: not pruned)
  *   size × { word, NUL, i64 count, i8 type }        words (type 0), then labels (1)
- *   pruneidx_size × { i32 bucket, i32 row }         which buckets are left, and where
+ *   pruneidx_size × { i32 bucket, i32 row }         buckets that pruning kept, and their rows
  *   u8 quantized?  input matrix                     nwords rows, then those of buckets
- *   u8 quantized?  output matrix                    what training needs; the labels' of a
- * classifier
+ *   u8 quantized?  output matrix                    of training, or a classifier's labels
  *
- * The row of a word is not its vector: that is the mean of the row and of the rows of the word's
- * n-grams. Both are kept apart here; src/emb puts them together.
+ * The row of a word is not its vector: the vector is the mean of this row and of the rows of the
+ * word's n-grams. This reader keeps both apart; src/emb combines them.
  */
 #include "formats/fasttext/ft.h"
 
 #include <string.h>
 
-const char *const tnf_ft_arg_keys[FT_ARGS] = {
+    const char *const tnf_ft_arg_keys[FT_ARGS] = {
     FT_ATTR("dim"),    FT_ATTR("ws"),          FT_ATTR("epoch"), FT_ATTR("min_count"),
     FT_ATTR("neg"),    FT_ATTR("word_ngrams"), FT_ATTR("loss"),  FT_ATTR("model"),
     FT_ATTR("bucket"), FT_ATTR("minn"),        FT_ATTR("maxn"),  FT_ATTR("lr_update_rate"),
 };
-/* As finalfusion's library writes them, which knows nothing but vectors either. */
+/* As finalfusion's library writes them: its models, too, hold nothing but vectors. */
 const int32_t tnf_ft_arg_defaults[FT_ARGS] = {
     [FT_WORD_NGRAMS] = 1, [FT_LOSS] = 1, [FT_MODEL] = 1
 };
@@ -80,14 +79,14 @@ static tnf_status check_args(ft_reading *f, tnf_error *e)
                              "n-grams of %d to %d characters, but no bucket for them", a[FT_MINN],
                              a[FT_MAXN]));
     if (a[FT_MAXN] > 0 && a[FT_MINN] > a[FT_MAXN])
-        tnf_warn(f->r, 8 + 4 * FT_MINN, "n-grams of %d to %d characters: there are none",
+        tnf_warn(f->r, 8 + 4 * FT_MINN, "n-grams of %d to %d characters: the range is empty",
                  a[FT_MINN], a[FT_MAXN]);
     if (a[FT_LOSS] < 1 || a[FT_LOSS] > 4)
-        TNF_TRY(
-            tnf_stricter(f->r, e, TNF_EUNSUPPORTED, 8 + 4 * FT_LOSS, "the loss %d", a[FT_LOSS]));
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EUNSUPPORTED, 8 + 4 * FT_LOSS, "unknown loss %d",
+                             a[FT_LOSS]));
     if (a[FT_MODEL] < 1 || a[FT_MODEL] > 3)
-        TNF_TRY(
-            tnf_stricter(f->r, e, TNF_EUNSUPPORTED, 8 + 4 * FT_MODEL, "the model %d", a[FT_MODEL]));
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EUNSUPPORTED, 8 + 4 * FT_MODEL, "unknown model %d",
+                             a[FT_MODEL]));
     return TNF_OK;
 }
 
@@ -96,11 +95,12 @@ static tnf_status read_head(ft_reading *f, tnf_error *e)
     tnf_cur c;
     TNF_TRY(tnf_read_range(f->r, "header", 0, FT_HEAD, FT_HEAD, &c, e));
     if (tnf_u32(&c) != FT_MAGIC)
-        return tnf_fail(e, TNF_EFORMAT, 0, "no fastText model: it does not begin with %u",
+        return tnf_fail(e, TNF_EFORMAT, 0, "not a fastText model: the file does not begin with %u",
                         FT_MAGIC);
     uint32_t version = tnf_u32(&c);
     if (version != 11 && version != FT_VERSION)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 4, "version %u of fastText's format, not 11 or 12",
+        return tnf_fail(e, TNF_EUNSUPPORTED, 4,
+                        "unsupported version %u of fastText's format; 11 and 12 are supported",
                         version);
     f->r->version = version == 11 ? "11" : "12";
     if (version != FT_VERSION)
@@ -126,7 +126,7 @@ static tnf_status read_flag(ft_reading *f, const char *what, bool *out, tnf_erro
     uint8_t flag = tnf_u8(&c);
     if (flag > 1)
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, f->at,
-                             "whether the %s is quantized is said by %u, not 0 or 1", what, flag));
+                             "the flag of a quantized %s is %u, not 0 or 1", what, flag));
     *out = flag != 0;
     f->at++;
     return TNF_OK;
@@ -142,8 +142,8 @@ static tnf_status read_input(ft_reading *f, tnf_error *e)
                         : tnf_ft_read_dense(f, FT_EMBEDDINGS, e);
 }
 
-/* The output matrix is not there: finalfusion's library in Rust ends the file here; that in Python
- * puts the input's rows there again. */
+/* Is the output matrix missing? finalfusion's Rust library ends the file here; its Python package
+ * writes the input's rows a second time. */
 static bool has_no_output(const ft_reading *f, uint64_t left)
 {
     uint8_t head[17], rows[17];
@@ -158,10 +158,10 @@ static bool has_no_output(const ft_reading *f, uint64_t left)
 static tnf_status no_output(ft_reading *f, uint64_t left, tnf_error *e)
 {
     tnf_warn(f->r, f->at,
-             left ? "the file ends with the input matrix once more, not with an "
-                    "output matrix: finalfusion's Python package writes such files"
-                  : "there is no output matrix: finalfusion's library writes such "
-                    "files, with vectors and nothing else");
+             left ? "the file ends with a second copy of the input matrix, not with an output "
+                    "matrix: finalfusion's Python package writes such files"
+                  : "there is no output matrix: finalfusion's library writes such files, which "
+                    "hold only vectors");
     TNF_TRY(tnf_set_attr(f->r, FT_ATTR("has_output"), tnf_value_bool(false), e));
     return left ? tnf_add_extra(f->r, FT_TRAILING, f->at, left, e) : TNF_OK;
 }
@@ -175,8 +175,8 @@ static tnf_status read_output(ft_reading *f, tnf_error *e)
     TNF_TRY(read_flag(f, "output matrix", &quantized, e));
     if (quantized && !f->quantized) {
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, f->at - 1,
-                             "the output is said to be quantized and the input is not: fastText "
-                             "takes both for dense"));
+                             "the output has the flag of a quantized matrix, the input has not: "
+                             "fastText reads both as dense"));
         quantized = false;
     }
     TNF_TRY(quantized ? tnf_ft_read_quantized(f, FT_OUTPUT, e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a catalog a fastText model can hold: words with vectors, and what belongs to them. */
+/* Decides what a fastText model can hold of a catalog: words with vectors and their data. */
 #include "formats/fasttext/ft.h"
 
 #include <string.h>
@@ -92,7 +92,7 @@ static tnf_status get_from_part(const void *ctx, uint64_t offset, void *dst, siz
     return tnf_read_part(dst, n, part, offset, e);
 }
 
-/* Bytes that are no matrix give 0 rows; why_not_opaque() finds out why. */
+/* Bytes that are not a matrix give 0 rows; why_no_opaque() finds the reason. */
 static void measure_matrix(ft_matrix *m)
 {
     ft_quant q;
@@ -137,7 +137,7 @@ tnf_status tnf_ft_plan_make(ft_plan *p, const tnf_catalog *c, const tnf_verdict 
     return TNF_OK;
 }
 
-/* ---------------------------------------------------------------------- alone */
+/* ------------------------------------------------------------- single objects */
 
 static bool dense_of(const tnf_object *o, tnf_dtype dtype, uint32_t rank)
 {
@@ -159,7 +159,7 @@ static const char *why_no_matrix(const tnf_object *o)
         return "fastText's quantizers have no projection";
     if (o->shape[0] == 0 || o->shape[0] > INT32_MAX || o->shape[1] > INT32_MAX ||
         codes->nbytes > INT32_MAX)
-        return "it has no rows, or more codes than fastText can count";
+        return "it has no rows, or more than 2^31-1 codes";
     if (book->nbytes / FT_CENTROIDS / 4 != o->shape[1])
         return "fastText's quantizers have 256 centroids";
     return NULL;
@@ -171,8 +171,10 @@ static const char *why_no_opaque(const tnf_object *o)
     if (!dense_of(o, TNF_U8, 1) ||
         tnf_ft_quant_parse(&q, get_from_part, &o->parts[0], 0, NULL) != TNF_OK ||
         q.bytes != o->parts[0].nbytes)
-        return "these are not the bytes of a quantized matrix of fastText's";
-    return q.even && q.rows && q.columns ? "such a matrix is a tensor of its own" : NULL;
+        return "its bytes are not a quantized matrix of fastText";
+    return q.even && q.rows && q.columns
+               ? "a matrix with pieces of equal length must be a pq/1 tensor"
+               : NULL;
 }
 
 static const char *why_no_part(const tnf_object *o, const char *name)
@@ -182,10 +184,10 @@ static const char *why_no_part(const tnf_object *o, const char *name)
     if (is_named(o, name, FT_QUANTIZED))
         return why_no_opaque(o);
     if (is_named(o, name, FT_NORM_CODES))
-        return dense_of(o, TNF_U8, 1) ? NULL : "codes of norms are a vector of u8";
+        return dense_of(o, TNF_U8, 1) ? NULL : "codes of norms must be a vector of u8";
     return dense_of(o, TNF_F32, 1) && o->shape[0] == FT_CENTROIDS
                ? NULL
-               : "the codebook of norms has 256 floats";
+               : "the codebook of norms must have 256 floats";
 }
 
 static const char *why_not(const tnf_object *o)
@@ -198,17 +200,19 @@ static const char *why_not(const tnf_object *o)
         return why_no_part(o, FT_OUTPUT);
     if (is_named(o, FT_VOCAB, "") || is_named(o, FT_LABELS, ""))
         return strings && o->shape[0] <= INT32_MAX ? NULL
-                                                   : "fastText's words are a list of strings";
+                                                   : "fastText's words must be a list of strings";
     if (is_named(o, FT_COUNTS, "") || is_named(o, FT_LABEL_COUNT, ""))
-        return dense_of(o, TNF_I64, 1) ? NULL : "counts are a vector of i64";
+        return dense_of(o, TNF_I64, 1) ? NULL : "counts must be a vector of i64";
     if (is_named(o, FT_PRUNEIDX, ""))
-        return dense_of(o, TNF_I32, 2) && o->shape[1] == 2 ? NULL : "pairs of i32 are wanted";
+        return dense_of(o, TNF_I32, 2) && o->shape[1] == 2
+                   ? NULL
+                   : "it must be a matrix of i32 with two columns";
     if (is_named(o, "norms", ""))
         return "fastText has no norms: --unnormalize multiplies them into the vectors";
-    return "fastText has a place for words, labels, their counts, and two matrices only";
+    return "a fastText model holds only words, labels, their counts, and two matrices";
 }
 
-/* ------------------------------------------------------------------- together */
+/* ------------------------------------------------------- objects in relation */
 
 struct judging {
     tnf_fit *fit;
@@ -221,7 +225,7 @@ static tnf_status plan_anew(struct judging *j)
     return tnf_ft_plan_make(&j->plan, j->fit->catalog, j->fit->objects, j->e);
 }
 
-/* Drops it (NULL is allowed) and plans anew. */
+/* Drops the object (NULL: no-op) and plans again. */
 static tnf_status drop_object(struct judging *j, const tnf_object *o, const char *why)
 {
     if (!o || j->fit->objects[o - j->fit->catalog->objects].fate == TNF_DROPPED)
@@ -275,13 +279,13 @@ static tnf_status look_at_pruned(void *ctx, const void *bytes, size_t n, tnf_err
     return TNF_OK;
 }
 
-/* Nothing of it would be in the file. */
+/* The file would hold nothing of an empty object. */
 static void judge_empty(struct judging *j, const tnf_object *o, uint64_t columns)
 {
     bool empty = o && o->shape[0] == 0 && (o->rank == 1 || o->shape[1] == columns);
     if (empty && j->fit->objects[o - j->fit->catalog->objects].fate == TNF_NATIVE)
         j->fit->objects[o - j->fit->catalog->objects] = (tnf_verdict) {
-            TNF_TRANSFORMED, "it is empty, and not there any more when the file is read"
+            TNF_TRANSFORMED, "it is empty, so it is missing when the file is read again"
         };
 }
 
@@ -295,24 +299,23 @@ static tnf_status judge_strings(struct judging *j, const tnf_object *o)
                    : TNF_OK;
 }
 
-/* As many as words; and not all 0, for then the file would not have them. */
+/* There must be as many counts as words. If all are 0, the file has no counts. */
 static tnf_status judge_counts(struct judging *j, const tnf_object *o, const tnf_object *of)
 {
     struct looking l = { 0 };
     if (!o)
         return TNF_OK;
     if (!of || o->shape[0] != of->shape[0])
-        return drop_object(j, o, "counts and what they count are not as many");
+        return drop_object(j, o, "the number of counts differs from that of the words or labels");
     TNF_TRY(tnf_scan(&o->parts[0], look_for_counts, &l, j->e));
     if (!l.found)
         j->fit->objects[o - j->fit->catalog->objects] = (tnf_verdict) {
-            TNF_TRANSFORMED, "counts that are all 0 are as good as none: it is not there any more "
-                             "when the file is read"
+            TNF_TRANSFORMED, "all counts are 0, so they are missing when the file is read again"
         };
     return TNF_OK;
 }
 
-/* Are the norms what their codes stand for? */
+/* Are the norms equal to those that their codes select? */
 static tnf_status norms_agree(const ft_matrix *m, bool *out, tnf_error *e)
 {
     const tnf_part *norms = tnf_object_part(m->object, "norms");
@@ -334,7 +337,7 @@ static tnf_status judge_matrix(struct judging *j, ft_matrix *m)
     bool agree = true, quantized = m->object && m->object->layout != &tnf_layout_dense;
     bool norms = quantized && tnf_object_part(m->object, "norms");
     if (m->object && m->opaque)
-        TNF_TRY(drop_object(j, m->opaque, "there is the same matrix as a tensor"));
+        TNF_TRY(drop_object(j, m->opaque, "the same matrix also exists as a tensor"));
     if (!norms) {
         TNF_TRY(drop_object(j, m->norm_codes, "they belong to a quantized matrix with norms"));
         return drop_object(j, m->norm_book, "it belongs to a quantized matrix with norms");
@@ -344,7 +347,7 @@ static tnf_status judge_matrix(struct judging *j, ft_matrix *m)
     if (m->norm_codes && m->norm_book && agree)
         return TNF_OK;
     const char *why = "fastText quantizes norms, too: their codes and codebook are missing, or "
-                      "are those of other norms";
+                      "belong to other norms";
     TNF_TRY(drop_object(j, m->norm_codes, why));
     TNF_TRY(drop_object(j, m->norm_book, why));
     return drop_object(j, m->object, why);
@@ -359,10 +362,10 @@ static tnf_status judge_pruned(struct judging *j)
         return drop_object(j, o, "only a quantized model can be pruned");
     struct looking l = { .bucket = (uint32_t)j->plan.args[FT_BUCKET], .rows = o->shape[0] };
     TNF_TRY(tnf_scan(&o->parts[0], look_at_pruned, &l, j->e));
-    return l.found ? drop_object(j, o, "it speaks of buckets or rows that there are not") : TNF_OK;
+    return l.found ? drop_object(j, o, "it names buckets or rows that do not exist") : TNF_OK;
 }
 
-/* Rows of words that other tools have put together with those of their n-grams. */
+/* Do the rows of words already include those of their n-grams? Other tools write such rows. */
 static bool is_folded(const tnf_catalog *c)
 {
     const tnf_value *vocab = tnf_catalog_attr(c, "finalfusion.vocab"),
@@ -370,25 +373,25 @@ static bool is_folded(const tnf_catalog *c)
     return vocab && !tnf_value_is(vocab, "simple") && !tnf_value_is(rows, "raw");
 }
 
-static const char *why_apart(const struct judging *j)
+static const char *why_not_together(const struct judging *j)
 {
     const ft_plan *p = &j->plan;
     uint64_t rows, more = p->pruneidx ? p->pruneidx->shape[0] : (uint64_t)p->args[FT_BUCKET];
     uint64_t words = p->vocab ? p->vocab->shape[0] : 0;
     if (!p->input.object && !p->input.opaque)
-        return "a fastText model has a matrix (embeddings)";
+        return "a fastText model needs a matrix named embeddings";
     if (is_folded(j->fit->catalog) &&
         !tnf_value_is(tnf_catalog_attr(j->fit->catalog, "finalfusion.vocab"), "fasttext"))
-        return "fastText knows n-grams in buckets of its own kind only: zTensor and safetensors "
-               "keep "
-               "others";
+        return "fastText supports only its own kind of n-gram buckets: zTensor and safetensors "
+               "keep others";
     if (is_folded(j->fit->catalog))
-        return "rows of words have their n-grams in them: 'tenfold convert' takes them out again "
-               "(tnf_emb_convert)";
+        return "rows of words include those of their n-grams: 'tenfold convert' takes them out "
+               "again (tnf_emb_convert)";
     if (words + (p->labels ? p->labels->shape[0] : 0) > INT32_MAX)
         return "there are more than 2^31 words";
     if (!tnf_ckd_add(&rows, words, more) || rows != p->input.rows)
-        return "rows of the matrix, and words with buckets (fasttext.bucket), are not as many";
+        return "the rows of the matrix are not as many as words and buckets (fasttext.bucket) "
+               "together";
     return NULL;
 }
 
@@ -399,7 +402,7 @@ static void judge_attrs(struct judging *j)
     for (size_t i = 0; i < attrs->n; i++)
         if (!read_attr(&spare, &attrs->members[i]))
             j->fit->attrs[i] = (tnf_verdict) { TNF_DROPPED,
-                                               "no value that fastText's files have a place for" };
+                                               "fastText's files have no place for this value" };
 }
 
 tnf_status tnf_ft_fits(tnf_fit *fit, tnf_error *e)
@@ -419,13 +422,13 @@ tnf_status tnf_ft_fits(tnf_fit *fit, tnf_error *e)
     TNF_TRY(judge_matrix(&j, &j.plan.output));
     TNF_TRY(judge_pruned(&j));
     if (ft_is_quantized(&j.plan.output) && !ft_is_quantized(&j.plan.input)) {
-        static const char why[] = "the output is quantized only where the input is";
+        static const char why[] = "the output can be quantized only if the input is";
         TNF_TRY(drop_object(&j, j.plan.output.norm_codes, why));
         TNF_TRY(drop_object(&j, j.plan.output.norm_book, why));
         TNF_TRY(drop_object(&j, j.plan.output.opaque, why));
         TNF_TRY(drop_object(&j, j.plan.output.object, why));
     }
-    const char *why = why_apart(&j);
+    const char *why = why_not_together(&j);
     if (why)
         TNF_TRY(drop_all(&j, why));
     TNF_TRY(judge_counts(&j, j.plan.counts, j.plan.vocab));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the fastText format share.
+/* Shared by the files of the fastText format.
  *
- *   fasttext.c    the descriptor; header and arguments; the order of things
+ *   fasttext.c    the descriptor; header and arguments; the order of its parts
  *   dictionary.c  words, labels and their counts
  *   matrix.c      dense and quantized matrices
- *   fit.c         what of a catalog the format can hold
- *   write.c       the way out
+ *   fit.c         decides what the format can hold of a catalog
+ *   write.c       the writer
  */
 #ifndef TNF_FASTTEXT_H
 #define TNF_FASTTEXT_H
@@ -15,8 +15,8 @@
 #define FT_MAGIC       793712314u
 #define FT_VERSION     12u /* 11 has the same bytes */
 #define FT_HEAD        64u /* magic, version, arguments */
-#define FT_DICTIONARY  28u /* what stands before the entries */
-#define FT_ENTRY       10u /* the least that an entry has: no letters, NUL, count, type */
+#define FT_DICTIONARY  28u /* before the entries */
+#define FT_ENTRY       10u /* least size of an entry: empty word, NUL, count, type */
 #define FT_CENTROIDS   256u
 #define FT_QUANT_HEAD  21u /* norms?, rows, columns, number of codes */
 #define FT_PQ_HEAD     16u
@@ -28,7 +28,7 @@
 #define FT_PRUNEIDX    "pruneidx"
 #define FT_EMBEDDINGS  "embeddings"
 #define FT_OUTPUT      "output"
-/* Beside a matrix, by its name and: */
+/* Suffixes of objects that accompany a matrix: */
 #define FT_NORM_CODES  ".norm_codes"
 #define FT_NORM_BOOK   ".norm_codebook"
 #define FT_QUANTIZED   ".quantized"
@@ -54,7 +54,7 @@ enum {
 };
 
 extern const char *const tnf_ft_arg_keys[FT_ARGS];
-/* What a file has that says nothing of it, and a catalog then needs not say. */
+/* Written if the catalog has no such attribute; the reader sets no attribute for such a value. */
 extern const int32_t tnf_ft_arg_defaults[FT_ARGS];
 extern const char *const tnf_ft_losses[5], *const tnf_ft_models[4]; /* NULL at 0 */
 
@@ -63,16 +63,16 @@ extern const char *const tnf_ft_losses[5], *const tnf_ft_models[4]; /* NULL at 0
 /* A quantized matrix, by its place in the file. */
 typedef struct ft_quant {
     bool norms;
-    uint64_t rows, columns, pieces; /* pieces: codes a row */
-    bool even;                      /* all pieces are of one length */
-    uint64_t codes, centroids;      /* where they begin, counted from the start of the matrix */
+    uint64_t rows, columns, pieces; /* pieces: codes per row */
+    bool even;                      /* all pieces have the same length */
+    uint64_t codes, centroids;      /* where they begin, relative from the start of the matrix */
     uint64_t norm_codes, norm_book;
-    uint64_t bytes; /* all of it */
+    uint64_t bytes; /* of the whole matrix */
 } ft_quant;
 
-/* Bytes of a matrix, from its own start on. */
+/* Reads bytes of a matrix; offset is relative to its start. */
 typedef tnf_status (*ft_get)(const void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
-/* Reads and checks what says how large it is; `at` is where it stands, for messages. */
+/* Reads and checks the sizes in the matrix's headers. `at` is its position, for messages. */
 tnf_status tnf_ft_quant_parse(ft_quant *q, ft_get get, const void *ctx, uint64_t at, tnf_error *e);
 
 /* For decode(): norms of quantized rows, by codes and a table of 256. */
@@ -82,16 +82,16 @@ typedef struct ft_norms {
 
 typedef struct ft_reading {
     tnf_reader *r;
-    uint64_t at; /* of what comes next */
+    uint64_t at; /* position of the next field */
     int32_t args[FT_ARGS];
     uint64_t words, labels;
-    uint64_t pruned; /* n-grams that are left */
+    uint64_t pruned; /* buckets that pruning kept */
     bool is_pruned, quantized;
     uint64_t input_bytes; /* of a dense input matrix */
-    ft_norms *norms;      /* two: the state that decode() needs */
+    ft_norms *norms;      /* array of 2: the state that decode() needs */
 } ft_reading;
 
-/* In the order of the read options. */
+/* Positions in the read options. */
 enum { FT_OPTION_LOSSY };
 
 tnf_status tnf_ft_read_dictionary(ft_reading *f, tnf_error *e);
@@ -103,15 +103,15 @@ tnf_status tnf_ft_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
 
 /* ---------------------------------------------------------------- writing */
 
-/* A matrix and what stands beside it. */
+/* A matrix and the objects that accompany it. */
 typedef struct ft_matrix {
-    const tnf_object *object;                 /* dense or pq/1; NULL: not there */
-    const tnf_object *norm_codes, *norm_book; /* of a quantized one with norms */
-    const tnf_object *opaque;                 /* instead: all its bytes */
+    const tnf_object *object;                 /* dense or pq/1; NULL: none */
+    const tnf_object *norm_codes, *norm_book; /* of a quantized matrix with norms */
+    const tnf_object *opaque;                 /* set instead: the matrix as opaque bytes */
     uint64_t rows, columns;
 } ft_matrix;
 
-/* What becomes of a catalog: the same for fit.c and write.c. */
+/* How a catalog is written. fit.c and write.c share it. */
 typedef struct ft_plan {
     const tnf_object *vocab, *counts, *labels, *label_counts, *pruneidx;
     ft_matrix input, output;

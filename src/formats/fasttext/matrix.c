@@ -7,19 +7,19 @@
  *                         f32 256 × columns              [piece][centroid][element]
  *              with norms: u8 codes[rows]  quantizer 1 1 1 1, f32 256
  *
- * A quantized one whose pieces are all of one length is a pq/1 tensor where it lies; its norms, if
- * it has them, are looked up on demand, and the codes and the table they come from are tensors
- * beside it. If the last piece is shorter, all of it is kept as bytes.
+ * A quantized matrix whose pieces all have the same length becomes a pq/1 tensor in place. Its
+ * norms, if any, are looked up on demand; their codes and their table are separate tensors. If the
+ * last piece is shorter, the whole matrix is kept as bytes.
  */
 #include "formats/fasttext/ft.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ----------------------------------------------------------------------- dense */
+    /* ----------------------------------------------------------------------- dense */
 
-static tnf_status check_shape(ft_reading *f, const char *name, uint64_t rows, uint64_t columns,
-                              uint64_t at, tnf_error *e)
+    static tnf_status check_shape(ft_reading *f, const char *name, uint64_t rows, uint64_t columns,
+                                  uint64_t at, tnf_error *e)
 {
     uint64_t parts = f->is_pruned ? f->pruned : (uint64_t)f->args[FT_BUCKET];
     if (strcmp(name, FT_EMBEDDINGS) != 0)
@@ -51,7 +51,7 @@ tnf_status tnf_ft_read_dense(ft_reading *f, const char *name, tnf_error *e)
                         (unsigned long long)shape[1]);
     TNF_TRY(check_shape(f, name, shape[0], shape[1], at, e));
     if (shape[0] == 0 && shape[1] == (output ? (uint64_t)f->args[FT_DIM] : 0))
-        return TNF_OK; /* what is written where there is none */
+        return TNF_OK; /* an empty matrix stands for a missing one */
     tnf_dense d = { .name = { name, strlen(name) },
                     .type = tnf_type_of(TNF_F32),
                     .shape = shape,
@@ -71,7 +71,7 @@ static tnf_status bad_matrix(uint64_t at, const char *what, tnf_error *e)
     return tnf_fail(e, TNF_EFORMAT, at, "a quantized matrix with %s", what);
 }
 
-/* Four numbers: whose centroids follow. */
+/* Four numbers; the centroids follow. */
 static tnf_status parse_quantizer(ft_quant *q, bool of_norms, const uint8_t *p, uint64_t at,
                                   tnf_error *e)
 {
@@ -79,7 +79,7 @@ static tnf_status parse_quantizer(ft_quant *q, bool of_norms, const uint8_t *p, 
     uint64_t last = tnf_le32(p + 12), want = of_norms ? 1 : q->columns;
     if (columns != want || pieces == 0 || each == 0 || last == 0 || last > each ||
         (pieces - 1) * each + last != columns)
-        return bad_matrix(at, "pieces that do not make up its rows", e);
+        return bad_matrix(at, "pieces that do not add up to a row", e);
     if (of_norms)
         return TNF_OK;
     q->pieces = pieces;
@@ -98,12 +98,12 @@ tnf_status tnf_ft_quant_parse(ft_quant *q, ft_get get, const void *ctx, uint64_t
     if (head[0] > 1)
         return bad_matrix(at, "a flag for norms that is neither 0 nor 1", e);
     if (codes > INT32_MAX || q->columns > INT32_MAX || q->rows > INT32_MAX)
-        return bad_matrix(codes > INT32_MAX ? at + 17 : at, "sizes beyond 2^31", e);
+        return bad_matrix(codes > INT32_MAX ? at + 17 : at, "sizes above 2^31 - 1", e);
     q->codes = FT_QUANT_HEAD;
     TNF_TRY(get(ctx, q->codes + codes, pq, sizeof pq, e));
     TNF_TRY(parse_quantizer(q, false, pq, at + q->codes + codes, e));
     if (!tnf_ckd_mul(&total, q->rows, q->pieces) || total != codes)
-        return bad_matrix(at + 17, "more or fewer codes than its rows have pieces", e);
+        return bad_matrix(at + 17, "a number of codes that is not its rows times pieces", e);
     q->centroids = q->codes + codes + FT_PQ_HEAD; /* all below 2^42: no overflow */
     q->bytes = q->centroids + q->columns * FT_CENTROIDS * 4;
     if (!q->norms)
@@ -137,7 +137,7 @@ static tnf_part part_at(const char *role, tnf_dtype dtype, uint64_t offset, uint
                         .nbytes = n };
 }
 
-/* A vector beside the matrix, "<name><suffix>". */
+/* Adds a vector that accompanies the matrix, "<name><suffix>". */
 static tnf_status add_beside(ft_reading *f, const char *name, const char *suffix, tnf_dtype dtype,
                              uint64_t n, uint64_t offset, tnf_error *e)
 {
@@ -192,10 +192,10 @@ tnf_status tnf_ft_read_quantized(ft_reading *f, const char *name, tnf_error *e)
     if (q.even && q.rows > 0 && q.columns > 0) {
         TNF_TRY(add_pq(f, name, &q, e));
     } else {
-        tnf_warn(f->r, f->at,
-                 "rows of %llu elements in %llu pieces of which the last is shorter, or none: kept "
-                 "as bytes",
-                 (unsigned long long)q.columns, (unsigned long long)q.pieces);
+        tnf_warn(
+            f->r, f->at,
+            "rows of %llu elements in %llu pieces (none, or the last one shorter): kept as bytes",
+            (unsigned long long)q.columns, (unsigned long long)q.pieces);
         TNF_TRY(add_beside(f, name, FT_QUANTIZED, TNF_U8, q.bytes, f->at, e));
     }
     f->at += q.bytes;
@@ -219,7 +219,7 @@ static tnf_status decode_norms(const tnf_reader *r, const ft_norms *norms, uint6
     return TNF_OK;
 }
 
-/* Whole norms; those that a piece begins or ends in the middle of go through a spare one. */
+/* Norms that are only partly requested are decoded into `spare` first. */
 tnf_status tnf_ft_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
                          tnf_error *e)
 {

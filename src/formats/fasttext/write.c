@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing: what fastText writes, to the byte. What it needs and a catalog does not have is what
- * finalfusion's library writes: counts of 0, no output (but as an empty matrix, which fastText and
- * gensim load). */
+/* The writer writes the same bytes as fastText. Values that the catalog lacks are written as
+ * finalfusion's library writes them: counts of 0 and no output. The missing output is an empty
+ * matrix, which fastText and gensim load. */
 #include "formats/fasttext/ft.h"
 
 #include <string.h>
@@ -47,8 +47,8 @@ struct reading {
     uint64_t at; /* of the window */
 };
 
-/* Up to n bytes from `at` on: as many as the window has, at least one (eight of a multiple of 8).
- */
+/* Up to n bytes at `at`: as many as the window has, at least one (at least 8 if n and `at` are
+ * multiples of 8). */
 static tnf_status read_some(struct reading *r, uint64_t at, uint64_t n, const uint8_t **out,
                             size_t *some, tnf_error *e)
 {
@@ -104,7 +104,8 @@ static tnf_status put_entry(struct listing *l, uint64_t from, uint64_t to, uint6
 {
     uint8_t end[FT_ENTRY] = { 0 };
     if (from > to || to > l->bytes.part->nbytes)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the offsets of words do not ascend");
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "the offsets of words are not in ascending order");
     while (from < to) {
         const uint8_t *p;
         size_t some;
@@ -196,12 +197,12 @@ tnf_status tnf_ft_write(tnf_writer *w, tnf_error *e)
     ft_plan p;
     const tnf_catalog *c = w->catalog;
     TNF_TRY(tnf_ft_plan_make(&p, c, NULL, e));
-    if (!p.input.object && !p.input.opaque) /* nothing is left: no buckets either */
+    if (!p.input.object && !p.input.opaque) /* everything was dropped: write no buckets either */
         p.args[FT_BUCKET] = p.args[FT_MINN] = p.args[FT_MAXN] = 0;
     TNF_TRY(put_head(w, &p, e));
     TNF_TRY(put_dictionary(w, &p, e));
     TNF_TRY(put_matrix(w, &p.input, e));
-    if (!p.output.object) /* empty, but with as many columns: gensim looks */
+    if (!p.output.object) /* empty, but gensim checks its number of columns */
         p.output.columns = p.output.opaque ? p.output.columns : p.input.columns;
     if (!p.ends_early)
         TNF_TRY(put_matrix(w, &p.output, e));

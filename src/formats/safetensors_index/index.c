@@ -4,9 +4,9 @@
  *   {"metadata":{"total_size":123,…},
  *    "weight_map":{"tensor":"model-00001-of-00002.safetensors",…}}
  *
- * The index decides which tensors the model has and where they are. Every shard is opened (its
- * header only), and whatever the two do not agree on is said: an index that sends a reader to the
- * wrong file is an error, anything less is a warning.
+ * The index decides which tensors the model has and where they are. Every shard is opened, but only
+ * its header is read. Every disagreement between index and shards is reported: if the index sends a
+ * reader to the wrong file, as an error; otherwise as a warning.
  */
 #include "formats/safetensors_index/index.h"
 #include "base/named.h"
@@ -18,7 +18,7 @@
 
 #define METADATA "safetensors.metadata"
 #define CALLS    "pytorch.calls"
-/* Facts of one file, which differ from shard to shard. */
+/* Attributes of a single file, which differ between shards. */
 #define OF_EACH  "pytorch.root pytorch.serialization_id pytorch.views"
 
 typedef tnf_index_kind kind;
@@ -32,10 +32,10 @@ typedef struct place {
 
 typedef struct shard {
     tnf_str name;
-    uint64_t at; /* of its first mention */
+    uint64_t at; /* of its first mention in the index */
     const tnf_file *file;
-    const struct missing_file *missing; /* it is not there, and need not be */
-    uint32_t same; /* the first of those that are this file by another name, or itself */
+    const struct missing_file *missing; /* set: the shard is missing, which is allowed */
+    uint32_t same; /* the first shard that is the same file; mostly this one itself */
 } shard;
 
 /* A tensor by its name in a shard, or a shard by the pointer to its handle. */
@@ -44,28 +44,28 @@ typedef struct owner {
     uint32_t shard;
 } owner;
 
-/* A pair of some shard's __metadata__. */
+/* A pair of the __metadata__ of a shard. */
 typedef struct pair {
     tnf_str key, value;
     uint32_t shard;
 } pair;
 
-/* Something that index and shards do not agree on: a warning when opened, a problem to verify. */
-typedef struct odd {
-    struct odd *next;
+/* A disagreement between index and shards: a warning on opening, a problem for verify(). */
+typedef struct mismatch {
+    struct mismatch *next;
     tnf_error error;
-    tnf_str tensor; /* empty: it is not about one */
-} odd;
+    tnf_str tensor; /* empty: it concerns no single tensor */
+} mismatch;
 
 typedef struct model {
     tnf_reader *r;
     const kind *kind;
-    odd *odds, **last;
+    mismatch *mismatches, **last;
     tnf_named places, shards, pairs;
     tnf_named files;  /* owners: the shards that are open, each file once */
-    tnf_named owners; /* owners: all tensors of all shards, once somebody asks */
+    tnf_named owners; /* owners: all tensors of all shards, filled on first use */
     bool weight_map, incomplete, owners_known;
-    tnf_value *calls; /* of pickles, of all shards */
+    tnf_value *calls; /* made by the pickles of all shards */
     size_t ncalls, calls_capacity;
     tnf_str metadata; /* the text of "metadata"; n is 0 if there is none */
     uint64_t metadata_at;
@@ -129,7 +129,7 @@ static tnf_status read_member(model *m, tnf_json *j, tnf_str key, uint64_t at, t
     if (metadata && m->metadata.n)
         return tnf_fail(e, TNF_EFORMAT, at, "the index has metadata twice");
     if (!metadata)
-        tnf_warn(m->r, at, "the index has the entry %s, which is not known", TNF_QUOTED(key));
+        tnf_warn(m->r, at, "the index has the unknown entry %s", TNF_QUOTED(key));
     (void)tnf_json_peek(j);
     m->metadata_at = metadata ? tnf_json_where(j) : m->metadata_at;
     tnf_json_skip(j, metadata ? &m->metadata : NULL);
@@ -156,15 +156,15 @@ static tnf_status parse_index(model *m, tnf_error *e)
 
 /* ---------------------------------------------------------------- opening */
 
-static void tell_disagreement(model *m, tnf_str tensor, uint64_t at, const char *format, ...)
+static void report_mismatch(model *m, tnf_str tensor, uint64_t at, const char *format, ...)
     TNF_PRINTF(4, 5);
 
 static const tnf_str no_tensor = { NULL, 0 };
 
-/* One that finds no memory is a warning all the same. */
-static void tell_disagreement(model *m, tnf_str tensor, uint64_t at, const char *format, ...)
+/* If memory for the record runs out, the warning remains. */
+static void report_mismatch(model *m, tnf_str tensor, uint64_t at, const char *format, ...)
 {
-    odd *o = tnf_arena_alloc(m->r->arena, sizeof *o);
+    mismatch *o = tnf_arena_alloc(m->r->arena, sizeof *o);
     const char *name = o && tensor.n ? tnf_arena_str(m->r->arena, tensor.p, tensor.n) : NULL;
     char text[sizeof o->error.message];
     va_list args;
@@ -182,7 +182,7 @@ static void tell_disagreement(model *m, tnf_str tensor, uint64_t at, const char 
     m->last = &o->next;
 }
 
-/* How many more are gone, so that one need not come back for each. */
+/* Also counts the other missing shards, so that one error reports them all. */
 static tnf_status fail_missing(model *m, const shard *first, tnf_error *e)
 {
     const shard *last = shard_at(m, tnf_named_count(&m->shards) - 1);
@@ -200,8 +200,8 @@ static tnf_status fail_missing(model *m, const shard *first, tnf_error *e)
                     more);
 }
 
-/* Whatever is not safetensors is opened once more as what it is, for the sentence: often enough all
- * shards are git-LFS pointers. */
+/* A shard that is not of the expected format is opened again in its own format, for a better error
+ * message: often all shards are git-LFS pointers. */
 static tnf_status open_shard(model *m, shard *s, tnf_error *e)
 {
     if (s->name.n >= 5 && memcmp(s->name.p + s->name.n - 5, ".json", 5) == 0)
@@ -226,7 +226,7 @@ static tnf_status open_shard(model *m, shard *s, tnf_error *e)
     return TNF_OK;
 }
 
-/* A file that another name led to already counts once: its tensors are that shard's. */
+/* A file that is listed under two names counts once: its tensors belong to the first shard. */
 static tnf_status join_same(model *m, uint32_t i, tnf_error *e)
 {
     shard *s = shard_at(m, i);
@@ -243,7 +243,8 @@ static tnf_status join_same(model *m, uint32_t i, tnf_error *e)
     return TNF_OK;
 }
 
-/* Over the network they come at the same time. One that is short of memory comes later. */
+/* Over the network the shards are then fetched concurrently. Out of memory, they are fetched
+ * later. */
 static void expect_shards(model *m)
 {
     uint32_t n = tnf_named_count(&m->shards);
@@ -266,7 +267,7 @@ static tnf_status open_shards(model *m, tnf_error *e)
         if (status != TNF_OK && !tnf_lose(m->r, gone ? TNF_ETRUNCATED : status, e))
             return status;
         if (status != TNF_OK)
-            shard_at(m, i)->file = NULL; /* salvaged: the others may be whole */
+            shard_at(m, i)->file = NULL; /* salvage: the other shards may be intact */
         TNF_TRY(join_same(m, i, e));
     }
     for (uint32_t i = 0; i < tnf_named_count(&m->places); i++)
@@ -276,7 +277,8 @@ static tnf_status open_shards(model *m, tnf_error *e)
 
 #define ELSEWHERE "the index places %s in %s, but it is in %s"
 
-/* Which shard has which tensor, whatever the index says; of several the first. */
+/* Finds the shard of each tensor, independently of the index. If several have it, the first
+ * counts. */
 static tnf_status find_owners(model *m, tnf_error *e)
 {
     uint32_t known;
@@ -290,7 +292,8 @@ static tnf_status find_owners(model *m, tnf_error *e)
     return TNF_OK;
 }
 
-/* A tensor that is not where the index says. Lenient: taken from elsewhere, or left out. */
+/* A tensor that is not where the index says. In lenient mode it is taken from another shard, or
+ * skipped. */
 static tnf_status find_elsewhere(const tnf_object **out, model *m, place *p, tnf_error *e)
 {
     const shard *said = shard_at(m, p->shard);
@@ -304,8 +307,8 @@ static tnf_status find_elsewhere(const tnf_object **out, model *m, place *p, tnf
         if (!m->r->salvage)
             return tnf_stricter(m->r, e, TNF_EFORMAT, p->at, ELSEWHERE, TNF_QUOTED(p->name),
                                 TNF_QUOTED(said->name), TNF_QUOTED(s->name));
-        tell_disagreement(m, p->name, p->at, ELSEWHERE, TNF_QUOTED(p->name), TNF_QUOTED(said->name),
-                          TNF_QUOTED(s->name));
+        report_mismatch(m, p->name, p->at, ELSEWHERE, TNF_QUOTED(p->name), TNF_QUOTED(said->name),
+                        TNF_QUOTED(s->name));
         return TNF_OK;
     }
     snprintf(why, sizeof why, "the index places %s in %s, but no shard has it", TNF_QUOTED(p->name),
@@ -315,7 +318,7 @@ static tnf_status find_elsewhere(const tnf_object **out, model *m, place *p, tnf
     return tnf_stricter(m->r, e, TNF_EFORMAT, p->at, "%s", why);
 }
 
-/* Is it in the model already, by the name of another of its pieces? */
+/* Was the object already added, through the name of another of its pieces? */
 static bool is_added(const model *m, const tnf_object *o)
 {
     const tnf_object *known = tnf_catalog_find(m->r->catalog, o->name.p, o->name.n);
@@ -356,7 +359,7 @@ static tnf_status add_tensors(model *m, uint64_t *total, tnf_error *e)
 
 /* --------------------------------------------------------------- agreeing */
 
-/* What a shard holds beyond what the index takes from it. */
+/* Reports tensors that a shard holds and the index does not take from it. */
 static void check_shard(model *m, uint32_t i)
 {
     const shard *s = shard_at(m, i);
@@ -372,16 +375,16 @@ static void check_shard(model *m, uint32_t i)
             unnamed++;
         } else if (place_at(m, at)->shard != i) {
             const shard *other = shard_at(m, place_at(m, at)->shard);
-            tell_disagreement(m, o->name, place_at(m, at)->at,
-                              "%s is in %s too; the index takes it from %s", TNF_QUOTED(o->name),
-                              TNF_QUOTED(s->name), TNF_QUOTED(other->name));
+            report_mismatch(m, o->name, place_at(m, at)->at,
+                            "%s is in %s too; the index takes it from %s", TNF_QUOTED(o->name),
+                            TNF_QUOTED(s->name), TNF_QUOTED(other->name));
         }
     }
     if (unnamed)
-        tell_disagreement(m, unnamed > 1 ? no_tensor : first->name, s->at,
-                          "%s holds %zu tensor%s that the index does not name (%s%s)",
-                          TNF_QUOTED(s->name), unnamed, unnamed > 1 ? "s" : "",
-                          TNF_QUOTED(first->name), unnamed > 1 ? ", …" : "");
+        report_mismatch(m, unnamed > 1 ? no_tensor : first->name, s->at,
+                        "%s holds %zu tensor%s that the index does not name (%s%s)",
+                        TNF_QUOTED(s->name), unnamed, unnamed > 1 ? "s" : "",
+                        TNF_QUOTED(first->name), unnamed > 1 ? ", …" : "");
 }
 
 static tnf_status merge_text(model *m, uint32_t i, const tnf_value *map, tnf_error *e)
@@ -407,7 +410,7 @@ static tnf_status merge_text(model *m, uint32_t i, const tnf_value *map, tnf_err
     return TNF_OK;
 }
 
-/* Attributes that the core took back from a shard's metadata belong to the whole, too. */
+/* Attributes that the core restored from a shard's metadata belong to the model, too. */
 static tnf_status merge_attr(model *m, uint32_t i, const tnf_member *from, tnf_error *e)
 {
     tnf_attrs *all = &m->r->catalog->attrs;
@@ -421,7 +424,7 @@ static tnf_status merge_attr(model *m, uint32_t i, const tnf_member *from, tnf_e
     return TNF_OK;
 }
 
-/* What its pickles would have called, each with the shard in front. */
+/* Adds the calls that the shard's pickles would make, each with the shard's name first. */
 static tnf_status merge_calls(model *m, uint32_t i, const tnf_value *calls, tnf_error *e)
 {
     tnf_arena *a = m->r->arena;
@@ -463,8 +466,8 @@ static tnf_status merge_metadata(model *m, tnf_error *e)
     return m->ncalls ? tnf_set_attr(m->r, CALLS, calls, e) : TNF_OK;
 }
 
-/* Kept as it is written; of what it says only total_size can be checked. If it says only that, and
- * rightly, then it says nothing that the tensors do not. */
+/* The metadata are kept as they are written; only total_size can be checked. If they hold nothing
+ * but a correct total_size, they say no more than the tensors do. */
 static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
 {
     tnf_reader *r = m->r;
@@ -483,15 +486,15 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
     bool old = size && size->kind == TNF_FLOAT && size->as.f64 >= 0 && size->as.f64 < 0x1p63;
     uint64_t said = whole ? size->as.u : old ? (uint64_t)size->as.f64 : total;
     if (said != total && !(m->incomplete && (r->salvage || r->incomplete)))
-        tell_disagreement(m, no_tensor, m->metadata_at,
-                          "the index says total_size %llu, its tensors have %llu bytes",
-                          (unsigned long long)said, (unsigned long long)total);
+        report_mismatch(m, no_tensor, m->metadata_at,
+                        "the index says total_size %llu, its tensors have %llu bytes",
+                        (unsigned long long)said, (unsigned long long)total);
     if (whole && size->as.u == total && v.n == 1)
         return tnf_set_attr(r, m->kind->total_size, tnf_value_uint(total), e);
     return tnf_set_attr(r, m->kind->metadata, tnf_value_str(TNF_JSON, text, m->metadata.n), e);
 }
 
-/* Those that are missing count, too. */
+/* Missing shards count, too. */
 static uint32_t count_files(const model *m)
 {
     uint32_t n = 0;
@@ -516,14 +519,14 @@ static tnf_status index_model(model *m, tnf_error *e)
 tnf_status tnf_index_shards(tnf_reader *r, const tnf_index_kind *k, tnf_error *e)
 {
     model m = { .r = r, .kind = k };
-    m.last = &m.odds;
+    m.last = &m.mismatches;
     tnf_named_init(&m.places, sizeof(place), &r->scratch->alloc, r->limits.memory);
     tnf_named_init(&m.shards, sizeof(shard), &r->scratch->alloc, r->limits.memory);
     tnf_named_init(&m.pairs, sizeof(pair), &r->scratch->alloc, r->limits.memory);
     tnf_named_init(&m.files, sizeof(owner), &r->scratch->alloc, r->limits.memory);
     tnf_named_init(&m.owners, sizeof(owner), &r->scratch->alloc, r->limits.memory);
     tnf_status status = index_model(&m, e);
-    r->state = m.odds;
+    r->state = m.mismatches;
     tnf_named_free(&m.owners);
     tnf_named_free(&m.files);
     tnf_named_free(&m.pairs);
@@ -537,7 +540,7 @@ tnf_status tnf_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tel
 {
     (void)arena;
     (void)e;
-    for (const odd *o = r->state; o; o = o->next)
+    for (const mismatch *o = r->state; o; o = o->next)
         tell(ctx, &o->error, o->tensor);
     return TNF_OK;
 }

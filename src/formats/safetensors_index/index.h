@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What reads (index.c) and writes (write.c) an index, for the formats of kinds.c. */
+/* Reading (index.c) and writing (write.c) of an index, for the formats of kinds.c. */
 #ifndef TNF_FORMATS_SAFETENSORS_INDEX_H
 #define TNF_FORMATS_SAFETENSORS_INDEX_H
 
 #include "format.h"
 
-/* Whose shards they are, and what attributes are called. */
+/* The format of the shards, and the names of the attributes. */
 typedef struct tnf_index_kind {
     const char *format, *shards, *total_size, *metadata;
 } tnf_index_kind;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which JSON text is an index, and of whose shards. */
+/* Recognises an index by its JSON text, and the format of its shards. */
 #include "formats/safetensors_index/index.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static bool has_text(const tnf_probe *p, size_t at, const char *text)
     return p->nhead - at >= n && memcmp(p->head + at, text, n) == 0;
 }
 
-/* Does `"key" : {` stand anywhere in the head from `at` on? */
+/* Does `"key" : {` occur in the head at `at` or later? */
 static bool has_object(const tnf_probe *p, size_t at, const char *key)
 {
     for (; at < p->nhead; at++) {
@@ -38,14 +38,14 @@ static int probe_index(const tnf_probe *p)
         return TNF_PROBE_NO;
     if (has_object(p, at, "\"weight_map\""))
         return named ? TNF_PROBE_STRUCTURE : TNF_PROBE_PLAUSIBLE;
-    /* The metadata may fill more than is seen here. */
+    /* The metadata may be longer than the head seen here. */
     bool metadata = has_text(p, skip_space(p, at + 1), "\"metadata\"");
     return named && metadata && p->size > p->nhead ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
 }
 
 enum shards { SAFETENSORS, PYTORCH, FLAX };
 
-/* Names of shards end in .bin, .pt or .pth, in .msgpack, or in anything else. */
+/* Names of PyTorch's shards end in .bin, .pt or .pth, those of Flax in .msgpack. */
 static enum shards shards_of(const tnf_probe *p)
 {
     if (tnf_head_holds(p, ".safetensors\""))

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A tensor by the name that it has in its shard, which may be that of a piece. */
+/* A tensor by the name that it has in its shard, possibly the name of a piece. */
 typedef struct owner {
     tnf_str name;
     const tnf_shard *shard;
@@ -40,7 +40,7 @@ static tnf_status put_index(tnf_buf *b, tnf_writer *w, const tnf_named *owners, 
         uint32_t at = tnf_named_find(owners, o->name);
         if (at == TNF_HASH_NONE)
             return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "%s is not called so in its shard: take ztensor, or one file",
+                            "%s has another name in its shard: write ztensor, or a single file",
                             TNF_QUOTED(o->name));
         const char *file = ((const owner *)tnf_named_at(owners, at))->shard->name;
         tnf_buf_puts(b, i ? ",\n    " : "\n    ");
@@ -53,7 +53,7 @@ static tnf_status put_index(tnf_buf *b, tnf_writer *w, const tnf_named *owners, 
     return tnf_put(w, b->p, b->n, e);
 }
 
-/* To the byte as huggingface_hub writes it: sorted, with an indent of two. */
+/* The same bytes as huggingface_hub writes: sorted, with an indent of two. */
 tnf_status tnf_write_safetensors_index(tnf_writer *w, tnf_error *e)
 {
     tnf_buf b;
