@@ -373,11 +373,11 @@ static tnf_status open_header(tnf_reader *r, tnf_cur *c, tnf_error *e)
     uint64_t n = tnf_u64(c);
     if (n < 2)
         return tnf_fail(e, TNF_EFORMAT, 0,
-                        "the header length is %llu; even an empty header has 2 bytes",
+                        "the header has a length of %llu bytes; even an empty one has 2",
                         (unsigned long long)n);
     if (n > MAX_HEADER)
         TNF_TRY(tnf_stricter(r, e, TNF_ELIMIT, 0,
-                             "the header length is %llu; the format allows 100,000,000",
+                             "the header has a length of %llu bytes; the format allows 100,000,000",
                              (unsigned long long)n));
     TNF_TRY(tnf_read_range(r, "header", HEAD, n, UINT64_MAX, c, e));
     r->data_start = HEAD + n;

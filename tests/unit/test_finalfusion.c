@@ -398,11 +398,11 @@ static void test_what_does_not_fit(void **state)
     static const uint64_t through[] = { 0, 1, 5, 8 };
     tnf_builder *b = new_builder();
     add_dense(b, "w", TNF_F32, 3, 2, rows);
-    check_refused(b, NULL, "a place for embeddings, vocab, norms and ngrams only");
+    check_refused(b, NULL, "holds only embeddings, vocab, norms and ngrams");
     b = new_builder();
     add_dense(b, "embeddings", TNF_F64, 3, 1, wide);
     add_strings(b, "vocab", text, offsets, 3);
-    check_refused(b, NULL, "f32 only: -o dialect=seed keeps it");
+    check_refused(b, NULL, "read only f32: -o dialect=seed keeps it");
     b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 2, 2, rows);
     add_strings(b, "vocab", text, offsets, 3);
@@ -419,7 +419,7 @@ static void test_what_does_not_fit(void **state)
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", text, offsets, 3);
     add_dense(b, "norms", TNF_F32, 2, 0, rows);
-    check_refused(b, NULL, "norms and words are not as many");
+    check_refused(b, NULL, "the number of norms differs from that of the words");
     b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     check_refused(b, seed_option, "have a vocabulary before the matrix");

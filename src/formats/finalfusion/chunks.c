@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The chunks of a file: its header, their frames, and which dialect they are in.
+/* The chunks of a file: the file's header, the chunks' frames, and their dialect.
  *
  *   "FiFu"  u32 version 0  u32 n  u32 ids[n]        ("R2V" before the first release)
  *   chunk   u32 id  u64 length  length bytes        one after the other, to the end of the file
@@ -7,9 +7,9 @@
  *   [metadata 5]  vocabulary 1 3 7 8 9  storage 2 4  [norms 6]
  *   [metadata 5]  vocabulary 0 3        storage 1                  as the document numbers them
  *
- * Frames are followed, not the list: tools of 2019 wrote norms without listing them. A chunk with
- * an id beyond 9 is kept as an extra, under the place where it stood. The tool in Python saves
- * single chunks as files; and a chunk without any header before it can be opened, too.
+ * The reader follows the frames, not the list: tools of 2019 wrote norms without listing them. A
+ * chunk with an id above 9 is kept as an extra, under a key that says where it was. The Python tool
+ * saves single chunks as files, so a single chunk without a header can be opened, too.
  */
 #include "formats/finalfusion/ff.h"
 
@@ -22,13 +22,13 @@ const char *const tnf_ff_places[FF_KIND_UNKNOWN] = {
 
 static const char *const kind_names[] = { "", "metadata", "vocabulary", "matrix", "norms" };
 
-/* What the header says, and what is met. */
+/* The chunks that the header lists, and those that the file has. */
 struct walk {
     ff_reading f;
     uint64_t at;
     const uint8_t *listed; /* ids, little-endian */
     uint32_t nlisted;
-    bool bare; /* no header at all */
+    bool bare; /* the file has no header */
     uint8_t *met;
     uint32_t nmet;
 };
@@ -43,7 +43,8 @@ static tnf_status read_ids(struct walk *k, uint64_t at, tnf_error *e)
     uint32_t version = tnf_u32(&c);
     k->nlisted = tnf_u32(&c);
     if (version != 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, at, "version %u; only 0 is known", version);
+        return tnf_fail(e, TNF_EUNSUPPORTED, at, "unknown version %u; only 0 is supported",
+                        version);
     if (k->nlisted == 0)
         return tnf_fail(e, TNF_EFORMAT, at + 4, "the file has no chunks");
     if (k->nlisted > FF_MAX_CHUNKS)
@@ -69,7 +70,8 @@ static tnf_status read_header(struct walk *k, tnf_error *e)
     }
     uint32_t id = tnf_u32(&c);
     if (id < FF_SIMPLE || id > FF_LAST)
-        return tnf_fail(e, TNF_EFORMAT, 0, "neither '" FF_MAGIC "' nor a chunk stands first");
+        return tnf_fail(e, TNF_EFORMAT, 0,
+                        "the file begins neither with '" FF_MAGIC "' nor with a chunk");
     k->bare = true;
     return TNF_OK;
 }
@@ -88,7 +90,7 @@ tnf_status tnf_ff_frame_read(tnf_reader *r, uint64_t at, ff_frame *out, tnf_erro
     return TNF_OK;
 }
 
-/* The id of the chunk after this one that has one of ours; 0xffffffff if there is none. */
+/* The id of the next chunk after this one with a known id; 0xffffffff if there is none. */
 static tnf_status next_known(tnf_reader *r, const ff_frame *c, uint32_t *out, tnf_error *e)
 {
     uint64_t at = c->end, size = r->source->size;
@@ -106,8 +108,8 @@ static tnf_status next_known(tnf_reader *r, const ff_frame *c, uint32_t *out, tn
     return TNF_OK;
 }
 
-/* A subword vocabulary alone: in the tools' order the words come first, and there cannot be more
- * than there are bytes for. */
+/* Guesses the dialect of a subword vocabulary without a matrix. The tools write the number of words
+ * first; a number that does not fit into the chunk means the document's order. */
 static tnf_status looks_like_seed(tnf_reader *r, const ff_frame *c, bool *out, tnf_error *e)
 {
     uint8_t words[8];
@@ -119,7 +121,7 @@ static tnf_status looks_like_seed(tnf_reader *r, const ff_frame *c, bool *out, t
     return TNF_OK;
 }
 
-/* Ids 0 and 3 where a vocabulary stands: the document's numbers? */
+/* Ids 0 and 3 in the place of a vocabulary: are they numbered as in the document? */
 static tnf_status find_dialect(struct walk *k, const ff_frame *c, tnf_error *e)
 {
     bool seed = c->id == FF_SEED_SIMPLE;
@@ -137,14 +139,14 @@ static tnf_status find_dialect(struct walk *k, const ff_frame *c, tnf_error *e)
     return TNF_OK;
 }
 
-/* What the chunk is for, by its id and by where it stands. */
+/* The kind of a chunk, by its id and its position. */
 static ff_kind kind_of(const struct walk *k, uint32_t id)
 {
     bool vocab_before = k->f.words_known;
     switch (id) {
     case FF_SEED_SIMPLE:
         return FF_KIND_VOCAB;
-    case FF_SIMPLE: /* or the document's storage */
+    case FF_SIMPLE: /* or a matrix, as the document numbers it */
         return vocab_before && k->f.vocab != FF_SIMPLE ? FF_KIND_STORAGE : FF_KIND_VOCAB;
     case FF_BUCKET:
     case FF_FASTTEXT:
@@ -174,8 +176,8 @@ static tnf_status check_order(const struct walk *k, const ff_frame *c, ff_kind k
                         kind_names[kind], c->id, kind_names[f->last]);
     if (kind == FF_KIND_STORAGE && seed && c->id != FF_SEED_STORAGE)
         return tnf_fail(e, TNF_EFORMAT, c->at,
-                        "the vocabulary is numbered as in the document, the matrix (chunk %u) as "
-                        "the tools do",
+                        "the id of the vocabulary is the document's, that of the matrix (chunk %u) "
+                        "is the tools'",
                         c->id);
     if (f->dialect == FF_R2V &&
         (c->id == FF_SEED_SIMPLE || (kind == FF_KIND_STORAGE && c->id == FF_SEED_STORAGE)))
@@ -194,14 +196,14 @@ static tnf_status cut_short(const tnf_reader *r, const ff_frame *c, tnf_error *e
                     TNF_BYTES_ARE(c->end - r->source->size));
 }
 
-/* Keeps a chunk of an unknown, perhaps future, kind. A length that does not fit was found
+/* Keeps a chunk of an unknown, perhaps future, kind. Lengths that do not fit were refused
  * earlier. */
 static tnf_status keep_unknown(struct walk *k, ff_frame *c, tnf_error *e)
 {
     tnf_reader *r = k->f.r;
     uint64_t size = r->source->size;
     if (c->end <= size) {
-        tnf_warn(r, c->at, "chunk %u is not known here and kept as it is", c->id);
+        tnf_warn(r, c->at, "chunk %u has an unknown id and is kept unchanged", c->id);
         return tnf_add_extra(r, tnf_ff_places[k->f.last], c->at, c->end - c->at, e);
     }
     if (k->f.last < FF_KIND_STORAGE || k->nmet <= k->nlisted)
@@ -209,12 +211,12 @@ static tnf_status keep_unknown(struct walk *k, ff_frame *c, tnf_error *e)
     k->nmet--;
     c->end = size;
     TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, c->at,
-                         "%llu bytes after the last chunk are not a chunk",
+                         "the %llu bytes after the last chunk are not a chunk",
                          (unsigned long long)(size - c->at)));
     return tnf_add_extra(r, FF_TRAILING, c->at, size - c->at, e);
 }
 
-/* As the header has it? It counts for little, but it should not lie. */
+/* Is the chunk where the header lists it? Readers hardly use the list, but it should be correct. */
 static tnf_status check_listed(struct walk *k, const ff_frame *c, tnf_error *e)
 {
     tnf_reader *r = k->f.r;
@@ -225,8 +227,8 @@ static tnf_status check_listed(struct walk *k, const ff_frame *c, tnf_error *e)
         uint32_t listed = tnf_le32(k->listed + 4 * (size_t)i);
         if (listed == c->id)
             return TNF_OK;
-        return tnf_stricter(r, e, TNF_EFORMAT, c->at,
-                            "chunk %u stands where the header lists chunk %u", c->id, listed);
+        return tnf_stricter(r, e, TNF_EFORMAT, c->at, "chunk %u is where the header lists chunk %u",
+                            c->id, listed);
     }
     if (c->id == FF_NORMS)
         tnf_warn(r, c->at, "the header does not list the norms, as in files of 2019");
@@ -275,7 +277,7 @@ static tnf_status read_chunk(struct walk *k, tnf_error *e)
     return TNF_OK;
 }
 
-/* Too little for a frame: a chunk that was cut off, or something that is none. */
+/* Keeps the rest of a file that is too short for a frame: a truncated chunk, or other bytes. */
 static tnf_status keep_rest(struct walk *k, tnf_error *e)
 {
     tnf_reader *r = k->f.r;
@@ -300,7 +302,7 @@ static tnf_status set_ids(const struct walk *k, tnf_error *e)
     return tnf_set_attr(k->f.r, FF_ATTR("chunks"), all, e);
 }
 
-/* Attributes that were put away for tensors that are gone. */
+/* Warns of attributes that were kept for tensors that no longer exist. */
 static void warn_of_stale(const struct walk *k)
 {
     tnf_reader *r = k->f.r;
@@ -309,13 +311,13 @@ static void warn_of_stale(const struct walk *k)
         tnf_str name = all->as.members[i].key;
         if (!tnf_catalog_find(r->catalog, name.p, name.n))
             tnf_warn(r, TNF_NO_OFFSET,
-                     "what the metadata say of %s is ignored: there is no such tensor",
+                     "attributes of %s in the metadata are ignored: there is no such tensor",
                      TNF_QUOTED(name));
     }
 }
 
-/* Vectors without norms are as somebody wanted them, and are written so again: by whatever way they
- * come back, they are not taken for vectors that still have lengths (tnf_ff_unit_rows()). */
+/* Marks vectors that come without norms: they were stored so on purpose. When they are written
+ * again, by whatever way, they are not divided by their lengths (tnf_ff_unit_rows()). */
 static tnf_status tell_bare(tnf_reader *r, tnf_error *e)
 {
     const tnf_object *m = tnf_catalog_find(r->catalog, FF_EMBEDDINGS, strlen(FF_EMBEDDINGS));
@@ -325,7 +327,7 @@ static tnf_status tell_bare(tnf_reader *r, tnf_error *e)
     return bare ? tnf_set_attr(r, FF_BARE, (tnf_value) { .kind = TNF_BOOL }, e) : TNF_OK;
 }
 
-/* What is missing, and by what name it goes. */
+/* Reports missing chunks and sets the attributes of the file. */
 static tnf_status finish_walk(struct walk *k, tnf_error *e)
 {
     static const char *const names[] = { "real", "seed", "r2v" };

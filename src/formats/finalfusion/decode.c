@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Any piece of a list of strings as strings/1 has it, from the file; and the list as it is, lent.
+/* Decodes any piece of a list of strings as strings/1, from the file. Also lends the list as it is.
  *
- * String i has i lengths (and indices) before it, so its place in `bytes` follows from its place in
- * the file: a mark is looked up, and what little lies between it and the wanted piece is walked
- * through.
+ * String i has i lengths (and indices) before it, so its position in `bytes` follows from its
+ * position in the file. A mark is looked up, and the few strings between it and the wanted piece
+ * are walked through.
  */
 #include "formats/finalfusion/ff.h"
 
@@ -19,7 +19,7 @@ struct walk {
     uint32_t n;
 };
 
-/* The lengths were checked when the file was opened, but files change. */
+/* The lengths were checked when the file was opened, but the file may have changed since. */
 static tnf_status read_length(struct walk *k, tnf_error *e)
 {
     const ff_list *l = k->l;
@@ -63,7 +63,7 @@ static uint64_t last_mark(const ff_list *l)
     return l->count ? (l->count - 1) / FF_EVERY : 0;
 }
 
-/* To string i; i may be that after the last. */
+/* Moves to string i, which may be one after the last. */
 static tnf_status walk_to(struct walk *k, uint64_t i, tnf_error *e)
 {
     uint64_t mark = i / FF_EVERY, last = last_mark(k->l);
@@ -73,7 +73,7 @@ static tnf_status walk_to(struct walk *k, uint64_t i, tnf_error *e)
     return TNF_OK;
 }
 
-/* To the string that holds byte b of `bytes`. */
+/* Moves to the string that holds byte b of `bytes`. */
 static tnf_status walk_to_byte(struct walk *k, uint64_t b, tnf_error *e)
 {
     const ff_list *l = k->l;
@@ -91,7 +91,7 @@ static tnf_status walk_to_byte(struct walk *k, uint64_t b, tnf_error *e)
     return TNF_OK;
 }
 
-/* Numbers, one a string: `offsets`, or what stands behind the strings. */
+/* Numbers, one per string: `offsets`, or the index after each string. */
 static tnf_status decode_numbers(struct walk *k, bool offsets, uint64_t from, uint8_t *dst,
                                  size_t n, tnf_error *e)
 {

@@ -5,15 +5,15 @@
  *   "FiFu"  u32 version 0  u32 n  u32 ids[n]
  *   chunks: u32 id  u64 length  data
  *
- * Two dialects are read and written: what finalfusion's own tools have (in Rust and in Python), and
- * what the document "The finalfusion format v0" says to the letter, which no tool ever wrote. R2V,
- * from before the first release, is read. See chunks.c for how they are told apart.
+ * Two dialects are read and written: that of finalfusion's own tools (in Rust and in Python), and
+ * the literal text of the document "The finalfusion format v0", which no tool ever wrote. R2V, from
+ * before the first release, is only read. See chunks.c for how they are distinguished.
  */
 #include "formats/finalfusion/ff.h"
 
 #include <string.h>
 
-/* A single chunk without a header: is it as long as it says, and does it begin as it should? */
+/* A single chunk without a header: is its length correct, and does it begin like a chunk? */
 static bool is_chunk(const tnf_probe *p)
 {
     if (p->nhead < FF_FRAME + 16 || tnf_le64(p->head + 4) != p->size - FF_FRAME)

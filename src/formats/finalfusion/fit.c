@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a catalog a file can hold: five tensors by their names, and only if they fit together.
+/* Decides what a file can hold of a catalog: five tensors by their names, if they fit together.
  *
  *   embeddings    the matrix, a row for each word and then one for each bucket or group of n-grams
  *   vocab         the words
  *   ngrams        the n-grams of an explicit vocabulary
- *   ngrams.index  the row of each, counted from the last word's; without it each has its own
- *   norms         one a word
+ *   ngrams.index  the row of each, counted after the last word's; without it each has its own
+ *   norms         one per word
  *
- * finalfusion.vocab says which kind of vocabulary it is; without that it is explicit where there
- * are n-grams, and simple where there are words.
+ * finalfusion.vocab names the kind of vocabulary. Without this attribute, a catalog with n-grams
+ * has an explicit vocabulary and one with only words a simple one.
  */
 #include "formats/finalfusion/ff.h"
 
@@ -49,7 +49,7 @@ static bool get_floret(ff_plan *p, const tnf_catalog *c)
            get_text(c, FF_ATTR("bow"), &p->bow) && get_text(c, FF_ATTR("eow"), &p->eow);
 }
 
-/* Can that kind of vocabulary be made of what is there? */
+/* Does the catalog have everything for this kind of vocabulary? */
 static bool is_possible(ff_plan *p, const tnf_catalog *c, uint32_t kind)
 {
     bool lengths = get_lengths(p, c);
@@ -86,7 +86,7 @@ static void choose_kind(ff_plan *p, const tnf_catalog *c)
         p->kind = said;
     else if (said && p->vocab)
         p->why = "the vocabulary is saved as simple: its other attributes, or its n-grams, are "
-                 "missing or make no sense";
+                 "missing or invalid";
     else if (!said && is_possible(p, c, FF_EXPLICIT))
         p->kind = FF_EXPLICIT;
     p->words = p->kind && p->vocab ? p->vocab->shape[0] : 0;
@@ -119,7 +119,7 @@ bool tnf_ff_is_native(const ff_plan *p, const tnf_member *m)
 {
     static const struct {
         const char *key;
-        uint32_t kinds; /* a bit for each vocabulary that says it */
+        uint32_t kinds; /* a bit for each kind of vocabulary that stores the attribute */
     } says[] = {
 #define KIND(id) (1u << (id))
 #define SUBWORD  (KIND(FF_BUCKET) | KIND(FF_FASTTEXT) | KIND(FF_EXPLICIT) | KIND(FF_FLORET))
@@ -135,7 +135,7 @@ bool tnf_ff_is_native(const ff_plan *p, const tnf_member *m)
     if (strcmp(m->key.p, FF_ATTR("metadata")) == 0)
         return m->value.kind == TNF_STRING || m->value.kind == TNF_BYTES;
     if (strcmp(m->key.p, FF_BARE) == 0)
-        return true; /* the file says so itself */
+        return true; /* implied by a file without norms */
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
         if (strcmp(m->key.p, says[i].key) == 0)
             return says[i].kinds >> p->kind & 1;
@@ -144,7 +144,8 @@ bool tnf_ff_is_native(const ff_plan *p, const tnf_member *m)
 
 /* ---------------------------------------------------------------- unit rows */
 
-/* Rows of a fastText model that are no vectors until those of their n-grams are added. */
+/* Are these rows of a fastText model, which become vectors when those of their n-grams are
+ * added? */
 static bool is_raw(const tnf_catalog *c)
 {
     const tnf_object *matrix = tnf_catalog_find(c, FF_EMBEDDINGS, strlen(FF_EMBEDDINGS));
@@ -164,12 +165,12 @@ const char *tnf_ff_unit_rows(const tnf_catalog *c)
     const tnf_value attrs = tnf_attrs_value(&c->attrs);
     const tnf_value *norms = tnf_value_get(&attrs, FF_BARE);
     if ((norms && norms->kind == TNF_BOOL && !norms->as.b) || is_raw(c))
-        return NULL; /* they come from such a file */
-    return "vectors are divided by their lengths, kept as norms, as finalfusion's tools want them; "
-           "--as-is leaves them";
+        return NULL; /* they come from such a file or are raw rows */
+    return "vectors are divided by their lengths, which are kept as norms, as finalfusion's tools "
+           "expect; --as-is leaves them unchanged";
 }
 
-/* ------------------------------------------------------------------- alone */
+/* ------------------------------------------------------------- single objects */
 
 uint64_t tnf_ff_pieces(const tnf_object *o)
 {
@@ -186,15 +187,15 @@ static const char *why_no_matrix(const tnf_object *o, bool seed)
     bool quantized = strcmp(o->layout->id, "pq/1") == 0;
     uint32_t id;
     if ((!quantized && o->layout != &tnf_layout_dense) || o->rank != 2)
-        return "finalfusion's embeddings are a matrix, dense or quantized";
+        return "finalfusion's embeddings must be a matrix, dense or quantized";
     if (o->shape[1] > UINT32_MAX)
         return "a row has more than 2^32 elements";
     if (quantized)
-        return NULL; /* the layout saw to the rest */
+        return NULL; /* the layout has checked the rest */
     if (!tnf_ff_type_id(&id, o->parts[0].type))
         return "the format has no such type";
     if (id != FF_TYPE_F32 && !seed)
-        return "finalfusion's tools take f32 only: -o dialect=seed keeps it, --dtype f32 casts it";
+        return "finalfusion's tools read only f32: -o dialect=seed keeps it, --dtype f32 casts it";
     return NULL;
 }
 
@@ -205,24 +206,25 @@ static const char *why_not(const tnf_object *o, bool seed)
     if (tnf_str_is(o->name, FF_EMBEDDINGS))
         return why_no_matrix(o, seed);
     if (tnf_str_is(o->name, FF_VOCAB) || tnf_str_is(o->name, FF_NGRAMS))
-        return strings ? NULL : "finalfusion's words are a list of strings";
+        return strings ? NULL : "finalfusion's words must be a list of strings";
     if (tnf_str_is(o->name, FF_INDEX))
-        return vector && o->parts[0].type == tnf_type_of(TNF_U64) ? NULL
-                                                                  : "indices of n-grams are u64";
+        return vector && o->parts[0].type == tnf_type_of(TNF_U64)
+                   ? NULL
+                   : "indices of n-grams must be u64";
     if (tnf_str_is(o->name, FF_NORMS_NAME))
         return vector && o->parts[0].type == tnf_type_of(TNF_F32) ? NULL
-                                                                  : "norms are a vector of f32";
-    return "finalfusion has a place for embeddings, vocab, norms and ngrams only";
+                                                                  : "norms must be a vector of f32";
+    return "a finalfusion file holds only embeddings, vocab, norms and ngrams";
 }
 
-/* ---------------------------------------------------------------- together */
+/* -------------------------------------------------------- objects in relation */
 
 struct judging {
     tnf_fit *fit;
     ff_plan plan;
 };
 
-/* Drops it (NULL is allowed) and plans anew. */
+/* Drops the object (NULL: no-op) and plans again. */
 static void drop_object(struct judging *j, const tnf_object *o, const char *why)
 {
     const tnf_catalog *c = j->fit->catalog;
@@ -246,14 +248,14 @@ static tnf_status judge_strings(struct judging *j, const tnf_object *o, tnf_erro
     return TNF_OK;
 }
 
-/* Rows that n-grams need: their indices must be as many, and leave none out. */
+/* Counts the rows of n-grams. There must be as many indices as n-grams, without gaps. */
 static tnf_status judge_ngrams(struct judging *j, tnf_error *e)
 {
     ff_plan *p = &j->plan;
     ff_words words;
     const char *why = NULL;
     if (p->kind == FF_EXPLICIT && p->index && p->index->shape[0] != p->ngrams->shape[0])
-        drop_object(j, p->index, "there are more or fewer indices than n-grams");
+        drop_object(j, p->index, "the number of indices differs from that of the n-grams");
     if (p->kind != FF_EXPLICIT) {
         why = "only an explicit vocabulary has n-grams, with finalfusion.min_n and .max_n";
         drop_object(j, p->index, why);
@@ -272,8 +274,8 @@ static tnf_status judge_ngrams(struct judging *j, tnf_error *e)
 
 static void judge_rows(struct judging *j)
 {
-    static const char why[] = "words, with the rows for their parts, and rows of the matrix are "
-                              "not as many";
+    static const char why[] =
+        "the rows of the matrix are not as many as words and the rows for their parts together";
     const ff_plan *p = &j->plan;
     uint64_t rows;
     if (!p->embeddings || !p->kind)
@@ -307,11 +309,11 @@ tnf_status tnf_ff_fits(tnf_fit *fit, tnf_error *e)
     TNF_TRY(judge_strings(&j, j.plan.ngrams, e));
     TNF_TRY(judge_ngrams(&j, e));
     judge_rows(&j);
-    if (seed && !j.plan.kind) /* alone it could not be told from a vocabulary of the tools */
+    if (seed && !j.plan.kind) /* a matrix alone looks like a vocabulary of the tools */
         drop_object(&j, j.plan.embeddings,
-                    "the document's files have a vocabulary before the matrix");
+                    "files of the document's dialect need a vocabulary before the matrix");
     if (j.plan.kind && j.plan.norms && j.plan.norms->shape[0] != j.plan.words)
-        drop_object(&j, j.plan.norms, "norms and words are not as many");
+        drop_object(&j, j.plan.norms, "the number of norms differs from that of the words");
     judge_attrs(&j);
     return TNF_OK;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Words and n-grams as they lie in the file, and as strings/1 has them.
+/* Words and n-grams as the file stores them, and as strings/1.
  *
  *   in the file   03 00 00 00 o n e [index]   05 00 00 00 t h r e e [index]   …
  *                 ^ mark 0                                          ^ mark 1, 1024 strings on
  *   offsets       0 3 8 …
  *   bytes         o n e t h r e e …
  *
- * The file is gone through once, when it is opened. What is kept is a mark for every 1024th string,
- * from where decode.c finds any piece of the two parts in a few steps.
+ * Opening scans the list once and keeps a mark for every 1024th string. From a mark, decode.c finds
+ * any piece of the two parts in a few steps.
  */
 #include "formats/finalfusion/ff.h"
 
@@ -37,7 +37,7 @@ struct scan {
     ff_window w;
     uint64_t bound;
     const char *what;
-    bool told; /* of text that is none */
+    bool told; /* invalid UTF-8 was reported */
 };
 
 static tnf_status not_text(struct scan *s, uint64_t i, uint64_t at, tnf_error *e)
@@ -76,10 +76,11 @@ static tnf_status scan_one(struct scan *s, uint64_t i, uint64_t *at, uint64_t *n
     TNF_TRY(tnf_ff_look(&s->w, *at, 4, &p, e));
     uint32_t n = tnf_le32(p);
     if (n > left - 4 - suffix)
-        return tnf_fail(e, TNF_EFORMAT, *at,
-                        "%s %llu of %llu is said to have %u bytes, its chunk has %llu left",
-                        s->what, (unsigned long long)i, (unsigned long long)s->l->count, n,
-                        (unsigned long long)(left - 4 - suffix));
+        return tnf_fail(
+            e, TNF_EFORMAT, *at,
+            "%s %llu of %llu has a length of %u bytes, but its chunk has only %llu left", s->what,
+            (unsigned long long)i, (unsigned long long)s->l->count, n,
+            (unsigned long long)(left - 4 - suffix));
     if ((uint64_t)n + 4 + suffix <= s->w.capacity) {
         TNF_TRY(tnf_ff_look(&s->w, *at, 4 + (size_t)n + suffix, &p, e));
         if (!tnf_utf8_valid(&bad, (const char *)p + 4, n))
@@ -95,7 +96,7 @@ static tnf_status scan_one(struct scan *s, uint64_t i, uint64_t *at, uint64_t *n
     return TNF_OK;
 }
 
-/* Is it ASCII? 8 bytes from p on can be read whatever n is. */
+/* Is the string ASCII? 8 bytes at p are always readable, whatever n is. */
 static inline bool short_ascii(const uint8_t *p, uint32_t n)
 {
     uint64_t w[4] = { 0 };
@@ -103,7 +104,7 @@ static inline bool short_ascii(const uint8_t *p, uint32_t n)
         return tnf_ascii((const char *)p, n);
     memcpy(&w[0], p, 8);
     if (n < 8) {
-        w[0] = n ? tnf_le64(p) << (64 - 8 * n) : 0; /* n bytes of them */
+        w[0] = n ? tnf_le64(p) << (64 - 8 * n) : 0; /* only the n bytes of the string */
     } else {
         memcpy(&w[1], p + n - 8, 8);
         memcpy(&w[2], p + (n > 16 ? 8 : 0), 8);
@@ -112,8 +113,8 @@ static inline bool short_ascii(const uint8_t *p, uint32_t n)
     return ((w[0] | w[1] | w[2] | w[3]) & 0x8080808080808080u) == 0;
 }
 
-/* The strings that lie wholly in the window, and are short and ASCII, as nearly all are: the rest
- * is left to scan_one(). *i and *at go on. */
+/* Scans strings that are completely in the window, short and ASCII, as nearly all are. It stops at
+ * the first other string, which scan_one() reads. *i and *at advance. */
 static void scan_window(struct scan *s, uint64_t *i, uint64_t *at, ff_take take, void *ctx)
 {
     const ff_list *l = s->l;
@@ -149,7 +150,7 @@ tnf_status tnf_ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const cha
     if (!s.w.p)
         return tnf_arena_fail(f->r->scratch, "reading words", e);
     if (l->count > left / (4 + l->suffix))
-        return tnf_fail(e, TNF_EFORMAT, l->at, "%llu %ss do not fit into the %llu bytes there are",
+        return tnf_fail(e, TNF_EFORMAT, l->at, "%llu %ss do not fit into the remaining %llu bytes",
                         (unsigned long long)l->count, what, (unsigned long long)left);
     l->marks = tnf_arena_array(f->r->arena, l->count / FF_EVERY + 1, sizeof *l->marks);
     if (!l->marks)
@@ -169,7 +170,7 @@ tnf_status tnf_ff_list_add(ff_reading *f, unsigned list, const char *name, uint6
                            tnf_error *e)
 {
     const ff_list *l = &f->state->lists[list];
-    /* No overflow: there are as many bytes in the file. */
+    /* No overflow: the file has at least as many bytes. */
     tnf_part parts[] = { { .role = "offsets",
                            .type = tnf_type_of(TNF_U64),
                            .payload = TNF_OPAQUE,
@@ -191,7 +192,8 @@ tnf_status tnf_ff_list_add(ff_reading *f, unsigned list, const char *name, uint6
 
 /* -------------------------------------------------------------------- text */
 
-/* What may follow a lead byte (Unicode's table of well-formed sequences, as base/utf8.c has it). */
+/* The bytes that may follow a lead byte (Unicode's table of well-formed sequences, as in
+ * base/utf8.c). */
 static bool take_lead(ff_utf8 *u, uint8_t b)
 {
     u->low = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : 0x80;

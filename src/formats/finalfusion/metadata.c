@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The metadata chunk: TOML text, kept as it is. What else a catalog has to say goes into a table of
- * our own at its end, which any reader of TOML understands and which is taken off again here:
+/* The metadata chunk: TOML text, kept unchanged. Other attributes of the catalog go into Tenfold's
+ * own table at its end. Any reader of TOML understands this table; this reader removes it from the
+ * text:
  *
  *   [tenfold]
  *   attrs = "{\"attrs\":{…},\"tensors\":{\"embeddings\":{…}}}"
  *
- * The text before it, if there is any chunk without it, ends in one line feed more.
+ * If the chunk has other text, one more line feed separates it from the table.
  *
- * Room for later changes is a comment behind all of it, which is taken off, too: a line feed, then
- * "#room", blanks, and a line feed.
+ * Room for later edits is a comment at the very end, which is removed, too: a line feed, then
+ * "#room", spaces, and a line feed.
  */
 #include "formats/finalfusion/ff.h"
 #include "wire/json.h"
@@ -19,12 +20,12 @@
 #define ENTRY        "attrs = \""
 #define ROOM         "\n#room"
 #define LEAST_ROOM   (sizeof ROOM - 1 + 1)
-#define DELETE       "\\u007F" /* the one character that JSON leaves and TOML does not want */
+#define DELETE       "\\u007F" /* the one character that JSON does not escape and TOML forbids */
 #define MAX_METADATA ((uint64_t)64 << 20)
 
 /* ---------------------------------------------------------------- reading */
 
-/* How many of the bytes come before the room, if there is any. */
+/* Number of bytes before the room, if there is any. */
 static size_t without_room(const char *p, size_t n)
 {
     size_t m = sizeof ROOM - 1, end = n;
@@ -35,7 +36,7 @@ static size_t without_room(const char *p, size_t n)
     return end >= m && memcmp(p + end - m, ROOM, m) == 0 ? end - m : n;
 }
 
-/* Where the last table of that name begins, or n. */
+/* Position of the last table of this name, or n. */
 static size_t find_table(const char *p, size_t n)
 {
     size_t m = sizeof TABLE - 1;
@@ -45,14 +46,14 @@ static size_t find_table(const char *p, size_t n)
     return n;
 }
 
-/* Is it as we write it: an entry, a string, a line feed? */
+/* Is this the form that Tenfold writes: an entry, a string, a line feed? */
 static bool is_entry(const char *p, size_t n)
 {
     size_t m = sizeof ENTRY - 1;
     return n >= m + 2 && memcmp(p, ENTRY, m) == 0 && p[n - 2] == '"' && p[n - 1] == '\n';
 }
 
-/* The string of the entry, without its escapes, in `out`; false if these are not ours. */
+/* Unescapes the entry's string into `out`; false if Tenfold does not write such escapes. */
 static bool unescape_string(const char *p, size_t n, char *out, size_t *out_n)
 {
     size_t m = sizeof ENTRY - 1, k = 0;
@@ -73,8 +74,7 @@ static bool unescape_string(const char *p, size_t n, char *out, size_t *out_n)
     return true;
 }
 
-/* Reads Tenfold's table as a tree. *ours is false if it is another table, or was changed by
- * hand. */
+/* Reads Tenfold's table as a tree. *ours is false if the table is not Tenfold's, or was edited. */
 static tnf_status read_table(ff_reading *f, const char *p, size_t n, tnf_value *out, bool *ours,
                              tnf_error *e)
 {
@@ -127,7 +127,7 @@ tnf_status tnf_ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)
     size_t all = tnf_left(&cur), n = without_room(p, all), at = find_table(p, n);
     f->state->metadata = all;
     if (n == 0 && all > 0)
-        return TNF_OK; /* nothing but room */
+        return TNF_OK; /* only room */
     bool ours = false;
     if (at < n) {
         size_t from = at + sizeof TABLE - 1;
@@ -139,7 +139,7 @@ tnf_status tnf_ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)
     return at ? set_text(f, c, p, at - 1, e) : TNF_OK;
 }
 
-/* Attributes of a tensor: those that the reader found, and those that were put away. */
+/* Adds a tensor with the attributes that the reader found and those from Tenfold's table. */
 tnf_status tnf_ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e)
 {
     const tnf_value *more = f->tensors ? tnf_value_get_n(f->tensors, object->name.p, object->name.n)
@@ -206,7 +206,7 @@ static bool put_tensor(tnf_buf *b, const tnf_object *o, bool *open)
     return !first;
 }
 
-/* Everything that has no place of its own, as JSON; *some: there is anything. */
+/* Writes all attributes without a place of their own as JSON. *some: there is at least one. */
 static void put_rest(tnf_buf *b, const ff_plan *plan, const tnf_catalog *c, bool *some)
 {
     bool open = false;
@@ -237,7 +237,7 @@ static void put_escaped(tnf_buf *b, const uint8_t *p, size_t n)
     }
 }
 
-/* Of tomorrow. */
+/* Does the catalog have extras that are chunks of unknown kinds? */
 static bool has_chunks(const tnf_catalog *c)
 {
     for (size_t i = 0; i < c->nextras; i++)
@@ -246,7 +246,7 @@ static bool has_chunks(const tnf_catalog *c)
     return false;
 }
 
-/* So many bytes that a reader of TOML passes over. */
+/* Writes n bytes that a reader of TOML skips as a comment. */
 static void put_room(tnf_buf *b, uint64_t n)
 {
     if (n == 0)
@@ -257,7 +257,7 @@ static void put_room(tnf_buf *b, uint64_t n)
     tnf_buf_u8(b, '\n');
 }
 
-/* In place the chunk stays as long as it is. */
+/* When a file is edited in place, the chunk keeps its length. */
 static tnf_status fill_up(tnf_buf *b, bool *there, const tnf_writer *w, tnf_error *e)
 {
     const ff_state *s = w->like->state;
@@ -265,8 +265,7 @@ static tnf_status fill_up(tnf_buf *b, bool *there, const tnf_writer *w, tnf_erro
     if (*there && b->n > n)
         return tnf_no_room(b->n - n, "the metadata", e);
     if (n - b->n > 0 && n - b->n < LEAST_ROOM)
-        return tnf_no_room(LEAST_ROOM - (n - b->n),
-                           "an end of the metadata that is to be passed over", e);
+        return tnf_no_room(LEAST_ROOM - (n - b->n), "the padding at the end of the metadata", e);
     put_room(b, n - b->n);
     *there = n > 0 || *there;
     return tnf_buf_status(b, "the metadata", e);

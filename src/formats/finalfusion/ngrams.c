@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Explicit n-grams and the rows they point to.
+/* Explicit n-grams and their rows.
  *
  *   "is>" 0   "is" 1   "<t" 0          three n-grams, two rows
  *
- * Rows are numbered from the first one behind the words. The tool in Rust numbers the indices of a
- * file anew as it reads it, 0, 1, 2 … in order of their first appearance; that in Python takes them
- * as they are and wants all of 0 … k-1. A file is taken as Python has it where that can be, with a
- * word if Rust sees it otherwise; else as Rust has it.
+ * Rows are counted from the first one after those of the words. The Rust tool renumbers the indices
+ * of a file while it reads: 0, 1, 2 … in order of first appearance. The Python tool uses them
+ * unchanged and requires all of 0 … k-1. This reader follows Python where possible, with a warning
+ * if Rust would see other rows; otherwise it follows Rust.
  */
 #include "formats/finalfusion/ff.h"
 
@@ -33,13 +33,13 @@ void tnf_ff_rows_take(void *ctx, uint64_t index)
     rows->distinct++;
 }
 
-/* Indices beyond their number leave a gap below, so nothing else needs to be known of them. */
+/* An index that is too large leaves a gap below, so it need not be counted. */
 bool tnf_ff_rows_cover(const ff_rows *rows)
 {
     return rows->n == 0 || (rows->most < rows->n && rows->most + 1 == rows->distinct);
 }
 
-/* ----------------------------------------------------------- numbered anew */
+/* -------------------------------------------------------------- renumbering */
 
 static tnf_str index_bytes(const void *ctx, uint32_t position)
 {
@@ -66,7 +66,7 @@ static tnf_status renumber_rows(ff_reading *f, uint8_t **out, uint64_t *rows, tn
     tnf_reader *r = f->r;
     uint64_t n = f->state->lists[FF_GRAMS].count;
     if (n >= TNF_HASH_NONE)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%llu n-grams are too many to number anew",
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%llu n-grams are too many to renumber",
                         (unsigned long long)n);
     uint8_t *numbers = tnf_arena_array(r->scratch, n, 8);
     if (!numbers)
@@ -92,7 +92,7 @@ tnf_status tnf_ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, 
     ff_rows seen;
     if (l->count > (bound - l->at) / 12)
         return tnf_fail(e, TNF_EFORMAT, c->body + 8,
-                        "%llu n-grams do not fit into the %llu bytes there are",
+                        "%llu n-grams do not fit into the remaining %llu bytes",
                         (unsigned long long)l->count, (unsigned long long)(bound - l->at));
     if (!tnf_ff_rows_begin(&seen, l->count, r->scratch))
         return tnf_arena_fail(r->scratch, "n-grams", e);
@@ -111,13 +111,13 @@ tnf_status tnf_ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, 
         part.payload = TNF_MEMORY;
         part.offset = 0;
         part.memory = anew;
-        tnf_warn(r, l->at,
-                 "the indices of the n-grams leave gaps: they are numbered anew in order of "
-                 "appearance");
+        tnf_warn(
+            r, l->at,
+            "the indices of the n-grams leave gaps: they are renumbered in order of appearance");
     } else if (!seen.ordered) {
         tnf_warn(r, l->at,
-                 "the indices of the n-grams are taken as they are; finalfusion's tool in Rust "
-                 "numbers them anew and sees other rows");
+                 "the indices of the n-grams are used unchanged; finalfusion's Rust tool renumbers "
+                 "them and sees other rows");
     }
     tnf_object o = { .name = { FF_INDEX, strlen(FF_INDEX) },
                      .layout = &tnf_layout_dense,

@@ -3,10 +3,10 @@
  *
  *   fields │ padding │ data         the chunk's length counts them all
  *
- * The tools write 4 - P % 4 bytes of padding, P being where the fields end in the file: one to
- * four, four where none is needed. The document puts the data at the next multiple of their type's
- * size. The length says which of the two it was. R2V did not count the padding of a dense matrix,
- * and at first had none: there the end of the file decides.
+ * The tools write 4 - P % 4 bytes of padding, where P is the file offset at which the fields end:
+ * one to four bytes, and four if none are needed. The document puts the data at the next multiple
+ * of their type's size. The chunk's length shows which rule was used. R2V did not count the padding
+ * of a dense matrix, and at first had none: there the end of the file decides.
  */
 #include "formats/finalfusion/ff.h"
 
@@ -56,7 +56,7 @@ static bool ends_file(const ff_reading *f, const ff_space *s, uint64_t padding)
     return tnf_ckd_add(&end, s->from + padding, s->bytes) && end == f->r->source->size;
 }
 
-/* Is the slack a padding that somebody writes? */
+/* Is the slack a padding that a known writer produces? */
 bool tnf_ff_find_padding(ff_reading *f, const ff_space *s, uint64_t *out)
 {
     uint64_t tools = tools_padding(s);
@@ -65,7 +65,7 @@ bool tnf_ff_find_padding(ff_reading *f, const ff_space *s, uint64_t *out)
         return false;
     if (s->slack == tools)
         return true;
-    if (f->dialect == FF_R2V && s->slack == 0) { /* not counted, or not there */
+    if (f->dialect == FF_R2V && s->slack == 0) { /* the padding is not counted, or missing */
         *out = ends_file(f, s, tools) ? tools : 0;
         return ends_file(f, s, *out);
     }
@@ -77,7 +77,7 @@ static tnf_status check_zeros(ff_reading *f, uint64_t at, uint64_t n, tnf_error 
 {
     uint8_t bytes[16] = { 0 };
     if (n == 0 || at > f->r->source->size || n > f->r->source->size - at)
-        return TNF_OK; /* cut short: told elsewhere */
+        return TNF_OK; /* truncated: reported elsewhere */
     TNF_TRY(tnf_source_read(f->r->source, at, bytes, (size_t)n, e));
     for (uint64_t i = 0; i < n; i++)
         if (bytes[i])
@@ -92,15 +92,15 @@ tnf_status tnf_ff_place(ff_reading *f, ff_frame *c, const ff_space *s, uint64_t 
     if (!tnf_ff_find_padding(f, s, &padding)) {
         padding = tools_padding(s);
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->at + 4,
-                             "the %s is said to have %llu bytes, its fields and data have %llu and "
-                             "its padding %llu",
+                             "the %s has a length of %llu bytes, but its fields and data have %llu "
+                             "and its padding %llu",
                              s->what, (unsigned long long)c->length,
                              (unsigned long long)(s->from - c->body + s->bytes),
                              (unsigned long long)padding));
     } else if (f->dialect == FF_REAL && padding == 0) {
         tnf_warn(f->r, c->at + 4,
-                 "no padding before the data of the %s: finalfusion's own tools would read them "
-                 "four bytes off",
+                 "the data of the %s have no padding before them: finalfusion's own tools would "
+                 "read them four bytes too late",
                  s->what);
     }
     TNF_TRY(check_zeros(f, s->from, padding, e));
@@ -120,12 +120,12 @@ tnf_status tnf_ff_read_fields(ff_reading *f, const ff_frame *c, uint64_t n, cons
 {
     if (c->length < n)
         return tnf_fail(e, TNF_EFORMAT, c->at + 4,
-                        "the %s is said to have %llu bytes, its fields alone have %llu", what,
+                        "the %s has a length of %llu bytes, but its fields alone have %llu", what,
                         (unsigned long long)c->length, (unsigned long long)n);
     return tnf_read_range(f->r, what, c->body, n, n, out, e);
 }
 
-/* As many rows as the vocabulary asks for? */
+/* Checks that there are as many rows as the vocabulary requires. */
 tnf_status tnf_ff_check_rows(ff_reading *f, uint64_t rows, uint64_t at, tnf_error *e)
 {
     uint64_t want;

@@ -5,9 +5,9 @@
  *                  u32 type of the rest │ padding │ [f32 D × D] │ f32 M × K × D/M │ [f32 rows]
  *                  │ u8 rows × M
  *
- * What the document says of their sizes contradicts itself (no room for more than one centroid, the
- * two types exchanged), so they are read as the tools have them. R2V knew no norms at first, and
- * lacks their flag then.
+ * The document contradicts itself about the sizes: it has no room for more than one centroid, and
+ * it exchanges the two types. So matrices are read as the tools write them. Early R2V files have no
+ * norms, nor the flag for them.
  */
 #include "formats/finalfusion/ff.h"
 
@@ -18,10 +18,10 @@ struct quantized {
     uint32_t flags[2], pieces, columns, centroids, types[2];
     uint64_t rows;
     uint64_t projection_bytes, codebook_bytes, norm_bytes, code_bytes, bytes;
-    uint32_t fields; /* how long they are */
+    uint32_t fields; /* length of the fixed fields */
 };
 
-/* The sizes of its blocks; false if they are beyond 2^64. */
+/* Computes the sizes of the blocks; false if they exceed 2^64. */
 static bool measure_blocks(struct quantized *q)
 {
     uint64_t d = q->columns, square, centroids;
@@ -75,7 +75,7 @@ static tnf_status check_quantized(ff_reading *f, const ff_frame *c, const struct
                         q->types[0], q->types[1]);
     if (q->types[0] == FF_TYPE_F32)
         tnf_warn(f->r, c->body + q->fields - 8,
-                 "the types of the quantized matrix are exchanged, as before its first release");
+                 "the types of the quantized matrix are exchanged, as before the first release");
     if (q->pieces == 0 || q->columns == 0 || q->columns % q->pieces != 0)
         return tnf_fail(e, TNF_EFORMAT, after_flags,
                         "rows of %u elements cannot be cut into %u pieces", q->columns, q->pieces);
@@ -107,7 +107,7 @@ static tnf_status add_quantized(ff_reading *f, const struct quantized *q, uint64
                      .nparts = n };
     tnf_attrs attrs = { .arena = f->r->arena };
     tnf_value map;
-    if (q->rows == 0) { /* or else the codes tell */
+    if (q->rows == 0) { /* otherwise the size of the codes says it */
         TNF_TRY(tnf_attrs_push(&attrs, FF_PIECES, tnf_value_uint(q->pieces), e));
         map = tnf_attrs_value(&attrs);
         tnf_value *kept = tnf_arena_alloc(f->r->arena, sizeof *kept);

@@ -4,8 +4,8 @@
  *   dense (2)      u64 rows  u32 columns  u32 type │ padding │ rows × columns
  *   norms (6)      u64 n  u32 type │ padding │ n
  *
- * In the document dense and quantized matrices both have the id 1, and dense ones may be of any
- * type. The tools know f32 only.
+ * In the document dense and quantized matrices both have the id 1, and dense ones may have any
+ * type. The tools support only f32.
  */
 #include "formats/finalfusion/ff.h"
 
@@ -16,7 +16,7 @@ struct dense {
     uint32_t columns, type;
 };
 
-/* False: more than there can be, or no such type. */
+/* False: the size overflows, or the type is unknown. */
 static bool parse_dense(struct dense *d, tnf_cur *cur)
 {
     uint64_t elements = 0;
@@ -36,7 +36,7 @@ static tnf_status check_type(ff_reading *f, uint32_t type, uint64_t at, const ch
     if (type == FF_TYPE_F32 || f->dialect == FF_SEED)
         return TNF_OK;
     return tnf_stricter(f->r, e, TNF_EUNSUPPORTED, at,
-                        "the %s is of %s; finalfusion's tools know f32 only", what,
+                        "the %s has the type %s; finalfusion's tools read only f32", what,
                         tnf_ff_type_of(type)->id);
 }
 
@@ -94,7 +94,7 @@ tnf_status tnf_ff_read_norms(ff_reading *f, ff_frame *c, tnf_error *e)
 
 /* ------------------------------------------------------------ which is it? */
 
-/* Of the document's two matrices with one id: which does the length fit? */
+/* The document uses one id for both kinds of matrices: which of them does the length fit? */
 static tnf_status is_dense(ff_reading *f, const ff_frame *c, bool *out, tnf_error *e)
 {
     struct dense d = { 0 };
@@ -112,10 +112,10 @@ static tnf_status is_dense(ff_reading *f, const ff_frame *c, bool *out, tnf_erro
     *out = !quantized;
     if (quantized)
         return TNF_OK;
-    return tnf_fail(e, TNF_EFORMAT, c->at + 4,
-                    "the matrix is said to have %llu bytes, which fits neither a dense nor a "
-                    "quantized one",
-                    (unsigned long long)c->length);
+    return tnf_fail(
+        e, TNF_EFORMAT, c->at + 4,
+        "the matrix has a length of %llu bytes, which fits neither a dense nor a quantized matrix",
+        (unsigned long long)c->length);
 }
 
 tnf_status tnf_ff_read_storage(ff_reading *f, ff_frame *c, tnf_error *e)

@@ -12,8 +12,8 @@
  *   word    u32 length, UTF-8                    row i of the matrix belongs to word i
  *   n-gram  u32 length, UTF-8, u64 index         rows of n-grams come after those of words
  *
- * The tool in Python forgets the indices when it counts the bytes of an explicit vocabulary: such a
- * chunk is 8 bytes an n-gram longer than it says.
+ * The Python tool does not count the indices in the length of an explicit vocabulary: such a chunk
+ * is 8 bytes per n-gram longer than its length says.
  */
 #include "formats/finalfusion/ff.h"
 
@@ -34,7 +34,7 @@ static tnf_status read_fixed(ff_reading *f, const ff_frame *c, uint64_t n, tnf_c
 {
     if (c->length < n)
         return tnf_fail(e, TNF_EFORMAT, c->at + 4,
-                        "the vocabulary is said to have %llu bytes, it needs %llu at least",
+                        "the vocabulary has a length of %llu bytes, but needs at least %llu",
                         (unsigned long long)c->length, (unsigned long long)n);
     return tnf_read_range(f->r, "vocabulary", c->body, n, n, out, e);
 }
@@ -54,21 +54,21 @@ static tnf_status set_lengths(ff_reading *f, const struct fields *v, tnf_error *
     return tnf_ff_set_uint(f, FF_ATTR("buckets"), v->buckets, e);
 }
 
-/* 2 to the exponent, or the number itself. */
+/* The number of buckets: 2 to the power of `number`, or `number` itself. */
 static tnf_status count_buckets(ff_reading *f, struct fields *v, uint32_t number, bool power,
                                 uint64_t at, tnf_error *e)
 {
     if (power && number > FF_MAX_EXPONENT)
-        return tnf_fail(e, TNF_EFORMAT, at, "2 to the power of %u buckets", number);
+        return tnf_fail(e, TNF_EFORMAT, at, "2^%u buckets are too many", number);
     if (power && number == 0)
-        tnf_warn(f->r, at, "a single bucket, which finalfusion's tool in Python refuses");
+        tnf_warn(f->r, at, "a single bucket, which finalfusion's Python tool refuses");
     if (!power && number == 0)
         return tnf_fail(e, TNF_EFORMAT, at, "a fastText vocabulary without buckets");
     v->buckets = power ? (uint64_t)1 << number : number;
     return check_lengths(f, v, at - 8, e);
 }
 
-/* Words from `at` on; on the way out *at is behind them. */
+/* Reads words at *at and moves *at behind them. */
 static tnf_status read_words(ff_reading *f, ff_frame *c, uint64_t words, uint64_t *at,
                              uint64_t bound, tnf_error *e)
 {
@@ -76,7 +76,7 @@ static tnf_status read_words(ff_reading *f, ff_frame *c, uint64_t words, uint64_
     *l = (ff_list) { .at = *at, .count = words };
     if (words > (bound - *at) / 4)
         return tnf_fail(e, TNF_EFORMAT, c->body,
-                        "%llu words do not fit into the %llu bytes there are",
+                        "%llu words do not fit into the remaining %llu bytes",
                         (unsigned long long)words, (unsigned long long)(bound - *at));
     TNF_TRY(tnf_ff_list_scan(f, l, bound, "word", NULL, NULL, e));
     *at += l->bytes;
@@ -84,18 +84,19 @@ static tnf_status read_words(ff_reading *f, ff_frame *c, uint64_t words, uint64_
     return tnf_ff_list_add(f, FF_WORDS, FF_VOCAB, c->at, e);
 }
 
-/* Does the chunk end where it says? The real readers do not look. */
+/* Does the chunk end where its length says? finalfusion's tools do not check this. */
 static tnf_status check_end(ff_reading *f, ff_frame *c, uint64_t at, tnf_error *e)
 {
     if (at != c->end)
-        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->at + 4,
-                             "the vocabulary is said to have %llu bytes, but has %llu",
-                             (unsigned long long)c->length, (unsigned long long)(at - c->body)));
+        TNF_TRY(
+            tnf_stricter(f->r, e, TNF_EFORMAT, c->at + 4,
+                         "the vocabulary has a length of %llu bytes, but its contents have %llu",
+                         (unsigned long long)c->length, (unsigned long long)(at - c->body)));
     c->end = at;
     return TNF_OK;
 }
 
-/* Up to where words may reach: readers that do not look at the length go on to the end. */
+/* How far words may extend. Readers that ignore the length read up to the end of the file. */
 static uint64_t bound_of(const ff_reading *f, const ff_frame *c)
 {
     return f->r->lenient ? f->r->source->size : c->end;
@@ -153,15 +154,15 @@ static tnf_status read_explicit(ff_reading *f, ff_frame *c, tnf_error *e)
     at += f->state->lists[FF_GRAMS].bytes;
     if (v.ngrams && at > c->end && at - c->end == 8 * v.ngrams) {
         tnf_warn(f->r, c->at + 4,
-                 "the vocabulary is said to have %llu bytes, 8 an n-gram too few, as finalfusion's "
-                 "tool in Python has it",
+                 "the vocabulary has a length of %llu bytes, 8 per n-gram too few, as "
+                 "finalfusion's Python tool writes it",
                  (unsigned long long)c->length);
         c->end = at;
     }
     return check_end(f, c, at, e);
 }
 
-/* A marker, into the arena. */
+/* Reads a marker into the arena. */
 static tnf_status read_marker(ff_reading *f, tnf_cur *cur, const char *key, tnf_error *e)
 {
     uint64_t at = tnf_where(cur);
@@ -183,7 +184,7 @@ static tnf_status read_floret(ff_reading *f, ff_frame *c, tnf_error *e)
 {
     struct fields v = { 0 };
     tnf_cur cur;
-    TNF_TRY(read_fixed(f, c, 32, &cur, e)); /* both markers have a length */
+    TNF_TRY(read_fixed(f, c, 32, &cur, e)); /* 32: with the lengths of both markers */
     TNF_TRY(tnf_read_range(f->r, "vocabulary", c->body, c->length, c->length, &cur, e));
     v.min_n = tnf_u32(&cur);
     v.max_n = tnf_u32(&cur);
@@ -194,7 +195,7 @@ static tnf_status read_floret(ff_reading *f, ff_frame *c, tnf_error *e)
     if (v.buckets == 0)
         return tnf_fail(e, TNF_EFORMAT, c->body + 8, "a floret vocabulary without buckets");
     if (v.hashes < 1 || v.hashes > 4)
-        return tnf_fail(e, TNF_EFORMAT, c->body + 16, "%u hashes a word, not 1 to 4", v.hashes);
+        return tnf_fail(e, TNF_EFORMAT, c->body + 16, "%u hashes per word, not 1 to 4", v.hashes);
     TNF_TRY(set_lengths(f, &v, e));
     TNF_TRY(tnf_ff_set_uint(f, FF_ATTR("hashes"), v.hashes, e));
     TNF_TRY(tnf_ff_set_uint(f, FF_ATTR("seed"), v.seed, e));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Words and n-grams of a catalog: strings/1 on one side, what lies in a file on the other.
+/* Words and n-grams of a catalog: from strings/1 (left) to the form of a file (right).
  *
  *   offsets  0 3 8                 03 00 00 00 o n e [index]  05 00 00 00 t h r e e [index]
  *   bytes    o n e t h r e e
  *
- * Offsets are held in memory, eight bytes a word; bytes go by.
+ * Offsets are kept in memory, eight bytes per word; the strings' bytes are streamed.
  */
 #include "formats/finalfusion/ff.h"
 
@@ -32,14 +32,14 @@ static const char *check_offsets(const ff_words *words)
     for (uint64_t i = 0; i <= words->count; i++) {
         uint64_t offset = offset_at(words, i);
         if (i == 0 ? offset != 0 : offset < before)
-            return "its offsets do not ascend";
+            return "its offsets are not in ascending order";
         if (offset - before > UINT32_MAX)
             return "a string has more than 2^32 bytes";
         before = offset;
     }
     return before == tnf_object_part(words->object, "bytes")->nbytes
                ? NULL
-               : "its offsets do not end where its bytes do";
+               : "its last offset is not the end of its bytes";
 }
 
 tnf_status tnf_ff_words_load(ff_words *out, const tnf_object *strings, const tnf_object *numbers,
@@ -62,7 +62,7 @@ struct check {
     bool text;
 };
 
-/* Strings end where characters do. */
+/* A string must not end inside a character. */
 static tnf_status check_block(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct check *c = ctx;
@@ -106,7 +106,7 @@ tnf_status tnf_ff_words_rows(const ff_words *words, uint64_t *rows, tnf_arena *a
         tnf_ff_rows_take(&seen, tnf_le64(words->numbers + 8 * i));
     *rows = seen.distinct;
     if (!tnf_ff_rows_cover(&seen))
-        *why = "their indices leave rows out";
+        *why = "their indices leave gaps";
     return TNF_OK;
 }
 
@@ -119,7 +119,7 @@ struct put {
     bool inside;
 };
 
-/* What stands between the bytes of one string and those of the next. */
+/* Writes the fields between the bytes of one string and those of the next. */
 static tnf_status put_between(struct put *c, tnf_error *e)
 {
     const ff_words *words = c->words;

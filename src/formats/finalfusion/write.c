@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing: the chunks of a file, each with its length before it, as the tools write them, or with
- * the numbers, the order of fields and the padding of the document.
+/* The writer. It writes chunks, each with its length before it, as the tools write them, or with
+ * the ids, the order of fields and the padding of the document.
  *
- *   header │ metadata │ vocabulary │ matrix │ norms        unknown chunks where they stood
+ *   header │ metadata │ vocabulary │ matrix │ norms        unknown chunks where they were
  */
 #include "formats/finalfusion/ff.h"
 
@@ -24,7 +24,7 @@ static tnf_status put_frame(tnf_writer *w, uint32_t id, uint64_t length, tnf_err
     return tnf_put_u64(w, length, e);
 }
 
-/* Bytes between the fields of a chunk that begins here and its data. */
+/* Padding between the fields and the data of a chunk that begins here. */
 static uint64_t padding_of(const struct laying *l, uint64_t fields, uint64_t align, bool literal)
 {
     uint64_t padding = align - (l->w->sink->written + FF_FRAME + fields) % align;
@@ -182,7 +182,7 @@ static tnf_status put_dense(const struct laying *l, tnf_error *e)
     bool seed = l->plan.dialect == FF_SEED;
     uint32_t type = FF_TYPE_F32;
     if (!tnf_ff_type_id(&type, o->parts[0].type))
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a type that has no number");
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a type without an id");
     uint64_t padding = padding_of(l, 16, seed ? tnf_ff_type_of(type)->bits / 8 : 4, seed);
     TNF_TRY(put_frame(l->w, storage_id(&l->plan), 16 + padding + o->parts[0].nbytes, e));
     TNF_TRY(tnf_put_u64(l->w, o->shape[0], e));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays of a tree: whole ones, those in pieces, and how their bytes are read. */
+/* Arrays of a tree, complete or in pieces, and how their bytes are read. */
 #include "formats/flax/walk.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static tnf_status read_dims(struct fx_walk *x, struct fx_array *a, tnf_error *e)
     fx_head h;
     TNF_TRY(tnf_fx_head(&x->in, &h, e));
     if (h.kind != TNF_MSGPACK_ARRAY)
-        return tnf_fail(e, TNF_EFORMAT, h.at, "an array's shape is none");
+        return tnf_fail(e, TNF_EFORMAT, h.at, "the shape of an array is not an array");
     if (h.n > MAX_RANK)
         return tnf_fail(e, TNF_ELIMIT, h.at, "an array has %llu dimensions",
                         (unsigned long long)h.n);
@@ -26,7 +26,7 @@ static tnf_status read_dims(struct fx_walk *x, struct fx_array *a, tnf_error *e)
     for (uint32_t i = 0; i < a->rank; i++) {
         TNF_TRY(tnf_fx_head(&x->in, &h, e));
         if (h.value.kind != TNF_UINT)
-            return tnf_fail(e, TNF_EFORMAT, h.at, "a dimension is no number, or below 0");
+            return tnf_fail(e, TNF_EFORMAT, h.at, "a dimension is not a number, or negative");
         a->shape[i] = h.value.as.u;
     }
     if (!tnf_shape_elements(&a->elements, a->shape, a->rank))
@@ -40,19 +40,19 @@ static tnf_status read_type(struct fx_walk *x, struct fx_array *a, tnf_error *e)
     const uint8_t *p;
     TNF_TRY(tnf_fx_head(&x->in, &h, e));
     if (h.kind != TNF_MSGPACK_STR)
-        return tnf_fail(e, TNF_EFORMAT, h.at, "an array's type is no text");
+        return tnf_fail(e, TNF_EFORMAT, h.at, "an array's type is not text");
     TNF_TRY(tnf_fx_bytes(&x->in, h.n, &p, e));
     a->type = tnf_fx_type((tnf_str) { (const char *)p, (size_t)h.n });
     if (!a->type)
         return tnf_fail(e, TNF_EUNSUPPORTED, h.at, "an array has the unknown type %s",
                         TNF_QUOTED(((tnf_str) { (const char *)p, (size_t)h.n })));
     if (a->type->odd)
-        tnf_warn(x->r, h.at, "the type %s is taken for bfloat16, as old versions of jax wrote it",
+        tnf_warn(x->r, h.at, "the type %s is read as bfloat16: old versions of jax wrote it so",
                  a->type->name);
     return TNF_OK;
 }
 
-/* The content of an ext 1 or 3, whose head is read; the position moves behind it. */
+/* Reads the content of an ext 1 or 3, whose head was read. The position moves behind it. */
 tnf_status tnf_fx_array(struct fx_walk *x, const fx_head *ext, struct fx_array *a, tnf_error *e)
 {
     fx_head h;
@@ -65,14 +65,14 @@ tnf_status tnf_fx_array(struct fx_walk *x, const fx_head *ext, struct fx_array *
     TNF_TRY(read_type(x, a, e));
     TNF_TRY(tnf_fx_head(&x->in, &h, e));
     if (h.kind != TNF_MSGPACK_BIN)
-        return tnf_fail(e, TNF_EFORMAT, h.at, "an array's data are no bytes");
+        return tnf_fail(e, TNF_EFORMAT, h.at, "an array's data are not bytes");
     a->data = (fx_piece) { x->in.pos, h.n };
     if (x->in.pos + h.n != end)
         return tnf_fail(e, TNF_EFORMAT, ext->at,
-                        "an array of %llu bytes has parts that end elsewhere",
+                        "the fields of an array of %llu bytes do not end where the array ends",
                         (unsigned long long)ext->n);
     if (!tnf_ckd_mul(&bytes, a->elements, a->type->width) || bytes != h.n)
-        return tnf_fail(e, TNF_EFORMAT, h.at, "%llu elements of %s are not %llu bytes",
+        return tnf_fail(e, TNF_EFORMAT, h.at, "%llu elements of %s do not have %llu bytes",
                         (unsigned long long)a->elements, a->type->name, (unsigned long long)h.n);
     x->in.pos = end;
     return TNF_OK;
@@ -114,7 +114,7 @@ static tnf_status make_attrs(const tnf_value **out, const struct fx_walk *x, boo
     return TNF_OK;
 }
 
-/* A type that has no name here: bytes that are listed under the name of the file. */
+/* A type that Tenfold does not support: the tensor is listed under the file's name of the type. */
 static tnf_status list_only(struct fx_walk *x, tnf_part *part, const fx_type *type, tnf_error *e)
 {
     char why[96];
@@ -122,7 +122,7 @@ static tnf_status list_only(struct fx_walk *x, tnf_part *part, const fx_type *ty
     if (!own)
         return tnf_arena_fail(x->r->arena, "a type", e);
     *own = (tnf_type) { type->name, TNF_U8, TNF_NUMBER_OPAQUE, 8u * type->width };
-    snprintf(why, sizeof why, "elements of the type %s are not known", type->name);
+    snprintf(why, sizeof why, "elements of the type %s are not supported", type->name);
     part->type = own;
     part->flags = TNF_PART_UNREADABLE;
     return tnf_unreadable_origin(x->r, &part->origin, why, e);
@@ -174,7 +174,7 @@ tnf_status tnf_fx_add(struct fx_walk *x, const struct fx_array *a, fx_data d, bo
 
 /* ---------------------------------------------------------- chunked arrays */
 
-/* "0", "1" … without zeros in front. */
+/* "0", "1" … without leading zeros. */
 static bool is_number(tnf_str s, uint64_t *out)
 {
     *out = 0;
@@ -202,14 +202,14 @@ static tnf_status read_key(struct fx_walk *x, tnf_str *out, uint64_t *at, tnf_er
     return TNF_OK;
 }
 
-/* The number of an entry: each from 0 to n - 1 once. */
+/* The number of an entry. Each of 0 to n - 1 must occur once. */
 static tnf_status read_number(struct fx_walk *x, uint64_t n, uint64_t *out, tnf_error *e)
 {
     tnf_str key;
     uint64_t at;
     TNF_TRY(read_key(x, &key, &at, e));
     if (!key.p || !is_number(key, out) || *out >= n)
-        return tnf_fail(e, TNF_EFORMAT, at, "the pieces of an array are not numbered from 0 on");
+        return tnf_fail(e, TNF_EFORMAT, at, "the pieces of an array are not numbered 0, 1, 2 …");
     return TNF_OK;
 }
 
@@ -219,7 +219,7 @@ static tnf_status read_whole_shape(struct fx_walk *x, struct fx_array *a, tnf_er
     uint64_t i, seen[MAX_RANK + 1] = { 0 };
     TNF_TRY(tnf_fx_head(&x->in, &h, e));
     if (h.kind != TNF_MSGPACK_MAP || h.n > MAX_RANK)
-        return tnf_fail(e, TNF_EFORMAT, h.at, "the shape of an array in pieces is none");
+        return tnf_fail(e, TNF_EFORMAT, h.at, "the shape of an array in pieces is not a map");
     a->rank = (uint32_t)h.n;
     a->shape = tnf_arena_array(x->r->scratch, a->rank + 1, sizeof *a->shape);
     if (!a->shape)
@@ -228,7 +228,7 @@ static tnf_status read_whole_shape(struct fx_walk *x, struct fx_array *a, tnf_er
         TNF_TRY(read_number(x, a->rank, &i, e));
         TNF_TRY(tnf_fx_head(&x->in, &h, e));
         if (h.value.kind != TNF_UINT || seen[i]++)
-            return tnf_fail(e, TNF_EFORMAT, h.at, "a dimension is no number, or comes twice");
+            return tnf_fail(e, TNF_EFORMAT, h.at, "a dimension is not a number, or occurs twice");
         a->shape[i] = h.value.as.u;
     }
     if (!tnf_shape_elements(&a->elements, a->shape, a->rank))
@@ -242,7 +242,7 @@ static tnf_status read_pieces(struct fx_walk *x, struct fx_array *a, fx_data *d,
     uint64_t i;
     TNF_TRY(tnf_fx_head(&x->in, &h, e));
     if (h.kind != TNF_MSGPACK_MAP || h.n > MAX_CHUNKS)
-        return tnf_fail(e, TNF_EFORMAT, h.at, "the pieces of an array are none");
+        return tnf_fail(e, TNF_EFORMAT, h.at, "the pieces of an array are not a map");
     d->n = (size_t)h.n;
     fx_piece *pieces = tnf_arena_array(x->r->scratch, h.n + 1, sizeof *pieces);
     if (!pieces)
@@ -258,7 +258,8 @@ static tnf_status read_pieces(struct fx_walk *x, struct fx_array *a, fx_data *d,
                             (unsigned long long)i);
         TNF_TRY(tnf_fx_array(x, &h, &one, e));
         if (one.rank != 1 || (a->type && a->type != one.type))
-            return tnf_fail(e, TNF_EFORMAT, h.at, "the pieces of an array are not of one kind");
+            return tnf_fail(e, TNF_EFORMAT, h.at,
+                            "the pieces of an array have different types, or are not vectors");
         a->type = one.type;
         pieces[i] = one.data;
     }
@@ -269,17 +270,17 @@ static tnf_status add_chunked(struct fx_walk *x, struct fx_array *a, const fx_da
 {
     uint64_t sum = 0, bytes;
     if (!a->type)
-        return tnf_fail(e, TNF_EFORMAT, a->at, "an array in pieces has none");
+        return tnf_fail(e, TNF_EFORMAT, a->at, "an array in pieces has no pieces");
     for (size_t i = 0; i < d->n; i++)
-        sum += d->pieces[i].n; /* each lies in the file for itself */
+        sum += d->pieces[i].n; /* no overflow: each is in the file */
     if (!tnf_ckd_mul(&bytes, a->elements, a->type->width) || bytes != sum)
-        return tnf_fail(e, TNF_EFORMAT, a->at, "%llu elements of %s are not %llu bytes",
+        return tnf_fail(e, TNF_EFORMAT, a->at, "%llu elements of %s do not have %llu bytes",
                         (unsigned long long)a->elements, a->type->name, (unsigned long long)sum);
     a->data = d->pieces[0];
     return tnf_fx_add(x, a, *d, false, true, e);
 }
 
-/* Which of the three keys is it? */
+/* Index of the key among the three, or -1. */
 static int chunk_key(tnf_str key)
 {
     static const char *const names[] = { FX_MARK, "shape", "chunks" };
@@ -289,14 +290,14 @@ static int chunk_key(tnf_str key)
     return -1;
 }
 
-/* Past an item and all in it. */
+/* Skips an item with everything in it. */
 static tnf_status skip_item(struct fx_walk *x, tnf_error *e)
 {
     fx_head h;
     for (uint64_t items = 1; items > 0; items--) {
         TNF_TRY(tnf_fx_head(&x->in, &h, e));
         if (h.kind == TNF_MSGPACK_MAP)
-            items += 2 * h.n; /* no more than there are bytes, so it cannot wrap */
+            items += 2 * h.n; /* no overflow: each item takes a byte of the file */
         else if (h.kind == TNF_MSGPACK_ARRAY)
             items += h.n;
         else
@@ -305,7 +306,8 @@ static tnf_status skip_item(struct fx_walk *x, tnf_error *e)
     return TNF_OK;
 }
 
-/* Has it just these three keys, and is the mark true? What is not is data. The position stays. */
+/* Does the map have exactly these three keys, and is the mark true? Any other map is data. The
+ * position does not change. */
 tnf_status tnf_fx_is_chunked(struct fx_walk *x, const fx_head *map, bool *out, tnf_error *e)
 {
     uint64_t was = x->in.pos, taken = x->in.taken, at;
@@ -333,7 +335,7 @@ tnf_status tnf_fx_is_chunked(struct fx_walk *x, const fx_head *map, bool *out, t
     return TNF_OK;
 }
 
-/* A map of the three keys, in any order. */
+/* Reads a map of the three keys, in any order. */
 tnf_status tnf_fx_chunked(struct fx_walk *x, const fx_head *map, tnf_error *e)
 {
     struct fx_array a = { .at = map->at };
@@ -360,7 +362,7 @@ tnf_status tnf_fx_chunked(struct fx_walk *x, const fx_head *map, tnf_error *e)
 
 /* -------------------------------------------------------------------- data */
 
-/* Bytes as they are in the pieces. */
+/* Copies bytes of the pieces unchanged. */
 static tnf_status read_plain(const tnf_reader *r, const fx_data *d, uint64_t offset, uint8_t *dst,
                              size_t n, tnf_error *e)
 {
@@ -387,7 +389,7 @@ tnf_status tnf_fx_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
     uint8_t *out = dst, block[4096] = { 0 };
     if (d->bits == 0)
         return read_plain(r, d, offset, dst, n, e);
-    /* Elements from the one that the first bit is of; each takes a byte in the file. */
+    /* Packs elements, beginning with the one of the first bit. Each has a byte in the file. */
     memset(out, 0, n);
     uint64_t bit = 8 * offset, element = bit / d->bits, end = 8 * (offset + n);
     while (element < d->elements && element * d->bits < end) {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Flax: flax_model.msgpack, checkpoint_N, as flax.serialization writes them.
  *
- *   file   one MessagePack object, without a magic, and nothing behind it
+ *   file   one MessagePack object, without a magic; no bytes follow it
  *   tree   map { str: tree or leaf }, array [ tree or leaf ]
  *   leaf   ext 1   an array:      [ [dim, …], "float32", bin ]        rows first, little-endian
  *          ext 3   a scalar:      the same, without dimensions
  *          ext 2   a complex number: [ f64, f64 ]
  *          int, float, str, bin, bool, nil
  *
- * An array of more than 2^30 bytes is a map in the place of the leaf:
+ * An array of more than 2^30 bytes is a map instead of the leaf:
  *
  *   { "__msgpack_chunked_array__": true, "shape": {"0": d, …}, "chunks": {"0": ext 1, "1": ext 1,
  * …} }
  *
- * A tensor is called by its keys, joined by slashes. What is no array becomes `flax.leaves`.
+ * The name of a tensor is its keys, joined by slashes. Leaves other than arrays become
+ * `flax.leaves`.
  */
 #include "formats/flax/flax.h"
 
@@ -46,7 +47,7 @@ static bool begins_array(const uint8_t *p, size_t n)
     return h.n <= n - at - head && h.n > 1 && h.n < 32;
 }
 
-/* Walks the first items until an array is met. */
+/* Walks the first items until it finds an array. */
 static bool leads_to_array(const uint8_t *p, size_t n)
 {
     uint64_t left[PROBE_DEPTH] = { 1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* MessagePack heads, read where they stand in a file of any size; and types by their names.
+/* MessagePack heads, read in place from a file of any size; and types by their names.
  *
  *   first byte      more bytes of the head
  *   00–7f e0–ff     –            numbers            c0 c2 c3   –            nil, false, true
@@ -48,7 +48,7 @@ static const fx_type types[] = {
     { "float8_e4m3b11fnuz", NULL, 1, false },
     { "float8_e3m4", NULL, 1, false },
     { "float8_e4m3", NULL, 1, false },
-    { "V2", "bf16", 2, true }, /* of old versions of jax */
+    { "V2", "bf16", 2, true }, /* written by old versions of jax */
     { "void16", "bf16", 2, true },
 };
 #define NTYPES (sizeof types / sizeof *types)
@@ -161,7 +161,7 @@ tnf_status tnf_fx_in(fx_in *in, tnf_reader *r, tnf_error *e)
     return in->window ? TNF_OK : tnf_arena_fail(r->scratch, "the tree", e);
 }
 
-/* The window holds n bytes from the position on, which are in the file. */
+/* Makes the window hold n bytes at the position. The file must have them. */
 static tnf_status fill_window(fx_in *in, size_t n, tnf_error *e)
 {
     if (in->pos >= in->start && in->pos + n <= in->start + in->n)
@@ -208,12 +208,12 @@ tnf_status tnf_fx_head(fx_in *in, fx_head *h, tnf_error *e)
     TNF_TRY(fill_window(in, 1, e));
     unsigned n = tnf_fx_shape(in->window[in->pos - in->start], &h->kind);
     if (n == 0)
-        return tnf_fail(e, TNF_EFORMAT, in->pos, "0xc1 begins nothing in MessagePack");
+        return tnf_fail(e, TNF_EFORMAT, in->pos, "no MessagePack item begins with 0xc1");
     TNF_TRY(tnf_fx_bytes(in, n, &p, e));
     tnf_fx_parse(p, h);
     uint64_t left = in->size - in->pos, need = h->n;
     if (h->kind == TNF_MSGPACK_MAP)
-        need *= 2; /* each item takes a byte at least */
+        need *= 2; /* each item takes at least one byte */
     if (need > left)
         return too_short(in, need, e);
     return TNF_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree of a file, walked once from front to back. Data are not read, only where they are. */
+/* The tree of a file, walked once from front to back. Only the places of data are recorded. */
 #include "formats/flax/walk.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static tnf_value row_value(const struct fx_row *row)
 
 /* ------------------------------------------------------------------- paths */
 
-/* Keys that a name split at slashes would not give back. */
+/* Are there keys that splitting the name at slashes would not restore? */
 bool tnf_fx_needs_path(const struct fx_walk *x)
 {
     bool odd = x->depth == 0;
@@ -116,7 +116,7 @@ static tnf_status wrap_value(tnf_value *out, struct fx_walk *x, const char *name
     return TNF_OK;
 }
 
-/* Text, bytes, and what is no array among the exts. */
+/* Reads text, bytes, and exts that are not arrays. */
 static tnf_status read_content(struct fx_walk *x, const fx_head *h, tnf_value *out, tnf_error *e)
 {
     const uint8_t *p;
@@ -156,7 +156,7 @@ static tnf_status read_content(struct fx_walk *x, const fx_head *h, tnf_value *o
 
 /* -------------------------------------------------------------------- walk */
 
-/* Room for another level. Few trees are deep, so that it begins small. */
+/* Makes room for another level. Few trees are deep, so the room is small at first. */
 static tnf_status add_level(struct fx_walk *x, tnf_error *e)
 {
     if (x->depth < x->room)
@@ -224,7 +224,7 @@ static tnf_status take_item(struct fx_walk *x, tnf_error *e)
     return add_leaf(x, h.at, value, e);
 }
 
-/* The key of the next item of the innermost map, or its number in an array. */
+/* Reads the key of the next item of the innermost map, or its number in an array. */
 static tnf_status take_key(struct fx_walk *x, struct fx_frame *f, tnf_error *e)
 {
     tnf_value *key = &x->keys[x->depth - 1];
@@ -288,7 +288,7 @@ static tnf_status walk_tree(struct fx_walk *x, tnf_error *e)
     return TNF_OK;
 }
 
-/* Are there tensors behind a leaf? Then it must be told where it stood. */
+/* Does a tensor follow a leaf? Then the order of leaves and tensors must be kept. */
 static bool is_mixed(const struct fx_walk *x)
 {
     return x->order.n > 0 && x->order.items[0].as.u < x->tensors;
@@ -305,7 +305,7 @@ tnf_status tnf_fx_index(tnf_reader *r, tnf_error *e)
     x->r = r;
     x->leaves.arena = x->paths.arena = r->arena;
     r->state = x->state = state;
-    r->ordered = true; /* keys come back as they stood */
+    r->ordered = true; /* writing keeps the order of the keys */
     TNF_TRY(tnf_fx_in(&x->in, r, e));
     TNF_TRY(walk_tree(x, e));
     if (x->leaves.n)

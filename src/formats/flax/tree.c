@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree that the names of tensors make: keys are what stands between slashes, or as the
- * attribute `flax.path` has them. */
+/* The tree that the names of tensors describe. Keys are the pieces between slashes, or those of the
+ * attribute `flax.path`. */
 #include "formats/flax/flax.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ bool tnf_fx_is_leaf(const tnf_value *v)
     case TNF_ARRAY:
         return v->n == 0;
     case TNF_MAP:
-        /* "$ext" of a file that was read leniently would make another one that no reader takes. */
+        /* "$ext" comes only from lenient reading. Written again, no reader would accept it. */
         return v->n == 0 || is_pair(complex, TNF_FLOAT, TNF_FLOAT) ||
                (str && str->kind == TNF_BYTES);
     default:
@@ -80,14 +80,14 @@ tnf_status tnf_fx_path(const tnf_value **out, tnf_str name, const tnf_value *att
     return TNF_OK;
 }
 
-/* The child of this key, which is made if it is not there. */
+/* The child with this key, which is created if it does not exist. */
 static tnf_status step_down(fx_tree *t, fx_node *node, const tnf_value *key, fx_node **out,
                             tnf_error *e)
 {
     char number[32];
     tnf_str name = { key->as.s, key->n };
     tnf_member *known = NULL;
-    if (key->kind != TNF_STRING) { /* 1 and "1" would be one to whoever reads names */
+    if (key->kind != TNF_STRING) { /* 1 and "1" look the same in a name */
         long long n = key->kind == TNF_INT ? (long long)key->as.i : 0;
         int length = key->kind == TNF_INT
                          ? snprintf(number, sizeof number, "%lld", n)
@@ -128,10 +128,10 @@ tnf_status tnf_fx_grow(fx_tree *t, const tnf_value *path, fx_node **out, tnf_err
     t->why = NULL;
     if (path->n > FX_DEPTH)
         t->why = "the tree would be more than 128 levels deep";
-    /* First look, so that nothing is left of a path that does not fit. */
+    /* Check first, so that no nodes remain of a path that does not fit. */
     for (size_t i = 0; i < path->n && !t->why; i++) {
         if (is_taken(node))
-            t->why = "the name of another tensor is the beginning of its path";
+            t->why = "the path of another tensor is the beginning of its path";
         else
             TNF_TRY(step_down(t, node, &path->as.items[i], &node, e));
     }

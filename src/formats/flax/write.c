@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree written as flax.serialization writes it: shortest heads, floats of 64 bits, arrays as
- * ext 1, those beyond 2^30 bytes in pieces.
+/* Writes the tree as flax.serialization does: shortest heads, floats of 64 bits, arrays as ext 1,
+ * arrays of more than 2^30 bytes in pieces.
  *
  *   tensors, in their order  ─┐
  *                             ├─ flax.order ─>  tree  ─>  heads between data
@@ -13,7 +13,7 @@
 
 const tnf_option_info tnf_fx_write_options[] = {
     { "stash", TNF_OPTION_BOOL, NULL, "no",
-      "keep what has no place in the tree as an array tenfold.stash in it" },
+      "keep values without a place in the tree as an array tenfold.stash in it" },
     { 0 },
 };
 
@@ -53,7 +53,7 @@ static const tnf_value *leaves_of(const tnf_catalog *c)
     return v && v->kind == TNF_MAP ? v : NULL;
 }
 
-/* How many tensors stand before the i-th leaf; all of them if nobody knows. */
+/* How many tensors come before the i-th leaf; all of them if this is unknown. */
 static uint64_t tensors_before(const tnf_catalog *c, const tnf_value *leaves, size_t i)
 {
     const tnf_value *order = tnf_catalog_attr(c, FX_ORDER);
@@ -112,7 +112,7 @@ static void judge_attrs(tnf_fit *fit, fx_tree *t, tnf_error *e)
         if (!tnf_str_is(m->key, FX_LEAVES))
             continue;
         if (m->value.kind != TNF_MAP)
-            why = "it is no map of values";
+            why = "it is not a map of values";
         for (size_t k = 0; !why && k < m->value.n; k++) {
             if (!tnf_fx_is_leaf(&m->value.as.members[k].value))
                 why = "the tree has no place for one of its values";
@@ -124,7 +124,7 @@ static void judge_attrs(tnf_fit *fit, fx_tree *t, tnf_error *e)
     }
 }
 
-/* Tensors whose paths exclude each other. */
+/* Drops tensors whose paths exclude each other. */
 tnf_status tnf_fx_fits(tnf_fit *fit, tnf_error *e)
 {
     const tnf_catalog *c = fit->catalog;
@@ -149,7 +149,7 @@ static void put_be(tnf_buf *b, uint64_t v, unsigned n)
         tnf_buf_u8(b, (uint8_t)(v >> 8 * n));
 }
 
-/* The head of an ext: the five fixed lengths have heads of their own. */
+/* The head of an ext. Five fixed lengths have their own heads. */
 static void put_ext(tnf_buf *b, uint8_t type, uint64_t n)
 {
     unsigned fixed = 0;
@@ -165,7 +165,7 @@ static void put_ext(tnf_buf *b, uint8_t type, uint64_t n)
     tnf_buf_u8(b, type);
 }
 
-/* Everything of an array but its data. */
+/* Writes an array without its data. */
 static void put_array(tnf_buf *b, uint8_t kind, const fx_type *type, const uint64_t *shape,
                       uint32_t rank, uint64_t bytes, const tnf_allocator *alloc)
 {
@@ -197,7 +197,7 @@ static void put_key(tnf_buf *b, const tnf_value *key)
 static void put_leaf(tnf_buf *b, const tnf_value *v)
 {
     const tnf_value *complex = v->kind == TNF_MAP ? tnf_value_get(v, "$complex") : NULL;
-    if (!complex) { /* "$str" is known there */
+    if (!complex) { /* tnf_msgpack_put_value() handles "$str" */
         (void)tnf_msgpack_put_value(b, v, FX_DEPTH, NULL);
         return;
     }
@@ -211,7 +211,7 @@ static void put_leaf(tnf_buf *b, const tnf_value *v)
 
 struct writing {
     tnf_writer *w;
-    tnf_buf b; /* heads that are not written yet */
+    tnf_buf b; /* heads not written yet */
 };
 
 static tnf_status flush_tree(struct writing *x, tnf_error *e)
@@ -222,15 +222,15 @@ static tnf_status flush_tree(struct writing *x, tnf_error *e)
     return TNF_OK;
 }
 
-/* Elements on their way: unpacked if they have less than a byte, cut into pieces. */
+/* Streams the elements of an array: unpacks those of less than a byte and cuts pieces. */
 struct pieces {
     struct writing *x;
     const fx_type *type;
     const tnf_type *from;
     uint64_t element, elements, each; /* each: elements of a piece */
-    uint64_t left;                    /* bytes of the piece that is begun */
+    uint64_t left;                    /* bytes that the current piece still needs */
     uint64_t piece;
-    uint32_t bits, nbits; /* of an element that is begun */
+    uint32_t bits, nbits; /* bits of the current, incomplete element */
     bool chunked;
 };
 

@@ -381,7 +381,7 @@ refuse("chunks_beyond", file(simple(FOUR), n=4096), SHORT, None, "are missing")
 refuse("listed_not_there", file(simple(FOUR), dense(4, 1), ids=[1, 2, 6]), SHORT, None, "lists 3 chunks", "opens")
 refuse("listed_otherwise", file(simple(FOUR), dense(4, 1), ids=[1, 4]), BAD, None, "lists chunk 4", "opens")
 refuse("metadata_unlisted_first", file(metadata(TOML), simple(FOUR), dense(4, 1), ids=[1, 2]), BAD, 20,
-       "chunk 5 stands where", "opens")
+       "chunk 5 is where", "opens")
 refuse("frame_cut", file(simple(FOUR), dense(4, 1), tail=u32(6)), SHORT, None, "8 bytes are missing", "opens")
 refuse("length_wraps", file(Chunk(SIMPLE, b"", length=-1), ids=[1]), BAD, 20, "beyond 2^64")
 refuse("metadata_cut", file(metadata(TOML))[:-3], SHORT, None, "3 bytes are missing")
@@ -397,7 +397,7 @@ refuse("two_simple", file(simple(FOUR), simple(FOUR)), BAD, None, "a second voca
 refuse("two_matrices", file(simple(FOUR), dense(4, 2), dense(4, 2)), BAD, None, "a second matrix")
 refuse("two_norms", file(simple(FOUR), dense(4, 2), norms(4), norms(4)), BAD, None, "a second norms")
 refuse("two_metadata", file(metadata(TOML), metadata(TOML), simple(FOUR), dense(4, 2)), BAD, None, "a second metadata")
-refuse("seed_mixed", file(simple(FOUR, 0), dense(4, 2)), BAD, None, "as in the document")
+refuse("seed_mixed", file(simple(FOUR, 0), dense(4, 2)), BAD, None, "the document's, that of the matrix")
 refuse("seed_two_matrices", file(simple(FOUR, 0), seed_dense(4, 1), seed_dense(4, 1)), BAD, None, "a second matrix")
 refuse("r2v_seed_vocab", file(simple(FOUR, 0), dense(4, 2), **R2V), BAD, 19, "in an R2V file")
 refuse("trailing", file(simple(FOUR), dense(4, 1), tail=b"x"), SHORT, None, "11 bytes are missing", "opens")
@@ -413,32 +413,32 @@ def vocab_file(*more, **change):
     return file(simple(FOUR, **change), dense(4, 2), *more)
 
 
-refuse("words_short", file(Chunk(SIMPLE, b"\0" * 7), dense(4, 2)), BAD, 24, "needs 8 at least")
+refuse("words_short", file(Chunk(SIMPLE, b"\0" * 7), dense(4, 2)), BAD, 24, "needs at least 8")
 for name, count in (("max", 2 ** 64 - 1), ("2_63", 2 ** 63), ("2_62", 2 ** 62), ("2_53", 2 ** 53), ("2_32", 2 ** 32),
                     ("2_31", 2 ** 31), ("many", 9)):
     refuse("words_" + name, file(Chunk(SIMPLE, u64(count), simple(FOUR).data), dense(4, 2)), BAD, at,
            "%d words do not fit" % count)
 refuse("words_more", file(Chunk(SIMPLE, u64(5), simple(FOUR).data), dense(5, 2)), BAD, None, "beyond the end")
-refuse("words_fewer", file(Chunk(SIMPLE, u64(3), simple(FOUR).data), dense(3, 2)), BAD, 24, "is said to have 35 bytes")
+refuse("words_fewer", file(Chunk(SIMPLE, u64(3), simple(FOUR).data), dense(3, 2)), BAD, 24, "has a length of 35 bytes")
 for name, n in (("max", 2 ** 32 - 1), ("2_31", 2 ** 31), ("beyond", 24)):
     refuse("word_" + name, file(Chunk(SIMPLE, u64(4), u32(n) + simple(FOUR).data[4:]), dense(4, 2)), BAD, at + 8,
-           "word 0 of 4 is said to have %d bytes" % n)
+           "word 0 of 4 has a length of %d bytes" % n)
 refuse("word_last_beyond", file(Chunk(SIMPLE, u64(2), text("ab") + u32(3) + b"cd"), dense(2, 2)), BAD, at + 14,
-       "word 1 of 2 is said to have 3 bytes")
+       "word 1 of 2 has a length of 3 bytes")
 for name, bad in (("lead", b"\xff"), ("continuation", b"\x80a"), ("overlong", b"\xc0\xaf"), ("surrogate", b"\xed\xa0\x80"),
                   ("beyond", b"\xf4\x90\x80\x80"), ("cut", "ü".encode()[:1])):
     refuse("utf8_" + name, file(simple(["a", b"b" + bad]), dense(2, 1)), BAD, at + 8 + 5 + 4 + 1, "not UTF-8", "opens")
 refuse("utf8_long", file(simple([b"a" * 70000 + b"\xff"]), dense(1, 1)), BAD, at + 8 + 4, "not UTF-8", "opens")
-refuse("vocab_length_short", vocab_file(length=-1), BAD, None, "is said to have", "opens")
-refuse("vocab_length_long", vocab_file(length=1), BAD, 24, "but has", "opens")
-refuse("vocab_length_zero", file(Chunk(SIMPLE, b""), dense(4, 2)), BAD, 24, "needs 8 at least")
+refuse("vocab_length_short", vocab_file(length=-1), BAD, None, "has a length of", "opens")
+refuse("vocab_length_long", vocab_file(length=1), BAD, 24, "contents have", "opens")
+refuse("vocab_length_zero", file(Chunk(SIMPLE, b""), dense(4, 2)), BAD, 24, "needs at least 8")
 refuse("vocab_length_beyond", vocab_file(length=1 << 40), SHORT, None, "are missing")
 refuse("vocab_cut", vocab_file()[:50], SHORT, 50, "are missing")
 
 # ---------------------------------------------------------------- subwords
-refuse("bucket_short", file(Chunk(BUCKET, b"\0" * 19), dense(4, 2)), BAD, 24, "needs 20 at least")
-refuse("bucket_64", file(bucket(FOUR, 64), dense(4, 2)), BAD, at + 16, "2 to the power of 64")
-refuse("bucket_max", file(bucket(FOUR, 2 ** 32 - 1), dense(4, 2)), BAD, at + 16, "2 to the power of 4294967295")
+refuse("bucket_short", file(Chunk(BUCKET, b"\0" * 19), dense(4, 2)), BAD, 24, "needs at least 20")
+refuse("bucket_64", file(bucket(FOUR, 64), dense(4, 2)), BAD, at + 16, "2^64 buckets are too many")
+refuse("bucket_max", file(bucket(FOUR, 2 ** 32 - 1), dense(4, 2)), BAD, at + 16, "2^4294967295 buckets are too many")
 refuse("bucket_63", file(bucket(FOUR, 63), dense(4, 2)), BAD, None, "9223372036854775812", "opens")
 refuse("bucket_min_0", file(bucket(FOUR, 2, 0, 6), dense(8, 2)), BAD, at + 8, "n-grams of 0 to 6", "opens")
 refuse("bucket_min_above", file(bucket(FOUR, 2, 7, 6), dense(8, 2)), BAD, at + 8, "n-grams of 7 to 6", "opens")
@@ -447,7 +447,7 @@ refuse("bucket_seed_order", file(bucket(FOUR, seed=True), dense(8, 2)), BAD, Non
 refuse("bucket_tools_order", file(bucket(FOUR), seed_dense(8, 2)), BAD, None, "")
 refuse("fasttext_none", file(fasttext(FOUR, 0), dense(4, 2)), BAD, at + 16, "without buckets")
 refuse("fasttext_max", file(fasttext(FOUR, 2 ** 32 - 1), dense(4, 2)), BAD, None, "4294967299", "opens")
-refuse("explicit_short", file(Chunk(EXPLICIT, b"\0" * 23), dense(4, 2)), BAD, 24, "needs 24 at least")
+refuse("explicit_short", file(Chunk(EXPLICIT, b"\0" * 23), dense(4, 2)), BAD, 24, "needs at least 24")
 refuse("explicit_rows", file(explicit(FOUR, GRAMS), dense(8, 2)), BAD, None, "4 words and 3 rows", "opens")
 refuse("explicit_min_0", file(explicit(FOUR, GRAMS, 0), dense(7, 2)), BAD, at + 16, "n-grams of 0 to 3", "opens")
 for name, count in (("max", 2 ** 64 - 1), ("2_61", 2 ** 61), ("2_32", 2 ** 32)):
@@ -457,9 +457,9 @@ refuse("ngram_beyond", file(explicit([], []), dense(0, 2), ids=[8, 2]).replace(
     u64(0, 0) + u32(2, 3), u64(0, 1) + u32(2, 3)), BAD, None, "")
 refuse("ngram_utf8", file(explicit([], [(b"\xff", 0)]), dense(1, 2)), BAD, at + 24 + 4, "n-gram 0 of 1 is not UTF-8",
        "opens")
-refuse("explicit_length", file(explicit(FOUR, GRAMS, length=-8), dense(7, 2)), BAD, 24, "is said to have 86 bytes", "opens")
+refuse("explicit_length", file(explicit(FOUR, GRAMS, length=-8), dense(7, 2)), BAD, 24, "has a length of 86 bytes", "opens")
 refuse("explicit_cut", file(explicit(FOUR, GRAMS))[:-1], SHORT, None, "1 byte is missing")
-refuse("floret_short", file(Chunk(FLORET, b"\0" * 31), dense(4, 2)), BAD, 24, "needs 32 at least")
+refuse("floret_short", file(Chunk(FLORET, b"\0" * 31), dense(4, 2)), BAD, 24, "needs at least 32")
 refuse("floret_no_buckets", file(floret(0), dense(0, 2)), BAD, at + 8, "without buckets")
 refuse("floret_hashes_0", file(floret(hashes=0), dense(4, 2)), BAD, at + 16, "0 hashes")
 refuse("floret_hashes_5", file(floret(hashes=5), dense(4, 2)), BAD, at + 16, "5 hashes")
@@ -470,7 +470,7 @@ refuse("floret_marker", file(Chunk(FLORET, floret().fields[:24] + u32(99) + b"["
 refuse("floret_marker_max", file(Chunk(FLORET, floret().fields[:24] + u32(2 ** 32 - 1) + b"[" + text("]")), dense(4, 2)),
        BAD, at + 24, "a marker of 4294967295 bytes")
 refuse("floret_utf8", file(floret(bow=b"\xff"), dense(4, 2)), BAD, at + 28, "beginning is not UTF-8", "opens")
-refuse("floret_length", file(floret(length=1), dense(4, 2)), BAD, 24, "is said to have 35 bytes", "opens")
+refuse("floret_length", file(floret(length=1), dense(4, 2)), BAD, 24, "has a length of 35 bytes", "opens")
 
 # ---------------------------------------------------------------- matrices
 start = 20 + 12 + 8 + len(simple(FOUR).data)  # of the second chunk's frame
@@ -483,20 +483,20 @@ def dense_file(rows, columns, kind=F32, data=b"", length=0, **more):
 refuse("dense_short", file(simple(FOUR), Chunk(DENSE, b"\0" * 15)), BAD, start + 4, "its fields alone have 16")
 refuse("dense_type_12", dense_file(4, 2, 12, f32(*range(8))), BAD, start + 24, "the unknown type 12")
 refuse("dense_type_max", dense_file(4, 2, 2 ** 32 - 1, f32(*range(8))), BAD, start + 24, "the unknown type 4294967295")
-refuse("dense_f64", dense_file(4, 1, 11, bytes(32)), UNSUPPORTED, start + 24, "f32 only", "opens")
-refuse("dense_i128", dense_file(4, 1, 8, bytes(64)), UNSUPPORTED, start + 24, "is of i128", "opens")
+refuse("dense_f64", dense_file(4, 1, 11, bytes(32)), UNSUPPORTED, start + 24, "read only f32", "opens")
+refuse("dense_i128", dense_file(4, 1, 8, bytes(64)), UNSUPPORTED, start + 24, "the type i128", "opens")
 refuse("dense_rows_fewer", dense_file(3, 2, data=f32(*range(6))), BAD, start + 12, "the matrix has 3 rows", "opens")
 for name, rows, columns in (("max", 2 ** 64 - 1, 2 ** 32 - 1), ("wraps_to_0", 2 ** 62, 4), ("wraps_small", 2 ** 61 + 1, 8),
                             ("2_63", 2 ** 63, 1), ("2_62", 2 ** 62 + 1, 2 ** 30)):
     refuse("dense_" + name, dense_file(rows, columns, data=f32(1, 2)), BAD, start + 12, "more than 2^64 bytes")
 for name, rows, columns in (("2_53", 2 ** 53, 1), ("2_32", 2 ** 32, 1), ("columns_max", 4, 2 ** 32 - 1)):
     refuse("dense_" + name, dense_file(rows, columns, data=f32(1, 2)), BAD, start + 4,
-           "is said to have %d bytes" % (16 + 8 + dense(1, 1).padding(start)), "opens")
-refuse("dense_length_short", dense_file(4, 2, data=f32(*range(8)), length=-4), BAD, start + 4, "is said to have", "opens")
-refuse("dense_length_long", dense_file(4, 2, data=f32(*range(8)), length=4), BAD, start + 4, "is said to have", "opens")
+           "has a length of %d bytes" % (16 + 8 + dense(1, 1).padding(start)), "opens")
+refuse("dense_length_short", dense_file(4, 2, data=f32(*range(8)), length=-4), BAD, start + 4, "has a length of", "opens")
+refuse("dense_length_long", dense_file(4, 2, data=f32(*range(8)), length=4), BAD, start + 4, "has a length of", "opens")
 refuse("dense_lies", dense_file(4, 2 ** 20, length=4 * 4 * 2 ** 20), SHORT, None, "are missing", "opens")
 refuse("dense_padding", dense_file(4, 2, data=f32(*range(8)), fill=1), BAD, start + 28, "padding is not zero", "opens")
-refuse("dense_padding_5", dense_file(4, 2, data=f32(*range(8)), pad=5), BAD, start + 4, "is said to have", "opens")
+refuse("dense_padding_5", dense_file(4, 2, data=f32(*range(8)), pad=5), BAD, start + 4, "has a length of", "opens")
 refuse("dense_cut", file(simple(FOUR), dense(4, 2))[:-1], SHORT, None, "1 byte is missing", "opens")
 refuse("dense_fields_cut", file(simple(FOUR), dense(4, 2))[:start + 20], SHORT, start + 20, "are missing")
 refuse("norms_rows", file(simple(FOUR), dense(4, 2), norms(5)), BAD, None, "5 norms for 4 words", "opens")
@@ -530,8 +530,8 @@ refuse("pq_columns_0", pq_file(head=(2, 0, 3)), BAD, start + 20, "0 elements can
 refuse("pq_centroids_0", pq_file(head=(2, 4, 0)), BAD, start + 28, "0 centroids")
 refuse("pq_centroids_257", pq_file(head=(2, 4, 257)), BAD, start + 28, "257 centroids")
 refuse("pq_centroids_max", pq_file(head=(2, 4, 2 ** 32 - 1)), BAD, start + 28, "4294967295 centroids")
-refuse("pq_centroids_more", pq_file(head=(2, 4, 4)), BAD, start + 4, "is said to have", "opens")
-refuse("pq_rows_fewer", pq_file(rows=3), BAD, start + 4, "is said to have", "opens")
+refuse("pq_centroids_more", pq_file(head=(2, 4, 4)), BAD, start + 4, "has a length of", "opens")
+refuse("pq_rows_fewer", pq_file(rows=3), BAD, start + 4, "has a length of", "opens")
 refuse("pq_rows_max", pq_file(rows=2 ** 64 - 1), BAD, start + 12, "more than 2^64 bytes")
 refuse("pq_rows_wrap", pq_file(rows=2 ** 63), BAD, start + 12, "more than 2^64 bytes")
 refuse("pq_columns_max", pq_file(head=(1, 2 ** 32 - 1, 3)), BAD, None, "")
@@ -540,7 +540,7 @@ refuse("pq_u16_codes", pq_file(types=(3, F32)), UNSUPPORTED, start + 40, "the ty
 refuse("pq_f64", pq_file(types=(U8, 11)), UNSUPPORTED, start + 40, "the types 1 and 11")
 refuse("pq_type_99", pq_file(types=(99, F32)), BAD, start + 40, "the types 99 and 10")
 refuse("pq_both_u8", pq_file(types=(U8, U8)), UNSUPPORTED, start + 40, "the types 1 and 1")
-refuse("pq_flags", pq_file(flags=[0, 1]), BAD, start + 4, "is said to have", "opens")
+refuse("pq_flags", pq_file(flags=[0, 1]), BAD, start + 4, "has a length of", "opens")
 refuse("pq_padding", pq_file(fill=3), BAD, start + 48, "padding is not zero", "opens")
 refuse("pq_cut", pq_file()[:-1], SHORT, None, "1 byte is missing", "opens")
 wrong = PQ(4, 2, 4, 3)

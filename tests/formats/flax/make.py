@@ -188,10 +188,10 @@ def make_reject():
         if at < 20 or at > len(whole) - 8:
             reject(f"cut_{at}", whole[:at], SHORT, at, "missing")
     reject("trailing", whole + b"\xc0", BAD, len(whole), "1 bytes follow", "opens")
-    reject("shape_lies", pack({"w": array([5, 4], data=bytes(64))}), BAD, None, "20 elements of float32 are not 64 bytes")
-    reject("shape_negative", pack({"w": array([-1, 4], data=bytes(64))}), BAD, None, "below 0")
+    reject("shape_lies", pack({"w": array([5, 4], data=bytes(64))}), BAD, None, "20 elements of float32 do not have 64 bytes")
+    reject("shape_negative", pack({"w": array([-1, 4], data=bytes(64))}), BAD, None, "or negative")
     reject("shape_wraps", pack({"w": array([2 ** 33, 2 ** 31], data=b"")}), BAD, None, "2^64")
-    reject("bytes_wrap", pack({"w": array([2 ** 62], data=b"")}), BAD, None, "are not 0 bytes")
+    reject("bytes_wrap", pack({"w": array([2 ** 62], data=b"")}), BAD, None, "do not have 0 bytes")
     for name in ("object", "object_", "float33", "str32", "", "datetime64[ns]"):
         reject(f"type_{name.replace('[', '_').replace(']', '')}", pack({"w": array([1], name, bytes(4))}), UNSUPPORTED, None, "unknown type")
     reject("scalar_with_shape", pack({"w": array([1], code=3)}), BAD, 3, "1 dimensions")
@@ -208,15 +208,15 @@ def make_reject():
     reject("c1", b"\x81\xa1a\xc1", BAD, 3, "0xc1")
     reject("ext_4", pack({"w": array([2]), "t": Raw(ext(4, b"1"))}), UNSUPPORTED, None, "kind 4", "opens")
     reject("ext_two_parts", pack({"w": Raw(ext(1, pack([[1], "float32"])))}), BAD, 6, "[shape, type, bytes]")
-    reject("ext_longer", pack({"w": Raw(ext(1, pack([[1], "float32", bytes(4)]) + b"\xc0"))}), BAD, 3, "end elsewhere")
+    reject("ext_longer", pack({"w": Raw(ext(1, pack([[1], "float32", bytes(4)]) + b"\xc0"))}), BAD, 3, "do not end where")
     data = filled(4 * 70)
     pieces = [(i, data[40 * i:40 * i + 40]) for i in range(7)]
-    reject("piece_missing", pack({"w": chunked([10, 7], [(9, pieces[0][1])] + pieces[1:])}), BAD, None, "numbered from 0")
-    reject("piece_short", pack({"w": chunked([10, 7], pieces[:6])}), BAD, 3, "are not 240 bytes")
-    reject("pieces_none", pack({"w": chunked([0], [])}), BAD, 3, "has none")
+    reject("piece_missing", pack({"w": chunked([10, 7], [(9, pieces[0][1])] + pieces[1:])}), BAD, None, "not numbered 0, 1, 2")
+    reject("piece_short", pack({"w": chunked([10, 7], pieces[:6])}), BAD, 3, "do not have 240 bytes")
+    reject("pieces_none", pack({"w": chunked([0], [])}), BAD, 3, "has no pieces")
     other = chunked([10, 7], pieces)
     other["chunks"]["3"] = array([10], "int32", pieces[3][1])
-    reject("piece_of_other_type", pack({"w": other}), BAD, None, "not of one kind")
+    reject("piece_of_other_type", pack({"w": other}), BAD, None, "different types")
 
 
 make_valid()

@@ -273,12 +273,12 @@ def reject_wrong_things():
 
 def reject_lengths():
     text = compact({"w": entry()}).encode()
-    reject("length_0", struct.pack("<Q", 0) + text + bytes(4), BAD, 0, "length is 0;")
-    reject("length_1", struct.pack("<Q", 1) + text + bytes(4), BAD, 0, "length is 1;")
+    reject("length_0", struct.pack("<Q", 0) + text + bytes(4), BAD, 0, "length of 0 bytes")
+    reject("length_1", struct.pack("<Q", 1) + text + bytes(4), BAD, 0, "length of 1 bytes")
     for name, n in [("2_31", 2 ** 31), ("2_32", 2 ** 32), ("2_53", 2 ** 53 + 1), ("2_63", 2 ** 63),
                     ("max_less_1", 2 ** 64 - 2), ("max", 2 ** 64 - 1), ("limit_1", 100_000_001)]:
         reject(f"length_{name}", struct.pack("<Q", n) + text + bytes(4), LIMIT, 0,
-               f"length is {n}; the format allows 100,000,000")
+               f"length of {n} bytes; the format allows 100,000,000")
     reject("length_limit", struct.pack("<Q", 100_000_000) + text, SHORT, 8 + len(text),
            missing(100_000_000 - len(text)))
     # One byte too few or too many: the JSON text ends early, or goes on in the data.

@@ -323,7 +323,7 @@ def types(c):
                          ("long", "F" * 1000), ("gguf", "Q4_K"), ("numpy", "<f4")):
         text = json.dumps({"w": entry(dtype)}, separators=(",", ":"))
         c.rejected("J", f"dtype_{label}", file(text, bytes(4)), UNSUPPORTED, 8 + text.index(json.dumps(dtype) + ","),
-                   "not known", f"a type that the format does not have: {dtype[:10]!r}")
+                   "unknown dtype", f"a type that the format does not have: {dtype[:10]!r}")
     for label, value in (("null", "null"), ("number", "14"), ("object", '{"F32":null}'), ("array", '["F32"]')):
         text = '{"w":{"dtype":' + value + ',"shape":[1],"data_offsets":[0,4]}}'
         c.rejected("J", f"dtype_{label}", file(text, bytes(4)), BAD, 8 + text.index(value), "a string",
