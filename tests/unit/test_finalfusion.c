@@ -422,7 +422,7 @@ static void test_what_does_not_fit(void **state)
     check_refused(b, NULL, "the number of norms differs from that of the words");
     b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
-    check_refused(b, seed_option, "have a vocabulary before the matrix");
+    check_refused(b, seed_option, "need a vocabulary before the matrix");
     b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", text, offsets, 3);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of big-endian files: every number in a block that is wider than a byte has its bytes the
- * other way round, single bytes and nibbles stay.
+/* Blocks of big-endian files: every number in a block that is wider than a byte has its bytes
+ * reversed; single bytes and nibbles do not change.
  *
  *   q8_0, little-endian   00 3c | q q q …          scale 1.0
  *   q8_0, big-endian      3c 00 | q q q …
  *
- * Some writers leave blocks as they were made on a little-endian machine. Nothing in the file
- * tells, but scales do: they are numbers of some size, and turned round they are of any.
+ * Some writers leave blocks as they were made on a little-endian machine. The file does not say so,
+ * but the scales show it: they have plausible sizes only in the right byte order.
  */
 #include "formats/gguf/gguf.h"
 
@@ -21,16 +21,16 @@ void tnf_gguf_swap(const gguf_type *type, size_t block, uint8_t *bytes, size_t n
 }
 
 #define SAMPLED 64u /* blocks of a tensor */
-#define ENOUGH  8u  /* fewer tell nothing */
+#define ENOUGH  8u  /* fewer scales are not sufficient evidence */
 
-/* Zero, or of a size that scales of weights have: 2^-20 to 2^5, as f16. */
+/* Is the f16 zero, or in the range of scales of weights, 2^-20 to 2^5? */
 static bool is_scale(uint16_t bits)
 {
     unsigned exponent = bits >> 10 & 31u;
     return (bits & 0x7fffu) == 0 || (exponent >= 1 && exponent <= 19);
 }
 
-/* Numbers of blocks whose scales look right as they are said to be, and turned round. */
+/* Counts the blocks whose scales are plausible in the declared byte order, and in the other one. */
 static tnf_status count_scales(tnf_reader *r, const gguf_entry *t, uint64_t offset, bool big,
                                unsigned count[3], tnf_error *e)
 {
@@ -52,14 +52,14 @@ tnf_status tnf_gguf_check_order(tnf_reader *r, gguf_file *g, const gguf_entry *t
                                 tnf_error *e)
 {
     unsigned count[3] = { 0 };
-    if (!g->big || g->order_told || g->order_asked >= 16 || t->type->fields[0].width != 2 ||
+    if (!g->big || g->order_warned || g->order_sampled >= 16 || t->type->fields[0].width != 2 ||
         t->nbytes == 0 || offset + t->nbytes > r->source->size)
         return TNF_OK;
-    g->order_asked++;
+    g->order_sampled++;
     TNF_TRY(count_scales(r, t, offset, !g->blocks_little, count, e));
     if (count[2] < ENOUGH || count[1] < count[2] || count[0] > count[2] / 4 * 3)
         return TNF_OK;
-    g->order_told = true;
+    g->order_warned = true;
     tnf_warn(r, t->at, "the scales of %s look %s-endian: open the file with the option blocks=%s",
              TNF_QUOTED(t->name), g->blocks_little ? "big" : "little",
              g->blocks_little ? "big" : "little");

@@ -3,7 +3,7 @@
  *
  *   name    text
  *   n       u32, at most 4
- *   dims    n times u64 (version 1: u32), the fastest first: the shape from behind
+ *   dims    n times u64 (version 1: u32), the fastest first: the shape reversed
  *   type    u32
  *   offset  u64, from the start of the data
  */
@@ -35,7 +35,7 @@ static tnf_status read_shape(gguf_in *in, gguf_file *g, gguf_entry *t, tnf_error
     return TNF_OK;
 }
 
-/* Elements, with zeros left out: a product that wraps is not mended by a zero. */
+/* The number of elements without zero dimensions: a zero must not hide an overflow. */
 static bool multiply_shape(uint64_t *all, bool *zero, const gguf_entry *t)
 {
     *all = 1;
@@ -63,7 +63,7 @@ static tnf_status measure_entry(const gguf_entry *t, uint64_t *nbytes, tnf_error
     uint64_t width = layout ? layout->block_bytes : tnf_type_named(t->type->name)->bits / 8;
     if (row % per != 0)
         return tnf_fail(e, TNF_EFORMAT, t->at,
-                        "%s has rows of %llu elements, which are no whole blocks of %s (%llu)",
+                        "%s has rows of %llu elements, which are not whole blocks of %s (%llu)",
                         TNF_QUOTED(t->name), (unsigned long long)row, t->type->name,
                         (unsigned long long)per);
     if (!tnf_ckd_mul(&bytes, all / per, width) || bytes > GGUF_MOST)
@@ -90,14 +90,14 @@ static tnf_status read_entry(gguf_in *in, gguf_file *g, gguf_entry *t, tnf_error
     else if (t->name.n == 0)
         tnf_warn(in->r, t->at, "a tensor has an empty name");
     else if (memchr(t->name.p, 0, t->name.n))
-        tnf_warn(in->r, t->at, "the name %s has a NUL in it: llama.cpp reads it up to there",
+        tnf_warn(in->r, t->at, "the name %s contains a NUL: llama.cpp reads it only up to the NUL",
                  TNF_QUOTED(t->name));
     else if (!tnf_utf8_valid(NULL, t->name.p, t->name.n))
         tnf_warn(in->r, t->at, "the name %s is not UTF-8", TNF_QUOTED(t->name));
     return measure_entry(t, &t->nbytes, e);
 }
 
-/* No memory by what a count says: entries are as many as the bytes have. */
+/* Grows the list as entries are read. Memory is never reserved by a count in the file. */
 static tnf_status make_room(tnf_reader *r, gguf_file *g, size_t *room, tnf_error *e)
 {
     gguf_entry *entries = tnf_arena_grow(r->scratch, g->entries, g->n, room, sizeof *entries, 64);

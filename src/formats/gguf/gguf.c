@@ -2,16 +2,17 @@
 /* GGUF (ggml, llama.cpp), versions 1, 2 and 3, in both byte orders:
  *
  *   magic      "GGUF"
- *   version    u32: 1, 2 or 3; read the wrong way round it has 16 zeros, which tells the byte order
- *   n_tensors  u64 (version 1: u32, as all lengths, counts and dimensions)
+ *   version    u32: 1, 2 or 3; in the wrong byte order its low 16 bits are 0
+ *   n_tensors  u64 (version 1: u32, like all lengths, counts and dimensions)
  *   n_keys     u64
- *   keys       keys.c draws one
- *   entries    entries.c draws one
+ *   keys       see the drawing in keys.c
+ *   entries    see the drawing in entries.c
  *   padding    to a multiple of general.alignment (a key; 32 without it)
- *   data       places.c draws it
+ *   data       see the drawing in places.c
  *
- * Version 3 differs from 2 by its number only. A byte order is that of everything: header, tensors,
- * and fields of blocks, but for files whose blocks were made on another machine (blocks=little).
+ * Version 3 differs from version 2 only by its number. The byte order applies to everything:
+ * header, tensors, and fields of blocks. An exception are files whose blocks were made on another
+ * machine (blocks=little).
  */
 #include "formats/gguf/gguf.h"
 
@@ -40,8 +41,7 @@ static tnf_status read_version(gguf_in *in, gguf_file *g, tnf_error *e)
     in->big = tnf_le16(in->p) == 0 && tnf_le16(in->p + 2) != 0;
     TNF_TRY(tnf_gguf_u32(in, &g->version, e));
     if (g->version < 1 || g->version > 3)
-        return tnf_fail(e, TNF_EUNSUPPORTED, MAGIC_N, "version %u of GGUF is not known",
-                        g->version);
+        return tnf_fail(e, TNF_EUNSUPPORTED, MAGIC_N, "unsupported version %u of GGUF", g->version);
     in->v1 = g->version == 1;
     in->version = g->version;
     g->big = in->big;
@@ -49,7 +49,7 @@ static tnf_status read_version(gguf_in *in, gguf_file *g, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status tell_facts(tnf_reader *r, const gguf_file *g, tnf_error *e)
+static tnf_status set_facts(tnf_reader *r, const gguf_file *g, tnf_error *e)
 {
     const tnf_value version = { .kind = TNF_UINT, .dtype = TNF_U32, .as.u = g->version };
     if (g->version != 3)
@@ -66,7 +66,7 @@ static tnf_status read_header(gguf_in *in, gguf_file *g, tnf_error *e)
     TNF_TRY(read_version(in, g, e));
     TNF_TRY(tnf_gguf_length(in, &tensors, e));
     TNF_TRY(tnf_gguf_length(in, &keys, e));
-    uint64_t key = in->v1 ? 9 : 13, entry = in->v1 ? 20 : 24; /* at least */
+    uint64_t key = in->v1 ? 9 : 13, entry = in->v1 ? 20 : 24; /* least sizes */
     TNF_TRY(tnf_gguf_count(in, tensors, entry, "tensors", at, e));
     TNF_TRY(tnf_gguf_count(in, keys, key, "keys", at + (in->v1 ? 4 : 8), e));
     TNF_TRY(tnf_gguf_keys(in, g, keys, e));
@@ -83,18 +83,18 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
         return tnf_arena_fail(r->arena, "the header", e);
     g->blocks_little = r->options[GGUF_OPTION_BLOCKS].u == GGUF_BLOCKS_LITTLE;
     TNF_TRY(read_header(&in, g, e));
-    /* Of a file that is no model of ggml's, but holds tensors of another format, nobody compares
-     * the bytes. */
+    /* The order must be kept for models of ggml. A file without an architecture only holds tensors
+     * of another format, so its order does not matter. */
     r->ordered = tnf_gguf_attr(&r->catalog->attrs, "general.architecture") != NULL;
-    TNF_TRY(tell_facts(r, g, e));
+    TNF_TRY(set_facts(r, g, e));
     r->state = g;
     TNF_TRY(tnf_gguf_places(r, g, e));
     TNF_TRY(tnf_gguf_set(r, g, e));
-    g->entries = NULL; /* they were scratch */
+    g->entries = NULL; /* they are in scratch memory */
     return TNF_OK;
 }
 
-/* ----------------------------------------------------- blocks that are turned */
+/* -------------------------------------------------- blocks in the other order */
 
 static int by_start(const void *a, const void *b)
 {
@@ -102,7 +102,7 @@ static int by_start(const void *a, const void *b)
     return key < at ? -1 : key > at;
 }
 
-/* The bytes from `offset` on that begin in the middle of a block, or end there. */
+/* Reads bytes at `offset` that begin or end inside a block. */
 static tnf_status read_cut(tnf_reader *r, const gguf_entry *t, size_t block, uint64_t offset,
                            uint8_t *dst, size_t n, tnf_error *e)
 {
@@ -121,7 +121,7 @@ static tnf_status decode_gguf(tnf_reader *r, uint64_t key, uint64_t offset, void
     const gguf_entry *const *found = bsearch(&key, g->by_place, g->nblocks, sizeof *g->by_place,
                                              by_start);
     if (!found)
-        return tnf_fail(e, TNF_EBUG, key, "no blocks begin there");
+        return tnf_fail(e, TNF_EBUG, key, "no blocks begin at this offset");
     const gguf_entry *t = *found;
     size_t block = tnf_gguf_layout(t->type)->block_bytes;
     uint8_t *to = dst;
@@ -141,10 +141,10 @@ static tnf_status decode_gguf(tnf_reader *r, uint64_t key, uint64_t offset, void
 
 static const tnf_option_info read_options[] = {
     { "blocks", TNF_OPTION_CHOICE, "big|little", "big",
-      "byte order of the blocks in a big-endian file: little if they were quantized on another "
-      "machine" },
+      "byte order of the blocks in a big-endian file: little if they were quantized on a "
+      "little-endian machine" },
     { "shards", TNF_OPTION_CHOICE, "beside|none", "beside",
-      "where to look for the other files of the model; none: the file alone" },
+      "where to look for the other files of the model; none: only this file" },
     { 0 },
 };
 

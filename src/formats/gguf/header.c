@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys and values as bytes, in either byte order, with the lengths of either version. */
+/* Serialises keys and values in either byte order, with the lengths of either version. */
 #include "formats/gguf/gguf.h"
 #include <tenfold/value.h>
 
@@ -34,7 +34,7 @@ void tnf_gguf_put_text(gguf_out *o, const char *p, size_t n)
     tnf_buf_put(&o->b, p, n);
 }
 
-/* What the items of an array are: by the first, or by what is told of them. */
+/* The type of an array's items: that of the first item, or the declared one. */
 static unsigned items_type(const tnf_value *v)
 {
     tnf_kind kind;
@@ -87,7 +87,7 @@ void tnf_gguf_put_key(gguf_out *o, tnf_str key, const tnf_value *v)
 
 /* ------------------------------------------------------------ usual types */
 
-/* The narrowest of the types that llama.cpp asks for; of others what it is. */
+/* The narrowest of the number types that llama.cpp requests; other values keep their type. */
 static unsigned usual_number(const tnf_value *v)
 {
     if (v->kind == TNF_UINT)
@@ -100,7 +100,8 @@ static unsigned usual_number(const tnf_value *v)
     return tnf_gguf_value_type(v);
 }
 
-/* Of an array of numbers the widest that one of them needs; GGUF_TYPES: it is another array. */
+/* The widest type that an item of an array of numbers needs; GGUF_TYPES: not an array of
+ * numbers. */
 static unsigned usual_items(const tnf_value *v, bool tokens)
 {
     unsigned widest = v->n ? usual_number(&v->as.items[0]) : GGUF_TYPES;
@@ -129,7 +130,7 @@ static void put_usual_number(gguf_out *o, const tnf_value *v, unsigned type)
 
 void tnf_gguf_put_usual(gguf_out *o, tnf_str key, const tnf_value *v)
 {
-    /* of i32, though none is below 0 */
+    /* i32, although no item is negative */
     bool types = tnf_str_is(key, "tokenizer.ggml.token_type");
     bool array = v->kind == TNF_ARRAY;
     unsigned type = array ? usual_items(v, types) : usual_number(v);
@@ -147,7 +148,8 @@ void tnf_gguf_put_usual(gguf_out *o, tnf_str key, const tnf_value *v)
         put_usual_number(o, array ? &v->as.items[i] : v, type);
 }
 
-/* A text that is UTF-8 comes back as one, bytes that are not as bytes. */
+/* Reading returns valid UTF-8 as a string and other bytes as bytes, so only these can be
+ * written. */
 static bool is_text(const tnf_value *v)
 {
     return (v->kind == TNF_STRING) == tnf_utf8_valid(NULL, v->as.s, v->n);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a header, window by window: how long a header is, it tells only at its end. */
+/* Reads the bytes of a header window by window: its length is known only at its end. */
 #include "formats/gguf/gguf.h"
 
 #define FIRST_WINDOW ((size_t)64 << 10)
 #define LAST_WINDOW  ((size_t)4 << 20)
-#define LONGEST_TEXT ((uint64_t)1 << 30) /* of ggml's own reader */
+#define LONGEST_TEXT ((uint64_t)1 << 30) /* the limit of ggml's own reader */
 
 static tnf_status cut_short(const gguf_in *in, uint64_t n, tnf_error *e)
 {
@@ -26,7 +26,7 @@ static tnf_status next_window(gguf_in *in, uint64_t n, tnf_error *e)
     TNF_TRY(tnf_source_read(r->source, in->at, bytes, (size_t)want, e));
     bytes[want] = 0;
     if (in->text_end)
-        *in->text_end = 0; /* nothing in the old window is read again */
+        *in->text_end = 0; /* the old window is not read again */
     in->text_end = NULL;
     in->p = bytes;
     in->end = bytes + want;
@@ -93,7 +93,7 @@ tnf_status tnf_gguf_text(gguf_in *in, tnf_str *out, tnf_error *e)
     TNF_TRY(tnf_gguf_length(in, &n, e));
     if (n > tnf_gguf_left(in) && n > LONGEST_TEXT)
         return tnf_fail(e, TNF_EFORMAT, at,
-                        "a text in %s is said to have %llu bytes, %llu are left in the file",
+                        "a text in %s has a length of %llu bytes, but the file has only %llu left",
                         in->what, (unsigned long long)n, (unsigned long long)tnf_gguf_left(in));
     TNF_TRY(tnf_gguf_need(in, n, e));
     *out = (tnf_str) { (const char *)in->p, (size_t)n };

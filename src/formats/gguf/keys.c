@@ -4,10 +4,10 @@
  *   key     text
  *   type    u32
  *   value   a number, a bool (one byte), a text, or
- *   array   type of the items u32 · how many u64 (version 1: u32) · the items
+ *   array   u32 type of the items · u64 count (version 1: u32) · the items
  *
  * general.architecture = "llama" becomes gguf.general.architecture. Two keys are Tenfold's own: the
- * stash, which the core takes back, and room for later edits, which is nothing to anybody.
+ * stash, which the core restores, and the room for later edits, which does not become an attribute.
  */
 #include "formats/gguf/gguf.h"
 
@@ -17,14 +17,14 @@
 #include <stdio.h>
 
 #define LONGEST_KEY 65535u
-#define SLICE       ((uint64_t)64 << 10) /* bytes of numbers that are looked at in one go */
+#define SLICE       ((uint64_t)64 << 10) /* bytes of numbers that are read at once */
 
 static tnf_status read_value(gguf_in *in, unsigned type, unsigned depth, tnf_value *out,
                              tnf_error *e);
 
 /* ---------------------------------------------------------------- numbers */
 
-/* One number at in->p; a bool that is none is a matter of lenience. */
+/* Takes one number at in->p. A bool other than 0 and 1 is allowed in lenient mode. */
 static tnf_status take_number(gguf_in *in, unsigned type, size_t size, tnf_value *out, tnf_error *e)
 {
     uint8_t bytes[8];
@@ -86,7 +86,7 @@ static tnf_value mark_items(tnf_value array, unsigned type)
     return tnf_value_mark_items(array, TNF_UINT, tnf_gguf_dtype(type));
 }
 
-/* The least bytes that an item can have. */
+/* The least size of an item in bytes. */
 static uint64_t least_bytes(const gguf_in *in, unsigned type)
 {
     uint64_t length = in->v1 ? 4 : 8;
@@ -136,7 +136,7 @@ static tnf_status read_value(gguf_in *in, unsigned type, unsigned depth, tnf_val
 
 /* ------------------------------------------------------------------- keys */
 
-/* gguf.KEY; bytes that are not UTF-8, which only the lenient see, as %XX. */
+/* gguf.KEY. In lenient mode bytes that are not UTF-8 become %XX. */
 static tnf_status attribute_name(tnf_str *out, tnf_reader *r, tnf_str key, tnf_error *e)
 {
     bool text = tnf_utf8_valid(NULL, key.p, key.n);
@@ -175,14 +175,15 @@ static tnf_status check_key(tnf_reader *r, gguf_file *g, tnf_str key, uint64_t a
         g->key_not_utf8 = true;
     }
     if (memchr(key.p, 0, key.n))
-        tnf_warn(r, at, "the key %s has a NUL in it", TNF_QUOTED(key));
+        tnf_warn(r, at, "the key %s contains a NUL", TNF_QUOTED(key));
     bool plain = true;
     for (size_t i = 0; i < key.n && plain; i++) {
         char c = key.p[i];
         plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
     }
     if (!plain && !g->strange_key)
-        tnf_warn(r, at, "the key %s is not made of a-z, 0-9, _ and dots", TNF_QUOTED(key));
+        tnf_warn(r, at, "the key %s has characters other than a-z, 0-9, _ and dots",
+                 TNF_QUOTED(key));
     g->strange_key = g->strange_key || !plain;
     return TNF_OK;
 }
@@ -197,15 +198,16 @@ static tnf_status check_alignment(gguf_in *in, gguf_file *g, const tnf_value *v,
         return tnf_fail(e, TNF_EFORMAT, at, GGUF_ALIGNMENT " is %llu, not a power of two",
                         (unsigned long long)u);
     if (u < 8 || u > 65536)
-        tnf_warn(in->r, at,
-                 GGUF_ALIGNMENT " is %llu; the format wants a multiple of 8, and more than 65536 "
-                                "is odd",
-                 (unsigned long long)u);
+        tnf_warn(
+            in->r, at,
+            GGUF_ALIGNMENT
+            " is %llu; the format requires a multiple of 8, and values above 65536 are unusual",
+            (unsigned long long)u);
     g->alignment = (uint32_t)u;
     return TNF_OK;
 }
 
-/* Room for later edits is passed over, not kept. */
+/* Skips the room for later edits, which does not become an attribute. */
 static tnf_status pass_reserve(gguf_in *in, gguf_file *g, tnf_error *e)
 {
     uint32_t type;
@@ -227,7 +229,7 @@ static tnf_status pass_reserve(gguf_in *in, gguf_file *g, tnf_error *e)
     return TNF_OK;
 }
 
-/* Of two the first counts, and both are listed. */
+/* If a key occurs twice, the first one counts, and both are listed. */
 static tnf_status add_attribute(gguf_in *in, gguf_file *g, tnf_str key, tnf_value v, uint64_t at,
                                 tnf_error *e)
 {

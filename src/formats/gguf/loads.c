@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Which programs would load a file, by the rules that they have beyond the format's own. Only the
- * container is looked at: whether a program knows the architecture of a model is for it to say.
+/* Decides which programs would load a file, by their rules in addition to those of the format. Only
+ * the container is checked, not whether a program supports the architecture of the model.
  *
  *   llama.cpp   ggml's reader in C: no version 1, the byte order of the machine (little-endian
  *               here), no arrays in arrays, names of 63 bytes at most and different up to a NUL,
- *               every tensor right behind the one before it, of a set the first file
+ *               every tensor directly after the previous one, the first file of a set
  *   gguf-py     the package gguf 0.19: versions 2 and 3, names and texts in UTF-8, no q1_0, q2_0,
- *               and q8_1 only by a size that no file has
+ *               and q8_1 with a wrong size
  *   both        each key and each name once, types that ggml has, all of the data
  *
- * The file was opened leniently, since both programs load files that the format forbids. The names
- * and types of all tensors of a set are looked at with its first file.
+ * The file was opened leniently, since both programs load files that the format forbids. Names and
+ * types of all tensors of a set are checked with its first file.
  */
 #include "base/hash.h"
 #include "formats/gguf/gguf.h"
@@ -49,7 +49,7 @@ static tnf_str whole_name(const void *ctx, uint32_t position)
     return ((const tnf_catalog *)ctx)->objects[position].name;
 }
 
-/* A tensor's name again, by the part of it that `name_of` gives. */
+/* Finds duplicate names. `name_of` returns the part of a name that counts. */
 static tnf_status check_twice(const tnf_reader *r, tnf_arena *arena,
                               tnf_str (*name_of)(const void *ctx, uint32_t position),
                               const telling *t, tnf_error *e)
@@ -75,16 +75,15 @@ static void check_either(const tnf_reader *r, const telling *t)
 {
     const gguf_file *g = r->state;
     if (g->version == 1)
-        tell_problem(t, none, "it is of version 1");
+        tell_problem(t, none, "it has version 1");
     if (g->key_twice)
         tell_problem(t, none, "a key occurs twice");
     if (g->cut)
-        tell_problem(t, none, "it is cut short: not all of its data is there");
+        tell_problem(t, none, "it is truncated: some of its data is missing");
     for (size_t i = 0; i < r->catalog->n && !r->sibling; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         if (strcmp(tnf_layout_id(o->layout), GGUF_UNKNOWN) == 0)
-            tell_problem(t, o->name, "%s is of a type that ggml does not have",
-                         TNF_QUOTED(o->name));
+            tell_problem(t, o->name, "%s has a type that ggml does not have", TNF_QUOTED(o->name));
     }
 }
 
@@ -113,10 +112,9 @@ static tnf_status check_llama(const tnf_reader *r, tnf_arena *arena, const telli
     if (g->big)
         tell_problem(t, none, "it is big-endian");
     if (g->nested)
-        tell_problem(t, none, "a key has arrays in an array");
+        tell_problem(t, none, "a key has nested arrays");
     if (!g->in_order)
-        tell_problem(t, none,
-                     "its tensors do not lie one behind the other in the order of their entries");
+        tell_problem(t, none, "its tensors are not contiguous in the order of their entries");
     if (g->deep.p)
         tell_problem(t, g->deep, "%s has more than %u dimensions", TNF_QUOTED(g->deep),
                      GGUF_MAX_RANK);
@@ -154,9 +152,9 @@ static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const tell
         if (!tnf_utf8_valid(NULL, o->name.p, o->name.n))
             tell_problem(t, o->name, "the name %s is not UTF-8", TNF_QUOTED(o->name));
         if (type && (type->id > 40 || strcmp(type->name, "q8_1") == 0))
-            tell_problem(t, o->name, "%s is of type %s, which it %s", TNF_QUOTED(o->name),
+            tell_problem(t, o->name, "%s has the type %s, which it %s", TNF_QUOTED(o->name),
                          type->name,
-                         type->id > 40 ? "does not know" : "takes for larger than it is");
+                         type->id > 40 ? "does not support" : "reads with too large a size");
     }
     return r->sibling ? TNF_OK : check_twice(r, arena, whole_name, t, e);
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Where tensors lie, and what lies between and behind them.
+/* The places of tensors, and the bytes between and after them.
  *
  *   header      data start                                           end
  *   ├──────┤00000├── a ──┤00├── b ──┤000├── gap ──┤── c ──┤000┤ trailing ┤
  *
- * llama.cpp wants each tensor right behind the one before it, padded to the alignment, in the order
- * of the entries. The format allows gaps and another order. What departs from that is told by
- * attributes gguf_file.*, which describe a file and are no content.
+ * llama.cpp requires each tensor directly after the previous one, padded to the alignment, in the
+ * order of the entries. The format allows gaps and another order. Attributes gguf_file.* record
+ * such deviations. They describe a file and are not content.
  */
 #include "formats/gguf/gguf.h"
 #include <tenfold/value.h>
 
 #include <stdlib.h>
 
-#define LOOKED  ((uint64_t)16 << 20) /* files up to this size have all their padding looked at */
-#define TRAILER ((uint64_t)1 << 20)  /* as many zeros behind the data are no content */
+#define LOOKED  ((uint64_t)16 << 20) /* in files up to this size all padding is checked */
+#define TRAILER ((uint64_t)1 << 20)  /* up to this many zeros after the data are not content */
 #define PIECE   4096u
 
 static tnf_status set_fact(tnf_reader *r, const char *key, const char *text, tnf_error *e)
@@ -22,7 +22,7 @@ static tnf_status set_fact(tnf_reader *r, const char *key, const char *text, tnf
     return tnf_set_attr(r, key, tnf_value_string(text), e);
 }
 
-/* Is there anything but zeros in [from, to)? */
+/* Does [from, to) have bytes other than zero? */
 static tnf_status find_nonzero(tnf_reader *r, uint64_t from, uint64_t to, bool *any, tnf_error *e)
 {
     uint8_t bytes[PIECE];
@@ -44,7 +44,7 @@ static tnf_status block_attrs(tnf_reader *r, const tnf_layout *layout, const tnf
     tnf_value *map = tnf_arena_alloc(r->arena, sizeof *map);
     if (!map)
         return tnf_arena_fail(r->arena, "attributes", e);
-    /* in the order that zTensor 2 gives them back in */
+    /* in the order in which zTensor 2 returns them */
     TNF_TRY(tnf_attrs_push(&attrs, "block_bytes", tnf_value_uint(layout->block_bytes), e));
     TNF_TRY(tnf_attrs_push(&attrs, "elems_per_block", tnf_value_uint(layout->block_elements), e));
     *map = tnf_attrs_value(&attrs);
@@ -59,7 +59,8 @@ static tnf_object object_of(const gguf_entry *t)
     };
 }
 
-/* Blocks have the same attributes in all tensors of a type, so they are made once. */
+/* The attributes of blocks are the same in all tensors of a type, so they are made once per
+ * type. */
 static tnf_status add_blocks(tnf_reader *r, gguf_file *g, const gguf_entry *t, uint64_t offset,
                              const tnf_value **made, tnf_error *e)
 {
@@ -76,7 +77,7 @@ static tnf_status add_blocks(tnf_reader *r, gguf_file *g, const gguf_entry *t, u
         TNF_TRY(block_attrs(r, o.layout, &made[t->id], e));
     o.attrs = made[t->id];
     if (g->big && !g->blocks_little && t->type->little_only) {
-        part.flags = TNF_PART_BIG_ENDIAN; /* as they are, and nothing can be made of them */
+        part.flags = TNF_PART_BIG_ENDIAN; /* kept as bytes, since they cannot be decoded */
         tnf_warn(r, t->at, "the blocks of %s are big-endian, a form of %s that no program has",
                  TNF_QUOTED(t->name), t->type->name);
     } else if (g->big && !g->blocks_little && t->type->fields[0].count) {
@@ -88,7 +89,7 @@ static tnf_status add_blocks(tnf_reader *r, gguf_file *g, const gguf_entry *t, u
     return tnf_add_object(r, &o, t->at, e);
 }
 
-/* The lenient list it, with what lies there up to the next. */
+/* In lenient mode the tensor is listed, with all bytes up to the next one. */
 static tnf_status add_unknown(tnf_reader *r, const gguf_entry *t, uint64_t offset, tnf_error *e)
 {
     tnf_object o = object_of(t);
@@ -122,7 +123,7 @@ static tnf_status add_dense(tnf_reader *r, const gguf_file *g, const gguf_entry 
 
 static tnf_status add_all(tnf_reader *r, gguf_file *g, tnf_error *e)
 {
-    const tnf_value *made[64] = { NULL }; /* by the number of the type */
+    const tnf_value *made[64] = { NULL }; /* by the id of the type */
     TNF_TRY(tnf_catalog_reserve(r->catalog, g->n, e));
     for (size_t i = 0; i < g->n; i++) {
         const gguf_entry *t = &g->entries[i];
@@ -141,7 +142,7 @@ static int by_offset(const void *a, const void *b)
     const gguf_entry *x = *(const gguf_entry *const *)a, *y = *(const gguf_entry *const *)b;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
-    if ((x->nbytes == 0) != (y->nbytes == 0)) /* what is empty takes no place */
+    if ((x->nbytes == 0) != (y->nbytes == 0)) /* empty tensors first: they take no space */
         return x->nbytes == 0 ? -1 : 1;
     return x < y ? -1 : x > y;
 }
@@ -163,7 +164,7 @@ static tnf_status sort_places(tnf_reader *r, const gguf_file *g, const gguf_entr
     return TNF_OK;
 }
 
-/* Offsets are multiples of the alignment, and nothing wraps. */
+/* Offsets must be multiples of the alignment and must not overflow. */
 static tnf_status check_offset(tnf_reader *r, const gguf_file *g, const gguf_entry *t, tnf_error *e)
 {
     uint64_t begin, end;
@@ -172,19 +173,19 @@ static tnf_status check_offset(tnf_reader *r, const gguf_file *g, const gguf_ent
         return tnf_fail(e, TNF_EFORMAT, t->at, "the end of %s is beyond 2^63", TNF_QUOTED(t->name));
     if (t->offset % g->alignment != 0)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->at,
-                             "%s begins at %llu of the data, which is no multiple of %u",
+                             "%s begins at %llu of the data, which is not a multiple of %u",
                              TNF_QUOTED(t->name), (unsigned long long)t->offset, g->alignment));
     return TNF_OK;
 }
 
-/* Those of an unknown type reach up to the next tensor, or to the end. */
+/* Tensors of an unknown type extend up to the next tensor, or to the end. */
 static void measure_unknown(tnf_reader *r, const gguf_entry **order, size_t n)
 {
     uint64_t size = r->source->size, next = size, here = size;
     for (size_t i = n; i-- > 0;) {
         gguf_entry *t = (gguf_entry *)(uintptr_t)order[i];
         uint64_t begin = r->data_start + t->offset;
-        if (begin != here) { /* of those at one place all reach as far */
+        if (begin != here) { /* tensors with the same offset extend equally far */
             next = here < size ? here : size;
             here = begin;
         }
@@ -193,8 +194,8 @@ static void measure_unknown(tnf_reader *r, const gguf_entry **order, size_t n)
     }
 }
 
-/* The core looks at bytes that lie in the file as they are; those of blocks that have to be turned
- * are for the format to look at. */
+/* The core checks the places of plain bytes. Blocks that must be swapped are opaque to it, so this
+ * function checks them. */
 static tnf_status check_turned(tnf_reader *r, const gguf_file *g, const gguf_entry **order,
                                tnf_error *e)
 {
@@ -224,8 +225,8 @@ static tnf_status check_turned(tnf_reader *r, const gguf_file *g, const gguf_ent
     return TNF_OK;
 }
 
-/* Each right behind the one before it? */
-static tnf_status tell_offsets(tnf_reader *r, gguf_file *g, tnf_error *e)
+/* Warns if a tensor is not directly after the previous one, and keeps the offsets. */
+static tnf_status record_offsets(tnf_reader *r, gguf_file *g, tnf_error *e)
 {
     uint64_t next = 0;
     size_t odd = g->n;
@@ -238,7 +239,7 @@ static tnf_status tell_offsets(tnf_reader *r, gguf_file *g, tnf_error *e)
     if (g->in_order)
         return TNF_OK;
     tnf_warn(r, g->entries[odd].at,
-             "%s does not lie right behind the tensor before it: llama.cpp will not load this",
+             "%s is not directly after the previous tensor: llama.cpp will not load this",
              TNF_QUOTED(g->entries[odd].name));
     tnf_value *items = tnf_arena_array(r->arena, g->n, sizeof *items);
     if (!items)
@@ -248,7 +249,7 @@ static tnf_status tell_offsets(tnf_reader *r, gguf_file *g, tnf_error *e)
     return tnf_set_attr(r, "gguf_file.offsets", tnf_value_array(items, g->n), e);
 }
 
-/* --------------------------------------------------- between and behind them */
+/* ---------------------------------------------------- between and after them */
 
 static tnf_status look_at_padding(tnf_reader *r, const gguf_file *g, const gguf_entry **order,
                                   tnf_error *e)
@@ -267,7 +268,7 @@ static tnf_status look_at_padding(tnf_reader *r, const gguf_file *g, const gguf_
         TNF_TRY(find_nonzero(r, end, last < size ? last : size, &any, e));
     if (!any)
         return TNF_OK;
-    tnf_warn(r, TNF_NO_OFFSET, "padding, or a gap, holds bytes other than 0");
+    tnf_warn(r, TNF_NO_OFFSET, "padding or a gap contains bytes other than 0");
     return set_fact(r, "gguf_file.padding", "not zero", e);
 }
 
@@ -282,7 +283,7 @@ static tnf_status look_behind(tnf_reader *r, gguf_file *g, tnf_error *e)
     if (!tnf_ckd_align(&padded, end, g->alignment) || end > size) {
         g->unpadded = g->n == 0;
         if (!g->unpadded)
-            return TNF_OK; /* cut short, as the core will find */
+            return TNF_OK; /* truncated; the core will report it */
         padded = end;
     }
     if (size < padded) {
@@ -295,11 +296,11 @@ static tnf_status look_behind(tnf_reader *r, gguf_file *g, tnf_error *e)
     bool any = size - padded > TRAILER;
     if (!any)
         TNF_TRY(find_nonzero(r, padded, size, &any, e));
-    tnf_warn(r, padded, "%llu bytes lie behind the data", (unsigned long long)(size - padded));
+    tnf_warn(r, padded, "%llu bytes follow the data", (unsigned long long)(size - padded));
     return any ? tnf_add_extra(r, GGUF_TRAILING, padded, size - padded, e) : TNF_OK;
 }
 
-/* What `decode` needs: blocks by where they lie. */
+/* Keeps what decode_gguf() needs: tensors with blocks, by offset. */
 static tnf_status keep_blocks(tnf_reader *r, gguf_file *g, const gguf_entry **order, tnf_error *e)
 {
     if (!g->big || g->blocks_little)
@@ -331,7 +332,7 @@ tnf_status tnf_gguf_places(tnf_reader *r, gguf_file *g, tnf_error *e)
         measure_unknown(r, order, g->n);
     TNF_TRY(check_turned(r, g, order, e));
     TNF_TRY(add_all(r, g, e));
-    TNF_TRY(tell_offsets(r, g, e));
+    TNF_TRY(record_offsets(r, g, e));
     TNF_TRY(look_at_padding(r, g, order, e));
     TNF_TRY(keep_blocks(r, g, order, e));
     return look_behind(r, g, e);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Models in several files, as gguf-split makes them:
+/* Models in several files, as gguf-split writes them:
  *
  *   model-00001-of-00003.gguf   all keys; split.no 0, split.count 3, split.tensors.count of all
  *   model-00002-of-00003.gguf   split.no 1, …
  *   model-00003-of-00003.gguf   split.no 2, …
  *
- * Each is a whole GGUF file with a header of its own. The first, opened by its name, stands for
- * all; any other for itself.
+ * Each is a complete GGUF file with its own header. Opening the first by its name opens the set;
+ * any other is opened alone.
  */
 #include "formats/gguf/gguf.h"
 #include <tenfold/value.h>
 
 #include <stdio.h>
 
-#define MOST_MISSING 1000u /* each is noted, and a name of 30 bytes may ask for 65,535 */
+#define MOST_MISSING 1000u /* each costs memory, and a short name may claim 65,535 files */
 
 #define FIRST        "-00001-of-"
 #define DIGITS       5u
 
-/* How many files a set has by the name of its first, and what is in front of the number; 0: the
- * name is none of those. */
+/* The number of files of a set, by the name of its first file, and the length of the prefix before
+ * the number; 0: not such a name. */
 static uint64_t count_in_name(const char *stem, size_t *prefix)
 {
     size_t n = stem ? strlen(stem) : 0, end = sizeof FIRST - 1 + DIGITS;
@@ -42,18 +42,18 @@ static bool key_number(const tnf_value *attrs, const char *key, uint64_t *out)
     return tnf_value_as_uint(out, tnf_value_get(attrs, name));
 }
 
-/* Does a file say of itself what it should? */
+/* Do the file's keys agree with its name? */
 static tnf_status check_shard(const tnf_value *attrs, const char *name, uint64_t no, uint64_t count,
                               tnf_error *e)
 {
     uint64_t said = UINT64_MAX;
     if (!key_number(attrs, "no", &said) || said != no)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "%s should say split.no %llu, as its name does", TNF_VISIBLE(name),
+                        "%s should have split.no %llu, as its name says", TNF_VISIBLE(name),
                         (unsigned long long)no);
     if (!key_number(attrs, "count", &said) || said != count)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "%s should say split.count %llu, as its name does", TNF_VISIBLE(name),
+                        "%s should have split.count %llu, as its name says", TNF_VISIBLE(name),
                         (unsigned long long)count);
     return TNF_OK;
 }
@@ -64,7 +64,7 @@ static bool is_split_key(tnf_str key)
     return key.n >= sizeof own - 1 && memcmp(key.p, own, sizeof own - 1) == 0;
 }
 
-/* The first file's keys are those of the model. */
+/* The first file's keys are those of the model. Warns if a later file has others. */
 static void compare_keys(tnf_reader *r, const tnf_value *later, const char *name)
 {
     static const char describing[] = "gguf_file.";
@@ -78,10 +78,10 @@ static void compare_keys(tnf_reader *r, const tnf_value *later, const char *name
         const tnf_value *first = tnf_value_get_n(&all, m->key.p, m->key.n);
         if (!first || !tnf_value_equal(first, &m->value)) {
             tnf_warn(r, TNF_NO_OFFSET,
-                     "%s has the key %s, which the first file %s: what the first says counts",
+                     "%s has the key %s, which the first file %s: the first file counts",
                      TNF_VISIBLE(name), TNF_QUOTED(m->key),
-                     first ? "has otherwise" : "does not have");
-            return; /* one is enough to be told */
+                     first ? "has with another value" : "does not have");
+            return; /* one warning is enough */
         }
     }
 }
@@ -94,7 +94,7 @@ static tnf_status add_tensors(tnf_reader *r, const tnf_file *file, tnf_error *e)
     return TNF_OK;
 }
 
-/* False: it is missing, and may be. */
+/* *there is false if the file is missing and this is allowed. */
 static tnf_status add_shard(tnf_reader *r, const char *name, uint64_t no, uint64_t count,
                             bool *there, tnf_error *e)
 {
@@ -122,7 +122,7 @@ static tnf_status add_shard(tnf_reader *r, const char *name, uint64_t no, uint64
     return add_tensors(r, file, e);
 }
 
-/* All that says of several files what they are, says nothing of a model. */
+/* The keys of a set describe its files, not the model, so they are dropped. */
 static void drop_split_keys(tnf_attrs *attrs)
 {
     size_t kept = 0;
@@ -153,7 +153,7 @@ static tnf_status open_set(tnf_reader *r, uint64_t count, size_t prefix, tnf_err
     }
     bool whole = missing == 0;
     if (missing == MOST_MISSING)
-        tnf_warn(r, TNF_NO_OFFSET, "%u files of the model are missing: no others are looked for",
+        tnf_warn(r, TNF_NO_OFFSET, "%u files of the model are missing: the search stops here",
                  MOST_MISSING);
     if (whole && (!told || total != r->catalog->n))
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ggml's types of tensors and of values, by the numbers that files have for them. */
+/* ggml's types of tensors and of values, by their ids in files. */
 #include "formats/gguf/gguf.h"
 
 #include <stdio.h>
@@ -78,15 +78,15 @@ const tnf_layout *tnf_gguf_layout(const gguf_type *type)
 const char *tnf_gguf_type_gone(uint32_t id)
 {
     if (id == 4 || id == 5)
-        return "q4_2 or q4_3, which ggml had before there was GGUF";
+        return "q4_2 or q4_3, which ggml had before GGUF existed";
     if (id >= 31 && id <= 33)
         return "a q4_0 with mixed rows, removed from ggml: requantize, or use q4_0";
     if (id >= 36 && id <= 38)
-        return "removed from ggml (iq4_nl with mixed rows); BitNet's fork has i2_s, i8_s and tl1 "
-               "under these numbers";
+        return "removed from ggml (iq4_nl with mixed rows); BitNet's fork uses these ids for i2_s, "
+               "i8_s and tl1";
     if (id >= 133 && id <= 158)
-        return "not known; ik_llama.cpp, a fork, has types of such numbers";
-    return "not known";
+        return "unknown; the fork ik_llama.cpp has types with such ids";
+    return "unknown";
 }
 
 /* ----------------------------------------------------------------- values */
@@ -135,7 +135,7 @@ unsigned tnf_gguf_value_type(const tnf_value *v)
 
 /* ------------------------------------------------- the label of a whole file */
 
-/* Values of general.file_type, and the type that most of such a file is of. */
+/* Values of general.file_type, and the main tensor type of such a file. */
 static const struct {
     uint8_t id;
     const char *type;
@@ -169,7 +169,7 @@ tnf_status tnf_gguf_fits(tnf_fit *fit, tnf_error *e)
             continue;
         for (size_t k = 0; k < sizeof labels / sizeof *labels; k++)
             if (labels[k].id == m->value.as.u && !is_there(fit->catalog, labels[k].type))
-                fit->attrs[i].why = "a label that is wrong now: no tensor is of that type";
+                fit->attrs[i].why = "this label is no longer correct: no tensor has this type";
     }
     return TNF_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing: version 3, little-endian, as GGUFWriter and ggml write it, to the byte: keys and tensors
- * in the order of the catalog, tensors one behind the other, all padded with zeros, the last too.
+/* The writer. It writes version 3, little-endian, the same bytes as GGUFWriter and ggml: keys and
+ * tensors in the order of the catalog, tensors contiguous, each padded with zeros, including the
+ * last.
  *
- * Offsets count from the start of the data, so a file is edited by making its header anew as long
- * as it was. Room is what padding there is, and the key tenfold.reserve (an array of u8, the last
+ * Offsets are relative to the start of the data, so a file is edited by writing a new header of the
+ * same length. Room for this is the padding, and the key tenfold.reserve (an array of u8, the last
  * key), which every reader ignores:
  *
  *   keys … tenfold.reserve 00 00 00 00 | entries | 00 │ data
@@ -17,45 +18,44 @@ enum { WRITE_ALIGNMENT, WRITE_VERSION, WRITE_ENDIAN, WRITE_RESERVE, WRITE_TYPES 
 const tnf_option_info tnf_gguf_write_options[] = {
     { "alignment", TNF_OPTION_UINT, NULL, "0",
       "tensors begin at multiples of this (a power of two, 8 to 65536): sets general.alignment; 0: "
-      "as that key says, else 32" },
+      "the value of that key, or 32" },
     { "version", TNF_OPTION_CHOICE, "2|3", "3", "version of the format" },
     { "endian", TNF_OPTION_CHOICE, "little|big", "little", "byte order of all numbers" },
     { "reserve", TNF_OPTION_UINT, NULL, "0",
       "leave this many bytes of room in the header for later edits of keys" },
     { "types", TNF_OPTION_CHOICE, "same|usual", "same",
-      "usual: numbers of general.*, tokenizer.* and the architecture's keys that come without "
-      "gguf. "
-      "before them (as zt writes them) become u32, i32 and f32, where these hold them" },
+      "usual: numbers of general.*, tokenizer.* and the architecture's keys without the prefix "
+      "gguf. (as zt writes them) become u32, i32 and f32 if they fit" },
     { 0 },
 };
 
 #define MAX_HEADER ((uint64_t)1 << 32)
 #define PIECE      ((size_t)1 << 20)
 
-/* How a file is to be. */
+/* The form of the file to be written. */
 typedef struct form {
     uint32_t version, alignment;
-    bool big, turn; /* turn: the fields of blocks, too */
+    bool big, turn; /* turn: swap the fields of blocks, too */
     bool say_alignment;
-    bool usual; /* types of keys that have lost theirs */
+    bool usual; /* guess the types of keys that lost theirs */
     bool reserve;
     uint64_t reserve_size;
 } form;
 
-/* ------------------------------------------------------------ what it takes */
+/* ---------------------------------------------------------- what fits a file */
 
 static bool is_own(tnf_str key)
 {
     return key.n > GGUF_PREFIX_N && memcmp(key.p, GGUF_PREFIX, GGUF_PREFIX_N) == 0;
 }
 
-/* As the file has it. */
+/* The key as stored in the file. */
 static tnf_str stored_key(tnf_str key)
 {
     return is_own(key) ? (tnf_str) { key.p + GGUF_PREFIX_N, key.n - GGUF_PREFIX_N } : key;
 }
 
-/* Attributes of tensors: only what the type of blocks says. */
+/* A tensor may only have the attributes that its block type implies. */
 static bool is_block_fact(const tnf_member *m, const tnf_layout *layout)
 {
     uint64_t said = tnf_str_is(m->key, "elems_per_block") ? layout->block_elements
@@ -80,10 +80,10 @@ bool tnf_gguf_holds_attr(const tnf_member *m, const tnf_object *of)
 tnf_fate tnf_gguf_takes(const tnf_object *o, const char **reason)
 {
     uint64_t product = 1, bits = o->layout->block_bytes ? 8 : o->parts->type->bits;
-    *reason = "the format has four dimensions at most";
+    *reason = "the format allows at most four dimensions";
     if (o->rank > GGUF_MAX_RANK)
         return TNF_DROPPED;
-    *reason = "its dimensions multiply to more than the format has";
+    *reason = "its dimensions multiply to more than the format allows";
     for (uint32_t i = 0; i < o->rank; i++)
         if (o->shape[i] && (!tnf_ckd_mul(&product, product, o->shape[i]) || product > GGUF_MOST))
             return TNF_DROPPED;
@@ -144,7 +144,7 @@ static tnf_value u32_value(uint32_t v)
     return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U32, .as.u = v };
 }
 
-/* Is it a key of a model's that another format kept without its prefix? */
+/* Is it a model's key that another format stored without the prefix? */
 static bool is_of_model(const tnf_value *arch, tnf_str key)
 {
     static const tnf_str known[] = { TNF_STR("general."), TNF_STR("tokenizer.") };
@@ -155,7 +155,7 @@ static bool is_of_model(const tnf_value *arch, tnf_str key)
            memcmp(key.p, arch->as.s, arch->n) == 0 && key.p[arch->n] == '.';
 }
 
-/* All keys but room; how many there are. */
+/* Writes all keys except the room; returns their number. */
 static uint64_t put_keys(gguf_out *o, const tnf_writer *w, const form *f)
 {
     const tnf_attrs *attrs = &w->catalog->attrs;
@@ -195,7 +195,7 @@ static tnf_status put_entries(gguf_out *o, const tnf_writer *w, const form *f, t
     return TNF_OK;
 }
 
-/* Those of the file that is edited, wherever they are. */
+/* Writes the entries of the file that is edited, with their offsets. */
 static void put_same_entries(gguf_out *o, const tnf_writer *w)
 {
     for (size_t i = 0; i < w->catalog->n; i++) {
@@ -209,7 +209,7 @@ static void put_same_entries(gguf_out *o, const tnf_writer *w)
     }
 }
 
-/* The bytes of the key for room with n bytes of it. */
+/* The size of the key that reserves n bytes of room. */
 static uint64_t reserve_bytes(const gguf_out *o, uint64_t n)
 {
     uint64_t length = o->v1 ? 4 : 8;
@@ -229,19 +229,18 @@ static void put_reserve(gguf_out *o, uint64_t n)
     }
 }
 
-/* How much room the header of a file that is edited in place has to have, so that it is as long as
- * it was. */
+/* Computes the room that keeps the header of a file edited in place at its length. */
 static tnf_status fit_in_place(tnf_writer *w, const gguf_out *o, uint64_t used, form *f,
                                tnf_error *e)
 {
     uint64_t data = w->like->data_start + w->shift, least = reserve_bytes(o, 0);
-    w->lacks = used + least > data ? used + least - data : 0; /* what remains may need the key */
+    w->lacks = used + least > data ? used + least - data : 0; /* the rest may need the key */
     if (used > data)
         return tnf_no_room(used - data, "the header", e);
     f->reserve = data - used >= f->alignment || (f->reserve && data - used >= least);
     f->reserve_size = f->reserve && data - used >= least ? data - used - least : 0;
     if (f->reserve && data - used < least)
-        return tnf_no_room(least - (data - used), "what remains of the header", e);
+        return tnf_no_room(least - (data - used), "the rest of the header", e);
     return TNF_OK;
 }
 
@@ -278,7 +277,7 @@ static tnf_status make_header(gguf_out *o, tnf_writer *w, form *f, tnf_error *e)
 
 /* -------------------------------------------------------------------- data */
 
-/* Blocks in the other byte order, piece by piece. */
+/* Writes blocks in the other byte order, piece by piece. */
 static tnf_status put_turned(tnf_writer *w, const tnf_object *t, tnf_error *e)
 {
     const tnf_part *part = t->parts;
@@ -286,9 +285,9 @@ static tnf_status put_turned(tnf_writer *w, const tnf_object *t, tnf_error *e)
     size_t block = t->layout->block_bytes, piece = PIECE / block * block;
     if (type->little_only)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s is %s, of which no program has a big-endian form", TNF_QUOTED(t->name),
-                        type->name);
-    if (part->payload == TNF_ENCODED) /* each reading may begin anew */
+                        "%s has the type %s, for which no program has a big-endian form",
+                        TNF_QUOTED(t->name), type->name);
+    if (part->payload == TNF_ENCODED) /* decoding may restart at each read */
         piece *= 64;
     piece = part->nbytes < piece ? (size_t)part->nbytes : piece;
     uint8_t *bytes = tnf_alloc(&w->scratch->alloc, piece + 1);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* gpt.rs tensor archives: named tensors, nothing else. Little-endian, index first:
+/* gpt.rs tensor archives: named tensors only. Little-endian, index first:
  *
  *   "GPTRSTEN"  u32 version=2
  *   u32 index_len, index (see formats/gptrs/index.h: plain or bincode, without ids)
- *   data           offsets are absolute; back to back in the order of the index as a rule
+ *   data           offsets are absolute; usually contiguous, in the order of the index
  *
  *   "GPTRSTEN"  u32 version=1
  *   u32 count, then per tensor its description and its data
  *
- * Both versions are read; written is version 2 with a plain index, to the byte as gpt.rs writes it.
- * gpt.rs checks little of what an index says, so most rules here give way to `lenient`.
+ * Both versions are read. The writer writes version 2 with a plain index, the same bytes as gpt.rs.
+ * gpt.rs checks little of an index, so lenient mode relaxes most rules here.
  */
 #include "formats/gptrs/common.h"
 
@@ -22,7 +22,7 @@ static int probe_archive(const tnf_probe *p)
     return p->nhead >= 8 && memcmp(p->head, MAGIC, 8) == 0 ? TNF_PROBE_MAGIC : TNF_PROBE_NO;
 }
 
-/* All tensors share one of these, unless the byte is neither 0 nor 1. */
+/* Shared by all tensors whose byte is 0 or 1. */
 static const tnf_member grad_members[2] = {
     { { "gptrs.requires_grad", 19 }, { .kind = TNF_BOOL, .as.b = false } },
     { { "gptrs.requires_grad", 19 }, { .kind = TNF_BOOL, .as.b = true } },
@@ -61,7 +61,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
         return tnf_gptrs_read_v2(r, GPTRS_HEAD, number, &x, make_attrs, e);
     if (version == 1)
         return tnf_gptrs_read_v1(r, GPTRS_HEAD, number, &x, make_attrs, e);
-    return tnf_fail(e, TNF_EUNSUPPORTED, 8, "version %lu; known are 1 and 2",
+    return tnf_fail(e, TNF_EUNSUPPORTED, 8, "unsupported version %lu; 1 and 2 are supported",
                     (unsigned long)version);
 }
 

@@ -4,14 +4,14 @@
  *   "GPTRSCHK"  u32 version=2
  *   u32 config_len, config (JSON, see formats/gptrs/config.h)
  *   u32 index_len,  index (see formats/gptrs/index.h: plain or bincode, with ids)
- *   data            offsets are absolute; back to back in the order of the index as a rule
+ *   data            offsets are absolute; usually contiguous, in the order of the index
  *
  *   "GPTRSCHK"  u32 version=1
  *   u32 config_len, config
  *   u32 count, then per tensor its description and its data
  *
- * Both versions are read; written is version 2 with a plain index, to the byte as gpt.rs writes it.
- * gpt.rs checks little of what an index says, so most rules here give way to `lenient`.
+ * Both versions are read. The writer writes version 2 with a plain index, the same bytes as gpt.rs.
+ * gpt.rs checks little of an index, so lenient mode relaxes most rules here.
  */
 #include "formats/gptrs/common.h"
 #include "formats/gptrs/config.h"
@@ -67,11 +67,11 @@ static tnf_status read_config(tnf_reader *r, uint32_t n, bool v1, tnf_error *e)
         else
             TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, f->offset, "%s", f->message));
     }
-    if (config.untagged && v1) /* so it was in version 1; version 2 wants a kind */
+    if (config.untagged && v1) /* normal in version 1; version 2 requires a kind */
         TNF_TRY(tnf_set_attr(r, "gptrs.bare_config", tnf_value_bool(true), e));
     else if (config.untagged)
         tnf_warn(r, GPTRS_HEAD,
-                 "the config is a bare GPT config without \"kind\", which newer gpt.rs "
+                 "the config is a bare GPT config without \"kind\", which newer versions of gpt.rs "
                  "refuse: converting with -o kind=gpt wraps it");
     tnf_trace(r, GPTRS_HEAD, "config of %lu bytes, kind %s", (unsigned long)n,
               config.kind.p ? TNF_QUOTED(config.kind) : "unknown");
@@ -84,7 +84,7 @@ static tnf_status read_config(tnf_reader *r, uint32_t n, bool v1, tnf_error *e)
 
 /* ----------------------------------------------------------------- index */
 
-/* The attributes of one tensor, in one piece of memory: files have a hundred thousand of them. */
+/* The attributes of one tensor, in a single allocation: a file may have 100,000 tensors. */
 struct attrs {
     tnf_value map;
     char hex[2 * TNF_GPTRS_ID + 1];
@@ -108,7 +108,8 @@ static tnf_value grad_value(uint8_t byte)
     return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = byte };
 }
 
-/* The hex digits of a stored id. As a rule it is zero, or the right one whose digits are there. */
+/* The hex digits of a stored id. It is usually zero or the computed id, whose digits already
+ * exist. */
 static const char *stored_hex(tnf_arena *arena, const struct attrs *a, const tnf_gptrs_entry *t)
 {
     char hex[2 * TNF_GPTRS_ID + 1];
@@ -118,7 +119,7 @@ static const char *stored_hex(tnf_arena *arena, const struct attrs *a, const tnf
     return strcmp(hex, a->hex) == 0 ? a->hex : tnf_arena_str(arena, hex, 2 * TNF_GPTRS_ID);
 }
 
-/* `mixed`: other tensors of the file have a stored id, so that this one has none must be said. */
+/* `mixed`: some tensors of the file have a stored id, so a missing one must be recorded. */
 static tnf_status build_attrs(const tnf_value **out, tnf_reader *r, const tnf_gptrs_entry *t,
                               const uint8_t *computed, bool mixed, tnf_error *e)
 {
@@ -148,7 +149,7 @@ static tnf_status build_attrs(const tnf_value **out, tnf_reader *r, const tnf_gp
 static tnf_status check_name(tnf_reader *r, const tnf_gptrs_entry *t, bool ascii,
                              const uint8_t *computed, tnf_error *e)
 {
-    if (!ascii) /* the format allows it and the exporter writes it: not ours to refuse */
+    if (!ascii) /* only a warning: the format allows it and the exporter writes it */
         tnf_warn(r, t->name_at, "the name %s is not ASCII: gpt.rs itself refuses the file",
                  TNF_QUOTED(t->name));
     if (ascii && is_stored(t) && memcmp(t->id, computed, TNF_GPTRS_ID) != 0)
@@ -176,7 +177,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     TNF_TRY(tnf_read_range(r, "header", 8, 8, 8, &c, e));
     uint32_t version = tnf_u32(&c), config_len = tnf_u32(&c);
     if (version != 1 && version != 2)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 8, "version %lu; known are 1 and 2",
+        return tnf_fail(e, TNF_EUNSUPPORTED, 8, "unsupported version %lu; 1 and 2 are supported",
                         (unsigned long)version);
     TNF_TRY(read_config(r, config_len, version == 1, e));
     uint64_t at = GPTRS_HEAD + (uint64_t)config_len;
@@ -190,8 +191,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 
 /* ---------------------------------------------------------------- writing */
 
-/* Shall this one's id be stored? What an attribute says the id is does not count: the name may have
- * changed since. */
+/* Must the id be stored? The id in an attribute is not used: the name may have changed since. */
 static bool wants_id(const tnf_writer *w, const tnf_object *o)
 {
     if (w->options[WRITE_IDS].u != IDS_KEEP)
@@ -208,13 +208,13 @@ static bool wants_id(const tnf_writer *w, const tnf_object *o)
 
 static void id_of(uint8_t id[TNF_GPTRS_ID], const tnf_writer *w, const tnf_object *o)
 {
-    memset(id, 0, TNF_GPTRS_ID); /* "not stored"; nor is there one for other names than ASCII */
+    memset(id, 0, TNF_GPTRS_ID); /* "not stored"; names other than ASCII have no id */
     if (wants_id(w, o) && tnf_ascii(o->name.p, o->name.n))
         tnf_gptrs_base_id(id, o->name);
 }
 
-/* Blanks behind the config: room for later changes, so that the data begin on a multiple of
- * `align`; or, in place, as many as make it as long as it was. */
+/* Appends spaces to the config: room for later edits, and alignment of the data to `align`. In
+ * place, as many as keep the length of the config. */
 static tnf_status put_blanks(tnf_buf *b, const tnf_writer *w, uint64_t index_len, tnf_error *e)
 {
     uint64_t n = b->n, head = GPTRS_HEAD + 4 + index_len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What checkpoints and archives of gpt.rs do alike. formats/gptrs/index.h draws the index. */
+/* Shared by checkpoints and archives of gpt.rs. formats/gptrs/index.h draws the index. */
 #include "formats/gptrs/common.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static tnf_status add_entry(tnf_reader *r, const tnf_gptrs_index *x, const tnf_g
                     .at = t->at };
     if (t->rank == 0)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->rank_at,
-                             "%s has no dimensions, and gpt.rs has no scalars",
+                             "%s has no dimensions, but gpt.rs does not support scalars",
                              TNF_QUOTED(t->name)));
     if (t->requires_grad > 1)
         tnf_warn(r, t->grad_at, "the byte for requires_grad of %s is %u", TNF_QUOTED(t->name),
@@ -65,7 +65,7 @@ tnf_status tnf_gptrs_read_v2(tnf_reader *r, uint64_t at, uint32_t n, tnf_gptrs_i
               (unsigned long)n, (unsigned long long)x->count);
     TNF_TRY(add_all(r, x, attrs, e));
     if (tnf_left(&x->cur) > 0)
-        tnf_warn(r, tnf_where(&x->cur), "the index goes on for %zu bytes after its last tensor",
+        tnf_warn(r, tnf_where(&x->cur), "%zu bytes of the index follow its last tensor",
                  tnf_left(&x->cur));
     return TNF_OK;
 }
@@ -98,7 +98,7 @@ tnf_status tnf_gptrs_room(uint64_t *out, const tnf_writer *w, uint64_t index_len
     TNF_TRY(tnf_need_places(w, e));
     if (strcmp(w->like->version, "2") != 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "its index is of an older kind, which is not written any more");
+                        "its index has an older form, which is no longer written");
     uint64_t all = GPTRS_HEAD + index_len;
     if (all > w->like->data_start)
         return tnf_no_room(all - w->like->data_start, "the index", e);
@@ -115,7 +115,7 @@ uint64_t tnf_gptrs_align(const tnf_writer *w)
     return had == GPTRS_MAPPED ? had : given;
 }
 
-/* Where a tensor goes that comes at `at` or behind it; in place, where it is. */
+/* Places a tensor at `at` or later; in place, at its old offset. */
 static tnf_status place_tensor(uint64_t *out, uint64_t at, const tnf_writer *w, const tnf_object *o,
                                tnf_error *e)
 {

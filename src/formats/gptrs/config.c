@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading, judging and making the config of a gpt.rs checkpoint. See the header for its form. */
+/* Reads, checks and makes the config of a gpt.rs checkpoint. See the header for its form. */
 #include "formats/gptrs/config.h"
 
 #include "base/error.h"
@@ -15,20 +15,20 @@
 #define PLACEHOLDER "{\"kind\":\"unknown\",\"config\":{}}"
 #define MAX_DEPTH   512u
 
-/* A bare GPT config has all of these; an older gpt.rs then takes it for kind "gpt". */
+/* A bare GPT config has all of these; older versions of gpt.rs then assume the kind "gpt". */
 static const char *const gpt_fields[] = { "vocab_size", "context_length", "embed_dim", "num_layers",
                                           "num_heads",  "mlp_ratio",      "dropout" };
 #define NGPT    (sizeof gpt_fields / sizeof gpt_fields[0])
-#define DROPOUT 6u /* the only one that may be any number */
+#define DROPOUT 6u /* the only one that may be a fraction */
 
 /* The document while it is read. */
 typedef struct parse {
     tnf_gptrs_config *out;
     tnf_arena *scratch;
     unsigned depth;
-    unsigned gpt_good;     /* bit i: gpt_fields[i] was there and was right */
-    unsigned gpt_bad;      /* … and was wrong, or there twice */
-    const char *cut, *end; /* the last member, if it is ours: with its comma */
+    unsigned gpt_good;     /* bit i: gpt_fields[i] occurred and was valid */
+    unsigned gpt_bad;      /* … was invalid, or occurred twice */
+    const char *cut, *end; /* the last member with its comma, if it is Tenfold's */
 } parse;
 
 static bool is_space(char c)
@@ -55,7 +55,7 @@ static void report_fault(parse *p, uint64_t offset, bool odd, const char *format
 
 /* ---------------------------------------------------------------- values */
 
-/* A reader over the text of one value, which is known to be valid. */
+/* A JSON reader over the text of one value, which is already known to be valid. */
 static tnf_json reader_over(const parse *p, tnf_str text, uint64_t at)
 {
     tnf_json j;
@@ -86,7 +86,7 @@ static bool is_fraction(const parse *p, tnf_str text)
     return (v.kind == TNF_INT && v.as.i >= 0 && v.as.i <= 1) || (v.kind == TNF_UINT && v.as.u <= 1);
 }
 
-/* The next member of an object: its key, the text of its value, and where that stands. */
+/* Reads the next member of an object: its key, the text of its value, and the value's position. */
 static bool next_member(tnf_json *j, tnf_str *key, tnf_str *text, uint64_t *at)
 {
     if (!tnf_json_key(j, key))
@@ -133,7 +133,7 @@ static void check_overrides(parse *p, tnf_str text, uint64_t at)
                          TNF_QUOTED(key));
         else if (!is_override(s))
             report_fault(p, at, true,
-                         "runtime.functional_overrides has %s: %s, which gpt.rs does not know",
+                         "runtime.functional_overrides has %s: %s, which gpt.rs does not support",
                          TNF_QUOTED(key), TNF_QUOTED(s));
     }
 }
@@ -180,9 +180,9 @@ static void check_streaming(parse *p, tnf_str text, uint64_t at)
                          knobs[i].name);
     }
     if (off && any)
-        report_fault(p, whole, true,
-                     "runtime.weight_streaming is off and yet has settings; gpt.rs will "
-                     "not load the model so");
+        report_fault(
+            p, whole, true,
+            "runtime.weight_streaming is off but has settings; gpt.rs will not load such a model");
 }
 
 static void check_runtime(parse *p, tnf_str text, uint64_t at)
@@ -241,7 +241,7 @@ static void note_gpt_field(parse *p, tnf_str key, tnf_str value)
     }
 }
 
-/* One member. `before` is where the one before it ended. */
+/* One member. `before` is the end of the previous member. */
 static void read_member(parse *p, const char *before, tnf_str key, tnf_str value, uint64_t at)
 {
     tnf_gptrs_config *c = p->out;
@@ -268,7 +268,7 @@ static void read_member(parse *p, const char *before, tnf_str key, tnf_str value
     }
 }
 
-/* Without a kind it must be a bare GPT config. */
+/* A config without a kind must be a bare GPT config. */
 static void judge_kind(parse *p, uint64_t base)
 {
     tnf_gptrs_config *c = p->out;
@@ -279,7 +279,7 @@ static void judge_kind(parse *p, uint64_t base)
         if (!(good & 1u << i)) {
             report_fault(
                 p, base, false,
-                "the config names no kind of model, nor is it a bare GPT config: its %s is %s",
+                "the config names no kind of model and is not a bare GPT config: its %s is %s",
                 gpt_fields[i], p->gpt_bad & 1u << i ? "wrong" : "missing");
             return;
         }
@@ -289,7 +289,7 @@ static void judge_kind(parse *p, uint64_t base)
     c->runtime = (tnf_str) { NULL, 0 };
 }
 
-/* The document without our own member, if that is its last. */
+/* Cuts Tenfold's own member off the document, if it is the last one. */
 static tnf_status cut_metadata(parse *p, tnf_error *e)
 {
     tnf_gptrs_config *c = p->out;
@@ -306,7 +306,7 @@ static tnf_status cut_metadata(parse *p, tnf_error *e)
     return TNF_OK;
 }
 
-/* All of its bytes are there, so text that ends too early is wrong, not cut short. */
+/* All bytes of the config are present, so JSON that ends too early is invalid, not truncated. */
 static tnf_status not_json(tnf_error *e)
 {
     if (e)
@@ -361,7 +361,7 @@ static tnf_status check_json(tnf_str text, const char *what, tnf_arena *scratch,
     return TNF_OK;
 }
 
-/* {"kind":K,"config":C} from what the options say, and else from the source. */
+/* {"kind":K,"config":C} from the options, or else from the source. */
 static tnf_status put_new(tnf_buf *b, const tnf_gptrs_recipe *r, const tnf_gptrs_config *source,
                           tnf_arena *scratch, tnf_error *e)
 {
@@ -389,7 +389,7 @@ static tnf_status put_new(tnf_buf *b, const tnf_gptrs_recipe *r, const tnf_gptrs
     return TNF_OK;
 }
 
-/* The position behind the last byte of [start, n) that is not white space. */
+/* The position after the last byte of [start, n) that is not white space. */
 static size_t trimmed_end(const tnf_buf *b, size_t start, size_t n)
 {
     while (n > start && is_space((char)b->p[n - 1]))
@@ -397,7 +397,7 @@ static size_t trimmed_end(const tnf_buf *b, size_t start, size_t n)
     return n;
 }
 
-/* Turns the closing brace that ends the document into one more member and a brace. */
+/* Replaces the closing brace of the document by one more member and a brace. */
 static tnf_status put_metadata(tnf_buf *b, size_t start, const tnf_gptrs_recipe *r,
                                tnf_arena *scratch, tnf_error *e)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON document in a gpt.rs checkpoint that says what the tensors are for.
+/* The JSON document in a gpt.rs checkpoint that describes the model.
  *
  *   {"kind": string, "config": any, "runtime": {…}}        other members are ignored
- *   {"vocab_size": …, "dropout": …}                        old: a bare GPT config, untagged
+ *   {"vocab_size": …, "dropout": …}                        old form: a bare GPT config without a
+ * kind
  *
- * It is kept byte for byte. Two things are no part of it: spaces at its end, which a writer may use
- * to align the data, and the last member "tenfold.metadata", where Tenfold keeps text that gpt.rs
- * has no place for.
+ * The document is kept byte for byte. Two things do not belong to it: spaces at its end, which a
+ * writer may use to align the data, and the last member "tenfold.metadata", where Tenfold stores
+ * text for which gpt.rs has no place.
  */
 #ifndef TNF_FORMATS_GPTRS_CONFIG_H
 #define TNF_FORMATS_GPTRS_CONFIG_H
@@ -15,7 +16,7 @@
 #include "base/buf.h"
 #include <tenfold/types.h>
 
-/* Something about a config that gpt.rs refuses, or that is merely odd. */
+/* A property of a config that gpt.rs refuses, or that is only unusual. */
 typedef struct tnf_gptrs_finding {
     uint64_t offset;
     bool odd;
@@ -24,30 +25,30 @@ typedef struct tnf_gptrs_finding {
 
 typedef struct tnf_gptrs_config {
     tnf_str text;            /* the document: borrowed, or in scratch */
-    tnf_str kind;            /* "gpt" if it is untagged; p is NULL if there is none */
-    tnf_str config, runtime; /* texts of these members; p is NULL where there is none */
+    tnf_str kind;            /* "gpt" for a bare GPT config; p is NULL: none */
+    tnf_str config, runtime; /* texts of these members; p is NULL: none */
     bool untagged;
-    bool placeholder; /* what a writer puts there if it knows no config */
-    tnf_str metadata; /* the object of strings under "tenfold.metadata", or p is NULL */
+    bool placeholder; /* the config of a writer that has none */
+    tnf_str metadata; /* the object of strings under "tenfold.metadata", p is NULL: none */
     uint64_t metadata_at;
     tnf_gptrs_finding findings[8];
     size_t nfindings;
 } tnf_gptrs_config;
 
-/* Fails only if it is no JSON; all else is a finding. `base` is its position in the file. */
+/* Fails only if the text is not JSON; other faults are findings. `base` is its file offset. */
 tnf_status tnf_gptrs_config_parse(tnf_gptrs_config *out, const char *text, size_t n, uint64_t base,
                                   tnf_arena *scratch, unsigned depth, tnf_error *e);
 
-/* What a config to write is made of. */
+/* The inputs of a config to be written. */
 typedef struct tnf_gptrs_recipe {
-    tnf_str source;         /* a document to keep; p is NULL if there is none */
-    const char *kind;       /* to set instead; "" keeps the one of the source */
-    const char *config;     /* JSON to set instead; likewise */
+    tnf_str source;         /* a document to keep; p is NULL: none */
+    const char *kind;       /* replaces the kind; "" keeps that of the source */
+    const char *config;     /* JSON that replaces the config; "" keeps that of the source */
     const tnf_member *text; /* pairs for "tenfold.metadata" */
     size_t ntext;
 } tnf_gptrs_recipe;
 
-/* Appends the document. TNF_EINVAL if what it is made of is no JSON. */
+/* Appends the document. TNF_EINVAL if an input is not JSON. */
 tnf_status tnf_gptrs_config_put(tnf_buf *b, const tnf_gptrs_recipe *recipe, tnf_arena *scratch,
                                 tnf_error *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading and writing the tensor descriptions of gpt.rs. See the header for their bytes. */
+/* Reads and writes the tensor descriptions of gpt.rs. See the header for their bytes. */
 #include "formats/gptrs/index.h"
 
 #include "base/blake3.h"
@@ -17,7 +17,7 @@ static const tnf_dtype tags[] = { TNF_F32, TNF_F16, TNF_BF16, TNF_I32 };
 
 const uint8_t tnf_gptrs_no_id[TNF_GPTRS_ID] = { 0 };
 
-/* A description as it stands, before anything but its lengths was looked at. */
+/* A raw description, of which only the lengths were checked. */
 typedef struct record {
     uint64_t at, name_at, rank_at, tag_at, grad_at;
     const char *name;
@@ -29,7 +29,7 @@ typedef struct record {
     uint64_t offset, length;
 } record;
 
-/* Sets c->bad if it does not fit. Reserves nothing, so no length can do harm here. */
+/* Sets c->bad if the record does not fit. It allocates nothing, so no length is dangerous. */
 static record take_record(tnf_cur *c, const tnf_gptrs_index *x)
 {
     record t = { .at = tnf_where(c) };
@@ -61,8 +61,8 @@ static uint64_t take_count(tnf_cur *c, bool bincode)
     return bincode ? tnf_u64(c) : tnf_u32(c);
 }
 
-/* How many bytes a syntax leaves over, SIZE_MAX if it needs more than there are. Each round eats at
- * least 29 of them. Counts the ids on the way. */
+/* The number of bytes that remain after parsing with a syntax; SIZE_MAX if there are too few. Each
+ * round consumes at least 29 bytes. Also counts the ids. */
 static size_t try_syntax(tnf_gptrs_index *x, tnf_cur c, bool bincode)
 {
     x->bincode = bincode;
@@ -118,7 +118,7 @@ static tnf_status next_indexed(tnf_gptrs_index *x, record *out, tnf_error *e)
 
 /* ---------------------------------------------------------- version 1 */
 
-/* Makes x->cur a window of n bytes (or all there are) from x->at on. */
+/* Makes x->cur a window of n bytes at x->at, or of all that remain. */
 static tnf_status fill_window(tnf_gptrs_index *x, size_t n, tnf_error *e)
 {
     if (n > x->end - x->at)
@@ -134,13 +134,13 @@ static tnf_status fill_window(tnf_gptrs_index *x, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
-/* File position behind the window. */
+/* The file offset of the window's end. */
 static uint64_t window_end(const tnf_gptrs_index *x)
 {
     return x->cur.base + (uint64_t)(x->cur.end - x->cur.start);
 }
 
-/* The window that is there, moved on to x->at. */
+/* Moves the cursor of the current window to x->at. */
 static void move_on(tnf_gptrs_index *x)
 {
     if (x->at < window_end(x))
@@ -206,8 +206,8 @@ tnf_status tnf_gptrs_next(tnf_gptrs_index *x, tnf_gptrs_entry *out, tnf_error *e
                         (unsigned long long)x->done);
     if (t.tag >= NTAGS)
         return tnf_fail(e, TNF_EUNSUPPORTED, t.tag_at,
-                        "tensor %s has the type tag %lu; known are 0 to 3", TNF_QUOTED(name),
-                        (unsigned long)t.tag);
+                        "tensor %s has the unknown type tag %lu; 0 to 3 are supported",
+                        TNF_QUOTED(name), (unsigned long)t.tag);
     TNF_TRY(read_shape(x, &t, e));
     *out = (tnf_gptrs_entry) { .name = name,
                                .id = t.id,
@@ -250,7 +250,7 @@ tnf_status tnf_gptrs_index_size(uint64_t *out, const tnf_catalog *catalog, bool 
             total = UINT64_MAX;
         if (total > UINT32_MAX)
             return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                            "the index would exceed the 4 GiB that its length field can say");
+                            "the index would exceed the 4 GiB that its length field allows");
     }
     *out = total;
     return TNF_OK;
@@ -264,7 +264,7 @@ static uint32_t tag_of(const tnf_type *type)
     return tag;
 }
 
-/* Readers give a bool, or the number itself where it was neither 0 nor 1; JSON may make it an i64.
+/* The reader sets a bool, or a number if the byte was neither 0 nor 1; JSON may make it an i64.
  */
 static uint8_t requires_grad(const tnf_object *object)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* How gpt.rs describes a tensor: the syntax that its checkpoints and its archives share.
+/* The descriptions of tensors, which gpt.rs's checkpoints and archives share.
  *
  *   plain     u32 count, then per tensor
  *               u32 name_len, name, [16-byte id], u32 rank, u64 dim[rank],
  *               u32 type tag, u8 requires_grad, u64 offset, u64 length
- *   bincode   the same with u64 for count, name_len and rank (an hour of 2025-12-28)
- *   inline    version 1: no index, the same record without id and offset, its data right behind it
+ *   bincode   the same with u64 for count, name_len and rank (only for an hour on 2025-12-28)
+ *   inline    version 1: no index, the same record without id and offset, the data directly after
+ * it
  *
  * Checkpoints have ids (not in version 1), archives never. Everything is little-endian and nothing
- * is aligned. docs/formats/gptrs.md has the whole story.
+ * is aligned. See docs/formats/gptrs.md for details.
  */
 #ifndef TNF_FORMATS_GPTRS_INDEX_H
 #define TNF_FORMATS_GPTRS_INDEX_H
@@ -23,7 +24,7 @@
 /* Stands for "not stored". */
 extern const uint8_t tnf_gptrs_no_id[TNF_GPTRS_ID];
 
-/* One description. What it points to lives until the next one is read. */
+/* One description. Its pointers are valid until the next one is read. */
 typedef struct tnf_gptrs_entry {
     tnf_str name; /* UTF-8 */
     const uint8_t *id;
@@ -32,11 +33,12 @@ typedef struct tnf_gptrs_entry {
     uint32_t rank;
     uint8_t requires_grad;
     uint64_t offset, length;
-    /* Where the description, the name, the rank, the tag and the byte for requires_grad stand. */
+    /* File offsets of the description, the name, the rank, the tag and the byte for
+     * requires_grad. */
     uint64_t at, name_at, rank_at, tag_at, grad_at;
 } tnf_gptrs_entry;
 
-/* All descriptions of a file, one after the other. Set the first group, then call a begin. */
+/* Iterates over all descriptions of a file. Set the first group, then call a begin function. */
 typedef struct tnf_gptrs_index {
     bool ids;
     tnf_arena *scratch;
@@ -44,25 +46,25 @@ typedef struct tnf_gptrs_index {
 
     bool bincode, inlined;
     uint64_t count, done;
-    uint64_t stored_ids; /* how many have an id that is not zero; 0 if inlined */
-    tnf_cur cur;         /* over the index; over a window of the file if inlined */
+    uint64_t stored_ids; /* how many ids are not zero; 0 for version 1 */
+    tnf_cur cur;         /* over the index; in version 1 over a window of the file */
     uint64_t *shape;
     size_t shape_capacity;
 
-    tnf_fetch_fn fetch; /* inlined: */
+    tnf_fetch_fn fetch; /* version 1 only: */
     void *ctx;
     uint64_t at, end; /* the next description, the end of the file */
     uint8_t *window;
     size_t window_capacity;
 } tnf_gptrs_index;
 
-/* Over the bytes of an index. Which of the two syntaxes it has is decided by which of them uses up
- * the bytes exactly, or leaves fewer over; plain, if that does not tell. */
+/* Begins with the bytes of an index. The syntax that consumes the bytes exactly, or leaves fewer,
+ * is used; in doubt the plain one. */
 tnf_status tnf_gptrs_index_begin(tnf_gptrs_index *x, tnf_cur index, tnf_error *e);
-/* Over a file of version 1 of `size` bytes, whose first description stands at `at`. */
+/* Begins with a file of version 1 of `size` bytes, whose first description is at `at`. */
 void tnf_gptrs_inline_begin(tnf_gptrs_index *x, uint64_t at, uint64_t count, tnf_fetch_fn fetch,
                             void *ctx, uint64_t size);
-/* The next one; to be called `count` times. */
+/* Reads the next description; to be called `count` times. */
 tnf_status tnf_gptrs_next(tnf_gptrs_index *x, tnf_gptrs_entry *out, tnf_error *e);
 
 /* The id of a parameter, as stored: the first 16 bytes of the BLAKE3 hash of its name. */
@@ -73,14 +75,14 @@ void tnf_gptrs_hex(char out[2 * TNF_GPTRS_ID + 1], const uint8_t id[TNF_GPTRS_ID
 
 /* Bytes of the plain index of these objects. TNF_ELIMIT if its length does not fit the format. */
 tnf_status tnf_gptrs_index_size(uint64_t *out, const tnf_catalog *catalog, bool ids, tnf_error *e);
-/* Appends one description; id is NULL where there are none. The object is dense and of a type that
- * has a tag. */
+/* Appends one description; id is NULL for an index without ids. The object must be dense and its
+ * type must have a tag. */
 void tnf_gptrs_put_entry(tnf_buf *b, const tnf_object *object, const uint8_t *id, uint64_t offset);
-/* Where an object's data go if everything before it ends at `at`. Nothing is aligned for empty
- * data, so that an offset never lies beyond the end of the file. */
+/* Places an object's data, if everything before it ends at `at`. Empty data are not aligned, so no
+ * offset is beyond the end of the file. */
 tnf_status tnf_gptrs_place(uint64_t *out, uint64_t at, const tnf_object *object, uint64_t align,
                            tnf_error *e);
-/* The value of the writers' option `align`: a power of two, or TNF_EINVAL. */
+/* Checks the writers' option `align`: TNF_EINVAL unless it is a power of two. */
 tnf_status tnf_gptrs_check_align(uint64_t align, tnf_error *e);
 
 #endif

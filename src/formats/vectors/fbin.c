@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Vectors of the big-ann-benchmarks, of DiskANN and of cuVS: .fbin, .u8bin, .i8bin, .ibin, .f16bin.
  *
- *   u32 n   u32 d            little-endian; u64 each where the rows exceed 32 bits
- *   n * d elements           row after row, up to the end of the file
+ *   u32 n   u32 d            little-endian; u64 each if the rows exceed 32 bits
+ *   n * d elements           rows, contiguous up to the end of the file
  *
- *   fbin f32   u8bin u8   i8bin i8   ibin i32   f16bin, hbin f16     the extension alone says which
+ *   fbin f32   u8bin u8   i8bin i8   ibin i32   f16bin, hbin f16     only the extension says which
  *
- * The true neighbours of queries have the extension .ibin and two matrices, told by the size:
+ * Files of true neighbours have the extension .ibin and two matrices, recognised by the size:
  *
  *   u32 n   u32 k   n * k ids (u32)   n * k distances (f32)
  *
@@ -28,14 +28,14 @@ static const vec_kind kinds[] = {
     { NULL, NULL, false },
 };
 
-/* What a file says of itself. */
+/* The header of a file. */
 typedef struct fbin_head {
     uint64_t n, d;
-    unsigned bytes; /* that it takes */
+    unsigned bytes; /* size of the header */
     bool truth;
 } fbin_head;
 
-/* Exactly the size of the file? A size beyond 2^64 is none. */
+/* Is this exactly the size of the file? A size above 2^64 is not. */
 static bool is_exact(uint64_t size, unsigned head, uint64_t n, uint64_t d, uint64_t width)
 {
     uint64_t bytes;
@@ -71,18 +71,18 @@ enum { READ_TYPE };
 
 static const tnf_option_info read_options[] = {
     { "type", TNF_OPTION_CHOICE, "auto|f32|u8|i8|i32|f16", "auto",
-      "what the elements are; auto: as the extension says" },
+      "type of the elements; auto: by the extension" },
     { 0 },
 };
 
-/* Where the other family's rule holds exactly, the file is probably one of those. */
+/* If the rule of the other family holds exactly, the file probably belongs to that family. */
 static const char *other_family(uint64_t size, uint64_t d)
 {
     bool seems = d > 0 && d <= INT32_MAX && (size % (4 + 4 * d) == 0 || size % (4 + d) == 0);
     return seems ? "; this looks like a file of the vecs family" : "";
 }
 
-/* What the elements are if nobody says so: the first type whose size fits. */
+/* Guesses the type of the elements: the first type whose size fits. */
 static const vec_kind *guess_kind(uint64_t size, const fbin_head *h)
 {
     static const char *const order[] = { "f32", "u8", "f16" };
@@ -96,7 +96,8 @@ static const vec_kind *guess_kind(uint64_t size, const fbin_head *h)
     return is_exact(size, h->bytes, h->n, h->d, 8) ? tnf_vec_by_type(kinds, "i32") : &kinds[0];
 }
 
-/* More or fewer bytes than the header says. Those who crop a large file leave its header as it was.
+/* Reports more or fewer bytes than the header says. Cropped large files often keep their old
+ * header.
  */
 static tnf_status wrong_size(tnf_reader *r, fbin_head *h, uint64_t width, tnf_error *e)
 {
@@ -112,7 +113,7 @@ static tnf_status wrong_size(tnf_reader *r, fbin_head *h, uint64_t width, tnf_er
                             (unsigned long long)(size - need), (unsigned long long)h->n,
                             (unsigned long long)h->d, other_family(size, h->n));
     if (row == 0)
-        return TNF_OK; /* nothing is to be there */
+        return TNF_OK; /* no data are expected */
     uint64_t there = (size - HEAD) / row;
     if (!r->salvage && (size - HEAD) % row != 0)
         return tnf_fail(e, TNF_ETRUNCATED, size, "%s missing (cut short?)%s",
@@ -124,7 +125,7 @@ static tnf_status wrong_size(tnf_reader *r, fbin_head *h, uint64_t width, tnf_er
     return TNF_OK;
 }
 
-/* Which of the three forms it is. */
+/* Decides which of the three forms the file has. */
 static tnf_status find_form(tnf_reader *r, fbin_head *h, const vec_kind **kind, tnf_error *e)
 {
     tnf_cur c;
@@ -137,7 +138,8 @@ static tnf_status find_form(tnf_reader *r, fbin_head *h, const vec_kind **kind, 
         *kind = guess_kind(size, h);
     uint64_t width = tnf_type_named((*kind)->type)->bits / 8;
     if (h->d == 0 && h->n > 0 && size == HEAD)
-        return tnf_fail(e, TNF_EFORMAT, 4, "%llu vectors of no elements", (unsigned long long)h->n);
+        return tnf_fail(e, TNF_EFORMAT, 4, "%llu vectors without elements",
+                        (unsigned long long)h->n);
     if (is_exact(size, HEAD, h->n, h->d, width))
         return TNF_OK;
     if (strcmp((*kind)->type, "i32") == 0 && is_exact(size, HEAD, h->n, h->d, 8)) {
@@ -154,7 +156,7 @@ static tnf_status find_form(tnf_reader *r, fbin_head *h, const vec_kind **kind, 
         }
     }
     if (h->d == 0 && h->n > 0)
-        return tnf_fail(e, TNF_EFORMAT, 4, "%llu vectors of no elements%s",
+        return tnf_fail(e, TNF_EFORMAT, 4, "%llu vectors without elements%s",
                         (unsigned long long)h->n, other_family(size, h->n));
     return wrong_size(r, h, width, e);
 }
@@ -196,13 +198,13 @@ enum { WRITE_TYPE, WRITE_HEADER };
 
 static const tnf_option_info write_options[] = {
     { "type", TNF_OPTION_CHOICE, "auto|f32|u8|i8|i32|f16", "auto",
-      "what the elements are; auto: as the extension says, or the tensor if that says nothing" },
+      "type of the elements; auto: by the extension, or else that of the tensor" },
     { "header", TNF_OPTION_CHOICE, "auto|32|64", "auto",
-      "bits of the numbers of rows and columns; auto: as in the file it comes from, or 32" },
+      "bits of the numbers of rows and columns; auto: as in the source file, or 32" },
     { 0 },
 };
 
-/* Is the size enough to tell the type by? */
+/* Can a reader guess the type from the size alone? */
 static bool is_guessed(const tnf_object *o)
 {
     const char *type = o->parts->type->id;
@@ -216,8 +218,8 @@ static tnf_status fits_fbin(tnf_fit *fit, tnf_error *e)
     static const vec_rules rules = {
         .kinds = kinds,
         .lone = "a file of vectors holds one matrix",
-        .untold = "the name alone (.ibin, .i8bin …) says what the elements are; give it one",
-        .other = "the extension or the option `type` says another type than the tensor has",
+        .untold = "only the extension (.ibin, .i8bin …) says the type of the elements: add one",
+        .other = "the extension or the option `type` differs from the type of the tensor",
         .empty = true,
         .guessed = is_guessed,
         .pairs = true,
@@ -242,7 +244,7 @@ static tnf_status put_head(tnf_writer *w, uint64_t n, uint64_t d, bool wide, tnf
     }
     if (n > UINT32_MAX || d > UINT32_MAX)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the header holds 32 bits for rows and columns each: use -o header=64");
+                        "the header has only 32 bits each for rows and columns: use -o header=64");
     TNF_TRY(tnf_put_u32(w, (uint32_t)n, e));
     return tnf_put_u32(w, (uint32_t)d, e);
 }
@@ -271,7 +273,7 @@ const tnf_format tnf_format_fbin = {
     .rules = TNF_RULE_DATA_START | TNF_RULE_NO_OVERLAP,
     .can = { .types = "f32 u8 i8 i32 f16",
              .layouts = "dense",
-             .not_empty = "a file of vectors holds exactly one matrix, and there is none",
+             .not_empty = "a file of vectors must hold exactly one matrix, and there is none",
              .attrs = TNF_HOLDS_NONE,
              .file_attrs = HEADER,
              .derived = KIND,

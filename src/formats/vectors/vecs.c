@@ -5,11 +5,11 @@
  *   i32 d   d elements      the same d in each record
  *   …                       up to the end of the file: no header, no count, no magic
  *
- *   fvecs f32   ivecs i32   bvecs u8         the extension alone says which
+ *   fvecs f32   ivecs i32   bvecs u8         only the extension says which
  *
- * They become one tensor, `vectors` [n, d]. Its rows lie `record` bytes apart, so no view of the
- * whole is possible. Opening looks at the heads of 64 records, reading at that of each row it
- * begins.
+ * The vectors become one tensor, `vectors` [n, d]. Its rows are `record` bytes apart, so it cannot
+ * be mapped as a whole. Opening checks the heads of 64 records; reading checks the head of each row
+ * that it begins.
  */
 #include "formats/vectors/vectors.h"
 
@@ -28,12 +28,12 @@ static const vec_kind kinds[] = {
 };
 
 typedef struct vecs_state {
-    uint64_t n, d, row, record; /* row: bytes of its elements; record: and its head */
+    uint64_t n, d, row, record; /* row: bytes of a row's elements; record: with its head */
 } vecs_state;
 
 /* ------------------------------------------------------------------- probe */
 
-/* Do the records that a probe can see carry the same d, and fill the file? */
+/* Do the records that a probe sees have the same d, and do they fill the file? */
 static bool seems_to_be(const tnf_probe *p, uint32_t d, uint64_t width)
 {
     uint64_t record = HEAD + d * width;
@@ -45,7 +45,7 @@ static bool seems_to_be(const tnf_probe *p, uint32_t d, uint64_t width)
     return record > p->ntail || tnf_le32(p->tail + (p->ntail - record)) == d;
 }
 
-/* Extensions that are met, but stand for no type by any rule. */
+/* Extensions that occur, but have no agreed type. */
 static const vec_kind *unsure_kind(const char *ext)
 {
     for (const vec_kind *k = kinds; k->name; k++)
@@ -72,11 +72,11 @@ enum { READ_TYPE };
 
 static const tnf_option_info read_options[] = {
     { "type", TNF_OPTION_CHOICE, "auto|f32|i32|u8|f16|i8|f64", "auto",
-      "what the elements are; auto: as the extension says" },
+      "type of the elements; auto: by the extension" },
     { 0 },
 };
 
-/* Where the other family's rule holds exactly, the file is probably one of those. */
+/* If the rule of the other family holds exactly, the file probably belongs to that family. */
 static const char *other_family(const tnf_reader *r)
 {
     uint8_t head[8];
@@ -94,8 +94,8 @@ static const char *other_family(const tnf_reader *r)
 static tnf_status wrong_head(const vecs_state *s, uint64_t row, uint32_t found, tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, row * s->record,
-                    "vector %llu has %lld elements, the first one %llu", (unsigned long long)row,
-                    (long long)(int32_t)found, (unsigned long long)s->d);
+                    "vector %llu has %lld elements, but the first one has %llu",
+                    (unsigned long long)row, (long long)(int32_t)found, (unsigned long long)s->d);
 }
 
 static tnf_status check_head(const tnf_reader *r, const vecs_state *s, uint64_t row, tnf_error *e)
@@ -105,7 +105,7 @@ static tnf_status check_head(const tnf_reader *r, const vecs_state *s, uint64_t 
     return tnf_le32(head) == s->d ? TNF_OK : wrong_head(s, row, tnf_le32(head), e);
 }
 
-/* The first, the last and some between. */
+/* Checks the first, the last and some heads between. */
 static tnf_status check_samples(const tnf_reader *r, const vecs_state *s, tnf_error *e)
 {
     uint64_t many = s->n < SAMPLES ? s->n : SAMPLES;
@@ -117,7 +117,7 @@ static tnf_status check_samples(const tnf_reader *r, const vecs_state *s, tnf_er
     return TNF_OK;
 }
 
-/* The rule for this width; what is left over at the end is of a vector that was cut off. */
+/* Applies the rule for this width. Bytes left over at the end belong to a truncated vector. */
 static tnf_status measure_file(tnf_reader *r, vecs_state *s, uint32_t d, uint64_t width,
                                tnf_error *e)
 {
@@ -139,8 +139,7 @@ static tnf_status measure_file(tnf_reader *r, vecs_state *s, uint32_t d, uint64_
     return check_samples(r, s, e);
 }
 
-/* Without a word on the type: floats, unless only bytes fit. What cannot be read fits nothing, and
- * is told. */
+/* Guesses the type: floats, unless only bytes fit. A read error is returned. */
 static tnf_status guess_kind(const vec_kind **out, const tnf_reader *r, uint32_t d, tnf_error *e)
 {
     static const char *const order[] = { "f32", "u8" };
@@ -159,14 +158,13 @@ static tnf_status guess_kind(const vec_kind **out, const tnf_reader *r, uint32_t
     return TNF_OK;
 }
 
-/* Floats or bytes would be nonsense there. */
+/* Refuses extensions without an agreed type: floats or bytes would be a wrong guess. */
 static tnf_status check_extension(const tnf_reader *r, tnf_error *e)
 {
     const vec_kind *k = unsure_kind(r->extension);
     return k ? tnf_fail(e, TNF_EUNSUPPORTED, 0,
-                        "the extension .%s does not say for certain what the elements are: "
-                        "-o type=%s does",
-                        k->name, k->type)
+                        "the extension .%s has no agreed type of elements: use -o type=%s", k->name,
+                        k->type)
              : TNF_OK;
 }
 
@@ -209,8 +207,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     return tnf_add_object(r, &object, 0, e);
 }
 
-/* Whole records to where rows go, as many as there is room for; then the heads are taken out. What
- * they took is left for the next round, which is short. */
+/* Reads as many complete records into dst as have room, then removes their heads. The space of the
+ * heads remains for the next, shorter round. */
 static tnf_status read_rows(const tnf_reader *r, uint64_t row, uint8_t *dst, size_t *rows,
                             tnf_error *e)
 {
@@ -233,7 +231,7 @@ static tnf_status read_rows(const tnf_reader *r, uint64_t row, uint8_t *dst, siz
     return TNF_OK;
 }
 
-/* A row that is not read to its end: its head and what is little come by one call. */
+/* Reads the beginning of a row. The head and a short beginning are read with one call. */
 static tnf_status read_beginning(const tnf_reader *r, uint64_t row, uint8_t *dst, size_t n,
                                  tnf_error *e)
 {
@@ -258,8 +256,7 @@ static tnf_status decode_vecs(tnf_reader *r, uint64_t key, uint64_t offset, void
         uint64_t row = offset / s->row, skip = offset % s->row, done;
         if (skip) {
             done = s->row - skip < n ? s->row - skip : n;
-            TNF_TRY(
-                check_head(r, s, row, e)); /* what is read in pieces is checked as the whole is */
+            TNF_TRY(check_head(r, s, row, e)); /* pieces of rows are checked, too */
             TNF_TRY(tnf_source_read(r->source, row * s->record + HEAD + skip, to, (size_t)done, e));
         } else if (n < s->row) {
             done = n;
@@ -283,7 +280,7 @@ enum { WRITE_TYPE };
 
 static const tnf_option_info write_options[] = {
     { "type", TNF_OPTION_CHOICE, "auto|f32|i32|u8|f16|i8|f64", "auto",
-      "what the elements are; auto: as the extension says, or the tensor if that says nothing" },
+      "type of the elements; auto: by the extension, or else that of the tensor" },
     { 0 },
 };
 
@@ -297,19 +294,20 @@ static tnf_status fits_vecs(tnf_fit *fit, tnf_error *e)
     static const vec_rules rules = {
         .kinds = kinds,
         .lone = "a file of vectors holds one matrix",
-        .untold = "the name alone (.fvecs, .ivecs, .bvecs) says what the elements are; give it one",
-        .other = "the extension or the option `type` says another type than the tensor has",
+        .untold =
+            "only the extension (.fvecs, .ivecs, .bvecs) says the type of the elements: add one",
+        .other = "the extension or the option `type` differs from the type of the tensor",
         .guessed = is_guessed,
     };
     (void)e;
     return tnf_vec_fits(fit, &rules, fit->options[WRITE_TYPE].s);
 }
 
-/* Rows as they come, in any pieces; heads go between. */
+/* Streams rows, which arrive in any pieces, and inserts the heads. */
 struct spread {
     tnf_writer *w;
-    uint8_t *block;            /* whole records, and one that is begun */
-    size_t n, size, row, left; /* left: of the row that is begun */
+    uint8_t *block;            /* complete records, and an incomplete one */
+    size_t n, size, row, left; /* left: missing bytes of the current row */
     uint32_t d;
 };
 
@@ -368,7 +366,7 @@ const tnf_format tnf_format_vecs = {
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { .types = "f32 i32 u8 f16 i8 f64",
              .layouts = "dense",
-             .not_empty = "a file of vectors holds exactly one matrix, and there is none",
+             .not_empty = "a file of vectors must hold exactly one matrix, and there is none",
              .attrs = TNF_HOLDS_NONE,
              .derived = KIND,
              .fits = fits_vecs },

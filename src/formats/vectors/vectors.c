@@ -49,11 +49,11 @@ static tnf_verdict judge_tensor(const tnf_object *o, const tnf_fit *fit, const v
         return (tnf_verdict) { TNF_DROPPED, "the format holds a matrix, a vector in each row" };
     const vec_kind *own = tnf_vec_by_type(rules->kinds, o->parts->type->id);
     if (!told && !(own && own->known))
-        return (tnf_verdict) { TNF_DROPPED, "no extension stands for the type: use -o type=…" };
+        return (tnf_verdict) { TNF_DROPPED, "no extension has this type: use -o type=…" };
     if (!rules->empty && (o->shape[0] == 0 || o->shape[o->rank - 1] == 0))
-        return (tnf_verdict) { TNF_DROPPED, "the format holds no vector without elements" };
+        return (tnf_verdict) { TNF_DROPPED, "the format cannot hold vectors without elements" };
     if (o->shape[o->rank - 1] == 0 && (o->rank == 1 || o->shape[0] > 0))
-        return (tnf_verdict) { TNF_DROPPED, "the format holds no vectors without elements" };
+        return (tnf_verdict) { TNF_DROPPED, "the format cannot hold vectors without elements" };
     if (told && strcmp(told->type, o->parts->type->id) != 0)
         return (tnf_verdict) { TNF_DROPPED, rules->other };
     if (!told && !rules->guessed(o))
@@ -62,11 +62,11 @@ static tnf_verdict judge_tensor(const tnf_object *o, const tnf_fit *fit, const v
         return (tnf_verdict) { TNF_TRANSFORMED, "a lone vector becomes a matrix of one row" };
     if (!tnf_str_is(o->name, VEC_NAME))
         return (tnf_verdict) { TNF_TRANSFORMED,
-                               "the format keeps no name: it is read again as " VEC_NAME };
+                               "the format stores no name: the tensor is read back as " VEC_NAME };
     return (tnf_verdict) { TNF_NATIVE, "" };
 }
 
-/* The tensor that is taken: `vectors`, or else the first that can be. SIZE_MAX: none. */
+/* Chooses the tensor to write: `vectors`, or else the first possible one. SIZE_MAX: none. */
 static size_t choose_one(const tnf_fit *fit, const vec_rules *rules, const char *type)
 {
     const tnf_catalog *c = fit->catalog;
@@ -83,7 +83,7 @@ static size_t choose_one(const tnf_fit *fit, const vec_rules *rules, const char 
     return found;
 }
 
-/* What goes with it, as ground truth. SIZE_MAX: nothing does. */
+/* Finds the distances that go with the ids of ground truth. SIZE_MAX: none. */
 static size_t find_pair(const tnf_fit *fit, size_t taken)
 {
     const tnf_catalog *c = fit->catalog;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two families of vector files share: kinds of files, whose extension alone says what the
- * elements are, and the choice of what can be written. */
+/* Shared by the two families of vector files: kinds of files, whose type only the extension tells,
+ * and the choice of the tensor to write. */
 #ifndef TNF_FORMATS_VECTORS_H
 #define TNF_FORMATS_VECTORS_H
 
@@ -13,32 +13,30 @@
 typedef struct vec_kind {
     const char *name; /* its extension */
     const char *type;
-    bool known; /* the extension is in use; the others are taken only if the option names the type
-                 */
+    bool known; /* the extension is in use; others are accepted only if the option names the type */
 } vec_kind;
 
-/* By the extension: "fvecs", and "fvec". NULL: it says nothing. */
+/* The kind by the extension, "fvecs" or "fvec". NULL: unknown. */
 const vec_kind *tnf_vec_by_extension(const vec_kind *kinds, const char *ext);
-/* Is it an extension of either family? Then the file is of the other one only if it is said so. */
+/* Is it an extension of either family? Such a file is read as the other family only on request. */
 bool tnf_vec_extension(const char *ext);
-/* By the option "type" ("auto": none). */
+/* The kind by the option "type" ("auto": none). */
 const vec_kind *tnf_vec_by_type(const vec_kind *kinds, const char *type);
 
-/* Which tensor is written, in view of all there are: fills the verdicts of `fit`.
- * `guessed` is what a reader takes this tensor for without a name; `lone` says what a file of the
- * family holds. */
+/* Chooses the tensor to write among all, and fills the verdicts of `fit`. The strings of vec_rules
+ * are reasons for verdicts. */
 typedef struct vec_rules {
     const vec_kind *kinds;
     const char *lone;                     /* why a further tensor is refused */
-    const char *untold;                   /* why the type would not be known again */
-    const char *other;                    /* why the type is not that of the extension or option */
-    bool empty;                           /* no rows, or no columns, are fine */
-    bool (*guessed)(const tnf_object *o); /* is the type known again without a name? */
+    const char *untold;                   /* why a reader would not recognise the type */
+    const char *other;                    /* why the type contradicts the extension or option */
+    bool empty;                           /* no rows, or no columns, are allowed */
+    bool (*guessed)(const tnf_object *o); /* would a reader guess the type without an extension? */
     bool pairs;                           /* `vectors` of i32 may come with `distances` of f32 */
 } vec_rules;
 tnf_status tnf_vec_fits(tnf_fit *fit, const vec_rules *rules, const char *type);
 
-/* Is it `distances` to these ids? */
+/* Is `d` the distances of these ids? */
 bool tnf_vec_is_pair(const tnf_object *ids, const tnf_object *distances);
 
 #endif

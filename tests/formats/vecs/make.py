@@ -76,11 +76,11 @@ rows = rows_of(5, 7, 4)
 for i in range(1, 5):
     ragged = bytearray(whole)
     ragged[i * 32] = 6
-    reject(f"ragged_{i}.fvecs", bytes(ragged), BAD, i * 32, f"vector {i} has 6 elements, the first one 7")
+    reject(f"ragged_{i}.fvecs", bytes(ragged), BAD, i * 32, f"vector {i} has 6 elements, but the first one has 7")
 late = bytearray(file(300, 3, "bvecs"))
 late[201 * 7] = 9  # between those that opening looks at
-reject("verify_ragged.bvecs", bytes(late), BAD, 201 * 7, "vector 201 has 9 elements, the first one 3", "opens")
+reject("verify_ragged.bvecs", bytes(late), BAD, 201 * 7, "vector 201 has 9 elements, but the first one has 3", "opens")
 reject("fbin.fvecs", struct.pack("<II", 3, 5) + filled(60), SHORT, 68, "this looks like an fbin file", "rejects")
 for rare, bytes_of_one in (("hvecs", 2), ("i8vecs", 1), ("dvecs", 8)):
-    reject(f"rare.{rare}", (struct.pack("<i", 4) + bytes(4 * bytes_of_one)) * 3, "TNF_EUNSUPPORTED", 0, "does not say for certain")
+    reject(f"rare.{rare}", (struct.pack("<i", 4) + bytes(4 * bytes_of_one)) * 3, "TNF_EUNSUPPORTED", 0, "has no agreed type")
 (HERE / "expect.json").write_text(json.dumps(expect, indent=1, sort_keys=True) + "\n", encoding="utf-8")

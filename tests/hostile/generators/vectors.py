@@ -45,7 +45,7 @@ def make_fbin(c):
     c.accepted("D", "long_header", struct.pack("<QQ", 2, 3) + bytes(24), 1, "a header of 16 bytes", warnings=None)
     c.rejected("I", "zip_behind", FBIN + b"PK\5\6" + bytes(18), BAD, 88, "22 bytes follow", "the end of a ZIP archive behind the vectors")
     c.rejected("I", "html_before", b"<html>\n\n" + FBIN, [SHORT, BAD], None, "", "HTML before the header")
-    c.rejected("O", "no_columns", struct.pack("<II", 4, 0) + FBIN[8:], BAD, 4, "no elements", "vectors of nothing")
+    c.rejected("O", "no_columns", struct.pack("<II", 4, 0) + FBIN[8:], BAD, 4, "without elements", "vectors of nothing")
     c.accepted("O", "no_rows", struct.pack("<II", 0, 2 ** 32 - 1), 1, "no vector, of 2^32 - 1 elements", warnings=None)
 
 
