@@ -3,7 +3,7 @@
  *
  *   FAHD 00 client element page-bits n u64 block u64 sum
  *   FADB 00 client head u64 · elements sum; or, if there are more than 2^page-bits:
- *        a bit a page (highest first; 0: never written) sum, pages of elements, each with a sum
+ *        a bit per page (highest first; 0: never written) sum, pages of elements, each with a sum
  *   EAHD 00 client element max-bits index dmin smin page-bits, 6 × u64, index block u64 sum
  *   EAIB 00 client head u64 · elements, data blocks u64, super blocks u64 sum
  *   EASB 00 client head u64 offset · [bitmaps] data blocks u64 sum
@@ -18,7 +18,7 @@
 typedef struct array {
     h5_data *d;
     h5_file *h;
-    unsigned client, element, page_bits, offset; /* offset: bytes that numbers of elements take */
+    unsigned client, element, page_bits, offset; /* offset: bytes of an element's number */
     uint32_t front;
     uint64_t n;
 } array;
@@ -31,7 +31,7 @@ static tnf_status add_element(const array *a, tnf_cur *c, uint64_t number, tnf_e
         chunk.mask = tnf_u32(c);
     }
     if (c->bad)
-        return tnf_h5_bad(c, "an array of chunks is cut", e);
+        return tnf_h5_bad(c, "an array of chunks is truncated", e);
     if (chunk.at == H5_NOWHERE || number >= a->n)
         return TNF_OK;
     return tnf_h5_add_numbered(a->d, a->h, number, a->front, chunk, e);
@@ -49,7 +49,7 @@ static tnf_status check_head(array *a, tnf_cur *c, uint64_t at, tnf_error *e)
     return TNF_OK;
 }
 
-/* n elements at an address, with their checksum. */
+/* Reads n elements at an address, with their checksum. */
 static tnf_status read_page(const array *a, uint64_t at, uint64_t n, uint64_t number, tnf_error *e)
 {
     tnf_cur c;
@@ -68,7 +68,7 @@ static bool has_page(const uint8_t *bitmap, uint64_t i)
     return bitmap[i / 8] >> (7 - i % 8) & 1u;
 }
 
-/* Pages behind the head of a block; those that were never written leave their room. */
+/* Reads the pages after the head of a block. Pages that were never written still take space. */
 static tnf_status read_pages(const array *a, uint64_t at, uint64_t n, uint64_t number,
                              const uint8_t *bitmap, tnf_error *e)
 {
@@ -78,7 +78,8 @@ static tnf_status read_pages(const array *a, uint64_t at, uint64_t n, uint64_t n
         if (!has_page(bitmap, i))
             continue;
         if (!tnf_ckd_mul(&skip, i, step) || !tnf_ckd_add(&place, at, skip))
-            return tnf_fail(e, TNF_EFORMAT, a->h->base + at, "pages of chunks are too many");
+            return tnf_fail(e, TNF_EFORMAT, a->h->base + at,
+                            "an array has too many pages of chunks");
         TNF_TRY(read_page(a, place, many, number + i * page, e));
     }
     return TNF_OK;
@@ -133,7 +134,7 @@ static unsigned log_of(uint64_t v)
     return n;
 }
 
-/* A data block; bitmap: of its pages, or NULL if it has none. */
+/* A data block; bitmap: of its pages; NULL: no pages. */
 static tnf_status read_block(const array *a, uint64_t address, uint64_t n, uint64_t number,
                              const uint8_t *bitmap, tnf_error *e)
 {
@@ -206,7 +207,7 @@ static tnf_status read_index(const extensible *x, uint64_t address, tnf_error *e
         }
         number += blocks * n;
     }
-    return c.bad ? tnf_h5_bad(&c, "an array of chunks is cut", e) : TNF_OK;
+    return c.bad ? tnf_h5_bad(&c, "an array of chunks is truncated", e) : TNF_OK;
 }
 
 tnf_status tnf_h5_extensible_array(h5_data *d, h5_file *h, uint64_t address, uint32_t unlimited,
@@ -232,6 +233,6 @@ tnf_status tnf_h5_extensible_array(h5_data *d, h5_file *h, uint64_t address, uin
     if (!powers || x.max_bits > 40 || x.max_bits < log_of(x.dmin) + 2 * log_of(x.smin) ||
         x.a.page_bits > 32 || x.smin < 2)
         return tnf_fail(e, TNF_EFORMAT, h->base + address,
-                        "the head of an array of chunks is none");
+                        "the head of an array of chunks is invalid");
     return block == H5_NOWHERE ? TNF_OK : read_index(&x, block, e);
 }

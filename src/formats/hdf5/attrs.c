@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes: message 0C, or in a heap that message 15h names.
+/* Attributes: in messages 0C, or in the heap of message 15h.
  *
  *   0C   1 0 name type space lengths u16, each padded to 8, then name, type, space, data
  *        2 flags (1 type shared, 2 space shared) lengths, no padding
- *        3 the same with a charset behind the lengths
+ *        3 the same with a charset after the lengths
  *   15h  0 flags [max order u16] heap u64 B-tree u64 [B-tree by order u64]
  */
 #include "formats/hdf5/h5.h"
@@ -47,11 +47,11 @@ static tnf_status vlen_value(tnf_value *out, h5_file *h, const uint8_t *p, tnf_e
         h->work += n;
     }
     if (h->work > h->most)
-        return tnf_fail(e, TNF_ELIMIT, h->base, "the same strings are referred to too often");
+        return tnf_fail(e, TNF_ELIMIT, h->base, "the same strings are referenced too often");
     return text_value(out, h, s.p, n, e);
 }
 
-/* A number of the type; floats of less than 32 bits become f32, which holds them. */
+/* A number of the type; floats of less than 32 bits become f32, without loss. */
 static tnf_value number_value(const tnf_type *type, const uint8_t *little)
 {
     double d = 0;
@@ -63,7 +63,7 @@ static tnf_value number_value(const tnf_type *type, const uint8_t *little)
     return (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F32, .as.f32 = (float)d };
 }
 
-/* No number is wider than 8 bytes, but compilers for other machines do not see it. */
+/* No number is wider than 8 bytes, but some compilers warn without this function. */
 static void copy_number(uint8_t to[8], const uint8_t *p, size_t n, bool big)
 {
     for (size_t i = 0; i < n && i < 8; i++)
@@ -79,7 +79,7 @@ static tnf_status array_of(tnf_value **items, tnf_value *out, h5_file *h, uint64
     return TNF_OK;
 }
 
-/* One element of the innermost kind. */
+/* The value of one element, without its axes. */
 static tnf_status leaf_value(tnf_value *out, h5_file *h, const h5_type *t, const uint8_t *p,
                              tnf_error *e)
 {
@@ -115,7 +115,7 @@ static bool is_bytes(const h5_type *t)
     return t->form == H5_UNREAD || t->text;
 }
 
-/* Nested arrays for the axes that are left. */
+/* Makes nested arrays for the remaining axes. */
 static tnf_status nested_value(tnf_value *out, h5_file *h, const h5_type *t, const uint64_t *dims,
                                uint32_t rank, const uint8_t **p, tnf_error *e)
 {
@@ -150,7 +150,7 @@ static tnf_status read_value(tnf_value *out, h5_file *h, const h5_type *t, const
             dims[rank++] = t->axes[i];
     if (!tnf_ckd_mul(&bytes, s->elements, t->size) || bytes > tnf_left(c))
         return tnf_h5_bad(c, "the value of an attribute runs past its message", e);
-    for (uint32_t i = 0; i < s->rank; i++) /* zeros are not to be preceded by many */
+    for (uint32_t i = 0; i < s->rank; i++) /* a zero dimension must not hide many empty arrays */
         if (s->elements == 0 && s->shape[i] > 4096)
             return tnf_h5_bad(c, "an attribute without elements has a large shape", e);
     if (rank > h->r->limits.depth)
@@ -187,12 +187,12 @@ static tnf_status add_attribute(attributes *a, h5_file *h, tnf_cur c, uint64_t o
     if (version == 3)
         (void)tnf_u8(&c);
     if (c.bad || version < 1 || version > 3)
-        return tnf_h5_bad(&c, "an attribute is none", e);
+        return tnf_h5_bad(&c, "an attribute is invalid", e);
     bool padded = version == 1;
     tnf_cur name = cut_piece(&c, nname, padded), type = cut_piece(&c, ntype, padded);
     tnf_cur space = cut_piece(&c, nspace, padded);
     if (c.bad)
-        return tnf_h5_bad(&c, "an attribute is cut", e);
+        return tnf_h5_bad(&c, "an attribute is truncated", e);
     const uint8_t *end = nname ? memchr(name.p, 0, (size_t)nname) : NULL;
     x.name = (tnf_str) { (const char *)name.p, end ? (size_t)(end - name.p) : (size_t)nname };
     if (version > 1 && flags & 1u)
@@ -215,12 +215,12 @@ static tnf_status take_attribute(void *ctx, h5_file *h, tnf_cur *record, tnf_err
     attributes *a = ctx;
     tnf_cur c, id = *record;
     if (!tnf_bytes(record, 9))
-        return tnf_h5_bad(record, "a record of attributes is cut", e);
+        return tnf_h5_bad(record, "a record of attributes is truncated", e);
     bool shared = record->p[-1] & 2u;
     uint64_t order = tnf_u32(record);
     if (shared)
         return tnf_fail(e, TNF_EUNSUPPORTED, tnf_where(record),
-                        "an attribute lies in a heap of shared ones, which is not read");
+                        "an attribute is in a heap of shared messages, which is not supported");
     TNF_TRY(tnf_h5_object(&c, h, &a->heap, id, e));
     return add_attribute(a, h, c, order, e);
 }
@@ -232,7 +232,7 @@ static tnf_status read_info(attributes *a, h5_file *h, tnf_cur c, tnf_error *e)
         (void)tnf_u16(&c);
     uint64_t heap = tnf_u64(&c), tree = tnf_u64(&c);
     if (c.bad || version != 0)
-        return tnf_h5_bad(&c, "the description of attributes is none", e);
+        return tnf_h5_bad(&c, "the description of attributes is invalid", e);
     a->ordered = flags & 1u;
     if (heap == H5_NOWHERE || tree == H5_NOWHERE)
         return TNF_OK;

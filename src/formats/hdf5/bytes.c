@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes of the file by address: bounded, counted, through a few windows. What the metadata may cost
- * in all is a multiple of the file, whatever they refer to how often. */
+/* Reads bytes of the file by address, through a few windows, with bounds and a budget. All metadata
+ * together may cost only a multiple of the file's size, however often they refer to each other. */
 #include "formats/hdf5/h5.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ tnf_status tnf_h5_get(h5_file *h, uint64_t address, uint64_t n, const char *what
     uint64_t size = h->end - h->base;
     if (address > size || n > size - address)
         return tnf_fail(e, TNF_EFORMAT, h->base,
-                        "%s at address %llu, of %llu bytes, lies outside of the file", what,
+                        "%s at address %llu, of %llu bytes, is outside the file", what,
                         (unsigned long long)address, (unsigned long long)n);
     if (n > h->r->limits.header_bytes)
         return tnf_fail(e, TNF_ELIMIT, h->base + address, "%s has %llu bytes, %llu are allowed",
@@ -45,7 +45,7 @@ tnf_status tnf_h5_get(h5_file *h, uint64_t address, uint64_t n, const char *what
     h->work += n + 8;
     if (h->work > h->most)
         return tnf_fail(e, TNF_ELIMIT, h->base + address,
-                        "the same metadata are referred to too often");
+                        "the same metadata are referenced too often");
     uint8_t *bytes = tnf_arena_raw(&h->temp, n + 1);
     if (!bytes)
         return tnf_arena_fail(&h->temp, what, e);
@@ -60,7 +60,7 @@ tnf_status tnf_h5_node(h5_file *h, uint64_t address, uint64_t n, const char *sig
     TNF_TRY(tnf_h5_get(h, address, n, signature, out, e));
     const void *four = tnf_bytes(out, 4);
     if (!four || memcmp(four, signature, 4) != 0)
-        return tnf_fail(e, TNF_EFORMAT, h->base + address, "there should be a %s here, and is not",
+        return tnf_fail(e, TNF_EFORMAT, h->base + address, "a %s is expected here and missing",
                         signature);
     return TNF_OK;
 }
@@ -78,7 +78,7 @@ tnf_status tnf_h5_once(h5_file *h, uint64_t address, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the structure");
     if (previous != TNF_HASH_NONE)
         return tnf_fail(e, TNF_EFORMAT, h->base + address,
-                        "a node is met a second time: the file refers to itself in a loop");
+                        "a node occurs twice: the file contains a reference loop");
     h->nnodes++;
     return TNF_OK;
 }

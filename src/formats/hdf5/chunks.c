@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Which chunks there are: the B-tree of version 1 and the indexes of layout 4.
+/* Finds the chunks of a dataset: the B-tree of version 1 and the indexes of layout 4.
  *
  *   TREE 01 level n u16 left u64 right u64, key child … key
- *   key     bytes u32, mask u32, offset u64 on each axis and one more
- *   index   1 one chunk · 2 implicit: all in a row · 3, 4 arrays (arrays.c) · 5 B-tree of version
- * 2, records 10: address, place of the chunk u64 each · 11: address, size, mask, place
+ *   key     bytes u32, mask u32, offset u64 on each axis, and one more u64
+ *   index   1 one chunk · 2 implicit: all contiguous · 3, 4 arrays (arrays.c) · 5 B-tree of
+ *           version 2, records 10: address, place of the chunk u64 each · 11: address, size, mask,
+ *           place
  */
 #include "formats/hdf5/h5.h"
 
@@ -15,7 +16,8 @@
 
 /* ------------------------------------------------------------------ adding */
 
-/* A chunk by its place in the grid; one outside of it is left over from a larger shape. */
+/* Adds a chunk by its place in the grid. One outside the grid remains from a larger shape and is
+ * ignored. */
 tnf_status tnf_h5_add_chunk(h5_data *d, h5_file *h, const uint64_t *place, h5_chunk chunk,
                             tnf_error *e)
 {
@@ -27,7 +29,7 @@ tnf_status tnf_h5_add_chunk(h5_data *d, h5_file *h, const uint64_t *place, h5_ch
     }
     if (!tnf_ckd_add(&chunk.at, chunk.at, h->base) || chunk.at > h->end ||
         chunk.stored > h->end - chunk.at)
-        return tnf_fail(e, TNF_EFORMAT, h->base, "a chunk of %llu bytes lies outside of the file",
+        return tnf_fail(e, TNF_EFORMAT, h->base, "a chunk of %llu bytes is outside the file",
                         (unsigned long long)chunk.stored);
     h5_chunk *items = tnf_arena_grow(h->r->arena, d->chunks, d->nchunks, &d->capacity,
                                      sizeof *items, 1);
@@ -39,7 +41,7 @@ tnf_status tnf_h5_add_chunk(h5_data *d, h5_file *h, const uint64_t *place, h5_ch
     return TNF_OK;
 }
 
-/* By its number over the grid of the largest shape, where axis `front` comes first. */
+/* Adds a chunk by its number in the grid of the largest shape, with axis `front` first. */
 tnf_status tnf_h5_add_numbered(h5_data *d, h5_file *h, uint64_t number, uint32_t front,
                                h5_chunk chunk, tnf_error *e)
 {
@@ -73,7 +75,7 @@ static tnf_status sort_chunks(h5_data *d, h5_file *h, uint64_t at, tnf_error *e)
     qsort(d->chunks, d->nchunks, sizeof *d->chunks, by_number);
     for (size_t i = 1; i < d->nchunks; i++)
         if (d->chunks[i - 1].number == d->chunks[i].number)
-            return tnf_fail(e, TNF_EFORMAT, h->base + at, "a chunk is there twice");
+            return tnf_fail(e, TNF_EFORMAT, h->base + at, "a chunk occurs twice");
     return TNF_OK;
 }
 
@@ -85,11 +87,11 @@ static tnf_status take_entry(h5_data *d, h5_file *h, tnf_cur *c, uint64_t size, 
     uint64_t place[H5_RANK];
     h5_chunk chunk = { .at = tnf_u64(c), .stored = size, .mask = mask };
     if (c->bad)
-        return tnf_h5_bad(c, "a B-tree of chunks is cut", e);
+        return tnf_h5_bad(c, "a B-tree of chunks is truncated", e);
     for (uint32_t i = 0; i < d->rank; i++) {
         place[i] = offset[i] / d->chunk[i];
         if (offset[i] % d->chunk[i] || offset[d->rank]) {
-            tnf_warn(h->r, tnf_where(c), "a chunk does not lie in the grid: it is ignored");
+            tnf_warn(h->r, tnf_where(c), "a chunk is not aligned to the grid: it is ignored");
             return TNF_OK;
         }
     }
@@ -137,7 +139,7 @@ static tnf_status take_record(void *ctx, h5_file *h, tnf_cur *record, tnf_error 
     h5_chunk chunk = { .at = tnf_u64(record), .stored = d->chunk_bytes };
     if (n != fixed) {
         if (n < fixed + 5 || n > fixed + 12)
-            return tnf_h5_bad(record, "a record of chunks has an odd length", e);
+            return tnf_h5_bad(record, "a record of chunks has an invalid length", e);
         chunk.stored = tnf_h5_uint(record, (unsigned)(n - fixed - 4));
         chunk.mask = tnf_u32(record);
     }
@@ -156,7 +158,7 @@ static tnf_status add_single(h5_data *d, h5_file *h, tnf_cur *c, unsigned flags,
     }
     chunk.at = tnf_u64(c);
     if (c->bad)
-        return tnf_h5_bad(c, "a layout is cut", e);
+        return tnf_h5_bad(c, "a layout is truncated", e);
     return chunk.at == H5_NOWHERE ? TNF_OK : tnf_h5_add_chunk(d, h, place, chunk, e);
 }
 
@@ -164,7 +166,7 @@ static tnf_status add_implicit(h5_data *d, h5_file *h, tnf_cur *c, tnf_error *e)
 {
     uint64_t at = tnf_u64(c), n = 1, bytes;
     if (c->bad)
-        return tnf_h5_bad(c, "a layout is cut", e);
+        return tnf_h5_bad(c, "a layout is truncated", e);
     if (at == H5_NOWHERE)
         return TNF_OK;
     for (uint32_t i = 0; i < d->rank; i++)
@@ -172,7 +174,7 @@ static tnf_status add_implicit(h5_data *d, h5_file *h, tnf_cur *c, tnf_error *e)
             return tnf_h5_bad(c, "a dataset has more than 2^64 chunks", e);
     if (!tnf_ckd_mul(&bytes, n, d->chunk_bytes) || at > h->end - h->base ||
         bytes > h->end - h->base - at)
-        return tnf_h5_bad(c, "the chunks of a dataset lie outside of the file", e);
+        return tnf_h5_bad(c, "the chunks of a dataset are outside the file", e);
     for (uint64_t i = 0; i < n; i++) {
         h5_chunk chunk = { .at = at + i * d->chunk_bytes, .stored = d->chunk_bytes };
         TNF_TRY(tnf_h5_add_numbered(d, h, i, 0, chunk, e));
@@ -203,7 +205,7 @@ tnf_status tnf_h5_chunk_index(h5_data *d, h5_file *h, tnf_cur *c, unsigned flags
     (void)tnf_bytes(c, parameters[kind]);
     address = tnf_u64(c);
     if (c->bad)
-        return tnf_h5_bad(c, "a layout is cut", e);
+        return tnf_h5_bad(c, "a layout is truncated", e);
     if (address == H5_NOWHERE)
         return TNF_OK;
     if (kind == 5)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes of a dataset in chunks, or of one that was never written.
+/* Bytes of a dataset in chunks, or of a dataset that was never written.
  *
- *   asked for   ░░░░██████████████░░░      a run of elements, rows first
+ *   requested   ░░░░██████████████░░░      a run of elements, rows first
  *   box         the chunks that it can touch: axes before the first one on which its ends differ
- *               are fixed, those behind it are whole
+ *               are fixed, those after it are complete
  *
- * Much at once: each chunk is decoded once, by several threads, and goes to its places. Little at a
- * time: decoded chunks are kept for who reads on, up to a limit.
+ * A large range: each chunk is decoded once, by several threads, and its rows are copied out. Small
+ * ranges: decoded chunks are cached for the next call, up to a limit.
  */
 #include "base/alloc.h"
 #include "base/pool.h"
@@ -17,11 +17,11 @@
 #include <string.h>
 
 #define KEPT_BYTES  ((uint64_t)128 << 20)
-#define WORK_BYTES  ((uint64_t)256 << 20) /* that all threads together decode into */
-#define AT_ONCE     ((uint64_t)2 << 20)   /* worth several threads */
+#define WORK_BYTES  ((uint64_t)256 << 20) /* for decoding, in all threads together */
+#define AT_ONCE     ((uint64_t)2 << 20)   /* from this size on several threads are used */
 #define KEPT_CHUNKS 4096u
-#define MORE        (4u * H5_FILTERS) /* room for checksums behind a chunk */
-#define SHRINKS     40000u            /* no filter shrinks bytes further; zstd is the best at it */
+#define MORE        (4u * H5_FILTERS) /* room for checksums after a chunk */
+#define SHRINKS     40000u            /* no filter compresses more than this; zstd comes closest */
 
 typedef struct kept_chunk {
     uint64_t number, used;
@@ -29,7 +29,7 @@ typedef struct kept_chunk {
     size_t size;
 } kept_chunk;
 
-/* What a reader keeps between two calls. */
+/* The cache of a reader between two calls. */
 typedef struct kept {
     kept_chunk *chunks;
     size_t n;
@@ -38,7 +38,7 @@ typedef struct kept {
     size_t stored_n, work_n;
 } kept;
 
-_Static_assert(sizeof(kept) <= H5_KEEPS, "what is kept has no room");
+_Static_assert(sizeof(kept) <= H5_KEEPS, "the cache is larger than its room");
 
 typedef struct box {
     uint64_t from[H5_RANK], to[H5_RANK]; /* elements */
@@ -46,7 +46,7 @@ typedef struct box {
     uint64_t chunks;
 } box;
 
-/* A range of bytes that is asked for. */
+/* A requested range of bytes. */
 typedef struct want {
     const tnf_reader *r;
     const h5_data *d;
@@ -113,7 +113,7 @@ static void fill_bytes(const h5_data *d, uint64_t offset, uint8_t *dst, size_t n
         dst[i] = d->fill[(offset + i) % d->width];
 }
 
-/* Does it stick out of the shape? */
+/* Does the chunk extend beyond the shape? */
 static bool at_edge(const h5_data *d, const uint64_t *place)
 {
     for (uint32_t i = 0; i < d->rank; i++)
@@ -133,13 +133,13 @@ static bool make_room(uint8_t **p, size_t *have, uint64_t n)
     return *p != NULL;
 }
 
-/* A decoded chunk at k->work. */
+/* Decodes a chunk into k->work. */
 static tnf_status load_chunk(const tnf_reader *r, const h5_data *d, const h5_chunk *c,
                              const uint64_t *place, kept *k, tnf_error *e)
 {
     uint64_t all = d->chunk_bytes + MORE, room = c && c->stored > all ? c->stored : all;
     if (c && c->stored < d->chunk_bytes / SHRINKS)
-        return tnf_fail(e, TNF_EFORMAT, c->at, "a chunk of %llu bytes cannot give %llu",
+        return tnf_fail(e, TNF_EFORMAT, c->at, "a chunk of %llu bytes cannot decode to %llu",
                         (unsigned long long)c->stored, (unsigned long long)d->chunk_bytes);
     if (!make_room(&k->work, &k->work_n, all) ||
         (c && d->nfilters && !make_room(&k->stored, &k->stored_n, room)))
@@ -163,12 +163,12 @@ static tnf_status load_chunk(const tnf_reader *r, const h5_data *d, const h5_chu
     return TNF_OK;
 }
 
-/* What of a chunk is asked for goes to its places: rows are as long as both have it together. */
+/* Copies the requested elements of a chunk to their places, in runs that are contiguous in both. */
 static void scatter_chunk(const want *w, const uint64_t *place, const uint8_t *bytes)
 {
     const h5_data *d = w->d;
     uint64_t low[H5_RANK], high[H5_RANK], at[H5_RANK];
-    if (d->rank == 0 || d->rank > H5_RANK) /* what is in chunks has dimensions */
+    if (d->rank == 0 || d->rank > H5_RANK) /* chunked datasets have dimensions */
         return;
     uint32_t last = d->rank - 1;
     for (uint32_t i = 0; i < d->rank; i++) {
@@ -199,7 +199,7 @@ static void scatter_chunk(const want *w, const uint64_t *place, const uint8_t *b
     }
 }
 
-/* ----------------------------------------------------------- much at once */
+/* ------------------------------------------------------------ large ranges */
 
 static tnf_status take_chunks(void *ctx, size_t thread, tnf_error *e)
 {
@@ -229,7 +229,7 @@ static tnf_status read_at_once(want *w, tnf_error *e)
     return tnf_pool_run(threads, threads, take_chunks, w, e);
 }
 
-/* ------------------------------------------------------- little at a time */
+/* ----------------------------------------------------------- small ranges */
 
 static const uint8_t *find_kept(kept *k, uint64_t number)
 {
@@ -241,7 +241,7 @@ static const uint8_t *find_kept(kept *k, uint64_t number)
     return NULL;
 }
 
-/* Takes k->work over as a kept chunk, and the oldest one's memory for the next. */
+/* Moves k->work into the cache. The memory of the oldest chunk becomes the next k->work. */
 static tnf_status keep_chunk(const h5_data *d, kept *k, uint64_t number, const uint8_t **out,
                              tnf_error *e)
 {

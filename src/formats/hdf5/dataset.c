@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A dataset becomes a tensor: numbers dense, text as strings/1, the rest listed by its name. */
+/* A dataset becomes a tensor: numbers dense, text as strings/1. Other types are listed by name. */
 #include "formats/hdf5/h5.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BOMB_BYTES ((uint64_t)4 << 30) /* declared, and */
-#define BOMB_TIMES 1000u               /* times what is stored: not read */
+#define BOMB_BYTES ((uint64_t)4 << 30) /* a dataset that declares more than this, and */
+#define BOMB_TIMES 1000u               /* more than this times its stored size, is not read */
 #define TEXT_TIMES 1024u
 
 typedef struct dataset {
@@ -21,7 +21,7 @@ typedef struct dataset {
 
 /* ------------------------------------------------------------------- attrs */
 
-/* Keras writes bfloat16 as two bytes and says so in an attribute. */
+/* Recognises Keras' bfloat16: two bytes, and an attribute that says so. */
 static void know_bfloat16(dataset *x)
 {
     tnf_value own = tnf_attrs_value(&x->own);
@@ -64,7 +64,7 @@ typedef struct texts {
     uint64_t n;
 } texts;
 
-/* All strings in memory: their lengths have to be known anyway. */
+/* Loads all strings into memory: their lengths are needed in any case. */
 static tnf_status gather_text(texts *out, h5_file *h, const dataset *x, const uint8_t *raw,
                               tnf_error *e)
 {
@@ -80,7 +80,7 @@ static tnf_status gather_text(texts *out, h5_file *h, const dataset *x, const ui
     }
     h->work += total;
     if (h->work > h->most)
-        return tnf_fail(e, TNF_ELIMIT, x->at, "the same strings are referred to too often");
+        return tnf_fail(e, TNF_ELIMIT, x->at, "the same strings are referenced too often");
     out->bytes = tnf_arena_raw(h->r->arena, total + 1);
     if (!out->bytes)
         return tnf_arena_fail(h->r->arena, "strings", e);
@@ -97,7 +97,7 @@ static tnf_status gather_text(texts *out, h5_file *h, const dataset *x, const ui
         if (length)
             memcpy(out->bytes + out->ends[i], s.p, length);
     }
-    for (uint64_t i = 0; i <= n; i++) { /* as they are given out: little-endian */
+    for (uint64_t i = 0; i <= n; i++) { /* the caller expects little-endian */
         uint64_t end = out->ends[i];
         tnf_put_le64(&out->ends[i], end);
     }
@@ -109,13 +109,13 @@ static tnf_status read_text(texts *out, h5_file *h, dataset *x, tnf_error *e)
 {
     uint64_t bytes = x->data->nbytes, size = h->end - h->base;
     if (bytes > h->r->limits.header_bytes || bytes / TEXT_TIMES > size) {
-        x->why = "there are more strings than are kept in memory";
+        x->why = "there are more strings than fit into the limit of memory";
         return TNF_OK;
     }
     h->work += bytes;
     uint8_t *raw = tnf_arena_raw(&h->temp, bytes + 1);
     if (!raw || h->work > h->most)
-        return raw ? tnf_fail(e, TNF_ELIMIT, x->at, "the same strings are referred to too often")
+        return raw ? tnf_fail(e, TNF_ELIMIT, x->at, "the same strings are referenced too often")
                    : tnf_arena_fail(&h->temp, "strings", e);
     TNF_TRY(tnf_h5_raw(h->r, x->data, 0, raw, (size_t)bytes, e));
     return gather_text(out, h, x, raw, e);
@@ -160,7 +160,7 @@ static tnf_status push_data(uint64_t *key, h5_file *h, h5_data *d, tnf_error *e)
     return TNF_OK;
 }
 
-/* A type that has no place here, under HDF5's own name. */
+/* Lists a dataset of an unsupported type under HDF5's name of the type. */
 static tnf_status list_only(tnf_part *part, h5_file *h, const dataset *x, tnf_error *e)
 {
     char why[96];
@@ -168,12 +168,12 @@ static tnf_status list_only(tnf_part *part, h5_file *h, const dataset *x, tnf_er
     if (!own)
         return tnf_arena_fail(h->r->arena, "a type", e);
     *own = (tnf_type) { x->type.name, TNF_U8, TNF_NUMBER_OPAQUE, (uint32_t)x->type.size * 8 };
-    snprintf(why, sizeof why, "elements of the type %s are not known", x->type.name);
+    snprintf(why, sizeof why, "elements of the type %s are not supported", x->type.name);
     part->type = own;
     return set_unreadable(part, h, why, e);
 }
 
-/* Much is declared and next to nothing stored: a bomb, or at least nobody's weights. */
+/* A dataset that declares much data and stores almost none: a bomb, and hardly weights. */
 static const char *is_bomb(const h5_file *h, const h5_data *d)
 {
     uint64_t allowed = h->r->limits.decoded_bytes;
@@ -239,7 +239,7 @@ static const char *type_name(const h5_type *t)
                                   : "string";
 }
 
-/* A shape with nothing in it becomes an attribute. */
+/* A null dataspace becomes an attribute. */
 static tnf_status add_null(h5_file *h, const dataset *x, tnf_error *e)
 {
     const char *name = type_name(&x->type);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Filters, undone in reverse: deflate, shuffle, fletcher32, LZF, and of the registered ones zstd
- * (one frame), Blosc (one buffer) and LZ4:
+/* Undoes filters in reverse order: deflate, shuffle, fletcher32, LZF, and three registered ones,
+ * zstd (one frame), Blosc (one buffer) and LZ4:
  *
- *   bytes of all u64 BE   of a block u32 BE   blocks: stored u32 BE, LZ4 or as they are
+ *   bytes of all u64 BE   of a block u32 BE   blocks: stored u32 BE, LZ4 or plain
  */
 #include "codec/blocks.h"
 #include "codec/blosc.h"
@@ -70,14 +70,14 @@ static uint32_t fletcher_sum(const uint8_t *p, size_t n)
     return b << 16 | a;
 }
 
-/* Old libraries wrote the bytes of each half the other way round. */
+/* Does the checksum match? Old libraries wrote the bytes of each half in reverse order. */
 static bool sum_fits(uint32_t found, uint32_t stored)
 {
     uint32_t turned = (found & 0xFF00FFu) << 8 | (found >> 8 & 0xFF00FFu);
     return found == stored || turned == stored;
 }
 
-/* Bytes i of all elements lie together; what does not fill an element is as it was. */
+/* Bytes i of all elements are contiguous; an incomplete element at the end is unchanged. */
 static void unshuffle_bytes(uint8_t *to, const uint8_t *from, size_t n, size_t width)
 {
     size_t many = n / width;
@@ -133,12 +133,12 @@ static tnf_status decode_lz4(const uint8_t *p, size_t n, uint8_t *to, size_t roo
 {
     size_t at = 12, made = 0, block = n >= 12 ? tnf_be32(p + 8) : 0;
     if (n < 12 || tnf_be64(p) != room || (block == 0 && room))
-        return tnf_fail(e, TNF_EFORMAT, 0, "a chunk of LZ4 is not as large as it should be");
+        return tnf_fail(e, TNF_EFORMAT, 0, "a chunk of LZ4 has a wrong size");
     while (made < room) {
         size_t want = block < room - made ? block : room - made;
         size_t stored = n - at >= 4 ? tnf_be32(p + at) : 0;
         if (n - at < 4 || stored > n - at - 4)
-            return tnf_fail(e, TNF_EFORMAT, at, "a block of LZ4 is cut");
+            return tnf_fail(e, TNF_EFORMAT, at, "a block of LZ4 is truncated");
         at += 4;
         if (stored == want)
             memcpy(to + made, p + at, want);
@@ -170,7 +170,7 @@ static tnf_status unpack_bytes(unsigned id, const uint8_t *from, size_t n, uint8
 
 /* --------------------------------------------------------------------- all */
 
-/* How many bytes go into filter i, if none before it compresses. */
+/* The number of bytes before filter i, if no filter before it compresses. */
 static size_t size_before(const h5_data *d, const h5_chunk *chunk, uint32_t i)
 {
     size_t n = (size_t)d->chunk_bytes;
@@ -181,12 +181,12 @@ static size_t size_before(const h5_data *d, const h5_chunk *chunk, uint32_t i)
 
 static tnf_status wrong_size(const h5_chunk *chunk, size_t n, uint64_t want, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EFORMAT, chunk->at, "a chunk gives %zu bytes instead of %llu", n,
+    return tnf_fail(e, TNF_EFORMAT, chunk->at, "a chunk decodes to %zu bytes instead of %llu", n,
                     (unsigned long long)want);
 }
 
-/* One filter undone; `from` has *n bytes, `to` has room for a chunk and its checksums. True in
- * *moved: the bytes are there now. */
+/* Undoes one filter. `from` has *n bytes, `to` has room for a chunk and its checksums. *moved: the
+ * result is in `to`. */
 static tnf_status undo_filter(const h5_data *d, const h5_chunk *chunk, uint32_t i, uint8_t *from,
                               size_t *n, uint8_t *to, bool *moved, tnf_error *e)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of this format share: bytes of the file, object headers, groups, types, data. */
+/* Shared by the files of this format: bytes of the file, object headers, groups, types, data. */
 #ifndef TNF_FORMATS_H5_H
 #define TNF_FORMATS_H5_H
 
 #include "base/hash.h"
 #include "format.h"
 
-#define H5_NOWHERE   UINT64_MAX /* an address that is none */
+#define H5_NOWHERE   UINT64_MAX /* the undefined address */
 #define H5_RANK      32u
-#define H5_DEPTH     1024u /* of groups in groups */
-#define H5_NESTED    16u   /* of types in types */
+#define H5_DEPTH     1024u /* most levels of groups */
+#define H5_NESTED    16u   /* most levels of types */
 #define H5_MESSAGES  65535u
-#define H5_BLOCKS    4096u /* that a header may be continued in */
+#define H5_BLOCKS    4096u /* most continuations of a header */
 #define H5_FILTERS   32u
-#define H5_CHUNK     ((uint64_t)1 << 30) /* bytes of the largest chunk that is decoded */
+#define H5_CHUNK     ((uint64_t)1 << 30) /* size of the largest chunk that is decoded */
 
 #define H5_ATTRS     "hdf5.attrs"
 #define H5_GROUPS    "hdf5.groups"
@@ -24,11 +24,11 @@
 #define H5_WIDTH     "hdf5.width"
 #define H5_TYPE      "hdf5.type"
 #define H5_ENUM      "hdf5.enum"
-/* What is written natively, and what is found anew. */
+/* Attributes that are written natively, and those that the reader derives. */
 #define H5_OF_FILE   H5_ATTRS " " H5_GROUPS " " H5_LINKS " " H5_NULL " hdf5.metadata"
 #define H5_OF_TENSOR H5_ATTRS " " H5_ENUM
 #define H5_DERIVED   H5_ALIAS " " H5_TYPES " " H5_WIDTH " " H5_TYPE
-/* Root attributes in which metadata of other formats are. */
+/* Prefixes of root attributes that hold metadata of other formats. */
 #define H5_OWN       "tenfold."
 #define H5_METADATA  "tenfold.metadata."
 
@@ -36,14 +36,14 @@
 
 enum { H5_WINDOWS = 4, H5_WINDOW = 16384, H5_HEAPS = 4 };
 
-/* A part of the file that was read, since what is asked for lies close together. */
+/* A cached piece of the file, since requests are close together. */
 typedef struct h5_window {
     uint8_t *bytes;
     uint64_t at, used;
     size_t n;
 } h5_window;
 
-/* An object that was met: where, and which tensor it became. */
+/* A visited object: its address and its tensor. */
 typedef struct h5_seen {
     uint8_t address[8];
     uint32_t object; /* UINT32_MAX: none */
@@ -55,7 +55,7 @@ typedef struct h5_heap {
     uint64_t address;
     const uint8_t *bytes; /* NULL: none */
     size_t n;
-    uint32_t *places; /* where objects are, by their numbers - 1 as they follow each other */
+    uint32_t *places; /* places of objects, by number - 1 if numbers are consecutive */
     uint32_t nplaces;
     tnf_arena arena;
 } h5_heap;
@@ -65,7 +65,7 @@ typedef struct h5_data h5_data;
 typedef struct h5_state {
     h5_data **items;
     size_t n, capacity;
-    struct h5_lost *lost; /* objects that are damaged, which verifying tells */
+    struct h5_lost *lost; /* damaged objects, which verify() reports */
     size_t nlost, lost_capacity;
 } h5_state;
 
@@ -74,18 +74,18 @@ typedef struct h5_lost {
     tnf_error why;
 } h5_lost;
 
-/* While the file is read. */
+/* State while the file is read. */
 typedef struct h5_file {
     tnf_reader *r;
-    uint64_t base, end;  /* of the HDF5 file in the source: addresses count from base */
-    uint64_t work, most; /* bytes of metadata that were read, and may be */
-    tnf_arena temp;      /* of the object that is being read */
+    uint64_t base, end;  /* of the HDF5 file in the source: addresses are relative to base */
+    uint64_t work, most; /* bytes of metadata read so far, and the limit */
+    tnf_arena temp;      /* memory of the object that is being read */
     h5_window windows[H5_WINDOWS];
     uint64_t clock;
     h5_seen *seen;
     size_t nseen, seen_capacity;
     tnf_hash objects; /* addresses of objects, to positions in `seen` */
-    uint64_t *nodes;  /* addresses of nodes, which are met once */
+    uint64_t *nodes;  /* addresses of visited nodes; each may occur once */
     size_t nnodes, nodes_capacity;
     tnf_hash once;
     h5_heap heaps[H5_HEAPS];
@@ -94,19 +94,19 @@ typedef struct h5_file {
     tnf_attrs groups, links, nulls, types;
 } h5_file;
 
-/* n bytes at an address, in h->temp, with a cursor. */
+/* Reads n bytes at an address into h->temp, with a cursor over them. */
 tnf_status tnf_h5_get(h5_file *h, uint64_t address, uint64_t n, const char *what, tnf_cur *out,
                       tnf_error *e);
-/* The same of something that begins with a signature of four letters; the cursor is behind it. */
+/* The same for a node that begins with a signature of four letters; the cursor is after it. */
 tnf_status tnf_h5_node(h5_file *h, uint64_t address, uint64_t n, const char *signature,
                        tnf_cur *out, tnf_error *e);
-/* Are they followed by the checksum of all bytes before? `n` without it. */
+/* Does a checksum of the first n bytes follow them? */
 tnf_status tnf_h5_sum(const tnf_cur *c, uint64_t n, const char *what, tnf_error *e);
 uint32_t tnf_h5_lookup3(const void *bytes, size_t n);
-/* A node that must not be met again: that would be a loop. */
+/* Marks a node as visited. A second visit is an error: a loop. */
 tnf_status tnf_h5_once(h5_file *h, uint64_t address, tnf_error *e);
 uint64_t tnf_h5_uint(tnf_cur *c, unsigned n);
-unsigned tnf_h5_bytes_for(uint64_t v); /* that hold it */
+unsigned tnf_h5_bytes_for(uint64_t v); /* bytes that hold v */
 tnf_status tnf_h5_bad(const tnf_cur *c, const char *what, tnf_error *e);
 
 /* ---------------------------------------------------------------- messages */
@@ -128,7 +128,7 @@ enum {
 };
 
 typedef struct h5_message {
-    uint16_t type, order; /* order: in which attributes were made */
+    uint16_t type, order; /* order: creation order of attributes */
     uint8_t flags;
     tnf_cur body;
 } h5_message;
@@ -142,11 +142,11 @@ typedef struct h5_header {
 
 tnf_status tnf_h5_header(h5_header *out, h5_file *h, uint64_t address, tnf_error *e);
 const h5_message *tnf_h5_find(const h5_header *x, uint16_t type);
-/* The body of a message that may be in the header of a committed type. */
+/* The body of a message, which may be stored in the header of a committed type. */
 tnf_status tnf_h5_body(tnf_cur *out, h5_file *h, const h5_message *m, tnf_error *e);
 tnf_status tnf_h5_shared(tnf_cur *out, h5_file *h, tnf_cur *c, uint16_t type, tnf_error *e);
 
-/* -------------------------------------------------- B-trees and heaps, new */
+/* --------------------------------------------------- new B-trees and heaps */
 
 /* Calls take() for every record of a B-tree of version 2, in their order. */
 typedef tnf_status (*h5_take)(void *ctx, h5_file *h, tnf_cur *record, tnf_error *e);
@@ -162,9 +162,9 @@ typedef struct h5_fractal {
 } h5_fractal;
 
 tnf_status tnf_h5_fractal(h5_fractal *f, h5_file *h, uint64_t address, tnf_error *e);
-/* The object of an id, in h->temp. */
+/* Reads the object of an id into h->temp. */
 tnf_status tnf_h5_object(tnf_cur *out, h5_file *h, h5_fractal *f, tnf_cur id, tnf_error *e);
-/* An object of the global heap; valid until the next call. */
+/* Returns an object of the global heap; valid until the next call. */
 tnf_status tnf_h5_global(tnf_str *out, h5_file *h, uint64_t collection, uint32_t index,
                          tnf_error *e);
 
@@ -194,9 +194,9 @@ typedef struct h5_type {
     uint64_t size; /* bytes of an element in the file */
     uint8_t cls, pad;
     bool big, opaque, reference;
-    uint32_t naxes; /* that follow those of the dataspace */
+    uint32_t naxes; /* axes after those of the dataspace */
     uint64_t axes[H5_RANK];
-    const char *name;        /* H5_UNREAD: what it is called; in r->arena */
+    const char *name;        /* H5_UNREAD: its name, in r->arena */
     const char *text;        /* hdf5.type, or NULL; in r->arena */
     const tnf_value *values; /* of an enum: name to number; or NULL */
 } h5_type;
@@ -211,7 +211,7 @@ typedef struct h5_space {
 } h5_space;
 
 tnf_status tnf_h5_space(h5_space *s, tnf_cur *c, tnf_error *e);
-/* Text of a fixed length, as its padding says. */
+/* The length of a text in a field of fixed size, by its padding. */
 size_t tnf_h5_text_length(const h5_type *t, const uint8_t *p);
 
 /* -------------------------------------------------------------- attributes */
@@ -222,27 +222,27 @@ tnf_status tnf_h5_attrs(tnf_attrs *out, h5_file *h, const h5_header *x, tnf_erro
 /* -------------------------------------------------------------------- data */
 
 typedef struct h5_chunk {
-    uint64_t number; /* counted rows first over the grid of the dataset */
+    uint64_t number; /* in row-major order over the grid of the dataset */
     uint64_t at, stored;
-    uint32_t mask; /* filters that were left out */
+    uint32_t mask; /* filters that were skipped */
 } h5_chunk;
 
 typedef struct h5_filter {
     uint16_t id;
-    uint32_t width; /* of shuffle */
+    uint32_t width; /* width of shuffle */
 } h5_filter;
 
-/* Data that only the format can give. */
+/* Data that only the format can decode. */
 struct h5_data {
     enum { H5_FILLED, H5_PLACED, H5_CHUNKED } form;
     uint32_t rank;
-    const uint64_t *shape, *chunk, *grid; /* elements, of a chunk, chunks on each axis */
-    const uint64_t *most;                 /* chunks on each axis of the largest shape */
+    const uint64_t *shape, *chunk, *grid; /* shape of the data, of a chunk, of the grid of chunks */
+    const uint64_t *most;                 /* grid of chunks of the largest shape */
     uint64_t width;                       /* bytes of an element */
     uint64_t nbytes, at;
     uint64_t chunk_bytes;
-    uint32_t turn;       /* bytes of numbers that are to be reversed; 0: none */
-    const uint8_t *fill; /* of one element, as it is given out; NULL: zeros */
+    uint32_t turn;       /* width of numbers whose bytes are reversed; 0: none */
+    const uint8_t *fill; /* of one element, little-endian; NULL: zeros */
     h5_filter filters[H5_FILTERS];
     uint32_t nfilters;
     bool whole_edges; /* chunks at the edge are not filtered */
@@ -251,7 +251,7 @@ struct h5_data {
     uint64_t stored; /* bytes of all chunks */
 };
 
-/* layout.c: fills what a layout message says, and all chunks. *why: it cannot be read. */
+/* layout.c: fills in the layout and all chunks. *why: the reason if the data cannot be read. */
 tnf_status tnf_h5_layout(h5_data *d, h5_file *h, const h5_header *x, const h5_space *space,
                          const char **why, tnf_error *e);
 /* chunks.c */
@@ -267,12 +267,12 @@ tnf_status tnf_h5_extensible_array(h5_data *d, h5_file *h, uint64_t address, uin
 tnf_status tnf_h5_add_numbered(h5_data *d, h5_file *h, uint64_t number, uint32_t front,
                                h5_chunk chunk, tnf_error *e);
 
-/* filters.c: a chunk as it is stored, to d->chunk_bytes at dst. */
+/* filters.c: decodes a stored chunk to d->chunk_bytes at dst. */
 tnf_status tnf_h5_unfilter(const h5_data *d, const h5_chunk *chunk, bool plain, uint8_t *stored,
                            uint8_t *dst, tnf_error *e);
 const char *tnf_h5_filter_name(unsigned id);
 bool tnf_h5_filter_known(unsigned id);
-/* Does it make bytes fewer? */
+/* Does the filter compress? */
 bool tnf_h5_filter_packs(unsigned id);
 
 /* data.c */
@@ -286,17 +286,17 @@ void tnf_h5_forget(void *p);
 #define H5_KEEPS 128u
 
 /* dataset.c */
-/* *own: what fails is a message of its header, and nothing that others share. */
+/* *own: the failure is in the object's own header, not in shared structures. */
 tnf_status tnf_h5_dataset(h5_file *h, const h5_header *header, tnf_str name, bool *own,
                           tnf_error *e);
 
-/* lost.c: the object at h->path is damaged. The rest of the file is read: the object is listed
- * without a type, a warning says why, and verifying tells it. Fails where that is not enough. */
+/* lost.c: handles a damaged object at h->path. The object is listed without a type, a warning and
+ * verify() say why, and reading continues. Fails if reading cannot continue. */
 tnf_status tnf_h5_lose(h5_file *h, tnf_status status, const tnf_error *why, tnf_error *e);
 tnf_status tnf_h5_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
 
-/* hdf5.c: the file that begins at `start` of the source and has `size` bytes. */
+/* hdf5.c: reads the file of `size` bytes at `start` of the source. */
 tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *e);
 
 /* tree.c, write.c */

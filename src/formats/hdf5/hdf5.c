@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* HDF5: h5py's files, Keras' .h5 and .weights.h5, MATLAB 7.3, netCDF 4.
  *
- *   superblock    89 'HDF' 0D 0A 1A 0A at byte 0, 512, 1024, 2048 …; all addresses count from it
- *     0, 1        ver … sizes of addresses and lengths @13 … base end-of-file … root's header
- *     2, 3        ver sizes flags base extension end-of-file root's header lookup3
- *   object        a header of messages (header.c): a group, a dataset or a type
- *   group         links to objects (links.c); a graph, which may have loops
- *   dataset       shape and type (types.c), where its bytes are (layout.c, chunks.c, arrays.c)
- *   attributes    of groups and datasets (attrs.c)
+ *   superblock    89 'HDF' 0D 0A 1A 0A at byte 0, 512, 1024, 2048 …; all addresses are relative to
+ * it 0, 1        ver … sizes of addresses and lengths @13 … base end-of-file … root's header 2, 3
+ * ver sizes flags base extension end-of-file root's header lookup3 object        a header of
+ * messages (header.c): a group, a dataset or a type group         links to objects (links.c); a
+ * graph, which may have loops dataset       shape and type (types.c), place of its bytes (layout.c,
+ * chunks.c, arrays.c) attributes    of groups and datasets (attrs.c)
  *
- * Groups are walked depth first, each once. Nothing outside of the file is ever opened.
+ * Groups are walked depth first, each once. No other file is ever opened.
  */
 #include "formats/hdf5/put.h"
 
 #include <string.h>
 
-#define LINKS_LOOKED_AT 64u /* each costs a look at all names */
+#define LINKS_LOOKED_AT 64u /* checking one scans all names */
 
 static const uint8_t signature[8] = { 0x89, 'H', 'D', 'F', 0x0D, 0x0A, 0x1A, 0x0A };
 
@@ -39,7 +38,7 @@ typedef struct superblock {
     uint64_t base, end, root;
 } superblock;
 
-/* Where it is in the source, between start and end. */
+/* Finds the superblock in the source, in `size` bytes at `start`. */
 static tnf_status find_signature(uint64_t *out, tnf_reader *r, uint64_t start, uint64_t size,
                                  tnf_error *e)
 {
@@ -53,7 +52,7 @@ static tnf_status find_signature(uint64_t *out, tnf_reader *r, uint64_t start, u
         if (at > UINT64_MAX / 2)
             break;
     }
-    return tnf_fail(e, TNF_EFORMAT, start, "no superblock of HDF5 is there");
+    return tnf_fail(e, TNF_EFORMAT, start, "there is no HDF5 superblock");
 }
 
 static tnf_status read_superblock(superblock *s, tnf_reader *r, uint64_t at, uint64_t end,
@@ -65,7 +64,8 @@ static tnf_status read_superblock(superblock *s, tnf_reader *r, uint64_t at, uin
     (void)tnf_bytes(&c, 8);
     s->version = tnf_u8(&c);
     if (s->version > 3)
-        return tnf_fail(e, TNF_EUNSUPPORTED, at + 8, "a superblock of the version %u", s->version);
+        return tnf_fail(e, TNF_EUNSUPPORTED, at + 8, "unsupported version %u of the superblock",
+                        s->version);
     bool old = s->version < 2;
     uint64_t n = old ? (s->version ? 100 : 96) : 48;
     if (n > room)
@@ -98,7 +98,7 @@ static tnf_str node_key(const void *ctx, uint32_t i)
     return (tnf_str) { (const char *)&((const h5_file *)ctx)->nodes[i], 8 };
 }
 
-/* Notes an object; *known is the one that was met before, or NULL. */
+/* Records an object. *known: it was visited before; *at is its position. */
 static tnf_status meet_object(h5_file *h, uint64_t address, uint32_t *at, bool *known, tnf_error *e)
 {
     uint32_t previous;
@@ -117,7 +117,7 @@ static tnf_status meet_object(h5_file *h, uint64_t address, uint32_t *at, bool *
     return TNF_OK;
 }
 
-/* A dataset that was met under another name. */
+/* Adds another name of a dataset that was visited before. */
 static tnf_status add_alias(h5_file *h, uint32_t of, tnf_str name, tnf_error *e)
 {
     tnf_object o = h->r->catalog->objects[of];
@@ -187,7 +187,7 @@ static tnf_status follow_link(h5_file *h, const h5_link *l, unsigned depth, tnf_
     return TNF_OK;
 }
 
-/* Attributes of the root that are the core's, or metadata of another format. */
+/* Takes attributes of the root that belong to the core, or are metadata of another format. */
 static tnf_status take_own(h5_file *h, tnf_attrs *attrs, tnf_error *e)
 {
     tnf_attrs rest = { .arena = h->r->arena };
@@ -242,8 +242,8 @@ static tnf_status visit_type(h5_file *h, const h5_header *x, tnf_error *e)
     return tnf_attrs_set(&h->types, (const char *)h->path.p, h->path.n, tnf_value_string(name), e);
 }
 
-/* `own`: the damage is the object's alone; a tree that has lost its order is the whole file's. What
- * of a group was read before stays. */
+/* `own`: only this object is damaged; other damage, as of a B-tree, concerns the whole file. The
+ * part of a group that was read before remains. */
 static tnf_status lose_object(h5_file *h, uint32_t at, bool own, tnf_status status,
                               const tnf_error *why, tnf_error *e)
 {
@@ -256,7 +256,7 @@ static tnf_status lose_object(h5_file *h, uint32_t at, bool own, tnf_status stat
     return tnf_h5_lose(h, status, why, e);
 }
 
-/* An object below the root, of which this is the header. */
+/* Reads an object below the root, by its header. */
 static tnf_status visit_below(h5_file *h, const h5_header *x, uint32_t at, unsigned depth,
                               tnf_error *e)
 {
@@ -312,7 +312,7 @@ static bool is_there(const h5_file *h, tnf_str path)
                p, path.n);
 }
 
-/* Is there a tensor below it? Those of a group follow each other, and there are few soft links. */
+/* Is there a tensor below the path? A linear search suffices, since there are few soft links. */
 static bool is_group(const h5_file *h, tnf_str path)
 {
     for (size_t i = 0; i < h->r->catalog->n; i++) {
@@ -323,7 +323,7 @@ static bool is_group(const h5_file *h, tnf_str path)
     return false;
 }
 
-/* Warns of soft links to nothing. */
+/* Warns of dangling soft links. */
 static tnf_status check_links(h5_file *h, tnf_error *e)
 {
     for (size_t i = 0; i < h->links.n && i < LINKS_LOOKED_AT; i++) {
@@ -343,7 +343,7 @@ static tnf_status check_links(h5_file *h, tnf_error *e)
         tnf_buf_put(&h->path, to.p, to.n);
         TNF_TRY(tnf_buf_status(&h->path, "a path", e));
         if (!is_there(h, path_of(h)) && !is_group(h, path_of(h)))
-            tnf_warn(h->r, TNF_NO_OFFSET, "%s is a link to %s, which is not there",
+            tnf_warn(h->r, TNF_NO_OFFSET, "%s is a link to %s, which does not exist",
                      TNF_QUOTED(m->key), TNF_QUOTED(path_of(h)));
     }
     return TNF_OK;
@@ -395,7 +395,7 @@ static void init_all(h5_file *h, tnf_reader *r)
     h->groups.arena = h->links.arena = h->nulls.arena = h->types.arena = r->arena;
 }
 
-/* A checksum of the file's own structure: it is no HDF5 file any more. */
+/* A wrong checksum of the file's structure is a format error, not a digest error. */
 static tnf_status plain_fault(tnf_status status, tnf_error *e)
 {
     if (status == TNF_EDIGEST && e)
@@ -417,10 +417,10 @@ tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *
         return tnf_fail(e, TNF_EFORMAT, at, "the superblock says that the file ends at %llu",
                         (unsigned long long)s.end);
     if (end > limit)
-        TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, limit, "the file is cut short: %s missing",
+        TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, limit, "the file is truncated: %s missing",
                              TNF_BYTES_ARE(end - limit)));
     if (s.flags & 5u)
-        tnf_warn(r, at, "the file was being written to, or was not closed");
+        tnf_warn(r, at, "the file is still open for writing, or was not closed");
     h5_file h = { .r = r, .base = at, .end = limit };
     if (!tnf_ckd_mul(&h.most, size, 64) || !tnf_ckd_add(&h.most, h.most, (uint64_t)16 << 20))
         h.most = UINT64_MAX;

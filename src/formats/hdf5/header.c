@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define FAIL_UNKNOWN   0x88u /* flags of messages that a reader must know */
+#define FAIL_UNKNOWN   0x88u /* flags of messages that a reader must support */
 #define SHARED         2u
 #define CREATION_ORDER 4u
 
@@ -19,7 +19,7 @@ typedef struct block {
     uint64_t address, n;
 } block;
 
-/* Blocks of a header that were read, or wait to be. */
+/* Blocks of a header, read or still to be read. */
 typedef struct blocks {
     block *items;
     size_t n, capacity, done;
@@ -29,11 +29,11 @@ typedef struct blocks {
 
 static tnf_status add_block(blocks *b, h5_file *h, uint64_t address, uint64_t n, tnf_error *e)
 {
-    h->work += b->n; /* which is what looking for it costs */
+    h->work += b->n; /* the cost of the search below */
     for (size_t i = 0; i < b->n; i++)
         if (b->items[i].address == address)
             return tnf_fail(e, TNF_EFORMAT, h->base + address,
-                            "an object header is continued in itself");
+                            "an object header continues in itself");
     if (b->n == H5_BLOCKS)
         return tnf_fail(e, TNF_ELIMIT, h->base + address,
                         "an object header has more than %u blocks", H5_BLOCKS);
@@ -57,14 +57,14 @@ static tnf_status add_message(h5_header *x, blocks *b, h5_file *h, h5_message m,
                         H5_MESSAGES);
     if (m.type == H5_CONTINUED) {
         uint64_t address = tnf_u64(&m.body), n = tnf_u64(&m.body);
-        return m.body.bad ? tnf_h5_bad(&m.body, "a continuation is cut", e)
+        return m.body.bad ? tnf_h5_bad(&m.body, "a continuation is truncated", e)
                           : add_block(b, h, address, n, e);
     }
     if (m.type == 0)
         return TNF_OK;
     if (!is_known(m.type) && m.flags & FAIL_UNKNOWN)
         return tnf_fail(e, TNF_EUNSUPPORTED, m.body.base,
-                        "an object needs readers that know messages of the kind %u", m.type);
+                        "an object requires support for messages of the kind %u", m.type);
     h5_message *items = tnf_arena_grow(&h->temp, x->items, x->n, &x->capacity, sizeof *items, 8);
     if (!items)
         return tnf_arena_fail(&h->temp, "an object header", e);
@@ -150,7 +150,7 @@ static tnf_status read_old(h5_header *x, blocks *b, h5_file *h, uint64_t address
     uint64_t n = tnf_u32(&c);
     if (version != 1)
         return tnf_fail(e, TNF_EFORMAT, h->base + address,
-                        "there should be an object header here, and is not");
+                        "an object header is expected here and missing");
     TNF_TRY(tnf_h5_get(h, address + 16, n, "an object header", &c, e));
     return read_messages(x, b, h, &c, e);
 }
@@ -184,10 +184,10 @@ tnf_status tnf_h5_shared(tnf_cur *out, h5_file *h, tnf_cur *c, uint16_t type, tn
         (void)tnf_bytes(c, 6);
     if (version == 3 && kind == 1)
         return tnf_fail(e, TNF_EUNSUPPORTED, c->base,
-                        "a message lies in a heap of shared ones, which is not read");
+                        "a message is in a heap of shared messages, which is not supported");
     uint64_t address = tnf_u64(c);
     if (c->bad || version < 1 || version > 3)
-        return tnf_h5_bad(c, "a shared message is none", e);
+        return tnf_h5_bad(c, "a shared message is invalid", e);
     TNF_TRY(tnf_h5_header(&other, h, address, e));
     const h5_message *m = tnf_h5_find(&other, type);
     if (!m || m->flags & SHARED)

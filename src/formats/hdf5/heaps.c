@@ -5,8 +5,8 @@
  *   BTLF ver type records sum
  *   BTIN ver type records, then n+1 × (child u64, its records, [all below]) sum
  *
- *   FRHP  the fractal heap: a table of blocks, `width` in a row; rows 0 and 1 of `start` bytes
- * each, every later one of twice as many; beyond `direct` bytes they are tables (FHIB) again GCOL
+ *   FRHP  the fractal heap: a table of blocks, `width` in a row. Rows 0 and 1 have blocks of
+ * `start` bytes, every later row of twice as many; above `direct` bytes they are tables (FHIB) GCOL
  * ver 000 size u64 · objects: index u16 refs u16 0 u32 size u64 data, to multiples of 8
  */
 #include "formats/hdf5/h5.h"
@@ -22,7 +22,7 @@ typedef struct tree {
     unsigned record, type;
     h5_take take;
     void *ctx;
-    uint64_t most[TREE_DEPTH], below[TREE_DEPTH]; /* records of a node, and of all under it */
+    uint64_t most[TREE_DEPTH], below[TREE_DEPTH]; /* most records of a node, and of its subtree */
     unsigned width0;
 } tree;
 
@@ -36,7 +36,7 @@ static tnf_status walk_node(tree *t, h5_file *h, uint64_t address, uint64_t n, u
 {
     tnf_cur c;
     if (n > t->most[depth])
-        return tnf_fail(e, TNF_EFORMAT, h->base, "a B-tree node says it has %llu records",
+        return tnf_fail(e, TNF_EFORMAT, h->base, "a B-tree node claims %llu records",
                         (unsigned long long)n);
     unsigned pointer = depth ? pointer_size(t, depth) : 0;
     uint64_t used = 6 + n * t->record + (depth ? (n + 1) * pointer : 0);
@@ -45,7 +45,7 @@ static tnf_status walk_node(tree *t, h5_file *h, uint64_t address, uint64_t n, u
     TNF_TRY(tnf_h5_sum(&c, used, "a B-tree node", e));
     (void)tnf_u8(&c);
     if (tnf_u8(&c) != t->type)
-        return tnf_h5_bad(&c, "a B-tree node is of another kind than its tree", e);
+        return tnf_h5_bad(&c, "a B-tree node has another kind than its tree", e);
     tnf_cur records = tnf_cur_over(c.p, (size_t)n * t->record, tnf_where(&c));
     (void)tnf_bytes(&c, n * t->record);
     for (uint64_t i = 0; i <= n; i++) {
@@ -124,7 +124,7 @@ tnf_status tnf_h5_fractal(h5_fractal *f, h5_file *h, uint64_t address, tnf_error
     f->rows = tnf_u16(&c);
     if (filters)
         return tnf_fail(e, TNF_EUNSUPPORTED, h->base + address,
-                        "a heap is filtered, which is not read");
+                        "a heap is filtered, which is not supported");
     TNF_TRY(tnf_h5_sum(&c, 142, "a heap", e));
     bool powers = f->width && f->start && (f->width & (f->width - 1)) == 0 &&
                   (f->start & (f->start - 1)) == 0;
@@ -148,7 +148,7 @@ static unsigned log_of(uint64_t v)
     return n;
 }
 
-/* The direct block that holds an offset: from table to table. */
+/* Finds the direct block that holds an offset, descending through the tables. */
 static tnf_status find_block(h5_file *h, h5_fractal *f, uint64_t offset, tnf_error *e)
 {
     unsigned rows = f->rows, bytes = (f->bits + 7) / 8;
@@ -188,7 +188,7 @@ static tnf_status find_block(h5_file *h, h5_fractal *f, uint64_t offset, tnf_err
         if (rows > 64)
             break;
     }
-    return tnf_fail(e, TNF_EFORMAT, h->base + f->at, "a heap has no place %llu",
+    return tnf_fail(e, TNF_EFORMAT, h->base + f->at, "a heap has no offset %llu",
                     (unsigned long long)offset);
 }
 
@@ -203,7 +203,7 @@ static tnf_status take_huge(void *ctx, h5_file *h, tnf_cur *record, tnf_error *e
     uint64_t address = tnf_u64(record), n = tnf_u64(record), key = tnf_u64(record);
     (void)h;
     if (record->bad)
-        return tnf_h5_bad(record, "a record of a heap is cut", e);
+        return tnf_h5_bad(record, "a record of a heap is truncated", e);
     if (key == x->key) {
         x->address = address;
         x->n = n;
@@ -222,8 +222,8 @@ static tnf_status find_huge(tnf_cur *out, h5_file *h, h5_fractal *f, tnf_cur id,
         unsigned n = f->id_length - 1 < 8 ? (unsigned)f->id_length - 1 : 8;
         size_t nodes = h->nnodes;
         x.key = tnf_h5_uint(&id, n);
-        tnf_hash once =
-            h->once; /* this tree is searched for each of them: known nodes are its own */
+        tnf_hash once = h->once; /* the tree is searched for each huge object, so each search has
+                                    its own visited nodes */
         tnf_hash_init(&h->once, &once.alloc, once.key, once.ctx);
         tnf_status status = tnf_h5_records(h, f->huge, 1, take_huge, &x, e);
         tnf_hash_free(&h->once);
@@ -247,14 +247,14 @@ tnf_status tnf_h5_object(tnf_cur *out, h5_file *h, h5_fractal *f, tnf_cur id, tn
         uint64_t at = tnf_where(&id), n = (head & 15u) + 1;
         const void *p = tnf_bytes(&id, n);
         *out = tnf_cur_over(p ? p : "", p ? (size_t)n : 0, at);
-        return p ? TNF_OK : tnf_h5_bad(&id, "a tiny object is cut", e);
+        return p ? TNF_OK : tnf_h5_bad(&id, "a tiny object is truncated", e);
     }
     unsigned bytes = (f->bits + 7) / 8;
     uint64_t offset = tnf_h5_uint(&id, bytes);
     unsigned width = f->id_length > 1 + bytes ? (unsigned)(f->id_length - 1 - bytes) : 0;
     uint64_t n = tnf_h5_uint(&id, width < 8 ? width : 8);
     if (id.bad || kind == 3)
-        return tnf_h5_bad(&id, "an id of a heap is none", e);
+        return tnf_h5_bad(&id, "an id of a heap is invalid", e);
     if (f->block == H5_NOWHERE || offset < f->block_offset ||
         offset - f->block_offset >= f->block_size) {
         tnf_cur c;
@@ -304,7 +304,7 @@ static tnf_status load_collection(h5_heap **out, h5_file *h, uint64_t address, t
     TNF_TRY(tnf_h5_node(h, address, 16, "GCOL", &c, e));
     (void)tnf_u32(&c);
     uint64_t n = tnf_u64(&c);
-    tnf_arena keep = h->temp; /* these bytes are the collection's */
+    tnf_arena keep = h->temp; /* the bytes belong to the collection */
     h->temp = x->arena;
     tnf_status status = tnf_h5_get(h, address, n, "GCOL", &c, e);
     x->arena = h->temp;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Keras 3's .keras: a zip archive, in which nothing is compressed.
+/* Keras 3's .keras: a zip archive without compression.
  *
  *   metadata.json      versions and date           -> keras.metadata
- *   config.json        the layers of the model     -> keras.config; never run, whatever it holds
- *   model.weights.h5   an HDF5 file, read where it lies
+ *   config.json        the layers of the model     -> keras.config; never executed
+ *   model.weights.h5   an HDF5 file, read in place
  *   assets/…           kept as extras
  *
  * It is written in that order, as Keras does it.
@@ -41,7 +41,7 @@ static int probe_keras(const tnf_probe *p)
     return named ? TNF_PROBE_PLAUSIBLE : TNF_PROBE_NO;
 }
 
-/* A member that is a JSON document, as an attribute. */
+/* Reads a member that is a JSON document into an attribute. */
 static tnf_status read_json(tnf_reader *r, const char *key, const tnf_container *z, size_t i,
                             tnf_error *e)
 {
@@ -80,7 +80,7 @@ static tnf_status keep_member(tnf_reader *r, const tnf_container *z, size_t i, t
     return tnf_add_extra_part(r, (tnf_str) { key, (size_t)n }, &part, e);
 }
 
-/* Is it not an extra? */
+/* Is the member part of the format, not an extra? */
 static bool is_own(const tnf_content *m)
 {
     return tnf_str_is(m->name, documents[0].member) || tnf_str_is(m->name, documents[1].member) ||
@@ -147,7 +147,7 @@ static tnf_status fits_keras(tnf_fit *fit, tnf_error *e)
         const tnf_member *m = &attrs->members[i];
         bool json = m->value.kind == TNF_JSON && m->value.n > 0;
         if (document_of(m->key) && !json)
-            fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, "it is no JSON document" };
+            fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, "it is not a JSON document" };
         model = model || (json && document_of(m->key) == documents[1].member);
     }
     for (size_t i = 0; i < fit->catalog->n && !model; i++)
@@ -159,7 +159,7 @@ static tnf_status fits_keras(tnf_fit *fit, tnf_error *e)
     return TNF_OK;
 }
 
-/* What passes through here on its way into the archive, which wants its CRC. */
+/* Passes bytes on to the archive and computes the CRC that it needs. */
 struct counted {
     tnf_sink *to;
     uint32_t crc;
@@ -248,7 +248,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     return status;
 }
 
-/* The family is that of what is in it: its tensors and most of its attributes are HDF5's. */
+/* The family is HDF5, since the tensors and most attributes are those of the HDF5 file inside. */
 const tnf_format tnf_format_keras = {
     .name = "keras",
     .title = "Keras 3 model (.keras)",

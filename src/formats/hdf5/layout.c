@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the data of a dataset are, and through which filters they went.
+/* Finds the data of a dataset and their filters.
  *
  *   08   3 class: 0 compact u16 bytes · 1 contiguous address u64 size u64
  *                 2 chunked rank+1, B-tree u64, dims u32 each
- *        4, 5: the same but for chunked: flags rank+1 width, dims, index kind and its parameters
+ *        4, 5: the same, except chunked: flags rank+1 width, dims, index kind and its parameters
  *   0B   1 n 0×6, each: id u16 name u16 flags u16 values u16, name, values u32, padding to 8
  *        2 n, each: id u16 [name u16 if id ≥ 256] flags u16 values u16 name values
- *   05   1, 2: alloc write defined [size u32 bytes] · 3: flags [size u32 bytes];  04: size u32
- * bytes
+ *   05   1, 2: alloc write defined [size u32 bytes] · 3: flags [size u32 bytes]
+ *   04   size u32 bytes
  */
 #include "formats/hdf5/h5.h"
 
@@ -40,7 +40,7 @@ static tnf_status read_filter(h5_data *d, h5_file *h, tnf_cur *c, unsigned versi
     if (version == 1 && values % 2)
         (void)tnf_u32(c);
     if (c->bad)
-        return tnf_h5_bad(c, "the filters of a dataset are cut", e);
+        return tnf_h5_bad(c, "the filters of a dataset are truncated", e);
     d->filters[d->nfilters++] = f;
     if (f.id == 2 && f.width == 0)
         d->filters[d->nfilters - 1].width = (uint32_t)d->width;
@@ -50,8 +50,7 @@ static tnf_status read_filter(h5_data *d, h5_file *h, tnf_cur *c, unsigned versi
     tnf_str own = { name, length };
     while (own.n && own.p[own.n - 1] == 0)
         own.n--;
-    snprintf(text, sizeof text, "its chunks went through the filter %u (%s), which is not read",
-             f.id,
+    snprintf(text, sizeof text, "its chunks have the filter %u (%s), which is not supported", f.id,
              known   ? known
              : own.n ? TNF_QUOTED(own)
                      : "without a name");
@@ -71,7 +70,7 @@ static tnf_status read_filters(h5_data *d, h5_file *h, const h5_header *x, const
     if (version == 1)
         (void)tnf_bytes(&c, 6);
     if (version < 1 || version > 2 || n > H5_FILTERS)
-        return tnf_h5_bad(&c, "the filters of a dataset are none", e);
+        return tnf_h5_bad(&c, "the filters of a dataset are invalid", e);
     for (unsigned i = 0; i < n; i++)
         TNF_TRY(read_filter(d, h, &c, version, why, e));
     for (unsigned i = 0; i < d->nfilters; i++)
@@ -119,7 +118,7 @@ static tnf_status read_fill(h5_data *d, h5_file *h, const h5_header *x, tnf_erro
 
 /* ------------------------------------------------------------------ layout */
 
-/* Bytes that lie in a row; the place is in the source. */
+/* Places contiguous data; `at` is relative to the source. */
 static tnf_status place_data(h5_data *d, h5_file *h, uint64_t at, uint64_t size, uint64_t where,
                              tnf_error *e)
 {
@@ -128,14 +127,14 @@ static tnf_status place_data(h5_data *d, h5_file *h, uint64_t at, uint64_t size,
                         (unsigned long long)d->nbytes, (unsigned long long)size);
     if (at > h->end || d->nbytes > h->end - at)
         return tnf_stricter(h->r, e, TNF_EFORMAT, where,
-                            "the data of a dataset lie outside of the file");
+                            "the data of a dataset are outside the file");
     d->form = H5_PLACED;
     d->at = at;
     d->stored = d->nbytes;
     return TNF_OK;
 }
 
-/* Shape of chunks, and how many there are on each axis, now and at most. */
+/* Computes the shape of chunks and their number on each axis, now and at most. */
 static tnf_status measure_chunks(h5_data *d, h5_file *h, const uint64_t *chunk, uint32_t n,
                                  const h5_space *s, const tnf_cur *c, tnf_error *e)
 {
@@ -179,7 +178,7 @@ static tnf_status read_chunked(h5_data *d, h5_file *h, tnf_cur *c, const h5_spac
     for (uint32_t i = 0; i < n; i++)
         chunk[i] = tnf_h5_uint(c, width);
     if (c->bad)
-        return tnf_h5_bad(c, "a layout is cut", e);
+        return tnf_h5_bad(c, "a layout is truncated", e);
     TNF_TRY(measure_chunks(d, h, chunk, n, s, c, e));
     d->whole_edges = flags & 1u;
     if (version == 3)
@@ -193,29 +192,31 @@ static tnf_status read_layout(h5_data *d, h5_file *h, tnf_cur *c, const h5_space
     unsigned version = tnf_u8(c), kind = tnf_u8(c);
     uint64_t where = c->base;
     if (version == 1 || version == 2)
-        return say_why(why, h, "its layout is of a kind that was given up in 2003", e);
+        return say_why(why, h, "its layout has a version that was abandoned in 2003", e);
     if (version < 3 || version > 5)
         return tnf_fail(e, TNF_EUNSUPPORTED, where, "a layout has the version %u", version);
     if (kind == 0) {
         uint64_t n = tnf_u16(c), at = tnf_where(c);
         if (!tnf_bytes(c, n) && n)
-            return tnf_h5_bad(c, "compact data are cut", e);
+            return tnf_h5_bad(c, "compact data are truncated", e);
         return place_data(d, h, at, n, where, e);
     }
     if (kind == 1) {
         uint64_t at = tnf_u64(c), n = tnf_u64(c), place;
         if (c->bad)
-            return tnf_h5_bad(c, "a layout is cut", e);
+            return tnf_h5_bad(c, "a layout is truncated", e);
         if (at == H5_NOWHERE)
             return TNF_OK;
         if (!tnf_ckd_add(&place, at, h->base))
-            return tnf_h5_bad(c, "the data of a dataset lie outside of the file", e);
+            return tnf_h5_bad(c, "the data of a dataset are outside the file", e);
         return place_data(d, h, place, n, where, e);
     }
     if (kind == 2)
         return read_chunked(d, h, c, s, version, e);
     if (kind == 3)
-        return say_why(why, h, "a virtual dataset, made of other files, which are never opened", e);
+        return say_why(
+            why, h,
+            "it is a virtual dataset, which refers to other files, and these are never opened", e);
     return tnf_fail(e, TNF_EUNSUPPORTED, where, "a layout has the class %u", kind);
 }
 

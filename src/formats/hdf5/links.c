@@ -4,10 +4,10 @@
  *   old        message 11h: B-tree u64, local heap u64
  *              TREE 00 level n u16 left u64 right u64, key child key child … key
  *              SNOD 01 0 n u16, each: name u64, header u64, cache u32 (2: soft), 0 u32, scratch 16
- *              HEAP 00 000 size u64 free u64 address u64; names end with NUL
+ *              HEAP 00 000 size u64 free u64 address u64; names are NUL-terminated
  *   compact    messages 06: 01 flags [kind] [order u64] [charset] length name, then
  *              hard: address u64 · soft: u16 path · external: u16 flags file NUL path NUL
- *   dense      message 02: heap and B-tree of the same messages
+ *   dense      message 02: heap and B-tree with the same messages
  */
 #include "formats/hdf5/h5.h"
 
@@ -40,7 +40,7 @@ static tnf_status add_link(h5_links *l, h5_file *h, h5_link link, tnf_error *e)
 
 /* --------------------------------------------------------------------- new */
 
-/* File and path of an external link: both end with NUL. */
+/* File and path of an external link: both NUL-terminated. */
 static tnf_status read_external(h5_link *x, h5_file *h, const char *p, size_t n, tnf_error *e)
 {
     const char *end = n > 1 ? memchr(p + 1, 0, n - 1) : NULL;
@@ -63,7 +63,7 @@ static tnf_status read_link(h5_links *l, h5_file *h, tnf_cur c, tnf_error *e)
     uint64_t n = tnf_h5_uint(&c, 1u << (flags & 3u));
     const void *name = tnf_bytes(&c, n);
     if (c.bad || version != 1)
-        return tnf_h5_bad(&c, "a link is none", e);
+        return tnf_h5_bad(&c, "a link is invalid", e);
     if (n > h->r->limits.name_bytes)
         return tnf_fail(e, TNF_ELIMIT, tnf_where(&c), "a name has %llu bytes, %u are allowed",
                         (unsigned long long)n, h->r->limits.name_bytes);
@@ -79,7 +79,7 @@ static tnf_status read_link(h5_links *l, h5_file *h, tnf_cur c, tnf_error *e)
                                      : keep_text(&x.target, h, p, more, e));
     }
     if (c.bad)
-        return tnf_h5_bad(&c, "a link is cut", e);
+        return tnf_h5_bad(&c, "a link is truncated", e);
     return add_link(l, h, x, e);
 }
 
@@ -105,7 +105,7 @@ static tnf_status read_info(h5_links *l, h5_file *h, tnf_cur c, tnf_error *e)
         (void)tnf_u64(&c);
     uint64_t heap = tnf_u64(&c), tree = tnf_u64(&c);
     if (c.bad || version != 0)
-        return tnf_h5_bad(&c, "the description of a group's links is none", e);
+        return tnf_h5_bad(&c, "the description of a group's links is invalid", e);
     l->ordered = flags & 2u;
     if (heap == H5_NOWHERE || tree == H5_NOWHERE)
         return TNF_OK;
@@ -126,14 +126,15 @@ static tnf_status heap_text(tnf_str *out, h5_file *h, const names *heap, uint64_
     while (true) {
         tnf_cur c;
         if (offset >= heap->size)
-            return tnf_fail(e, TNF_EFORMAT, h->base + heap->at, "a name lies outside of its heap");
+            return tnf_fail(e, TNF_EFORMAT, h->base + heap->at, "a name is outside its heap");
         some = some < heap->size - offset ? some : heap->size - offset;
         TNF_TRY(tnf_h5_get(h, heap->at + offset, some, "a name", &c, e));
         const uint8_t *end = memchr(c.start, 0, (size_t)some);
         if (end)
             return keep_text(out, h, c.start, (size_t)(end - c.start), e);
         if (some == heap->size - offset || some > h->r->limits.name_bytes)
-            return tnf_fail(e, TNF_EFORMAT, h->base + heap->at + offset, "a name does not end");
+            return tnf_fail(e, TNF_EFORMAT, h->base + heap->at + offset,
+                            "a name is not NUL-terminated");
         some *= 4;
     }
 }
@@ -191,7 +192,7 @@ static tnf_status read_table(h5_links *l, h5_file *h, tnf_cur c, tnf_error *e)
     tnf_cur head;
     uint64_t tree = tnf_u64(&c), heap = tnf_u64(&c);
     if (c.bad)
-        return tnf_h5_bad(&c, "a symbol table is cut", e);
+        return tnf_h5_bad(&c, "a symbol table is truncated", e);
     TNF_TRY(tnf_h5_node(h, heap, 32, "HEAP", &head, e));
     (void)tnf_u32(&head);
     names n = { .size = tnf_u64(&head) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects that are damaged, in a file whose other objects are not. */
+/* Damaged objects in a file whose other objects are intact. */
 #include "formats/hdf5/h5.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static tnf_status note_lost(h5_file *h, tnf_str name, const tnf_error *why, tnf_
     return TNF_OK;
 }
 
-/* A dataset or a group: nobody knows which, so it is listed under its name alone. */
+/* Lists a damaged object by its name only, since its kind is unknown. */
 static tnf_status list_lost(h5_file *h, tnf_str name, const tnf_error *why, tnf_error *e)
 {
     static const tnf_type damaged = { "damaged", TNF_U8, TNF_NUMBER_OPAQUE, 0 };
@@ -45,7 +45,7 @@ tnf_status tnf_h5_lose(h5_file *h, tnf_status status, const tnf_error *why, tnf_
     if (!name.p)
         return tnf_arena_fail(h->r->arena, "a name", e);
     if (told.status == TNF_EDIGEST)
-        told.status = TNF_EFORMAT; /* as of the superblock */
+        told.status = TNF_EFORMAT; /* like a damaged superblock */
     tnf_warn(h->r, why->offset, "%s cannot be read: %s", TNF_QUOTED(name), why->message);
     TNF_TRY(list_lost(h, name, why, e));
     return note_lost(h, name, &told, e);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Types, attributes and strings as the writer puts them. */
+/* Serialises types, attributes and strings for the writer. */
 #include "formats/hdf5/put.h"
 
 #include <string.h>
 
-#define COLLECTION ((uint64_t)64 << 10) /* bytes after which a new one begins */
-#define LEAST      4096u                /* libhdf5 takes none that is smaller */
+#define COLLECTION ((uint64_t)64 << 10) /* size after which a new collection begins */
+#define LEAST      4096u                /* libhdf5 refuses smaller collections */
 #define OBJECTS    60000u
 
 /* ------------------------------------------------------------------- heaps */
@@ -62,7 +62,7 @@ void tnf_h5_put_head(tnf_buf *b, uint64_t size)
     tnf_buf_u64(b, size);
 }
 
-/* What is left is an object of its own, whose size counts its head. */
+/* The free rest is an object, whose size includes its head. */
 void tnf_h5_put_end(tnf_buf *b, uint64_t used)
 {
     uint64_t left = tnf_h5_collection(used) - used;
@@ -199,13 +199,13 @@ void tnf_h5_put_space(tnf_buf *b, unsigned kind, const uint64_t *dims, uint32_t 
 
 /* -------------------------------------------------------------- attributes */
 
-/* What an attribute is made of: one kind of leaves in a box. */
+/* The shape of an attribute: leaves of one kind in a rectangular array. */
 typedef struct shape {
     uint64_t dims[H5_RANK];
     uint32_t rank;
     const tnf_value *leaf; /* the first; NULL: there are none */
     uint64_t leaves;
-    bool wide; /* integers of several kinds: i64 holds them */
+    bool wide; /* integers of several kinds, stored as i64 */
     const char *why;
 } shape;
 
@@ -219,7 +219,7 @@ static void judge_leaf(shape *s, const tnf_value *v)
     bool told = v->kind == TNF_NULL || v->kind == TNF_MAP;
     s->leaves++;
     if (told)
-        s->why = "HDF5 has no attributes of maps, or of nothing among others";
+        s->why = "HDF5 has no attributes with maps, or with nulls inside arrays";
     if (!s->leaf) {
         s->leaf = v;
         return;
@@ -233,14 +233,14 @@ static void judge_leaf(shape *s, const tnf_value *v)
     s->wide = is_integer(a) && is_integer(v);
     if (!s->wide || (a->kind == TNF_UINT && a->as.u > INT64_MAX) ||
         (v->kind == TNF_UINT && v->as.u > INT64_MAX))
-        s->why = "the items of an array are of several kinds";
+        s->why = "the items of an array have different kinds";
 }
 
 static void judge_value(shape *s, const tnf_value *v, uint32_t depth)
 {
     if (v->kind != TNF_ARRAY) {
         if (depth != s->rank)
-            s->why = "an array is not a box";
+            s->why = "an array is not rectangular";
         else
             judge_leaf(s, v);
         return;
@@ -248,7 +248,7 @@ static void judge_value(shape *s, const tnf_value *v, uint32_t depth)
     if (depth == s->rank && !s->leaf && s->leaves == 0 && depth < H5_RANK)
         s->dims[s->rank++] = v->n;
     if (depth >= s->rank || s->dims[depth] != v->n) {
-        s->why = "an array is not a box, or has too many dimensions";
+        s->why = "an array is not rectangular, or has too many dimensions";
         return;
     }
     for (size_t i = 0; i < v->n && !s->why; i++)
@@ -288,11 +288,11 @@ const char *tnf_h5_attr_why(tnf_str key, const tnf_value *v)
     if (s.why)
         return s.why;
     if (key.n == 0 || key.n > 60000 || memchr(key.p, 0, key.n))
-        return "the name of an attribute is empty, too long, or holds a NUL";
+        return "the name of an attribute is empty, too long, or contains a NUL";
     if (s.leaf && s.leaf->kind == TNF_BYTES && s.leaf->n == 0)
-        return "HDF5 has no bytes of no length";
+        return "HDF5 has no byte strings of length 0";
     if (s.leaf && s.leaf->kind == TNF_FLOAT && s.leaf->dtype != TNF_F32 && s.leaf->dtype != TNF_F64)
-        return "an attribute has an odd type";
+        return "an attribute has a type that HDF5 cannot store";
     if (s.leaves > H5_BODY || s.leaves * leaf_bytes(&s, v) + key.n + 600 > H5_BODY)
         return "an attribute is larger than the 64 KiB that HDF5 allows";
     return NULL;
@@ -304,7 +304,7 @@ const char *tnf_h5_attrs_why(const tnf_value *map)
     if (!map)
         return NULL;
     if (map->kind != TNF_MAP)
-        return "they are no map of attributes";
+        return "the value is not a map of attributes";
     for (size_t i = 0; i < map->n && !why; i++)
         why = tnf_h5_attr_why(map->as.members[i].key, &map->as.members[i].value);
     return why;
@@ -396,7 +396,7 @@ tnf_status tnf_h5_put_attr(tnf_buf *b, tnf_str key, const tnf_value *v, h5_strin
     tnf_buf_u8(b, 3);
     tnf_buf_u8(b, 0);
     tnf_h5_put_u16(b, (unsigned)key.n + 1);
-    tnf_buf_u32(b, 0); /* lengths of type and space, put there below */
+    tnf_buf_u32(b, 0); /* lengths of type and space, filled in below */
     tnf_buf_u8(b, 1);
     tnf_buf_put(b, key.p, key.n);
     tnf_buf_u8(b, 0);

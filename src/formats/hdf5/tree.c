@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names become a tree of groups; and what cannot be one. */
+/* Builds the tree of groups from names, and decides which names cannot be in it. */
 #include "formats/hdf5/tree.h"
 
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static tnf_status push_node(stack *s, tnf_arena *arena, size_t node, tnf_error *
     return TNF_OK;
 }
 
-/* An entry, with the groups that lead to it. */
+/* Adds an entry and the groups that lead to it. */
 static tnf_status place_entry(h5_tree *t, stack *s, tnf_arena *arena, const h5_entry *x,
                               tnf_error *e)
 {
@@ -147,7 +147,7 @@ static const char *path_why(tnf_str path)
 {
     size_t start = 0;
     if (path.n && memchr(path.p, 0, path.n))
-        return "its name holds a NUL, which HDF5 cannot";
+        return "its name contains a NUL, which HDF5 cannot store";
     for (size_t i = 0; i <= path.n; i++) {
         if (i < path.n && path.p[i] != '/')
             continue;
@@ -167,11 +167,11 @@ tnf_fate tnf_h5_takes(const tnf_object *o, const char **reason)
     const tnf_value *names = tnf_value_get(o->attrs, H5_ENUM);
     *reason = path_why(o->name);
     if (!*reason && o->rank > H5_RANK)
-        *reason = "HDF5 has at most 32 dimensions";
+        *reason = "HDF5 allows at most 32 dimensions";
     if (!*reason)
         *reason = tnf_h5_attrs_why(tnf_value_get(o->attrs, H5_ATTRS));
     if (!*reason && names && (o->nparts != 1 || !tnf_h5_is_enum(o->parts[0].type, names)))
-        *reason = "its hdf5.enum is none of its type";
+        *reason = "its hdf5.enum does not match its type";
     return *reason ? TNF_DROPPED : TNF_NATIVE;
 }
 
@@ -196,20 +196,20 @@ static bool null_fits(const tnf_value *v)
     return strcmp(id, "string") == 0 || (tnf_type_named(id) && strstr(H5_WRITES, id));
 }
 
-/* What is wrong with an entry of an attribute. */
+/* The reason why an entry of an attribute cannot be written, or NULL. */
 static const char *entry_why(const h5_entry *x)
 {
     if (path_why(x->path))
-        return "one of its paths is none";
+        return "one of its paths is invalid";
     if (x->kind == H5_GROUP)
         return tnf_h5_attrs_why(x->value);
     if (x->kind == H5_EMPTY)
         return null_fits(x->value) ? NULL : "one of its types cannot be written";
     if (x->value->kind != TNF_MAP)
-        return is_text(x->value) ? NULL : "one of its links is none";
+        return is_text(x->value) ? NULL : "one of its links is invalid";
     bool both = is_text(tnf_value_get(x->value, "file")) &&
                 is_text(tnf_value_get(x->value, "path"));
-    return both ? NULL : "one of its links is none";
+    return both ? NULL : "one of its links is invalid";
 }
 
 static void drop_entry(tnf_fit *fit, const h5_entry *x, const char *why)
@@ -229,13 +229,13 @@ static void judge_root(tnf_fit *fit)
         if (own && tnf_str_is(m->key, H5_ATTRS))
             why = tnf_h5_attrs_why(&m->value);
         else if (own && m->value.kind != TNF_MAP)
-            why = "it is no map";
+            why = "it is not a map";
         if (why && fit->attrs[i].fate < TNF_DROPPED)
             fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, why };
     }
 }
 
-/* Names that are tensors and folders at once, and paths of attributes that are taken. */
+/* Drops tensors whose names are also groups, and entries of attributes whose paths are taken. */
 tnf_status tnf_h5_fits(tnf_fit *fit, tnf_error *e)
 {
     h5_entry *all = NULL, *leaf = NULL;
@@ -252,12 +252,12 @@ tnf_status tnf_h5_fits(tnf_fit *fit, tnf_error *e)
         bool same = i > 0 && tnf_h5_compare_paths(x->path, all[i - 1].path) == 0;
         if (same)
             drop_entry(fit, all[i - 1].kind == H5_TENSOR ? x : &all[i - 1],
-                       "one of its paths is a tensor's, or is there twice");
+                       "one of its paths is a tensor's, or occurs twice");
         if (leaf && !same && tnf_h5_is_below(x->path, leaf->path)) {
             if (x->kind == H5_TENSOR)
-                drop_entry(fit, leaf, "its name is also the group that other tensors are in");
+                drop_entry(fit, leaf, "its name is also a group with other tensors");
             else
-                drop_entry(fit, x, "one of its paths lies below a tensor");
+                drop_entry(fit, x, "one of its paths is below a tensor");
         } else if (x->kind != H5_GROUP && !same) {
             leaf = x;
         }

@@ -39,7 +39,7 @@ static tnf_status not_read(h5_type *t, h5_file *h, const char *name, tnf_error *
     return t->name ? TNF_OK : tnf_arena_fail(h->r->arena, "a type", e);
 }
 
-/* Bytes that are not looked into. */
+/* The type becomes opaque bytes. */
 static void as_bytes(h5_type *t)
 {
     t->form = H5_DENSE;
@@ -89,7 +89,7 @@ static tnf_status read_float(h5_type *t, h5_file *h, tnf_cur *c, uint32_t bits, 
     return not_read(t, h, name, e);
 }
 
-/* A name that ends with NUL; in versions 1 and 2 padded to a multiple of 8. */
+/* Reads a NUL-terminated name; in versions 1 and 2 it is padded to a multiple of 8. */
 static tnf_str read_name(tnf_cur *c, unsigned version)
 {
     const uint8_t *end = tnf_left(c) ? memchr(c->p, 0, tnf_left(c)) : NULL;
@@ -122,7 +122,7 @@ static tnf_status take_text(h5_type *t, h5_file *h, tnf_buf *b, tnf_error *e)
     return status;
 }
 
-/* {r, i} of equal floats, as h5py has complex numbers. */
+/* Is it {r, i} of equal floats, h5py's form of complex numbers? */
 static bool is_complex(const h5_type *t, const h5_type *first, const h5_type *second,
                        const tnf_str names[2], const uint64_t offsets[2])
 {
@@ -148,7 +148,7 @@ static tnf_status read_members(h5_type *t, h5_file *h, tnf_cur *c, tnf_buf *b, u
         if (version == 1)
             (void)tnf_bytes(c, 28);
         if (c->bad)
-            return tnf_h5_bad(c, "a compound type is cut", e);
+            return tnf_h5_bad(c, "a compound type is truncated", e);
         TNF_TRY(read_type(&own, h, c, depth + 1, e));
         tnf_buf_printf(b, "%s%.*s @%llu ", i ? ", " : "", (int)(name.n < 200 ? name.n : 200),
                        name.p, (unsigned long long)offset);
@@ -198,7 +198,7 @@ static tnf_status read_enum(h5_type *t, h5_file *h, tnf_cur *c, unsigned version
         uint8_t number[8] = { 0 };
         const void *p = tnf_bytes(c, base.size);
         if (!p)
-            return tnf_h5_bad(c, "an enum is cut", e);
+            return tnf_h5_bad(c, "an enum is truncated", e);
         memcpy(number, p, (size_t)base.size);
         if (base.big)
             tnf_reverse(number, base.size, (size_t)base.size);
@@ -240,7 +240,7 @@ static tnf_status read_array(h5_type *t, h5_file *h, tnf_cur *c, unsigned versio
         if (dims[i] == 0 || !tnf_ckd_mul(&all, all, dims[i]))
             return tnf_h5_bad(c, "an array type has no elements, or too many", e);
     if (all != size)
-        return tnf_h5_bad(c, "an array type is not as large as its elements", e);
+        return tnf_h5_bad(c, "the size of an array type differs from that of its elements", e);
     if (base.form != H5_DENSE || base.naxes + rank > H5_RANK)
         return not_read(t, h, "hdf5.array", e);
     *t = base;
@@ -257,7 +257,7 @@ static tnf_status read_opaque(h5_type *t, h5_file *h, tnf_cur *c, uint32_t bits,
     size_t n = bits & 0xFFu;
     const char *tag = tnf_bytes(c, (n + 7) / 8 * 8);
     if (!tag)
-        return tnf_h5_bad(c, "an opaque type is cut", e);
+        return tnf_h5_bad(c, "an opaque type is truncated", e);
     as_bytes(t);
     t->opaque = true;
     tnf_buf_init(&b, &h->r->scratch->alloc, 4096);
@@ -283,7 +283,7 @@ static tnf_status read_vlen(h5_type *t, h5_file *h, tnf_cur *c, uint32_t bits, u
     return TNF_OK;
 }
 
-/* Complex numbers of HDF5 2.0: the type of the parts follows. */
+/* Complex numbers of HDF5 2.0: the type of both components follows. */
 static tnf_status read_complex(h5_type *t, h5_file *h, tnf_cur *c, unsigned depth, tnf_error *e)
 {
     h5_type base;
@@ -303,7 +303,7 @@ static tnf_status read_type(h5_type *t, h5_file *h, tnf_cur *c, unsigned depth, 
     uint32_t bits = (uint32_t)tnf_h5_uint(c, 3), n = bits & 0xFFFFu;
     *t = (h5_type) { .form = H5_DENSE, .cls = head & 15u, .size = tnf_u32(c) };
     if (c->bad || version < 1 || version > 5 || t->size == 0)
-        return tnf_h5_bad(c, "a datatype is none", e);
+        return tnf_h5_bad(c, "a datatype is invalid", e);
     if (depth > H5_NESTED)
         return tnf_fail(e, TNF_ELIMIT, tnf_where(c), "datatypes are nested deeper than %u",
                         H5_NESTED);
@@ -345,7 +345,7 @@ static tnf_status read_type(h5_type *t, h5_file *h, tnf_cur *c, unsigned depth, 
 tnf_status tnf_h5_type(h5_type *out, h5_file *h, tnf_cur *c, tnf_error *e)
 {
     TNF_TRY(read_type(out, h, c, 0, e));
-    return c->bad ? tnf_h5_bad(c, "a datatype is cut", e) : TNF_OK;
+    return c->bad ? tnf_h5_bad(c, "a datatype is truncated", e) : TNF_OK;
 }
 
 /* --------------------------------------------------------------- dataspace */
@@ -357,7 +357,7 @@ tnf_status tnf_h5_space(h5_space *s, tnf_cur *c, tnf_error *e)
     if (version == 1)
         (void)tnf_u32(c);
     if (version < 1 || version > 2 || (version == 2 && kind > 2))
-        return tnf_h5_bad(c, "a dataspace is none", e);
+        return tnf_h5_bad(c, "a dataspace is invalid", e);
     if (rank > H5_RANK)
         return tnf_fail(e, TNF_ELIMIT, tnf_where(c), "a dataset has %u dimensions, %u are allowed",
                         rank, H5_RANK);
@@ -367,7 +367,7 @@ tnf_status tnf_h5_space(h5_space *s, tnf_cur *c, tnf_error *e)
     for (unsigned i = 0; flags & 1u && i < rank; i++)
         s->max[i] = tnf_u64(c);
     if (c->bad)
-        return tnf_h5_bad(c, "a dataspace is cut", e);
+        return tnf_h5_bad(c, "a dataspace is truncated", e);
     if (!tnf_shape_elements(&s->elements, s->shape, s->rank))
         return tnf_h5_bad(c, "a shape has more than 2^64 elements", e);
     return TNF_OK;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The simple form of HDF5, which h5py, Keras, MATLAB and R read.
+/* Writes the simple form of HDF5, which h5py, Keras, MATLAB and R read.
  *
  *   superblock   version 2, 48 bytes
- *   headers      OHDR, one for each group and dataset, by path; links and attributes are in them
+ *   headers      OHDR, one for each group and dataset, by path, with its links and attributes
  *   GCOL …       strings of attributes
- *   data         contiguous, each at a multiple of 64; of strings: references, then their GCOL …
+ *   data         contiguous, each at a multiple of 64; for strings: references, then their GCOL …
  *
- * No size depends on an address, so headers are made twice: to be measured, and to be written.
+ * No size depends on an address. So headers are made twice: first to measure them, then to write
+ * them.
  */
 #include "formats/hdf5/tree.h"
 
@@ -21,8 +22,8 @@ enum { BF16_AUTO, BF16_HDF5, BF16_KERAS };
 
 const tnf_option_info tnf_h5_write_options[] = {
     { "bf16", TNF_OPTION_CHOICE, "auto|hdf5|keras", "auto",
-      "how bf16 is written: hdf5: as a float, which h5py gives as f32; keras: as two bytes with an "
-      "attribute dtype; auto: as the file had it, else hdf5" },
+      "how bf16 is written: hdf5: as a float, which h5py returns as f32; keras: as two bytes with "
+      "an attribute dtype; auto: as in the source file, else hdf5" },
     { 0 },
 };
 
@@ -34,7 +35,7 @@ typedef struct writing {
     h5_spot spot;
     uint64_t start; /* of the file in the sink */
     uint64_t heap, end;
-    unsigned order; /* of attributes in a header */
+    unsigned order; /* of the next attribute in a header */
 } writing;
 
 /* ------------------------------------------------------------------ messages */
@@ -74,13 +75,14 @@ static tnf_status put_attrs(writing *x, const tnf_value *map, tnf_error *e)
     return TNF_OK;
 }
 
-/* Says that the order of attributes counts. */
+/* Writes that the creation order of attributes is tracked. */
 static tnf_status put_attr_info(writing *x, size_t n, tnf_error *e)
 {
     if (n == 0)
         return TNF_OK;
     if (n > UINT16_MAX)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "an object has %zu attributes", n);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "an object has %zu attributes, more than 65535", n);
     size_t body = begin_message(&x->b, H5_ATTR_INFO, 0);
     tnf_h5_put_u16(&x->b, 0x100);
     tnf_h5_put_u16(&x->b, (unsigned)n);
@@ -103,7 +105,8 @@ static tnf_status end_header(tnf_buf *b, tnf_error *e)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a group is too large for one header");
     tnf_put_le32(b->p + 6, (uint32_t)(b->n - 10));
     tnf_buf_u32(b, tnf_h5_lookup3(b->p, b->n));
-    for (size_t left = (8 - b->n % 8) % 8; left > 0; left--) /* a full buffer does not grow */
+    for (size_t left = (8 - b->n % 8) % 8; left > 0;
+         left--) /* not a loop on b->n: a full buffer does not grow */
         tnf_buf_u8(b, 0);
     return tnf_buf_status(b, "an object header", e);
 }
@@ -147,7 +150,7 @@ static tnf_status put_link(writing *x, const h5_node *child, tnf_error *e)
     return end_message(b, body, e);
 }
 
-/* Metadata that the core wants to be kept become attributes of the root. */
+/* Metadata that the core must keep become attributes of the root. */
 static tnf_status put_metadata(writing *x, tnf_error *e)
 {
     size_t own = sizeof H5_OWN - 1, meta = sizeof H5_METADATA - 1;
@@ -164,8 +167,8 @@ static tnf_status put_metadata(writing *x, tnf_error *e)
         tnf_str name = plain ? m->key : (tnf_str) { key, m->key.n + meta };
         const char *why = tnf_h5_attr_why(name, &m->value);
         if (why)
-            return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the metadata %s have no place: %s",
-                            TNF_QUOTED(m->key), why);
+            return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                            "the metadata %s cannot be stored: %s", TNF_QUOTED(m->key), why);
         TNF_TRY(put_attr(x, name, &m->value, e));
     }
     return TNF_OK;
@@ -234,7 +237,7 @@ static uint64_t strings_of(const tnf_object *o)
     return tnf_object_part(o, "offsets")->nbytes / 8 - 1;
 }
 
-/* Bytes of a dataset, but for the strings that it refers to. */
+/* The size of a dataset without the strings that it refers to. */
 static uint64_t bytes_of(const tnf_object *o)
 {
     return !o ? 0 : o->nparts > 1 ? 16 * strings_of(o) : o->parts[0].nbytes;
@@ -305,7 +308,7 @@ static size_t find_node(const h5_tree *t, tnf_str path)
     return found ? low : H5_NONE;
 }
 
-/* A tensor that was another one under a second name is so again, if it still is. */
+/* Restores a second name of a dataset, if both tensors are still equal. */
 static tnf_status find_alias(writing *x, h5_node *n, tnf_error *e)
 {
     const tnf_object *o = n->entry.object;
@@ -340,14 +343,14 @@ static tnf_status load_ends(writing *x, h5_node *n, tnf_error *e)
         ends[i] = tnf_le64(&ends[i]);
         if (ends[i] < (i ? ends[i - 1] : 0) || ends[i] > bytes->nbytes ||
             (i && ends[i] - ends[i - 1] > UINT32_MAX))
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the strings of %s are none",
+            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the strings of %s are invalid",
                             TNF_QUOTED(o->name));
     }
     n->ends = ends;
     return TNF_OK;
 }
 
-/* Bytes that the collections of a dataset take. */
+/* The size of all collections of a dataset. */
 static uint64_t heap_size(const h5_node *n)
 {
     h5_spot s = { 0 };
@@ -382,7 +385,7 @@ static tnf_status put_references(writing *x, const h5_node *n, tnf_error *e)
     return flush_buffer(x, e);
 }
 
-/* The collection of strings [from, to), in which `used` bytes are taken. */
+/* Writes the collection of strings [from, to), of which `used` bytes are taken. */
 static tnf_status put_collection(writing *x, const h5_node *n, uint64_t from, uint64_t to,
                                  uint64_t used, tnf_error *e)
 {

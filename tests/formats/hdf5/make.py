@@ -92,7 +92,7 @@ def make_rejected():
     reject("shape_wraps.h5", one(space(2**33, 2**33), datatype(), compact(bytes(4))), BAD, None, "2^64", "opens")
     reject("bytes_wrap.h5", one(space(2**62, 1), datatype(), compact(b"")), BAD, None, "2^64", "opens")
     reject("type_class_13.h5", one(space(4), datatype(b"\x1d" + bytes(3) + b"\4\0\0\0"), compact(bytes(16))), UNSUPPORTED, None, "class 13", "opens")
-    reject("type_cut.h5", one(space(4), datatype(floating()[:12]), compact(bytes(16))), BAD, None, "cut", "opens")
+    reject("type_cut.h5", one(space(4), datatype(floating()[:12]), compact(bytes(16))), BAD, None, "truncated", "opens")
     reject("message_past.h5", file([header(GROUP, b"\1\xff\x7f\0")]), BAD, None, "runs past")
     reject("continued_in_itself.h5", file([header(GROUP, message(0x10, struct.pack("<QQ", 48, 24)))]), BAD, None, "")
     reject("twice.h5", one(space(4), datatype(), compact(bytes(16)), root=[link(b"w", 48)]), BAD, 48, "two links")
@@ -177,7 +177,7 @@ def make_filters():
     last = bytes((200 + i) % 7 for i in range(100))
     lz4 = struct.pack(">QI", 300, 200) + b"".join(struct.pack(">I", len(b)) + b for b in (run(200), last))
     for name, id_, stored, at, words in (("zstd", 32015, zstd, START, "zstd"), ("blosc", 32001, blosc, START + 12, "316 bytes, but has 276"),
-                                         ("lz4", 32004, lz4, START + 33, "LZ4 is cut")):
+                                         ("lz4", 32004, lz4, START + 33, "LZ4 is truncated")):
         room = Room()
         rest = struct.pack("<QIQ", len(stored), 0, room.put(stored))
         valid(f"filter_{name}.h5", room.file(space(300), datatype(integer(8, False)), pipeline((id_, b"", [])), message(
@@ -192,7 +192,7 @@ def make_filters():
         rest = struct.pack("<QIQ", 4, 0, room.put(bytes(4)))
         valid(f"filter_{id_}.h5", room.file(space(1), datatype(), pipeline((id_, b"", [])), chunks4(1, rest, 1, 4, flags=2)),
               [{"name": "w", "dtype": "f32", "shape": [1], "sha256": None}])
-        expect["valid"][f"filter_{id_}.h5"]["problems"] = [f"filter {id_} ({said}), which is not read"]
+        expect["valid"][f"filter_{id_}.h5"]["problems"] = [f"filter {id_} ({said}), which is not supported"]
 
 
 def make_dense():
@@ -263,21 +263,21 @@ def make_damaged_structures():
     array("fixed_element", "elements of 9 bytes", fixed, change=anew(b"FAHD", 6, b"\x09", 24))
     array("fixed_many", "too large", fixed, change=anew(b"FAHD", 8, struct.pack("<Q", 1 << 40), 24))
     array("fixed_outside", "outside", fixed, change=anew(b"FAHD", 16, struct.pack("<Q", 1 << 40), 24))
-    array("fixed_chunk_outside", "lies outside of the file", fixed, entries=[1 << 40] * 23)
+    array("fixed_chunk_outside", "is outside the file", fixed, entries=[1 << 40] * 23)
     grow = extensible_array
     array("extensible_sum", "checksum", grow, 4, NOWHERE, flip(b"EAHD", 8))
     array("extensible_index_sum", "checksum", grow, 4, NOWHERE, flip(b"EAIB", 16))
     array("extensible_super_sum", "checksum", grow, 4, NOWHERE, flip(b"EASB", 16))
     array("extensible_block_sum", "checksum", grow, 4, NOWHERE, flip(b"EADB", 16))
     array("extensible_head", "head of an array", grow, 4, NOWHERE, anew(b"EAHD", 9, b"\x03", 68))
-    array("extensible_twice", "second time", lambda room, e: grow(room, e), 4, NOWHERE,
+    array("extensible_twice", "occurs twice", lambda room, e: grow(room, e), 4, NOWHERE,
           lambda data: anew(b"EAHD", 60, data[data.index(b"EAIB") + 6:data.index(b"EAIB") + 14], 68)(data))
     array("index_kind", "kind 6", lambda room, e: bytes(8), 6, code=UNSUPPORTED)
     array("implicit_outside", "outside", lambda room, e: struct.pack("<Q", 1 << 40), 2)
     array("tree2_sum", "checksum", lambda room, e: struct.pack("<IBBQ", 64, 100, 40, tree2(room, 10, [struct.pack("<QQ", a, i) for i, a in enumerate(e)], 64, 3)),
           5, NOWHERE, flip(b"BTLF", 8))
-    array("tree2_record", "odd length", lambda room, e: struct.pack("<IBBQ", 64, 100, 40, tree2(room, 10, [struct.pack("<QQB", e[0], 0, 0)], 64)), 5, NOWHERE)
-    array("tree2_twice", "a chunk is there twice",
+    array("tree2_record", "invalid length", lambda room, e: struct.pack("<IBBQ", 64, 100, 40, tree2(room, 10, [struct.pack("<QQB", e[0], 0, 0)], 64)), 5, NOWHERE)
+    array("tree2_twice", "a chunk occurs twice",
           lambda room, e: struct.pack("<IBBQ", 64, 100, 40, tree2(room, 10, [struct.pack("<QQ", e[0], 0)] * 2, 64)), 5, NOWHERE)
 
     def one_heap(name, message_, code=BAD, id_=None, change=None, **how):
@@ -294,16 +294,16 @@ def make_damaged_structures():
     one_heap("heap_filtered", "filtered", UNSUPPORTED, filters=1)
     one_heap("heap_version", "no valid header", version=1)
     one_heap("heap_id_version", "unknown version", id_=b"\xc0" + bytes(6))
-    one_heap("heap_id_kind", "id of a heap is none", id_=b"\x30" + bytes(6))
-    one_heap("heap_id_outside", "no place", id_=b"\0" + struct.pack("<HI", 60000, 4))
+    one_heap("heap_id_kind", "id of a heap is invalid", id_=b"\x30" + bytes(6))
+    one_heap("heap_id_outside", "no offset", id_=b"\0" + struct.pack("<HI", 60000, 4))
     one_heap("heap_id_long", "past its block", id_=b"\0" + struct.pack("<HI", 15, 4000))
-    one_heap("heap_tiny_cut", "cut", id_=b"\x2f" + bytes(6))
+    one_heap("heap_tiny_cut", "truncated", id_=b"\x2f" + bytes(6))
     one_heap("heap_huge_missing", "outside", id_=b"\x10" + bytes(6))
     one_heap("heap_sum", "checksum", change=flip(b"FRHP", 10))
     one_heap("btree_kind", "kind 6", change=anew(b"BTHD", 5, b"\6", 34))
     one_heap("btree_node_kind", "another kind", change=lambda d: d[:d.index(b"BTLF")] + summed(b"BTLF\0\6" + d[d.index(b"BTLF") + 6:d.index(b"BTLF") + 17])
              + d[d.index(b"BTLF") + 21:])
-    one_heap("btree_records", "says it has", change=anew(b"BTHD", 24, b"\xff\0", 34))
+    one_heap("btree_records", "claims 255 records", change=anew(b"BTHD", 24, b"\xff\0", 34))
 
 
 def make_h5py():
