@@ -158,7 +158,7 @@ static void one_array_named_arr_0(void **state)
     b = builder_with("arr_0", "f32", 2);
     assert_ok(tnf_builder_add(b, "v", tnf_type_of(TNF_F32), 1, &n, data, &e));
     assert_header(b, true, NULL, NULL, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }");
-    assert_refused(builder_with("w", "f32", 2), false, TNF_ELOSSY, "keeps no name");
+    assert_refused(builder_with("w", "f32", 2), false, TNF_ELOSSY, "stores no name");
     assert_header(builder_with("w", "f32", 2), true, NULL, NULL, "{'descr': '<f4'");
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_refused(b, true, TNF_EUNSUPPORTED, "exactly one array, and there is none");

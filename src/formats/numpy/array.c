@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both formats of NumPy share of an array that is read: its attributes. */
+/* The attributes of an array, shared by the readers of both NumPy formats. */
 #include "formats/numpy/array.h"
 
 #include <string.h>
@@ -8,9 +8,9 @@ const char *const tnf_np_versions[] = { "", "1.0", "2.0", "3.0" };
 
 const tnf_option_info tnf_np_read_options[] = {
     { "v1", TNF_OPTION_CHOICE, "bytes|f8_e4m3fn|f8_e5m2|f8_e4m3fnuz|f8_e5m2fnuz|f8_e8m0|i8|bool",
-      "bytes", "what elements of the type V1 are, which the file does not say" },
+      "bytes", "meaning of the type V1, which the file does not say" },
     { "v2", TNF_OPTION_CHOICE, "bytes|bf16", "bytes",
-      "what elements of the type |V2 are, which the file does not say (<V2 is bf16)" },
+      "meaning of the type |V2, which the file does not say (<V2 is bf16)" },
     { 0 },
 };
 
@@ -30,12 +30,12 @@ tnf_status tnf_np_version(unsigned *major, const uint8_t *magic, uint64_t at, tn
     *major = magic[NP_MAGIC_N];
     if (*major < 1 || *major > 3 || minor != 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, at + NP_MAGIC_N,
-                        "version %u.%u; known are 1.0, 2.0, 3.0", *major, minor);
+                        "version %u.%u is not supported; 1.0, 2.0 and 3.0 are", *major, minor);
     return TNF_OK;
 }
 
-/* Is the text what NumPy would have written? The order of an array with dimensions of its type can
- * only be told by the text. */
+/* Would NumPy have written this text? If the type has dimensions, only the text tells the order of
+ * the array, so it must be kept. */
 static tnf_status is_canonical(bool *out, const np_array *a, unsigned major, const tnf_cur *c,
                                const tnf_allocator *alloc, tnf_error *e)
 {
@@ -83,7 +83,7 @@ tnf_status tnf_np_make_attrs(const tnf_value **out, tnf_reader *r, const np_arra
     if (a->fortran && !a->type.naxes)
         TNF_TRY(tnf_attrs_push(&attrs, NP_ORDER, tnf_value_string("F"), e));
     TNF_TRY(is_canonical(&canonical, a, major, c, &r->scratch->alloc, e));
-    bool first = canonical && major == 1; /* then no other version is worth a thought */
+    bool first = canonical && major == 1; /* NumPy chooses version 1 if possible */
     if (version && !first && major != tnf_np_version_for(a, &r->scratch->alloc))
         TNF_TRY(tnf_attrs_push(&attrs, NP_VERSION, tnf_value_string(tnf_np_versions[major]), e));
     if (!canonical)

@@ -7,7 +7,7 @@
 
 /* ---------------------------------------------------------------- reading */
 
-/* Where the i-th element, counted rows first, stands among those of the file. */
+/* The position in the file of element i, which is counted rows first. */
 static uint64_t place_of(const np_columns *c, uint64_t i)
 {
     uint64_t place = 0, step = 1;
@@ -20,7 +20,8 @@ static uint64_t place_of(const np_columns *c, uint64_t i)
     return place;
 }
 
-/* Bytes [skip, skip + n) of an element. What is turned round is read whole. */
+/* Reads bytes [skip, skip + n) of an element. Numbers whose bytes are reversed are read
+ * completely. */
 static tnf_status read_some(const tnf_source *source, const np_columns *c, uint64_t element,
                             uint64_t skip, uint8_t *dst, size_t n, tnf_error *e)
 {
@@ -59,7 +60,8 @@ tnf_status tnf_np_gather(const tnf_source *source, const np_columns *c, uint64_t
 
 /* ---------------------------------------------------------------- writing */
 
-/* The next index of all but the first dimension, the second fastest; false: that was the last. */
+/* Moves to the next column: increments the indices after the first, the second one fastest. False:
+ * no more columns. */
 static bool next_column(tnf_slice *slices, const tnf_object *o, uint32_t rank)
 {
     for (uint32_t d = 1; d < rank; d++) {
@@ -70,7 +72,7 @@ static bool next_column(tnf_slice *slices, const tnf_object *o, uint32_t rank)
     return false;
 }
 
-/* Where the bytes go, and what they are. */
+/* The columns being written, and their destination. */
 struct scattering {
     const tnf_object *o;
     tnf_slice *slices;
@@ -102,7 +104,7 @@ tnf_status tnf_np_scatter(tnf_writer *w, const tnf_object *o, uint32_t rank, boo
                           tnf_take_fn take, void *ctx, tnf_error *e)
 {
     uint64_t width = o->parts[0].type->bits / 8;
-    if (o->parts[0].nbytes == 0) /* texts of no letters, among others: elements of no bytes */
+    if (o->parts[0].nbytes == 0) /* for example texts of length 0 */
         return TNF_OK;
     tnf_slice *slices = tnf_arena_array(w->scratch, o->rank, sizeof *slices);
     for (uint32_t d = rank; d < o->rank; d++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a descriptor is here, by tables. The first character is the byte order: < little, > big,
- * = the machine's (taken for little), | of no meaning; NumPy takes any of them, or none, before any
- * code, but none before a long name. */
+/* Maps descriptors to types, by tables. The first character is the byte order: < little, > big, =
+ * native (read as little), | irrelevant. NumPy accepts any of them, or none, before a code, but
+ * none before a long name. */
 #include "formats/numpy/descr.h"
 #include "base/str.h"
 
@@ -11,7 +11,7 @@
 
 #define MAX_ITEM 0x7fffffffu /* bytes of an element: an int in NumPy */
 
-/* Codes of numbers, and our types. */
+/* Codes of numbers, and Tenfold's types. */
 static const struct {
     const char *code, *id;
 } numbers[] = {
@@ -41,7 +41,7 @@ static const struct {
     { "object", "O" },
 };
 
-/* The names of ml_dtypes. NULL: a type of a whole byte that has no like here. */
+/* The names of ml_dtypes. NULL: Tenfold has no such type; an element takes a byte. */
 static const struct {
     const char *word, *id;
 } ml_names[] = {
@@ -88,7 +88,7 @@ static void spell_type(np_type *t, char mark, tnf_str rest)
     snprintf(t->text, sizeof t->text, "%c%.*s", mark, (int)rest.n, rest.p);
 }
 
-/* Bytes, or code points, that are one thing together. */
+/* An element that is a row of n bytes or code points. */
 static void row_of(np_type *t, tnf_dtype dtype, uint64_t n)
 {
     t->type = tnf_type_of(dtype);
@@ -113,7 +113,7 @@ static bool number_code(np_type *t, char mark, tnf_str code)
     return false;
 }
 
-/* What ml_dtypes writes, and what a machine has of its own: never turned round. */
+/* Codes of ml_dtypes, and machine-dependent floats. Their bytes are never reversed. */
 static bool odd_code(np_type *t, char mark, tnf_str code)
 {
     static const char *const extended[] = { "f12", "f16", "c24", "c32" };
@@ -133,7 +133,7 @@ static bool odd_code(np_type *t, char mark, tnf_str code)
     return false;
 }
 
-/* Digits to the end; none are 0. */
+/* Digits up to the end; no digits count as 0. */
 static bool count_of(tnf_str digits, uint64_t *out)
 {
     *out = 0;
@@ -183,7 +183,7 @@ static bool text_code(np_type *t, const np_context *x, char mark, tnf_str code)
     return true;
 }
 
-/* "[25us]", or nothing; *unit is without a multiplier of 1. */
+/* "[25us]", or nothing. A multiplier of 1 is left out of *unit. */
 static bool unit_of(tnf_str s, char unit[16])
 {
     static const char *const units[] = { "Y",  "M",  "W",  "D",  "h",  "m",  "s",
@@ -250,7 +250,7 @@ static bool ml_name(np_type *t, tnf_str name)
             t->type = tnf_type_named(ml_names[i].id);
             t->naxes = 0;
             t->width = t->type->bits / 8;
-            t->worth = t->width == 1; /* or it would be bytes when it is read again */
+            t->worth = t->width == 1; /* without the descriptor it would be read back as bytes */
             snprintf(t->text, sizeof t->text, "%s",
                      t->worth ? ml_names[i].word : tnf_np_descr_of(t->type, true));
         }
@@ -294,18 +294,19 @@ static tnf_status resolve_node(np_type *t, const np_context *x, const np_node *n
 static tnf_status get_dimension(uint64_t *out, const np_node *node, tnf_error *e)
 {
     if (node->kind != NP_INT || (node->negative && node->number) || node->number > MAX_ITEM)
-        return tnf_fail(e, TNF_EFORMAT, node->at, "a dimension of a type is no number that fits");
+        return tnf_fail(e, TNF_EFORMAT, node->at,
+                        "a dimension of a type is not a number below 2^31");
     *out = node->number;
     return TNF_OK;
 }
 
-/* The shape of a subarray, a number or a tuple, before the dimensions that the type has itself. */
+/* Adds the shape of a subarray, a number or a tuple, before the type's own dimensions. */
 static tnf_status add_axes(np_type *t, const np_node *shape, tnf_error *e)
 {
     uint64_t axes[NP_AXES];
     uint32_t n = 0;
     if (shape->kind != NP_INT && shape->kind != NP_TUPLE)
-        return tnf_fail(e, TNF_EFORMAT, shape->at, "the shape of a type is no tuple");
+        return tnf_fail(e, TNF_EFORMAT, shape->at, "the shape of a type is not a tuple");
     for (const np_node *d = shape->kind == NP_INT ? shape : shape->first; d; d = d->next) {
         if (n + t->naxes >= NP_AXES)
             return tnf_fail(e, TNF_ELIMIT, d->at, "a type has more than %u dimensions", NP_AXES);
@@ -314,7 +315,7 @@ static tnf_status add_axes(np_type *t, const np_node *shape, tnf_error *e)
         if (t->width > MAX_ITEM)
             return tnf_fail(e, TNF_EFORMAT, d->at, "an element has more than 2^31 bytes");
         if (shape->kind == NP_INT)
-            break; /* what follows it is not of the shape */
+            break; /* the next node does not belong to the shape */
     }
     memmove(t->axes + n, t->axes, t->naxes * sizeof *axes);
     memcpy(t->axes, axes, n * sizeof *axes);
@@ -331,12 +332,12 @@ static bool is_text(const np_node *node)
 static tnf_status resolve_field(np_type *t, const np_context *x, const np_node *field, tnf_error *e)
 {
     const np_node *name = field->first;
-    bool whole = (field->kind == NP_TUPLE || field->kind == NP_LIST) && /* NumPy takes both */
+    bool whole = (field->kind == NP_TUPLE || field->kind == NP_LIST) && /* NumPy accepts both */
                  (field->n == 2 || field->n == 3);
     bool named = whole && (is_text(name) || (name->kind == NP_TUPLE && name->n == 2 &&
                                              is_text(name->first) && is_text(name->first->next)));
     if (!named)
-        return tnf_fail(e, TNF_EFORMAT, field->at, "a field is no tuple of a name and a type");
+        return tnf_fail(e, TNF_EFORMAT, field->at, "a field is not a tuple of a name and a type");
     TNF_TRY(resolve_node(t, x, name->next, e));
     return field->n == 3 ? add_axes(t, name->next->next, e) : TNF_OK;
 }
@@ -346,7 +347,7 @@ static int by_text(const void *a, const void *b)
     return tnf_str_compare((*(const np_node *const *)a)->text, (*(const np_node *const *)b)->text);
 }
 
-/* Names and titles once each; nameless padding as often as it is there. */
+/* Names and titles must be unique. Nameless padding may occur repeatedly. */
 static tnf_status check_names(const np_context *x, const np_node *list, tnf_error *e)
 {
     const np_node **names = tnf_arena_array(x->arena, 2 * (uint64_t)list->n, sizeof *names);
@@ -367,7 +368,7 @@ static tnf_status check_names(const np_context *x, const np_node *list, tnf_erro
         if (by_text(&names[i - 1], &names[i]) == 0)
             return tnf_fail(e, TNF_EFORMAT,
                             names[i]->at > names[i - 1]->at ? names[i]->at : names[i - 1]->at,
-                            "the field %s is there twice", TNF_QUOTED(names[i]->text));
+                            "the field %s occurs twice", TNF_QUOTED(names[i]->text));
     return TNF_OK;
 }
 
@@ -396,14 +397,15 @@ static tnf_status resolve_node(np_type *t, const np_context *x, const np_node *n
     if (node->kind == NP_LIST)
         return resolve_fields(t, x, node, e);
     if (node->kind != NP_TUPLE || node->n != 2)
-        return tnf_fail(e, TNF_EFORMAT, node->at, "the type is no text, list of fields, or pair");
+        return tnf_fail(e, TNF_EFORMAT, node->at,
+                        "the type is not a text, a list of fields, or a pair");
     TNF_TRY(resolve_node(t, x, node->first, e));
     t->text[0] = 0;
     t->worth = true;
     return add_axes(t, node->first->next, e);
 }
 
-/* ----------------------------------------------------- structures in short */
+/* ----------------------------------------------------- short structures */
 
 static np_node *text_node(const np_context *x, tnf_str text)
 {
@@ -416,7 +418,7 @@ static np_node *text_node(const np_context *x, tnf_str text)
     return node;
 }
 
-/* The next of "f4,3i2" from *at on: how often, and what. False: there is none. */
+/* Reads the next item of "f4,3i2" at *at: its count and its type. False: no more items. */
 static bool next_short(np_type *part, uint64_t *times, const np_context *x, tnf_str s, size_t *at)
 {
     if (*at > s.n)
@@ -432,7 +434,7 @@ static bool next_short(np_type *part, uint64_t *times, const np_context *x, tnf_
            plain_text(part, x, (tnf_str) { item.p + digits, item.n - digits });
 }
 
-/* ("f0", code, times); NULL: no memory. */
+/* ("f0", code, times); NULL: out of memory. */
 static np_node *short_field(const np_context *x, size_t i, const np_type *part, uint64_t times)
 {
     char name[24];
@@ -449,7 +451,8 @@ static np_node *short_field(const np_context *x, size_t i, const np_type *part, 
     return field;
 }
 
-/* NumPy takes "f4,3i2" for a list of fields, though nothing writes it. */
+/* Is the text of the form "f4,3i2"? NumPy reads it as a list of fields, although no program writes
+ * it. */
 static bool is_short(const np_context *x, tnf_str s)
 {
     np_type part;
@@ -463,7 +466,7 @@ static bool is_short(const np_context *x, tnf_str s)
     return true;
 }
 
-/* The list; NULL: no memory. */
+/* The list of fields; NULL: out of memory. */
 static np_node *short_list(const np_context *x, tnf_str s)
 {
     np_type part;
@@ -489,7 +492,7 @@ tnf_status tnf_np_resolve(np_type *out, const np_context *x, const np_node *desc
         !is_short(x, descr->text))
         return status;
     TNF_TRY(tnf_stricter(x->r, e, TNF_EFORMAT, descr->at,
-                         "the type %s is a structure in short, which nothing writes",
+                         "the type %s is a structure in the short form, which no program writes",
                          TNF_QUOTED(descr->text)));
     const np_node *list = short_list(x, descr->text);
     if (!list)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a tensor is written as an array: the type, order and shape that its header says, and the text
- * of the header, which is that of the file it came from as long as it says the same. */
+/* The form of a tensor as an array: type, order and shape in its header, and the header's text. The
+ * text of the source file is reused as long as it describes the same array. */
 #include "formats/numpy/array.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ bool tnf_np_was_columns_first(const tnf_object *o)
            !tnf_np_both_orders(o->shape, o->rank);
 }
 
-/* Is the type one of these bytes, and of these dimensions at the end? */
+/* Do the type's bytes and last dimensions match the tensor? */
 static bool type_describes(const np_type *t, const tnf_object *o)
 {
     if (t->object || t->type != o->parts[0].type || t->naxes > o->rank ||
@@ -29,7 +29,7 @@ static bool type_describes(const np_type *t, const tnf_object *o)
     return true;
 }
 
-/* By numpy.descr; *fits is false if there is none, or it is of something else. */
+/* By numpy.descr; *fits is false if the attribute is missing or does not match the tensor. */
 static tnf_status by_attribute(np_form *f, const np_context *x, const tnf_object *o, bool *fits,
                                tnf_error *e)
 {
@@ -40,7 +40,7 @@ static tnf_status by_attribute(np_form *f, const np_context *x, const tnf_object
         return TNF_OK;
     tnf_str text = { v->as.s, v->n };
     const char *descr = NULL;
-    tnf_arena once; /* a tree is many times as large as its text */
+    tnf_arena once; /* separate memory, freed at once: a tree is much larger than its text */
     tnf_arena_init(&once, &x->arena->alloc, x->arena->limit);
     np_context here = { .arena = &once };
     tnf_status status = v->kind == TNF_STRING && !memchr(text.p, 0, text.n)
@@ -70,10 +70,10 @@ tnf_status tnf_np_form_of(np_form *f, const np_context *x, const tnf_object *o, 
         f->a.type = (np_type) { .type = type, .width = type->bits / 8 };
         f->a.descr = tnf_np_descr_of(type, ml_dtypes);
         if (strcmp(f->a.descr + 1, "V1") == 0)
-            f->lost = "NumPy has no such type: it is read again as bytes";
+            f->lost = "NumPy has no such type: it is read back as bytes";
     }
     f->a.rank = o->rank - f->a.type.naxes;
-    f->a.shape = (uint64_t *)(uintptr_t)o->shape; /* only read */
+    f->a.shape = (uint64_t *)(uintptr_t)o->shape; /* never written through */
     f->a.fortran = columns_first(o);
     return TNF_OK;
 }
@@ -87,8 +87,7 @@ tnf_fate tnf_np_takes(const tnf_object *o, const char **reason)
 
 /* ----------------------------------------------------------------- header */
 
-/* What the source file's version was, by the array's own attribute or that of the file; 0: not
- * said. */
+/* The version in the source, by the attribute of the array or of the file; 0: unknown. */
 static unsigned said_version(const tnf_writer *w, const tnf_object *o)
 {
     const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
@@ -101,7 +100,8 @@ static unsigned said_version(const tnf_writer *w, const tnf_object *o)
     return 0;
 }
 
-/* Does this text, as a header of the version, say the same of the array? Only TNF_ENOMEM fails. */
+/* Does this text, as a header of the version, describe the same array? Fails only for lack of
+ * memory. */
 static tnf_status says_same(bool *same, const np_context *x, unsigned major, const tnf_buf *text,
                             np_array *a, tnf_error *e)
 {
@@ -123,7 +123,7 @@ static tnf_status says_same(bool *same, const np_context *x, unsigned major, con
     return status == TNF_ENOMEM ? status : TNF_OK;
 }
 
-/* The header that the array had, if it still says what is written. *major is 0 if it does not. */
+/* The header of the source array, if it still describes the array. Otherwise *major is 0. */
 static tnf_status old_header(tnf_buf *out, unsigned *major, const np_context *x,
                              const tnf_writer *w, const tnf_object *o, np_array *a, tnf_error *e)
 {
@@ -160,7 +160,7 @@ static tnf_status new_header(tnf_buf *out, unsigned *major, const tnf_writer *w,
     return status;
 }
 
-/* Blanks before the line feed at the end, which every reader takes. */
+/* Inserts spaces before the final line feed, which every reader accepts. */
 static void add_blanks(tnf_buf *text, unsigned major, uint64_t at, uint64_t align)
 {
     uint64_t end = at + tnf_np_prefix(major) + text->n, more = (align - end % align) % align;

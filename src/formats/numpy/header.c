@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading and printing the dict in front of an array:
+/* Reads and prints the dict before an array:
  *
  *   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
  *
- * NumPy prints it so, with room behind it for the first dimension to grow to 21 digits, and blanks
- * and a line feed up to the next multiple of 64 bytes of the file. It reads any Python literal that
- * is such a dict. */
+ * NumPy prints this form. Room for the first dimension to grow to 21 digits follows, then spaces
+ * and a line feed up to the next multiple of 64 bytes of the file. NumPy reads any Python literal
+ * that is such a dict. */
 #include "formats/numpy/header.h"
 
 #include "base/utf8.h"
@@ -40,18 +40,18 @@ static int key_number(const np_node *key)
     return -1;
 }
 
-/* Exactly the three keys. Of one that is there twice Python takes the last. */
+/* Finds the three keys, which must be the only ones. If a key occurs twice, Python uses the
+ * last. */
 static tnf_status find_keys(const np_node *values[KEYS], const np_context *x, const np_node *dict,
                             tnf_error *e)
 {
     if (dict->kind != NP_DICT)
-        return tnf_fail(e, TNF_EFORMAT, dict->at, "the header is no dict");
+        return tnf_fail(e, TNF_EFORMAT, dict->at, "the header is not a dict");
     for (const np_node *key = dict->first; key; key = key->next->next) {
         int i = key_number(key);
         if (i < 0)
-            return tnf_fail(e, TNF_EFORMAT, key->at,
-                            "the header has the key %s, which is not known",
-                            key->kind == NP_STRING ? TNF_QUOTED(key->text) : "that is no text");
+            return tnf_fail(e, TNF_EFORMAT, key->at, "the header has an unknown key: %s",
+                            key->kind == NP_STRING ? TNF_QUOTED(key->text) : "not a text");
         if (values[i] && !x->r)
             return tnf_fail(e, TNF_EFORMAT, key->at, "the header has '%s' twice", keys[i]);
         if (values[i])
@@ -90,7 +90,7 @@ static tnf_status read_shape(np_array *a, const np_context *x, const np_node *sh
 {
     a->shape_at = shape->at;
     if (shape->kind != NP_TUPLE)
-        return tnf_fail(e, TNF_EFORMAT, shape->at, "the shape is no tuple");
+        return tnf_fail(e, TNF_EFORMAT, shape->at, "the shape is not a tuple");
     if (shape->n > NP_MAX_HEADER)
         return tnf_fail(e, TNF_ELIMIT, shape->at, "the shape has %zu dimensions", shape->n);
     a->shape = tnf_arena_array(x->arena, shape->n + a->type.naxes, sizeof *a->shape);
@@ -200,7 +200,7 @@ static void put_dict(tnf_buf *b, const np_array *a)
     put_blanks(b, digits < GROWTH ? GROWTH - digits : 0);
 }
 
-/* How many bytes UTF-8 text takes; false: it has characters beyond latin-1. */
+/* The length of UTF-8 text in latin-1; false: it has characters outside latin-1. */
 static bool latin1_length(const tnf_buf *b, size_t *out)
 {
     *out = 0;

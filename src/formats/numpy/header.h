@@ -11,13 +11,13 @@
 
 typedef struct np_array {
     np_type type;
-    const char *descr; /* as Python's repr, or as plain text without quotes: for numpy.descr */
-    bool fortran;      /* columns first, and that makes a difference */
-    bool said_fortran; /* as the header says */
+    const char *descr; /* for numpy.descr: Python's repr, or plain text without quotes */
+    bool fortran;      /* columns first, and the order matters for this shape */
+    bool said_fortran; /* fortran_order of the header */
     uint64_t *shape;   /* without the dimensions of the type */
     uint32_t rank;
     uint64_t elements;
-    uint64_t shape_at; /* where it stands */
+    uint64_t shape_at; /* file offset of the shape */
 } np_array;
 
 /* Bytes before the header's text. */
@@ -26,23 +26,23 @@ static inline unsigned tnf_np_prefix(unsigned major)
     return major == 1 ? 10 : 12;
 }
 
-/* Do rows and columns first mean the same for it? */
+/* Are rows first and columns first the same for this shape? */
 bool tnf_np_both_orders(const uint64_t *shape, uint32_t rank);
-/* Can NumPy count its bytes? As a signed number of 64 bits, zeros among the dimensions left out. */
+/* Does the number of bytes, computed without zero dimensions, fit NumPy's signed 64 bits? */
 bool tnf_np_countable(const uint64_t *shape, uint32_t rank, uint64_t width);
-/* The text of a header of that version. Everything is in x->arena. */
+/* Parses the text of a header of this version. All results are in x->arena. */
 tnf_status tnf_np_read_header(np_array *out, const np_context *x, unsigned major,
                               const uint8_t *text, size_t n, tnf_error *e);
-/* The type by what numpy.descr says. */
+/* Reads the type from numpy.descr. */
 tnf_status tnf_np_read_descr(np_type *out, const char **canonical, const np_context *x,
                              tnf_str descr, tnf_error *e);
-/* The text as numpy.save() has it for this version, in UTF-8, with its blanks and its line feed. */
+/* Prints the text of numpy.save() for this version, in UTF-8, with its spaces and its line feed. */
 tnf_status tnf_np_print_header(tnf_buf *b, unsigned major, const np_array *a, tnf_error *e);
 /* The version that numpy.save() chooses. */
 unsigned tnf_np_version_for(const np_array *a, const tnf_allocator *alloc);
-/* UTF-8 to the bytes that a header of the version has; false if it cannot hold them. */
+/* Converts UTF-8 to the bytes of a header of the version; false if this is impossible. */
 bool tnf_np_encode(tnf_buf *out, unsigned major, tnf_str text);
-/* The other way. */
+/* The inverse. */
 void tnf_np_decode(tnf_buf *out, unsigned major, const uint8_t *text, size_t n);
 
 #endif

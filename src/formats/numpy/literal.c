@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of Python literals. ast.literal_eval() is the reference; what it takes and this does
- * not (None, floats, bytes, sets …) has no place in a header. Nesting is limited, so that it may
- * recurse. The texts of all strings together are at most twice as long as the header (a byte of
- * latin-1 becomes two), so that they share one piece of memory. */
+/* The reader of Python literals. ast.literal_eval() is the reference; None, floats, bytes, sets …
+ * are not supported, since headers do not use them. Nesting is limited, so recursion is safe. The
+ * texts of all strings together are at most twice as long as the header (a byte of latin-1 becomes
+ * two), so they share one allocation. */
 #include "formats/numpy/literal.h"
 
 #include "base/hex.h"
@@ -33,7 +33,7 @@ static uint64_t position_of(const parser *r, const uint8_t *p)
 static bool fail_at(parser *r, tnf_status status, const uint8_t *at, const char *format, ...)
     TNF_PRINTF(4, 5);
 
-/* The first complaint stays. */
+/* Only the first error is kept. */
 static bool fail_at(parser *r, tnf_status status, const uint8_t *at, const char *format, ...)
 {
     char text[160];
@@ -61,7 +61,8 @@ static int peek_byte(const parser *r, size_t ahead)
     return (size_t)(r->end - r->p) > ahead ? r->p[ahead] : -1;
 }
 
-/* Blanks, ends of lines, comments; a backslash joins lines. The next byte, or -1. */
+/* Skips white space, line ends and comments; a backslash joins lines. Returns the next byte, or
+ * -1. */
 static int skip_blanks(parser *r)
 {
     for (;;) {
@@ -81,10 +82,11 @@ static bool fail_unexpected(parser *r, const char *wanted)
 {
     int c = peek_byte(r, 0);
     if (c == -1)
-        return fail_at(r, TNF_EFORMAT, r->p, "the header ends where %s should stand", wanted);
+        return fail_at(r, TNF_EFORMAT, r->p, "the header ends where %s is expected", wanted);
     if (c < 0x20 || c >= 0x7f)
-        return fail_at(r, TNF_EFORMAT, r->p, "the byte 0x%02x stands where %s should", c, wanted);
-    return fail_at(r, TNF_EFORMAT, r->p, "'%c' stands where %s should", c, wanted);
+        return fail_at(r, TNF_EFORMAT, r->p, "the byte 0x%02x stands where %s is expected", c,
+                       wanted);
+    return fail_at(r, TNF_EFORMAT, r->p, "'%c' stands where %s is expected", c, wanted);
 }
 
 static np_node *new_node(parser *r, np_kind kind)
@@ -106,13 +108,13 @@ static void put_char(parser *r, uint32_t c)
     r->used += tnf_utf8_put(r->texts + r->used, c);
 }
 
-/* Of a byte, or of none (-1). */
+/* The value of a hexadecimal digit; -1 for any other byte, and for -1. */
 static int hex_value(int c)
 {
     return c < 0 ? -1 : tnf_hex_digit((char)c);
 }
 
-/* Exactly so many digits, behind the letter that p is at. */
+/* Reads exactly so many digits after the letter at p. */
 static bool put_hex(parser *r, const uint8_t *escape, unsigned digits)
 {
     uint32_t c = 0;
@@ -124,7 +126,7 @@ static bool put_hex(parser *r, const uint8_t *escape, unsigned digits)
         c = c << 4 | (uint32_t)d;
     }
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        return fail_at(r, TNF_EFORMAT, escape, "an escape of a string names no character");
+        return fail_at(r, TNF_EFORMAT, escape, "an escape of a string is not a valid character");
     put_char(r, c);
     return true;
 }
@@ -138,7 +140,8 @@ static bool put_octal(parser *r)
     return true;
 }
 
-/* p is at the backslash. What Python does not know stays as it is, backslash and all. */
+/* p is at the backslash. An escape that Python does not know stays unchanged, with its
+ * backslash. */
 static bool put_escape(parser *r)
 {
     static const char letters[] = "\\\\''\"\"a\ab\bf\fn\nr\rt\tv\v";
@@ -182,7 +185,7 @@ static bool read_string(parser *r, bool raw)
                 return false;
             continue;
         }
-        if (c == '\\' && peek_byte(r, 1) != -1) { /* raw: it guards a quote, but stays */
+        if (c == '\\' && peek_byte(r, 1) != -1) { /* raw strings: it escapes a quote, but remains */
             r->texts[r->used++] = '\\';
             c = *++r->p;
         }
@@ -195,7 +198,7 @@ static bool read_string(parser *r, bool raw)
     return fail_at(r, TNF_EFORMAT, opening, "a string of the header does not end");
 }
 
-/* How many letters stand before a quote here: 0 to 2; -1: this is no string. */
+/* The length of a string prefix before a quote, 0 to 2; -1: not a string. */
 static int string_prefix(const parser *r)
 {
     for (int n = 0; n < 3; n++) {
@@ -208,7 +211,7 @@ static int string_prefix(const parser *r)
     return -1;
 }
 
-/* One or more next to each other, which are one. */
+/* One or more adjacent strings, which are joined. */
 static np_node *parse_string(parser *r)
 {
     np_node *node = new_node(r, NP_STRING);
@@ -216,7 +219,7 @@ static np_node *parse_string(parser *r)
     for (int n; node && (n = string_prefix(r)) >= 0; skip_blanks(r)) {
         int letter = n ? peek_byte(r, 0) | 0x20 : 0;
         if (n > 1 || (n && letter != 'u' && letter != 'r')) {
-            fail_at(r, TNF_EFORMAT, r->p, "a string of the header is no plain text (%.*s\"…\")", n,
+            fail_at(r, TNF_EFORMAT, r->p, "a string of the header is not plain text (%.*s\"…\")", n,
                     (const char *)r->p);
             return NULL;
         }
@@ -226,15 +229,14 @@ static np_node *parse_string(parser *r)
     }
     if (node) {
         node->text = (tnf_str) { r->texts + begin, r->used - begin };
-        r->texts[r->used++] = 0; /* there is room: two quotes are gone */
+        r->texts[r->used++] = 0; /* fits: the two quotes are not copied */
     }
     return node;
 }
 
 /* ---------------------------------------------------------------- numbers */
 
-/* Digits of a base with single underscores between them. False: there are none, or the number does
- * not fit. */
+/* Digits of a base with single underscores between them. False: no digits, or an overflow. */
 static bool read_digits(parser *r, unsigned base, bool after_prefix, uint64_t *out)
 {
     const uint8_t *begin = r->p;
@@ -253,7 +255,7 @@ static bool read_digits(parser *r, unsigned base, bool after_prefix, uint64_t *o
     return any || fail_unexpected(r, "a digit");
 }
 
-/* What may follow a number: no letter, and no point, but Python 2's L. */
+/* Checks the end of a number: neither a letter nor a point may follow, except Python 2's L. */
 static bool end_number(parser *r, const uint8_t *begin)
 {
     const uint8_t *digits_end = r->p;
@@ -307,7 +309,8 @@ static np_node *parse_word(parser *r)
     if (node && tnf_str_is(word, "True"))
         node->number = 1;
     else if (!tnf_str_is(word, "False")) {
-        fail_at(r, TNF_EFORMAT, begin, "the header is no literal: it names %s", TNF_QUOTED(word));
+        fail_at(r, TNF_EFORMAT, begin, "the header is not a literal: it contains the name %s",
+                TNF_QUOTED(word));
         return NULL;
     }
     return node;
@@ -323,7 +326,7 @@ static bool add_item(np_node *list, np_node ***last, np_node *item)
     return true;
 }
 
-/* Items up to the closing bracket; *comma: one stood behind the last. */
+/* Items up to the closing bracket; *comma: a comma followed the last item. */
 static bool parse_items(parser *r, np_node *list, char closing, bool *comma)
 {
     np_node **last = &list->first;
@@ -366,7 +369,7 @@ static np_node *parse_bracket(parser *r, int opening)
     if (!parse_items(r, node, opening == '(' ? ')' : opening == '[' ? ']' : '}', &comma))
         return NULL;
     r->depth--;
-    /* Brackets around one thing, without a comma, are none. */
+    /* Parentheses around one item without a comma do not make a tuple. */
     return opening == '(' && node->n == 1 && !comma ? node->first : node;
 }
 
@@ -405,7 +408,7 @@ tnf_status tnf_np_parse(np_node **out, const np_source *text, tnf_arena *arena, 
 
 /* --------------------------------------------------------------- printing */
 
-/* Python's str.isprintable(), but for code points that no version of Unicode has given away. */
+/* Like Python's str.isprintable(), except for unassigned code points. */
 static bool is_printable(uint32_t c)
 {
     if (c < 0x7f)
@@ -447,7 +450,7 @@ void tnf_np_print(tnf_buf *b, const np_node *node)
     case NP_BOOL:
         tnf_buf_puts(b, node->number ? "True" : "False");
         return;
-    default: /* a dict is nowhere printed */
+    default: /* dicts are never printed */
         tnf_buf_u8(b, node->kind == NP_LIST ? '[' : '(');
         for (const np_node *item = node->first; item; item = item->next) {
             tnf_np_print(b, item);

@@ -3,13 +3,13 @@
  *
  *   "\x93NUMPY"  u8 major  u8 minor=0       1, 2 or 3
  *   u16 n (version 1) or u32 n (2 and 3)    little-endian
- *   header   n bytes: a Python dict as text, blanks, a line feed
+ *   header   n bytes: a Python dict as text, spaces, a line feed
  *            latin-1 (versions 1 and 2) or UTF-8 (version 3)
  *   data     the elements, rows or columns first, little- or big-endian, as the header says
- *   …        bytes that numpy.load() does not look at
+ *   …        bytes that numpy.load() ignores
  *
- * numpy.save() is what the writer follows to the byte, numpy.load() what the reader does, but for
- * object arrays: they are pickles, which are never run.
+ * The writer writes the same bytes as numpy.save(). The reader follows numpy.load(), except for
+ * object arrays: they are pickles, which are never executed.
  */
 #include "formats/numpy/array.h"
 #include "formats/numpy/pickle.h"
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME     "arr_0" /* NumPy's own, for an array without one */
+#define NAME     "arr_0" /* NumPy's name for an array without a name */
 #define TRAILING "numpy.trailing"
 
 static int probe_npy(const tnf_probe *p)
@@ -30,7 +30,7 @@ static int probe_npy(const tnf_probe *p)
 
 /* ---------------------------------------------------------------- reading */
 
-/* Everything up to the data; the cursor is over the header's text. */
+/* Reads everything before the data; the cursor is over the header's text. */
 static tnf_status open_header(tnf_reader *r, unsigned *major, tnf_cur *c, tnf_error *e)
 {
     TNF_TRY(tnf_read_range(r, "magic", 0, NP_MAGIC_N + 2, NP_MAGIC_N + 2, c, e));
@@ -46,7 +46,8 @@ static tnf_status open_header(tnf_reader *r, unsigned *major, tnf_cur *c, tnf_er
     return TNF_OK;
 }
 
-/* Never run, and so not read: refused, or listed when lenient. */
+/* An object array is never executed, so it cannot be read: it is refused, or listed in lenient
+ * mode. */
 static tnf_status add_objects(tnf_reader *r, const np_array *a, const tnf_value *attrs,
                               tnf_error *e)
 {
@@ -73,7 +74,7 @@ static tnf_status add_objects(tnf_reader *r, const np_array *a, const tnf_value 
     return tnf_add_object(r, &object, a->shape_at, e);
 }
 
-/* Columns first, and with dimensions behind those of the array. */
+/* Adds a column-major array whose type has dimensions. */
 static tnf_status add_columns(tnf_reader *r, const np_array *a, const tnf_dense *d, tnf_error *e)
 {
     np_columns *c = tnf_arena_alloc(r->arena, sizeof *c);
@@ -122,12 +123,12 @@ static tnf_status add_array(tnf_reader *r, const np_array *a, const tnf_value *a
                     .at = a->shape_at,
                     .order = a->fortran ? TNF_ORDER_F : TNF_ORDER_C,
                     .flags = t->big ? TNF_PART_BIG_ENDIAN : 0 };
-    memcpy(a->shape + a->rank, t->axes, t->naxes * sizeof *t->axes); /* there is room */
+    memcpy(a->shape + a->rank, t->axes, t->naxes * sizeof *t->axes); /* shape has room for them */
     TNF_TRY(a->fortran && t->naxes ? add_columns(r, a, &d, e) : tnf_add_dense(r, &d, e));
     uint64_t end = d.offset + d.length, size = r->source->size;
     if (size <= end)
         return TNF_OK;
-    tnf_warn(r, end, "%llu bytes follow the array, which NumPy does not look at",
+    tnf_warn(r, end, "%llu bytes follow the array, which NumPy ignores",
              (unsigned long long)(size - end));
     return tnf_add_extra(r, TRAILING, end, size - end, e);
 }
@@ -159,13 +160,13 @@ enum { WRITE_F8 };
 
 static const tnf_option_info write_options[] = {
     { "f8", TNF_OPTION_CHOICE, "bytes|ml_dtypes", "bytes",
-      "8-bit floats: as |V1, which every NumPy loads, or as ml_dtypes has them (<f1, <V1)" },
+      "8-bit floats: as |V1, which every NumPy loads, or as ml_dtypes writes them (<f1, <V1)" },
     { 0 },
 };
 
 static const char *const one_only = "a .npy file holds one array; .npz holds several";
 
-/* The first tensor that can be written is; its name is not. */
+/* Writes the first possible tensor, without its name. */
 static tnf_status fits_npy(tnf_fit *fit, tnf_error *e)
 {
     const tnf_catalog *c = fit->catalog;
@@ -183,7 +184,7 @@ static tnf_status fits_npy(tnf_fit *fit, tnf_error *e)
         taken = true;
         TNF_TRY(tnf_np_form_of(&f, &x, o, fit->options[WRITE_F8].u, e));
         if (!tnf_str_is(o->name, NAME))
-            f.lost = "a .npy file keeps no name: it is read again as " NAME;
+            f.lost = "a .npy file stores no name: the array is read back as " NAME;
         if (f.lost)
             fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, f.lost };
     }
@@ -242,7 +243,7 @@ const tnf_format tnf_format_npy = {
              .order_f = true,
              .was_f = tnf_np_was_columns_first,
              .zero_rank = true,
-             .not_empty = "a .npy file holds exactly one array, and there is none",
+             .not_empty = "a .npy file must hold exactly one array, and there is none",
              .extras = true,
              .attrs = TNF_HOLDS_NONE,
              .file_attrs = NP_VERSION,

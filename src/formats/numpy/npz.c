@@ -5,8 +5,8 @@
  *   …
  *   directory, end      see wire/zip
  *
- * numpy.savez() is what the writer follows to the byte, numpy.load() what the reader does, but for
- * object arrays, which are pickles and never run. Members that are no arrays are kept.
+ * The writer writes the same bytes as numpy.savez(). The reader follows numpy.load(), except for
+ * object arrays: they are pickles, which are never executed. Members that are not arrays are kept.
  */
 #include "formats/numpy/npz.h"
 
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_ALIGN 4096u /* blanks have to fit into the header of an array */
+#define MAX_ALIGN 4096u /* the spaces must fit into the header of an array */
 
 /* ------------------------------------------------------------------- probe */
 
@@ -43,7 +43,7 @@ static int probe_npz(const tnf_probe *p)
                (memcmp(p->head, "PK\3\4", 4) == 0 || memcmp(p->head, "PK\5\6", 4) == 0);
     if (zip && array_first(p))
         return TNF_PROBE_STRUCTURE;
-    if (zip && (named || p->head[2] == 5)) /* an archive of nothing is one of no arrays */
+    if (zip && (named || p->head[2] == 5)) /* an empty archive is one without arrays */
         return TNF_PROBE_PLAUSIBLE;
     return named && p->nhead > 0 ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
 }
@@ -52,17 +52,17 @@ static int probe_npz(const tnf_probe *p)
 
 static const tnf_option_info write_options[] = {
     { "compress", TNF_OPTION_CHOICE, "auto|stored|deflate", "auto",
-      "how members are kept; auto: as in the .npz that they come from, else stored" },
-    { "level", TNF_OPTION_UINT, NULL, "0", "of deflate, 1 to 9; 0: its own default, 6" },
+      "how members are stored; auto: as in the source .npz, else uncompressed" },
+    { "level", TNF_OPTION_UINT, NULL, "0", "level of deflate, 1 to 9; 0: its default, 6" },
     { "align", TNF_OPTION_UINT, NULL, "0",
       "begin the elements of stored arrays at multiples of this (a power of two; 0: as NumPy), by "
-      "blanks in their headers" },
+      "spaces in their headers" },
     { "stash", TNF_OPTION_BOOL, NULL, "yes",
       "keep metadata of other formats, and types that NumPy lacks, in an array " TNF_STASH_KEY },
     { 0 },
 };
 
-/* The archive on its way. */
+/* The archive being written. */
 typedef struct writing {
     tnf_writer *w;
     tnf_zip_sink zip;
@@ -71,7 +71,7 @@ typedef struct writing {
     uint64_t size;
     bool deflate;
     tnf_hash extras; /* by their keys */
-    bool *behind;    /* of the extras: belongs behind an array */
+    bool *behind;    /* per extra: it is written after an array */
 } writing;
 
 static tnf_status put_stored(void *ctx, const void *bytes, size_t n, tnf_error *e)
@@ -79,7 +79,7 @@ static tnf_status put_stored(void *ctx, const void *bytes, size_t n, tnf_error *
     return tnf_put(((writing *)ctx)->w, bytes, n, e);
 }
 
-/* Bytes of the member, as they are when decompressed. */
+/* Writes uncompressed bytes of the member. */
 static tnf_status put_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     writing *x = ctx;
@@ -88,7 +88,7 @@ static tnf_status put_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e
     return x->encoder ? tnf_encoder_write(x->encoder, bytes, n, e) : put_stored(x, bytes, n, e);
 }
 
-/* Those of a part: if they are stored as they are, the core knows the fastest way. */
+/* Writes the bytes of a part. Without compression the core copies them the fastest way. */
 static tnf_status put_part(writing *x, const tnf_part *part, bool big, tnf_error *e)
 {
     if (x->encoder)
@@ -145,7 +145,7 @@ static tnf_status index_extras(writing *x, tnf_error *e)
     return TNF_OK;
 }
 
-/* What stood behind the array of this member. */
+/* Writes the trailing bytes of this member's array. */
 static tnf_status put_behind(writing *x, tnf_str member, tnf_error *e)
 {
     const tnf_catalog *c = x->w->catalog;
@@ -165,7 +165,7 @@ static tnf_status put_behind(writing *x, tnf_str member, tnf_error *e)
     return put_part(x, &c->extras[at].bytes, false, e);
 }
 
-/* Other members; what the .npy format knew of is none. */
+/* Writes the other members. Extras of the .npy format are not members. */
 static tnf_status put_others(writing *x, tnf_error *e)
 {
     const tnf_catalog *c = x->w->catalog;
@@ -270,8 +270,9 @@ tnf_status tnf_npz_write(tnf_writer *w, tnf_error *e)
 {
     uint64_t align = w->options[NPZ_WRITE_ALIGN].u, how = w->options[NPZ_WRITE_COMPRESS].u;
     if (align & (align - 1) || align > MAX_ALIGN)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "align is a power of two up to %u, not %llu",
-                        MAX_ALIGN, (unsigned long long)align);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "align must be a power of two up to %u, not %llu", MAX_ALIGN,
+                        (unsigned long long)align);
     writing x = { .w = w, .deflate = how == 2 || (how == 0 && was_deflated(w)) };
     tnf_zip_sink_begin(&x.zip, w->sink, TNF_ZIP_PYTHON, &w->scratch->alloc);
     tnf_hash_init(&x.extras, &w->scratch->alloc, extra_key, w->catalog);
@@ -282,7 +283,7 @@ tnf_status tnf_npz_write(tnf_writer *w, tnf_error *e)
     return status;
 }
 
-/* A name is not to lead out of the folder that somebody unpacks the archive into. */
+/* Does a name point outside the directory into which the archive is unpacked? */
 static bool leads_out(tnf_str name)
 {
     if (name.n && name.p[0] == '/')
@@ -298,18 +299,18 @@ static bool leads_out(tnf_str name)
 
 static tnf_fate takes_npz(const tnf_object *o, const char **reason)
 {
-    *reason = "the name of a member is at most 65,535 bytes long";
+    *reason = "the name of a member can have at most 65,535 bytes";
     if (o->name.n > UINT16_MAX - (sizeof NPZ_SUFFIX - 1))
         return TNF_DROPPED;
-    *reason = "its name holds a NUL, which no member of an archive can";
+    *reason = "its name contains a NUL, which names in an archive cannot";
     if (o->name.n && memchr(o->name.p, 0, o->name.n))
         return TNF_DROPPED;
-    *reason = "its name leads out of the archive (.. or a leading /)";
+    *reason = "its name points outside the archive (.. or a leading /)";
     return leads_out(o->name) ? TNF_DROPPED : tnf_np_takes(o, reason);
 }
 
-/* NumPy has no 8-bit floats. They are bytes, and their type is noted, unless the array had one of
- * the spellings that tell it. */
+/* NumPy has no 8-bit floats. They are written as bytes and their type is recorded, unless the array
+ * has a descriptor that names it. */
 static bool as_storage(const tnf_object *o)
 {
     const tnf_value *v = tnf_value_get(o->attrs, NP_DESCR);
@@ -318,7 +319,7 @@ static bool as_storage(const tnf_object *o)
         return false;
     if (!v || v->kind != TNF_STRING || v->n < 6)
         return !tnf_value_is(v, "<f1");
-    const char *spelled = v->as.s[0] == '(' ? v->as.s + 2 : v->as.s; /* of a subarray: ('<f1', … */
+    const char *spelled = v->as.s[0] == '(' ? v->as.s + 2 : v->as.s; /* a subarray: ('<f1', … */
     return memcmp(spelled, "fl", 2) != 0 && memcmp(spelled, "<f1", 3) != 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reading and writing of .npz share. */
+/* Shared by reading and writing of .npz. */
 #ifndef TNF_FORMATS_NUMPY_NPZ_H
 #define TNF_FORMATS_NUMPY_NPZ_H
 
@@ -8,8 +8,8 @@
 #define NPZ_SUFFIX   ".npy"
 #define NPZ_COMPRESS "npz.compress"
 #define NPZ_COMMENT  "npz.comment"
-#define NPZ_PREFIX   "npz."      /* of extras: then the name of the member */
-#define NPZ_BEHIND   ".trailing" /* and this, if they are the bytes behind its array */
+#define NPZ_PREFIX   "npz."      /* prefix of extras, before the name of the member */
+#define NPZ_BEHIND   ".trailing" /* suffix of extras that are the bytes after an array */
 
 tnf_status tnf_npz_index(tnf_reader *r, tnf_error *e);
 tnf_status tnf_npz_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,

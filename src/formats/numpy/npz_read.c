@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading .npz: each member of the archive that is an array becomes a tensor, others are kept.
+/* Reads .npz: each member of the archive that is an array becomes a tensor; other members are kept.
  *
  *   member "w.npy"   magic version length header │ elements │ perhaps more
- *                    └ CRC, taken out of that of the member ┘
+ *                    └ CRC, derived from the member's ┘
  *
- * A stored member's elements lie in the file as they are; a deflated one's are decoded from its
- * beginning. Members whose CRC is not that of a tensor are remembered for verifying.
+ * The elements of a stored member are plain bytes of the file; those of a deflated member are
+ * decoded from its beginning. Members whose CRC does not become the digest of a tensor are kept for
+ * verify().
  */
 #include "base/crc32.h"
 #include "formats/numpy/npz.h"
@@ -17,22 +18,22 @@
 #define FIRST_LOOK 512u
 #define MAX_GATHER ((uint64_t)256 << 20)
 
-/* A member that no digest of a tensor speaks for. */
+/* A member that no tensor's digest covers. */
 typedef struct loose {
     struct loose *next;
     tnf_content member;
     tnf_content_place place;
-    uint64_t pickle; /* of an object array: where in the member; else 0 */
+    uint64_t pickle; /* offset in the member of an object array's pickle; else 0 */
 } loose;
 
-/* For `decode` and `verify`; in the arena. */
+/* The state of decode() and verify(); in the arena. */
 typedef struct npz_state {
     np_columns *columns;
     size_t n, room;
     loose *first, **last, *latest;
 } npz_state;
 
-/* A member on its way. */
+/* The member being read. */
 typedef struct reading {
     tnf_reader *r;
     npz_state *state;
@@ -60,7 +61,7 @@ static tnf_status read_head(reading *x, uint64_t n, tnf_error *e)
     return TNF_OK;
 }
 
-/* All up to the elements. */
+/* Reads everything before the elements. */
 static tnf_status read_header(reading *x, tnf_error *e)
 {
     uint64_t at = x->place.offset;
@@ -72,7 +73,7 @@ static tnf_status read_header(reading *x, tnf_error *e)
     x->ntext = (size_t)n;
     if (n > NP_MAX_HEADER)
         return tnf_fail(e, TNF_ELIMIT, at,
-                        "the header is said to have %llu bytes, %llu are allowed",
+                        "the header has a length of %llu bytes, %llu are allowed",
                         (unsigned long long)n, (unsigned long long)NP_MAX_HEADER);
     if (x->text + n > x->m->size)
         return tnf_fail(e, TNF_ETRUNCATED, at, "it ends inside the header of its array: %s missing",
@@ -95,7 +96,7 @@ static tnf_status remember_loose(reading *x, tnf_error *e)
     return TNF_OK;
 }
 
-/* Bytes of the member from `skip` on, under its name. */
+/* Keeps the member's bytes from `skip` to its end as an extra, under its name. */
 static tnf_status keep_extra(reading *x, uint64_t skip, const char *suffix, tnf_error *e)
 {
     size_t n = sizeof NPZ_PREFIX - 1 + x->m->name.n, more = strlen(suffix);
@@ -124,18 +125,19 @@ static tnf_status keep_other(reading *x, tnf_error *e)
 {
     bool named = tnf_npz_has_suffix(x->m->name, NPZ_SUFFIX, sizeof NPZ_SUFFIX - 1);
     if (named && tnf_lose_tensor(x->r, array_name(x->m), x->place.offset, false,
-                                 "what should be an array is none"))
+                                 "its name is that of an array, but it is not one"))
         return TNF_OK;
     if (named)
         TNF_TRY(tnf_stricter(x->r, e, TNF_EFORMAT, x->place.offset,
-                             "its name ends in .npy, but it is no array"));
+                             "its name ends in .npy, but it is not an array"));
     TNF_TRY(remember_loose(x, e));
     return keep_extra(x, 0, "", e);
 }
 
 /* ----------------------------------------------------------------- arrays */
 
-/* Never run, and so not read: listed, with the shape that its header tells. */
+/* An object array is never executed, so it cannot be read: it is listed with the shape in its
+ * header. */
 static tnf_status add_objects(reading *x, const np_array *a, const tnf_value *attrs, tnf_error *e)
 {
     char calls[160];
@@ -164,7 +166,7 @@ static tnf_status add_objects(reading *x, const np_array *a, const tnf_value *at
     return tnf_add_object(x->r, &object, a->shape_at, e);
 }
 
-/* One more for `decode`; *key is its number. */
+/* Adds an array to the state of decode(); *key is its number. */
 static tnf_status add_columns(reading *x, const np_array *a, uint64_t start, uint64_t *key,
                               tnf_error *e)
 {
@@ -185,8 +187,8 @@ static tnf_status add_columns(reading *x, const np_array *a, uint64_t start, uin
     return TNF_OK;
 }
 
-/* Columns first, with dimensions behind those of the array: only the format can give them out, and
- * only where it can go to and fro. A deflated member is decoded into memory for that. */
+/* A column-major array whose type has dimensions needs random access. So a deflated member is
+ * decoded into memory for each read. */
 static tnf_status gather_part(reading *x, tnf_part *part, const np_array *a, uint64_t start,
                               tnf_error *e)
 {
@@ -207,10 +209,11 @@ static tnf_status gather_part(reading *x, tnf_part *part, const np_array *a, uin
         "%s cannot be read: a large, compressed array of structures stored column by column is "
         "not supported",
         TNF_QUOTED(array_name(x->m)));
-    return tnf_unreadable_origin(x->r, &part->origin, "columns of more than numbers, deflated", e);
+    return tnf_unreadable_origin(x->r, &part->origin,
+                                 "a column-major array of structures, deflated", e);
 }
 
-/* Where the elements are. Lenient: an array that is not all there is listed. */
+/* Places the elements. In lenient mode an incomplete array is listed. */
 static tnf_status place_elements(reading *x, tnf_part *part, const np_array *a, uint64_t n,
                                  tnf_error *e)
 {
@@ -226,7 +229,7 @@ static tnf_status place_elements(reading *x, tnf_part *part, const np_array *a, 
     part->offset = x->place.offset;
     part->nbytes = n;
     part->flags = TNF_PART_UNREADABLE;
-    return tnf_unreadable_origin(x->r, &part->origin, "its elements are not all there", e);
+    return tnf_unreadable_origin(x->r, &part->origin, "some of its elements are missing", e);
 }
 
 static tnf_status add_array(reading *x, const np_array *a, const tnf_value *attrs, tnf_error *e)
@@ -238,7 +241,7 @@ static tnf_status add_array(reading *x, const np_array *a, const tnf_value *attr
     TNF_TRY(place_elements(x, &part, a, n, e));
     part.nbytes = n;
     part.stored = part.payload == TNF_OPAQUE ? n : part.stored;
-    memcpy(a->shape + a->rank, t->axes, t->naxes * sizeof *t->axes); /* there is room */
+    memcpy(a->shape + a->rank, t->axes, t->naxes * sizeof *t->axes); /* shape has room for them */
     tnf_object object = { .name = array_name(x->m),
                           .shape = a->shape,
                           .layout = &tnf_layout_dense,
@@ -252,7 +255,7 @@ static tnf_status add_array(reading *x, const np_array *a, const tnf_value *attr
         TNF_TRY(remember_loose(x, e));
     if (x->m->size <= end)
         return TNF_OK;
-    tnf_warn(x->r, x->place.offset, "%llu bytes follow the array %s, which NumPy does not look at",
+    tnf_warn(x->r, x->place.offset, "%llu bytes follow the array %s, which NumPy ignores",
              (unsigned long long)(x->m->size - end), TNF_QUOTED(object.name));
     return keep_extra(x, end, NPZ_BEHIND, e);
 }
@@ -275,7 +278,7 @@ static tnf_status add_member(reading *x, tnf_error *e)
 
 /* ----------------------------------------------------------------- archive */
 
-/* Of two members with one name, which only the lenient see, the last counts. */
+/* In lenient mode, the last of several members with the same name counts. */
 static tnf_status add_members(reading *x, const tnf_container *c, tnf_error *e)
 {
     bool deflated = false;
@@ -330,13 +333,13 @@ tnf_status tnf_npz_index(tnf_reader *r, tnf_error *e)
     if (status == TNF_OK)
         status = add_members(&x, &c, e);
     if (status == TNF_OK)
-        r->ordered = true; /* who sorts arrays on the way notes how they followed */
+        r->ordered = true; /* if the core sorts the arrays, it must record their order */
     tnf_container_close(&c);
     tnf_arena_free(&x.once);
     return status;
 }
 
-/* The whole member, in memory for as long as it takes. */
+/* Gathers from a complete member, which is in memory during the call. */
 static tnf_status gather_deflated(const np_columns *c, uint64_t offset, void *dst, size_t n,
                                   tnf_error *e)
 {
@@ -374,7 +377,7 @@ static tnf_status take_crc(void *ctx, const void *bytes, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
-/* The pickle of an object array: all of it, not only what opening looks at. */
+/* Checks the complete pickle of an object array; opening checks only its beginning. */
 static tnf_status tell_pickle(const loose *l, tnf_arena *arena, tnf_tell tell, void *ctx,
                               tnf_error *e)
 {
@@ -384,7 +387,7 @@ static tnf_status tell_pickle(const loose *l, tnf_arena *arena, tnf_tell tell, v
     if (!bytes)
         return tnf_arena_fail(arena, "a pickle", e);
     if (tnf_container_read(&l->place, &l->member, l->pickle, bytes, (size_t)n, NULL) != TNF_OK)
-        return TNF_OK; /* its CRC says so */
+        return TNF_OK; /* the member's CRC reports the damage */
     return tnf_np_pickle_danger(tnf_cur_over(bytes, (size_t)n, l->place.offset + l->pickle),
                                 l->member.name, arena, tell, ctx, e);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of what a pickle would call, by the machine that reads pickles as data. Of one that is
- * longer than what is looked at, or wrong, those before that. */
+/* Lists the names that a pickle would call, with the machine that reads pickles as data. If the
+ * pickle is invalid, or longer than the limit, the names before that point are listed. */
 #include "formats/numpy/pickle.h"
 
 #include "wire/pickle.h"
@@ -13,10 +13,10 @@
 typedef struct telling {
     char *out;
     size_t n, size;
-    bool full; /* there are more names than there is room for */
+    bool full; /* more names than fit */
 } telling;
 
-/* What every array of objects needs, and nobody need be told of. */
+/* Names that every object array needs; they are not reported. */
 static bool is_usual(const char *call)
 {
     static const char *const usual[] = {
@@ -31,7 +31,7 @@ static bool is_usual(const char *call)
     return false;
 }
 
-/* Adds a name that is not there yet. */
+/* Adds a name, unless it is already in the text. */
 static void tell_name(telling *w, tnf_str module, tnf_str name)
 {
     char text[140];
@@ -59,7 +59,7 @@ tnf_status tnf_np_pickle_calls(tnf_cur c, tnf_arena *arena, char *out, size_t si
     for (size_t i = 0; i < p.globals.n; i++)
         tell_name(&w, p.globals.nodes[i]->as.global->module, p.globals.nodes[i]->as.global->name);
     if (w.n == 0)
-        snprintf(out, size, "nothing but what NumPy needs itself");
+        snprintf(out, size, "only names that NumPy needs itself");
     return TNF_OK;
 }
 

@@ -4,17 +4,17 @@
 
 #include "format.h"
 
-#define NP_PICKLE 65536u /* how much of one is looked at */
+#define NP_PICKLE 65536u /* how many bytes of a pickle opening checks */
 
-/* What a pickle would call, by the names in its first bytes, as text for a message. Nothing is run.
+/* Lists the names that the first bytes of a pickle would call, for a message. Nothing is executed.
  */
 tnf_status tnf_np_pickle_calls(tnf_cur c, tnf_arena *arena, char *out, size_t size, tnf_error *e);
 
-/* How much of one verify looks at, for each of its bytes in the file: all, unless it shrank as only
- * bytes do that mean nothing. */
+/* verify() checks at most this many bytes of a pickle for each of its bytes in the file. Only
+ * meaningless bytes compress more. */
 #define NP_RATIO 32u
 
-/* Tells each dangerous name of the pickle of an array, once. */
+/* Reports each dangerous name of the pickle of an array once. */
 tnf_status tnf_np_pickle_danger(tnf_cur c, tnf_str array, tnf_arena *arena, tnf_tell tell,
                                 void *ctx, tnf_error *e);
 

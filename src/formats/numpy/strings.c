@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings (layout strings/1) as NumPy has them: bytes, each padded with 0 to the longest.
+/* Strings (layout strings/1) as NumPy stores them: bytes, each padded with 0 to the longest.
  *
  *   strings   "to"  "be"  "or"  "not"
  *   |S3       t o 0 b e 0 o r 0 n o t
  *
- * |S and not <U, which has a Unicode character in four bytes: |S holds any bytes as they are, in a
- * quarter of the room. A 0 at the end of a string would be taken for padding, and one very long
- * string would make all the others long: such tensors are written as their parts.
+ * |S is used instead of <U, which takes four bytes per character: |S holds any bytes unchanged, in
+ * a quarter of the space. A trailing 0 in a string would look like padding, and one very long
+ * string would make all others long. Such tensors are written as their parts.
  */
 #include "formats/numpy/array.h"
 
@@ -15,16 +15,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_COPIED ((uint64_t)256 << 20) /* of strings that cannot be lent */
-#define WIDER       16u                   /* times what the strings have is too much, beyond … */
-#define FEW         ((uint64_t)1 << 20)
+#define MOST_COPIED                                                                                \
+    ((uint64_t)256 << 20) /* strings that cannot be mapped are copied up to this size */
+#define WIDER 16u /* the array may take this many times the bytes of the strings, above … */
+#define FEW   ((uint64_t)1 << 20)
 
 bool tnf_np_is_strings(const tnf_object *o)
 {
     return strcmp(tnf_layout_id(o->layout), "strings/1") == 0;
 }
 
-/* The strings of a tensor, lent or copied. */
+/* The strings of a tensor, mapped or copied. */
 typedef struct strings {
     tnf_strings s;
     tnf_allocator alloc;
@@ -37,7 +38,7 @@ static void close_strings(strings *x)
     tnf_free(&x->alloc, x->copy, x->size);
 }
 
-/* They are compressed, or come from a pipe. */
+/* Copies strings that are compressed or come from a pipe. */
 static tnf_status copy_strings(strings *x, const tnf_object *o, tnf_error *e)
 {
     const tnf_part *offsets = tnf_object_part(o, "offsets"), *bytes = tnf_object_part(o, "bytes");
@@ -59,8 +60,8 @@ static tnf_status copy_strings(strings *x, const tnf_object *o, tnf_error *e)
     for (uint64_t i = 0; i <= x->s.count; i++) {
         uint64_t at = tnf_le64(x->copy + 8 * i);
         if (at < before || at > x->s.bytes)
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the offsets of %s do not ascend",
-                            TNF_QUOTED(o->name));
+            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                            "the offsets of %s are not in ascending order", TNF_QUOTED(o->name));
         before = at;
     }
     return TNF_OK;
@@ -73,7 +74,7 @@ static tnf_status open_strings(strings *x, const tnf_object *o, tnf_error *e)
     return status == TNF_EUNSUPPORTED ? copy_strings(x, o, e) : status;
 }
 
-/* String i; *next is where the one before it ended, for those that have their lengths before them.
+/* String i. *next is the end of the previous one, for strings with a length before each.
  */
 static tnf_str string_at(const tnf_strings *s, uint64_t i, uint64_t *next)
 {
@@ -89,10 +90,10 @@ static tnf_str string_at(const tnf_strings *s, uint64_t i, uint64_t *next)
     return (tnf_str) { (const char *)s->base + from, (size_t)n };
 }
 
-/* The bytes of each in the array; 0 if they cannot be so. */
+/* The width of an element in bytes; 0 if the strings cannot be stored as |S. */
 static uint64_t width_of(const tnf_strings *s)
 {
-    uint64_t longest = 1, total = 0, next = 0, whole; /* NumPy has no |S0 either */
+    uint64_t longest = 1, total = 0, next = 0, whole; /* at least 1: NumPy has no |S0 */
     for (uint64_t i = 0; i < s->count; i++) {
         tnf_str x = string_at(s, i, &next);
         if (x.n && x.p[x.n - 1] == 0)
@@ -110,7 +111,8 @@ bool tnf_np_in_parts(const tnf_object *o)
     tnf_error said;
     if (!tnf_np_is_strings(o))
         return false;
-    if (!tnf_utf8_valid(NULL, o->name.p, o->name.n)) /* only parts can have other names */
+    if (!tnf_utf8_valid(NULL, o->name.p,
+                        o->name.n)) /* only parts are written under names that are not UTF-8 */
         return true;
     bool fits = open_strings(&x, o, &said) == TNF_OK && width_of(&x.s) > 0;
     close_strings(&x);
@@ -135,11 +137,11 @@ tnf_status tnf_np_form_of_strings(np_form *f, const np_context *x, const tnf_obj
         return tnf_arena_fail(x->arena, "a type", e);
     f->a.type = (np_type) { .type = tnf_type_of(TNF_U8), .width = width };
     f->a.rank = o->rank;
-    f->a.shape = (uint64_t *)(uintptr_t)o->shape; /* only read */
+    f->a.shape = (uint64_t *)(uintptr_t)o->shape; /* never written through */
     return TNF_OK;
 }
 
-/* What is on its way out. */
+/* A buffer of output. */
 typedef struct piece {
     tnf_take_fn put;
     void *ctx;
@@ -147,7 +149,7 @@ typedef struct piece {
     uint8_t bytes[16384];
 } piece;
 
-/* n bytes of p, or zeros. */
+/* Adds n bytes of p, or zeros if p is NULL. */
 static tnf_status add_bytes(piece *to, const char *p, uint64_t n, tnf_error *e)
 {
     for (size_t part; n > 0; n -= part) {

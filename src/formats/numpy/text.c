@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What elements mean whose type here is only what they are made of, from numpy.descr:
+/* Text of elements whose type says less than numpy.descr:
  *
- *   |S5        u8, last axis 5     bytes of a text, NULs at the end cut off
- *   <U5        u32, last axis 5    the same, of code points
- *   <M8[25us]  i64                 so many times 25 us since 1970: 2024-05-17T12:00:00.000025
- *   <m8[h]     i64                 so many hours: PT5H
+ *   |S5        u8, last axis 5     bytes of a text, without trailing NULs
+ *   <U5        u32, last axis 5    the same with code points
+ *   <M8[25us]  i64                 multiples of 25 us since 1970: 2024-05-17T12:00:00.000025
+ *   <m8[h]     i64                 hours: PT5H
  *
- * The attribute may have come from anywhere, so it counts only if the tensor looks like it.
+ * The attribute may come from anywhere, so it is used only if it matches the tensor.
  */
 #include "formats/numpy/array.h"
 
@@ -14,11 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOT_ONE   SIZE_MAX
-#define MOST_DAYS ((int64_t)1 << 56) /* more are not made into dates, so that nothing overflows */
-#define DAY       86400
+#define NOT_ONE SIZE_MAX
+#define MOST_DAYS                                                                                  \
+    ((int64_t)1 << 56) /* larger values are not converted to dates, which avoids overflows */
+#define DAY 86400
 
-/* "[25us]": how many in a unit, and which. */
+/* "[25us]": the multiplier and the unit. */
 typedef struct np_unit {
     uint64_t many;
     unsigned kind; /* position in `units` */
@@ -36,7 +37,7 @@ enum { UNITS = sizeof units / sizeof *units };
 static size_t put_utf8(char out[4], uint32_t c)
 {
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        c = 0xfffd; /* no character: shown as such */
+        c = 0xfffd; /* not a character */
     if (c < 0x80) {
         out[0] = (char)c;
         return 1;
@@ -48,7 +49,7 @@ static size_t put_utf8(char out[4], uint32_t c)
     return more + 1;
 }
 
-/* As snprintf() would. */
+/* Copies the text like snprintf(). */
 static size_t give_word(bool points, const uint8_t *p, size_t n, char *out, size_t room)
 {
     size_t width = points ? 4 : 1, chars = n / width, length = 0;
@@ -99,12 +100,11 @@ typedef struct np_date {
     int month, day;
 } np_date;
 
-/* Years of the calendar begin in March here, so that the odd day comes last; 400 of them are always
- * 146,097 days. */
+/* Years begin in March here, so the leap day comes last; 400 of them always have 146,097 days. */
 static np_date date_of(int64_t days)
 {
     np_date d;
-    days += 719468; /* from 0000-03-01 on */
+    days += 719468; /* counted from 0000-03-01 */
     int64_t era = floor_div(days, 146097), of_era = days - era * 146097;
     int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
@@ -123,7 +123,7 @@ static int64_t power_of_1000(unsigned n)
     return p;
 }
 
-/* v units smaller than a day, as days and the rest of them in the unit. */
+/* Splits v units smaller than a day into days and a rest in the unit. */
 static int64_t split_days(int64_t v, unsigned kind, int64_t *rest, int64_t *per_second)
 {
     int64_t per_day = DAY, seconds, of_day;
@@ -154,7 +154,7 @@ static int put_date(char *out, size_t room, np_date d, unsigned kind)
     return snprintf(out, room, "%s%04" PRIu64 "-%02d-%02d", minus, year, d.month, d.day);
 }
 
-/* Of units below a day. */
+/* For units below a day. */
 static int put_moment(char *out, size_t room, int64_t v, unsigned kind)
 {
     int64_t rest, per_second;
@@ -188,7 +188,7 @@ static int put_time(char *out, size_t room, int64_t v, unsigned kind)
     return put_date(out, room, d, kind);
 }
 
-/* ISO 8601's durations; those of fractions are seconds. */
+/* Durations of ISO 8601; units below a second become fractions of seconds. */
 static int put_duration(char *out, size_t room, int64_t v, unsigned kind)
 {
     static const char *const letters[] = { "Y", "M", "W", "D", "H", "M", "S" };
@@ -206,7 +206,7 @@ static int put_i64(char *out, size_t room, bool moment, int64_t v, const np_unit
     int64_t all;
     if (v == INT64_MIN)
         return snprintf(out, room, "NaT");
-    if (!unit) /* generic: a number of nobody knows what */
+    if (!unit) /* generic: a number without a unit */
         return snprintf(out, room, "%" PRId64, v);
     bool fits = !__builtin_mul_overflow(v, (int64_t)unit->many, &all);
     bool large = unit->kind < UNIT_H && fits && (all > MOST_DAYS || all < -MOST_DAYS);
@@ -218,7 +218,7 @@ static int put_i64(char *out, size_t room, bool moment, int64_t v, const np_unit
 
 /* ---------------------------------------------------------------- elements */
 
-/* "5" of "|S5": does the tensor end in so many? */
+/* "5" of "|S5": does the last axis of the tensor have this length? */
 static bool has_width(const tnf_object *o, const char *digits, size_t n)
 {
     uint64_t width = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that only this format can produce: numbers that are varints or stand one by one, strings,
+/* Bytes that only this format can produce: numbers that are varints or separate fields, strings,
  * coordinates of sparse tensors. */
 #include "formats/onnx/onnx.h"
 
@@ -19,13 +19,13 @@ tnf_status tnf_ox_push(tnf_reader *r, ox_data data, uint64_t *key, tnf_error *e)
     return TNF_OK;
 }
 
-/* The run that this value is in. */
+/* The run that contains a value. */
 static size_t find_run(const ox_data *d, uint64_t value)
 {
     return tnf_rising_find(&d->runs->first, sizeof *d->runs, d->n, value);
 }
 
-/* The bytes [offset, offset + n) of what the runs hold one after the other. */
+/* Reads the bytes [offset, offset + n) of the concatenated runs. */
 static tnf_status read_runs(const tnf_reader *r, const ox_data *d, uint64_t offset, uint8_t *dst,
                             size_t n, tnf_error *e)
 {
@@ -42,7 +42,7 @@ static tnf_status read_runs(const tnf_reader *r, const ox_data *d, uint64_t offs
     return TNF_OK;
 }
 
-/* The bits of a value, where they belong among the bits that are wanted. */
+/* Puts the bits of a value at their place among the requested bits. */
 static void place_bits(uint64_t v, unsigned bits, uint64_t at, uint64_t from, uint64_t to,
                        uint8_t *dst)
 {
@@ -61,7 +61,7 @@ static tnf_status read_varints(const tnf_reader *r, const ox_data *d, uint64_t o
                                size_t n, tnf_error *e)
 {
     uint64_t from = 8 * offset, to = from + 8 * (uint64_t)n, value = from / d->bits;
-    uint8_t block[10240]; /* of all values of a run: none has more than 10 bytes */
+    uint8_t block[10240]; /* all values of a run; none has more than 10 bytes */
     memset(dst, 0, n);
     for (size_t i = find_run(d, value); i < d->n && d->runs[i].first * d->bits < to; i++) {
         const ox_run *run = &d->runs[i];
@@ -106,7 +106,7 @@ static uint64_t coordinate_of(const ox_data *d, uint64_t axis, uint64_t k)
     return index % d->shape[axis];
 }
 
-/* Numbers of 64 bits that are made one by one. */
+/* Computes numbers of 64 bits one by one. */
 static void make_numbers(const ox_data *d, uint64_t offset, uint8_t *dst, size_t n)
 {
     for (size_t done = 0; done < n;) {

@@ -9,8 +9,8 @@
  *                 {1 key, 2 value} with 14 data_location = 1
  *   SparseTensor  1 values · 2 indices (i64: [nnz] linear, or [nnz, rank]) · 3 dims
  *
- * Tensors are read, the graph is kept: the attribute `onnx.model` is the whole model without their
- * data, so that they can be put back.
+ * Tensors are read, and the graph is kept: the attribute `onnx.model` is the complete model without
+ * their data. The writer puts the data back.
  */
 #include "formats/onnx/onnx.h"
 
@@ -23,12 +23,12 @@ static tnf_status fetch_head(void *ctx, uint64_t at, void *dst, size_t n, tnf_er
 {
     const tnf_probe *p = ctx;
     if (at > p->nhead || n > p->nhead - at)
-        return tnf_fail(e, TNF_ETRUNCATED, at, "no more");
+        return tnf_fail(e, TNF_ETRUNCATED, at, "no more bytes");
     memcpy(dst, p->head + at, n);
     return TNF_OK;
 }
 
-/* ir_version first, then fields of a model up to its graph. */
+/* Do the bytes begin with ir_version, followed by fields of a model up to its graph? */
 static int probe_onnx(const tnf_probe *p)
 {
     uint8_t window[256];
@@ -57,7 +57,7 @@ static tnf_status text_value(tnf_value *out, tnf_reader *r, const tnf_protobuf *
 {
     tnf_str s;
     if (f->type != TNF_PROTOBUF_LENGTH)
-        return tnf_fail(e, TNF_EFORMAT, f->at, "a text is none");
+        return tnf_fail(e, TNF_EFORMAT, f->at, "a text is invalid");
     TNF_TRY(tnf_protobuf_text(m, f, r->limits.header_bytes, r->arena, &s, e));
     *out = tnf_value_str(tnf_utf8_valid(NULL, s.p, s.n) ? TNF_STRING : TNF_BYTES, s.p, s.n);
     return TNF_OK;
@@ -79,7 +79,7 @@ static tnf_status read_pair(tnf_attrs *to, tnf_reader *r, tnf_protobuf m, tnf_er
             TNF_TRY(text_value(&value, r, &m, &f, e));
     }
     if (!tnf_utf8_valid(NULL, key.p, key.n))
-        return TNF_OK; /* it stays in the model */
+        return TNF_OK; /* it remains only in onnx.model */
     return tnf_attrs_set(to, key.p, key.n, value, e);
 }
 
@@ -101,7 +101,7 @@ static tnf_status read_number(tnf_reader *r, const tnf_protobuf_field *f, tnf_er
 {
     char text[24];
     if (f->type != TNF_PROTOBUF_VARINT)
-        return tnf_fail(e, TNF_EFORMAT, f->at, "a version is no number");
+        return tnf_fail(e, TNF_EFORMAT, f->at, "a version is not a number");
     if (f->number == 5)
         return tnf_set_attr(r, "onnx.model_version", tnf_value_uint(f->value), e);
     int n = snprintf(text, sizeof text, "%llu", (unsigned long long)f->value);
@@ -110,7 +110,7 @@ static tnf_status read_number(tnf_reader *r, const tnf_protobuf_field *f, tnf_er
                       : tnf_arena_fail(r->arena, "the version", e);
 }
 
-/* What the model says beside its graph; and whether it is one. */
+/* Reads the model's fields other than the graph, and checks that it is a model. */
 static tnf_status read_model(tnf_reader *r, tnf_protobuf_in *in, tnf_error *e)
 {
     static const char *const texts[] = {
@@ -142,7 +142,7 @@ static tnf_status read_model(tnf_reader *r, tnf_protobuf_in *in, tnf_error *e)
         }
     }
     if (!graph || !version)
-        return tnf_fail(e, TNF_EFORMAT, 0, "there is no %s: this is no ONNX model",
+        return tnf_fail(e, TNF_EFORMAT, 0, "there is no %s: this is not an ONNX model",
                         graph ? "ir_version" : "graph");
     if (opset.n)
         TNF_TRY(tnf_set_attr(r, "onnx.opset", tnf_attrs_value(&opset), e));
@@ -158,7 +158,7 @@ static bool is_data(const tnf_protobuf_field *f)
            f->number == OX_EXTERNAL || f->number == OX_LOCATION;
 }
 
-/* Leaves the data of a TensorProto out of the model that is kept. */
+/* Cuts the data of a TensorProto out of the kept model. */
 static tnf_status cut_data(ox_walk *w, tnf_protobuf m, int64_t *more, tnf_error *e)
 {
     tnf_protobuf_field f;
@@ -203,7 +203,7 @@ static tnf_status add_dense(tnf_reader *r, const ox_site *site, const ox_tensor 
     if (t->known->type)
         TNF_TRY(tnf_ox_place(&parts[0], t, r, e));
     else if (t->external == 1)
-        return tnf_fail(e, TNF_EUNSUPPORTED, site->at, "strings lie in another file");
+        return tnf_fail(e, TNF_EUNSUPPORTED, site->at, "strings are in another file");
     else {
         o.layout = tnf_layout_named("strings/1", 9);
         o.nparts = 2;
@@ -212,13 +212,14 @@ static tnf_status add_dense(tnf_reader *r, const ox_site *site, const ox_tensor 
     return tnf_add_object(r, &o, site->at, e);
 }
 
-/* The numbers of a tensor of i64, in the arena. */
+/* Reads the numbers of an i64 tensor into the arena. */
 static tnf_status read_indices(int64_t **out, tnf_reader *r, const ox_tensor *t, tnf_error *e)
 {
     tnf_part part;
     TNF_TRY(tnf_ox_place(&part, t, r, e));
     if (part.origin)
-        return tnf_fail(e, TNF_EUNSUPPORTED, t->at, "indices of a sparse tensor lie elsewhere");
+        return tnf_fail(e, TNF_EUNSUPPORTED, t->at,
+                        "indices of a sparse tensor are in another file");
     uint8_t *p = tnf_arena_raw(r->arena, part.nbytes + 8);
     if (!p)
         return tnf_arena_fail(r->arena, "indices", e);
@@ -238,7 +239,7 @@ static tnf_status check_indices(const ox_data *d, const ox_tensor *whole, uint64
     for (uint64_t i = 0; i < n; i++) {
         uint64_t most = d->linear ? whole->elements : d->shape[i % d->rank];
         if (d->indices[i] < 0 || (uint64_t)d->indices[i] >= most)
-            return tnf_fail(e, TNF_EFORMAT, at, "the index %lld is outside of a sparse tensor",
+            return tnf_fail(e, TNF_EFORMAT, at, "the index %lld is outside its sparse tensor",
                             (long long)d->indices[i]);
     }
     return TNF_OK;
@@ -261,7 +262,8 @@ static tnf_status add_sparse(tnf_reader *r, const ox_site *site, ox_tensor *valu
     bool pairs = indices->rank == 2 && indices->shape[0] == n && indices->shape[1] == whole->rank;
     bool fits = indices->type == 7 && (d.linear ? indices->elements == n : pairs);
     if (!fits || whole->rank == 0 || values->rank > 1 || !values->known->type)
-        return tnf_fail(e, TNF_EFORMAT, site->at, "the parts of a sparse tensor do not fit");
+        return tnf_fail(e, TNF_EFORMAT, site->at,
+                        "the shapes of the parts of a sparse tensor do not match");
     TNF_TRY(read_indices(&numbers, r, indices, e));
     uint64_t *shape = tnf_arena_array(r->arena, whole->rank, sizeof *shape);
     if (!shape)
@@ -336,7 +338,7 @@ static tnf_status take_tensor(void *ctx, ox_walk *w, const ox_site *site, int64_
     return status == TNF_OK ? cut_data(w, site->message, more, e) : status;
 }
 
-/* Is there nothing in it but initializers, as we write them ourselves? */
+/* Does the model have only initializers, exactly as Tenfold writes them? */
 static tnf_status is_bare(bool *out, const tnf_reader *r, const uint8_t *p, size_t n, tnf_error *e)
 {
     tnf_buf b;
@@ -350,7 +352,7 @@ static tnf_status is_bare(bool *out, const tnf_reader *r, const uint8_t *p, size
     return status;
 }
 
-/* The model without the data of its tensors. */
+/* Keeps the model without the data of its tensors. */
 static tnf_status keep_model(tnf_reader *r, const ox_walk *w, tnf_error *e)
 {
     const ox_edit *edits = (const ox_edit *)(const void *)w->edits.p;

@@ -11,11 +11,11 @@
 
 enum { AUTO, NEVER, ALWAYS };
 
-#define AUTO_FROM  ((uint64_t)1536 << 20) /* a larger model is in two files, if nothing is said */
-#define AUTO_LEAST 1024u /* and smaller tensors stay in it: shapes that programs look at early */
+#define AUTO_FROM  ((uint64_t)1536 << 20) /* larger models are written in two files by default */
+#define AUTO_LEAST 1024u /* smaller tensors stay in the model: programs read shapes early */
 #define MAX_ALIGN  ((uint64_t)1 << 30)
 
-/* One of the pairs that say where data are. */
+/* Writes one of the pairs that locate external data. */
 static size_t put_pair(uint8_t *out, const char *key, const char *value, size_t n)
 {
     uint8_t number[10];
@@ -45,7 +45,7 @@ size_t tnf_ox_put_place(uint8_t out[OX_MAX_PLACE], const ox_outside *x, uint64_t
     return at;
 }
 
-/* Where the next tensor begins in the second file. */
+/* The place of the next tensor in the second file. */
 static bool next_place(uint64_t *out, uint64_t end, uint64_t align)
 {
     uint64_t rest = align > 1 ? end % align : 0;
@@ -103,7 +103,7 @@ tnf_status tnf_ox_choose_place(ox_outside *x, tnf_writer *w, const tnf_value *mo
     if (!wanted)
         return total > OX_MAX_FILE ? tnf_ox_too_large(e) : TNF_OK;
     if (o[OX_WRITE_ALIGN].u > MAX_ALIGN)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the option align is at most 1 GiB");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the option align can be at most 1 GiB");
     x->align = o[OX_WRITE_ALIGN].u;
     x->least = o[OX_WRITE_EXTERNAL].u == ALWAYS ? 1 : AUTO_LEAST;
     x->location = (tnf_str) { o[OX_WRITE_LOCATION].s, strlen(o[OX_WRITE_LOCATION].s) };
@@ -117,7 +117,7 @@ tnf_status tnf_ox_choose_place(ox_outside *x, tnf_writer *w, const tnf_value *mo
     }
     if (!w->name)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "data in a second file need a first one, and none is written here");
+                        "data cannot be in a second file, since the first one has no name here");
     if (x->location.n > OX_MAX_LOCATION)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the name of the second file has more than 255 bytes");

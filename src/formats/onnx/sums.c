@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-1 of files with data, which a model may have for each of its tensors there. Reading does not
- * look at it, verify does: every file is read once, however many tensors name it.
+/* SHA-1 checksums of data files. A model may have one for each of its external tensors. Only
+ * verify() checks them, not reading. It reads every file once, however many tensors name it.
  *
- *   external_data  (location: NAME) … (checksum: "a9993e36…", 40 digits: of all of the file)
+ *   external_data  (location: NAME) … (checksum: "a9993e36…", 40 digits, of the complete file)
  */
 #include "formats/onnx/onnx.h"
 
@@ -55,7 +55,7 @@ static tnf_status hash_file(uint8_t found[20], const ox_sum *sum, uint8_t *block
     return TNF_OK;
 }
 
-/* A file that is to be compared, in the order of the model: `i`. */
+/* A checksum to compare; `i` is its position in the model. */
 struct job {
     const struct tnf_origin *origin;
     size_t i;
@@ -81,7 +81,7 @@ static bool says_sum(tnf_str text, const uint8_t sum[20])
     return text.n == 40 && tnf_hex_take(said, text.p, 20) && memcmp(said, sum, 20) == 0;
 }
 
-/* Sorted by file, so that each is read once. */
+/* Hashes the files. Jobs are sorted by file, so each is read once. */
 static tnf_status hash_files(struct job *jobs, const ox_state *s, tnf_arena *arena, tnf_error *e)
 {
     uint8_t *block = tnf_arena_raw(arena, BLOCK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A TensorProto: its shape and type, and where its data are: raw, in a field of its type, or in
+/* A TensorProto: its shape and type, and the place of its data: raw, in a field of its type, or in
  * another file. */
 #include "base/str.h"
 #include "formats/onnx/onnx.h"
@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define MAX_RANK 255u
-#define RUN      1024u /* varints from one place to the next that is known */
+#define RUN      1024u /* varints per run, whose start is recorded */
 
-/* By number. bits: how much of a value in the typed field is kept. */
+/* By number. bits: how many bits of a value in the typed field are used. */
 static const ox_type types[] = {
     { NULL, 0, 0, 0 },
     { "f32", OX_FLOATS, 32, 1 },
@@ -59,8 +59,8 @@ uint64_t tnf_ox_number(const tnf_type *type)
 
 /* ------------------------------------------------------------------- values */
 
-/* Does a value of the typed field fit the type? They are the bits of the element; of signed types
- * the number. */
+/* Does a value of the typed field fit the type? The value is the bits of the element, or for signed
+ * types the number. */
 static bool fits_type(const ox_tensor *t, uint64_t v)
 {
     const char *type = t->known->type;
@@ -86,7 +86,7 @@ static bool is_varints(unsigned field)
     return field == OX_INT32S || field == OX_INT64S || field == OX_UINT64S;
 }
 
-/* The varints of a packed field, counted, with a place to begin at every so many. */
+/* Counts the varints of a packed field and records the start of every run. */
 static tnf_status count_varints(ox_tensor *t, tnf_protobuf m, tnf_error *e)
 {
     while (tnf_protobuf_more(&m)) {
@@ -95,7 +95,7 @@ static tnf_status count_varints(ox_tensor *t, tnf_protobuf m, tnf_error *e)
             uint64_t v, at = m.pos;
             TNF_TRY(tnf_protobuf_varint(&m, &v, e));
             if (t->known && t->known->field == t->typed && !fits_type(t, v))
-                return tnf_fail(e, TNF_EFORMAT, at, "the value %lld is beyond the type %s",
+                return tnf_fail(e, TNF_EFORMAT, at, "the value %lld is out of range of the type %s",
                                 (long long)v, t->known->type);
         }
         run.n = m.pos - run.at;
@@ -118,15 +118,15 @@ static tnf_status take_typed(ox_tensor *t, const tnf_protobuf *m, const tnf_prot
     ox_run run = { f->offset, f->n, t->nvalues, 1 };
     if (f->number == OX_STRINGS) {
         if (f->type != TNF_PROTOBUF_LENGTH)
-            return tnf_fail(e, TNF_EFORMAT, f->at, "a string is none");
+            return tnf_fail(e, TNF_EFORMAT, f->at, "a string is invalid");
     } else if (is_varints(f->number)) {
         if (f->type != TNF_PROTOBUF_LENGTH && f->type != TNF_PROTOBUF_VARINT)
-            return tnf_fail(e, TNF_EFORMAT, f->at, "numbers are none");
+            return tnf_fail(e, TNF_EFORMAT, f->at, "numbers are invalid");
         return count_varints(t, tnf_protobuf_inside(m, f), e); /* one, or packed ones */
     } else if (f->type == TNF_PROTOBUF_LENGTH && f->n % width == 0) {
         run.count = f->n / width;
     } else if (f->type != fixed) {
-        return tnf_fail(e, TNF_EFORMAT, f->at, "numbers are none, or not whole");
+        return tnf_fail(e, TNF_EFORMAT, f->at, "numbers are invalid or truncated");
     }
     t->nvalues += run.count;
     return add_run(t, run, e);
@@ -156,7 +156,7 @@ tnf_status tnf_ox_dims(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf_error *e
     return TNF_OK;
 }
 
-/* One of the keys that say where data are. */
+/* Reads one of the pairs that locate external data. */
 static tnf_status take_external(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf_error *e)
 {
     tnf_protobuf_field f;
@@ -204,12 +204,13 @@ static tnf_status take_field(ox_tensor *t, tnf_reader *r, const tnf_protobuf *m,
     case OX_DIMS:
         return text || f->type == TNF_PROTOBUF_VARINT
                    ? tnf_ox_dims(t, r, tnf_protobuf_inside(m, f), e)
-                   : tnf_fail(e, TNF_EFORMAT, f->at, "a dimension is none");
+                   : tnf_fail(e, TNF_EFORMAT, f->at, "a dimension is invalid");
     case OX_TYPE:
         t->type = f->value;
         return check_once(&seen->type, f, "types", e);
     case OX_SEGMENT:
-        return tnf_fail(e, TNF_EUNSUPPORTED, f->at, "a tensor is only a segment of one");
+        return tnf_fail(e, TNF_EUNSUPPORTED, f->at,
+                        "a tensor is only a segment, which is not supported");
     case OX_FLOATS:
     case OX_INT32S:
     case OX_STRINGS:
@@ -244,23 +245,24 @@ static tnf_status check_counts(const ox_tensor *t, tnf_error *e)
     values = t->known->per ? values * t->known->per : bytes;
     if (t->external == 1)
         return t->raw.number || t->typed
-                   ? tnf_fail(e, TNF_EFORMAT, t->at, "a tensor has data here and elsewhere")
+                   ? tnf_fail(e, TNF_EFORMAT, t->at,
+                              "a tensor has data both in the model and in another file")
                    : TNF_OK;
     if (t->raw.number && t->typed)
-        return tnf_fail(e, TNF_EFORMAT, t->raw.at, "a tensor has raw data and others");
+        return tnf_fail(e, TNF_EFORMAT, t->raw.at, "a tensor has both raw and typed data");
     if (t->raw.number && !type)
         return tnf_fail(e, TNF_EFORMAT, t->raw.at, "strings cannot be raw");
     if (t->raw.number)
-        return t->raw.n == bytes
-                   ? TNF_OK
-                   : tnf_fail(e, TNF_EFORMAT, t->raw.at, "%llu elements of %s are not %llu bytes",
-                              (unsigned long long)t->elements, type->id,
-                              (unsigned long long)t->raw.n);
+        return t->raw.n == bytes ? TNF_OK
+                                 : tnf_fail(e, TNF_EFORMAT, t->raw.at,
+                                            "%llu elements of %s do not have %llu bytes",
+                                            (unsigned long long)t->elements, type->id,
+                                            (unsigned long long)t->raw.n);
     if (t->typed && t->typed != t->known->field)
-        return tnf_fail(e, TNF_EFORMAT, t->at, "data of the type %s stand in field %u",
+        return tnf_fail(e, TNF_EFORMAT, t->at, "data of the type %s are in field %u",
                         type ? type->id : "string", t->typed);
     if (t->nvalues != values)
-        return tnf_fail(e, TNF_EFORMAT, t->at, "%llu values are to be there, and %llu are",
+        return tnf_fail(e, TNF_EFORMAT, t->at, "%llu values are expected, but there are %llu",
                         (unsigned long long)values, (unsigned long long)t->nvalues);
     return TNF_OK;
 }
@@ -273,7 +275,7 @@ tnf_status tnf_ox_read(ox_tensor *t, tnf_reader *r, const tnf_protobuf *message,
     *t = (ox_tensor) { .at = m.pos };
     tnf_buf_init(&t->runs, &r->scratch->alloc, r->limits.memory);
     for (tnf_protobuf look = m; tnf_protobuf_more(&look);) {
-        TNF_TRY(tnf_protobuf_next(&look, &f, e)); /* the type may stand behind the data */
+        TNF_TRY(tnf_protobuf_next(&look, &f, e)); /* the type may follow the data */
         if (f.number == OX_TYPE && f.type == TNF_PROTOBUF_VARINT)
             t->known = tnf_ox_type(f.value);
     }
@@ -311,8 +313,8 @@ static tnf_status set_unreadable(tnf_part *part, tnf_reader *r, uint64_t at, con
     return tnf_unreadable_origin(r, &part->origin, why, e);
 }
 
-/* Who holds another name of the file may change it, or it may be a secret: onnx refuses such, but
- * stores that keep equal files once make them, too. */
+/* Warns of hard links. A file with another name may be changed by others, or be secret, so onnx
+ * refuses it. But stores that deduplicate files make hard links, too. */
 static tnf_status warn_links(tnf_reader *r, const ox_tensor *t, const struct tnf_origin *origin,
                              tnf_error *e)
 {
@@ -323,12 +325,12 @@ static tnf_status warn_links(tnf_reader *r, const ox_tensor *t, const struct tnf
     if (known)
         return TNF_OK;
     if (tnf_data_has_links(origin))
-        tnf_warn(r, t->at, "the data file %s has other names, too (hard links), which onnx refuses",
+        tnf_warn(r, t->at, "the data file %s has other names (hard links), which onnx refuses",
                  TNF_QUOTED(t->location));
     return tnf_attrs_set(&s->linked, t->location.p, t->location.n, tnf_value_uint(1), e);
 }
 
-/* The tensor alone is refused if the place is wrong: others may be read. */
+/* If the place is invalid, only this tensor is unreadable; others can be read. */
 static tnf_status place_external(tnf_part *part, const ox_tensor *t, tnf_reader *r, tnf_error *e)
 {
     static const char memory[] = "*/_ORT_MEM_ADDR_/*";
@@ -336,12 +338,13 @@ static tnf_status place_external(tnf_part *part, const ox_tensor *t, tnf_reader 
     uint64_t size = 0, offset = 0, length = part->nbytes, end;
     tnf_error why = { .offset = TNF_NO_OFFSET };
     if (!t->located || t->location.n == 0)
-        return set_unreadable(part, r, t->at, "its data are elsewhere, but no file is named", e);
+        return set_unreadable(part, r, t->at, "its data are in another file, but no file is named",
+                              e);
     if (tnf_str_is(t->location, memory))
         return set_unreadable(part, r, t->at, "its data are in the memory of a program", e);
     if ((t->offset.n && !is_number(t->offset, &offset)) ||
         (t->length.n && !is_number(t->length, &length)))
-        return set_unreadable(part, r, t->at, "the place of its data is no number", e);
+        return set_unreadable(part, r, t->at, "the place of its data is not a number", e);
     tnf_status status = tnf_open_data(r, &part->origin, &size, t->location, &why);
     if (status == TNF_ENOTFOUND) {
         TNF_TRY(tnf_miss(r, &missing, t->location, t->at, e));
@@ -359,9 +362,9 @@ static tnf_status place_external(tnf_part *part, const ox_tensor *t, tnf_reader 
         return set_unreadable(part, r, t->at, why.message, e);
     TNF_TRY(warn_links(r, t, part->origin, e));
     if (length != part->nbytes)
-        return set_unreadable(part, r, t->at, "the length of its data is not that of its shape", e);
+        return set_unreadable(part, r, t->at, "the length of its data does not match its shape", e);
     if (!tnf_ckd_add(&end, offset, length) || end > size)
-        return set_unreadable(part, r, t->at, "its data lie beyond the end of their file", e);
+        return set_unreadable(part, r, t->at, "its data are beyond the end of their file", e);
     part->offset = offset;
     return tnf_ox_keep_sum(r, t, part->origin, size, e);
 }
@@ -413,7 +416,7 @@ tnf_status tnf_ox_strings(tnf_part parts[2], const ox_tensor *t, tnf_reader *r, 
     if (!ends)
         return tnf_arena_fail(r->arena, "strings", e);
     for (size_t i = 0; i < d.n; i++)
-        ends[i + 1] = ends[i] + d.runs[i].n; /* each lies in the file for itself */
+        ends[i + 1] = ends[i] + d.runs[i].n; /* no overflow: each is in the file */
     d.ends = ends;
     parts[0] = (tnf_part) { .role = "offsets",
                             .type = tnf_type_of(TNF_U64),

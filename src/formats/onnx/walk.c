@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk through a model: which tensors there are, what they are called, and what becomes of the
- * lengths around those that change.
+/* The walk through a model: finds the tensors, names them, and updates the lengths around tensors
+ * that change.
  *
  *   ModelProto ─ 7 graph ─┬─ 5 initializer ──────────────────────────────> tensor
  *                         ├─ 15 sparse_initializer ──────────────────────> sparse tensor
@@ -59,7 +59,7 @@ static tnf_status read_text(ox_walk *w, const tnf_protobuf *m, const tnf_protobu
                             tnf_str *out, tnf_error *e)
 {
     if (f->type != TNF_PROTOBUF_LENGTH)
-        return tnf_fail(e, TNF_EFORMAT, f->at, "a text is none");
+        return tnf_fail(e, TNF_EFORMAT, f->at, "a text is invalid");
     return tnf_protobuf_text(m, f, OX_MAX_NAME, w->arena, out, e);
 }
 
@@ -81,7 +81,7 @@ static tnf_status join_names(tnf_str *out, ox_walk *w, const tnf_str *parts, siz
     return TNF_OK;
 }
 
-/* Is the name free? Then it no longer is. */
+/* Takes the name if it is free. */
 static tnf_status take_name(ox_walk *w, tnf_str name, bool *free, tnf_error *e)
 {
     tnf_member *known = NULL;
@@ -91,7 +91,7 @@ static tnf_status take_name(ox_walk *w, tnf_str name, bool *free, tnf_error *e)
                  : tnf_attrs_set(&w->used, name.p, name.n, (tnf_value) { .kind = TNF_NULL }, e);
 }
 
-/* A name of a node's own: by its name, its first output, or its number. `behind` follows. */
+/* Makes a unique name for a node: from its name, its first output, or its number, then `behind`. */
 static tnf_status node_name(tnf_str *out, ox_walk *w, tnf_str prefix, const struct node *node,
                             tnf_str behind, uint64_t at, tnf_error *e)
 {
@@ -130,7 +130,7 @@ static tnf_status tell_tensor(ox_walk *w, const tnf_protobuf *m, const tnf_proto
     int64_t grown = 0;
     ox_site site = { name, kind, sparse, tnf_protobuf_inside(m, f), f->at };
     if (f->type != TNF_PROTOBUF_LENGTH)
-        return tnf_fail(e, TNF_EFORMAT, f->at, "a tensor is none");
+        return tnf_fail(e, TNF_EFORMAT, f->at, "a tensor is invalid");
     TNF_TRY(w->tensor(w->ctx, w, &site, &grown, e));
     TNF_TRY(tnf_ox_relength(w, f, &grown, e));
     *more += grown;
@@ -159,7 +159,7 @@ static tnf_status visit_initializer(ox_walk *w, const tnf_protobuf *m, const tnf
     char number[32];
     tnf_str two[2] = { prefix, { "", 0 } }, name;
     if (f->type != TNF_PROTOBUF_LENGTH)
-        return tnf_fail(e, TNF_EFORMAT, f->at, "a tensor is none");
+        return tnf_fail(e, TNF_EFORMAT, f->at, "a tensor is invalid");
     TNF_TRY(own_name(w, tnf_protobuf_inside(m, f), sparse, &two[1], e));
     if (two[1].n == 0) {
         int n = snprintf(number, sizeof number, "#%llu", (unsigned long long)index);
@@ -200,7 +200,7 @@ static tnf_status visit_subgraph(ox_walk *w, const tnf_protobuf *m, const tnf_pr
     int64_t grown = 0;
     tnf_protobuf graph = tnf_protobuf_inside(m, f);
     if (f->type != TNF_PROTOBUF_LENGTH)
-        return tnf_fail(e, TNF_EFORMAT, f->at, "a graph is none");
+        return tnf_fail(e, TNF_EFORMAT, f->at, "a graph is invalid");
     TNF_TRY(node_name(&inner, w, prefix, node, behind, f->at, e));
     TNF_TRY(walk_graph(w, &graph, inner, &grown, e));
     TNF_TRY(tnf_ox_relength(w, f, &grown, e));
@@ -277,7 +277,7 @@ static tnf_status walk_node(ox_walk *w, const tnf_protobuf *parent, const tnf_pr
     int64_t whole = 0;
     bool plain;
     if (at->type != TNF_PROTOBUF_LENGTH)
-        return tnf_fail(e, TNF_EFORMAT, at->at, "a node is none");
+        return tnf_fail(e, TNF_EFORMAT, at->at, "a node is invalid");
     TNF_TRY(read_node(w, m, &node, &plain, e));
     while (!plain && tnf_protobuf_more(&m)) {
         int64_t grown = 0;
@@ -300,8 +300,7 @@ static tnf_status walk_graph(ox_walk *w, const tnf_protobuf *message, tnf_str pr
     tnf_protobuf_field f;
     uint64_t nodes = 0, tensors = 0;
     if (++w->depth > OX_DEPTH)
-        return tnf_fail(e, TNF_ELIMIT, m.pos, "graphs lie more than %u deep in each other",
-                        OX_DEPTH);
+        return tnf_fail(e, TNF_ELIMIT, m.pos, "graphs are nested more than %u deep", OX_DEPTH);
     while (tnf_protobuf_more(&m)) {
         TNF_TRY(tnf_protobuf_next(&m, &f, e));
         if (f.number == 1)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A model written anew: the one that was kept, with the data of its tensors put back.
+/* Writes a model: the kept one, with the data of its tensors put back.
  *
- *   onnx.model  ░░░░░░░░[dims type name]░░░░░░░[dims type name]░░░░     walked as when it was read
+ *   onnx.model  ░░░░░░░░[dims type name]░░░░░░░[dims type name]░░░░     walked as in reading
  *   written     ░░░░░░░░[dims type name raw_data]░░░░░[…]░░░░░░░░░░     lengths around them are new
  *   or          ░░░░░░░░[dims type name location offset length]░░░░     and a second file:
  *               raw data ░ raw data ░░ raw data                         in the order of the walk
  *
- * Without such a model there is no graph; then `-o bare=yes` makes a model of initializers alone.
+ * Without such a model there is no graph. Then `-o bare=yes` writes a model with only initializers.
  */
 #include "formats/onnx/onnx.h"
 
@@ -15,28 +15,28 @@
 
 const tnf_option_info tnf_ox_write_options[] = {
     { "bare", TNF_OPTION_BOOL, NULL, "no",
-      "without a graph that was kept: a model of initializers alone" },
+      "if no graph was kept: write a model with only initializers" },
     { "external", TNF_OPTION_CHOICE, "auto|never|always", "auto",
       "data in a second file: above 1.5 GiB, never, or all data" },
     { "location", TNF_OPTION_TEXT, NULL, "",
-      "name of the second file, in the same folder; empty: that of the model and \".data\"" },
+      "name of the second file, in the same directory; empty: that of the model and \".data\"" },
     { "align", TNF_OPTION_UINT, NULL, "4096",
-      "tensors begin there at a multiple of so many bytes" },
+      "tensors begin there at a multiple of this many bytes" },
     { 0 },
 };
 
-/* What walks over the model that was kept. */
+/* The context of the walk over the kept model. */
 struct putting {
-    struct sparse_said *said; /* of the tensor that is looked at; NULL: of none yet */
+    struct sparse_said *said; /* fields of the current tensor; NULL: not allocated yet */
     const tnf_catalog *catalog;
     tnf_arena *arena;
-    tnf_fit *fit;    /* of the plan; NULL: it is written */
-    tnf_attrs met;   /* names of tensors that the model has */
-    tnf_attrs names; /* of all tensors, to their numbers */
+    tnf_fit *fit;    /* while planning; NULL: while writing */
+    tnf_attrs met;   /* names of tensors in the model */
+    tnf_attrs names; /* names of all tensors, to their positions */
     ox_outside outside;
 };
 
-/* A catalog that is to be written is not found by name. */
+/* Indexes the names: the catalog to be written cannot be searched by name. */
 static tnf_status list_names(struct putting *x, tnf_error *e)
 {
     x->met.arena = x->names.arena = x->arena;
@@ -59,7 +59,7 @@ static tnf_status fetch_text(void *ctx, uint64_t at, void *dst, size_t n, tnf_er
 {
     const tnf_value *v = ctx;
     if (at > v->n || n > v->n - at)
-        return tnf_fail(e, TNF_ETRUNCATED, at, "the model that was kept ends too early");
+        return tnf_fail(e, TNF_ETRUNCATED, at, "the kept model is truncated");
     memcpy(dst, v->as.s + at, n);
     return TNF_OK;
 }
@@ -72,11 +72,11 @@ static const tnf_value *kept_model(const tnf_catalog *c)
 
 /* -------------------------------------------------------------------- match */
 
-/* What a TensorProto of the kept model says. */
+/* The fields of a TensorProto of the kept model. */
 struct said {
     uint64_t type, dims[255];
     uint32_t rank;
-    uint64_t place[3]; /* where raw data belong, strings, and the name of another file */
+    uint64_t place[3]; /* places of raw data, strings, and the name of another file */
 };
 
 static tnf_status add_dims(struct said *s, tnf_protobuf m, tnf_error *e)
@@ -159,7 +159,7 @@ static tnf_status read_all(uint64_t **out, tnf_arena *arena, const tnf_part *par
     return TNF_OK;
 }
 
-/* Each string is a field of its own. */
+/* Each string is a separate field. */
 static tnf_status insert_strings(ox_walk *w, uint64_t at, const tnf_object *o, int64_t *more,
                                  tnf_error *e)
 {
@@ -170,7 +170,8 @@ static tnf_status insert_strings(ox_walk *w, uint64_t at, const tnf_object *o, i
     TNF_TRY(read_all(&ends, w->arena, offsets, e));
     for (uint64_t i = 0; i + 1 < n; i++) {
         if (ends[i + 1] < ends[i])
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the strings of %s do not ascend",
+            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                            "the offsets of the strings of %s are not in ascending order",
                             TNF_QUOTED(o->name));
         uint64_t length = ends[i + 1] - ends[i];
         *more += (int64_t)(1 + tnf_protobuf_put(number, length) + length);
@@ -178,16 +179,16 @@ static tnf_status insert_strings(ox_walk *w, uint64_t at, const tnf_object *o, i
     return n > 1 ? tnf_ox_edit(w, &edit, e) : TNF_OK;
 }
 
-/* Why a tensor does not go where the model has one of its name; NULL: it does. */
+/* The reason why a tensor does not fit its place in the model; NULL: it fits. */
 static const char *why_mismatch(const ox_site *site, const tnf_object *o, const struct said *whole,
                                 const struct said *values, const struct said *indices)
 {
     bool strings = strcmp(o->layout->id, "strings/1") == 0;
     bool sparse = strcmp(o->layout->id, "sparse_coo/1") == 0;
     const struct said *s = site->sparse ? values : whole;
-    const char *other = "the model that was kept has another shape or type for it";
+    const char *other = "the kept model has another shape or type for it";
     if (sparse != site->sparse || o->nparts == 0)
-        return "the model that was kept has another layout for it";
+        return "the kept model has another layout for it";
     if (s->type != (strings ? 8 : tnf_ox_number(part_of_role(o, sparse ? "values" : "data")->type)))
         return other;
     if (!same_dims(whole, o->shape, o->rank))
@@ -199,7 +200,7 @@ static const char *why_mismatch(const ox_site *site, const tnf_object *o, const 
     bool linear = indices->rank == 1 && indices->dims[0] == n;
     bool pairs = indices->rank == 2 && indices->dims[0] == n && indices->dims[1] == o->rank;
     if (coords->type != tnf_type_of(TNF_U64) || coords->nbytes != n * 8 * o->rank)
-        return "the model that was kept has another number of values for it";
+        return "the kept model has another number of values for it";
     return linear || pairs ? NULL : other;
 }
 
@@ -243,7 +244,7 @@ static tnf_status take_site(void *ctx, ox_walk *w, const ox_site *site, int64_t 
 {
     struct putting *x = ctx;
     const tnf_object *o;
-    if (!x->said) /* it is large, and one serves all */
+    if (!x->said) /* large, so all tensors share one */
         x->said = tnf_arena_alloc(x->arena, sizeof *x->said);
     struct sparse_said *s = x->said;
     if (!s)
@@ -261,7 +262,7 @@ static tnf_status take_site(void *ctx, ox_walk *w, const ox_site *site, int64_t 
     }
     if (!o)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the model that was kept needs the tensor %s, which is not there",
+                        "the kept model needs the tensor %s, which is missing",
                         TNF_QUOTED(site->name));
     if (site->sparse)
         return put_sparse(w, o, s, more, e);
@@ -313,18 +314,18 @@ tnf_status tnf_ox_fits(tnf_fit *fit, tnf_error *e)
         if (model)
             TNF_TRY(tnf_attrs_find(&x.met, o->name.p, o->name.n, &met, e));
         if (model && !met)
-            fit->objects[i] = (tnf_verdict) { TNF_DROPPED,
-                                              "the model that was kept has no such tensor" };
+            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, "the kept model has no such tensor" };
         else if (!model && !fits_bare(o))
             fit->objects[i] = (tnf_verdict) {
-                TNF_DROPPED, "an initializer has a name, and dimensions of 63 bits"
+                TNF_DROPPED, "an initializer needs a name, and dimensions below 2^63"
             };
         else if (!model && strcmp(o->layout->id, "sparse_coo/1") == 0)
-            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, "a bare model holds no sparse tensors" };
+            fit->objects[i] = (tnf_verdict) { TNF_DROPPED,
+                                              "a bare model cannot hold sparse tensors" };
         else if (!model && !fit->options[OX_WRITE_BARE].u)
             fit->objects[i] = (tnf_verdict) {
-                TNF_TRANSFORMED, "there is no graph, and a model without one is of use to no "
-                                 "program: use -o bare=yes for initializers alone"
+                TNF_TRANSFORMED, "there is no graph, and no program can use a model without one: "
+                                 "use -o bare=yes to write only initializers"
             };
     }
     return TNF_OK;
@@ -344,7 +345,8 @@ static tnf_status put_strings(tnf_writer *w, const tnf_object *o, tnf_error *e)
     TNF_TRY(tnf_read_part(text, (size_t)bytes->nbytes, bytes, 0, e));
     for (uint64_t i = 0; i + 1 < n; i++) {
         if (ends[i + 1] < ends[i] || ends[i + 1] > bytes->nbytes)
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the strings of %s do not ascend",
+            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                            "the offsets of the strings of %s are not in ascending order",
                             TNF_QUOTED(o->name));
         head[0] = OX_STRINGS << 3 | TNF_PROTOBUF_LENGTH;
         size_t length = 1 + tnf_protobuf_put(head + 1, ends[i + 1] - ends[i]);
@@ -354,7 +356,7 @@ static tnf_status put_strings(tnf_writer *w, const tnf_object *o, tnf_error *e)
     return TNF_OK;
 }
 
-/* Coordinates, all of the first axis first, as indices: linear, or those of each value together. */
+/* Converts coordinates, grouped by axis, to indices: linear, or grouped by value. */
 static tnf_status put_indices(tnf_writer *w, const tnf_object *o, bool linear, tnf_error *e)
 {
     const tnf_part *part = part_of_role(o, "coords");

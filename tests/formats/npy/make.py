@@ -296,22 +296,22 @@ def reject_literals():
         return f"{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}}}"
     good = text()
     for name, bad, where, message in [
-            ("list", f"[{good}]", 0, "no dict"), ("tuple", f"({good},)", 0, "no dict"), ("bare", "", 0, "ends where a value"),
-            ("text", "'descr'", 0, "no dict"), ("set", "{'descr'}", "}", "':'"), ("behind", good + " x", " x", "'x' stands"),
+            ("list", f"[{good}]", 0, "not a dict"), ("tuple", f"({good},)", 0, "not a dict"), ("bare", "", 0, "ends where a value"),
+            ("text", "'descr'", 0, "not a dict"), ("set", "{'descr'}", "}", "':'"), ("behind", good + " x", " x", "'x' stands"),
             ("comma_behind", good + ",", "}", "','"), ("two_dicts", good + good, "}{", "'{' stands"),
             ("not_closed", good[:-1], len(good) - 1, "ends where"), ("no_comma", good.replace(",", "", 1), 31, "stands"),
             ("no_colon", good.replace(":", "", 1), 14, "':'"), ("two_commas", good.replace(",", ",,", 1), ",'fortran"[:1], ""),
             ("nul", good + "\0", len(good), "0x00"), ("nul_inside", text("'<f4\0'"), "\0", "0x00"),
             ("high_byte", good + "\xe9", len(good), "0xe9"), ("control", "{\x01}", 1, "0x01"),
-            ("call", text("__import__('os').system('id')"), "__import__", "names '__import__'"),
-            ("name", text("x"), "x,", "names 'x'"), ("none", text("None"), "None", "names 'None'"),
-            ("lambda", text("lambda: 0"), "lambda", "names 'lambda'"), ("f_string", text("f'<f4'"), "f'<f4'", "no plain text"),
-            ("bytes", text("b'<f4'"), "b'<f4'", "no plain text"), ("raw_bytes", text("rb'<f4'"), "rb'<f4'", "no plain text"),
+            ("call", text("__import__('os').system('id')"), "__import__", "the name '__import__'"),
+            ("name", text("x"), "x,", "the name 'x'"), ("none", text("None"), "None", "the name 'None'"),
+            ("lambda", text("lambda: 0"), "lambda", "the name 'lambda'"), ("f_string", text("f'<f4'"), "f'<f4'", "not plain text"),
+            ("bytes", text("b'<f4'"), "b'<f4'", "not plain text"), ("raw_bytes", text("rb'<f4'"), "rb'<f4'", "not plain text"),
             ("attribute", text("'<f4'.x"), ".x", "'.' stands"), ("index", text("'<f4'[0]"), "[0]", "'[' stands"),
             ("string_open", "{'descr", 1, "does not end"), ("string_line", "{'des\ncr': 1}", 1, "does not end"),
             ("triple_open", "{'''descr''", 1, "does not end"), ("escape_short", text("'\\x3'"), "\\x3", "too few digits"),
-            ("escape_far", text("'\\U00110000'"), "\\U", "names no character"),
-            ("escape_surrogate", text("'\\ud800'"), "\\ud800", "names no character")]:
+            ("escape_far", text("'\\U00110000'"), "\\U", "not a valid character"),
+            ("escape_surrogate", text("'\\ud800'"), "\\ud800", "not a valid character")]:
         if name == "two_commas":
             wrong("literal_two_commas", bad, bad.index(",,") + 1, "',' stands")
         elif name == "comma_behind":
@@ -325,8 +325,8 @@ def reject_literals():
     wrong("literal_not_utf8", raw, raw.index(b"\xe9"), "not UTF-8", major=3)
     wrong("longs_major_3", text(shape="(2L, 3)"), "2L", "not a whole number", major=3)
     for name, shape, where, message in [
-            ("number", "6", "6", "no tuple"), ("brackets", "(6)", "6", "no tuple"), ("list", "[2, 3]", "[2", "no tuple"),
-            ("text", "'(2,)'", "'(2", "no tuple"), ("float", "(2.0, 3)", "2.0", "not a whole number"),
+            ("number", "6", "6", "not a tuple"), ("brackets", "(6)", "6", "not a tuple"), ("list", "[2, 3]", "[2", "not a tuple"),
+            ("text", "'(2,)'", "'(2", "not a tuple"), ("float", "(2.0, 3)", "2.0", "not a whole number"),
             ("exponent", "(1e1,)", "1e1", "not a whole number"), ("complex", "(2j,)", "2j", "not a whole number"),
             ("bool", "(True, 6)", "True, 6", "not a whole number"), ("texts", "('2',)", "'2'", "not a whole number"),
             ("negative", "(-2, -3)", "-2", "negative"), ("minus_one", "(-1,)", "-1", "negative"),
@@ -346,15 +346,15 @@ def reject_literals():
            "missing", "opens")
     for name, fortran in [("zero", "0"), ("text", "'False'"), ("tuple", "(False,)")]:
         wrong(f"fortran_{name}", text(fortran=fortran), fortran, "neither True nor False")
-    wrong("fortran_lower", text(fortran="false"), "false", "names 'false'")
+    wrong("fortran_lower", text(fortran="false"), "false", "the name 'false'")
 
 
 def reject_keys():
     wrong("key_missing", "{'descr': '<f4', 'shape': (2, 3)}", 0, "no 'fortran_order'")
     wrong("key_none", "{}", 0, "no 'descr'")
-    wrong("key_more", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'x': 1}", "'x'", "'x', which is not known")
-    wrong("key_number", "{1: 2}", "1", "no text")
-    wrong("key_case", "{'Descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", "'Descr'", "'Descr', which is not known")
+    wrong("key_more", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'x': 1}", "'x'", "unknown key: 'x'")
+    wrong("key_number", "{1: 2}", "1", "not a text")
+    wrong("key_case", "{'Descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", "'Descr'", "unknown key: 'Descr'")
     text = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), 'descr': '<f4'}"
     wrong("key_twice", text, text.rindex("'descr'"), "'descr' twice", lenient="opens")
     text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), '\\x73hape': (2, 3)}"
@@ -368,22 +368,22 @@ def reject_types():
                                  "M8[0s]", "M4[s]", "<datetime64[s]", "f1", ">f1", "S2147483648", "U536870912", "<bfloat16",
                                  "(2,)f4", "f4,", ",f4", "f4;i4", "z" * 300]):
         descr(f"unknown_{i:02}", repr(spelled), 10, "is not known", UNSUPPORTED)
-    descr("comma", "'f4,i4'", "'f4,i4'", "a structure in short", lenient="opens")
-    descr("times", "'3f4'", "'3f4'", "a structure in short", lenient="opens")
-    descr("number", "4", "4,", "no text, list of fields, or pair")
-    descr("dict", "{'names': ['a'], 'formats': ['<f4']}", "{'names'", "no text, list of fields, or pair")
-    descr("tuple_of_one", "('<f4',)", "('<f4',)", "no text, list of fields, or pair")
-    descr("pair_of_texts", "('<f4', '<f4')", 18, "no tuple")
-    descr("pair_negative", "('<f4', (-1,))", "-1", "no number that fits")
+    descr("comma", "'f4,i4'", "'f4,i4'", "a structure in the short form", lenient="opens")
+    descr("times", "'3f4'", "'3f4'", "a structure in the short form", lenient="opens")
+    descr("number", "4", "4,", "not a text, a list of fields, or a pair")
+    descr("dict", "{'names': ['a'], 'formats': ['<f4']}", "{'names'", "not a text, a list of fields, or a pair")
+    descr("tuple_of_one", "('<f4',)", "('<f4',)", "not a text, a list of fields, or a pair")
+    descr("pair_of_texts", "('<f4', '<f4')", 18, "not a tuple")
+    descr("pair_negative", "('<f4', (-1,))", "-1", "not a number below 2^31")
     descr("pair_large", "('<f4', (65536, 65536))", "65536))", "more than 2^31 bytes")
     descr("pair_rank", "('|u1', (" + "1, " * 65 + "))", 10 + 8 + 3 * 64 + 1, "more than 64 dimensions", LIMIT)
-    descr("field_dict", "[{'a': '<f4'}]", "{'a'", "no tuple of a name and a type")
-    descr("field_text", "['<f4']", "'<f4'", "no tuple of a name and a type")
-    descr("field_alone", "[('a',)]", "('a'", "no tuple of a name and a type")
-    descr("field_number", "[(1, '<f4')]", "(1,", "no tuple of a name and a type")
+    descr("field_dict", "[{'a': '<f4'}]", "{'a'", "not a tuple of a name and a type")
+    descr("field_text", "['<f4']", "'<f4'", "not a tuple of a name and a type")
+    descr("field_alone", "[('a',)]", "('a'", "not a tuple of a name and a type")
+    descr("field_number", "[(1, '<f4')]", "(1,", "not a tuple of a name and a type")
     descr("field_unknown", "[('a', '<f3')]", "'<f3'", "'<f3' is not known", UNSUPPORTED)
-    descr("field_twice", "[('a', '<f4'), ('b', '<f4'), ('a', '<i4')]", "'a', '<i4'", "'a' is there twice")
-    descr("field_title_twice", "[(('a', 'b'), '<f4'), ('a', '<i4')]", "'a', '<i4'", "'a' is there twice")
+    descr("field_twice", "[('a', '<f4'), ('b', '<f4'), ('a', '<i4')]", "'a', '<i4'", "'a' occurs twice")
+    descr("field_title_twice", "[(('a', 'b'), '<f4'), ('a', '<i4')]", "'a', '<i4'", "'a' occurs twice")
     descr("field_large", "[('a', '|S2147483647'), ('b', '|u1')]", "('b'", "more than 2^31 bytes")
     pickled = b"\x80\x04\x8c\x08builtins\x94\x8c\x04exec\x94\x93\x94\x8c\x04pass\x94\x85\x94R."
     reject("object", file(header("|O", (1,)), pickled), UNSUPPORTED, 128, "'builtins.exec'", "opens")

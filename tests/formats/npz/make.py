@@ -185,8 +185,8 @@ def reject_archives():
     reject("local_size", patched(PLAIN, head + 30 + 5 + 4, "<Q", 1), BAD, head, "another CRC", "opens")
     reject("twice", archive([("a.npy", A), ("a.npy", B)]), BAD, None, "'a.npy' occurs twice", "opens")
     reject("hidden", archive([("a", A), ("a.npy", B)]), BAD, None, "occurs twice", "opens")
-    reject("no_array", archive([("a.npy", b"hello")]), BAD, None, "is no array", "opens")
-    reject("no_array_short", archive([("a.npy", b"")]), BAD, None, "is no array", "opens")
+    reject("no_array", archive([("a.npy", b"hello")]), BAD, None, "is not an array", "opens")
+    reject("no_array_short", archive([("a.npy", b"")]), BAD, None, "is not an array", "opens")
     crc = bytearray(PLAIN)
     crc[head + 30 + 5 + 20 + 130] ^= 1
     reject("crc", bytes(crc), "TNF_EDIGEST", head + 30 + 5 + 20 + 128, "crc32", "opens")  # verify says it

@@ -101,7 +101,7 @@ def arithmetic(c):
 
 
 def amplification(c):
-    wrong(c, "F", "many_lists", text("[" + "[]," * 20000 + "]"), 11, "no tuple of a name and a type", "20000 empty fields")
+    wrong(c, "F", "many_lists", text("[" + "[]," * 20000 + "]"), 11, "not a tuple of a name and a type", "20000 empty fields")
     wrong(c, "F", "many_strings", text("'' " * 20000), 10, "not known", "20000 strings next to each other", UNSUPPORTED)
     many = ",".join(f"('f{i}','|u1')" for i in range(40000))
     raw = text(f"[{many}]", shape="(1,)")
@@ -125,7 +125,7 @@ def duplicates(c):
     wrong(c, "H", "descr_twice_joined", two, two.rindex("'d'"), "twice", "two types, one of them in two pieces")
     fields = text("[('a', '<f4'), ('\\x61', '<f4')]")
     wrong(c, "H", "field_twice_escaped", fields, "'\\x61'", "twice", "two fields of one name, in two spellings")
-    wrong(c, "H", "key_more", text()[:-1] + "'allow_pickle': True}", len(text()) - 1, "not known", "a key that tries to allow pickles")
+    wrong(c, "H", "key_more", text()[:-1] + "'allow_pickle': True}", len(text()) - 1, "unknown key", "a key that tries to allow pickles")
     c.accepted("H", "odd_names", file(text("[('\\x1b[2J', '<f4'), ('\\u202e', '<f4'), ('\\x00', '<f4')]", shape="(2,)"), bytes(24)), 1,
                "fields whose names would move a terminal about")
     wrong(c, "H", "nul", text("'<f4\\0'"), 10, "not known", "a type with a NUL in it", UNSUPPORTED)
@@ -143,7 +143,7 @@ def types(c):
                                "'<f-4'", "'< f4'", "'<\\u0664'"]):
         wrong(c, "J", f"unknown_{i}", text(descr), 10, "not known", "a type that there is not", UNSUPPORTED)
     for i, descr in enumerate(["4", "()", "('<f4',)", "('<f4', (2,), 3)", "{'a': 1}", "True"]):
-        wrong(c, "J", f"no_type_{i}", text(descr), 10, "no text, list of fields, or pair", "something else than a type")
+        wrong(c, "J", f"no_type_{i}", text(descr), 10, "not a text, a list of fields, or a pair", "something else than a type")
     for label, call in (("call", "__import__('os').system('id')"), ("comprehension", "[x for x in ()]"), ("lambda", "lambda: 0"),
                         ("f_string", "f'{1}'"), ("name", "exit"), ("walrus", "(a := 1)")):
         where = {"comprehension": "x for", "f_string": "f'{", "walrus": "a :="}.get(label, call[:4])

@@ -181,7 +181,7 @@ def types(c):
     for flags in (1, 0x40, 0x2000):
         c.rejected("J", f"flags_{flags:04x}", archive(Member("a.npy", local={"flags": flags}, entry={"flags": flags})), UNSUPPORTED, None, "encrypted", "an encrypted member")
     c.rejected("J", "flags_0020", archive(Member("a.npy", local={"flags": 0x20}, entry={"flags": 0x20})), UNSUPPORTED, None, "patch", "a patch")
-    c.rejected("J", "no_array", archive(A, Member("b.npy", PICKLE)), BAD, None, "is no array", "a pickle under the name of an array")
+    c.rejected("J", "no_array", archive(A, Member("b.npy", PICKLE)), BAD, None, "is not an array", "a pickle under the name of an array")
 
 
 def blobs(c):

@@ -44,7 +44,7 @@ def make(c):
     wrong_things(c, WHOLE)
     c.accepted("P", "nothing_wrong", WHOLE, 1, "a model of one initializer", warnings=None)
     c.accepted("P", "nan", model(tensor((2, ), 1, text(9, b"\0\0\xc0\x7f\0\0\x80\xff"))), 1, "NaN and -Infinity", warnings=None)
-    c.rejected("P", "two_kinds", model(tensor((6, ), 1, text(9, bytes(24)) + text(4, bytes(24)))), BAD, None, "raw data and others", "the values twice")
+    c.rejected("P", "two_kinds", model(tensor((6, ), 1, text(9, bytes(24)) + text(4, bytes(24)))), BAD, None, "both raw and typed data", "the values twice")
     c.rejected("P", "no_data", model(tensor((6, ), 1, b"")), BAD, None, "", "a tensor without values")
     c.accepted("I", "behind", WHOLE + text(1000, b"PK\3\4%PDF-1.7"), 1, "a field that nobody knows, and what it holds", warnings=None)
     c.rejected("I", "zip_behind", WHOLE + b"PK\5\6" + bytes(18), [BAD, SHORT], None, "", "the end of a ZIP archive behind the model")
@@ -80,7 +80,7 @@ def make(c):
     c.accepted("H", "name_escapes", model(tensor(name=b"\x1b[2J")), 1, "a name that clears the screen", warnings=None)
     for t in (0, 29, 99, 2 ** 31, 2 ** 64 - 1):
         c.rejected("J", f"type_{t}", model(tensor(type_=t)), UNSUPPORTED, None, "unknown type", f"the type {t}")
-    c.rejected("J", "bool_2", model(tensor((1,), 9, text(5, b"\2"))), BAD, None, "beyond the type", "a bool of 2")
+    c.rejected("J", "bool_2", model(tensor((1,), 9, text(5, b"\2"))), BAD, None, "out of range of the type", "a bool of 2")
     c.rejected("J", "group", model(tensor() + varint(31 << 3 | 3)), BAD, None, "wire type", "a group")
     for name, place in {"up": "../x", "up_inside": "a/../../x", "absolute": "/etc/hostname", "backslash": "..\\x", "drive": "C:\\x",
                         "nul": "x\0y", "empty": "", "dot": ".", "device": "/dev/zero", "memory": "*/_ORT_MEM_ADDR_/*"}.items():
