@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The audit: what the pickles of a file would have called, had somebody loaded them, and how bad
- * that would have been. Nothing here keeps anybody safe by itself: the machine runs nothing, and
- * this only tells. */
+/* The audit: lists what the pickles of a file would call if a program loaded them, and how
+ * dangerous that would be. The audit itself prevents nothing: the pickle machine executes nothing,
+ * and this file only reports. */
 #include "formats/pytorch/pt.h"
 
 #include "base/str.h"
@@ -14,7 +14,7 @@
 
 /* ---------------------------------------------------------------- classes */
 
-/* What a tree of tensors needs: interpreted here. */
+/* Names that trees of tensors need; this reader interprets them. */
 static const char known_names[] =
     "collections.OrderedDict torch.Size torch.device torch.Tensor torch.Generator "
     "torch.nn.parameter.Parameter torch.autograd.variable.Variable torch.serialization._get_layout "
@@ -24,7 +24,7 @@ static const char known_names[] =
     "torch.strided torch.sparse_coo torch.sparse_csr torch.sparse_csc torch.sparse_bsr "
     "torch.sparse_bsc";
 
-/* What torch.load(weights_only=True) takes beyond what is known here. */
+/* More names that torch.load(weights_only=True) accepts. */
 static const char weights_only_names[] =
     "collections.Counter _codecs.encode builtins.set builtins.bytearray builtins.complex";
 
@@ -57,11 +57,11 @@ pt_danger tnf_pt_danger(const tnf_pickle_node *global)
 
 /* ---------------------------------------------------------------- noting */
 
-/* One pickle that is looked through. */
+/* The audit of one pickle. */
 typedef struct audit {
     pt_file *f;
     pt_call where;
-    tnf_arena names; /* for one name at a time */
+    tnf_arena names; /* memory for one name at a time */
     struct {
         const tnf_pickle_node *callee;
         uint32_t at;  /* in the list of calls */
@@ -69,7 +69,7 @@ typedef struct audit {
     tnf_error *e;
 } audit;
 
-/* The position of the name in the list, to which it is added. */
+/* Finds the name in the list, or adds it; *at is its position. */
 static tnf_status note_name(uint32_t *at, audit *x, const char *name, const pt_call *what)
 {
     pt_file *f = x->f;
@@ -79,19 +79,19 @@ static tnf_status note_name(uint32_t *at, audit *x, const char *name, const pt_c
         return tnf_arena_fail(&x->names, "names in a pickle", x->e);
     c.name = (tnf_str) { name, strlen(name) };
     *at = tnf_named_find(&f->call_list, c.name);
-    if (*at != TNF_HASH_NONE) { /* a.b of c and b.c of a are called the same */
+    if (*at != TNF_HASH_NONE) { /* a.b in c and b.c in a have the same full name */
         pt_call *there = tnf_named_at(&f->call_list, *at);
         there->danger = there->danger > c.danger ? there->danger : c.danger;
         return TNF_OK;
     }
-    c.name.p = tnf_arena_str(f->r->arena, name, c.name.n); /* each name is kept once */
+    c.name.p = tnf_arena_str(f->r->arena, name, c.name.n); /* each name is kept only once */
     if (!c.name.p)
         return tnf_arena_fail(f->r->arena, "names in a pickle", x->e);
     *at = tnf_named_count(&f->call_list);
     return tnf_named_add(&f->call_list, &c, &known, x->e);
 }
 
-/* What a call is of, for people. */
+/* The name of the callee, for messages. */
 static const char *callee_name(const tnf_pickle_node *callee, tnf_arena *arena)
 {
     if (callee->kind == TNF_PICKLE_GLOBAL)
@@ -218,11 +218,12 @@ tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e)
             first = c;
         }
         if (c->danger == PT_DANGEROUS && !f->failed)
-            tnf_warn(f->r, c->offset,
-                     "dangerous: loading this file with pickle %s %.100s; nothing was run here",
-                     c->called ? "calls" : "names", c->name.p);
+            tnf_warn(
+                f->r, c->offset,
+                "dangerous: loading this file with pickle %s %.100s; nothing was executed here",
+                c->called ? "calls" : "names", c->name.p);
     }
-    bool paddle = f->kind && strcmp(f->kind, "paddle") == 0; /* its loader takes NumPy's arrays */
+    bool paddle = f->kind && strcmp(f->kind, "paddle") == 0; /* its loader accepts NumPy's arrays */
     if (first && !f->danger && !paddle && !f->failed)
         tnf_warn(f->r, first->offset,
                  "torch.load(weights_only=True) will refuse this file: it names %.100s",
@@ -251,7 +252,7 @@ void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx)
 static const char *verdict_text(bool danger, bool refused, bool failed)
 {
     return danger    ? "safe to torch.load: no"
-           : failed  ? "safe to torch.load: no (it cannot be read as a whole)"
+           : failed  ? "safe to torch.load: no (it cannot be read completely)"
            : refused ? "safe to torch.load: only with weights_only (which may refuse it)"
                      : "safe to torch.load: yes";
 }
@@ -271,7 +272,7 @@ void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, 
     const pt_file *f = r->state;
     const tnf_value *calls = tnf_catalog_attr(r->catalog, "pytorch.calls");
     if (!f || (f->failed && !f->pickles))
-        return; /* nothing of it is known */
+        return; /* nothing was read */
     note(ctx, "calls", calls ? calls : &no_calls);
     if (f->slack_text) {
         note(ctx, "slack", &f->slack);
@@ -302,8 +303,8 @@ void tnf_pt_index_notes(const tnf_reader *r,
     note_text(note, ctx, "verdict", verdict_text(danger, refused, false));
 }
 
-/* The names of what is dangerous, or of all that is not known, for a message about a file that
- * cannot be read. */
+/* Lists the dangerous names, or else all unknown ones, for the error of a file that cannot be
+ * read. */
 void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *arena)
 {
     size_t n = 0, told = 0;
@@ -326,7 +327,7 @@ tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, const char *name, 
                              tnf_error *e)
 {
     char names[160];
-    (void)tnf_pt_audit(f, p, name, f->base, NULL); /* it fails anyway */
+    (void)tnf_pt_audit(f, p, name, f->base, NULL); /* the caller fails in any case */
     tnf_pt_name_calls(names, sizeof names, p, f->r->scratch);
     if (e && names[0]) {
         size_t n = strlen(e->message);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder of torch.distributed.checkpoint, by its .metadata:
+/* A directory of torch.distributed.checkpoint, opened by its .metadata:
  *
- *   .metadata          a pickle: which tensors there are, of which chunks, and where those lie
- *   __0_0.distcp …     zip archives of torch.save(), one behind the other, each of one tensor
+ *   .metadata          a pickle: the tensors, their chunks, and the places of the chunks
+ *   __0_0.distcp …     concatenated zip archives of torch.save(), one tensor each
  *
  *   Metadata {state_dict_metadata: {name: TensorStorageMetadata {properties, size,
  *                                          chunks: [ChunkStorageMetadata {offsets, sizes}]}},
  *             storage_data: {MetadataIndex {fqn, index, offset}: _StorageInfo {relative_path,
  *                                          offset, length}}}
  *
- * A tensor of one chunk lies where it is; of several, its bytes are put together as they are read.
+ * A tensor of one chunk is read in place. The bytes of several chunks are assembled on reading.
  */
 #include "formats/pytorch/ptzip.h"
 
@@ -18,20 +18,20 @@
 
 #define MAX_METADATA ((uint64_t)1 << 30)
 #define MAX_PICKLE   ((uint64_t)64 << 20)
-#define MAX_CHUNKS   4096u /* of a tensor: each is compared with each */
-#define NEAR         100u  /* bytes within which a pickle names the class of its object */
+#define MAX_CHUNKS   4096u /* limit per tensor, since each chunk is compared with each */
+#define NEAR         100u  /* a pickle names the class of its object within this many bytes */
 
-/* An archive within a file. */
+/* An archive inside a file. */
 typedef struct range {
-    tnf_part whole; /* of the file */
+    tnf_part whole; /* the complete file */
     uint64_t offset;
 } range;
 
 /* One block of a tensor, in a file. */
 typedef struct chunk {
     const uint64_t *offsets, *sizes;
-    tnf_part part;           /* all its bytes, rows first */
-    const pt_gather *gather; /* NULL, or they do not lie in a row: */
+    tnf_part part;           /* all its bytes, in row-major order */
+    const pt_gather *gather; /* set if its bytes are not contiguous: */
     const struct range *archive;
 } chunk;
 
@@ -59,12 +59,12 @@ typedef struct dcp {
 
 static tnf_status bad_metadata(const dcp *d, const char *what)
 {
-    return tnf_fail(d->e, TNF_EFORMAT, TNF_NO_OFFSET, ".metadata is wrong: %s", what);
+    return tnf_fail(d->e, TNF_EFORMAT, TNF_NO_OFFSET, ".metadata is invalid: %s", what);
 }
 
 /* --------------------------------------------------------------- metadata */
 
-/* The attribute of an object by its state. */
+/* Finds an attribute in the state of an object. */
 static const tnf_pickle_node *find_attr(const tnf_pickle_node *object, const char *name)
 {
     if (!object || object->kind != TNF_PICKLE_CALL || !object->as.call->state)
@@ -88,7 +88,7 @@ static const uint64_t *read_dims(dcp *d, const tnf_pickle_node *node, uint32_t *
     return dims;
 }
 
-/* A key of the table of places: the name and the offsets, or its number where it has none. */
+/* A key of the table of places: the name and the offsets, or the index if there are no offsets. */
 static tnf_str place_key(dcp *d, const tnf_pickle_node *fqn, const tnf_pickle_node *offsets,
                          int64_t index)
 {
@@ -143,7 +143,7 @@ static const tnf_pickle_node *find_place(dcp *d, const tnf_pickle_node *fqn,
     return i == TNF_HASH_NONE ? NULL : ((const place *)tnf_named_at(&d->places, i))->info;
 }
 
-/* planner_data: the keys that lead to it in the tree that was saved, by name. */
+/* planner_data: maps a name to its keys in the saved tree. */
 static tnf_status add_paths(dcp *d, const tnf_pickle_node *planner)
 {
     uint32_t known;
@@ -156,7 +156,7 @@ static tnf_status add_paths(dcp *d, const tnf_pickle_node *planner)
     return TNF_OK;
 }
 
-/* pytorch.path, where the name split at its dots is not it; *out is NULL otherwise. */
+/* Makes pytorch.path if splitting the name at dots does not give it; otherwise *out is NULL. */
 static tnf_status find_path(const tnf_value **out, dcp *d, const tnf_pickle_node *fqn)
 {
     uint32_t at = tnf_named_find(&d->paths, (tnf_str) { fqn->as.s, fqn->n });
@@ -170,7 +170,7 @@ static tnf_status find_path(const tnf_value **out, dcp *d, const tnf_pickle_node
     for (size_t i = 0; i < path->n; i++) {
         const tnf_pickle_node *x = path->as.items[i];
         if (x->kind != TNF_PICKLE_TEXT && x->kind != TNF_PICKLE_INT)
-            return TNF_OK; /* nobody knows what it would be called */
+            return TNF_OK; /* such a key has no known name */
         needed = needed || x->kind == TNF_PICKLE_INT || !x->n || memchr(x->as.s, '.', x->n);
     }
     tnf_attrs attrs = { .arena = d->r->arena };
@@ -204,13 +204,13 @@ static tnf_status open_range(dcp *d, range *x, uint64_t *length, const tnf_pickl
     uint64_t size;
     if (!path || path->kind != TNF_PICKLE_TEXT || !offset || offset->kind != TNF_PICKLE_INT ||
         offset->as.i < 0 || !n || n->kind != TNF_PICKLE_INT || n->as.i < 0)
-        return bad_metadata(d, "a place without a file, an offset and a length");
+        return bad_metadata(d, "a place has no file, offset or length");
     if (transforms && transforms->kind != TNF_PICKLE_NONE && transforms->n)
         return tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "a chunk is transformed (compressed), which is not supported");
     tnf_str name = { path->as.s, path->n };
     if (memchr(name.p, '/', name.n) || memchr(name.p, '\\', name.n))
-        return bad_metadata(d, "a file in another folder is named");
+        return bad_metadata(d, "it names a file in another directory");
     TNF_TRY(tnf_open_data(d->r, &origin, &size, name, d->e));
     x->whole = (tnf_part) {
         .role = "data", .type = tnf_type_of(TNF_U8), .origin = origin, .payload = TNF_AT
@@ -250,7 +250,7 @@ static tnf_status read_inner(dcp *d, range *x, uint64_t length, tnf_pickle *p, p
 
 /* ----------------------------------------------------------------- chunks */
 
-/* The one tensor of an archive becomes a part in its file. alone: it is all of the tensor. */
+/* Reads the only tensor of an archive as a part in its file. alone: there is no other chunk. */
 static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint32_t rank,
                              const pt_type *type, bool alone)
 {
@@ -279,9 +279,11 @@ static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint
     f->container = d;
     TNF_TRY(status);
     if (c->part.payload == TNF_ENCODED)
-        return tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "a chunk that is deflated");
+        return tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "a chunk is deflated, which is not supported");
     const pt_storage *s = t->parts[0].storage;
-    bool summed = alone && c->part.payload == TNF_AT && c->part.digest; /* by who reads the part */
+    /* Then verify() compares the part with its digest. */
+    bool summed = alone && c->part.payload == TNF_AT && c->part.digest;
     if (s && s->has_crc && s->size && !summed)
         TNF_TRY(tnf_pt_keep_inner_sum(f, s, fetch_range, x, x->offset, d->e));
     if (c->part.payload == TNF_OPAQUE) {
@@ -309,7 +311,7 @@ static uint64_t volume_of(const uint64_t *sizes, uint32_t rank)
     return n;
 }
 
-/* Do they tile the tensor: inside, none over another, and all of it? */
+/* Do the chunks tile the tensor: inside it, without overlaps, completely? */
 static bool tiles_tensor(const mosaic *m)
 {
     uint64_t sum = 0, all = volume_of(m->shape, m->rank);
@@ -370,10 +372,10 @@ static tnf_status add_tensor(dcp *d, const tnf_pickle_node *fqn, const tnf_pickl
     m->shape = read_dims(d, find_attr(meta, "size"), &m->rank);
     if (!type || type->doubled || type->axis || type->packed || !m->shape || !list ||
         list->kind != TNF_PICKLE_LIST)
-        return bad_metadata(d, "a tensor without a known type, a size and chunks");
+        return bad_metadata(d, "a tensor has no known type, size or chunks");
     if (list->n > MAX_CHUNKS)
         return tnf_fail(d->e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "a tensor of %zu chunks; at most %u are put together", list->n, MAX_CHUNKS);
+                        "a tensor has %zu chunks; at most %u are supported", list->n, MAX_CHUNKS);
     chunk *chunks = tnf_arena_array(d->r->arena, list->n, sizeof *chunks);
     if (!chunks)
         return tnf_arena_fail(d->r->arena, "chunks", d->e);
@@ -386,13 +388,13 @@ static tnf_status add_tensor(dcp *d, const tnf_pickle_node *fqn, const tnf_pickl
         chunks[i].offsets = read_dims(d, offsets, &a);
         chunks[i].sizes = read_dims(d, find_attr(x, "sizes"), &b);
         if (!chunks[i].offsets || !chunks[i].sizes || a != m->rank || b != m->rank)
-            return bad_metadata(d, "a chunk without a place in its tensor");
+            return bad_metadata(d, "a chunk has no place in its tensor");
         TNF_TRY(read_chunk(d, &chunks[i], find_place(d, fqn, offsets, (int64_t)i), m->rank, type,
                            list->n == 1));
     }
     uint64_t elements = volume_of(m->shape, m->rank), bytes;
     if (!tiles_tensor(m) || !tnf_ckd_mul(&bytes, elements, type->width))
-        return bad_metadata(d, "the chunks of a tensor do not make it up");
+        return bad_metadata(d, "the chunks of a tensor do not tile it");
     tnf_part part = { .role = "data",
                       .type = tnf_type_named(type->id),
                       .stored = bytes,
@@ -430,7 +432,7 @@ static tnf_status add_value(dcp *d, const tnf_pickle_node *fqn)
     if (!x || !name)
         return tnf_arena_fail(d->r->scratch, "a value", d->e);
     if (!info)
-        return TNF_OK; /* promised, but not there: torch looks the other way, too */
+        return TNF_OK; /* listed, but missing: torch ignores this, too */
     TNF_TRY(open_range(d, x, &length, info));
     tnf_named_init(&f->storages, sizeof(tnf_str) + sizeof(void *), &d->r->scratch->alloc,
                    d->r->limits.memory);
@@ -442,7 +444,7 @@ static tnf_status add_value(dcp *d, const tnf_pickle_node *fqn)
     return tnf_attrs_set(&d->values, name, fqn->n, v, d->e);
 }
 
-/* ------------------------------------------------------------------ whole */
+/* -------------------------------------------------------------- directory */
 
 static tnf_status add_all(dcp *d, const tnf_pickle_node *root)
 {
@@ -455,7 +457,7 @@ static tnf_status add_all(dcp *d, const tnf_pickle_node *root)
     for (size_t i = 0; i < metas->n; i += 2) {
         const tnf_pickle_node *fqn = metas->as.items[i], *meta = metas->as.items[i + 1];
         if (fqn->kind != TNF_PICKLE_TEXT)
-            return bad_metadata(d, "a tensor without a name");
+            return bad_metadata(d, "a tensor has no name");
         tnf_status status = find_attr(meta, "chunks") ? add_tensor(d, fqn, meta)
                                                       : add_value(d, fqn);
         if (status != TNF_OK && !tnf_lose(d->r, status, d->e))
@@ -496,7 +498,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     tnf_status status = index_folder(d);
     f->failed = status != TNF_OK;
     if (f->failed)
-        (void)tnf_pt_audit_done(f, NULL); /* what it would have called is told all the same */
+        (void)tnf_pt_audit_done(f, NULL); /* its calls are reported in any case */
     tnf_named_free(&f->call_list);
     tnf_named_free(&d->places);
     tnf_named_free(&d->paths);
@@ -510,7 +512,7 @@ static tnf_status read_bytes(const chunk *c, uint64_t offset, void *dst, size_t 
                      : tnf_read_part(dst, n, &c->part, offset, e);
 }
 
-/* A run of elements along the last dimension: copies what the chunk has of it. */
+/* Copies a run of elements along the last dimension, as far as the chunk has it. */
 static tnf_status copy_run(const mosaic *m, const chunk *c, const uint64_t *at, uint64_t n,
                            uint8_t *dst, tnf_error *e)
 {
@@ -530,7 +532,7 @@ static tnf_status copy_run(const mosaic *m, const chunk *c, const uint64_t *at, 
                       (size_t)((end - begin) * m->width), e);
 }
 
-/* Whole elements, row by row. */
+/* Assembles complete elements, row by row. */
 static tnf_status put_together(const mosaic *m, uint64_t first, uint64_t n, uint8_t *dst,
                                tnf_error *e)
 {
@@ -573,7 +575,7 @@ static tnf_status decode_dcp(tnf_reader *r, uint64_t key, uint64_t offset, void 
     return TNF_OK;
 }
 
-/* A pickle that names the class. */
+/* Is the file a pickle that names the class? */
 static int probe_dcp(const tnf_probe *p)
 {
     static const char module[] = "torch.distributed.checkpoint.metadata";
@@ -585,7 +587,7 @@ static int probe_dcp(const tnf_probe *p)
 
 const tnf_format tnf_format_pytorch_dcp = {
     .name = "pytorch-dcp",
-    .title = "folder of torch.distributed.checkpoint",
+    .title = "directory of torch.distributed.checkpoint",
     .extensions = "metadata",
     .family = "pytorch",
     .caps = TNF_CAN_READ,

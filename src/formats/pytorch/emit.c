@@ -99,7 +99,7 @@ static void put_memo(pt_emitter *m, tnf_pickle_node *node)
         tnf_buf_u32(m->b, i);
 }
 
-/* A node that was written already is taken from the memo. */
+/* A node that was already written is referenced through the memo. */
 static bool get_memo(pt_emitter *m, const tnf_pickle_node *node)
 {
     if (node->memo <= m->first)
@@ -122,7 +122,7 @@ static tnf_status no_memory(const pt_emitter *m)
 
 /* ---------------------------------------------------------------- scalars */
 
-/* The fewest bytes of two's complement. */
+/* The shortest two's complement. */
 static void put_long(pt_emitter *m, const uint8_t *bytes, size_t n)
 {
     while (n > 1 && ((bytes[n - 1] == 0 && !(bytes[n - 2] & 0x80)) ||
@@ -171,7 +171,7 @@ static void put_text(pt_emitter *m, tnf_pickle_node *node)
     put_memo(m, node);
 }
 
-/* Bytes have no opcode in protocol 2: _codecs.encode(text, "latin1") stands for them. */
+/* Protocol 2 has no opcode for bytes: they are written as _codecs.encode(text, "latin1"). */
 static tnf_status put_bytes(pt_emitter *m, tnf_pickle_node *node)
 {
     tnf_arena *a = m->arena;
@@ -208,7 +208,7 @@ static tnf_status put_bytes(pt_emitter *m, tnf_pickle_node *node)
 
 /* ------------------------------------------------------------- containers */
 
-/* (storage, offset, size, stride, …), as a rebuild function has it? */
+/* Is it (storage, offset, size, stride, …), the arguments of a rebuild function? */
 static bool is_view(const tnf_pickle_node *node)
 {
     return node->n >= 4 && tnf_pt_is_storage(node->as.items[0]) &&
@@ -217,7 +217,7 @@ static bool is_view(const tnf_pickle_node *node)
            node->as.items[3]->kind == TNF_PICKLE_TUPLE && node->as.items[2]->n <= PT_RANK;
 }
 
-/* The strides of rows first; *elements: how many there are. */
+/* The strides of row-major order; *elements: the number of elements. */
 static tnf_pickle_node *row_strides(pt_emitter *m, const tnf_pickle_node *size, uint64_t *elements)
 {
     tnf_pickle_node *items[PT_RANK];
@@ -232,7 +232,7 @@ static tnf_pickle_node *row_strides(pt_emitter *m, const tnf_pickle_node *size, 
     return tnf_pt_new_list(m->arena, TNF_PICKLE_TUPLE, items, size->n);
 }
 
-/* The same tensor as all of a storage of its own. */
+/* The same tensor with a separate storage, which it fills. */
 static tnf_pickle_node *make_plain(pt_emitter *m, tnf_pickle_node *node)
 {
     tnf_arena *a = m->arena;
@@ -259,7 +259,8 @@ static tnf_pickle_node *make_plain(pt_emitter *m, tnf_pickle_node *node)
     items[0] = tnf_pt_new_list(a, TNF_PICKLE_PERSISTENT, &own, 1);
     items[1] = tnf_pt_new_int(a, 0);
     size_t last = node->n;
-    if (items[last - 1]->kind == TNF_PICKLE_DICT) /* conj and neg are in the bytes */
+    if (items[last - 1]->kind ==
+        TNF_PICKLE_DICT) /* conj and neg are already applied to the bytes */
         last--;
     return tnf_pt_new_list(a, TNF_PICKLE_TUPLE, items, last);
 }
@@ -282,8 +283,8 @@ static tnf_status put_tuple(pt_emitter *m, tnf_pickle_node *node)
     return TNF_OK;
 }
 
-/* Items in batches; `exact` is how a plain list or dict has them, else an object's. `width` items
- * belong together. */
+/* Writes items in batches of groups of `width`. `exact`: as for a plain list or dict, otherwise as
+ * for an object. */
 static tnf_status put_batches(pt_emitter *m, const tnf_pickle_node *node, unsigned width,
                               bool exact)
 {
@@ -338,7 +339,7 @@ static tnf_status put_global(pt_emitter *m, tnf_pickle_node *node)
     if (tnf_pt_danger(node) == PT_DANGEROUS) {
         if (m->strict)
             return tnf_fail(m->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "the tree names %.100s, which is never written",
+                            "the tree contains the name %.100s, which is never written",
                             tnf_pt_global_name(node, m->arena));
         tnf_buf_u8(m->b, 'N');
         return TNF_OK;
@@ -377,7 +378,7 @@ static tnf_status put_call(pt_emitter *m, tnf_pickle_node *node)
     if (tnf_pickle_call_dangerous(node)) {
         if (m->strict)
             return tnf_fail(m->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "the tree holds a dangerous call, which is never written");
+                            "the tree contains a dangerous call, which is never written");
         tnf_buf_u8(m->b, 'N');
         return TNF_OK;
     }
@@ -392,7 +393,7 @@ static tnf_status put_call(pt_emitter *m, tnf_pickle_node *node)
     return TNF_OK;
 }
 
-/* ("storage", type, KEY, place, elements): keys are counted anew. */
+/* ("storage", type, KEY, place, elements): keys are renumbered. */
 static tnf_status put_persistent(pt_emitter *m, tnf_pickle_node *node)
 {
     tnf_pickle_node *id = node->as.items[0];
@@ -404,7 +405,7 @@ static tnf_status put_persistent(pt_emitter *m, tnf_pickle_node *node)
     if (!get_memo(m, id)) {
         TNF_TRY(tnf_pt_mention(&x, node, m->arena, m->e));
         pt_emitted row = { .key = x.key };
-        if (m->plain && id->as.items[2]->op) { /* a storage by itself: not by make_plain() */
+        if (m->plain && id->as.items[2]->op) { /* a separate storage, not from make_plain() */
             int n = snprintf(text, sizeof text, "=%u", tnf_named_count(&m->storages));
             row.key = (tnf_str) { tnf_arena_str(m->arena, text, (size_t)n), (size_t)n };
             if (!row.key.p)

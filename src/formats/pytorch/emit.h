@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A tree of nodes as a pickle of protocol 2, to the byte as CPython's pickler writes it: by the
- * identity of nodes, so that what was shared is shared again. */
+/* Writes a tree of nodes as a pickle of protocol 2, with the same bytes as CPython's pickler. Nodes
+ * are compared by identity, so shared nodes remain shared. */
 #ifndef TNF_FORMATS_PYTORCH_EMIT_H
 #define TNF_FORMATS_PYTORCH_EMIT_H
 
 #include "formats/pytorch/pt.h"
 
-/* A storage of the tree that is written; numbered in the order of first use. */
+/* A storage of the tree to be written; numbered in the order of first use. */
 typedef struct pt_emitted {
-    tnf_str key;            /* first, for tnf_named: as the nodes have it */
+    tnf_str key;            /* must be first, for tnf_named: the key in the nodes */
     tnf_pickle_node *node;  /* its number as text */
     const tnf_part *part;   /* for the writer: its bytes */
-    const pt_dense *turned; /* and their order, if it is not rows first */
+    const pt_dense *turned; /* and their order, if not row-major */
 } pt_emitted;
 
 typedef struct pt_emitter {
@@ -19,11 +19,11 @@ typedef struct pt_emitter {
     tnf_arena *arena;
     tnf_named storages; /* pt_emitted */
     uint32_t memo;
-    uint32_t first; /* entries up to this one are of another pickle of the same nodes */
+    uint32_t first; /* entries up to this one belong to another pickle of the same nodes */
     unsigned depth;
-    bool other;  /* some nodes are written as what protocol 2 has for them */
-    bool plain;  /* every tensor is written as all of a storage of its own, rows first */
-    bool strict; /* what is dangerous is refused; else None stands for it */
+    bool other;  /* some nodes were replaced by what protocol 2 offers */
+    bool plain;  /* every tensor is written with a separate storage, rows first */
+    bool strict; /* dangerous nodes are refused; otherwise None replaces them */
     tnf_pickle_node *latin1, *encode;
     tnf_error *e;
 } pt_emitter;
@@ -32,7 +32,7 @@ void tnf_pt_emit_init(pt_emitter *m, tnf_buf *b, tnf_arena *arena, tnf_error *e)
 void tnf_pt_emit_free(pt_emitter *m);
 tnf_status tnf_pt_emit(pt_emitter *m, tnf_pickle_node *root);
 
-/* Nodes of our own; NULL: no memory, or one of the arguments is NULL. */
+/* Make new nodes. NULL: out of memory, or an argument is NULL. */
 tnf_pickle_node *tnf_pt_new_int(tnf_arena *a, uint64_t i);
 tnf_pickle_node *tnf_pt_new_text(tnf_arena *a, const char *p, size_t n);
 tnf_pickle_node *tnf_pt_new_list(tnf_arena *a, tnf_pickle_kind kind, tnf_pickle_node *const *items,

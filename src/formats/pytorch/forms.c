@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What a node of the tree is to the walk: a tensor, a container to go into, or a value.
+/* Classifies nodes of the tree for the walk: a tensor, a container to enter, or a value.
  *
- *   lib.Pair([T], 3)           a container: a tensor is in its arguments
+ *   lib.Pair([T], 3)           a container: its arguments have a tensor
  *   lib.Pair([1], 3)           a value
  *   OrderedDict([["w", T]])    a container: Python 2 writes its items as a list of pairs
  *
- * Whether tensors are below a node is found out for all nodes at once, in one pass that neither
- * recurses nor goes anywhere twice.
+ * A single pass marks all nodes that have tensors below them. It neither recurses nor visits a node
+ * twice.
  */
 #include "formats/pytorch/pt.h"
 
-#define CHAIN 8u /* tensors within tensors */
+#define CHAIN 8u /* most nested tensors */
 
 static bool is_list(const tnf_pickle_node *node)
 {
@@ -33,7 +33,8 @@ static bool is_pair(const tnf_pickle_node *node)
     return (node->kind == TNF_PICKLE_LIST || node->kind == TNF_PICKLE_TUPLE) && node->n == 2;
 }
 
-/* Are all items so? Shared lists are asked about often, so the answer is kept: `asked`, `yes`. */
+/* Are all items so? The answer is cached in the flags `asked` and `yes`, since shared lists are
+ * checked often. */
 static bool all_are(const tnf_pickle_node *list, bool (*so)(const tnf_pickle_node *), uint8_t asked,
                     uint8_t yes)
 {
@@ -91,7 +92,7 @@ static bool is_from_type(const tnf_pickle_node *node)
            tnf_pickle_is_call(node, "torch.tensor", "_rebuild_from_type");
 }
 
-/* One more, unless there is none. */
+/* Adds a state, unless it is NULL. */
 static void note_state(const tnf_pickle_node *out[PT_STATES], size_t *n,
                        const tnf_pickle_node *state)
 {
@@ -111,7 +112,7 @@ size_t tnf_pt_tensor_states(const tnf_pickle_node *tensor, const tnf_pickle_node
             const tnf_pickle_node *inner = tnf_pickle_arg(tensor, 2);
             note_state(out, &n, tnf_pickle_arg(tensor, 3));
             if (!next || !tnf_pt_is_rebuilt(next))
-                note_state(out, &n, inner); /* nobody knows what they are to it */
+                note_state(out, &n, inner); /* arguments of unknown meaning */
             next = first_of(inner);
         } else if (tnf_pickle_is_call(tensor, "torch._utils", "_rebuild_parameter_with_state")) {
             note_state(out, &n, tnf_pickle_arg(tensor, 3));
@@ -123,7 +124,7 @@ size_t tnf_pt_tensor_states(const tnf_pickle_node *tensor, const tnf_pickle_node
 
 /* ---------------------------------------------------------------- holders */
 
-/* The i-th node below this one that the walk may come to. */
+/* The i-th node below this one that the walk may visit. */
 static bool child_at(const tnf_pickle_node *node, size_t i, const tnf_pickle_node **out)
 {
     *out = NULL;
@@ -155,7 +156,7 @@ typedef struct place {
     size_t next;
 } place;
 
-/* All containers above this place hold a tensor. */
+/* Marks all containers above this place: they hold a tensor. */
 static void mark_above(place *stack, size_t n)
 {
     while (n > 0 && !(stack[n - 1].node->seen & PT_HOLDS))

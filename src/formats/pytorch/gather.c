@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the bytes of a view are, and gathering them where they do not lie in a row.
+/* Places the bytes of a view, and gathers them if they are not contiguous.
  *
  *   storage   a b c d e f …          shape [3,2], strides [1,3]:   a d b e c f
  *
- * Elements are counted rows first. A run of elements that lie in a row is read at once.
+ * Elements are counted in row-major order. A run of contiguous elements is read at once.
  */
 #include "formats/pytorch/pt.h"
 
@@ -15,7 +15,7 @@
 
 /* ---------------------------------------------------------------- parts */
 
-/* Do the elements follow each other, rows first? */
+/* Are the elements contiguous in row-major order? */
 static bool in_rows(const pt_dense *d)
 {
     uint64_t step = 1;
@@ -42,7 +42,7 @@ static bool is_empty(const pt_dense *d)
     return false;
 }
 
-/* Dimensions of one element are left out, such as follow each other are joined. */
+/* Drops dimensions of one element and joins contiguous ones. */
 static uint32_t join_dims(uint64_t *shape, uint64_t *stride, const pt_dense *d)
 {
     uint32_t n = 0;
@@ -91,7 +91,7 @@ static tnf_status add_gather(uint64_t *key, pt_file *f, const pt_dense *d, tnf_e
     return TNF_OK;
 }
 
-/* The whole storage, as it is in the file: then its checksum is the part's. */
+/* Does the part cover the complete storage? Then the storage's checksum is also the part's. */
 static bool is_whole(const pt_dense *d, uint64_t nbytes)
 {
     return d->start == 0 && d->offset == 0 && nbytes == d->storage->size;
@@ -151,7 +151,7 @@ tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt
     bool rows = in_rows(d), columns = !rows && may_be_f && in_columns(d);
     uint64_t begin = d->start + d->offset * d->type->width, last = 0;
     for (uint32_t i = 0; i < d->rank; i++)
-        last += (d->shape[i] - 1) * d->stride[i]; /* within the storage: see check_view() */
+        last += (d->shape[i] - 1) * d->stride[i]; /* inside the storage: see check_view() */
     TNF_TRY(tnf_pt_note_span(f, s, begin, begin + (last + 1) * d->type->width, e));
     bool lies = !s->memory && !d->conj && !d->neg && (rows || columns) &&
                 (!s->deflated || is_whole(d, nbytes));
@@ -164,9 +164,9 @@ tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt
 
 /* --------------------------------------------------------------- decoding */
 
-/* What reads the bytes of a storage; a deflated one is decoded to memory first. */
+/* Reads the bytes of a storage. A deflated one is first decoded into memory. */
 typedef struct bytes_from {
-    tnf_fetch_fn fetch; /* n bytes of what the storage lies in */
+    tnf_fetch_fn fetch; /* reads the file or record that contains the storage */
     void *ctx;
     const pt_storage *s;
     uint8_t *decoded;
@@ -217,13 +217,13 @@ static uint64_t place_of(const pt_gather *g, uint64_t element)
     return place;
 }
 
-/* How many elements from this one on lie at equal distances: those left in its last dimension. */
+/* The number of elements at equal distances from this one on: the rest of the last dimension. */
 static uint64_t run_of(const pt_gather *g, uint64_t element)
 {
     return g->rank ? g->shape[g->rank - 1] - element % g->shape[g->rank - 1] : 1;
 }
 
-/* A run of elements `stride` bytes apart. */
+/* Reads a run of elements that are `stride` bytes apart. */
 static tnf_status read_run(const bytes_from *b, const pt_gather *g, uint64_t at, uint8_t *dst,
                            uint64_t n, tnf_error *e)
 {
@@ -248,7 +248,7 @@ static tnf_status read_run(const bytes_from *b, const pt_gather *g, uint64_t at,
     return TNF_OK;
 }
 
-/* Numbers turned round and of another sign, where they lie. */
+/* Reverses the bytes of numbers and changes their signs, in place. */
 static void finish_numbers(const pt_gather *g, uint8_t *p, size_t n)
 {
     size_t step = g->number ? g->number : 1;
@@ -260,7 +260,7 @@ static void finish_numbers(const pt_gather *g, uint8_t *p, size_t n)
     }
 }
 
-/* Whole elements. */
+/* Gathers complete elements. */
 static tnf_status gather_elements(const bytes_from *b, const pt_gather *g, uint64_t first,
                                   uint8_t *dst, uint64_t n, tnf_error *e)
 {
@@ -274,7 +274,7 @@ static tnf_status gather_elements(const bytes_from *b, const pt_gather *g, uint6
     return TNF_OK;
 }
 
-/* Bytes [offset, offset + n): elements at the edges are gathered beside the others. */
+/* Gathers bytes [offset, offset + n). Incomplete elements at the edges go through a buffer. */
 static tnf_status gather_bytes(const bytes_from *b, const pt_gather *g, uint64_t offset,
                                uint8_t *dst, size_t n, tnf_error *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pickles of an archive that nothing here needs, but that somebody may load: records that nothing
- * uses, whatever they are called, and what stands behind headers that differ. */
+/* Pickles of an archive that this reader does not need, but that a program may load: unused records
+ * of any name, and records whose own header differs from the directory. */
 #include "formats/pytorch/ptzip.h"
 
 #include "base/bytes.h"
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST  ((uint64_t)64 << 20) /* of a record that may be a pickle */
-/* Of all of them: so much, and so often the bytes of the file. */
+#define MOST  ((uint64_t)64 << 20) /* largest record that is checked for pickles */
+/* Limit for all of them: ALL plus RATIO times the size of the file. */
 #define ALL   ((uint64_t)16 << 20)
 #define RATIO 4u
 
@@ -25,7 +25,7 @@ bool tnf_pt_is_pickle_name(tnf_str name)
            (name.n >= 10 && memcmp(name.p + name.n - 10, ".debug_pkl", 10) == 0);
 }
 
-/* A pickle that nothing here needs, but that somebody may load. */
+/* Audits a pickle that this reader does not need, but that a program may load. */
 static tnf_status audit_record(pt_zip *z, pt_record *r, tnf_error *e)
 {
     tnf_cur c;
@@ -44,15 +44,15 @@ static tnf_status audit_record(pt_zip *z, pt_record *r, tnf_error *e)
     return tnf_pt_audit(z->f, &p, name, base, e);
 }
 
-/* Is it a fault of the record, which verify tells of, and not of memory or the device? */
+/* Is it a fault of the record, which verify() reports, and not of memory or the device? */
 static bool is_its_own(tnf_status status)
 {
     return tnf_pt_is_damage(status) || status == TNF_ELIMIT;
 }
 
-/* A record that may be a pickle, whatever it is called. Its header is compared with the directory
- * as that of any other: what reads only one of the two sees another file. *yes: it begins as one
- * since protocol 2 does; others are told of only if they name something. */
+/* Checks a record that may be a pickle, whatever its name is. Its header is compared with the
+ * directory, since a program that reads only one of them sees another file. *yes: the record begins
+ * like a pickle of protocol 2 or later; older pickles are reported only if they name something. */
 static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
 {
     uint8_t head[4];
@@ -65,13 +65,13 @@ static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
     if (status != TNF_OK && !is_its_own(status))
         return tnf_fail(e, status, said.offset, "%s", said.message);
     if (status != TNF_OK)
-        return tnf_pt_locate_record(z, r, e); /* its bytes are for verify */
+        return tnf_pt_locate_record(z, r, e); /* verify() reads its bytes */
     bool archive = memcmp(head, "PK\3\4", 4) == 0;
     if (!archive && !tnf_pt_may_be_pickle(head, sizeof head))
         return TNF_OK;
     z->f->scanned += r->member->size < MOST ? r->member->size : 0;
     if (z->f->scanned > ALL + RATIO * z->from.size) {
-        tnf_warn(z->f->r, r->offset, "%s may be a pickle, but is not looked at: there are too many",
+        tnf_warn(z->f->r, r->offset, "%s may be a pickle, but was not checked: there are too many",
                  TNF_QUOTED(r->name));
         return TNF_OK;
     }
@@ -80,7 +80,7 @@ static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
         return tnf_fail(e, status, said.offset, "%s", said.message);
     *yes = head[0] == 0x80 && head[1] >= 2;
     r->used = false;
-    r->compared = false; /* verify reads it again: it may be damaged */
+    r->compared = false; /* verify() reads it again: it may be damaged */
     if (status != TNF_OK) {
         tnf_warn(z->f->r, said.offset, "%.150s", said.message);
         return TNF_OK;
@@ -124,12 +124,12 @@ tnf_status tnf_pt_look_at_others(pt_zip *z, tnf_error *e)
             first = unused++ ? first : r;
     }
     if (unused)
-        tnf_warn(z->f->r, first->member->at, "%lu record%s used by nothing, the first is %s",
-                 unused, unused == 1 ? " is" : "s are", TNF_QUOTED(first->name));
+        tnf_warn(z->f->r, first->member->at, "%lu record%s unused, the first is %s", unused,
+                 unused == 1 ? " is" : "s are", TNF_QUOTED(first->name));
     return TNF_OK;
 }
 
-/* The names that a pickle behind headers that differ would have called. */
+/* Adds the names that a pickle with differing headers would call to the message. */
 void tnf_pt_name_hidden_calls(pt_zip *z, pt_record *r, tnf_error *e)
 {
     uint8_t head[30];

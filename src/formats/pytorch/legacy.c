@@ -5,7 +5,7 @@
  *   pickle of the object | pickle of a list of keys, sorted as text
  *   for each key: i64 count of elements | the elements, always little-endian
  *
- * The width of the elements is in the object's pickle, where a storage is first named.
+ * The width of the elements is in the object's pickle, at the first mention of a storage.
  */
 #include "formats/pytorch/pt.h"
 
@@ -18,7 +18,7 @@
 
 static const uint8_t magic[10] = { 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19 };
 
-/* Small files have all their pickles in one window, which is read once. */
+/* In small files one window has all pickles and is read once. */
 static tnf_status read_window(pt_file *f, uint64_t at, uint64_t n, tnf_cur *out, tnf_error *e)
 {
     uint64_t skip = at - f->window_at;
@@ -51,7 +51,7 @@ tnf_status tnf_pt_next_pickle(pt_file *f, tnf_pickle *out, uint64_t *at, uint64_
     }
 }
 
-/* Storages by their first mention; header is the width of an element. */
+/* Adds storages by their first mention; `header` is the width of an element. */
 static tnf_status add_mentions(pt_file *f, const tnf_pickle *p, tnf_error *e)
 {
     for (size_t i = 0; i < p->persistent.n; i++) {
@@ -66,7 +66,7 @@ static tnf_status add_mentions(pt_file *f, const tnf_pickle *p, tnf_error *e)
     return TNF_OK;
 }
 
-/* ("module", class, file, source text): stands for the class. */
+/* ("module", class, file, source text) is replaced by the class. The text becomes an attribute. */
 static tnf_status take_sources(pt_file *f, const tnf_pickle *p, tnf_error *e)
 {
     tnf_attrs sources = { .arena = f->r->arena };
@@ -87,8 +87,8 @@ static tnf_status take_sources(pt_file *f, const tnf_pickle *p, tnf_error *e)
     }
     if (!sources.n)
         return TNF_OK;
-    tnf_warn(f->r, TNF_NO_OFFSET, "the file holds the source text of %zu class%s of who saved it",
-             sources.n, sources.n == 1 ? "" : "es");
+    tnf_warn(f->r, TNF_NO_OFFSET, "the file contains the source text of %zu class%s", sources.n,
+             sources.n == 1 ? "" : "es");
     return tnf_set_attr(f->r, "pytorch.source", tnf_attrs_value(&sources), e);
 }
 
@@ -97,15 +97,15 @@ static tnf_status place_storage(pt_file *f, const tnf_pickle_node *key, uint64_t
     uint8_t count[8];
     uint64_t bytes, elements;
     if (key->kind != TNF_PICKLE_TEXT)
-        return tnf_fail(e, TNF_EFORMAT, *at, "the key of a storage is no text");
+        return tnf_fail(e, TNF_EFORMAT, *at, "the key of a storage is not text");
     tnf_str name = { key->as.s, key->n };
     pt_storage *s = tnf_pt_find_storage(f, name);
     if (!s)
         return tnf_fail(e, TNF_EFORMAT, *at,
-                        "the storage %s is named by no tensor, so that its size is not known",
+                        "no tensor names the storage %s, so its size is not known",
                         TNF_QUOTED(name));
     if (s->located)
-        return tnf_fail(e, TNF_EFORMAT, *at, "the storage %s is there twice", TNF_QUOTED(name));
+        return tnf_fail(e, TNF_EFORMAT, *at, "the storage %s occurs twice", TNF_QUOTED(name));
     TNF_TRY(tnf_source_read(f->r->source, *at, count, sizeof count, e));
     elements = tnf_le64(count);
     if (elements > INT64_MAX || !tnf_ckd_mul(&bytes, elements, s->header))
@@ -120,11 +120,11 @@ static tnf_status place_storage(pt_file *f, const tnf_pickle_node *key, uint64_t
     return TNF_OK;
 }
 
-/* A file that is cut short still has the storages before the cut. */
+/* A truncated file still has the storages before its end. */
 static tnf_status place_storages(pt_file *f, const tnf_pickle_node *keys, uint64_t at, tnf_error *e)
 {
     if (keys->kind != TNF_PICKLE_LIST)
-        return tnf_fail(e, TNF_EFORMAT, at, "the keys of the storages are no list");
+        return tnf_fail(e, TNF_EFORMAT, at, "the keys of the storages are not a list");
     for (size_t i = 0; i < keys->n; i++) {
         tnf_status status = place_storage(f, keys->as.items[i], &at, e);
         if (status == TNF_ETRUNCATED && tnf_lose(f->r, status, e))
@@ -132,9 +132,9 @@ static tnf_status place_storages(pt_file *f, const tnf_pickle_node *keys, uint64
         TNF_TRY(status);
     }
     if (at < f->r->source->size) {
-        tnf_warn(f->r, at, "%llu bytes follow the last storage, which torch does not look at",
+        tnf_warn(f->r, at, "%llu bytes follow the last storage, which torch ignores",
                  (unsigned long long)(f->r->source->size - at));
-        TNF_TRY(tnf_pt_scan_source(f, at, f->r->source->size, "what follows the storages", e));
+        TNF_TRY(tnf_pt_scan_source(f, at, f->r->source->size, "the bytes after the storages", e));
         return tnf_add_extra(f->r, "pytorch.trailing", at, f->r->source->size - at, e);
     }
     return TNF_OK;
@@ -154,17 +154,17 @@ static bool is_magic(const tnf_pickle_node *node)
            memcmp(node->as.s, magic, sizeof magic) == 0;
 }
 
-/* A pickle that is not torch's. */
+/* Refuses a pickle that is not torch's. */
 static tnf_status refuse_pickle(pt_file *f, const tnf_pickle *p, tnf_error *e)
 {
     char names[120];
     tnf_pt_name_calls(names, sizeof names, p, f->r->scratch);
     return tnf_fail(e, TNF_EUNSUPPORTED, 0,
-                    "a Python pickle, but not of PyTorch; it is never run%s%s",
+                    "a Python pickle, but not one of PyTorch; it is never run%s%s",
                     names[0] ? "; it names " : "", names);
 }
 
-/* A view of a storage becomes an offset, as later files have it. */
+/* Turns the view of a storage into an offset, as in later files. */
 static tnf_status fold_views(pt_file *f, const tnf_pickle *p, tnf_error *e)
 {
     for (size_t i = 0; i < p->calls.n; i++) {
@@ -182,7 +182,7 @@ static tnf_status fold_views(pt_file *f, const tnf_pickle *p, tnf_error *e)
         *offset = *args->as.items[1];
         if (offset->as.i < 0 || m.start > (uint64_t)(INT64_MAX - offset->as.i))
             return tnf_fail(e, TNF_EFORMAT, f->base + offset->at,
-                            "the view of a storage in the pickle is wrong");
+                            "the view of a storage in the pickle is invalid");
         offset->as.i += (int64_t)m.start;
         args->as.items[1] = offset;
     }
@@ -199,7 +199,8 @@ tnf_status tnf_pt_index_legacy(pt_file *f, tnf_error *e)
     f->kind = f->r->version = "legacy";
     TNF_TRY(tnf_pt_next_pickle(f, &second, &at, end, "the version's pickle", e));
     if (second.root->kind != TNF_PICKLE_INT || second.root->as.i != PROTOCOL)
-        return tnf_fail(e, TNF_EUNSUPPORTED, first.used, "an unknown version; known is 1001");
+        return tnf_fail(e, TNF_EUNSUPPORTED, first.used,
+                        "an unknown version; only 1001 is supported");
     TNF_TRY(tnf_pt_next_pickle(f, &info, &at, end, "the system's pickle", e));
     TNF_TRY(tnf_pt_next_pickle(f, &object, &at, end, "the object's pickle", e));
     uint64_t base = f->base;

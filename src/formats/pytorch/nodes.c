@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a tensor to the call that rebuilds it, as torch.save() has it.
+/* Makes the call that rebuilds a tensor, as torch.save() writes it.
  *
  *   dense                _rebuild_tensor_v2(storage, 0, size, stride, False, OrderedDict())
  *   types without class  _rebuild_tensor_v3(…, torch.float8_e5m2)
@@ -7,17 +7,17 @@
  *   sparse               _rebuild_sparse_tensor(_get_layout("torch.sparse_csr"),
  *                                               (indptr, indices, values, torch.Size(size)))
  *
- * A layout of several parts says how large its tensor is, but not what shape its parts have: that
- * follows from their sizes and attributes, or the tensor is written as its parts.
+ * A layout of several parts gives the shape of its tensor, but not the shapes of its parts. They
+ * must follow from sizes and attributes; otherwise the tensor is written as its parts.
  */
 #include "formats/pytorch/write.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The layouts that torch has a call for, and their parts in its order. */
+/* The layouts for which torch has a call, and their parts in torch's order. */
 typedef struct layout {
-    const char *id, *torch; /* torch: of sparse ones */
+    const char *id, *torch; /* torch: name of sparse layouts */
     const char *roles[PT_PARTS];
 } layout;
 
@@ -71,7 +71,7 @@ static const pt_type *type_named(const char *name)
     return tnf_pt_type_named((tnf_str) { name, strlen(name) });
 }
 
-/* Indices have a sign in torch: the same bytes. */
+/* Indices are signed in torch. The bytes are the same. */
 static const pt_type *signed_type(const tnf_type *type)
 {
     return type == tnf_type_of(TNF_U64)   ? type_named("int64")
@@ -124,7 +124,7 @@ static bool shape_nested(pt_view *v, const uint64_t *counts)
     return true;
 }
 
-/* The parts of a tensor as tensors of torch, in the order of its layout. */
+/* Finds the shapes of the parts as tensors of torch, in the order of the layout. */
 static bool find_shapes(pt_view *v, const layout *l, const tnf_object *t)
 {
     uint64_t counts[PT_PARTS] = { 0 };
@@ -180,7 +180,7 @@ static tnf_pickle_node *class_node(pt_out *o, const pt_type *type)
     return NULL;
 }
 
-/* A storage of its own for the bytes of a part. */
+/* Makes a separate storage for the bytes of a part. */
 static tnf_pickle_node *storage_node(pt_out *o, const tnf_object *t, const tnf_part *part,
                                      const pt_type *type)
 {
@@ -274,7 +274,7 @@ static tnf_pickle_node *quantized_node(pt_out *o, const tnf_object *t, const tnf
                            tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE, items, 7));
 }
 
-/* One scale for all: what attributes say of an integer tensor. */
+/* Do the attributes of an integer tensor say that it is quantized with one scale? */
 bool tnf_pt_is_quantized(const tnf_object *t)
 {
     int64_t zero;
@@ -308,7 +308,7 @@ static tnf_pickle_node *sparse_node(pt_out *o, const tnf_object *t, const layout
                                     tnf_pickle_node *const *parts, size_t n)
 {
     tnf_pickle_node *items[PT_PARTS + 2];
-    bool says = tnf_value_get(t->attrs, "pytorch.coalesced") != NULL; /* old ones do not */
+    bool says = tnf_value_get(t->attrs, "pytorch.coalesced") != NULL; /* old files do not say it */
     tnf_pickle_node *text = tnf_pt_new_text(o->a, l->torch, strlen(l->torch));
     tnf_pickle_node *name = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE, &text, 1);
     tnf_pickle_node *size = dims_node(o, t->shape, t->rank);

@@ -26,7 +26,7 @@ static const tnf_pickle_node *tuple_item(const tnf_pickle_node *tuple, size_t i)
     return tuple && tuple->kind == TNF_PICKLE_TUPLE && i < tuple->n ? tuple->as.items[i] : NULL;
 }
 
-/* A type of plain numbers. */
+/* Reads a dtype of plain numbers. */
 static const tnf_type *read_dtype(const tnf_pickle_node *node, bool *big)
 {
     static const char *const ids[][2] = {
@@ -45,7 +45,7 @@ static const tnf_type *read_dtype(const tnf_pickle_node *node, bool *big)
     return NULL;
 }
 
-/* The pieces of an array, by whichever of the two ways it is spelled. */
+/* The pieces of an array, from either of the two spellings. */
 typedef struct pieces {
     const tnf_pickle_node *shape, *dtype, *bytes;
     bool fortran;
@@ -102,7 +102,7 @@ bool tnf_pt_is_scalar(const tnf_pickle_node *node)
            tnf_pickle_arg(node, 1) && holds_bytes(tnf_pickle_arg(node, 1));
 }
 
-/* Text whose characters are bytes. */
+/* Converts text whose characters are bytes. */
 static tnf_status from_latin1(tnf_str *out, const tnf_pickle_node *text, tnf_arena *arena,
                               tnf_error *e)
 {
@@ -115,7 +115,7 @@ static tnf_status from_latin1(tnf_str *out, const tnf_pickle_node *text, tnf_are
         size_t took = c < 0x80 ? 1 : tnf_utf8_next(&c, text->as.s + i, text->n - i);
         if (!took || c > 0xff)
             return tnf_fail(e, TNF_EFORMAT, text->at,
-                            "bytes in the pickle have a character beyond 255");
+                            "bytes in the pickle have a character above 255");
         bytes[n++] = (char)c;
         i += took;
     }
@@ -140,7 +140,7 @@ tnf_status tnf_pt_bytes(tnf_str *out, const tnf_pickle_node *node, tnf_arena *ar
     return TNF_OK;
 }
 
-/* The bytes become a storage of their own, in memory. */
+/* Makes a separate storage in memory from the bytes. */
 static tnf_status make_storage(pt_storage **out, pt_file *f, const tnf_pickle_node *node,
                                tnf_error *e)
 {
@@ -150,7 +150,7 @@ static tnf_status make_storage(pt_storage **out, pt_file *f, const tnf_pickle_no
     node = inner_bytes(node);
     TNF_TRY(tnf_pt_bytes(&bytes, node, a, e));
     const char *copy = s && bytes.p ? bytes.p : NULL;
-    if (copy && node->kind != TNF_PICKLE_CALL) /* in the pickle, which is given back */
+    if (copy && node->kind != TNF_PICKLE_CALL) /* in the pickle, whose memory is released */
         copy = tnf_arena_str(a, bytes.p, bytes.n);
     if (!copy)
         return tnf_arena_fail(a, "an array", e);
@@ -170,7 +170,7 @@ tnf_status tnf_pt_array(pt_tensor *out, pt_file *f, const tnf_pickle_node *node,
     bool whole = take_apart(&p, node);
     const tnf_type *type = read_dtype(p.dtype, &big);
     if (!whole)
-        return tnf_fail(e, TNF_EFORMAT, node->at, "an array in the pickle lacks a piece");
+        return tnf_fail(e, TNF_EFORMAT, node->at, "an array in the pickle is incomplete");
     if (p.shape->n > PT_RANK)
         return tnf_fail(e, TNF_ELIMIT, node->at, "an array of %zu dimensions", p.shape->n);
     TNF_TRY(make_storage(&d->storage, f, p.bytes, e));
@@ -185,13 +185,14 @@ tnf_status tnf_pt_array(pt_tensor *out, pt_file *f, const tnf_pickle_node *node,
         if (n->kind != TNF_PICKLE_INT || n->as.i < 0 ||
             !tnf_ckd_mul(&bytes, bytes, (uint64_t)n->as.i))
             return tnf_fail(e, TNF_EFORMAT, node->at,
-                            "the shape of an array in the pickle is wrong");
+                            "the shape of an array in the pickle is invalid");
         d->shape[i] = (uint64_t)n->as.i;
     }
     if (!tnf_ckd_mul(&bytes, bytes, d->type->width) || bytes != d->limit)
-        return tnf_fail(e, TNF_EFORMAT, node->at,
-                        "an array in the pickle has %llu bytes, but its shape needs another number",
-                        (unsigned long long)d->limit);
+        return tnf_fail(
+            e, TNF_EFORMAT, node->at,
+            "an array in the pickle has %llu bytes, but its shape requires another number",
+            (unsigned long long)d->limit);
     uint64_t step = 1;
     for (uint32_t i = 0; i < d->rank; i++) {
         uint32_t at = p.fortran ? i : d->rank - 1 - i;

@@ -3,8 +3,7 @@
  *
  *   {"linear.weight": ndarray, …, "StructuredToParameterName@@": {"linear.weight": "linear_0.w_0"}}
  *
- * The arrays are NumPy's, so that all of it is read as the arrays in PyTorch's pickles are. No byte
- * of it is run. */
+ * The arrays are NumPy's and are read like those in PyTorch's pickles. Nothing is executed. */
 #include "formats/pytorch/pt.h"
 
 #include <string.h>
@@ -26,12 +25,12 @@ static tnf_status index_pickle(pt_file *f, tnf_error *e)
     uint64_t at = 0;
     TNF_TRY(tnf_pt_next_pickle(f, &p, &at, f->r->source->size, "the pickle", e));
     if (p.root->kind != TNF_PICKLE_DICT)
-        return tnf_fail(e, TNF_EFORMAT, 0, "the parameters of Paddle are no dict");
+        return tnf_fail(e, TNF_EFORMAT, 0, "the parameters of Paddle are not a dict");
     f->kind = "paddle";
     TNF_TRY(tnf_pt_walk(f, p.root, NULL, p.used, e));
     if (at < f->r->source->size) {
-        TNF_TRY(tnf_pt_scan_source(f, at, f->r->source->size, "what follows the pickle", e));
-        tnf_warn(f->r, at, "%llu bytes follow the pickle, which Paddle does not look at",
+        TNF_TRY(tnf_pt_scan_source(f, at, f->r->source->size, "the bytes after the pickle", e));
+        tnf_warn(f->r, at, "%llu bytes follow the pickle, which Paddle ignores",
                  (unsigned long long)(f->r->source->size - at));
     }
     return TNF_OK;

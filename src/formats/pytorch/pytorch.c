@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* PyTorch checkpoints (.pt .pth .bin .ckpt), which are pickles with storages beside them.
+/* PyTorch checkpoints (.pt .pth .bin .ckpt), which are pickles with separate storages.
  *
  *   zip      50 4B 03 04 …   ROOT/data.pkl, ROOT/data/0 …     since 1.6; TorchScript, too
  *   legacy   80 02 8A 0A 6C FC 9C 46 F9 20 6A A8 50 19 2E …   five pickles, then storages
  *   tar      "ustar" at 257                                   before 0.1.10
  *
- * No byte of a pickle is run: see wire/pickle.h. What loading it elsewhere would have called is in
- * pytorch.calls.
+ * No byte of a pickle is executed: see wire/pickle.h. pytorch.calls lists what loading it in Python
+ * would call.
  */
 #include "formats/pytorch/write.h"
 
@@ -23,14 +23,14 @@ static bool named_so(const char *ext)
     return tnf_list_has("pt pth bin ckpt model pkl pickle", ext) && *ext;
 }
 
-/* Does the first member lie in a folder, as all of torch's do and none of npz? */
+/* Is the first member in a directory, as in all files of torch and in no .npz? */
 static bool in_folder(const tnf_probe *p)
 {
     size_t n = p->nhead >= 30 ? p->head[26] | (size_t)p->head[27] << 8 : 0;
     return n && p->nhead >= 30 + n && memchr(p->head + 30, '/', n);
 }
 
-/* Does the name of a tar's first member say that it is a checkpoint? */
+/* Is the name of a tar's first member one of a checkpoint? */
 static bool is_first_of_tar(const uint8_t *head)
 {
     static const char *const names[] = { "sys_info", "pickle", "storages", "tensors" };
@@ -62,11 +62,12 @@ static int probe_pytorch(const tnf_probe *p)
     if (p->nhead >= 8 && memcmp(p->head, "PYTORCH1", 8) == 0)
         return TNF_PROBE_MAGIC;
     if (p->nhead >= 6 && memcmp(p->head, "7z\xbc\xaf\x27\x1c", 6) == 0)
-        return named_so(p->ext) ? TNF_PROBE_EXTENSION : TNF_PROBE_NO; /* refused by its name */
+        return named_so(p->ext) ? TNF_PROBE_EXTENSION
+                                : TNF_PROBE_NO; /* index_kind() refuses it by name */
     if (p->nhead >= 264 && memcmp(p->head + 257, "ustar", 5) == 0)
         return is_first_of_tar(p->head) ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
     if (p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5)
-        return TNF_PROBE_PLAUSIBLE; /* a pickle: refused, with what it would call */
+        return TNF_PROBE_PLAUSIBLE; /* a pickle: refused with a list of what it would call */
     return named_so(p->ext) && p->nhead && p->head[p->nhead - 1] == '.' &&
                    strchr("(c]}", p->head[0])
                ? TNF_PROBE_EXTENSION
@@ -124,7 +125,7 @@ static tnf_status index_kind(pt_file *f, tnf_error *e)
         return tnf_pt_index_zip(f, e);
     if (memcmp(head, "PYTORCH1", 8) == 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0,
-                        "a file of a preview of PyTorch 1.0, which nothing reads any more");
+                        "a file of a preview of PyTorch 1.0, which no program reads any more");
     if (memcmp(head, "7z\xbc\xaf\x27\x1c", 6) == 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0, "a 7z archive, not a file of PyTorch");
     return memcmp(head + 257, "ustar", 5) == 0 ? tnf_pt_index_tar(f, e) : tnf_pt_index_legacy(f, e);
@@ -144,10 +145,11 @@ tnf_status tnf_pt_index(tnf_reader *r, pt_index_fn index, tnf_error *e)
     tnf_status status = index(f, e);
     if (f->cut)
         tnf_warn(r, TNF_NO_OFFSET,
-                 "what is no tensor is shown in part: it stands for far more than the file has");
+                 "values other than tensors are shown in part: expanded, they are far larger than "
+                 "the file");
     f->failed = status != TNF_OK;
     if (f->failed)
-        (void)tnf_pt_audit_done(f, NULL); /* what it would have called is told all the same */
+        (void)tnf_pt_audit_done(f, NULL); /* its calls are reported in any case */
     else
         status = tnf_pt_audit_done(f, e);
     if (status == TNF_OK)
@@ -173,11 +175,11 @@ tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, v
 
 static const tnf_option_info write_options[] = {
     { "root", TNF_OPTION_TEXT, NULL, "",
-      "the folder of all records; default: as it was, else archive" },
+      "directory of all records in the archive; default: as in the source, else archive" },
     { "align", TNF_OPTION_UINT, NULL, "64", "records begin at a multiple of this power of two" },
-    { "crc", TNF_OPTION_BOOL, NULL, "yes", "compute checksums; torch itself never looks at them" },
+    { "crc", TNF_OPTION_BOOL, NULL, "yes", "compute checksums; torch itself never checks them" },
     { "class", TNF_OPTION_CHOICE, "dict|OrderedDict", "dict",
-      "what holds the tensors, if nothing says what did" },
+      "container of the tensors, if the source has none" },
     { 0 },
 };
 
@@ -185,14 +187,14 @@ static tnf_fate takes_pytorch(const tnf_object *o, const char **reason)
 {
     if (o->layout != &tnf_layout_dense)
         return TNF_NATIVE;
-    *reason = "its quantizer is left out: its elements are no integers of 8 or 32 bits";
+    *reason = "its quantizer is left out: its elements are not integers of 8 or 32 bits";
     if (tnf_value_get(o->attrs, "pytorch.qscheme") && !tnf_pt_is_quantized(o))
         return TNF_TRANSFORMED;
     bool halves = strcmp(o->parts[0].type->id, "f4_e2m1") == 0;
     *reason = "torch counts such elements in pairs along the last dimension";
     if (halves && (o->rank == 0 || o->shape[o->rank - 1] % 2))
         return TNF_DROPPED;
-    *reason = "torch has at most 64 dimensions";
+    *reason = "torch allows at most 64 dimensions";
     if (o->rank > PT_RANK)
         return TNF_DROPPED;
     *reason = "torch cannot count its elements in 63 bits";
@@ -204,14 +206,14 @@ static tnf_fate takes_pytorch(const tnf_object *o, const char **reason)
     return TNF_NATIVE;
 }
 
-/* A meta tensor has a shape and nothing else: the tree says all of it. */
+/* A meta tensor has only a shape, which the tree describes completely. */
 static bool is_bare(const tnf_object *o)
 {
     const tnf_value *kind = tnf_value_get(o->attrs, "pytorch.kind");
     return kind && kind->kind == TNF_STRING && strcmp(kind->as.s, "meta") == 0;
 }
 
-/* What only the tree says of a tensor. */
+/* Does the tensor have attributes that only the tree can store? */
 static bool needs_tree(const tnf_object *o)
 {
     static const char *const keys[] = { "pytorch.kind", "pytorch.device", "pytorch.dtype",
@@ -237,8 +239,9 @@ static tnf_status fits_pytorch(tnf_fit *fit, tnf_error *e)
     bool tree = n > 0 && !why;
     for (size_t i = 0; !tree && i < c->n; i++)
         if (is_bare(&c->objects[i]) && c->objects[i].parts->flags & TNF_PART_UNREADABLE)
-            fit->objects[i] = (tnf_verdict) { TNF_DROPPED,
-                                              "it has no bytes, and its tree is lost" };
+            fit->objects[i] = (tnf_verdict) {
+                TNF_DROPPED, "it has no bytes, and without its tree it cannot be written"
+            };
         else if (fit->objects[i].fate == TNF_NATIVE && needs_tree(&c->objects[i]))
             fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED,
                                               "without its tree it is written as a plain tensor" };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A download that broke off: the directory, which stands last, is missing. Records follow each
- * other from the first byte on, and data.pkl stands first.
+/* A truncated download: the directory at the end is missing. Records follow each other from the
+ * first byte, and data.pkl is the first.
  *
  *   header name padding | data | PK\7\8 crc size size | header …
  *
- * The header does not say the size. That of data.pkl is known when its STOP is found, that of a
- * storage from the pickle, that of the few others from the descriptor behind them.
+ * The header does not have the size of a record. The size of data.pkl follows from its STOP, that
+ * of a storage from the pickle, and that of the few others from the descriptor after them.
  */
 #include "formats/pytorch/ptzip.h"
 
@@ -42,14 +42,14 @@ static bool name_ends(const tnf_zip_member *m, const char *with)
     return m->name.n >= n && memcmp(m->name.p + m->name.n - n, with, n) == 0;
 }
 
-/* The bytes of a storage, as the pickle has them. */
+/* The size of a storage, by the pickle. */
 typedef struct sized_key {
-    tnf_str key; /* first, for tnf_named */
+    tnf_str key; /* must be first, for tnf_named */
     uint64_t size;
 } sized_key;
 
-/* The sizes of all storages, once; of a key that is there twice the first counts. A mention that is
- * wrong is told later. */
+/* Records the sizes of all storages. The first mention of a key counts. Invalid mentions are
+ * reported later. */
 static tnf_status note_sizes(finder *s)
 {
     for (size_t i = 0; i < s->pickle.persistent.n; i++) {
@@ -82,7 +82,7 @@ static void storage_size(finder *s, const tnf_zip_member *m, uint64_t *out, bool
         *out = ((const sized_key *)tnf_named_at(&s->sizes, i))->size;
 }
 
-/* The size of one of the small records, by the descriptor behind it. */
+/* The size of a small record, by the descriptor after it. */
 static tnf_status small_size(finder *s, uint64_t at, uint64_t *out, bool *known)
 {
     uint8_t block[SMALL + 16];
@@ -110,7 +110,7 @@ static tnf_status pickle_size(finder *s, uint64_t at, uint64_t *out)
     return note_sizes(s);
 }
 
-/* The descriptor behind data that end here: *at moves behind it; its CRC. */
+/* Reads the descriptor after data that end at *at, takes its CRC, and moves *at behind it. */
 static tnf_status skip_descriptor(finder *s, uint64_t *at, tnf_zip_member *m, bool *there)
 {
     uint8_t d[16];
@@ -143,7 +143,7 @@ static tnf_status find_size(finder *s, tnf_zip_member *m, const uint8_t *head, b
     return TNF_OK;
 }
 
-/* One member; false: there are no more. */
+/* Reads one member; *more is false after the last. */
 static tnf_status next_member(finder *s, uint64_t *at, bool *more)
 {
     uint8_t head[HEADER];
@@ -166,7 +166,7 @@ static tnf_status next_member(finder *s, uint64_t *at, bool *more)
     bool known;
     TNF_TRY(find_size(s, m, head, &known));
     if (!known || m->size > size - data) {
-        s->n -= !known; /* what is cut off is told of its tensors */
+        s->n -= !known; /* the tensors of truncated storages are reported */
         return TNF_OK;
     }
     *at = data + m->size;

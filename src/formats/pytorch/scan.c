@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that may be pickles, though nothing says so: behind another pickle, in records and members
- * that nothing uses, in the bytes that a pickle hands to torch.load(). Somebody may load them, so
- * what they would call is told. What is no pickle is left alone.
+/* Finds hidden pickles: bytes after another pickle, unused records and members, bytes that a pickle
+ * passes to torch.load(). A program may load them, so their calls are reported. Other bytes are
+ * ignored.
  *
  *   80 02 … .        a pickle since protocol 2
- *   c ( ] } …        an older one, perhaps: counts if it is whole, or names what is dangerous
- *   PK\3\4 …         an archive: what is in it
+ *   c ( ] } …        perhaps an older one: counts if it is complete, or names something dangerous
+ *   PK\3\4 …         an archive: its members are scanned
  */
 #include "formats/pytorch/ptzip.h"
 
 #include <string.h>
 
-#define IN_ROW  64u /* pickles that follow each other */
-#define NESTED  4u  /* files within files */
+#define IN_ROW  64u /* most consecutive pickles */
+#define NESTED  4u  /* most nested files */
 #define MEMBERS 1000u
 #define MOST    ((uint64_t)64 << 20)
 
@@ -45,10 +45,10 @@ static tnf_status pass_odd(void *ctx, tnf_status status, uint64_t at, const char
                            tnf_error *e)
 {
     (void)ctx, (void)status, (void)at, (void)text, (void)e;
-    return TNF_OK; /* what is looked for is in it all the same */
+    return TNF_OK; /* faults of the archive do not matter here */
 }
 
-/* An archive in memory: its members. */
+/* Scans the members of an archive in memory. */
 static tnf_status scan_zip(pt_file *f, tnf_str bytes, uint64_t base, const char *name, tnf_error *e)
 {
     pt_zip *z = tnf_arena_alloc(f->r->scratch, sizeof *z);
@@ -134,7 +134,7 @@ tnf_status tnf_pt_scan_source(pt_file *f, uint64_t at, uint64_t end, const char 
     return tnf_pt_scan(f, (tnf_str) { (const char *)bytes, (size_t)n }, at, name, e);
 }
 
-/* torch.storage._load_from_bytes(b"…") is torch.load() of them. */
+/* torch.storage._load_from_bytes(b"…") calls torch.load() with these bytes. */
 tnf_status tnf_pt_scan_call(pt_file *f, const tnf_pickle_node *call, const char *name,
                             uint64_t base, tnf_error *e)
 {
@@ -147,7 +147,7 @@ tnf_status tnf_pt_scan_call(pt_file *f, const tnf_pickle_node *call, const char 
     if (!text || (text->kind != TNF_PICKLE_TEXT && text->kind != TNF_PICKLE_BYTES) ||
         text->n > f->scan_left || f->nested == NESTED)
         return TNF_OK;
-    f->scan_left -= text->n; /* however often the same bytes are named */
+    f->scan_left -= text->n; /* the same bytes may be named many times */
     tnf_status status = tnf_pt_bytes(&bytes, arg, f->r->scratch, NULL);
     if (status == TNF_ENOMEM)
         return tnf_arena_fail(f->r->scratch, "bytes", e);

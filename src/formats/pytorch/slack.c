@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Slack: bytes of storages that no tensor reaches.
+/* Slack: bytes of storages that belong to no tensor.
  *
  *   storage   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
- *   tensors     |--a--|   |-b-|          slack: what neither a nor b spans
+ *   tensors     |--a--|   |-b-|          slack: the bytes outside a and b
  *
- * torch.save() writes the whole storage of a small view, so files can be far larger than what they
- * hold, and hold what nobody sees. Steps within a tensor count as spanned. A storage that the
- * pickle names and that is of no tensor at all is another matter: something was not found.
+ * torch.save() writes the complete storage of a small view. So files can be far larger than their
+ * tensors and contain invisible data. Gaps inside a tensor do not count as slack. A storage that
+ * the pickle names and no tensor uses is different: its tensor was not found.
  */
 #include "formats/pytorch/pt.h"
 
@@ -48,7 +48,7 @@ static int by_place(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Bytes of the storage of spans[0] that none of its spans has; *n spans are of it. */
+/* The bytes of the storage of spans[0] outside all its spans; *n is the number of its spans. */
 static uint64_t measure_slack(const pt_span *spans, size_t left, size_t *n)
 {
     uint64_t end = 0, slack = 0;
@@ -120,7 +120,7 @@ tnf_status tnf_pt_add_unreadable(pt_file *f, const tnf_object *object, const cha
     return tnf_add_object(f->r, &o, at, e);
 }
 
-/* The storage that a persistent id is, if it is one of the file. */
+/* The storage of a persistent id, if the file has it. */
 static pt_storage *storage_of(pt_file *f, const tnf_pickle_node *node)
 {
     const tnf_pickle_node *id = tnf_pt_is_storage(node) ? node->as.items[0] : NULL;
@@ -130,7 +130,7 @@ static pt_storage *storage_of(pt_file *f, const tnf_pickle_node *node)
                : NULL;
 }
 
-/* A storage of one of the calls that a tensor is made of. */
+/* Marks the storages in the calls that make a tensor. */
 static void mark_in(pt_file *f, const tnf_pickle_node *node, unsigned depth)
 {
     if (node->kind == TNF_PICKLE_CALL)
@@ -150,7 +150,7 @@ void tnf_pt_mark_listed(pt_file *f, const tnf_pickle_node *tensor)
     mark_in(f, tensor, 0);
 }
 
-/* A name that no tensor has. */
+/* Makes a name that no tensor has. */
 static tnf_status free_name(tnf_buf *name, const pt_file *f, tnf_str key, tnf_error *e)
 {
     for (unsigned i = 1; i == 1 || tnf_catalog_find(f->r->catalog, (const char *)name->p, name->n);
@@ -167,8 +167,8 @@ static tnf_status free_name(tnf_buf *name, const pt_file *f, tnf_str key, tnf_er
 
 tnf_status tnf_pt_list_others(pt_file *f, const tnf_pickle *p, tnf_error *e)
 {
-    static const char why[] = "the pickle names this storage, but where its tensor stands is "
-                              "nowhere that is looked at";
+    static const char why[] =
+        "the pickle names this storage, but its tensor was not found in the places that are read";
     tnf_buf name;
     tnf_status status = TNF_OK;
     tnf_buf_init(&name, &f->r->scratch->alloc, MAX_NAME);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of sparse tensors have shapes in torch, but only sizes here.
+/* The parts of sparse tensors have shapes in torch, but only sizes in Tenfold.
  *
  *   COO                  coords [S, cells]                            values [cells, dense…]
  *   CSR, CSC             indptr [batch…, lines + 1]  indices [batch…, cells]
@@ -7,8 +7,8 @@
  * dense…] BSR, BSC             the same, with lines of blocks:  values [batch…, cells, r, c,
  * dense…]
  *
- * Of a matrix without batches the sizes tell it all, unless it has no cells. What they do not tell
- * is noted when it is read: pytorch.sparse_dims (S), pytorch.batch_dims, pytorch.block_size.
+ * For a matrix without batches the sizes are sufficient, unless it has no cells. The reader keeps
+ * the missing facts as attributes: pytorch.sparse_dims (S), pytorch.batch_dims, pytorch.block_size.
  */
 #include "formats/pytorch/write.h"
 
@@ -51,7 +51,7 @@ tnf_status tnf_pt_sparse_facts(tnf_attrs *attrs, const pt_tensor *t, tnf_arena *
         return TNF_OK;
     bool blocks = t->layout[13] == 'b';
     if (third->rank < 1 || values->rank < third->rank + (blocks ? 2u : 0u))
-        return TNF_OK; /* none that torch makes: it is not written as one */
+        return TNF_OK; /* torch does not make such a tensor, so it is not written as one */
     uint32_t batch = third->rank - 1;
     if (t->rank > 2)
         TNF_TRY(push_number(attrs, "pytorch.batch_dims", batch, e));
@@ -69,7 +69,7 @@ bool tnf_pt_shape_coo(pt_view *v, const uint64_t *counts, const tnf_object *t)
     bool known = tnf_value_get(t->attrs, "pytorch.coalesced") != NULL;
     if ((!known && strcmp(t->layout->id, "sparse_coo/1") == 0) ||
         strcmp(v[0].type->name, "int64") != 0)
-        return false; /* those of other formats need not be in the order that torch has */
+        return false; /* coordinates from other formats may be in another order than torch's */
     (void)tnf_pt_attr_int(t, "pytorch.sparse_dims", &said);
     for (uint32_t s = t->rank; s > 0; s--) {
         cells = counts[0] / s;
@@ -89,10 +89,10 @@ bool tnf_pt_shape_coo(pt_view *v, const uint64_t *counts, const tnf_object *t)
     return false;
 }
 
-/* What is known of a compressed tensor. */
+/* Facts about a compressed tensor. */
 typedef struct compressed {
-    uint32_t batch;                  /* dimensions in front of those of the matrix */
-    uint64_t matrices, dense;        /* how many there are, numbers of a cell */
+    uint32_t batch;                  /* batch dimensions, before those of the matrix */
+    uint64_t matrices, dense;        /* number of matrices, numbers per cell */
     uint64_t lines, cells, block[2]; /* of one matrix */
 } compressed;
 
@@ -109,7 +109,7 @@ static bool said_block(uint64_t block[2], const tnf_object *t)
     return true;
 }
 
-/* How many rows and columns a block has. */
+/* Finds the numbers of rows and columns of a block. */
 static bool find_block(compressed *c, uint64_t values, const tnf_object *t, bool columns)
 {
     uint64_t along = t->shape[c->batch + columns];
@@ -140,7 +140,7 @@ static bool read_counts(compressed *c, const uint64_t *counts, const tnf_object 
     return true;
 }
 
-/* The sizes of the tensor and its values are those that follow? */
+/* Are the sizes of the tensor and of its values consistent? */
 static bool counts_fit(const compressed *c, uint64_t values, const tnf_object *t, bool columns)
 {
     uint64_t along, all;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CRCs of records that are no tensor's as a whole: storages that several tensors share or that are
- * larger than what is seen of them, code, records that nothing uses. Opening does not read those,
- * verify does. 0 stands for a CRC that nobody computed. */
+/* CRCs of records that are not the digest of a tensor: storages that several tensors share or that
+ * have slack, code, unused records. Opening does not read these records, but verify() does. A CRC
+ * of 0 means that none was computed. */
 #include "formats/pytorch/ptzip.h"
 
 #include "base/digest.h"
@@ -46,7 +46,7 @@ tnf_status tnf_pt_keep_inner_sum(pt_file *f, const pt_storage *s, tnf_fetch_fn f
     return add_sum(f, &sum, e);
 }
 
-/* Kept at the end of opening: the records whose bytes nothing else compares with their CRC. */
+/* Called at the end of opening: records all CRCs that nothing else compares. */
 tnf_status tnf_pt_keep_sums(pt_zip *z, tnf_error *e)
 {
     pt_file *f = z->f;
@@ -72,7 +72,7 @@ typedef struct in_source {
     tnf_fetch_fn fetch;
     void *ctx;
     uint64_t offset;
-    bool failed; /* it could not be read, and its error says where */
+    bool failed; /* reading failed; the error has the offset */
 } in_source;
 
 static tnf_status read_there(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
@@ -114,7 +114,7 @@ bool tnf_pt_is_damage(tnf_status status)
            status == TNF_EUNSUPPORTED;
 }
 
-/* What is wrong with a record is told with its name, at its place in the file. */
+/* Reports a fault of a record with its name and its file offset. */
 static tnf_status compare_record(const tnf_source *source, const pt_sum *s, uint8_t *block,
                                  tnf_error *e)
 {
@@ -140,7 +140,7 @@ static tnf_status compare_record(const tnf_source *source, const pt_sum *s, uint
     if (why.offset == TNF_NO_OFFSET)
         why.offset = at;
     else if (!there.failed)
-        why.offset += at; /* decoders count from where the data begin */
+        why.offset += at; /* decoders count from the start of the data */
     return tnf_fail(e, status, why.offset, "the record %s is damaged: %.140s", TNF_QUOTED(s->name),
                     why.message);
 }

@@ -5,9 +5,9 @@
  *   storages   pickle n | n × (pickle (key, place, type) | i64 count | elements) | pickle of views
  *   tensors    pickle n | n × (pickle (key, storage, type) | i32 rank | i32 0 | sizes | strides |
  *                              i64 offset), all i64
- *   pickle     the object; a tensor is a persistent id, its key
+ *   pickle     the object; a tensor is a persistent id with its key
  *
- * Tensors become calls of _rebuild_tensor_v2 in the tree, as later files have them.
+ * Tensors become calls of _rebuild_tensor_v2 in the tree, as in later files.
  */
 #include "formats/pytorch/emit.h"
 #include "formats/pytorch/pt.h"
@@ -26,9 +26,9 @@ typedef struct member {
 enum { SYS_INFO, STORAGES, TENSORS, PICKLE, MEMBERS };
 static const char *const names[MEMBERS] = { "sys_info", "storages", "tensors", "pickle" };
 
-/* What a persistent id of the object's pickle stands for. */
+/* The meaning of a persistent id in the object's pickle. */
 typedef struct record {
-    tnf_str key; /* first, for tnf_named */
+    tnf_str key; /* must be first, for tnf_named */
     tnf_pickle_node *node;
 } record;
 
@@ -77,7 +77,7 @@ static tnf_status find_members(tar *t)
         if (head[0] == 0)
             break;
         if (memcmp(head + 257, "ustar", 5) != 0 || !read_octal(&size, head + 124, 12))
-            return tnf_fail(t->e, TNF_EFORMAT, at, "the tar archive has a wrong header here");
+            return tnf_fail(t->e, TNF_EFORMAT, at, "the tar archive has an invalid header here");
         at += BLOCK;
         if (size > source->size - at)
             return tnf_fail(t->e, TNF_ETRUNCATED, source->size,
@@ -88,7 +88,7 @@ static tnf_status find_members(tar *t)
     for (size_t i = 0; i < MEMBERS; i++)
         if (!t->members[i].end && i != SYS_INFO)
             return tnf_fail(t->e, TNF_EFORMAT, 0,
-                            "a tar archive without %s: it is no file of PyTorch", names[i]);
+                            "a tar archive without %s: it is not a file of PyTorch", names[i]);
     return TNF_OK;
 }
 
@@ -130,7 +130,7 @@ static tnf_status add_record(tar *t, const tnf_pickle_node *key, tnf_pickle_node
     return tnf_named_add(&t->records, &r, &known, t->e);
 }
 
-/* *out is NULL: there is none of that key. */
+/* *out is NULL: no record has this key. */
 static tnf_status find_record(tar *t, const tnf_pickle_node *key, tnf_pickle_node **out)
 {
     tnf_str name;
@@ -140,13 +140,13 @@ static tnf_status find_record(tar *t, const tnf_pickle_node *key, tnf_pickle_nod
     return TNF_OK;
 }
 
-/* n items that a pickle of three items each begins. */
+/* Reads the number of items that follow. */
 static tnf_status read_count(tar *t, uint64_t *at, uint64_t end, uint64_t *n)
 {
     tnf_pickle p;
     TNF_TRY(tnf_pt_next_pickle(t->f, &p, at, end, "a pickle of the tar archive", t->e));
     if (p.root->kind != TNF_PICKLE_INT || p.root->as.i < 0)
-        return tnf_fail(t->e, TNF_EFORMAT, *at, "a count in the tar archive is no number");
+        return tnf_fail(t->e, TNF_EFORMAT, *at, "a count in the tar archive is not a number");
     *n = (uint64_t)p.root->as.i;
     return TNF_OK;
 }
@@ -157,7 +157,7 @@ static tnf_status read_triple(tar *t, uint64_t *at, uint64_t end, tnf_pickle_nod
     TNF_TRY(tnf_pt_next_pickle(t->f, &p, at, end, "a pickle of the tar archive", t->e));
     if (p.root->kind != TNF_PICKLE_TUPLE || p.root->n < 3 ||
         p.root->as.items[2]->kind != TNF_PICKLE_GLOBAL)
-        return tnf_fail(t->e, TNF_EFORMAT, *at, "a record of the tar archive is wrong");
+        return tnf_fail(t->e, TNF_EFORMAT, *at, "a record of the tar archive is invalid");
     *out = p.root;
     return TNF_OK;
 }
@@ -186,7 +186,7 @@ static tnf_status read_storage(tar *t, uint64_t *at, uint64_t end)
     const pt_type *type = tnf_pt_type_of_storage(triple->as.items[2]->as.global->name);
     tnf_str key;
     if (!type)
-        return tnf_fail(t->e, TNF_EUNSUPPORTED, *at, "a storage of a type that is not known");
+        return tnf_fail(t->e, TNF_EUNSUPPORTED, *at, "a storage has an unknown type");
     TNF_TRY(key_text(t, triple->as.items[0], &key));
     TNF_TRY(tnf_source_read(t->f->r->source, *at, count, sizeof count, t->e));
     *at += sizeof count;
@@ -200,7 +200,7 @@ static tnf_status read_storage(tar *t, uint64_t *at, uint64_t end)
     return add_record(t, triple->as.items[0], storage_node(t, triple, key, elements));
 }
 
-/* A view of another storage: (key, key of the other, offset, number of elements). */
+/* Reads views of other storages: (key, key of the other, offset, number of elements). */
 static tnf_status read_views(tar *t, uint64_t *at, uint64_t end)
 {
     tnf_pickle p;
@@ -208,11 +208,11 @@ static tnf_status read_views(tar *t, uint64_t *at, uint64_t end)
     for (size_t i = 0; p.root->kind == TNF_PICKLE_LIST && i < p.root->n; i++) {
         const tnf_pickle_node *v = p.root->as.items[i];
         if (v->kind != TNF_PICKLE_TUPLE || v->n < 4)
-            return tnf_fail(t->e, TNF_EFORMAT, *at, "a view of the tar archive is wrong");
+            return tnf_fail(t->e, TNF_EFORMAT, *at, "a view of the tar archive is invalid");
         tnf_pickle_node *root;
         TNF_TRY(find_record(t, v->as.items[1], &root));
         if (!root || root->kind != TNF_PICKLE_PERSISTENT)
-            return tnf_fail(t->e, TNF_EFORMAT, *at, "a view of a storage that is not there");
+            return tnf_fail(t->e, TNF_EFORMAT, *at, "a view of a missing storage");
         tnf_pickle_node *const *id = root->as.items[0]->as.items;
         tnf_pickle_node *view = new_tuple(
             t, (tnf_pickle_node *[]) { v->as.items[0], v->as.items[2], v->as.items[3] }, 3);
@@ -261,7 +261,7 @@ static tnf_status read_tensor(tar *t, uint64_t *at, uint64_t end)
     tnf_pickle_node *storage;
     TNF_TRY(find_record(t, triple->as.items[1], &storage));
     if (!storage)
-        return tnf_fail(t->e, TNF_EFORMAT, *at, "a tensor of a storage that is not there");
+        return tnf_fail(t->e, TNF_EFORMAT, *at, "a tensor of a missing storage");
     tnf_pickle_node *args = new_tuple(
         t,
         (tnf_pickle_node *[]) { storage, tnf_pt_new_int(t->f->r->scratch, tnf_u64(&c)), size,
@@ -302,7 +302,7 @@ static tnf_status read_object(tar *t)
     }
     TNF_TRY(tnf_set_attr(t->f->r, "pytorch.protocol", tnf_value_uint(p.protocol), t->e));
     TNF_TRY(tnf_pt_walk(t->f, p.root, NULL, p.used, t->e));
-    TNF_TRY(tnf_pt_scan_source(t->f, at, end, "what follows the pickle", t->e));
+    TNF_TRY(tnf_pt_scan_source(t->f, at, end, "the bytes after the pickle", t->e));
     return tnf_pt_keep_tree(t->f, &p, t->e);
 }
 
@@ -314,7 +314,7 @@ static tnf_status read_all(tar *t)
         uint64_t at = t->members[SYS_INFO].at;
         uint64_t end = t->members[SYS_INFO].end;
         TNF_TRY(tnf_pt_next_pickle(t->f, &p, &at, end, "sys_info", t->e));
-        TNF_TRY(tnf_pt_scan_source(t->f, at, end, "what follows sys_info", t->e));
+        TNF_TRY(tnf_pt_scan_source(t->f, at, end, "the bytes after sys_info", t->e));
     }
     TNF_TRY(read_storages(t));
     TNF_TRY(read_tensors(t));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* From a node of the tree to a tensor: the rebuild functions of torch, read as descriptions.
+/* Makes a tensor from a node of the tree. torch's rebuild functions are read as descriptions.
  *
  *   _rebuild_tensor_v2(("storage", FloatStorage, "0", "cpu", 12), 0, (4, 3), (3, 1), False, {})
- *                       type of the elements, key, place, number     offset, size, stride, …
+ *                       type, key, device, number     offset, size, stride, …
  */
 #include "formats/pytorch/pt.h"
 
@@ -14,17 +14,17 @@ typedef struct context {
     uint64_t at;
     unsigned depth;
     tnf_error *e;
-    const tnf_pickle_node *node; /* the outermost */
+    const tnf_pickle_node *node; /* the outermost node */
 } context;
 
 typedef tnf_status (*rebuild_fn)(context *x, const tnf_pickle_node *args);
 
 static tnf_status bad_tensor(const context *x, const char *why)
 {
-    return tnf_fail(x->e, TNF_EFORMAT, x->at, "a tensor in the pickle is wrong: %s", why);
+    return tnf_fail(x->e, TNF_EFORMAT, x->at, "a tensor in the pickle is invalid: %s", why);
 }
 
-/* Nothing is wrong with it, but it is of a kind that is not known: it is listed, no more. */
+/* The tensor is valid, but of an unknown kind: it is only listed. */
 static tnf_status odd_tensor(const context *x, const char *why)
 {
     return tnf_fail(x->e, TNF_EUNSUPPORTED, x->at, "%s", why);
@@ -80,7 +80,7 @@ static const pt_type *storage_type(const tnf_pickle_node *node)
                                                    : NULL;
 }
 
-/* The view of a storage of old times: (key, offset, number of elements), or None. */
+/* Reads the view of an old storage: (key, offset, number of elements), or None. */
 static bool read_view(pt_mention *m, const tnf_pickle_node *view)
 {
     if (!view || view->kind == TNF_PICKLE_NONE)
@@ -99,17 +99,16 @@ tnf_status tnf_pt_mention(pt_mention *out, const tnf_pickle_node *node, tnf_aren
     if (!out->type || !key || key->kind != TNF_PICKLE_TEXT || !place ||
         place->kind != TNF_PICKLE_TEXT || !as_uint(tuple_item(id, 4), &out->whole))
         return tnf_fail(e, TNF_EFORMAT, node->at,
-                        "a storage in the pickle is not described in a way "
-                        "that is known");
+                        "a storage in the pickle is described in an unknown way");
     out->key = (tnf_str) { key->as.s, key->n };
     out->numel = out->whole;
     if (!read_view(out, tuple_item(id, 5)))
-        return tnf_fail(e, TNF_EFORMAT, node->at, "the view of a storage in the pickle is wrong");
+        return tnf_fail(e, TNF_EFORMAT, node->at, "the view of a storage in the pickle is invalid");
     out->location = tnf_arena_str(arena, place->as.s, place->n);
     return out->location ? TNF_OK : tnf_arena_fail(arena, "a storage", e);
 }
 
-/* The storage, with as many bytes as its mention says. */
+/* Finds the storage and checks its size against the mention. */
 static tnf_status find_storage(context *x, pt_dense *d, const tnf_pickle_node *node)
 {
     pt_mention m;
@@ -123,7 +122,7 @@ static tnf_status find_storage(context *x, pt_dense *d, const tnf_pickle_node *n
         !tnf_ckd_mul(&d->start, m.start, m.type->width) ||
         !tnf_ckd_mul(&d->limit, m.numel, m.type->width) || !tnf_ckd_add(&end, d->start, d->limit) ||
         end > whole)
-        return bad_tensor(x, "its storage is larger than it can be, or a view beyond it");
+        return bad_tensor(x, "its storage is too large, or its view is out of range");
     if (x->f->blind)
         return TNF_OK;
     d->storage = tnf_pt_find_storage(x->f, m.key);
@@ -144,7 +143,7 @@ static tnf_status find_storage(context *x, pt_dense *d, const tnf_pickle_node *n
 
 /* ------------------------------------------------------------------ views */
 
-/* Does every element lie within the storage? */
+/* Is every element inside the storage? */
 static tnf_status check_view(const context *x, const pt_dense *d)
 {
     uint64_t last = d->offset, elements, bytes;
@@ -156,11 +155,11 @@ static tnf_status check_view(const context *x, const pt_dense *d)
     for (uint32_t i = 0; i < d->rank; i++) {
         uint64_t step;
         if (!tnf_ckd_mul(&step, d->shape[i] - 1, d->stride[i]) || !tnf_ckd_add(&last, last, step))
-            return bad_tensor(x, "its strides reach beyond 2^64");
+            return bad_tensor(x, "its strides exceed 2^64");
     }
     if (!tnf_ckd_add(&last, last, 1) || !tnf_ckd_mul(&last, last, d->type->width) ||
         ((d->storage || x->f->blind) && last > d->limit))
-        return bad_tensor(x, "it ends behind its storage");
+        return bad_tensor(x, "it ends beyond its storage");
     return TNF_OK;
 }
 
@@ -171,12 +170,11 @@ static tnf_status read_view_args(context *x, pt_dense *d, const tnf_pickle_node 
     if (found != TNF_OK && found != TNF_EUNSUPPORTED)
         return found;
     if (!as_uint(tuple_item(args, 1), &d->offset))
-        return bad_tensor(x, "its offset is no number");
-    TNF_TRY(
-        read_dims(x, tuple_item(args, 2), d->shape, &d->rank, "its size is no tuple of numbers"));
+        return bad_tensor(x, "its offset is not a number");
+    TNF_TRY(read_dims(x, tuple_item(args, 2), d->shape, &d->rank,
+                      "its size is not a tuple of numbers"));
     TNF_TRY(read_dims(x, tuple_item(args, 3), d->stride, &rank,
-                      "its strides are no tuple of numbers "
-                      "from 0 on"));
+                      "its strides are not a tuple of numbers from 0 up"));
     if (rank != d->rank)
         return bad_tensor(x, "it has not as many strides as dimensions");
     return found;
@@ -189,7 +187,8 @@ static void begin_dense(const context *x)
     t->roles[0] = "data";
     t->nparts = 1;
     t->parts[0].at = x->at;
-    t->parts[0].node = (tnf_pickle_node *)(uintptr_t)x->node; /* for the writer, whose it is */
+    t->parts[0].node = (tnf_pickle_node *)(uintptr_t)
+                           x->node; /* the writer owns the node and may change it */
 }
 
 static void read_bits(pt_dense *d, const tnf_pickle_node *metadata)
@@ -226,7 +225,7 @@ static const pt_type *dtype_of(const tnf_pickle_node *node)
     return tnf_str_is(g->module, "torch") ? tnf_pt_type_named(g->name) : NULL;
 }
 
-/* The type is an argument, the storage has bytes alone. */
+/* The type is an argument; the storage has untyped bytes. */
 static tnf_status rebuild_v3(context *x, const tnf_pickle_node *args)
 {
     pt_dense *d = &x->t->parts[0];
@@ -242,7 +241,7 @@ static tnf_status rebuild_v3(context *x, const tnf_pickle_node *args)
     return check_view(x, d);
 }
 
-/* ------------------------------------------------------------ what wraps */
+/* ---------------------------------------------------------------- wrappers */
 
 static tnf_status resolve_node(context *x, const tnf_pickle_node *node);
 
@@ -250,7 +249,7 @@ static tnf_status rebuild_parameter(context *x, const tnf_pickle_node *args)
 {
     const tnf_pickle_node *data = tuple_item(args, 0);
     if (!data)
-        return bad_tensor(x, "a parameter without data");
+        return bad_tensor(x, "a parameter has no data");
     TNF_TRY(resolve_node(x, data));
     x->t->parameter = true;
     x->t->requires_grad = !tuple_item(args, 1) || is_true(tuple_item(args, 1));
@@ -258,12 +257,12 @@ static tnf_status rebuild_parameter(context *x, const tnf_pickle_node *args)
     return TNF_OK;
 }
 
-/* _rebuild_device_tensor_from_…: the first argument, whatever it is. */
+/* _rebuild_device_tensor_from_…: the first argument is the tensor. */
 static tnf_status rebuild_first(context *x, const tnf_pickle_node *args)
 {
     const tnf_pickle_node *data = tuple_item(args, 0);
     if (!data)
-        return bad_tensor(x, "a tensor of a device without data");
+        return bad_tensor(x, "a tensor of a device has no data");
     TNF_TRY(resolve_node(x, data));
     x->t->requires_grad = is_true(tuple_item(args, 3));
     return TNF_OK;
@@ -291,7 +290,7 @@ static tnf_status begin_meta(context *x, const tnf_pickle_node *dtype, const tnf
     x->t->kind = "meta";
     d->limit = UINT64_MAX;
     d->type = dtype_of(dtype);
-    return d->type ? read_dims(x, size, d->shape, &d->rank, "its size is no tuple of numbers")
+    return d->type ? read_dims(x, size, d->shape, &d->rank, "its size is not a tuple of numbers")
                    : odd_tensor(x, "its type is not known");
 }
 
@@ -301,8 +300,8 @@ static tnf_status rebuild_meta(context *x, const tnf_pickle_node *args)
     pt_dense *d = &x->t->parts[0];
     uint32_t rank;
     TNF_TRY(begin_meta(x, tuple_item(args, 0), tuple_item(args, 1)));
-    TNF_TRY(
-        read_dims(x, tuple_item(args, 2), d->stride, &rank, "its strides are no tuple of numbers"));
+    TNF_TRY(read_dims(x, tuple_item(args, 2), d->stride, &rank,
+                      "its strides are not a tuple of numbers"));
     if (rank != d->rank)
         return bad_tensor(x, "it has not as many strides as dimensions");
     x->t->requires_grad = is_true(tuple_item(args, 3));
@@ -319,9 +318,9 @@ static tnf_status rebuild_wrapper(context *x, const tnf_pickle_node *args)
     return check_view(x, d);
 }
 
-/* ------------------------------------------------------ parts of parts */
+/* ------------------------------------------------------- nested tensors */
 
-/* A tensor within this one becomes a part of it. */
+/* Adds a nested tensor as a part. */
 static tnf_status add_part(context *x, const char *role, const tnf_pickle_node *node)
 {
     if (!node || x->depth >= PT_INNER)
@@ -333,7 +332,7 @@ static tnf_status add_part(context *x, const char *role, const tnf_pickle_node *
     context y = { x->f, inner, x->at, x->depth + 1, x->e, node };
     TNF_TRY(resolve_node(&y, node));
     if (inner->nparts != 1 || strcmp(inner->layout, "dense") != 0 || inner->kind)
-        return bad_tensor(x, "a part of it is no plain tensor");
+        return bad_tensor(x, "a part of it is not a plain tensor");
     t->roles[t->nparts] = role;
     t->parts[t->nparts++] = inner->parts[0];
     return TNF_OK;
@@ -383,10 +382,10 @@ static tnf_status read_whole_shape(context *x, const tnf_pickle_node *size)
     if (!shape)
         return tnf_arena_fail(x->f->r->scratch, "a tensor", x->e);
     x->t->shape = shape;
-    return read_dims(x, size, shape, &x->t->rank, "its size is no tuple of numbers");
+    return read_dims(x, size, shape, &x->t->rank, "its size is not a tuple of numbers");
 }
 
-/* Cells that are there once each, of numbers alone. */
+/* Has it no duplicate cells, and are its cells single numbers? */
 static bool is_plain_coo(const pt_tensor *t)
 {
     return t->coalesced && t->parts[0].rank == 1 && t->parts[1].rank == 2 &&
@@ -434,7 +433,7 @@ static tnf_status rebuild_sparse(context *x, const tnf_pickle_node *args)
     if (layout && tnf_pickle_is_call(layout, "torch.serialization", "_get_layout"))
         layout = tnf_pickle_arg(layout, 0);
     if (!layout || !data)
-        return bad_tensor(x, "a sparse tensor without a layout");
+        return bad_tensor(x, "a sparse tensor has no layout");
     if (tnf_pickle_is_text(layout, "torch.sparse_coo") ||
         tnf_pickle_is_global(layout, "torch", "sparse_coo"))
         return rebuild_coo(x, data);
@@ -533,7 +532,7 @@ bool tnf_pt_is_tensor(const tnf_pickle_node *node)
     return rebuilder_of(node->as.call->callee) || is_old_tensor(node) || tnf_pt_is_array(node);
 }
 
-/* A storage by itself: a tensor of one dimension. */
+/* A separate storage becomes a tensor of one dimension. */
 static tnf_status resolve_storage(context *x, const tnf_pickle_node *node)
 {
     pt_dense *d = &x->t->parts[0];
@@ -552,14 +551,14 @@ static tnf_status resolve_node(context *x, const tnf_pickle_node *node)
     if (node->kind == TNF_PICKLE_PERSISTENT)
         return resolve_storage(x, node);
     if (node->kind != TNF_PICKLE_CALL || ++x->depth > 8)
-        return bad_tensor(x, "something that is no tensor stands in its place");
+        return bad_tensor(x, "there is no tensor in its place");
     rebuild_fn rebuild = rebuilder_of(node->as.call->callee);
     if (rebuild)
         return rebuild(x, node->as.call->args);
     if (tnf_pt_is_array(node))
         return tnf_pt_array(x->t, x->f, node, x->e);
     return is_old_tensor(node) ? resolve_old(x, node)
-                               : bad_tensor(x, "something that is no tensor stands in its place");
+                               : bad_tensor(x, "there is no tensor in its place");
 }
 
 pt_tensor *tnf_pt_spare(pt_file *f, uint32_t depth)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* pytorch.tree: the object tree as a pickle in a form of its own, so that it can be written again:
- * protocol 2, every tensor all of a storage of its own, nothing dangerous in it. A plain dict of
- * plain tensors needs none: that is what is written without one. pytorch.views is the same with the
- * storages and strides that the file has, where those differ: no content, but it is written by it.
+/* pytorch.tree: the object tree as a pickle in a normal form, so that it can be written again:
+ * protocol 2, a separate storage for every tensor, nothing dangerous. A plain dict of plain tensors
+ * needs no tree, since the writer writes this without one. If the file has other storages and
+ * strides, pytorch.views has the same tree with those. It is not content, but the writer uses it.
  */
 #include "formats/pytorch/emit.h"
 
 #include <string.h>
 
-/* Of a pickle, written again by protocol 2: some opcodes become longer ones, but what grows beyond
- * this names the same long integers again and again. */
+/* Limit of a pickle written again in protocol 2. Some opcodes become longer, but only repeated long
+ * integers grow beyond this. */
 #define MAX_TREE   ((uint64_t)64 << 20)
 #define LEAST_TREE ((uint64_t)1 << 20)
 #define TREE_RATIO 16u
 
-static tnf_pickle_node whole_mark; /* its address says that a storage was seen */
+static tnf_pickle_node whole_mark; /* its address marks a storage that was seen */
 
 static bool is_empty_hooks(const tnf_pickle_node *node)
 {
@@ -22,7 +22,7 @@ static bool is_empty_hooks(const tnf_pickle_node *node)
            !node->as.call->dict->n && !node->as.call->state;
 }
 
-/* Exactly those of rows first? */
+/* Are the strides exactly those of row-major order? */
 static bool has_strides(const pt_dense *d)
 {
     uint64_t step = 1;
@@ -34,7 +34,7 @@ static bool has_strides(const pt_dense *d)
     return true;
 }
 
-/* All of a storage of its own, as it is written without a word on that? */
+/* Does the tensor have a separate storage, in the form that the writer produces by default? */
 static bool is_whole(const pt_dense *d)
 {
     uint64_t elements = 1;
@@ -46,8 +46,8 @@ static bool is_whole(const pt_dense *d)
     return has_strides(d) && d->limit == d->storage->size && elements * d->type->width == d->limit;
 }
 
-/* A tensor of several parts, or quantized, as it is written here without a tree: the layout and the
- * attributes say all of it. */
+/* Is it a quantized tensor, or one of several parts, in the form that is written without a tree?
+ * Then the layout and the attributes describe it completely. */
 static bool is_plain_layout(pt_file *f, const tnf_pickle_node *node, pt_tensor *t)
 {
     if (!f->ours.p ||
@@ -62,7 +62,7 @@ static bool is_plain_layout(pt_file *f, const tnf_pickle_node *node, pt_tensor *
     return true;
 }
 
-/* A tensor that needs no tree to be written. *whole: nor a word on its strides. */
+/* Can the tensor be written without a tree? *whole is cleared if its strides must be kept. */
 static bool is_plain_tensor(pt_file *f, const tnf_pickle_node *node, pt_tensor *t, bool *whole)
 {
     bool v3 = tnf_pickle_is_call(node, "torch._utils", "_rebuild_tensor_v3");
@@ -92,7 +92,7 @@ static bool is_plain_dict(pt_file *f, const tnf_pickle_node *root, bool *whole)
     return true;
 }
 
-/* In the order in which they are written without a tree? */
+/* Are the tensors in the order in which they are written without a tree? */
 static bool is_sorted(const tnf_catalog *c)
 {
     for (size_t i = 1; i < c->n; i++)
@@ -101,12 +101,12 @@ static bool is_sorted(const tnf_catalog *c)
     return true;
 }
 
-/* One pickle of the tree after the other. */
+/* Writes several pickles of the same tree, one after the other. */
 typedef struct writing {
     pt_file *f;
-    uint64_t most; /* bytes */
-    uint32_t memo; /* entries that nodes have from the one before */
-    bool other;    /* that one has nodes which are written as others */
+    uint64_t most; /* most bytes */
+    uint32_t memo; /* memo numbers used by the previous pickles */
+    bool other;    /* the previous pickle replaced nodes */
 } writing;
 
 static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_str *out,
@@ -115,7 +115,7 @@ static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_s
     pt_file *f = w->f;
     tnf_buf b;
     pt_emitter m;
-    tnf_arena a; /* for this alone: it can be large */
+    tnf_arena a; /* separate: it can be large */
     tnf_arena_init(&a, &f->r->scratch->alloc, f->r->limits.memory);
     tnf_buf_init(&b, &f->r->scratch->alloc, w->most);
     tnf_pt_emit_init(&m, &b, &a, e);
@@ -125,7 +125,7 @@ static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_s
     w->memo += m.memo;
     w->other = m.other;
     tnf_pt_emit_free(&m);
-    tnf_arena_free(&a); /* before there are two of the tree */
+    tnf_arena_free(&a); /* freed before the tree is copied */
     out->n = b.n;
     out->p = status == TNF_OK ? tnf_arena_str(f->r->arena, b.p, b.n) : NULL;
     tnf_buf_free(&b);
@@ -144,7 +144,7 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     tnf_pickle again = *p;
     tnf_status status = emit_tree(&w, p->root, false, &raw, &said);
     if (status == TNF_OK && !dict &&
-        w.other) { /* the tree is the same whichever protocol it came by */
+        w.other) { /* the tree must not depend on the source's protocol */
         status = tnf_pickle_read(&again, raw.p, raw.n, 0, f->r->scratch, &said);
         w.memo = 0;
     }
@@ -159,7 +159,7 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     }
     if (!dict)
         TNF_TRY(tnf_set_attr(f->r, "pytorch.tree", tnf_value_str(TNF_BYTES, plain.p, plain.n), e));
-    /* without a tree the id is made anew, by the tree it has to be the one that it was */
+    /* without a tree a new id is computed; with a tree the old id must be kept */
     if (!dict && f->ours.p && tnf_utf8_valid(NULL, f->ours.p, f->ours.n))
         TNF_TRY(tnf_set_attr(f->r, "pytorch.serialization_id",
                              tnf_value_str(TNF_STRING, f->ours.p, f->ours.n), e));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Element types: what torch calls them, as classes of storages and as dtypes. */
+/* Element types and their names in torch, as classes of storages and as dtypes. */
 #include "formats/pytorch/pt.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static const pt_type types[] = {
     { NULL, "float8_e5m2fnuz", "f8_e5m2fnuz", 1, 0, 0, 0, 0 },
     { NULL, "float8_e8m0fnu", "f8_e8m0", 1, 0, 0, 0, 0 },
     { NULL, "float4_e2m1fn_x2", "f4_e2m1", 1, 0, 1, 0, 0 },
-    /* those above are what a type of ours becomes */
+    /* only the types above are written */
     { "QInt8Storage", "qint8", "i8", 1, 0, 0, 0, 0 },
     { "QUInt8Storage", "quint8", "u8", 1, 0, 0, 0, 0 },
     { "QInt32Storage", "qint32", "i32", 4, 0, 0, 0, 0 },
@@ -38,7 +38,7 @@ static const pt_type types[] = {
     { NULL, "bits1x8", "u8", 1, 0, 0, 0, 1 },
     { NULL, "bits2x4", "u8", 1, 0, 0, 0, 1 },
     { NULL, "bits4x2", "u8", 1, 0, 0, 0, 1 },
-    /* names of old times, and bytes without a type */
+    /* old names, and untyped bytes */
     { "UntypedStorage", "uint8", "u8", 1, 0, 0, 0, 0 },
     { "_UntypedStorage", "uint8", "u8", 1, 0, 0, 0, 0 },
     { "TypedStorage", "uint8", "u8", 1, 0, 0, 0, 0 },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is no tensor, as values of the model:
+/* Converts nodes other than tensors to values:
  *
  *   None, bool, int, float, text, bytes, list, dict   themselves
  *   int beyond 64 bits      {"$int": "…"}
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define DEEPEST  12u
-#define MOST_INT 256u /* bytes of an int that is shown in digits */
-#define MAP      160u /* bytes of a map of up to four, and of each more than that */
+#define MOST_INT 256u /* largest int that is shown in digits, in bytes */
+#define MAP      160u /* cost of a map of up to four members, and of each further one, in bytes */
 #define MEMBER   100u
 
 typedef struct maker {
@@ -45,7 +45,7 @@ bool tnf_pt_is_dict_class(const tnf_pickle_node *call)
            tnf_pickle_is_call(call, "builtins", "dict");
 }
 
-/* {module, name}: its first argument is what it is. */
+/* {module, name}: a call means its first argument. */
 static const char *const wrappers[][2] = {
     { "torch", "Size" },
     { "builtins", "set" },
@@ -134,7 +134,7 @@ static void spend_budget(const maker *m, uint64_t n)
     m->f->left -= n < m->f->left ? n : m->f->left;
 }
 
-/* As many items as there may still be values, so that room is not taken for more. */
+/* Makes an array of as many items as the budget allows, so no memory is reserved for more. */
 static tnf_status make_array(tnf_value *out, maker *m, const tnf_pickle_node *node)
 {
     uint64_t most = m->f->left / sizeof(tnf_value);
@@ -163,7 +163,7 @@ static tnf_status set_item(tnf_attrs *map, maker *m, const tnf_pickle_node *k,
     return tnf_attrs_set(map, key, strlen(key), v, m->e);
 }
 
-/* Of a dict, or of a list of pairs that one was made of. */
+/* Adds the members of a dict, or of the list of pairs that makes one. */
 static tnf_status add_map(tnf_attrs *map, maker *m, const tnf_pickle_node *from)
 {
     bool dict = from->kind == TNF_PICKLE_DICT;
@@ -243,7 +243,7 @@ static tnf_status make_leaf(tnf_value *out, maker *m, const tnf_pickle_node *nod
     }
 }
 
-/* Bytes that it takes, without what is in it. */
+/* The cost of a value in bytes, without its items. */
 static uint64_t cost_of(const tnf_pickle_node *node)
 {
     const tnf_pickle_node *first = node->kind == TNF_PICKLE_CALL ? tnf_pickle_arg(node, 0) : NULL;
@@ -256,7 +256,7 @@ static uint64_t cost_of(const tnf_pickle_node *node)
         return node->n;
     case TNF_PICKLE_GLOBAL:
         return MAP + node->as.global->module.n + node->as.global->name.n;
-    case TNF_PICKLE_CALL: /* its text may stand for bytes */
+    case TNF_PICKLE_CALL: /* its text may represent bytes */
         return 2 * (uint64_t)MAP + (first && first->kind == TNF_PICKLE_TEXT ? first->n : 0);
     case TNF_PICKLE_DICT:
     case TNF_PICKLE_PERSISTENT:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a tensor that is written still the view of a storage that its tree describes? */
+/* Checks whether a tensor to be written is still the view of a storage that its tree describes. */
 #include "formats/pytorch/write.h"
 
 #include <string.h>
 
 #define COMPARED ((uint64_t)64 << 20)
 
-/* Elements of torch's are these of ours? Indices have a sign there, and none here. */
+/* Do the types match? Indices are signed in torch and unsigned in Tenfold. */
 static bool same_type(const pt_type *type, const tnf_type *ours)
 {
     return strcmp(type->id, ours->id) == 0 ||
@@ -14,7 +14,7 @@ static bool same_type(const pt_type *type, const tnf_type *ours)
            (strcmp(type->id, "i32") == 0 && ours == tnf_type_of(TNF_U32));
 }
 
-/* Parts have no shape of their own: that of the tree is theirs if it has as many elements. */
+/* Parts have no shape. The shape in the tree fits if it has as many elements. */
 static bool parts_same(const pt_tensor *t, const tnf_object *o)
 {
     if (strcmp(t->layout, o->layout->id) != 0 || t->nparts != o->nparts || t->rank != o->rank ||
@@ -50,7 +50,7 @@ bool tnf_pt_is_same(const pt_tensor *t, const tnf_object *o)
     return true;
 }
 
-/* The tuple (storage, offset, size, stride, …) within what wraps it; NULL: not found. */
+/* The tuple (storage, offset, size, stride, …) inside its wrappers; NULL: not found. */
 tnf_pickle_node *tnf_pt_view_args(tnf_pickle_node *node)
 {
     for (int i = 0; node && i < 8 && node->kind == TNF_PICKLE_CALL; i++) {
@@ -67,14 +67,14 @@ tnf_pickle_node *tnf_pt_view_args(tnf_pickle_node *node)
     return NULL;
 }
 
-/* The node of the storage that it is a view of; NULL: not found. */
+/* The node of the storage of a view; NULL: not found. */
 tnf_pickle_node *tnf_pt_storage_of(tnf_pickle_node *node)
 {
     tnf_pickle_node *args = tnf_pt_view_args(node);
     return node->kind == TNF_PICKLE_PERSISTENT ? node : args ? args->as.items[0] : NULL;
 }
 
-/* All of its storage, rows first? */
+/* Does the tensor cover its storage, in row-major order? */
 bool tnf_pt_is_base(const pt_tensor *t)
 {
     const pt_dense *d = &t->parts[0];
@@ -86,20 +86,21 @@ bool tnf_pt_is_base(const pt_tensor *t)
            step * d->type->width == d->limit;
 }
 
-/* Are the bytes of this tensor, by where they come from, those of the base seen through strides? */
+/* Do the bytes of this tensor come from the same place as those of its base? */
 bool tnf_pt_is_view_of(const tnf_part *part, const tnf_part *base)
 {
     if (part == base || part->nbytes == 0)
         return true;
     if (part->origin != base->origin)
         return false;
-    if (part->payload == TNF_OPAQUE) /* gathered by this format's reader from the same storages */
+    if (part->payload ==
+        TNF_OPAQUE) /* both are gathered by this format's reader, from the same storage */
         return base->payload == TNF_AT;
     return part->payload == TNF_AT && base->payload == TNF_AT && part->offset >= base->offset &&
            part->offset + part->nbytes <= base->offset + base->nbytes;
 }
 
-/* Row by row; *at is where the strides have the element. */
+/* Moves to the next element, rows first; *at is its offset by the strides. */
 static void next_element(const pt_dense *d, uint64_t *index, uint64_t *at)
 {
     for (uint32_t k = d->rank; k-- > 0;) {
@@ -111,7 +112,7 @@ static void next_element(const pt_dense *d, uint64_t *index, uint64_t *at)
     }
 }
 
-/* Of other files only the bytes themselves can tell, if they are not too many. */
+/* For other files only the bytes can be compared, if they are not too many. */
 tnf_status tnf_pt_compare_views(bool *same, const tnf_part *part, const tnf_part *base,
                                 const pt_dense *d, tnf_error *e)
 {
@@ -138,7 +139,7 @@ tnf_status tnf_pt_compare_views(bool *same, const tnf_part *part, const tnf_part
 
 /* ------------------------------------------------------------ another order */
 
-/* The dimension, of more than one element, that steps so far; the rank: none. */
+/* The dimension of more than one element with this stride; the rank: none. */
 static uint32_t dimension_of(const pt_dense *d, uint64_t step)
 {
     uint32_t k = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree walked depth first: every tensor under its path, everything else into pytorch.values.
+/* Walks the tree depth first: each tensor is added under its path; all else goes to pytorch.values.
  *
  *   {"model": {"0.weight": T}, "epoch": 3}      tensor model.0.weight, value epoch
  *
- * A path is keys, indexes and names of attributes; a name is the path joined by dots. Shared
- * containers can make exponentially many paths of a few bytes, so paths are counted first.
+ * A path consists of keys, indexes and names of attributes. A name is the path joined by dots.
+ * Shared containers can produce exponentially many paths from a few bytes, so paths are counted
+ * first.
  */
 #include "formats/pytorch/pt.h"
 
@@ -13,8 +14,8 @@
 
 #define PATHS       100000u
 #define REPR        400u
-#define SAME        100u /* tensors of one name */
-/* Bytes of all names: long keys of shared containers can make far more of them than there are. */
+#define SAME        100u /* most tensors with the same name */
+/* Limit of bytes of all names: long keys of shared containers can expand enormously. */
 #define MOST_NAMES  ((uint64_t)4 << 20)
 #define NAMES_RATIO 64u
 
@@ -26,17 +27,17 @@ typedef struct step {
 } step;
 
 typedef struct walk {
-    pt_file *f; /* NULL: only names are wanted */
+    pt_file *f; /* NULL: only names are needed */
     tnf_arena *arena, *scratch;
     step *steps;
-    size_t depth, room; /* of steps: taken, there */
+    size_t depth, room; /* steps in use, and allocated */
     tnf_buf name;
     tnf_attrs values;
-    tnf_attrs facts; /* of the tensor at hand: in scratch */
-    tnf_hash taken;  /* names of tensors, when there is no catalog */
+    tnf_attrs facts; /* of the current tensor, in scratch */
+    tnf_hash taken;  /* names of tensors, if there is no catalog */
     pt_named *list;
     size_t n, capacity;
-    uint64_t most, left; /* paths, bytes of names */
+    uint64_t most, left; /* limit of paths; remaining bytes of names */
     tnf_error *e;
 } walk;
 
@@ -70,7 +71,7 @@ static tnf_status visit_pair(walk *w, const tnf_pickle_node *key, tnf_pickle_nod
     return visit(w, &s, value);
 }
 
-/* Of a dict, or of a list of pairs that one was made of. */
+/* Visits the members of a dict, or of the list of pairs that makes one. */
 static tnf_status visit_pairs(walk *w, const tnf_pickle_node *from, visit_fn visit)
 {
     bool dict = from->kind == TNF_PICKLE_DICT;
@@ -81,7 +82,7 @@ static tnf_status visit_pairs(walk *w, const tnf_pickle_node *from, visit_fn vis
     return TNF_OK;
 }
 
-/* What stands beside the items of an object (arguments, a state), if there are tensors in it. */
+/* Visits the arguments or the state of an object, if they hold tensors. */
 static tnf_status visit_held(walk *w, const tnf_pickle_node *held, const char *what, visit_fn visit)
 {
     const tnf_pickle_node *dicts[2];
@@ -122,7 +123,7 @@ static tnf_status visit_children(walk *w, const tnf_pickle_node *node, visit_fn 
     const tnf_pickle_node *states[PT_STATES];
     bool tensor = tnf_pt_is_tensor(node);
     size_t n = tensor ? tnf_pt_tensor_states(node, states) : 0;
-    for (size_t i = 0; i < n; i++) /* those that a class of its own wraps */
+    for (size_t i = 0; i < n; i++) /* tensors wrapped by a subclass */
         TNF_TRY(visit_held(w, states[i], "state", visit));
     if (tensor)
         return TNF_OK;
@@ -146,7 +147,7 @@ static uint8_t state_of(const tnf_pickle_node *node)
 
 static tnf_status count_child(walk *w, const step *s, tnf_pickle_node *child);
 
-/* Leaves below a container, in its `number`, no more than are of interest. */
+/* Counts the leaves below a container, up to the limit, into its `number`. */
 static tnf_status count_paths(walk *w, tnf_pickle_node *node)
 {
     if (w->depth == PT_DEEPEST)
@@ -185,7 +186,7 @@ static tnf_status count_child(walk *w, const step *s, tnf_pickle_node *child)
 
 /* ------------------------------------------------------------------ names */
 
-/* The path joined by dots; escaped: dots within its elements have a backslash. */
+/* Joins the path by dots; escaped: dots inside its elements get a backslash. */
 static tnf_status make_name(walk *w, bool escaped)
 {
     w->name.n = 0;
@@ -217,7 +218,7 @@ static bool is_taken(walk *w, bool tensor)
     return tnf_attrs_find(&w->values, p, w->name.n, &found, w->e) == TNF_OK && found;
 }
 
-/* A name that is still free; *plain: it is the path joined by dots. */
+/* Makes a name that is still free; *plain: it is the path joined by dots. */
 static tnf_status free_name(walk *w, bool tensor, bool *plain)
 {
     *plain = true;
@@ -232,12 +233,12 @@ static tnf_status free_name(walk *w, bool tensor, bool *plain)
         tnf_buf_printf(&w->name, "@%lu", i);
         TNF_TRY(tnf_buf_status(&w->name, "name", w->e));
         if (i > SAME)
-            return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET, "too many tensors of one name");
+            return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET, "too many tensors with the same name");
     }
     return TNF_OK;
 }
 
-/* Is there still room for the name? */
+/* Takes the name from the budget; false: the budget is exhausted. */
 static bool spend_name(walk *w)
 {
     bool fits = w->name.n < w->left;
@@ -298,7 +299,7 @@ static tnf_status put_quantizer(walk *w, tnf_attrs *attrs, const pt_tensor *t)
     return tnf_attrs_push(attrs, "pytorch.zero_point", tnf_pt_int_value(t->zero_point), w->e);
 }
 
-/* What the tensor's type, shape and bytes do not say. */
+/* Adds attributes that the tensor's type, shape and bytes do not imply. */
 static tnf_status put_facts(walk *w, tnf_attrs *attrs, const pt_tensor *t)
 {
     const pt_dense *d = &t->parts[0];
@@ -324,7 +325,7 @@ static tnf_status put_facts(walk *w, tnf_attrs *attrs, const pt_tensor *t)
     return TNF_OK;
 }
 
-/* The attributes at hand, in the arena of the file. */
+/* Copies the current attributes to the arena of the file. */
 static tnf_status keep_attrs(const tnf_value **out, walk *w)
 {
     const tnf_attrs *attrs = &w->facts;
@@ -367,7 +368,7 @@ static const tnf_layout *layout_named(walk *w, const char *id)
     return known ? known : tnf_layout_unknown(w->arena, id, strlen(id));
 }
 
-/* Types that make another last dimension of ours. */
+/* The shape in Tenfold, for types that change the last dimension. */
 static uint32_t our_shape(uint64_t *shape, const pt_tensor *t)
 {
     uint32_t rank = t->rank;
@@ -389,9 +390,9 @@ static tnf_status add_object(walk *w, const pt_tensor *t, bool plain, uint64_t a
     for (uint32_t i = 0; i < t->nparts; i++) {
         TNF_TRY(tnf_pt_add_part(
             &parts[i], i ? &ignored : &order, w->f, &t->parts[i],
-            false /* columns are gathered: no other format need keep the order */, w->e));
+            false /* columns are gathered, so other formats need not keep the order */, w->e));
         parts[i].role = t->roles[i];
-        /* indices are never negative: the same bytes */
+        /* indices are never negative, so the bytes are the same */
         if (i && strcmp(t->layout, "torch.per_channel/1") != 0)
             parts[i].type = parts[i].type == tnf_type_of(TNF_I64)   ? tnf_type_of(TNF_U64)
                             : parts[i].type == tnf_type_of(TNF_I32) ? tnf_type_of(TNF_U32)
@@ -427,15 +428,15 @@ static tnf_status list_tensor(walk *w, tnf_pickle_node *node)
                : tnf_fail(w->e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
 }
 
-/* Of a kind that is not known: listed with the reason, so that the rest can be read and no
- * conversion leaves it out in silence. */
+/* Lists a tensor of an unknown kind with the reason. So the rest can be read, and no conversion
+ * drops the tensor silently. */
 static tnf_status list_odd(walk *w, const pt_tensor *t, bool plain, const tnf_pickle_node *node)
 {
     tnf_object o = { .name = { (const char *)w->name.p, w->name.n },
                      .shape = t->parts[0].shape,
                      .rank = t->nparts ? t->parts[0].rank : 0 };
     char why[160];
-    snprintf(why, sizeof why, "%.150s", w->e ? w->e->message : "it is of an unknown kind");
+    snprintf(why, sizeof why, "%.150s", w->e ? w->e->message : "it has an unknown kind");
     w->facts.n = 0;
     if (!plain || !splits_at_dots(w))
         TNF_TRY(put_path(w, &w->facts));
@@ -491,7 +492,7 @@ static tnf_status take_value(walk *w, const tnf_pickle_node *node)
 
 static tnf_status enter_node(walk *w, tnf_pickle_node *node);
 
-/* Paths are short: room for the deepest is not taken before there is one. */
+/* Paths are usually short, so memory grows with the deepest one. */
 static tnf_status push_step(walk *w, const step *s)
 {
     step *more = tnf_arena_grow(w->scratch, w->steps, w->depth, &w->room, sizeof *more, 8);
@@ -516,7 +517,7 @@ static tnf_status enter_node(walk *w, tnf_pickle_node *node)
     pt_form form = tnf_pt_form(node);
     if (form == PT_VALUE)
         return take_value(w, node);
-    if (state_of(node) == PT_ENTERED) /* it holds itself */
+    if (state_of(node) == PT_ENTERED) /* it contains itself */
         return TNF_OK;
     if (form == PT_TENSOR)
         TNF_TRY(take_tensor(w, node));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing: a zip archive as torch.save() has it, streamed, every record on a multiple of 64.
+/* The writer. It streams a zip archive as torch.save() writes it; every record begins at a multiple
+ * of 64.
  *
  *   data.pkl .format_version .storage_alignment byteorder data/0 … version .data/serialization_id
  *
- * The pickle is pytorch.tree again, or a dict of all tensors. A storage is written once: tensors
- * that are views of it in one file, and still are, share it; others get one of their own.
+ * The pickle is that of pytorch.tree, or a dict of all tensors. A storage is written once. Tensors
+ * that were views of it and still are share it; other tensors get separate storages.
  */
 #include "formats/pytorch/write.h"
 #include "formats/pytorch/emit.h"
@@ -17,7 +18,8 @@
 #include <string.h>
 
 #define MAX_PICKLE ((uint64_t)1 << 30)
-#define MAX_TURNED ((uint64_t)16 << 20) /* larger ones are written rows first: it takes memory */
+#define MAX_TURNED                                                                                 \
+    ((uint64_t)16 << 20) /* larger ones are written rows first, since reordering takes memory */
 
 static tnf_status no_memory(const pt_out *o)
 {
@@ -30,7 +32,8 @@ static tnf_status flat_tree(pt_out *o, tnf_pickle_node **root)
 {
     const tnf_catalog *c = o->w->catalog;
     const uint32_t *order;
-    TNF_TRY(tnf_sorted(o->w, &order, NULL, o->e)); /* the same file, whatever format it came by */
+    TNF_TRY(tnf_sorted(o->w, &order, NULL,
+                       o->e)); /* sorted, so the file does not depend on the source format */
     tnf_pickle_node **items = tnf_arena_array(o->a, 2 * (uint64_t)c->n, sizeof(tnf_pickle_node *));
     if (!items)
         return no_memory(o);
@@ -57,7 +60,7 @@ static tnf_status flat_tree(pt_out *o, tnf_pickle_node **root)
 /* ------------------------------------------------------------------- tree */
 
 typedef struct tied {
-    tnf_str key; /* first, for tnf_named */
+    tnf_str key; /* must be first, for tnf_named */
     const tnf_part *base;
 } tied;
 
@@ -67,7 +70,7 @@ static tnf_str key_of(const tnf_pickle_node *storage)
     return (tnf_str) { key->as.s, key->n };
 }
 
-/* Notes the storage of which a tensor holds all bytes. */
+/* Records the storage whose bytes a tensor covers. */
 static tnf_status add_base(pt_out *o, tnf_named *bases, const pt_named *x, const pt_tensor *t)
 {
     const tnf_pickle_node *storage = tnf_pt_storage_of(x->node);
@@ -79,7 +82,7 @@ static tnf_status add_base(pt_out *o, tnf_named *bases, const pt_named *x, const
     return tnf_named_add(bases, &row, &known, o->e);
 }
 
-/* What both ids of storages have in common stays the same node, so that it is shared as before. */
+/* Keeps the common nodes of both storage ids, so they are shared as before. */
 static void keep_words(const tnf_pickle_node *fresh, const tnf_pickle_node *old)
 {
     tnf_str a = fresh->as.items[1]->as.global->name, b = old->as.items[1]->as.global->name;
@@ -90,7 +93,7 @@ static void keep_words(const tnf_pickle_node *fresh, const tnf_pickle_node *old)
     fresh->as.items[3] = old->as.items[3];
 }
 
-/* The whole call anew. */
+/* Replaces the complete call. */
 static tnf_status replace_node(pt_out *o, const pt_named *x)
 {
     tnf_pickle_node *fresh = tnf_pt_object_node(o, x->object);
@@ -101,7 +104,7 @@ static tnf_status replace_node(pt_out *o, const pt_named *x)
     return TNF_OK;
 }
 
-/* The tensor keeps its strides, and its storage gets the order that they have. */
+/* Keeps the strides of a tensor; its storage is written in their order. */
 static tnf_status keep_order(pt_out *o, const tnf_pickle_node *storage, const pt_dense *d)
 {
     uint32_t i = tnf_named_find(&o->parts_by_key, key_of(storage));
@@ -114,7 +117,8 @@ static tnf_status keep_order(pt_out *o, const tnf_pickle_node *storage, const pt
     return TNF_OK;
 }
 
-/* Points a view at a storage of its own, rows first unless it is whole in another order. */
+/* Points a view to a separate storage, in row-major order unless it covers its storage in another
+ * order. */
 static tnf_status place_view(pt_out *o, const tnf_object *object, const tnf_part *part,
                              tnf_pickle_node *node, const pt_dense *d)
 {
@@ -140,12 +144,12 @@ static tnf_status place_view(pt_out *o, const tnf_object *object, const tnf_part
     for (size_t k = 0; k < 4; k++)
         args->as.items[k] = items[k];
     args->number = PT_PLACED;
-    if (d->conj || d->neg) /* the bytes have it */
+    if (d->conj || d->neg) /* already applied to the bytes */
         args->n--;
     return TNF_OK;
 }
 
-/* Can every part be pointed elsewhere by itself, and none of them is another tensor's, too? */
+/* Can every part be placed separately? No part may also belong to another tensor. */
 static bool parts_apart(const pt_tensor *t)
 {
     for (uint32_t i = 0; i < t->nparts; i++) {
@@ -166,14 +170,14 @@ static tnf_status place_parts(pt_out *o, const pt_named *x, const pt_tensor *t)
     return TNF_OK;
 }
 
-/* Points the tensor at storages of its own, or leaves it as it is if the base has its bytes. */
+/* Points the tensor to separate storages, or does not change it if the base has its bytes. */
 static tnf_status place_tensor(pt_out *o, const tnf_named *bases, const pt_named *x,
                                const pt_tensor *t)
 {
     const tnf_object *object = x->object;
     tnf_pickle_node *storage = tnf_pt_storage_of(x->node);
     if (!object || (t->kind && strcmp(t->kind, "storage") != 0))
-        return TNF_OK; /* of numpy the bytes are in the tree; meta has none */
+        return TNF_OK; /* the bytes of numpy arrays are in the tree; meta tensors have none */
     if (!tnf_pt_is_same(t, object))
         return replace_node(o, x);
     if (t->nparts > 1 || !storage)
@@ -194,7 +198,7 @@ static tnf_status place_tensor(pt_out *o, const tnf_named *bases, const pt_named
     return place_view(o, object, &object->parts[0], x->node, &t->parts[0]);
 }
 
-/* Tensors are looked at one by one, twice: what is known of one takes kilobytes. */
+/* Resolves tensors one by one, twice: keeping them all would take kilobytes for each. */
 static tnf_status place_tree(pt_out *o, const pt_named *list, size_t n)
 {
     tnf_named bases;
@@ -212,7 +216,7 @@ static tnf_status place_tree(pt_out *o, const pt_named *list, size_t n)
             status = add_base(o, &bases, &list[i], t);
     }
     for (size_t i = 0; i < n && status == TNF_OK; i++) {
-        if (list[i].node->number == PT_PLACED) /* one tensor under two names */
+        if (list[i].node->number == PT_PLACED) /* a tensor under two names */
             continue;
         list[i].node->number = PT_PLACED;
         status = tnf_pt_resolve(t, &f, list[i].node, o->e);
@@ -223,9 +227,9 @@ static tnf_status place_tree(pt_out *o, const pt_named *list, size_t n)
     return status;
 }
 
-/* The table of names of a catalog that is written is not filled. */
+/* An index of names, since the catalog to be written has none. */
 typedef struct named_object {
-    tnf_str name; /* first, for tnf_named */
+    tnf_str name; /* must be first, for tnf_named */
     const tnf_object *object;
 } named_object;
 
@@ -239,7 +243,7 @@ static tnf_status name_objects(tnf_named *names, const tnf_catalog *c, tnf_error
     return TNF_OK;
 }
 
-/* The tree of the source, if its tensors are those that are to be written; else *why. */
+/* Opens the tree of the source if its tensors are exactly those to be written; else sets *why. */
 tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf_catalog *c,
                             const char *key, tnf_arena *a, const char **why, tnf_error *e)
 {
@@ -249,7 +253,7 @@ tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf
     *n = 0;
     if (!v || v->kind != TNF_BYTES)
         return TNF_OK;
-    *why = "it is no tree that can be read";
+    *why = "the tree cannot be read";
     tnf_status status = tnf_pickle_read(p, v->as.s, v->n, 0, a, NULL);
     if (status == TNF_OK)
         status = tnf_pt_names(list, n, p->root, v->n, a, NULL);
@@ -260,8 +264,8 @@ tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf
     for (size_t i = 0; i < p->calls.n; i++)
         if (tnf_pickle_call_dangerous(p->calls.nodes[i]))
             return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "pytorch.tree holds a dangerous call, which is never written");
-    *why = "its tensors are not those that are written";
+                            "pytorch.tree contains a dangerous call, which is never written");
+    *why = "its tensors are not those to be written";
     tnf_named names;
     tnf_named_init(&names, sizeof(named_object), &a->alloc, MAX_PICKLE);
     status = name_objects(&names, c, e);
@@ -308,10 +312,10 @@ static tnf_zip_put *new_member(pt_out *o, const char *name, uint64_t size)
     return m;
 }
 
-/* The hash that torch makes of all CRCs. */
+/* Updates the hash that torch computes over all CRCs. */
 static void end_member(pt_out *o, tnf_zip_put *m)
 {
-    if (m->size) /* those without bytes have no descriptor */
+    if (m->size) /* empty members have no descriptor */
         o->hash ^= m->crc + UINT64_C(0x9E3779B9) + (o->hash << 6) + (o->hash >> 2);
     tnf_zip_put_behind(&o->bytes, TNF_ZIP_TORCH, m);
 }
@@ -363,7 +367,7 @@ static tnf_status put_storages(pt_out *o)
         uint32_t at = tnf_named_find(&o->parts_by_key, s->key);
         if (at == TNF_HASH_NONE)
             return tnf_fail(o->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "the tree has a storage whose bytes are not there");
+                            "the tree has a storage whose bytes are missing");
         snprintf(name, sizeof name, "data/%u", i);
         const pt_emitted *from = tnf_named_at(&o->parts_by_key, at);
         TNF_TRY(from->turned ? put_turned(o, name, from) : put_part(o, name, from->part));
@@ -371,7 +375,7 @@ static tnf_status put_storages(pt_out *o)
     return TNF_OK;
 }
 
-/* 40 digits, as torch has them: what else stands there is not kept, for half of it would not do. */
+/* torch's ids have 40 digits. Any other value is not kept. */
 static bool is_id(const tnf_value *v)
 {
     bool digits = v && v->kind == TNF_STRING && v->n == 40;
@@ -387,7 +391,7 @@ static tnf_status put_id(pt_out *o)
     snprintf(id, sizeof id, "%.20s%020llu",
              is_id(v)     ? v->as.s
              : o->by_tree ? "00000000000000000001"
-                          : "00000000000000000000", /* as its reader knows them */
+                          : "00000000000000000000", /* as the reader recognises them */
              (unsigned long long)o->hash);
     return put_record(o, ".data/serialization_id", id, 40);
 }
@@ -401,7 +405,7 @@ static tnf_status put_end(pt_out *o)
     return flush_bytes(o);
 }
 
-/* What other formats have, and the core puts here for safe keeping. */
+/* Writes metadata of other formats, which the core stores here. */
 static tnf_status put_metadata(pt_out *o)
 {
     tnf_buf b;
@@ -438,7 +442,7 @@ static tnf_status put_all(pt_out *o)
     return put_end(o);
 }
 
-/* ------------------------------------------------------------------ whole */
+/* ---------------------------------------------------------------- complete */
 
 static bool is_sorted(const pt_named *list, size_t n)
 {
@@ -467,7 +471,7 @@ static tnf_status make_pickle(pt_out *o)
         root = p.root;
         o->by_tree = true;
         TNF_TRY(place_tree(o, list, n));
-        /* a plain dict in which nothing is shared any more is written as any other */
+        /* a plain dict without shared storages is written in the default form */
         if (!tnf_catalog_attr(c, "pytorch.tree") && tnf_named_count(&o->parts_by_key) == n &&
             is_sorted(list, n) && !o->turned) {
             o->by_tree = false;
@@ -490,7 +494,8 @@ static tnf_status read_options(pt_out *o)
     if (!o->root.n)
         o->root = (tnf_str)TNF_STR("archive");
     if (memchr(o->root.p, '/', o->root.n) || o->root.n > 1000)
-        return tnf_fail(o->e, TNF_EINVAL, TNF_NO_OFFSET, "root is the name of one folder");
+        return tnf_fail(o->e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "root must be the name of a single directory");
     uint64_t align = v[PT_WRITE_ALIGN].u;
     if (align == 0 || align > 65536 / 2 || (align & (align - 1)))
         return tnf_fail(o->e, TNF_EINVAL, TNF_NO_OFFSET,

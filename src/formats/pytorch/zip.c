@@ -8,8 +8,8 @@
  *   ROOT/.data/serialization_id   40 digits
  *   TorchScript: ROOT/constants.pkl, ROOT/constants/0 …, ROOT/code/…
  *
- * Names are looked up without regard to case, as torch does. A record's own header is compared with
- * the directory before it is used: where the two differ, readers see different files.
+ * Names are looked up case-insensitively, as in torch. A record's own header is compared with the
+ * directory before use: if they differ, readers see different files.
  */
 #include "formats/pytorch/ptzip.h"
 
@@ -34,14 +34,14 @@ static tnf_status tell_odd(void *ctx, tnf_status status, uint64_t at, const char
     return tnf_stricter(ctx, e, status, at, "%s", text);
 }
 
-/* Names without the root folder, in lower case. */
+/* Adds a record by its name without the root directory, in lower case. */
 static tnf_status add_record(pt_zip *z, tnf_zip_member *m, tnf_error *e)
 {
     tnf_reader *r = z->f->r;
     uint32_t known;
     if (m->name.n < z->root.n + 1 || memcmp(m->name.p, z->root.p, z->root.n) != 0 ||
         m->name.p[z->root.n] != '/')
-        return tnf_stricter(r, e, TNF_EFORMAT, m->at, "the record %s is not in the folder %s",
+        return tnf_stricter(r, e, TNF_EFORMAT, m->at, "the record %s is not in the directory %s",
                             TNF_QUOTED(m->name), TNF_QUOTED(z->root));
     tnf_str rest = { m->name.p + z->root.n + 1, m->name.n - z->root.n - 1 };
     char *text = tnf_arena_str(r->arena, rest.p, rest.n);
@@ -51,7 +51,7 @@ static tnf_status add_record(pt_zip *z, tnf_zip_member *m, tnf_error *e)
         text[i] = tnf_lower_case(text[i]);
     pt_record record = { .name = { text, rest.n }, .member = m };
     if (rest.n == 0)
-        return TNF_OK; /* the folder itself */
+        return TNF_OK; /* the directory itself */
     TNF_TRY(tnf_named_add(&z->records, &record, &known, e));
     if (known != TNF_HASH_NONE)
         return tnf_stricter(r, e, TNF_EFORMAT, m->at,
@@ -85,7 +85,7 @@ static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, t
     return s->failed;
 }
 
-/* Pickles shrink to a twentieth at most; what is larger and shrank more is to fill memory. */
+/* Pickles compress to a twentieth at most. Larger records with a higher ratio are bombs. */
 #define BOMB       ((uint64_t)4 << 20)
 #define BOMB_RATIO 100u
 
@@ -98,7 +98,7 @@ static tnf_status inflate_record(const tnf_zip_from *from, uint8_t *dst, const p
     TNF_TRY(tnf_decoder_open(&d, TNF_CODEC_DEFLATE, &encoded, NULL, e));
     tnf_status status = tnf_decoder_read(d, 0, dst, (size_t)r->member->size, e);
     status = status == TNF_OK ? tnf_decoder_end(d, e) : status;
-    if (status != TNF_OK && s.failed == TNF_OK && e) /* decoders count from where the data begin */
+    if (status != TNF_OK && s.failed == TNF_OK && e) /* decoders count from the start of the data */
         e->offset = r->offset + (e->offset == TNF_NO_OFFSET ? 0 : e->offset);
     tnf_decoder_close(d);
     return status;
@@ -118,7 +118,7 @@ tnf_status tnf_pt_read_head(pt_zip *z, pt_record *r, uint8_t *dst, size_t n, tnf
     return status;
 }
 
-/* 0 stands for a CRC that nobody computed. */
+/* A CRC of 0 means that none was computed. */
 static bool crc_fits(const pt_record *r, const void *bytes, size_t n)
 {
     tnf_digester d;
@@ -143,11 +143,10 @@ tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *o
                         "the record %s has %llu bytes, %llu are allowed", TNF_QUOTED(r->name),
                         (unsigned long long)size, (unsigned long long)cap);
     if (size > BOMB && size / BOMB_RATIO > r->member->stored)
-        return tnf_fail(e, TNF_ELIMIT, r->member->at,
-                        "the record %s would become %llu bytes out of %llu: no pickle shrinks so "
-                        "much",
-                        TNF_QUOTED(r->name), (unsigned long long)size,
-                        (unsigned long long)r->member->stored);
+        return tnf_fail(
+            e, TNF_ELIMIT, r->member->at,
+            "the record %s would become %llu bytes out of %llu: no pickle compresses so much",
+            TNF_QUOTED(r->name), (unsigned long long)size, (unsigned long long)r->member->stored);
     uint8_t *bytes = tnf_arena_raw(reader->scratch, size + 1);
     if (!bytes)
         return tnf_arena_fail(reader->scratch, "a record", e);
@@ -207,7 +206,7 @@ static tnf_status read_version(pt_zip *z, tnf_error *e)
     if (!text.p)
         return tnf_stricter(r, e, TNF_EFORMAT, 0, "there is no record version: torch refuses that");
     if (!read_number(text, &version))
-        return tnf_fail(e, TNF_EFORMAT, 0, "the version %s is no number", TNF_QUOTED(text));
+        return tnf_fail(e, TNF_EFORMAT, 0, "the version %s is not a number", TNF_QUOTED(text));
     if (version < 1 || version > 10)
         TNF_TRY(tnf_stricter(r, e, TNF_EUNSUPPORTED, 0, "version %llu; torch reads 1 to 10",
                              (unsigned long long)version));
@@ -222,7 +221,7 @@ static tnf_status read_byteorder(pt_zip *z, tnf_error *e)
         return TNF_OK;
     z->f->big = strcmp(text.p, "big") == 0;
     if (!z->f->big && strcmp(text.p, "little") != 0)
-        return tnf_fail(e, TNF_EFORMAT, 0, "the byte order is %s; known are little and big",
+        return tnf_fail(e, TNF_EFORMAT, 0, "the byte order is %s, not little or big",
                         TNF_QUOTED(text));
     return tnf_set_attr(z->f->r, "pytorch.byteorder", tnf_value_string(text.p), e);
 }
@@ -317,7 +316,7 @@ static tnf_status locate_storage(pt_file *f, pt_storage *s, tnf_error *e)
 
 /* ---------------------------------------------------------------- pickles */
 
-/* Code of TorchScript, byte for byte. */
+/* Keeps the code of TorchScript byte for byte. */
 static tnf_status keep_code(pt_zip *z, tnf_error *e)
 {
     tnf_reader *reader = z->f->r;
@@ -358,7 +357,7 @@ static tnf_status read_pickle(pt_zip *z, const char *name, tnf_pickle *out, tnf_
     tnf_cur c;
     if (!r)
         return tnf_fail(e, z->salvaged ? TNF_ETRUNCATED : TNF_EFORMAT, 0,
-                        "a zip archive without %s: it is no file of PyTorch", name);
+                        "a zip archive without %s: it is not a file of PyTorch", name);
     tnf_status status = tnf_pt_read_record(z, r, PT_MAX_PICKLE, &c, e);
     if (status == TNF_EFORMAT)
         tnf_pt_name_hidden_calls(z, r, e);
@@ -366,7 +365,7 @@ static tnf_status read_pickle(pt_zip *z, const char *name, tnf_pickle *out, tnf_
     TNF_TRY(tnf_pt_pickle(z->f, out, &c, name, e));
     if (tnf_left(&c) == 0)
         return TNF_OK;
-    tnf_warn(z->f->r, tnf_where(&c), "%zu bytes follow the pickle, which torch does not look at",
+    tnf_warn(z->f->r, tnf_where(&c), "%zu bytes follow the pickle, which torch ignores",
              tnf_left(&c));
     tnf_pickle more;
     if (tnf_pickle_read(&more, c.p, tnf_left(&c), tnf_where(&c), z->f->r->scratch, NULL) ==
@@ -375,12 +374,11 @@ static tnf_status read_pickle(pt_zip *z, const char *name, tnf_pickle *out, tnf_
     char names[120];
     tnf_pt_name_calls(names, sizeof names, &more, z->f->r->scratch);
     if (names[0])
-        tnf_warn(z->f->r, tnf_where(&c), "what follows the pickle is another one, which names %s",
-                 names);
+        tnf_warn(z->f->r, tnf_where(&c), "another pickle follows, which names %s", names);
     return TNF_OK;
 }
 
-/* ------------------------------------------------------------------ whole */
+/* ---------------------------------------------------------------- archive */
 
 static tnf_status begin_zip(pt_zip *z, tnf_error *e)
 {
@@ -401,7 +399,7 @@ static tnf_status begin_zip(pt_zip *z, tnf_error *e)
     const char *slash = first.n ? memchr(first.p, '/', first.n) : NULL;
     if (!slash)
         return tnf_fail(e, TNF_EFORMAT, z->zip.members[0].at,
-                        "the first record, %s, is in no folder: it is no file of PyTorch",
+                        "the first record, %s, is not in a directory: it is not a file of PyTorch",
                         TNF_QUOTED(first));
     z->root = (tnf_str) { first.p, (size_t)(slash - first.p) };
     for (size_t i = 0; i < z->zip.n; i++)
@@ -427,7 +425,7 @@ static tnf_status read_zip(pt_zip *z, tnf_error *e)
     bool script = tnf_pt_record(z, "constants.pkl") != NULL;
     if (tnf_pt_record(z, ".data/extern_modules") && !tnf_pt_record(z, "data.pkl"))
         return tnf_fail(e, TNF_EUNSUPPORTED, 0,
-                        "an archive of torch.package: code and objects, no checkpoint");
+                        "an archive of torch.package: code and objects, not a checkpoint");
     f->kind = f->r->version = script ? "torchscript" : "zip";
     tnf_status status = read_facts(z, e);
     if (status == TNF_EFORMAT && tnf_pt_record(z, "data.pkl"))
@@ -470,12 +468,13 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e)
     tnf_status status = read_zip(z, e);
     tnf_named_free(&z->records);
     if (status == TNF_EFORMAT && strcmp(r->extension, "distcp") == 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 0,
-                        "a piece of a folder of torch.distributed.checkpoint: open the folder");
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, 0,
+            "a piece of a directory of torch.distributed.checkpoint: open the directory");
     return status;
 }
 
-/* An archive within another file: its pickle, and its storages located. */
+/* Reads an archive inside another file: its pickle, and the places of its storages. */
 tnf_status tnf_pt_inner_zip(pt_zip *z, tnf_pickle *out, tnf_error *e)
 {
     tnf_named_init(&z->records, sizeof(pt_record), &z->f->r->scratch->alloc,

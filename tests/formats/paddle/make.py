@@ -79,7 +79,7 @@ for p in (2, 3, 4, 5):
     valid(f"protocol_{p}.pdparams", p, ARRAYS)
 valid("empty.pdparams", 4, {})
 valid("optimizer.pdopt", 4, {"w_moment1_0": ("f4", (1,), struct.pack("<f", 1))}, {"LR_Scheduler": {"last_epoch": 3, "last_lr": 0.1}})
-reject("list.pdparams", pickle.dumps([1, 2], 4), "TNF_EFORMAT", "no dict")
+reject("list.pdparams", pickle.dumps([1, 2], 4), "TNF_EFORMAT", "not a dict")
 whole = (HERE / "valid" / "protocol_4.pdparams").read_bytes()
 for at in (10, len(whole) // 2, len(whole) - 1):
     reject(f"cut_{at}.pdparams", whole[:at], "TNF_ETRUNCATED", "")

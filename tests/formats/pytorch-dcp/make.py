@@ -189,24 +189,24 @@ def make_reject():
     reject("no_places", {".metadata": metadata({}, None)}, BAD, "it has no storage_data")
     reject("no_tensors", {".metadata": b"\x80\x02" + thing("Metadata", storage_data=b"}") + b"."}, BAD, "not the metadata")
     reject("nameless", one(key=thing("MetadataIndex", index=number(0))), BAD, "a place has no name")
-    reject("number_as_name", {".metadata": metadata({number(1): thing("BytesStorageMetadata")}, {})}, BAD, "a tensor without a name")
+    reject("number_as_name", {".metadata": metadata({number(1): thing("BytesStorageMetadata")}, {})}, BAD, "a tensor has no name")
     reject("no_place", one(key=place("v", 0, (0, 0))), BAD, "a chunk has no place")
-    reject("no_length", one(info=thing("_StorageInfo", relative_path=text(FILE), offset=number(0))), BAD, "without a file")
-    reject("negative", one(info=where(FILE, -1, len(whole))), BAD, "without a file")
-    reject("up", one(info=where("../" + FILE, 0, len(whole))), BAD, "in another folder")
+    reject("no_length", one(info=thing("_StorageInfo", relative_path=text(FILE), offset=number(0))), BAD, "no file, offset or length")
+    reject("negative", one(info=where(FILE, -1, len(whole))), BAD, "no file, offset or length")
+    reject("up", one(info=where("../" + FILE, 0, len(whole))), BAD, "in another directory")
     reject("beyond", one(info=where(FILE, 1, len(whole))), SHORT, "ends before a chunk")
     reject("transformed", one(info=where(FILE, 0, len(whole), transform_descriptors=list_of([text("zstd"), text("x")]))),
            UNSUPPORTED, "is transformed")
     reject("other_size", one(data=piece((3, 2), W)), BAD, "another type or size")
     reject("other_type", one(tensor_of((2, 3), [chunk((0, 0), (2, 3))], "int32")), BAD, "another type or size")
-    reject("no_type", one(tensor_of((2, 3), [chunk((0, 0), (2, 3))], "float31")), BAD, "without a known type")
-    reject("no_rank", one(tensor_of((2, 3), [chunk((0,), (2, 3))])), BAD, "without a place in its tensor")
-    reject("over", one(tensor_of((3, 3), [chunk((0, 0), (2, 3))])), BAD, "do not make it up")
-    reject("outside", one(tensor_of((2, 3), [chunk((1, 0), (2, 3))]), key=place("w", 0, (1, 0))), BAD, "do not make it up")
+    reject("no_type", one(tensor_of((2, 3), [chunk((0, 0), (2, 3))], "float31")), BAD, "no known type")
+    reject("no_rank", one(tensor_of((2, 3), [chunk((0,), (2, 3))])), BAD, "no place in its tensor")
+    reject("over", one(tensor_of((3, 3), [chunk((0, 0), (2, 3))])), BAD, "do not tile it")
+    reject("outside", one(tensor_of((2, 3), [chunk((1, 0), (2, 3))]), key=place("w", 0, (1, 0))), BAD, "do not tile it")
     rows, spans = joined(piece((1, 3), W[:3]), piece((1, 3), W[3:]))
     places = {place("w", i): where(FILE, *span) for i, span in enumerate(spans)}
     twice = [chunk((0, 0), (1, 3)), chunk((0, 0), (1, 3))]
-    reject("twice", {".metadata": metadata({"w": tensor_of((2, 3), twice)}, places), FILE: rows}, BAD, "do not make it up")
+    reject("twice", {".metadata": metadata({"w": tensor_of((2, 3), twice)}, places), FILE: rows}, BAD, "do not tile it")
     reject("half", {".metadata": metadata({"w": tensor_of((2, 3), two)}, {place("w", 0): where(FILE, *spans[0])}), FILE: rows},
            BAD, "a chunk has no place")
     same = [chunk((0, 0), (2, 3)) + b"q\0"] + [b"h\0"] * 4096  # by the memo

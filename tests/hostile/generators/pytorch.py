@@ -178,7 +178,7 @@ def make_containers(c):
                "an archive of code")
     base = Zip(("data.pkl", TREE), ("data/0", DATA))
     c.rejected("E", "no_version", base.end(), BAD, None, "version", "torch refuses a file without it")
-    c.rejected("E", "two_roots", checkpoint().add("other/data.pkl", TREE).end(), BAD, None, "folder", "a record in another folder")
+    c.rejected("E", "two_roots", checkpoint().add("other/data.pkl", TREE).end(), BAD, None, "directory", "a record in another directory")
     c.rejected("E", "no_root", Zip().add("data.pkl", TREE).end(), [BAD, UNSUPPORTED], None, "",
                "records in no folder")
     c.rejected("E", "storage_missing", Zip(("data.pkl", TREE), ("version", b"3\n")).end(), BAD, None, "is not in the file",
@@ -282,7 +282,7 @@ def make_pickles(c):
     c.rejected("D", "negative_shape", checkpoint(pickle(dict_of(w=tensor((-4,))))).end(), BAD, None, "", "fewer than none")
     c.rejected("D", "ranks", checkpoint(pickle(dict_of(w=tensor((2, 2), (1,))))).end(), BAD, None, "strides", "more dimensions than strides")
     c.rejected("D", "rank_65", checkpoint(pickle(dict_of(w=tensor((1,) * 65, (1,) * 65)))).end(), LIMIT, None, "64", "65 dimensions")
-    c.rejected("E", "behind", checkpoint(pickle(dict_of(w=tensor(offset=1)))).end(), BAD, None, "ends behind", "one element too far")
+    c.rejected("E", "behind", checkpoint(pickle(dict_of(w=tensor(offset=1)))).end(), BAD, None, "ends beyond", "one element too far")
     c.rejected("E", "tar_rank", tar(ndim=1 << 30), [SHORT, BAD, LIMIT], None, "", "2^30 dimensions in a tar")
     c.rejected("E", "tar_many", tar(tensors=1 << 30), [SHORT, BAD, LIMIT], None, "", "2^30 tensors in a tar")
     c.rejected("E", "tar_offset", tar(offset=1), BAD, None, "", "one element too far in a tar")
