@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What primitiv files can hold: each tensor by itself, and everything together. All that would be
- * lost is found here, before a byte is written; `write` may rely on it.
+/* Decides what a primitiv file can hold: each tensor alone, then all in relation. Every loss is
+ * found here, before a byte is written; the writer relies on it.
  */
 #include "formats/primitiv/primitiv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------ by themselves */
+/* ------------------------------------------------------------ single tensors */
 
 tnf_fate tnf_prim_takes(const tnf_object *o, const char **reason)
 {
@@ -15,17 +15,17 @@ tnf_fate tnf_prim_takes(const tnf_object *o, const char **reason)
     const tnf_value *batch = tnf_value_get(o->attrs, "primitiv.batch");
     uint32_t n = tnf_prim_dims_of(o);
     uint64_t b;
-    *reason = "the format is column-major only";
+    *reason = "the format supports only column-major order";
     if (o->rank > 1 && o->order != TNF_ORDER_F)
         return TNF_DROPPED;
-    *reason = "the format has no more than 8 dimensions";
+    *reason = "the format allows at most 8 dimensions";
     if (n > PRIM_MAX_DIMS)
         return TNF_DROPPED;
-    *reason = "the format has no empty tensors";
+    *reason = "the format cannot store empty tensors";
     for (uint32_t i = 0; i < o->rank; i++)
         if (o->shape[i] == 0)
             return TNF_DROPPED;
-    *reason = "the format has no tensors of 4 GiB or more";
+    *reason = "the format cannot store tensors of 4 GiB or more";
     if (o->parts[0].nbytes > UINT32_MAX)
         return TNF_DROPPED;
     *reason = "its primitiv.stat is not the key of a statistic";
@@ -34,7 +34,7 @@ tnf_fate tnf_prim_takes(const tnf_object *o, const char **reason)
     *reason = "its primitiv.batch is not its last dimension";
     if (batch && (!tnf_prim_number_of(batch, &b) || b != tnf_prim_batch_of(o)))
         return TNF_DROPPED;
-    *reason = "dimensions of 1 at the end fall away";
+    *reason = "trailing dimensions of 1 are dropped";
     if (n > 0 && o->shape[n - 1] == 1)
         return TNF_TRANSFORMED;
     *reason = "";
@@ -43,7 +43,7 @@ tnf_fate tnf_prim_takes(const tnf_object *o, const char **reason)
 
 /* ---------------------------------------------------------------- the type */
 
-/* What there is to write. */
+/* The content to be written. */
 struct content {
     size_t values, stats;
     bool configs, shape;
@@ -143,7 +143,8 @@ static tnf_verdict fit_attr(const tnf_catalog *c, const tnf_member *m, prim_type
     if (tnf_str_is(m->key, "primitiv.dims") || tnf_str_is(m->key, "primitiv.batch")) {
         prim_dims shape;
         if (type != PRIM_SHAPE)
-            return (tnf_verdict) { TNF_DROPPED, "only a shape has dimensions of its own" };
+            return (tnf_verdict) { TNF_DROPPED,
+                                   "only a file of the kind shape has dimensions of its own" };
         return tnf_prim_shape_of(&shape, tnf_catalog_attr(c, "primitiv.dims"),
                                  tnf_catalog_attr(c, "primitiv.batch"))
                    ? fine
@@ -162,22 +163,23 @@ static void drop_object(tnf_fit *fit, size_t i, const char *why)
     fit->objects[i] = (tnf_verdict) { TNF_DROPPED, why };
 }
 
-/* A tensor that is no statistic; *taken: the only place is. */
+/* Judges a tensor that is not a statistic. *taken: the file's only place for a tensor is in use. */
 static void fit_value(tnf_fit *fit, size_t i, prim_type type, bool *taken)
 {
     const tnf_object *o = &fit->catalog->objects[i];
     if (type == PRIM_SHAPE || type == PRIM_OPTIMIZER)
-        drop_object(fit, i, "such a file has no tensors");
+        drop_object(fit, i, "a file of this kind has no tensors");
     else if (type != PRIM_TENSOR && tnf_prim_batch_of(o) > 1)
-        drop_object(fit, i, "a parameter has no batch");
+        drop_object(fit, i, "a parameter cannot have a batch");
     else if (type != PRIM_MODEL && *taken)
-        drop_object(fit, i, "such a file has one tensor only");
+        drop_object(fit, i, "a file of this kind has only one tensor");
     else if (type != PRIM_MODEL && !tnf_str_is(o->name, PRIM_VALUE))
-        fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, "such a file does not keep its name" };
+        fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED,
+                                          "a file of this kind does not store its name" };
     *taken = *taken || fit->objects[i].fate != TNF_DROPPED;
 }
 
-/* A statistic, when it is known which values stay. */
+/* Judges a statistic, after all values were judged. */
 static void fit_stat(tnf_fit *fit, size_t i, prim_type type)
 {
     const tnf_catalog *c = fit->catalog;
@@ -185,11 +187,12 @@ static void fit_stat(tnf_fit *fit, size_t i, prim_type type)
     const tnf_object *owner = name.p ? tnf_catalog_find(c, name.p, name.n) : NULL;
     const tnf_verdict *found = owner ? &fit->objects[owner - c->objects] : NULL;
     if (type != PRIM_PARAMETER && type != PRIM_MODEL)
-        drop_object(fit, i, "such a file has no statistics");
+        drop_object(fit, i, "a file of this kind has no statistics");
     else if (!found || found->fate == TNF_DROPPED || tnf_prim_is_stat(owner))
-        drop_object(fit, i, "a statistic without its parameter");
+        drop_object(fit, i, "its parameter is missing");
     else if (type == PRIM_PARAMETER && !tnf_str_is(name, PRIM_VALUE))
-        fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, "such a file does not keep its name" };
+        fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED,
+                                          "a file of this kind does not store its name" };
 }
 
 static int by_owner_and_key(const void *a, const void *b)
@@ -202,7 +205,7 @@ static int by_owner_and_key(const void *a, const void *b)
     return c ? c : x < y ? -1 : x > y;
 }
 
-/* Of several statistics of one parameter under one key only the first would be read. */
+/* If a parameter has several statistics with the same key, only the first would be read. */
 static tnf_status fit_keys(tnf_fit *fit, tnf_error *e)
 {
     const tnf_catalog *c = fit->catalog;

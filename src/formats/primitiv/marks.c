@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What attributes say of tensors and files: see marks.h. */
+/* Reads the attributes of tensors and files: see marks.h. */
 #include "formats/primitiv/marks.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the attributes of tensors and files say of primitiv: statistics, batches, configs.
+/* The attributes of tensors and files that primitiv uses: statistics, batches, configs.
  *
- * A statistic "m" of w is the tensor "w@m", with the attribute primitiv.stat = "m". If that name
- * was taken it has another, and primitiv.of = "w".
+ * A statistic "m" of w is the tensor "w@m", with the attribute primitiv.stat = "m". If that name is
+ * taken, it has another name, and primitiv.of = "w".
  */
 #ifndef TNF_FORMATS_PRIMITIV_MARKS_H
 #define TNF_FORMATS_PRIMITIV_MARKS_H
@@ -12,15 +12,15 @@
 #define PRIM_MAX_DIMS 8u
 #define PRIM_VALUE    "value" /* the tensor of a Tensor or Parameter file, which has no path */
 
-tnf_str tnf_prim_text_of(const tnf_value *v); /* text or bytes; p is NULL if it is neither */
+tnf_str tnf_prim_text_of(const tnf_value *v); /* text or bytes; p is NULL: neither */
 bool tnf_prim_number_of(const tnf_value *v, uint64_t *out);
 bool tnf_prim_is_stat(const tnf_object *o);
 uint64_t tnf_prim_batch_of(const tnf_object *o); /* above 1 only if the last axis is the batch */
 uint32_t tnf_prim_dims_of(const tnf_object *o);
-/* The name of the parameter that a statistic belongs to: "w" for "w@m"; p NULL if none. */
+/* The name of the parameter that a statistic belongs to: "w" for "w@m"; p is NULL: none. */
 tnf_str tnf_prim_owner_of(const tnf_object *o);
 
-/* A map of configs, or its other form, {"$pairs": [[key, value], …]}; from NULL: neither. */
+/* Configs: a map, or {"$pairs": [[key, value], …]}. `from` is NULL: neither. */
 typedef struct prim_configs {
     const tnf_value *from;
     size_t n;
@@ -36,7 +36,7 @@ bool tnf_prim_config_at(prim_config *out, const prim_configs *all, size_t i);
 bool tnf_prim_config_u32(const tnf_value *v, uint32_t *out);
 bool tnf_prim_config_f32(const tnf_value *v, float *out, bool *rounded);
 
-/* primitiv.dims and primitiv.batch of a file; false if they are no shape. */
+/* primitiv.dims and primitiv.batch of a file; false if they are not a valid shape. */
 typedef struct prim_dims {
     uint64_t dims[PRIM_MAX_DIMS], batch;
     uint32_t n;

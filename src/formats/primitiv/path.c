@@ -7,7 +7,7 @@ prim_path tnf_prim_path_of(tnf_str name)
     return (prim_path) { .p = name.p, .end = name.p + name.n };
 }
 
-/* A run of backslashes: how many it stands for, and whether it makes the dot after it data. */
+/* Reads a run of backslashes: how many it means, and whether the dot after it is data. */
 static void read_run(prim_path *path)
 {
     size_t n = 0;
@@ -54,7 +54,7 @@ static void put_slashes(prim_put put, void *to, size_t n)
 
 void tnf_prim_path_escape(tnf_str element, bool last, prim_put put, void *to)
 {
-    size_t run = 0; /* backslashes just before */
+    size_t run = 0; /* length of the current run of backslashes */
     for (size_t i = 0; i < element.n; i++) {
         if (element.p[i] == '.')
             put_slashes(put, to, run + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primitiv files: MessagePack objects one after the other, without a container around them.
+/* primitiv files: a sequence of MessagePack objects without a container.
  *
  *   u32 0  u32 1                 version 0.1
  *   u32 type                     0x000 Shape … 0x400 Optimizer, then that object:
@@ -10,9 +10,9 @@
  *   Model      u32 n, n × (array of str path, Parameter)
  *   Optimizer  map of str to u32, map of str to float
  *
- * u32 is always ce and four bytes, big-endian; float is always ca: nothing else is read by primitiv
- * (with `lenient` any integer will do). Headers of str, bin, array and map are as short as can be
- * when written, and may be of any width when read.
+ * u32 is always ce and four bytes, big-endian; float is always ca: primitiv reads nothing else (in
+ * lenient mode any integer is accepted). Heads of str, bin, array and map are written in the
+ * shortest form and read in any width.
  */
 #include "formats/primitiv/primitiv.h"
 

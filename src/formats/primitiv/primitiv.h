@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the primitiv format share.
+/* Shared by the files of the primitiv format.
  *
- * A parameter's path and its tensor's name are the same thing said twice: formats/primitiv/path.h.
- * What attributes say of tensors and of the file is in formats/primitiv/marks.h.
+ * A parameter's path and its tensor's name are equivalent: see formats/primitiv/path.h. The
+ * attributes of tensors and of the file are in formats/primitiv/marks.h.
  */
 #ifndef TNF_PRIMITIV_H
 #define TNF_PRIMITIV_H
@@ -29,14 +29,14 @@ tnf_status tnf_prim_index(tnf_reader *r, tnf_error *e);
 tnf_status tnf_prim_write(tnf_writer *w, tnf_error *e);
 tnf_fate tnf_prim_takes(const tnf_object *o, const char **reason);
 tnf_status tnf_prim_fits(tnf_fit *fit, tnf_error *e);
-/* The kind of file that a catalog makes, by the options and by what it holds. With a fit, what is
- * to be dropped does not count. */
+/* The kind of file for a catalog, by the options and its content. Content that `fit` drops does not
+ * count. */
 prim_type tnf_prim_type_for(const tnf_catalog *c, const tnf_option_value *options,
                             const tnf_fit *fit);
 
-/* In the order of the write options. */
+/* Positions in the write options. */
 enum { PRIM_OPTION_TYPE, PRIM_OPTION_ORDER, PRIM_OPTION_SORT };
 enum { PRIM_ORDER_PATH, PRIM_ORDER_FILE };
-#define PRIM_TYPE_AUTO 0u /* of PRIM_OPTION_TYPE; then 1 + prim_type */
+#define PRIM_TYPE_AUTO 0u /* value of PRIM_OPTION_TYPE; others are 1 + prim_type */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading primitiv files: everything but the payloads.
+/* Reads primitiv files, except for the payloads.
  *
- * Of several parameters under one path primitiv takes the last, of several statistics or configs
- * under one key the first; so what is found is gathered before any of it is listed.
+ * If a path occurs several times, primitiv uses the last parameter; if a key of statistics or
+ * configs does, it uses the first. So everything is gathered before any of it is listed.
  */
 #include "formats/primitiv/scan.h"
 #include "wire/tree.h"
@@ -12,7 +12,7 @@
 
 struct tensor {
     prim_shape shape;
-    uint64_t at, offset, length; /* of its shape; of its payload */
+    uint64_t at, offset, length; /* at: of its shape; offset, length: of its payload */
 };
 
 struct statistic {
@@ -23,16 +23,16 @@ struct statistic {
 
 struct param {
     struct param *next;
-    tnf_str name; /* of the path */
+    tnf_str name; /* the path as a name */
     struct tensor value;
     struct statistic *stats;
     uint64_t at;
-    bool sorted; /* all statistics are in the order of their keys */
+    bool sorted; /* all statistics are sorted by key */
 };
 
 /* ---------------------------------------------------------------- objects */
 
-/* How many bytes the payload must have: in 64 bits, where primitiv itself counts in 32. */
+/* The required size of the payload, in 64 bits; primitiv itself computes with 32 bits. */
 static bool payload_bytes(uint64_t *out, const prim_shape *shape)
 {
     *out = 4;
@@ -42,7 +42,7 @@ static bool payload_bytes(uint64_t *out, const prim_shape *shape)
     return tnf_ckd_mul(out, *out, shape->batch);
 }
 
-/* "[2,3]x1", as primitiv says it. */
+/* "[2,3]x1", in primitiv's notation. */
 static const char *shape_text(char *out, size_t size, const prim_shape *shape)
 {
     size_t n = (size_t)snprintf(out, size, "[");
@@ -78,7 +78,7 @@ static tnf_status read_tensor(prim_scan *s, struct tensor *t, tnf_error *e)
     return TNF_OK;
 }
 
-/* A string out of the window, where it stays. */
+/* Copies a string out of the window into memory that persists. */
 static tnf_status keep_bytes(prim_scan *s, tnf_str *out, const void *p, size_t n, tnf_error *e)
 {
     *out = (tnf_str) { tnf_arena_str(s->r->scratch, p, n), n };
@@ -127,7 +127,7 @@ static tnf_status read_parameter(prim_scan *s, struct param *p, tnf_error *e)
 
 /* ---------------------------------------------------------------- listing */
 
-/* Text, or bytes if it is none. */
+/* A text, or bytes if it is not UTF-8. */
 static tnf_status text_value(tnf_value *out, tnf_arena *a, tnf_str text, tnf_error *e)
 {
     const char *copy = tnf_arena_str(a, text.p, text.n);
@@ -138,7 +138,7 @@ static tnf_status text_value(tnf_value *out, tnf_arena *a, tnf_str text, tnf_err
     return TNF_OK;
 }
 
-/* The elements of a path, out of its name. */
+/* The elements of a path, from its name. */
 static tnf_status path_value(tnf_value *out, prim_scan *s, tnf_str name, tnf_error *e)
 {
     tnf_arena *a = s->r->arena;
@@ -164,7 +164,7 @@ static tnf_value u32_value(uint32_t v)
     return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U32, .as.u = v };
 }
 
-/* The attributes of one tensor while they are put together. */
+/* The attributes of a tensor while they are collected. */
 struct marks {
     tnf_member members[5];
     size_t n;
@@ -206,7 +206,7 @@ static tnf_status list_tensor(prim_scan *s, tnf_str name, const struct tensor *t
     return tnf_add_dense(s->r, &d, e);
 }
 
-/* "w@m", or, where another tensor has that name, with a number behind it: *renamed. */
+/* "w@m". If another tensor has this name, a number is appended and *renamed is set. */
 static tnf_status stat_name(prim_scan *s, tnf_str *out, const struct param *p,
                             const struct statistic *stat, tnf_keys *names, bool *renamed,
                             tnf_error *e)
@@ -226,7 +226,7 @@ static tnf_status stat_name(prim_scan *s, tnf_str *out, const struct param *p,
     }
 }
 
-/* A parameter and its statistics; path is NULL for one that is not in a model. */
+/* A parameter and its statistics; path is NULL outside a model. */
 static tnf_status list_parameter(prim_scan *s, const struct param *p, const tnf_value *path,
                                  tnf_keys *names, tnf_error *e)
 {
@@ -245,7 +245,7 @@ static tnf_status list_parameter(prim_scan *s, const struct param *p, const tnf_
             add_mark(&m, "primitiv.path", *path);
         TNF_TRY(text_value(&value, s->r->arena, stat->key, e));
         add_mark(&m, "primitiv.stat", value);
-        if (!p->sorted) /* what sorts tensors by name on the way would change it */
+        if (!p->sorted) /* sorting tensors by name would lose this order */
             add_mark(&m, "primitiv.order", u32_value(place++));
         if (renamed) {
             TNF_TRY(text_value(&value, s->r->arena, p->name, e));
@@ -298,7 +298,7 @@ static tnf_status read_entry(prim_scan *s, struct param *p, tnf_error *e)
     return read_parameter(s, p, e);
 }
 
-/* All parameters, the last one first. */
+/* Reads all parameters; the list begins with the last. */
 static tnf_status read_model(prim_scan *s, struct param **out, tnf_error *e)
 {
     uint32_t n;
@@ -349,7 +349,7 @@ static tnf_status index_model(prim_scan *s, tnf_error *e)
     return TNF_OK;
 }
 
-/* One map of an optimizer, on the tree's stack. *odd: a key is no text. */
+/* Reads one map of an optimizer onto the tree's stack. *odd: a key is not UTF-8. */
 static tnf_status read_pairs(prim_scan *s, tnf_tree *tree, bool floats, bool *odd, tnf_error *e)
 {
     uint64_t n;
@@ -413,13 +413,13 @@ static tnf_status read_header(prim_scan *s, prim_type *type, tnf_error *e)
     TNF_TRY(tnf_prim_pull(s, tnf_prim_take_u32, &major, e));
     TNF_TRY(tnf_prim_pull(s, tnf_prim_take_u32, &minor, e));
     if (major != 0 || minor != 1)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "version %lu.%lu; known is 0.1",
+        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "version %lu.%lu is not supported; 0.1 is",
                         (unsigned long)major, (unsigned long)minor);
     uint64_t at = s->at;
     TNF_TRY(tnf_prim_pull(s, tnf_prim_take_u32, &code, e));
     if (code % 0x100 != 0 || code / 0x100 >= PRIM_TYPES)
         return tnf_fail(e, TNF_EUNSUPPORTED, at,
-                        "data type 0x%lx; known are 0, 0x100, 0x200, 0x300 and 0x400",
+                        "unknown data type 0x%lx; 0, 0x100, 0x200, 0x300 and 0x400 are supported",
                         (unsigned long)code);
     *type = (prim_type)(code / 0x100);
     s->r->version = "0.1";

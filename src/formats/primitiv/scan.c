@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The window over a primitiv file, and the pieces that are read through it. */
+/* Manages the window over a primitiv file and reads pieces through it. */
 #include "formats/primitiv/scan.h"
 
 #define WINDOW_FIRST ((uint64_t)4 << 10)  /* after a payload */
@@ -8,7 +8,7 @@
 
 /* ----------------------------------------------------------------- window */
 
-/* At least `want` bytes from s->at on, or all there are. */
+/* Makes the window hold at least `want` bytes at s->at, or all that remain. */
 static tnf_status fill_window(prim_scan *s, uint64_t want, tnf_error *e)
 {
     uint64_t here = s->r->source->size - s->at;
@@ -27,7 +27,7 @@ static tnf_status fill_window(prim_scan *s, uint64_t want, tnf_error *e)
             return tnf_arena_fail(s->r->scratch, "reading", e);
     }
     s->base = s->at;
-    s->n = 0; /* unless it is read */
+    s->n = 0; /* in case reading fails */
     TNF_TRY(tnf_source_read(s->r->source, s->at, s->window, (size_t)n, e));
     s->n = n;
     return TNF_OK;
@@ -51,7 +51,8 @@ tnf_status tnf_prim_pull(prim_scan *s, prim_unit read, void *out, tnf_error *e)
             return TNF_OK;
         }
         if (done || (m.status == TNF_ETRUNCATED && left > limit))
-            return tnf_fail(e, TNF_ELIMIT, s->at, "there are more than %llu bytes beside the data",
+            return tnf_fail(e, TNF_ELIMIT, s->at,
+                            "there are more than %llu bytes in addition to the data",
                             (unsigned long long)limit);
         if (m.status != TNF_ETRUNCATED || s->at + left == s->r->source->size)
             return tnf_fail(e, m.status, why.offset, "%s", why.message);
@@ -69,7 +70,7 @@ bool tnf_prim_take_u32(prim_scan *s, tnf_msgpack *m, void *out)
     if (!tnf_msgpack_u64(m, &v))
         return false;
     if (v > UINT32_MAX)
-        return tnf_msgpack_fail(m, TNF_EFORMAT, at, "the number %llu is beyond 32 bits",
+        return tnf_msgpack_fail(m, TNF_EFORMAT, at, "the number %llu exceeds 32 bits",
                                 (unsigned long long)v);
     s->odd_at = at < s->odd_at ? at : s->odd_at;
     *(uint32_t *)out = (uint32_t)v;
@@ -94,8 +95,8 @@ bool tnf_prim_take_bin_head(prim_scan *s, tnf_msgpack *m, void *out)
     return tnf_msgpack_bin_head(m, out);
 }
 
-/* How many items an array or pairs a map has, without asking whether they are in the window; in the
- * file they must be. */
+/* Reads the number of items of an array or pairs of a map. They need not be in the window, but the
+ * file must have them. */
 static bool take_count(prim_scan *s, tnf_msgpack *m, bool map, uint64_t *out)
 {
     tnf_msgpack_scope scope;
@@ -116,7 +117,7 @@ static bool take_count(prim_scan *s, tnf_msgpack *m, bool map, uint64_t *out)
     uint64_t rest = s->r->source->size - tnf_msgpack_where(m);
     if (*out > (map ? rest / 2 : rest))
         return tnf_msgpack_fail(
-            m, TNF_ETRUNCATED, at, "%llu %s are announced, and %llu bytes follow",
+            m, TNF_ETRUNCATED, at, "%llu %s are announced, but only %llu bytes follow",
             (unsigned long long)*out, map ? "pairs" : "items", (unsigned long long)rest);
     return true;
 }
@@ -132,7 +133,7 @@ static bool take_size(prim_scan *s, tnf_msgpack *m, const char *what, uint32_t *
     if (!tnf_prim_take_u32(s, m, out))
         return false;
     return *out > 0 ||
-           tnf_msgpack_fail(m, TNF_EFORMAT, at, "%s is 0; there is nothing below 1", what);
+           tnf_msgpack_fail(m, TNF_EFORMAT, at, "%s is 0, but must be at least 1", what);
 }
 
 bool tnf_prim_take_shape(prim_scan *s, tnf_msgpack *m, void *out)
@@ -143,7 +144,7 @@ bool tnf_prim_take_shape(prim_scan *s, tnf_msgpack *m, void *out)
         return false;
     if (n > PRIM_MAX_DIMS)
         return tnf_msgpack_fail(m, TNF_EFORMAT, at,
-                                "a shape has %llu dimensions; primitiv knows no more than 8",
+                                "a shape has %llu dimensions; primitiv supports at most 8",
                                 (unsigned long long)n);
     for (shape->rank = 0; shape->rank < n; shape->rank++)
         if (!take_size(s, m, "a dimension", &shape->dims[shape->rank]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A primitiv file, read piece by piece through a window that jumps over the payloads.
+/* Reads a primitiv file piece by piece, through a window that skips the payloads.
  *
  *   [heads]░░░░░░░░ payload ░░░░░░░░[heads]░░░ payload ░░░[heads]
  *   └window┘                        └window┘
@@ -12,14 +12,14 @@
 
 typedef struct prim_scan {
     tnf_reader *r;
-    uint64_t at;     /* the next byte */
-    uint64_t parsed; /* bytes that were no payload */
-    uint64_t odd_at; /* the first integer that is not ce, in a file opened leniently */
+    uint64_t at;     /* offset of the next byte */
+    uint64_t parsed; /* bytes so far other than payloads */
+    uint64_t odd_at; /* lenient mode: offset of the first integer that is not ce */
     uint8_t *window;
-    uint64_t base; /* its place in the file */
+    uint64_t base; /* its file offset */
     uint64_t n, capacity;
     tnf_buf name; /* of the path just read */
-    bool torn;    /* salvaged: what comes next is not known */
+    bool torn;    /* salvage: the position of the next piece is unknown */
 } prim_scan;
 
 typedef struct prim_shape {
@@ -27,20 +27,20 @@ typedef struct prim_shape {
     uint32_t rank, batch;
 } prim_shape;
 
-/* Reads a piece that must be in memory as a whole. */
+/* Reads a piece that must be completely in memory. */
 typedef bool (*prim_unit)(prim_scan *s, tnf_msgpack *m, void *out);
-/* Calls it, with a larger window until that will do. What *out then points to is there until the
- * next piece. */
+/* Calls `read` with larger and larger windows until it succeeds. Pointers in *out are valid until
+ * the next piece. */
 tnf_status tnf_prim_pull(prim_scan *s, prim_unit read, void *out, tnf_error *e);
 
 bool tnf_prim_take_u32(prim_scan *s, tnf_msgpack *m, void *out);      /* uint32_t */
 bool tnf_prim_take_f32(prim_scan *s, tnf_msgpack *m, void *out);      /* float */
 bool tnf_prim_take_str(prim_scan *s, tnf_msgpack *m, void *out);      /* tnf_str */
 bool tnf_prim_take_bin_head(prim_scan *s, tnf_msgpack *m, void *out); /* uint64_t: its length */
-bool tnf_prim_take_map(prim_scan *s, tnf_msgpack *m, void *out);      /* uint64_t: how many pairs */
-/* prim_shape; dimensions of 1 at the end are gone, as primitiv has it. */
+bool tnf_prim_take_map(prim_scan *s, tnf_msgpack *m, void *out); /* uint64_t: number of pairs */
+/* prim_shape; trailing dimensions of 1 are removed, as in primitiv. */
 bool tnf_prim_take_shape(prim_scan *s, tnf_msgpack *m, void *out);
-/* A path, as a name in s->name; out is not used. */
+/* Reads a path as a name into s->name; out is not used. */
 bool tnf_prim_take_path(prim_scan *s, tnf_msgpack *m, void *out);
 
 #endif

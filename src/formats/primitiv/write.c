@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing primitiv files, to the byte as primitiv writes them: integers always ce, floats always
- * ca, heads as short as can be, the parameters of a model in the order of their paths. The order of
- * statistics and configs means nothing there (it is that of a hash table): they stay as they are.
+/* Writes primitiv files with the same bytes as primitiv: integers always ce, floats always ca,
+ * shortest heads, the parameters of a model in the order of their paths. In primitiv the order of
+ * statistics and configs is arbitrary (it is that of a hash table), so theirs is kept.
  */
 #include "formats/primitiv/primitiv.h"
 #include "wire/msgpack.h"
@@ -23,7 +23,7 @@ struct job {
     prim_type type;
     uint32_t *first, *next;  /* per object: its first statistic; the next one of the same owner */
     struct statistic *stats; /* room for all of one parameter */
-    size_t values;           /* tensors that are no statistic */
+    size_t values;           /* tensors other than statistics */
     tnf_hash names;
     tnf_buf b, element;
 };
@@ -77,7 +77,7 @@ static tnf_status add_names(struct job *j, tnf_error *e)
     return TNF_OK;
 }
 
-/* Which statistics are whose. */
+/* Groups statistics by their parameter. */
 static tnf_status group_statistics(struct job *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
@@ -97,7 +97,7 @@ static tnf_status group_statistics(struct job *j, tnf_error *e)
         uint32_t owner = name.p ? tnf_hash_find(&j->names, name.p, name.n) : TNF_HASH_NONE;
         if (owner == TNF_HASH_NONE)
             return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET,
-                            "the statistic %s is there without its parameter", TNF_QUOTED(o->name));
+                            "the parameter of the statistic %s is missing", TNF_QUOTED(o->name));
         j->next[i] = j->first[owner];
         j->first[owner] = (uint32_t)i;
     }
@@ -117,7 +117,7 @@ static int by_place(const void *a, const void *b)
     return x->object < y->object ? -1 : x->object > y->object;
 }
 
-/* Those of one parameter, in the order in which they are to stand. */
+/* Gathers the statistics of a parameter in the order of the file. */
 static size_t gather_stats(struct job *j, uint32_t owner)
 {
     size_t n = 0;
@@ -182,14 +182,14 @@ static tnf_status put_model(struct job *j, tnf_error *e)
     return flush_description(j, e);
 }
 
-/* The only tensor that is no statistic. */
+/* Finds the only tensor that is not a statistic. */
 static tnf_status the_value(const struct job *j, const tnf_object **out, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     for (size_t i = 0; i < c->n; i++)
         if (!tnf_prim_is_stat(*out = &c->objects[i]))
             return TNF_OK;
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no tensor to make a %s of",
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no tensor for a file of the kind %s",
                     tnf_prim_type_names[j->type]);
 }
 
@@ -210,7 +210,7 @@ static int by_config_key(const void *a, const void *b)
     return tnf_str_compare(((const prim_config *)a)->key, ((const prim_config *)b)->key);
 }
 
-/* What tnf_prim_fits() found to be numbers. */
+/* tnf_prim_fits() has checked that the values are numbers. */
 static void put_config(tnf_buf *b, const prim_config *c, bool floats)
 {
     uint32_t u = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The file `checkpoint` of a folder, which names the checkpoint to open. It is a CheckpointState as
- * protobuf writes messages as text:
+/* The file `checkpoint` of a directory, which names the checkpoint to open. It is a CheckpointState
+ * in protobuf's text format:
  *
  *   model_checkpoint_path: "ckpt-2"
  *   all_model_checkpoint_paths: "ckpt-1"
@@ -68,7 +68,7 @@ static char take_escape(struct text *t)
     return known ? to[known - from] : c;
 }
 
-/* A text in quotes, into room for all that is left; false: it does not end. */
+/* Reads a quoted text into `room`, which has space for the rest; false: it has no end. */
 static bool take_text(tnf_str *out, struct text *t, char *room)
 {
     char quote = *t->p++;
@@ -103,7 +103,7 @@ bool tnf_tb_chosen(tnf_str text, char *room, tnf_str *name)
             return false;
         if (wanted) {
             *name = value;
-            room += value.n; /* what follows goes behind it */
+            room += value.n; /* later texts go behind it */
             found = true;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes that only this format can produce: elements of less than a byte, ends of strings, tensors
- * in slices; and what verifying compares of them. */
+ * in slices; and their checksums for verify(). */
 #include "base/crc32c.h"
 #include "formats/tensorbundle/bundle.h"
 
@@ -68,8 +68,8 @@ static void make_ends(const tb_data *d, uint64_t offset, uint8_t *dst, size_t n)
     }
 }
 
-/* The part of a slice that lies in [offset, offset + n) of the whole. Runs are what lies together
- * in both. */
+/* Reads the bytes of a slice in [offset, offset + n) of the tensor, by runs that are contiguous in
+ * both. */
 static tnf_status read_slice(const tb_data *d, const tb_slice *s, uint64_t offset, uint8_t *dst,
                              size_t n, tnf_error *e)
 {
@@ -122,12 +122,12 @@ tnf_status tnf_tb_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
 
 struct crc_of {
     uint32_t crc;
-    uint64_t strings; /* lengths that are still to come; then 4 bytes as they are, and the text */
+    uint64_t strings; /* number of lengths still to come; then 4 plain bytes and the text */
     uint64_t length;
     unsigned shift;
 };
 
-/* Lengths count as u32 (u64 above), whatever their varints look like. */
+/* The checksum covers lengths as u32 (larger ones as u64), not as varints. */
 static tnf_status take_block(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct crc_of *c = ctx;

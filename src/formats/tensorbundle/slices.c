@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Variables in several slices. The entry of the whole has no data; each slice has an entry of its
- * own, whose key is made of its name and its place:
+/* Variables in several slices. The entry of the complete variable has no data. Each slice has its
+ * own entry, whose key consists of the name and the place:
  *
  *   00 · name, 00 as 00 ff and ff as ff 00 · 00 01 · rank · for each axis: start, length (-1: all)
  *
- * Numbers have n bytes, with n one bits and a zero in front; negative ones are complemented.
+ * Numbers have n bytes and begin with n one bits and a zero; negative ones are complemented.
  */
 #include "formats/tensorbundle/bundle.h"
 
@@ -19,7 +19,7 @@ static void put_signed(tnf_buf *b, int64_t x)
     uint8_t bytes[10] = { 0 };
     for (unsigned i = 0; i < n; i++)
         bytes[n - 1 - i] = i < 8 ? (uint8_t)(v >> 8 * i) : 0;
-    for (unsigned i = 0; i < n; i++) /* n ones in front, whatever byte they fall into */
+    for (unsigned i = 0; i < n; i++) /* n leading ones, possibly in several bytes */
         bytes[i / 8] |= (uint8_t)(0x80u >> i % 8);
     for (unsigned i = 0; i < n; i++)
         tnf_buf_u8(b, x < 0 ? (uint8_t)~bytes[i] : bytes[i]);
@@ -41,7 +41,7 @@ static void put_name(tnf_buf *b, tnf_str name, uint32_t rank)
         tnf_buf_u8(b, (uint8_t)rank);
 }
 
-/* The extents of a slice, and its key. */
+/* Reads the extents of a slice and makes its key. */
 static tnf_status read_slice(tb_slice *s, tnf_buf *key, struct tb_reading *g, const tb_entry *x,
                              tnf_str name, tnf_protobuf m, tnf_error *e)
 {
@@ -67,7 +67,7 @@ static tnf_status read_slice(tb_slice *s, tnf_buf *key, struct tb_reading *g, co
         }
         if (axis == x->rank || from > x->shape[axis] ||
             (!whole && (n > x->shape[axis] - from || n == 0)) || (whole && from > 0))
-            return tnf_fail(e, TNF_EFORMAT, m.pos, "a slice lies outside of its tensor");
+            return tnf_fail(e, TNF_EFORMAT, m.pos, "a slice is outside its tensor");
         start[axis] = from;
         length[axis] = whole ? x->shape[axis] : n;
         put_signed(key, (int64_t)from);
@@ -89,7 +89,7 @@ static bool slices_overlap(const tb_slice *a, const tb_slice *b, uint32_t rank)
     return true;
 }
 
-/* One slice: found by its key, of the right type and size. */
+/* Finds a slice by its key and checks its type and size. */
 static tnf_status find_slice(tb_slice *s, struct tb_reading *g, const tb_entry *x, tnf_str name,
                              const tnf_buf *key, uint64_t *sum, tnf_error *e)
 {
@@ -98,12 +98,12 @@ static tnf_status find_slice(tb_slice *s, struct tb_reading *g, const tb_entry *
     uint64_t n = 0;
     TNF_TRY(tnf_attrs_find(&g->slices, (const char *)key->p, key->n, &known, e));
     if (!known)
-        return tnf_fail(e, TNF_EFORMAT, x->at, "a slice of %s is not there", TNF_QUOTED(name));
+        return tnf_fail(e, TNF_EFORMAT, x->at, "a slice of %s is missing", TNF_QUOTED(name));
     TNF_TRY(tnf_tb_entry(&own, g, known->value.as.u, known->value.n, e));
     bool same = own.type == x->type && own.rank == x->rank && own.nslices == 0 &&
                 (x->rank == 0 || memcmp(own.shape, s->length, x->rank * sizeof *own.shape) == 0);
     if (!same || !tnf_shape_elements(&n, own.shape, own.rank) || !tnf_ckd_add(sum, *sum, n))
-        return tnf_fail(e, TNF_EFORMAT, own.at, "a slice of %s is not as its tensor says",
+        return tnf_fail(e, TNF_EFORMAT, own.at, "a slice of %s does not match its tensor",
                         TNF_QUOTED(name));
     TNF_TRY(tnf_tb_part(&s->part, g, name, &own, e));
     s->part.digest = NULL;

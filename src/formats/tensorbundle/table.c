@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The index: a table as LevelDB has them.
+/* The index: a table in LevelDB's format.
  *
  *   [block][u8 type][u32 masked crc32c] …  [metaindex block] [index block]  footer, 48 bytes
  *   footer   two handles (varint offset, varint size), zeros up to 40, the magic
- *   block    entries, then u32 restart offsets, then u32 how many
+ *   block    entries, then u32 restart offsets, then their number, u32
  *   entry    varint shared, varint unshared, varint value length, rest of the key, value
  *
- * The values of the index block are the handles of the blocks with the keys. A CRC is over the
- * block and its type.
+ * The values of the index block are the handles of the blocks with the keys. A CRC covers the block
+ * and its type.
  */
 #include "base/crc32c.h"
 #include "formats/tensorbundle/bundle.h"
@@ -44,14 +44,13 @@ static struct handle read_handle(tnf_cur *c)
     return h;
 }
 
-/* The entries of a block, its CRC compared. */
+/* Reads the entries of a block and compares its CRC. */
 static tnf_status read_block(tnf_reader *r, struct handle h, uint64_t at, tnf_cur *out,
                              tnf_error *e)
 {
     uint64_t size = r->source->size - FOOTER;
     if (h.offset > size || size - h.offset < TRAILER || h.size > size - h.offset - TRAILER)
-        return tnf_fail(e, TNF_EFORMAT, at,
-                        "a block of %llu bytes at %llu lies outside of the file",
+        return tnf_fail(e, TNF_EFORMAT, at, "a block of %llu bytes at %llu is outside the file",
                         (unsigned long long)h.size, (unsigned long long)h.offset);
     TNF_TRY(tnf_read_range(r, "index", h.offset, h.size + TRAILER, MAX_BLOCK, out, e));
     uint8_t type = out->p[h.size];
@@ -60,8 +59,9 @@ static tnf_status read_block(tnf_reader *r, struct handle h, uint64_t at, tnf_cu
         return tnf_fail(e, TNF_EFORMAT, h.offset,
                         "the block does not match its checksum, a CRC-32C");
     if (type != 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, h.offset + h.size,
-                        "a block is compressed: a TensorFlow V1 checkpoint, which is not read");
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, h.offset + h.size,
+            "a block is compressed: a TensorFlow V1 checkpoint, which is not supported");
     uint64_t restarts = h.size >= 4 ? tnf_le32(out->p + h.size - 4) : 0;
     if (h.size < 4 || restarts > (h.size - 4) / 4)
         return tnf_fail(e, TNF_EFORMAT, h.offset, "a block ends before its list of restarts");
@@ -69,7 +69,7 @@ static tnf_status read_block(tnf_reader *r, struct handle h, uint64_t at, tnf_cu
     return TNF_OK;
 }
 
-/* The next key and where its value is. Keys ascend. */
+/* Reads the next key and the length of its value. Keys must be in ascending order. */
 static tnf_status next_entry(tnf_cur *c, tnf_buf *key, bool first, uint64_t *n, tnf_error *e)
 {
     uint64_t at = tnf_where(c), shared = read_varint(c), rest = read_varint(c);
@@ -83,7 +83,7 @@ static tnf_status next_entry(tnf_cur *c, tnf_buf *key, bool first, uint64_t *n, 
     size_t left = key->n - (size_t)shared, same = left < rest ? left : (size_t)rest;
     int order = same && key->p ? memcmp(p, key->p + shared, same) : 0;
     if (!first && (order < 0 || (order == 0 && rest <= left)))
-        return tnf_fail(e, TNF_EFORMAT, at, "the keys do not ascend");
+        return tnf_fail(e, TNF_EFORMAT, at, "the keys are not in ascending order");
     key->n = (size_t)shared;
     tnf_buf_put(key, p, (size_t)rest);
     return tnf_buf_status(key, "a key", e);
@@ -97,7 +97,7 @@ static tnf_status walk_block(const tb_table *t, struct handle h, uint64_t at, tn
     TNF_TRY(read_block(t->r, h, at, &c, e));
     for (bool start = true; tnf_left(&c) > 0; start = false) {
         if (start && *c.p != 0)
-            return tnf_fail(e, TNF_EFORMAT, tnf_where(&c), "a block begins within a key");
+            return tnf_fail(e, TNF_EFORMAT, tnf_where(&c), "a block begins inside a key");
         TNF_TRY(next_entry(&c, key, *first, &n, e));
         *first = false;
         uint64_t value = tnf_where(&c);
@@ -118,7 +118,7 @@ static tnf_status walk_blocks(const tb_table *t, tnf_cur *index, tnf_buf *last, 
         tnf_cur value = tnf_cur_over(index->p, (size_t)n, tnf_where(index));
         struct handle h = read_handle(&value);
         if (value.bad)
-            return tnf_fail(e, TNF_EFORMAT, tnf_where(index), "the place of a block is cut off");
+            return tnf_fail(e, TNF_EFORMAT, tnf_where(index), "the place of a block is truncated");
         TNF_TRY(walk_block(t, h, tnf_where(index), key, &first, e));
         (void)tnf_bytes(index, n);
     }
@@ -138,12 +138,12 @@ tnf_status tnf_tb_table(const tb_table *t, tnf_error *e)
     TNF_TRY(tnf_read_range(r, "footer", size - FOOTER, FOOTER, FOOTER, &c, e));
     if (memcmp(c.p + FOOTER - 8, magic, 8) != 0)
         return tnf_fail(e, TNF_EFORMAT, size - 8,
-                        "the file does not end as a table does (cut short?)");
-    (void)read_handle(&c); /* of blocks that say nothing of tensors */
+                        "the file does not end with the magic of a table (cut short?)");
+    (void)read_handle(&c); /* the metaindex, which is not about tensors */
     uint64_t at = tnf_where(&c);
     struct handle index = read_handle(&c);
     if (c.bad)
-        return tnf_fail(e, TNF_EFORMAT, at, "the footer is none");
+        return tnf_fail(e, TNF_EFORMAT, at, "the footer is invalid");
     TNF_TRY(read_block(r, index, at, &c, e));
     tnf_buf key, last;
     tnf_buf_init(&key, &r->scratch->alloc, MAX_KEY);

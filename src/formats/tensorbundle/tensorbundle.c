@@ -5,7 +5,7 @@
  *   key ""       BundleHeaderProto  1 num_shards · 2 endianness · 3 version {2 min_consumer}
  *   key name     BundleEntryProto   1 dtype · 2 shape · 3 shard · 4 offset · 5 size
  *                                   6 crc32c (fixed, masked) · 7 slices
- *   key 00 …     the same, of a slice of a tensor in several
+ *   key 00 …     the same, for a slice of a tensor
  *   shape        2 dim {1 size} · 3 unknown_rank
  *   slice        1 extent {1 start, 2 length; no length: the whole axis}
  *   strings      a varint length for each, u32 masked CRC-32C of the lengths, then the bytes
@@ -21,7 +21,7 @@
 #define DTYPE  "tensorbundle.dtype"
 #define STRING 7u
 
-/* By number. */
+/* By type number. */
 const char *const tnf_tb_types[] = {
     NULL,   "f32",         "f64", "i32", "u8",  "i16",  "i8",      NULL,        "c64",
     "i64",  "bool",        "i8",  "u8",  "i32", "bf16", "i16",     "u16",       "u16",
@@ -48,7 +48,7 @@ static int probe_tensorbundle(const tnf_probe *p)
 
 static tnf_status wrong_entry(uint64_t at, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EFORMAT, at, "an entry is none");
+    return tnf_fail(e, TNF_EFORMAT, at, "an entry is invalid");
 }
 
 static tnf_status read_dim(tb_entry *x, struct tb_reading *g, tnf_protobuf m, tnf_error *e)
@@ -127,7 +127,7 @@ tnf_status tnf_tb_entry(tb_entry *x, struct tb_reading *g, uint64_t at, uint64_t
         }
     }
     if (x->shard >= g->nshards)
-        return tnf_fail(e, TNF_EFORMAT, at, "a tensor lies in shard %llu of %llu",
+        return tnf_fail(e, TNF_EFORMAT, at, "a tensor is in shard %llu of %llu",
                         (unsigned long long)x->shard, (unsigned long long)g->nshards);
     if (x->offset > INT64_MAX || x->size > INT64_MAX)
         return tnf_fail(e, TNF_EFORMAT, at, "the end of a tensor is beyond 2^63");
@@ -136,7 +136,7 @@ tnf_status tnf_tb_entry(tb_entry *x, struct tb_reading *g, uint64_t at, uint64_t
 
 /* ---------------------------------------------------------------------- data */
 
-/* The data file of a shard, opened when it is asked for first. */
+/* Finds the data file of a shard and opens it on first use. */
 static tnf_status find_shard(tb_place **out, struct tb_reading *g, const tb_entry *x, tnf_error *e)
 {
     tb_place *p = &g->shards[x->shard];
@@ -185,7 +185,7 @@ static tnf_status make_digest(const tnf_digest **out, tnf_reader *r, uint32_t cr
     return TNF_OK;
 }
 
-/* Where the bytes of an entry are, as they are. */
+/* Places the plain bytes of an entry. */
 static tnf_status place_entry(tnf_part *part, struct tb_reading *g, const tb_entry *x, tnf_error *e)
 {
     tb_place *p;
@@ -220,7 +220,7 @@ tnf_status tnf_tb_attrs(const tnf_value **out, tnf_reader *r, uint64_t type, tnf
     return TNF_OK;
 }
 
-/* Types without a place here: listed under TensorFlow's name. */
+/* Lists a tensor of an unsupported type under TensorFlow's name of the type. */
 static tnf_status list_only(tnf_part *part, tnf_reader *r, uint64_t type, tnf_error *e)
 {
     char why[96];
@@ -229,7 +229,7 @@ static tnf_status list_only(tnf_part *part, tnf_reader *r, uint64_t type, tnf_er
         return tnf_arena_fail(r->arena, "a type", e);
     const char *name = type == 20 ? "resource" : type == 21 ? "variant" : "float8_e4m3b11fnuz";
     *own = (tnf_type) { name, TNF_U8, TNF_NUMBER_OPAQUE, type == 27 ? 8 : 0 };
-    snprintf(why, sizeof why, "elements of the type %s are not known", name);
+    snprintf(why, sizeof why, "elements of the type %s are not supported", name);
     part->type = own;
     part->flags |= TNF_PART_UNREADABLE;
     part->payload = TNF_OPAQUE;
@@ -238,12 +238,12 @@ static tnf_status list_only(tnf_part *part, tnf_reader *r, uint64_t type, tnf_er
 
 tnf_status tnf_tb_wrong_size(const tb_entry *x, uint64_t elements, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EFORMAT, x->at, "%llu elements of the type %llu are not %llu bytes",
+    return tnf_fail(e, TNF_EFORMAT, x->at, "%llu elements of the type %llu do not have %llu bytes",
                     (unsigned long long)elements, (unsigned long long)x->type,
                     (unsigned long long)x->size);
 }
 
-/* A dense tensor, or a slice of one: its part, which may have to be packed. */
+/* A dense tensor, or a slice of one: makes its part, which may have to be packed. */
 tnf_status tnf_tb_part(tnf_part *part, struct tb_reading *g, tnf_str name, const tb_entry *x,
                        tnf_error *e)
 {
@@ -271,12 +271,12 @@ tnf_status tnf_tb_part(tnf_part *part, struct tb_reading *g, tnf_str name, const
     part->type = type;
     part->payload = TNF_OPAQUE;
     part->origin = there ? NULL : part->origin;
-    if (!part->origin) /* an origin of this file, which knows how */
+    if (!part->origin) /* needs an origin of this file for decoding */
         part->flags &= (uint8_t)~TNF_PART_UNREADABLE;
     return tnf_tb_push(r, d, &part->offset, e);
 }
 
-/* Ends of strings, from the lengths that stand before them. */
+/* Computes the ends of strings from the lengths before them. */
 static tnf_status read_ends(uint64_t *ends, uint64_t n, const tnf_part *part, uint64_t *at,
                             tnf_error *e)
 {
@@ -297,7 +297,7 @@ static tnf_status read_ends(uint64_t *ends, uint64_t n, const tnf_part *part, ui
                 TNF_TRY(tnf_read_part(block, have, part, from, e));
             }
             if (shift > 63)
-                return tnf_fail(e, TNF_EFORMAT, part->offset + from, "a length is none");
+                return tnf_fail(e, TNF_EFORMAT, part->offset + from, "a length is invalid");
             v |= (uint64_t)(block[used] & 0x7F) << shift;
             if (block[used++] < 0x80)
                 break;
@@ -309,8 +309,8 @@ static tnf_status read_ends(uint64_t *ends, uint64_t n, const tnf_part *part, ui
     return TNF_OK;
 }
 
-/* Strings whose data file ends too early: how long each is nobody knows. They are listed, and
- * reading either part fails. */
+/* Strings in a truncated data file: their lengths are unknown. They are listed, but reading either
+ * part fails. */
 static tnf_status add_cut(struct tb_reading *g, const tnf_object *o, const tnf_part *whole,
                           const tb_entry *x, uint64_t n, tnf_error *e)
 {
@@ -404,7 +404,7 @@ static tnf_status read_header(struct tb_reading *g, uint64_t at, uint64_t n, tnf
         TNF_TRY(tnf_protobuf_next(&m, &f, e));
         if (f.number == 1 && f.type == TNF_PROTOBUF_LENGTH)
             return tnf_fail(e, TNF_EUNSUPPORTED, at,
-                            "a TensorFlow V1 checkpoint, which is not read");
+                            "a TensorFlow V1 checkpoint, which is not supported");
         if (f.number == 1)
             g->nshards = f.value;
         else if (f.number == 2)
@@ -414,7 +414,7 @@ static tnf_status read_header(struct tb_reading *g, uint64_t at, uint64_t n, tnf
             TNF_TRY(tnf_protobuf_next(&in, &v, e));
             if (v.number == 2 && v.value > 1)
                 return tnf_fail(e, TNF_EUNSUPPORTED, v.at,
-                                "the file needs a reader of version %llu",
+                                "the file requires a reader of version %llu",
                                 (unsigned long long)v.value);
         }
     }

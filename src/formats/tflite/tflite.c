@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TFLite and LiteRT: a FlatBuffer `Model`, of which the constants are the tensors.
+/* TFLite and LiteRT: a FlatBuffer `Model`, whose constants are the tensors.
  *
  *   u32 root   "TFL3"
  *   Model     0 version  2 subgraphs  3 description  4 buffers  6 metadata
@@ -7,8 +7,8 @@
  *   Tensor    0 shape  1 type  2 buffer  3 name  4 quantization  6 sparsity  8 has_rank
  *   Buffer    0 data   or  1 offset  2 size   (of the file: models of more than 2 GB)
  *
- * A tensor whose buffer is empty is made while the model runs: it is counted and not listed. Of
- * the FlatBuffer only what leads to them is read. */
+ * A tensor with an empty buffer is computed when the model runs: it is counted but not listed. The
+ * reader reads only the fields of the FlatBuffer that lead to tensors. */
 #include "format.h"
 #include "wire/flatbuffer.h"
 
@@ -35,12 +35,12 @@ static int probe_tflite(const tnf_probe *p)
     return strcmp(p->ext, "tflite") == 0 ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
 }
 
-/* While the model is read. */
+/* State while the model is read. */
 typedef struct reading {
     tnf_reader *r;
     tnf_flat flat;
     tnf_flat_vector buffers;
-    uint64_t *firsts; /* of each buffer: 1 + which tensor had it first */
+    uint64_t *firsts; /* per buffer: 1 + the first tensor that uses it */
     uint64_t activations;
     tnf_error *e;
 } reading;
@@ -57,8 +57,8 @@ static tnf_status find_buffer(place *out, const reading *g, uint64_t number, uin
     uint64_t offset = 0, size = 0;
     *out = (place) { 0, 0 };
     if (number >= g->buffers.n)
-        return tnf_fail(g->e, TNF_EFORMAT, at, "buffer %llu of %u", (unsigned long long)number,
-                        g->buffers.n);
+        return tnf_fail(g->e, TNF_EFORMAT, at, "buffer %llu does not exist; there are %u",
+                        (unsigned long long)number, g->buffers.n);
     TNF_TRY(tnf_flat_item(&b, &g->buffers, (uint32_t)number, g->e));
     TNF_TRY(tnf_flat_vector_of(&data, &b, 0, 1, g->e));
     TNF_TRY(tnf_flat_number(&offset, &b, 1, 8, g->e));
@@ -69,7 +69,7 @@ static tnf_status find_buffer(place *out, const reading *g, uint64_t number, uin
         *out = (place) { offset, size };
     if (out->offset > g->r->source->size || out->n > g->r->source->size - out->offset)
         return tnf_fail(g->e, TNF_ETRUNCATED, g->r->source->size,
-                        "buffer %llu ends at byte %llu, behind the file (cut short?)",
+                        "buffer %llu ends at byte %llu, beyond the file (cut short?)",
                         (unsigned long long)number, (unsigned long long)(out->offset + out->n));
     return TNF_OK;
 }
@@ -155,7 +155,8 @@ static tnf_status read_shape(tnf_object *o, const reading *g, const tnf_flat_tab
     return TNF_OK;
 }
 
-/* As it is; if it is empty or taken, with the places of graph and tensor behind it. */
+/* Makes the name of a tensor. If it is empty or taken, the positions of graph and tensor are
+ * appended. */
 static tnf_status make_name(tnf_str *out, const reading *g, tnf_str name, uint32_t graph,
                             uint32_t i)
 {
@@ -180,14 +181,15 @@ static tnf_status list_only(tnf_part *part, const reading *g, uint64_t type)
     if (!kept)
         return tnf_arena_fail(g->r->arena, "a type", g->e);
     *own = (tnf_type) { kept, TNF_U8, TNF_NUMBER_OPAQUE, 0 };
-    snprintf(why, sizeof why, "elements of the type %llu are not known", (unsigned long long)type);
+    snprintf(why, sizeof why, "elements of the type %llu are not supported",
+             (unsigned long long)type);
     part->type = own;
     part->flags |= TNF_PART_UNREADABLE;
     part->payload = TNF_OPAQUE;
     return tnf_unreadable_origin(g->r, &part->origin, why, g->e);
 }
 
-/* i32 count, i32 where each begins and the last ends, from the start of the buffer; bytes. */
+/* i32 count, i32 start of each and end of the last, relative to the buffer; bytes. */
 static tnf_status add_strings(const reading *g, tnf_object *o, const place *at)
 {
     tnf_reader *r = g->r;
@@ -200,7 +202,7 @@ static tnf_status add_strings(const reading *g, tnf_object *o, const place *at)
         return tnf_fail(g->e, TNF_EFORMAT, at->offset, "a tensor of %llu strings ends too early",
                         (unsigned long long)n);
     if (!tnf_shape_elements(&elements, o->shape, o->rank) || elements != n)
-        return tnf_fail(g->e, TNF_EFORMAT, at->offset, "%llu strings are not those of the shape",
+        return tnf_fail(g->e, TNF_EFORMAT, at->offset, "the shape does not have %llu strings",
                         (unsigned long long)n);
     uint64_t *ends = tnf_arena_array(r->arena, n + 1, sizeof *ends), first = 0;
     if (!ends)
@@ -210,7 +212,7 @@ static tnf_status add_strings(const reading *g, tnf_object *o, const place *at)
         first = i == 0 ? end : first;
         if (end > at->n || end < first || (i > 0 && end - first < ends[i - 1]))
             return tnf_fail(g->e, TNF_EFORMAT, at->offset + 4 + 4 * i,
-                            "a string does not end behind its beginning");
+                            "a string ends before its beginning");
         ends[i] = end - first;
     }
     char *text = tnf_arena_str(r->arena, start + first, (size_t)ends[n]);
@@ -248,7 +250,7 @@ static tnf_status add_dense(const reading *g, const tnf_object *o, uint64_t type
     else if (!tnf_shape_elements(&elements, o->shape, o->rank) ||
              !tnf_type_bytes(&bytes, part.type, elements) || bytes != at->n)
         return tnf_fail(g->e, TNF_EFORMAT, at->offset,
-                        "%s has %llu bytes, which its shape and its type do not give",
+                        "%s has %llu bytes, which does not match its shape and type",
                         TNF_QUOTED(o->name), (unsigned long long)at->n);
     return tnf_add_parts(g->r, o, layout, &part, 1, at->offset, g->e);
 }
@@ -368,7 +370,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
         return tnf_arena_fail(r->scratch, "the model", e);
     TNF_TRY(tnf_flat_read(&g.flat, 4, mark, sizeof mark, e));
     if (memcmp(mark, "TFL3", 4) != 0)
-        return tnf_fail(e, TNF_EFORMAT, 4, "this is no TFLite model: TFL3 is missing");
+        return tnf_fail(e, TNF_EFORMAT, 4, "this is not a TFLite model: TFL3 is missing");
     TNF_TRY(tnf_flat_root(&model, &g.flat, e));
     TNF_TRY(tnf_flat_number(&version, &model, 0, 4, e));
     TNF_TRY(tnf_flat_string(&description, &model, 3, e));

@@ -43,7 +43,8 @@ tnf_status tnf_vs_varint(tnf_cur *c, unsigned bits, bool msb, const char *what, 
 size_t tnf_vs_put_varint(uint8_t out[10], uint64_t v, bool msb)
 {
     size_t n = 1;
-    for (uint64_t rest = v >> 7; rest && n < 10; rest >>= 7) /* 10: what 64 bits take, for gcc */
+    for (uint64_t rest = v >> 7; rest && n < 10;
+         rest >>= 7) /* 64 bits take at most 10; gcc needs the check */
         n++;
     for (size_t i = 0; i < n; i++)
         out[i] = (uint8_t)((v >> 7 * (msb ? n - 1 - i : i) & 0x7f) | (i + 1 < n ? 0x80 : 0));
@@ -63,11 +64,11 @@ int64_t tnf_vs_unzigzag(uint64_t v)
 
 /* -------------------------------------------------------------------- meta */
 
-/* The codes of the document, and f16, which its author's next revision added. */
+/* The codes of the document, and f16, which a later revision of its author added. */
 static const struct {
     int8_t code;
     bool written;
-    const char *name; /* a type's id, or what to call it */
+    const char *name; /* a type's id, or a name for messages */
 } resolutions[] = {
     { 0, true, "bit" },   { 1, true, "u8" },     { -1, true, "i8" },       { 2, true, "u16" },
     { -2, true, "i16" },  { 3, true, "u32" },    { -3, true, "i32" },      { 4, true, "u64" },
@@ -118,7 +119,8 @@ static tnf_status parse_dims(tnf_vs_meta *m, tnf_cur *c, bool msb, tnf_arena *ar
     uint64_t rank = 0, at = tnf_where(c);
     TNF_TRY(tnf_vs_varint(c, 32, msb, "the meta block's rank", &rank, e));
     if (rank > tnf_left(c))
-        return tnf_fail(e, TNF_EFORMAT, at, "a rank of %llu, and %zu bytes of the block follow",
+        return tnf_fail(e, TNF_EFORMAT, at,
+                        "a rank of %llu, but only %zu bytes of the block follow",
                         (unsigned long long)rank, tnf_left(c));
     uint64_t *dims = tnf_arena_array(arena, rank, sizeof *dims);
     if (!dims)
@@ -189,7 +191,7 @@ void tnf_vs_put_meta(tnf_buf *b, const tnf_vs_meta *m, bool msb)
 
 /* ------------------------------------------------------------------ points */
 
-/* The usual varint is one byte: nothing but the rest needs the function. */
+/* Most varints have one byte; only others need the function. */
 static tnf_status app_length(tnf_cur *c, bool msb, uint64_t *out, tnf_error *e)
 {
     if (tnf_left(c) > 0 && *c->p < 0x80) {
@@ -212,9 +214,10 @@ tnf_status tnf_vs_point_begin(tnf_vs_point *out, const uint8_t *payload, bool ms
     out->app_at = tnf_where(&c);
     uint64_t left = out->length - (out->app_at - start);
     if (app > left)
-        return tnf_fail(e, TNF_EFORMAT, start + 1,
-                        "application data exceeds block: %llu bytes are said to follow, %llu do",
-                        (unsigned long long)app, (unsigned long long)left);
+        return tnf_fail(
+            e, TNF_EFORMAT, start + 1,
+            "application data exceeds block: its length is %llu, but only %llu bytes follow",
+            (unsigned long long)app, (unsigned long long)left);
     out->app_n = (uint32_t)app;
     *vector_head = out->app_at + app;
     if (left - app < TNF_VS_VECTOR)
@@ -233,8 +236,8 @@ tnf_status tnf_vs_point_vector(tnf_vs_point *out, const uint8_t head[TNF_VS_VECT
     out->vector_at = vector_head + TNF_VS_VECTOR;
     if (out->vector_n > left)
         return tnf_fail(e, TNF_EFORMAT, vector_head,
-                        "vector exceeds block: %u bytes are said to follow, %llu do", out->vector_n,
-                        (unsigned long long)left);
+                        "vector exceeds block: its length is %u, but only %llu bytes follow",
+                        out->vector_n, (unsigned long long)left);
     out->extra_n = (uint32_t)(left - out->vector_n);
     return TNF_OK;
 }
@@ -253,8 +256,8 @@ static tnf_status fits_snappy(const tnf_vs_point *p, const tnf_vs_meta *m, const
     return TNF_OK;
 }
 
-/* Nothing is made ready for more than so few bytes can become: gzip repeats 258 bytes by two bits,
- * a snappy copy of 64 bytes takes three. */
+/* Checks the ratio before memory is reserved: gzip repeats 258 bytes with two bits, and a snappy
+ * copy of 64 bytes takes three. */
 static tnf_status can_grow(const tnf_vs_point *p, const tnf_vs_meta *m, uint64_t times,
                            tnf_error *e)
 {
@@ -283,7 +286,7 @@ tnf_status tnf_vs_point_fits(const tnf_vs_point *p, const tnf_vs_meta *m, const 
     if (code == TNF_VS_RAW && p->vector_n != m->vector_bytes)
         return tnf_fail(e, TNF_EFORMAT, p->vector_at - TNF_VS_VECTOR,
                         "a vector has %u bytes, but the space needs %llu (if the file was made "
-                        "with varints the other way round, open it with varint=msb)",
+                        "with the other order of varints, open it with varint=msb)",
                         p->vector_n, (unsigned long long)m->vector_bytes);
     return TNF_OK;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The syntax of VS files: varints, the meta block, points. Bytes in memory only.
  *
- *   file    "VS" u16 version 0, blocks, '$', whatever
+ *   file    "VS" u16 version 0, blocks, '$', any bytes
  *   block   u8 type  u32 length  payload[length]
  *   '^'     varuint32 rank  varuint32 dim[rank]  i8 resolution  u8 pack  u8 paging  JSON  extra
  *   'P'     u8 option  JSON  vector  extra
  *   vector  u8 option  u32 length  bytes[length]
- *   JSON    varuint32 length  MessagePack[length]      no bytes: nothing is said
- *   '0'     a deleted block, whatever it was
+ *   JSON    varuint32 length  MessagePack[length]      no bytes: none
+ *   '0'     a deleted block of any type
  *
  * Everything is little-endian. docs/formats/vs.md has the rules and where they come from.
  */
@@ -25,21 +25,23 @@ enum { TNF_VS_META = '^', TNF_VS_POINT = 'P', TNF_VS_BLANK = '0', TNF_VS_END = '
 #define TNF_VS_HEAD       5u /* of a block: type and length */
 #define TNF_VS_VECTOR     5u /* of a vector: option and length */
 
-/* What the low three bits of an option say; vectors and application data count differently. */
+/* The low three bits of an option. Vectors and application data use different codes. */
 #define TNF_VS_CODE       7u
 #define TNF_VS_RAW        0u
-#define TNF_VS_GZIP       1u /* vectors alone */
+#define TNF_VS_GZIP       1u /* only vectors */
 #define TNF_VS_SNAPPY     2u /* of vectors */
-#define TNF_VS_APP_SNAPPY 1u /* of application data; the meta block's `pack` counts so too */
+#define TNF_VS_APP_SNAPPY 1u /* of application data; the meta block's `pack` uses the same codes   \
+                              */
 
 /* ----------------------------------------------------------------- varints */
 
-/* Groups of seven bits, the least significant first as in Protocol Buffers, or the other way with
- * `msb`. bits is 16, 32 or 64; at most 3, 5 or 10 bytes. TNF_EFORMAT if it is longer or does not
- * fit, TNF_ETRUNCATED (`what` says what ends) if the cursor has no more. */
+/* Reads groups of seven bits, the least significant first as in Protocol Buffers, or the most
+ * significant first with `msb`. bits is 16, 32 or 64; a varint has at most 3, 5 or 10 bytes.
+ * TNF_EFORMAT if it is longer or overflows; TNF_ETRUNCATED if the cursor ends. `what` names the
+ * field for messages. */
 tnf_status tnf_vs_varint(tnf_cur *c, unsigned bits, bool msb, const char *what, uint64_t *out,
                          tnf_error *e);
-/* In as few bytes as it takes; how many. */
+/* Writes the shortest form; returns its length. */
 size_t tnf_vs_put_varint(uint8_t out[10], uint64_t v, bool msb);
 /* Signed numbers; no field of version 0 has one. */
 uint64_t tnf_vs_zigzag(int64_t v);
@@ -52,29 +54,29 @@ typedef struct tnf_vs_meta {
     uint32_t rank;
     int8_t resolution; /* as stored */
     uint8_t pack, paging;
-    const tnf_type *type; /* NULL: a resolution that makes no numbers (STRING, JSON …) */
+    const tnf_type *type; /* NULL: a resolution without numbers (STRING, JSON …) */
     const char *type_name;
-    uint64_t vector_bytes; /* of a raw vector; 0 without a type */
+    uint64_t vector_bytes; /* size of a raw vector; 0 without a type */
     uint64_t elements;
-    tnf_str attributes;     /* MessagePack, where it lies; n 0: none */
+    tnf_str attributes;     /* MessagePack in place; n is 0: none */
     uint64_t attributes_at; /* in the file */
-    const uint8_t *extra;   /* bytes behind, which nobody knows */
+    const uint8_t *extra;   /* unknown bytes at the end */
     size_t extra_n;
 } tnf_vs_meta;
 
-/* Over the payload; dims go to the arena, the rest is borrowed. */
+/* Parses the payload. dims are in the arena; other pointers are borrowed. */
 tnf_status tnf_vs_meta_parse(tnf_vs_meta *out, tnf_cur *c, bool msb, tnf_arena *arena,
                              tnf_error *e);
-/* Type and sizes by resolution and dims, which are set. */
+/* Computes type and sizes from resolution and dims, which must be set. */
 tnf_status tnf_vs_meta_measure(tnf_vs_meta *m, uint64_t at, tnf_error *e);
-/* The whole block. */
+/* Writes the complete block. */
 void tnf_vs_put_meta(tnf_buf *b, const tnf_vs_meta *m, bool msb);
 /* The code of a type, or false. */
 bool tnf_vs_resolution(const tnf_type *type, int8_t *out);
 
 /* ------------------------------------------------------------------ points */
 
-/* Where everything of a point is in the file. */
+/* The file offsets of everything in a point. */
 typedef struct tnf_vs_point {
     uint64_t at;     /* of the block */
     uint32_t length; /* of its payload */
@@ -83,24 +85,25 @@ typedef struct tnf_vs_point {
     uint8_t option, vector_option;
 } tnf_vs_point;
 
-#define TNF_VS_POINT_HEAD 6u /* bytes that the first function may want */
+#define TNF_VS_POINT_HEAD 6u /* bytes that tnf_vs_point_begin() may read */
 
-/* First option and application data's place, from the first (up to) six bytes of the payload; then
- * the vector's, from the five bytes at *vector_head. out->at and length are set. */
+/* The first function reads the option and the place of application data from the first (up to) six
+ * bytes of the payload. The second reads the vector's from the five bytes at *vector_head. out->at
+ * and out->length must be set. */
 tnf_status tnf_vs_point_begin(tnf_vs_point *out, const uint8_t *payload, bool msb,
                               uint64_t *vector_head, tnf_error *e);
 tnf_status tnf_vs_point_vector(tnf_vs_point *out, const uint8_t head[TNF_VS_VECTOR],
                                uint64_t vector_head, tnf_error *e);
-/* Does the vector fit the space, as far as its first bytes (up to 10 of them) tell? */
+/* Checks the vector against the space, by its first bytes (up to 10). */
 tnf_status tnf_vs_point_fits(const tnf_vs_point *p, const tnf_vs_meta *m, const uint8_t *first,
                              tnf_error *e);
 #define TNF_VS_FITS_FIRST 10u
-/* Everything of a point before the vector's bytes: block head, option, application data, vector
- * head. TNF_ELIMIT if the block would be longer than 2^32-1. */
+/* Writes a point up to the vector's bytes: block head, option, application data, vector head.
+ * TNF_ELIMIT if the block would have more than 2^32-1 bytes. */
 tnf_status tnf_vs_put_point(tnf_buf *b, uint8_t option, tnf_str app, uint8_t vector_option,
                             uint64_t vector_n, uint64_t extra_n, bool msb, tnf_error *e);
 
-/* One MessagePack value and nothing else; `at` is where it stands. */
+/* Checks that the bytes are exactly one MessagePack value; `at` is their file offset. */
 tnf_status tnf_vs_check_app(const void *bytes, size_t n, uint64_t at, tnf_error *e);
 #define TNF_VS_DEPTH 64u
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define WINDOW      ((size_t)256 << 10) /* fits a core's own cache */
-#define WINDOW_JUMP ((size_t)4 << 10)   /* after a jump: perhaps another follows */
+#define WINDOW_JUMP ((size_t)4 << 10)   /* after a jump, since another may follow */
 
 void tnf_vs_chain_init(tnf_vs_chain *c, tnf_vs_fetch fetch, void *ctx, uint64_t size, uint64_t from,
                        const tnf_allocator *alloc)
@@ -26,7 +26,7 @@ void tnf_vs_chain_free(tnf_vs_chain *c)
     tnf_vs_note_forget(c);
 }
 
-/* Room for n bytes; what is in the window may go. */
+/* Makes room for n bytes; the content of the window may be lost. */
 static tnf_status reserve_window(tnf_vs_chain *c, size_t n, tnf_error *e)
 {
     if (n <= c->capacity)
@@ -51,7 +51,7 @@ static tnf_status refill_window(tnf_vs_chain *c, uint64_t offset, size_t n, tnf_
     want = want > here ? (size_t)here : want;
     want = want < n ? n : want;
     TNF_TRY(reserve_window(c, want, e));
-    c->n = 0; /* unless it is read */
+    c->n = 0; /* in case reading fails */
     TNF_TRY(c->fetch(c->ctx, offset, c->window, want, e));
     c->base = offset;
     c->n = want;
@@ -81,8 +81,8 @@ tnf_status tnf_vs_chain_header(tnf_vs_chain *c, tnf_error *e)
     if (p[0] != 'V' || p[1] != 'S')
         return tnf_fail(e, TNF_EFORMAT, 0, "bad signature: this is not a VS file");
     if (tnf_le16(p + 2) != 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 2, "unsupported version %u; version 0 is the only one",
-                        tnf_le16(p + 2));
+        return tnf_fail(e, TNF_EUNSUPPORTED, 2,
+                        "unsupported version %u; only version 0 is supported", tnf_le16(p + 2));
     return TNF_OK;
 }
 

@@ -2,17 +2,18 @@
 /* The bytes of `points` and `appdata`, gathered from between the block heads.
  *
  *   blocks   ▓app▓▒▒vec▒▒ ▓app▓▒▒vec▒▒ ▓app▓▒▒vec▒▒       heads are read again, and checked again
- *   points        ▒▒vec▒▒       ▒▒vec▒▒       ▒▒vec▒▒     row after row
+ *   points        ▒▒vec▒▒       ▒▒vec▒▒       ▒▒vec▒▒     contiguous rows
  *
- * A block that was deleted since the file was listed still holds its point; one that was wiped does
- * not, and that is an error. Nothing here changes the reader, so threads may decode side by side.
+ * A block that was deleted after the file was listed still has its point. A block that was wiped
+ * has not, which is an error. Decoding does not change the reader, so it is thread-safe.
  */
 #include "codec/blocks.h"
 #include "formats/vs/vs.h"
 
 #include <string.h>
 
-#define DIRECT ((uint64_t)64 << 10) /* a piece of a raw vector this long is read where it goes */
+#define DIRECT                                                                                     \
+    ((uint64_t)64 << 10) /* longer pieces of raw vectors are read directly to their destination */
 
 struct job {
     const tnf_reader *r;
@@ -21,7 +22,7 @@ struct job {
     tnf_buf spare; /* a decompressed vector, or application data */
 };
 
-/* Where the block of a row ends, or a place behind it. */
+/* The end of a row's block, or a later offset. */
 static uint64_t end_of_row(const vs_state *s, uint64_t row, uint64_t size)
 {
     return row + 1 < s->n ? vs_column_at(&s->blocks, row + 1) : size;
@@ -50,7 +51,7 @@ static tnf_status to_block(struct job *j, uint64_t row, tnf_error *e)
     TNF_TRY(tnf_vs_chain_next(c, e));
     if (c->type != TNF_VS_POINT && c->type != TNF_VS_BLANK)
         return tnf_fail(e, TNF_EFORMAT, c->at,
-                        "the point that stood here when the file was opened is gone");
+                        "the point that was here when the file was opened is missing");
     return TNF_OK;
 }
 
@@ -86,7 +87,7 @@ static tnf_status point_vector(struct job *j, const tnf_vs_point *p, const uint8
 
 /* ------------------------------------------------------------------ points */
 
-/* n bytes of a row, from its byte `skip` on. */
+/* Copies n bytes of a row, from its byte `skip`. */
 static tnf_status piece_of_row(struct job *j, uint64_t row, uint64_t skip, uint8_t *dst, size_t n,
                                tnf_error *e)
 {
@@ -94,7 +95,7 @@ static tnf_status piece_of_row(struct job *j, uint64_t row, uint64_t skip, uint8
     const uint8_t *bytes = NULL;
     tnf_vs_chain *c = &j->chain;
     TNF_TRY(to_block(j, row, e));
-    if (c->length < DIRECT) { /* most are small and plain */
+    if (c->length < DIRECT) { /* most blocks are small and plain */
         TNF_TRY(tnf_vs_chain_bytes(c, c->at, TNF_VS_HEAD + c->length, &bytes, e));
         if (tnf_vs_is_plain(bytes, c->length, j->s->meta.vector_bytes)) {
             memcpy(dst, bytes + tnf_vs_plain_vector(bytes) + skip, n);
@@ -124,8 +125,8 @@ static tnf_status whole_bytes(struct job *j, uint64_t offset, uint8_t *dst, size
     return TNF_OK;
 }
 
-/* Rows of bits whose number is no multiple of eight: in the file each begins a byte of its own, in
- * a tensor they follow one another. */
+/* Rows of bits whose number is not a multiple of eight: in the file each row begins with a new
+ * byte; in a tensor rows are contiguous. */
 static tnf_status packed_bits(struct job *j, uint64_t offset, uint8_t *dst, size_t n, tnf_error *e)
 {
     uint64_t width = j->s->meta.elements, bit = offset * 8, total = j->s->n * width;
@@ -200,7 +201,7 @@ static void decode_offsets(const vs_state *s, uint64_t offset, uint8_t *dst, siz
     }
 }
 
-/* The last row that begins at or before that byte, and has some. */
+/* The last row with data that begins at or before this byte. */
 static uint64_t row_of(const vs_state *s, uint64_t byte)
 {
     uint64_t low = 0, high = s->n;
@@ -227,7 +228,7 @@ static tnf_status app_rows(struct job *j, uint64_t offset, uint8_t *dst, size_t 
         TNF_TRY(tnf_vs_app(&j->chain, &p, stop - start, &j->spare, &app, e));
         if (app.n != stop - start)
             return tnf_fail(e, TNF_EFORMAT, p.at,
-                            "the point that stood here when the file was opened is another one");
+                            "the point that was here when the file was opened has changed");
         size_t here = n < app.n - skip ? n : (size_t)(app.n - skip);
         memcpy(dst, app.p + skip, here);
         dst += here;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The note of a deletion: writing it down, and finding it. */
+/* Writes and finds the note of a deletion. */
 #include "formats/vs/note.h"
 
 #include "base/digest.h"
@@ -10,7 +10,7 @@
 
 static const char magic[8] = { 'V', 'S', 'd', 'e', 'l', 'e', 't', 'e' };
 
-/* Of the place of '$', the offsets, and `tail`: their number and the flags. */
+/* The check over the place of '$', the offsets, and `tail`: their number and the flags. */
 static tnf_status check_of(uint64_t end, const void *offsets, size_t n, const uint8_t *tail,
                            uint64_t *out, tnf_error *e)
 {
@@ -48,7 +48,7 @@ void tnf_vs_note_forget(tnf_vs_chain *c)
     c->note = (tnf_vs_note) { .n = 0 };
 }
 
-/* The list as numbers, in place. False: not ascending, or outside of the blocks. */
+/* Converts the list to numbers in place. False: not in ascending order, or outside the blocks. */
 static bool take_offsets(uint64_t *offsets, size_t n, uint64_t end)
 {
     for (size_t i = 0; i < n; i++) {
@@ -59,7 +59,7 @@ static bool take_offsets(uint64_t *offsets, size_t n, uint64_t end)
     return true;
 }
 
-/* Is the note whose tail is known whole? Fills its list. */
+/* Is the note with this tail complete? Fills its list. */
 static tnf_status examine_note(tnf_vs_chain *c, const tnf_vs_note *note, const uint8_t *tail,
                                bool *whole, tnf_error *e)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listing a VS file: one walk over its blocks, in which everything but the vectors' bytes is
- * checked. */
+/* Lists a VS file: one walk over its blocks checks everything except the vectors' bytes. */
 #include "formats/vs/note.h"
 #include "formats/vs/vs.h"
 #include "io/lock.h"
@@ -17,7 +16,7 @@ struct walk {
     tnf_vs_chain chain;
     bool has_meta;
     uint64_t blanks, stored, app_stored;
-    tnf_buf options[2]; /* of vectors, of application data; empty while all are 0 */
+    tnf_buf options[2]; /* of vectors and of application data; empty while all are 0 */
     tnf_buf spare;      /* for decompressing */
 };
 
@@ -64,7 +63,7 @@ static tnf_status take_meta(struct walk *w, tnf_error *e)
                                     : TNF_OK;
 }
 
-/* The option of a row, if it is worth keeping: zeros need no memory. */
+/* Keeps the option of a row. Zeros need no memory. */
 static tnf_status keep_option(tnf_buf *b, uint64_t row, uint8_t option, tnf_error *e)
 {
     if (option == 0 && b->n == 0)
@@ -83,7 +82,7 @@ static tnf_status keep_app(struct walk *w, const tnf_vs_point *p, tnf_error *e)
         TNF_TRY(tnf_vs_app(&w->chain, p, w->r->limits.header_bytes, &w->spare, &app, e));
         TNF_TRY(tnf_vs_check_app(app.p, app.n, p->app_at, e));
     }
-    if (app.n && s->app.n == 0) /* until now nobody had any */
+    if (app.n && s->app.n == 0) /* the first point with application data */
         for (uint64_t i = 0; i <= s->n; i++)
             TNF_TRY(tnf_vs_column_push(&s->app, 0, w->r->arena, e));
     s->app_bytes += app.n;
@@ -104,7 +103,7 @@ static tnf_status take_point(struct walk *w, tnf_error *e)
     vs_state *s = w->s;
     if (!w->has_meta)
         return tnf_fail(e, TNF_EFORMAT, w->chain.at, "a point before the meta block");
-    if (w->chain.length > w->r->limits.header_bytes) { /* before any of it is read */
+    if (w->chain.length > w->r->limits.header_bytes) { /* checked before any of it is read */
         TNF_TRY(tnf_vs_chain_point(&w->chain, &p, e));
         TNF_TRY(too_large(w, "application data", p.app_at, p.app_n, e));
     }
@@ -113,7 +112,7 @@ static tnf_status take_point(struct walk *w, tnf_error *e)
         const uint8_t *vector;
         TNF_TRY(tnf_vs_vector(&w->chain, &s->meta, &p, &w->spare, &vector, e));
     }
-    if (s->meta.type) { /* what can fail for a fault of the file comes first */
+    if (s->meta.type) { /* checks of the file come before allocations */
         TNF_TRY(keep_app(w, &p, e));
         TNF_TRY(keep_option(&w->options[0], s->n, p.vector_option, e));
         TNF_TRY(keep_option(&w->options[1], s->n, p.option, e));
@@ -163,7 +162,7 @@ static tnf_status walk_blocks(struct walk *w, tnf_error *e)
     TNF_TRY(tnf_vs_note_read(c, w->r->limits.header_bytes, e));
     for (;;) {
         tnf_status status = tnf_vs_chain_next(c, e);
-        if (status != TNF_OK) /* where the next block is, nobody knows */
+        if (status != TNF_OK) /* the position of the next block is unknown */
             return w->has_meta && tnf_lose(w->r, status, e) ? TNF_OK : status;
         if (c->type == TNF_VS_END)
             break;
@@ -172,7 +171,7 @@ static tnf_status walk_blocks(struct walk *w, tnf_error *e)
             return status;
     }
     if (!c->terminal)
-        tnf_warn(w->r, c->at, "the terminal '$' is missing; the end of the file stands for it");
+        tnf_warn(w->r, c->at, "the terminal '$' is missing; the end of the file is used instead");
     else if (c->note.n)
         tnf_warn(w->r, c->at + 1,
                  "the deletion of %llu points was interrupted: they count as deleted, and the next "
@@ -236,7 +235,7 @@ static bool all_equal(const tnf_buf *b)
     return b->n > 0 && memcmp(b->p, b->p + 1, b->n - 1) == 0;
 }
 
-/* {"vs.options": bytes}, a number if all are the same, or nothing at all. */
+/* {"vs.options": bytes}, or a number if all are the same, or no attribute. */
 static tnf_status options_attr(struct walk *w, const tnf_buf *b, const tnf_value **out,
                                tnf_error *e)
 {
@@ -268,7 +267,7 @@ static tnf_status list_points(struct walk *w, tnf_error *e)
         memcpy(shape + 1, s->meta.dims, s->meta.rank * sizeof *shape);
     if (!tnf_ckd_mul(&elements, s->n, s->meta.elements) ||
         !tnf_type_bytes(&bytes, s->meta.type, elements))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "all points together are beyond 2^64 bytes");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "all points together exceed 2^64 bytes");
     tnf_part part = { .role = "data",
                       .type = s->meta.type,
                       .offset = VS_KEY_POINTS,
@@ -288,7 +287,7 @@ static tnf_status list_points(struct walk *w, tnf_error *e)
 static tnf_status list_appdata(struct walk *w, tnf_error *e)
 {
     const vs_state *s = w->s;
-    uint64_t offsets = (s->n + 1) * sizeof(uint64_t); /* a point takes more bytes than that */
+    uint64_t offsets = (s->n + 1) * sizeof(uint64_t); /* no overflow: a point takes more bytes */
     tnf_part parts[2] = { { .role = "offsets",
                             .type = tnf_type_of(TNF_U64),
                             .offset = VS_KEY_OFFSETS,
@@ -319,21 +318,21 @@ static tnf_status list_tensors(struct walk *w, tnf_error *e)
     if (!w->has_meta)
         return TNF_OK;
     if (!w->s->meta.type) {
-        if (w->chain.note.n) /* their bytes would come back as points */
+        if (w->chain.note.n) /* their bytes would become points again */
             return tnf_fail(e, TNF_EUNSUPPORTED, w->chain.note.end,
-                            "the deletion of points was interrupted, and must be finished first: "
-                            "'tenfold points compact' does");
+                            "the deletion of points was interrupted and must be finished first, "
+                            "with 'tenfold points compact'");
         tnf_warn(w->r, TNF_NO_OFFSET,
-                 "unsupported resolution %d (%s): its points are counted, and kept as they are",
+                 "unsupported resolution %d (%s): its points are counted and kept unchanged",
                  w->s->meta.resolution, w->s->meta.type_name);
-        w->r->catalog->nextras = 0; /* those before the meta block are among them */
+        w->r->catalog->nextras = 0; /* they include those before the meta block */
         return tnf_add_extra(w->r, VS_BLOCKS, TNF_VS_HEADER, w->chain.at - TNF_VS_HEADER, e);
     }
     TNF_TRY(list_points(w, e));
     return list_appdata(w, e);
 }
 
-/* Others may be appending to the file at this very moment. */
+/* Locks the file, since other processes may be appending to it. */
 static tnf_status lock_file(tnf_reader *r, bool *locked, tnf_error *e)
 {
     *locked = false;
@@ -341,7 +340,7 @@ static tnf_status lock_file(tnf_reader *r, bool *locked, tnf_error *e)
         return TNF_OK;
     tnf_status status = tnf_lock_take(r->source->fd, false, LOCK_WAIT, e);
     if (status == TNF_EUNSUPPORTED) {
-        tnf_warn(r, TNF_NO_OFFSET, "read without a lock, which this file system does not have");
+        tnf_warn(r, TNF_NO_OFFSET, "read without a lock: this file system does not support locks");
         return TNF_OK;
     }
     *locked = status == TNF_OK;

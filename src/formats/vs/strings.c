@@ -3,7 +3,7 @@
 
 #define ROWS  4096u
 #define BYTES ((uint64_t)1 << 20)
-#define TURNS 16u /* an encoded part is decoded anew for each window: make it few */
+#define TURNS 16u /* an encoded part is decoded again for each window, so use few windows */
 
 void tnf_vs_strings_init(vs_strings *s, const tnf_object *object, const tnf_allocator *alloc)
 {
@@ -49,12 +49,12 @@ static tnf_status load_offsets(vs_strings *s, uint64_t row, tnf_error *e)
         s->at = more;
         s->at_room = (size_t)n + 1;
     }
-    s->n = 0; /* unless all is well */
+    s->n = 0; /* in case of an error */
     TNF_TRY(tnf_read_part(s->at, room, s->offsets, row * sizeof *s->at, e));
     for (uint64_t i = 0; i <= n; i++) {
         s->at[i] = tnf_le64(&s->at[i]);
         if (s->at[i] > s->bytes->nbytes || (i > 0 && s->at[i] < s->at[i - 1]))
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "offset %llu of the strings is wrong",
+            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "offset %llu of the strings is invalid",
                             (unsigned long long)(row + i));
     }
     s->first = row;
@@ -62,7 +62,7 @@ static tnf_status load_offsets(vs_strings *s, uint64_t row, tnf_error *e)
     return TNF_OK;
 }
 
-/* As many of the strings as are worth it, one at least. */
+/* Loads as many strings as are useful, at least one. */
 static tnf_status load_bytes(vs_strings *s, tnf_error *e)
 {
     uint64_t most = worth_reading(s->bytes, BYTES, s->bytes->nbytes);

@@ -19,7 +19,8 @@ typedef struct vs_strings {
 /* object may be NULL. */
 void tnf_vs_strings_init(vs_strings *s, const tnf_object *object, const tnf_allocator *alloc);
 void tnf_vs_strings_free(vs_strings *s);
-/* The string of a row, there until the next call. Rows are asked for in ascending order. */
+/* Returns the string of a row, valid until the next call. Rows must be requested in ascending
+ * order. */
 tnf_status tnf_vs_strings_at(vs_strings *s, uint64_t row, tnf_str *out, tnf_error *e);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* VS: points of a vector space with application data, appended one after the other.
+/* VS: points of a vector space with application data, in the order in which they were appended.
  *
  *   "VS" 00 00                                     signature, version 0
  *   '^' u32 length  rank dims… resolution pack paging attributes         one, before any point
  *   'P' u32 length  option appdata option u32 length vector              any number
  *   '0' u32 length  …                                                    deleted
- *   '$'                                                                  the end; the rest is junk
+ *   '$'                                                                  the end; later bytes are
+ * ignored
  *
- * Here a file is read and written as a whole; include/tenfold/points.h appends and deletes.
+ * This code reads and writes complete files; include/tenfold/points.h appends and deletes.
  * formats/vs/block.h has the bytes of each block.
  */
 #include "formats/vs/vs.h"
@@ -17,7 +18,7 @@ static int probe_vs(const tnf_probe *p)
     if (p->nhead < TNF_VS_HEADER || p->head[0] != 'V' || p->head[1] != 'S')
         return TNF_PROBE_NO;
     bool named = strcmp(p->ext, "vsdb") == 0 || strcmp(p->ext, "vs") == 0;
-    if (tnf_le16(p->head + 2) != 0) /* another version, or somebody else's file */
+    if (tnf_le16(p->head + 2) != 0) /* another version, or not a VS file */
         return named ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
     return TNF_PROBE_MAGIC;
 }
@@ -37,7 +38,7 @@ static const tnf_option_info write_options[] = {
     { "app", TNF_OPTION_CHOICE, "auto|none|snappy", "auto",
       "compression of application data; auto: as in the source, else none" },
     { "varint", TNF_OPTION_CHOICE, "lsb|msb", "lsb",
-      "which seven bits of a number come first; readers must be told of msb" },
+      "which seven bits of a number come first; readers need the same option for msb" },
     { 0 },
 };
 

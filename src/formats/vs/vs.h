@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the VS format share.
+/* Shared by the files of the VS format.
  *
- * A file shows two tensors, row i of one belonging to row i of the other:
+ * A file has two tensors, whose rows i belong together:
  *
  *   points   [n, dims…]  dense      the vectors, decoded
  *   appdata  [n]         strings/1  the application data: MessagePack as stored, but uncompressed
  *
- * Both are OPAQUE: their bytes lie between block heads. What is kept in memory for each point is
- * where its block begins, and where its application data begins among all of it.
+ * Both are OPAQUE: their bytes are between block heads. For each point two offsets are kept in
+ * memory: that of its block, and that of its application data in `appdata`.
  */
 #ifndef TNF_VS_H
 #define TNF_VS_H
@@ -18,8 +18,8 @@
 #define VS_POINTS  "points"
 #define VS_APPDATA "appdata"
 
-/* Keys of extras. Whole blocks of types nobody knows: before the meta block, and before point N;
- * bytes behind what is known of a block; all blocks of a space without numbers. */
+/* Keys of extras: complete blocks of unknown types, before the meta block or before point N;
+ * unknown bytes at the end of a block; all blocks of a space without numbers. */
 #define VS_BEFORE  "vs.before"
 #define VS_BLOCK   "vs.block."
 #define VS_META    "vs.meta.extra"
@@ -29,7 +29,7 @@
 /* Attributes. */
 #define VS_OPTIONS "vs.options" /* of a tensor: the option byte of each row, or that of all */
 
-/* Numbers in pieces of a fixed size, so that a million of them grow without being moved. */
+/* A list of numbers in pieces of fixed size, so growing it moves no numbers. */
 #define VS_PIECE   256u
 
 typedef struct vs_column {
@@ -45,13 +45,13 @@ static inline uint64_t vs_column_at(const vs_column *c, uint64_t i)
     return c->pieces[i / VS_PIECE][i % VS_PIECE];
 }
 
-/* Of an open file. */
+/* The state of an open file. */
 typedef struct vs_state {
     tnf_vs_meta meta;
     bool msb;
     uint64_t n;       /* points */
-    vs_column blocks; /* where they are */
-    vs_column app;    /* where application data begins, n + 1 numbers; empty if there is none */
+    vs_column blocks; /* their offsets */
+    vs_column app;    /* offsets of application data, n + 1 numbers; empty: none */
     uint64_t app_bytes;
 } vs_state;
 
@@ -68,14 +68,14 @@ tnf_status tnf_vs_write(tnf_writer *w, tnf_error *e);
 tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason);
 tnf_status tnf_vs_fits(tnf_fit *fit, tnf_error *e);
 
-/* decode.c: the bytes of a point's vector, decoded, in the window or the spare buffer. */
+/* decode.c: decodes a point's vector; its bytes are in the window or in the spare buffer. */
 tnf_status tnf_vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_point *p,
                          tnf_buf *spare, const uint8_t **out, tnf_error *e);
-/* Application data of a point in memory, decompressed; *spare may be used, and grows. */
+/* Returns the decompressed application data of a point; *spare may be used and may grow. */
 tnf_status tnf_vs_app(tnf_vs_chain *c, const tnf_vs_point *p, uint64_t max, tnf_buf *spare,
                       tnf_str *out, tnf_error *e);
 
-/* In the order of the options. */
+/* Positions in the options. */
 enum { VS_READ_VARINT, VS_READ_LOCK };
 enum { VS_WRITE_COMPRESS, VS_WRITE_APP, VS_WRITE_VARINT };
 

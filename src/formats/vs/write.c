@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing a VS file as a whole: `points`, row by row, each with its string of `appdata`. Blocks and
- * bytes that nobody knows go back where they were: between the same two points.
+/* Writes a complete VS file: `points`, row by row, each with its string of `appdata`. Unknown
+ * blocks and bytes are written at their old places, between the same two points.
  *
- * A row that stays as it is goes straight through; one that is compressed is gathered first.
+ * An uncompressed row is streamed; a row to be compressed is gathered first.
  */
 #include "codec/blocks.h"
 #include "formats/vs/strings.h"
@@ -15,7 +15,7 @@
 enum { COMPRESS_AUTO, COMPRESS_NONE, COMPRESS_GZIP, COMPRESS_SNAPPY };
 enum { APP_AUTO, APP_NONE, APP_SNAPPY };
 
-/* An extra, and the point it stands before or in. */
+/* An extra, and the point before or in which it is written. */
 struct placed {
     uint64_t row;
     bool inside;
@@ -31,9 +31,9 @@ struct job {
     vs_strings app;              /* of appdata, if there is one */
     struct placed *placed;       /* in order */
     size_t nplaced, next;
-    uint64_t row, fill; /* the row at hand; bytes (of bits: elements) of it that were seen */
-    tnf_buf head;       /* of a point: all before the vector's bytes */
-    tnf_buf gathered;   /* a row that is to be compressed, or made of bits */
+    uint64_t row, fill; /* the current row; its bytes so far (for bits: elements) */
+    tnf_buf head;       /* of a point: everything before the vector's bytes */
+    tnf_buf gathered;   /* a row to be compressed, or a row of bits */
     tnf_buf packed;     /* compressed */
 };
 
@@ -41,13 +41,13 @@ tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason)
 {
     bool points = strcmp(o->name.p, VS_POINTS) == 0, dense = o->layout == &tnf_layout_dense;
     uint64_t elements, bytes;
-    *reason = "a VS file holds `points` and their `appdata`, nothing else";
+    *reason = "a VS file can hold only `points` and their `appdata`";
     if (points ? !dense : dense || strcmp(o->name.p, VS_APPDATA) != 0)
         return TNF_DROPPED;
-    *reason = "it has no first dimension, that of the points";
+    *reason = "it has no first dimension for the points";
     if (points ? o->rank == 0 : o->rank != 1)
         return TNF_DROPPED;
-    *reason = "the format has no points without coordinates";
+    *reason = "the format cannot store points without coordinates";
     for (uint32_t i = 1; i < o->rank; i++)
         if (o->shape[i] == 0)
             return TNF_DROPPED;
@@ -59,7 +59,7 @@ tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason)
                    !tnf_type_bytes(&bytes, o->parts[0].type, elements) ||
                    bytes > UINT32_MAX - 2 - TNF_VS_VECTOR))
         return TNF_DROPPED;
-    *reason = "f16 is of a later revision, and readers of version 0 refuse it";
+    *reason = "f16 belongs to a later revision, and readers of version 0 refuse it";
     if (points && o->parts[0].type == tnf_type_of(TNF_F16))
         return TNF_TRANSFORMED;
     *reason = "";
@@ -77,13 +77,13 @@ tnf_status tnf_vs_fits(tnf_fit *fit, tnf_error *e)
         points = NULL;
     tnf_verdict *found = app ? &fit->objects[app - c->objects] : NULL;
     if (found && found->fate == TNF_NATIVE && (!points || app->shape[0] != points->shape[0]))
-        *found = (tnf_verdict) { TNF_DROPPED, "there is not one of it for each point" };
+        *found = (tnf_verdict) { TNF_DROPPED, "it does not have one string for each point" };
     return TNF_OK;
 }
 
 /* ------------------------------------------------------------------ extras */
 
-/* The number that follows a prefix, and what is behind it. */
+/* Parses a key: a prefix, a number, and a suffix. */
 static bool key_number(const tnf_extra *x, const char *prefix, const char *behind, uint64_t *out)
 {
     size_t n = strlen(prefix);
@@ -121,7 +121,7 @@ static tnf_status place_extras(struct job *j, tnf_error *e)
     return TNF_OK;
 }
 
-/* A whole block of a type that is not ours. */
+/* Writes a complete block of an unknown type. */
 static tnf_status put_block(struct job *j, const tnf_extra *x, tnf_error *e)
 {
     uint8_t head[TNF_VS_HEAD] = { 0 };
@@ -135,7 +135,7 @@ static tnf_status put_block(struct job *j, const tnf_extra *x, tnf_error *e)
     return tnf_put_data(j->w, &x->bytes, e);
 }
 
-/* Those that stand before a row. */
+/* Writes the blocks before a row. */
 static tnf_status put_blocks(struct job *j, uint64_t row, tnf_error *e)
 {
     for (; j->next < j->nplaced && j->placed[j->next].row <= row; j->next++) {
@@ -147,7 +147,7 @@ static tnf_status put_blocks(struct job *j, uint64_t row, tnf_error *e)
     return TNF_OK;
 }
 
-/* The bytes behind the vector of the row at hand. */
+/* The bytes after the vector of the current row. */
 static const tnf_extra *bytes_inside(const struct job *j)
 {
     const struct placed *p = &j->placed[j->next];
@@ -172,7 +172,7 @@ static unsigned code_of_choice(uint64_t choice)
                                        : TNF_VS_RAW;
 }
 
-/* As the source had it, or 0. */
+/* The option in the source, or 0. */
 static uint8_t option_of_source(const tnf_value *v, uint64_t row)
 {
     if (v && v->kind == TNF_UINT)
@@ -207,7 +207,7 @@ static uint8_t app_option(const struct job *j)
 
 /* -------------------------------------------------------------------- rows */
 
-/* The head of the row at hand, for a vector of that many stored bytes. */
+/* Writes the head of the current row, for a vector of this many stored bytes. */
 static tnf_status put_head(struct job *j, uint8_t option, uint64_t vector_n, tnf_error *e)
 {
     const tnf_extra *x = bytes_inside(j);
@@ -216,8 +216,7 @@ static tnf_status put_head(struct job *j, uint8_t option, uint64_t vector_n, tnf
     TNF_TRY(tnf_vs_strings_at(&j->app, j->row, &app, e));
     if (app.n && tnf_vs_check_app(app.p, app.n, TNF_NO_OFFSET, NULL) != TNF_OK)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "row %llu of appdata is not one MessagePack value, and a VS file holds no "
-                        "other application data",
+                        "row %llu of appdata is not one MessagePack value, as a VS file requires",
                         (unsigned long long)j->row);
     tnf_buf packed;
     tnf_buf_init(&packed, &j->w->scratch->alloc, UINT32_MAX);
@@ -234,7 +233,7 @@ static tnf_status put_head(struct job *j, uint8_t option, uint64_t vector_n, tnf
     return status == TNF_OK ? tnf_put(j->w, j->head.p, j->head.n, e) : status;
 }
 
-/* A row that was gathered. */
+/* Writes a gathered row. */
 static tnf_status put_gathered(struct job *j, uint8_t option, tnf_error *e)
 {
     const tnf_buf *bytes = &j->gathered;
@@ -263,7 +262,7 @@ static tnf_status end_row(struct job *j, tnf_error *e)
     return TNF_OK;
 }
 
-/* Bytes of rows, in order. */
+/* Takes bytes of rows, in order. */
 static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct job *j = ctx;
@@ -292,8 +291,8 @@ static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *
     return TNF_OK;
 }
 
-/* Bits of rows, in order: each row begins a byte of its own. What is left of the last byte belongs
- * to nobody. */
+/* Takes bits of rows, in order. Each row begins with a new byte; the unused bits of its last byte
+ * are padding. */
 static tnf_status take_bits(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct job *j = ctx;
@@ -341,7 +340,8 @@ static tnf_status meta_extra(struct job *j, tnf_error *e)
     return TNF_OK;
 }
 
-/* Attributes as MessagePack in b. A file that was VS and had not even {} gets none. */
+/* Packs the attributes as MessagePack into b. If the source was a VS file without attributes, none
+ * are written. */
 static tnf_status pack_attributes(struct job *j, tnf_buf *b, tnf_error *e)
 {
     static const tnf_value empty = { .kind = TNF_MAP };
@@ -384,7 +384,7 @@ static tnf_status find_objects(struct job *j, tnf_error *e)
     }
     if (app && (!j->points || app->shape[0] != j->points->shape[0]))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "appdata has %llu rows, and points %llu: each row belongs to a point",
+                        "appdata has %llu rows, but points has %llu: there must be one per point",
                         (unsigned long long)app->shape[0],
                         (unsigned long long)(j->points ? j->points->shape[0] : 0));
     j->options[0] = j->points ? tnf_value_get(j->points->attrs, VS_OPTIONS) : NULL;
@@ -393,7 +393,7 @@ static tnf_status find_objects(struct job *j, tnf_error *e)
     return TNF_OK;
 }
 
-/* A space without numbers: its blocks as they were. */
+/* Writes a space without numbers: all blocks unchanged. */
 static tnf_status put_verbatim(struct job *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;

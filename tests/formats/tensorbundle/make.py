@@ -235,8 +235,8 @@ def make_reject():
     whole = table(rows)
     for at in (20, 47):
         reject(f"cut_{at:02}.index", whole[:at], SHORT, at, missing(48 - at))
-    reject("cut_1.index", whole[:-1], BAD, len(whole) - 9, "does not end as a table does")
-    reject("magic.index", whole[:-1] + b"\0", BAD, len(whole) - 8, "does not end as a table does")
+    reject("cut_1.index", whole[:-1], BAD, len(whole) - 9, "magic of a table")
+    reject("magic.index", whole[:-1] + b"\0", BAD, len(whole) - 8, "magic of a table")
     reject("block_crc.index", whole[:4] + b"\2" + whole[5:], BAD, 0, "does not match its checksum")
     reject("compressed.index", table(rows, kind=1), UNSUPPORTED, None, "compressed")
     reject("no_header.index", table(sorted(b.entries.items())), BAD, None, "header is missing")
@@ -251,7 +251,7 @@ def make_reject():
     def one(name, value, code, message):
         reject(f"{name}.index", table([(b"", header()), (b"w", value)]), code, None, message)
 
-    one("size_lies", entry(1, [5], 0, 24, 0), BAD, "5 elements of the type 1 are not 24 bytes")
+    one("size_lies", entry(1, [5], 0, 24, 0), BAD, "5 elements of the type 1 do not have 24 bytes")
     one("dims_wrap", entry(1, [2 ** 32, 2 ** 32], 0, 0, 0), BAD, "2^64")
     one("dim_negative", entry(1, [-1], 0, 4, 0), BAD, "a dimension is -1")
     one("shard_beyond", entry(1, [1], 0, 4, 0, shard=1), BAD, "shard 1 of 1")
@@ -259,8 +259,8 @@ def make_reject():
     one("type_0", entry(0, [1], 0, 4, 0), UNSUPPORTED, "unknown type 0")
     one("type_99", entry(99, [1], 0, 4, 0), UNSUPPORTED, "unknown type 99")
     one("rank_unknown", num(1, 1) + text(2, num(3, 1)), BAD, "unknown shape")
-    one("slice_missing", entry(1, [2], 0, 0, None, slices=text(7, text(1, num(2, 2)))), BAD, "not there")
-    one("slice_outside", entry(1, [2], 0, 0, None, slices=text(7, text(1, num(2, 3)))), BAD, "outside of its tensor")
+    one("slice_missing", entry(1, [2], 0, 0, None, slices=text(7, text(1, num(2, 2)))), BAD, "is missing")
+    one("slice_outside", entry(1, [2], 0, 0, None, slices=text(7, text(1, num(2, 3)))), BAD, "outside its tensor")
     one("entry_cut", b"\x08", BAD, "past its message")
     good = Bundle()
     good.dense("w", 1, [2, 3])

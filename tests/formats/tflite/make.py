@@ -70,7 +70,7 @@ def make():
     flat = model([[tensor("w", 0, [2, 2], 1)]], [buffer(None, at, 16)])
     large = flat.ljust(at, b"\0") + data
     valid("behind.tflite", large, [told("w", "f32", [2, 2], data)])
-    reject("behind_cut.tflite", large[:-3], SHORT, "behind the file")
+    reject("behind_cut.tflite", large[:-3], SHORT, "beyond the file")
     for n in (7, 12, 40, 100):
         reject(f"cut_{n}.tflite", one[:n], SHORT if n < 8 else BAD, "")
     reject("root.tflite", struct.pack("<I", 0xFFFFFFF0) + one[4:], BAD, "outside")
@@ -83,10 +83,10 @@ def make():
         reject(f"vtable_{n}.tflite", one[:vtable] + struct.pack("<H", n) + one[vtable + 2:], BAD, "vtable")
     reject("shape.tflite", model([[tensor("w", 0, [2, 3], 1)]], [buffer(data)]), BAD, "16 bytes")
     reject("negative.tflite", model([[tensor("w", 0, [-1], 1)]], [buffer(data)]), BAD, "-1")
-    reject("buffer.tflite", model([[tensor("w", 0, [4], 9)]], [buffer(data)]), BAD, "buffer 9 of 2")
+    reject("buffer.tflite", model([[tensor("w", 0, [4], 9)]], [buffer(data)]), BAD, "buffer 9 does not exist")
     reject("strings_short.tflite", model([[tensor("s", 5, [3], 1)]], [buffer(struct.pack("<I", 3))]), BAD, "ends too early")
-    reject("strings_back.tflite", model([[tensor("s", 5, [1], 1)]], [buffer(struct.pack("<3I", 1, 12, 4))]), BAD, "behind its beginning")
-    reject("strings_many.tflite", model([[tensor("s", 5, [2], 1)]], [buffer(struct.pack("<3I", 1, 12, 12))]), BAD, "those of the shape")
+    reject("strings_back.tflite", model([[tensor("s", 5, [1], 1)]], [buffer(struct.pack("<3I", 1, 12, 4))]), BAD, "before its beginning")
+    reject("strings_many.tflite", model([[tensor("s", 5, [2], 1)]], [buffer(struct.pack("<3I", 1, 12, 12))]), BAD, "does not have 1 strings")
 
 
 for kind in ("valid", "reject"):

@@ -90,7 +90,7 @@ def make(c):
     for n in (2, 2 ** 20, 2 ** 32 - 1):
         c.rejected("C", f"restarts_{n}", table(block([HEADER], struct.pack("<I", n))), BAD, None, "block", f"{n} restarts that are not there")
     c.rejected("D", "wraps", one(entry((2 ** 62, 4), size=0)), BAD, None, "", "bytes that wrap to 0")
-    c.rejected("E", "size", one(entry((3, ), size=4)), BAD, None, "are not 4 bytes", "3 floats in 4 bytes")
+    c.rejected("E", "size", one(entry((3, ), size=4)), BAD, None, "do not have 4 bytes", "3 floats in 4 bytes")
     c.rejected("E", "shard", one(entry(shard=1)), BAD, None, "shard 1 of 1", "a shard that there is not")
     c.rejected("F", "shards", table(block([(b"", num(1, 2 ** 31))])), BAD, None, "shards", "2^31 shards")
     c.rejected("F", "dims", one(entry((1, ) * 300, size=4)), LIMIT, None, "dimensions", "300 dimensions")
@@ -103,4 +103,4 @@ def make(c):
     flipped[4] ^= 1
     c.rejected("P", "crc", flipped, BAD, 0, "checksum", "a block with a bit flipped")
     piece = text(7, text(1, num(1, 0) + num(2, 1)))
-    c.rejected("E", "slices_missing", one(entry((2, ), more=piece + piece)), BAD, None, "not there", "slices without entries")
+    c.rejected("E", "slices_missing", one(entry((2, ), more=piece + piece)), BAD, None, "is missing", "slices without entries")

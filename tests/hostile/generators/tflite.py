@@ -40,8 +40,8 @@ def make(c):
         if at in (0, 4):
             c.rejected("C", f"word_{at}", broken, [BAD, UNSUPPORTED], None, "", f"word {at} is 2^32 - 16")
     for name, n in HUGE.items():
-        c.rejected("C", f"behind_{name}", model([[tensor("w", 0, [2, 2], 1)]], [buffer(None, n, 16)]), SHORT, None, "behind the file", f"data at {n}")
-        c.rejected("D", f"size_{name}", model([[tensor("w", 0, [2, 2], 1)]], [buffer(None, 16, n)]), SHORT, None, "behind the file", f"{n} bytes of data")
+        c.rejected("C", f"behind_{name}", model([[tensor("w", 0, [2, 2], 1)]], [buffer(None, n, 16)]), SHORT, None, "beyond the file", f"data at {n}")
+        c.rejected("D", f"size_{name}", model([[tensor("w", 0, [2, 2], 1)]], [buffer(None, 16, n)]), SHORT, None, "beyond the file", f"{n} bytes of data")
     c.rejected("D", "shape_wraps", model([[tensor("w", 0, [1 << 30, 1 << 30, 1 << 30], 1)]], [buffer(data)]), [BAD, LIMIT], None, "", "dimensions whose product wraps")
     c.rejected("D", "negative", model([[tensor("w", 0, [-4], 1)]], [buffer(data)]), BAD, None, "-4", "a dimension below zero")
     c.rejected("F", "rank", model([[tensor("w", 0, [1] * 1000, 1)]], [buffer(data)]), LIMIT, None, "1000 dimensions", "a thousand dimensions")
