@@ -175,7 +175,7 @@ static void test_dims(void **state)
     assert_int_equal(tnf_find(f, "embeddings")->shape[1], 2);
     tnf_close(f);
     assert_fails(open_as(&f, &b, "text", "dims", "4", &e), TNF_EFORMAT);
-    assert_says("line 1 has 3 numbers behind its word instead of 4");
+    assert_says("line 1 has 3 numbers after its word instead of 4");
     free(b.p);
 }
 
@@ -398,10 +398,10 @@ static void test_refused(void **state)
 {
     (void)state;
     static const char *const none[] = { "newline", "none", NULL };
-    check_refused("text", "odd_words.txt", "word2vec", NULL, "a word has a space in it");
+    check_refused("text", "odd_words.txt", "word2vec", NULL, "a word contains a space");
     check_refused("word2vec", "untrimmed.bin", "word2vec", none, "begins with a newline");
-    check_refused("word2vec", "untrimmed.bin", "text", NULL, "has the end of a line in it");
-    check_refused("word2vec", "no_rows.bin", "text", NULL, "says nothing of no rows");
+    check_refused("word2vec", "untrimmed.bin", "text", NULL, "contains a line end");
+    check_refused("word2vec", "no_rows.bin", "text", NULL, "cannot store zero rows");
     check_refused("textdims", "all_numbers.vec", "text", NULL, "most words end in numbers");
     check_refused("text", "plain.txt", "floret", NULL, "the format has no such layout");
     check_refused("floret", "upstream.floret", "text", NULL, "no place for metadata");

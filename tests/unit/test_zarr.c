@@ -176,7 +176,7 @@ static void some_names_have_no_place(void **state)
     }
     tnf_builder *b = build_arrays(both, 2);
     assert_fails(tnf_save_sink(b, NULL, &how, &e), TNF_ELOSSY);
-    assert_says("folder of another");
+    assert_says("directory of another");
     tnf_builder_free(b);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a catalog can be written: `embeddings`, a matrix of f32, and `vocab`, a word for each of
- * its rows. Both or neither. */
+/* Decides what can be written of a catalog: `embeddings`, a matrix of f32, and `vocab`, a word for
+ * each of its rows. Both or neither. */
 #include "formats/wordvec/wordvec.h"
 
 static const char *why_no_matrix(const tnf_object *o)
 {
     if (o->layout != &tnf_layout_dense || o->rank != 2)
-        return "vectors are a dense matrix here";
+        return "vectors must be a dense matrix";
     return o->parts[0].type == tnf_type_of(TNF_F32) ? NULL
-                                                    : "numbers are f32 here: --dtype f32 casts it";
+                                                    : "numbers must be f32: --dtype f32 casts them";
 }
 
 static const char *why_not(const tnf_object *o)
@@ -17,11 +17,11 @@ static const char *why_not(const tnf_object *o)
         return why_no_matrix(o);
     if (tnf_str_is(o->name, WV_VOCAB))
         return o->layout != &tnf_layout_dense && o->rank == 1 ? NULL
-                                                              : "words are a list of strings";
+                                                              : "words must be a list of strings";
     if (tnf_str_is(o->name, "norms"))
         return "the format has no place for norms: 'tenfold convert --unnormalize' multiplies "
                "them into the vectors";
-    return "the format has a place for `embeddings` and their `vocab` only";
+    return "the format can store only `embeddings` and their `vocab`";
 }
 
 void tnf_wv_plan_make(wv_plan *plan, const tnf_catalog *c, const tnf_verdict *objects)
@@ -115,7 +115,7 @@ tnf_status tnf_wv_fits(tnf_fit *fit, wv_word_rule rule, const void *ctx, tnf_err
         drop_object(fit, plan.vocab, why);
     } else if (plan.embeddings->shape[0] > plan.rows) {
         fit->objects[plan.embeddings - c->objects] = (tnf_verdict) {
-            TNF_TRANSFORMED, "only the rows of words are written, not those of their parts"
+            TNF_TRANSFORMED, "only the rows of words are written, not those of subwords"
         };
     }
     return TNF_OK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* floret (spaCy): vectors of buckets that words are hashed into, as text.
+/* floret (spaCy): vectors of hash buckets, as text.
  *
  *   10 300 2 3 2 2166136261 < >         buckets columns min_n max_n hashes seed begin end
- *   0 0.1 -0.2 …                        the number of a bucket, which nobody looks at, and its
+ *   0 0.1 -0.2 …                        the number of a bucket, which programs ignore, and its
  *   1 …                                 vector
  *
- * The model is that of a finalfusion file with a floret vocabulary: `embeddings`, and what is said
- * of subwords in attributes.
+ * The catalog is that of a finalfusion file with a floret vocabulary: `embeddings`, and attributes
+ * for the subwords.
  */
 #include "formats/wordvec/wordvec.h"
 
@@ -14,17 +14,17 @@
 #include <string.h>
 
 #define ATTR(name) "finalfusion." name
-/* What the first line says. */
+/* Attributes of the first line. */
 #define ATTRS                                                                                      \
     "finalfusion.vocab finalfusion.min_n finalfusion.max_n finalfusion.buckets "                   \
     "finalfusion.hashes finalfusion.seed finalfusion.bow finalfusion.eow"
 #define MAX_LINE   4096u
 #define MAX_HASHES 4u
-#define LOOK       ((size_t)64 << 10) /* at how lines are spelled */
+#define LOOK       ((size_t)64 << 10) /* sample for the spelling of lines */
 
 /* --------------------------------------------------------------------- first */
 
-/* Digits up to a space, *at behind it. */
+/* Reads digits up to a space and moves *at behind it. */
 static bool read_number(const char **at, const char *end, uint64_t max, uint64_t *out)
 {
     const char *p = *at;
@@ -72,11 +72,11 @@ static tnf_status check_head(const wv_floret *f, uint64_t left, tnf_error *e)
         return tnf_fail(e, TNF_EFORMAT, 0, "n-grams of %llu to %llu characters",
                         (unsigned long long)f->min_n, (unsigned long long)f->max_n);
     if (f->hashes < 1 || f->hashes > MAX_HASHES)
-        return tnf_fail(e, TNF_EFORMAT, 0, "%llu hashes a word, not 1 to 4",
+        return tnf_fail(e, TNF_EFORMAT, 0, "%llu hashes per word, not 1 to 4",
                         (unsigned long long)f->hashes);
     if (f->dims > left / 2)
         return tnf_fail(e, TNF_ETRUNCATED, f->length + left,
-                        "the first line tells of %llu numbers a row; only %llu bytes follow",
+                        "the first line says %llu numbers per row; only %llu bytes follow",
                         (unsigned long long)f->dims, (unsigned long long)left);
     return TNF_OK;
 }
@@ -115,11 +115,11 @@ static tnf_status check_rows(const tnf_reader *r, const wv_text *t, const wv_flo
 {
     if (t->rows.n < f->buckets)
         return tnf_fail(e, TNF_ETRUNCATED, r->source->size,
-                        "the first line tells of %llu buckets, only %llu follow (cut short?)",
+                        "the first line says %llu buckets, only %llu follow (cut short?)",
                         (unsigned long long)f->buckets, (unsigned long long)t->rows.n);
     if (t->rows.n > f->buckets)
         return tnf_fail(e, TNF_EFORMAT, tnf_wv_rows_at(&t->rows, f->buckets).at,
-                        "the first line tells of %llu buckets, but %llu follow",
+                        "the first line says %llu buckets, but %llu follow",
                         (unsigned long long)f->buckets, (unsigned long long)t->rows.n);
     return TNF_OK;
 }
@@ -176,7 +176,7 @@ static bool get_uint(const tnf_value *attrs, const char *key, uint64_t max, uint
     return number && *out <= max;
 }
 
-/* `forbidden` ends it in the first line. */
+/* The marker must not contain `forbidden`, which would end it in the first line. */
 static bool get_marker(const tnf_value *attrs, const char *key, char forbidden, tnf_str *out)
 {
     const tnf_value *v = tnf_value_get(attrs, key);
@@ -191,7 +191,7 @@ static bool is_floret(const tnf_value *attrs)
     return tnf_value_is(tnf_value_get(attrs, ATTR("vocab")), "floret");
 }
 
-/* The first line of a catalog, or why there can be none. */
+/* Makes the first line for a catalog; returns the reason if this is impossible. */
 static const char *plan_head(wv_floret *out, const tnf_catalog *c, const tnf_object **matrix,
                              const tnf_verdict *objects)
 {
@@ -206,7 +206,7 @@ static const char *plan_head(wv_floret *out, const tnf_catalog *c, const tnf_obj
         return "there are no `embeddings`";
     if ((*matrix)->layout != &tnf_layout_dense || (*matrix)->rank != 2 ||
         (*matrix)->parts[0].type != tnf_type_of(TNF_F32))
-        return "buckets are a dense matrix of f32";
+        return "buckets must be a dense matrix of f32";
     if (!is_floret(&attrs))
         return "finalfusion.vocab is not floret";
     if (!get_uint(&attrs, ATTR("min_n"), UINT32_MAX, &out->min_n) || out->min_n == 0 ||
@@ -215,8 +215,8 @@ static const char *plan_head(wv_floret *out, const tnf_catalog *c, const tnf_obj
         !get_uint(&attrs, ATTR("seed"), UINT32_MAX, &out->seed) ||
         !get_marker(&attrs, ATTR("bow"), ' ', &out->bow) ||
         !get_marker(&attrs, ATTR("eow"), '\r', &out->eow))
-        return "what is said of its subwords (finalfusion.min_n …) is missing, or has no place in "
-               "a line";
+        return "the attributes of its subwords (finalfusion.min_n …) are missing, or do not fit "
+               "into a line";
     out->buckets = (*matrix)->shape[0];
     out->dims = (*matrix)->shape[1];
     return out->buckets && out->dims ? NULL : "there are no buckets, or no numbers";
@@ -233,10 +233,11 @@ static tnf_status fits_floret(tnf_fit *fit, tnf_error *e)
             fit->objects[i] = (tnf_verdict) { TNF_DROPPED,
                                               why && &fit->catalog->objects[i] == matrix
                                                   ? why
-                                                  : "floret has a place for `embeddings` only" };
+                                                  : "floret can store only `embeddings`" };
     for (size_t i = 0; why && i < fit->catalog->attrs.n; i++)
         if (tnf_list_has(ATTRS, fit->catalog->attrs.members[i].key.p))
-            fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, "it is about what is not kept" };
+            fit->attrs[i] = (tnf_verdict) { TNF_DROPPED,
+                                            "it describes a tensor that is not written" };
     return TNF_OK;
 }
 
@@ -246,7 +247,7 @@ static tnf_status write_floret(tnf_writer *w, tnf_error *e)
     wv_floret f;
     char line[160];
     if (plan_head(&f, w->catalog, &matrix, NULL))
-        return TNF_OK; /* nothing could be kept */
+        return TNF_OK; /* everything was dropped */
     int n = snprintf(line, sizeof line, "%llu %llu %llu %llu %llu %llu ",
                      (unsigned long long)f.buckets, (unsigned long long)f.dims,
                      (unsigned long long)f.min_n, (unsigned long long)f.max_n,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A number of digits; false if there is none, or one beyond 2^64. */
+/* Reads a decimal number; false if there is none, or it exceeds 2^64. */
 static bool read_number(const char **at, const char *end, uint64_t *out, bool *plain)
 {
     const char *p = *at;
@@ -33,7 +33,7 @@ const char *tnf_wv_head_parse(wv_head *out, const char *p, size_t n)
     const char *end = memchr(p, '\n', n < WV_HEAD_MAX ? n : WV_HEAD_MAX), *from = p;
     *out = (wv_head) { .plain = true };
     if (!end)
-        return n < WV_HEAD_MAX ? "there is no whole first line, \"rows columns\"" : wrong;
+        return n < WV_HEAD_MAX ? "the first line, \"rows columns\", is incomplete" : wrong;
     out->length = (size_t)(end - p) + 1;
     skip_blanks(&p, end);
     out->plain = p == from;

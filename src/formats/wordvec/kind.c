@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Which kind of text a file begins as: vectors of words with or without a first line that counts
- * them, buckets of floret, or none of these.
+/* Recognises the kind of a text by its beginning: vectors of words with or without a first line
+ * that counts them, buckets of floret, or none of these.
  *
- * Text has no signature. Every whole line of the first 4 KiB must have the same number of numbers
- * at its end; without a name that says so there must be two at least, and all of it must be UTF-8
- * without control characters.
+ * Text has no signature. Every complete line of the first 4 KiB must have the same number of
+ * numbers at its end. Without a known extension there must be at least two such lines, and all
+ * bytes must be UTF-8 without control characters.
  */
 #include "formats/wordvec/wordvec.h"
 
@@ -17,7 +17,7 @@ static bool is_named_so(const char *ext)
     return tnf_list_has("txt vec glove dims nodims floret tsv", ext) && *ext;
 }
 
-/* No control characters but those that end and separate. */
+/* Are there no control characters except line ends and separators? */
 static bool is_printed(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -26,7 +26,7 @@ static bool is_printed(const uint8_t *p, size_t n)
     return true;
 }
 
-/* UTF-8, but for a character that the edge of what can be seen has cut. */
+/* Is it UTF-8? The last character may be truncated at the end of the probe. */
 static bool is_utf8(const uint8_t *p, size_t n, bool whole)
 {
     size_t bad;
@@ -37,7 +37,7 @@ struct lines {
     unsigned right, wrong;
 };
 
-/* Whole lines that have that many numbers at their end, and others. */
+/* Counts complete lines with this many numbers at their end, and other lines. */
 static struct lines count_lines(const char *p, size_t n, bool whole, uint64_t dims)
 {
     struct lines l = { 0 };
@@ -60,16 +60,16 @@ static struct lines count_lines(const char *p, size_t n, bool whole, uint64_t di
     return l;
 }
 
-/* A line longer than what can be seen of it: many numbers, and nothing else, behind a word. */
+/* Is it the beginning of a line longer than the probe: a word, then only numbers, many of them? */
 static bool is_long_line(const char *p, size_t n, uint64_t dims)
 {
-    while (n > 0 && !wv_is_blank(p[n - 1])) /* the last field may be cut */
+    while (n > 0 && !wv_is_blank(p[n - 1])) /* the last field may be truncated */
         n--;
     uint64_t count = tnf_wv_line_numbers(p, n, NULL);
     return count >= ENOUGH && count <= dims && n > 0;
 }
 
-/* Do rows of that many numbers follow? *sure: all that can be seen are so. */
+/* Do rows of this many numbers follow? *sure: all visible rows have them. */
 static bool rows_follow(const tnf_probe *p, size_t from, uint64_t dims, bool *sure)
 {
     const char *text = (const char *)p->head + from;
@@ -89,8 +89,8 @@ static bool looks_like_floret(const tnf_probe *p, bool *sure)
            rows_follow(p, head.length, head.dims, sure);
 }
 
-/* A .vec file whose first line counts rows and numbers is accepted even if its rows are wrong: the
- * reader can then say what is wrong with them. */
+/* A .vec file whose first line counts rows and numbers is accepted even if its rows are invalid:
+ * the reader then reports the fault. */
 static bool looks_like_textdims(const tnf_probe *p, bool *sure)
 {
     wv_head head;
@@ -110,14 +110,14 @@ static bool looks_like_text(const tnf_probe *p, bool *sure)
     char separator;
     uint64_t dims = tnf_wv_find_dims((const char *)p->head, p->nhead, whole, &separator);
     if (dims == 0 && !whole)
-        dims = UINT64_MAX; /* a line longer than this */
+        dims = UINT64_MAX; /* the line is longer than the probe */
     if (dims == 0 || !rows_follow(p, 0, dims, sure))
         return false;
     *sure = *sure && dims > 1;
     return true;
 }
 
-/* A .floret file without the right first line is still one, so that its reader can say why. */
+/* A .floret file with an invalid first line is accepted, so that its reader reports the fault. */
 static wv_kind guess_kind(const tnf_probe *p, bool *sure)
 {
     if (looks_like_floret(p, sure))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of text: which bytes are the word, and how many numbers follow.
+/* Splits lines of text into the word and the numbers after it.
  *
  *   New York 0.1 0.2 0.3       three columns: the last three fields are numbers, the rest is the
- *   └─word─┘                   word, whatever it has in it; one separator stands between them
+ *   └─word─┘                   word, whatever it contains; one separator is between them
  *
- * So words may have blanks in them, be blanks, or be empty. Most lines have as many separators as
- * columns, one at a time; that is told by counting, eight bytes at once. The others are taken apart
- * from their end.
+ * So words may contain blanks, consist of blanks, or be empty. Most lines have as many separators
+ * as columns, never two in a row. Counting finds such lines, eight bytes at a time. Other lines are
+ * split from their end.
  */
 #include "base/decimal.h"
 #include "formats/wordvec/wordvec.h"
@@ -15,16 +15,16 @@
 
 #define ONES   0x0101010101010101u
 #define LOW7   0x7f7f7f7f7f7f7f7fu
-#define LINES  256u /* that are asked for the number of columns, and for the spelling of */
-#define FIELDS 64u  /* so many of their numbers */
+#define LINES  256u /* lines that decide the number of columns, and the spelling of */
+#define FIELDS 64u  /* this many of their numbers */
 
 /* ----------------------------------------------------------------- counting */
 
 struct blanks {
-    size_t separators, others, pairs; /* pairs: a separator right behind another */
+    size_t separators, others, pairs; /* pairs: a separator directly after another */
 };
 
-/* The top bit of each byte that is equal to that of `pattern`. */
+/* Sets the top bit of each byte that equals the corresponding one of `pattern`. */
 static uint64_t equal_bytes(uint64_t x, uint64_t pattern)
 {
     x ^= pattern;
@@ -35,7 +35,7 @@ static struct blanks count_blanks(const char *p, size_t n, char separator)
 {
     struct blanks b = { 0 };
     uint64_t want = ONES * (uint8_t)separator, other = ONES * (separator == ' ' ? '\t' : ' ');
-    uint64_t before = 0; /* was the last byte a separator? In the lowest top bit. */
+    uint64_t before = 0; /* lowest top bit: the last byte was a separator */
     for (size_t i = 0; i < n; i += 8) {
         uint8_t rest[8] = { 0 };
         if (n - i < 8)
@@ -52,7 +52,7 @@ static struct blanks count_blanks(const char *p, size_t n, char separator)
 
 /* ------------------------------------------------------------ from the right */
 
-/* Where the field begins that ends at n. */
+/* The start of the field that ends at n. */
 static size_t field_start(const char *p, size_t n)
 {
     while (n > 0 && !wv_is_blank(p[n - 1]))
@@ -75,7 +75,7 @@ static wv_line read_from_end(const wv_rules *rules, const char *p, size_t n)
     line.odd = n - end > 1 || (end < n && p[end] != rules->separator);
     for (;;) {
         size_t at = field_start(p, end);
-        if (at == 0) { /* what begins a line is a word, not a number */
+        if (at == 0) { /* the first field is a word, not a number */
             line.wrong = line.fields ? "fewer" : "no";
             return line;
         }
@@ -98,7 +98,7 @@ static bool is_space(char c)
     return wv_is_blank(c) || c == '\f' || c == '\r';
 }
 
-/* As finalfusion has it: the first field is the word, all others are numbers. */
+/* As in finalfusion: the first field is the word, all others are numbers. */
 static wv_line read_strict(const wv_rules *rules, const char *p, size_t n)
 {
     wv_line line = { 0 };
@@ -170,7 +170,7 @@ size_t tnf_wv_number_text(wv_numbers how, char out[TNF_F32_TEXT], float value)
                             : tnf_f32_text(out, value);
 }
 
-/* Takes those that would spell some field of a line otherwise out of *may_be. */
+/* Removes the spellings from *may_be that do not match all fields of a line. */
 static void compare_spelling(const char *p, size_t n, unsigned *may_be)
 {
     for (unsigned fields = 0; n > 0 && fields < FIELDS && *may_be; fields++) {
@@ -210,7 +210,7 @@ unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n, bo
     return may_be;
 }
 
-/* How many lines have said what. */
+/* Votes of lines for a number of columns. */
 struct votes {
     uint64_t dims[16];
     unsigned count[16], n;
@@ -227,7 +227,8 @@ static void count_vote(struct votes *v, uint64_t dims)
         v->count[i]++;
 }
 
-/* The most, and of those that are as many the smallest: a word may look like a number. */
+/* The number with the most votes. In a tie the smallest wins, since a word may look like a
+ * number. */
 static uint64_t find_winner(const struct votes *v)
 {
     unsigned best = 0;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of a text, on demand: rows are found in the table, read, and parsed by several
- * threads. A row is always parsed from its beginning, so a piece of it costs as much as everything
- * before it. */
+/* Parses the numbers of a text on demand: rows are found in the table, read, and parsed by several
+ * threads. A row is always parsed from its beginning, so reading a piece of it costs as much as
+ * everything before the piece. */
 #include "base/decimal.h"
 #include "base/pool.h"
 #include "formats/wordvec/wordvec.h"
 
 #include <string.h>
 
-#define BATCH ((uint64_t)4 << 20)  /* bytes of text that are read at a time, or one row */
-#define JOB   ((uint64_t)64 << 10) /* and that one thread takes at a time, or one row */
+#define BATCH ((uint64_t)4 << 20)  /* bytes of text read at once, or one row */
+#define JOB   ((uint64_t)64 << 10) /* bytes of text per job of a thread, or one row */
 
-/* Elements first … first + n - 1 of the matrix, of whole rows or of parts of them. */
+/* The requested elements first … first + n - 1 of the matrix, in complete rows or not. */
 struct want {
     uint64_t first, n;
     uint8_t *dst;
 };
 
-/* Rows that follow one another; their text goes to `text`. */
+/* Consecutive rows; their text is read into `text`. */
 struct job {
     uint64_t row, rows;
     char *text;
@@ -47,7 +47,7 @@ static tnf_status no_number(const char *p, const char *end, const wv_row *row, u
                     TNF_QUOTED(((tnf_str) { p, n })));
 }
 
-/* Columns from … to - 1 of a row; those before are read, too. */
+/* Parses columns from … to - 1 of a row. The columns before are parsed, too. */
 static tnf_status parse_row(const wv_rules *rules, const wv_row *row, const char *text,
                             uint64_t from, uint64_t to, uint8_t *dst, tnf_error *e)
 {
@@ -80,7 +80,7 @@ static tnf_status parse_job(void *ctx, size_t i, tnf_error *e)
     uint64_t base = row.at, bytes = tnf_wv_rows_at(&x->t->rows, job->row + job->rows).at - base;
     TNF_TRY(tnf_source_read(x->r->source, base, job->text, (size_t)bytes, e));
     for (uint64_t k = 0; k < job->rows; k++, tnf_wv_rows_next(&x->t->rows, &row)) {
-        uint64_t first = row.i * dims; /* no overflow: the whole matrix has less than 2^64 bytes */
+        uint64_t first = row.i * dims; /* no overflow: the matrix has less than 2^64 bytes */
         uint64_t from = want->first > first ? want->first - first : 0;
         uint64_t left = want->first + want->n - first, to = left < dims ? left : dims;
         uint8_t *dst = want->dst + (first + from - want->first) * 4;
@@ -91,7 +91,7 @@ static tnf_status parse_job(void *ctx, size_t i, tnf_error *e)
 
 /* --------------------------------------------------------------------- batch */
 
-/* As many rows from `row` on as a job or a batch is worth; one at least. */
+/* The number of rows from `row` on that fill a job or a batch of `worth` bytes, at least one. */
 static uint64_t rows_worth(const wv_rows *rows, uint64_t row, uint64_t stop, uint64_t worth)
 {
     wv_row k = tnf_wv_rows_at(rows, row);
@@ -102,7 +102,7 @@ static uint64_t rows_worth(const wv_rows *rows, uint64_t row, uint64_t stop, uin
     return k.i - row;
 }
 
-/* Cuts a batch into jobs, and does them. */
+/* Divides a batch into jobs and runs them. */
 static tnf_status do_batch(struct parsing *x, uint64_t row, uint64_t rows, char *text, tnf_error *e)
 {
     struct job jobs[BATCH / JOB * 2 + 2];
@@ -151,7 +151,7 @@ static tnf_status decode_piece(tnf_reader *r, uint64_t first, uint64_t n, uint8_
     return parse_elements(&x, e);
 }
 
-/* Some bytes of one element. */
+/* Decodes some bytes of one element. */
 static tnf_status decode_edge(tnf_reader *r, uint64_t element, size_t skip, uint8_t *dst, size_t n,
                               tnf_error *e)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Words and numbers as text: a batch of elements is gathered, cut into jobs, printed by several
- * threads into places of their own, and written in order.
+/* Prints words and numbers as text. A batch of elements is gathered, divided into jobs, printed by
+ * several threads into separate buffers, and written in order.
  *
  *   word SP number SP number … LF
  *
- * Batches are of elements, not of rows, so a row may be as long as it likes.
+ * Batches consist of elements, not of rows, so rows may have any length.
  */
 #include "base/decimal.h"
 #include "base/pool.h"
@@ -16,8 +16,8 @@
 #define BATCH  131072u /* elements */
 #define JOB    8192u
 #define JOBS   (BATCH / JOB)
-#define NUMBER 64u /* bytes for a number, what separates it, and the end of its line */
-#define INDEX  24u /* bytes for the number of a row */
+#define NUMBER 64u /* most bytes of a number with its separator and line end */
+#define INDEX  24u /* most bytes of the number of a row */
 
 struct printed {
     uint64_t first, n; /* elements */
@@ -27,7 +27,7 @@ struct printed {
 
 struct printing {
     tnf_writer *w;
-    const wv_list *words; /* NULL: rows begin with their number */
+    const wv_list *words; /* NULL: rows begin with their numbers */
     wv_spelling s;
     uint64_t dims, elements; /* of a row; of all rows */
     uint64_t first, n;       /* the batch */
@@ -39,7 +39,7 @@ struct printing {
 
 const tnf_option_info tnf_wv_print_options[] = {
     { "separator", TNF_OPTION_CHOICE, "auto|space|tab", "auto",
-      "what separates fields; auto: as in the source, else a space" },
+      "separator of fields; auto: as in the source, else a space" },
     { "newline", TNF_OPTION_CHOICE, "auto|lf|crlf", "auto",
       "the end of each line; auto: as in the source, else LF" },
     { "trailing", TNF_OPTION_CHOICE, "auto|no|yes", "auto",
@@ -120,7 +120,7 @@ static tnf_status print_job(void *ctx, size_t i, tnf_error *e)
 
 /* --------------------------------------------------------------------- batch */
 
-/* What a job may need. */
+/* The most bytes that a job may need. */
 static uint64_t job_bound(const struct printing *x, uint64_t first, uint64_t n)
 {
     uint64_t from = (first + x->dims - 1) / x->dims, to = (first + n + x->dims - 1) / x->dims;
@@ -164,7 +164,7 @@ static tnf_status flush_rows(struct printing *x, tnf_error *e)
     return TNF_OK;
 }
 
-/* Blocks of elements: whole ones, since every block but the last is a multiple of four bytes. */
+/* Takes blocks of complete elements: every block except the last is a multiple of four bytes. */
 static tnf_status print_elements(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct printing *x = ctx;
@@ -180,7 +180,7 @@ static tnf_status print_elements(void *ctx, const void *bytes, size_t n, tnf_err
         if (x->n == BATCH)
             TNF_TRY(flush_rows(x, e));
     }
-    return x->first + x->n < x->elements ? TNF_OK : TNF_ECANCELLED; /* that is enough */
+    return x->first + x->n < x->elements ? TNF_OK : TNF_ECANCELLED; /* all rows are printed */
 }
 
 static tnf_status print_all(struct printing *x, const tnf_part *data, tnf_error *e)

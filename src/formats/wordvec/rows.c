@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Where rows begin, and how long their words are.
+/* A table of rows: where they begin, and the lengths of their words.
  *
  *   segment   at, offset │ 64 × u32 bytes to the next row │ 64 × u32 bytes of its word
  *
  * A row is found by its segment's mark and a sum of at most 63 numbers. The table grows with the
- * rows that are met, never with what a header claims.
+ * rows that are read, never by a count in a header.
  *
- * A file whose words lie between vectors would be gone through once more for each reading of its
- * words: they can be kept, a block of rows at a time. Where they are long, or too many, they are
- * not, and stay in the file.
+ * If words are between vectors, every read of the words would scan the file again. So words can be
+ * kept in memory, by blocks of rows. Words that are too long or too many stay in the file.
  */
 #include "formats/wordvec/wordvec.h"
 
@@ -20,12 +19,12 @@ struct segment {
 };
 
 struct wv_block {
-    const char *words; /* of all its rows; NULL: not kept */
+    const char *words; /* words of all its rows; NULL: not kept */
     struct segment segments[WV_BLOCK];
 };
 
 #define BLOCK_ROWS (WV_BLOCK * (uint64_t)WV_SEGMENT)
-#define KEEP_BLOCK ((size_t)64 << 10) /* bytes of a block's words, at most, that are kept */
+#define KEEP_BLOCK ((size_t)64 << 10) /* most bytes of a block's words that are kept */
 
 void tnf_wv_rows_init(wv_rows *rows, tnf_arena *arena)
 {
@@ -37,7 +36,7 @@ static struct segment *segment_of(const wv_rows *rows, uint64_t i)
     return &rows->blocks[i / BLOCK_ROWS]->segments[i / WV_SEGMENT % WV_BLOCK];
 }
 
-/* Room for row n; the list of blocks doubles. */
+/* Makes room for row n; the list of blocks doubles. */
 static tnf_status reserve_row(wv_rows *rows, tnf_error *e)
 {
     size_t at = (size_t)(rows->n / BLOCK_ROWS);
@@ -130,7 +129,7 @@ tnf_str tnf_wv_rows_kept(const wv_rows *rows, const wv_row *row, uint64_t *next)
     return (tnf_str) { words, (size_t)(end - row->offset) };
 }
 
-/* The last one's end is its beginning and its stride. */
+/* The position after the last row: its start plus its stride. */
 static wv_row row_behind(const wv_rows *rows)
 {
     if (rows->n == 0)

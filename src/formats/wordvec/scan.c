@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass over a text when it is opened: where each line begins, how long its word is, and whether
- * it has as many fields as it should. Numbers are not read.
+/* Scans a text once when it is opened: the start of each line, the length of its word, and whether
+ * the number of fields is right. Numbers are not parsed.
  *
  *   window   ░line░line░line░│░line░line░line░│░line…      carried over to the next window
  *            piece, thread 1    piece, thread 2
@@ -13,31 +13,31 @@
 
 #define PIECE      ((size_t)1 << 20)
 #define MAX_PIECES 8u
-#define MAX_WINDOW ((uint64_t)1 << 32) /* for a line that is longer than any */
+#define MAX_WINDOW ((uint64_t)1 << 32) /* limit for very long lines */
 
 struct found {
-    uint32_t at, word; /* counted from the piece's first byte */
+    uint32_t at, word; /* relative to the piece's first byte */
 };
 
-/* What pieces find out about the spelling: how many lines have it. */
+/* Counts of lines with a property of spelling, per piece. */
 struct tally {
     uint64_t crlf, trailing, odd, empty, blank_end, misnumbered, damaged;
-    uint64_t odd_at, empty_at, blank_at, misnumbered_at, damaged_at; /* the first of them */
+    uint64_t odd_at, empty_at, blank_at, misnumbered_at, damaged_at; /* offsets of the first ones */
 };
 
 struct piece {
     const wv_text *t;
-    bool salvage;        /* lines that are wrong are left out, less the last */
-    uint64_t longest;    /* that a line may be */
-    const char *p, *end; /* whole lines */
+    bool salvage;        /* invalid lines are skipped, except the last */
+    uint64_t longest;    /* longest allowed line */
+    const char *p, *end; /* complete lines */
     uint64_t base;       /* of p in the file */
     struct found *rows;
     size_t n, lines;
     struct tally tally;
     wv_utf8_count utf8;
-    wv_line wrong; /* .wrong: a line that is, the one behind `lines` */
+    wv_line wrong; /* set if an invalid line follows the first `lines` */
     uint64_t wrong_at;
-    uint64_t too_long; /* its bytes, if that is what is wrong */
+    uint64_t too_long; /* its length, if this is the fault */
 };
 
 static void note_line(uint64_t *count, uint64_t *first, bool is, uint64_t at)
@@ -54,7 +54,7 @@ static bool is_empty(const wv_text *t, const char *p, size_t n)
     return !t->rules.strict;
 }
 
-/* False if it is wrong. */
+/* Returns false if the line is invalid. */
 static bool take_line(struct piece *c, const char *p, size_t n)
 {
     uint64_t at = c->base + (uint64_t)(p - c->p);
@@ -118,12 +118,12 @@ struct scanning {
     struct found *found;
     size_t found_room; /* for each piece */
     uint64_t lines;
-    uint64_t end; /* behind the last line */
+    uint64_t end; /* end of the last line */
     struct tally tally;
     wv_utf8_count utf8;
 };
 
-/* The least that a line takes: a separator and a digit for each column, and its end. */
+/* The least size of a line: a separator and a digit for each column, and its end. */
 static size_t shortest_line(const wv_text *t)
 {
     return t->rules.dims > PIECE ? PIECE : 2 * (size_t)t->rules.dims + 1;
@@ -144,7 +144,7 @@ static tnf_status reserve_window(struct scanning *s, size_t room, tnf_error *e)
     return s->found ? TNF_OK : tnf_arena_fail(a, "a window of lines", e);
 }
 
-/* Where the last whole line ends; the last of the file may do without an end. */
+/* The end of the last complete line. The last line of the file need not have an end. */
 static size_t whole_lines(const struct scanning *s)
 {
     size_t n = s->n;
@@ -155,7 +155,7 @@ static size_t whole_lines(const struct scanning *s)
     return n;
 }
 
-/* Whole lines, in as many pieces as there are threads. */
+/* Divides complete lines into as many pieces as there are threads. */
 static size_t cut_window(struct scanning *s, size_t n)
 {
     size_t count = 0, from = 0;
@@ -197,13 +197,13 @@ static tnf_status wrong_line(struct scanning *s, const struct piece *c, tnf_erro
         !memchr(p, '\n', (size_t)(c->end - p)))
         return tnf_fail(e, TNF_ETRUNCATED, s->r->source->size,
                         "the file ends inside line %llu, which has %llu of %llu numbers (cut "
-                        "short?); %llu rows are whole",
+                        "short?); %llu rows are complete",
                         line, (unsigned long long)c->wrong.fields, (unsigned long long)dims,
                         (unsigned long long)s->t->rows.n);
     if (s->t->rules.strict && c->wrong.fields == 0 && c->wrong.word == 0)
         return tnf_fail(e, TNF_EFORMAT, c->wrong_at, "line %llu is empty", line);
     return tnf_fail(e, TNF_EFORMAT, c->wrong_at,
-                    "line %llu has %llu number%s behind its word instead of %llu", line,
+                    "line %llu has %llu number%s after its word instead of %llu", line,
                     (unsigned long long)c->wrong.fields, c->wrong.fields == 1 ? "" : "s",
                     (unsigned long long)dims);
 }
@@ -235,7 +235,7 @@ static tnf_status take_piece(struct scanning *s, const struct piece *c, tnf_erro
         tnf_status status = wrong_line(s, c, e);
         if (status != TNF_ETRUNCATED || !tnf_lose(s->r, status, e))
             return status;
-        s->end = c->wrong_at; /* salvaged: the lines before it */
+        s->end = c->wrong_at; /* salvage: only the lines before it remain */
     }
     s->lines += c->lines;
     a->crlf += b->crlf;
@@ -292,13 +292,13 @@ static void lose_damaged(const struct scanning *s)
     if (a->damaged)
         (void)tnf_lose(s->r,
                        tnf_fail(&lost, TNF_EFORMAT, a->damaged_at,
-                                "%llu line%s not %llu numbers behind a word; the first is here",
+                                "%llu line%s not %llu numbers after a word; the first is here",
                                 (unsigned long long)a->damaged, a->damaged > 1 ? "s have" : " has",
                                 (unsigned long long)s->t->rules.dims),
                        &lost);
 }
 
-/* A spelling of all lines is kept; a spelling of some lines gives a warning. */
+/* A spelling of all lines is kept. A spelling of only some lines causes a warning. */
 static void settle_spelling(struct scanning *s)
 {
     const struct tally *a = &s->tally;
@@ -311,14 +311,14 @@ static void settle_spelling(struct scanning *s)
         tnf_warn(s->r, t->from, "%llu of %llu lines end in CR LF, the others in LF",
                  (unsigned long long)a->crlf, (unsigned long long)rows);
     if (a->trailing && !t->spelling.trailing)
-        tnf_warn(s->r, t->from, "%llu of %llu lines have a blank behind the last number",
+        tnf_warn(s->r, t->from, "%llu of %llu lines have a blank after the last number",
                  (unsigned long long)a->trailing, (unsigned long long)rows);
     if (a->odd)
         tnf_warn(s->r, a->odd_at,
-                 "%llu line%s several or mixed blanks between numbers, which are read as one",
+                 "%llu line%s several or mixed blanks between numbers, read as one",
                  (unsigned long long)a->odd, a->odd > 1 ? "s have" : " has");
     if (a->empty)
-        tnf_warn(s->r, a->empty_at, "%llu empty line%s left out", (unsigned long long)a->empty,
+        tnf_warn(s->r, a->empty_at, "%llu empty line%s skipped", (unsigned long long)a->empty,
                  a->empty > 1 ? "s are" : " is");
     if (a->misnumbered)
         tnf_warn(s->r, a->misnumbered_at,
@@ -326,10 +326,11 @@ static void settle_spelling(struct scanning *s)
                  (unsigned long long)a->misnumbered, a->misnumbered > 1 ? "s do" : " does",
                  a->misnumbered > 1 ? "their" : "its");
     if (a->blank_end)
-        tnf_warn(s->r, a->blank_at,
-                 "%llu word%s in a blank, which belongs to %s; with strict=yes it would separate",
-                 (unsigned long long)a->blank_end, a->blank_end > 1 ? "s end" : " ends",
-                 a->blank_end > 1 ? "them" : "it");
+        tnf_warn(
+            s->r, a->blank_at,
+            "%llu word%s in a blank, which belongs to %s; with strict=yes it would be a separator",
+            (unsigned long long)a->blank_end, a->blank_end > 1 ? "s end" : " ends",
+            a->blank_end > 1 ? "them" : "it");
 }
 
 tnf_status tnf_wv_scan(tnf_reader *r, wv_text *t, tnf_error *e)
@@ -340,7 +341,7 @@ tnf_status tnf_wv_scan(tnf_reader *r, wv_text *t, tnf_error *e)
     uint64_t left = r->source->size - t->from;
     s.threads = s.threads < MAX_PIECES ? s.threads : MAX_PIECES;
     if (left < PIECE / 4)
-        s.threads = 1; /* not worth another */
+        s.threads = 1; /* too small for more threads */
     tnf_wv_rows_init(&t->rows, r->arena);
     size_t room = PIECE * s.threads;
     if (left)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* How a text is spelled, as attributes: what is read is written again so. Each is set only where
- * the file is not as most are.
+/* The spelling of a text as attributes, so that the writer can reproduce it. Each is set only if
+ * the file differs from the usual spelling.
  *
  *   text.separator       "tab"       fields are separated by TAB, not by a space
  *   text.newline         "crlf"      lines end in CR LF, not in LF
- *   text.trailing_blank  true        a separator stands behind the last number (fastText's .vec)
+ *   text.trailing_blank  true        a separator follows the last number (fastText's .vec)
  *   text.final_newline   false       the last line has no end
  *   text.numbers         "python"    1.0 and 1e-05, not 1 and 0.00001
  *                        "c"         1 and 1e-05, as fastText and floret write
@@ -18,7 +18,7 @@ static tnf_status set_flag(tnf_reader *r, const char *key, bool value, tnf_error
 
 static const char *const numbers[] = { "plain", "python", "c" };
 
-/* Where the first lines leave it open, a separator behind the last number is fastText's hand. */
+/* If the first lines are ambiguous, a separator after the last number indicates fastText. */
 static wv_numbers numbers_of(const wv_spelling *s)
 {
     if (s->trailing && s->may_be >> WV_C & 1)

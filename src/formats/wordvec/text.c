@@ -4,20 +4,20 @@
  *
  *   2 3                          rows and columns; textdims only
  *   Berlin 0.1 -0.2 3            a word, and its numbers
- *   New York 1 0.25 -0.125       the last three fields are the numbers: words may have blanks
+ *   New York 1 0.25 -0.125       the last three fields are the numbers: words may contain blanks
  */
 #include "formats/wordvec/wordvec.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define SAMPLE ((uint64_t)1 << 20) /* what is looked at for the number of columns */
+#define SAMPLE ((uint64_t)1 << 20) /* sample for the number of columns */
 
 enum { READ_UTF8, READ_STRICT, READ_DIMS };
 
 /* --------------------------------------------------------------------- index */
 
-/* The state of a reader; none of an empty file, which has no tensors either. */
+/* Makes the state of a reader. An empty file has no state and no tensors. */
 static tnf_status new_text(tnf_reader *r, wv_text **out, tnf_error *e)
 {
     wv_text *t = tnf_arena_alloc(r->arena, sizeof *t);
@@ -35,7 +35,7 @@ static tnf_status new_text(tnf_reader *r, wv_text **out, tnf_error *e)
     return TNF_OK;
 }
 
-/* The separator, and without a header the number of columns, from the first lines. */
+/* Finds the separator from the first lines, and without a header the number of columns. */
 static tnf_status look_at_lines(tnf_reader *r, wv_text *t, tnf_error *e)
 {
     uint64_t left = r->source->size - t->from;
@@ -45,7 +45,7 @@ static tnf_status look_at_lines(tnf_reader *r, wv_text *t, tnf_error *e)
         return tnf_arena_fail(r->scratch, "the first lines", e);
     TNF_TRY(n ? tnf_source_read(r->source, t->from, sample, n, e) : TNF_OK);
     uint64_t found = tnf_wv_find_dims(sample, n, n == left, &t->rules.separator);
-    if (found == 0 && n < left) /* a line longer than that */
+    if (found == 0 && n < left) /* a line longer than the sample */
         found = tnf_wv_line_numbers(sample, n, &t->rules.separator);
     if (!t->rules.dims)
         t->rules.dims = found;
@@ -62,8 +62,8 @@ static tnf_status add_all(tnf_reader *r, const wv_text *t, tnf_error *e)
     return tnf_wv_add_matrix(r, t->rows.n, t->rules.dims, t->from, e);
 }
 
-/* For salvage: a last line without a line feed may be cut inside a number, unless the first line
- * says that it is the last row. */
+/* Salvage: a last line without a line feed may be truncated inside a number, unless it is the last
+ * row by the first line. */
 static void drop_torn(tnf_reader *r, wv_text *t, uint64_t rows)
 {
     tnf_error torn = { .offset = TNF_NO_OFFSET };
@@ -72,7 +72,7 @@ static void drop_torn(tnf_reader *r, wv_text *t, uint64_t rows)
     wv_row last = tnf_wv_rows_at(&t->rows, t->rows.n - 1);
     if (!tnf_lose(r,
                   tnf_fail(&torn, TNF_ETRUNCATED, last.at,
-                           "the last line has no end, so that its last number may be cut"),
+                           "the last line has no end, so its last number may be truncated"),
                   &torn))
         return;
     t->rows.n--;
@@ -91,7 +91,7 @@ static tnf_status index_text(tnf_reader *r, tnf_error *e)
     t->rules.dims = r->options[READ_DIMS].u;
     TNF_TRY(look_at_lines(r, t, e));
     if (t->rules.dims == 0)
-        return tnf_fail(e, TNF_EFORMAT, 0, "no line has numbers behind its word");
+        return tnf_fail(e, TNF_EFORMAT, 0, "no line has numbers after its word");
     TNF_TRY(tnf_wv_scan(r, t, e));
     drop_torn(r, t, UINT64_MAX);
     if (t->rows.n == 0)
@@ -99,16 +99,16 @@ static tnf_status index_text(tnf_reader *r, tnf_error *e)
     return add_all(r, t, e);
 }
 
-/* As many lines as the first one says? */
+/* Are there as many lines as the first one says? */
 static tnf_status check_rows(tnf_reader *r, const wv_text *t, const wv_head *head, tnf_error *e)
 {
     if (t->rows.n < head->rows)
         return tnf_stricter(r, e, TNF_ETRUNCATED, r->source->size,
-                            "the first line tells of %llu rows, only %llu follow (cut short?)",
+                            "the first line says %llu rows, only %llu follow (cut short?)",
                             (unsigned long long)head->rows, (unsigned long long)t->rows.n);
     if (t->rows.n > head->rows)
         return tnf_stricter(r, e, TNF_EFORMAT, tnf_wv_rows_at(&t->rows, head->rows).at,
-                            "the first line tells of %llu rows, but %llu follow",
+                            "the first line says %llu rows, but %llu follow",
                             (unsigned long long)head->rows, (unsigned long long)t->rows.n);
     return TNF_OK;
 }
@@ -117,13 +117,13 @@ static tnf_status check_head(tnf_reader *r, const wv_head *head, tnf_error *e)
 {
     uint64_t left = r->source->size - head->length;
     if (head->rows && head->dims == 0)
-        return tnf_fail(e, TNF_EFORMAT, 0, "the first line tells of rows without numbers");
+        return tnf_fail(e, TNF_EFORMAT, 0, "the first line says rows without numbers");
     if (head->rows && head->dims > left / 2)
         return tnf_fail(e, TNF_ETRUNCATED, r->source->size,
-                        "the first line tells of %llu numbers a row; only %llu bytes follow",
+                        "the first line says %llu numbers per row; only %llu bytes follow",
                         (unsigned long long)head->dims, (unsigned long long)left);
     if (!head->plain)
-        tnf_warn(r, 0, "the first line has other blanks, or zeros in front of its numbers");
+        tnf_warn(r, 0, "the first line has unusual blanks, or leading zeros");
     return TNF_OK;
 }
 
@@ -137,7 +137,7 @@ static tnf_status index_textdims(tnf_reader *r, tnf_error *e)
     TNF_TRY(tnf_wv_head_read(r, &head, e));
     TNF_TRY(check_head(r, &head, e));
     t->from = head.length;
-    /* Without rows no line can be of a wrong length. */
+    /* Without rows no line can have a wrong length. */
     t->rules.dims = head.dims ? head.dims : 1;
     TNF_TRY(look_at_lines(r, t, e));
     TNF_TRY(tnf_wv_scan(r, t, e));
@@ -153,11 +153,11 @@ static tnf_status index_textdims(tnf_reader *r, tnf_error *e)
 
 /* --------------------------------------------------------------------- write */
 
-/* A line must end where it does. */
+/* A word must not contain a line end. */
 static const char *rule_of_words(tnf_str word, const void *ctx)
 {
     (void)ctx;
-    return word.n && memchr(word.p, '\n', word.n) ? "a word has the end of a line in it" : NULL;
+    return word.n && memchr(word.p, '\n', word.n) ? "a word contains a line end" : NULL;
 }
 
 static tnf_status drop_both(tnf_fit *fit, const wv_plan *plan, const char *why)
@@ -173,11 +173,11 @@ static tnf_status fits_textdims(tnf_fit *fit, tnf_error *e)
     TNF_TRY(tnf_wv_fits(fit, rule_of_words, NULL, e));
     tnf_wv_plan_make(&plan, fit->catalog, fit->objects);
     if (plan.embeddings && plan.rows && plan.dims == 0)
-        return drop_both(fit, &plan, "a line of text has one number at least");
+        return drop_both(fit, &plan, "a line of text must have at least one number");
     return TNF_OK;
 }
 
-/* Could the number of columns be told from these words' lines? */
+/* Could a reader find the number of columns from lines with these words? */
 static tnf_status tells_dims(const wv_plan *plan, tnf_arena *arena, bool *out, tnf_error *e)
 {
     wv_list words;
@@ -202,13 +202,13 @@ static tnf_status fits_text(tnf_fit *fit, tnf_error *e)
         return TNF_OK;
     if (plan.rows == 0 || plan.dims == 0)
         return drop_both(fit, &plan,
-                         "text without a first line says nothing of no rows, or of "
-                         "rows without numbers: textdims does");
+                         "text without a first line cannot store zero rows, or rows without "
+                         "numbers: textdims can");
     TNF_TRY(tells_dims(&plan, fit->scratch, &told, e));
     return told ? TNF_OK
                 : drop_both(fit, &plan,
-                            "most words end in numbers, so nobody could tell how many "
-                            "columns there are: textdims says it");
+                            "most words end in numbers, so readers could not find the number of "
+                            "columns: textdims stores it");
 }
 
 static tnf_status write_rows(tnf_writer *w, const wv_plan *plan, tnf_error *e)
@@ -236,7 +236,7 @@ static tnf_status write_textdims(tnf_writer *w, tnf_error *e)
     char line[64];
     tnf_wv_plan_make(&plan, w->catalog, NULL);
     if (!plan.embeddings)
-        return TNF_OK; /* nothing could be kept */
+        return TNF_OK; /* everything was dropped */
     int n = snprintf(line, sizeof line, "%llu %llu%s\n", (unsigned long long)plan.rows,
                      (unsigned long long)plan.dims, tnf_wv_spelling_wanted(w).crlf ? "\r" : "");
     TNF_TRY(tnf_put(w, line, (size_t)n, e));

@@ -4,10 +4,10 @@
  *   "300 100\n"                        rows and columns, as text
  *   word 20 f32[columns] [0a]          a word up to a space, its vector, mostly a newline
  *
- * A word is what stands between the vector before it, less one newline, and the next space: not
- * trimmed, since words with other blanks at their ends are words of their own (GoogleNews has
- * some), and not always UTF-8. The file is gone through once, to see where words end; words are
- * kept on the way.
+ * A word begins after the previous vector and at most one newline, and ends at the next space. It
+ * is not trimmed, since other blanks at its ends belong to the word (GoogleNews has such words),
+ * and it is not always UTF-8. Opening scans the file once to find the ends of words, and keeps the
+ * words in memory.
  */
 #include "formats/wordvec/wordvec.h"
 
@@ -17,15 +17,15 @@
 #define NEWLINE  "word2vec.newline"
 #define TRAILING "word2vec.trailing"
 #define WINDOW   ((size_t)256 << 10) /* small enough to stay in the CPU's cache */
-#define LONG_ROW ((size_t)64 << 10)  /* of which only few bytes are read */
+#define LONG_ROW ((size_t)64 << 10)  /* of longer rows only few bytes are read */
 #define FEW      ((size_t)4096)
-#define KEEP     4 /* words are kept in a quarter of the memory that a handle may take */
+#define KEEP     4 /* words may take a quarter of a handle's limit of memory */
 #define RANGES   128u
 
 enum { READ_UTF8 };
 enum { WRITE_NEWLINE };
 
-/* What stands behind vectors. In the order of the option's choices, less `auto`. */
+/* The bytes after vectors, in the order of the option's choices without `auto`. */
 enum newline { LF, NONE, BETWEEN, CRLF };
 static const char *const newlines[] = { "lf", "none", "between", "crlf" };
 
@@ -43,13 +43,13 @@ struct scanning {
     size_t room, n;
     uint64_t at;        /* of the window */
     uint64_t vector;    /* bytes */
-    uint64_t behind[3]; /* vectors behind which nothing, LF, CR LF stands; not the last */
-    unsigned last;      /* and what behind that */
+    uint64_t behind[3]; /* counts of vectors followed by nothing, LF, CR LF; without the last one */
+    unsigned last;      /* the same for the last vector */
     wv_utf8_count utf8;
     wv_rows *rows;
 };
 
-/* The window from `at` on, as far as the file goes. */
+/* Fills the window from `at`, up to the end of the file. */
 static tnf_status fill_window(struct scanning *s, uint64_t at, tnf_error *e)
 {
     uint64_t left = s->r->source->size - at;
@@ -58,7 +58,7 @@ static tnf_status fill_window(struct scanning *s, uint64_t at, tnf_error *e)
     return tnf_source_read(s->r->source, at, s->window, s->n, e);
 }
 
-/* Is there a byte at `at`, in the window or brought there? */
+/* Reads the byte at `at` through the window; *out is negative at the end of the file. */
 static tnf_status byte_at(struct scanning *s, uint64_t at, int *out, tnf_error *e)
 {
     *out = -1;
@@ -74,13 +74,13 @@ static tnf_status cut_short(const struct scanning *s, const char *where, uint64_
                             tnf_error *e)
 {
     return tnf_fail(e, TNF_ETRUNCATED, s->r->source->size,
-                    "the file ends inside %s row %llu of %llu: %llu rows are whole, %llu bytes are "
-                    "missing at least",
+                    "the file ends inside %s row %llu of %llu: %llu rows are complete, at least "
+                    "%llu bytes are missing",
                     where, (unsigned long long)s->rows->n, (unsigned long long)s->head.rows,
                     (unsigned long long)s->rows->n, (unsigned long long)missing);
 }
 
-/* A word that is longer than the window: it is read as a whole to see whether it is text. */
+/* Reads a word longer than the window completely, to check whether it is UTF-8. */
 static tnf_status check_long(struct scanning *s, uint64_t at, uint64_t n, tnf_error *e)
 {
     char *word = tnf_arena_raw(s->r->scratch, n);
@@ -97,7 +97,7 @@ static bool in_window(const struct scanning *s, uint64_t at, uint64_t n)
     return at >= s->at && at - s->at <= s->n && n <= s->n - (at - s->at);
 }
 
-/* The word that begins at `at`, and how long it is. */
+/* Finds the length of the word at `at` and checks it. */
 static tnf_status find_word(struct scanning *s, uint64_t at, uint64_t *n, tnf_error *e)
 {
     uint64_t size = s->r->source->size, end = at;
@@ -123,7 +123,7 @@ static tnf_status find_word(struct scanning *s, uint64_t at, uint64_t *n, tnf_er
 
 /* ---------------------------------------------------------------------- scan */
 
-/* What stands behind a vector; *at goes behind it. */
+/* Reads the newline after a vector, if any, and moves *at behind it. */
 static tnf_status skip_newline(struct scanning *s, uint64_t *at, unsigned *what, tnf_error *e)
 {
     int c, d = -1;
@@ -135,7 +135,7 @@ static tnf_status skip_newline(struct scanning *s, uint64_t *at, unsigned *what,
     return TNF_OK;
 }
 
-/* Row i, from behind the vector before it on; *at goes behind its own. */
+/* Scans row i. *at is the end of the previous vector, and then of its own. */
 static tnf_status scan_row(struct scanning *s, uint64_t i, uint64_t *at, tnf_error *e)
 {
     uint64_t size = s->r->source->size, word = 0, begin = *at;
@@ -163,7 +163,7 @@ static tnf_status scan_rows(struct scanning *s, uint64_t *at, tnf_error *e)
         tnf_status status = scan_row(s, i, at, e);
         torn = status == TNF_ETRUNCATED && i > 0 && tnf_lose(s->r, status, e);
         if (torn)
-            s->head.rows = i; /* salvaged: the rows that are there */
+            s->head.rows = i; /* salvage: only the complete rows remain */
         else
             TNF_TRY(status);
     }
@@ -180,10 +180,11 @@ static tnf_status start_scan(struct scanning *s, tnf_error *e)
     tnf_reader *r = s->r;
     TNF_TRY(tnf_wv_head_read(r, &s->head, e));
     if (!tnf_ckd_mul(&s->vector, s->head.dims, 4) || s->vector > UINT32_MAX)
-        return tnf_fail(e, TNF_ELIMIT, 0, "vectors of %llu numbers; only fewer than 2^30 are read",
+        return tnf_fail(e, TNF_ELIMIT, 0,
+                        "vectors of %llu numbers; only fewer than 2^30 are supported",
                         (unsigned long long)s->head.dims);
     if (!s->head.plain || s->head.crlf)
-        tnf_warn(r, 0, "the first line has other blanks, or zeros in front of its numbers");
+        tnf_warn(r, 0, "the first line has unusual blanks, or leading zeros");
     uint64_t left = r->source->size - s->head.length;
     s->room = s->vector > LONG_ROW ? FEW : WINDOW;
     s->room = left < s->room ? (size_t)left + 1 : s->room;
@@ -191,7 +192,7 @@ static tnf_status start_scan(struct scanning *s, tnf_error *e)
     return s->window ? TNF_OK : tnf_arena_fail(r->scratch, "a window", e);
 }
 
-/* How newlines are used, if vectors agree on it. */
+/* Sets the attribute for newlines, if all vectors agree. */
 static tnf_status set_newline(const struct scanning *s, tnf_error *e)
 {
     uint64_t between = s->head.rows ? s->head.rows - 1 : 0;
@@ -208,7 +209,7 @@ static tnf_status set_newline(const struct scanning *s, tnf_error *e)
     else
         agree = false;
     if (!agree)
-        tnf_warn(s->r, s->head.length, "newlines stand behind some vectors only");
+        tnf_warn(s->r, s->head.length, "newlines follow only some vectors");
     return how == LF ? TNF_OK : tnf_set_attr(s->r, NEWLINE, tnf_value_string(newlines[how]), e);
 }
 
@@ -217,17 +218,16 @@ static tnf_status scan_file(struct scanning *s, tnf_error *e)
     tnf_reader *r = s->r;
     uint64_t at, size = r->source->size;
     TNF_TRY(start_scan(s, e));
-    uint64_t most = r->limits.memory / KEEP; /* words have no more bytes than the file */
+    uint64_t most = r->limits.memory / KEEP; /* words cannot have more bytes than the file */
     TNF_TRY(tnf_wv_rows_keep_begin(s->rows, r->scratch, most < size ? most : size, e));
     at = s->head.length;
     TNF_TRY(scan_rows(s, &at, e));
     if (s->head.rows == 0)
-        at = s->head.length; /* no newline belongs to no row */
+        at = s->head.length; /* without rows there is no newline */
     TNF_TRY(set_newline(s, e));
     if (at == size)
         return TNF_OK;
-    TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at,
-                         "%llu bytes follow the %llu rows that the first line tells of",
+    TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "%llu bytes follow the %llu rows of the first line",
                          (unsigned long long)(size - at), (unsigned long long)s->head.rows));
     return tnf_add_extra(r, TRAILING, at, size - at, e);
 }
@@ -294,12 +294,12 @@ static enum newline newline_wanted(const tnf_catalog *c, const tnf_option_value 
     return LF;
 }
 
-/* What would be read as something else. */
+/* Refuses words that would be read differently. */
 static const char *rule_of_words(tnf_str word, const void *ctx)
 {
     enum newline how = *(const enum newline *)ctx;
     if (word.n && memchr(word.p, ' ', word.n))
-        return "a word has a space in it, where word2vec's words end";
+        return "a word contains a space, which ends words in word2vec's files";
     bool lf = word.n && word.p[0] == '\n', crlf = word.n > 1 && memcmp(word.p, "\r\n", 2) == 0;
     return how == NONE && (lf || crlf) ? "a word begins with a newline, and newline=none" : NULL;
 }
@@ -311,7 +311,7 @@ static tnf_status fits_word2vec(tnf_fit *fit, tnf_error *e)
     TNF_TRY(tnf_wv_fits(fit, rule_of_words, &how, e));
     tnf_wv_plan_make(&plan, fit->catalog, fit->objects);
     if (plan.embeddings && plan.dims > UINT32_MAX / 4) {
-        const char *why = "a vector has 2^30 numbers at most";
+        const char *why = "a vector can have at most 2^30 numbers";
         fit->objects[plan.embeddings - fit->catalog->objects] = (tnf_verdict) { TNF_DROPPED, why };
         fit->objects[plan.vocab - fit->catalog->objects] = (tnf_verdict) { TNF_DROPPED, why };
     }
@@ -323,10 +323,10 @@ struct putting {
     wv_list words;
     wv_plan plan;
     enum newline how;
-    uint64_t row, left; /* the row at hand, and bytes of it to come */
+    uint64_t row, left; /* the current row, and its bytes still to come */
 };
 
-/* Rows that end here, and the beginning of the next. */
+/* Ends the current row and begins the next. */
 static tnf_status put_between(struct putting *p, tnf_error *e)
 {
     tnf_str word = wv_list_at(&p->words, p->row);
@@ -345,7 +345,7 @@ static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e
     const uint8_t *from = bytes;
     while (n > 0) {
         if (p->left == 0 && p->row == p->plan.rows)
-            return TNF_ECANCELLED; /* the rest is not of words */
+            return TNF_ECANCELLED; /* further rows do not belong to words */
         if (p->left == 0)
             TNF_TRY(put_between(p, e));
         size_t some = p->left < n ? (size_t)p->left : n;
@@ -366,7 +366,7 @@ static tnf_status put_rows(struct putting *p, tnf_error *e)
             *e = stopped;
         return status;
     }
-    while (p->row < p->plan.rows) /* of no numbers */
+    while (p->row < p->plan.rows) /* rows without numbers */
         TNF_TRY(put_between(p, e));
     if (p->row == 0 || p->how == NONE || p->how == BETWEEN)
         return TNF_OK;
@@ -387,7 +387,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     const char *why = NULL;
     tnf_wv_plan_make(&p.plan, w->catalog, NULL);
     if (!p.plan.embeddings)
-        return put_trailing(w, e); /* nothing could be kept */
+        return put_trailing(w, e); /* everything was dropped */
     int n = snprintf(line, sizeof line, "%llu %llu\n", (unsigned long long)p.plan.rows,
                      (unsigned long long)p.plan.dims);
     TNF_TRY(tnf_put(w, line, (size_t)n, e));
@@ -400,7 +400,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 
 /* --------------------------------------------------------------------- probe */
 
-/* A word without control characters, up to a space, in what can be seen from `at` on. */
+/* Is there a word without control characters, followed by a space, at `at` in the probe? */
 static bool is_word(const tnf_probe *p, size_t at, size_t *space)
 {
     size_t i = at;
@@ -431,12 +431,12 @@ static int probe_word2vec(const tnf_probe *p)
         return named ? TNF_PROBE_PLAUSIBLE + 1 : TNF_PROBE_NO; /* textdims is plausible, too */
     if (tnf_wv_kind_of(p, &score) == WV_TEXTDIMS || !tnf_ckd_mul(&vector, head.dims, 4))
         return TNF_PROBE_NO;
-    if (!is_word(p, head.length, &space)) /* odd, but nothing else is called so */
+    if (!is_word(p, head.length, &space)) /* unusual, but no other format has this extension */
         return strcmp(p->ext, "w2v") == 0 ? TNF_PROBE_PLAUSIBLE : TNF_PROBE_NO;
     uint64_t here = p->nhead - space - 1, see = here < vector ? here : vector;
     if (!is_binary(p->head + space + 1, (size_t)see))
         return named ? TNF_PROBE_PLAUSIBLE : TNF_PROBE_NO;
-    if (see == vector && here > vector + 1) { /* the next word can be seen, too */
+    if (see == vector && here > vector + 1) { /* the next word is visible, too */
         size_t next = space + 1 + (size_t)vector, skip = p->head[next] == '\n';
         if (head.rows > 1 && !is_word(p, next + skip, &space) && space < p->nhead)
             return named ? TNF_PROBE_PLAUSIBLE : TNF_PROBE_NO;

@@ -3,17 +3,16 @@
  *
  *   in the file   o n e ▒▒vector▒▒ t h r e e ▒▒vector▒▒
  *   offsets       0 3 8          from the table of rows
- *   bytes         o n e t h r e e          kept, or gathered from the file
+ *   bytes         o n e t h r e e          from memory, or gathered from the file
  *
- * Words are bytes. Only if somebody wants text in place of what is no UTF-8 are they copied, all of
- * them, and mended.
+ * Words are bytes. They are copied and repaired only if invalid UTF-8 must be replaced.
  */
 #include "base/lossy.h"
 #include "formats/wordvec/wordvec.h"
 
 #include <string.h>
 
-#define RANGES 256u /* words that are asked for at a time */
+#define RANGES 256u /* words read with one call */
 
 /* -------------------------------------------------------------------- UTF-8 */
 
@@ -40,12 +39,12 @@ tnf_status tnf_wv_utf8_judge(tnf_reader *r, const wv_utf8_count *c, wv_utf8 poli
     if (policy == WV_UTF8_STRICT)
         return tnf_fail(e, TNF_EFORMAT, c->first,
                         "a word is not UTF-8 (%llu are not): utf8=bytes keeps such words, "
-                        "utf8=lossy mends them",
+                        "utf8=lossy repairs them",
                         (unsigned long long)c->words);
-    tnf_warn(r, c->first, "%llu word%s no UTF-8; %s", (unsigned long long)c->words,
+    tnf_warn(r, c->first, "%llu word%s not UTF-8; %s", (unsigned long long)c->words,
              c->words > 1 ? "s are" : " is",
-             policy == WV_UTF8_LOSSY ? "what is wrong is read as U+FFFD"
-                                     : "all bytes are kept as they are");
+             policy == WV_UTF8_LOSSY ? "invalid bytes are read as U+FFFD"
+                                     : "all bytes are kept unchanged");
     return TNF_OK;
 }
 
@@ -66,7 +65,7 @@ static void decode_offsets(const wv_rows *rows, uint64_t offset, uint8_t *dst, s
     }
 }
 
-/* What is wanted of all words: n bytes, of which the first is byte `skip` of this row's. */
+/* The requested bytes of all words: n bytes, beginning with byte `skip` of this row's word. */
 struct wanted {
     const wv_rows *rows;
     wv_row row;
@@ -75,7 +74,7 @@ struct wanted {
     size_t n;
 };
 
-/* Words up to row `end`, or as many as are asked for at a time. */
+/* Gathers words up to row `end`, or as many as one call reads. */
 static tnf_status gather_words(struct wanted *w, const tnf_source *source, uint64_t end,
                                tnf_error *e)
 {
@@ -142,7 +141,7 @@ static tnf_status add_strings(tnf_reader *r, tnf_part parts[2], uint64_t count, 
     return tnf_add_object(r, &o, at, e);
 }
 
-/* Every word with U+FFFD where it is wrong: three bytes for one at most. */
+/* Adds all words with U+FFFD for invalid bytes: one byte becomes at most three. */
 static tnf_status add_mended(tnf_reader *r, const wv_rows *rows, uint64_t at, tnf_error *e)
 {
     size_t n;
@@ -185,7 +184,7 @@ tnf_status tnf_wv_add_matrix(tnf_reader *r, uint64_t rows, uint64_t dims, uint64
 {
     uint64_t shape[] = { rows, dims }, bytes;
     if (!tnf_ckd_mul(&bytes, rows, dims) || !tnf_ckd_mul(&bytes, bytes, 4))
-        return tnf_fail(e, TNF_EFORMAT, at, "%llu rows of %llu numbers are more than 2^64 bytes",
+        return tnf_fail(e, TNF_EFORMAT, at, "%llu rows of %llu numbers exceed 2^64 bytes",
                         (unsigned long long)rows, (unsigned long long)dims);
     tnf_part part = { .role = "data",
                       .type = tnf_type_of(TNF_F32),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The document of an array, and the tensor that it becomes.
+/* Reads the document of an array and makes its tensor.
  *
  *   version 2   {"zarr_format": 2, "shape", "chunks", "dtype", "compressor", "fill_value", "order",
  *                "filters", "dimension_separator"}
@@ -49,7 +49,7 @@ static tnf_status read_numbers(uint64_t **out, uint32_t *rank, tnf_reader *r, co
     return TNF_OK;
 }
 
-/* Chunks, as they are stored, against the shape. */
+/* Reads the shape of stored chunks and checks it against the array's. */
 static tnf_status set_chunks(zr_array *a, tnf_reader *r, const zr_doc *d, tnf_str text,
                              tnf_error *e)
 {
@@ -58,11 +58,11 @@ static tnf_status set_chunks(zr_array *a, tnf_reader *r, const zr_doc *d, tnf_st
     TNF_TRY(read_numbers(&chunk, &rank, r, d, text, "shape of chunks", e));
     if (rank != a->rank)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "%s: its chunks have %u dimensions, the array %u", TNF_VISIBLE(d->name),
+                        "%s: its chunks have %u dimensions, the array has %u", TNF_VISIBLE(d->name),
                         rank, a->rank);
     for (uint32_t i = 0; i < rank; i++)
         if (chunk[i] == 0)
-            return tnf_zr_wrong(d, e, "has chunks of no elements");
+            return tnf_zr_wrong(d, e, "has chunks without elements");
     a->level.chunk = chunk;
     return TNF_OK;
 }
@@ -77,7 +77,7 @@ static tnf_status set_shape(zr_array *a, tnf_reader *r, const zr_doc *d, tnf_err
     return TNF_OK;
 }
 
-/* Which chunks are read: those of the array, or the ones in its shards. */
+/* Chooses the chunks to read: those of the array, or those in its shards. */
 static tnf_status set_grid(zr_array *a, tnf_reader *r, tnf_error *e)
 {
     uint64_t *count = tnf_arena_array(r->arena, (uint64_t)a->rank + 1, sizeof *count);
@@ -102,7 +102,7 @@ static tnf_status read_v2(zr_array *a, zr_type *t, tnf_reader *r, const zr_doc *
 {
     tnf_str separator = tnf_zr_get(d, "dimension_separator");
     if (!tnf_str_is(tnf_zr_get(d, "zarr_format"), "2"))
-        return tnf_zr_wrong(d, e, "is not of zarr_format 2");
+        return tnf_zr_wrong(d, e, "does not have zarr_format 2");
     TNF_TRY(set_shape(a, r, d, e));
     TNF_TRY(set_chunks(a, r, d, tnf_zr_get(d, "chunks"), e));
     TNF_TRY(tnf_zr_type_v2(t, r, d, e));
@@ -122,7 +122,7 @@ static tnf_status read_v2(zr_array *a, zr_type *t, tnf_reader *r, const zr_doc *
 
 /* ---------------------------------------------------------------- version 3 */
 
-/* An unknown member must say that readers may ignore it. */
+/* An unknown member must be marked as ignorable. */
 static tnf_status check_members(const zr_doc *d, tnf_reader *r, tnf_error *e)
 {
     static const char known[] =
@@ -140,7 +140,7 @@ static tnf_status check_members(const zr_doc *d, tnf_reader *r, tnf_error *e)
         const tnf_value *must = v.kind == TNF_MAP ? tnf_value_get(&v, "must_understand") : NULL;
         if (!must || must->kind != TNF_BOOL || must->as.b)
             return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "%s has a member %s, which must be understood and is not",
+                            "%s has an unknown member %s that readers must understand",
                             TNF_VISIBLE(d->name), TNF_QUOTED(key));
     }
     tnf_str transformers = tnf_zr_get(d, "storage_transformers");
@@ -167,7 +167,7 @@ static tnf_status read_keys(zr_array *a, tnf_reader *r, const zr_doc *d, tnf_err
     }
     a->prefixed = tnf_str_is(name, "\"default\"");
     if (!a->prefixed && !tnf_str_is(name, "\"v2\""))
-        return tnf_zr_wrong(d, e, "has a chunk_key_encoding that is not known");
+        return tnf_zr_wrong(d, e, "has an unknown chunk_key_encoding");
     a->separator = a->prefixed ? '/' : '.';
     separator = tnf_zr_get(&config, "separator");
     if (tnf_str_is(separator, "\"/\"") || tnf_str_is(separator, "\".\""))
@@ -282,7 +282,7 @@ static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const zr_doc 
 
 /* ------------------------------------------------------------------ tensor */
 
-/* Listed under its own type, and reading says why not. */
+/* Lists the array under its own type; reading it fails with the reason. */
 static tnf_status list_only(tnf_part *part, tnf_reader *r, const zr_type *t, const char *why,
                             tnf_error *e)
 {
@@ -292,7 +292,8 @@ static tnf_status list_only(tnf_part *part, tnf_reader *r, const zr_type *t, con
         if (!own)
             return tnf_arena_fail(r->arena, "a type", e);
         *own = (tnf_type) { t->own, TNF_U8, TNF_NUMBER_OPAQUE, 0 };
-        snprintf(text, sizeof text, "elements of the type %s are not known", TNF_VISIBLE(t->own));
+        snprintf(text, sizeof text, "elements of the type %s are not supported",
+                 TNF_VISIBLE(t->own));
         part->type = own;
         part->nbytes = part->stored = 0;
         why = why ? why : text;
@@ -314,7 +315,7 @@ static tnf_status keep_array(zr_array *a, tnf_reader *r, tnf_error *e)
     return TNF_OK;
 }
 
-/* A damaged chunk of strings: they are listed, and reading says what is wrong with them. */
+/* Lists strings with a damaged chunk; reading them fails with the reason. */
 static tnf_status list_damaged(const tnf_object *o, tnf_reader *r, zr_array *a, tnf_status status,
                                const tnf_error *why, tnf_error *e)
 {
@@ -345,7 +346,7 @@ static tnf_status add_strings(const tnf_object *o, tnf_reader *r, zr_array *a, t
     return tnf_add_parts(r, o, tnf_layout_named("strings/1", 9), parts, 2, 0, e);
 }
 
-/* One chunk that is the array, row by row and as it is: it can be mapped where it lies. */
+/* Places an array that is a single plain chunk in row-major order, so it can be mapped in place. */
 static tnf_status place_lone(tnf_part *part, tnf_reader *r, const zr_array *a, tnf_error *e)
 {
     const zr_level *l = &a->level;
@@ -367,7 +368,7 @@ static tnf_status place_lone(tnf_part *part, tnf_reader *r, const zr_array *a, t
             *e = why;
         return status;
     }
-    if (status == TNF_OK && placed) { /* else reading says why not */
+    if (status == TNF_OK && placed) { /* otherwise reading reports the reason */
         *part = there;
         part->flags |= l->codecs[0].big && l->swap > 1 ? TNF_PART_BIG_ENDIAN : 0;
     }

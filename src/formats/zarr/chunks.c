@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Chunks from the store, and those that are kept because more of them will be wanted.
+/* Reads chunks from the store and caches those that will be needed again.
  *
- *   array, chunk ──hash──> a set of WAYS places; the one that was wanted longest ago goes
+ *   array, chunk ──hash──> a set of WAYS places; the least recently used is replaced
  *
- * Who reads row by row comes back to the same chunks many times; who reads all of a chunk at once
- * does not, and leaves no trace here. */
+ * Reading row by row needs the same chunks many times, so they are cached. Reading a complete chunk
+ * at once does not use the cache. */
 #include "formats/zarr/zr.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 struct zr_kept {
     uint64_t array, chunk;
-    atomic_uint users; /* the cache is one */
+    atomic_uint users; /* the cache counts as one */
     bool absent;
     zr_bytes bytes;
 };
@@ -31,7 +31,7 @@ typedef struct place {
 struct zr_cache {
     pthread_mutex_t lock; /* guards all below */
     uint64_t bytes, clock;
-    size_t hand; /* where room is made next */
+    size_t hand; /* next place to evict */
     place places[SETS * WAYS];
 };
 
@@ -85,7 +85,7 @@ static place *set_of(struct zr_cache *c, uint64_t array, uint64_t chunk)
     return &c->places[(h * 0xBF58476D1CE4E5B9u >> 40) % SETS * WAYS];
 }
 
-/* One more user of it; NULL: it is not there. */
+/* Returns a cached chunk with one more user; NULL: not cached. */
 static struct zr_kept *find_kept(struct zr_cache *c, uint64_t array, uint64_t chunk)
 {
     struct zr_kept *found = NULL;
@@ -189,7 +189,7 @@ static tnf_status read_range(zr_bytes *out, const zr_array *a, const zr_key *key
 static tnf_status too_long(uint64_t n, const zr_level *l, tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                    "a chunk of %llu bytes is stored in %llu, which is too long",
+                    "a chunk of %llu bytes has %llu stored bytes, which is too long",
                     (unsigned long long)l->bytes, (unsigned long long)n);
 }
 
@@ -205,7 +205,7 @@ static uint64_t number_of(const zr_array *a, const uint64_t *at, const uint64_t 
     return n;
 }
 
-/* The index of a shard, decoded; bytes.p is NULL if there is no such shard. */
+/* Returns the decoded index of a shard, from the cache or the file. */
 static tnf_status read_index(struct zr_kept **out, const zr_array *a, struct zr_cache *cache,
                              const uint64_t *shard, const uint64_t *per, size_t key, tnf_error *e)
 {
@@ -239,7 +239,7 @@ static tnf_status read_index(struct zr_kept **out, const zr_array *a, struct zr_
     return TNF_OK;
 }
 
-/* Where an inner chunk lies in its shard. */
+/* Finds the place of an inner chunk in its shard; *key is NULL: not stored. */
 static tnf_status find_inner(const zr_key **key, uint64_t *offset, uint64_t *n, const zr_array *a,
                              struct zr_cache *cache, const uint64_t *at, tnf_error *e)
 {
@@ -262,8 +262,8 @@ static tnf_status find_inner(const zr_key **key, uint64_t *offset, uint64_t *n, 
         return TNF_OK;
     *key = &a->store->keys[found];
     if (*offset > (*key)->size || *n > (*key)->size - *offset)
-        return in_chunk(tnf_fail(e, TNF_EFORMAT, *offset, "a chunk lies outside of its shard"), a,
-                        shard, e);
+        return in_chunk(tnf_fail(e, TNF_EFORMAT, *offset, "a chunk is outside its shard"), a, shard,
+                        e);
     return TNF_OK;
 }
 
@@ -299,7 +299,7 @@ static tnf_status decode_new(struct zr_kept *k, const zr_array *a, struct zr_cac
         return TNF_OK;
     const zr_level *l = a->read;
     if (l->ncodecs == 1 && l->codecs[0].kind == ZR_BYTES && !l->codecs[0].big &&
-        stored.n == l->bytes) { /* just what is wanted */
+        stored.n == l->bytes) { /* exactly the chunk, without codecs */
         k->bytes = stored;
         return TNF_OK;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The codecs that a document names, brought to one form for both versions:
+/* Converts the codecs of a document to one form for both versions:
  *
  *   [transpose …] bytes | sharding_indexed | vlen-utf8 [zstd | gzip | … | crc32c …]
  *
- * Transposing needs no step of its own: it says how far apart neighbours lie. */
+ * Transposing is not a separate step: it determines the distances between neighbours. */
 #include "formats/zarr/zr.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #define MAX_CODECS 16u
 
-/* A list of codecs that is being read. */
+/* The state of parsing a list of codecs. */
 typedef struct parsing {
     tnf_reader *r;
     zr_array *a;
@@ -41,11 +41,11 @@ static bool find_packer(zr_kind *out, tnf_str name)
     return false;
 }
 
-/* The array is listed, and reading it says why not. */
+/* The array is listed; reading it fails with this reason. */
 static tnf_status unknown_codec(const parsing *p, tnf_str name)
 {
     char text[160];
-    snprintf(text, sizeof text, "the codec %s is not known", TNF_QUOTED(name));
+    snprintf(text, sizeof text, "the codec %s is not supported", TNF_QUOTED(name));
     if (!p->a->why)
         p->a->why = tnf_arena_str(p->r->arena, text, strlen(text));
     return p->a->why ? TNF_OK : tnf_arena_fail(p->r->arena, "a codec", p->e);
@@ -57,7 +57,7 @@ static tnf_status wrong_codec(const parsing *p, const char *what)
     return TNF_EFORMAT;
 }
 
-/* Sizes of a chunk, and that it lies row by row so far. */
+/* Sets the sizes of a chunk and row-major strides. */
 static tnf_status begin_level(zr_level *l, const parsing *p, const uint64_t *chunk, uint32_t rank,
                               size_t width, uint64_t *stride)
 {
@@ -66,7 +66,7 @@ static tnf_status begin_level(zr_level *l, const parsing *p, const uint64_t *chu
     if (!tnf_shape_elements(&l->elements, chunk, rank) ||
         !tnf_ckd_mul(&l->bytes, l->elements, width) || l->bytes > ZR_MAX_CHUNK)
         return tnf_fail(p->e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "%s: a chunk has more than %llu bytes, which is not read",
+                        "%s: a chunk has more than %llu bytes, which is not supported",
                         TNF_VISIBLE(p->d->name), (unsigned long long)ZR_MAX_CHUNK);
     uint64_t step = 1;
     for (uint32_t i = rank; i-- > 0;) {
@@ -76,7 +76,7 @@ static tnf_status begin_level(zr_level *l, const parsing *p, const uint64_t *chu
     return TNF_OK;
 }
 
-/* `order`: axis i of what is stored is axis order[i] of what there was. Several are one. */
+/* `order`: stored axis i is axis order[i] before. Several transpositions are combined into one. */
 static void lay_out(zr_level *l, const uint32_t *order, uint64_t *stride)
 {
     uint64_t step = 1;
@@ -93,12 +93,12 @@ static tnf_status read_transpose(const parsing *p, uint32_t *order, uint32_t ran
     uint32_t before[ZR_MAX_RANK];
     uint64_t seen = 0;
     if (!v || v->kind != TNF_ARRAY || v->n != rank)
-        return wrong_codec(p, "transposes by an order of another number of axes");
+        return wrong_codec(p, "transposes by an order with another number of axes");
     memcpy(before, order, rank * sizeof *order);
     for (uint32_t i = 0; i < rank; i++) {
         const tnf_value *x = &v->as.items[i];
         if (x->kind != TNF_INT || x->as.u >= rank || seen >> x->as.u & 1)
-            return wrong_codec(p, "transposes by what is no order of its axes");
+            return wrong_codec(p, "transposes by an order that is not a permutation of its axes");
         seen |= (uint64_t)1 << x->as.u;
         order[i] = before[x->as.u];
     }
@@ -113,7 +113,7 @@ static tnf_status read_dims(const parsing *p, uint64_t **out, const tnf_value *v
     if (!dims)
         return tnf_arena_fail(p->r->arena, "an array", p->e);
     if (!v || v->kind != TNF_ARRAY || v->n != rank)
-        return wrong_codec(p, "has a chunk_shape of another number of axes");
+        return wrong_codec(p, "has a chunk_shape with another number of axes");
     for (uint32_t i = 0; i < rank; i++) {
         if (v->as.items[i].kind != TNF_INT || v->as.items[i].as.i < 1)
             return wrong_codec(p, "has a chunk_shape that is not positive");
@@ -123,7 +123,7 @@ static tnf_status read_dims(const parsing *p, uint64_t **out, const tnf_value *v
     return TNF_OK;
 }
 
-/* How the index of a shard is stored: n pairs of numbers, of known size. */
+/* Reads the codecs of a shard's index, which has n pairs of numbers of known size. */
 static tnf_status read_index(const parsing *p, zr_level *inner, uint64_t n, const tnf_value *config)
 {
     const tnf_value *list = tnf_value_get(config, "index_codecs");
@@ -143,8 +143,7 @@ static tnf_status read_index(const parsing *p, zr_level *inner, uint64_t n, cons
     TNF_TRY(read_list(&inside, index, dims + 1, list));
     for (size_t i = 0; i < index->ncodecs; i++)
         if (index->codecs[i].kind != ZR_BYTES && index->codecs[i].kind != ZR_CRC32C)
-            return wrong_codec(p,
-                               "compresses the index of its shards, whose size is then not known");
+            return wrong_codec(p, "compresses the index of its shards, so its size is unknown");
     inner->index = index;
     if (tnf_value_is(place, "start"))
         inner->index_first = true;
@@ -166,7 +165,7 @@ static tnf_status read_shard(const parsing *p, zr_codec *c, const zr_level *oute
     TNF_TRY(read_dims(p, &dims, tnf_value_get(config, "chunk_shape"), outer->rank));
     for (uint32_t i = 0; i < outer->rank; i++) {
         if (outer->chunk[i] % dims[i])
-            return wrong_codec(p, "has shards that are no multiple of their chunks");
+            return wrong_codec(p, "has shards that are not a multiple of their chunks");
         n *= outer->chunk[i] / dims[i];
     }
     TNF_TRY(begin_level(inner, p, dims, outer->rank, outer->width, dims + outer->rank));
@@ -183,7 +182,7 @@ static bool is_big(const tnf_value *config)
     return tnf_value_is(v, "big");
 }
 
-/* The codec that makes bytes of an array. False: it is none. */
+/* Is it the codec that makes bytes from an array? */
 static bool is_serializer(tnf_str name)
 {
     return tnf_str_is(name, "bytes") || tnf_str_is(name, "endian") ||
@@ -197,7 +196,7 @@ static tnf_status read_serializer(const parsing *p, zr_codec *c, const zr_level 
         return read_shard(p, c, l, config);
     bool vlen = tnf_str_is(name, "vlen-utf8");
     if (vlen != (p->t->text == ZR_TEXT_VLEN))
-        return wrong_codec(p, "has a codec of strings for numbers, or none for strings");
+        return wrong_codec(p, "uses the codec of strings for numbers, or not for strings");
     *c = (zr_codec) { .kind = vlen ? ZR_VLEN : ZR_BYTES, .big = is_big(config) };
     return TNF_OK;
 }
@@ -237,7 +236,7 @@ static tnf_status read_list(const parsing *p, zr_level *l, uint64_t *stride, con
         } else if (l->ncodecs > 0 && find_packer(&c->kind, name)) {
             l->ncodecs++;
         } else if (is_serializer(name) || find_packer(&c->kind, name)) {
-            return wrong_codec(p, "has its codecs in an order that makes no bytes");
+            return wrong_codec(p, "has its codecs in an invalid order");
         } else {
             TNF_TRY(unknown_codec(p, name));
         }
@@ -275,7 +274,7 @@ static tnf_status add_packer(const parsing *p, zr_codec *codecs, const tnf_value
     tnf_str id = id_of(v);
     zr_level *l = &p->a->level;
     if (tnf_str_is(id, "pickle") || tnf_str_is(id, "json2") || tnf_str_is(id, "msgpack2"))
-        return wrong_codec(p, "keeps objects of Python, which are never made");
+        return wrong_codec(p, "stores Python objects, which are never created");
     if (!find_packer(&codecs[l->ncodecs].kind, id))
         return unknown_codec(p, id);
     l->ncodecs++;
@@ -287,14 +286,14 @@ static tnf_status add_filters(const parsing *p, zr_codec *codecs)
     tnf_str text = tnf_zr_get(p->d, "filters");
     tnf_value v;
     if (!text.p || tnf_str_is(text, "null"))
-        return p->t->object ? wrong_codec(p, "has objects of Python, which are never made")
+        return p->t->object ? wrong_codec(p, "has Python objects, which are never created")
                             : TNF_OK;
     TNF_TRY(tnf_zr_tree(&v, p->r, p->d, text, p->e));
     if (v.kind != TNF_ARRAY || v.n > MAX_CODECS - 2)
-        return wrong_codec(p, "has filters that are no list, or too many");
+        return wrong_codec(p, "has filters that are not a list, or too many");
     bool vlen = v.n == 1 && tnf_str_is(id_of(&v.as.items[0]), "vlen-utf8");
     if (p->t->object && !vlen)
-        return wrong_codec(p, "has objects of Python, which are never made");
+        return wrong_codec(p, "has Python objects, which are never created");
     for (size_t i = vlen; i < v.n; i++)
         TNF_TRY(add_packer(p, codecs, &v.as.items[i]));
     return TNF_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON documents of a store, one level deep: each member as it is written. */
+/* Parses the JSON documents of a store, one level deep: each member's text is unchanged. */
 #include "formats/zarr/zr.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #define MAX_DEPTH   64u
 #define MAX_MEMBERS 100000u
 
-/* Errors say which document they are in; offsets are within it. */
+/* Errors name the document; offsets are relative to it. */
 static tnf_status in_doc(tnf_status status, const char *name, tnf_error *e)
 {
     if (status != TNF_OK)
@@ -81,7 +81,7 @@ tnf_status tnf_zr_read_doc(zr_doc *out, tnf_reader *r, const zr_store *s, size_t
                 : tnf_arena_fail(r->scratch, "a document", e);
 }
 
-/* The last of several: as Python's json has it. */
+/* If a key occurs several times, the last one counts, as in Python's json. */
 tnf_str tnf_zr_get(const zr_doc *d, const char *key)
 {
     for (size_t i = d->n; i-- > 0;)

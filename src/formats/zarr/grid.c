@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements of an array out of its chunks.
+/* Reads elements of an array from its chunks.
  *
  *   ┌────┬────┬──┐   A box of the array (with steps) touches chunks;
  *   │  ▓▓│▓▓▓▓│▓ │   each is read, decoded, and its part of the box goes
@@ -7,7 +7,7 @@
  *   │  ▓▓│▓▓▓▓│▓ │
  *   └────┴────┴──┘
  *
- * Chunks at the edges are stored whole. One that is not there holds the fill value.
+ * Chunks at the edges are stored completely. A missing chunk has the fill value.
  */
 #include "base/pool.h"
 #include "formats/zarr/zr.h"
@@ -16,9 +16,9 @@
 
 #define WORTH_THREAD ((uint64_t)1 << 20)
 
-/* How a dimension of the box goes through chunks, one after the other. */
+/* The walk of a dimension of the box through the chunks. */
 typedef struct axis {
-    uint64_t start, count, chunk, n; /* n: chunks that are touched */
+    uint64_t start, count, chunk, n; /* n: number of chunks that are touched */
     int64_t step;
 } axis;
 
@@ -26,14 +26,14 @@ typedef struct box_job {
     const zr_array *a;
     struct zr_cache *cache;
     axis axes[ZR_MAX_RANK];
-    uint64_t to[ZR_MAX_RANK]; /* elements between neighbours in dst */
+    uint64_t to[ZR_MAX_RANK]; /* strides in dst, in elements */
     uint8_t *dst;
 } box_job;
 
-/* What a chunk has of a dimension of the box. */
+/* The intersection of a chunk with a dimension of the box. */
 typedef struct piece {
     uint64_t chunk, first, count; /* first: index in the box */
-    uint64_t within;              /* of the first element in the chunk */
+    uint64_t within;              /* position of the first element in the chunk */
 } piece;
 
 static uint64_t magnitude_of(int64_t step)
@@ -43,10 +43,10 @@ static uint64_t magnitude_of(int64_t step)
 
 static uint64_t element_at(const axis *x, uint64_t k)
 {
-    return x->start + k * (uint64_t)x->step; /* wraps well when negative */
+    return x->start + k * (uint64_t)x->step; /* a negative step wraps correctly */
 }
 
-/* Every element in a chunk of its own, or chunks one after the other? */
+/* Is every element in a different chunk? */
 static bool is_sparse(const axis *x)
 {
     return magnitude_of(x->step) > x->chunk;
@@ -68,7 +68,8 @@ static piece piece_at(const axis *x, uint64_t k)
     }
     uint64_t step = magnitude_of(x->step), from = x->start / x->chunk;
     p.chunk = x->step < 0 ? from - k : from + k;
-    uint64_t low = p.chunk * x->chunk, high = low + x->chunk - 1; /* of the chunk, both in it */
+    uint64_t low = p.chunk * x->chunk,
+             high = low + x->chunk - 1; /* first and last element of the chunk */
     if (x->step < 0) {
         p.first = x->start <= high ? 0 : (x->start - high + step - 1) / step;
         p.count = (x->start - low) / step + 1;
@@ -83,7 +84,7 @@ static piece piece_at(const axis *x, uint64_t k)
 
 /* ---------------------------------------------------------------- copying */
 
-/* Copies a box of elements between two places with their own distances. */
+/* Copies a box of elements between two places with different strides. */
 typedef struct copying {
     uint32_t rank;
     size_t width;
@@ -92,7 +93,7 @@ typedef struct copying {
     uint64_t to[ZR_MAX_RANK];
 } copying;
 
-/* Leaves out dimensions of one, and joins those that lie together on both sides. */
+/* Drops dimensions of one element and joins those that are contiguous on both sides. */
 static void simplify_dimensions(copying *c)
 {
     uint32_t n = 0;
@@ -185,7 +186,7 @@ static tnf_status read_piece(void *ctx, size_t number, tnf_error *e)
     }
     zr_chunk chunk;
     TNF_TRY(tnf_zr_get_chunk(&chunk, a, j->cache, at, elements < l->elements, e));
-    if (!chunk.bytes) { /* the same element again and again */
+    if (!chunk.bytes) { /* one element is repeated */
         for (uint32_t d = 0; d < a->rank; d++)
             c.from[d] = 0;
         skip = 0;
@@ -217,8 +218,8 @@ static tnf_status read_box(const zr_array *a, struct zr_cache *cache, const tnf_
 
 /* ------------------------------------------------------------ byte ranges */
 
-/* Elements [first, first + n) in order, as boxes: the rest of a row, whole rows, a part of one; and
- * the same of the dimension above. */
+/* Reads elements [first, first + n) as boxes: the rest of a row, complete rows, the begin of one;
+ * then the same for the next outer dimension. */
 static tnf_status read_elements(const zr_array *a, struct zr_cache *cache, uint64_t first,
                                 uint64_t n, uint8_t *dst, tnf_error *e)
 {
@@ -228,7 +229,7 @@ static tnf_status read_elements(const zr_array *a, struct zr_cache *cache, uint6
         uint32_t d = a->rank;
         for (uint32_t i = a->rank; i-- > 0; left /= a->shape[i])
             index[i] = left % a->shape[i];
-        /* The outermost dimension of which one step fits and all inner ones begin at 0. */
+        /* Find the outermost dimension of which one step fits and whose inner ones begin at 0. */
         while (d > 0 && size <= n && (d == a->rank || index[d] == 0)) {
             d--;
             uint64_t most = n / size, rest = a->shape[d] - index[d];
@@ -251,13 +252,13 @@ static tnf_status read_elements(const zr_array *a, struct zr_cache *cache, uint6
     return TNF_OK;
 }
 
-/* Elements of less than a byte, which take one each in the chunks. */
+/* Packs elements of less than a byte, which take a byte each in chunks. */
 static tnf_status read_packed(const zr_array *a, struct zr_cache *cache, uint64_t offset,
                               uint8_t *dst, size_t n, tnf_error *e)
 {
     unsigned per = 8 / a->packed;
     uint64_t elements = 0, first = offset * per, many = (uint64_t)n * per;
-    (void)tnf_shape_elements(&elements, a->shape, a->rank); /* it was checked */
+    (void)tnf_shape_elements(&elements, a->shape, a->rank); /* cannot fail: checked on opening */
     many = elements - first < many ? elements - first : many;
     zr_bytes room;
     TNF_TRY(tnf_zr_alloc(&room, many, e));
@@ -275,7 +276,7 @@ static tnf_status read_bytes(const zr_array *a, struct zr_cache *cache, uint64_t
     size_t w = a->read->width, skip = (size_t)(offset % w);
     uint64_t element = offset / w;
     zr_bytes one;
-    if (skip || n < w) { /* a part of an element */
+    if (skip || n < w) { /* an incomplete element */
         size_t some = w - skip < n ? w - skip : n;
         TNF_TRY(tnf_zr_alloc(&one, w, e));
         tnf_status status = read_elements(a, cache, element, 1, one.p, e);
@@ -300,7 +301,7 @@ tnf_status tnf_zr_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
     return read_bytes(a, s->cache, offset, dst, n, e);
 }
 
-/* Elements that are bytes: the last axis is within them. */
+/* For elements that are bytes: the last axis is inside an element. */
 static tnf_status slice_inside(const zr_array *a, struct zr_cache *cache, const tnf_slice *slices,
                                uint8_t *dst, size_t n, tnf_error *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a catalog can be a store: names are paths, and a path is a group or an array. */
+/* Decides what can be stored of a catalog: names are paths, and a path is a group or an array. */
 #include "container/path.h"
 #include "formats/zarr/write.h"
 
@@ -33,7 +33,8 @@ bool tnf_zr_good_path(tnf_str name)
 
 tnf_fate tnf_zr_takes(const tnf_object *o, const char **reason)
 {
-    *reason = "its name is no path in a store (., .., an empty part, __ in front, a document)";
+    *reason =
+        "its name is not a valid path in a store (., .., an empty part, a leading __, a document)";
     return tnf_zr_good_path(o->name) ? TNF_NATIVE : TNF_DROPPED;
 }
 
@@ -47,7 +48,7 @@ static int by_bytes(const void *a, const void *b)
     return tnf_str_compare(*(const tnf_str *)a, *(const tnf_str *)b);
 }
 
-/* Is a name also the folder of another? */
+/* Is a name also the directory of another one? */
 static bool is_folder(const tnf_str *names, size_t n, tnf_str name, tnf_arena *arena)
 {
     char *prefix = tnf_arena_raw(arena, name.n + 1);
@@ -84,7 +85,7 @@ tnf_status tnf_zr_fits(tnf_fit *fit, tnf_error *e)
             continue;
         if (is_folder(names, c->n, o->name, fit->scratch))
             fit->objects[i] = (tnf_verdict) { TNF_DROPPED,
-                                              "its name is also the folder of another tensor" };
+                                              "its name is also the directory of another tensor" };
         else if (v2 && o->nparts && strcmp(o->parts->type->id, "f4_e2m1") == 0)
             fit->objects[i] = (tnf_verdict) { TNF_DROPPED, "Zarr 2 has no name for its type" };
     }

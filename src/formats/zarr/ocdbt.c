@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OCDBT, the key-value store of tensorstore: a B+tree in files of a folder, or of an archive.
+/* OCDBT, the key-value store of tensorstore: a B+tree in files of a directory or an archive.
  *
  *   frame      u32 BE magic   u64 length of all   varint version 0   varint compression (1: zstd)
  *              body           u32 CRC-32C of all before
@@ -7,14 +7,15 @@
  *              files   versions   version nodes
  *   versions   n   generation   u8 height   file   offset   length   keys   bytes   bytes elsewhere
  *              u64 time   (each ×n)
- *   v. nodes   n   generation   file   offset   length   generations   u64 time   u8 height   (each
- * ×n) node       u8 height   files   n   prefix ×(n-1)   suffix ×n   [inner: common ×n]   key bytes
- *              leaf:   value length ×n   kind ×n   file ×k   offset ×k   values that are in it
+ *   v. nodes   n   generation   file   offset   length   generations   u64 time   u8 height
+ *              (each ×n)
+ *   node       u8 height   files   n   prefix ×(n-1)   suffix ×n   [inner: common ×n]   key bytes
+ *              leaf:   value length ×n   kind ×n   file ×k   offset ×k   inline values
  *              inner:  file   offset   length   keys   bytes   bytes elsewhere   (each ×n)
  *   files      n   prefix ×(n-1)   suffix ×n   base ×n   their bytes
  *
- * Numbers are varints. A key is what is inherited, then itself; a child inherits that up to its
- * common prefix. */
+ * Numbers are varints. A key is the inherited prefix plus its own bytes; a child inherits this key
+ * up to its common prefix. */
 #include "formats/zarr/ocdbt.h"
 
 #include "base/crc32c.h"
@@ -27,18 +28,18 @@
 #define MAX_HEIGHT 64u
 #define MAX_BODY   ((uint64_t)256 << 20)
 #define MAX_PATH   65535u
-#define MOST_TIMES 4u /* keys for a byte of the store: chunks and their documents take more */
+#define MOST_TIMES 4u /* most keys per byte of the store; real ones take more bytes */
 
-/* Where the bytes under a key are. */
+/* The place of a value. */
 typedef struct value_place {
     const uint8_t *inside; /* NULL: in a file */
-    size_t file;           /* the store's number of it */
+    size_t file;           /* index in the store */
     uint64_t offset;
 } value_place;
 
 typedef struct file_table {
-    tnf_str *paths; /* from the top of the folder */
-    uint64_t *base; /* what children of nodes in it inherit */
+    tnf_str *paths; /* relative to the directory */
+    uint64_t *base; /* length that children of its nodes inherit */
     uint64_t n;
 } file_table;
 
@@ -48,7 +49,7 @@ typedef struct database {
     zr_key *keys;
     value_place *places;
     size_t n, capacity, place_capacity;
-    uint64_t most, visits; /* keys there are to be; nodes that may still be read */
+    uint64_t most, visits; /* number of keys; nodes that may still be read */
     tnf_error *e;
 } database;
 
@@ -72,7 +73,7 @@ static tnf_status wrong_file(const database *d, tnf_str file, const char *what)
     return tnf_fail(d->e, TNF_EFORMAT, TNF_NO_OFFSET, "%s: %s", TNF_QUOTED(file), what);
 }
 
-/* n numbers, for which there must be bytes. */
+/* Reads n numbers, for which there must be enough bytes. */
 static uint64_t *read_numbers(database *d, tnf_cur *c, uint64_t n)
 {
     if (n > tnf_left(c)) {
@@ -91,13 +92,13 @@ static tnf_status read_body(tnf_cur *out, database *d, const uint8_t *p, size_t 
     if (n < 18 || tnf_be32(p) != magic)
         return wrong_file(d, file, "a node of the database has another magic number");
     if (tnf_le64(p + 4) != n)
-        return wrong_file(d, file, "a node of the database has another length than it says");
+        return wrong_file(d, file, "a node of the database has another length than its field says");
     if (tnf_crc32c(0, p, n - 4) != tnf_le32(p + n - 4))
         return wrong_file(d, file, "a node of the database does not match its crc32c");
     tnf_cur c = tnf_cur_over(p + 12, n - 16, 0);
     uint64_t version = read_varint(&c), packed = read_varint(&c), size;
     if (c.bad || version != 0 || packed > 1)
-        return wrong_file(d, file, "a node of the database is of an unknown version");
+        return wrong_file(d, file, "a node of the database has an unknown version");
     if (!packed) {
         *out = c;
         return TNF_OK;
@@ -152,7 +153,7 @@ static tnf_status read_files(file_table *t, database *d, tnf_cur *c, tnf_str inh
     return join_paths(d, t, c, inherited, prefix, suffix, file);
 }
 
-/* The file that holds a range: the store's number of it. */
+/* Finds the file of a range; *out is its index in the store. */
 static tnf_status find_file(size_t *out, const database *d, tnf_str path, uint64_t offset,
                             uint64_t n)
 {
@@ -162,15 +163,15 @@ static tnf_status find_file(size_t *out, const database *d, tnf_str path, uint64
                         TNF_QUOTED(path));
     uint64_t size = d->files->keys[key].size;
     if (offset > size || n > size - offset)
-        return tnf_fail(d->e, TNF_ETRUNCATED, size, "%s ends before what the database has in it",
-                        TNF_QUOTED(path));
+        return tnf_fail(d->e, TNF_ETRUNCATED, size,
+                        "%s ends before data that the database places in it", TNF_QUOTED(path));
     *out = d->files->keys[key].index;
     return TNF_OK;
 }
 
 /* ------------------------------------------------------------------- nodes */
 
-/* A node that is to be read, and what it inherits. */
+/* A node to be read, and its inherited prefix. */
 typedef struct node_ref {
     tnf_str file, inherited, prefix;
     uint64_t offset, n;
@@ -179,7 +180,7 @@ typedef struct node_ref {
 
 static tnf_status read_node(database *d, const node_ref *ref);
 
-/* Whole keys, each from what is inherited and the one before. */
+/* Makes complete keys, each from the inherited prefix and the previous key. */
 static tnf_status read_keys(tnf_str *keys, database *d, tnf_cur *c, const node_ref *ref, uint64_t n,
                             const uint64_t *prefix, const uint64_t *suffix)
 {
@@ -201,7 +202,7 @@ static tnf_status read_keys(tnf_str *keys, database *d, tnf_cur *c, const node_r
     return TNF_OK;
 }
 
-/* Keys of a tree ascend, so that none is there twice. */
+/* Adds a key. Keys of a tree are in ascending order, so none occurs twice. */
 static tnf_status add_key(database *d, tnf_str name, uint64_t size, value_place at, tnf_str file)
 {
     if (d->n && tnf_str_compare(d->keys[d->n - 1].name, name) >= 0)
@@ -237,7 +238,7 @@ static tnf_status read_leaf(database *d, tnf_cur *c, const node_ref *ref, const 
         value_place at = { 0 };
         if (kind[i]) {
             if (file[k] >= files->n)
-                return wrong_file(d, ref->file, "a value lies in a file that there is not");
+                return wrong_file(d, ref->file, "a value is in a file that does not exist");
             TNF_TRY(find_file(&at.file, d, files->paths[file[k]], offset[k], length[i]));
             at.offset = offset[k++];
         } else {
@@ -264,7 +265,7 @@ static tnf_status read_inner(database *d, tnf_cur *c, const node_ref *ref, const
         return wrong_file(d, ref->file, "a node of the database is damaged");
     for (uint64_t i = 0; i < n; i++) {
         if (column[0][i] >= files->n || common[i] > keys[i].n - ref->prefix.n)
-            return wrong_file(d, ref->file, "a node of the database leads nowhere");
+            return wrong_file(d, ref->file, "a node of the database has an invalid reference");
         tnf_str path = files->paths[column[0][i]];
         node_ref child = { .file = path,
                            .inherited = { path.p, ref->inherited.n + files->base[column[0][i]] },
@@ -317,7 +318,7 @@ static tnf_status read_node(database *d, const node_ref *ref)
 
 /* ---------------------------------------------------------------- manifest */
 
-/* The settings of the database, which are of no use to a reader. */
+/* Skips the settings of the database, which a reader does not need. */
 static tnf_status skip_settings(database *d, tnf_cur *c, tnf_str name)
 {
     tnf_bytes(c, 16);
@@ -331,10 +332,10 @@ static tnf_status skip_settings(database *d, tnf_cur *c, tnf_str name)
         return wrong_file(d, name, "the manifest is damaged");
     return kind == 0 ? TNF_OK
                      : tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                                "a database of numbered manifests, which is not read");
+                                "a database with numbered manifests, which is not supported");
 }
 
-/* Where older versions are. */
+/* Skips the places of older versions. */
 static tnf_status skip_older(database *d, tnf_cur *c)
 {
     uint64_t n = read_varint(c);
@@ -380,7 +381,7 @@ static tnf_status read_root(database *d, tnf_cur *c, tnf_str name)
     unsigned height = heights[n - 1];
     d->most = column[4][n - 1];
     if (file >= files.n || height > MAX_HEIGHT || d->most > most_keys(d->files))
-        return wrong_file(d, name, "the manifest leads nowhere");
+        return wrong_file(d, name, "the manifest has an invalid reference");
     d->visits = (d->most + 1) * (height + 1u);
     tnf_str path = files.paths[file];
     node_ref root = { .file = path,
@@ -392,7 +393,7 @@ static tnf_status read_root(database *d, tnf_cur *c, tnf_str name)
     return read_node(d, &root);
 }
 
-/* What is under a key, by any thread. */
+/* Reads the value of a key, from any thread. */
 typedef struct ocdbt {
     const zr_store *files;
     const value_place *places;
@@ -419,9 +420,9 @@ tnf_status tnf_ocdbt_open(zr_store **out, tnf_reader *r, const zr_store *files, 
     zr_store *s = tnf_arena_alloc(r->arena, sizeof *s);
     ocdbt *o = tnf_arena_alloc(r->arena, sizeof *o);
     tnf_cur c;
-    if (files->packed) /* each node would be unpacked from the begin of its file on */
+    if (files->packed) /* each node would be decompressed from the start of its file */
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a database in an archive that is compressed is not read: unpack it");
+                        "a database in a compressed archive is not supported: unpack it");
     if (m->size > MAX_BODY)
         return wrong_file(&d, m->name, "the manifest is too long");
     uint8_t *bytes = tnf_arena_raw(r->scratch, m->size + 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Orbax, the checkpoints of JAX: a folder, or a zip archive of one, with an array of Zarr for each
- * leaf of a tree.
+/* Orbax, the checkpoints of JAX: a directory, or a zip archive of one, with an array of Zarr for
+ * each leaf of a tree.
  *
- *   manifest.ocdbt, d/…      the arrays, in an OCDBT database; ocdbt.process_N/ holds parts of it
- *   NAME/.zarray …           or as folders
+ *   manifest.ocdbt, d/…      the arrays, in an OCDBT database; ocdbt.process_N/ has pieces of it
+ *   NAME/.zarray …           or as directories
  *   _METADATA                JSON: the tree, with the keys that lead to each leaf
  *   _strings.json            leaves that are text
  *
- * A leaf is called by its keys, with dots between them. */
+ * The name of a leaf is its keys, joined by dots. */
 #include "formats/zarr/ocdbt.h"
 
 #include <stdio.h>
@@ -25,8 +25,8 @@ typedef struct leaf {
 
 typedef struct opening {
     tnf_reader *r;
-    zr_store *files, *s; /* the folder or archive, and where the arrays are */
-    tnf_attrs paths;     /* by names */
+    zr_store *files, *s; /* the directory or archive, and the store of the arrays */
+    tnf_attrs paths;     /* by name */
     leaf *leaves;
     size_t n, capacity;
     tnf_error *e;
@@ -43,7 +43,7 @@ static bool is_mark(const char *p, size_t n)
 
 static int probe_orbax(const tnf_probe *p)
 {
-    if (p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0) /* Zarr's documents may be in it too */
+    if (p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0) /* it may also have documents of Zarr */
         return tnf_zr_archive_has(p, is_mark) ? TNF_PROBE_STRUCTURE + 6 : TNF_PROBE_NO;
     if (p->nhead >= 4 && memcmp(p->head, "\x0C\xDB\x3A\x2A", 4) == 0)
         return TNF_PROBE_MAGIC;
@@ -73,7 +73,7 @@ static tnf_status read_file(tnf_str *out, opening *o, const char *name)
     return TNF_OK;
 }
 
-/* The keys of a leaf: its path, and joined its name. */
+/* Adds the keys of a leaf: they are its path, and joined its name. */
 static tnf_status add_path(opening *o, const tnf_value *keys)
 {
     tnf_buf name;
@@ -188,8 +188,8 @@ static tnf_status add_leaf(opening *o, const leaf *x)
                             o->e);
 }
 
-/* A step of several items, or several steps: which checkpoints are in it? The databases of
- * processes are parts of the one beside them. */
+/* A directory with several items or steps: lists the checkpoints in it for the error. Databases of
+ * processes belong to the main one next to them. */
 static tnf_status name_choices(const opening *o)
 {
     size_t found = 0;
@@ -205,21 +205,21 @@ static tnf_status name_choices(const opening *o)
     }
     if (found == 1)
         return tnf_fail(o->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the checkpoint in this folder is %s: open that one", TNF_QUOTED(first));
+                        "the checkpoint in this directory is %s: open that one", TNF_QUOTED(first));
     if (found)
         return tnf_fail(o->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the folder holds %zu checkpoints, from %s to %s: open one of them", found,
-                        TNF_QUOTED(first), TNF_QUOTED(last));
+                        "the directory holds %zu checkpoints, from %s to %s: open one of them",
+                        found, TNF_QUOTED(first), TNF_QUOTED(last));
     return TNF_OK;
 }
 
-/* A folder that is not renamed yet belongs to a save that is going on, or was ended. */
+/* A directory with a temporary name belongs to an unfinished or aborted save. */
 static void warn_unfinished(tnf_reader *r)
 {
     static const char mark[] = ".orbax-checkpoint-tmp-";
     if ((r->folder && strstr(r->folder, mark)) || (r->stem && strstr(r->stem, mark)))
         tnf_warn(r, TNF_NO_OFFSET,
-                 "the folder has the name of a save that is not finished: arrays may be missing");
+                 "the directory has the name of an unfinished save: arrays may be missing");
 }
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
@@ -255,7 +255,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 
 const tnf_format tnf_format_orbax = {
     .name = "orbax",
-    .title = "Orbax checkpoint (folder or zip, OCDBT or Zarr)",
+    .title = "Orbax checkpoint (directory or zip, OCDBT or Zarr)",
     .extensions = "ocdbt",
     .family = "orbax",
     .caps = TNF_CAN_READ,

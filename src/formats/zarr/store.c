@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores: a folder, or a zip archive. Keys are the paths of files, or the names of members. */
+/* Stores: a directory or a zip archive. Keys are the paths of files, or the names of members. */
 #include "formats/zarr/zr.h"
 
 #include "base/crc32.h"
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chunks are no tensors: only memory, and the size of the directory, limit them. */
+/* Chunks are not tensors, so only memory and the archive's directory limit their number. */
 #define MOST_MEMBERS  ((uint64_t)1 << 30)
-#define MOST_INFLATED 1032u       /* bytes that one byte of deflate can give */
-#define MOST_PLACED   4096u       /* members of a folder whose files may be kept open */
-#define MOST_AHEAD    (16u << 20) /* bytes of documents that are read at once */
+#define MOST_INFLATED 1032u       /* one byte of deflate makes at most this many */
+#define MOST_PLACED   4096u       /* largest store whose files may be kept open */
+#define MOST_AHEAD    (16u << 20) /* bytes of documents that are read ahead */
 #define AT_ONCE       16u
 
 /* ----------------------------------------------------------------- folder */
@@ -23,7 +23,7 @@ static tnf_status read_file(const zr_store *s, size_t i, uint64_t offset, void *
     return n ? tnf_folder_fetch(s->ctx, i, offset, dst, n, e) : TNF_OK;
 }
 
-/* The file is kept open: only while there are few. */
+/* Keeps the file open, but only in small stores. */
 static tnf_status place_file(const zr_store *s, tnf_reader *r, tnf_part *part, size_t i,
                              bool *placed, tnf_error *e)
 {
@@ -36,7 +36,7 @@ static tnf_status place_file(const zr_store *s, tnf_reader *r, tnf_part *part, s
             *e = why;
         return status;
     }
-    if (status != TNF_OK) /* only who reads it is told why not */
+    if (status != TNF_OK) /* the error is reported on reading */
         return TNF_OK;
     *placed = true;
     return tnf_place_part(r, part, &c->members[i], &place, 0, part->nbytes, NULL, e);
@@ -48,7 +48,7 @@ struct ahead {
     char **texts;       /* by position of the key */
 };
 
-/* What cannot be read tells why when it is asked for. */
+/* Errors are reported later, when the document is needed. */
 static tnf_status read_ahead(void *ctx, size_t i, tnf_error *e)
 {
     const struct ahead *a = ctx;
@@ -60,7 +60,7 @@ static tnf_status read_ahead(void *ctx, size_t i, tnf_error *e)
     return TNF_OK;
 }
 
-/* Over the network each document costs a round trip: all of them at once. */
+/* Over the network each document costs a round trip, so all are fetched concurrently. */
 static void read_documents(zr_store *s, tnf_reader *r)
 {
     size_t *keys = tnf_arena_array(r->scratch, s->n, sizeof *keys), n = 0, bytes = 0;
@@ -189,18 +189,18 @@ static tnf_status open_archive(zr_store *s, tnf_reader *r, tnf_error *e)
                                .odd = be_stricter,
                                .odd_ctx = r };
     TNF_TRY(tnf_zip_read(&x->zip, &x->from, e));
-    x->from.odd = NULL; /* later, in any thread, nothing can be told: it fails */
+    x->from.odd = NULL; /* later reads, from any thread, cannot warn, so faults are errors */
     zr_key *keys = tnf_arena_array(r->arena, x->zip.n, sizeof *keys);
     if (!keys)
         return tnf_arena_fail(r->arena, "a store", e);
     for (size_t i = 0; i < x->zip.n; i++) {
         const tnf_zip_member *m = &x->zip.members[i];
         if (m->method == TNF_ZIP_DEFLATED && m->size / MOST_INFLATED > m->stored)
-            return tnf_fail(e, TNF_EFORMAT, m->at, "%llu bytes of %s cannot become %llu",
+            return tnf_fail(e, TNF_EFORMAT, m->at, "%llu bytes of %s cannot decompress to %llu",
                             (unsigned long long)m->stored, TNF_QUOTED(m->name),
                             (unsigned long long)m->size);
         s->packed = s->packed || m->method == TNF_ZIP_DEFLATED;
-        if (m->name.n && m->name.p[m->name.n - 1] != '/') /* a folder has nothing in it */
+        if (m->name.n && m->name.p[m->name.n - 1] != '/') /* a directory entry has no data */
             keys[s->n++] = (zr_key) { m->name, m->size, i };
     }
     if (s->n)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays of text: of a fixed number of bytes (NULs behind them are cut) or of UCS-4 characters, or
- * of any length:
+/* Arrays of text: of a fixed number of bytes (without trailing NULs) or of UCS-4 characters, or of
+ * any length:
  *
- *   chunk of vlen-utf8:   u32 how many   ( u32 length   its bytes )…
+ *   chunk of vlen-utf8:   u32 count   ( u32 length   its bytes )…
  *
- * All of them are read when the file is opened, since nothing else tells how long they are. */
+ * All strings are read on opening, since their lengths are not stored elsewhere. */
 #include "formats/zarr/zr.h"
 
 #include <string.h>
@@ -32,13 +32,13 @@ static tnf_status put_ucs4(tnf_buf *b, const uint8_t *p, size_t n, tnf_error *e)
     for (size_t i = 0; i < n; i += 4) {
         uint32_t c = tnf_le32(p + i);
         if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a text holds what is no character");
+            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a text has an invalid character");
         put_utf8(b, c);
     }
     return TNF_OK;
 }
 
-/* Elements of fixed size, as they lie in the array. */
+/* Reads elements of fixed size. */
 static tnf_status fixed_strings(tnf_buf *text, uint64_t *ends, tnf_reader *r, const zr_array *a,
                                 uint64_t n, tnf_error *e)
 {
@@ -63,7 +63,7 @@ static tnf_status fixed_strings(tnf_buf *text, uint64_t *ends, tnf_reader *r, co
     return tnf_buf_status(text, "strings", e);
 }
 
-/* Where element k of a chunk lies in the array; false: beyond its edge. */
+/* The position of element k of a chunk in the array; false: beyond the edge. */
 static bool place_of(uint64_t *out, const zr_array *a, const uint64_t *at, uint64_t k)
 {
     uint64_t place = 0, size = 1;

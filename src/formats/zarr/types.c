@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of element types: numpy's in version 2 ("<f4", "|b1", "<M8[ns]"), words in version 3
- * ("float32"), ml_dtypes' in both ("bfloat16"); and the bytes of fill values.
+ * ("float32"), ml_dtypes' in both ("bfloat16"). Also makes the bytes of fill values.
  *
- * Types of less than a byte take one byte an element in a chunk. */
+ * Types of less than a byte take one byte per element in a chunk. */
 #include "formats/zarr/zr.h"
 
 #include "base/base64.h"
@@ -65,7 +65,7 @@ static bool find_word(zr_type *t, tnf_str name)
     return false;
 }
 
-/* Elements that are bytes: they become an axis of u8. */
+/* Elements that are bytes become an axis of u8. */
 static void set_axis(zr_type *t, uint64_t bytes)
 {
     set_type(t, "u8");
@@ -91,7 +91,7 @@ static uint64_t number_at(tnf_str s, size_t at)
     return n;
 }
 
-/* Kinds whose elements are texts or raw bytes, in units of that many bytes. */
+/* Kinds whose elements are texts or raw bytes, and their units in bytes. */
 typedef struct text_kind {
     char kind;
     uint8_t unit;
@@ -119,7 +119,7 @@ static void set_text(zr_type *t, const text_kind *k, uint64_t units)
     t->swap = k->unit;
 }
 
-/* "f" and 4 bytes: our f32. False: a number that is none of ours. */
+/* "f" and 4 bytes is f32. False: Tenfold has no such type. */
 static bool set_number(zr_type *t, char kind, uint64_t bytes)
 {
     static const struct {
@@ -141,7 +141,7 @@ static bool set_number(zr_type *t, char kind, uint64_t bytes)
     return true;
 }
 
-/* numpy's: byte order, kind, bytes. */
+/* Parses numpy's form: byte order, kind, bytes. */
 static tnf_status parse_typestr(zr_type *t, tnf_reader *r, const zr_doc *d, tnf_str s, tnf_error *e)
 {
     if (s.n < 2 || !strchr("<>|=", s.p[0]))
@@ -157,10 +157,10 @@ static tnf_status parse_typestr(zr_type *t, tnf_reader *r, const zr_doc *d, tnf_
     if (kind == 'M' || kind == 'm') {
         set_type(t, "i64");
         t->say = true;
-        return n == 8 ? TNF_OK : tnf_zr_wrong(d, e, "has dates that are not of 8 bytes");
+        return n == 8 ? TNF_OK : tnf_zr_wrong(d, e, "has dates that do not have 8 bytes");
     }
     if (n == 0 || n > MAX_ELEMENT / (text ? text->unit : 1))
-        return tnf_zr_wrong(d, e, "has elements of no bytes, or of too many");
+        return tnf_zr_wrong(d, e, "has elements with no bytes, or too many");
     if (text)
         set_text(t, text, n);
     else if (!set_number(t, kind, n))
@@ -168,7 +168,7 @@ static tnf_status parse_typestr(zr_type *t, tnf_reader *r, const zr_doc *d, tnf_
     return TNF_OK;
 }
 
-/* [["a", "<f4"], ["b", "<i2", [2]]]: how many bytes it takes. */
+/* [["a", "<f4"], ["b", "<i2", [2]]]: its size in bytes. */
 static bool structure_bytes(uint64_t *bytes, const tnf_value *v, unsigned depth)
 {
     if (v->kind != TNF_ARRAY || depth > 8)
@@ -212,7 +212,7 @@ tnf_status tnf_zr_type_v2(zr_type *out, tnf_reader *r, const zr_doc *d, tnf_erro
         return TNF_OK;
     }
     if (v.kind != TNF_STRING)
-        return tnf_zr_wrong(d, e, "has a dtype that is no text");
+        return tnf_zr_wrong(d, e, "has a dtype that is not text");
     tnf_str name = { v.as.s, v.n };
     return find_word(out, name) ? TNF_OK : parse_typestr(out, r, d, name, e);
 }
@@ -233,7 +233,7 @@ static bool is_count(const tnf_value *v, uint64_t *out)
     return true;
 }
 
-/* Bytes of the fields of a structure; 0: not known. */
+/* The size of the fields of a structure; 0: unknown. */
 static uint64_t fields_bytes(const tnf_value *fields, tnf_reader *r, unsigned depth);
 
 static uint64_t field_bytes(const tnf_value *type, tnf_reader *r, unsigned depth)
@@ -285,7 +285,7 @@ static tnf_status type_object(zr_type *t, tnf_reader *r, const zr_doc *d, const 
         t->text = s.p[0] == 'f' ? ZR_TEXT_UCS4 : ZR_TEXT_BYTES;
         t->swap = s.p[0] == 'f' ? 4 : 1;
         if (s.p[0] == 'f' && n % 4)
-            return tnf_zr_wrong(d, e, "has texts whose bytes are no multiple of 4");
+            return tnf_zr_wrong(d, e, "has texts whose bytes are not a multiple of 4");
     } else if (sized && tnf_str_is(s, "raw_bytes")) {
         set_axis(t, n);
         t->say = true;
@@ -310,7 +310,7 @@ tnf_status tnf_zr_type_v3(zr_type *out, tnf_reader *r, const zr_doc *d, tnf_erro
     if (v.kind == TNF_MAP)
         return type_object(out, r, d, &v, e);
     if (v.kind != TNF_STRING)
-        return tnf_zr_wrong(d, e, "has a data_type that is no name");
+        return tnf_zr_wrong(d, e, "has a data_type that is not a name");
     tnf_str name = { v.as.s, v.n };
     if (tnf_str_is(name, "string")) {
         set_axis(out, 1);
@@ -326,7 +326,7 @@ tnf_status tnf_zr_type_v3(zr_type *out, tnf_reader *r, const zr_doc *d, tnf_erro
 
 /* ------------------------------------------------------------- fill values */
 
-/* The code of 8 or 16 bits whose value is nearest. */
+/* The code of 8 or 16 bits with the nearest value. */
 static unsigned nearest_code(const tnf_type *type, double x)
 {
     unsigned best = 0;
@@ -471,14 +471,14 @@ tnf_status tnf_zr_fill(zr_array *a, tnf_reader *r, const zr_doc *d, const zr_typ
     TNF_TRY(tnf_zr_tree(&v, r, d, text, e));
     if (t->text == ZR_TEXT_UCS4 || t->text == ZR_TEXT_VLEN) {
         if (v.kind != TNF_STRING)
-            return TNF_OK; /* 0 stands for no text */
+            return TNF_OK; /* 0 means an empty text */
         a->fill_text = (tnf_str) { tnf_arena_str(r->arena, v.as.s, v.n), v.n };
         return a->fill_text.p ? TNF_OK : tnf_arena_fail(r->arena, "a fill value", e);
     }
     bool ok = t->text || t->axis      ? fill_bytes(bytes, t->width, &v)
               : t->type->id[0] == 'c' ? fill_complex(bytes, t, &v)
                                       : fill_number(bytes, t->type, t->width, &v);
-    return ok ? TNF_OK : tnf_zr_wrong(d, e, "has a fill_value that its type does not have");
+    return ok ? TNF_OK : tnf_zr_wrong(d, e, "has a fill_value that does not fit its type");
 }
 
 void tnf_zr_type_name(char *out, size_t room, const tnf_type *type, bool v3)

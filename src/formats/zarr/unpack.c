@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A chunk out of its stored bytes. What it holds is known beforehand, and no more is ever decoded:
- * only in shards, and of strings, the bytes themselves say how many they are. */
+/* Decodes a chunk from its stored bytes. Its size is known beforehand, and no more is ever decoded.
+ * Only for shards and strings do the bytes themselves determine the size. */
 #include "formats/zarr/zr.h"
 
 #include "base/crc32c.h"
@@ -48,7 +48,7 @@ static tnf_status fetch_memory(void *ctx, uint64_t offset, void *dst, size_t n, 
     return TNF_OK;
 }
 
-/* How many bytes a packed one gives, by itself. */
+/* The decoded size that packed bytes themselves declare. */
 static tnf_status measure_packed(uint64_t *out, zr_kind kind, const zr_bytes *b, uint64_t most,
                                  tnf_error *e)
 {
@@ -58,7 +58,8 @@ static tnf_status measure_packed(uint64_t *out, zr_kind kind, const zr_bytes *b,
     if (kind == ZR_BLOSC || kind == ZR_LZ4) {
         size_t at = kind == ZR_BLOSC ? 4 : 0;
         *out = b->n >= at + 4 ? tnf_le32(b->p + at) : 0;
-        return *out <= most ? TNF_OK : tnf_fail(e, TNF_ELIMIT, at, "a chunk gives too many bytes");
+        return *out <= most ? TNF_OK
+                            : tnf_fail(e, TNF_ELIMIT, at, "a chunk decodes to too many bytes");
     }
     tnf_codec codec = kind == ZR_ZSTD   ? TNF_CODEC_ZSTD
                       : kind == ZR_GZIP ? TNF_CODEC_GZIP
@@ -87,7 +88,7 @@ static tnf_status run_packer(zr_kind kind, const zr_bytes *from, uint8_t *to, si
         return tnf_blosc_decode(from->p, from->n, to, n, e);
     default:
         if (from->n < 4 || tnf_le32(from->p) != n)
-            return tnf_fail(e, TNF_EFORMAT, 0, "a chunk holds another number of bytes than %zu", n);
+            return tnf_fail(e, TNF_EFORMAT, 0, "a chunk does not have %zu bytes", n);
         return tnf_lz4_decode(from->p + 4, from->n - 4, to, n, e);
     }
 }
@@ -102,7 +103,7 @@ static tnf_status check_crc(zr_bytes *b, tnf_error *e)
     return TNF_OK;
 }
 
-/* Are all codecs in front of the k-th, but the array's own, checksums? Then its size is known. */
+/* Are all codecs before the k-th, except the array's own, checksums? Then its size is known. */
 static bool only_sums(const zr_level *l, size_t k)
 {
     for (size_t i = 1; i < k; i++)
@@ -111,7 +112,7 @@ static bool only_sums(const zr_level *l, size_t k)
     return true;
 }
 
-/* One codec: `now` becomes what it gives. */
+/* Undoes one codec: `now` becomes its input. */
 static tnf_status step_back(zr_bytes *now, const zr_level *l, size_t k, uint8_t *to, uint64_t plain,
                             tnf_error *e)
 {
@@ -149,7 +150,7 @@ tnf_status tnf_zr_unpack(zr_bytes *out, const zr_level *level, uint8_t *to, uint
         status = step_back(out, level, k, to, plain, e);
     if (status == TNF_OK && to && out->n != plain)
         status = tnf_fail(e, TNF_EFORMAT, out->n < plain ? out->n : plain,
-                          "a chunk holds %zu bytes instead of %llu", out->n,
+                          "a chunk has %zu bytes instead of %llu", out->n,
                           (unsigned long long)plain);
     if (status == TNF_OK && to && out->p != to)
         memcpy(to, out->p, (size_t)plain);
@@ -160,7 +161,7 @@ tnf_status tnf_zr_unpack(zr_bytes *out, const zr_level *level, uint8_t *to, uint
 
 /* ----------------------------------------------------------------- shards */
 
-/* A chunk of a shard to its place in it. */
+/* Copies a chunk of a shard to its place. */
 static void place_inner(const zr_level *outer, const zr_level *inner, const uint64_t *at,
                         const uint8_t *from, uint8_t *to)
 {
@@ -195,7 +196,7 @@ static tnf_status decode_inner(const zr_array *a, const zr_level *outer, const z
             fill_all(room, inner->elements, a->fill_element, outer->width);
         } else {
             if (offset > shard->n || n > shard->n - offset)
-                return tnf_fail(e, TNF_EFORMAT, offset, "a chunk lies outside of its shard");
+                return tnf_fail(e, TNF_EFORMAT, offset, "a chunk is outside its shard");
             TNF_TRY(tnf_zr_decode_chunk(a, inner, shard->p + offset, (size_t)n, room, e));
         }
         place_inner(outer, inner, at, room, out);
@@ -205,7 +206,7 @@ static tnf_status decode_inner(const zr_array *a, const zr_level *outer, const z
     return TNF_OK;
 }
 
-/* A whole shard, for those in shards and those that are compressed. */
+/* Decodes a complete shard, for shards inside shards and compressed ones. */
 static tnf_status decode_shard(const zr_array *a, const zr_level *outer, const zr_bytes *shard,
                                uint8_t *out, tnf_error *e)
 {

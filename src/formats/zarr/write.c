@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a store: a group for every folder of names, an array for every tensor.
+/* Writes a store: a group for every directory in names, an array for every tensor.
  *
- *   chunk    whole rows, up to about 4 MiB: so tensors are written as they come, front to back
- *   shard    several chunks in a file, their index behind them
+ *   chunk    complete rows, up to about 4 MiB, so tensors are streamed front to back
+ *   shard    several chunks in a file, followed by their index
  *
- * A folder is made where the path says so, else a zip archive of stored members. */
+ * A directory is made if the path says so, else a zip archive of stored members. */
 #include "formats/zarr/write.h"
 
 #include "base/crc32.h"
@@ -20,16 +20,17 @@
 #include <string.h>
 
 #define TARGET    ((uint64_t)4 << 20)
-#define MOST_ROW  ((uint64_t)1 << 30) /* a longer one is cut */
+#define MOST_ROW  ((uint64_t)1 << 30) /* longer rows are divided */
 #define MAX_ENTRY ((uint64_t)3 << 30)
 
 const tnf_option_info tnf_zr_write_options[] = {
-    { "version", TNF_OPTION_CHOICE, "3|2", "3", "of Zarr" },
-    { "chunks", TNF_OPTION_UINT, NULL, "4M", "bytes of a chunk, about: whole rows, at least one" },
+    { "version", TNF_OPTION_CHOICE, "3|2", "3", "version of Zarr" },
+    { "chunks", TNF_OPTION_UINT, NULL, "4M",
+      "approximate size of a chunk: complete rows, at least one" },
     { "codec", TNF_OPTION_CHOICE, "zstd|gzip|none", "zstd", "how chunks are compressed" },
-    { "level", TNF_OPTION_UINT, NULL, "0", "of the codec; 0: its own default" },
+    { "level", TNF_OPTION_UINT, NULL, "0", "level of the codec; 0: its own default" },
     { "shard", TNF_OPTION_UINT, NULL, "0",
-      "how many chunks are in a shard, one file (version 3); 0: each is a file of its own" },
+      "number of chunks per shard, one file (version 3); 0: each chunk is a separate file" },
     { 0 },
 };
 
@@ -37,10 +38,10 @@ typedef struct writing {
     tnf_writer *w;
     tnf_zip_sink zip;
     bool v3;
-    tnf_str *groups; /* all that there are, sorted */
+    tnf_str *groups; /* all groups, sorted */
     size_t ngroups;
-    /* Kept from one tensor to the next: its document, the chunk that is begun, a chunk that is
-     * compressed or a shard, and the index of that. */
+    /* Buffers reused for all tensors: the document, the current chunk, a compressed chunk or a
+     * shard, and its index. */
     tnf_buf document, bytes, packet, index;
 } writing;
 
@@ -89,20 +90,19 @@ static void put_dims(tnf_buf *b, const uint64_t *dims, uint32_t rank)
     tnf_buf_puts(b, "]");
 }
 
-/* A JSON object that is kept as an attribute; "{}" if there is none. */
+/* A JSON object from an attribute; "{}" if there is none. */
 static tnf_status json_of(tnf_str *out, const tnf_value *v, tnf_error *e)
 {
     *out = (tnf_str) { "{}", 2 };
     if (!v)
         return TNF_OK;
     if (v->kind != TNF_JSON || v->n < 2 || (v->as.s[0] != '{' && v->as.s[0] != '['))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "an attribute of Zarr is not the JSON that it was read as");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "an attribute of Zarr is not a JSON object");
     *out = (tnf_str) { v->as.s, v->n };
     return TNF_OK;
 }
 
-/* The attributes of the root: those that it has, and what has no place of its own. */
+/* Writes the attributes of the root, with metadata that have no place of their own. */
 static tnf_status root_attrs(tnf_buf *b, const writing *x, tnf_error *e)
 {
     const tnf_value attrs = tnf_attrs_value(&x->w->catalog->attrs);
@@ -170,7 +170,7 @@ static tnf_status put_root(writing *x, tnf_error *e)
     return status;
 }
 
-/* All folders that names are in, and those that were groups. */
+/* Finds all directories of names, and the groups of the source. */
 static tnf_status find_groups(writing *x, const tnf_value *told, tnf_error *e)
 {
     const tnf_catalog *c = x->w->catalog;
@@ -184,7 +184,7 @@ static tnf_status find_groups(writing *x, const tnf_value *told, tnf_error *e)
     for (size_t i = 0; told && i < told->n; i++) {
         x->groups[used++] = told->as.members[i].key;
         if (!tnf_zr_good_path(told->as.members[i].key))
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zarr.groups has %s, which is no path",
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zarr.groups has %s, which is not a path",
                             TNF_QUOTED(told->as.members[i].key));
     }
     for (size_t i = 0; i < c->n; i++)
@@ -204,7 +204,7 @@ static tnf_status put_groups(writing *x, tnf_error *e)
     const tnf_value attrs = tnf_attrs_value(&x->w->catalog->attrs);
     const tnf_value *told = tnf_value_get(&attrs, "zarr.groups");
     if (told && told->kind != TNF_MAP)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zarr.groups is no map");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zarr.groups is not a map");
     TNF_TRY(find_groups(x, told, e));
     TNF_TRY(put_root(x, e));
     for (size_t i = 0; i < x->ngroups; i++) {
@@ -217,18 +217,18 @@ static tnf_status put_groups(writing *x, tnf_error *e)
 
 /* ------------------------------------------------------------------ chunks */
 
-/* A tensor on its way: elements come in order and fill one chunk after the other. */
+/* Streams a tensor: elements arrive in order and fill one chunk after the other. */
 typedef struct filling {
     writing *x;
     const tnf_object *o;
-    uint64_t chunk[ZR_MAX_RANK], outer[ZR_MAX_RANK]; /* outer: of a shard, or the same */
-    uint32_t axis;           /* that is cut; those before it are of one element */
-    uint64_t inner;          /* bytes behind the axis */
-    uint64_t per_shard;      /* chunks; 0: no shards */
-    unsigned packed;         /* bits of an element that takes a byte here; 0: as it comes */
-    uint64_t left;           /* of the elements, where they are packed */
-    uint64_t full;           /* bytes of a chunk */
-    uint64_t along, outside; /* which chunk of the axis, and of the axes before */
+    uint64_t chunk[ZR_MAX_RANK], outer[ZR_MAX_RANK]; /* outer: shape of a shard, or the same */
+    uint32_t axis;      /* axis that is divided; chunks have one element on the axes before it */
+    uint64_t inner;     /* bytes of one step of the axis */
+    uint64_t per_shard; /* chunks per shard; 0: no shards */
+    unsigned packed;    /* bits of an element that takes a byte here; 0: not packed */
+    uint64_t left;      /* packed elements still to come */
+    uint64_t full;      /* bytes of a full chunk */
+    uint64_t along, outside; /* indices of the chunk on the axis, and on the axes before */
 } filling;
 
 static uint64_t bytes_of(const tnf_object *o)
@@ -237,7 +237,7 @@ static uint64_t bytes_of(const tnf_object *o)
     return bits < 8 ? 1 : bits / 8;
 }
 
-/* Bytes of a row behind this axis; more than MOST_ROW is told as that and one. */
+/* The size of one step of this axis; MOST_ROW + 1 if it is larger. */
 static uint64_t row_bytes(const filling *f, uint32_t axis)
 {
     uint64_t size = bytes_of(f->o);
@@ -247,7 +247,8 @@ static uint64_t row_bytes(const filling *f, uint32_t axis)
     return size;
 }
 
-/* Whole rows, unless one is too long for a chunk. Without elements there are no chunks. */
+/* Chooses the shape of chunks: complete rows, unless one is too long. Without elements there are no
+ * chunks. */
 static void cut_chunks(filling *f)
 {
     const tnf_object *o = f->o;
@@ -269,7 +270,7 @@ static void cut_chunks(filling *f)
         f->outer[f->axis] *= f->per_shard;
 }
 
-/* Through the codec, behind what is in the packet. */
+/* Compresses the chunk and appends it to the packet. */
 static tnf_status pack_chunk(filling *f, tnf_error *e)
 {
     const tnf_option_value *o = f->x->w->options;
@@ -333,7 +334,7 @@ static tnf_status end_packet(filling *f, uint64_t along, tnf_error *e)
     return TNF_OK;
 }
 
-/* The bytes are those of a chunk, or all that there are up to the end of the axis. */
+/* Ends a chunk, which is full, or the last one of the axis. */
 static tnf_status end_chunk(filling *f, bool last, tnf_error *e)
 {
     uint64_t per = f->per_shard ? f->per_shard : 1;
@@ -349,7 +350,8 @@ static tnf_status end_chunk(filling *f, bool last, tnf_error *e)
 static tnf_status take_plain(filling *f, const uint8_t *p, size_t n, tnf_error *e)
 {
     const tnf_object *o = f->o;
-    uint64_t axis = o->rank ? o->shape[f->axis] * f->inner : f->inner; /* bytes of the whole axis */
+    uint64_t axis = o->rank ? o->shape[f->axis] * f->inner
+                            : f->inner; /* bytes of the complete axis */
     while (n > 0) {
         uint64_t begun = f->along * f->full, end = axis - begun < f->full ? axis - begun : f->full;
         size_t some = end - f->x->bytes.n < n ? (size_t)(end - f->x->bytes.n) : n;
@@ -371,7 +373,7 @@ static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *
     if (!f->packed)
         return take_plain(f, bytes, n, e);
     unsigned per = 8 / f->packed;
-    for (size_t i = 0; i < n;) { /* a byte for each */
+    for (size_t i = 0; i < n;) { /* one byte per element */
         size_t made = 0;
         for (; i < n && made + per <= sizeof block; i++)
             for (unsigned k = 0; k < per && f->left > 0; k++, f->left--)
@@ -510,7 +512,7 @@ tnf_status tnf_zr_write(tnf_writer *w, tnf_error *e)
     if (!x.v3 && w->options[ZR_WRITE_SHARD].u)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "Zarr 2 has no shards");
     if (w->options[ZR_WRITE_SHARD].u > 1u << 20)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a shard has at most 1,048,576 chunks");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a shard can have at most 1,048,576 chunks");
     tnf_buf *const buffers[] = { &x.document, &x.bytes, &x.packet, &x.index };
     for (size_t i = 0; i < 4; i++)
         tnf_buf_init(buffers[i], &w->scratch->alloc, i == 2 ? UINT64_MAX : MAX_ENTRY);

@@ -5,8 +5,8 @@
 
 #include "format.h"
 
-/* Attributes of the root: what has no place of its own; groups without attributes are no content,
- * but the folders of names. */
+/* Attributes of the root: metadata without a place of their own; and a mark that groups without
+ * attributes are not content, but only the directories of names. */
 #define ZR_OWN     "tenfold.text"
 #define ZR_IMPLIED "tenfold.implied"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Zarr 2 and 3: a folder, or a zip archive, of JSON documents and of chunks.
+/* Zarr 2 and 3: a directory or a zip archive of JSON documents and chunks.
  *
  *   version 2    .zgroup .zattrs              the root
  *                a/.zarray a/.zattrs          an array, its chunks a/0.0 a/0.1 …
  *   version 3    zarr.json                    the root, with its attributes
  *                a/zarr.json                  an array, its chunks a/c/0/0 a/c/0/1 …
  *
- *   chunk        elements, row by row, then through the codecs that the document names; chunks at
- *                the edges are whole. One that is missing holds the fill value.
+ *   chunk        elements in row-major order, encoded by the codecs of the document; chunks at
+ *                the edges are complete. A missing chunk has the fill value.
  *
- * A document says what there is; .zmetadata, where all of them are together, is a copy of them. */
+ * Documents describe the content; .zmetadata is only a copy of all of them. */
 #include "formats/zarr/zr.h"
 
 #include "container/path.h"
@@ -54,8 +54,8 @@ static int probe_zarr(const tnf_probe *p)
 
 typedef struct node {
     tnf_str path;
-    size_t key; /* of its document */
-    bool array; /* version 2: by the name of the document; version 3: when it is read */
+    size_t key; /* key of its document */
+    bool array; /* version 2: known by the document's name; version 3: known after reading it */
     zr_doc doc;
 } node;
 
@@ -66,8 +66,8 @@ typedef struct walk {
     node *nodes;
     size_t n, capacity;
     tnf_attrs groups;
-    bool implied;     /* groups without attributes are only the folders of names */
-    size_t strangers; /* files that belong to nothing */
+    bool implied;     /* groups without attributes are only the directories of names */
+    size_t strangers; /* files that belong to no array */
     tnf_str stranger;
     tnf_error *e;
 } walk;
@@ -96,7 +96,7 @@ static bool is_array(const walk *w, tnf_str path)
     return x && x->array;
 }
 
-/* Files that are no documents and not in the folder of an array, where chunks are. */
+/* Counts files other than documents outside the directories of arrays, where chunks are. */
 static void count_strangers(walk *w)
 {
     for (size_t i = 0; i < w->s->n && w->n; i++) {
@@ -139,13 +139,13 @@ static tnf_status read_nodes(walk *w)
             return tnf_zr_wrong(&x->doc, w->e, "is neither a group nor an array");
         if (!tnf_str_is(tnf_zr_get(&x->doc, "zarr_format"), w->v3 ? "3" : "2"))
             return tnf_fail(w->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "%s is of another zarr_format than its name says",
+                            "%s has another zarr_format than its name says",
                             TNF_VISIBLE(x->doc.name));
     }
     return TNF_OK;
 }
 
-/* What stands in .zattrs beside a document of version 2, as it is. */
+/* Reads the text of .zattrs next to a document of version 2. */
 static tnf_status read_attrs(tnf_str *out, walk *w, const node *x)
 {
     *out = (tnf_str) { NULL, 0 };
@@ -172,7 +172,7 @@ static tnf_status read_attrs(tnf_str *out, walk *w, const node *x)
 
 /* ------------------------------------------------------------------ groups */
 
-/* Attributes without what this library has put there: its own text goes back to where it was. */
+/* Splits Tenfold's own text off the attributes and restores it. */
 static tnf_status split_attrs(tnf_str *out, walk *w, tnf_str attrs, const char *name)
 {
     zr_doc d, own;
@@ -246,7 +246,7 @@ static tnf_status add_array(walk *w, const node *x)
 
 /* ------------------------------------------------------------ consolidated */
 
-/* Keys of a copy of all documents: they may not leave the store, and should be there. */
+/* Checks the keys of the consolidated copy: they must not leave the store and should exist. */
 static tnf_status check_copy(walk *w, tnf_str text, const char *name)
 {
     zr_doc copy;
@@ -268,7 +268,7 @@ static tnf_status check_copy(walk *w, tnf_str text, const char *name)
             first = key;
     }
     if (missing)
-        tnf_warn(w->r, TNF_NO_OFFSET, "%s names %zu documents that are not there: %s",
+        tnf_warn(w->r, TNF_NO_OFFSET, "%s names %zu documents that do not exist: %s",
                  TNF_VISIBLE(name), missing, TNF_QUOTED(first));
     return TNF_OK;
 }
@@ -336,10 +336,11 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
               tnf_zr_find_in(s, root, ".zmetadata") != SIZE_MAX;
     w.v3 = tnf_zr_find_in(s, root, "zarr.json") != SIZE_MAX;
     if (!v2 && !w.v3)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "this is no Zarr: there is neither zarr.json nor .zgroup nor .zarray");
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+            "this is not a Zarr store: there is neither zarr.json nor .zgroup nor .zarray");
     if (v2 && w.v3)
-        tnf_warn(r, TNF_NO_OFFSET, "Zarr 2 and Zarr 3 are in one place: the latter is read");
+        tnf_warn(r, TNF_NO_OFFSET, "there are documents of both Zarr 2 and Zarr 3: Zarr 3 is read");
     r->version = w.v3 ? "3" : "2";
     TNF_TRY(read_nodes(&w));
     TNF_TRY(check_consolidated(&w));
@@ -353,7 +354,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 
 const tnf_format tnf_format_zarr = {
     .name = "zarr",
-    .title = "Zarr 2 and 3 (folder, .zarr.zip)",
+    .title = "Zarr 2 and 3 (directory, .zarr.zip)",
     .extensions = "zarr zarr.zip",
     .family = "zarr",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,

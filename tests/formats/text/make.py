@@ -112,13 +112,13 @@ def make_both(kind, ext, head):
     add("quotes", [(b'"', "1 2"), (b"'", "3 4"), (b"#", "5 6"), (b",", "7 8"), (b"\\", "9 1")])
     add("numbers_behind", [(b"a", "1 2"), (b"b 1", "2 3"), (b"c", "4 5")])
     bad(kind, "short_row" + ext, h(ROWS) + b"a 1 2 3\nb 1 2\nc 1 2 3\nd 4 5 6\n"[:16 if head else 99], BAD,
-        "has 2 numbers behind its word instead of 3", len(h(ROWS)) + 8)
+        "has 2 numbers after its word instead of 3", len(h(ROWS)) + 8)
     at = len(h(ROWS))
     for name, number in (("letter", "x"), ("hex", "0x1p3"), ("comma", "0,5"), ("underscore", "1_0"), ("two_points", "1.2.3"),
                          ("exponent", "1e"), ("sign", "+-1"), ("nbsp", "1\u00a0")):
         data = h(ROWS) + ("a 1 2 3\nb 4 %s 6\nc 7 8 9\n" % number).encode()
         bad(kind, "verify_" + name + ext, data, BAD, "row 1: ", at + 12, "opens")
-    bad(kind, "cut_row" + ext, h(ROWS) + b"a 1 2 3\nb 4 5 6\nc 7 8", SHORT, "2 rows are whole", at + 21)
+    bad(kind, "cut_row" + ext, h(ROWS) + b"a 1 2 3\nb 4 5 6\nc 7 8", SHORT, "2 rows are complete", at + 21)
 
 
 def make_text():
@@ -144,14 +144,14 @@ def make_textdims():
     good("textdims", "more.vec", ROWS, lines(ROWS, head=b"4 3\n"), warnings=1, lenient=True)
     # The header decides how many numbers there are, whatever words look like.
     good("textdims", "all_numbers.vec", [(b"1 2", "3 4"), (b"5 6", "7 8")], b"2 2\n1 2 3 4\n5 6 7 8\n")
-    bad("textdims", "rows_fewer.vec", lines(ROWS, head=b"2 3\n"), BAD, "tells of 2 rows, but 3 follow", 4 + len(lines(ROWS[:2])), "opens")
-    bad("textdims", "rows_more.vec", lines(ROWS, head=b"4 3\n"), SHORT, "tells of 4 rows, only 3 follow", 4 + len(lines(ROWS)), "opens")
+    bad("textdims", "rows_fewer.vec", lines(ROWS, head=b"2 3\n"), BAD, "says 2 rows, but 3 follow", 4 + len(lines(ROWS[:2])), "opens")
+    bad("textdims", "rows_more.vec", lines(ROWS, head=b"4 3\n"), SHORT, "says 4 rows, only 3 follow", 4 + len(lines(ROWS)), "opens")
     bad("textdims", "rows_max.vec", lines(ROWS, head=b"18446744073709551615 3\n"), SHORT, "only 3 follow", None, "opens")
-    bad("textdims", "dims_max.vec", lines(ROWS, head=b"3 18446744073709551615\n"), SHORT, "numbers a row", None)
-    bad("textdims", "dims_more.vec", lines(ROWS, head=b"3 4\n"), BAD, "line 2 has 3 numbers behind its word instead of 4", 4)
+    bad("textdims", "dims_max.vec", lines(ROWS, head=b"3 18446744073709551615\n"), SHORT, "numbers per row", None)
+    bad("textdims", "dims_more.vec", lines(ROWS, head=b"3 4\n"), BAD, "line 2 has 3 numbers after its word instead of 4", 4)
     bad("textdims", "dims_zero.vec", lines(ROWS, head=b"3 0\n"), BAD, "rows without numbers", 0)
     bad("textdims", "dims_half.vec", lines(ROWS, head=b"1 20\n"), BAD, "instead of 20", None)
-    bad("textdims", "empty.vec", b"3 3\n", SHORT, "3 numbers a row", 4)
+    bad("textdims", "empty.vec", b"3 3\n", SHORT, "3 numbers per row", 4)
 
 
 def make_floret():
@@ -189,10 +189,10 @@ def make_floret():
     add("trailing", few, head(4, 2) + lines(few, end=" \n"), attrs(4, **{"text.trailing_blank": True}))
     add("crlf", few, head(4, 2, end="\r\n") + lines(few, end="\r\n"), attrs(4, **{"text.newline": "crlf"}))
     add("other_numbers", few, head(4, 2) + body.replace(b"2 2 -2", b"7 2 -2"), warnings=1)
-    bad("floret", "fewer.floret", head(4, 2) + lines(few[:3]), SHORT, "tells of 4 buckets, only 3", len(head(4, 2)) + 21)
-    bad("floret", "more.floret", head(3, 2) + body, BAD, "tells of 3 buckets, but 4", len(head(3, 2)) + 21)
+    bad("floret", "fewer.floret", head(4, 2) + lines(few[:3]), SHORT, "says 4 buckets, only 3", len(head(4, 2)) + 21)
+    bad("floret", "more.floret", head(3, 2) + body, BAD, "says 3 buckets, but 4", len(head(3, 2)) + 21)
     bad("floret", "short_row.floret", head(4, 2) + body.replace(b"2 2 -2", b"2 2"), BAD, "line 4 has 1 number", None)
-    bad("floret", "cut.floret", (head(4, 2) + body)[:-4], SHORT, "3 rows are whole", None)
+    bad("floret", "cut.floret", (head(4, 2) + body)[:-4], SHORT, "3 rows are complete", None)
     bad("floret", "hashes_0.floret", head(4, 2, hashes=0) + body, BAD, "0 hashes", 0)
     bad("floret", "hashes_5.floret", head(4, 2, hashes=5) + body, BAD, "5 hashes", 0)
     bad("floret", "lengths.floret", head(4, 2, low=4) + body, BAD, "n-grams of 4 to 3", 0)
