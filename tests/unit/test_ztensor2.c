@@ -206,7 +206,7 @@ static void options_of_the_writer(void **state)
         { "align", "2048", "power of two" }, { "align", "12288", "power of two" },
         { "align", "0", "power of two" },    { "encoding", "zstd", NULL },
         { "digest", "sha256", NULL },        { "small", "yes", NULL },
-        { "canonical", "no", NULL },         { "level", "23", "1 to 22" },
+        { "canonical", "no", NULL },         { "level", "23", "0 to 22" },
     };
     tnf_builder *b = new_builder();
     add_tensor(b, "a", TNF_U8, four, "\1\2\3\4");

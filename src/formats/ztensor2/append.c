@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Appending: which parts are in the file already, and which of the new ones are equal to them.
+/* Appending: finds the parts that are already in the file, and the new parts that are equal to
+ * them.
  *
- *   old part     its blob stays where it is, in this file or in a shard
- *   new part     as long as an old one, and the same bytes ──> shares its blob
- *                else written behind the old footer
+ *   old part     its blob is not moved, in this file or in a shard
+ *   new part     same length and bytes as an old one ──> shares its blob
+ *                otherwise written after the old footer
  *
- * Only old blobs that are as long as some new part are looked at, so the cost is that of what is
- * new.
+ * Only old blobs with the same length as a new part are compared, so the cost depends on the new
+ * parts.
  *
- * While it lasts the file has the old footer at its end, which says where the old manifest is: an
- * append that is stopped leaves the old model, by every rule of the specification.
+ * During the append a copy of the old footer, which locates the old manifest, is at the end of the
+ * file. So an interrupted append leaves the old model, by every rule of the specification.
  *
  *   blobs │ manifest │ footer │ 0… │ new blobs … │ … │ footer
  *                             └ the next append begins here again
@@ -19,7 +20,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Keeps in the handle what the model does not say. */
+/* Keeps facts in the handle that the model does not have. */
 tnf_status tnf_zt2_keep_state(zt2 *z, tnf_error *e)
 {
     tnf_arena *a = z->r->arena;
@@ -51,7 +52,7 @@ uint64_t tnf_zt2_align_of(const tnf_writer *w)
             if (p->origin == here && p->payload <= TNF_ENCODED)
                 bits |= p->offset;
         }
-    return bits & (~bits + 1); /* the lowest bit of all; 4096 at least, by the format's own rule */
+    return bits & (~bits + 1); /* the lowest bit of all; at least 4096, by the format's rule */
 }
 
 /* ------------------------------------------------------------------- old */
@@ -60,11 +61,11 @@ typedef struct placing {
     zt2_blobs *b;
     const zt2_state *state;
     const struct tnf_origin *here;
-    uint64_t *sizes; /* of new parts, ascending */
+    uint64_t *sizes; /* of new parts, in ascending order */
     size_t nsizes;
 } placing;
 
-/* Is the part in the file, or in a shard of it? */
+/* Is the part already in the file, or in one of its shards? */
 static bool is_old(const placing *x, const tnf_part *p, tnf_str *shard)
 {
     *shard = (tnf_str) { NULL, 0 };
@@ -116,9 +117,9 @@ static tnf_status place_part(placing *x, const tnf_part *p, const zt2_blob **out
     return tnf_zt2_blobs_know(x->b, &blob, alias, out, e);
 }
 
-/* Where to begin: after the manifest and all blobs, if the same footer is there and at the end of
- * the file (an append was stopped); else at the end of the file, because the bytes between are
- * unknown. */
+/* Finds where to begin. If a copy of the footer is at the end of the file (an append was stopped),
+ * this is after the manifest and all blobs. Otherwise it is the end of the file, since the bytes in
+ * between are unknown. */
 static tnf_status find_start(const placing *x, const uint8_t footer[ZT2_FOOTER], uint64_t *end,
                              tnf_error *e)
 {
@@ -164,8 +165,8 @@ tnf_status tnf_zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "a data shard cannot hold tensors");
     if (x.state->foreign_at)
         return tnf_fail(e, TNF_EUNSUPPORTED, x.state->foreign_at,
-                        "the manifest has keys that are not known here; appending would lose them");
-    if (!b->w->in_place) /* the end is written anew */
+                        "the manifest has unknown keys; appending would lose them");
+    if (!b->w->in_place) /* the end is rewritten */
         TNF_TRY(keep_footer(&x, e));
     TNF_TRY(list_sizes(&x, e));
     for (size_t i = 0; i < c->n; i++)

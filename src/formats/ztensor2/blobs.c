@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing blobs: parts of any size with the same bytes share one. Memory holds only samples and
+/* Writes blobs: parts of any size with the same bytes share one. Memory holds only samples and
  * digests, not bytes.
  *
- *   small part    read once into memory: digest, look for its equal, write
- *   large part    its first bytes (the sample) are new ──────────────> written, digested on the way
- *                 a part of that length began so before ─> digested ─> is there such a digest?
- *                                                                       ─> and are the bytes equal?
+ *   small part    read once into memory: digest, search an equal blob, write
+ *   large part    its first bytes (the sample) are new ──────────────> written and digested
+ *                 an earlier part has length and sample ─> digested ─> is the digest known?
+ *                                                                       ─> are the bytes equal?
  *
- * Two tables of chains in arrays, by sample and by digest. A function gives the bytes of a part
- * only once, so such a large part is written without comparing.
+ * There are two hash tables, by sample and by digest, whose chains are in arrays. If a function
+ * supplies the bytes of a part, they can be read only once, so such a large part is written without
+ * a comparison.
  */
 #include "formats/ztensor2/zt2.h"
 
@@ -61,8 +62,8 @@ static bool sample_known(zt2_blobs *b, const zt2_blob *blob)
     return false;
 }
 
-/* Has the blob, of the same length and digest, the same bytes? One that could be asked for them
- * only once, and was small enough to be looked at then, left its SHA-256 for this. */
+/* Does a blob with the same length and digest have the same bytes? A small one that could be read
+ * only once has its SHA-256 for this. */
 static tnf_status blob_equals(zt2_blobs *b, bool *out, const zt2_blob *known, const tnf_part *part,
                               tnf_error *e)
 {
@@ -78,7 +79,7 @@ static tnf_status blob_equals(zt2_blobs *b, bool *out, const zt2_blob *known, co
     return TNF_OK;
 }
 
-/* A blob that is written already and has the same bytes, or NOTHING. */
+/* Finds a blob that is already written and has the same bytes, or NOTHING. */
 static tnf_status find_equal(zt2_blobs *b, const zt2_blob *blob, const tnf_part *part,
                              uint32_t *found, tnf_error *e)
 {
@@ -117,12 +118,12 @@ static tnf_status remember_blob(zt2_blobs *b, zt2_blob *blob, tnf_error *e)
     return TNF_OK;
 }
 
-/* Pads to where the next blob may begin. */
+/* Writes padding up to the place of the next blob. */
 static tnf_status align_blob(zt2_blobs *b, uint64_t nbytes, tnf_error *e)
 {
     uint64_t to = nbytes < b->small_below ? ZT2_FLOOR : b->align, at;
     if (!tnf_ckd_align(&at, b->w->sink->written, to))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the file is beyond 2^64 bytes");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the file would exceed 2^64 bytes");
     return tnf_put_fill(b->w, 0, at - b->w->sink->written, e);
 }
 
@@ -152,7 +153,7 @@ static tnf_status take_sample(zt2_blobs *b, zt2_blob *blob, const tnf_part *part
     return TNF_OK;
 }
 
-/* Makes the digest of a part where its equal may be there already; a small one is in memory then.
+/* Computes the digest of a part if an equal one may already exist. A small part is then in memory.
  */
 static tnf_status digest_if_known(zt2_blobs *b, zt2_blob *blob, tnf_part *part, bool *digested,
                                   tnf_error *e)

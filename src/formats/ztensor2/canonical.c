@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks whether a file has the canonical form, the only way to write its content. It checks the
- * bytes themselves, not only the manifest. The rules of the specification:
+/* Checks whether a file has the canonical form, the unique form of its content. It checks the bytes
+ * themselves, not only the manifest. The rules of the specification:
  *
- *   1  one manifest, no byte that belongs to nothing        4  raw parts, each with its xxh3
+ *   1  one manifest, no unused bytes        4  raw parts, each with its xxh3
  *   2  blobs at successive multiples of 65536               5  names in normal form C
  *   3  in order of (object, part), equal ones once,         6  no shards
  *      then the manifest, then the footer
  *
- * and their consequences: zeros between blobs, nothing that a writer would not write. The first
+ * and their consequences: zeros between blobs, only bytes that a writer would write. The first
  * difference of each kind is reported.
  */
 #include "base/nfc.h"
@@ -24,7 +24,7 @@
 typedef struct place {
     const zt2_object *object;
     const zt2_part *part;
-    uint32_t next; /* in its chain, if it is the first with its bytes */
+    uint32_t next; /* next in its chain, if it is the first with its bytes */
 } place;
 
 typedef struct look {
@@ -35,9 +35,9 @@ typedef struct look {
     const struct tnf_origin *origin;
     place *places;
     size_t n, mask;
-    uint32_t *chains; /* of places by digest and length */
+    uint32_t *chains; /* chains of places by digest and length */
     uint8_t *block;
-    bool apart; /* some part is encoded or elsewhere: there is no placement to look at */
+    bool skip_placement; /* some part is encoded or in a shard, so placement is not checked */
 } look;
 
 #define depart(l, at, ...)                                                                         \
@@ -95,7 +95,7 @@ static void look_at_parts(look *l)
             const zt2_part *p = &o->parts[k];
             encoded = !encoded && p->encoding.p ? o : encoded;
             undigested = !undigested && !digest_is_xxh3(p->digest) ? o : undigested;
-            l->apart = l->apart || p->encoding.p || p->shard.p;
+            l->skip_placement = l->skip_placement || p->encoding.p || p->shard.p;
         }
     }
     if (encoded)
@@ -113,7 +113,7 @@ static void look_at_manifest(look *l)
     if (l->z.shards_at)
         depart(l, l->z.shards_at, "there is a table of shards");
     if (l->z.foreign_at)
-        depart(l, l->z.foreign_at, "the manifest has a key that is not known");
+        depart(l, l->z.foreign_at, "the manifest has an unknown key");
     look_at_parts(l);
     look_at_names(l);
 }
@@ -204,7 +204,7 @@ static tnf_status look_at_padding(look *l, uint64_t from, uint64_t to, bool *zer
     return TNF_OK;
 }
 
-/* As the writer goes: *at is where it is, *next where a blob may begin. */
+/* Follows the writer: at is its position, *next the place of the next blob. */
 static void advance_past(uint64_t at, uint64_t *next)
 {
     if (!tnf_ckd_align(next, at, ZT2_ALIGN))
@@ -223,7 +223,7 @@ static tnf_status look_at_blobs(look *l, tnf_error *e)
         if (p->offset != (known ? known->offset : next)) {
             depart(l, p->at, "%s begins at %" PRIu64 ", not at %" PRIu64 "%s",
                    TNF_QUOTED(here->object->name), p->offset, known ? known->offset : next,
-                   known ? ", where a part with the same bytes is" : "");
+                   known ? ", the place of a part with the same bytes" : "");
             return TNF_OK;
         }
         if (known)
@@ -248,7 +248,7 @@ static tnf_status look_at_file(look *l, tnf_error *e)
     const zt2_footer *f = &l->z.footer;
     TNF_TRY(tnf_zt2_read(&l->z, e));
     if (f->length == 0) {
-        depart(l, f->at, "a data shard is not a model of its own");
+        depart(l, f->at, "a data shard alone is not a model");
         return TNF_OK;
     }
     TNF_TRY(tnf_zt2_load(&l->z, e));
@@ -260,10 +260,10 @@ static tnf_status look_at_file(look *l, tnf_error *e)
     if (f->offset + f->length != f->at)
         depart(l, f->offset + f->length, "the footer does not follow the manifest");
     TNF_TRY(list_places(l, e));
-    return l->apart ? TNF_OK : look_at_blobs(l, e);
+    return l->skip_placement ? TNF_OK : look_at_blobs(l, e);
 }
 
-/* Reads the manifest once more: what opening kept is the model, not how it was said. */
+/* Reads the manifest again: opening kept only the model, not its encoding. */
 tnf_status tnf_zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                              tnf_error *e)
 {

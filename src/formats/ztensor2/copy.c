@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A changed copy of a file: its blobs as they are stored, in the order in which they lie there.
+/* Writes a changed copy of a file: its stored blobs are copied in their order in the file.
  *
  *   old   │ a │ 0 │ b (encoded) │ 0 │ dead manifest │ 0 │ c │ …       a and a' share a blob
  *   new   │ a │ 0 │ b (encoded) │ 0 │ c │ …                           and still do
  *
- * Nothing is decoded, and digests stay what they were: of the canonical form comes the canonical
- * form.
+ * No blob is decoded, and digests do not change. A copy of a canonical file is canonical.
  */
 #include "formats/ztensor2/zt2.h"
 
@@ -21,7 +20,7 @@ static int by_place(const void *a, const void *b)
     const tnf_part *x = ((const stored *)a)->part, *y = ((const stored *)b)->part;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
-    return x->stored < y->stored ? -1 : x->stored > y->stored; /* what is empty first */
+    return x->stored < y->stored ? -1 : x->stored > y->stored; /* empty parts first */
 }
 
 static tnf_status list_parts(stored **out, size_t *n, const zt2_blobs *b, const zt2_blob **placed,

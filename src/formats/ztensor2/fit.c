@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be written: names of 1 to 1024 bytes without a NUL, text that is UTF-8, trees that are
- * not too deep. A tensor with another name is refused as a whole, an attribute by itself. */
+/* Decides what can be written: names of 1 to 1024 bytes without a NUL, text in UTF-8, trees within
+ * the limit of depth. A tensor with another name is dropped completely, an attribute alone. */
 #include "formats/ztensor2/zt2.h"
 
 static bool is_utf8(tnf_str s)
@@ -8,7 +8,7 @@ static bool is_utf8(tnf_str s)
     return tnf_utf8_valid(NULL, s.p, s.n);
 }
 
-/* May it hold so many containers within each other? Wrappers are none (wire/cbor.h). */
+/* Is the value nested at most `left` deep? Wrappers do not count (wire/cbor.h). */
 static bool value_ok(const tnf_value *v, unsigned left)
 {
     for (const tnf_value *inner; (inner = tnf_tree_wrapped(v, "$map"));)
@@ -41,19 +41,19 @@ bool tnf_zt2_attr_ok(const tnf_member *attr, unsigned depth)
 
 tnf_fate tnf_zt2_takes(const tnf_object *o, const char **reason)
 {
-    *reason = !zt2_name_ok(o->name)    ? "names have 1 to 1024 bytes, none of them a NUL"
-              : o->rank > ZT2_MAX_RANK ? "tensors have at most 64 dimensions"
-              : o->nparts == 0         ? "tensors have at least one part"
+    *reason = !zt2_name_ok(o->name)    ? "names must have 1 to 1024 bytes without a NUL"
+              : o->rank > ZT2_MAX_RANK ? "tensors can have at most 64 dimensions"
+              : o->nparts == 0         ? "tensors must have at least one part"
                                        : NULL;
     for (uint16_t i = 0; i < o->nparts && !*reason; i++)
         if (!zt2_name_ok((tnf_str) { o->parts[i].role, strlen(o->parts[i].role) }))
-            *reason = "parts have names of 1 to 1024 bytes";
+            *reason = "parts must have names of 1 to 1024 bytes";
     if (*reason)
         return TNF_DROPPED;
     for (size_t i = 0; o->attrs && i < o->attrs->n && !*reason; i++)
         if (!tnf_zt2_attr_ok(&o->attrs->as.members[i], ZT2_OBJECT_ATTRS))
-            *reason = "an attribute whose name is not of 1 to 1024 bytes, or that is no UTF-8 or "
-                      "too deep, is left out";
+            *reason = "an attribute is left out: its name does not have 1 to 1024 bytes, or it is "
+                      "not UTF-8, or nested too deep";
     return *reason ? TNF_TRANSFORMED : TNF_NATIVE;
 }
 
@@ -64,7 +64,7 @@ tnf_status tnf_zt2_fits(tnf_fit *fit, tnf_error *e)
     for (size_t i = 0; i < attrs->n; i++)
         if (!tnf_zt2_attr_ok(&attrs->members[i], ZT2_FILE_ATTRS))
             fit->attrs[i] = (tnf_verdict) {
-                TNF_DROPPED, "attributes have names of 1 to 1024 bytes, and UTF-8 within"
+                TNF_DROPPED, "attributes must have names of 1 to 1024 bytes and UTF-8 values"
             };
     return TNF_OK;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The content digest, which tells whether two files hold the same model however they are laid out:
- * the SHA-256 of
+/* The content digest, which is equal for files with the same model in any placement: the SHA-256 of
  *
  *   ["zt.content/1", { name: { parts: { role: { (type), dtype, digest } },
  *                              shape, layout, (attributes) } }]
  *
- * in deterministic CBOR. It is known from the manifest alone, if every part has a digest.
+ * in deterministic CBOR. The manifest alone determines it, if every part has a digest.
  */
 #include "formats/ztensor2/zt2.h"
 
@@ -30,10 +29,10 @@ static void put_part(tnf_buf *b, const zt2_part *p)
     put_str(b, "digest", p->digest);
 }
 
-/* The entries of a manifest stand in the order of the encoding already. */
+/* The entries of a manifest are already in the order of the encoding. */
 static void put_object(tnf_buf *b, const zt2_object *o)
 {
-    bool attrs = o->attrs != NULL; /* none and not said are the same here */
+    bool attrs = o->attrs != NULL; /* an empty map and a missing one are the same here */
     tnf_cbor_put_text(b, o->name.p, o->name.n);
     tnf_cbor_put_map(b, attrs ? 4 : 3);
     tnf_cbor_put_string(b, "parts");

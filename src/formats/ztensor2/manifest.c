@@ -7,12 +7,13 @@
  *   parts    { role: { blob: [offset, length], (type), dtype, (shard), (digest),
  *                      (encoding, decoded_length) } }
  *
- * It is read twice: as CBOR, then by its schema, so a fault of the encoding is reported first. Each
- * fault has the specification's class. Unknown keys are ignored: a later version may define them.
+ * The manifest is read twice: as CBOR, then by its schema, so faults of the encoding are reported
+ * first. Each fault has its class in the specification. Unknown keys are ignored: a later version
+ * may define them.
  */
 #include "formats/ztensor2/zt2.h"
 
-/* Where the key that was just read begins. */
+/* The position of the key that was just read. */
 static uint64_t key_at(const tnf_cbor *c, const tnf_cbor_scope *scope)
 {
     return c->base + (uint64_t)((const uint8_t *)scope->level.previous.p - c->start);
@@ -29,7 +30,7 @@ static bool no_memory(zt2 *z, const tnf_arena *arena)
     return false;
 }
 
-/* A key that must be text, and a name. */
+/* Checks that a key is text and a valid name. */
 static bool check_name(zt2 *z, const tnf_cbor_scope *scope, tnf_str key, const char *what)
 {
     uint64_t at = key_at(&z->c, scope);
@@ -40,11 +41,11 @@ static bool check_name(zt2 *z, const tnf_cbor_scope *scope, tnf_str key, const c
         return true;
     z->rule = "Name";
     return tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at,
-                         "the name of %s has %zu bytes%s; 1 to %u are allowed, and no NUL", what,
-                         key.n, memchr(key.p, 0, key.n) ? ", a NUL among them" : "", ZT2_MAX_NAME);
+                         "the name of %s has %zu bytes%s; 1 to %u bytes without a NUL are allowed",
+                         what, key.n, memchr(key.p, 0, key.n) ? "with a NUL" : "", ZT2_MAX_NAME);
 }
 
-/* An unknown key, which is ignored: a later version may define it. */
+/* Skips an unknown key: a later version may define it. */
 static bool pass_over(zt2 *z)
 {
     bool first = !z->foreign_at;
@@ -70,8 +71,8 @@ static bool read_word(zt2 *z, tnf_str *out, const char *what)
     uint64_t at = tnf_cbor_where(&z->c);
     if (!tnf_cbor_text(&z->c, out))
         return false;
-    return !memchr(out->p, 0, out->n) || tnf_cbor_fail(&z->c, TNF_CBOR_FINE, TNF_EUNSUPPORTED, at,
-                                                       "the %s has a NUL in it", what);
+    return !memchr(out->p, 0, out->n) ||
+           tnf_cbor_fail(&z->c, TNF_CBOR_FINE, TNF_EUNSUPPORTED, at, "the %s contains a NUL", what);
 }
 
 /* ----------------------------------------------------------------- shards */
@@ -163,7 +164,7 @@ static bool read_attributes(zt2 *z, tnf_attrs *into)
     return c->status == TNF_OK;
 }
 
-/* Into the arena that trees are read into. */
+/* Reads them into the arena for trees. */
 static bool read_object_attributes(zt2 *z, zt2_object *o)
 {
     tnf_attrs attrs = { .arena = z->c.arena };
@@ -381,7 +382,7 @@ static bool read_root(zt2 *z)
     return z->has_objects || fail_schema(z, c->base, "the manifest has no objects");
 }
 
-/* The manifest was read before: only memory can be lacking. */
+/* The manifest was already read, so this can only fail for lack of memory. */
 tnf_status tnf_zt2_object_at(zt2 *z, const uint8_t *key, tnf_arena *attrs, zt2_object *out,
                              tnf_error *e)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* An append that another program did not finish leaves a whole model before it (ours leave none:
- * append.c):
+/* An append that another program did not finish leaves a complete model before it (Tenfold's
+ * appends do not need this: append.c):
  *
- *   magic │ blobs │ manifest │ footer │ 0… │ new blobs, perhaps a new manifest … cut off
- *                                     └ the last place with a footer whose manifest is sound
+ *   magic │ blobs │ manifest │ footer │ 0… │ new blobs, perhaps a new manifest … truncated
+ *                                     └ the last footer with a valid manifest
  *
- * The specification wants the footer at the end and knows no search for another, so only the
- * lenient get this, and a warning.
+ * The specification requires the footer at the end and defines no search for another. So this is
+ * done only in lenient mode, with a warning.
  */
 #include "formats/ztensor2/zt2.h"
 
 #include <inttypes.h>
 
 #define BLOCK ((size_t)64 << 10)
-#define TRIES 16u /* footers that look good; each costs a reading of its manifest */
+#define TRIES 16u /* valid footers to try; each costs reading its manifest */
 
-/* Is there a sound one that ends at `end`? TNF_EFORMAT: no. */
+/* Is there a footer with a valid manifest that ends at `end`? TNF_EFORMAT: no. */
 static tnf_status try_footer(zt2 *z, uint64_t end, unsigned *tries, tnf_error *e)
 {
     zt2_footer f;
@@ -39,7 +39,7 @@ static tnf_status try_footer(zt2 *z, uint64_t end, unsigned *tries, tnf_error *e
     return status == TNF_ELIMIT ? TNF_EFORMAT : status;
 }
 
-/* Backwards, block by block; blocks overlap so that no magic is cut in two. */
+/* Searches backwards, block by block; blocks overlap, so no magic is split. */
 static tnf_status search_magic(zt2 *z, uint8_t *block, tnf_error *e)
 {
     unsigned tries = TRIES;
@@ -80,7 +80,7 @@ tnf_status tnf_zt2_recover(zt2 *z, tnf_error *e)
     uint64_t end = z->footer.at + ZT2_FOOTER;
     tnf_warn(z->r, end,
              "an append was interrupted: this is the model before it, which ends at byte %" PRIu64
-             "; %" PRIu64 " bytes after it are of no use",
+             "; %" PRIu64 " bytes after it are unused",
              end, size - end);
     return TNF_OK;
 }

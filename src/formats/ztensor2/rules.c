@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What must hold between the entries of a manifest, in the order that the specification checks it
- * in: objects by the bytes of their names, in each its shape, its parts by theirs, then the rules
- * of its layout; and when all are fine by themselves, blobs that overlap.
+/* The rules between the entries of a manifest, in the order in which the specification checks them:
+ * objects by the bytes of their names, in each its shape, its parts by theirs, then the rules of
+ * its layout. If all objects are valid, overlapping blobs are checked.
  *
- *   file │ magic │ blob … blob │ manifest │ footer │      blobs: identical or apart
+ *   file │ magic │ blob … blob │ manifest │ footer │      blobs: identical or disjoint
  *                  └ 4096·k              region end
  */
 #include "formats/ztensor2/zt2.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The name that begins there: a text of at most 1024 bytes, whose head is the shortest. */
+/* The name at `key`: a text of at most 1024 bytes with the shortest head. */
 static tnf_str name_at(const uint8_t *key)
 {
     size_t n = *key & 0x1f;
@@ -37,7 +37,7 @@ static int by_role(const void *a, const void *b)
 
 /* ------------------------------------------------------------------ parts */
 
-/* Shards stand in the manifest with the shorter names first. */
+/* Shards are in the manifest with the shorter names first. */
 static uint32_t find_shard(const zt2 *z, tnf_str name)
 {
     size_t low = 0, high = z->nshards;
@@ -63,7 +63,7 @@ static tnf_status check_place(zt2 *z, const zt2_object *o, zt2_part *p, tnf_erro
         p->group = find_shard(z, p->shard);
         if (p->group == 0)
             return tnf_fail_rule(e, "ShardRef", TNF_EFORMAT, p->at,
-                                 "%s lies in the shard %s, which is not in the table",
+                                 "%s is in the shard %s, which is not in the table",
                                  TNF_QUOTED(o->name), TNF_QUOTED(p->shard));
         region = z->shards[p->group - 1].size - ZT2_FOOTER;
     }
@@ -106,7 +106,7 @@ static tnf_status make_part(zt2 *z, const zt2_object *o, zt2_part *p, tnf_part *
 
 /* ---------------------------------------------------------------- layouts */
 
-/* A rule that the reference has no code for: an error, or a warning to the lenient. */
+/* A rule for which the reference has no code: an error, or a warning in lenient mode. */
 static tnf_status fail_stricter(zt2 *z, const char *rule, tnf_status status, uint64_t at,
                                 const char *message, tnf_error *e)
 {
@@ -116,14 +116,14 @@ static tnf_status fail_stricter(zt2 *z, const char *rule, tnf_status status, uin
     return status;
 }
 
-/* Rules that the reference keeps, too; the others it has no code for, or the code has a hole. */
+/* Rules that the reference also enforces. For the others it has no code, or incomplete code. */
 static tnf_status check_dense(zt2 *z, const zt2_object *from, tnf_object *o, tnf_error *e)
 {
     tnf_error why = { .offset = TNF_NO_OFFSET };
     uint64_t elements, bytes;
     if (o->nparts != 1 || strcmp(o->parts[0].role, "data") != 0)
         return tnf_fail_rule(e, "LayoutRule", TNF_EFORMAT, from->at,
-                             "%s is dense and has other parts than 'data'", TNF_QUOTED(o->name));
+                             "%s is dense but has parts other than 'data'", TNF_QUOTED(o->name));
     if (tnf_layout_check(o, &why) == TNF_OK)
         return TNF_OK;
     bool fits = tnf_shape_elements(&elements, o->shape, o->rank) &&
@@ -197,7 +197,7 @@ static tnf_status make_object(zt2 *z, const zt2_object *from, tnf_object *o, tnf
     return check_layout(z, from, o, e);
 }
 
-/* By their names; those that were written so need nothing. */
+/* Sorts objects by name; often they are already in order. */
 static void sort_objects(zt2 *z)
 {
     for (size_t i = 1; i < z->n; i++)
@@ -213,16 +213,16 @@ static void sort_objects(zt2 *z)
 
 typedef struct range {
     uint64_t offset, length;
-    uint32_t group;  /* of files: this one first, then shards by name */
-    uint32_t object; /* its place among the keys, or THE_MANIFEST */
+    uint32_t group;  /* group of files: this one first, then shards by name */
+    uint32_t object; /* its index among the keys, or THE_MANIFEST */
 } range;
 
-/* All blobs, in memory of their own: they are many, and soon forgotten. */
+/* All blobs, in separate memory, since they are many and needed briefly. */
 typedef struct blobs {
     tnf_arena arena;
     range *list;
     size_t n;
-    uint32_t *rank; /* of each shard */
+    uint32_t *rank; /* rank of each shard */
 } blobs;
 
 static int by_place(const void *a, const void *b)
@@ -241,7 +241,7 @@ static int by_shard(const void *a, const void *b)
                            (*(const zt2_shard *const *)b)->name);
 }
 
-/* Where each shard comes in order of its name. */
+/* Computes the rank of each shard by name. */
 static tnf_status rank_shards(zt2 *z, uint32_t **out, tnf_error *e)
 {
     const zt2_shard **order = tnf_arena_array(z->r->scratch, z->nshards, sizeof *order);
@@ -277,7 +277,7 @@ static void blobs_add(blobs *b, const zt2_object *o, uint32_t object)
     }
 }
 
-/* Whose it is, and where that is told. */
+/* Finds the owner of a range, and its position in the manifest. */
 static tnf_status find_owner(zt2 *z, const blobs *b, const range *r, char name[72], uint64_t *at,
                              tnf_error *e)
 {
@@ -313,7 +313,7 @@ static tnf_status check_overlap(zt2 *z, blobs *all, tnf_error *e)
 {
     range *r = all->list;
     bool sorted = true;
-    /* Last, where it stands: what is in order already needs no sorting, which takes memory. */
+    /* Last, since it is after the blobs: a sorted list needs no sorting, which takes memory. */
     r[all->n++] = (range) { z->footer.offset, z->footer.length, 0, THE_MANIFEST };
     for (size_t i = 1; i < all->n && sorted; i++)
         sorted = by_place(&r[i - 1], &r[i]) <= 0;
@@ -345,7 +345,7 @@ static void warn_unknown(zt2 *z, const zt2_object *from, tnf_object *o)
         const zt2_part *p = from->nparts == 1 ? from->parts : part_of(from, part->role);
         if (!p->encoding.p || tnf_str_is(p->encoding, ZT2_SEEKABLE))
             continue;
-        tnf_warn(z->r, p->at, "the encoding %s of %s is not known: listed, not readable",
+        tnf_warn(z->r, p->at, "the encoding %s of %s is not supported: listed, but not readable",
                  TNF_QUOTED(p->encoding), TNF_QUOTED(from->name));
         part->flags |= TNF_PART_UNREADABLE;
     }
@@ -373,12 +373,12 @@ tnf_status tnf_zt2_check(zt2 *z, tnf_error *e)
     for (size_t i = 0; i < z->nshards; i++)
         if (z->shards[i].size < ZT2_SMALLEST)
             return tnf_fail_rule(e, "Schema", TNF_EFORMAT, z->shards[i].at,
-                                 "the shard %s is said to have %" PRIu64 " bytes, fewer than any",
+                                 "the shard %s has a size of %" PRIu64 " bytes, which is too small",
                                  TNF_QUOTED(z->shards[i].name), z->shards[i].size);
     sort_objects(z);
     tnf_status status = add_all(z, &b, e);
     tnf_arena_free(&b.arena);
-    if (status != TNF_OK) { /* all, or none: what is wrong with one may make others wrong */
+    if (status != TNF_OK) { /* all or none: an invalid tensor may make others invalid */
         z->r->catalog->n = 0;
         (void)tnf_catalog_reindex(z->r->catalog, false, NULL);
     }
@@ -398,7 +398,7 @@ tnf_status tnf_zt2_place_parts(zt2 *z, tnf_error *e)
             const zt2_shard *shard = p->shard.p ? &z->shards[find_shard(z, p->shard) - 1] : NULL;
             if (shard && shard->origin) {
                 part->origin = shard->origin;
-            } else if (shard) { /* in no file of ours, so no range of it may be looked at */
+            } else if (shard) { /* the shard is not open, so none of its bytes may be read */
                 part->payload = TNF_OPAQUE;
                 part->origin = shard->missing ? shard->missing : part->origin;
                 part->flags |= TNF_PART_UNREADABLE;

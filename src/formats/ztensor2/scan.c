@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A shard by its digest, in a directory whose files have any names: those *.zt that have the right
- * size are read and digested until one matches. The names are the directory's, not the manifest's.
+/* Finds a shard by its digest in a directory whose files may have any names: *.zt files of the
+ * right size are read and digested until one matches. The names come from the directory, not from
+ * the manifest.
  */
 #include "formats/ztensor2/zt2.h"
 
@@ -37,7 +38,7 @@ typedef struct scan {
     uint8_t *block;
 } scan;
 
-/* A file that cannot be read is another one. */
+/* A file that cannot be read does not match. */
 static tnf_status is_it(const scan *x, const char *name, bool *out, tnf_error *e)
 {
     tnf_arena *a = x->z->r->scratch;
@@ -95,8 +96,8 @@ tnf_status tnf_zt2_scan(zt2 *z, const char *directory, const zt2_shard *s, tnf_s
         return tnf_arena_fail(a, "a digest", e);
     if (!x.digest->algorithm || x.digest->n != tnf_digest_size(x.digest->algorithm))
         return tnf_fail(e, TNF_EUNSUPPORTED, s->at,
-                        "the digest %s of the shard %s cannot be looked for", TNF_QUOTED(s->digest),
-                        TNF_QUOTED(s->name));
+                        "the digest %s of the shard %s is not supported in a search",
+                        TNF_QUOTED(s->digest), TNF_QUOTED(s->name));
     DIR *dir = opendir(directory);
     if (!dir)
         return tnf_fail_sys(e, errno, "cannot list '%.80s'", directory);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts that lie in other files. The manifest names its shards by label, size and digest; where
- * they are is a matter of convention:
+/* Parts in other files. The manifest names its shards by label, size and digest. Their places are a
+ * matter of convention:
  *
  *   beside     model.zt, label base          → model-base.zt in the same directory
  *   store      digest sha256:ab12…           → <store>/blobs/sha256/ab12…
- *   scan       digest sha256:ab12…           → the file in <store> that has it (scan.c)
- *   none       nothing is looked for: their parts are listed, and cannot be read
+ *   scan       digest sha256:ab12…           → the file in <store> with this digest (scan.c)
+ *   none       shards are not opened: their parts are listed, but cannot be read
  *
- * A label is letters, digits, '.', '_' and '-', a digest hex: no path leads anywhere else. A shard
- * is a zTensor file of exactly the size that is told; its own shards are not followed.
+ * A label consists of letters, digits, '.', '_' and '-', a digest of hex digits: no path can lead
+ * elsewhere. A shard is a zTensor file of exactly the declared size. Its own shards are not opened.
  */
 #include "formats/ztensor2/zt2.h"
 
@@ -77,12 +77,12 @@ static tnf_status resolve_one(zt2 *z, zt2_shard *s, tnf_error *e)
     tnf_status status = (how == STORE  ? open_in_store
                          : how == SCAN ? open_scanned
                                        : open_beside)(z, s, &file, e);
-    if (status != TNF_OK && e->rule) { /* it was of the other file */
+    if (status != TNF_OK && e->rule) { /* the rule belongs to the other file */
         tnf_error_prefix(e, "ShardIdentity");
         tnf_error_rule(e, "ShardIdentity");
         e->offset = s->at;
     } else if (status == TNF_ENOTFOUND) {
-        e->offset = s->at; /* where it is named */
+        e->offset = s->at; /* position of its name in this file */
     }
     TNF_TRY(status);
     s->origin = tnf_file_origin(file, &size);
@@ -90,12 +90,11 @@ static tnf_status resolve_one(zt2 *z, zt2_shard *s, tnf_error *e)
         return TNF_OK;
     s->origin = NULL;
     return tnf_fail_rule(e, "ShardIdentity", TNF_EFORMAT, s->at,
-                         "the shard %s has %" PRIu64 " bytes, not the %" PRIu64
-                         " that the manifest tells",
+                         "the shard %s has %" PRIu64 " bytes, not the %" PRIu64 " of the manifest",
                          TNF_QUOTED(s->name), size, s->size);
 }
 
-/* By the name of its file where that is a convention, else by its label. */
+/* The missing shard is named by its file name if this follows a convention, else by its label. */
 static tnf_status miss_shard(zt2 *z, zt2_shard *s, tnf_error *e)
 {
     tnf_str name = s->name;
@@ -179,7 +178,7 @@ static tnf_status verify_one(const zt2_shard *s, tnf_arena *arena, tnf_tell tell
     return TNF_OK;
 }
 
-/* Whole files against the digests that the manifest tells of them. */
+/* Compares complete files with their digests in the manifest. */
 tnf_status tnf_zt2_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                                  tnf_error *e)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The words of zTensor 2 and those of the model.
+/* Maps the words of zTensor 2 to those of the model.
  *
  *   in the file                        in the model
  *   complex64, complex128              c64, c128
  *   zt.sparse_csr/1, zt.mx/1 …         sparse_csr/1, mx/1 …
- *   tenfold.bit, tenfold.strings/1 …   bit, strings/1 …: the format has none of its own
- *   anything else                      itself, as a type or layout without rules; behind a "?" if
- *                                      the model uses the word for something
+ *   tenfold.bit, tenfold.strings/1 …   bit, strings/1 …: the format has no such words
+ *   anything else                      unchanged, as a type or layout without rules; after a "?" if
+ *                                      the model uses the word otherwise
  */
 #include "formats/ztensor2/zt2.h"
 
@@ -21,7 +21,8 @@ typedef struct word {
     const char *name, *id; /* in a file, in the model */
 } word;
 
-/* Logical types. The format pins each to a dtype; our own are strangers to it. */
+/* Logical types. The format pins each to a dtype, except Tenfold's own types, which it does not
+ * define. */
 static const word types[] = {
     { "bool", "bool" },
     { "f8_e4m3fn", "f8_e4m3fn" },
@@ -99,7 +100,7 @@ const tnf_digest *tnf_zt2_digest(tnf_arena *arena, tnf_str s)
 {
     const char *colon = memchr(s.p, ':', s.n);
     size_t head = (size_t)(colon - s.p), hex = s.n - head - 1;
-    /* One piece: there is one for each of a million parts. */
+    /* A single allocation: there may be a million parts. */
     tnf_digest *d = tnf_arena_alloc(arena, sizeof *d + hex / 2 + s.n + 1);
     if (!d)
         return NULL;
@@ -112,15 +113,15 @@ const tnf_digest *tnf_zt2_digest(tnf_arena *arena, tnf_str s)
         d->algorithm = "xxh3-64";
     else if (head == 6 && memcmp(s.p, "sha256", 6) == 0)
         d->algorithm = "sha256";
-    if (hex % 2) /* half a byte matches nothing: let no length fit it */
+    if (hex % 2) /* an odd number of digits matches nothing: use an impossible length */
         d->n = 0;
     return d;
 }
 
 /* ------------------------------------------------------------------ types */
 
-/* An id of somebody else's. One that the model knows as something gets a "?" before it, and so does
- * one that begins with it. */
+/* The id for an unknown name. A name that the model uses gets a leading "?", and so does a name
+ * that begins with "?". */
 static char *foreign_id(tnf_arena *arena, tnf_str name, bool taken)
 {
     bool mark = taken || (name.n > 0 && name.p[0] == '?');
@@ -188,7 +189,7 @@ const char *tnf_zt2_layout_name(char *out, size_t size, const tnf_layout *layout
     const word *known = word_for(layouts, COUNT(layouts), id);
     if (known && layout == tnf_layout_by_id(id))
         return known->name;
-    if (layout->block_bytes) /* ggml's have the same name there */
+    if (layout->block_bytes) /* ggml's layouts have the same name there */
         return id;
     if (layout != tnf_layout_by_id(id))
         return id + (id[0] == '?');
@@ -235,8 +236,8 @@ tnf_status tnf_zt2_check_gguf(const tnf_object *o, tnf_str layout, tnf_error *e)
     uint64_t per, bytes, all, need;
     if (o->nparts != 1 || strcmp(o->parts[0].role, "data") != 0 ||
         o->parts[0].type != tnf_type_of(TNF_U8))
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s: ggml blocks are one part 'data' of u8",
-                        TNF_QUOTED(o->name));
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "%s: ggml blocks must be one part 'data' of u8", TNF_QUOTED(o->name));
     TNF_TRY(get_uint(o, "elems_per_block", &per, e));
     TNF_TRY(get_uint(o, "block_bytes", &bytes, e));
     TNF_TRY(check_block(o, layout, per, bytes, e));
@@ -247,8 +248,8 @@ tnf_status tnf_zt2_check_gguf(const tnf_object *o, tnf_str layout, tnf_error *e)
                         TNF_QUOTED(o->name), per);
     if (need != o->parts[0].nbytes)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "%s: %" PRIu64 " blocks of %" PRIu64 " bytes are %" PRIu64
+                        "%s: %" PRIu64 " blocks of %" PRIu64 " bytes have %" PRIu64
                         " bytes, not %" PRIu64,
                         TNF_QUOTED(o->name), all / per, bytes, need, o->parts[0].nbytes);
-    return tnf_layout_check(o, e); /* no block may cross the end of a row */
+    return tnf_layout_check(o, e); /* a block must not cross the end of a row */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing: blobs in the order of the names' bytes, then the manifest in the order of CBOR, which
- * has shorter names first. By default the canonical form, to the byte what the reference writes for
- * the same content:
+/* The writer. It writes blobs in the byte order of names, then the manifest in CBOR's order, which
+ * has shorter names first. By default this is the canonical form, with the same bytes as the
+ * reference writes:
  *
  *   magic │ 0… │ a │ 0… │ b │ 0… │ manifest │ footer       multiples of 65536, equal parts once
  */
@@ -34,11 +34,11 @@ const tnf_option_info tnf_zt2_write_options[] = {
 typedef struct writing {
     tnf_writer *w;
     zt2_blobs blobs;
-    const zt2_blob **placed; /* of each part, object after object as in the catalog */
-    uint64_t *first;         /* of each object: its first in `placed` */
+    const zt2_blob **placed; /* blob of each part, object by object as in the catalog */
+    uint64_t *first;         /* index in `placed` of each object's first part */
     const tnf_part **order;  /* room for the parts of one object */
-    const zt2_shard *shards; /* write_index: the table of them */
-    bool follows;            /* a file, whose blobs are copied as they are */
+    const zt2_shard *shards; /* write_index: the table of shards */
+    bool follows;            /* blobs are copied unchanged from the file to imitate */
     tnf_buf manifest;
 } writing;
 
@@ -54,16 +54,16 @@ static tnf_status read_options(writing *x, tnf_error *e)
         align = tnf_alignment(x->w, ZT2_ALIGN);
     if (align < ZT2_FLOOR || (align & (align - 1)) != 0 || align > (uint64_t)1 << 40)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "align=%s: it must be a power of two from 4096 on", o[ALIGN].s);
+                        "align=%s: it must be a power of two, at least 4096", o[ALIGN].s);
     if (o[LEVEL].u > 22)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "level=%s: 1 to 22, or 0", o[LEVEL].s);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "level=%s: it must be 0 to 22", o[LEVEL].s);
     bool plain = align == ZT2_ALIGN && !o[ENCODING].u && !o[DIGEST].u && !o[SMALL].u;
     if (canonical == YES && !plain)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "canonical=yes goes with no other alignment, encoding or digest");
+                        "canonical=yes does not allow another alignment, encoding or digest");
     if (canonical == YES && x->w->base && !x->w->in_place)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "canonical=yes is for files that are written in one go");
+                        "canonical=yes is only for files that are written at once");
     x->blobs.align = align;
     x->blobs.small_below = o[SMALL].u ? ZT2_SMALL : 0;
     x->blobs.how = (tnf_put_how) {
@@ -82,7 +82,7 @@ static tnf_status check_name(const writing *x, tnf_str name, const char *what, t
                         TNF_QUOTED(name), what, ZT2_MAX_NAME);
     if (x->w->options[CANONICAL].u == YES && !tnf_nfc(name.p, name.n))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s is not in Unicode's normal form C, as canonical=yes wants it",
+                        "%s is not in Unicode's normal form C, which canonical=yes requires",
                         TNF_QUOTED(name));
     return TNF_OK;
 }
@@ -105,7 +105,7 @@ static int by_name_in_cbor(const tnf_object *a, const tnf_object *b)
     return tnf_cbor_compare(a->name, b->name);
 }
 
-/* The parts of an object in an order, in x->order. */
+/* Sorts the parts of an object into x->order. */
 static void order_parts(writing *x, const tnf_object *o, int (*compare)(const void *, const void *))
 {
     for (uint16_t i = 0; i < o->nparts; i++)
@@ -133,7 +133,7 @@ static tnf_status write_object_blobs(writing *x, const tnf_object *o, tnf_error 
     return TNF_OK;
 }
 
-/* Parts that are in shards: told, and not written. */
+/* Records parts that are in shards; they are not written. */
 static tnf_status place_in_shard(writing *x, const tnf_object *o, tnf_error *e)
 {
     const tnf_object *there = NULL;
@@ -150,7 +150,8 @@ static tnf_status place_in_shard(writing *x, const tnf_object *o, tnf_error *e)
             return tnf_arena_fail(x->w->scratch, "the manifest", e);
         if (!p || !p->digest || p->digest->n > sizeof blob->digest)
             return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "%s is not called so in its shard: take one file", TNF_QUOTED(o->name));
+                            "%s has another name in its shard: write a single file",
+                            TNF_QUOTED(o->name));
         *blob = (zt2_blob) { .offset = p->offset, .stored = p->stored, .nbytes = p->nbytes };
         blob->shard = x->w->shards[i - 1].label;
         blob->encoded = p->payload == TNF_ENCODED;
@@ -160,7 +161,7 @@ static tnf_status place_in_shard(writing *x, const tnf_object *o, tnf_error *e)
     return TNF_OK;
 }
 
-/* In place everything stays, up to the manifest. */
+/* In place, everything up to the manifest remains. */
 static tnf_status begin_blobs(writing *x, tnf_error *e)
 {
     if (x->w->base)
@@ -185,8 +186,8 @@ static tnf_status write_blobs(writing *x, tnf_error *e)
                           : write_object_blobs(x, tnf_nth(x->w, order, i), e));
     if (x->w->options[CANONICAL].u == YES && x->blobs.unsure)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "two tensors may be equal that can be read only once, which canonical=yes "
-                        "cannot do");
+                        "two tensors that can be read only once may be equal, which canonical=yes "
+                        "cannot check");
     return tnf_zt2_blobs_align(&x->blobs, e);
 }
 
@@ -198,8 +199,8 @@ static int by_cbor_key(const void *a, const void *b)
                             (*(const tnf_member *const *)b)->key);
 }
 
-/* Writes a map of attributes whose values are `depth` containers deep, without the key `but` and,
- * if losses are allowed, without what could not be read again. */
+/* Writes a map of attributes whose values are `depth` containers deep, without the key `but`. If
+ * losses are allowed, values that could not be read back are left out, too. */
 static tnf_status put_attributes(writing *x, const tnf_member *members, size_t n, const char *but,
                                  unsigned depth, tnf_error *e)
 {
@@ -222,7 +223,7 @@ static tnf_status put_attributes(writing *x, const tnf_member *members, size_t n
     return TNF_OK;
 }
 
-/* A part that was there keeps the digest it has, or has none. */
+/* An old part keeps its digest, or remains without one. */
 static void put_digest(writing *x, const zt2_blob *blob, const tnf_part *p)
 {
     if (blob->old == p) {
@@ -320,7 +321,7 @@ static tnf_status put_manifest(writing *x, tnf_error *e)
     const tnf_catalog *c = x->w->catalog;
     const uint32_t *order;
     tnf_value all = tnf_attrs_value(&c->attrs);
-    bool attrs = c->attrs.n > 0; /* perhaps only the one that says: a map without any */
+    bool attrs = c->attrs.n > 0; /* perhaps only ZT2_EMPTY_ATTRS, which means an empty map */
     TNF_TRY(tnf_sorted(x->w, &order, by_name_in_cbor, e));
     tnf_cbor_put_map(&x->manifest, 1u + (attrs ? 1u : 0u) + (shards ? 1u : 0u));
     if (shards)
@@ -375,7 +376,7 @@ static tnf_status prepare_blobs(writing *x, tnf_error *e)
     return tnf_zt2_blobs_init(&x->blobs, x->w, parts, e);
 }
 
-/* Does the file to follow have all blobs, and do the options ask for no others? */
+/* Does the file to imitate have all blobs, and do the options allow copying them? */
 static bool follows_file(const tnf_writer *w)
 {
     return w->like && w->like->state && tnf_has_places(w) && tnf_follows(w, ENCODING) &&
@@ -404,13 +405,13 @@ tnf_status tnf_zt2_write(tnf_writer *w, tnf_error *e)
     const zt2_state *state = w->like ? w->like->state : NULL;
     if (state && state->foreign_at)
         return tnf_fail(e, TNF_ELOSSY, state->foreign_at,
-                        "the manifest has keys that are not known here, and would be lost");
+                        "the manifest has unknown keys, which would be lost");
     return write_file(&x, e);
 }
 
 /* ------------------------------------------------------------------- shards */
 
-/* What the manifest says about a whole file: size and digest. */
+/* Computes the entry of a complete file: size and digest. */
 static tnf_status describe_shard(zt2_shard *out, const tnf_writer *w, const tnf_shard *shard,
                                  tnf_error *e)
 {
@@ -430,7 +431,7 @@ static tnf_status describe_shard(zt2_shard *out, const tnf_writer *w, const tnf_
     return TNF_OK;
 }
 
-/* Labels are all of one length, so their order is also that of CBOR. */
+/* All labels have the same length, so their order is also that of CBOR. */
 tnf_status tnf_zt2_write_index(tnf_writer *w, tnf_error *e)
 {
     writing x = { .w = w };
@@ -438,7 +439,7 @@ tnf_status tnf_zt2_write_index(tnf_writer *w, tnf_error *e)
     if (!shards)
         return tnf_arena_fail(w->scratch, "the manifest", e);
     if (w->options[CANONICAL].u == YES)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "canonical=yes is for one file");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "canonical=yes is only for a single file");
     for (size_t i = 0; i < w->nshards; i++)
         TNF_TRY(describe_shard(&shards[i], w, &w->shards[i], e));
     x.shards = shards;

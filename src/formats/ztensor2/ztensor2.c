@@ -2,14 +2,14 @@
 /* zTensor 2 (.zt), specification draft 4. Little-endian, row-major, index last:
  *
  *   0        magic 89 "ZT2" 0D 0A 1A 0A
- *   4096·k   blobs, anywhere at multiples of 4096 (65536 in canonical form); zeros between
+ *   4096·k   blobs, at any multiples of 4096 (65536 in canonical form); zeros between
  *   4096·m   manifest: deterministic CBOR (manifest.c)
  *   -40      u64 manifest offset, u64 its length, u64 its XXH3-64
  *   -16      u32 version = 2, u32 reserved
  *   -8       magic
  *
- * A length of zero means a data shard: only bytes, which the manifest of another file tells about.
- * Faults are told in the order and by the class of the specification, "BlobAlignment: …".
+ * A length of zero means a data shard: only bytes, which the manifest of another file describes.
+ * Faults are reported in the order of the specification, with its class: "BlobAlignment: …".
  */
 #include "formats/ztensor2/zt2.h"
 
@@ -32,21 +32,21 @@ tnf_status tnf_zt2_read_footer(tnf_reader *r, zt2_footer *f, uint64_t at, tnf_er
     f->length = tnf_u64(&c);
     f->hash = tnf_u64(&c);
     uint32_t version = tnf_u32(&c);
-    f->reserved = tnf_u32(&c); /* of no meaning yet */
+    f->reserved = tnf_u32(&c); /* not used yet */
     if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
         return tnf_fail_rule(
             e, "FooterMagic", TNF_ETRUNCATED, at + 32,
-            "the file does not end with a footer: cut short, or another program was "
-            "stopped while appending. --lenient opens the last whole model, "
-            "'tenfold append FILE' mends it in place, 'tenfold repair FILE OUT' "
-            "saves it");
+            "no footer at the end: the file was cut short, or an append was interrupted. "
+            "--lenient opens the last complete model, 'tenfold append FILE' repairs it in place, "
+            "'tenfold repair FILE OUT' saves it");
     if (version != ZT2_VERSION)
-        return tnf_fail_rule(e, "Version", TNF_EUNSUPPORTED, at + 24, "%u is not known, only %u is",
-                             version, ZT2_VERSION);
+        return tnf_fail_rule(e, "Version", TNF_EUNSUPPORTED, at + 24,
+                             "%u is not supported, only %u is", version, ZT2_VERSION);
     return TNF_OK;
 }
 
-/* The head, and the footer at the end; or, to the lenient, that of a model before the end. */
+/* Reads the head and the footer at the end; in lenient mode perhaps the footer of a model before
+ * the end. */
 static tnf_status find_footer(zt2 *z, tnf_error *e)
 {
     tnf_cur c;
@@ -58,7 +58,7 @@ static tnf_status find_footer(zt2 *z, tnf_error *e)
     TNF_TRY(tnf_read_range(z->r, "magic", 0, ZT2_MAGIC_N, ZT2_MAGIC_N, &c, e));
     if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
         return tnf_fail_rule(e, "HeaderMagic", TNF_EFORMAT, 0,
-                             "the file does not begin as zTensor 2");
+                             "the file does not begin with the magic of zTensor 2");
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_zt2_read_footer(z->r, &z->footer, size - ZT2_FOOTER, &why);
     if (status == TNF_ETRUNCATED && z->r->lenient)
@@ -75,7 +75,7 @@ tnf_status tnf_zt2_check_footer(const zt2_footer *f, tnf_error *e)
     uint64_t end;
     if (f->length > ZT2_MAX_MANIFEST)
         return tnf_fail_rule(e, "ManifestTooLarge", TNF_ELIMIT, f->at + 8,
-                             "the manifest is said to have %" PRIu64 " bytes", f->length);
+                             "the manifest has a length of %" PRIu64 " bytes", f->length);
     if (f->offset % ZT2_FLOOR != 0 || f->offset < ZT2_FLOOR)
         return tnf_fail_rule(e, "BlobAlignment", TNF_EFORMAT, f->at,
                              "the manifest begins at %" PRIu64 ", not a multiple of %u above zero",
@@ -102,7 +102,7 @@ tnf_status tnf_zt2_check_hash(const zt2_footer *f, const void *manifest, tnf_err
     return TNF_OK;
 }
 
-/* Of a manifest that is damaged there may be an older one. */
+/* If the manifest is damaged, an older one may be intact. */
 static tnf_status older_manifest(zt2 *z, tnf_cur *c, tnf_status status, tnf_error *e)
 {
     const zt2_footer *f = &z->footer;
@@ -137,7 +137,7 @@ tnf_status tnf_zt2_read(zt2 *z, tnf_error *e)
     TNF_TRY(find_footer(z, e));
     if (f->length == 0 && (f->offset != 0 || f->hash != 0))
         return tnf_fail_rule(e, "ManifestBounds", TNF_EFORMAT, f->at,
-                             "a manifest of no bytes has a place or a hash");
+                             "a manifest without bytes has an offset or a hash");
     if (f->length == 0)
         return TNF_OK;
     tnf_status status = read_manifest(z, &c, e);
@@ -156,8 +156,8 @@ static tnf_status index_model(zt2 *z, tnf_error *e)
     TNF_TRY(tnf_zt2_place_parts(z, e));
     if (z->empty_attrs)
         TNF_TRY(tnf_set_attr(r, ZT2_EMPTY_ATTRS, tnf_value_bool(true), e));
-    if (z->foreign_at) { /* no writer can keep what it does not know: saving will say so */
-        tnf_warn(r, z->foreign_at, "the manifest has a key that is not known");
+    if (z->foreign_at) { /* a writer cannot keep unknown keys: saving reports it */
+        tnf_warn(r, z->foreign_at, "the manifest has an unknown key");
         TNF_TRY(tnf_add_extra(r, ZT2_UNKNOWN, z->foreign_at, z->foreign_n, e));
     }
     TNF_TRY(tnf_zt2_tell_shards(z, e));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Digests as text, as zTensor 0.1 and 1.x write them. */
+/* Digests as text, in the form of zTensor 0.1 and 1.x. */
 #include "formats/ztensor_old/digest_text.h"
 
 #include "base/bytes.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A number of 32 bits in hexadecimal, as the Rust library reads one. */
+/* Reads a hexadecimal number of 32 bits like the Rust library. */
 static bool read_u32(uint32_t *out, tnf_str digits)
 {
     uint64_t v = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading and writing what zTensor 0.1 and 1.x share.
+/* Reading and writing shared by zTensor 0.1 and 1.x.
  *
  *   "ZTEN…"  padding  blob  padding  blob  …  index (CBOR)  trailer
  *   0                 64 * k         64 * m   index_start
@@ -58,8 +58,8 @@ tnf_status tnf_zt_open_index(tnf_reader *r, tnf_cbor *c, uint64_t end, uint64_t 
     tnf_cur cur;
     if (n > end - ZT_HEAD)
         return tnf_fail(e, TNF_EFORMAT, end,
-                        "the index is said to have %llu bytes, but there are only %llu before its "
-                        "length (cut short?)",
+                        "the index has a length of %llu bytes, but there are only %llu before its "
+                        "length field (cut short?)",
                         (unsigned long long)n, (unsigned long long)(end - ZT_HEAD));
     TNF_TRY(tnf_read_range(r, "index", end - n, n, UINT64_MAX, &cur, e));
     tnf_cbor_init(c, cur.p, (size_t)n, end - n, r->scratch, r->limits.depth, TNF_CBOR_LENIENT, e);
@@ -74,8 +74,8 @@ tnf_status tnf_zt_read_digest(tnf_reader *r, const tnf_digest **out, tnf_str nam
     tnf_zt_digest_kind kind;
     if (!text.p)
         return TNF_OK;
-    if (memchr(text.p, 0, text.n)) /* nobody wrote that, and nobody can keep it */
-        return tnf_stricter(r, e, TNF_EFORMAT, at, "the checksum %s of %s holds a NUL: left out",
+    if (memchr(text.p, 0, text.n)) /* no writer makes this, and it could not be kept */
+        return tnf_stricter(r, e, TNF_EFORMAT, at, "the checksum %s of %s contains a NUL: left out",
                             TNF_QUOTED(text), TNF_QUOTED(name));
     TNF_TRY(tnf_zt_digest_read(out, &kind, text, big_x, r->arena, e));
     if (kind == TNF_ZT_DIGEST_BROKEN)
@@ -96,7 +96,7 @@ tnf_status tnf_zt_check_place(tnf_reader *r, tnf_str name, uint64_t offset, uint
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at,
                              "%s begins at byte %llu, which is not a multiple of 64",
                              TNF_QUOTED(name), (unsigned long long)offset));
-    /* What ends beyond the file the core finds, and it knows a file that was cut short. */
+    /* The core checks ends beyond the file, and recognises truncated files. */
     if (tnf_ckd_add(&end, offset, n) && end > index_start && end <= r->source->size)
         return tnf_stricter(
             r, e, TNF_EFORMAT, at, "%s ends at byte %llu, inside the index, which begins at %llu",
@@ -132,7 +132,7 @@ const tnf_type *tnf_zt_unknown_type(tnf_arena *arena, tnf_str id, tnf_dtype stor
 
 /* ---------------------------------------------------------------- writing */
 
-/* The same stored bytes as in the source? */
+/* Are the stored bytes those of the source? */
 static bool bytes_stay(const tnf_part *p, const zt_how *how, const zt_blob *b)
 {
     bool big = p->flags & TNF_PART_BIG_ENDIAN;
@@ -142,7 +142,7 @@ static bool bytes_stay(const tnf_part *p, const zt_how *how, const zt_blob *b)
     return p->payload == TNF_AT && big == b->big_endian;
 }
 
-/* An unknown text is kept, unless the format says that it is broken. */
+/* An unknown text is kept, unless it is invalid in this format. */
 static tnf_status check_foreign(tnf_writer *w, const zt_how *how, zt_blob *b, tnf_error *e)
 {
     tnf_zt_digest_kind kind;
@@ -154,7 +154,7 @@ static tnf_status check_foreign(tnf_writer *w, const zt_how *how, zt_blob *b, tn
     return TNF_OK;
 }
 
-/* The algorithm to compute, or NULL; a text that can be kept as it is goes to the blob. */
+/* Returns the algorithm to compute, or NULL; a text that can be kept is set in the blob. */
 static const char *choose_digest(const tnf_writer *w, const tnf_part *p, const zt_how *how,
                                  bool same, zt_blob *b)
 {
@@ -199,7 +199,7 @@ tnf_status tnf_zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *ho
     tnf_put_how put = { .digest = choose_digest(w, part, how, same, out), .of_stored = true };
     tnf_put_done done;
     tnf_part from = *part;
-    if (same) { /* nothing is decoded, nothing swapped */
+    if (same) { /* copied without decoding or swapping */
         from.payload = TNF_AT;
         from.flags = 0;
         from.nbytes = from.stored;

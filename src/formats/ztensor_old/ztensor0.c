@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* zTensor 0.1, reading. Everything little-endian but what an entry says is not:
+/* Reads zTensor 0.1. Everything is little-endian, except data that an entry declares big-endian:
  *
  *   "ZTEN0001"
  *   blobs          each at a multiple of 64, with zeros between them
- *   index          CBOR: an array of maps, one a tensor
+ *   index          CBOR: an array of maps, one per tensor
  *                    { name, offset, size, dtype, (layout), shape, encoding,
  *                      (data_endianness), (checksum), anything else }
  *   u64            bytes of the index
  *
- * Two dialects: the specification of 0.1.0 has no layout; the released libraries (0.1.0 to 0.1.4)
- * want it, and write the maps with open lengths. A reader that follows the specification takes
- * both. Types, encodings and layouts that are not known make a tensor unreadable, not the file.
+ * There are two dialects: the specification of 0.1.0 has no layout; the released libraries (0.1.0
+ * to 0.1.4) require it, and write maps of indefinite length. This reader accepts both. Unknown
+ * types, encodings and layouts make a tensor unreadable, not the file.
  */
 #include "formats/ztensor_old/ztensor0.h"
 
@@ -45,7 +45,7 @@ static const char *const fields[FIELDS] = { "name",     "offset",          "size
 
 /* An entry of the index. */
 typedef struct entry {
-    uint64_t at; /* where it begins */
+    uint64_t at; /* its position */
     tnf_str name;
     uint64_t offset, size;
     zt_word dtype, layout, encoding, endianness, checksum;
@@ -53,8 +53,8 @@ typedef struct entry {
     unsigned has;     /* bits of the fields above */
     tnf_attrs custom; /* in the handle's arena */
     tnf_value attrs, file;
-    bool empty;         /* only there for the file's attributes */
-    const char *sparse; /* what it says to be, if not dense */
+    bool empty;         /* exists only for the file's attributes */
+    const char *sparse; /* its declared layout, if not dense */
 } entry;
 
 typedef struct parser {
@@ -64,7 +64,7 @@ typedef struct parser {
     uint64_t *dims;
     size_t capacity;
     uint64_t n;   /* entries so far */
-    bool layouts; /* some tensor says its layout */
+    bool layouts; /* some tensor has a layout */
 } parser;
 
 static int find_word(tnf_str s, const char *const *words, int n)
@@ -138,7 +138,7 @@ static bool read_field(parser *p, entry *t, int field)
     }
 }
 
-/* The document has text keys only; the released reader gives up where there is another. */
+/* The document has only text keys; the released reader fails at any other. */
 static bool other_key(parser *p, uint64_t at)
 {
     p->c.status = tnf_stricter(p->r, p->c.e, TNF_EFORMAT, at, "a field has a key that is not text");
@@ -173,7 +173,8 @@ static bool read_entry(parser *p, entry *t)
 
 /* ------------------------------------------------------------------ words */
 
-/* Which of them it is; a number counts from 0, as in the released reader, and is odd. */
+/* The index of the word in the list. Numbers count from 0, as in the released reader, and cause a
+ * warning. */
 static int which_word(parser *p, const entry *t, const zt_word *word, const char *field,
                       const char *const *words, int n)
 {
@@ -193,11 +194,11 @@ static void not_known(parser *p, const entry *t, tnf_part *part, const char *wha
                       const zt_word *word)
 {
     if (word->by_number)
-        tnf_warn(p->r, t->at, "%s cannot be read: its %s, number %llu, is not known",
+        tnf_warn(p->r, t->at, "%s cannot be read: its %s, number %llu, is not supported",
                  TNF_QUOTED(t->name), what, (unsigned long long)word->number);
     else
-        tnf_warn(p->r, t->at, "%s cannot be read: its %s, %s, is not known", TNF_QUOTED(t->name),
-                 what, TNF_QUOTED(word->text));
+        tnf_warn(p->r, t->at, "%s cannot be read: its %s, %s, is not supported",
+                 TNF_QUOTED(t->name), what, TNF_QUOTED(word->text));
     part->flags |= TNF_PART_UNREADABLE;
 }
 
@@ -218,8 +219,8 @@ static tnf_status find_type(parser *p, const entry *t, tnf_part *part, tnf_error
     return part->type ? TNF_OK : tnf_arena_fail(p->r->arena, "a type", e);
 }
 
-/* The sparse layouts never worked: readers and writers alike want as many bytes as a dense tensor
- * has, and hand them out so. The word is kept. */
+/* The sparse layouts never worked: readers and writers require the bytes of a dense tensor and
+ * return them so. The word is kept. */
 static tnf_status find_layout(parser *p, entry *t, const tnf_layout **out, tnf_part *part,
                               tnf_error *e)
 {
@@ -240,7 +241,7 @@ static tnf_status find_layout(parser *p, entry *t, const tnf_layout **out, tnf_p
     return *out ? TNF_OK : tnf_arena_fail(p->r->arena, "a layout", e);
 }
 
-/* Raw elements of more than a byte have an order; for others the field says nothing. */
+/* Raw elements of more than a byte have an order; for others the field has no meaning. */
 static void find_endianness(parser *p, const entry *t, tnf_part *part)
 {
     bool matters = part->payload == TNF_AT && tnf_dtype_size(part->type->storage) > 1;
@@ -252,11 +253,11 @@ static void find_endianness(parser *p, const entry *t, tnf_part *part)
     else if (i == 1 && matters)
         part->flags |= TNF_PART_BIG_ENDIAN;
     else if (i != 0)
-        tnf_warn(p->r, t->at, "the data_endianness of %s says nothing: %s", TNF_QUOTED(t->name),
+        tnf_warn(p->r, t->at, "the data_endianness of %s is ignored: %s", TNF_QUOTED(t->name),
                  part->payload == TNF_AT ? "its elements are bytes" : "it is not raw");
 }
 
-/* Real readers want as many bytes as the shape says, whatever the layout. */
+/* Released readers require as many bytes as the shape needs, for every layout. */
 static tnf_status find_size(parser *p, const entry *t, tnf_part *part, tnf_error *e)
 {
     uint64_t elements, want = 0;
@@ -368,7 +369,7 @@ tnf_status tnf_zt0_index(tnf_reader *r, tnf_error *e)
     parser p = { .r = r };
     uint64_t n = tnf_u64(&tail);
     r->version = "0.1";
-    if (n == 0) { /* not in the document; released readers take any such file for an empty one */
+    if (n == 0) { /* not in the document; released readers read any such file as empty */
         tnf_error cut;
         tnf_status status = tnf_fail(
             &cut, TNF_EFORMAT, size - 8,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zTensor 0.1: what its reader and its writer must agree on. */
+/* Shared by the reader and the writer of zTensor 0.1. */
 #ifndef TNF_ZTENSOR0_H
 #define TNF_ZTENSOR0_H
 
@@ -7,21 +7,21 @@
 
 #define ZT0_MAGIC  "ZTEN0001"
 
-/* A layout that is not dense, though the bytes are. */
+/* The declared layout of a tensor whose bytes are dense. */
 #define ZT0_LAYOUT "ztensor.layout"
-/* Fields of an entry that the format does not know, as one attribute … */
+/* Unknown fields of an entry, as one attribute … */
 #define ZT0_CUSTOM "ztensor.custom"
-/* … and what Tenfold puts among them: the attributes of the tensor, those of the file (in the first
- * entry) and, in a file without tensors, that the entry is there for nothing else. */
+/* … and the fields that Tenfold adds: the attributes of the tensor, those of the file (in the first
+ * entry), and in a file without tensors a mark that the entry is only for them. */
 #define ZT0_ATTRS  "tenfold.attrs"
 #define ZT0_FILE   "tenfold.file"
 #define ZT0_EMPTY  "tenfold.empty"
 
 #define ZT0_TYPES  13
-/* Names of types and of their counterparts here, in the order of the released readers' list. */
+/* Names of types in files and in Tenfold, in the order of the released readers' list. */
 extern const char *const tnf_zt0_dtypes[ZT0_TYPES], *const tnf_zt0_types[ZT0_TYPES];
 
-/* Is it a field that entries have by themselves? */
+/* Is it a field of the format? */
 bool tnf_zt0_is_field(tnf_str key);
 
 tnf_status tnf_zt0_index(tnf_reader *r, tnf_error *e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* zTensor 0.1, writing: as the released 0.1.4 writes it, to the byte, unless options say otherwise.
+/* Writes zTensor 0.1 with the same bytes as the released 0.1.4, unless options say otherwise.
  * Entries have these fields in this order:
  *
  *   name offset size dtype (layout) shape encoding (data_endianness) (checksum) custom ones …
  *
- * data_endianness is there for raw elements of more than a byte and for nothing else.
+ * Only raw elements of more than a byte have data_endianness.
  */
 #include "formats/ztensor_old/ztensor0.h"
 
@@ -19,8 +19,8 @@ static int probe_ztensor0(const tnf_probe *p)
                                                                            : TNF_PROBE_NO;
 }
 
-/* The custom fields of a tensor, if they can stand among the others; else they are an attribute
- * like any other. */
+/* The custom fields of a tensor, if they can be fields of its entry; else they are a normal
+ * attribute. */
 static const tnf_value *custom_of(const tnf_object *o)
 {
     const tnf_value *custom = tnf_value_get(o->attrs, ZT0_CUSTOM);
@@ -35,7 +35,7 @@ static const tnf_value *custom_of(const tnf_object *o)
     return custom;
 }
 
-/* The layout that the tensor had in a file like this one. */
+/* The declared layout of the tensor in its source, if that was zTensor 0.1. */
 static const char *layout_of(const tnf_object *o)
 {
     const tnf_value *v = tnf_value_get(o->attrs, ZT0_LAYOUT);
@@ -47,7 +47,7 @@ static const char *layout_of(const tnf_object *o)
                                         : "dense";
 }
 
-/* One entry. `pairs` is counted first, and then again while they are written. */
+/* One entry. `pairs` is counted first, and again during writing. */
 typedef struct entry {
     tnf_writer *w;
     tnf_buf *b;
@@ -55,8 +55,8 @@ typedef struct entry {
     zt_blob blob;
     const tnf_value *custom;
     const char *layout;
-    size_t others;     /* attributes that have no field of their own */
-    bool first, empty; /* with the file's attributes; with nothing else */
+    size_t others;     /* attributes without a field of their own */
+    bool first, empty; /* first: with the file's attributes; empty: only with them */
 } entry;
 
 static void put_word(tnf_buf *b, const char *key, const char *word)
@@ -70,7 +70,7 @@ static const char *dtype_of(const tnf_type *type)
     size_t i = 0;
     while (i + 1 < ZT0_TYPES && strcmp(tnf_zt0_types[i], type->id) != 0)
         i++;
-    return tnf_zt0_dtypes[i]; /* the core let no others through: .can says which there are */
+    return tnf_zt0_dtypes[i]; /* the core passes only the types that .can lists */
 }
 
 static bool has_layout(const entry *t)
@@ -78,7 +78,7 @@ static bool has_layout(const entry *t)
     return t->w->options[LAYOUT].u || *t->layout != 'd';
 }
 
-/* Does the attribute have a field of its own? */
+/* Does the attribute have its own field? */
 static bool is_field(const entry *t, tnf_str key)
 {
     return (t->custom && tnf_str_is(key, ZT0_CUSTOM)) ||
@@ -97,7 +97,7 @@ static uint64_t count_pairs(const entry *t)
            (t->first && t->w->catalog->attrs.n > 0) + t->empty;
 }
 
-/* Without those that have fields of their own, if they are an entry's. */
+/* Writes attributes; those of an entry without the ones that have their own fields. */
 static tnf_status put_members(tnf_buf *b, const tnf_member *members, size_t n, const entry *of,
                               tnf_error *e)
 {
@@ -176,8 +176,8 @@ static tnf_status put_tensor(tnf_writer *w, tnf_buf *b, const tnf_object *o, boo
     return put_entry(&t, e);
 }
 
-/* There is no place for what belongs to the file; a tensor of nothing holds it if there is no
- * other. */
+/* The format has no place for attributes of the file. If there is no tensor, an empty one holds
+ * them. */
 static tnf_status put_no_tensor(tnf_writer *w, tnf_buf *b, tnf_error *e)
 {
     static const uint64_t shape[] = { 0 };

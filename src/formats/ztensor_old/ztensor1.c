@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zTensor 1.0, 1.1 and 1.2, reading. Little-endian:
+/* Reads zTensor 1.0, 1.1 and 1.2. Little-endian:
  *
  *   "ZTEN1000"
  *   blobs           each at a multiple of 64, with zeros between them
@@ -15,17 +15,17 @@
  *               dtype, offset, length, (encoding), (digest) } } } } }
  *   1.2   the same, with (type) and (uncompressed_length) in the component
  *
- * Tensors are listed in the order of their bytes, which is that in which they were written; the map
- * has them by name. The last eight bytes tell 1.0 from the others: as a length the magic number
- * would be 3.5e18.
+ * Tensors are listed in the order of their bytes, in which they were written; the map is sorted by
+ * name. The last eight bytes distinguish 1.0 from the others: as a length the magic number would be
+ * 3.5e18.
  */
 #include "formats/ztensor_old/ztensor1.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MEASURE_RATIO 1024u               /* what zstd may make of a byte, to be believed */
-#define MEASURE_MOST  ((uint64_t)1 << 30) /* bytes that opening a file may decode for a part */
+#define MEASURE_RATIO 1024u               /* highest plausible ratio of zstd */
+#define MEASURE_MOST  ((uint64_t)1 << 30) /* bytes that opening may decode for a part */
 
 const zt1_name tnf_zt1_layouts[] = { { "sparse_csr", "sparse_csr/1" },
                                      { "sparse_coo", "sparse_coo/1" },
@@ -34,7 +34,7 @@ const zt1_name tnf_zt1_types[] = { { "complex64", "c64" },
                                    { "complex128", "c128" },
                                    { NULL, NULL } };
 
-/* The types of 1.0 have the names of 0.1. */
+/* Version 1.0 has the type names of 0.1. */
 static const zt1_name dtypes_1_0[] = {
     { "float64", "f64" }, { "float32", "f32" }, { "float16", "f16" }, { "bfloat16", "bf16" },
     { "int64", "i64" },   { "int32", "i32" },   { "int16", "i16" },   { "int8", "i8" },
@@ -59,10 +59,10 @@ typedef struct object {
     component *components;
     uint32_t rank;
     bool has_shape, has_components;
-    size_t n;       /* components */
-    uint64_t begin; /* of the first of them in the file */
-    bool empty;     /* none has a byte */
-    size_t number;  /* in the map */
+    size_t n;       /* number of components */
+    uint64_t begin; /* offset of the first one in the file */
+    bool empty;     /* no component has bytes */
+    size_t number;  /* position in the map */
 } object;
 
 typedef struct parser {
@@ -72,7 +72,7 @@ typedef struct parser {
     bool v1_0;
     bool has_objects;
     tnf_str version;
-    uint64_t *dims; /* of the tensor being read, as are its components */
+    uint64_t *dims; /* of the tensor being read, like its components */
     size_t capacity;
     component *components;
     size_t components_capacity;
@@ -90,10 +90,10 @@ static const char *renamed_here(const zt1_name *names, tnf_str s)
 
 /* ---------------------------------------------------------------- parsing */
 
-/* A key that this version does not know, or one that is no text: real readers pass over it. */
+/* Skips an unknown key, or one that is not text, like released readers. */
 static bool skip_key(parser *p, tnf_str key, const char *where)
 {
-    tnf_warn(p->r, tnf_cbor_where(&p->c), "the field %s of %s is not known and is ignored",
+    tnf_warn(p->r, tnf_cbor_where(&p->c), "the unknown field %s of %s is ignored",
              key.p ? TNF_QUOTED(key) : "without a name", where);
     return tnf_cbor_skip(&p->c, NULL);
 }
@@ -138,7 +138,7 @@ static bool read_component(parser *p, component *k, const object *o)
     return true;
 }
 
-/* Room for one more than n. NULL: no memory. */
+/* Makes room for one more than n. NULL: out of memory. */
 static void *grow_array(parser *p, void *array, size_t n, size_t *capacity, size_t size)
 {
     void *grown = tnf_arena_grow(p->r->scratch, array, n, capacity, size, 4);
@@ -180,7 +180,7 @@ static bool read_components(parser *p, object *o)
     return p->c.status == TNF_OK;
 }
 
-/* A map, or null for none. */
+/* Reads a map, or null for none. */
 static bool read_attrs(parser *p, tnf_value *out)
 {
     uint64_t at = tnf_cbor_where(&p->c);
@@ -235,12 +235,12 @@ static bool read_object(parser *p, object *o)
 static void not_known(parser *p, const object *o, const component *k, tnf_part *part,
                       const char *what, tnf_str word)
 {
-    tnf_warn(p->r, k->at, "%s cannot be read: the %s of its component %s, %s, is not known",
+    tnf_warn(p->r, k->at, "%s cannot be read: the %s of its component %s, %s, is not supported",
              TNF_QUOTED(o->name), what, TNF_QUOTED(k->role), TNF_QUOTED(word));
     part->flags |= TNF_PART_UNREADABLE;
 }
 
-/* In 1.0 the tensor has a type and its indices are u64. */
+/* In 1.0 the tensor has the type, and indices are u64. */
 static const tnf_type *find_dtype(const parser *p, const object *o, const component *k)
 {
     if (!p->v1_0) {
@@ -254,7 +254,7 @@ static const tnf_type *find_dtype(const parser *p, const object *o, const compon
     return id ? tnf_type_named(id) : NULL;
 }
 
-/* The logical type over a storage type; one that is not known is kept by its name. */
+/* Finds the logical type over a storage type. An unknown one is kept by its name. */
 static tnf_status find_logical(parser *p, const object *o, const component *k, tnf_part *part,
                                tnf_error *e)
 {
@@ -267,7 +267,7 @@ static tnf_status find_logical(parser *p, const object *o, const component *k, t
         return tnf_arena_fail(p->r->arena, "a type", e);
     if (type->storage != part->type->storage)
         return tnf_stricter(p->r, e, TNF_EFORMAT, k->at,
-                            "the component %s of %s is said to be %s stored as %s, which it is not",
+                            "the component %s of %s has the type %s, which is not stored as %s",
                             TNF_QUOTED(k->role), TNF_QUOTED(o->name), TNF_QUOTED(id),
                             part->type->id);
     part->type = type;
@@ -286,7 +286,7 @@ static tnf_status find_type(parser *p, const object *o, const component *k, tnf_
     return part->type ? TNF_OK : tnf_arena_fail(p->r->arena, "a type", e);
 }
 
-/* How long the decoded bytes are: only 1.2 says it, but the shape may. */
+/* Finds the decoded size. Only 1.2 stores it, but often the shape implies it. */
 static bool decoded_length(uint64_t *out, const object *o, const component *k,
                            const tnf_layout *layout, const tnf_part *part)
 {
@@ -311,8 +311,8 @@ static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, t
     return tnf_source_read(s->source, s->offset + offset, dst, n, e);
 }
 
-/* Nothing says how long they are: they are decoded once to count them, if they are not suspiciously
- * many. */
+/* Decodes a part once to measure its size, which is not stored. Suspiciously large parts are not
+ * decoded. */
 static tnf_status measure_part(parser *p, const object *o, const component *k, tnf_part *part,
                                tnf_error *e)
 {
@@ -322,7 +322,7 @@ static tnf_status measure_part(parser *p, const object *o, const component *k, t
     const tnf_encoded from = { read_stored, &bytes, part->stored, UINT64_MAX };
     if (part->stored < MEASURE_MOST / MEASURE_RATIO)
         most = part->stored * MEASURE_RATIO;
-    /* The decoder's memory is a matter of this moment and no part of the handle. */
+    /* The decoder's memory is temporary and does not belong to the handle. */
     tnf_status status = tnf_codec_measure(&part->nbytes, TNF_CODEC_ZSTD, &from, most, NULL, &why);
     bool of_the_file = status == TNF_EFORMAT || status == TNF_ETRUNCATED ||
                        status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
@@ -333,8 +333,8 @@ static tnf_status measure_part(parser *p, const object *o, const component *k, t
     part->nbytes = part->stored;
     part->flags |= TNF_PART_UNREADABLE;
     tnf_warn(p->r, k->at,
-             "%s cannot be read: how long its component %s is when decoded is not said, and cannot "
-             "be found out: %s",
+             "%s cannot be read: the decoded size of its component %s is not stored and cannot be "
+             "measured: %s",
              TNF_QUOTED(o->name), TNF_QUOTED(k->role), why.message);
     return TNF_OK;
 }
@@ -356,11 +356,11 @@ static tnf_status make_part(parser *p, const object *o, const component *k,
     } else if (!tnf_str_is(encoding, "raw")) {
         not_known(p, o, k, part, "encoding", encoding);
     } else if (k->has_decoded && k->decoded != k->length) {
-        TNF_TRY(tnf_stricter(p->r, e, TNF_EFORMAT, k->at,
-                             "the component %s of %s has %llu bytes and, though it is raw, an "
-                             "uncompressed_length of %llu",
-                             TNF_QUOTED(k->role), TNF_QUOTED(o->name),
-                             (unsigned long long)k->length, (unsigned long long)k->decoded));
+        TNF_TRY(tnf_stricter(
+            p->r, e, TNF_EFORMAT, k->at,
+            "the component %s of %s is raw and has %llu bytes, but an uncompressed_length of %llu",
+            TNF_QUOTED(k->role), TNF_QUOTED(o->name), (unsigned long long)k->length,
+            (unsigned long long)k->decoded));
     }
     TNF_TRY(tnf_zt_check_place(p->r, o->name, k->offset, k->length, p->index_start, k->at, e));
     return tnf_zt_read_digest(p->r, &part->digest, o->name, k->digest.text, true, k->at, e);
@@ -376,7 +376,8 @@ static int by_offset(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Parts as the layout lists them, others as their bytes lie: the map has them by name. */
+/* Sorts parts as the layout lists them, others by the place of their bytes: the map has them by
+ * name. */
 static void order_parts(const tnf_layout *layout, component *k, size_t n)
 {
     size_t done = 0;
@@ -425,7 +426,7 @@ static tnf_status add_object(parser *p, const object *from, tnf_error *e)
 
 /* ------------------------------------------------------------------- root */
 
-/* Keeps what was read of a tensor. */
+/* Keeps a tensor that was read. */
 static bool keep_object(parser *p, object *o)
 {
     uint64_t *shape = tnf_arena_array(p->r->scratch, o->rank, sizeof *shape);
@@ -469,7 +470,7 @@ static bool read_objects(parser *p)
     return p->c.status == TNF_OK;
 }
 
-/* What has no bytes was written before what lies at the same place. */
+/* Tensors without bytes were written before others at the same place. */
 static int by_place(const void *a, const void *b)
 {
     const object *x = a, *y = b;

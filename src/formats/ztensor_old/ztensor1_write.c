@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* zTensor 1.2, writing: as the 1.2 library writes it, to the byte. Blobs are in the order of the
- * source, a layout's parts in the layout's order; the manifest has names and components in the
- * order of their bytes:
+/* Writes zTensor 1.2 with the same bytes as the 1.2 library. Blobs are in the order of the source,
+ * and parts in the order of their layout. The manifest has names and components in byte order:
  *
  *   { version, (attributes), objects: { name: { shape, format, (attributes), components: { role:
  *     { dtype, (type), offset, length, (uncompressed_length), (encoding), (digest) } } } } }
@@ -39,8 +38,8 @@ static const char *renamed_file(const zt1_name *names, const char *id)
     return id;
 }
 
-/* Indices in 1.x are u64; a tensor with others keeps our name for its layout, which readers of 1.x
- * do not take for their own. */
+/* Indices in 1.x are u64. A tensor with other indices keeps Tenfold's name of its layout, which
+ * readers of 1.x do not confuse with theirs. */
 static const char *format_of(const tnf_object *o)
 {
     for (uint16_t i = 0; i < o->nparts; i++)
@@ -59,7 +58,7 @@ static tnf_status put_attrs(tnf_writer *w, tnf_buf *b, const tnf_member *members
     memcpy(sorted, members, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, tnf_member_compare);
     tnf_cbor_put_string(b, "attributes");
-    if (tnf_cbor_is_wrapper(&map, TNF_CBOR_LENIENT)) /* a map that a tree cannot hold */
+    if (tnf_cbor_is_wrapper(&map, TNF_CBOR_LENIENT)) /* a map that a tree cannot represent */
         return tnf_cbor_put_value(b, &map, TNF_CBOR_LENIENT, TNF_TREE_DEEPEST, e);
     tnf_cbor_put_map(b, n);
     for (size_t i = 0; i < n; i++) {
@@ -87,7 +86,7 @@ static void put_component(tnf_buf *b, const tnf_part *p, const zt_blob *blob)
         put_word(b, "digest", blob->digest);
 }
 
-/* A component and its place in the object. */
+/* A component and its index in the object. */
 typedef struct component {
     const tnf_part *part;
     const zt_blob *blob;

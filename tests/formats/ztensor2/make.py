@@ -292,7 +292,7 @@ reject("corpus-shape-rank-65.zt", corpus({"t": dense(4096, 1, [1] * 65)}), "Shap
 for name, label in [("empty", ""), ("leading-dot", ".a"), ("separator", "a/b"), ("traversal", "..")]:
     reject(f"corpus-shard-name-{name}.zt", corpus(ONE, shards={label: SHARD["base"]}), "ShardName: ")
 data = corpus({"t": dense(4096, 8, [8], shard="gone")})
-reject("corpus-shard-ref-not-in-table.zt", data, "ShardRef: 't' lies in the shard 'gone'",
+reject("corpus-shard-ref-not-in-table.zt", data, "ShardRef: 't' is in the shard 'gone'",
        offset=at_blob(data))
 reject("corpus-shard-table-key-not-text.zt", corpus(ONE, shards={1: SHARD["base"]}), "Schema: ")
 reject("corpus-verify-digest-mismatch.zt", corpus({"t": dense(4096, 8, [8], digest="xxh3:0123456789abcdef")}),
@@ -474,8 +474,8 @@ tail = perfect[:-40] + b"\0" + perfect[-40:]
 valid("canonical-not-tail.zt", A1, tail, canonical="the footer does not follow")
 for name in "canonical-tied ref-empty ref-emptyattr ref-order ref-alias ref-then_zero ref-only_zero ref-c2 ref-zero_then".split():
     expect["valid"][name + ".zt"]["canonical"] = True  # the last one the reference denies, see its writer
-for name, why in [("ref-stream_dup", "where a part with the same bytes is"), ("ref-nfcattr", "normal form C"),
-                  ("ref-append", "'b' begins at 196608"), ("ref-zstd", "is encoded"), ("future-keys", "not known"),
+for name, why in [("ref-stream_dup", "the place of a part with the same bytes"), ("ref-nfcattr", "normal form C"),
+                  ("ref-append", "'b' begins at 196608"), ("ref-zstd", "is encoded"), ("future-keys", "unknown key"),
                   ("corpus-minimal", "'t' begins at 4096, not at 65536"), ("corpus-data-shard", "a data shard"),
                   ("digest-sha256", "without an xxh3"), ("overlay/model", "table of shards")]:
     expect["valid"][name + ".zt"]["canonical"] = why
