@@ -14,7 +14,7 @@
 
 #define WINDOW ((size_t)64 << 10)
 
-    struct scan {
+struct scan {
     ft_reading *f;
     uint8_t *p;
     size_t n, from; /* n: bytes in the window; from: how many of them were used */
@@ -80,7 +80,7 @@ static tnf_status take_word(struct scan *s, tnf_error *e)
 
 /* ------------------------------------------------------------- invalid UTF-8 */
 
-static tnf_status mend_text(struct scan *s, size_t start, tnf_error *e)
+static tnf_status repair_text(struct scan *s, size_t start, tnf_error *e)
 {
     size_t n = s->bytes.n - start;
     s->raw.n = 0;
@@ -104,7 +104,7 @@ static tnf_status check_text(struct scan *s, size_t start, uint64_t at, tnf_erro
             s->lossy ? "invalid bytes become U+FFFD, in this and all later entries"
                      : "the bytes are kept; the reader's option lossy=yes replaces invalid ones");
     s->warned = true;
-    return s->lossy ? mend_text(s, start, e) : TNF_OK;
+    return s->lossy ? repair_text(s, start, e) : TNF_OK;
 }
 
 /* ------------------------------------------------------------------- entries */

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-    const char *const tnf_ft_arg_keys[FT_ARGS] = {
+const char *const tnf_ft_arg_keys[FT_ARGS] = {
     FT_ATTR("dim"),    FT_ATTR("ws"),          FT_ATTR("epoch"), FT_ATTR("min_count"),
     FT_ATTR("neg"),    FT_ATTR("word_ngrams"), FT_ATTR("loss"),  FT_ATTR("model"),
     FT_ATTR("bucket"), FT_ATTR("minn"),        FT_ATTR("maxn"),  FT_ATTR("lr_update_rate"),

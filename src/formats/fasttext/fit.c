@@ -269,7 +269,7 @@ static tnf_status look_for_counts(void *ctx, const void *bytes, size_t n, tnf_er
 }
 
 /* Blocks of a scan are multiples of 8 bytes. */
-static tnf_status look_at_pruned(void *ctx, const void *bytes, size_t n, tnf_error *e)
+static tnf_status look_for_bad_rows(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct looking *l = ctx;
     const uint8_t *p = bytes;
@@ -361,7 +361,7 @@ static tnf_status judge_pruned(struct judging *j)
     if (!ft_is_quantized(&j->plan.input))
         return drop_object(j, o, "only a quantized model can be pruned");
     struct looking l = { .bucket = (uint32_t)j->plan.args[FT_BUCKET], .rows = o->shape[0] };
-    TNF_TRY(tnf_scan(&o->parts[0], look_at_pruned, &l, j->e));
+    TNF_TRY(tnf_scan(&o->parts[0], look_for_bad_rows, &l, j->e));
     return l.found ? drop_object(j, o, "it names buckets or rows that do not exist") : TNF_OK;
 }
 

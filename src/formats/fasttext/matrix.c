@@ -16,10 +16,10 @@
 #include <stdio.h>
 #include <string.h>
 
-    /* ----------------------------------------------------------------------- dense */
+/* ----------------------------------------------------------------------- dense */
 
-    static tnf_status check_shape(ft_reading *f, const char *name, uint64_t rows, uint64_t columns,
-                                  uint64_t at, tnf_error *e)
+static tnf_status check_shape(ft_reading *f, const char *name, uint64_t rows, uint64_t columns,
+                              uint64_t at, tnf_error *e)
 {
     uint64_t parts = f->is_pruned ? f->pruned : (uint64_t)f->args[FT_BUCKET];
     if (strcmp(name, FT_EMBEDDINGS) != 0)

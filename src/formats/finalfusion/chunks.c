@@ -318,7 +318,7 @@ static void warn_of_stale(const struct walk *k)
 
 /* Marks vectors that come without norms: they were stored so on purpose. When they are written
  * again, by whatever way, they are not divided by their lengths (tnf_ff_unit_rows()). */
-static tnf_status tell_bare(tnf_reader *r, tnf_error *e)
+static tnf_status mark_bare(tnf_reader *r, tnf_error *e)
 {
     const tnf_object *m = tnf_catalog_find(r->catalog, FF_EMBEDDINGS, strlen(FF_EMBEDDINGS));
     bool bare = m && m->layout == &tnf_layout_dense &&
@@ -341,7 +341,7 @@ static tnf_status finish_walk(struct walk *k, tnf_error *e)
     if (k->nmet > 1 && !(matrix && k->f.words_known))
         tnf_warn(r, TNF_NO_OFFSET, "there is no %s", matrix ? "vocabulary" : "matrix");
     warn_of_stale(k);
-    TNF_TRY(tell_bare(r, e));
+    TNF_TRY(mark_bare(r, e));
     TNF_TRY(tnf_set_attr(r, FF_ATTR("dialect"), tnf_value_str(TNF_STRING, name, strlen(name)), e));
     return set_ids(k, e);
 }

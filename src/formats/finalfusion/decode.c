@@ -29,7 +29,7 @@ static tnf_status read_length(struct walk *k, tnf_error *e)
         return TNF_OK;
     uint64_t left = l->bytes - (k->at - l->at);
     if (left >= 4 + l->suffix) {
-        TNF_TRY(tnf_ff_look(&k->w, k->at, 4, &p, e));
+        TNF_TRY(tnf_ff_bytes_at(&k->w, k->at, 4, &p, e));
         k->n = tnf_le32(p);
     }
     if (left < 4 + l->suffix || k->n > left - 4 - l->suffix)
@@ -103,7 +103,7 @@ static tnf_status decode_numbers(struct walk *k, bool offsets, uint64_t from, ui
         if (offsets) {
             tnf_put_le64(number, offset_of(k->l, k->i, k->at - k->l->at));
         } else {
-            TNF_TRY(tnf_ff_look(&k->w, k->at + 4 + k->n, 8, &p, e));
+            TNF_TRY(tnf_ff_bytes_at(&k->w, k->at + 4 + k->n, 8, &p, e));
             memcpy(number, p, 8);
         }
         size_t some = n < 8 - skip ? n : 8 - skip;
@@ -128,7 +128,7 @@ static tnf_status decode_bytes(struct walk *k, uint64_t from, uint8_t *dst, size
             const uint8_t *p;
             uint64_t left = k->n - inside < n ? k->n - inside : n;
             some = left < k->w.capacity ? (size_t)left : k->w.capacity;
-            TNF_TRY(tnf_ff_look(&k->w, k->at + 4 + inside, some, &p, e));
+            TNF_TRY(tnf_ff_bytes_at(&k->w, k->at + 4 + inside, some, &p, e));
             memcpy(dst, p, some);
             dst += some;
             from += some;

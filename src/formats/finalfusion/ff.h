@@ -137,7 +137,7 @@ typedef struct ff_window {
 } ff_window;
 
 /* Returns n bytes at `at`; n must not exceed the size of the window. */
-tnf_status tnf_ff_look(ff_window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e);
+tnf_status tnf_ff_bytes_at(ff_window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e);
 
 /* One pass over a list of l->count strings at `at`, none of which may extend beyond `bound`. It
  * checks lengths and text and sets the marks. `take` is called with the number after each string,
@@ -170,8 +170,8 @@ bool tnf_ff_rows_cover(const ff_rows *rows);
 
 /* Incremental UTF-8 validation. */
 typedef struct ff_utf8 {
-    uint8_t left, low,
-        high; /* left: continuation bytes to come; low, high: range of the next one */
+    uint8_t left;      /* continuation bytes to come */
+    uint8_t low, high; /* range of the next one */
 } ff_utf8;
 
 bool tnf_ff_utf8_feed(ff_utf8 *u, const uint8_t *p, size_t n);

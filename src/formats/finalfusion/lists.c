@@ -15,7 +15,7 @@
 
 #define SCAN_WINDOW ((size_t)64 << 10)
 
-tnf_status tnf_ff_look(ff_window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e)
+tnf_status tnf_ff_bytes_at(ff_window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e)
 {
     if (at < w->at || at - w->at > w->n || n > w->n - (size_t)(at - w->at)) {
         uint64_t left = at < w->source->size ? w->source->size - at : 0;
@@ -37,14 +37,14 @@ struct scan {
     ff_window w;
     uint64_t bound;
     const char *what;
-    bool told; /* invalid UTF-8 was reported */
+    bool warned; /* invalid UTF-8 was reported */
 };
 
 static tnf_status not_text(struct scan *s, uint64_t i, uint64_t at, tnf_error *e)
 {
-    if (s->told)
+    if (s->warned)
         return TNF_OK;
-    s->told = true;
+    s->warned = true;
     return tnf_stricter(s->f->r, e, TNF_EFORMAT, at, "%s %llu of %llu is not UTF-8", s->what,
                         (unsigned long long)i, (unsigned long long)s->l->count);
 }
@@ -56,7 +56,7 @@ static tnf_status check_long(struct scan *s, uint64_t i, uint64_t at, uint64_t n
     for (uint64_t done = 0; done < n;) {
         size_t some = n - done < s->w.capacity ? (size_t)(n - done) : s->w.capacity;
         const uint8_t *p;
-        TNF_TRY(tnf_ff_look(&s->w, at + done, some, &p, e));
+        TNF_TRY(tnf_ff_bytes_at(&s->w, at + done, some, &p, e));
         if (!tnf_ff_utf8_feed(&u, p, some))
             return not_text(s, i, at, e);
         done += some;
@@ -73,7 +73,7 @@ static tnf_status scan_one(struct scan *s, uint64_t i, uint64_t *at, uint64_t *n
     if (left < 4 + suffix)
         return tnf_fail(e, TNF_EFORMAT, *at, "%s %llu of %llu is beyond the end of its chunk",
                         s->what, (unsigned long long)i, (unsigned long long)s->l->count);
-    TNF_TRY(tnf_ff_look(&s->w, *at, 4, &p, e));
+    TNF_TRY(tnf_ff_bytes_at(&s->w, *at, 4, &p, e));
     uint32_t n = tnf_le32(p);
     if (n > left - 4 - suffix)
         return tnf_fail(
@@ -82,14 +82,14 @@ static tnf_status scan_one(struct scan *s, uint64_t i, uint64_t *at, uint64_t *n
             (unsigned long long)i, (unsigned long long)s->l->count, n,
             (unsigned long long)(left - 4 - suffix));
     if ((uint64_t)n + 4 + suffix <= s->w.capacity) {
-        TNF_TRY(tnf_ff_look(&s->w, *at, 4 + (size_t)n + suffix, &p, e));
+        TNF_TRY(tnf_ff_bytes_at(&s->w, *at, 4 + (size_t)n + suffix, &p, e));
         if (!tnf_utf8_valid(&bad, (const char *)p + 4, n))
             TNF_TRY(not_text(s, i, *at + 4 + bad, e));
         p += 4 + (size_t)n;
     } else {
         TNF_TRY(check_long(s, i, *at + 4, n, e));
         if (suffix)
-            TNF_TRY(tnf_ff_look(&s->w, *at + 4 + n, suffix, &p, e));
+            TNF_TRY(tnf_ff_bytes_at(&s->w, *at + 4 + n, suffix, &p, e));
     }
     *number = suffix ? tnf_le64(p) : 0;
     *at += 4 + (uint64_t)n + suffix;

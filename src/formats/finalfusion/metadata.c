@@ -181,7 +181,7 @@ static bool put_attrs(tnf_buf *b, const ff_plan *plan, const tnf_attrs *attrs)
     return !first;
 }
 
-static bool told_by_file(const tnf_object *o, const tnf_member *m)
+static bool is_stored_by_file(const tnf_object *o, const tnf_member *m)
 {
     return strcmp(m->key.p, FF_PIECES) == 0 && o->shape[0] == 0;
 }
@@ -191,7 +191,7 @@ static bool put_tensor(tnf_buf *b, const tnf_object *o, bool *open)
     bool first = true;
     for (size_t i = 0; o->attrs && i < o->attrs->n; i++) {
         const tnf_member *m = &o->attrs->as.members[i];
-        if (told_by_file(o, m))
+        if (is_stored_by_file(o, m))
             continue;
         if (first) {
             tnf_buf_puts(b, *open ? "," : "\"tensors\":{");

@@ -46,7 +46,7 @@ static tnf_status read_type(struct fx_walk *x, struct fx_array *a, tnf_error *e)
     if (!a->type)
         return tnf_fail(e, TNF_EUNSUPPORTED, h.at, "an array has the unknown type %s",
                         TNF_QUOTED(((tnf_str) { (const char *)p, (size_t)h.n })));
-    if (a->type->odd)
+    if (a->type->read_only)
         tnf_warn(x->r, h.at, "the type %s is read as bfloat16: old versions of jax wrote it so",
                  a->type->name);
     return TNF_OK;

@@ -28,7 +28,7 @@ typedef struct fx_type {
     const char *name; /* name in numpy or ml_dtypes */
     const char *type; /* Tenfold's name; NULL: listed, but not read */
     uint8_t width;    /* bytes of an element in the file */
-    bool odd;         /* read, never written */
+    bool read_only;   /* read, never written */
 } fx_type;
 
 const fx_type *tnf_fx_type(tnf_str name);

@@ -64,7 +64,7 @@ const fx_type *tnf_fx_type(tnf_str name)
 const fx_type *tnf_fx_type_of(const tnf_type *type)
 {
     for (size_t i = 0; i < NTYPES; i++)
-        if (types[i].type && !types[i].odd && strcmp(types[i].type, type->id) == 0)
+        if (types[i].type && !types[i].read_only && strcmp(types[i].type, type->id) == 0)
             return &types[i];
     return NULL;
 }

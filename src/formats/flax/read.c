@@ -25,11 +25,11 @@ static tnf_value row_value(const struct fx_row *row)
 /* Are there keys that splitting the name at slashes would not restore? */
 bool tnf_fx_needs_path(const struct fx_walk *x)
 {
-    bool odd = x->depth == 0;
+    bool needed = x->depth == 0;
     for (unsigned i = 0; i < x->depth; i++)
-        odd = odd || x->keys[i].kind != TNF_STRING ||
-              (x->keys[i].n && memchr(x->keys[i].as.s, '/', x->keys[i].n));
-    return odd;
+        needed = needed || x->keys[i].kind != TNF_STRING ||
+                 (x->keys[i].n && memchr(x->keys[i].as.s, '/', x->keys[i].n));
+    return needed;
 }
 
 tnf_status tnf_fx_keep_path(tnf_value *out, const struct fx_walk *x, tnf_error *e)

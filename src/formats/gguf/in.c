@@ -53,7 +53,7 @@ static void pass_bytes(gguf_in *in, size_t n)
     in->text_end = NULL;
 }
 
-static uint32_t turned_u32(uint32_t v)
+static uint32_t swapped_u32(uint32_t v)
 {
     return v << 24 | (v & 0xff00u) << 8 | (v >> 8 & 0xff00u) | v >> 24;
 }
@@ -62,7 +62,7 @@ tnf_status tnf_gguf_u32(gguf_in *in, uint32_t *out, tnf_error *e)
 {
     TNF_TRY(tnf_gguf_need(in, 4, e));
     uint32_t v = tnf_le32(in->p);
-    *out = in->big ? turned_u32(v) : v;
+    *out = in->big ? swapped_u32(v) : v;
     pass_bytes(in, 4);
     return TNF_OK;
 }
@@ -71,7 +71,7 @@ tnf_status tnf_gguf_u64(gguf_in *in, uint64_t *out, tnf_error *e)
 {
     TNF_TRY(tnf_gguf_need(in, 8, e));
     uint64_t low = tnf_le32(in->p), high = tnf_le32(in->p + 4);
-    *out = in->big ? (uint64_t)turned_u32((uint32_t)low) << 32 | turned_u32((uint32_t)high)
+    *out = in->big ? (uint64_t)swapped_u32((uint32_t)low) << 32 | swapped_u32((uint32_t)high)
                    : high << 32 | low;
     pass_bytes(in, 8);
     return TNF_OK;

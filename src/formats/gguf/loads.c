@@ -18,16 +18,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-typedef struct telling {
+typedef struct reporter {
     tnf_tell tell;
     void *ctx;
     const char *program;
-} telling;
+} reporter;
 
-static void tell_problem(const telling *t, tnf_str tensor, const char *format, ...)
+static void report_problem(const reporter *t, tnf_str tensor, const char *format, ...)
     TNF_PRINTF(3, 4);
 
-static void tell_problem(const telling *t, tnf_str tensor, const char *format, ...)
+static void report_problem(const reporter *t, tnf_str tensor, const char *format, ...)
 {
     tnf_error problem = { .offset = TNF_NO_OFFSET };
     char why[200];
@@ -52,7 +52,7 @@ static tnf_str whole_name(const void *ctx, uint32_t position)
 /* Finds duplicate names. `name_of` returns the part of a name that counts. */
 static tnf_status check_twice(const tnf_reader *r, tnf_arena *arena,
                               tnf_str (*name_of)(const void *ctx, uint32_t position),
-                              const telling *t, tnf_error *e)
+                              const reporter *t, tnf_error *e)
 {
     tnf_hash names;
     tnf_status status = TNF_OK;
@@ -63,27 +63,28 @@ static tnf_status check_twice(const tnf_reader *r, tnf_arena *arena,
         if (!tnf_hash_add(&names, (uint32_t)i, false, &previous))
             status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
         else if (previous != TNF_HASH_NONE)
-            tell_problem(t, name, "%s%s has the name of another tensor",
-                         name.n && memchr(name.p, 0, name.n) ? "up to a NUL, " : "",
-                         TNF_QUOTED(name));
+            report_problem(t, name, "%s%s has the name of another tensor",
+                           name.n && memchr(name.p, 0, name.n) ? "up to a NUL, " : "",
+                           TNF_QUOTED(name));
     }
     tnf_hash_free(&names);
     return status;
 }
 
-static void check_either(const tnf_reader *r, const telling *t)
+static void check_either(const tnf_reader *r, const reporter *t)
 {
     const gguf_file *g = r->state;
     if (g->version == 1)
-        tell_problem(t, none, "it has version 1");
+        report_problem(t, none, "it has version 1");
     if (g->key_twice)
-        tell_problem(t, none, "a key occurs twice");
+        report_problem(t, none, "a key occurs twice");
     if (g->cut)
-        tell_problem(t, none, "it is truncated: some of its data is missing");
+        report_problem(t, none, "it is truncated: some of its data is missing");
     for (size_t i = 0; i < r->catalog->n && !r->sibling; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         if (strcmp(tnf_layout_id(o->layout), GGUF_UNKNOWN) == 0)
-            tell_problem(t, o->name, "%s has a type that ggml does not have", TNF_QUOTED(o->name));
+            report_problem(t, o->name, "%s has a type that ggml does not have",
+                           TNF_QUOTED(o->name));
     }
 }
 
@@ -96,30 +97,31 @@ static tnf_str name_to_nul(const void *ctx, uint32_t position)
     return (tnf_str) { name.p, nul ? (size_t)(nul - name.p) : name.n };
 }
 
-static void check_names(const tnf_reader *r, const telling *t)
+static void check_names(const tnf_reader *r, const reporter *t)
 {
     for (size_t i = 0; i < r->catalog->n; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         if (o->name.n > GGUF_MAX_NAME)
-            tell_problem(t, o->name, "the name of %s has %zu bytes, %u are allowed",
-                         TNF_QUOTED(o->name), o->name.n, GGUF_MAX_NAME);
+            report_problem(t, o->name, "the name of %s has %zu bytes, %u are allowed",
+                           TNF_QUOTED(o->name), o->name.n, GGUF_MAX_NAME);
     }
 }
 
-static tnf_status check_llama(const tnf_reader *r, tnf_arena *arena, const telling *t, tnf_error *e)
+static tnf_status check_llama(const tnf_reader *r, tnf_arena *arena, const reporter *t,
+                              tnf_error *e)
 {
     const gguf_file *g = r->state;
     if (g->big)
-        tell_problem(t, none, "it is big-endian");
+        report_problem(t, none, "it is big-endian");
     if (g->nested)
-        tell_problem(t, none, "a key has nested arrays");
+        report_problem(t, none, "a key has nested arrays");
     if (!g->in_order)
-        tell_problem(t, none, "its tensors are not contiguous in the order of their entries");
+        report_problem(t, none, "its tensors are not contiguous in the order of their entries");
     if (g->deep.p)
-        tell_problem(t, g->deep, "%s has more than %u dimensions", TNF_QUOTED(g->deep),
-                     GGUF_MAX_RANK);
+        report_problem(t, g->deep, "%s has more than %u dimensions", TNF_QUOTED(g->deep),
+                       GGUF_MAX_RANK);
     if (g->later)
-        tell_problem(t, none, "it is not the first file of its set");
+        report_problem(t, none, "it is not the first file of its set");
     if (r->sibling)
         return TNF_OK;
     check_names(r, t);
@@ -136,25 +138,26 @@ static bool has_bytes(const tnf_value *v)
     return v->kind == TNF_BYTES;
 }
 
-static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const telling *t,
+static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const reporter *t,
                                tnf_error *e)
 {
     const gguf_file *g = r->state;
     const tnf_attrs *attrs = &r->catalog->attrs;
     if (g->key_not_utf8)
-        tell_problem(t, none, "a key is not UTF-8");
+        report_problem(t, none, "a key is not UTF-8");
     for (size_t i = 0; i < attrs->n; i++)
         if (has_bytes(&attrs->members[i].value))
-            tell_problem(t, none, "the text of %s is not UTF-8", TNF_QUOTED(attrs->members[i].key));
+            report_problem(t, none, "the text of %s is not UTF-8",
+                           TNF_QUOTED(attrs->members[i].key));
     for (size_t i = 0; i < r->catalog->n && !r->sibling; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         const gguf_type *type = o->nparts ? tnf_gguf_type_of(o) : NULL;
         if (!tnf_utf8_valid(NULL, o->name.p, o->name.n))
-            tell_problem(t, o->name, "the name %s is not UTF-8", TNF_QUOTED(o->name));
+            report_problem(t, o->name, "the name %s is not UTF-8", TNF_QUOTED(o->name));
         if (type && (type->id > 40 || strcmp(type->name, "q8_1") == 0))
-            tell_problem(t, o->name, "%s has the type %s, which it %s", TNF_QUOTED(o->name),
-                         type->name,
-                         type->id > 40 ? "does not support" : "reads with too large a size");
+            report_problem(t, o->name, "%s has the type %s, which it %s", TNF_QUOTED(o->name),
+                           type->name,
+                           type->id > 40 ? "does not support" : "reads with too large a size");
     }
     return r->sibling ? TNF_OK : check_twice(r, arena, whole_name, t, e);
 }
@@ -162,7 +165,7 @@ static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const tell
 tnf_status tnf_gguf_loads(const tnf_reader *r, const char *program, tnf_arena *arena, tnf_tell tell,
                           void *ctx, tnf_error *e)
 {
-    const telling t = { tell, ctx, program };
+    const reporter t = { tell, ctx, program };
     check_either(r, &t);
     return strcmp(program, "llama.cpp") == 0 ? check_llama(r, arena, &t, e)
                                              : check_python(r, arena, &t, e);

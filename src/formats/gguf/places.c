@@ -196,8 +196,8 @@ static void measure_unknown(tnf_reader *r, const gguf_entry **order, size_t n)
 
 /* The core checks the places of plain bytes. Blocks that must be swapped are opaque to it, so this
  * function checks them. */
-static tnf_status check_turned(tnf_reader *r, const gguf_file *g, const gguf_entry **order,
-                               tnf_error *e)
+static tnf_status check_swapped(tnf_reader *r, const gguf_file *g, const gguf_entry **order,
+                                tnf_error *e)
 {
     const gguf_entry *last = NULL;
     if (!g->big || g->blocks_little)
@@ -251,8 +251,8 @@ static tnf_status record_offsets(tnf_reader *r, gguf_file *g, tnf_error *e)
 
 /* ---------------------------------------------------- between and after them */
 
-static tnf_status look_at_padding(tnf_reader *r, const gguf_file *g, const gguf_entry **order,
-                                  tnf_error *e)
+static tnf_status check_padding(tnf_reader *r, const gguf_file *g, const gguf_entry **order,
+                                tnf_error *e)
 {
     uint64_t size = r->source->size, end = r->data_start;
     bool any = false;
@@ -272,7 +272,7 @@ static tnf_status look_at_padding(tnf_reader *r, const gguf_file *g, const gguf_
     return set_fact(r, "gguf_file.padding", "not zero", e);
 }
 
-static tnf_status look_behind(tnf_reader *r, gguf_file *g, tnf_error *e)
+static tnf_status check_end(tnf_reader *r, gguf_file *g, tnf_error *e)
 {
     uint64_t size = r->source->size, end = r->data_start, padded;
     for (size_t i = 0; i < g->n; i++) {
@@ -330,10 +330,10 @@ tnf_status tnf_gguf_places(tnf_reader *r, gguf_file *g, tnf_error *e)
     TNF_TRY(sort_places(r, g, &order, e));
     if (r->lenient)
         measure_unknown(r, order, g->n);
-    TNF_TRY(check_turned(r, g, order, e));
+    TNF_TRY(check_swapped(r, g, order, e));
     TNF_TRY(add_all(r, g, e));
     TNF_TRY(record_offsets(r, g, e));
-    TNF_TRY(look_at_padding(r, g, order, e));
+    TNF_TRY(check_padding(r, g, order, e));
     TNF_TRY(keep_blocks(r, g, order, e));
-    return look_behind(r, g, e);
+    return check_end(r, g, e);
 }

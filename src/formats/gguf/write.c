@@ -278,7 +278,7 @@ static tnf_status make_header(gguf_out *o, tnf_writer *w, form *f, tnf_error *e)
 /* -------------------------------------------------------------------- data */
 
 /* Writes blocks in the other byte order, piece by piece. */
-static tnf_status put_turned(tnf_writer *w, const tnf_object *t, tnf_error *e)
+static tnf_status put_swapped(tnf_writer *w, const tnf_object *t, tnf_error *e)
 {
     const tnf_part *part = t->parts;
     const gguf_type *type = tnf_gguf_type_of(t);
@@ -308,7 +308,7 @@ static tnf_status put_turned(tnf_writer *w, const tnf_object *t, tnf_error *e)
 static tnf_status put_tensor(tnf_writer *w, const form *f, const tnf_object *t, tnf_error *e)
 {
     if (f->turn && t->layout->block_bytes)
-        return put_turned(w, t, e);
+        return put_swapped(w, t, e);
     tnf_put_how how = { .codec = TNF_CODEC_RAW,
                         .big_endian = f->big && t->layout == &tnf_layout_dense };
     tnf_put_done done;

@@ -62,7 +62,7 @@ static tnf_status read_config(tnf_reader *r, uint32_t n, bool v1, tnf_error *e)
                                    r->limits.depth, e));
     for (size_t i = 0; i < config.nfindings; i++) {
         const tnf_gptrs_finding *f = &config.findings[i];
-        if (f->odd)
+        if (f->unusual)
             tnf_warn(r, f->offset, "%s", f->message);
         else
             TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, f->offset, "%s", f->message));

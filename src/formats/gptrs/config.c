@@ -36,17 +36,17 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static void report_fault(parse *p, uint64_t offset, bool odd, const char *format, ...)
+static void report_fault(parse *p, uint64_t offset, bool unusual, const char *format, ...)
     TNF_PRINTF(4, 5);
 
-static void report_fault(parse *p, uint64_t offset, bool odd, const char *format, ...)
+static void report_fault(parse *p, uint64_t offset, bool unusual, const char *format, ...)
 {
     tnf_gptrs_config *c = p->out;
     if (c->nfindings == sizeof c->findings / sizeof c->findings[0])
         return;
     tnf_gptrs_finding *f = &c->findings[c->nfindings++];
     f->offset = offset;
-    f->odd = odd;
+    f->unusual = unusual;
     va_list list;
     va_start(list, format);
     vsnprintf(f->message, sizeof f->message, format, list);

@@ -19,7 +19,7 @@
 /* A property of a config that gpt.rs refuses, or that is only unusual. */
 typedef struct tnf_gptrs_finding {
     uint64_t offset;
-    bool odd;
+    bool unusual;
     char message[160];
 } tnf_gptrs_finding;
 

@@ -222,8 +222,7 @@ static tnf_status find_huge(tnf_cur *out, h5_file *h, h5_fractal *f, tnf_cur id,
         unsigned n = f->id_length - 1 < 8 ? (unsigned)f->id_length - 1 : 8;
         size_t nodes = h->nnodes;
         x.key = tnf_h5_uint(&id, n);
-        tnf_hash once = h->once; /* the tree is searched for each huge object, so each search has
-                                    its own visited nodes */
+        tnf_hash once = h->once; /* each search has its own visited nodes */
         tnf_hash_init(&h->once, &once.alloc, once.key, once.ctx);
         tnf_status status = tnf_h5_records(h, f->huge, 1, take_huge, &x, e);
         tnf_hash_free(&h->once);

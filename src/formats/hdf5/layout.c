@@ -16,7 +16,7 @@
 
 /* ----------------------------------------------------------------- filters */
 
-static tnf_status say_why(const char **why, h5_file *h, const char *text, tnf_error *e)
+static tnf_status set_reason(const char **why, h5_file *h, const char *text, tnf_error *e)
 {
     if (*why)
         return TNF_OK;
@@ -54,7 +54,7 @@ static tnf_status read_filter(h5_data *d, h5_file *h, tnf_cur *c, unsigned versi
              known   ? known
              : own.n ? TNF_QUOTED(own)
                      : "without a name");
-    return say_why(why, h, text, e);
+    return set_reason(why, h, text, e);
 }
 
 static tnf_status read_filters(h5_data *d, h5_file *h, const h5_header *x, const char **why,
@@ -75,7 +75,7 @@ static tnf_status read_filters(h5_data *d, h5_file *h, const h5_header *x, const
         TNF_TRY(read_filter(d, h, &c, version, why, e));
     for (unsigned i = 0; i < d->nfilters; i++)
         packers += tnf_h5_filter_packs(d->filters[i].id);
-    return packers < 2 ? TNF_OK : say_why(why, h, "its chunks were compressed twice", e);
+    return packers < 2 ? TNF_OK : set_reason(why, h, "its chunks were compressed twice", e);
 }
 
 /* -------------------------------------------------------------------- fill */
@@ -192,7 +192,7 @@ static tnf_status read_layout(h5_data *d, h5_file *h, tnf_cur *c, const h5_space
     unsigned version = tnf_u8(c), kind = tnf_u8(c);
     uint64_t where = c->base;
     if (version == 1 || version == 2)
-        return say_why(why, h, "its layout has a version that was abandoned in 2003", e);
+        return set_reason(why, h, "its layout has a version that was abandoned in 2003", e);
     if (version < 3 || version > 5)
         return tnf_fail(e, TNF_EUNSUPPORTED, where, "a layout has the version %u", version);
     if (kind == 0) {
@@ -214,7 +214,7 @@ static tnf_status read_layout(h5_data *d, h5_file *h, tnf_cur *c, const h5_space
     if (kind == 2)
         return read_chunked(d, h, c, s, version, e);
     if (kind == 3)
-        return say_why(
+        return set_reason(
             why, h,
             "it is a virtual dataset, which refers to other files, and these are never opened", e);
     return tnf_fail(e, TNF_EUNSUPPORTED, where, "a layout has the class %u", kind);
@@ -226,7 +226,7 @@ tnf_status tnf_h5_layout(h5_data *d, h5_file *h, const h5_header *x, const h5_sp
     tnf_cur c;
     d->form = H5_FILLED;
     if (tnf_h5_find(x, H5_EXTERNAL))
-        return say_why(why, h, "its data are in other files, which are never opened", e);
+        return set_reason(why, h, "its data are in other files, which are never opened", e);
     TNF_TRY(read_filters(d, h, x, why, e));
     TNF_TRY(read_fill(d, h, x, e));
     const h5_message *m = tnf_h5_find(x, H5_LAYOUT);
@@ -235,6 +235,6 @@ tnf_status tnf_h5_layout(h5_data *d, h5_file *h, const h5_header *x, const h5_sp
     TNF_TRY(tnf_h5_body(&c, h, m, e));
     TNF_TRY(read_layout(d, h, &c, s, why, e));
     if (d->form == H5_CHUNKED && d->chunk_bytes > H5_CHUNK)
-        return say_why(why, h, "its chunks have more than 1 GiB", e);
+        return set_reason(why, h, "its chunks have more than 1 GiB", e);
     return TNF_OK;
 }

@@ -216,9 +216,9 @@ static bool is_integer(const tnf_value *v)
 
 static void judge_leaf(shape *s, const tnf_value *v)
 {
-    bool told = v->kind == TNF_NULL || v->kind == TNF_MAP;
+    bool unsupported = v->kind == TNF_NULL || v->kind == TNF_MAP;
     s->leaves++;
-    if (told)
+    if (unsupported)
         s->why = "HDF5 has no attributes with maps, or with nulls inside arrays";
     if (!s->leaf) {
         s->leaf = v;

@@ -105,8 +105,7 @@ static tnf_status end_header(tnf_buf *b, tnf_error *e)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a group is too large for one header");
     tnf_put_le32(b->p + 6, (uint32_t)(b->n - 10));
     tnf_buf_u32(b, tnf_h5_lookup3(b->p, b->n));
-    for (size_t left = (8 - b->n % 8) % 8; left > 0;
-         left--) /* not a loop on b->n: a full buffer does not grow */
+    for (size_t left = (8 - b->n % 8) % 8; left > 0; left--) /* b->n may stop growing */
         tnf_buf_u8(b, 0);
     return tnf_buf_status(b, "an object header", e);
 }
@@ -197,7 +196,7 @@ static tnf_status make_group(writing *x, size_t at, tnf_error *e)
 
 /* ------------------------------------------------------------------ datasets */
 
-static bool says_bfloat16(const tnf_object *o)
+static bool is_marked_bfloat16(const tnf_object *o)
 {
     return tnf_value_is(tnf_value_get(tnf_value_get(o->attrs, H5_ATTRS), "dtype"), "bfloat16");
 }
@@ -206,7 +205,7 @@ static bool as_keras(const writing *x, const tnf_object *o)
 {
     uint64_t how = x->w->options[0].u;
     return o->parts[0].type == tnf_type_of(TNF_BF16) &&
-           (how == BF16_KERAS || (how == BF16_AUTO && says_bfloat16(o)));
+           (how == BF16_KERAS || (how == BF16_AUTO && is_marked_bfloat16(o)));
 }
 
 static const tnf_type *null_type(const tnf_value *v)

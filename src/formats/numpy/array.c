@@ -74,7 +74,7 @@ tnf_status tnf_np_make_attrs(const tnf_value **out, tnf_reader *r, const np_arra
     tnf_attrs attrs = { .arena = r->arena };
     bool canonical = false;
     *out = NULL;
-    if (a->type.worth) {
+    if (a->type.keep_descr) {
         const char *copy = tnf_arena_str(r->arena, a->descr, strlen(a->descr));
         if (!copy)
             return tnf_arena_fail(r->arena, "a type", e);

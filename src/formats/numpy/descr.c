@@ -95,7 +95,7 @@ static void row_of(np_type *t, tnf_dtype dtype, uint64_t n)
     t->axes[0] = n;
     t->naxes = 1;
     t->width = n * tnf_dtype_size(dtype);
-    t->worth = true;
+    t->keep_descr = true;
 }
 
 static bool number_code(np_type *t, char mark, tnf_str code)
@@ -106,7 +106,7 @@ static bool number_code(np_type *t, char mark, tnf_str code)
         t->type = tnf_type_named(numbers[i].id);
         t->width = t->type->bits / 8;
         t->big = mark == '>' && t->width > 1;
-        t->worth = t->big;
+        t->keep_descr = t->big;
         spell_type(t, t->width == 1 ? '|' : t->big ? '>' : '<', code);
         return true;
     }
@@ -114,13 +114,13 @@ static bool number_code(np_type *t, char mark, tnf_str code)
 }
 
 /* Codes of ml_dtypes, and machine-dependent floats. Their bytes are never reversed. */
-static bool odd_code(np_type *t, char mark, tnf_str code)
+static bool special_code(np_type *t, char mark, tnf_str code)
 {
     static const char *const extended[] = { "f12", "f16", "c24", "c32" };
     if (mark == '<' && tnf_str_is(code, "f1")) {
         t->type = tnf_type_named("f8_e5m2");
         t->width = 1;
-        t->worth = true;
+        t->keep_descr = true;
         spell_type(t, '<', code);
         return true;
     }
@@ -156,7 +156,7 @@ static void void_of(np_type *t, const np_context *x, char mark, uint64_t n)
     if (as) {
         t->type = as;
         t->naxes = 0;
-        t->worth = false;
+        t->keep_descr = false;
     }
 }
 
@@ -232,7 +232,7 @@ static bool time_code(np_type *t, char mark, tnf_str code)
         t->type = tnf_type_of(TNF_I64);
         t->width = 8;
         t->big = mark == '>';
-        t->worth = true;
+        t->keep_descr = true;
         snprintf(t->text, sizeof t->text, "%c%c8%s", t->big ? '>' : '<', kinds[i].kind, unit);
         return true;
     }
@@ -250,9 +250,9 @@ static bool ml_name(np_type *t, tnf_str name)
             t->type = tnf_type_named(ml_names[i].id);
             t->naxes = 0;
             t->width = t->type->bits / 8;
-            t->worth = t->width == 1; /* without the descriptor it would be read back as bytes */
+            t->keep_descr = t->width == 1; /* otherwise read back as bytes */
             snprintf(t->text, sizeof t->text, "%s",
-                     t->worth ? ml_names[i].word : tnf_np_descr_of(t->type, true));
+                     t->keep_descr ? ml_names[i].word : tnf_np_descr_of(t->type, true));
         }
         return true;
     }
@@ -275,8 +275,8 @@ static bool plain_text(np_type *t, const np_context *x, tnf_str s)
         spell_type(t, '|', (tnf_str) { "O", 1 });
         return true;
     }
-    return number_code(t, mark, code) || odd_code(t, mark, code) || text_code(t, x, mark, code) ||
-           time_code(t, mark, code) || (!marked && ml_name(t, code));
+    return number_code(t, mark, code) || special_code(t, mark, code) ||
+           text_code(t, x, mark, code) || time_code(t, mark, code) || (!marked && ml_name(t, code));
 }
 
 static tnf_status resolve_text(np_type *t, const np_context *x, const np_node *node, tnf_error *e)
@@ -401,7 +401,7 @@ static tnf_status resolve_node(np_type *t, const np_context *x, const np_node *n
                         "the type is not a text, a list of fields, or a pair");
     TNF_TRY(resolve_node(t, x, node->first, e));
     t->text[0] = 0;
-    t->worth = true;
+    t->keep_descr = true;
     return add_axes(t, node->first->next, e);
 }
 

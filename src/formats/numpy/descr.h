@@ -15,7 +15,7 @@ typedef struct np_type {
     uint32_t naxes;
     bool big;            /* stored big-endian, returned little-endian */
     bool object;         /* elements are Python objects: a pickle */
-    bool worth;          /* the descriptor says more than the type, so it is kept in numpy.descr */
+    bool keep_descr;     /* the descriptor says more than the type, so it is kept in numpy.descr */
     char text[48];       /* NumPy's spelling; "": a list or a tuple, printed from its nodes */
     const np_node *list; /* for a short structure: printed from this list instead */
 } np_type;

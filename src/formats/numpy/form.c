@@ -88,7 +88,7 @@ tnf_fate tnf_np_takes(const tnf_object *o, const char **reason)
 /* ----------------------------------------------------------------- header */
 
 /* The version in the source, by the attribute of the array or of the file; 0: unknown. */
-static unsigned said_version(const tnf_writer *w, const tnf_object *o)
+static unsigned source_version(const tnf_writer *w, const tnf_object *o)
 {
     const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
     const tnf_value *v = tnf_value_get(o->attrs, NP_VERSION);
@@ -102,8 +102,8 @@ static unsigned said_version(const tnf_writer *w, const tnf_object *o)
 
 /* Does this text, as a header of the version, describe the same array? Fails only for lack of
  * memory. */
-static tnf_status says_same(bool *same, const np_context *x, unsigned major, const tnf_buf *text,
-                            np_array *a, tnf_error *e)
+static tnf_status describes_same(bool *same, const np_context *x, unsigned major,
+                                 const tnf_buf *text, np_array *a, tnf_error *e)
 {
     np_array said;
     tnf_arena once;
@@ -128,13 +128,13 @@ static tnf_status old_header(tnf_buf *out, unsigned *major, const np_context *x,
                              const tnf_writer *w, const tnf_object *o, np_array *a, tnf_error *e)
 {
     const tnf_value *v = tnf_value_get(o->attrs, NP_HEADER);
-    unsigned said = said_version(w, o);
+    unsigned said = source_version(w, o);
     *major = 0;
     for (unsigned i = said ? said : 1; v && v->kind == TNF_STRING && i <= 3; i++) {
         bool same = false;
         out->n = 0;
         if (tnf_np_encode(out, i, (tnf_str) { v->as.s, v->n }))
-            TNF_TRY(says_same(&same, x, i, out, a, e));
+            TNF_TRY(describes_same(&same, x, i, out, a, e));
         if (same) {
             *major = i;
             return TNF_OK;
@@ -148,7 +148,7 @@ static tnf_status new_header(tnf_buf *out, unsigned *major, const tnf_writer *w,
                              const tnf_object *o, const np_array *a, tnf_error *e)
 {
     tnf_buf text;
-    unsigned said = said_version(w, o), least = tnf_np_version_for(a, &w->scratch->alloc);
+    unsigned said = source_version(w, o), least = tnf_np_version_for(a, &w->scratch->alloc);
     *major = said > least ? said : least;
     tnf_buf_init(&text, &w->scratch->alloc, 8 * NP_MAX_HEADER);
     tnf_status status = tnf_np_print_header(&text, *major, a, e);

@@ -378,8 +378,8 @@ static tnf_status take_crc(void *ctx, const void *bytes, size_t n, tnf_error *e)
 }
 
 /* Checks the complete pickle of an object array; opening checks only its beginning. */
-static tnf_status tell_pickle(const loose *l, tnf_arena *arena, tnf_tell tell, void *ctx,
-                              tnf_error *e)
+static tnf_status report_pickle(const loose *l, tnf_arena *arena, tnf_tell tell, void *ctx,
+                                tnf_error *e)
 {
     uint64_t n = l->member.size - l->pickle, most = NP_PICKLE + NP_RATIO * l->member.stored;
     n = n < most ? n : most;
@@ -398,7 +398,7 @@ tnf_status tnf_npz_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, 
     const npz_state *s = r->state;
     for (const loose *l = s->first; l; l = l->next)
         if (l->pickle)
-            TNF_TRY(tell_pickle(l, arena, tell, ctx, e));
+            TNF_TRY(report_pickle(l, arena, tell, ctx, e));
     for (const loose *l = s->first; l; l = l->next) {
         tnf_error why = { .offset = TNF_NO_OFFSET };
         uint32_t crc = 0;

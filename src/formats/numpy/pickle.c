@@ -10,11 +10,11 @@
 
 #define MOST_TOLD 32u
 
-typedef struct telling {
+typedef struct name_list {
     char *out;
     size_t n, size;
     bool full; /* more names than fit */
-} telling;
+} name_list;
 
 /* Names that every object array needs; they are not reported. */
 static bool is_usual(const char *call)
@@ -32,7 +32,7 @@ static bool is_usual(const char *call)
 }
 
 /* Adds a name, unless it is already in the text. */
-static void tell_name(telling *w, tnf_str module, tnf_str name)
+static void add_name(name_list *w, tnf_str module, tnf_str name)
 {
     char text[140];
     int n = snprintf(text, sizeof text, "%.*s.%.*s", (int)(module.n < 60 ? module.n : 60),
@@ -50,14 +50,14 @@ static void tell_name(telling *w, tnf_str module, tnf_str name)
 
 tnf_status tnf_np_pickle_calls(tnf_cur c, tnf_arena *arena, char *out, size_t size, tnf_error *e)
 {
-    telling w = { .out = out, .size = size };
+    name_list w = { .out = out, .size = size };
     tnf_pickle p;
     out[0] = 0;
     tnf_status status = tnf_pickle_read(&p, c.p, tnf_left(&c), tnf_where(&c), arena, NULL);
     if (status == TNF_ENOMEM)
         return tnf_arena_fail(arena, "a pickle", e);
     for (size_t i = 0; i < p.globals.n; i++)
-        tell_name(&w, p.globals.nodes[i]->as.global->module, p.globals.nodes[i]->as.global->name);
+        add_name(&w, p.globals.nodes[i]->as.global->module, p.globals.nodes[i]->as.global->name);
     if (w.n == 0)
         snprintf(out, size, "only names that NumPy needs itself");
     return TNF_OK;

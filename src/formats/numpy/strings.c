@@ -15,10 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_COPIED                                                                                \
-    ((uint64_t)256 << 20) /* strings that cannot be mapped are copied up to this size */
-#define WIDER 16u /* the array may take this many times the bytes of the strings, above … */
-#define FEW   ((uint64_t)1 << 20)
+#define MOST_COPIED ((uint64_t)256 << 20) /* of strings that cannot be mapped */
+#define WIDER       16u /* the array may take this many times the bytes of the strings, above … */
+#define FEW         ((uint64_t)1 << 20)
 
 bool tnf_np_is_strings(const tnf_object *o)
 {
@@ -111,8 +110,7 @@ bool tnf_np_in_parts(const tnf_object *o)
     tnf_error said;
     if (!tnf_np_is_strings(o))
         return false;
-    if (!tnf_utf8_valid(NULL, o->name.p,
-                        o->name.n)) /* only parts are written under names that are not UTF-8 */
+    if (!tnf_utf8_valid(NULL, o->name.p, o->name.n)) /* only parts can have such names */
         return true;
     bool fits = open_strings(&x, o, &said) == TNF_OK && width_of(&x.s) > 0;
     close_strings(&x);

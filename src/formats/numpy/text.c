@@ -14,10 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOT_ONE SIZE_MAX
-#define MOST_DAYS                                                                                  \
-    ((int64_t)1 << 56) /* larger values are not converted to dates, which avoids overflows */
-#define DAY 86400
+#define NOT_ONE   SIZE_MAX
+#define MOST_DAYS ((int64_t)1 << 56) /* limit for dates, which avoids overflows */
+#define DAY       86400
 
 /* "[25us]": the multiplier and the unit. */
 typedef struct np_unit {

@@ -123,9 +123,9 @@ static tnf_status take_unique(ox_walk *w, tnf_str name, uint64_t at, tnf_error *
 
 /* ------------------------------------------------------------------ tensors */
 
-static tnf_status tell_tensor(ox_walk *w, const tnf_protobuf *m, const tnf_protobuf_field *f,
-                              tnf_str name, const char *kind, bool sparse, int64_t *more,
-                              tnf_error *e)
+static tnf_status visit_tensor(ox_walk *w, const tnf_protobuf *m, const tnf_protobuf_field *f,
+                               tnf_str name, const char *kind, bool sparse, int64_t *more,
+                               tnf_error *e)
 {
     int64_t grown = 0;
     ox_site site = { name, kind, sparse, tnf_protobuf_inside(m, f), f->at };
@@ -169,7 +169,7 @@ static tnf_status visit_initializer(ox_walk *w, const tnf_protobuf *m, const tnf
     }
     TNF_TRY(join_names(&name, w, two, 2, e));
     TNF_TRY(take_unique(w, name, f->at, e));
-    return tell_tensor(w, m, f, name, sparse ? "sparse" : "initializer", sparse, more, e);
+    return visit_tensor(w, m, f, name, sparse ? "sparse" : "initializer", sparse, more, e);
 }
 
 /* --------------------------------------------------------------- attributes */
@@ -186,10 +186,10 @@ static tnf_status attribute_tensor(ox_walk *w, const tnf_protobuf *m, const tnf_
         node->output.n > 0) {
         TNF_TRY(join_names(&name, w, two, 2, e));
         TNF_TRY(take_unique(w, name, f->at, e));
-        return tell_tensor(w, m, f, name, "constant", sparse, more, e);
+        return visit_tensor(w, m, f, name, "constant", sparse, more, e);
     }
     TNF_TRY(node_name(&name, w, prefix, node, behind, f->at, e));
-    return tell_tensor(w, m, f, name, "attribute", sparse, more, e);
+    return visit_tensor(w, m, f, name, "attribute", sparse, more, e);
 }
 
 static tnf_status visit_subgraph(ox_walk *w, const tnf_protobuf *m, const tnf_protobuf_field *f,

@@ -27,7 +27,7 @@ const tnf_option_info tnf_ox_write_options[] = {
 
 /* The context of the walk over the kept model. */
 struct putting {
-    struct sparse_said *said; /* fields of the current tensor; NULL: not allocated yet */
+    struct kept_sparse *kept_fields; /* fields of the current tensor; NULL: not allocated yet */
     const tnf_catalog *catalog;
     tnf_arena *arena;
     tnf_fit *fit;    /* while planning; NULL: while writing */
@@ -73,13 +73,13 @@ static const tnf_value *kept_model(const tnf_catalog *c)
 /* -------------------------------------------------------------------- match */
 
 /* The fields of a TensorProto of the kept model. */
-struct said {
+struct kept_fields {
     uint64_t type, dims[255];
     uint32_t rank;
     uint64_t place[3]; /* places of raw data, strings, and the name of another file */
 };
 
-static tnf_status add_dims(struct said *s, tnf_protobuf m, tnf_error *e)
+static tnf_status add_dims(struct kept_fields *s, tnf_protobuf m, tnf_error *e)
 {
     while (tnf_protobuf_more(&m)) {
         uint64_t v;
@@ -91,7 +91,7 @@ static tnf_status add_dims(struct said *s, tnf_protobuf m, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status read_said(struct said *s, tnf_protobuf m, tnf_error *e)
+static tnf_status read_kept(struct kept_fields *s, tnf_protobuf m, tnf_error *e)
 {
     tnf_protobuf_field f;
     s->rank = 0;
@@ -112,7 +112,7 @@ static tnf_status read_said(struct said *s, tnf_protobuf m, tnf_error *e)
     return TNF_OK;
 }
 
-static bool same_dims(const struct said *s, const uint64_t *shape, uint32_t rank)
+static bool same_dims(const struct kept_fields *s, const uint64_t *shape, uint32_t rank)
 {
     return s->rank == rank && (rank == 0 || memcmp(s->dims, shape, rank * sizeof *shape) == 0);
 }
@@ -180,12 +180,13 @@ static tnf_status insert_strings(ox_walk *w, uint64_t at, const tnf_object *o, i
 }
 
 /* The reason why a tensor does not fit its place in the model; NULL: it fits. */
-static const char *why_mismatch(const ox_site *site, const tnf_object *o, const struct said *whole,
-                                const struct said *values, const struct said *indices)
+static const char *why_mismatch(const ox_site *site, const tnf_object *o,
+                                const struct kept_fields *whole, const struct kept_fields *values,
+                                const struct kept_fields *indices)
 {
     bool strings = strcmp(o->layout->id, "strings/1") == 0;
     bool sparse = strcmp(o->layout->id, "sparse_coo/1") == 0;
-    const struct said *s = site->sparse ? values : whole;
+    const struct kept_fields *s = site->sparse ? values : whole;
     const char *other = "the kept model has another shape or type for it";
     if (sparse != site->sparse || o->nparts == 0)
         return "the kept model has another layout for it";
@@ -204,12 +205,12 @@ static const char *why_mismatch(const ox_site *site, const tnf_object *o, const 
     return linear || pairs ? NULL : other;
 }
 
-struct sparse_said {
-    struct said whole, values, indices;
+struct kept_sparse {
+    struct kept_fields whole, values, indices;
     tnf_protobuf_field fields[2];
 };
 
-static tnf_status read_sparse(struct sparse_said *s, tnf_protobuf m, tnf_error *e)
+static tnf_status read_sparse(struct kept_sparse *s, tnf_protobuf m, tnf_error *e)
 {
     tnf_protobuf_field f;
     while (tnf_protobuf_more(&m)) {
@@ -220,12 +221,12 @@ static tnf_status read_sparse(struct sparse_said *s, tnf_protobuf m, tnf_error *
             continue;
         s->fields[f.number - 1] = f;
         TNF_TRY(
-            read_said(f.number == 1 ? &s->values : &s->indices, tnf_protobuf_inside(&m, &f), e));
+            read_kept(f.number == 1 ? &s->values : &s->indices, tnf_protobuf_inside(&m, &f), e));
     }
     return TNF_OK;
 }
 
-static tnf_status put_sparse(ox_walk *w, const tnf_object *o, const struct sparse_said *s,
+static tnf_status put_sparse(ox_walk *w, const tnf_object *o, const struct kept_sparse *s,
                              int64_t *more, tnf_error *e)
 {
     int64_t values = 0, indices = 0;
@@ -244,14 +245,14 @@ static tnf_status take_site(void *ctx, ox_walk *w, const ox_site *site, int64_t 
 {
     struct putting *x = ctx;
     const tnf_object *o;
-    if (!x->said) /* large, so all tensors share one */
-        x->said = tnf_arena_alloc(x->arena, sizeof *x->said);
-    struct sparse_said *s = x->said;
+    if (!x->kept_fields) /* large, so all tensors share one */
+        x->kept_fields = tnf_arena_alloc(x->arena, sizeof *x->kept_fields);
+    struct kept_sparse *s = x->kept_fields;
     if (!s)
         return tnf_arena_fail(x->arena, "the model", e);
     TNF_TRY(find_object(&o, x, site->name, e));
     TNF_TRY(site->sparse ? read_sparse(s, site->message, e)
-                         : read_said(&s->whole, site->message, e));
+                         : read_kept(&s->whole, site->message, e));
     if (x->fit) {
         if (!o || x->fit->objects[o - x->catalog->objects].fate == TNF_DROPPED)
             return TNF_OK;

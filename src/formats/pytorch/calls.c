@@ -233,7 +233,7 @@ tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e)
 
 /* ----------------------------------------------------------------- telling */
 
-void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx)
+void tnf_pt_report_calls(const pt_file *f, tnf_tell tell, void *ctx)
 {
     for (size_t i = 0; i < f->ncalls; i++) {
         const pt_call *c = &f->calls[i];

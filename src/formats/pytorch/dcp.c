@@ -224,7 +224,7 @@ static tnf_status open_range(dcp *d, range *x, uint64_t *length, const tnf_pickl
     return TNF_OK;
 }
 
-static tnf_status always_odd(void *ctx, tnf_status status, uint64_t at, const char *text,
+static tnf_status refuse_odd(void *ctx, tnf_status status, uint64_t at, const char *text,
                              tnf_error *e)
 {
     (void)ctx;
@@ -243,7 +243,7 @@ static tnf_status read_inner(dcp *d, range *x, uint64_t length, tnf_pickle *p, p
                                .arena = d->r->arena,
                                .max_directory = MAX_PICKLE,
                                .max_members = 1 << 20,
-                               .odd = always_odd };
+                               .odd = refuse_odd };
     f->container = z;
     return tnf_pt_inner_zip(z, p, d->e);
 }
@@ -324,11 +324,11 @@ static bool tiles_tensor(const mosaic *m)
             return false;
         for (size_t j = 0; j < i; j++) {
             const chunk *b = &m->chunks[j];
-            bool apart = m->rank == 0;
+            bool disjoint = m->rank == 0;
             for (uint32_t k = 0; k < m->rank; k++)
-                apart = apart || a->offsets[k] + a->sizes[k] <= b->offsets[k] ||
-                        b->offsets[k] + b->sizes[k] <= a->offsets[k];
-            if (!apart)
+                disjoint = disjoint || a->offsets[k] + a->sizes[k] <= b->offsets[k] ||
+                           b->offsets[k] + b->sizes[k] <= a->offsets[k];
+            if (!disjoint)
                 return false;
         }
     }

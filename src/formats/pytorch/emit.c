@@ -259,8 +259,7 @@ static tnf_pickle_node *make_plain(pt_emitter *m, tnf_pickle_node *node)
     items[0] = tnf_pt_new_list(a, TNF_PICKLE_PERSISTENT, &own, 1);
     items[1] = tnf_pt_new_int(a, 0);
     size_t last = node->n;
-    if (items[last - 1]->kind ==
-        TNF_PICKLE_DICT) /* conj and neg are already applied to the bytes */
+    if (items[last - 1]->kind == TNF_PICKLE_DICT) /* conj, neg: already applied to the bytes */
         last--;
     return tnf_pt_new_list(a, TNF_PICKLE_TUPLE, items, last);
 }

@@ -45,7 +45,7 @@ static tnf_status audit_record(pt_zip *z, pt_record *r, tnf_error *e)
 }
 
 /* Is it a fault of the record, which verify() reports, and not of memory or the device? */
-static bool is_its_own(tnf_status status)
+static bool is_record_fault(tnf_status status)
 {
     return tnf_pt_is_damage(status) || status == TNF_ELIMIT;
 }
@@ -62,7 +62,7 @@ static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
     if (r->member->size < sizeof head)
         return tnf_pt_locate_record(z, r, e);
     tnf_status status = tnf_pt_read_head(z, r, head, sizeof head, &said);
-    if (status != TNF_OK && !is_its_own(status))
+    if (status != TNF_OK && !is_record_fault(status))
         return tnf_fail(e, status, said.offset, "%s", said.message);
     if (status != TNF_OK)
         return tnf_pt_locate_record(z, r, e); /* verify() reads its bytes */
@@ -76,7 +76,7 @@ static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
         return TNF_OK;
     }
     status = tnf_pt_read_record(z, r, MOST, &c, &said);
-    if (status != TNF_OK && !is_its_own(status))
+    if (status != TNF_OK && !is_record_fault(status))
         return tnf_fail(e, status, said.offset, "%s", said.message);
     *yes = head[0] == 0x80 && head[1] >= 2;
     r->used = false;
@@ -103,7 +103,7 @@ static bool is_known_record(const pt_record *r)
            tnf_pt_in_folder(r, "extra/");
 }
 
-tnf_status tnf_pt_look_at_others(pt_zip *z, tnf_error *e)
+tnf_status tnf_pt_check_others(pt_zip *z, tnf_error *e)
 {
     unsigned long unused = 0;
     const pt_record *first = NULL;

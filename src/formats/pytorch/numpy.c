@@ -51,7 +51,7 @@ typedef struct pieces {
     bool fortran;
 } pieces;
 
-static bool take_apart(pieces *p, const tnf_pickle_node *node)
+static bool split_array(pieces *p, const tnf_pickle_node *node)
 {
     *p = (pieces) { 0 };
     if (is_numpy(node, "multiarray", "_reconstruct")) {
@@ -91,7 +91,7 @@ bool tnf_pt_is_array(const tnf_pickle_node *node)
 {
     pieces p;
     bool big;
-    return node->kind == TNF_PICKLE_CALL && take_apart(&p, node) && holds_bytes(p.bytes) &&
+    return node->kind == TNF_PICKLE_CALL && split_array(&p, node) && holds_bytes(p.bytes) &&
            p.shape->kind == TNF_PICKLE_TUPLE && read_dtype(p.dtype, &big);
 }
 
@@ -167,7 +167,7 @@ tnf_status tnf_pt_array(pt_tensor *out, pt_file *f, const tnf_pickle_node *node,
     bool big;
     pt_dense *d = &out->parts[0];
     uint64_t bytes = 1;
-    bool whole = take_apart(&p, node);
+    bool whole = split_array(&p, node);
     const tnf_type *type = read_dtype(p.dtype, &big);
     if (!whole)
         return tnf_fail(e, TNF_EFORMAT, node->at, "an array in the pickle is incomplete");

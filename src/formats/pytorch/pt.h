@@ -273,7 +273,7 @@ tnf_status tnf_pt_scan_source(pt_file *f, uint64_t at, uint64_t end, const char 
                               tnf_error *e);
 tnf_status tnf_pt_scan_call(pt_file *f, const tnf_pickle_node *call, const char *name,
                             uint64_t base, tnf_error *e);
-void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx);
+void tnf_pt_report_calls(const pt_file *f, tnf_tell tell, void *ctx);
 void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *arena);
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);

@@ -45,7 +45,7 @@ tnf_status tnf_pt_inner_zip(pt_zip *z, tnf_pickle *out, tnf_error *e);
 /* hidden.c */
 bool tnf_pt_in_folder(const pt_record *r, const char *folder);
 bool tnf_pt_is_pickle_name(tnf_str name);
-tnf_status tnf_pt_look_at_others(pt_zip *z, tnf_error *e);
+tnf_status tnf_pt_check_others(pt_zip *z, tnf_error *e);
 void tnf_pt_name_hidden_calls(pt_zip *z, pt_record *r, tnf_error *e);
 /* sums.c: records the CRCs that verify() must compare. */
 tnf_status tnf_pt_keep_sums(pt_zip *z, tnf_error *e);

@@ -167,7 +167,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e)
 {
-    tnf_pt_tell_calls(r->state, tell, ctx);
+    tnf_pt_report_calls(r->state, tell, ctx);
     return tnf_pt_check_sums(r, arena, tell, ctx, e);
 }
 

@@ -41,8 +41,8 @@ static tnf_status fetch_memory(void *ctx, uint64_t offset, void *dst, size_t n, 
     return TNF_OK;
 }
 
-static tnf_status pass_odd(void *ctx, tnf_status status, uint64_t at, const char *text,
-                           tnf_error *e)
+static tnf_status ignore_odd(void *ctx, tnf_status status, uint64_t at, const char *text,
+                             tnf_error *e)
 {
     (void)ctx, (void)status, (void)at, (void)text, (void)e;
     return TNF_OK; /* faults of the archive do not matter here */
@@ -61,7 +61,7 @@ static tnf_status scan_zip(pt_file *f, tnf_str bytes, uint64_t base, const char 
                                .arena = f->r->scratch,
                                .max_directory = bytes.n,
                                .max_members = MEMBERS,
-                               .odd = pass_odd };
+                               .odd = ignore_odd };
     if (tnf_zip_read(&z->zip, &z->from, NULL) != TNF_OK)
         return TNF_OK;
     for (size_t i = 0; i < z->zip.n; i++) {

@@ -96,7 +96,7 @@ typedef struct compressed {
     uint64_t lines, cells, block[2]; /* of one matrix */
 } compressed;
 
-static bool said_block(uint64_t block[2], const tnf_object *t)
+static bool stored_block(uint64_t block[2], const tnf_object *t)
 {
     const tnf_value *v = tnf_value_get(t->attrs, "pytorch.block_size");
     if (!v || v->kind != TNF_ARRAY || v->n != 2)
@@ -113,7 +113,7 @@ static bool said_block(uint64_t block[2], const tnf_object *t)
 static bool find_block(compressed *c, uint64_t values, const tnf_object *t, bool columns)
 {
     uint64_t along = t->shape[c->batch + columns];
-    if (said_block(c->block, t))
+    if (stored_block(c->block, t))
         return true;
     if (!c->lines || !c->cells || !along || along % c->lines || t->rank > 2 || values % c->cells)
         return false;

@@ -25,7 +25,7 @@ static tnf_status bad_tensor(const context *x, const char *why)
 }
 
 /* The tensor is valid, but of an unknown kind: it is only listed. */
-static tnf_status odd_tensor(const context *x, const char *why)
+static tnf_status unknown_tensor(const context *x, const char *why)
 {
     return tnf_fail(x->e, TNF_EUNSUPPORTED, x->at, "%s", why);
 }
@@ -187,8 +187,7 @@ static void begin_dense(const context *x)
     t->roles[0] = "data";
     t->nparts = 1;
     t->parts[0].at = x->at;
-    t->parts[0].node = (tnf_pickle_node *)(uintptr_t)
-                           x->node; /* the writer owns the node and may change it */
+    t->parts[0].node = (tnf_pickle_node *)(uintptr_t)x->node; /* the writer may change it */
 }
 
 static void read_bits(pt_dense *d, const tnf_pickle_node *metadata)
@@ -234,7 +233,7 @@ static tnf_status rebuild_v3(context *x, const tnf_pickle_node *args)
     x->t->requires_grad = is_true(tuple_item(args, 4));
     d->type = dtype_of(tuple_item(args, 6));
     if (!d->type)
-        return odd_tensor(x, "its type is not known");
+        return unknown_tensor(x, "its type is not known");
     if (tuple_item(args, 7))
         read_bits(d, tuple_item(args, 7));
     mark_meta(x->t);
@@ -276,7 +275,7 @@ static tnf_status rebuild_from_type(context *x, const tnf_pickle_node *args)
     const tnf_pickle_node *function = tuple_item(args, 0), *inner = tuple_item(args, 2);
     rebuild_fn rebuild = function ? rebuilder_of(function) : NULL;
     if (!rebuild || !inner || ++x->depth > 8)
-        return odd_tensor(x, "it is rebuilt by a function that is not known");
+        return unknown_tensor(x, "it is rebuilt by a function that is not known");
     TNF_TRY(rebuild(x, inner));
     x->t->state = tuple_item(args, 3);
     return TNF_OK;
@@ -291,7 +290,7 @@ static tnf_status begin_meta(context *x, const tnf_pickle_node *dtype, const tnf
     d->limit = UINT64_MAX;
     d->type = dtype_of(dtype);
     return d->type ? read_dims(x, size, d->shape, &d->rank, "its size is not a tuple of numbers")
-                   : odd_tensor(x, "its type is not known");
+                   : unknown_tensor(x, "its type is not known");
 }
 
 /* dtype, size, stride, requires_grad */
@@ -345,21 +344,21 @@ static tnf_status read_quantizer(context *x, const tnf_pickle_node *q)
     const tnf_pickle_node *scheme = tuple_item(q, 0), *scale = tuple_item(q, 1),
                           *zero = tuple_item(q, 2);
     if (!scheme || scheme->kind != TNF_PICKLE_GLOBAL || !scale || !zero)
-        return odd_tensor(x, "its quantizer is not known");
+        return unknown_tensor(x, "its quantizer is not known");
     tnf_str name = scheme->as.global->name;
     t->qscheme = tnf_arena_str(x->f->r->arena, name.p, name.n);
     if (!t->qscheme)
         return tnf_arena_fail(x->f->r->arena, "a tensor", x->e);
     if (strcmp(t->qscheme, "per_tensor_affine") == 0) {
         if (scale->kind != TNF_PICKLE_FLOAT || zero->kind != TNF_PICKLE_INT)
-            return odd_tensor(x, "its quantizer is not known");
+            return unknown_tensor(x, "its quantizer is not known");
         t->scale = scale->as.f;
         t->zero_point = zero->as.i;
         return TNF_OK;
     }
     const tnf_pickle_node *axis = tuple_item(q, 3);
     if (strncmp(t->qscheme, "per_channel_affine", 18) != 0 || !axis || axis->kind != TNF_PICKLE_INT)
-        return odd_tensor(x, "its quantizer is not known");
+        return unknown_tensor(x, "its quantizer is not known");
     t->axis = axis->as.i;
     t->layout = "torch.per_channel/1";
     TNF_TRY(add_part(x, "scales", scale));
@@ -441,7 +440,7 @@ static tnf_status rebuild_sparse(context *x, const tnf_pickle_node *args)
         if (tnf_pickle_is_text(layout, names[i][0]) ||
             tnf_pickle_is_global(layout, "torch", names[i][0] + sizeof "torch." - 1))
             return rebuild_compressed(x, data, names[i][1]);
-    return odd_tensor(x, "its sparse layout is not known");
+    return unknown_tensor(x, "its sparse layout is not known");
 }
 
 /* buffer, sizes, strides, offsets */

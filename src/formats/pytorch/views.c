@@ -93,8 +93,7 @@ bool tnf_pt_is_view_of(const tnf_part *part, const tnf_part *base)
         return true;
     if (part->origin != base->origin)
         return false;
-    if (part->payload ==
-        TNF_OPAQUE) /* both are gathered by this format's reader, from the same storage */
+    if (part->payload == TNF_OPAQUE) /* this reader gathers both from the same storages */
         return base->payload == TNF_AT;
     return part->payload == TNF_AT && base->payload == TNF_AT && part->offset >= base->offset &&
            part->offset + part->nbytes <= base->offset + base->nbytes;

@@ -430,7 +430,7 @@ static tnf_status list_tensor(walk *w, tnf_pickle_node *node)
 
 /* Lists a tensor of an unknown kind with the reason. So the rest can be read, and no conversion
  * drops the tensor silently. */
-static tnf_status list_odd(walk *w, const pt_tensor *t, bool plain, const tnf_pickle_node *node)
+static tnf_status list_unknown(walk *w, const pt_tensor *t, bool plain, const tnf_pickle_node *node)
 {
     tnf_object o = { .name = { (const char *)w->name.p, w->name.n },
                      .shape = t->parts[0].shape,
@@ -463,7 +463,7 @@ static tnf_status take_tensor(walk *w, tnf_pickle_node *node)
     if (status == TNF_OK)
         return TNF_OK;
     if (status == TNF_EUNSUPPORTED)
-        return list_odd(w, t, plain, node);
+        return list_unknown(w, t, plain, node);
     if ((status == TNF_EFORMAT || status == TNF_ETRUNCATED) &&
         tnf_lose_tensor(w->f->r, (tnf_str) { (const char *)w->name.p, w->name.n },
                         w->e ? w->e->offset : TNF_NO_OFFSET, false,

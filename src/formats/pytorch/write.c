@@ -18,8 +18,7 @@
 #include <string.h>
 
 #define MAX_PICKLE ((uint64_t)1 << 30)
-#define MAX_TURNED                                                                                 \
-    ((uint64_t)16 << 20) /* larger ones are written rows first, since reordering takes memory */
+#define MAX_TURNED ((uint64_t)16 << 20) /* reordering takes memory: larger ones are rows first */
 
 static tnf_status no_memory(const pt_out *o)
 {
@@ -32,8 +31,7 @@ static tnf_status flat_tree(pt_out *o, tnf_pickle_node **root)
 {
     const tnf_catalog *c = o->w->catalog;
     const uint32_t *order;
-    TNF_TRY(tnf_sorted(o->w, &order, NULL,
-                       o->e)); /* sorted, so the file does not depend on the source format */
+    TNF_TRY(tnf_sorted(o->w, &order, NULL, o->e)); /* independent of the source format */
     tnf_pickle_node **items = tnf_arena_array(o->a, 2 * (uint64_t)c->n, sizeof(tnf_pickle_node *));
     if (!items)
         return no_memory(o);
@@ -150,7 +148,7 @@ static tnf_status place_view(pt_out *o, const tnf_object *object, const tnf_part
 }
 
 /* Can every part be placed separately? No part may also belong to another tensor. */
-static bool parts_apart(const pt_tensor *t)
+static bool parts_separable(const pt_tensor *t)
 {
     for (uint32_t i = 0; i < t->nparts; i++) {
         tnf_pickle_node *args = tnf_pt_view_args(t->parts[i].node);
@@ -162,7 +160,7 @@ static bool parts_apart(const pt_tensor *t)
 
 static tnf_status place_parts(pt_out *o, const pt_named *x, const pt_tensor *t)
 {
-    if (!parts_apart(t))
+    if (!parts_separable(t))
         return replace_node(o, x);
     for (uint32_t i = 0; i < t->nparts; i++)
         TNF_TRY(place_view(o, x->object, tnf_object_part(x->object, t->roles[i]), t->parts[i].node,

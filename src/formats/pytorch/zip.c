@@ -28,8 +28,8 @@
 
 /* ---------------------------------------------------------------- records */
 
-static tnf_status tell_odd(void *ctx, tnf_status status, uint64_t at, const char *text,
-                           tnf_error *e)
+static tnf_status report_odd(void *ctx, tnf_status status, uint64_t at, const char *text,
+                             tnf_error *e)
 {
     return tnf_stricter(ctx, e, status, at, "%s", text);
 }
@@ -444,7 +444,7 @@ static tnf_status read_zip(pt_zip *z, tnf_error *e)
         TNF_TRY(tnf_pt_keep_tree(f, &p, e));
     if (z->salvaged)
         return TNF_OK;
-    TNF_TRY(tnf_pt_look_at_others(z, e));
+    TNF_TRY(tnf_pt_check_others(z, e));
     return tnf_pt_keep_sums(z, e);
 }
 
@@ -461,7 +461,7 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e)
                                .arena = r->arena,
                                .max_directory = MAX_DIRECTORY,
                                .max_members = MAX_MEMBERS,
-                               .odd = tell_odd,
+                               .odd = report_odd,
                                .odd_ctx = r };
     f->container = z;
     tnf_named_init(&z->records, sizeof(pt_record), &r->scratch->alloc, r->limits.memory);

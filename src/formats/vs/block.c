@@ -43,8 +43,7 @@ tnf_status tnf_vs_varint(tnf_cur *c, unsigned bits, bool msb, const char *what, 
 size_t tnf_vs_put_varint(uint8_t out[10], uint64_t v, bool msb)
 {
     size_t n = 1;
-    for (uint64_t rest = v >> 7; rest && n < 10;
-         rest >>= 7) /* 64 bits take at most 10; gcc needs the check */
+    for (uint64_t rest = v >> 7; rest && n < 10; rest >>= 7) /* 10 suffice; gcc needs the check */
         n++;
     for (size_t i = 0; i < n; i++)
         out[i] = (uint8_t)((v >> 7 * (msb ? n - 1 - i : i) & 0x7f) | (i + 1 < n ? 0x80 : 0));

@@ -30,8 +30,7 @@ enum { TNF_VS_META = '^', TNF_VS_POINT = 'P', TNF_VS_BLANK = '0', TNF_VS_END = '
 #define TNF_VS_RAW        0u
 #define TNF_VS_GZIP       1u /* only vectors */
 #define TNF_VS_SNAPPY     2u /* of vectors */
-#define TNF_VS_APP_SNAPPY 1u /* of application data; the meta block's `pack` uses the same codes   \
-                              */
+#define TNF_VS_APP_SNAPPY 1u /* of application data, and of the meta block's `pack` */
 
 /* ----------------------------------------------------------------- varints */
 

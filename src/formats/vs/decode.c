@@ -12,8 +12,7 @@
 
 #include <string.h>
 
-#define DIRECT                                                                                     \
-    ((uint64_t)64 << 10) /* longer pieces of raw vectors are read directly to their destination */
+#define DIRECT ((uint64_t)64 << 10) /* longer pieces are read directly to their destination */
 
 struct job {
     const tnf_reader *r;

@@ -85,7 +85,7 @@ static bool take_line(struct piece *c, const char *p, size_t n)
     note_line(&c->tally.odd, &c->tally.odd_at, line.odd, at);
     note_line(&c->tally.blank_end, &c->tally.blank_at, line.blank_end, at);
     if (!c->t->check_index)
-        tnf_wv_utf8_look(&c->utf8, p + line.skip, line.word, at + line.skip);
+        tnf_wv_utf8_check(&c->utf8, p + line.skip, line.word, at + line.skip);
     c->rows[c->n++] = (struct found) { (uint32_t)((size_t)(p - c->p) + line.skip),
                                        (uint32_t)line.word };
     return true;

@@ -42,7 +42,7 @@ tnf_status tnf_wv_spelling_set(tnf_reader *r, const wv_spelling *s, tnf_error *e
     return s->cut ? set_flag(r, "text.final_newline", false, e) : TNF_OK;
 }
 
-static bool attr_says(const tnf_value *attrs, const char *key, const char *text)
+static bool attr_is(const tnf_value *attrs, const char *key, const char *text)
 {
     return tnf_value_is(tnf_value_get(attrs, key), text);
 }
@@ -56,12 +56,12 @@ static bool is_flag(const tnf_value *attrs, const char *key, bool value)
 wv_spelling tnf_wv_spelling_get(const tnf_catalog *c)
 {
     const tnf_value attrs = tnf_attrs_value(&c->attrs);
-    return (wv_spelling) { .separator = attr_says(&attrs, "text.separator", "tab") ? '\t' : ' ',
-                           .numbers = attr_says(&attrs, "text.numbers", numbers[WV_PYTHON])
+    return (wv_spelling) { .separator = attr_is(&attrs, "text.separator", "tab") ? '\t' : ' ',
+                           .numbers = attr_is(&attrs, "text.numbers", numbers[WV_PYTHON])
                                           ? WV_PYTHON
-                                      : attr_says(&attrs, "text.numbers", numbers[WV_C]) ? WV_C
-                                                                                         : WV_PLAIN,
-                           .crlf = attr_says(&attrs, "text.newline", "crlf"),
+                                      : attr_is(&attrs, "text.numbers", numbers[WV_C]) ? WV_C
+                                                                                       : WV_PLAIN,
+                           .crlf = attr_is(&attrs, "text.newline", "crlf"),
                            .trailing = is_flag(&attrs, "text.trailing_blank", true),
                            .cut = is_flag(&attrs, "text.final_newline", false) };
 }

@@ -36,7 +36,7 @@ static tnf_status new_text(tnf_reader *r, wv_text **out, tnf_error *e)
 }
 
 /* Finds the separator from the first lines, and without a header the number of columns. */
-static tnf_status look_at_lines(tnf_reader *r, wv_text *t, tnf_error *e)
+static tnf_status sample_lines(tnf_reader *r, wv_text *t, tnf_error *e)
 {
     uint64_t left = r->source->size - t->from;
     size_t n = (size_t)(left < SAMPLE ? left : SAMPLE);
@@ -89,7 +89,7 @@ static tnf_status index_text(tnf_reader *r, tnf_error *e)
     if (!t)
         return TNF_OK;
     t->rules.dims = r->options[READ_DIMS].u;
-    TNF_TRY(look_at_lines(r, t, e));
+    TNF_TRY(sample_lines(r, t, e));
     if (t->rules.dims == 0)
         return tnf_fail(e, TNF_EFORMAT, 0, "no line has numbers after its word");
     TNF_TRY(tnf_wv_scan(r, t, e));
@@ -139,7 +139,7 @@ static tnf_status index_textdims(tnf_reader *r, tnf_error *e)
     t->from = head.length;
     /* Without rows no line can have a wrong length. */
     t->rules.dims = head.dims ? head.dims : 1;
-    TNF_TRY(look_at_lines(r, t, e));
+    TNF_TRY(sample_lines(r, t, e));
     TNF_TRY(tnf_wv_scan(r, t, e));
     drop_torn(r, t, head.rows);
     TNF_TRY(check_rows(r, t, &head, e));
@@ -178,7 +178,7 @@ static tnf_status fits_textdims(tnf_fit *fit, tnf_error *e)
 }
 
 /* Could a reader find the number of columns from lines with these words? */
-static tnf_status tells_dims(const wv_plan *plan, tnf_arena *arena, bool *out, tnf_error *e)
+static tnf_status check_dims_clear(const wv_plan *plan, tnf_arena *arena, bool *out, tnf_error *e)
 {
     wv_list words;
     const char *why;
@@ -195,7 +195,7 @@ static tnf_status tells_dims(const wv_plan *plan, tnf_arena *arena, bool *out, t
 static tnf_status fits_text(tnf_fit *fit, tnf_error *e)
 {
     wv_plan plan;
-    bool told;
+    bool clear;
     TNF_TRY(tnf_wv_fits(fit, rule_of_words, NULL, e));
     tnf_wv_plan_make(&plan, fit->catalog, fit->objects);
     if (!plan.embeddings)
@@ -204,11 +204,11 @@ static tnf_status fits_text(tnf_fit *fit, tnf_error *e)
         return drop_both(fit, &plan,
                          "text without a first line cannot store zero rows, or rows without "
                          "numbers: textdims can");
-    TNF_TRY(tells_dims(&plan, fit->scratch, &told, e));
-    return told ? TNF_OK
-                : drop_both(fit, &plan,
-                            "most words end in numbers, so readers could not find the number of "
-                            "columns: textdims stores it");
+    TNF_TRY(check_dims_clear(&plan, fit->scratch, &clear, e));
+    return clear ? TNF_OK
+                 : drop_both(fit, &plan,
+                             "most words end in numbers, so readers could not find the number of "
+                             "columns: textdims stores it");
 }
 
 static tnf_status write_rows(tnf_writer *w, const wv_plan *plan, tnf_error *e)

@@ -87,7 +87,7 @@ static tnf_status check_long(struct scanning *s, uint64_t at, uint64_t n, tnf_er
     if (!word)
         return tnf_arena_fail(s->r->scratch, "a word", e);
     TNF_TRY(tnf_source_read(s->r->source, at, word, (size_t)n, e));
-    tnf_wv_utf8_look(&s->utf8, word, (size_t)n, at);
+    tnf_wv_utf8_check(&s->utf8, word, (size_t)n, at);
     return TNF_OK;
 }
 
@@ -117,7 +117,7 @@ static tnf_status find_word(struct scanning *s, uint64_t at, uint64_t *n, tnf_er
         return cut_short(s, "the word of", s->vector + 1, e);
     if (!in_window(s, at, *n))
         return check_long(s, at, *n, e);
-    tnf_wv_utf8_look(&s->utf8, (const char *)s->window + (at - s->at), (size_t)*n, at);
+    tnf_wv_utf8_check(&s->utf8, (const char *)s->window + (at - s->at), (size_t)*n, at);
     return TNF_OK;
 }
 

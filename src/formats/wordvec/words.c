@@ -16,7 +16,7 @@
 
 /* -------------------------------------------------------------------- UTF-8 */
 
-void tnf_wv_utf8_look(wv_utf8_count *c, const char *word, size_t n, uint64_t at)
+void tnf_wv_utf8_check(wv_utf8_count *c, const char *word, size_t n, uint64_t at)
 {
     size_t bad = 0;
     if (tnf_ascii(word, n) || tnf_utf8_valid(&bad, word, n))
@@ -142,7 +142,7 @@ static tnf_status add_strings(tnf_reader *r, tnf_part parts[2], uint64_t count, 
 }
 
 /* Adds all words with U+FFFD for invalid bytes: one byte becomes at most three. */
-static tnf_status add_mended(tnf_reader *r, const wv_rows *rows, uint64_t at, tnf_error *e)
+static tnf_status add_repaired(tnf_reader *r, const wv_rows *rows, uint64_t at, tnf_error *e)
 {
     size_t n;
     uint64_t room;
@@ -172,7 +172,7 @@ tnf_status tnf_wv_add_words(tnf_reader *r, const wv_rows *rows, bool mend, uint6
                             tnf_error *e)
 {
     if (mend)
-        return add_mended(r, rows, at, e);
+        return add_repaired(r, rows, at, e);
     tnf_part parts[] = {
         { .payload = TNF_OPAQUE, .offset = WV_OFFSETS, .nbytes = 8 * (rows->n + 1) },
         { .payload = TNF_OPAQUE, .offset = WV_BYTES, .nbytes = rows->words },

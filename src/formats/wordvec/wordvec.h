@@ -103,7 +103,7 @@ typedef struct wv_utf8_count {
     uint64_t words, first; /* number of words; offset of the first invalid byte */
 } wv_utf8_count;
 
-void tnf_wv_utf8_look(wv_utf8_count *c, const char *word, size_t n, uint64_t at);
+void tnf_wv_utf8_check(wv_utf8_count *c, const char *word, size_t n, uint64_t at);
 void tnf_wv_utf8_sum(wv_utf8_count *c, const wv_utf8_count *more);
 /* Gives an error, a warning, or nothing. */
 tnf_status tnf_wv_utf8_judge(tnf_reader *r, const wv_utf8_count *c, wv_utf8 policy, tnf_error *e);

@@ -101,7 +101,7 @@ static struct zr_kept *find_kept(struct zr_cache *c, uint64_t array, uint64_t ch
     return found;
 }
 
-static void forget_place(struct zr_cache *c, place *p)
+static void evict_place(struct zr_cache *c, place *p)
 {
     if (!p->kept)
         return;
@@ -119,9 +119,9 @@ static void keep_chunk(struct zr_cache *c, struct zr_kept *k)
     for (size_t i = 1; i < WAYS; i++)
         if (!set[i].kept || (oldest->kept && set[i].used < oldest->used))
             oldest = &set[i];
-    forget_place(c, oldest);
+    evict_place(c, oldest);
     for (size_t tries = 0; c->bytes + k->bytes.n > MOST_KEPT && tries < SETS * WAYS; tries++)
-        forget_place(c, &c->places[c->hand++ % (SETS * WAYS)]);
+        evict_place(c, &c->places[c->hand++ % (SETS * WAYS)]);
     atomic_fetch_add(&k->users, 1);
     *oldest = (place) { k, ++c->clock };
     c->bytes += k->bytes.n;

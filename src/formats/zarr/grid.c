@@ -68,8 +68,7 @@ static piece piece_at(const axis *x, uint64_t k)
     }
     uint64_t step = magnitude_of(x->step), from = x->start / x->chunk;
     p.chunk = x->step < 0 ? from - k : from + k;
-    uint64_t low = p.chunk * x->chunk,
-             high = low + x->chunk - 1; /* first and last element of the chunk */
+    uint64_t low = p.chunk * x->chunk, high = low + x->chunk - 1; /* of the chunk, inclusive */
     if (x->step < 0) {
         p.first = x->start <= high ? 0 : (x->start - high + step - 1) / step;
         p.count = (x->start - low) / step + 1;

@@ -350,8 +350,7 @@ static tnf_status end_chunk(filling *f, bool last, tnf_error *e)
 static tnf_status take_plain(filling *f, const uint8_t *p, size_t n, tnf_error *e)
 {
     const tnf_object *o = f->o;
-    uint64_t axis = o->rank ? o->shape[f->axis] * f->inner
-                            : f->inner; /* bytes of the complete axis */
+    uint64_t axis = o->rank ? o->shape[f->axis] * f->inner : f->inner; /* in bytes, complete */
     while (n > 0) {
         uint64_t begun = f->along * f->full, end = axis - begun < f->full ? axis - begun : f->full;
         size_t some = end - f->x->bytes.n < n ? (size_t)(end - f->x->bytes.n) : n;

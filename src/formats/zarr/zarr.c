@@ -66,9 +66,9 @@ typedef struct walk {
     node *nodes;
     size_t n, capacity;
     tnf_attrs groups;
-    bool implied;     /* groups without attributes are only the directories of names */
-    size_t strangers; /* files that belong to no array */
-    tnf_str stranger;
+    bool implied;       /* groups without attributes are only the directories of names */
+    size_t stray_files; /* files that belong to no array */
+    tnf_str first_stray;
     tnf_error *e;
 } walk;
 
@@ -97,19 +97,19 @@ static bool is_array(const walk *w, tnf_str path)
 }
 
 /* Counts files other than documents outside the directories of arrays, where chunks are. */
-static void count_strangers(walk *w)
+static void count_stray_files(walk *w)
 {
     for (size_t i = 0; i < w->s->n && w->n; i++) {
         tnf_str name = w->s->keys[i].name;
         bool known = tnf_zr_is_document(name.p, name.n) || is_array(w, (tnf_str) { name.p, 0 });
         for (size_t n = name.n; n-- > 0 && !known;)
             known = name.p[n] == '/' && is_array(w, (tnf_str) { name.p, n });
-        if (!known && w->strangers++ == 0)
-            w->stranger = name;
+        if (!known && w->stray_files++ == 0)
+            w->first_stray = name;
     }
 }
 
-static tnf_status look_at(walk *w, size_t key)
+static tnf_status add_if_document(walk *w, size_t key)
 {
     tnf_str name = w->s->keys[key].name;
     if (w->v3 && ends_with(name.p, name.n, "zarr.json"))
@@ -124,7 +124,7 @@ static tnf_status look_at(walk *w, size_t key)
 static tnf_status read_nodes(walk *w)
 {
     for (size_t i = 0; i < w->s->n; i++)
-        TNF_TRY(look_at(w, i));
+        TNF_TRY(add_if_document(w, i));
     if (w->n)
         qsort(w->nodes, w->n, sizeof *w->nodes, by_path);
     for (size_t i = 0; i < w->n; i++) {
@@ -345,10 +345,10 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     TNF_TRY(read_nodes(&w));
     TNF_TRY(check_consolidated(&w));
     TNF_TRY(add_nodes(&w));
-    count_strangers(&w);
-    if (w.strangers)
-        tnf_warn(r, TNF_NO_OFFSET, "%zu files belong to no array and are not kept: %s", w.strangers,
-                 TNF_QUOTED(w.stranger));
+    count_stray_files(&w);
+    if (w.stray_files)
+        tnf_warn(r, TNF_NO_OFFSET, "%zu files belong to no array and are not kept: %s",
+                 w.stray_files, TNF_QUOTED(w.first_stray));
     return TNF_OK;
 }
 

@@ -32,8 +32,7 @@ typedef struct zr_store {
      * plainly. May be NULL. */
     tnf_status (*place)(const struct zr_store *s, tnf_reader *r, tnf_part *part, size_t i,
                         bool *placed, tnf_error *e);
-    bool packed; /* some values are compressed completely: reading a piece decodes everything before
-                    it */
+    bool packed; /* some values are compressed: reading a piece decodes all before it */
     /* Documents that were read ahead, by the positions of their keys; valid while the store is
      * being opened. NULL: none. */
     const char *const *ahead;
@@ -126,11 +125,10 @@ typedef struct zr_array {
     tnf_str name, prefix; /* prefix: prefix of its keys */
     uint32_t rank;
     const uint64_t *shape;
-    const uint64_t
-        *count;     /* number of chunks on each axis; of the inner chunks if there are shards */
-    zr_level level; /* stored chunks; with shards: the shards */
-    const zr_level *read; /* chunks to read: those inside shards, or `level` itself */
-    uint64_t number;      /* number of the array, for the cache */
+    const uint64_t *count; /* chunks on each axis; with shards: inner chunks */
+    zr_level level;        /* stored chunks; with shards: the shards */
+    const zr_level *read;  /* chunks to read: those inside shards, or `level` itself */
+    uint64_t number;       /* number of the array, for the cache */
     const tnf_type *type;
     unsigned packed; /* bits of an element of less than a byte; 0: not packed */
     bool axis;       /* the last axis of its tensor is inside an element */

@@ -27,7 +27,7 @@ typedef struct place {
     uint32_t next; /* next in its chain, if it is the first with its bytes */
 } place;
 
-typedef struct look {
+typedef struct checker {
     zt2 z;
     tnf_arena *arena;
     tnf_tell tell;
@@ -38,13 +38,13 @@ typedef struct look {
     uint32_t *chains; /* chains of places by digest and length */
     uint8_t *block;
     bool skip_placement; /* some part is encoded or in a shard, so placement is not checked */
-} look;
+} checker;
 
-#define depart(l, at, ...)                                                                         \
+#define report_difference(l, at, ...)                                                              \
     do {                                                                                           \
-        tnf_error departure;                                                                       \
-        (void)tnf_fail_rule(&departure, RULE, TNF_EFORMAT, at, __VA_ARGS__);                       \
-        (l)->tell((l)->ctx, &departure, (tnf_str) { NULL, 0 });                                    \
+        tnf_error difference;                                                                      \
+        (void)tnf_fail_rule(&difference, RULE, TNF_EFORMAT, at, __VA_ARGS__);                      \
+        (l)->tell((l)->ctx, &difference, (tnf_str) { NULL, 0 });                                   \
     } while (0)
 
 /* --------------------------------------------------------------- manifest */
@@ -54,7 +54,7 @@ static bool is_nfc(tnf_str s)
     return tnf_nfc(s.p, s.n);
 }
 
-static const tnf_str *odd_key(const tnf_member *members, size_t n)
+static const tnf_str *find_unnormalised(const tnf_member *members, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!is_nfc(members[i].key))
@@ -62,10 +62,10 @@ static const tnf_str *odd_key(const tnf_member *members, size_t n)
     return NULL;
 }
 
-static void look_at_names(look *l)
+static void check_names(checker *l)
 {
     const tnf_attrs *root = &l->z.r->catalog->attrs;
-    const tnf_str *odd = odd_key(root->members, root->n);
+    const tnf_str *odd = find_unnormalised(root->members, root->n);
     uint64_t at = l->z.footer.offset;
     for (size_t i = 0; i < l->z.n && !odd; i++) {
         const zt2_object *o = &l->z.objects[i];
@@ -74,10 +74,10 @@ static void look_at_names(look *l)
         for (size_t k = 0; k < o->nparts && !odd; k++)
             odd = is_nfc(o->parts[k].role) ? NULL : &o->parts[k].role;
         if (!odd && o->attrs)
-            odd = odd_key(o->attrs->as.members, o->attrs->n);
+            odd = find_unnormalised(o->attrs->as.members, o->attrs->n);
     }
     if (odd)
-        depart(l, at, "the name %s is not in Unicode's normal form C", TNF_QUOTED(*odd));
+        report_difference(l, at, "the name %s is not in Unicode's normal form C", TNF_QUOTED(*odd));
 }
 
 static bool digest_is_xxh3(tnf_str s)
@@ -85,7 +85,7 @@ static bool digest_is_xxh3(tnf_str s)
     return s.p && s.n == 5 + 16 && memcmp(s.p, "xxh3:", 5) == 0;
 }
 
-static void look_at_parts(look *l)
+static void check_parts(checker *l)
 {
     const zt2_object *encoded = NULL, *undigested = NULL, *empty = NULL;
     for (size_t i = 0; i < l->z.n; i++) {
@@ -99,23 +99,23 @@ static void look_at_parts(look *l)
         }
     }
     if (encoded)
-        depart(l, encoded->at, "%s is encoded, not raw", TNF_QUOTED(encoded->name));
+        report_difference(l, encoded->at, "%s is encoded, not raw", TNF_QUOTED(encoded->name));
     if (undigested)
-        depart(l, undigested->at, "%s has a part without an xxh3 of 16 digits",
-               TNF_QUOTED(undigested->name));
+        report_difference(l, undigested->at, "%s has a part without an xxh3 of 16 digits",
+                          TNF_QUOTED(undigested->name));
     if (empty)
-        depart(l, empty->at, "%s has an empty map of attributes instead of none",
-               TNF_QUOTED(empty->name));
+        report_difference(l, empty->at, "%s has an empty map of attributes instead of none",
+                          TNF_QUOTED(empty->name));
 }
 
-static void look_at_manifest(look *l)
+static void check_manifest(checker *l)
 {
     if (l->z.shards_at)
-        depart(l, l->z.shards_at, "there is a table of shards");
+        report_difference(l, l->z.shards_at, "there is a table of shards");
     if (l->z.foreign_at)
-        depart(l, l->z.foreign_at, "the manifest has an unknown key");
-    look_at_parts(l);
-    look_at_names(l);
+        report_difference(l, l->z.foreign_at, "the manifest has an unknown key");
+    check_parts(l);
+    check_names(l);
 }
 
 /* -------------------------------------------------------------- placement */
@@ -127,7 +127,7 @@ static int by_names(const void *a, const void *b)
     return c ? c : tnf_str_compare(x->part->role, y->part->role);
 }
 
-static tnf_status list_places(look *l, tnf_error *e)
+static tnf_status list_places(checker *l, tnf_error *e)
 {
     uint64_t count = 0;
     size_t buckets = 16;
@@ -149,7 +149,7 @@ static tnf_status list_places(look *l, tnf_error *e)
     return TNF_OK;
 }
 
-static uint32_t *chain_of(const look *l, const zt2_part *p)
+static uint32_t *chain_of(const checker *l, const zt2_part *p)
 {
     uint64_t hash = p->length * 0x9E3779B97F4A7C15u;
     for (size_t i = 0; i < p->digest.n; i++)
@@ -157,7 +157,7 @@ static uint32_t *chain_of(const look *l, const zt2_part *p)
     return &l->chains[(hash ^ hash >> 32) & l->mask];
 }
 
-static tnf_status same_bytes(const look *l, bool *out, const zt2_part *a, const zt2_part *b,
+static tnf_status same_bytes(const checker *l, bool *out, const zt2_part *a, const zt2_part *b,
                              tnf_error *e)
 {
     tnf_part one = { .role = "data",
@@ -173,7 +173,8 @@ static tnf_status same_bytes(const look *l, bool *out, const zt2_part *a, const 
 }
 
 /* The earlier part with the same bytes, or NULL. */
-static tnf_status find_equal(const look *l, const zt2_part **out, const zt2_part *p, tnf_error *e)
+static tnf_status find_equal(const checker *l, const zt2_part **out, const zt2_part *p,
+                             tnf_error *e)
 {
     *out = NULL;
     for (uint32_t i = *chain_of(l, p); i != NOTHING; i = l->places[i].next) {
@@ -189,7 +190,7 @@ static tnf_status find_equal(const look *l, const zt2_part **out, const zt2_part
     return TNF_OK;
 }
 
-static tnf_status look_at_padding(look *l, uint64_t from, uint64_t to, bool *zeros, tnf_error *e)
+static tnf_status check_padding(checker *l, uint64_t from, uint64_t to, bool *zeros, tnf_error *e)
 {
     while (from < to && *zeros) {
         size_t n = to - from < BLOCK ? (size_t)(to - from) : BLOCK, i = 0;
@@ -198,7 +199,7 @@ static tnf_status look_at_padding(look *l, uint64_t from, uint64_t to, bool *zer
             i++;
         *zeros = i == n;
         if (!*zeros)
-            depart(l, from + i, "the bytes between blobs are not zero");
+            report_difference(l, from + i, "the bytes between blobs are not zero");
         from += n;
     }
     return TNF_OK;
@@ -211,7 +212,7 @@ static void advance_past(uint64_t at, uint64_t *next)
         *next = UINT64_MAX;
 }
 
-static tnf_status look_at_blobs(look *l, tnf_error *e)
+static tnf_status check_blobs(checker *l, tnf_error *e)
 {
     uint64_t at = ZT2_MAGIC_N, next;
     bool zeros = true;
@@ -221,9 +222,10 @@ static tnf_status look_at_blobs(look *l, tnf_error *e)
         TNF_TRY(find_equal(l, &known, p, e));
         advance_past(at, &next);
         if (p->offset != (known ? known->offset : next)) {
-            depart(l, p->at, "%s begins at %" PRIu64 ", not at %" PRIu64 "%s",
-                   TNF_QUOTED(here->object->name), p->offset, known ? known->offset : next,
-                   known ? ", the place of a part with the same bytes" : "");
+            report_difference(l, p->at, "%s begins at %" PRIu64 ", not at %" PRIu64 "%s",
+                              TNF_QUOTED(here->object->name), p->offset,
+                              known ? known->offset : next,
+                              known ? ", the place of a part with the same bytes" : "");
             return TNF_OK;
         }
         if (known)
@@ -231,36 +233,36 @@ static tnf_status look_at_blobs(look *l, tnf_error *e)
         uint32_t *chain = chain_of(l, p);
         l->places[i].next = *chain;
         *chain = (uint32_t)i;
-        TNF_TRY(look_at_padding(l, at, next, &zeros, e));
+        TNF_TRY(check_padding(l, at, next, &zeros, e));
         at = next + p->length;
     }
     advance_past(at, &next);
     if (l->z.footer.offset != next) {
-        depart(l, l->z.footer.at, "the manifest begins at %" PRIu64 ", not at %" PRIu64,
-               l->z.footer.offset, next);
+        report_difference(l, l->z.footer.at, "the manifest begins at %" PRIu64 ", not at %" PRIu64,
+                          l->z.footer.offset, next);
         return TNF_OK;
     }
-    return look_at_padding(l, at, next, &zeros, e);
+    return check_padding(l, at, next, &zeros, e);
 }
 
-static tnf_status look_at_file(look *l, tnf_error *e)
+static tnf_status check_file(checker *l, tnf_error *e)
 {
     const zt2_footer *f = &l->z.footer;
     TNF_TRY(tnf_zt2_read(&l->z, e));
     if (f->length == 0) {
-        depart(l, f->at, "a data shard alone is not a model");
+        report_difference(l, f->at, "a data shard alone is not a model");
         return TNF_OK;
     }
     TNF_TRY(tnf_zt2_load(&l->z, e));
-    look_at_manifest(l);
+    check_manifest(l);
     if (f->reserved != 0)
-        depart(l, f->at + 28, "the reserved bytes are not zero");
+        report_difference(l, f->at + 28, "the reserved bytes are not zero");
     if (f->at + ZT2_FOOTER != l->z.r->source->size)
-        depart(l, f->at + ZT2_FOOTER, "there are bytes after the footer");
+        report_difference(l, f->at + ZT2_FOOTER, "there are bytes after the footer");
     if (f->offset + f->length != f->at)
-        depart(l, f->offset + f->length, "the footer does not follow the manifest");
+        report_difference(l, f->offset + f->length, "the footer does not follow the manifest");
     TNF_TRY(list_places(l, e));
-    return l->skip_placement ? TNF_OK : look_at_blobs(l, e);
+    return l->skip_placement ? TNF_OK : check_blobs(l, e);
 }
 
 /* Reads the manifest again: opening kept only the model, not its encoding. */
@@ -273,9 +275,9 @@ tnf_status tnf_zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tel
     tnf_catalog_init(&catalog, arena);
     again.arena = again.scratch = arena;
     again.catalog = &catalog;
-    look l = { .z = { .r = &again }, .arena = arena, .tell = tell, .ctx = ctx };
+    checker l = { .z = { .r = &again }, .arena = arena, .tell = tell, .ctx = ctx };
     l.origin = tnf_file_origin(r->file, &size);
-    tnf_status status = look_at_file(&l, e);
+    tnf_status status = check_file(&l, e);
     tnf_zt2_free(&l.z);
     tnf_catalog_free(&catalog);
     return status;

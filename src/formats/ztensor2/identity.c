@@ -74,7 +74,7 @@ static tnf_status digest_content(zt2 *z, tnf_buf *b, uint8_t out[32], tnf_error 
     return tnf_buf_status(b, "the content digest", e);
 }
 
-tnf_status tnf_zt2_tell_content(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_set_content(zt2 *z, tnf_error *e)
 {
     uint8_t bytes[32];
     char *text = tnf_arena_alloc(z->r->arena, sizeof "sha256:" + 64);

@@ -298,8 +298,8 @@ static tnf_status find_owner(zt2 *z, const blobs *b, const range *r, char name[7
     return TNF_OK;
 }
 
-static tnf_status tell_overlap(zt2 *z, const blobs *all, const range *a, const range *b,
-                               tnf_error *e)
+static tnf_status report_overlap(zt2 *z, const blobs *all, const range *a, const range *b,
+                                 tnf_error *e)
 {
     char one[72], two[72];
     uint64_t first, second;
@@ -323,7 +323,7 @@ static tnf_status check_overlap(zt2 *z, blobs *all, tnf_error *e)
         const range *a = &r[i - 1], *b = &r[i];
         bool same = a->offset == b->offset && a->length == b->length;
         if (a->group == b->group && !same && a->offset + a->length > b->offset)
-            return tell_overlap(z, all, a, b, e);
+            return report_overlap(z, all, a, b, e);
     }
     return TNF_OK;
 }

@@ -39,7 +39,7 @@ typedef struct scan {
 } scan;
 
 /* A file that cannot be read does not match. */
-static tnf_status is_it(const scan *x, const char *name, bool *out, tnf_error *e)
+static tnf_status file_matches(const scan *x, const char *name, bool *out, tnf_error *e)
 {
     tnf_arena *a = x->z->r->scratch;
     size_t size = strlen(x->directory) + strlen(name) + 2;
@@ -67,13 +67,13 @@ static bool is_candidate(const scan *x, DIR *dir, const char *name)
            S_ISREG(st.st_mode) && (uint64_t)st.st_size == x->shard->size;
 }
 
-static tnf_status look_through(const scan *x, DIR *dir, tnf_str *out, tnf_error *e)
+static tnf_status search_directory(const scan *x, DIR *dir, tnf_str *out, tnf_error *e)
 {
     bool found = false;
     for (const struct dirent *entry; !found && (entry = readdir(dir)) != NULL;) {
         if (!is_candidate(x, dir, entry->d_name))
             continue;
-        TNF_TRY(is_it(x, entry->d_name, &found, e));
+        TNF_TRY(file_matches(x, entry->d_name, &found, e));
         out->n = strlen(entry->d_name);
         out->p = tnf_arena_str(x->z->r->scratch, entry->d_name, out->n);
         if (!out->p)
@@ -101,7 +101,7 @@ tnf_status tnf_zt2_scan(zt2 *z, const char *directory, const zt2_shard *s, tnf_s
     DIR *dir = opendir(directory);
     if (!dir)
         return tnf_fail_sys(e, errno, "cannot list '%.80s'", directory);
-    tnf_status status = look_through(&x, dir, out, e);
+    tnf_status status = search_directory(&x, dir, out, e);
     closedir(dir);
     return status;
 }

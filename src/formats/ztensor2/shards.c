@@ -131,7 +131,7 @@ tnf_status tnf_zt2_resolve(zt2 *z, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status tnf_zt2_tell_shards(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_set_shards(zt2 *z, tnf_error *e)
 {
     tnf_arena *a = z->r->arena;
     tnf_attrs all = { .arena = a };

@@ -132,7 +132,7 @@ tnf_status tnf_zt2_place_parts(zt2 *z, tnf_error *e);
 /* shards.c */
 extern const tnf_option_info tnf_zt2_read_options[];
 tnf_status tnf_zt2_resolve(zt2 *z, tnf_error *e);
-tnf_status tnf_zt2_tell_shards(zt2 *z, tnf_error *e);
+tnf_status tnf_zt2_set_shards(zt2 *z, tnf_error *e);
 tnf_status tnf_zt2_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                                  tnf_error *e);
 
@@ -146,7 +146,7 @@ tnf_status tnf_zt2_scan(zt2 *z, const char *directory, const zt2_shard *s, tnf_s
                         tnf_error *e);
 
 /* identity.c: sets the output of `zt id` as an attribute. */
-tnf_status tnf_zt2_tell_content(zt2 *z, tnf_error *e);
+tnf_status tnf_zt2_set_content(zt2 *z, tnf_error *e);
 
 /* append.c: facts about the file that appending needs in addition to the model, kept as
  * r->state. */

@@ -160,9 +160,9 @@ static tnf_status index_model(zt2 *z, tnf_error *e)
         tnf_warn(r, z->foreign_at, "the manifest has an unknown key");
         TNF_TRY(tnf_add_extra(r, ZT2_UNKNOWN, z->foreign_at, z->foreign_n, e));
     }
-    TNF_TRY(tnf_zt2_tell_shards(z, e));
+    TNF_TRY(tnf_zt2_set_shards(z, e));
     TNF_TRY(tnf_zt2_keep_state(z, e));
-    return tnf_zt2_tell_content(z, e);
+    return tnf_zt2_set_content(z, e);
 }
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)

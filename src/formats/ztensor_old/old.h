@@ -8,10 +8,9 @@
 #include "formats/ztensor_old/digest_text.h"
 #include "wire/cbor.h"
 
-#define ZT_ALIGN 64u
-#define ZT_HEAD  8u
-#define ZT_MAX_INDEX                                                                               \
-    ((uint64_t)1 << 30) /* limit for writing; for reading, the handle's limits apply */
+#define ZT_ALIGN     64u
+#define ZT_HEAD      8u
+#define ZT_MAX_INDEX ((uint64_t)1 << 30) /* for writing; the handle's limits apply to reading */
 
 /* ---------------------------------------------------------------- reading */
 
