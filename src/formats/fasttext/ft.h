@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared by the files of the fastText format.
  *
- *   fasttext.c    the descriptor; header and arguments; the order of its parts
+ *   fasttext.c    the descriptor; header, arguments, order of a file
  *   dictionary.c  words, labels and their counts
  *   matrix.c      dense and quantized matrices
  *   fit.c         decides what the format can hold of a catalog

@@ -10,8 +10,8 @@
  *
  * An array of more than 2^30 bytes is a map instead of the leaf:
  *
- *   { "__msgpack_chunked_array__": true, "shape": {"0": d, …}, "chunks": {"0": ext 1, "1": ext 1,
- * …} }
+ *   { "__msgpack_chunked_array__": true, "shape": {"0": d, …},
+ *     "chunks": {"0": ext 1, "1": ext 1, …} }
  *
  * The name of a tensor is its keys, joined by slashes. Leaves other than arrays become
  * `flax.leaves`.

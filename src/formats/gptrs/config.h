@@ -2,8 +2,7 @@
 /* The JSON document in a gpt.rs checkpoint that describes the model.
  *
  *   {"kind": string, "config": any, "runtime": {…}}        other members are ignored
- *   {"vocab_size": …, "dropout": …}                        old form: a bare GPT config without a
- * kind
+ *   {"vocab_size": …, "dropout": …}                        old form: a bare GPT config
  *
  * The document is kept byte for byte. Two things do not belong to it: spaces at its end, which a
  * writer may use to align the data, and the last member "tenfold.metadata", where Tenfold stores

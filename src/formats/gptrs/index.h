@@ -5,8 +5,7 @@
  *               u32 name_len, name, [16-byte id], u32 rank, u64 dim[rank],
  *               u32 type tag, u8 requires_grad, u64 offset, u64 length
  *   bincode   the same with u64 for count, name_len and rank (only for an hour on 2025-12-28)
- *   inline    version 1: no index, the same record without id and offset, the data directly after
- * it
+ *   inline    version 1: no index, the same record without id and offset, followed by its data
  *
  * Checkpoints have ids (not in version 1), archives never. Everything is little-endian and nothing
  * is aligned. See docs/formats/gptrs.md for details.

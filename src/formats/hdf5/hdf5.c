@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* HDF5: h5py's files, Keras' .h5 and .weights.h5, MATLAB 7.3, netCDF 4.
  *
- *   superblock    89 'HDF' 0D 0A 1A 0A at byte 0, 512, 1024, 2048 …; all addresses are relative to
- * it 0, 1        ver … sizes of addresses and lengths @13 … base end-of-file … root's header 2, 3
- * ver sizes flags base extension end-of-file root's header lookup3 object        a header of
- * messages (header.c): a group, a dataset or a type group         links to objects (links.c); a
- * graph, which may have loops dataset       shape and type (types.c), place of its bytes (layout.c,
- * chunks.c, arrays.c) attributes    of groups and datasets (attrs.c)
+ *   superblock    89 'HDF' 0D 0A 1A 0A at byte 0, 512, 1024, 2048 …; the base of all addresses
+ *     0, 1        ver … sizes of addresses and lengths @13 … base end-of-file … root's header
+ *     2, 3        ver sizes flags base extension end-of-file root's header lookup3
+ *   object        a header of messages (header.c): a group, a dataset or a type
+ *   group         links to objects (links.c); a graph, which may have loops
+ *   dataset       shape and type (types.c), place of its bytes (layout.c, chunks.c, arrays.c)
+ *   attributes    of groups and datasets (attrs.c)
  *
  * Groups are walked depth first, each once. No other file is ever opened.
  */

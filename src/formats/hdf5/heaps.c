@@ -5,9 +5,9 @@
  *   BTLF ver type records sum
  *   BTIN ver type records, then n+1 × (child u64, its records, [all below]) sum
  *
- *   FRHP  the fractal heap: a table of blocks, `width` in a row. Rows 0 and 1 have blocks of
- * `start` bytes, every later row of twice as many; above `direct` bytes they are tables (FHIB) GCOL
- * ver 000 size u64 · objects: index u16 refs u16 0 u32 size u64 data, to multiples of 8
+ *   FRHP the fractal heap: a table of blocks, `width` in a row. Rows 0 and 1 have blocks of `start`
+ *        bytes, every later row of twice as many; above `direct` bytes they are tables (FHIB)
+ *   GCOL ver 000 size u64 · objects: index u16 refs u16 0 u32 size u64 data, to multiples of 8
  */
 #include "formats/hdf5/h5.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts of sparse tensors have shapes in torch, but only sizes in Tenfold.
  *
- *   COO                  coords [S, cells]                            values [cells, dense…]
+ *   COO                  coords [S, cells]  values [cells, dense…]
  *   CSR, CSC             indptr [batch…, lines + 1]  indices [batch…, cells]
- *                                                                     values [batch…, cells,
- * dense…] BSR, BSC             the same, with lines of blocks:  values [batch…, cells, r, c,
- * dense…]
+ *                        values [batch…, cells, dense…]
+ *   BSR, BSC             the same, with lines of blocks: values [batch…, cells, r, c, dense…]
  *
  * For a matrix without batches the sizes are sufficient, unless it has no cells. The reader keeps
  * the missing facts as attributes: pytorch.sparse_dims (S), pytorch.batch_dims, pytorch.block_size.

@@ -5,7 +5,7 @@
  *   storages   pickle n | n × (pickle (key, place, type) | i64 count | elements) | pickle of views
  *   tensors    pickle n | n × (pickle (key, storage, type) | i32 rank | i32 0 | sizes | strides |
  *                              i64 offset), all i64
- *   pickle     the object; a tensor is a persistent id with its key
+ *   pickle     the object; a tensor is a persistent id, which is its key
  *
  * Tensors become calls of _rebuild_tensor_v2 in the tree, as in later files.
  */

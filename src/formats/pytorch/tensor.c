@@ -2,7 +2,7 @@
 /* Makes a tensor from a node of the tree. torch's rebuild functions are read as descriptions.
  *
  *   _rebuild_tensor_v2(("storage", FloatStorage, "0", "cpu", 12), 0, (4, 3), (3, 1), False, {})
- *                       type, key, device, number     offset, size, stride, …
+ *                       type, key, device, number                    offset, size, stride, …
  */
 #include "formats/pytorch/pt.h"
 

@@ -5,8 +5,7 @@
  *   '^' u32 length  rank dims… resolution pack paging attributes         one, before any point
  *   'P' u32 length  option appdata option u32 length vector              any number
  *   '0' u32 length  …                                                    deleted
- *   '$'                                                                  the end; later bytes are
- * ignored
+ *   '$'                                                                  end; the rest is ignored
  *
  * This code reads and writes complete files; include/tenfold/points.h appends and deletes.
  * formats/vs/block.h has the bytes of each block.

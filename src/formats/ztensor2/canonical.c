@@ -2,7 +2,7 @@
 /* Checks whether a file has the canonical form, the unique form of its content. It checks the bytes
  * themselves, not only the manifest. The rules of the specification:
  *
- *   1  one manifest, no unused bytes        4  raw parts, each with its xxh3
+ *   1  one manifest, no unused bytes                        4  raw parts, each with its xxh3
  *   2  blobs at successive multiples of 65536               5  names in normal form C
  *   3  in order of (object, part), equal ones once,         6  no shards
  *      then the manifest, then the footer

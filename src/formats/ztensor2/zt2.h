@@ -3,13 +3,13 @@
  *
  *   ztensor2.c   the container and the descriptor      words.c    types, layouts, digests by name
  *   manifest.c   CBOR to the structures below          rules.c    the rules between them
- *   shards.c     other files with parts         identity.c the content digest
+ *   shards.c     other files with parts                identity.c the content digest
  *   scan.c       shards found by digest
- *   write.c      the writer                         blobs.c    equal parts share one blob
+ *   write.c      the writer                            blobs.c    equal parts share one blob
  *   canonical.c  is the file as write.c would write it?
  *   fit.c        decides what can be written
  *   copy.c       copies stored blobs of another file
- *   append.c     parts already in the file               recover.c  the end of a crashed append
+ *   append.c     parts already in the file             recover.c  the end of a crashed append
  */
 #ifndef TNF_FORMATS_ZTENSOR2_ZT2_H
 #define TNF_FORMATS_ZTENSOR2_ZT2_H
