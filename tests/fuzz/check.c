@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE 1000u /* no power of two: pieces end inside elements */
+#define PIECE 1000u /* not a power of two: pieces end inside elements */
 
 static volatile uint8_t eaten;
 
@@ -72,7 +72,7 @@ uint8_t *fuzz_read(const tnf_part *part)
     tnf_error error;
     uint8_t *bytes = fuzz_take(part->nbytes);
     uint64_t at = 0;
-    do { /* once at least: a part without bytes may be unreadable too */
+    do { /* at least once: a part without bytes may be unreadable, too */
         size_t n = part->nbytes - at < PIECE ? (size_t)(part->nbytes - at) : PIECE;
         tnf_status status = tnf_read_part(bytes + at, n, part, at, &error);
         fuzz_expect_honest(status, &error);
@@ -153,7 +153,7 @@ static uint8_t *read_rows(const tnf_object *o)
     return NULL;
 }
 
-/* Formats that have only one order turn tensors of the other. */
+/* Formats with only one order transpose tensors of the other. */
 static void compare_values(const tnf_object *a, const tnf_object *b)
 {
     FUZZ_REQUIRE(a->parts->nbytes == b->parts->nbytes, "size of '%s'", a->name.p);
@@ -179,14 +179,14 @@ static void compare_objects(const tnf_object *a, const tnf_object *b)
         compare_values(a, b);
         return;
     }
-    for (uint16_t i = 0; i < a->nparts; i++) { /* formats list them in orders of their own */
+    for (uint16_t i = 0; i < a->nparts; i++) { /* formats list them in different orders */
         const tnf_part *same = tnf_object_part(b, a->parts[i].role);
         FUZZ_REQUIRE(same != NULL, "part '%s' of '%s' is gone", a->parts[i].role, a->name.p);
         compare_parts(&a->parts[i], same, a->name.p);
     }
 }
 
-/* Shown by the reader, but not in the file, or not for long: application data that is all empty. */
+/* Is it empty application data, which the reader shows and the writer does not keep? */
 static bool is_filler(const tnf_object *object)
 {
     const tnf_part *bytes = tnf_object_part(object, "bytes");
@@ -207,8 +207,8 @@ void fuzz_compare_files(const tnf_file *a, const tnf_file *b)
     FUZZ_REQUIRE(count_tensors(a) == count_tensors(b), "the number of tensors changed");
     for (size_t i = 0; i < n && i < FUZZ_MAX_OBJECTS; i++) {
         const tnf_object *object = tnf_at(a, i);
-        if (!is_filler(object) &&
-            tnf_find_n(a, object->name.p, object->name.n) == object) /* not a second of that name */
+        if (!is_filler(object) && tnf_find_n(a, object->name.p, object->name.n) ==
+                                      object) /* not a second tensor of this name */
             compare_objects(object, tnf_find_n(b, object->name.p, object->name.n));
     }
 }

@@ -4,7 +4,7 @@
  *     fuzz_safetensors [-m N] FILE|DIRECTORY...
  *
  * Directories are searched to the bottom. With -m each input is also mutated N times, the same way
- * at each run; the input of a failure is left in the file "crash".
+ * in each run; the input of a failure is left in the file "crash".
  */
 #include "fuzz.h"
 #include <dirent.h>
@@ -67,7 +67,7 @@ static void keep_crash(int number)
     raise(number);
 }
 
-/* Each input lies in a block of exactly its size, so that AddressSanitizer sees one byte too far.
+/* Each input is in a block of exactly its size, so AddressSanitizer finds a read of one byte more.
  */
 static void run_input(const uint8_t *bytes, size_t n)
 {
@@ -93,12 +93,12 @@ static void replay_file(const char *path)
     size_t size = fread(seed_bytes, 1, BIGGEST, f);
     fclose(f);
     inputs++;
-    printf("%s\n", path); /* the last line tells where a sanitizer stopped us */
+    printf("%s\n", path); /* the last line shows where a sanitizer stopped */
     fflush(stdout);
     run_input(seed_bytes, size);
     size_t n = size;
     for (unsigned long i = 0; i < mutations; i++) {
-        if (i % 8 == 0) /* a few steps away, then back to where we came from */
+        if (i % 8 == 0) /* a few mutations, then back to the input */
             memcpy(work, seed_bytes, n = size);
         n = LLVMFuzzerCustomMutator(work, n, BIGGEST, next_random());
         run_input(work, n);

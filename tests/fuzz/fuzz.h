@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fuzz targets, the mutator and the replaying driver share. */
+/* Shared by fuzz targets, the mutator and the replaying driver. */
 #ifndef TNF_FUZZ_H
 #define TNF_FUZZ_H
 
@@ -13,15 +13,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
-/* fuzz_format.c: which format is meant, by its name in src/formats/list.h. False: there is none. */
+/* fuzz_format.c: chooses the format by its name in src/formats/list.h. False: no such format. */
 bool fuzz_choose_format(const char *name);
 
-/* mend.c: where an index lies behind a hash that no mutation gets past, mutate() is let loose on
- * the index alone and the hash is made anew. 0: it is no such file, or has no room. */
+/* mend.c: if a hash protects an index, so that mutations never get past it, mutate() changes only
+ * the index and the hash is computed again. 0: not such a file, or no room. */
 size_t fuzz_mutate_hashed(uint8_t *data, size_t size, size_t max, unsigned seed,
                           size_t (*mutate)(uint8_t *data, size_t size, size_t max, unsigned seed));
 
-/* Prints the sentence and aborts, so that the input is kept. */
+/* Prints the message and aborts, so the input is kept. */
 #define FUZZ_REQUIRE(condition, ...)                                                               \
     do {                                                                                           \
         if (!(condition))                                                                          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The CBOR reader on any bytes. Skip and tree agree on what is valid; what is valid strictly is
- * valid leniently; strict bytes come out of their tree again as they were; a tree of lenient bytes,
- * written either way, reads back as a tree that is written the same way. */
+/* The CBOR reader on any bytes. Skip and tree agree on validity. Strictly valid bytes are also
+ * valid in lenient mode. A tree of strict bytes is written as the same bytes. A tree of lenient
+ * bytes, written either way, reads back as a tree that is written the same way. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "fuzz.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions to any file that has vectors: whatever is in it, answers are in order, scores are
- * those of the rows they name, and new files that are made of it can be opened. */
+/* Queries on any file with vectors. For every content, answers are in order, scores are those of
+ * their rows, and new files made from it can be opened. */
 #include "check.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #define K       5u
 #define MOST    ((uint64_t)1 << 20) /* elements of a matrix worth a fuzzer's time */
-#define CHANGED ((uint64_t)1 << 16) /* rows of one that is worth converting */
+#define CHANGED ((uint64_t)1 << 16) /* most rows of a matrix that is converted */
 
 static const char *const asked[] = { "a", "", "one", "überspringen", "\xc3(", "a b" };
 #define ASKED (sizeof asked / sizeof *asked)
@@ -51,7 +51,7 @@ static void check_queries(const tnf_emb *emb, const tnf_str *words, size_t n)
         check_order(emb, hits, counts[0], TNF_COSINE);
 }
 
-/* What is found is that word. */
+/* The found word is the requested one. */
 static void check_words(const tnf_emb *emb)
 {
     const tnf_emb_info *info = tnf_emb_describe(emb);
@@ -65,7 +65,7 @@ static void check_words(const tnf_emb *emb)
     FUZZ_REQUIRE(repeated <= info->duplicates, "more duplicates than counted");
 }
 
-/* A builder that was filled is saved; the file must open again. */
+/* Saves a filled builder; the file must open again. */
 static void check_saved(tnf_builder *b, tnf_status filled, const char *format)
 {
     tnf_error e;
@@ -77,7 +77,7 @@ static void check_saved(tnf_builder *b, tnf_status filled, const char *format)
         tnf_save_sink(b, sink, &o, &e) == TNF_OK) {
         tnf_str bytes = tnf_sink_bytes(sink);
         FUZZ_REQUIRE(tnf_source_memory(&source, bytes.p, bytes.n, &e) == TNF_OK, "%s", e.message);
-        /* as it was opened itself: what was odd then is odd still */
+        /* lenient, as on opening the input: its faults may remain */
         tnf_open_options lenient = { .size = sizeof lenient, .lenient = true };
         FUZZ_REQUIRE(tnf_open_source(&file, source, &lenient, &e) == TNF_OK, "%s", e.message);
         tnf_close(file);

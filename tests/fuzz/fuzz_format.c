@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A format, by its name in src/formats/list.h. The input is the file. Whatever it holds:
+/* A format, by its name in src/formats/list.h. The input is the file. For every content:
  *
  *   open strict and lenient ─> list ─> read in pieces, map, slice, read many ─> verify
  *                                └──> save ─> open again ─> compare ─> save again: the same bytes
  *
- * All ways of reading must agree, what we save we must open, and it must hold what was saved.
+ * All ways of reading must agree, saved files must open, and they must hold what was saved.
  */
 #include "check.h"
 #include "format.h"
@@ -77,7 +77,7 @@ static void check_part(const tnf_part *part)
     free(bytes);
 }
 
-/* A slice, taken from the file; *n is its size. NULL if it cannot be had. */
+/* A slice, taken from the file; *n is its size. NULL if it cannot be read. */
 static uint8_t *read_slice(const tnf_object *object, const char *text, uint64_t *n)
 {
     tnf_error error;
@@ -112,7 +112,8 @@ static void check_slices(const tnf_object *object)
         if (bytes && i == 0 && object->order == TNF_ORDER_C && part->type->bits &&
             !(part->flags & TNF_PART_UNREADABLE)) {
             uint8_t *all = fuzz_read(part);
-            if (!all && part->payload == TNF_ENCODED) { /* its end is looked at by readers of all */
+            if (!all && part->payload ==
+                            TNF_ENCODED) { /* only readers of the complete part check its end */
                 free(bytes);
                 return;
             }
@@ -128,7 +129,7 @@ static void check_slices(const tnf_object *object)
 
 static void check_object(const tnf_file *file, const tnf_object *object, bool lenient)
 {
-    fuzz_eat(object->name.p, object->name.n + 1); /* the NUL counts too */
+    fuzz_eat(object->name.p, object->name.n + 1); /* with the NUL */
     fuzz_eat(object->shape, object->rank * sizeof *object->shape);
     tnf_elements(object);
     const tnf_object *found = tnf_find_n(file, object->name.p, object->name.n);
@@ -138,7 +139,7 @@ static void check_object(const tnf_file *file, const tnf_object *object, bool le
         check_part(&object->parts[i]);
 }
 
-/* True: it is surely in the format's canonical form. */
+/* True: it is certainly in the format's canonical form. */
 static bool check_file(const tnf_file *file, bool lenient)
 {
     tnf_error error;
@@ -162,7 +163,7 @@ static bool check_file(const tnf_file *file, bool lenient)
     return status == TNF_OK && options.canonical && result.problems == 0;
 }
 
-/* `same`: the bytes that must come of it, or NULL. */
+/* `same`: the expected bytes, or NULL. */
 static void check_round_trip(const tnf_file *file, bool lenient, const uint8_t *same, size_t n)
 {
     tnf_sink *first = fuzz_save(file, chosen->name);

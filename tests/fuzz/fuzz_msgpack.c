@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The MessagePack reader on any bytes. Skip, tree and pulling agree on what is valid; a tree comes
- * out as bytes that are no longer, that read back as a tree which is written the same way. */
+/* The MessagePack reader on any bytes. Skip, tree and pulling agree on validity. A tree is written
+ * as no more bytes than were read, and these read back as a tree that is written the same way. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "fuzz.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pickle machine on any bytes: it ends, within memory in proportion, and what it gives can be
- * shown. */
+/* The pickle machine on any bytes: it terminates, its memory is proportional to the input, and its
+ * result can be shown. */
 #include "base/arena.h"
 #include "fuzz.h"
 #include "wire/pickle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* points.h on any file: what salvage gives, each gives; what can be listed can be appended to,
- * deleted from and compacted, and is what it was plus and minus that. Bytes that begin like JSON
- * are parsed as a point instead. */
+/* points.h on any file. tnf_points_each() finds what salvage finds. A file that can be listed can
+ * be appended to, deleted from and compacted, with exactly these changes. Bytes that begin like
+ * JSON are parsed as a point instead. */
 #include "fuzz.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static struct seen list_points(tnf_points *p, tnf_status want)
     return s;
 }
 
-/* One point of zeros more, the first gone, no blanks: everything else is the same. */
+/* Appends a point of zeros, deletes the first, compacts: everything else must be the same. */
 static void change_points(tnf_points *p, const struct seen *before)
 {
     tnf_error e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The protobuf reader on any bytes: fields follow one another without gaps, contents lie inside of
- * their message, and what fails says where. */
+/* The protobuf reader on any bytes: fields are contiguous, contents are inside their message, and
+ * failures have an offset. */
 #include "fuzz.h"
 #include "wire/protobuf.h"
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What strangers say over the network: URLs to follow ('u'), headers ('h'), XML ('x'); and URLs of
- * every scheme, with names beside them ('l'). The first byte says which. */
+/* Untrusted input from the network: URLs to follow ('u'), headers ('h'), XML ('x'); and URLs of
+ * every scheme, with names next to them ('l'). The first byte selects the kind. */
 #include "fuzz.h"
 #include "remote/answer.h"
 #include "remote/place.h"
@@ -30,7 +30,7 @@ static void check_url(const char *text)
     }
 }
 
-/* Names become paths at the host that the URL names, and a name beside one stays there. */
+/* Names become paths on the URL's host, and a name next to one remains there. */
 static void check_place(const char *text)
 {
     static tnf_session s;

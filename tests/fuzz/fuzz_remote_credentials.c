@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where credentials come from: files of profiles ('p'), keys of roles as JSON ('k') and as XML
- * ('s'), tokens ('t'), digests of headers ('d'). The first byte says which. */
+/* Sources of credentials: files of profiles ('p'), keys of roles as JSON ('k') and as XML ('s'),
+ * tokens ('t'), digests of headers ('d'). The first byte selects the kind. */
 #include "fuzz.h"
 #include "remote/roles.h"
 #include "remote/sums.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The journal of a download that was interrupted: the input stands in NAME.part.journal. The first
- * byte says how long the file is to be: as long as NAME.part, or longer by a block ('l'), of which
- * there is nothing. No block is taken that the journal does not have by its digest. */
+/* The journal of an interrupted download: the input is NAME.part.journal. The first byte selects
+ * the length of the file: that of NAME.part, or one more block ('l'), which is missing. A block is
+ * accepted only if the journal has its digest. */
 #include "base/digest.h"
 #include "base/hex.h"
 #include "fuzz.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Listings of folders as servers tell them: XML of a bucket ('b') or of a container of Azure ('a'),
- * JSON of a repository ('t'), and the header that names the next page ('n'). The first byte says
- * which. */
+/* Listings of directories from servers: XML of a bucket ('b') or of a container of Azure ('a'),
+ * JSON of a repository ('t'), and the header that names the next page ('n'). The first byte selects
+ * the kind. */
 #include "fuzz.h"
 #include "remote/answer.h"
 #include "remote/listing.h"

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The law of conversion, on any input that some format A claims and for every format B that can be
- * written:
+/* The law of conversion, for any input that a format A recognises and for every format B that can
+ * be written:
  *
  *   A ─> B           holds the same tensors, or is refused
  *   A ─> B ─> A      gives the bytes that A ─> A gives
  *
- * The order of tensors, how they are encoded, whether they are digested and how their bytes lie are
- * the container's own affair. Where B has its own ways there, A comes back as the same model, but
- * not to the byte.
+ * The order of tensors, their encoding, digests and the order of bytes belong to the container. If
+ * B differs in these, A comes back as the same model, but not with the same bytes.
  */
 #include "check.h"
 #include "core/core.h"
@@ -34,7 +33,7 @@ static bool same_ways(const tnf_file *a, const tnf_file *b)
     return true;
 }
 
-/* Are there tensors that B has columns first, and A had not? A keeps it so, if it can. */
+/* Are there tensors that are column-major in B, but not in A? A keeps this order, if it can. */
 static bool turned_to_columns(const tnf_file *a, const tnf_file *b)
 {
     const tnf_object *x;
@@ -49,7 +48,7 @@ static bool turned_to_columns(const tnf_file *a, const tnf_file *b)
     return false;
 }
 
-/* Was the order nobody's affair in A, which sorts, and is it content in B? Then it is noted. */
+/* Did A sort the tensors, and is their order content in B? Then the order is recorded. */
 static bool gained_order(const tnf_file *a, const tnf_file *b)
 {
     const tnf_object *x, *last = NULL;
@@ -75,7 +74,7 @@ static bool has_spelling(const tnf_value *x, const tnf_value *y)
     return true;
 }
 
-/* Has the other kept how the first was spelled, if its format has a place for that? */
+/* Did the other format keep the spelling of the first, if it can? */
 static bool same_spelling(const tnf_file *a, const tnf_file *b)
 {
     const tnf_object *x;
@@ -87,7 +86,8 @@ static bool same_spelling(const tnf_file *a, const tnf_file *b)
     return has_spelling(tnf_file_info(a)->attrs, tnf_file_info(b)->attrs);
 }
 
-/* A type that a format has only under names of others, and this name had no place on the way. */
+/* Is it a type that the format stores under another type's name, and was that name lost on the
+ * way? */
 static bool lost_name(const tnf_file *a, const tnf_file *b, const tnf_error *why)
 {
     return why->status == TNF_ELOSSY && !same_spelling(a, b);

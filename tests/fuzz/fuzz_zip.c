@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The zip reader on any bytes: what it finds lies in the file, and no two members share a byte. */
+/* The zip reader on any bytes: members are inside the file, and no two share a byte. */
 #include "base/bytes.h"
 #include "fuzz.h"
 #include "wire/zip.h"
@@ -56,7 +56,7 @@ static void read_all(struct input *in, bool lenient)
     tnf_arena_free(&arena);
 }
 
-/* Without the directory: members follow one another, and only the last may end behind the file. */
+/* Without the directory: members are contiguous, and only the last may end beyond the file. */
 static void walk_all(struct input *in)
 {
     tnf_error error;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What lies behind checksums that no mutation gets past.
+/* Repairs checksums, which mutations would never get past.
  *
- * zTensor 2 has its manifest behind a hash: what is mutated must be hashed again, or nothing behind
- * it is ever reached.
+ * zTensor 2 protects its manifest by a hash. It must be computed again after a mutation, or the
+ * code after the check is never reached.
  *
  *   … │ manifest │ offset, length, hash, version, reserved, magic │
- *       └ mutated, may grow            └ made anew
+ *       └ mutated, may grow            └ rewritten
  *
- * HDF5 of versions 2 and 3 has one behind each of its structures: after a mutation those that are
- * still found are made anew.
+ * HDF5 of versions 2 and 3 has one after each of its structures: after a mutation, those that are
+ * still found are computed again.
  */
 #include "base/bytes.h"
 #include "base/digest.h"
@@ -57,7 +57,7 @@ static uint32_t hash_lookup3(const uint8_t *p, size_t n)
     return v[2];
 }
 
-/* Bytes of a structure in front of its checksum; 0: none begins here, or its size is not told. */
+/* The size of a structure before its checksum; 0: none begins here, or its size is unknown. */
 static size_t summed_size(const uint8_t *p, size_t n)
 {
     static const struct {

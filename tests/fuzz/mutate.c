@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A mutator that knows what tensor files are made of: lengths, counts, offsets and dimensions, as
- * little- or big-endian integers or as decimal digits in JSON. One step in three is left to
- * libFuzzer's own mutator.
+/* A mutator for tensor files: it changes lengths, counts, offsets and dimensions, as little- or
+ * big-endian integers or as decimal digits in JSON. One step in three uses libFuzzer's own mutator.
  */
 #include "fuzz.h"
 #include <inttypes.h>
@@ -31,8 +30,8 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Where arithmetic on sizes breaks: powers of two and their neighbours, and what the file itself
- * suggests (its size, what is left of it, the number that stood there). */
+/* Values that break arithmetic on sizes: powers of two and their neighbours, and values from the
+ * file (its size, the rest of it, the old number). */
 static uint64_t interesting_number(uint64_t *rng, uint64_t old, size_t at, size_t size)
 {
     uint64_t r = next_random(rng), near = (r >> 8) % 3 - 1;
@@ -73,8 +72,8 @@ static void replace_integer(uint8_t *data, size_t size, uint64_t *rng)
         data[at + i] = (uint8_t)(value >> 8 * (big ? width - 1 - i : i));
 }
 
-/* Finds a run of decimal digits from a random place on and writes another number over it; the rest
- * of the file moves. */
+/* Finds a run of decimal digits after a random place and replaces it by another number; the rest of
+ * the file moves. */
 static size_t replace_digits(uint8_t *data, size_t size, size_t max, uint64_t *rng)
 {
     size_t at = size ? (size_t)(next_random(rng) % size) : 0;

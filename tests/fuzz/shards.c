@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A place for index files: a directory with two shards, in which the input lies as a file.
+/* A directory for index files: it has two shards and the input as a file.
  *
  *   DIRECTORY/index.json      the input
  *   DIRECTORY/a.safetensors   w f32 [2,3], x i32 [2]

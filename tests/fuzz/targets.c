@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All fuzz targets are one program, so that they are linked once. The name it is started by tells
- * which one is meant: fuzz_json is a link to it, as is fuzz_npy, one of the formats.
+/* All fuzz targets are one program, so they are linked once. The name of the command selects the
+ * target: fuzz_json is a link to it, and so is fuzz_npy, one of the formats.
  *
  * FUZZ_TARGETS is a file that CMake makes, with a line TARGET(NAME) for each fuzz_NAME.c. */
 #include "fuzz.h"

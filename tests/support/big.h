@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A model of some megabytes whose every byte is known, so that old can be told from new and whole
- * from half. */
+/* A model of some megabytes whose every byte is known, so tests can distinguish old from new
+ * models, and complete ones from halves. */
 #ifndef TNF_SUPPORT_BIG_H
 #define TNF_SUPPORT_BIG_H
 
@@ -9,7 +9,7 @@
 
 #define BIG_FORMAT "gptrs-archive"
 
-#define BIG_PERIOD 61441u /* a prime: no block size of anybody's is a multiple of it */
+#define BIG_PERIOD 61441u /* a prime: no block size is a multiple of it */
 
 static uint8_t big_table[2][BIG_PERIOD];
 
@@ -39,7 +39,7 @@ static inline tnf_status big_fetch(void *ctx, uint64_t offset, void *dst, size_t
 }
 
 /* A builder of `tensors` tensors "t0" … of `bytes` bytes each (a multiple of 4). *version must
- * stay.
+ * remain valid.
  */
 static inline tnf_builder *big_builder(unsigned *version, unsigned tensors, uint64_t bytes)
 {

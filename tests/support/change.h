@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fixtures with other bytes than their own. One that stands alone is opened from memory that ends
- * where it ends; an index, or a shard of one, from a copy of its directory. */
+/* Fixtures with changed bytes. A single file is opened from memory of exactly its size; an index,
+ * or a shard of one, from a copy of its directory. */
 #ifndef TNF_SUPPORT_CHANGE_H
 #define TNF_SUPPORT_CHANGE_H
 
@@ -10,12 +10,12 @@
 
 struct change {
     const struct fixture *of;
-    uint8_t *bytes; /* exactly n of them, for the sanitizer to see the end */
+    uint8_t *bytes; /* exactly n bytes, so the sanitizer sees reads beyond the end */
     size_t n;
-    char directory[300], file[600]; /* for one that does not stand alone; else "" */
+    char directory[300], file[600]; /* for an index or a shard; else "" */
 };
 
-/* A link would lead out of the model's directory, which is not followed. */
+/* Copies are used because links that leave the model's directory are not followed. */
 static inline void change_copy(const char *from, const char *to)
 {
     char block[4096];
@@ -30,7 +30,7 @@ static inline void change_copy(const char *from, const char *to)
     MUST(fclose(out) == 0);
 }
 
-/* Fills a directory with copies of what lies beside the fixture. */
+/* Fills a directory with copies of the files next to the fixture. */
 static inline void change_begin(struct change *c, const struct fixture *of)
 {
     static unsigned count;
@@ -79,7 +79,7 @@ static inline tnf_status change_open(const struct change *c, tnf_file **out,
     return status;
 }
 
-/* What check_parts() can compare with: the file, unless there are several. */
+/* The bytes for check_parts() to compare with: the file, unless there are several. */
 static inline const void *change_bytes(const struct change *c)
 {
     return *c->file ? NULL : c->bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks for programs that try the same thing thousands of times: a failed one is printed with what
- * was being tried and counted, and the program goes on. */
+/* Checks for programs that repeat one test thousands of times. A failed check is printed with the
+ * current attempt and counted, and the program continues. */
 #ifndef TNF_SUPPORT_CHECK_H
 #define TNF_SUPPORT_CHECK_H
 
@@ -15,7 +15,7 @@
 
 static struct {
     unsigned long done, failed;
-    char doing[512]; /* what is being tried: "valid/a.bin cut at byte 17" */
+    char doing[512]; /* the current attempt: "valid/a.bin cut at byte 17" */
 } check_state;
 
 static inline void check_doing(const char *format, ...) TNF_PRINTF(1, 2);
@@ -47,9 +47,9 @@ static inline bool check_that(bool ok, const char *file, int line, const char *f
     return false;
 }
 
-/* Of how many attempts one is made: a plain build makes all of them. Under a sanitizer, and where
- * lines are counted, each takes far longer: there it is one of n, spread evenly; all, if TNF_FULL
- * is set. */
+/* The share of attempts that is made. A plain build makes all of them. Under a sanitizer, or with
+ * counted lines, each takes far longer, so one of n is made, spread evenly; all, if TNF_FULL is
+ * set. */
 static inline unsigned check_share(unsigned n)
 {
 #ifdef TNF_SHARE
@@ -63,7 +63,7 @@ static inline unsigned check_share(unsigned n)
 /* CHECK(condition, "format", …): returns whether it held. */
 #define CHECK(condition, ...) check_that((condition), __FILE__, __LINE__, __VA_ARGS__)
 
-/* For what the test itself cannot go on without. */
+/* For conditions without which the test cannot continue. */
 #define MUST(condition)                                                                            \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -82,7 +82,7 @@ static inline int check_end(const char *what)
     return check_state.failed ? 1 : check_state.done ? 0 : 1;
 }
 
-/* Every failure says what and why, in words that fit the status. */
+/* Every failure has a message that fits its status. */
 static inline void check_error(tnf_status status, const tnf_error *error)
 {
     if (status == TNF_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* In a build for `./dev coverage` only. gcov writes its counters when a program returns from main()
- * or calls exit(): a child that ends by _exit(), or by a signal that it sends to itself, would
- * count for nothing. These two stand before the C library's and write the counters first. */
+ * or calls exit(). A child that ends by _exit(), or by a signal that it sends to itself, would not
+ * be counted. These two functions replace the C library's and write the counters first. */
 #include <gcov.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,10 +11,10 @@
 static void write_counters(void)
 {
     __gcov_dump();
-    __gcov_reset(); /* or they would be added once more later */
+    __gcov_reset(); /* otherwise they would be added again later */
 }
 
-/* What the parent did is not the child's. */
+/* The child starts with counters of zero. */
 __attribute__((constructor)) static void write_before_fork(void)
 {
     pthread_atfork(write_counters, NULL, NULL);

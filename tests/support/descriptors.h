@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many descriptors are open: none may be lost on the way. */
+/* Counts open descriptors, to find leaks. */
 #ifndef TNF_SUPPORT_DESCRIPTORS_H
 #define TNF_SUPPORT_DESCRIPTORS_H
 

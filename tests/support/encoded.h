@@ -21,7 +21,7 @@ static inline tnf_status encoded_take(void *ctx, const void *bytes, size_t n, tn
     return TNF_OK;
 }
 
-/* Free x.p. */
+/* The caller frees x.p. */
 static inline struct encoded encoded_bytes(tnf_codec codec, const void *bytes, size_t n)
 {
     struct encoded x = { NULL, 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A handle put together by hand around a format that does not exist, for testing what the core does
- * for a format while it indexes. */
+/* A handle made by hand for a format that does not exist, to test the functions of the core that
+ * formats call while they index. */
 #ifndef TNF_SUPPORT_FAKE_H
 #define TNF_SUPPORT_FAKE_H
 

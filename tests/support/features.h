@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small models, each with something that a format may have no place for: types, ranks, names,
- * layouts, metadata. */
+/* Small models, each with a feature that some formats cannot store: types, ranks, names, layouts,
+ * metadata. */
 #ifndef TNF_SUPPORT_FEATURES_H
 #define TNF_SUPPORT_FEATURES_H
 
@@ -14,7 +14,7 @@ struct feature {
 
 static inline uint8_t *feature_bytes(void)
 {
-    static uint8_t bytes[4096]; /* anything, with NaN payloads and -0 among the floats */
+    static uint8_t bytes[4096]; /* any bytes, with NaN payloads and -0 among the floats */
     for (size_t i = 0; i < sizeof bytes && bytes[1] == 0; i++)
         bytes[i] = (uint8_t)(i * 167 + 41 + (i >> 8) * 13);
     static const uint32_t odd[] = { 0x80000000, 0x7fc01234, 0xffa00001, 0x7f800000, 1 };
@@ -254,7 +254,7 @@ static inline void feature_rest(struct feature *f, size_t i)
     }
 }
 
-/* The i-th model; false past the last. Free its builder. */
+/* The i-th model; false past the last. The caller frees its builder. */
 static inline bool feature_at(struct feature *f, size_t i)
 {
     size_t skipped = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole files in memory, a directory of our own, and every fixture there is. */
+/* Complete files in memory, a temporary directory, and all fixtures. */
 #ifndef TNF_SUPPORT_FILES_H
 #define TNF_SUPPORT_FILES_H
 
@@ -60,7 +60,7 @@ static inline void files_dir_remove(void)
     *files_dir = 0;
 }
 
-/* Made on the first call, gone when the program ends. */
+/* Made on the first call, removed when the program ends. */
 static inline const char *files_temp(void)
 {
     if (!*files_dir) {
@@ -72,7 +72,7 @@ static inline const char *files_temp(void)
     return files_dir;
 }
 
-/* How many entries of a directory have a name with `part` in it; "" counts all. */
+/* Counts the entries of a directory whose names contain `part`; "" counts all. */
 static inline size_t files_count(const char *directory, const char *part)
 {
     DIR *d = opendir(directory);
@@ -91,13 +91,13 @@ struct fixture {
     char *path;
     const char *label; /* the end of path, for messages */
     struct bytes file;
-    const char *format; /* as probed from the bytes alone; NULL if none claims them */
+    const char *format; /* as probed from the bytes only; NULL: unrecognised */
 };
 
 static struct {
     struct fixture *list;
     size_t n, room;
-    const char *must_hold; /* of the path, e.g. "/valid/" */
+    const char *must_hold; /* substring of the path, e.g. "/valid/" */
 } fixtures;
 
 /* Is this a part of another fixture, of no format by itself? Then the expect.json of its format has
@@ -163,7 +163,7 @@ static inline void fixtures_free(void)
     fixtures.n = fixtures.room = 0;
 }
 
-/* What format the bytes are of, without a name to go by; NULL: none opens them. */
+/* The format of the bytes, found without a name; NULL: no format opens them. */
 static inline const char *format_of(const void *p, size_t n, bool lenient)
 {
     tnf_format_info info = TNF_FORMAT_INFO_INIT;
@@ -194,7 +194,7 @@ static inline void fixtures_find(const char *root, const char *must_hold)
     qsort(fixtures.list + before, fixtures.n - before, sizeof *fixtures.list, fixtures_by_path);
 }
 
-/* Does it stand for several files? Then it cannot be opened from memory. */
+/* Does the fixture consist of several files? Then it cannot be opened from memory. */
 static inline bool is_index(const char *path)
 {
     static const char end[] = ".index.json";
@@ -202,8 +202,8 @@ static inline bool is_index(const char *path)
     return n > sizeof end - 1 && strcmp(path + n - (sizeof end - 1), end) == 0;
 }
 
-/* The valid files of every format in the tree, and those handed over with the specifications where
- * they are at hand. format is known for those that stand alone. */
+/* The valid files of every format in the tree, and those from the specifications if available.
+ * `format` is known for single files. */
 static inline void fixtures_valid(void)
 {
     size_t kept = 0;

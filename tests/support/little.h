@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes of tensors are little-endian, numbers in a test are as the machine has them: between the
- * two. On little-endian machines nothing is copied or changed. */
+/* Converts between the bytes of tensors, which are little-endian, and numbers in tests, which have
+ * the machine's order. On little-endian machines nothing is copied or changed. */
 #ifndef TNF_SUPPORT_LITTLE_H
 #define TNF_SUPPORT_LITTLE_H
 
@@ -15,7 +15,8 @@
 #define LITTLE_IS_NATIVE 0
 #endif
 
-/* Turns n numbers of `width` bytes around, in place: from a file's order to the machine's, or back.
+/* Reverses the bytes of n numbers of `width` bytes in place: from a file's order to the machine's,
+ * or back.
  */
 static inline void from_little(void *numbers, size_t width, size_t n)
 {
@@ -28,7 +29,7 @@ static inline void from_little(void *numbers, size_t width, size_t n)
         }
 }
 
-/* The numbers as a file has them. A copy is nobody's to free: the test ends soon. */
+/* The numbers in a file's order. A copy is never freed: the test ends soon. */
 static inline const void *to_little(const void *numbers, size_t width, size_t n)
 {
     if (LITTLE_IS_NATIVE || width < 2 || !numbers)
@@ -41,7 +42,8 @@ static inline const void *to_little(const void *numbers, size_t width, size_t n)
     return copy;
 }
 
-/* How many bytes are turned around together: a complex number is two, and less than a byte is one.
+/* The number of bytes that are reversed together: half of a complex number; 1 for types of less
+ * than a byte.
  */
 static inline size_t little_width(const tnf_type *type)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An allocator that counts, fails on demand, and notices a wrong size when something is freed.
+/* An allocator that counts, fails on demand, and detects a wrong size when memory is freed.
  *
- *   [size ░░][ what the caller gets … ]
+ *   [size ░░][ memory of the caller … ]
  */
 #ifndef TNF_SUPPORT_MEMORY_H
 #define TNF_SUPPORT_MEMORY_H
@@ -14,12 +14,12 @@
 #define MEMORY_HEAD 16u
 
 struct memory_log {
-    uint64_t calls;   /* that asked for memory */
-    uint64_t fail_at; /* from this call on there is none; 0: never */
+    uint64_t calls;   /* calls that request memory */
+    uint64_t fail_at; /* from this call on allocation fails; 0: never */
     bool fail_once;   /* only that call fails */
     uint64_t live, peak, blocks;
-    uint64_t largest;     /* single wish */
-    uint64_t wrong_sizes; /* blocks handed back under another size than they have */
+    uint64_t largest;     /* largest single request */
+    uint64_t wrong_sizes; /* blocks freed with a wrong size */
     uint64_t failed;
 };
 

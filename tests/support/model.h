@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Is what one file holds in another, too? Names, shapes, types, bytes, attributes. */
+/* Compares models: does a file contain everything of another? Names, shapes, types, bytes,
+ * attributes. */
 #ifndef TNF_SUPPORT_MODEL_H
 #define TNF_SUPPORT_MODEL_H
 
@@ -16,7 +17,7 @@ static inline void model_check_parts(const tnf_part *p, const tnf_part *q, const
     if (!CHECK(p->nbytes == q->nbytes, "'%s': %llu bytes became %llu", name,
                (unsigned long long)p->nbytes, (unsigned long long)q->nbytes))
         return;
-    if (p->flags & q->flags & TNF_PART_UNREADABLE) /* a shape without bytes, here and there */
+    if (p->flags & q->flags & TNF_PART_UNREADABLE) /* a shape without bytes in both */
         return;
     uint8_t *x = read_part(p, &s), *y = read_part(q, &t);
     CHECK(x && y && memcmp(x, y, (size_t)p->nbytes) == 0, "'%s': other bytes (%s, %s)", name,
@@ -25,8 +26,8 @@ static inline void model_check_parts(const tnf_part *p, const tnf_part *q, const
     free(y);
 }
 
-/* Is the text map of one family, "p.metadata", inside that of another, "q.metadata"? Formats that
- * have such a map take over each other's pairs. */
+/* Is the text map of one family, "p.metadata", inside that of another, "q.metadata"? Formats with
+ * such a map take over each other's pairs. */
 static inline bool model_has_pairs(const tnf_member *m, const tnf_value *b)
 {
     static const char end[] = ".metadata";
@@ -47,7 +48,7 @@ static inline bool model_has_pairs(const tnf_member *m, const tnf_value *b)
     return false;
 }
 
-/* All that `a` says, `b` says as well, but for what a reader works out by itself. */
+/* Does `b` have all attributes of `a`, except those that readers derive? */
 static inline void model_check_attrs(const tnf_value *a, const tnf_value *b, const char *name)
 {
     for (size_t i = 0; a && i < a->n; i++) {
@@ -75,7 +76,7 @@ static inline uint8_t *model_rows(const tnf_object *o)
     return bytes;
 }
 
-/* The order may differ where a format has only one; the values may not. */
+/* The order may differ if a format has only one; the values must not. */
 static inline void model_check_values(const tnf_object *a, const tnf_object *b)
 {
     if (!CHECK(a->nparts == 1 && b->nparts == 1 && a->parts->nbytes == b->parts->nbytes,
@@ -105,7 +106,7 @@ static inline void model_check_objects(const tnf_object *a, const tnf_object *b)
     model_check_attrs(a->attrs, b->attrs, name);
 }
 
-/* One number for all of it. */
+/* A single number for everything. */
 static inline void model_check_hash(const tnf_file *a, const tnf_file *b)
 {
     uint8_t x[32], y[32];
@@ -117,7 +118,7 @@ static inline void model_check_hash(const tnf_file *a, const tnf_file *b)
         CHECK(memcmp(x, y, sizeof x) == 0, "another content hash");
 }
 
-/* Those that the file has, and its reader does not only show. */
+/* Counts those that the file stores, without derived ones. */
 static inline size_t model_tensors(const tnf_file *file)
 {
     size_t n = 0;
@@ -127,7 +128,7 @@ static inline size_t model_tensors(const tnf_file *file)
     return n;
 }
 
-/* Everything of `a` is in `b`, and `b` has no tensor that `a` has not. */
+/* Is everything of `a` in `b`, and has `b` no other tensors? */
 static inline void model_check(const tnf_file *a, const tnf_file *b, bool attrs)
 {
     const tnf_info *x = tnf_file_info(a), *y = tnf_file_info(b);
@@ -137,7 +138,8 @@ static inline void model_check(const tnf_file *a, const tnf_file *b, bool attrs)
         const tnf_object *o = tnf_at(a, i);
         if (tnf_is_filler(o))
             continue;
-        bool hidden = tnf_find_n(a, o->name.p, o->name.n) != o; /* by another of its name */
+        bool hidden = tnf_find_n(a, o->name.p, o->name.n) !=
+                      o; /* by another tensor with its name */
         model_check_objects(o, hidden ? tnf_at(b, i) : tnf_find_n(b, o->name.p, o->name.n));
     }
     if (attrs)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* When to kill a process: moments spread over the time that its work took before, and later ones
- * if the machine has become so busy since that it never got done. */
+/* Moments for killing a process: spread over the time that its work took before, and later ones if
+ * the machine became so busy that the work did not finish. */
 #ifndef SUPPORT_MOMENTS_H
 #define SUPPORT_MOMENTS_H
 
@@ -22,9 +22,9 @@ static inline void wait_for(double seconds)
         continue;
 }
 
-#define MORE_MOMENTS 8 /* the last is 256 times as late as the work took */
+#define MORE_MOMENTS 8 /* the last is at 256 times the duration of the work */
 
-/* Seconds until the i-th of n moments, or of the later ones behind them. */
+/* Seconds until the i-th of n moments, or of the later ones after them. */
 static inline double moment_at(int i, int n, double longest)
 {
     return i < n ? longest * 1.2 * i / n : longest * (double)(2 << (i - n));

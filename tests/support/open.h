@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening bytes in memory, looking at everything in them, saving them elsewhere. */
+/* Opens bytes in memory, reads everything in them, saves them elsewhere. */
 #ifndef TNF_SUPPORT_OPEN_H
 #define TNF_SUPPORT_OPEN_H
 
@@ -24,7 +24,7 @@ static inline tnf_status open_bytes(tnf_file **out, const void *p, size_t n,
 
 static volatile uint8_t open_eaten;
 
-/* Reads every byte, so that a sanitizer sees what may not be read. */
+/* Reads every byte, so a sanitizer finds invalid reads. */
 static inline void eat_bytes(const void *p, size_t n)
 {
     uint64_t sum = 0, word; /* a sanitizer looks at each word once */
@@ -43,7 +43,7 @@ static inline void eat_value(const tnf_value *v)
     case TNF_STRING:
     case TNF_BYTES:
     case TNF_JSON:
-        eat_bytes(v->as.s, v->n + 1); /* the NUL counts too */
+        eat_bytes(v->as.s, v->n + 1); /* with the NUL */
         break;
     case TNF_ARRAY:
         for (size_t i = 0; i < v->n; i++)
@@ -60,7 +60,7 @@ static inline void eat_value(const tnf_value *v)
     }
 }
 
-/* A part's bytes, or NULL if they cannot be had. Free them. */
+/* A part's bytes, or NULL if they cannot be read. The caller frees them. */
 static inline uint8_t *read_part(const tnf_part *part, tnf_status *status)
 {
     tnf_error error;
@@ -75,11 +75,11 @@ static inline uint8_t *read_part(const tnf_part *part, tnf_status *status)
     return NULL;
 }
 
-/* Reads one part and compares with the bytes of the file: never one that was not there. */
+/* Reads one part and compares it with the bytes of the file. Missing bytes must not be read. */
 static inline void check_part(const tnf_part *part, const void *file, size_t n, const char *name)
 {
     tnf_status status;
-    if (part->payload == TNF_AT && part->nbytes > n) { /* said, but not there */
+    if (part->payload == TNF_AT && part->nbytes > n) { /* declared, but missing */
         uint8_t byte;
         tnf_error error;
         status = tnf_read_part(&byte, 1, part, part->nbytes - 1, &error);
@@ -128,7 +128,7 @@ static inline void check_parts(const tnf_file *file, const void *bytes, size_t n
             check_part(&info->extras[i].bytes, bytes, n, info->extras[i].key.p);
 }
 
-/* Lists all there is to a file: names, shapes, attributes, warnings. */
+/* Reads the complete listing of a file: names, shapes, attributes, warnings. */
 static inline void eat_listing(const tnf_file *file)
 {
     const tnf_info *info = tnf_file_info(file);
@@ -163,7 +163,7 @@ static inline tnf_status verify_all(const tnf_file *file, tnf_error *error)
     return status;
 }
 
-/* Saves to memory. NULL and *status on failure; close what is returned. */
+/* Saves to memory. NULL and *status on failure; the caller closes the result. */
 static inline tnf_sink *save_bytes(const tnf_file *file, const char *format, bool allow_loss,
                                    tnf_status *status, tnf_error *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Many test programs linked as one:
  *
- *     unit-tests NAME...     runs main() of each NAME.c; without a name it tells which there are
+ *     unit-tests NAME...     runs main() of each NAME.c; without a name it lists them
  *
  * RUNNER_PARTS is a file that CMake makes, with a line PART(NAME) for each source. */
 #include <stdio.h>

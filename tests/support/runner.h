@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Put before every source that is one of many in a runner (see runner.c): its main() goes by a name
- * of its own, RUNNER_MAIN, and is declared so that no warning asks for it. */
+/* Included before every source in a runner (see runner.c): its main() is renamed to RUNNER_MAIN,
+ * and declared to avoid a warning. */
 #ifndef TNF_SUPPORT_RUNNER_H
 #define TNF_SUPPORT_RUNNER_H
 

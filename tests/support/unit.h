@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every cmocka program begins with, in the order cmocka wants. */
+/* The headers of every cmocka program, in the order that cmocka requires. */
 #ifndef TNF_SUPPORT_UNIT_H
 #define TNF_SUPPORT_UNIT_H
 
@@ -14,7 +14,8 @@
 #include <cmocka.h>
 #include <tenfold/types.h>
 
-/* The call fails with this status, and says so in the error. Needs a tnf_error `e` in scope. */
+/* Asserts that the call fails with this status, also in the error. Needs a tnf_error `e` in
+ * scope. */
 #define assert_fails(call, expected)                                                               \
     do {                                                                                           \
         memset(&e, 0, sizeof e);                                                                   \

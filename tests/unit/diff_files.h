@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files in memory for the tests of comparing, and what was told of two of them. */
+/* Files in memory for the tests of comparing, and the reported differences. */
 #ifndef TNF_UNIT_DIFF_FILES_H
 #define TNF_UNIT_DIFF_FILES_H
 
@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------ files */
 
-/* A file in memory with the tensors that were added. */
+/* A file in memory with the added tensors. */
 struct made {
     tnf_builder *b;
     tnf_sink *sink;
@@ -95,7 +95,7 @@ static inline void discard_file(struct made *m)
     tnf_builder_free(m->b);
 }
 
-/* What was told. */
+/* The reported differences. */
 struct told {
     size_t n;
     tnf_difference_kind kinds[MOST];

@@ -11,7 +11,7 @@
 
 #define TEXT(s) ((tnf_str) { (s), strlen(s) })
 
-/* What a file is to be made of; what is left out is not there. */
+/* The contents of a file; fields that are not set are missing in it. */
 struct made {
     const char *format; /* NULL: ztensor2 */
     const char *name;   /* of the matrix; NULL: "embeddings" */
@@ -175,7 +175,7 @@ static inline struct opened open_made(const struct made *m, const tnf_emb_option
     return x;
 }
 
-/* A file of the collection that is not part of the project; false where that is not present. */
+/* A file of the collection that is not part of the project; false if the collection is missing. */
 static inline bool open_shared(struct opened *x, const char *name)
 {
     char path[512];

@@ -12,7 +12,7 @@
 #define COUNT(array)              (sizeof(array) / sizeof(array)[0])
 #define SHAPE(...)                (const uint64_t[]) { __VA_ARGS__ }, COUNT(((const uint64_t[]) { __VA_ARGS__ }))
 
-/* A part over an array; `type` is an id. It claims to stand at byte 1000 of its file. */
+/* A part over an array; `type` is an id. It claims to be at byte 1000 of its file. */
 #define PART(role_, type_, array) PART_OF(role_, type_, array, sizeof(array))
 #define PART_OF(role_, type_, bytes, n)                                                            \
     {                                                                                              \
@@ -68,7 +68,7 @@ static inline void expect_message(tnf_status status, const tnf_error *e, const c
     assert_int_equal(e->offset, offset);
 }
 
-/* What tnf_layout_check() says: NULL for nothing, else part of its sentence. */
+/* The expected message of tnf_layout_check(): NULL for none, else a part of it. */
 static inline void check_is(const tnf_object *object, const char *message)
 {
     tnf_error e;
@@ -76,7 +76,7 @@ static inline void check_is(const tnf_object *object, const char *message)
     assert_int_equal(tnf_layout_check(object, NULL), message ? TNF_EFORMAT : TNF_OK);
 }
 
-/* The same for the data, with the offset it must tell. */
+/* The same for the data, with the expected offset. */
 static inline void data_is(const tnf_object *object, const char *message, uint64_t offset)
 {
     tnf_error e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small files of parameters whose sizes make for decisions that can be followed by hand. */
+/* Small files of parameters, with sizes for which decisions can be computed by hand. */
 #ifndef TEST_PARAMS_FILES_H
 #define TEST_PARAMS_FILES_H
 

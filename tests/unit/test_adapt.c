@@ -94,7 +94,7 @@ static bool has_text(tnf_str bytes, const char *text)
     return memmem(bytes.p, bytes.n, text, strlen(text)) != NULL;
 }
 
-/* Another reader sees plain tensors under names that tell. */
+/* Another reader sees plain tensors under descriptive names. */
 static void parts_as_others_see_them(void **state)
 {
     (void)state;
@@ -110,7 +110,7 @@ static void parts_as_others_see_them(void **state)
     assert_true(has_text(bytes, "\"v#bytes\":{\"dtype\":\"U8\",\"shape\":[8]"));
     assert_true(has_text(bytes, "\"v#offsets\":{\"dtype\":\"U64\",\"shape\":[2]"));
     tnf_sink_close(sink);
-    /* A name that is taken: nothing is written over, the tensor is refused. */
+    /* A name that is taken: no tensor is replaced; the new one is refused. */
     uint64_t one[] = { 1 };
     assert_ok(tnf_builder_add(b, "v#bytes", tnf_type_of(TNF_U8), 1, one, "x", &e));
     assert_ok(tnf_sink_memory(&sink, &e));
@@ -120,7 +120,7 @@ static void parts_as_others_see_them(void **state)
     tnf_builder_free(b);
 }
 
-/* zTensor 0.1 knows no small floats: they travel as the integers they are made of. */
+/* zTensor 0.1 does not support small floats: they are stored as integers. */
 static void types_that_are_unknown(void **state)
 {
     (void)state;
@@ -224,7 +224,7 @@ static void orders_come_back(void **state)
     }
 }
 
-/* Notes that do not fit what is there. The file is written by hand. */
+/* Notes that do not match the tensors. The file is written by hand. */
 static void stale_notes(void **state)
 {
     (void)state;
@@ -272,7 +272,7 @@ static void stale_notes(void **state)
     }
 }
 
-/* b\xff has no place where names are text: it goes by another, and comes back. */
+/* b\xff cannot be a name where names are text: it gets another name, and is restored. */
 static void names_that_are_no_text(void **state)
 {
     (void)state;
@@ -300,7 +300,7 @@ static void names_that_are_no_text(void **state)
     tnf_builder_free(b);
 }
 
-/* A format without metadata keeps what it is given in a tensor, when asked to. */
+/* A format without metadata stores them in a tensor, on request. */
 static void stash_as_a_tensor(void **state)
 {
     (void)state;
@@ -336,7 +336,7 @@ static void stash_as_a_tensor(void **state)
     const tnf_value *n = tnf_value_get(tnf_file_info(file)->attrs, "n");
     assert_true(n && n->kind == TNF_UINT && n->dtype == TNF_U16 && n->as.u == 7);
     tnf_close(file);
-    /* Broken by somebody: an ordinary tensor, with a warning. */
+    /* A damaged one is an ordinary tensor, with a warning. */
     char *text = memmem(bytes.p, bytes.n, "{\"attrs\"", 8);
     assert_non_null(text);
     *text = '[';
@@ -349,7 +349,7 @@ static void stash_as_a_tensor(void **state)
     tnf_builder_free(b);
 }
 
-/* Tied tensors: which of them share, and what becomes of it. */
+/* Tied tensors: which of them share bytes, and how they are written. */
 static char said[200];
 
 static void note_b(void *ctx, const tnf_plan_item *item)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The handle's allocator: what is asked of the caller's function, and malloc where there is none.
+/* The handle's allocator: calls of the caller's function, and malloc without one.
  */
 #include "../support/memory.h"
 #include "../support/unit.h"
@@ -28,7 +28,7 @@ static void sizes_are_told(void **state)
     struct memory_log log = { 0 };
     tnf_allocator given = memory_allocator(&log);
     tnf_allocator a = tnf_allocator_or_default(&given);
-    void *p = tnf_alloc(&a, 0); /* even nothing has an address */
+    void *p = tnf_alloc(&a, 0); /* even 0 bytes have an address */
     assert_non_null(p);
     tnf_free(&a, p, 1);
     uint8_t *zeros = tnf_alloc0(&a, 33);

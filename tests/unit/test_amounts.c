@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What compressed tensors become, and what is written of tensors that share bytes: within limits,
- * told before it is done. */
+/* Amounts of decompressed bytes, and of bytes written for tensors that share them: limits are
+ * checked beforehand. */
 #include "../support/unit.h"
 #include <tenfold/build.h>
 

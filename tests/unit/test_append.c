@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Appending in place: what is there stays to the byte, whatever happens, and an append that was
- * interrupted anywhere leaves the model that was there before. */
+/* Appending in place: old bytes never change, and an append that is interrupted anywhere leaves the
+ * old model. */
 #include "../support/files.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
@@ -162,7 +162,7 @@ static void refusals_change_nothing(void **state)
     assert_ok(tnf_builder_set(b, NULL, "kept", &v, &e));
     assert_fails(tnf_append(b, path, NULL, &e), TNF_EEXISTS);
     assert_says("'kept'");
-    v = tnf_value_uint(7); /* the same value is no matter */
+    v = tnf_value_uint(7); /* the same value is no change */
     assert_ok(tnf_builder_set(b, NULL, "kept", &v, &e));
     tnf_save_options o = { .size = sizeof o, .dry_run = true };
     assert_ok(tnf_append(b, path, &o, &e));
@@ -224,7 +224,7 @@ static void fixture_keeps(const char *fixture, const char *shard)
     tnf_close(is);
 }
 
-/* Every kind of thing that a manifest says is said again. */
+/* All fields of a manifest are written again. */
 static void manifests_are_kept(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void manifests_are_kept(void **state)
     fixture_keeps("split/model.zt", "split/model-data.zt");
 }
 
-/* What a later version may say would be lost; a data shard has no model. */
+/* Fields of later versions would be lost; a data shard has no model. */
 static void not_to_everything(void **state)
 {
     (void)state;
@@ -288,8 +288,8 @@ static void appends_encoded(void **state)
 
 /* -------------------------------------------------------------- accidents */
 
-/* Cut off after any byte: strictly it is no file, leniently the old model, and the next append
- * mends it. */
+/* Truncated after any byte: invalid in strict mode, the old model in lenient mode, and the next
+ * append repairs it. */
 static void cut_anywhere(void **state)
 {
     (void)state;
@@ -375,8 +375,8 @@ static tnf_builder *stream_builder(tnf_fetch_fn fetch, uint64_t *until)
     return b;
 }
 
-/* Whoever opens it finds the old model, by all rules; the next append gives the very file that it
- * gives without all that. */
+/* Opening finds the old model, by all rules; the next append gives the same file as without the
+ * interruption. */
 static void killed_between_pieces(void **state)
 {
     (void)state;
@@ -403,14 +403,14 @@ static void killed_between_pieces(void **state)
             tnf_close(file);
             assert_holds(path, "old", "\1\2\3\4");
         }
-        append_one(path, "later", "abcd"); /* the lock went with the process */
+        append_one(path, "later", "abcd"); /* the process's lock is released */
         is_still(path, want);
         free(before.p);
     }
     free(want.p);
 }
 
-/* The same at any moment, and not only between two pieces. */
+/* The same at any moment, not only between two pieces. */
 static void killed_anywhere(void **state)
 {
     (void)state;
@@ -444,7 +444,7 @@ static void killed_anywhere(void **state)
     free(before.p);
 }
 
-/* Whatever fails on the way leaves the file as it was. */
+/* Any failure leaves the file unchanged. */
 static void failures_leave_nothing(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that grows: in pieces of every size, the last bytes only with the commit, and as it was
- * after all else. */
+/* A file that grows: in pieces of every size, the last bytes only with the commit; unchanged
+ * without a commit. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include "io/sink.h"
@@ -28,7 +28,7 @@ static void assert_holds(const char *path, const void *bytes, size_t n)
     free(b.p);
 }
 
-/* What the back-end gets, without the buffer before it. */
+/* The sink without its buffer. */
 static void put_unbuffered(tnf_sink *s, const uint8_t *p, size_t n)
 {
     assert_ok(s->ops.write(s->ctx, p, n, &e));
@@ -86,7 +86,7 @@ static void refuses_other_files(void **state)
     assert_holds(path, "longer", 6);
     snprintf(fifo, sizeof fifo, "%s/fifo", files_temp());
     assert_int_equal(mkfifo(fifo, 0600), 0);
-    int end = open(fifo, O_RDONLY | O_NONBLOCK); /* or one would wait for a reader */
+    int end = open(fifo, O_RDONLY | O_NONBLOCK); /* otherwise opening waits for a reader */
     assert_fails(tnf_sink_append(&s, fifo, NULL, 0, 0, NULL, &e), TNF_EUNSUPPORTED);
     assert_says("not a regular file");
     close(end);

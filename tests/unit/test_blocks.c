@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Block types against what gguf-py and ggml's C made of the same blocks and floats
- * (vectors/blocks.txt), for every instruction set of this machine; all of these bit for bit the
- * same on any bytes; numbers worked out by hand; bytes at odd addresses, with nothing beside them
- * touched. */
+/* Block types against the results of gguf-py and ggml's C for the same blocks and floats
+ * (vectors/blocks.txt), for every instruction set of this machine. All sets must agree bit for bit
+ * on any bytes. Also numbers computed by hand, and bytes at unaligned addresses, without access
+ * outside them. */
 #include "../support/unit.h"
 #include "base/bytes.h"
 #include "base/sha256.h"
@@ -76,7 +76,7 @@ static uint8_t *from_hex(const char *hex, size_t n)
     return bytes;
 }
 
-/* Blocks where they lie end to end, their last byte the last that may be read. */
+/* Contiguous blocks, whose last byte is the last readable one. */
 static void expect_decoded(const tnf_block_set *set, const char *name, const uint8_t *blocks,
                            size_t bytes, const char *sha)
 {
@@ -212,7 +212,7 @@ static void sets_decode_alike(void **state)
     }
 }
 
-/* Numbers of all kinds: weights, ties, subnormal, huge; in some blocks, what is no number. */
+/* Numbers of all kinds: weights, ties, subnormal, huge; in some blocks NaN or infinity. */
 static float some_float(unsigned kind)
 {
     uint64_t r = next_random();
@@ -450,7 +450,7 @@ static void nvfp4_scales(void **state)
 }
 
 #if defined(__SSE2__)
-/* A program may round upwards and take what is subnormal for 0: nothing changes. */
+/* The result does not depend on the program's rounding mode, nor on flushing subnormals to 0. */
 static void in_any_mode(void **state)
 {
     (void)state;

@@ -108,7 +108,7 @@ static void wrong_headers(void **state)
     assert_int_equal(tnf_blosc_decode(copied, sizeof copied, out, 5, NULL), TNF_EFORMAT);
 }
 
-/* Whatever is changed, it is told or gives as many bytes; sanitizers see the rest. */
+/* Any change gives an error or the same number of bytes; sanitizers find the rest. */
 static void survives_damage(void **state)
 {
     (void)state;

@@ -77,7 +77,7 @@ static void refuses_bad_tensors(void **state)
     assert_int_equal(w->b->catalog.n, 1);
 }
 
-/* Objects made by hand: a mistake is told, now or when saving, and never a crash. */
+/* Objects made by hand: a mistake is an error, at once or on saving, and never a crash. */
 static void objects_by_hand(void **state)
 {
     struct world *w = *state;

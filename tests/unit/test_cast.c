@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Floats saved as doubles are the same numbers; what is no float stays; nothing else is a target.
+/* Floats saved as doubles are the same numbers; other types do not change; other targets are
+ * refused.
  */
 #include "../support/little.h"
 #include "diff_files.h"

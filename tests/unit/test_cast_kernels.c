@@ -349,8 +349,8 @@ static void no_such_pair(void **state)
     tnf_cast_of(f32, f32)(NULL, NULL, 0);
 }
 
-/* A program may round otherwise, or take what is subnormal for 0: nothing changes, and afterwards
- * the program has its mode back. */
+/* The result does not depend on the program's rounding mode, nor on flushing subnormals to 0.
+ * Afterwards the program's mode is restored. */
 static void in_any_mode(void **state)
 {
     (void)state;

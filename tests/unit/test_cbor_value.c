@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CBOR as trees and back, against what the cbor2 package makes of the same bytes
- * (vectors/cbor.txt), and what trees have no word for. */
+/* CBOR as trees and back, against the results of the cbor2 package (vectors/cbor.txt), and values
+ * that trees cannot represent. */
 #include "wire_fixture.h"
 
 #include "model/value.h"
@@ -117,7 +117,7 @@ static void keeps_strict_maps_with_other_keys(void **state)
     }
 }
 
-/* Maps that look like ours are told from ours. */
+/* Maps that look like Tenfold's wrappers are distinguished from them. */
 static void look_alikes_survive(void **state)
 {
     static const struct {
@@ -130,7 +130,7 @@ static void look_alikes_survive(void **state)
         { "a1 64 246d6170 a1 65 2463626f72 41 01",
           "{\"$map\":{\"$map\":{\"$map\":{\"$map\":{\"$map\":{\"$map\":{\"$map\":{\"$cbor\":{"
           "\"$bytes\":\"01\"}}}}}}}}}" },
-        /* {"$cbor": h'18'}: no item, so nobody is misled */
+        /* {"$cbor": h'18'}: not an item, so not a wrapper */
         { "a1 65 2463626f72 41 18", "{\"$map\":{\"$cbor\":{\"$bytes\":\"18\"}}}" },
         { "a1 65 2463626f72 42 0000", "{\"$map\":{\"$cbor\":{\"$bytes\":\"0000\"}}}" },
         { "a1 65 2463626f72 40", "{\"$map\":{\"$cbor\":{\"$bytes\":\"\"}}}" },
@@ -177,7 +177,7 @@ static void nans_keep_their_bits_in_lenient(void **state)
     }
 }
 
-/* Whichever allocation fails, it is told and nothing is left behind. */
+/* Any failing allocation is an error and leaks nothing. */
 static void survives_any_lack_of_memory(void **state)
 {
     static const char hex[] = "bf 6161 9f 01 82 02 6161 ff 6162 7f 6161 6162 ff 6163 c0 00 6164 01 "

@@ -237,7 +237,7 @@ static void keys_that_come_twice_are_found(void **state)
     assert_true(read_all(begin_hex(f, "a2 6161 f6 4161 f6", TNF_CBOR_LENIENT), &count));
 }
 
-/* A few bytes that claim the earth. */
+/* A few bytes that claim a huge size. */
 static void claims_take_no_memory(void **state)
 {
     static const char *const claims[] = {

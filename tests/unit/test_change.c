@@ -228,8 +228,7 @@ static void selects_words(void **state)
 
 /* ----------------------------------------------------------------- memory */
 
-/* All that a view can do, with memory failing at the n-th wish; what it allocates is all given
- * back. */
+/* All operations of a view, with the n-th allocation failing; all memory is freed. */
 static tnf_status use_everything(const tnf_file *file, const tnf_allocator *a, tnf_error *e)
 {
     tnf_emb_options o = { .size = sizeof o, .allocator = *a, .threads = 1 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The claim on a file: one at a time, on the file that has the name when it is given, kept apart
- * from those who know VS's lock alone; and what a file that replaces another hands down. */
+/* The claim on a file: one at a time, on the file that has the name at that time, also against
+ * programs that only use VS's lock; and the attributes that a replacing file inherits. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include "io/claim.h"
@@ -91,7 +91,7 @@ static void replace_and_let_go(void *ctx)
     tnf_claim_drop(r->held);
 }
 
-/* Whoever waited gets the file that has the name then. */
+/* A waiting process gets the file that has the name then. */
 static void replaced_while_waiting(void **state)
 {
     (void)state;

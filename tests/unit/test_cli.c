@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of the command that no file of a format known today reaches, and those that want more
- * cases than a golden test holds: patterns, suggestions, escapes, numbers, blocks, strings. The
- * command is no library, so its sources are taken in as they are, with blocks of a few bytes. */
+/* Code of the command that no file of today's formats reaches, or that needs more cases than a
+ * golden test has: patterns, suggestions, escapes, numbers, blocks, strings. The command is not a
+ * library, so its sources are included unchanged, with blocks of a few bytes. */
 #define BLOCK_BYTES ((size_t)48)
 #include "../../cli/array.c"
 #include "../../cli/cat_strings.c"

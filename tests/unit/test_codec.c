@@ -120,7 +120,7 @@ static void reads_pieces(void **state)
     free(plain);
 }
 
-/* The sizes come from elsewhere: saying too much or too little is an error, not silence. */
+/* The sizes come from elsewhere: a size that is too large or too small is an error. */
 static void sizes_must_agree(void **state)
 {
     (void)state;
@@ -210,7 +210,7 @@ static void frames_of_others(void **state)
     free(back);
 }
 
-/* A table that claims more than there is must not make us allocate for it. */
+/* No memory may be allocated for a table that claims too much. */
 static void hostile_table(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Zip archives and folders as containers: the same members from both, what a folder must not lead
- * to, and folders that appear whole or not at all. */
+/* Zip archives and directories as containers: the same members from both, links that must not be
+ * followed, and directories that appear complete or not at all. */
 #include "../support/fake.h"
 #include "base/crc32.h"
 #include "container/folder_sink.h"
@@ -331,7 +331,7 @@ static void what_changes(void **state)
     tnf_arena_free(&arena);
 }
 
-/* More than are kept open: they are opened anew, and must be the same then. */
+/* More files than are kept open: they are opened again, and must be the same. */
 static void many_files(void **state)
 {
     (void)state;
@@ -419,7 +419,7 @@ static void parts_of_files(void **state)
 
 /* ------------------------------------------------------------ writing */
 
-/* A name that no path holds, and a file that came to stand where the folder is to be. */
+/* A name that is too long for a path, and a file in the place of the new directory. */
 static void no_place(void **state)
 {
     (void)state;
@@ -489,7 +489,7 @@ static void over_what_is_there(void **state)
     put_folder("r/x", 0);
     assert_int_not_equal(tnf_folder_sink_begin(&f, in_root("r/x"), 0, NULL, &e), TNF_OK);
     tnf_folder_sink_free(&f);
-    /* a folder that somebody makes meanwhile stays */
+    /* a directory that another process creates meanwhile remains */
     assert_ok(tnf_folder_sink_begin(&f, in_root("r/y"), TNF_SINK_NO_SYNC, NULL, &e));
     assert_int_equal(mkdir(in_root("r/y"), 0700), 0);
     assert_int_not_equal(tnf_folder_sink_end(&f, &e), TNF_OK);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The content hash: by the definition at the head of content_hash.c for one case worked out with
- * another program, the same in every container, and another one for every single thing that
- * changes. */
+/* The content hash: correct by the definition in content_hash.c for a case computed with another
+ * program, equal in every container, and different for every single change. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "base/bytes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tnf_convert(): what is selected, renamed, refused and reported, in every mode. That all ways give
- * the same file is for one_way.c to show. */
+/* tnf_convert(): selecting, renaming, refusing and reporting, in every mode. one_way.c checks that
+ * all ways give the same file. */
 #include "../support/files.h"
 #include "diff_files.h"
 #include <tenfold/convert.h>
@@ -89,7 +89,7 @@ static void multiplies_by_scales(void **state)
     (void)state;
     add_tensor(&m, "w", "f8_e4m3fn", 4, codes);
     add_tensor(&m, "w_scale_inv", "f32", 2, scales);
-    add_tensor(&m, "alone_scale_inv", "f32", 2, scales); /* nobody's */
+    add_tensor(&m, "alone_scale_inv", "f32", 2, scales); /* of no tensor */
     add_tensor(&m, "norm", "f32", 4, ones);
     set_attribute(&m, NULL, "x.note", "\"kept\"");
     finish_file(&m, "ztensor2");
@@ -178,7 +178,7 @@ static void count_late(void *ctx, const tnf_plan_item *item)
     *(int *)ctx += item->late;
 }
 
-/* Only the values tell that a block cannot hold them: told once, at the end, by every way. */
+/* Only the values show that a block cannot hold them: reported once, at the end, in every way. */
 static void tells_what_the_values_told(void **state)
 {
     (void)state;

@@ -112,7 +112,7 @@ static void as_zlib(void **state)
     free(bytes);
 }
 
-/* Over more bytes than anybody computes here. */
+/* For more bytes than the test computes. */
 static void joined_as_zlib(void **state)
 {
     (void)state;

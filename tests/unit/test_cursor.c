@@ -19,7 +19,7 @@ static void numbers_in_order(void **state)
     assert_true(tnf_u64(&c) == 0x0f0e0d0cfffe0908u);
     assert_int_equal(tnf_left(&c), 0);
     assert_false(c.bad);
-    assert_non_null(tnf_bytes(&c, 0)); /* nothing is always there */
+    assert_non_null(tnf_bytes(&c, 0)); /* 0 bytes are always there */
     assert_false(c.bad);
     assert_int_equal(tnf_u8(&c), 0);
     assert_true(c.bad);

@@ -130,7 +130,7 @@ static void a_file_names_a_checkpoint_badly(void **state)
     }
 }
 
-/* Steps of a training: which there are is told, in their order. */
+/* Steps of a training: they are listed in order. */
 static void a_folder_of_checkpoints(void **state)
 {
     static const char *const steps[] = { "9", "100", "1000", "20", "3", "4", "5" };
@@ -160,7 +160,7 @@ static void a_variant_comes_after_the_model(void **state)
     char *out;
     put_file("model.fp16-00001-of-00002.safetensors");
     put_file("config.index.fp16.txt");
-    put_file("index.fp16.json"); /* of what? */
+    put_file("index.fp16.json"); /* of an unknown format */
     put_file("model.index..json");
     put_file(".index.fp16.json");
     assert_found("model.fp16-00001-of-00002.safetensors");

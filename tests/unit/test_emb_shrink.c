@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Embeddings whose file is cut short after it was opened: whoever is given copies gets them, or an
- * error, and never a signal. What goes over all rows does so in the mapped file, unless the file
- * was opened for pread. */
+/* Embeddings whose file is truncated after it was opened: functions that return copies return them,
+ * or an error, and never cause a signal. Functions over all rows use the mapped file, unless it was
+ * opened for pread. */
 #include "../support/files.h"
 #include "emb_files.h"
 
@@ -54,7 +54,7 @@ static void write_made(const struct made *m)
 static const tnf_str asked[] = { { "w0", 2 }, { "w7999", 5 }, { "<17", 3 }, { "xyz", 3 } };
 #define ASKED (sizeof asked / sizeof *asked)
 
-/* What it says with the whole file, to compare with. */
+/* The results with the complete file, to compare with. */
 struct said {
     float *rows;
     float vectors[ASKED * DIMS];

@@ -192,7 +192,7 @@ static tnf_status fail_endlessly(void *ctx, tnf_error *e)
     return *(tnf_status *)ctx;
 }
 
-/* A caller's function may leave its error as it is, or fill part of it. */
+/* A caller's function may not set its error, or set only a part. */
 static void callers_functions(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fastText models: words that are no text, norms in pieces, and what of a quantized model has no
- * place in a file if a part of it is missing. */
+/* fastText models: words that are not UTF-8, norms in pieces, and the parts of a quantized model
+ * that cannot be written if one is missing. */
 #include "../support/little.h"
 #include "../support/unit.h"
 #include <tenfold/build.h>
@@ -201,7 +201,7 @@ static void output_alone(void **state)
 
 /* ----------------------------------------------------------------- lookup */
 
-/* The model as zTensor 2 has it, with another list of buckets. */
+/* The model as zTensor 2, with another list of buckets. */
 static tnf_status look_up(const tnf_file *file, const tnf_type *type, uint64_t columns,
                           const int32_t *pairs, uint64_t n)
 {
@@ -227,7 +227,7 @@ static tnf_status look_up(const tnf_file *file, const tnf_type *type, uint64_t c
     return status;
 }
 
-/* A fastText file is checked when it is opened; what other formats carry, when it is used. */
+/* A fastText file is checked on opening; data from other formats are checked on use. */
 static void pruned_wrongly(void **state)
 {
     (void)state;

@@ -75,7 +75,7 @@ static void an_existing_file_is_safe(void **state)
     assert_int_equal(files_count(dir, ""), 1);
 }
 
-/* Somebody makes the file between our look and our commit. */
+/* Another process creates the file between our check and our commit. */
 static void a_race_is_lost_politely(void **state)
 {
     (void)state;

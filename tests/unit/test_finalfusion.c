@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* finalfusion files through the public API: bytes written, words without a copy, what does not fit.
- * What is read from each fixture, and each refusal with its place, is in tests/formats/finalfusion.
+/* finalfusion files through the public API: bytes written, words without a copy, contents that do
+ * not fit. tests/formats/finalfusion checks each fixture, and each refusal with its offset.
  */
 #include "../support/little.h"
 #include "gptrs_files.h"
@@ -45,7 +45,7 @@ static uint64_t number_at(const uint8_t *p, size_t width)
 
 /* ------------------------------------------------------------------- bytes */
 
-/* Files that are read but written in another way: what their writers got wrong is put right. */
+/* Files that are written differently than read: faults of their writers are corrected. */
 static bool is_canonical(const char *name)
 {
     static const char *const other[] = {
@@ -124,7 +124,7 @@ static void test_bytes_as_the_document_says(void **state)
     assert_true(same_files >= 20);
 }
 
-/* What was put right is what a tool of today would have written. */
+/* The corrected file is what a current tool would write. */
 static void test_what_is_put_right(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void test_words_are_lent(void **state)
     each_fixture(check_words);
 }
 
-/* Where there is no mapping there is a reason, and the parts can be read all the same. */
+/* Without a mapping there is a reason, and the parts can still be read. */
 static void test_words_are_not_lent(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void test_pieces_of_words(void **state)
     }
 }
 
-/* A file that changes after it was opened gives an error, not somebody else's bytes. */
+/* A file that changes after it was opened gives an error, not wrong bytes. */
 static void test_file_changes(void **state)
 {
     (void)state;
@@ -446,7 +446,7 @@ static void test_any_type_in_the_document(void **state)
     free(file.p);
 }
 
-/* Attributes of strangers come back, from a table at the end of the metadata. */
+/* Foreign attributes are restored from a table at the end of the metadata. */
 static void test_attributes_of_strangers(void **state)
 {
     (void)state;

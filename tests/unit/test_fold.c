@@ -239,7 +239,7 @@ static void test_refused(void **state)
     close_model(&m);
 }
 
-/* The plain writers do not take one for the other. */
+/* The plain writers do not confuse them. */
 static void test_not_mixed_up(void **state)
 {
     struct model m, f;
@@ -300,7 +300,7 @@ static tnf_status save_folded(struct model *m, const char *format, tnf_error *e)
     return status;
 }
 
-/* Kept, or refused: never dropped without a word. */
+/* Kept or refused: never dropped silently. */
 static void test_nothing_is_left_behind(void **state)
 {
     static const char *const without[] = { "finalfusion", "word2vec", "textdims" };
@@ -386,7 +386,7 @@ static void test_memory(void **state)
     }
 }
 
-/* An .ftz as fastText has it: rows by codes, and only of the buckets that are left. */
+/* An .ftz as fastText has it: rows by codes, and only of the buckets that pruning kept. */
 static void test_pruned(void **state)
 {
     char path[512];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fixtures of GGUF cannot say: options of its writer, edits in place, what the model's
- * types and layouts are called. */
+/* Tests beyond the fixtures of GGUF: options of its writer, edits in place, names of types and
+ * layouts. */
 #include "../support/unit.h"
 #include "model/layout.h"
 #include <tenfold/build.h>
@@ -221,7 +221,7 @@ static void usual_types(void **state)
     unlink(path);
 }
 
-/* Blocks of q8_0 in a big-endian file, as one machine or the other made them: who is wrong is told.
+/* Blocks of q8_0 in a big-endian file, in either byte order: the wrong order causes a warning.
  */
 static void scales_of_the_other_order(void **state)
 {

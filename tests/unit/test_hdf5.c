@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fixtures of HDF5 cannot say: that a slice reads only its chunks, and that a file is an
- * error with an offset which kills libhdf5. */
+/* Tests beyond the fixtures of HDF5: a slice reads only its chunks, and a file that crashes libhdf5
+ * is an error with an offset. */
 #include "../support/unit.h"
 #include <tenfold/build.h>
 #include <tenfold/io.h>
@@ -86,7 +86,7 @@ static void slices_read_their_chunks(void **state)
     }
 }
 
-/* An object header with a flipped bit, among others: what it holds is lost, and nothing else. */
+/* An object header with a flipped bit, among others: only its content is lost. */
 static void a_damaged_object_is_lost_alone(void **state)
 {
     (void)state;
@@ -102,7 +102,7 @@ static void a_damaged_object_is_lost_alone(void **state)
     tnf_close(f);
 }
 
-/* 8 TiB of which nothing is stored: not as a whole, but slice by slice. */
+/* 8 TiB without stored data: refused as a whole, but readable slice by slice. */
 static void slices_of_a_bomb_are_read(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fixtures of .npy cannot say: the scores of its probe, options, what its writer refuses
- * or changes, and literals by themselves. */
+/* Tests beyond the fixtures of .npy: the scores of its probe, options, what its writer refuses or
+ * changes, and literals alone. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "formats/numpy/header.h"

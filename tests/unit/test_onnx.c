@@ -517,7 +517,7 @@ static void weights_are_replaced(void **state)
     assert_ok(tnf_builder_set(weights, "w", "of.weights", &note, &e));
     assert_ok(tnf_builder_set(weights, NULL, "of.file", &note, &e));
 
-    /* What is missing is told, and refused or kept. */
+    /* Missing tensors are reported, and refused or kept. */
     assert_fails(fill_model(&report, weights, model, path_of("new.onnx"), false, false, NULL, &e),
                  TNF_ELOSSY);
     assert_says(
@@ -535,7 +535,7 @@ static void weights_are_replaced(void **state)
     assert_int_equal(size_of(path_of("new.onnx")), size_of(path_of("model.onnx")));
     tnf_close(made);
 
-    /* What the model has not is dropped only if that is allowed. */
+    /* Tensors that the model does not have are dropped only if this is allowed. */
     add_floats(weights, "foreign", others, 2);
     assert_fails(fill_model(&report, weights, model, path_of("new.onnx"), true, false, NULL, &e),
                  TNF_ELOSSY);

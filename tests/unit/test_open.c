@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening: options, limits, paths, directories, siblings, and what is kept of the caller's. */
+/* Opening: options, limits, paths, directories, siblings, and copies of the caller's strings. */
 #include "../support/fake.h"
 #include "../support/files.h"
 #include "../support/little.h"
@@ -278,7 +278,7 @@ static void refused_once(void **state)
     f.file->directory = dir;
     f.file->options.allocator = f.file->alloc;
     assert_true(open_sibling(&f, "bad", 3, &a, &e) < 0);
-    bytes_to_file(at, archive, sizeof archive); /* who looked again would see this */
+    bytes_to_file(at, archive, sizeof archive); /* a second read would see this */
     assert_int_equal(open_sibling(&f, "other", 5, &a, &again), e.status);
     assert_string_equal(e.message, again.message);
     assert_int_equal(tnf_sibling_count(f.file), 1);
@@ -308,7 +308,7 @@ static bool was_opened(int watch)
     return opened;
 }
 
-/* What is no regular file is not even opened: a FIFO must not be waited for. */
+/* Other than regular files are not even opened: opening must not wait for a FIFO. */
 static void not_regular(void **state)
 {
     (void)state;

@@ -257,7 +257,7 @@ static void without_a_stash(void **state)
     }
 }
 
-/* A note that is not true is ignored, and the tensor is what the file says. */
+/* A wrong note is ignored, and the tensor is that of the file. */
 static void notes_that_lie(void **state)
 {
     (void)state;

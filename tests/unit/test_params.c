@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a parameter source keeps and what it lets go, against decisions made by hand. */
+/* The parameters that a source keeps and releases, against decisions computed by hand. */
 #include "params_files.h"
 
 static const tnf_param *load_param(struct fixture *x, const char *name)

@@ -87,7 +87,7 @@ static void run_two(struct job *a, struct job *b)
     pthread_join(two, NULL);
 }
 
-/* Reads of different parameters meet inside the source: nobody holds the lock meanwhile. */
+/* Reads of different parameters meet inside the source: the lock is not held meanwhile. */
 static void test_different_ones_in_parallel(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void test_many_threads(void **state)
 
 /* ------------------------------------------------------------------- ahead */
 
-#define PATIENCE 60000 /* naps: what is waited for comes, or never */
+#define PATIENCE 60000 /* sleeps; after this many the event will never come */
 
 static void wait_for_ahead(const tnf_params *params, uint64_t n)
 {
@@ -249,7 +249,7 @@ static void load_and_check(tnf_params *params, const char *name)
 
 static const char *const abcd[] = { "a", "b", "c", "d" };
 
-/* Without a budget nothing is kept, but for what was read ahead, until it is loaded once. */
+/* Without a budget only parameters that were read ahead are kept, until they are loaded once. */
 static void test_ahead(void **state)
 {
     (void)state;
@@ -302,7 +302,7 @@ static void test_ahead_of_all(void **state)
     free(s.b.p);
 }
 
-/* Who loads what is being read waits for that read; what is not begun is read by who loads it. */
+/* A load waits for a read in progress; a read that has not begun is done by the loading thread. */
 static void test_ahead_is_waited_for(void **state)
 {
     (void)state;
@@ -396,7 +396,7 @@ static void test_ahead_called_off(void **state)
     free(s.b.p);
 }
 
-/* What cannot be read ahead is told to who loads it, or not at all if it then can be. */
+/* A failed read ahead is reported to the loading thread, or not at all if its own read succeeds. */
 static void test_ahead_fails(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A part of a plan, and finish, that the caller stops in the middle: nothing is left of them, and
- * they can be done again. All else about plans is for tests/jobs to show. */
+/* A part of a plan, and finish, that the caller stops in the middle: they leave nothing behind and
+ * can be repeated. tests/jobs covers all other properties of plans. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include <tenfold/jobs.h>
@@ -104,7 +104,7 @@ static void rows_are_stopped(void **state)
     }
 }
 
-/* What was written is read again: that can be stopped, and nothing gets its name. */
+/* The written file is read again: this can be stopped, and then no file gets the name. */
 static void finish_is_stopped(void **state)
 {
     const char *inputs[] = { make_input("a.safetensors") };

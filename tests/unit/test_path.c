@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule for paths that come out of files: what a name may be, which links are followed, and that
- * nothing but a regular file is opened. */
+/* The rule for paths from files: valid names, links that are followed, and only regular files are
+ * opened. */
 #include "../support/unit.h"
 #include "container/path.h"
 

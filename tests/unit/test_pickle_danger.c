@@ -65,7 +65,7 @@ static void knows_data(void **state)
             fail_msg("%s.%s", names[i][0], names[i][1]);
 }
 
-/* Neither: that a module has classes of data says nothing of its functions. */
+/* Neither: classes of data in a module do not make its functions safe. */
 static void knows_no_more(void **state)
 {
     static const char *const names[][2] = {

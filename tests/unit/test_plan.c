@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fitting a catalog to a format: every fate, and who may be lost. The formats are made up; raising
- * what was planned is test_restore.c's. */
+/* Fitting a catalog to a format: every fate, and allowed losses. The formats are invented;
+ * test_restore.c tests restoring. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "core/save/save.h"
@@ -255,7 +255,7 @@ static void a_typed_tree(void **state)
     end_plan(w);
 }
 
-/* Trees know one NaN; what else a NaN carries is stashed, not lost. */
+/* Trees have a single NaN; other NaNs are stashed, not lost. */
 static void odd_nans(void **state)
 {
     struct world *w = *state;
@@ -312,7 +312,7 @@ static void attributes_without_a_place(void **state)
     end_plan(w);
 }
 
-/* What a reader works out anyway is no loss, nor a flag that says nothing. */
+/* Derived attributes are not a loss, nor are meaningless flags. */
 static void derived_attributes(void **state)
 {
     struct world *w = *state;
@@ -440,7 +440,7 @@ static void kinds_of_loss(void **state)
     }
 }
 
-/* Every allocation on the way fails once: an error each time, and nothing is left behind. */
+/* Every allocation fails once: an error each time, and no leak. */
 static void no_memory(void **state)
 {
     struct world *w = *state;

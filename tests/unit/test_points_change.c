@@ -140,8 +140,8 @@ static void mends_tails(void **state)
     free(want[0].p);
 }
 
-/* Somebody moved blocks within the file, which nobody may: what is appended goes to the end all the
- * same. */
+/* Another program moved blocks inside the file, which is forbidden: points are still appended at
+ * the end. */
 static void moved_by_others(void **state)
 {
     (void)state;
@@ -297,7 +297,7 @@ static void compact_starts_anew(void **state)
     vs_add(p, 2);
     assert_ok(tnf_points_delete(p, &first, 1, 0, &e));
     snprintf(left, sizeof left, "%s/.%s.compact", files_temp(), strrchr(path, '/') + 1);
-    bytes_to_file(left, "mine", 4); /* whosever it is, it stays */
+    bytes_to_file(left, "mine", 4); /* a file of another program remains */
     assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
     assert_int_equal(access(left, F_OK), 0);
     vs_expect(p, "2");

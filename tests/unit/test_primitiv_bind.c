@@ -64,7 +64,7 @@ static void test_all_of_a_model(void **state)
     assert_true(all[0].loaded && all[3].loaded);
     assert_true(h.missing == 0 && h.extra == 0);
 
-    /* Statistics that nobody wants are no error; parameters are. */
+    /* Unexpected statistics are not an error; unexpected parameters are. */
     assert_ok(tnf_primitiv_bind(f.file, (tnf_primitiv_binding[]) { all[1], all[3] }, 2, &o, &e));
     assert_int_equal(h.extra, 2);
     memset(data, 0, sizeof data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What primitiv files cannot hold is told by the plan, before anything is written; and with leave
- * to drop it, what remains is written and read again. */
+/* The plan reports what primitiv files cannot hold, before anything is written. If losses are
+ * allowed, the rest is written and read back. */
 #include "gptrs_files.h"
 
 #define FORMAT "primitiv"
@@ -35,7 +35,7 @@ static tnf_builder *build_vector(const char *name, uint64_t n)
     return b;
 }
 
-/* The plan's word on one thing. */
+/* The plan's verdict on one item. */
 struct told {
     const char *name;
     tnf_fate fate;
@@ -82,7 +82,7 @@ static void check_refused(tnf_builder *b, const char *name, const char *why)
     tnf_builder_free(b);
 }
 
-/* Saves with leave to lose and opens what came of it. */
+/* Saves with losses allowed and opens the result. */
 static tnf_file *save_lossy(const tnf_builder *b, const char *type, bytes *out)
 {
     tnf_option option = { "type", type };

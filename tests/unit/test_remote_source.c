@@ -318,7 +318,7 @@ static void test_folder(void **state)
     assert_int_equal(status, TNF_EINVAL);
 }
 
-/* Who was sent on by a public host does not reach this machine, whatever the name says. */
+/* A redirect from a public host cannot reach this machine, whatever the name is. */
 static void test_guarded(void **state)
 {
     tnf_error e;

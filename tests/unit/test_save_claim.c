@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Saving over the very file that is read: nobody's change is lost. Whoever opened it to change it
- * keeps others waiting; whoever did not is refused if the file is not the one that was read. */
+/* Saving over the file that is read: no change is lost. A handle opened for changing makes others
+ * wait; any other handle is refused if the file was replaced since it was read. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include <tenfold/build.h>
@@ -87,7 +87,7 @@ static void overwritten_since(void **state)
     free(b.p);
 }
 
-/* What is not read may be replaced by whoever comes. */
+/* A file that is not read may be replaced by any process. */
 static void another_file(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The note of a deletion that a crash left behind: who reads it sees its points as deleted, who
- * writes carries it out, and one that is not whole is junk. */
+/* The note of a deletion after a crash: readers see its points as deleted, writers finish the
+ * deletion, and an incomplete note is ignored. */
 #include "../support/memory.h"
 #include "points_files.h"
 #include <tenfold/tenfold.h>
@@ -105,7 +105,7 @@ static void writers_carry_it_out(void **state)
         free(b.p);
     }
     put_note(note, 0);
-    tnf_points *p = vs_open(three_points(note), true); /* and then what they came for */
+    tnf_points *p = vs_open(three_points(note), true); /* and then the requested change */
     vs_add(p, 7);
     vs_expect(p, "1 7");
     assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));

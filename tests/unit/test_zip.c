@@ -370,7 +370,7 @@ static void without_directory(void **state)
     f->p[second] ^= 1;
     assert_int_equal(walk_archive(f), TNF_OK);
     assert_int_equal(f->zip.n, 1);
-    TAKE(f, zip_streamed); /* where it ends is not known */
+    TAKE(f, zip_streamed); /* its end is unknown */
     assert_int_equal(walk_archive(f), TNF_OK);
     assert_int_equal(f->zip.n, 0);
     TAKE(f, zip_zip64);

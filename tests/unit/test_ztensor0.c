@@ -191,7 +191,7 @@ static void options_keep_values(void **state)
     free(file.p);
 }
 
-/* A checksum nobody here knows stays with bytes that stay the same, and with no others. */
+/* An unknown checksum is kept only if the bytes do not change. */
 static void unknown_checksums(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Manifests of zTensor 2 that were tampered with, under a hash that fits again: without it nothing
- * behind the hash would ever be reached. No crash, no fault that stops `verify`, and what opens can
- * be saved and opened again. TNF_ROUNDS in the environment says how often. */
+/* Mutated manifests of zTensor 2 with a corrected hash: without it the code after the check would
+ * never be reached. No crash, no fault that stops `verify`, and files that open can be saved and
+ * opened again. TNF_ROUNDS in the environment is the number of rounds. */
 #include "../support/unit.h"
 
 #include "base/bytes.h"

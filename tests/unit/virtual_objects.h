@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors in memory, and what virtual ones made of them must hold. */
+/* Tensors in memory, and the expected contents of virtual ones made from them. */
 #ifndef TNF_TESTS_VIRTUAL_OBJECTS_H
 #define TNF_TESTS_VIRTUAL_OBJECTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each test of a syntax gets: an arena whose memory is counted, a buffer to write to, an
+/* The fixture of each test of a syntax: an arena whose memory is counted, a buffer to write to, an
  * error, and the reader that the program names before it includes this. */
 #ifndef TNF_UNIT_WIRE_FIXTURE_H
 #define TNF_UNIT_WIRE_FIXTURE_H
