@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Shifting a file: what it becomes, who refuses, and that a stop at any place is undone. The file
- * system's own call is replaced by one that copies, so that it can stop where it should, on any
- * file system; the last test asks the real one. Hence this is a program of its own. */
+/* Shifting a file: the result, what is refused, and that an interruption at any place is undone.
+ * The file system's own call is replaced by one that copies, so that the test can interrupt it
+ * anywhere, on any file system; the last test uses the real call. Therefore this is a program of
+ * its own. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include <tenfold/build.h>
@@ -216,7 +217,7 @@ static void refuses_to_shift(void **state)
     free(before.p);
 }
 
-/* Inserting stops at a block: it is put back at once, or by the next who asks. */
+/* Inserting is interrupted at a block: it is undone at once, or by a later undo. */
 static void stopped_inserting(void **state)
 {
     (void)state;
@@ -287,7 +288,7 @@ static void stopped_writing(void **state)
     free(before.p);
 }
 
-/* An undo file beside a file that is another by now, and one that was cut, do nothing. */
+/* An undo file of a file that was replaced since, and a truncated undo file, have no effect. */
 static void not_of_this_file(void **state)
 {
     (void)state;

@@ -61,7 +61,7 @@ static void refuses_sizes(void **state)
     assert_non_null(strstr(e.message, where));
 }
 
-/* As much as the caller has, and not a byte more. */
+/* Results fill as many bytes as the caller's struct has, and not one more. */
 static void fills_results(void **state)
 {
     (void)state;

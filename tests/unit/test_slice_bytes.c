@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A slice reads the chunks that it needs, or only its rows where there are none: what read calls
- * brought, as the kernel counts it, of files and folders. Of HDF5's chunks, and of zip archives of
- * Zarr in memory, their own tests count. */
+/* A slice reads the chunks that it needs, or only its rows if there are no chunks. The test counts
+ * the bytes that read calls return, as the kernel counts them, for files and directories. HDF5's
+ * chunks and zip archives of Zarr in memory have tests of their own. */
 #include "../support/little.h"
 #include "../support/unit.h"
 
@@ -54,7 +54,7 @@ static uint64_t read_so_far(void)
     return at ? strtoull(at + 7, NULL, 10) : NOBODY;
 }
 
-/* What reading the slice reads, beyond what counting does. */
+/* How many bytes reading the slice reads, without those read to count them. */
 static uint64_t read_counted(const tnf_object *o, const tnf_slice *s, void *dst, size_t n)
 {
     tnf_error e;

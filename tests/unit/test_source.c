@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every source shares: bounds, and what a back-end is and is not asked. */
+/* What all sources share: bounds, and which calls reach a back-end. */
 #include "../support/unit.h"
 #include "base/error.h"
 #include "io/source.h"
@@ -74,7 +74,7 @@ static void reads_within_bounds(void **state)
     assert_ok(tnf_source_read(s, 99, out, 1, &e));
     assert_int_equal(out[0], 99);
     assert_int_equal(log.reads, 2);
-    assert_ok(tnf_source_read(s, 100, out, 0, &e)); /* nothing at the end is no question */
+    assert_ok(tnf_source_read(s, 100, out, 0, &e)); /* an empty read at the end makes no call */
     static const struct {
         uint64_t offset;
         size_t n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One model in several files: who comes where (as huggingface_hub has it, worked out by hand), the
- * index to the byte, tied tensors, what stands in the way, and that nothing is left of a failure.
- */
+/* One model in several files: which tensor goes into which file (as huggingface_hub does it,
+ * computed by hand), the exact bytes of the index, tied tensors, what prevents splitting, and that
+ * a failure leaves no files. */
 #include "../support/files.h"
 #include "../support/memory.h"
 #include "core/core.h"
@@ -272,7 +272,7 @@ static void sizes_in_another_type(void **state)
     discard_file(&m);
 }
 
-/* What is nobody's is in the first file, once. */
+/* Extras that belong to no tensor are in the first file, once. */
 static void extras_in_the_first(void **state)
 {
     (void)state;

@@ -352,7 +352,7 @@ static void batches_in_order(void **state)
     fake_end(&f);
 }
 
-/* A tensor that is not there: told, or the end of it. */
+/* A tensor that cannot be read: reported, or it ends the call. */
 static void faults_are_told(void **state)
 {
     (void)state;

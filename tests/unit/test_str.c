@@ -50,7 +50,7 @@ static void test_listed(void **state)
     assert_false(tnf_str_listed(STR("one two"), "one two"));
 }
 
-/* A name in a file may hold a NUL: no byte behind the list is looked at. */
+/* A name in a file may contain a NUL: no byte after the list is read. */
 static void test_nul_in_name(void **state)
 {
     char *list = malloc(4);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings without a copy: out of the parts, out of the format's own bytes, and why there are none.
- */
+/* Strings without a copy: from the parts, from the format's own bytes, and the reason when there
+ * are none. */
 #include "../support/fake.h"
 #include "../support/little.h"
 
@@ -60,7 +60,7 @@ static void maps_no_strings(void **state)
     assert_non_null(s.base);
 }
 
-/* Nobody looks beyond the bytes because a file said so. */
+/* Wrong offsets in a file never cause a read beyond the bytes. */
 static void wrong_offsets(void **state)
 {
     (void)state;

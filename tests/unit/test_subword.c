@@ -178,7 +178,7 @@ static void hashes_of_ngrams(void **state)
     assert_true(h[0] == 0xcbd8a7b341bd9b02 && h[1] == 0x5b1e906a48ae1d19);
 }
 
-/* The shortcut for small numbers is none: byte by byte gives the same. */
+/* The shortcut for small numbers gives the same hash as byte by byte. */
 static void fnv_by_bytes(void **state)
 {
     static const uint32_t points[] = { 0, 255, 256, 0x9a8c, 0x1f600, 'x' };
@@ -208,7 +208,7 @@ static tnf_status note_points(void *ctx, const tnf_ngram *g, tnf_error *e)
     return TNF_OK;
 }
 
-/* Bytes that are no text are characters of their own. */
+/* Each byte that is not valid UTF-8 is a character of its own. */
 static void broken_text(void **state)
 {
     struct seen s = { .n = 0 };

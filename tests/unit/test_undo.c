@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Undo files that somebody else put there: what counts, what is not even looked at, and that no
- * byte is played in which the file's own change did not speak of. They are made here from the
- * drawing in io/undo.c, not by the code that writes them. */
+/* Undo files from an untrusted source: which are valid, which are not even read, and that no byte
+ * is restored that the file's own change did not cover. The test builds them from the drawing in
+ * io/undo.c, not with the code that writes them. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include "base/bytes.h"
@@ -121,7 +121,7 @@ static void the_real_thing(void **state)
     expect_undo(TNF_UNDO_WHOLE, "0xy?45uv89");
 }
 
-/* A range without new bytes says what was to be cut off. It does not say that any byte will do. */
+/* A range without new bytes says what was to be truncated. It does not allow arbitrary bytes. */
 static void cut_off(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void files_that_grew(void **state)
     expect_undo(TNF_UNDO_FOREIGN, "abcdyz??");
 }
 
-/* Ranges that overlap, go back, or lie outside of the file are of no undo file of ours. */
+/* Ranges that overlap, go backwards, or lie outside the file make an undo file invalid. */
 static void wild_ranges(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void mixed_with_undo(void)
     assert_int_equal(look_at_undo(), TNF_UNDO_MIXED);
 }
 
-/* Whatever has the name and is no file of the owner with one name is passed by. */
+/* Anything with the undo name that is not a regular file of the owner with one link is ignored. */
 static void other_kinds(void **state)
 {
     (void)state;

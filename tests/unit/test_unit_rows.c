@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors of words for finalfusion's tools: of length 1, with norms beside them, told in the plan
- * and not refused; and when they stay as they are. */
+/* Word vectors for finalfusion's tools: scaled to length 1, with a tensor of norms; the plan
+ * reports this and does not refuse it; and when the vectors stay as they are. */
 #include "emb_files.h"
 #include <math.h>
 
@@ -112,7 +112,7 @@ static void subwords_stay(void **state)
     close_opened(&x);
 }
 
-/* What a finalfusion file holds is as somebody wanted it, by whatever way it comes back. */
+/* Vectors that come from a finalfusion file stay unchanged, also via another format. */
 static void own_files_stay(void **state)
 {
     static const char *const ways[] = { "finalfusion", "ztensor2", "safetensors" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sentence for what is none of ours: names the thing and the way out. */
+/* The message for an unknown format names what the file is and what to do instead. */
 #include "../support/unit.h"
 #include "core/core.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* Where CPython's bytes.decode() stops; -1: it does not. */
+/* Where CPython's bytes.decode() fails; -1: it does not fail. */
 static const struct {
     const char *bytes;
     size_t n;

@@ -94,7 +94,8 @@ static void checks_digests(void **state)
         assert_int_equal(r.undigested, 1);
         assert_int_equal(r.problems, 0);
         sum[n - 1] ^= 1;
-        assert_ok(verify_fake(&f, false, &t, &r, &e)); /* problems are told, not failed with */
+        /* problems are reported, the call succeeds */
+        assert_ok(verify_fake(&f, false, &t, &r, &e));
         assert_int_equal(r.problems, 1);
         assert_int_equal(t.problems, 1);
         assert_int_equal(t.code, TNF_EDIGEST);
@@ -251,7 +252,7 @@ static void across_blocks(void **state)
     free(bytes);
 }
 
-/* What can be listed but not read does not verify. */
+/* A tensor that can be listed but not read is a problem. */
 static void unreadable_is_a_problem(void **state)
 {
     (void)state;
@@ -328,8 +329,8 @@ static void what_stops_it(void **state)
     fake_end(&f);
 }
 
-/* Many tensors, some of them damaged: told in the order of the file, however many threads look,
- * and by the word that the format has for it. */
+/* Many tensors, some of them damaged: reported in the order of the file, with any number of
+ * threads, and under the format's own name for the problem. */
 struct heard {
     size_t n;
     int numbers[64];
@@ -401,7 +402,7 @@ static void on_many_threads(void **state)
             assert_int_equal(h.numbers[i], want[i]);
             assert_string_equal(h.rules[i], want[i] == 33 ? "Data" : "Digest");
         }
-        o.canonical = true; /* which this format has not */
+        o.canonical = true; /* which this format does not have */
         assert_fails(tnf_verify(&r, f.file, &o, &e), TNF_EUNSUPPORTED);
     }
     fake_end(&f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Verifying what may not open: the problem is told, the handle given where there is one, and what
- * is not the file's fault fails. */
+/* Verifying a path that may not open: the problem is reported, the handle is returned if there is
+ * one, and errors that are not in the file make the call fail. */
 #include "../support/unit.h"
 /* after cmocka's */
 #include "../support/files.h"
@@ -89,7 +89,7 @@ static void cut_files(void **state)
     assert_null(file);
 }
 
-/* One shard is cut, one is not there: both are told, and the third is verified. */
+/* One shard is truncated, one is missing: both are reported, and the third is verified. */
 static void cut_and_missing_shards(void **state)
 {
     (void)state;
