@@ -308,7 +308,7 @@ static bool was_opened(int watch)
     return opened;
 }
 
-/* Other than regular files are not even opened: opening must not wait for a FIFO. */
+/* Only regular files are opened: opening must not wait for a FIFO. */
 static void not_regular(void **state)
 {
     (void)state;
