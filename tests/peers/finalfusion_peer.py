@@ -193,7 +193,7 @@ def check_fixtures(folder):
         real = folder / path.name
         done = run("convert", "--force", path, real, ok=False)
         if done.returncode == 5:  # of another type than f32
-            assert "f32 only" in done.stderr.decode(), done.stderr
+            assert "read only f32" in done.stderr.decode(), done.stderr
             continue
         assert done.returncode == 0, done.stderr
         try:
