@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Views and blocks. A block is a run along one dimension, with everything behind it whole and one
- * position of everything before it:
+/* Views and blocks. A block is a run along one dimension: it covers the later dimensions completely
+ * and has one position in each earlier one:
  *
  *     position …   [i] [j] | [k … k+run) | [all] [all]
  *                            axis
@@ -74,7 +74,7 @@ tnf_status view_part(view *v, const tnf_object *object, const tnf_part *part, tn
     v->flat = part->nbytes / part->type->bits * 8 +
               part->nbytes % part->type->bits * 8 / part->type->bits;
     v->part.role = "data";
-    v->object.layout = tnf_layout_by_id("dense"); /* as the library reads it then */
+    v->object.layout = tnf_layout_by_id("dense"); /* the library reads a single part as dense */
     v->object.parts = &v->part;
     v->object.nparts = 1;
     v->object.shape = &v->flat;
@@ -126,7 +126,7 @@ static tnf_slice part_of(tnf_slice whole, uint64_t from, uint64_t count)
     return (tnf_slice) { whole.start + (int64_t)from * whole.step, whole.step, count, false };
 }
 
-/* To the next run, or the next position of the dimensions before it. */
+/* Advances to the next run, or to the next position of the earlier dimensions. */
 static void advance_run(blocks *b)
 {
     const tnf_slice *s = b->view->slices;

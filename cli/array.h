@@ -5,26 +5,26 @@
 
 #include "out.h"
 
-#ifndef BLOCK_BYTES /* tests make do with less */
+#ifndef BLOCK_BYTES /* tests use smaller blocks */
 #define BLOCK_BYTES ((size_t)8 << 20)
 #endif
 
-/* What a user asked for: a tensor (or one part of it, flat) and a slice of each dimension. */
+/* The user's selection: a tensor (or one part of it, flat) and a slice of each dimension. */
 typedef struct view {
     tnf_object object; /* a copy: its shape and parts may be the two below */
     const tnf_type *type;
     tnf_slice *slices; /* object.rank of them */
-    uint64_t *shape;   /* of the result: dimensions with a plain index are gone */
+    uint64_t *shape;   /* of the result; dimensions with a plain index are removed */
     uint32_t rank;
     uint64_t elements;
     uint64_t flat; /* shape and part of a view of one part */
     tnf_part part;
 } view;
 
-/* All of an object; or of one of its parts, as a row of elements. */
+/* A view of a complete object, or of one of its parts as a row of elements. */
 tnf_status view_object(view *v, const tnf_object *object, tnf_error *error);
 tnf_status view_part(view *v, const tnf_object *object, const tnf_part *part, tnf_error *error);
-/* Narrows a whole view down to "0:4,:,-1". */
+/* Narrows a complete view to a slice such as "0:4,:,-1". */
 tnf_status view_slice(view *v, const char *text, tnf_error *error);
 void view_free(view *v);
 
@@ -33,7 +33,7 @@ typedef struct blocks {
     const view *view;
     tnf_slice *now;     /* the block, as slices of the tensor */
     uint64_t *position; /* in each dimension of the tensor */
-    uint32_t axis;      /* blocks take runs of this dimension, and all of those behind it */
+    uint32_t axis;      /* a block is a run of this dimension and all of the later ones */
     uint64_t run;
     bool done;
     unsigned char *bytes;
@@ -42,7 +42,7 @@ typedef struct blocks {
 } blocks;
 
 tnf_status blocks_begin(blocks *b, const view *v, tnf_error *error);
-/* Reads the next block; elements 0 means there is none. */
+/* Reads the next block; `elements` is 0 at the end. */
 tnf_status blocks_next(blocks *b, tnf_error *error);
 void blocks_end(blocks *b);
 /* Reads `count` elements along the last dimension of the result, from `position` on. */
@@ -52,40 +52,40 @@ tnf_status view_row(const view *v, const uint64_t *position, uint64_t count, voi
 #define ELEMENT_TEXT 72
 #define DECODED      512u
 
-/* Packed elements, decoded in runs as they are asked for, one after the other. */
+/* Packed elements. They are decoded in runs, as the caller requests them in order. */
 typedef struct element_run {
     const tnf_type *type;
     const unsigned char *packed;
     size_t n, from, to;
-    const tnf_object *times; /* whose elements have a text of their own; NULL: they are numbers */
+    const tnf_object *times; /* the tensor if its elements are shown as texts; NULL: as numbers */
     double numbers[2 * DECODED];
 } element_run;
 
 /* Can elements of this type be shown as numbers? */
 bool type_readable(const tnf_type *type);
 void elements_begin(element_run *e, const tnf_type *type, const void *packed, size_t n);
-/* The same of a view, whose elements may be times. */
+/* The same for a view, whose elements may be times. */
 void elements_of(element_run *e, const view *v, const void *packed, size_t n);
 void element_json(element_run *e, size_t i, json *j);
 int element_text(element_run *e, size_t i, char out[ELEMENT_TEXT]);
 
-/* cat_text.c: for people, with brackets; cut short in the middle unless `all`. */
+/* cat_text.c: human-readable text with brackets; the middle is left out unless `all`. */
 tnf_status put_array(FILE *to, const view *v, bool all, tnf_error *error);
-/* cat_strings.c: a tensor of strings, as JSON, or a line each for people. */
+/* cat_strings.c: a tensor of strings, as JSON or with one string per line. */
 bool is_strings(const tnf_object *object);
 tnf_status json_strings(json *j, const view *v, tnf_error *error);
 tnf_status csv_strings(FILE *to, const view *v, tnf_error *error);
 tnf_status put_strings(FILE *to, const view *v, bool all, tnf_error *error);
-/* A text as a cell of a table; a terminal sees no control characters. */
+/* Writes a text as a CSV cell. On a terminal, control characters are escaped. */
 void csv_cell(FILE *to, tnf_str s);
 
-/* cat_words.c: a tensor whose last dimension is the characters of a text each. */
+/* cat_words.c: a tensor of texts, whose last dimension holds the characters of each text. */
 bool is_words(const view *v);
 tnf_status json_texts(json *j, const view *v, tnf_error *error);
 tnf_status csv_words(FILE *to, const view *v, tnf_error *error);
 tnf_status put_words(FILE *to, const view *v, bool all, tnf_error *error);
 
-/* Fills in an error of our own and gives its status. */
+/* Fills in an error of the command itself, and returns its status. */
 #define cat_fail(error, status, ...) (cat_message(error, status, __VA_ARGS__), (status))
 void cat_message(tnf_error *error, tnf_status status, const char *format, ...) TNF_PRINTF(3, 4);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A view as other programs take it: a table of commas, or a file of one array, by the library's own
- * writer of that format. */
+/* Exports a view for other programs: as CSV, or as a file of one array, which the library's writer
+ * of that format makes. */
 #include "cat_export.h"
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <tenfold/io.h>
 #include <unistd.h>
 
-#define ARRAY "arr_0" /* the name that arrays without one have */
+#define ARRAY "arr_0" /* the name of arrays without a name */
 
 /* --------------------------------------------------------------------- CSV */
 
@@ -38,15 +38,15 @@ tnf_status export_csv(const view *v, tnf_error *error)
         return csv_strings(stdout, v, error);
     if (v->rank > 2u + is_words(v))
         return cat_fail(error, TNF_EINVAL,
-                        "a table has two dimensions, this has %u: ask for a slice, as in "
-                        "'NAME[0]'",
+                        "a table has at most two dimensions, this tensor has %u; use a slice, such "
+                        "as 'NAME[0]'",
                         (unsigned)(v->rank - is_words(v)));
     return is_words(v) ? csv_words(stdout, v, error) : csv_numbers(v, error);
 }
 
 /* ------------------------------------------------------------------- array */
 
-/* The bytes of a view, front to back: the writer asks for them in ascending order. */
+/* The bytes of a view, front to back: the writer requests them in ascending order. */
 typedef struct stream {
     blocks blocks;
     size_t used;     /* of the block */
@@ -83,8 +83,8 @@ static void note_loss(void *ctx, const tnf_plan_item *item)
         *(bool *)ctx = true;
 }
 
-/* Strings are padded to one length, which is no loss; unless one ends as the padding looks, or one
- * is far longer than the others. */
+/* Strings are padded to one length. That loses nothing, unless a string ends with characters like
+ * the padding, or one string is far longer than the others. */
 static tnf_status check_strings(tnf_builder *builder, tnf_save_options how, tnf_error *error)
 {
     bool lost = false;
@@ -94,7 +94,7 @@ static tnf_status check_strings(tnf_builder *builder, tnf_save_options how, tnf_
     tnf_status status = tnf_save_sink(builder, NULL, &how, error);
     return status == TNF_OK && lost
                ? cat_fail(error, TNF_EUNSUPPORTED,
-                          "its strings do not fit into one array: ask for '#bytes' and '#offsets'")
+                          "the strings do not fit into one array; use '#bytes' and '#offsets'")
                : status;
 }
 
@@ -102,10 +102,10 @@ static tnf_status save_array(tnf_builder *builder, const char *format, bool stri
                              tnf_error *error)
 {
     tnf_sink *sink;
-    /* The values are asked for; what else is known of them may go, but not their type. */
+    /* The user wants the values. Attributes may be lost, but the element type must be kept. */
     tnf_save_options how = { .size = sizeof how, .format = format, .allow_loss = true };
     how.loss = strings ? "tensor,attribute" : "attribute";
-    how.order = whole ? NULL : "C"; /* as a slice comes */
+    how.order = whole ? NULL : "C"; /* slices are read in C order */
     tnf_status status = strings ? check_strings(builder, how, error) : TNF_OK;
     flush_out();
     if (status == TNF_OK)
@@ -130,8 +130,8 @@ static bool takes_object(const view *v)
     return v->object.parts != &v->part;
 }
 
-/* Do the attributes hold of the slice, too? They may be about elements that are the last dimension
- * here (texts, structures), of which a part is something else. */
+/* Are the attributes valid for the slice, too? They may describe elements that take the whole last
+ * dimension (texts, structures); a part of that dimension is not such an element. */
 static bool keeps_elements(const view *v)
 {
     uint32_t axes, last = v->object.rank - 1;
@@ -152,12 +152,12 @@ static tnf_status add_slice(tnf_builder *builder, const view *v, stream *s, tnf_
     return status;
 }
 
-/* Elements for which an array has no type of its own. */
+/* The error for an element type that NumPy does not have. */
 static tnf_status no_such_type(const view *v, tnf_error *error)
 {
     return cat_fail(error, TNF_ELOSSY,
-                    "NumPy has no type like %s: --raw writes its bytes, and 'tenfold convert "
-                    "--allow-loss' an array of them",
+                    "NumPy has no type like %s; use --raw to write the bytes, or 'tenfold convert "
+                    "--allow-loss' to write an array of bytes",
                     v->type->id);
 }
 

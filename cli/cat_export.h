@@ -4,9 +4,9 @@
 
 #include "array.h"
 
-/* A row a line, values separated by commas; of a vector a value a line. */
+/* One row per line, with values separated by commas. A vector has one value per line. */
 tnf_status export_csv(const view *v, tnf_error *error);
-/* A file of one array to standard output, in the format that has this extension. */
+/* Writes a file of one array to standard output, in the format with this extension. */
 tnf_status export_array(const view *v, const char *extension, tnf_error *error);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of a quantized tensor, for those who print tensors. Nothing is computed before it is
- * read. */
+/* The values of a quantized tensor, for printing. They are computed when they are read. */
 #include "cat_quantized.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A quantized tensor as the dense one that it stands for. */
+/* A quantized tensor as the dense tensor that it represents. */
 #ifndef TENFOLD_CLI_CAT_QUANTIZED_H
 #define TENFOLD_CLI_CAT_QUANTIZED_H
 
@@ -11,7 +11,7 @@ typedef struct quantized {
 } quantized;
 
 bool is_quantized(const tnf_object *object);
-/* Close it in any case. */
+/* The caller closes it even after an error. */
 tnf_status quantized_open(quantized *q, const tnf_object *object, tnf_error *error);
 void quantized_close(quantized *q);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensors of strings (layout strings/1): part "offsets" holds n+1 numbers, part "bytes" the strings
- * one behind the other. Read through a window of offsets and one of bytes, so that going through a
- * vocabulary takes few reads and little memory. */
+ * one after the other. They are read through a window of offsets and one of bytes, so reading a
+ * vocabulary takes few calls and little memory. */
 #include "array.h"
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct strings {
     const tnf_part *offsets, *bytes;
     uint64_t count;
     uint64_t first; /* of the window */
-    size_t n;       /* strings in it; its bytes are there if they fit */
+    size_t n;       /* strings in it */
     uint64_t at[WINDOW + 1];
     char *text;
     size_t room;
@@ -57,7 +57,7 @@ static uint64_t little_endian(const unsigned char *p)
     return u;
 }
 
-/* Takes `n` strings from `first` on into the window; fewer if their bytes are many. */
+/* Reads `n` strings from `first` on into the window, or fewer if they have many bytes. */
 static tnf_status fill_window(strings *s, uint64_t first, size_t n, tnf_error *error)
 {
     unsigned char raw[8 * (WINDOW + 1)];
@@ -99,7 +99,7 @@ static tnf_status string_at(strings *s, uint64_t i, bool in_order, tnf_str *out,
     return TNF_OK;
 }
 
-/* The position in the file of the k-th string of a view, in C order. */
+/* The index within the tensor of the k-th string of a view, in C order. */
 static uint64_t string_position(const view *v, uint64_t k)
 {
     uint64_t at = 0, stride = 1;
@@ -146,7 +146,7 @@ static tnf_status use_line(void *ctx, tnf_str s)
     return TNF_OK;
 }
 
-/* In quotes where there is a comma, a quote or a line end; quotes are doubled (RFC 4180). */
+/* A text with a comma, a quote or a line end is quoted; quotes in it are doubled (RFC 4180). */
 void csv_cell(FILE *to, tnf_str s)
 {
     bool quoted = false, terminal = isatty(fileno(to));
@@ -157,7 +157,7 @@ void csv_cell(FILE *to, tnf_str s)
     for (size_t i = 0, n; i < s.n; i += n) {
         const char *quote = memchr(s.p + i, '"', s.n - i);
         n = quote ? (size_t)(quote - s.p) - i + 1 : s.n - i;
-        if (terminal) /* which must not see what strangers wrote into a file */
+        if (terminal) /* it must not get control characters from an untrusted file */
             put_safe(to, s.p + i, n, false);
         else
             fwrite(s.p + i, 1, n, to);

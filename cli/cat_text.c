@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays for people, as numpy shows them: nested brackets, a row a line, a blank line between
- * tables, and of large ones only the edges. */
+/* Prints arrays as numpy does: nested brackets, one row per line, a blank line between tables.
+ * Large arrays show only their edges. */
 #include "array.h"
 #include "table.h"
 #include <stdlib.h>
@@ -9,16 +9,16 @@
 
 #define SHOWN_MOST 1000u
 #define EDGE       3u
-#define LINE_WIDTH 79u /* where there is no terminal */
+#define LINE_WIDTH 79u /* if the output is not a terminal */
 
-/* Where in the brackets the printer stands. */
+/* The position of the printer within the brackets. */
 typedef struct printer {
     FILE *to;
     const view *view;
     uint64_t *index; /* of the next element */
-    uint64_t *head;  /* elements shown at the beginning of each dimension; past them a gap … */
-    uint64_t *tail;  /* … up to the last ones */
-    size_t width;    /* that elements are padded to */
+    uint64_t *head;  /* elements shown at the beginning of each dimension, before the gap */
+    uint64_t *tail;  /* elements shown at its end, after the gap */
+    size_t width;    /* elements are padded to it */
     size_t column;
     size_t line; /* columns of a line */
 } printer;
@@ -28,13 +28,13 @@ static bool has_gap(const printer *p, uint32_t d)
     return p->head[d] < p->view->shape[d];
 }
 
-/* Before an element: open what begins here, or part it from the one before. */
+/* Before an element: opens the brackets that begin here, or separates it from the previous one. */
 static void put_lead(printer *p)
 {
     uint32_t rank = p->view->rank, opened = 0;
     while (opened < rank && p->index[rank - 1 - opened] == 0)
         opened++;
-    if (opened < rank && opened > 0) { /* not the very first */
+    if (opened < rank && opened > 0) { /* not the first element of all */
         for (uint32_t i = 0; i < opened; i++)
             putc_unlocked('\n', p->to);
         put_spaces(p->to, rank - opened);
@@ -45,7 +45,7 @@ static void put_lead(printer *p)
         p->column = rank;
 }
 
-/* The dots of dimension d, where its middle is left out. */
+/* Prints dots for the middle of dimension d, which is left out. */
 static void put_gap(printer *p, uint32_t d)
 {
     uint32_t rank = p->view->rank;
@@ -79,7 +79,7 @@ static void put_element(printer *p, const char *text, size_t n)
     p->column += width;
 }
 
-/* Behind an element: to the next index, closing what ends and marking what is left out. */
+/* After an element: advances to the next index, closes brackets that end here and marks gaps. */
 static void next_index(printer *p)
 {
     for (uint32_t d = p->view->rank; d-- > 0;) {
@@ -96,7 +96,7 @@ static void next_index(printer *p)
     }
 }
 
-/* How much of each dimension is shown, so that all of it is no more than SHOWN_MOST elements. */
+/* Decides how much of each dimension is shown: at most SHOWN_MOST elements altogether. */
 static bool choose_edges(printer *p)
 {
     uint32_t rank = p->view->rank;
@@ -152,7 +152,7 @@ static tnf_status read_run(const view *v, const uint64_t *index, uint64_t count,
     return TNF_OK;
 }
 
-/* The shown elements in order: of each shown row its beginning and its end. */
+/* Collects the shown elements in order: the beginning and the end of each shown row. */
 static tnf_status collect_texts(const printer *p, texts *t, tnf_error *error)
 {
     const view *v = p->view;
@@ -233,9 +233,8 @@ tnf_status put_array(FILE *to, const view *v, bool all, tnf_error *error)
     else if (few || choose_edges(&p))
         status = put_aligned(&p, error);
     else
-        status = cat_fail(
-            error, TNF_EINVAL,
-            "of so many dimensions no part tells much: ask for a slice, or for --all");
+        status = cat_fail(error, TNF_EINVAL,
+                          "too many dimensions for a summary; use a slice, or --all");
     putc_unlocked('\n', to);
     free(numbers);
     return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors whose elements are texts of a fixed width: their characters are the last dimension, and
- * the library says what text they make. Shown as tensors of strings are. */
+/* Tensors whose elements are texts of a fixed width: the last dimension holds their characters, and
+ * the library decodes them. They are shown like tensors of strings. */
 #include "array.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +18,16 @@ bool is_words(const view *v)
            s->count <= BLOCK_BYTES / 4;
 }
 
-/* A word on its way; blocks may end inside it. */
+/* Collects the bytes of a word, since a block may end inside a word. */
 typedef struct words {
     const view *view;
-    size_t width, have; /* bytes of a word, and of this one so far */
+    size_t width, have; /* bytes of a word, and bytes of this word so far */
     unsigned char *bytes;
     char *text;
     size_t room;
-    json *j; /* or lines into `to` */
+    json *j; /* NULL: write lines to `to` */
     FILE *to;
-    uint64_t columns, at; /* of a table; 0: none */
+    uint64_t columns, at; /* of a table; columns 0: no table */
 } words;
 
 static tnf_status words_begin(words *w, const view *v, tnf_error *error)
@@ -90,7 +90,7 @@ static tnf_status all_words(words *w, tnf_error *error)
     return status;
 }
 
-/* The words from..to in C order, each read by itself. */
+/* Prints the words from..to in C order. Each one is read separately. */
 static tnf_status some_words(words *w, uint64_t from, uint64_t to, tnf_error *error)
 {
     const view *v = w->view;

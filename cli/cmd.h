@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command is, and what all commands share. Each cmd_*.c ends with its descriptor. */
+/* The description of a command, and helpers for all commands. Each cmd_*.c ends with its
+ * description. */
 #ifndef TENFOLD_CLI_CMD_H
 #define TENFOLD_CLI_CMD_H
 
@@ -7,14 +8,14 @@
 #include <stdio.h>
 #include <tenfold/tenfold.h>
 
-/* The contract of exit codes. */
+/* Exit codes; scripts rely on them. */
 enum {
     EXIT_DONE = 0,
-    EXIT_DIFFERS = 1, /* differs, or does not verify */
+    EXIT_DIFFERS = 1, /* files differ, or a file does not verify */
     EXIT_USAGE = 2,
     EXIT_IO = 3,      /* file system, network, memory */
     EXIT_BAD = 4,     /* bad or unsupported file */
-    EXIT_LOSSY = 5,   /* refused because it would lose something */
+    EXIT_LOSSY = 5,   /* refused because data would be lost */
     EXIT_UNSYNCED = 6 /* done, but it may not survive a power cut */
 };
 
@@ -32,7 +33,7 @@ typedef struct example {
     const char *command, *what;
 } example;
 
-/* --plan and --part of commands that can do a part of a plan. */
+/* --plan and --part of commands that can run a part of a plan. */
 typedef struct part_options {
     const char *plan, *part;
     bool trust_content;
@@ -47,7 +48,7 @@ typedef struct command {
     const opt *table;         /* or NULL */
     size_t size;              /* of the struct that the table fills */
     int min_args, max_args;   /* max_args -1: any number */
-    size_t part; /* behind where the struct has part_options; 0: it does no parts of plans */
+    size_t part; /* 1 + the offset of part_options in that struct; 0: runs no parts of plans */
     int (*run)(const cli_state *cli, const void *options, int argc, char **argv);
 } command;
 
@@ -56,36 +57,36 @@ extern const command cmd_info, cmd_ls, cmd_cat, cmd_convert, cmd_append, cmd_ver
     cmd_similar, cmd_analogy, cmd_accuracy, cmd_select, cmd_explicit, cmd_quantize, cmd_reconstruct,
     cmd_points, cmd_plan, cmd_finish, cmd_run, cmd_formats, cmd_help, cmd_version;
 
-/* main.c: the tables that help, man pages and completions go through. */
+/* main.c: the tables from which help, man pages and completions are made. */
 extern const command *const commands[]; /* ends with NULL */
 extern const opt global_options[];
 const command *find_command(const char *name);
-/* Says that there is no such command, with the nearest one. */
+/* Reports an unknown command and suggests the most similar one. */
 int unknown_command(const char *name);
 
 /* help.c */
 void help_overview(FILE *to);
 void help_command(FILE *to, const command *c);
 
-/* man.c and complete.c: what the build calls as `tenfold --generate KIND DIR`. */
+/* man.c and complete.c: the build calls this as `tenfold --generate KIND DIR`. */
 int generate(int argc, char **argv);
 bool man_pages(const char *dir);
 bool completions(const char *kind, const char *dir);
 FILE *generated_file(const char *dir, const char *name);
 
-/* complete_names.c: what completions call as `tenfold --complete tensors|keys FILE`. */
+/* complete_names.c: completions call this as `tenfold --complete tensors|keys FILE`. */
 int complete_names(int argc, char **argv);
 
 /* report.c: messages, each one line on stderr. */
 int exit_code(tnf_status status);
-/* "tenfold: …"; gives EXIT_USAGE. */
+/* Prints "tenfold: …"; returns EXIT_USAGE. */
 int usage_error(const char *format, ...) TNF_PRINTF(1, 2);
-/* "tenfold: FILE: MESSAGE (at byte N)"; gives the exit code that belongs to the error. */
+/* Prints "tenfold: FILE: MESSAGE (at byte N)"; returns the exit code of the error. */
 int file_error(const char *path, const tnf_error *error);
 void file_message(const char *path, const char *kind, uint64_t offset, const char *message);
-/* Sends what is printed on its way. The errno of the first time that this failed, or 0. */
+/* Flushes standard output. Returns the errno of the first failure, or 0. */
 int flush_out(void);
-/* What a path is called in messages: "-" is standard input. */
+/* The name of a path in messages: "-" is standard input. */
 const char *shown_path(const char *path);
 
 #endif

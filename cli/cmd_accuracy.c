@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold accuracy: how many analogies come out right. */
+/* tenfold accuracy: counts analogies with the right answer. */
 #include "emb.h"
 #include "grow.h"
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static bool same_word(tnf_str a, tnf_str b)
     return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
 }
 
-/* n questions of a section: three words each, and what the answer should be. */
+/* Asks n questions of a section: three words each, and the expected answer. */
 static bool ask_section(job *j, size_t section, const tnf_str *words, const tnf_str *answers,
                         size_t n)
 {
@@ -60,7 +60,7 @@ static bool ask_section(job *j, size_t section, const tnf_str *words, const tnf_
         good = false;
     }
     for (size_t i = 0; good && i < n; i++) {
-        s->asked++; /* a word without a vector makes a wrong answer */
+        s->asked++; /* if a word has no vector, the answer counts as wrong */
         if (counts[i] == 0)
             continue;
         s->cosines += hits[i].score;
@@ -71,7 +71,7 @@ static bool ask_section(job *j, size_t section, const tnf_str *words, const tnf_
     return good;
 }
 
-/* The lines of a batch, asked in runs of one section. */
+/* Asks the questions of a batch of lines, one section at a time. */
 static bool ask_batch(job *j, const emb_lines *lines)
 {
     tnf_str *words = calloc(lines->nlines, 4 * sizeof *words), *answers, four[4];

@@ -18,7 +18,7 @@ typedef struct job {
     int code;
 } job;
 
-/* The first of three words that has no vector. */
+/* Prints the answer, or the first of the three words that has no vector. */
 static void print_answer(job *j, const tnf_str *words, const tnf_emb_found *found,
                          const tnf_emb_hit *hits, size_t n)
 {
@@ -32,7 +32,7 @@ static void print_answer(job *j, const tnf_str *words, const tnf_emb_found *foun
     emb_answer(&j->in, &j->asking, &q, hits, n);
 }
 
-/* Answers n questions of three words each; false: stop. */
+/* Answers n questions of three words each; returns false to stop. */
 static bool ask_words(job *j, const tnf_str *words, size_t n)
 {
     size_t k = j->asking.query.k;
@@ -56,7 +56,7 @@ static bool ask_words(job *j, const tnf_str *words, size_t n)
     return good;
 }
 
-/* Each line has three words; one that has not is told, and the others are asked. */
+/* Each line has three words. A line without three words is reported; the others are answered. */
 static bool ask_batch(void *ctx, const emb_lines *lines)
 {
     job *j = ctx;
@@ -80,7 +80,7 @@ static bool ask_batch(void *ctx, const emb_lines *lines)
     return good;
 }
 
-/* --include a,c: those of the three that may be answers. */
+/* Parses --include a,c: which of the three words may be answers. */
 static bool set_include(job *j, const char *list)
 {
     for (const char *p = list; p && *p; p += *p == ',') {
@@ -133,7 +133,7 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold analogy vectors.fifu Paris Frankreich Berlin", "Paris is to Frankreich as Berlin is "
                                                               "to what?" },
-    { "tenfold analogy vectors.fifu < questions.txt", "three words a line" },
+    { "tenfold analogy vectors.fifu < questions.txt", "three words on each line" },
     { 0 },
 };
 

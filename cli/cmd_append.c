@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold append: more tensors into a file, in place. */
+/* tenfold append: adds tensors to a file, in place. */
 #include "input.h"
 #include "saving.h"
 #include <stdlib.h>

@@ -19,7 +19,7 @@ typedef struct options {
     opt_list select, exclude;
 } options;
 
-/* What a NAME[SLICE] argument turned out to mean. */
+/* The meaning of a NAME[SLICE] argument. */
 typedef struct target {
     const tnf_object *object;
     const tnf_part *part; /* of NAME#ROLE; NULL: the object */
@@ -28,7 +28,7 @@ typedef struct target {
 
 /* ----------------------------------------------------------------- naming */
 
-/* "NAME", else "NAME#ROLE". */
+/* Tries "NAME", then "NAME#ROLE". */
 static bool find_plain(target *t, const tnf_file *file, const char *name, size_t n)
 {
     t->object = tnf_find_n(file, name, n);
@@ -58,7 +58,7 @@ static bool find_text(target *t, const tnf_file *file, char *text, size_t n)
     return true;
 }
 
-/* As given, else as `ls` prints it, with escapes. */
+/* Tries the name as given, then with the escapes that `ls` prints. */
 static bool find_target(target *t, const tnf_file *file, char *text)
 {
     return find_text(t, file, text, strlen(text)) || find_text(t, file, text, unescape(text));
@@ -74,14 +74,14 @@ static void list_near(const suggestion *near)
     fputs(near->n > 0 ? "?\n" : "\n", stderr);
 }
 
-/* Its file is missing: reading says which. */
+/* The file of the tensor is missing; reading the tensor reports which one. */
 static int tell_unreadable(const input *in, const tnf_object *o)
 {
     tnf_error error = { .offset = TNF_NO_OFFSET };
     return tnf_read(NULL, 0, o, &error) == TNF_OK ? EXIT_DONE : file_error(in->name, &error);
 }
 
-/* Says what is wrong with the name: the part is not there, or the tensor, and what is near it. */
+/* Reports an unknown part or tensor, with similar names. */
 static int not_found(const input *in, const char *arg)
 {
     const tnf_object *o;
@@ -120,7 +120,7 @@ static tnf_status raw_failed(tnf_error *error)
     return status;
 }
 
-/* Bits behind those of an unfinished byte; types of whole bytes never leave one. */
+/* Appends bits to an incomplete byte. It is only needed for types of less than a byte. */
 typedef struct bit_joiner {
     unsigned char left;
     unsigned nleft;
@@ -153,7 +153,7 @@ static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e
     return fwrite(bytes, 1, n, stdout) == n ? TNF_OK : raw_failed(error);
 }
 
-/* All bytes of a part as they are: of a type that is not known here, or of a whole tensor. */
+/* Writes all bytes of a part as they are: for an unknown type, or for a complete tensor. */
 static tnf_status as_bytes(const tnf_part *part, tnf_error *error)
 {
     return tnf_scan(part, put_block, NULL, error);
@@ -225,24 +225,24 @@ static tnf_status as_json(const view *v, tnf_error *error)
 
 /* ---------------------------------------------------------------- command */
 
-/* Can this be shown in that way? */
+/* Can the target be shown in the requested way? */
 static tnf_status check_target(const target *t, const view *v, const options *o, tnf_error *error)
 {
     const char *layout = tnf_layout_id(t->object->layout);
     bool strings = !t->part && is_strings(t->object);
     if (strings && o->raw)
         return cat_fail(error, TNF_EINVAL,
-                        "strings have no raw elements: ask for '#bytes' and '#offsets'");
+                        "strings have no raw elements; use '#bytes' and '#offsets'");
     if (!t->part && !strings && !is_dense(t->object))
         return cat_fail(error, TNF_EUNSUPPORTED,
-                        "a tensor laid out as %s is not put together by this version: ask for one "
-                        "of its parts, as in '#%s'",
+                        "this version cannot show tensors of the layout %s; use one of its parts, "
+                        "such as '#%s'",
                         layout, t->object->nparts ? t->object->parts[0].role : "data");
     if (!o->raw && !strings && !type_readable(v->type))
-        return cat_fail(
-            error, TNF_EUNSUPPORTED,
-            "what elements of type '%s' mean is not known here; --raw gives their bytes",
-            v->type->id);
+        return cat_fail(error, TNF_EUNSUPPORTED,
+                        "elements of the unknown type '%s' cannot be shown; use --raw to write "
+                        "their bytes",
+                        v->type->id);
     return TNF_OK;
 }
 
@@ -270,7 +270,8 @@ static tnf_status take_nothing(void *ctx, const void *bytes, size_t n, tnf_error
     return TNF_OK;
 }
 
-/* Some formats compare digests when a tensor is read whole, which showing it row by row is not. */
+/* Some formats check a digest only when a tensor is read completely, but printing reads it row by
+ * row. So a small tensor with a digest is read once before. */
 static tnf_status read_whole(const tnf_part *part, tnf_error *error)
 {
     bool first = part->digest && part->nbytes <= READ_FIRST;
@@ -278,7 +279,8 @@ static tnf_status read_whole(const tnf_part *part, tnf_error *error)
                                                       : TNF_OK;
 }
 
-/* Slices of what is too much as a whole are read, unless they are as much. */
+/* A small slice of a tensor that is too large to read is allowed. A large one fails like the
+ * tensor. */
 static tnf_status check_slice(const view *v, const tnf_part *part, tnf_error *error)
 {
     bool much = part->flags & TNF_PART_UNREADABLE &&
@@ -308,7 +310,7 @@ static tnf_status cat_target(const target *t, const options *o, tnf_error *error
     return status;
 }
 
-/* A quantized matrix is shown as what it stands for. */
+/* A quantized matrix is shown as the numbers that it represents. */
 static tnf_status cat_any(const target *t, const options *o, tnf_error *error)
 {
     if (t->part || !is_quantized(t->object))
@@ -325,11 +327,11 @@ static tnf_status cat_any(const target *t, const options *o, tnf_error *error)
     return status;
 }
 
-/* What the command line asks for. */
+/* The request of the command line. */
 typedef struct call {
     const input *in;
     const options *options;
-    bool several; /* tensors */
+    bool several; /* more than one tensor */
     size_t shown, excluded;
 } call;
 
@@ -395,7 +397,7 @@ static int show_argument(call *c, const char *arg)
     return code;
 }
 
-/* How many tensors the arguments stand for. */
+/* The number of tensors that the arguments select. */
 static size_t count_targets(const call *c, const char *const *args, size_t nargs)
 {
     size_t n = 0;
@@ -418,7 +420,7 @@ static int cat_args(call *c, const char *const *args, size_t n)
     int worst = EXIT_DONE;
     c->several = n > 1 || count_targets(c, args, n) > 1;
     if (c->several && (o->csv || o->npy) && count_targets(c, args, n) > 1)
-        return usage_error("cat: --csv and --npy are for one tensor");
+        return usage_error("cat: --csv and --npy take a single tensor");
     for (size_t i = 0; i < n; i++) {
         int code = show_argument(c, args[i]);
         worst = code > worst ? code : worst;
@@ -428,7 +430,8 @@ static int cat_args(call *c, const char *const *args, size_t n)
                : worst;
 }
 
-/* Behind the file: names and patterns, and those of --select; all if there is only --exclude. */
+/* Shows the names and patterns after the file and those of --select; all tensors if there is only
+ * --exclude. */
 static int cat_all(call *c, int argc, char **argv)
 {
     const opt_list *select = &c->options->select;
@@ -457,9 +460,9 @@ static int run_cat(const cli_state *cli, const void *opts, int argc, char **argv
         return usage_error("--json, --raw, --csv and --npy exclude each other");
     if ((o->raw || o->npy) && isatty(STDOUT_FILENO))
         return usage_error(
-            "raw bytes are not written to a terminal: send them to a file or a pipe");
+            "raw bytes are not written to a terminal; redirect them to a file or a pipe");
     input_options how = o->in;
-    how.incomplete = true; /* what is there is worth seeing */
+    how.incomplete = true; /* show the available part of an incomplete model */
     int code = input_open(&in, cli, &how, argv[0]);
     if (code == EXIT_DONE)
         code = cat_all(&(call) { .in = &in, .options = o }, argc, argv);
@@ -470,18 +473,17 @@ static int run_cat(const cli_state *cli, const void *opts, int argc, char **argv
 static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print a JSON document for each tensor: name, dtype, shape, and the values in C order "
-      "without "
-      "nesting." },
+      "without nesting." },
     { "raw", 0, OPT_FLAG, offsetof(options, raw), NULL, NULL,
       "Write the bytes of the elements, little-endian and in C order, and nothing else." },
     { "npy", 0, OPT_FLAG, offsetof(options, npy), NULL, NULL,
       "Write one tensor as NumPy's .npy file to standard output. Types that only NumPy has are "
       "kept; strings are padded to one length." },
     { "csv", 0, OPT_FLAG, offsetof(options, csv), NULL, NULL,
-      "Print one tensor of at most two dimensions as a table: a row a line, separated by commas." },
+      "Print one tensor of at most two dimensions as CSV: one row per line, separated by commas." },
     { "all", 'a', OPT_FLAG, offsetof(options, all), NULL, NULL,
       "Print every value. Without it, the middle of more than a thousand values is left out." },
-    CHOICE_OPTIONS(options, "Print the tensors whose name matches; the same as a GLOB behind FILE. "
+    CHOICE_OPTIONS(options, "Print the tensors whose name matches; the same as a GLOB after FILE. "
                             "May be repeated."),
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
@@ -490,7 +492,7 @@ static const opt table[] = {
 };
 
 static const example examples[] = {
-    { "tenfold cat model.safetensors wte.weight", "the values; of many, the first and the last" },
+    { "tenfold cat model.safetensors wte.weight", "the values; if many, the first and the last" },
     { "tenfold cat model.safetensors 'wte.weight[0:4,-1]'", "a slice, as in numpy" },
     { "tenfold cat model.safetensors '*.bias'", "several tensors" },
     { "tenfold cat --npy model.safetensors wte.weight > wte.npy", "for NumPy" },
@@ -504,15 +506,15 @@ const command cmd_cat = {
     .args = "FILE NAME[SLICE]|GLOB...",
     .summary = "print the values of tensors",
     .about =
-        "Prints the values of tensors as text, as JSON, as a table, as bytes or as a NumPy array. "
-        "Only the requested values "
-        "are read, with a few megabytes of memory.\n\nSLICE is written as in numpy, in square "
-        "brackets. For each dimension it has an index, start:stop or start:stop:step. Negative "
-        "numbers count from the end; ... stands for all dimensions that are not named. A tensor of "
-        "strings prints its strings; a quantized tensor prints the numbers that it stands for. "
-        "NAME#ROLE selects one part of a tensor with several parts. A name that contains brackets "
-        "or # is first tried as a whole. What is no name is a pattern, as in 'tenfold ls'. Names "
-        "may be written as 'tenfold ls' prints them.",
+        "Prints the values of tensors as text, as JSON, as CSV, as bytes or as a NumPy array. "
+        "Only the requested values are read, with a few megabytes of memory.\n\nSLICE is written "
+        "as in numpy, in square brackets. For each dimension it has an index, start:stop or "
+        "start:stop:step. Negative numbers count from the end; ... stands for all dimensions that "
+        "are not named. A tensor of strings prints its strings; a quantized tensor prints the "
+        "numbers that it represents. NAME#ROLE selects one part of a tensor with several parts. An "
+        "argument that contains brackets or # is first tried as a name. An argument that is not a "
+        "name is a pattern, as in 'tenfold ls'. Names may be written as 'tenfold ls' prints "
+        "them.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

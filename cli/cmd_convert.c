@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold convert: a file in another format, with nothing lost unasked. */
+/* tenfold convert: writes a file in another format, and loses nothing without permission. */
 #include "download.h"
 #include "input.h"
 #include "jobs.h"
@@ -40,7 +40,7 @@ static bool read_text(char **text, size_t *n, const char *path)
     return ok;
 }
 
-/* --metadata: the one text that a format has for all of it. */
+/* --metadata: for formats whose metadata is one text. */
 static int take_metadata(tnf_member *out, char **text, const options *o, const char *path)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
@@ -50,8 +50,8 @@ static int take_metadata(tnf_member *out, char **text, const options *o, const c
                      ? saving_format(o->save.to) && tnf_format_named(&f, saving_format(o->save.to))
                      : tnf_format_for_path(&f, path, &error) == TNF_OK;
     if (!known || !f.document)
-        return usage_error("convert: the target has no text of metadata that --metadata could "
-                           "replace; 'tenfold meta --set' sets single entries");
+        return usage_error("convert: --metadata is for formats whose metadata is one text, such as "
+                           "finalfusion; for other formats use 'tenfold meta --set'");
     if (!read_text(text, &n, o->metadata))
         return EXIT_IO;
     if (n > MAX_METADATA || !tnf_utf8_valid(NULL, *text, n)) {
@@ -96,7 +96,7 @@ static int convert_inputs(saving *s, const options *o)
     return code;
 }
 
-/* --into: the model is opened beside the input, without the options that are for that. */
+/* --into: also opens the model, without the options for the input. */
 static int convert_into(saving *s, const options *o)
 {
     input model;
@@ -147,7 +147,7 @@ static const opt table[] = {
     LOSS_OPTION(options, save),
     AS_IS_OPTION(options, save),
     { "normalize", 0, OPT_FLAG, offsetof(options, normalize), NULL, NULL,
-      "Divide word vectors by their lengths, and keep the lengths as norms, in any format that has "
+      "Divide word vectors by their lengths and keep the lengths as norms, in any format that has "
       "a "
       "place for norms." },
     { "unnormalize", 0, OPT_FLAG, offsetof(options, unnormalize), NULL, NULL,
@@ -158,23 +158,23 @@ static const opt table[] = {
       "finalfusion for finalfusion files, fasttext for formats with words only, and none for all "
       "others. The same rules apply on the way to a fastText model." },
     { "into", 0, OPT_TEXT, offsetof(options, into), "MODEL", NULL,
-      "Write MODEL with the data of IN: each of its tensors gets the data of the one of that name, "
-      "after --rename. Everything else, as the graph of an ONNX model, stays that of MODEL. Names, "
-      "shapes and types must be the same; what is missing or left over is listed, and refused." },
+      "Write MODEL with the data of IN: each of its tensors gets the data of the tensor with the "
+      "same name, after --rename. Everything else stays that of MODEL, such as the graph of an "
+      "ONNX model. Names, shapes and types must be the same; missing and additional tensors are "
+      "listed, and refused." },
     { "scales", 0, OPT_TEXT, offsetof(options, scales), "ENDING", NULL,
-      "Multiply tensors of floats by their scales, which have the same name and ENDING behind it: "
+      "Multiply tensors of floats by their scales, whose name is the same with ENDING added: "
       "_scale_inv for most models in fp8. The products are f32, unless --dtype says otherwise, and "
-      "the scales are left out. One scale for all, for each row or column, or for each block (128 "
-      "x 128) will do." },
+      "the scales are left out. There may be one scale for all, for each row or column, or for "
+      "each block (128 x 128)." },
     { "keep-rest", 0, OPT_FLAG, offsetof(options, keep_rest), NULL, NULL,
       "With --into: tensors that IN does not have keep the data of MODEL, and are listed." },
     { "metadata", 0, OPT_TEXT, offsetof(options, metadata), "FILE", NULL,
       "Replace the metadata of a finalfusion file by the text of FILE (TOML)." },
     { "download", 0, OPT_FLAG, offsetof(options, download), NULL, NULL,
-      "If IN is a URL: fetch it whole to OUT.download first, as 'tenfold fetch' does: resumed "
-      "after "
-      "an interruption, and verified against the server's digest. It is removed when OUT is "
-      "there." },
+      "If IN is a URL: first fetch all of it to OUT.download, as 'tenfold fetch' does: resumed "
+      "after an interruption, and verified against the server's digest. OUT.download is removed "
+      "when OUT is complete." },
     PLAN_OPTIONS(options, save),
     FORCE_OPTION(options, save, "Replace OUT if it exists. It may be IN itself."),
     NO_SYNC_OPTION(options, save),
@@ -188,7 +188,7 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold convert model.safetensors model.gptrs", "the format by the extension" },
     { "tenfold convert --dry-run checkpoint.bin out.safetensors",
-      "what would happen to each thing?" },
+      "what would happen to each item?" },
     { "tenfold convert -t safetensors --select 'wte.*' in.gptrs - > wte.safetensors",
       "a few tensors, to standard output" },
     { "tenfold convert --rename 's/^module\\.//' ddp.safetensors plain.safetensors",
@@ -202,7 +202,7 @@ static const example examples[] = {
     { "tenfold convert --scales _scale_inv --dtype bf16 fp8/ bf16.safetensors",
       "a model in fp8 as one in bf16" },
     { "tenfold convert --download hf://org/model/model.safetensors model.zt",
-      "a download that goes on after an interruption, and is verified" },
+      "a download that is verified, and resumed after an interruption" },
     { 0 },
 };
 
@@ -211,7 +211,7 @@ const command cmd_convert = {
     .args = "IN OUT",
     .summary = "write a file in another format",
     .about = "Writes the tensors and the metadata of IN to OUT, in another format or in the same "
-             "one. First, convert makes a plan. For each thing it says: native (kept in the "
+             "one. First, convert makes a plan. For each item it says: native (kept in the "
              "format's own way), stashed (kept in a metadata entry that tenfold reads back), "
              "transformed (its values or its name change) or dropped. If anything would be dropped "
              "or transformed, convert writes nothing, prints the plan and exits with 5, unless "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold diff: what is different between two files, whatever their formats. */
+/* tenfold diff: shows the differences of two files of any formats. */
 #include "diff_report.h"
 #include "input.h"
 #include "jobs.h"
@@ -25,7 +25,7 @@ typedef struct job {
     renaming *renaming;
     progress progress;
     diff_report report;
-    bool selected; /* anything that --select asks for */
+    bool selected; /* --select matched at least one tensor */
 } job;
 
 static void on_difference(void *ctx, const tnf_difference *d)
@@ -53,7 +53,7 @@ static tnf_status on_rename(void *ctx, tnf_str *out, tnf_str name, tnf_error *er
     return renaming_apply(((const job *)ctx)->renaming, out, name, error);
 }
 
-/* A tolerance: a number that is not negative. */
+/* A tolerance is a non-negative number. */
 static bool parse_tolerance(double *out, const char *name, const char *text)
 {
     char *end = NULL;
@@ -62,7 +62,7 @@ static bool parse_tolerance(double *out, const char *name, const char *text)
     *out = strtod(text, &end);
     if (*text && !*end && isfinite(*out) && *out >= 0)
         return true;
-    usage_error("diff: --%s takes a number from 0 on, not '%s'", name, text);
+    usage_error("diff: --%s takes a number of at least 0, not '%s'", name, text);
     return false;
 }
 
@@ -184,11 +184,11 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold diff model.safetensors model.zt", "did the conversion keep everything?" },
     { "tenfold diff --rtol 1e-3 --atol 1e-6 before.safetensors after.safetensors",
-      "as numpy's allclose" },
+      "like numpy's allclose" },
     { "tenfold diff --ignore-dtype --values-only f32.zt bf16.zt", "what did rounding do?" },
     { "tenfold diff --rename 's/^module\\.//' ddp.safetensors plain.safetensors",
-      "other names for the same" },
-    { "tenfold diff -q a.zt b.zt && echo same", "the exit code alone" },
+      "the same tensors under other names" },
+    { "tenfold diff -q a.zt b.zt && echo same", "only the exit code" },
     { 0 },
 };
 
@@ -197,11 +197,11 @@ const command cmd_diff = {
     .args = "A B",
     .summary = "compare the content of two files of any formats",
     .about =
-        "Compares names, element types, shapes, layouts, values, attributes and extras. The way in "
-        "which things are stored makes no difference: formats, compression, the order of tensors "
-        "and of attributes, rows or columns first (-v mentions that). Without a tolerance, two "
-        "files are the same exactly if 'tenfold hash' gives the same hash for both.\n\nFor each "
-        "tensor with different values it prints how many differ, where the first one is, the "
+        "Compares names, element types, shapes, layouts, values, attributes and extras. Storage "
+        "makes no difference: formats, compression, the order of tensors and of attributes, rows "
+        "or columns first (-v mentions that). Without a tolerance, two files are the same exactly "
+        "if 'tenfold hash' gives the same hash for both.\n\nFor each tensor with different values "
+        "it prints the number of different values, the position of the first one, the "
         "largest absolute and relative difference, the mean difference, the squared error divided "
         "by the squares of A (NMSE), and the cosine of the angle between both.\n\nExits with 0 if "
         "both are the same, with 1 if not. -q prints nothing and stops at the first difference.",

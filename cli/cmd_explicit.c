@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold explicit: subwords in buckets to a list of n-grams. */
+/* tenfold explicit: converts buckets of subwords to a list of n-grams. */
 #include "emb.h"
 
 static int run_explicit(const cli_state *cli, const void *opts, int argc, char **argv)
@@ -28,8 +28,9 @@ const command cmd_explicit = {
     .args = "FILE OUT",
     .summary = "turn buckets of subwords into a list of n-grams",
     .about = "Writes the n-grams of all words of a bucket or fastText vocabulary as an explicit "
-             "list, with only the rows that they use. N-grams that no word has lose their vectors; "
-             "all words and other n-grams keep theirs. N-grams that shared a bucket share a row. "
+             "list, with only the rows that they use. N-grams that are in no word lose their "
+             "vectors; all words and other n-grams keep theirs. N-grams that shared a bucket share "
+             "a row. "
              "Quantized rows stay quantized. Norms are kept. Metadata is not kept, because it "
              "describes the old vocabulary.",
     .examples = examples,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold fetch: files from other machines, whole. */
+/* tenfold fetch: downloads complete files from other machines. */
 #include "cmd.h"
 #include "input.h"
 #include "out.h"
@@ -88,7 +88,7 @@ static int run_fetch(const cli_state *cli, const void *opts, int argc, char **ar
         stopped = status == TNF_ECANCELLED;
         if (status == TNF_OK)
             continue;
-        argv[i][strcspn(argv[i], "?#")] = 0; /* a signature is not for others to read */
+        argv[i][strcspn(argv[i], "?#")] = 0; /* `ps` must not show a signature to other users */
         code = file_error(argv[i], &error);
     }
     if (o->json) {
@@ -104,9 +104,9 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print the files as one JSON document." },
     { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL,
-      "Replace files that are there already and may be other versions." },
+      "Replace existing files that may be other versions." },
     { "option", 'o', OPT_LIST, offsetof(options, options), "KEY=VALUE", NULL,
-      "Set an option of the network: anonymous=yes, connections=N, endpoint=URL, netrc=yes, "
+      "Set a network option: anonymous=yes, connections=N, endpoint=URL, netrc=yes, "
       "private=yes, region=NAME. May be repeated." },
     { 0 },
 };
@@ -125,15 +125,12 @@ const command cmd_fetch = {
     .summary = "download files, resumed and verified",
     .about =
         "Downloads each URL (http, https, s3, gs, az, hf) into DIR: a file; an index of shards "
-        "with "
-        "the shards that it names; or a folder, whose URL ends with a slash (s3, gs, az, hf).\n\nA "
-        "file "
-        "is fetched in blocks of 4 MiB by up to 16 connections. It appears under its name when it "
-        "is "
-        "whole, and when its SHA-256 is the one that the server tells, if it tells one. After an "
-        "interruption the same command goes on where it stopped: until then NAME.part and "
-        "NAME.part.journal remain, whose blocks are checked before they are used. A file that "
-        "is there already with the server's size and date is not fetched again.",
+        "with the shards that it names; or a folder, whose URL ends with a slash (s3, gs, az, "
+        "hf).\n\nA file is fetched in blocks of 4 MiB by up to 16 connections. It appears under "
+        "its name when it is complete. If the server gives a SHA-256, it must match. After an "
+        "interruption, the same command continues where it stopped. It uses NAME.part and "
+        "NAME.part.journal, whose blocks are checked first. An existing file with the server's "
+        "size and date is not fetched again.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold finish: the end of a plan. */
+/* tenfold finish: completes a plan. */
 #include "jobs.h"
 
 typedef struct options {
@@ -31,7 +31,7 @@ static int run_finish(const cli_state *cli, const void *opts, int argc, char **a
 static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print the result as JSON." },
     { "abort", 0, OPT_FLAG, offsetof(options, abort), NULL, NULL,
-      "Remove what parts have left, receipts and unfinished files, and nothing else." },
+      "Only remove the leftovers of parts: receipts and unfinished files." },
     FINISH_OPTIONS(options, finish),
     { 0 },
 };
@@ -39,20 +39,20 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold finish plan.json", "check, merge, make the result visible" },
     { "tenfold finish --json plan.json | jq .files[].hash", "the result for a script" },
-    { "tenfold finish --abort plan.json", "give it up" },
+    { "tenfold finish --abort plan.json", "give up and clean up" },
     { 0 },
 };
 
 const command cmd_finish = {
     .name = "finish",
     .args = "PLAN",
-    .summary = "put the parts of a plan together",
-    .about = "Checks that every part of a plan is done, reads again what was written, merges the "
+    .summary = "combine the results of a plan's parts",
+    .about = "Checks that every part of a plan is done, reads the written data again, merges the "
              "results, and makes them visible: a converted file gets its name, a hash or a report "
-             "is printed. This is the only step that changes anything under the final names.\n\n"
-             "It can be interrupted and run again. If parts are missing, it says which, and "
-             "nothing is changed. If a part of the file is not what its worker wrote, it names the "
-             "part and the leaf of 4 MiB.",
+             "is printed. This is the only step that changes files under the final names.\n\n"
+             "It can be interrupted and run again. If parts are missing, it lists them and changes "
+             "nothing. If bytes of the file are not those that the worker wrote, it names the part "
+             "and the leaf of 4 MiB.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

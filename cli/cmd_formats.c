@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold formats: what each format reads, writes and holds. */
+/* tenfold formats: lists the formats and their abilities. */
 #include "input.h"
 #include "matrix.h"
 #include "out.h"
@@ -127,8 +127,8 @@ static size_t count_words(const char *words)
     return n;
 }
 
-/* What `can` declares is about writing: if a format is only read and declares nothing, nothing is
- * known about what its files may hold. */
+/* The declared types and layouts are those that can be written. If a read-only format declares
+ * none, it is unknown what its files may hold. */
 static const char *held_words(const tnf_format_info *f, const char *words)
 {
     return words ? words : f->caps & TNF_CAN_WRITE ? "any" : "-";
@@ -137,7 +137,7 @@ static const char *held_words(const tnf_format_info *f, const char *words)
 /* The columns of the table. */
 enum { COLUMNS = 6 };
 
-/* Room for cells whose text is not in the format's description. */
+/* Memory for cells whose text is not in the format's description. */
 typedef struct row {
     char types[32], ways[WAYS_TEXT];
 } row;
@@ -209,7 +209,7 @@ static void one_for_people(const tnf_format_info *f)
     static const struct {
         const char *name, *what;
     } metadata[] = { { "none", "none, except what belongs to the format itself" },
-                     { "text", "a map of text; what is not text is kept there in a stash" },
+                     { "text", "a map of text; other values are kept there in a stash" },
                      { "typed", "a typed tree" } };
     char text[WAYS_TEXT];
     printf("%s: %s\n\n", f->name, f->title);

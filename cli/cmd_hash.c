@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold hash: the same content, the same hash, whatever file it is in. */
+/* tenfold hash: a hash of the content, which is independent of the format. */
 #include "hash_check.h"
 #include "input.h"
 #include "jobs.h"
@@ -17,7 +17,7 @@ typedef struct options {
     part_options part;
 } options;
 
-/* What the library tells while it hashes. */
+/* Collects the reports of the library while it hashes. */
 typedef struct told {
     const options *options;
     progress progress;
@@ -73,7 +73,7 @@ static void json_tensor(told *t, const tnf_object *object, const char *hex)
     json_close(j, '}');
 }
 
-/* Its leaves were told before. */
+/* The leaves of the tensor were reported before. */
 static void on_tensor(void *ctx, const tnf_object *object, const uint8_t hash[32])
 {
     told *t = ctx;
@@ -83,7 +83,7 @@ static void on_tensor(void *ctx, const tnf_object *object, const uint8_t hash[32
     fflush(t->leaves.to);
     t->chosen += chosen;
     if (!chosen) {
-        /* only the hash of the file has it */
+        /* it counts only for the hash of the file */
     } else if (t->list) {
         hash_list_found(t->list, object->name, hex);
     } else if (t->options->json) {
@@ -146,7 +146,7 @@ static void put_result(const told *t, const input *in, const uint8_t hash[32])
     }
 }
 
-/* Of one file: printed, or (list) held against what a manifest says of its tensors. */
+/* Hashes one file. The hashes are printed or, with `list`, compared with a manifest. */
 static int hash_one(const cli_state *cli, const options *o, const char *path, hash_list *list,
                     uint8_t hash[32])
 {
@@ -173,13 +173,13 @@ static int hash_one(const cli_state *cli, const options *o, const char *path, ha
     return code;
 }
 
-/* Each line of the manifest is a file. */
+/* Each line of the manifest names a file. */
 static int check_files(const cli_state *cli, const options *o, hash_list *list)
 {
     int worst = EXIT_DONE;
     if (list->n && !hash_list_has_file(list))
-        return usage_error("%s: no name in it is that of a file; if it lists tensors, their FILE "
-                           "is missing (see 'tenfold help hash')",
+        return usage_error("%s: none of its names is a file; if it lists tensors, give their FILE, "
+                           "too (see 'tenfold help hash')",
                            shown_path(o->check));
     for (size_t i = 0; i < list->n; i++) {
         uint8_t hash[32];
@@ -224,7 +224,7 @@ static int run_hash(const cli_state *cli, const void *opts, int argc, char **arg
     if (o->check)
         return check_lists(cli, o, argc, argv);
     if (argc == 0)
-        return usage_error("which FILE?");
+        return usage_error("hash: too few arguments; give a FILE");
     for (int i = 0; i < argc; i++) {
         uint8_t hash[32];
         int code = hash_one(cli, o, argv[i], NULL, hash);
@@ -238,16 +238,16 @@ static const opt table[] = {
       "Print a line for each tensor instead: the hash of its type, shape and values, and its "
       "name." },
     { "leaves", 0, OPT_FLAG, offsetof(options, leaves), NULL, NULL,
-      "The same, and behind each tensor a line for every 4 MiB of its bytes: their hash, their "
-      "offset and the part. --check of such lines tells which bytes of a tensor differ." },
+      "The same, and after each tensor a line for every 4 MiB of its bytes: their hash, their "
+      "offset and the part. --check of such lines reports which bytes of a tensor differ." },
     { "check", 0, OPT_TEXT, offsetof(options, check), "MANIFEST", NULL,
       "Compare with an earlier output: the hashes of files, or with a FILE the hashes of its "
       "tensors. Exits with 1 if anything differs." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print a JSON object for each FILE, with the hashes of its tensors." },
-    CHOICE_OPTIONS(options, "With --tensors, --leaves or --json, tell only of the tensors whose "
-                            "name matches, as in 'tenfold ls'. The hash of the file stays that of "
-                            "all. May be repeated."),
+    CHOICE_OPTIONS(options, "With --tensors, --leaves or --json, show only the tensors whose name "
+                            "matches, as in 'tenfold ls'. The hash of the file still covers all "
+                            "tensors. May be repeated."),
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     PART_OPTIONS(options, part),
@@ -259,7 +259,7 @@ static const example examples[] = {
     { "tenfold hash model.safetensors model.zt", "do both have the same content?" },
     { "tenfold hash --tensors model.zt >tensors.txt", "a manifest of its tensors" },
     { "tenfold hash --check tensors.txt model.gptrs", "did any tensor change?" },
-    { "tenfold hash --leaves model.zt >leaves.txt", "the same, to find 4 MiB that are damaged" },
+    { "tenfold hash --leaves model.zt >leaves.txt", "a manifest that locates damage to 4 MiB" },
     { 0 },
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold info: what a file is. */
+/* tenfold info: describes files. */
 #include "input.h"
 #include "table.h"
 #include <stdlib.h>
@@ -12,7 +12,7 @@ typedef struct options {
     bool json;
 } options;
 
-/* The tensors of one element type together, or of one layout that is not dense. */
+/* The totals of one element type, or of one layout other than dense. */
 typedef struct tally {
     const char *kind;
     uint64_t tensors, elements, bytes;
@@ -23,13 +23,13 @@ static uint64_t capped_sum(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Of a tensor in a file that is missing the name may be all that is known. */
+/* If the file of a tensor is missing, perhaps only its name is known. */
 static bool is_unknown(const tnf_object *o)
 {
     return o->nparts == 0 && tnf_missing_file(o);
 }
 
-/* Tensors of missing files, also those that not even their names are known of. */
+/* Counts the tensors of missing files, including those whose names are unknown. */
 static uint64_t count_missing(const tnf_file *file)
 {
     uint64_t n = tnf_file_info(file)->unnamed;
@@ -45,7 +45,7 @@ static int larger_first(const void *a, const void *b)
     return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-/* Types are few; those of one file fewer still. Returns how many there are. */
+/* Counts tensors by type. A linear search is enough for so few types. Returns their number. */
 static size_t count_types(const tnf_file *file, tally *out, size_t room)
 {
     size_t n = 0;
@@ -149,7 +149,7 @@ static void put_extras(const cli_state *cli, const tnf_info *info)
     }
 }
 
-/* What it took to find that out, over the network. */
+/* Shows the requests and bytes that opening took over the network. */
 static void put_traffic(const cli_state *cli, const tnf_file *file)
 {
     tnf_traffic t = TNF_TRAFFIC_INIT;
@@ -205,7 +205,7 @@ static void for_people(const cli_state *cli, const input *in)
         put_missing(cli, in);
     if (info->nwarnings > 0) {
         print_label(cli, "warnings");
-        printf("%zu%s\n", info->nwarnings, cli->verbose ? "" : " (-v tells them)");
+        printf("%zu%s\n", info->nwarnings, cli->verbose ? "" : " (-v shows them)");
     }
     if (info->attrs->n > 0) {
         printf("%sattributes%s\n", painted(cli, PAINT_BOLD), painted(cli, PAINT_OFF));
@@ -273,7 +273,7 @@ static int run_info(const cli_state *cli, const void *opts, int argc, char **arg
     int worst = EXIT_DONE;
     const char *between = "";
     input_options how = o->in;
-    how.incomplete = true; /* what is there is worth seeing */
+    how.incomplete = true; /* show the available part of an incomplete model */
     for (int i = 0; i < argc; i++) {
         input in;
         int code = input_open(&in, cli, &how, argv[i]);
@@ -284,7 +284,7 @@ static int run_info(const cli_state *cli, const void *opts, int argc, char **arg
             for_people(cli, &in);
             between = "\n";
         }
-        flush_out(); /* in order with the messages */
+        flush_out(); /* keeps the output in order with the messages */
         worst = code > worst ? code : worst;
         input_close(&in);
     }
@@ -310,7 +310,7 @@ static const example examples[] = {
 const command cmd_info = {
     .name = "info",
     .args = "FILE...",
-    .summary = "show what files are and what they hold",
+    .summary = "show the format and the contents of files",
     .about = "Shows the format of each file and its version, its size, the number of tensors and "
              "parameters by type, and its metadata. Only the index of the file is read.\n\nFILE "
              "may also be the directory or the index file of a model in several files, or - for "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold ls: the tensors of files, or their sums by prefix. */
+/* tenfold ls: lists the tensors of files, or their sums by prefix. */
 #include "ls.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ const char *ls_encoding(const tnf_part *p)
                                       : "raw";
 }
 
-/* As it stands in the file, or "crc32c:0x01020304", "sha256:…"; nothing without a digest. */
+/* The digest as in the file, or as "crc32c:0x01020304", "sha256:…"; empty if there is none. */
 int ls_digest(char out[LS_DIGEST], const tnf_part *p)
 {
     if (!p->digest)
@@ -231,18 +231,18 @@ static void sums_as_tsv(const input *in, const stat_sums *sums, bool several)
 
 /* ------------------------------------------------------------------ running */
 
-/* What the command line asks for. */
+/* The request of the command line. */
 typedef struct call {
     const cli_state *cli;
     const ls_options *how;
     unsigned depth; /* 0: each tensor */
     opt_list globs;
-    bool *hit;    /* for each pattern: it took something */
-    bool several; /* files */
-    size_t shown; /* files, so far */
-    size_t left;  /* tensors that are listed, of all that the patterns take */
-    size_t taken;
-    ls_total total; /* of all of them */
+    bool *hit;    /* for each pattern: it matched something */
+    bool several; /* more than one file */
+    size_t shown; /* files shown so far */
+    size_t left;  /* tensors that are listed */
+    size_t taken; /* tensors that match a pattern, including those that --exclude removes */
+    ls_total total;
 } call;
 
 static bool match_globs(call *c, tnf_str name)
@@ -296,7 +296,7 @@ static int show_input(call *c, const input *in)
 {
     listing l;
     stat_sums sums = { 0 };
-    bool ok = make_listing(&l, c, in); /* also tells which patterns took something */
+    bool ok = make_listing(&l, c, in); /* also notes which patterns matched something */
     bool people = !c->how->json && !c->how->tsv;
     if (ok && c->depth)
         ok = stat_sums_make(&sums, in, &c->globs, &c->how->exclude, c->depth);
@@ -318,7 +318,7 @@ static int list_file(call *c, const char *path)
 {
     input in;
     input_options how = c->how->in;
-    how.incomplete = true; /* what is there is worth seeing */
+    how.incomplete = true; /* show the available part of an incomplete model */
     int code = input_open(&in, c->cli, &how, path);
     if (code == EXIT_DONE)
         code = show_input(c, &in);
@@ -334,8 +334,8 @@ static bool is_there(const char *path)
     return !strcmp(path, "-") || strstr(path, "://") || stat(path, &st) == 0;
 }
 
-/* What stands behind the first file is a file if there is one of that name, else a pattern. If it
- * could be both, only the user knows. */
+/* An argument after the first file is a file if a file of that name exists, else a pattern. If it
+ * could be both, the user must decide. */
 static int check_both(const call *c, const char *first, char **others, int n)
 {
     input in;
@@ -359,7 +359,7 @@ static int check_both(const call *c, const char *first, char **others, int n)
     return code;
 }
 
-/* Puts the files first; how many there are. */
+/* Moves the files to the front. Returns their number. */
 static int part_files(call *c, int argc, char **argv, const char **globs)
 {
     int files = 1;
@@ -376,7 +376,7 @@ static int part_files(call *c, int argc, char **argv, const char **globs)
     return files;
 }
 
-/* A pattern that takes nothing is more likely a slip than a question. */
+/* Reports patterns without a match, since they are probably mistakes. */
 static int report_idle(const call *c, const char *name)
 {
     int code = EXIT_DONE;
@@ -408,7 +408,7 @@ static int run_files(call *c, int files, char **argv)
     }
     if (c->shown > 1)
         ls_print_total(&c->total, c->shown);
-    if (worst != EXIT_DONE) /* a file that was not read may have what was asked for */
+    if (worst != EXIT_DONE) /* a file that could not be read may have matching tensors */
         return worst;
     if (c->taken > 0 && c->left == 0)
         return nothing_selected(files > 1 ? "all files" : shown_path(argv[0]), c->globs.n,
@@ -446,13 +446,12 @@ static const opt table[] = {
     { "tsv", 0, OPT_FLAG, offsetof(ls_options, tsv), NULL, NULL,
       "Print lines of name, dtype, shape and bytes, separated by tabs; with several "
       "FILEs, the file comes first. With --long, print one line per part, with layout, order, "
-      "role, "
-      "encoding, offset, stored bytes, decoded bytes and digest. With --depth, print prefix, "
-      "tensors, parameters and bytes." },
+      "role, encoding, offset, stored bytes, decoded bytes and digest. With --depth, print "
+      "prefix, tensors, parameters and bytes." },
     { "long", 'l', OPT_FLAG, offsetof(ls_options, details), NULL, NULL,
       "Show where and how the bytes of each tensor are stored, and their digest." },
     { "match", 0, OPT_LIST, offsetof(ls_options, match), "GLOB", NULL,
-      "List only tensors whose name matches; the same as a GLOB behind FILE. May be repeated." },
+      "List only tensors whose name matches; the same as a GLOB after FILE. May be repeated." },
     { "select", 0, OPT_LIST, offsetof(ls_options, match), "GLOB", NULL, "The same as --match." },
     { "exclude", 0, OPT_LIST, offsetof(ls_options, exclude), "GLOB", NULL,
       "Leave out the tensors whose name matches. May be repeated." },
@@ -487,11 +486,11 @@ const command cmd_ls = {
     .about =
         "Lists the tensors in file order: name, element type, shape, parameters and size, and "
         "the total. A model with missing files is listed as far as its index describes it. On "
-        "a terminal, long names are shortened to fit; elsewhere nothing is.\n\nBehind the first "
-        "FILE, an argument that names a file is one more FILE; any other is a GLOB. With GLOBs, "
-        "lists only tensors whose name matches one of them: * matches anything (also dots and "
-        "slashes), ? one character, [a-z] one of several characters, and \\ takes the next "
-        "character literally.\n\nNames are printed safely for a terminal: control characters "
+        "a terminal, long names are shortened to fit.\n\nAfter the first FILE, an argument that "
+        "names a file is another FILE; any other is a GLOB. With GLOBs, lists only tensors whose "
+        "name matches one of them: * matches anything (also dots and slashes), ? one character, "
+        "[a-z] one of several characters, and \\ takes the next character literally.\n\nNames "
+        "are printed safely for a terminal: control characters "
         "and bytes that are not UTF-8 become \\n or \\x1b, and a backslash is doubled.",
     .examples = examples,
     .table = table,

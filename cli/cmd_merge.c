@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold merge: many files as one. */
+/* tenfold merge: writes several files as one. */
 #include "input.h"
 #include "saving.h"
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int merge_inputs(const cli_state *cli, const options *o, input *inputs, c
 static int check_usage(const cli_state *cli, const options *o)
 {
     if (!o->out)
-        return usage_error("merge: there is no output: give -o OUT");
+        return usage_error("merge: the output is missing; give -o OUT");
     if (o->save.json && !o->save.dry_run)
         return usage_error("merge: --json needs --dry-run, since it prints the plan");
     return saving_check(cli, &o->save, o->out, false);
@@ -61,7 +61,7 @@ static const opt table[] = {
       "The file to write. It must not be one of the inputs." },
     TO_OPTION(options, save, "the extension of OUT decides."),
     { "duplicates", 0, OPT_CHOICE, offsetof(options, duplicates), "RULE", CLASHES,
-      "What to do if two files have a tensor of the same name: refuse, keep one if both are equal "
+      "What to do if two files have tensors of the same name: refuse, keep one if both are equal "
       "(same), keep the first or the last, or rename the second to NAME.2 (rename)." },
     { "attrs", 0, OPT_CHOICE, offsetof(options, attrs), "RULE", ATTR_CLASHES,
       "What to do if an attribute has different values in two files: refuse, or keep the first or "
@@ -87,7 +87,7 @@ static const example examples[] = {
     { "tenfold merge -o all.zt --duplicates=same base.safetensors lora.safetensors",
       "tensors that both have must be equal" },
     { "tenfold merge -o plain.safetensors --rename 's/^module\\.//' ddp.safetensors",
-      "other names, the same data" },
+      "the same data under other names" },
     { 0 },
 };
 
@@ -100,7 +100,8 @@ const command cmd_merge = {
              "unless --force is given, and it must not be one of the inputs under any name.\n\nIf "
              "two files have a tensor of the same name, or different values for an attribute, "
              "merge refuses, unless --duplicates and --attrs say what to do. Equal attributes are "
-             "written once. What OUT's format cannot hold is refused as by 'tenfold convert'. "
+             "written once. Data that OUT's format cannot hold is refused, as by 'tenfold "
+             "convert'. "
              "Memory does not grow with the size of the files. OUT appears when it is complete.",
     .examples = examples,
     .table = table,

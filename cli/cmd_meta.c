@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold meta: the attributes of a file or of a tensor, shown and changed. */
+/* tenfold meta: shows and changes the attributes of a file or of a tensor. */
 #include "meta_save.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ static void put_text(const tnf_value *v)
         putchar('\n');
 }
 
-/* {"KEY":"u32"}, or lines; of a value that is no map its type. */
+/* Shows types as {"KEY":"u32"} or as lines. A value that is not a map has a single type. */
 static void show_types(const job *j, const tnf_value *v)
 {
     json out = { stdout, false };
@@ -116,8 +116,8 @@ static bool begins_with(const char *text, const char *with, const char *then)
     return !strncmp(text, with, n) && !strncmp(text + n, then, strlen(then));
 }
 
-/* Entries of a text map: "safetensors.metadata.author". They are text whatever they look like, and
- * the map may have to be made for the first of them. */
+/* Is this an entry of a text map, such as "safetensors.metadata.author"? Its value is always text.
+ * The first entry may have to create the map. */
 static bool is_text_entry(const job *j, const char *key)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
@@ -144,7 +144,7 @@ static bool make_text_map(job *j, const char *key)
     return true;
 }
 
-/* Does a key begin with a word that belongs to a format, or is there such an attribute already? */
+/* Does the key begin with a word that belongs to a format, or with an existing attribute? */
 static bool is_owned(const job *j, const char *key)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
@@ -158,9 +158,10 @@ static bool is_owned(const job *j, const char *key)
     return owned;
 }
 
-/* The key as the model has it. A plain one of a file whose reader puts something before every key
- * is one of those. A plain one of a file with a map of text belongs there, where others see it:
- * "author" becomes "safetensors.metadata.author". A tree of JSON would not be text. */
+/* The full key for a key that the user gave. If the format's reader puts a prefix before every key,
+ * a plain key gets the prefix. If the format has a text map, a plain key goes into the map, where
+ * other programs see it: "author" becomes "safetensors.metadata.author". A JSON tree is not text,
+ * so it does not go into the map. */
 static char *full_key(job *j, const char *text, size_t n, bool tree)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
@@ -240,7 +241,7 @@ static int change_attrs(job *j)
 
 /* -------------------------------------------------------------------- save */
 
-/* What is asked of the writer can be had only of a new file. */
+/* Options of the writer need a new file. */
 static meta_where where_to(const options *o)
 {
     if (o->shift)
@@ -276,7 +277,7 @@ static int save_changes(job *j)
     return code;
 }
 
-/* A model in several files has no one file to write to. */
+/* A model in several files cannot be rewritten as one file. */
 static bool is_one_file(const input *in)
 {
     struct stat s;
@@ -289,7 +290,7 @@ static int change_and_save(job *j)
     if (!j->options->out && !is_one_file(&j->in)) {
         file_message(
             j->in.name, "", TNF_NO_OFFSET,
-            "it is not a single file and cannot be rewritten: give another output with -o");
+            "not a single file, so it cannot be rewritten; give another output with -o");
         return EXIT_USAGE;
     }
     int code = change_attrs(j);
@@ -310,7 +311,7 @@ static bool has_changes(const options *o)
     return o->set.n > 0 || o->remove.n > 0 || o->retype.n > 0;
 }
 
-/* Is each text KEY=…? `what` is what stands behind the sign. */
+/* Checks that each text is KEY=…. `what` names the value in the message. */
 static int check_pairs(const opt_list *list, const char *option, const char *what)
 {
     for (size_t i = 0; i < list->n; i++)
@@ -319,13 +320,13 @@ static int check_pairs(const opt_list *list, const char *option, const char *wha
     return EXIT_DONE;
 }
 
-/* Has it options of a file that is written anew? */
+/* Do the options require a new file? */
 static bool writes_anew(const options *o)
 {
     return o->out || o->save.writer.n || o->save.reserve || o->save.no_sync || o->rewrite;
 }
 
-/* Of a call that changes something. */
+/* Checks the options of a call that changes something. */
 static int check_changes(const options *o, int argc)
 {
     int code = check_pairs(&o->set, "set", "VALUE");
@@ -348,7 +349,7 @@ static int check_usage(const options *o, int argc)
     if (code != EXIT_DONE)
         return code;
     if (o->as && o->set.n == 0)
-        return usage_error("meta: --as is the type of what --set sets");
+        return usage_error("meta: --as needs --set, since it is the type of new values");
     if (inside && writes_anew(o))
         return usage_error("meta: --%s cannot be combined with an output file, options of "
                            "the writer, --reserve, --rewrite or --no-sync",
@@ -358,7 +359,7 @@ static int check_usage(const options *o, int argc)
     return EXIT_DONE;
 }
 
-/* The map that the command is about. */
+/* Chooses the map that is shown or changed. */
 static int choose_map(job *j)
 {
     static const tnf_value none = { .kind = TNF_MAP };
@@ -426,8 +427,8 @@ static const opt table[] = {
       "The type of every VALUE that is set: u8 ... u64, i8 ... i64, f32, f64, bool, string, bytes, "
       "array<u32> ..." },
     { "retype", 0, OPT_LIST, offsetof(options, retype), "KEY=TYPE", NULL,
-      "Give an attribute another type, if that holds its value; after all others. May be "
-      "repeated." },
+      "Give an attribute another type that can hold its value; done after all other changes. May "
+      "be repeated." },
     { "string", 0, OPT_FLAG, offsetof(options, string), NULL, NULL,
       "Every VALUE is a text, even if it is valid JSON or the old value was not a text." },
     { "tensor", 0, OPT_TEXT, offsetof(options, tensor), "NAME", NULL,
@@ -436,13 +437,12 @@ static const opt table[] = {
       "Write the changed file to OUT and do not change FILE." },
     FORCE_OPTION(options, save, "Replace OUT if it exists."),
     { "in-place", 0, OPT_FLAG, offsetof(options, in_place), NULL, NULL,
-      "Change FILE in place or not at all; if that is impossible, say why. Hard links of the file "
-      "show the change, too." },
+      "Change FILE in place or not at all; if it is impossible, report why. Hard links of the "
+      "file show the change, too." },
     { "shift", 0, OPT_FLAG, offsetof(options, shift), NULL, NULL,
       "GGUF: change FILE in place; if there is no room, let the file system (ext4, XFS) insert "
       "blocks in front of the tensors, so that nothing is copied. Dangerous while a program has "
-      "FILE "
-      "open or mapped: its tensors move, and it reads other bytes than it thinks." },
+      "FILE open or mapped: the tensors move, so the program reads wrong bytes." },
     { "rewrite", 0, OPT_FLAG, offsetof(options, rewrite), NULL, NULL,
       "Write a new file even if FILE could be changed in place." },
     RESERVE_OPTION(options, save),
@@ -469,7 +469,7 @@ static const example examples[] = {
     { "tenfold meta model.safetensors --set safetensors.metadata.author=me --reserve 4K",
       "and reserve space, so that later changes are made in place" },
     { "tenfold meta model.gguf --set general.name=Mine --shift",
-      "a longer text in 40 GB, without copying them" },
+      "a longer text in a file of 40 GB, without copying it" },
     { 0 },
 };
 
@@ -488,9 +488,9 @@ const command cmd_meta = {
         "where other programs see it.\n\nA changed attribute keeps "
         "its exact type (u32, f32 ...); a value that does not fit is refused. A new key gets the "
         "type of its neighbours if they all have the same type. Otherwise whole numbers become u64 "
-        "or i64, and other numbers f64; in formats whose programs ask for exact types, u32, "
-        "i32, u64 or i64, the first that holds it, and f32. Bytes are written as "
-        "{\"$bytes\":\"base64\"}.\n\nThe file "
+        "or i64, and other numbers f64. In formats whose programs need exact types, whole numbers "
+        "become the first of u32, i32, u64 and i64 that holds them, and other numbers f32. Bytes "
+        "are written as {\"$bytes\":\"base64\"}.\n\nThe file "
         "is changed in place if nothing has to move and the file has no hard links: only bytes "
         "that differ are written, and tensors are not read. Otherwise a new file is written in the "
         "same format and form, and replaces the old one when it is complete. If nothing changes, "

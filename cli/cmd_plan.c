@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold plan: work cut into parts for any scheduler. */
+/* tenfold plan: cuts work into parts for any scheduler. */
 #include "input.h"
 #include "jobs.h"
 #include "out.h"
@@ -20,7 +20,7 @@ typedef struct options {
     bool lenient, json;
 } options;
 
-/* Lines of a text, each a word. */
+/* The lines of a text, one word each. */
 typedef struct words {
     const char **items;
     size_t n;
@@ -91,19 +91,19 @@ static void put_summary(const tnf_job_info *info)
         printf(", %s (%s)", info->format, info->mode);
     printf("\nparts of %s to %s", least, most);
     if (info->largest_atom)
-        printf("; the largest piece that cannot be cut has %s", atom);
+        printf("; the largest indivisible piece has %s", atom);
     printf("\nid %s\n", info->id);
 }
 
-/* Workers need all of a URL, so a plan has what no message shows. */
+/* Workers need complete URLs, so a plan contains their queries, which messages never show. */
 static void warn_of_queries(const cli_state *cli, const tnf_job_options *what)
 {
     for (size_t i = 0; i < what->ninputs && !cli->quiet; i++) {
         if (!tnf_is_url(what->inputs[i]) || !strchr(what->inputs[i], '?'))
             continue;
         file_message("plan", "warning: ", TNF_NO_OFFSET,
-                     "it has all of a URL, the query included: if that is a signature, nobody else "
-                     "may read the plan");
+                     "the plan contains the query of a URL; if the query is a signature, keep the "
+                     "plan secret");
         return;
     }
 }
@@ -142,9 +142,9 @@ static int fill_options(const options *o, tnf_job_options *what, format_options 
     what->replace = o->save.force;
     what->numeric = o->rtol || o->atol;
     if (!o->job)
-        return usage_error("plan: --for which job? One of " JOBS);
+        return usage_error("plan: the job is missing; give --for " JOBS);
     if (!o->parts)
-        return usage_error("plan: --parts says into how many parts the work is cut");
+        return usage_error("plan: the number of parts is missing; give --parts N");
     if (o->save.to && !(what->format = saving_format(o->save.to)))
         return usage_error("plan: unknown format '%s'", o->save.to);
     if (!take_number(&what->parts, o->parts, "parts") ||
@@ -180,18 +180,18 @@ static int run_plan(const cli_state *cli, const void *opts, int argc, char **arg
 
 static const opt table[] = {
     { "for", 0, OPT_TEXT, offsetof(options, job), "JOB", JOBS,
-      "What to do: hash, verify, convert, stat, diff (of two files) or similar." },
+      "The job: hash, verify, convert, stat, diff (of two files) or similar." },
     { "parts", 0, OPT_TEXT, offsetof(options, parts), "N", NULL,
       "Cut the work into N parts of nearly the same size." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print the plan itself instead of a summary." },
     { "out", 0, OPT_TEXT, offsetof(options, out), "PATH", NULL,
       "convert: the file to write, an object (s3://BUCKET/KEY), or with --max-size the directory. "
-      "Other jobs: receipts lie beside this path; without it, beside the plan." },
+      "Other jobs: receipts are stored next to this path; without it, next to the plan." },
     TO_OPTION(options, save, "the extension of --out decides."),
     WRITER_OPTION(options, save, "option", 'o'),
     { "max-size", 0, OPT_TEXT, offsetof(options, max_size), "SIZE", NULL,
-      "convert: write several files with at most so many bytes of tensors each, and an index, as "
+      "convert: write several files with at most SIZE bytes of tensors each, and an index, as "
       "'tenfold split' does: 5GB, 2GiB, 500M." },
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "convert: only tensors whose names match. May be repeated." },
@@ -236,14 +236,15 @@ const command cmd_plan = {
     .args = "FILE...",
     .summary = "cut work on large files into parts for any scheduler",
     .about = "Cuts a job into parts that xargs, Slurm, Spark, torchrun or anything else can run: "
-             "'tenfold JOB --plan PLAN --part I/N' does a part, in any order, on any machine that "
-             "sees the files, as often as it likes; 'tenfold finish PLAN' puts them together. The "
-             "result is that of the plain command, to the byte and to the hash, whatever N "
-             "is.\n\nThe same files, options and N give the same plan. Large tensors are cut "
-             "inside, at the leaves of the content hash (4 MiB). A worker refuses an input that is "
-             "not the one that was planned (exit 3). Only headers are read.\n\nWhat a format lays "
-             "out by its content (compressed or digested tensors, text) cannot be written in "
-             "parts: then one part does all of it, and the summary says so.",
+             "'tenfold JOB --plan PLAN --part I/N' runs a part, in any order, on any machine that "
+             "sees the files, any number of times; 'tenfold finish PLAN' combines the results. The "
+             "result is that of the plain command, to the byte and to the hash, for any "
+             "N.\n\nThe same files, options and N give the same plan. Large tensors are cut "
+             "inside, at the leaves of the content hash (4 MiB). A worker refuses an input that "
+             "has changed since planning (exit 3). Planning reads only headers.\n\nIf the layout "
+             "of a file depends on its content (compressed or digested tensors, text), the file "
+             "cannot be written in parts. Then one part does all the work, and the summary says "
+             "so.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

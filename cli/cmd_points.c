@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold points: VS files as what they are: made, listed, added to, deleted from, compacted. */
+/* tenfold points: creates and compacts VS files; lists, adds and deletes their points. */
 #include "points.h"
 #include "stop.h"
 #include <errno.h>
@@ -48,7 +48,7 @@ bool points_how(tnf_points_options *out, const points_options *o, bool write)
     return true;
 }
 
-/* A whole number; false if the text is not one. */
+/* Parses a whole number; returns false if the text is not one. */
 static bool parse_number(const char *text, uint64_t *out, char **end)
 {
     errno = 0;
@@ -156,7 +156,7 @@ static int delete_points(const cli_state *cli, const points_options *o, tnf_poin
 
 /* ------------------------------------------------------------------ compact */
 
-/* Nothing is printed before something was done: an error leaves no piece of a document. */
+/* Nothing is printed until the first point has moved, so an error leaves no incomplete document. */
 typedef struct moves {
     json json;
     bool begun;
@@ -219,7 +219,7 @@ static int compact_points(const cli_state *cli, const points_options *o, tnf_poi
     return EXIT_DONE;
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ------------------------------------------------------------------ command */
 
 static int change_points(const cli_state *cli, const points_options *o, bool rm, int argc,
                          char **argv)
@@ -292,10 +292,10 @@ static const opt table[] = {
     { "salvage", 0, OPT_FLAG, AT(salvage), NULL, NULL,
       "list: print all points before the first damage, then describe the damage (exit code 4)." },
     { "wait", 0, OPT_TEXT, AT(wait), "SECONDS", NULL,
-      "How long to wait while other processes use the file; 0 does not wait. Without it, wait for "
-      "ever." },
+      "How long to wait while other processes use the file; 0 does not wait. Without it, wait "
+      "forever." },
     { "no-lock", 0, OPT_FLAG, AT(no_lock), NULL, NULL,
-      "Take no locks, for file systems without locks. Nobody else may use the file." },
+      "Take no locks, for file systems without locks. No other process may use the file." },
     { "no-sync", 0, OPT_FLAG, AT(no_sync), NULL, NULL,
       "Do not wait for the disk: faster, and a power cut may damage the file." },
     { "msb", 0, OPT_FLAG, AT(msb), NULL, NULL,
@@ -308,10 +308,10 @@ static const example examples[] = {
     { "echo '{\"app\":{\"id\":1},\"values\":[1,2,3]}' | tenfold points add space.vsdb",
       "a point, on the disk when the command ends" },
     { "tenfold points space.vsdb --json", "all points, with their offsets" },
-    { "tenfold points rm space.vsdb 17", "delete the one at offset 17" },
+    { "tenfold points rm space.vsdb 17", "delete the point at offset 17" },
     { "tenfold points compact space.vsdb", "free the space of deleted points" },
     { "tenfold points damaged.vsdb --salvage --jsonl | tenfold points add new.vsdb",
-      "what is left of a damaged file" },
+      "the intact points of a damaged file" },
     { 0 },
 };
 
@@ -325,8 +325,8 @@ const command cmd_points = {
              "as one batch: all of them, or none if one is wrong. rm deletes points by their "
              "offsets: all of them, or none. compact writes a new file without the deleted "
              "points.\n\nAny number of processes may do this at once: each takes the locks that "
-             "the format demands. When the command ends, its changes are on the disk. After a "
-             "signal or a crash, a batch is there completely or not at all, and so is a deletion.",
+             "the format requires. When the command ends, its changes are on the disk. After a "
+             "signal or a crash, a batch or a deletion is either complete or has no effect.",
     .examples = examples,
     .table = table,
     .size = sizeof(points_options),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold quantize: dense rows made small. */
+/* tenfold quantize: compresses dense rows. */
 #include "emb.h"
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct job {
     tnf_quantize_options how;
 } job;
 
-/* A setting of the library; 0, its default, if there is no text. */
+/* Parses a setting of the library. Without a text it is 0, which is the library's default. */
 static bool take_number(unsigned *out, const char *text, const char *option)
 {
     uint64_t n;
@@ -100,7 +100,7 @@ static const opt table[] = {
       "Cut rows into pieces (pq), or rotate them first: by the axes of their covariance "
       "(gaussian_opq), or by a rotation that training finds (opq)." },
     { "bits", 'b', OPT_TEXT, offsetof(options, bits), "N", NULL,
-      "Use codes of N bits, 1 to 8, which is 2^N centroids for each piece [8, or fewer if there "
+      "Use codes of N bits, 1 to 8, with 2^N centroids for each piece [8, or fewer if there "
       "are few rows]." },
     { "subquantizers", 's', OPT_TEXT, offsetof(options, subquantizers), "N", NULL,
       "Cut rows into N pieces, each a byte in the file. N must divide the number of dimensions "
@@ -110,7 +110,7 @@ static const opt table[] = {
     { "attempts", 'a', OPT_TEXT, offsetof(options, attempts), "N", NULL,
       "Train N times and keep the best; opq always trains once [1]." },
     { "seed", 0, OPT_TEXT, offsetof(options, seed), "N", NULL,
-      "Choose other rows to begin with. The same number gives the same file [0]." },
+      "The seed, which selects the initial rows. The same number gives the same file [0]." },
     { "as-is", 0, OPT_FLAG, offsetof(options, as_is), NULL, NULL,
       "Do not divide rows by their lengths before training, and store no lengths." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
@@ -135,8 +135,8 @@ const command cmd_quantize = {
     .args = "FILE OUT",
     .summary = "compress rows by product quantization",
     .about =
-        "Writes FILE with a quantized matrix. Rows are cut into pieces, and each piece becomes the "
-        "number of the nearest of 2^bits centroids. Training finds the centroids for each piece. "
+        "Writes FILE with a quantized matrix. Rows are cut into pieces, and each piece is replaced "
+        "by the number of the nearest of 2^bits centroids. Training finds the centroids. "
         "The rows of subwords are quantized, too; everything else does not change. The result can "
         "be queried like any other file, and 'tenfold reconstruct' makes it dense again.\n\nRows "
         "are first divided by their lengths, which are stored; rows of zeros do not change. At the "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold reconstruct: quantized rows made dense. */
+/* tenfold reconstruct: converts quantized rows to dense ones. */
 #include "emb.h"
 
 static int run_reconstruct(const cli_state *cli, const void *opts, int argc, char **argv)
@@ -29,7 +29,7 @@ const command cmd_reconstruct = {
     .args = "FILE OUT",
     .summary = "turn quantized rows into dense ones",
     .about = "Writes FILE with a dense matrix instead of a quantized one; everything else does not "
-             "change. Precision that quantizing lost does not come back.\n\nA file with norms "
+             "change. The precision lost by quantizing is not restored.\n\nA file with norms "
              "keeps them. If it has none, the rows of words are normalised and their lengths "
              "become the norms, as in finalfusion; --as-is keeps the rows.",
     .examples = examples,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold repair: what is whole in a damaged file, in a new one. */
+/* tenfold repair: writes the intact contents of a damaged file to a new one. */
 #include "input.h"
 #include "out.h"
 #include "saving.h"
@@ -23,7 +23,7 @@ typedef struct job {
     tnf_builder *builder;
     progress progress;
     tnf_salvage_result result;
-    size_t missing; /* tensors that are known by name alone */
+    size_t missing; /* tensors of which only the name is known */
     json json;
 } job;
 
@@ -53,7 +53,7 @@ static void tell_loss(job *j, const char *kind, tnf_str name, uint64_t offset, c
         return;
     }
     if (!strcmp(kind, "rule"))
-        fputs("still wrong, so that only --lenient opens it", stdout);
+        fputs("still wrong, so OUT opens only with --lenient", stdout);
     else
         printf("lost: %s", strcmp(kind, "part") ? kind : "part of the file");
     if (name.n > 0) {
@@ -75,7 +75,7 @@ static void on_lost(void *ctx, const tnf_loss *loss)
     tell_loss(j, loss->kind, loss->name, loss->offset, loss->reason);
 }
 
-/* What the format that is written cannot hold without what is lost already. */
+/* Counts the losses of the output format, which may depend on lost items. */
 static void on_plan(void *ctx, const tnf_plan_item *item)
 {
     job *j = ctx;
@@ -103,17 +103,17 @@ static bool same_file(const char *a, const char *b)
 
 static int refuse_itself(void)
 {
-    return usage_error("repair: OUT is IN itself or one of its shards; what is lost there may be "
-                       "found by others, so it is never written over");
+    return usage_error("repair: OUT is IN itself or one of its shards, which is never overwritten, "
+                       "since another tool may recover more of it; choose another OUT");
 }
 
-/* Is there anything worth a file? One that never held a tensor may be all attributes. */
+/* Is there anything to save? A file without tensors may still have attributes. */
 static bool worth_saving(const job *j)
 {
     return j->result.saved > 0 || (j->in.info->objects == 0 && j->result.lost == 0);
 }
 
-/* The plan comes first: if the format can hold nothing of what is whole, nothing is written. */
+/* Plans first. If the format can hold none of the intact tensors, nothing is written. */
 static tnf_status save_rest(job *j, tnf_error *error)
 {
     const options *o = j->options;
@@ -126,7 +126,7 @@ static tnf_status save_rest(job *j, tnf_error *error)
     saving_fill(&how, &o->save);
     how.format = j->format;
     how.allow_loss = true;
-    how.as_is = true; /* what is whole stays as it was */
+    how.as_is = true; /* intact tensors do not change */
     how.options = writer.items;
     how.noptions = writer.n;
     how.dry_run = true;
@@ -152,7 +152,7 @@ static tnf_status salvage_file(job *j, tnf_error *error)
     return tnf_salvage(&j->result, j->builder, j->in.file, &how, error);
 }
 
-/* Rules that IN broke, and that what is left of it still breaks. */
+/* Reports a rule that OUT breaks, as IN did. */
 static void look_again(job *j, tnf_status saved)
 {
     tnf_error error;
@@ -183,13 +183,13 @@ static int finish_repair(job *j, tnf_status status, const tnf_error *error)
     }
     flush_out();
     if (status == TNF_EEXISTS) {
-        file_message(j->out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
+        file_message(j->out, "", TNF_NO_OFFSET, "already exists; use --force to replace it");
         return EXIT_IO;
     }
     if (status != TNF_OK)
         return *error->message ? file_error(j->out, error) : exit_code(status);
     if (nothing) {
-        file_message(j->in.name, "", TNF_NO_OFFSET, "nothing can be saved: no tensor is whole");
+        file_message(j->in.name, "", TNF_NO_OFFSET, "nothing can be saved: no tensor is intact");
         return EXIT_BAD;
     }
     if (!j->options->save.json && !j->cli->quiet)
@@ -230,8 +230,8 @@ static int repair_input(job *j)
     return code;
 }
 
-/* Finds the format, and checks that OUT is not one of the files that are read. If the name of IN
- * fits its format, the name of OUT must fit it, too. */
+/* Determines the format, and checks that OUT is not one of the files that are read. If OUT has the
+ * extension of another format than the one that is written, the user must choose. */
 static int settle_format(job *j)
 {
     tnf_error error;
@@ -244,8 +244,8 @@ static int settle_format(job *j)
     bool alike = was && is && !strcmp(was, is);
     if (!to && !alike && tnf_format_for_path(&out, j->out, &error) == TNF_OK &&
         tnf_format_named(&in, j->format) && strcmp(in.family, out.family) != 0)
-        return usage_error("repair: what is saved of %s would be %s, but %s is named as %s: say "
-                           "which with -t",
+        return usage_error("repair: the format of %s is %s, but the extension of %s is that of %s; "
+                           "choose one with -t",
                            j->in.name, in.name, j->out, out.name);
     return EXIT_DONE;
 }
@@ -258,8 +258,8 @@ static int run_repair(const cli_state *cli, const void *opts, int argc, char **a
     if (code != EXIT_DONE || (argc == 1 && undone))
         return code;
     if (argc == 1)
-        return usage_error("repair: no change of IN was interrupted; for what is whole in it, "
-                           "name a file OUT");
+        return usage_error("repair: no change of IN was interrupted; give OUT to save the intact "
+                           "tensors of IN");
     job j = { .cli = cli,
               .options = o,
               .out = argv[1],
@@ -268,7 +268,7 @@ static int run_repair(const cli_state *cli, const void *opts, int argc, char **a
     if (saving_check(cli, &o->save, NULL, false) != EXIT_DONE)
         return EXIT_USAGE;
     if (!strcmp(argv[1], "-") && !o->save.dry_run)
-        return usage_error("repair: OUT is a file; '-' will do for a --dry-run");
+        return usage_error("repair: OUT must be a file; '-' is allowed with --dry-run");
     if (same_file(argv[0], argv[1])) /* even if it cannot be opened */
         return refuse_itself();
     input_options in = o->in;
@@ -287,9 +287,9 @@ static const opt table[] = {
     WRITER_OPTION(options, save, "option", 'o'),
     FORCE_OPTION(options, save, "Replace OUT if it exists."),
     { "dry-run", 'n', OPT_FLAG, offsetof(options, save.dry_run), NULL, NULL,
-      "Print what would be lost, and write nothing." },
+      "Print the losses, and write nothing." },
     { "json", 0, OPT_FLAG, offsetof(options, save.json), NULL, NULL,
-      "Print what is lost as one JSON document." },
+      "Print the losses as one JSON document." },
     NO_SYNC_OPTION(options, save),
     { "format", 'f', OPT_TEXT, offsetof(options, in.format), "FORMAT", "@formats",
       "Read the input as this format instead of detecting it." },
@@ -309,10 +309,10 @@ static const example examples[] = {
 const command cmd_repair = {
     .name = "repair",
     .args = "IN [OUT]",
-    .summary = "save what is whole in a damaged file",
+    .summary = "save the intact tensors of a damaged file",
     .about =
-        "Writes a new file with everything that is whole in IN. A tensor is whole if all its bytes "
-        "are there, match their digests and keep the rules of its layout. Metadata is kept. From a "
+        "Writes a new file with the intact contents of IN. A tensor is intact if all its bytes are "
+        "there, match their digests and keep the rules of its layout. Metadata is kept. From a "
         "file that is read in order, such as points or parameters, everything before the damage is "
         "kept. Losses are listed. Nothing is guessed, and every written byte comes from IN.\n\nA "
         "file without its index cannot be repaired. The index is the header of safetensors and "

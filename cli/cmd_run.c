@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold run: all parts of a plan on this machine, as processes of their own. */
+/* tenfold run: runs all parts of a plan on this machine, each in its own process. */
 #include "jobs.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -17,13 +17,13 @@ typedef struct options {
 typedef struct running {
     const loaded_plan *plan;
     tnf_job_how how;
-    pid_t *pids;     /* of each process, or 0 */
-    uint64_t *parts; /* what it does */
+    pid_t *pids;     /* the processes; 0: a free slot */
+    uint64_t *parts; /* the part that each process runs */
     unsigned jobs, busy;
     int worst;
 } running;
 
-/* In a process of its own: nothing of the other parts is shared but the storage. */
+/* Runs in a process of its own, which shares only the storage with the other parts. */
 static int do_part(const running *r, uint64_t part)
 {
     tnf_error error;
@@ -136,11 +136,11 @@ static const example examples[] = {
 const command cmd_run = {
     .name = "run",
     .args = "PLAN",
-    .summary = "do all parts of a plan on this machine",
-    .about = "Does every part of a plan, several at a time and each as a process of its own, and "
-             "finishes it. Parts that are done already are not done again, so an interrupted run "
-             "goes on where it was. This is what any scheduler does with a plan; 'tenfold help "
-             "plan' shows how xargs does it.",
+    .summary = "run all parts of a plan on this machine",
+    .about = "Runs every part of a plan, several at a time and each as its own process, and then "
+             "finishes the plan. Parts that are done already do not run again, so an interrupted "
+             "run can be continued. Any scheduler can do the same; 'tenfold help plan' shows how "
+             "xargs does it.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

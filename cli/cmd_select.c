@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold select: some words of a file, with their vectors, as a file of their own. */
+/* tenfold select: writes some words of a file, with their vectors, to a new file. */
 #include "emb.h"
 #include "grow.h"
 #include <stdlib.h>
@@ -11,7 +11,7 @@ typedef struct options {
     bool ignore;
 } options;
 
-/* Words that stay, copied: lines come and go. */
+/* The selected words. They are copied, since the buffer of lines is reused. */
 typedef struct chosen {
     tnf_str *words;
     size_t n, room;
@@ -93,7 +93,8 @@ static const opt table[] = {
 
 static const example examples[] = {
     { "tenfold select vectors.fifu few.fifu words.txt", "the words of a list, in its order" },
-    { "tenfold vocab a.fifu | tenfold select -i b.fifu both.fifu", "what two vocabularies share" },
+    { "tenfold vocab a.fifu | tenfold select -i b.fifu both.fifu",
+      "the words that two vocabularies share" },
     { 0 },
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold similar: the nearest words, or points. */
+/* tenfold similar: finds the nearest words or points. */
 #include "emb.h"
 #include "jobs.h"
 #include <math.h>
@@ -35,7 +35,7 @@ static int no_memory(job *j)
     return j->code = usage_error("out of memory");
 }
 
-/* Answers several words at once; false: stop. */
+/* Answers several words at once; returns false to stop. */
 static bool ask_words(job *j, const tnf_str *words, size_t n)
 {
     size_t k = j->asking.query.k;
@@ -66,7 +66,7 @@ static bool ask_words(job *j, const tnf_str *words, size_t n)
     return good;
 }
 
-/* "[1, 2.5, -3]", the brackets and commas optional: exactly n numbers. */
+/* Parses "[1, 2.5, -3]": exactly n numbers; brackets and commas are optional. */
 static bool parse_vector(const char *text, double *out, size_t n)
 {
     const char *p = text;
@@ -78,14 +78,14 @@ static bool parse_vector(const char *text, double *out, size_t n)
         char *end;
         double number = strtod(p, &end);
         if (end == p)
-            return usage_error("similar: what is '%s' in a vector?", p), false;
+            return usage_error("similar: '%s' in a vector is not a number", p), false;
         if (got < n)
             out[got] = number;
         got++;
         p = end;
     }
     if (got != n)
-        usage_error("similar: a vector of %zu numbers, but those of the file have %zu", got, n);
+        usage_error("similar: expected a vector of %zu numbers, not of %zu", n, got);
     return got == n;
 }
 
@@ -119,7 +119,8 @@ static bool ask_vectors(job *j)
     return good;
 }
 
-/* The sum of unit vectors, those of --negative taken away; NULL after saying what is wrong. */
+/* Adds the unit vectors of --positive and subtracts those of --negative. Returns NULL after
+ * reporting an error. */
 static double *mix_vectors(job *j, const tnf_str *words, size_t n, tnf_emb_found *found)
 {
     size_t d = j->in.info->dims, plus = j->options->positive.n;
@@ -147,8 +148,8 @@ static double *mix_vectors(job *j, const tnf_str *words, size_t n, tnf_emb_found
     return NULL;
 }
 
-/* Of unit vectors, with the rounding of f32. */
-static bool is_nothing(const double *sum, size_t d)
+/* Is the sum of unit vectors zero, except for the rounding of f32? */
+static bool is_zero(const double *sum, size_t d)
 {
     double square = 0;
     for (size_t k = 0; k < d; k++)
@@ -156,7 +157,7 @@ static bool is_nothing(const double *sum, size_t d)
     return square < 1e-12;
 }
 
-/* Words that were asked for are not answers. */
+/* Excludes the queried words from the answers. */
 static bool skip_asked(job *j, const tnf_emb_found *found, size_t n)
 {
     size_t had = j->asking.query.nskip;
@@ -172,7 +173,7 @@ static bool skip_asked(job *j, const tnf_emb_found *found, size_t n)
     return true;
 }
 
-/* --positive and --negative: one question of several words, as gensim has it. */
+/* --positive and --negative: one query of several words, as in gensim. */
 static void ask_mix(job *j)
 {
     const options *o = j->options;
@@ -197,8 +198,8 @@ static void ask_mix(job *j)
             q.missing = words[i];
             j->code = EXIT_DIFFERS;
         }
-    if (sum && !q.error && is_nothing(sum, j->in.info->dims)) {
-        q.error = "the vectors cancel each other out, and nothing is near to what is left";
+    if (sum && !q.error && is_zero(sum, j->in.info->dims)) {
+        q.error = "the vectors cancel each other out, so their sum has no direction";
         j->code = EXIT_DIFFERS;
     }
     if (sum && !q.error && skip_asked(j, found, n) &&
@@ -217,7 +218,7 @@ static bool ask_batch(void *ctx, const emb_lines *lines)
     return ask_words(ctx, lines->lines, lines->nlines);
 }
 
-/* --skip: words that are excluded from the answers. */
+/* --skip: excludes words from the answers. */
 static bool set_skip(job *j)
 {
     const opt_list *list = &j->options->skip;
@@ -264,7 +265,8 @@ static int run_similar(const cli_state *cli, const void *opts, int argc, char **
 {
     job j = { .options = opts };
     if (j.options->positive.n + j.options->negative.n > 0 && (argc > 1 || j.options->vectors.n))
-        return usage_error("similar: --positive and --negative are a question of their own");
+        return usage_error("similar: --positive and --negative cannot be combined with WORD or "
+                           "--vector");
     j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
     if (j.code == EXIT_DONE) {
         uint64_t among;
@@ -290,10 +292,10 @@ static const opt table[] = {
     { "vector", 0, OPT_LIST, offsetof(options, vectors), "NUMBERS", NULL,
       "Query this vector, such as \"[0.5, -1, 2]\". May be repeated." },
     { "positive", 'p', OPT_LIST, offsetof(options, positive), "WORD", NULL,
-      "Ask for words near to all of these: their vectors, of length 1, are added. May be "
+      "Find words near to all of these: their vectors, scaled to length 1, are added. May be "
       "repeated." },
     { "negative", 0, OPT_LIST, offsetof(options, negative), "WORD", NULL,
-      "Ask for words away from these: their vectors are subtracted. May be repeated." },
+      "Find words far from these: their vectors are subtracted. May be repeated." },
     { "among", 0, OPT_TEXT, offsetof(options, among), "N", NULL,
       "Only the first N words may be answers. Most files have the most frequent words first." },
     { "skip", 0, OPT_LIST, offsetof(options, skip), "WORD", NULL,
@@ -311,8 +313,8 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold similar vectors.fifu Berlin -k 5", "the five nearest words" },
     { "tenfold similar vectors.fifu --positive king --positive woman --negative man --among 50000",
-      "several words at once, rare answers left out" },
-    { "tenfold similar vectors.fifu < words.txt", "a question a line" },
+      "several words at once, without rare answers" },
+    { "tenfold similar vectors.fifu < words.txt", "one word on each line" },
     { "tenfold similar space.vs --vector '[1, 0, 2]' -m l2", "the nearest points" },
     { 0 },
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold split: one model in several files. */
+/* tenfold split: writes one model as several files. */
 #include "input.h"
 #include "saving.h"
 #include <dirent.h>
@@ -22,13 +22,13 @@ typedef struct job {
     const cli_state *cli;
     const options *options;
     input in;
-    json files; /* to memory: lines, or JSON */
+    json files; /* written to memory: lines, or JSON */
     char *text;
     size_t n;
-    size_t files_n; /* that are written, less the index */
+    size_t files_n; /* files written, without the index */
 } job;
 
-/* ---------------------------------------------------------------- telling */
+/* -------------------------------------------------------------- reporting */
 
 static void on_file(void *ctx, const tnf_split_file *f)
 {
@@ -61,12 +61,12 @@ static void on_stray(void *ctx, tnf_stray what, const char *path, const char *be
     char text[600];
     (void)ctx;
     if (what == TNF_STRAY_NOT_BACK)
-        snprintf(text, sizeof text, "could not be put back: rename it to %s", belongs);
+        snprintf(text, sizeof text, "could not be restored; rename it to %s", belongs);
     else if (what == TNF_STRAY_KEPT)
         snprintf(text, sizeof text,
-                 "is kept: it was %s, and what is there now may not survive a power cut", belongs);
+                 "kept as the old %s, since the new file may not survive a power cut", belongs);
     else
-        snprintf(text, sizeof text, "could not be removed; nothing needs it");
+        snprintf(text, sizeof text, "could not be removed; it is not needed");
     file_message(path, "", TNF_NO_OFFSET, text);
 }
 
@@ -94,7 +94,7 @@ static void print_files(job *j, const char *format)
     putchar('\n');
 }
 
-/* Is it a file of a model in another number of files? "model-00001-of-00002.zt" */
+/* Does the file belong to a model of another number of files? "model-00001-of-00002.zt" */
 static bool is_older(const job *j, const char *name)
 {
     static const char like[] = "-ddddd-of-ddddd.";
@@ -108,7 +108,7 @@ static bool is_older(const job *j, const char *name)
     return strtoul(name + n + strlen("-ddddd-of-"), NULL, 10) != j->files_n;
 }
 
-/* What --force has left of an older model. */
+/* Warns of files that --force has left of an older model. */
 static void note_older(const job *j)
 {
     char first[256] = "", text[512];
@@ -127,7 +127,7 @@ static void note_older(const job *j)
     if (n == 0)
         return;
     snprintf(text, sizeof text,
-             "%s%s of an older model: programs that take every file would load "
+             "%s%s of an older model; a program that loads all files of the directory would load "
              "%s, too",
              first, n > 1 ? " and others are left" : " is left", n > 1 ? "them" : "it");
     file_message(j->options->out, "", TNF_NO_OFFSET, text);
@@ -164,9 +164,10 @@ static int run_split(const cli_state *cli, const void *opts, int argc, char **ar
     job j = { .cli = cli, .options = o };
     (void)argc;
     if (!o->out || !strcmp(o->out, "-"))
-        return usage_error("split: there is no output: give -o DIR");
+        return usage_error("split: the output is missing; give -o DIR");
     if (!size_parse(&max, size))
-        return usage_error("split: --max-size takes a size as 5GB, 2GiB or 500M, not '%s'", size);
+        return usage_error("split: --max-size takes a size such as 5GB, 2GiB or 500M, not '%s'",
+                           size);
     if (saving_check(cli, &o->save, NULL, false) != EXIT_DONE)
         return EXIT_USAGE;
     int code = input_open(&j.in, cli, &o->in, argv[0]);
@@ -183,7 +184,7 @@ static int run_split(const cli_state *cli, const void *opts, int argc, char **ar
 
 static const opt table[] = {
     { "output", 'o', OPT_TEXT, offsetof(options, out), "DIR", NULL,
-      "The directory to write to; it is made if it does not exist." },
+      "The directory to write to; it is created if it does not exist." },
     { "max-size", 0, OPT_TEXT, offsetof(options, max_size), "SIZE", NULL,
       "The largest size of the tensors in one file: 5GB, 500M, 2GiB, or a number of bytes. A "
       "larger tensor gets its own file. The default is " DEFAULT_SIZE "." },
@@ -209,7 +210,7 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold split model.safetensors -o model --max-size 5GB",
       "model-00001-of-0000N.safetensors …, with an index" },
-    { "tenfold split -n model.zt -o parts --max-size 500M", "which files would it be?" },
+    { "tenfold split -n model.zt -o parts --max-size 500M", "which files would be written?" },
     { "tenfold split sharded/ -o again --max-size 2GB -t ztensor", "other shards" },
     { 0 },
 };

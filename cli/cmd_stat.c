@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold stat: a picture of what is in a file. */
+/* tenfold stat: shows types, sizes and statistics of values, as text or as a page. */
 #include "jobs.h"
 #include "progress.h"
 #include "stat.h"
@@ -91,7 +91,7 @@ static int show_stats(job *j, const stat_view *view, void *shown)
 
 /* -------------------------------------------------------------------- page */
 
-/* Complete under its name, or not at all. */
+/* The file appears under its name only when it is complete. */
 static int save_page(const options *o, const char *text, size_t n)
 {
     tnf_sink *sink;
@@ -112,7 +112,7 @@ static int as_page(job *j)
     const options *o = j->options;
     bool out = !strcmp(o->html, "-");
     if (!out && !o->force && access(o->html, F_OK) == 0) {
-        file_message(o->html, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
+        file_message(o->html, "", TNF_NO_OFFSET, "already exists; use --force to replace it");
         return EXIT_IO;
     }
     stat_html h = { .in = &j->in,
@@ -133,7 +133,7 @@ static int as_page(job *j)
     if (!good)
         code = usage_error("out of memory");
     else if (code == EXIT_DONE || code == EXIT_BAD) {
-        stop_state before; /* a signal waits until nothing temporary is there */
+        stop_state before; /* a signal waits until the temporary file is gone */
         stop_catch(&before);
         int saved = out ? EXIT_DONE : save_page(o, text, n);
         stop_release(&before, false);
@@ -145,9 +145,9 @@ static int as_page(job *j)
     return code;
 }
 
-/* --------------------------------------------------------------------- all */
+/* ----------------------------------------------------------------- command */
 
-/* Does the terminal take block characters? */
+/* Can the terminal show block characters? */
 static bool has_utf8(void)
 {
     static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };

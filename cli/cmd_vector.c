@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold vector: the vectors of words. */
+/* tenfold vector: prints the vectors of words. */
 #include "emb.h"
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void as_json(const job *j, tnf_str word, const tnf_emb_found *found)
         json_close(&out, ']');
     } else {
         json_key(&out, "error");
-        json_text(&out, "there is no vector for it");
+        json_text(&out, "the word has no vector");
     }
     json_close(&out, '}');
     putchar('\n');
@@ -121,7 +121,7 @@ static const opt table[] = {
 };
 
 static const example examples[] = {
-    { "tenfold vector vectors.fifu Berlin Potsdam", "a line for each: the word, its numbers" },
+    { "tenfold vector vectors.fifu Berlin Potsdam", "one line per word, with its numbers" },
     { "tenfold vector --json vectors.fifu überspringen", "known or not, and its norm" },
     { 0 },
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold verify: is a file what it says it is? */
+/* tenfold verify: checks that files are complete and sound. */
 #include "input.h"
 #include "jobs.h"
 #include "out.h"
@@ -20,7 +20,7 @@ typedef struct options {
     part_options part;
 } options;
 
-/* What the library tells while it looks, kept until all is known. */
+/* Collects the reports of the library until the result is known. */
 typedef struct found {
     const input *in;
     const options *options;
@@ -30,9 +30,9 @@ typedef struct found {
     size_t problems_n, values_n, warnings_n, notes_n;
     bool verbose;
     bool opened;
-    bool told; /* a mistake in the call, which was said already */
+    bool told; /* a mistake in the call, which was reported already */
     bool amount_told;
-    size_t chosen; /* tensors of --values */
+    size_t chosen; /* tensors shown by --values */
 } found;
 
 static void json_problem(json *j, const tnf_problem *p)
@@ -55,7 +55,7 @@ static void json_problem(json *j, const tnf_problem *p)
     json_close(j, '}');
 }
 
-/* A problem for people, with the tensor's name unless the message has it already. */
+/* Prints a problem as text, with the tensor's name unless the message contains it. */
 static void problem_line(const char *path, const tnf_problem *p)
 {
     char text[512];
@@ -119,7 +119,7 @@ static void on_values(void *ctx, const tnf_object *object, const tnf_value_count
     json_close(j, '}');
 }
 
-/* Texts for people, all values for programs. */
+/* Text output shows only texts, JSON shows all values. */
 static void on_note(void *ctx, const char *key, const tnf_value *value)
 {
     found *f = ctx;
@@ -134,7 +134,7 @@ static void on_note(void *ctx, const char *key, const tnf_value *value)
     }
 }
 
-/* What takes long, and perhaps costs money, is said before it is done. */
+/* Announces large downloads before they begin, since they take long and may cost money. */
 static void tell_amount(found *f, uint64_t total)
 {
     char size[SIZE_TEXT], text[SIZE_TEXT + 40];
@@ -196,7 +196,7 @@ static void put_json(const found *f, bool ok, const tnf_verify_result *result)
     putchar('\n');
 }
 
-/* "ok" alone would be taken for more than could be checked. */
+/* States how much was checked by digests, since "ok" alone would claim too much. */
 static void put_digests(FILE *to, const tnf_verify_result *result)
 {
     if (result->checked == 0)
@@ -275,7 +275,8 @@ static tnf_status look_at_file(const cli_state *cli, found *f, input *in, const 
     return status;
 }
 
-/* Checks; gives the exit code. What is not the file's fault stands among the problems in JSON. */
+/* Checks a file and returns the exit code. In JSON, an error that is not the file's fault is listed
+ * among the problems. */
 static int check_file(const cli_state *cli, found *f, input *in, const char *path,
                       tnf_verify_result *result)
 {
@@ -296,7 +297,7 @@ static int check_file(const cli_state *cli, found *f, input *in, const char *pat
     }
     if (status == TNF_OK)
         return !f->opened ? EXIT_BAD : result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
-    if (status == TNF_EINVAL && f->opened) { /* of the call, as a program that is not known */
+    if (status == TNF_EINVAL && f->opened) { /* a mistake in the call, such as an unknown program */
         f->told = true;
         file_error(in->name, &error);
         return EXIT_USAGE;
@@ -359,8 +360,8 @@ static int run_verify(const cli_state *cli, const void *opts, int argc, char **a
     const options *o = opts;
     int worst = EXIT_DONE;
     if (o->select.n + o->exclude.n && !o->values)
-        return usage_error("a file is verified as a whole: --select and --exclude choose among the "
-                           "lines of --values");
+        return usage_error("verify: --select and --exclude need --values, since they choose among "
+                           "its lines");
     for (int i = 0; i < argc; i++) {
         int code = verify_input(cli, o, argv[i]);
         worst = code > worst ? code : worst;
@@ -378,10 +379,10 @@ static const opt table[] = {
       "Also check that each file has the canonical form of its format. Every difference is a "
       "problem." },
     { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", NULL,
-      "Also tell whether this program would load each file, and why not: llama.cpp, gguf-py. Every "
-      "reason is a problem. Files are opened as with --lenient: what the format forbids and the "
-      "program allows is a warning." },
-    CHOICE_OPTIONS(options, "With --values, tell only of the tensors whose name matches, as in "
+      "Also report whether this program would load each file, and why not: llama.cpp, gguf-py. "
+      "Every reason is a problem. Files are opened as with --lenient: a violation of the format "
+      "that the program allows is a warning." },
+    CHOICE_OPTIONS(options, "With --values, show only the tensors whose name matches, as in "
                             "'tenfold ls'. May be repeated."),
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
@@ -396,7 +397,7 @@ static const example examples[] = {
     { "tenfold verify --json *.safetensors | jq .ok", "many files, for a script" },
     { "tenfold verify --values model.gptrs", "are there NaNs in it?" },
     { "tenfold verify --canonical model.zt", "does it have the canonical form?" },
-    { "tenfold verify --for llama.cpp model.gguf", "will it be loaded, and if not, why?" },
+    { "tenfold verify --for llama.cpp model.gguf", "will llama.cpp load it, and if not, why?" },
     { 0 },
 };
 
@@ -408,12 +409,11 @@ const command cmd_verify = {
         "Checks the structure of each file, the place and size of all tensors, the stored "
         "digests, and the rules that the data must keep. For a model in several files, given "
         "by its directory or index, it also checks that all shards are there, that the index "
-        "and the shards name the same tensors, each in one place, that the directory has no "
-        "shard that no index names, and that the total size is right. Of a URL it reads all and "
-        "compares it with the digest that the server tells, if there is one and the file has "
-        "none of its own.\n\nExits with 0 if "
-        "everything is right, 1 if there is a problem, and 4 if a file cannot be opened "
-        "because it is damaged or not supported.",
+        "and the shards name the same tensors, each in one place, that each shard in the "
+        "directory is named by an index, and that the total size is right. A URL is read "
+        "completely; if the file has no digests of its own, it is compared with the digest that "
+        "the server gives, if any.\n\nExits with 0 if everything is right, 1 if there is a "
+        "problem, and 4 if a file cannot be opened because it is damaged or not supported.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

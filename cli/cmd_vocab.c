@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold vocab: the words of a file. */
+/* tenfold vocab: prints the words of a file. */
 #include "emb.h"
 #include <inttypes.h>
 #include <string.h>
@@ -150,8 +150,8 @@ static const opt table[] = {
     { "ngrams", 0, OPT_TEXT, offsetof(options, ngrams), "WORD", NULL,
       "Print the n-grams of this word instead, with their rows." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
-      "Print one JSON document: numbers of words, rows and dimensions, the subword scheme, and the "
-      "words." },
+      "Print one JSON document: the numbers of words, rows and dimensions, the subword scheme, and "
+      "the words." },
     EMB_OPTIONS(options, emb),
     { "number", 'n', OPT_FLAG, offsetof(options, number), NULL, NULL, NULL },
     ALSO_IN_OPTION(options, emb.in),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Completions for bash, zsh and fish from the option tables. */
+/* Generates completions for bash, zsh and fish from the option tables. */
 #include "out.h"
 #include <string.h>
 
-/* What may stand as the value of an option: its own words, or the formats there are. */
+/* Writes the possible values of an option: its own words, or all formats. */
 static void each_word(FILE *to, const opt *o, const char *between)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
@@ -25,8 +25,8 @@ static void each_word(FILE *to, const opt *o, const char *between)
     }
 }
 
-/* The first sentence of a help text, with a backslash before each of the characters `special` and
- * single quotes written as `quote`. */
+/* Writes the first sentence of a help text. Each of the characters `special` gets a backslash, and
+ * a single quote is written as `quote`. */
 static void put_sentence(FILE *to, const char *help, const char *special, const char *quote)
 {
     const char *stop = strstr(help, ". ");
@@ -69,7 +69,7 @@ static void bash_values(FILE *to, const char *name, const opt *table)
     }
 }
 
-/* What the value of an option is, by what its argument is called. */
+/* The kind of an option's value, which the name of its argument determines. */
 typedef enum value_kind { VALUE_OTHER, VALUE_FILE, VALUE_TENSOR, VALUE_KEY } value_kind;
 
 static value_kind kind_of_value(const opt *o)
@@ -84,7 +84,7 @@ static value_kind kind_of_value(const opt *o)
     return opt_position(files, o->arg, strlen(o->arg)) >= 0 ? VALUE_FILE : VALUE_OTHER;
 }
 
-/* "--select) names=tensors ;;" for each option whose value is of that kind; letters, too. */
+/* Writes "--select) names=tensors ;;" for each option, and letter, with values of that kind. */
 static void bash_kinds(FILE *to, value_kind kind, const char *does)
 {
     for (const command *const *c = commands; *c; c++)
@@ -128,13 +128,12 @@ static void bash_cases(FILE *to)
           to);
 }
 
-/* The line is taken apart here: bash's own words break at ':' and '=' and keep their quotes. Names
- * come from files, which strangers write: whatever is put on the line is quoted, and nothing of the
- * line is ever expanded. */
+/* The script parses the line itself, since bash breaks words at ':' and '=' and keeps their quotes.
+ * Names come from untrusted files, so every offered word is quoted, and no part of the line is ever
+ * expanded. */
 static const char bash_parse[] =
-    "# Takes the line apart into args (without quotes) and the word at the cursor: raw (as\n"
-    "# typed), current (without quotes), quote (that is open), mark (where readline's own word\n"
-    "# begins).\n"
+    "# Splits the line into args (without quotes) and the word at the cursor: raw (as typed),\n"
+    "# current (without quotes), quote (the open one), mark (where readline's own word begins).\n"
     "_tenfold_parse()\n{\n"
     "    local line=$1 i c\n"
     "    for ((i = 0; i < ${#line}; i++)); do\n"
@@ -160,7 +159,7 @@ static const char bash_parse[] =
     "        fi\n"
     "    done\n"
     "}\n"
-    "# Offers a word, quoted as the line needs it, less what readline keeps of the line.\n"
+    "# Offers a word, quoted as the line needs it, without the beginning that readline keeps.\n"
     "_tenfold_offer()\n{\n"
     "    local word\n"
     "    case $quote in\n"
@@ -227,7 +226,7 @@ static void complete_bash(FILE *to)
 
 static void zsh_option(FILE *to, const opt *o)
 {
-    /* a blank in front: called with these words alone */
+    /* With a blank in front, _arguments calls the action with these words only. */
     static const char *const zsh_actions[] = { "", "_files", " _tenfold_names tensors only",
                                                " _tenfold_names keys" };
     const char *equals = o->kind == OPT_FLAG ? "" : o->kind == OPT_MAYBE ? "=-" : "=";
@@ -286,7 +285,7 @@ static void complete_zsh(FILE *to)
 {
     fputs("#compdef tenfold\n"
           "# Completion of tenfold for zsh; made from its option tables.\n"
-          "# Names of tensors or keys of the first file on the line; and files.\n"
+          "# Names of tensors, or keys, of the first file on the line; also files.\n"
           "_tenfold_names() {\n"
           "  local word\n"
           "  local -a names\n"

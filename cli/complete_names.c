@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What completions ask while a person types: names of tensors, keys of metadata, one a line.
- * Whatever is wrong with the file, they get nothing and no message. */
+/* Answers completions while the user types: names of tensors or keys of metadata, one per line. If
+ * the file cannot be read, the answer is empty, without a message. */
 #include "cmd.h"
 #include "out.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 20000u /* more is not read by anybody */
+#define MOST 20000u /* nobody reads more */
 
-/* A name with characters that a terminal must not see cannot stand on a command line as it is; one
- * that begins with '-' would be taken for an option. */
+/* Skips names that cannot be typed: a name with control characters, or one that begins with '-',
+ * which would be taken for an option. */
 static void put_line(const char *p, size_t n)
 {
     if (n == 0 || *p == '-')
@@ -31,7 +31,7 @@ static void put_tensors(const tnf_file *file)
         put_line(o->name.p, o->name.n);
 }
 
-/* Trees come from readers that limit their depth. */
+/* The recursion is bounded, since readers limit the depth of trees. */
 static void put_keys(const tnf_value *v, const char *parent)
 {
     for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++) {

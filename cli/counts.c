@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The figures of a tensor's values, for programs and for people. */
+/* Statistics of a tensor's values, as JSON and as text. */
 #include "out.h"
 #include <inttypes.h>
 

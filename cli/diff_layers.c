@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Differences summed up by layer: of a model with a thousand tensors that is what fits a screen. */
+/* Sums of differences by layer, which fit on a screen even for a model of a thousand tensors. */
 #include "diff_layers.h"
 #include "grow.h"
 #include "stat.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BEHIND (SIZE_MAX / 2) /* the place of a difference: behind all tensors */
+#define BEHIND (SIZE_MAX / 2) /* the place of a difference: after all tensors */
 
 /* A tensor, or one of its differences. */
 typedef struct diff_entry {
@@ -77,7 +77,7 @@ static int by_place(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Entries of one tensor follow each other: it counts as different once. */
+/* The entries of one tensor are adjacent, so a tensor counts as different once. */
 static void take_entry(layer *to, const diff_entry *e, const tnf_object **last)
 {
     to->tensors += e->tensor;

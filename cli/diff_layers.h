@@ -10,9 +10,9 @@ typedef struct diff_layers {
     size_t n, room;
 } diff_layers;
 
-/* False: no memory. */
+/* Returns false if there is no memory. */
 bool diff_layers_add(diff_layers *l, const tnf_difference *d);
-/* A line a layer, or an array of JSON if j is not NULL; in the order of A. */
+/* Prints one line per layer, or a JSON array if j is not NULL, in the order of A. */
 bool diff_layers_print(diff_layers *l, const cli_state *cli, const tnf_file *a, json *j);
 void diff_layers_free(diff_layers *l);
 

@@ -33,7 +33,8 @@ void diff_report_end(diff_report *r)
     diff_layers_free(&r->layers);
 }
 
-/* Where the first element is that differs; false for parts of layouts, which are rows. */
+/* The index of the first different element. Returns false if only a flat position is known: for
+ * parts of layouts, and for values that are not numbers. */
 static bool index_of(uint64_t *out, const tnf_difference *d)
 {
     uint64_t at = d->values->first;
@@ -121,7 +122,7 @@ static void json_values(json *j, const tnf_difference *d)
     }
 }
 
-/* What is told of one of both sides, if it has such a thing. */
+/* Describes one of the two sides, if it has the item. */
 static void json_side(json *j, const tnf_difference *d, const char *side, const tnf_object *o,
                       const tnf_part *part, const tnf_value *value)
 {
@@ -278,7 +279,7 @@ static void put_attribute(FILE *to, const tnf_value *value)
     }
     size_t shown = n > VALUE_SHOWN ? VALUE_SHOWN : n;
     while (shown < n && shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80)
-        shown--; /* no half of a character */
+        shown--; /* do not cut a character in half */
     if (text)
         put_safe(to, text, shown, false);
     else
@@ -322,7 +323,7 @@ static void put_side(FILE *to, tnf_difference_kind kind, const tnf_object *o, co
         put_part_size(to, part);
 }
 
-/* What the line is about: a tensor, a part of it, an attribute of it or of the file, an extra. */
+/* The subject of the line: a tensor, a part of it, an attribute of it or of the file, an extra. */
 static void put_subject(FILE *to, const tnf_difference *d)
 {
     const tnf_object *o = d->a ? d->a : d->b;
@@ -404,7 +405,7 @@ static void print_text(diff_report *r, const input *a, const tnf_diff_result *re
     fold_end(&f, 0);
 }
 
-/* ------------------------------------------------------------------ whole */
+/* ----------------------------------------------------------------- report */
 
 void diff_report_add(diff_report *r, const tnf_difference *d)
 {

@@ -18,7 +18,7 @@ typedef struct bringing {
     progress bar;
 } bringing;
 
-/* FOLDER/name, or NULL. */
+/* Returns FOLDER/name, or NULL if there is no memory. */
 static char *path_of(const download *d, const char *name)
 {
     size_t n = strlen(d->folder) + strlen(name) + 2;
@@ -53,7 +53,7 @@ static void on_trace(void *ctx, uint64_t offset, const char *line)
     putc('\n', stderr);
 }
 
-/* A file by itself, an index by its name, anything else by its folder. */
+/* The path to open: a single file, the index file, or else the folder. */
 static char *path_to_open(const download *d)
 {
     size_t end = sizeof INDEX_SUFFIX - 1, n = d->n ? strlen(d->names[0]) : 0;
@@ -70,7 +70,7 @@ static int fetch_all(download *d, const char *url)
     stop_state stop;
     remote.trace = d->cli->trace ? on_trace : NULL;
     how.remote = &remote;
-    how.replace = true; /* what is there is an earlier try's */
+    how.replace = true; /* existing files are from an earlier attempt */
     how.progress = on_progress;
     how.file = on_file;
     how.ctx = &b;
@@ -92,7 +92,8 @@ int download_begin(download *d, const cli_state *cli, const char *url, const cha
     size_t n = strlen(out) + sizeof SUFFIX;
     *d = (download) { .cli = cli };
     if (strcmp(out, "-") == 0 || tnf_is_url(out))
-        return usage_error("--download needs an output that is a file: it waits beside it");
+        return usage_error("--download needs a file as the output, since it downloads to "
+                           "OUT.download");
     d->folder = malloc(n);
     if (d->folder) {
         snprintf(d->folder, n, "%s" SUFFIX, out);
@@ -107,7 +108,7 @@ int download_begin(download *d, const cli_state *cli, const char *url, const cha
     return EXIT_IO;
 }
 
-/* A file, and the folders above it that are empty then. */
+/* Removes a file and the folders above it that become empty. */
 static void remove_file(const download *d, const char *name)
 {
     char *path = path_of(d, name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An input of another machine, brought here whole before it is used: resumed, verified, removed
- * when all is done. */
+/* An input on another machine, which is downloaded completely before it is used. The download is
+ * resumed and verified, and its files are removed at the end. */
 #ifndef TENFOLD_CLI_DOWNLOAD_H
 #define TENFOLD_CLI_DOWNLOAD_H
 
@@ -15,10 +15,10 @@ typedef struct download {
     bool lacks_memory;
 } download;
 
-/* Brings it to a folder beside `out`. Gives an exit code, after saying what is wrong; then what has
- * come so far remains, and the next try goes on with it. */
+/* Downloads the URL to the folder OUT.download. Returns an exit code, after reporting an error.
+ * After an error the blocks received so far remain, and the next attempt continues with them. */
 int download_begin(download *d, const cli_state *cli, const char *url, const char *out);
-/* `used`: all is done, the files can go. */
+/* `used`: the command succeeded, so the files are removed. */
 void download_end(download *d, bool used);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements as text. Doubles hold every type exactly but 64-bit integers, which are taken from their
- * bytes. */
+/* Elements as text. A double holds every type exactly, except 64-bit integers, which are read from
+ * their bytes. */
 #include "array.h"
 #include <inttypes.h>
 #include <math.h>
@@ -47,8 +47,8 @@ static uint64_t wide_integer(const element_run *e, size_t i)
     return u;
 }
 
-/* Is the number of a width that reads back from a float's digits? Narrower ones are exact only with
- * a double's. */
+/* Are a float's digits enough to restore the number? Narrower types are printed exactly, with the
+ * digits of a double. */
 static bool is_single(const tnf_type *type)
 {
     return type->storage == TNF_F32;
@@ -70,7 +70,7 @@ void elements_of(element_run *e, const view *v, const void *packed, size_t n)
         e->times = &v->object;
 }
 
-/* Of a time; 0: it is none. */
+/* The text of a time; returns 0 if the element is not a time. */
 static size_t time_text(const element_run *e, size_t i, char out[ELEMENT_TEXT])
 {
     size_t width = e->type->bits / 8;
@@ -115,7 +115,7 @@ void element_json(element_run *e, size_t i, json *j)
     }
 }
 
-/* People want no more digits than the type has. */
+/* Text shows no more digits than the type has. */
 static int float_text(char out[NUMBER_TEXT], const tnf_type *type, double d)
 {
     if (is_single(type))

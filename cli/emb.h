@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands on embeddings share. */
+/* Helpers shared by the commands for embeddings. */
 #ifndef TENFOLD_CLI_EMB_H
 #define TENFOLD_CLI_EMB_H
 
@@ -13,7 +13,7 @@ typedef struct emb_options {
     const char *embeddings, *vocab;
 } emb_options;
 
-/* Their lines in the table of a command whose struct has them as `field`. */
+/* The table entries for a command whose struct has these options as `field`. */
 #define EMB_OPTIONS(type, field) EMB_INPUT_OPTIONS(type, field), READER_OPTION(type, field.in)
 #define EMB_INPUT_OPTIONS(type, field)                                                             \
     { "embeddings",                                                                                \
@@ -40,20 +40,20 @@ typedef struct emb_input {
     bool app; /* rows have application data instead of words */
 } emb_input;
 
-/* Says what is wrong and gives an exit code. */
+/* Returns an exit code, after reporting an error. */
 int emb_open(emb_input *e, const cli_state *cli, const emb_options *options, const char *path);
 void emb_close(emb_input *e);
-/* A whole number from `least` on; `otherwise` if the text is NULL. */
+/* Parses a whole number of at least `least`; the result is `otherwise` if the text is NULL. */
 bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t least,
                 uint64_t otherwise);
 
 /* ---------------------------------------------------------------- questions */
 
-/* Lines of standard input or of a file, in batches. A batch is all that can be read at this
- * moment: a person who types gets an answer at once, and a long list is answered together. */
+/* Lines of standard input or of a file, in batches. A batch is everything that can be read without
+ * waiting: a typed line is answered at once, and a long list is answered together. */
 typedef struct emb_lines {
     int fd;
-    bool prompt; /* a person types at a terminal */
+    bool prompt; /* the user types at a terminal */
     char *buffer;
     size_t n, room, used;
     bool ended;
@@ -63,24 +63,24 @@ typedef struct emb_lines {
 
 /* path NULL or "-": standard input. */
 bool emb_lines_open(emb_lines *l, const char *path);
-/* The next batch in l->lines, trimmed, without empty ones; false at the end, or after saying what
- * went wrong: then l->fd is -1. */
+/* Reads the next batch into l->lines, trimmed, without empty lines. Returns false at the end, and
+ * after reporting an error; then l->fd is -1. */
 bool emb_lines_next(emb_lines *l);
 void emb_lines_close(emb_lines *l);
-/* Answers a batch of lines; false: stop. */
+/* Answers a batch of lines; returns false to stop. */
 typedef bool (*emb_batch_fn)(void *ctx, const emb_lines *batch);
-/* Asks all of standard input, batch by batch. *several: answers name their questions, since no
- * person is prompted. *code becomes EXIT_IO if reading failed. */
+/* Answers all of standard input, batch by batch. Sets *several if no user is prompted, so that
+ * answers name their questions. *code becomes EXIT_IO if reading failed. */
 void emb_ask_lines(emb_batch_fn ask, void *ctx, bool *several, int *code);
-/* The words of a line: between TABs if there are any in it, else between white space. Gives how
- * many there are, of which `most` are put out. */
+/* Splits a line into words: at TABs if it has any, else at white space. Returns the number of
+ * words; at most `most` of them are stored. */
 size_t emb_tokens(tnf_str line, tnf_str *out, size_t most);
 
 /* ------------------------------------------------------------------ answers */
 
 typedef struct emb_asking {
     tnf_emb_query query;
-    bool json, several; /* several: text says which question an answer is to */
+    bool json, several; /* several: text output names the question of each answer */
 } emb_asking;
 
 #define EMB_RAW_OPTION(type)                                                                       \
@@ -89,20 +89,20 @@ typedef struct emb_asking {
             "Do not divide the three vectors by their lengths."                                    \
     }
 
-/* What was asked, for the answers to name. */
+/* A question, for the output. */
 typedef struct emb_question {
     const tnf_str *words;
     size_t n;
     const double *vector; /* instead of words */
     size_t dims;
-    const char *error; /* no answer, for this reason; of the word `missing`, if that has one */
+    const char *error; /* why there is no answer; about the word `missing`, if it is set */
     tnf_str missing;
 } emb_question;
 
 void emb_answer(const emb_input *e, const emb_asking *a, const emb_question *q,
                 const tnf_emb_hit *hits, size_t n);
 void emb_json_score(json *j, const emb_input *e, double score);
-/* MessagePack as JSON; bytes that are not MessagePack as {"$bytes":…}. */
+/* Writes MessagePack as JSON, and other bytes as {"$bytes":…}. */
 void emb_json_app(json *j, tnf_str bytes);
 /* -k and --metric. */
 bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric);
@@ -114,22 +114,22 @@ bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric);
         WRITER_OPTION(type, field, "out-option", 0), LOSS_OPTION(type, field),                     \
         DRY_RUN_OPTION(type, field), FORCE_OPTION(type, field, "Replace OUT if it exists."),       \
         NO_SYNC_OPTION(type, field)
-/* The last of a table: once, -o was the reader's. */
+/* The last entry of a table: earlier versions used -o for the reader's options. */
 #define EMB_OLD_OPTION(type, field)                                                                \
     {                                                                                              \
         "option", 'o', OPT_LIST, offsetof(type, field.in.options), "KEY=VALUE", NULL, NULL         \
     }
 
-/* Options of a command that makes a new file of one. */
+/* Options of a command that derives a new file from one file. */
 typedef struct emb_rewrite_options {
     emb_options emb;
     saving_options save;
 } emb_rewrite_options;
 
-/* All of a command whose only step is this one. */
+/* A complete command that consists of one step. */
 int emb_rewrite_step(tnf_emb_step step, const cli_state *cli, const void *options, char **argv);
-/* All of a command that makes a new file of one: opens argv[0], converts it as s->how says, with
- * these options, to argv[1]. Gives an exit code; saving_free() afterwards. */
+/* A complete command that derives a new file from one file: opens argv[0] and converts it to
+ * argv[1], as s->how and the options say. Returns an exit code; the caller calls saving_free(). */
 int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,
                 const saving_options *options, char **argv);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers: neighbours with their scores, as text or as one JSON object a line. */
+/* Prints answers: neighbours with their scores, as text or as one JSON object per line. */
 #include "emb.h"
 #include <inttypes.h>
 #include <string.h>
 
-/* Scores are as exact as the numbers they come from. */
+/* Scores get as many digits as the numbers that they are computed from. */
 void emb_json_score(json *j, const emb_input *e, double score)
 {
     const tnf_part *part = e->info->embeddings->parts;
@@ -53,7 +53,7 @@ static void json_hit(json *j, const emb_input *e, const tnf_emb_hit *hit)
 
 #define SENTENCE 256
 
-/* Says why there is no answer, and for which word. */
+/* A sentence that says why there is no answer, and for which word. */
 static const char *make_sentence(char out[SENTENCE], const emb_question *q)
 {
     snprintf(out, SENTENCE, "%s '%.*s'", q->error, q->missing.n < 160 ? (int)q->missing.n : 160,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Application data of points: MessagePack shown as JSON. */
+/* Shows the application data of points, which is MessagePack, as JSON. */
 #include "emb.h"
 
 static bool put_tree(json *j, tnf_builder *memory, tnf_str bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions, one a line, from standard input or a file. */
+/* Reads questions, one per line, from standard input or a file. */
 #include "emb.h"
 #include "grow.h"
 #include <errno.h>
@@ -40,7 +40,7 @@ static bool reading_failed(emb_lines *l, const char *why)
     return false;
 }
 
-/* More bytes behind those that are there; what was used goes. */
+/* Discards used bytes and reads more. */
 static bool read_more(emb_lines *l)
 {
     if (l->n > l->used)
@@ -86,7 +86,7 @@ static bool add_line(emb_lines *l, const char *p, size_t n)
     return true;
 }
 
-/* All whole lines that are there; at the end also the last one without its newline. */
+/* Splits the complete lines of the buffer; at the end also a last line without a newline. */
 static bool cut_lines(emb_lines *l)
 {
     l->nlines = 0;

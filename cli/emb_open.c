@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening a file of embeddings; the options that all commands on them share. */
+/* Opens a file of embeddings, and parses options that all commands for embeddings have. */
 #include "emb.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -17,8 +17,8 @@ bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t le
     *out = strtoull(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *out >= least && *out <= INT64_MAX)
         return true;
-    usage_error("option '--%s' takes a whole number from %" PRIu64 " on, not '%s'", option, least,
-                text);
+    usage_error("option '--%s' takes a whole number of at least %" PRIu64 ", not '%s'", option,
+                least, text);
     return false;
 }
 
@@ -29,9 +29,9 @@ static void warn_duplicates(const emb_input *e)
         return;
     snprintf(text, sizeof text,
              e->info->duplicates == 1
-                 ? "%" PRIu64 " word occurs again, in row %" PRIu64 ": its first row is used"
-                 : "%" PRIu64 " words occur again, the first of them in row %" PRIu64
-                   ": the first row of each is used",
+                 ? "%" PRIu64 " duplicate word, in row %" PRIu64 "; its first row is used"
+                 : "%" PRIu64 " duplicate words, the first in row %" PRIu64
+                   "; the first row of each word is used",
              e->info->duplicates, e->info->first_duplicate);
     file_message(e->in.name, "warning: ", TNF_NO_OFFSET, text);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands that make a new file of one with embeddings. */
+/* Runs commands that derive a new file from a file of embeddings. */
 #include "emb.h"
 
 int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,
@@ -9,13 +9,13 @@ int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,
     input_options reading = o->in;
     tnf_emb_options view = { .size = sizeof view };
     if (options->json && !options->dry_run)
-        return usage_error("%s: --json prints the plan of a --dry-run", cli->command);
+        return usage_error("%s: --json needs --dry-run, since it prints the plan", cli->command);
     if (saving_check(cli, options, argv[1], true) != EXIT_DONE)
         return EXIT_USAGE;
     view.embeddings = o->embeddings;
     view.vocab = o->vocab;
-    /* Rows are copied, not mapped: a file that is cut short meanwhile is then an error, and never
-     * zeros in a file that looks whole, or a signal. */
+    /* Rows are copied, not mapped. If the file is truncated meanwhile, that is an error; a mapping
+     * could give zeros in a file that looks intact, or a signal. */
     if (reading.access == TNF_ACCESS_AUTO)
         reading.access = TNF_ACCESS_PREAD;
     s->cli = cli;
@@ -28,7 +28,7 @@ int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,
     if (code == EXIT_DONE)
         code = saving_run(s);
     input_close(&in);
-    s->inputs = NULL; /* what remains is the report */
+    s->inputs = NULL; /* the report does not need them */
     s->n = 0;
     s->how.emb = NULL;
     return code;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines that are no table, on a terminal: folded at blanks, so that a terminal does not cut words.
- * Elsewhere they stay as they are, a line each, for programs that read them. */
+/* Folds long lines at blanks, so that a terminal does not cut words. If the output is not a
+ * terminal, each line stays as it is, for programs that read it. */
 #include "table.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The columns of text that is safe already, without what paints it. */
+/* The columns of text that is safe already, without its colour codes. */
 static size_t count_columns(const char *p, size_t n)
 {
     size_t columns = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of patterns over names. */
+/* Matches names with lists of patterns. */
 #include "input.h"
 #include "out.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a manifest of hashes and telling what differs from it. */
+/* Reads a manifest of hashes and reports differences. */
 #include "hash_check.h"
 #include "grow.h"
 #include "out.h"
@@ -18,7 +18,7 @@ void hash_text(char out[HASH_TEXT], const uint8_t hash[32])
 
 /* ---------------------------------------------------------------- reading */
 
-/* What follows 64 digits and two blanks; NULL if the line does not begin with them. */
+/* Skips 64 digits and two blanks; returns NULL if the line does not begin with them. */
 static char *parse_hex(char hex[65], char *line)
 {
     if (strspn(line, "0123456789abcdefABCDEF") != 64 || strncmp(line + 64, "  ", 2) != 0)
@@ -29,15 +29,15 @@ static char *parse_hex(char hex[65], char *line)
     return line + 66;
 }
 
-#define NO_MEMORY "finds no memory"
+#define NO_MEMORY "out of memory"
 
-/* What is wrong with a line, or NULL. */
+/* Returns an error message for the line, or NULL. */
 static const char *add_item(hash_list *l, char *line)
 {
     hash_item item = { 0 };
     char *name = parse_hex(item.hex, line + sizeof HASH_LINE - 1);
     if (!name)
-        return "is not a hash and a name";
+        return "expected a hash and a name";
     hash_item *items = grow_array(l->items, l->n, &l->room, sizeof *items, 16);
     if (!items)
         return NO_MEMORY;
@@ -57,10 +57,10 @@ static const char *add_leaf(hash_list *l, char *line)
     if (offset && *offset >= '0' && *offset <= '9')
         leaf.offset = strtoull(offset, &name, 10);
     if (!name || strncmp(name, "  ", 2) != 0)
-        return "is not a hash, an offset and a name";
+        return "expected a hash, an offset and a name";
     size_t n = unescape(name += 2);
     if (!item || n <= item->n || memcmp(name, item->name, item->n) != 0 || name[item->n] != '#')
-        return "is a leaf that does not stand behind its tensor";
+        return "a leaf must follow its tensor";
     hash_leaf *leaves = grow_array(item->leaves, item->nleaves, &item->room, sizeof *leaves, 16);
     if (!leaves)
         return NO_MEMORY;
@@ -80,10 +80,10 @@ static const char *add_line(hash_list *l, char *line)
     if (strncmp(line, HASH_LEAF, sizeof HASH_LEAF - 1) == 0)
         return add_leaf(l, line);
     if (parse_hex(hex, line))
-        return "was made by version 1 of the hash: make it anew with this version of tenfold";
+        return "the hash has the old version 1; make the manifest again with this tenfold";
     if (line[0] == 'v' && line[1] >= '0' && line[1] <= '9')
-        return "is of another version of the hash than 2: it takes another version of tenfold";
-    return "is not a hash and a name";
+        return "the hash has an unsupported version; this version of tenfold supports version 2";
+    return "expected a hash and a name";
 }
 
 static int compare_names(const char *a, size_t an, const char *b, size_t bn)
@@ -126,7 +126,7 @@ static int read_lines(hash_list *out, FILE *from, const char *path)
         const char *wrong = add_line(out, line);
         if (wrong) {
             char text[160];
-            snprintf(text, sizeof text, "line %zu %s", number, wrong);
+            snprintf(text, sizeof text, "line %zu: %s", number, wrong);
             file_message(shown_path(path), "", TNF_NO_OFFSET, text);
             code = EXIT_BAD;
         }
@@ -176,7 +176,7 @@ void hash_list_free(hash_list *list)
     free(list->items);
 }
 
-/* ---------------------------------------------------------------- telling */
+/* -------------------------------------------------------------- reporting */
 
 static hash_item *find_item(const hash_list *l, tnf_str name)
 {
@@ -240,7 +240,7 @@ int hash_item_tell(const cli_state *cli, const hash_item *item, const char *hex)
     return ok ? EXIT_DONE : EXIT_DIFFERS;
 }
 
-/* Up to where the leaf goes on in the same way as this one does. */
+/* The end of a run of leaves with the same result. */
 static size_t run_end(const hash_item *item, size_t i)
 {
     const hash_leaf *first = &item->leaves[i];
@@ -251,7 +251,7 @@ static size_t run_end(const hash_item *item, size_t i)
     return i;
 }
 
-/* Which bytes of a tensor are not what they were, as far as the manifest has leaves of it. */
+/* Reports which bytes of a tensor differ, as far as the manifest has leaves of it. */
 static void tell_leaves(const hash_item *item)
 {
     for (size_t i = 0, end; i < item->nleaves; i = end) {
@@ -266,11 +266,11 @@ static void tell_leaves(const hash_item *item)
             printf(": bytes %" PRIu64 " to %" PRIu64 " differ\n", first->offset,
                    last->offset + last->nbytes - 1);
         else
-            printf(": bytes from %" PRIu64 " on are not there\n", first->offset);
+            printf(": bytes from %" PRIu64 " on are missing\n", first->offset);
     }
     if (item->unlisted)
         printf("  %" PRIu64 " byte%s not in the manifest\n", item->unlisted,
-               item->unlisted == 1 ? " of it is" : "s of it are");
+               item->unlisted == 1 ? " is" : "s are");
 }
 
 int hash_list_tell(const cli_state *cli, hash_list *l)

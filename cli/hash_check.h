@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Manifests as `tenfold hash` prints them, a line each:
+/* Manifests as `tenfold hash` prints them. Each line is one of:
  *
  *   v2:HEX  NAME                    a file, or a tensor
  *   v2-leaf:HEX  OFFSET  NAME#ROLE  4 MiB of a part of the tensor of the line before
@@ -24,7 +24,7 @@ typedef struct hash_leaf {
 } hash_leaf;
 
 typedef struct hash_item {
-    char *name; /* unescaped; ends in a NUL that n does not count */
+    char *name; /* unescaped and NUL-terminated; n does not count the NUL */
     size_t n;
     char hex[65];
     bool found, differs;
@@ -36,20 +36,20 @@ typedef struct hash_item {
 typedef struct hash_list {
     hash_item *items; /* sorted by name */
     size_t n, room;
-    size_t unlisted; /* found, but not in the manifest */
-    bool leaves;     /* it has some */
+    size_t unlisted; /* tensors that were found, but are not in the manifest */
+    bool leaves;     /* the manifest has leaves */
 } hash_list;
 
-/* "-" is standard input. Says what is wrong. */
+/* Reads a manifest; "-" is standard input. Returns an exit code, after reporting an error. */
 int hash_list_read(hash_list *out, const char *path);
-/* Is any of its names that of something that is there? */
+/* Is any of the names a file that exists? */
 bool hash_list_has_file(const hash_list *list);
 void hash_list_free(hash_list *list);
 
-/* A tensor of the file that is checked, and a leaf of one. */
+/* Compares a tensor of the checked file, or a leaf of a tensor, with the manifest. */
 void hash_list_found(hash_list *list, tnf_str name, const char *hex);
 void hash_list_found_leaf(hash_list *list, const tnf_leaf *leaf, const char *hex);
-/* Tells what differs; EXIT_DONE or EXIT_DIFFERS. */
+/* Prints the differences; returns EXIT_DONE or EXIT_DIFFERS. */
 int hash_list_tell(const cli_state *cli, hash_list *list);
 int hash_item_tell(const cli_state *cli, const hash_item *item, const char *hex);
 

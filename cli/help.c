@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Help, from the same tables as the man pages. */
+/* Prints help, from the same tables as the man pages. */
 #include "cmd.h"
 #include "out.h"
 #include "table.h"
@@ -10,7 +10,7 @@
 #define WIDEST 100u /* longer lines are hard to read */
 #define NARROW 60u
 
-/* How wide text is filled, and where the explanation of an option begins. */
+/* The width of text, and the column where the explanation of an option begins. */
 static size_t fill_width(FILE *to)
 {
     size_t n = terminal_width(to == stderr ? STDERR_FILENO : STDOUT_FILENO);
@@ -89,7 +89,7 @@ static size_t word_length(const char *p)
     return n;
 }
 
-/* A command that may be copied from the screen, also where it takes several lines. */
+/* Prints a command that can be copied from the screen, even if it takes several lines. */
 static void put_example(FILE *to, const char *text)
 {
     size_t width = fill_width(to), column = 2;

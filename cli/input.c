@@ -77,7 +77,7 @@ bool known_format(const char *name, tnf_format_info *out)
     return false;
 }
 
-/* A whole number, perhaps with K, M, G or T; 0 is refused, since it would mean the default. */
+/* Parses a whole number, optionally with K, M, G or T. Refuses 0, which would mean the default. */
 static bool parse_amount(uint64_t *out, const char *text)
 {
     static const char letters[] = "KMGT";
@@ -149,7 +149,7 @@ static void on_warning(void *ctx, const tnf_warning *warning)
         file_message(in->name, "warning: ", warning->offset, warning->message);
 }
 
-/* Of a server, and worth telling each time: that something cannot be relied on. */
+/* Warnings about a server are always shown, since the user cannot rely on what it sends. */
 static void on_remote_warning(void *ctx, const tnf_warning *warning)
 {
     const input *in = ctx;
@@ -168,7 +168,7 @@ void input_trace(void *ctx, uint64_t offset, const char *line)
     putc('\n', stderr);
 }
 
-/* A server that says nothing does not keep a signal waiting. */
+/* Lets a signal end the wait for a server that does not answer. */
 static bool not_stopped(void *ctx, uint64_t done, uint64_t total)
 {
     (void)ctx, (void)done, (void)total;
@@ -237,8 +237,8 @@ bool input_is_stream(const char *path)
            (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
 }
 
-/* The library does not open a FIFO by its path: a program would hang on a name that somebody put
- * there. Here a person has named it, and shells name pipes: /dev/stdin, <(…). */
+/* The library does not open a FIFO by its path, since a program could hang on a FIFO that somebody
+ * put there. Here the user has named the path, and shells use such names: /dev/stdin, <(…). */
 tnf_status input_stream(tnf_source **out, const char *path, tnf_access access, tnf_error *error)
 {
     if (!strcmp(path, "-"))
@@ -250,7 +250,7 @@ tnf_status input_stream(tnf_source **out, const char *path, tnf_access access, t
         return TNF_EIO;
     }
     tnf_status status = tnf_source_fd(out, fd, access, error);
-    close(fd); /* all of it was read */
+    close(fd); /* the source has read everything */
     return status;
 }
 
@@ -282,7 +282,7 @@ static void warn_missing(const input *in)
     const tnf_info *info = in->info;
     char text[400], with[80] = "";
     if (info->unnamed)
-        snprintf(with, sizeof with, ", with %" PRIu64 " tensor%s not known", info->unnamed,
+        snprintf(with, sizeof with, ", with %" PRIu64 " tensor%s unknown", info->unnamed,
                  info->unnamed == 1 ? " whose name is" : "s whose names are");
     snprintf(text, sizeof text, "%zu of %zu shards %s missing: '%.200s'%s%s", info->missing,
              info->shards, info->missing == 1 ? "is" : "are", info->first_missing,
@@ -318,13 +318,13 @@ int input_undo(const cli_state *cli, const char *path, bool *undone)
     if (undone)
         *undone = false;
     if (!strcmp(path, "-") || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-        return EXIT_DONE; /* opening tells */
+        return EXIT_DONE; /* opening reports the error */
     if (tnf_undo(&did, path, &error) != TNF_OK)
         return file_error(path, &error);
     if (undone)
         *undone = did;
     if (did && !cli->quiet)
         file_message(path, "", TNF_NO_OFFSET,
-                     "a change of its metadata was interrupted: the old metadata is put back");
+                     "a change of the metadata was interrupted; the old metadata is restored");
     return EXIT_DONE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening what a command reads, by the options that all reading commands share. */
+/* Opens the inputs of a command, with the options that all reading commands share. */
 #ifndef TENFOLD_CLI_INPUT_H
 #define TENFOLD_CLI_INPUT_H
 
@@ -10,7 +10,7 @@
 typedef struct input_options {
     const char *format;
     bool lenient;
-    bool salvage; /* set by commands, as the next two */
+    bool salvage; /* this and the next two are set by commands */
     bool to_change;
     bool incomplete;
     int access;
@@ -18,7 +18,7 @@ typedef struct input_options {
     opt_list limits;  /* key=value */
 } input_options;
 
-/* Their lines in the table of a command whose struct has them as `field`. */
+/* The table entries for a command whose struct has these options as `field`. */
 #define INPUT_OPTIONS(type, field)                                                                 \
     { "format",                                                                                    \
       'f',                                                                                         \
@@ -45,17 +45,17 @@ typedef struct input_options {
     {                                                                                              \
         "limit", 0, OPT_LIST, offsetof(type, field.limits), "KEY=VALUE", NULL,                     \
             "Set a limit for hostile files: header_bytes, memory, objects, rank, depth, "          \
-            "name_bytes, "                                                                         \
-            "decoded_bytes or output_bytes. K, M, G and T are powers of 1024. May be repeated."    \
+            "name_bytes, decoded_bytes or output_bytes. K, M, G and T are powers of 1024. May be " \
+            "repeated."                                                                            \
     }
-/* For commands whose --option is the writer's. */
+/* For commands whose --option belongs to the writer. */
 #define IN_OPTION(type, field, whose)                                                              \
     {                                                                                              \
         "in-option", 0, OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL,                \
             "Set an option of the reader of " whose ". May be repeated."                           \
     }
-/* Spellings that are taken, too, but not told of; at the end of a table. One name means the reader
- * and one the writer in every command, whichever of them --option is there. */
+/* Accepted but undocumented spellings, for the end of a table. --in-option always belongs to the
+ * reader and --out-option to the writer, whatever --option means in the command. */
 #define ALSO_IN_OPTION(type, field)                                                                \
     {                                                                                              \
         "in-option", 0, OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL, NULL           \
@@ -71,11 +71,11 @@ typedef struct input_options {
 typedef struct input {
     tnf_file *file;
     const tnf_info *info;
-    const char *path; /* as given; of a URL without what may be secret */
-    const char *name; /* as messages call it */
+    const char *path; /* as given; a URL without secrets */
+    const char *name; /* the name in messages */
     const cli_state *cli;
-    uint64_t bytes; /* of a file, when it was opened; 0 if it is none */
-    char *shown;    /* the memory of both for a URL, or NULL */
+    uint64_t bytes; /* of a regular file, when it was opened; else 0 */
+    char *shown;    /* owns `path` and `name` of a URL, or NULL */
 } input;
 
 /* Options of a format, from "key=value" texts. Release with format_options_free(). */
@@ -84,25 +84,25 @@ typedef struct format_options {
     size_t n;
 } format_options;
 
-/* False after saying which one is not KEY=VALUE. */
+/* Returns false after reporting a text that is not KEY=VALUE. */
 bool format_options_parse(format_options *out, const opt_list *list);
-/* One more, unless the value is NULL. The value is kept as it is. */
+/* Adds an option, unless the value is NULL. The value is kept as it is. */
 bool format_options_add(format_options *o, const char *key, const char *value);
 void format_options_free(format_options *o);
 
-/* Is there a format of that name? Else says so, with the nearest. */
+/* Is there a format of that name? If not, reports it and suggests the most similar name. */
 bool known_format(const char *name, tnf_format_info *out);
 
-/* Opens `path` ("-": standard input). The first says what is wrong and gives an exit code; the
- * second leaves the error to the caller, except for mistakes in the options: then *code is set. */
+/* Opens `path` ("-": standard input). input_open() reports errors and returns an exit code.
+ * input_try() leaves errors to the caller, except for mistakes in the options, which set *code. */
 int input_open(input *in, const cli_state *cli, const input_options *options, const char *path);
 tnf_status input_try(input *in, const cli_state *cli, const input_options *options,
                      const char *path, int *code, tnf_error *error);
 void input_close(input *in);
-/* A URL without what may be secret, to be freed; NULL without memory. */
+/* Returns the URL without secrets, which the caller frees; NULL if there is no memory. */
 char *url_to_show(const char *url);
-/* What input_try() opens it with, for who opens it by other means: NULL after saying which option
- * is wrong. `in` gets its names, and must stay. */
+/* The options with which input_try() opens a file, for commands that open it in another way.
+ * Returns NULL after reporting a wrong option. Sets the names of `in`, which must stay valid. */
 typedef struct input_how {
     tnf_open_options open;
     tnf_url_options remote;
@@ -111,20 +111,21 @@ typedef struct input_how {
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
                                         const input_options *options, const char *path);
 void input_how_end(input_how *how);
-/* A line of --trace: what was read at this offset, or asked over the network. */
+/* Prints a line of --trace: what was read at this offset, or a network request. */
 void input_trace(void *ctx, uint64_t offset, const char *line);
-/* Can it be read only once: standard input, a pipe, a device? Then this reads all of it. */
+/* Can the path be read only once: standard input, a pipe, a device? input_stream() reads all of
+ * it. */
 bool input_is_stream(const char *path);
 tnf_status input_stream(tnf_source **out, const char *path, tnf_access access, tnf_error *error);
-/* Puts back what was there if a change of the file was interrupted, and says so. Gives an exit
- * code; *undone may be NULL. */
+/* Restores the old bytes if a change of the file was interrupted, and reports it. Returns an exit
+ * code; `undone` may be NULL. */
 int input_undo(const cli_state *cli, const char *path, bool *undone);
 
-/* Does the name match one of the patterns? An empty list takes everything. */
+/* Does the name match one of the patterns? An empty list matches everything. */
 bool glob_any(const opt_list *globs, tnf_str name);
-/* Is it selected, and not excluded? */
+/* Is the name selected, and not excluded? */
 bool glob_chosen(const opt_list *select, const opt_list *exclude, tnf_str name);
-/* Says that so many patterns leave nothing of that file; gives the exit code. */
+/* Reports that the patterns of --select and --exclude leave no tensor; returns the exit code. */
 int nothing_selected(const char *name, size_t nselect, size_t nexclude);
 /* --select and --exclude for a command whose struct has lists of these names. */
 #define CHOICE_OPTIONS(type, select_help)                                                          \

@@ -45,7 +45,7 @@ int plan_load(loaded_plan *out, const char *path)
     if (!std)
         fclose(f);
     if (!out->text || bad) {
-        file_message(path, "", TNF_NO_OFFSET, bad ? strerror(errno) : "it is too large");
+        file_message(path, "", TNF_NO_OFFSET, bad ? strerror(errno) : "too large for a plan");
         return EXIT_IO;
     }
     if (tnf_job_parse(&out->job, out->text, n, &error) != TNF_OK)
@@ -60,7 +60,7 @@ void plan_free(loaded_plan *p)
     free(p->text);
 }
 
-/* Do receipts lie beside the plan? */
+/* Are receipts stored next to the plan? */
 static bool beside_plan(const loaded_plan *p)
 {
     return !p->info->out || tnf_is_url(p->info->out);
@@ -87,7 +87,7 @@ static bool parse_part(const char *text, uint64_t *i, uint64_t *n)
     return end != text && !*end && *text != '-' && errno == 0 && *i < *n;
 }
 
-/* A receipt without a NUL at its end. */
+/* Does a receipt contain the words? It is not NUL-terminated. */
 static bool has_words(tnf_str text, const char *words)
 {
     size_t n = strlen(words);
@@ -104,14 +104,14 @@ static int do_part(const cli_state *cli, const char *name, const part_options *o
     tnf_job_how how = plan_how(p);
     how.trust_content = o->trust_content;
     if (strcmp(p->info->job, name) != 0)
-        return usage_error("%s: this is a plan for %s", name, p->info->job);
+        return usage_error("%s: the plan is for the command %s", name, p->info->job);
     if (n != p->info->parts)
         return usage_error("%s: the plan has %" PRIu64 " parts, not %" PRIu64, name, p->info->parts,
                            n);
     if (strcmp(p->path, "-") == 0 && beside_plan(p))
-        return usage_error(
-            "%s: a plan without --out, or to a URL, must be a file, since receipts lie beside it",
-            name);
+        return usage_error("%s: a plan without --out, or with a URL as --out, must be a file, "
+                           "since receipts are stored next to it",
+                           name);
     tnf_str receipt;
     if (tnf_job_part(&receipt, p->job, i, &how, &error) != TNF_OK)
         return file_error(p->path, &error);
@@ -125,12 +125,12 @@ int part_run(const cli_state *cli, const char *name, const part_options *o, int 
     loaded_plan p;
     uint64_t i, n;
     if (!o->plan || !o->part)
-        return usage_error("%s: --plan and --part belong together", name);
+        return usage_error("%s: --plan and --part need each other", name);
     if (nargs > 0)
-        return usage_error("%s: with --plan, the files are those of the plan", name);
+        return usage_error("%s: --plan takes no FILE, since the plan names the files", name);
     if (!parse_part(o->part, &i, &n))
-        return usage_error("%s: --part takes I/N with I from 0 to N - 1, as 7/64; not '%s'", name,
-                           o->part);
+        return usage_error("%s: --part takes I/N with I from 0 to N - 1, such as 7/64, not '%s'",
+                           name, o->part);
     int code = plan_load(&p, o->plan);
     if (code == EXIT_DONE)
         code = do_part(cli, name, o, &p, i, n);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What commands about plans share: reading one, doing a part of it, finishing it. */
+/* Helpers shared by the commands for plans: reading a plan, running a part of it, finishing it. */
 #ifndef TENFOLD_CLI_JOBS_H
 #define TENFOLD_CLI_JOBS_H
 
 #include "cmd.h"
 #include <tenfold/jobs.h>
 
-/* Lines of the table of a command whose struct has part_options as `field`. */
+/* Table entries for a command whose struct has part_options as `field`. */
 #define PART_OPTIONS(type, field)                                                                  \
     { "plan",                                                                                      \
       0,                                                                                           \
@@ -14,9 +14,8 @@
       offsetof(type, field.plan),                                                                  \
       "PLAN",                                                                                      \
       NULL,                                                                                        \
-      "Do a part of this plan, which 'tenfold plan' made, and nothing else. Files and options "    \
-      "are "                                                                                       \
-      "those of the plan." },                                                                      \
+      "Run only a part of this plan, which 'tenfold plan' made. Files and options are those of "   \
+      "the plan." },                                                                               \
         { "part",                                                                                  \
           0,                                                                                       \
           OPT_TEXT,                                                                                \
@@ -28,11 +27,11 @@
 #define TRUST_OPTION(type, field)                                                                  \
     {                                                                                              \
         "trust-content", 0, OPT_FLAG, offsetof(type, field.trust_content), NULL, NULL,             \
-            "With a plan: inputs with other times of change are taken. Sizes and headers must "    \
-            "still be those that were planned."                                                    \
+            "With a plan: accept inputs with other modification times. Sizes and headers must "    \
+            "still be those of the plan."                                                          \
     }
 
-/* How a plan is finished; the same for the table of a command with finish_options. */
+/* Options for finishing a plan, and their table entries. */
 typedef struct finish_options {
     bool no_verify, check_input, trust_content;
 } finish_options;
@@ -43,19 +42,18 @@ typedef struct finish_options {
       offsetof(type, field.check_input),                                                           \
       NULL,                                                                                        \
       NULL,                                                                                        \
-      "convert: read the input once more and compare it with what was written, if tensors are "    \
-      "copied as they are." },                                                                     \
+      "convert: read the input once more and compare it with the output, if tensors are copied "   \
+      "as they are." },                                                                            \
         { "no-verify",                                                                             \
           0,                                                                                       \
           OPT_FLAG,                                                                                \
           offsetof(type, field.no_verify),                                                         \
           NULL,                                                                                    \
           NULL,                                                                                    \
-          "Do not read again what was written to compare it with what the parts say they "         \
-          "wrote." },                                                                              \
+          "Do not read the output again to compare it with the receipts of the parts." },          \
         TRUST_OPTION(type, field)
 
-/* A plan and where it was read from. */
+/* A plan and the path that it was read from. */
 typedef struct loaded_plan {
     tnf_job *job;
     const tnf_job_info *info;
@@ -63,10 +61,10 @@ typedef struct loaded_plan {
     char *text;
 } loaded_plan;
 
-/* Reads a plan ("-": standard input); gives an exit code after saying what is wrong. */
+/* Reads a plan ("-": standard input). Returns an exit code, after reporting an error. */
 int plan_load(loaded_plan *out, const char *path);
 void plan_free(loaded_plan *p);
-/* How its parts are done: receipts lie beside the plan if it has no output. */
+/* Options for running its parts. Receipts are stored next to the plan if it has no output file. */
 tnf_job_how plan_how(const loaded_plan *p);
 
 /* `tenfold COMMAND --plan PLAN --part I/N`. */

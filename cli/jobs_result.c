@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What finishing a plan prints. */
+/* Prints the result of finishing a plan. */
 #include "jobs.h"
 #include "out.h"
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static void put_text(const char *s)
     put_safe(stdout, s, strlen(s), true);
 }
 
-/* As `tenfold hash` has them. */
+/* Prints hashes like `tenfold hash`. */
 static void put_hashes(const tnf_value *result)
 {
     const tnf_value *files = tnf_value_get(result, "files");
@@ -107,7 +107,7 @@ static void put_answers(const tnf_value *result)
     }
 }
 
-/* One line of JSON for each thing that the list has. */
+/* Prints each item of the list as a line of JSON. */
 static void put_rows(const tnf_value *list)
 {
     json j = { stdout, false };
@@ -135,7 +135,7 @@ static void put_result(const cli_state *cli, const char *job, const tnf_value *r
         put_rows(tnf_value_get(&files->as.items[i], "tensors"));
 }
 
-/* As the plain commands exit. */
+/* The exit code that the plain command would return. */
 static int exit_verdict(const char *job, const tnf_value *result)
 {
     bool good = true;
@@ -180,7 +180,7 @@ int plan_finish(const cli_state *cli, const loaded_plan *p, const tnf_job_how *h
     int code = show_result(cli, p, text, as_json);
     if (status == TNF_EUNSYNCED)
         return file_error(p->path, &error);
-    /* A result that is only printed goes out before what it was made of does. */
+    /* Receipts are removed only after a result that is not a file has been printed. */
     if (flush_out() == 0 && (code == EXIT_DONE || code == EXIT_DIFFERS) &&
         strcmp(p->info->mode, "rows") == 0 && tnf_job_abort(p->job, how, &error) != TNF_OK)
         return file_error(p->path, &error);

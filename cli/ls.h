@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `tenfold ls` shows, between the command and its table. */
+/* The contents of `tenfold ls`, shared by the command and its table. */
 #ifndef TENFOLD_CLI_LS_H
 #define TENFOLD_CLI_LS_H
 
@@ -22,7 +22,7 @@ typedef struct ls_item {
     size_t place; /* in the file */
 } ls_item;
 
-/* The tensors that were asked for. */
+/* The requested tensors. */
 typedef struct listing {
     ls_item *items;
     size_t n;
@@ -35,16 +35,18 @@ typedef struct ls_total {
 void ls_sort(listing *l, const ls_options *how);
 void ls_sort_sums(stat_sums *sums, const ls_options *how);
 
-/* ls_table.c: for people. What was shown is added to the total. */
+/* ls_table.c: as text. The shown tensors are added to the total. */
 void ls_print(const cli_state *cli, const listing *l, const ls_options *how, ls_total *total);
 void ls_print_sums(const cli_state *cli, const stat_sums *sums, ls_total *total);
 void ls_print_total(const ls_total *total, size_t files);
 
-/* Of some a missing file tells all but the bytes, of others the name alone is known. */
+/* Is only the name of the tensor known, since its file is missing? For other tensors of missing
+ * files everything except the bytes is known. */
 bool ls_unknown(const tnf_object *object);
 const char *ls_encoding(const tnf_part *part);
 #define LS_DIGEST 160
-/* As it stands in the file, or "crc32c:0x01020304", "sha256:…"; 0 without a digest. */
+/* The digest as it is in the file, or as "crc32c:0x01020304", "sha256:…"; returns 0 if there is
+ * none. */
 int ls_digest(char out[LS_DIGEST], const tnf_part *part);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `tenfold ls` for people: a table and a total; and the orders that lists can have. */
+/* The text output of `tenfold ls`: a table and a total; also the orders of lists. */
 #include "ls.h"
 #include "table.h"
 #include <inttypes.h>
@@ -116,7 +116,7 @@ static int sums_by_dtype(const void *a, const void *b)
     return c ? c : compare_names(x->name, y->name);
 }
 
-/* They come in the order of the file, which is as near to their offsets as sums can be. */
+/* Sums are made in the order of the file, which is also used for the key "offset". */
 void ls_sort_sums(stat_sums *sums, const ls_options *how)
 {
     stat_sum *all = sums->groups;
@@ -169,7 +169,7 @@ static void part_row(text_table *t, const tnf_part *p)
     table_row_end(t);
 }
 
-/* What is not known is a dash. */
+/* Unknown values are shown as a dash. */
 static void tensor_cells(text_table *t, const tnf_object *o)
 {
     table_str(t, o->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold: the table of commands, the options that all of them take, and the way in and out. */
+/* tenfold: the table of commands, their common options, and main(). */
 #include "cmd.h"
 #include "jobs.h"
 #include "out.h"
@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define MOST_FILES 10240 /* more than a model has; what the systems that allow the least take */
+#define MOST_FILES 10240 /* more than a model has; some systems allow no more */
 
 const command *const commands[] = {
     &cmd_info,     &cmd_ls,     &cmd_cat,      &cmd_convert,  &cmd_append,      &cmd_verify,
@@ -33,7 +33,7 @@ const opt global_options[] = {
     { "verbose", 'v', OPT_FLAG, offsetof(cli_state, verbose), NULL, NULL,
       "Print more: warnings about input that is unusual but legal." },
     { "trace", 0, OPT_FLAG, offsetof(cli_state, trace), NULL, NULL,
-      "Print what the reader sees, with byte offsets, to stderr." },
+      "Print the steps of the reader, with byte offsets, to stderr." },
     { "color", 0, OPT_CHOICE, offsetof(cli_state, color), "WHEN", "auto|always|never",
       "Colour the output on a terminal (auto), always or never. NO_COLOR is honoured." },
     { "threads", 0, OPT_TEXT, offsetof(cli_state, threads), "N", NULL,
@@ -83,7 +83,7 @@ const command cmd_version = {
     .run = run_version,
 };
 
-/* How many threads the library may start: by the option, or by the environment, where it looks. */
+/* Limits the threads of the library, which reads TENFOLD_THREADS. --threads overrides it. */
 static bool limit_threads(const cli_state *cli)
 {
     unsigned n;
@@ -92,7 +92,7 @@ static bool limit_threads(const cli_state *cli)
         return usage_error("--threads takes a number from 1 to 1000, not '%s'", cli->threads),
                false;
     if (!cli->threads && said && *said && !opt_count(&n, said))
-        return usage_error("TENFOLD_THREADS is to be a number from 1 to 1000, not '%s'", said),
+        return usage_error("TENFOLD_THREADS must be a number from 1 to 1000, not '%s'", said),
                false;
     if (cli->threads && setenv("TENFOLD_THREADS", cli->threads, 1) != 0)
         return usage_error("out of memory"), false;
@@ -163,7 +163,7 @@ static int run_line(int argc, char **argv)
     return c ? run_command(&cli, c, n - 1, argv + 1) : unknown_command(argv[0]);
 }
 
-/* Data that did not arrive is a failure, however well the rest went. */
+/* If output could not be written, the command fails even if the rest succeeded. */
 static int flush_output(int code)
 {
     int why = flush_out();
@@ -173,7 +173,7 @@ static int flush_output(int code)
     return code == EXIT_DONE || code == EXIT_DIFFERS ? EXIT_IO : code;
 }
 
-/* A model has as many descriptors open as it has shards; some systems begin with 256. */
+/* A model keeps one descriptor open per shard, but some systems allow only 256 by default. */
 static void allow_files(void)
 {
     struct rlimit files;
@@ -183,8 +183,9 @@ static void allow_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* Descriptors that the caller closed must not become those of files: what is printed would go
- * there. Opened the wrong way round, they give an error as closed ones do. */
+/* If the caller closed a standard stream, a file must not get its descriptor, since output would be
+ * written to that file. /dev/null takes its place, opened in the wrong direction, so that using it
+ * is still an error. */
 static bool hold_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -200,7 +201,7 @@ int main(int argc, char **argv)
     if (!hold_standard_streams())
         return EXIT_IO;
     allow_files();
-    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file size limit gives an error, like a full disk */
     stop_on_cut_files();
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     setvbuf(stderr, NULL, _IOLBF, 0);

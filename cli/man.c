@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Man pages from the option tables: tenfold.1 and tenfold-COMMAND.1, in man(7) macros. */
+/* Generates man pages from the option tables: tenfold.1 and tenfold-COMMAND.1, in man(7) macros. */
 #include "out.h"
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
-#define MAN_DATE "2026-11-16" /* of the last change to what the pages say */
+#define MAN_DATE "2026-11-18" /* of the last change of the text */
 
 static const struct {
     const char *code, *meaning;
@@ -14,8 +14,8 @@ static const struct {
     { "1", "Something differs, or a check failed." },
     { "2", "The command line is wrong." },
     { "3", "A file could not be read or written, or the network or the memory failed." },
-    { "4", "A file is damaged, or of a kind that is not supported." },
-    { "5", "Refused, because something would be lost." },
+    { "4", "A file is damaged or not supported." },
+    { "5", "Refused, because data would be lost." },
 };
 
 FILE *generated_file(const char *dir, const char *name)
@@ -28,7 +28,7 @@ FILE *generated_file(const char *dir, const char *name)
     return f;
 }
 
-/* Text as roff wants it: a line of input that begins with a dot or quote would be a request. */
+/* Escapes text for roff: an input line that begins with a dot or a quote would be a request. */
 static void put_roff(FILE *to, const char *text)
 {
     bool first = true;
@@ -47,7 +47,7 @@ static void put_roff(FILE *to, const char *text)
     }
 }
 
-/* The end of the first sentence, or NULL; "..." ends none. */
+/* The end of the first sentence, or NULL. "..." does not end a sentence. */
 static const char *sentence_end(const char *text)
 {
     const char *stop = strstr(text, ". ");
@@ -56,7 +56,7 @@ static const char *sentence_end(const char *text)
     return stop;
 }
 
-/* Paragraphs, about one sentence on each line. */
+/* Writes paragraphs, about one sentence per line. */
 static void put_paragraphs(FILE *to, const char *text)
 {
     while (*text) {
@@ -76,7 +76,7 @@ static void put_paragraphs(FILE *to, const char *text)
     }
 }
 
-/* FILE and GLOB in italics, the rest as it is. */
+/* Writes words such as FILE and GLOB in italics. */
 static void put_arguments(FILE *to, const char *args)
 {
     bool italic = false;
@@ -198,8 +198,8 @@ static bool main_page(const char *dir)
     put_options(to, "OPTIONS OF EVERY COMMAND", global_options);
     exit_status(to);
     fputs(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf set and not empty, output is not coloured unless "
-          "\\fB\\-\\-color=always\\fR asks for it.\n.TP\n.B TENFOLD_THREADS\nHow many threads "
-          "to use at most, as with \\fB\\-\\-threads\\fR; without both, one for each core.\n"
+          "\\fB\\-\\-color=always\\fR is given.\n.TP\n.B TENFOLD_THREADS\nThe largest number of "
+          "threads, as with \\fB\\-\\-threads\\fR; without both, one for each core.\n"
           ".SH SEE ALSO\n",
           to);
     for (const command *const *c = commands; *c; c++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold formats --matrix: what becomes of each kind of thing in each format, as the planner
- * itself says of a small model with nothing else in it; and from that, what each pair of formats
- * keeps. */
+/* tenfold formats --matrix: how each format keeps each kind of item. For each item a small model is
+ * made that contains nothing else, and the planner of the library reports its fate in each format.
+ * The table of pairs of formats is derived from these fates. */
 #include "matrix.h"
 #include "table.h"
 #include <string.h>
@@ -10,14 +10,14 @@
 
 #define MOST_THINGS  80
 #define MOST_FORMATS 64
-#define LABEL        24u /* columns of what a row is called, and of a format */
+#define LABEL        24u /* columns of the label of a row */
 #define COLUMN       3u
 #define REFUSED      '-'
-#define CHANGED      '~' /* and what undoes it is kept */
+#define CHANGED      '~' /* kept in another form that can be reversed */
 
-/* ----------------------------------------------------------------- things */
+/* ------------------------------------------------------------------ items */
 
-/* Some formats have a place for a tensor of one name only. */
+/* Some formats can hold only a tensor of a certain name. */
 static const char *const slots[] = { "w", "points", "embeddings", "arr_0", "vectors" };
 static const char *slot;
 
@@ -241,7 +241,8 @@ static tnf_status add_thing(tnf_builder *b, size_t thing, tnf_error *e)
     return tnf_builder_add(b, slot, tnf_type_at(thing - THINGS), 2, eight, zeros, e);
 }
 
-/* Under the name that does it best: '=' before '~' before 's' before '-'. */
+/* Asks the planner about an item under this name. Each format keeps its best fate of all names: '='
+ * before '~' before 's' before '-'. */
 static tnf_status ask_under(matrix *m, size_t thing, const char *name, tnf_error *e)
 {
     static const char order[] = { '=', CHANGED, 's', REFUSED, 0 };
@@ -288,7 +289,7 @@ static tnf_status fill_rows(matrix *m, tnf_error *e)
     return TNF_OK;
 }
 
-/* Of what `from` holds, how many kinds have this fate in `to`? */
+/* How many kinds of items that `from` can hold have this fate in `to`? */
 static size_t count_fates(const matrix *m, size_t from, size_t to, char fate)
 {
     size_t n = 0;
@@ -299,7 +300,7 @@ static size_t count_fates(const matrix *m, size_t from, size_t to, char fate)
 
 /* ---------------------------------------------------------------- printing */
 
-/* The columns from..*to that stand side by side: all of them, or as many as a terminal has room. */
+/* The next columns from..*to: all of them, or as many as fit the terminal. */
 static bool next_columns(const matrix *m, size_t *from, size_t *to)
 {
     size_t width = terminal_width(STDOUT_FILENO), most = m->nformats;
@@ -338,9 +339,10 @@ static void explain_fates(const char *text)
 static void pairs_for_people(const matrix *m)
 {
     explain_fates(
-        "From each format (a row) to each (a column, by number): = all that it can hold is "
-        "kept, s some of it in the stash, ~ some of it in another form with what undoes that; "
-        "a number: so many kinds of things are refused, or lost with --allow-loss.");
+        "A row is the format to convert from, a column (by number) the format to convert to. The "
+        "sign = means that everything is kept, s that some items are kept in the stash, ~ that "
+        "some items are kept in another form that can be reversed. A number says how many kinds "
+        "of items are refused, or lost with --allow-loss.");
     for (size_t from = 0, to = 0; next_columns(m, &from, &to);) {
         put_heading(from, to);
         for (size_t a = 0; a < m->nformats; a++) {
@@ -361,8 +363,8 @@ static void things_for_people(const matrix *m)
 {
     putchar('\n');
     explain_fates(
-        "What becomes of each thing in each format: = native, ~ in another form, s in the "
-        "stash, - refused.");
+        "How each format keeps each kind of item: = native, ~ in another form, s in the stash, - "
+        "refused.");
     for (size_t from = 0, to = 0; next_columns(m, &from, &to);) {
         put_heading(from, to);
         for (size_t i = 0; i < m->nthings; i++) {
@@ -411,7 +413,7 @@ static void as_json(const matrix *m)
 
 int matrix_print(bool in_json)
 {
-    static matrix m; /* of one run */
+    static matrix m; /* too large for the stack; used once */
     tnf_error error;
     if (fill_rows(&m, &error) != TNF_OK)
         return file_error("formats", &error);

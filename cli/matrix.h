@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of formats: what each keeps of what another holds. */
+/* The table of formats: how much each format keeps of another. */
 #ifndef TENFOLD_CLI_MATRIX_H
 #define TENFOLD_CLI_MATRIX_H
 
 #include <stdbool.h>
 
-/* Gives an exit code. */
+/* Returns an exit code. */
 int matrix_print(bool in_json);
 
 #endif

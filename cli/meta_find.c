@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values by the last words of their keys: nobody types "safetensors.metadata.step" for "step". */
+/* Finds values by the last words of their keys: "step" for "safetensors.metadata.step". */
 #include "meta.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ typedef struct search {
     char names[NAMED][100];
 } search;
 
-/* Does a key end with the words, at a dot? */
+/* Does a key end with the words, after a dot? */
 static bool ends_with(tnf_str key, tnf_str words)
 {
     if (key.n < words.n || memcmp(key.p + key.n - words.n, words.p, words.n) != 0)
@@ -32,7 +32,7 @@ static void note_found(search *s, const char *path, tnf_value value)
 
 static void look_in(search *s, const tnf_value *v, const char *path);
 
-/* In a JSON document the words may be a path from its root. */
+/* In a JSON document, the words may also be a path from the root. */
 static void look_in_json(search *s, const tnf_value *v, const char *path)
 {
     tnf_str inside;
@@ -46,7 +46,7 @@ static void look_in_json(search *s, const tnf_value *v, const char *path)
     free(name);
 }
 
-/* Trees come from readers that limit their depth. */
+/* The recursion is bounded, since readers limit the depth of trees. */
 static void look_at(search *s, const tnf_member *m, const char *parent)
 {
     size_t before = strlen(parent), n = before + m->key.n + 2;

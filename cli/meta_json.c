@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Changing one value within the text of a JSON document, and no other byte of it. The document is
- * known to be valid, so brackets, quotes and commas are all there is to see.
+/* Changes one value within the text of a JSON document, and no other byte of it. The document is
+ * known to be valid, so the code looks only at brackets, quotes and commas.
  *
  *   {"kind": "gpt", "config": {"dropout": 0.0}}
  *    └lead┘└key┘  └─value─┘
@@ -11,11 +11,11 @@
 
 /* A member of an object or an item of an array. */
 typedef struct member {
-    const char *lead;   /* after the bracket or comma */
-    tnf_str key, value; /* key: with its quotes; p NULL in an array */
+    const char *lead;   /* just after the bracket or comma */
+    tnf_str key, value; /* key: with its quotes; p is NULL in an array */
 } member;
 
-/* Goes through one object or array. */
+/* Iterates over an object or an array. */
 typedef struct walk {
     const char *p, *end;
     bool array;
@@ -54,7 +54,7 @@ static const char *past_value(const char *p, const char *end)
     return p;
 }
 
-/* False if it is neither an object nor an array. */
+/* Returns false if the value is neither an object nor an array. */
 static bool walk_begin(walk *w, tnf_str value)
 {
     const char *p = past_space(value.p, value.p + value.n);
@@ -105,8 +105,8 @@ static bool has_inside(tnf_str value)
     return value.n > 0 && (value.p[0] == '{' || value.p[0] == '[');
 }
 
-/* The child of an object or array that the path goes through; false if there is none. *last is the
- * last child there is (lead NULL: none). */
+/* Finds the child of an object or array that the path leads through; returns false if there is
+ * none. *last is the last child (lead NULL: no children). */
 static bool find_child(meta_editor *m, tnf_str value, tnf_str path, member *out, tnf_str *rest,
                        member *last)
 {
@@ -157,7 +157,7 @@ bool meta_json_get(meta_editor *m, tnf_str *out, tnf_str value, tnf_str path)
 
 /* ------------------------------------------------------------------ changes */
 
-/* The document with the bytes from one place to another replaced. */
+/* A copy of the document with the bytes from..to replaced. */
 static bool replace_bytes(meta_editor *m, tnf_str *out, tnf_str d, const char *from, const char *to,
                           tnf_str by)
 {
@@ -190,21 +190,21 @@ static bool quote_text(meta_editor *m, tnf_str *out, const char *text, size_t n)
     return kept ? true : meta_fail(m, "out of memory");
 }
 
-/* { [ " t n or 0, for a number. */
+/* The kind of a value: { [ " t n, or '0' for a number. */
 static char kind_of(tnf_str value)
 {
     char c = value.n > 0 ? value.p[0] : 0;
     return c == 'f' ? 't' : strchr("{[\"tn", c) ? c : '0';
 }
 
-/* What was typed, as JSON: of the kind that is there (p NULL: nothing is). */
+/* Converts typed text to JSON of the kind of the existing value (p NULL: there is none). */
 static bool typed_as_json(meta_editor *m, tnf_str *out, tnf_str like, const char *text)
 {
     tnf_value v;
     tnf_error error;
     size_t n = strlen(text);
     if (!tnf_utf8_valid(NULL, text, n))
-        return meta_fail(m, "the value is no UTF-8");
+        return meta_fail(m, "the value is not UTF-8");
     bool is_json = !m->as_text && tnf_builder_parse(&v, m->builder, text, n, &error) == TNF_OK;
     const char *p = past_space(text, text + n);
     *out = (tnf_str) { p, is_json ? (size_t)(past_value(p, text + n) - p) : 0 };
@@ -213,14 +213,14 @@ static bool typed_as_json(meta_editor *m, tnf_str *out, tnf_str like, const char
         return true;
     if (kind == 'n' || kind == '"' || m->as_text)
         return quote_text(m, out, text, n);
-    return meta_fail(m, "it is %s in the JSON document, and that does not fit",
+    return meta_fail(m, "the value does not fit; the JSON document has %s there",
                      kind == '{'   ? "an object"
                      : kind == '[' ? "an array"
                      : kind == 't' ? "true or false"
                                    : "a number");
 }
 
-/* A member more, spaced like the last one. */
+/* Adds a member, with the same spacing as the last one. */
 static bool add_member(meta_editor *m, tnf_str *out, tnf_str d, tnf_str object, const member *last,
                        tnf_str key, tnf_str value)
 {
@@ -283,7 +283,7 @@ bool meta_json_remove(meta_editor *m, tnf_str *out, tnf_str document, tnf_str pa
             continue;
         }
         if (from[-1] == ',')
-            from--; /* and what stands behind stays */
+            from--; /* removes the comma before the value; the text after the value stays */
         else if (*next == ',')
             to = next + 1;
         return replace_bytes(m, out, document, from, to, (tnf_str) { "", 0 });

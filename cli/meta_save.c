@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing a file with other attributes: first a trial in memory, to see that what is set comes back
- * as it was set; then the file itself, in place if it can be. */
+/* Writes a file with other attributes. A trial in memory first checks that the new attributes are
+ * read back unchanged. Then the file itself is changed, in place if possible. */
 #include "meta_save.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define TRIAL_BYTES ((uint64_t)16 << 20) /* files up to this size are tried whole */
+#define TRIAL_BYTES ((uint64_t)16 << 20) /* smaller files are tried with all tensors */
 
-/* The search begins where the key is likely to be: a change moves few of many. */
+/* The search begins at the likely position of the key, since a change moves few keys. */
 static const tnf_value *find_member(const tnf_value *map, tnf_str key, size_t likely)
 {
     size_t n = map ? map->n : 0;
@@ -26,7 +26,7 @@ static bool same_value(const tnf_value *a, const tnf_value *b)
     return a && b ? meta_equal(a, b) : a == b;
 }
 
-/* Tells the builder what is new, changed or gone. */
+/* Applies new, changed and removed attributes to the builder. */
 static tnf_status apply_change(const meta_change *c, tnf_builder *b, tnf_error *error)
 {
     tnf_status status = TNF_OK;
@@ -45,7 +45,7 @@ static tnf_status apply_change(const meta_change *c, tnf_builder *b, tnf_error *
 
 /* ------------------------------------------------------------------- trial */
 
-/* All of a small file, or the attributes alone, with the tensor that is changed. */
+/* Adds everything of a small file; of a large one only the attributes and the changed tensor. */
 static tnf_status fill_trial(const meta_change *c, tnf_builder *b, tnf_error *error)
 {
     const tnf_value *attrs = c->in->info->attrs;
@@ -66,7 +66,7 @@ static const tnf_value *attrs_of(const tnf_file *file, const char *tensor)
     return !tensor ? tnf_file_info(file)->attrs : o ? o->attrs : NULL;
 }
 
-/* The first key that did not come back as it should, or NULL. */
+/* The first key that was not read back as expected, or NULL. */
 static const char *lost_key(const meta_change *c, const tnf_value *now)
 {
     for (size_t i = 0; i < c->before->n; i++) {
@@ -94,16 +94,17 @@ static bool reads_back(const meta_change *c, tnf_str bytes)
     if (status == TNF_OK)
         status = tnf_open_source(&file, source, &how, &error);
     if (status != TNF_OK)
-        return meta_fail(c->editor, "the file could not be read any more: %s", error.message);
+        return meta_fail(c->editor, "the changed file could not be read: %s", error.message);
     const char *lost = lost_key(c, attrs_of(file, c->tensor));
     if (lost)
-        meta_message(c->editor, "'%s' cannot be set so: it follows from the rest of the file",
-                     lost);
+        meta_message(c->editor,
+                     "'%s' cannot be set, since its value follows from the rest of the file", lost);
     tnf_close(file);
     return !lost;
 }
 
-/* False if the change would not last. What cannot be tried, saving will tell. */
+/* Returns false if the attributes would not be read back. If the trial itself fails, saving reports
+ * the error later. */
 static bool try_change(const meta_change *c, const tnf_save_options *save)
 {
     tnf_builder *b;
@@ -129,14 +130,14 @@ static bool try_change(const meta_change *c, const tnf_save_options *save)
 
 /* -------------------------------------------------------------------- save */
 
-/* Behind its other names the file would change, too: that is for the user to want. */
+/* A change in place would also be visible under other hard links, so the user must request it. */
 static bool has_one_name(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && st.st_nlink == 1;
 }
 
-/* TNF_EUNSUPPORTED: in place it cannot be done, and nothing is. */
+/* Returns TNF_EUNSUPPORTED if a change in place is impossible; then nothing has changed. */
 static tnf_status in_place(const meta_change *c, const tnf_save_options *how, tnf_error *error)
 {
     if (c->where == META_ANEW || (c->where == META_WHERE_IT_FITS && !has_one_name(c->path)))
@@ -164,11 +165,12 @@ static tnf_status save_to(const meta_change *c, const tnf_save_options *how, sav
     progress_end(&s->progress);
     stop_release(&before, status == TNF_ECANCELLED);
     if (status == TNF_OK && c->in->cli->verbose && !c->in->cli->quiet)
-        file_message(c->path, "", TNF_NO_OFFSET, anew ? "written anew" : "changed in place");
+        file_message(c->path, "", TNF_NO_OFFSET, anew ? "rewritten" : "changed in place");
     return status;
 }
 
-/* Whether nothing is lost comes first: then a trial may lose what it has no room for. */
+/* A dry run first checks that nothing is lost. So the trial may allow losses, which come only from
+ * its own limits. */
 static tnf_status rehearse_save(const meta_change *c, const tnf_save_options *how, tnf_error *error)
 {
     tnf_save_options dry = *how;
@@ -188,19 +190,19 @@ static bool has_reserve(const char *format)
     return o && o->name;
 }
 
-/* Why it was not done in place, and what would do. */
+/* Reports why a change in place was impossible, and the alternatives. */
 static int refuse_in_place(const meta_change *c, const tnf_error *error)
 {
     char text[400];
     bool room = has_reserve(c->in->info->format);
-    snprintf(text, sizeof text, "%s; without --%s the file is written anew%s", error->message,
+    snprintf(text, sizeof text, "%s; without --%s the file is rewritten%s", error->message,
              c->where == META_SHIFT ? "shift" : "in-place",
-             room ? ", and --reserve SIZE leaves room for the next time" : "");
+             room ? ", and --reserve SIZE leaves room for later changes" : "");
     file_message(c->path, "", TNF_NO_OFFSET, text);
     return EXIT_BAD;
 }
 
-/* Where the plan goes: to stderr at once, or to memory until it is refused. */
+/* Prints the plan to stderr, or collects it in memory until the change is refused. */
 static void on_plan(void *ctx, const tnf_plan_item *item)
 {
     const saving *s = ctx;
@@ -226,7 +228,7 @@ int meta_save(const meta_change *c, tnf_save_options *how)
     if (status == TNF_ELOSSY && refused)
         fwrite(refused, 1, n, stderr);
     free(refused);
-    how->plan = NULL; /* told already */
+    how->plan = NULL; /* the plan was reported already */
     if (status == TNF_OK && !try_change(c, how)) {
         file_message(c->in->name, "", TNF_NO_OFFSET, c->editor->why);
         return EXIT_LOSSY;
@@ -238,6 +240,6 @@ int meta_save(const meta_change *c, tnf_save_options *how)
         return refuse_in_place(c, &error);
     if (status != TNF_EEXISTS)
         return status == TNF_OK ? EXIT_DONE : file_error(c->path, &error);
-    file_message(c->path, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
+    file_message(c->path, "", TNF_NO_OFFSET, "already exists; use --force to replace it");
     return EXIT_IO;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees by dotted keys: see meta.h. Each level of a path takes at least a character of the command
- * line, so recursion along a path is bounded by that. */
+/* Trees with dotted keys: see meta.h. Each level of a path takes at least one character of the
+ * command line, which bounds the recursion along a path. */
 #include "meta.h"
 #include <stdarg.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ bool meta_begins(tnf_str path, tnf_str key, tnf_str *rest)
         return true;
     if (path.p[key.n] != '.' && path.p[key.n] != '[')
         return false;
-    size_t skip = path.p[key.n] == '.'; /* a bracket belongs to what follows */
+    size_t skip = path.p[key.n] == '.'; /* a bracket belongs to the rest */
     *rest = (tnf_str) { path.p + key.n + skip, path.n - key.n - skip };
     return true;
 }
@@ -80,7 +80,7 @@ static bool has_inside(const tnf_value *v)
     return v->kind == TNF_MAP || v->kind == TNF_ARRAY || v->kind == TNF_JSON;
 }
 
-/* The child that a path goes through: its position in v. */
+/* The position in v of the child that the path leads through. */
 static bool find_child(const tnf_value *v, tnf_str path, size_t *at, tnf_str *rest)
 {
     bool found = false;
@@ -146,7 +146,7 @@ static void *copy_of(meta_editor *m, const tnf_value *v)
     return copy;
 }
 
-/* v with another value at a place. */
+/* A copy of v with another value at a position. */
 static bool with_value(meta_editor *m, tnf_value *out, const tnf_value *v, size_t at,
                        const tnf_value *value)
 {
@@ -177,7 +177,7 @@ static bool with_new(meta_editor *m, tnf_value *out, const tnf_value *v, tnf_str
     return true;
 }
 
-/* An array grows at its end. */
+/* A copy of an array with a new item at its end. */
 static bool with_item(meta_editor *m, tnf_value *out, const tnf_value *v, const char *text)
 {
     tnf_value *copy = copy_of(m, v), room;
@@ -203,7 +203,8 @@ static bool without_value(meta_editor *m, tnf_value *out, const tnf_value *v, si
     return true;
 }
 
-/* A new key is like those beside it, except at the root, where everything meets. */
+/* A new key gets the type of its neighbours, except at the root, where keys have nothing in
+ * common. */
 static bool set_in(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str path,
                    const char *text, bool root)
 {
@@ -218,7 +219,7 @@ static bool set_in(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_st
         return true;
     }
     bool known = find_child(tree, path, &at, &rest);
-    if (known && rest.p && root) { /* a key that begins as another does is a key of its own */
+    if (known && rest.p && root) { /* "a.b" is a new key if "a" is a plain value */
         tnf_kind kind = (tnf_kind)nth_child(tree, at)->kind;
         known = kind == TNF_MAP || kind == TNF_ARRAY || kind == TNF_JSON;
     }
@@ -277,7 +278,7 @@ bool meta_remove(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str 
 
 /* ---------------------------------------------------------------- equality */
 
-/* By bits: there are many NaNs, and two zeros. */
+/* Compares bits, since there are many NaNs and two zeros. */
 static bool same_number(const tnf_value *a, const tnf_value *b)
 {
     uint64_t x = 0, y = 0;
@@ -287,7 +288,7 @@ static bool same_number(const tnf_value *a, const tnf_value *b)
     return x == y;
 }
 
-/* Many formats have integers without a sign of their own: u64 if they can be, else i64. */
+/* Many formats do not store whether an integer is signed: it is u64 if possible, else i64. */
 static bool same_integer(const tnf_value *a, const tnf_value *b)
 {
     bool ints = (a->kind == TNF_INT || a->kind == TNF_UINT) &&
@@ -297,7 +298,7 @@ static bool same_integer(const tnf_value *a, const tnf_value *b)
            a->as.u <= INT64_MAX;
 }
 
-/* Trees come from readers that limit their depth. */
+/* The recursion is bounded, since readers limit the depth of trees. */
 bool meta_equal(const tnf_value *a, const tnf_value *b)
 {
     if (same_integer(a, b))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From what was typed to a value: JSON where it is JSON, else text; and where there is a value
- * already, or others beside it, of the very same type. */
+/* Converts typed text to a value: JSON if it is valid JSON, else text. The type is that of the old
+ * value or of its neighbours, if there are any. */
 #include "meta.h"
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char *type_name(const tnf_value *v)
 static bool tell_misfit(meta_editor *m, const tnf_value *like)
 {
     bool number = like->kind == TNF_INT || like->kind == TNF_UINT || like->kind == TNF_FLOAT;
-    return meta_fail(m, "it is %s%s, and that does not fit", number ? "of type " : "",
+    return meta_fail(m, "the value does not fit; expected %s%s", number ? "type " : "",
                      type_name(like));
 }
 
@@ -55,7 +55,7 @@ static int base64_digit(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* {"$bytes":"base64"}, as --json prints them. */
+/* The base64 text of {"$bytes":"base64"}, the form that --json prints; or NULL. */
 static const tnf_value *bytes_form(const tnf_value *v)
 {
     const tnf_value *text = v->kind == TNF_MAP && v->n == 1 ? tnf_value_get(v, "$bytes") : NULL;
@@ -92,7 +92,7 @@ static bool fit_integer(meta_editor *m, tnf_value *out, const tnf_value *like, c
     bool fits = v->kind == TNF_INT || v->kind == TNF_UINT;
     bool negative = v->kind == TNF_INT && v->as.i < 0;
     if (negative && like->kind == TNF_UINT &&
-        bits == 64) { /* an integer that happened to be none */
+        bits == 64) { /* many formats have no unsigned type, so the old value was just positive */
         *out = *v;
         return true;
     }
@@ -125,7 +125,7 @@ static bool number_of(const tnf_value *v, double *out)
     return v->kind == TNF_FLOAT || v->kind == TNF_INT || v->kind == TNF_UINT;
 }
 
-/* `text`, if given, is the number as it was typed: rounded once, not twice. */
+/* `text`, if given, is the typed number. Parsing it directly as f32 rounds once, not twice. */
 static bool fit_float(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v,
                       const char *text)
 {
@@ -168,7 +168,7 @@ static bool fit_items(meta_editor *m, tnf_value *out, const tnf_value *like, con
         if (!fit_value(m, &items[i], one, &v->as.items[i], NULL))
             return false;
     *out = (tnf_value) { .kind = TNF_ARRAY, .n = v->n, .as.items = items };
-    out->dtype = like ? like->dtype : 0; /* what it is of, where the file tells */
+    out->dtype = like ? like->dtype : 0; /* the item type, if the file declares it */
     return true;
 }
 
@@ -197,8 +197,8 @@ static bool is_number(const tnf_value *v)
     return v->kind == TNF_INT || v->kind == TNF_UINT || v->kind == TNF_FLOAT;
 }
 
-/* The first of u32, i32, u64, i64, f32 that holds them all: what programs that ask for exact types
- * mostly ask for. */
+/* The first of u32, i32, u64, i64, f32 that holds all values. Programs that need exact types mostly
+ * expect this one. */
 static tnf_value narrowest_type(const tnf_value *v, size_t n)
 {
     static const tnf_dtype types[] = { TNF_U32, TNF_I32, TNF_U64, TNF_I64, TNF_F32 };
@@ -212,7 +212,7 @@ static tnf_value narrowest_type(const tnf_value *v, size_t n)
     return (tnf_value) { .kind = (uint8_t)kind, .dtype = (uint8_t)types[t] };
 }
 
-/* A number, or an array of numbers, that nothing is known of. */
+/* A number, or an array of numbers, of unknown type. */
 static bool fit_narrow(meta_editor *m, tnf_value *out, const tnf_value *v, const char *text)
 {
     const tnf_value like = v->kind == TNF_ARRAY ? narrowest_type(v->as.items, v->n)
@@ -257,7 +257,7 @@ static bool fit_members(meta_editor *m, tnf_value *out, const tnf_value *like, c
     return true;
 }
 
-/* As JSON has it; whole numbers are u64, or i64 if they are negative. */
+/* The JSON type; whole numbers are u64, or i64 if they are negative. */
 static bool natural_value(meta_editor *m, tnf_value *out, const tnf_value *v, const char *text)
 {
     const tnf_value *bytes = bytes_form(v);
@@ -275,7 +275,7 @@ static bool natural_value(meta_editor *m, tnf_value *out, const tnf_value *v, co
     return true;
 }
 
-/* v, of the type of `like`. The depth is that of the parsed text, which is limited. */
+/* Converts v to the type of `like`. The recursion is bounded by the depth of the parsed text. */
 static bool fit_value(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v,
                       const char *text)
 {
@@ -312,9 +312,9 @@ bool meta_convert(meta_editor *m, tnf_value *out, const tnf_value *like, const c
     like = m->as ? m->as : like;
     bool is_json = tnf_builder_parse(&v, m->builder, text, n, &error) == TNF_OK;
     if (!tnf_utf8_valid(NULL, text, n))
-        return meta_fail(m, "the value is no UTF-8");
+        return meta_fail(m, "the value is not UTF-8");
     if (like && like->kind == TNF_STRING) {
-        *out = is_json && v.kind == TNF_STRING ? v : plain; /* whatever it looks like */
+        *out = is_json && v.kind == TNF_STRING ? v : plain; /* a text even if it is other JSON */
         return true;
     }
     if (like && like->kind == TNF_JSON) {
@@ -359,12 +359,12 @@ bool meta_type_named(meta_editor *m, tnf_value *out, const char *name, size_t n)
         }
     }
     return meta_fail(m,
-                     "'%.*s' is no type: u8 ... u64, i8 ... i64, f32, f64, bool, string, bytes, "
-                     "array<u32> ...",
+                     "'%.*s' is not a type; use u8 ... u64, i8 ... i64, f32, f64, bool, string, "
+                     "bytes, array<u32> ...",
                      (int)n, name);
 }
 
-/* Numbers as JSON would have them: an f32 exactly, as an f64. */
+/* The number with its JSON type: an f32 becomes the same f64. */
 static bool plain_number(meta_editor *m, tnf_value *out, const tnf_value *v)
 {
     *out = *v;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Command lines by table: --name, --name=value, --name value, -n, -nvalue, -abc, and -- to end. */
+/* Parses command lines by a table: --name, --name=value, --name value, -n, -nvalue, -abc; -- ends
+ * the options. */
 #include "opt.h"
 #include "cmd.h"
 #include "out.h"
@@ -13,7 +14,7 @@ typedef struct found {
     void *values;
 } found;
 
-/* Where a parse stands. */
+/* The state of a parse. */
 typedef struct parse {
     const opt_set *sets;
     size_t nsets;
@@ -61,8 +62,8 @@ static bool find_short(const parse *p, char letter, found *out)
     return false;
 }
 
-/* A letter that now means something else: it is the old one only if what follows says so. *value is
- * what follows, or NULL. */
+/* A letter that has a new meaning now. It has the old meaning only if one of the old option's words
+ * follows. *value is the text that follows, or NULL. */
 static bool find_old(const parse *p, const char *letters, found *out, const char **value)
 {
     for (size_t s = 0; s < p->nsets; s++)
@@ -159,7 +160,7 @@ static bool wants_value(const opt *o)
     return o->kind == OPT_TEXT || o->kind == OPT_LIST || o->kind == OPT_CHOICE;
 }
 
-/* The value of an option that stands in the next argument. */
+/* The value of an option, from the next argument. */
 static const char *next_value(parse *p, const opt *o)
 {
     if (p->at >= p->argc) {
@@ -240,6 +241,6 @@ void opt_release(const opt_set *set)
             continue;
         opt_list *list = (void *)((char *)set->values + o->at);
         free(list->items);
-        *list = (opt_list) { NULL, 0 }; /* two options may fill one list */
+        *list = (opt_list) { NULL, 0 }; /* two options may share a list */
     }
 }

@@ -10,7 +10,7 @@ typedef enum opt_kind {
     OPT_FLAG,  /* sets a bool */
     OPT_TEXT,  /* sets a const char * */
     OPT_MAYBE, /* sets an opt_maybe: --name alone, or --name=VALUE */
-    OPT_LIST,  /* appends to an opt_list: may be given again */
+    OPT_LIST,  /* appends to an opt_list; may be repeated */
     OPT_CHOICE /* sets an int: the position in `words` */
 } opt_kind;
 
@@ -29,34 +29,34 @@ typedef struct opt {
     const char *name;
     char letter; /* or 0 */
     opt_kind kind;
-    size_t at;         /* where in the command's struct the value goes */
-    const char *arg;   /* what its value is called: "FORMAT" */
-    const char *words; /* what may stand there: "auto|mmap", "@formats", "@writable"; or NULL */
-    const char *help;  /* NULL: a letter that an option had once, see opt_is_old() */
+    size_t at;         /* the offset of the value in the command's struct */
+    const char *arg;   /* the name of its value: "FORMAT" */
+    const char *words; /* the possible values: "auto|mmap", "@formats", "@writable"; or NULL */
+    const char *help;  /* NULL: an old letter of an option, see opt_is_old() */
 } opt;
 
-/* An old letter is no longer told of, and stands at the end of its table. It is taken if one of its
- * words follows, or if it has none. */
+/* An old letter is undocumented, and is at the end of its table. It is accepted if one of its words
+ * follows, or if it has no words. */
 bool opt_is_old(const opt *o);
 
-/* A table, and the struct its values go to. */
+/* A table, and the struct that gets the values. */
 typedef struct opt_set {
     const opt *table;
     void *values;
 } opt_set;
 
-/* Parses argv[0] … argv[argc-1] by the first table that knows an option; what is no option moves to
- * the front of argv, and its number to *nargs. With `leading`, parsing stops at the first of those
- * and *nargs counts all that is left. False after saying what is wrong. */
+/* Parses argv[0] … argv[argc-1]; the first table that has an option is used. Other arguments are
+ * moved to the front of argv and counted in *nargs. With `leading`, parsing stops at the first of
+ * them, and *nargs counts all arguments that are left. Returns false after reporting an error. */
 bool opt_parse(const opt_set *sets, size_t nsets, int argc, char **argv, bool leading, int *nargs);
 /* Releases the lists that parsing made. */
 void opt_release(const opt_set *set);
 
-/* Takes the i-th of words separated by '|'; its length, 0 past the last. */
+/* Finds the i-th of the words separated by '|'. Returns its length, or 0 after the last. */
 size_t opt_word(const char *words, size_t i, const char **out);
-/* A whole number from 1 to 1000. */
+/* Parses a whole number from 1 to 1000. */
 bool opt_count(unsigned *out, const char *text);
-/* The position of a text among such words, or -1. */
+/* The position of a text among words separated by '|', or -1. */
 int opt_position(const char *words, const char *text, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON writer. It streams: a comma is due after a value and before the next, so one flag is all
- * the state there is, however deep the document. */
+/* The JSON writer. It streams: a comma is due after a value and before the next one, so a single
+ * flag is enough state for a document of any depth. */
 #include "out.h"
 #include <inttypes.h>
 #include <string.h>
@@ -62,7 +62,7 @@ void json_uint(json *j, uint64_t u)
     fwrite(digits + at, 1, sizeof digits - at, j->to);
 }
 
-/* A number's text, or its name in quotes when JSON has no number for it. */
+/* Writes a number, or its name in quotes if JSON cannot express it. */
 static void put_number(json *j, const char *text)
 {
     before_value(j);
@@ -99,13 +99,13 @@ static void put_escape(FILE *to, uint32_t c)
         fprintf(to, "\\%c", letters[c - '\b']);
     else if (c < 0x10000)
         fprintf(to, "\\u%04x", (unsigned)c);
-    else /* JSON has two escapes for one of these */
+    else /* two escapes: a surrogate pair */
         fprintf(to, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)),
                 (unsigned)(0xdc00 + (c & 0x3ff)));
 }
 
-/* The inside of a JSON string; runs of plain bytes go out in one piece. `escaped`: the text is
- * already the inside of one, so quotes and backslashes stay. */
+/* Writes the inside of a JSON string. Runs of plain bytes are written at once. `escaped`: the text
+ * is already escaped, so quotes and backslashes stay. */
 static void put_characters(FILE *to, const char *p, size_t n, bool escaped)
 {
     size_t from = 0, at = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes to stdout: JSON, text that a terminal survives, numbers, tables' small change. */
+/* Output to stdout: JSON, text that is safe for a terminal, numbers, sizes, colours. */
 #ifndef TENFOLD_CLI_OUT_H
 #define TENFOLD_CLI_OUT_H
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <tenfold/tenfold.h>
 
-/* A stream of JSON. Commas come by themselves. */
+/* A stream of JSON. Commas are added automatically. */
 typedef struct json {
     FILE *to;
     bool comma; /* the next value needs one */
@@ -15,50 +15,50 @@ typedef struct json {
 
 void json_open(json *j, char bracket);     /* '{' or '[' */
 void json_close(json *j, char bracket);    /* '}' or ']' */
-void json_key(json *j, const char *key);   /* of ours: nothing in it to escape */
-void json_key_bytes(json *j, tnf_str key); /* of a file */
+void json_key(json *j, const char *key);   /* a fixed key, which needs no escapes */
+void json_key_bytes(json *j, tnf_str key); /* a key from a file */
 void json_null(json *j);
 void json_bool(json *j, bool b);
 void json_int(json *j, int64_t i);
 void json_uint(json *j, uint64_t u);
 void json_f32(json *j, float f);
 void json_f64(json *j, double f);
-void json_text(json *j, const char *s); /* NULL gives null */
-void json_str(json *j, tnf_str s);      /* bytes that are not UTF-8 give {"$bytes":…} */
+void json_text(json *j, const char *s); /* NULL becomes null */
+void json_str(json *j, tnf_str s);      /* bytes that are not UTF-8 become {"$bytes":…} */
 void json_bytes(json *j, const void *bytes, size_t n);
-/* An array of the words of a list separated by spaces; NULL gives null. */
+/* Writes words that are separated by spaces as an array; NULL becomes null. */
 void json_words(json *j, const char *words);
-/* A JSON document as it is, without the white space between its tokens. */
+/* Writes a JSON document without the white space between its tokens. */
 void json_document(json *j, tnf_str document);
-/* A line end between two values, so that people can read the output as well. */
+/* Writes a line end between two values, which makes the output readable. */
 void json_line(json *j);
-/* value.c: an attribute tree; NULL gives {}. */
+/* value.c: an attribute tree; NULL becomes {}. */
 void json_value(json *j, const tnf_value *value);
 
-/* Room for one number as text. */
+/* The size of a buffer for one number as text. */
 #define NUMBER_TEXT 32
-/* The shortest text that gives the same number again; always with a point, exponent or letters. */
+/* The shortest text that reads back as the same number, with a point, an exponent or letters. */
 int number_f32(char out[NUMBER_TEXT], float f);
 int number_f64(char out[NUMBER_TEXT], double f);
 
-/* counts.c: an end of a tensor's range as text, integers as such. */
+/* counts.c: the minimum or maximum of a tensor as text; integers are exact. */
 void number_bound(char out[NUMBER_TEXT], const tnf_object *o, double x, uint64_t integer);
-/* The members of an object that tell of a tensor's values, from "elements" to "mean". */
-/* The name, element type and shape of a tensor: how every object about one begins. */
+/* The name, element type and shape of a tensor, with which every JSON object about one begins. */
 void json_tensor_head(json *j, const tnf_object *o);
+/* The members that describe a tensor's values, from "elements" to "mean". */
 void json_counts(json *j, const tnf_object *o, const tnf_value_counts *c);
 
-/* Bytes of a file as text for people: control characters, bytes that are no UTF-8 and what could
- * turn the line around become \n, \x1b, \u202e, \U000e0001; with `backslash`, \ becomes \\ so that
- * nothing is ambiguous. Gives the columns it takes; `to` NULL only counts. */
+/* Prints bytes of a file as safe text. Control characters, bytes that are not UTF-8 and characters
+ * that change the direction of the line become \n, \x1b, \u202e, \U000e0001. With `backslash`, \
+ * becomes \\, so that the text is unambiguous. Returns the columns; `to` NULL only counts them. */
 size_t put_safe(FILE *to, const char *p, size_t n, bool backslash);
 #define put_name(to, s) put_safe((to), (s).p, (s).n, true)
-/* Undoes put_safe() in place; the new length. */
+/* Reverses put_safe() in place. Returns the new length. */
 size_t unescape(char *s);
 
 void put_spaces(FILE *to, size_t n);
-/* help.c: a text filled into lines; `column` is where the first one stands now. Paragraphs are
- * parted by "\n\n". */
+/* help.c: fills a text into lines. `column` is the current column of the first line. Paragraphs are
+ * separated by "\n\n". */
 void put_filled(FILE *to, const char *text, size_t indent, size_t column);
 #define GROUPED_TEXT 32
 /* "1,234,567" */
@@ -67,27 +67,27 @@ void put_grouped(FILE *to, uint64_t u);
 #define SIZE_TEXT 16
 /* "1.2 GiB" */
 int size_text(char out[SIZE_TEXT], uint64_t bytes);
-/* "5GB", "2GiB", "500M", "1000": K, M, G, T are powers of 1000, with "i" of 1024. False: it is
- * none. */
+/* Parses "5GB", "2GiB", "500M", "1000": K, M, G, T are powers of 1000, with "i" of 1024. Returns
+ * false if the text is not a size. */
 bool size_parse(uint64_t *out, const char *text);
 
-/* Escape sequences, or "" where there is no colour on stdout. */
+/* Escape sequences, or "" if stdout has no colours. */
 typedef enum paint { PAINT_OFF, PAINT_BOLD, PAINT_DIM, PAINT_GREEN, PAINT_RED } paint;
 const char *painted(const cli_state *cli, paint p);
 
-/* value.c: an attribute tree for people. */
+/* value.c: an attribute tree as text. */
 void put_attrs(FILE *to, const tnf_value *attrs, unsigned indent, bool all);
 
-/* Describes an object: what its elements are; never NULL. */
+/* The type of an object's elements; never NULL. */
 const tnf_type *object_type(const tnf_object *object);
-/* What people read: a layout says more than the type of one of its parts. */
+/* The element type for text output; for other layouts than dense their name, which says more. */
 const char *object_kind(const tnf_object *object);
 bool is_dense(const tnf_object *object);
 uint64_t object_bytes(const tnf_object *object);
-/* "[2, 3]"; of very many dimensions only the first. */
+/* "[2, 3]"; if there are very many dimensions, only the first ones. */
 #define SHAPE_TEXT 512
 void shape_text(char out[SHAPE_TEXT], const tnf_object *object);
-/* Its elements, if they are numbers. */
+/* The number of elements, if they are numbers; else 0. */
 uint64_t object_parameters(const tnf_object *object);
 
 #endif

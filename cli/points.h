@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of `tenfold points` share. */
+/* Helpers shared by the files of `tenfold points`. */
 #ifndef TENFOLD_CLI_POINTS_H
 #define TENFOLD_CLI_POINTS_H
 
@@ -15,10 +15,10 @@ typedef struct points_options {
     const char *wait;
 } points_options;
 
-/* Says what is wrong with a VS file, as the reading commands do. */
+/* Reports an error of a VS file in the same form as the reading commands. */
 int points_error(const char *path, const tnf_error *error);
-/* How to open; false after saying what is wrong with the options. To write, signals that stop.h
- * catches meanwhile end a call. */
+/* Fills in the options for opening; returns false after reporting a wrong option. With `write`,
+ * signals that stop.h catches end a call. */
 bool points_how(tnf_points_options *out, const points_options *o, bool write);
 
 int points_list(const cli_state *cli, const points_options *o, const char *path);

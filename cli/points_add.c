@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold points add FILE: points from standard input, appended as one batch: all or none.
+/* tenfold points add FILE: appends points from standard input as one batch: all or none.
  *
- * A record of CSV becomes a line of JSON, and the library reads that, so that both have the same
- * rules. The first record names the columns if one of them is called "app" or "offset", or if it
- * does not end in a number: application data (as JSON) stands under "app", "offset" is left out,
- * everything else is a coordinate.
+ * A CSV record becomes a line of JSON, which the library reads, so that both have the same rules.
+ * The first record is a header if one of its fields is "app" or "offset", or if its last field is
+ * not a number. The column "app" has application data (as JSON), "offset" is ignored, and every
+ * other column is a coordinate.
  */
 #include "array.h"
 #include "grow.h"
@@ -26,11 +26,11 @@ typedef struct adding {
     tnf_point *batch;
     size_t n, room;
     unsigned long line;
-    char *record; /* as read */
+    char *record; /* the input line */
     size_t record_room;
     text made;   /* a line of JSON from a record of CSV */
-    text fields; /* its fields, each with a NUL behind it */
-    size_t *at;  /* where they begin */
+    text fields; /* the fields of the record, each NUL-terminated */
+    size_t *at;  /* the position of each field */
     size_t nfields, fields_room;
     int app, offset; /* columns; -1: none */
     bool has_head;
@@ -85,7 +85,7 @@ static int add_line(adding *a, const char *line, size_t n)
     return EXIT_DONE;
 }
 
-/* A line without its end; -1 at the end of input. */
+/* Reads a line without its line end; returns -1 at the end of the input. */
 static ssize_t next_line(adding *a)
 {
     ssize_t n = getline(&a->record, &a->record_room, stdin);
@@ -120,7 +120,7 @@ static bool begin_field(adding *a)
     return true;
 }
 
-/* Splits the record at hand; one with quotes may go on in the next line. */
+/* Splits the current record. A record with quotes may continue on the next line. */
 static int split_fields(adding *a, size_t n)
 {
     bool quoted = false;
@@ -145,7 +145,7 @@ static int split_fields(adding *a, size_t n)
             break;
         ssize_t more = next_line(a);
         if (more < 0)
-            return bad_input(a, "a quote is not closed");
+            return bad_input(a, "missing closing quote");
         put_text(&a->fields, "\n", 1);
         n = (size_t)more;
     }
@@ -159,8 +159,8 @@ static const char *field_text(const adding *a, size_t i)
     return p + strspn(p, " \t");
 }
 
-/* A number that JSON cannot express (NaN, infinity), as our CSV and others write it; NULL: it is
- * another text. */
+/* Returns NaN or an infinity as a JSON string, since JSON has no such numbers; NULL for any other
+ * text. Accepts the spellings of Tenfold's CSV and of other programs. */
 static const char *odd_number(const char *s)
 {
     bool minus = *s == '-';
@@ -188,7 +188,8 @@ static void take_head(adding *a)
     a->has_head = head;
 }
 
-/* Text in quotes; what would end them is left out, for it is wrong anyway. */
+/* Writes a text in quotes. It leaves out characters that would end the quotes, since the text is
+ * wrong anyway. */
 static void json_field(text *t, const char *f)
 {
     put_text(t, "\"", 1);
@@ -218,7 +219,7 @@ static int add_record(adding *a)
             put_text(t, odd, strlen(odd));
         else if (is_number(f))
             put_text(t, f, strlen(f));
-        else /* what it is will be told */
+        else /* the library reports the error */
             json_field(t, f);
         first = false;
     }

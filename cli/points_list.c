@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold points FILE: every point, as text, JSON, lines of JSON or CSV, one at a time. */
+/* tenfold points FILE: lists all points as text, JSON, lines of JSON or CSV, one at a time. */
 #include "array.h"
 #include "points.h"
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static void json_values(listing *l, const tnf_point *p)
 {
     json *j = &l->j;
     json_key(j, "values");
-    if (!shows_numbers(l)) { /* of a resolution that makes no numbers: the bytes there are */
+    if (!shows_numbers(l)) { /* the type is not a number: show the bytes */
         json_bytes(j, p->vector, p->vector_n);
         return;
     }
@@ -123,7 +123,7 @@ static void text_point(listing *l, const tnf_point *p)
     putchar('\n');
 }
 
-/* In quotes, those within doubled (RFC 4180). */
+/* Writes a quoted text; quotes in it are doubled (RFC 4180). */
 static void csv_text(const char *text, size_t n)
 {
     putchar('"');
@@ -187,7 +187,7 @@ static tnf_status take_point(void *ctx, const tnf_point *p, tnf_error *error)
     if (!ferror(stdout))
         return TNF_OK;
     return cat_fail(error, TNF_EIO,
-                    "standard output is gone"); /* the reader of the pipe has gone */
+                    "standard output is closed"); /* the reader of the pipe has exited */
 }
 
 static void begin_list(listing *l)
@@ -214,7 +214,7 @@ static tnf_status list_all(listing *l, tnf_error *error)
     return tnf_points_each(l->points, 0, take_point, l, error);
 }
 
-/* What is left of a damaged file. Its space must be whole, or there is nothing to list. */
+/* Lists the intact points of a damaged file. Its header must be intact. */
 static int list_salvaged(listing *l, const char *path, const tnf_points_options *how)
 {
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
@@ -251,7 +251,7 @@ int points_list(const cli_state *cli, const points_options *o, const char *path)
     l.space = tnf_points_space(l.points);
     int code = EXIT_DONE;
     if (o->csv && l.space && !shows_numbers(&l)) {
-        code = usage_error("points: CSV holds numbers, and these points are %s",
+        code = usage_error("points: CSV needs numbers, but these points are %s",
                            l.space->resolution);
     } else if (o->salvage) {
         code = list_salvaged(&l, path, &how);

@@ -32,7 +32,7 @@ static void put_bar(size_t width, double part)
     fprintf(stderr, "[%.*s] ", (int)width, bar);
 }
 
-/* Adds one more text, if it finds room. */
+/* Appends a text if there is room for it. */
 static void add_text(char *line, size_t size, size_t room, const char *text)
 {
     size_t n = strlen(line);
@@ -40,8 +40,8 @@ static void add_text(char *line, size_t size, size_t room, const char *text)
         memcpy(line + n, text, strlen(text) + 1);
 }
 
-/* Of a narrow terminal the percentage takes what there is, then the time, the amount, the rate; a
- * bar comes where there is room for one. The last column stays empty: some terminals wrap there. */
+/* Shows as much as the terminal has room for: the percentage, then the time, the amount, the rate,
+ * and at last a bar. The last column stays empty, since some terminals wrap there. */
 static void draw_bar(progress *p, uint64_t done, uint64_t total, double seconds)
 {
     char line[160], text[64], done_text[SIZE_TEXT], total_text[SIZE_TEXT], rate_text[SIZE_TEXT];
@@ -85,7 +85,7 @@ void progress_end(progress *p)
 {
     if (p->drawn) {
         fputs("\r\033[K", stderr);
-        fflush(stderr); /* before anything goes to standard output */
+        fflush(stderr); /* before the next output to stdout */
     }
     p->drawn = false;
 }

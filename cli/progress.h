@@ -6,7 +6,7 @@
 #include "cmd.h"
 
 typedef struct progress {
-    bool shown; /* it is shown on a terminal */
+    bool shown; /* stderr is a terminal */
     bool drawn;
     double began, last;
 } progress;
@@ -14,7 +14,7 @@ typedef struct progress {
 void progress_begin(progress *p, const cli_state *cli);
 /* A tnf_progress_fn step; draws at most ten times a second. */
 void progress_step(progress *p, uint64_t done, uint64_t total);
-/* Wipes the bar away. */
+/* Erases the bar. */
 void progress_end(progress *p);
 
 #endif

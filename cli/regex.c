@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All ways through the program are followed side by side (Pike's machine): at each character every
- * instruction is visited at most once, so no pattern and no name can make it slow.
+/* Follows all ways through the program in parallel (Pike's machine). At each character every
+ * instruction is visited at most once, so no pattern and no name can make the search slow.
  *
  *   a(b|c)*   CHAR a · SAVE 2 · … SPLIT ─┬─ CHAR b · JUMP …        priority: the upper way first
  *                                        └─ CHAR c · JUMP …
@@ -17,7 +17,7 @@ size_t regex_character(const char *p, size_t n, uint32_t *c)
     size_t length = tnf_utf8_next(c, p, n);
     if (length)
         return length;
-    *c = 0x110000u + (unsigned char)*p; /* no character: beyond all of them */
+    *c = 0x110000u + (unsigned char)*p; /* an invalid byte: above all characters */
     return 1;
 }
 
@@ -34,8 +34,8 @@ typedef struct threads {
 typedef struct run {
     const regex *r;
     const char *text;
-    size_t n, at; /* where it stands */
-    size_t *seen; /* by instruction: the step it was last added in, and 1 */
+    size_t n, at; /* the length, and the current position */
+    size_t *seen; /* by instruction: the last step in which it was added; 0: none */
     size_t step;
 } run;
 
@@ -60,7 +60,7 @@ static bool at_edge(const run *m, uint32_t which)
     }
 }
 
-/* Adds all that can be reached from an instruction without a character, in order of priority. */
+/* Adds all instructions that can be reached from one without a character, in order of priority. */
 static void follow_thread(run *m, threads *to, uint32_t pc, const size_t slots[SLOTS])
 {
     const instruction *i = &m->r->code[pc];
@@ -122,7 +122,7 @@ static bool takes_character(const regex *r, const instruction *i, uint32_t c)
     return i->op == OP_ANY || i->c == c || (r->any_case && folded_case(i->c) == folded_case(c));
 }
 
-/* All threads eat one character; those behind one that has matched are of no interest any more. */
+/* All threads consume one character. Threads after one that has matched are dropped. */
 static bool eat_character(run *m, const threads *now, threads *next, uint32_t c, size_t length,
                           size_t found[SLOTS])
 {
@@ -150,7 +150,7 @@ static bool search_text(run *m, threads *now, threads *next, size_t found[SLOTS]
     m->step = 1;
     now->n = 0;
     for (;;) {
-        if (!matched) { /* one more place to begin at, behind all others */
+        if (!matched) { /* a match may also begin here, with the lowest priority */
             size_t fresh[SLOTS];
             for (size_t i = 0; i < SLOTS; i++)
                 fresh[i] = REGEX_NONE;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Regular expressions over names, in time that grows with the name and no faster.
+/* Regular expressions for names. The time is linear in the length of the name.
  *
  *   . [a-z] [^a-z] [[:alpha:]]   \d \w \s \D \W \S   ^ $ \b \B   (…) (?:…) |   * + ? {2,4} and,
- * with a ? behind them, as few as possible
+ * with a ? after them, as few as possible
  *
- * As Perl and Python have them: of several ways to match at one place the first one counts. There
- * are no references back in a pattern. Characters are those of UTF-8; a byte that is none is one
- * itself. */
+ * The rules are those of Perl and Python: if there are several ways to match at one place, the
+ * first one counts. Patterns have no back-references. Characters are UTF-8; an invalid byte counts
+ * as a character of its own. */
 #ifndef TENFOLD_CLI_REGEX_H
 #define TENFOLD_CLI_REGEX_H
 
@@ -19,14 +19,14 @@
 typedef struct regex regex;
 
 typedef struct regex_group {
-    size_t from, to; /* both REGEX_NONE: it takes no part */
+    size_t from, to; /* both REGEX_NONE: the group did not take part in the match */
 } regex_group;
 
-/* NULL after saying why. */
+/* Returns NULL after setting `why`. */
 regex *regex_new(const char *pattern, bool any_case, char why[128]);
 void regex_free(regex *r);
-/* The first match in text[0] … text[n-1] that begins at `at` or behind it. Group 0 is all of it.
- * False: none, or no memory. */
+/* Finds the first match in text[0] … text[n-1] that begins at `at` or later. Group 0 is the whole
+ * match. Returns false if there is none, or no memory. */
 bool regex_find(const regex *r, const char *text, size_t n, size_t at,
                 regex_group groups[REGEX_GROUPS]);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The program that a pattern becomes: between regex_parse.c, which writes it, and regex.c, which
- * runs it. */
+/* The program of a pattern: regex_parse.c generates it, and regex.c runs it. */
 #ifndef TENFOLD_CLI_REGEX_CODE_H
 #define TENFOLD_CLI_REGEX_CODE_H
 
@@ -21,7 +20,7 @@ typedef enum op { OP_CHAR, OP_ANY, OP_SET, OP_EDGE, OP_SPLIT, OP_JUMP, OP_SAVE, 
 typedef struct instruction {
     op op;
     uint32_t c;    /* character, set, edge, slot */
-    uint32_t x, y; /* where it goes on; of a split first x, then y */
+    uint32_t x, y; /* the next instructions; a split tries x before y */
 } instruction;
 
 struct regex {
@@ -34,7 +33,7 @@ struct regex {
     bool any_case;
 };
 
-/* One character: its length in bytes. */
+/* Decodes one character; returns its length in bytes. */
 size_t regex_character(const char *p, size_t n, uint32_t *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A pattern becomes a tree, and the tree a program (Thompson's construction). */
+/* Converts a pattern to a tree, and the tree to a program (Thompson's construction). */
 #include "regex_code.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef enum kind {
     N_CAT,
     N_OR,
     N_REPEAT,
-    N_GROUP /* a = what is in it, c = its number; 0: not kept */
+    N_GROUP /* a = its content, c = its number; 0: not captured */
 } kind;
 
 typedef struct node {
@@ -36,7 +36,7 @@ typedef struct node {
 typedef struct parser {
     regex *r;
     const char *at;
-    char *why; /* of the first fault; "" while there is none */
+    char *why; /* the message of the first error, or "" */
     node *nodes;
     uint32_t n, groups;
     unsigned depth;
@@ -69,7 +69,7 @@ static void add_range(parser *p, uint32_t first, uint32_t last)
     more[r->nranges++] = (range) { first, last };
 }
 
-/* What is not in the ranges from `from` on, which are in order and apart, takes their place. */
+/* Replaces the ranges from `from` on by their complement. They are sorted and disjoint. */
 static void invert_ranges(parser *p, size_t from)
 {
     regex *r = p->r;
@@ -88,7 +88,7 @@ static void invert_ranges(parser *p, size_t from)
     r->nranges -= n - from;
 }
 
-/* The characters of \d and the like; false if the letter is none of them. */
+/* Adds the characters of \d, \w or \s; returns false for any other letter. */
 static bool add_class(parser *p, char letter)
 {
     static const range digit[] = { { '0', '9' } };
@@ -112,7 +112,7 @@ static bool add_class(parser *p, char letter)
     return false;
 }
 
-/* [:alpha:] and its like, at the bracket. */
+/* Adds [:alpha:] and similar classes. */
 static bool add_named(parser *p)
 {
     static const struct {
@@ -141,7 +141,7 @@ static bool add_named(parser *p)
     return false;
 }
 
-/* The character behind a backslash, if it stands for itself or for a control character. */
+/* The character after a backslash, if it means itself or a control character. */
 static bool plain_escape(char letter, uint32_t *c)
 {
     static const char pairs[] = "n\nt\tr\r";
@@ -162,7 +162,7 @@ static uint32_t bracket_character(parser *p)
     uint32_t c = 0;
     if (*p->at == '\\') {
         if (!plain_escape(p->at[1], &c))
-            return tell_fault(p, "an unknown escape in [...]");
+            return tell_fault(p, "unknown escape in [...]");
         if ((unsigned char)p->at[1] < 0x80) {
             p->at += 2;
             return c;
@@ -177,7 +177,7 @@ static void bracket_item(parser *p)
 {
     if (*p->at == '[' && p->at[1] == ':') {
         if (!add_named(p))
-            tell_fault(p, "an unknown class such as [:alpha:]");
+            tell_fault(p, "unknown class; the names are like [:alpha:]");
         return;
     }
     if (*p->at == '\\' && add_class(p, p->at[1])) {
@@ -190,7 +190,7 @@ static void bracket_item(parser *p)
         last = bracket_character(p);
     }
     if (last < first)
-        tell_fault(p, "a range in [...] is the wrong way round");
+        tell_fault(p, "a range in [...] ends before it begins");
     else
         add_range(p, first, last);
 }
@@ -216,7 +216,7 @@ static uint32_t parse_bracket(parser *p)
         first = false;
     }
     if (*p->at != ']')
-        return tell_fault(p, "a [ without its ]");
+        return tell_fault(p, "missing ] after [");
     p->at++;
     return set_node(p, from, inverted);
 }
@@ -227,9 +227,9 @@ static uint32_t parse_escape(parser *p)
     uint32_t c;
     size_t from = p->r->nranges;
     if (!letter)
-        return tell_fault(p, "a \\ at the end");
+        return tell_fault(p, "unexpected \\ at the end");
     if (letter >= '1' && letter <= '9')
-        return tell_fault(p, "references back such as \\1 are for the new text only");
+        return tell_fault(p, "back-references such as \\1 are allowed only in the new text");
     if (add_class(p, letter)) {
         p->at += 2;
         return set_node(p, from, false);
@@ -257,18 +257,18 @@ static uint32_t parse_group(parser *p)
 {
     bool kept = strncmp(p->at, "(?:", 3) != 0;
     if (kept && p->at[1] == '?')
-        return tell_fault(p, "of (?...) only (?:...) is known");
+        return tell_fault(p, "only (?:...) is supported, no other (?...)");
     p->at += kept ? 1 : 3;
     uint32_t number = kept ? ++p->groups : 0;
     if (++p->depth > MOST_DEPTH)
-        return tell_fault(p, "too many groups in each other");
+        return tell_fault(p, "groups are nested too deeply");
     uint32_t inside = parse_alternatives(p);
     p->depth--;
     if (*p->at != ')')
-        return tell_fault(p, "a ( without its )");
+        return tell_fault(p, "missing ) after (");
     p->at++;
     if (number >= REGEX_GROUPS)
-        number = 0; /* nothing can ask for it */
+        number = 0; /* \1 to \9 cannot refer to it */
     return new_node(p, (node) { .kind = N_GROUP, .a = inside, .c = number });
 }
 
@@ -291,7 +291,7 @@ static uint32_t parse_atom(parser *p)
     case '*':
     case '+':
     case '?':
-        return tell_fault(p, "nothing stands before * + or ?");
+        return tell_fault(p, "missing expression before * + or ?");
     default:
         p->at += regex_character(p->at, strlen(p->at), &c);
         return new_node(p, (node) { .kind = N_CHAR, .c = c });
@@ -307,7 +307,7 @@ static bool parse_number(parser *p, uint32_t *out)
     return p->at > from;
 }
 
-/* {2} {2,} {2,4}; a brace that begins none of these is a character. */
+/* Parses {2} {2,} {2,4}. A brace that begins none of these is a plain character. */
 static bool parse_counts(parser *p, uint32_t *lo, uint32_t *hi)
 {
     const char *from = p->at++;
@@ -321,7 +321,7 @@ static bool parse_counts(parser *p, uint32_t *lo, uint32_t *hi)
     good = good && *p->at == '}';
     p->at = good ? p->at + 1 : from;
     if (good && (*lo > MOST_REPEAT || (*hi != NO_END && (*hi > MOST_REPEAT || *hi < *lo))))
-        tell_fault(p, "a count in {...} is too large, or the wrong way round");
+        tell_fault(p, "a count in {...} is too large, or the second is less than the first");
     return good;
 }
 
@@ -383,7 +383,7 @@ static uint32_t put_instruction(parser *p, instruction i)
 
 static void generate_node(parser *p, uint32_t at);
 
-/* A choice between going on at the next instruction and somewhere that is set later. */
+/* A choice between the next instruction and a target that set_exit() sets. */
 static uint32_t put_split(parser *p)
 {
     uint32_t here = put_instruction(p, (instruction) { .op = OP_SPLIT });
@@ -391,7 +391,7 @@ static uint32_t put_split(parser *p)
     return here;
 }
 
-/* Where the way past it goes; of a lazy repeat that is the first choice. */
+/* Sets the target for leaving a repeat. A lazy repeat tries it first. */
 static void set_exit(parser *p, uint32_t split, bool lazy)
 {
     instruction *i = &p->r->code[split];
@@ -417,7 +417,7 @@ static void generate_repeat(parser *p, const node *n)
     for (uint32_t i = n->lo; i < n->hi && !*p->why; i++) {
         uint32_t split = put_split(p);
         generate_node(p, n->a);
-        set_exit(p, split, n->lazy); /* what follows may be left out as well: from there */
+        set_exit(p, split, n->lazy); /* to the next optional copy, which may also be skipped */
     }
 }
 
@@ -478,7 +478,7 @@ regex *regex_new(const char *pattern, bool any_case, char why[128])
         r->any_case = any_case;
         uint32_t root = parse_alternatives(&p);
         if (*p.at == ')')
-            tell_fault(&p, "a ) without its (");
+            tell_fault(&p, "unexpected ) without (");
         generate_node(&p, root);
         put_instruction(&p, (instruction) { .op = OP_MATCH });
     }

@@ -9,17 +9,17 @@
 typedef struct expression {
     regex *regex;
     const char *given;
-    char *text; /* what is put instead */
-    bool all;   /* g */
-    bool met;   /* it has matched */
+    char *text; /* the replacement */
+    bool all;   /* the flag g */
+    bool met;   /* it has matched a name */
 } expression;
 
 struct renaming {
-    const char *given; /* of the map */
+    const char *given; /* the argument of --map */
     name_map *map;     /* or NULL */
     expression *expressions;
     size_t n;
-    struct kept *kept; /* names that were made */
+    struct kept *kept; /* owns the new names */
 };
 
 struct kept {
@@ -29,7 +29,7 @@ struct kept {
 
 /* ------------------------------------------------------------ expressions */
 
-/* The text up to the next delimiter; the delimiter itself is written with a backslash. */
+/* The text up to the next delimiter. A delimiter in the text has a backslash before it. */
 static char *take_until(const char **p, char end)
 {
     char *out = malloc(strlen(*p) + 1), *to = out;
@@ -59,7 +59,7 @@ static bool parse_expression(expression *x, const char *text, char why[128])
     char *pattern = good ? take_until(&p, text[1]) : NULL;
     x->given = text;
     x->text = pattern ? take_until(&p, text[1]) : NULL;
-    snprintf(why, 128, "it should look like s/REGEX/TEXT/");
+    snprintf(why, 128, "expected s/REGEX/TEXT/");
     good = good && pattern && *pattern && x->text && p[strspn(p, "gi")] == 0;
     for (; good && *p; p++) {
         x->all = x->all || *p == 'g';
@@ -89,7 +89,7 @@ static void put_text(FILE *to, const char *text, const char *from, const regex_g
     }
 }
 
-/* Its bytes; a byte that belongs to none is one. */
+/* The length of a character in bytes; 1 for an invalid byte. */
 static size_t next_character(const char *p, size_t n)
 {
     uint32_t c;
@@ -100,14 +100,14 @@ static size_t next_character(const char *p, size_t n)
 static void put_substituted(FILE *to, expression *x, const char *name)
 {
     regex_group m[REGEX_GROUPS];
-    size_t n = strlen(name), at = 0, from = 0; /* from: what is not written yet */
+    size_t n = strlen(name), at = 0, from = 0; /* from: the first byte that is not written yet */
     while (at <= n && regex_find(x->regex, name, n, at, m)) {
         fwrite(name + from, 1, m[0].from - from, to);
         put_text(to, x->text, name, m);
         x->met = true;
         from = m[0].to;
         at = m[0].to;
-        if (m[0].to == m[0].from) /* nothing was matched: on by one character */
+        if (m[0].to == m[0].from) /* an empty match: advance by one character */
             at += next_character(name + at, n - at);
         if (!x->all)
             break;
@@ -115,7 +115,7 @@ static void put_substituted(FILE *to, expression *x, const char *name)
     fputs(name + from, to);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static const char *keep_name(renaming *r, expression *x, const char *name)
 {
     char *text = NULL;
@@ -222,7 +222,7 @@ int renaming_check(renaming *r, const tnf_file *const *files, size_t n, const re
     return any ? EXIT_DONE : usage_error("--map: no tensor has one of the names in %s", r->given);
 }
 
-/* Of a table for all models of a kind only what it does not know is told. */
+/* Reports names of a list that no tensor has. name_map_unused() ignores lines with {n} or {end}. */
 static void note_unused(const renaming *r)
 {
     char text[512];
@@ -231,7 +231,7 @@ static void note_unused(const renaming *r)
     if (n == 0)
         return;
     snprintf(text, sizeof text, "no tensor is called '%.400s'%s", first,
-             n > 1 ? " (the same holds for other lines)" : "");
+             n > 1 ? " (other lines have no tensor, either)" : "");
     file_message(r->given, "", TNF_NO_OFFSET, text);
 }
 
@@ -240,7 +240,7 @@ static void note_unknown(const renaming *r, const renaming_counts *counts)
     char text[512];
     if (!r->map || !name_map_is_table(r->map) || counts->unknown == 0)
         return;
-    snprintf(text, sizeof text, "%zu tensor%s kept %s name: the map has none for '%.300s'%s",
+    snprintf(text, sizeof text, "%zu tensor%s kept %s name, since the map has none for '%.300s'%s",
              counts->unknown, counts->unknown == 1 ? "" : "s",
              counts->unknown == 1 ? "its" : "their", counts->first_unknown,
              counts->unknown > 1 ? " and others" : "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Other names for tensors, by a list of them or by expressions: --map and --rename. */
+/* New names for tensors, from a list or by expressions: --map and --rename. */
 #ifndef TENFOLD_CLI_RENAME_H
 #define TENFOLD_CLI_RENAME_H
 
@@ -16,41 +16,41 @@
       NULL,                                                                                        \
       "New names of " what                                                                         \
       ": lines 'OLD NEW', with a tab between them, or blanks if there is no tab; {n} is a number " \
-      "between dots, {end} is .weight, .bias or nothing. Or a table that comes with tenfold, "     \
-      "from "                                                                                      \
-      "the names of hubs to llama.cpp's: " RENAME_TABLES "." },                                    \
+      "between dots, {end} is .weight, .bias or nothing. Or a built-in table, from the names of "  \
+      "hubs to those of llama.cpp: " RENAME_TABLES "." },                                          \
     {                                                                                              \
         "rename", 0, OPT_LIST, offsetof(type, rename_field), "EXPR", NULL,                         \
             "Rename " what                                                                         \
             " by 's/REGEX/TEXT/', with \\1 and & in TEXT and the flags g and i. REGEX is an "      \
-            "extended regular expression; \\d \\w \\s \\b are known. Applied after --map. May be " \
+            "extended regular expression with \\d \\w \\s \\b. Applied after --map. May be "       \
             "repeated."                                                                            \
     }
 
 typedef struct renaming renaming;
 
-/* NULL in *out if nothing is to be renamed. Gives an exit code, after saying what is wrong. */
+/* *out is NULL if nothing is renamed. Returns an exit code, after reporting an error. */
 int renaming_open(renaming **out, const char *map, const opt_list *expressions);
 void renaming_free(renaming *r);
-/* Which tensors are to be renamed; both may be empty. */
+/* The tensors to rename; both lists may be empty. */
 typedef struct renaming_choice {
     const opt_list *select, *exclude;
 } renaming_choice;
 
 typedef struct renaming_counts {
-    size_t all, renamed, unknown; /* unknown: they keep their names */
+    size_t all, renamed, unknown; /* unknown: tensors that keep their names */
     char first_unknown[304];
 } renaming_counts;
 
-/* Before anything is written: an expression that matches no name, or a list of which no name is
- * there, is a slip. Gives an exit code after saying so. */
+/* Called before anything is written. An expression that matches no name, and a list whose names no
+ * tensor has, are mistakes. Returns an exit code, after reporting an error. */
 int renaming_check(renaming *r, const tnf_file *const *files, size_t n, const renaming_choice *only,
                    renaming_counts *counts);
-/* When all is renamed: how many, and names of the map that no tensor has. */
+/* Called at the end: reports how many tensors were renamed, and names of the map that no tensor
+ * has. */
 void renaming_notes(const renaming *r, const cli_state *cli, const renaming_counts *counts);
-/* A tnf_rename_fn with a renaming for its context. */
+/* A tnf_rename_fn whose context is a renaming. */
 tnf_status renaming_step(void *ctx, tnf_str *out, tnf_str name, tnf_error *error);
-/* The same; what it gives lives as long as r, which may be NULL. */
+/* The same; r may be NULL. The new name lives as long as r. */
 tnf_status renaming_apply(renaming *r, tnf_str *out, tnf_str name, tnf_error *error);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of new names, a line each:
+/* Lists of new names, one per line:
  *
  *   # a remark
  *   lm_head.weight output.weight
  *   model.layers.{n}.mlp.up_proj{end} blk.{n}.ffn_up{end}
  *
- * {n} is a number between dots; in NEW it is the number that OLD had, the second the second. {end}
+ * {n} is a number between dots. In NEW, the first {n} is the first number of OLD, and so on. {end}
  * is ".weight", ".bias" or nothing. A name is looked up as it is, then with {n} for its numbers:
  *
  *   model.layers.7.mlp.up_proj.weight
@@ -26,7 +26,7 @@
 
 typedef struct line {
     char *old, *new; /* old owns both */
-    bool met;        /* a tensor has that name */
+    bool met;        /* a tensor has this name */
 } line;
 
 struct kept {
@@ -39,7 +39,7 @@ struct name_map {
     line *lines; /* by old */
     size_t n, room;
     bool table;
-    struct kept *kept; /* names that were made */
+    struct kept *kept; /* owns the new names */
 };
 
 static int by_old(const void *a, const void *b)
@@ -57,7 +57,7 @@ static size_t count_of(const char *text, const char *word)
     return n;
 }
 
-/* Cuts "OLD<tab>NEW" in two; false if the line is different. */
+/* Splits "OLD<tab>NEW"; returns false if the line has another form. */
 static bool cut_line(line *out, char *text)
 {
     size_t n = strcspn(text, "\t");
@@ -72,7 +72,7 @@ static bool cut_line(line *out, char *text)
     return *out->new != 0;
 }
 
-/* Can NEW be made of what stands in OLD? */
+/* Does OLD have every {n} and {end} that NEW needs? */
 static bool can_fill(const line *l)
 {
     return count_of(l->new, NUMBER) <= count_of(l->old, NUMBER) &&
@@ -117,7 +117,7 @@ static int read_file(name_map *m, const char *path)
         snprintf(why, sizeof why, "%s%s", strerror(errno),
                  strchr(path, '/') || strchr(path, '.')
                      ? ""
-                     : "; tables that come with tenfold: " RENAME_TABLES);
+                     : "; built-in tables: " RENAME_TABLES);
         file_message(path, "", TNF_NO_OFFSET, why);
         return EXIT_IO;
     }
@@ -192,7 +192,7 @@ static line *find_line(const name_map *m, const char *old)
                 : NULL;
 }
 
-/* The name with {n} for numbers between dots; `out` has room for strlen(name) * 3 + 16. */
+/* Writes the name with {n} for numbers between dots; `out` needs strlen(name) * 3 + 16 bytes. */
 static size_t generalize_name(char *out, numbers *found, const char *name)
 {
     char *to = out;
@@ -232,7 +232,7 @@ static void write_name(FILE *to, const char *text, const numbers *found, const c
     }
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static const char *keep_name(name_map *m, const line *l, const numbers *found, const char *end)
 {
     char *text = NULL;
@@ -251,7 +251,7 @@ static const char *keep_name(name_map *m, const line *l, const numbers *found, c
     return k ? k->name : NULL;
 }
 
-/* In `key`, which has room for {end}: the name in general form, with each end that it may have. */
+/* Looks up the general form of a name with each possible end. `key` has room for {end}. */
 static line *find_general(const name_map *m, char *key, size_t n, const char **end)
 {
     static const char *const ends[] = { "", ".weight", ".bias" };

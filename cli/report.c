@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages: one line each on stderr, and the exit code that goes with them. Whatever they quote may
- * come from a hostile file, so all of it is made safe for a terminal. */
+/* Prints messages, one line each, on stderr, and returns their exit codes. A message may quote a
+ * hostile file, so its text is made safe for a terminal. */
 #include "out.h"
 #include <errno.h>
 #include <inttypes.h>

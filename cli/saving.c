@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What commands that save share. */
+/* Helpers shared by the commands that save. */
 #include "saving.h"
 #include "stop.h"
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---------------------------------------------------------------- meanwhile */
+/* ----------------------------------------------------------------- progress */
 
-/* Is there less of it than when it was opened? */
+/* Is the input shorter than when it was opened? */
 static bool is_cut(const input *in)
 {
     struct stat st;
@@ -41,11 +41,11 @@ static bool is_pipe(const saving *s)
 
 int saving_exists(const char *out)
 {
-    file_message(out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
+    file_message(out, "", TNF_NO_OFFSET, "already exists; use --force to replace it");
     return EXIT_IO;
 }
 
-/* Two things of one name, among the inputs. */
+/* Two tensors or attributes of the inputs have the same name. */
 static int report_clash(const saving *s)
 {
     const char *what = s->error.message;
@@ -55,11 +55,11 @@ static int report_clash(const saving *s)
         return EXIT_LOSSY;
     }
     usage_error("%s: %s; %s", s->cli->command, what,
-                tensor ? "--duplicates=RULE says what to do" : "--attrs=RULE says which to take");
+                tensor ? "choose a rule with --duplicates" : "choose a rule with --attrs");
     return EXIT_LOSSY;
 }
 
-/* The target, or the name of one of its tensors or attributes, is there already. */
+/* The target, or the name of one of its tensors or attributes, already exists. */
 static int report_exists(const saving *s, const char *out)
 {
     if (s->report && s->report->step == TNF_STEP_SELECT)
@@ -69,15 +69,16 @@ static int report_exists(const saving *s, const char *out)
     if (s->how.mode != TNF_CONVERT_SPLIT)
         return file_error(out, &s->error);
     tnf_error more = s->error;
-    snprintf(more.message, sizeof more.message, "%.200s; --force replaces it", s->error.message);
+    snprintf(more.message, sizeof more.message, "%.200s; use --force to replace it",
+             s->error.message);
     return file_error(out, &more);
 }
 
-/* Faults of embeddings, and bytes that turn out bad while they are copied, are the input's. */
+/* Errors of embeddings, and damage that is found while bytes are copied, concern the input. */
 static int report_fault(const saving *s, const char *out)
 {
     tnf_status status = s->status;
-    bool bad = s->how.mode != TNF_CONVERT_APPEND && /* there the file itself may be what is bad */
+    bool bad = s->how.mode != TNF_CONVERT_APPEND && /* then the output may be the bad file */
                (status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST);
     int step = s->report ? (int)s->report->step : -1;
     bool vectors = step == TNF_STEP_EMBEDDINGS || step == TNF_STEP_VECTORS;
@@ -89,7 +90,7 @@ static int report_fault(const saving *s, const char *out)
     return step == TNF_STEP_VECTORS ? EXIT_DIFFERS : EXIT_BAD;
 }
 
-/* One "-t NAME" for each format with the extension, the newest of a family; "" takes all. */
+/* Lists "-t NAME" for each format with the extension, only the newest of a family; "" lists all. */
 static size_t put_choices(FILE *to, const char *extension)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
@@ -110,7 +111,7 @@ static size_t put_choices(FILE *to, const char *extension)
     return n;
 }
 
-/* The format of OUT is not known: says how to say it. */
+/* The format of OUT is unknown: lists the options that choose one. */
 static int report_target(const saving *s, const char *out)
 {
     static const char end[] = ": choose the format";
@@ -135,7 +136,7 @@ static int report_failure(const saving *s)
     const char *out = is_pipe(s) ? "standard output" : s->out;
     bool patterns = s->how.nselect || s->how.nexclude;
     if (s->cut) {
-        file_message(s->cut->name, "", TNF_NO_OFFSET, "it was cut short while it was being read");
+        file_message(s->cut->name, "", TNF_NO_OFFSET, "truncated while it was being read");
         return EXIT_IO;
     }
     if (s->status == TNF_ENOTFOUND && patterns && s->report && s->report->tensors == 0)
@@ -191,7 +192,7 @@ void saving_fill(tnf_save_options *how, const saving_options *o)
     how->order = o->order;
 }
 
-/* Which tensors, and what they are called; gives an exit code. */
+/* Sets which tensors to save, and their names; returns an exit code. */
 static int choose_tensors(saving *s)
 {
     const choosing *c = s->choosing;
@@ -227,7 +228,7 @@ static tnf_status convert_to(saving *s, const tnf_file *const *files)
     return status;
 }
 
-/* Everything is set but the lists of inputs. */
+/* Fills in the lists of inputs and converts; everything else is set. */
 static int convert_all(saving *s, const tnf_file **files, const char **names, char **paths)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -312,7 +313,7 @@ int saving_open(input *inputs, size_t *n, const cli_state *cli, const input_opti
 
 /* ----------------------------------------------------------------- options */
 
-/* --allow-loss=KIND,KIND: a kind that does not exist would allow nothing, silently. */
+/* --allow-loss=KIND,KIND: an unknown kind is an error, since it would silently allow nothing. */
 static bool kinds_known(const char *who, const char *kinds)
 {
     for (const char *p = kinds; p; p = *p ? p + 1 : NULL) {
@@ -359,10 +360,10 @@ int saving_check(const cli_state *cli, const saving_options *o, const char *out,
     if (!out || strcmp(out, "-") != 0)
         return EXIT_DONE;
     if (!o->to && !keeps_format)
-        return usage_error("%s: standard output has no extension: give the format with -t", who);
+        return usage_error("%s: standard output has no extension; choose the format with -t", who);
     if (isatty(STDOUT_FILENO) && !o->dry_run && !o->force)
-        return usage_error("%s: a tensor file is not written to a terminal: send it to a file or a "
-                           "pipe",
+        return usage_error("%s: a tensor file is not written to a terminal; redirect it to a file "
+                           "or a pipe",
                            who);
     return EXIT_DONE;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What all commands that save share: options, one call of tnf_convert(), a bar meanwhile, the plan,
- * and that it stops when a signal asks for it. */
+/* Helpers shared by all commands that save: options, a call of tnf_convert() with a progress bar,
+ * the plan, and stopping at a signal. */
 #ifndef TENFOLD_CLI_SAVING_H
 #define TENFOLD_CLI_SAVING_H
 
@@ -10,9 +10,9 @@
 #include "rename.h"
 #include <tenfold/convert.h>
 
-#define LOSS_KINDS "tensor|attribute|extra" /* as plan items are called */
+#define LOSS_KINDS "tensor|attribute|extra" /* the kinds of plan items */
 
-/* How to save, as the command line has it. A command takes those that its table names. */
+/* Options for saving. A command accepts those that its table names. */
 typedef struct saving_options {
     const char *to, *reserve, *dtype, *order;
     opt_list writer;
@@ -20,7 +20,7 @@ typedef struct saving_options {
     bool dry_run, json, force, no_sync, as_is;
 } saving_options;
 
-/* Lines of the tables of commands that save, word for word. */
+/* Table entries that all commands that save share. */
 #define TO_OPTION(type, field, otherwise)                                                          \
     {                                                                                              \
         "to", 't', OPT_TEXT, offsetof(type, field.to), "FORMAT", "@writable",                      \
@@ -47,14 +47,13 @@ typedef struct saving_options {
     {                                                                                              \
         "as-is", 0, OPT_FLAG, offsetof(type, field.as_is), NULL, NULL,                             \
             "Do not change word vectors. Without it, they are divided by their lengths, which "    \
-            "are "                                                                                 \
-            "kept as norms, if the readers of OUT's format require vectors of length 1 "           \
+            "are kept as norms, if the readers of OUT's format require vectors of length 1 "       \
             "(finalfusion)."                                                                       \
     }
 #define DRY_RUN_OPTION(type, field)                                                                \
     {                                                                                              \
         "dry-run", 'n', OPT_FLAG, offsetof(type, field.dry_run), NULL, NULL,                       \
-            "Print what would happen to each thing, and write nothing."                            \
+            "Print what would happen to each item, and write nothing."                             \
     }
 #define PLAN_JSON_OPTION(type, field)                                                              \
     {                                                                                              \
@@ -78,7 +77,7 @@ typedef struct saving_options {
             "'--option reserve=SIZE', for formats that have it."                                   \
     }
 
-/* Which tensors, and their new names. */
+/* The tensors to save, and their new names. */
 typedef struct choosing {
     opt_list select, exclude, rename;
     const char *map;
@@ -112,60 +111,58 @@ typedef struct choosing {
       offsetof(type, field.dtype),                                                                 \
       "DTYPE",                                                                                     \
       CASTS,                                                                                       \
-      "Write tensors of floats as this type. Each value becomes the nearest one; of two equally "  \
-      "near, the even one. A value that is too large becomes infinite, or the largest value if "   \
-      "the type has no infinity. NaN stays NaN. Quantized tensors become the numbers that they "   \
-      "stand for, but not integers whose scales are attributes. The types from q8_0 on are "       \
-      "blocks: matrices of floats whose rows are whole blocks become such. Other tensors do not "  \
-      "change." },                                                                                 \
+      "Write tensors of floats as this type. Each value is rounded to nearest, ties to even. A "   \
+      "value that is too large becomes infinite, or the largest value if the type has no "         \
+      "infinity. NaN stays NaN. Quantized tensors become the numbers that they represent, except " \
+      "integers whose scales are attributes. The types from q8_0 on are blocks: only matrices of " \
+      "floats whose rows are whole blocks are converted to them. Other tensors do not change." },  \
     {                                                                                              \
         "order", 0, OPT_TEXT, offsetof(type, field.order), "ORDER", "C|F",                         \
-            "Write dense tensors row by row (C) or column by column (F), where the format has "    \
-            "both."                                                                                \
+            "Write dense tensors row by row (C) or column by column (F), if the format has both."  \
     }
 
-/* What a command has the library convert. */
+/* A conversion by the library. */
 typedef struct saving {
     const cli_state *cli;
     const saving_options *options;
-    const input *inputs; /* open; watched while they are read, for they may be cut short */
+    const input *inputs; /* open; checked while they are read, since they may be truncated */
     size_t n;
     const char *out;          /* a file or a directory; "-" is standard output */
     bool list;                /* JSON has the inputs as an array */
-    bool quiet_plan;          /* the command tells of a dry run by itself */
-    const choosing *choosing; /* NULL: everything, under its name */
-    tnf_convert_options how;  /* for the command to fill in; save and names are set here */
-    tnf_save_options save;    /* likewise: what is not in `options` */
-    tnf_url_options remote;   /* of an output over the network */
-    tnf_report *report;       /* afterwards; NULL: nothing was planned. saving_free() */
-    tnf_status status;        /* likewise */
-    tnf_error error;          /* likewise */
+    bool quiet_plan;          /* the command itself reports a dry run */
+    const choosing *choosing; /* NULL: all tensors, with their names */
+    tnf_convert_options how;  /* set by the command, except for save and names */
+    tnf_save_options save;    /* set by the command, except for those in `options` */
+    tnf_url_options remote;   /* for an output over the network */
+    tnf_report *report;       /* a result, for saving_free(); NULL: nothing was planned */
+    tnf_status status;        /* a result */
+    tnf_error error;          /* a result */
     progress progress;
-    const input *cut; /* it has become shorter */
-    renaming *names;  /* NULL: they stay */
+    const input *cut; /* an input that was truncated, or NULL */
+    renaming *names;  /* NULL: no new names */
     renaming_counts renamed;
-    FILE *kept; /* meta: what may be refused, to memory */
+    FILE *kept; /* meta: collects items that may be refused */
 } saving;
 
-/* The format that -t names, by its name or by an extension that only it has; NULL if there is none.
- */
+/* The format that -t gives by its name or by an extension of only this format; NULL if there is
+ * none. */
 const char *saving_format(const char *name);
-/* How to save, as the options say, without what belongs to one command. */
+/* Fills in the options of the library from those of the command line. */
 void saving_fill(tnf_save_options *how, const saving_options *options);
-/* Converts, shows the plan and says what is wrong; gives an exit code. */
+/* Converts, shows the plan and reports errors; returns an exit code. */
 int saving_run(saving *s);
 void saving_free(saving *s);
-/* A tnf_progress_fn with a saving for its context: the bar, and whether to stop. */
+/* A tnf_progress_fn whose context is a saving. It draws the bar, and stops at a signal. */
 bool saving_progress(void *ctx, uint64_t done, uint64_t total);
-/* Are the options sound for a file of this name (NULL: many files, or one that is there)? With
- * `keeps_format` it need not tell its format.
- * EXIT_USAGE after saying what is not. */
+/* Checks the options for a file of this name (NULL: several files, or an existing one). With
+ * `keeps_format` the name need not determine a format. Returns EXIT_USAGE after reporting an
+ * error. */
 int saving_check(const cli_state *cli, const saving_options *options, const char *out,
                  bool keeps_format);
-/* It exists already, and --force would replace it: says so, gives the exit code. */
+/* Reports that the output exists, and that --force would replace it. Returns the exit code. */
 int saving_exists(const char *out);
 
-/* All inputs of a command, opened one after the other. */
+/* Opens all inputs of a command. */
 int saving_open(input *inputs, size_t *n, const cli_state *cli, const input_options *options,
                 char *const *paths, size_t npaths);
 

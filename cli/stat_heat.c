@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of one tensor as a picture: rows from top to bottom, the last dimension from left to
- * right, each cell the mean of those it stands for. Below zero one colour, above it another, as
- * deep as the value is large; red where there is a NaN or an infinity. */
+/* Draws the values of one tensor as a picture: rows from top to bottom, the last dimension from
+ * left to right. Each cell shows the mean of its values. Negative and positive means have different
+ * colours, which are deeper for larger values. A cell with a NaN or an infinity is red. */
 #include "array.h"
 #include "stat_html.h"
 #include <math.h>
@@ -72,7 +72,7 @@ static void put_cells(FILE *to, const heat *h)
                     column * CELL, row * CELL, CELL, CELL);
             fprintf(to, " fill-opacity=\"%.2f\"/>\n", h->bad[i] ? 1 : fabs(x) / most);
         }
-    fprintf(to, "</svg>\n<p>The deepest colour is a mean of %.4g of the values of a cell.</p>\n",
+    fprintf(to, "</svg>\n<p>The deepest colour is a cell with a mean value of %.4g.</p>\n",
             most);
 }
 

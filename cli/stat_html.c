@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `tenfold stat --html`: one page that needs nothing from elsewhere, and says so to the browser.
- * One script, known by its hash, sorts and filters the table; without it the largest tensors are
- * there. The page is well-formed XML. Names are a stranger's: control characters are made visible,
- * then markup is escaped. */
+/* `tenfold stat --html`: one page that needs no other files, and forbids the browser to load any.
+ * One script, allowed by its hash, sorts and filters the table. Without scripts the table has the
+ * largest tensors only. The page is well-formed XML. Names come from untrusted files: control
+ * characters are made visible, then markup is escaped. */
 #include "stat_html.h"
 #include "stat_page.h"
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #define COLOURS  8u
 #define BINS     48u
 #define HIST_H   26.0
-#define METADATA 20000u /* characters shown of it */
+#define METADATA 20000u /* bytes of metadata that are shown */
 
 /* ------------------------------------------------------------------- text */
 
@@ -41,8 +41,8 @@ static void put_escaped(FILE *to, const char *p, size_t n)
         }
 }
 
-/* The text is first made safe for a terminal, which removes all bytes that are not characters.
- * It is cut to `most` columns, with dots; 0: not cut. */
+/* The text is first made safe for a terminal, which removes all bytes that are not characters. Then
+ * it is cut to `most` columns, with dots; 0: not cut. */
 void html_words(FILE *to, tnf_str s, size_t most)
 {
     char *text = NULL;
@@ -92,7 +92,7 @@ static void put_types(FILE *to, const stat_sums *s)
     fputs("</ul>\n", to);
 }
 
-/* The metadata as `tenfold meta` shows it, folded away. */
+/* The metadata as `tenfold meta` shows it, in a collapsed section. */
 static void put_metadata(const stat_html *h)
 {
     char *text = NULL;
@@ -104,7 +104,7 @@ static void put_metadata(const stat_html *h)
     if (fclose(to) == 0 && text) {
         size_t shown = n < METADATA ? n : METADATA;
         while (shown > 0 && shown < n && ((unsigned char)text[shown] & 0xc0) == 0x80)
-            shown--; /* no half of a character */
+            shown--; /* do not cut a character in half */
         fprintf(h->to, "<details><summary>Metadata (%zu)</summary><pre>", h->in->info->attrs->n);
         put_escaped(h->to, text, shown);
         fputs(shown < n ? "\n…</pre></details>\n" : "</pre></details>\n", h->to);
@@ -120,7 +120,7 @@ static int larger_size(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* Of which size on tensors are in the table. */
+/* Chooses the least size of tensors in the table without scripts. */
 static void choose_rows(stat_html *h, const stat_sums *sums)
 {
     const tnf_object *o;
@@ -196,7 +196,7 @@ static uint64_t highest_bin(const tnf_stat *s)
     return most;
 }
 
-/* Where zero lies on the axis, in pixels; below 0 if it does not. */
+/* The position of zero on the axis, in pixels; negative if zero is outside. */
 static double zero_at(const tnf_value_counts *c)
 {
     return c->min < 0 && c->max > 0 ? -c->min / (c->max - c->min) * 3 * BINS : -1;
@@ -225,7 +225,7 @@ static void put_histogram(FILE *to, const tnf_stat *s)
     fputs("</div>", to);
 }
 
-/* Only what breaks a model is red. */
+/* NaN and infinities are red, since they break a model. */
 static void put_odd(FILE *to, const tnf_value_counts *c)
 {
     fputs("<td class=\"odd\">", to);
@@ -298,7 +298,7 @@ static void data_name(json *j, tnf_str name)
     free(text);
 }
 
-/* The figures, or as many nulls; min and max of what is not finite are none. */
+/* Writes the statistics, or the same number of nulls if there are none or no value is finite. */
 static void data_figures(json *j, const tnf_stat *s)
 {
     const tnf_value_counts *c = s->counts;
@@ -320,7 +320,7 @@ static void data_figures(json *j, const tnf_stat *s)
 }
 
 /* [name, type, shape, parameters, bytes, min, max, mean, std, zeros, NaN, infinite, subnormal, bins
- * as digits of base 36, size, where zero is] */
+ * as digits of base 36, size, position of zero] */
 static void put_data(json *j, const tnf_stat *s, const char *size)
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
@@ -362,7 +362,7 @@ static void tensor_html(void *ctx, const tnf_stat *s)
     put_row(h, s, size);
 }
 
-/* ------------------------------------------------------------------- whole */
+/* -------------------------------------------------------------------- page */
 
 static void put_heads(FILE *to)
 {
@@ -383,7 +383,8 @@ static void put_heads(FILE *to)
     fputs("<th>values</th>", to);
 }
 
-/* JSON that is also well-formed XML: these stand in strings only, where they may be escaped. */
+/* Writes JSON that is also well-formed XML. The characters < > & occur only in strings, where they
+ * can be escaped. */
 static void put_json(FILE *to, const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

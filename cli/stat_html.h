@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the parts of a page. */
+/* Shared by the files that write the HTML page. */
 #ifndef TENFOLD_CLI_STAT_HTML_H
 #define TENFOLD_CLI_STAT_HTML_H
 
 #include "stat.h"
 #include <strings.h>
 
-/* Text of a file, safe as text and within quotes; of more than `most` columns the end is cut off,
- * 0: it is not. */
+/* Writes text of a file, escaped for text and for quotes. Text of more than `most` columns is cut;
+ * 0: never. */
 void html_words(FILE *to, tnf_str s, size_t most);
 /* stat_map.c: layers and roles. */
 void stat_map(const stat_html *h);

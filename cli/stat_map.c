@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The map of `stat --html`: layers in the order of a reader, in each of them what its tensors are
- * for. Boxes are placed in per cent, so the map fits any window and its letters keep their size. */
+/* The map of `stat --html`: layers in natural order, and in each layer the roles of its tensors.
+ * Boxes are placed in per cent, so the map fits any window and its letters keep their size. */
 #include "stat_html.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define LAYERS 300u /* boxes that can be told from each other */
+#define LAYERS 300u /* more boxes would be too small to distinguish */
 #define TITLE  15.0 /* pixels above the roles of a layer */
 #define HIGH   460.0
-#define WIDE   1272.0 /* as wide as the page gets: boxes are about square there */
+#define WIDE   1272.0 /* the largest width of the page, at which boxes are about square */
 
-/* What tensors are for, by words in their names; the first that fits. */
+/* The roles of tensors, by words in their names; the first match counts. */
 static const struct {
     const char *role, *words;
 } roles[] = {
@@ -67,7 +67,7 @@ static bool is_digit(tnf_str s, size_t at)
     return at < s.n && s.p[at] >= '0' && s.p[at] <= '9';
 }
 
-/* layers.2 comes before layers.10. */
+/* Natural order: layers.2 comes before layers.10. */
 static int natural_order(const void *a, const void *b)
 {
     tnf_str x = ((const map_layer *)a)->name, y = ((const map_layer *)b)->name;
@@ -87,7 +87,7 @@ static int natural_order(const void *a, const void *b)
     return (x.n - i > y.n - k) - (x.n - i < y.n - k);
 }
 
-/* One entry a tensor; then entries of one layer are added up. */
+/* Makes one entry per tensor, then adds up the entries of each layer. */
 static map_layer *make_layers(const stat_html *h, size_t *n)
 {
     const tnf_object *o;
@@ -125,7 +125,7 @@ static int larger_bytes(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Layers too small to be seen become one, the last. */
+/* Joins layers that are too small to be seen into one, the last. */
 static void join_small(map_layer *layers, size_t *n)
 {
     uint64_t *sizes = *n > LAYERS ? calloc(*n, sizeof *sizes) : NULL;
@@ -167,7 +167,7 @@ static void put_title(FILE *to, tnf_str layer, const char *role, uint64_t bytes)
     fprintf(to, "%s%s: %s\"", *role ? ", " : "", role, size);
 }
 
-/* "layers.0" of "model.layers.0": what tells it from others. */
+/* "layers.0" of "model.layers.0": the pieces that distinguish a layer. */
 static tnf_str last_pieces(tnf_str name)
 {
     size_t at = name.n, pieces = 0;
@@ -179,7 +179,7 @@ static tnf_str last_pieces(tnf_str name)
     return (tnf_str) { name.p + at, name.n - at };
 }
 
-/* On a narrow screen the number of a layer is enough. */
+/* On a narrow screen, only the number of a layer is shown. */
 static void put_label(FILE *to, tnf_str label)
 {
     size_t number = label.n;
@@ -238,7 +238,7 @@ static void put_legend(FILE *to, const map_layer *layers, size_t n)
         if (bytes)
             fprintf(to, "<li><i class=\"b%u\"></i><b>%s</b> %s</li>\n", r, role_name(r), size);
     }
-    fputs("</ul>\n<p>Areas are bytes. What a tensor is for is guessed from its name.</p>\n", to);
+    fputs("</ul>\n<p>Areas are bytes. The role of a tensor is guessed from its name.</p>\n", to);
 }
 
 void stat_map(const stat_html *h)

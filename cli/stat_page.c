@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The look and the script of `stat --html`. The policy in the head allows this script alone, by its
- * hash: change one and the other must follow; the tests compare them. The script has no '<' and no
- * '&', so that the page is well-formed XML, too. */
+/* The style and the script of `stat --html`. The policy in the head allows only this script, by its
+ * hash. A change of the script must change the hash, too; a test compares them. The script has no
+ * '<' and no '&', so that the page is well-formed XML. */
 #include "stat_page.h"
 
 /* clang-format off */

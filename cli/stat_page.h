@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every page of `stat --html` has: its policy, its look, its script. */
+/* The fixed text of every page of `stat --html`: its policy, its style, its script. */
 #ifndef TENFOLD_CLI_STAT_PAGE_H
 #define TENFOLD_CLI_STAT_PAGE_H
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tensor while it is put among its like. */
+/* A tensor and the key of its group, for sorting. */
 typedef struct entry {
     tnf_str key;
     size_t place;
@@ -24,7 +24,7 @@ static bool is_number(const char *p, size_t n)
     return n > 0;
 }
 
-/* The beginning of a name that it shares with its like. */
+/* The beginning of a name, which is the group of the tensor. */
 tnf_str stat_prefix(tnf_str name, unsigned depth)
 {
     size_t end = 0, before = name.n;
@@ -55,7 +55,7 @@ static int by_entry_key(const void *a, const void *b)
     return c ? c : x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Sums while their order is still that of the keys. */
+/* A sum and the place of its first tensor, for sorting by place or size. */
 typedef struct placed {
     stat_sum sum;
     size_t place;
@@ -76,7 +76,8 @@ static int by_bytes(const void *a, const void *b)
     return by_place(a, b);
 }
 
-/* A vote that finds the type with more than half of the bytes, if there is one; else some type. */
+/* A majority vote: finds the type with more than half of the bytes, if there is one; else some
+ * type. */
 static void vote_type(placed *p, const char *type, uint64_t bytes)
 {
     if (p->sum.type && !strcmp(p->sum.type, type)) {
@@ -89,7 +90,7 @@ static void vote_type(placed *p, const char *type, uint64_t bytes)
     }
 }
 
-/* Entries of one key become one sum. NULL: no memory. */
+/* Adds up the entries of each key. Returns NULL if there is no memory. */
 static stat_sum *add_up(entry *entries, size_t n, size_t *out_n,
                         int (*order)(const void *, const void *))
 {

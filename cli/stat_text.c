@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `tenfold stat` in a terminal: bars of what takes room, a line for each tensor. */
+/* The text output of `tenfold stat`: bars for sizes, and a line for each tensor. */
 #include "stat.h"
 #include <inttypes.h>
 #include <string.h>
@@ -12,10 +12,10 @@ static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "�
 static const char *const heights[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 static const char ascii_heights[] = " .:-=+*#@";
 
-/* Texts of characters that are several bytes each, a column each. */
+/* The bytes of a bar: each column is a character of up to three bytes. */
 #define BAR_TEXT (3 * BAR + 1)
 
-/* A length of at most BAR columns; what is not nothing shows. */
+/* A bar of at most BAR columns; a share above 0 is always visible. */
 static void bar_text(const stat_text *t, double share, char out[BAR_TEXT])
 {
     unsigned steps = t->ascii ? 1 : 8, n = (unsigned)(share * BAR * steps + 0.5);
@@ -61,7 +61,8 @@ static void put_sums(const stat_text *t, const char *title, const stat_sum *sums
         printf("  and %zu more\n", n - GROUPS);
 }
 
-/* All but the figures are known before any value is read; figures take FIGURE columns at most. */
+/* Everything but the statistics is known before any value is read; for these the widest texts are
+ * used. */
 static void measure_columns(stat_text *t)
 {
     static const table_column columns[] = {
@@ -123,7 +124,7 @@ static void histogram_text(const stat_text *t, const tnf_stat *s, char out[3 * C
     out[end] = '\0';
 }
 
-/* What should not be there, and what is just rare. */
+/* Notes a count of unusual values, if there are any. */
 static void put_odd(stat_text *t, uint64_t n, const char *what, paint p)
 {
     char text[48];

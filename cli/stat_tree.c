@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Treemaps in strips (Bederson, Shneiderman, Wattenberg 2002): boxes keep their order, from left to
- * right and from top to bottom, and a strip takes one more box while that makes its boxes squarer.
- */
+/* Strip treemaps (Bederson, Shneiderman, Wattenberg 2002): boxes keep their order, from left to
+ * right and from top to bottom. A strip gets another box as long as that makes its boxes more
+ * square. */
 #include "stat.h"
 
 /* The mean ratio of the sides of boxes in one strip. */

@@ -41,7 +41,7 @@ void stop_release(const stop_state *s, bool stopped)
 
 static void on_cut_file(int number)
 {
-    static const char text[] = "tenfold: a file was cut short while it was being read\n";
+    static const char text[] = "tenfold: a file was truncated while it was being read\n";
     (void)number;
     (void)!write(STDERR_FILENO, text, sizeof text - 1);
     _exit(EXIT_IO);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals while a file is written: the library is told to stop and removes what it wrote. Then
- * the signal is raised again, so that its sender sees the usual effect. */
+/* Handles signals while a file is written. The library is told to stop, and removes its unfinished
+ * file. Then the signal is raised again, so that it has its usual effect. */
 #ifndef TENFOLD_CLI_STOP_H
 #define TENFOLD_CLI_STOP_H
 
@@ -14,15 +14,15 @@ typedef struct stop_state {
 } stop_state;
 
 void stop_catch(stop_state *s);
-/* Has one come? For progress functions to ask. */
+/* Has a signal arrived? Progress functions call this. */
 bool stop_asked(void);
-/* Back to what was before. `stopped`: writing was given up, so the signal is raised again; else it
- * came too late and the file is there. */
+/* Restores the previous handlers. `stopped`: writing was cancelled, so the signal is raised again.
+ * Otherwise the signal arrived too late, and the file is complete. */
 void stop_release(const stop_state *s, bool stopped);
 
-/* A mapped file that another program cuts short gives a signal where its bytes were. From now on
- * that ends the program with a sentence and the exit code of what cannot be read; a file that was
- * being written has no name yet, so nothing is left of it. */
+/* If another program truncates a mapped file, reading the missing bytes raises a signal. After this
+ * call the signal ends the program with a message and the exit code of a read error. An output that
+ * was being written has no name yet, so nothing is left of it. */
 void stop_on_cut_files(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Edit distance with transpositions, over two rows and one more, with an early way out. */
+/* The edit distance with transpositions, which needs three rows and stops early. */
 #include "suggest.h"
 #include <string.h>
 
@@ -8,7 +8,8 @@ static unsigned least_of(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Changes, insertions, deletions and swaps of neighbours from a to b; above limit: limit + 1. */
+/* The number of changes, insertions, deletions and swaps of neighbours from a to b; limit + 1 if it
+ * is above the limit. */
 static unsigned edit_distance(const char *a, size_t na, const char *b, size_t nb, unsigned limit)
 {
     unsigned rows[3][SUGGEST_LONG + 1];
@@ -50,7 +51,7 @@ void suggest_offer(suggestion *s, const char *name, size_t n)
     unsigned limit = s->n == SUGGEST_MAX ? s->distance[SUGGEST_MAX - 1] : s->limit;
     unsigned d = edit_distance(s->wanted, s->wanted_n, name, n, limit);
     if (s->wanted_n >= 2 && n > s->wanted_n && !memcmp(name, s->wanted, s->wanted_n))
-        d = least_of(d, s->limit); /* the beginning of a name is a hint, too */
+        d = least_of(d, s->limit); /* the beginning of a name counts as similar, too */
     if (d > s->limit || (s->n == SUGGEST_MAX && d >= s->distance[SUGGEST_MAX - 1]))
         return;
     size_t at = s->n < SUGGEST_MAX ? s->n++ : SUGGEST_MAX - 1;

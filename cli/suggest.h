@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The nearest of many names to one that was mistyped. */
+/* Finds the names that are most similar to a mistyped one. */
 #ifndef TENFOLD_CLI_SUGGEST_H
 #define TENFOLD_CLI_SUGGEST_H
 
@@ -7,15 +7,15 @@
 #include <tenfold/types.h>
 
 #define SUGGEST_MAX  3u
-#define SUGGEST_LONG 255u /* longer names are compared no further */
+#define SUGGEST_LONG 255u /* longer names are not compared */
 
 typedef struct suggestion {
     const char *wanted;
     size_t wanted_n;
-    size_t n; /* how many are near, nearest first */
+    size_t n; /* the number of similar names, most similar first */
     tnf_str near[SUGGEST_MAX];
     unsigned distance[SUGGEST_MAX];
-    unsigned limit; /* words farther away do not help */
+    unsigned limit; /* names with a larger distance are not suggested */
 } suggestion;
 
 void suggest_begin(suggestion *s, const char *wanted, size_t n);

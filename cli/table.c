@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #define GAP    2u
-#define LEAST  12u /* columns that a text keeps before other columns go */
-#define WIDEST 64u /* that others are aligned to; a longer text pushes its own line out */
+#define LEAST  12u /* texts keep this width; other columns are dropped first */
+#define WIDEST 64u /* the largest aligned width; a longer text makes only its own line longer */
 
 size_t terminal_width(int fd)
 {
@@ -34,7 +34,7 @@ static const char *ellipsis_text(void)
     return "~";
 }
 
-/* The bytes of one character, or 1 if they are none. */
+/* The length of a character in bytes; 1 for an invalid byte. */
 static size_t next_character(tnf_str s, size_t at)
 {
     uint32_t c;
@@ -42,7 +42,7 @@ static size_t next_character(tnf_str s, size_t at)
     return n ? n : 1;
 }
 
-/* How many bytes from `at` on fit into so many columns. */
+/* The number of bytes from `at` on that fit into the columns. */
 static size_t fitting_bytes(tnf_str s, size_t at, size_t columns)
 {
     size_t from = at, used = 0;
@@ -93,7 +93,7 @@ static size_t least_width(const text_table *t, size_t i)
     return t->columns[i].shrinks && t->widths[i] > LEAST ? LEAST : t->widths[i];
 }
 
-/* The columns of a line, with texts as short as they may become, or as long as they are. */
+/* The width of a line; with `least`, when its texts are shortened as far as possible. */
 static size_t line_width(const text_table *t, bool least)
 {
     size_t sum = t->indent, gap = 0;
@@ -105,7 +105,7 @@ static size_t line_width(const text_table *t, bool least)
     return sum;
 }
 
-/* The column that matters least of those that are left; t->n if none may go. */
+/* The least important column that is left; t->n if none may be dropped. */
 static size_t least_important(const text_table *t)
 {
     size_t found = t->n;
@@ -116,7 +116,7 @@ static size_t least_important(const text_table *t)
     return found;
 }
 
-/* Takes the longest text down until the line fits. */
+/* Shortens the longest text column until the line fits. */
 static void shrink_texts(text_table *t)
 {
     while (line_width(t, false) > t->room) {
@@ -177,7 +177,7 @@ static void put_pending(text_table *t)
     t->pending = 0;
 }
 
-/* Prints it, if it is printed: spaces are due only before what comes. */
+/* Prints a cell. Spaces are printed only when more text follows. */
 static void put_cell(text_table *t, size_t i, tnf_str text, size_t columns)
 {
     size_t width = t->widths[i];
@@ -228,7 +228,7 @@ void table_note(text_table *t, paint p, const char *text)
     tnf_str s = { text, strlen(text) };
     if (!t->printing)
         return;
-    if (t->room && t->column + t->pending + put_name(NULL, s) > t->room) { /* a line of its own */
+    if (t->room && t->column + t->pending + put_name(NULL, s) > t->room) { /* on a new line */
         putc_unlocked('\n', stdout);
         t->column = 0;
         t->pending = t->indent + 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables for people. The rows are told twice: first to find the widths, then to be printed, so that
- * no row is kept. On a terminal no line is longer than the terminal is wide: columns that matter
- * least go, then the longest texts lose their middle. Elsewhere nothing is ever shortened. */
+/* Text tables. The caller gives the rows twice: the first time to find the widths, then to print
+ * them, so no row is kept in memory. On a terminal, no line is wider than the terminal: unimportant
+ * columns are dropped, then the longest texts lose their middle. Other output is not shortened. */
 #ifndef TENFOLD_CLI_TABLE_H
 #define TENFOLD_CLI_TABLE_H
 
@@ -12,21 +12,21 @@
 typedef struct table_column {
     const char *title;
     bool right;         /* aligned to the right */
-    bool shrinks;       /* it may lose the middle of its texts on a terminal */
-    unsigned char goes; /* 0: always there; else the highest goes first */
+    bool shrinks;       /* texts may lose their middle on a terminal */
+    unsigned char goes; /* 0: never dropped; else the column with the highest value goes first */
 } table_column;
 
 typedef struct text_table {
     const cli_state *cli;
     const table_column *columns;
     size_t n, indent;
-    size_t room; /* columns of the terminal; 0: no end */
+    size_t room; /* columns of the terminal; 0: unlimited */
     size_t widths[TABLE_MOST];
     bool gone[TABLE_MOST];
     bool printing;
-    size_t at;      /* the cell that comes next */
-    size_t column;  /* where the line stands */
-    size_t pending; /* spaces that are due before the next text */
+    size_t at;      /* the next cell */
+    size_t column;  /* the current column of the line */
+    size_t pending; /* spaces to print before the next text */
 } text_table;
 
 /* do { rows } while (table_again(&t)); the header is printed between the two. */
@@ -38,19 +38,21 @@ void table_str(text_table *t, tnf_str text);
 void table_text(text_table *t, const char *text);
 void table_number(text_table *t, uint64_t number); /* "1,234,567" */
 void table_size(text_table *t, uint64_t bytes);    /* "1.2 GiB" */
-/* Behind the last cell, or below it where there is no room; painted, but for PAINT_OFF. */
+/* Prints a note after the last cell, or on the next line if there is no room; coloured, unless
+ * PAINT_OFF. */
 void table_note(text_table *t, paint p, const char *text);
 void table_row_end(text_table *t);
 
-/* How wide the terminal behind a descriptor is; 0 if it is none. COLUMNS has the first word. */
+/* The width of a descriptor's terminal; 0 if it is not a terminal. COLUMNS takes precedence. */
 size_t terminal_width(int fd);
-/* Bytes of a file in at most `width` columns: the middle may be left out. Gives the columns. */
+/* Prints text of a file in at most `width` columns; the middle may be left out. Returns the
+ * columns. */
 size_t put_shortened(FILE *to, tnf_str s, size_t width);
 
-/* fold.c: lines of text that a terminal may see. On one, those that are wider are folded at blanks,
- * what follows being indented by so much more than the line; elsewhere they stay as they are. */
+/* fold.c: prints lines of safe text. On a terminal, long lines are folded at blanks, and their
+ * continuation is indented by `indent` more than the line. Otherwise they stay as they are. */
 void put_folded(FILE *to, const char *text, size_t n, size_t indent);
-/* The same of what is printed to a stream between the two. */
+/* The same for text that is printed to a stream between fold_begin() and fold_end(). */
 typedef struct folded {
     FILE *to, *real;
     char *text;

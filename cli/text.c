@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text for people: UTF-8 and escapes, numbers, sizes, colours. */
+/* Text output: UTF-8 and escapes, numbers, sizes, colours. */
 #include "out.h"
 #include <errno.h>
 #include <math.h>
@@ -19,8 +19,8 @@ static bool within_spans(const span *spans, size_t n, uint32_t c)
     return false;
 }
 
-/* Columns of a character: two for those of East Asia and pictures, none for marks that combine. A
- * rough table, for the sake of alignment alone. */
+/* The columns of a character: two for East Asian characters and pictures, none for combining marks.
+ * The table is approximate; it is used only for alignment. */
 static size_t columns_of(uint32_t c)
 {
     static const span wide[] = { { 0x1100, 0x115f },   { 0x2e80, 0x303e },  { 0x3041, 0xa4cf },
@@ -62,7 +62,7 @@ size_t put_safe(FILE *to, const char *p, size_t n, bool backslash)
         if (length > 0 && !tnf_must_escape(c) && !(backslash && c == '\\')) {
             columns += columns_of(c);
             at += length;
-            continue; /* plain runs go out in one piece */
+            continue; /* runs of plain bytes are written at once */
         }
         columns += (size_t)escape_character(text, p + at, length, c);
         if (to) {
@@ -101,7 +101,7 @@ static size_t put_utf8(char *out, uint32_t c)
     return 4;
 }
 
-/* The number behind \x, \u or \U, of exactly `digits` hexadecimal digits; -1 if there is none. */
+/* The number after \x, \u or \U, of exactly `digits` hexadecimal digits; -1 if there is none. */
 static long hex_digits(const char *p, size_t digits)
 {
     char text[9] = { 0 };
@@ -111,9 +111,8 @@ static long hex_digits(const char *p, size_t digits)
     return strtol(text, NULL, 16);
 }
 
-/* Decodes one escape at s: its bytes go to out (never more than it is long). Gives its length; 0
- * if it is not an escape.
- */
+/* Decodes one escape at s to `out`. The result is never longer than the escape. Returns the length
+ * of the escape; 0 if there is none. */
 static size_t one_escape(char *out, size_t *n, const char *s)
 {
     static const char pairs[] = "n\nt\tr\r\\\\";
@@ -127,7 +126,7 @@ static size_t one_escape(char *out, size_t *n, const char *s)
             return 2;
         }
     if (s[1] == 'x' && (c = hex_digits(s + 2, 2)) >= 0) {
-        *out = (char)c; /* one byte, whatever it means */
+        *out = (char)c; /* a single byte, even if it is not UTF-8 */
         return 4;
     }
     if (s[1] == 'u' && (c = hex_digits(s + 2, 4)) >= 0) {
@@ -159,7 +158,7 @@ size_t unescape(char *s)
     return to;
 }
 
-/* Makes a number look like no integer, so that -0 and 1 stay floats wherever they are read. */
+/* Adds a point to a number that looks like an integer, so that -0 and 1 are read as floats. */
 static int with_point(char out[NUMBER_TEXT], int n)
 {
     if (strpbrk(out, ".enif"))
@@ -170,8 +169,8 @@ static int with_point(char out[NUMBER_TEXT], int n)
     return n + 2;
 }
 
-/* Any text of up to 6 (15) digits survives the way through a float (double), so those need no
- * shorter attempts: %g leaves trailing zeros out. */
+/* Any text of up to 6 (15) digits survives a conversion to float (double) and back. So shorter
+ * attempts are not needed: %g leaves trailing zeros out. */
 int number_f32(char out[NUMBER_TEXT], float f)
 {
     int n = 0;

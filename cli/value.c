@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Attribute trees, as JSON and for people. */
+/* Prints attribute trees, as JSON and as text. */
 #include "out.h"
 #include <inttypes.h>
 #include <string.h>
 
-/* Trees come from readers that limit their depth; this is the belt to those braces. */
+/* Readers limit the depth of trees; this is a second safeguard. */
 #define DEEPEST     256u
-/* What people see of a long array or string before they ask for all. */
+/* The limits for long arrays and strings in text output, unless all is requested. */
 #define ITEMS_SHOWN 16u
 #define CHARS_SHOWN 160u
 
@@ -70,8 +70,8 @@ void json_value(json *j, const tnf_value *value)
 
 /* ------------------------------------------------------------- for people */
 
-/* A JSON document over several lines. It is valid, so brackets and quotes are all there is to see.
- */
+/* Prints a JSON document over several lines. The document is valid, so the code looks only at
+ * brackets, commas, colons and quotes. */
 static void put_document(FILE *to, tnf_str d, unsigned indent)
 {
     unsigned depth = 0;
@@ -119,7 +119,7 @@ static bool has_lines(const tnf_value *v)
     return line && line + 1 < v->as.s + v->n;
 }
 
-/* Text of several lines stays so, each made safe; a long line is cut. */
+/* Prints text of several lines as lines, each made safe. Long text is cut. */
 static void put_lines(FILE *to, const tnf_value *v, unsigned indent, bool all)
 {
     const char *p = v->as.s, *end = p + v->n, *line;
@@ -212,7 +212,7 @@ bool is_dense(const tnf_object *object)
     return !strcmp(tnf_layout_id(object->layout), "dense");
 }
 
-/* A tensor of several parts is of the type of the part that holds its numbers. */
+/* The type of a tensor of several parts is that of the part with its numbers. */
 const tnf_type *object_type(const tnf_object *object)
 {
     static const char *const roles[] = { "data", "values", "codebooks", "bytes" };
@@ -250,7 +250,7 @@ uint64_t object_bytes(const tnf_object *object)
     return sum;
 }
 
-/* Words of a vocabulary are no parameters. */
+/* The words of a vocabulary are not parameters. */
 uint64_t object_parameters(const tnf_object *o)
 {
     return strcmp(tnf_layout_id(o->layout), "strings/1") != 0 ? tnf_elements(o) : 0;

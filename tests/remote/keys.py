@@ -52,7 +52,7 @@ def test_plans(w):
 
     def planned(url, job):
         code, out, err = run("plan", url, "--for", job, "--parts", "2", "--json")
-        check(code == 0 and "SECRET" not in err and "nobody else may read the plan" in err, "plan: " + err)
+        check(code == 0 and "SECRET" not in err and "keep the plan secret" in err, "plan: " + err)
         with open(plan, "wb") as f:
             f.write(out)
 

@@ -273,7 +273,7 @@ def test_download(w):
     code, _, err = run("convert", "--download", w.url("held-8/big.safetensors"), out)
     check(code == 0 and len(w.log()) <= 19 - 4 + 2 and os.listdir(folder) == ["out.zt"], "resumed: " + err)
     code, _, err = run("convert", "--download", w.url("ok/m.safetensors"), "-", "-t", "safetensors")
-    check(code == 2 and "needs an output that is a file" in err, "to a pipe: " + err)
+    check(code == 2 and "needs a file as the output" in err, "to a pipe: " + err)
     code, _, err = run("convert", "--force", "--download", os.path.join(w.folder, "m.safetensors"), out)
     check(code == 0, "a file of this machine: " + err)
     shutil.rmtree(folder)
