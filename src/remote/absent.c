@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The room of the network in a library that was built without it: it says
- * what is missing. */
+/* Replaces src/remote/ in a library that was built without network support: every function reports
+ * the missing support. */
 #include "remote/list.h"
 
 #include "base/error.h"
@@ -12,8 +12,8 @@
 static tnf_status no_network(tnf_error *e)
 {
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "this library was built without the network: use one that was built with "
-                    "TENFOLD_CURL, or fetch the file first");
+                    "this library was built without network support; use a build with "
+                    "TENFOLD_CURL, or download the file first");
 }
 
 tnf_status tnf_remote_how(tnf_url_options *how, const tnf_url_options *given, tnf_option *options,

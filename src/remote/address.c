@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be told of a URL without the network: is it one, and how is it shown. Part of every
- * library, for messages name URLs that a library without the network refuses.
+/* Recognises URLs, and shows them without secrets. This file is part of every library, since also a
+ * library without network support names URLs in its messages.
  *
  *   https://name:password@host/path/of/it?query#fragment
  *           └ not shown ┘                └ not shown ──
@@ -43,7 +43,7 @@ static size_t any_scheme(const char *text)
     return n > 0 && strncmp(text + n, "://", 3) == 0 ? n + 3 : 0;
 }
 
-/* Does a colon among n bytes begin something that is no port? Those of "[an IPv6 address]" do not
+/* Is there a colon among n bytes that does not begin a port? Colons of "[an IPv6 address]" do not
  * count. */
 static bool has_password(const char *p, size_t n)
 {
@@ -52,9 +52,9 @@ static bool has_password(const char *p, size_t n)
     return colon && strspn(colon + 1, "0123456789") < n - (size_t)(colon + 1 - p);
 }
 
-/* The length of "name:password@" at the beginning of what follows a scheme. A password may hold a
- * character that should have been encoded and seems to end the host. Of other schemes than http a
- * name alone is part of the place: abfs://container@account. */
+/* The length of "name:password@" after a scheme. A password may contain a character that should
+ * have been encoded and seems to end the host. In other schemes than http, a name without a
+ * password is part of the address: abfs://container@account. */
 static size_t secret_before_host(const char *p, bool web)
 {
     size_t n = strcspn(p, "/?#");

@@ -20,14 +20,14 @@ static bool begins_with(tnf_str s, const char *word)
     return s.n >= n && same_word(s.p, n, word);
 }
 
-/* Digits at *p, up to end; false without any or if they do not fit. */
+/* Parses digits at *p, up to end. Returns false if there are none, or if the number overflows. */
 static bool take_number(const char **p, const char *end, uint64_t *out)
 {
     const char *begin = *p;
     uint64_t n = 0;
     for (; *p < end && **p >= '0' && **p <= '9'; (*p)++) {
         uint64_t digit = (uint64_t)(**p - '0');
-        if (n > (UINT64_MAX - 1 - digit) / 10) /* UINT64_MAX means "not told" */
+        if (n > (UINT64_MAX - 1 - digit) / 10) /* UINT64_MAX is TNF_NOT_TOLD */
             return false;
         n = n * 10 + digit;
     }
@@ -64,7 +64,7 @@ bool tnf_parse_content_range(const char *p, size_t n, uint64_t *first, uint64_t 
     return take_number(&p, end, total) && p == end && (*last == TNF_NOT_TOLD || *last < *total);
 }
 
-/* Days from 1970-01-01, by the usual arithmetic of eras of 400 years. */
+/* Counts days from 1970-01-01 with the usual arithmetic of eras of 400 years. */
 int64_t tnf_calendar_seconds(int year, int month, int day, int hour, int minute, int second)
 {
     int64_t y = month <= 2 ? year - 1 : year;
@@ -109,7 +109,7 @@ int64_t tnf_parse_stamp(const char *text)
     for (const char *p = text; n < 7 && *p; p++) {
         if (*p == '-' || *p == ':' || *p == 'T')
             continue;
-        pair[n] = two_digits(p); /* looks at one more, which may be the end */
+        pair[n] = two_digits(p); /* reads one more byte, which may be the NUL */
         if (pair[n++] < 0)
             return 0;
         p++;
@@ -139,7 +139,7 @@ static void keep_text(char *out, size_t room, tnf_str value)
 {
     out[0] = 0;
     if (value.n >= room)
-        return; /* what is too long to be kept whole would be another thing */
+        return; /* a truncated value would be another value */
     for (size_t i = 0; i < value.n; i++)
         if ((unsigned char)value.p[i] < ' ')
             return;
@@ -153,7 +153,7 @@ static void keep_number(uint64_t *out, tnf_str value)
         *out = TNF_NOT_TOLD;
 }
 
-/* Seconds, or a date. */
+/* Retry-After is a number of seconds, or a date. */
 static void keep_retry(tnf_answer *a, tnf_str value)
 {
     int64_t then;
@@ -173,7 +173,7 @@ static void keep_range(tnf_answer *a, tnf_str value)
         a->first = a->last = a->total = TNF_NOT_TOLD;
 }
 
-/* Where a comma ends a link; commas in the URL and in quotes do not. */
+/* The length of a link up to the comma after it; commas in the URL and in quotes do not count. */
 static size_t link_length(tnf_str v)
 {
     char inside = 0;
@@ -189,7 +189,7 @@ static size_t link_length(tnf_str v)
     return v.n;
 }
 
-/* "; rel=next", with or without quotes, among other things. */
+/* Is "; rel=next" among the parameters, with or without quotes? */
 static bool says_next(const char *p, const char *end)
 {
     for (; end - p >= 8; p++)
@@ -221,7 +221,8 @@ static void keep_link(tnf_answer *a, tnf_str v)
     }
 }
 
-/* Encryption with keys of one's own: the ETag is then the MD5 of something else. */
+/* Does the header say that the object is encrypted with a customer's key? Then the ETag is not the
+ * MD5 of the object. */
 static bool seals_object(tnf_str name, tnf_str value)
 {
     if (same_word(name.p, name.n, "x-amz-server-side-encryption"))
@@ -234,7 +235,7 @@ static bool seals_object(tnf_str name, tnf_str value)
         header, offsetof(tnf_answer, member), sizeof(((tnf_answer *)0)->member)                    \
     }
 
-/* Headers whose text is kept as it is. */
+/* Headers whose text is stored unchanged. */
 static const struct {
     const char *name;
     size_t at, room;
@@ -320,7 +321,7 @@ const char *tnf_answer_strong(const tnf_answer *a)
 const char *tnf_excerpt(char *out, size_t room, const char *p, size_t n)
 {
     size_t at = 0;
-    bool space = true; /* runs of white space become one */
+    bool space = true; /* a run of white space becomes one space */
     for (size_t i = 0; i < n && at + 1 < room; i++) {
         bool blank = (unsigned char)p[i] <= ' ' || (unsigned char)p[i] >= 0x7f;
         if (blank && space)

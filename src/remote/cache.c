@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALLEST 65536u      /* bytes of an extent */
-#define LARGEST  (32u << 20) /* likewise */
-#define DIRECT   (1u << 20)  /* reads from here on need no cache */
-#define PIECE    (8u << 20)  /* of a request, at most */
-#define LEAST    (1u << 20)  /* of a request that is one of several */
-#define SMALL    4096u       /* bytes of a range that is announced, at most */
-#define NEAR     16384u      /* bytes between two of them that are read, too */
-#define MOST     16384u      /* of them at a time */
+#define SMALLEST 65536u      /* least bytes of an extent */
+#define LARGEST  (32u << 20) /* most bytes of an extent */
+#define DIRECT   (1u << 20)  /* reads of at least this size may bypass the cache */
+#define PIECE    (8u << 20)  /* most bytes of a request */
+#define LEAST    (1u << 20)  /* least bytes of a request that is one of several */
+#define SMALL    4096u       /* most bytes of an announced range that is read with others */
+#define NEAR     16384u      /* announced ranges with a smaller gap are read together */
+#define MOST     16384u      /* most announced ranges at a time */
 
 struct tnf_extent {
     struct tnf_extent *next;
@@ -35,7 +35,7 @@ static void note_end(tnf_cache *c, uint64_t end, size_t n)
     c->turn = (c->turn + 1) % TNF_CACHE_LATEST;
 }
 
-/* What ended there: true, and its length. */
+/* Did a recent read end at this offset? *n is its length. */
 static bool find_end(const tnf_cache *c, uint64_t end, size_t *n)
 {
     for (unsigned i = 0; i < TNF_CACHE_LATEST; i++) {
@@ -105,7 +105,7 @@ tnf_status tnf_far_get_long(tnf_far *f, uint64_t offset, void *dst, size_t n, tn
 
 /* ------------------------------------------------------------------ extents */
 
-/* The one that has the byte; *after becomes where the next one begins. */
+/* Finds the extent that has the byte; *after is the beginning of the next extent. */
 static struct tnf_extent *find_extent(const tnf_cache *c, uint64_t offset, uint64_t *after)
 {
     *after = c->far->pin.total;
@@ -129,7 +129,7 @@ static void unlink_extent(tnf_cache *c, const struct tnf_extent *x)
     c->bytes -= x->n;
 }
 
-/* Makes room: the one that was not used for the longest goes, unless it is in use. */
+/* Frees the least recently used extents until the rest fits, except those that are in use. */
 static void evict_old(tnf_cache *c)
 {
     while (c->bytes > c->far->session->how.cache_bytes) {
@@ -144,7 +144,7 @@ static void evict_old(tnf_cache *c)
     }
 }
 
-/* How much of a long range that was announced is there from here on; 0: it is in none. */
+/* The rest of an announced long range from this offset on; 0 if the offset is in none. */
 static uint64_t stream_left(const tnf_cache *c, uint64_t offset)
 {
     for (unsigned i = 0; i < TNF_CACHE_LATEST; i++)
@@ -153,7 +153,7 @@ static uint64_t stream_left(const tnf_cache *c, uint64_t offset)
     return 0;
 }
 
-/* How many bytes to ask for at once. */
+/* How many bytes to request at once. */
 static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint64_t after)
 {
     uint64_t half = c->far->session->how.cache_bytes / 2;
@@ -168,7 +168,7 @@ static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint6
     return after - offset < want ? (size_t)(after - offset) : want;
 }
 
-/* Near the end, all of the end: indexes that stand there are read backwards. */
+/* A read near the end loads the complete end, since an index at the end is read backwards. */
 static uint64_t choose_start(const tnf_cache *c, uint64_t offset)
 {
     uint64_t total = c->far->pin.total, start = c->far->nhead;
@@ -181,7 +181,7 @@ static uint64_t choose_start(const tnf_cache *c, uint64_t offset)
     return start < offset ? start : offset;
 }
 
-/* A new one, to be loaded by whoever made it; NULL without memory. */
+/* Adds an extent, which the caller loads. Returns NULL if there is no memory. */
 static struct tnf_extent *add_extent(tnf_cache *c, uint64_t offset, size_t n)
 {
     const tnf_allocator *a = &c->far->session->alloc;
@@ -207,7 +207,7 @@ static tnf_status load_extent(tnf_cache *c, struct tnf_extent *x, tnf_error *e)
     tnf_status status = tnf_far_get_long(c->far, x->at, x->bytes, x->n, e);
     pthread_mutex_lock(&c->lock);
     x->ready = status == TNF_OK;
-    if (status != TNF_OK) { /* whoever waits for it tries for himself */
+    if (status != TNF_OK) { /* threads that wait for the extent try again themselves */
         unlink_extent(c, x);
         free_extent(c, x);
     }
@@ -215,7 +215,8 @@ static tnf_status load_extent(tnf_cache *c, struct tnf_extent *x, tnf_error *e)
     return status;
 }
 
-/* Copies what an extent has; gives the number of bytes. Called and left with the lock held. */
+/* Copies bytes of an extent, as far as it has them, and returns their number. Called and left with
+ * the lock held. */
 static size_t copy_extent(tnf_cache *c, struct tnf_extent *x, uint64_t offset, uint8_t *dst,
                           size_t n)
 {
@@ -259,7 +260,7 @@ static int compare_announced(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Sorts them and puts neighbours together; gives how many remain. */
+/* Sorts announced ranges and joins neighbours. Returns the new number of ranges. */
 static size_t join_announced(struct tnf_announced *all, size_t n)
 {
     size_t count = 0;
@@ -280,7 +281,7 @@ struct batch {
     struct tnf_extent **extents;
 };
 
-/* What fails here tells why to whoever wants it. */
+/* Errors are ignored: a later read of these bytes reports them. */
 static tnf_status load_announced(void *ctx, size_t i, tnf_error *e)
 {
     struct batch *b = ctx;
@@ -294,11 +295,11 @@ static struct tnf_extent *extent_for(tnf_cache *c, const struct tnf_announced *a
 {
     uint64_t after;
     if (find_extent(c, a->at, &after) || after < a->end || a->end > c->far->pin.total)
-        return NULL; /* something of it is there, or on its way */
+        return NULL; /* a part of the range is there, or is being loaded */
     return add_extent(c, a->at, (size_t)(a->end - a->at));
 }
 
-/* Reads all that was announced. Called and left with the lock held. */
+/* Reads all announced ranges. Called and left with the lock held. */
 static void read_announced(tnf_cache *c, struct tnf_extent **all, struct tnf_extent **now)
 {
     size_t n = 0, joined = join_announced(c->announced, c->nannounced);
@@ -327,8 +328,8 @@ static void read_announced(tnf_cache *c, struct tnf_extent **all, struct tnf_ext
     pthread_cond_broadcast(&c->loaded);
 }
 
-/* One of them is wanted: then all are. False: it is none of them. Called and left with the lock
- * held. */
+/* If the offset is in an announced range, reads all announced ranges and returns true. Called and
+ * left with the lock held. */
 static bool take_announced(tnf_cache *c, uint64_t offset)
 {
     bool one = false;
@@ -347,7 +348,7 @@ static bool take_announced(tnf_cache *c, uint64_t offset)
     return true;
 }
 
-/* Some of the bytes, at least one; called and left with the lock held. */
+/* Reads some of the bytes, at least one. Called and left with the lock held. */
 static tnf_status read_some(tnf_cache *c, uint64_t offset, uint8_t *dst, size_t n, size_t *got,
                             tnf_error *e)
 {
@@ -405,7 +406,7 @@ bool tnf_cache_peek(tnf_cache *c, uint64_t offset, void *dst, size_t n)
     return all;
 }
 
-/* So long, and following nothing, that the cache would only be in the way. */
+/* Does the read bypass the cache? A long read does, unless it continues an earlier one. */
 static bool goes_direct(tnf_cache *c, uint64_t offset, size_t n)
 {
     uint64_t after;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes of a far object that are kept for a while.
+/* A cache for the bytes of a remote object.
  *
  *   0          64 KiB                                                        size
  *   ├── head ───┤      ├─ extent ─┤        ├──── extent ────┤
  *   always kept        read once, kept while there is room, the oldest goes first
  *
- * A small read that misses brings an extent of 64 KiB; if it goes on where another one ended, of
- * four times that one's length, up to half of the cache, by several connections. Several threads
- * may take turns at one stream, or read one each. Large reads that follow none go straight to the
- * caller's memory.
+ * A small read that misses loads an extent of 64 KiB. If it continues where an earlier extent
+ * ended, the new extent is four times as long, up to half of the cache, and is loaded by several
+ * connections. Several threads may share one stream, or read one each. A large read that does not
+ * continue an extent goes directly to the caller's memory.
  *
- * Small ranges that are announced (headers of an archive's members) are read together, in parallel,
- * as soon as one of them is wanted. Of a long one as much is asked for as there is room.
+ * Small announced ranges (headers of an archive's members) are read together, in parallel, as soon
+ * as one of them is read. Extents in a long announced range are as long as the cache allows.
  */
 #ifndef TNF_REMOTE_CACHE_H
 #define TNF_REMOTE_CACHE_H
@@ -23,34 +23,34 @@ struct tnf_extent;
 
 typedef struct tnf_cache {
     tnf_far *far;
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t loaded;
     struct tnf_extent *first; /* by position */
     uint64_t bytes, clock;
     struct {
         uint64_t end;
         size_t n;
-    } latest[TNF_CACHE_LATEST]; /* what was asked for: where it ended, and how much it was */
-    unsigned turn;              /* the next of those to be forgotten */
+    } latest[TNF_CACHE_LATEST]; /* the end and length of the latest reads */
+    unsigned turn;              /* the next of these to be replaced */
     struct tnf_announced *announced;
     size_t nannounced, room;
     struct {
         uint64_t at, end;
-    } streams[TNF_CACHE_LATEST]; /* long ranges that are read to their end */
-    unsigned stream;             /* the next of those to be forgotten */
+    } streams[TNF_CACHE_LATEST]; /* announced long ranges */
+    unsigned stream;             /* the next of these to be replaced */
 } tnf_cache;
 
 void tnf_cache_begin(tnf_cache *c, tnf_far *far);
 void tnf_cache_end(tnf_cache *c);
 
-/* n bytes, all of them inside the object. Any number of threads. */
+/* Reads n bytes, all of them inside the object. Thread-safe. */
 tnf_status tnf_cache_read(tnf_cache *c, uint64_t offset, void *dst, size_t n, tnf_error *e);
-/* A range that will be wanted: a small one comes with others, a long one needs no finding out how
- * much of it to ask for. One too many is forgotten. */
+/* Announces a range that will be read. A small one is read together with others; for a long one the
+ * length of requests is known at once. If there are too many, old ones are dropped. */
 void tnf_cache_announce(tnf_cache *c, uint64_t offset, uint64_t n);
-/* Bytes that are there already: true if all were. */
+/* Copies cached bytes; returns true if all n bytes were cached. */
 bool tnf_cache_peek(tnf_cache *c, uint64_t offset, void *dst, size_t n);
-/* A long range in pieces, by several connections. */
+/* Reads a long range in pieces, by several connections. */
 tnf_status tnf_far_get_long(tnf_far *f, uint64_t offset, void *dst, size_t n, tnf_error *e);
 
 #endif

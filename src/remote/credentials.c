@@ -73,7 +73,7 @@ static void hub_token(char *out, size_t room)
         out[0] = 0;
 }
 
-/* What is there without asking anybody. */
+/* Finds a token without network requests. */
 static void settled_bearer(const tnf_session *s, tnf_service service, tnf_bearer *out)
 {
     const char *google = tnf_setting("GOOGLE_OAUTH_ACCESS_TOKEN");
@@ -152,7 +152,7 @@ bool tnf_profile_find(FILE *f, const char *profile, const char *key, char *out, 
     return found && *out;
 }
 
-/* The same in a file of that name, which need not be there. */
+/* The same for the file at `path`, which may be missing. */
 static bool profile_value(const char *path, const char *profile, const char *key, char *out,
                           size_t room)
 {
@@ -209,7 +209,7 @@ static bool profile_keys(tnf_keys_aws *k)
     return true;
 }
 
-/* What the profile wants instead of keys, which we do not do. */
+/* Fails if the profile requires an unsupported way to get keys. */
 static tnf_status check_profile(tnf_error *e)
 {
     static const char *const keys[] = { "credential_process", "sso_session", "sso_start_url" };
@@ -220,7 +220,7 @@ static tnf_status check_profile(tnf_error *e)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (profile_value(path, profile_name(), keys[i], value, sizeof value))
             return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "the AWS profile '%s' uses %s, which is not read here: export "
+                            "the AWS profile '%s' uses %s, which is not supported; export "
                             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (aws configure "
                             "export-credentials)",
                             TNF_VISIBLE(profile_name()), keys[i]);
@@ -255,7 +255,7 @@ tnf_status tnf_find_keys(tnf_session *s, tnf_keys_aws *out, tnf_error *e)
         k.found = environment_keys(&k) || profile_keys(&k);
         if (!k.found)
             TNF_TRY(check_profile(e));
-        /* A role is for machines of the cloud: an endpoint of one's own has none. */
+        /* With a custom endpoint the machine is probably not in the cloud, so it has no role. */
         bool own = s->how.endpoint || tnf_setting("AWS_ENDPOINT_URL_S3") ||
                    tnf_setting("AWS_ENDPOINT_URL");
         if (!k.found)

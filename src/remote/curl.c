@@ -30,7 +30,7 @@ static bool find_all(void *library)
            tnf_find_symbol(library, "curl_easy_strerror", &loaded.strerror);
 }
 
-/* It is never unloaded: other libraries may use it by then. */
+/* libcurl is never unloaded, since other libraries may use it by then. */
 static void load_once(void)
 {
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries && !usable; i++) {
@@ -51,7 +51,7 @@ tnf_status tnf_curl_load(const tnf_curl **out, tnf_error *e)
     if (usable)
         return TNF_OK;
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "reading over the network needs libcurl (Debian: libcurl4)");
+                    "network access needs libcurl, which was not found (Debian: libcurl4)");
 }
 
 #else
@@ -60,7 +60,8 @@ tnf_status tnf_curl_load(const tnf_curl **out, tnf_error *e)
 {
     *out = NULL;
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "this build has no network: use the ordinary build, or download the file");
+                    "this build has no network support; use the ordinary build, or download the "
+                    "file");
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libcurl, loaded at first use. Its ABI has been stable since 7.16 (soname 4), so the few functions
- * and numbers that are needed are declared here: building needs no headers of it, and a program
+/* libcurl, loaded at first use. Its ABI has been stable since 7.16 (soname 4), so the few necessary
+ * functions and numbers are declared here. The build needs no headers of libcurl, and a program
  * that never opens a URL never loads it. */
 #ifndef TNF_REMOTE_CURL_H
 #define TNF_REMOTE_CURL_H
@@ -68,7 +68,7 @@ enum {
     TNF_CURL_BAD_SOCKET = -1
 };
 
-/* What a transfer may end with; only those that are told apart. */
+/* Results of a transfer; only those that the code distinguishes. */
 enum {
     TNF_CURLE_OK = 0,
     TNF_CURLE_URL = 3,
@@ -93,7 +93,7 @@ enum {
 
 struct tnf_curl_slist;
 
-/* As struct curl_sockaddr. */
+/* Has the layout of struct curl_sockaddr. */
 typedef struct tnf_curl_address {
     int family, kind, protocol;
     unsigned n;
@@ -113,7 +113,7 @@ typedef struct tnf_curl {
     const char *(*strerror)(int code);
 } tnf_curl;
 
-/* TNF_EUNSUPPORTED where there is none, or the build has no network. */
+/* Fails with TNF_EUNSUPPORTED if libcurl is missing, or if the build has no network support. */
 tnf_status tnf_curl_load(const tnf_curl **out, tnf_error *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Downloading whole files: in parallel blocks, resumed after an interruption (journal.h), verified
- * where the server tells a digest, in place all at once. */
+/* Downloads complete files: in parallel blocks, resumed after an interruption (journal.h), and
+ * verified if the server gives a digest. A file appears under its name only when it is complete. */
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/pool.h"
@@ -39,7 +39,7 @@ struct wish {
 
 /* ------------------------------------------------------------------- names */
 
-/* A name that a stranger gave: below the directory, and a name. */
+/* Checks an untrusted name: it must be valid, and below the directory. */
 static tnf_status check_below(const char *name, tnf_error *e)
 {
     bool bad = !*name || *name == '/' || strchr(name, '\\') || strlen(name) > 2000;
@@ -51,7 +51,7 @@ static tnf_status check_below(const char *name, tnf_error *e)
         bad = (unsigned char)*p < ' ';
     if (bad)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "the file name %s leads out of the directory, or is not a name",
+                        "the file name %s is invalid, or outside the directory",
                         TNF_QUOTED(((tnf_str) { name, strlen(name) })));
     return TNF_OK;
 }
@@ -68,12 +68,12 @@ static tnf_status make_target(char out[PATH_MAX], const struct fetching *f, cons
         bool failed = mkdir(out, 0777) != 0 && errno != EEXIST;
         *p = '/';
         if (failed)
-            return tnf_fail_sys(e, errno, "cannot make a directory");
+            return tnf_fail_sys(e, errno, "cannot create a directory");
     }
     return TNF_OK;
 }
 
-/* The last piece of a path, without its percent signs. */
+/* The last piece of a path, percent-decoded. */
 static tnf_status last_name(char *out, size_t room, const tnf_place *p, tnf_error *e)
 {
     tnf_url_decode(out, room, strrchr(p->url.path, '/') + 1);
@@ -103,7 +103,7 @@ static tnf_status fetch_block(void *ctx, size_t i, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a block");
     atomic_init(&budget.left, TNF_RETRIES);
     uint64_t at = (uint64_t)i * TNF_BLOCK;
-    bool few = b->journal->blocks < b->f->session->how.connections; /* then each in pieces, too */
+    bool few = b->journal->blocks < b->f->session->how.connections; /* also split each block */
     tnf_status status = b->far->no_ranges ? tnf_source_read(b->source, at, bytes, n, e)
                         : few             ? tnf_far_get_long(b->far, at, bytes, n, e)
                                           : tnf_far_get(b->far, &budget, at, bytes, n, e);
@@ -140,12 +140,12 @@ static tnf_status verify_whole(const tnf_journal *j, const tnf_sum *want, bool l
     tnf_status status = sum_file(j, &d, e);
     tnf_summing_end(&d, &is);
     TNF_TRY(status);
-    return tnf_sum_compare(&is, want, "what was fetched", local, e);
+    return tnf_sum_compare(&is, want, "the downloaded file", local, e);
 }
 
 /* ------------------------------------------------------------------- files */
 
-/* The server's date, so that an unchanged file is known again. */
+/* Sets the server's date, by which is_same() recognises an unchanged file. */
 static void set_date(int fd, const char *modified)
 {
     int64_t seconds;
@@ -155,7 +155,7 @@ static void set_date(int fd, const char *modified)
     (void)futimens(fd, times);
 }
 
-/* It is there already, and nothing says that it is another. */
+/* Does the file already exist with the server's size and date? */
 static bool is_same(const char *target, const tnf_pin *pin)
 {
     struct stat st;
@@ -203,7 +203,7 @@ static tnf_status fetch_source(struct fetching *f, tnf_source *source, const cha
         return TNF_OK;
     if (!f->how.replace && lstat(target, &st) == 0)
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET,
-                        "it exists already, and is perhaps another version; --force replaces it");
+                        "already exists, perhaps as another version; use --force to replace it");
     atomic_store(&f->done, 0);
     f->total = pin->total;
     tnf_status status = tnf_journal_open(&j, target, pin, &f->session->alloc, e);
@@ -290,7 +290,7 @@ static tnf_status wish_shards(struct wishes *l, const char *text, size_t n, tnf_
     return status != TNF_OK ? status : j.status;
 }
 
-/* The shards that an index names, which was fetched just now. */
+/* Fetches the shards that an index names. The index itself was fetched before. */
 static tnf_status fetch_shards(struct fetching *f, const tnf_place *index, const char *name,
                                tnf_error *e)
 {
@@ -320,9 +320,10 @@ static tnf_status fetch_folder(struct fetching *f, const tnf_place *folder, tnf_
     TNF_TRY(tnf_list_folder(f->session, folder, true, &listed, add_wish, &l, e));
     if (!listed)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "http has no listing: name the file, or the index of the model");
+                        "http cannot list folders; give the URL of the file, or of the model's "
+                        "index");
     if (!l.first)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no file in this folder");
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the folder has no files");
     for (const struct wish *w = l.first; w; w = w->next)
         TNF_TRY(fetch_one(f, w, e));
     return TNF_OK;
@@ -343,7 +344,7 @@ static tnf_status fetch_url(struct fetching *f, const char *url, tnf_error *e)
     return index ? fetch_shards(f, &w.place, name, e) : TNF_OK;
 }
 
-/* Bytes of requests in progress count when their block is there: what is shown never goes back. */
+/* Bytes count only when their block is complete, so the progress never goes back. */
 static bool pass_progress(void *ctx, uint64_t done, uint64_t total)
 {
     struct fetching *f = ctx;
@@ -351,7 +352,7 @@ static bool pass_progress(void *ctx, uint64_t done, uint64_t total)
     return f->how.progress(f->how.ctx, atomic_load(&f->done), f->total);
 }
 
-/* The caller's settings, with what the options say put into them. */
+/* Applies the options to a copy of the caller's settings. */
 static tnf_status settle_options(struct fetching *f, tnf_url_options *out, tnf_error *e)
 {
     enum { MOST = 32 };
@@ -363,9 +364,9 @@ static tnf_status settle_options(struct fetching *f, tnf_url_options *out, tnf_e
         memcpy(own, f->how.options, n * sizeof *own);
     TNF_TRY(tnf_remote_how(out, f->how.remote, own, &n, e));
     if (n)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the network has no option '%s'",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown network option '%s'",
                         TNF_VISIBLE(own[0].key));
-    out->stream = true; /* it is taken whole anyhow */
+    out->stream = true; /* the complete file is downloaded in any case */
     return TNF_OK;
 }
 
@@ -382,7 +383,7 @@ tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_opt
     if (!tnf_is_remote(url))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "not a URL (http, https, s3, gs, az, hf)");
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-        return tnf_fail_sys(e, errno, "cannot make the directory");
+        return tnf_fail_sys(e, errno, "cannot create the directory");
     if (stat(directory, &st) != 0 || !S_ISDIR(st.st_mode))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the target is not a directory");
     TNF_TRY(tnf_session_new(&f.session, &remote, NULL, e));

@@ -39,7 +39,7 @@ static int make_header(char out[HEADER], const tnf_pin *pin)
                     (unsigned long long)pin->total, pin->etag, pin->modified);
 }
 
-/* One line "block N HEX": true if the block is on the disk as it says. */
+/* Parses a line "block N HEX"; returns true if the block on the disk has this hash. */
 static bool check_line(const tnf_journal *j, const char *line, uint8_t *room, uint64_t *block)
 {
     char *said, is[65];
@@ -55,7 +55,7 @@ static bool check_line(const tnf_journal *j, const char *line, uint8_t *room, ui
            got == n && hash_block(is, room, n) && strncmp(is, said, 64) == 0 && said[64] == '\n';
 }
 
-/* What an earlier run left, if it is of the same version. */
+/* Takes over the blocks of an earlier run, if it fetched the same version. */
 static bool take_over(tnf_journal *j, const tnf_pin *pin)
 {
     char header[HEADER], line[160];

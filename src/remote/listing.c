@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lies in a folder of a bucket or of a repository.
+/* Lists the files in a folder of a bucket or of a repository.
  *
  *   s3, gs   GET /?list-type=2&prefix=…&delimiter=/   <Contents><Key>…</Key></Contents> …
  *   az       GET /container?comp=list&prefix=…        <Blob><Name>…</Name></Blob> …
@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-#define MOST_BYTES (64u << 20) /* of a listing */
+#define MOST_BYTES (64u << 20) /* the largest listing */
 #define MOST_PAGES 1000u
 
 static bool on_body(void *ctx, const void *bytes, size_t n)
@@ -25,7 +25,7 @@ static bool on_body(void *ctx, const void *bytes, size_t n)
     return ((tnf_buf *)ctx)->status == TNF_OK;
 }
 
-/* The whole answer to a GET. */
+/* Gets the complete answer to a GET. */
 static tnf_status get_text(tnf_session *s, tnf_place *place, tnf_exchange *x, tnf_buf *out,
                            tnf_error *e)
 {
@@ -44,7 +44,7 @@ static tnf_status too_many(tnf_error *e)
 
 static tnf_status bad_listing(tnf_error *e)
 {
-    return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server's listing is not what it should be");
+    return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server sent a malformed listing");
 }
 
 static tnf_status take_key(tnf_page *p, tnf_str text, uint64_t size, tnf_error *e)
@@ -64,7 +64,7 @@ static uint64_t number_of(tnf_str s)
     return n;
 }
 
-/* What a service calls the parts of its answer. */
+/* The XML element names of a service. */
 struct words {
     const char *entry, *key, *size, *next;
 };
@@ -72,14 +72,14 @@ struct words {
 static const struct words bucket_words = { "Contents", "Key", "Size", "NextContinuationToken" };
 static const struct words blob_words = { "Blob", "Name", "Content-Length", "NextMarker" };
 
-/* An entry of a listing, so far as it was read. */
+/* An entry of a listing that is being read. */
 struct entry {
     tnf_str key;
     uint64_t size;
     bool inside, folder;
 };
 
-/* Text in an element that matters. */
+/* Takes the text of a relevant element. */
 static void take_text(struct entry *x, const struct words *w, tnf_str name, tnf_str text)
 {
     if (!x->inside)
@@ -88,7 +88,7 @@ static void take_text(struct entry *x, const struct words *w, tnf_str name, tnf_
         x->key = text;
     else if (tnf_str_is(name, w->size))
         x->size = number_of(text);
-    else if (tnf_str_is(name, "ResourceType")) /* az, with folders that are more than a name */
+    else if (tnf_str_is(name, "ResourceType")) /* az with real folders */
         x->folder = tnf_str_is(text, "directory");
 }
 
@@ -135,7 +135,7 @@ tnf_status tnf_page_blobs(tnf_page *p, const char *text, size_t n, tnf_error *e)
     return read_page(p, &blob_words, text, n, e);
 }
 
-/* The request for a page of s3 or gs. */
+/* Makes the request for a page of s3 or gs. */
 static tnf_status ask_bucket(tnf_url *u, const tnf_page *p, bool deep, tnf_error *e)
 {
     u->query[0] = 0;
@@ -147,10 +147,10 @@ static tnf_status ask_bucket(tnf_url *u, const tnf_page *p, bool deep, tnf_error
     return tnf_url_add_query(u, "prefix", p->prefix, e);
 }
 
-/* The same of az, where a signature in the URL is one for the container. */
+/* The same for az, where a signature in the URL is valid for the container. */
 static tnf_status ask_container(tnf_url *u, const tnf_page *p, bool deep, tnf_error *e)
 {
-    u->path[strlen(u->path) - 1] = 0; /* the container has no slash at its end */
+    u->path[strlen(u->path) - 1] = 0; /* the path of the container has no slash at its end */
     TNF_TRY(tnf_url_add_query(u, "restype", "container", e));
     TNF_TRY(tnf_url_add_query(u, "comp", "list", e));
     TNF_TRY(tnf_url_add_query(u, "prefix", p->prefix, e));
@@ -209,7 +209,7 @@ tnf_status tnf_page_tree(tnf_page *p, const char *text, size_t n, const tnf_allo
     return status;
 }
 
-/* Where the tree of a folder is told. */
+/* The API address of a folder's listing. */
 static tnf_status tree_place(tnf_place *api, const tnf_place *folder, bool deep, tnf_error *e)
 {
     bool model = strncmp(folder->repo, "datasets/", 9) != 0 &&
@@ -240,22 +240,22 @@ static tnf_status tree_place(tnf_place *api, const tnf_place *folder, bool deep,
     return deep ? tnf_url_add_query(&api->url, "recursive", "true", e) : TNF_OK;
 }
 
-/* The page after this one, which the answer names: of the same host, else it would be told our
- * token. */
+/* The next page, which the answer names. It must be on the same host, since the request contains
+ * the token. */
 static tnf_status next_page(tnf_place *api, const tnf_answer *a, tnf_error *e)
 {
     tnf_url next;
     if (!a->next[0] || tnf_url_follow(&next, &api->url, a->next, NULL) != TNF_OK ||
         strcmp(next.host, api->url.host) != 0)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "the server's listing goes on at a place that cannot be asked");
-    /* Behind a proxy the server may take itself for one without TLS, or of another port. */
+                        "the server's listing continues at an unusable URL");
+    /* Behind a proxy, the server may give a URL without TLS or with another port. */
     memcpy(api->url.path, next.path, sizeof next.path);
     memcpy(api->url.query, next.query, sizeof next.query);
     return TNF_OK;
 }
 
-/* Page after page: a server tells a thousand files at a time, or fewer. */
+/* Gets all pages: a page has at most about a thousand files. */
 static tnf_status list_repo(tnf_session *s, const tnf_place *folder, bool deep, tnf_page *p,
                             tnf_buf *text, tnf_error *e)
 {
@@ -332,7 +332,7 @@ tnf_status tnf_remote_list(const tnf_source *near, bool *listed, tnf_remote_file
                             : status;
 }
 
-/* By the text alone: a slash at its end, or no path within the bucket or repository. */
+/* Decides by the text: it ends with a slash, or has no path within the bucket or repository. */
 bool tnf_remote_folder(const char *url)
 {
     size_t hub = tnf_url_scheme(url, "hf"), n = strlen(url);

@@ -4,25 +4,25 @@
 
 #include "remote/place.h"
 
-/* A file's name, relative to the folder, and its size where it is told. */
+/* Gets a file's name, relative to the folder, and its size (0: unknown). */
 typedef tnf_status (*tnf_listed_fn)(void *ctx, const char *name, uint64_t size, tnf_error *e);
 
 /* One page of a listing. */
 typedef struct tnf_page {
-    char prefix[TNF_URL_PATH]; /* of the folder, raw: names are told without it */
+    char prefix[TNF_URL_PATH]; /* of the folder, raw; it is removed from names */
     tnf_listed_fn take;
     void *ctx;
-    char token[2048]; /* for the next page; "": it was the last */
+    char token[2048]; /* for the next page; "": this was the last one */
 } tnf_page;
 
-/* The files of an answer: XML of a bucket or a container, JSON of a repository. */
+/* Parses the files of an answer: XML of a bucket or a container, JSON of a repository. */
 tnf_status tnf_page_bucket(tnf_page *p, const char *text, size_t n, tnf_error *e);
 tnf_status tnf_page_blobs(tnf_page *p, const char *text, size_t n, tnf_error *e);
 tnf_status tnf_page_tree(tnf_page *p, const char *text, size_t n, const tnf_allocator *alloc,
                          tnf_error *e);
 
-/* All files of a folder; `deep`: and of those below. *listed is false where there is no such thing.
- */
+/* Lists all files of a folder; with `deep`, also of the folders below. *listed is false if the
+ * service has no listings. */
 tnf_status tnf_list_folder(tnf_session *s, const tnf_place *folder, bool deep, bool *listed,
                            tnf_listed_fn take, void *ctx, tnf_error *e);
 

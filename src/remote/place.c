@@ -11,7 +11,7 @@ static tnf_status bad_url(tnf_error *e, const char *form)
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the URL is not of the form %s", form);
 }
 
-/* "bucket/key" in two; the key may be empty. */
+/* Splits "bucket/key"; the key may be empty. */
 static tnf_status split_bucket(tnf_place *p, const char **key, const char *text, const char *form,
                                tnf_error *e)
 {
@@ -24,7 +24,7 @@ static tnf_status split_bucket(tnf_place *p, const char **key, const char *text,
     return TNF_OK;
 }
 
-/* An origin ("https://host:port[/path]") without its last slash. */
+/* Parses an origin ("https://host:port[/path]") without its last slash. */
 static tnf_status set_origin(tnf_url *u, const char *origin, tnf_error *e)
 {
     TNF_TRY(tnf_url_parse(u, origin, e));
@@ -59,7 +59,7 @@ static tnf_status set_s3_host(tnf_place *p, const char *endpoint, tnf_error *e)
     return set_origin(&p->url, origin, e);
 }
 
-/* The key is raw; "?versionId=" behind it is ours to keep. */
+/* The key is raw; "?versionId=" after it becomes the query. */
 static tnf_status parse_s3(tnf_place *p, const tnf_session *s, const char *text, tnf_error *e)
 {
     const char *key, *version = strstr(text, "?versionId=");
@@ -83,10 +83,10 @@ tnf_status tnf_place_move(tnf_place *p, const char *region, tnf_error *e)
 {
     tnf_place old = *p;
     if (strlen(region) >= sizeof p->region || strpbrk(region, "/.@:?#%"))
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server names a region that is none");
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server gave an invalid region");
     memcpy(p->region, region, strlen(region) + 1);
     if (strstr(old.url.host, ".amazonaws.com") == NULL)
-        return TNF_OK; /* an endpoint of one's own: only the signature changes */
+        return TNF_OK; /* a custom endpoint: only the signature changes */
     TNF_TRY(set_s3_host(p, NULL, e));
     memcpy(p->url.path, old.url.path, sizeof p->url.path);
     memcpy(p->url.query, old.url.query, sizeof p->url.query);
@@ -120,8 +120,8 @@ static tnf_status parse_gs(tnf_place *p, const char *text, tnf_error *e)
 
 static const char blob_host[] = ".blob.core.windows.net";
 
-/* "container@ACCOUNT.dfs.core.windows.net/path", as Hadoop writes it: "container/path" remains, and
- * the account. False: it is not of that form. */
+/* Splits "container@ACCOUNT.dfs.core.windows.net/path", which is Hadoop's form, into
+ * "container/path" and the account. Returns false for other forms. */
 static bool split_account(char *plain, char *account, size_t room, const char *text)
 {
     size_t n = strcspn(text, "/"), at = strcspn(text, "@");
@@ -157,7 +157,7 @@ static tnf_status parse_az(tnf_place *p, const char *text, tnf_error *e)
     return add_bucket_path(p, key, e);
 }
 
-/* The https URL of a blob says all of it; the container is the first piece of the path. */
+/* The https URL of a blob is complete; the container is the first piece of the path. */
 static void take_blob_url(tnf_place *p)
 {
     size_t host = strlen(p->url.host), end = sizeof blob_host - 1;
@@ -235,7 +235,7 @@ tnf_status tnf_place_pin(tnf_place *p, const char *commit, tnf_error *e)
     size_t n = strlen(commit);
     for (size_t i = 0; i < n; i++)
         if (!((commit[i] >= '0' && commit[i] <= '9') || (commit[i] >= 'a' && commit[i] <= 'f')))
-            return TNF_OK; /* no commit */
+            return TNF_OK; /* not a commit */
     if (n == 0 || n >= sizeof p->revision)
         return TNF_OK;
     memcpy(p->revision, commit, n + 1);
@@ -277,7 +277,7 @@ tnf_status tnf_place_sibling(tnf_place *out, const tnf_place *near, const char *
         return set_hub_path(out, e);
     }
     strrchr(out->url.path, '/')[1] = 0;
-    if (near->service != TNF_AZ) /* a version is of one object; a SAS is of a container */
+    if (near->service != TNF_AZ) /* a version is for one object, but a SAS for a container */
         out->url.query[0] = 0;
     out->folder = n == 0 || name[n - 1] == '/';
     return tnf_url_add_path(&out->url, name, n, e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What proves to a service who asks, and what to say when it refuses. */
+/* Adds credentials to requests, and makes the error messages for refusals. */
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "remote/credentials.h"
@@ -19,13 +19,13 @@ static tnf_status add_line(tnf_proof *proof, tnf_exchange *x, const char *name, 
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "too many headers");
     int n = snprintf(proof->line[i], sizeof proof->line[i], "%s: %s", name, value);
     if (n < 0 || (size_t)n >= sizeof proof->line[i] || strpbrk(value, "\r\n"))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the credentials are too long, or no text");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the credentials are too long, or not text");
     tnf_exchange_header(x, proof->line[i]);
     proof->n++;
     return TNF_OK;
 }
 
-/* What stands behind "Name: " of a request, or NULL. */
+/* The value of the request header "Name: ", or NULL. */
 static const char *header_value(const tnf_exchange *x, const char *name)
 {
     for (unsigned i = 0; i < x->nheaders; i++)
@@ -116,11 +116,12 @@ static tnf_status prove_az(tnf_session *s, tnf_exchange *x, tnf_proof *proof, tn
     sas += *sas == '?';
     int put = snprintf(x->url.query + n, sizeof x->url.query - n, "%s%s", n ? "&" : "", sas);
     if (put < 0 || (size_t)put >= sizeof x->url.query - n || strpbrk(sas, " \r\n\t#"))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "AZURE_STORAGE_SAS_TOKEN is no SAS token");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "AZURE_STORAGE_SAS_TOKEN is not a SAS token");
     return TNF_OK;
 }
 
-/* Lines "host: Name: value" of the file that TENFOLD_HTTP_HEADER_FILE names. */
+/* Adds the headers for this host from the lines "host: Name: value" of the file in
+ * TENFOLD_HTTP_HEADER_FILE. */
 static tnf_status prove_by_file(const tnf_place *p, tnf_exchange *x, tnf_proof *proof, tnf_error *e)
 {
     const char *path = tnf_setting("TENFOLD_HTTP_HEADER_FILE");
@@ -176,7 +177,7 @@ tnf_status tnf_place_prove(const tnf_place *p, tnf_session *s, tnf_exchange *x, 
 
 /* ---------------------------------------------------------------- refusals */
 
-/* What would help, as the end of a sentence. */
+/* Advice for a refusal, as the end of a sentence. */
 static const char *proof_advice(const tnf_place *p, tnf_session *s, int status)
 {
     if (status != 401 && status != 403)
@@ -186,24 +187,24 @@ static const char *proof_advice(const tnf_place *p, tnf_session *s, int status)
     pthread_mutex_unlock(&s->lock);
     switch (p->service) {
     case TNF_S3:
-        return keys ? "" : "; asked without credentials: none were found (AWS_ACCESS_KEY_ID …)";
+        return keys ? "" : "; no credentials were sent: none were found (AWS_ACCESS_KEY_ID …)";
     case TNF_HUB:
-        return token ? "; the token has no access to it"
-                     : "; asked without a token: none was found (HF_TOKEN)";
+        return token ? "; the token gives no access"
+                     : "; no token was sent: none was found (HF_TOKEN)";
     case TNF_GS:
-        return token ? "" : "; asked without a token (GOOGLE_OAUTH_ACCESS_TOKEN)";
+        return token ? "" : "; no token was sent (GOOGLE_OAUTH_ACCESS_TOKEN)";
     case TNF_AZ:
-        return token ? "; the identity of this machine has no access to it"
-                     : "; AZURE_STORAGE_SAS_TOKEN may hold a signature";
+        return token ? "; the identity of this machine has no access"
+                     : "; set AZURE_STORAGE_SAS_TOKEN to a signature";
     default:
         return status != 401  ? ""
                : s->how.netrc ? "; .netrc has no password for this host, or a wrong one"
-                              : "; TENFOLD_HTTP_HEADER_FILE may hold a header for this host, or "
-                                "-o netrc=yes use a password of .netrc";
+                              : "; set TENFOLD_HTTP_HEADER_FILE to a file with a header for this "
+                                "host, or use a password of .netrc with -o netrc=yes";
     }
 }
 
-/* The service's own word for it: <Code> of S3, x-error-code of the Hub. */
+/* The service's own error code: <Code> of S3, x-error-code of the Hub. */
 static void find_code(char *out, size_t room, const tnf_answer *a)
 {
     tnf_str code;
@@ -221,11 +222,11 @@ tnf_status tnf_place_refused(const tnf_place *p, tnf_session *s, const tnf_excha
     char code[64], begin[120];
     tnf_status status = a->status == 404 || a->status == 410 ? TNF_ENOTFOUND : TNF_ENET;
     find_code(code, sizeof code, a);
-    const char *words = a->status == 401   ? "wants credentials (401)"
-                        : a->status == 403 ? "does not allow it (403)"
+    const char *words = a->status == 401   ? "requires credentials (401)"
+                        : a->status == 403 ? "denies access (403)"
                         : a->status == 404 ? "has no such file (404)"
-                        : a->status == 410 ? "has this file no more (410)"
-                        : a->status == 429 ? "is asked too often (429)"
+                        : a->status == 410 ? "no longer has this file (410)"
+                        : a->status == 429 ? "gets too many requests (429)"
                                            : NULL;
     if (words) {
         (void)tnf_fail(e, status, TNF_NO_OFFSET, "%s %s%s%s%s", TNF_VISIBLE(x->url.host), words,

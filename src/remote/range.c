@@ -11,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPOOL_MOST   (64u << 20) /* bytes that are downloaded whole without being asked to */
-#define RENEW_BEFORE 30          /* seconds */
+#define SPOOL_MOST   (64u << 20) /* larger files are downloaded only if the caller allows it */
+#define RENEW_BEFORE 30          /* seconds before the end of a signed URL */
 
 /* ----------------------------------------------------------------- routes */
 
-/* When a signed URL ends, in seconds since 1970; 0: it does not say. */
+/* The time when a signed URL expires, in seconds since 1970; 0: unknown. */
 static int64_t url_end(const tnf_url *u)
 {
     char begin[32], lasts[32];
@@ -39,15 +39,15 @@ static bool url_bound(const tnf_url *u)
 
 /* ----------------------------------------------------------------- intake */
 
-/* Bytes of one answer on their way to their place. */
+/* Checks the bytes of one answer and stores them. */
 struct intake {
     tnf_far *far;
     tnf_exchange *x;
     uint64_t offset; /* of the first byte of this attempt */
-    uint64_t last;   /* that was asked for */
+    uint64_t last;   /* the last requested byte */
     uint8_t *dst;    /* NULL: to the head, or the spool */
     size_t got;
-    uint64_t due; /* bytes that the answer still owes */
+    uint64_t due; /* bytes that are still missing from the answer */
     bool first, judged, spooling;
     tnf_status status;
     tnf_error error;
@@ -89,23 +89,23 @@ static tnf_status check_encoding(const struct intake *in, tnf_error *e)
         return TNF_OK;
     return tnf_fail(
         e, TNF_ENET, TNF_NO_OFFSET,
-        "the server compresses what it sends although it was asked not to%s; ranges of "
-        "the file cannot be read so: download it first",
+        "the server compresses the data although the request forbids it%s, so ranges cannot be "
+        "read; download the file first",
         in->far->place.service == TNF_GS ? " (an object stored with Content-Encoding gzip)" : "");
 }
 
-/* A range: is it the one that was asked for? */
+/* Checks that a range is the requested one. */
 static tnf_status judge_part(struct intake *in, tnf_error *e)
 {
     const tnf_answer *a = &in->x->answer;
     if (a->multipart || !a->ranges || a->first == TNF_NOT_TOLD)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "the server sends a range and does not say which (206 without a usable "
+                        "the server does not say which range it sends (206 without a usable "
                         "Content-Range)");
     TNF_TRY(check_pin(in, e));
     if (a->first != in->offset || a->last > in->last)
         return tnf_fail(e, TNF_ENET, in->offset,
-                        "the server sends bytes %llu to %llu, asked for %llu to %llu",
+                        "the server sends bytes %llu to %llu instead of %llu to %llu",
                         (unsigned long long)a->first, (unsigned long long)a->last,
                         (unsigned long long)in->offset, (unsigned long long)in->last);
     if (a->length != TNF_NOT_TOLD && a->length != a->last - a->first + 1)
@@ -129,19 +129,19 @@ static tnf_status open_spool(tnf_far *f, tnf_error *e)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "TMPDIR is too long");
     f->spool = mkostemp(path, O_CLOEXEC);
     if (f->spool < 0)
-        return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "cannot make a temporary file");
+        return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "cannot create a temporary file");
     unlink(path);
     return TNF_OK;
 }
 
-/* All of it instead of a range: from a server without ranges. */
+/* Checks a complete object instead of a range, from a server without range requests. */
 static tnf_status judge_whole(struct intake *in, tnf_error *e)
 {
     const tnf_answer *a = &in->x->answer;
     TNF_TRY(check_pin(in, e));
     if (!in->first)
         return tnf_fail(e, TNF_ENET, in->offset,
-                        "the server answers a range with the whole file, which it did not before");
+                        "the server now sends the complete file instead of a range");
     in->due = a->length;
     in->far->no_ranges = true;
     bool small = a->length <= SPOOL_MOST || a->length == TNF_NOT_TOLD;
@@ -162,7 +162,7 @@ static tnf_status spool_bytes(struct intake *in, const uint8_t *p, size_t n, tnf
     uint64_t most = in->far->session->how.stream ? UINT64_MAX : SPOOL_MOST;
     if (n > most - (uint64_t)in->got)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "no range requests here, and the file does not end within %u bytes: "
+                        "the server has no range requests, and the file is larger than %u bytes; "
                         "download it first, or use -o stream=yes",
                         SPOOL_MOST);
     TNF_TRY(tnf_fs_write_at(in->far->spool, p, n, in->got, e));
@@ -177,10 +177,9 @@ static tnf_status take_bytes(struct intake *in, const uint8_t *p, size_t n, tnf_
     if (in->spooling)
         return spool_bytes(in, p, n, e);
     if (in->far->no_ranges && n > TNF_FAR_HEAD - in->got)
-        n = TNF_FAR_HEAD - in->got; /* what is needed of a body that nobody wants whole */
+        n = TNF_FAR_HEAD - in->got; /* only the head is needed, the rest is ignored */
     else if (n > in->due)
-        return tnf_fail(e, TNF_ENET, in->offset,
-                        "the server sends more bytes than it was asked for");
+        return tnf_fail(e, TNF_ENET, in->offset, "the server sends more bytes than requested");
     memcpy(in->dst + in->got, p, n);
     in->got += n;
     in->due -= in->far->no_ranges ? 0 : n;
@@ -191,7 +190,7 @@ static bool on_bytes(void *ctx, const void *bytes, size_t n)
 {
     struct intake *in = ctx;
     tnf_answer *a = &in->x->answer;
-    if (a->status != 200 && a->status != 206) { /* a refusal: how it begins is for the message */
+    if (a->status != 200 && a->status != 206) { /* a refusal: the message quotes its beginning */
         size_t room = sizeof a->excerpt - a->nexcerpt, part = n < room ? n : room;
         memcpy(a->excerpt + a->nexcerpt, bytes, part);
         a->nexcerpt += part;
@@ -219,7 +218,7 @@ static void begin_way(tnf_way *w, tnf_far *f, tnf_place *place)
     w->place = place;
 }
 
-/* What the way taught: where the object is, and in which region. */
+/* Stores the results of a way: the address of the object, and its region. */
 static void end_way(const tnf_way *w, tnf_far *f)
 {
     int status = w->x->answer.status;
@@ -253,7 +252,7 @@ static tnf_status check_alive(tnf_far *f, tnf_error *e)
     return dead ? TNF_ECHANGED : TNF_OK;
 }
 
-/* It is another object now: whoever reads on would mix the two. */
+/* Marks the object as changed. Further reads fail, since they would mix two versions. */
 static tnf_status die_changed(tnf_far *f, const tnf_error *why, tnf_error *e)
 {
     pthread_mutex_lock(&f->lock);
@@ -272,14 +271,14 @@ static tnf_status too_short(const tnf_far *f, const struct intake *in, tnf_error
     uint64_t total = in->x->answer.total;
     if (total == TNF_NOT_TOLD)
         return tnf_fail(e, TNF_ETRUNCATED, in->offset,
-                        "the server has no bytes at %llu of a file that it says has %llu",
+                        "the server has no bytes at %llu, although the file should have %llu",
                         (unsigned long long)in->offset, (unsigned long long)f->pin.total);
     return tnf_fail(e, TNF_ETRUNCATED, total,
-                    "the object has %llu bytes now, it had %llu when it was opened",
+                    "the object has %llu bytes now, but had %llu when it was opened",
                     (unsigned long long)total, (unsigned long long)f->pin.total);
 }
 
-/* One attempt. *again: it is worth another one; e says why it would fail. */
+/* Makes one attempt. *again: another attempt may succeed. */
 static tnf_status attempt_range(tnf_far *f, struct intake *in, bool *again, tnf_error *e)
 {
     tnf_place place;
@@ -331,8 +330,8 @@ static tnf_status attempt_range(tnf_far *f, struct intake *in, bool *again, tnf_
     return tnf_place_refused(&place, f->session, x, e);
 }
 
-/* Attempts until one succeeds or none is left. Bytes that came are kept: the next attempt asks for
- * those that are missing. */
+/* Tries until an attempt succeeds or none is left. Received bytes are kept: the next attempt
+ * requests only the missing ones. */
 static tnf_status get_patiently(tnf_far *f, tnf_budget *budget, struct intake *in, uint64_t n,
                                 tnf_error *e)
 {
@@ -347,10 +346,10 @@ static tnf_status get_patiently(tnf_far *f, tnf_budget *budget, struct intake *i
         if (in->status == TNF_OK && (in->got == n || (in->first && status == TNF_OK)))
             return TNF_OK;
         if (in->first)
-            in->got = more = 0; /* another beginning */
+            in->got = more = 0; /* the first request always starts from the beginning */
         in->offset += more;
         if (status == TNF_OK && more > 0) {
-            attempt = 0; /* less than was asked for, which is legal */
+            attempt = 0; /* a server may send less than requested */
             continue;
         }
         if (status == TNF_OK) {
@@ -379,7 +378,7 @@ tnf_status tnf_far_get(tnf_far *f, tnf_budget *budget, uint64_t offset, void *ds
 
 /* --------------------------------------------------------------- beginning */
 
-/* Requests name the version where the service has names for them. */
+/* Later requests name the version, if the service has names for versions. */
 static tnf_status pin_version(tnf_far *f, const tnf_answer *a, tnf_error *e)
 {
     char value[8];
@@ -401,19 +400,19 @@ static tnf_status pin_object(tnf_far *f, const tnf_answer *a, uint64_t total, tn
     f->told = a->told;
     f->sealed = a->sealed;
     if (!f->pin.etag[0] && !f->no_ranges)
-        tnf_session_warn(f->session,
-                         "the server gives no strong ETag: that the file changes while it is read "
-                         "is seen only by its date and size");
+        tnf_session_warn(
+            f->session, "the server gives no strong ETag, so a change of the file is detected only "
+                        "by its date and size");
     return pin_version(f, a, e);
 }
 
-/* How long it is, by the first answer. */
+/* Determines the size of the object from the first answer. */
 static tnf_status measure_object(tnf_far *f, const struct intake *in, tnf_error *e)
 {
     const tnf_answer *a = &in->x->answer;
     f->nhead = f->spool < 0 ? in->got : 0;
     if (a->status == 206 && in->due != 0)
-        return tnf_fail(e, TNF_ENET, in->got, "the server sends less than it promised");
+        return tnf_fail(e, TNF_ENET, in->got, "the server sends fewer bytes than it announced");
     if (a->status == 206)
         return pin_object(f, a, a->total, e);
     if (in->spooling)
@@ -433,7 +432,7 @@ static tnf_status begin_object(tnf_far *f, tnf_error *e)
     atomic_init(&budget.left, TNF_RETRIES);
     tnf_status status = get_patiently(f, &budget, &in, TNF_FAR_HEAD, &why);
     if (status != TNF_OK && x.answer.status == 416 && x.answer.total == 0)
-        return pin_object(f, &x.answer, 0, e); /* no byte can be asked for: it is empty */
+        return pin_object(f, &x.answer, 0, e); /* an empty object has no ranges */
     if (status == TNF_OK)
         return measure_object(f, &in, e);
     if (e)
@@ -443,7 +442,7 @@ static tnf_status begin_object(tnf_far *f, tnf_error *e)
 
 /* -------------------------------------------------------------- checksums */
 
-/* s3 tells its checksums if a HEAD request asks for them. If HEAD is refused, there are none. */
+/* s3 returns its checksums only to a HEAD request for them. If HEAD is refused, there are none. */
 static tnf_status ask_sums(tnf_far *f, tnf_sum *out, tnf_error *e)
 {
     tnf_exchange x = { .method = "HEAD" };
@@ -473,7 +472,7 @@ static tnf_status ask_sums(tnf_far *f, tnf_sum *out, tnf_error *e)
 
 tnf_status tnf_far_told(tnf_far *f, tnf_sum *out, tnf_error *e)
 {
-    static const char express[] = "--x-s3"; /* buckets whose ETags are no digests */
+    static const char express[] = "--x-s3"; /* in these buckets ETags are not digests */
     const char *bucket = f->place.bucket;
     size_t n = strlen(bucket), end = sizeof express - 1;
     *out = f->told;

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define METADATA "http://169.254.169.254"
-#define LONGEST  (7 * 24 * 3600) /* seconds that a token may last */
+#define LONGEST  (7 * 24 * 3600) /* the longest lifetime of a token, in seconds */
 
 /* ----------------------------------------------------------------- answers */
 
@@ -93,9 +93,9 @@ bool tnf_role_parse_token(tnf_bearer *b, const tnf_allocator *alloc, const char 
     return ok && b->text[0];
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ---------------------------------------------------------------- requests */
 
-/* A small answer of a service of this machine; false if it does not answer. */
+/* Gets a small answer from a service of this machine; returns false if it does not answer. */
 static bool ask_near(tnf_session *s, tnf_exchange *x, const char *url, const char *method)
 {
     x->method = method;
@@ -114,7 +114,7 @@ static const char *setting_or(const char *name, const char *other)
 
 /* ------------------------------------------------------------------ Amazon */
 
-/* Keys travel unencrypted only to this machine and to the agents' own addresses. */
+/* Keys are sent unencrypted only within this machine and to the agents' own addresses. */
 static bool may_ask_agent(const char *url)
 {
     static const char *const agents[] = { "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]",
@@ -147,7 +147,7 @@ static tnf_status container_keys(tnf_keys_aws *k, tnf_session *s, tnf_error *e)
     snprintf(url, sizeof url, "%s%s", relative ? "http://169.254.170.2" : "",
              relative ? relative : full);
     if (!may_ask_agent(url))
-        return fail_agent("its address is neither https nor near by", e);
+        return fail_agent("its address is neither https nor local", e);
     if (file && !tnf_read_line(file, kept, sizeof kept))
         return fail_agent("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE cannot be read", e);
     token = file ? kept : token;
@@ -191,7 +191,7 @@ static bool instance_keys(tnf_keys_aws *k, tnf_session *s)
            tnf_role_parse(k, &s->alloc, x.answer.excerpt, x.answer.nexcerpt);
 }
 
-/* One request to STS, which proves itself by the token alone. */
+/* Sends a request to STS; the token in it is the only credential. */
 static bool ask_sts(tnf_keys_aws *k, tnf_session *s, const char *body, const char *region)
 {
     const char *end = tnf_setting("AWS_ENDPOINT_URL_STS");
@@ -205,13 +205,13 @@ static bool ask_sts(tnf_keys_aws *k, tnf_session *s, const char *body, const cha
            x.answer.status == 200 && tnf_role_parse_sts(k, x.answer.excerpt, x.answer.nexcerpt);
 }
 
-/* What a pod of Kubernetes has (IRSA): a file's token for a role's keys. */
+/* Kubernetes pods (IRSA): a token from a file is exchanged for the keys of a role. */
 static tnf_status identity_keys(tnf_keys_aws *k, tnf_session *s, tnf_error *e)
 {
     const char *file = tnf_setting("AWS_WEB_IDENTITY_TOKEN_FILE");
     const char *role = tnf_setting("AWS_ROLE_ARN");
     char token[4096], region[64];
-    tnf_url form = { 0 }; /* its query is a form */
+    tnf_url form = { 0 }; /* only its query is used, as a form */
     if (!file || !role)
         return TNF_OK;
     if (!tnf_read_line(file, token, sizeof token))
@@ -228,7 +228,7 @@ static tnf_status identity_keys(tnf_keys_aws *k, tnf_session *s, tnf_error *e)
     k->from = "a web identity";
     if (!k->found)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "AWS_WEB_IDENTITY_TOKEN_FILE is set, but STS gives no keys for it");
+                        "AWS_WEB_IDENTITY_TOKEN_FILE is set, but STS returned no keys for it");
     return TNF_OK;
 }
 
@@ -245,7 +245,7 @@ tnf_status tnf_role_keys(tnf_keys_aws *k, tnf_session *s, bool instance, tnf_err
 
 /* -------------------------------------------------------- Google and Azure */
 
-/* Not asked where an emulator stands in, unless it is named. */
+/* With an emulator the metadata server is used only if GCE_METADATA_HOST names it. */
 static bool google_url(char *url, size_t room)
 {
     const char *host = tnf_setting("GCE_METADATA_HOST");

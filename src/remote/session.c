@@ -13,10 +13,10 @@
 #define DEFAULT_CACHE       (64u << 20)
 #define DEFAULT_ATTEMPTS    6u
 #define DEFAULT_DELAY       200u   /* milliseconds */
-#define LONGEST_PAUSE       20000u /* milliseconds, of our own choice */
-#define LONGEST_ASKED       300u   /* seconds, that a server may ask for */
-#define NAP                 50u    /* milliseconds between looks whether to go on */
-#define CONTENT             16u    /* answers after which one more connection is tried */
+#define LONGEST_PAUSE       20000u /* milliseconds, if the server requests no pause */
+#define LONGEST_ASKED       300u   /* seconds, the longest pause that a server may request */
+#define NAP                 50u    /* milliseconds between checks for cancellation */
+#define CONTENT             16u    /* successes after which one more connection is tried */
 
 /* --------------------------------------------------------------- settings */
 
@@ -36,7 +36,7 @@ static const char *keep_text(char **to, const char *text)
     return begin;
 }
 
-/* The caller's texts are his own: all are copied. */
+/* Copies the caller's texts, which the caller may free. */
 static tnf_status keep_settings(tnf_session *s, tnf_error *e)
 {
     tnf_url_options *how = &s->how;
@@ -65,7 +65,8 @@ static tnf_status check_settings(tnf_url_options *how, tnf_error *e)
                         TNF_MAX_CONNECTIONS);
     for (size_t i = 0; i < how->nheaders; i++)
         if (!strchr(how->headers[i], ':') || strpbrk(how->headers[i], "\r\n"))
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a header is one line, 'Name: value'");
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                            "a header must be one line, 'Name: value'");
     how->connections = how->connections ? how->connections : DEFAULT_CONNECTIONS;
     how->cache_bytes = how->cache_bytes ? how->cache_bytes : DEFAULT_CACHE;
     how->attempts = how->attempts ? how->attempts : DEFAULT_ATTEMPTS;
@@ -131,7 +132,7 @@ void tnf_session_drop(tnf_session *s)
     tnf_free(&a, s, sizeof *s);
 }
 
-/* ------------------------------------------------------------------- talk */
+/* ---------------------------------------------------------------- callbacks */
 
 void tnf_session_trace(tnf_session *s, const char *format, ...)
 {
@@ -170,7 +171,7 @@ static bool may_go_on(tnf_session *s)
 
 /* ------------------------------------------------------------ connections */
 
-/* An idle one, or a new one; waits for its turn. */
+/* Returns an idle or a new connection; waits if too many are in use. */
 static void *borrow_connection(tnf_session *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -222,7 +223,7 @@ static uint64_t random_below(uint64_t n)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t x = atomic_fetch_add(&state, 0x9e3779b97f4a7c15u) + (uint64_t)now.tv_nsec;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u; /* mixed well enough to spread clients */
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u; /* random enough to spread clients */
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return n ? (x ^ (x >> 31)) % n : 0;
 }
@@ -234,7 +235,7 @@ tnf_status tnf_session_pause(tnf_session *s, unsigned attempt, const tnf_answer 
     if (a && a->retry_after != TNF_NOT_TOLD) {
         if (a->retry_after > LONGEST_ASKED)
             return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                            "the server asks to come back in %llu seconds",
+                            "the server requests a retry after %llu seconds",
                             (unsigned long long)a->retry_after);
         wait = a->retry_after * 1000;
     }
@@ -297,13 +298,15 @@ static int on_progress(void *ctx, int64_t down_all, int64_t down, int64_t up_all
     return x->cancelled;
 }
 
-/* Who listens on another port than the URL's is a proxy: its own address says nothing. */
+/* An address with another port than the URL is that of a proxy, so it says nothing about the
+ * server. */
 static bool is_proxy(const tnf_exchange *x, unsigned port)
 {
     return port != 0 && port != (x->url.port ? x->url.port : x->url.secure ? 443u : 80u);
 }
 
-/* libcurl asks before it connects: the name may lead anywhere. */
+/* libcurl calls this before it connects. The address is checked here, since a public name may
+ * resolve to any address. */
 static int on_socket(void *ctx, int purpose, tnf_curl_address *to)
 {
     tnf_exchange *x = ctx;
@@ -345,7 +348,7 @@ static size_t on_read(char *out, size_t size, size_t n, void *ctx)
     return n;
 }
 
-/* libcurl sends a body again by itself if a connection that was kept alive turns out to be dead. */
+/* libcurl itself sends a body again if a kept-alive connection was closed. */
 static int on_seek(void *ctx, int64_t to, int from)
 {
     struct reading *r = ctx;
@@ -383,7 +386,7 @@ static void set_safety(const tnf_curl *c, void *easy, tnf_session *s)
         s->insecure_told = true;
         pthread_mutex_unlock(&s->lock);
         if (tell)
-            tnf_session_warn(s, "TENFOLD_INSECURE_TLS is set: nobody checks who the server is");
+            tnf_session_warn(s, "TENFOLD_INSECURE_TLS is set, so the server is not authenticated");
     }
 }
 
@@ -446,11 +449,11 @@ static void set_method(const tnf_curl *c, void *easy, const tnf_exchange *x, str
     }
 }
 
-/* Every header that is sent, or NULL without memory. */
+/* All headers of the request; NULL if there is no memory. */
 static struct tnf_curl_slist *make_headers(const tnf_curl *c, const tnf_exchange *x)
 {
     static const char *const always[] = {
-        "Accept-Encoding: identity", /* a server that compresses forgets about ranges */
+        "Accept-Encoding: identity", /* ranges of compressed data are useless */
         "User-Agent: tenfold",
         "Accept: */*",
         "Expect:",
@@ -569,8 +572,8 @@ tnf_status tnf_exchange_fail(const tnf_exchange *x, tnf_error *e)
 {
     if (x->refused_address)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "a redirect leads from a public host to a private address (%s): refused; "
-                        "-o private=yes allows it",
+                        "refused a redirect from a public host to a private address (%s); -o "
+                        "private=yes allows it",
                         TNF_VISIBLE(x->url.host));
     if (x->too_many_headers)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "%s answers with more than %u bytes of headers",

@@ -54,7 +54,7 @@ static int by_text(const void *a, const void *b)
     return c ? c : (x->n > y->n) - (x->n < y->n);
 }
 
-/* The parameters in ascending order, each with its '='. They are encoded already. */
+/* Writes the parameters in ascending order, each with its '='. They are already encoded. */
 static tnf_status put_query(tnf_buf *b, const char *query, tnf_error *e)
 {
     tnf_str parts[MOST_PARAMETERS];
@@ -87,7 +87,7 @@ static void put_names(tnf_buf *b, const tnf_signing *s)
     }
 }
 
-/* The request in the one form that both ends hash. */
+/* The canonical form of the request, which both sides hash. */
 static tnf_status canonical_request(tnf_buf *b, const tnf_signing *s, tnf_error *e)
 {
     tnf_buf_printf(b, "%s\n%s\n", s->method, s->url->path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* AWS Signature Version 4, by our own hand: what libcurl signs differs from version to version, and
- * fails for keys with '=' and for queries that are not sorted. */
+/* AWS Signature Version 4. It is implemented here, since libcurl's signatures differ between
+ * versions, and fail for keys with '=' and for queries that are not sorted. */
 #ifndef TNF_REMOTE_SIGV4_H
 #define TNF_REMOTE_SIGV4_H
 
@@ -15,8 +15,8 @@ typedef struct tnf_signing {
     const char *id, *secret, *region, *service;
     const char *payload; /* SHA-256 of the body in hex */
     int64_t now;         /* seconds since 1970 */
-    /* Headers that are signed, "name:value" with the name in lower case, in ascending order. Host
-     * is among them. */
+    /* The signed headers, "name:value" with the name in lower case, in ascending order. Host is one
+     * of them. */
     const char *const *headers;
     size_t nheaders;
 } tnf_signing;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Far objects as sources, and what belongs to each other: a file and its shards share a session. */
+/* Remote objects as sources. A file and its shards share a session. */
 #include "base/pool.h"
 #include "base/sized.h"
 #include "io/fs.h"
@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define GAP    (1u << 20) /* bytes between two ranges that are read rather than skipped */
-#define BATCH  (8u << 20) /* bytes of one request for several ranges */
-#define DIRECT (1u << 20) /* a range of that length is worth a request of its own */
+#define GAP    (1u << 20) /* ranges with a smaller gap are read together */
+#define BATCH  (8u << 20) /* most bytes of one request for several ranges */
+#define DIRECT (1u << 20) /* a range of this length gets its own request */
 
 /* ------------------------------------------------------------------ reading */
 
@@ -26,7 +26,7 @@ static tnf_status read_spool(const tnf_far *f, uint64_t offset, void *dst, size_
     size_t got = 0;
     TNF_TRY(tnf_fs_read_at(f->spool, dst, n, offset, &got, e));
     return got == n ? TNF_OK
-                    : tnf_fail(e, TNF_ETRUNCATED, offset + got, "the temporary file is cut short");
+                    : tnf_fail(e, TNF_ETRUNCATED, offset + got, "the temporary file is truncated");
 }
 
 static tnf_status read_without_ranges(const tnf_far *f, uint64_t offset, void *dst, size_t n,
@@ -36,8 +36,8 @@ static tnf_status read_without_ranges(const tnf_far *f, uint64_t offset, void *d
         return read_spool(f, offset, dst, n, e);
     if (offset + n > f->nhead)
         return tnf_fail(e, TNF_ENET, offset,
-                        "no range requests here (%llu bytes in all): download it first, or use "
-                        "-o stream=yes",
+                        "the server has no range requests (the file has %llu bytes); download it "
+                        "first, or use -o stream=yes",
                         (unsigned long long)f->pin.total);
     memcpy(dst, f->head + offset, n);
     return TNF_OK;
@@ -51,7 +51,7 @@ static tnf_status web_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_
     return tnf_cache_read(&w->cache, offset, dst, n, e);
 }
 
-/* Ranges first, first + 1 … that one request answers. */
+/* The ranges first, first + 1 … of one request. */
 struct batch {
     size_t first, n;
 };
@@ -89,7 +89,7 @@ static tnf_status read_batch(void *ctx, size_t i, tnf_error *e)
     return status;
 }
 
-/* Puts neighbours together; gives the number of batches. */
+/* Joins neighbours; returns the number of batches. */
 static size_t join_ranges(struct batch *out, const tnf_range *r, size_t n)
 {
     size_t count = 0;
@@ -174,7 +174,7 @@ tnf_far *tnf_web_far(const tnf_source *s)
     return w ? &w->far : NULL;
 }
 
-/* What huggingface_hub has on this machine already, by the digest that the server tells:
+/* Uses a file in the local cache of huggingface_hub, if it has the server's digest:
  *
  *   HF_HOME/hub/models--ORG--NAME/blobs/ETAG
  */
@@ -246,7 +246,8 @@ tnf_status tnf_remote_open(tnf_source **out, const char *url, const tnf_url_opti
     TNF_TRY(tnf_session_new(&s, how, alloc, e));
     tnf_status status = tnf_place_parse(&place, s, url, e);
     if (status == TNF_OK && place.folder)
-        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the URL is that of a folder: name a file");
+        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                          "the URL names a folder; give the URL of a file");
     if (status == TNF_OK)
         status = tnf_web_open(out, s, &place, e);
     tnf_session_drop(s);
@@ -263,7 +264,7 @@ tnf_status tnf_source_url(tnf_source **out, const char *url, const tnf_url_optio
 
 /* ----------------------------------------------------------------- siblings */
 
-/* One that was opened before it was asked for. */
+/* Takes a source that tnf_remote_expect() has already opened. */
 static tnf_source *take_expected(tnf_web *w, tnf_str name)
 {
     tnf_source *found = NULL;
@@ -281,7 +282,7 @@ static tnf_source *take_expected(tnf_web *w, tnf_str name)
     return found;
 }
 
-/* Where a file beside it is; of the same commit, where there are commits. */
+/* The place of a file in the same folder, and of the same commit, if the service has commits. */
 static tnf_status sibling_place(tnf_place *out, tnf_web *w, tnf_str name, tnf_error *e)
 {
     pthread_mutex_lock(&w->far.lock);
@@ -296,7 +297,7 @@ tnf_status tnf_remote_sibling(tnf_source **out, const tnf_source *near, tnf_str 
     tnf_place place;
     *out = NULL;
     if (!w)
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a file beside one that is not remote");
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "the other file is not remote");
     *out = take_expected(w, name);
     if (*out)
         return TNF_OK;
@@ -309,7 +310,7 @@ struct expecting {
     const tnf_str *names;
 };
 
-/* What does not open now tells why when it is asked for. */
+/* Errors are ignored: opening the file later reports them. */
 static tnf_status expect_one(void *ctx, size_t i, tnf_error *e)
 {
     struct expecting *x = ctx;
@@ -343,7 +344,7 @@ void tnf_remote_expect(const tnf_source *near, const tnf_str *names, size_t n)
         (void)tnf_pool_run(w->far.session->how.connections, n, expect_one, &x, NULL);
 }
 
-/* -------------------------------------------------------------------- looks */
+/* --------------------------------------------------------------------- URLs */
 
 char *tnf_remote_shown(tnf_arena *arena, const char *url)
 {
@@ -387,7 +388,7 @@ static bool parse_yes(const char *value, bool *out)
     return *out || strcmp(value, "no") == 0;
 }
 
-/* True if the key is one of ours; *ok: and its value can be used. */
+/* Is this a network option? *ok: its value is valid. */
 static bool set_option(tnf_url_options *how, const tnf_option *o, bool *ok)
 {
     char *end;
@@ -424,7 +425,7 @@ tnf_status tnf_remote_how(tnf_url_options *how, const tnf_url_options *given, tn
         if (!set_option(how, &options[i], &ok))
             options[kept++] = options[i];
         else if (!ok)
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "option %s: '%s' is not a value of it",
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "option %s: invalid value '%s'",
                             options[i].key, TNF_VISIBLE(options[i].value));
     }
     *noptions = kept;

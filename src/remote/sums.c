@@ -11,7 +11,7 @@
 
 static const struct {
     const char *name;   /* for messages */
-    const char *digest; /* of base/digest.h; NULL: ours */
+    const char *digest; /* of base/digest.h; NULL: implemented here */
     size_t size;
 } kinds[] = {
     [TNF_SUM_NONE] = { "none", NULL, 0 },          [TNF_SUM_CRC32] = { "CRC-32", "crc32", 4 },
@@ -40,7 +40,7 @@ static bool same_letters(tnf_str s, const char *word)
     return s.n == n;
 }
 
-/* Exactly `size` bytes, with their padding. */
+/* Decodes exactly `size` bytes, with padding. */
 static bool decode_base64(uint8_t *out, size_t size, tnf_str text)
 {
     size_t pad = (3 - size % 3) % 3, at = 0;
@@ -82,7 +82,7 @@ static tnf_sum_kind kind_of(tnf_str name)
     return TNF_SUM_NONE;
 }
 
-/* name=value,name=value; a value between colons is as RFC 9530 writes it. */
+/* Parses name=value,name=value. A value may be between colons (RFC 9530). */
 static void take_list(tnf_sum *known, tnf_str list)
 {
     const char *p = list.p, *end = p + list.n;
@@ -141,7 +141,7 @@ tnf_status tnf_sum_compare(const tnf_sum *is, const tnf_sum *told, const char *w
     *tnf_hex_put(shown[1], told->bytes, part) = 0;
     return tnf_fail(e, TNF_EDIGEST, TNF_NO_OFFSET, "%s has the %s %s…, the server says %s…%s", what,
                     kinds[told->kind].name, shown[0], shown[1],
-                    local ? "; it came from the hub's cache on this machine, which is damaged"
+                    local ? "; the copy in the hub's cache on this machine is damaged"
                           : "");
 }
 
@@ -244,7 +244,7 @@ static void make_tables(void)
 
 static uint64_t crc64_update(uint64_t crc, const uint8_t *p, size_t n)
 {
-    for (; n >= 8; p += 8, n -= 8) { /* eight bytes at once, by a table each */
+    for (; n >= 8; p += 8, n -= 8) { /* eight bytes at once, with a table for each */
         uint64_t next = 0;
         for (unsigned k = 0; k < 8; k++)
             next ^= crc_tables[7 - k][(crc >> 8 * k & 255) ^ p[k]];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A sink over s3: parts of a multipart upload, which appear as one object at commit, or never.
+/* A sink for s3: a multipart upload, whose parts appear as one object at commit, or never.
  *
- *   write    gathers a part of 8 MiB; after each thousand parts they are twice as long
- *   commit   POST ?uploadId with the list of parts; less than a part goes up by one PUT
- *   abort    DELETE ?uploadId: nothing is left to pay for
+ *   write    collects a part of 8 MiB; after each thousand parts the size is doubled
+ *   commit   POST ?uploadId with the list of parts; less than one part is sent by a single PUT
+ *   abort    DELETE ?uploadId, so that no stored part has to be paid for
  */
 #include "base/buf.h"
 #include "base/hex.h"
@@ -24,21 +24,21 @@ struct tnf_upload {
     uint8_t *part;
     size_t room, n;
     unsigned parts;
-    uint64_t sent; /* bytes of them */
+    uint64_t sent; /* bytes of all parts */
     char id[1024];
-    tnf_buf list; /* of parts, as the last request wants it */
-    tnf_buf sums; /* the MD5 of each, as far as the server tells it */
+    tnf_buf list; /* of parts, the body of the last request */
+    tnf_buf sums; /* the MD5 of each part, as far as the server gives it */
 };
 
 static tnf_status note_exists(const tnf_exchange *x, tnf_status status, tnf_error *e)
 {
     int said = x->answer.status;
     if (status != TNF_OK && (said == 412 || said == 409))
-        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the object exists already");
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the object already exists");
     return status;
 }
 
-/* Sends a request about the object; `query` are pairs, ended by NULL. */
+/* Sends a request for the object; `query` has pairs and ends with NULL. */
 static tnf_status send_request(tnf_upload *u, tnf_exchange *x, const char *const *query,
                                tnf_error *e)
 {
@@ -54,15 +54,15 @@ static tnf_status send_request(tnf_upload *u, tnf_exchange *x, const char *const
 
 /* ------------------------------------------------------------ lost answers */
 
-/* A request that was sent again, by us or by libcurl, since its answer was lost, meets what the
- * first one has done: an object that is there, or an upload that is no more. */
+/* If an answer was lost, the request is sent again, here or by libcurl. The second request may then
+ * find the result of the first one: an existing object, or an upload that no longer exists. */
 static bool may_be_done(const tnf_exchange *x, tnf_status status)
 {
     int said = x->answer.status;
     return status != TNF_OK && (said == 412 || said == 409 || said == 404);
 }
 
-/* The ETag of an object of these bytes: their MD5, quoted, and of several parts their number. */
+/* The ETag of an object of these bytes: their MD5, quoted; and the number of parts, if several. */
 static void make_etag(char out[64], const void *bytes, size_t n, unsigned parts)
 {
     tnf_summing s;
@@ -80,7 +80,7 @@ static void make_etag(char out[64], const void *bytes, size_t n, unsigned parts)
         snprintf(end, 16, "\"");
 }
 
-/* "Content-MD5: …" for bytes; false: no memory. */
+/* Makes "Content-MD5: …"; returns false if there is no memory. */
 static bool make_md5(char out[64], const void *bytes, size_t n)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -103,7 +103,7 @@ static bool make_md5(char out[64], const void *bytes, size_t n)
     return true;
 }
 
-/* Is the object that is there now of this size and ETag? */
+/* Does the object exist with this size and ETag? */
 static bool is_there(tnf_upload *u, uint64_t size, const char *etag)
 {
     tnf_exchange x = { .method = "HEAD" };
@@ -123,7 +123,7 @@ static bool are_parts_there(tnf_upload *u)
 {
     char etag[64];
     if (u->sums.n != (size_t)u->parts * 16)
-        return false; /* the server has ETags of another kind */
+        return false; /* the server's ETags are not MD5s */
     make_etag(etag, u->sums.p, u->sums.n, u->parts);
     return is_there(u, u->sent, etag);
 }
@@ -139,12 +139,11 @@ static tnf_status begin_parts(tnf_upload *u, tnf_error *e)
     TNF_TRY(send_request(u, &x, query, e));
     if (!tnf_xml_text(x.answer.excerpt, x.answer.nexcerpt, "UploadId", &id) || id.n == 0 ||
         tnf_xml_unescape(u->id, sizeof u->id, id) == SIZE_MAX)
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not begin an upload");
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server did not begin an upload");
     return TNF_OK;
 }
 
-/* Sends a part, and gets what the server calls it. `checked`: the server compares it with its MD5.
- */
+/* Sends a part, and gets its ETag. `checked`: the server compares the part with its MD5. */
 static tnf_status send_part(tnf_upload *u, unsigned number, const void *bytes, size_t n,
                             bool checked, char etag[TNF_UPLOAD_ETAG], tnf_error *e)
 {
@@ -156,7 +155,7 @@ static tnf_status send_part(tnf_upload *u, unsigned number, const void *bytes, s
         tnf_exchange_header(&x, md5);
     TNF_TRY(send_request(u, &x, query, e));
     if (!x.answer.etag[0] || strpbrk(x.answer.etag, "<>&"))
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not confirm a part");
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server did not confirm a part");
     snprintf(etag, TNF_UPLOAD_ETAG, "%s", x.answer.etag);
     return TNF_OK;
 }
@@ -189,7 +188,7 @@ static tnf_status put_part(tnf_upload *u, tnf_error *e)
     return TNF_OK;
 }
 
-/* Longer parts, when there have been many. */
+/* Makes parts longer after every thousand parts. */
 static tnf_status grow_part(tnf_upload *u, tnf_error *e)
 {
     if (u->parts == 0 || u->parts % 1000 != 0 || u->n != 0)
@@ -251,14 +250,14 @@ static tnf_status complete_parts(tnf_upload *u, tnf_error *e)
         tnf_exchange_header(&x, "If-None-Match: *");
     tnf_status status = send_request(u, &x, query, e);
     if (may_be_done(&x, status) && are_parts_there(u)) {
-        upload_abort(
-            u); /* if it was somebody else, with the same bytes: nothing stays to be paid */
+        /* If another program wrote the same object, no stored part must be left to pay for. */
+        upload_abort(u);
         return TNF_OK;
     }
     TNF_TRY(status);
-    /* It may say 200 at once, to keep the connection, and fail afterwards. */
+    /* To keep the connection open, the server may answer 200 at once and report an error later. */
     if (tnf_xml_text(x.answer.excerpt, x.answer.nexcerpt, "Code", &code))
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not finish the upload: %.*s",
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server did not finish the upload: %.*s",
                         (int)(code.n < 60 ? code.n : 60), code.p);
     return TNF_OK;
 }
@@ -286,7 +285,7 @@ static void upload_release(void *ctx)
     tnf_free(&a, u, sizeof *u);
 }
 
-/* That it is there is better known before the bytes are sent. */
+/* Fails early if the object exists, before the bytes are sent. */
 static tnf_status check_absent(tnf_upload *u, tnf_error *e)
 {
     tnf_exchange x = { .method = "GET" };
@@ -297,7 +296,7 @@ static tnf_status check_absent(tnf_upload *u, tnf_error *e)
     if (status == TNF_ENOTFOUND)
         return TNF_OK;
     if (status == TNF_OK || x.answer.status == 416)
-        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the object exists already");
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the object already exists");
     if (e)
         *e = why;
     return status;
@@ -308,7 +307,7 @@ static tnf_status find_object(tnf_upload *u, const char *url, tnf_error *e)
     TNF_TRY(tnf_place_parse(&u->place, u->session, url, e));
     if (u->place.service != TNF_S3 || u->place.folder)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "only objects of s3 can be written: s3://BUCKET/KEY");
+                        "only s3 objects can be written (s3://BUCKET/KEY)");
     return TNF_OK;
 }
 
@@ -393,7 +392,7 @@ tnf_status tnf_upload_begin(tnf_upload *u, tnf_str *id, tnf_error *e)
 tnf_status tnf_upload_join(tnf_upload *u, const void *id, size_t n, tnf_error *e)
 {
     if (n == 0 || n >= sizeof u->id || memchr(id, 0, n))
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "this is no upload's name");
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "invalid upload ID");
     memcpy(u->id, id, n);
     u->id[n] = 0;
     return TNF_OK;

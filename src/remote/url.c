@@ -19,7 +19,7 @@ static tnf_status too_long(tnf_error *e)
     return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the URL is too long");
 }
 
-/* Copies n bytes of an encoded text; what may not stand in a request is refused. */
+/* Copies n bytes of an encoded text; refuses characters that a request must not contain. */
 static tnf_status copy_text(char *out, size_t room, const char *p, size_t n, tnf_error *e)
 {
     if (n >= room)
@@ -27,13 +27,13 @@ static tnf_status copy_text(char *out, size_t room, const char *p, size_t n, tnf
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)p[i] <= ' ' || p[i] == 0x7f)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                            "a URL may not contain spaces or control characters: write %%20");
+                            "a URL must not contain spaces or control characters; write %%20");
     memcpy(out, p, n);
     out[n] = 0;
     return TNF_OK;
 }
 
-/* A host's name, in lower case, or [an IPv6 address]. */
+/* Copies a host name, in lower case, or [an IPv6 address]. */
 static tnf_status copy_host(tnf_url *u, const char *p, size_t n, tnf_error *e)
 {
     bool bad = n == 0 || n >= sizeof u->host, bracket = n > 2 && p[0] == '[' && p[n - 1] == ']';
@@ -61,13 +61,13 @@ static tnf_status copy_port(tnf_url *u, const char *p, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
-/* host[:port], of n bytes. */
+/* Parses host[:port], of n bytes. */
 static tnf_status take_authority(tnf_url *u, const char *p, size_t n, tnf_error *e)
 {
     if (memchr(p, '@', n))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a name or password in a URL would be shown: set "
-                        "TENFOLD_HTTP_HEADER_FILE instead");
+                        "a name or password in a URL would be shown; use TENFOLD_HTTP_HEADER_FILE "
+                        "instead");
     size_t host = n;
     while (host > 0 && p[host - 1] >= '0' && p[host - 1] <= '9')
         host--;
@@ -77,7 +77,7 @@ static tnf_status take_authority(tnf_url *u, const char *p, size_t n, tnf_error 
     return copy_port(u, p + host, host <= n ? n - host : 0, e);
 }
 
-/* [/path][?query][#fragment] */
+/* Parses [/path][?query][#fragment]. */
 static tnf_status take_path(tnf_url *u, const char *p, tnf_error *e)
 {
     size_t path = strcspn(p, "?#"), query = 0;
@@ -102,7 +102,7 @@ tnf_status tnf_url_parse(tnf_url *out, const char *text, tnf_error *e)
     return take_path(out, p + n, e);
 }
 
-/* Takes "." and ".." out of a path, as a browser does. */
+/* Removes "." and ".." from a path, as a browser does. */
 static void plain_path(char *path)
 {
     char *to = path;
@@ -136,7 +136,7 @@ tnf_status tnf_url_follow(tnf_url *out, const tnf_url *from, const char *locatio
         return take_path(out, location + 2 + n, e);
     }
     if (location[word] == ':' && word > 0)
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "redirected to what is not a web address");
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "a redirect to an invalid web address");
     if (location[0] != '/') {
         char whole[TNF_URL_PATH + TNF_URL_QUERY];
         size_t keep = location[0] == '?' ? strlen(from->path)

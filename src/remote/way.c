@@ -37,7 +37,7 @@ static tnf_status step_exchange(tnf_way *w, const tnf_url *to, tnf_error *e)
     x->nheaders = before;
     if (!far && x->peer[0]) {
         w->origin_seen = true;
-        /* Behind a proxy only what the URL says is known. */
+        /* Behind a proxy, only the host in the URL is known. */
         w->origin_public = !tnf_host_private(x->by_proxy ? to->host : x->peer);
     }
     if (!far && w->place->service == TNF_HUB) {
@@ -55,24 +55,24 @@ static tnf_status next_hop(const tnf_way *w, tnf_url *url, tnf_error *e)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "more than %u redirects", MOST_REDIRECTS);
     if (!a->location[0])
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "%s answers %d, a redirect, and does not say where to", TNF_URL_SHOWN(url),
+                        "%s answers %d, a redirect without a target", TNF_URL_SHOWN(url),
                         a->status);
     if (tnf_url_follow(&next, url, a->location, NULL) != TNF_OK)
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "%s redirects to what is no web address",
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "%s redirects to an invalid web address",
                         TNF_URL_SHOWN(url));
     if (url->secure && !next.secure)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "a redirect leads from https to http (%s): refused", TNF_URL_SHOWN(&next));
+                        "refused a redirect from https to http (%s)", TNF_URL_SHOWN(&next));
     if (w->origin_public && !w->session->how.private_hosts && tnf_host_private(next.host))
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "a redirect leads from a public host to a private address (%s): refused; "
-                        "-o private=yes allows it",
+                        "refused a redirect from a public host to a private address (%s); -o "
+                        "private=yes allows it",
                         TNF_VISIBLE(next.host));
     *url = next;
     return TNF_OK;
 }
 
-/* The bucket lives elsewhere, or the clocks differ: once again. */
+/* Repeats a request to a bucket in another region, or with the server's time if clocks differ. */
 static tnf_status mend_request(tnf_way *w, bool *again, tnf_error *e)
 {
     const tnf_answer *a = &w->x->answer;
@@ -104,7 +104,7 @@ tnf_status tnf_walk_way(tnf_way *w, tnf_error *e)
             return TNF_OK;
         int status = w->x->answer.status;
         if (w->from_route && (status == 401 || status == 403 || status == 410)) {
-            w->from_route = false; /* it has ended: ask for a new one */
+            w->from_route = false; /* the signed URL has expired: request a new one */
             w->hops = 0;
             url = w->place->url;
             continue;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What is behind a source of this room. */
+/* The state of a remote source. */
 #ifndef TNF_REMOTE_WEB_H
 #define TNF_REMOTE_WEB_H
 
 #include "io/source.h"
 #include "remote/cache.h"
 
-/* A file that was opened because it will be asked for. */
+/* A file that was opened in advance. */
 typedef struct tnf_expected {
     struct tnf_expected *next;
     tnf_source *source;
@@ -21,7 +21,7 @@ typedef struct tnf_web {
 } tnf_web;
 
 tnf_status tnf_web_open(tnf_source **out, tnf_session *s, const tnf_place *place, tnf_error *e);
-/* NULL: not a source of this room. */
+/* Returns NULL if the source is not remote. */
 tnf_far *tnf_web_far(const tnf_source *s);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A whole object against the digest that its server tells of it. */
+/* Compares a complete object with the digest that its server gives. */
 #include "remote/list.h"
 #include "remote/web.h"
 
-#define PIECE (32u << 20) /* bytes at a time: several connections have something to do */
+#define PIECE (32u << 20) /* bytes per read, which keep several connections busy */
 
 static tnf_status read_piece(const tnf_source *source, tnf_far *f, uint64_t at, uint8_t *bytes,
                              size_t n, tnf_error *e)
@@ -41,7 +41,7 @@ tnf_status tnf_remote_check(const tnf_source *source, tnf_remote_step_fn step, v
     tnf_far *f = tnf_web_far(source);
     tnf_sum told = { 0 }, is;
     tnf_summing d;
-    if (!f || (f->no_ranges && f->spool < 0)) /* all of it cannot be read */
+    if (!f || (f->no_ranges && f->spool < 0)) /* the complete object cannot be read */
         return TNF_OK;
     TNF_TRY(tnf_far_told(f, &told, e));
     if (!told.kind)
@@ -51,5 +51,5 @@ tnf_status tnf_remote_check(const tnf_source *source, tnf_remote_step_fn step, v
     tnf_status status = sum_object(source, &d, step, ctx, e);
     tnf_summing_end(&d, &is);
     TNF_TRY(status);
-    return tnf_sum_compare(&is, &told, "all of it", f->local, e);
+    return tnf_sum_compare(&is, &told, "the object", f->local, e);
 }

@@ -24,7 +24,7 @@ def test_secrets(w):
         f.write("%s: Authorization: Bearer t0ken\n" % host)
     env = {"TENFOLD_HTTP_HEADER_FILE": path}
     code, out, err = run("info", w.url("auth/m.safetensors"))
-    check(code == 3 and "wants credentials (401)" in err, "without a token: " + err)
+    check(code == 3 and "requires credentials (401)" in err, "without a token: " + err)
     w.log()
     code, out, err = run("--trace", "info", w.url("auth/m.safetensors?sig=SECRET"), env=env)
     check(code == 0, "with a token: " + err)
@@ -121,7 +121,7 @@ def test_object_of_a_plan(w):
         check(told.get("hash") == json.loads(run("hash", "--json", plain)[1])["hash"], "%d parts: another hash" % n)
         check(state()[1] == 0 and not [f for f in os.listdir(w.folder) if "tenfold-" in f], "%d: something is left" % n)
     code, text, err = part(0, n)
-    check(code == 3 and "exists already" in err and state()[1] == 0, "a late part: %d %s" % (code, err))
+    check(code == 3 and "already exists" in err and state()[1] == 0, "a late part: %d %s" % (code, err))
     run("finish", "--abort", plan, env=env)
     # given up; somebody else's object; a format that one part writes
     check(planned("s3://kept/given-up.safetensors", 2)[0] == 0 and part(1, 2)[0] == 0 and state()[1] == 1, "begun")
@@ -139,7 +139,7 @@ def test_object_of_a_plan(w):
             os.rename(w.folder + "/" + receipts, w.folder + "/" + receipts.replace("to-s3.json", "to-s3.json.first"))
         check(planned(key, 1 if want else 2, "--force", source=source)[0] == 0 and run("run", plan, env=env)[0] == 0, "--force")
         code, text, err = run("finish", plan + ".first", env=env)
-        check(code == want and (not want or "exists already" in err), "raced: %d %s" % (code, err))
+        check(code == want and (not want or "already exists" in err), "raced: %d %s" % (code, err))
         check(run("finish", "--abort", plan + ".first", env=env)[0] == 0 and state()[1] == 0, "--abort: %s" % (state(),))
     check(planned("s3://kept/out.zt", 3)[0] == 0, "a whole one")
     code, text, err = run("run", plan, env=env)
@@ -161,7 +161,7 @@ def test_netrc(w):
     os.chmod(path, 0o600)
     url = w.url("basic/m.safetensors")
     code, out, err = run("info", url, env={"NETRC": path})
-    check(code == 3 and "wants credentials (401)" in err and "-o netrc=yes" in err, "unasked: " + err)
+    check(code == 3 and "requires credentials (401)" in err and "-o netrc=yes" in err, "unasked: " + err)
     code, out, err = run("--trace", "hash", "-o", "netrc=yes", url, env={"NETRC": path})
     check(code == 0 and "s3cret" not in err and "Basic" not in err, "asked for: " + err)
     w.log()
@@ -233,10 +233,10 @@ def test_roles(w):
         for secret in ("SECRET" + word, "TOKEN" + word, "t0ken", "IMDSTOKEN"):
             check(secret not in err + out.decode(), "%s: %s was printed" % (word, secret))
     for env, sentence in [
-            ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://example.org/x"}, "neither https nor near by"),
+            ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://example.org/x"}, "neither https nor local"),
             ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": base + "/agent/x"}, "the service returned no credentials"),
             ({"AWS_WEB_IDENTITY_TOKEN_FILE": web, "AWS_ROLE_ARN": "other", "AWS_ENDPOINT_URL_STS": base + "/sts/"},
-             "STS gives no keys"),
+             "STS returned no keys"),
             ({"AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere", "AWS_ROLE_ARN": "other"}, "cannot be read")]:
         code, out, err = run("info", "s3://ok/m.safetensors", env={"AWS_ENDPOINT_URL": base, **env})
         check(code == 3 and sentence in err, "%s: %d %s" % (sentence, code, err))
@@ -347,17 +347,17 @@ def test_upload(w):
     uploads = [
             ("bucket-good", small, 0, None, "GET PUT"),
             ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB of 8, and the header
-            ("bucket-there", small, 3, "exists already", "GET"),
-            ("bucket-raced", small, 3, "exists already", "GET PUT HEAD"),
-            ("bucket-raced", big, 3, "exists already", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are no MD5s
+            ("bucket-there", small, 3, "already exists", "GET"),
+            ("bucket-raced", small, 3, "already exists", "GET PUT HEAD"),
+            ("bucket-raced", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are no MD5s
             ("bucket-reset", big, 0, None, "GET POST" + 11 * " PUT" + " POST"),  # the third is sent again
             ("bucket-lost", small, 0, None, "GET PUT PUT HEAD"),  # what is there is what was sent
             ("bucket-lost", big, 0, None, "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
-            ("bucket-foreign", small, 3, "exists already", "GET PUT PUT HEAD"),
-            ("bucket-foreign", big, 3, "exists already", "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
-            ("bucket-badpart", big, 3, "does not allow it (403)", "GET POST PUT PUT DELETE"),
-            ("bucket-late", big, 3, "does not finish the upload: InternalError", "GET POST" + 10 * " PUT" + " POST DELETE"),
-            ("bucket-noid", big, 3, "does not begin an upload", "GET POST")]
+            ("bucket-foreign", small, 3, "already exists", "GET PUT PUT HEAD"),
+            ("bucket-foreign", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
+            ("bucket-badpart", big, 3, "denies access (403)", "GET POST PUT PUT DELETE"),
+            ("bucket-late", big, 3, "did not finish the upload: InternalError", "GET POST" + 10 * " PUT" + " POST DELETE"),
+            ("bucket-noid", big, 3, "did not begin an upload", "GET POST")]
     for how, source, want, sentence, methods in uploads[1::3] if SLOW else uploads:
         w.log()
         code, out, err = run("--trace", "convert", source, "s3://%s/out.safetensors" % how, env=env)
