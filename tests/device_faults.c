@@ -110,7 +110,7 @@ static void too_little_memory(void **state)
     tnf_file *file = open_model(path);
     fake->memory = 1000000;
     assert_fails(try_load(file, TNF_DEVICE_READ_CACHED, NULL, &e), TNF_ENOMEM);
-    assert_says("of which 1000000 are free");
+    assert_says("but only 1000000 are free");
     assert_int_equal(fake->copies, 0);
     tnf_close(file);
 }

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of a device for all that is loaded.
+/* Allocates device memory for all tensors of a load.
  *
- *   slab   │a·····│b···│c·│d········│…      each tensor at a multiple of 256, in the order of the
- * file
+ *   slab   │a·····│b···│c·│d········│…      tensors at multiples of 256, in file order
  *
- * Tensors that touch each other in the file and have such sizes touch each other here too: then one
- * copy serves many. */
+ * If the sizes of tensors are multiples of 256, tensors that are adjacent in the file are adjacent
+ * here, too. Then one copy serves many tensors. */
 #include "device/load.h"
 
 #include "base/alloc.h"
 #include "base/ckd.h"
 
 #define ALIGN ((uint64_t)256)
-#define SLAB  ((uint64_t)2 << 30) /* a call of the driver takes a quarter of a millisecond */
+#define SLAB  ((uint64_t)2 << 30) /* large, since each driver call takes a quarter of a ms */
 
 static tnf_status out_of_memory(tnf_error *e)
 {
     return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a load");
 }
 
-/* Bytes of the slab that begins with order[i], and in *end the first want that is not in it. */
+/* The size of the slab that begins with order[i]; *end is the first want after it. */
 static uint64_t measure_slab(const tnf_plan *p, size_t i, uint64_t most, size_t *end)
 {
     uint64_t size = 0;
@@ -41,7 +40,7 @@ tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_opt
 {
     tnf_device *d = t->device;
     uint64_t need = 0, there;
-    if (how->allocate) /* the caller's allocator may hold what the driver calls used */
+    if (how->allocate) /* the caller's allocator may reuse memory that the driver counts as used */
         return TNF_OK;
     for (size_t i = 0; i < p->n; i++)
         if (!p->wants[i].dst &&
@@ -51,7 +50,7 @@ tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_opt
     TNF_TRY(tnf_memory_free_bytes(&there, d, e));
     if (need > there)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
-                        "the tensors need %llu bytes of the GPU's memory, of which %llu are free",
+                        "the tensors need %llu bytes of GPU memory, but only %llu are free",
                         (unsigned long long)need, (unsigned long long)there);
     return TNF_OK;
 }
@@ -71,7 +70,7 @@ static tnf_status take_slab(tnf_target *t, uint64_t size, const tnf_load_options
     return TNF_OK;
 }
 
-/* Places wants order[i] up to order[end] in the newest slab. */
+/* Assigns the wants order[i] up to order[end] to the newest slab. */
 static void place_wants(tnf_target *t, const tnf_plan *p, size_t i, size_t end)
 {
     uint64_t at = 0;
@@ -88,8 +87,8 @@ static void place_wants(tnf_target *t, const tnf_plan *p, size_t i, size_t end)
     }
 }
 
-/* Allocations of the caller's wants: a copy may not go from one into the next, even where they
- * touch each other. What the driver does not know is copied by itself. */
+/* Finds the allocations of the caller's memory. A copy must not cross into another allocation, even
+ * if both are adjacent. Memory that the driver does not know gets a copy of its own. */
 static tnf_status find_blocks(tnf_target *t, const tnf_plan *p, tnf_error *e)
 {
     const tnf_cuda *cuda = t->device->cuda;
@@ -111,7 +110,7 @@ static tnf_status find_blocks(tnf_target *t, const tnf_plan *p, tnf_error *e)
     return TNF_OK;
 }
 
-/* Room to say where each want is. Loaders look for it under the lock. */
+/* Allocates the arrays with the address of each want. Loaders read `at` under the lock. */
 static tnf_status make_places(tnf_load *l, tnf_target *t, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);

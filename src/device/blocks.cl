@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GGUF's blocks of one level as numbers, as src/kernels/blocks_simple.h has them. numbers.cl says
- * how kernels are called. */
+/* Decodes GGUF blocks of one level, like src/kernels/blocks_simple.h. numbers.cl describes how
+ * kernels are called. */
 #ifndef KERNELS_AS_C
 #include "numbers.cl"
 #endif
@@ -49,14 +49,14 @@ static inline float iq4_nl_at(bytes_in p, uint k)
     return not_linear(four_bits_at(p + 2, k)) * half_at(p);
 }
 
-/* Twice the value of a float of four bits, s ee m: 0 1 2 3 4 6 8 12. The code of -0 is 0. */
+/* Twice the value of a 4-bit float, s ee m: 0 1 2 3 4 6 8 12. The code of -0 gives 0. */
 static inline float doubled(uint q)
 {
     int x = (int)(0xc8643210u >> (q % 8 * 4) & 15);
     return (float)(q & 8 ? -x : x);
 }
 
-/* e:1  qs:16. Codes are doubled, so half of what the exponent says, 2^(e - 128), is the scale. */
+/* e:1  qs:16. Since codes are doubled, the scale is halved: 2^(e - 128). */
 static inline float mxfp4_at(bytes_in p, uint k)
 {
     uint e = p[0];
@@ -64,7 +64,7 @@ static inline float mxfp4_at(bytes_in p, uint k)
     return doubled(four_bits_at(p + 1, k)) * as_number(scale);
 }
 
-/* Half of a float of a byte, eeee mmm, bias 7. Bit 7 only tells 0xff from 0x7f, which is 0. */
+/* Half of an 8-bit float, eeee mmm, bias 7. Bit 7 only distinguishes 0xff from 0x7f, which is 0. */
 static inline float small_scale(uint x)
 {
     uint e = x >> 3 & 15, m = x & 7;

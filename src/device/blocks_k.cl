@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* GGUF's blocks of two levels as numbers, as src/kernels/blocks_k.h has them. numbers.cl says how
- * kernels are called. */
+/* Decodes GGUF blocks of two levels, like src/kernels/blocks_k.h. numbers.cl describes how kernels
+ * are called. */
 #ifndef KERNELS_AS_C
 #include "numbers.cl"
 #endif
 
-/* A code of 2 bits of 64 bytes: of each 32 the lowest come first. */
+/* A 2-bit code from 64 bytes: of each 32 bytes, the lowest bits come first. */
 static inline uint two_bits_at(bytes_in p, uint k)
 {
     return p[k / 128 * 32 + k % 32] >> (k % 128 / 32 * 2) & 3;
@@ -30,7 +30,7 @@ static inline float q3_k_at(bytes_in p, uint k)
     return (float)((int)q - 4) * scale;
 }
 
-/* Code q of group g of q4_k and q5_k, which begin d:2  dmin:2  sc:12 */
+/* The value of code q in group g of q4_k and q5_k, which begin with d:2  dmin:2  sc:12 */
 static inline float above_least(bytes_in p, uint g, uint q)
 {
     bytes_in sc = p + 4;

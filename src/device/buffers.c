@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory that the threads of a load read into, and what they send it by. Without a ring:
+/* The memory into which the threads of a load read, and the queues that copy it. Without a ring:
  *
  *   │ thread 0: slot 0 │ slot 1 │ thread 1: slot 0 │ slot 1 │ …
  *
  *   slot   │ page │ block … │ page │ table of small tensors for each target │
  *
- * All of it is pinned by one call, before the threads begin: beside threads that read, pinning
- * takes four times as long. It is quick if the pages are there, which several threads bring. */
+ * All of it is pinned by one call, before the threads begin, since pinning takes four times as long
+ * while threads read. Pinning is fast if the pages exist, so several threads touch them first. */
 #include "device/load.h"
 
 #include "base/alloc.h"
 #include "base/pool.h"
 
-static tnf_status bring_page(void *ctx, size_t i, tnf_error *e)
+static tnf_status touch_page(void *ctx, size_t i, tnf_error *e)
 {
     const tnf_load *l = ctx;
     (void)e;
@@ -21,15 +21,16 @@ static tnf_status bring_page(void *ctx, size_t i, tnf_error *e)
     return TNF_OK;
 }
 
-/* Near the device: new threads run where the one that makes them does, which goes back then. */
-static tnf_status bring_pages(tnf_load *l, unsigned threads, tnf_error *e)
+/* Touches all pages, on CPUs near the device. New threads inherit the CPUs of this thread, which
+ * are restored at the end. */
+static tnf_status touch_pages(tnf_load *l, unsigned threads, tnf_error *e)
 {
     const tnf_device *d = l->targets[0].device;
     cpu_set_t before;
     bool bound = d->has_cpus && sched_getaffinity(0, sizeof before, &before) == 0;
     if (bound)
         tnf_numa_bind(&d->cpus);
-    tnf_status status = tnf_pool_run(threads, l->buffer->size / TNF_HUGE, bring_page, l, e);
+    tnf_status status = tnf_pool_run(threads, l->buffer->size / TNF_HUGE, touch_page, l, e);
     if (bound)
         (void)sched_setaffinity(0, sizeof before, &before);
     return status;
@@ -44,7 +45,7 @@ tnf_status tnf_buffer_ready(tnf_load *l, size_t slot, unsigned slots, unsigned t
     if (l->buffer->pinned)
         return TNF_OK;
     uint64_t from = tnf_load_now();
-    TNF_TRY(bring_pages(l, threads, e));
+    TNF_TRY(touch_pages(l, threads, e));
     TNF_TRY(tnf_device_enter(d, e));
     tnf_status status = tnf_buffer_pin(d, l->buffer, e);
     tnf_device_leave(d);
@@ -69,7 +70,7 @@ tnf_status tnf_queues_follow(tnf_load *l, tnf_queue *const *queues, tnf_error *e
     return TNF_OK;
 }
 
-/* Without that memory small tensors are copied one by one; kernels that compute need it. */
+/* Without this memory small tensors are copied one by one. Kernels that compute require it. */
 tnf_status tnf_target_stage(tnf_load *l, size_t t, tnf_queue *q, size_t n, tnf_error *e)
 {
     tnf_target *target = &l->targets[t];

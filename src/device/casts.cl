@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements of dense tensors as other numbers, with scales or without; and what puts many tensors in
- * their places. numbers.cl says how kernels are called. */
+/* Converts elements of dense tensors to other types, with or without scales. Another kernel copies
+ * many small tensors to their places. numbers.cl describes how kernels are called. */
 #ifndef KERNELS_AS_C
 #include "numbers.cl"
 #endif
 
-/* Which scale element i has, of a matrix with rows of `cols` elements: scales stand in rows of
- * `across`, one for each block of rows and columns. */
+/* The index of the scale of element i, in a matrix with rows of `cols` elements. Scales are in rows
+ * of `across`, one for each block of rows and columns. */
 static inline ulong place_of(ulong i, ulong cols, ulong rows_cols, ulong across)
 {
     ulong row = i / cols, column = i % cols;
@@ -36,9 +36,9 @@ ELEMENTS(tnf_e5m2, widen(p[i], 5, 2, 1))
 
 /* --------------------------------------------------------------------- places */
 
-/* Bytes of many tensors from a block at `src` to where they belong. The table at `dst` has `n` rows
- * of four numbers: how many chunks of 16 bytes stand before it, byte of the block, address, bytes;
- * all chunks together are `to`. */
+/* Copies the bytes of many tensors from a block at `src` to their places. The table at `dst` has
+ * `n` rows of four numbers: the number of 16-byte chunks before the tensor, its offset in the
+ * block, its address, its size. `to` is the number of all chunks. */
 KERNEL(tnf_scatter, ulong first, ulong scales, ulong cols, ulong rows_cols, ulong across)
 {
     __global const ulong *table = (__global const ulong *)dst;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* From pinned memory to the tensors on a device: bytes as they are go straight to their places, and
- * those that kernels read to memory of the device, which the kernels read when all have arrived:
+/* Copies from pinned memory to the tensors on a device. Bytes without a kernel go directly to their
+ * places. Bytes for kernels go to staging memory of the device, from which the kernels read when
+ * all have arrived:
  *
- *   pinned    │ a │ b b b │ k k k │ s s s │      a, b: as they are; k: computed; s: small tensors
+ *   pinned    │ a │ b b b │ k k k │ s s s │      a, b: unchanged; k: computed; s: small tensors
  *   device      a   b b b   k k k   s s s
  *               │     │     └─kernel─> k     └─kernel and its table─> s, s, s
  */
 #include "device/kernel.h"
 #include "device/loader.h"
 
-#define LEAST_ROWS 8u /* tensors of a block that are worth a kernel */
+#define LEAST_ROWS 8u /* fewer tensors of a block are copied without a kernel */
 
-/* Bytes [*low, *high) of piece i that a block holds, counted from the piece's begin. */
+/* The bytes [*low, *high) of piece i that are in a block, relative to the piece. */
 void tnf_piece_window(const tnf_plan *p, const tnf_job *job, size_t i, uint64_t *low,
                       uint64_t *high)
 {
@@ -33,7 +34,7 @@ static tnf_status flush_copies(tnf_copier *c, tnf_error *e)
     return tnf_copy_to(c->target->device, c->copies, c->dst, c->src, (size_t)n, e);
 }
 
-/* Copies that touch each other on both sides wait to become one, until they are flushed. */
+/* Joins copies that are adjacent in both memories. A joined copy waits until it is flushed. */
 static tnf_status add_copy(tnf_copier *c, uintptr_t block, uint8_t *dst, const uint8_t *src,
                            const tnf_stroke *s, tnf_error *e)
 {
@@ -55,7 +56,7 @@ static tnf_status add_copy(tnf_copier *c, uintptr_t block, uint8_t *dst, const u
     return TNF_OK;
 }
 
-/* Piece i of a block whose bytes are at `bytes`. */
+/* Copies piece i of a block whose bytes are at `bytes`. */
 static tnf_status copy_piece(tnf_copier *c, const tnf_job *job, size_t i, const uint8_t *bytes,
                              tnf_error *e)
 {
@@ -89,7 +90,7 @@ tnf_area tnf_area_at(const tnf_load *l, const tnf_queue *q, uint8_t *memory, siz
     return area;
 }
 
-/* Where bytes of the area are on the device, for kernels. */
+/* The address of bytes of the area in staging memory, for kernels. */
 static cu_ptr staged_at(const tnf_copier *c, const uint8_t *bytes)
 {
     return c->area.staged + (cu_ptr)(bytes - c->area.memory);
@@ -110,7 +111,7 @@ static bool has_kernel(const tnf_plan *p, const tnf_job *job)
     return false;
 }
 
-/* Are the tensors of a block many, and is there room for them in the table? */
+/* Does the block have many tensors, and does the table have room for them? */
 static bool fits_table(const tnf_copier *c, const tnf_job *job)
 {
     const tnf_plan *p = &c->o->load->plan;
@@ -140,8 +141,8 @@ static void add_rows(tnf_copier *c, const tnf_job *job, const uint8_t *bytes)
     }
 }
 
-/* Blocks that kernels read go to the device as they are, and what no kernel wants of them straight
- * to its place. */
+/* A block that kernels read goes to staging memory as a whole. Its pieces without a kernel are
+ * copied directly to their places. */
 static tnf_status copy_block(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, tnf_error *e)
 {
     const tnf_plan *p = &c->o->load->plan;
@@ -183,7 +184,7 @@ static tnf_status flush_kernel(tnf_copier *c, tnf_error *e)
              : TNF_OK;
 }
 
-/* Pieces of a tensor that follow each other are one call. */
+/* Joins adjacent pieces of a tensor into one call. */
 static tnf_status add_kernel(tnf_copier *c, const tnf_job *job, size_t i, const uint8_t *bytes,
                              tnf_error *e)
 {
@@ -220,7 +221,7 @@ static tnf_status run_kernels(tnf_copier *c, const tnf_job *jobs, size_t n, cons
     return flush_kernel(c, e);
 }
 
-/* -------------------------------------------------------------- all of it */
+/* -------------------------------------------------------------------- jobs */
 
 static tnf_status copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
                             tnf_error *e)

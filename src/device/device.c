@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening devices, looking at them, and their memory. */
+/* Opens devices, describes them, and allocates their memory. */
 #include "device/device.h"
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ void tnf_device_leave(tnf_device *d)
 
 /* ------------------------------------------------------------------- open */
 
-/* As nvidia-smi prints it. */
+/* Prints a UUID in the form of nvidia-smi. */
 static void print_uuid(char out[48], const cu_uuid *u)
 {
     size_t at = (size_t)snprintf(out, 48, "GPU-");
@@ -45,7 +45,7 @@ static tnf_status learn_device(tnf_device *d, int ordinal, tnf_error *e)
     if (r == 0)
         r = cuda->device_uuid(&uuid, d->id);
     if (r)
-        return tnf_cuda_fail(cuda, r, "cannot look at the GPU", e);
+        return tnf_cuda_fail(cuda, r, "cannot query the GPU", e);
     d->name[sizeof d->name - 1] = 0;
     print_uuid(d->uuid, &uuid);
     d->ordinal = ordinal;
@@ -56,7 +56,7 @@ static tnf_status learn_device(tnf_device *d, int ordinal, tnf_error *e)
     return TNF_OK;
 }
 
-/* By number or UUID; `which` is what follows "cuda". */
+/* Finds a device by number or UUID; `which` is the text after "cuda". */
 static tnf_status find_device(tnf_device *d, const char *which, tnf_error *e)
 {
     int count = 0;
@@ -101,7 +101,7 @@ tnf_status tnf_device_open(tnf_device **out, const char *name, const tnf_device_
     bool host = strcmp(name, "host") == 0;
     if (!host && (strncmp(name, "cuda", 4) != 0 || (name[4] && name[4] != ':')))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "'%.60s' is no device: \"cuda:0\", \"cuda:GPU-…\" and \"host\" are", name);
+                        "unknown device '%.60s'; use \"cuda:0\", \"cuda:GPU-…\" or \"host\"", name);
     tnf_allocator a = tnf_allocator_or_default(NULL);
     tnf_device *d = tnf_alloc0(&a, sizeof *d);
     if (!d)
@@ -147,7 +147,7 @@ static tnf_status ask_memory(uint64_t *free_bytes, uint64_t *total, tnf_device *
     if (!d->cuda) {
         long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
         *total = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
-        *free_bytes = UINT64_MAX; /* what the system would give is not known before */
+        *free_bytes = UINT64_MAX; /* the system does not say how much it would give */
         return TNF_OK;
     }
     TNF_TRY(tnf_device_enter(d, e));
@@ -155,7 +155,7 @@ static tnf_status ask_memory(uint64_t *free_bytes, uint64_t *total, tnf_device *
     tnf_device_leave(d);
     *free_bytes = left;
     *total = all;
-    return r ? tnf_cuda_fail(d->cuda, r, "cannot ask for the GPU's memory", e) : TNF_OK;
+    return r ? tnf_cuda_fail(d->cuda, r, "cannot query the GPU's memory", e) : TNF_OK;
 }
 
 tnf_status tnf_memory_free_bytes(uint64_t *out, tnf_device *d, tnf_error *e)
@@ -209,7 +209,7 @@ static tnf_status take_memory(void **out, tnf_device *d, size_t n, tnf_error *e)
     cu_result r = d->cuda->memory_alloc(&p, n);
     tnf_device_leave(d);
     *out = (void *)(uintptr_t)p;
-    return r ? tnf_cuda_fail(d->cuda, r, "cannot allocate memory of the GPU", e) : TNF_OK;
+    return r ? tnf_cuda_fail(d->cuda, r, "cannot allocate GPU memory", e) : TNF_OK;
 }
 
 static void give_memory(tnf_device *d, void *p)
@@ -237,7 +237,7 @@ tnf_status tnf_memory_new(tnf_device_memory **out, tnf_device *d, size_t n,
         m->ctx = how->ctx;
         if (!m->p)
             status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
-                              "the caller's function gave no memory for %zu bytes", n);
+                              "the caller's allocator returned no memory for %zu bytes", n);
     } else {
         status = take_memory(&m->p, d, n, e);
     }

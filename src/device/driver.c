@@ -8,13 +8,13 @@
 #include <stdlib.h>
 
 static tnf_cuda loaded;
-static char refusal[200]; /* "" once it is loaded */
+static char refusal[200]; /* "" if the driver is loaded */
 
 static bool find_symbol(void *library, const char *name, void *function)
 {
     bool found = tnf_find_symbol(library, name, function);
     if (!found)
-        snprintf(refusal, sizeof refusal, "it has no %s", name);
+        snprintf(refusal, sizeof refusal, "the library has no %s", name);
     return found;
 }
 
@@ -63,7 +63,7 @@ static bool find_streams(void *l)
            find_symbol(l, "cuLaunchKernel", &loaded.launch);
 }
 
-/* It is never unloaded: other libraries may use it by then. */
+/* The driver is never unloaded, since other libraries may use it by then. */
 static void load_once(void)
 {
     const char *name = getenv("TENFOLD_CUDA");
@@ -80,7 +80,7 @@ static void load_once(void)
     cu_result result = loaded.init(0);
     const char *text = NULL;
     if (result != 0 && (loaded.error_string(result, &text) != 0 || !text))
-        text = "it cannot be initialised";
+        text = "initialisation failed";
     if (result != 0)
         snprintf(refusal, sizeof refusal, "%s", text);
 }
@@ -96,7 +96,7 @@ tnf_status tnf_cuda_load(const tnf_cuda **out, tnf_error *e)
                     refusal);
 }
 
-/* After these, every call of the process on this GPU fails. */
+/* After these errors, every call of the process on this GPU fails. */
 static bool is_lasting(cu_result r)
 {
     return r == 214 || r == 700 || r == 702 || (r >= 714 && r <= 719);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The few functions of CUDA's driver that are used, with declarations of our own: no toolkit is
- * needed to build. The driver's exported names are stable; where a function was changed, the name
- * with _v2 is the one that all drivers of the last ten years have. */
+/* Declares the few functions of the CUDA driver that are used, so the build needs no toolkit. The
+ * driver's exported names are stable. If a function was changed, all drivers of the last ten years
+ * have the name with _v2. */
 #ifndef TNF_DEVICE_DRIVER_H
 #define TNF_DEVICE_DRIVER_H
 
@@ -90,10 +90,11 @@ typedef struct tnf_cuda {
                         cu_stream stream, void **arguments, void **extra);
 } tnf_cuda;
 
-/* The driver, loaded and initialised once. TNF_EUNSUPPORTED says why there is none. */
+/* Loads and initialises the driver once. Fails with TNF_EUNSUPPORTED, and the reason, if there is
+ * none. */
 tnf_status tnf_cuda_load(const tnf_cuda **out, tnf_error *e);
 
-/* A failed call as a status and a sentence: "cannot …: the driver's words". */
+/* Converts a failed call to a status and a message: "cannot …: the driver's words". */
 tnf_status tnf_cuda_fail(const tnf_cuda *cuda, cu_result result, const char *doing, tnf_error *e);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading blocks of a source. A file that is mostly in the system's cache is read through it; one
- * that is not is read past it, straight into the pinned slot:
+/* Reads blocks of a source. If most of a file is in the page cache, it is read through the cache.
+ * Otherwise direct reads go from the disk to the pinned slot:
  *
  *   file   ────┬────┬────┬────┬────┬──        pages
- *   wanted        ███████████████             of any place and length
- *   read       ▒▒▒▒███████████████▒▒▒▒        whole pages, but never beyond the file's last whole
- * one
+ *   wanted        ███████████████             at any offset, of any length
+ *   read       ▒▒▒▒███████████████▒▒▒▒        complete pages, up to the last complete one
  */
 #include "device/plan.h"
 
@@ -20,10 +19,10 @@
 
 #if defined(__linux__) && defined(O_DIRECT)
 
-/* Is the page at `at` in the cache? -1: reading does not tell. */
+/* Is the page at `at` in the cache? -1: unknown. */
 static int page_read(int fd, uint64_t at)
 {
-#ifdef RWF_NOWAIT /* musl has none */
+#ifdef RWF_NOWAIT /* musl does not have it */
     uint8_t byte;
     struct iovec one = { &byte, 1 };
     ssize_t got = preadv2(fd, &one, 1, (off_t)at, RWF_NOWAIT);
@@ -36,8 +35,8 @@ static int page_read(int fd, uint64_t at)
     return -1;
 }
 
-/* How many of the pages `step` apart from `low` on a mapping says to be in memory; all, if nobody
- * can tell. tmpfs is asked so. */
+/* The number of pages, `step` apart from `low` on, that are in memory according to a mapping; all
+ * if that is unknown. This is used for tmpfs. */
 static unsigned count_mapped(int fd, uint64_t low, uint64_t step)
 {
     uint64_t from = low / TNF_PAGE * TNF_PAGE, n = low - from + step * (SAMPLES - 1) + 1;
@@ -55,7 +54,7 @@ static unsigned count_mapped(int fd, uint64_t low, uint64_t step)
     return there;
 }
 
-/* At least half of some pages that are spread over what is wanted. */
+/* Samples pages of the wanted range: are at least half of them in the cache? */
 static bool mostly_cached(const tnf_intake *in)
 {
     unsigned there = 0;
@@ -69,7 +68,7 @@ static bool mostly_cached(const tnf_intake *in)
     return there * 2 >= SAMPLES;
 }
 
-/* A second descriptor of the same file; -1: the file system has no such way. */
+/* Opens a second descriptor of the same file; -1 if the file system cannot. */
 static int open_again(int fd, int more)
 {
     char path[40];
@@ -140,8 +139,8 @@ void tnf_intake_give(int fd)
         close(fd);
 }
 
-/* Whole pages; *done is how many bytes of them came. A file system may refuse in the middle what it
- * took at first, so what is missing is read through the cache. */
+/* Reads complete pages; *done is the number of bytes read. A file system may fail a direct read
+ * later on, so the caller reads missing bytes through the cache. */
 static void read_pages(int fd, uint64_t at, size_t n, uint8_t *dst, size_t *done)
 {
     for (*done = 0; *done < n;) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The jobs of a load: read into a slot, and counted when they are on the devices. */
+/* The jobs of a load: they are read into a slot, and counted when they are on the devices. */
 #include "device/loader.h"
 
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- reading */
 
-/* Many short reads by many threads want a descriptor for each thread: the system counts the users
- * of one in one place, which the threads would wait for. */
+/* With many short reads, each thread uses its own descriptor: threads that share one would contend
+ * for its reference count in the kernel. */
 static int own_descriptor(tnf_loader *o, const tnf_intake *in)
 {
     if (o->own_of != in) {
@@ -18,7 +18,7 @@ static int own_descriptor(tnf_loader *o, const tnf_intake *in)
     return o->own_fd;
 }
 
-/* The runs stand without gaps in the slot: to the device they are one copy. */
+/* Reads runs without gaps into the slot, so that the device needs only one copy. */
 static tnf_status read_runs(tnf_loader *o, const tnf_job *job, uint8_t *slot, tnf_error *e)
 {
     const tnf_plan *p = &o->load->plan;
@@ -29,7 +29,7 @@ static tnf_status read_runs(tnf_loader *o, const tnf_job *job, uint8_t *slot, tn
         uint64_t at = x->at + (job->at + i) * x->stride;
         uint8_t *dst = slot + i * x->run;
         if (fd >= 0 && pread(fd, dst, (size_t)x->run, (off_t)at) == (ssize_t)x->run)
-            continue; /* else the source does it, or says what is wrong */
+            continue; /* otherwise the source reads the run, or reports the error */
         tnf_status status = tnf_source_read(in->source, at, dst, (size_t)x->run, e);
         if (status != TNF_OK && in->label)
             tnf_error_prefix(e, in->label);

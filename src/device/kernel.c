@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels of the device. Each is a text, which the driver compiles for its GPU when it is first
- * needed, and keeps. Where it cannot, or where there is no kernel, the host computes. */
+/* Kernels of the device. Each is a PTX text, which the driver compiles at first use. If that fails,
+ * or if there is no kernel, the host computes. */
 #include "device/kernel.h"
 
 #include "model/quant.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define THREADS   256u
-#define MOST_GRID 2112u /* blocks: more of them gain nothing */
+#define MOST_GRID 2112u /* blocks; more give no speedup */
 
 static const tnf_kernel kernels[TNF_KERNELS] = {
     { "tnf_f32", "dense", "f32", 1, 4, true },
@@ -66,7 +66,7 @@ static const char *text_of(const char *name)
     return texts[i].text;
 }
 
-/* The device is entered, and locked. */
+/* The caller has entered and locked the device. */
 static void load_kernel(tnf_device *d, size_t i)
 {
     if (d->cuda->module_load(&d->modules[i], text_of(kernels[i].name)) != 0) {
@@ -79,7 +79,7 @@ static void load_kernel(tnf_device *d, size_t i)
     }
 }
 
-/* Is this kernel on the device? Asked once. */
+/* Is this kernel on the device? Tries to load it once. */
 static bool is_loaded(tnf_device *d, size_t i)
 {
     pthread_mutex_lock(&d->lock);
@@ -102,7 +102,7 @@ void tnf_kernels_free(tnf_device *d)
 
 /* ------------------------------------------------------------------- want */
 
-/* Codes are packed alike in words of any size, if the first are the lowest bits. */
+/* If the first codes are in the lowest bits, the packing is the same in words of any size. */
 static bool takes_codes(const tnf_kernel *k, const tnf_object *o)
 {
     tnf_quant q;
@@ -123,7 +123,7 @@ static const tnf_kernel *find_kernel(const tnf_object *o, const tnf_part *part)
     return NULL;
 }
 
-/* As numbers.cl counts them; 3: none of them. */
+/* The number of a type in numbers.cl; 3: none. */
 static uint64_t number_of(const tnf_type *as)
 {
     static const tnf_dtype targets[] = { TNF_F32, TNF_F16, TNF_BF16 };
@@ -133,7 +133,7 @@ static uint64_t number_of(const tnf_type *as)
     return i;
 }
 
-/* Are whole units wanted, and of other layouts than dense all elements? */
+/* Are complete units wanted? Layouts other than dense also need all elements. */
 static bool takes_run(const tnf_kernel *k, const tnf_want *w, const tnf_object *o)
 {
     return w->run % k->bytes == 0 && (o->layout == tnf_layout_by_id("dense") ||
@@ -181,7 +181,7 @@ tnf_status tnf_kernel_scatter(tnf_device *d, tnf_queue *q, cu_ptr src, cu_ptr ta
     cu_result r = d->cuda->launch(d->functions[SCATTER],
                                   (unsigned)(grid < MOST_GRID ? grid : MOST_GRID), 1, 1, THREADS, 1,
                                   1, 0, q->stream, arguments, NULL);
-    return r ? tnf_cuda_fail(d->cuda, r, "cannot run a kernel of the GPU", e) : TNF_OK;
+    return r ? tnf_cuda_fail(d->cuda, r, "cannot run a GPU kernel", e) : TNF_OK;
 }
 
 tnf_status tnf_kernel_run(const tnf_want *w, tnf_device *d, tnf_queue *q, void *dst, cu_ptr src,
@@ -199,5 +199,5 @@ tnf_status tnf_kernel_run(const tnf_want *w, tnf_device *d, tnf_queue *q, void *
     cu_result r = d->cuda->launch(d->functions[w->kernel - kernels],
                                   (unsigned)(grid < MOST_GRID ? grid : MOST_GRID), 1, 1, THREADS, 1,
                                   1, 0, q->stream, arguments, NULL);
-    return r ? tnf_cuda_fail(d->cuda, r, "cannot run a kernel of the GPU", e) : TNF_OK;
+    return r ? tnf_cuda_fail(d->cuda, r, "cannot run a GPU kernel", e) : TNF_OK;
 }

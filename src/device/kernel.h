@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels of the device: numbers of one kind as another's. */
+/* Kernels of the device, which convert numbers of one type to another. */
 #ifndef TNF_DEVICE_KERNEL_H
 #define TNF_DEVICE_KERNEL_H
 
@@ -7,28 +7,28 @@
 
 typedef struct tnf_kernel {
     const char *name;         /* in one of *.cl */
-    const char *layout;       /* of the tensors that it takes */
-    const char *type;         /* of their elements; NULL: the layout says all */
-    uint16_t elements, bytes; /* of a unit: what it can begin and end with */
-    bool has_infinity;        /* among the elements */
+    const char *layout;       /* of the input tensors */
+    const char *type;         /* of their elements; NULL: the layout determines it */
+    uint16_t elements, bytes; /* of a unit, the smallest range that it can convert */
+    bool has_infinity;        /* the type has infinities */
 } tnf_kernel;
 
-/* Is there a kernel for what is asked? Then the want is made for it. device may be NULL. */
+/* Is there a kernel for the request? If so, sets up the want for it. `device` may be NULL. */
 bool tnf_kernel_want(tnf_want *w, tnf_device *device, const tnf_device_request *r);
 
-/* scales.c: what the want's kernel needs besides the elements goes onto the device, if there is
- * any. false: the host is to compute; what w->scales has is still the want's. */
+/* scales.c: copies the scales that the want's kernel needs to the device, if there are any. Returns
+ * false if the host must compute; the want still owns w->scales. */
 bool tnf_scales_take(tnf_want *w, tnf_device *device, const tnf_device_request *r);
 
-/* Computes on the queue what n bytes of a want give that lie at `src` of the device: they are those
- * from byte `at` of the want on, a multiple of its unit. `dst` is where its result begins. The
- * device is entered. */
+/* Converts n bytes of a want on the queue. They are at `src` of the device, and are the bytes from
+ * `at` on of the want, a multiple of its unit. `dst` is the beginning of the want's result. The
+ * caller has entered the device. */
 tnf_status tnf_kernel_run(const tnf_want *w, tnf_device *d, tnf_queue *q, void *dst, cu_ptr src,
                           uint64_t at, uint64_t n, tnf_error *e);
 
-/* Is the kernel below on this device? Not on the host. */
+/* Does this device have the kernel below? The host does not. */
 bool tnf_kernel_ready(tnf_device *d);
-/* Puts the n tensors of a block at src in their places: casts.cl has the table's rows. */
+/* Copies the n tensors of a block at src to their places. casts.cl describes the table. */
 tnf_status tnf_kernel_scatter(tnf_device *d, tnf_queue *q, cu_ptr src, cu_ptr table, uint64_t n,
                               uint64_t chunks, tnf_error *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads: begun, waited for, stopped, freed. loader.c has what their threads do. */
+/* Starts, awaits, cancels and frees loads. loader.c has the code of their threads. */
 #include "device/load.h"
 
 #include "device/kernel.h"
@@ -13,9 +13,9 @@
 #define LEAST_BLOCK ((size_t)64 << 10)
 #define MOST_BLOCK  ((size_t)64 << 20)
 #define SLOTS       2u
-#define PLAIN_SLOTS 7u  /* of short blocks, which are sent together */
-#define NEAR        15u /* threads fill the bus from the system's cache */
-#define FAR         16u /* and a disk */
+#define PLAIN_SLOTS 7u  /* slots of short blocks, which are sent together */
+#define NEAR        15u /* threads that saturate the bus from the page cache */
+#define FAR         16u /* threads that saturate a disk */
 
 /* ------------------------------------------------------------------ begin */
 
@@ -25,14 +25,15 @@ static tnf_status check_options(tnf_load_options *how, const tnf_load_options *g
     if (how->block &&
         (how->block < LEAST_BLOCK || how->block > MOST_BLOCK || how->block % TNF_PAGE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a block of a load has 64 KiB to 64 MiB in pages of 4 KiB, not %zu bytes",
+                        "the block of a load must be a multiple of 4 KiB, from 64 KiB to 64 MiB, "
+                        "not %zu bytes",
                         how->block);
     if (how->slots > TNF_SLOTS_MAX)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a load has at most %u slots, not %u",
                         TNF_SLOTS_MAX, how->slots);
     if (!how->allocate != !how->release)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a load takes `allocate` and `release` together, or none of them");
+                        "a load needs both `allocate` and `release`, or neither");
     return TNF_OK;
 }
 
@@ -42,7 +43,7 @@ static unsigned count_threads(const tnf_load *l)
     unsigned cores = tnf_pool_threads(0), n = l->how.threads;
     for (size_t i = 0; i < l->plan.nintakes; i++)
         near = near && l->plan.intakes[i].cached;
-    if (n == 0 && near) /* the caller's thread may go on meanwhile */
+    if (n == 0 && near) /* leaves a core for the caller's thread */
         n = cores < 2 ? 1 : cores - 1 < NEAR ? cores - 1 : NEAR;
     else if (n == 0)
         n = FAR;
@@ -50,7 +51,7 @@ static unsigned count_threads(const tnf_load *l)
     return l->plan.njobs < n ? (unsigned)l->plan.njobs : n;
 }
 
-/* The loaders' streams wait for what is on the caller's stream now. */
+/* Makes the loaders' streams wait for the current work of the caller's stream. */
 static tnf_status note_stream(tnf_target *t, const tnf_load_options *how, tnf_error *e)
 {
     const tnf_cuda *cuda = t->device->cuda;
@@ -84,11 +85,11 @@ static tnf_status start_threads(tnf_load *l, tnf_error *e)
     pthread_mutex_unlock(&l->lock);
     return l->nthreads || wanted == 0
                ? TNF_OK
-               : tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the system gives no thread for a load");
+               : tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "cannot create a thread for a load");
 }
 
-/* All that the driver is asked for comes before the threads: its calls wait for each other, and
- * take several times as long beside threads that read. */
+/* All allocations by the driver come before the threads start. Driver calls wait for each other,
+ * and take several times as long while threads read. */
 static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
                              const tnf_device_request *requests, size_t n, tnf_error *e)
 {
@@ -96,7 +97,8 @@ static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
         for (size_t i = 0; i < n; i++)
             if (requests[i].dst)
                 return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                                "memory of the caller is of one device, not of %zu", l->ntargets);
+                                "the caller's memory is on one device, but the load has %zu",
+                                l->ntargets);
     l->clock.begun = tnf_load_now();
     TNF_TRY(tnf_plan_make(&l->plan, l->ntargets == 1 ? devices[0] : NULL, requests, n, &l->how, e));
     for (size_t t = 0; t < l->ntargets; t++)
@@ -125,7 +127,7 @@ tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices, siz
     TNF_TRY(tnf_need_array(requests, n, "requests", e));
     TNF_TRY(check_options(&how, options, e));
     if (ndevices == 0 || ndevices > TNF_TARGETS_MAX)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a load is onto 1 to %u devices",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a load needs 1 to %u devices",
                         TNF_TARGETS_MAX);
     tnf_load *l = tnf_alloc0(&a, sizeof *l);
     tnf_target *targets = tnf_alloc0(&a, ndevices * sizeof *targets);
@@ -186,7 +188,7 @@ tnf_status tnf_load_wait(tnf_load *l, size_t i, tnf_error *e)
 {
     TNF_TRY(tnf_need(l, "load", e));
     if (i != TNF_LOAD_ALL && i >= l->plan.n)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a load has no tensor %zu", i);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the load has no tensor %zu", i);
     if (i != TNF_LOAD_ALL && tnf_load_done(l, i))
         return TNF_OK;
     pthread_mutex_lock(&l->lock);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What one thread of a load does, unless ring.c serves it: it takes the next job, reads its bytes
- * into a pinned slot of its own and has them copied to every device while it reads the next
- * one into another slot.
+/* The code of one thread of a load without a ring. It takes the next job and reads its bytes into
+ * one of its pinned slots. While these are copied to every device, it reads the next job into
+ * another slot.
  *
  *   slot 0   read ▓▓▓▓▓ copy ░░           read ▓▓▓▓▓ copy ░░
  *   slot 1             read ▓▓▓▓▓ copy ░░           read ▓▓▓▓▓ …
  *
- * There is no queue between threads and no lock on the way. A slot is read into only after the
- * event behind its last copy. */
+ * There is no queue between threads, and reading takes no lock. A slot is reused only after the
+ * event of its last copy. */
 #include "device/loader.h"
 
 #include <string.h>
 #include <time.h>
 
-/* Waits until a slot may be read into. */
+/* Waits until a slot is free. */
 static tnf_status free_slot(tnf_loader *o, unsigned slot, tnf_error *e)
 {
     tnf_flight f = o->flights[slot];
@@ -38,7 +38,7 @@ uint8_t *tnf_slot_memory(const tnf_loader *o)
     return b->memory + (o->number * o->load->how.slots + o->slot) * b->slot;
 }
 
-/* Of the slot that is its turn, for target t. */
+/* The area of the current slot, for target t. */
 static tnf_area slot_area(const tnf_loader *o, size_t t)
 {
     const tnf_load *l = o->load;
@@ -47,7 +47,7 @@ static tnf_area slot_area(const tnf_loader *o, size_t t)
                        TNF_SLOT_ROWS);
 }
 
-/* Sends what is in the slot on its way, and goes to the next slot. */
+/* Sends the bytes of the current slot, and advances to the next one. */
 static tnf_status send_slot(tnf_loader *o, const tnf_job *job, const uint8_t *bytes, uint64_t n,
                             tnf_error *e)
 {
@@ -113,7 +113,7 @@ static tnf_status run_scan(tnf_loader *o, const tnf_job *job, tnf_error *e)
     o->bytes_read += job->bytes;
     return o->scanned == job->bytes
                ? TNF_OK
-               : tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a tensor came with fewer bytes than it has");
+               : tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a tensor was read with too few bytes");
 }
 
 static tnf_status run_job(tnf_loader *o, size_t i, tnf_error *e)
@@ -131,7 +131,7 @@ static tnf_status run_job(tnf_loader *o, size_t i, tnf_error *e)
 
 /* ------------------------------------------------------------- the thread */
 
-/* All that is on its way arrives, or the load has failed; then nothing is on its way either. */
+/* Waits until everything sent has arrived. After an error, also waits until no copy is running. */
 static tnf_status end_loader(tnf_loader *o, tnf_status status, tnf_error *e)
 {
     tnf_load *l = o->load;
@@ -185,7 +185,7 @@ static void keep_last(uint64_t *all, uint64_t one)
         *all = one;
 }
 
-/* What one thread adds, which began then. */
+/* Adds the times of one thread, which began at `begun`. */
 static void note_times(tnf_load_clock *all, const tnf_load_clock *one, uint64_t begun)
 {
     uint64_t now = tnf_load_now();

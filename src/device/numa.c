@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which CPUs are near a device, as the system's files tell. */
+/* Finds the CPUs near a device in the files of /sys. */
 #include "device/device.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ int tnf_numa_node(const char *root, unsigned domain, unsigned bus, unsigned slot
     return read_line(line, (int)sizeof line, path) ? (int)strtol(line, NULL, 10) : -1;
 }
 
-/* "0-15,32-47" */
+/* Parses "0-15,32-47". */
 bool tnf_numa_cpus(cpu_set_t *out, const char *root, int node)
 {
     char path[300], line[4096];

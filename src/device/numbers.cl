@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels share: numbers of one kind as another's, on a GPU. tools/make-ptx compiles the
- * other *.cl files, which include this one, with clang, without any part of CUDA, to *_ptx.h. The
+/* Functions shared by the kernels, which convert numbers on a GPU. tools/make-ptx compiles the
+ * other *.cl files, which include this one, to *_ptx.h. It needs clang, but no part of CUDA. The
  * tests compile them as C, too (KERNELS_AS_C).
  *
  * Each kernel takes `n` units at `src` (elements, or blocks of them) and writes their numbers to
- * `dst` as `to`: 0 f32, 1 f16, 2 bf16. Sources may lie anywhere, so they are read byte by byte;
- * results lie at multiples of their size. All is done in bits, or in single operations of f32 that
- * are rounded once, as on the CPU: the results are the same to the bit.
+ * `dst` as `to`: 0 f32, 1 f16, 2 bf16. Sources may be unaligned, so they are read byte by byte;
+ * results are aligned to their size. The kernels use only bit operations, and single f32 operations
+ * that are rounded once, as on the CPU. So their results are identical to the bit.
  */
 #ifndef KERNELS_AS_C
 typedef __global const uchar *bytes_in;
@@ -35,7 +35,7 @@ static inline uint two_bytes(bytes_in p)
 
 /* ------------------------------------------------------------------ to f32 */
 
-/* A small float of `m` bits of mantissa behind `e` bits of exponent. A NaN becomes quiet. */
+/* Widens a small float of `e` bits of exponent and `m` bits of mantissa. A NaN becomes quiet. */
 static inline uint widen(uint x, uint e, uint m, uint has_infinity)
 {
     uint sign = x >> (e + m) << 31, exponent = x >> m & ((1u << e) - 1);
@@ -44,7 +44,7 @@ static inline uint widen(uint x, uint e, uint m, uint has_infinity)
         return sign | 0x7f800000u | (mantissa ? 0x400000u | mantissa << (23 - m) : 0);
     if (exponent)
         return sign | (exponent + 127 - bias) << 23 | mantissa << (23 - m);
-    /* a multiple of the smallest number, which is a normal one of f32 */
+    /* a multiple of the smallest number, which is a normal f32 */
     return sign | as_bits((float)mantissa * as_number((128 - bias - m) << 23));
 }
 
@@ -72,11 +72,11 @@ static inline uint round_f16(uint x)
     uint sign = x >> 16 & 0x8000, a = x & 0x7fffffffu;
     if (a > 0x7f800000u)
         return sign | 0x7e00 | (a >> 13 & 0x3ff);
-    if (a >= 0x477ff000u) /* nearer to the number after the largest */
+    if (a >= 0x477ff000u) /* rounds to more than the largest number */
         return sign | 0x7c00;
     if (a >= 0x38800000u)
         return sign | (a - 0x38000000u + 0xfff + (a >> 13 & 1)) >> 13;
-    return sign | (as_bits(as_number(a) + 0.5f) - 0x3f000000u); /* as many bits are left */
+    return sign | (as_bits(as_number(a) + 0.5f) - 0x3f000000u); /* the sum keeps the right bits */
 }
 
 static inline void put(ulong dst, ulong i, ulong to, uint x)
@@ -87,7 +87,7 @@ static inline void put(ulong dst, ulong i, ulong to, uint x)
         ((__global ushort *)dst)[i] = (ushort)(to == 1 ? round_f16(x) : round_bf16(x));
 }
 
-/* A NaN stays the one it is, also on machines that know only one. */
+/* A NaN keeps its bits, also on machines that know only one NaN. */
 static inline uint scaled(uint x, float scale)
 {
     return (x & 0x7fffffffu) > 0x7f800000u ? x : as_bits(as_number(x) * scale);
@@ -95,7 +95,7 @@ static inline uint scaled(uint x, float scale)
 
 /* ------------------------------------------------------------------ blocks */
 
-/* Of blocks: every NaN is the same. */
+/* For blocks: every NaN gets the same bits. */
 static inline void put_number(ulong dst, ulong i, ulong to, float x)
 {
     put(dst, i, to, x == x ? as_bits(x) : 0x7fc00000u);
@@ -106,7 +106,7 @@ static inline float half_at(bytes_in p)
     return as_number(widen(two_bytes(p), 5, 10, 1));
 }
 
-/* Each thread makes one element at a time; `p` is its block and `k` its place in it. */
+/* Each thread makes one element at a time; `p` is its block and `k` its index in it. */
 #define BLOCKS(name, elements, bytes, make)                                                        \
     KERNEL(name, ulong first, ulong scales, ulong cols, ulong rows_cols, ulong across)             \
     {                                                                                              \
@@ -117,7 +117,7 @@ static inline float half_at(bytes_in p)
         }                                                                                          \
     }
 
-/* A code of 4 bits: the low halves of 16 bytes come first. */
+/* A 4-bit code: the low halves of 16 bytes come first. */
 static inline uint four_bits_at(bytes_in p, uint k)
 {
     return p[k % 16] >> (k / 16 * 4) & 15;

@@ -7,21 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GAP         ((uint64_t)64 << 10) /* bytes nobody wants that are read across */
-#define LONG_RUN    PLAIN_BLOCK          /* a run that is a piece of its own */
-#define FAR_RUN     ((uint64_t)4 << 10)  /* a gap that costs more to read than another call */
-#define LANES       4u                   /* times that bytes are wanted before it gets slow */
+#define GAP         ((uint64_t)64 << 10) /* a smaller gap of unwanted bytes is read, too */
+#define LONG_RUN    PLAIN_BLOCK          /* a longer run is a piece of its own */
+#define FAR_RUN     ((uint64_t)4 << 10)  /* reading a longer gap costs more than another call */
+#define LANES       4u                   /* requests for the same bytes that are handled fast */
 
-/* Blocks unless the caller says otherwise. Those of plain loads are sent many at a time, so they
- * are as short as a call is worth: few pinned pages suffice, and the CPU's cache holds them. */
+/* The default block sizes. Blocks of plain loads are sent many at a time, so they are as short as a
+ * call is worth: few pinned pages are enough, and the blocks fit into the CPU's cache. */
 #define PLAIN_BLOCK ((size_t)512 << 10)
 #define BLOCK       (((size_t)3 << 20) - 2 * TNF_PAGE - TNF_TABLE(TNF_SLOT_ROWS))
-/* So many tensors, if they are so small, are worth a kernel that puts them in their places. */
+/* From this number of tensors on, with at most this mean size, a kernel distributes them. */
 #define MANY_PIECES 1024u
 #define SMALL       (BLOCK / 8)
 
-/* Bytes nobody wants that may be read between two that are wanted. A file on another machine is
- * asked for few long ranges, whatever the mode. */
+/* The largest gap of unwanted bytes that may be read. From a remote file few long ranges are read,
+ * in every mode. */
 static uint64_t gap_of(const tnf_plan *p, size_t intake)
 {
     return p->exact && !p->intakes[intake].source->far ? 0 : GAP;
@@ -32,7 +32,8 @@ static tnf_status out_of_memory(tnf_error *e)
     return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for planning a load");
 }
 
-/* The array of `n` with room for one more, or NULL; the old one stays the caller's then. */
+/* Makes room for one more item after n items. Returns the array, or NULL; then the caller still
+ * owns the old one. */
 static void *grow_array(void *items, size_t n, size_t *room, size_t size)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
@@ -49,7 +50,7 @@ unsigned tnf_piece_strokes(const tnf_piece *p, uint64_t low, uint64_t high, tnf_
         return high > low;
     }
     uint64_t row = low / p->stride, in = low % p->stride, end;
-    if (in > 0) { /* the rest of a run that began before */
+    if (in > 0) { /* the rest of a run that began earlier */
         if (in < p->run) {
             end = row * p->stride + p->run;
             end = end < high ? end : high;
@@ -57,7 +58,7 @@ unsigned tnf_piece_strokes(const tnf_piece *p, uint64_t low, uint64_t high, tnf_
         }
         row++;
     }
-    uint64_t rows = high < p->run ? 0 : (high - p->run) / p->stride + 1; /* whole up to here */
+    uint64_t rows = high < p->run ? 0 : (high - p->run) / p->stride + 1; /* that end below high */
     uint64_t all = (p->span - p->run) / p->stride + 1;
     if (rows > row) {
         out[n++] = (tnf_stroke) { row * p->stride - low, p->to + row * p->run, p->run, rows - row,
@@ -95,7 +96,7 @@ static struct keyed key_of(const tnf_plan *p, size_t i)
     return (struct keyed) { (uintptr_t)w->place.source, w->place.offset + w->first, i };
 }
 
-/* Files mostly list their tensors in the order in which they stand. */
+/* Most files list their tensors in the order of their data. */
 static bool is_sorted(const tnf_plan *p)
 {
     for (size_t i = 1; i < p->n; i++) {
@@ -106,7 +107,7 @@ static bool is_sorted(const tnf_plan *p)
     return true;
 }
 
-/* The wants by file and place, those without a file first. */
+/* Sorts the wants by file and place, those without a file first. */
 static tnf_status sort_wants(tnf_plan *p, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
@@ -169,9 +170,9 @@ static tnf_status add_piece(tnf_plan *p, tnf_piece piece, tnf_error *e)
     return TNF_OK;
 }
 
-/* Long runs stand for themselves, and so do those that no block holds. Short ones are read one by
- * one if the gaps are larger than a call is worth and the file is in memory; else with their gaps,
- * and the device's copy leaves the gaps out. */
+/* A run that is long, or larger than a block, is a piece of its own. Short runs are read one by one
+ * if the gaps are large, or if the file is in memory and a gap costs more than a call. Otherwise
+ * they are read with their gaps, which the copy to the device leaves out. */
 static tnf_status add_pieces(tnf_plan *p, size_t want, tnf_error *e)
 {
     const tnf_want *w = &p->wants[want];
@@ -191,7 +192,7 @@ static tnf_status add_pieces(tnf_plan *p, size_t want, tnf_error *e)
     return add_piece(p, piece, e);
 }
 
-/* Are there bytes that are wanted twice? */
+/* Are any bytes requested twice? */
 static bool has_overlaps(const tnf_plan *p)
 {
     for (size_t i = 1; i < p->npieces; i++) {
@@ -203,8 +204,8 @@ static bool has_overlaps(const tnf_plan *p)
     return false;
 }
 
-/* Bytes that are wanted several times are pieces that overlap: each lane has none that do, and the
- * lanes stand one after the other. */
+/* If bytes are requested several times, pieces overlap. They are sorted into lanes without
+ * overlaps, one lane after the other. */
 static tnf_status sort_lanes(tnf_plan *p, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
@@ -262,7 +263,7 @@ static tnf_status cut_gather(tnf_plan *p, size_t piece, tnf_error *e)
 struct filling {
     tnf_job *job; /* NULL: none */
     size_t intake;
-    uint64_t limit; /* where it must end */
+    uint64_t limit; /* its largest possible end */
 };
 
 static bool fits_block(const tnf_plan *p, const struct filling *f, size_t intake, uint64_t at)
@@ -318,7 +319,7 @@ static tnf_status cut_part(tnf_plan *p, size_t want, tnf_error *e)
     return TNF_OK;
 }
 
-/* What can only be read in order comes first: it takes longest. */
+/* Tensors that can only be read in order come first, since they take longest. */
 static tnf_status cut_jobs(tnf_plan *p, tnf_error *e)
 {
     struct filling f = { 0 };
@@ -339,7 +340,7 @@ static tnf_status cut_jobs(tnf_plan *p, tnf_error *e)
     return TNF_OK;
 }
 
-/* -------------------------------------------------------------- all of it */
+/* ------------------------------------------------------------------- plan */
 
 static tnf_status make_wants(tnf_plan *p, tnf_device *device, const tnf_device_request *requests,
                              tnf_error *e)
@@ -354,8 +355,8 @@ static tnf_status make_wants(tnf_plan *p, tnf_device *device, const tnf_device_r
     return TNF_OK;
 }
 
-/* Files that are read past the cache need room at both ends of each block, and what is read in
- * order has no length ahead. */
+/* Can the ring serve the load? Not with direct reads, which need room at both ends of each block,
+ * and not with tensors that are read in order, whose length is unknown in advance. */
 static bool is_plain(const tnf_plan *p)
 {
     for (size_t i = 0; i < p->nintakes; i++)

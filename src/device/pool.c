@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a device keeps for the next load: pinned buffers, and streams with their events. Pinning
- * costs milliseconds, so it is done once. */
+/* The pool of a device, which keeps pinned buffers, and streams with their events, for the next
+ * load. Pinning takes milliseconds, so it is done once. */
 #include "device/device.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ static void free_buffer(tnf_device *d, tnf_buffer *b)
     tnf_free(&a, b, sizeof *b);
 }
 
-/* Memory that begins where a huge page does: pinning it is a matter of few pages. */
+/* Maps memory that is aligned to a huge page, so that only few pages have to be pinned. */
 static uint8_t *map_aligned(size_t size)
 {
     uint8_t *p = mmap(NULL, size + TNF_HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -81,7 +81,7 @@ tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t slot, unsigne
     if (b)
         d->buffers = b->next;
     pthread_mutex_unlock(&d->lock);
-    if (b && slots <= b->size / slot) { /* it is memory, however it was cut */
+    if (b && slots <= b->size / slot) { /* its memory can be cut into other slots */
         b->slot = slot;
         *out = b;
         return TNF_OK;
@@ -116,8 +116,8 @@ static void free_queue(tnf_device *d, tnf_queue *q)
     tnf_free(&a, q, sizeof *q);
 }
 
-/* One of the few streams that all queues share, which fills the bus best, or one of its own, so
- * that kernels run beside the copies of others. */
+/* Takes one of the few streams that all queues share, which use the bus best; or the queue's own
+ * stream, so that kernels run in parallel to the copies of others. */
 static cu_result take_stream(tnf_device *d, tnf_queue *q, bool own)
 {
     cu_result r = 0;
@@ -145,7 +145,7 @@ static tnf_status fill_queue(tnf_device *d, tnf_queue *q, unsigned slots, bool o
     for (; r == 0 && q->nevents < slots; q->nevents += r == 0)
         r = d->cuda->event_new(&q->events[q->nevents], CU_EVENT_DISABLE_TIMING);
     tnf_device_leave(d);
-    return r ? tnf_cuda_fail(d->cuda, r, "cannot make a stream of the GPU", e) : TNF_OK;
+    return r ? tnf_cuda_fail(d->cuda, r, "cannot create a GPU stream", e) : TNF_OK;
 }
 
 tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, bool own, tnf_error *e)
@@ -187,7 +187,7 @@ tnf_status tnf_queue_stage(tnf_device *d, tnf_queue *q, size_t n, tnf_error *e)
     q->staging_size = 0;
     cu_result r = d->cuda->memory_alloc(&q->staging, n);
     if (r)
-        return tnf_cuda_fail(d->cuda, r, "cannot allocate memory of the GPU", e);
+        return tnf_cuda_fail(d->cuda, r, "cannot allocate GPU memory", e);
     q->staging_size = n;
     return TNF_OK;
 }

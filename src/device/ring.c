@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads of files that are in memory: what several threads have read goes to the devices together,
- * for the bus is faster with long copies than with short ones.
+/* Loads of files that are in memory. The bytes that several threads have read are sent to the
+ * devices together, since long copies use the bus better than short ones.
  *
- *   group 0   │job 0│job 1│ … │job 23│   each read by the thread that took it; the one that ends
- *   group 1   │job 24│ …                 last sends the group
- *   group 0   │job 48│ …                 the next round, when the event behind it is over
+ *   group 0   │job 0│job 1│ … │job 23│   each read by the thread that took it; the thread that
+ *   group 1   │job 24│ …                 finishes last sends the group
+ *   group 0   │job 48│ …                 the next round, after the event of the last one
  *
- * Jobs are taken in order, so every group is filled by threads that wait for earlier groups alone.
- * They stand without gaps in their group, so that neighbours in a tensor are one copy.
+ * Jobs are taken in order, so the threads that fill a group wait only for earlier groups. Jobs are
+ * adjacent in their group, so neighbours in a tensor need only one copy.
  *
- * What kernels read is copied to memory of the device that is laid out alike. They have a stream of
- * their own: while they compute what has arrived, the next group is copied.
+ * Bytes for kernels are copied to staging memory of the device with the same layout. Kernels have
+ * their own stream: while they compute one group, the next group is copied.
  *
  *   copies    │group 0│group 1│group 2│ …
  *   kernels           │group 0│group 1│ …
@@ -21,34 +21,34 @@
 
 #include <time.h>
 
-/* Copies of 12 MiB reach 0.99 of what the longest ones do, those of 4 MiB 0.97. */
+/* Copies of 12 MiB reach 0.99 of the throughput of the longest ones, copies of 4 MiB 0.97. */
 #define GROUP      ((size_t)12 << 20)
 #define JOBS_MAX   24u
-#define PARTS      8u /* at least, of a load: its reads and its copies overlap */
+#define PARTS      8u /* least groups of a load, so that reads and copies overlap */
 #define GROUPS_MAX TNF_EVENTS_MAX
-#define GROUP_ROWS 16384u /* small tensors of a group that a kernel puts in their places */
-#define NAP        20000  /* nanoseconds: a group takes ten times as long to be copied */
+#define GROUP_ROWS 16384u /* small tensors of a group that a kernel distributes */
+#define NAP        20000  /* nanoseconds; copying a group takes ten times as long */
 
 typedef struct group {
     uint8_t *memory;
-    atomic_size_t round; /* of this use of its memory */
-    atomic_uint unread;  /* jobs of this round */
-    atomic_bool sent;    /* its copies are on their way, and no thread waits for them yet */
+    atomic_size_t round; /* counts the uses of its memory */
+    atomic_uint unread;  /* jobs of this round that are not read yet */
+    atomic_bool sent;    /* its copies are running, and no thread waits for them yet */
 } group;
 
 struct tnf_ring {
     unsigned n;
-    unsigned jobs; /* of a group */
-    size_t size;   /* bytes of them */
-    size_t stride; /* from group to group: their tables stand between them */
+    unsigned jobs; /* per group */
+    size_t size;   /* bytes of the jobs of a group */
+    size_t stride; /* from group to group, including their tables */
     tnf_queue *copies[TNF_TARGETS_MAX];
     size_t ncopies;
-    tnf_queue *kernels[TNF_TARGETS_MAX]; /* of targets without: those of the copies */
+    tnf_queue *kernels[TNF_TARGETS_MAX]; /* for targets without kernels: that of the copies */
     size_t nkernels;
     group groups[GROUPS_MAX];
 };
 
-/* How many jobs group g has, which is counted through all rounds. */
+/* The number of jobs of group g; groups are numbered across all rounds. */
 static unsigned count_jobs(const tnf_load *l, size_t g)
 {
     size_t first = g * l->ring->jobs;
@@ -80,7 +80,7 @@ static tnf_status place_groups(tnf_load *l, unsigned n, unsigned threads, tnf_er
     return TNF_OK;
 }
 
-/* The queues of target t, with n events each. */
+/* Takes the queues of target t, with n events each. */
 static tnf_status take_queues(tnf_load *l, size_t t, unsigned n, tnf_error *e)
 {
     tnf_ring *r = l->ring;
@@ -110,16 +110,16 @@ tnf_status tnf_ring_begin(tnf_load *l, unsigned threads, tnf_error *e)
     return tnf_queues_follow(l, r->copies, e);
 }
 
-/* Kernels wait for copies, so these are drained first. */
+/* Kernels wait for copies, so copies are drained first. */
 void tnf_ring_end(tnf_load *l)
 {
     tnf_ring *r = l->ring;
     for (; r && r->ncopies > 0; r->ncopies--) {
         size_t t = r->ncopies - 1;
         tnf_device *d = l->targets[t].device;
-        bool apart = t < r->nkernels && r->kernels[t] != r->copies[t];
+        bool own_kernels = t < r->nkernels && r->kernels[t] != r->copies[t];
         tnf_queue_end(d, r->copies[t]);
-        if (apart)
+        if (own_kernels)
             tnf_queue_end(d, r->kernels[t]);
     }
 }
@@ -136,7 +136,7 @@ void tnf_ring_free(tnf_load *l)
 
 /* ---------------------------------------------------------------- groups */
 
-/* Where job `place` of a group, whose first is `first`, stands in the group's memory. */
+/* The offset of job `place` in the memory of a group, whose first job is `first`. */
 static size_t find_place(const tnf_plan *p, size_t first, size_t place)
 {
     size_t at = 0;
@@ -145,7 +145,8 @@ static size_t find_place(const tnf_plan *p, size_t first, size_t place)
     return at;
 }
 
-/* The jobs of a group that was sent are on the devices: its memory is free for the next round. */
+/* Waits until the jobs of a sent group are on the devices. Then its memory is free for the next
+ * round. */
 static tnf_status end_group(tnf_loader *o, group *g, tnf_error *e)
 {
     tnf_load *l = o->load;
@@ -167,9 +168,8 @@ static tnf_status end_group(tnf_loader *o, group *g, tnf_error *e)
     return TNF_OK;
 }
 
-/* Waits until the group's memory is free for a round. Of those who wait, one asks the device, and
- * the others sleep: if they asked for their turn again and again, those who read would be slower.
- */
+/* Waits until the group's memory is free for a round. One of the waiting threads waits for the
+ * device. The others sleep, since polling would slow down the threads that read. */
 static tnf_status await_round(tnf_loader *o, group *g, size_t round, tnf_error *e)
 {
     tnf_load *l = o->load;
@@ -186,7 +186,7 @@ static tnf_status await_round(tnf_loader *o, group *g, size_t round, tnf_error *
     return TNF_OK;
 }
 
-/* Of a group, for target t. */
+/* The area of a group, for target t. */
 static tnf_area group_area(const tnf_load *l, const group *g, size_t t)
 {
     const tnf_ring *r = l->ring;
@@ -233,7 +233,7 @@ tnf_status tnf_ring_run(tnf_loader *o, size_t i, tnf_error *e)
     return last ? send_group(o, g, i - place, e) : TNF_OK;
 }
 
-/* A group that another thread sends later is that thread's to wait for. */
+/* If another thread sends a group later, that thread waits for it. */
 tnf_status tnf_ring_arrive(tnf_loader *o, tnf_error *e)
 {
     tnf_ring *r = o->load->ring;

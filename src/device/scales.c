@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a kernel needs besides the elements, in the memory of the device before any of them comes:
+/* Scales for kernels, which are copied to the device before any elements:
  *
  *   dense            the request's scales, as f32
- *   mx/1             the part "scales": exponents of blocks, a byte each, as they are stored
+ *   mx/1             the part "scales": exponents of blocks, one byte each, as stored
  *   quant_group/1    pairs of f32, the scale and the zero of each group
  *
- * Where a number would come of them that machines write in different ways, the host computes: two
- * NaNs that are multiplied, or infinity times 0. */
+ * If the result could be a NaN whose bits depend on the machine, the host computes: for the product
+ * of two NaNs, or infinity times 0. */
 #include "base/alloc.h"
 #include "device/kernel.h"
 #include "model/quant.h"
@@ -16,7 +16,7 @@
 
 #define PIECE 256u /* numbers at a time */
 
-/* A part's bytes in memory, to be freed; NULL if it cannot be read. */
+/* Reads a part into memory, which the caller frees; NULL if it cannot be read. */
 static uint8_t *read_part(const tnf_part *part)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
@@ -45,8 +45,8 @@ static bool upload_numbers(tnf_want *w, tnf_device *d, const void *host, size_t 
     return r == 0;
 }
 
-/* Numbers of a part as f32, `step` apart; false if one of them is not finite, or 0 where it must
- * not be. */
+/* Decodes numbers of a part as f32, `step` apart. Returns false if one of them is not finite, or is
+ * 0 although !may_be_0. */
 static bool decode_numbers(float *out, size_t step, const tnf_part *part, size_t n, bool may_be_0)
 {
     uint8_t *bytes = read_part(part);
@@ -65,7 +65,8 @@ static bool decode_numbers(float *out, size_t step, const tnf_part *part, size_t
     return fine;
 }
 
-/* Where element i finds its scale: place_of() of casts.cl. false: the numbers are too large. */
+/* Sets how place_of() of casts.cl finds the scale of an element. Returns false if the numbers are
+ * too large. */
 static bool place_scales(tnf_want *w, uint64_t cols, uint64_t block_rows, uint64_t block_cols,
                          uint64_t across)
 {
@@ -75,7 +76,7 @@ static bool place_scales(tnf_want *w, uint64_t cols, uint64_t block_rows, uint64
     return block_rows <= UINT32_MAX && block_cols <= UINT32_MAX;
 }
 
-/* Elements behind an axis. */
+/* The number of elements per index of an axis. */
 static uint64_t elements_behind(const tnf_object *o, uint64_t axis)
 {
     uint64_t n = 1;
@@ -86,8 +87,8 @@ static uint64_t elements_behind(const tnf_object *o, uint64_t axis)
 
 /* ------------------------------------------------------------------ dense */
 
-/* How many elements of a dimension share a scale, as virtual tensors have it; 0: they do not fit.
- */
+/* How many elements of a dimension share a scale, by the rules of virtual tensors; 0: the numbers
+ * do not fit. */
 static uint64_t block_of(uint64_t length, uint64_t count)
 {
     if (count == 1)
@@ -107,7 +108,7 @@ static bool take_floats(tnf_want *w, tnf_device *d, const tnf_object *scales, si
     return fine;
 }
 
-/* A matrix or vector of floats and its scales. */
+/* Takes the scales of a matrix or vector of floats. */
 static bool take_scales(tnf_want *w, tnf_device *d, const tnf_object *o, const tnf_object *s)
 {
     bool fits = s->layout == tnf_layout_by_id("dense") && s->nparts == 1 &&
@@ -145,7 +146,7 @@ static bool take_exponents(tnf_want *w, tnf_device *d, const tnf_object *o)
 
 /* ------------------------------------------------------------ quant_group */
 
-/* The zeros of n groups: every second number. */
+/* Writes the zeros of n groups, to every second number. */
 static bool fill_zeros(float *out, const tnf_object *o, const tnf_quant *q, size_t n)
 {
     const tnf_part *zeros = tnf_object_part(o, "zeros");
@@ -164,7 +165,7 @@ static bool fill_zeros(float *out, const tnf_object *o, const tnf_quant *q, size
     return true;
 }
 
-/* One scale for each index of the axis is for the kernels a group only if that is the first. */
+/* For the kernels, one scale per index of the axis is a group only if the axis is the first. */
 static bool place_groups(tnf_want *w, const tnf_object *o, const tnf_quant *q)
 {
     uint64_t inner = elements_behind(o, q->axis);
@@ -183,7 +184,7 @@ static bool take_groups(tnf_want *w, tnf_device *d, const tnf_object *o)
     uint64_t n = q.scale_a_row ? o->shape[q.axis]
                                : tnf_elements(o) / (q.group_size ? q.group_size : 1);
     size_t size = 2 * sizeof(float) * (size_t)n;
-    if (n == 0 || n > w->run / (2 * sizeof(float))) /* more to send than the codes themselves */
+    if (n == 0 || n > w->run / (2 * sizeof(float))) /* the scales are larger than the codes */
         return false;
     float *pairs = tnf_alloc(&a, size);
     bool fine = pairs && decode_numbers(pairs, 2, scales, (size_t)n, true) &&
@@ -192,7 +193,7 @@ static bool take_groups(tnf_want *w, tnf_device *d, const tnf_object *o)
     return fine;
 }
 
-/* -------------------------------------------------------------- all of it */
+/* ------------------------------------------------------------------- want */
 
 bool tnf_scales_take(tnf_want *w, tnf_device *d, const tnf_device_request *r)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a request asks for: bytes of a file as they are, by a kernel of the device, or computed by
- * the host. */
+/* Makes the want of a request: bytes of a file, which are copied unchanged, converted by a kernel
+ * of the device, or computed by the host. */
 #include "device/kernel.h"
 #include "device/plan.h"
 
 #include "base/ckd.h"
 
-/* Is it within its dimension and goes forward? */
+/* Is the slice within its dimension, with a positive step? */
 static bool goes_forward(const tnf_slice *x, uint64_t dim)
 {
     if (x->start < 0 || (uint64_t)x->start >= dim || (x->count > 1 && x->step < 1))
@@ -19,8 +19,8 @@ static bool is_dense(const tnf_object *o)
     return o->layout == tnf_layout_by_id("dense") && o->nparts == 1;
 }
 
-/* The outer dimensions, from `d` down, as one: `count` runs, each `stride` elements after the last.
- */
+/* Joins the outer dimensions, from `d` down: `count` runs, each `stride` elements after the one
+ * before. */
 static bool join_outer(tnf_want *w, const tnf_object *o, const tnf_slice *slices, uint32_t d,
                        uint64_t stride)
 {
@@ -39,8 +39,8 @@ static bool join_outer(tnf_want *w, const tnf_object *o, const tnf_slice *slices
     return true;
 }
 
-/* A slice as runs of bytes at one distance; false: it is none, or is wrong. All products are less
- * than the tensor's size. */
+/* Describes a slice as runs of bytes with one stride; returns false if that is impossible, or if
+ * the slice is invalid. All products are less than the tensor's size. */
 static bool slice_runs(tnf_want *w, const tnf_object *o, const tnf_slice *slices)
 {
     uint32_t bits = o->parts->type->bits, d = o->rank;
@@ -68,7 +68,7 @@ static bool slice_runs(tnf_want *w, const tnf_object *o, const tnf_slice *slices
 
 /* ------------------------------------------------------------ on the host */
 
-/* The object becomes a virtual one. */
+/* Replaces the object by a virtual one. */
 static tnf_status make_virtual(tnf_want *w, const tnf_object **o, const tnf_object *second,
                                tnf_virtual_how how, tnf_error *e)
 {
@@ -113,19 +113,19 @@ static tnf_status find_part(const tnf_part **out, const tnf_device_request *r, t
     if (!o)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such tensor");
     if (tnf_missing_file(o))
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "%s lies in the file %s, which is missing",
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "%s is in the file %s, which is missing",
                         TNF_QUOTED(o->name), TNF_VISIBLE(tnf_missing_file(o)));
     if (r->part && (r->slices || r->as) && o->nparts != 1)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s: a part of several is loaded whole and as it is stored",
+                        "%s: one of several parts can only be loaded completely and unchanged",
                         TNF_QUOTED(o->name));
     if (!r->part && o->nparts != 1 && !r->as)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s has the layout %s with %u parts: load them one by one",
+                        "%s has the layout %s with %u parts; load them one by one",
                         TNF_QUOTED(o->name), tnf_layout_id(o->layout), o->nparts);
     if (r->scales && !r->as)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s: scales need a type that the product is wanted as",
+                        "%s: scales need an element type for the product",
                         TNF_QUOTED(o->name));
     const tnf_part *data = tnf_object_part(o, "data");
     *out = r->part ? r->part : data ? data : o->parts;
@@ -180,7 +180,7 @@ tnf_status tnf_want_make(tnf_want *w, tnf_device *device, const tnf_device_reque
     }
     atomic_init(&w->left, w->run * w->count);
     if (r->dst && r->dst_bytes != w->bytes)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has %llu bytes, the memory for it %zu",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has %llu bytes, but its memory has %zu",
                         TNF_QUOTED(r->object->name), (unsigned long long)w->bytes, r->dst_bytes);
     return TNF_OK;
 }
