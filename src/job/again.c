@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was written is read again, and held against what the parts say they wrote. */
+/* Reads the output again, and compares it with the receipts of the parts. */
 #include "io/fs.h"
 #include "job/finishing.h"
 
@@ -33,13 +33,13 @@ tnf_status tnf_finish_find(struct finishing *f, tnf_error *e)
             return tnf_arena_fail(&f->arena, "paths", e);
         if (!good)
             return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                            "what the parts have written is not there: remove the receipts "
-                            "(finish --abort) and do them again");
+                            "the output of the parts is missing; remove the receipts (finish "
+                            "--abort) and run the parts again");
     }
     return TNF_OK;
 }
 
-/* One part's bytes, held against its receipt. */
+/* Compares the bytes of one part with its receipt. */
 struct again {
     struct finishing *f;
     uint64_t part;
@@ -60,8 +60,8 @@ static tnf_status leaf_differs(const struct again *a, const struct job_item *it,
 {
     return tnf_fail(e, TNF_EDIGEST, at,
                     "part %" PRIu64 ", leaf %" PRIu64
-                    " of %s: what is in the file is not what the part wrote; do it again after "
-                    "finish --abort",
+                    " of %s: the file does not have the bytes that the part wrote; run the parts "
+                    "again after finish --abort",
                     a->part, leaf, it ? TNF_QUOTED(it->tensor) : "the file");
 }
 
@@ -108,8 +108,8 @@ static tnf_status check_frame(struct again *a, const struct job_window *w, tnf_e
         return TNF_OK;
     return tnf_fail(e, TNF_EDIGEST, w->first,
                     "part %" PRIu64
-                    ": what lies around the tensors is not what the part wrote; do it again after "
-                    "finish --abort",
+                    ": the bytes around the tensors are not those that the part wrote; run the "
+                    "parts again after finish --abort",
                     a->part);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* One way from open files to a file.
+/* The conversion of open files to a file, as one function for all programs.
  *
  *   files ─ select, exclude, rename ─> builder ─ embeddings ─> builder ─ cast, plan, save ─> file
  *                                      or its tensors times their scales
  *                                      or into a model: then that, with the data of the builder
  *
- * What is decided on the way is decided here or by what formats declare, so that every command,
- * and every program, gets the same file and the same losses for the same wish.
+ * All decisions are made here, or follow from the declarations of formats. So every command and
+ * program gets the same file and the same losses for the same options.
  */
 #include "base/error.h"
 #include "base/sized.h"
@@ -29,15 +29,15 @@ struct converting {
     size_t n;
     const char *path;
     struct tnf_report_room *report;
-    size_t offered; /* tensors that the files have */
+    size_t offered; /* tensors of the files */
     tnf_builder *selected;
     tnf_scales_step scales;
     tnf_into_step into;
     tnf_vectors_step vectors;
     tnf_format_info target;
-    tnf_error *clash; /* of a file to write with one that is read */
+    tnf_error *clash; /* an output is one of the inputs */
     bool clashes;
-    const tnf_through *through; /* NULL: all files, each to its place */
+    const tnf_through *through; /* NULL: write all files to their places */
 };
 
 /* ----------------------------------------------------------------- selection */
@@ -84,7 +84,7 @@ static tnf_status select_tensors(struct converting *c, tnf_error *e)
     TNF_TRY(tnf_builder_new(&c->selected, NULL, e));
     TNF_TRY(tnf_builder_merge(c->selected, c->files, o->names, c->n, &how, e));
     if (c->offered > 0 && c->report->report.tensors == 0 && (o->nselect || o->nexclude))
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "no tensor matches what is selected");
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "no tensor matches the selection");
     return TNF_OK;
 }
 
@@ -96,37 +96,37 @@ static tnf_status find_named(struct converting *c, const char *name, tnf_error *
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "unknown format '%s'", name);
     if (!(c->target.caps & TNF_CAN_WRITE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s can be read but not written: choose another format", c->target.name);
+                        "%s can be read but not written; choose another format", c->target.name);
     return TNF_OK;
 }
 
-/* The file keeps its format. If it cannot be read, tnf_append() says so, since it waits for other
- * processes that are changing the file. */
+/* The file keeps its format. If it cannot be read now, tnf_append() reports the error, since that
+ * function waits for other processes that are changing the file. */
 static void find_own(struct converting *c)
 {
     tnf_file *file;
     tnf_open_options how = TNF_OPEN_INIT;
-    how.lenient = true; /* one that another program did not finish is put right */
+    how.lenient = true; /* a file that another program left unfinished is completed */
     if (tnf_open(&file, c->path, &how, NULL) != TNF_OK)
         return;
     (void)tnf_format_named(&c->target, tnf_file_info(file)->format);
     tnf_close(file);
 }
 
-/* A copy of embeddings under a name that tells no format keeps that of its file. */
+/* A copy of embeddings keeps the format of its file if the new name has no extension. */
 static bool keeps_format(const struct converting *c)
 {
     return c->options.step != TNF_EMB_KEEP && !c->save.format && c->n == 1 &&
            (!c->path || !strchr(tnf_path_end(c->path), '.'));
 }
 
-/* What the files give. */
+/* The tensors of the files, scaled if requested. */
 static tnf_builder *tensors_of(const struct converting *c)
 {
     return c->scales.made ? c->scales.made : c->selected;
 }
 
-/* What is saved, but for what becomes of embeddings. */
+/* The builder to save, before any change of embeddings. */
 static tnf_builder *chosen_builder(const struct converting *c)
 {
     return c->into.made ? c->into.made : tensors_of(c);
@@ -172,7 +172,8 @@ static tnf_status fill_model(struct converting *c, tnf_error *e)
                            : TNF_OK;
 }
 
-/* What saving calls native was changed before it came there, if the vectors were. */
+/* If vectors were changed before saving, reports them as transformed, although saving calls them
+ * native. */
 static void on_plan(void *ctx, const tnf_plan_item *item)
 {
     struct converting *c = ctx;
@@ -190,7 +191,7 @@ static void on_plan(void *ctx, const tnf_plan_item *item)
         tell_item(c, item);
 }
 
-/* The plan was told already. */
+/* Passes on only late items, since the rest of the plan was reported already. */
 static void on_late(void *ctx, const tnf_plan_item *item)
 {
     if (item->late)
@@ -210,8 +211,8 @@ static tnf_status check_own(const struct converting *c, const char *path, tnf_er
     for (size_t i = 0; i < c->n; i++)
         if (tnf_file_reads(c->files[i], path))
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                            "%s is one of the files that are read: it would be lost",
-                            path == c->path ? "it" : path);
+                            "%s is one of the input files, which would be lost",
+                            path == c->path ? "the output" : path);
     return TNF_OK;
 }
 
@@ -232,7 +233,7 @@ static void on_stray(void *ctx, tnf_stray what, const char *path, const char *be
     c->split.stray(c->split.ctx, what, path, belongs);
 }
 
-/* First dry, to see the names of all files and whether all is well, then in earnest. */
+/* First makes a dry run, for the names of all files and to find errors; then writes the files. */
 static tnf_status save_split(struct converting *c, const tnf_builder *b, tnf_save_options *each,
                              tnf_error *e)
 {
@@ -268,7 +269,7 @@ static tnf_status save_target(struct converting *c, tnf_error *e)
     how.plan = on_plan;
     how.progress = c->save.progress ? on_progress : NULL;
     how.ctx = c;
-    how.as_is = how.as_is || c->options.unnormalize; /* what was asked for stays */
+    how.as_is = how.as_is || c->options.unnormalize; /* saving must not normalise again */
     if (c->options.mode == TNF_CONVERT_SPLIT)
         return save_split(c, b, &how, e);
     if (c->options.mode == TNF_CONVERT_APPEND)
@@ -283,23 +284,23 @@ static tnf_status save_target(struct converting *c, tnf_error *e)
     return tnf_save(b, c->path, &how, e);
 }
 
-/* Training may take hours: that the file cannot be written is better known before. */
+/* Training may take hours, so it is checked first that the file can be written. */
 static tnf_status rehearse_save(const struct converting *c, tnf_error *e)
 {
     tnf_save_options how = c->save;
     if (c->options.step != TNF_EMB_QUANTIZE || !c->path)
         return TNF_OK;
     if (!how.replace && !how.dry_run && access(c->path, F_OK) == 0)
-        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the file exists already");
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the file already exists");
     how.format = c->target.name;
-    how.allow_loss = how.dry_run = how.replace = true; /* what quantizing makes is not known yet */
+    how.allow_loss = how.dry_run = how.replace = true; /* the quantized tensors are unknown yet */
     how.loss = NULL;
     how.plan = NULL;
     how.progress = NULL;
     return tnf_save(chosen_builder(c), c->path, &how, e);
 }
 
-/* ---------------------------------------------------------------------- whole */
+/* -------------------------------------------------------------------- convert */
 
 static tnf_status set_attributes(const struct converting *c, tnf_error *e)
 {
@@ -336,7 +337,7 @@ static tnf_status copy_options(struct converting *c, const tnf_convert_options *
     bool fits = c->path ? !c->options.sink : c->options.sink && c->options.mode == TNF_CONVERT_NEW;
     return fits || c->save.dry_run ? TNF_OK
                                    : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                                              "there is no target: give a path or a sink");
+                                              "the target is missing; give a path or a sink");
 }
 
 tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files, size_t n,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Units of work cut into parts of nearly the same size.
+/* Cuts units of work into parts of nearly the same size.
  *
  *   units    a(9 leaves)  b(1)  c(4)  d(2)        in the order of the file
  *   parts   [a0 … a4][a5 … a8 b][c    d]          cut between two units, or inside one at a leaf
  *
- * Whatever the sizes of the pieces between which one can cut are, as long as none is larger than L,
- * there are cuts for which no two parts differ by more than L (Bárány and Grinberg, Block
- * partitions of sequences, 2015). They are found so: if every part is to have m to m + L bytes,
- * then the p-th cut can lie anywhere between a lowest and a highest place, which follow from those
- * of the cut before. The largest m for which the lowest place of the last cut is not behind the end
- * will do. Where something larger than a leaf cannot be cut, cuts are those next to equal shares.
+ * If no indivisible piece is larger than L, there are cuts for which no two parts differ by more
+ * than L (Bárány and Grinberg, Block partitions of sequences, 2015). The cuts are found like this:
+ * if every part has m to m + L bytes, then the p-th cut is between a lowest and a highest place,
+ * which follow from those of the cut before. The largest m is used for which the lowest place of
+ * the last cut is not after the end. If an indivisible piece is larger than a leaf, the cuts next
+ * to equal shares are used instead.
  */
 #include "base/ckd.h"
 #include "base/rising.h"
@@ -19,8 +19,8 @@ struct cutting {
     tnf_job *job;
     const struct job_item *units;
     size_t n;
-    uint64_t *before; /* bytes before each unit, and of all */
-    uint64_t *cuts;   /* where each part ends, from the first on; 0 before it */
+    uint64_t *before; /* bytes before each unit; then the total */
+    uint64_t *cuts;   /* 0, then the end of each part */
     uint64_t parts, total, largest;
 };
 
@@ -39,7 +39,7 @@ static uint64_t step_of(const tnf_job *job, const struct job_item *unit)
     return job->kind == TNF_JOB_SIMILAR ? 1 : unit->step ? unit->step : TNF_LEAF_BYTES;
 }
 
-/* The largest piece of a unit that is not cut any further. */
+/* The largest indivisible piece of a unit. */
 static uint64_t piece_of(const tnf_job *job, const struct job_item *unit)
 {
     uint64_t step = step_of(job, unit), size = size_of(unit);
@@ -51,14 +51,14 @@ static uint64_t piece_of(const tnf_job *job, const struct job_item *unit)
 
 /* -------------------------------------------------------------------- places */
 
-/* The last unit that does not begin behind x. */
+/* The last unit that begins at or before x. */
 static size_t unit_at(const struct cutting *c, uint64_t x)
 {
     return tnf_rising_find(c->before, sizeof *c->before, c->n, x);
 }
 
-/* The last place to cut that is not behind x. */
-static uint64_t not_behind(const struct cutting *c, uint64_t x)
+/* The last possible cut at or before x. */
+static uint64_t cut_before(const struct cutting *c, uint64_t x)
 {
     if (x >= c->total || c->n == 0)
         return c->total;
@@ -70,10 +70,10 @@ static uint64_t not_behind(const struct cutting *c, uint64_t x)
     return c->before[i] + (leaf < unit->n ? leaf : unit->n - 1) * step;
 }
 
-/* The first one that is not before x, which is not behind the end. */
-static uint64_t not_before(const struct cutting *c, uint64_t x)
+/* The first possible cut at or after x, which is not after the end. */
+static uint64_t cut_after(const struct cutting *c, uint64_t x)
 {
-    uint64_t at = not_behind(c, x);
+    uint64_t at = cut_before(c, x);
     if (at == x || c->n == 0)
         return at;
     size_t i = unit_at(c, at);
@@ -88,14 +88,14 @@ static uint64_t not_before(const struct cutting *c, uint64_t x)
 
 /* --------------------------------------------------------------------- cuts */
 
-/* Can all parts have m bytes or more? */
+/* Can all parts have at least m bytes? */
 static bool parts_fit(const struct cutting *c, uint64_t m)
 {
     uint64_t at = 0;
     for (uint64_t p = 0; p < c->parts; p++) {
         if (m > c->total - at)
             return false;
-        at = not_before(c, at + m);
+        at = cut_after(c, at + m);
     }
     return true;
 }
@@ -110,14 +110,14 @@ static void cut_evenly(struct cutting *c)
         else
             high = middle;
     }
-    uint64_t *cuts = c->cuts; /* the highest places first, then back from the end */
+    uint64_t *cuts = c->cuts; /* first the highest places; then lowered, from the end */
     for (uint64_t p = 0; p < c->parts; p++) {
         uint64_t room = c->total - cuts[p], most = low + c->largest;
-        cuts[p + 1] = not_behind(c, most < room ? cuts[p] + most : c->total);
+        cuts[p + 1] = cut_before(c, most < room ? cuts[p] + most : c->total);
     }
     cuts[c->parts] = c->total;
     for (uint64_t p = c->parts; p-- > 1;) {
-        uint64_t upto = not_behind(c, cuts[p + 1] - low);
+        uint64_t upto = cut_before(c, cuts[p + 1] - low);
         cuts[p] = upto < cuts[p] ? upto : cuts[p];
     }
 }
@@ -126,7 +126,7 @@ static void cut_by_shares(struct cutting *c)
 {
     for (uint64_t p = 1; p < c->parts; p++) {
         uint64_t share = c->total / c->parts * p + c->total % c->parts * p / c->parts;
-        uint64_t low = not_behind(c, share), high = not_before(c, share);
+        uint64_t low = cut_before(c, share), high = cut_after(c, share);
         c->cuts[p] = share - low < high - share ? low : high;
     }
     c->cuts[c->parts] = c->total;
@@ -134,7 +134,7 @@ static void cut_by_shares(struct cutting *c)
 
 /* -------------------------------------------------------------------- items */
 
-/* The leaves of a unit, by the cuts that lie in it. */
+/* Splits the leaves of a unit at the cuts in it. */
 static tnf_status cut_unit(const struct cutting *c, size_t i, uint64_t *part, tnf_error *e)
 {
     const struct job_item *unit = &c->units[i];
@@ -188,7 +188,7 @@ tnf_status tnf_job_cut(tnf_job *job, tnf_error *e)
         uint64_t piece = piece_of(job, &c.units[i]);
         c.largest = piece > c.largest ? piece : c.largest;
         if (!tnf_ckd_add(&c.before[i + 1], c.before[i], size_of(&c.units[i])))
-            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too much to plan");
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the inputs are too large for a plan");
     }
     c.total = c.before[c.n];
     if (c.largest <= TNF_LEAF_BYTES)

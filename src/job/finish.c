@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a plan: the only place where anything becomes visible.
+/* Finishes a plan. Only this step makes anything visible.
  *
- *   receipts of all parts ─> what was written is read again ─> the result is noted
+ *   receipts of all parts ─> the output is read again ─> the result is stored
  *     ─> files get their names ─> BASE.tenfold-ID.parts becomes ….done ─> that is removed
  *
- * Killed at any point, it is called again and goes on: a file that has its name already has no
- * other, and whatever is called ….done only waits to be removed.
+ * After a kill at any point, another call continues: a file with its final name has no temporary
+ * name any more, and a directory called ….done only has to be removed.
  */
 #include "base/pool.h"
 #include "base/sized.h"
@@ -27,8 +27,8 @@
 
 /* ------------------------------------------------------------------- receipts */
 
-/* Of a hash, whose leaves are all there is: that it is whole and how many it has. They are read
- * again when they are needed, tensor by tensor, so that they need not all be in memory at once. */
+/* For the job hash: checks a receipt, and keeps only the number of its leaves. The leaves are read
+ * again later, tensor by tensor, so they need not all be in memory at once. */
 static tnf_status keep_length(struct finishing *f, tnf_error *e)
 {
     struct job_receipt r;
@@ -59,7 +59,7 @@ static tnf_status keep_receipt(struct finishing *f, const char *text, size_t n, 
                           memcmp(there->rows.p, r.rows.p, r.rows.n) != 0))
         return tnf_fail(
             e, TNF_ECHANGED, TNF_NO_OFFSET,
-            "part %" PRIu64 " came out differently twice; one of the machines is broken", r.part);
+            "two runs of part %" PRIu64 " differ, so one of the machines is faulty", r.part);
     *there = r;
     return TNF_OK;
 }
@@ -105,7 +105,7 @@ static tnf_status check_all_there(const struct finishing *f, tnf_error *e)
                     list, missing > 8 ? " …" : "");
 }
 
-/* Do the hashes of a receipt fit its items? */
+/* Checks that the number of hashes in a receipt fits its items. */
 static tnf_status check_receipt(struct finishing *f, uint64_t part, tnf_error *e)
 {
     const tnf_job *job = f->job;
@@ -124,7 +124,7 @@ static tnf_status check_receipt(struct finishing *f, uint64_t part, tnf_error *e
     return good && r->frame.n == n * 64
                ? TNF_OK
                : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                          "the receipt of part %" PRIu64 " does not fit the plan", part);
+                          "the receipt of part %" PRIu64 " does not match the plan", part);
 }
 
 static tnf_status collect_receipts(struct finishing *f, tnf_error *e)
@@ -139,28 +139,28 @@ static tnf_status collect_receipts(struct finishing *f, tnf_error *e)
     return TNF_OK;
 }
 
-/* -------------------------------------------------------------------- in place */
+/* --------------------------------------------------------------------- placing */
 
 static tnf_status place_output(const tnf_job *job, const char *temp, const char *path, tnf_error *e)
 {
     struct stat a, b;
     bool replace = job->o.replace;
     if (lstat(temp, &a) != 0)
-        return errno == ENOENT ? TNF_OK /* it has its name already */
+        return errno == ENOENT ? TNF_OK /* the file already has its final name */
                                : tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(temp));
     tnf_job_mark(job, temp);
     bool linked = !replace && link(temp, path) == 0;
     if (!replace && !linked && errno == EEXIST) {
         if (lstat(path, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
-            return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "%s exists already", TNF_VISIBLE(path));
-        linked = true; /* by this, before it was killed */
+            return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "%s already exists", TNF_VISIBLE(path));
+        linked = true; /* by an earlier call that was killed */
     }
     if (linked ? unlink(temp) != 0 : rename(temp, path) != 0)
-        return tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(path));
+        return tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(path));
     return TNF_OK;
 }
 
-/* The index gets its name last, and is written of the files where they are now. */
+/* Writes the index, from the files at their current paths. It gets its final name last. */
 static tnf_status write_index(struct finishing *f, tnf_error *e)
 {
     tnf_job *job = f->job;
@@ -194,7 +194,7 @@ static tnf_status place_all(struct finishing *f, tnf_error *e)
 {
     tnf_job *job = f->job;
     if (job->o.max_bytes && mkdir(job->o.out, 0777) != 0 && errno != EEXIST)
-        return tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(job->o.out));
+        return tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(job->o.out));
     for (size_t i = 0; i < job->nouts; i++)
         TNF_TRY(place_one(job, i, job->outs[i].path, e));
     TNF_TRY(tnf_sync_directory_of(job->outs[0].path, e));
@@ -205,7 +205,7 @@ static tnf_status place_all(struct finishing *f, tnf_error *e)
 
 /* --------------------------------------------------------------------- removing */
 
-/* A directory of plain files. */
+/* Removes a directory of plain files. */
 static void remove_all(const char *path)
 {
     DIR *d = opendir(path);
@@ -218,7 +218,7 @@ static void remove_all(const char *path)
     (void)rmdir(path);
 }
 
-/* The name is what tells that it is over: then one by one. */
+/* First renames the directory to ….done, which marks the plan as finished; then removes it. */
 static tnf_status remove_parts(struct finishing *f, tnf_error *e)
 {
     char *parts, *done;
@@ -243,7 +243,7 @@ static tnf_status note_result(struct finishing *f, const tnf_buf *result, tnf_er
     return status;
 }
 
-/* An earlier call was killed while it removed what was left. */
+/* If an earlier call was killed while it removed leftovers, removes them and reads the result. */
 static bool was_done(struct finishing *f, tnf_buf *result)
 {
     char *done, *path;
@@ -262,7 +262,7 @@ static bool was_done(struct finishing *f, tnf_buf *result)
     return there;
 }
 
-/* What parts have left: receipts, and outputs that are not complete. */
+/* Removes the leftovers of parts: receipts, and incomplete outputs. */
 static tnf_status remove_left(struct finishing *f, tnf_error *e)
 {
     const tnf_job *job = f->job;
@@ -278,7 +278,7 @@ static tnf_status remove_left(struct finishing *f, tnf_error *e)
     return remove_parts(f, e);
 }
 
-/* Nothing is left of the parts. Is the result there, with the content of its only input? */
+/* If nothing is left of the parts: does the output exist, with the content of its only input? */
 static bool is_finished(struct finishing *f)
 {
     const tnf_job *job = f->job;
@@ -296,7 +296,7 @@ static bool is_finished(struct finishing *f)
     return same;
 }
 
-/* ----------------------------------------------------------------------- whole */
+/* ---------------------------------------------------------------------- result */
 
 static void begin_result(const tnf_job *job, tnf_buf *b)
 {
@@ -304,7 +304,7 @@ static void begin_result(const tnf_job *job, tnf_buf *b)
     tnf_buf_printf(b, "{\"job\":\"%s\",\"id\":\"%s\"", tnf_job_names[job->kind], job->id);
 }
 
-/* An earlier call was killed while it gave files their names: what it knew of all of them. */
+/* If an earlier call was killed while it placed files, reads the result that it stored. */
 static bool was_noted(struct finishing *f, tnf_buf *b)
 {
     char *path;
@@ -350,7 +350,7 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
         return TNF_OK;
     tnf_status status = collect_receipts(f, &why);
     bool marked = status == TNF_ENOTFOUND && !f->how.trust_content && tnf_job_marked(f->job);
-    if (marked) /* by parts that began before it was finished, and ended later */
+    if (marked) /* late parts may have left files after the plan was finished */
         TNF_TRY(remove_left(f, e));
     if (marked || (status == TNF_ENOTFOUND && !f->receipts[0].rows.p && is_finished(f))) {
         begin_result(f->job, b);
@@ -366,11 +366,12 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
     return status;
 }
 
-/* Completing the upload makes it visible. Killed afterwards, it is completed again. */
+/* Completing the upload makes the object visible. After a kill, another call completes it again. */
 static tnf_status finish_object(struct finishing *f, tnf_buf *b, tnf_error *e)
 {
     if (!f->base)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "where do the receipts lie: base?");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "an object as output needs `base`, the place of the receipts");
     TNF_TRY(collect_receipts(f, e));
     TNF_TRY(tnf_finish_input(f, e));
     begin_result(f->job, b);
@@ -387,7 +388,7 @@ static tnf_status finish_job(struct finishing *f, tnf_buf *b, tnf_error *e)
     if (f->job->kind == TNF_JOB_CONVERT)
         return finish_convert(f, b, e);
     TNF_TRY(collect_receipts(f, e));
-    if (tnf_job_is_cut(f->job)) /* to know what the pieces are of */
+    if (tnf_job_is_cut(f->job)) /* joining pieces needs their tensors */
         TNF_TRY(tnf_job_open(f->job, true, &f->how, e));
     begin_result(f->job, b);
     TNF_TRY(f->job->kind == TNF_JOB_HASH ? tnf_finish_hash(f, b, e)

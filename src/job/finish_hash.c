@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The hashes of tensors and files, of the leaves in the receipts.
+/* Computes the hashes of tensors and files from the leaves in the receipts.
  *
  *   items      a0 │ a1 b │ c d0 │ d1           in the order of the parts
  *   tensors    a, b, c, d                      in the order in which they begin there
  *
- * In this order a receipt is read once, or twice where a tensor goes on from one to the next: of
- * 100 TB they are more than a machine's memory should be asked for.
+ * In this order a receipt is read once, or twice if a tensor continues in the next part. The
+ * receipts are not kept in memory: those of 100 TB would be too large for some machines.
  */
 #include "job/finishing.h"
 #include "job/rows.h"
@@ -28,15 +28,15 @@ struct hashing {
     size_t in;
     const struct job_item **items; /* of the input, by tensor */
     size_t n;
-    uint64_t loaded;  /* the part whose leaves are there */
-    tnf_arena leaves; /* of that */
+    uint64_t loaded;  /* the part whose leaves are loaded */
+    tnf_arena leaves; /* memory of its leaves */
     const uint8_t *bytes;
-    uint64_t *before; /* leaves of the items before each, within its part */
+    uint64_t *before; /* leaves before each item, within its part */
 };
 
 /* --------------------------------------------------------------------- leaves */
 
-/* The leaves of a receipt as bytes. */
+/* Loads the leaves of a receipt as bytes. */
 static tnf_status load_leaves(struct hashing *h, uint64_t part, tnf_error *e)
 {
     struct finishing *f = h->f;
@@ -56,8 +56,7 @@ static tnf_status load_leaves(struct hashing *h, uint64_t part, tnf_error *e)
     if (!bytes)
         return tnf_arena_fail(&h->leaves, "hashes", e);
     if (r.part != part || r.leaves.n != expected || !tnf_take_hex(bytes, r.leaves))
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the receipt of part %" PRIu64 " is bad",
-                        part);
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "receipt %" PRIu64 " is damaged", part);
     h->bytes = bytes;
     h->loaded = part;
     return TNF_OK;
@@ -95,7 +94,7 @@ static size_t number_of(const struct hashing *h, size_t i)
     return (size_t)(h->items[i] - h->f->job->items);
 }
 
-/* One for each tensor; those without items are left out. */
+/* Makes one group for each tensor that has items. */
 static size_t make_groups(struct hashing *h, struct group *groups)
 {
     const tnf_job *job = h->f->job;
@@ -121,10 +120,10 @@ static size_t make_groups(struct hashing *h, struct group *groups)
 
 static tnf_status fail_misfit(tnf_error *e)
 {
-    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not fit its inputs");
+    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not match its inputs");
 }
 
-/* Every leaf once, in order. */
+/* Does the group have every leaf of the tensor once, in order? */
 static bool is_complete(const struct hashing *h, const struct group *g, const tnf_object *o)
 {
     size_t i = g->first;
@@ -183,7 +182,7 @@ static tnf_status hash_tensors(struct hashing *h, uint8_t (*out)[TNF_HASH_BYTES]
         TNF_TRY(hash_group(h, &groups[i], tnf_at(file, groups[i].index), out[groups[i].index], e));
         TNF_TRY(tnf_progress_add(&h->f->progress, &h->f->lock, TNF_HASH_BYTES, e));
     }
-    for (size_t i = 0; i < objects; i++) { /* nothing is in them */
+    for (size_t i = 0; i < objects; i++) { /* tensors without bytes */
         if (tnf_at(file, i)->nparts == 0)
             TNF_TRY(tnf_hash_of_leaves(out[i], tnf_at(file, i), NULL, e));
         done += tnf_at(file, i)->nparts > 0;

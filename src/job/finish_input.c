@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The input read once more, and held against what the parts have written: a bit that flipped while
- * a part read it is in its receipt as well, so nothing else finds it.
+/* Reads the input once more, and compares it with the output of the parts. If a bit flipped while a
+ * part read the input, its receipt has the wrong bit, too, so no other check finds it.
  *
- * The leaves of an output are of its bytes as they lie there; those of an input of its tensors'. If
- * tensors are copied as they are, they are the same.
+ * The leaves of an output are hashes of its bytes in the file, the leaves of an input are hashes of
+ * its tensors' bytes. If tensors are copied unchanged, both are the same.
  */
 #include "base/pool.h"
 #include "job/finishing.h"
@@ -15,10 +15,10 @@
 struct comparing {
     struct finishing *f;
     const uint8_t *all;     /* leaves of all items */
-    const uint64_t *before; /* of the items before each */
+    const uint64_t *before; /* leaves before each item */
 };
 
-/* The part of a tensor that an item is of. */
+/* The part of a tensor to which an item belongs. */
 struct origin {
     const tnf_file *file;
     size_t index;
@@ -44,8 +44,8 @@ static tnf_status leaf_differs(const struct job_item *it, uint64_t leaf, tnf_err
 {
     return tnf_fail(e, TNF_EDIGEST, TNF_NO_OFFSET,
                     "part %" PRIu64 ", leaf %" PRIu64
-                    " of %s: what was written is not what the input has, or the format holds it "
-                    "otherwise",
+                    " of %s: the output differs from the input, or the format stores it in another "
+                    "form",
                     it->part, leaf, TNF_QUOTED(it->tensor));
 }
 
@@ -69,7 +69,7 @@ static tnf_status compare_leaves(const struct comparing *c, size_t number,
     return status;
 }
 
-/* Does it end where the tensor of the input ends, or is there more of it? */
+/* Does the last item of the tensor end where the tensor ends, and every other one before? */
 static bool ends_rightly(const tnf_job *job, size_t number, const tnf_part *part)
 {
     const struct job_item *it = &job->items[number];
@@ -86,7 +86,7 @@ static tnf_status compare_item(void *ctx, size_t number, tnf_error *e)
     struct origin from;
     if (!find_origin(&from, job, it))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s is not a tensor of an input, so it cannot be compared with one",
+                        "%s is not a tensor of an input, so it cannot be compared",
                         TNF_QUOTED(it->tensor));
     if (!ends_rightly(job, number, from.part))
         return leaf_differs(it, it->first, e);
@@ -109,8 +109,8 @@ tnf_status tnf_finish_input(struct finishing *f, tnf_error *e)
         return TNF_OK;
     if (job->o.dtype || strcmp(job->mode, "whole") == 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "tensors of this plan are not written as they are, so that they cannot be "
-                        "compared with the input leaf by leaf");
+                        "this plan does not copy tensors unchanged, so they cannot be compared "
+                        "with the input leaf by leaf");
     TNF_TRY(tnf_job_open(job, true, &f->how, e));
     TNF_TRY(tnf_finish_leaves(f, &all, &before, e));
     c.all = all;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of a file that was written: its size and its content hash, of the leaves in the
- * receipts where tensors lie in it as they are, else by reading it.
+/* Reports the size and the content hash of an output. The hash is computed from the leaves in the
+ * receipts if tensors are stored unchanged, else by reading the file.
  */
 #include "job/finishing.h"
 #include "wire/json.h"
@@ -29,7 +29,7 @@ tnf_status tnf_finish_leaves(struct finishing *f, uint8_t **out, uint64_t **befo
         return tnf_arena_fail(&f->arena, "hashes", e);
     for (uint64_t i = 0; i < job->o.parts; i++) {
         if (!tnf_take_hex(to, f->receipts[i].leaves))
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the receipt of part %" PRIu64 " is bad",
+            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "receipt %" PRIu64 " is damaged",
                             i);
         to += f->receipts[i].leaves.n / 2;
     }
@@ -52,7 +52,7 @@ static int by_name(const void *a, const void *b)
     return c ? c : strcmp(x->role, y->role);
 }
 
-/* The tensors that were written: an item each, or several that follow each other. */
+/* Lists the written tensors. Each has one item, or several adjacent ones. */
 static size_t list_written(struct written *list, const tnf_job *job, const uint8_t *all,
                            const uint64_t *before)
 {
@@ -70,7 +70,7 @@ static size_t list_written(struct written *list, const tnf_job *job, const uint8
     return n;
 }
 
-/* False: what is read back is not what was written, but was restored from it. */
+/* Returns false if the tensor that is read back has other bytes than the file. */
 static bool hash_object(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const tnf_object *o,
                         const struct written *list, size_t n)
 {
@@ -94,7 +94,7 @@ static bool hash_object(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const 
     return tnf_hash_of_leaves(out, o, leaves, NULL) == TNF_OK;
 }
 
-/* Of what was written in ranges; false: it takes reading to know it. */
+/* Computes the hash of an output that was written in ranges; returns false if it must be read. */
 static bool hash_ranges(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const tnf_file *file,
                         const uint8_t *all, const uint64_t *before)
 {
@@ -113,14 +113,14 @@ static bool hash_ranges(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const 
 
 /* ---------------------------------------------------------------------- reading */
 
-/* What opens as all of the output, where it lies now. */
+/* Opens the complete output at its current path. */
 static tnf_status open_output(struct finishing *f, tnf_file **out, tnf_error *e)
 {
     const tnf_job *job = f->job;
     tnf_open_options how = TNF_OPEN_INIT;
     char *index = NULL;
     how.unpack = true;
-    how.format = job->o.max_bytes ? NULL : job->format; /* an index has one of its own */
+    how.format = job->o.max_bytes ? NULL : job->format; /* an index has its own format */
     if (job->index)
         TNF_TRY(tnf_job_temp(&index, job, job->nouts, e));
     tnf_status status = tnf_open(out, index ? index : f->now[0], &how, e);
@@ -128,8 +128,8 @@ static tnf_status open_output(struct finishing *f, tnf_file **out, tnf_error *e)
     return status;
 }
 
-/* By reading all of it, which was just written: where it was laid out by its content, or is read
- * back as something else. */
+/* Computes the hash by reading the complete output. This is necessary if its layout depends on its
+ * content, or if tensors are read back in another form. */
 static tnf_status hash_again(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const tnf_file *file,
                              tnf_error *e)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The inputs of a plan: opened by whoever works on them, and held against what was planned.
+/* The inputs of a plan. Each worker opens them and compares them with the plan.
  *
- *   size, time     of each file, cheap to compare; the time may be waived. Of an object of another
- *                  machine the ETag is what the time is of a file
- *   header         the hash of all that the reader found: names, types, shapes, places, attributes
+ *   size, time     of each file, cheap to compare; the time may be waived. A remote object has an
+ *                  ETag instead of the time
+ *   header         the hash of everything in the header: names, types, shapes, places, attributes
  */
 #include "base/hex.h"
 #include "job/job.h"
@@ -118,7 +118,7 @@ static struct job_pin pin_of(const char *name, const tnf_source *source)
     return pin;
 }
 
-/* What it says outlives the source. */
+/* Notes the identity of a source. The texts are copied, so they outlive the source. */
 static tnf_status note_pin(tnf_job *job, struct job_pin *out, const char *name,
                            const tnf_source *source, tnf_error *e)
 {
@@ -169,11 +169,11 @@ static tnf_status check_pin(const struct job_pin *pin, const char *shown, const 
         return fail_changed(shown, "it was changed, or is a copy (--trust-content compares less)",
                             e);
     if (!trust && pin->etag && !now.etag)
-        return fail_changed(shown,
-                            "its server tells no ETag any more (--trust-content compares less)", e);
+        return fail_changed(shown, "its server gives no ETag now (--trust-content compares less)",
+                            e);
     if (!trust && pin->etag && strcmp(now.etag, pin->etag) != 0)
         return fail_changed(
-            shown, "its ETag is another, so it is another version (--trust-content compares less)",
+            shown, "it has another ETag, so it is another version (--trust-content compares less)",
             e);
     return TNF_OK;
 }
@@ -185,11 +185,11 @@ static tnf_status check_shards(const struct job_input *in, bool trust, tnf_error
         if (!s->file)
             continue;
         if (n == in->nshards || strcmp(in->shards[n].name, s->name) != 0)
-            return fail_changed(in->shown, "it is of other files", e);
+            return fail_changed(in->shown, "it has other files", e);
         TNF_TRY(check_pin(&in->shards[n], s->name, s->file->source, trust, e));
         n++;
     }
-    return n == in->nshards ? TNF_OK : fail_changed(in->shown, "it is of other files", e);
+    return n == in->nshards ? TNF_OK : fail_changed(in->shown, "it has other files", e);
 }
 
 static tnf_status check_input(const struct job_input *in, bool trust, tnf_error *e)
@@ -204,8 +204,8 @@ static tnf_status check_input(const struct job_input *in, bool trust, tnf_error 
 
 /* -------------------------------------------------------------------- open */
 
-/* A file that was cut short or replaced may not even open: what was planned could be, so that is
- * what is wrong with it. */
+/* A truncated or replaced file may not even open. Since the planned file could be opened, the error
+ * is that the input has changed. */
 static tnf_status open_failed(const struct job_input *in, bool pinned, tnf_error *e)
 {
     tnf_error why = *e;

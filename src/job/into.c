@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A model whose tensors get their data from other files, by their names.
+/* Writes a model whose tensors get their data from other files, by their names.
  *
  *   model  ─ attributes, extras, graph ──────────────────────┐
  *          ─ names, attributes of tensors ─┐                 ├─> model with other weights
  *   files  ─ data of the same names ───────┴─ shape, type ───┘
  *
- * Nothing is left to chance: each tensor of the one without a match in the other is told.
+ * Each tensor of the model or of the files without a match in the other is reported.
  */
 #include "job/into.h"
 
@@ -68,7 +68,8 @@ static void describe_form(char *out, size_t room, const tnf_object *o)
         snprintf(out + n, room - n, "]");
 }
 
-/* A cast that is asked for decides the type of floats; then the format sees whether it fits. */
+/* A requested cast determines the type of floats. Then only the shape is compared here, and the
+ * format checks the type. */
 static bool same_form(const tnf_object *a, const tnf_object *b, bool cast)
 {
     bool shape = a->rank == b->rank &&
@@ -84,7 +85,7 @@ static tnf_status keep_own(struct filling *f, const tnf_object *own, tnf_error *
     const tnf_plan_item item = { .fate = TNF_TRANSFORMED,
                                  .kind = "tensor",
                                  .name = own->name,
-                                 .reason = "no file has it: it keeps the data of the model",
+                                 .reason = "no input has it, so it keeps the data of the model",
                                  .unasked = true };
     if (!f->o->keep_rest) {
         refuse_tensor(f, own->name, "the model needs this tensor, but no input has it", false);
@@ -107,7 +108,7 @@ static tnf_status fill_one(struct filling *f, const tnf_object *own, tnf_error *
         refuse_tensor(f, own->name, why, false);
         return TNF_OK;
     }
-    tnf_object filled = *other; /* what is said of it is said by the model */
+    tnf_object filled = *other; /* name and attributes are those of the model */
     filled.name = own->name;
     filled.attrs = own->attrs;
     return tnf_builder_add_object(f->step->made, &filled, NULL, e);

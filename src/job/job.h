@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files about plans share.
+/* Shared by the files for plans.
  *
- *   plan.c       what is asked for ─> inputs, units of work
- *   cut.c        … cut into items for the parts
+ *   plan.c       options ─> inputs, units of work
+ *   cut.c        cuts units into items for the parts
  *   plan_text.c  the plan as JSON, and back
- *   inputs.c     opens the inputs and holds them against the plan
- *   layout.c     where the bytes of a conversion will lie
- *   window.c     a sink that takes some of those bytes, and hashes them
- *   part.c       does the items of a part
- *   rows*.c      … of verify, stat, diff and similar; pieces.c: of some leaves of a tensor
- *   merge.c      puts their results together
- *   receipt.c    what a part leaves behind
- *   finish.c     checks, merges, makes visible; finish_hash.c: … hashes;
- *   finish_output.c  what is told of a file; finish_input.c: … compared with the input
- *   object.c     an object of s3 as the output
- *   mark.c       how a result tells whose it is
+ *   inputs.c     opens the inputs and compares them with the plan
+ *   layout.c     computes the layout of a conversion's output
+ *   window.c     a sink that takes some of its bytes, and hashes them
+ *   part.c       runs the items of a part
+ *   rows*.c      items of verify, stat, diff and similar; pieces.c: of some leaves of a tensor
+ *   merge.c      merges their results
+ *   receipt.c    the receipt of a finished part
+ *   finish.c     checks, merges, makes visible; finish_hash.c: hashes;
+ *   finish_output.c  reports the output; finish_input.c: compares it with the input
+ *   object.c     an s3 object as the output
+ *   mark.c       marks a file as the result of a plan
  */
 #ifndef TNF_JOB_JOB_H
 #define TNF_JOB_JOB_H
@@ -44,52 +44,52 @@ extern const char *const tnf_job_names[TNF_JOB_KINDS];
 
 /* One of the files of an input. */
 struct job_pin {
-    const char *name; /* as the input calls it; the input itself: its path */
+    const char *name; /* the name in the input; for the input itself its path */
     uint64_t size;
-    bool dated; /* it has a time of change */
+    bool dated; /* mtime_ns is set */
     uint64_t mtime_ns;
-    const char *etag; /* of an object of another machine; NULL: none */
+    const char *etag; /* of a remote object; NULL: none */
 };
 
 struct job_input {
     struct job_pin own;
-    const char *shown; /* its path in messages and results: a URL without what may be a secret */
+    const char *shown; /* its path in messages and results: a URL without secrets */
     struct job_pin *shards;
     size_t nshards;
-    char header[TNF_ID_BYTES]; /* the hash of all that its header says */
+    char header[TNF_ID_BYTES]; /* the hash of its header */
     tnf_file *file;            /* NULL: not opened yet */
 };
 
-/* A file that is written. */
+/* An output file. */
 struct job_out {
     const char *path;
-    uint64_t size; /* 0 if it is not known before it is written */
+    uint64_t size; /* 0: unknown before it is written */
 };
 
-/* A piece of work of one part of the plan. Of a conversion, tensors are those of the output. */
+/* A piece of work of one part of the plan. In a conversion, tensors are those of the output. */
 struct job_item {
     uint64_t part;
-    size_t in, index; /* the tensor; TNF_NO_INDEX: of the output, or a whole file */
-    uint32_t k;       /* which part of the tensor; all of them if `whole` */
+    size_t in, index; /* the tensor; TNF_NO_INDEX: of the output, or a complete file */
+    uint32_t k;       /* the part of the tensor; all parts if `whole` */
     bool whole, atom; /* atom: it cannot be cut */
     tnf_str tensor;   /* its name */
     const char *role; /* "": all parts */
     uint64_t offset, bytes;
     uint64_t first, n; /* leaves, or rows */
     size_t out;
-    uint64_t at;   /* where they lie in the output */
-    uint64_t cost; /* bytes to be read */
-    uint64_t step; /* of a unit: bytes to be read for each of n; 0: a leaf */
+    uint64_t at;   /* their offset in the output */
+    uint64_t cost; /* bytes to read */
+    uint64_t step; /* of a unit: bytes to read for each of n; 0: a leaf */
 };
 
 struct tnf_job {
     tnf_arena arena;
     tnf_job_kind kind;
-    tnf_job_options o; /* all it points to is in the arena */
+    tnf_job_options o; /* everything it points to is in the arena */
     struct job_input *inputs;
     struct job_item *items; /* by part */
     size_t nitems, room;
-    struct job_out *outs; /* by path; those of a split, without the index */
+    struct job_out *outs; /* by path; without the index of a split */
     size_t nouts;
     const char *index; /* the path of the index that is written last; NULL: none */
     const char *mode, *format;
@@ -103,14 +103,14 @@ struct tnf_job {
 struct job_window {
     size_t out;
     uint64_t first, end;
-    size_t item, nitems; /* that lie in it */
+    size_t item, nitems; /* the items in it */
 };
 
-/* What is in a receipt. */
+/* The content of a receipt. */
 struct job_receipt {
     uint64_t part, bytes;
-    tnf_str leaves; /* hex: of all leaves, in the order of the items */
-    tnf_str frame;  /* hex: of what lies around them, for each window */
+    tnf_str leaves; /* hex: hashes of all leaves, in the order of the items */
+    tnf_str frame;  /* hex: for each window, the hash of the bytes around them */
     tnf_str rows;   /* JSON: an array of results */
 };
 
@@ -118,86 +118,87 @@ struct job_receipt {
 
 /* plan.c */
 tnf_status tnf_job_new(tnf_job **out, tnf_error *e);
-/* After all is known: the text, the id, what it is in numbers. */
+/* Completes a job: makes its text, its id and its description. */
 tnf_status tnf_job_ready(tnf_job *job, tnf_error *e);
-/* One more unit of work, not cut yet, or item. */
+/* Adds a unit of work that is not cut yet, or an item. */
 tnf_status tnf_job_unit(tnf_job *job, const struct job_item *unit, tnf_error *e);
 
 /* cut.c: cuts the units into items for the parts. */
 tnf_status tnf_job_cut(tnf_job *job, tnf_error *e);
-/* Are there tensors that several parts look at, whose rows are put together by finish? */
+/* Do several parts work on the same tensor, so that finish must join their rows? */
 bool tnf_job_is_cut(const tnf_job *job);
-/* The items of a part: the first, and behind the last. */
+/* The items of a part: from `first` up to `end`. */
 void tnf_job_items(const tnf_job *job, uint64_t part, size_t *first, size_t *end);
 tnf_status tnf_job_copy(const char **out, tnf_job *job, const char *text, size_t n, tnf_error *e);
 
-/* plan_text.c: without id, paths and times if `bare`. */
+/* plan_text.c: writes the plan as JSON; without id, paths and times if `bare`. */
 void tnf_job_put(tnf_buf *b, const tnf_job *job, bool bare);
 
-/* layout.c: where the bytes of the output lie; the units of a conversion. */
+/* layout.c: computes the layout of the output, and makes the units of a conversion. */
 tnf_status tnf_job_lay_out(tnf_job *job, tnf_error *e);
 /* The windows of a part, in the arena. */
 tnf_status tnf_job_windows(struct job_window **out, size_t *n, const tnf_job *job, uint64_t part,
                            tnf_arena *arena, tnf_error *e);
-/* What converts to the output `number`, by the options of the plan. */
+/* Runs the conversion of the plan for one output. */
 tnf_status tnf_job_convert(tnf_job *job, const tnf_through *through, const tnf_job_how *how,
                            tnf_report **report, tnf_error *e);
 
-/* inputs.c: what each is called where others may read it. */
+/* inputs.c: makes the names of inputs that may be shown. */
 tnf_status tnf_job_name(tnf_job *job, tnf_error *e);
-/* Opens those that are not open, and holds them against the plan (`pinned`), or notes
- * what they are. */
+/* Opens the inputs that are not open. With `pinned`, compares them with the plan; otherwise notes
+ * their identity in the plan. */
 tnf_status tnf_job_open(tnf_job *job, bool pinned, const tnf_job_how *how, tnf_error *e);
 void tnf_job_close(tnf_job *job);
 
 /* ------------------------------------------------------------------- parts */
 
-/* window.c: a sink for a window of an output, which is open as fd; -1 and a window of nothing: only
- * to learn where things lie. */
+/* window.c: a sink for a window of an output, which is open as fd. With fd -1 and an empty window
+ * it only learns the layout. */
 struct window_sink {
     const tnf_job *job;
     struct job_window window;
     int fd;
-    struct job_sending *sending; /* instead of fd; NULL: none */
+    struct job_sending *sending; /* used instead of fd; NULL: none */
     uint64_t pos;
     size_t item;
     tnf_digester leaf, frame;
     bool in_leaf, in_frame;
-    uint8_t *leaves; /* room for those of the window's items */
+    uint8_t *leaves; /* gets the hashes of the leaves of the window's items */
     uint8_t frame_hash[TNF_HASH_BYTES];
-    /* To learn: told of each part. */
+    /* To learn the layout: gets the place of each part. */
     tnf_status (*place)(void *ctx, tnf_str tensor, const tnf_part *part, uint64_t at, bool cuts,
                         tnf_error *e);
     void *ctx;
-    uint64_t framed; /* bytes that are of no tensor */
-    bool unlaid;     /* where things lie depends on what is in them */
+    uint64_t framed; /* bytes that belong to no tensor */
+    bool unlaid;     /* the layout depends on the content */
     tnf_window wants;
 };
 tnf_status tnf_window_open(tnf_sink **out, struct window_sink *w, tnf_error *e);
-/* Closes it; the hash of the frame is ready then. */
+/* Closes the sink, and completes the hash of the frame. */
 tnf_status tnf_window_close(tnf_sink *sink, struct window_sink *w, tnf_status status, tnf_error *e);
-/* The hash of n bytes at `at` of a file: of a leaf, or of a frame that goes on. */
+/* Hashes n bytes at `at` of a file: a leaf, or a part of a frame. */
 tnf_status tnf_window_hash(tnf_digester *d, int fd, uint64_t at, uint64_t n, uint8_t *block,
                            tnf_error *e);
 #define TNF_WINDOW_BLOCK ((size_t)1 << 20)
 #define TNF_LEAF_TITLE   "tenfold leaf 2\n"
 #define TNF_FRAME_TITLE  "tenfold frame 1\n"
 
-/* part.c: where an output lies until finish: for the caller to free with tnf_free_path(). */
+/* part.c: the path of an output until finish; the caller frees it with tnf_free_path(). */
 tnf_status tnf_job_temp(char **out, const tnf_job *job, size_t number, tnf_error *e);
-/* What receipts lie beside; NULL: the caller keeps them. */
+/* The path next to which receipts are stored; NULL: the caller keeps them. */
 const char *tnf_job_base(const tnf_job *job, const tnf_job_how *how);
-/* base.tenfold-ID.parts and what follows. */
+/* Makes the path BASE.tenfold-ID followed by `end`. */
 tnf_status tnf_job_path(char **out, const tnf_job *job, const char *base, const char *end,
                         tnf_error *e);
 void tnf_free_path(char *path);
 
-/* object.c: is the output an object of s3? Then its receipts lie beside the plan. */
+/* object.c: is the output an s3 object? Then receipts are stored next to the plan. */
 bool tnf_job_far(const tnf_job *job);
-/* Are the parts of the plan such that they can be parts of an upload? */
+/* Checks that the parts of the plan can be parts of an upload. */
 tnf_status tnf_object_check(const tnf_job *job, tnf_error *e);
-/* A part's share of the upload. What it takes goes to the object in pieces, flush sends the last;
- * rows become what the receipt says of them. To be ended in any case, if *out is not NULL. */
+/* The upload of one part. It sends bytes to the object in pieces, and flush sends the last one. The
+ * pieces are listed in `rows`, for the receipt. If *out is not NULL, the caller ends it even after
+ * an error. */
 struct job_sending;
 tnf_status tnf_sending_begin(struct job_sending **out, const tnf_job *job, uint64_t part,
                              const char *base, tnf_buf *rows, tnf_error *e);
@@ -205,27 +206,27 @@ tnf_status tnf_sending_take(void *ctx, const void *bytes, size_t n, tnf_error *e
 tnf_status tnf_sending_flush(struct job_sending *s, tnf_error *e);
 void tnf_sending_end(struct job_sending *s);
 
-/* mark.c: notes that a file is the result of this plan, where the file system can. */
+/* mark.c: marks a file as the result of this plan, if the file system can. */
 void tnf_job_mark(const tnf_job *job, const char *path);
-/* Are all outputs there, marked as this plan's, and unchanged since? */
+/* Do all outputs exist, with the mark of this plan, and unchanged since? */
 bool tnf_job_marked(const tnf_job *job);
 
 /* receipt.c */
 void tnf_receipt_put(tnf_buf *out, const tnf_job *job, const struct job_receipt *r);
-/* Takes it apart, in place; TNF_EFORMAT if it is not whole, TNF_ECHANGED if it is another plan's.
- */
+/* Parses a receipt, in place. Fails with TNF_EFORMAT if it is damaged, with TNF_ECHANGED if it
+ * belongs to another plan. */
 tnf_status tnf_receipt_parse(struct job_receipt *out, tnf_job *job, const char *text, size_t n,
                              tnf_arena *arena, tnf_error *e);
-/* The text of a receipt, in job->answer; TNF_ENOTFOUND if there is none. */
+/* Reads a receipt into job->answer; fails with TNF_ENOTFOUND if there is none. */
 tnf_status tnf_receipt_read(tnf_job *job, const char *base, uint64_t part, tnf_error *e);
-/* Leaves job->answer as the receipt of a part. If there is one already, it must say the same. */
+/* Stores job->answer as the receipt of a part. An existing receipt must be the same. */
 tnf_status tnf_receipt_leave(tnf_job *job, const char *base, uint64_t part, tnf_error *e);
-/* A whole file, up to `max` bytes, into a buffer. */
+/* Reads a complete file, of up to `max` bytes, into a buffer. */
 tnf_status tnf_read_text(tnf_buf *out, const char *path, uint64_t max, tnf_error *e);
-/* Flags are those of a sink. It appears whole, or not at all. */
+/* Writes a file, which appears only when it is complete. The flags are those of a sink. */
 tnf_status tnf_write_text(const char *path, const void *p, size_t n, unsigned flags, tnf_error *e);
 
-/* An empty text of at most so many bytes. */
+/* Initialises an empty text of at most `max` bytes. */
 static inline void tnf_text_begin(tnf_buf *b, uint64_t max)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
@@ -240,10 +241,10 @@ static inline void tnf_scratch_begin(tnf_arena *arena)
 
 bool tnf_take_hex(uint8_t *out, tnf_str hex);
 
-/* rows.c: the results of a part's items, as a JSON array. */
+/* rows.c: writes the results of a part's items as a JSON array. */
 tnf_status tnf_job_rows(tnf_buf *out, tnf_job *job, uint64_t part, const tnf_job_how *how,
                         tnf_error *e);
-/* All of them together: the members of the result behind the job and the id. */
+/* Merges the results of all parts: the members of the result after the job and the id. */
 tnf_status tnf_job_merge(tnf_buf *out, tnf_job *job, const struct job_receipt *receipts,
                          tnf_arena *arena, tnf_error *e);
 

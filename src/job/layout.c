@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the bytes of a conversion will lie, before one is written.
+/* Computes the layout of a conversion's output before it is written.
  *
- * The format's writer is run with a sink that wants nothing: it is told of every part of a tensor,
- * whose bytes are then not read. What is left are headers and padding. If where things lie depends
- * on what is in them (compressed, digested, text), the file cannot be cut: it is one piece.
+ * The format's writer runs with a sink that takes no bytes. The writer announces each part of a
+ * tensor to the sink, and does not read its bytes. It writes only headers and padding. If the
+ * layout depends on the content (compressed, digested, text), the file is one piece, which cannot
+ * be cut.
  *
  *   file       header │ a │ pad │ b │ c │ end
  *   part 0    [              ]                 a window begins with the first item of its part,
@@ -49,7 +50,7 @@ static void fill_options(const tnf_job *job, tnf_convert_options *how, tnf_save_
     save->noptions = o->noptions;
     save->dtype = o->dtype;
     save->allow_loss = o->allow_loss;
-    save->replace = true; /* finish looks at what is there */
+    save->replace = true; /* finish checks for existing files */
     how->save = save;
     how->select = o->select;
     how->nselect = o->nselect;
@@ -100,7 +101,7 @@ tnf_status tnf_job_convert(tnf_job *job, const tnf_through *through, const tnf_j
 
 struct listing {
     tnf_job *job;
-    uint64_t bytes[4096]; /* of the tensors of the first files, for those that are one piece */
+    uint64_t bytes[4096]; /* of the tensors of the first files, if they cannot be cut */
     size_t room;
     tnf_status status;
     tnf_error *e;
@@ -132,7 +133,7 @@ static void on_file(void *ctx, const tnf_split_file *f)
     job->outs[job->nouts++] = (struct job_out) { .path = path };
 }
 
-/* Which files there will be, and in which format; whether all can be kept. */
+/* Lists the output files and their format, and checks that no data is lost. */
 static tnf_status list_files(struct listing *l, tnf_error *e)
 {
     tnf_job *job = l->job;
@@ -164,7 +165,7 @@ static tnf_status list_files(struct listing *l, tnf_error *e)
     return TNF_OK;
 }
 
-/* -------------------------------------------------------------------- whole */
+/* ------------------------------------------------------------------- layout */
 
 static tnf_status lay_out_one(struct listing *l, size_t number, bool *laid, tnf_error *e)
 {
@@ -191,7 +192,7 @@ static tnf_status lay_out_one(struct listing *l, size_t number, bool *laid, tnf_
     return TNF_OK;
 }
 
-/* Each file is one piece. */
+/* Makes each file one piece. */
 static tnf_status take_whole(struct listing *l, tnf_error *e)
 {
     tnf_job *job = l->job;
@@ -223,7 +224,7 @@ tnf_status tnf_job_lay_out(tnf_job *job, tnf_error *e)
 
 /* ------------------------------------------------------------------ windows */
 
-/* Where the window of an output begins that its item i is the first of. */
+/* The beginning of the window whose first item is i. */
 static uint64_t window_start(const tnf_job *job, size_t i)
 {
     bool first = i == 0 || job->items[i - 1].out != job->items[i].out;
@@ -269,7 +270,7 @@ tnf_status tnf_job_windows(struct job_window **out, size_t *n, const tnf_job *jo
         bool last = next == job->nitems || job->items[next].out != w[i].out;
         w[i].end = last ? job->outs[w[i].out].size : job->items[next].at;
     }
-    for (size_t i = 0; part == 0 && i < job->nouts; i++) /* without a tensor */
+    for (size_t i = 0; part == 0 && i < job->nouts; i++) /* outputs without a tensor */
         if (!has_items(job, i))
             w[(*n)++] = (struct job_window) { i, 0, job->outs[i].size, 0, 0 };
     return TNF_OK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* How a file tells that it is the result of this very plan, after nothing else is left of it: an
- * extended attribute, which no reader sees and which goes where the file goes.
+/* Marks a file as the result of this plan, for the time when the plan's other files are gone. The
+ * mark is an extended attribute, which readers do not see, and which moves with the file.
  *
  *   user.tenfold.plan = "1 HASH SIZE TIME"     the hash of the plan with the paths, sizes and times
  *                                              of its inputs; size and time of change of this file
  *
- * The id of a plan is not enough, since it is the same for another model of the same shapes. A file
- * system without attributes has no marks: there a result is somebody's file as any other.
+ * The id of a plan is not enough, since another model with the same shapes has the same id. On a
+ * file system without attributes there are no marks, and a result is treated like any other file.
  */
 #include "base/hex.h"
 #include "io/fs.h"
@@ -23,7 +23,7 @@
 #define MARK_NAME "user.tenfold.plan"
 #define MARK_ROOM 160u
 
-/* False: no memory, or no file. */
+/* Returns false if there is no memory, or no file. */
 static bool make_mark(char out[MARK_ROOM], const tnf_job *job, const char *path)
 {
     struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The results of all parts as one: rows in their order, numbers added, the best of all answers. */
+/* Merges the results of all parts: sorts rows, adds numbers, keeps the best answers. */
 #include "base/str.h"
 #include "job/rows.h"
 #include "wire/json.h"
@@ -10,9 +10,9 @@
 #include <string.h>
 
 struct row {
-    uint64_t in, index, seen; /* seen: its place among all, which decides where the rest is equal */
+    uint64_t in, index, seen; /* seen: its position among all rows, if the rest is equal */
     tnf_str text;
-    bool piece; /* of a tensor that several parts looked at */
+    bool piece; /* of a tensor that several parts worked on */
 };
 
 struct sums {
@@ -24,7 +24,7 @@ static const char *const counted[] = { "tensors", "close",      "different", "on
 #define COUNTED (sizeof counted / sizeof *counted)
 
 struct hit {
-    tnf_str word, text; /* text: as the part gave it */
+    tnf_str word, text; /* text: unchanged from the part */
     uint64_t row;
     double score;
 };
@@ -181,7 +181,7 @@ static int by_place(const void *a, const void *b)
     return x->seen < y->seen ? -1 : x->seen > y->seen;
 }
 
-/* As the search orders them: by score, NaN last, then by word, then by row. */
+/* The order of the search: by score, NaN last, then by word, then by row. */
 static int best_first(const void *a, const void *b)
 {
     const struct hit *x = a, *y = b;
@@ -195,8 +195,8 @@ static int best_first(const void *a, const void *b)
 
 /* --------------------------------------------------------------------- joining */
 
-/* The rows of one tensor, of which several parts looked at a piece: one row. If a part could not
- * read its piece, the first that could not says why. */
+/* Joins the pieces of one tensor from several parts to one row. If a part could not read its piece,
+ * the row is the first error. */
 static tnf_status join_rows(struct merging *m, size_t first, size_t n, struct row *out,
                             tnf_error *e)
 {
@@ -213,7 +213,7 @@ static tnf_status join_rows(struct merging *m, size_t first, size_t n, struct ro
     }
     out->piece = false;
     if (out->in >= m->job->o.ninputs || out->index > SIZE_MAX / 2)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a receipt does not fit the plan");
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a receipt does not match the plan");
     return tnf_stat_join(&out->text, m->job, (size_t)out->in, (size_t)out->index, pieces, n,
                          m->arena, e);
 }
@@ -239,7 +239,7 @@ static void sort_rows(struct merging *m)
         qsort(m->rows, m->n, sizeof *m->rows, by_place);
 }
 
-/* Pieces are taken out, and the rows that come of them go in. */
+/* Replaces pieces by the rows that result from them. */
 static tnf_status join_diffs(struct merging *m, tnf_buf *text, tnf_error *e)
 {
     struct row_piece *pieces = tnf_arena_array(m->arena, m->n + 1, sizeof *pieces);
@@ -260,7 +260,7 @@ static tnf_status join_diffs(struct merging *m, tnf_buf *text, tnf_error *e)
     return TNF_OK;
 }
 
-/* -------------------------------------------------------------------- telling */
+/* ------------------------------------------------------------------ reporting */
 
 static void put_file(tnf_buf *b, const struct merging *m, size_t in, size_t *at)
 {
@@ -354,7 +354,7 @@ tnf_status tnf_job_merge(tnf_buf *out, tnf_job *job, const struct job_receipt *r
                          tnf_arena *arena, tnf_error *e)
 {
     struct merging m = { .job = job, .arena = arena, .e = e };
-    tnf_buf joined; /* rows that point into it are told before it goes */
+    tnf_buf joined; /* freed after the rows that point into it are written */
     m.sums = tnf_arena_array(arena, job->o.ninputs, sizeof *m.sums);
     m.answers = tnf_arena_array(arena, job->o.nqueries + 1, sizeof *m.answers);
     if (!m.sums || !m.answers)

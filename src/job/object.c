@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* An object of s3 as the output of a plan: a multipart upload that all parts share.
+/* An s3 object as the output of a plan: a multipart upload that all parts share.
  *
  *   object    [ window of part 0 ][ window of part 1 ][ … ]
  *   upload    1    2    3         4    5    6           …     pieces of 8 MiB and more, numbered
  *
- * Whoever comes first begins the upload and leaves its name beside the receipts; a receipt has the
- * numbers and ETags of its part's pieces. Nothing is visible until finish completes the upload.
- * Pieces of an object, but for the last, have 5 MiB at least: what is left at the end of a window
- * and would be less goes with the piece before.
+ * The first part begins the upload and stores its ID next to the receipts. A receipt has the
+ * numbers and ETags of its part's pieces. Nothing is visible until finish completes the upload. All
+ * pieces of an object except the last need at least 5 MiB, so a shorter rest at the end of a window
+ * is sent with the piece before.
  */
 #include "base/str.h"
 #include "job/finishing.h"
@@ -22,7 +22,7 @@
 
 #define PIECE   ((uint64_t)8 << 20)
 #define ID_MAX  4096u
-#define LARGEST ((uint64_t)2 << 30) /* of a piece, which is kept in memory */
+#define LARGEST ((uint64_t)2 << 30) /* the largest piece; it is kept in memory */
 
 bool tnf_job_far(const tnf_job *job)
 {
@@ -37,7 +37,7 @@ static uint64_t pieces_of(const struct job_window *w, uint64_t piece)
     return 1 + (n >= TNF_UPLOAD_LEAST ? (n - TNF_UPLOAD_LEAST) / piece : 0);
 }
 
-/* The pieces of all parts before this one. */
+/* The number of pieces of all parts before this one. */
 static tnf_status count_before(uint64_t *out, const tnf_job *job, uint64_t part, uint64_t piece,
                                tnf_error *e)
 {
@@ -56,7 +56,7 @@ static tnf_status count_before(uint64_t *out, const tnf_job *job, uint64_t part,
     return status;
 }
 
-/* How long pieces are: the same for everybody. */
+/* Chooses the size of pieces, which is the same for all parts. */
 static tnf_status choose_piece(uint64_t *piece, const tnf_job *job, tnf_error *e)
 {
     uint64_t n = 0;
@@ -86,8 +86,7 @@ tnf_status tnf_object_check(const tnf_job *job, tnf_error *e)
             if (w[k].end - w[k].first < TNF_UPLOAD_LEAST && w[k].end < job->outs[0].size)
                 status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                                   "part %" PRIu64 " would write %" PRIu64
-                                  " bytes; each but the last of an object needs %u: take fewer "
-                                  "parts",
+                                  " bytes, but all parts except the last need %u; use fewer parts",
                                   i, w[k].end - w[k].first, TNF_UPLOAD_LEAST);
     }
     tnf_arena_free(&arena);
@@ -107,7 +106,7 @@ static tnf_status read_id(tnf_upload *u, const char *path, tnf_error *e)
     return status;
 }
 
-/* The first of all parts begins the upload. If two do at once, one of them is given up. */
+/* The first part begins the upload. If two parts do so at once, one of the uploads is aborted. */
 static tnf_status share_id(tnf_upload *u, const char *path, tnf_error *e)
 {
     tnf_str id;
@@ -133,7 +132,7 @@ static tnf_status join_upload(tnf_upload *u, const tnf_job *job, const char *bas
     TNF_TRY(tnf_job_path(&directory, job, base, ".parts", e));
     bool there = !begin || mkdir(directory, 0777) == 0 || errno == EEXIST;
     tnf_status status = there ? tnf_job_path(&path, job, base, ".parts/upload", e)
-                              : tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(directory));
+                              : tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(directory));
     tnf_free_path(directory);
     TNF_TRY(status);
     status = begin ? share_id(u, path, e) : read_id(u, path, e);
@@ -148,7 +147,7 @@ struct job_sending {
     tnf_buf *rows;
     uint64_t piece;
     unsigned number; /* of the next piece */
-    bool grows;      /* nobody knows how many there will be */
+    bool grows;      /* the number of pieces is unknown */
     uint8_t *buffer;
     size_t n, room;
 };
@@ -248,7 +247,7 @@ struct listing {
     unsigned n;
 };
 
-/* One piece as a receipt has it: the next one, or the receipt is bad. */
+/* Adds a piece from a receipt. It must be the next one, else the receipt is damaged. */
 static tnf_status list_piece(struct listing *l, tnf_json *j, tnf_error *e)
 {
     uint64_t number = 0, bytes = 0;

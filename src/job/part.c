@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* One part of a plan: opens the inputs, does its items, leaves its receipt.
+/* Runs one part of a plan: opens the inputs, runs its items, stores its receipt.
  *
- * A conversion writes its windows into OUT.tenfold-ID, which whoever comes first makes at its full
- * size; everybody writes the same bytes at the same places, so it does not matter who, when and how
- * often.
+ * A conversion writes its windows into OUT.tenfold-ID, which the first worker creates with its full
+ * size. All workers write the same bytes at the same places, so a part may run anywhere, at any
+ * time, any number of times.
  */
 #include "base/pool.h"
 #include "base/rising.h"
@@ -50,7 +50,7 @@ const char *tnf_job_base(const tnf_job *job, const tnf_job_how *how)
     return job->kind == TNF_JOB_CONVERT || !how->base ? job->o.out : how->base;
 }
 
-/* One file lies beside its place; of several, all in the directory of the receipts. */
+/* A single output is next to its final path; several outputs are in the directory of receipts. */
 tnf_status tnf_job_temp(char **out, const tnf_job *job, size_t number, tnf_error *e)
 {
     if (!job->o.max_bytes)
@@ -69,14 +69,14 @@ struct hashing {
     tnf_job *job;
     const struct job_item *items;
     size_t n;
-    const uint64_t *before; /* leaves of the items before each; and of all */
-    const uint64_t *jobs;   /* likewise: an item that cannot be cut is one */
+    const uint64_t *before; /* leaves before each item; then the total */
+    const uint64_t *jobs;   /* the same, but an item that cannot be cut counts as one */
     uint8_t *leaves;
     tnf_progress progress;
-    pthread_mutex_t lock; /* guards progress */
+    pthread_mutex_t lock; /* guards `progress` */
 };
 
-/* One call among several threads: what it tells is added to what all have done. */
+/* The progress of one call among several threads, which is added to the total. */
 struct share {
     struct hashing *h;
     uint64_t before;
@@ -94,11 +94,11 @@ static bool on_share(void *ctx, uint64_t done, uint64_t total)
 static tnf_status check_item(const tnf_job *job, const struct job_item *it, tnf_error *e)
 {
     const tnf_object *o = tnf_at(job->inputs[it->in].file, it->index);
-    bool good = o && (it->whole || job->kind != TNF_JOB_HASH || /* which look for themselves */
+    bool good = o && (it->whole || job->kind != TNF_JOB_HASH || /* other jobs check it themselves */
                       (it->k < o->nparts && it->first <= tnf_count_leaves(&o->parts[it->k]) &&
                        it->n <= tnf_count_leaves(&o->parts[it->k]) - it->first));
     return good ? TNF_OK
-                : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not fit its inputs");
+                : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not match its inputs");
 }
 
 static tnf_status hash_job(void *ctx, size_t job, tnf_error *e)
@@ -156,14 +156,14 @@ struct converting {
     const tnf_job_how *how;
     tnf_buf *leaves, *frames;
     uint64_t bytes;
-    struct job_sending *sending; /* to an object; NULL: to files */
+    struct job_sending *sending; /* for an object; NULL: for files */
 };
 
 static tnf_status make_file(int *fd, const char *path, uint64_t size, tnf_error *e)
 {
     *fd = tnf_fs_open(path, O_RDWR | O_CREAT, 0666);
     if (*fd < 0)
-        return tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(path));
+        return tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(path));
     tnf_status status = tnf_fs_cut(*fd, size, e);
     if (status != TNF_OK)
         close(*fd);
@@ -207,7 +207,7 @@ static tnf_status write_window(struct converting *c, const struct job_window *wi
     return status;
 }
 
-/* The hashes of a file that was written in one piece: of every 4 MiB of it. */
+/* Hashes a file that was written in one piece: every 4 MiB of it. */
 static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e)
 {
     struct stat st;
@@ -240,7 +240,7 @@ static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e
     return status;
 }
 
-/* An output that cannot be cut: as tnf_convert() writes it, under another name. */
+/* Writes an output that cannot be cut, like tnf_convert(), but under a temporary name. */
 static tnf_status write_whole(struct converting *c, size_t number, tnf_error *e)
 {
     tnf_through through = { .number = number };
@@ -257,7 +257,7 @@ static tnf_status write_whole(struct converting *c, size_t number, tnf_error *e)
     return status;
 }
 
-/* The same, piece by piece to an object. */
+/* The same for an object, which is sent piece by piece. */
 static tnf_status send_whole(struct converting *c, size_t number, tnf_error *e)
 {
     static const tnf_sink_ops ops = { .version = TNF_SINK_OPS_VERSION, .write = tnf_sending_take };
@@ -268,7 +268,7 @@ static tnf_status send_whole(struct converting *c, size_t number, tnf_error *e)
     return status == TNF_OK ? tnf_sending_flush(c->sending, e) : status;
 }
 
-/* Of several files, the one they lie in until finish. */
+/* Creates the directory in which several outputs are until finish. */
 static tnf_status make_directory(const tnf_job *job, tnf_error *e)
 {
     char *path;
@@ -277,7 +277,7 @@ static tnf_status make_directory(const tnf_job *job, tnf_error *e)
     TNF_TRY(tnf_job_path(&path, job, job->o.out, ".parts", e));
     tnf_status status = mkdir(path, 0777) == 0 || errno == EEXIST
                             ? TNF_OK
-                            : tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(path));
+                            : tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(path));
     tnf_free_path(path);
     return status;
 }
@@ -302,7 +302,7 @@ static tnf_status convert_part(struct converting *c, uint64_t part, tnf_arena *a
 
 /* ----------------------------------------------------------------------- part */
 
-/* To an object: nothing is begun for a part that has nothing to write. */
+/* Sends a part to an object. A part without anything to write does not begin the upload. */
 static tnf_status send_part(struct converting *c, uint64_t part, const char *base, tnf_buf *rows,
                             tnf_arena *a, tnf_error *e)
 {
@@ -353,7 +353,7 @@ static tnf_status do_items(tnf_job *job, uint64_t part, const tnf_job_how *how, 
     return tnf_buf_status(&job->answer, "a receipt", e);
 }
 
-/* Is there a receipt already? One that is damaged goes, and the part is done again. */
+/* Is there a valid receipt already? A damaged one is removed, so the part runs again. */
 static bool is_done(tnf_job *job, const char *base, uint64_t part)
 {
     struct job_receipt r;
@@ -374,8 +374,8 @@ static bool is_done(tnf_job *job, const char *base, uint64_t part)
     return good;
 }
 
-/* Workers that are all started again, the finished ones, too, have nothing to do. Who trusts an
- * input that has changed wants it done. */
+/* If all workers are started again after the plan was finished, they have nothing to do. With
+ * `trust_content` the input may have changed, so the part runs again. */
 static bool was_finished(tnf_job *job, uint64_t part, const tnf_job_how *how)
 {
     if (how->trust_content || !tnf_job_marked(job))
@@ -387,7 +387,7 @@ static bool was_finished(tnf_job *job, uint64_t part, const tnf_job_how *how)
     return tnf_buf_status(&job->answer, "a receipt", NULL) == TNF_OK;
 }
 
-/* What was finished is not begun anew by a worker that comes late. */
+/* A late worker must not begin a plan again that was finished. */
 static tnf_status check_begun(const tnf_job *job, tnf_error *e)
 {
     struct stat st;
@@ -400,7 +400,7 @@ static tnf_status check_begun(const tnf_job *job, tnf_error *e)
     tnf_free_path(parts);
     return begun ? TNF_OK
                  : tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET,
-                            "%s exists already: the plan was finished, or somebody else made it",
+                            "%s already exists; the plan was finished, or another program wrote it",
                             TNF_VISIBLE(job->outs[0].path));
 }
 
@@ -431,7 +431,8 @@ tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf
     tnf_status status = TNF_OK;
     if (tnf_job_far(job) && !base)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "receipts of an object need a place that all parts see: base");
+                        "an object as output needs `base`, a place for the receipts that all parts "
+                        "can access");
     if (!is_done(job, base, part) && !was_finished(job, part, &how)) {
         status = do_part(job, part, &how, base, e);
         tnf_job_close(job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a part found of some leaves of a tensor, as text: words of 16 hex digits, so that floats
- * come back as they were.
+/* The results of a part for some leaves of a tensor, as text: words of 16 hex digits, so that
+ * floats are restored exactly.
  *
  *   sums   for each node of a pairing: its first leaf, its level, the words of its result
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans: what there is to do, in units that cut.c cuts into parts.
+/* Makes plans: lists the work in units, which cut.c cuts into parts.
  *
- * Nothing here looks at the clock, the machine or the number of cores.
+ * A plan does not depend on the clock, the machine or the number of cores.
  */
 #include "base/hex.h"
 #include "base/sized.h"
@@ -111,7 +111,7 @@ static uint64_t part_cost(const tnf_part *part)
     return part->payload == TNF_ENCODED ? part->stored : part->nbytes;
 }
 
-/* Names outlive the input. */
+/* Copies the names of a unit, so that they outlive the input. */
 static tnf_status name_unit(tnf_job *job, struct job_item *unit, tnf_str tensor, const char *role,
                             tnf_error *e)
 {
@@ -136,15 +136,15 @@ static tnf_status hash_units(tnf_job *job, size_t in, size_t index, const tnf_ob
     return TNF_OK;
 }
 
-/* What verify reads of a part: all of it for a digest or to decode it; else that its last byte is
- * there. A digest is of a whole part, so that nothing can be cut. */
+/* The bytes of a part that verify reads: all of them for a digest or to decode them; else only the
+ * last byte. A digest covers a complete part, so units of verify cannot be cut. */
 static uint64_t verify_cost(const tnf_part *part)
 {
     bool read = (part->digest && part->digest->algorithm) || part->payload != TNF_AT;
     return read ? part_cost(part) : part->nbytes > 0;
 }
 
-/* All of a tensor. */
+/* Adds a complete tensor as a unit. */
 static tnf_status whole_unit(tnf_job *job, size_t in, size_t index, const tnf_object *o,
                              tnf_error *e)
 {
@@ -158,8 +158,8 @@ static tnf_status whole_unit(tnf_job *job, size_t in, size_t index, const tnf_ob
     return tnf_job_unit(job, &unit, e);
 }
 
-/* The leaves of a tensor whose figures can be put together of theirs. What is read for one of them
- * may be less than a leaf, if the tensor is quantized. */
+/* Adds a unit of leaves if the statistics of the tensor can be merged from those of its leaves. If
+ * the tensor is quantized, less than 4 MiB may be read for a leaf. */
 static tnf_status stat_unit(tnf_job *job, size_t in, size_t index, const tnf_object *o,
                             tnf_error *e)
 {
@@ -177,7 +177,8 @@ static tnf_status stat_unit(tnf_job *job, size_t in, size_t index, const tnf_obj
     return TNF_OK;
 }
 
-/* The leaves of two tensors whose differences can be put together of theirs. */
+/* Adds a unit of leaves if the differences of two tensors can be merged from those of their
+ * leaves. */
 static tnf_status diff_unit(tnf_job *job, size_t in, size_t index, const tnf_object *o,
                             tnf_error *e)
 {
@@ -232,7 +233,7 @@ static int by_place(const void *a, const void *b)
     return x->item.k < y->item.k ? -1 : x->item.k > y->item.k;
 }
 
-/* So that a part reads few files, and these from front to end. */
+/* Sorts units by file and position, so that a part reads few files, each from front to end. */
 static tnf_status sort_units(tnf_job *job, tnf_error *e)
 {
     struct placed *placed = tnf_arena_array(&job->arena, job->nitems + 1, sizeof *placed);
@@ -259,7 +260,7 @@ static tnf_status add_tensors(tnf_job *job, tnf_error *e)
             const tnf_object *o = tnf_at(file, i);
             bool again = job->kind == TNF_JOB_DIFF && in == 1 &&
                          tnf_find_n(job->inputs[0].file, o->name.p, o->name.n);
-            if (again) /* compared with the other's */
+            if (again) /* compared together with the tensor of the first input */
                 continue;
             TNF_TRY(tensor_unit(job, in, i, o, e));
         }
@@ -267,7 +268,7 @@ static tnf_status add_tensors(tnf_job *job, tnf_error *e)
     return sort_units(job, e);
 }
 
-/* The rows of words, which can be cut anywhere. */
+/* Adds the rows of words, which can be cut anywhere. */
 static tnf_status add_rows(tnf_job *job, tnf_error *e)
 {
     tnf_emb *emb;
@@ -282,7 +283,7 @@ static tnf_status add_rows(tnf_job *job, tnf_error *e)
     return status == TNF_OK ? tnf_job_unit(job, &unit, e) : status;
 }
 
-/* --------------------------------------------------------------------- whole */
+/* ---------------------------------------------------------------------- plan */
 
 static void describe_job(tnf_job *job)
 {
@@ -334,11 +335,11 @@ tnf_status tnf_job_ready(tnf_job *job, tnf_error *e)
 static tnf_status check_convert(const tnf_job_options *o, tnf_error *e)
 {
     if (!o->out)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "convert needs a place for its output");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "convert needs a path for its output");
     if (strstr(o->out, "://") && (strncmp(o->out, "s3://", 5) != 0 || o->max_bytes))
-        return tnf_fail(
-            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-            "of outputs over the network only one object of s3 can be written in parts");
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "the only remote output that can be written in parts is a single s3 "
+                        "object");
     if (o->max_bytes && !o->format)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format of the files");
     return TNF_OK;
@@ -353,9 +354,10 @@ static tnf_status check_options(tnf_job *job, tnf_error *e)
             job->kind = (tnf_job_kind)i;
     if (job->kind == TNF_JOB_KINDS)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a job is one of hash, verify, convert, stat, diff and similar");
+                        "the job must be one of hash, verify, convert, stat, diff and similar");
     if (o->parts == 0 || o->parts > TNF_PARTS_MAX)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a plan has 1 to %u parts", TNF_PARTS_MAX);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a plan must have 1 to %u parts",
+                        TNF_PARTS_MAX);
     size_t inputs = job->kind == TNF_JOB_DIFF ? 2 : job->kind == TNF_JOB_SIMILAR ? 1 : 0;
     if (o->ninputs == 0 || (inputs && o->ninputs != inputs))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s takes %s", tnf_job_names[job->kind],
@@ -363,7 +365,7 @@ static tnf_status check_options(tnf_job *job, tnf_error *e)
                         : inputs == 1 ? "one input"
                                       : "at least one input");
     if (job->kind == TNF_JOB_SIMILAR && o->nqueries == 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no word to look for");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "similar needs at least one query word");
     job->o.k = job->kind == TNF_JOB_SIMILAR && o->k == 0 ? 10 : o->k;
     return job->kind == TNF_JOB_CONVERT ? check_convert(o, e) : TNF_OK;
 }
@@ -390,7 +392,7 @@ static tnf_status make_plan(tnf_job *job, tnf_error *e)
     TNF_TRY(tnf_job_cut(job, e));
     if (tnf_job_far(job))
         TNF_TRY(tnf_object_check(job, e));
-    tnf_job_close(job); /* whoever does a part opens them, and compares */
+    tnf_job_close(job); /* workers open the inputs again, and compare them with the plan */
     return tnf_job_ready(job, e);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan as JSON, one line an item, and back.
+/* Writes the plan as JSON, with one line per item, and parses it.
  *
  *   {"tenfold_plan":1,"job":"convert","id":"…","parts":64,"leaf":4194304,
  *    "options":{…},
@@ -10,8 +10,8 @@
  *   {"part":0,"in":0,"index":3,"tensor":"w","role":"data","offset":O,"bytes":L,"cost":L,
  *    "first_leaf":0,"leaves":12,"out":0,"at":P}, …]}
  *
- * The id is the SHA-256 of this without the id, the paths and the identities: the same work has the
- * same id wherever its files are.
+ * The id is the SHA-256 of this text without the id, the paths and the identities. So the same work
+ * has the same id, independent of the location of its files.
  */
 #include "base/str.h"
 #include "job/job.h"
@@ -70,7 +70,7 @@ static void put_options(tnf_buf *b, const tnf_job *job)
         put_list(b, "queries", o->queries, o->nqueries);
         tnf_buf_printf(b, ",\"k\":%" PRIu64, o->k);
     }
-    if (job->kind == TNF_JOB_DIFF) /* as texts: they come back as they were */
+    if (job->kind == TNF_JOB_DIFF) /* tolerances are texts, so they are restored exactly */
         tnf_buf_printf(b, ",\"numeric\":%s,\"rtol\":\"%.17g\",\"atol\":\"%.17g\"",
                        o->numeric ? "true" : "false", o->rtol, o->atol);
     tnf_buf_puts(b, "}");
@@ -185,7 +185,7 @@ void tnf_job_put(tnf_buf *b, const tnf_job *job, bool bare)
 struct reading {
     tnf_json j;
     tnf_job *job;
-    tnf_status status; /* no memory */
+    tnf_status status; /* an error without memory */
     tnf_error *e;
 };
 
@@ -212,7 +212,7 @@ static bool take_size(struct reading *r, size_t *out)
     return true;
 }
 
-/* Room for one more of an array in the arena. */
+/* Makes room for one more item of an array in the arena. */
 static void *grow_array(struct reading *r, void *items, size_t n, size_t *room, size_t size)
 {
     void *more = r->status == TNF_OK ? tnf_arena_grow(&r->job->arena, items, n, room, size, 8)
@@ -318,7 +318,7 @@ static bool take_identity(struct reading *r, struct job_pin *pin)
     return r->j.status == TNF_OK;
 }
 
-/* One of the members that pins have; false: it is another, or there is an error. */
+/* Takes a member of a pin; returns false if it is another member, or after an error. */
 static bool take_pin(struct reading *r, tnf_str key, const char *name, struct job_pin *pin)
 {
     if (tnf_str_is(key, name))
@@ -351,7 +351,7 @@ static void take_header(struct reading *r, char out[TNF_ID_BYTES])
     if (!tnf_json_string(&r->j, &text))
         return;
     if (text.n != TNF_ID_BYTES - 1)
-        tnf_json_fail(&r->j, TNF_EFORMAT, tnf_json_where(&r->j), "a hash has 64 digits");
+        tnf_json_fail(&r->j, TNF_EFORMAT, tnf_json_where(&r->j), "a hash must have 64 digits");
     else
         memcpy(out, text.p, text.n);
 }
@@ -541,7 +541,7 @@ static tnf_status check_plan(const tnf_job *job, tnf_error *e)
         good = job->outs[i].path != NULL;
     for (size_t i = 0; i < job->nitems && good; i++)
         good = item_fits(job, i);
-    return good ? TNF_OK : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan contradicts itself");
+    return good ? TNF_OK : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan is inconsistent");
 }
 
 static tnf_status parse_plan(tnf_job *job, const char *text, size_t n, tnf_error *e)
@@ -559,11 +559,11 @@ static tnf_status parse_plan(tnf_job *job, const char *text, size_t n, tnf_error
     tnf_arena_free(&scratch);
     TNF_TRY(status);
     if (version == 0 || job->kind == TNF_JOB_KINDS)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "this is no plan of tenfold");
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the file is not a plan of tenfold");
     if (version != TNF_PLAN_VERSION)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a plan of version %" PRIu64 ", this tenfold has version %d", version,
-                        TNF_PLAN_VERSION);
+                        "the plan has version %" PRIu64 ", but this tenfold supports version %d",
+                        version, TNF_PLAN_VERSION);
     job->o.job = tnf_job_names[job->kind];
     TNF_TRY(check_plan(job, e));
     TNF_TRY(tnf_job_name(job, e));
@@ -571,7 +571,7 @@ static tnf_status parse_plan(tnf_job *job, const char *text, size_t n, tnf_error
     return strcmp(id, job->id) == 0
                ? TNF_OK
                : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                          "the plan was changed: its id does not fit what it says");
+                          "the plan was changed: its id does not match its content");
 }
 
 tnf_status tnf_job_parse(tnf_job **out, const char *text, size_t n, tnf_error *e)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a part leaves behind when it is done: a small file that is there whole or not at all.
+/* The receipt of a finished part: a small file that appears only when it is complete.
  *
  *   BASE.tenfold-ID.parts/00007
  *   {"tenfold_receipt":1,"plan":"…","part":7,"bytes":N,"leaves":"hex","frame":"hex","rows":[…],
  *    "sha256":"…"}
  *
- * Nothing in it tells of the machine or the time: two attempts at a part leave the same bytes.
+ * A receipt does not depend on the machine or the time: two runs of a part give the same bytes.
  */
 #include "base/str.h"
 #include "io/sink.h"
@@ -105,7 +105,7 @@ tnf_status tnf_receipt_parse(struct job_receipt *out, tnf_job *job, const char *
                        : tnf_json_skip(&j, tnf_str_is(key, "rows") ? &out->rows : NULL));
     TNF_TRY(tnf_json_end(&j));
     if (!tnf_str_is(plan, job->id) || out->part >= job->o.parts)
-        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "a receipt is of another plan");
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "a receipt belongs to another plan");
     return TNF_OK;
 }
 
@@ -149,7 +149,7 @@ tnf_status tnf_receipt_read(tnf_job *job, const char *base, uint64_t part, tnf_e
     return status;
 }
 
-/* Which leaf is not the same in both? */
+/* Reports the first leaf that differs between two receipts. */
 static tnf_status tell_difference(const tnf_job *job, const struct job_receipt *now,
                                   const struct job_receipt *then, tnf_error *e)
 {
@@ -161,12 +161,12 @@ static tnf_status tell_difference(const tnf_job *job, const struct job_receipt *
     for (size_t i = first; i < end; leaf -= (size_t)job->items[i++].n)
         if (leaf < job->items[i].n)
             return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
-                            "part %" PRIu64 " came out differently twice: leaf %" PRIu64
-                            " of %s; one of the machines is broken",
+                            "two runs of part %" PRIu64 " differ in leaf %" PRIu64
+                            " of %s, so one of the machines is faulty",
                             now->part, job->items[i].first + leaf,
                             TNF_QUOTED(job->items[i].tensor));
     return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
-                    "part %" PRIu64 " came out differently twice; one of the machines is broken",
+                    "two runs of part %" PRIu64 " differ, so one of the machines is faulty",
                     now->part);
 }
 
@@ -220,7 +220,7 @@ tnf_status tnf_receipt_leave(tnf_job *job, const char *base, uint64_t part, tnf_
     TNF_TRY(tnf_job_path(&directory, job, base, ".parts", e));
     tnf_status status = mkdir(directory, 0777) == 0 || errno == EEXIST
                             ? receipt_path(&path, job, base, part, e)
-                            : tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(directory));
+                            : tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(directory));
     tnf_free_path(directory);
     TNF_TRY(status);
     status = leave_at(job, path, e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan of a conversion, kept for the caller: its names and reasons are copies. */
+/* Keeps the plan of a conversion for the caller, with copies of names and reasons. */
 #include "job/report.h"
 
 #include "base/error.h"
@@ -49,7 +49,7 @@ static bool grow_items(struct tnf_report_room *r)
 
 void tnf_report_add(struct tnf_report_room *r, const tnf_plan_item *item)
 {
-    r->report.counts[item->fate] += !item->late; /* else it was counted already */
+    r->report.counts[item->fate] += !item->late; /* a late item was counted already */
     if (item->fate == TNF_NATIVE && !r->all)
         return;
     const char *name = tnf_arena_str(&r->arena, item->name.p, item->name.n);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs whose result is no file: verify, stat (rows_stat.c), diff (rows_diff.c), similar.
+/* Jobs whose result is not a file: verify, stat (rows_stat.c), diff (rows_diff.c), similar.
  *
- * Each part gives rows of JSON that say which tensor they belong to; put together, they are in the
- * order in which the plain function tells them. What is about a file and not about one of its
- * tensors is the business of part 0.
+ * Each part makes JSON rows, which name their tensor. Merged, they are in the order in which the
+ * plain function reports them. Part 0 also reports results that belong to a file, not to one of its
+ * tensors.
  *
- *   {"in":0,"index":3,"row":{…}}        of a tensor; of the file as a whole:
- * "index":18446744073709551615
+ *   {"in":0,"index":3,"row":{…}}         of a tensor; of the file: "index":18446744073709551615
  *   {"in":0,"checked":…,"undigested":…}  numbers that are added
  */
 #include "job/rows.h"

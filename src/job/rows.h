@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files share whose jobs give rows: rows*.c, pieces.c, merge.c. */
+/* Shared by the files for jobs that make rows: rows*.c, pieces.c, merge.c. */
 #ifndef TNF_JOB_ROWS_H
 #define TNF_JOB_ROWS_H
 
 #include "base/pairing.h"
 #include "job/job.h"
 
-#define TNF_ROW_WHOLE UINT64_MAX /* in the place of a tensor: of the file */
+#define TNF_ROW_WHOLE UINT64_MAX /* the index of a row about the file */
 
 struct rows {
     tnf_buf *out;
     tnf_job *job;
-    size_t in; /* the input that is looked at */
+    size_t in; /* the current input */
     uint64_t part;
     const struct job_item *items;
     size_t n;
-    const tnf_object **wanted; /* by address, or names of diff */
+    const tnf_object **wanted; /* sorted by address; for diff by name */
     size_t nwanted;
-    const tnf_job_how *how; /* NULL: of finish */
+    const tnf_job_how *how; /* NULL in finish */
 };
 
 /* rows.c */
@@ -27,11 +27,11 @@ void tnf_row_key(tnf_buf *b, const char *key, const char *text);
 void tnf_row_name(tnf_buf *b, const char *key, tnf_str name);
 void tnf_row_number(tnf_buf *b, const char *key, double x);
 void tnf_row_count(tnf_buf *b, const char *key, uint64_t n);
-/* Tells the caller of the job how far it is; for functions that get a struct rows. */
+/* Reports progress to the caller of the job; for functions whose context is a struct rows. */
 bool tnf_row_progress(void *ctx, uint64_t done, uint64_t total);
 uint64_t tnf_row_position(const struct rows *r, size_t in, const tnf_object *o);
 
-/* pieces.c: words of 16 digits, in hex; sums, which follow those that are there. */
+/* pieces.c: words of 16 hex digits, and sums. tnf_sums_take() adds sums after the existing ones. */
 #define TNF_WORD_DIGITS 16u
 void tnf_word_put(tnf_buf *b, uint64_t word);
 void tnf_words_put(tnf_buf *b, const void *from, size_t n);
@@ -41,18 +41,18 @@ bool tnf_sums_take(tnf_pairing *sums, tnf_str hex);
 
 /* rows_diff.c */
 tnf_status tnf_diff_rows(struct rows *r, const tnf_job_how *how, tnf_arena *arena, tnf_error *e);
-/* What a part found of a tensor of the first input. */
+/* The result of a part for a tensor of the first input. */
 struct row_piece {
     uint64_t index;
     tnf_str text;
 };
-/* All pieces, by tensor and leaf, as rows. */
+/* Joins all pieces, which are sorted by tensor and leaf, to rows. */
 tnf_status tnf_diff_join(tnf_buf *out, tnf_job *job, const struct row_piece *pieces, size_t n,
                          tnf_arena *arena, tnf_error *e);
 
 /* rows_stat.c: the items of the input r->in. */
 tnf_status tnf_stat_rows(struct rows *r, const tnf_job_how *how, tnf_arena *arena, tnf_error *e);
-/* The pieces of a tensor, in order, as the row of all of it. */
+/* Joins the pieces of a tensor, in order, to the row of the tensor. */
 tnf_status tnf_stat_join(tnf_str *out, const tnf_job *job, size_t in, size_t index,
                          const tnf_str *pieces, size_t n, tnf_arena *arena, tnf_error *e);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Differences of tensors as rows. Of a tensor that several parts compare, each gives a piece, and
- * finish tells the differences:
+/* Differences of tensors as rows. If several parts compare a tensor, each makes a piece, and finish
+ * joins the pieces:
  *
  *   {"in":0,"index":3,"piece":{"sums":"…","unlike":true}}     sums: of tnf_diff_sums (pieces.c)
  */
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-_Static_assert(sizeof(tnf_diff_sums) % sizeof(uint64_t) == 0, "sums are words and nothing else");
+_Static_assert(sizeof(tnf_diff_sums) % sizeof(uint64_t) == 0, "sums consist of words");
 
 /* --------------------------------------------------------------------- rows */
 
@@ -168,7 +168,7 @@ tnf_status tnf_diff_rows(struct rows *r, const tnf_job_how *how, tnf_arena *aren
 
 /* ------------------------------------------------------------------- joining */
 
-/* What was found of a tensor by all parts. */
+/* The results of all parts for a tensor. */
 struct joined {
     const tnf_object *a;
     tnf_diff_sums sums;
@@ -176,7 +176,7 @@ struct joined {
 };
 
 struct joining {
-    struct rows rows; /* first: the functions above get this */
+    struct rows rows; /* the first member, since functions above get it as context */
     struct joined *all;
     size_t n;
 };
@@ -196,7 +196,7 @@ static bool take_piece(tnf_pairing *sums, bool *unlike, tnf_str text, tnf_arena 
     return tnf_json_end(&j) == TNF_OK && tnf_sums_take(sums, hex);
 }
 
-/* The pieces of one tensor, the first of n. Gives how many. */
+/* Joins the pieces of one tensor, which are the first of n. Returns their number. */
 static size_t join_pieces(struct joined *out, const tnf_job *job, const struct row_piece *pieces,
                           size_t n, tnf_arena *arena)
 {
@@ -248,7 +248,7 @@ tnf_status tnf_diff_join(tnf_buf *out, tnf_job *job, const struct row_piece *pie
         i += join_pieces(&j.all[j.n], job, pieces + i, n - i, arena);
         if (!j.all[j.n].a)
             return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                            "what the parts say of a tensor does not fit together");
+                            "the results of the parts for a tensor are inconsistent");
         j.rows.wanted[j.rows.nwanted++] = j.all[j.n].a;
     }
     qsort((void *)j.rows.wanted, j.rows.nwanted, sizeof *j.rows.wanted, by_name);

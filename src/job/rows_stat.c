@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures of tensors as rows. Of a tensor that several parts look at, each gives a piece:
+/* Statistics of tensors as rows. If several parts work on a tensor, each makes a piece:
  *
  *   {"in":0,"index":3,"piece":{"sums":"…","bins":"…"}}
  *
@@ -17,7 +17,7 @@
 
 #define BINS_WORDS 5u
 
-_Static_assert(sizeof(tnf_tally) == 11 * sizeof(uint64_t), "a tally is words and nothing else");
+_Static_assert(sizeof(tnf_tally) == 11 * sizeof(uint64_t), "a tally consists of words");
 
 /* --------------------------------------------------------------------- rows */
 
@@ -138,7 +138,7 @@ tnf_status tnf_stat_rows(struct rows *r, const tnf_job_how *how, tnf_arena *aren
 
 /* ------------------------------------------------------------------- joining */
 
-/* They must lie where their range says: whoever joins them counts on it. */
+/* Are the bins consistent with their range? Joining relies on it. */
 static bool bins_hold(const tnf_bins *b)
 {
     return b->k >= -1100 && b->k <= 1100 && isfinite(b->min) && isfinite(b->max) &&
@@ -207,9 +207,9 @@ tnf_status tnf_stat_join(tnf_str *out, const tnf_job *job, size_t in, size_t ind
     for (size_t i = 0; i < n; i++)
         if (!take_piece(&sums, bins, pieces[i], arena))
             return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                            "what the parts say of a tensor does not fit together");
+                            "the results of the parts for a tensor are inconsistent");
     if (index >= tnf_file_info(file)->objects)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not fit its inputs");
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not match its inputs");
     tnf_text_begin(&text, UINT64_MAX);
     options.tensor = on_joined;
     options.ctx = &text;

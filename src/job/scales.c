@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors that are multiplied by their scales, as models in fp8 mean them.
+/* Multiplies tensors by their scales, as fp8 models require.
  *
  *   w            f8_e4m3fn [256, 384] ─┐
  *   w_scale_inv  f32 [2, 3] ───────────┴─> w  f32 [256, 384], which a cast may follow
  *
- * Which names belong together is what the caller says: a suffix. Nothing is guessed.
+ * The caller gives the suffix of the names of scales; nothing is guessed.
  */
 #include "job/scales.h"
 
@@ -50,7 +50,7 @@ static const tnf_object *find_scaled(const struct scaling *s, const tnf_object *
     return of && find_scales(s, of) ? of : NULL;
 }
 
-/* Of products themselves saving tells. */
+/* Reports scales as transformed. Saving reports the products. */
 static void tell_scales(const struct scaling *s, const tnf_object *scales, const tnf_object *of)
 {
     char why[200];
@@ -109,7 +109,7 @@ tnf_status tnf_scales_make(tnf_scales_step *step, const tnf_builder *selected, c
     const tnf_object *object;
     rest.select = tnf_take_none;
     if (!*suffix)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the names of scales need an ending");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the ending of the names of scales is empty");
     TNF_TRY(tnf_open_builder(&step->view, selected, NULL, e));
     TNF_TRY(tnf_builder_new(&step->made, NULL, e));
     const tnf_file *view = step->view;

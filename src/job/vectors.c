@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Embeddings on their way to another file.
+/* Changes embeddings during a conversion.
  *
- *   asked for                     select, explicit, reconstruct, quantize, normalize, unnormalize
+ *   requested                     select, explicit, reconstruct, quantize, normalize, unnormalize
  *   required by the target        fastText model ─ fold ─> vectors of words
  *                                 fastText model <─ unfold ─ vectors of words
  *
- * Whether rows are vectors or parts of them is a fact of the formats at both ends; formats declare
- * theirs, and no format is known here by its name.
+ * The formats of input and output declare whether their rows are vectors or only parts of them. No
+ * format is known here by its name.
  */
 #include "job/vectors.h"
 
@@ -39,7 +39,7 @@ tnf_status tnf_vectors_check(const tnf_convert_options *o, tnf_error *e)
     bool changes = o->normalize || o->unnormalize || fold_asked(o) != FOLD_AUTO;
     if (fold_asked(o) == FOLD_UNKNOWN)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the rule to fold by is one of " TNF_FOLD_RULES ", not '%s'", o->fold);
+                        "the fold rule must be one of " TNF_FOLD_RULES ", not '%s'", o->fold);
     if (o->normalize && o->unnormalize)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "vectors cannot both be divided and multiplied by their lengths");
@@ -51,27 +51,28 @@ tnf_status tnf_vectors_check(const tnf_convert_options *o, tnf_error *e)
     return TNF_OK;
 }
 
-/* ------------------------------------------------------------- what is required */
+/* --------------------------------------------------------------------- required */
 
 static bool has_words(const tnf_file *file)
 {
     return tnf_find(file, "embeddings") && tnf_find(file, "vocab");
 }
 
-/* A fastText model, with rows as they were trained. */
+/* A fastText model, whose rows are those of the training. */
 static bool is_model(const tnf_file *file)
 {
     return has_words(file) && tnf_fasttext_model(file);
 }
 
-/* Rows of finalfusion's own making, which a fastText model does not have, even a marked one. */
+/* Are the rows vectors? A fastText model has none, unless finalfusion made the rows, although the
+ * file may be marked as a fastText model. */
 static bool has_vectors(const tnf_file *file)
 {
     return has_words(file) && (!tnf_fasttext_model(file) ||
                                tnf_value_get(tnf_file_info(file)->attrs, "finalfusion.vocab"));
 }
 
-/* False: the vectors stay as they are. */
+/* Decides how vectors change; returns false if they do not change. */
 static bool find_change(tnf_emb_change *how, const tnf_file *file, const tnf_convert_options *o,
                         const tnf_format_info *target)
 {
@@ -99,13 +100,14 @@ static bool find_change(tnf_emb_change *how, const tnf_file *file, const tnf_con
 static const char *why_changed(const tnf_emb_info *info, const tnf_emb_change *how)
 {
     if (info->composed && how->fold != TNF_FOLD_NONE)
-        return how->normalize ? "rows of words become vectors, with their n-grams, of length 1"
-                              : "rows of words become vectors, with their n-grams; --fold=none "
-                                "keeps them as they are";
+        return how->normalize ? "rows of words are combined with their n-grams to vectors of "
+                                "length 1"
+                              : "rows of words are combined with their n-grams to vectors; "
+                                "--fold=none keeps the rows";
     if (!info->composed && how->unfold != TNF_FOLD_NONE &&
         (info->subwords == TNF_SUBWORDS_FASTTEXT || info->has_norms))
-        return "norms are multiplied in, n-grams are taken out of the rows of words, as fastText "
-               "has them";
+        return "rows are multiplied by their norms, and n-grams are removed from the rows of "
+               "words, as in fastText";
     if (how->normalize)
         return "vectors of words are divided by their lengths, which are kept as norms";
     return how->unnormalize && info->has_norms ? "vectors of words are multiplied by their norms"
@@ -140,7 +142,7 @@ static tnf_status change_vectors(tnf_vectors_step *s, const tnf_emb_change *how,
     return words_only ? drop_invented(s, e) : TNF_OK;
 }
 
-/* ---------------------------------------------------------------- what is asked */
+/* -------------------------------------------------------------------- requested */
 
 static bool has_vector(tnf_emb *emb, tnf_str word, float *room)
 {
@@ -185,7 +187,7 @@ static tnf_status reconstruct_rows(tnf_vectors_step *s, const tnf_convert_option
     return tnf_emb_reconstruct(s->made, s->emb, o->save && o->save->as_is, e);
 }
 
-/* A dry run needs no good centroids: what comes of them has the same form. */
+/* A dry run does not need good centroids, since any centroids give the same layout. */
 static tnf_status quantize_rows(tnf_vectors_step *s, const tnf_convert_options *o,
                                 struct tnf_report_room *report, tnf_error *e)
 {
@@ -214,7 +216,7 @@ static tnf_status run_step(tnf_vectors_step *s, const tnf_convert_options *o,
     }
 }
 
-/* ----------------------------------------------------------------------- whole */
+/* ------------------------------------------------------------------------ steps */
 
 static tnf_status open_view(tnf_vectors_step *s, const tnf_builder *selected,
                             const tnf_file *const *files, size_t n, tnf_error *e)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A sink that takes some bytes of a file that others write as well.
+/* A sink that takes some bytes of a file that several workers write.
  *
  *   file     header │ tensor a │ tensor b …           as the format's writer streams it
  *   window              [       ]                     is written to its place, the rest is dropped
- *   leaves              leaf│leaf│frame│leaf          of the tensors in it, and of what is between
+ *   leaves              leaf│leaf│frame│leaf          of the tensors in it, and of bytes between
  */
 #include "io/sink.h"
 #include "job/job.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FRAME_MAX ((uint64_t)64 << 20) /* what every part makes anew, at most */
+#define FRAME_MAX ((uint64_t)64 << 20) /* most bytes that every part makes again */
 
 static bool all_zero(const uint8_t *p, size_t n)
 {
@@ -25,7 +25,7 @@ static void end_leaf(struct window_sink *w)
     w->in_leaf = false;
 }
 
-/* As many of n bytes at `at` as belong together. */
+/* Hashes the first of n bytes at `at`, up to the end of their leaf or frame. */
 static tnf_status hash_run(struct window_sink *w, uint64_t at, const uint8_t *p, size_t n,
                            size_t *done, tnf_error *e)
 {
@@ -53,7 +53,7 @@ static tnf_status hash_run(struct window_sink *w, uint64_t at, const uint8_t *p,
 static tnf_status take_wanted(struct window_sink *w, uint64_t at, const uint8_t *p, size_t n,
                               tnf_error *e)
 {
-    /* The file is new: what is nothing but zeros is there. */
+    /* The file is new, so blocks of zeros need not be written. */
     if (w->sending)
         TNF_TRY(tnf_sending_take(w->sending, p, n, e));
     else if (n < 4096 || !all_zero(p, n))
@@ -100,7 +100,8 @@ static tnf_status window_place(void *ctx, tnf_str tensor, const tnf_part *part, 
                     "the layout of the output cannot be computed");
 }
 
-/* Formats that go back look whether a sink can: as if to a file, but then it cannot be laid out. */
+/* Some formats go back to patch bytes if a sink supports it. This sink claims to, like a file; but
+ * then the layout cannot be computed. */
 static tnf_status window_patch(void *ctx, uint64_t at, const void *bytes, size_t n, tnf_error *e)
 {
     struct window_sink *w = ctx;
@@ -138,7 +139,7 @@ tnf_status tnf_window_close(tnf_sink *sink, struct window_sink *w, tnf_status st
     if (status != TNF_OK || (w->fd < 0 && !w->sending))
         return status;
     if (w->in_leaf || w->item != w->window.item + w->window.nitems || w->pos < w->window.end)
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "the file came out otherwise than planned");
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "the output differs from the plan");
     return TNF_OK;
 }
 
@@ -150,7 +151,7 @@ tnf_status tnf_window_hash(tnf_digester *d, int fd, uint64_t at, uint64_t n, uin
         here = n < TNF_WINDOW_BLOCK ? (size_t)n : TNF_WINDOW_BLOCK;
         TNF_TRY(tnf_fs_read_at(fd, block, here, at, &got, e));
         if (got < here)
-            return tnf_fail(e, TNF_ETRUNCATED, at + got, "the file ends too early");
+            return tnf_fail(e, TNF_ETRUNCATED, at + got, "the file is truncated");
         tnf_digest_update(d, block, here);
     }
     return TNF_OK;
