@@ -72,8 +72,7 @@ static void put_cells(FILE *to, const heat *h)
                     column * CELL, row * CELL, CELL, CELL);
             fprintf(to, " fill-opacity=\"%.2f\"/>\n", h->bad[i] ? 1 : fabs(x) / most);
         }
-    fprintf(to, "</svg>\n<p>The deepest colour is a cell with a mean value of %.4g.</p>\n",
-            most);
+    fprintf(to, "</svg>\n<p>The deepest colour is a cell with a mean value of %.4g.</p>\n", most);
 }
 
 void stat_heat(const stat_html *page, const tnf_object *o)

@@ -125,8 +125,7 @@ static tnf_status find_part(const tnf_part **out, const tnf_device_request *r, t
                         TNF_QUOTED(o->name), tnf_layout_id(o->layout), o->nparts);
     if (r->scales && !r->as)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s: scales need an element type for the product",
-                        TNF_QUOTED(o->name));
+                        "%s: scales need an element type for the product", TNF_QUOTED(o->name));
     const tnf_part *data = tnf_object_part(o, "data");
     *out = r->part ? r->part : data ? data : o->parts;
     return *out ? TNF_OK

@@ -54,15 +54,14 @@ static tnf_status next_hop(const tnf_way *w, tnf_url *url, tnf_error *e)
     if (w->hops >= MOST_REDIRECTS)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "more than %u redirects", MOST_REDIRECTS);
     if (!a->location[0])
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "%s answers %d, a redirect without a target", TNF_URL_SHOWN(url),
-                        a->status);
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "%s answers %d, a redirect without a target",
+                        TNF_URL_SHOWN(url), a->status);
     if (tnf_url_follow(&next, url, a->location, NULL) != TNF_OK)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "%s redirects to an invalid web address",
                         TNF_URL_SHOWN(url));
     if (url->secure && !next.secure)
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "refused a redirect from https to http (%s)", TNF_URL_SHOWN(&next));
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "refused a redirect from https to http (%s)",
+                        TNF_URL_SHOWN(&next));
     if (w->origin_public && !w->session->how.private_hosts && tnf_host_private(next.host))
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
                         "refused a redirect from a public host to a private address (%s); -o "

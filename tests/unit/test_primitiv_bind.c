@@ -133,7 +133,7 @@ static void test_what_does_not_fit(void **state)
     check_refused(&f, &second, "dimension is 0");
     second.shape = (tnf_primitiv_shape)SQUARE;
     second.data = NULL;
-    check_refused(&f, &second, "no room");
+    check_refused(&f, &second, "has no memory");
     second = (tnf_primitiv_binding) { p, 1, NULL, SQUARE, data, false };
     check_refused(&f, &second, "the same tensor");
     close_primitiv(&f);

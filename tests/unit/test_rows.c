@@ -144,9 +144,9 @@ static void quantized_wrongly(void **state)
         { CODES, NULL, TNF_U8, 4, NULL },
         { CODES, "other", TNF_U8, 4, "not a quantized matrix" },
         { CODES, NULL, TNF_I8, 4, "not a quantized matrix" },
-        { CODES, NULL, TNF_U8, 5, "codes do not divide" },
-        { CODES, NULL, TNF_U8, 6, "codes do not divide" }, /* three pieces of four */
-        { CODES, NULL, TNF_U8, 0, "codes do not divide" },
+        { CODES, NULL, TNF_U8, 5, "number of its codes does not fit" },
+        { CODES, NULL, TNF_U8, 6, "number of its codes does not fit" }, /* three pieces of four */
+        { CODES, NULL, TNF_U8, 0, "number of its codes does not fit" },
         { BOOKS, "other", TNF_F32, 48, "not a quantized matrix" },
         { BOOKS, NULL, TNF_F32, 0, "1 to 256 centroids" },
         { BOOKS, NULL, TNF_F32, 44, "1 to 256 centroids" },

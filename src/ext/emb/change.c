@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* New files from old: quantized rows made dense, some words only. What a builder is given lives in
- * the view's arena; matrices are not made in memory but a few rows at a time while they are saved.
- */
+/* Derives new files: reconstructs quantized rows, selects some words. The data for a builder is in
+ * the view's arena. Matrices are not built in memory: saving makes a few rows at a time. */
 #include "ext/emb/change.h"
 
 #include "base/bytes.h"
@@ -11,7 +10,7 @@
 
 #include <string.h>
 
-/* -------------------------------------------------------------------- small things */
+/* ------------------------------------------------------------------------- helpers */
 
 tnf_status tnf_change_strings(tnf_builder *builder, const char *name, const uint64_t *offsets,
                               uint64_t n, const void *bytes, tnf_error *e)
@@ -46,8 +45,8 @@ tnf_status tnf_change_text(tnf_builder *builder, const char *key, const char *te
     return tnf_builder_set(builder, NULL, key, &v, e);
 }
 
-/* A finalfusion file without norms has the rows that it was meant to have: what is made of it says
- * so, too, and saving does not take them for vectors that still have lengths. */
+/* A finalfusion file without norms has its final rows. The derived file keeps the attribute that
+ * says so; otherwise saving would normalise the rows. */
 tnf_status tnf_change_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
 {
     static const char key[] = "finalfusion.norms";
@@ -57,13 +56,13 @@ tnf_status tnf_change_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *
 
 /* ---------------------------------------------------------------------- reconstruct */
 
-#define AT_ONCE 64u /* rows: turned together, each row of the projection is used that often */
+#define AT_ONCE 64u /* rows that are rotated together, so each row of the projection is reused */
 
 typedef struct unpacking {
     const tnf_emb *emb;
-    bool normalise;     /* rows of words */
+    bool normalise;     /* the rows of words */
     float *turning;     /* AT_ONCE padded rows, aligned */
-    tnf_made_rows made; /* AT_ONCE rows at most */
+    tnf_made_rows made; /* at most AT_ONCE rows */
 } unpacking;
 
 static tnf_status unpack_rows(void *ctx, uint64_t first, tnf_error *e)
@@ -88,7 +87,7 @@ static tnf_status unpack_rows(void *ctx, uint64_t first, tnf_error *e)
     return TNF_OK;
 }
 
-/* A tnf_fetch_fn: any bytes of the dense matrix. */
+/* A tnf_fetch_fn for bytes of the dense matrix. */
 static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     unpacking *u = ctx;
@@ -109,7 +108,7 @@ static tnf_status new_unpacking(unpacking **out, tnf_emb *emb, bool normalise, t
     return TNF_OK;
 }
 
-/* The lengths of the words' vectors, for a file that does not have them. */
+/* Computes the lengths of the words' vectors, for a file without norms. */
 static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
 {
     unpacking *u;
@@ -123,7 +122,7 @@ static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
         for (size_t i = 0; i < u->made.n && first + i < words; i++)
             norms[first + i] = tnf_emb_normalise(emb, u->made.rows + i * emb->rows.d);
     }
-    tnf_turn_le(norms, words, sizeof *norms); /* they go to a builder */
+    tnf_turn_le(norms, words, sizeof *norms); /* a builder needs little-endian data */
     *out = norms;
     return TNF_OK;
 }
@@ -133,13 +132,13 @@ static tnf_status add_attributes(tnf_builder *builder, const tnf_emb *emb, tnf_e
     const tnf_value *attrs = tnf_file_info(emb->file)->attrs;
     for (size_t i = 0; i < attrs->n; i++) {
         const tnf_member *m = &attrs->as.members[i];
-        if (strcmp(m->key.p, "finalfusion.chunks") != 0) /* what the old file was made of */
+        if (strcmp(m->key.p, "finalfusion.chunks") != 0) /* it describes the old file */
             TNF_TRY(tnf_builder_set(builder, NULL, m->key.p, &m->value, e));
     }
     return TNF_OK;
 }
 
-/* In the order of the file. */
+/* Adds the tensors in the order of the file. */
 tnf_status tnf_change_others(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
 {
     const tnf_object *o;
@@ -206,7 +205,7 @@ static tnf_str chosen_word(const void *ctx, uint32_t i)
     return ((const chosen *)ctx)->words[i];
 }
 
-/* Words that are given again are taken once. */
+/* Takes a word; repeated words are taken once. */
 static tnf_status take_word(selection *s, tnf_emb *emb, tnf_hash *seen, const tnf_str *words,
                             size_t i, tnf_error *e)
 {
@@ -253,7 +252,7 @@ tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb, const tnf_str *wor
     tnf_turn_le(s.norms, s.n, sizeof *s.norms);
     TNF_TRY(tnf_change_strings(builder, "vocab", s.offsets, s.n, s.bytes, e));
     TNF_TRY(tnf_builder_add(builder, "embeddings", tnf_type_of(TNF_F32), 2, shape, s.vectors, e));
-    if (emb->norms) /* else there are none to select from */
+    if (emb->norms) /* else the file has no norms */
         TNF_TRY(tnf_builder_add(builder, "norms", tnf_type_of(TNF_F32), 1, shape, s.norms, e));
     TNF_TRY(tnf_change_bare(builder, emb, e));
     return tnf_change_text(builder, "finalfusion.vocab", "simple", e);

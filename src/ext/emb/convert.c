@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors changed on the way from one file to another, some rows at a time while they are saved.
+/* Changes vectors during a conversion, a few rows at a time while they are saved.
  *
  *   fastText model   row of a word             ─ fold ─>    mean of it and of its n-grams' rows
  *                    row of a word             <─ unfold ─  vector × norm × (n + 1) - their sum
  *   any              vector                    ─ normalize ─>   vector / length, and the length
  *                    vector × norm             <─ unnormalize ─ vector, and its norm
  *
- * Rows of buckets stay as they are. Lengths are noted while the rows go by; whoever wants them
- * before that has them computed.
+ * Rows of buckets do not change. Lengths are stored while the rows are made. If they are needed
+ * earlier, the rows are made for them.
  */
 #include "ext/emb/convert.h"
 
@@ -21,24 +21,24 @@
 #include "base/unit.h"
 
 #define BLOCK ((size_t)8 << 20) /* bytes of rows that are made at once */
-#define JOB   128u              /* rows that a thread takes at a time */
+#define JOB   128u              /* rows per job of a thread */
 
 typedef struct converting {
     const tnf_emb *emb;
-    const uint64_t *used; /* the buckets of the rows after those of words; NULL: all, in order */
+    const uint64_t *used; /* the buckets of the rows after the words; NULL: all, in order */
     tnf_emb_change how;
-    tnf_ngram_rule rule; /* of folding, or of unfolding */
+    tnf_ngram_rule rule; /* for folding, or for unfolding */
     size_t room;         /* rows in a block */
     tnf_made_rows made;
-    float *spare; /* room x dims, as made.rows */
+    float *spare; /* room x dims, like made.rows */
     uint64_t all; /* rows of the new matrix */
-    float *norms; /* of words, if they are normalised; or NULL */
+    float *norms; /* of words, if these are normalised; or NULL */
     uint64_t normed;
 } converting;
 
 /* ------------------------------------------------------------------------- a row */
 
-/* The word's own part of a vector. */
+/* Computes the word's own row from its vector. */
 static tnf_status unfold_row(const converting *c, uint64_t row, tnf_row_list *list, float *dst,
                              float *sum, tnf_error *e)
 {
@@ -105,14 +105,14 @@ static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
     return status;
 }
 
-/* A tnf_fetch_fn: any bytes of the new matrix. */
+/* A tnf_fetch_fn for bytes of the new matrix. */
 static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     converting *c = ctx;
     return tnf_made_rows_fetch(&c->made, c->emb->info.dims, make_block, c, offset, dst, n, e);
 }
 
-/* A tnf_fetch_fn: lengths. If the rows have not gone by yet, they are made for that. */
+/* A tnf_fetch_fn for lengths. If the rows have not been made yet, they are made here. */
 static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     converting *c = ctx;
@@ -125,9 +125,8 @@ static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, t
 
 /* ----------------------------------------------------------------------- tensors */
 
-/* Rows that belong to no n-gram of characters, or to one that is not known, make no vector. They
- * stay behind only where saving refuses what goes with them (pruneidx, labels), so never silently.
- */
+/* Does the file have rows that belong to no n-gram of characters, or to an unknown one? They are
+ * left out, but never silently: saving refuses the tensors that go with them (pruneidx, labels). */
 static bool leaves_rows(const tnf_emb *emb)
 {
     return emb->pruned.there ||
@@ -147,20 +146,20 @@ static tnf_status check_change(const tnf_emb *emb, const tnf_emb_change *how, tn
 {
     bool folded = emb->info.composed && how->fold != TNF_FOLD_NONE;
     if ((unsigned)how->fold > TNF_FOLD_FINALFUSION || (unsigned)how->unfold > TNF_FOLD_FINALFUSION)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown way to fold");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown fold rule");
     if (how->normalize && (how->unnormalize || how->unfold != TNF_FOLD_NONE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "vectors cannot be normalised and have their norms multiplied in");
+                        "vectors cannot be both normalised and multiplied by their norms");
     if (emb->info.composed && !folded && (how->normalize || how->unnormalize))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "rows of a fastText model can be normalised only after they are folded "
                         "with their n-grams");
     if (emb->info.quantized && !folded)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the vectors are quantized: reconstruct them first");
+                        "the vectors are quantized; reconstruct them first");
     if (emb->rows.kind == TNF_ROWS_WIDE)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "vectors of %s are changed as f32 only: cast them first",
+                        "vectors of %s cannot be changed; cast them to f32 first",
                         emb->rows.type->id);
     return TNF_OK;
 }
@@ -211,12 +210,12 @@ bool tnf_convert_leaves(const tnf_emb *emb, const tnf_emb_change *how, const tnf
     bool folds = emb->model && how->fold != TNF_FOLD_NONE;
     if (emb->norms_object == o)
         return how->normalize || how->unnormalize || how->unfold != TNF_FOLD_NONE;
-    /* of a quantized matrix, which becomes a dense one */
+    /* these belong to a quantized matrix, which becomes a dense one */
     return folds && (tnf_str_is(o->name, "embeddings.norm_codes") ||
                      tnf_str_is(o->name, "embeddings.norm_codebook"));
 }
 
-/* A tnf_fetch_fn: ones of 64 bits. */
+/* A tnf_fetch_fn for 64-bit ones. */
 static tnf_status fetch_ones(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     uint8_t *to = dst;
@@ -227,7 +226,7 @@ static tnf_status fetch_ones(void *ctx, uint64_t offset, void *dst, size_t n, tn
     return TNF_OK;
 }
 
-/* gensim does not load words that were never there. */
+/* Adds counts of 1, since gensim does not load words with the count 0. */
 static tnf_status add_counts(tnf_builder *builder, const tnf_emb *emb, const tnf_emb_change *how,
                              tnf_error *e)
 {

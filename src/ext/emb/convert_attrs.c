@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file says of its vectors, when these were changed: a fastText model becomes a vocabulary
- * of finalfusion's and the other way round. Its arguments stay, for the way back; for finalfusion's
- * tools they are also metadata as those write them. */
+/* Attributes of changed vectors: a fastText model becomes a finalfusion vocabulary, or the other
+ * way round. The arguments of fastText are kept, for the conversion back. They are also written as
+ * metadata in the form of finalfusion's tools. */
 #include "ext/emb/convert.h"
 
 #include "base/buf.h"
@@ -28,7 +28,7 @@ static tnf_status set_number(tnf_builder *b, const char *key, uint64_t number, t
 
 static void put_name(tnf_buf *b, const char *key, const tnf_value *v, const char *const *names)
 {
-    if (!v) /* the first is what a file has that does not say */
+    if (!v) /* the first name is the default */
         tnf_buf_printf(b, "%s = \"%s\"\n", key, names[1]);
     for (size_t i = 0; names[i]; i += 2)
         if (tnf_value_is(v, names[i]))
@@ -47,7 +47,7 @@ static void put_number(tnf_buf *b, const tnf_emb *emb, const char *key, const ch
                                                    : v->as.u));
 }
 
-/* As finalfusion's tool in Rust has it: keys in alphabetical order. */
+/* Writes keys in alphabetical order, like finalfusion's tool in Rust. */
 static void put_toml(tnf_buf *b, const tnf_emb *emb)
 {
     static const char *const losses[] = { "hs",      "HierarchicalSoftmax",
@@ -89,7 +89,7 @@ static tnf_status set_toml(tnf_builder *builder, const tnf_emb *emb, tnf_error *
     return status;
 }
 
-/* Is it the text that set_toml() makes of the arguments that are there as well? */
+/* Is it the text that set_toml() makes from the file's own arguments? */
 static bool is_our_toml(const tnf_emb *emb, const tnf_value *v)
 {
     tnf_buf b;
@@ -103,7 +103,7 @@ static bool is_our_toml(const tnf_emb *emb, const tnf_value *v)
 
 /* -------------------------------------------------------------------- attributes */
 
-/* Said of the vocabulary, which changes its kind. */
+/* Does the attribute describe the vocabulary, whose kind changes? */
 static bool is_of_vocab(const tnf_member *m)
 {
     return tnf_str_is(m->key, "finalfusion.vocab") || tnf_str_is(m->key, "finalfusion.min_n") ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening a view: which tensors of a file are the matrix, the words, the norms and the n-grams, and
- * whether they fit together.
+/* Opens a view: finds the tensors for the matrix, the words, the norms and the n-grams of a file,
+ * and checks that they fit together.
  *
  *   row   0 … words-1    words … rows-1
  *         of words       of subwords
@@ -28,7 +28,7 @@ static bool is_strings(const tnf_object *o)
     return o->layout && strcmp(tnf_layout_id(o->layout), "strings/1") == 0;
 }
 
-/* By what the file says of a tensor's role, else by the first name that there is. */
+/* Finds a tensor by its role attribute, else by the first of two names that exists. */
 static const tnf_object *by_role(const tnf_file *file, const char *role, const char *other,
                                  bool strings)
 {
@@ -42,7 +42,7 @@ static const tnf_object *by_role(const tnf_file *file, const char *role, const c
     return o && is_strings(o) == strings ? o : NULL;
 }
 
-/* A file with a single matrix in it needs no names. */
+/* In a file with a single matrix, the name does not matter. */
 static const tnf_object *only_matrix(const tnf_file *file)
 {
     const tnf_object *o, *found = NULL;
@@ -79,13 +79,14 @@ static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error
         TNF_TRY(by_name(&emb->info.vocab, emb->file, o->vocab, e));
     if (!emb->info.embeddings && tnf_find(emb->file, "embeddings.quantized"))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a quantized fastText model whose last piece is shorter than the others: "
-                        "it is kept, but its vectors cannot be computed");
+                        "the last piece of the quantized fastText model is shorter than the "
+                        "others, so its vectors cannot be computed");
     if (!emb->info.embeddings)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "no tensor of vectors: none is called 'embeddings' or 'points'");
+                        "no tensor is called 'embeddings' or 'points'; give the name of the "
+                        "tensor of vectors");
     if (emb->info.vocab && !is_strings(emb->info.vocab))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s holds no strings",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is not a tensor of strings",
                         TNF_QUOTED(emb->info.vocab->name));
     return TNF_OK;
 }
@@ -125,8 +126,8 @@ static tnf_subwords kind_of(const tnf_file *file)
 static tnf_status bad_attrs(tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                    "what the file says of its subwords (finalfusion.min_n, max_n, buckets …) is "
-                    "missing or makes no sense");
+                    "the attributes of the subwords (finalfusion.min_n, max_n, buckets …) are "
+                    "missing or invalid");
 }
 
 static tnf_status open_floret(tnf_emb *emb, tnf_error *e)
@@ -143,8 +144,7 @@ static tnf_status open_floret(tnf_emb *emb, tnf_error *e)
     return TNF_OK;
 }
 
-/* The n-grams of an explicit list and their rows: in a tensor of their own, or one after the other.
- */
+/* Opens the n-grams of an explicit list. Their rows are in a tensor, or are numbered in order. */
 static tnf_status open_ngrams(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
 {
     const tnf_object *grams = by_role(emb->file, "ngrams", NULL, true);
@@ -216,7 +216,7 @@ static tnf_status open_words(tnf_emb *emb, const tnf_emb_options *o, tnf_error *
     return TNF_OK;
 }
 
-/* Norms are few, and may be of any type: they are kept as floats. */
+/* Norms are few and may have any type, so they are converted to floats. */
 static tnf_status open_norms(tnf_emb *emb, tnf_error *e)
 {
     const tnf_object *o = by_role(emb->file, "norms", NULL, false);
@@ -266,8 +266,8 @@ static tnf_status set_up(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
     return open_norms(emb, e);
 }
 
-/* That of the file, or in proportion to what is there: text and quantized rows grow, but not more.
- */
+/* The limit of the file, or in proportion to its size: text and quantized rows need more memory,
+ * but at most by this factor. */
 static uint64_t default_memory(const tnf_info *info)
 {
     uint64_t more = info->size > UINT64_MAX / GROWTH ? UINT64_MAX : info->size * GROWTH;

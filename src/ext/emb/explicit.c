@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Buckets to explicit n-grams: every n-gram of every word gets a place in a list, with the row of
- * its bucket; buckets that no word uses go.
+/* Converts buckets to explicit n-grams: every n-gram of every word gets a place in a list, with the
+ * row of its bucket. Buckets that no word uses are removed.
  *
  *   rows     words … | bucket 0 | bucket 1 | …        words … | used first | used next | …
  *   n-grams  hashed to a bucket                       "<te" 0, "tes" 1, "est" 0 …
  *
- * N-grams stand in the order in which the words have them, and rows are numbered in the order in
- * which they are first used, so the result is the same every time.
+ * N-grams are in the order of the words, and rows are numbered in the order of their first use, so
+ * the result is always the same.
  */
 #include "ext/emb/change.h"
 #include "ext/emb/convert.h"
@@ -21,10 +21,10 @@
 typedef struct listing {
     tnf_emb *emb;
     tnf_hash seen;
-    tnf_buf bytes, offsets; /* of the n-grams; u64 each as in files, one more than there are */
-    tnf_buf index;          /* u64: the new row of each n-gram, counted from the last word's */
-    tnf_buf used;           /* u64: the old row of each new one, counted likewise */
-    uint32_t *renumbered;   /* by bucket: its new number + 1 */
+    tnf_buf bytes, offsets; /* of the n-grams; offsets are little-endian u64, one more than n */
+    tnf_buf index;          /* u64: the new row of each n-gram, counted after the words */
+    tnf_buf used;           /* u64: the old row of each new row, counted after the words */
+    uint32_t *renumbered;   /* by bucket: its new number + 1; 0: unused */
     uint64_t n, nused;
 } listing;
 
@@ -49,7 +49,7 @@ static tnf_status check_buffers(const listing *l, tnf_error *e)
     return tnf_buf_status(&l->used, "the rows of n-grams", e);
 }
 
-/* It is appended first, since the table asks for names by number; a repeated one is taken back. */
+/* Appends the n-gram first, since the table reads names by number; a duplicate is removed again. */
 static tnf_status note_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *e)
 {
     listing *l = ctx;
@@ -93,7 +93,7 @@ static tnf_status list_all(listing *l, tnf_error *e)
     tnf_buf_u64(&l->offsets, 0);
     TNF_TRY(check_buffers(l, e));
     tnf_ngram_rule rule = emb->rule;
-    if (emb->info.composed) /* finalfusion's tools will ask for them */
+    if (emb->info.composed) /* finalfusion's tools look up n-grams by this rule */
         rule = tnf_fold_rule(emb, TNF_FOLD_FINALFUSION);
     for (uint64_t i = 0; i < emb->info.words; i++)
         TNF_TRY(tnf_emb_ngrams_by(emb, &rule, tnf_emb_word(emb, i), note_ngram, l, e));
@@ -102,7 +102,7 @@ static tnf_status list_all(listing *l, tnf_error *e)
 
 /* ------------------------------------------------------------------------- the rows */
 
-/* The row that the i-th of the new ones was. */
+/* The old row of the i-th new row. */
 static uint64_t old_row(const tnf_emb *emb, const uint64_t *used, uint64_t i)
 {
     return i < emb->info.words ? i : emb->info.words + used[i - emb->info.words];
@@ -114,7 +114,7 @@ typedef struct choosing {
     uint64_t row_bytes;
 } choosing;
 
-/* A tnf_fetch_fn: bytes of the rows that remain. */
+/* A tnf_fetch_fn for bytes of the remaining rows. */
 static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const choosing *c = ctx;
@@ -143,13 +143,13 @@ static tnf_status add_dense(tnf_builder *builder, tnf_emb *emb, const uint64_t *
     if (!c)
         return tnf_arena_fail(&emb->arena, "rows", e);
     if (type->bits % 8 != 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "rows of %s cannot be picked out",
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "rows of %s cannot be selected",
                         type->id);
     *c = (choosing) { emb, used, (uint64_t)emb->info.dims * (type->bits / 8) };
     return tnf_builder_add_stream(builder, "embeddings", type, 2, shape, fetch_rows, c, e);
 }
 
-/* Codes and norms are few bytes a row: picked out in memory. */
+/* Codes and norms have few bytes per row, so they are selected in memory. */
 static tnf_status add_quantized(tnf_builder *builder, tnf_emb *emb, const uint64_t *used,
                                 uint64_t rows, tnf_error *e)
 {
@@ -196,7 +196,7 @@ static tnf_status add_quantized(tnf_builder *builder, tnf_emb *emb, const uint64
 
 /* --------------------------------------------------------------------------- result */
 
-/* What the builder keeps pointing to moves to the view's arena. */
+/* Moves a buffer to the view's arena, since the builder keeps pointers to it. */
 static void *keep_buffer(tnf_emb *emb, const tnf_buf *b)
 {
     void *p = tnf_arena_raw(&emb->arena, b->n + 8);
@@ -228,7 +228,7 @@ static tnf_status add_all(tnf_builder *builder, listing *l, tnf_error *e)
     void *bytes = keep_buffer(emb, &l->bytes);
     if (!used || !offsets || !index || !bytes)
         return tnf_arena_fail(&emb->arena, "n-grams", e);
-    tnf_turn_le(used, l->nused, sizeof *used); /* the others go to the builder as they are */
+    tnf_turn_le(used, l->nused, sizeof *used); /* the other buffers stay little-endian */
     TNF_TRY(tnf_builder_add_object(builder, emb->info.vocab, "vocab", e));
     TNF_TRY(tnf_change_strings(builder, "ngrams", offsets, l->n, bytes, e));
     TNF_TRY(tnf_builder_add(builder, "ngrams.index", tnf_type_of(TNF_U64), 1, &l->n, index, e));
@@ -250,7 +250,7 @@ tnf_status tnf_emb_explicit(tnf_builder *builder, tnf_emb *emb, tnf_error *e)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "only subwords in buckets (bucket or fasttext) can be made explicit");
     if (!emb->info.vocab)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no words to take n-grams of");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the file has no words");
     tnf_hash_init(&l.seen, &emb->alloc, ngram_at, &l);
     tnf_buf *buffers[] = { &l.bytes, &l.offsets, &l.index, &l.used };
     for (size_t i = 0; i < 4; i++)

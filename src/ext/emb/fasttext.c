@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fastText models as they are: rows of words and of buckets side by side, as training left them.
+/* Unchanged fastText models: a matrix with the trained rows of words and of buckets.
  *
  *   vector of a word = mean of its row and of the rows of its n-grams
- *   row of an n-gram = words + hash % buckets; of a pruned model, where a table says, or none
+ *   row of an n-gram = words + hash % buckets; in a pruned model, as a table says, or none
  *
- * A file is one if it has fastText's arguments and does not say that its rows are vectors already,
- * as finalfusion's are (finalfusion.vocab) unless they are marked as raw.
+ * A file is such a model if it has fastText's arguments, unless finalfusion.vocab says that its
+ * rows are already vectors. Rows that are marked as raw are not vectors.
  */
 #include "base/bytes.h"
 #include "base/error.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 0 if it is not there, or no number that fits. */
+/* Returns 0 if the attribute is missing, or is not a valid number. */
 static uint64_t number_attr(const tnf_file *file, const char *key)
 {
     const tnf_value *v = tnf_file_attr(file, key);
@@ -57,12 +57,12 @@ static tnf_status open_pruned(tnf_emb *emb, const tnf_object *o, tnf_error *e)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%llu buckets", (unsigned long long)n);
     emb->pruned.pairs = tnf_alloc(&emb->alloc, 8 * (size_t)n + 8);
     if (!emb->pruned.pairs)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for the buckets that are left");
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for the remaining buckets");
     emb->memory -= 8 * n;
     emb->pruned.n = (size_t)n;
     emb->pruned.there = true;
     tnf_part bytes = *data;
-    bytes.type = tnf_type_of(TNF_U8); /* they lie anywhere */
+    bytes.type = tnf_type_of(TNF_U8); /* the pairs may be unaligned */
     tnf_status status = tnf_lent_read(&lent, &bytes, &emb->alloc, &emb->memory, e);
     for (size_t i = 0; status == TNF_OK && i < n; i++) {
         emb->pruned.pairs[i][0] = tnf_le32((const uint8_t *)lent.p + 8 * i);
@@ -97,7 +97,7 @@ tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e)
     const tnf_object *pruned = tnf_find(emb->file, "pruneidx");
     if (number_attr(emb->file, "fasttext.version") == 11 &&
         tnf_value_is(tnf_file_attr(emb->file, "fasttext.model"), "supervised"))
-        max_n = 0; /* such models have no n-grams, whatever they say */
+        max_n = 0; /* such models have no n-grams, although they may have a max_n */
     uint64_t buckets = number_attr(emb->file, "fasttext.bucket");
     min_n = min_n ? min_n : 1;
     if (min_n > max_n || buckets == 0)
@@ -116,7 +116,7 @@ tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e)
             (unsigned long long)i->words, (unsigned long long)more, (unsigned long long)i->rows);
     if (emb->rows.kind == TNF_ROWS_WIDE)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a fastText model with rows of %s, not f32", emb->rows.type->id);
+                        "the rows of a fastText model must be f32, not %s", emb->rows.type->id);
     emb->rule = tnf_fold_rule(emb, TNF_FOLD_FASTTEXT);
     return TNF_OK;
 }

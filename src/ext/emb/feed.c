@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows for training: decoded, divided by their lengths, turned and transposed, block by block. */
+/* Rows for training: decoded, divided by their lengths, rotated and transposed, block by block. */
 #include "ext/emb/feed.h"
 
 #include "base/ckd.h"
@@ -9,12 +9,12 @@
 
 #include <string.h>
 
-#define BLOCK_BYTES ((size_t)256 << 10) /* of the columns of a block */
+#define BLOCK_BYTES ((size_t)256 << 10) /* size of the columns of a block */
 #define MAX_BLOCK   1024u               /* rows */
 #define MAX_GROUPS  32u
 #define MIN_GROUPS  4u
-#define GROUP_ROWS  1024u                 /* at least */
-#define GROUP_BYTES ((uint64_t)128 << 20) /* for the sums of all groups, unless they are few */
+#define GROUP_ROWS  1024u                 /* least rows of a group */
+#define GROUP_BYTES ((uint64_t)128 << 20) /* for the sums of all groups, if more than MIN_GROUPS */
 
 size_t tnf_feed_groups(const tnf_feed *f, uint64_t bytes)
 {
@@ -28,13 +28,13 @@ size_t tnf_feed_groups(const tnf_feed *f, uint64_t bytes)
 
 struct tnf_feed_room {
     tnf_block block;
-    double *wide; /* decoded; other types go to the block's spare floats */
+    double *wide; /* decoded doubles; other types use the block's spare floats */
     atomic_bool taken;
 };
 
 typedef struct tnf_feed_room room;
 
-/* One piece of memory for a block: its floats, its doubles, its codes. */
+/* Allocates one piece of memory for a block: its floats, its doubles, its codes. */
 static bool room_new(room *r, const tnf_feed *f, tnf_arena *arena)
 {
     uint64_t matrix = (uint64_t)f->block * f->pitch, wide, bytes;
@@ -74,7 +74,7 @@ tnf_status tnf_feed_init(tnf_feed *f, const tnf_rows *rows, const tnf_kmeans_ker
     return fits ? TNF_OK : tnf_arena_fail(arena, "blocks of rows", e);
 }
 
-/* There is always a free one: no more jobs run at a time than there are threads. */
+/* A room is always free, since there are at most as many jobs at a time as threads. */
 static room *take_room(const tnf_feed *f)
 {
     for (unsigned i = 0;; i = (i + 1) % f->threads)
@@ -82,7 +82,7 @@ static room *take_room(const tnf_feed *f)
             return &f->rooms[i];
 }
 
-#define AT_ONCE 16u /* numbers: so many that compilers use vectors */
+#define AT_ONCE 16u /* numbers per step, enough for compilers to use vectors */
 
 static void scale_floats(float *out, const float *in, size_t d, double scale)
 {
@@ -106,7 +106,7 @@ static void take_off(float *out, const double *mean, size_t d)
         out[i] = (float)(out[i] - mean[i]);
 }
 
-/* Rows first … first + n - 1 from row `at` of the block on. */
+/* Loads rows first … first + n - 1 into the block, from its row `at` on. */
 static void load_rows(const tnf_feed *f, room *r, uint64_t first, size_t n, size_t at)
 {
     const float *floats = NULL;
@@ -130,7 +130,7 @@ static void load_rows(const tnf_feed *f, room *r, uint64_t first, size_t n, size
     }
 }
 
-/* n rows, of which `cols` components from `first` on are needed. */
+/* Rotates n rows; only `cols` components from `first` on are computed. */
 static void turn_rows(const tnf_feed *f, room *r, size_t n, size_t first, size_t cols)
 {
     tnf_product p = { .x = r->block.rows,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* All rows of a matrix, again and again, as training wants them: of length 1, turned, in columns.
+/* Passes all rows of a matrix to training, many times: normalised, rotated, in columns.
  *
- *   rows    [ group 0       ][ group 1       ] …     handed out to threads as they come for more
- *            └ blocks that stay in the second cache
+ *   rows    [ group 0       ][ group 1       ] …     handed out to threads on request
+ *            └ blocks that stay in the L2 cache
  *
- * What is added up is added up for each group in the order of its rows, and then group by group.
- * How many groups there are depends on the matrix alone: so do the sums, to the bit.
+ * Sums are made for each group in the order of its rows, and then group by group. The number of
+ * groups depends only on the matrix, so the sums are the same to the bit.
  */
 #ifndef TNF_EXT_EMB_FEED_H
 #define TNF_EXT_EMB_FEED_H
@@ -18,49 +18,49 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-struct tnf_feed_room; /* a block, and what it takes to fill it */
+struct tnf_feed_room; /* a block, and memory to fill it */
 
 typedef struct tnf_feed {
     const tnf_rows *rows;
     const tnf_kmeans_kernels *kernels;
-    const float *norms;      /* of all rows, which are divided by them; or NULL: as they are */
-    const double *mean;      /* taken off each row; or NULL */
+    const float *norms;      /* rows are divided by their norms; NULL: unchanged */
+    const double *mean;      /* subtracted from each row; or NULL */
     const float *projection; /* [d][pitch]: rows are multiplied by it; or NULL */
     size_t d, pitch, block;  /* block: rows, a multiple of TNF_TILE */
     unsigned threads;
-    struct tnf_feed_room *rooms; /* one a thread */
-    tnf_progress_fn progress;    /* called on the thread of the caller; or NULL */
+    struct tnf_feed_room *rooms; /* one per thread */
+    tnf_progress_fn progress;    /* called on the caller's thread; or NULL */
     void *ctx;
     pthread_t caller;
-    uint64_t total; /* rows that all passes together go over */
+    uint64_t total; /* rows of all passes together */
     _Atomic uint64_t done;
 } tnf_feed;
 
-/* Rows first … first + n - 1. */
+/* The rows first … first + n - 1. */
 typedef struct tnf_block {
     uint64_t first;
     size_t n, stride; /* stride: of columns */
     float *rows;      /* [n][pitch] */
-    float *turned;    /* [n][pitch]: times the projection. Without one, there for any use */
-    float *columns;   /* [d][stride]: of the turned rows; 0 from n on */
+    float *turned;    /* [n][pitch]: times the projection; without one, for any use */
+    float *columns;   /* [d][stride]: of the rotated rows; 0 from n on */
     float *spare;     /* [stride][pitch], for any use */
-    uint8_t *codes;   /* stride of them, for any use */
-    double *numbers;  /* 4 times stride, likewise */
+    uint8_t *codes;   /* [stride], for any use */
+    double *numbers;  /* [4 * stride], for any use */
 } tnf_block;
 
 tnf_status tnf_feed_init(tnf_feed *f, const tnf_rows *rows, const tnf_kmeans_kernels *kernels,
                          unsigned threads, tnf_arena *arena, tnf_error *e);
 
-/* Into how many groups the rows are cut if each needs so many bytes for its sums. */
+/* The number of groups if each one needs `bytes` bytes for its sums. */
 size_t tnf_feed_groups(const tnf_feed *f, uint64_t bytes);
 
-/* Hands all rows to `take`, a block at a time; blocks of one group in order and one at a time. */
+/* Passes all rows to `take` in blocks. The blocks of a group come in order, one at a time. */
 typedef tnf_status tnf_take_rows(void *ctx, size_t group, tnf_block *b, tnf_error *e);
 tnf_status tnf_feed_run(tnf_feed *f, size_t groups, tnf_take_rows *take, void *ctx, tnf_error *e);
-/* The columns of the rows as they were before they were turned. */
+/* Sets the columns to those of the rows before the rotation. */
 void tnf_feed_columns(const tnf_feed *f, tnf_block *b);
 
-/* A piece of some rows, turned: [count][width]. */
+/* A range of components. tnf_feed_some() writes it for some rotated rows: [count][width]. */
 typedef struct tnf_piece {
     size_t first, width; /* components */
 } tnf_piece;

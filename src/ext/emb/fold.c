@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Words put together with their n-grams: the mean of their rows. One by one, or all of them on
- * several threads, for searching. */
+/* Combines words with their n-grams: the vector is the mean of their rows. For searching, all
+ * vectors are computed by several threads. */
 #include "base/ckd.h"
 #include "base/error.h"
 #include "base/pool.h"
@@ -85,8 +85,8 @@ static tnf_status fold_all(const tnf_emb *emb, unsigned threads, tnf_rows *out, 
                         .d = emb->info.dims };
     if (!tnf_ckd_mul(&bytes, words, emb->info.dims * sizeof(float)) || bytes > emb->memory)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the vectors of %llu words must be computed in memory, where only %llu "
-                        "bytes are allowed",
+                        "the vectors of %llu words must be computed in memory, but the limit is "
+                        "%llu bytes",
                         (unsigned long long)words, (unsigned long long)emb->memory);
     out->data.size = (size_t)bytes + 1;
     out->data.p = out->data.owned = tnf_alloc(&emb->alloc, out->data.size);
@@ -101,7 +101,7 @@ static tnf_status fold_all(const tnf_emb *emb, unsigned threads, tnf_rows *out, 
 tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_rows **out,
                                tnf_error *e)
 {
-    tnf_vectors *cache = (tnf_vectors *)(uintptr_t)&emb->folded; /* setting it changes nothing */
+    tnf_vectors *cache = (tnf_vectors *)(uintptr_t)&emb->folded; /* only a cache */
     tnf_rows *known = atomic_load(cache);
     *out = emb->info.composed ? known : &emb->rows;
     if (*out)
@@ -114,7 +114,7 @@ tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_r
         *out = made;
         return TNF_OK;
     }
-    tnf_rows_free(made); /* another thread was faster, or it failed */
+    tnf_rows_free(made); /* another thread was faster, or computing failed */
     tnf_free(&emb->alloc, made, sizeof *made);
     *out = known;
     return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words to rows and rows to words; the vector of a word, known or made of its subwords. */
+/* Finds rows by words and words by rows; computes the vector of a word, also from its subwords. */
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
@@ -51,7 +51,7 @@ static tnf_status explicit_row(const tnf_emb *emb, tnf_str ngram, uint64_t *out,
         row = tnf_le64((const uint8_t *)emb->gram_rows.p + 8 * (size_t)i);
     if (row >= emb->info.buckets)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "the n-gram %s points to row %llu of the %llu that n-grams have",
+                        "the n-gram %s has the row %llu, but n-grams have only %llu rows",
                         TNF_QUOTED(ngram), (unsigned long long)row,
                         (unsigned long long)emb->info.buckets);
     *out = emb->info.words + row;
@@ -135,7 +135,7 @@ void tnf_row_list_free(tnf_row_list *l, const tnf_emb *emb)
 
 static tnf_status grow_list(tnf_row_list *l, const tnf_emb *emb, tnf_error *e)
 {
-    size_t room = 2 * l->room; /* a word has at most TNF_MAX_NGRAMS times four */
+    size_t room = 2 * l->room; /* a word has at most 4 * TNF_MAX_NGRAMS rows */
     uint64_t *rows = tnf_alloc(&emb->alloc, room * sizeof *rows);
     if (!rows)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %zu subwords", room);
@@ -181,7 +181,7 @@ tnf_status tnf_emb_row(float *dst, const tnf_emb *emb, uint64_t row, tnf_error *
     return tnf_rows_get(&emb->copied, row, dst, e);
 }
 
-/* In double precision where the squares of floats would be lost or too large. */
+/* The length, in double precision if squares of floats would underflow or overflow. */
 static float careful_length(const float *vector, size_t d)
 {
     double sum = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Rotations that make rows easier to quantize.
  *
- * gaussian_opq takes the axes of the rows' covariance, sorted into pieces such that the products of
- * their variances are much the same: what is optimal if rows are normally distributed. opq begins
- * there and then goes on in turns: centroids for the rotation that there is, and the rotation that
- * takes the rows nearest to their centroids. (T. Ge, K. He, Q. Ke, J. Sun: Optimized Product
- * Quantization for Approximate Nearest Neighbor Search, 2013.)
+ * gaussian_opq uses the axes of the rows' covariance, sorted into pieces so that the products of
+ * their variances are nearly equal. This is optimal if rows are normally distributed. opq begins
+ * with that rotation, and then alternates: it trains centroids for the current rotation, and finds
+ * the rotation that moves the rows nearest to their centroids. (T. Ge, K. He, Q. Ke, J. Sun:
+ * Optimized Product Quantization for Approximate Nearest Neighbor Search, 2013.)
  */
 #include "ext/emb/pq_train.h"
 
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#define SMALLEST 1e-12 /* of the largest eigenvalue: less is rounding */
+#define SMALLEST 1e-12 /* relative to the largest eigenvalue; less is rounding */
 
 tnf_status tnf_opq_room(tnf_trainer *t, tnf_error *e)
 {
@@ -37,7 +37,7 @@ tnf_status tnf_opq_room(tnf_trainer *t, tnf_error *e)
 
 /* ------------------------------------------------------------------ sums of products */
 
-/* Adds X^T Y of a block, X being what its columns are and Y [n][pitch]. */
+/* Adds X^T Y of a block: X is its columns, Y is [n][pitch]. */
 static void add_products(const tnf_trainer *t, const tnf_block *b, const float *y, double *matrix)
 {
     size_t d = t->feed.d, pitch = t->feed.pitch;
@@ -58,7 +58,7 @@ static void add_products(const tnf_trainer *t, const tnf_block *b, const float *
     }
 }
 
-/* All groups' sums go to the first. */
+/* Adds the sums of all groups to the first. */
 static void join_matrices(tnf_trainer *t, size_t n)
 {
     size_t square = t->feed.d * t->feed.d;
@@ -116,7 +116,7 @@ tnf_status tnf_opq_covariance(tnf_trainer *t, tnf_error *e)
 
 /* ----------------------------------------------------------------------- eigenvalues */
 
-/* Places of the values, the largest first; quick if the values go up. */
+/* Sorts positions by value, the largest first; fast if the values are ascending. */
 static void sort_down(const double *values, size_t d, size_t *places)
 {
     for (size_t n = 0; n < d; n++) {
@@ -127,7 +127,7 @@ static void sort_down(const double *values, size_t d, size_t *places)
     }
 }
 
-/* The first that is not full with the smallest product. */
+/* The first piece with the smallest product that is not full. */
 static size_t smallest_piece(const double *products, const size_t *filled, size_t pieces,
                              size_t width)
 {
@@ -138,8 +138,8 @@ static size_t smallest_piece(const double *products, const size_t *filled, size_
     return found;
 }
 
-/* In logarithms, and as multiples of the smallest value: a piece with more values in it is then
- * never smaller. */
+/* Products are computed as logarithms of values relative to the smallest one, so adding a value
+ * never makes a product smaller. */
 tnf_status tnf_opq_share(const double *values, size_t d, size_t pieces, size_t *order,
                          tnf_arena *arena, tnf_error *e)
 {
@@ -195,7 +195,7 @@ static tnf_status add_correlation(void *ctx, size_t group, tnf_block *b, tnf_err
     return TNF_OK;
 }
 
-/* The rotation that takes rows nearest to what their codes stand for. */
+/* Finds the rotation that moves rows nearest to their reconstructions. */
 static tnf_status turn_better(tnf_trainer *t, tnf_error *e)
 {
     size_t d = t->feed.d;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Decompositions of matrices as large as a row is long, by LAPACK. All that goes over the rows of a
- * file is done elsewhere, so this is a small part of the work and one thread does it.
+/* Decompositions of d x d matrices, by LAPACK, where d is the length of a row. Work on all rows of
+ * a file is done elsewhere, so this is a small part of the total, and one thread is enough.
  *
- * LAPACK counts from column to column: what is a row here is a column there.
+ * LAPACK is column-major: a row here is a column there.
  */
 #include "ext/emb/pq_train.h"
 
@@ -14,14 +14,14 @@
 #define MOST 16384u /* rows; the sizes of workspaces are ints */
 
 #ifdef TENFOLD_LAPACK
-/* LAPACK is loaded at the first use, since it brings a Fortran runtime and takes milliseconds
- * that other callers should not pay. It is never unloaded, since other libraries may use it by
+/* LAPACK is loaded at first use, since it needs a Fortran runtime and takes milliseconds, which
+ * other callers should not pay for. It is never unloaded, since other libraries may use it by
  * then. */
 #include "base/symbol.h"
 
 #include <pthread.h>
 
-/* Fortran: everything by address, and the lengths of texts behind the rest. */
+/* Fortran: all arguments are addresses, and the lengths of texts come last. */
 typedef void dsyevd_function(const char *job, const char *half, const int *n, double *a,
                              const int *a_pitch, double *values, double *work, const int *work_n,
                              int *iwork, const int *iwork_n, int *info, size_t job_n,
@@ -34,8 +34,7 @@ typedef void dgesdd_function(const char *job, const int *m, const int *n, double
 static struct {
     dsyevd_function *dsyevd;
     dgesdd_function *dgesdd;
-    /* OpenBLAS, if that is the LAPACK there is, would start threads: how many decides about its
-     * results. */
+    /* If LAPACK is OpenBLAS, it would start threads, and their number would change its results. */
     int (*get_threads)(void);
     void (*set_threads)(int n);
 } lapack;
@@ -96,15 +95,15 @@ static tnf_status check_dims(size_t d, tnf_error *e)
     if (d <= MOST)
         return TNF_OK;
     return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                    "rows of %zu numbers cannot be rotated, only of %u", d, MOST);
+                    "rows of %zu numbers cannot be rotated; the limit is %u", d, MOST);
 }
 
 static tnf_status lapack_failed(int info, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "LAPACK fails on these rows (%d)", info);
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "LAPACK failed for these rows (%d)", info);
 }
 
-/* LAPACK may choose the signs of eigenvectors freely. */
+/* Fixes the signs of eigenvectors, which LAPACK may choose freely. */
 static void fix_signs(double *vectors, size_t d)
 {
     for (size_t j = 0; j < d; j++) {
@@ -145,7 +144,7 @@ tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocat
     return TNF_OK;
 }
 
-/* out[a][b] = sum over j of v[a][j] * u[j][b], both as LAPACK left them. */
+/* out[a][b] = sum over j of v[a][j] * u[j][b], both in the order of LAPACK. */
 static void multiply_rotations(double *out, const double *vt, const double *u, size_t d)
 {
     memset(out, 0, d * d * sizeof *out);
@@ -155,8 +154,8 @@ static void multiply_rotations(double *out, const double *vt, const double *u, s
                 out[a * d + b] += vt[a * d + j] * u[j * d + b];
 }
 
-/* The matrix A is A^T to LAPACK, which finds A^T = U S V^T: then A = V S U^T, and V U^T is what is
- * looked for. */
+/* LAPACK sees the matrix A as A^T, and finds A^T = U S V^T. Then A = V S U^T, and the result is
+ * V U^T. */
 tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf_allocator *alloc,
                                 tnf_error *e)
 {
@@ -187,7 +186,7 @@ tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf
 tnf_status tnf_opq_ready(tnf_error *e)
 {
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "opq and gaussian_opq are not part of this build of the library: build it with "
+                    "opq and gaussian_opq are not in this build of the library; build it with "
                     "-DTENFOLD_LAPACK=ON");
 }
 

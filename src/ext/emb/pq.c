@@ -2,11 +2,12 @@
 /* Product-quantized rows: m codes each, one for every d / m elements.
  *
  *   row i = (centroid[0][code 0] | centroid[1][code 1] | …) times the transposed projection, times
- *           norm i; the last two only where the file has them
+ *           norm i; the last two only if the file has them
  *
- * A dot product with a query is the sum over the pieces of the centroid's with the query's piece;
- * there are only m x 256 of those, so a scan needs one look into a table for each code and never
- * sees a vector. Turning the query beforehand spares turning the rows: (c Pt) . q = c . (q P).
+ * The dot product with a query is a sum over the pieces: each term is the product of a centroid and
+ * the query's piece. There are only m x 256 such products, so a scan needs one table lookup per
+ * code and never computes a vector. Rotating the query once avoids rotating the rows:
+ * (c Pt) . q = c . (q P).
  */
 #include "ext/emb/rows.h"
 
@@ -17,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-#define TOLERANCE 1e-3f /* of an orthonormal projection, from training in single precision */
+#define TOLERANCE 1e-3f /* for an orthonormal projection that was trained in single precision */
 
 static tnf_status wrong_object(const tnf_object *object, const char *what, tnf_error *e)
 {
@@ -42,8 +43,8 @@ static tnf_status take_floats(tnf_rows *r, const tnf_object *object, const char 
     return TNF_OK;
 }
 
-/* The sizes were checked by the layout's rules when the file was opened; an object built by hand
- * may be anything. */
+/* For a file, the rules of the layout were checked at opening. An object that the caller built may
+ * have any sizes. */
 static tnf_status check_sizes(const tnf_rows *r, const tnf_object *object, tnf_error *e)
 {
     const tnf_part *projection = tnf_object_part(object, "projection");
@@ -53,7 +54,7 @@ static tnf_status check_sizes(const tnf_rows *r, const tnf_object *object, tnf_e
         return wrong_object(object, "its codebooks do not have 1 to 256 centroids", e);
     if (r->n > 0 &&
         (r->m == 0 || r->d % r->m != 0 || tnf_object_part(object, "codes")->nbytes != r->n * r->m))
-        return wrong_object(object, "its codes do not divide by its rows", e);
+        return wrong_object(object, "the number of its codes does not fit its rows", e);
     if (projection && (!tnf_ckd_mul(&square, row, r->d) || projection->nbytes != square))
         return wrong_object(object, "its projection is not square", e);
     if (norms && norms->nbytes / 4 != r->n)
@@ -90,7 +91,7 @@ tnf_status tnf_pq_add_codes(const tnf_rows *r, uint64_t row, const uint8_t *code
     for (size_t piece = 0; piece < r->m; piece++) {
         if (codes[piece] >= r->k)
             return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                            "row %llu has the code %u, but there are %zu centroids",
+                            "row %llu has the code %u, but there are only %zu centroids",
                             (unsigned long long)row, codes[piece], r->k);
         const float *from = centroid_at(r, piece, codes[piece]);
         for (size_t i = 0; i < width; i++)
@@ -141,7 +142,7 @@ void tnf_pq_tables(const tnf_rows *r, const float *rotated, float *tables)
         }
 }
 
-/* Are the rows of P unit vectors at right angles? Then so are its columns. */
+/* Are the rows of P orthonormal? Then its columns are, too. */
 bool tnf_pq_keeps_lengths(const tnf_rows *r)
 {
     const float *p = r->projection.p;
@@ -150,7 +151,7 @@ bool tnf_pq_keeps_lengths(const tnf_rows *r)
     size_t size = (TNF_PADDED(r->d) + r->d) * sizeof(float) + 64;
     void *memory = tnf_alloc0(&r->alloc, size);
     if (!memory)
-        return false; /* then the long way is taken */
+        return false; /* without memory, lengths are computed from vectors */
     float *row = (float *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
     float *products = row + TNF_PADDED(r->d);
     bool fits = true;

@@ -2,13 +2,13 @@
 /* k-means on every piece of the rows, all pieces in one pass over the matrix.
  *
  *   row      │ piece 0 │ piece 1 │ … │ piece m-1 │
- *   nearest       17        203             4          of k centroids, for each piece its own
+ *   nearest       17        203             4          of k centroids; each piece has its own
  *   sums     [0][17] += piece 0, [1][203] += piece 1 …   and after all rows: means
  *
- * The rules are those of reductive, which finalfusion quantizes with: the start are distinct random
- * rows, there are exactly as many rounds as asked for, and of several attempts the one with the
- * smallest squared error is taken, for each piece. One rule is another: a centroid that is the
- * nearest to no row stays where it is; there, it becomes zero.
+ * The rules are those of reductive, which finalfusion uses: training starts with distinct random
+ * rows, runs exactly the requested number of rounds, and keeps for each piece the attempt with the
+ * smallest squared error. One rule differs: a centroid that is the nearest to no row does not move.
+ * In reductive it becomes zero.
  */
 #include "ext/emb/pq_train.h"
 
@@ -71,7 +71,7 @@ static uint64_t draw_number(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Any below n, all equally likely. */
+/* A random number below n, all equally likely. */
 static uint64_t draw_below(uint64_t *state, uint64_t n)
 {
     uint64_t over = (UINT64_MAX - n + 1) % n, x; /* 2^64 mod n */
@@ -103,7 +103,7 @@ void tnf_kmeans_prepare(tnf_trainer *t, size_t piece)
     }
 }
 
-/* Each piece has a choice of its own: that one of them is poor matters less. */
+/* Each piece gets its own random rows, so a poor choice of rows affects only one piece. */
 void tnf_kmeans_start(tnf_trainer *t, size_t attempt)
 {
     uint64_t state = t->seed, which[256];
@@ -122,7 +122,7 @@ void tnf_kmeans_start(tnf_trainer *t, size_t attempt)
 
 /* -------------------------------------------------------------------------- round */
 
-/* width: constant where this is used, if it is a common one. */
+/* For common widths, callers pass a constant, so the compiler can optimise for it. */
 static inline __attribute__((always_inline)) void add_pieces(const tnf_block *b,
                                                              const float *columns, size_t width,
                                                              double *sums, uint64_t *counts)
@@ -161,7 +161,7 @@ static tnf_status add_block(void *ctx, size_t group, tnf_block *b, tnf_error *e)
     return TNF_OK;
 }
 
-/* The sums of all groups go to those of the first, and all but that are 0 again. */
+/* Adds the sums of all groups to those of the first group, and sets the others to 0. */
 static void join_groups(tnf_trainer *t, size_t piece)
 {
     size_t n = t->k * t->width, next = t->m * t->k;
@@ -223,7 +223,7 @@ static tnf_status add_losses(void *ctx, size_t group, tnf_block *b, tnf_error *e
     return TNF_OK;
 }
 
-/* Pieces that came out better than before are kept. */
+/* Keeps the pieces that are better than in earlier attempts. */
 static tnf_status keep_best(tnf_trainer *t, bool first, tnf_error *e)
 {
     size_t n = t->padded * t->width;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A matrix made small: every row becomes a few bytes.
+/* Quantizes a matrix: every row becomes a few bytes.
  *
- *   row = norm x ( centroid[0][code 0] │ centroid[1][code 1] │ … ) x projection^T, nearly
+ *   row ≈ norm x ( centroid[0][code 0] │ centroid[1][code 1] │ … ) x projection^T
  *
- * All rows take part, those of subwords too. The matrix is read where it lies, again and again;
- * what stays in memory are the codes and norms, and what sums need.
+ * All rows are used, including those of subwords. The matrix is read from the file many times; only
+ * codes, norms and sums are kept in memory.
  */
 #include "base/bytes.h"
 #include "base/ckd.h"
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LONGEST 1e18 /* whose square is a float yet, with room for sums */
+#define LONGEST 1e18 /* its square fits into a float, also when summed */
 
 typedef struct quantizing {
     tnf_emb *emb;
@@ -25,14 +25,14 @@ typedef struct quantizing {
     bool as_is;
     float *norms; /* of all rows; or NULL */
     uint8_t *codes;
-    double *lost; /* for each group: sums of cosines and of distances, and how many cosines */
+    double *lost; /* for each group: sums of cosines and of distances, and the number of cosines */
 } quantizing;
 
 /* ------------------------------------------------------------------------- settings */
 
 static tnf_status refuse_number(tnf_error *e, const char *what, uint64_t given, uint64_t most)
 {
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%llu %s: it must be 1 to %llu here",
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%llu %s; the number must be 1 to %llu",
                     (unsigned long long)given, what, (unsigned long long)most);
 }
 
@@ -44,7 +44,7 @@ static unsigned most_bits(uint64_t rows)
     return bits;
 }
 
-/* Half the dimensions, or the next smaller number that divides them. */
+/* Half of the dimensions, or the next smaller number that divides them. */
 static size_t usual_pieces(size_t d)
 {
     size_t m = d < 2 ? 1 : d / 2;
@@ -70,7 +70,7 @@ static tnf_status set_up(quantizing *q, const tnf_quantize_options *o, tnf_error
     t->m = o->subquantizers ? o->subquantizers : usual_pieces(d);
     if (d % t->m != 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%zu dimensions cannot be cut into %zu subquantizers of one size", d, t->m);
+                        "%zu dimensions cannot be cut into %zu pieces of the same size", d, t->m);
     t->k = (size_t)1 << (o->bits ? o->bits : most);
     t->rounds = o->iterations ? o->iterations : 100;
     t->attempts = o->attempts && o->method != TNF_OPQ ? o->attempts : 1;
@@ -87,16 +87,14 @@ static tnf_status check_options(const quantizing *q, const tnf_quantize_options 
         TNF_TRY(tnf_opq_ready(e));
     if (q->emb->info.quantized)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s is quantized already; reconstruct it "
-                        "first",
-                        TNF_QUOTED(matrix->name));
+                        "%s is already quantized; reconstruct it first", TNF_QUOTED(matrix->name));
     if (matrix->rank != 2)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has %u dimensions, not 2",
                         TNF_QUOTED(matrix->name), matrix->rank);
     return TNF_OK;
 }
 
-/* How often rows are gone over: for progress. */
+/* The number of passes over the rows, for progress. */
 static uint64_t count_passes(const quantizing *q)
 {
     const tnf_trainer *t = &q->trainer;
@@ -108,7 +106,7 @@ static uint64_t count_passes(const quantizing *q)
 
 /* --------------------------------------------------------------------------- lengths */
 
-/* A tnf_take_rows: lengths, and are all numbers such that they can be worked with? */
+/* A tnf_take_rows: computes lengths, and checks that all numbers are finite and not too large. */
 static tnf_status measure_loss(void *ctx, size_t group, tnf_block *b, tnf_error *e)
 {
     quantizing *q = ctx;
@@ -126,7 +124,7 @@ static tnf_status measure_loss(void *ctx, size_t group, tnf_block *b, tnf_error 
                             (unsigned long long)(b->first + r));
         if (q->as_is && norm > LONGEST)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                            "row %llu has the length %g: too much to be quantized as it is",
+                            "row %llu has the length %g, which is too large without normalising",
                             (unsigned long long)(b->first + r), (double)norm);
         if (q->norms)
             q->norms[b->first + r] = norm;
@@ -136,8 +134,8 @@ static tnf_status measure_loss(void *ctx, size_t group, tnf_block *b, tnf_error 
 
 /* ------------------------------------------------------------------------------ codes */
 
-/* What a piece adds to the square of the row, of its reconstruction, to the product of both, and to
- * the square of their difference: numbers[0 … 3][row]. */
+/* Adds the contribution of a piece to numbers[0 … 3][row]: the squares of the row and of its
+ * reconstruction, their product, and the square of their difference. */
 static void add_piece(const tnf_trainer *t, size_t piece, const tnf_block *b)
 {
     const float *columns = b->columns + piece * t->width * b->stride;
@@ -168,7 +166,7 @@ static void add_lost(quantizing *q, size_t group, const tnf_block *b)
     }
 }
 
-/* A tnf_take_rows. */
+/* A tnf_take_rows that encodes a block. */
 static tnf_status encode_block(void *ctx, size_t group, tnf_block *b, tnf_error *e)
 {
     quantizing *q = ctx;
@@ -206,7 +204,7 @@ static tnf_quantized result_of(const quantizing *q)
 
 /* ---------------------------------------------------------------------------- result */
 
-/* Floats that are not computed with any more. */
+/* Makes a part from floats, which are converted to little-endian in place. */
 static tnf_part part_of_floats(const char *role, float *p, uint64_t n)
 {
     tnf_turn_le(p, n, sizeof *p);
@@ -218,7 +216,7 @@ static tnf_part part_of_floats(const char *role, float *p, uint64_t n)
                         .nbytes = n * sizeof *p };
 }
 
-/* Rows without what they were padded with. */
+/* Copies rows without their padding. */
 static float *keep_rows(tnf_emb *emb, const float *from, size_t pitch, size_t rows, size_t cols)
 {
     float *to = tnf_arena_array(&emb->arena, rows, cols * sizeof *to);
@@ -261,7 +259,7 @@ static tnf_status add_matrix(tnf_builder *builder, const quantizing *q, tnf_erro
 
 /* ------------------------------------------------------------------------------- all */
 
-/* What the builder is given stays with the view. */
+/* Allocates the data for the builder in the view's arena. */
 static tnf_status make_results(quantizing *q, tnf_error *e)
 {
     tnf_arena *arena = &q->emb->arena;
@@ -325,7 +323,7 @@ tnf_status tnf_emb_quantize(tnf_quantized *out, tnf_builder *builder, tnf_emb *e
     if (emb->info.composed)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-            "rows of a fastText model are not vectors yet: convert it to finalfusion first");
+            "rows of a fastText model are not vectors; convert it to finalfusion first");
     quantizing q = { .emb = emb, .method = o.method, .as_is = o.as_is };
     TNF_TRY(check_options(&q, &o, e));
     TNF_TRY(set_up(&q, &o, e));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Dense matrices. Floats of 32 bits are used where they lie; everything else becomes floats (or,
- * where those would round, doubles) a block at a time. */
+/* Dense matrices. 32-bit floats are used in place. Other types are converted to floats (or to
+ * doubles, if floats would round) one block at a time. */
 #include "ext/emb/rows.h"
 
 #include "base/bytes.h"
@@ -23,8 +23,8 @@ static tnf_status take_memory(tnf_lent *out, uint64_t n, const tnf_allocator *al
 {
     if (n > *memory || !tnf_to_size(&out->size, n + 1))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the vectors must be read into memory and take %llu bytes, of which %llu "
-                        "are left: raise the limit memory if you trust the file",
+                        "the vectors need %llu bytes of memory, but only %llu are left; raise the "
+                        "limit memory if you trust the file",
                         (unsigned long long)n, (unsigned long long)*memory);
     *memory -= n;
     out->p = out->owned = tnf_alloc(alloc, out->size);
@@ -39,7 +39,7 @@ tnf_status tnf_lent_read(tnf_lent *out, const tnf_part *part, const tnf_allocato
 {
     uint8_t none;
     *out = (tnf_lent) { 0 };
-    TNF_TRY(tnf_read_part(&none, 0, part, 0, e)); /* what cannot be read needs no memory */
+    TNF_TRY(tnf_read_part(&none, 0, part, 0, e)); /* fails before memory is allocated */
     TNF_TRY(take_memory(out, part->nbytes, alloc, memory, e));
     return tnf_read_part(out->owned, (size_t)part->nbytes, part, 0, e);
 }
@@ -52,7 +52,7 @@ tnf_status tnf_lend(tnf_lent *out, const tnf_part *part, const tnf_allocator *al
     return status == TNF_EUNSUPPORTED ? tnf_lent_read(out, part, alloc, memory, e) : status;
 }
 
-/* A matrix in F order is turned around while it is read. */
+/* A matrix in F order is transposed while it is read. */
 static tnf_status read_turned(tnf_rows *r, const tnf_object *object, uint64_t *memory, tnf_error *e)
 {
     tnf_slice slices[64];
@@ -82,8 +82,7 @@ static bool are_floats(const tnf_rows *r)
     return r->kind == TNF_ROWS_F32 || r->kind == TNF_ROWS_LOOSE;
 }
 
-/* Floats that do not lie where floats should are better copied when they are needed than all read
- * at once. */
+/* Unaligned floats are copied when they are needed, which is better than reading all of them. */
 static bool lend_loose(tnf_rows *r, const tnf_part *data)
 {
     tnf_part bytes = *data;
@@ -114,7 +113,7 @@ static tnf_status open_dense(tnf_rows *r, const tnf_object *object, uint64_t *me
     return status;
 }
 
-/* [n, d], or [n, dims…] taken as one row each. */
+/* Takes the shape [n, d], or [n, dims…] as n rows. */
 static tnf_status take_shape(tnf_rows *r, const tnf_object *object, tnf_error *e)
 {
     uint64_t d = 1, bytes;
@@ -125,7 +124,7 @@ static tnf_status take_shape(tnf_rows *r, const tnf_object *object, tnf_error *e
     for (uint32_t i = 1; i < object->rank; i++)
         if (!tnf_ckd_mul(&d, d, object->shape[i]))
             return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows beyond 2^64 elements");
-    /* Rows without a single one may claim any length; and work is done on some rows at a time. */
+    /* A matrix without rows may claim any row length. Memory for several rows is needed at once. */
     if (d == 0 || !tnf_ckd_mul(&bytes, d, 1024 * sizeof(double)) || bytes > SIZE_MAX / 2 ||
         (r->n == 0 && d > (1u << 24)))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "rows of %llu elements",
@@ -134,7 +133,7 @@ static tnf_status take_shape(tnf_rows *r, const tnf_object *object, tnf_error *e
     return TNF_OK;
 }
 
-/* The numbers of another quantized matrix are read into memory, once. */
+/* Reads the numbers of other quantized matrices into memory, once. */
 static tnf_status open_values(tnf_rows *r, const tnf_object *object, uint64_t *memory, tnf_error *e)
 {
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
@@ -158,8 +157,8 @@ tnf_status tnf_rows_open(tnf_rows *r, const tnf_object *object, const tnf_kernel
     if (tnf_layout_has_values(object->layout))
         return open_values(r, object, memory, e);
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "%s is laid out as %s, whose values are not known here",
-                    TNF_QUOTED(object->name), layout);
+                    "%s has the layout %s, which is not supported", TNF_QUOTED(object->name),
+                    layout);
 }
 
 void tnf_rows_free(tnf_rows *r)
@@ -213,19 +212,19 @@ static tnf_status check_row(const tnf_rows *r, uint64_t row, tnf_error *e)
 {
     if (row < r->n)
         return TNF_OK;
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no row %llu of %llu",
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "row %llu is out of range: there are %llu rows",
                     (unsigned long long)row, (unsigned long long)r->n);
 }
 
-/* The elements of one row that lies in the file, where the first of them is `skip` elements into
- * what is read: eight of any type begin with a byte. */
+/* Reads the elements of one row from the file. For types of less than a byte, the first element is
+ * `skip` elements after the beginning of the bytes read. */
 static tnf_status read_elements(const tnf_rows *r, uint64_t row, uint8_t **out, size_t *size,
                                 size_t *skip, tnf_error *e)
 {
     uint64_t bits = r->type->bits, from = row * r->d, to = from + r->d, begin = from - from % 8;
     uint64_t first = begin / 8 * bits, end = to / 8 * bits + (to % 8 * bits + 7) / 8;
     if (end > r->data_at->nbytes || first > end)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "row %llu is not in the matrix",
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "row %llu is outside the matrix",
                         (unsigned long long)row);
     *skip = (size_t)(from - begin);
     *size = (size_t)(end - first) + 1;
@@ -273,7 +272,7 @@ tnf_status tnf_rows_get_wide(const tnf_rows *r, uint64_t row, double *dst, tnf_e
     return TNF_OK;
 }
 
-/* The codes and the norm of one row; `codes` has room for them. */
+/* Reads the codes and the norm of one row, and adds the row to dst. `codes` has room for them. */
 static tnf_status add_read_codes(const tnf_rows *r, uint64_t row, uint8_t *codes, float *dst,
                                  tnf_error *e)
 {
@@ -284,7 +283,7 @@ static tnf_status add_read_codes(const tnf_rows *r, uint64_t row, uint8_t *codes
     return tnf_pq_add_codes(r, row, codes, norm, dst, e);
 }
 
-/* Floats at any address. */
+/* Reads an unaligned float. */
 static inline float float_at(const uint8_t *p, size_t i)
 {
     float x;
@@ -298,7 +297,7 @@ static void add_row(float *restrict dst, const uint8_t *restrict p, size_t d)
         dst[i] += float_at(p, i);
 }
 
-/* Four at once, in the same order as one after the other. */
+/* Adds four rows at once, in the same order of additions as one after the other. */
 static void add_four(float *restrict dst, const uint8_t *const *rows, size_t d)
 {
     const uint8_t *restrict a = rows[0], *restrict b = rows[1];
@@ -307,7 +306,7 @@ static void add_four(float *restrict dst, const uint8_t *const *rows, size_t d)
         dst[i] = (((dst[i] + float_at(a, i)) + float_at(b, i)) + float_at(c, i)) + float_at(f, i);
 }
 
-/* Asks for the start of a row that comes later: rows lie anywhere in memory. */
+/* Prefetches the beginning of a later row, since rows are scattered in memory. */
 static void prefetch_row(const tnf_rows *r, uint64_t row)
 {
     const char *p = r->kind == TNF_ROWS_PQ ? (const char *)r->codes.p + (size_t)row * r->m
@@ -318,7 +317,7 @@ static void prefetch_row(const tnf_rows *r, uint64_t row)
         __builtin_prefetch(p + i);
 }
 
-/* Rows lie anywhere in memory: those after the next few are asked for meanwhile. */
+/* Sums rows. Later rows are prefetched meanwhile, since rows are scattered in memory. */
 static void sum_floats(const tnf_rows *r, const uint64_t *rows, size_t n, float *dst)
 {
     const uint8_t *base = r->data.p, *four[4];
@@ -336,7 +335,7 @@ static void sum_floats(const tnf_rows *r, const uint64_t *rows, size_t n, float 
         add_row(dst, base + (size_t)rows[i] * size, r->d);
 }
 
-/* Adds up dense rows; those of other types than f32 go through `room`, d floats. */
+/* Adds up dense rows. Rows of other types than f32 are converted in `room`, d floats. */
 static tnf_status sum_dense(const tnf_rows *r, const uint64_t *rows, size_t n, float *dst,
                             tnf_error *e)
 {
@@ -364,7 +363,7 @@ static tnf_status sum_dense(const tnf_rows *r, const uint64_t *rows, size_t n, f
     return status;
 }
 
-/* Adds up the centroids of all rows and turns the sum, instead of turning each row. */
+/* Adds up the centroids of all rows and rotates the sum once, instead of each row. */
 static tnf_status sum_pq(const tnf_rows *r, const uint64_t *rows, size_t n, float *dst,
                          tnf_error *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Scores of a block of rows: for every query, larger is better.
+/* Scores of a block of rows; larger is better for all metrics.
  *
- *   cosine     q . row / |row|        the query is normalised beforehand
+ *   cosine     q . row / |row|        the query is already normalised
  *   dot        q . row
  *   distance   -|q - row|^2
  */
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Squares of floats outside of this are lost or infinite. */
+/* Squares of floats outside of this range underflow or overflow. */
 #define SMALL 1e-30F
 #define LARGE 1e30F
 
@@ -46,7 +46,7 @@ void tnf_offer(const tnf_search_job *job, tnf_worker *w, size_t q, double score,
         tnf_top_add(top, &job->ties, (tnf_scored) { score, row });
 }
 
-/* Most blocks hold nothing that is good enough: a first pass without branches tells. */
+/* Most blocks have no score that is good enough; this first pass without branches detects them. */
 static bool any_reaches(float *scores, const float *scale, size_t count, float worst)
 {
     int below = 0;
@@ -72,7 +72,7 @@ void tnf_offer_block(const tnf_search_job *job, tnf_worker *w, size_t q, const f
 
 /* ----------------------------------------------------------------------- floats */
 
-/* Rows as floats, reconstructed if the projection does not let us do without. */
+/* Rows as floats. Quantized rows are reconstructed, if the projection makes that necessary. */
 static const float *block_of(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
 {
     const tnf_rows *rows = job->rows;
@@ -85,7 +85,7 @@ static const float *block_of(const tnf_search_job *job, tnf_worker *w, uint64_t 
         if (tnf_pq_add(rows, first + r, w->spare, NULL) == TNF_OK)
             tnf_pq_rotate(rows, w->spare, row);
         else
-            for (size_t i = 0; i < d; i++) /* a code that stands for nothing */
+            for (size_t i = 0; i < d; i++) /* a code without a centroid */
                 row[i] = NAN;
     }
     return w->room;
@@ -101,7 +101,8 @@ static double careful_cosine(const float *row, const float *query, size_t d)
     return square == 0 ? 0 : dot / sqrt(square);
 }
 
-/* One over the length of each row. Rows whose squares are out of range are scored one by one. */
+/* Sets the scale of each row to 1 / length. Rows whose squares are out of range are scored one by
+ * one. */
 static void scale_by_length(const tnf_search_job *job, tnf_worker *w, const float *rows,
                             size_t count)
 {

@@ -3,10 +3,10 @@
  *
  *   score of a row = scale of the row x sum over its codes of  table[piece][code]
  *
- * Looking floats up is what a scan spends its time with. Where the machine can look up bytes much
- * faster, every table is also made coarse: an entry becomes how many steps it lies above the least
- * of its piece, rounded down. The sum of those tells what the score can be at most; only rows that
- * could be good enough are looked up exactly, so the result is the same.
+ * A scan spends its time looking up floats. If the machine can look up bytes much faster, a coarse
+ * table is made, too: an entry is its distance from the least entry of its piece, in steps, rounded
+ * down. The sum of these entries bounds the score from above. Only rows that could be good enough
+ * are looked up exactly, so the result is the same.
  */
 #include "base/error.h"
 #include "base/pool.h"
@@ -19,7 +19,7 @@
 
 /* ------------------------------------------------------------------------- scales */
 
-/* The norm of a row counts for its dot product; its sign is all that a cosine sees of it. */
+/* The norm of a row matters for its dot product. For the cosine only its sign matters. */
 static float sign_of(float norm)
 {
     return norm > 0 ? 1 : norm < 0 ? -1.0F : norm == 0 ? 0 : norm;
@@ -51,12 +51,12 @@ static tnf_status scale_job(void *ctx, size_t job, tnf_error *e)
     return TNF_OK;
 }
 
-/* One over the length of each row, kept with the view: the first to ask computes it. Without memory
- * for that it is computed block by block. */
+/* 1 / length of each row, cached in the view. The first search computes it. Without memory for the
+ * cache, it is computed block by block. */
 const float *tnf_code_scales(const tnf_search_job *job)
 {
     const tnf_emb *emb = job->emb;
-    tnf_scales *cache = (tnf_scales *)(uintptr_t)&emb->scales; /* setting it changes nothing */
+    tnf_scales *cache = (tnf_scales *)(uintptr_t)&emb->scales; /* only a cache */
     float *known = atomic_load(cache);
     uint64_t size = emb->rows.n * sizeof(float);
     if (known || size > emb->memory)
@@ -74,7 +74,7 @@ const float *tnf_code_scales(const tnf_search_job *job)
 
 /* ------------------------------------------------------------------- coarse tables */
 
-/* The least and the most that a piece can add. */
+/* The smallest and largest number that a piece can add. */
 static void find_range(const float *table, size_t k, float *low, float *high)
 {
     *low = *high = table[0];
@@ -84,7 +84,7 @@ static void find_range(const float *table, size_t k, float *low, float *high)
     }
 }
 
-/* Rounding of the sums and of the steps is allowed for. */
+/* Makes a coarse table. The bound allows for rounding of the sums and of the steps. */
 void tnf_coarse_make(tnf_coarse *out, const tnf_rows *rows, const float *tables, uint8_t *bytes)
 {
     float low, high, range = 0, most = 0, base = 0;
@@ -107,7 +107,7 @@ void tnf_coarse_make(tnf_coarse *out, const tnf_rows *rows, const float *tables,
     }
 }
 
-/* How many rows could reach the worst that is kept? Their sums are left in place. */
+/* Counts the rows that could reach the worst kept score. The sums stay in place. */
 static size_t count_possible(const tnf_coarse *c, const uint16_t *sums, const float *scale,
                              size_t count, float worst)
 {
@@ -135,7 +135,7 @@ static void offer_possible(const tnf_search_job *job, tnf_worker *w, size_t q, c
     }
 }
 
-/* Is there something to compare with, and a coarse table? Then rows are tried with that first. */
+/* If there is a coarse table and a score to compare with, filters rows with the table. */
 static bool try_coarse(const tnf_search_job *job, tnf_worker *w, size_t q, const float *scale,
                        uint64_t first, size_t count)
 {
@@ -154,7 +154,7 @@ static bool try_coarse(const tnf_search_job *job, tnf_worker *w, size_t q, const
 
 /* --------------------------------------------------------------------------- scores */
 
-/* |q - s c|^2 = |q|^2 - 2 s q.c + s^2 |c|^2; rounding may leave it a little below 0. */
+/* |q - s c|^2 = |q|^2 - 2 s q.c + s^2 |c|^2; rounding may make it slightly negative. */
 static void distances_of(const tnf_search_job *job, const tnf_worker *w, size_t q, uint64_t first,
                          size_t count)
 {
@@ -166,7 +166,7 @@ static void distances_of(const tnf_search_job *job, const tnf_worker *w, size_t 
     }
 }
 
-/* What the sums of a block are to be multiplied by. */
+/* The factors for the sums of a block. */
 static const float *scale_of(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
 {
     const tnf_rows *rows = job->rows;

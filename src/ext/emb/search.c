@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The nearest rows, exactly, by looking at all of them.
+/* Finds the nearest rows exactly, by comparing all of them.
  *
- *   rows   [ chunk ][ chunk ][ chunk ] …      handed out to threads as they come for more
- *           └ blocks that stay in the first cache while all queries go over them
+ *   rows   [ chunk ][ chunk ][ chunk ] …      handed out to threads on request
+ *           └ blocks that stay in the L1 cache while all queries use them
  *
- * Each thread keeps the best it has seen for each query; in the end they are merged. A score
- * depends on its row and query alone and the order of hits is total, so the result is the same
- * whoever did which part.
+ * Each thread keeps its best rows for each query; at the end they are merged. A score depends only
+ * on its row and query, and the order of hits is total. So the result does not depend on how the
+ * work is divided.
  */
 #include "ext/emb/search.h"
 
@@ -23,13 +23,13 @@
 #define HANDED       ((uint64_t)2 << 20) /* bytes of rows in a chunk */
 #define PASS         252u /* queries in a pass over the rows: tiles of 6, 4, 3, 2 fit */
 #define HEAPS        ((uint64_t)256 << 20)
-#define WORTH_THREAD ((uint64_t)1 << 18) /* bytes of rows below which one thread is enough */
+#define WORTH_THREAD ((uint64_t)1 << 18) /* bytes of rows that justify another thread */
 
 tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_error *e)
 {
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_query, out, query, e));
     if (out->k == 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no answers are asked for: k is 0");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "k must be at least 1");
     if ((unsigned)out->metric > TNF_L2)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown metric %d", (int)out->metric);
     return TNF_OK;
@@ -37,7 +37,7 @@ tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_e
 
 bool tnf_emb_keeps_lengths(const tnf_emb *emb)
 {
-    /* The state is a cache: to set it does not change the view. */
+    /* The state is a cache, so setting it does not change the view. */
     _Atomic int *state = (_Atomic int *)(uintptr_t)&emb->keeps_lengths;
     int known = atomic_load(state);
     if (known == 0) {
@@ -49,7 +49,7 @@ bool tnf_emb_keeps_lengths(const tnf_emb *emb)
 
 /* ----------------------------------------------------------------------- setting up */
 
-/* Floats aligned as kernels want them. */
+/* Allocates floats with the alignment of the kernels. */
 static float *aligned_floats(tnf_arena *arena, uint64_t n)
 {
     uint64_t bytes;
@@ -83,7 +83,7 @@ static void set_sizes(tnf_search_job *job)
     job->chunk = blocks * job->block;
 }
 
-/* Query q as the mode and the metric want it. */
+/* Prepares query q for the mode and the metric. */
 static void prepare_floats(tnf_search_job *job, size_t q)
 {
     const tnf_emb *emb = job->emb;
@@ -267,7 +267,7 @@ static tnf_status run_pass(tnf_search_job *job, size_t k, tnf_arena *arena, tnf_
     return TNF_OK;
 }
 
-/* How many queries to take at once, so that their heaps do not fill the memory. */
+/* The number of queries per pass, which limits the memory of their heaps. */
 static size_t pass_size(const tnf_emb_query *query, size_t k)
 {
     uint64_t each = (uint64_t)k * sizeof(tnf_scored) * tnf_pool_threads(query->threads);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A search under way: search.c divides the work, score.c does it. */
+/* The state of a search: search.c divides the work, score.c computes scores. */
 #ifndef TNF_EXT_EMB_SEARCH_H
 #define TNF_EXT_EMB_SEARCH_H
 
@@ -7,25 +7,25 @@
 
 /* How rows are scored. */
 typedef enum tnf_search_mode {
-    TNF_SEARCH_FLOATS, /* by the kernels, on blocks of floats */
+    TNF_SEARCH_FLOATS, /* kernels on blocks of floats */
     TNF_SEARCH_WIDE,   /* in double precision */
-    TNF_SEARCH_CODES   /* by tables, on codes */
+    TNF_SEARCH_CODES   /* tables for codes */
 } tnf_search_mode;
 
-/* What one thread needs for itself. */
+/* The memory of one thread. */
 typedef struct tnf_worker {
-    tnf_top *tops;  /* one a query */
+    tnf_top *tops;  /* one per query */
     float *scores;  /* queries x block */
-    float *scale;   /* block: what scores of a row are multiplied by */
+    float *scale;   /* block: factors for the scores of each row */
     float *squares; /* block */
     float *room;    /* block x d, if the file's rows are not floats */
-    float *spare;   /* a padded row, where rows have to be turned */
+    float *spare;   /* a padded row, if rows must be rotated */
     double *wide;   /* block x d */
     uint16_t *sums; /* block: of coarse tables */
 } tnf_worker;
 
-/* A query's tables, coarse: base + step x (the sum of a row's bytes) is the most its dot product
- * can be. */
+/* The coarse tables of a query: the dot product of a row is at most base + step x (the sum of the
+ * row's bytes). */
 typedef struct tnf_coarse {
     const uint8_t *bytes; /* m x 256 */
     float base, step;
@@ -34,15 +34,15 @@ typedef struct tnf_coarse {
 
 typedef struct tnf_search_job {
     const tnf_emb *emb;
-    const tnf_rows *rows; /* what is searched */
+    const tnf_rows *rows; /* the searched rows */
     const tnf_emb_query *query;
-    tnf_metric metric; /* cosine stands for angular */
+    tnf_metric metric; /* cosine also for angular */
     tnf_search_mode mode;
     tnf_ties ties;
     const tnf_asked *asked;
     size_t n;            /* queries of this pass */
-    float *queries;      /* n padded rows: normalised for cosine, turned for codes */
-    double *queries64;   /* n x d, for wide ones; normalised for cosine */
+    float *queries;      /* n padded rows: normalised for cosine, rotated for codes */
+    double *queries64;   /* n x d, for wide rows; normalised for cosine */
     float *lengths;      /* n: squared lengths of the queries, for distances of codes */
     float *tables;       /* n x m x 256 */
     float *squares;      /* m x 256 */
@@ -55,14 +55,14 @@ typedef struct tnf_search_job {
     tnf_worker *workers;
 } tnf_search_job;
 
-/* Scores the rows from `first` on, `count` of them, at most a block, for all queries. */
+/* Scores `count` rows from `first` on, at most a block, for all queries. */
 void tnf_score_block(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count);
 /* score_codes.c */
 void tnf_score_codes(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count);
 const float *tnf_code_scales(const tnf_search_job *job);
 void tnf_coarse_make(tnf_coarse *out, const tnf_rows *rows, const float *tables, uint8_t *bytes);
-/* Takes a row in if it is good enough and may be an answer; or a block, of which w->scores has the
- * scores before they are multiplied by their scale. */
+/* Keeps a row if it is good enough and may be an answer. tnf_offer_block() does so for a block:
+ * w->scores has its scores before they are multiplied by their scale. */
 void tnf_offer(const tnf_search_job *job, tnf_worker *w, size_t q, double score, uint64_t row);
 void tnf_offer_block(const tnf_search_job *job, tnf_worker *w, size_t q, const float *scale,
                      uint64_t first, size_t count);

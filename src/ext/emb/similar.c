@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Neighbours of vectors and of words, and analogies. */
+/* Finds neighbours of vectors and of words, and solves analogies. */
 #include "base/ckd.h"
 #include "base/error.h"
 #include "ext/emb/view.h"
@@ -11,7 +11,7 @@
         TNF_NO_ROW, TNF_NO_ROW, TNF_NO_ROW                                                         \
     }
 
-/* What n questions need while they are asked. */
+/* The memory for n questions. */
 typedef struct questions {
     tnf_emb_query query;
     tnf_arena arena;
@@ -20,7 +20,7 @@ typedef struct questions {
     tnf_emb_found *found;
 } questions;
 
-/* `words` words are looked up, for n questions. */
+/* Allocates memory for looking up `words` words, for n questions. */
 static tnf_status begin_questions(questions *x, const tnf_emb *emb, const tnf_emb_query *query,
                                   size_t n, uint64_t words, tnf_error *e)
 {
@@ -69,7 +69,7 @@ tnf_status tnf_emb_nearest_f64(tnf_emb_hit *hits, size_t *counts, const tnf_emb 
     return find_nearest(emb, NULL, vectors, n, query, hits, counts, e);
 }
 
-/* A row of a wide matrix asks as it is, not as the floats it was rounded to. */
+/* For a wide matrix, the query is the exact row, not its rounded floats. */
 static tnf_status ask_wide(const tnf_emb *emb, questions *x, size_t i, tnf_error *e)
 {
     if (emb->rows.kind != TNF_ROWS_WIDE || !x->found[i].known)
@@ -113,11 +113,11 @@ tnf_status tnf_emb_similar(tnf_emb_hit *hits, size_t *counts, tnf_emb_found *fou
     return status;
 }
 
-/* b - a + c, into a's place. */
+/* Replaces a by b - a + c. */
 static void combine_three(const tnf_emb *emb, bool raw, float *three)
 {
     size_t d = emb->info.dims;
-    for (size_t i = 0; !raw && i < 3; i++) /* as gensim, fastText and finalfusion do */
+    for (size_t i = 0; !raw && i < 3; i++) /* like gensim, fastText and finalfusion */
         tnf_emb_normalise(emb, three + i * d);
     for (size_t i = 0; i < d; i++)
         three[i] = three[d + i] - three[i] + three[2 * d + i];

@@ -3,9 +3,8 @@
  *
  *   "Test", 3 to 6:   <Test> <Test <Tes <Te   Test> Test Tes   est> est   st>
  *
- * Characters are code points. FNV-1a multiplies once a byte; of a character below 256 the upper
- * three bytes are zero and do nothing but multiply, so four multiplications become one by the
- * fourth power of the prime.
+ * Characters are code points. FNV-1a multiplies once per byte. The upper three bytes of a character
+ * below 256 are zero, so its four multiplications become one by the fourth power of the prime.
  */
 #include "ext/emb/subword.h"
 
@@ -15,7 +14,7 @@
 
 #include <string.h>
 
-#define ON_STACK 192u /* characters; longer words take memory */
+#define ON_STACK 192u /* characters; longer words need allocated memory */
 
 /* -------------------------------------------------------------- characters */
 
@@ -27,7 +26,7 @@ static bool continues_sequence(const uint8_t *p, size_t n)
     return true;
 }
 
-/* One character at p; its length. A byte that begins no well-formed sequence is U+FFFD. */
+/* Decodes one character at p; returns its length. A byte without a valid sequence is U+FFFD. */
 static size_t next_point(const uint8_t *p, size_t left, uint32_t *out)
 {
     uint32_t c = p[0];
@@ -52,7 +51,7 @@ static size_t next_point(const uint8_t *p, size_t left, uint32_t *out)
     return n;
 }
 
-/* The same as fastText sees it. */
+/* The same by the rules of fastText. */
 static size_t next_loose(const uint8_t *p, size_t left, uint32_t *out)
 {
     size_t n = 1;
@@ -62,11 +61,11 @@ static size_t next_loose(const uint8_t *p, size_t left, uint32_t *out)
     return n;
 }
 
-/* A word in brackets, cut into characters. */
+/* A word in brackets, split into characters. */
 typedef struct cut {
     char *bytes;
-    uint32_t *points, *at; /* `at` has one more: the end */
-    size_t count, size;    /* of the allocation, if there is one */
+    uint32_t *points, *at; /* `at` also has the end */
+    size_t count, size;    /* size of the allocation, if any */
     void *memory;
     char small_bytes[4 * ON_STACK];
     uint32_t small_points[ON_STACK], small_at[ON_STACK + 1];
@@ -134,7 +133,7 @@ static tnf_status give_ngram(const cut *c, size_t from, size_t count, tnf_ngram_
     return take(ctx, &g, e);
 }
 
-/* How many there are, or more than may be. */
+/* The number of n-grams; stops counting above the limit. */
 static uint64_t count_ngrams(const cut *c, const tnf_ngram_rule *rule)
 {
     uint64_t longest = rule->max_n < c->count ? rule->max_n : c->count, total;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The k best under a total order: score, NaN last, then ties as told. Since the order is total,
- * what remains does not depend on the order in which things come: threads may each keep their own
- * and merge them afterwards. */
+/* Keeps the k best items in a total order: by score, NaN last, then by a rule for ties. Since the
+ * order is total, the result does not depend on the order of insertion. So threads may keep their
+ * own items and merge them afterwards. */
 #include "ext/emb/topk.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static void swap_scored(tnf_scored *a, tnf_scored *b)
     *b = t;
 }
 
-/* items[at] may be better than what is below it. */
+/* Restores the heap if items[at] is better than the items below it. */
 static void sift_down(tnf_scored *items, size_t n, size_t at, const tnf_ties *ties)
 {
     for (;;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is behind a tnf_emb. */
+/* The definition of tnf_emb. */
 #ifndef TNF_EXT_EMB_VIEW_H
 #define TNF_EXT_EMB_VIEW_H
 
@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-/* Made by the first who needs it. */
+/* Caches, which are made at first use. */
 typedef _Atomic(float *) tnf_scales;
 typedef _Atomic(tnf_rows *) tnf_vectors;
 
@@ -29,26 +29,26 @@ struct tnf_emb {
     tnf_file *owned; /* the same, if this view closes it; or NULL */
     tnf_allocator alloc;
     const tnf_kernels *kernels;
-    uint64_t memory; /* that may still be taken */
-    tnf_rows rows;   /* mapped where that is possible: for going over all of them */
+    uint64_t memory; /* bytes that may still be allocated */
+    tnf_rows rows;   /* mapped if possible: for passes over all rows */
     tnf_rows copied; /* the same, read row by row: for callers that need only some rows */
     tnf_words words, grams;
-    tnf_lent gram_rows; /* u64 each: the row of an n-gram, counted from the last word's; or NULL */
+    tnf_lent gram_rows; /* u64 each: the row of an n-gram, counted after the words; or NULL */
     uint64_t gram_rows_count;
     tnf_ngram_rule rule;
     bool model;            /* it is a fastText model */
-    tnf_pruned pruned;     /* of a fastText model: the buckets that are left */
+    tnf_pruned pruned;     /* of a fastText model: the remaining buckets */
     tnf_vectors folded;    /* of a fastText model: the vectors of all words; or NULL */
     uint32_t hashes, seed; /* floret */
     const tnf_object *norms_object;
     float *norms; /* of words; or NULL */
     size_t norms_count;
-    _Atomic int keeps_lengths; /* of a projection: 0 not asked yet, 1 yes, 2 no */
-    tnf_scales scales;         /* one over the length of each quantized row; or NULL */
-    tnf_arena arena;           /* what builders were given */
+    _Atomic int keeps_lengths; /* the projection does: 0 unknown yet, 1 yes, 2 no */
+    tnf_scales scales;         /* 1 / length of each quantized row; or NULL */
+    tnf_arena arena;           /* data for builders */
 };
 
-/* A number of rows, on the stack as long as they are few. */
+/* A list of rows, which is on the stack if it is short. */
 typedef struct tnf_row_list {
     uint64_t *rows;
     size_t n, room;
@@ -58,45 +58,45 @@ typedef struct tnf_row_list {
 void tnf_row_list_init(tnf_row_list *l);
 void tnf_row_list_free(tnf_row_list *l, const tnf_emb *emb);
 tnf_status tnf_row_list_add(tnf_row_list *l, const tnf_emb *emb, uint64_t row, tnf_error *e);
-/* The rows of the subwords of a word, after those that are in the list; by a rule of its own (NULL:
- * that of the file). */
+/* Appends the rows of the subwords of a word to the list, by the given rule (NULL: that of the
+ * file). */
 tnf_status tnf_emb_subword_rows(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
                                 tnf_row_list *out, tnf_error *e);
 
-/* Its n-grams by a rule. */
+/* Calls `take` for the n-grams of a word, by the given rule. */
 tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
                              tnf_emb_take_fn take, void *ctx, tnf_error *e);
 
-/* fasttext.c: is it a fastText model, as it was trained? */
+/* fasttext.c: is the file an unchanged fastText model? */
 bool tnf_fasttext_model(const tnf_file *file);
 tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e);
 void tnf_fasttext_close(tnf_emb *emb);
 /* The row of a bucket, or TNF_NO_ROW if it was pruned. */
 uint64_t tnf_fasttext_row(const tnf_emb *emb, uint64_t bucket);
 
-/* fold.c: the rule by which n-grams are put together with words. */
+/* fold.c: the rule for combining words with their n-grams. */
 tnf_ngram_rule tnf_fold_rule(const tnf_emb *emb, tnf_fold fold);
-/* The vector of the word of a row: the mean of it and those of its n-grams; the list
- * is spare. */
+/* The vector of the word of a row: the mean of this row and those of its n-grams. `list` is scratch
+ * memory. */
 tnf_status tnf_fold_row(const tnf_emb *emb, const tnf_ngram_rule *rule, uint64_t row,
                         tnf_row_list *list, float *dst, tnf_error *e);
-/* The same of rows that are read. */
+/* The same for rows that are read from the file. */
 tnf_status tnf_fold_copied(const tnf_emb *emb, uint64_t row, tnf_row_list *list, float *dst,
                            tnf_error *e);
-/* A sum of n rows becomes their mean, rounded as fastText does. */
+/* Divides a sum of n rows to get their mean, with the rounding of fastText. */
 void tnf_fold_mean(float *sum, size_t d, size_t n);
-/* What is searched: the rows as they are, or the vectors of a fastText model, which are made once
- * and kept. */
+/* The rows that are searched: those of the file, or the vectors of a fastText model, which are
+ * computed once and cached. */
 tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_rows **out,
                                tnf_error *e);
 
-/* NULL: the file has no such attribute. */
+/* Returns NULL if the file has no such attribute. */
 static inline const tnf_value *tnf_file_attr(const tnf_file *file, const char *key)
 {
     return tnf_value_get(tnf_file_info(file)->attrs, key);
 }
 
-/* The rows that are searched: those of words, or all where none has a word. */
+/* The number of searched rows: those of words, or all rows if there are no words. */
 static inline uint64_t tnf_emb_candidates(const tnf_emb *emb)
 {
     bool named = emb->info.has_words || emb->info.composed ||
@@ -106,23 +106,23 @@ static inline uint64_t tnf_emb_candidates(const tnf_emb *emb)
 
 /* The first row of the word that this row has. */
 uint64_t tnf_emb_first(const tnf_emb *emb, uint64_t row);
-/* words[a] before words[b]? For tnf_ties. */
+/* Is words[a] before words[b]? For tnf_ties. */
 int tnf_emb_compare(const void *ctx, uint64_t a, uint64_t b);
 bool tnf_emb_keeps_lengths(const tnf_emb *emb);
-/* Divides by the length and returns it; what is all 0 stays so. */
+/* Divides a vector by its length, and returns the length; zeros do not change. */
 float tnf_emb_normalise(const tnf_emb *emb, float *vector);
 
-/* search.c: a vector asked about, and what may not be an answer to it. */
+/* search.c: a query vector, and rows that are not answers. */
 typedef struct tnf_asked {
-    const float *vector;    /* dims; or NULL: no answers wanted */
-    const double *vector64; /* the same, instead */
-    uint64_t skip[3];       /* besides those of the query; TNF_NO_ROW: nothing */
+    const float *vector;    /* dims; NULL: no answers wanted */
+    const double *vector64; /* used instead of `vector`, if not NULL */
+    uint64_t skip[3];       /* in addition to those of the query; TNF_NO_ROW: none */
 } tnf_asked;
 
 /* query: checked by tnf_query_check(). */
 tnf_status tnf_search(const tnf_emb *emb, const tnf_asked *asked, size_t n,
                       const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts, tnf_error *e);
-/* A copy of the caller's, which may be of an older version. */
+/* Copies the caller's query, whose struct may be of an older version, and checks it. */
 tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_error *e);
 
 #endif

@@ -2,12 +2,12 @@
 /* Strings of a file in memory, and a table to find them.
  *
  *   slots    [fingerprint|row] [        ] [fingerprint|row] …      8 bytes, three of four in use
- *   offsets  [u64] [u64] …                                         where each begins
+ *   offsets  [u64] [u64] …                                         beginning of each string
  *
- * Together less than 19 bytes a word, besides its own. Several threads fill the table at once:
- * a slot is taken by compare-and-swap; whoever loses looks again at that slot, so no string gets
- * two of them. Of equal strings the first row stays, whoever came first. The hash is keyed, since
- * words come from files.
+ * Together these take less than 19 bytes per word, in addition to its own bytes. Several threads
+ * fill the table at once: a slot is taken by compare-and-swap, and a thread that loses checks that
+ * slot again, so no string gets two slots. Of equal strings the first row is kept, independent of
+ * the order of insertion. The hash is keyed, since words come from untrusted files.
  */
 #include "ext/emb/words.h"
 
@@ -20,10 +20,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define JOB       16384u      /* strings */
-#define MAX_WORDS 0xb0000000u /* positions are 32 bits, and a third more slots than words */
+#define JOB       16384u      /* strings per job */
+#define MAX_WORDS 0xb0000000u /* rows have 32 bits, and there are a third more slots than words */
 #define FREE      UINT64_MAX
-#define AHEAD     32u /* slots that are fetched before they are needed */
+#define AHEAD     32u /* slots are prefetched this far ahead */
 
 struct tnf_words_slot {
     _Atomic uint64_t value;
@@ -40,18 +40,18 @@ tnf_str tnf_words_at(const tnf_words *w, uint64_t i)
     return (tnf_str) { (const char *)s->base + from, (size_t)(to - from) };
 }
 
-/* -------------------------------------------------------------------- taking */
+/* ------------------------------------------------------------------- reading */
 
 static tnf_status read_part(tnf_words *w, unsigned which, const tnf_part *part, uint64_t *memory,
                             tnf_error *e)
 {
     size_t n;
     uint8_t none;
-    TNF_TRY(tnf_read_part(&none, 0, part, 0, e)); /* what cannot be read needs no memory */
+    TNF_TRY(tnf_read_part(&none, 0, part, 0, e)); /* fails before memory is allocated */
     if (part->nbytes > *memory || !tnf_to_size(&n, part->nbytes))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the vocabulary must be read into memory and takes %llu bytes, of which "
-                        "%llu are left: raise the limit memory if you trust the file",
+                        "the vocabulary needs %llu bytes of memory, but only %llu are left; raise "
+                        "the limit memory if you trust the file",
                         (unsigned long long)part->nbytes, (unsigned long long)*memory);
     *memory -= n;
     w->owned[which] = tnf_alloc(&w->alloc, n ? n : 1);
@@ -74,14 +74,14 @@ static tnf_status check_offsets(const tnf_strings *s, tnf_error *e)
     return TNF_OK;
 }
 
-/* They are copied, so that finding one cannot touch a file that was cut short. */
+/* Strings are copied, so that a lookup cannot touch the mapping of a truncated file. */
 static tnf_status read_strings(tnf_words *w, const tnf_object *object, uint64_t memory,
                                tnf_error *e)
 {
     const tnf_part *offsets = tnf_object_part(object, "offsets");
     const tnf_part *bytes = tnf_object_part(object, "bytes");
     if (!offsets || !bytes || offsets->type != tnf_type_of(TNF_U64) || offsets->nbytes < 8)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s has no offsets or bytes of strings",
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s lacks offsets or bytes of strings",
                         TNF_QUOTED(object->name));
     TNF_TRY(read_part(w, 0, offsets, &memory, e));
     TNF_TRY(read_part(w, 1, bytes, &memory, e));
@@ -113,7 +113,7 @@ void tnf_words_free(tnf_words *w)
 
 /* ------------------------------------------------------------------ indexing */
 
-/* Where a hash would like to be: its upper half, scaled. The lower half is the fingerprint. */
+/* The preferred slot of a hash: its upper half, scaled. The lower half is the fingerprint. */
 static uint64_t home_slot(const tnf_words *w, uint64_t hash)
 {
     return (hash >> 32) * w->capacity >> 32;
@@ -139,7 +139,7 @@ static void note_duplicate(struct indexing *x, uint64_t row)
         ;
 }
 
-/* Puts a row where it belongs. Which of two equal strings is the duplicate only the rows tell. */
+/* Inserts a row. Of two equal strings, the one with the larger row is the duplicate. */
 static void insert_row(struct indexing *x, uint64_t hash, uint32_t row)
 {
     tnf_words *w = x->w;
@@ -166,7 +166,7 @@ static void insert_row(struct indexing *x, uint64_t hash, uint32_t row)
     }
 }
 
-/* The table is larger than the caches: slots are asked for some words ahead. */
+/* The table is larger than the CPU's caches, so slots are prefetched some words ahead. */
 static tnf_status insert_job(void *ctx, size_t job, tnf_error *e)
 {
     struct indexing *x = ctx;
@@ -189,7 +189,7 @@ static tnf_status insert_job(void *ctx, size_t job, tnf_error *e)
 static tnf_status index_room(tnf_words *w, uint64_t memory, tnf_error *e)
 {
     uint64_t count = w->s.count;
-    uint64_t capacity = count + count / 3 + 2; /* count is below 2^32: nothing here can overflow */
+    uint64_t capacity = count + count / 3 + 2; /* count is below 2^32, so nothing overflows */
     uint64_t slots = capacity * sizeof *w->slots;
     size_t size;
     if (slots > memory || !tnf_to_size(&size, slots))

@@ -19,17 +19,17 @@ typedef struct tnf_words {
     uint64_t duplicates, first_duplicate;
 } tnf_words;
 
-/* Takes the strings of a tensor; at most `memory` bytes are spent on that. They must be freed, also
- * after a failure. */
+/* Reads the strings of a tensor, with at most `memory` bytes. The caller frees them even after an
+ * error. */
 tnf_status tnf_words_open(tnf_words *w, const tnf_object *object, const tnf_allocator *alloc,
                           uint64_t memory, tnf_error *e);
-/* Makes them findable. */
+/* Makes the table for tnf_words_find(). */
 tnf_status tnf_words_index(tnf_words *w, unsigned threads, uint64_t memory, tnf_error *e);
 void tnf_words_free(tnf_words *w);
 
 /* i must be below s.count. */
 tnf_str tnf_words_at(const tnf_words *w, uint64_t i);
-/* The first such string, or TNF_NO_WORD. */
+/* The first row with this string, or TNF_NO_WORD. */
 uint32_t tnf_words_find(const tnf_words *w, tnf_str word);
 
 #endif

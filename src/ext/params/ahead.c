@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters read before they are asked for, by a thread of the source's own.
+/* Reads parameters ahead, in a thread of the source.
  *
- *   queue    next to be read ─▶ … ─▶ last         asked for, not yet begun
- *   held     in memory until somebody loads it    at most the budget beside what is pinned
+ *   queue    next to be read ─▶ … ─▶ last         requested, not yet begun
+ *   held     in memory until it is loaded         at most the budget without pinned parameters
  *
- * The first call starts the thread and freeing the source ends it. Whoever loads what is being read
- * waits for that read, as for anybody's; what is still in the queue is read by whoever loads it,
- * and the reader passes over it. What cannot be read is left to that load, which then tells why.
+ * The first call starts the thread, and freeing the source ends it. A load of a parameter that is
+ * being read waits for that read. A load of a parameter in the queue reads it at once, and the
+ * thread skips it. If reading ahead fails, the load tries again, and reports the error.
  */
 #include "ext/params/source.h"
 
@@ -22,7 +22,7 @@ static void hold_block(tnf_params *p, struct block *b)
     p->stats.ahead_bytes += b->slot->nbytes;
 }
 
-static void let_go(tnf_params *p, struct block *b)
+static void unhold_block(tnf_params *p, struct block *b)
 {
     if (!b->held)
         return;
@@ -35,7 +35,7 @@ static void let_go(tnf_params *p, struct block *b)
 void tnf_params_was_wanted(tnf_params *p, struct slot *s)
 {
     s->wanted = false;
-    let_go(p, s->block);
+    unhold_block(p, s->block);
 }
 
 void tnf_params_forget_ahead(tnf_params *p)
@@ -44,7 +44,7 @@ void tnf_params_forget_ahead(tnf_params *p)
         struct block *b = p->slots[i].block;
         p->slots[i].wanted = false;
         if (b && b->held) {
-            let_go(p, b);
+            unhold_block(p, b);
             tnf_params_free_unused(p, b);
         }
     }
@@ -72,13 +72,13 @@ static struct slot *leave_queue(tnf_params *p)
     return s;
 }
 
-/* Bytes that may be held; without a budget the caller alone decides. */
+/* The bytes that may be held; without a budget there is no limit. */
 static uint64_t most_bytes(const tnf_params *p)
 {
     return p->has_budget ? p->stats.budget - p->stats.pinned_bytes : UINT64_MAX;
 }
 
-/* What needs no reading, or never has room, is passed over. NULL: nothing can be read now. */
+/* The next slot to read. Skips slots that need no reading or can never fit. NULL: none now. */
 static struct slot *next_to_read(tnf_params *p)
 {
     while (p->first) {
@@ -92,7 +92,7 @@ static struct slot *next_to_read(tnf_params *p)
     return leave_queue(p);
 }
 
-/* It may have been called off meanwhile. */
+/* Reads a slot, and holds it unless it is no longer wanted. */
 static void read_one(tnf_params *p, struct slot *s)
 {
     struct block *b;
@@ -120,8 +120,8 @@ static void *read_ahead(void *arg)
     return NULL;
 }
 
-/* Under the lock. Signals are for the program's own threads. If the system has no thread to give,
- * everything is read when it is loaded. */
+/* Called with the lock held. The thread blocks signals, which are for the program's own threads. If
+ * no thread can be created, parameters are read when they are loaded. */
 static void start_thread(tnf_params *p)
 {
     sigset_t all, before;
@@ -148,7 +148,7 @@ void tnf_params_stop(tnf_params *p)
 static void want_slot(tnf_params *p, struct slot *s)
 {
     if (s->block)
-        hold_block(p, s->block); /* so that it does not go before it is used */
+        hold_block(p, s->block); /* keeps it until it is used */
     else
         join_queue(p, s);
 }

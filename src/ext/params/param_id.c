@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The identity of parameters as gpt.rs has it.
+/* The identity of parameters, as defined by gpt.rs.
  *
  *   base id = BLAKE3(name)[0..16]
  *   key     = BLAKE3("gpt-rs:param-key:v1" ‖ namespace, 16 bytes ‖ base id, 16 bytes)[0..16]
  *
- * gpt.rs reads both as little-endian numbers of 128 bits; here they stay the bytes they are.
+ * gpt.rs reads both as little-endian 128-bit numbers; here they are bytes.
  */
 #include "base/blake3.h"
 #include "base/bytes.h"

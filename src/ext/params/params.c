@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters on demand, kept within a budget of bytes by the rules of gpt.rs.
+/* Loads parameters on demand, and caches them within a budget of bytes by the rules of gpt.rs.
  *
- *   slots    one a tensor, found by base id        ┌────┬────┬────┬────┬────┐
+ *   slots    one per tensor, found by base id      ┌────┬────┬────┬────┬────┐
  *                                                  │ a  │ b  │ c  │ d  │ e  │
  *   blocks   the bytes of those in memory:         └─┬──┴────┴─┬──┴─┬──┴────┘
  *            in use (refs > 0), cached, or both      block     block  block
  *   line     cached and not pinned, by last use        oldest ⇄ newest
  *
- * What is kept: everything if there is a budget, small tensors if there is a threshold, what was
- * prefetched always. The last two are pinned. A newcomer that does not fit beside the pinned is not
- * kept; else the longest unused make room for it. gpt.rs numbers the uses and breaks ties by the
- * smaller id; here uses follow one another under the lock, so the line says it all.
+ * The cache keeps everything if there is a budget, small tensors if there is a threshold, and
+ * prefetched tensors always. The last two are pinned. A block that does not fit next to the pinned
+ * ones is not cached; otherwise the least recently used blocks are evicted for it. gpt.rs numbers
+ * the uses and breaks ties by the smaller id. Here uses are ordered by the lock, so the order of
+ * the line is enough.
  *
- * Nobody holds the lock while reading: a slot is marked as loading, and whoever else wants it
- * waits for that one read. A block that loses its place while in use lives until it is released;
- * what was read ahead (ahead.c) until it is loaded.
+ * The lock is not held while reading: a slot is marked as loading, and other threads that want it
+ * wait for that read. A block that is evicted while in use lives until it is released. A block that
+ * was read ahead (ahead.c) lives until it is loaded.
  */
 #include "ext/params/source.h"
 
@@ -51,7 +52,7 @@ void tnf_params_free_unused(tnf_params *p, struct block *b)
     tnf_free(&p->alloc, b, b->size);
 }
 
-/* Takes a block out of the cache; it is gone then, unless it is in use. */
+/* Removes a block from the cache, and frees it unless it is in use. */
 static void drop_block(tnf_params *p, struct block *b)
 {
     if (b->pinned)
@@ -69,7 +70,7 @@ static bool is_pinned(const tnf_params *p, const struct slot *s)
     return s->prefetched || (p->options.small_bytes > 0 && s->nbytes <= p->options.small_bytes);
 }
 
-/* Would it fit if everything that is not pinned went? */
+/* Would the slot fit if everything that is not pinned were evicted? */
 static bool fits_beside_pinned(const tnf_params *p, const struct slot *s)
 {
     return !p->has_budget || s->nbytes <= p->stats.budget - p->stats.pinned_bytes;
@@ -89,7 +90,7 @@ static void pin_block(tnf_params *p, struct block *b)
     p->stats.pinned_bytes += b->slot->nbytes;
 }
 
-/* A block was used: it becomes the newest, and is kept from now on if the rules say so. */
+/* Notes the use of a block: it becomes the newest, and is cached if the rules say so. */
 static void note_use(tnf_params *p, struct block *b)
 {
     const struct slot *s = b->slot;
@@ -131,7 +132,7 @@ static void take_block(tnf_params *p, struct block *b)
     note_use(p, b);
 }
 
-/* Memory for a slot, its data aligned. */
+/* Allocates memory for a slot, with aligned data. */
 static struct block *new_block(tnf_params *p, struct slot *s)
 {
     uint64_t whole;
@@ -183,7 +184,7 @@ tnf_status tnf_params_fetch(struct block **out, tnf_params *p, struct slot *s, t
     return TNF_OK;
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static tnf_status load_slot(struct block **out, tnf_params *p, struct slot *s, tnf_error *e)
 {
     while (s->loading)
@@ -193,7 +194,7 @@ static tnf_status load_slot(struct block **out, tnf_params *p, struct slot *s, t
     } else {
         struct block *b;
         p->stats.misses++;
-        s->wanted = false; /* it is read now */
+        s->wanted = false; /* it is being read now */
         TNF_TRY(tnf_params_fetch(&b, p, s, e));
     }
     take_block(p, *out = s->block);
@@ -210,7 +211,7 @@ static tnf_status load_param(const tnf_param **out, tnf_params *p, struct slot *
     return status;
 }
 
-/* The id of any name; that only ASCII names should have one is for tnf_param_id() to say. */
+/* The id of any name. Only tnf_param_id() refuses names that are not ASCII. */
 static tnf_id id_of(const char *name, size_t n)
 {
     uint8_t digest[32];
@@ -265,7 +266,8 @@ void tnf_params_release(tnf_params *p, const tnf_param *param)
 
 /* --------------------------------------------------------------- prefetch */
 
-/* Loads and pins one, if there is still room for it. Of two with the same name the last counts. */
+/* Loads and pins a slot, if there is room. If two tensors have the same name, the last one is
+ * used. */
 static tnf_status prefetch_slot(tnf_params *p, struct slot *s, tnf_error *e)
 {
     tnf_status status = TNF_OK;
@@ -281,7 +283,7 @@ static tnf_status prefetch_slot(tnf_params *p, struct slot *s, tnf_error *e)
     return status;
 }
 
-/* Is it "blocks.<n>.…" with n below layers? */
+/* Is the name "blocks.<n>.…" with n below `layers`? */
 static bool in_layers(tnf_str name, uint32_t layers)
 {
     static const char blocks[] = "blocks.";
@@ -313,7 +315,7 @@ static tnf_status prefetch_at_once(tnf_params *p, tnf_error *e)
         if (in_layers(name, p->options.prefetch_layers) || (prefix && tnf_str_begins(name, prefix)))
             TNF_TRY(prefetch_slot(p, &p->slots[i], e));
     }
-    p->options.prefetch_prefix = NULL; /* the caller's, and no longer needed */
+    p->options.prefetch_prefix = NULL; /* owned by the caller, and no longer needed */
     return TNF_OK;
 }
 
@@ -345,13 +347,13 @@ static tnf_status fill_slots(tnf_params *p, const tnf_file *file, tnf_error *e)
     return TNF_OK;
 }
 
-/* The smallest of those that are set. */
+/* Sets the budget to the smallest of the given limits. */
 static tnf_status set_budget(tnf_params *p, const tnf_file *file, tnf_error *e)
 {
     const tnf_params_options *o = &p->options;
     uint64_t budget = UINT64_MAX;
     if (!(o->budget_percent >= 0 && o->budget_percent <= 1))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "budget_percent is not between 0 and 1");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "budget_percent must be between 0 and 1");
     if (o->budget > 0)
         budget = o->budget;
     if (o->budget_cap > 0 && o->budget_cap < budget)
@@ -387,7 +389,7 @@ tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_para
     p->options = o;
     p->alloc = alloc;
     p->lock = &p->mutex;
-    pthread_mutex_init(&p->mutex, NULL); /* with default attributes these cannot fail */
+    pthread_mutex_init(&p->mutex, NULL); /* cannot fail with default attributes */
     pthread_cond_init(&p->loaded, NULL);
     pthread_cond_init(&p->work, NULL);
     tnf_hash_init(&p->ids, &p->alloc, slot_id, p);

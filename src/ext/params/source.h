@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of params/ share: a parameter source, and what is done under its lock. */
+/* Shared by the files of params/: a parameter source, and functions that run under its lock. */
 #ifndef TNF_EXT_PARAMS_SOURCE_H
 #define TNF_EXT_PARAMS_SOURCE_H
 
@@ -17,7 +17,7 @@ struct block {
     size_t size;   /* of the allocation: this struct, then the aligned bytes */
     uint64_t refs;
     bool cached, pinned;
-    bool held; /* read ahead and not loaded yet, so it stays */
+    bool held; /* read ahead and not loaded yet, so it is kept */
 };
 
 struct slot {
@@ -26,8 +26,8 @@ struct slot {
     uint64_t nbytes;
     struct block *block; /* while it is in memory */
     bool loading, prefetched;
-    struct slot *next;   /* in the queue of those to be read ahead */
-    bool linked, wanted; /* it is there; and still to be read */
+    struct slot *next;   /* in the queue for reading ahead */
+    bool linked, wanted; /* it is in the queue; and must still be read */
 };
 
 struct tnf_params {
@@ -39,30 +39,30 @@ struct tnf_params {
     bool has_budget;
 
     pthread_mutex_t *lock; /* &mutex, so that a const source can be locked */
-    pthread_mutex_t mutex; /* guards what follows, and the slots' members from `block` on */
+    pthread_mutex_t mutex; /* guards everything below, and the slots' members from `block` on */
     pthread_cond_t loaded;
     struct block *oldest, *newest;
     tnf_params_stats stats;
 
-    struct slot *first, *last; /* to be read ahead */
-    pthread_cond_t work;       /* there is something to read, or room for it, or it is to stop */
-    pthread_t reader;          /* since the first was asked for */
+    struct slot *first, *last; /* the queue for reading ahead */
+    pthread_cond_t work;       /* there is a slot to read, or room for it, or the thread must end */
+    pthread_t reader;          /* started by the first request */
     bool has_reader, stopping;
 };
 
 /* params.c: the slot of a name, or NULL. */
 struct slot *tnf_params_named(const tnf_params *p, const char *name);
-/* Reads one that is neither in memory nor being read. The lock is held before and after, and given
- * up while reading. */
+/* Reads a slot that is neither in memory nor being read. The lock is held before and after, and
+ * released while reading. */
 tnf_status tnf_params_fetch(struct block **out, tnf_params *p, struct slot *s, tnf_error *e);
-/* Frees a block that nothing keeps. */
+/* Frees a block that is neither in use, cached nor held. */
 void tnf_params_free_unused(tnf_params *p, struct block *b);
 
-/* ahead.c, under the lock: it is being loaded, so it need not be kept or read ahead any more. */
+/* ahead.c, with the lock held: the slot is being loaded, so it need not be held or read ahead. */
 void tnf_params_was_wanted(tnf_params *p, struct slot *s);
-/* Forgets everything that is to be read ahead, and what was read ahead but not loaded. */
+/* Clears the queue, and releases blocks that were read ahead but not loaded. */
 void tnf_params_forget_ahead(tnf_params *p);
-/* Without the lock: ends the reader. */
+/* Ends the thread; called without the lock. */
 void tnf_params_stop(tnf_params *p);
 
 #endif

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* Appending, committed by a single byte.
+/* Appends points. A single byte commits the batch.
  *
- *   … block │ $                               the file as it is; t is where '$' stands
- *   … block │ $ ength payload block … block $ everything but the first byte, then fsync
+ *   … block │ $                               the old file; t is the position of '$'
+ *   … block │ $ ength payload block … block $ everything except the first byte, then fsync
  *   … block │ P length payload block … block $  that byte at t, then fsync
  *
- * Whatever follows '$' is ignored, so until the byte is written nobody sees anything, and a crash
- * leaves the old file. From then on everybody sees all of it.
+ * Bytes after '$' are ignored, so readers see the old file until the byte is written, also after a
+ * crash. From then on they see the complete batch.
  */
 #include "base/sized.h"
 #include "codec/blocks.h"
 #include "ext/points/points.h"
 
-#define BLOCK ((size_t)1 << 20) /* written at a time */
+#define BLOCK ((size_t)1 << 20) /* bytes per write */
 
 struct append {
     tnf_points *p;
     uint64_t start; /* t */
-    uint64_t next;  /* where the next byte of b belongs */
-    uint64_t last;  /* where the last point begins */
-    tnf_buf b;      /* from `next` on */
+    uint64_t next;  /* file position of the first byte of b */
+    uint64_t last;  /* file position of the last point */
+    tnf_buf b;      /* bytes that are not written yet */
     tnf_buf app, packed, vector;
     tnf_points_pack pack;
 };
 
 static tnf_status flush_blocks(struct append *a, tnf_error *e)
 {
-    /* The first byte of all is the one that commits: it is left out. */
+    /* The first byte of the batch is left out, since it commits the batch. */
     size_t skip = a->next == a->start ? 1 : 0;
     TNF_TRY(tnf_buf_status(&a->b, "batch", e));
     TNF_TRY(tnf_points_go_on(a->p, e));
@@ -36,7 +36,7 @@ static tnf_status flush_blocks(struct append *a, tnf_error *e)
     return TNF_OK;
 }
 
-/* Application data as it will be stored. */
+/* Makes the stored form of application data. */
 static tnf_status app_of(struct append *a, const tnf_point *point, tnf_str *out, tnf_error *e)
 {
     a->app.n = a->packed.n = 0;
@@ -72,7 +72,7 @@ static tnf_status vector_of(struct append *a, const tnf_point *point, tnf_str *o
     return TNF_OK;
 }
 
-/* Bits that stand for nothing are 0. */
+/* Sets unused bits to 0. */
 static void clear_spare_bits(struct append *a)
 {
     uint64_t used = a->p->meta.elements % 8;
@@ -86,8 +86,8 @@ static tnf_status put_point(struct append *a, const tnf_point *point, tnf_error 
     tnf_str app, vector;
     if (point->vector_n != a->p->meta.vector_bytes || !point->vector)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a vector of %zu bytes; the space has vectors of %llu", point->vector_n,
-                        (unsigned long long)a->p->meta.vector_bytes);
+                        "the vector has %zu bytes, but vectors of the space have %llu",
+                        point->vector_n, (unsigned long long)a->p->meta.vector_bytes);
     TNF_TRY(app_of(a, point, &app, e));
     TNF_TRY(vector_of(a, point, &vector, e));
     uint8_t option = app.n && a->p->options.pack_app ? TNF_VS_APP_SNAPPY : TNF_VS_RAW;
@@ -112,7 +112,7 @@ static tnf_status put_batch(struct append *a, const tnf_point *batch, size_t n, 
     return tnf_disk_sync(a->p, a->p->fd, e);
 }
 
-/* The byte that counts. */
+/* Writes the byte that commits the batch. */
 static tnf_status commit_blocks(struct append *a, tnf_error *e)
 {
     static const uint8_t type = TNF_VS_POINT;
@@ -122,7 +122,7 @@ static tnf_status commit_blocks(struct append *a, tnf_error *e)
     p->last = a->last;
     tnf_status status = tnf_disk_sync_done(p, p->fd, e);
     if (status == TNF_OK &&
-        p->chain.size > a->next) /* junk, longer than what was written over it */
+        p->chain.size > a->next) /* old junk reaches beyond the new blocks */
         (void)tnf_disk_cut(p, p->fd, a->next, NULL);
     return status;
 }
@@ -132,7 +132,7 @@ static tnf_status prepare_append(struct append *a, tnf_error *e)
     tnf_points *p = a->p;
     if (!p->has_meta)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the file describes no vector space, so it can hold no points");
+                        "the file describes no vector space, so it cannot hold points");
     if (!p->meta.type)
         return tnf_fail(e, TNF_EUNSUPPORTED, p->meta_at, "unsupported resolution %d (%s)",
                         p->meta.resolution, p->meta.type_name);
@@ -151,7 +151,7 @@ static tnf_status append_batch(struct append *a, const tnf_point *batch, size_t 
     tnf_status status = put_batch(a, batch, n, offsets, e);
     if (status == TNF_OK)
         return commit_blocks(a, e);
-    (void)tnf_disk_cut(a->p, a->p->fd, a->start + 1, NULL); /* give the room back, if we can */
+    (void)tnf_disk_cut(a->p, a->p->fd, a->start + 1, NULL); /* frees the space, if possible */
     return status;
 }
 

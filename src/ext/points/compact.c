@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Compacting: all live blocks, as they are and in their order, to a new file that takes the name.
+/* Compacts a file: copies all live blocks, unchanged and in order, to a new file that replaces it.
  *
- *   path            locked by us; whoever waits for it finds, when it gets the lock, that the name
- *                   belongs to another file, and goes there
- *   a new file      written without a name, synced, locked, renamed to path; the directory synced
+ *   path            locked by this process; another process that waits for the lock then finds that
+ *                   the name belongs to another file, and opens that file
+ *   new file        written without a name, synced, locked, renamed to path; the directory synced
  *
- * Only the holder of the exclusive lock makes the second file. Changing the meta block is the same
- * with another meta block.
+ * Only the holder of the exclusive lock makes the new file. Changing attributes works in the same
+ * way, with another meta block.
  */
 #include "ext/points/points.h"
 #include "io/fs.h"
@@ -25,7 +25,7 @@ struct compact {
     bool drop_unknown, placed;
     tnf_fresh fresh;
     uint64_t to;       /* bytes of the new file */
-    uint64_t run, end; /* live blocks that follow one another, not yet copied */
+    uint64_t run, end; /* adjacent live blocks that are not copied yet */
     uint8_t *block;
 };
 
@@ -97,13 +97,13 @@ static tnf_status open_fresh(struct compact *k, tnf_error *e)
 {
     struct stat st;
     if (fstat(k->p->fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
+        return tnf_fail_sys(e, errno, "cannot stat the file");
     TNF_TRY(tnf_fresh_open(&k->fresh, k->p->path, 0600, e));
     tnf_keep_rights(k->fresh.fd, k->p->fd, &st);
     return TNF_OK;
 }
 
-/* From here on the new file is the file. */
+/* Replaces the file by the new one. */
 static tnf_status replace_file(struct compact *k, tnf_error *e)
 {
     tnf_points *p = k->p;
@@ -111,7 +111,7 @@ static tnf_status replace_file(struct compact *k, tnf_error *e)
     if (p->options.lock != TNF_POINTS_NO_LOCK)
         TNF_TRY(tnf_lock_take(k->fresh.fd, true, 0, e));
     if (fstat(k->fresh.fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the new file");
+        return tnf_fail_sys(e, errno, "cannot stat the new file");
     TNF_TRY(tnf_points_go_on(p, e));
     TNF_TRY(tnf_fresh_place(&k->fresh, true, e));
     k->placed = true;
@@ -120,7 +120,7 @@ static tnf_status replace_file(struct compact *k, tnf_error *e)
     return tnf_disk_sync_placed(p, p->path, e);
 }
 
-/* Where each point was and is: both files hold the same live blocks. */
+/* Reports the old and new offset of each point. Both files have the same live blocks. */
 static tnf_status tell_moves(struct compact *k, tnf_points_moved_fn moved, void *ctx, tnf_error *e)
 {
     tnf_vs_chain *c = &k->p->chain;
@@ -151,7 +151,7 @@ static tnf_status rewrite_file(struct compact *k, tnf_points_moved_fn moved, voi
     int old = p->fd;
     p->fd = k->fresh.fd;
     k->fresh.fd = -1;
-    close(old); /* and with it the lock on it: who waits there will look again */
+    close(old); /* also releases its lock; waiting processes then check the name again */
     p->chain.size = k->to;
     p->tail = TNF_VS_HEADER;
     p->last = p->seen = 0;
@@ -168,7 +168,7 @@ static tnf_status run_compact(struct compact *k, tnf_points_moved_fn moved, void
     if (!k->block)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for copying");
     tnf_status status = rewrite_file(k, moved, ctx, e);
-    if (k->fresh.fd >= 0 && k->placed) { /* it has the name: the next call opens it */
+    if (k->fresh.fd >= 0 && k->placed) { /* the new file has the name, so the next call opens it */
         close(p->fd);
         p->fd = -1;
     }
@@ -177,7 +177,7 @@ static tnf_status run_compact(struct compact *k, tnf_points_moved_fn moved, void
     return status;
 }
 
-/* Is there anything that compacting would leave out? If not, every point is told to stay. */
+/* Checks whether compacting would remove anything. If not, every point is reported as unmoved. */
 static tnf_status nothing_to_do(struct compact *k, bool *out, tnf_error *e)
 {
     tnf_vs_chain *c = &k->p->chain;
@@ -218,7 +218,7 @@ tnf_status tnf_points_compact(tnf_points *p, unsigned flags, tnf_points_moved_fn
     TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_points_enter(p, true, e));
     if (!moved)
-        p->moved = false; /* the caller does not ask for the new offsets */
+        p->moved = false; /* the caller does not want the new offsets */
     tnf_status status = compact_points(p, flags, moved, ctx, e);
     leave_open(p);
     return status;
@@ -226,7 +226,7 @@ tnf_status tnf_points_compact(tnf_points *p, unsigned flags, tnf_points_moved_fn
 
 /* -------------------------------------------------------------- attributes */
 
-/* Bytes that differ: how many, and the first and last of them. */
+/* Counts the bytes that differ, and finds the first and last one. */
 static size_t differing_bytes(const uint8_t *a, const uint8_t *b, size_t n, size_t *first,
                               size_t *last)
 {
@@ -248,7 +248,7 @@ static tnf_status set_meta(tnf_points *p, const tnf_buf *meta, unsigned flags, t
         n = differing_bytes(meta->p, p->meta_bytes, meta->n, &first, &last);
     if (same_length && n == 0)
         return TNF_OK;
-    if (same_length && (n == 1 || flags & TNF_POINTS_IN_PLACE)) { /* one byte is written or not */
+    if (same_length && (n == 1 || flags & TNF_POINTS_IN_PLACE)) { /* a single byte is atomic */
         TNF_TRY(tnf_disk_write(p, p->fd, p->meta_at + first, meta->p + first, last - first + 1, e));
         return tnf_disk_sync_done(p, p->fd, e);
     }
@@ -276,7 +276,7 @@ tnf_status tnf_points_set_attributes(tnf_points *p, const tnf_value *attributes,
                                      tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "points", e));
-    tnf_buf packed; /* made before anything of the handle changes: they may be its own */
+    tnf_buf packed; /* made first, since the attributes may belong to the handle */
     tnf_buf_init(&packed, &p->alloc, UINT32_MAX);
     tnf_status status = attributes ? tnf_points_pack_value(p, &packed, attributes, e) : TNF_OK;
     if (status == TNF_OK)
@@ -286,7 +286,7 @@ tnf_status tnf_points_set_attributes(tnf_points *p, const tnf_value *attributes,
         leave_open(p);
     }
     tnf_buf_free(&packed);
-    if (status == TNF_OK && tnf_points_enter(p, false, e) == TNF_OK) /* what it says now */
+    if (status == TNF_OK && tnf_points_enter(p, false, e) == TNF_OK) /* reads the new attributes */
         tnf_points_leave(p);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Making a file: it is written without a name, synced, and gets the name if nothing has it, or an
- * empty file does, which is replaced under its lock. A crash leaves nothing. */
+/* Creates a file. It is written without a name and synced. It gets its name if the name is free, or
+ * belongs to an empty file, which is replaced under its lock. A crash leaves nothing. */
 #include "ext/points/points.h"
 
 #include "base/sized.h"
@@ -18,14 +18,14 @@ static tnf_status check_space(const tnf_space *s, tnf_vs_meta *m, tnf_error *e)
     *m = (tnf_vs_meta) { .dims = s->dims, .rank = s->rank, .pack = s->pack, .paging = s->paging };
     if (!s->type || s->type == tnf_type_of(TNF_F16) || !tnf_vs_resolution(s->type, &m->resolution))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s is not a resolution of VS: these are bit, u8 to i64, f32 and f64",
+                        "%s is not a resolution of VS; use bit, u8 to i64, f32 or f64",
                         s->type ? s->type->id : "nothing");
     if (s->rank == 0 && !s->scalar)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a space needs at least one dimension");
     for (uint32_t i = 0; i < s->rank; i++)
         if (s->dims[i] == 0 || s->dims[i] > UINT32_MAX)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                            "a dimension is from 1 to 4294967295, not %llu",
+                            "a dimension must be from 1 to 4294967295, not %llu",
                             (unsigned long long)s->dims[i]);
     tnf_status status = tnf_vs_meta_measure(m, TNF_NO_OFFSET, e);
     if (status != TNF_OK && e)
@@ -33,7 +33,7 @@ static tnf_status check_space(const tnf_space *s, tnf_vs_meta *m, tnf_error *e)
     return status == TNF_OK ? TNF_OK : TNF_EINVAL;
 }
 
-/* The meta block and the terminal. */
+/* Composes the meta block and the terminal. */
 static tnf_status compose_head(tnf_points *p, tnf_vs_meta *m, const tnf_value *attributes,
                                tnf_buf *b, tnf_error *e)
 {
@@ -59,16 +59,16 @@ static tnf_status write_new(tnf_points *p, const tnf_buf *b, int fd, tnf_error *
     return tnf_disk_sync(p, fd, e);
 }
 
-/* Under the lock of what has the name, which must be an empty file, and still have it. */
+/* Replaces an existing file, whose lock is held. It must be empty, and still have the name. */
 static tnf_status replace_locked(tnf_fresh *f, int there, tnf_error *e)
 {
     struct stat st;
     if (fstat(there, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
+        return tnf_fail_sys(e, errno, "cannot stat the file");
     if (!S_ISREG(st.st_mode) || st.st_size != 0 ||
         st.st_nlink == 0) /* another program was faster */
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET,
-                        "a file of that name exists and is not empty");
+                        "a file with this name exists and is not empty");
     tnf_keep_rights(f->fd, there, &st);
     return tnf_fresh_place(f, true, e);
 }
@@ -78,7 +78,7 @@ static tnf_status replace_empty(const tnf_points *p, tnf_fresh *f, tnf_error *e)
     const tnf_points_options *o = &p->options;
     int there = open(p->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (there < 0)
-        return tnf_fail_sys(e, errno, "cannot make the file");
+        return tnf_fail_sys(e, errno, "cannot create the file");
     tnf_status status = TNF_OK;
     if (o->lock != TNF_POINTS_NO_LOCK)
         status = tnf_lock_ask(there, true,
@@ -88,7 +88,7 @@ static tnf_status replace_empty(const tnf_points *p, tnf_fresh *f, tnf_error *e)
                               o->go_on, o->go_on_ctx, e);
     if (status == TNF_OK)
         status = replace_locked(f, there, e);
-    close(there); /* and with it the lock: who waits for it finds another file */
+    close(there); /* also releases the lock; waiting processes find the new file */
     return status;
 }
 
@@ -96,7 +96,7 @@ static tnf_status place_fresh(tnf_points *p, tnf_fresh *f, bool *made, tnf_error
 {
     struct stat st;
     if (fstat(f->fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the new file");
+        return tnf_fail_sys(e, errno, "cannot stat the new file");
     TNF_TRY(tnf_points_go_on(p, e));
     tnf_status status = tnf_fresh_place(f, false, e);
     *made = status == TNF_OK;

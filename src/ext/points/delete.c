@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Deleting: the type of a block, one byte, becomes '0'. The length stays, or the next block could
- * not be found.
+/* Deletes points: the type of a block, one byte, becomes '0'. The length stays, since it leads to
+ * the next block.
  *
  *   one point   that byte, fsync
- *   several     a note behind '$' (formats/vs/note.h), fsync: from here on all of them are deleted
+ *   several     a note after '$' (formats/vs/note.h), fsync: from here on all of them are deleted
  *               their bytes, fsync
  *               to shred: their payloads, fsync
  *               the note is cut off
  *
- * A crash leaves the file as it was, or a note that everybody reads and the next writer carries
- * out.
+ * A crash leaves the old file, or a note, which all readers respect and the next writer completes.
  */
 #include "ext/points/points.h"
 #include "io/fs.h"
@@ -25,8 +24,8 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Is each of them a block, of a kind that may be deleted? They are sorted; afterwards each is there
- * once, and those that are blanks already are not, but to shred them. */
+/* Checks that each offset is a block that may be deleted. The offsets are sorted. Removes
+ * duplicates and, unless shredding, blocks that are already blank. */
 static tnf_status check_offsets(tnf_points *p, uint64_t *sorted, size_t *n, bool shred,
                                 tnf_error *e)
 {
@@ -37,7 +36,7 @@ static tnf_status check_offsets(tnf_points *p, uint64_t *sorted, size_t *n, bool
     for (size_t i = 0; i < *n;) {
         TNF_TRY(tnf_points_next(p, e));
         if (c->type == TNF_VS_END || c->at > sorted[i])
-            return tnf_fail(e, TNF_ENOTFOUND, sorted[i], "there is no point");
+            return tnf_fail(e, TNF_ENOTFOUND, sorted[i], "there is no point here");
         if (c->at < sorted[i])
             continue;
         if (c->type == TNF_VS_META)
@@ -76,7 +75,8 @@ static tnf_status blank_block(tnf_points *p, uint64_t at, tnf_error *e)
     return tnf_disk_write(p, p->fd, at, &type, 1, e);
 }
 
-/* Each noted block that the chain really reaches: whatever a note says, it does no other harm. */
+/* Calls `act` for each noted block that the chain really reaches, so a wrong note does no other
+ * harm. */
 static tnf_status each_noted(tnf_points *p, tnf_status (*act)(tnf_points *, uint64_t, tnf_error *),
                              tnf_error *e)
 {
@@ -101,7 +101,7 @@ tnf_status tnf_points_finish(tnf_points *p, tnf_error *e)
     TNF_TRY(each_noted(p, blank_block, e));
     if (p->chain.note.flags & TNF_VS_SHRED)
         TNF_TRY(each_noted(p, wipe_block, e));
-    if (tnf_disk_cut(p, p->fd, end + 1, NULL) == TNF_OK) /* else it is carried out once more */
+    if (tnf_disk_cut(p, p->fd, end + 1, NULL) == TNF_OK) /* otherwise the note is applied again */
         p->chain.size = end + 1;
     tnf_vs_note_forget(&p->chain);
     return TNF_OK;
@@ -122,7 +122,7 @@ static tnf_status write_note(tnf_points *p, const tnf_buf *b, tnf_error *e)
     if (status == TNF_OK || tnf_disk_cut(p, p->fd, p->tail + 1, NULL) == TNF_OK)
         return status;
     return tnf_vs_note_read(&p->chain, UINT64_MAX, NULL) == TNF_OK && p->chain.note.n
-               ? tnf_fail_unsynced(e, &why) /* it is there, so they are deleted */
+               ? tnf_fail_unsynced(e, &why) /* the note is written, so the points are deleted */
                : status;
 }
 
@@ -141,8 +141,8 @@ static tnf_status note_down(tnf_points *p, const uint64_t *sorted, size_t n, boo
     return status;
 }
 
-/* They are deleted when the note is on the disk. If what follows fails, the next writer does it; to
- * shred is a promise that is then not yet kept. */
+/* The points are deleted when the note is on the disk. If the rest fails, the next writer does it;
+ * but then the points are not shredded yet, which is reported. */
 static tnf_status delete_noted(tnf_points *p, const uint64_t *sorted, size_t n, bool shred,
                                tnf_error *e)
 {
@@ -155,7 +155,7 @@ static tnf_status delete_noted(tnf_points *p, const uint64_t *sorted, size_t n, 
         return TNF_OK;
     return tnf_fail(e, status, TNF_NO_OFFSET,
                     "the points are deleted, but not yet overwritten (%s); the next change of the "
-                    "file does that",
+                    "file will overwrite them",
                     why.message);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The few things that are done to a file. */
+/* The few operations on a file. */
 #include "ext/points/points.h"
 #include "io/fs.h"
 
@@ -31,7 +31,7 @@ tnf_status tnf_disk_sync(tnf_points *p, int fd, tnf_error *e)
 #if defined(__APPLE__)
         failed = fcntl(fd, F_FULLFSYNC) == -1 && fsync(fd) != 0;
 #elif defined(__linux__)
-        failed = fdatasync(fd) != 0; /* the length counts as data where it matters */
+        failed = fdatasync(fd) != 0; /* also syncs the length, if it matters */
 #else
         failed = fsync(fd) != 0;
 #endif
@@ -51,7 +51,7 @@ tnf_status tnf_disk_read(int fd, uint64_t offset, void *dst, size_t n, tnf_error
     TNF_TRY(tnf_fs_read_at(fd, dst, n, offset, &got, e));
     return got == n ? TNF_OK
                     : tnf_fail(e, TNF_ETRUNCATED, offset + got,
-                               "the file ended at byte %llu while it was read",
+                               "the file was truncated at byte %llu while it was read",
                                (unsigned long long)(offset + got));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that is written before it has a name, so that a crash leaves nothing under any. Where the
- * system has no such files, and for the moment of taking another's name, it is called
+/* A file that is written before it has a name, so that a crash leaves nothing. If the system has no
+ * files without names, and for the moment of replacing another file, its name is
  * NAME.tmp-XXXXXXXX. */
 #include "ext/points/points.h"
 #include "io/sink.h"
@@ -36,14 +36,14 @@ tnf_status tnf_fresh_open(tnf_fresh *f, const char *path, mode_t mode, tnf_error
     if (f->fd >= 0)
         return TNF_OK;
     f->temp[0] = 0;
-    return tnf_fail_sys(e, errno, "cannot write beside the file");
+    return tnf_fail_sys(e, errno, "cannot write to the directory of the file");
 }
 
 static tnf_status place_new(tnf_fresh *f, tnf_error *e)
 {
     bool done = f->temp[0] ? link(f->temp, f->path) == 0 : tnf_name_nameless(f->fd, f->path);
     if (!done && f->temp[0] && errno != EEXIST && access(f->path, F_OK) != 0)
-        return tnf_fresh_place(f, true, e); /* no links here: nearly as good */
+        return tnf_fresh_place(f, true, e); /* no hard links here; a rename is nearly as good */
     if (!done)
         return tnf_fail_sys(e, errno, "cannot put the new file in place");
     if (f->temp[0])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles: opening, making files, and the way into and out of every call. */
+/* Handles: opening files, and entering and leaving every call. */
 #include "ext/points/points.h"
 
 #include "base/sized.h"
@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TRIES       100 /* how often in a row a file may be replaced while we look */
+#define TRIES       100 /* how often in a row a file may be replaced while it is opened */
 #define META_MOST   ((uint64_t)256 << 20)
 #define TREE_MOST   ((uint64_t)4 << 30)
-#define ASK_EVERY   4096u /* blocks: whether to go on */
-#define REREAD_MOST 4096u /* a meta block this far in is compared on every call */
+#define ASK_EVERY   4096u /* blocks between checks for cancellation */
+#define REREAD_MOST 4096u /* a meta block before this offset is compared on every call */
 
 /* ------------------------------------------------------------------- chain */
 
@@ -84,13 +84,13 @@ static tnf_status describe_file(tnf_points *p, tnf_error *e)
     return TNF_OK;
 }
 
-/* The block that the chain looks at. */
+/* Takes the current block of the chain as the meta block. */
 static tnf_status take_meta(tnf_points *p, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
     const uint8_t *bytes = NULL;
     if (c->length > META_MOST)
-        return tnf_fail(e, TNF_ELIMIT, c->at, "a meta block of %u bytes", c->length);
+        return tnf_fail(e, TNF_ELIMIT, c->at, "the meta block is too large: %u bytes", c->length);
     TNF_TRY(tnf_vs_chain_meta(c, &p->meta, &p->arena, e));
     p->meta_at = c->at;
     p->meta_n = TNF_VS_HEAD + (size_t)c->length;
@@ -122,7 +122,7 @@ tnf_status tnf_points_load_meta(tnf_points *p, tnf_error *e)
     return TNF_OK;
 }
 
-/* Header and meta block as they were when they were read? */
+/* Are header and meta block unchanged since they were read? */
 static bool is_unchanged(const tnf_points *p)
 {
     uint8_t now[REREAD_MOST];
@@ -146,8 +146,8 @@ static tnf_status open_path(tnf_points *p, tnf_error *e)
     if (p->fd < 0 || fstat(p->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot open");
     if (!S_ISREG(st.st_mode))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "is not a regular file");
-    p->moved = p->ino != 0; /* not the first one */
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "not a regular file");
+    p->moved = p->ino != 0; /* another file was opened before */
     p->dev = st.st_dev;
     p->ino = st.st_ino;
     p->tail = TNF_VS_HEADER;
@@ -188,10 +188,10 @@ tnf_status tnf_points_lock_current(tnf_points *p, bool exclusive, uint64_t *size
         *size = (uint64_t)ours.st_size;
         if (named.st_dev == ours.st_dev && named.st_ino == ours.st_ino)
             return TNF_OK;
-        close(p->fd); /* another program compacted it: this drops the lock as well */
+        close(p->fd); /* another program compacted it; this also releases the lock */
         p->fd = -1;
     }
-    return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the file is replaced again and again");
+    return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the file is being replaced repeatedly");
 }
 
 tnf_status tnf_points_enter(tnf_points *p, bool exclusive, tnf_error *e)
@@ -200,14 +200,14 @@ tnf_status tnf_points_enter(tnf_points *p, bool exclusive, tnf_error *e)
     if (p->busy)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the handle is in use");
     if (exclusive && !p->options.write)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the file was opened for reading only");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the file was opened read-only");
     TNF_TRY(tnf_points_lock_current(p, exclusive, &size, e));
     p->chain.size = size;
     tnf_points_rewind(p, TNF_VS_HEADER);
     tnf_status status = tnf_vs_note_read(&p->chain, UINT64_MAX, e);
     if (status == TNF_OK && !is_unchanged(p))
         status = tnf_points_load_meta(p, e);
-    if (status == TNF_OK && exclusive && p->chain.note.n) /* what a crash left undone */
+    if (status == TNF_OK && exclusive && p->chain.note.n) /* a crash left an incomplete deletion */
         status = tnf_points_finish(p, e);
     if (status != TNF_OK) {
         drop_lock(p);
@@ -223,8 +223,8 @@ void tnf_points_leave(tnf_points *p)
     p->busy = false;
 }
 
-/* Where to begin looking for the end: where it was, if the block before still leads there. Nobody
- * who keeps the rules moves blocks within a file; but we are about to write. */
+/* The position from which to search the end: the last known end, if the block before still leads
+ * there. No correct program moves blocks within a file, but this is checked before writing. */
 static uint64_t known_boundary(const tnf_points *p)
 {
     uint8_t head[TNF_VS_HEAD];
@@ -257,14 +257,14 @@ tnf_status tnf_points_check_moved(const tnf_points *p, tnf_error *e)
     if (!p->moved)
         return TNF_OK;
     return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                    "the file was compacted by somebody else: its points have other offsets now");
+                    "another program has compacted the file, so its points have other offsets now");
 }
 
 /* ----------------------------------------------------------------- handles */
 
 static tnf_status copy_path(tnf_points *p, const char *path, tnf_error *e)
 {
-    char real[PATH_MAX]; /* a compaction replaces the file, not a link to it */
+    char real[PATH_MAX]; /* compacting replaces the file, not a link to it */
     if (realpath(path, real))
         path = real;
     p->path_size = strlen(path) + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading: every point, one point, everything with a critical eye, and what is left of a file. */
+/* Reads points: all of them, a single one, all with verification, and those of a damaged file. */
 #include "base/sized.h"
 #include "codec/blocks.h"
 #include "ext/points/points.h"
@@ -29,7 +29,7 @@ static tnf_status unpack_app(tnf_points *p, const tnf_vs_point *v, tnf_point *ou
     return tnf_vs_check_app(out->app.p, out->app.n, v->app_at, e);
 }
 
-/* Vectors lie in the file wherever application data ends. */
+/* Aligns a vector, since in the file it begins where application data ends. */
 static tnf_status align_vector(tnf_points *p, tnf_point *out, tnf_error *e)
 {
     tnf_buf *spare = &p->spare[0];
@@ -49,7 +49,7 @@ static tnf_status decode_point(tnf_points *p, tnf_point *out, tnf_error *e)
     tnf_vs_chain *c = &p->chain;
     const uint8_t *block = NULL;
     tnf_vs_point v;
-    /* All of it at once, so that nothing moves while parts of it are looked at. */
+    /* Gets the complete block at once, so that the window does not move while it is decoded. */
     TNF_TRY(tnf_vs_chain_bytes(c, c->at, TNF_VS_HEAD + (size_t)c->length, &block, e));
     if (p->meta.type && tnf_vs_is_plain(block, c->length, p->meta.vector_bytes)) {
         *out = (tnf_point) { .offset = c->at,
@@ -74,7 +74,7 @@ tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e)
     return align_vector(p, out, e);
 }
 
-/* A block that is not a point: may it stand here? */
+/* Checks whether a block that is not a point is allowed here. */
 static tnf_status check_other(const tnf_points *p, tnf_error *e)
 {
     const tnf_vs_chain *c = &p->chain;
@@ -124,7 +124,7 @@ tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take_fn take,
     TNF_TRY(tnf_need(take, "take", e));
     TNF_TRY(tnf_points_enter(p, false, e));
     tnf_status status = from ? tnf_points_check_moved(p, e) : TNF_OK;
-    p->moved = from ? p->moved : false; /* these are the offsets of now */
+    p->moved = from ? p->moved : false; /* the caller gets the current offsets */
     tnf_points_rewind(p, from ? from : TNF_VS_HEADER);
     if (status == TNF_OK)
         status = each_point(p, take, ctx, e);
@@ -132,9 +132,8 @@ tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take_fn take,
     return status;
 }
 
-/* The chain goes on behind the block at `after`. The caller may have kept an offset from before
- * the file was compacted. So unless this handle knows the offset, all blocks before it are
- * followed. */
+/* Continues the chain after the block at `after`. The offset may be from before the file was
+ * compacted. So unless this handle knows the offset, the chain is followed from the beginning. */
 static tnf_status go_behind(tnf_points *p, uint64_t after, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
@@ -149,7 +148,7 @@ static tnf_status go_behind(tnf_points *p, uint64_t after, tnf_error *e)
     while (c->at < after && c->type != TNF_VS_END);
     if (c->at == after && c->type != TNF_VS_END && c->type != TNF_VS_META)
         return TNF_OK;
-    return tnf_fail(e, TNF_ENOTFOUND, after, "there is no point here, and there never was");
+    return tnf_fail(e, TNF_ENOTFOUND, after, "there has never been a point here");
 }
 
 tnf_status tnf_points_after(tnf_points *p, uint64_t after, tnf_point_take_fn take, void *ctx,
@@ -179,8 +178,8 @@ static tnf_status read_one(tnf_points *p, uint64_t offset, tnf_point *out, tnf_e
     if (status == TNF_OK && c->type == TNF_VS_BLANK)
         return tnf_fail(e, TNF_ENOTFOUND, offset, "the point was deleted");
     if (status != TNF_OK || c->type != TNF_VS_POINT || !p->has_meta)
-        return tnf_fail(e, TNF_ENOTFOUND, offset, "there is no point");
-    c->until = c->next; /* no other is asked for */
+        return tnf_fail(e, TNF_ENOTFOUND, offset, "there is no point here");
+    c->until = c->next; /* no other block is needed */
     return tnf_points_decode(p, out, e);
 }
 
@@ -202,14 +201,14 @@ struct audit {
     void *ctx;
 };
 
-/* Is the fault one of the file, which is to be told, or does it stop the whole? */
+/* Is the error a fault of the file, which is reported, or does it end the verification? */
 static bool of_the_file(tnf_status status)
 {
     return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EUNSUPPORTED ||
            status == TNF_ELIMIT;
 }
 
-/* TNF_OK if it was told. */
+/* Returns TNF_OK if the error was reported. */
 static tnf_status tell_audit(struct audit *a, tnf_status status, const tnf_error *why, tnf_error *e)
 {
     if (status == TNF_OK)
@@ -253,7 +252,7 @@ static tnf_status audit_block(struct audit *a, tnf_error *e)
         r->unknown++;
         r->unknown_bytes += bytes;
         if (c->type == 0)
-            tell_odd(a, c->at, "a block of type 0: unknown, and perhaps damage");
+            tell_odd(a, c->at, "a block of the unknown type 0, which may be damage");
         return TNF_OK;
     }
 }
@@ -314,7 +313,7 @@ static tnf_status take_rescued(void *ctx, const tnf_point *point, tnf_error *e)
     return status;
 }
 
-/* A run of zeros reads as empty blocks of type 0: nothing but damage has those. */
+/* A run of zeros looks like empty blocks of type 0, which occur only in damaged files. */
 static bool is_zeros(tnf_points *p)
 {
     const uint8_t *head = NULL;
@@ -334,7 +333,7 @@ static tnf_status rescue_points(tnf_points *p, struct rescue *r, tnf_error *e)
         if (c->type == TNF_VS_END)
             break;
         if (is_zeros(p))
-            return tnf_fail(e, TNF_EFORMAT, c->at, "zeros where a block should begin");
+            return tnf_fail(e, TNF_EFORMAT, c->at, "zeros instead of a block");
         if (c->type == TNF_VS_POINT) {
             TNF_TRY(tnf_points_decode(p, &point, e));
             TNF_TRY(take_rescued(r, &point, e));

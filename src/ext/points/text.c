@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Points as lines of JSON, and application data between MessagePack, trees and documents.
+/* Parses points from lines of JSON, and converts application data between MessagePack, trees and
+ * documents.
  *
- *   {"app":{"id":1},"values":[1,2.5,"NaN"]}     "offset" may be there too and is not looked at
+ *   {"app":{"id":1},"values":[1,2.5,"NaN"]}     "offset" is allowed and ignored
  */
 #include "ext/points/points.h"
 #include "model/value.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_MOST 1100u /* characters: more than any double has digits */
+#define NUMBER_MOST 1100u /* characters; no double has so many digits */
 #define TREE_MOST   ((uint64_t)4 << 30)
 
 /* -------------------------------------------------------- application data */
@@ -65,13 +66,13 @@ tnf_status tnf_points_pack_value(tnf_points *p, tnf_buf *b, const tnf_value *v, 
         return pack_document(p, b, v, e);
     size_t from = b->n;
     TNF_TRY(tnf_msgpack_put_value(b, v, 3 * TNF_VS_DEPTH, e));
-    /* A tree may be deeper than what we would read again. */
+    /* A tree may be too deep to be read again. */
     return tnf_vs_check_app(b->p + from, b->n - from, 0, e);
 }
 
 /* ----------------------------------------------------------------- numbers */
 
-/* strtod() and strtof() look for the decimal point of the locale, so they get a text without one:
+/* strtod() and strtof() expect the decimal point of the locale, so they get a text without a point:
  * "-12.5e3" becomes "-125e2". */
 static bool without_point(char out[NUMBER_MOST + 32], tnf_str text)
 {
@@ -133,7 +134,7 @@ static bool float_number(tnf_str text, uint8_t *to, const tnf_type *type)
     return !isinf(type->bits == 64 ? wide : (double)narrow) && put_float(to, type, wide, narrow);
 }
 
-/* Digits, perhaps with a sign. */
+/* Parses digits with an optional sign. */
 static bool whole_number(tnf_str text, uint8_t *to, const tnf_type *type)
 {
     char plain[32];
@@ -164,7 +165,7 @@ static bool put_bit(tnf_str text, uint8_t *vector, uint64_t i)
     return true;
 }
 
-/* The i-th number of a vector. */
+/* Parses the i-th number of a vector. */
 static bool put_number(tnf_json *j, const tnf_type *type, uint8_t *vector, uint64_t i)
 {
     tnf_str text = { NULL, 0 };
@@ -180,7 +181,7 @@ static bool put_number(tnf_json *j, const tnf_type *type, uint8_t *vector, uint6
                     : text.n && strchr("-0123456789", text.p[0]) && float_number(text, to, type);
     else
         fits = !word && whole_number(text, to, type);
-    return fits || tnf_json_fail(j, TNF_EINVAL, at, "coordinate %llu, %s, is no %s",
+    return fits || tnf_json_fail(j, TNF_EINVAL, at, "coordinate %llu, %s, is not a valid %s",
                                  (unsigned long long)i, TNF_QUOTED(text), type->id);
 }
 
@@ -198,20 +199,20 @@ static bool take_values(tnf_points *p, tnf_json *j, tnf_point *out)
         return false;
     for (; tnf_json_item(j); n++) {
         if (n == p->meta.elements)
-            return tnf_json_fail(j, TNF_EINVAL, at, "more than the %llu coordinates of a point",
+            return tnf_json_fail(j, TNF_EINVAL, at, "more than %llu coordinates in a point",
                                  (unsigned long long)p->meta.elements);
         if (!put_number(j, p->meta.type, vector, n))
             return false;
     }
     if (j->status == TNF_OK && n < p->meta.elements)
-        return tnf_json_fail(j, TNF_EINVAL, at, "%llu coordinates; a point has %llu",
+        return tnf_json_fail(j, TNF_EINVAL, at, "%llu coordinates; a point must have %llu",
                              (unsigned long long)n, (unsigned long long)p->meta.elements);
     out->vector = vector;
     out->vector_n = (size_t)p->meta.vector_bytes;
     return j->status == TNF_OK;
 }
 
-/* null is what a point without any is listed with. */
+/* null means that a point has no application data. */
 static bool take_app(tnf_points *p, tnf_json *j, tnf_point *out)
 {
     tnf_str text = { NULL, 0 };
@@ -231,14 +232,14 @@ static bool take_app(tnf_points *p, tnf_json *j, tnf_point *out)
     return j->status == TNF_OK;
 }
 
-/* What stands under a key. *app: it was seen. */
+/* Takes the value of a key. *app: the key "app" has occurred. */
 static bool take_member(tnf_points *p, tnf_json *j, tnf_str key, tnf_point *out, bool *app)
 {
     uint64_t at = tnf_json_where(j);
-    if (tnf_str_is(key, "offset")) /* where it was listed; it will stand elsewhere */
+    if (tnf_str_is(key, "offset")) /* ignored, since the point gets a new offset */
         return tnf_json_skip(j, NULL);
     if (!tnf_str_is(key, "values") && !tnf_str_is(key, "app"))
-        return tnf_json_fail(j, TNF_EINVAL, at, "a point has no %s: it has \"app\" and \"values\"",
+        return tnf_json_fail(j, TNF_EINVAL, at, "unknown key %s; use \"app\" and \"values\"",
                              TNF_QUOTED(key));
     if (tnf_str_is(key, "values") ? out->vector != NULL : *app)
         return tnf_json_fail(j, TNF_EINVAL, at, "the key %s occurs twice", TNF_QUOTED(key));
@@ -258,7 +259,7 @@ static bool take_point(tnf_points *p, tnf_json *j, tnf_point *out)
         if (!take_member(p, j, key, out, &app))
             return false;
     if (j->status == TNF_OK && !out->vector)
-        return tnf_json_fail(j, TNF_EINVAL, 0, "a point without \"values\"");
+        return tnf_json_fail(j, TNF_EINVAL, 0, "the point has no \"values\"");
     return j->status == TNF_OK;
 }
 
@@ -269,7 +270,7 @@ tnf_status tnf_points_parse(tnf_point *out, tnf_points *p, const char *text, siz
     tnf_json j;
     *out = (tnf_point) { .app = { "", 0 } };
     if (!p->has_meta || !p->meta.type)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the file describes no space of numbers");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "coordinates of the file are not numbers");
     tnf_json_init(&j, text, n, 0, &p->batch, TNF_VS_DEPTH + 2, e);
     if (!take_point(p, &j, out))
         return j.status;

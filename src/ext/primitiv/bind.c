@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading into the caller's memory, all or nothing:
+/* Loads parameters into the caller's memory, all or nothing:
  *
- *   match    each tensor of the file with the binding that wants it; tell what is left on both
- * sides check    types and shapes read     everything, to memory of our own commit   copy; nothing
- * can fail any more
+ *   match    each tensor of the file with its binding; report the rest of both
+ *   check    types and shapes
+ *   read     everything, to temporary memory
+ *   commit   copy; this cannot fail
  */
 #include "base/bytes.h"
 #include "base/ckd.h"
@@ -15,13 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A tensor as both sides know it: what it is, the length of the owner's name, name, key. */
+/* The key of a tensor: flags, the length of the owner's name, the name, the key of a statistic. */
 enum { KEY_HEAD = 9, IS_STATISTIC = 1, IS_NAMELESS = 2 };
 
 struct place {
-    const tnf_object *object; /* or NULL: missing */
+    const tnf_object *object; /* NULL: missing */
     size_t key, key_n;        /* in `keys` */
-    uint64_t at;              /* in the memory that is read to */
+    uint64_t at;              /* in the temporary memory */
 };
 
 struct job {
@@ -30,12 +31,12 @@ struct job {
     const tnf_file *file;
     tnf_primitiv_binding *bindings;
     size_t n;
-    struct place *places; /* one a binding */
+    struct place *places; /* one per binding */
     tnf_buf keys, key;    /* of all bindings; of one tensor */
     tnf_hash by_key;
     uint8_t *memory;
     uint64_t bytes;
-    size_t missing, extra; /* extra: parameters only */
+    size_t missing, extra; /* extra: only parameters */
     tnf_str first_extra;
 };
 
@@ -81,14 +82,14 @@ static tnf_status index_bindings(struct job *j, tnf_error *e)
             return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
         if (previous != TNF_HASH_NONE)
             return tnf_fail(
-                e, TNF_EINVAL, TNF_NO_OFFSET, "two bindings want the same tensor: %s",
+                e, TNF_EINVAL, TNF_NO_OFFSET, "two bindings for the same tensor: %s",
                 TNF_QUOTED(((tnf_str) { (const char *)j->keys.p + j->places[i].key + KEY_HEAD,
                                         j->places[i].key_n - KEY_HEAD })));
     }
     return TNF_OK;
 }
 
-/* Which binding wants it; TNF_HASH_NONE if none does. */
+/* Finds the binding of a tensor; TNF_HASH_NONE if there is none. */
 static tnf_status wanted_by(struct job *j, const tnf_object *o, bool nameless, uint32_t *out,
                             tnf_error *e)
 {
@@ -144,7 +145,7 @@ static tnf_status count_missing(struct job *j, tnf_error *e)
                         "%zu unexpected parameter%s in the file: %s", j->extra,
                         j->extra > 1 ? "s" : "", TNF_QUOTED(j->first_extra));
     if (j->missing && j->options.need_all)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the file lacks %zu wanted parameters: %s",
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the file lacks %zu parameters: %s",
                         j->missing, TNF_QUOTED(first));
     return TNF_OK;
 }
@@ -205,7 +206,7 @@ static tnf_status check_parameters(struct job *j, tnf_error *e)
         if (!same_shape(o, &shape))
             return wrong_shape(o, &shape, e);
         if (!j->bindings[i].data && data->nbytes)
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no room for %s",
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the binding of %s has no memory",
                             TNF_QUOTED(o->name));
         j->places[i].at = j->bytes;
         if (!tnf_ckd_add(&j->bytes, j->bytes, data->nbytes))
@@ -236,13 +237,13 @@ static tnf_status read_all(struct job *j, tnf_error *e)
 
 /* ------------------------------------------------------------------ commit */
 
-/* Row-major elements of any rank, one by one: the last index of the source varies fastest. */
+/* Transposes elements of any rank to row-major order, one by one. */
 static void turn_elements(float *dst, const float *src, const uint64_t *shape, uint32_t rank)
 {
     uint64_t index[PRIM_MAX_DIMS + 1] = { 0 }, stride[PRIM_MAX_DIMS + 1], to = 0, step = 1;
     for (uint32_t d = 0; d < rank; d++) {
         stride[d] = step;
-        step *= shape[d]; /* no more than its bytes, which were counted */
+        step *= shape[d]; /* cannot overflow: the bytes of the tensor do not */
     }
     for (uint64_t from = 0; from < step; from++) {
         dst[to] = src[from];
@@ -258,7 +259,7 @@ static void turn_elements(float *dst, const float *src, const uint64_t *shape, u
 
 static void put_floats(float *dst, const void *bytes, const tnf_object *o)
 {
-    uint64_t shape[PRIM_MAX_DIMS + 1]; /* without dimensions of 1, which change nothing here */
+    uint64_t shape[PRIM_MAX_DIMS + 1]; /* without dimensions of 1, which make no difference */
     uint32_t rank = 0;
     for (uint32_t i = 0; i < o->rank; i++)
         if (o->shape[i] != 1)

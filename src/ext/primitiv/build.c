@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Models, parameters and shapes from C, so that saving them gives primitiv's bytes. */
+/* Builds models, parameters and shapes, so that saving them gives the same bytes as primitiv. */
 #include "ext/primitiv/names.h"
 
 #include "base/ckd.h"
@@ -9,7 +9,7 @@ static tnf_value u32_value(uint32_t v)
     return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U32, .as.u = v };
 }
 
-/* A tensor with all that a builder copies. */
+/* A tensor with all data for a builder. */
 struct tensor {
     tnf_object object;
     tnf_part part;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configs of an optimizer, by key and all together. */
+/* The configs of an optimizer: reading them by key, and setting all of them. */
 #include "ext/primitiv/names.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ bool tnf_primitiv_float(float *out, const tnf_file *file, const char *key)
 
 /* ------------------------------------------------------------------- class */
 
-/* What stands before the first dot; the keys of every optimizer tell nothing. */
+/* The class is the text before the first dot. Keys that all optimizers have do not name it. */
 static bool class_of_key(tnf_str *out, tnf_str key)
 {
     static const tnf_str every = TNF_STR("Optimizer");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths as names, and tensors by path. */
+/* Converts paths to names, and finds tensors by path. */
 #include "ext/primitiv/names.h"
 
 #include "base/utf8.h"
@@ -43,7 +43,7 @@ size_t tnf_primitiv_split(tnf_str *path, size_t room, char *memory, tnf_str name
             *memory++ = (char)c;
         if (n < room)
             path[n] = (tnf_str) { from, (size_t)(memory - from) };
-        *memory++ = 0; /* where the dot was, or the end */
+        *memory++ = 0; /* replaces the dot, or ends the last piece */
     }
     return n;
 }
@@ -107,7 +107,7 @@ static const tnf_object *find_named(const tnf_file *file, tnf_str name, size_t o
     const tnf_object *o = tnf_find_n(file, name.p, name.n);
     if (!o || is_it(o, owner, statistic))
         return o;
-    /* Another tensor has the name: a statistic then goes by one of its own. */
+    /* If another tensor has the name, the statistic has a different one. */
     for (size_t i = 0; statistic && (o = tnf_at(file, i)); i++)
         if (is_it(o, owner, statistic))
             return o;

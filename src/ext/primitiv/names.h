@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of this layer share: see <tenfold/primitiv.h>. */
+/* Shared by the files of primitiv/: see <tenfold/primitiv.h>. */
 #ifndef TNF_EXT_PRIMITIV_NAMES_H
 #define TNF_EXT_PRIMITIV_NAMES_H
 
@@ -14,10 +14,10 @@
 void tnf_prim_name_put(tnf_buf *name, const tnf_str *path, size_t n, const tnf_str *statistic);
 /* Is the file's one tensor without a path? */
 bool tnf_prim_is_nameless(const tnf_file *file);
-/* A shape without dimensions of 1 at its end; TNF_EINVAL if it is not a shape. */
+/* Removes dimensions of 1 at the end of a shape; fails with TNF_EINVAL if the shape is invalid. */
 tnf_status tnf_prim_shape_checked(tnf_primitiv_shape *out, const tnf_primitiv_shape *shape,
                                   tnf_error *e);
-/* Text, or bytes if it is no UTF-8; borrowed. */
+/* A borrowed text value, or bytes if the text is not UTF-8. */
 tnf_value tnf_prim_text(tnf_str text);
 
 static inline bool prim_same(tnf_str a, tnf_str b)
