@@ -23,7 +23,7 @@ static PyObject *get_types(PyObject *module, PyObject *ignored)
     return list;
 }
 
-/* Memory that somebody else answers for, by its address: what TensorSpec of safetensors says. */
+/* Memory at an address, for TensorSpec of safetensors. The caller keeps it alive. */
 static PyObject *borrow_memory(PyObject *module, PyObject *args)
 {
     unsigned long long address;
@@ -33,7 +33,7 @@ static PyObject *borrow_memory(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "Kn", &address, &n))
         return NULL;
     if (n < 0 || (n > 0 && address == 0)) {
-        PyErr_SetString(PyExc_ValueError, "there is no memory at that address");
+        PyErr_SetString(PyExc_ValueError, "the address or the size is invalid");
         return NULL;
     }
     return PyMemoryView_FromMemory(n == 0 ? nothing : (char *)(uintptr_t)address, n, PyBUF_READ);
@@ -69,7 +69,7 @@ static PyMethodDef module_methods[] = {
     { "is_url", net_is_url, METH_O, "is_url(path): is it read over the network?" },
     { "fetch", net_fetch, METH_VARARGS, "fetch(url, folder, options): (files, warnings)" },
     { "borrow", borrow_memory, METH_VARARGS, "borrow(address, n): a memoryview." },
-    { "from_dlpack", from_dlpack, METH_O, "An Array over the memory of another." },
+    { "from_dlpack", from_dlpack, METH_O, "An Array over the memory of another object." },
     { "device_open", device_open, METH_O, "device_open(name): a device." },
     { "device_info", device_info, METH_O, "device_info(device): a dict." },
     { "device_trim", device_trim, METH_O, "device_trim(device): frees pinned memory." },
@@ -77,7 +77,7 @@ static PyMethodDef module_methods[] = {
     { "device_start", device_start, METH_VARARGS, "device_start(device, requests, options, keep)" },
     { "device_start_file", device_start_file, METH_VARARGS,
       "device_start_file(device, file, types, allocate, options, keep): (load, tensors) or None" },
-    { "device_stop", device_stop, METH_O, "device_stop(load): ends it early." },
+    { "device_stop", device_stop, METH_O, "device_stop(load): ends the load early." },
     { "device_wait", device_wait, METH_VARARGS, "device_wait(load, index or None)" },
     { "device_at", device_at, METH_VARARGS, "device_at(load, index): (address, bytes, made)" },
     { "device_report", device_report, METH_O, "device_report(load): a dict." },
@@ -155,8 +155,8 @@ static void module_free(void *module)
     module_clear(module);
 }
 
-/* Slots that 3.11 does not know, by their numbers in later versions: their own GIL for
- * interpreters, and none where there is none. An older Python would refuse them. */
+/* Slots that 3.11 lacks, by their numbers in later versions: a GIL for each interpreter, and
+ * support for a Python without a GIL. An older Python would refuse them. */
 enum { MULTIPLE_INTERPRETERS = 3, GIL_SLOT = 4 };
 static PyModuleDef_Slot old_slots[] = { { Py_mod_exec, module_exec }, { 0, NULL } };
 static PyModuleDef_Slot slots_312[] = { { Py_mod_exec, module_exec },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Array: memory of our own with a type and a shape. It is what a read gives; numpy takes it over
- * without a copy through the buffer protocol, others through DLPack. */
+/* Array: memory of the extension with a type and a shape. Reads return it. numpy uses it without a
+ * copy through the buffer protocol, other packages through DLPack. */
 #include "_tenfold.h"
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static int buffer_refused(const array *a, const char *format, const kind *k, int
 {
     if (!format)
         PyErr_Format(PyExc_BufferError,
-                     "the buffer protocol has no name for %s; use .numpy(), .tobytes() or DLPack",
+                     "the buffer protocol has no format for %s; use .numpy(), .tobytes() or DLPack",
                      a->type->id);
     else if ((flags & PyBUF_WRITABLE) && a->readonly)
         PyErr_SetString(PyExc_BufferError, "the array is read-only");
@@ -89,15 +89,15 @@ static int array_buffer(PyObject *self, Py_buffer *view, int flags)
 
 /* -------------------------------------------------------------------- numpy */
 
-/* Capsules are quicker than buffers, which need a memoryview between. Only a numpy that asks for
- * versions can be told that memory is read-only: 2.1 and later. */
+/* Capsules are faster than buffers, which need a memoryview. Only versioned capsules can mark
+ * memory as read-only, and numpy requests them since 2.1. */
 static int find_taker(state *st, PyObject *numpy)
 {
     PyObject *version = PyObject_GetAttrString(numpy, "__version__");
     const char *text = version ? PyUnicode_AsUTF8AndSize(version, NULL) : NULL;
     char *end = NULL;
     const uint16_t one = 1;
-    bool little = *(const uint8_t *)&one == 1; /* capsules have the order of the machine */
+    bool little = *(const uint8_t *)&one == 1; /* capsules have native byte order */
     long major = text ? strtol(text, &end, 10) : 0;
     long minor = end && *end == '.' ? strtol(end + 1, NULL, 10) : 0;
     Py_XDECREF(version);
@@ -129,7 +129,7 @@ PyObject *numpy_over(state *st, PyObject *object, const kind *k, bool lent)
     enum {
         NUMBERS = 6,
         BFLOAT = 4
-    }; /* codes of DLPack that numpy knows, and one that it does not */
+    }; /* numpy supports the DLPack codes up to NUMBERS, except BFLOAT */
     PyObject *how = st->take && lent && k->code <= NUMBERS && k->code != BFLOAT ? st->take
                                                                                 : st->asarray;
     return PyObject_CallFunctionObjArgs(how, object, (PyObject *)NULL);
@@ -150,7 +150,7 @@ static PyObject *find_dtype(state *st, const kind *k, const char *name)
     Py_XDECREF(numpy);
     if (dtype && PyDict_SetItemString(st->dtypes, k->id, dtype) == 0) {
         Py_DECREF(dtype);
-        return dtype; /* the dict keeps it */
+        return dtype; /* the dict keeps it alive */
     }
     Py_XDECREF(dtype);
     PyErr_Clear();
@@ -160,7 +160,8 @@ static PyObject *find_dtype(state *st, const kind *k, const char *name)
                       name ? name : "the array", k->id);
 }
 
-/* Takes the array over: the same bytes as unsigned numbers, called by their real type. */
+/* The same bytes as a numpy array: read as unsigned numbers, then viewed with the real type. Takes
+ * ownership of the array. */
 static PyObject *array_viewed(array *a, const kind *k, const char *name)
 {
     PyObject *dtype = *k->ml ? find_dtype(a->st, k, name) : NULL;
@@ -201,7 +202,7 @@ PyObject *array_to_numpy(PyObject *arr, const char *name)
     else if (k && k->ml)
         result = array_viewed(a, k, name);
     else
-        raise_text(a->st, TNF_EUNSUPPORTED, "'%s' is %s, which numpy has not; use .bytes()",
+        raise_text(a->st, TNF_EUNSUPPORTED, "'%s' is %s, which numpy does not have; use .bytes()",
                    name ? name : "the array", a->type->id);
     Py_DECREF(arr);
     return result;
@@ -216,12 +217,12 @@ static PyObject *array_numpy(PyObject *self, PyObject *ignored)
         return PyErr_SetString(PyExc_ImportError, "numpy is not installed"), NULL;
     if (a->kind && a->kind->format)
         return array_to_numpy(Py_NewRef(self), NULL);
-    /* A twin: the other form of the buffer is for numpy alone. */
-    PyObject *twin = found ? array_make(a->st, a->type, block_take(a->block)) : NULL;
-    return twin ? array_to_numpy(twin, NULL) : NULL;
+    /* A second Array on the same block: numpy alone gets the other form of the buffer. */
+    PyObject *other = found ? array_make(a->st, a->type, block_take(a->block)) : NULL;
+    return other ? array_to_numpy(other, NULL) : NULL;
 }
 
-/* ------------------------------------------------------------------ the rest */
+/* --------------------------------------------------------- other methods */
 
 static PyObject *array_tobytes(PyObject *self, PyObject *ignored)
 {
@@ -253,7 +254,7 @@ static PyObject *array_tolist(PyObject *self, PyObject *ignored)
     const array *a = DATA(array, self);
     const kind *k = a->kind;
     size_t at = 0;
-    if (!k || !k->format || k->code == 5) /* memoryview knows no complex numbers */
+    if (!k || !k->format || k->code == 5) /* memoryview does not support complex numbers */
         return nested_list(a, 0, &at);
     PyObject *view = PyMemoryView_FromObject(self);
     PyObject *list = view ? PyObject_CallMethod(view, "tolist", NULL) : NULL;
@@ -277,7 +278,7 @@ static PyObject *array_dtype(PyObject *self, void *ignored)
     return PyUnicode_FromString(DATA(array, self)->type->id);
 }
 
-/* "F" if the first dimension varies fastest and the last does not; else "C". */
+/* "F" if the first dimension varies fastest and the last does not; otherwise "C". */
 static PyObject *array_order(PyObject *self, void *ignored)
 {
     (void)ignored;
@@ -292,19 +293,20 @@ static PyObject *array_nbytes(PyObject *self, void *ignored)
     return PyLong_FromSize_t(DATA(array, self)->block->nbytes);
 }
 
-/* All bytes as one run of u8, for whoever names the type by himself: a twin on the same block. */
+/* All bytes as one run of u8, for callers that choose the type: a second Array on the same block.
+ */
 static PyObject *array_raw(PyObject *self, void *ignored)
 {
     (void)ignored;
     array *a = DATA(array, self);
     if (a->foreign)
-        return PyErr_SetString(PyExc_BufferError, "the memory belongs to another"), NULL;
-    PyObject *twin = array_make(a->st, a->type, block_take(a->block));
-    if (!twin)
+        return PyErr_SetString(PyExc_BufferError, "the memory belongs to another object"), NULL;
+    PyObject *flat = array_make(a->st, a->type, block_take(a->block));
+    if (!flat)
         return NULL;
-    DATA(array, twin)->form = FLAT;
-    PyObject *view = PyMemoryView_FromObject(twin);
-    Py_DECREF(twin);
+    DATA(array, flat)->form = FLAT;
+    PyObject *view = PyMemoryView_FromObject(flat);
+    Py_DECREF(flat);
     return view;
 }
 
@@ -320,7 +322,7 @@ static PyObject *array_repr(PyObject *self)
 
 static PyMethodDef array_methods[] = {
     { "numpy", array_numpy, METH_NOARGS, "The same memory as a numpy array." },
-    { "tobytes", array_tobytes, METH_NOARGS, "The bytes, as they lie in memory." },
+    { "tobytes", array_tobytes, METH_NOARGS, "The bytes, in the order of the memory." },
     { "tolist", array_tolist, METH_NOARGS, "The numbers as nested lists." },
     { "__dlpack__", FAST_KEYWORDS(array_dlpack), "A capsule of DLPack." },
     { "__dlpack_device__", dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
@@ -340,7 +342,7 @@ static PyType_Slot array_slots[] = {
     { Py_tp_methods, array_methods },
     { Py_tp_getset, array_members },
     { Py_bf_getbuffer, array_buffer },
-    DOC("Memory with a type and a shape: what a read gives where there is no numpy."),
+    DOC("Memory with a type and a shape. Reads return it if numpy is not installed."),
     { 0, NULL }
 };
 PyType_Spec array_spec = { .name = "tenfold.Array",

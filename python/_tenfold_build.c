@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of Python become tensors of a builder.
+/* Adds Python values to a builder as tensors.
  *
  *   Tensor                   tnf_builder_add_object(): copied from file to file
  *   buffer, Array            contiguous: its memory as it is; else element by element in C order
  *   (type, function, shape)  called while saving, for tensors larger than memory
- *   anything else            tenfold._values.plain() makes one of these of it
+ *   anything else            tenfold._values.plain() converts it to one of these
  *
- * Nothing is reinterpreted: strides and byte orders are followed, whatever they are. */
+ * All strides and byte orders are supported; the values stay the same. */
 #include "_tenfold.h"
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void copy_element(const strided *s, uint8_t *dst, const uint8_t *src)
         dst[i] = src[half - 1 - i];
 }
 
-/* Where element number i is. */
+/* The address of element number i. */
 static const uint8_t *element_at(const strided *s, uint64_t i)
 {
     const uint8_t *p = s->data;
@@ -56,7 +56,7 @@ static tnf_status fetch_strided(void *ctx, uint64_t offset, void *dst, size_t n,
         size_t skip = (size_t)(offset % s->width);
         const uint8_t *p = element_at(s, i);
         uint64_t run = last >= 0 ? (uint64_t)s->shape[last] - i % (uint64_t)s->shape[last] : 1;
-        /* A run along the last dimension, whole elements at a time. */
+        /* A run along the last dimension, element by element. */
         while (run-- > 0 && n > 0) {
             size_t take = s->width - skip < n ? s->width - skip : n;
             copy_element(s, element, p);
@@ -86,10 +86,10 @@ static bool is_plain(const strided *s)
 
 typedef struct stream {
     PyInterpreterState *interp;
-    PyObject *function; /* borrowed: the arena has it */
+    PyObject *function; /* borrowed: the arena keeps it alive */
 } stream;
 
-/* The exception of this thread as a sentence; it is cleared. */
+/* Turns the exception of this thread into an error message, and clears it. */
 static tnf_status fail_function(tnf_error *e, uint64_t offset)
 {
     PyObject *type, *value, *trace;
@@ -97,7 +97,7 @@ static tnf_status fail_function(tnf_error *e, uint64_t offset)
     PyErr_NormalizeException(&type, &value, &trace);
     PyObject *text = value ? PyObject_Str(value) : NULL;
     const char *words = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    tnf_error_set(e, TNF_EIO, offset, "the function that gives the bytes failed: %s",
+    tnf_error_set(e, TNF_EIO, offset, "the function that provides the bytes failed: %s",
                   words ? words : "?");
     Py_XDECREF(text);
     Py_XDECREF(type);
@@ -112,7 +112,7 @@ static tnf_status fetch_stream(void *ctx, uint64_t offset, void *dst, size_t n, 
     const stream *s = ctx;
     tnf_status status = TNF_OK;
     gil g;
-    memset(dst, 0, n); /* what a function leaves out must not be memory of this process */
+    memset(dst, 0, n); /* bytes that the function leaves out must not expose old memory */
     gil_enter(&g, s->interp);
     PyObject *view = PyMemoryView_FromMemory(dst, (Py_ssize_t)n, PyBUF_WRITE);
     PyObject *answer = view ? PyObject_CallFunction(s->function, "KO", (unsigned long long)offset,
@@ -120,7 +120,7 @@ static tnf_status fetch_stream(void *ctx, uint64_t offset, void *dst, size_t n, 
                             : NULL;
     if (!answer)
         status = fail_function(e, offset);
-    /* Whoever keeps the view must not write into memory that is gone. */
+    /* The function may have kept the view, which must not be used for freed memory. */
     PyObject *released = view ? PyObject_CallMethod(view, "release", NULL) : NULL;
     if (!released && status == TNF_OK)
         status = fail_function(e, offset);
@@ -169,7 +169,8 @@ static int add_strided(const adding *a, const tnf_type *type, const strided *fro
         return -1;
     *s = *from;
     if (type->number == TNF_NUMBER_COMPLEX && s->swap)
-        return raise_text(a->st, TNF_EUNSUPPORTED, "'%.60s': complex numbers in big-endian order",
+        return raise_text(a->st, TNF_EUNSUPPORTED,
+                          "'%.60s': complex numbers in big-endian order are not supported",
                           a->name),
                -1;
     s->shape = numbers;
@@ -191,7 +192,7 @@ static void free_buffer(PyObject *capsule)
     PyMem_Free(view);
 }
 
-/* A buffer that stays until the arena goes. */
+/* A buffer that the arena keeps until it is freed. */
 static const Py_buffer *keep_buffer(PyObject *arena, PyObject *value)
 {
     Py_buffer *view = PyMem_Calloc(1, sizeof *view);
@@ -215,7 +216,7 @@ static int add_buffer(const adding *a, const Py_buffer *view, const tnf_type *ty
         type = own;
     if (!type)
         return raise_text(a->st, TNF_EUNSUPPORTED,
-                          "'%.60s': Unknown dtype \"%s\": no type of ours is like it", a->name,
+                          "'%.60s': Unknown dtype \"%s\": no element type matches it", a->name,
                           view->format ? view->format : "?"),
                -1;
     strided s = { view->buf, view->ndim, (size_t)view->itemsize, swap, view->shape, view->strides };
@@ -242,22 +243,23 @@ static int add_array(const adding *a, PyObject *value)
 }
 
 /* One part from (type, contiguous buffer). */
-static int take_part(const adding *a, tnf_part *out, PyObject *role, PyObject *told)
+static int take_part(const adding *a, tnf_part *out, PyObject *role, PyObject *pair)
 {
     const char *id;
     PyObject *content;
-    if (!PyTuple_Check(told)) {
-        PyErr_Format(PyExc_TypeError, "a part of '%s' is (type, buffer)", a->name);
+    if (!PyTuple_Check(pair)) {
+        PyErr_Format(PyExc_TypeError, "a part of '%s' must be a tuple (type, buffer)", a->name);
         return -1;
     }
-    if (!PyArg_ParseTuple(told, "sO", &id, &content))
+    if (!PyArg_ParseTuple(pair, "sO", &id, &content))
         return -1;
     const char *text = arena_text(a->arena, role);
     const tnf_type *type = tnf_type_named(id);
     const Py_buffer *view = text && type ? keep_buffer(a->arena, content) : NULL;
     if (!view || !PyBuffer_IsContiguous(view, 'C')) {
         if (!PyErr_Occurred())
-            PyErr_Format(PyExc_ValueError, "a part of '%s' is no contiguous '%s'", a->name, id);
+            PyErr_Format(PyExc_ValueError, "a part of '%s' is not a contiguous buffer of type '%s'",
+                         a->name, id);
         return -1;
     }
     *out = (tnf_part) { .role = text,
@@ -269,13 +271,13 @@ static int take_part(const adding *a, tnf_part *out, PyObject *role, PyObject *t
     return 0;
 }
 
-/* ("strings/1", {role: (type, buffer)}, shape): a tensor that is not dense. Its layout is checked
- * by the builder. */
-static int add_parts(const adding *a, const char *id, PyObject *told, const uint64_t *dims,
+/* ("strings/1", {role: (type, buffer)}, shape): a tensor that is not dense. The builder checks its
+ * layout. */
+static int add_parts(const adding *a, const char *id, PyObject *roles, const uint64_t *dims,
                      Py_ssize_t rank)
 {
     tnf_error e = { .offset = TNF_NO_OFFSET };
-    Py_ssize_t n = PyDict_Size(told), at = 0, i = 0;
+    Py_ssize_t n = PyDict_Size(roles), at = 0, i = 0;
     const tnf_layout *layout = tnf_layout_by_id(id);
     tnf_part *parts = arena_take(a->arena, (size_t)n * sizeof *parts + 1);
     uint64_t *shape = arena_take(a->arena, ((size_t)rank + 1) * sizeof *shape);
@@ -284,10 +286,10 @@ static int add_parts(const adding *a, const char *id, PyObject *told, const uint
     if (!parts || !shape || !object)
         return -1;
     if (!layout || n > UINT16_MAX) {
-        PyErr_Format(PyExc_ValueError, "there is no layout '%s'", id);
+        PyErr_Format(PyExc_ValueError, "unknown layout '%s'", id);
         return -1;
     }
-    while (PyDict_Next(told, &at, &role, &part))
+    while (PyDict_Next(roles, &at, &role, &part))
         if (take_part(a, &parts[i++], role, part) < 0)
             return -1;
     memcpy(shape, dims, (size_t)rank * sizeof *shape);
@@ -300,7 +302,7 @@ static int add_parts(const adding *a, const char *id, PyObject *told, const uint
     return check_added(a, tnf_builder_add_object(a->b, object, a->name, &e), &e);
 }
 
-/* The dimensions of a sequence; how many there are, or -1. */
+/* The dimensions in a sequence. Returns their number, or -1. */
 static Py_ssize_t take_shape(PyObject *shape, uint64_t *dims)
 {
     Py_ssize_t rank = PySequence_Size(shape);
@@ -310,11 +312,11 @@ static Py_ssize_t take_shape(PyObject *shape, uint64_t *dims)
         Py_XDECREF(item);
     }
     if (rank > MOST_RANK && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "bad shape");
+        PyErr_Format(PyExc_ValueError, "a shape has at most %d dimensions", MOST_RANK);
     return PyErr_Occurred() ? -1 : rank;
 }
 
-/* Bytes of elements that are packed already. */
+/* A buffer of elements that are already packed. */
 static int add_packed(const adding *a, const tnf_type *type, PyObject *content,
                       const uint64_t *dims, Py_ssize_t rank)
 {
@@ -326,7 +328,7 @@ static int add_packed(const adding *a, const tnf_type *type, PyObject *content,
     if (!view)
         return -1;
     if ((uint64_t)view->len != (bits + 7) / 8) {
-        PyErr_Format(PyExc_ValueError, "'%s' needs %llu bytes and has %zd", a->name,
+        PyErr_Format(PyExc_ValueError, "'%s' needs %llu bytes, but its buffer has %zd", a->name,
                      (unsigned long long)(bits + 7) / 8, view->len);
         return -1;
     }
@@ -334,9 +336,9 @@ static int add_packed(const adding *a, const tnf_type *type, PyObject *content,
                        &e);
 }
 
-/* ("bf16", buffer or function, shape or None): the type is the caller's word. Or a layout and its
- * parts, as add_parts() has them. */
-static int add_told(const adding *a, PyObject *tuple)
+/* ("bf16", buffer or function, shape or None): the caller names the type. Or a layout and its
+ * parts, as in add_parts(). */
+static int add_typed(const adding *a, PyObject *tuple)
 {
     const char *id;
     PyObject *content, *shape;
@@ -351,7 +353,7 @@ static int add_told(const adding *a, PyObject *tuple)
         return add_parts(a, id, content, dims, rank);
     const tnf_type *type = tnf_type_named(id);
     if (!type) {
-        PyErr_Format(PyExc_ValueError, "there is no type '%s'", id);
+        PyErr_Format(PyExc_ValueError, "unknown type '%s'", id);
         return -1;
     }
     if (shape == Py_None) {
@@ -389,7 +391,7 @@ static int add_value(const adding *a, PyObject *name, PyObject *value, bool agai
     if (Py_TYPE(value) == a->st->array_type)
         return add_array(a, value);
     if (PyTuple_Check(value) && PyTuple_Size(value) == 3)
-        return add_told(a, value);
+        return add_typed(a, value);
     if (PyObject_CheckBuffer(value)) {
         const Py_buffer *view = keep_buffer(a->arena, value);
         bool swap;
@@ -400,7 +402,7 @@ static int add_value(const adding *a, PyObject *name, PyObject *value, bool agai
         PyErr_Clear();
     }
     if (again) {
-        PyErr_Format(PyExc_TypeError, "'%s' cannot be saved: it is a %R", a->name,
+        PyErr_Format(PyExc_TypeError, "'%s' cannot be saved: its type is %R", a->name,
                      (PyObject *)Py_TYPE(value));
         return -1;
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* verify(), hash(), diff(), stat(), formats(): what only looks. Results are collected in lists of
- * tuples while the C call runs; the classes around them are Python's. */
+/* verify(), hash(), diff(), stat() and formats(), which change nothing. Callbacks collect results
+ * in lists of tuples while the C call runs; the Python sources define the classes around them. */
 #include "_tenfold.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* One call: what it reads, and the list that its callbacks fill. They come without the GIL. */
+/* One call: its files, and the lists that its callbacks fill. Callbacks start without the GIL. */
 typedef struct look {
     state *st;
     PyInterpreterState *interp;
     PyObject *list;
     PyObject *more; /* a second list, or NULL */
-    PyObject *kept; /* what must stay until the end */
+    PyObject *kept; /* objects that must live until the end */
     const tnf_file *a, *b;
     handle *h, *other;
     work work;
@@ -27,11 +27,11 @@ typedef struct look {
     char **patterns;
 } look;
 
-/* Takes the item over; a failure stays set for the end of the call, on this thread's state. */
+/* Takes ownership of the item. */
 static void append_item(PyObject *list, PyObject *item)
 {
     if (!item || PyList_Append(list, item) < 0)
-        PyErr_Clear(); /* no memory: the count at the end tells */
+        PyErr_Clear(); /* out of memory; the count at the end shows it */
     Py_XDECREF(item);
 }
 
@@ -120,8 +120,7 @@ static void on_values(void *ctx, const tnf_object *object, const tnf_value_count
     gil_leave(&g);
 }
 
-/* The context of the callbacks is the look, that of the progress as well: it begins with neither.
- */
+/* All callbacks get the look as their context, whose first member is not the work. */
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 {
     return work_progress(&((look *)ctx)->work, done, total);
@@ -254,7 +253,7 @@ static tnf_status run_diff(void *ctx, tnf_error *e)
     return tnf_diff(&l->compared, l->a, l->b, &l->how.diff, e);
 }
 
-/* A dict of names, complete before it begins. */
+/* New names come from a dict that was complete before the work began. */
 static tnf_status rename_by_dict(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
 {
     look *l = ctx;
@@ -264,7 +263,9 @@ static tnf_status rename_by_dict(void *ctx, tnf_str *out, tnf_str name, tnf_erro
     gil_enter(&g, l->interp);
     PyObject *key = str_of(name), *value = key ? PyDict_GetItem(l->more, key) : NULL, *owner = NULL;
     if (value && text_of(value, out, &owner) == 0 && owner) {
-        append_item(l->kept, owner); /* bytes that are not UTF-8 are not those of the dict */
+        append_item(
+            l->kept,
+            owner); /* text that is not UTF-8 was encoded anew, not borrowed from the dict */
         owner = NULL;
     }
     PyErr_Clear();

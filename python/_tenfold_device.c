@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors onto a GPU: what tenfold/_device.py calls. A device is opened once and never closed,
- * since tensors in its memory may outlive everything here. A load keeps its requests, and so the
- * files. */
+/* Loads tensors to a GPU, for tenfold/_device.py. A device is opened once and never closed, since
+ * tensors in its memory may outlive all objects here. A load keeps its requests alive, and by them
+ * the files. */
 #include "_tenfold.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ PyObject *device_open(PyObject *module, PyObject *name)
     if (!text)
         return NULL;
     const char *which = PyBytes_AsString(text);
-    PyThreadState *save = PyEval_SaveThread(); /* the driver may take a second to begin */
+    PyThreadState *save = PyEval_SaveThread(); /* the driver may need a second to start */
     tnf_status status = tnf_device_open(&d, which, NULL, &e);
     PyEval_RestoreThread(save);
     Py_DECREF(text);
@@ -96,7 +96,8 @@ static int request_parse(state *st, tnf_device_request *out, PyObject *item, tnf
     if (selection_parse(&s, of->h, key, of->object->shape, of->object->rank) < 0)
         return -1;
     if (s.list)
-        return PyErr_SetString(PyExc_IndexError, "a list of indices is not loaded onto a device"),
+        return PyErr_SetString(PyExc_IndexError,
+                               "a list of row indices is not supported for a device"),
                -1;
     *slices = malloc((of->object->rank + 1) * sizeof **slices);
     if (!*slices)
@@ -106,7 +107,7 @@ static int request_parse(state *st, tnf_device_request *out, PyObject *item, tnf
     return 0;
 }
 
-/* (type, shape, bytes) of what a request gives. */
+/* (type, shape, bytes) of the result of a request. */
 PyObject *device_form(PyObject *module, PyObject *args)
 {
     PyObject *t, *key, *as;
@@ -187,7 +188,7 @@ static void free_requests(tnf_device_request *requests, tnf_slice **slices, size
     free(requests);
 }
 
-/* (device, [request], options, what stays as long as the load: memory that is written) */
+/* (device, [request], options, keep). The load keeps `keep` alive: the memory that it writes. */
 PyObject *device_start(PyObject *module, PyObject *args)
 {
     PyObject *device, *list, *options, *keep;
@@ -232,9 +233,9 @@ PyObject *device_start(PyObject *module, PyObject *args)
     return capsule;
 }
 
-/* ------------------------------------------------------------ whole files */
+/* ----------------------------------------------------------- complete files */
 
-/* Memory that Python allocates: `allocate` gives the address of n bytes. */
+/* Memory that Python allocates: `allocate` returns the address of n bytes. */
 struct slabs {
     PyObject *allocate;
     struct slab {
@@ -264,13 +265,13 @@ static void *slab_take(void *ctx, tnf_device *d, size_t n)
     return (void *)(uintptr_t)base;
 }
 
-/* Python frees it with its last tensor. */
+/* No-op: Python frees a slab with the last tensor in it. */
 static void slab_give(void *ctx, tnf_device *d, void *p, size_t n)
 {
     (void)ctx, (void)d, (void)p, (void)n;
 }
 
-/* The slab that an address lies in; mostly the one that the last one lay in. */
+/* The slab that contains an address. It is usually the slab of the previous call. */
 static size_t slab_find(struct slabs *s, uint64_t at)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -304,7 +305,7 @@ static PyObject *placed_tensors(const tnf_file *file, const tnf_load *load, stru
     return list;
 }
 
-/* 1: every tensor is one part of a type that is in the set; 0: not; -1: an error. */
+/* 1: every tensor is dense, with a type from the set; 0: some are not; -1: an error. */
 static int plain_file(tnf_device_request *requests, const tnf_file *file, size_t n, PyObject *types)
 {
     const tnf_type *known = NULL;
@@ -339,8 +340,8 @@ static PyObject *running_new(running *r, PyObject *keep, PyObject *device)
     return capsule;
 }
 
-/* All tensors of a file; their list is made while they are read. `keep` stays as long as the load
- * does: the file and the slabs. */
+/* Loads all tensors of a file; the list of them is made while they are read. The load keeps `keep`
+ * alive: the file and the slabs. */
 PyObject *device_start_file(PyObject *module, PyObject *args)
 {
     PyObject *device, *of, *types, *options, *keep, *list = NULL, *result = NULL;
@@ -423,7 +424,7 @@ PyObject *device_wait(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Ends a load early; nothing is written or read any more afterwards. */
+/* Ends a load early. Afterwards it does not read or write any more. */
 PyObject *device_stop(PyObject *module, PyObject *capsule)
 {
     running *r = PyCapsule_GetPointer(capsule, load_name);

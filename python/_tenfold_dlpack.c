@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* DLPack both ways, by its header 1.1.
+/* Exports and imports DLPack, as defined by its header 1.1.
  *
  *   capsule ──> managed tensor ──> block or hold (counted in C)
  *
- * The deleter touches no Python object: it may run on any thread, without the GIL, after the
- * interpreter has gone. */
+ * The deleter uses no Python object: it may run on any thread, without the GIL, and after the end
+ * of the interpreter. */
 #include "_tenfold.h"
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +41,8 @@ typedef struct dl_versioned {
 
 enum { DL_READ_ONLY = 1, DL_IS_COPIED = 2, DL_CPU = 1 };
 
-/* Everything of one capsule in one piece of memory: either form of it, who keeps the bytes, then
- * shape and strides. */
+/* All data of one capsule in one allocation: both forms of it, the owner of the bytes, then shape
+ * and strides. */
 typedef struct export
 {
     dl_versioned versioned;
@@ -70,7 +70,7 @@ static void delete_legacy(dl_legacy *self)
     export_free(self->ctx);
 }
 
-/* A capsule that nobody took: then it still has its first name. */
+/* The destructor of a capsule. A consumer renames it; only an unused capsule has its first name. */
 static void drop_capsule(PyObject *capsule)
 {
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
@@ -82,15 +82,15 @@ static void drop_capsule(PyObject *capsule)
     }
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ----------------------------------------------------------------- requests */
 
-typedef struct asked {
+typedef struct wanted {
     bool versioned;
     uint32_t minor;
-    int copy; /* -1: as it is best, 0: never, 1: always */
-} asked;
+    int copy; /* -1: if necessary, 0: never, 1: always */
+} wanted;
 
-static int asked_version(asked *out, PyObject *version)
+static int wanted_version(wanted *out, PyObject *version)
 {
     if (version == Py_None)
         return 0;
@@ -108,24 +108,25 @@ static int asked_version(asked *out, PyObject *version)
     return 0;
 }
 
-static int asked_device(PyObject *device)
+static int wanted_device(PyObject *device)
 {
     int type = DL_CPU, id = 0;
     if (device != Py_None && !PyArg_ParseTuple(device, "ii", &type, &id))
         return -1;
     if (type == DL_CPU)
         return 0;
-    PyErr_SetString(PyExc_BufferError, "the tensor is in the memory of the CPU");
+    PyErr_SetString(PyExc_BufferError,
+                    "the tensor is in CPU memory; it cannot be exported to another device");
     return -1;
 }
 
-static int asked_parse(asked *out, PyObject *const *args, Py_ssize_t n, PyObject *names)
+static int wanted_parse(wanted *out, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     static const char *const keys[] = { "max_version", "dl_device", "copy", "stream", NULL };
     PyObject *given[] = { Py_None, Py_None, Py_None, Py_None };
-    *out = (asked) { false, 0, -1 };
-    if (take_arguments(given, keys, 0, args, n, names) < 0 || asked_version(out, given[0]) < 0 ||
-        asked_device(given[1]) < 0)
+    *out = (wanted) { false, 0, -1 };
+    if (take_arguments(given, keys, 0, args, n, names) < 0 || wanted_version(out, given[0]) < 0 ||
+        wanted_device(given[1]) < 0)
         return -1;
     out->copy = given[2] == Py_None ? -1 : PyObject_IsTrue(given[2]);
     return 0;
@@ -141,8 +142,8 @@ typedef struct content {
     bool readonly, copied;
 } content;
 
-/* Consumers of 1.0 know no narrow floats: they get the bytes as unsigned numbers. */
-static int export_dtype(dl_tensor *t, const content *c, const asked *how)
+/* DLPack 1.0 has no narrow floats: its consumers get the bytes as unsigned numbers. */
+static int export_dtype(dl_tensor *t, const content *c, const wanted *how)
 {
     const kind *k = kind_of(c->type);
     if (!k || k->bits == 0) {
@@ -152,8 +153,7 @@ static int export_dtype(dl_tensor *t, const content *c, const asked *how)
     }
     bool narrow = k->code >= 7 && (!how->versioned || how->minor < 1);
     if (narrow && k->width == 0) {
-        PyErr_Format(PyExc_BufferError, "only consumers of DLPack 1.1 take %s; use .bytes()",
-                     k->id);
+        PyErr_Format(PyExc_BufferError, "%s needs a consumer of DLPack 1.1; use .bytes()", k->id);
         return -1;
     }
     t->dtype.code = narrow ? 1 : k->code;
@@ -175,8 +175,8 @@ static void export_shape(dl_tensor *t, export *x, const content *c, int width, b
     }
 }
 
-/* Takes block and hold over. */
-static PyObject *export_make(const content *c, const asked *how, block *b, hold *h)
+/* Takes ownership of block and hold. */
+static PyObject *export_make(const content *c, const wanted *how, block *b, hold *h)
 {
     export *x = malloc(sizeof *x + (2 * (size_t)c->rank + 2) * sizeof(int64_t));
     if (!x) {
@@ -218,7 +218,7 @@ PyObject *dlpack_device(PyObject *self, PyObject *ignored)
     return Py_BuildValue("ii", DL_CPU, 0);
 }
 
-static PyObject *export_block(const tnf_type *type, block *b, const asked *how, bool copied)
+static PyObject *export_block(const tnf_type *type, block *b, const wanted *how, bool copied)
 {
     content c = { type, b->rank, b->shape, b->strides, b->data, false, copied };
     return export_make(&c, how, b, NULL);
@@ -238,26 +238,28 @@ static block *block_copy(const block *b)
 PyObject *array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     array *a = DATA(array, self);
-    asked how;
-    if (asked_parse(&how, args, n, names) < 0)
+    wanted how;
+    if (wanted_parse(&how, args, n, names) < 0)
         return NULL;
     if (a->foreign) {
-        PyErr_SetString(PyExc_BufferError, "the array is another's already; ask that one");
+        PyErr_SetString(PyExc_BufferError,
+                        "the memory belongs to another object; export it from that object");
         return NULL;
     }
     block *b = how.copy == 1 ? block_copy(a->block) : block_take(a->block);
     return b ? export_block(a->type, b, &how, how.copy == 1) : PyErr_NoMemory();
 }
 
-/* A view of the mapped file if that is possible and wanted; else a copy. The old form cannot say
- * "read-only", and a file over memory of Python cannot be kept without Python: copies, too. */
+/* A view of the mapped file if that is possible and wanted; otherwise a copy. The unversioned form
+ * has no flag for "read-only", and a file over memory of Python needs Python to live: both get
+ * copies. */
 PyObject *tensor_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     tensor *t = DATA(tensor, self);
-    asked how;
+    wanted how;
     tnf_error e = { .offset = TNF_NO_OFFSET };
     const void *view = NULL;
-    if (asked_parse(&how, args, n, names) < 0 || handle_ready(t->h) < 0)
+    if (wanted_parse(&how, args, n, names) < 0 || handle_ready(t->h) < 0)
         return NULL;
     const tnf_part *part = tensor_bytes(t);
     if (!part)
@@ -265,7 +267,7 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
     bool lend = how.versioned && how.copy != 1 && !t->h->of_python &&
                 tnf_map(&view, part, &e) == TNF_OK;
     if (!lend && how.copy == 0) {
-        PyErr_SetString(PyExc_BufferError, "only a copy can be handed over here");
+        PyErr_SetString(PyExc_BufferError, "this tensor cannot be exported without a copy");
         return NULL;
     }
     if (lend) {
@@ -285,7 +287,7 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
     return export_block(part->type, b, &how, true);
 }
 
-/* -------------------------------------------------------------------- taking */
+/* ------------------------------------------------------------------ importing */
 
 static const tnf_type *import_type(uint8_t code, uint8_t bits)
 {
@@ -311,15 +313,18 @@ static void foreign_legacy(void *managed)
         m->deleter(m);
 }
 
-/* An Array over the memory of another; its block has shape and strides, and borrows the data. */
+/* An Array over the memory of another object. Its block has shape and strides, and borrows the
+ * data.
+ */
 static PyObject *import_tensor(state *st, const dl_tensor *t, bool readonly)
 {
     const tnf_type *type = t->dtype.lanes == 1 ? import_type(t->dtype.code, t->dtype.bits) : NULL;
     if (t->device.type != DL_CPU)
-        return raise_text(st, TNF_EUNSUPPORTED, "the array is not in the memory of the CPU");
+        return raise_text(st, TNF_EUNSUPPORTED, "the array is not in CPU memory");
     if (!type || t->ndim < 0 || t->ndim > MOST_RANK)
-        return raise_text(st, TNF_EUNSUPPORTED, "no type of ours is DLPack's code %d with %d bits",
-                          t->dtype.code, t->dtype.bits);
+        return raise_text(st, TNF_EUNSUPPORTED,
+                          "no element type matches DLPack's code %d with %d bits", t->dtype.code,
+                          t->dtype.bits);
     block *b = block_new(t->ndim, 0);
     PyObject *made = array_make(st, type, b);
     if (!made)
@@ -346,7 +351,7 @@ PyObject *from_dlpack(PyObject *module, PyObject *object)
     PyObject *how = none ? Py_BuildValue("{s(ii)}", "max_version", 1, 1) : NULL;
     PyObject *capsule = how ? PyObject_Call(method, none, how) : NULL;
     if (how && !capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
-        PyErr_Clear(); /* older than versions */
+        PyErr_Clear(); /* it does not support versions */
         capsule = PyObject_Call(method, none, NULL);
     }
     Py_XDECREF(method);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* repair() and edit(): a damaged file saved anew as far as it is whole; attributes changed. */
+/* repair() saves the intact tensors of a damaged file; edit() changes attributes. */
 #include "_tenfold.h"
 #include <string.h>
 
@@ -107,7 +107,7 @@ PyObject *do_repair(PyObject *module, PyObject *args, PyObject *kwargs)
 
 /* ---------------------------------------------------------------------- edit */
 
-/* In the file itself where that is possible; else, unless only that is wanted, written anew. */
+/* Edits in place if possible. Otherwise the file is written anew, unless `in_place` forbids it. */
 static tnf_status run_edit(void *ctx, tnf_error *e)
 {
     changing *c = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Embeddings: what tenfold/embeddings.py is made of. Words go in as str, vectors come out as
- * Arrays, hits as lists of (word, score, row). */
+/* Embeddings: the base of tenfold/embeddings.py. Words are passed as str, vectors are returned as
+ * Arrays, and hits as lists of (word, score, row). */
 #include "_tenfold.h"
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 typedef struct embeddings {
     OBJECT_HEAD
     state *st;
-    handle *h; /* keeps the file */
+    handle *h; /* keeps the file open */
     tnf_emb *emb;
 } embeddings;
 
@@ -151,7 +151,7 @@ static PyObject *emb_ngrams(PyObject *self, PyObject *word)
     return raise_error(m->st, status, &e, m->h->path);
 }
 
-/* A list of str as texts; `kept` keeps what is encoded. */
+/* A list of str as texts; `kept` keeps their memory alive. */
 static tnf_str *word_list(PyObject *list, size_t *n, PyObject *kept)
 {
     Py_ssize_t count = PySequence_Size(list);
@@ -222,7 +222,7 @@ static PyObject *emb_vectors(PyObject *self, PyObject *list)
     return result;
 }
 
-/* rows(list of row numbers) -> Array: without any change, quantized ones reconstructed. */
+/* rows(list of row numbers) -> Array. Rows are as stored; quantized rows are reconstructed. */
 static PyObject *emb_rows(PyObject *self, PyObject *list)
 {
     const embeddings *m = DATA(embeddings, self);
@@ -249,7 +249,7 @@ static PyObject *emb_rows(PyObject *self, PyObject *list)
 
 /* -------------------------------------------------------------------- queries */
 
-typedef struct asking {
+typedef struct querying {
     const embeddings *m;
     tnf_emb_query query;
     const tnf_str *words;
@@ -259,11 +259,11 @@ typedef struct asking {
     tnf_emb_hit *hits;
     size_t *counts;
     tnf_emb_found *found;
-} asking;
+} querying;
 
 static tnf_status run_query(void *ctx, tnf_error *e)
 {
-    asking *a = ctx;
+    querying *a = ctx;
     if (a->what == 0)
         return tnf_emb_nearest(a->hits, a->counts, a->m->emb, a->vectors, a->n, &a->query, e);
     if (a->what == 1)
@@ -285,11 +285,11 @@ static int query_metric(tnf_metric *out, PyObject *options, PyObject *kept)
         }
     }
     if (word)
-        PyErr_Format(PyExc_ValueError, "metric is cosine, angular, dot or l2, not '%s'", word);
+        PyErr_Format(PyExc_ValueError, "metric must be cosine, angular, dot or l2, not '%s'", word);
     return word ? -1 : 0;
 }
 
-static int query_skip(asking *a, PyObject *options, PyObject *kept)
+static int query_skip(querying *a, PyObject *options, PyObject *kept)
 {
     PyObject *skip = option(options, "skip");
     Py_ssize_t n = skip ? PySequence_Size(skip) : 0;
@@ -306,7 +306,7 @@ static int query_skip(asking *a, PyObject *options, PyObject *kept)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int query_options(asking *a, PyObject *options, PyObject *kept)
+static int query_options(querying *a, PyObject *options, PyObject *kept)
 {
     uint64_t k = 10, threads = 0;
     if (option_count(options, "k", &k) < 0 || option_count(options, "threads", &threads) < 0 ||
@@ -320,7 +320,7 @@ static int query_options(asking *a, PyObject *options, PyObject *kept)
     return 0;
 }
 
-static PyObject *hits_list(const asking *a)
+static PyObject *hits_list(const querying *a)
 {
     PyObject *all = PyList_New(0);
     for (size_t i = 0; all && i < a->n; i++) {
@@ -340,7 +340,7 @@ static PyObject *hits_list(const asking *a)
     return all;
 }
 
-static PyObject *query_go(asking *a, PyObject *options, PyObject *kept)
+static PyObject *query_go(querying *a, PyObject *options, PyObject *kept)
 {
     tnf_status status = TNF_OK;
     tnf_error e = { .offset = TNF_NO_OFFSET };
@@ -366,7 +366,7 @@ static PyObject *query_go(asking *a, PyObject *options, PyObject *kept)
 static PyObject *query_words(PyObject *self, PyObject *args, int what)
 {
     PyObject *list, *options, *kept = PyList_New(0), *result = NULL;
-    asking a = { .m = DATA(embeddings, self), .query = TNF_EMB_QUERY_INIT, .what = what };
+    querying a = { .m = DATA(embeddings, self), .query = TNF_EMB_QUERY_INIT, .what = what };
     size_t n = 0;
     if (kept && PyArg_ParseTuple(args, "OO!", &list, &PyDict_Type, &options)) {
         a.words = word_list(list, &n, kept);
@@ -393,13 +393,13 @@ static PyObject *emb_nearest(PyObject *self, PyObject *args)
 {
     PyObject *matrix, *options, *kept, *result = NULL;
     Py_buffer view;
-    asking a = { .m = DATA(embeddings, self), .query = TNF_EMB_QUERY_INIT };
+    querying a = { .m = DATA(embeddings, self), .query = TNF_EMB_QUERY_INIT };
     size_t dims = tnf_emb_describe(a.m->emb)->dims;
     if (!PyArg_ParseTuple(args, "OO!", &matrix, &PyDict_Type, &options) ||
         PyObject_GetBuffer(matrix, &view, PyBUF_SIMPLE) < 0)
         return NULL;
     if (dims == 0 || (size_t)view.len % (dims * 4) != 0) {
-        PyErr_Format(PyExc_ValueError, "vectors of this file have %zd numbers", (Py_ssize_t)dims);
+        PyErr_Format(PyExc_ValueError, "each vector must have %zd numbers", (Py_ssize_t)dims);
     } else {
         a.vectors = view.buf;
         a.n = (size_t)view.len / (dims * 4);
@@ -458,7 +458,7 @@ static int quantize_options(quantizing *q, PyObject *options, PyObject *kept)
     q->how.ctx = &q->work;
     q->work.progress = option(options, "progress");
     q->work.h = q->m->h;
-    q->work.bytes = UINT64_MAX; /* long, whatever the file */
+    q->work.bytes = UINT64_MAX; /* takes long for any file */
     return 0;
 }
 
@@ -505,7 +505,7 @@ static PyMethodDef emb_methods[] = {
     { NULL, NULL, 0, NULL },
 };
 static PyGetSetDef emb_members[] = {
-    { "info", emb_info, NULL, "A dict of what is known.", NULL },
+    { "info", emb_info, NULL, "A dict that describes the embeddings.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 static PyType_Slot emb_slots[] = { { Py_tp_new, emb_new },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Statuses become exceptions, texts become strings, dicts become options. The classes themselves
- * are Python's (tenfold/_errors.py); here they are only asked for. */
+/* Converts statuses to exceptions, texts to str, and dicts to options. The exception classes are in
+ * tenfold/_errors.py; make() there creates them. */
 #include "_tenfold.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ int text_of(PyObject *str, tnf_str *out, PyObject **owner)
     Py_ssize_t n;
     const char *p = PyUnicode_AsUTF8AndSize(str, &n);
     if (!p) {
-        /* Bytes that are not UTF-8 came as lone surrogates. */
+        /* Bytes that are not UTF-8 were decoded as lone surrogates. */
         PyErr_Clear();
         *owner = PyUnicode_AsEncodedString(str, "utf-8", "surrogateescape");
         char *bytes;
@@ -58,7 +58,7 @@ static void raise_made(state *st, tnf_status status, const tnf_error *e, PyObjec
 
 void *raise_error(state *st, tnf_status status, const tnf_error *error, PyObject *path)
 {
-    /* A callback of Python has failed already: that is the reason. */
+    /* A Python callback has failed before: its exception is the cause. */
     if (PyErr_Occurred())
         return NULL;
     if (status == TNF_ENOMEM)
@@ -148,7 +148,7 @@ int option_count(PyObject *options, const char *key, uint64_t *out)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Options of a format are texts in C; True is "yes" there, and 64 is "64". */
+/* In C, the options of a format are texts: True is "yes", and 64 is "64". */
 static PyObject *option_word(PyObject *value)
 {
     if (value == Py_True)
@@ -188,8 +188,8 @@ int take_arguments(PyObject **out, const char *const *keys, Py_ssize_t most, PyO
                    Py_ssize_t n, PyObject *names)
 {
     if (n > most) {
-        PyErr_Format(PyExc_TypeError, "at most %zd arguments may come without a name, not %zd",
-                     most, n);
+        PyErr_Format(PyExc_TypeError, "at most %zd positional arguments are allowed, not %zd", most,
+                     n);
         return -1;
     }
     for (Py_ssize_t i = 0; i < n; i++)
@@ -202,7 +202,7 @@ int take_arguments(PyObject **out, const char *const *keys, Py_ssize_t most, PyO
             k++;
         if (!keys[k] || k < n) {
             PyErr_Format(PyExc_TypeError,
-                         keys[k] ? "the argument %R comes twice" : "there is no argument %R", name);
+                         keys[k] ? "duplicate argument %R" : "unexpected argument %R", name);
             return -1;
         }
         out[k] = args[n + i];

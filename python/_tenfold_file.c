@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* File: what File of tenfold/__init__.py is made of. The names, one tensor, many tensors at once.
- */
+/* File: the base of File in tenfold/__init__.py. The names, one tensor, or many tensors at once. */
 #include "_tenfold.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@ static PyObject *file_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     file *f = DATA(file, self);
     PyTypeObject *base = type;
     PyObject *module = NULL;
-    /* The state is that of the module of the C class, whatever was derived from it. */
+    /* The state belongs to the module of the C class, so derived classes are skipped. */
     while (base && !(module = PyType_GetModule(base))) {
         PyErr_Clear();
         base = (PyTypeObject *)PyType_GetSlot(base, Py_tp_base);
@@ -62,8 +61,8 @@ handle *handle_of(state *st, PyObject *object)
     return NULL;
 }
 
-/* Tensors that are still there keep the C file; they are told that it is closed. Without a GIL
- * another thread may be using the handle right now: then it goes with the File itself. */
+/* Existing tensors keep the C file open, but their reads fail from now on. Without a GIL another
+ * thread may be using the handle, so it is released with the File itself. */
 static PyObject *file_close(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -133,10 +132,10 @@ static int by_offset(const void *a, const void *b)
     uint64_t i = x->nparts ? x->parts[0].offset : 0, j = y->nparts ? y->parts[0].offset : 0;
     if (i != j)
         return i < j ? -1 : 1;
-    return x < y ? -1 : x > y; /* empty tensors stand where they stand */
+    return x < y ? -1 : x > y; /* equal places (empty tensors): the order of the file */
 }
 
-/* The tensors by their place in the file; the caller frees the array. */
+/* The tensors sorted by their offset in the file; the caller frees the array. */
 static const tnf_object **placed_objects(const handle *h, size_t *n)
 {
     const tnf_file *c = hold_file(h->hold);
@@ -195,9 +194,9 @@ static PyObject *file_glob(PyObject *self, PyObject *pattern)
 
 /* --------------------------------------------------------------- one tensor */
 
-/* Not there: safetensors' words for those who came from there; else with the names that are near.
- */
-static PyObject *not_there(PyObject *self, const handle *h, PyObject *name)
+/* Raises the error for an unknown name: worded as in safetensors for its replacement, otherwise
+ * with similar names. */
+static PyObject *no_such_tensor(PyObject *self, const handle *h, PyObject *name)
 {
     if (PyErr_Occurred())
         return NULL;
@@ -221,7 +220,7 @@ static PyObject *file_item(PyObject *self, PyObject *name)
     const tnf_object *object = h ? file_find(h, name) : NULL;
     if (object)
         return tensor_make(h, object, NULL);
-    return h ? not_there(self, h, name) : NULL;
+    return h ? no_such_tensor(self, h, name) : NULL;
 }
 
 static PyObject *file_read(PyObject *self, PyObject *name)
@@ -229,15 +228,15 @@ static PyObject *file_read(PyObject *self, PyObject *name)
     handle *h = file_ready(self);
     const tnf_object *object = h ? file_find(h, name) : NULL;
     if (!object)
-        return h ? not_there(self, h, name) : NULL;
+        return h ? no_such_tensor(self, h, name) : NULL;
     tensor t = { .h = h, .object = object };
-    Py_INCREF(AS_OBJECT(h)); /* another thread may close the file meanwhile */
+    Py_INCREF(AS_OBJECT(h)); /* another thread may close the file in the meantime */
     PyObject *arr = tensor_array(&t);
     Py_DECREF(AS_OBJECT(h));
     return arr;
 }
 
-/* One tensor as a numpy array of its own memory: what get_tensor() of safetensors gives. */
+/* One tensor as a numpy array with memory of its own, as get_tensor() of safetensors returns it. */
 static PyObject *file_fetch(PyObject *self, PyObject *name)
 {
     PyObject *arr = file_read(self, name);
@@ -250,7 +249,7 @@ typedef struct loading {
     handle *h;
     const tnf_object **objects;
     block **blocks;
-    Py_buffer *views; /* buffers of the caller that are filled; or NULL: blocks */
+    Py_buffer *views; /* buffers of the caller, to be filled; NULL: blocks are used */
     size_t nviews;
     tnf_request *requests;
     size_t n;
@@ -286,7 +285,7 @@ static int loading_names(loading *l, PyObject *self, PyObject *names)
         const tnf_object *object = name ? file_find(l->h, name) : NULL;
         if (!object) {
             if (name)
-                not_there(self, l->h, name);
+                no_such_tensor(self, l->h, name);
             Py_XDECREF(name);
             return -1;
         }
@@ -314,7 +313,7 @@ static int loading_blocks(loading *l)
     return 0;
 }
 
-/* A buffer of the caller for the tensor i. */
+/* The caller's buffer for tensor i. */
 static int loading_view(loading *l, size_t i, PyObject *into)
 {
     tensor t = { .h = l->h, .object = l->objects[i] };
@@ -364,7 +363,7 @@ static PyObject *loading_dict(loading *l, bool numpy)
     for (size_t i = 0; dict && i < l->n; i++) {
         PyObject *name = str_of(l->objects[i]->name);
         PyObject *arr = array_make(l->h->st, l->objects[i]->parts->type, l->blocks[i]);
-        l->blocks[i] = NULL; /* the array has it */
+        l->blocks[i] = NULL; /* the array owns it now */
         if (numpy && arr)
             arr = array_to_numpy(arr, l->objects[i]->name.p);
         if (!name || !arr || PyDict_SetItem(dict, name, arr) < 0)
@@ -416,7 +415,7 @@ static const tnf_info *file_info(PyObject *self)
     return h ? tnf_file_info(hold_file(h->hold)) : NULL;
 }
 
-/* One getter for all that is a text or a number; which of them is its closure. */
+/* One getter for all texts and numbers; its closure selects one. */
 enum { INFO_FORMAT = 1, INFO_VERSION, INFO_SIZE, INFO_PAYLOAD, INFO_SHARDS };
 #define INFO(which) (void *)(uintptr_t)INFO_##which
 
@@ -514,30 +513,30 @@ static PyObject *get_closed(PyObject *self, void *ignored)
 }
 
 static PyMethodDef file_methods[] = {
-    { "close", file_close, METH_NOARGS, "No new reads; arrays that are there stay." },
+    { "close", file_close, METH_NOARGS, "Refuses new reads; existing arrays stay valid." },
     { "names", file_names, METH_NOARGS, "A list of the names, in file order." },
-    { "placed", file_placed, METH_NOARGS, "A list of the names, by place in the file." },
+    { "placed", file_placed, METH_NOARGS, "A list of the names, by offset in the file." },
     { "glob", file_glob, METH_O, "A list of the names that match a pattern." },
-    { "fetch", file_fetch, METH_O, "One tensor as a numpy array of its own memory." },
+    { "fetch", file_fetch, METH_O, "One tensor as a numpy array with memory of its own." },
     { "read", file_read, METH_O, "One tensor as a tenfold.Array." },
     { "load", KEYWORDS(file_load),
       "load(names=None, threads=0, progress=None, numpy=True, into=None): many tensors as a dict,\n"
       "or in the buffers of a mapping." },
     { NULL, NULL, 0, NULL },
 };
-static char yes; /* only its address counts */
+static char yes; /* only its address is used */
 static PyGetSetDef file_members[] = {
     { "format", get_info, NULL, "'safetensors' …", INFO(FORMAT) },
-    { "version", get_info, NULL, "The format's version in the file.", INFO(VERSION) },
+    { "version", get_info, NULL, "The version of the format.", INFO(VERSION) },
     { "size", get_info, NULL, "Bytes of the file, or of all its shards.", INFO(SIZE) },
     { "payload", get_info, NULL, "Decoded bytes of all tensors.", INFO(PAYLOAD) },
-    { "shards", get_info, NULL, "Number of other files that it names.", INFO(SHARDS) },
+    { "shards", get_info, NULL, "Number of other files that the file names.", INFO(SHARDS) },
     { "attrs", get_attrs, NULL, "The attributes of the file.", NULL },
-    { "attrs_typed", get_attrs, NULL, "The same with the types of numbers.", &yes },
+    { "attrs_typed", get_attrs, NULL, "The attributes with the exact types of numbers.", &yes },
     { "warnings", get_warnings, NULL, "A list of (offset, message).", NULL },
     { "extras", get_extras, NULL, "Bytes that the reader does not understand.", NULL },
     { "path", get_path, NULL, "The path or URL (without its query), or None.", NULL },
-    { "closed", get_closed, NULL, "Has it been closed?", NULL },
+    { "closed", get_closed, NULL, "Is the file closed?", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 static PyType_Slot file_slots[] = { { Py_tp_new, file_new },

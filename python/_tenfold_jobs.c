@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans, parts and receipts: what tenfold/jobs.py calls. A job is a capsule; what comes out of it
- * is JSON, as text. */
+/* Plans, parts and receipts, for tenfold/jobs.py. A job is a capsule; its results are JSON texts.
+ */
 #include "_tenfold.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static PyObject *job_capsule(tnf_job *job)
     return capsule;
 }
 
-/* A list of str as texts that the arena keeps. */
+/* A list of str as texts; the arena keeps them alive. */
 static int option_texts(PyObject *options, const char *key, PyObject *arena,
                         const char *const **out, size_t *n)
 {
@@ -192,7 +192,7 @@ static int do_options(doing *d, PyObject *options, PyObject *arena)
     d->how.progress = work_progress;
     d->how.ctx = &d->work;
     d->work.progress = option(options, "progress");
-    d->work.bytes = UINT64_MAX; /* long enough for a thread: Ctrl-C works */
+    d->work.bytes = UINT64_MAX; /* always on a thread, so that Ctrl-C works */
     return 0;
 }
 
@@ -245,7 +245,7 @@ PyObject *job_abort(PyObject *module, PyObject *args)
 
 static PyObject *no_jobs(PyObject *module)
 {
-    return raise_text(state_of(module), TNF_EUNSUPPORTED, "this build has no plans of jobs");
+    return raise_text(state_of(module), TNF_EUNSUPPORTED, "this build does not support plans");
 }
 
 PyObject *job_plan(PyObject *module, PyObject *options)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Tensor tells of itself, and its strings and bytes. */
+/* The attributes of a Tensor, and its strings and bytes. */
 #include "_tenfold.h"
 #include <string.h>
 
@@ -35,7 +35,7 @@ static PyObject *get_dtype(PyObject *self, void *ignored)
     const tensor *t = DATA(tensor, self);
     const tnf_type *type = tensor_type_of(t);
     if (!t->part && t->object->nparts != 1)
-        return Py_NewRef(Py_None); /* each part has its own */
+        return Py_NewRef(Py_None); /* each part has a type of its own */
     return type ? PyUnicode_FromString(type->id) : Py_NewRef(Py_None);
 }
 
@@ -102,7 +102,8 @@ static PyObject *get_parts(PyObject *self, void *ignored)
     return dict;
 }
 
-/* (path, offset, stored bytes, encoding) of the one part; None if it is not in the file as such. */
+/* (path, offset, stored bytes, encoding) of the only part; None if the file does not contain it as
+ * a run of bytes. */
 static PyObject *get_location(PyObject *self, void *ignored)
 {
     (void)ignored;
@@ -144,14 +145,16 @@ static PyObject *mapped_strings(const tnf_strings *s, bool bytes)
     return list;
 }
 
-/* Not in one piece in the file: both parts are read. The library has checked them by then. */
+/* Reads both parts, since the strings cannot be mapped. tnf_strings_map() has checked the layout
+ * before, but not the offsets. */
 static PyObject *read_strings(const tensor *t, bool bytes)
 {
     const tnf_part *offsets = tnf_object_part(t->object, "offsets");
     const tnf_part *text = tnf_object_part(t->object, "bytes");
     tnf_error e = { .offset = TNF_NO_OFFSET };
     if (!offsets || !text || !offsets->type || strcmp(offsets->type->id, "u64") != 0)
-        return raise_text(t->h->st, TNF_EUNSUPPORTED, "'%.60s' has no strings", t->object->name.p);
+        return raise_text(t->h->st, TNF_EUNSUPPORTED, "'%.60s' is not a tensor of strings",
+                          t->object->name.p);
     block *o = block_new(0, (size_t)offsets->nbytes), *b = block_new(0, (size_t)text->nbytes);
     tnf_status status = o && b ? TNF_OK : TNF_ENOMEM;
     if (status == TNF_OK)
@@ -171,7 +174,7 @@ static PyObject *read_strings(const tensor *t, bool bytes)
                 item = one_string((const char *)b->data + at[i], (size_t)(at[i + 1] - at[i]),
                                   bytes);
             else
-                raise_text(t->h->st, TNF_EFORMAT, "string %llu lies outside of its bytes",
+                raise_text(t->h->st, TNF_EFORMAT, "string %llu is outside of the part 'bytes'",
                            (unsigned long long)i);
             if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
                 Py_CLEAR(list);
@@ -193,7 +196,7 @@ static PyObject *tensor_strings(PyObject *self, PyObject *args, PyObject *kwargs
         handle_ready(t->h) < 0)
         return NULL;
     if (t->part || strncmp(tnf_layout_id(t->object->layout), "strings", 7) != 0)
-        return raise_text(t->h->st, TNF_EUNSUPPORTED, "'%.60s' is %s: it has no strings",
+        return raise_text(t->h->st, TNF_EUNSUPPORTED, "'%.60s' has the layout %s and no strings",
                           t->object->name.p, tnf_layout_id(t->object->layout));
     tnf_status status = tnf_strings_map(&s, t->object, &e);
     if (status == TNF_OK)
@@ -249,7 +252,7 @@ static PyObject *tensor_read_into(PyObject *self, PyObject *target)
 
 /* ------------------------------------------------------------------ by Python */
 
-/* What is easier said in Python: tenfold/_more.py. */
+/* Calls a function of tenfold/_more.py, for methods that are simpler in Python. */
 static PyObject *more_call(const char *function, PyObject *self, PyObject *other)
 {
     PyObject *module = PyImport_ImportModule("tenfold._more");
@@ -266,7 +269,7 @@ static PyObject *tensor_torch(PyObject *self, PyObject *args)
     return PyArg_ParseTuple(args, "|O", &device) ? more_call("tensor_torch", self, device) : NULL;
 }
 
-/* What get_slice() of safetensors gives has these names. */
+/* The result of get_slice() in safetensors has these names. */
 static PyObject *tensor_get_shape(PyObject *self, PyObject *ignored)
 {
     PyObject *shape = get_shape(self, NULL);
@@ -322,11 +325,12 @@ PyObject *tensor_repr(PyObject *self)
 PyMethodDef tensor_methods[] = {
     { "numpy", FAST_KEYWORDS(tensor_numpy),
       "numpy(copy=None, writable=False, astype=None): as a numpy array." },
-    { "read", tensor_read, METH_NOARGS, "All of it as a tenfold.Array of its own memory." },
+    { "read", tensor_read, METH_NOARGS, "All elements as a tenfold.Array with memory of its own." },
     { "slice", tensor_slice, METH_O, "As [], but always as a tenfold.Array." },
-    { "bytes", tensor_tobytes, METH_NOARGS, "Its bytes: decoded, little-endian." },
-    { "read_into", tensor_read_into, METH_O, "Reads its bytes into a writable buffer." },
-    { "strings", KEYWORDS(tensor_strings), "strings(bytes=False): of a tensor of strings." },
+    { "bytes", tensor_tobytes, METH_NOARGS, "The bytes: decoded, little-endian." },
+    { "read_into", tensor_read_into, METH_O, "Reads the bytes into a writable buffer." },
+    { "strings", KEYWORDS(tensor_strings),
+      "strings(bytes=False): the strings of a tensor of strings." },
     { "torch", tensor_torch, METH_VARARGS, "torch(device=None): as a torch tensor." },
     { "_repr_html_", tensor_html, METH_NOARGS, "A small table for notebooks." },
     { "__array__", KEYWORDS(tensor_array_method), "For numpy." },
@@ -336,19 +340,19 @@ PyMethodDef tensor_methods[] = {
     { "__dlpack_device__", dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
     { NULL, NULL, 0, NULL },
 };
-static char yes; /* only its address counts */
+static char yes; /* only its address is used */
 PyGetSetDef tensor_members[] = {
-    { "name", get_name, NULL, "Its name; of a part its role.", NULL },
+    { "name", get_name, NULL, "The name; for a part, its role.", NULL },
     { "shape", get_shape, NULL, "A tuple.", NULL },
-    { "dtype", get_dtype, NULL, "The id of its type, 'f32' …; None if its parts differ.", NULL },
+    { "dtype", get_dtype, NULL, "The id of the type, 'f32' …; None if the parts differ.", NULL },
     { "nbytes", get_nbytes, NULL, "Bytes after decoding.", NULL },
     { "size", get_size, NULL, "Number of elements.", NULL },
     { "ndim", get_ndim, NULL, "Number of dimensions.", NULL },
-    { "order", get_order, NULL, "'C' or 'F': how it lies in the file.", NULL },
+    { "order", get_order, NULL, "'C' or 'F': the order in the file.", NULL },
     { "layout", get_layout, NULL, "'dense', 'strings/1' …", NULL },
-    { "attrs", get_attrs, NULL, "Its attributes.", NULL },
-    { "attrs_typed", get_attrs, NULL, "Its attributes with the types of numbers.", &yes },
-    { "parts", get_parts, NULL, "A dict of its parts by role.", NULL },
+    { "attrs", get_attrs, NULL, "The attributes.", NULL },
+    { "attrs_typed", get_attrs, NULL, "The attributes with the exact types of numbers.", &yes },
+    { "parts", get_parts, NULL, "A dict of the parts by role.", NULL },
     { "location", get_location, NULL, "(path, offset, stored, encoding), or None.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What outlives Python: open files and blocks of memory, counted by atomics; and the table of
- * types. Nothing here needs the GIL. */
+/* Open files and blocks of memory, which may outlive Python and have atomic reference counts; and
+ * the table of types. This source does not need the GIL. */
 #include "_tenfold.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 struct hold {
     atomic_size_t count;
     tnf_file *file;
-    int fd; /* a descriptor of our own that it reads from; -1: none */
+    int fd; /* the descriptor that the file reads from, owned by the hold; -1: none */
     net *far;
 };
 
@@ -40,7 +40,7 @@ void hold_drop(hold *h)
     tnf_close(h->file);
     if (h->fd >= 0)
         close(h->fd);
-    net_free(h->far); /* the file told it until now */
+    net_free(h->far); /* the file used it until it was closed */
     free(h);
 }
 
@@ -52,11 +52,11 @@ const tnf_file *hold_file(const hold *h)
 /* ------------------------------------------------------------------- blocks */
 
 /*   | counted | shape, strides | …to an address that is a multiple of 64 | data |
- * Large data begin at a huge page, which saves a fault for each 4 KiB of them. */
+ * Large data begin at a huge page, which saves a page fault for each 4 KiB. */
 typedef struct counted {
     block public;
     atomic_size_t count;
-    void *apart; /* data in memory of their own, or NULL */
+    void *separate; /* data in a separate allocation, or NULL */
 } counted;
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, WORTH_HUGE = 4 << 20 };
@@ -71,7 +71,7 @@ block *block_new(int rank, size_t nbytes)
     uint8_t *data = NULL;
     void *place = NULL;
     if (align == ALIGNMENT) {
-        /* Aligned by hand: asking malloc for it takes longer than a small copy. */
+        /* Aligned by hand: posix_memalign() takes longer than a small copy. */
         b = malloc(head + nbytes + ALIGNMENT);
         if (!b)
             return NULL;
@@ -93,7 +93,7 @@ block *block_new(int rank, size_t nbytes)
     b->public.strides = b->public.shape + rank;
     b->public.data = data;
     b->public.nbytes = nbytes;
-    b->apart = align == ALIGNMENT ? NULL : place;
+    b->separate = align == ALIGNMENT ? NULL : place;
     atomic_init(&b->count, 1);
     return &b->public;
 }
@@ -109,7 +109,7 @@ void block_drop(block *b)
     counted *c = (counted *)(void *)b;
     if (!b || atomic_fetch_sub_explicit(&c->count, 1, memory_order_acq_rel) != 1)
         return;
-    free(c->apart);
+    free(c->separate);
     free(c);
 }
 
@@ -157,7 +157,7 @@ static const kind kinds[] = {
 
 const kind *kind_of(const tnf_type *type)
 {
-    if (type == tnf_type_of(TNF_F32)) /* what most ask for */
+    if (type == tnf_type_of(TNF_F32)) /* the most frequent type */
         return &kinds[KIND_F32];
     for (size_t i = 0; type && i < sizeof kinds / sizeof *kinds; i++) {
         if (kinds[i].id[0] == type->id[0] && !strcmp(kinds[i].id, type->id))
@@ -166,7 +166,7 @@ const kind *kind_of(const tnf_type *type)
     return NULL;
 }
 
-/* What a format without a byte order means depends on the machine: `l` and `n` by their width. */
+/* The native formats `l`, `L`, `n` and `N` depend on the machine, so their width decides. */
 static const char *format_id(char c, Py_ssize_t size)
 {
     static const struct {
@@ -208,7 +208,7 @@ const tnf_type *type_of_format(const char *format, Py_ssize_t itemsize, bool *sw
     return id ? tnf_type_named(id) : NULL;
 }
 
-/* Elements of 1 to 7 bits, one byte each: lowest bits first, as in the files. */
+/* Expands elements of 1 to 7 bits to one byte each: lowest bits first, as in the files. */
 block *block_unpack(const block *packed, const tnf_type *type)
 {
     size_t n = 1;

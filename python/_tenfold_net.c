@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of other machines: how a URL is shown, what its server warns of, and how Ctrl-C ends a
- * read that hangs.
+/* Remote files: showing a URL, the warnings of its server, and Ctrl-C for a read that hangs.
  *
- * A server that says nothing would keep the thread that waits for it, and Python sees signals on
- * its main thread only. So reads of such a file run as long work does (_tenfold_work.c), and who
- * stops it tells the file's `net`, which the library asks while it waits. */
+ * A server that does not answer would block the thread that waits for it, and Python checks signals
+ * on its main thread only. So reads of such a file run like long work (_tenfold_work.c). To stop
+ * one, a flag in the file's `net` is set, which the library checks while it waits. */
 #include "_tenfold.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A server that warns without end is not worth more memory than this. */
+/* A limit for servers that send warnings without end. */
 enum { MOST_WARNINGS = 64 };
 
-/* Like the C file, which calls it from any thread, it may outlive Python. */
+/* The C file uses it from any thread; like that file, it may outlive Python. */
 struct net {
-    atomic_int stops; /* of works that were stopped and have not ended yet */
+    atomic_int stops; /* number of stopped works that have not ended yet */
     pthread_mutex_t lock;
     tnf_warning warnings[MOST_WARNINGS]; /* the messages are copies */
     size_t n;
@@ -77,7 +76,7 @@ int net_warnings(net *far, PyObject *list)
         return 0;
     pthread_mutex_lock(&far->lock);
     n = far->n;
-    pthread_mutex_unlock(&far->lock); /* those that are there stay as they are */
+    pthread_mutex_unlock(&far->lock); /* existing entries do not change any more */
     for (size_t i = 0; !bad && i < n; i++) {
         PyObject *pair = warning_pair(&far->warnings[i]);
         bad = !pair || PyList_Append(list, pair) < 0;
@@ -96,7 +95,7 @@ static void stop_handle(const handle *h, int by)
         stop_handle(DATA(handle, PyList_GetItem(h->others, i)), by);
 }
 
-/* A file of a list of files and tensors; NULL: another object. */
+/* The handle of an item of a list of files and tensors; NULL: the item is neither. */
 static const handle *listed_handle(const state *st, PyObject *item)
 {
     if (Py_TYPE(item) == st->handle_type)
@@ -172,7 +171,7 @@ PyObject *path_shown(const char *path)
     return shown;
 }
 
-/* shown(path): as it may be told; url(path): is it one? */
+/* shown(path): the path or URL without secrets; is_url(path): is it a URL? */
 PyObject *net_shown(PyObject *module, PyObject *path)
 {
     PyObject *bytes = NULL;
@@ -220,7 +219,7 @@ static void on_file(void *ctx, const char *name, uint64_t bytes, bool fetched)
     PyObject *item = Py_BuildValue("NKO", PyUnicode_DecodeFSDefault(name),
                                    (unsigned long long)bytes, fetched ? Py_True : Py_False);
     if (!item || PyList_Append(f->files, item) < 0)
-        PyErr_Clear(); /* no memory: the file is there all the same */
+        PyErr_Clear(); /* out of memory; the file is complete nevertheless */
     Py_XDECREF(item);
     gil_leave(&g);
 }
@@ -240,7 +239,7 @@ static PyObject *fetch_go(state *st, fetching *f, net *far)
     f->how.progress = fetch_progress;
     f->how.file = on_file;
     f->how.ctx = f;
-    f->work.bytes = UINT64_MAX; /* on a thread, whatever it is: Ctrl-C works */
+    f->work.bytes = UINT64_MAX; /* always on a thread, so that Ctrl-C works */
     if (work_run(run_fetch, f, &f->work, &status, &e) < 0)
         return NULL;
     PyObject *told = PyList_New(0), *result = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* From what a caller has (a path, a descriptor, bytes, a file object, several of them) to a Handle.
+/* Makes a Handle from a path, a descriptor, bytes, a file object, or a list of these.
  *
  *   str, PathLike, bytes     a path or a URL         tnf_open()
- *   int, .fileno()           a descriptor, doubled   tnf_source_fd()
+ *   int, .fileno()           a descriptor, copied    tnf_source_fd()
  *   other bytes-like         its memory              tnf_source_memory()
  *   .read() and .seek()      called with the GIL     tnf_source_custom()
  *   list                     of these, merged        tnf_builder_merge(), tnf_open_builder()
@@ -20,11 +20,11 @@
 typedef struct reader {
     PyInterpreterState *interp;
     PyObject *object;
-    pthread_mutex_t lock; /* position and read belong together */
+    pthread_mutex_t lock; /* seek and read must not be separated */
 } reader;
 
-/* The exception of this thread as a sentence: it may have been raised on a thread of the library,
- * where nobody would see it. */
+/* Turns the exception of this thread into an error message: it may be a thread of the library,
+ * where nobody would see the exception. */
 static tnf_status fail_python(tnf_error *e, uint64_t offset)
 {
     PyObject *type, *value, *trace;
@@ -147,7 +147,7 @@ static int open_access(tnf_access *out, const char *word)
            : !strcmp(word, "mmap")        ? TNF_ACCESS_MMAP
                                           : TNF_ACCESS_PREAD;
     if (*out == TNF_ACCESS_PREAD && strcmp(word, "pread") != 0) {
-        PyErr_Format(PyExc_ValueError, "access is 'auto', 'mmap' or 'pread', not '%s'", word);
+        PyErr_Format(PyExc_ValueError, "access must be 'auto', 'mmap' or 'pread', not '%s'", word);
         return -1;
     }
     return 0;
@@ -201,7 +201,7 @@ static int open_done(opening *o, tnf_status status, tnf_file *file, const tnf_er
     return -1;
 }
 
-/* The network's options: they say what to do while a server is waited for. */
+/* Sets the network options, which are used while the library waits for a server. */
 static int open_far(opening *o)
 {
     o->h->net = net_new();
@@ -231,7 +231,7 @@ static int open_path(opening *o, PyObject *source)
     if (!bad) {
         tnf_status status = handle_run(o->h, run_open, o, &e);
         if (status != TNF_OK)
-            tnf_close(o->file); /* Ctrl-C came when it was open */
+            tnf_close(o->file); /* Ctrl-C came after it was opened */
         bad = open_done(o, status, o->file, &e);
     }
     Py_DECREF(bytes);
@@ -293,7 +293,7 @@ static int open_object(opening *o, PyObject *source)
     return made ? open_source(o, made) : -1;
 }
 
-/* Several files as one, to look at: names that occur twice are refused. */
+/* Several files as one read-only file; duplicate names are refused. */
 static int open_merged(opening *o, PyObject *list, PyObject *options)
 {
     Py_ssize_t n = PySequence_Size(list);
@@ -304,7 +304,7 @@ static int open_merged(opening *o, PyObject *list, PyObject *options)
     o->h->others = PyList_New(0);
     o->h->of_python = true;
     if (n == 0)
-        PyErr_SetString(PyExc_ValueError, "there is nothing to open in an empty list");
+        PyErr_SetString(PyExc_ValueError, "the list of files is empty");
     if (!files || !o->h->others)
         return -1;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -378,8 +378,8 @@ static void handle_free(PyObject *self)
     handle *h = DATA(handle, self);
     PyTypeObject *type = Py_TYPE(self);
     if (!h->hold)
-        net_free(h->net); /* it could not be opened */
-    hold_drop(h->hold);   /* before what it reads from */
+        net_free(h->net); /* opening has failed */
+    hold_drop(h->hold);   /* before the memory or object that it reads from */
     tnf_builder_free(h->builder);
     if (h->buffer.obj)
         PyBuffer_Release(&h->buffer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* save() and convert(): values of Python or open files become a file, by tnf_convert(). */
+/* save() and convert() write Python values or open files to a file, by tnf_convert(). */
 #include "_tenfold.h"
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ PyObject *report_tuple(const tnf_report *report)
                          (Py_ssize_t)report->counts[3], items);
 }
 
-/* Fails with the plan: an error of a saving has .report. */
+/* Raises an error with the plan, which it has as .report. */
 static PyObject *raise_report(state *st, tnf_status status, const tnf_error *e,
                               const tnf_report *report, PyObject *path)
 {
@@ -64,7 +64,7 @@ static PyObject *raise_report(state *st, tnf_status status, const tnf_error *e,
 typedef struct converting {
     state *st;
     PyObject *arena;
-    tnf_builder *builder; /* of values of Python; NULL: of files */
+    tnf_builder *builder; /* for Python values; NULL: files are converted */
     tnf_file *built;
     const tnf_file **files;
     size_t n;
@@ -93,8 +93,8 @@ static tnf_status convert_run(void *ctx, tnf_error *e)
     return tnf_convert(&c->report, c->files, c->n, c->path, &c->how, e);
 }
 
-/* New names come from a dict that is complete before anything begins, so nothing of Python is
- * called: pairs of (old, new), sorted by the old one. */
+/* New names come from a dict that is complete before the work begins, so Python is not called
+ * during it: pairs of (old, new), sorted by the old name. */
 typedef struct pair {
     tnf_str old, name;
 } pair;
@@ -124,7 +124,7 @@ static int convert_names(converting *c, PyObject *options)
     if (!dict)
         return 0;
     if (!PyDict_Check(dict)) {
-        PyErr_SetString(PyExc_TypeError, "rename must be a dict here");
+        PyErr_SetString(PyExc_TypeError, "rename must be a dict");
         return -1;
     }
     pair *all = arena_take(c->arena, (size_t)PyDict_Size(dict) * sizeof *all);
@@ -179,8 +179,8 @@ static int clash_of(PyObject *options, const char *key, PyObject *arena, tnf_cla
         }
     }
     if (word)
-        PyErr_Format(PyExc_ValueError, "%s is refuse, same, first, last or rename, not '%s'", key,
-                     word);
+        PyErr_Format(PyExc_ValueError, "%s must be refuse, same, first, last or rename, not '%s'",
+                     key, word);
     return word ? -1 : 0;
 }
 
@@ -217,7 +217,7 @@ static int convert_split(converting *c, PyObject *options)
     return 0;
 }
 
-/* A model that gets other weights. */
+/* The option "into": a model whose weights are replaced. */
 static int convert_into(converting *c, PyObject *options)
 {
     PyObject *item = option(options, "into");
@@ -252,7 +252,7 @@ static int convert_options(converting *c, PyObject *options)
     return 0;
 }
 
-/* Without a path the bytes are kept, and returned. */
+/* Without a path, the bytes are collected in memory and returned. */
 static int convert_target(converting *c, PyObject *path)
 {
     tnf_error e = { .offset = TNF_NO_OFFSET };
@@ -310,7 +310,7 @@ static int convert_files(converting *c, PyObject *files)
     Py_ssize_t n = PySequence_Size(files);
     c->files = n > 0 ? arena_take(c->arena, (size_t)n * sizeof *c->files) : NULL;
     if (n == 0)
-        PyErr_SetString(PyExc_ValueError, "there is no file to convert");
+        PyErr_SetString(PyExc_ValueError, "the list of files is empty");
     for (Py_ssize_t i = 0; c->files && i < n; i++) {
         PyObject *item = PySequence_GetItem(files, i);
         handle *h = item ? handle_of(c->st, item) : NULL;
@@ -389,7 +389,7 @@ static int save_items(converting *c, PyObject *items)
     return 0;
 }
 
-/* How much there is to write decides whether a thread is worth it. */
+/* The number of bytes decides whether a thread is worth its cost. */
 static void save_bytes(converting *c)
 {
     tnf_error e;
@@ -417,7 +417,7 @@ PyObject *do_save(PyObject *module, PyObject *args, PyObject *kwargs)
     if (c.files && save_items(&c, items) == 0 && (!attrs || save_attrs(&c, NULL, attrs) == 0) &&
         save_tensor_attrs(&c, options) == 0 && convert_options(&c, options) == 0 &&
         convert_target(&c, path) == 0) {
-        c.how.set = NULL; /* they are in the builder */
+        c.how.set = NULL; /* the builder already has the attributes */
         c.how.nset = 0;
         save_bytes(&c);
         result = convert_go(&c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between brackets becomes tnf_slices: by numpy's rules, or by safetensors' for those
- * who came from there, down to the words of its errors. */
+/* Converts the key of tensor[key] to tnf_slices: by numpy's rules, or by those of safetensors for
+ * its replacement, with the same error messages. */
 #include "_tenfold.h"
 #include <stdio.h>
 #include <string.h>
@@ -103,8 +103,8 @@ static int take_number(const indices *x, tnf_slice *out, PyObject *item, uint32_
     return index_error(x, text);
 }
 
-/* safetensors does not clip: a range that leaves the dimension, or an empty one at its end, is an
- * error there. Negative ends, which it cannot read at all, mean what they mean in numpy. */
+/* safetensors does not clip: a range beyond the dimension, or an empty range at its end, is an
+ * error there. It cannot read negative ends at all; here they mean the same as in numpy. */
 static int check_range(const indices *x, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t step,
                        uint32_t axis)
 {
@@ -152,9 +152,9 @@ static int take_item(const indices *x, tnf_slice *out, PyObject *item, uint32_t 
         return index_error(x, text);
     }
     return index_error(x, PyBool_Check(item)
-                              ? "True and False are no indices; use 1 and 0"
+                              ? "True and False are not valid indices; use 1 and 0"
                               : "only integers, slices, ellipsis, and one list of rows in front "
-                                "are indices of a tensor");
+                                "are valid indices");
 }
 
 /* -------------------------------------------------------------------- the key */
@@ -183,7 +183,7 @@ static int key_items(indices *x, PyObject *key)
     return 0;
 }
 
-/* A list in front asks for these rows. */
+/* A list in front selects these rows. */
 static int key_list(indices *x, selection *out)
 {
     PyObject *first = x->n > 0 ? x->items[0] : NULL;

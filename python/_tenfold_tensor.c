@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensor: a name, a type and a shape of an open file; its numbers are read when they are asked for.
- * A part of a tensor ("scales", "offsets" …) is a Tensor of one dimension. */
+/* Tensor: the name, type and shape of a tensor in an open file. Its elements are read on demand. A
+ * part of a tensor ("scales", "offsets" …) is a Tensor of one dimension. */
 #include "_tenfold.h"
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ const tnf_part *tensor_bytes(const tensor *t)
     if (t->object->nparts == 1 && tensor_dense(t))
         return t->object->parts;
     return raise_text(
-        t->h->st, TNF_EUNSUPPORTED, "'%.60s' is %s; ask for one of its parts (.parts)%s",
+        t->h->st, TNF_EUNSUPPORTED, "'%.60s' has the layout %s; use one of its parts (.parts)%s",
         t->object->name.p, tnf_layout_id(t->object->layout),
         strncmp(tnf_layout_id(t->object->layout), "strings", 7) != 0 ? "" : ", or .strings()");
 }
@@ -62,8 +62,7 @@ int tensor_form(const tensor *t, Py_ssize_t *shape, Py_ssize_t *strides)
     if (!part)
         return -1;
     const kind *k = kind_of(part->type);
-    /* Unsigned: a tensor without elements may have dimensions whose product is beyond all bounds.
-     */
+    /* Unsigned: the dimensions of a tensor without elements may have a product that overflows. */
     uint64_t stride = k && k->width ? k->width : 1;
     if (t->part) {
         shape[0] = (Py_ssize_t)part_elements(part);
@@ -98,10 +97,10 @@ block *tensor_block(const tensor *t)
     return b;
 }
 
-/* ---------------------------------------------------------------- whole reads */
+/* ------------------------------------------------------------- complete reads */
 
-/* A call of the system takes longer than copying a few kilobytes. Whoever asks for "mmap" gets
- * these from the mapping, as in safetensors; then a file that is cut short meanwhile raises SIGBUS,
+/* A system call takes longer than copying a few kilobytes. With access "mmap" these are copied from
+ * the mapping, as in safetensors; if the file is truncated in the meantime, that raises SIGBUS,
  * which "pread" never does. */
 const void *quick_view(const handle *h, const tnf_part *part, size_t n)
 {
@@ -138,7 +137,7 @@ PyObject *tensor_read(PyObject *self, PyObject *ignored)
     return handle_ready(DATA(tensor, self)->h) < 0 ? NULL : tensor_array(DATA(tensor, self));
 }
 
-/* Read-only views of the mapped file where they are possible; the Tensor keeps the file. */
+/* Read-only views of the mapped file where possible; the Tensor keeps the file open. */
 static int tensor_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     tensor *t = DATA(tensor, self);
@@ -149,7 +148,7 @@ static int tensor_buffer(PyObject *self, Py_buffer *view, int flags)
         return -1;
     if (flags & PyBUF_WRITABLE) {
         PyErr_SetString(PyExc_BufferError, "a tensor of a file is read-only; .numpy(copy=True) "
-                                           "gives an array of its own");
+                                           "returns a writable copy");
         return -1;
     }
     const tnf_part *part = tensor_bytes(t);
@@ -157,7 +156,7 @@ static int tensor_buffer(PyObject *self, Py_buffer *view, int flags)
     if (!part || !k || !k->format) {
         PyErr_Clear();
         PyErr_Format(PyExc_BufferError,
-                     "the buffer protocol has no name for %s; use .numpy(), .bytes() or DLPack",
+                     "the buffer protocol has no format for %s; use .numpy(), .bytes() or DLPack",
                      part && part->type ? part->type->id : tnf_layout_id(t->object->layout));
         return -1;
     }
@@ -212,14 +211,16 @@ static void tensor_release(PyObject *self, Py_buffer *view)
 
 /* -------------------------------------------------------------------- numpy */
 
-/* Room for the elements of a block, each `width` bytes, in the same order; *n: how many. */
+/* A new block for the elements of `from`, each of `width` bytes, in the same order; *n: their
+ * number.
+ */
 static block *widened_block(const block *from, size_t old, size_t width, size_t *n)
 {
     *n = 1;
     for (int i = 0; i < from->rank; i++)
         *n *= (size_t)from->shape[i];
     block *b = block_new(from->rank, *n * width);
-    /* The new strides are the old ones in elements of another width. */
+    /* Only the width of an element changes, so the strides are scaled. */
     for (int i = 0; b && i < b->rank; i++) {
         b->shape[i] = from->shape[i];
         b->strides[i] = from->strides[i] / (Py_ssize_t)old * (Py_ssize_t)width;
@@ -227,7 +228,7 @@ static block *widened_block(const block *from, size_t old, size_t width, size_t 
     return b;
 }
 
-/* Elements as floats of 4 or 8 bytes; false if they are no numbers. Holds no lock. */
+/* Elements as floats of 4 or 8 bytes; false if they are not numbers. Called without the GIL. */
 static bool widen_elements(void *out, size_t width, const tnf_type *type, const void *data,
                            size_t n)
 {
@@ -261,7 +262,9 @@ static PyObject *make_widened(const array *a, const tnf_type *type)
     return raise_text(a->st, TNF_EUNSUPPORTED, "%s is not a number", a->type->id);
 }
 
-/* Numbers of any type as f32 or f64, which needs no ml_dtypes. Takes the array over. */
+/* Numbers of any type as f32 or f64, for which ml_dtypes is not needed. Takes ownership of the
+ * array.
+ */
 static PyObject *widened_array(PyObject *arr, const char *wanted)
 {
     const tnf_type *type = tnf_type_named(wanted);
@@ -273,15 +276,16 @@ static PyObject *widened_array(PyObject *arr, const char *wanted)
         a->type->number != TNF_NUMBER_COMPLEX)
         made = make_widened(a, type);
     else
-        PyErr_SetString(PyExc_ValueError, "astype is 'f32' or 'f64', of numbers that are real");
+        PyErr_SetString(PyExc_ValueError,
+                        "astype must be 'f32' or 'f64', and complex numbers are not supported");
     Py_DECREF(arr);
     return made;
 }
 
-enum { SURE_RANK = 32 }; /* every numpy has arrays of that many dimensions */
+enum { SURE_RANK = 32 }; /* every numpy version supports this many dimensions */
 
-/* If our buffer fails, numpy forgets the reason and asks __array__, which would lead back here: so
- * what can fail is tried before. */
+/* If the buffer protocol fails, numpy drops the reason and calls __array__, which would lead back
+ * here. So the steps that can fail come first. */
 static PyObject *view_numpy(const tensor *t, PyObject *self)
 {
     Py_ssize_t shape[MOST_RANK], strides[MOST_RANK];
@@ -300,7 +304,8 @@ static PyObject *view_numpy(const tensor *t, PyObject *self)
     return made;
 }
 
-/* A capsule has a view where that is possible, else a copy, and says what fails. */
+/* Is a capsule the best way? It has a view where that is possible, otherwise a copy, and it reports
+ * errors. */
 static bool by_capsule(const tensor *t, const tnf_part *part, const kind *k)
 {
     state *st = t->h->st;
@@ -333,8 +338,7 @@ PyObject *tensor_numpy(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
         return numpy_over(t->h->st, self, k, true);
     bool view = wanted != 1 && !writable && k && k->format && tnf_map(&mapped, part, &e) == TNF_OK;
     if (wanted == 0 && !view)
-        return PyErr_SetString(PyExc_ValueError, "these numbers cannot be had without a copy"),
-               NULL;
+        return PyErr_SetString(PyExc_ValueError, "this tensor cannot be read without a copy"), NULL;
     if (view)
         return view_numpy(t, self);
     return array_to_numpy(tensor_array(t), t->object->name.p);
@@ -346,7 +350,7 @@ typedef struct slicing {
     const tensor *t;
     selection *what;
     block *b;
-    const Py_ssize_t *rows; /* of a list, or NULL */
+    const Py_ssize_t *rows; /* row numbers of a list, or NULL */
     size_t row_bytes;
 } slicing;
 
@@ -396,7 +400,7 @@ static void copy_line(uint8_t *out, const uint8_t *p, ptrdiff_t step, size_t n, 
         memcpy(out, p, width);
 }
 
-/* Line by line from the mapping; false if that is not to be. */
+/* Copies line by line from the mapping; false if that is not possible. */
 static bool slice_quick(const tensor *t, const selection *what, block *b)
 {
     const kind *k = kind_of(t->object->parts->type);
@@ -444,14 +448,16 @@ static PyObject *slice_array(const tensor *t, selection *what)
     for (int i = 0; i < what->rank; i++) {
         size_t times = (size_t)what->shape[i];
         if (times && n > SIZE_MAX / 128 / times)
-            return PyErr_NoMemory(); /* or one of them is 0, which nobody needs */
+            return PyErr_NoMemory(); /* too large even if a later dimension is 0: nobody needs that
+                                      */
         n *= times;
     }
     slicing s = { .t = t, .what = what };
     size_t bytes = (size_t)((n * type->bits + 7) / 8);
     if (what->list) {
         if (type->bits % 8 != 0)
-            return raise_text(t->h->st, TNF_EUNSUPPORTED, "a list of rows of %s", type->id);
+            return raise_text(t->h->st, TNF_EUNSUPPORTED, "a list of rows is not supported for %s",
+                              type->id);
         s.row_bytes = what->shape[0] ? bytes / (size_t)what->shape[0] : 0;
         Py_ssize_t *rows = list_rows(t, what->list, what->shape[0]);
         s.rows = rows;
@@ -482,7 +488,7 @@ static PyObject *tensor_select(const tensor *t, PyObject *key)
     selection what;
     if (handle_ready(t->h) < 0)
         return NULL;
-    if (t->part) { /* short, and rarely asked for: by way of the whole */
+    if (t->part) { /* parts are short, and this is rare: read the whole part */
         PyObject *all = array_to_numpy(tensor_array(t), t->part->role);
         PyObject *some = all ? PyObject_GetItem(all, key) : NULL;
         Py_XDECREF(all);
@@ -501,7 +507,7 @@ static PyObject *tensor_item(PyObject *self, PyObject *key)
     return t->part ? arr : array_to_numpy(arr, t->object->name.p);
 }
 
-/* The same as an Array, for those who make something else of it than numpy's arrays. */
+/* The same as an Array, for callers that do not need a numpy array. */
 PyObject *tensor_slice(PyObject *self, PyObject *key)
 {
     return tensor_select(DATA(tensor, self), key);
@@ -514,7 +520,7 @@ static Py_ssize_t tensor_len(PyObject *self)
         return (Py_ssize_t)part_elements(t->part);
     if (t->object->rank > 0)
         return (Py_ssize_t)t->object->shape[0];
-    PyErr_SetString(PyExc_TypeError, "len() of a tensor without dimensions");
+    PyErr_SetString(PyExc_TypeError, "a tensor without dimensions has no len()");
     return -1;
 }
 
@@ -527,7 +533,7 @@ static PyType_Slot tensor_slots[] = {
     { Py_mp_length, tensor_len },
     { Py_bf_getbuffer, tensor_buffer },
     { Py_bf_releasebuffer, tensor_release },
-    DOC("A tensor of an open file. Its numbers are read when they are asked for."),
+    DOC("A tensor of an open file. Its elements are read on demand."),
     { 0, NULL }
 };
 PyType_Spec tensor_spec = { .name = "tenfold.Tensor",

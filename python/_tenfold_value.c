@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attribute trees, from C to Python and back. Plain trees have Python's own types; typed ones say
- * the exact type of each number: ("u32", 7). */
+/* Converts attribute trees from C to Python and back. Plain trees have Python's own types; typed
+ * trees give the exact type of each number: ("u32", 7). */
 #include "_tenfold.h"
 #include <string.h>
 
@@ -92,7 +92,7 @@ static int from_number(tnf_value *out, PyObject *object)
     if (overflow > 0)
         *out = tnf_value_uint(PyLong_AsUnsignedLongLong(whole));
     else if (overflow < 0)
-        PyErr_SetString(PyExc_OverflowError, "an attribute has at most 64 bits");
+        PyErr_SetString(PyExc_OverflowError, "an integer attribute has at most 64 bits");
     else
         *out = tnf_value_int(i);
     Py_DECREF(whole);

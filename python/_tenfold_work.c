@@ -4,9 +4,9 @@
  *   caller's thread   start ── wait 0.1 s ── signals? progress? ── wait … ── join ── result
  *   own thread              └── the C call ──────────────────────────────────┘
  *
- * The library tells its progress on whichever thread it happens to work; Python sees signals on its
- * main thread only. So the numbers are stored by the one and looked at by the other, and Ctrl-C
- * works in every call, whatever threads the library uses. */
+ * The library reports its progress on any of its threads; Python checks signals on its main thread
+ * only. So the work stores the numbers and the caller's thread reads them. Thus Ctrl-C works in
+ * every call, with any threads of the library. */
 #include "_tenfold.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -66,16 +66,16 @@ static bool wait_tenth(inside *in)
     return done;
 }
 
-/* What waits for another machine ends now; once. */
+/* Ends the work and its waits for servers; later calls are no-ops. */
 static void stop_work(const work *w, inside *in)
 {
     if (!atomic_exchange(&in->stop, true))
         net_stop(w, 1);
 }
 
-/* With the GIL: -1 with an exception that must stop the work. A callback that returns False stops
- * it without one. */
-static int look_out(const work *w, inside *in)
+/* Called with the GIL. -1 with an exception that must stop the work. A callback that returns False
+ * stops the work without an exception. */
+static int check_work(const work *w, inside *in)
 {
     if (PyErr_CheckSignals() < 0)
         return -1;
@@ -110,7 +110,7 @@ static int run_watched(work *w, inside *in, tnf_status *status)
         PyThreadState *save = PyEval_SaveThread();
         done = wait_tenth(in);
         PyEval_RestoreThread(save);
-        if (type || look_out(w, in) == 0)
+        if (type || check_work(w, in) == 0)
             continue;
         PyErr_Fetch(&type, &value, &trace);
         stop_work(w, in);
@@ -147,7 +147,7 @@ int work_run(work_fn run, void *ctx, work *w, tnf_status *status, tnf_error *err
 
 /* ---------------------------------------------------------------------- GIL */
 
-/* PyGILState knows the main interpreter alone, so others get a thread state of their own. */
+/* PyGILState supports only the main interpreter, so others get a thread state of their own. */
 void gil_enter(gil *g, PyInterpreterState *interp)
 {
     g->interp = interp;

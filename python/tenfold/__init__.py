@@ -6,7 +6,7 @@
         f["w"].shape, f["w"][:, ::8]
     tenfold.convert("model.bin", "model.zt")
 
-Nothing but the extension is imported here; numpy and torch are when they are needed.
+This module imports only the extension. numpy and torch are imported when they are needed.
 """
 from _collections_abc import Mapping as _Mapping
 from . import _tenfold
@@ -22,7 +22,7 @@ __all__ = ["Array", "File", "Stream", "Tensor", "convert", "diff", "fetch", "for
 
 
 class File(_tenfold.File, _Mapping):
-    """An open file: a mapping of names to Tensors. Made by open()."""
+    """An open file, which open() returns: a mapping of names to Tensors."""
 
     __slots__ = ("_source", "_options", "__weakref__")
 
@@ -55,8 +55,8 @@ class File(_tenfold.File, _Mapping):
     __hash__ = object.__hash__
 
     def read_all(self, names=None, *, threads=0, progress=None, into=None):
-        """All tensors (or those named) as a dict of arrays of their own memory, read in parallel.
-        `into`: a mapping of names to writable buffers that are filled instead."""
+        """Reads all tensors (or those named) in parallel: a dict of arrays with memory of their own.
+        `into`: a mapping of names to writable buffers, which are filled instead."""
         if progress is not None:
             from ._plain import progress as _progress
             progress = _progress(progress)
@@ -74,15 +74,15 @@ class File(_tenfold.File, _Mapping):
 
 
 def _warn(file, warn):
-    told = file.warnings
-    if not told:
+    found = file.warnings
+    if not found:
         return
     if callable(warn):
-        for offset, message in told:
+        for offset, message in found:
             warn(offset, message)
     elif warn is not False:
         import warnings
-        for offset, message in told:
+        for offset, message in found:
             at = f" (at byte {offset})" if offset is not None else ""
             warnings.warn(f"{file.path or 'memory'}: {message}{at}", FormatWarning, stacklevel=3)
 
@@ -90,16 +90,16 @@ def _warn(file, warn):
 def open(source, *, format=None, lenient=False, access="auto", limits=None, options=None, warn=None,
          incomplete=False):
     """Opens a file of any format, a model by its directory or index, an open descriptor, bytes, a
-    file object, or a list of these as one.
+    file object, or a list of these as a single file.
 
     source   a path (str, bytes, os.PathLike) or URL, a descriptor (int), any other bytes-like
              object with the content itself, an object with read() and seek(), or a list of these
-    format   its name; None finds it out
-    lenient  warn where the format's real readers are tolerant
+    format   the name of the format; None: it is detected
+    lenient  only warn about faults that the format's common readers accept
     access   "auto", "mmap" (views of the file) or "pread" (no views)
     limits   a dict: header_bytes, memory, objects, rank, depth, name_bytes, decoded_bytes …
     options  a dict of options of the format
-    warn     called with (offset, message) for what is unusual; None: Python's warnings; False: no
+    warn     called with (offset, message) for unusual contents; None: Python's warnings; False: off
     incomplete  open a model although some of its files are missing
     """
     how = {"format": format, "access": access}
@@ -116,7 +116,7 @@ def open(source, *, format=None, lenient=False, access="auto", limits=None, opti
     return file
 
 
-# What is not needed to read a file is imported when it is called for.
+# Functions that reading does not need. They are imported at their first use.
 _LATER = {"convert", "diff", "fetch", "formats", "hash", "info", "merge", "meta", "plan", "repair", "save",
           "split", "stat", "types", "undo", "verify"}
 

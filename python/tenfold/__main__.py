@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command: the C program that lies in the package, or else on the path."""
+"""The command: runs the C program in the package, or else the one in PATH."""
 import os
 import shutil
 import sys
@@ -10,13 +10,13 @@ def main():
     command = here if os.access(here, os.X_OK) else None
     if command is None:
         own = os.path.realpath(sys.argv[0])
-        for folder in os.get_exec_path():
-            found = shutil.which("tenfold", path=folder)
+        for directory in os.get_exec_path():
+            found = shutil.which("tenfold", path=directory)
             if found and os.path.realpath(found) != own:
                 command = found
                 break
     if command is None:
-        sys.exit("tenfold: this installation of the package has no command")
+        sys.exit("tenfold: the package was installed without its command, and PATH does not have it")
     os.execv(command, ["tenfold", *sys.argv[1:]])
 
 

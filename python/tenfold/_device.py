@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Tensors of any file straight onto a GPU, in torch's memory.
+"""Loads tensors of any file directly to a GPU, into memory of torch.
 
-torch allocates slabs of up to 1 GiB, and each tensor is a view of one: its memory is counted by
-torch and lives as long as one of its tensors. Reading goes on while the views are made.
+torch allocates slabs of up to 1 GiB, and each tensor is a view of a slab: torch counts its memory and
+frees it with the last of its tensors. Reading continues while the views are made.
 """
 import torch as _torch
 
@@ -16,18 +16,18 @@ _devices: dict[str, object] = {}
 def _ordinal(device):
     device = _torch.device(device)
     if device.type != "cuda":
-        raise ValueError(f"{device} is no GPU")
+        raise ValueError(f"{device} is not a GPU")
     return _torch.cuda.current_device() if device.index is None else device.index
 
 
 def opened(device):
-    """The device of ours for one of torch's; opened once in a process."""
-    if str(device) == "host":  # memory of the CPU by the same way: for tests
+    """The library's device for a torch device; opened once in a process."""
+    if str(device) == "host":  # CPU memory by the same code, for tests
         name = "host"
     else:
         _torch.cuda.init()
         uuid = getattr(_torch.cuda.get_device_properties(_ordinal(device)), "uuid", None)
-        # torch counts devices by itself where CUDA_VISIBLE_DEVICES names them; the UUID is sure
+        # CUDA_VISIBLE_DEVICES may change torch's numbers of devices; the UUID is unambiguous
         name = f"cuda:GPU-{uuid}" if uuid else f"cuda:{_ordinal(device)}"
     if name not in _devices:
         _devices[name] = _tenfold.device_open(name)
@@ -35,7 +35,7 @@ def opened(device):
 
 
 def _options(device, threads, block=0, exact=False):
-    """Our copies wait for what torch has to do on its stream: its memory may still be in use."""
+    """Options of a load. Its copies wait for torch's stream, which may still use the memory."""
     how = {"threads": threads, "block": block, "exact": exact}
     if str(device) != "host":
         how.update(after=_torch.cuda.current_stream(device).cuda_stream, has_after=True)
@@ -43,7 +43,7 @@ def _options(device, threads, block=0, exact=False):
 
 
 class _Stopping:
-    """Loads that end with the block: at the latest then nothing reads the file or writes memory."""
+    """Loads that end with the block: afterwards they do not read files or write memory any more."""
 
     def __init__(self, *loads):
         self.loads = list(loads)
@@ -57,7 +57,7 @@ class _Stopping:
 
 
 class Plan:
-    """What is to be loaded: [(name, tensor, key, dtype id, shape, bytes, order, as)]."""
+    """The tensors to load: [(name, tensor, key, dtype id, shape, bytes, order, as)]."""
 
     def __init__(self, dtypes):
         self.dtypes, self.items = dtypes, []
@@ -71,10 +71,10 @@ class Plan:
             self.items.append((name, tensor, key, *form, "C" if key is not None else tensor.order,
                                dtype))
         if self.items[-1][3] not in self.dtypes:
-            raise _tenfold_unsupported(self.items[-1][3])
+            raise _unsupported(self.items[-1][3])
 
     def view(self, flat, item):
-        """A tensor over its bytes."""
+        """A tensor as a view of its bytes."""
         dtype, shape = self.dtypes[item[3]], list(item[4])
         if item[3] == "f4_e2m1":
             shape[-1] //= 2
@@ -96,7 +96,7 @@ class Plan:
         return result
 
     def start(self, device, threads=0, each=False, block=0):
-        """Begins to read: (load, [(item, tensor or function that makes it)])."""
+        """Starts to read: (load, [(item, slab, offset in the slab)])."""
         torch_device = "cpu" if str(device) == "host" else _torch.device(device)
         requests, views = [], []
         groups = [[item[5], [(item, 0)]] for item in self.items] if each else self.slabs()
@@ -115,7 +115,7 @@ class Plan:
         return {item[0]: self.view(slab[at:at + item[5]], item) for item, slab, at in views}
 
 
-def _tenfold_unsupported(dtype):
+def _unsupported(dtype):
     from ._errors import UnsupportedError
     return UnsupportedError(f"torch {_torch.__version__} has no type for {dtype}",
                             status="EUNSUPPORTED", code=-6)
@@ -130,7 +130,7 @@ def _contiguous(shape):
 
 
 def _load_all(file, device, dtypes, threads, each):
-    """{name: tensor} of a file whose tensors are all plain; None if one is not. The library places
+    """{name: tensor} of a file whose tensors are all dense; None if one is not. The library places
     them in slabs that torch allocates, and reads while the tensors are made."""
     torch_device = "cpu" if str(device) == "host" else _torch.device(device)
     slabs, typed, strides, result = [], {}, {}, {}
@@ -168,7 +168,7 @@ def _load_all(file, device, dtypes, threads, each):
 
 
 def load(file, device, dtypes, *, names=None, slices=None, dtype=None, threads=0, each=False):
-    """{name: tensor} of an open file, on the device."""
+    """Loads tensors of an open file to the device: {name: tensor}."""
     if names is None and not slices and dtype is None:
         tensors = _load_all(file, device, dtypes, threads, each)
         if tensors is not None:
@@ -184,14 +184,14 @@ def load(file, device, dtypes, *, names=None, slices=None, dtype=None, threads=0
 
 
 def load_into(file, tensors, dtypes, *, slices=None, threads=0):
-    """Reads into tensors that exist, of one GPU: {name: tensor}."""
+    """Reads into existing tensors of one GPU: {name: tensor}."""
     requests, device = [], None
     for name, target in tensors.items():
         key = (slices or {}).get(name)
         place = "host" if target.device.type == "cpu" else target.device
         device = place if device is None else device
         if place != device:
-            raise ValueError("load_into() takes tensors of one device")
+            raise ValueError("load_into() needs tensors of a single device")
         if not target.is_contiguous():
             raise ValueError(f"{name!r}: the tensor is not contiguous")
         source = file[name]
@@ -201,7 +201,7 @@ def load_into(file, tensors, dtypes, *, slices=None, threads=0):
         if source.order == "F" and len(shape) > 1 and key is None:
             key = ...
         if tuple(shape) != tuple(target.shape):
-            raise ValueError(f"{name!r} has the shape {list(shape)}, the tensor "
+            raise ValueError(f"{name!r} has the shape {list(shape)} in the file, but its tensor has "
                              f"{list(target.shape)}")
         requests.append((source, key, change, None, target.data_ptr() if n else 0, n))
     if requests:
@@ -212,8 +212,8 @@ def load_into(file, tensors, dtypes, *, slices=None, threads=0):
 
 
 def iterate(files, device, dtypes, *, slices=None, dtype=None, ahead=2 << 30, threads=0):
-    """(name, tensor) one after the other in the order of the files, with at most about `ahead`
-    bytes read ahead. Each tensor is the caller's."""
+    """Yields (name, tensor) in the order of the files, with at most about `ahead` bytes read ahead.
+    The caller owns each tensor."""
     with _Stopping() as stopping:
         before = None
         for batch in _batches(files, dtypes, slices, dtype, ahead // 2):
@@ -227,7 +227,7 @@ def iterate(files, device, dtypes, *, slices=None, dtype=None, ahead=2 << 30, th
 
 
 def _batches(files, dtypes, slices, dtype, most):
-    """Plans of at least `most` bytes each, but for the last."""
+    """Plans of at least `most` bytes each, except the last one."""
     batch, size = Plan(dtypes), 0
     for file in files:
         for name in file:
@@ -246,15 +246,15 @@ def _arriving(plan, running, views):
         yield item[0], plan.view(slab[at:at + item[5]], item)
 
 
-# ------------------------------------------------- pieces into tensors that exist
+# --------------------------------------------------- pieces into existing tensors
 
-# Layouts that are numbers in another spelling: they are loaded as floats.
+# Layouts of encoded numbers, which are loaded as floats.
 _QUANTIZED = ("gguf.", "mx/", "quant_group/", "quantized_group", "pq/", "torch.per_")
 _BOUNCE = 256 << 20
 
 
 def loadable(tensor, dtypes):
-    """(torch's shape, torch's type) of a tensor of a file; None if torch cannot have it."""
+    """(torch's shape, torch's type) of a tensor of a file; None if torch does not support it."""
     shape = list(tensor.shape)
     if tensor.layout.startswith(_QUANTIZED):
         return shape, _torch.float32
@@ -268,13 +268,13 @@ def loadable(tensor, dtypes):
 
 
 class Filling:
-    """Pieces of tensors of files into tensors that exist: collected, and then read by one load for
-    each device. Pieces whose place is not contiguous, or whose type the library does not make, go
-    through memory of their own, some at a time.
+    """Reads pieces of tensors of files into existing tensors. The pieces are collected, and one load
+    for each device reads them. If the target of a piece is not contiguous, or the library cannot
+    convert to its type, the piece is read into a buffer first; such buffers are limited in size.
 
-    cast   False: the types must be the same. Else floats and quantized numbers become what floats
-           the tensor has; integers are never changed to a type that cannot hold them.
-    exact  only the bytes of the pieces are read
+    cast   False: the types must be the same. Otherwise floats and quantized numbers are cast to the
+           float type of the tensor; integers are only cast to types that can hold all their values.
+    exact  read only the bytes of the pieces
     """
 
     def __init__(self, dtypes, threads=0, exact=True, cast=True):
@@ -284,10 +284,10 @@ class Filling:
         self.report = {"bytes": 0, "bytes_read": 0}
 
     def _type(self, name, source, target):
-        """(what the library shall make of it or None, the type that this gives)"""
+        """(type to which the library converts or None, type of the result)"""
         stored = loadable(source, self.dtypes)
         if stored is None:
-            raise _tenfold_unsupported(f"{source.dtype or source.layout} of {name!r}")
+            raise _unsupported(f"{source.dtype or source.layout} of {name!r}")
         plain, wanted = source.layout == "dense", target.dtype
         if plain and stored[1] == wanted:
             return None, wanted
@@ -296,18 +296,18 @@ class Filling:
             stored[1] not in (_torch.uint16, _torch.uint32, _torch.uint64) and \
             not stored[1].is_floating_point and _torch.promote_types(stored[1], wanted) == wanted
         if not self.cast or not (floats or widened):
-            raise TypeError(f"{name!r} is {source.dtype if plain else source.layout} in the file, and "
-                            f"the tensor for it {wanted}")
+            raise TypeError(f"{name!r} is {source.dtype if plain else source.layout} in the file, but "
+                            f"its tensor is {wanted}")
         if self.ids.get(wanted) in ("f32", "f16", "bf16") and floats:
             return self.ids[wanted], wanted
         return (None, stored[1]) if plain else ("f32", _torch.float32)
 
     def add(self, name, source, key, target, done=None):
-        """key: a slice for each dimension of the tensor as torch has it; done: called afterwards."""
+        """key: a slice for each dimension of the shape in torch; done: called after reading."""
         made, dtype = self._type(name, source, target)
         shape = [k.stop - k.start for k in key]
         if list(target.shape) != shape:
-            raise ValueError(f"{name!r}: the piece has the shape {shape}, the tensor for it "
+            raise ValueError(f"{name!r}: the piece has the shape {shape}, but its tensor has "
                              f"{list(target.shape)}")
         if 0 in shape:
             return done() if done is not None else None
@@ -329,7 +329,7 @@ class Filling:
         return None
 
     def run(self):
-        """Reads what was added since the last time."""
+        """Reads the pieces that were added since the last call."""
         pending, self.pending, self.bounced = self.pending, {}, 0
         for device, items in pending.items():
             running = _tenfold.device_start(
@@ -337,9 +337,9 @@ class Filling:
                 _options(device, self.threads, exact=self.exact), [item[1] for item in items])
             with _Stopping(running):
                 _tenfold.device_wait(running, None)
-            told = _tenfold.device_report(running)
+            report = _tenfold.device_report(running)
             for key in self.report:
-                self.report[key] += told[key]
+                self.report[key] += report[key]
             for _, memory, target, done in items:
                 if memory is not target:
                     target.copy_(memory)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The classes of errors: one for each status of the library, each also one of Python's own."""
+"""The classes of errors: one for each status of the library. Most also derive from a built-in one."""
 import errno as _errno
 import os as _os
 
@@ -13,7 +13,7 @@ class FormatWarning(UserWarning):
 
 
 class LossWarning(UserWarning):
-    """Something was lost in a save under another package's name; `report` says what."""
+    """A function with another package's name lost something in a save; `report` lists what."""
 
     def __init__(self, message, report=None):
         super().__init__(message)
@@ -21,15 +21,15 @@ class LossWarning(UserWarning):
 
 
 class Error(Exception):
-    """What the library said, in one sentence.
+    """An error of the library.
 
     status   "EFORMAT" and so on
-    code     the same as a number
+    code     the status as a number
     offset   the byte in the file, or None
-    rule     the broken rule as the format's specification calls it, or None
-    sys      errno or the HTTP status, 0 if none
-    path     of the file, or None
-    message  the sentence, without the path
+    rule     the violated rule, as named in the format's specification, or None
+    sys      errno or the HTTP status; 0: none
+    path     the path of the file, or None
+    message  the text without the path
     """
 
     status = "EINVAL"
@@ -43,7 +43,7 @@ class Error(Exception):
 
     def __init__(self, message="", *, status=None, code=None, offset=None, rule=None, sys=0,
                  path=None):
-        # OSError would read its arguments by their number; so it gets only one.
+        # OSError interprets two or more arguments as errno and so on, so it gets only one.
         super().__init__(message)
         self.message = message
         if status is not None:
@@ -73,7 +73,7 @@ def _remake(cls, message):
 
 
 class SystemIOError(Error, OSError):
-    """The system refused."""
+    """A system call failed."""
 
 
 class _NoFile(SystemIOError, FileNotFoundError):
@@ -89,7 +89,7 @@ class _IsDirectory(SystemIOError, IsADirectoryError):
 
 
 class NetworkError(Error, OSError):
-    """The network refused; http_status says how."""
+    """A network request failed; http_status has the status of the answer."""
 
     @property
     def http_status(self):
@@ -97,11 +97,11 @@ class NetworkError(Error, OSError):
 
 
 class FormatError(Error, ValueError):
-    """The bytes break the rules of their format."""
+    """The bytes violate the rules of their format."""
 
 
 class TruncatedError(FormatError):
-    """The bytes end too early."""
+    """The bytes are truncated."""
 
 
 class DigestError(FormatError):
@@ -109,11 +109,11 @@ class DigestError(FormatError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Legal, but this build or version cannot do it."""
+    """Valid, but this build or version does not support it."""
 
 
 class LimitError(Error, ValueError):
-    """Beyond a limit."""
+    """A limit was exceeded."""
 
 
 class NotFoundError(Error, KeyError):
@@ -121,7 +121,7 @@ class NotFoundError(Error, KeyError):
 
 
 class _NoObject(NotFoundError, FileNotFoundError):
-    """A server has nothing under that URL; http_status says whether for good (410)."""
+    """A server has no object under that URL; http_status 410 means that it is gone permanently."""
 
     @property
     def http_status(self):
@@ -129,7 +129,7 @@ class _NoObject(NotFoundError, FileNotFoundError):
 
 
 class ExistsError(Error, FileExistsError):
-    """Already there."""
+    """It already exists."""
 
 
 class InvalidError(Error, ValueError):
@@ -137,7 +137,7 @@ class InvalidError(Error, ValueError):
 
 
 class LossyError(Error, ValueError):
-    """Refused, because something would be lost; .report is the plan."""
+    """Refused because something would be lost; .report has the plan."""
 
     @property
     def report(self):
@@ -167,7 +167,7 @@ _BY_ERRNO = {_errno.ENOENT: _NoFile, _errno.EACCES: _NoPermission, _errno.EPERM:
 
 
 def make(code, status, message, offset, rule, sys, path):
-    """Called by the extension: the error of a failed call."""
+    """Makes the error of a failed call, for the extension."""
     cls = _CLASSES.get(code, Error)
     if code in (-2, -8) and sys in _BY_ERRNO:
         cls = _BY_ERRNO[sys]
@@ -182,7 +182,7 @@ def make(code, status, message, offset, rule, sys, path):
 
 
 def missing(name, names, compat):
-    """Called by the extension: no tensor of that name."""
+    """Makes the error for an unknown tensor name, for the extension."""
     if not isinstance(name, str):
         return TypeError(f"a name must be a str, not {type(name).__name__}")
     if compat:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""save, convert, verify and the rest: the functions of the package that do more than open."""
+"""The functions of the package except open(): save, convert, verify and so on."""
 from . import File, _tenfold, open as _open
 from ._plain import progress as _progress
 from ._results import Difference, Fetched, Problem, Report, Statistics, Verification
@@ -9,14 +9,14 @@ __all__ = ["convert", "diff", "fetch", "formats", "hash", "info", "merge", "meta
 
 
 def _opened(source, **how):
-    """A File, and whether it is ours to close."""
+    """A File, and whether the caller must close it."""
     if isinstance(source, File):
         return source, False
     return _open(source, **how), True
 
 
 class _Files:
-    """Several sources as Files; those that were opened here are closed at the end."""
+    """Several sources as Files. At the end it closes those that it opened."""
 
     def __init__(self, sources, **how):
         self.files, self.own = [], []
@@ -58,11 +58,11 @@ def save(path, tensors, *, format=None, attrs=None, tensor_attrs=None, allow_los
     tenfold.Stream; a list of str, which is a tensor of strings. Arrays that are not contiguous are
     written in C order.
 
-    path          None: the bytes are returned beside the report (then `format` is needed)
+    path          None: returns (report, bytes), and `format` is required
     attrs         a dict of attributes of the file
     tensor_attrs  {name: attributes}
-    allow_loss    True, or kinds of things that may be lost: "tensor", "attribute", "extra"
-    replace       an existing file may be replaced
+    allow_loss    True, or the kinds that may be lost: "tensor", "attribute", "extra"
+    replace       True: an existing file is replaced
     order         "C" or "F"
     dtype         save floats as this type: "f16", "bf16" …
     sync          False skips fsync: faster, but a power cut may lose the file
@@ -74,10 +74,10 @@ def save(path, tensors, *, format=None, attrs=None, tensor_attrs=None, allow_los
     how["tensor_attrs"] = tensor_attrs
     how["as_is"] = as_is
     items = list(tensors.items())
-    told = _tenfold.save(items, path, how)
+    result = _tenfold.save(items, path, how)
     if path is None:
-        return Report(*told[0]), told[1]
-    return Report(*told)
+        return Report(*result[0]), result[1]
+    return Report(*result)
 
 
 def _names(files, rename):
@@ -98,24 +98,24 @@ def _patterns(patterns):
 def _convert(sources, dst, how, rename, opening):
     with _Files(sources, **opening) as files:
         how["rename"] = _names(files, rename)
-        told = _tenfold.convert(files, dst, how)
-    return (Report(*told[0]), told[1]) if dst is None and not how.get("dry_run") else \
-        Report(*(told[0] if dst is None else told))
+        result = _tenfold.convert(files, dst, how)
+    return (Report(*result[0]), result[1]) if dst is None and not how.get("dry_run") else \
+        Report(*(result[0] if dst is None else result))
 
 
 def convert(src, dst, *, format=None, attrs=None, allow_loss=(), replace=False, order=None,
             dtype=None, sync=True, progress=None, select=None, exclude=None, rename=None,
             lenient=False, source_format=None, as_is=False, fold=None, normalize=False,
             unnormalize=False, append=False, into=None, keep_rest=False, scales=None, **options):
-    """Converts a file (a path, a File, anything open() takes) to another format. Refuses to lose
-    anything unless allow_loss says so: LossyError has the plan in .report.
+    """Converts a file (a File, or any source of open()) to another format. Raises LossyError, which
+    has the plan in .report, if something would be lost and allow_loss does not permit it.
 
     select, exclude  patterns of names, as in the shell
     rename           a dict or a function of new names
-    append           add to the file at dst, which must be there
-    into             a model (as ONNX) that is written with the data of src: names, shapes and types
-                     must be the same; keep_rest keeps its tensors that src does not have
-    scales           the ending of the names of scales ("_scale_inv"): tensors are multiplied by them
+    append           add to the file dst, which must exist
+    into             a model (such as ONNX) that is written with the data of src. Names, shapes and
+                     types must be the same; keep_rest keeps tensors of it that src does not have
+    scales           the suffix of the names of scales ("_scale_inv"), by which tensors are multiplied
     The other keywords are those of save().
     """
     how = _saving(format, allow_loss, replace, order, dtype, sync, progress, options)
@@ -131,7 +131,7 @@ def convert(src, dst, *, format=None, attrs=None, allow_loss=(), replace=False, 
 
 
 def plan(src, format, **keywords):
-    """What convert() would do: the report, with the native items as well; nothing is written."""
+    """The report of convert() without writing anything. It includes the native items."""
     how = _saving(format, True, True, keywords.pop("order", None), keywords.pop("dtype", None), True,
                   None, None)
     rename = keywords.pop("rename", None)
@@ -144,8 +144,8 @@ def plan(src, format, **keywords):
 def merge(sources, dst, *, format=None, clash="refuse", clash_attrs="refuse", allow_loss=(),
           replace=False, order=None, dtype=None, sync=True, progress=None, select=None, exclude=None,
           rename=None, tensors_only=False, **options):
-    """Several files into one. `clash` says what happens to tensors of the same name: refuse, same,
-    first, last, rename."""
+    """Merges several files into one. `clash` decides about tensors of the same name: refuse, same,
+    first, last or rename."""
     how = _saving(format, allow_loss, replace, order, dtype, sync, progress, options)
     how.update(select=_patterns(select), exclude=_patterns(exclude), clash=clash,
                clash_attrs=clash_attrs, tensors_only=tensors_only)
@@ -155,7 +155,7 @@ def merge(sources, dst, *, format=None, clash="refuse", clash_attrs="refuse", al
 def split(src, directory, *, max_bytes=5_000_000_000, format="safetensors", stem=None, allow_loss=(),
           replace=False, order=None, dtype=None, sync=True, progress=None, select=None, exclude=None,
           rename=None, **options):
-    """One file into several of at most max_bytes, with an index."""
+    """Splits a file into several of at most max_bytes, with an index."""
     how = _saving(format, allow_loss, replace, order, dtype, sync, progress, options)
     how.update(select=_patterns(select), exclude=_patterns(exclude), mode="split",
                max_bytes=max_bytes, stem=stem)
@@ -164,7 +164,7 @@ def split(src, directory, *, max_bytes=5_000_000_000, format="safetensors", stem
 
 def verify(src, *, values=False, canonical=False, threads=0, progress=None, **opening):
     """Checks digests and all rules about the data; `values` also counts NaN and infinite numbers.
-    A file that does not open, for a reason that lies in it, is a problem as well."""
+    If a file cannot be opened because of its contents, the result has that as a problem."""
     from ._errors import FormatError, LimitError, UnsupportedError
     try:
         file, own = _opened(src, **opening)
@@ -193,8 +193,8 @@ _IGNORE = {"values": 1, "attrs": 2, "extras": 4, "dtype": 8, "kind": 16}
 
 def diff(a, b, *, rtol=0.0, atol=0.0, map=None, ignore=(), numeric=None, nan_differs=False,
          trust_digests=False, brief=False, threads=0, progress=None):
-    """The differences of two files of any formats. `map` gives tensors of a their names in b;
-    `ignore`: some of values, attrs, extras, dtype, kind."""
+    """The differences of two files of any formats. `map` maps names of tensors in a to names in b;
+    `ignore`: any of values, attrs, extras, dtype, kind."""
     words = [ignore] if isinstance(ignore, str) else ignore
     how = {"rtol": float(rtol), "atol": float(atol), "ignore": sum(_IGNORE[w] for w in words),
            "numeric": bool(rtol or atol) if numeric is None else numeric,
@@ -206,16 +206,16 @@ def diff(a, b, *, rtol=0.0, atol=0.0, map=None, ignore=(), numeric=None, nan_dif
 
 
 def stat(src, names=None, *, bins=32, threads=0, progress=None):
-    """Statistics of tensors by name: counts, range, mean, deviation, a histogram; None for those
-    that are not numbers."""
+    """Statistics of tensors by name: counts, range, mean, deviation and a histogram; None for tensors
+    that are not numeric."""
     with _Files([src]) as (file,):
-        told = _tenfold.stat(file, _patterns(names), bins, threads, _progress(progress))
+        found = _tenfold.stat(file, _patterns(names), bins, threads, _progress(progress))
     return {name: Statistics(**counts, bins=histogram) if counts else None
-            for name, counts, histogram in told}
+            for name, counts, histogram in found}
 
 
 def repair(src, dst, *, format=None, replace=False, sync=True, progress=None, **options):
-    """Saves what is whole in a damaged file: (number of tensors, list of losses)."""
+    """Saves the intact tensors of a damaged file: (number of tensors, list of losses)."""
     file = File(src, {"salvage": True})
     try:
         how = _saving(format or file.format, (), replace, None, None, sync, progress, options)
@@ -226,31 +226,32 @@ def repair(src, dst, *, format=None, replace=False, sync=True, progress=None, **
 
 
 def fetch(url, directory, *, replace=False, progress=None, **options):
-    """Downloads a file, all files of a folder (s3, gs, az, hf), or an index and its shards, into a
-    directory: a list of (name, bytes, fetched), fetched=False for what was there already, unchanged.
-    Each file appears when it is whole and verified; after an interruption the rest is fetched.
+    """Downloads a file, all files of a folder (s3, gs, az, hf), or an index and its shards, to a
+    directory. Returns a list of (name, bytes, fetched); fetched is False for files that already
+    existed unchanged. Each file appears when it is complete and verified. After an interruption, the
+    next call fetches the rest.
 
-    progress   called with (done, total) bytes of the file that is fetched, or a bar of tqdm
-    **options  those of the command's -o: anonymous, connections, endpoint, netrc, private, region
+    progress   called with (done, total) bytes of the current file, or a bar of tqdm
+    **options  as -o of the command: anonymous, connections, endpoint, netrc, private, region
     """
-    files, told = _tenfold.fetch(url, directory, {
+    files, found = _tenfold.fetch(url, directory, {
         "replace": replace, "progress": _progress(progress), "options": options or None})
-    if told:
+    if found:
         import warnings
         from ._errors import FormatWarning
-        for _, message in told:
+        for _, message in found:
             warnings.warn(f"{_tenfold.shown(url)}: {message}", FormatWarning, stacklevel=2)
     return [Fetched(*file) for file in files]
 
 
 def undo(path):
-    """Undoes a change of attributes that was interrupted: was there something to do?"""
+    """Undoes an interrupted change of attributes. Returns False if there was none."""
     return _tenfold.undo(path)
 
 
 def meta(path, set=None, *, remove=(), tensor=None, in_place=False, rewrite=False, progress=None):
-    """The attributes of a file, or of one of its tensors; with `set` or `remove` they are changed
-    first, in the file itself where that is possible."""
+    """The attributes of a file, or of one of its tensors. `set` and `remove` change them first, in
+    place where that is possible."""
     from os import fspath
     keys = [remove] if isinstance(remove, str) else list(remove)
     change = {**(set or {}), **{key: None for key in keys}}
@@ -266,7 +267,7 @@ def meta(path, set=None, *, remove=(), tensor=None, in_place=False, rewrite=Fals
 
 
 def info(src):
-    """What is known of a file, as a dict."""
+    """A description of a file, as a dict."""
     with _Files([src]) as (file,):
         return {"path": file.path, "format": file.format, "version": file.version,
                 "size": file.size, "payload": file.payload, "tensors": len(file),
@@ -277,7 +278,7 @@ _CAN = {1: "read", 2: "write", 4: "append", 8: "edit"}
 
 
 def formats():
-    """What this build reads and writes: a dict of names to what is known of each."""
+    """The formats that this build reads and writes: {name: description}."""
     result = {}
     for each in _tenfold.formats():
         each["can"] = [word for bit, word in _CAN.items() if each["caps"] & bit]
@@ -290,5 +291,5 @@ def formats():
 
 
 def types():
-    """All element types: a dict of ids to bits."""
+    """All element types: {id: number of bits}."""
     return dict(_tenfold.types())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Methods of File and Tensor that are rarely called: notebooks, pickles, torch."""
+"""Rarely called methods of File and Tensor: for notebooks, pickles and torch."""
 import html
 import os
 
@@ -76,7 +76,7 @@ def tensor_torch(tensor, device):
 
 
 def _state(path):
-    """Size and time of a file; of a directory, of what is in it."""
+    """The size and time of a file, or of each file in a directory."""
     s = os.stat(path)
     if not os.path.isdir(path):
         return (s.st_size, s.st_mtime_ns)
@@ -86,7 +86,7 @@ def _state(path):
 
 
 def _header(file):
-    """A hash of what the file says of its tensors: names, types, shapes and places."""
+    """A hash of the index of the file: names, types, shapes and places of the tensors."""
     import hashlib
     digest = hashlib.blake2b(file.format.encode(), digest_size=16)
     for name in file.names():
@@ -97,39 +97,40 @@ def _header(file):
 
 
 def pinned(path, format=None):
-    """A hash of what a plan says of its input: sizes, times or ETags of all files, and what their
-    headers tell. It is the same as long as the input is."""
+    """A hash of the description of the input in a plan: sizes, times or ETags of all files, and their
+    headers. It changes when the input changes."""
     import hashlib
     from .jobs import plan
-    # The items, a line each, come last, and texts in JSON have no ends of lines.
+    # The items come last, one per line, and strings in JSON contain no line breaks.
     head = plan("hash", path, 1, read_format=format).text.partition('\n"items":')[0]
     return hashlib.sha256(head.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _far_state(path, file):
-    """Size and, by its plan, ETag of a file of another machine. Plans know no options of opening, so
-    with some of them the size must do."""
+def _url_state(path, file):
+    """The size of a remote file and, by a plan, its ETag. Plans do not support the options and limits
+    of open(), so a file with these has only the size."""
     plain = not file._options.get("options") and not file._options.get("limits")
     return (file.size, pinned(path, file._options.get("format")) if plain else None)
 
 
 def file_reduce(file):
-    """By its path, to be opened again where it is unpickled, if it is still the same file."""
+    """Pickles a file by its path. Unpickling opens it again, if it is still the same file."""
     if file.closed or file.path is None or not isinstance(file._source, (str, bytes, os.PathLike)):
         raise TypeError("only an open File that was opened by its path can be pickled")
     path = os.fsdecode(file._source)
     if _tenfold.is_url(path):
-        return _again, (path, dict(file._options), _far_state(path, file), _header(file))
+        return _again, (path, dict(file._options), _url_state(path, file), _header(file))
     path = os.path.abspath(path)
     return _again, (path, dict(file._options), _state(path), _header(file))
 
 
-def _again(path, options, state, header):
+def _again(path, options, state, header):  # named in pickles of earlier versions
+    """Opens a pickled file again."""
     from . import ChangedError, File
-    far = _tenfold.is_url(path)
-    file = File(path, options) if far or _state(path) == state else None
-    if file is None or far and _far_state(path, file) != state:
-        raise ChangedError("the file was changed since it was pickled", status="ECHANGED", code=-15,
+    remote = _tenfold.is_url(path)
+    file = File(path, options) if remote or _state(path) == state else None
+    if file is None or remote and _url_state(path, file) != state:
+        raise ChangedError("the file has changed since it was pickled", status="ECHANGED", code=-15,
                            path=_tenfold.shown(path))
     if _header(file) != header:
         raise ChangedError("the file has other tensors than when it was pickled", status="ECHANGED",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What numpy, torch and safetensors share, without importing any of them."""
+"""Helpers for the modules numpy, torch and compat.safetensors, which import none of these."""
 
 
 def attributes(metadata, format):
@@ -13,34 +13,34 @@ def attributes(metadata, format):
 
 
 def writing(metadata, format):
-    """What a save is told of safetensors' metadata: an empty dict is written as an empty map."""
+    """The options of a save with safetensors' metadata. An empty dict is written as an empty map."""
     how = {"format": format, "attrs": attributes(metadata, format), "replace": True}
     if metadata is not None and not metadata and format == "safetensors":
         how["options"] = {"empty_metadata": True}
     return how
 
 
-def progress(told):
-    """A callable (done, total), or an object like tqdm's bar: total, n, update()."""
-    if told is None or callable(told) and not hasattr(told, "update"):
-        return told
+def progress(bar):
+    """A function (done, total) from such a function, or from a bar like tqdm's: total, n, update()."""
+    if bar is None or callable(bar) and not hasattr(bar, "update"):
+        return bar
 
-    def tell(done, total):
-        if getattr(told, "total", None) != total:
-            told.total = total
-        told.update(done - told.n)
-    return tell
+    def report(done, total):
+        if getattr(bar, "total", None) != total:
+            bar.total = total
+        bar.update(done - bar.n)
+    return report
 
 
 def check_name(name):
-    """The one name that a tensor of safetensors cannot have: its readers would not open the file."""
+    """Refuses the name "__metadata__": readers of safetensors would not open such a file."""
     if name == "__metadata__":
         from ._errors import InvalidError
-        raise InvalidError("a tensor of safetensors cannot be called '__metadata__'")
+        raise InvalidError("a tensor in a safetensors file cannot have the name '__metadata__'")
 
 
 def need(module, by, extra):
-    """Imports what a module of this package is for; says how to get it if it is not there."""
+    """Imports the package that a module here needs; the error says how to install it."""
     import importlib
     try:
         return importlib.import_module(module)

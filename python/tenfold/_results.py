@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What convert(), verify() and diff() return."""
+"""The results of convert(), verify(), diff() and other functions."""
 from typing import NamedTuple
 
 
@@ -12,11 +12,11 @@ class Item(NamedTuple):
 
 
 class Report(list):
-    """What happened to each tensor, attribute and extra: a list of Items without the native ones.
+    """The fate of each tensor, attribute and extra: a list of Items without the native ones.
 
-    format    that was or would be written
-    counts    a dict: how many items have which fate
-    lossless  nothing was dropped or changed
+    format    the format that was or would be written
+    counts    {fate: number of items}
+    lossless  True if no item was dropped or changed
     """
 
     def __init__(self, format, counts, items):
@@ -29,22 +29,22 @@ class Report(list):
         return not (self.counts["transformed"] or self.counts["dropped"])
 
     def __repr__(self):
-        told = ", ".join(f"{n} {fate}" for fate, n in self.counts.items() if n)
-        return f"<tenfold.Report: {self.format}, {told or 'nothing'}>"
+        text = ", ".join(f"{n} {fate}" for fate, n in self.counts.items() if n)
+        return f"<tenfold.Report: {self.format}, {text or 'nothing'}>"
 
     def __reduce__(self):
         return Report, (self.format, tuple(self.counts.values()), [tuple(i) for i in self])
 
 
 class Fetched(NamedTuple):
-    """A file that fetch() has brought, or found unchanged."""
+    """A file that fetch() downloaded, or found unchanged."""
     name: str
     bytes: int
     fetched: bool
 
 
 class Problem(NamedTuple):
-    """What verify() found."""
+    """A problem that verify() found."""
     status: str
     offset: "int | None"
     message: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tenfold.torch.load_sharded(): which pieces a rank has, and where they go."""
+"""tenfold.torch.load_sharded(): the pieces of a rank, and their targets."""
 from fnmatch import fnmatchcase
 from math import prod
 
@@ -25,7 +25,7 @@ def _rule(dim_map):
 
 
 def _dtensor(tensor):
-    """Is it a tensor that several ranks hold pieces of?"""
+    """Is it a DTensor, whose pieces are on several ranks?"""
     return hasattr(tensor, "to_local") and hasattr(tensor, "placements")
 
 
@@ -43,7 +43,7 @@ class _Loader:
         self.file, self.rank, self.world, self.rule = file, rank, world, rule
         self.device, self.dtype, self.filling = device, dtype, filling
 
-    def _made(self, name, shape, stored):
+    def _empty(self, name, shape, stored):
         """Memory for a piece."""
         floats = stored.is_floating_point
         return _torch.empty(shape, dtype=self.dtype if self.dtype is not None and floats else stored,
@@ -53,22 +53,22 @@ class _Loader:
         source = self.file[name]
         form = _device.loadable(source, _DTYPES)
         if form is None:
-            raise _device._tenfold_unsupported(f"{source.dtype or source.layout} of {name!r}")
+            raise _device._unsupported(f"{source.dtype or source.layout} of {name!r}")
         return source, *form
 
     def flat(self, name, source, shape, start, stop, target):
-        """Elements [start, stop) in C order into a tensor of one dimension."""
+        """Reads elements [start, stop) in C order into a tensor of one dimension."""
         for at, key in boxes(shape, start, stop):
             sizes = [k.stop - k.start for k in key]
             self.filling.add(name, source, key, target[at:at + prod(sizes)].view(sizes))
 
     def add(self, name, target):
-        """One tensor; `target` is filled, or made if it is None."""
+        """Adds one tensor. `target` is filled; if it is None, a new tensor is made."""
         source, shape, stored = self._form(name)
         if target is not None and _dtensor(target):
             local, key = _local_piece(target)
             if tuple(target.shape) != tuple(shape):
-                raise ValueError(f"{name!r} has the shape {list(shape)}, the model's "
+                raise ValueError(f"{name!r} has the shape {list(shape)} in the file, but in the model "
                                  f"{list(target.shape)}")
             self.filling.add(name, source, key, local.detach())
             return target
@@ -76,34 +76,35 @@ class _Loader:
         if dim == "flat":
             start, stop = chunk(prod(shape), self.world, self.rank)
             if target is None:
-                target = self._made(name, [stop - start], stored)
+                target = self._empty(name, [stop - start], stored)
             if not target.is_contiguous() or target.numel() != stop - start:
-                raise ValueError(f"{name!r}: {stop - start} elements are this rank's, the tensor has "
-                                 f"{target.numel()}, or is not contiguous")
+                raise ValueError(f"{name!r}: this rank has {stop - start} elements, but the tensor has "
+                                 f"{target.numel()} or is not contiguous")
             self.flat(name, source, shape, start, stop, target.detach().view(-1))
             return target
         key = shard(shape, dim, self.world, self.rank)
         if target is None:
-            target = self._made(name, [k.stop - k.start for k in key], stored)
+            target = self._empty(name, [k.stop - k.start for k in key], stored)
         self.filling.add(name, source, key, target.detach())
         return target
 
     def share(self, name, target, group):
-        """One tensor that all ranks of a group want whole: each reads a piece of it. The tensor,
-        and the function that exchanges the pieces."""
+        """Adds a tensor that all ranks of a group need completely: each rank reads a piece. Returns
+        the tensor, and the function that exchanges the pieces."""
         import torch.distributed as dist
         source, shape, stored = self._form(name)
         n, rank, n_all = dist.get_world_size(group), dist.get_rank(group), prod(shape)
         size = -(-n_all // n)
-        result = self._made(name, shape, stored) if target is None else target
+        result = self._empty(name, shape, stored) if target is None else target
         if list(result.shape) != list(shape):
-            raise ValueError(f"{name!r} has the shape {list(shape)}, the model's {list(result.shape)}")
+            raise ValueError(f"{name!r} has the shape {list(shape)} in the file, but in the model "
+                             f"{list(result.shape)}")
         mine = _torch.zeros(size, dtype=result.dtype, device=result.device)
         start, stop = chunk(n_all, n, rank)
         self.flat(name, source, shape, start, stop, mine[:stop - start])
 
         def exchange():
-            bits = _torch.uint8  # bytes are exchanged: not every backend has every type
+            bits = _torch.uint8  # exchange bytes, since not every backend supports every type
             all_of_it = _torch.empty(size * n, dtype=result.dtype, device=result.device)
             dist.all_gather_into_tensor(all_of_it.view(bits), mine.view(bits), group=group)
             result.detach().copy_(all_of_it[:n_all].view(shape))
@@ -123,7 +124,7 @@ def _group(broadcast, at):
 
 
 def _wanted(file, what, strict):
-    """{name: tensor to fill or None}, and the tensors that are a module's"""
+    """{name: tensor to fill, or None} for the names that the file has"""
     if what is None:
         return {name: None for name in file}
     if isinstance(what, str):
@@ -142,10 +143,10 @@ def load(filename, what, rank, world, dim_map, *, device, dtype, broadcast, thre
          report):
     at = _place()
     if (rank is None) != (world is None):
-        raise ValueError("rank and world belong together")
+        raise ValueError("rank and world must be given together")
     rank, world = (at.rank, at.world) if rank is None else (rank, world)
     if not 0 <= rank < world:
-        raise ValueError(f"there is no rank {rank} of {world}")
+        raise ValueError(f"rank {rank} is out of range for a world of {world}")
     if device is None:
         device = f"cuda:{at.local_rank}" if _torch.cuda.is_available() else "cpu"
     if isinstance(dtype, str):

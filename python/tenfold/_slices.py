@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Which piece of a tensor a rank holds; nothing is imported."""
+"""The piece of a tensor that belongs to a rank."""
 
 
 def chunk(n, world, rank):
-    """[start, stop) of a dimension of n, cut as torch.chunk() and DTensor do: pieces of the same
-    size but for the last ones, which may be smaller or empty."""
+    """[start, stop) of a rank in a dimension of n, cut as in torch.chunk() and DTensor: pieces of the
+    same size, except the last ones, which may be smaller or empty."""
     size = -(-n // world) if n else 0
     return min(rank * size, n), min((rank + 1) * size, n)
 
 
 def shard(shape, dim, world, rank):
-    """The key of a rank's piece of a tensor that is cut along one dimension; None: not cut."""
+    """The key of a rank's piece of a tensor that is cut along one dimension; dim None: not cut."""
     if dim is None:
         return tuple(slice(0, n) for n in shape)
     if not -len(shape) <= dim < len(shape):
@@ -21,12 +21,12 @@ def shard(shape, dim, world, rank):
 
 
 def boxes(shape, start, stop):
-    """Elements [start, stop) of a tensor in C order as few boxes: [(element, key)], where `element`
-    counts from `start`.
+    """Covers elements [start, stop) of a tensor in C order by few boxes: [(element, key)], where
+    `element` counts from `start`.
 
         . . . #        the end of a row,
-        # # # #        whole rows,
-        # # . .        the beginning of one
+        # # # #        complete rows,
+        # # . .        the beginning of a row
     """
     if start >= stop:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The extension. Only Array, File and Tensor are for users."""
+"""The extension. Only Array, File and Tensor are public."""
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 

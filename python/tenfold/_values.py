@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Values that are neither tensors of ours nor buffers: made plain before they are saved."""
+"""Converts values to buffers before they are saved, unless they are Tensors or buffers."""
 import sys
 
 from ._tenfold import from_dlpack
 
-# numpy's and ml_dtypes' names of types that the buffer protocol does not know.
+# Names in numpy and ml_dtypes of types that the buffer protocol does not support.
 _ML = {"bfloat16": "bf16", "float8_e4m3fn": "f8_e4m3fn", "float8_e5m2": "f8_e5m2",
        "float8_e4m3fnuz": "f8_e4m3fnuz", "float8_e5m2fnuz": "f8_e5m2fnuz",
        "float8_e8m0fnu": "f8_e8m0"}
@@ -14,8 +14,8 @@ _PACKED = {"float4_e2m1fn": ("f4_e2m1", 4), "float6_e2m3fn": ("f6_e2m3", 6),
 
 
 class Stream:
-    """A tensor whose bytes come from a function while it is saved: function(offset, memoryview)
-    fills the view with the bytes from that offset on, in C order and little-endian."""
+    """A tensor whose bytes a function provides while it is saved: function(offset, memoryview) fills
+    the view with the bytes from that offset on, in C order and little-endian."""
 
     __slots__ = ("function", "shape", "dtype")
 
@@ -26,7 +26,7 @@ class Stream:
 
 
 def pack(array, bits):
-    """One byte for each element becomes `bits` bits for each, lowest bits first."""
+    """Packs elements of one byte to `bits` bits each, lowest bits first."""
     import numpy
     ones = numpy.unpackbits(array.reshape(-1, 1), axis=1, bitorder="little", count=bits)
     return numpy.packbits(ones.reshape(-1), bitorder="little")
@@ -35,13 +35,13 @@ def pack(array, bits):
 def unknown(name, dtype):
     from ._errors import UnsupportedError
     if str(dtype) == "complex128":
-        remedy = "formats that have it (.zt, .npy) take it by tenfold.save(); or convert it to complex64"
+        remedy = "save it with tenfold.save() as .zt or .npy, or convert it to complex64"
     elif str(dtype) in _PACKED:
-        remedy = "formats that have it (.zt) take it by tenfold.save(); or convert it to int8"
+        remedy = "save it with tenfold.save() as .zt, or convert it to int8"
     elif getattr(dtype, "names", None):
         remedy = "save each of its fields under a name of its own"
     else:
-        remedy = "convert it to a type of numbers"
+        remedy = "convert it to a numeric type"
     return UnsupportedError(f'Unknown dtype "{dtype}" of {name!r}: {remedy}',
                             status="EUNSUPPORTED", code=-6)
 
@@ -75,8 +75,8 @@ def _strings(words):
 
 
 def plain(name, value):
-    """A buffer, an Array, (type, buffer or function, shape), or (layout, {role: (type, buffer)},
-    shape) of a value; called by the extension for what is none of these yet."""
+    """Converts a value to a buffer, an Array, (type, buffer or function, shape), or
+    (layout, {role: (type, buffer)}, shape). The extension calls it for other values."""
     if isinstance(value, Stream):
         return (value.dtype, value.function, value.shape)
     if isinstance(value, list) and value and all(isinstance(word, (str, bytes)) for word in value):
@@ -88,7 +88,7 @@ def plain(name, value):
         if isinstance(value, numpy.ndarray):
             return _numpy(name, value)
     if hasattr(value, "__dlpack__"):
-        if hasattr(value, "detach"):  # torch says no while a gradient is wanted
+        if hasattr(value, "detach"):  # torch refuses tensors that require a gradient
             value = value.detach()
         device = value.__dlpack_device__()
         if device[0] == 1:
@@ -99,4 +99,4 @@ def plain(name, value):
     if hasattr(value, "__array__"):
         import numpy
         return _numpy(name, numpy.asarray(value))
-    raise TypeError(f"{name!r} cannot be saved: a {type(value).__name__} is no tensor")
+    raise TypeError(f"{name!r} cannot be saved: a {type(value).__name__} is not a tensor")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""torch.distributed.checkpoint over files of any format.
+"""torch.distributed.checkpoint for files of any format.
 
     import torch.distributed.checkpoint as dcp
     import tenfold.dcp
     dcp.load(state, storage_reader=tenfold.dcp.Reader("model.safetensors"))
     dcp.save(state, storage_writer=tenfold.dcp.Writer("out"))
 
-Each rank reads the bytes of its own pieces, straight into their memory, and nothing else; the
-headers are read by every rank.
+Each rank reads only the bytes of its own pieces, directly into their memory. Every rank reads the
+headers.
 """
 import io as _io
 import json as _json
@@ -36,11 +36,11 @@ from .torch import _DTYPES, _IDS, _SIZE
 
 __all__ = ["Reader", "Writer"]
 
-_SHARDING = "DCP_SHARDING_INFO"  # torch's: {name: {"saved_offsets": [...]}}
-_BYTES = "TENFOLD_DCP_BYTES"     # ours: [name] of what is no tensor
-_SAVE = "TENFOLD_DCP_SAVE"       # ours: an id that all files of one save have
+_SHARDING = "DCP_SHARDING_INFO"  # of torch: {name: {"saved_offsets": [...]}}
+_BYTES = "TENFOLD_DCP_BYTES"     # of Tenfold: [name] of values that are not tensors
+_SAVE = "TENFOLD_DCP_SAVE"       # of Tenfold: an id shared by all files of one save
 _INDEX = "model.safetensors.index.json"
-_PIECES = "tenfold.dcp.json"     # ours: {"files": [...]} where there is no index
+_PIECES = "tenfold.dcp.json"     # of Tenfold: {"files": [...]} if there is no index
 
 
 def _finished(value):
@@ -50,7 +50,7 @@ def _finished(value):
 
 
 def _local(path):
-    """A path of this machine as a str; None for a URL and whatever else open() takes."""
+    """A local path as a str; None for a URL and for other sources of open()."""
     if not isinstance(path, (str, bytes, _os.PathLike)):
         return None
     text = _os.fsdecode(path)
@@ -61,86 +61,86 @@ def _local(path):
 
 @_dataclass
 class _Chunk:
-    """A tensor of a file, and where it lies in the tensor that the checkpoint has."""
+    """A tensor of a file, and its place in the tensor of the checkpoint."""
     source: object
     offsets: tuple
     sizes: tuple
 
 
 def _metadata_of(file):
-    """The metadata that safetensors files have."""
-    told = file.attrs.get("safetensors.metadata")
-    return told if isinstance(told, dict) else {}
+    """The metadata of a safetensors file."""
+    found = file.attrs.get("safetensors.metadata")
+    return found if isinstance(found, dict) else {}
 
 
 def _sharding(file):
-    """What a file says of the places of its pieces; {} if they are whole tensors."""
+    """The places of the pieces in a file; {} if the file has complete tensors."""
     text = _metadata_of(file).get(_SHARDING)
     if not text:
         return {}
     try:
-        told = _json.loads(text)
+        places = _json.loads(text)
     except ValueError:
-        told = None
-    if not isinstance(told, dict):
+        places = None
+    if not isinstance(places, dict):
         raise FormatError(f"the {_SHARDING} of {file.path} is not a JSON object", status="EFORMAT",
                           code=-4, path=file.path)
-    return told
+    return places
 
 
 def _offsets(file, name, sharding, rank):
     if name not in sharding:
         return (0,) * rank
-    told = sharding[name].get("saved_offsets") if isinstance(sharding[name], dict) else None
-    if not isinstance(told, list) or len(told) != rank or \
-            not all(type(n) is int and 0 <= n < 1 << 62 for n in told):
+    offsets = sharding[name].get("saved_offsets") if isinstance(sharding[name], dict) else None
+    if not isinstance(offsets, list) or len(offsets) != rank or \
+            not all(type(n) is int and 0 <= n < 1 << 62 for n in offsets):
         raise FormatError(f"the saved_offsets of {name!r} are not {rank} offsets", status="EFORMAT",
                           code=-4, path=file.path)
-    return tuple(told)
+    return tuple(offsets)
 
 
-def _listed(folder):
-    """The files of the last save that was finished, by what it left; None if it left nothing."""
-    path = _os.path.join(folder, _PIECES)
+def _listed(directory):
+    """The files of the last finished save, by the list that it wrote; None if there is no list."""
+    path = _os.path.join(directory, _PIECES)
     try:
         with open(path, encoding="utf-8") as f:
-            told = _json.load(f)
-        names = told["files"]
+            listed = _json.load(f)
+        names = listed["files"]
         if not names or any(not isinstance(name, str) or _os.path.basename(name) != name or
                             not name.endswith(".safetensors") for name in names):
             raise ValueError
     except FileNotFoundError:
         return None
     except (KeyError, TypeError, ValueError):
-        raise FormatError("this is no list of the files of a save", status="EFORMAT", code=-4,
+        raise FormatError("this is not a list of the files of a save", status="EFORMAT", code=-4,
                           path=path) from None
     return names
 
 
 def _save_of(files):
-    """The id of the save that all files are of; None if they do not tell."""
-    told = {_metadata_of(file).get(_SAVE) for file in files}
-    if len(told) > 1:
-        raise FormatError("the files are of different saves: one of them was not finished, or files "
-                          "of another checkpoint lie among them", status="EFORMAT", code=-4,
+    """The id of the save that wrote all files; None if they have none."""
+    ids = {_metadata_of(file).get(_SAVE) for file in files}
+    if len(ids) > 1:
+        raise FormatError("the files are from different saves: a save was not finished, or the "
+                          "directory has files of another checkpoint", status="EFORMAT", code=-4,
                           path=files[0].path)
-    return told.pop() if told else None
+    return ids.pop() if ids else None
 
 
 class Reader(StorageReader):
-    """Reads a checkpoint for torch.distributed.checkpoint.load() from anything tenfold.open() takes:
-    a file of any format, a folder, an index, a URL; and from folders that torch's HuggingFace writer
-    or Writer left, whose files hold pieces of tensors.
+    """Reads a checkpoint for torch.distributed.checkpoint.load() from any source of tenfold.open(): a
+    file of any format, a directory, an index, a URL. It also reads directories of torch's HuggingFace
+    writer and of Writer, whose files hold pieces of tensors.
 
-    threads   of this process; 0: as many as the library finds right
-    cast      False: the types of the state dict must be those of the checkpoint. Else floats are
-              cast to those of the state dict, and quantized tensors dequantized
-    exact     False: short gaps are read with what is wanted, which is faster on disks that do not
-              like short reads
+    threads   threads of this process; 0: the library decides
+    cast      False: the types of the state dict must be those of the checkpoint. Otherwise floats
+              are cast to the types of the state dict, and quantized tensors are dequantized
+    exact     False: also reads short gaps between pieces, which is faster on disks that are slow
+              at short reads
     The other keywords are those of tenfold.open().
 
-    report    what was read so far: {"bytes": what was wanted, "bytes_read": what was read}
-    left_out  {name: why} of what torch cannot have
+    report    the reads so far: {"bytes": bytes wanted, "bytes_read": bytes read}
+    left_out  {name: reason} of tensors that torch does not support
     """
 
     def __init__(self, path, *, threads=0, cast=True, exact=True, **opening):
@@ -151,21 +151,21 @@ class Reader(StorageReader):
         self.left_out = {}
         self.report = {"bytes": 0, "bytes_read": 0}
 
-    # ------------------------------------------------------------- what is there
+    # ------------------------------------------------------------------ contents
 
     def _shards(self):
-        """The files of a folder that has several and no index; None for what open() opens as one."""
-        folder = _local(self.path)
-        if folder is None or not _os.path.isdir(folder):
+        """The files of a directory without an index; None for a source that open() opens as one."""
+        directory = _local(self.path)
+        if directory is None or not _os.path.isdir(directory):
             return None
-        listed = _listed(folder)
+        listed = _listed(directory)
         if listed:
-            return [_os.path.join(folder, name) for name in listed]
-        names = sorted(name for name in _os.listdir(folder) if not name.startswith("."))
+            return [_os.path.join(directory, name) for name in listed]
+        names = sorted(name for name in _os.listdir(directory) if not name.startswith("."))
         files = [name for name in names if name.endswith(".safetensors")]
         if not files or any(name.endswith(".index.json") for name in names):
             return None
-        return [_os.path.join(folder, name) for name in files]
+        return [_os.path.join(directory, name) for name in files]
 
     def _open(self):
         self.close()
@@ -182,7 +182,7 @@ class Reader(StorageReader):
         tensor = file[name]
         form = _loadable(tensor, _DTYPES)
         if form is None:
-            self.left_out[name] = f"torch has no tensors of {tensor.dtype or tensor.layout}"
+            self.left_out[name] = f"torch does not support tensors of {tensor.dtype or tensor.layout}"
             return
         shape, dtype = form
         at = _offsets(file, name, sharding, len(shape))
@@ -192,7 +192,7 @@ class Reader(StorageReader):
             known = result[name] = TensorStorageMetadata(
                 properties=TensorProperties(dtype=dtype), size=_torch.Size(end), chunks=[])
         elif not sharding:
-            raise FormatError(f"{name!r} is in two files, and none of them says which piece it has",
+            raise FormatError(f"{name!r} is in two files, which do not say which pieces they have",
                               status="EFORMAT", code=-4, path=file.path)
         elif known.properties.dtype != dtype or len(known.size) != len(shape):
             raise FormatError(f"the pieces of {name!r} have different types or ranks",
@@ -202,7 +202,7 @@ class Reader(StorageReader):
             if self._chunks[index].sizes != tuple(shape):
                 raise FormatError(f"two pieces of {name!r} begin at {list(at)}", status="EFORMAT",
                                   code=-4, path=file.path)
-            return  # the same piece again: of ranks that hold the same
+            return  # several ranks saved the same piece
         known.size = _torch.Size([max(a, b) for a, b in zip(known.size, end)])
         known.chunks.append(ChunkStorageMetadata(_torch.Size(at), _torch.Size(shape)))
         self._chunks[index] = _Chunk(tensor, at, tuple(shape))
@@ -223,11 +223,12 @@ class Reader(StorageReader):
                     result[name] = BytesStorageMetadata()
                 else:
                     self._add(file, name, sharding, result)
-        for name, told in result.items():
-            if isinstance(told, TensorStorageMetadata) and len(told.chunks) > 1 and \
-                    sum(_prod(c.sizes) for c in told.chunks) != _prod(told.size):
-                raise FormatError(f"the {len(told.chunks)} pieces of {name!r} do not make up its "
-                                  f"shape {list(told.size)}: a file is missing, or is another's",
+        for name, known in result.items():
+            if isinstance(known, TensorStorageMetadata) and len(known.chunks) > 1 and \
+                    sum(_prod(c.sizes) for c in known.chunks) != _prod(known.size):
+                raise FormatError(f"the {len(known.chunks)} pieces of {name!r} do not make up its "
+                                  f"shape {list(known.size)}; a file is missing or belongs to "
+                                  "another checkpoint",
                                   status="EFORMAT", code=-4)
         metadata = Metadata(state_dict_metadata=result, storage_data={})
         metadata.storage_meta = StorageMeta(save_id=self._save)
@@ -241,7 +242,7 @@ class Reader(StorageReader):
             self.path = checkpoint_id
 
     def set_up_storage_reader(self, metadata, is_coordinator, *args, **kwargs):
-        if not self._files:  # the metadata came from another process
+        if not self._files:  # another process read the metadata
             self.read_metadata()
         there = getattr(metadata.storage_meta, "save_id", None)
         if there != self._save:
@@ -286,13 +287,13 @@ class Reader(StorageReader):
 
 @_dataclass
 class _Stored:
-    """Where a rank put an item."""
+    """The place where a rank stored an item."""
     path: str
     nbytes: int
 
 
 def _pieces(tensor):
-    """Fills views with the bytes of a tensor of another device, some at a time."""
+    """A function that fills views with the bytes of a tensor on another device."""
     flat = tensor.reshape(-1).view(_torch.uint8) if tensor.numel() else tensor.reshape(-1)
 
     def fill(offset, view):
@@ -301,14 +302,14 @@ def _pieces(tensor):
 
 
 class Writer(StorageWriter):
-    """Writes a checkpoint of torch.distributed.checkpoint.save() as safetensors: each rank its own
-    files, by a temporary name and complete or not at all, in the way of torch's HuggingFace writer,
-    whose reader reads them. Where every tensor is whole in one file, an index is written too, so
-    that everything that reads sharded safetensors reads the folder.
+    """Writes a checkpoint of torch.distributed.checkpoint.save() as safetensors. Each rank writes files
+    of its own, under temporary names until they are complete. The files are like those of torch's
+    HuggingFace writer, whose reader can read them. If every tensor is complete in one file, an index
+    is written as well, so that all readers of sharded safetensors can read the directory.
 
-    replace   a folder that has a checkpoint may be written to. The new files have names of their
-              own, finish() makes them the checkpoint by one step, and then the old ones are removed:
-              until then the old checkpoint is there, whatever happens
+    replace   True: the directory may already have a checkpoint. The new files have names of their
+              own; finish() makes them the checkpoint in one step and then removes the old files.
+              Until that step, the old checkpoint stays intact
     sync      False skips fsync: faster, but a power cut may lose the checkpoint
     metadata  {str: str} for each file
     """
@@ -323,7 +324,7 @@ class Writer(StorageWriter):
             self.path = _os.fspath(checkpoint_id)
 
     def _there(self):
-        """The files of a checkpoint that are in the folder."""
+        """The files of checkpoints in the directory."""
         return {name for name in _os.listdir(self.path)
                 if name.endswith(".safetensors") or name in (_INDEX, _PIECES)}
 
@@ -338,15 +339,15 @@ class Writer(StorageWriter):
         there = self._there()
         if there and not self.replace:
             from ._errors import ExistsError
-            raise ExistsError(f"{self.path} has a checkpoint already ({sorted(there)[0]}); "
-                              "replace=True writes over it", status="EEXISTS", code=-9)
+            raise ExistsError(f"{self.path} already has a checkpoint ({sorted(there)[0]}); "
+                              "use replace=True to replace it", status="EEXISTS", code=-9)
         save = _os.urandom(8).hex()
-        apart = f"-{save}" if there else ""  # nothing of the old checkpoint is written over
-        return [_replace(plan, storage_data={"shard": f"{i:05}{apart}", "save": save})
+        suffix = f"-{save}" if there else ""  # avoids the names of the old checkpoint
+        return [_replace(plan, storage_data={"shard": f"{i:05}{suffix}", "save": save})
                 for i, plan in enumerate(plans, 1)]
 
     def _value(self, item, planner):
-        """(what the extension takes, bytes, what must stay meanwhile, is it a tensor)"""
+        """(value for the extension, number of bytes, object to keep alive until the save has ended)"""
         data = planner.resolve_data(item)
         if item.type == WriteItemType.BYTE_IO:
             data = data.getvalue()
@@ -354,7 +355,7 @@ class Writer(StorageWriter):
         tensor = data.detach()
         if tensor.layout != _torch.strided or tensor.dtype not in _IDS or \
                 tensor.dtype == _torch.complex128:
-            raise TypeError(f"{item.index.fqn!r}: safetensors has no tensors of {tensor.dtype}, "
+            raise TypeError(f"{item.index.fqn!r}: safetensors does not support tensors of {tensor.dtype}, "
                             f"{tensor.layout}")
         tensor = tensor.contiguous()
         if tensor.is_conj() or tensor.is_neg():
@@ -367,7 +368,7 @@ class Writer(StorageWriter):
         return (id, _tenfold.borrow(tensor.data_ptr() if n else 0, n), shape), n, tensor
 
     def _write(self, path, items, planner, save):
-        """One file; how many bytes each item has."""
+        """Writes one file; returns the number of bytes of each item."""
         values, kept, sizes, sharding, objects = [], [], [], {}, []
         for item in items:
             name = item.index.fqn
@@ -394,15 +395,15 @@ class Writer(StorageWriter):
 
     def write_data(self, plan, planner):
         files, seen, results = [], {}, []
-        for item in plan.items:  # a rank with two pieces of a tensor has two files
+        for item in plan.items:  # a rank with two pieces of a tensor writes two files
             k = seen[item.index.fqn] = seen.get(item.index.fqn, 0) + 1
             if k > len(files):
                 files.append([])
             files[k - 1].append(item)
         for k, items in enumerate(files, 1):
-            told = plan.storage_data
-            name = f"shard-{told['shard']}-model-{k:05}-of-{len(files):05}.safetensors"
-            sizes = self._write(_os.path.join(self.path, name), items, planner, told["save"])
+            data = plan.storage_data
+            name = f"shard-{data['shard']}-model-{k:05}-of-{len(files):05}.safetensors"
+            sizes = self._write(_os.path.join(self.path, name), items, planner, data["save"])
             results += [WriteResult(index=item.index, size_in_bytes=n, storage_data=_Stored(name, n))
                         for item, n in zip(items, sizes)]
         return _finished(results)
@@ -416,22 +417,22 @@ class Writer(StorageWriter):
             total += result.storage_data.nbytes
             files.add(result.storage_data.path)
         if whole and stored:
-            self._tell(_INDEX, {"metadata": {"total_size": total},
-                                "weight_map": dict(sorted(stored.items()))})
+            self._write_json(_INDEX, {"metadata": {"total_size": total},
+                                      "weight_map": dict(sorted(stored.items()))})
             files.add(_INDEX)
         elif files:
-            self._tell(_PIECES, {"files": sorted(files)})
+            self._write_json(_PIECES, {"files": sorted(files)})
             files.add(_PIECES)
         if self.replace:
-            # What says which files count goes first: a reader prefers the list to the index.
+            # An old list or index is removed first: a reader prefers the list to the index.
             for name in sorted(self._there() - files, key=lambda n: (n != _PIECES, n != _INDEX)):
                 _os.unlink(_os.path.join(self.path, name))
 
-    def _tell(self, name, told):
-        """Complete under its name, or not there."""
+    def _write_json(self, name, content):
+        """Writes a file atomically: it is complete under its name, or does not exist."""
         path = _os.path.join(self.path, name)
         with open(path + ".tmp", "w", encoding="utf-8") as f:
-            _json.dump(told, f, indent=2)
+            _json.dump(content, f, indent=2)
             f.write("\n")
             f.flush()
             if self.sync:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Word vectors: of a word, its neighbours, analogies, over files of any format.
+"""Word vectors of files of any format: vectors of words, neighbours and analogies.
 
     from tenfold.embeddings import Embeddings
     e = Embeddings("wiki.fifu")
@@ -18,14 +18,14 @@ __all__ = ["Embeddings", "Hit"]
 
 
 class Hit(NamedTuple):
-    """An answer of a search."""
+    """A hit of a search."""
     word: "str | None"
     similarity: float
     row: int
 
 
 class Words(_Sequence):
-    """The words in the order of their rows; each is made when it is asked for."""
+    """The words in the order of their rows. Each str is made on demand."""
 
     __slots__ = ("_emb", "_n")
 
@@ -60,9 +60,9 @@ class Words(_Sequence):
 
 
 class Embeddings:
-    """Word vectors of a file: a path, a File, or anything tenfold.open() takes.
+    """Word vectors of a file: a File, or any source of tenfold.open().
 
-    embeddings, vocab   names of the tensors, if they cannot be found by themselves
+    embeddings, vocab   names of the tensors, if they cannot be detected
     The other keywords are those of tenfold.open().
     """
 
@@ -87,7 +87,7 @@ class Embeddings:
         return iter(self.words)
 
     def __contains__(self, word):
-        """Has it a vector, as it is or by its subwords?"""
+        """Does the word have a vector, of its own or by its subwords?"""
         if self._emb.find(word) is not None:
             return True
         return self.info["subwords"] != "none" and self._emb.vectors([word])[1][0][0]
@@ -104,7 +104,7 @@ class Embeddings:
     # ---------------------------------------------------------------- vectors
 
     def embedding(self, word, out=None, default=None):
-        """The vector of a word, or the default. `out`: an array that is filled instead."""
+        """The vector of a word, or the default. `out`: an array to fill with it."""
         array, found = self._emb.vectors([word])
         if not found[0][0]:
             if default is None or out is None:
@@ -135,7 +135,7 @@ class Embeddings:
         return vector
 
     def vectors(self, words):
-        """The vectors of many words as one matrix. KeyError if one has none."""
+        """The vectors of many words as one matrix. KeyError for a word without a vector."""
         words = list(words)
         array, found = self._emb.vectors(words)
         for word, (is_found, *_) in zip(words, found):
@@ -145,7 +145,7 @@ class Embeddings:
 
     @property
     def matrix(self):
-        """All rows. Without a copy where the file is mapped and not quantized: then read-only."""
+        """All rows. If the file is mapped and not quantized, a read-only array without a copy."""
         tensor = self.file[self.info["embeddings"]]
         if not self.info["quantized"]:
             return tensor.numpy()
@@ -164,8 +164,8 @@ class Embeddings:
     # ---------------------------------------------------------------- queries
 
     def similar(self, words, k=10, metric="cosine", *, skip=(), threads=0):
-        """The neighbours of a word (a list of Hits), or of each of many (a list of lists). None
-        for a word that has no vector."""
+        """The neighbours of a word (a list of Hits), or of several words (a list of lists). None for
+        a word without a vector."""
         one = isinstance(words, str)
         hits, found = self._emb.similar([words] if one else list(words),
                                         self._how(k, metric, skip, threads))
@@ -176,14 +176,14 @@ class Embeddings:
         """The words nearest to a vector (a list of Hits), or to each row of a matrix."""
         matrix = _np.ascontiguousarray(matrix, dtype=_np.float32)
         if matrix.ndim not in (1, 2) or matrix.shape[-1] != self.dims:
-            raise ValueError(f"vectors of this file have {self.dims} numbers, not "
+            raise ValueError(f"each vector must have {self.dims} numbers, not "
                              f"{matrix.shape[-1] if matrix.ndim else 0}")
         hits = self._emb.nearest(matrix, self._how(k, metric, skip, threads))[0]
         lists = [[Hit(*h) for h in each] for each in hits]
         return lists[0] if matrix.ndim == 1 else lists
 
     def analogy(self, a, b, c, k=1, skip=None, *, raw=False, threads=0):
-        """a is to b as c is to what? The three are left out, unless skip says which words are.
+        """Solves "a is to b as c is to ?". The results leave out the three words, or those of `skip`.
         None if one of the three has no vector."""
         how = self._how(k, "cosine", skip or (), threads)
         how["keep_asked"] = skip is not None
@@ -201,7 +201,7 @@ class Embeddings:
     def quantize(self, path, *, format="finalfusion", method="pq", bits=0, subquantizers=0,
                  iterations=0, attempts=0, seed=0, threads=0, as_is=False, replace=False,
                  progress=None):
-        """Saves it with a quantized matrix; what is lost is told by cosine and euclidean."""
+        """Saves the file with a quantized matrix. The result has the losses: cosine and euclidean."""
         from ._plain import progress as _progress
         return self._emb.quantize(path, {
             "format": format, "method": method, "bits": bits, "subquantizers": subquantizers,

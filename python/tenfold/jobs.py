@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Work on large files, cut into parts that any scheduler can run.
+"""Work on large files, divided into parts that any scheduler can run.
 
     job = tenfold.jobs.plan("hash", "model/", parts=64)      # on one machine
     receipt = tenfold.jobs.Job(text).part(7)                 # anywhere, in any order, any number of times
     job.finish(receipts)                                     # once: checks, merges, makes it visible
 
-Whatever the number of parts and their order, the result is that of the plain function.
+The result does not depend on the number of parts and their order: it is that of the plain function.
 """
 import json as _json
 import os as _os
@@ -17,7 +17,7 @@ __all__ = ["Job", "plan"]
 
 
 class Job:
-    """A plan: `text` says everything, and is all that a worker needs. It can be pickled."""
+    """A plan. Its `text` is complete: a worker needs nothing else. A Job can be pickled."""
 
     def __init__(self, text):
         self._take(_tenfold.job_parse(text))
@@ -39,15 +39,15 @@ class Job:
 
     @property
     def id(self):
-        """64 hex digits: the same for the same work."""
+        """64 hex digits, which are the same for the same work."""
         return self.info["id"]
 
     def part(self, i, *, base=None, trust_content=False, threads=0, progress=None):
-        """Does a part and gives its receipt, a text. Where the plan has a place for files, the
-        receipt is left there too, and a part that has one is not done again.
+        """Does a part and returns its receipt, a text. If the plan has an output, or `base` is given,
+        the receipt is also written to a file, and a part with such a receipt is not done again.
 
-        base           where receipts lie, if it is not the plan's output
-        trust_content  inputs may have other times of change than when they were planned
+        base           the place of receipts, if it is not the plan's output
+        trust_content  accept inputs whose modification times differ from those in the plan
         """
         return _tenfold.job_do(self._job, i, {"base": _path(base), "trust_content": trust_content,
                                               "threads": threads,
@@ -55,16 +55,16 @@ class Job:
 
     def finish(self, receipts=None, *, base=None, trust_content=False, verify=True, threads=0,
                progress=None):
-        """Puts the parts together: a dict. `receipts`: what part() gave, in any order, if there
-        are no files of them."""
-        told = _tenfold.job_finish(self._job, {
+        """Combines the results of the parts to a dict. `receipts`: the results of part() in any
+        order, if they are not in files."""
+        result = _tenfold.job_finish(self._job, {
             "receipts": list(receipts) if receipts is not None else None, "base": _path(base),
             "trust_content": trust_content, "no_verify": not verify, "threads": threads,
             "progress": _progress(progress)})
-        return _json.loads(told)
+        return _json.loads(result)
 
     def abort(self, *, base=None):
-        """Removes what parts have left: receipts and unfinished files."""
+        """Removes the leftovers of parts: receipts and unfinished files."""
         _tenfold.job_abort(self._job, {"base": _path(base)})
 
 
@@ -80,8 +80,8 @@ def plan(job, inputs, parts, *, out=None, format=None, read_format=None, lenient
          exclude=None, dtype=None, allow_loss=False, replace=False, max_bytes=0, queries=None, k=0,
          rtol=0.0, atol=0.0, numeric=None, **options):
     """Plans "hash", "verify", "convert", "stat", "diff" (two inputs) or "similar" (queries: words).
-    Only headers are read. Where `out` is given, parts leave their receipts beside it; else they are
-    handed to finish(). The other keywords are those of convert(), diff() and split()."""
+    Only headers are read. With `out`, parts write their receipts next to it; otherwise the receipts
+    are passed to finish(). The other keywords are those of convert(), diff() and split()."""
     made = object.__new__(Job)
     made._take(_tenfold.job_plan({
         "job": job, "inputs": [_path(path) for path in _list(inputs)], "parts": parts,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """load_file, save_file, load and save with safetensors' signatures, for numpy.
 
-Files of any format are loaded; saved is safetensors, unless `format` says otherwise. Arrays that
-are not contiguous, or big-endian, are saved rightly.
+Files of any format can be loaded. Files are saved as safetensors, unless `format` is given. Arrays
+that are not contiguous or big-endian are saved correctly.
 """
 import numpy as _np
 
@@ -20,14 +20,14 @@ def _checked(tensors, format):
         if not isinstance(name, str):
             raise TypeError(f"names must be str, not {type(name).__name__} ({name!r})")
         if not hasattr(value, "dtype") and not hasattr(value, "__dlpack__"):
-            raise TypeError(f"{name!r} cannot be saved: a {type(value).__name__} is no array")
+            raise TypeError(f"{name!r} cannot be saved: a {type(value).__name__} is not an array")
         if format == "safetensors":
             _known(name, getattr(value, "dtype", None))
     return list(tensors.items())
 
 
 def _known(name, dtype):
-    """Tenfold would keep these in a form of its own, which safetensors' readers do not know."""
+    """Refuses types that Tenfold would store in a form unknown to readers of safetensors."""
     if str(dtype) in ("complex128", "int4", "uint4", "int2", "uint2"):
         from ._values import unknown
         raise unknown(name, dtype)
@@ -54,13 +54,13 @@ def save(tensor_dict, metadata=None, *, format="safetensors"):
 
 def save_file(tensor_dict, filename, metadata=None, *, format="safetensors", sync=True,
               progress=None):
-    """Saves arrays to a file, which is complete under its name or not there at all."""
+    """Saves arrays to a file atomically: it is complete under its name, or does not exist."""
     _save(_checked(tensor_dict, format), filename, metadata, format, sync,
           progress=_progress(progress))
 
 
 def load(data, *, threads=0):
-    """The arrays of a file that is in memory: bytes, or anything bytes-like."""
+    """The arrays of a file in memory: bytes, or another bytes-like object."""
     file = _File(data, {"content": True, "compat": True})
     try:
         return file.load(None, threads)
@@ -94,7 +94,7 @@ def _text(filename):
     return os.fsdecode(filename) if not isinstance(filename, int) else filename
 
 
-# For whoever looks it up: numpy's types by safetensors' names.
+# As in safetensors, for programs that use it: numpy's types by names in files.
 _TYPES = {"F64": _np.float64, "F32": _np.float32, "F16": _np.float16, "I64": _np.int64,
           "U64": _np.uint64, "I32": _np.int32, "U32": _np.uint32, "I16": _np.int16,
           "U16": _np.uint16, "I8": _np.int8, "U8": _np.uint8, "BOOL": bool, "C64": _np.complex64}

@@ -5,8 +5,8 @@
     spark.read.format("tenfold").load("model.safetensors")                    # a row for each tensor
     spark.read.format("tenfold").option("as", "rows").load("vectors.fifu")    # a row for each vector
 
-The package must be installed where the executors run, and they must reach the files by the same
-paths or URLs. Options: path, as, parts, select, columns, format, embeddings, vocab, words.
+The package must be installed on the machines of the executors, which must have access to the files
+under the same paths or URLs. Options: path, as, parts, select, columns, format, embeddings, vocab, words.
 """
 from ._plain import need as _need
 
@@ -25,11 +25,11 @@ from ._more import pinned as _pinned
 
 __all__ = ["TensorSource", "convert", "hash", "nearest", "run", "verify"]
 
-_PART = 256 << 20   # bytes of a partition, if nobody says how many there are
+_PART = 256 << 20   # bytes of a partition, if their number is not given
 _BATCH = 8 << 20    # bytes of a record batch
 _MOST = 100_000     # partitions
 
-# What is in the header, and what the values must be read for.
+# Columns from the header, and columns for which the values must be read.
 _LOOKED = {"name": "string", "dtype": "string", "shape": "array<bigint>", "nbytes": "bigint",
            "layout": "string", "order": "string", "file": "string", "offset": "bigint",
            "stored": "bigint", "encoding": "string"}
@@ -44,7 +44,7 @@ def _invalid(text):
 
 
 def _escaped(name):
-    """A pattern that fits this name alone."""
+    """A pattern that only matches this name."""
     return "".join(f"[{c}]" if c in "*?[" else "\\\\" if c == "\\" else c for c in name)
 
 
@@ -62,16 +62,16 @@ class _Options:
         self.names = {"embeddings": known.pop("embeddings", None), "vocab": known.pop("vocab", None)}
         self.words = known.pop("words", "text")
         if known:
-            raise _invalid(f"there is no option {sorted(known)[0]!r}; there are path, as, parts, "
+            raise _invalid(f"unknown option {sorted(known)[0]!r}; the options are path, as, parts, "
                            "select, columns, format, embeddings, vocab, words")
         if not self.path:
-            raise _invalid("which file? .load(path), or the option path")
+            raise _invalid("no file; use .load(path), or the option path")
         if self.kind not in ("tensors", "rows"):
-            raise _invalid(f"as is {self.kind!r}: there are tensors and rows")
+            raise _invalid(f"as must be tensors or rows, not {self.kind!r}")
         if self.words not in ("text", "binary"):
-            raise _invalid(f"words is {self.words!r}: there are text and binary")
+            raise _invalid(f"words must be text or binary, not {self.words!r}")
         if self.parts is not None and not (self.parts.isdigit() and 0 < int(self.parts) <= _MOST):
-            raise _invalid(f"parts is {self.parts!r}: a number from 1 to {_MOST} was expected")
+            raise _invalid(f"parts must be a number from 1 to {_MOST}, not {self.parts!r}")
 
     def schema(self):
         if self.kind == "rows":
@@ -82,11 +82,11 @@ class _Options:
         names = [name.strip() for name in self.columns.split(",")] if self.columns else usual
         for name in names:
             if name not in all_of_them:
-                raise _invalid(f"there is no column {name!r}; there are {', '.join(all_of_them)}")
+                raise _invalid(f"unknown column {name!r}; the columns are {', '.join(all_of_them)}")
         return {name: all_of_them[name] for name in names}
 
     def count(self, nbytes, most):
-        """Partitions for so many bytes, if at most so many make sense."""
+        """The number of partitions for `nbytes`, at most `most`."""
         n = int(self.parts) if self.parts is not None else -(-nbytes // _PART)
         return max(1, min(n, most, _MOST))
 
@@ -94,22 +94,22 @@ class _Options:
         return _open(self.path, **self.opening)
 
     def checked(self, state):
-        """The file, if it is the one that was planned."""
+        """The opened file. An error if it has changed since partitions were planned."""
         file = self.open()
         if self.state() != state:
             file.close()
-            raise ChangedError("the input is not the one that was planned", status="ECHANGED",
+            raise ChangedError("the input has changed since it was planned", status="ECHANGED",
                                code=-15, path=_tenfold.shown(self.path))
         return file
 
     def state(self):
-        """What must be the same where a partition is read. Asked for after the file was opened, so
-        that what was opened is not older."""
+        """The state of the input, which must be the same when a partition is read. It is taken after
+        opening, so that the opened file is not older."""
         return _pinned(self.path, self.opening["format"])
 
 
 class _Part(InputPartition):
-    """Some tensors, or rows [start, stop), of a file that was in this state."""
+    """Some tensors, or rows [start, stop), of a file with this state."""
 
     def __init__(self, state, what):
         super().__init__(what)
@@ -117,7 +117,7 @@ class _Part(InputPartition):
 
 
 def _cut(sizes, n):
-    """Cuts a list into at most n runs of about the same sum: [(start, stop)]."""
+    """Divides a list into at most n runs of about the same sum: [(start, stop)]."""
     total, result, start, done = sum(sizes), [], 0, 0
     for i, size in enumerate(sizes):
         done += size
@@ -147,7 +147,7 @@ class _TensorReader(DataSourceReader):
     def partitions(self):
         with self.options.open() as file:
             names, state = self._names(file), self.options.state()
-            # a header weighs as much as a few KB: a model of empty tensors is cut as well
+            # a header costs as much as a few KB, so that a model of empty tensors is divided, too
             sizes = [file[name].nbytes + 4096 for name in names]
             cuts = _cut(sizes, self.options.count(sum(sizes), len(names)))
             return [_Part(state, names[a:b]) for a, b in cuts] or [_Part(state, [])]
@@ -155,14 +155,14 @@ class _TensorReader(DataSourceReader):
     def _row(self, file, name, columns, counted):
         tensor = file[name]
         path, offset, stored, encoding = tensor.location or (None, None, None, None)
-        told = {"name": name, "dtype": tensor.dtype, "shape": list(tensor.shape),
-                "nbytes": tensor.nbytes, "layout": tensor.layout, "order": tensor.order,
-                "file": path, "offset": offset, "stored": stored, "encoding": encoding}
+        row = {"name": name, "dtype": tensor.dtype, "shape": list(tensor.shape),
+               "nbytes": tensor.nbytes, "layout": tensor.layout, "order": tensor.order,
+               "file": path, "offset": offset, "stored": stored, "encoding": encoding}
         if counted is not None:
-            told.update(counted._asdict())
-            if counted.elements == counted.nan + counted.inf:  # no number to speak of
-                told.update(dict.fromkeys(("min", "max", "mean", "std")))
-        return tuple(told.get(column) for column in columns)
+            row.update(counted._asdict())
+            if counted.elements == counted.nan + counted.inf:  # there is no finite number
+                row.update(dict.fromkeys(("min", "max", "mean", "std")))
+        return tuple(row.get(column) for column in columns)
 
     def read(self, partition):
         from . import stat
@@ -203,8 +203,8 @@ class _RowReader(DataSourceReader):
         try:
             return pa.array(words, kind)
         except (UnicodeError, pa.ArrowInvalid):
-            raise _invalid("words of this file are not UTF-8: the option words=binary gives their "
-                           "bytes") from None
+            raise _invalid("words of this file are not UTF-8; the option words=binary returns "
+                           "their bytes") from None
 
     def _vectors(self, emb, rows):
         import pyarrow as pa
@@ -232,15 +232,16 @@ class _RowReader(DataSourceReader):
 class TensorSource(DataSource):
     """The data source "tenfold": spark.dataSource.register(TensorSource).
 
-    path        a file of any format, a folder, an index, a URL: as tenfold.open() takes them
+    path        a file of any format, a directory, an index or a URL, as for tenfold.open()
     as          tensors: a row for each tensor (the default); rows: a row for each vector
-    parts       partitions; without it one for each 256 MiB
+    parts       the number of partitions; default: one for each 256 MiB
     select      tensors: patterns of names, with commas between them
-    columns     which, with commas between them; without it all that headers tell. Of tensors also
-                elements, nan, inf, zero, subnormal, min, max, mean, std, for which values are read
-    format      of the file, if it is not to be detected
+    columns     names with commas between them; default: all that the headers provide. Tensors also
+                have elements, nan, inf, zero, subnormal, min, max, mean and std, for which the values
+                are read
+    format      the format of the file; default: it is detected
     embeddings  rows: the name of the tensor of vectors; vocab: that of the words
-    words       rows: binary gives the bytes of words, which need not be UTF-8
+    words       rows: binary returns the bytes of words, which may be invalid UTF-8
     """
 
     @classmethod
@@ -259,7 +260,7 @@ class TensorSource(DataSource):
 # -------------------------------------------------------------------------- plans
 
 class _Do:
-    """What a task does: some parts of a plan, of which it has the text."""
+    """The function of a task: does a part of a plan, of which it has the text."""
 
     def __init__(self, text, how):
         self.text, self.how = text, how
@@ -270,8 +271,8 @@ class _Do:
 
 
 def run(spark, job, *, base=None, trust_content=False, threads=1):
-    """Does a tenfold.jobs.Job on the executors, a task for each part, and finishes it on the driver:
-    the result, as Job.finish() gives it. Spark may do a part twice, or begin it on two executors."""
+    """Does a tenfold.jobs.Job on the executors, one task for each part, and finishes it on the driver.
+    Returns the result of Job.finish(). Spark may do a part twice, or start it on two executors."""
     how = {"base": base, "trust_content": trust_content}
     receipts = spark.sparkContext.parallelize(range(job.parts), job.parts) \
         .map(_Do(job.text, {**how, "threads": threads})).collect()
@@ -286,8 +287,8 @@ def _planned(spark, job, inputs, parts, **keywords):
 
 
 def convert(spark, src, dst, parts, **keywords):
-    """tenfold.convert() on the executors, which must reach both places. The keywords are those of
-    tenfold.jobs.plan()."""
+    """tenfold.convert() on the executors, which must have access to both paths. The keywords are those
+    of tenfold.jobs.plan()."""
     return _planned(spark, "convert", src, parts, out=dst, **keywords)
 
 
@@ -302,5 +303,5 @@ def hash(spark, src, parts, **keywords):
 
 
 def nearest(spark, src, queries, k=10, *, parts, **keywords):
-    """The k words nearest to each of some words: {"queries": [{"word": …, "hits": […]}]}."""
+    """The k words nearest to each word in `queries`: {"queries": [{"word": …, "hits": […]}]}."""
     return _planned(spark, "similar", src, parts, queries=queries, k=k, **keywords)

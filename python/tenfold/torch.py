@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """load_file, save_file, load, save, save_model and load_model with safetensors' signatures, for
-torch. Files of any format are loaded; saved is safetensors, unless `format` says otherwise.
+torch. Files of any format can be loaded. Files are saved as safetensors, unless `format` is given.
 
-Tensors get memory of their own, read by several threads, so the file may change under them without
-harm. On a GPU ("cuda", "cuda:1" …) they are read straight into its memory, which torch owns; other
-devices get copies by torch.
+Tensors have memory of their own, which several threads fill, so later changes of the file do not
+affect them. On a GPU ("cuda", "cuda:1" …) they are read directly into GPU memory, which torch owns;
+for other devices torch copies them.
 """
 import torch as _torch
 
@@ -15,7 +15,7 @@ from ._plain import check_name as _check_name, progress as _progress, writing as
 __all__ = ["iterate", "load", "load_file", "load_into", "load_model", "load_sharded", "safe_open", "save",
            "save_file", "save_model"]
 
-# (our id, safetensors' name, torch's name); torch has the later ones since 2.1, 2.3 and 2.7.
+# (Tenfold's id, safetensors' name, torch's name); torch has the last ones since 2.1, 2.3 and 2.7.
 _ALL = [("f64", "F64", "float64"), ("f32", "F32", "float32"), ("f16", "F16", "float16"),
         ("bf16", "BF16", "bfloat16"), ("i64", "I64", "int64"), ("i32", "I32", "int32"),
         ("i16", "I16", "int16"), ("i8", "I8", "int8"), ("u8", "U8", "uint8"),
@@ -86,7 +86,7 @@ def _load(file, device, threads=0, progress=None):
 
 
 class _Lent:
-    """The bytes of a tensor in a mapped file, as _tensor() takes an Array."""
+    """The bytes of a tensor in a mapped file, with the members of Array that _tensor() uses."""
 
     __slots__ = ("dtype", "shape", "order", "nbytes", "raw")
 
@@ -101,7 +101,7 @@ def _same(a, b):
 
 
 def _load_mapped(filename, backend):
-    """Tensors over a private mapping of the file: writing to them does not change it."""
+    """Tensors over a private mapping of the file: writing to them does not change the file."""
     import mmap
     import os
     if isinstance(filename, int) or _tenfold.is_url(filename) or not os.path.isfile(filename):
@@ -122,7 +122,7 @@ def _load_mapped(filename, backend):
                     n == tensor.nbytes and at % width == 0:
                 result[name] = _tensor(_Lent(tensor, whole[at:at + n]))
             else:
-                others.append(name)  # compressed, at an odd place, in another file
+                others.append(name)  # compressed, unaligned, or in another file
         result.update((name, _tensor(array))
                       for name, array in file.load(others, 0, None, False).items())
         return result
@@ -132,12 +132,12 @@ def load_file(filename, device="cpu", *, backend="mmap", threads=0, progress=Non
               slices=None, dtype=None, each=False, mmap=False):
     """The tensors of a file of any format.
 
-    `mmap`: on the CPU tensors lie in a private mapping of the file where they can, as safetensors'
-    do: nothing is read before it is used, writing to them does not change the file, and the file
-    must not be cut short or written over as long as they are there.
+    `mmap`: on the CPU, tensors are in a private mapping of the file where possible, as in safetensors.
+    Bytes are read at their first use, and writing to the tensors does not change the file. The file
+    must not be truncated or overwritten while these tensors exist.
 
-    On a GPU: `names` selects, `slices` is {name: key between brackets}, `dtype` ("bf16") casts and
-    dequantizes on the GPU, `each` gives each tensor memory of its own, not a piece of a slab."""
+    On a GPU: `names` selects tensors, `slices` is {name: key between brackets}, `dtype` ("bf16") casts
+    and dequantizes on the GPU, and `each` allocates memory for each tensor instead of slabs."""
     from .compat.safetensors import _device
     if _on_gpu(device):
         from . import _device as gpu
@@ -145,7 +145,7 @@ def load_file(filename, device="cpu", *, backend="mmap", threads=0, progress=Non
             return gpu.load(file, device, _DTYPES, names=names, slices=slices, dtype=dtype,
                             threads=threads, each=each)
     if names is not None or slices or dtype or each:
-        raise ValueError("names, slices, dtype and each are for GPUs; open() has all of them")
+        raise ValueError("names, slices, dtype and each need a GPU; on the CPU, use tenfold.open()")
     if mmap and str(device) == "cpu":
         return _load_mapped(filename, backend)
     return _load(_opened(filename, backend), _device(device), threads, progress)
@@ -157,16 +157,16 @@ def _on_gpu(device):
 
 
 def load_into(filename, tensors, *, slices=None, threads=0):
-    """Reads tensors of a file into tensors that exist: {name: tensor}, all of one GPU or all of the
-    CPU. They are cast to the type that the tensor has."""
+    """Reads tensors of a file into existing tensors: {name: tensor}, all on one GPU or all on the CPU.
+    Values are cast to the types of these."""
     from . import _device as gpu
     with _opened(filename, "pread") as file:
         gpu.load_into(file, tensors, _DTYPES, slices=slices, threads=threads)
 
 
 def iterate(filenames, device="cuda", *, slices=None, dtype=None, ahead=2 << 30, threads=0):
-    """(name, tensor) of some files in their order, each tensor with memory of its own, while the
-    next ones are read: at most about `ahead` bytes."""
+    """Yields (name, tensor) of files in order; each tensor has memory of its own. Meanwhile the next
+    tensors are read, at most about `ahead` bytes."""
     from . import _device as gpu
     names = [filenames] if isinstance(filenames, str) or hasattr(filenames, "__fspath__") \
         else list(filenames)
@@ -180,7 +180,7 @@ def iterate(filenames, device="cuda", *, slices=None, dtype=None, ahead=2 << 30,
 
 
 def load(data):
-    """The tensors of a file that is in memory."""
+    """The tensors of a file in memory."""
     return _load(_File(data, {"content": True, "compat": True}), "cpu")
 
 
@@ -193,7 +193,7 @@ def safe_open(filename, framework="pt", device="cpu", *, backend="mmap"):
 # ------------------------------------------------------------------------- memory
 
 def storage_ptr(tensor):
-    """The address of the storage of a tensor; 0 if it has none."""
+    """The address of a tensor's storage; 0: none."""
     try:
         return tensor.untyped_storage().data_ptr()
     except AttributeError:
@@ -205,7 +205,7 @@ def storage_ptr(tensor):
 
 
 def storage_size(tensor):
-    """The bytes of the storage of a tensor."""
+    """The number of bytes of a tensor's storage."""
     try:
         return tensor.untyped_storage().nbytes()
     except AttributeError:
@@ -217,7 +217,7 @@ def storage_size(tensor):
 
 
 def _end_ptr(tensor):
-    """The address after the last byte of a tensor, holes counted."""
+    """The address after the last byte of a tensor, which may have gaps."""
     if tensor.nelement() == 0:
         return tensor.data_ptr()
     last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
@@ -225,7 +225,7 @@ def _end_ptr(tensor):
 
 
 def _find_shared_tensors(state_dict):
-    """Names in sets: those of one set overlap in memory."""
+    """A list of sets of names; the tensors of a set overlap in memory."""
     storages = {}
     for name, tensor in state_dict.items():
         if tensor.device.type == "meta" or not storage_ptr(tensor) or not storage_size(tensor):
@@ -246,21 +246,21 @@ def _find_shared_tensors(state_dict):
 
 
 def _is_complete(tensor):
-    """Does it cover its storage whole?"""
+    """Does the tensor cover its storage completely?"""
     return tensor.data_ptr() == storage_ptr(tensor) and \
         tensor.nelement() * _SIZE[tensor.dtype] == storage_size(tensor)
 
 
 def _remove_duplicate_names(state_dict, *, preferred_names=None, discard_names=None):
-    """Which names to leave out: {the one that is kept: [those that are the same memory]}."""
+    """The names to leave out: {kept name: [other names of the same memory]}."""
     preferred, discarded = set(preferred_names or ()), set(discard_names or ())
     removed = {}
     for shared in _find_shared_tensors(state_dict):
         whole = {name for name in shared if _is_complete(state_dict[name])}
         if not whole:
             raise RuntimeError(
-                f"none of {sorted(shared)} covers its storage, so no name can be kept for all: "
-                "saving it would store more memory than the model uses. Clone these tensors first.")
+                f"none of {sorted(shared)} covers its storage completely, so no name can stand for "
+                "all: saving would store more memory than the model uses. Clone these tensors first.")
         kept = min(whole & preferred or whole - discarded or whole)
         others = sorted(shared - {kept})
         if others:
@@ -278,27 +278,26 @@ def _checked(tensors):
             raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received "
                              f"{type(tensor)}")
     sparse = [name for name, tensor in tensors.items() if tensor.layout != _torch.strided]
-    if sparse:  # in safetensors' words, which programs compare
+    if sparse:  # worded as in safetensors, since programs compare it
         raise ValueError(f"You are trying to save a sparse tensors: `{sparse}` which this library "
                          "does not support. You can make it a dense tensor before saving with "
                          "`.to_dense()` but be aware this might make a much larger file than needed.")
     shared = [names for names in _find_shared_tensors(tensors) if len(names) > 1]
     if shared:
-        raise RuntimeError(f"Some tensors share memory: {shared}. A file would hold them twice and "
-                           "they would be apart after loading. Use save_model(), which keeps one "
-                           "name of each, or clone them.")
+        raise RuntimeError(f"Some tensors share memory: {shared}. A file would hold them twice, and "
+                           "they would not share memory after loading. Use save_model(), which "
+                           "keeps one name of each, or clone them.")
 
 
 def _items(tensors, format):
-    """What the extension takes, and the tensors on the CPU that must stay meanwhile."""
+    """Items for the extension, and the CPU tensors that must stay alive until the save has ended."""
     _checked(tensors)
     items, kept = [], []
     for name, tensor in tensors.items():
         if format == "safetensors":
             _check_name(name)
         if not tensor.is_contiguous():
-            raise ValueError(f"Key `{name}` is not contiguous: pack it before saving, with "
-                             ".contiguous().")
+            raise ValueError(f"Key `{name}` is not contiguous: call .contiguous() before saving.")
         if tensor.dtype not in _IDS or \
                 tensor.dtype == _torch.complex128 and format == "safetensors":
             raise _UnsupportedError(f'Unknown dtype "{tensor.dtype}" of {name!r}',
@@ -332,12 +331,12 @@ def save(tensors, metadata=None, *, format="safetensors"):
 
 
 def save_file(tensors, filename, metadata=None, *, format="safetensors", sync=True, progress=None):
-    """Saves tensors to a file, which is complete under its name or not there at all."""
+    """Saves tensors to a file atomically: it is complete under its name, or does not exist."""
     _save(tensors, filename, metadata, format, sync, progress)
 
 
 def save_model(model, filename, metadata=None, force_contiguous=True):
-    """Saves a module. Of names that share memory one is kept; the metadata say which."""
+    """Saves a module. If several names share memory, one is kept, and the metadata name it."""
     state = model.state_dict()
     metadata = dict(metadata) if metadata is not None else None
     for kept, others in _remove_duplicate_names(state).items():
@@ -352,8 +351,7 @@ def save_model(model, filename, metadata=None, force_contiguous=True):
     except ValueError as error:
         if isinstance(error, _UnsupportedError):
             raise
-        raise ValueError(f"{error} Or use save_model(..., force_contiguous=True), which packs "
-                         "them.") from None
+        raise ValueError(f"{error} Or use save_model(..., force_contiguous=True).") from None
 
 
 def load_model(model, filename, strict=True, device="cpu", *, backend="mmap"):
@@ -382,23 +380,23 @@ def load_model(model, filename, strict=True, device="cpu", *, backend="mmap"):
 
 def load_sharded(filename, model_or_specs=None, rank=None, world=None, dim_map=None, *, device=None,
                  dtype=None, broadcast=False, threads=0, exact=True, strict=True, report=None):
-    """Each rank's pieces of the tensors of a file of any format: {name: tensor}. Without
-    communication, unless `broadcast` asks for it.
+    """Loads the pieces of this rank from a file of any format: {name: tensor}. There is no
+    communication without `broadcast`.
 
     model_or_specs  None: all tensors of the file; names; or a module or {name: tensor}, whose
-                    tensors are filled: DTensors know their pieces, others are cut by dim_map
-    rank, world     of this process; None: as torchrun, Slurm or MPI say (tenfold.run)
-    dim_map         along which dimension a tensor is cut, as torch.chunk() and DTensor cut it:
+                    tensors are filled: DTensors define their pieces, others are cut by dim_map
+    rank, world     of this process; None: by torchrun, Slurm or MPI (tenfold.run)
+    dim_map         the dimension along which a tensor is cut, as in torch.chunk() and DTensor:
                     {pattern of names: dimension, or None (not cut), or "flat" (the elements in
-                    C order: FSDP)}, of which the first that fits counts; or a function of name and
-                    shape; or one of these for all. What fits none is not cut.
-    device          None: the GPU of LOCAL_RANK where torch has one, else the CPU
-    dtype           of floats, if not that of the file; of tensors that are made here
-    broadcast       True, or a process group: tensors that are not cut are read in equal pieces by
-                    the ranks of a machine (of the group), which exchange them
-    exact           False: short gaps may be read as well, which some disks prefer
+                    C order: FSDP)}, where the first match is used; or a function of name and
+                    shape; or one value for all tensors. Tensors without a match are not cut.
+    device          None: the GPU of LOCAL_RANK if torch has one, otherwise the CPU
+    dtype           of floats in new tensors; None: that of the file
+    broadcast       True, or a process group: the ranks of a machine (or of the group) read tensors
+                    that are not cut in equal pieces, and exchange these
+    exact           False: short gaps may be read as well, which is faster on some disks
     strict          names of the model that the file does not have are an error
-    report          a dict, which is told the bytes that were wanted and read
+    report          a dict, which gets the numbers of bytes wanted and read
     """
     from ._sharded import load
     return load(filename, model_or_specs, rank, world, dim_map, device=device, dtype=dtype,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each rank does in test_dcp.py, under torchrun:  ranks.py FOLDER load|save|slow"""
+"""The work of each rank in test_dcp.py, under torchrun:  ranks.py FOLDER load|save|slow"""
 import json
 import os
 import sys
@@ -28,7 +28,7 @@ def rchar():
 
 
 def piece(tensor, dim, mesh):
-    """The piece of this rank, by torch's own cut."""
+    """The piece of this rank, as torch cuts the tensor."""
     pieces = tensor.chunk(mesh.size(), dim)
     rank = mesh.get_local_rank()
     empty = list(tensor.shape)
@@ -37,7 +37,7 @@ def piece(tensor, dim, mesh):
 
 
 def sharded(state, dims, mesh, fill):
-    """{name: DTensor}: with the values of the state, or zeros."""
+    """{name: DTensor} with the values of the state, or with zeros."""
     result = {}
     for name, tensor in state.items():
         local = tensor if dims[name] is None else piece(tensor, dims[name], mesh).contiguous()
@@ -72,7 +72,7 @@ def load(folder, state, mesh, told):
         for label, dims in (("tp", TP), ("rows", ALONG_ROWS), ("fsdp", FSDP)):
             what, got = f"{path} {label}", sharded(state, dims, mesh, False)
             before = rchar()
-            # no memory is mapped, so that the system counts what is read
+            # nothing is mapped, so that the system counts all bytes read
             reader = tenfold.dcp.Reader(os.path.join(folder, path), access="pread")
             dcp.load(got, storage_reader=reader)
             told.counted(what, size(got), reader.report["bytes_read"], before)
@@ -106,7 +106,7 @@ def save(folder, state, mesh, told):
 
 
 def slow(folder, state, mesh, told):
-    """A load that can be killed in the middle of reading."""
+    """A load that is slow enough to be killed while it reads."""
     first = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
 
     class Slow(tenfold.dcp.Reader):
@@ -125,8 +125,8 @@ def slow(folder, state, mesh, told):
 
 def main():
     folder, job = sys.argv[1:3]
-    # A store for each attempt: in torchrun's own the ranks that are started again find the addresses
-    # of those that are gone.
+    # One store for each attempt: in torchrun's own store, restarted ranks would find the addresses of
+    # ranks that have ended.
     at, attempt = tenfold.run.place(), os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     dist.init_process_group("gloo", init_method=f"file://{folder}/store-{job}-{attempt}", rank=at.rank,
                             world_size=at.world)

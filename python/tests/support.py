@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests share: a folder for each, and the peers that are at hand."""
+"""Shared by the tests: a directory for each test, and the installed peers."""
 import os
 import shutil
 import sys
@@ -28,12 +28,12 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 COMMAND = os.environ.get("TENFOLD", os.path.join(ROOT, "build", "release", "tenfold"))
 
 
-# AddressSanitizer holds freed memory back.
+# AddressSanitizer keeps freed memory for a while.
 SANITIZED = "TENFOLD_SANITIZED" in os.environ
 
 
 class Case(unittest.TestCase):
-    """A test in an empty folder."""
+    """A test in an empty directory."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -53,14 +53,14 @@ class Case(unittest.TestCase):
 
 
 def resident():
-    """Bytes of memory that the process has."""
+    """The resident memory of the process, in bytes."""
     with open("/proc/self/statm", encoding="ascii") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def python(code, *options, **environment):
-    """Runs a script of its own; what it printed. TENFOLD_PYTHON: the command of an interpreter that
-    cannot be started by its name."""
+    """Runs a script in another process and returns its output. TENFOLD_PYTHON: the command of an
+    interpreter that cannot be started by its name."""
     import shlex
     import subprocess
     command = shlex.split(os.environ.get("TENFOLD_PYTHON", "")) or [sys.executable]

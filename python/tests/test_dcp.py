@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tenfold.dcp and tenfold.torch.load_sharded(), where torch has distributed checkpoints: one process
-here, four under torchrun in ranks.py, with one of them killed."""
+"""tenfold.dcp and tenfold.torch.load_sharded(), if torch has distributed checkpoints: with one process
+here, and with four under torchrun in ranks.py, one of which is killed."""
 import json
 import os
 import signal
@@ -89,7 +89,7 @@ class Dcp(support.Case):
             self.same(load(blank(state), tenfold.dcp.Reader(path)), state)
 
     def test_dcp_folder(self):
-        """What torch itself writes."""
+        """Files that torch writes."""
         state = values()
         dcp.save(state, checkpoint_id=self.path("own"), no_dist=True)
         self.same(load(blank(state), tenfold.dcp.Reader(self.path("own"))), state)
@@ -150,7 +150,7 @@ class Dcp(support.Case):
         self.assertTrue(torch.equal(got["w"], state["w"]))
 
     def test_writer(self):
-        """Torch's reader and ours load what was written; so does open()."""
+        """Torch's reader, Reader and open() load what Writer wrote."""
         state = values()
         dcp.save(state, storage_writer=tenfold.dcp.Writer(self.path("out"), metadata={"a": "b"}),
                  no_dist=True)
@@ -167,7 +167,7 @@ class Dcp(support.Case):
         self.same(load(blank(less), tenfold.dcp.Reader(self.path("out"))), less)
 
     def test_replaced(self):
-        """A save that is not finished leaves the old checkpoint, whole tensors or pieces."""
+        """An unfinished save keeps the old checkpoint, with complete tensors or with pieces."""
         class Stopped(tenfold.dcp.Writer):
             def finish(self, metadata, results):
                 raise RuntimeError("stopped")
@@ -189,7 +189,7 @@ class Dcp(support.Case):
             dcp.save(new, storage_writer=second(out, replace=True), no_dist=True)
             self.same(load(blank(new), tenfold.dcp.Reader(out)), new)
             self.assertEqual(len(os.listdir(out)), 2)
-        # Without a list, files of two saves are no checkpoint.
+        # Without a list, files of two saves are not a checkpoint.
         dcp.save(old, storage_writer=Pieces(out, replace=True), no_dist=True)
         with self.assertRaises(BaseException):
             dcp.save(new, storage_writer=Stopped(out, replace=True), no_dist=True)
@@ -199,11 +199,11 @@ class Dcp(support.Case):
         for text in ("{", "[]", '{"files": []}', '{"files": ["../x.safetensors"]}', '{"files": 3}'):
             with open(os.path.join(out, "tenfold.dcp.json"), "w", encoding="utf-8") as f:
                 f.write(text)
-            with self.assertRaisesRegex(tenfold.FormatError, "no list"):
+            with self.assertRaisesRegex(tenfold.FormatError, "not a list"):
                 tenfold.dcp.Reader(out).read_metadata()
 
     def test_opening(self):
-        """Pieces are found whatever else is said of opening."""
+        """Pieces are found with all keywords of open()."""
         for i in range(2):
             os.makedirs(self.path("two"), exist_ok=True)
             tenfold.torch.save_file(
@@ -214,7 +214,7 @@ class Dcp(support.Case):
             self.assertEqual(got["w"][:, 0].tolist(), [0, 0, 1, 1])
 
     def test_objects(self):
-        """Values that are no tensors, as optimizers have."""
+        """Values that are not tensors, as in the state of optimizers."""
         state = {"w": torch.ones(3), "step": 17, "nested": {"lr": 0.5, "name": "adam"}}
         dcp.save(state, storage_writer=tenfold.dcp.Writer(self.path("out")), no_dist=True)
         got = {"w": torch.zeros(3), "step": 0, "nested": {"lr": 0.0, "name": ""}}
@@ -256,7 +256,7 @@ class Dcp(support.Case):
             load({"w": torch.ones(5, 3)}, tenfold.dcp.Reader(self.path("bad")))
 
     def test_load_sharded(self):
-        """The pieces of all ranks put together are the tensor; each reads its bytes only."""
+        """The pieces of all ranks form the tensor; each rank only reads its own bytes."""
         state = values()
         tenfold.save(self.path("x.safetensors"), state)
         for world in (1, 2, 3, 4, 7):
@@ -341,8 +341,8 @@ class Ranks(support.Case):
         return state
 
     def test_slices(self):
-        """TP over both dimensions, FSDP, flat shards, of four kinds of files: by bytes; and no rank
-        reads more than its bytes and 10 %."""
+        """TP over both dimensions, FSDP and flat shards of four kinds of files are right to the byte.
+        No rank reads more than 110 % of its bytes."""
         self.make()
         self.torchrun("load")
         for told in self.results():
@@ -353,7 +353,7 @@ class Ranks(support.Case):
                 self.assertLessEqual(rchar, 1.1 * wanted + 65536, what)  # headers
 
     def test_writer(self):
-        """Each rank writes its pieces; torch's reader, ours and another number of ranks load them."""
+        """Each rank writes its pieces; torch's reader, Reader and another number of ranks load them."""
         self.make()
         self.torchrun("save")
         for told in self.results():
@@ -366,7 +366,7 @@ class Ranks(support.Case):
                 self.assertEqual(bits(got[name]), bits(tensor), name)
 
     def test_killed(self):
-        """A rank is killed while it loads; torchrun starts all again, and the result is right."""
+        """A rank is killed while it loads; torchrun restarts all ranks, and the result is right."""
         self.make()
         process = self.torchrun("slow", restarts=1, wait=False)
         victim, deadline = None, time.monotonic() + 300
@@ -418,7 +418,7 @@ class Slices(support.Case):
 
 class Without(support.Case):
     def test_clear(self):
-        """Without torch and pyspark the modules say what to install."""
+        """Without torch and pyspark, the errors of the modules say what to install."""
         code = """if True:
             import sys
             sys.modules.update(torch=None, pyspark=None)

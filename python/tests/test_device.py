@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tensors onto a device, where torch is. The device "host" goes the way of a GPU, in memory of the
-CPU; what it loads is compared with what torch saved."""
+"""Loading tensors to a device, if torch is installed. The device "host" uses the code for GPUs with
+CPU memory. The loaded tensors are compared with those that torch saved."""
 import gc
 import os
 import subprocess
@@ -115,7 +115,7 @@ class Device(support.Case):
         self.same(tenfold.torch.load_file(self.file, "host"))
 
     def test_interrupted(self):
-        """Whatever ends a load early, nothing is written into memory that is gone."""
+        """A load that ends early, for any reason, does not write to freed memory."""
         from tenfold import _device
 
         def interrupted(self, views):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""docs/python.md: its programs run, its table of differences is that of the tests, and every name
-of the package is in it. The examples run, too, and the stubs say what is there."""
+"""docs/python.md: its programs run, its table of differences is that of the tests, and it has every
+name of the package. The examples run, too, and the stubs match the package."""
 import glob
 import os
 import re
@@ -49,10 +49,10 @@ class Docs(support.Case):
         for path in glob.glob(os.path.join(support.ROOT, "examples", "python_*.py")):
             done = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True,
                                   check=False)
-            self.assertIn(done.returncode, (0, 77), done.stderr)  # 77: what it shows is not here
+            self.assertIn(done.returncode, (0, 77), done.stderr)  # 77: it needs a package that is not installed
 
     def test_stubs(self):
-        """Each name of a stub exists; where mypy is, stubtest compares the signatures as well."""
+        """Each name of a stub exists. If mypy is installed, stubtest compares the signatures, too."""
         import ast
         import importlib
         package = os.path.dirname(tenfold.__file__)
@@ -69,7 +69,7 @@ class Docs(support.Case):
                         self.assertTrue(name is None or hasattr(thing, name), (node.name, name))
 
     def test_stubtest(self):
-        """mypy's own comparison of stubs and modules, where it is installed."""
+        """mypy's comparison of stubs and modules, if mypy is installed."""
         package = os.path.dirname(os.path.dirname(tenfold.__file__))
         env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         env["MYPY_CACHE_DIR"] = self.path("cache")
@@ -80,7 +80,7 @@ class Docs(support.Case):
         if "No module named" in done.stderr:
             self.skipTest("needs mypy")
         bad = [line for line in done.stdout.splitlines() if line.startswith("error:")
-               and "No module named" not in line]  # torch may not be there
+               and "No module named" not in line]  # torch may not be installed
         self.assertEqual(bad, [], done.stdout[-3000:])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Embeddings, and gensim's and finalfusion's names for them, against numpy and those packages."""
+"""Embeddings and the replacements of gensim and finalfusion, against numpy and these packages."""
 import os
 import unittest
 import warnings
@@ -123,7 +123,7 @@ class Gensim(EmbCase):
 
     @unittest.skipIf(gensim is None, "needs gensim")
     def test_every_method(self):
-        """What both give, or the class of the error and its text."""
+        """The results of both, or the class and text of the error."""
         theirs = gensim.models.KeyedVectors.load_word2vec_format(self.file, binary=True)
         v, words = self.matrix, ["w1", "w2", "w3", "w9"]
 
@@ -257,11 +257,11 @@ class Finalfusion(EmbCase):
         e.norms = None
         with self.assertRaises(TypeError):
             e.embedding_with_norm("w1")
-        e.storage[5] = e.storage[7]  # what is changed is searched as it is
+        e.storage[5] = e.storage[7]  # a search sees the changed vectors
         self.assertEqual(e.word_similarity("w7", 1)[0].word, "w5")
 
     def test_no_loss_in_silence(self):
-        """Norms have no place in a text of vectors: it is told, or refused, and never hidden."""
+        """A text of vectors cannot hold norms: their loss is reported or refused, never hidden."""
         with_text = self.path("texts.fifu")
         tenfold.convert(self.fifu, with_text)
         tenfold.meta(with_text, {"finalfusion.metadata": {"author": "me"}})

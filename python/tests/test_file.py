@@ -71,7 +71,7 @@ class Names(FileCase):
                 np.testing.assert_array_equal(f.read_all()["v"], self.arrays["v"])
         with open(self.file, "rb") as opened:
             f = tenfold.open(opened.fileno())
-        np.testing.assert_array_equal(f["w"].numpy(), self.arrays["w"])  # a descriptor of our own
+        np.testing.assert_array_equal(f["w"].numpy(), self.arrays["w"])  # the File has its own descriptor
         with self.assertRaises(TypeError):
             tenfold.open(3.5)
 
@@ -246,7 +246,7 @@ class Buffers(FileCase):
         with tenfold.open(path) as f:
             for k, wanted in arrays.items():
                 ways = [f[k].numpy(), f[k][:], f[k].numpy(copy=True)]
-                if NEW_NUMPY:  # older ones have no bool there
+                if NEW_NUMPY:  # older versions do not support bool
                     ways.append(np.from_dlpack(f[k]))
                 for got in ways:
                     self.assertEqual(got.dtype, wanted.dtype)
@@ -265,7 +265,7 @@ class Buffers(FileCase):
             tensor.__dlpack__(dl_device=(2, 0))
         versioned = tensor.__dlpack__(max_version=(1, 0))
         self.assertIn('"dltensor_versioned"', repr(versioned))
-        del versioned, legacy  # nobody took them
+        del versioned, legacy  # unused capsules
         view = np.from_dlpack(tensor)
         self.assertFalse(view.flags.writeable)
         if NEW_NUMPY:
@@ -331,7 +331,7 @@ class Buffers(FileCase):
 
     @unittest.skipIf(ml_dtypes is None, "needs ml_dtypes")
     def test_narrow_integers(self):
-        """i4, u4, i2 and u2: as many as fill no byte, in every format that is said to keep them."""
+        """i4, u4, i2 and u2, with a last byte that is not full, in every format that can store them."""
         arrays = {n: np.arange(-2 if n[0] == "i" else 0, 2 if n[0] == "i" else 4).astype(
             getattr(ml_dtypes, n)).repeat(3).reshape(2, 6) for n in ("int4", "uint4", "int2", "uint2")}
         for path in (self.path("narrow.zt"), self.path("narrow.npz"), self.path("narrow.safetensors")):
@@ -535,7 +535,7 @@ class Together(FileCase):
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 
     def test_interpreters(self):
-        """In interpreters of their own GIL, from 3.12 on."""
+        """In interpreters with a GIL of their own, since 3.12."""
         import importlib
         import sys
         for name in ("_interpreters", "_xxsubinterpreters"):

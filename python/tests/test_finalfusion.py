@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tenfold.compat.finalfusion beside the package finalfusion: what both give for every documented
-method, and files of each read by the other."""
+"""tenfold.compat.finalfusion compared with the package finalfusion: the results of every documented
+method, and files of each that the other reads."""
 import unittest
 
 import support
@@ -24,7 +24,7 @@ WORDS = ["Tübingen", "New York", "a", "ordinary", "实验", "x" * 40, "Grüße"
 
 
 def answer(call):
-    """What a call gives, plain; or the class of its error."""
+    """The result of a call as plain values, or the class of its error."""
     try:
         found = call()
     except Exception as error:
@@ -46,7 +46,7 @@ class Names:
 
 
 def vocabs(p):
-    """One of each kind."""
+    """One vocabulary of each kind."""
     grams = ["<ord", "ord", "ordi", "dina", "ary>"]
     index = {"<ord": 0, "ord": 1, "ordi": 1, "dina": 2, "ary>": 3}
     return [p.vocab.SimpleVocab(list(WORDS)),
@@ -74,7 +74,7 @@ class Beside(support.Case):
         self.both = [Names(finalfusion), Names(ours)]
 
     def same(self, call, *things, close=False):
-        """call(thing) of both packages' things."""
+        """call(object) has the same result for the objects of both packages."""
         a, b = (answer(lambda thing=thing: call(thing)) for thing in things)
         if close and not isinstance(a, (str, type(None))):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
@@ -151,7 +151,7 @@ class Beside(support.Case):
                 self.same(call, a, b, close=True)
             self.assertIs(type(b[2:5]), type(b))
             self.assertIs(type(b[2]), np.ndarray)
-            if i < 2:  # theirs forgets the norms of rows
+            if i < 2:  # the package ignores the norms of rows
                 self.same(lambda s: np.stack(list(s)), a, b, close=True)
         self.same(lambda p: p.storage.NdArray(np.zeros(3, "f4")), *self.both)
         self.same(lambda p: p.storage.NdArray(np.zeros((3, 2), "f8")), *self.both)
@@ -199,14 +199,14 @@ class Beside(support.Case):
             return
         scores = [r.similarity for r in x]
         np.testing.assert_allclose(scores, [r.similarity for r in y], rtol=1e-4, atol=1e-5)
-        # Which of those that are alike comes first is open, and so is which of them comes last.
+        # Among equal hits, it is undefined which one is first and which one is last.
         if all(one - next_one > 1e-4 for one, next_one in zip(scores, scores[1:])):
             self.assertEqual([r.word for r in x][:-1], [r.word for r in y][:-1])
 
     def test_queries(self):
         for a, b in self.all_embeddings():
             if not isinstance(b.storage, ours.NdArray):
-                a._storage = finalfusion.storage.NdArray(np.asarray(a.storage))  # theirs has no dot()
+                a._storage = finalfusion.storage.NdArray(np.asarray(a.storage))  # the package's class has no dot()
             vector = np.asarray(b.storage)[3]
             for call in (lambda e: e.word_similarity("a", 3), lambda e: e.word_similarity("ordinal", 3),
                          lambda e: e.word_similarity("§", 3), lambda e: e.embedding_similarity(vector, 4),
@@ -245,7 +245,7 @@ class Beside(support.Case):
             mine, theirs = self.path(f"{i}.ours"), self.path(f"{i}.theirs")
             a.write(theirs)
             b.write(mine)
-            # An explicit vocabulary: theirs says a wrong length of the chunk.
+            # An explicit vocabulary: the package writes a wrong chunk length.
             if not isinstance(b.vocab, ours.ExplicitVocab) and not (b.metadata or a.metadata):
                 with open(mine, "rb") as x, open(theirs, "rb") as y:
                     self.assertEqual(x.read(), y.read(), i)
@@ -271,7 +271,7 @@ class Beside(support.Case):
                 self.same(load, *self.both)
 
     def test_one_chunk(self):
-        """Chunks that are written alone are read by theirs."""
+        """The package reads chunks that are written alone."""
         for p in self.both[1:]:
             for i, chunk in enumerate([*vocabs(p), *storages(p, 5), p.norms.Norms(np.ones(4, "f4")),
                                        p.metadata.Metadata({"a": True})]):
@@ -291,7 +291,7 @@ class Beside(support.Case):
                                   ("txt", "load_text", "write_text"),
                                   ("dims", "load_text_dims", "write_text_dims"),
                                   ("ft", "load_fasttext", "write_fasttext")):
-            words = [w for w in WORDS if " " not in w]  # theirs writes what it cannot read
+            words = [w for w in WORDS if " " not in w]  # the package writes files that it cannot read
             made = []
             for p in self.both:
                 matrix = np.random.default_rng(5).standard_normal((6, 4)).astype("f4")
@@ -301,7 +301,7 @@ class Beside(support.Case):
                 path = self.path(f"{len(made)}.{name}")
                 getattr(p.compat, write)(path, e)
                 made.append(path)
-            # Theirs marks a model for fastText without subwords as pruned, which fastText refuses.
+            # The package marks a fastText model without subwords as pruned, which fastText refuses.
             for path in made[name == "ft":]:
                 x, y = (getattr(p.compat, load)(path) for p in self.both)
                 self.same(lambda e: e.vocab.words, x, y)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every file that was made to do harm, through Python: an answer or one of our errors, nothing else,
-and no memory that stays."""
+"""Every malicious file of the corpus, through Python: it gives a result or an error of the package,
+nothing else, and no memory leaks."""
 import gc
 import os
 import unittest
@@ -20,7 +20,7 @@ def files():
 
 
 def use(path, **how):
-    """Everything that a careless program would do with a file."""
+    """The calls that a careless program would make for a file."""
     with tenfold.open(path, warn=False, limits={"memory": 64 << 20, "decoded_bytes": 16 << 20},
                       **how) as f:
         repr(f), f.attrs, f.attrs_typed, f.format, f.version, f._repr_html_()

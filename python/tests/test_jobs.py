@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """save, convert, plan, verify, hash, diff, repair, meta, split, merge, stat, formats: against the
-command, which is the same library by another way."""
+command, which uses the same library."""
 import json
 import os
 import pickle
@@ -18,7 +18,7 @@ import tenfold
 
 
 def command(*words):
-    """What the command prints."""
+    """The output of the command."""
     return subprocess.run([support.COMMAND, *words], check=True, capture_output=True,
                           text=True).stdout
 
@@ -99,7 +99,7 @@ class Save(JobCase):
         self.assertFalse(os.path.exists(self.path("t.safetensors")))
 
     def test_strings(self):
-        """A list of str is a tensor of strings; what is no UTF-8 comes back as it was."""
+        """A list of str is a tensor of strings; bytes that are not UTF-8 are preserved."""
         words = ["", "tensor", "Grüße", "\udcff"]
         tenfold.save(self.path("w.zt"), {"words": words})
         self.assertEqual(tenfold.open(self.path("w.zt"))["words"].strings(), words)
@@ -336,7 +336,7 @@ class Progress(JobCase):
                 self.assertGreater(bar.n, 0)
                 self.assertLessEqual(bar.n, bar.total)
             np.testing.assert_array_equal(array["w7"], f["w7"][:])
-        # A plan may have nothing to tell, but takes a bar.
+        # A plan may have no progress to report, but it accepts a bar.
         job.finish([job.part(0, progress=Bar())], progress=Bar())
 
     def test_interrupt(self):
@@ -355,7 +355,7 @@ class Progress(JobCase):
 
 
 class Pins(JobCase):
-    """What partitions of Spark hold their input against."""
+    """The hash by which partitions of Spark check their input."""
 
     def test_folder(self):
         from tenfold._more import pinned

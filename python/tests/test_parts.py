@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tenfold.jobs and tenfold.run.work(): whatever the number of parts and processes, the result is that
-of the plain function."""
+"""tenfold.jobs and tenfold.run.work(): with any number of parts and processes, the result is that of
+the plain function."""
 import json
 import os
 import pickle
@@ -28,7 +28,7 @@ def has_jobs():
     return True
 
 
-@unittest.skipUnless(has_jobs(), "this build has no plans of jobs")
+@unittest.skipUnless(has_jobs(), "this build does not support plans")
 class Parts(support.Case):
     def setUp(self):
         super().setUp()
@@ -88,7 +88,7 @@ class Parts(support.Case):
                          tenfold.hash(self.model).split(":")[1])
 
     def test_processes(self):
-        """Four processes at once, as Slurm starts them; one fails and is started again."""
+        """Four processes at once, as Slurm starts them; one fails and is restarted."""
         job = tenfold.jobs.plan("convert", self.model, 9, out=self.path("out.safetensors"))
         self.write("plan.json", job.text.encode())
         command = [sys.executable, "-m", "tenfold.run", self.path("plan.json"), "--wait", "300"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Random dicts saved by safetensors and by us: the same bytes, read the same by both. How many:
-the environment variable TENFOLD_RANDOM [2000; with sanitizers 200]."""
+"""Random dicts saved by safetensors and by Tenfold: the bytes are the same, and both read the same.
+Their number: the environment variable TENFOLD_RANDOM [2000; with sanitizers 200]."""
 import os
 import random
 import unittest
@@ -54,7 +54,7 @@ def random_view(rng, array):
 
 
 def bits(array):
-    """What an array holds, so that NaNs compare."""
+    """The contents of an array, where NaNs are comparable."""
     little = array.astype(array.dtype.newbyteorder("<")) if array.dtype.byteorder == ">" else array
     return (little.dtype.name, little.shape, little.tobytes())
 
@@ -89,7 +89,7 @@ class Random(support.Case):
             self.assertEqual({name: bits(a) for name, a in loaded.items()}, wanted, f"dict {i}")
 
     def test_slices(self):
-        """Small slices are copied from the mapping: any rank, steps both ways, every width."""
+        """Small slices are copied from the mapping: any rank, steps of both signs, every width."""
         import tenfold.compat.safetensors as ours
         path = self.path("slices.safetensors")
         for i in range(100):

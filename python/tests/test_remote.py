@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""URLs in Python: no secret is shown, Ctrl-C ends what hangs, errors have Python's classes. Against
-the server of tests/remote, which misbehaves as it is told."""
+"""URLs in Python: secrets are not shown, Ctrl-C ends a read that hangs, errors have Python's classes.
+Uses the server of tests/remote, which misbehaves on request."""
 import array
 import os
 import pickle
@@ -18,7 +18,7 @@ import support
 import tenfold
 
 SIGNED = "?X-Amz-Signature=SECRET&X-Amz-Expires=60"
-KEEPS = 5  # seconds after Ctrl-C; without it a server that says nothing keeps a read for 20
+KEEPS = 5  # the limit in seconds after Ctrl-C; without it, a silent server blocks a read for 20
 
 
 class RemoteCase(support.Case):
@@ -91,7 +91,7 @@ class Errors(RemoteCase):
         self.assertEqual(caught.exception.http_status, 403)
 
     def test_warnings(self):
-        """What a server warns of is a warning of Python's, and is in File.warnings."""
+        """A warning of a server becomes a Python warning, and is in File.warnings."""
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             with tenfold.open(self.url("weak") + SIGNED) as f:
@@ -116,7 +116,7 @@ class Pickles(RemoteCase):
         with pickle.loads(kept) as f:
             self.assertEqual(f["v"].bytes(), bytes(range(16)))
             self.assertEqual(f.path, self.url("ok"))
-        with tenfold.open(url, options={"connections": 2}) as f:  # plans have no options
+        with tenfold.open(url, options={"connections": 2}) as f:  # plans do not support options
             with pickle.loads(pickle.dumps(f)) as again:
                 self.assertEqual(again["v"].bytes(), bytes(range(16)))
         path = os.path.join(self.served, "m.safetensors")
@@ -161,13 +161,14 @@ class Pins(RemoteCase):
         with open(path, "r+b") as f:  # another value, with the same header
             f.seek(-1, os.SEEK_END)
             f.write(b"x")
-        os.utime(path, (1, 1))  # what the server keeps of it
+        os.utime(path, (1, 1))  # the server's state of the file
         self.assertNotEqual(pinned(self.url("ok")), kept)
 
 
 class Interrupts(RemoteCase):
     def interrupted(self, work):
-        """Ctrl-C while the work waits for an answer that has no end: seconds that it took then."""
+        """Sends Ctrl-C while the work waits for an answer without an end; returns the seconds it took
+        to stop."""
         sent = []
 
         def send():

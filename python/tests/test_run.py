@@ -25,7 +25,7 @@ class Run(support.Case):
                  (1, 2, 0, 1, "openmpi")),
                 ({"PMI_RANK": "1", "PMI_SIZE": "2"}, (1, 2, 0, 1, "pmi")),
                 ({"MV2_COMM_WORLD_RANK": "1", "MV2_COMM_WORLD_SIZE": "2"}, (1, 2, 0, 1, "mvapich")),
-                # an array, which may begin anywhere, within a job
+                # an array, which may start at any number, within a job
                 ({"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "1",
                   "SLURM_ARRAY_TASK_STEP": "2", "SLURM_PROCID": "0", "SLURM_NTASKS": "1"},
                  (3, 4, 0, 1, "slurm-array")),
@@ -42,7 +42,7 @@ class Run(support.Case):
                                   ({"RANK": "0", "WORLD_SIZE": "0"}, "'0'"),
                                   ({"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "4",
                                     "SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_STEP": "2"},
-                                   "none of")):
+                                   "not one of")):
             with self.assertRaisesRegex(ValueError, text):
                 place(environment)
 
@@ -55,7 +55,7 @@ class Run(support.Case):
 
 
 class Work(support.Case):
-    """python -m tenfold.run with a plan that has no output: receipts lie beside the plan."""
+    """python -m tenfold.run with a plan that has no output: receipts are next to the plan."""
 
     def setUp(self):
         super().setUp()

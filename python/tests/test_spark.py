@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tenfold.spark where pyspark 4 and Java are: four executors as processes, one of them killed."""
+"""tenfold.spark, if pyspark 4 and Java are installed: with four executors as processes, one of which
+is killed."""
 import array
 import json
 import os
@@ -26,7 +27,7 @@ try:
 except ImportError:
     SparkSession = None
 HAVE = SparkSession is not None and shutil.which("java") is not None
-# Java's processes need time to begin where many share a machine.
+# Java processes start slowly on a busy machine.
 PATIENCE = 600
 MASTER = os.environ.get("TENFOLD_SPARK", "local-cluster[4,1,512]")
 
@@ -37,7 +38,7 @@ def command(*arguments):
 
 
 def executors(driver):
-    """The pids of the executors: JVMs that belong to this process."""
+    """The pids of the executors: JVMs below this process."""
     parents, names = {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -59,7 +60,7 @@ def executors(driver):
 
 class Files(support.Case):
     def tensors(self):
-        """1,000 tensors whose names no pattern may take for one."""
+        """1,000 tensors; some of the names contain characters of patterns."""
         rng, values = random.Random(1), {}
         for i in range(1000):
             name = f"layer.{i}[*].w" if i % 100 == 0 else f"layer.{i}.w"
@@ -82,7 +83,7 @@ class Files(support.Case):
 
 @unittest.skipIf(SparkSession is None, "needs pyspark 4")
 class Source(Files):
-    """The source alone, as Spark calls it; no Java is needed."""
+    """The source alone, called as Spark does, without Java."""
 
     def read(self, path, **options):
         source = tenfold.spark.TensorSource({"path": path, **options})
@@ -127,23 +128,23 @@ class Source(Files):
 
     def test_wrong(self):
         path = self.tensors()
-        for options, text in (({"as": "x"}, "tensors and rows"), ({"parts": "0"}, "parts"),
-                              ({"columns": "nope"}, "no column"), ({"colums": "name"}, "no option"),
+        for options, text in (({"as": "x"}, "tensors or rows"), ({"parts": "0"}, "parts"),
+                              ({"columns": "nope"}, "unknown column"), ({"colums": "name"}, "unknown option"),
                               ({"as": "rows", "words": "x"}, "binary")):
             with self.assertRaisesRegex(tenfold.InvalidError, text):
                 self.read(path, **options)
         reader = tenfold.spark.TensorSource({"path": path}).reader(None)
         parts = reader.partitions()
         os.utime(path, ns=(1, 1))
-        with self.assertRaisesRegex(tenfold.ChangedError, "not the one that was planned"):
+        with self.assertRaisesRegex(tenfold.ChangedError, "changed since it was planned"):
             list(reader.read(parts[0]))
-        # A shard of a folder counts as well.
+        # A changed shard of a directory is found, too.
         tenfold.split(path, self.path("model"), max_bytes=100000)
         reader = tenfold.spark.TensorSource({"path": self.path("model")}).reader(None)
         parts = reader.partitions()
         list(reader.read(parts[0]))
         os.utime(os.path.join(self.path("model"), sorted(os.listdir(self.path("model")))[0]), ns=(1, 1))
-        with self.assertRaisesRegex(tenfold.ChangedError, "not the one that was planned"):
+        with self.assertRaisesRegex(tenfold.ChangedError, "changed since it was planned"):
             list(reader.read(parts[0]))
 
 
@@ -253,12 +254,12 @@ class Spark(Files):
         try:
             tenfold.jobs.plan("hash", self.tensors(), 1)
         except tenfold.UnsupportedError:
-            self.skipTest("this build has no plans of jobs")
+            self.skipTest("this build does not support plans")
         path = self.path("m.safetensors")
         deadline = time.monotonic() + PATIENCE
         while len(executors(os.getpid())) < 4 and time.monotonic() < deadline:
             time.sleep(0.5)
-        victim = executors(os.getpid())[0]  # the one that has been there longest
+        victim = executors(os.getpid())[0]  # the oldest executor
         killer = threading.Timer(2, lambda: os.kill(victim, signal.SIGKILL))
         killer.start()
         told = tenfold.spark.hash(self.spark, path, 16)["files"][0]

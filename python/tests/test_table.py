@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The table of differences to safetensors: each row is asked of both packages where the other one
-is installed, so that neither drifts. `python3 test_table.py --print` makes the table of
-docs/python.md of it.
+"""The table of differences to safetensors. If safetensors is installed, each row is checked with both
+packages, so that the table stays correct. `python3 test_table.py --print` makes the table of
+docs/python.md.
 
     row(what, call, theirs, ours)     what `call` gives, as text
 """
@@ -27,7 +27,7 @@ def row(what, call, theirs, mine=SAME):
 
 
 def rows():
-    """Made once, since the calls need numpy."""
+    """The rows, in a function since the calls need numpy."""
     A = np.arange(50, dtype="f4").reshape(10, 5)
     bound = "index {} out of bounds for tensor dimension #{} of size {}"
     wrong = "Error during slicing [{}] with shape [{}]: {}"
@@ -224,10 +224,10 @@ def rows():
 
 
 def answer(package, call):
-    """What a call gives, as text: a value, or the class of an error with its text."""
+    """The result of a call as text: a value, or the class of an error with its text."""
     try:
         return str(call(package))
-    except BaseException as error:  # a panic of Rust is none of Exception's
+    except BaseException as error:  # a Rust panic is not an Exception
         names = [c.__name__ for c in type(error).__mro__]
         kind = next((n for n in ("SafetensorError", "Error") if n in names), names[0])
         if kind == "Error":

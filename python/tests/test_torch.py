@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tenfold.torch, where torch is. (safetensors' own tests of it are in test_upstream.py.)"""
+"""tenfold.torch, if torch is installed. (safetensors' own tests of it are in test_upstream.py.)"""
 import os
 import shutil
 import subprocess
@@ -65,7 +65,7 @@ class Torch(support.Case):
         tenfold.torch.save_file({"a": a[:2], "b": a[2:]}, self.path("x.safetensors"))
 
     def test_mapped(self):
-        """mmap=True: the values of load_file(), writable, and the file stays as it is."""
+        """mmap=True: the values of load_file(), writable, and the file does not change."""
         tensors = {"f": torch.arange(12.0).reshape(3, 4), "i": torch.arange(5), "s": torch.tensor(2.5),
                    "b": torch.arange(6).to(torch.bfloat16).reshape(2, 3), "e": torch.zeros((0, 3))}
         for name, how in (("x.safetensors", {}), ("x.zt", {}), ("z.zt", {"encoding": "zstd"}),
@@ -95,7 +95,7 @@ class Torch(support.Case):
 
     @unittest.skipUnless(torch is not None and torch.cuda.is_available(), "needs a GPU")
     def test_gpu(self):
-        """Through torch's own copy: every type, slices, models, and back."""
+        """Copied by torch: every type, slices, models, and back."""
         tensors = {"f": torch.arange(12.0).reshape(3, 4), "i": torch.arange(5),
                    "b": torch.arange(6).to(torch.bfloat16).reshape(2, 3), "s": torch.tensor(2.5),
                    "e": torch.zeros((0, 3)), "t": torch.tensor([True, False]),
@@ -121,7 +121,7 @@ class Torch(support.Case):
         self.assertEqual(tenfold.torch.load_model(other, self.path("m.safetensors"), device="cuda"),
                          (set(), []))
         self.assertTrue(torch.equal(model.weight, other.weight))
-        with torch.device("cuda"):  # the default stays where it was
+        with torch.device("cuda"):  # the default device does not change
             self.assertEqual(tenfold.torch.load_file(path)["f"].device.type, "cpu")
 
     def test_workers(self):
@@ -146,7 +146,7 @@ class Torch(support.Case):
 @unittest.skipIf(torch is not None or "TENFOLD_NO_SYSTEM" in os.environ, "torch is here")
 class Elsewhere(unittest.TestCase):
     def test_by_the_system(self):
-        """The same by the system's Python, if that has torch: the extension is for all of them."""
+        """The same with the system's Python, if that has torch: one extension serves all versions."""
         python = "/usr/bin/python3"
         if not shutil.which(python) or subprocess.run(
                 [python, "-c", "import torch"], capture_output=True, check=False).returncode:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""safetensors' own tests against us, by alias and unedited. They are in its source distribution,
-which is fetched by its name; without a network this is skipped. Those that need torch run where
-torch is: the interpreter of TENFOLD_TORCH_PYTHON, or the system's, if it has one."""
+"""safetensors' own tests, unedited, against Tenfold under the name of safetensors. They are in its
+source distribution, which is fetched by name; without a network this is skipped. Tests that need
+torch run with the interpreter of TENFOLD_TORCH_PYTHON, or with the system's if it has torch."""
 import glob
 import os
 import re
@@ -28,7 +28,7 @@ for sub in ("", ".numpy", ".torch"):
 
 
 def fetch(folder):
-    """The folder of the tests, or None."""
+    """The directory of the tests, or None."""
     kept = os.environ.get("TENFOLD_SAFETENSORS_SDIST")
     if not kept:
         subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary",
@@ -87,7 +87,7 @@ class Upstream(support.Case):
         else:
             self.skipTest(f"needs torch: {', '.join(TORCH)} were not run")
         path = []
-        if not has(python, "pytest"):  # it is pure Python: another interpreter can use ours
+        if not has(python, "pytest"):  # pytest is pure Python, so another interpreter can use ours
             import pytest
             path = [os.path.dirname(os.path.dirname(pytest.__file__))]
             shim = self.path("shim")

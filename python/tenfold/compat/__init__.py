@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Other packages' names over our reader: safetensors, finalfusion, gensim."""
+"""Replacements for other packages: safetensors, finalfusion and gensim."""

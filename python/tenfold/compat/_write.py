@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""How the names of other packages write: as they do, but nothing is lost in silence."""
+"""Writing by functions with other packages' names: as there, but losses are reported."""
 import warnings
 
 from .. import LossWarning, convert
 
 
 def written(file, path, format, allow_loss=None, **options):
-    """Converts an open file. What is lost is told by a LossWarning with the report, since the
-    package of that name would have said nothing at all; allow_loss=False refuses it, and with True
-    the caller knows."""
+    """Converts an open file. A LossWarning with the report lists losses, which the replaced package
+    would not report at all. allow_loss=False raises an error instead; True suppresses the warning."""
     report = convert(file, path, format=format, replace=True, allow_loss=allow_loss is not False,
                      **options)
-    # That norms are multiplied in was asked for.
+    # With `unnormalize`, the caller wants norms to be multiplied in.
     fates = ("dropped",) if options.get("unnormalize") else ("dropped", "transformed")
     lost = [item for item in report if item.fate in fates]
     if lost and allow_loss is None:

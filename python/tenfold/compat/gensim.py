@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""KeyedVectors as in gensim 4, to read: over files of any format, and with vectors of words that are
-not in the vocabulary where the file has subwords.
+"""KeyedVectors as in gensim 4, read-only: for files of any format. If the file has subwords, words that
+are not in the vocabulary have vectors, too.
 
     from tenfold.compat.gensim import KeyedVectors
     kv = KeyedVectors.load_word2vec_format("vectors.bin", binary=True)
@@ -39,7 +39,7 @@ class KeyedVectors:
     def load_word2vec_format(cls, fname, fvocab=None, binary=False, encoding="utf8",
                              unicode_errors="strict", limit=None, datatype=_np.float32,
                              no_header=False):
-        """A file as word2vec writes it. What it is comes from its bytes where that is possible."""
+        """A file in a format of word2vec. It is detected from the bytes where that is possible."""
         if fvocab is not None:
             raise NotImplementedError("fvocab: counts are not read")
         format = "word2vec" if binary else "text" if no_header else "textdims"
@@ -96,7 +96,7 @@ class KeyedVectors:
         if self._vectors is None:
             matrix = _np.asarray(self._emb.matrix[:self._n])
             norms = self._emb.norms
-            if norms is not None:  # unit vectors, their lengths apart: gensim has one matrix
+            if norms is not None:  # gensim has one matrix, not unit vectors and norms
                 matrix = matrix * _np.asarray(norms[:self._n])[:, None]
             self._vectors = matrix.astype(self._dtype, copy=False)
         return self._vectors
@@ -180,18 +180,18 @@ class KeyedVectors:
         mean = self.get_mean_vector([k for k, _ in pairs], [w for _, w in pairs],
                                     pre_normalize=True, post_normalize=True, ignore_missing=False)
         end = min(self._n, *(n for n in (clip_end, restrict_vocab) if n), self._n)
-        asked = {self.get_index(k, -1) for k, _ in pairs if not isinstance(k, _np.ndarray)} - {-1}
+        queried = {self.get_index(k, -1) for k, _ in pairs if not isinstance(k, _np.ndarray)} - {-1}
         if topn is None:
             lengths = _np.where(self.norms == 0, 1, self.norms)[clip_start:end]
             return self.vectors[clip_start:end] @ mean / lengths
         if clip_start == 0 and end == len(self._emb) and not self._emb.info["has_norms"]:
-            hits = self._emb.nearest(mean, topn, skip=asked)
+            hits = self._emb.nearest(mean, topn, skip=queried)
             return [(h.word, float(h.similarity)) for h in hits]
         scores = self.vectors[clip_start:end] @ mean / _np.where(self.norms == 0, 1,
                                                                  self.norms)[clip_start:end]
-        best = _np.argsort(-scores, kind="stable")[:topn + len(asked)] + clip_start
+        best = _np.argsort(-scores, kind="stable")[:topn + len(queried)] + clip_start
         return [(self.index_to_key[i], float(scores[i - clip_start])) for i in best
-                if i not in asked][:topn]
+                if i not in queried][:topn]
 
     def similar_by_word(self, word, topn=10, restrict_vocab=None):
         return self.most_similar([word], topn=topn, restrict_vocab=restrict_vocab)
@@ -210,12 +210,12 @@ class KeyedVectors:
 
     @staticmethod
     def cosine_similarities(vector_1, vectors_all):
-        """Of a vector and each row of a matrix."""
+        """The cosines of a vector and each row of a matrix."""
         lengths = _np.linalg.norm(vectors_all, axis=1) * _np.linalg.norm(vector_1)
         return _np.dot(vectors_all, vector_1) / lengths
 
     def distances(self, word_or_vector, other_words=()):
-        """From a word or vector to each of some words, or to all."""
+        """The distances from a word or vector to some words, or to all."""
         vector = word_or_vector if isinstance(word_or_vector, _np.ndarray) else \
             self.get_vector(word_or_vector)
         rows = [self.get_index(word) for word in other_words] if other_words else slice(None)
@@ -229,7 +229,7 @@ class KeyedVectors:
     words_closer_than = closer_than
 
     def rank(self, key1, key2):
-        """Which neighbour of the first the second is, counted from 1."""
+        """The rank of the second key among the neighbours of the first, counted from 1."""
         return len(self.closer_than(key1, key2)) + 1
 
     def most_similar_to_given(self, key1, keys_list):
@@ -248,7 +248,7 @@ class KeyedVectors:
                              self.get_mean_vector(ws2, pre_normalize=False, post_normalize=True)))
 
     def most_similar_cosmul(self, positive=None, negative=None, topn=10, restrict_vocab=None):
-        """By products of cosines instead of their sum."""
+        """The most similar words, by products of cosines instead of their sum."""
         if topn is not None and topn < 1:
             return []
         plus, minus = [k for k, _ in _pairs(positive)], [k for k, _ in _pairs(negative)]
@@ -266,9 +266,9 @@ class KeyedVectors:
         scores = product(plus) / (product(minus) + 0.000001)
         if topn is None:
             return scores
-        asked = {self.get_index(k, -1) for k in plus + minus if not isinstance(k, _np.ndarray)}
-        best = _np.argsort(-scores, kind="stable")[:topn + len(asked)]
-        return [(self.index_to_key[i], float(scores[i])) for i in best if i not in asked][:topn]
+        queried = {self.get_index(k, -1) for k in plus + minus if not isinstance(k, _np.ndarray)}
+        best = _np.argsort(-scores, kind="stable")[:topn + len(queried)]
+        return [(self.index_to_key[i], float(scores[i])) for i in best if i not in queried][:topn]
 
     def rank_by_centrality(self, words, use_norm=True):
         words = [w for w in words if w in self]
@@ -286,12 +286,12 @@ class KeyedVectors:
 
     def save_word2vec_format(self, fname, fvocab=None, binary=False, total_vec=None, write_header=True,
                              prefix="", append=False, sort_attr="count", *, allow_loss=None):
-        """Writes words and vectors, in the order they have. What the format has no place for is told
-        by a tenfold.LossWarning; allow_loss=False refuses it."""
+        """Writes words and vectors in their order. A tenfold.LossWarning lists what the format cannot
+        store; allow_loss=False raises an error instead."""
         if fvocab is not None or prefix or append:
-            raise NotImplementedError("only the vectors are written, to a new file")
+            raise NotImplementedError("fvocab, prefix and append are not supported")
         if self._n != len(self._emb) or total_vec not in (None, self._n):
-            raise NotImplementedError("all words are written: load the file without a limit")
+            raise NotImplementedError("only all words can be saved; load the file without a limit")
         format = "word2vec" if binary else "textdims" if write_header else "text"
         numbers = {} if binary else {"numbers": "python"}
         _written(self._emb.file, fname, format, allow_loss, **numbers)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The names of finalfusion 0.7 over our reader and writer: loading, vectors, similarity, analogies,
+"""The API of finalfusion 0.7 with Tenfold's reader and writer: loading, vectors, similarity, analogies,
 vocabularies with subwords, quantized storage, writing.
 
     import tenfold.compat.finalfusion as finalfusion
     e = finalfusion.load_finalfusion("wiki.fifu")
     e.word_similarity("Berlin")
 
-For code that is not yours, put the modules in the place of the package's:
+For code that you cannot change, replace the modules of the package:
 
     import sys
     import tenfold.compat.finalfusion
@@ -14,8 +14,8 @@ For code that is not yours, put the modules in the place of the package's:
                  ".vocab"):
         sys.modules["finalfusion" + name] = sys.modules["tenfold.compat.finalfusion" + name]
 
-Chunks are read and written by whole objects (`load_…()` and `.write()`), not one by one from an open
-file: `read_chunk()` and `write_chunk()` are not here.
+Objects are read and written completely (`load_…()` and `.write()`), not by chunks of an open file:
+`read_chunk()` and `write_chunk()` are missing.
 """
 from . import compat, embeddings, io, metadata, norms, storage, subword, vocab
 from .compat import (load_fasttext, load_text, load_text_dims, load_word2vec, write_fasttext, write_text,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Other formats: converted to finalfusion in memory to be loaded, and from it to be written."""
+"""Other formats, which are converted to finalfusion in memory for loading, and from it for writing."""
 from ... import convert as _convert, save as _save
 from .._write import written as _written
 from .embeddings import load_finalfusion as _load_finalfusion, origin_of
@@ -10,7 +10,7 @@ from .vocab import FastTextVocab as _FastTextVocab, SimpleVocab as _SimpleVocab
 __all__ = ["load_fasttext", "load_text", "load_text_dims", "load_word2vec", "write_fasttext",
            "write_text", "write_text_dims", "write_word2vec"]
 
-# finalfusion's names of fastText's settings, and what they are where a file does not say.
+# finalfusion's names of fastText's settings, and their defaults.
 _FASTTEXT = {"dims": ("dim", 0), "window_size": ("ws", 0), "epoch": ("epoch", 0),
              "min_count": ("min_count", 0), "ns": ("neg", 0), "word_ngrams": ("word_ngrams", 1),
              "loss": ("loss", 0), "model": ("model", 0), "buckets": ("bucket", 0), "min_n": ("minn", 0),
@@ -20,16 +20,16 @@ _WORDS = {"hs": "HierarchicalSoftmax", "ns": "NegativeSampling", "softmax": "Sof
           "cbow": "CBOW", "skipgram": "SkipGram", "supervised": "Supervised"}
 
 
-def _told(file):
-    """What fastText was told when it made a file."""
+def _settings(file):
+    """The settings of fastText that are stored in a file."""
     found = {name: file.attrs.get(f"fasttext.{key}", default)
              for name, (key, default) in _FASTTEXT.items()}
     return _Metadata({name: _WORDS.get(value, value) for name, value in found.items()})
 
 
 def _with_words(file, lossy):
-    """The file, or the same with words in which what is no UTF-8 is replaced. Without `lossy` that
-    is a UnicodeDecodeError."""
+    """The file if its words are valid UTF-8. Otherwise a copy with replacement characters if `lossy`;
+    without `lossy`, a UnicodeDecodeError."""
     words = [w.encode("utf-8", "surrogateescape") for w in file["vocab"].strings()]
     plain = [w.decode("utf-8", "replace" if lossy else "strict") for w in words]
     if [w.encode() for w in plain] == words:
@@ -42,7 +42,7 @@ def _with_words(file, lossy):
 def _load(file, format, lossy=False):
     with _opened(file, format) as f, _with_words(f, lossy) as g:
         data = _convert(g, None, format="finalfusion", allow_loss=True)[1]
-        metadata = _told(f) if format == "fasttext" else None
+        metadata = _settings(f) if format == "fasttext" else None
     made = _load_finalfusion(memoryview(data))
     made.metadata, made.origin = metadata, origin_of(file)
     return made
@@ -72,13 +72,13 @@ def _write(embeddings, file, format, allow_loss):
 
 
 def write_word2vec(file, embeddings, *, allow_loss=None):
-    """What the format has no place for is told by a tenfold.LossWarning; allow_loss=False refuses."""
+    """A tenfold.LossWarning lists what the format cannot store; allow_loss=False raises an error."""
     _write(embeddings, file, "word2vec", allow_loss)
 
 
 def _plain(sep):
     if sep != " ":
-        raise NotImplementedError("the separator is a blank")
+        raise NotImplementedError("only a blank is supported as the separator")
 
 
 def write_text(file, embeddings, sep=" ", *, allow_loss=None):
@@ -93,5 +93,5 @@ def write_text_dims(file, embeddings, sep=" ", *, allow_loss=None):
 
 def write_fasttext(file, embeds, *, allow_loss=None):
     if not isinstance(embeds.vocab, (_FastTextVocab, _SimpleVocab)):
-        raise ValueError(f"fastText has no place for a {type(embeds.vocab).__name__}")
+        raise ValueError(f"fastText cannot store a {type(embeds.vocab).__name__}")
     _write(embeds, file, "fasttext", allow_loss)

@@ -66,7 +66,7 @@ class Embeddings:
     @norms.setter
     def norms(self, norms):
         if norms is not None and (not isinstance(norms, _Norms) or len(norms) != len(self._vocab)):
-            raise AssertionError("expected Norms, as many as there are words")
+            raise AssertionError("expected one norm for each word")
         self._norms = norms
 
     @property
@@ -80,13 +80,13 @@ class Embeddings:
         self._metadata = metadata
 
     def chunks(self):
-        """What is written, in its order."""
+        """The chunks to write, in their order in the file."""
         return [c for c in (self._metadata, self._vocab, self._storage, self._norms) if c is not None]
 
     # ---------------------------------------------------------------- vectors
 
     def _vector(self, row, out=None):
-        """The vector of what vocab.idx() gave, and its length."""
+        """The vector of a result of vocab.idx(), and its length."""
         found = self._storage[row]
         if not isinstance(row, list):
             norm = None if self._norms is None else self._norms[row]
@@ -136,9 +136,9 @@ class Embeddings:
 
     # ---------------------------------------------------------------- queries
 
-    def _searched(self):
-        """What searches for us, or None. A matrix in memory may have been changed meanwhile: numpy
-        looks at that; a mapped file and codes stay as they are."""
+    def _search_engine(self):
+        """The tenfold.embeddings.Embeddings for queries, or None. A matrix in memory may have been
+        changed since it was loaded, so numpy searches it; a mapped file and codes do not change."""
         if self._own is None and not isinstance(self._storage, _NdArray):
             self._own = _Own(_opened(memoryview(_made(None, *self._tensors()))))
         return self._own
@@ -146,7 +146,7 @@ class Embeddings:
     def _nearest(self, query, k, skip):
         index, words = self._vocab.word_index, self._vocab.words
         rows = {index[word] for word in skip if word in index}
-        own = self._searched()
+        own = self._search_engine()
         if own is not None:
             hits = own.nearest(query, k, "dot", skip=rows)
             return [SimilarityResult(words[h.row], h.similarity) for h in hits]
@@ -176,20 +176,20 @@ class Embeddings:
     def _tensors(self):
         tensors, attrs = {}, {}
         for chunk in self.chunks():
-            some, said = chunk._tensors()
-            tensors.update(some)
-            attrs.update(said or {})
+            chunk_tensors, chunk_attrs = chunk._tensors()
+            tensors.update(chunk_tensors)
+            attrs.update(chunk_attrs or {})
         return tensors, attrs
 
     def write(self, file):
-        """Writes it as finalfusion, which keeps everything."""
+        """Writes a finalfusion file, which keeps everything."""
         _made(file, *self._tensors())
 
     def bucket_to_explicit(self):
-        """The same with a vocabulary that lists its n-grams, and their rows alone."""
+        """Embeddings whose vocabulary lists its n-grams, with the rows of these alone."""
         old = self._vocab
         if not isinstance(old, (_FastTextVocab, _BucketVocab)):
-            raise TypeError("only embeddings with buckets can be made explicit")
+            raise TypeError("only embeddings with buckets can be converted to explicit n-grams")
         vocab = old.to_explicit()
         n, indexer = len(vocab), vocab.subword_indexer
         rows = [0] * vocab.upper_bound
@@ -211,7 +211,7 @@ def load_finalfusion(file, mmap=False):
 
 
 def origin_of(file):
-    """What to call a source."""
+    """The name of a source."""
     if isinstance(file, (str, bytes, _os.PathLike)):
         return _os.fspath(file)
     return str(file) if isinstance(file, int) else "<memory>"

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What the modules share: the error, opening, and the writing of a few tensors as one file."""
+"""Shared by the modules: the error, opening a file, and writing a few tensors as one file."""
 from ... import Error as _Error, open as _open, save as _save
 
 __all__ = ["FinalfusionFormatError"]
 
 
 class FinalfusionFormatError(Exception):
-    """The file is not what was asked for."""
+    """The file is not a valid file of the requested kind."""
 
 
 def opened(file, format="finalfusion", mmap=False):
-    """An open File of that format."""
+    """Opens a File of that format."""
     if file is None:
         raise TypeError("expected a path, not None")
     try:
@@ -22,19 +22,19 @@ def opened(file, format="finalfusion", mmap=False):
 
 
 def made(file, tensors, attrs):
-    """Writes tensors under finalfusion's names; file=None gives the bytes. Vectors stay as they are:
-    norms that are not among the tensors are none."""
-    told = _save(file, tensors, format="finalfusion", attrs=attrs, replace=True, as_is=True)
-    return told[1] if file is None else None
+    """Writes tensors with finalfusion's names; file=None returns the bytes. Vectors are written
+    unchanged, and norms only if they are among the tensors."""
+    result = _save(file, tensors, format="finalfusion", attrs=attrs, replace=True, as_is=True)
+    return result[1] if file is None else None
 
 
 class Chunk:
-    """A part of a file of finalfusion that can be written alone."""
+    """A chunk of a finalfusion file, which can also be written alone."""
 
     def _tensors(self):
-        """({name: tensor}, attributes) of a file with nothing else."""
+        """({name: tensor}, attributes) of a file with this chunk alone."""
         raise NotImplementedError
 
     def write(self, file):
-        """Writes a file with this alone."""
+        """Writes a file with this chunk alone."""
         made(file, *self._tensors())

@@ -11,7 +11,7 @@ KEY = "finalfusion.metadata"
 
 
 def _value(value):
-    """A value as TOML: its strings are JSON's, but that one more character needs an escape."""
+    """A value as TOML. Strings are as in JSON, except that DEL must be escaped, too."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -61,7 +61,7 @@ def metadata_of(file):
     try:
         return Metadata(_tomllib.loads(found))
     except _tomllib.TOMLDecodeError as error:
-        raise _FormatError(f"the metadata are no TOML: {error}") from error
+        raise _FormatError(f"the metadata are not valid TOML: {error}") from error
 
 
 def load_metadata(file):

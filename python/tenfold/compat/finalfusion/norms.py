@@ -8,7 +8,7 @@ __all__ = ["Norms", "load_norms"]
 
 
 def float_array(cls, array, dims):
-    """The view of an array as that class, if it is float32 of so many dimensions."""
+    """A float32 array with `dims` dimensions as a view of class `cls`; other arrays are refused."""
     array = _np.asarray(array)
     if array.ndim != dims or array.dtype != _np.float32:
         raise TypeError(f"expected a {dims}-d float32 array, not {array.ndim}-d {array.dtype}")
@@ -16,7 +16,7 @@ def float_array(cls, array, dims):
 
 
 class Norms(_np.ndarray, _Chunk):
-    """An array of float32; a slice of it is Norms, too."""
+    """An array of float32. Its slices are Norms, too."""
 
     def __new__(cls, array):
         return float_array(cls, array, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Storage: the matrix of vectors, as it is or quantized."""
+"""Storage: the matrix of vectors, dense or quantized."""
 import numpy as _np
 
 from .io import Chunk as _Chunk, opened as _opened
@@ -14,7 +14,7 @@ class Storage(_Chunk):
 
 
 class NdArray(_np.ndarray, Storage):
-    """A dense matrix. Slices of it are NdArrays, what an index or a list gives is a plain array."""
+    """A dense matrix. Its slices are NdArrays; an index or a list returns a plain array."""
 
     def __new__(cls, array):
         return _float_array(cls, array, 2)
@@ -31,13 +31,13 @@ class NdArray(_np.ndarray, Storage):
 
 
 class PQ:
-    """Codebooks, m × centroids × dimensions of a piece, and perhaps a projection."""
+    """Codebooks (m × centroids × dimensions of a piece), and an optional projection."""
 
     def __init__(self, quantizers, projection=None):
         self._books = quantizers
         self._dims = quantizers.shape[0] * quantizers.shape[2]
         if projection is not None and projection.shape != (self._dims, self._dims):
-            raise AssertionError(f"the projection of {self._dims} dimensions is {projection.shape}")
+            raise AssertionError(f"the projection must be a square matrix of {self._dims} rows, not {projection.shape}")
         self._projection = projection
 
     @property
@@ -57,10 +57,10 @@ class PQ:
         return self._books
 
     def reconstruct(self, quantized, out=None):
-        """Vectors of codes."""
+        """The vectors that codes stand for."""
         shape = (*quantized.shape[:-1], self._dims)
         if out is not None and out.shape != shape:
-            raise AssertionError(f"out is {out.shape}, not {shape}")
+            raise AssertionError(f"out must have the shape {shape}, not {out.shape}")
         found = self._books[_np.arange(len(self._books)), quantized].reshape(shape)
         if self._projection is not None:
             found = found @ self._projection.T
@@ -71,7 +71,7 @@ class PQ:
 
 
 class QuantizedArray(Storage):
-    """Codes of the pieces of vectors, and perhaps the lengths of these."""
+    """Codes of the pieces of vectors, and optional norms."""
 
     def __init__(self, pq, quantized_embeddings, norms=None):
         self._pq, self._codes, self._norms = pq, quantized_embeddings, norms
@@ -96,7 +96,7 @@ class QuantizedArray(Storage):
 
     def __getitem__(self, key):
         if key is None:
-            raise TypeError("None is no row")
+            raise TypeError("None is not a row number")
         if not isinstance(key, slice):
             return self.embedding(key)
         return QuantizedArray(self._pq, self._codes[key],
@@ -110,7 +110,7 @@ class QuantizedArray(Storage):
 
     def __array__(self, dtype=None, copy=None):
         if copy is False:
-            raise ValueError("a quantized matrix has to be made anew")
+            raise ValueError("a quantized matrix cannot be an array without a copy")
         found = self.embedding(slice(None))
         return found if dtype is None else found.astype(dtype)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows for the n-grams of words: by a hash, or from a list."""
+"""Maps the n-grams of words to rows: by a hash, or by a list."""
 from functools import reduce as _reduce
 
 __all__ = ["ExplicitIndexer", "FastTextIndexer", "FinalfusionHashIndexer", "ngrams"]
@@ -12,18 +12,18 @@ def ngrams(word, min_n=3, max_n=6, bracket=True):
     if word is None:
         raise TypeError("None has no n-grams")
     if not 0 < min_n <= max_n:
-        raise AssertionError(f"n-grams of {min_n} to {max_n} characters")
+        raise AssertionError(f"n-grams cannot have {min_n} to {max_n} characters")
     text = f"<{word}>" if bracket else word
     return [text[i:i + n] for i in range(len(text) - min_n + 1) for n in range(max_n, min_n - 1, -1)
             if i + n <= len(text)]
 
 
 class _Indexer:
-    """What indexers share. Calling one gives the index of an n-gram."""
+    """The base of all indexers. Calling an indexer returns the index of an n-gram."""
 
     def __init__(self, min_n, max_n):
         if not 0 < min_n <= max_n:
-            raise AssertionError(f"n-grams of {min_n} to {max_n} characters")
+            raise AssertionError(f"n-grams cannot have {min_n} to {max_n} characters")
         self._min_n, self._max_n = min_n, max_n
 
     @property
@@ -60,7 +60,7 @@ class FinalfusionHashIndexer(_Indexer):
     def __init__(self, bucket_exp=21, min_n=3, max_n=6):
         super().__init__(min_n, max_n)
         if not 0 < bucket_exp < 64:
-            raise AssertionError(f"the exponent of the buckets is {bucket_exp}")
+            raise AssertionError(f"the exponent of the buckets must be from 1 to 63, not {bucket_exp}")
         self._exp = bucket_exp
 
     @property
@@ -81,12 +81,12 @@ class FinalfusionHashIndexer(_Indexer):
 
 
 class FastTextIndexer(_Indexer):
-    """fastText's buckets: by FNV-1a of the bytes, which are signed as they were there."""
+    """fastText's buckets: by FNV-1a of the bytes, which are signed as in fastText."""
 
     def __init__(self, n_buckets=2000000, min_n=3, max_n=6):
         super().__init__(min_n, max_n)
         if not 0 < n_buckets <= _MASK32:
-            raise AssertionError(f"there are {n_buckets} buckets")
+            raise AssertionError(f"the number of buckets must be from 1 to 2**32 - 1, not {n_buckets}")
         self._n = n_buckets
 
     @property
@@ -115,7 +115,7 @@ class ExplicitIndexer(_Indexer):
         if ngram_index is None:
             ngram_index = {ngram: i for i, ngram in enumerate(ngrams)}
         if len(ngram_index) != len(ngrams) or any(ngram not in ngram_index for ngram in ngrams):
-            raise AssertionError("the n-grams are not unique, or not those of the index")
+            raise AssertionError("the n-grams are not unique, or differ from those of the index")
         used = set(ngram_index.values())
         if used and max(used) + 1 != len(used):
             raise AssertionError("some indices have no n-gram")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Vocabularies: words and their rows, and rows for the subwords of words that are not there."""
+"""Vocabularies: words and their rows, and rows for the subwords of unknown words."""
 from ..._values import _strings
 from .io import Chunk as _Chunk, FinalfusionFormatError as _FormatError, opened as _opened
 from .subword import ExplicitIndexer, FastTextIndexer, FinalfusionHashIndexer, ngrams as _ngrams
@@ -30,11 +30,11 @@ class Vocab(_Chunk):
 
     @property
     def upper_bound(self):
-        """Rows of a matrix for it."""
+        """The number of rows that a matrix for the vocabulary needs."""
         return len(self._index)
 
     def idx(self, item, default=None):
-        """The row of a word; the rows of its subwords, a list; or the default."""
+        """The row of a word, or a list of the rows of its subwords, or the default."""
         return self._index.get(item, default)
 
     def __getitem__(self, item):
@@ -44,7 +44,7 @@ class Vocab(_Chunk):
         return found
 
     def __contains__(self, item):
-        """Is that word there; are all these?"""
+        """Does the vocabulary have this word, or all of these words?"""
         if isinstance(item, str):
             return item in self._index
         return hasattr(item, "__iter__") and all(word in self for word in item)
@@ -71,7 +71,7 @@ class SimpleVocab(Vocab):
 
 
 class SubwordVocab(Vocab):
-    """Words, and an indexer for the n-grams of others."""
+    """Words, and an indexer for the n-grams of unknown words."""
 
     _indexers: type
 
@@ -181,7 +181,7 @@ def vocab_of(file):
         return FinalfusionBucketVocab(words, FinalfusionHashIndexer(buckets.bit_length() - 1, low, high))
     if kind == "fasttext":
         return FastTextVocab(words, FastTextIndexer(buckets, low, high))
-    raise _FormatError(f"a vocabulary of the kind {kind!r} has no class here")
+    raise _FormatError(f"a vocabulary of the kind {kind!r} is not supported")
 
 
 def _load(file, kind):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The names of safetensors 0.8, exactly, over our reader and writer.
+"""The API of safetensors 0.8, with Tenfold's reader and writer.
 
     import tenfold.compat.safetensors as safetensors
 
-or, for code that is not ours to change, before it is imported:
+or, for code that you cannot change, before that is imported:
 
     import sys, tenfold.compat.safetensors
     sys.modules["safetensors"] = tenfold.compat.safetensors
 
-docs/python.md lists the differences: each is an answer where there was an error or a wrong value.
+docs/python.md lists the differences: each replaces an error or a wrong value by a result.
 """
 import os as _os
 
@@ -20,7 +20,7 @@ __version__ = "0.8.0"
 __all__ = ["SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
            "serialize_file"]
 
-# Our ids, safetensors' names in files, numpy's and torch's names.
+# Tenfold's ids with safetensors' names in files, and names in numpy and torch with Tenfold's ids.
 _NAMES = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32",
           "i16": "I16", "i8": "I8", "u64": "U64", "u32": "U32", "u16": "U16", "u8": "U8",
           "bool": "BOOL", "c64": "C64", "f8_e4m3fn": "F8_E4M3", "f8_e5m2": "F8_E5M2",
@@ -39,7 +39,7 @@ _DEVICES = ("cpu", "cuda", "mps", "npu", "xpu", "xla", "mlu", "musa", "hpu")
 
 
 class TensorSpec:
-    """A tensor by the address of its bytes. The caller keeps them alive."""
+    """A tensor, given by the address of its bytes, which the caller keeps alive."""
 
     __slots__ = ("_id", "_shape", "_ptr", "_len")
 
@@ -83,7 +83,7 @@ def _items(tensor_dict):
                             "instance of 'TensorSpec'")
         check_name(name)
         shape = spec._shape
-        if spec._id == "f4_e2m1" and shape:  # two numbers in each element of torch's type
+        if spec._id == "f4_e2m1" and shape:  # an element of torch's type holds two numbers
             shape = shape[:-1] + [shape[-1] * 2]
         items.append((name, (spec._id, _tenfold.borrow(spec._ptr, spec._len), shape)))
     return items
@@ -123,7 +123,7 @@ def deserialize(bytes):
 
 
 def _device(device):
-    """A device as text or number, or an error in safetensors' words."""
+    """A device as text or number, or an error worded as in safetensors."""
     if isinstance(device, int) and not isinstance(device, bool):
         return device
     name = str(device)
@@ -142,7 +142,8 @@ def _framework(framework):
 
 
 def _maker(framework, device):
-    """What makes a framework's tensor of an Array; None: numpy's, which the extension makes."""
+    """The function that converts an Array to a tensor of the framework. None: numpy, whose arrays the
+    extension makes."""
     if framework == "numpy":
         return None
     if framework == "torch":
@@ -162,8 +163,8 @@ def _maker(framework, device):
 
 
 class _Slice:
-    """What get_slice() gives for torch and others: a tensor that is read as far as it is asked for.
-    For numpy that is the Tensor itself."""
+    """The result of get_slice() for torch and others: only the indexed elements are read. For numpy,
+    the result is the Tensor itself."""
 
     __slots__ = ("_tensor", "_make", "get_shape", "get_dtype")
 
@@ -177,8 +178,8 @@ class _Slice:
 
 
 def _header(source, options):
-    """The bytes of a header that the library has read and found right; b"" of what is not at hand:
-    a model in several files, a URL."""
+    """The bytes of a header that the library has read and accepted; b"" for a model in several files
+    and for a URL, whose header is not available here."""
     def of(read):
         return read(int.from_bytes(read(8), "little"))
     if options.get("content") or not isinstance(source, (str, bytes, int, _os.PathLike)):
@@ -198,7 +199,8 @@ def _header(source, options):
 
 
 def _has_map(file):
-    """Does a file without texts have an empty map of them? In the model both are the same."""
+    """Does a file without metadata have an empty "__metadata__"? The library does not distinguish
+    the two."""
     if file.format != "safetensors" or file.shards:
         return False
     try:
@@ -212,7 +214,7 @@ def _has_map(file):
 
 
 class _Open:
-    # get_tensor is a slot: for numpy's arrays it is the method of the extension itself.
+    # get_tensor is a slot, so that for numpy it is the method of the extension itself.
     __slots__ = ("_file", "_make", "get_tensor")
 
     def _begin(self, source, framework, device, access):
@@ -229,9 +231,9 @@ class _Open:
             text = f"No such file or directory: {_os.fsdecode(source)}"
             raise FileNotFoundError(text) from None
         self._make = _maker(framework, device)
-        self.get_tensor = self._file.fetch if self._make is None else self._made
+        self.get_tensor = self._file.fetch if self._make is None else self._read
 
-    def _made(self, name):
+    def _read(self, name):
         """One tensor, in memory of its own."""
         return self._make(self._file.read(name))
 
@@ -247,8 +249,8 @@ class _Open:
         """The texts of the file, or None."""
         attrs = self._file.attrs
         if self._file.format.startswith("safetensors"):
-            told = attrs.get("safetensors.metadata")
-            return {} if told is None and _has_map(self._file) else told
+            found = attrs.get("safetensors.metadata")
+            return {} if found is None and _has_map(self._file) else found
         return {key: value for key, value in attrs.items() if isinstance(value, str)} or None
 
     def get_tensors(self):
@@ -259,12 +261,12 @@ class _Open:
         return {name: self._make(array) for name, array in arrays.items()}
 
     def prefetch(self, plan=None):
-        """A name of safetensors 0.9, a hint at what will be read. It changes nothing here: tensors
-        are read when they are asked for."""
-        self._file.names()  # or "File is closed"
+        """A hint of safetensors 0.9 about the next reads. It is a no-op here: tensors are read on
+        demand."""
+        self._file.names()  # raises "File is closed"
 
     def get_slice(self, name):
-        """A tensor that is read as far as it is asked for."""
+        """A tensor of which only the indexed elements are read."""
         tensor = self._file[name]
         return tensor if self._make is None else _Slice(tensor, self._make)
 
@@ -276,7 +278,7 @@ class _Open:
 
 
 class safe_open(_Open):
-    """Opens a file of any format, a model in several files, a descriptor."""
+    """Opens a file of any format, a model in several files, or a descriptor."""
 
     __slots__ = ()
 
