@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Load the tensors of a model without copying them: bind MODEL
+/* Loads the tensors of a model without copying them: bind MODEL
  * MODEL is a file, or the directory or index of a model in several files. */
 #include <stdio.h>
 #include <tenfold/bind.h>

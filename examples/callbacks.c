@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Convert through your own storage, and stop half-way: callbacks IN OUT FORMAT [STOP_AT_PERCENT] */
+/* Converts through storage functions of its own, and may stop early:
+ * callbacks IN OUT FORMAT [STOP_AT_PERCENT] */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include <tenfold/build.h>
 #include <unistd.h>
 
-/* Several threads may call this at once: it has no position. */
+/* Several threads may call this at the same time, so it must not use a file position. */
 static tnf_status read_at(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error)
 {
     if (pread(*(int *)ctx, dst, n, (off_t)offset) == (ssize_t)n)
@@ -25,12 +26,12 @@ static tnf_status write_bytes(void *ctx, const void *bytes, size_t n, tnf_error 
 static void discard_output(void *ctx)
 {
     if (fflush(ctx) == 0 && ftruncate(fileno(ctx), 0) == 0)
-        printf("nothing is left\n");
+        printf("output discarded\n");
 }
 
 static bool go_on(void *ctx, uint64_t done, uint64_t total)
 {
-    return done * 100 < total * *(uint64_t *)ctx; /* false: stop */
+    return done * 100 < total * *(uint64_t *)ctx; /* false stops the conversion */
 }
 
 static tnf_status convert_stream(int in, FILE *out, const char *format, uint64_t percent,
@@ -57,7 +58,7 @@ static tnf_status convert_stream(int in, FILE *out, const char *format, uint64_t
         s = tnf_save_sink(b, sink, &options, error);
     tnf_sink_close(sink);
     tnf_builder_free(b);
-    tnf_close(file); /* and the source */
+    tnf_close(file); /* closes the source, too */
     return s;
 }
 

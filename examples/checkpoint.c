@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Save the state of a training, and resume: checkpoint FILE */
+/* Saves the state of a training, and resumes it: checkpoint FILE */
 #include <inttypes.h>
 #include <stdio.h>
 #include <tenfold/build.h>
@@ -11,7 +11,7 @@ struct training {
 };
 static const uint64_t shape[] = { 2, 3 };
 
-/* The file is replaced when the new one is complete and on the disk: a crash loses nothing. */
+/* The new file replaces the old one when it is complete and on disk, so a crash loses nothing. */
 static tnf_status save_training(const struct training *t, const char *path, tnf_error *error)
 {
     tnf_member members[] = { tnf_member_of("step", tnf_value_int(t->step)),
@@ -32,7 +32,7 @@ static tnf_status save_training(const struct training *t, const char *path, tnf_
     return status;
 }
 
-/* No file is no error: the training begins. tnf_read() refuses a missing tensor or another size. */
+/* Without a file, the training begins. tnf_read() refuses a missing tensor and another size. */
 static tnf_status resume_training(struct training *t, const char *path, tnf_error *error)
 {
     tnf_file *file = NULL;
@@ -45,7 +45,7 @@ static tnf_status resume_training(struct training *t, const char *path, tnf_erro
         status = tnf_read(t->moments, sizeof t->moments, tnf_find(file, "w.m"), error);
     state = tnf_value_get(tnf_file_info(file)->attrs, "state");
     if (status == TNF_OK && !tnf_value_as_int(&t->step, tnf_value_get(state, "step")))
-        status = tnf_error_set(error, TNF_EFORMAT, TNF_NO_OFFSET, "there is no step");
+        status = tnf_error_set(error, TNF_EFORMAT, TNF_NO_OFFSET, "the file has no step");
     tnf_close(file);
     return status;
 }

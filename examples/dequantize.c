@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints a few values of every tensor, whatever it is stored as: quantized tensors as the numbers
- * that they stand for, other types as f32.
+/* Prints a few values of every tensor as f32. Quantized tensors are dequantized, other types are
+ * cast.
  *
  *     dequantize model.gguf
  */
 #include <stdio.h>
 #include <tenfold/virtual.h>
 
-/* The tensor as f32: its values, and those cast. Returns NULL if it has no numbers. */
+/* Two virtual tensors: the values of the tensor, and these cast to f32. Returns NULL if the tensor
+ * is not numeric. */
 static const tnf_object *as_floats(tnf_virtual *made[2], const tnf_object *o, tnf_error *error)
 {
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
@@ -37,12 +38,12 @@ int main(int argc, char **argv)
         size_t n = floats && tnf_elements(floats) < 4 ? (size_t)tnf_elements(floats) : 4;
         printf("%s:", o->name.p);
         if (floats && tnf_read_part(first, n * 4, floats->parts, 0, &error) == TNF_OK)
-            for (size_t k = 0; k < n; k++) /* as a little-endian machine has them */
+            for (size_t k = 0; k < n; k++) /* on a little-endian machine */
                 printf(" %g", (double)first[k]);
         else
             printf(" %s", error.message);
         printf("\n");
-        tnf_virtual_free(made[1]); /* the last one first: it reads the other */
+        tnf_virtual_free(made[1]); /* in reverse order: this one reads the other */
         tnf_virtual_free(made[0]);
     }
     tnf_close(file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Run a gpt.rs model that is larger than memory, layer by layer: gptrs_stream FILE BUDGET_BYTES */
+/* Runs a gpt.rs model that is larger than memory, layer by layer: gptrs_stream FILE BUDGET_BYTES */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is in a file: list FILE */
+/* Lists the contents of a file: list FILE */
 #include <inttypes.h>
 #include <stdio.h>
 #include <tenfold/tenfold.h>
@@ -17,7 +17,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: list FILE\n");
         return 2;
     }
-    /* The format is found from the bytes. Only the index is read, whatever the file's size. */
+    /* The format is detected from the bytes. Only the index is read, even from a large file. */
     if (tnf_open(&file, argv[1], NULL, &error) != TNF_OK) {
         fprintf(stderr, "%s: %s\n", argv[1], error.message);
         return 1;
@@ -32,6 +32,6 @@ int main(int argc, char **argv)
             printf("%s%" PRIu64, d ? "," : "", t->shape[d]);
         printf("]\n");
     }
-    tnf_close(file); /* frees everything the handle gave out */
+    tnf_close(file); /* frees everything that was returned for the file */
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A whole model into memory, large blocks in parallel: load_all FILE */
+/* Loads a complete model into memory, large blocks in parallel: load_all FILE */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@ static int load_tensors(const tnf_file *file, tnf_error *error)
     size_t i, n = 0;
     int failed = 1;
 
-    /* One block for all; each tensor gets its place in it. Sorting by position, merging of
-     * neighbours and threads are the library's business. */
+    /* All tensors share one block of memory. The library sorts the requests by position, merges
+     * neighbours and uses threads. */
     for (i = 0; requests && memory && (t = tnf_at(file, i)) != NULL; i++) {
         if (t->nparts != 1)
             continue;
@@ -36,7 +36,7 @@ static int load_tensors(const tnf_file *file, tnf_error *error)
 
 int main(int argc, char **argv)
 {
-    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "no memory" };
+    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "out of memory" };
     tnf_file *file = NULL;
     int failed = 1;
 

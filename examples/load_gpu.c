@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A whole model of any format onto a GPU, used while the rest of it is still read:
+/* Loads a model of any format to a GPU. Tensors are used while others are still read:
  *
  *     load_gpu MODEL [DEVICE [TYPE]]      load_gpu model.gguf cuda:0 bf16
  *
- * DEVICE is "cuda:0" and so on, or "host" (the default): memory of the CPU. */
+ * DEVICE is "cuda:0" and so on, or "host" (the default), which is CPU memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tenfold/device.h>
 
-/* The tensors of a file, in their order. Those that are not dense are as stored. */
+/* The tensors of a file, in order, except those of several parts. */
 static size_t list_wants(const tnf_file *file, tnf_device_request *wants, const tnf_type *as)
 {
     const tnf_object *t;
@@ -19,12 +19,12 @@ static size_t list_wants(const tnf_file *file, tnf_device_request *wants, const 
         if (t->nparts != 1)
             continue;
         wants[n].object = t;
-        wants[n++].as = as; /* a GPU has kernels for most of this */
+        wants[n++].as = as; /* a GPU has kernels for most conversions */
     }
     return n;
 }
 
-/* An engine would build a layer of these. Here: the first bytes come back from the device. */
+/* An engine would build a layer from it. This example copies its first bytes from the device. */
 static int use_tensor(tnf_device *device, tnf_load *load, size_t i, tnf_str name, tnf_error *error)
 {
     unsigned char first[4] = { 0 };
@@ -49,16 +49,16 @@ static int load_model(const tnf_file *file, tnf_device *device, const tnf_type *
         failed = use_tensor(device, load, i, wants[i].object->name, error);
     if (!failed && tnf_load_wait(load, TNF_LOAD_ALL, error) == TNF_OK &&
         tnf_load_tell(&report, load, error) == TNF_OK)
-        printf("%zu tensors, %" PRIu64 " bytes read, %" PRIu64 " bytes there\n", n,
+        printf("%zu tensors, %" PRIu64 " bytes read, %" PRIu64 " bytes on the device\n", n,
                report.bytes_read, report.bytes);
-    tnf_load_free(load); /* and the memory of the tensors */
+    tnf_load_free(load); /* frees the memory of the tensors, too */
     free(wants);
     return failed;
 }
 
 int main(int argc, char **argv)
 {
-    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "no memory" };
+    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "out of memory" };
     const tnf_type *as = argc > 3 ? tnf_type_spelled(argv[3]) : NULL;
     tnf_device *device = NULL;
     tnf_file *file = NULL;

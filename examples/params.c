@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters on first use, within a budget: params FILE BUDGET_BYTES NAME... */
+/* Loads parameters at their first use, within a memory budget: params FILE BUDGET_BYTES NAME... */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static int use_param(tnf_params *params, const char *name, tnf_error *error)
     const tnf_param *p;
     int i;
 
-    /* Loaded now, or found in the cache; it stays until it is released. */
+    /* It is loaded now or found in the cache, and stays valid until it is released. */
     if (tnf_params_load(&p, params, name, error) != TNF_OK)
         return 1;
     printf("%s  %zu bytes  id ", name, p->nbytes);
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         return 2;
     }
     options.budget = strtoull(argv[2], NULL, 10);
-    options.small_bytes = 4096; /* biases and scales are kept for good */
+    options.small_bytes = 4096; /* biases and scales are never evicted */
     if (tnf_open(&file, argv[1], NULL, &error) == TNF_OK &&
         tnf_params_new(&params, file, &options, &error) == TNF_OK)
         for (i = 3, failed = 0; i < argc && !failed; i++)
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
         printf("%" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " evictions\n", stats.hits,
                stats.misses, stats.evictions);
     }
-    tnf_params_free(params); /* before the file it reads from */
+    tnf_params_free(params); /* before the file that it reads */
     tnf_close(file);
     return failed;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A VS file that several processes write at once: point_store FILE */
+/* A VS file that several processes write at the same time: point_store FILE */
 #define _XOPEN_SOURCE 700
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 #define WRITERS 4
 #define EACH    25
 
-/* A process opens the file itself. Each call locks it, and is complete or not there at all. */
+/* Each process opens the file itself. Each call locks the file, and succeeds completely or not at
+ * all. */
 static int write_points(const char *path, int writer)
 {
     tnf_points_options options = TNF_POINTS_INIT;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A vector space that grows: points FILE makes it, adds a batch, deletes one, compacts, lists. */
+/* A growing vector space: points FILE
+ * Creates the file, adds a batch of points, deletes one, compacts the file and lists the points. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,14 +54,14 @@ int main(int argc, char **argv)
     memset(batch, 0, sizeof batch);
     memset(apps, 0, sizeof apps);
     for (i = 0; i < 3; i++) {
-        apps[i].kind = TNF_JSON; /* a document; a tree would do as well */
+        apps[i].kind = TNF_JSON; /* a JSON document; a tree is possible, too */
         apps[i].as.s = lines[i];
         apps[i].n = strlen(lines[i]);
         batch[i].value = &apps[i];
         batch[i].vector = vectors[i];
         batch[i].vector_n = sizeof vectors[i];
     }
-    /* Each call locks the file, and what it did is on the disk when it returns. */
+    /* Each call locks the file. When it returns, its changes are on disk. */
     failed = tnf_points_create(&points, argv[1], &space, &options, &error) != TNF_OK ||
              tnf_points_append(offsets, points, batch, 3, &error) != TNF_OK ||
              tnf_points_delete(points, &offsets[0], 1, 0, &error) != TNF_OK ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Save and load a model with its optimizer, as primitiv does: primitiv MODEL OPTIMIZER */
+/* Saves and loads a primitiv model with its optimizer: primitiv MODEL OPTIMIZER */
 #include <stdio.h>
 #include <tenfold/primitiv.h>
 
@@ -22,7 +22,7 @@ static tnf_status save_model(const char *model, const char *optimizer, tnf_error
     return s ? s : tnf_primitiv_save_optimizer(optimizer, &epoch, 1, &alpha, 1, &how, error);
 }
 
-/* The caller's memory gets all tensors or, on any error, none. */
+/* The arrays receive all tensors or, after an error, none. */
 static tnf_status load_model(const char *model, const char *optimizer, tnf_error *error)
 {
     float w[6], m[6], alpha = 0;

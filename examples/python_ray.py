@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Word vectors as a dataset of Ray: a Datasource whose tasks each read a range of rows, in record
-batches over the memory that Tenfold filled. python_ray.py [FILE]"""
+"""Word vectors as a Ray dataset: each task of a Datasource reads a range of rows, as record batches
+without a copy. python_ray.py [FILE]"""
 import os
 import sys
 import tempfile
@@ -11,7 +11,7 @@ try:
     from ray.data import Datasource, ReadTask
     from ray.data.block import BlockMetadata
 except ImportError:
-    print("ray is not here: pip install 'ray[data]'")
+    print("this example needs ray: pip install 'ray[data]'")
     sys.exit(77)
 
 import tenfold
@@ -33,7 +33,7 @@ class Rows(Datasource):
     def get_read_tasks(self, parallelism, per_task_row_limit=None, **more):
         n = max(1, min(parallelism, self.rows))
         cuts = [(self.rows * i // n, self.rows * (i + 1) // n) for i in range(n)]
-        path = self.path  # a task holds what it needs and no open file
+        path = self.path  # a task holds the path, not an open file
         return [ReadTask(lambda a=a, b=b: read_rows(path, a, b),
                          BlockMetadata(num_rows=b - a, size_bytes=(b - a) * self.row_bytes,
                                        input_files=[path], exec_stats=None))
@@ -56,14 +56,14 @@ def read_rows(path, start, stop, step=20000):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        path = sys.argv[1] if len(sys.argv) > 1 else os.path.join(folder, "words.txt")
+    with tempfile.TemporaryDirectory() as directory:
+        path = sys.argv[1] if len(sys.argv) > 1 else os.path.join(directory, "words.txt")
         if len(sys.argv) < 2:
             with open(path, "w", encoding="utf-8") as out:
                 out.write("1000 4\n")
                 out.writelines(f"word{i} {i} {i + 1} {i + 2} {i + 3}\n" for i in range(1000))
-            tenfold.convert(path, os.path.join(folder, "words.fifu"), source_format="textdims")
-            path = os.path.join(folder, "words.fifu")
+            tenfold.convert(path, os.path.join(directory, "words.fifu"), source_format="textdims")
+            path = os.path.join(directory, "words.fifu")
         ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR",
                  runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}})
         frame = ray.data.read_datasource(Rows(path), override_num_blocks=4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Word vectors from Python: neighbours and analogies of a small file that is made here.
+"""Word vectors in Python: neighbours and analogies of words, with a small file that is made here.
 
     python3 examples/python_words.py
 """

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of one tensor, as numbers, whatever its type: read_tensor FILE NAME */
+/* Prints the numbers of a tensor of any type: read_tensor FILE NAME */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tenfold/tenfold.h>
 
-/* A view into the mapped file when that is possible, otherwise a copy; *copy is to be freed. */
+/* A view of the mapped file if that is possible, otherwise a copy. The caller frees *copy. */
 static const void *bytes_of(const tnf_object *t, void **copy, tnf_error *error)
 {
     const tnf_part *part = &t->parts[0];
@@ -21,7 +21,7 @@ static const void *bytes_of(const tnf_object *t, void **copy, tnf_error *error)
 
 static int print_values(const tnf_object *t, const void *bytes)
 {
-    /* f16, bf16, fp8, integers, bools: all come out as doubles (a complex number gives two). */
+    /* f16, bf16, fp8, integers and bools are decoded to doubles (a complex number to two). */
     double value[2];
     uint64_t i, n = tnf_elements(t);
 
@@ -35,7 +35,7 @@ static int print_values(const tnf_object *t, const void *bytes)
 
 int main(int argc, char **argv)
 {
-    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "no such dense tensor" };
+    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "there is no such dense tensor" };
     tnf_file *file = NULL;
     const tnf_object *t;
     const void *bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Part of a tensor, without reading the rest: slice FILE NAME "0:4,:,-1" */
+/* Reads a slice of a tensor without the rest: slice FILE NAME "0:4,:,-1" */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@ static int print_slice(const tnf_object *t, const char *text, tnf_error *error)
     void *data;
     double value[2];
 
-    /* numpy's syntax, checked against the shape. */
+    /* The syntax is that of numpy; indices are checked against the shape. */
     if (tnf_slice_parse(slices, text, t->shape, t->rank, error) != TNF_OK)
         return 1;
     for (d = 0; d < t->rank; d++) {
         count *= slices[d].count;
-        if (!slices[d].drop) /* a plain index makes its dimension disappear */
+        if (!slices[d].drop) /* a plain index removes its dimension */
             printf("dimension of %" PRIu64 "\n", slices[d].count);
     }
     bytes = tnf_slice_bytes(t, slices);
@@ -37,7 +37,7 @@ static int print_slice(const tnf_object *t, const char *text, tnf_error *error)
 
 int main(int argc, char **argv)
 {
-    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "no such dense tensor" };
+    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "there is no such dense tensor" };
     tnf_file *file = NULL;
     const tnf_object *t;
     int failed = 1;

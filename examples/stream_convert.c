@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any file into another format, with progress, in little memory: stream_convert IN OUT [FORMAT] */
+/* Converts any file with little memory, and shows the progress: stream_convert IN OUT [FORMAT] */
 #include <inttypes.h>
 #include <stdio.h>
 #include <tenfold/convert.h>
@@ -11,7 +11,7 @@ static bool show_progress(void *ctx, uint64_t done, uint64_t total)
     if (percent / 10 != *shown / 10)
         fprintf(stderr, "%3d%%  %" PRIu64 " bytes\n", percent, done);
     *shown = percent;
-    return true; /* false would stop and leave no file */
+    return true; /* false would stop without leaving a file */
 }
 
 static void print_report(const tnf_report *report)
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: stream_convert IN OUT [FORMAT]\n");
         return 2;
     }
-    save.format = argc == 4 ? argv[3] : NULL; /* or what OUT's extension says */
+    save.format = argc == 4 ? argv[3] : NULL; /* NULL: by the extension of OUT */
     save.progress = show_progress;
     save.ctx = &shown;
     how.save = &save;

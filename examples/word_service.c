@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Answer questions about words on eight threads: word_service FILE WORD... */
+/* Finds the neighbours of words with eight threads: word_service FILE WORD... */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #define THREADS 8
 
 struct worker {
-    const tnf_emb *emb; /* shared: any number of threads may ask */
+    const tnf_emb *emb; /* shared: all threads may query it at the same time */
     char **words;
-    int first, n; /* this thread's: every eighth word from the first on */
+    int first, n; /* words of this thread: every eighth from `first` on, below `n` */
     pthread_t thread;
 };
 
@@ -24,7 +24,7 @@ static void *answer_queries(void *ctx)
     int i;
 
     query.k = 1;
-    query.threads = 1; /* the service has its own */
+    query.threads = 1; /* the service has threads of its own */
     for (i = worker->first; i < worker->n; i += THREADS) {
         tnf_str word = { worker->words[i], strlen(worker->words[i]) };
 

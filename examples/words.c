@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A few words and their vectors into any format that can hold them: words FILE [FORMAT]
- * Shows a tensor of strings, which has two parts, built by hand. */
+/* Writes a few words and their vectors to any format that supports them: words FILE [FORMAT]
+ * It shows how to build a tensor of strings, which has two parts. */
 #include <stdio.h>
 #include <string.h>
 #include <tenfold/build.h>
@@ -13,7 +13,7 @@ static const float vectors[WORDS][WIDTH] = {
     { 1.0f, 0.0f, 0.0f }, { 0.96f, 0.28f, 0.0f }, { 0.0f, 0.0f, 1.0f }, { 0.0f, 0.6f, 0.8f }
 };
 
-/* Strings are stored end to end; offsets tell where each begins, and where the last one ends. */
+/* Strings are stored end to end. `offsets` has the start of each, and the end of the last. */
 static tnf_status add_words(tnf_builder *b, tnf_error *error)
 {
     static char bytes[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A small model into any format that can be written: write FILE [FORMAT]
- * Without FORMAT the file's extension decides. `./dev demo` starts from what this writes. */
+/* Writes a small model to any writable format: write FILE [FORMAT]
+ * Without FORMAT, the file's extension decides. `./dev demo` uses the file that this writes. */
 #include <math.h>
 #include <stdio.h>
 #include <tenfold/build.h>
@@ -11,8 +11,8 @@
 static const char *const sample_config =
     "{\"kind\":\"gpt\",\"config\":{\"n_layer\":1,\"n_embd\":64,\"vocab_size\":1000}}";
 
-/* Gives the embedding matrix while it is being written: it never is in memory as a whole. */
-static tnf_status give_embedding(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error)
+/* Provides the embedding matrix while it is written, so that it is never completely in memory. */
+static tnf_status fill_embedding(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error)
 {
     unsigned char *out = dst;
     size_t i;
@@ -41,7 +41,7 @@ static tnf_status fill_builder(tnf_builder *b, tnf_error *error)
     tnf_status s;
 
     config.kind = TNF_JSON; /* kept byte for byte */
-    if ((s = tnf_builder_add_stream(b, "tok_embeddings", f32, 2, matrix, give_embedding, NULL,
+    if ((s = tnf_builder_add_stream(b, "tok_embeddings", f32, 2, matrix, fill_embedding, NULL,
                                     error)))
         return s;
     if ((s = tnf_builder_add(b, "blocks.0.bias", f32, 1, vector, bias, error)))
