@@ -288,9 +288,8 @@ static bool is_one_file(const input *in)
 static int change_and_save(job *j)
 {
     if (!j->options->out && !is_one_file(&j->in)) {
-        file_message(
-            j->in.name, "", TNF_NO_OFFSET,
-            "not a single file, so it cannot be rewritten; give another output with -o");
+        file_message(j->in.name, "", TNF_NO_OFFSET,
+                     "not a single file, so it cannot be rewritten; give another output with -o");
         return EXIT_USAGE;
     }
     int code = change_attrs(j);

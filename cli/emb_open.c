@@ -28,10 +28,10 @@ static void warn_duplicates(const emb_input *e)
     if (e->info->duplicates == 0 || !e->in.cli->verbose || e->in.cli->quiet)
         return;
     snprintf(text, sizeof text,
-             e->info->duplicates == 1
-                 ? "%" PRIu64 " duplicate word, in row %" PRIu64 "; its first row is used"
-                 : "%" PRIu64 " duplicate words, the first in row %" PRIu64
-                   "; the first row of each word is used",
+             e->info->duplicates == 1 ? "%" PRIu64 " duplicate word, in row %" PRIu64
+                                        "; its first row is used"
+                                      : "%" PRIu64 " duplicate words, the first in row %" PRIu64
+                                        "; the first row of each word is used",
              e->info->duplicates, e->info->first_duplicate);
     file_message(e->in.name, "warning: ", TNF_NO_OFFSET, text);
 }

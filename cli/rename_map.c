@@ -115,9 +115,7 @@ static int read_file(name_map *m, const char *path)
     if (!f) {
         char why[256];
         snprintf(why, sizeof why, "%s%s", strerror(errno),
-                 strchr(path, '/') || strchr(path, '.')
-                     ? ""
-                     : "; built-in tables: " RENAME_TABLES);
+                 strchr(path, '/') || strchr(path, '.') ? "" : "; built-in tables: " RENAME_TABLES);
         file_message(path, "", TNF_NO_OFFSET, why);
         return EXIT_IO;
     }

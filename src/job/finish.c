@@ -57,9 +57,9 @@ static tnf_status keep_receipt(struct finishing *f, const char *text, size_t n, 
     if (there->rows.p && (there->leaves.n != r.leaves.n || there->rows.n != r.rows.n ||
                           memcmp(there->leaves.p, r.leaves.p, r.leaves.n) != 0 ||
                           memcmp(there->rows.p, r.rows.p, r.rows.n) != 0))
-        return tnf_fail(
-            e, TNF_ECHANGED, TNF_NO_OFFSET,
-            "two runs of part %" PRIu64 " differ, so one of the machines is faulty", r.part);
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
+                        "two runs of part %" PRIu64 " differ, so one of the machines is faulty",
+                        r.part);
     *there = r;
     return TNF_OK;
 }

@@ -14,7 +14,7 @@
 #define MAX_GROUPS  32u
 #define MIN_GROUPS  4u
 #define GROUP_ROWS  1024u                 /* least rows of a group */
-#define GROUP_BYTES ((uint64_t)128 << 20) /* for the sums of all groups, if more than MIN_GROUPS */
+#define GROUP_BYTES ((uint64_t)128 << 20) /* for the sums of more than MIN_GROUPS groups */
 
 size_t tnf_feed_groups(const tnf_feed *f, uint64_t bytes)
 {

@@ -121,8 +121,7 @@ static tnf_status commit_blocks(struct append *a, tnf_error *e)
     p->tail = a->next - 1;
     p->last = a->last;
     tnf_status status = tnf_disk_sync_done(p, p->fd, e);
-    if (status == TNF_OK &&
-        p->chain.size > a->next) /* old junk reaches beyond the new blocks */
+    if (status == TNF_OK && p->chain.size > a->next) /* old junk reaches beyond the new blocks */
         (void)tnf_disk_cut(p, p->fd, a->next, NULL);
     return status;
 }
