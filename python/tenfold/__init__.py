@@ -55,8 +55,8 @@ class File(_tenfold.File, _Mapping):
     __hash__ = object.__hash__
 
     def read_all(self, names=None, *, threads=0, progress=None, into=None):
-        """Reads all tensors (or those named) in parallel: a dict of arrays with memory of their own.
-        `into`: a mapping of names to writable buffers, which are filled instead."""
+        """Reads all tensors (or those named) in parallel: a dict of arrays with memory of their
+        own. `into`: a mapping of names to writable buffers, which are filled instead."""
         if progress is not None:
             from ._plain import progress as _progress
             progress = _progress(progress)

@@ -268,9 +268,10 @@ def loadable(tensor, dtypes):
 
 
 class Filling:
-    """Reads pieces of tensors of files into existing tensors. The pieces are collected, and one load
-    for each device reads them. If the target of a piece is not contiguous, or the library cannot
-    convert to its type, the piece is read into a buffer first; such buffers are limited in size.
+    """Reads pieces of tensors of files into existing tensors. The pieces are collected, and one
+    load for each device reads them. If the target of a piece is not contiguous, or the library
+    cannot convert to its type, the piece is read into a buffer first; such buffers are limited in
+    size.
 
     cast   False: the types must be the same. Otherwise floats and quantized numbers are cast to the
            float type of the tensor; integers are only cast to types that can hold all their values.

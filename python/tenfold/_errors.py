@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The classes of errors: one for each status of the library. Most also derive from a built-in one."""
+"""Error classes, one for each status of the library. Most also derive from a built-in class."""
 import errno as _errno
 import os as _os
 

@@ -206,8 +206,8 @@ def diff(a, b, *, rtol=0.0, atol=0.0, map=None, ignore=(), numeric=None, nan_dif
 
 
 def stat(src, names=None, *, bins=32, threads=0, progress=None):
-    """Statistics of tensors by name: counts, range, mean, deviation and a histogram; None for tensors
-    that are not numeric."""
+    """Statistics of tensors by name: counts, range, mean, deviation and a histogram; None for
+    tensors that are not numeric."""
     with _Files([src]) as (file,):
         found = _tenfold.stat(file, _patterns(names), bins, threads, _progress(progress))
     return {name: Statistics(**counts, bins=histogram) if counts else None
@@ -228,8 +228,8 @@ def repair(src, dst, *, format=None, replace=False, sync=True, progress=None, **
 def fetch(url, directory, *, replace=False, progress=None, **options):
     """Downloads a file, all files of a folder (s3, gs, az, hf), or an index and its shards, to a
     directory. Returns a list of (name, bytes, fetched); fetched is False for files that already
-    existed unchanged. Each file appears when it is complete and verified. After an interruption, the
-    next call fetches the rest.
+    existed unchanged. Each file appears when it is complete and verified. After an interruption,
+    the next call fetches the rest.
 
     progress   called with (done, total) bytes of the current file, or a bar of tqdm
     **options  as -o of the command: anonymous, connections, endpoint, netrc, private, region

@@ -97,8 +97,8 @@ def _header(file):
 
 
 def pinned(path, format=None):
-    """A hash of the description of the input in a plan: sizes, times or ETags of all files, and their
-    headers. It changes when the input changes."""
+    """A hash of the description of the input in a plan: sizes, times or ETags of all files, and
+    their headers. It changes when the input changes."""
     import hashlib
     from .jobs import plan
     # The items come last, one per line, and strings in JSON contain no line breaks.
@@ -107,8 +107,8 @@ def pinned(path, format=None):
 
 
 def _url_state(path, file):
-    """The size of a remote file and, by a plan, its ETag. Plans do not support the options and limits
-    of open(), so a file with these has only the size."""
+    """The size of a remote file and, by a plan, its ETag. Plans do not support the options and
+    limits of open(), so a file with these has only the size."""
     plain = not file._options.get("options") and not file._options.get("limits")
     return (file.size, pinned(path, file._options.get("format")) if plain else None)
 

@@ -13,7 +13,7 @@ def attributes(metadata, format):
 
 
 def writing(metadata, format):
-    """The options of a save with safetensors' metadata. An empty dict is written as an empty map."""
+    """Options of a save with safetensors' metadata. An empty dict is written as an empty map."""
     how = {"format": format, "attrs": attributes(metadata, format), "replace": True}
     if metadata is not None and not metadata and format == "safetensors":
         how["options"] = {"empty_metadata": True}
@@ -21,7 +21,7 @@ def writing(metadata, format):
 
 
 def progress(bar):
-    """A function (done, total) from such a function, or from a bar like tqdm's: total, n, update()."""
+    """A function (done, total), made from such a function or a bar like tqdm's."""
     if bar is None or callable(bar) and not hasattr(bar, "update"):
         return bar
 

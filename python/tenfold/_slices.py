@@ -3,8 +3,8 @@
 
 
 def chunk(n, world, rank):
-    """[start, stop) of a rank in a dimension of n, cut as in torch.chunk() and DTensor: pieces of the
-    same size, except the last ones, which may be smaller or empty."""
+    """[start, stop) of a rank in a dimension of n, cut as in torch.chunk() and DTensor: pieces of
+    the same size, except the last ones, which may be smaller or empty."""
     size = -(-n // world) if n else 0
     return min(rank * size, n), min((rank + 1) * size, n)
 

@@ -14,8 +14,8 @@ _PACKED = {"float4_e2m1fn": ("f4_e2m1", 4), "float6_e2m3fn": ("f6_e2m3", 6),
 
 
 class Stream:
-    """A tensor whose bytes a function provides while it is saved: function(offset, memoryview) fills
-    the view with the bytes from that offset on, in C order and little-endian."""
+    """A tensor whose bytes a function provides while it is saved: function(offset, memoryview)
+    fills the view with the bytes from that offset on, in C order and little-endian."""
 
     __slots__ = ("function", "shape", "dtype")
 

@@ -128,9 +128,9 @@ def _save_of(files):
 
 
 class Reader(StorageReader):
-    """Reads a checkpoint for torch.distributed.checkpoint.load() from any source of tenfold.open(): a
-    file of any format, a directory, an index, a URL. It also reads directories of torch's HuggingFace
-    writer and of Writer, whose files hold pieces of tensors.
+    """Reads a checkpoint for torch.distributed.checkpoint.load() from any source of tenfold.open():
+    a file of any format, a directory, an index, a URL. It also reads directories of torch's
+    HuggingFace writer and of Writer, whose files hold pieces of tensors.
 
     threads   threads of this process; 0: the library decides
     cast      False: the types of the state dict must be those of the checkpoint. Otherwise floats
@@ -302,10 +302,10 @@ def _pieces(tensor):
 
 
 class Writer(StorageWriter):
-    """Writes a checkpoint of torch.distributed.checkpoint.save() as safetensors. Each rank writes files
-    of its own, under temporary names until they are complete. The files are like those of torch's
-    HuggingFace writer, whose reader can read them. If every tensor is complete in one file, an index
-    is written as well, so that all readers of sharded safetensors can read the directory.
+    """Writes a checkpoint of torch.distributed.checkpoint.save() as safetensors. Each rank writes
+    files of its own, under temporary names until they are complete. The files are like those of
+    torch's HuggingFace writer, whose reader can read them. If every tensor is complete in one file,
+    an index is written as well, so that all readers of sharded safetensors can read the directory.
 
     replace   True: the directory may already have a checkpoint. The new files have names of their
               own; finish() makes them the checkpoint in one step and then removes the old files.
@@ -347,7 +347,8 @@ class Writer(StorageWriter):
                 for i, plan in enumerate(plans, 1)]
 
     def _value(self, item, planner):
-        """(value for the extension, number of bytes, object to keep alive until the save has ended)"""
+        """(value for the extension, number of bytes, object to keep alive until the save has
+        ended)"""
         data = planner.resolve_data(item)
         if item.type == WriteItemType.BYTE_IO:
             data = data.getvalue()

@@ -164,8 +164,8 @@ class Embeddings:
     # ---------------------------------------------------------------- queries
 
     def similar(self, words, k=10, metric="cosine", *, skip=(), threads=0):
-        """The neighbours of a word (a list of Hits), or of several words (a list of lists). None for
-        a word without a vector."""
+        """The neighbours of a word (a list of Hits), or of several words (a list of lists). None
+        for a word without a vector."""
         one = isinstance(words, str)
         hits, found = self._emb.similar([words] if one else list(words),
                                         self._how(k, metric, skip, threads))
@@ -183,8 +183,8 @@ class Embeddings:
         return lists[0] if matrix.ndim == 1 else lists
 
     def analogy(self, a, b, c, k=1, skip=None, *, raw=False, threads=0):
-        """Solves "a is to b as c is to ?". The results leave out the three words, or those of `skip`.
-        None if one of the three has no vector."""
+        """Solves "a is to b as c is to ?". The results leave out the three words, or those of
+        `skip`. None if one of the three has no vector."""
         how = self._how(k, "cosine", skip or (), threads)
         how["keep_asked"] = skip is not None
         how["raw"] = raw
@@ -201,7 +201,8 @@ class Embeddings:
     def quantize(self, path, *, format="finalfusion", method="pq", bits=0, subquantizers=0,
                  iterations=0, attempts=0, seed=0, threads=0, as_is=False, replace=False,
                  progress=None):
-        """Saves the file with a quantized matrix. The result has the losses: cosine and euclidean."""
+        """Saves the file with a quantized matrix. The result has the losses: cosine and
+        euclidean."""
         from ._plain import progress as _progress
         return self._emb.quantize(path, {
             "format": format, "method": method, "bits": bits, "subquantizers": subquantizers,

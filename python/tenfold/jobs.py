@@ -43,8 +43,9 @@ class Job:
         return self.info["id"]
 
     def part(self, i, *, base=None, trust_content=False, threads=0, progress=None):
-        """Does a part and returns its receipt, a text. If the plan has an output, or `base` is given,
-        the receipt is also written to a file, and a part with such a receipt is not done again.
+        """Does a part and returns its receipt, a text. If the plan has an output, or `base` is
+        given, the receipt is also written to a file, and a part with such a receipt is not done
+        again.
 
         base           the place of receipts, if it is not the plan's output
         trust_content  accept inputs whose modification times differ from those in the plan

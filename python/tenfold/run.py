@@ -14,8 +14,8 @@ from typing import NamedTuple
 __all__ = ["Place", "main", "place", "parts", "work"]
 
 # (launcher, rank, number of processes, rank on this machine, processes on this machine): names of
-# environment variables. The first launcher whose rank is set is used. Slurm comes last, since it often
-# starts torchrun and mpirun, whose ranks are more precise.
+# environment variables. The first launcher whose rank is set is used. Slurm comes last, since it
+# often starts torchrun and mpirun, whose ranks are more precise.
 _LAUNCHERS = [
     ("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
     ("openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -57,8 +57,8 @@ def _array(environment, rank):
 
 
 def place(environment=None):
-    """The place of this process, by the environment variables of its launcher; rank 0 of 1 without a
-    launcher. Contradictory variables are an error."""
+    """The place of this process, by the environment variables of its launcher; rank 0 of 1 without
+    a launcher. Contradictory variables are an error."""
     environment = _os.environ if environment is None else environment
     for launcher, *names in _LAUNCHERS:
         rank = _number(environment, names[0], 0)
@@ -86,8 +86,8 @@ def parts(n, at=None):
 
 def work(job, at=None, *, base=None, trust_content=False, finish=True, wait=3600.0, threads=0):
     """Does this process's parts of a tenfold.jobs.Job. Rank 0 finishes the job when all receipts
-    exist, and returns the result; the others return None. Processes only communicate by receipts, so
-    the launcher only has to provide ranks. Parts with a receipt are not done again.
+    exist, and returns the result; the others return None. Processes only communicate by receipts,
+    so the launcher only has to provide ranks. Parts with a receipt are not done again.
 
     base    the place of receipts, if the plan has no output
     finish  False: rank 0 does not finish the job

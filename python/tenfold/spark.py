@@ -103,8 +103,8 @@ class _Options:
         return file
 
     def state(self):
-        """The state of the input, which must be the same when a partition is read. It is taken after
-        opening, so that the opened file is not older."""
+        """The state of the input, which must be the same when a partition is read. It is taken
+        after opening, so that the opened file is not older."""
         return _pinned(self.path, self.opening["format"])
 
 
@@ -271,8 +271,9 @@ class _Do:
 
 
 def run(spark, job, *, base=None, trust_content=False, threads=1):
-    """Does a tenfold.jobs.Job on the executors, one task for each part, and finishes it on the driver.
-    Returns the result of Job.finish(). Spark may do a part twice, or start it on two executors."""
+    """Does a tenfold.jobs.Job on the executors, one task for each part, and finishes it on the
+    driver. Returns the result of Job.finish(). Spark may do a part twice, or start it on two
+    executors."""
     how = {"base": base, "trust_content": trust_content}
     receipts = spark.sparkContext.parallelize(range(job.parts), job.parts) \
         .map(_Do(job.text, {**how, "threads": threads})).collect()
@@ -287,8 +288,8 @@ def _planned(spark, job, inputs, parts, **keywords):
 
 
 def convert(spark, src, dst, parts, **keywords):
-    """tenfold.convert() on the executors, which must have access to both paths. The keywords are those
-    of tenfold.jobs.plan()."""
+    """tenfold.convert() on the executors, which must have access to both paths. The keywords are
+    those of tenfold.jobs.plan()."""
     return _planned(spark, "convert", src, parts, out=dst, **keywords)
 
 

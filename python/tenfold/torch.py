@@ -157,16 +157,16 @@ def _on_gpu(device):
 
 
 def load_into(filename, tensors, *, slices=None, threads=0):
-    """Reads tensors of a file into existing tensors: {name: tensor}, all on one GPU or all on the CPU.
-    Values are cast to the types of these."""
+    """Reads tensors of a file into existing tensors: {name: tensor}, all on one GPU or all on the
+    CPU. Values are cast to the types of these."""
     from . import _device as gpu
     with _opened(filename, "pread") as file:
         gpu.load_into(file, tensors, _DTYPES, slices=slices, threads=threads)
 
 
 def iterate(filenames, device="cuda", *, slices=None, dtype=None, ahead=2 << 30, threads=0):
-    """Yields (name, tensor) of files in order; each tensor has memory of its own. Meanwhile the next
-    tensors are read, at most about `ahead` bytes."""
+    """Yields (name, tensor) of files in order; each tensor has memory of its own. Meanwhile the
+    next tensors are read, at most about `ahead` bytes."""
     from . import _device as gpu
     names = [filenames] if isinstance(filenames, str) or hasattr(filenames, "__fspath__") \
         else list(filenames)
@@ -290,7 +290,8 @@ def _checked(tensors):
 
 
 def _items(tensors, format):
-    """Items for the extension, and the CPU tensors that must stay alive until the save has ended."""
+    """Items for the extension, and the CPU tensors that must stay alive until the save has
+    ended."""
     _checked(tensors)
     items, kept = [], []
     for name, tensor in tensors.items():

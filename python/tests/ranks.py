@@ -125,8 +125,8 @@ def slow(folder, state, mesh, told):
 
 def main():
     folder, job = sys.argv[1:3]
-    # One store for each attempt: in torchrun's own store, restarted ranks would find the addresses of
-    # ranks that have ended.
+    # One store for each attempt: in torchrun's own store, restarted ranks would find the addresses
+    # of ranks that have ended.
     at, attempt = tenfold.run.place(), os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     dist.init_process_group("gloo", init_method=f"file://{folder}/store-{job}-{attempt}", rank=at.rank,
                             world_size=at.world)

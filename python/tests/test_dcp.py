@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tenfold.dcp and tenfold.torch.load_sharded(), if torch has distributed checkpoints: with one process
-here, and with four under torchrun in ranks.py, one of which is killed."""
+"""tenfold.dcp and tenfold.torch.load_sharded(), if torch has distributed checkpoints: with one
+process here, and with four under torchrun in ranks.py, one of which is killed."""
 import json
 import os
 import signal
@@ -341,8 +341,8 @@ class Ranks(support.Case):
         return state
 
     def test_slices(self):
-        """TP over both dimensions, FSDP and flat shards of four kinds of files are right to the byte.
-        No rank reads more than 110 % of its bytes."""
+        """TP over both dimensions, FSDP and flat shards of four kinds of files are right to the
+        byte. No rank reads more than 110 % of its bytes."""
         self.make()
         self.torchrun("load")
         for told in self.results():
@@ -353,7 +353,8 @@ class Ranks(support.Case):
                 self.assertLessEqual(rchar, 1.1 * wanted + 65536, what)  # headers
 
     def test_writer(self):
-        """Each rank writes its pieces; torch's reader, Reader and another number of ranks load them."""
+        """Each rank writes its pieces; torch's reader, Reader and another number of ranks load
+        them."""
         self.make()
         self.torchrun("save")
         for told in self.results():

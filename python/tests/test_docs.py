@@ -52,7 +52,8 @@ class Docs(support.Case):
             self.assertIn(done.returncode, (0, 77), done.stderr)  # 77: it needs a package that is not installed
 
     def test_stubs(self):
-        """Each name of a stub exists. If mypy is installed, stubtest compares the signatures, too."""
+        """Each name of a stub exists. If mypy is installed, stubtest compares the signatures,
+        too."""
         import ast
         import importlib
         package = os.path.dirname(tenfold.__file__)

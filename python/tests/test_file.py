@@ -331,7 +331,8 @@ class Buffers(FileCase):
 
     @unittest.skipIf(ml_dtypes is None, "needs ml_dtypes")
     def test_narrow_integers(self):
-        """i4, u4, i2 and u2, with a last byte that is not full, in every format that can store them."""
+        """i4, u4, i2 and u2, with a last byte that is not full, in every format that can store
+        them."""
         arrays = {n: np.arange(-2 if n[0] == "i" else 0, 2 if n[0] == "i" else 4).astype(
             getattr(ml_dtypes, n)).repeat(3).reshape(2, 6) for n in ("int4", "uint4", "int2", "uint2")}
         for path in (self.path("narrow.zt"), self.path("narrow.npz"), self.path("narrow.safetensors")):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tenfold.jobs and tenfold.run.work(): with any number of parts and processes, the result is that of
-the plain function."""
+"""tenfold.jobs and tenfold.run.work(): with any number of parts and processes, the result is that
+of the plain function."""
 import json
 import os
 import pickle

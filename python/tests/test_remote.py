@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""URLs in Python: secrets are not shown, Ctrl-C ends a read that hangs, errors have Python's classes.
-Uses the server of tests/remote, which misbehaves on request."""
+"""URLs in Python: secrets are not shown, Ctrl-C ends a read that hangs, errors have Python's
+classes. Uses the server of tests/remote, which misbehaves on request."""
 import array
 import os
 import pickle
@@ -167,8 +167,8 @@ class Pins(RemoteCase):
 
 class Interrupts(RemoteCase):
     def interrupted(self, work):
-        """Sends Ctrl-C while the work waits for an answer without an end; returns the seconds it took
-        to stop."""
+        """Sends Ctrl-C while the work waits for an answer without an end; returns the seconds it
+        took to stop."""
         sent = []
 
         def send():

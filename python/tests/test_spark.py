@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tenfold.spark, if pyspark 4 and Java are installed: with four executors as processes, one of which
-is killed."""
+"""tenfold.spark, if pyspark 4 and Java are installed: with four executors as processes, one of
+which is killed."""
 import array
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The table of differences to safetensors. If safetensors is installed, each row is checked with both
-packages, so that the table stays correct. `python3 test_table.py --print` makes the table of
+"""The table of differences to safetensors. If safetensors is installed, each row is checked with
+both packages, so that the table stays correct. `python3 test_table.py --print` makes the table of
 docs/python.md.
 
     row(what, call, theirs, ours)     what `call` gives, as text

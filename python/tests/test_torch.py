@@ -146,7 +146,8 @@ class Torch(support.Case):
 @unittest.skipIf(torch is not None or "TENFOLD_NO_SYSTEM" in os.environ, "torch is here")
 class Elsewhere(unittest.TestCase):
     def test_by_the_system(self):
-        """The same with the system's Python, if that has torch: one extension serves all versions."""
+        """The same with the system's Python, if that has torch: one extension serves all
+        versions."""
         python = "/usr/bin/python3"
         if not shutil.which(python) or subprocess.run(
                 [python, "-c", "import torch"], capture_output=True, check=False).returncode:

@@ -7,7 +7,8 @@ from .. import LossWarning, convert
 
 def written(file, path, format, allow_loss=None, **options):
     """Converts an open file. A LossWarning with the report lists losses, which the replaced package
-    would not report at all. allow_loss=False raises an error instead; True suppresses the warning."""
+    would not report at all. allow_loss=False raises an error instead; True suppresses the
+    warning."""
     report = convert(file, path, format=format, replace=True, allow_loss=allow_loss is not False,
                      **options)
     # With `unnormalize`, the caller wants norms to be multiplied in.

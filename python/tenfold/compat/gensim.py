@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""KeyedVectors as in gensim 4, read-only: for files of any format. If the file has subwords, words that
-are not in the vocabulary have vectors, too.
+"""KeyedVectors as in gensim 4, read-only: for files of any format. If the file has subwords, words
+that are not in the vocabulary have vectors, too.
 
     from tenfold.compat.gensim import KeyedVectors
     kv = KeyedVectors.load_word2vec_format("vectors.bin", binary=True)
@@ -286,8 +286,8 @@ class KeyedVectors:
 
     def save_word2vec_format(self, fname, fvocab=None, binary=False, total_vec=None, write_header=True,
                              prefix="", append=False, sort_attr="count", *, allow_loss=None):
-        """Writes words and vectors in their order. A tenfold.LossWarning lists what the format cannot
-        store; allow_loss=False raises an error instead."""
+        """Writes words and vectors in their order. A tenfold.LossWarning lists what the format
+        cannot store; allow_loss=False raises an error instead."""
         if fvocab is not None or prefix or append:
             raise NotImplementedError("fvocab, prefix and append are not supported")
         if self._n != len(self._emb) or total_vec not in (None, self._n):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The API of finalfusion 0.7 with Tenfold's reader and writer: loading, vectors, similarity, analogies,
-vocabularies with subwords, quantized storage, writing.
+"""The API of finalfusion 0.7 with Tenfold's reader and writer: loading, vectors, similarity,
+analogies, vocabularies with subwords, quantized storage, writing.
 
     import tenfold.compat.finalfusion as finalfusion
     e = finalfusion.load_finalfusion("wiki.fifu")

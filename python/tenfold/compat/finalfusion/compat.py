@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Other formats, which are converted to finalfusion in memory for loading, and from it for writing."""
+"""Other formats, which are converted to finalfusion in memory for loading, and from it for
+writing."""
 from ... import convert as _convert, save as _save
 from .._write import written as _written
 from .embeddings import load_finalfusion as _load_finalfusion, origin_of
@@ -28,8 +29,8 @@ def _settings(file):
 
 
 def _with_words(file, lossy):
-    """The file if its words are valid UTF-8. Otherwise a copy with replacement characters if `lossy`;
-    without `lossy`, a UnicodeDecodeError."""
+    """The file if its words are valid UTF-8. Otherwise a copy with replacement characters if
+    `lossy`; without `lossy`, a UnicodeDecodeError."""
     words = [w.encode("utf-8", "surrogateescape") for w in file["vocab"].strings()]
     plain = [w.decode("utf-8", "replace" if lossy else "strict") for w in words]
     if [w.encode() for w in plain] == words:
@@ -72,7 +73,8 @@ def _write(embeddings, file, format, allow_loss):
 
 
 def write_word2vec(file, embeddings, *, allow_loss=None):
-    """A tenfold.LossWarning lists what the format cannot store; allow_loss=False raises an error."""
+    """A tenfold.LossWarning lists what the format cannot store; allow_loss=False raises an
+    error."""
     _write(embeddings, file, "word2vec", allow_loss)
 
 

@@ -142,8 +142,8 @@ def _framework(framework):
 
 
 def _maker(framework, device):
-    """The function that converts an Array to a tensor of the framework. None: numpy, whose arrays the
-    extension makes."""
+    """The function that converts an Array to a tensor of the framework. None: numpy, whose arrays
+    the extension makes."""
     if framework == "numpy":
         return None
     if framework == "torch":
@@ -163,8 +163,8 @@ def _maker(framework, device):
 
 
 class _Slice:
-    """The result of get_slice() for torch and others: only the indexed elements are read. For numpy,
-    the result is the Tensor itself."""
+    """The result of get_slice() for torch and others: only the indexed elements are read. For
+    numpy, the result is the Tensor itself."""
 
     __slots__ = ("_tensor", "_make", "get_shape", "get_dtype")
 
@@ -178,8 +178,8 @@ class _Slice:
 
 
 def _header(source, options):
-    """The bytes of a header that the library has read and accepted; b"" for a model in several files
-    and for a URL, whose header is not available here."""
+    """The bytes of a header that the library has read and accepted; b"" for a model in several
+    files and for a URL, whose header is not available here."""
     def of(read):
         return read(int.from_bytes(read(8), "little"))
     if options.get("content") or not isinstance(source, (str, bytes, int, _os.PathLike)):
