@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was done to files, written down with its bytes: the part of the shim that tools/power-cut
- * reads. System calls are made directly, since this stands between a program and the C library. */
+/* Records changes of files with their bytes, for tools/power-cut. It makes system calls directly,
+ * since the shim is between a program and the C library. */
 #ifndef TOOLS_FAULT_RECORD_H
 #define TOOLS_FAULT_RECORD_H
 
@@ -30,7 +30,7 @@ static const char *path_of(int fd, char out[ROOM])
     return out;
 }
 
-/* A path from the root, as recorded paths are; what it is relative to may be a descriptor. */
+/* The absolute path that is recorded for a path relative to the directory descriptor `at`. */
 static const char *whole_path(int at, const char *path, char out[2 * ROOM])
 {
     char base[ROOM];
@@ -48,7 +48,7 @@ static const char *whole_path(int at, const char *path, char out[2 * ROOM])
     return out;
 }
 
-/* Behind it: path, other path, bytes. */
+/* A record. The path, the other path and the bytes follow it. */
 struct op {
     char act[8]; /* create truncate write sync rename link unlink mkdir rmdir, cut to 7 letters */
     uint64_t ino, at, path_n, to_n, n;
@@ -104,7 +104,7 @@ static void record_paths(const char *act, int at, const char *path, int to_at, c
     record_op(act, ino, 0, a, b, NULL, 0);
 }
 
-/* What was written just now, read back where the bytes never came through here. */
+/* Records copied bytes, which the shim has not seen, by reading them from the file. */
 static void record_copied(int fd, uint64_t at, size_t n)
 {
     uint8_t block[4096];

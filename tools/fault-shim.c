@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands between a program and the system (LD_PRELOAD): lets one call fail, and writes down what
- * was asked for. For tools/fault-every and tools/power-cut; 64-bit Linux.
+/* A library between a program and the system (LD_PRELOAD). It makes calls fail, and logs them. For
+ * tools/fault-every and tools/power-cut on 64-bit Linux.
  *
- *   TENFOLD_FAULT=KIND:N:HOW[:good]   the N-th call of a kind, from 1; :good: and all after it
+ *   TENFOLD_FAULT=KIND:N:HOW[:good]   the N-th call of a kind, from 1; :good: all later ones, too
  *
  *     KIND   open read write copy sync truncate room rename link unlink mkdir close lock mode stat
- * map, or any: whatever changes a file HOW    an error by its number; "short": half is done;
- * "kill": dead before the call; "torn": dead in the middle of a write, between two pages, as a kill
- * may be
+ *            map, or any: all calls that change a file
+ *     HOW    the number of an error; "short": half is done; "kill": killed before the call;
+ *            "torn": killed in the middle of a write, between two pages
  *
- *   TENFOLD_FAULT_LOG=FILE            a line a call: its kind and path, "hit" before those hit
- *   TENFOLD_FAULT_RECORD=FILE         what changed a file, with its bytes: struct op
+ *   TENFOLD_FAULT_LOG=FILE            a line for each call: ["hit "] kind path
+ *   TENFOLD_FAULT_RECORD=FILE         changes of files, with their bytes: struct op
  *
- * System calls are made directly, so that nothing of the C library is called from within itself.
- * What stdio does inside the C library is not seen.
+ * The shim makes system calls directly, so that the C library does not call itself. It does not see
+ * calls that stdio makes inside the C library.
  */
 #define _GNU_SOURCE
 #include "fault-record.h"
@@ -23,7 +23,7 @@
 #include <sys/mman.h>
 
 #define PAGE 4096
-#define HIGH 800 /* descriptors of our own, out of the program's way */
+#define HIGH 800 /* descriptors of the shim, above those of the program */
 
 /* clang-format off */
 enum kind { OPEN, READ, WRITE, COPY, SYNC, CUT, MAKE_ROOM, RENAME, LINK, UNLINK, MKDIR, CLOSE, LOCK, MODE, STAT,
@@ -44,7 +44,7 @@ static struct {
     pthread_mutex_t lock;
 } fault = { .kind = -1, .log = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* --------------------------------------------------------------- beginning */
+/* -------------------------------------------------------------------- start */
 
 static int open_for_us(const char *variable)
 {
@@ -94,7 +94,7 @@ static void die_now(void)
     syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
 }
 
-/* Is it this call's turn? Counted under a lock, since several threads may read. */
+/* Must this call fail? Several threads may make calls, so a lock protects the count. */
 static bool is_hit(enum kind k, const char *path)
 {
     char line[ROOM + 40];
@@ -134,7 +134,7 @@ static int open_it(int at, const char *path, int flags, mode_t mode)
     char to[2 * ROOM], marked[2 * ROOM + 16];
     mode_t was;
     whole_path(at, path, to);
-    /* an open directory is there to be synced, or for a nameless file */
+    /* a directory is opened for syncing it, or to create a nameless file in it */
     bool nameless = (flags & O_TMPFILE) == O_TMPFILE, dir = !nameless && flags & O_DIRECTORY;
     snprintf(marked, sizeof marked, "%s%s", to,
              nameless ? " (nameless)"
@@ -178,7 +178,7 @@ int openat(int at, const char *path, int flags, ...)
 int open64(const char *, int, ...) __attribute__((alias("open")));
 int openat64(int, const char *, int, ...) __attribute__((alias("openat")));
 
-/* mkstemp opens inside the C library. */
+/* Replaced, since the original opens the file inside the C library. */
 int mkostemp(char *name, int flags)
 {
     static unsigned count;
@@ -200,7 +200,7 @@ int mkstemp(char *name)
 int mkostemp64(char *, int) __attribute__((alias("mkostemp")));
 int mkstemp64(char *) __attribute__((alias("mkstemp")));
 
-/* A descriptor is gone even if closing it fails. */
+/* A descriptor is closed even if close() fails. */
 int close(int fd)
 {
     bool bad = fails_fd(CLOSE, fd);
@@ -220,7 +220,7 @@ static off_t place_in(int fd)
     return at < 0 ? 0 : at;
 }
 
-/* How much of n bytes is to be done; -1: none. */
+/* The number of bytes, out of n, to process; -1: the call fails. */
 static ssize_t share_of(enum kind k, int fd, size_t n, off_t at)
 {
     char path[ROOM];
@@ -282,7 +282,7 @@ ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
                     : record_written(fd, p, syscall(SYS_pwrite64, fd, p, part, at), (uint64_t)at);
 }
 
-/* As one write of all pieces, which is what it is on the disk. */
+/* A single write of all pieces, since it is one write on the disk. */
 ssize_t writev(int fd, const struct iovec *v, int n)
 {
     size_t sum = 0, at = 0;
@@ -340,7 +340,7 @@ ssize_t sendfile(int to, int from, off_t *at, size_t n)
 
 /* ----------------------------------------------------------- syncing, cutting */
 
-/* Nobody pulls the plug here: it is only written down. */
+/* Not synced, only recorded: tools/power-cut does not cut the power. */
 int fsync(int fd)
 {
     if (fails_fd(SYNC, fd))
@@ -364,7 +364,7 @@ int ftruncate(int fd, off_t size)
 
 int ftruncate64(int, off_t) __attribute__((alias("ftruncate")));
 
-/* Blocks that are inserted or taken out. tools/power-cut cannot do so again. */
+/* Inserted or removed blocks are not supported by tools/power-cut. */
 int fallocate(int fd, int mode, off_t at, off_t n)
 {
     if (record_to >= 0 && mode != 0)
@@ -502,7 +502,7 @@ int fstat(int fd, struct stat *st)
     return fails_fd(STAT, fd) ? -1 : (int)syscall(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
 }
 
-/* The same structure under another name. */
+/* The same structure with another name. */
 #pragma GCC diagnostic ignored "-Wattribute-alias"
 int fstatat64(int, const char *, struct stat64 *, int) __attribute__((alias("fstatat")));
 int stat64(const char *, struct stat64 *) __attribute__((alias("stat")));
@@ -517,7 +517,7 @@ int statx(int at, const char *restrict path, int flags, unsigned mask, struct st
                : (int)syscall(SYS_statx, at, path, flags, mask, out);
 }
 
-/* Memory that is no file's is malloc's business. */
+/* Only mappings of files can fail. */
 void *mmap(void *p, size_t n, int protection, int flags, int fd, off_t at)
 {
     if (fd >= 0 && fails_fd(MAP, fd))

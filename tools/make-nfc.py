@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes src/base/nfc_table.h: what tnf_nfc() must know of Unicode, from Python's unicodedata.
+"""Writes src/base/nfc_table.h: the Unicode data of tnf_nfc(), from Python's unicodedata.
 
     tools/make-nfc.py >src/base/nfc_table.h
 """
@@ -13,7 +13,7 @@ HANGUL = range(0xAC00, 0xD7A4)
 
 
 def pair(c):
-    """The canonical decomposition of one step, or None."""
+    """The canonical decomposition in one step, or None."""
     d = u.decomposition(chr(c))
     if not d or d.startswith("<"):
         return None

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Told to clang-tidy before each file of src/: functions that report a failure never return TNF_OK.
- * The analyzer sees one file at a time and would follow paths on which they do. */
+/* Included by clang-tidy before each file of src/. It says that functions that report a failure
+ * never return TNF_OK: the analyzer sees only one file and would follow paths on which they do. */
 #include "base/arena.h"
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every command that writes: its inputs, what it should leave, and what it may leave when it is killed.
-For the tools that let things go wrong meanwhile: fault-storm, fault-every and power-cut."""
+"""The commands that write: their inputs, their results, and the states that they may leave if
+killed. Used by the tools that cause faults: fault-storm, fault-every and power-cut."""
 import ctypes
 import hashlib
 import json
@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-DONE_TOO = {"repair": 1, "page": 4}  # exit codes of what is done, of an input that is not sound
-SANITIZED = 86  # exit code of a sanitizer that found something
+DONE_TOO = {"repair": 1, "page": 4}  # exit codes of a success with a damaged input
+SANITIZED = 86  # exit code of a sanitizer after an error
 
 
 def sha(data):
@@ -54,13 +54,14 @@ def fifu(path, words, dims, exponent=None):
 
 
 class Inputs:
-    """The files that the commands read, made once; side: of the tensors, which are square."""
+    """The input files of the commands, made once. side: rows and columns of the tensors."""
 
     def __init__(self, command, scratch, side=256):
         self.command, self.root, self.side = os.path.abspath(command), pathlib.Path(scratch), side
         self.inputs = self.root / "inputs"
         self.inputs.mkdir()
-        # Another user runs it through this, wherever it lies and whoever may go there.
+        # Another user, who may lack access to the directory of the command, runs it by this
+        # descriptor.
         copy = self.root / "tenfold"
         shutil.copyfile(command, copy)
         copy.chmod(0o755)
@@ -68,7 +69,7 @@ class Inputs:
         self.make_inputs()
 
     def tensors(self, count):
-        """A --max-size with room for so many tensors."""
+        """A --max-size that is enough for `count` tensors."""
         return str(int(4 * self.side * self.side * (count + .3)))
 
     def tenfold(self, *args, text=None):
@@ -100,14 +101,15 @@ class Inputs:
 
 
 class Task:
-    """A command: its arguments, the inputs it only reads, the file it writes ("to/…") or changes."""
+    """A command: its arguments, its read-only inputs, and the file that it writes ("to/…") or
+    changes."""
 
     def __init__(self, name, args, reads=(), out=None, changes=None, stdin=None, how="bytes", part=(), sync=True, force=True,
                  beside=()):
         self.name, self.args, self.reads, self.out, self.changes, self.stdin, self.how = name, args, list(reads), out, changes, stdin, how
-        self.beside = list(beside)  # other files that lie beside the one it changes
-        self.part = list(part)  # inputs of which a part is an input as well, and gives something else
-        self.sync, self.force = sync, force and bool(out)  # has it --no-sync, and --force
+        self.beside = list(beside)  # other files next to the one that it changes
+        self.part = list(part)  # inputs that are still valid if truncated, with another result
+        self.sync, self.force = sync, force and bool(out)  # does it have --no-sync and --force?
         self.old, self.new, self.seconds, self.size = None, None, 0, 0
 
 
@@ -150,11 +152,11 @@ def tasks(storm):
 
 # -------------------------------------------------------------------------------------- checks
 class Bad(Exception):
-    """A state that must not be."""
+    """A forbidden state."""
 
 
 class Place:
-    """A directory in which a task is done, and what is found there afterwards."""
+    """A directory in which a task runs, and checks of the files in it."""
 
     def __init__(self, storm, task, where, replace=False, sync=True):
         self.storm, self.task, self.dir, self.replace, self.sync = storm, task, where, replace, sync
@@ -185,7 +187,7 @@ class Place:
         return [self.storm.command, *t.args, *(["--force"] if self.replace else []), *([] if self.sync or not t.sync else ["--no-sync"])]
 
     def state(self):
-        """What the target is, so that two states can be compared; None: not there."""
+        """The state of the target, which can be compared with others; None: it does not exist."""
         t = self.task
         path = self.dir / (t.out or t.changes)
         if t.how == "split":
@@ -205,7 +207,7 @@ class Place:
         return sha(path.read_bytes())
 
     def litter(self):
-        """Files that were not there before and are not the target."""
+        """New files other than the target."""
         t = self.task
         new = {n for n in self.files() if n not in self.before and n != t.out}
         return {n for n in new if not (t.how == "split" and str(pathlib.Path(n).parent) == t.out and ".tmp-" not in n)}
@@ -215,30 +217,31 @@ class Place:
         return done.stdout.split()[0].decode() if done.returncode == 0 else done.stderr.decode()
 
     def is_old_append(self):
-        """After a kill: the old bytes, the old model by all rules, and something behind it."""
+        """After a kill: the old bytes and the old model, with something after them."""
         path, old = self.dir / self.task.changes, self.storm.inputs / pathlib.Path(self.task.changes).name
         return path.read_bytes().startswith(old.read_bytes()) and self.content(path) == self.content(old)
 
     def is_old_content(self):
-        """Other bytes, but what is read from them is the same."""
+        """Other bytes, but the same content."""
         path, old = self.dir / self.task.changes, self.storm.inputs / pathlib.Path(self.task.changes).name
         return self.content(path) == self.content(old)
 
     def has_no_index(self, state):
-        """Files of a directory that is there change one by one. After a kill between two of them there is
-        no index that would take them for a model, and all that was there is, under whatever name."""
+        """In an existing directory, files are replaced one by one. After a kill between two of them
+        there is no index that would make them a model, and all old files exist, under any name."""
         there = {sha(p.read_bytes()) for p in (self.dir / "to").iterdir()}
         return not any(n.endswith(".json") for n, _ in state) and {h for _, h in self.task.old or ()} <= there
 
     def is_refused(self):
-        """Between two writes the file is not opened before they are undone, and the message says how."""
+        """After a kill between two writes, the file is refused until they are undone, and the
+        message says how."""
         path = self.dir / self.task.changes
         return path.with_name(f".{path.name}.tenfold-undo").exists() and "tenfold repair" in self.content(path)
 
 
 # ---------------------------------------------------------------------------------------- runs
 class Shimmed(Place):
-    """A place in which commands are run through the shim."""
+    """A place whose commands run with the shim."""
 
     def __init__(self, storm, task, where, shim, replace=False):
         super().__init__(storm, task, where, replace)
@@ -251,7 +254,8 @@ class Shimmed(Place):
         self.before = self.files()
 
     def run(self, fault=None, record=None):
-        """Exit code and stderr; with no fault at all, as anybody would run it."""
+        """Runs the command: exit code and stderr. Without a fault and a record, the shim is not
+        loaded."""
         self.log.unlink(missing_ok=True)
         env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + f":exitcode={SANITIZED}:verify_asan_link_order=0"}
         if fault is not None or record is not None:
@@ -273,14 +277,14 @@ class Shimmed(Place):
         return child.returncode, error
 
     def calls(self):
-        """What the shim saw: lines, and those that were hit."""
+        """The calls that the shim logged, and those that it made fail."""
         lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
         return [x.removeprefix("hit ") for x in lines], [x[4:] for x in lines if x.startswith("hit ")]
 
 
 def more_tasks(storm, shim, where):
-    """What needs a file that somebody was killed over, an append beyond the room that is made at once, and a
-    model in two files that replaces another."""
+    """Tasks that need a file left by a killed command, an append beyond the space that is allocated
+    at once, and a model in two files that replaces another."""
     append, blocks = [t for t in tasks(storm) if t.name in ("append", "meta-blocks")]
     safetensors(storm.inputs / "large.safetensors", ["large"], 1536)
     half = ".half.safetensors.tenfold-undo"
@@ -298,7 +302,8 @@ def more_tasks(storm, shim, where):
         again("append-early", "early.zt", "b.safetensors"),
         again("append-again", "killed.zt", "b.safetensors"),
         again("append-again-large", "killed.zt", "large.safetensors"),
-        # two files, of the same tensors in another order: the old model with the new data would open as well
+        # two files, with the same tensors in another order: the old model could be opened with the
+        # new data
         Task("replace-both", ["convert", "other.safetensors", "to/b.onnx", "--allow-loss", "--force", *outside], ["other.safetensors"],
              changes="to/b.onnx", how="content", beside=["b.onnx.data"]),
         Task("undo", ["repair", "to/half.safetensors"], changes="to/half.safetensors", how="undo", beside=[half]),
@@ -308,16 +313,17 @@ def more_tasks(storm, shim, where):
 
 
 def shift_tasks(storm):
-    """A header that grows by blocks inserted before the tensors, where the file system can (ext4, XFS)."""
+    """A header that grows by blocks inserted before the tensors, if the file system supports it
+    (ext4, XFS)."""
     storm.tenfold("convert", storm.inputs / "b.safetensors", storm.inputs / "b.gguf")
     if not can_insert(storm.inputs):
-        print("meta-shift: not tried, since this file system inserts no blocks")
+        print("meta-shift: skipped, since this file system cannot insert blocks")
         return []
     return [Task("meta-shift", ["meta", "to/b.gguf", "--shift", "--set", "note=" + "y" * 3000], changes="to/b.gguf", how="meta", sync=False)]
 
 
-def can_insert(folder):
-    with tempfile.NamedTemporaryFile(dir=folder) as file:
+def can_insert(directory):
+    with tempfile.NamedTemporaryFile(dir=directory) as file:
         file.write(bytes(8192))
         file.flush()
         off = ctypes.c_int64
@@ -325,8 +331,8 @@ def can_insert(folder):
 
 
 def kill_within(place, wanted, keep, first=False):
-    """Kills a command before each of its changes and within each of its writes; keeps what the last (first)
-    of those left that is as wanted."""
+    """Kills a command before each of its changes and in each of its writes. Keeps the files of the
+    last (or first) wanted state."""
     changed, found = place.dir / place.task.changes, False
     for how in "any:{}:kill", "write:{}:torn":
         for n in range(1, 1000):
@@ -338,4 +344,4 @@ def kill_within(place, wanted, keep, first=False):
                 for name, to in keep.items():
                     shutil.copy(place.dir / name, place.storm.inputs / to)
     if not found:
-        sys.exit(f"{place.task.name}: no moment to kill it at")
+        sys.exit(f"{place.task.name}: no kill leaves the wanted state")
