@@ -18,7 +18,7 @@ typedef struct options {
 } options;
 
 /* Collects the reports of the library while it hashes. */
-typedef struct told {
+typedef struct hash_reports {
     const options *options;
     progress progress;
     json tensors, leaves; /* JSON fragments, or lines, written to memory; leaves of one tensor */
@@ -26,11 +26,11 @@ typedef struct told {
     size_t n, leaves_n;
     hash_list *list; /* for --check; or NULL */
     size_t chosen;   /* tensors */
-} told;
+} hash_reports;
 
 static void on_leaf(void *ctx, const tnf_leaf *leaf)
 {
-    told *t = ctx;
+    hash_reports *t = ctx;
     json *j = &t->leaves;
     char hex[HASH_TEXT];
     hash_text(hex, leaf->hash);
@@ -56,7 +56,7 @@ static void on_leaf(void *ctx, const tnf_leaf *leaf)
     }
 }
 
-static void json_tensor(told *t, const tnf_object *object, const char *hex)
+static void json_tensor(hash_reports *t, const tnf_object *object, const char *hex)
 {
     json *j = &t->tensors;
     json_open(j, '{');
@@ -76,7 +76,7 @@ static void json_tensor(told *t, const tnf_object *object, const char *hex)
 /* The leaves of the tensor were reported before. */
 static void on_tensor(void *ctx, const tnf_object *object, const uint8_t hash[32])
 {
-    told *t = ctx;
+    hash_reports *t = ctx;
     char hex[HASH_TEXT];
     bool chosen = glob_chosen(&t->options->select, &t->options->exclude, object->name);
     hash_text(hex, hash);
@@ -100,11 +100,11 @@ static void on_tensor(void *ctx, const tnf_object *object, const uint8_t hash[32
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 {
-    progress_step(&((told *)ctx)->progress, done, total);
+    progress_step(&((hash_reports *)ctx)->progress, done, total);
     return true;
 }
 
-static int hash_input(const cli_state *cli, told *t, input *in, uint8_t hash[32])
+static int hash_input(const cli_state *cli, hash_reports *t, input *in, uint8_t hash[32])
 {
     tnf_error error;
     tnf_hash_options how = { .size = sizeof how };
@@ -118,7 +118,7 @@ static int hash_input(const cli_state *cli, told *t, input *in, uint8_t hash[32]
     return status == TNF_OK ? EXIT_DONE : file_error(in->name, &error);
 }
 
-static void put_result(const told *t, const input *in, const uint8_t hash[32])
+static void put_result(const hash_reports *t, const input *in, const uint8_t hash[32])
 {
     char hex[HASH_TEXT];
     hash_text(hex, hash);
@@ -151,7 +151,7 @@ static int hash_one(const cli_state *cli, const options *o, const char *path, ha
                     uint8_t hash[32])
 {
     input in;
-    told t = { .options = o, .list = list };
+    hash_reports t = { .options = o, .list = list };
     int code = input_open(&in, cli, &o->in, path);
     if (code != EXIT_DONE)
         return code;

@@ -199,20 +199,20 @@ static int compact_points(const cli_state *cli, const points_options *o, tnf_poi
 {
     tnf_error error;
     struct stat before, after;
-    moves told = { .json = { stdout, false } };
+    moves list = { .json = { stdout, false } };
     unsigned flags = o->drop_unknown ? TNF_POINTS_DROP_UNKNOWN : 0;
     if (stat(path, &before) != 0)
         memset(&before, 0, sizeof before);
     stop_state caught;
     stop_catch(&caught);
-    tnf_status status = tnf_points_compact(points, flags, o->json ? on_moved : NULL, &told, &error);
+    tnf_status status = tnf_points_compact(points, flags, o->json ? on_moved : NULL, &list, &error);
     stop_release(&caught, status == TNF_ECANCELLED);
     if (status != TNF_OK)
         return points_error(path, &error);
     if (stat(path, &after) != 0)
         memset(&after, 0, sizeof after);
     if (o->json)
-        end_moves(&told, &before, &after);
+        end_moves(&list, &before, &after);
     else if (!cli->quiet)
         fprintf(stderr, "%" PRIu64 " bytes became %" PRIu64 "\n", (uint64_t)before.st_size,
                 (uint64_t)after.st_size);

@@ -30,8 +30,8 @@ typedef struct found {
     size_t problems_n, values_n, warnings_n, notes_n;
     bool verbose;
     bool opened;
-    bool told; /* a mistake in the call, which was reported already */
-    bool amount_told;
+    bool reported; /* a mistake in the call, which was reported already */
+    bool amount_reported;
     size_t chosen; /* tensors shown by --values */
 } found;
 
@@ -138,9 +138,9 @@ static void on_note(void *ctx, const char *key, const tnf_value *value)
 static void tell_amount(found *f, uint64_t total)
 {
     char size[SIZE_TEXT], text[SIZE_TEXT + 40];
-    if (f->amount_told || total < MUCH || f->in->cli->quiet || !tnf_is_url(f->in->path))
+    if (f->amount_reported || total < MUCH || f->in->cli->quiet || !tnf_is_url(f->in->path))
         return;
-    f->amount_told = true;
+    f->amount_reported = true;
     size_text(size, total);
     snprintf(text, sizeof text, "%s will be read over the network", size);
     file_message(f->in->name, "", TNF_NO_OFFSET, text);
@@ -284,7 +284,7 @@ static int check_file(const cli_state *cli, found *f, input *in, const char *pat
     input_how made;
     bool patterns = f->options->select.n + f->options->exclude.n > 0;
     const tnf_open_options *open = input_how_begin(&made, in, cli, &f->options->in, path);
-    f->told = !open;
+    f->reported = !open;
     if (!open)
         return EXIT_USAGE;
     tnf_status status = look_at_file(cli, f, in, path, open, result, &error);
@@ -292,13 +292,13 @@ static int check_file(const cli_state *cli, found *f, input *in, const char *pat
     in->info = in->file ? tnf_file_info(in->file) : NULL;
     f->opened = result->opening == TNF_OK;
     if (status == TNF_OK && f->opened && patterns && f->chosen == 0 && !result->problems) {
-        f->told = true;
+        f->reported = true;
         return nothing_selected(in->name, f->options->select.n, f->options->exclude.n);
     }
     if (status == TNF_OK)
         return !f->opened ? EXIT_BAD : result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
     if (status == TNF_EINVAL && f->opened) { /* a mistake in the call, such as an unknown program */
-        f->told = true;
+        f->reported = true;
         file_error(in->name, &error);
         return EXIT_USAGE;
     }
@@ -341,7 +341,7 @@ static int verify_input(const cli_state *cli, const options *o, const char *path
     else
         usage_error("out of memory");
     end_texts(&f);
-    bool known = !f.told && ready;
+    bool known = !f.reported && ready;
     if (known && o->json)
         put_json(&f, code == EXIT_DONE, &result);
     else if (known)

@@ -83,7 +83,7 @@ static tnf_status run_repair(void *ctx, tnf_error *e)
 /* repair(file opened for salvage, path, options) -> (saved, list of losses) */
 PyObject *do_repair(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    PyObject *file, *path, *options, *told = NULL;
+    PyObject *file, *path, *options, *result = NULL;
     tnf_status status = TNF_OK;
     tnf_error e = { .offset = TNF_NO_OFFSET };
     (void)kwargs;
@@ -98,11 +98,11 @@ PyObject *do_repair(PyObject *module, PyObject *args, PyObject *kwargs)
     if (change_begin(&c, module, file, path, options) == 0 &&
         work_run(run_repair, &c, &c.work, &status, &e) == 0) {
         if (status == TNF_OK || status == TNF_EUNSYNCED)
-            told = Py_BuildValue("KO", (unsigned long long)c.result.saved, c.lost);
+            result = Py_BuildValue("KO", (unsigned long long)c.result.saved, c.lost);
         else
             raise_error(c.st, status, &e, path);
     }
-    return change_end(&c, told);
+    return change_end(&c, result);
 }
 
 /* ---------------------------------------------------------------------- edit */
@@ -139,7 +139,7 @@ static int edit_attrs(changing *c, PyObject *set, const char *of)
 /* edit(file opened to change, path, {key: value or None}, tensor or None, options) -> in place? */
 PyObject *do_edit(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    PyObject *file, *path, *set, *owner, *options, *told = NULL;
+    PyObject *file, *path, *set, *owner, *options, *result = NULL;
     tnf_status status = TNF_OK;
     tnf_error e = { .offset = TNF_NO_OFFSET };
     (void)kwargs;
@@ -157,10 +157,10 @@ PyObject *do_edit(PyObject *module, PyObject *args, PyObject *kwargs)
         if ((name || owner == Py_None) && edit_attrs(&c, set, name) == 0 &&
             work_run(run_edit, &c, &c.work, &status, &e) == 0) {
             if (status == TNF_OK || status == TNF_EUNSYNCED)
-                told = PyBool_FromLong(c.was_in_place);
+                result = PyBool_FromLong(c.was_in_place);
             else
                 raise_error(c.st, status, &e, path);
         }
     }
-    return change_end(&c, told);
+    return change_end(&c, result);
 }

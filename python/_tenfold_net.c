@@ -242,15 +242,15 @@ static PyObject *fetch_go(state *st, fetching *f, net *far)
     f->work.bytes = UINT64_MAX; /* always on a thread, so that Ctrl-C works */
     if (work_run(run_fetch, f, &f->work, &status, &e) < 0)
         return NULL;
-    PyObject *told = PyList_New(0), *result = NULL;
-    if (told && status != TNF_OK) {
+    PyObject *warnings = PyList_New(0), *result = NULL;
+    if (warnings && status != TNF_OK) {
         PyObject *shown = path_shown(f->url);
         raise_error(st, status, &e, shown);
         Py_XDECREF(shown);
-    } else if (told && net_warnings(far, told) == 0) {
-        result = Py_BuildValue("OO", f->files, told);
+    } else if (warnings && net_warnings(far, warnings) == 0) {
+        result = Py_BuildValue("OO", f->files, warnings);
     }
-    Py_XDECREF(told);
+    Py_XDECREF(warnings);
     return result;
 }
 

@@ -51,10 +51,10 @@ static PyObject *raise_report(state *st, tnf_status status, const tnf_error *e,
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *told = value ? report_tuple(report) : NULL;
-    if (told && PyObject_SetAttrString(value, "_report", told) < 0)
+    PyObject *tuple = value ? report_tuple(report) : NULL;
+    if (tuple && PyObject_SetAttrString(value, "_report", tuple) < 0)
         PyErr_Clear();
-    Py_XDECREF(told);
+    Py_XDECREF(tuple);
     PyErr_Restore(type, value, trace);
     return NULL;
 }
@@ -275,11 +275,11 @@ static PyObject *convert_result(converting *c, tnf_status status, const tnf_erro
 {
     if (status != TNF_OK && status != TNF_EUNSYNCED)
         return raise_report(c->st, status, e, c->report, c->path_object);
-    PyObject *told = report_tuple(c->report);
-    if (!told || !c->sink)
-        return told;
+    PyObject *tuple = report_tuple(c->report);
+    if (!tuple || !c->sink)
+        return tuple;
     tnf_str bytes = tnf_sink_bytes(c->sink);
-    return Py_BuildValue("NN", told, PyBytes_FromStringAndSize(bytes.p, (Py_ssize_t)bytes.n));
+    return Py_BuildValue("NN", tuple, PyBytes_FromStringAndSize(bytes.p, (Py_ssize_t)bytes.n));
 }
 
 static PyObject *convert_go(converting *c)

@@ -448,8 +448,7 @@ static PyObject *slice_array(const tensor *t, selection *what)
     for (int i = 0; i < what->rank; i++) {
         size_t times = (size_t)what->shape[i];
         if (times && n > SIZE_MAX / 128 / times)
-            return PyErr_NoMemory(); /* too large even if a later dimension is 0: nobody needs that
-                                      */
+            return PyErr_NoMemory(); /* even if a later dimension is 0 */
         n *= times;
     }
     slicing s = { .t = t, .what = what };

@@ -132,8 +132,8 @@ int work_run(work_fn run, void *ctx, work *w, tnf_status *status, tnf_error *err
     atomic_init(&in.stop, false);
     atomic_init(&in.read, 0);
     atomic_init(&in.total, 0);
-    bool told = w->progress && w->progress != Py_None;
-    if (!told && w->bytes < WORTH_THREAD && !net_used(w))
+    bool reports = w->progress && w->progress != Py_None;
+    if (!reports && w->bytes < WORTH_THREAD && !net_used(w))
         return run_here(&in, status);
     pthread_mutex_init(&in.lock, NULL);
     pthread_cond_init(&in.ended, NULL);
