@@ -123,6 +123,16 @@ static PyObject *one_string(const char *p, size_t n, bool bytes)
     return bytes ? PyBytes_FromStringAndSize(p, (Py_ssize_t)n) : str_of((tnf_str) { p, n });
 }
 
+/* An offset of a string: little-endian, like all data of tensors. */
+static uint64_t read_offset(const void *offsets, uint64_t i)
+{
+    const uint8_t *p = (const uint8_t *)offsets + 8 * i;
+    uint64_t value = 0;
+    for (int k = 7; k >= 0; k--)
+        value = value << 8 | p[k];
+    return value;
+}
+
 static PyObject *mapped_strings(const tnf_strings *s, bool bytes)
 {
     PyObject *list = PyList_New((Py_ssize_t)s->count);
@@ -134,8 +144,9 @@ static PyObject *mapped_strings(const tnf_strings *s, bool bytes)
                 (uint64_t)at[3] << 24;
             at += s->prefix;
         } else {
-            at = s->base + s->offsets[i];
-            n = s->offsets[i + 1] - s->offsets[i];
+            uint64_t begin = read_offset(s->offsets, i);
+            at = s->base + begin;
+            n = read_offset(s->offsets, i + 1) - begin;
         }
         PyObject *item = one_string((const char *)at, (size_t)n, bytes);
         at += n + s->suffix;
@@ -165,14 +176,13 @@ static PyObject *read_strings(const tensor *t, bool bytes)
     if (status != TNF_OK) {
         raise_error(t->h->st, status, &e, t->h->path);
     } else {
-        const uint64_t *at = (const uint64_t *)(const void *)o->data;
         uint64_t count = o->nbytes / 8 ? o->nbytes / 8 - 1 : 0;
         list = PyList_New((Py_ssize_t)count);
         for (uint64_t i = 0; list && i < count; i++) {
             PyObject *item = NULL;
-            if (at[i] <= at[i + 1] && at[i + 1] <= b->nbytes)
-                item = one_string((const char *)b->data + at[i], (size_t)(at[i + 1] - at[i]),
-                                  bytes);
+            uint64_t begin = read_offset(o->data, i), end = read_offset(o->data, i + 1);
+            if (begin <= end && end <= b->nbytes)
+                item = one_string((const char *)b->data + begin, (size_t)(end - begin), bytes);
             else
                 raise_text(t->h->st, TNF_EFORMAT, "string %llu is outside of the part 'bytes'",
                            (unsigned long long)i);

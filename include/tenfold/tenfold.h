@@ -235,7 +235,7 @@ typedef struct tnf_strings {
     uint32_t suffix;         /**< bytes after each string if interleaved, else 0 */
     const uint64_t *marks;   /**< interleaved: where every `every`-th entry begins; else NULL */
     uint32_t every;          /**< entries per mark */
-    const uint64_t *offsets; /**< plain: count + 1 of them; else NULL */
+    const uint64_t *offsets; /**< plain: count + 1 of them, little-endian; else NULL */
 } tnf_strings;
 
 /** All 0, with its size. */
