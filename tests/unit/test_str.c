@@ -80,8 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),        cmocka_unit_test(test_paths),
         cmocka_unit_test(test_values),      cmocka_unit_test(test_listed),
-        cmocka_unit_test(test_nul_in_name),
-        cmocka_unit_test(test_position),
+        cmocka_unit_test(test_nul_in_name), cmocka_unit_test(test_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
