@@ -3,8 +3,8 @@
  * registry that knows nothing else, and so the linker leaves core/open/registry.c out. Therefore it
  * is a program of its own.
  */
-#include "../support/little.h"
-#include "gptrs_files.h"
+#include "../../support/little.h"
+#include "../gptrs_files.h"
 
 #include "core/core.h"
 

@@ -2,10 +2,10 @@
 /* One model in several files: which tensor goes into which file (as huggingface_hub does it,
  * computed by hand), the exact bytes of the index, tied tensors, what prevents splitting, and that
  * a failure leaves no files. */
-#include "../support/files.h"
-#include "../support/memory.h"
+#include "../../support/files.h"
+#include "../../support/memory.h"
+#include "../diff_files.h"
 #include "core/core.h"
-#include "diff_files.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

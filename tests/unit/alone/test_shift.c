@@ -3,8 +3,8 @@
  * The file system's own call is replaced by one that copies, so that the test can interrupt it
  * anywhere, on any file system; the last test uses the real call. Therefore this is a program of
  * its own. */
-#include "../support/files.h"
-#include "../support/unit.h"
+#include "../../support/files.h"
+#include "../../support/unit.h"
 #include <tenfold/build.h>
 #include <tenfold/repair.h>
 #include <tenfold/tenfold.h>
