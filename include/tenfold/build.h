@@ -152,7 +152,7 @@ typedef struct tnf_save_options {
      *  are divided by their lengths for finalfusion, whose tools expect rows of length 1. The
      *  lengths become `norms`. The plan says so: TNF_TRANSFORMED and unasked. */
     bool as_is;
-    /** For tnf_save_in_place(): if there is no room, the file system may shift everything behind
+    /** For tnf_save_in_place(): if there is no room, the file system may shift everything after
      *  the header (ext4 and XFS can), which is immediate and copies nothing. Programs that have the
      *  file open or mapped, including this one, then see bytes of other positions. So do not read
      *  from options->like after the call; only close it. */
@@ -170,7 +170,7 @@ typedef struct tnf_save_options {
 
 /** Gets the format that tnf_save() writes for this builder and path: options->format, or the format
  *  of the extension. If several formats share the extension, the result is the only one that can
- *  hold the whole content; TNF_EINVAL, which names the formats, if none or several can. */
+ *  hold the whole content; TNF_EINVAL, with the names of the formats, if none or several can. */
 TNF_API TNF_CHECKED tnf_status tnf_format_for_builder(tnf_format_info *out,
                                                       const tnf_builder *builder, const char *path,
                                                       const tnf_save_options *options,
@@ -190,7 +190,7 @@ TNF_API TNF_CHECKED tnf_status tnf_save_sink(const tnf_builder *builder, tnf_sin
  *  and removed again if anything fails.
  *
  *  If the system stops in between, the file ends inside the new bytes. If it is opened leniently,
- *  it shows the model as it was; the next append also begins there.
+ *  it shows the model as it was; the next append overwrites the incomplete bytes.
  *
  *  A tensor whose name is taken, or an attribute that has another value in the file, is refused
  *  (TNF_EEXISTS). Parts whose bytes the file already has are not written again. options->replace is

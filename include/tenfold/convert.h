@@ -43,7 +43,7 @@ typedef enum tnf_emb_step {
     TNF_EMB_QUANTIZE     /**< dense rows quantized: tnf_emb_quantize() */
 } tnf_emb_step;
 
-/** What tnf_convert_options.fold may be. */
+/** The values that tnf_convert_options.fold may have. */
 #define TNF_FOLD_RULES "auto|none|fasttext|finalfusion"
 
 /** How to convert. Begin with TNF_CONVERT_INIT; NULL means all defaults. */
@@ -113,9 +113,9 @@ typedef struct tnf_convert_options {
 
 /** The steps of a conversion, in their order. */
 typedef enum tnf_convert_step {
-    TNF_STEP_SELECT,     /**< files are combined: a failure is in the files */
+    TNF_STEP_SELECT,     /**< files are combined: a failure is a fault of the files */
     TNF_STEP_TARGET,     /**< the format is found */
-    TNF_STEP_EMBEDDINGS, /**< embeddings are looked for: a failure is in the files */
+    TNF_STEP_EMBEDDINGS, /**< embeddings are searched: a failure is a fault of the files */
     TNF_STEP_VECTORS,    /**< vectors are selected, quantized …: likewise */
     TNF_STEP_SAVE        /**< planned and written */
 } tnf_convert_step;
@@ -138,8 +138,8 @@ typedef struct tnf_report {
  *  report. If it loses anything that save->allow_loss does not allow, the call returns TNF_ELOSSY
  *  before it writes a byte.
  *
- *  *report is set unless memory is short, also after a failure, with the plan made so far; free it.
- *  TNF_ENOTFOUND if patterns are given and no tensor is left, and for a word without a vector;
+ *  *report is set even after a failure, unless memory is short: it has the plan made so far. Free
+ * it. TNF_ENOTFOUND if patterns are given and no tensor is left, and for a word without a vector;
  *  TNF_EINVAL if one of several input files would be overwritten. */
 TNF_API TNF_CHECKED tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files,
                                            size_t n, const char *path,

@@ -88,9 +88,9 @@ typedef struct tnf_device_request {
 
 /** How a file is read. */
 typedef enum tnf_device_read_mode {
-    TNF_DEVICE_READ_AUTO,   /**< past the page cache if most of the file is not in it */
+    TNF_DEVICE_READ_AUTO,   /**< bypasses the page cache if most of the file is not in it */
     TNF_DEVICE_READ_CACHED, /**< through the cache */
-    TNF_DEVICE_READ_DIRECT, /**< past the cache (O_DIRECT), if the file system can do it */
+    TNF_DEVICE_READ_DIRECT, /**< bypasses the cache (O_DIRECT), if the file system can do it */
     /** Through the cache. From a local file only the wanted bytes are read: slices of columns are
      *  read run by run, even if the runs are short. For many processes that share one disk. */
     TNF_DEVICE_READ_EXACT
@@ -118,7 +118,7 @@ typedef struct tnf_load_options {
     tnf_progress_fn progress; /**< called while loading; NULL: never */
     void *ctx;                /**< passed to all three */
     void *after; /**< a CUstream: writes wait for the work that it has so far; NULL: no waiting */
-    bool has_after; /**< `after` is a stream, also if it is NULL (the default stream) */
+    bool has_after; /**< `after` is a stream, even if it is NULL (the default stream) */
 } tnf_load_options;
 
 /** All defaults. */
@@ -184,7 +184,7 @@ typedef struct tnf_load_report {
     uint64_t copies;      /**< copies requested from the driver */
     uint64_t pinned;      /**< bytes of pinned buffers in use */
     unsigned threads;     /**< threads that worked */
-    unsigned direct;      /**< files that were read past the cache */
+    unsigned direct;      /**< files that were read without the cache */
     uint64_t transformed; /**< tensors that are not as stored */
 } tnf_load_report;
 

@@ -132,7 +132,7 @@ typedef struct tnf_diff_result {
         sizeof(tnf_diff_result), false, 0, 0, 0, 0, 0, 0, 0, NULL                                  \
     }
 
-/** Compares two files. Returns TNF_OK also if they differ. Several threads compare the bytes in
+/** Compares two files. Returns TNF_OK even if they differ. Several threads compare the bytes in
  *  blocks; only tensors that differ are decoded. */
 TNF_API TNF_CHECKED tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
                                         const tnf_diff_options *options, tnf_error *error);

@@ -36,7 +36,7 @@ typedef struct tnf_emb tnf_emb;
 
 /** How n-grams of characters give a vector to a word that is not in the vocabulary. */
 typedef enum tnf_subwords {
-    TNF_SUBWORDS_NONE,     /**< they give none */
+    TNF_SUBWORDS_NONE,     /**< unknown words have no vector */
     TNF_SUBWORDS_BUCKET,   /**< FNV-1a of 64 bits over code points */
     TNF_SUBWORDS_FASTTEXT, /**< FNV-1a of 32 bits over signed bytes */
     TNF_SUBWORDS_EXPLICIT, /**< a list of n-grams */
@@ -162,7 +162,7 @@ typedef struct tnf_emb_query {
     size_t k;             /**< how many answers for each query */
     unsigned threads;     /**< 0: one per core, or TENFOLD_THREADS */
     const uint64_t *skip; /**< rows that are not answers */
-    size_t nskip;         /**< number of those */
+    size_t nskip;         /**< number of rows to skip */
     bool keep_asked;      /**< similar, analogy: the words of the query may be answers */
     bool keep[3];         /**< analogy: this one of the three words may be an answer */
     bool raw;             /**< analogy: do not divide the three vectors by their lengths */
@@ -219,7 +219,7 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(tnf_emb_hit *hits, size_t *counts
 
 /* ----------------------------------------------------------------- change */
 
-/* The functions below add tensors and attributes to a builder. Those are valid until emb is closed.
+/* The functions below add tensors and attributes to a builder. Both are valid until emb is closed.
  */
 
 /** How vectors change when they are saved to another file. Begin with TNF_EMB_CHANGE_INIT. */

@@ -77,7 +77,7 @@ typedef tnf_status (*tnf_scheme_open_fn)(void *ctx, tnf_source **out, const char
 /** A scheme of your own. Begin with TNF_SCHEME_INIT. */
 typedef struct tnf_scheme {
     size_t size; /**< sizeof(tnf_scheme) */
-    /** "mem" for mem://…: small letters, digits, '+', '-' and '.'. The library copies it. */
+    /** "mem" for mem://…: lower-case letters, digits, '+', '-' and '.'. The library copies it. */
     const char *name;
     tnf_scheme_open_fn open; /**< opens an object */
     void *ctx;               /**< passed to it; must stay as long as the process */

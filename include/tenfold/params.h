@@ -48,7 +48,7 @@ typedef struct tnf_param {
     const tnf_object *object; /**< the tensor */
     const void *data;         /**< its bytes: decoded, little-endian, aligned to 64 bytes */
     size_t nbytes;            /**< number of bytes */
-    tnf_id base_id;           /**< the hash of the name's bytes, also if they are not ASCII */
+    tnf_id base_id;           /**< the hash of the name's bytes, even if they are not ASCII */
     tnf_id key;               /**< the base id in the source's namespace */
 } tnf_param;
 
@@ -132,7 +132,7 @@ TNF_API TNF_CHECKED tnf_status tnf_params_ahead(tnf_params *params, const char *
                                                 size_t n, tnf_error *error);
 /** Drops everything that is not in use, pinned or not, and what was read ahead. */
 TNF_API void tnf_params_trim(tnf_params *params);
-/** Returns the numbers of a source. */
+/** Gets the statistics of a source. */
 TNF_API TNF_CHECKED tnf_status tnf_params_statistics(tnf_params_stats *out,
                                                      const tnf_params *params, tnf_error *error);
 

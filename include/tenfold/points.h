@@ -232,7 +232,7 @@ typedef struct tnf_points_report {
 /** Called for each problem. */
 typedef void (*tnf_points_problem_fn)(void *ctx, const tnf_error *problem);
 
-/** Follows every block and decodes every point. Returns TNF_OK also if there are problems; those
+/** Follows every block and decodes every point. Returns TNF_OK even if there are problems; they
  * are counted and reported to `problem`, which may be NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *points,
                                                  tnf_points_problem_fn problem, void *ctx,

@@ -28,7 +28,7 @@ typedef struct tnf_url_options {
     const char *endpoint;       /**< s3 endpoint instead of Amazon's; NULL: from the environment */
     bool anonymous;             /**< do not look for credentials, and send none */
     bool private_hosts;         /**< a redirect from a public host may lead to a private address */
-    bool stream;                /**< download whole files if the server has no range requests */
+    bool stream;                /**< download whole files if the server does not support ranges */
     unsigned connections;       /**< at the same time; 0: 16 */
     uint64_t cache_bytes;       /**< memory of the cache of each file; 0: 64 MiB */
     unsigned attempts;          /**< for each request; 0: 6 */

@@ -65,7 +65,7 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_merge(tnf_builder *builder, const tnf
                                                  tnf_error *error);
 
 /** Returns true if the handle reads from the file at this path, or if that file is one of its
- *  shards, under any name. Returns false also if there is no such file. */
+ *  shards, under any name. It also returns false if there is no such file. */
 TNF_API bool tnf_file_reads(const tnf_file *file, const char *path);
 
 /* ------------------------------------------------------------------ split */

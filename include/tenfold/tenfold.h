@@ -124,7 +124,7 @@ typedef struct tnf_open_options {
  * The path may be a URL (remote.h). */
 TNF_API TNF_CHECKED tnf_status tnf_open(tnf_file **out, const char *path,
                                         const tnf_open_options *options, tnf_error *error);
-/** Opens a source. This call takes ownership of the source, also if it fails. */
+/** Opens a source. This call takes ownership of the source, even if it fails. */
 TNF_API TNF_CHECKED tnf_status tnf_open_source(tnf_file **out, tnf_source *source,
                                                const tnf_open_options *options, tnf_error *error);
 /** Closes a file and frees everything that the handle returned. NULL is allowed. */
@@ -143,7 +143,7 @@ typedef struct tnf_info {
     const tnf_extra *extras;     /**< bytes that the reader does not understand */
     size_t nextras;              /**< number of extras */
     const tnf_warning *warnings; /**< the first hundred */
-    size_t nwarnings;            /**< number of those */
+    size_t nwarnings;            /**< number of warnings */
     size_t shards;               /**< number of files that this file names, existing or not; for a
                                   * GGUF set, whose first file names the others, all files of the
                                   * set */
@@ -250,13 +250,13 @@ TNF_API TNF_CHECKED tnf_status tnf_strings_map(tnf_strings *out, const tnf_objec
                                                tnf_error *error);
 
 /** Returns true if the attributes of a tensor say that its elements are texts or times; its type
- *  only says how those are stored. *axes becomes the number of last dimensions that form one such
- *  element: 1 for texts, whose characters they are, 0 for times. */
+ *  only says how those are stored. *axes becomes the number of trailing dimensions that form one
+ * such element: 1 for texts (the dimension of their characters), 0 for times. */
 TNF_API bool tnf_has_element_text(uint32_t *axes, const tnf_object *object);
-/** Writes one such element as readable text. A text becomes UTF-8, or is copied as it is if it
- *  consists of bytes, without its padding. A time becomes ISO 8601, or "NaT". `bytes` are the n
+/** Writes one such element as readable text. A text is converted to UTF-8; a text of bytes is
+ *  copied unchanged. Padding is removed. A time becomes ISO 8601, or "NaT". `bytes` are the n
  *  bytes of the element, as tnf_read_slice() returns them. Returns the length without the NUL, as
- *  snprintf() does, also if there is less room; SIZE_MAX if the tensor has no such elements. */
+ *  snprintf() does, even if there is less room; SIZE_MAX if the tensor has no such elements. */
 TNF_API size_t tnf_element_text(char *out, size_t room, const tnf_object *object, const void *bytes,
                                 size_t n);
 
@@ -284,7 +284,7 @@ typedef struct tnf_read_options {
         sizeof(tnf_read_options), 0, NULL, NULL                                                    \
     }
 
-/** Reads many parts at once. The reads are sorted by position, neighbours are joined to large
+/** Reads many parts at once. The reads are sorted by position, neighbours are joined into large
  *  blocks, and the blocks are read in parallel. After a failure the content of the buffers is
  *  undefined. */
 TNF_API TNF_CHECKED tnf_status tnf_read_many(const tnf_request *requests, size_t n,
@@ -304,7 +304,7 @@ typedef struct tnf_problem {
     const tnf_object *object; /**< or NULL */
     const char *message;      /**< one sentence */
     const char *rule;         /**< as in tnf_error, or NULL */
-    tnf_str tensor;           /**< the tensor's name, also if the tensor is missing; or empty */
+    tnf_str tensor;           /**< the tensor's name, even if the tensor is missing; or empty */
 } tnf_problem;
 
 /** Counts of the values of one tensor. Both halves of a complex number count. Minimum, maximum,
@@ -369,8 +369,8 @@ typedef struct tnf_verify_result {
         sizeof(tnf_verify_result), 0, 0, 0, TNF_OK                                                 \
     }
 
-/** Checks what opening does not check: digests, and rules about the data. Returns TNF_OK also if
- *  there are problems; those are counted and reported in file order, on the caller's thread. If the
+/** Checks what opening does not check: digests, and rules about the data. Returns TNF_OK even if
+ *  there are problems; they are counted and reported in file order, on the caller's thread. If the
  *  file was opened for salvage, the faults that opening tolerated come first. */
 TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                                           const tnf_verify_options *options, tnf_error *error);
@@ -380,7 +380,7 @@ TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file
  *  cannot be opened for another reason (it does not exist, memory is short), the call fails.
  *
  *  Opening a model of several files stops at the first fault. This function then opens the model
- *  again, for salvage, and verifies the files that exist: it reports all their faults in place of
+ *  again, for salvage, and verifies the files that exist: it reports all their faults, not only
  *  the first one.
  *
  *  *file (`file` may be NULL) becomes the open handle, or NULL if there is none. The caller closes
@@ -389,7 +389,7 @@ TNF_API TNF_CHECKED tnf_status tnf_verify_path(tnf_verify_result *out, tnf_file 
                                                const char *path, const tnf_open_options *how,
                                                const tnf_verify_options *options, tnf_error *error);
 /** Like tnf_verify_path(), but reads from a source, and never opens it again. The call takes
- *  ownership of the source, also if it fails; a returned handle then owns it. */
+ *  ownership of the source, even if it fails; a returned handle then owns it. */
 TNF_API TNF_CHECKED tnf_status tnf_verify_source(tnf_verify_result *out, tnf_file **file,
                                                  tnf_source *source, const tnf_open_options *how,
                                                  const tnf_verify_options *options,

@@ -99,7 +99,7 @@ TNF_API bool tnf_virtual_sequential(const tnf_virtual *v);
 /** Frees a virtual tensor. NULL is allowed. */
 TNF_API void tnf_virtual_free(tnf_virtual *v);
 
-/** Returns true if TNF_VIRTUAL_VALUES can give the numbers of tensors of this layout, also for
+/** Returns true if TNF_VIRTUAL_VALUES can give the numbers of tensors of this layout; true for
  *  dense. tnf_virtual_new() then checks whether a tensor follows the rules of its layout. */
 TNF_API bool tnf_layout_has_values(const tnf_layout *layout);
 
