@@ -95,7 +95,7 @@ static int not_found(const input *in, const char *arg)
     fputs("tenfold: ", stderr);
     put_safe(stderr, in->name, strlen(in->name), false);
     if (o) {
-        fputs(": that tensor has no such part; it has", stderr);
+        fputs(": this tensor has no such part; its parts are", stderr);
         for (uint16_t i = 0; i < o->nparts; i++)
             fprintf(stderr, "%s '%s'", i > 0 ? "," : "", o->parts[i].role);
         putc('\n', stderr);
@@ -457,7 +457,7 @@ static int run_cat(const cli_state *cli, const void *opts, int argc, char **argv
     if (argc < 2 && o->select.n + o->exclude.n == 0)
         return usage_error("cat: too few arguments; usage: tenfold cat [OPTIONS] %s", cmd_cat.args);
     if (o->json + o->raw + o->csv + o->npy > 1)
-        return usage_error("--json, --raw, --csv and --npy exclude each other");
+        return usage_error("--json, --raw, --csv and --npy cannot be combined");
     if ((o->raw || o->npy) && isatty(STDOUT_FILENO))
         return usage_error(
             "raw bytes are not written to a terminal; redirect them to a file or a pipe");

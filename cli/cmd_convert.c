@@ -69,7 +69,7 @@ static int check_usage(const cli_state *cli, const options *o, const char *out)
     if (o->fold && opt_position(TNF_FOLD_RULES, o->fold, strlen(o->fold)) < 0)
         return usage_error("convert: --fold takes one of " TNF_FOLD_RULES ", not '%s'", o->fold);
     if (o->normalize && o->unnormalize)
-        return usage_error("convert: --normalize and --unnormalize exclude each other");
+        return usage_error("convert: --normalize and --unnormalize cannot be combined");
     if (o->keep_rest && !o->into)
         return usage_error("convert: --keep-rest needs --into, whose tensors it keeps");
     if (o->save.json && !o->save.dry_run)

@@ -122,7 +122,7 @@ static int run_diff(const cli_state *cli, const void *opts, int argc, char **arg
     input a, b;
     (void)argc;
     if (o->values_only + o->no_values + o->names_only > 1)
-        return usage_error("diff: --values-only, --no-values and --names-only exclude each other");
+        return usage_error("diff: --values-only, --no-values and --names-only cannot be combined");
     if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-"))
         return usage_error("diff: only one of the two files can be standard input");
     if (!settle_options(&how, o))

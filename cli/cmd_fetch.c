@@ -115,7 +115,7 @@ static const example examples[] = {
     { "tenfold fetch hf://org/model models/model", "all files of a repository" },
     { "tenfold fetch https://example.org/model.safetensors.index.json .",
       "an index and the shards that it names" },
-    { "tenfold fetch s3://bucket/model/ model", "all objects below a prefix" },
+    { "tenfold fetch s3://bucket/model/ model", "all objects that begin with a prefix" },
     { 0 },
 };
 
@@ -125,7 +125,7 @@ const command cmd_fetch = {
     .summary = "download files, resumed and verified",
     .about =
         "Downloads each URL (http, https, s3, gs, az, hf) into DIR: a file; an index of shards "
-        "with the shards that it names; or a folder, whose URL ends with a slash (s3, gs, az, "
+        "with the shards that it names; or a directory, whose URL ends with a slash (s3, gs, az, "
         "hf).\n\nA file is fetched in blocks of 4 MiB by up to 16 connections. It appears under "
         "its name when it is complete. If the server gives a SHA-256, it must match. After an "
         "interruption, the same command continues where it stopped. It uses NAME.part and "

@@ -178,9 +178,10 @@ static int check_files(const cli_state *cli, const options *o, hash_list *list)
 {
     int worst = EXIT_DONE;
     if (list->n && !hash_list_has_file(list))
-        return usage_error("%s: none of its names is a file; if it lists tensors, give their FILE, "
-                           "too (see 'tenfold help hash')",
-                           shown_path(o->check));
+        return usage_error(
+            "%s: no name in it is an existing file; if it lists tensors, also give the FILE "
+            "of these tensors (see 'tenfold help hash')",
+            shown_path(o->check));
     for (size_t i = 0; i < list->n; i++) {
         uint8_t hash[32];
         char hex[HASH_TEXT];

@@ -421,9 +421,9 @@ static int run_ls(const cli_state *cli, const void *opts, int argc, char **argv)
     const ls_options *o = opts;
     call c = { .cli = cli, .how = o };
     if (o->json && o->tsv)
-        return usage_error("--json and --tsv exclude each other");
+        return usage_error("--json and --tsv cannot be combined");
     if (o->depth && o->details)
-        return usage_error("--depth and --long exclude each other");
+        return usage_error("--depth and --long cannot be combined");
     if (o->depth && !opt_count(&c.depth, o->depth))
         return usage_error("--depth: '%s' is not a number from 1 to 1000", o->depth);
     int code = check_both(&c, argv[0], argv + 1, argc - 1);

@@ -194,9 +194,9 @@ static const opt table[] = {
       "convert: write several files with at most SIZE bytes of tensors each, and an index, as "
       "'tenfold split' does: 5GB, 2GiB, 500M." },
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
-      "convert: only tensors whose names match. May be repeated." },
+      "convert: take only the tensors whose names match. May be repeated." },
     { "exclude", 0, OPT_LIST, offsetof(options, exclude), "GLOB", NULL,
-      "convert: no tensors whose names match. May be repeated." },
+      "convert: leave out the tensors whose names match. May be repeated." },
     { "dtype", 0, OPT_TEXT, offsetof(options, save.dtype), "DTYPE", NULL,
       "convert: save dense tensors of floats as this type." },
     { "allow-loss", 0, OPT_MAYBE, offsetof(options, save.allow_loss), "KIND", LOSS_KINDS,

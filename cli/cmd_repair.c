@@ -312,7 +312,7 @@ const command cmd_repair = {
     .summary = "save the intact tensors of a damaged file",
     .about =
         "Writes a new file with the intact contents of IN. A tensor is intact if all its bytes are "
-        "there, match their digests and keep the rules of its layout. Metadata is kept. From a "
+        "there, match their digests and follow the rules of its layout. Metadata is kept. From a "
         "file that is read in order, such as points or parameters, everything before the damage is "
         "kept. Losses are listed. Nothing is guessed, and every written byte comes from IN.\n\nA "
         "file without its index cannot be repaired. The index is the header of safetensors and "

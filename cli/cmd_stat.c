@@ -183,7 +183,7 @@ static int run_stat(const cli_state *cli, const void *opts, int argc, char **arg
     const options *o = opts;
     (void)argc;
     if (o->json && o->html)
-        return usage_error("stat: --json and --html exclude each other");
+        return usage_error("stat: --json and --html cannot be combined");
     if (o->heat && !o->html)
         return usage_error("stat: --heat needs --html");
     if (o->depth &&

@@ -407,7 +407,7 @@ const command cmd_verify = {
     .summary = "check that files are complete and sound",
     .about =
         "Checks the structure of each file, the place and size of all tensors, the stored "
-        "digests, and the rules that the data must keep. For a model in several files, given "
+        "digests, and the rules that the data must follow. For a model in several files, given "
         "by its directory or index, it also checks that all shards are there, that the index "
         "and the shards name the same tensors, each in one place, that each shard in the "
         "directory is named by an index, and that the total size is right. A URL is read "

@@ -18,7 +18,7 @@ typedef struct bringing {
     progress bar;
 } bringing;
 
-/* Returns FOLDER/name, or NULL if there is no memory. */
+/* Returns DIRECTORY/name, or NULL if there is no memory. */
 static char *path_of(const download *d, const char *name)
 {
     size_t n = strlen(d->folder) + strlen(name) + 2;
@@ -53,7 +53,7 @@ static void on_trace(void *ctx, uint64_t offset, const char *line)
     putc('\n', stderr);
 }
 
-/* The path to open: a single file, the index file, or else the folder. */
+/* The path to open: a single file, the index file, or else the directory. */
 static char *path_to_open(const download *d)
 {
     size_t end = sizeof INDEX_SUFFIX - 1, n = d->n ? strlen(d->names[0]) : 0;
@@ -108,7 +108,7 @@ int download_begin(download *d, const cli_state *cli, const char *url, const cha
     return EXIT_IO;
 }
 
-/* Removes a file and the folders above it that become empty. */
+/* Removes a file and the directories above it that become empty. */
 static void remove_file(const download *d, const char *name)
 {
     char *path = path_of(d, name);

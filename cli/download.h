@@ -15,7 +15,7 @@ typedef struct download {
     bool lacks_memory;
 } download;
 
-/* Downloads the URL to the folder OUT.download. Returns an exit code, after reporting an error.
+/* Downloads the URL to the directory OUT.download. Returns an exit code, after reporting an error.
  * After an error the blocks received so far remain, and the next attempt continues with them. */
 int download_begin(download *d, const cli_state *cli, const char *url, const char *out);
 /* `used`: the command succeeded, so the files are removed. */

@@ -13,9 +13,10 @@ static const struct {
     { "0", "Done." },
     { "1", "Something differs, or a check failed." },
     { "2", "The command line is wrong." },
-    { "3", "A file could not be read or written, or the network or the memory failed." },
+    { "3", "A file could not be read or written, the network failed, or memory was short." },
     { "4", "A file is damaged or not supported." },
     { "5", "Refused, because data would be lost." },
+    { "6", "Done, but a power cut may undo it." },
 };
 
 FILE *generated_file(const char *dir, const char *name)

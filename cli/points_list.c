@@ -243,7 +243,7 @@ int points_list(const cli_state *cli, const points_options *o, const char *path)
     tnf_error error;
     listing l = { .options = o, .j = { stdout, false } };
     if (o->json + o->jsonl + o->csv > 1)
-        return usage_error("points: --json, --jsonl and --csv exclude each other");
+        return usage_error("points: --json, --jsonl and --csv cannot be combined");
     if (!points_how(&how, o, false))
         return EXIT_USAGE;
     if (tnf_points_open(&l.points, path, &how, &error) != TNF_OK)

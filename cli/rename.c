@@ -230,8 +230,8 @@ static void note_unused(const renaming *r)
     size_t n = r->map ? name_map_unused(r->map, &first) : 0;
     if (n == 0)
         return;
-    snprintf(text, sizeof text, "no tensor is called '%.400s'%s", first,
-             n > 1 ? " (other lines have no tensor, either)" : "");
+    snprintf(text, sizeof text, "no tensor has the name '%.400s'%s", first,
+             n > 1 ? " (other lines match no tensor, either)" : "");
     file_message(r->given, "", TNF_NO_OFFSET, text);
 }
 
@@ -240,7 +240,8 @@ static void note_unknown(const renaming *r, const renaming_counts *counts)
     char text[512];
     if (!r->map || !name_map_is_table(r->map) || counts->unknown == 0)
         return;
-    snprintf(text, sizeof text, "%zu tensor%s kept %s name, since the map has none for '%.300s'%s",
+    snprintf(text, sizeof text,
+             "%zu tensor%s kept %s name, since the map has no new name for '%.300s'%s",
              counts->unknown, counts->unknown == 1 ? "" : "s",
              counts->unknown == 1 ? "its" : "their", counts->first_unknown,
              counts->unknown > 1 ? " and others" : "");

@@ -209,7 +209,7 @@ typedef struct tnf_writer {
      * copy has the same form (order, alignment, encodings, digests). */
     const tnf_reader *like;
     bool in_place;  /* `like` is overwritten (TNF_CAN_EDIT): tnf_put_same(), tnf_no_room() */
-    uint64_t shift; /* in place: the bytes behind the header move by this many bytes */
+    uint64_t shift; /* in place: the bytes after the header move by this many bytes */
     uint64_t lacks; /* the format sets it: by how much the header is too long */
     const tnf_reader *base;  /* `append`: the file as it is; sink->written is its size */
     const tnf_shard *shards; /* `write_index`: where the tensors are */
@@ -248,7 +248,7 @@ typedef struct tnf_format {
      * or NULL. */
     const struct tnf_digest_ops *check_reads;
     bool stands_for_shards; /* an index of files; shown to users as the format of those files */
-    /* TNF_CAN_EDIT, and no byte behind the header contains a position: the data can be shifted. */
+    /* TNF_CAN_EDIT, and no byte after the header contains a position: the data can be shifted. */
     bool can_shift;
     /* If files are named NAME-00001-of-0000N and written by `shard_attrs`, the first one opens as
      * the whole model. */

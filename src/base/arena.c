@@ -62,7 +62,7 @@ static struct tnf_arena_block *new_block(tnf_arena *arena, size_t size)
     return b;
 }
 
-/* A request that is too large for the common blocks gets a block behind the head, which stays in
+/* A request that is too large for the common blocks gets a block after the head, which stays in
  * use. */
 static void *alloc_alone(tnf_arena *arena, size_t n)
 {

@@ -121,7 +121,7 @@ tnf_status tnf_buf_status(const tnf_buf *b, const char *what, tnf_error *e)
     case TNF_OK:
         return TNF_OK;
     case TNF_ELIMIT:
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the %s is over its limit of %llu bytes",
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the %s exceeds its limit of %llu bytes",
                         what, (unsigned long long)b->max);
     default:
         return tnf_fail(e, b->status, TNF_NO_OFFSET, "out of memory for the %s", what);

@@ -207,7 +207,7 @@ done:;
     return count;
 }
 
-/* Reads "e-5" if it is there, and moves *at behind it. */
+/* Reads "e-5" if it is there, and moves *at to its end. */
 static int read_exponent(const char **at, const char *end)
 {
     const char *p = *at;
@@ -225,7 +225,7 @@ static int read_exponent(const char **at, const char *end)
     return negative ? -e : e;
 }
 
-/* Reads "(0x400001)" behind "nan": the fraction bits, which must not all be zero. */
+/* Reads "(0x400001)" after "nan": the fraction bits, which must not all be zero. */
 static const char *read_payload(const char *p, const char *end, uint32_t *bits)
 {
     uint32_t payload = 0;

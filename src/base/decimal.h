@@ -14,7 +14,7 @@ const char *tnf_f32_scan(const char *p, const char *end, float *out);
 #define TNF_F32_TEXT 64 /* more than the longest takes: 59 for -1.1754942e-38 */
 
 /* Writes the fewest digits that read back as the same f32; of several such texts, the nearest.
- * There is never an exponent, and no point behind whole numbers: "0.1", "1", "-0", "inf", "NaN". A
+ * There is never an exponent, and no point after whole numbers: "0.1", "1", "-0", "inf", "NaN". A
  * NaN with other bits than the usual ones shows them as C does: "NaN(0x400001)". Returns the number
  * of bytes. The text is not NUL-terminated. */
 size_t tnf_f32_text(char out[TNF_F32_TEXT], float value);

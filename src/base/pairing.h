@@ -37,7 +37,7 @@ typedef struct tnf_pairing {
 bool tnf_pairing_add(tnf_pairing *f, tnf_pairing_node node, const void *result);
 /* Joins all results into one and empties the list. False if there are none. */
 bool tnf_pairing_end(tnf_pairing *f, void *out);
-/* The position behind the last leaf. */
+/* The position after the last leaf. */
 uint64_t tnf_pairing_upto(const tnf_pairing *f);
 
 #endif

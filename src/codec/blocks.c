@@ -33,7 +33,7 @@ tnf_status tnf_snappy_unpack(tnf_buf *b, const tnf_block *block, uint64_t max, t
     TNF_TRY(in_file(tnf_snappy_size(block->p, block->n, &n, e), block->at, e));
     if (n > max)
         return tnf_fail(e, TNF_ELIMIT, block->at,
-                        "a compressed block gives %llu bytes; %llu are allowed",
+                        "a compressed block gives %llu bytes; at most %llu are allowed",
                         (unsigned long long)n, (unsigned long long)max);
     return tnf_block_unpack(b, tnf_snappy_decode, block, (size_t)n, e);
 }

@@ -122,7 +122,8 @@ tnf_status tnf_decoder_end(tnf_decoder *d, tnf_error *e)
 tnf_status tnf_decoder_some(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
 {
     if (!d->ops->decode_some)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s needs a known length", d->ops->id);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "%s can be decoded only if the decoded length is known", d->ops->id);
     TNF_TRY(d->ops->decode_some(d, dst, n, made, e));
     d->position += *made;
     return TNF_OK;
@@ -135,7 +136,8 @@ static tnf_status measure_stream(tnf_decoder *d, uint64_t *out, uint64_t most, u
     for (*out = 0; made > 0; *out += made) {
         TNF_TRY(d->ops->decode_some(d, nowhere, SKIP_BLOCK, &made, e));
         if (made > most - *out)
-            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "more than %llu bytes come out of %llu",
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                            "decoding gives more than %llu bytes from %llu",
                             (unsigned long long)most, (unsigned long long)d->from.stored);
     }
     return TNF_OK;
@@ -153,8 +155,8 @@ tnf_status tnf_codec_measure(uint64_t *out, tnf_codec codec, const tnf_encoded *
     else
         status = d->ops->decode_some
                      ? tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding")
-                     : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s cannot be measured",
-                                d->ops->id);
+                     : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                                "the decoded length of %s data cannot be determined", d->ops->id);
     tnf_free(&d->alloc, nowhere, SKIP_BLOCK);
     tnf_decoder_close(d);
     return status;

@@ -90,7 +90,7 @@ static inline tnf_status tnf_decode_rest(tnf_decoder *d, const tnf_feed *f,
     TNF_TRY(some(d, more, sizeof more, &made, e));
     if (made)
         return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(f),
-                        "the %s data hold more than the %llu bytes they should", d->ops->id,
+                        "the %s data decode to more than the expected %llu bytes", d->ops->id,
                         (unsigned long long)d->from.decoded);
     return TNF_OK;
 }

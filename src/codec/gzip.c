@@ -89,14 +89,15 @@ static tnf_status decode_step(tnf_decoder *d, void *dst, size_t n, size_t *made,
     TNF_TRY(tnf_feed_more(&s->feed, d, e));
     if (s->between && !tnf_feed_ended(&s->feed) && d->ops == &tnf_codec_deflate)
         return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed),
-                        "the deflate data end %llu bytes before they should",
+                        "the deflate data end %llu bytes too early",
                         (unsigned long long)(d->from.stored - tnf_feed_where(&s->feed)));
     if (tnf_feed_ended(&s->feed) && (s->between || d->from.stored == 0))
         return tnf_fail(e, TNF_ETRUNCATED, d->from.stored,
                         "the %s data end before their %llu bytes are decoded", d->ops->id,
                         (unsigned long long)d->from.decoded);
     if (s->between && inflateReset(&s->z) != Z_OK)
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "%s: no new member", d->ops->id);
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "%s: the next member cannot be started",
+                        d->ops->id);
     s->between = false;
     s->z.next_in = s->feed.block + s->feed.used;
     s->z.avail_in = (uInt)(s->feed.n - s->feed.used);
@@ -160,7 +161,7 @@ static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
     if (!s || !s->block)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", x->ops->id);
     if (x->level < 0 || x->level > 9)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the levels 1 to 9, not %d",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the level of %s must be 1 to 9, not %d",
                         x->ops->id, x->level);
     int level = x->level ? x->level : Z_DEFAULT_COMPRESSION;
     if (begin_deflate(&s->z, &s->header, window_of(x->ops), level) != Z_OK)
@@ -305,11 +306,11 @@ tnf_status tnf_zlib_decode(const void *stored, size_t stored_n, void *dst, size_
         status = TNF_OK;
     else if (said == Z_STREAM_END)
         status = tnf_fail(e, TNF_EFORMAT, at,
-                          "the zlib data give %llu bytes instead of %llu, or more follow",
+                          "the zlib data decode to %llu bytes instead of %llu, or more data follow",
                           (unsigned long long)made, (unsigned long long)n);
     else if (said == Z_OK || (said == Z_BUF_ERROR && z.avail_in > 0))
         status = tnf_fail(e, TNF_EFORMAT, at,
-                          "the zlib data hold more than the %llu bytes they should",
+                          "the zlib data decode to more than the expected %llu bytes",
                           (unsigned long long)n);
     else if (said == Z_BUF_ERROR)
         status = tnf_fail(e, TNF_ETRUNCATED, at, "the zlib data end too early");

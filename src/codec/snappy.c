@@ -40,7 +40,7 @@ tnf_status tnf_snappy_size(const void *stored, size_t stored_n, uint64_t *n, tnf
         return tnf_fail(e, TNF_EFORMAT, 0, "corrupt snappy: it does not begin with a size");
     if (said / MOST_OF_BYTE > stored_n)
         return tnf_fail(e, TNF_EFORMAT, 0,
-                        "corrupt snappy: %llu bytes cannot come out of a block of %zu",
+                        "corrupt snappy: %llu bytes cannot be decoded from a block of %zu",
                         (unsigned long long)said, stored_n);
     *n = said;
     return TNF_OK;
@@ -51,7 +51,7 @@ static tnf_status need_size(const void *stored, size_t stored_n, uint64_t n, tnf
     uint64_t said;
     TNF_TRY(tnf_snappy_size(stored, stored_n, &said, e));
     if (said != n)
-        return tnf_fail(e, TNF_EFORMAT, 0, "the snappy data hold %llu bytes and should hold %llu",
+        return tnf_fail(e, TNF_EFORMAT, 0, "the snappy data decode to %llu bytes instead of %llu",
                         (unsigned long long)said, (unsigned long long)n);
     return TNF_OK;
 }
@@ -198,7 +198,7 @@ tnf_status tnf_snappy_encode(tnf_buf *b, const void *bytes, size_t n, tnf_error 
 {
     if (n > UINT32_MAX)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "a snappy block holds less than 4 GiB, not %zu bytes", n);
+                        "a snappy block can hold less than 4 GiB, not %zu bytes", n);
     size_t size = sizeof(uint16_t) << TABLE_BITS;
     uint16_t *table = tnf_alloc(&b->alloc, size);
     if (!table)
@@ -240,7 +240,7 @@ static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
     if (d->from.stored == 0)
         return tnf_fail(e, TNF_EFORMAT, 0, "corrupt snappy: it is empty");
     if (d->from.stored > SIZE_MAX || d->from.decoded > UINT32_MAX)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a snappy block holds less than 4 GiB");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a snappy block can hold less than 4 GiB");
     uint8_t *stored = s ? tnf_alloc(&d->alloc, (size_t)d->from.stored) : NULL;
     if (!stored)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for snappy");

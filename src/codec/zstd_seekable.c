@@ -62,7 +62,8 @@ static tnf_status read_footer(tnf_decoder *d, struct decode *s, tnf_error *e)
         return bad_table(d, stored - FOOTER, "the table is larger than the data", e);
     TNF_TRY(d->from.read(d->from.ctx, stored - size - HEADER, head, HEADER, e));
     if (tnf_le32(head) != HEAD_MAGIC || tnf_le32(head + 4) != size)
-        return bad_table(d, stored - size - HEADER, "the table does not begin where it should", e);
+        return bad_table(d, stored - size - HEADER,
+                         "the table does not begin at the expected place", e);
     s->table = stored - size;
     return TNF_OK;
 }

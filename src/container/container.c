@@ -26,7 +26,7 @@ tnf_status tnf_members_add(tnf_members *m, tnf_str name, uint64_t size, tnf_erro
         return tnf_arena_fail(how->arena, "a directory", e);
     tnf_content c = { .name = { kept, name.n }, .at = TNF_NO_OFFSET, .size = size, .stored = size };
     tnf_buf_put(&m->list, &c, sizeof c);
-    return tnf_buf_status(&m->list, "folder", e);
+    return tnf_buf_status(&m->list, "directory", e);
 }
 
 static int by_name(const void *a, const void *b)

@@ -81,7 +81,9 @@ static tnf_status list_entry(listing *l, int fd, const char *name, unsigned dept
 {
     struct stat st;
     if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) /* it may have disappeared meanwhile */
-        return errno == ENOENT ? TNF_OK : tnf_fail_sys(e, errno, "cannot look at a directory");
+        return errno == ENOENT
+                   ? TNF_OK
+                   : tnf_fail_sys(e, errno, "cannot get the status of an entry of a directory");
     if (!S_ISDIR(st.st_mode))
         return add_file(l, &st, e);
     int below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

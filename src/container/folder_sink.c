@@ -72,7 +72,7 @@ tnf_status tnf_folder_sink_member(tnf_folder_sink *f, tnf_str name, tnf_sink **o
     char path[PATH_MAX];
     *out = NULL;
     if (f->member)
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a member is being written already");
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "another member is still being written");
     TNF_TRY(tnf_path_check(name, e));
     TNF_TRY(make_path(path, f, name, e));
     f->fd = tnf_fs_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);

@@ -92,7 +92,7 @@ typedef struct walk {
 static tnf_status lead_out(tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                    "a link leads out of the model's directory, where files are not looked for");
+                    "a link leads out of the model's directory, so it is not followed");
 }
 
 static tnf_status open_failed(tnf_error *e)

@@ -13,7 +13,7 @@ struct tnf_origin {
     const tnf_format *format;
     tnf_reader *reader;
     const char *label;  /* a shard's name, for messages; NULL for the file itself */
-    tnf_fetch_fn fetch; /* TNF_MEMORY without memory */
+    tnf_fetch_fn fetch; /* TNF_MEMORY: gives the bytes if they are not in memory */
     void *ctx;
     bool missing; /* the file does not exist: `label` is its name, `source` another file's */
     const struct tnf_virtual *made; /* TNF_OPAQUE: the virtual tensor that the part belongs to */
@@ -21,7 +21,7 @@ struct tnf_origin {
      * the part is all of them. */
     uint64_t skip, whole;
     const char *unreadable; /* why listed parts cannot be read; NULL: unknown */
-    bool slices;            /* the part is too large only as a whole: slices can be read */
+    bool slices;            /* only the whole part is too large: slices can be read */
 };
 
 /* A file that another one names and that does not exist. There may be as many as names. */
@@ -189,7 +189,7 @@ size_t tnf_sibling_count(const tnf_file *file);
 void tnf_close_siblings(tnf_file *file);
 /* Is this file of the model's directory a sibling, by any of its names? */
 bool tnf_sibling_named(const tnf_file *file, const char *name);
-/* Is a sibling, or a sibling of one, the file with this device and inode? */
+/* Does the file with this device and inode belong to it: a sibling, or a sibling of one? */
 bool tnf_sibling_is(const tnf_file *file, uint64_t device, uint64_t inode);
 
 /* amounts.c: checks how much compressed tensors grow, and how much is written of each file. */

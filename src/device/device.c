@@ -73,7 +73,7 @@ static tnf_status find_device(tnf_device *d, const char *which, tnf_error *e)
         if (ordinal < count)
             return learn_device(d, (int)ordinal, e);
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no cuda:%ld: %d GPU%s", ordinal,
-                        count, count == 1 ? " is here" : "s are here");
+                        count, count == 1 ? " is available" : "s are available");
     }
     for (int i = 0; i < count; i++) {
         TNF_TRY(learn_device(d, i, e));

@@ -8,7 +8,7 @@
  *
  * Readers of such formats begin at the end of the file. They find the new last bytes only when
  * everything that these refer to is on the disk. Some readers search backwards for an end record
- * that may be anywhere behind the old bytes. For them, the file always ends with the old end
+ * that may be anywhere after the old bytes. For them, the file always ends with the old end
  * record:
  *
  *   begin    │ old bytes │                      hole │ end │     one write, fsync
@@ -32,7 +32,7 @@
 
 #define WRITEBACK (32u << 20) /* start writing this much to the disk at a time */
 #define LAST      64u         /* bytes that are written last; no footer has more */
-#define AHEAD     (8u << 20)  /* room behind the written bytes, before the old end */
+#define AHEAD     (8u << 20)  /* room after the written bytes, before the old end */
 #define PAGE      4096u       /* a write within a page is complete or does not happen */
 
 struct growing {
@@ -145,7 +145,7 @@ static tnf_status growing_commit(void *ctx, tnf_error *e)
     return sync_file(g, &why) == TNF_OK ? TNF_OK : tnf_fail_unsynced(e, &why);
 }
 
-/* If the file did not end with the old end before the new bytes, the end behind them stays: the
+/* If the file did not end with the old end before the new bytes, the end after them stays: the
  * file is intact with it. */
 static void growing_abort(void *ctx)
 {
@@ -243,7 +243,7 @@ tnf_status tnf_sink_keep_end(tnf_sink *s, const void *end, size_t n, uint64_t fr
     struct growing *g = s->ctx;
     if (s->ops.write != growing_write || s->written != g->size || n == 0 || n > LAST ||
         from > g->size)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no end of %zu bytes can be kept", n);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "an end of %zu bytes cannot be kept", n);
     memcpy(g->end, end, n);
     g->nend = n;
     g->kept = ends_with_end(g, g->size) ? g->size : 0;

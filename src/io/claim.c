@@ -49,7 +49,7 @@ static tnf_status open_target(tnf_claim *c, const char *path, tnf_error *e)
                    ? TNF_OK
                    : tnf_fail_sys(e, errno, "cannot open the file to lock it");
     if (fstat(c->fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file");
     c->stamp = tnf_stamp_of(&st);
     if (!S_ISREG(st.st_mode))
         tnf_claim_drop(c);
@@ -78,7 +78,7 @@ static tnf_status try_claim(tnf_claim *c, const char *path, const tnf_waiting *w
     TNF_TRY(lock_both(c, waiting, e));
     *again = !tnf_claim_holds(c, path);
     if (fstat(c->fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file");
     c->stamp = tnf_stamp_of(&st); /* from now on no other program changes it */
     return TNF_OK;
 }
@@ -94,5 +94,5 @@ tnf_status tnf_claim_take(tnf_claim *c, const char *path, const tnf_waiting *wai
         if (!again)
             return status;
     }
-    return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file is replaced again and again");
+    return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file is being replaced repeatedly");
 }

@@ -290,7 +290,7 @@ static tnf_status over_fd(tnf_source **out, int fd, bool own, const struct stat 
 static tnf_status look_at_regular(int fd, struct stat *st, tnf_error *e)
 {
     if (fstat(fd, st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file");
     if (S_ISDIR(st->st_mode))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "is a directory");
     if (!S_ISREG(st->st_mode))
@@ -385,7 +385,7 @@ tnf_status tnf_spool_source(tnf_source **out, int spool, tnf_access access,
     tnf_status status = TNF_OK;
     *out = NULL;
     if (fstat(spool, &st) != 0)
-        status = tnf_fail_sys(e, errno, "cannot look at a temporary file");
+        status = tnf_fail_sys(e, errno, "cannot get the status of a temporary file");
     if (status == TNF_OK)
         status = over_fd(out, spool, true, &st, access, alloc, e);
     if (status != TNF_OK)
@@ -398,7 +398,7 @@ tnf_status tnf_source_fd(tnf_source **out, int fd, tnf_access access, tnf_error 
     *out = NULL;
     struct stat st;
     if (fstat(fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the descriptor");
+        return tnf_fail_sys(e, errno, "cannot get the status of the descriptor");
     if (S_ISREG(st.st_mode))
         return over_fd(out, fd, false, &st, access, NULL, e);
     if (S_ISDIR(st.st_mode))

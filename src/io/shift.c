@@ -84,12 +84,12 @@ static tnf_status find_hole(uint64_t *from, uint64_t *to, int fd, uint64_t size,
     *from = *to = size;
     off_t hole = lseek(fd, 0, SEEK_HOLE);
     if (hole < 0)
-        return tnf_fail_sys(e, errno, "cannot look for holes in the file");
+        return tnf_fail_sys(e, errno, "cannot search the file for holes");
     if ((uint64_t)hole >= size)
         return TNF_OK;
     off_t data = lseek(fd, hole, SEEK_DATA);
     if (data < 0 && errno != ENXIO)
-        return tnf_fail_sys(e, errno, "cannot look for holes in the file");
+        return tnf_fail_sys(e, errno, "cannot search the file for holes");
     *from = (uint64_t)hole;
     *to = data < 0 ? size : (uint64_t)data;
     return TNF_OK;
@@ -110,7 +110,7 @@ tnf_status tnf_shift_unit(uint64_t *out, int fd, tnf_error *e)
 {
     struct statvfs fs;
     if (fstatvfs(fd, &fs) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file system");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file system");
     *out = fs.f_bsize < 4096 ? 4096 : fs.f_bsize;
     return TNF_OK;
 }
@@ -213,7 +213,7 @@ static tnf_status state_of(tnf_undo_state *out, const struct undo *u, const tnf_
     struct stat st;
     uint64_t from, to;
     if (fstat(fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file");
     uint64_t size = (uint64_t)st.st_size;
     *out = TNF_UNDO_FOREIGN;
     if (size != u->old_size && size != u->old_size + u->by)
@@ -221,7 +221,7 @@ static tnf_status state_of(tnf_undo_state *out, const struct undo *u, const tnf_
     TNF_TRY(compare_file(out, u, a, fd, size, e));
     if (*out != TNF_UNDO_WHOLE || size == u->old_size)
         return TNF_OK;
-    /* The new header is there. If the rest was moved, too, there is no hole behind the header. */
+    /* The new header is there. If the rest was moved, too, there is no hole after the header. */
     TNF_TRY(find_hole(&from, &to, fd, size, e));
     if (from < size && from >= u->n + u->by)
         *out = TNF_UNDO_MIXED;
@@ -242,7 +242,7 @@ static tnf_status put_back(int fd, const struct undo *u, tnf_error *e)
     struct stat st;
     uint64_t from, to;
     if (fstat(fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file");
     uint64_t size = (uint64_t)st.st_size;
     if (size == u->old_size + u->by) {
         TNF_TRY(find_hole(&from, &to, fd, size, e));

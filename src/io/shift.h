@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes room for a longer header: the file system moves everything behind it without copying. Also
+/* Makes room for a longer header: the file system moves everything after it without copying. Also
  * examines the file if the system stopped in between. */
 #ifndef TNF_IO_SHIFT_H
 #define TNF_IO_SHIFT_H

@@ -70,7 +70,7 @@ void tnf_sink_named(tnf_sink *s, const char *path);
 tnf_status tnf_sink_append(tnf_sink **out, const char *path, const struct tnf_claim *claim,
                            uint64_t size, unsigned flags, const tnf_allocator *alloc, tnf_error *e);
 /* For such a file, before anything is written: `end` are its last bytes, at most 64, which are
- * valid at any position behind `from`. The file ends with them until commit, so that it is intact
+ * valid at any position after `from`. The file ends with them until commit, so that it is intact
  * at every moment. The bytes behind `from` are useless and are overwritten. */
 tnf_status tnf_sink_keep_end(tnf_sink *s, const void *end, size_t n, uint64_t from, tnf_error *e);
 /* Changes bytes that were written before; the sink must have `patch`. */

@@ -46,7 +46,7 @@ static tnf_status check_range(const tnf_source *s, uint64_t offset, uint64_t n, 
     if (offset <= s->size && n <= s->size - offset)
         return TNF_OK;
     return tnf_fail(e, TNF_ETRUNCATED, s->size,
-                    "%llu bytes wanted at byte %llu, but the file has only %llu",
+                    "%llu bytes were requested from byte %llu on, but the file has only %llu",
                     (unsigned long long)n, (unsigned long long)offset, (unsigned long long)s->size);
 }
 

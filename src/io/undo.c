@@ -188,7 +188,7 @@ static tnf_status unopened_undo(const char *path, const struct stat *file, int e
                     err == ENXIO || err == EISDIR;
     return harmless || (err == EACCES && !ours)
                ? TNF_OK
-               : tnf_fail_sys(e, err, "cannot look for an interrupted change");
+               : tnf_fail_sys(e, err, "cannot check for an interrupted change");
 }
 
 static tnf_status open_undo(struct undo *u, const char *path, int file, tnf_error *e)
@@ -196,7 +196,7 @@ static tnf_status open_undo(struct undo *u, const char *path, int file, tnf_erro
     struct stat st, of;
     *u = (struct undo) { .fd = -1 };
     if (fstat(file, &of) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file");
     int fd = tnf_fs_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return unopened_undo(path, &of, errno, e);
@@ -218,7 +218,7 @@ static bool get_bytes(const struct undo *u, uint64_t at, void *dst, size_t n, tn
     return *status == TNF_OK && got == n;
 }
 
-/* Reads the range that begins at *at, and moves *at behind it. */
+/* Reads the range that begins at *at, and moves *at to its end. */
 static bool next_range(struct range *r, const struct undo *u, uint64_t *at, tnf_status *status,
                        tnf_error *e)
 {
@@ -290,7 +290,7 @@ struct seen {
 };
 
 /* Compares n bytes of a range, from its byte `from` on: the present ones, the old ones and the new
- * ones. There are no old bytes behind the old end, and no new ones behind the new end: a 0 there is
+ * ones. There are no old bytes after the old end, and no new ones after the new end: a 0 there is
  * a byte that was not written yet. */
 static void compare_bytes(struct seen *s, const struct range *r, uint64_t from, const uint8_t *now,
                           const uint8_t *was, const uint8_t *to_be, size_t n)
@@ -344,7 +344,7 @@ static tnf_status compare_file(tnf_undo_state *out, int fd, const struct undo *u
     uint64_t at = HEAD;
     bool longer = u->new_size > u->old_size;
     if (fstat(fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file");
     uint64_t size = (uint64_t)st.st_size;
     *out = TNF_UNDO_FOREIGN;
     if (size < (longer ? u->old_size : u->new_size) || size > (longer ? u->new_size : u->old_size))

@@ -10,14 +10,14 @@
 #include <sys/types.h>
 #include <tenfold/io.h>
 
-/* New bytes for a position; bytes behind the end make the file longer. */
+/* New bytes for a position; bytes after the end make the file longer. */
 typedef struct tnf_patch {
     uint64_t at;
     size_t n;
     const uint8_t *bytes;
 } tnf_patch;
 
-/* A change of an open file. The patches are in ascending order and do not touch; every byte behind
+/* A change of an open file. The patches are in ascending order and do not touch; every byte after
  * the old end is in a patch. */
 typedef struct tnf_change_file {
     int fd; /* for reading and writing */

@@ -101,8 +101,8 @@ static tnf_status check_all_there(const struct finishing *f, tnf_error *e)
     if (missing == 0)
         return TNF_OK;
     return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                    "%" PRIu64 " of %" PRIu64 " parts are not done: %s%s", missing, f->job->o.parts,
-                    list, missing > 8 ? " …" : "");
+                    "%" PRIu64 " of %" PRIu64 " parts are not done: %s%s; run them first", missing,
+                    f->job->o.parts, list, missing > 8 ? " …" : "");
 }
 
 /* Checks that the number of hashes in a receipt fits its items. */

@@ -56,7 +56,8 @@ static tnf_status load_leaves(struct hashing *h, uint64_t part, tnf_error *e)
     if (!bytes)
         return tnf_arena_fail(&h->leaves, "hashes", e);
     if (r.part != part || r.leaves.n != expected || !tnf_take_hex(bytes, r.leaves))
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "receipt %" PRIu64 " is damaged", part);
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "receipt %" PRIu64 " is damaged; run that part again", part);
     h->bytes = bytes;
     h->loaded = part;
     return TNF_OK;
@@ -120,7 +121,8 @@ static size_t make_groups(struct hashing *h, struct group *groups)
 
 static tnf_status fail_misfit(tnf_error *e)
 {
-    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not match its inputs");
+    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                    "the plan does not match its inputs; make a new plan");
 }
 
 /* Does the group have every leaf of the tensor once, in order? */

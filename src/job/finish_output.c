@@ -29,7 +29,8 @@ tnf_status tnf_finish_leaves(struct finishing *f, uint8_t **out, uint64_t **befo
         return tnf_arena_fail(&f->arena, "hashes", e);
     for (uint64_t i = 0; i < job->o.parts; i++) {
         if (!tnf_take_hex(to, f->receipts[i].leaves))
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "receipt %" PRIu64 " is damaged", i);
+            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                            "receipt %" PRIu64 " is damaged; run that part again", i);
         to += f->receipts[i].leaves.n / 2;
     }
     return TNF_OK;

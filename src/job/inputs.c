@@ -166,15 +166,15 @@ static tnf_status check_pin(const struct job_pin *pin, const char *shown, const 
     if (now.size != pin->size)
         return fail_changed(shown, "it has another size", e);
     if (!trust && pin->dated && now.dated && now.mtime_ns != pin->mtime_ns)
-        return fail_changed(shown, "it was changed, or is a copy (--trust-content compares less)",
+        return fail_changed(shown, "it was changed, or is a copy; --trust-content skips this check",
                             e);
     if (!trust && pin->etag && !now.etag)
-        return fail_changed(shown, "its server gives no ETag now (--trust-content compares less)",
+        return fail_changed(shown, "its server gives no ETag now; --trust-content skips this check",
                             e);
     if (!trust && pin->etag && strcmp(now.etag, pin->etag) != 0)
         return fail_changed(
-            shown, "it has another ETag, so it is another version (--trust-content compares less)",
-            e);
+            shown,
+            "it has another ETag, so it is another version; --trust-content skips this check", e);
     return TNF_OK;
 }
 

@@ -195,8 +195,8 @@ static int best_first(const void *a, const void *b)
 
 /* --------------------------------------------------------------------- joining */
 
-/* Joins the pieces of one tensor from several parts to one row. If a part could not read its piece,
- * the row is the first error. */
+/* Joins the pieces of one tensor from several parts into one row. If a part could not read its
+ * piece, the row is the first error. */
 static tnf_status join_rows(struct merging *m, size_t first, size_t n, struct row *out,
                             tnf_error *e)
 {

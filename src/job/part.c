@@ -98,7 +98,8 @@ static tnf_status check_item(const tnf_job *job, const struct job_item *it, tnf_
                       (it->k < o->nparts && it->first <= tnf_count_leaves(&o->parts[it->k]) &&
                        it->n <= tnf_count_leaves(&o->parts[it->k]) - it->first));
     return good ? TNF_OK
-                : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not match its inputs");
+                : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                           "the plan does not match its inputs; make a new plan");
 }
 
 static tnf_status hash_job(void *ctx, size_t job, tnf_error *e)

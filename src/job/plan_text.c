@@ -541,7 +541,9 @@ static tnf_status check_plan(const tnf_job *job, tnf_error *e)
         good = job->outs[i].path != NULL;
     for (size_t i = 0; i < job->nitems && good; i++)
         good = item_fits(job, i);
-    return good ? TNF_OK : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan is inconsistent");
+    return good ? TNF_OK
+                : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                           "the plan is inconsistent; make a new plan");
 }
 
 static tnf_status parse_plan(tnf_job *job, const char *text, size_t n, tnf_error *e)

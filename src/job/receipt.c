@@ -92,7 +92,7 @@ tnf_status tnf_receipt_parse(struct job_receipt *out, tnf_job *job, const char *
     tnf_str plan = { "", 0 };
     *out = (struct job_receipt) { .part = UINT64_MAX };
     if (!is_sealed(text, n))
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a receipt is damaged");
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a receipt is damaged; run its part again");
     tnf_json_init(&j, text, n, 0, arena, 64, e);
     if (tnf_json_enter(&j, '{'))
         for (tnf_str key; tnf_json_key(&j, &key);)
@@ -105,7 +105,9 @@ tnf_status tnf_receipt_parse(struct job_receipt *out, tnf_job *job, const char *
                        : tnf_json_skip(&j, tnf_str_is(key, "rows") ? &out->rows : NULL));
     TNF_TRY(tnf_json_end(&j));
     if (!tnf_str_is(plan, job->id) || out->part >= job->o.parts)
-        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "a receipt belongs to another plan");
+        return tnf_fail(
+            e, TNF_ECHANGED, TNF_NO_OFFSET,
+            "a receipt belongs to another plan; use the plan that its part was run with");
     return TNF_OK;
 }
 

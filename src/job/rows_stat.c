@@ -209,7 +209,8 @@ tnf_status tnf_stat_join(tnf_str *out, const tnf_job *job, size_t in, size_t ind
             return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
                             "the results of the parts for a tensor are inconsistent");
     if (index >= tnf_file_info(file)->objects)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not match its inputs");
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "the plan does not match its inputs; make a new plan");
     tnf_text_begin(&text, UINT64_MAX);
     options.tensor = on_joined;
     options.ctx = &text;

@@ -54,7 +54,7 @@ static const tnf_object *find_scaled(const struct scaling *s, const tnf_object *
 static void tell_scales(const struct scaling *s, const tnf_object *scales, const tnf_object *of)
 {
     char why[200];
-    snprintf(why, sizeof why, "multiplied into %s, as asked", TNF_QUOTED(of->name));
+    snprintf(why, sizeof why, "multiplied into %s, as requested", TNF_QUOTED(of->name));
     const tnf_plan_item item = {
         .fate = TNF_TRANSFORMED, .kind = "tensor", .name = scales->name, .reason = why
     };

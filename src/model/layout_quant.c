@@ -290,7 +290,7 @@ static tnf_status count_centroids(const tnf_object *object, uint64_t *out, tnf_e
     const tnf_part *codebooks = tnf_object_part(object, "codebooks");
     uint64_t row;
     if (object->shape[1] == 0 || !tnf_ckd_mul(&row, object->shape[1], sizeof(float)))
-        return tnf_layout_fail(object, e, "rows of %" PRIu64 " elements are not possible",
+        return tnf_layout_fail(object, e, "rows of %" PRIu64 " elements are not allowed",
                                object->shape[1]);
     *out = codebooks->nbytes / row;
     if (codebooks->nbytes % row != 0 || *out == 0 || *out > MAX_CENTROIDS)
@@ -307,7 +307,8 @@ static tnf_status check_pieces(const tnf_object *object, tnf_error *e)
     uint64_t rows = object->shape[0], length = object->shape[1];
     uint64_t pieces = rows ? codes->nbytes / rows : 0;
     if (rows == 0 ? codes->nbytes != 0 : codes->nbytes % rows != 0 || pieces == 0)
-        return tnf_layout_fail(object, e, "%" PRIu64 " codes do not divide by %" PRIu64 " rows",
+        return tnf_layout_fail(object, e,
+                               "%" PRIu64 " codes cannot be divided evenly by %" PRIu64 " rows",
                                codes->nbytes, rows);
     if (rows != 0 && length % pieces != 0)
         return tnf_layout_fail(object, e,

@@ -125,7 +125,8 @@ static tnf_status check_coo(const tnf_object *object, tnf_error *e)
     TNF_TRY(tnf_layout_elements(&cells, object, e)); /* each cell must have a number */
     TNF_TRY(tnf_part_must_hold(object, coords, count_of(coords), e));
     if (count_of(coords) % object->rank != 0)
-        return tnf_layout_fail(object, e, "%" PRIu64 " coordinates do not divide by %u dimensions",
+        return tnf_layout_fail(object, e,
+                               "%" PRIu64 " coordinates cannot be divided evenly by %u dimensions",
                                count_of(coords), object->rank);
     return tnf_part_must_hold(object, tnf_object_part(object, "values"),
                               count_of(coords) / object->rank, e);

@@ -320,10 +320,10 @@ static tnf_status fetch_folder(struct fetching *f, const tnf_place *folder, tnf_
     TNF_TRY(tnf_list_folder(f->session, folder, true, &listed, add_wish, &l, e));
     if (!listed)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "http cannot list folders; give the URL of the file, or of the model's "
+                        "http cannot list directories; give the URL of the file, or of the model's "
                         "index");
     if (!l.first)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the folder has no files");
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the directory has no files");
     for (const struct wish *w = l.first; w; w = w->next)
         TNF_TRY(fetch_one(f, w, e));
     return TNF_OK;

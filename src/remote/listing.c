@@ -37,7 +37,7 @@ static tnf_status get_text(tnf_session *s, tnf_place *place, tnf_exchange *x, tn
 
 static tnf_status too_many(tnf_error *e)
 {
-    return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the folder has too many files");
+    return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the directory has too many files");
 }
 
 /* ---------------------------------------------------------------------- s3 */
@@ -219,7 +219,7 @@ static tnf_status tree_place(tnf_place *api, const tnf_place *folder, bool deep,
     *api = *folder;
     const char *resolve = strstr(api->url.path, "/resolve/");
     if (!resolve)
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "not a place of the hub");
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "not a URL of a file on the hub");
     size_t before = strlen(api->url.path) - strlen(resolve) - strlen(folder->repo) - 1;
     memcpy(inside, folder->inside, n + 1);
     while (n > 0 && inside[n - 1] == '/')
@@ -324,7 +324,7 @@ tnf_status tnf_remote_list(const tnf_source *near, bool *listed, tnf_remote_file
     tnf_place folder;
     *listed = false;
     if (!f)
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a folder of a file that is not remote");
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a directory of a file that is not remote");
     pthread_mutex_lock(&f->lock);
     tnf_status status = tnf_place_sibling(&folder, &f->place, "", 0, e);
     pthread_mutex_unlock(&f->lock);

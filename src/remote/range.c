@@ -162,7 +162,7 @@ static tnf_status spool_bytes(struct intake *in, const uint8_t *p, size_t n, tnf
     uint64_t most = in->far->session->how.stream ? UINT64_MAX : SPOOL_MOST;
     if (n > most - (uint64_t)in->got)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "the server has no range requests, and the file is larger than %u bytes; "
+                        "the server does not support ranges, and the file is larger than %u bytes; "
                         "download it first, or use -o stream=yes",
                         SPOOL_MOST);
     TNF_TRY(tnf_fs_write_at(in->far->spool, p, n, in->got, e));

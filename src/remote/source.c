@@ -36,7 +36,7 @@ static tnf_status read_without_ranges(const tnf_far *f, uint64_t offset, void *d
         return read_spool(f, offset, dst, n, e);
     if (offset + n > f->nhead)
         return tnf_fail(e, TNF_ENET, offset,
-                        "the server has no range requests (the file has %llu bytes); download it "
+                        "the server does not support ranges (the file has %llu bytes); download it "
                         "first, or use -o stream=yes",
                         (unsigned long long)f->pin.total);
     memcpy(dst, f->head + offset, n);
@@ -247,7 +247,7 @@ tnf_status tnf_remote_open(tnf_source **out, const char *url, const tnf_url_opti
     tnf_status status = tnf_place_parse(&place, s, url, e);
     if (status == TNF_OK && place.folder)
         status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                          "the URL names a folder; give the URL of a file");
+                          "the URL names a directory; give the URL of a file");
     if (status == TNF_OK)
         status = tnf_web_open(out, s, &place, e);
     tnf_session_drop(s);

@@ -26,8 +26,9 @@ static tnf_status copy_text(char *out, size_t room, const char *p, size_t n, tnf
         return too_long(e);
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)p[i] <= ' ' || p[i] == 0x7f)
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                            "a URL must not contain spaces or control characters; write %%20");
+            return tnf_fail(
+                e, TNF_EINVAL, TNF_NO_OFFSET,
+                "a URL must not contain spaces or control characters; write a space as %%20");
     memcpy(out, p, n);
     out[n] = 0;
     return TNF_OK;

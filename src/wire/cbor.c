@@ -297,7 +297,7 @@ bool tnf_cbor_i64(tnf_cbor *r, int64_t *out)
         return false;
     if (h.argument > INT64_MAX)
         return tnf_cbor_fail(r, TNF_CBOR_SCHEMA, TNF_ELIMIT, tnf_cbor_position(r, h.at),
-                             "the CBOR has an integer beyond 64 bits with a sign");
+                             "the CBOR has an integer too large for a signed 64-bit integer");
     *out = negative ? -1 - (int64_t)h.argument : (int64_t)h.argument;
     return true;
 }

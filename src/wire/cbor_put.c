@@ -180,7 +180,7 @@ static tnf_status put_members(const writer *w, const tnf_member *const *members,
     for (size_t i = 0; i < n; i++) {
         tnf_str key = members[i]->key;
         if (i && tnf_cbor_compare(members[i - 1]->key, key) == 0)
-            return tnf_fail(w->e, TNF_EINVAL, TNF_NO_OFFSET, "the key %s comes twice in one map",
+            return tnf_fail(w->e, TNF_EINVAL, TNF_NO_OFFSET, "the key %s occurs twice in one map",
                             TNF_QUOTED(key));
         TNF_TRY(put_text(w, key.p, key.n));
         TNF_TRY(put_tree(w, &members[i]->value, depth + 1));

@@ -122,7 +122,8 @@ tnf_status tnf_flat_vector_of(tnf_flat_vector *out, const tnf_flat_table *t, uns
     out->n = (uint32_t)n;
     out->at = at + 4;
     if (n > (t->in->n - out->at) / width)
-        return tnf_fail(e, TNF_EFORMAT, at, "a vector of %u elements ends behind the file", out->n);
+        return tnf_fail(e, TNF_EFORMAT, at,
+                        "a vector of %u elements ends after the end of the file", out->n);
     return TNF_OK;
 }
 

@@ -218,8 +218,9 @@ bool tnf_msgpack_i64(tnf_msgpack *r, int64_t *out)
     if (h.kind != TNF_MSGPACK_UINT && h.kind != TNF_MSGPACK_INT)
         return unexpected(r, &h, "an integer");
     if (h.kind == TNF_MSGPACK_UINT && h.argument > INT64_MAX)
-        return tnf_msgpack_fail(r, TNF_ELIMIT, position_of(r, h.at),
-                                "the MessagePack has an integer beyond 64 bits with a sign");
+        return tnf_msgpack_fail(
+            r, TNF_ELIMIT, position_of(r, h.at),
+            "the MessagePack has an integer too large for a signed 64-bit integer");
     memcpy(out, &h.argument, sizeof *out);
     return true;
 }

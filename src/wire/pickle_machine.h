@@ -88,7 +88,7 @@ static inline size_t room_for(size_t n)
     return n ? room : 0;
 }
 
-/* Makes room for `more` pointers behind the n items of a list; NULL: no memory. */
+/* Makes room for `more` pointers after the n items of a list; NULL: no memory. */
 static inline tnf_pickle_node **make_room(machine *m, tnf_pickle_node **items, size_t n,
                                           size_t more)
 {

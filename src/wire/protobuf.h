@@ -69,7 +69,7 @@ static inline bool tnf_protobuf_more(const tnf_protobuf *m)
     return m->pos < m->end;
 }
 
-/* Reads the next field; the message continues behind its content. TNF_ETRUNCATED if the file ends,
+/* Reads the next field; the message continues after its content. TNF_ETRUNCATED if the file ends,
  * TNF_EFORMAT if a length exceeds the message. */
 tnf_status tnf_protobuf_next(tnf_protobuf *m, tnf_protobuf_field *f, tnf_error *e);
 /* The content of a field as a message, or as packed numbers. */

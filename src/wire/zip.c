@@ -101,7 +101,8 @@ static tnf_status find_end(uint64_t *at, const tnf_zip_from *from, const uint8_t
 static tnf_status check_disks(bool one, uint64_t at, tnf_error *e)
 {
     return one ? TNF_OK
-               : tnf_fail(e, TNF_EUNSUPPORTED, at, "the zip archive is one of several disks");
+               : tnf_fail(e, TNF_EUNSUPPORTED, at,
+                          "the zip archive is one piece of an archive in several pieces");
 }
 
 /* A number of the end record must equal that of the zip64 record, or be all ones. */
@@ -285,8 +286,8 @@ tnf_status tnf_zip_check_member(const tnf_zip_member *m, uint16_t disk, tnf_erro
         if (others[i].method == m->method)
             name = others[i].name;
     return tnf_fail(e, TNF_EUNSUPPORTED, m->at,
-                    "the member %s is compressed by %s (method %u); stored and deflated ones are "
-                    "read",
+                    "the member %s is compressed by %s (method %u); only stored and deflated "
+                    "members can be read",
                     TNF_QUOTED(m->name), name, m->method);
 }
 
@@ -360,7 +361,7 @@ static tnf_status set_limits(tnf_zip *z, const tnf_zip_from *from, tnf_error *e)
         if (!tnf_ckd_add(&end, m->header, HEADER_SIZE + m->raw.n) ||
             !tnf_ckd_add(&end, end, m->stored) || end > m->limit)
             return tnf_fail(e, TNF_EFORMAT, m->at, "the member %s overlaps %s", TNF_QUOTED(m->name),
-                            i + 1 < z->n ? "another one" : "the directory, or is behind it");
+                            i + 1 < z->n ? "another one" : "the directory, or is after it");
     }
     return TNF_OK;
 }
@@ -400,12 +401,13 @@ static tnf_status place_directory(tnf_zip *z, const summary *s, const tnf_zip_fr
                         (unsigned long long)s->directory_n, (unsigned long long)s->directory);
     uint64_t all = s->directory_n + END_SIZE; /* fits: the directory is in the file */
     if (all > from->max_directory || s->members > from->max_members)
-        return tnf_fail(
-            e, TNF_ELIMIT, s->at,
-            "the zip directory and its end have %llu bytes for %llu members; %llu and %llu are "
-            "allowed",
-            (unsigned long long)all, (unsigned long long)s->members,
-            (unsigned long long)from->max_directory, (unsigned long long)from->max_members);
+        return tnf_fail(e, TNF_ELIMIT, s->at,
+                        "the zip directory and its end have %llu bytes for %llu members; at most "
+                        "%llu and %llu are "
+                        "allowed",
+                        (unsigned long long)all, (unsigned long long)s->members,
+                        (unsigned long long)from->max_directory,
+                        (unsigned long long)from->max_members);
     if (s->members > s->directory_n / ENTRY_SIZE || s->members >= TNF_HASH_NONE)
         return tnf_fail(e, TNF_EFORMAT, s->at,
                         "%llu members do not fit in a directory of %llu bytes",
@@ -438,7 +440,7 @@ static tnf_status read_directory(tnf_zip *z, const summary *s, const tnf_zip_fro
     }
     if (tnf_left(&c) > 0)
         return tnf_fail(e, TNF_EFORMAT, tnf_where(&c),
-                        "the zip directory has %zu bytes behind its %llu members", tnf_left(&c),
+                        "the zip directory has %zu bytes after its %llu members", tnf_left(&c),
                         (unsigned long long)s->members);
     return TNF_OK;
 }
@@ -504,7 +506,7 @@ static tnf_status compare_header(const tnf_zip_from *from, const tnf_zip_member 
     if (tnf_le16(header + 8) != m->method)
         return fail_differs(m, "method", e);
     if ((flags ^ m->flags) & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_DESCRIPTOR | FLAG_MASKED))
-        return fail_differs(m, "kind (encrypted, or with its sizes behind it)", e);
+        return fail_differs(m, "kind (encrypted, or with its sizes after it)", e);
     TNF_TRY(tnf_zip_find_extra(&zip64, rest + m->raw.n, extra_n, m->header, e));
     if (flags == m->flags && same_sizes(m, header, &zip64))
         return TNF_OK;

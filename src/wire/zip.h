@@ -53,10 +53,10 @@ typedef struct tnf_zip {
 
 /* Reads the directory. Refuses encrypted members, methods other than stored and deflated, names
  * with NUL, members that overlap each other or the directory, and archives of several disks. Calls
- * `odd` for bytes in front of the archive or behind its end, and for duplicate names. */
+ * `odd` for bytes in front of the archive or after its end, and for duplicate names. */
 tnf_status tnf_zip_read(tnf_zip *out, const tnf_zip_from *from, tnf_error *e);
 /* The same without a directory, for a truncated file: one header after the other, from the first
- * byte on, until there is no further member. The last member may end behind the end of the file. */
+ * byte on, until there is no further member. The last member may end after the end of the file. */
 tnf_status tnf_zip_walk(tnf_zip *out, const tnf_zip_from *from, tnf_error *e);
 /* The position of the data of a member. Its header is compared with its entry. */
 tnf_status tnf_zip_locate(uint64_t *data, const tnf_zip_from *from, const tnf_zip_member *member,
@@ -70,7 +70,7 @@ typedef enum tnf_zip_style {
     /* As Python's zipfile with force_zip64: sizes and CRC before the data, so they must be known,
      * or written there later. */
     TNF_ZIP_PYTHON,
-    /* As PyTorch: sizes and CRC behind the data, padding in an extra field before the data. */
+    /* As PyTorch: sizes and CRC after the data, padding in an extra field before the data. */
     TNF_ZIP_TORCH
 } tnf_zip_style;
 
@@ -82,11 +82,11 @@ typedef struct tnf_zip_put {
         size;     /* for TORCH the size must be known before the data, and equal `stored` */
     uint32_t crc; /* for TORCH known after the data */
     bool deflated;
-    bool streamed;  /* PYTHON: to a pipe, with CRC and sizes behind the data */
+    bool streamed;  /* PYTHON: to a pipe, with CRC and sizes after the data */
     uint32_t align; /* TORCH: alignment of its data; 0 or 1: none */
 } tnf_zip_put;
 
-/* Write the bytes before the data, the bytes behind it, its entry in the directory, and the end of
+/* Write the bytes before the data, the bytes after it, its entry in the directory, and the end of
  * the archive. */
 void tnf_zip_put_local(tnf_buf *b, tnf_zip_style style, const tnf_zip_put *m);
 void tnf_zip_put_behind(tnf_buf *b, tnf_zip_style style, const tnf_zip_put *m);

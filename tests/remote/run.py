@@ -105,7 +105,7 @@ def test_answers(w):
 def test_large(w):
     """No range requests, and too long to be taken whole unasked."""
     code, out, err = run("hash", w.url("whole/big.safetensors"))
-    check(code == 3 and "no range requests (the file has 75497" in err, "large: " + err)
+    check(code == 3 and "does not support ranges (the file has 75497" in err, "large: " + err)
     code, out, err = run("cat", w.url("whole/big.safetensors"), "w[0:3]", "-o", "stream=yes")
     check(code == 0, "stream=yes: " + err)
     code, out, err = run("ls", w.url("whole/big.safetensors"))
@@ -150,7 +150,7 @@ def test_shards(w):
     code, out, err = run("info", w.url("ok/"))
     check(code == 3 and "http has no listing" in err, "no listing: " + err)
     code, out, err = run("fetch", w.url("ok/model/"), os.path.join(w.folder, "nothing"))
-    check(code == 2 and "http cannot list folders" in err, "no listing to fetch: %d %s" % (code, err))
+    check(code == 2 and "http cannot list directories" in err, "no listing to fetch: %d %s" % (code, err))
     code, out, err = run("verify", w.url("ok/model/"))
     check(code == 0, "verify: " + err)
 
@@ -402,7 +402,7 @@ def test_folders(w):
                 check(f.read() == g.read(), "%s: %s differs" % (url, name))
         shutil.rmtree(target)
         code, out, err = run("fetch", url.replace("/model/", "/nothing/"), target, env=env)
-        check(code == 3 and "the folder has no files" in err, "%s, empty: %d %s" % (url, code, err))
+        check(code == 3 and "the directory has no files" in err, "%s, empty: %d %s" % (url, code, err))
         shutil.rmtree(target)
     # A format that is a folder: more files than are kept open, one that changed, one that leads out.
     make_safetensors(w.folder + "/some.safetensors", {"t%d" % i: ([100], floats(100, i)) for i in range(70)})

@@ -149,7 +149,7 @@ static void read_into_memory(void **state)
         one.dst = dst;
         one.n = sizeof dst - 1;
         assert_fails(tnf_bind(f, &one, 1, NULL, NULL, &e), TNF_EINVAL);
-        assert_string_equal(e.message, "'w' has 24 bytes, there is room for 23");
+        assert_string_equal(e.message, "'w' has 24 bytes, but there is room for only 23");
         one.n = sizeof dst;
         assert_ok(tnf_bind(f, &one, 1, NULL, NULL, &e));
         assert_ptr_equal(one.view, dst);

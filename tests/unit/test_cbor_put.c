@@ -149,7 +149,7 @@ static void refuses_what_cannot_be_read_again(void **state)
     tnf_member twice[2] = { { { "k", 1 }, { 0 } }, { { "k", 1 }, { 0 } } };
     tnf_value map = { .kind = TNF_MAP, .n = 2, .as.members = twice };
     assert_fails(tnf_cbor_put_value(&f->b, &map, TNF_CBOR_STRICT, 8, &e), TNF_EINVAL);
-    assert_says("the key 'k' comes twice");
+    assert_says("the key 'k' occurs twice");
 
     tnf_value bad = tnf_value_str(TNF_STRING, "\xff", 1);
     assert_fails(tnf_cbor_put_value(&f->b, &bad, TNF_CBOR_STRICT, 8, &e), TNF_EINVAL);

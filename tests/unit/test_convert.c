@@ -106,8 +106,9 @@ static void multiplies_by_scales(void **state)
     size_t told = 0;
     for (size_t i = 0; i < r->nitems; i++)
         told += strcmp(tnf_report_item(r, i)->reason, tnf_report_item(r, i)->name.n == 1
-                                                          ? "multiplied by its scales, as asked"
-                                                          : "multiplied into 'w', as asked") == 0;
+                                                          ? "multiplied by its scales, as requested"
+                                                          : "multiplied into 'w', as requested") ==
+                0;
     assert_int_equal(told, 2);
     tnf_report_free(r);
     tnf_close(out);

@@ -110,10 +110,10 @@ static void notices_damage(void **state)
         assert_int_equal(decode_all(stored, cut, back, sizeof plain, &e), TNF_ETRUNCATED);
     assert_fails(decode_all(stored, n, back, sizeof plain + 1, &e), TNF_ETRUNCATED);
     assert_fails(decode_all(stored, n, back, sizeof plain - 1, &e), TNF_EFORMAT);
-    assert_says("more than the 299 bytes");
+    assert_says("more than the expected 299 bytes");
     stored[n] = 0;
     assert_fails(decode_all(stored, n + 1, back, sizeof plain, &e), TNF_EFORMAT);
-    assert_says("end 1 bytes before they should");
+    assert_says("end 1 bytes too early");
     stored[0] = 0x07; /* a block of a type that there is not */
     assert_fails(decode_all(stored, n, back, sizeof plain, &e), TNF_EFORMAT);
     assert_says("corrupt deflate");

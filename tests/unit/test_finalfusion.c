@@ -406,7 +406,7 @@ static void test_what_does_not_fit(void **state)
     b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 2, 2, rows);
     add_strings(b, "vocab", text, offsets, 3);
-    check_refused(b, NULL, "are not as many");
+    check_refused(b, NULL, "is not the number of words");
     b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", latin, offsets, 3);

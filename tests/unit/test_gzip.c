@@ -80,7 +80,7 @@ static void joins_members(void **state)
     assert_ok(tnf_gzip_decode(stored, n, back, 11, &e));
     assert_memory_equal(back, "hello world", 11);
     assert_int_equal(tnf_gzip_decode(stored, n, back, 10, &e), TNF_EFORMAT);
-    assert_says("more than the 10 bytes");
+    assert_says("more than the expected 10 bytes");
     assert_int_equal(tnf_gzip_decode(stored, n, back, 12, &e), TNF_ETRUNCATED);
 }
 

@@ -304,9 +304,9 @@ static void pq_sizes(void **state)
     tnf_object o = tensor_of("pq/1", SHAPE(3, 4), parts, 4);
     check_is(&o, NULL);
     parts[0].nbytes = 7;
-    check_is(&o, "7 codes do not divide by 3 rows");
+    check_is(&o, "7 codes cannot be divided evenly by 3 rows");
     parts[0].nbytes = 0;
-    check_is(&o, "0 codes do not divide by 3 rows");
+    check_is(&o, "0 codes cannot be divided evenly by 3 rows");
     parts[0].nbytes = 9;
     check_is(&o, "rows of 4 elements cannot be cut into 3 pieces");
     parts[0].nbytes = 6;
@@ -339,7 +339,7 @@ static void pq_shapes(void **state)
     tnf_object o = tensor_of("pq/1", SHAPE(0, 4), parts, 3);
     data_is(&o, NULL, 0);
     parts[0].nbytes = 1;
-    check_is(&o, "1 codes do not divide by 0 rows");
+    check_is(&o, "1 codes cannot be divided evenly by 0 rows");
     parts[0].nbytes = 3;
     o.shape = (const uint64_t[]) { 3, 0 };
     check_is(&o, "rows of 0 elements");

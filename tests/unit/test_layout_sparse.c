@@ -160,7 +160,7 @@ static void coo_structure(void **state)
     check_is(&o, "the part 'coords' is i64 and should be u32 or u64");
     parts[1].type = tnf_type_of(TNF_U32);
     parts[1].nbytes = 20;
-    check_is(&o, "5 coordinates do not divide by 2 dimensions");
+    check_is(&o, "5 coordinates cannot be divided evenly by 2 dimensions");
     parts[1].nbytes = 22;
     check_is(&o, "the part 'coords' has 22 bytes");
     parts[1].nbytes = 16;

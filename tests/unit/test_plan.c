@@ -302,7 +302,7 @@ static void attributes_without_a_place(void **state)
     set_attribute(w, NULL, "k", tnf_value_uint(1));
     set_attribute(w, "a", "l", tnf_value_bool(true));
     assert_fails(plan_save(w, &e), TNF_ELOSSY);
-    assert_says("2 things");
+    assert_says("2 items");
     assert_string_equal(w->plan.text,
                         "dropped attribute k; native tensor a; dropped attribute l; ");
     end_plan(w);

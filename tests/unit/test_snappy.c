@@ -135,7 +135,7 @@ static void refuses_damage(void **state)
     assert_fails(tnf_snappy_size("", 0, &n, &e), TNF_EFORMAT);
     /* 2 GiB out of six bytes: said, but impossible */
     assert_fails(tnf_snappy_size("\x80\x80\x80\x80\x08\x00", 6, &n, &e), TNF_EFORMAT);
-    assert_says("cannot come out");
+    assert_says("cannot be decoded");
     assert_fails(tnf_snappy_decode("\x05\xf0", 2, back, 5, &e), TNF_EFORMAT);
     /* a copy from before the beginning */
     assert_fails(tnf_snappy_decode("\x08\x00z\x1d\x09", 5, back, 8, &e), TNF_EFORMAT);

@@ -182,14 +182,14 @@ static void end_records(void **state)
     check_refused(f, TNF_EFORMAT, "bytes follow");
     TAKE(f, zip_python);
     tnf_put_le16(f->p + find_signature(f, END, 0) + 4, 1);
-    check_refused(f, TNF_EUNSUPPORTED, "several disks");
+    check_refused(f, TNF_EUNSUPPORTED, "an archive in several pieces");
     TAKE(f, zip_python);
     tnf_put_le16(f->p + find_signature(f, END, 0) + 8, 1);
-    check_refused(f, TNF_EUNSUPPORTED, "several disks");
+    check_refused(f, TNF_EUNSUPPORTED, "an archive in several pieces");
     TAKE(f, zip_python);
     tnf_put_le16(f->p + find_signature(f, END, 0) + 8, 1);
     tnf_put_le16(f->p + find_signature(f, END, 0) + 10, 1);
-    check_refused(f, TNF_EFORMAT, "behind its 1 members");
+    check_refused(f, TNF_EFORMAT, "after its 1 members");
     TAKE(f, zip_python);
     tnf_put_le16(f->p + find_signature(f, END, 0) + 8, 500);
     tnf_put_le16(f->p + find_signature(f, END, 0) + 10, 500);
@@ -213,7 +213,7 @@ static void zip64_lies(void **state)
     }
     TAKE(f, zip_zip64);
     tnf_put_le32(f->p + find_signature(f, ZIP64, 0) + 16, 3);
-    check_refused(f, TNF_EUNSUPPORTED, "several disks");
+    check_refused(f, TNF_EUNSUPPORTED, "an archive in several pieces");
     TAKE(f, zip_zip64);
     tnf_put_le64(f->p + find_signature(f, LOCATOR, 0) + 8, UINT64_MAX);
     check_refused(f, TNF_EFORMAT, "outside");
@@ -256,7 +256,7 @@ static void unknown_methods(void **state)
     check_refused(f, TNF_EUNSUPPORTED, "patch");
     TAKE(f, zip_python);
     tnf_put_le16(f->p + find_signature(f, ENTRY, 0) + 34, 2);
-    check_refused(f, TNF_EUNSUPPORTED, "several disks");
+    check_refused(f, TNF_EUNSUPPORTED, "an archive in several pieces");
     TAKE(f, zip_python);
     f->p[find_signature(f, ENTRY, 0)] = 'Q';
     check_refused(f, TNF_EFORMAT, "no entry where one should be");
@@ -309,7 +309,7 @@ static void headers_must_agree(void **state)
     check_refused(f, TNF_EFORMAT, "encrypted");
     TAKE(f, zip_python);
     f->p[find_signature(f, HEADER, 0) + 6] ^= 8;
-    check_refused(f, TNF_EFORMAT, "behind it");
+    check_refused(f, TNF_EFORMAT, "after it");
     TAKE(f, zip_python);
     f->p[find_signature(f, HEADER, 0) + 7] ^= 8;
     check_refused(f, TNF_EFORMAT, "flags");

@@ -49,7 +49,7 @@ static void note_loss(tnf_file *f, const struct loss *what)
                            : NULL;
     f->needed_lenience = true;
     if (!message || (what->name.p && !name)) {
-        f->loss_unnoted = f->loss_unnoted || !what->harmless; /* then opening fails in the end */
+        f->loss_unnoted = f->loss_unnoted || !what->harmless; /* opening fails later */
         return;
     }
     *loss = *what;
@@ -130,7 +130,7 @@ tnf_status tnf_read_range(tnf_reader *r, const char *what, uint64_t offset, uint
     uint64_t size = r->source->size;
     if (n > cap)
         return tnf_fail(e, TNF_ELIMIT, offset,
-                        "the %s is said to have %llu bytes, %llu are allowed", what,
+                        "the file says that the %s has %llu bytes; at most %llu are allowed", what,
                         (unsigned long long)n, (unsigned long long)cap);
     uint64_t here = offset < size ? size - offset : 0;
     if (n > here)
@@ -151,11 +151,15 @@ tnf_status tnf_read_range(tnf_reader *r, const char *what, uint64_t offset, uint
 static tnf_status check_name(tnf_reader *r, tnf_str name, uint64_t at, tnf_error *e)
 {
     if (name.n > r->limits.name_bytes)
-        return tnf_fail(e, TNF_ELIMIT, at, "a name has %zu bytes, %u are allowed", name.n,
-                        r->limits.name_bytes);
+        return tnf_fail(e, TNF_ELIMIT, at,
+                        "a name has %zu bytes; at most %u are allowed: raise the limit name_bytes "
+                        "if you trust the file",
+                        name.n, r->limits.name_bytes);
     if (r->catalog->n >= r->limits.objects)
-        return tnf_fail(e, TNF_ELIMIT, at, "there are more than %llu tensors",
-                        (unsigned long long)r->limits.objects);
+        return tnf_fail(
+            e, TNF_ELIMIT, at,
+            "there are more than %llu tensors: raise the limit objects if you trust the file",
+            (unsigned long long)r->limits.objects);
     return TNF_OK;
 }
 
@@ -163,7 +167,9 @@ static tnf_status check_rank(tnf_reader *r, const tnf_object *o, uint64_t at, tn
 {
     uint64_t elements;
     if (o->rank > r->limits.rank)
-        return tnf_fail(e, TNF_ELIMIT, at, "%s has %u dimensions, %u are allowed",
+        return tnf_fail(e, TNF_ELIMIT, at,
+                        "%s has %u dimensions; at most %u are allowed: raise the limit rank if you "
+                        "trust the file",
                         TNF_QUOTED(o->name), o->rank, r->limits.rank);
     if (!tnf_shape_elements(&elements, o->shape, o->rank))
         return tnf_fail(e, TNF_EFORMAT, at, "the shape of %s has more than 2^64 elements",
@@ -184,7 +190,7 @@ static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, t
         return tnf_fail(e, TNF_EFORMAT, at, "the tensor %s occurs twice", TNF_QUOTED(o->name));
     TNF_TRY(status);
     if (r->catalog->names.used == names)
-        tnf_warn(r, at, "the tensor %s occurs twice; the %s one counts", TNF_QUOTED(o->name),
+        tnf_warn(r, at, "the tensor %s occurs twice; the %s one is used", TNF_QUOTED(o->name),
                  may ? "first" : "later");
     uint64_t bytes = o->nparts ? o->parts->nbytes : 0;
     if (r->file->options.trace)

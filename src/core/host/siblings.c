@@ -481,7 +481,7 @@ tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, c
 {
     if (!r->file->directory)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s is in a file of its own: open the model by its path", TNF_QUOTED(name));
+                        "%s is a separate file: open the model by its path", TNF_QUOTED(name));
     return tnf_open_stored(r, out, r->file->directory, name, format, e);
 }
 
@@ -540,7 +540,7 @@ tnf_status tnf_open_data(tnf_reader *r, const struct tnf_origin **out, uint64_t 
     const tnf_file *file;
     TNF_TRY(tnf_open_sibling(r, &file, name, tnf_format_bytes.name, e));
     if (tnf_same_file(&file->source->stamp, &r->source->stamp))
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s is the file that names it",
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the file refers to itself as %s",
                         TNF_QUOTED(name));
     *out = tnf_file_origin(file, size);
     return TNF_OK;

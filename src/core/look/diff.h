@@ -29,7 +29,7 @@ struct comparison {
     bool turned;            /* one is column-major */
     bool direct;            /* both can be read at any position, by many threads */
     bool numbers;           /* their elements are numbers of known width */
-    bool exact;             /* only equal bits are equal */
+    bool exact;             /* two elements are equal only if their bits are */
     bool preset;            /* they must be compared as numbers */
     atomic_bool unlike;     /* `preset`, or their bytes differ */
     uint64_t first, n;      /* leaves; n == 0: all of them */

@@ -315,7 +315,8 @@ tnf_status tnf_hash_some(uint8_t *out, const tnf_file *file, size_t object, uint
     bool cuts = tnf_hash_cuts(o, k);
     item.base = tnf_leaves_before(o, k) + first;
     if (!cuts && (first != 0 || n != tnf_count_leaves(&o->parts[k])))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s cannot be cut", TNF_QUOTED(o->name));
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s cannot be divided into leaves",
+                        TNF_QUOTED(o->name));
     tnf_status status = cuts ? tnf_hash_leaves(&h, 0, k, first, first + n, e)
                              : tnf_hash_stream(&h, 0, k, true, e);
     pthread_mutex_destroy(&h.lock);

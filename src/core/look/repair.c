@@ -79,7 +79,7 @@ static bool in_table(const struct salvage *s, const tnf_object *o)
                               o->parts->nbytes % s->rows == 0 && !o->parts->digest));
 }
 
-/* The first rows of a tensor. *there becomes false if even these are not all in the file. */
+/* The first rows of a tensor. *there becomes false if the file does not have all of them. */
 static tnf_status shorten_tensor(struct salvage *s, const tnf_object *o, tnf_object *out,
                                  tnf_part parts[2], uint64_t *shape, bool *there, tnf_error *e)
 {

@@ -383,7 +383,7 @@ static tnf_status make_all_values(struct stats *s, tnf_error *e)
     const tnf_catalog *c = &s->file->catalog;
     s->seen = tnf_alloc0(&s->file->alloc, (c->n + 1) * sizeof *s->seen);
     if (!s->seen)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for figures");
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for statistics");
     for (size_t i = 0; i < c->n; i++)
         if (is_wanted(s, i))
             TNF_TRY(make_values(&s->seen[i], &c->objects[i], e));

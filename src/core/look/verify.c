@@ -519,7 +519,7 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     if (program && (!format->loads || !tnf_list_has(format->programs, program)))
         return tnf_fail(
             e, TNF_EINVAL, TNF_NO_OFFSET,
-            "Tenfold does not know what '%s' loads of the format %s; known programs: %s",
+            "Tenfold has no rules for the program '%s' and the format %s; known programs: %s",
             TNF_VISIBLE(program), format->name, format->loads ? format->programs : "none");
     if (c->options.canonical && !format->canonical)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",

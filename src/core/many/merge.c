@@ -48,7 +48,7 @@ static tnf_status fail_clash(const struct merging *m, const char *what, tnf_str 
     if (first == m->now)
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "two %ss of %s have the name %s%s", what,
                         file_name(m, first, one), TNF_QUOTED(name),
-                        m->options.rename ? ", as they are renamed" : "");
+                        m->options.rename ? ", after renaming" : "");
     return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the %s %s is in %s and in %s%s", what,
                     TNF_QUOTED(name), file_name(m, first, one), file_name(m, (uint32_t)m->now, two),
                     rest);
@@ -341,7 +341,7 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
     m.before = b->catalog.n;
     m.extras = b->catalog.nextras;
     if (n >= RENAMED)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu files are too many", n);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu files are too many to merge", n);
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_merge_options, &m.options, options, e));
     if (m.options.attrs == TNF_CLASH_SAME || m.options.attrs == TNF_CLASH_RENAME)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown rule for attributes that clash");

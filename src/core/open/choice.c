@@ -180,7 +180,7 @@ static tnf_status find_folders(folders *found, DIR *dir, const char *path, tnf_a
         folder *items = tnf_arena_grow(arena, found->items, found->n, &found->capacity,
                                        sizeof *items, 16);
         if (!inner || !items)
-            return tnf_arena_fail(arena, "folders", e);
+            return tnf_arena_fail(arena, "directories", e);
         found->items = items;
         snprintf(inner, n, "%s/%s", path, d->d_name);
         if (d->d_name[0] != '.' && tnf_folder_mark(&mark, inner, arena))

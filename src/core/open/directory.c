@@ -240,7 +240,7 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
         return TNF_OK;
     DIR *dir = opendir(path);
     if (!dir)
-        return tnf_fail_sys(e, errno, "cannot look into the directory");
+        return tnf_fail_sys(e, errno, "cannot read the directory");
     struct looking l = { .arena = arena };
     tnf_status status = look_through(dir, &l, e);
     closedir(dir);
@@ -565,7 +565,7 @@ tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tel
         return TNF_OK;
     DIR *dir = opendir(*file->directory ? file->directory : ".");
     if (!dir)
-        return tnf_fail_sys(e, errno, "cannot look into the directory");
+        return tnf_fail_sys(e, errno, "cannot read the directory");
     tnf_status status = find_extras(&files, &indexes, dir, file, arena, e);
     closedir(dir);
     TNF_TRY(status);

@@ -136,7 +136,7 @@ static tnf_status check_neighbours(tnf_file *f, const struct range *r, size_t n,
     }
     if (rules & TNF_RULE_NO_HOLES && end < f->source->size)
         TNF_TRY(tnf_stricter(&f->reader, e, TNF_EFORMAT, end,
-                             "%llu bytes after the last tensor belong to none",
+                             "%llu bytes after the last tensor belong to no tensor",
                              (unsigned long long)(f->source->size - end)));
     return TNF_OK;
 }

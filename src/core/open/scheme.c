@@ -93,7 +93,7 @@ tnf_status tnf_scheme_add(const tnf_scheme *scheme, tnf_error *e)
     if (!s.open || !s.name || !is_name(s.name))
         return tnf_fail(
             e, TNF_EINVAL, TNF_NO_OFFSET,
-            "a scheme needs a function that opens, and a name of 2 to %u small letters, "
+            "a scheme needs a function that opens, and a name of 2 to %u lower-case letters, "
             "digits, '+', '-' and '.', of which the first is a letter",
             MOST_NAME);
     pthread_mutex_lock(&adding);

@@ -99,9 +99,9 @@ static tnf_status look_up_tensor(const tnf_file *file, tnf_binding *b, tnf_error
         return status;
     }
     if (b->n < b->object->parts->nbytes)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has %llu bytes, there is room for %zu",
-                        TNF_QUOTED(b->object->name), (unsigned long long)b->object->parts->nbytes,
-                        b->n);
+        return tnf_fail(
+            e, TNF_EINVAL, TNF_NO_OFFSET, "%s has %llu bytes, but there is room for only %zu",
+            TNF_QUOTED(b->object->name), (unsigned long long)b->object->parts->nbytes, b->n);
     return TNF_OK;
 }
 

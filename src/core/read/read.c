@@ -362,7 +362,7 @@ tnf_status tnf_read(void *dst, size_t n, const tnf_object *object, tnf_error *e)
                         "%s has the layout %s with %u parts: read them one by one",
                         TNF_QUOTED(object->name), object->layout->id, object->nparts);
     if (n != object->parts->nbytes)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has %llu bytes, the buffer %zu",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has %llu bytes, but the buffer has %zu",
                         TNF_QUOTED(object->name), (unsigned long long)object->parts->nbytes, n);
     return tnf_read_part(dst, n, object->parts, 0, e);
 }

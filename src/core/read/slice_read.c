@@ -472,7 +472,8 @@ tnf_status tnf_read_slice(void *dst, size_t n, const tnf_object *object, const t
     TNF_TRY(tnf_need_array(slices, object->rank, "slices", e));
     uint64_t bytes = tnf_slice_bytes(object, slices);
     if (bytes != n)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the slice has %llu bytes, the buffer %zu",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the slice has %llu bytes, but the buffer has %zu",
                         (unsigned long long)bytes, n);
     if (n == 0)
         return TNF_OK;

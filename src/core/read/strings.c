@@ -23,7 +23,7 @@ static tnf_status check_offsets(const tnf_object *object, const tnf_strings *s, 
     if (fits && before == s->bytes)
         return TNF_OK;
     return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                    "the offsets of %s do not ascend from 0 to the %llu bytes there are",
+                    "the offsets of %s do not ascend from 0 to %llu, the number of bytes",
                     TNF_QUOTED(object->name), (unsigned long long)s->bytes);
 }
 

@@ -53,7 +53,7 @@ tnf_status tnf_virtual_decode(struct tnf_virtual *v, tnf_error *e)
                         o->layout->id);
     if (o->parts->flags & TNF_PART_BIG_ENDIAN)
         return tnf_fail(e, TNF_EUNSUPPORTED, o->parts->offset,
-                        "%s: blocks of %s have no big-endian form that programs read alike",
+                        "%s: there is no common big-endian form of blocks of %s",
                         TNF_QUOTED(o->name), type->name);
     tnf_block_type *plan = tnf_virtual_plan(v, 1, sizeof *plan, e);
     if (!plan)

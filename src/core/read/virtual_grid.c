@@ -19,7 +19,7 @@ struct box {
     const uint64_t *shape, *start;
     uint32_t outer;       /* dimensions that count rows; a row is all other dimensions */
     uint64_t rows, row;   /* number of rows, and elements per row */
-    uint64_t inner;       /* elements of the whole behind its dimension `outer` */
+    uint64_t inner;       /* elements of the whole after its dimension `outer` */
     uint64_t first, last; /* elements of the whole, in order, that bound it */
     uint64_t reaches;     /* the largest `last` up to here */
 };
@@ -46,7 +46,7 @@ static uint64_t place_of(const struct tnf_virtual *v, const struct box *b, uint6
     return at;
 }
 
-/* The first row of a box that ends behind element `at` of the whole. */
+/* The first row of a box that ends after element `at` of the whole. */
 static uint64_t row_behind(const struct tnf_virtual *v, const struct box *b, uint64_t at)
 {
     uint64_t low = 0, high = b->rows;
@@ -223,7 +223,7 @@ static tnf_status place_boxes(struct tnf_virtual *v, const uint64_t *starts, con
     }
     if (!fill && covered != v->elements)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the pieces have %llu elements, the whole %llu",
+                        "the pieces have %llu elements, but the whole has %llu",
                         (unsigned long long)covered, (unsigned long long)v->elements);
     if (fill)
         memcpy(g->fill, fill, g->width);
@@ -268,8 +268,8 @@ tnf_status tnf_virtual_join(struct tnf_virtual *v, uint32_t axis, tnf_error *e)
     const tnf_object *o = &v->sources[0];
     TNF_TRY(tnf_virtual_dense(v, 0, e));
     if (axis >= o->rank)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no dimension %u of %u", axis,
-                        o->rank);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "there is no dimension %u: the tensor has %u dimensions", axis, o->rank);
     uint64_t *shape = tnf_virtual_plan(v, o->rank, sizeof *shape, e);
     uint64_t *starts = tnf_virtual_plan(v, (uint64_t)v->n * o->rank, sizeof *starts, e);
     if (!shape || !starts)
@@ -280,7 +280,7 @@ tnf_status tnf_virtual_join(struct tnf_virtual *v, uint32_t axis, tnf_error *e)
         TNF_TRY(check_joined(v, i, axis, e));
         starts[i * o->rank + axis] = shape[axis];
         if (!tnf_ckd_add(&shape[axis], shape[axis], v->sources[i].shape[axis]))
-            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too many rows together");
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the joined tensor has too many rows");
     }
     TNF_TRY(tnf_virtual_becomes(v, o->parts->type, shape, o->rank, e));
     v->object.order = TNF_ORDER_C;

@@ -19,7 +19,7 @@
 struct slicing {
     tnf_object from;   /* the source, possibly with its dimensions reversed */
     tnf_slice *slices; /* one per dimension of the source */
-    uint64_t *inner;   /* elements of the result behind each dimension */
+    uint64_t *inner;   /* elements of the result after each dimension */
 };
 
 /* The largest box that begins at element `first` of the result and has at most n elements. */

@@ -43,7 +43,7 @@ static bool is_real(const tnf_type *type)
 
 struct groups {
     tnf_quant q;
-    uint64_t inner, along; /* elements behind the axis, and along it */
+    uint64_t inner, along; /* elements after the axis, and along it */
     const tnf_part *data, *scales, *zeros;
 };
 
@@ -150,7 +150,7 @@ static tnf_status make_codes(struct tnf_cursor *c, uint64_t first, size_t n, uin
 }
 
 /* Neighbours across the axis have adjacent scales. Neighbours along the axis have scales that are
- * far apart if many elements are behind the axis. A window that crosses from one position on the
+ * far apart if many elements are after the axis. A window that crosses from one position on the
  * axis to the next is made in two steps. */
 static tnf_status make_divided(struct tnf_cursor *c, tnf_make_fn make, uint64_t inner,
                                uint64_t first, size_t n, uint8_t *dst, tnf_error *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Appending: the file and the builder become one model, which is planned as a whole. The format
- * writes only the new content, behind the existing one.
+ * writes only the new content, after the existing one.
  *
  *   file  ─┐
  *          ├─ one catalog ── plan ── format.append ── the end of the file

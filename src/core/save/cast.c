@@ -85,13 +85,14 @@ static tnf_status parse_wish(tnf_virtual_how *how, const char *id, tnf_error *e)
     const tnf_block_type *type = tnf_block_type_named(id, strlen(id));
     if (how->layout && type && type->encode)
         return TNF_OK;
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                    how->layout ? "blocks of '%s' are decoded and kept, but not made: choose one "
-                                  "of q8_0 q5_1 q5_0 q4_1 q4_0, or a type of floats"
-                                : "floats cannot be cast to '%s', only to f64 f32 f16 bf16 "
-                                  "f8_e4m3fn f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz, or to blocks (q8_0 "
-                                  "q4_0 …)",
-                    id);
+    return tnf_fail(
+        e, TNF_EINVAL, TNF_NO_OFFSET,
+        how->layout ? "Tenfold can decode and copy blocks of '%s', but not make them: choose one "
+                      "of q8_0 q5_1 q5_0 q4_1 q4_0, or a type of floats"
+                    : "floats cannot be cast to '%s', only to f64 f32 f16 bf16 "
+                      "f8_e4m3fn f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz, or to blocks (q8_0 "
+                      "q4_0 …)",
+        id);
 }
 
 tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
@@ -147,12 +148,13 @@ const char *tnf_cast_reason(const tnf_object *object)
     if (!origin || !origin->made)
         return NULL;
     if (has_scales(object))
-        return "multiplied by its scales, as asked";
+        return "multiplied by its scales, as requested";
     const tnf_object *was = stored_object(origin->made);
     bool quantized = was->layout != &tnf_layout_dense;
     if (!quantized && object->layout == was->layout && object->parts->type == was->parts->type)
         return NULL;
-    return quantized ? "its values in that type, as asked" : "rounded to that type, as asked";
+    return quantized ? "its values in that type, as requested"
+                     : "rounded to that type, as requested";
 }
 
 const char *tnf_uncast_reason(const struct tnf_save *save, const tnf_object *o)

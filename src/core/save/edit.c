@@ -6,7 +6,7 @@
  *   written   │ header      │ (from the same place: skipped) │
  *   pieces       ▪  ▪▪▪                                          the differences
  *
- * If there is no room and the caller allows it, the file system moves everything behind the header,
+ * If there is no room and the caller allows it, the file system moves everything after the header,
  * and the header is written completely (io/shift.h).
  *
  * Before anything is written, the result is opened, as pieces over the file. It must give the same
@@ -45,7 +45,7 @@ struct editing {
     bool one_name;
     uint64_t at; /* position of the next byte to be written */
     uint64_t
-        shift; /* distance that everything behind the header moves: `fresh` is then the header */
+        shift; /* distance that everything after the header moves: `fresh` is then the header */
     tnf_buf fresh, pieces;
     uint8_t *block; /* bytes of the file */
     tnf_arena arena;
@@ -142,7 +142,7 @@ static tnf_status edit_skip(void *ctx, const tnf_source *from, uint64_t offset, 
 
 /* ------------------------------------------------------------------ the result */
 
-/* The first piece that ends behind a byte. */
+/* The first piece that ends after a byte. */
 static size_t find_piece(const struct editing *x, uint64_t at)
 {
     size_t low = 0, high = pieces_of(x);
@@ -337,7 +337,7 @@ static tnf_status take_file(struct editing *x, tnf_error *e)
     if (x->claim->fd < 0 || !x->claim->writable)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it cannot be written to");
     if (fstat(x->claim->fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file");
     if (!tnf_same_file(&x->claim->stamp, &x->like->source->stamp) ||
         !tnf_claim_holds(x->claim, x->path))
         return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file has been replaced meanwhile");

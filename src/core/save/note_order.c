@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Notes the order of attributes in the stash. A format may sort attributes, and stashed ones come
- * back behind the others. So the keys are noted in their original order, unless they come back in
+ * back after the others. So the keys are noted in their original order, unless they come back in
  * that order anyway. Also notes the order of tensors, if a format sorts them and another format
  * needs the order to write the same bytes again. restore_order.c reads the notes; it is a separate
  * file, so that a program that only reads links no planning code.
@@ -13,7 +13,7 @@
 #include "wire/cbor.h"
 #include "wire/json.h"
 
-/* Does the format sort the first behind the second? */
+/* Does the format sort the first after the second? */
 static bool comes_later(const tnf_can *can, tnf_str a, tnf_str b)
 {
     if (can->attrs != TNF_HOLDS_TYPED || !(can->sorted_maps || can->sorted_attrs))

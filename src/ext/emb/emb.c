@@ -83,7 +83,7 @@ static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error
                         "others, so its vectors cannot be computed");
     if (!emb->info.embeddings)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "no tensor is called 'embeddings' or 'points'; give the name of the "
+                        "no tensor has the name 'embeddings' or 'points'; give the name of the "
                         "tensor of vectors");
     if (emb->info.vocab && !is_strings(emb->info.vocab))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is not a tensor of strings",
@@ -233,7 +233,7 @@ static tnf_status open_norms(tnf_emb *emb, tnf_error *e)
     emb->memory -= n * sizeof(float);
     emb->norms = tnf_alloc(&emb->alloc, (n + 1) * sizeof(float));
     if (!emb->norms)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %zu norms", n);
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu norms", n);
     emb->norms_count = n;
     emb->norms_object = o;
     tnf_status status = tnf_lent_read(&lent, data, &emb->alloc, &emb->memory, e);
@@ -284,7 +284,7 @@ tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_optio
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_emb *emb = tnf_alloc0(&alloc, sizeof *emb);
     if (!emb)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a view of embeddings");
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a view of embeddings");
     emb->file = file;
     emb->alloc = alloc;
     emb->memory = o.memory ? o.memory : default_memory(tnf_file_info(file));

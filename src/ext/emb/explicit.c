@@ -62,7 +62,7 @@ static tnf_status note_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *
     tnf_buf_u64(&l->offsets, l->bytes.n);
     TNF_TRY(check_buffers(l, e));
     if (!tnf_hash_add(&l->seen, (uint32_t)l->n, false, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a table of n-grams");
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a table of n-grams");
     if (previous != TNF_HASH_NONE) {
         l->bytes.n -= ngram.n;
         l->offsets.n -= sizeof(uint64_t);
@@ -88,7 +88,7 @@ static tnf_status list_all(listing *l, tnf_error *e)
                         (unsigned long long)emb->info.buckets);
     l->renumbered = tnf_alloc0(&emb->alloc, (size_t)size);
     if (!l->renumbered)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %llu buckets",
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %llu buckets",
                         (unsigned long long)emb->info.buckets);
     tnf_buf_u64(&l->offsets, 0);
     TNF_TRY(check_buffers(l, e));

@@ -91,7 +91,7 @@ static tnf_status fold_all(const tnf_emb *emb, unsigned threads, tnf_rows *out, 
     out->data.size = (size_t)bytes + 1;
     out->data.p = out->data.owned = tnf_alloc(&emb->alloc, out->data.size);
     if (!out->data.owned)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for the vectors of %llu words",
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the vectors of %llu words",
                         (unsigned long long)words);
     struct folding f = { emb, out->data.owned };
     return tnf_pool_run(tnf_pool_threads(threads), (size_t)((words + JOB - 1) / JOB), fold_job, &f,
@@ -108,7 +108,7 @@ tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_r
         return TNF_OK;
     tnf_rows *made = tnf_alloc(&emb->alloc, sizeof *made);
     if (!made)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for vectors");
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for vectors");
     tnf_status status = fold_all(emb, threads, made, e);
     if (status == TNF_OK && atomic_compare_exchange_strong(cache, &known, made)) {
         *out = made;

@@ -138,7 +138,7 @@ static tnf_status grow_list(tnf_row_list *l, const tnf_emb *emb, tnf_error *e)
     size_t room = 2 * l->room; /* a word has at most 4 * TNF_MAX_NGRAMS rows */
     uint64_t *rows = tnf_alloc(&emb->alloc, room * sizeof *rows);
     if (!rows)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %zu subwords", room);
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu subwords", room);
     memcpy(rows, l->rows, l->n * sizeof *rows);
     tnf_row_list_free(l, emb);
     l->rows = rows;

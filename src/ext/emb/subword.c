@@ -84,7 +84,7 @@ static tnf_status cut_room(cut *c, uint64_t n, const tnf_allocator *alloc, tnf_e
     c->size = (size_t)(n * (2 * sizeof(uint32_t) + 1) + sizeof(uint32_t));
     c->memory = tnf_alloc(alloc, c->size);
     if (!c->memory)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a word of %llu bytes",
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a word of %llu bytes",
                         (unsigned long long)n);
     c->points = c->memory;
     c->at = c->points + n;

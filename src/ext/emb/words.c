@@ -57,7 +57,7 @@ static tnf_status read_part(tnf_words *w, unsigned which, const tnf_part *part, 
     w->owned[which] = tnf_alloc(&w->alloc, n ? n : 1);
     w->owned_size[which] = n ? n : 1;
     if (!w->owned[which])
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %zu bytes of words", n);
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu bytes of words", n);
     return tnf_read_part(w->owned[which], n, part, 0, e);
 }
 
@@ -198,7 +198,7 @@ static tnf_status index_room(tnf_words *w, uint64_t memory, tnf_error *e)
     w->slots = tnf_alloc(&w->alloc, size);
     w->capacity = w->slots ? capacity : 0;
     if (!w->slots)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a table of %llu words",
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a table of %llu words",
                         (unsigned long long)count);
     memset((void *)w->slots, 0xff, size);
     tnf_hash_seed(w->seed);

@@ -167,7 +167,7 @@ tnf_status tnf_params_fetch(struct block **out, tnf_params *p, struct slot *s, t
 {
     struct block *b = new_block(p, s);
     if (!b)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for the %llu bytes of %s",
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the %llu bytes of %s",
                         (unsigned long long)s->nbytes, TNF_QUOTED(s->object->name));
     s->loading = true;
     pthread_mutex_unlock(&p->mutex);
@@ -333,7 +333,7 @@ static tnf_status fill_slots(tnf_params *p, const tnf_file *file, tnf_error *e)
     p->n = tnf_file_info(file)->objects;
     p->slots = tnf_alloc0(&p->alloc, (p->n + 1) * sizeof *p->slots);
     if (!p->slots)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %zu parameters", p->n);
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu parameters", p->n);
     for (size_t i = 0; i < p->n && (o = tnf_at(file, i)) != NULL; i++) {
         struct slot *s = &p->slots[i];
         uint32_t previous;
@@ -342,7 +342,7 @@ static tnf_status fill_slots(tnf_params *p, const tnf_file *file, tnf_error *e)
             if (!tnf_ckd_add(&s->nbytes, s->nbytes, o->parts[k].nbytes))
                 s->nbytes = UINT64_MAX;
         if (!tnf_hash_add(&p->ids, (uint32_t)i, true, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %zu parameters", p->n);
+            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu parameters", p->n);
     }
     return TNF_OK;
 }
@@ -385,7 +385,7 @@ tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_para
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_params *p = tnf_alloc0(&alloc, sizeof *p);
     if (!p)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a parameter source");
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a parameter source");
     p->options = o;
     p->alloc = alloc;
     p->lock = &p->mutex;

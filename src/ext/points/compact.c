@@ -97,7 +97,7 @@ static tnf_status open_fresh(struct compact *k, tnf_error *e)
 {
     struct stat st;
     if (fstat(k->p->fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot stat the file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file");
     TNF_TRY(tnf_fresh_open(&k->fresh, k->p->path, 0600, e));
     tnf_keep_rights(k->fresh.fd, k->p->fd, &st);
     return TNF_OK;
@@ -111,7 +111,7 @@ static tnf_status replace_file(struct compact *k, tnf_error *e)
     if (p->options.lock != TNF_POINTS_NO_LOCK)
         TNF_TRY(tnf_lock_take(k->fresh.fd, true, 0, e));
     if (fstat(k->fresh.fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot stat the new file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the new file");
     TNF_TRY(tnf_points_go_on(p, e));
     TNF_TRY(tnf_fresh_place(&k->fresh, true, e));
     k->placed = true;

@@ -64,7 +64,7 @@ static tnf_status replace_locked(tnf_fresh *f, int there, tnf_error *e)
 {
     struct stat st;
     if (fstat(there, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot stat the file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the file");
     if (!S_ISREG(st.st_mode) || st.st_size != 0 ||
         st.st_nlink == 0) /* another program was faster */
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET,
@@ -96,7 +96,7 @@ static tnf_status place_fresh(tnf_points *p, tnf_fresh *f, bool *made, tnf_error
 {
     struct stat st;
     if (fstat(f->fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot stat the new file");
+        return tnf_fail_sys(e, errno, "cannot get the status of the new file");
     TNF_TRY(tnf_points_go_on(p, e));
     tnf_status status = tnf_fresh_place(f, false, e);
     *made = status == TNF_OK;

@@ -145,8 +145,9 @@ static tnf_status count_missing(struct job *j, tnf_error *e)
                         "%zu unexpected parameter%s in the file: %s", j->extra,
                         j->extra > 1 ? "s" : "", TNF_QUOTED(j->first_extra));
     if (j->missing && j->options.need_all)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the file lacks %zu parameters: %s",
-                        j->missing, TNF_QUOTED(first));
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                        "the file lacks %zu parameters: %s", j->missing,
+                        TNF_QUOTED(first));
     return TNF_OK;
 }
 

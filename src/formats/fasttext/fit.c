@@ -385,13 +385,13 @@ static const char *why_not_together(const struct judging *j)
         return "fastText supports only its own kind of n-gram buckets: zTensor and safetensors "
                "keep others";
     if (is_folded(j->fit->catalog))
-        return "rows of words include those of their n-grams: 'tenfold convert' takes them out "
-               "again (tnf_emb_convert)";
+        return "the rows of words include those of their n-grams: use 'tenfold convert', which "
+               "removes them (tnf_emb_convert)";
     if (words + (p->labels ? p->labels->shape[0] : 0) > INT32_MAX)
         return "there are more than 2^31 words";
     if (!tnf_ckd_add(&rows, words, more) || rows != p->input.rows)
-        return "the rows of the matrix are not as many as words and buckets (fasttext.bucket) "
-               "together";
+        return "the number of rows is not the number of words plus the number of buckets "
+               "(fasttext.bucket)";
     return NULL;
 }
 

@@ -48,8 +48,8 @@ static tnf_status read_ids(struct walk *k, uint64_t at, tnf_error *e)
     if (k->nlisted == 0)
         return tnf_fail(e, TNF_EFORMAT, at + 4, "the file has no chunks");
     if (k->nlisted > FF_MAX_CHUNKS)
-        return tnf_fail(e, TNF_ELIMIT, at + 4, "the file has %u chunks, %u are allowed", k->nlisted,
-                        FF_MAX_CHUNKS);
+        return tnf_fail(e, TNF_ELIMIT, at + 4, "the file has %u chunks; at most %u are allowed",
+                        k->nlisted, FF_MAX_CHUNKS);
     TNF_TRY(tnf_read_range(r, "list of chunks", at + 8, 4 * (uint64_t)k->nlisted,
                            4 * (uint64_t)FF_MAX_CHUNKS, &c, e));
     k->listed = c.p;
@@ -175,10 +175,11 @@ static tnf_status check_order(const struct walk *k, const ff_frame *c, ff_kind k
         return tnf_fail(e, TNF_EFORMAT, c->at, "the %s (chunk %u) comes after the %s",
                         kind_names[kind], c->id, kind_names[f->last]);
     if (kind == FF_KIND_STORAGE && seed && c->id != FF_SEED_STORAGE)
-        return tnf_fail(e, TNF_EFORMAT, c->at,
-                        "the id of the vocabulary is the document's, that of the matrix (chunk %u) "
-                        "is the tools'",
-                        c->id);
+        return tnf_fail(
+            e, TNF_EFORMAT, c->at,
+            "the vocabulary has the id of the document's dialect, the matrix (chunk %u) "
+            "that of the tools' dialect",
+            c->id);
     if (f->dialect == FF_R2V &&
         (c->id == FF_SEED_SIMPLE || (kind == FF_KIND_STORAGE && c->id == FF_SEED_STORAGE)))
         return tnf_fail(e, TNF_EFORMAT, c->at, "chunk %u in an R2V file", c->id);
@@ -317,7 +318,7 @@ static void warn_of_stale(const struct walk *k)
 }
 
 /* Marks vectors that come without norms: they were stored so on purpose. When they are written
- * again, by whatever way, they are not divided by their lengths (tnf_ff_unit_rows()). */
+ * again, in any way, they are not divided by their lengths (tnf_ff_unit_rows()). */
 static tnf_status mark_bare(tnf_reader *r, tnf_error *e)
 {
     const tnf_object *m = tnf_catalog_find(r->catalog, FF_EMBEDDINGS, strlen(FF_EMBEDDINGS));

@@ -275,7 +275,7 @@ static tnf_status judge_ngrams(struct judging *j, tnf_error *e)
 static void judge_rows(struct judging *j)
 {
     static const char why[] =
-        "the rows of the matrix are not as many as words and the rows for their parts together";
+        "the number of rows is not the number of words plus the number of rows for subwords";
     const ff_plan *p = &j->plan;
     uint64_t rows;
     if (!p->embeddings || !p->kind)

@@ -136,7 +136,7 @@ tnf_status tnf_ff_check_rows(ff_reading *f, uint64_t rows, uint64_t at, tnf_erro
     if (rows == want)
         return TNF_OK;
     return tnf_stricter(f->r, e, TNF_EFORMAT, at,
-                        "the matrix has %llu rows; %llu words and %llu rows for their parts are "
+                        "the matrix has %llu rows; %llu words and %llu rows for subwords need "
                         "%llu",
                         (unsigned long long)rows, (unsigned long long)f->words,
                         (unsigned long long)f->subwords, (unsigned long long)want);

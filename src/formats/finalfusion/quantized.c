@@ -75,7 +75,7 @@ static tnf_status check_quantized(ff_reading *f, const ff_frame *c, const struct
                         q->types[0], q->types[1]);
     if (q->types[0] == FF_TYPE_F32)
         tnf_warn(f->r, c->body + q->fields - 8,
-                 "the types of the quantized matrix are exchanged, as before the first release");
+                 "the types of the quantized matrix are swapped, as before the first release");
     if (q->pieces == 0 || q->columns == 0 || q->columns % q->pieces != 0)
         return tnf_fail(e, TNF_EFORMAT, after_flags,
                         "rows of %u elements cannot be cut into %u pieces", q->columns, q->pieces);

@@ -68,7 +68,7 @@ static tnf_status count_buckets(ff_reading *f, struct fields *v, uint32_t number
     return check_lengths(f, v, at - 8, e);
 }
 
-/* Reads words at *at and moves *at behind them. */
+/* Reads words at *at and moves *at to their end. */
 static tnf_status read_words(ff_reading *f, ff_frame *c, uint64_t words, uint64_t *at,
                              uint64_t bound, tnf_error *e)
 {

@@ -52,7 +52,7 @@ static tnf_status read_type(struct fx_walk *x, struct fx_array *a, tnf_error *e)
     return TNF_OK;
 }
 
-/* Reads the content of an ext 1 or 3, whose head was read. The position moves behind it. */
+/* Reads the content of an ext 1 or 3, whose head was read. The position moves to its end. */
 tnf_status tnf_fx_array(struct fx_walk *x, const fx_head *ext, struct fx_array *a, tnf_error *e)
 {
     fx_head h;

@@ -57,7 +57,7 @@ typedef struct fx_head {
 
 tnf_status tnf_fx_in(fx_in *in, tnf_reader *r, tnf_error *e);
 tnf_status tnf_fx_head(fx_in *in, fx_head *h, tnf_error *e);
-/* Returns n bytes at the position and moves it behind them. They are valid until the next call. */
+/* Returns n bytes at the position and moves it to their end. They are valid until the next call. */
 tnf_status tnf_fx_bytes(fx_in *in, uint64_t n, const uint8_t **out, tnf_error *e);
 
 /* The length of a head and its kind, by its first byte `b`; 0: no head begins so. */

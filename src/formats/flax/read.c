@@ -97,7 +97,7 @@ static tnf_status add_leaf(struct fx_walk *x, uint64_t at, tnf_value value, tnf_
         TNF_TRY(tnf_attrs_find(&x->leaves, name.p, name.n, &known, e));
     }
     if (known)
-        return tnf_fail(e, TNF_EFORMAT, at, "the value %s comes twice", TNF_QUOTED(name));
+        return tnf_fail(e, TNF_EFORMAT, at, "the value %s occurs twice", TNF_QUOTED(name));
     TNF_TRY(tnf_attrs_set(&x->leaves, name.p, name.n, value, e));
     if (tnf_fx_needs_path(x)) {
         TNF_TRY(tnf_fx_keep_path(&path, x, e));
@@ -260,7 +260,7 @@ static tnf_status take_key(struct fx_walk *x, struct fx_frame *f, tnf_error *e)
     if (status == TNF_OK)
         status = tnf_attrs_find(&f->keys, name, b.n, &known, e);
     if (status == TNF_OK && known)
-        status = tnf_fail(e, TNF_EFORMAT, h.at, "the key %s comes twice in one map",
+        status = tnf_fail(e, TNF_EFORMAT, h.at, "the key %s occurs twice in one map",
                           TNF_QUOTED(((tnf_str) { name, b.n })));
     if (status == TNF_OK)
         status = tnf_attrs_set(&f->keys, name, b.n, (tnf_value) { .kind = TNF_NULL }, e);

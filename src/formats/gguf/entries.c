@@ -15,12 +15,15 @@ static tnf_status read_shape(gguf_in *in, gguf_file *g, gguf_entry *t, tnf_error
     uint64_t at = in->at;
     TNF_TRY(tnf_gguf_u32(in, &t->rank, e));
     if (t->rank > GGUF_MAX_RANK) {
-        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "%s has %u dimensions, the format allows %u",
+        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at,
+                             "%s has %u dimensions; the format allows at most %u",
                              TNF_QUOTED(t->name), t->rank, GGUF_MAX_RANK));
         g->deep = g->deep.p ? g->deep : t->name;
     }
     if (t->rank > r->limits.rank)
-        return tnf_fail(e, TNF_ELIMIT, at, "%s has %u dimensions, %u are allowed",
+        return tnf_fail(e, TNF_ELIMIT, at,
+                        "%s has %u dimensions; at most %u are allowed: raise the limit rank if you "
+                        "trust the file",
                         TNF_QUOTED(t->name), t->rank, r->limits.rank);
     t->shape = tnf_arena_array(r->scratch, t->rank + 1, sizeof *t->shape);
     if (!t->shape)

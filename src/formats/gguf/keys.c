@@ -168,8 +168,9 @@ static tnf_status check_key(tnf_reader *r, gguf_file *g, tnf_str key, uint64_t a
     if (key.n == 0)
         return tnf_fail(e, TNF_EFORMAT, at, "a key is empty");
     if (key.n > LONGEST_KEY)
-        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "a key has %zu bytes, the format allows %u",
-                             key.n, LONGEST_KEY));
+        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at,
+                             "a key has %zu bytes; the format allows at most %u", key.n,
+                             LONGEST_KEY));
     if (!tnf_utf8_valid(NULL, key.p, key.n)) {
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "the key %s is not UTF-8", TNF_QUOTED(key)));
         g->key_not_utf8 = true;

@@ -102,7 +102,7 @@ static void check_names(const tnf_reader *r, const reporter *t)
     for (size_t i = 0; i < r->catalog->n; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         if (o->name.n > GGUF_MAX_NAME)
-            report_problem(t, o->name, "the name of %s has %zu bytes, %u are allowed",
+            report_problem(t, o->name, "the name of %s has %zu bytes; at most %u are allowed",
                            TNF_QUOTED(o->name), o->name.n, GGUF_MAX_NAME);
     }
 }

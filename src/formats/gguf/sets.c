@@ -77,10 +77,11 @@ static void compare_keys(tnf_reader *r, const tnf_value *later, const char *name
         const tnf_value all = tnf_attrs_value(&r->catalog->attrs);
         const tnf_value *first = tnf_value_get_n(&all, m->key.p, m->key.n);
         if (!first || !tnf_value_equal(first, &m->value)) {
-            tnf_warn(r, TNF_NO_OFFSET,
-                     "%s has the key %s, which the first file %s: the first file counts",
-                     TNF_VISIBLE(name), TNF_QUOTED(m->key),
-                     first ? "has with another value" : "does not have");
+            tnf_warn(
+                r, TNF_NO_OFFSET,
+                "%s has the key %s, which the first file %s: the keys of the first file are used",
+                TNF_VISIBLE(name), TNF_QUOTED(m->key),
+                first ? "has with another value" : "does not have");
             return; /* one warning is enough */
         }
     }

@@ -40,8 +40,9 @@ tnf_status tnf_h5_get(h5_file *h, uint64_t address, uint64_t n, const char *what
                         "%s at address %llu, of %llu bytes, is outside the file", what,
                         (unsigned long long)address, (unsigned long long)n);
     if (n > h->r->limits.header_bytes)
-        return tnf_fail(e, TNF_ELIMIT, h->base + address, "%s has %llu bytes, %llu are allowed",
-                        what, (unsigned long long)n, (unsigned long long)h->r->limits.header_bytes);
+        return tnf_fail(e, TNF_ELIMIT, h->base + address,
+                        "%s has %llu bytes; at most %llu are allowed", what, (unsigned long long)n,
+                        (unsigned long long)h->r->limits.header_bytes);
     h->work += n + 8;
     if (h->work > h->most)
         return tnf_fail(e, TNF_ELIMIT, h->base + address,
@@ -60,7 +61,7 @@ tnf_status tnf_h5_node(h5_file *h, uint64_t address, uint64_t n, const char *sig
     TNF_TRY(tnf_h5_get(h, address, n, signature, out, e));
     const void *four = tnf_bytes(out, 4);
     if (!four || memcmp(four, signature, 4) != 0)
-        return tnf_fail(e, TNF_EFORMAT, h->base + address, "a %s is expected here and missing",
+        return tnf_fail(e, TNF_EFORMAT, h->base + address, "a %s is expected here, but is missing",
                         signature);
     return TNF_OK;
 }

@@ -150,7 +150,7 @@ static tnf_status read_old(h5_header *x, blocks *b, h5_file *h, uint64_t address
     uint64_t n = tnf_u32(&c);
     if (version != 1)
         return tnf_fail(e, TNF_EFORMAT, h->base + address,
-                        "an object header is expected here and missing");
+                        "an object header is expected here, but is missing");
     TNF_TRY(tnf_h5_get(h, address + 16, n, "an object header", &c, e));
     return read_messages(x, b, h, &c, e);
 }

@@ -65,8 +65,9 @@ static tnf_status read_link(h5_links *l, h5_file *h, tnf_cur c, tnf_error *e)
     if (c.bad || version != 1)
         return tnf_h5_bad(&c, "a link is invalid", e);
     if (n > h->r->limits.name_bytes)
-        return tnf_fail(e, TNF_ELIMIT, tnf_where(&c), "a name has %llu bytes, %u are allowed",
-                        (unsigned long long)n, h->r->limits.name_bytes);
+        return tnf_fail(e, TNF_ELIMIT, tnf_where(&c),
+                        "a name has %llu bytes; at most %u are allowed", (unsigned long long)n,
+                        h->r->limits.name_bytes);
     TNF_TRY(keep_text(&x.name, h, name, (size_t)n, e));
     if (kind == 0) {
         x.address = tnf_u64(&c);

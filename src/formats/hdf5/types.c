@@ -359,8 +359,8 @@ tnf_status tnf_h5_space(h5_space *s, tnf_cur *c, tnf_error *e)
     if (version < 1 || version > 2 || (version == 2 && kind > 2))
         return tnf_h5_bad(c, "a dataspace is invalid", e);
     if (rank > H5_RANK)
-        return tnf_fail(e, TNF_ELIMIT, tnf_where(c), "a dataset has %u dimensions, %u are allowed",
-                        rank, H5_RANK);
+        return tnf_fail(e, TNF_ELIMIT, tnf_where(c),
+                        "a dataset has %u dimensions; at most %u are allowed", rank, H5_RANK);
     s->null = version == 2 && kind == 2;
     for (unsigned i = 0; i < rank; i++)
         s->shape[i] = s->max[i] = tnf_u64(c);

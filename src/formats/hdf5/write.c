@@ -55,7 +55,8 @@ static tnf_status end_message(tnf_buf *b, size_t body, tnf_error *e)
     size_t n = b->n - body;
     if (n > UINT16_MAX)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "a message of an object header has %zu bytes, 65535 are allowed", n);
+                        "a message of an object header has %zu bytes; at most 65535 are allowed",
+                        n);
     b->p[body - 5] = (uint8_t)n;
     b->p[body - 4] = (uint8_t)(n >> 8);
     return TNF_OK;

@@ -73,7 +73,7 @@ static tnf_status read_header(reading *x, tnf_error *e)
     x->ntext = (size_t)n;
     if (n > NP_MAX_HEADER)
         return tnf_fail(e, TNF_ELIMIT, at,
-                        "the header has a length of %llu bytes, %llu are allowed",
+                        "the header has a length of %llu bytes; at most %llu are allowed",
                         (unsigned long long)n, (unsigned long long)NP_MAX_HEADER);
     if (x->text + n > x->m->size)
         return tnf_fail(e, TNF_ETRUNCATED, at, "it ends inside the header of its array: %s missing",

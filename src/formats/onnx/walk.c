@@ -91,7 +91,8 @@ static tnf_status take_name(ox_walk *w, tnf_str name, bool *free, tnf_error *e)
                  : tnf_attrs_set(&w->used, name.p, name.n, (tnf_value) { .kind = TNF_NULL }, e);
 }
 
-/* Makes a unique name for a node: from its name, its first output, or its number, then `behind`. */
+/* Makes a unique name for a node: from its name, its first output, or its number, followed by
+ * `behind`. */
 static tnf_status node_name(tnf_str *out, ox_walk *w, tnf_str prefix, const struct node *node,
                             tnf_str behind, uint64_t at, tnf_error *e)
 {

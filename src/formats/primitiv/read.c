@@ -105,7 +105,7 @@ static tnf_status read_stats(prim_scan *s, struct param *p, tnf_error *e)
         TNF_TRY(read_tensor(s, &stat->t, e));
         TNF_TRY(tnf_keys_add(&keys, stat->key, &twice, e));
         if (twice) {
-            tnf_warn(s->r, at, "the statistic %s occurs twice; the first one counts",
+            tnf_warn(s->r, at, "the statistic %s occurs twice; the first one is used",
                      TNF_QUOTED(stat->key));
             continue;
         }
@@ -334,7 +334,7 @@ static tnf_status index_model(prim_scan *s, tnf_error *e)
         backwards = p->next;
         TNF_TRY(tnf_keys_add(&names, p->name, &twice, e));
         if (twice) {
-            tnf_warn(s->r, p->at, "the parameter %s occurs twice; the later one counts",
+            tnf_warn(s->r, p->at, "the parameter %s occurs twice; the later one is used",
                      TNF_QUOTED(p->name));
             continue;
         }
@@ -368,7 +368,7 @@ static tnf_status read_pairs(prim_scan *s, tnf_tree *tree, bool floats, bool *od
                        : tnf_prim_pull(s, tnf_prim_take_u32, &u, e));
         TNF_TRY(tnf_keys_add(&keys, (tnf_str) { k.as.s, k.n }, &twice, e));
         if (twice) {
-            tnf_warn(s->r, at, "the key %s occurs twice; the first one counts",
+            tnf_warn(s->r, at, "the key %s occurs twice; the first one is used",
                      TNF_QUOTED(((tnf_str) { k.as.s, k.n })));
             continue;
         }

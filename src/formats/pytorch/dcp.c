@@ -483,7 +483,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     dcp *d = tnf_arena_alloc(r->arena, sizeof *d);
     pt_file *f = tnf_arena_alloc(r->arena, sizeof *f);
     if (!d || !f)
-        return tnf_arena_fail(r->arena, "the folder", e);
+        return tnf_arena_fail(r->arena, "the directory", e);
     d->r = r;
     d->e = e;
     d->f = f;

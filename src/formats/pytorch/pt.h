@@ -324,7 +324,7 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e);
 tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e);
 tnf_status tnf_pt_write(tnf_writer *w, tnf_error *e);
 
-/* Reads a pickle of unknown length at *at and moves *at behind it. */
+/* Reads a pickle of unknown length at *at and moves *at to its end. */
 tnf_status tnf_pt_next_pickle(pt_file *f, tnf_pickle *out, uint64_t *at, uint64_t end,
                               const char *name, tnf_error *e);
 /* Adds a storage, unless its key exists. */

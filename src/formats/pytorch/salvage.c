@@ -110,7 +110,7 @@ static tnf_status pickle_size(finder *s, uint64_t at, uint64_t *out)
     return note_sizes(s);
 }
 
-/* Reads the descriptor after data that end at *at, takes its CRC, and moves *at behind it. */
+/* Reads the descriptor after data that end at *at, takes its CRC, and moves *at to its end. */
 static tnf_status skip_descriptor(finder *s, uint64_t *at, tnf_zip_member *m, bool *there)
 {
     uint8_t d[16];

@@ -55,7 +55,7 @@ static tnf_status add_record(pt_zip *z, tnf_zip_member *m, tnf_error *e)
     TNF_TRY(tnf_named_add(&z->records, &record, &known, e));
     if (known != TNF_HASH_NONE)
         return tnf_stricter(r, e, TNF_EFORMAT, m->at,
-                            "two records are called %s, and readers differ on which counts",
+                            "two records are called %s, and readers differ on which one they use",
                             TNF_QUOTED(rest));
     return TNF_OK;
 }
@@ -140,8 +140,8 @@ tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *o
     TNF_TRY(tnf_pt_locate_record(z, r, e));
     if (size > cap)
         return tnf_fail(e, TNF_ELIMIT, r->member->at,
-                        "the record %s has %llu bytes, %llu are allowed", TNF_QUOTED(r->name),
-                        (unsigned long long)size, (unsigned long long)cap);
+                        "the record %s has %llu bytes; at most %llu are allowed",
+                        TNF_QUOTED(r->name), (unsigned long long)size, (unsigned long long)cap);
     if (size > BOMB && size / BOMB_RATIO > r->member->stored)
         return tnf_fail(
             e, TNF_ELIMIT, r->member->at,

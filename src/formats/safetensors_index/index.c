@@ -403,7 +403,7 @@ static tnf_status merge_text(model *m, uint32_t i, const tnf_value *map, tnf_err
         const pair *first = tnf_named_at(&m->pairs, known);
         if (first->value.n != p.value.n || memcmp(first->value.p, p.value.p, p.value.n) != 0)
             tnf_warn(m->r, TNF_NO_OFFSET,
-                     "the metadata entry %s of %s differs from that of %s, which is taken",
+                     "the metadata entry %s of %s differs from that of %s, which is used",
                      TNF_QUOTED(p.key), TNF_QUOTED(shard_at(m, i)->name),
                      TNF_QUOTED(shard_at(m, first->shard)->name));
     }

@@ -103,7 +103,7 @@ bool tnf_tb_chosen(tnf_str text, char *room, tnf_str *name)
             return false;
         if (wanted) {
             *name = value;
-            room += value.n; /* later texts go behind it */
+            room += value.n; /* later texts go after it */
             found = true;
         }
     }

@@ -107,7 +107,7 @@ tnf_status tnf_vs_chain_next(tnf_vs_chain *c, tnf_error *e)
     uint32_t length = tnf_le32(p + 1);
     if (length > left - TNF_VS_HEAD)
         return tnf_fail(e, TNF_ETRUNCATED, c->at,
-                        "truncated block: the file ends %llu bytes before it does",
+                        "truncated block: the file ends %llu bytes before the end of the block",
                         (unsigned long long)(length - (left - TNF_VS_HEAD)));
     bool gone = p[0] != TNF_VS_META && tnf_vs_noted(&c->note, c->at);
     c->type = gone ? TNF_VS_BLANK : p[0];

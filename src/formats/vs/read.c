@@ -45,8 +45,10 @@ static tnf_status too_large(const struct walk *w, const char *what, uint64_t at,
 {
     if (n <= w->r->limits.header_bytes)
         return TNF_OK;
-    return tnf_fail(e, TNF_ELIMIT, at, "%s of %llu bytes; %llu are allowed", what,
-                    (unsigned long long)n, (unsigned long long)w->r->limits.header_bytes);
+    return tnf_fail(e, TNF_ELIMIT, at,
+                    "%s of %llu bytes; at most %llu are allowed: raise the limit header_bytes if "
+                    "you trust the file",
+                    what, (unsigned long long)n, (unsigned long long)w->r->limits.header_bytes);
 }
 
 static tnf_status take_meta(struct walk *w, tnf_error *e)

@@ -24,7 +24,7 @@
 
 /* --------------------------------------------------------------------- first */
 
-/* Reads digits up to a space and moves *at behind it. */
+/* Reads digits up to a space and moves *at to its end. */
 static bool read_number(const char **at, const char *end, uint64_t max, uint64_t *out)
 {
     const char *p = *at;

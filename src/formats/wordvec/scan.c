@@ -190,7 +190,9 @@ static tnf_status wrong_line(struct scanning *s, const struct piece *c, tnf_erro
     uint64_t dims = s->t->rules.dims;
     const char *p = c->p + (c->wrong_at - c->base);
     if (c->too_long)
-        return tnf_fail(e, TNF_ELIMIT, c->wrong_at, "line %llu has %llu bytes, %llu are allowed",
+        return tnf_fail(e, TNF_ELIMIT, c->wrong_at,
+                        "line %llu has %llu bytes; at most %llu are allowed: raise the limit "
+                        "header_bytes if you trust the file",
                         line, (unsigned long long)c->too_long,
                         (unsigned long long)s->r->limits.header_bytes);
     if (c->wrong_at + (uint64_t)(c->end - p) == s->r->source->size &&
@@ -265,7 +267,7 @@ static tnf_status scan_windows(struct scanning *s, tnf_error *e)
         if (n == 0) {
             if (s->room >= MAX_WINDOW / 2 || s->room > s->r->limits.header_bytes)
                 return tnf_fail(e, TNF_ELIMIT, s->at,
-                                "a line has more than %zu bytes, %llu are allowed", s->room,
+                                "a line has more than %zu bytes; at most %llu are allowed", s->room,
                                 (unsigned long long)s->r->limits.header_bytes);
             TNF_TRY(reserve_window(s, 2 * s->room, e));
             continue;

@@ -123,7 +123,7 @@ static tnf_status find_word(struct scanning *s, uint64_t at, uint64_t *n, tnf_er
 
 /* ---------------------------------------------------------------------- scan */
 
-/* Reads the newline after a vector, if any, and moves *at behind it. */
+/* Reads the newline after a vector, if any, and moves *at to its end. */
 static tnf_status skip_newline(struct scanning *s, uint64_t *at, unsigned *what, tnf_error *e)
 {
     int c, d = -1;

@@ -266,8 +266,9 @@ static bool read_parts(zt2 *z, zt2_object *o)
     if (map.level.left == 0)
         return fail_schema(z, at, "an object has no parts");
     if (map.level.left > UINT16_MAX)
-        return tnf_cbor_fail(c, TNF_CBOR_FINE, TNF_ELIMIT, at, "%s has %llu parts, %u are allowed",
-                             TNF_QUOTED(o->name), (unsigned long long)map.level.left, UINT16_MAX);
+        return tnf_cbor_fail(c, TNF_CBOR_FINE, TNF_ELIMIT, at,
+                             "%s has %llu parts; at most %u are allowed", TNF_QUOTED(o->name),
+                             (unsigned long long)map.level.left, UINT16_MAX);
     o->parts = tnf_arena_array(z->to, map.level.left, sizeof *o->parts);
     if (!o->parts)
         return no_memory(z, z->to);
@@ -338,8 +339,10 @@ static bool read_objects(zt2 *z)
     if (!tnf_cbor_enter_map(c, &map))
         return false;
     if (map.level.left > z->r->limits.objects)
-        return tnf_cbor_fail(c, TNF_CBOR_FINE, TNF_ELIMIT, at, "there are more than %llu tensors",
-                             (unsigned long long)z->r->limits.objects);
+        return tnf_cbor_fail(
+            c, TNF_CBOR_FINE, TNF_ELIMIT, at,
+            "there are more than %llu tensors: raise the limit objects if you trust the file",
+            (unsigned long long)z->r->limits.objects);
     z->keys = tnf_arena_array(z->r->scratch, map.level.left, sizeof *z->keys);
     if (!z->keys)
         return no_memory(z, z->r->scratch);

@@ -87,8 +87,8 @@ static tnf_status make_part(zt2 *z, const zt2_object *o, zt2_part *p, tnf_part *
         return tnf_arena_fail(a, "a part", e);
     if (!pinned)
         return tnf_fail_rule(e, "Schema", TNF_EFORMAT, p->at,
-                             "%s has the type %s over the dtype %s", TNF_QUOTED(o->name),
-                             TNF_QUOTED(p->type), tnf_type_of(p->dtype)->id);
+                             "%s has the type %s, which does not allow the dtype %s",
+                             TNF_QUOTED(o->name), TNF_QUOTED(p->type), tnf_type_of(p->dtype)->id);
     *out = (tnf_part) {
         .role = role,
         .type = type,

@@ -216,7 +216,7 @@ tnf_status tnf_zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *ho
         out->stored = part->stored;
         return same && !put.digest ? TNF_OK
                                    : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                                              "its tensors would have to be written anew");
+                                              "its tensors would have to be rewritten");
     }
     TNF_TRY(put_padding(w, e));
     TNF_TRY(tnf_put_part(w, &from, &put, &done, e));

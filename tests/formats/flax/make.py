@@ -195,8 +195,8 @@ def make_reject():
     for name in ("object", "object_", "float33", "str32", "", "datetime64[ns]"):
         reject(f"type_{name.replace('[', '_').replace(']', '')}", pack({"w": array([1], name, bytes(4))}), UNSUPPORTED, None, "unknown type")
     reject("scalar_with_shape", pack({"w": array([1], code=3)}), BAD, 3, "1 dimensions")
-    reject("key_twice", b"\x82" + 2 * (pack("w") + pack(1)), BAD, 4, "comes twice")
-    reject("key_and_number", b"\x82" + pack("1") + pack(1) + pack(1) + pack(1), BAD, 4, "comes twice")
+    reject("key_twice", b"\x82" + 2 * (pack("w") + pack(1)), BAD, 4, "occurs twice")
+    reject("key_and_number", b"\x82" + pack("1") + pack(1) + pack(1) + pack(1), BAD, 4, "occurs twice")
     reject("key_bytes", b"\x81" + pack(b"w") + pack(1), BAD, 1, "neither text nor a number")
     reject("key_not_utf8", b"\x81\xa2a\xff\x01", BAD, 3, "not UTF-8")
     reject("top_array", pack([array([1])]), BAD, 0, "neither a tree nor an array")

@@ -165,9 +165,9 @@ def reject_archives():
         reject(name, data, BAD, None, "builtins.exec", "opens", rule="PickleCall")
     end, entry, head = at(PLAIN, END), at(PLAIN, ENTRY), at(PLAIN, HEADER)
     second = at(PLAIN, ENTRY, 1)
-    reject("disk", patched(PLAIN, end + 4, "<H", 1), UNSUPPORTED, end, "several disks")
+    reject("disk", patched(PLAIN, end + 4, "<H", 1), UNSUPPORTED, end, "an archive in several pieces")
     reject("count_more", patched(patched(PLAIN, end + 8, "<H", 3), end + 10, "<H", 3), BAD, None, "3 members")
-    reject("count_less", patched(patched(PLAIN, end + 8, "<H", 1), end + 10, "<H", 1), BAD, second, "behind its 1 members")
+    reject("count_less", patched(patched(PLAIN, end + 8, "<H", 1), end + 10, "<H", 1), BAD, second, "after its 1 members")
     reject("directory_far", patched(PLAIN, end + 16, "<I", 2 ** 31), BAD, end, "outside of the archive")
     reject("directory_ones", patched(PLAIN, end + 16, "<I", 2 ** 32 - 1), BAD, end, "there is none")
     reject("encrypted", patched(PLAIN, entry + 8, "<H", 1), UNSUPPORTED, entry, "'a.npy' is encrypted")
@@ -198,7 +198,7 @@ def reject_archives():
     longer = archive([("a.npy", A)], DEFLATED)
     entry = at(longer, ENTRY)
     reject("deflate_short", patched(patched(longer, entry + 24, "<I", len(A) - 1), head + 39, "<Q", len(A) - 1), BAD, None,
-           "hold more than the 151 bytes")
+           "decode to more than the expected 151 bytes")
 
 
 def reject_arrays():

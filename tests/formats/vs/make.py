@@ -303,8 +303,8 @@ def make_reject():
     zipped = gzip.compress(v, mtime=0)
     for name, data, code, word in (
             ("gzip_cut", zipped[:-1], SHORT, "gzip"), ("gzip_crc", zipped[:-8] + b"\0\0\0\0" + zipped[-4:], BAD, "gzip"),
-            ("gzip_long", gzip.compress(v + b"!", mtime=0), BAD, "hold more than the 8 bytes"),
-            ("gzip_bomb", gzip.compress(b"\0" * 100000, mtime=0), BAD, "hold more than the 8 bytes"),
+            ("gzip_long", gzip.compress(v + b"!", mtime=0), BAD, "decode to more than the expected 8 bytes"),
+            ("gzip_bomb", gzip.compress(b"\0" * 100000, mtime=0), BAD, "decode to more than the expected 8 bytes"),
             ("gzip_short", gzip.compress(v[:-1], mtime=0), SHORT, "end before their 8 bytes"),
             ("gzip_trailing", zipped + b"trailing", BAD, "gzip"), ("snappy_bad", snappy(v)[:-1], BAD, "corrupt snappy")):
         option = 2 if name.startswith("snappy") else 1

@@ -96,9 +96,9 @@ def truncation(c):
 
 def lengths(c):
     for name, but, status, message in [
-            ("count_3", {"here": 3, "count": 3}, BAD, ""), ("count_1", {"here": 1, "count": 1}, BAD, "behind its 1 members"),
-            ("count_0", {"here": 0, "count": 0}, BAD, "behind its 0 members"), ("count_ffff", {"here": ONES16, "count": ONES16}, BAD, ""),
-            ("counts_differ", {"here": 1}, UNSUPPORTED, "several disks"), ("disk_1", {"disk": 1}, UNSUPPORTED, "several disks"),
+            ("count_3", {"here": 3, "count": 3}, BAD, ""), ("count_1", {"here": 1, "count": 1}, BAD, "after its 1 members"),
+            ("count_0", {"here": 0, "count": 0}, BAD, "after its 0 members"), ("count_ffff", {"here": ONES16, "count": ONES16}, BAD, ""),
+            ("counts_differ", {"here": 1}, UNSUPPORTED, "an archive in several pieces"), ("disk_1", {"disk": 1}, UNSUPPORTED, "an archive in several pieces"),
             ("size_0", {"size": 0}, BAD, ""), ("size_ones", {"size": ONES32}, BAD, ""), ("offset_ones", {"offset": ONES32}, BAD, ""),
             ("offset_2_31", {"offset": 1 << 31}, BAD, "outside"), ("size_2_31", {"size": 1 << 31}, BAD, "outside"),
             ("offset_less", {"offset": DIRECTORY - 1}, BAD, ""), ("offset_more", {"offset": DIRECTORY + 1}, BAD, "")]:
@@ -188,7 +188,7 @@ def blobs(c):
     packed = deflate(WHOLE)
     for name, data, status in [("cut", packed[:-1], SHORT), ("empty", b"", SHORT), ("type_3", b"\x07" + packed[1:], BAD)]:
         c.rejected("N", name, archive(Member("a.npy", WHOLE, data)), status, None, "", "deflated data that are damaged")
-    c.rejected("N", "more_behind", archive(Member("a.npy", WHOLE, packed + b"\0")), BAD, None, "before they should", "bytes behind the end of deflated data")
+    c.rejected("N", "more_behind", archive(Member("a.npy", WHOLE, packed + b"\0")), BAD, None, "too early", "bytes behind the end of deflated data")
     zeros = file(padded(text("'|u1'", shape="(1000000,)")), bytes(1000000))
     c.accepted("N", "zeros", archive(Member("a.npy", zeros, squeezed(zeros))), 1, "a million zeros in a few bytes")
 
