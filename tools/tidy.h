@@ -9,3 +9,5 @@
     ((void)tnf_fail_rule(e, rule, status, __VA_ARGS__), (status))
 #define tnf_fail_sys(...)   ((void)tnf_fail_sys(__VA_ARGS__), TNF_EIO)
 #define tnf_arena_fail(...) ((void)tnf_arena_fail(__VA_ARGS__), TNF_ENOMEM)
+#define tnf_need(pointer, what, e)                                                                 \
+    ((pointer) ? TNF_OK : ((void)tnf_need(pointer, what, e), TNF_EINVAL))

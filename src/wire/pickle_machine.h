@@ -142,7 +142,7 @@ static inline tnf_status push_node(machine *m, tnf_pickle_node *node)
 {
     if (!node)
         return no_memory(m);
-    if (m->n == m->capacity) {
+    if (!m->stack || m->n == m->capacity) {
         tnf_pickle_node **stack = tnf_arena_grow(&m->own, m->stack, m->n, &m->capacity,
                                                  sizeof(tnf_pickle_node *), 16);
         if (!stack)
