@@ -130,14 +130,15 @@ TNF_API TNF_CHECKED tnf_status tnf_sink_file(tnf_sink **out, const char *path, u
                                              tnf_error *error);
 /** Makes a sink from an open descriptor (pipe, socket, file), which the caller closes. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_fd(tnf_sink **out, int fd, tnf_error *error);
-/** Makes a sink in memory. tnf_sink_bytes() returns what it holds; abort or close frees it. */
+/** Makes a sink in memory. tnf_sink_bytes() returns what it holds; tnf_sink_close() frees it. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_memory(tnf_sink **out, tnf_error *error);
-/** Returns the bytes of a memory sink; valid until the next write or close. */
+/** Returns the bytes of a memory sink after tnf_sink_commit(); before that, the last 64 KiB may be
+ *  missing. They are valid until the sink is closed. NULL and 0 for any other sink. */
 TNF_API tnf_str tnf_sink_bytes(const tnf_sink *sink);
 /** Makes a sink from your own functions. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_custom(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
                                                tnf_error *error);
-/** Appends n bytes. */
+/** Appends n bytes. After a failure, the sink takes no more bytes and cannot be committed. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_write(tnf_sink *sink, const void *bytes, size_t n,
                                               tnf_error *error);
 /** Makes the written bytes visible; call it once. TNF_EUNSYNCED: they are visible, but a power cut

@@ -87,8 +87,10 @@ tnf_status tnf_room_end(tnf_sink *s, tnf_room *r, bool filled, tnf_error *e)
     if (!filled)
         return ftruncate(s->fd, (off_t)s->written) == 0 ? TNF_OK
                                                         : tnf_fail_sys(e, errno, "cannot write");
-    if (lseek(s->fd, (off_t)(s->written + r->n), SEEK_SET) < 0)
+    if (lseek(s->fd, (off_t)(s->written + r->n), SEEK_SET) < 0) {
+        s->failed = true;
         return tnf_fail_sys(e, errno, "cannot write");
+    }
     s->written += r->n;
     return tnf_sink_grew(s, r->n, e);
 }

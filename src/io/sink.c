@@ -48,11 +48,28 @@ tnf_status tnf_sink_custom(tnf_sink **out, const tnf_sink_ops *ops, void *ctx, t
     return tnf_sink_new(out, ops, ctx, NULL, e);
 }
 
+/* Every failure that loses bytes is kept: the bytes after them must not be committed. */
+static tnf_status note_failure(tnf_sink *s, tnf_status status)
+{
+    s->failed = s->failed || status != TNF_OK;
+    return status;
+}
+
 static tnf_status put_bytes(tnf_sink *s, const void *bytes, size_t n, tnf_error *e)
 {
     tnf_status status;
     TNF_CALL(status, e, s->ops.write, s->ctx, bytes, n);
-    return status;
+    return note_failure(s, status);
+}
+
+/* Bytes may follow those before, or be committed. */
+static tnf_status check_usable(const tnf_sink *s, tnf_error *e)
+{
+    if (s->done)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    if (s->failed)
+        return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "an earlier write to the sink failed");
+    return TNF_OK;
 }
 
 tnf_status tnf_sink_flush(tnf_sink *s, tnf_error *e)
@@ -70,9 +87,10 @@ tnf_status tnf_sink_grew(tnf_sink *s, uint64_t n, tnf_error *e)
 /* Writes n zeros as a hole; only for targets that may have holes. */
 static tnf_status leave_hole(tnf_sink *s, uint64_t n, tnf_error *e)
 {
+    TNF_TRY(check_usable(s, e));
     TNF_TRY(tnf_sink_flush(s, e));
     if (lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
-        return tnf_fail_sys(e, errno, "cannot write");
+        return note_failure(s, tnf_fail_sys(e, errno, "cannot write"));
     s->written += n;
     s->hole_end = s->written;
     s->hole = true;
@@ -84,7 +102,7 @@ tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
     static const uint8_t zeros[512];
     bool worth = s->hole_worth == TNF_HOLES_ALWAYS ||
                  (s->hole_worth && n / s->hole_worth > s->written - s->hole_end);
-    if (worth && n >= HOLE && n <= INT64_MAX && !s->done)
+    if (worth && n >= HOLE && n <= INT64_MAX)
         return leave_hole(s, n, e);
     for (size_t part; n > 0; n -= part) {
         part = n < sizeof zeros ? (size_t)n : sizeof zeros;
@@ -115,8 +133,7 @@ tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e
 {
     TNF_TRY(tnf_need(s, "sink", e));
     TNF_TRY(tnf_need_array(bytes, n, "bytes", e));
-    if (s->done)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    TNF_TRY(check_usable(s, e));
     const uint8_t *p = bytes;
     size_t head = to_boundary(s, n);
     if (head) {
@@ -145,7 +162,7 @@ tnf_status tnf_sink_patch(tnf_sink *s, uint64_t at, const void *bytes, size_t n,
                         (unsigned long long)at);
     size_t first = at >= gone ? 0 : gone - at < n ? (size_t)(gone - at) : n;
     if (first)
-        TNF_TRY(s->patch(s->ctx, at, bytes, first, e));
+        TNF_TRY(note_failure(s, s->patch(s->ctx, at, bytes, first, e)));
     if (first < n)
         memcpy(s->buffer + (at + first - gone), (const uint8_t *)bytes + first, n - first);
     return TNF_OK;
@@ -164,7 +181,7 @@ static tnf_status copy_in_kernel(tnf_sink *s, const tnf_source *from, uint64_t *
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-            return tnf_fail_sys(e, errno, "cannot write");
+            return note_failure(s, tnf_fail_sys(e, errno, "cannot write"));
         if (got <= 0)
             break; /* not between these two, or a truncated source, which read will report */
         *offset += (uint64_t)got;
@@ -275,8 +292,7 @@ static tnf_status copy_data(tnf_sink *s, const tnf_source *from, uint64_t offset
 tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
                          tnf_error *e)
 {
-    if (s->done)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    TNF_TRY(check_usable(s, e));
     if (s->skip) {
         bool taken = false;
         TNF_TRY(tnf_sink_flush(s, e));
@@ -298,16 +314,15 @@ tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, u
 tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e)
 {
     TNF_TRY(tnf_need(s, "sink", e));
-    if (s->done)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    TNF_TRY(check_usable(s, e));
     TNF_TRY(tnf_sink_flush(s, e));
     if (s->hole && ftruncate(s->fd, (off_t)s->written) != 0)
-        return tnf_fail_sys(e, errno, "cannot write");
+        return note_failure(s, tnf_fail_sys(e, errno, "cannot write"));
     tnf_status status = TNF_OK;
     if (s->ops.commit)
         TNF_CALL(status, e, s->ops.commit, s->ctx);
     s->done = status == TNF_OK || status == TNF_EUNSYNCED;
-    return status;
+    return s->done ? status : note_failure(s, status);
 }
 
 void tnf_sink_close(tnf_sink *s)

@@ -36,7 +36,8 @@ struct tnf_sink {
     int fd;           /* for copying inside the kernel; -1 if there is none */
     uint8_t *buffer;  /* gathers small writes */
     size_t buffered;
-    bool done; /* committed */
+    bool done;   /* committed */
+    bool failed; /* a write failed, so bytes are missing */
     /* For a new file of the library: a run of zeros becomes a hole if it has more than `hole_worth`
      * zeros for each byte since the last hole; or TNF_HOLES_NEVER, TNF_HOLES_ALWAYS. */
     unsigned hole_worth;

@@ -122,7 +122,31 @@ static void failures_are_told(void **state)
     log = (struct log) { .fail_commit = true };
     assert_ok(tnf_sink_custom(&s, &ops, &log, &e));
     assert_fails(tnf_sink_commit(s, &e), TNF_EIO);
+    assert_fails(tnf_sink_commit(s, &e), TNF_EIO);
+    assert_int_equal(log.commits, 1);
     tnf_sink_close(s);
+    assert_int_equal(log.aborts, 1);
+    free(log.p);
+}
+
+/* Bytes after a write that failed would be at the wrong place: nothing more is taken. */
+static void failures_stay(void **state)
+{
+    (void)state;
+    tnf_error e;
+    static uint8_t big[100000];
+    struct log log = { .fail_write = 2 };
+    tnf_sink *s;
+    assert_ok(tnf_sink_custom(&s, &ops, &log, &e));
+    assert_ok(tnf_sink_write(s, big, sizeof big, &e));
+    assert_fails(tnf_sink_write(s, big, sizeof big, &e), TNF_ENET);
+    assert_fails(tnf_sink_write(s, big, 1, &e), TNF_EIO);
+    assert_says("an earlier write to the sink failed");
+    assert_fails(tnf_sink_zeros(s, 1, &e), TNF_EIO);
+    assert_fails(tnf_sink_commit(s, &e), TNF_EIO);
+    assert_int_equal(log.writes, 2);
+    tnf_sink_close(s);
+    assert_int_equal(log.commits, 0);
     assert_int_equal(log.aborts, 1);
     free(log.p);
 }
@@ -411,12 +435,12 @@ static void holes_take_no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_in_order),     cmocka_unit_test(close_without_commit_aborts),
-        cmocka_unit_test(failures_are_told),  cmocka_unit_test(least_ops),
-        cmocka_unit_test(writes_to_memory),   cmocka_unit_test(patches_bytes),
-        cmocka_unit_test(copies_sources),     cmocka_unit_test(small_copies),
-        cmocka_unit_test(no_memory),          cmocka_unit_test(zeros_are_zeros),
-        cmocka_unit_test(holes_take_no_room),
+        cmocka_unit_test(bytes_in_order),    cmocka_unit_test(close_without_commit_aborts),
+        cmocka_unit_test(failures_are_told), cmocka_unit_test(failures_stay),
+        cmocka_unit_test(least_ops),         cmocka_unit_test(writes_to_memory),
+        cmocka_unit_test(patches_bytes),     cmocka_unit_test(copies_sources),
+        cmocka_unit_test(small_copies),      cmocka_unit_test(no_memory),
+        cmocka_unit_test(zeros_are_zeros),   cmocka_unit_test(holes_take_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
