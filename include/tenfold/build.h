@@ -37,21 +37,23 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add(tnf_builder *builder, const char 
                                                const uint64_t *shape, const void *data,
                                                tnf_error *error);
 
-/** Adds a dense tensor whose bytes come from a function while saving. The function is called with
- *  ascending offsets. */
+/** Adds a dense tensor whose bytes come from a function. While saving, one thread at a time calls
+ *  it, with ascending offsets. If the builder is opened by tnf_open_builder(), readers may call it
+ *  from several threads at once, at any offset and repeatedly. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_stream(tnf_builder *builder, const char *name,
                                                       const tnf_type *type, uint32_t rank,
                                                       const uint64_t *shape, tnf_fetch_fn fetch,
                                                       void *ctx, tnf_error *error);
 
 /** Adds a tensor of an open file, or one that was built by hand from parts. `name` is its new name;
- *  NULL keeps the name. Everything that the object points to must stay until after saving. */
+ *  NULL keeps the name. Name, shape, the list of parts and attributes are copied; the bytes, roles
+ *  and digests of the parts must stay until after saving. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_object(tnf_builder *builder,
                                                       const tnf_object *object, const char *name,
                                                       tnf_error *error);
 
 /** Adds everything of an open file: tensors, attributes, extras. The file must stay open until
- * after saving. */
+ *  after saving. After a failure the builder may have a part of the file: free it. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_file(tnf_builder *builder, const tnf_file *file,
                                                     tnf_error *error);
 
@@ -121,6 +123,9 @@ typedef struct tnf_plan_item {
     bool late;
 } tnf_plan_item;
 
+/** Called with an item of a plan on the caller's thread. The item is valid during the call. */
+typedef void (*tnf_plan_fn)(void *ctx, const tnf_plan_item *item);
+
 /** How to save. Begin with TNF_SAVE_INIT; NULL means all defaults. */
 typedef struct tnf_save_options {
     size_t size;               /**< sizeof(tnf_save_options) */
@@ -134,7 +139,7 @@ typedef struct tnf_save_options {
     const char *loss; /**< with allow_loss: the kinds that may be lost, with commas; NULL: all */
     /** Called for each item before the first byte is written; for items that are `late`, at the
      *  end. */
-    void (*plan)(void *ctx, const tnf_plan_item *item);
+    tnf_plan_fn plan;
     tnf_progress_fn progress; /**< called while writing; NULL: never */
     void *ctx;                /**< passed to both functions */
     /** Saves dense tensors of floats as this type (f64 f32 f16 bf16 f8_…). Each value becomes the

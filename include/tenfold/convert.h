@@ -138,9 +138,10 @@ typedef struct tnf_report {
  *  report. If it loses anything that save->allow_loss does not allow, the call returns TNF_ELOSSY
  *  before it writes a byte.
  *
- *  *report is set even after a failure, unless memory is short: it has the plan made so far. Free
- * it. TNF_ENOTFOUND if patterns are given and no tensor is left, and for a word without a vector;
- *  TNF_EINVAL if one of several input files would be overwritten. */
+ *  *report is set even after a failure: it has the plan made so far. Free it. It is NULL if memory
+ *  is short or the arguments are invalid. TNF_ENOTFOUND if patterns are given and no tensor is
+ * left, and for a word without a vector; TNF_EINVAL if one of several input files would be
+ * overwritten. */
 TNF_API TNF_CHECKED tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files,
                                            size_t n, const char *path,
                                            const tnf_convert_options *options, tnf_error *error);

@@ -62,7 +62,8 @@ typedef struct tnf_device_info {
 /** Gets the description of a device. */
 TNF_API TNF_CHECKED tnf_status tnf_device_look(tnf_device_info *out, tnf_device *device,
                                                tnf_error *error);
-/** Copies n bytes from the device's memory to the host's, after all loads into it are complete. */
+/** Copies n bytes from the device's memory to the host's. Wait for the loads into it first:
+ *  tnf_load_wait(). */
 TNF_API TNF_CHECKED tnf_status tnf_device_read(void *dst, tnf_device *device, const void *src,
                                                size_t n, tnf_error *error);
 
@@ -102,6 +103,14 @@ typedef enum tnf_device_alloc {
     TNF_DEVICE_EACH   /**< an allocation for each tensor */
 } tnf_device_alloc;
 
+/** Frees memory of the caller's allocator. Called by the thread that ends its last use, by
+ *  tnf_load_free() or tnf_memory_drop(). */
+typedef void (*tnf_device_release_fn)(void *ctx, tnf_device *device, void *p, size_t n);
+
+/** Returns at least n bytes of device memory at a multiple of 256, or NULL. Called by the thread
+ * that starts the load. */
+typedef void *(*tnf_device_allocate_fn)(void *ctx, tnf_device *device, size_t n);
+
 /** How to load. Begin with TNF_LOAD_INIT; NULL means all defaults. */
 typedef struct tnf_load_options {
     size_t size;               /**< sizeof(tnf_load_options) */
@@ -111,12 +120,11 @@ typedef struct tnf_load_options {
                                     sent together, else 3 MiB */
     tnf_device_read_mode read; /**< how files are read */
     tnf_device_alloc alloc;    /**< how memory is allocated */
-    /** The caller's allocator: returns at least n bytes of device memory at a multiple of 256, or
-     *  NULL. Called on the caller's thread. */
-    void *(*allocate)(void *ctx, tnf_device *device, size_t n);
-    void (*release)(void *ctx, tnf_device *device, void *p, size_t n); /**< see allocate */
-    tnf_progress_fn progress; /**< called while loading; NULL: never */
-    void *ctx;                /**< passed to all three */
+    tnf_device_allocate_fn allocate; /**< the caller's allocator; NULL: the library's */
+    tnf_device_release_fn release;   /**< set if `allocate` is set; the last drop may call it */
+    /** Called while loading, also after tnf_device_start() has returned; NULL: never. */
+    tnf_progress_fn progress;
+    void *ctx;   /**< passed to all three; it must stay until the last of them is called */
     void *after; /**< a CUstream: writes wait for the work that it has so far; NULL: no waiting */
     bool has_after; /**< `after` is a stream, even if it is NULL (the default stream) */
 } tnf_load_options;
@@ -131,7 +139,8 @@ typedef struct tnf_load_options {
 /** A load: in progress, complete or failed. It owns the memory that the library allocated for
  *  it. */
 typedef struct tnf_load tnf_load;
-/** Begins to load n tensors; the files must stay open until the load is complete. Before the first
+/** Begins to load n tensors; the files must stay open until the load is complete. The requests and
+ *  their slices are copied. Before the first
  *  byte is read, returns TNF_ENOMEM if the device has too little memory, TNF_EINVAL if a `dst` is
  *  too small. */
 TNF_API TNF_CHECKED tnf_status tnf_device_start(tnf_load **out, tnf_device *device,

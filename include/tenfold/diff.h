@@ -81,6 +81,12 @@ enum {
  *  called this one returns. */
 typedef tnf_status (*tnf_rename_fn)(void *ctx, tnf_str *out, tnf_str name, tnf_error *error);
 
+/** Called with a difference on the caller's thread. It is valid during the call. */
+typedef void (*tnf_difference_fn)(void *ctx, const tnf_difference *difference);
+
+/** Returns true if the tensor of that name is wanted. Called on the caller's thread. */
+typedef bool (*tnf_select_fn)(void *ctx, tnf_str name);
+
 /** How to compare. Begin with TNF_DIFF_INIT; NULL means all defaults. */
 typedef struct tnf_diff_options {
     size_t size;     /**< sizeof(tnf_diff_options) */
@@ -94,12 +100,12 @@ typedef struct tnf_diff_options {
     bool trust_digests; /**< parts with equal digests (64 bits or more) are not read */
     bool brief;         /**< stop at the first difference */
     /** Returns true for tensors to compare, by the second file's names; NULL: all. */
-    bool (*select)(void *ctx, tnf_str name);
+    tnf_select_fn select;
     /** Returns the second file's name for a tensor of the first; NULL: the same name. */
     tnf_rename_fn rename;
     /** Called for each difference, on the caller's thread: first tensors in the order of the first
      *  file, then tensors that only the second file has, then attributes, then extras. */
-    void (*difference)(void *ctx, const tnf_difference *difference);
+    tnf_difference_fn difference;
     tnf_progress_fn progress; /**< called while comparing; NULL: never */
     void *ctx;                /**< passed to all functions */
     unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */

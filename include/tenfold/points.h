@@ -55,6 +55,9 @@ typedef enum tnf_points_pack {
     TNF_POINTS_SNAPPY /**< with snappy */
 } tnf_points_pack;
 
+/** Returns false to stop waiting. Called on the caller's thread. */
+typedef bool (*tnf_points_go_on_fn)(void *ctx);
+
 /** How to open. Begin with TNF_POINTS_INIT; NULL means all defaults. */
 typedef struct tnf_points_options {
     size_t size;             /**< sizeof(tnf_points_options) */
@@ -68,7 +71,7 @@ typedef struct tnf_points_options {
     tnf_allocator allocator; /**< zero: malloc */
     /** Called from time to time by functions that change the file or wait for it; NULL: never. If
      *  it returns false, the call ends with TNF_ECANCELLED and the file is unchanged. */
-    bool (*go_on)(void *ctx);
+    tnf_points_go_on_fn go_on;
     void *go_on_ctx; /**< passed to go_on */
 } tnf_points_options;
 
@@ -130,7 +133,8 @@ typedef struct tnf_point {
 /** Opens a file. */
 TNF_API TNF_CHECKED tnf_status tnf_points_open(tnf_points **out, const char *path,
                                                const tnf_points_options *options, tnf_error *error);
-/** Makes a file and opens it for writing. TNF_EEXISTS if there is a file that is not empty. */
+/** Makes a file and opens it for writing. TNF_EEXISTS if there is a file that is not empty.
+ *  TNF_EUNSYNCED: the file exists and *out is set, but a power cut may lose the file. */
 TNF_API TNF_CHECKED tnf_status tnf_points_create(tnf_points **out, const char *path,
                                                  const tnf_space *space,
                                                  const tnf_points_options *options,
@@ -142,7 +146,8 @@ TNF_API void tnf_points_close(tnf_points *points);
  *  yet, and so no points. */
 TNF_API const tnf_space *tnf_points_space(const tnf_points *points);
 
-/** Called for each point. Any result but TNF_OK stops. It may not use the handle. */
+/** Called for each point. Any result but TNF_OK stops. The only function of the handle that
+ *  it may call is tnf_points_value(). */
 typedef tnf_status (*tnf_point_take_fn)(void *ctx, const tnf_point *point, tnf_error *error);
 
 /** Calls `take` for all points in file order, starting at offset `from` (0: at the first), under

@@ -64,6 +64,12 @@ typedef struct tnf_primitiv_binding {
     bool loaded;              /**< result: false if the file has no such tensor */
 } tnf_primitiv_binding;
 
+/** Called on the caller's thread with a tensor that no binding takes. */
+typedef void (*tnf_primitiv_extra_fn)(void *ctx, const tnf_object *object);
+
+/** Called on the caller's thread with a binding that the file does not have. */
+typedef void (*tnf_primitiv_missing_fn)(void *ctx, const tnf_primitiv_binding *binding);
+
 /** How to load. Begin with TNF_PRIMITIV_BIND_INIT. NULL means primitiv's own rules: bindings
  * without a tensor are allowed, parameters without a binding are not. */
 typedef struct tnf_primitiv_bind_options {
@@ -71,9 +77,9 @@ typedef struct tnf_primitiv_bind_options {
     bool need_all;    /**< a binding without a tensor is an error */
     bool allow_extra; /**< parameters without a binding are allowed */
     /** Called for each binding without a tensor. */
-    void (*missing)(void *ctx, const tnf_primitiv_binding *binding);
+    tnf_primitiv_missing_fn missing;
     /** Called for each parameter or statistic of the file without a binding. */
-    void (*extra)(void *ctx, const tnf_object *object);
+    tnf_primitiv_extra_fn extra;
     void *ctx;               /**< passed to both functions */
     tnf_allocator allocator; /**< zero: malloc */
 } tnf_primitiv_bind_options;

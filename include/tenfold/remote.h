@@ -38,9 +38,9 @@ typedef struct tnf_url_options {
      *  closed. */
     tnf_progress_fn progress;
     /** Called with a line for each request, by one thread at a time. */
-    void (*trace)(void *ctx, uint64_t offset, const char *line);
+    tnf_trace_fn trace;
     /** Called with each unusual finding about a server, by one thread at a time. */
-    void (*warn)(void *ctx, const tnf_warning *warning);
+    tnf_warn_fn warn;
     void *ctx;  /**< passed to all three */
     bool netrc; /**< http: use names and passwords of ~/.netrc, or of the file that NETRC names */
 } tnf_url_options;
@@ -82,8 +82,11 @@ typedef struct tnf_traffic {
     }
 
 /** Gets the traffic of an open file and its shards so far; false: it is not read over the
- *  network. */
+ *  network, or out->size is invalid. */
 TNF_API bool tnf_file_traffic(tnf_traffic *out, const tnf_file *file);
+
+/** Called on the caller's thread with a file that is complete. */
+typedef void (*tnf_fetched_fn)(void *ctx, const char *name, uint64_t bytes, bool fetched);
 
 /** How to fetch. Begin with TNF_FETCH_INIT; NULL means all defaults. */
 typedef struct tnf_fetch_options {
@@ -93,7 +96,7 @@ typedef struct tnf_fetch_options {
     tnf_progress_fn progress;      /**< called with the bytes of the current file, done and total */
     /** Called for each file when it is complete: its name below the directory, its size, and
      *  whether it was fetched now (or was there already, unchanged). */
-    void (*file)(void *ctx, const char *name, uint64_t bytes, bool fetched);
+    tnf_fetched_fn file;
     void *ctx; /**< passed to both functions */
     /** Options as for opening a file: anonymous, connections, endpoint, netrc, private and
      *  region. */

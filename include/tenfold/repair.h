@@ -32,11 +32,14 @@ typedef struct tnf_loss {
     const char *reason; /**< why it is lost */
 } tnf_loss;
 
+/** Called with a loss on the caller's thread. It is valid during the call. */
+typedef void (*tnf_lost_fn)(void *ctx, const tnf_loss *loss);
+
 /** How to salvage. Begin with TNF_SALVAGE_INIT; NULL means all defaults. */
 typedef struct tnf_salvage_options {
     size_t size; /**< sizeof(tnf_salvage_options) */
     /** Called for each loss, on the caller's thread. */
-    void (*lost)(void *ctx, const tnf_loss *loss);
+    tnf_lost_fn lost;
     tnf_progress_fn progress; /**< called while reading; NULL: never */
     void *ctx;                /**< passed to both functions */
     unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */

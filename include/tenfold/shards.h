@@ -43,11 +43,10 @@ typedef struct tnf_merge_options {
     size_t size;       /**< sizeof(tnf_merge_options) */
     tnf_clash tensors; /**< for tensors with the same name */
     tnf_clash attrs; /**< for attributes and extras with different values: REFUSE, FIRST or LAST */
-    bool (*select)(void *ctx,
-                   tnf_str name); /**< which tensors, by their names in the files; NULL: all */
-    tnf_rename_fn rename;         /**< new names; NULL: no change */
-    void *ctx;                    /**< passed to both functions */
-    bool tensors_only;            /**< leave attributes and extras out */
+    tnf_select_fn select; /**< which tensors, by their names in the files; NULL: all */
+    tnf_rename_fn rename; /**< new names; NULL: no change */
+    void *ctx;            /**< passed to both functions */
+    bool tensors_only;    /**< leave attributes and extras out */
 } tnf_merge_options;
 
 /** All defaults: refuse. */
@@ -58,6 +57,7 @@ typedef struct tnf_merge_options {
 
 /** Adds everything of several open files: tensors, attributes, extras. Equal attributes are added
  *  once; maps of texts are merged entry by entry. The files must stay open until after saving.
+ *  After a failure the builder may have some of the files: free it.
  *  `names` are the files' names for messages; NULL: messages number them. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_merge(tnf_builder *builder, const tnf_file *const *files,
                                                  const char *const *names, size_t n,
@@ -86,6 +86,12 @@ typedef enum tnf_stray {
                              the new one */
 } tnf_stray;
 
+/** Called with a stray file on the caller's thread. The texts are valid during the call. */
+typedef void (*tnf_stray_fn)(void *ctx, tnf_stray what, const char *path, const char *belongs);
+
+/** Called with a file of the plan on the caller's thread. It is valid during the call. */
+typedef void (*tnf_split_file_fn)(void *ctx, const tnf_split_file *file);
+
 /** How to split. Begin with TNF_SPLIT_INIT. */
 typedef struct tnf_split_options {
     size_t size;        /**< sizeof(tnf_split_options) */
@@ -97,10 +103,10 @@ typedef struct tnf_split_options {
      *  whole. NULL: defaults. */
     const tnf_save_options *save;
     /** Called for all files, the index last, before the first byte is written. */
-    void (*file)(void *ctx, const tnf_split_file *file);
+    tnf_split_file_fn file;
     void *ctx; /**< passed to both functions */
     /** Called for each file that is left behind under a temporary name; NULL: never. */
-    void (*stray)(void *ctx, tnf_stray what, const char *path, const char *belongs);
+    tnf_stray_fn stray;
 } tnf_split_options;
 
 /** All defaults; the caller must set the format. */

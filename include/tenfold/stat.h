@@ -34,16 +34,26 @@ typedef struct tnf_stat {
     const tnf_type *type; /**< of the numbers: f32 for a quantized tensor; NULL: no numbers */
 } tnf_stat;
 
+/** Called on the caller's thread with a tensor that cannot be read, and the reason. */
+typedef void (*tnf_stat_problem_fn)(void *ctx, const tnf_object *object, const tnf_error *problem);
+
+/** Called with the statistics of a tensor on the caller's thread. They are valid during the call.
+ */
+typedef void (*tnf_stat_fn)(void *ctx, const tnf_stat *stat);
+
+/** Returns true if the tensor is wanted. Called on the caller's thread. */
+typedef bool (*tnf_stat_wanted_fn)(void *ctx, const tnf_object *object);
+
 /** What to compute. Begin with TNF_STAT_INIT; NULL means all defaults. */
 typedef struct tnf_stat_options {
     size_t size; /**< sizeof(tnf_stat_options) */
     /** Returns true for tensors to read; NULL: all. */
-    bool (*wanted)(void *ctx, const tnf_object *object);
+    tnf_stat_wanted_fn wanted;
     /** Called for each wanted tensor, in file order and on the caller's thread. */
-    void (*tensor)(void *ctx, const tnf_stat *stat);
+    tnf_stat_fn tensor;
     /** Called if a fault of the file makes a tensor unreadable; the other tensors are still read.
      *  NULL: such a fault ends the call. */
-    void (*problem)(void *ctx, const tnf_object *object, const tnf_error *problem);
+    tnf_stat_problem_fn problem;
     tnf_progress_fn progress; /**< called while reading; NULL: never */
     void *ctx;                /**< passed to all functions */
     unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */

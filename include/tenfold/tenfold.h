@@ -79,6 +79,12 @@ typedef struct tnf_option {
 /** How to use the network: remote.h. */
 struct tnf_url_options;
 
+/** Called with a line of a trace, which is valid during the call. */
+typedef void (*tnf_trace_fn)(void *ctx, uint64_t offset, const char *line);
+
+/** Called with a warning, which is valid during the call. */
+typedef void (*tnf_warn_fn)(void *ctx, const tnf_warning *warning);
+
 /** How to open. Begin with TNF_OPEN_INIT; NULL means all defaults. */
 typedef struct tnf_open_options {
     size_t size;               /**< sizeof(tnf_open_options) */
@@ -90,9 +96,9 @@ typedef struct tnf_open_options {
     const tnf_option *options; /**< options of the format */
     size_t noptions;           /**< number of options */
     /** Called immediately for each warning; tnf_info also keeps the first hundred. */
-    void (*warn)(void *ctx, const tnf_warning *warning);
+    tnf_warn_fn warn;
     /** Called with a line for each step while the reader parses (`tenfold info --trace`). */
-    void (*trace)(void *ctx, uint64_t offset, const char *line);
+    tnf_trace_fn trace;
     void *ctx; /**< passed to both functions */
     /** For damaged files: lenient, and incomplete content is skipped. tnf_salvage() (repair.h)
      *  reports what is missing. */
@@ -168,7 +174,8 @@ TNF_API const char *tnf_missing_file(const tnf_object *object);
 /** Returns the reason why a listed tensor cannot be read, as a sentence fragment; "" if only the
  *  warnings of the file give the reason. NULL: the tensor can be read. */
 TNF_API const char *tnf_why_unreadable(const tnf_object *object);
-/** Returns the number of elements of a tensor; 0 if `object` is NULL or the number is unknown. */
+/** Returns the number of elements of a tensor; 0 if `object` is NULL or the number is unknown,
+ *  UINT64_MAX if it is too large. */
 TNF_API uint64_t tnf_elements(const tnf_object *object);
 
 /* ------------------------------------------------------------------- read */
@@ -204,8 +211,8 @@ typedef struct tnf_slice {
 TNF_API TNF_CHECKED tnf_status tnf_slice_parse(tnf_slice *out, const char *text,
                                                const uint64_t *shape, uint32_t rank,
                                                tnf_error *error);
-/** Returns the number of bytes that tnf_read_slice() writes. Elements smaller than a byte are
- * packed without gaps. */
+/** Returns the number of bytes that tnf_read_slice() writes; UINT64_MAX if `object` is NULL or the
+ *  number is too large. Elements smaller than a byte are packed without gaps. */
 TNF_API uint64_t tnf_slice_bytes(const tnf_object *object, const tnf_slice *slices);
 /** Reads the selected elements of a dense tensor (one slice per dimension), always in C order.
  *  Reads no more of the file than needed. */
@@ -323,13 +330,22 @@ typedef struct tnf_value_counts {
     uint64_t max_integer; /**< for integers: the exact maximum; an int64_t if the type is signed */
 } tnf_value_counts;
 
+/** Called with a keyword and a value on the caller's thread. Both are valid during the call. */
+typedef void (*tnf_note_fn)(void *ctx, const char *key, const tnf_value *value);
+
+/** Called with the counts of a tensor on the caller's thread. They are valid during the call. */
+typedef void (*tnf_values_fn)(void *ctx, const tnf_object *object, const tnf_value_counts *counts);
+
+/** Called with a problem on the caller's thread. The problem is valid during the call. */
+typedef void (*tnf_problem_fn)(void *ctx, const tnf_problem *problem);
+
 /** How to verify. Begin with TNF_VERIFY_INIT; NULL means all defaults. */
 typedef struct tnf_verify_options {
     size_t size; /**< sizeof(tnf_verify_options) */
     /** Called for each problem. */
-    void (*problem)(void *ctx, const tnf_problem *problem);
+    tnf_problem_fn problem;
     /** Called for each tensor of numbers. If it is set, every number is read and decoded. */
-    void (*values)(void *ctx, const tnf_object *object, const tnf_value_counts *counts);
+    tnf_values_fn values;
     tnf_progress_fn progress; /**< called while reading; NULL: never */
     void *ctx;                /**< passed to all functions */
     /** Also checks that the file has the format's canonical form. TNF_EUNSUPPORTED if the format
@@ -337,7 +353,7 @@ typedef struct tnf_verify_options {
     bool canonical;
     unsigned threads; /**< 0: one per core, or TENFOLD_THREADS */
     /** Called for each finding that is unusual, but not a problem. */
-    void (*warn)(void *ctx, const tnf_warning *warning);
+    tnf_warn_fn warn;
     /** Also checks whether this program ("llama.cpp") would load the file; each reason why it would
      *  not is a problem. TNF_EINVAL if Tenfold has no rules for that program and the format. NULL:
      *  no such check. With a program, tnf_verify_path() and tnf_verify_source() open the file
@@ -345,7 +361,7 @@ typedef struct tnf_verify_options {
     const char *program;
     /** Called with each other finding of the format, such as the functions that the pickles in a
      *  file would call: a keyword and a value. The value is valid during the call. */
-    void (*note)(void *ctx, const char *key, const tnf_value *value);
+    tnf_note_fn note;
 } tnf_verify_options;
 
 /** All defaults. */
@@ -412,19 +428,25 @@ typedef struct tnf_leaf {
     const uint8_t *hash;      /**< 32 bytes, valid during the call */
 } tnf_leaf;
 
+/** Called with a leaf on the caller's thread. It is valid during the call. */
+typedef void (*tnf_leaf_fn)(void *ctx, const tnf_leaf *leaf);
+
+/** Called with the hash of a tensor on the caller's thread. It is valid during the call. */
+typedef void (*tnf_hash_fn)(void *ctx, const tnf_object *object, const uint8_t hash[32]);
+
 /** How to hash. Begin with TNF_HASH_INIT; NULL means all defaults. */
 typedef struct tnf_hash_options {
     size_t size; /**< sizeof(tnf_hash_options) */
     /** Called with the hash of each tensor, in file order and on the caller's thread. The hash
      *  covers type, shape, layout and values, but not the name. */
-    void (*tensor)(void *ctx, const tnf_object *object, const uint8_t hash[32]);
+    tnf_hash_fn tensor;
     tnf_progress_fn progress; /**< called while reading; NULL: never */
     void *ctx;                /**< passed to all functions */
     unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
     /** Called with each leaf of a tensor, sorted by the role of its part and by offset, before the
      *  tensor's hash. Leaves show later which 4 MiB have changed. The library keeps them in memory
      *  until it has hashed the tensor: 8 KB per GB. */
-    void (*leaf)(void *ctx, const tnf_leaf *leaf);
+    tnf_leaf_fn leaf;
 } tnf_hash_options;
 
 /** All defaults. */
@@ -516,14 +538,15 @@ typedef struct tnf_format_info {
         }                                                                                          \
     }
 
-/** Gets the i-th format; false past the last one. */
+/** Gets the i-th format; false past the last one, or if out->size is invalid. */
 TNF_API bool tnf_format_at(tnf_format_info *out, size_t i);
-/** Gets a format by its name. The name of a family selects its newest version that can be
- *  written. */
+/** Gets a format by its name; false if there is none, or if out->size is invalid. The name of a
+ *  family selects its newest version that can be written. */
 TNF_API bool tnf_format_named(tnf_format_info *out, const char *name);
 /** Gets the format that tnf_save() uses for this path if the options name none: by the extension.
  *  TNF_EINVAL if no format has that extension, or several of different families. */
-TNF_API tnf_status tnf_format_for_path(tnf_format_info *out, const char *path, tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_format_for_path(tnf_format_info *out, const char *path,
+                                                   tnf_error *error);
 
 #ifdef __cplusplus
 }

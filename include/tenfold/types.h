@@ -283,11 +283,16 @@ typedef struct tnf_extra {
 
 /* -------------------------------------------------------------- functions */
 
-/** Allocates the memory of a handle: everything that the handle keeps to describe the file. Buffers
- *  for reading come from malloc(), since several threads may read at once. */
+/** Like realloc(), but also gets the old size. A new size of 0 frees. */
+typedef void *(*tnf_reallocate_fn)(void *ctx, void *p, size_t old_size, size_t new_size);
+
+/** Allocates the memory of a handle: everything that the handle keeps to describe the file, and
+ * what verifying, hashing, comparing and searching need for the length of a call. Buffers for
+ * reading come from malloc(). If several threads use the handle at once, they call its allocator at
+ * once, so it must be safe for threads then. */
 typedef struct tnf_allocator {
     /** Like realloc(), but also gets the old size. A new size of 0 frees. */
-    void *(*reallocate)(void *ctx, void *p, size_t old_size, size_t new_size);
+    tnf_reallocate_fn reallocate;
     void *ctx; /**< passed to reallocate */
 } tnf_allocator;
 
