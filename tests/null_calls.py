@@ -69,7 +69,7 @@ OPTIONAL = {
     "tnf_builder_set_n.name", "tnf_builder_set.value", "tnf_builder_set_n.value", "tnf_expect.type",
     "tnf_expect.shape", "tnf_expect.object", "tnf_virtual_new.how", "tnf_bind.problem", "tnf_primitiv_find.statistic", "tnf_primitiv_add.statistic",
     "tnf_builder_merge.names", "tnf_points_compact.moved", "tnf_points_verify.problem",
-    "tnf_points_salvage.take", "tnf_points_set_attributes.attributes", "tnf_convert.report", "tnf_convert_path.path", "tnf_convert_path.options",
+    "tnf_points_set_attributes.attributes", "tnf_convert.report", "tnf_convert_path.path", "tnf_convert_path.options",
     "tnf_points_add.app", "tnf_convert.path",
     "tnf_format_for_builder.path",
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* NULL for each pointer that is handed to each public function, all other parameters being good: a
  * status is TNF_EINVAL, and nothing crashes. The calls are made of the headers (null_calls.py).
- * Each runs in a process of its own, so that all that crash are listed. */
+ * Each runs in a process of its own, so that all that crash are listed. The same for NULL in arrays
+ * and structs. */
 #include "support/unit.h"
 
+#include "support/callbacks.h"
 #include "support/files.h"
 #include "support/little.h"
 #include <signal.h>
@@ -93,12 +95,6 @@ static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *
 static tnf_status take_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *e)
 {
     (void)ctx, (void)ngram, (void)row, (void)e;
-    return TNF_OK;
-}
-
-static tnf_status take_point(void *ctx, const tnf_point *point, tnf_error *e)
-{
-    (void)ctx, (void)point, (void)e;
     return TNF_OK;
 }
 
@@ -301,6 +297,106 @@ static void every_item(void **state)
     assert_fails(tnf_bind(x.file, &binding, 1, NULL, NULL, &e), TNF_EINVAL);
     plan.inputs = &names[1];
     assert_fails(tnf_job_plan(&job, &plan, &e), TNF_EINVAL);
+    tnf_device *const devices[] = { x.device, NULL };
+    assert_fails(tnf_device_start_many(&load, devices, 2, &x.request, 1, NULL, &e), TNF_EINVAL);
+}
+
+static const tnf_str bad_text = { NULL, 3 };
+
+/* Lists in options: an array that is NULL, and NULL in it. */
+static void every_list(void **state)
+{
+    tnf_error e;
+    tnf_file *file;
+    tnf_job *job;
+    tnf_report *report;
+    const char *const nothing[] = { NULL };
+    const tnf_option unnamed = { NULL, "1" }, empty = { "a", NULL };
+    const tnf_member member = { .key = bad_text };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const tnf_option *options = i == 0 ? NULL : i == 1 ? &unnamed : &empty;
+        tnf_open_options open = TNF_OPEN_INIT;
+        tnf_job_options plan = x.plan;
+        tnf_fetch_options fetch = TNF_FETCH_INIT;
+        tnf_save_options save = TNF_SAVE_INIT;
+        open.options = plan.options = fetch.options = save.options = options;
+        open.noptions = plan.noptions = fetch.noptions = save.noptions = 1;
+        assert_fails(tnf_open(&file, x.path, &open, &e), TNF_EINVAL);
+        assert_fails(tnf_open(&file, "http://127.0.0.1:1/x.zt", &open, &e), TNF_EINVAL);
+        assert_fails(tnf_job_plan(&job, &plan, &e), TNF_EINVAL);
+        assert_fails(tnf_fetch("http://127.0.0.1:1/x", x.nowhere, &fetch, &e), TNF_EINVAL);
+        assert_fails(tnf_save(x.builder, "x.safetensors", &save, &e), TNF_EINVAL);
+        tnf_convert_options how = TNF_CONVERT_INIT;
+        how.select = i == 1 ? nothing : NULL;
+        how.nselect = i < 2;
+        how.set = i == 2 ? &member : NULL;
+        how.nset = i == 2;
+        assert_fails(tnf_convert(&report, &x.a_file, 1, x.nowhere, &how, &e), TNF_EINVAL);
+        tnf_report_free(report);
+    }
+    tnf_url_options url = TNF_URL_INIT;
+    tnf_open_options open = TNF_OPEN_INIT;
+    open.remote = &url;
+    url.nheaders = 1;
+    assert_fails(tnf_open(&file, "http://127.0.0.1:1/x.zt", &open, &e), TNF_EINVAL);
+    url.headers = nothing;
+    assert_fails(tnf_open(&file, "http://127.0.0.1:1/x.zt", &open, &e), TNF_EINVAL);
+    tnf_job_how finish = TNF_JOB_HOW_INIT;
+    tnf_str result;
+    finish.nreceipts = 1;
+    assert_fails(tnf_job_finish(&result, x.job, &finish, &e), TNF_EINVAL);
+    finish.receipts = &bad_text;
+    assert_fails(tnf_job_finish(&result, x.job, &finish, &e), TNF_EINVAL);
+    tnf_emb_query query = x.query;
+    tnf_emb_hit hit;
+    size_t n;
+    query.nskip = 1;
+    assert_fails(tnf_emb_similar(&hit, &n, NULL, x.emb, &x.word, 1, &query, &e), TNF_EINVAL);
+}
+
+/* Texts and lists in structs and arrays of the caller, without memory. */
+static void every_text(void **state)
+{
+    tnf_error e;
+    const tnf_object *found;
+    const tnf_value *value;
+    char text[32], memory[8];
+    float vector[2];
+    tnf_points *points;
+    const tnf_value bad_value = tnf_value_text(NULL, 3), bad_array = tnf_value_array(NULL, 1);
+    (void)state;
+    tnf_object object = *x.object;
+    object.name = bad_text;
+    assert_fails(tnf_builder_add_object(x.builder, &object, NULL, &e), TNF_EINVAL);
+    object = *x.object;
+    object.parts = NULL;
+    assert_fails(tnf_builder_add_object(x.builder, &object, "p", &e), TNF_EINVAL);
+    tnf_extra extra = { .key = bad_text };
+    assert_fails(tnf_builder_add_extra(x.builder, &extra, &e), TNF_EINVAL);
+    tnf_space space = x.space;
+    space.scalar = false;
+    space.rank = 1;
+    assert_fails(tnf_points_create(&points, x.nowhere, &space, NULL, &e), TNF_EINVAL);
+    const float one = 1;
+    tnf_point point = { .vector = &one, .vector_n = sizeof one, .app = bad_text };
+    assert_fails(tnf_points_append(NULL, x.points, &point, 1, &e), TNF_EINVAL);
+    assert_fails(tnf_points_value(&value, x.points, &point, &e), TNF_EINVAL);
+    point.app = (tnf_str) { NULL, 0 };
+    point.value = &bad_value;
+    assert_fails(tnf_points_append(NULL, x.points, &point, 1, &e), TNF_EINVAL);
+    point.value = &bad_array;
+    assert_fails(tnf_points_append(NULL, x.points, &point, 1, &e), TNF_EINVAL);
+    assert_fails(tnf_emb_vectors(vector, NULL, x.emb, &bad_text, 1, &e), TNF_EINVAL);
+    assert_fails(tnf_emb_select(x.builder, x.emb, &bad_text, 1, &e), TNF_EINVAL);
+    assert_true(tnf_emb_find(x.emb, bad_text) == TNF_NO_ROW);
+    assert_fails(tnf_primitiv_find(&found, x.file, &bad_text, 1, NULL, &e), TNF_EINVAL);
+    assert_int_equal(tnf_primitiv_join(text, sizeof text, &bad_text, 1), 0);
+    assert_int_equal(tnf_primitiv_split(NULL, 0, memory, bad_text), 1);
+    assert_false(tnf_glob_match("*", bad_text));
+    assert_int_equal(tnf_value_type(text, sizeof text, &bad_array), 5);
+    tnf_value map = tnf_value_map(NULL, 1);
+    assert_null(tnf_value_get(&map, "k"));
 }
 
 static void every_value(void **state)
@@ -325,8 +421,8 @@ static void every_value(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pointer),
-        cmocka_unit_test(every_item),
+        cmocka_unit_test(every_pointer), cmocka_unit_test(every_item),
+        cmocka_unit_test(every_list),    cmocka_unit_test(every_text),
         cmocka_unit_test(every_value),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

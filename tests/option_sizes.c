@@ -5,6 +5,7 @@
 #include "support/unit.h"
 
 #include "base/sized.h"
+#include "support/callbacks.h"
 #include "support/files.h"
 #include "support/little.h"
 #include <tenfold/convert.h>
@@ -341,7 +342,7 @@ static tnf_status by_points_create(const void *o, tnf_error *e)
 static tnf_status by_points_salvage(const void *o, tnf_error *e)
 {
     tnf_points_report out = TNF_POINTS_REPORT_INIT;
-    return tnf_points_salvage(&out, x.points, o, NULL, NULL, e);
+    return tnf_points_salvage(&out, x.points, o, take_point, NULL, e);
 }
 
 static tnf_status by_primitiv(const void *o, tnf_error *e)

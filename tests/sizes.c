@@ -4,14 +4,17 @@
  * and a size that cannot be meant is refused. Likewise bytes in reserve. */
 #include "support/unit.h"
 
+#include "support/callbacks.h"
 #include "support/files.h"
 #include "support/little.h"
 #include <tenfold/bind.h>
-#include <tenfold/build.h>
+#include <tenfold/convert.h>
+#include <tenfold/device.h>
 #include <tenfold/diff.h>
 #include <tenfold/emb.h>
 #include <tenfold/params.h>
 #include <tenfold/points.h>
+#include <tenfold/remote.h>
 #include <tenfold/repair.h>
 
 enum { ROWS = 8, DIMS = 4, ROOM = 1024, FILL = 0xAA };
@@ -169,7 +172,52 @@ static tnf_status by_points_verify(void *out, tnf_error *e)
 
 static tnf_status by_points_salvage(void *out, tnf_error *e)
 {
-    return tnf_points_salvage(out, x.points, NULL, NULL, NULL, e);
+    return tnf_points_salvage(out, x.points, NULL, take_point, NULL, e);
+}
+
+static tnf_status by_format_for_builder(void *out, tnf_error *e)
+{
+    tnf_builder *b;
+    assert_int_equal(tnf_builder_new(&b, NULL, e), TNF_OK);
+    tnf_status status = tnf_format_for_builder(out, b, "a.safetensors", NULL, e);
+    tnf_builder_free(b);
+    return status;
+}
+
+static tnf_status by_verify_path(void *out, tnf_error *e)
+{
+    return tnf_verify_path(out, NULL, x.points, NULL, NULL, e);
+}
+
+static tnf_status by_verify_source(void *out, tnf_error *e)
+{
+    tnf_source *source;
+    tnf_str bytes = tnf_sink_bytes(x.sink);
+    assert_int_equal(tnf_source_memory(&source, bytes.p, bytes.n, e), TNF_OK);
+    return tnf_verify_source(out, NULL, source, NULL, NULL, e);
+}
+
+static tnf_status by_device(void *out, tnf_error *e)
+{
+    tnf_device *device;
+    assert_int_equal(tnf_device_open(&device, "host", NULL, e), TNF_OK);
+    tnf_status status = tnf_device_look(out, device, e);
+    tnf_device_close(device);
+    return status;
+}
+
+static tnf_status by_load(void *out, tnf_error *e)
+{
+    tnf_load *load;
+    tnf_device *device;
+    tnf_device_request request = TNF_DEVICE_REQUEST_INIT;
+    request.object = tnf_find(x.file, "embeddings");
+    assert_int_equal(tnf_device_open(&device, "host", NULL, e), TNF_OK);
+    assert_int_equal(tnf_device_load(&load, device, &request, 1, NULL, e), TNF_OK);
+    tnf_status status = tnf_load_tell(out, load, e);
+    tnf_load_free(load);
+    tnf_device_close(device);
+    return status;
 }
 
 static const struct {
@@ -184,6 +232,11 @@ static const struct {
     { "format at", by_format_at, sizeof(tnf_format_info) },
     { "format named", by_format_named, sizeof(tnf_format_info) },
     { "format for path", by_format_for_path, sizeof(tnf_format_info) },
+    { "format for builder", by_format_for_builder, sizeof(tnf_format_info) },
+    { "verify path", by_verify_path, sizeof(tnf_verify_result) },
+    { "verify source", by_verify_source, sizeof(tnf_verify_result) },
+    { "device", by_device, sizeof(tnf_device_info) },
+    { "load", by_load, sizeof(tnf_load_report) },
     { "quantize", by_quantize, sizeof(tnf_quantized) },
     { "statistics", by_statistics, sizeof(tnf_params_stats) },
     { "points verify", by_points_verify, sizeof(tnf_points_report) },
@@ -280,6 +333,10 @@ static void reserves_are_zero(void **state)
     assert_fails(tnf_builder_add_object(b, &o, NULL, &e), TNF_EINVAL);
     o.reserved = 0;
     assert_ok(tnf_builder_add_object(b, &o, NULL, &e));
+    tnf_extra extra = { .key = TNF_STR("x"), .bytes = part };
+    extra.bytes.reserved[0] = 1;
+    assert_fails(tnf_builder_add_extra(b, &extra, &e), TNF_EINVAL);
+    assert_says("reserved");
     tnf_builder_free(b);
     tnf_points *p;
     tnf_points_options write = TNF_POINTS_INIT;
@@ -309,13 +366,47 @@ static void spaces_need_a_size(void **state)
     tnf_points_close(p);
 }
 
+/* Options are checked even if nothing uses them this time. */
+static void unused_ones_are_checked(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_file *file;
+    tnf_report *report;
+    tnf_builder *b;
+    const tnf_file *files[] = { x.file };
+    char path[4200];
+    tnf_url_options url = { 0 };
+    tnf_emb_options emb = { 0 };
+    tnf_quantize_options quantize = { 0 };
+    tnf_open_options open = TNF_OPEN_INIT;
+    tnf_save_options save = TNF_SAVE_INIT;
+    tnf_convert_options how = TNF_CONVERT_INIT;
+    open.remote = save.remote = &url;
+    save.format = "safetensors";
+    assert_fails(tnf_open(&file, x.points, &open, &e), TNF_EINVAL);
+    assert_says("a struct was passed");
+    snprintf(path, sizeof path, "%s.unused", x.points);
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_fails(tnf_save(b, path, &save, &e), TNF_EINVAL);
+    assert_says("a struct was passed");
+    tnf_builder_free(b);
+    how.emb = &emb;
+    assert_fails(tnf_convert(&report, files, 1, path, &how, &e), TNF_EINVAL);
+    assert_says("a struct was passed");
+    assert_null(report);
+    how.emb = NULL;
+    how.quantize = &quantize;
+    assert_fails(tnf_convert(&report, files, 1, path, &how, &e), TNF_EINVAL);
+    assert_says("a struct was passed");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_what_fits),
-        cmocka_unit_test(refuses_sizes),
-        cmocka_unit_test(reserves_are_zero),
-        cmocka_unit_test(spaces_need_a_size),
+        cmocka_unit_test(takes_what_fits),         cmocka_unit_test(refuses_sizes),
+        cmocka_unit_test(reserves_are_zero),       cmocka_unit_test(spaces_need_a_size),
+        cmocka_unit_test(unused_ones_are_checked),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -33,6 +33,10 @@ static inline tnf_status tnf_need_array(const void *items, uint64_t n, const cha
 {
     return items || n == 0 ? TNF_OK : tnf_null_given(what, e);
 }
+static inline tnf_status tnf_need_str(tnf_str s, const char *what, tnf_error *e)
+{
+    return tnf_need_array(s.p, s.n, what, e);
+}
 
 /* Puts "prefix: " before the message. */
 void tnf_error_prefix(tnf_error *e, const char *prefix);

@@ -59,7 +59,7 @@ static bool takes_character(const char *g, size_t n, uint32_t c, size_t *length)
 
 bool tnf_glob_match(const char *glob, tnf_str name)
 {
-    if (!glob)
+    if (!glob || (!name.p && name.n))
         return false;
     size_t ng = strlen(glob), g = 0, s = 0, star = SIZE_MAX, retry = 0;
     while (s < name.n) {

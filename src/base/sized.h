@@ -6,8 +6,9 @@
  *     longer than ours    a newer caller: allowed if all members that we do not have are 0; in a
  *                         result they become 0
  *
- * So a struct only grows at its end, by members for which 0 means the old behaviour, and never into
- * old padding, whose bytes are undefined. */
+ * So a struct only grows at its end, by members for which 0 means the old behaviour. The bytes of
+ * padding are undefined: a new member neither lies in old padding nor leaves any before or after it
+ * (a reserved member that must be 0 fills it). */
 #ifndef TNF_BASE_SIZED_H
 #define TNF_BASE_SIZED_H
 

@@ -111,6 +111,8 @@ const tnf_format *tnf_registry_at(size_t i);
 const tnf_format *tnf_registry_find(const char *name);
 /* TNF_CAN_READ and so on, without capabilities that are not in this library. */
 unsigned tnf_registry_caps(const tnf_format *format);
+/* The public description of a format. */
+tnf_status tnf_format_describe(tnf_format_info *out, const tnf_format *f, tnf_error *e);
 /* The format for writing a path, by its extension. Fails with a message. */
 tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, tnf_error *e);
 /* Does some format have a place of its own for the attribute `key`, or compute it? */

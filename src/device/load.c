@@ -129,6 +129,8 @@ tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices, siz
     if (ndevices == 0 || ndevices > TNF_TARGETS_MAX)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a load needs 1 to %u devices",
                         TNF_TARGETS_MAX);
+    for (size_t t = 0; t < ndevices; t++)
+        TNF_TRY(tnf_need(devices[t], "devices", e));
     tnf_load *l = tnf_alloc0(&a, sizeof *l);
     tnf_target *targets = tnf_alloc0(&a, ndevices * sizeof *targets);
     if (!l || !targets) {

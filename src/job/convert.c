@@ -305,8 +305,11 @@ static tnf_status rehearse_save(const struct converting *c, tnf_error *e)
 static tnf_status set_attributes(const struct converting *c, tnf_error *e)
 {
     tnf_builder *b = c->vectors.made ? c->vectors.made : chosen_builder(c);
-    for (size_t i = 0; i < c->options.nset; i++)
-        TNF_TRY(tnf_builder_set(b, NULL, c->options.set[i].key.p, &c->options.set[i].value, e));
+    for (size_t i = 0; i < c->options.nset; i++) {
+        const tnf_member *m = &c->options.set[i];
+        TNF_TRY(tnf_need(m->key.p, "set", e));
+        TNF_TRY(tnf_builder_set_n(b, NULL, m->key, &m->value, e));
+    }
     return TNF_OK;
 }
 
@@ -328,11 +331,33 @@ static tnf_status run_convert(struct converting *c, tnf_error *e)
     return tnf_report_status(c->report, e);
 }
 
+static tnf_status need_patterns(const char *const *patterns, size_t n, const char *what,
+                                tnf_error *e)
+{
+    TNF_TRY(tnf_need_array(patterns, n, what, e));
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_need(patterns[i], what, e));
+    return TNF_OK;
+}
+
+/* Checks all that the options refer to, whether or not a step needs it. */
+static tnf_status check_options(const tnf_convert_options *o, tnf_error *e)
+{
+    tnf_emb_options emb;
+    tnf_quantize_options quantize;
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_options, &emb, o->emb, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_quantize_options, &quantize, o->quantize, e));
+    TNF_TRY(need_patterns(o->select, o->nselect, "select", e));
+    TNF_TRY(need_patterns(o->exclude, o->nexclude, "exclude", e));
+    return tnf_need_array(o->set, o->nset, "set", e);
+}
+
 static tnf_status copy_options(struct converting *c, const tnf_convert_options *given, tnf_error *e)
 {
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_convert_options, &c->options, given, e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &c->save, c->options.save, e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_split_options, &c->split, c->options.split, e));
+    TNF_TRY(check_options(&c->options, e));
     c->options.save = &c->save;
     bool fits = c->path ? !c->options.sink : c->options.sink && c->options.mode == TNF_CONVERT_NEW;
     return fits || c->save.dry_run ? TNF_OK

@@ -67,8 +67,11 @@ static tnf_status keep_receipt(struct finishing *f, const char *text, size_t n, 
 static tnf_status read_all(struct finishing *f, tnf_error *e)
 {
     tnf_job *job = f->job;
-    for (size_t i = 0; i < f->how.nreceipts; i++)
+    TNF_TRY(tnf_need_array(f->how.receipts, f->how.nreceipts, "receipts", e));
+    for (size_t i = 0; i < f->how.nreceipts; i++) {
+        TNF_TRY(tnf_need_str(f->how.receipts[i], "receipts", e));
         TNF_TRY(keep_receipt(f, f->how.receipts[i].p, f->how.receipts[i].n, e));
+    }
     for (uint64_t i = 0; f->how.nreceipts == 0 && f->base && i < job->o.parts; i++) {
         tnf_error why = { .offset = TNF_NO_OFFSET };
         tnf_status status = tnf_receipt_read(job, f->base, i, &why);

@@ -77,7 +77,10 @@ static tnf_status copy_options(tnf_job *job, tnf_error *e)
     tnf_option *options = tnf_arena_array(&job->arena, o->noptions + 1, sizeof *options);
     if (!options)
         return tnf_arena_fail(&job->arena, "the plan", e);
+    TNF_TRY(tnf_need_array(o->options, o->noptions, "options", e));
     for (size_t i = 0; i < o->noptions; i++) {
+        TNF_TRY(tnf_need(o->options[i].key, "options", e));
+        TNF_TRY(tnf_need(o->options[i].value, "options", e));
         options[i] = o->options[i];
         TNF_TRY(copy_text(job, &options[i].key, e));
         TNF_TRY(copy_text(job, &options[i].value, e));

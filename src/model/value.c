@@ -19,7 +19,7 @@ static bool same_key(const tnf_member *m, const char *key, size_t n)
 
 const tnf_value *tnf_value_get_n(const tnf_value *map, const char *key, size_t n)
 {
-    if (!map || map->kind != TNF_MAP || !key)
+    if (!map || map->kind != TNF_MAP || !map->as.members || !key)
         return NULL;
     for (size_t i = 0; i < map->n; i++)
         if (same_key(&map->as.members[i], key, n))

@@ -91,7 +91,7 @@ static struct type type_of(const tnf_value *v)
     tnf_dtype dtype;
     if (is_number(t.leaf))
         t.dtype = (tnf_dtype)v->dtype;
-    if (v->kind != TNF_ARRAY)
+    if (v->kind != TNF_ARRAY || (v->n && !v->as.items))
         return t;
     bool told = tnf_value_items(&kind, &dtype, v);
     if (told && (v->n == 0 || kind != TNF_ARRAY))

@@ -358,6 +358,7 @@ static tnf_status settle_options(struct fetching *f, tnf_url_options *out, tnf_e
     enum { MOST = 32 };
     tnf_option own[MOST];
     size_t n = f->how.noptions;
+    TNF_TRY(tnf_need_array(f->how.options, n, "options", e));
     if (n > MOST)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "too many options");
     if (n)

@@ -63,10 +63,13 @@ static tnf_status check_settings(tnf_url_options *how, tnf_error *e)
     if (how->connections > TNF_MAX_CONNECTIONS)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "at most %u connections",
                         TNF_MAX_CONNECTIONS);
-    for (size_t i = 0; i < how->nheaders; i++)
+    TNF_TRY(tnf_need_array(how->headers, how->nheaders, "headers", e));
+    for (size_t i = 0; i < how->nheaders; i++) {
+        TNF_TRY(tnf_need(how->headers[i], "headers", e));
         if (!strchr(how->headers[i], ':') || strpbrk(how->headers[i], "\r\n"))
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                             "a header must be one line, 'Name: value'");
+    }
     how->connections = how->connections ? how->connections : DEFAULT_CONNECTIONS;
     how->cache_bytes = how->cache_bytes ? how->cache_bytes : DEFAULT_CACHE;
     how->attempts = how->attempts ? how->attempts : DEFAULT_ATTEMPTS;

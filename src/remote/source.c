@@ -422,6 +422,8 @@ tnf_status tnf_remote_how(tnf_url_options *how, const tnf_url_options *given, tn
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_url_options, how, given, e));
     for (size_t i = 0; i < *noptions; i++) {
         bool ok;
+        TNF_TRY(tnf_need(options[i].key, "options", e));
+        TNF_TRY(tnf_need(options[i].value, "options", e));
         if (!set_option(how, &options[i], &ok))
             options[kept++] = options[i];
         else if (!ok)

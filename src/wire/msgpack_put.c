@@ -181,6 +181,7 @@ static tnf_status put_map(const writer *w, const tnf_value *v, unsigned depth)
     tnf_msgpack_put_map(w->b, v->n);
     for (size_t i = 0; i < v->n; i++) {
         const tnf_member *m = &v->as.members[i];
+        TNF_TRY(tnf_need_str(m->key, "key", w->e));
         tnf_msgpack_put_str(w->b, m->key.p, m->key.n);
         TNF_TRY(put_tree(w, &m->value, depth + 1));
     }
@@ -216,6 +217,8 @@ static tnf_status put_tree(const writer *w, const tnf_value *v, unsigned depth)
         return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "a value is nested deeper than the %u levels MessagePack may have here",
                         w->max_depth);
+    if (v->kind >= TNF_STRING) /* texts, arrays, maps */
+        TNF_TRY(tnf_need_array(v->as.s, v->n, "value", w->e));
     switch ((tnf_kind)v->kind) {
     case TNF_NULL:
         tnf_msgpack_put_nil(b);

@@ -261,7 +261,8 @@ static void sets_attributes(void **state)
     tnf_error e;
     tnf_file *out;
     tnf_report *r;
-    tnf_member set = { { "x.note", 6 }, { 0 } };
+    tnf_member set = { { "x.note and what follows it", 6 },
+                       { 0 } }; /* only six bytes are the key */
     (void)state;
     set.value.kind = TNF_STRING;
     set.value.as.s = "other";
@@ -271,6 +272,7 @@ static void sets_attributes(void **state)
     const tnf_value *v = tnf_value_get(tnf_file_info(out)->attrs, "x.note");
     assert_non_null(v);
     assert_string_equal(v->as.s, "other");
+    assert_null(tnf_value_get(tnf_file_info(out)->attrs, set.key.p));
     tnf_report_free(r);
     tnf_close(out);
     discard_file(&m);

@@ -33,7 +33,7 @@ struct merging {
 /* The name of a file for messages; in `out` if it has no name. */
 static const char *file_name(const struct merging *m, uint32_t i, char out[32])
 {
-    if (i != UINT32_MAX && m->names)
+    if (i != UINT32_MAX && m->names && m->names[i])
         return m->names[i];
     if (i == UINT32_MAX)
         return "the builder";
@@ -156,6 +156,7 @@ static tnf_status merge_tensors(struct merging *m, const tnf_file *file, tnf_err
             tnf_status status;
             TNF_CALL(status, e, m->options.rename, m->options.ctx, &name, name);
             TNF_TRY(status);
+            TNF_TRY(tnf_need_str(name, "rename", e));
         }
         const tnf_object *known = tnf_catalog_find(&m->b->catalog, name.p, name.n);
         TNF_TRY(known ? settle_duplicate(m, known, o, name, e)

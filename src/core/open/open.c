@@ -17,6 +17,9 @@
 static tnf_status complete_options(tnf_open_options *o, const tnf_open_options *given, tnf_error *e)
 {
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_open_options, o, given, e));
+    tnf_url_options remote; /* is used for URLs only, but checked for every path */
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_url_options, &remote, o->remote, e));
+    TNF_TRY(tnf_need_array(o->options, o->noptions, "options", e));
     TNF_TRY(tnf_check_reserved(o->limits.reserved, sizeof o->limits.reserved, e));
     o->lenient = o->lenient || o->salvage;
     o->allocator = tnf_allocator_or_default(&o->allocator);

@@ -89,6 +89,7 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
                              const tnf_option *given, size_t n, tnf_arena *arena, tnf_error *e)
 {
     size_t count = 0;
+    TNF_TRY(tnf_need_array(given, n, "options", e));
     while (table && table[count].name)
         count++;
     tnf_option_value *values = tnf_arena_array(arena, count, sizeof *values);
@@ -98,6 +99,7 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
         TNF_TRY(parse_one(&values[i], &table[i], table[i].fallback, e));
     for (size_t g = 0; g < n; g++) {
         size_t i = 0;
+        TNF_TRY(tnf_need(given[g].key, "options", e));
         while (i < count && strcmp(table[i].name, given[g].key) != 0)
             i++;
         if (i == count)

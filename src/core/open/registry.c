@@ -173,7 +173,7 @@ bool tnf_registry_spells(const tnf_member *attr)
 
 /* ----------------------------------------------------------------- public */
 
-static tnf_status describe_format(tnf_format_info *out, const tnf_format *f, tnf_error *e)
+tnf_status tnf_format_describe(tnf_format_info *out, const tnf_format *f, tnf_error *e)
 {
     static const char *const metadata[] = { "none", "text", "typed" };
     TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_format_info), e));
@@ -201,7 +201,7 @@ static tnf_status describe_format(tnf_format_info *out, const tnf_format *f, tnf
 
 bool tnf_format_at(tnf_format_info *out, size_t i)
 {
-    return i < COUNT && describe_format(out, formats[i], NULL) == TNF_OK;
+    return i < COUNT && tnf_format_describe(out, formats[i], NULL) == TNF_OK;
 }
 
 tnf_status tnf_format_for_path(tnf_format_info *out, const char *path, tnf_error *error)
@@ -209,11 +209,11 @@ tnf_status tnf_format_for_path(tnf_format_info *out, const char *path, tnf_error
     TNF_TRY(tnf_need(path, "path", error));
     const tnf_format *f;
     TNF_TRY(tnf_registry_by_extension(&f, path, error));
-    return describe_format(out, f, error);
+    return tnf_format_describe(out, f, error);
 }
 
 bool tnf_format_named(tnf_format_info *out, const char *name)
 {
     const tnf_format *f = name ? tnf_registry_find(name) : NULL;
-    return f && describe_format(out, f, NULL) == TNF_OK;
+    return f && tnf_format_describe(out, f, NULL) == TNF_OK;
 }

@@ -29,7 +29,7 @@ static void on_plan(void *ctx, const tnf_plan_item *item)
     const struct appending *a = ctx;
     bool tensor = strcmp(item->kind, "tensor") == 0;
     bool old = tensor ? tnf_find_n(a->file, item->name.p, item->name.n) != NULL
-                      : tnf_value_get(a->file->info.attrs, item->name.p) != NULL;
+                      : tnf_value_get_n(a->file->info.attrs, item->name.p, item->name.n) != NULL;
     if (a->given.plan && !(old && item->fate < TNF_TRANSFORMED))
         a->given.plan(a->given.ctx, item);
 }

@@ -105,7 +105,7 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
 static tnf_status check_reserved(const tnf_object *o, tnf_error *e)
 {
     TNF_TRY(tnf_check_reserved(&o->reserved, sizeof o->reserved, e));
-    for (uint16_t i = 0; o->parts && i < o->nparts; i++)
+    for (uint16_t i = 0; i < o->nparts; i++)
         TNF_TRY(tnf_check_reserved(o->parts[i].reserved, sizeof o->parts[i].reserved, e));
     return TNF_OK;
 }
@@ -116,6 +116,8 @@ tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, cons
     TNF_TRY(tnf_need(b, "builder", e));
     TNF_TRY(tnf_need(object, "object", e));
     tnf_object copy = *object;
+    TNF_TRY(tnf_need_str(object->name, "name", e));
+    TNF_TRY(tnf_need_array(object->parts, object->nparts, "parts", e));
     TNF_TRY(check_reserved(object, e));
     if (object->attrs) {
         tnf_value *attrs = tnf_arena_alloc(&b->arena, sizeof *attrs);
@@ -129,7 +131,6 @@ tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, cons
 
 /* A file with duplicate names keeps them, and a lookup finds the same one as in the file. Names
  * that come from elsewhere in this builder are taken. */
-/* Attributes of objects are shared with their file, so the change is made in a copy. */
 static unsigned names_of(const tnf_builder *b, size_t others, const tnf_file *file,
                          const tnf_object *o)
 {
@@ -144,6 +145,8 @@ tnf_status tnf_builder_add_extra(tnf_builder *b, const tnf_extra *extra, tnf_err
 {
     TNF_TRY(tnf_need(b, "builder", e));
     TNF_TRY(tnf_need(extra, "extra", e));
+    TNF_TRY(tnf_need_str(extra->key, "key", e));
+    TNF_TRY(tnf_check_reserved(extra->bytes.reserved, sizeof extra->bytes.reserved, e));
     return tnf_catalog_add_extra(&b->catalog, extra, e);
 }
 

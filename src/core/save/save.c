@@ -41,7 +41,9 @@ static tnf_status start_save(struct tnf_save *s, const tnf_builder *b,
     tnf_arena_init(&s->arena, &b->alloc, UINT64_MAX);
     if (path)
         tnf_extension(s->extension, path);
+    tnf_url_options remote; /* is used for URLs only, but checked for every path */
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &s->options, options, e));
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_url_options, &remote, s->options.remote, e));
     return tnf_save_format(&s->format, b, path, &s->options, e);
 }
 

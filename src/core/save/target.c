@@ -12,6 +12,5 @@ tnf_status tnf_format_for_builder(tnf_format_info *out, const tnf_builder *build
     const tnf_format *format;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &how, options, error));
     TNF_TRY(tnf_save_format(&format, builder, path, &how, error));
-    (void)tnf_format_named(out, format->name); /* it exists */
-    return TNF_OK;
+    return tnf_format_describe(out, format, error);
 }

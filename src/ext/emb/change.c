@@ -233,7 +233,7 @@ tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb, const tnf_str *wor
 {
     TNF_TRY(tnf_need(builder, "builder", e));
     TNF_TRY(tnf_need(emb, "emb", e));
-    TNF_TRY(tnf_need_array(words, n, "words", e));
+    TNF_TRY(tnf_emb_need_words(words, n, e));
     selection s = { 0 };
     tnf_hash seen;
     chosen c = { words };

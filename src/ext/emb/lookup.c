@@ -10,8 +10,16 @@
 
 uint64_t tnf_emb_find(const tnf_emb *emb, tnf_str word)
 {
-    uint32_t row = emb ? tnf_words_find(&emb->words, word) : TNF_NO_WORD;
+    uint32_t row = emb && (word.p || word.n == 0) ? tnf_words_find(&emb->words, word) : TNF_NO_WORD;
     return row == TNF_NO_WORD ? TNF_NO_ROW : row;
+}
+
+tnf_status tnf_emb_need_words(const tnf_str *words, size_t n, tnf_error *e)
+{
+    TNF_TRY(tnf_need_array(words, n, "words", e));
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_need_str(words[i], "words", e));
+    return TNF_OK;
 }
 
 tnf_str tnf_emb_word(const tnf_emb *emb, uint64_t row)
@@ -250,7 +258,7 @@ tnf_status tnf_emb_vectors(float *dst, tnf_emb_found *found, const tnf_emb *emb,
                            const tnf_str *words, size_t n, tnf_error *e)
 {
     TNF_TRY(tnf_need(emb, "emb", e));
-    TNF_TRY(tnf_need_array(words, n, "words", e));
+    TNF_TRY(tnf_emb_need_words(words, n, e));
     for (size_t i = 0; i < n; i++) {
         tnf_emb_found ignored;
         TNF_TRY(

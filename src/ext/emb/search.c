@@ -28,6 +28,7 @@
 tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_error *e)
 {
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_query, out, query, e));
+    TNF_TRY(tnf_need_array(out->skip, out->nskip, "skip", e));
     if (out->k == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "k must be at least 1");
     if ((unsigned)out->metric > TNF_L2)

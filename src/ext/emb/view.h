@@ -106,6 +106,8 @@ static inline uint64_t tnf_emb_candidates(const tnf_emb *emb)
 
 /* The first row of the word that this row has. */
 uint64_t tnf_emb_first(const tnf_emb *emb, uint64_t row);
+/* TNF_EINVAL for a word without memory. */
+tnf_status tnf_emb_need_words(const tnf_str *words, size_t n, tnf_error *e);
 /* Is words[a] before words[b]? For tnf_ties. */
 int tnf_emb_compare(const void *ctx, uint64_t a, uint64_t b);
 bool tnf_emb_keeps_lengths(const tnf_emb *emb);

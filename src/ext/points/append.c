@@ -40,6 +40,7 @@ static tnf_status flush_blocks(struct append *a, tnf_error *e)
 static tnf_status app_of(struct append *a, const tnf_point *point, tnf_str *out, tnf_error *e)
 {
     a->app.n = a->packed.n = 0;
+    TNF_TRY(tnf_need_str(point->app, "app", e));
     *out = point->app;
     if (point->value) {
         TNF_TRY(tnf_points_pack_value(a->p, &a->app, point->value, e));

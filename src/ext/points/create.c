@@ -15,6 +15,7 @@
 
 static tnf_status check_space(const tnf_space *s, tnf_vs_meta *m, tnf_error *e)
 {
+    TNF_TRY(tnf_need_array(s->dims, s->rank, "dims", e));
     *m = (tnf_vs_meta) { .dims = s->dims, .rank = s->rank, .pack = s->pack, .paging = s->paging };
     if (!s->type || s->type == tnf_type_of(TNF_F16) || !tnf_vs_resolution(s->type, &m->resolution))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,

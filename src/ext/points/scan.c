@@ -355,6 +355,7 @@ tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
     struct rescue r = { &report, take, ctx, false };
     TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_points_report), e));
+    TNF_TRY(tnf_need(take, "take", e));
     TNF_TRY(tnf_points_make(&p, path, options, e));
     p->options.write = false;
     tnf_status status = tnf_points_lock_current(p, false, &report.file_bytes, e);

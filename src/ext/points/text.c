@@ -33,6 +33,7 @@ tnf_status tnf_points_value(const tnf_value **out, tnf_points *p, const tnf_poin
     *out = NULL;
     TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_need(point, "point", e));
+    TNF_TRY(tnf_need_str(point->app, "app", e));
     clear_arena(&p->tree, &p->alloc);
     if (point->app.n == 0)
         return TNF_OK;
@@ -62,8 +63,10 @@ static tnf_status pack_document(tnf_points *p, tnf_buf *b, const tnf_value *v, t
 
 tnf_status tnf_points_pack_value(tnf_points *p, tnf_buf *b, const tnf_value *v, tnf_error *e)
 {
-    if (v->kind == TNF_JSON)
+    if (v->kind == TNF_JSON) {
+        TNF_TRY(tnf_need_array(v->as.s, v->n, "value", e));
         return pack_document(p, b, v, e);
+    }
     size_t from = b->n;
     TNF_TRY(tnf_msgpack_put_value(b, v, 3 * TNF_VS_DEPTH, e));
     /* A tree may be too deep to be read again. */

@@ -60,6 +60,7 @@ static tnf_status put_binding_key(struct job *j, size_t i, tnf_error *e)
     const tnf_primitiv_binding *w = &j->bindings[i];
     struct place *p = &j->places[i];
     unsigned what = (w->statistic ? IS_STATISTIC : 0u) | (w->n == 0 ? IS_NAMELESS : 0u);
+    TNF_TRY(tnf_prim_need_path(w->path, w->n, w->statistic, e));
     p->key = j->keys.n;
     put_head(&j->keys, what, 0);
     tnf_prim_name_put(&j->keys, w->path, w->n, NULL);
@@ -145,9 +146,8 @@ static tnf_status count_missing(struct job *j, tnf_error *e)
                         "%zu unexpected parameter%s in the file: %s", j->extra,
                         j->extra > 1 ? "s" : "", TNF_QUOTED(j->first_extra));
     if (j->missing && j->options.need_all)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "the file lacks %zu parameters: %s", j->missing,
-                        TNF_QUOTED(first));
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the file lacks %zu parameters: %s",
+                        j->missing, TNF_QUOTED(first));
     return TNF_OK;
 }
 

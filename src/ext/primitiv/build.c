@@ -75,7 +75,7 @@ tnf_status tnf_primitiv_add(tnf_builder *b, const tnf_str *path, size_t n, const
                             const tnf_primitiv_shape *shape, const float *data, tnf_error *e)
 {
     TNF_TRY(tnf_need(b, "builder", e));
-    TNF_TRY(tnf_need_array(path, n, "path", e));
+    TNF_TRY(tnf_prim_need_path(path, n, statistic, e));
     TNF_TRY(tnf_need(shape, "shape", e));
     TNF_TRY(tnf_need(data, "data", e));
     const tnf_value type = tnf_value_string("parameter");

@@ -23,11 +23,12 @@ static void put_to_room(void *to, char c)
 
 size_t tnf_primitiv_join(char *out, size_t size, const tnf_str *path, size_t n)
 {
+    static const tnf_str nothing = TNF_STR("");
     struct room r = { .p = out, .size = size };
     for (const char *p = PRIM_VALUE; n == 0 && *p; p++)
         put_to_room(&r, *p);
     for (size_t i = 0; path && i < n; i++)
-        tnf_prim_path_escape(path[i], i + 1 == n, put_to_room, &r);
+        tnf_prim_path_escape(path[i].p ? path[i] : nothing, i + 1 == n, put_to_room, &r);
     if (size > 0)
         out[r.n < size ? r.n : size - 1] = 0;
     return r.n;
@@ -35,7 +36,7 @@ size_t tnf_primitiv_join(char *out, size_t size, const tnf_str *path, size_t n)
 
 size_t tnf_primitiv_split(tnf_str *path, size_t room, char *memory, tnf_str name)
 {
-    prim_path at = tnf_prim_path_of(name);
+    prim_path at = tnf_prim_path_of(name.p ? name : (tnf_str)TNF_STR(""));
     size_t n = 0;
     for (int c = PRIM_NEXT; c != PRIM_END; n++) {
         const char *from = memory;
@@ -46,6 +47,14 @@ size_t tnf_primitiv_split(tnf_str *path, size_t room, char *memory, tnf_str name
         *memory++ = 0; /* replaces the dot, or ends the last piece */
     }
     return n;
+}
+
+tnf_status tnf_prim_need_path(const tnf_str *path, size_t n, const tnf_str *statistic, tnf_error *e)
+{
+    TNF_TRY(tnf_need_array(path, n, "path", e));
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_need_str(path[i], "path", e));
+    return statistic ? tnf_need_str(*statistic, "statistic", e) : TNF_OK;
 }
 
 void tnf_prim_name_put(tnf_buf *name, const tnf_str *path, size_t n, const tnf_str *statistic)
@@ -117,8 +126,9 @@ static const tnf_object *find_named(const tnf_file *file, tnf_str name, size_t o
 tnf_status tnf_primitiv_find(const tnf_object **out, const tnf_file *file, const tnf_str *path,
                              size_t n, const tnf_str *statistic, tnf_error *e)
 {
+    *out = NULL;
     TNF_TRY(tnf_need(file, "file", e));
-    TNF_TRY(tnf_need_array(path, n, "path", e));
+    TNF_TRY(tnf_prim_need_path(path, n, statistic, e));
     tnf_buf name;
     const tnf_allocator alloc = tnf_allocator_or_default(NULL);
     tnf_buf_init(&name, &alloc, SIZE_MAX);

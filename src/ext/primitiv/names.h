@@ -12,6 +12,9 @@
 
 /* Appends the name of a parameter, or "NAME@KEY" of its statistic. */
 void tnf_prim_name_put(tnf_buf *name, const tnf_str *path, size_t n, const tnf_str *statistic);
+/* TNF_EINVAL for a path or a statistic without memory. */
+tnf_status tnf_prim_need_path(const tnf_str *path, size_t n, const tnf_str *statistic,
+                              tnf_error *e);
 /* Is the file's one tensor without a path? */
 bool tnf_prim_is_nameless(const tnf_file *file);
 /* Removes dimensions of 1 at the end of a shape; fails with TNF_EINVAL if the shape is invalid. */
