@@ -11,9 +11,11 @@
 /* Several threads may call this at the same time, so it must not use a file position. */
 static tnf_status read_at(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error)
 {
-    if (pread(*(int *)ctx, dst, n, (off_t)offset) == (ssize_t)n)
-        return TNF_OK;
-    return tnf_error_set(error, TNF_EIO, offset, "cannot read %zu bytes", n);
+    char *to = dst;
+    for (ssize_t got; n > 0; to += got, offset += (uint64_t)got, n -= (size_t)got)
+        if ((got = pread(*(int *)ctx, to, n, (off_t)offset)) <= 0)
+            return tnf_error_set(error, TNF_EIO, offset, "cannot read %zu bytes", n);
+    return TNF_OK;
 }
 
 static tnf_status write_bytes(void *ctx, const void *bytes, size_t n, tnf_error *error)
