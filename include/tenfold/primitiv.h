@@ -60,8 +60,8 @@ typedef struct tnf_primitiv_binding {
     size_t n;                 /**< number of names */
     const tnf_str *statistic; /**< its key; NULL: the parameter itself */
     tnf_primitiv_shape shape; /**< the shape that it must have */
-    float *data;              /**< memory for all of it, column-major */
-    bool loaded;              /**< result: false if the file has no such tensor */
+    float *data; /**< memory for all of it, column-major, in the byte order of the machine */
+    bool loaded; /**< result: false if the file has no such tensor */
 } tnf_primitiv_binding;
 
 /** Called on the caller's thread with a tensor that no binding takes. */

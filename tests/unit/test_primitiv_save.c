@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The caller's memory into a file and back, by one call each: to the byte what primitiv writes. */
 #include "../support/files.h"
-#include "../support/little.h"
 #include "../support/unit.h"
 #include <tenfold/primitiv.h>
 
@@ -33,7 +32,7 @@ static void saves_and_loads(void **state)
     tnf_save_options how = TNF_SAVE_INIT;
     snprintf(path, sizeof path, "%s/saved.model", files_temp());
     for (int i = 0; i < 4; i++)
-        memcpy(there[i], to_little(want[i], 4, 4), sizeof there[i]);
+        memcpy(there[i], want[i], sizeof there[i]);
     tnf_primitiv_binding all[] = {
         { p, 1, NULL, square, there[0], false },
         { p, 1, &a, square, there[1], false },
