@@ -248,6 +248,12 @@ typedef struct tnf_format {
      * or NULL. */
     const struct tnf_digest_ops *check_reads;
     bool stands_for_shards; /* an index of files; shown to users as the format of those files */
+    /* stands_for_shards: what the names of such indexes end in, with two dots (".index.json").
+     * `index_names` calls `take` with each file that the text of one names; of a damaged text, with
+     * those before the damage. It fails only if there is no memory. Both may be NULL. */
+    const char *index_suffix;
+    tnf_status (*index_names)(tnf_str text, uint32_t depth, tnf_arena *arena,
+                              void (*take)(void *ctx, tnf_str name), void *ctx, tnf_error *e);
     /* TNF_CAN_EDIT, and no byte after the header contains a position: the data can be shifted. */
     bool can_shift;
     /* If files are named NAME-00001-of-0000N and written by `shard_attrs`, the first one opens as
