@@ -509,10 +509,11 @@ tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_
  * its name before the first file does. If both replace older files, `write` is called twice, so
  * that at every moment the first file has its own data: *name becomes the name to write into the
  * first file this time. TNF_EUNSUPPORTED if w->name is NULL. */
-tnf_status tnf_make_beside(tnf_writer *w, tnf_str *name, tnf_error *e);
-/* Everything that is put until tnf_end_beside() goes to the second file. False: it is complete. */
-bool tnf_begin_beside(tnf_writer *w);
-void tnf_end_beside(tnf_writer *w);
+tnf_status tnf_make_second_file(tnf_writer *w, tnf_str *name, tnf_error *e);
+/* Everything that is put until tnf_end_second_file() goes to the second file. False: it is
+ * complete. */
+bool tnf_begin_second_file(tnf_writer *w);
+void tnf_end_second_file(tnf_writer *w);
 
 /* w->in_place: keeps the bytes of w->like from the current position to `upto`. */
 tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e);
