@@ -453,8 +453,8 @@ tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *
 /* Fills in where a part is: n of the decoded bytes of a member of an archive or directory, from
  * `skip` on. `front`, if not NULL, is the CRC of the bytes before; the part then has a digest if it
  * reaches the end of the member. */
-tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *member,
-                          const tnf_content_place *place, uint64_t skip, uint64_t n,
+tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_container_member *member,
+                          const tnf_member_place *place, uint64_t skip, uint64_t n,
                           const uint32_t *front, tnf_error *e);
 /* The origin for parts with TNF_PART_UNREADABLE, so that reading them fails with the reason. */
 tnf_status tnf_unreadable_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
