@@ -31,7 +31,7 @@ tnf_status tnf_finish_leaves(struct finishing *f, uint8_t **out, uint64_t **befo
 /* finish_input.c: compares the input with the output, if requested. */
 tnf_status tnf_finish_input(struct finishing *f, tnf_error *e);
 
-/* object.c: completes the upload, and reports it; aborts the upload, if it is known. */
+/* s3_output.c: completes the upload, and reports it; aborts the upload, if it is known. */
 tnf_status tnf_object_finish(struct finishing *f, tnf_buf *b, tnf_error *e);
 void tnf_object_abort(struct finishing *f);
 
