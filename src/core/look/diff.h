@@ -10,7 +10,7 @@
 #define TNF_CORE_LOOK_DIFF_H
 
 #include "core/core.h"
-#include "core/look/diff_some.h"
+#include "core/look/diff_partial.h"
 #include "core/look/progress.h"
 #include "core/read/stream.h"
 #include <tenfold/diff.h>
