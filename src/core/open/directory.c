@@ -2,7 +2,7 @@
 /* The model in a directory: its index of shards, or else its only tensor file. Also finds files in
  * it that do not belong there. */
 #include "core/core.h"
-#include "core/open/choice.h"
+#include "core/open/pointer_file.h"
 #include "remote/list.h"
 
 #include <dirent.h>
