@@ -23,7 +23,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "core/look/leaves.h"
-#include "job/through.h"
+#include "job/convert_through.h"
 #include <tenfold/jobs.h>
 
 #define TNF_ID_BYTES  65u /* a hash as hex, with its NUL */
