@@ -10,8 +10,7 @@
 #include <tenfold/remote.h>
 #include <unistd.h>
 
-#define SUFFIX       ".download"
-#define INDEX_SUFFIX ".index.json"
+#define SUFFIX ".download"
 
 typedef struct bringing {
     download *d;
@@ -53,12 +52,19 @@ static void on_trace(void *ctx, uint64_t offset, const char *line)
     putc('\n', stderr);
 }
 
-/* The path to open: a single file, the index file, or else the directory. */
-static char *path_to_open(const download *d)
+/* Does the path of the URL end in this name? */
+static bool is_name_of(const char *url, const char *name)
 {
-    size_t end = sizeof INDEX_SUFFIX - 1, n = d->n ? strlen(d->names[0]) : 0;
-    bool index = n > end && strcmp(d->names[0] + n - end, INDEX_SUFFIX) == 0;
-    return d->n == 1 || index ? path_of(d, d->names[0]) : strdup(d->folder);
+    size_t n = strcspn(url, "?#"), m = strlen(name);
+    return n > m && url[n - m - 1] == '/' && memcmp(url + n - m, name, m) == 0;
+}
+
+/* The path to open: the file of the URL, even if others were downloaded with it, or else the
+ * directory. */
+static char *path_to_open(const download *d, const char *url)
+{
+    bool file = d->n == 1 || (d->n > 1 && is_name_of(url, d->names[0]));
+    return file ? path_of(d, d->names[0]) : strdup(d->folder);
 }
 
 static int fetch_all(download *d, const char *url)
@@ -100,7 +106,7 @@ int download_begin(download *d, const cli_state *cli, const char *url, const cha
         int code = fetch_all(d, url);
         if (code != EXIT_DONE)
             return code;
-        d->path = path_to_open(d);
+        d->path = path_to_open(d, url);
     }
     if (d->path && !d->lacks_memory)
         return EXIT_DONE;

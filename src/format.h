@@ -248,6 +248,12 @@ typedef struct tnf_format {
      * or NULL. */
     const struct tnf_digest_ops *check_reads;
     bool stands_for_shards; /* an index of files; shown to users as the format of those files */
+    /* stands_for_shards: what the names of such indexes end in, with two dots (".index.json").
+     * `index_names` calls `take` with each file that the text of one names; of a damaged text, with
+     * those before the damage. It fails only if there is no memory. Both may be NULL. */
+    const char *index_suffix;
+    tnf_status (*index_names)(tnf_str text, uint32_t depth, tnf_arena *arena,
+                              void (*take)(void *ctx, tnf_str name), void *ctx, tnf_error *e);
     /* TNF_CAN_EDIT, and no byte after the header contains a position: the data can be shifted. */
     bool can_shift;
     /* If files are named NAME-00001-of-0000N and written by `shard_attrs`, the first one opens as
@@ -447,8 +453,8 @@ tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *
 /* Fills in where a part is: n of the decoded bytes of a member of an archive or directory, from
  * `skip` on. `front`, if not NULL, is the CRC of the bytes before; the part then has a digest if it
  * reaches the end of the member. */
-tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *member,
-                          const tnf_content_place *place, uint64_t skip, uint64_t n,
+tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_container_member *member,
+                          const tnf_member_place *place, uint64_t skip, uint64_t n,
                           const uint32_t *front, tnf_error *e);
 /* The origin for parts with TNF_PART_UNREADABLE, so that reading them fails with the reason. */
 tnf_status tnf_unreadable_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
@@ -503,10 +509,11 @@ tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_
  * its name before the first file does. If both replace older files, `write` is called twice, so
  * that at every moment the first file has its own data: *name becomes the name to write into the
  * first file this time. TNF_EUNSUPPORTED if w->name is NULL. */
-tnf_status tnf_make_beside(tnf_writer *w, tnf_str *name, tnf_error *e);
-/* Everything that is put until tnf_end_beside() goes to the second file. False: it is complete. */
-bool tnf_begin_beside(tnf_writer *w);
-void tnf_end_beside(tnf_writer *w);
+tnf_status tnf_make_second_file(tnf_writer *w, tnf_str *name, tnf_error *e);
+/* Everything that is put until tnf_end_second_file() goes to the second file. False: it is
+ * complete. */
+bool tnf_begin_second_file(tnf_writer *w);
+void tnf_end_second_file(tnf_writer *w);
 
 /* w->in_place: keeps the bytes of w->like from the current position to `upto`. */
 tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e);

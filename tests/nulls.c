@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* NULL for each pointer that is handed to each public function, all other parameters being good: a
- * status is TNF_EINVAL, and nothing crashes. The calls are made of the headers (null_calls.py).
- * Each runs in a process of its own, so that all that crash are listed. The same for NULL in arrays
- * and structs. */
+/* Each public function gets NULL for one pointer, while its other parameters are valid. It must not
+ * crash, and if it returns a status, that is TNF_EINVAL. null_calls.py makes the calls from the
+ * headers. Each call runs in a process of its own, so the test can list all crashes. Further cases
+ * have NULL in arrays and structs. */
 #include "support/unit.h"
 
 #include "support/callbacks.h"

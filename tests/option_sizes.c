@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every struct of options that a caller hands in, with sizes that it cannot have: 0, too small by
- * one byte, and impossible ones are refused before a member is read. The first version's size and a
- * longer one that is all 0 are not; a longer one with something set in it is. */
+/* Structs of options, with several sizes. Refused before any member is read: 0, one byte less than
+ * in the first version, and impossible sizes. Accepted: the size of the first version, and a larger
+ * size if all bytes after the known members are 0. If one of them is not 0, it is refused. */
 #include "support/unit.h"
 
 #include "base/sized.h"

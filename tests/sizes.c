@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every result that a caller makes room for, asked for by a caller of an older and of a newer
- * version: what lies behind its size stays as it was, what this library does not know becomes 0,
- * and a size that cannot be meant is refused. Likewise bytes in reserve. */
+/* Structs for results, whose memory is the caller's. A caller of an older version gives a smaller
+ * size, and the bytes after it do not change. A caller of a newer version gives a larger size, and
+ * the members that this library does not know become 0. Impossible sizes are refused, and so
+ * are reserved bytes that are not 0. */
 #include "support/unit.h"
 
 #include "support/callbacks.h"

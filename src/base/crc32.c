@@ -16,9 +16,9 @@
  */
 #include "base/crc32.h"
 
-#include "base/ahead.h"
 #include "base/bytes.h"
 #include "base/crc_table.h"
+#include "base/prefetch.h"
 
 #include <stdbool.h>
 
@@ -121,7 +121,7 @@ __attribute__((target("sse2,pclmul"))) static uint32_t by_folding(uint32_t sum, 
             c = load(p + 2 * BLOCK), d = load(p + 3 * BLOCK);
     const uint8_t *start = p;
     for (p += 4 * BLOCK, n -= 4 * BLOCK; n >= 4 * BLOCK; p += 4 * BLOCK, n -= 4 * BLOCK) {
-        TNF_AHEAD_OF(start, (size_t)(p - start));
+        TNF_PREFETCH_OF(start, (size_t)(p - start));
         a = fold(a, load(p), far);
         b = fold(b, load(p + BLOCK), far);
         c = fold(c, load(p + 2 * BLOCK), far);

@@ -7,9 +7,9 @@
  */
 #include "base/crc32c.h"
 
-#include "base/ahead.h"
 #include "base/bytes.h"
 #include "base/crc_table.h"
+#include "base/prefetch.h"
 
 static const uint32_t tables[8][256] = {
     TABLE(0xf26b8303, 0xe13b70f7, 0xc79a971f, 0x8ad958cf, 0x105ec76f, 0x20bd8ede, 0x417b1dbc,
@@ -101,9 +101,9 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t by_three(uint64_t sum, 
         uint64_t second = 0, third = 0;
         for (size_t i = 0; i < LANE; i += 8) {
             if (i % 64 == 0) {
-                __builtin_prefetch(p + TNF_AHEAD + i, 0, 2);
-                __builtin_prefetch(p + TNF_AHEAD + LANE + i, 0, 2);
-                __builtin_prefetch(p + TNF_AHEAD + 2 * LANE + i, 0, 2);
+                __builtin_prefetch(p + TNF_PREFETCH + i, 0, 2);
+                __builtin_prefetch(p + TNF_PREFETCH + LANE + i, 0, 2);
+                __builtin_prefetch(p + TNF_PREFETCH + 2 * LANE + i, 0, 2);
             }
             sum = _mm_crc32_u64(sum, tnf_le64(p + i));
             second = _mm_crc32_u64(second, tnf_le64(p + LANE + i));

@@ -5,9 +5,9 @@
  */
 #include "base/digest.h"
 
-#include "base/ahead.h"
 #include "base/crc32.h"
 #include "base/crc32c.h"
+#include "base/prefetch.h"
 #include "base/sha256.h"
 
 #include <stdlib.h>
@@ -71,8 +71,8 @@ static void xxh3_pieces(XXH_errorcode (*update)(XXH3_state_t *, const void *, si
 {
     const size_t piece = 2048;
     for (size_t at = 0; at < n; at += piece) {
-        for (size_t i = 0; n - at > TNF_AHEAD && i < piece; i += 64)
-            TNF_AHEAD_OF(bytes, at + i);
+        for (size_t i = 0; n - at > TNF_PREFETCH && i < piece; i += 64)
+            TNF_PREFETCH_OF(bytes, at + i);
         (void)update(state, bytes + at, n - at < piece ? n - at : piece);
     }
 }

@@ -17,27 +17,31 @@ tnf_status tnf_members_add(tnf_members *m, tnf_str name, uint64_t size, tnf_erro
 {
     const tnf_container_how *how = m->how;
     m->names += name.n;
-    if (m->list.n / sizeof(tnf_content) >= how->max_members || m->names > how->max_directory)
+    if (m->list.n / sizeof(tnf_container_member) >= how->max_members ||
+        m->names > how->max_directory)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "the directory has more than %llu files, or their names are too long",
                         (unsigned long long)how->max_members);
     const char *kept = tnf_arena_str(how->arena, name.p, name.n);
     if (!kept)
         return tnf_arena_fail(how->arena, "a directory", e);
-    tnf_content c = { .name = { kept, name.n }, .at = TNF_NO_OFFSET, .size = size, .stored = size };
+    tnf_container_member c = {
+        .name = { kept, name.n }, .at = TNF_NO_OFFSET, .size = size, .stored = size
+    };
     tnf_buf_put(&m->list, &c, sizeof c);
     return tnf_buf_status(&m->list, "directory", e);
 }
 
 static int by_name(const void *a, const void *b)
 {
-    return tnf_str_compare(((const tnf_content *)a)->name, ((const tnf_content *)b)->name);
+    return tnf_str_compare(((const tnf_container_member *)a)->name,
+                           ((const tnf_container_member *)b)->name);
 }
 
-tnf_content *tnf_members_sorted(const tnf_members *m, size_t *n)
+tnf_container_member *tnf_members_sorted(const tnf_members *m, size_t *n)
 {
-    *n = m->list.n / sizeof(tnf_content);
-    tnf_content *members = tnf_arena_array(m->how->arena, *n, sizeof *members);
+    *n = m->list.n / sizeof(tnf_container_member);
+    tnf_container_member *members = tnf_arena_array(m->how->arena, *n, sizeof *members);
     if (members && *n) {
         memcpy(members, m->list.p, m->list.n);
         qsort(members, *n, sizeof *members, by_name);
@@ -52,7 +56,7 @@ static tnf_str content_name(const void *ctx, uint32_t i)
     return ((const tnf_container_state *)ctx)->members[i].name;
 }
 
-tnf_status tnf_container_begin(tnf_container *out, const tnf_content *members, size_t n,
+tnf_status tnf_container_begin(tnf_container *out, const tnf_container_member *members, size_t n,
                                tnf_container_state *s, tnf_error *e)
 {
     uint32_t previous;
@@ -84,7 +88,7 @@ size_t tnf_container_find(const tnf_container *c, tnf_str name)
     return at == TNF_HASH_NONE ? SIZE_MAX : at;
 }
 
-tnf_status tnf_container_place(tnf_content_place *out, const tnf_container *c, size_t i,
+tnf_status tnf_container_place(tnf_member_place *out, const tnf_container *c, size_t i,
                                tnf_error *e)
 {
     return c->state->place(out, c->state, i, e);
@@ -100,11 +104,11 @@ tnf_status tnf_folder_fetch(const tnf_container *c, size_t i, uint64_t offset, v
 
 static tnf_status read_place(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
-    const tnf_content_place *p = ctx;
+    const tnf_member_place *p = ctx;
     return tnf_source_read(p->source, p->offset + offset, dst, n, e);
 }
 
-tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content *member,
+tnf_status tnf_container_read(const tnf_member_place *place, const tnf_container_member *member,
                               uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     tnf_decoder *d;
@@ -113,7 +117,7 @@ tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content 
                         TNF_QUOTED(member->name), (unsigned long long)member->size);
     if (place->codec == TNF_CODEC_RAW)
         return tnf_source_read(place->source, place->offset + offset, dst, n, e);
-    tnf_content_place copy = *place;
+    tnf_member_place copy = *place;
     tnf_encoded from = { read_place, &copy, place->stored, member->size };
     TNF_TRY(tnf_decoder_open(&d, place->codec, &from, NULL, e));
     tnf_status status = tnf_decoder_read(d, offset, dst, n, e);
@@ -123,7 +127,7 @@ tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content 
     return status;
 }
 
-static tnf_status scan_blocks(tnf_decoder *d, tnf_content_place *place, uint64_t size,
+static tnf_status scan_blocks(tnf_decoder *d, tnf_member_place *place, uint64_t size,
                               uint8_t *block, tnf_take_fn take, void *ctx, tnf_error *e)
 {
     for (uint64_t at = 0; at < size; at += SCAN_BLOCK) {
@@ -134,10 +138,10 @@ static tnf_status scan_blocks(tnf_decoder *d, tnf_content_place *place, uint64_t
     return d ? tnf_decoder_end(d, e) : TNF_OK;
 }
 
-tnf_status tnf_container_scan(const tnf_content_place *place, const tnf_content *member,
+tnf_status tnf_container_scan(const tnf_member_place *place, const tnf_container_member *member,
                               tnf_take_fn take, void *ctx, tnf_error *e)
 {
-    tnf_content_place copy = *place;
+    tnf_member_place copy = *place;
     tnf_encoded from = { read_place, &copy, place->stored, member->size };
     tnf_allocator a = tnf_allocator_or_default(NULL);
     tnf_decoder *d = NULL;
@@ -160,7 +164,7 @@ typedef struct zip_state {
     const tnf_source *source;
 } zip_state;
 
-static const uint8_t *find_near(const tnf_content_near *near, uint64_t offset, size_t n)
+static const uint8_t *find_near(const tnf_member_near *near, uint64_t offset, size_t n)
 {
     bool has = offset >= near->at && offset - near->at <= near->n &&
                n <= near->n - (size_t)(offset - near->at);
@@ -169,7 +173,7 @@ static const uint8_t *find_near(const tnf_content_near *near, uint64_t offset, s
 
 static tnf_status fetch_near(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
-    tnf_content_near *near = ctx;
+    tnf_member_near *near = ctx;
     uint64_t left = offset < near->source->size ? near->source->size - offset : 0;
     size_t more = left < sizeof near->bytes ? (size_t)left : sizeof near->bytes;
     if (n > more) /* longer than usual, or beyond the end, which the next call reports */
@@ -184,23 +188,23 @@ static tnf_status fetch_near(void *ctx, uint64_t offset, void *dst, size_t n, tn
     return TNF_OK;
 }
 
-static tnf_status place_member(tnf_content_place *out, const zip_state *z, size_t i,
+static tnf_status place_member(tnf_member_place *out, const zip_state *z, size_t i,
                                const tnf_zip_from *from, tnf_error *e)
 {
     const tnf_zip_member *m = &z->zip.members[i];
-    *out = (tnf_content_place) { .source = z->source, .stored = m->stored };
+    *out = (tnf_member_place) { .source = z->source, .stored = m->stored };
     out->codec = m->method == TNF_ZIP_DEFLATED ? TNF_CODEC_DEFLATE : TNF_CODEC_RAW;
     return tnf_zip_locate(&out->offset, from, m, e);
 }
 
-static tnf_status place_zip(tnf_content_place *out, const tnf_container_state *s, size_t i,
+static tnf_status place_zip(tnf_member_place *out, const tnf_container_state *s, size_t i,
                             tnf_error *e)
 {
     const zip_state *z = (const zip_state *)(const void *)s;
     return place_member(out, z, i, &z->from, e);
 }
 
-tnf_status tnf_container_place_near(tnf_content_place *out, tnf_content_near *near,
+tnf_status tnf_container_place_near(tnf_member_place *out, tnf_member_near *near,
                                     const tnf_container *c, size_t i, tnf_error *e)
 {
     const zip_state *z = (const zip_state *)(const void *)c->state;
@@ -214,8 +218,8 @@ tnf_status tnf_container_place_near(tnf_content_place *out, tnf_content_near *ne
     return place_member(out, z, i, &from, e);
 }
 
-tnf_status tnf_container_head(const tnf_content_near *near, const tnf_content_place *place,
-                              const tnf_content *member, void *dst, size_t n, tnf_error *e)
+tnf_status tnf_container_head(const tnf_member_near *near, const tnf_member_place *place,
+                              const tnf_container_member *member, void *dst, size_t n, tnf_error *e)
 {
     bool stored = place->codec == TNF_CODEC_RAW && n <= member->size;
     const uint8_t *bytes = stored ? find_near(near, place->offset, n) : NULL;
@@ -252,19 +256,19 @@ tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
                                .odd = how->odd,
                                .odd_ctx = how->ctx };
     TNF_TRY(how->walk ? tnf_zip_walk(&z->zip, &z->from, e) : tnf_zip_read(&z->zip, &z->from, e));
-    tnf_content *members = tnf_arena_array(how->arena, z->zip.n, sizeof *members);
+    tnf_container_member *members = tnf_arena_array(how->arena, z->zip.n, sizeof *members);
     if (!members)
         return tnf_arena_fail(how->arena, "a zip archive", e);
     tnf_container_expect(source, &z->zip);
     for (size_t i = 0; i < z->zip.n; i++) {
         const tnf_zip_member *m = &z->zip.members[i];
-        members[i] = (tnf_content) { .name = m->name,
-                                     .at = m->at,
-                                     .stored = m->stored,
-                                     .size = m->size,
-                                     .crc = m->crc,
-                                     .has_crc = true,
-                                     .deflated = m->method == TNF_ZIP_DEFLATED };
+        members[i] = (tnf_container_member) { .name = m->name,
+                                              .at = m->at,
+                                              .stored = m->stored,
+                                              .size = m->size,
+                                              .crc = m->crc,
+                                              .has_crc = true,
+                                              .deflated = m->method == TNF_ZIP_DEFLATED };
         members[i].directory = m->name.n && m->name.p[m->name.n - 1] == '/';
     }
     out->comment = z->zip.comment;

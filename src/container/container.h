@@ -16,21 +16,21 @@
 #include "wire/zip.h"
 #include <tenfold/tenfold.h>
 
-typedef struct tnf_content {
+typedef struct tnf_container_member {
     tnf_str name;          /* UTF-8 in a zip archive, any bytes in a directory; never a path */
     uint64_t at;           /* the position of its entry, for messages */
     uint64_t stored, size; /* bytes in the container, and decompressed bytes */
     uint32_t crc;          /* of the decompressed bytes */
     bool has_crc, deflated;
     bool directory; /* its name ends in a slash: it has no content */
-} tnf_content;
+} tnf_container_member;
 
 /* The place of the bytes of a member. */
-typedef struct tnf_content_place {
+typedef struct tnf_member_place {
     const tnf_source *source;
     uint64_t offset, stored;
     tnf_codec codec; /* TNF_CODEC_RAW or TNF_CODEC_DEFLATE */
-} tnf_content_place;
+} tnf_member_place;
 
 /* Options for opening a container. */
 typedef struct tnf_container_how {
@@ -43,7 +43,8 @@ typedef struct tnf_container_how {
 } tnf_container_how;
 
 typedef struct tnf_container {
-    const tnf_content *members; /* zip: in the order of its directory; folder: sorted by name */
+    const tnf_container_member
+        *members; /* zip: in the order of its directory; folder: sorted by name */
     size_t n;
     tnf_str comment; /* of a zip archive */
     struct tnf_container_state *state;
@@ -78,27 +79,28 @@ tnf_status tnf_folder_fetch(const tnf_container *c, size_t i, uint64_t offset, v
 size_t tnf_container_find(const tnf_container *c, tnf_str name);
 /* Finds the bytes of member i, and compares its own header or its length with what the container
  * says. One thread at a time. */
-tnf_status tnf_container_place(tnf_content_place *out, const tnf_container *c, size_t i,
+tnf_status tnf_container_place(tnf_member_place *out, const tnf_container *c, size_t i,
                                tnf_error *e);
 /* Reads n decompressed bytes of a member, from `offset` on. In a deflated member, only near its
  * beginning. */
-tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content *member,
+tnf_status tnf_container_read(const tnf_member_place *place, const tnf_container_member *member,
                               uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* In an archive, a member's header, its name and its first bytes follow each other. They are read
  * together, since a system call costs more than the bytes. */
-typedef struct tnf_content_near {
+typedef struct tnf_member_near {
     const tnf_source *source;
     uint64_t at;
     size_t n;
     uint8_t bytes[1024];
-} tnf_content_near;
-tnf_status tnf_container_place_near(tnf_content_place *out, tnf_content_near *near,
+} tnf_member_near;
+tnf_status tnf_container_place_near(tnf_member_place *out, tnf_member_near *near,
                                     const tnf_container *c, size_t i, tnf_error *e);
 /* The first n bytes of a member that was placed this way. */
-tnf_status tnf_container_head(const tnf_content_near *near, const tnf_content_place *place,
-                              const tnf_content *member, void *dst, size_t n, tnf_error *e);
+tnf_status tnf_container_head(const tnf_member_near *near, const tnf_member_place *place,
+                              const tnf_container_member *member, void *dst, size_t n,
+                              tnf_error *e);
 /* Passes on the complete member, block by block. */
-tnf_status tnf_container_scan(const tnf_content_place *place, const tnf_content *member,
+tnf_status tnf_container_scan(const tnf_member_place *place, const tnf_container_member *member,
                               tnf_take_fn take, void *ctx, tnf_error *e);
 
 /* Announces to a source over the network which bytes opening its members will need: their

@@ -46,7 +46,7 @@ static tnf_status add_file(void *ctx, const char *name, uint64_t size, tnf_error
 
 static tnf_status open_file(const far_state *f, tnf_source **out, size_t i, tnf_error *e)
 {
-    const tnf_content *m = &f->all.members[i];
+    const tnf_container_member *m = &f->all.members[i];
     *out = NULL;
     TNF_TRY(tnf_path_check(m->name, e)); /* the name comes from another machine */
     TNF_TRY(f->from.open(f->from.ctx, out, m->name, e));
@@ -103,7 +103,7 @@ static tnf_status read_placed(void *ctx, uint64_t offset, void *dst, size_t n, t
 static const tnf_source_ops placed_ops = { .version = TNF_SOURCE_OPS_VERSION,
                                            .read_at = read_placed };
 
-static tnf_status place_file(tnf_content_place *out, const tnf_container_state *s, size_t i,
+static tnf_status place_file(tnf_member_place *out, const tnf_container_state *s, size_t i,
                              tnf_error *e)
 {
     far_state *f = (far_state *)(uintptr_t)s;
@@ -118,9 +118,9 @@ static tnf_status place_file(tnf_content_place *out, const tnf_container_state *
         p->source->map_why = "it is read over the network";
         f->placed[i] = p;
     }
-    *out = (tnf_content_place) { .source = f->placed[i]->source,
-                                 .stored = size,
-                                 .codec = TNF_CODEC_RAW };
+    *out = (tnf_member_place) { .source = f->placed[i]->source,
+                                .stored = size,
+                                .codec = TNF_CODEC_RAW };
     return TNF_OK;
 }
 
@@ -143,7 +143,7 @@ static tnf_status begin_far(tnf_container *out, const tnf_far_folder *from, cons
     tnf_arena *arena = l->how->arena;
     size_t n;
     far_state *f = tnf_arena_alloc(arena, sizeof *f);
-    tnf_content *members = tnf_members_sorted(l, &n);
+    tnf_container_member *members = tnf_members_sorted(l, &n);
     far_file **placed = tnf_arena_array(arena, n, sizeof(far_file *));
     tnf_source **kept = tnf_arena_array(arena, n, sizeof(tnf_source *));
     if (!f || !members || !placed || !kept)

@@ -174,7 +174,7 @@ static tnf_status make_source(folder_state *f, opened *o, int fd, tnf_error *e)
 
 static tnf_status open_member(folder_state *f, size_t i, tnf_error *e)
 {
-    const tnf_content *m = &f->all.members[i];
+    const tnf_container_member *m = &f->all.members[i];
     struct stat st;
     int fd;
     opened *o = tnf_arena_alloc(f->all.arena, sizeof *o);
@@ -191,7 +191,7 @@ static tnf_status open_member(folder_state *f, size_t i, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status place_file(tnf_content_place *out, const tnf_container_state *s, size_t i,
+static tnf_status place_file(tnf_member_place *out, const tnf_container_state *s, size_t i,
                              tnf_error *e)
 {
     folder_state *f = (folder_state *)(uintptr_t)s;
@@ -203,9 +203,9 @@ static tnf_status place_file(tnf_content_place *out, const tnf_container_state *
             return status;
         }
     }
-    *out = (tnf_content_place) { .source = f->opened[i]->source,
-                                 .stored = f->all.members[i].size,
-                                 .codec = TNF_CODEC_RAW };
+    *out = (tnf_member_place) { .source = f->opened[i]->source,
+                                .stored = f->all.members[i].size,
+                                .codec = TNF_CODEC_RAW };
     return TNF_OK;
 }
 
@@ -213,7 +213,7 @@ static tnf_status fetch_file(const tnf_container_state *s, size_t i, uint64_t of
                              size_t n, tnf_error *e)
 {
     const folder_state *f = (const folder_state *)(const void *)s;
-    const tnf_content *m = &s->members[i];
+    const tnf_container_member *m = &s->members[i];
     struct stat st;
     size_t got = 0;
     int fd;
@@ -242,7 +242,7 @@ static tnf_status begin_folder(tnf_container *out, listing *l, tnf_error *e)
     tnf_arena *arena = l->members.how->arena;
     size_t n = 0;
     folder_state *f = tnf_arena_alloc(arena, sizeof *f);
-    tnf_content *members = f ? tnf_members_sorted(&l->members, &n) : NULL;
+    tnf_container_member *members = f ? tnf_members_sorted(&l->members, &n) : NULL;
     opened **all = members ? tnf_arena_array(arena, n, sizeof(opened *)) : NULL;
     const char *path = all ? tnf_arena_str(arena, l->path, strlen(l->path)) : NULL;
     const char *model = path && l->model ? tnf_arena_str(arena, l->model, strlen(l->model)) : NULL;

@@ -194,7 +194,7 @@ bool tnf_sibling_named(const tnf_file *file, const char *name);
 /* Does the file with this device and inode belong to it: a sibling, or a sibling of one? */
 bool tnf_sibling_is(const tnf_file *file, uint64_t device, uint64_t inode);
 
-/* amounts.c: checks how much compressed tensors grow, and how much is written of each file. */
+/* growth.c: checks how much compressed tensors grow, and how much is written of each file. */
 tnf_status tnf_check_decoded(const tnf_file *file, tnf_error *e);
 tnf_status tnf_check_output(const tnf_catalog *catalog, tnf_arena *arena, tnf_error *e);
 

@@ -12,9 +12,9 @@
 #include "base/sized.h"
 #include "base/str.h"
 #include "core/save/through.h"
+#include "job/convert_through.h"
 #include "job/into.h"
 #include "job/scales.h"
-#include "job/through.h"
 #include "job/vectors.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by finish*.c and again.c. */
+/* Shared by finish*.c. */
 #ifndef TNF_JOB_FINISHING_H
 #define TNF_JOB_FINISHING_H
 
@@ -31,11 +31,11 @@ tnf_status tnf_finish_leaves(struct finishing *f, uint8_t **out, uint64_t **befo
 /* finish_input.c: compares the input with the output, if requested. */
 tnf_status tnf_finish_input(struct finishing *f, tnf_error *e);
 
-/* object.c: completes the upload, and reports it; aborts the upload, if it is known. */
+/* s3_output.c: completes the upload, and reports it; aborts the upload, if it is known. */
 tnf_status tnf_object_finish(struct finishing *f, tnf_buf *b, tnf_error *e);
 void tnf_object_abort(struct finishing *f);
 
-/* again.c: finds the current paths of the outputs. */
+/* finish_verify.c: finds the current paths of the outputs. */
 tnf_status tnf_finish_find(struct finishing *f, tnf_error *e);
 /* Checks the bytes of one part; for tnf_pool_run(). */
 tnf_status tnf_finish_check(void *ctx, size_t part, tnf_error *e);

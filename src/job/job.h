@@ -13,7 +13,7 @@
  *   receipt.c    the receipt of a finished part
  *   finish.c     checks, merges, makes visible; finish_hash.c: hashes;
  *   finish_output.c  reports the output; finish_input.c: compares it with the input
- *   object.c     an s3 object as the output
+ *   s3_output.c  an s3 object as the output
  *   mark.c       marks a file as the result of a plan
  */
 #ifndef TNF_JOB_JOB_H
@@ -23,7 +23,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "core/look/leaves.h"
-#include "job/through.h"
+#include "job/convert_through.h"
 #include <tenfold/jobs.h>
 
 #define TNF_ID_BYTES  65u /* a hash as hex, with its NUL */
@@ -192,7 +192,7 @@ tnf_status tnf_job_path(char **out, const tnf_job *job, const char *base, const 
                         tnf_error *e);
 void tnf_free_path(char *path);
 
-/* object.c: is the output an s3 object? Then receipts are stored next to the plan. */
+/* s3_output.c: is the output an s3 object? Then receipts are stored next to the plan. */
 bool tnf_job_far(const tnf_job *job);
 /* Checks that the parts of the plan can be parts of an upload. */
 tnf_status tnf_object_check(const tnf_job *job, tnf_error *e);

@@ -5,8 +5,8 @@
  */
 #include "base/hex.h"
 #include "base/sized.h"
-#include "core/look/diff_some.h"
-#include "core/look/stat_some.h"
+#include "core/look/diff_partial.h"
+#include "core/look/stat_partial.h"
 #include "job/job.h"
 #include <tenfold/emb.h>
 

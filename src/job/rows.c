@@ -9,7 +9,7 @@
  *   {"in":0,"checked":…,"undigested":…}  numbers that are added
  */
 #include "job/rows.h"
-#include "core/look/some.h"
+#include "core/look/partial.h"
 #include "wire/json.h"
 #include <tenfold/emb.h>
 

@@ -5,7 +5,7 @@
  *   {"in":0,"index":3,"piece":{"sums":"…","unlike":true}}     sums: of tnf_diff_sums (pieces.c)
  */
 #include "base/str.h"
-#include "core/look/diff_some.h"
+#include "core/look/diff_partial.h"
 #include "job/rows.h"
 #include "wire/json.h"
 

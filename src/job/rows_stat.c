@@ -7,7 +7,7 @@
  *   bins   k, min, max, first, last, and the counts from first to last; "" if there are none
  */
 #include "base/str.h"
-#include "core/look/stat_some.h"
+#include "core/look/stat_partial.h"
 #include "job/rows.h"
 #include "wire/json.h"
 

@@ -14,13 +14,13 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "base/str.h"
-#include "ext/emb/view.h"
+#include "ext/emb/convert.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of TNF_FOLD_RULES. */
-enum { FOLD_UNKNOWN = -1, FOLD_AUTO, FOLD_NONE, FOLD_FASTTEXT, FOLD_FINALFUSION };
+/* In the order of TNF_FOLD_RULES. Those from FOLD_NONE on are the values of tnf_fold. */
+enum { FOLD_UNKNOWN = -1, FOLD_AUTO, FOLD_NONE };
 
 static int fold_asked(const tnf_convert_options *o)
 {
@@ -29,9 +29,7 @@ static int fold_asked(const tnf_convert_options *o)
 
 static tnf_fold asked_rule(int asked)
 {
-    return asked == FOLD_FASTTEXT      ? TNF_FOLD_FASTTEXT
-           : asked == FOLD_FINALFUSION ? TNF_FOLD_FINALFUSION
-                                       : TNF_FOLD_NONE;
+    return asked < FOLD_NONE ? TNF_FOLD_NONE : (tnf_fold)(asked - FOLD_NONE);
 }
 
 tnf_status tnf_vectors_check(const tnf_convert_options *o, tnf_error *e)
@@ -61,15 +59,7 @@ static bool has_words(const tnf_file *file)
 /* A fastText model, whose rows are those of the training. */
 static bool is_model(const tnf_file *file)
 {
-    return has_words(file) && tnf_fasttext_model(file);
-}
-
-/* Are the rows vectors? A fastText model has none, unless finalfusion made the rows, although the
- * file may be marked as a fastText model. */
-static bool has_vectors(const tnf_file *file)
-{
-    return has_words(file) && (!tnf_fasttext_model(file) ||
-                               tnf_value_get(tnf_file_info(file)->attrs, "finalfusion.vocab"));
+    return has_words(file) && tnf_emb_is_model(file);
 }
 
 /* Decides how vectors change; returns false if they do not change. */
@@ -87,7 +77,7 @@ static bool find_change(tnf_emb_change *how, const tnf_file *file, const tnf_con
                               .threads = threads };
     if (target->unfolds != TNF_FOLD_NONE) {
         how->unfold = asked == FOLD_AUTO ? target->unfolds : asked_rule(asked);
-        return o->normalize || o->unnormalize || has_vectors(file);
+        return o->normalize || o->unnormalize || (has_words(file) && tnf_emb_has_vectors(file));
     }
     if (!is_model(file))
         return o->normalize || o->unnormalize;
@@ -95,23 +85,6 @@ static bool find_change(tnf_emb_change *how, const tnf_file *file, const tnf_con
                                                                         : target->folds;
     how->fold = asked == FOLD_AUTO ? otherwise : asked_rule(asked);
     return o->normalize || o->unnormalize || asked != FOLD_AUTO || target->folds != TNF_FOLD_NONE;
-}
-
-static const char *why_changed(const tnf_emb_info *info, const tnf_emb_change *how)
-{
-    if (info->composed && how->fold != TNF_FOLD_NONE)
-        return how->normalize ? "rows of words are combined with their n-grams to vectors of "
-                                "length 1"
-                              : "rows of words are combined with their n-grams to vectors; "
-                                "--fold=none keeps the rows";
-    if (!info->composed && how->unfold != TNF_FOLD_NONE &&
-        (info->subwords == TNF_SUBWORDS_FASTTEXT || info->has_norms))
-        return "rows are multiplied by their norms, and n-grams are removed from the rows of "
-               "words, as in fastText";
-    if (how->normalize)
-        return "vectors of words are divided by their lengths, which are kept as norms";
-    return how->unnormalize && info->has_norms ? "vectors of words are multiplied by their norms"
-                                               : NULL;
 }
 
 /* Attributes that describe the new vectors were added for the target. If the target has no place
@@ -134,7 +107,7 @@ static tnf_status change_vectors(tnf_vectors_step *s, const tnf_emb_change *how,
                                  const tnf_format_info *target, tnf_error *e)
 {
     const tnf_emb_info *info = tnf_emb_describe(s->emb);
-    s->why = why_changed(info, how);
+    s->why = tnf_convert_reason(info, how);
     s->changed = info->embeddings->name;
     s->unasked = !asked;
     TNF_TRY(tnf_emb_convert(s->made, s->emb, how, e));

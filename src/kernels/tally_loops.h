@@ -10,8 +10,8 @@
  *
  * Sums go to lanes, which are then folded in halves, in the same way on every machine.
  */
-#include "base/ahead.h"
 #include "base/bytes.h"
+#include "base/prefetch.h"
 #include "kernels/tally.h"
 
 #include <limits.h>
@@ -110,7 +110,7 @@ static void span_f32(tnf_span_float *out, const uint8_t *x, size_t n)
     for (; i + LANES <= n; i += LANES) {
         ints bits;
         half_floats first, second;
-        TNF_AHEAD_OF(x, i * 4);
+        TNF_PREFETCH_OF(x, i * 4);
         memcpy(&bits, x + i * 4, sizeof bits);
         memcpy(&first, x + i * 4, sizeof first);
         memcpy(&second, x + i * 4 + sizeof first, sizeof second);
@@ -136,7 +136,7 @@ static void span_f64(tnf_span_float *out, const uint8_t *x, size_t n)
     for (; i + 8 <= n; i += 8) {
         longs bits;
         doubles numbers;
-        TNF_AHEAD_OF(x, i * 8);
+        TNF_PREFETCH_OF(x, i * 8);
         memcpy(&bits, x + i * 8, sizeof bits);
         memcpy(&numbers, x + i * 8, sizeof numbers);
         meet_i64(&e, &bits);
@@ -185,7 +185,7 @@ static inline void span_half(tnf_span_float *out, const uint8_t *x, size_t n, in
     for (; i + 32 <= n; i += 32) {
         uints lanes, below;
         shorts halves;
-        TNF_AHEAD_OF(x, i * 2);
+        TNF_PREFETCH_OF(x, i * 2);
         memcpy(&lanes, x + i * 2, sizeof lanes);
         memcpy(&halves, x + i * 2, sizeof halves);
         below = lanes << 16;
@@ -222,7 +222,7 @@ static void span_powers(tnf_span_float *out, const uint8_t *x, size_t n)
     *out = (tnf_span_float) { .first = UINT8_MAX };
     for (; i + 64 <= n; i += 64) {
         ulongs lanes, one;
-        TNF_AHEAD_OF(x, i);
+        TNF_PREFETCH_OF(x, i);
         memcpy(&lanes, x + i, sizeof lanes);
         for (int k = 0; TNF_BIG_ENDIAN_HOST && k < 8; k++) /* the same order of sums everywhere */
             lanes[k] = __builtin_bswap64(lanes[k]);
@@ -299,7 +299,7 @@ SMALL(64, ulongs)
         for (; i + 64 / width <= n; i += 64 / width) {                                             \
             vector v;                                                                              \
             const size_t at = i * width;                                                           \
-            TNF_AHEAD_OF(x, at);                                                                   \
+            TNF_PREFETCH_OF(x, at);                                                                \
             memcpy(&v, x + at, sizeof v);                                                          \
             zeros -= (vector)(v == 0);                                                             \
             v ^= turn;                                                                             \
@@ -340,7 +340,7 @@ static uint64_t count_ones(const uint8_t *x, size_t n)
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
         uint64_t eight[8];
-        TNF_AHEAD_OF(x, i);
+        TNF_PREFETCH_OF(x, i);
         memcpy(eight, x + i, sizeof eight);
         for (unsigned k = 0; k < 8; k++)
             sum += (uint64_t)__builtin_popcountll(eight[k]);

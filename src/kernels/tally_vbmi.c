@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Small floats, 64 at once, by table lookups: AVX-512 with VBMI and VNNI. */
-#include "base/ahead.h"
+#include "base/prefetch.h"
 #include "kernels/tally_small.h"
 
 #if defined(__x86_64__)
@@ -69,7 +69,7 @@ TARGET static INLINE size_t take_eights(tnf_small_sums *out, const tnf_small_tab
     }
     for (; at + 64 <= n; at += 64) {
         __m512i v = _mm512_loadu_si512(x + at);
-        TNF_AHEAD_OF(x, at);
+        TNF_PREFETCH_OF(x, at);
         __m512i lower = _mm512_and_si512(v, nibble);
         __m512i upper = _mm512_and_si512(_mm512_srli_epi16(v, 4), nibble);
         __mmask64 tiny = _mm512_testn_epi8_mask(v, exponent);
@@ -175,7 +175,7 @@ TARGET static size_t take_sixes(tnf_small_sums *out, const tnf_small_tables *t, 
         size_t end_of_seven = n - at < 448 ? at + (n - at) / 64 * 64 : at + 448;
         for (; at < end_of_seven; at += 64, x += 48) {
             __m512i v = _mm512_maskz_loadu_epi8(0xffffffffffff, x);
-            __builtin_prefetch(x + TNF_AHEAD, 0, 2);
+            __builtin_prefetch(x + TNF_PREFETCH, 0, 2);
             v = _mm512_multishift_epi64_epi8(from, _mm512_permutexvar_epi8(places, v));
             take_lanes(&s, v, true);
         }
@@ -196,7 +196,7 @@ TARGET static size_t take_fours(tnf_small_sums *out, const tnf_small_tables *t, 
         size_t end_of_seven = n - at < 896 ? at + (n - at) / 128 * 128 : at + 896;
         for (; at < end_of_seven; at += 128) {
             __m512i v = _mm512_loadu_si512(x + at / 2);
-            TNF_AHEAD_OF(x, at / 2);
+            TNF_PREFETCH_OF(x, at / 2);
             take_lanes(&s, v, false);
             take_lanes(&s, _mm512_srli_epi16(v, 4), false);
         }

@@ -86,20 +86,20 @@ static tnf_status copy_object(tnf_catalog *c, tnf_object *to, const tnf_object *
     return TNF_OK;
 }
 
-tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned again, tnf_error *e)
+tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned policy, tnf_error *e)
 {
     void *objects = c->objects;
     TNF_TRY(make_room(c, &objects, c->n, &c->capacity, sizeof *c->objects, e));
     c->objects = objects;
-    if (again & TNF_BORROWED)
+    if (policy & TNF_BORROWED)
         c->objects[c->n] = *object;
     else
         TNF_TRY(copy_object(c, &c->objects[c->n], object, e));
-    again &= ~TNF_BORROWED;
+    policy &= ~TNF_BORROWED;
     uint32_t previous;
-    if (!tnf_hash_add(&c->names, (uint32_t)c->n, again == TNF_NAMES_LATER_FOUND, &previous))
+    if (!tnf_hash_add(&c->names, (uint32_t)c->n, policy == TNF_NAMES_LATER_FOUND, &previous))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
-    if (previous != TNF_HASH_NONE && again == TNF_NAMES_ONCE)
+    if (previous != TNF_HASH_NONE && policy == TNF_NAMES_ONCE)
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the tensor %s occurs twice",
                         TNF_QUOTED(object->name));
     c->n++;

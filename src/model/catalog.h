@@ -23,13 +23,13 @@ void tnf_catalog_free(tnf_catalog *c);
 
 /* What happens to a second object of the same name: TNF_EEXISTS; or both are listed, and a lookup
  * finds the later or the first. */
-enum { TNF_NAMES_ONCE, TNF_NAMES_LATER_FOUND, TNF_NAMES_FIRST_FOUND };
-/* A flag: name, shape and parts outlive the catalog and need no copies. */
+enum tnf_name_policy { TNF_NAMES_ONCE, TNF_NAMES_LATER_FOUND, TNF_NAMES_FIRST_FOUND };
+/* A flag for the policy: name, shape and parts outlive the catalog and need no copies. */
 #define TNF_BORROWED 4u
 
 /* Adds a copy of the object. Name, shape and parts are copied into the arena unless they are
  * borrowed; attrs are taken as they are. Only the name is checked. */
-tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned again, tnf_error *e);
+tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned policy, tnf_error *e);
 /* Makes room for n objects, if n is known in advance. */
 tnf_status tnf_catalog_reserve(tnf_catalog *c, size_t n, tnf_error *e);
 tnf_status tnf_catalog_add_extra(tnf_catalog *c, const tnf_extra *extra, tnf_error *e);

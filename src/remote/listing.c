@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "remote/list.h"
-#include "remote/way.h"
+#include "remote/redirect.h"
 #include "remote/web.h"
 #include "wire/json.h"
 #include "wire/xml.h"

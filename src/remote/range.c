@@ -2,7 +2,7 @@
 #include "remote/range.h"
 
 #include "io/fs.h"
-#include "remote/way.h"
+#include "remote/redirect.h"
 
 #include <fcntl.h>
 #include <stdio.h>

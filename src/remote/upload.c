@@ -9,7 +9,7 @@
 #include "base/hex.h"
 #include "io/sink.h"
 #include "remote/list.h"
-#include "remote/way.h"
+#include "remote/redirect.h"
 #include "wire/xml.h"
 
 #include <stdio.h>

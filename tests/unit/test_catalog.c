@@ -33,7 +33,7 @@ static int tear_down(void **state)
     return bad;
 }
 
-static tnf_status add_object(tnf_catalog *c, const char *name, unsigned again, tnf_error *e)
+static tnf_status add_object(tnf_catalog *c, const char *name, unsigned policy, tnf_error *e)
 {
     uint64_t shape[] = { 2, 3 };
     tnf_part part = { .role = "data", .nbytes = 24 };
@@ -43,7 +43,7 @@ static tnf_status add_object(tnf_catalog *c, const char *name, unsigned again, t
                      .layout = &tnf_layout_dense,
                      .rank = 2,
                      .nparts = 1 };
-    tnf_status status = tnf_catalog_add(c, &o, again, e);
+    tnf_status status = tnf_catalog_add(c, &o, policy, e);
     memset(shape, 0xff, sizeof shape); /* all was copied */
     memset(&part, 0xff, sizeof part);
     return status;

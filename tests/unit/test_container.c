@@ -127,9 +127,9 @@ static void check_members(const tnf_container *c)
     tnf_error e;
     assert_int_equal(c->n, GIVEN);
     for (size_t i = 0; i < GIVEN; i++) {
-        const tnf_content *m = &c->members[i];
-        tnf_content_place place, again;
-        tnf_content_near near, other;
+        const tnf_container_member *m = &c->members[i];
+        tnf_member_place place, again;
+        tnf_member_near near, other;
         char text[32] = "", part[8] = "";
         size_t n = strlen(given[i].text);
         assert_int_equal(tnf_container_find(c, as_str(given[i].name)), i);
@@ -232,8 +232,8 @@ static void one_read_a_member(void **state)
     assert_ok(tnf_source_custom(&source, &ops, &counted, counted.bytes.n, &e));
     assert_ok(tnf_container_zip(&c, source, &how, &e));
     char text[8] = "";
-    tnf_content_near near;
-    tnf_content_place p;
+    tnf_member_near near;
+    tnf_member_place p;
     size_t n = strlen(given[2].text);
     counted.calls = 0;
     assert_ok(tnf_container_place_near(&p, &near, &c, 2, &e));
@@ -252,7 +252,7 @@ static void one_read_a_member(void **state)
 
 static tnf_status place_member(const tnf_container *c, const char *name, tnf_error *e)
 {
-    tnf_content_place p;
+    tnf_member_place p;
     size_t i = tnf_container_find(c, as_str(name));
     assert_int_not_equal(i, SIZE_MAX);
     return tnf_container_place(&p, c, i, e);
@@ -305,7 +305,7 @@ static void what_changes(void **state)
     tnf_error e;
     tnf_arena arena;
     tnf_container c;
-    tnf_content_place p;
+    tnf_member_place p;
     char text[8] = "";
     assert_int_equal(mkdir(in_root("moving"), 0700), 0);
     put_file("moving/gone", "gone");
@@ -340,7 +340,7 @@ static void many_files(void **state)
     tnf_container c;
     char name[40], text[8];
     enum { MANY = 300 };
-    tnf_content_place p[MANY];
+    tnf_member_place p[MANY];
     assert_int_equal(mkdir(in_root("many"), 0700), 0);
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "many/%03d", i);
@@ -395,7 +395,7 @@ static void parts_of_files(void **state)
     tnf_error e;
     struct fake f;
     const tnf_container *c, *again;
-    tnf_content_place p;
+    tnf_member_place p;
     tnf_part part = { .role = "data", .type = tnf_type_of(TNF_U8) };
     char text[8] = "";
     put_folder("parts", TNF_SINK_NO_SYNC);

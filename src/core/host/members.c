@@ -131,8 +131,8 @@ static tnf_status member_origin(tnf_part *part, tnf_reader *r, const tnf_source 
     return TNF_OK;
 }
 
-tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *member,
-                          const tnf_content_place *place, uint64_t skip, uint64_t n,
+tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_container_member *member,
+                          const tnf_member_place *place, uint64_t skip, uint64_t n,
                           const uint32_t *front, tnf_error *e)
 {
     if (skip > member->size || n > member->size - skip)

@@ -182,10 +182,10 @@ static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, t
 {
     size_t names = r->catalog->names.used;
     bool may = r->file->format->rules & TNF_RULE_NAMES_MAY_REPEAT;
-    unsigned again = may          ? TNF_NAMES_FIRST_FOUND
-                     : r->lenient ? TNF_NAMES_LATER_FOUND
-                                  : TNF_NAMES_ONCE;
-    tnf_status status = tnf_catalog_add(r->catalog, o, again, e);
+    unsigned policy = may          ? TNF_NAMES_FIRST_FOUND
+                      : r->lenient ? TNF_NAMES_LATER_FOUND
+                                   : TNF_NAMES_ONCE;
+    tnf_status status = tnf_catalog_add(r->catalog, o, policy, e);
     if (status == TNF_EEXISTS)
         return tnf_fail(e, TNF_EFORMAT, at, "the tensor %s occurs twice", TNF_QUOTED(o->name));
     TNF_TRY(status);

@@ -114,7 +114,7 @@ static tnf_status put_as_is(tnf_writer *w, const tnf_part *part, tnf_error *e)
 }
 
 /* Work on the bytes of a part in another thread, while this one writes them. */
-struct beside {
+struct concurrent_scan {
     tnf_digester digester; /* algorithm NULL: the bytes are only read, which may check them */
     atomic_bool stop;
     const tnf_part *part;
@@ -122,27 +122,27 @@ struct beside {
     tnf_error error;
 };
 
-static tnf_status take_beside(void *ctx, const void *bytes, size_t n, tnf_error *e)
+static tnf_status take_concurrent(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
-    struct beside *b = ctx;
+    struct concurrent_scan *b = ctx;
     (void)e;
     if (b->digester.algorithm)
         tnf_digest_update(&b->digester, bytes, n);
     return atomic_load(&b->stop) ? TNF_ECANCELLED : TNF_OK;
 }
 
-static void *scan_beside(void *ctx)
+static void *scan_concurrently(void *ctx)
 {
-    struct beside *b = ctx;
-    b->status = tnf_scan(b->part, take_beside, b, &b->error);
+    struct concurrent_scan *b = ctx;
+    b->status = tnf_scan(b->part, take_concurrent, b, &b->error);
     return NULL;
 }
 
 /* False if no thread could be started: then nothing was done. */
-static bool put_and_scan(tnf_writer *w, struct beside *b, tnf_status *status, tnf_error *e)
+static bool put_and_scan(tnf_writer *w, struct concurrent_scan *b, tnf_status *status, tnf_error *e)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, scan_beside, b) != 0)
+    if (pthread_create(&thread, NULL, scan_concurrently, b) != 0)
         return false;
     *status = put_as_is(w, b->part, e);
     atomic_store(&b->stop, *status != TNF_OK);
@@ -221,7 +221,7 @@ tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
         return put_wanted(w, part, e);
     bool memory = part->payload == TNF_MEMORY && part->memory;
     bool plain = part->payload == TNF_AT && !part->flags, check = tnf_checks_reads(part);
-    struct beside b = { .part = part };
+    struct concurrent_scan b = { .part = part };
     tnf_status status;
     if (part->nbytes == 0)
         return TNF_OK;
@@ -301,7 +301,7 @@ static tnf_status put_all(struct put *p, tnf_error *e)
     return p->encoder ? tnf_encoder_end(p->encoder, e) : TNF_OK;
 }
 
-static bool may_digest_beside(const tnf_part *part, const tnf_put_how *how)
+static bool may_digest_concurrently(const tnf_part *part, const tnf_put_how *how)
 {
     return how->codec == TNF_CODEC_RAW && !how->big_endian && how->digest &&
            ((part->payload == TNF_MEMORY && part->memory) ||
@@ -311,10 +311,10 @@ static bool may_digest_beside(const tnf_part *part, const tnf_put_how *how)
 
 /* Bytes in memory or in a file that need no change are digested in another thread. False if no
  * thread could be started: then nothing was done. */
-static bool put_beside(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
-                       tnf_put_done *done, tnf_status *status, tnf_error *e)
+static bool put_concurrently(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
+                             tnf_put_done *done, tnf_status *status, tnf_error *e)
 {
-    struct beside b = { .part = part };
+    struct concurrent_scan b = { .part = part };
     if (!tnf_digest_begin(&b.digester, how->digest))
         return false;
     bool started = put_and_scan(w, &b, status, e);
@@ -327,7 +327,7 @@ static tnf_status put_digested(tnf_writer *w, const tnf_part *part, const tnf_pu
                                tnf_put_done *done, tnf_error *e)
 {
     tnf_status status;
-    if (may_digest_beside(part, how) && put_beside(w, part, how, done, &status, e))
+    if (may_digest_concurrently(part, how) && put_concurrently(w, part, how, done, &status, e))
         return status;
     struct put p = { .w = w, .part = part, .how = how };
     status = put_all(&p, e);

@@ -10,7 +10,7 @@
 #define TNF_CORE_LOOK_DIFF_H
 
 #include "core/core.h"
-#include "core/look/diff_some.h"
+#include "core/look/diff_partial.h"
 #include "core/look/progress.h"
 #include "core/read/stream.h"
 #include <tenfold/diff.h>
@@ -62,19 +62,19 @@ struct diff {
 tnf_status tnf_diff_values(struct diff *d, tnf_error *e);
 
 /* diff_numbers.c: adds n elements of both, packed from their first bit on. The first is element
- * `first` of its tensor. At most TNF_TALLY_MOST at a time. */
-#define TNF_TALLY_MOST 1024u
-void tnf_tally(tnf_diff_sums *t, const struct diff *d, const struct comparison *c, uint64_t first,
-               const uint8_t *a, const uint8_t *b, size_t n);
+ * `first` of its tensor. At most TNF_DIFF_MOST at a time. */
+#define TNF_DIFF_MOST 1024u
+void tnf_diff_add(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
+                  uint64_t first, const uint8_t *a, const uint8_t *b, size_t n);
 /* The same for elements with equal bits, which is faster; false: they must be examined. */
-bool tnf_tally_same(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
-                    const uint8_t *a, size_t n);
+bool tnf_diff_add_same(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
+                       const uint8_t *a, size_t n);
 /* The same for bytes that are not numbers. */
-void tnf_tally_bytes(tnf_diff_sums *t, uint64_t first, const uint8_t *a, const uint8_t *b,
-                     size_t n);
+void tnf_diff_add_bytes(tnf_diff_sums *t, uint64_t first, const uint8_t *a, const uint8_t *b,
+                        size_t n);
 /* Adds `more`, the sums of later elements. */
-void tnf_tally_join(tnf_diff_sums *t, const tnf_diff_sums *more);
-void tnf_tally_end(tnf_value_difference *out, const tnf_diff_sums *t, const struct comparison *c);
+void tnf_diff_add_sums(tnf_diff_sums *t, const tnf_diff_sums *more);
+void tnf_diff_end(tnf_value_difference *out, const tnf_diff_sums *t, const struct comparison *c);
 
 /* diff_attrs.c: reports the differences of two maps of attributes; either may be NULL. */
 tnf_status tnf_diff_attrs(struct diff *d, const tnf_object *a_of, const tnf_object *b_of,

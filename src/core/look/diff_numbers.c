@@ -148,10 +148,10 @@ static void measure_wholes(struct couple *p, const struct comparison *c, const u
         p->distance = distance_between(x, y);
 }
 
-void tnf_tally(tnf_diff_sums *t, const struct diff *d, const struct comparison *c, uint64_t first,
-               const uint8_t *a, const uint8_t *b, size_t n)
+void tnf_diff_add(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
+                  uint64_t first, const uint8_t *a, const uint8_t *b, size_t n)
 {
-    double x[2 * TNF_TALLY_MOST], y[2 * TNF_TALLY_MOST];
+    double x[2 * TNF_DIFF_MOST], y[2 * TNF_DIFF_MOST];
     unsigned x_per = c->a->type->number == TNF_NUMBER_COMPLEX ? 2 : 1;
     unsigned y_per = c->b->type->number == TNF_NUMBER_COMPLEX ? 2 : 1;
     bool alike = c->a->type == c->b->type;
@@ -176,11 +176,11 @@ void tnf_tally(tnf_diff_sums *t, const struct diff *d, const struct comparison *
     }
 }
 
-bool tnf_tally_same(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
-                    const uint8_t *a, size_t n)
+bool tnf_diff_add_same(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
+                       const uint8_t *a, size_t n)
 {
     const tnf_diff_options *o = &d->options;
-    double x[2 * TNF_TALLY_MOST];
+    double x[2 * TNF_DIFF_MOST];
     unsigned per = c->a->type->number == TNF_NUMBER_COMPLEX ? 2 : 1;
     if (c->a->type != c->b->type || o->nan_differs || !(o->atol >= 0) || !(o->rtol >= 0))
         return false;
@@ -198,7 +198,8 @@ bool tnf_tally_same(tnf_diff_sums *t, const struct diff *d, const struct compari
     return true;
 }
 
-void tnf_tally_bytes(tnf_diff_sums *t, uint64_t first, const uint8_t *a, const uint8_t *b, size_t n)
+void tnf_diff_add_bytes(tnf_diff_sums *t, uint64_t first, const uint8_t *a, const uint8_t *b,
+                        size_t n)
 {
     t->elements += n;
     for (size_t i = 0; i < n; i++)
@@ -206,7 +207,7 @@ void tnf_tally_bytes(tnf_diff_sums *t, uint64_t first, const uint8_t *a, const u
             add_different(t, NULL, a, b, i, first + i);
 }
 
-void tnf_tally_join(tnf_diff_sums *t, const tnf_diff_sums *more)
+void tnf_diff_add_sums(tnf_diff_sums *t, const tnf_diff_sums *more)
 {
     if (t->different == 0) {
         t->first = more->first;
@@ -243,7 +244,7 @@ static uint64_t by_rows(const tnf_object *o, uint64_t at)
     return out;
 }
 
-void tnf_tally_end(tnf_value_difference *out, const tnf_diff_sums *t, const struct comparison *c)
+void tnf_diff_end(tnf_value_difference *out, const tnf_diff_sums *t, const struct comparison *c)
 {
     *out = (tnf_value_difference) { .elements = t->elements,
                                     .different = t->different,

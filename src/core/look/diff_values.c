@@ -135,15 +135,15 @@ static uint64_t bytes_of(const struct comparison *c, const tnf_part *part, uint6
 static void tally_block(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
                         const struct both *s, uint64_t first, size_t n)
 {
-    for (size_t at = 0; at < n; at += TNF_TALLY_MOST) {
-        size_t here = n - at < TNF_TALLY_MOST ? n - at : TNF_TALLY_MOST;
+    for (size_t at = 0; at < n; at += TNF_DIFF_MOST) {
+        size_t here = n - at < TNF_DIFF_MOST ? n - at : TNF_DIFF_MOST;
         const uint8_t *a = s->blocks + bytes_of(c, c->a, at);
         const uint8_t *b = s->blocks + BLOCK + bytes_of(c, c->b, at);
         bool same = memcmp(a, b, (size_t)bytes_of(c, c->a, here)) == 0;
         if (!c->numbers)
-            tnf_tally_bytes(t, first + at, a, b, here);
-        else if (!same || !tnf_tally_same(t, d, c, a, here))
-            tnf_tally(t, d, c, first + at, a, b, here);
+            tnf_diff_add_bytes(t, first + at, a, b, here);
+        else if (!same || !tnf_diff_add_same(t, d, c, a, here))
+            tnf_diff_add(t, d, c, first + at, a, b, here);
     }
 }
 
@@ -286,7 +286,7 @@ static tnf_status run_round(struct diff *d, bool tally, tnf_error *e)
 
 static void join_sums(void *t, const void *more)
 {
-    tnf_tally_join(t, more);
+    tnf_diff_add_sums(t, more);
 }
 
 tnf_pairing tnf_diff_pairing(tnf_diff_sums room[TNF_PAIRING_NODES])
@@ -316,7 +316,7 @@ static void judge_pair(const struct diff *d, struct comparison *c)
     }
     if (!unlike)
         return;
-    tnf_tally_end(&c->found, &all, c);
+    tnf_diff_end(&c->found, &all, c);
     /* It stopped early, or bits after the last element differ: that difference was not counted. */
     bool uncounted = c->exact && !c->preset && all.different == 0;
     c->verdict = all.different || uncounted ? DIFFERENT : all.unequal ? OTHER_BITS : SAME;

@@ -14,7 +14,7 @@
 #include "base/pool.h"
 #include "base/sized.h"
 #include "core/look/progress.h"
-#include "core/look/stat_some.h"
+#include "core/look/stat_partial.h"
 #include "core/look/values.h"
 #include "core/read/stream.h"
 #include <tenfold/stat.h>

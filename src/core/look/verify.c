@@ -10,8 +10,8 @@
 #include "base/pool.h"
 #include "base/sized.h"
 #include "core/core.h"
+#include "core/look/partial.h"
 #include "core/look/progress.h"
-#include "core/look/some.h"
 #include "core/look/values.h"
 #include "remote/list.h"
 #include <tenfold/virtual.h>

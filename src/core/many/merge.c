@@ -82,13 +82,13 @@ static bool same_name(tnf_str a, tnf_str b)
 }
 
 /* With its own name a tensor is borrowed from the file without copies. */
-static tnf_status add_tensor(struct merging *m, const tnf_object *o, tnf_str name, unsigned again,
+static tnf_status add_tensor(struct merging *m, const tnf_object *o, tnf_str name, unsigned policy,
                              tnf_error *e)
 {
     tnf_object copy = *o;
     bool own = name.p == o->name.p && name.n == o->name.n;
     copy.name = name;
-    TNF_TRY(tnf_catalog_add(&m->b->catalog, &copy, again | (own ? TNF_BORROWED : 0u), e));
+    TNF_TRY(tnf_catalog_add(&m->b->catalog, &copy, policy | (own ? TNF_BORROWED : 0u), e));
     return note_owner(m, !same_name(name, o->name), e);
 }
 

@@ -85,8 +85,8 @@ static tnf_status add_tensors(const struct splitting *s, tnf_builder *to, size_t
     for (size_t k = 0; k < s->shards[i].tensors; k++) {
         const tnf_object *o = &c->objects[mine[k]];
         bool found = tnf_catalog_find(c, o->name.p, o->name.n) == o;
-        unsigned again = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
-        TNF_TRY(tnf_catalog_add(&to->catalog, o, again | TNF_BORROWED, e));
+        unsigned policy = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
+        TNF_TRY(tnf_catalog_add(&to->catalog, o, policy | TNF_BORROWED, e));
     }
     return TNF_OK;
 }

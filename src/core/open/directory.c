@@ -2,9 +2,8 @@
 /* The model in a directory: its index of shards, or else its only tensor file. Also finds files in
  * it that do not belong there. */
 #include "core/core.h"
-#include "core/open/choice.h"
+#include "core/open/pointer_file.h"
 #include "remote/list.h"
-#include "wire/json.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,8 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define INDEX_SUFFIX ".index.json"
 
 struct found {
     char *name; /* in the arena */
@@ -42,17 +39,42 @@ static bool is_usual_index(const char *name)
     return false;
 }
 
-/* "model.safetensors.index.fp16.json": the index of a variant of the model. */
-static bool is_variant_index(const char *name)
+/* Is it the name of an index of this format ("model.EXT.index.json"), or of a variant of the model
+ * ("model.EXT.index.fp16.json")? */
+static bool is_index_of(const tnf_format *f, const char *name, bool *variant)
 {
-    size_t n = strlen(name), end = sizeof ".json" - 1;
-    if (!has_suffix(name, ".json") || has_suffix(name, INDEX_SUFFIX))
+    const char *suffix = f->index_suffix, *ext = suffix ? strrchr(suffix, '.') : NULL;
+    *variant = false;
+    if (!ext || has_suffix(name, suffix))
+        return ext != NULL;
+    size_t n = strlen(name), end = strlen(ext), index = (size_t)(ext - suffix);
+    if (!has_suffix(name, ext))
         return false;
     const char *dot = name + n - end;
     while (dot > name && *--dot != '.')
         ;
-    size_t head = (size_t)(dot - name), index = sizeof ".index" - 1;
-    return head + 1 < n - end && head > index && memcmp(dot - index, ".index", index) == 0;
+    size_t head = (size_t)(dot - name);
+    *variant = head + 1 < n - end && head > index && memcmp(dot - index, suffix, index) == 0;
+    return *variant;
+}
+
+/* The format whose indexes have such names; NULL: it is not the name of an index. */
+static const tnf_format *index_format(const char *name, bool *variant)
+{
+    for (size_t i = 0; tnf_registry_at(i); i++)
+        if (is_index_of(tnf_registry_at(i), name, variant))
+            return tnf_registry_at(i);
+    return NULL;
+}
+
+/* What names of indexes mostly end in; NULL: this library knows no index. */
+static const char *usual_suffix(void)
+{
+    const tnf_format *f;
+    for (size_t i = 0; (f = tnf_registry_at(i)) != NULL; i++)
+        if (f->index_suffix)
+            return f->index_suffix;
+    return NULL;
 }
 
 static bool is_readable(const char *name)
@@ -126,13 +148,14 @@ static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
     if (name[0] == '.')
         return TNF_OK;
     l->choice = l->choice ? l->choice : tnf_choice_format(name);
-    if (has_suffix(name, INDEX_SUFFIX)) {
+    bool variant;
+    if (index_format(name, &variant)) {
+        if (variant)
+            return note_index(&l->found[VARIANT], name, l->arena, e);
         tnf_status status = l->favoured ? TNF_OK : note_index(&l->found[INDEX], name, l->arena, e);
         l->favoured = l->favoured || is_usual_index(name);
         return status;
     }
-    if (is_variant_index(name))
-        return note_index(&l->found[VARIANT], name, l->arena, e);
     bool part = is_shard(name) && !is_first(name);
     l->others += is_readable(name) && !tnf_choice_covers(name);
     return is_readable(name) ? note_index(&l->found[part ? SHARD : WHOLE], name, l->arena, e)
@@ -168,9 +191,12 @@ static tnf_status choose_model(char **out, const struct looking *l, const char *
     const struct found *f = l->found;
     while (f < &l->found[SHARD] && f->count == 0)
         f++;
+    const char *suffix = usual_suffix();
     if (f->count == 0)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "the directory contains no index (*" INDEX_SUFFIX ") and no tensor file");
+                        suffix ? "the directory contains no index (*%s) and no tensor file"
+                               : "the directory contains no tensor file",
+                        suffix);
     if (f->count > 1)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the directory contains %zu %s: open one of them", f->count,
@@ -298,7 +324,7 @@ static tnf_status look_by_convention(struct looking *l, const char *url, const t
             continue;
         snprintf(name, sizeof name, "model%s", f->index_name);
         TNF_TRY(look_there(l, url, name, how, e));
-        size_t n = strlen(name), end = sizeof INDEX_SUFFIX - 1;
+        size_t n = strlen(name), end = f->index_suffix ? strlen(f->index_suffix) : n;
         if (l->found[INDEX].count || n <= end)
             continue;
         name[n - end] = 0; /* model.EXT next to model.EXT.index.json */
@@ -397,13 +423,16 @@ tnf_status tnf_remote_model(char **out, const char *url, const tnf_url_options *
 static bool is_whole(const tnf_file *file, const char *name)
 {
     const char *stem = file->stem ? file->stem : "", *dot = strrchr(name, '.');
+    const char *suffix = file->format->index_suffix;
     size_t n = strlen(name), m = strlen(stem), end = dot ? strlen(dot) : 0;
-    if (strncmp(stem, name, n) == 0 && strcmp(stem + n, ".index") == 0)
+    size_t index = suffix ? (size_t)(strrchr(suffix, '.') - suffix) : 0; /* of ".index" */
+    if (index == 0 || m != n + index)
+        return false;
+    if (memcmp(stem, name, n) == 0 && memcmp(stem + n, suffix, index) == 0)
         return true;
     const char *variant = strrchr(stem, '.');
-    size_t index = sizeof ".index" - 1, v = variant ? strlen(variant) : 0;
-    if (!dot || !variant || n <= v + end || m != n + index ||
-        memcmp(variant - index, ".index", index) != 0)
+    size_t v = variant ? strlen(variant) : 0;
+    if (!dot || !variant || n <= v + end || memcmp(variant - index, suffix, index) != 0)
         return false;
     size_t base = n - v - end; /* NAME[.VARIANT].EXT and NAME.EXT.index[.VARIANT] */
     return memcmp(stem, name, base) == 0 && memcmp(stem + base, dot, end) == 0 &&
@@ -477,7 +506,8 @@ static tnf_status find_extras(struct extras *files, struct extras *indexes, DIR 
         const char *name = d->d_name;
         if (name[0] == '.')
             continue;
-        if (has_suffix(name, INDEX_SUFFIX) || is_variant_index(name))
+        bool variant;
+        if (index_format(name, &variant))
             TNF_TRY(add_extra(indexes, name, arena, e));
         else if (is_readable(name) && is_like_shards(&like, name) && !tnf_sibling_named(file, name))
             TNF_TRY(add_extra(files, name, arena, e));
@@ -487,17 +517,13 @@ static tnf_status find_extras(struct extras *files, struct extras *indexes, DIR 
     return TNF_OK;
 }
 
-static void mark_named(struct extras *x, tnf_json *j)
+static void mark_named(void *ctx, tnf_str name)
 {
-    tnf_str tensor, shard;
-    if (!tnf_json_enter(j, '{'))
-        return;
-    while (tnf_json_key(j, &tensor) && tnf_json_string(j, &shard)) {
-        struct extra key = { shard, false };
-        struct extra *known = bsearch(&key, x->items, x->n, sizeof key, by_name);
-        if (known)
-            known->named = true;
-    }
+    const struct extras *x = ctx;
+    struct extra key = { name, false };
+    struct extra *known = bsearch(&key, x->items, x->n, sizeof key, by_name);
+    if (known)
+        known->named = true;
 }
 
 /* Reads the text of another index in the directory; NULL if it cannot be read. */
@@ -524,24 +550,18 @@ static tnf_status read_index(tnf_str *out, const tnf_file *file, const char *nam
     return status;
 }
 
-/* Files that another index names belong to the model of that index. Of a damaged index, the names
- * before the damage count. */
+/* Files that another index names belong to the model of that index. */
 static tnf_status mark_indexed_files(struct extras *x, const tnf_file *file, const char *name,
                                      tnf_arena *arena, tnf_error *e)
 {
+    bool variant;
     tnf_str text = { NULL, 0 };
-    tnf_json j;
-    TNF_TRY(read_index(&text, file, name, arena, e));
-    if (!text.p)
+    const tnf_format *f = index_format(name, &variant);
+    if (!f || !f->index_names)
         return TNF_OK;
-    tnf_json_init(&j, text.p, text.n, 0, arena, file->options.limits.depth, e);
-    tnf_json_enter(&j, '{');
-    for (tnf_str key; tnf_json_key(&j, &key);)
-        if (tnf_str_is(key, "weight_map"))
-            mark_named(x, &j);
-        else
-            tnf_json_skip(&j, NULL);
-    return j.status == TNF_ENOMEM ? j.status : TNF_OK;
+    TNF_TRY(read_index(&text, file, name, arena, e));
+    return text.p ? f->index_names(text, file->options.limits.depth, arena, mark_named, x, e)
+                  : TNF_OK;
 }
 
 /* A file named like a part of the model is a problem; any other file may be intended. */

@@ -461,8 +461,8 @@ static tnf_status add_built(tnf_file *f, const tnf_builder *b, tnf_error *e)
     for (size_t i = 0; i < c->n; i++) {
         const tnf_object *o = &c->objects[i];
         bool found = tnf_catalog_find(c, o->name.p, o->name.n) == o;
-        unsigned again = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
-        TNF_TRY(tnf_catalog_add(&f->catalog, o, again | TNF_BORROWED, e));
+        unsigned policy = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
+        TNF_TRY(tnf_catalog_add(&f->catalog, o, policy | TNF_BORROWED, e));
     }
     for (size_t i = 0; i < c->attrs.n; i++) {
         const tnf_member *m = &c->attrs.members[i];

@@ -136,8 +136,8 @@ static tnf_status take_all(struct ahead *a, tnf_take_fn take, void *ctx, tnf_err
 }
 
 /* False if no thread could be started or memory is short: then nothing was done. */
-static bool scan_beside(struct ahead *a, unsigned threads, tnf_take_fn take, void *ctx,
-                        tnf_status *status, tnf_error *e)
+static bool scan_concurrently(struct ahead *a, unsigned threads, tnf_take_fn take, void *ctx,
+                              tnf_status *status, tnf_error *e)
 {
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     pthread_t made_by[MOST_THREADS];
@@ -179,7 +179,7 @@ bool tnf_scan_room(const tnf_part *part, const tnf_room *room, tnf_take_fn take,
     a.all = part->nbytes / TNF_SCAN_BLOCK + (part->nbytes % TNF_SCAN_BLOCK != 0);
     unsigned threads = count_makers(&a);
     a.ring = threads + 2;
-    bool done = scan_beside(&a, threads, take, ctx, status, e);
+    bool done = scan_concurrently(&a, threads, take, ctx, status, e);
     pthread_cond_destroy(&a.filled);
     pthread_cond_destroy(&a.freed);
     pthread_mutex_destroy(&a.lock);

@@ -78,7 +78,7 @@ tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_ty
 }
 
 static tnf_status add_object(tnf_builder *b, const tnf_object *object, const char *name,
-                             unsigned again, tnf_error *e)
+                             unsigned policy, tnf_error *e)
 {
     tnf_object copy = *object;
     TNF_TRY(tnf_object_there(object, e));
@@ -98,7 +98,7 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
                         TNF_QUOTED(copy.name));
     if (readable)
         TNF_TRY(tnf_layout_check(&copy, e));
-    return tnf_catalog_add(&b->catalog, &copy, again, e);
+    return tnf_catalog_add(&b->catalog, &copy, policy, e);
 }
 
 /* The caller may have built the object. */

@@ -62,13 +62,13 @@ static tnf_status add_cast(struct tnf_save *save, const tnf_catalog *from, const
 {
     tnf_object o = *object;
     bool found = tnf_catalog_find(from, o.name.p, o.name.n) == object;
-    unsigned again = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
+    unsigned policy = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
     tnf_virtual *v;
     if (!takes_part(&o, how))
-        return tnf_catalog_add(&save->cast, &o, again | TNF_BORROWED, e);
+        return tnf_catalog_add(&save->cast, &o, policy | TNF_BORROWED, e);
     TNF_TRY(make_tensor(&v, save, object, how, e));
     o = *tnf_virtual_object(v);
-    return tnf_catalog_add(&save->cast, &o, again, e);
+    return tnf_catalog_add(&save->cast, &o, policy, e);
 }
 
 /* Parses the id of a float type, or of a block type that can be encoded. */

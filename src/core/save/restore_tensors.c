@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Positions in the catalog; GONE: merged into the tensor at another position. */
-struct unfitting {
+struct restoring {
     tnf_file *f;
     tnf_object *restored; /* one per position of the catalog; layout NULL: unchanged */
     bool *gone;
@@ -33,14 +33,14 @@ static tnf_str text_of(const tnf_value *map, const char *key)
     return is ? (tnf_str) { v->as.s, v->n } : (tnf_str) { NULL, 0 };
 }
 
-static void *room_for(struct unfitting *u, size_t n, size_t size)
+static void *room_for(struct restoring *u, size_t n, size_t size)
 {
     void *p = tnf_arena_array(&u->f->arena, n, size);
     u->no_memory = u->no_memory || !p;
     return p;
 }
 
-static const char *copy_text(struct unfitting *u, tnf_str text)
+static const char *copy_text(struct restoring *u, tnf_str text)
 {
     const char *p = tnf_arena_str(&u->f->arena, text.p, text.n);
     u->no_memory = u->no_memory || !p;
@@ -55,7 +55,7 @@ static bool read_number(uint64_t *out, const tnf_value *v)
     return is;
 }
 
-static bool read_shape(tnf_object *o, const tnf_value *shape, struct unfitting *u)
+static bool read_shape(tnf_object *o, const tnf_value *shape, struct restoring *u)
 {
     uint64_t *dims, elements;
     if (!shape || shape->kind != TNF_ARRAY || shape->n > u->f->options.limits.rank ||
@@ -70,7 +70,7 @@ static bool read_shape(tnf_object *o, const tnf_value *shape, struct unfitting *
 }
 
 /* Makes a type that only the format of the original file knows. */
-static const tnf_type *unknown_type(struct unfitting *u, tnf_str id, tnf_dtype storage,
+static const tnf_type *unknown_type(struct restoring *u, tnf_str id, tnf_dtype storage,
                                     const tnf_value *note)
 {
     tnf_type *type = room_for(u, 1, sizeof *type);
@@ -95,7 +95,7 @@ static bool same_storage(tnf_dtype a, tnf_dtype b)
 
 /* Makes a part from a tensor of the file, with the role and type that it had. */
 static bool read_part(tnf_part *out, const tnf_value *note, const tnf_object *now,
-                      struct unfitting *u)
+                      struct restoring *u)
 {
     tnf_str role = text_of(note, "role"), type = text_of(note, "type");
     if (!role.p || !type.p || now->layout != &tnf_layout_dense || now->nparts != 1)
@@ -109,7 +109,7 @@ static bool read_part(tnf_part *out, const tnf_value *note, const tnf_object *no
     return out->role && out->type && same_storage(out->type->storage, now->parts->type->storage);
 }
 
-static bool read_parts(tnf_object *o, const tnf_value *parts, struct unfitting *u,
+static bool read_parts(tnf_object *o, const tnf_value *parts, struct restoring *u,
                        uint32_t *positions)
 {
     const tnf_catalog *c = &u->f->catalog;
@@ -159,7 +159,7 @@ static bool name_free(const tnf_catalog *c, tnf_str name, const uint32_t *positi
 
 /* The attributes that its layout may need. */
 /* Restores strings that were padded to one length, with one more dimension. */
-static const tnf_value *attrs_of(struct unfitting *u, tnf_str name, const tnf_object *now)
+static const tnf_value *attrs_of(struct restoring *u, tnf_str name, const tnf_object *now)
 {
     uint32_t at = now ? TNF_HASH_NONE : tnf_hash_find(&u->by_name, name.p, name.n);
     return now ? now->attrs : at == TNF_HASH_NONE ? NULL : &u->tensors->as.members[at].value;
@@ -172,7 +172,7 @@ static bool is_padded(const tnf_object *o, const tnf_value *parts)
 }
 
 /* Strings of one length, with a dimension more. */
-static bool read_padded(struct unfitting *u, tnf_object *o, const tnf_value *note, tnf_error *why)
+static bool read_padded(struct restoring *u, tnf_object *o, const tnf_value *note, tnf_error *why)
 {
     const tnf_catalog *c = &u->f->catalog;
     tnf_str as = text_of(note, "as");
@@ -200,7 +200,7 @@ static bool read_padded(struct unfitting *u, tnf_object *o, const tnf_value *not
 
 #define MOST_PARTS 16u
 
-static bool read_note(struct unfitting *u, const tnf_value *note, tnf_error *why)
+static bool read_note(struct restoring *u, const tnf_value *note, tnf_error *why)
 {
     tnf_file *f = u->f;
     tnf_object o = { 0 };
@@ -251,7 +251,7 @@ static tnf_status index_pieces(tnf_file *f, tnf_error *e)
 }
 
 /* Builds the catalog with each restored tensor at the place of its first part. */
-static tnf_status rebuild_catalog(struct unfitting *u, tnf_error *e)
+static tnf_status rebuild_catalog(struct restoring *u, tnf_error *e)
 {
     tnf_catalog *c = &u->f->catalog;
     size_t n = 0;
@@ -263,7 +263,7 @@ static tnf_status rebuild_catalog(struct unfitting *u, tnf_error *e)
     return tnf_catalog_reindex(c, !(u->f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e);
 }
 
-static tnf_status read_notes(struct unfitting *u, const tnf_value *notes, tnf_error *e)
+static tnf_status read_notes(struct restoring *u, const tnf_value *notes, tnf_error *e)
 {
     for (size_t i = 0; i < notes->n; i++) {
         tnf_error why = { .message = "the file has changed since" };
@@ -286,7 +286,7 @@ tnf_status tnf_restore_tensors(tnf_file *f, const tnf_value *stash, tnf_error *e
         return TNF_OK;
     tnf_arena scratch;
     tnf_arena_init(&scratch, &f->alloc, UINT64_MAX);
-    struct unfitting u = { .f = f, .tensors = tnf_value_get(stash, "tensors") };
+    struct restoring u = { .f = f, .tensors = tnf_value_get(stash, "tensors") };
     u.restored = tnf_arena_array(&scratch, f->catalog.n, sizeof *u.restored);
     u.gone = tnf_arena_array(&scratch, f->catalog.n, sizeof *u.gone);
     f->pieces = tnf_arena_array(&f->arena, f->catalog.n, sizeof *f->pieces);

@@ -112,12 +112,12 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
     tnf_sink *again = NULL;
     tnf_status status = run_writer(s, values, sink, e);
     if (status == TNF_OK)
-        status = tnf_beside_again(s, &again, e);
+        status = tnf_second_file_again(s, &again, e);
     if (status == TNF_OK && again)
         status = run_writer(s, values, again, e);
     if (status == TNF_OK)
         status = s->folder ? tnf_folder_sink_end(s->folder, e) : tnf_commit_both(s, sink, e);
-    tnf_beside_close(s);
+    tnf_second_file_close(s);
     return status;
 }
 

@@ -34,7 +34,7 @@ typedef struct tnf_change {
 } tnf_change;
 
 /* A second file that is written with the first. */
-struct tnf_beside {
+struct tnf_second_file {
     tnf_sink *sink;  /* NULL: there is no second file */
     tnf_sink *first; /* the writer's sink, while it writes the second file */
     char *path;
@@ -64,7 +64,7 @@ struct tnf_save {
     size_t nshards;
     struct tnf_folder_sink *folder; /* the directory, if the format writes one */
     const char *path;               /* the local file to write; NULL: none */
-    struct tnf_beside beside;       /* beside.c */
+    struct tnf_second_file second;  /* second_file.c */
 };
 
 /* cast.c: *out becomes `from`, or save->cast if floats change their type. */
@@ -115,11 +115,11 @@ tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,
                           const tnf_save_options *options, const tnf_format *index,
                           const tnf_shard *shards, size_t n, tnf_error *e);
 
-/* beside.c: must the first file be written once more, into *sink? */
-tnf_status tnf_beside_again(struct tnf_save *s, tnf_sink **sink, tnf_error *e);
+/* second_file.c: must the first file be written once more, into *sink? */
+tnf_status tnf_second_file_again(struct tnf_save *s, tnf_sink **sink, tnf_error *e);
 /* Puts both files in place, the second one first. */
 tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e);
-void tnf_beside_close(struct tnf_save *s);
+void tnf_second_file_close(struct tnf_save *s);
 
 /* host/owner.c: the tensor that a part belongs to; NULL for a copy, or for a part of an extra. */
 tnf_status tnf_part_owner(const tnf_object **out, tnf_writer *w, const tnf_part *part,

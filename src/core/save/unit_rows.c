@@ -137,7 +137,7 @@ static tnf_status new_unit_rows(struct unit_rows **out, struct tnf_save *save,
     return matrix->order == TNF_ORDER_F ? tnf_reorder(&u->before, matrix, save, e) : TNF_OK;
 }
 
-static tnf_status add_floats(struct tnf_save *save, const tnf_object *object, unsigned again,
+static tnf_status add_floats(struct tnf_save *save, const tnf_object *object, unsigned policy,
                              const struct tnf_origin *origin, uint64_t bytes, tnf_error *e)
 {
     tnf_object o = *object;
@@ -150,7 +150,7 @@ static tnf_status add_floats(struct tnf_save *save, const tnf_object *object, un
     o.parts = &part;
     o.nparts = 1;
     o.order = TNF_ORDER_C;
-    return tnf_catalog_add(&save->unit, &o, again, e);
+    return tnf_catalog_add(&save->unit, &o, policy, e);
 }
 
 static tnf_status fill_catalog(struct tnf_save *save, const tnf_catalog *from,
@@ -161,9 +161,9 @@ static tnf_status fill_catalog(struct tnf_save *save, const tnf_catalog *from,
     for (size_t i = 0; i < from->n; i++) {
         const tnf_object *o = &from->objects[i];
         bool found = tnf_catalog_find(from, o->name.p, o->name.n) == o;
-        unsigned again = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
-        TNF_TRY(o == matrix ? add_floats(save, o, again, &u->rows_origin, o->parts->nbytes, e)
-                            : tnf_catalog_add(&save->unit, o, again | TNF_BORROWED, e));
+        unsigned policy = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
+        TNF_TRY(o == matrix ? add_floats(save, o, policy, &u->rows_origin, o->parts->nbytes, e)
+                            : tnf_catalog_add(&save->unit, o, policy | TNF_BORROWED, e));
     }
     const tnf_object norms = { .name = { NORMS, sizeof NORMS - 1 },
                                .shape = &u->words,

@@ -273,3 +273,20 @@ tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb, const tnf_emb_cha
         TNF_TRY(tnf_builder_add_extra(builder, &info->extras[i], e));
     return tnf_convert_attrs(builder, emb, &how, e);
 }
+
+const char *tnf_convert_reason(const tnf_emb_info *info, const tnf_emb_change *how)
+{
+    if (info->composed && how->fold != TNF_FOLD_NONE)
+        return how->normalize ? "rows of words are combined with their n-grams to vectors of "
+                                "length 1"
+                              : "rows of words are combined with their n-grams to vectors; "
+                                "--fold=none keeps the rows";
+    if (!info->composed && how->unfold != TNF_FOLD_NONE &&
+        (info->subwords == TNF_SUBWORDS_FASTTEXT || info->has_norms))
+        return "rows are multiplied by their norms, and n-grams are removed from the rows of "
+               "words, as in fastText";
+    if (how->normalize)
+        return "vectors of words are divided by their lengths, which are kept as norms";
+    return how->unnormalize && info->has_norms ? "vectors of words are multiplied by their norms"
+                                               : NULL;
+}

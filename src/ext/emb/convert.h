@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by convert.c and convert_attrs.c. */
+/* Shared by convert.c and convert_attrs.c, and used by job/vectors.c. */
 #ifndef TNF_EXT_EMB_CONVERT_H
 #define TNF_EXT_EMB_CONVERT_H
 
@@ -15,5 +15,7 @@ tnf_status tnf_convert_picked(tnf_builder *builder, tnf_emb *emb, const uint64_t
 /* Sets the attributes of the file so that they describe the new vectors. */
 tnf_status tnf_convert_attrs(tnf_builder *builder, const tnf_emb *emb, const tnf_emb_change *how,
                              tnf_error *e);
+/* For the report: what changes, and why. NULL: nothing. */
+const char *tnf_convert_reason(const tnf_emb_info *info, const tnf_emb_change *how);
 
 #endif

@@ -167,7 +167,7 @@ static tnf_status open_subwords(tnf_emb *emb, const tnf_emb_options *o, tnf_erro
 {
     tnf_emb_info *i = &emb->info;
     uint64_t min_n, max_n;
-    emb->model = tnf_fasttext_model(emb->file);
+    emb->model = tnf_emb_is_model(emb->file);
     if (emb->model)
         return tnf_fasttext_open(emb, e);
     i->subwords = kind_of(emb->file);

@@ -32,10 +32,15 @@ static bool has_arguments(const tnf_file *file)
     return false;
 }
 
-bool tnf_fasttext_model(const tnf_file *file)
+bool tnf_emb_is_model(const tnf_file *file)
 {
     return has_arguments(file) && (!tnf_file_attr(file, "finalfusion.vocab") ||
                                    tnf_value_is(tnf_file_attr(file, "fasttext.rows"), "raw"));
+}
+
+bool tnf_emb_has_vectors(const tnf_file *file)
+{
+    return !tnf_emb_is_model(file) || tnf_file_attr(file, "finalfusion.vocab");
 }
 
 /* ---------------------------------------------------------------------- pruned */

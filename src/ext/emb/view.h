@@ -68,7 +68,10 @@ tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf
                              tnf_emb_take_fn take, void *ctx, tnf_error *e);
 
 /* fasttext.c: is the file an unchanged fastText model? */
-bool tnf_fasttext_model(const tnf_file *file);
+bool tnf_emb_is_model(const tnf_file *file);
+/* Are the rows vectors? Those of such a model are not, unless finalfusion made them, although the
+ * file may be marked as a fastText model. */
+bool tnf_emb_has_vectors(const tnf_file *file);
 tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e);
 void tnf_fasttext_close(tnf_emb *emb);
 /* The row of a bucket, or TNF_NO_ROW if it was pruned. */

@@ -3,7 +3,7 @@
  *
  *   gguf.c     the descriptor, probing, indexing
  *   types.c    ggml's types
- *   in.c       reads the bytes of the header, window by window
+ *   window.c   reads the bytes of the header, window by window
  *   keys.c     keys and their values
  *   entries.c  the entries of tensors
  *   places.c   places of tensors: gaps, padding, trailing bytes
@@ -105,7 +105,7 @@ typedef struct gguf_in {
     uint32_t version;
 } gguf_in;
 
-/* in.c */
+/* window.c */
 tnf_status tnf_gguf_need(gguf_in *in, uint64_t n, tnf_error *e);
 tnf_status tnf_gguf_u32(gguf_in *in, uint32_t *out, tnf_error *e);
 tnf_status tnf_gguf_u64(gguf_in *in, uint64_t *out, tnf_error *e);

@@ -45,8 +45,8 @@ static int probe_keras(const tnf_probe *p)
 static tnf_status read_json(tnf_reader *r, const char *key, const tnf_container *z, size_t i,
                             tnf_error *e)
 {
-    const tnf_content *m = &z->members[i];
-    tnf_content_place place;
+    const tnf_container_member *m = &z->members[i];
+    tnf_member_place place;
     TNF_TRY(tnf_container_place(&place, z, i, e));
     if (m->size > r->limits.header_bytes)
         return tnf_fail(e, TNF_ELIMIT, place.offset, "%s has %llu bytes; at most %llu are allowed",
@@ -67,8 +67,8 @@ static tnf_status read_json(tnf_reader *r, const char *key, const tnf_container 
 
 static tnf_status keep_member(tnf_reader *r, const tnf_container *z, size_t i, tnf_error *e)
 {
-    const tnf_content *m = &z->members[i];
-    tnf_content_place place;
+    const tnf_container_member *m = &z->members[i];
+    tnf_member_place place;
     tnf_part part = { .role = "data", .type = tnf_type_of(TNF_U8) };
     uint32_t front = 0;
     char *key = tnf_arena_raw(r->arena, m->name.n + 8);
@@ -81,7 +81,7 @@ static tnf_status keep_member(tnf_reader *r, const tnf_container *z, size_t i, t
 }
 
 /* Is the member part of the format, not an extra? */
-static bool is_own(const tnf_content *m)
+static bool is_own(const tnf_container_member *m)
 {
     return tnf_str_is(m->name, documents[0].member) || tnf_str_is(m->name, documents[1].member) ||
            tnf_str_is(m->name, WEIGHTS);
@@ -89,7 +89,7 @@ static bool is_own(const tnf_content *m)
 
 static tnf_status read_weights(tnf_reader *r, const tnf_container *z, size_t i, tnf_error *e)
 {
-    tnf_content_place place;
+    tnf_member_place place;
     TNF_TRY(tnf_container_place(&place, z, i, e));
     if (place.codec != TNF_CODEC_RAW)
         return tnf_fail(e, TNF_EUNSUPPORTED, place.offset,
@@ -112,7 +112,7 @@ static tnf_status read_members(tnf_reader *r, const tnf_container *z, tnf_error 
             TNF_TRY(read_json(r, documents[i].key, z, at, e));
     }
     for (size_t i = 0; i < z->n; i++) {
-        const tnf_content *m = &z->members[i];
+        const tnf_container_member *m = &z->members[i];
         if (!is_own(m) && !m->directory)
             TNF_TRY(keep_member(r, z, i, e));
     }
@@ -217,7 +217,7 @@ static tnf_status put_extras(tnf_writer *w, tnf_zip_sink *zip, tnf_error *e)
     for (size_t i = 0; i < w->catalog->nextras; i++) {
         const tnf_extra *x = &w->catalog->extras[i];
         tnf_str name = { x->key.p + sizeof PREFIX - 1, x->key.n - (sizeof PREFIX - 1) };
-        const tnf_content m = { .name = name };
+        const tnf_container_member m = { .name = name };
         if (is_own(&m) || tnf_path_check(name, NULL) != TNF_OK)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no member can be called %s",
                             TNF_QUOTED(name));

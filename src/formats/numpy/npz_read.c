@@ -21,8 +21,8 @@
 /* A member that no tensor's digest covers. */
 typedef struct loose {
     struct loose *next;
-    tnf_content member;
-    tnf_content_place place;
+    tnf_container_member member;
+    tnf_member_place place;
     uint64_t pickle; /* offset in the member of an object array's pickle; else 0 */
 } loose;
 
@@ -38,9 +38,9 @@ typedef struct reading {
     tnf_reader *r;
     npz_state *state;
     tnf_arena once; /* for one member */
-    const tnf_content *m;
-    tnf_content_place place;
-    tnf_content_near near;
+    const tnf_container_member *m;
+    tnf_member_place place;
+    tnf_member_near near;
     const uint8_t *head; /* its first bytes */
     size_t nhead;
     unsigned major;
@@ -113,7 +113,7 @@ static tnf_status keep_extra(reading *x, uint64_t skip, const char *suffix, tnf_
     return tnf_add_extra_part(x->r, (tnf_str) { key, n + more }, &part, e);
 }
 
-static tnf_str array_name(const tnf_content *m)
+static tnf_str array_name(const tnf_container_member *m)
 {
     tnf_str name = m->name;
     if (tnf_npz_has_suffix(name, NPZ_SUFFIX, sizeof NPZ_SUFFIX - 1))

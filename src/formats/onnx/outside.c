@@ -69,7 +69,7 @@ tnf_status tnf_ox_put_outside(tnf_writer *w, const ox_outside *x, tnf_error *e)
 {
     const tnf_object *const *objects = (const tnf_object *const *)(const void *)x->objects.p;
     size_t n = x->objects.n / sizeof *objects;
-    if (n == 0 || !tnf_begin_beside(w))
+    if (n == 0 || !tnf_begin_second_file(w))
         return TNF_OK;
     for (size_t i = 0; i < n; i++) {
         uint64_t at = 0;
@@ -78,7 +78,7 @@ tnf_status tnf_ox_put_outside(tnf_writer *w, const ox_outside *x, tnf_error *e)
         TNF_TRY(tnf_put_fill(w, 0, at - w->sink->written, e));
         TNF_TRY(tnf_put_data(w, objects[i]->parts, e));
     }
-    tnf_end_beside(w);
+    tnf_end_second_file(w);
     return TNF_OK;
 }
 
@@ -121,5 +121,5 @@ tnf_status tnf_ox_choose_place(ox_outside *x, tnf_writer *w, const tnf_value *mo
     if (x->location.n > OX_MAX_LOCATION)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the name of the second file has more than 255 bytes");
-    return tnf_make_beside(w, &x->location, e);
+    return tnf_make_second_file(w, &x->location, e);
 }

@@ -154,6 +154,22 @@ static tnf_status parse_index(model *m, tnf_error *e)
     return TNF_OK;
 }
 
+tnf_status tnf_index_names(tnf_str text, uint32_t depth, tnf_arena *arena,
+                           void (*take)(void *ctx, tnf_str name), void *ctx, tnf_error *e)
+{
+    tnf_json j;
+    tnf_str key, tensor, file;
+    tnf_json_init(&j, text.p, text.n, 0, arena, depth, e);
+    tnf_json_enter(&j, '{');
+    while (tnf_json_key(&j, &key))
+        if (!tnf_str_is(key, "weight_map"))
+            tnf_json_skip(&j, NULL);
+        else if (tnf_json_enter(&j, '{'))
+            while (tnf_json_key(&j, &tensor) && tnf_json_string(&j, &file))
+                take(ctx, file);
+    return j.status == TNF_ENOMEM ? j.status : TNF_OK;
+}
+
 /* ---------------------------------------------------------------- opening */
 
 static void report_mismatch(model *m, tnf_str tensor, uint64_t at, const char *format, ...)

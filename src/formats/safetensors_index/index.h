@@ -11,6 +11,8 @@ typedef struct tnf_index_kind {
 } tnf_index_kind;
 
 tnf_status tnf_index_shards(tnf_reader *r, const tnf_index_kind *k, tnf_error *e);
+tnf_status tnf_index_names(tnf_str text, uint32_t depth, tnf_arena *arena,
+                           void (*take)(void *ctx, tnf_str name), void *ctx, tnf_error *e);
 tnf_status tnf_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                              tnf_error *e);
 

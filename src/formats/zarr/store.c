@@ -28,7 +28,7 @@ static tnf_status place_file(const zr_store *s, tnf_reader *r, tnf_part *part, s
                              bool *placed, tnf_error *e)
 {
     const tnf_container *c = s->ctx;
-    tnf_content_place place;
+    tnf_member_place place;
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_container_place(&place, c, i, &why);
     if (status == TNF_ENOMEM || status == TNF_ELIMIT) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Compares some leaves of two tensors, while other workers compare the rest; and combines the
  * results. */
-#ifndef TNF_CORE_LOOK_DIFF_SOME_H
-#define TNF_CORE_LOOK_DIFF_SOME_H
+#ifndef TNF_CORE_LOOK_DIFF_PARTIAL_H
+#define TNF_CORE_LOOK_DIFF_PARTIAL_H
 
 #include "base/pairing.h"
 #include <tenfold/diff.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "remote/way.h"
+#include "remote/redirect.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* For processing some of the tensors of a file, while other workers process the rest. */
-#ifndef TNF_CORE_LOOK_SOME_H
-#define TNF_CORE_LOOK_SOME_H
+#ifndef TNF_CORE_LOOK_PARTIAL_H
+#define TNF_CORE_LOOK_PARTIAL_H
 
 #include <tenfold/tenfold.h>
 

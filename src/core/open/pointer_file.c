@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/open/choice.h"
+#include "core/open/pointer_file.h"
 
 #include "container/path.h"
 #include "core/core.h"

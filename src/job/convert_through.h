@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A conversion of which a worker writes only some bytes. */
-#ifndef TNF_JOB_THROUGH_H
-#define TNF_JOB_THROUGH_H
+#ifndef TNF_JOB_CONVERT_THROUGH_H
+#define TNF_JOB_CONVERT_THROUGH_H
 
 #include <tenfold/convert.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics of some leaves of tensors, while other workers process the rest; and of all leaves. */
-#ifndef TNF_CORE_LOOK_STAT_SOME_H
-#define TNF_CORE_LOOK_STAT_SOME_H
+#ifndef TNF_CORE_LOOK_STAT_PARTIAL_H
+#define TNF_CORE_LOOK_STAT_PARTIAL_H
 
 #include "base/pairing.h"
 #include "kernels/bins.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A directory with several checkpoints, and a small text file that says which one to open. The name
  * comes from a file, so it must follow the rule of container/path.h. */
-#ifndef TNF_CORE_OPEN_CHOICE_H
-#define TNF_CORE_OPEN_CHOICE_H
+#ifndef TNF_CORE_OPEN_POINTER_FILE_H
+#define TNF_CORE_OPEN_POINTER_FILE_H
 
 #include "format.h"
 

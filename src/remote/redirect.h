@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From a place to an answer. Redirects are followed here, not by libcurl: credentials are sent only
  * to the place's own host, and a public host must not redirect to a private address. */
-#ifndef TNF_REMOTE_WAY_H
-#define TNF_REMOTE_WAY_H
+#ifndef TNF_REMOTE_REDIRECT_H
+#define TNF_REMOTE_REDIRECT_H
 
 #include "remote/place.h"
 #include "remote/session.h"

@@ -59,17 +59,17 @@ static unsigned sink_flags(const struct tnf_save *s)
 
 static tnf_status fresh_name(char **out, struct tnf_save *s, tnf_error *e)
 {
-    size_t room = strlen(s->beside.path) + TNF_TEMP_MORE;
+    size_t room = strlen(s->second.path) + TNF_TEMP_MORE;
     *out = tnf_arena_raw(&s->arena, room);
     if (!*out)
         return tnf_arena_fail(&s->arena, "a path", e);
-    (void)tnf_temp_name(*out, room, s->beside.path, 0);
+    (void)tnf_temp_name(*out, room, s->second.path, 0);
     return TNF_OK;
 }
 
 static tnf_status open_second(struct tnf_save *s, tnf_error *e)
 {
-    struct tnf_beside *b = &s->beside;
+    struct tnf_second_file *b = &s->second;
     struct stat st;
     tnf_status status = tnf_sink_open(&b->sink, b->path, TNF_SINK_NO_LINK | sink_flags(s),
                                       &s->arena.alloc, e);
@@ -84,10 +84,10 @@ static tnf_status open_second(struct tnf_save *s, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status tnf_make_beside(tnf_writer *w, tnf_str *name, tnf_error *e)
+tnf_status tnf_make_second_file(tnf_writer *w, tnf_str *name, tnf_error *e)
 {
     struct tnf_save *s = w->save;
-    struct tnf_beside *b = &s->beside;
+    struct tnf_second_file *b = &s->second;
     if (!w->name)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
@@ -103,9 +103,9 @@ tnf_status tnf_make_beside(tnf_writer *w, tnf_str *name, tnf_error *e)
     return TNF_OK;
 }
 
-bool tnf_begin_beside(tnf_writer *w)
+bool tnf_begin_second_file(tnf_writer *w)
 {
-    struct tnf_beside *b = &w->save->beside;
+    struct tnf_second_file *b = &w->save->second;
     if (b->again)
         return false;
     b->begun = true;
@@ -114,14 +114,14 @@ bool tnf_begin_beside(tnf_writer *w)
     return true;
 }
 
-void tnf_end_beside(tnf_writer *w)
+void tnf_end_second_file(tnf_writer *w)
 {
-    w->sink = w->save->beside.first;
+    w->sink = w->save->second.first;
 }
 
-tnf_status tnf_beside_again(struct tnf_save *s, tnf_sink **sink, tnf_error *e)
+tnf_status tnf_second_file_again(struct tnf_save *s, tnf_sink **sink, tnf_error *e)
 {
-    struct tnf_beside *b = &s->beside;
+    struct tnf_second_file *b = &s->second;
     if (!b->begun || !b->interim)
         return TNF_OK;
     TNF_TRY(tnf_sink_open(&b->last, s->path, sink_flags(s), &s->arena.alloc, e));
@@ -152,7 +152,7 @@ static tnf_status tell_interim(const struct tnf_save *s, tnf_status status, tnf_
 {
     tnf_error why = *e;
     (void)tnf_fail(e, status, TNF_NO_OFFSET, "it is written, but its data stays in %s: %s",
-                   TNF_VISIBLE(tnf_path_end(s->beside.interim)), why.message);
+                   TNF_VISIBLE(tnf_path_end(s->second.interim)), why.message);
     e->sys = why.sys;
     return status;
 }
@@ -161,7 +161,7 @@ static tnf_status tell_interim(const struct tnf_save *s, tnf_status status, tnf_
  * name. `second` is another name of the data. */
 static tnf_status commit_last(struct tnf_save *s, const char *second, tnf_error *e)
 {
-    struct tnf_beside *b = &s->beside;
+    struct tnf_second_file *b = &s->second;
     tnf_status status = TNF_OK;
     if (!give_name(second, b->path)) {
         status = tnf_fail_sys(e, errno, "the data cannot be put in place");
@@ -180,7 +180,7 @@ static tnf_status commit_last(struct tnf_save *s, const char *second, tnf_error 
 
 static tnf_status replace_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e)
 {
-    struct tnf_beside *b = &s->beside;
+    struct tnf_second_file *b = &s->second;
     char *second;
     TNF_TRY(fresh_name(&second, s, e));
     if (link(b->interim, second) != 0) {
@@ -198,17 +198,17 @@ static tnf_status replace_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e)
 
 static tnf_status commit_second(const struct tnf_save *s, tnf_error *e)
 {
-    tnf_status status = tnf_sink_commit(s->beside.sink, e);
+    tnf_status status = tnf_sink_commit(s->second.sink, e);
     if (status == TNF_EUNSYNCED) /* a failure here, since the first file does not exist yet */
         status = tnf_fail_sys(e, e->sys, "cannot sync the directory");
     if (status != TNF_OK)
-        tnf_error_prefix(e, s->beside.path);
+        tnf_error_prefix(e, s->second.path);
     return status;
 }
 
 tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e)
 {
-    struct tnf_beside *b = &s->beside;
+    struct tnf_second_file *b = &s->second;
     tnf_error own;
     e = e ? e : &own; /* the final message includes earlier ones */
     if (!b->begun)
@@ -224,9 +224,9 @@ tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e)
     return status;
 }
 
-void tnf_beside_close(struct tnf_save *s)
+void tnf_second_file_close(struct tnf_save *s)
 {
-    tnf_sink_close(s->beside.sink);
-    tnf_sink_close(s->beside.last);
-    s->beside.sink = s->beside.last = NULL;
+    tnf_sink_close(s->second.sink);
+    tnf_sink_close(s->second.last);
+    s->second.sink = s->second.last = NULL;
 }
