@@ -75,11 +75,21 @@ install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILES_MATCHING PATTERN "*.md" PATTERN "*.c" PATTERN "*.py" PATTERN "*.png")
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# tenfold_installed_dir(OUT DIR): the folder as a script of installation finds it; DESTDIR comes before
+# an absolute one, too.
+function(tenfold_installed_dir out dir)
+  if(IS_ABSOLUTE "${dir}")
+    set(${out} "\$ENV{DESTDIR}${dir}" PARENT_SCOPE)
+  else()
+    set(${out} "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${dir}" PARENT_SCOPE)
+  endif()
+endfunction()
+tenfold_installed_dir(docs "${CMAKE_INSTALL_DOCDIR}")
+tenfold_installed_dir(headers "${CMAKE_INSTALL_INCLUDEDIR}")
 install(CODE "
-  set(place \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
-  cmake_path(ABSOLUTE_PATH place)
-  cmake_path(APPEND DOCS \"\${place}\" \"${CMAKE_INSTALL_DOCDIR}\")
-  cmake_path(APPEND HEADERS \"\${place}\" \"${CMAKE_INSTALL_INCLUDEDIR}\")
+  set(SOURCE \"${PROJECT_SOURCE_DIR}\")
+  set(DOCS \"${docs}\")
+  set(HEADERS \"${headers}\")
   include(\"${PROJECT_SOURCE_DIR}/cmake/InstallDocs.cmake\")")
 
 if(PROJECT_IS_TOP_LEVEL)

@@ -10,8 +10,9 @@ option(TENFOLD_WRITE "Write files; without it every format is one that can only 
 
 # ---------------------------------------------------------------------- formats
 
-# src/formats/list.h names descriptors; each says its name and family where it is defined, and the
-# folder (or the file) where that is must be compiled for it. So no list is kept here.
+# src/formats/list.h names the descriptors of formats. The source that defines a descriptor also has the
+# format's name and family; a format is built from that source, or from all of its folder. So no list
+# is kept here.
 set(formats_dir ${PROJECT_SOURCE_DIR}/src/formats)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${formats_dir}/list.h)
 file(STRINGS ${formats_dir}/list.h lines REGEX "^X\\(")
@@ -43,7 +44,7 @@ foreach(line ${lines})
     message(FATAL_ERROR "src/formats/list.h has ${id}, but no source defines tnf_format_${id}")
   endif()
   list(APPEND known ${name_of_${id}} ${family_of_${id}})
-  if(TENFOLD_FORMATS STREQUAL "all" OR name_of_${id} IN_LIST wanted OR family_of_${id} IN_LIST wanted)
+  if("all" IN_LIST wanted OR name_of_${id} IN_LIST wanted OR family_of_${id} IN_LIST wanted)
     list(APPEND TENFOLD_FORMAT_IDS ${id})
     string(TOUPPER TENFOLD_HAS_${id} has)
     set(${has} ON)
@@ -71,14 +72,16 @@ endforeach()
 if(NOT TENFOLD_FORMAT_IDS)
   message(FATAL_ERROR "TENFOLD_FORMATS names no format")
 endif()
-# It stands before src/ in the search for headers, so whoever includes "formats/list.h" gets it.
+# The list of this build. Its directory comes before src/ in the search for headers, so
+# #include "formats/list.h" finds this file and not src/formats/list.h.
 set(TENFOLD_PARTS ${PROJECT_BINARY_DIR}/parts)
 file(CONFIGURE OUTPUT ${TENFOLD_PARTS}/formats/list.h CONTENT "${registered}" @ONLY)
 
 # -------------------------------------------------------------------- libraries
 
-# By -l and not by their files: whether the archive or the shared library is taken is for whoever
-# links to say (-static), here as in programs that use our archive. So the order matters.
+# Libraries are given as -lNAME, not as files. Then the linker chooses the shared library, or the archive
+# with -static, here and in programs that use our archive. Each library comes before those that it
+# needs, since a linker looks in archives only for what is still missing.
 set(TENFOLD_LIBRARIES)
 set(TENFOLD_INCLUDES)
 
@@ -94,7 +97,8 @@ function(tenfold_library name module package without)
 endfunction()
 
 if(NOT TENFOLD_XXHASH AND (TENFOLD_HAS_ZTENSOR2 OR TENFOLD_HAS_VS))
-  message(FATAL_ERROR "The formats ztensor2 and vs need TENFOLD_XXHASH=ON; TENFOLD_FORMATS names others")
+  message(FATAL_ERROR "The formats ztensor2 and vs need libxxhash: build with -DTENFOLD_XXHASH=ON, "
+    "or choose other formats with -DTENFOLD_FORMATS=…")
 endif()
 foreach(part "XXHASH libxxhash libxxhash-dev" "ZSTD libzstd libzstd-dev" "ZLIB zlib zlib1g-dev")
   separate_arguments(part)

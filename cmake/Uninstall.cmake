@@ -1,9 +1,44 @@
 # SPDX-License-Identifier: MIT
-# Removes what the last installation wrote, by its list. Folders stay.
+# Removes what the last installation wrote, by its list, and then the directories named tenfold that
+# are left empty, with what is in them. Other directories stay: others may use them.
+cmake_minimum_required(VERSION 3.25)
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "nothing was installed from here: there is no ${MANIFEST}")
 endif()
 file(STRINGS "${MANIFEST}" files)
-foreach(file ${files})
-  file(REMOVE "$ENV{DESTDIR}${file}")
+# CMake writes a ';' of a name as the end of a line. If the prefix has one, what is before it is a
+# line of its own for each file, and the lines are not names of files.
+set(names ${files})
+list(REMOVE_DUPLICATES names)
+list(LENGTH files count)
+list(LENGTH names different)
+if(NOT count EQUAL different)
+  message(FATAL_ERROR "nothing was removed: the prefix of the installation has a ';', so "
+    "${MANIFEST} does not tell the names of the files")
+endif()
+set(left)
+set(folders)
+foreach(name ${files})
+  set(file "$ENV{DESTDIR}${name}")
+  file(REMOVE "${file}")
+  if(EXISTS "${file}" OR IS_SYMLINK "${file}")
+    string(APPEND left "\n  ${file}")
+  endif()
+  cmake_path(GET name PARENT_PATH folder)
+  while(folder MATCHES "/tenfold(/|$)")
+    list(APPEND folders "${folder}")
+    if(folder MATCHES "/tenfold$")
+      break()
+    endif()
+    cmake_path(GET folder PARENT_PATH folder)
+  endwhile()
 endforeach()
+# What is inside comes before what it is in. rmdir leaves a directory that has anything in it.
+list(REMOVE_DUPLICATES folders)
+list(SORT folders ORDER DESCENDING)
+foreach(folder ${folders})
+  execute_process(COMMAND rmdir "$ENV{DESTDIR}${folder}" ERROR_QUIET)
+endforeach()
+if(left)
+  message(FATAL_ERROR "these files could not be removed:${left}")
+endif()

@@ -22,7 +22,7 @@ foreach(part "XXHASH libxxhash" "ZSTD libzstd" "ZLIB zlib")
   endif()
 endforeach()
 if(NOT TENFOLD_XXHASH AND DEFINED CACHE{TENFOLD_XXHASH} AND
-   (NOT DEFINED TENFOLD_FORMATS OR TENFOLD_FORMATS STREQUAL "all"))
+   (NOT DEFINED TENFOLD_FORMATS OR "all" IN_LIST TENFOLD_FORMATS))
   # Two formats cannot be without it.
   file(STRINGS ${PROJECT_SOURCE_DIR}/src/formats/list.h formats REGEX "^X\\(")
   list(TRANSFORM formats REPLACE "^X\\(([a-z0-9_]+)\\).*" "\\1")

@@ -299,8 +299,10 @@ static void no_driver(void **state)
     ssize_t n = readlink("/proc/self/exe", me, sizeof me - 1);
     assert_true(n > 0);
     me[n] = 0;
-    snprintf(command, sizeof command,
-             "TENFOLD_DEVICE_SELF=1 TENFOLD_CUDA=/nowhere/libcuda.so '%s' >/dev/null 2>&1", me);
+    snprintf(
+        command, sizeof command,
+        "TENFOLD_DEVICE_SELF=1 TENFOLD_CUDA=/nowhere/libcuda.so '%s' device_faults >/dev/null 2>&1",
+        me);
     assert_int_equal(system(command), 0);
 }
 

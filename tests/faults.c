@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Storage that fails: a source whose k-th read fails, for every k (under a sanitizer, for one of
  * two); a sink whose k-th write fails; disks that are full; pipes under a storm of signals. What is
- * told is what happened, and output is never half there. (tests/system.c lets each system call
- * fail, fsync among them, which no real file system does on request.) */
+ * told is what happened, and output is never half there. (tests/alone/system.c lets each system
+ * call fail, fsync among them, which no real file system does on request.) */
 #include "support/big.h"
 #include "support/descriptors.h"
 #include "support/open.h"

@@ -14,7 +14,7 @@ All of them are listed, and every fifth is converted and repaired; all are with 
 
 With AddressSanitizer address space means nothing: there no single allocation may be above 16 MiB,
 ten seconds are allowed, and all files are verified, but only every fortieth is more than that. The
-rest is for tests/corpus.c, which does the same and more with all of them in one process.
+rest is for tests/alone/corpus.c, which does the same and more with all of them in one process.
 """
 import concurrent.futures
 import json

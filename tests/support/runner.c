@@ -2,6 +2,7 @@
 /* Many test programs linked as one:
  *
  *     unit-tests NAME...     runs main() of each NAME.c; without a name it lists them
+ *     whole-tests NAME...    likewise
  *
  * RUNNER_PARTS is a file that CMake makes, with a line PART(NAME) for each source. */
 #include <stdio.h>

@@ -4,8 +4,8 @@
  *
  * Whatever happens: the target is the old file or the new one, whole; no other file and no
  * descriptor is left; and a call that only was interrupted or cut short makes no difference. */
-#include "support/big.h"
-#include "support/descriptors.h"
+#include "../support/big.h"
+#include "../support/descriptors.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>

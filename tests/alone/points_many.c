@@ -6,7 +6,7 @@
  *
  *     points_many [BATCHES]      that each writer appends; readers look until the last one is done
  */
-#include "support/files.h"
+#include "../support/files.h"
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

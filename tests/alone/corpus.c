@@ -6,8 +6,8 @@
  * What corpus.json says must come out. And of every file: memory in proportion (16 times the file
  * and 16 MiB), two seconds at most (twenty under a sanitizer), nothing of it left in the end. What
  * is saved without loss has the same content hash. */
-#include "support/memory.h"
-#include "support/open.h"
+#include "../support/memory.h"
+#include "../support/open.h"
 #include <signal.h>
 #include <sys/resource.h>
 #include <tenfold/emb.h>

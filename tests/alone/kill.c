@@ -2,8 +2,8 @@
 /* A process is killed while it saves over an existing file, at many different moments: the file is
  * the old one or the new one, whole. Where the system has nameless files nothing else is left;
  * where it has none (made believe here), at most a file named as temporary ones are. */
-#include "support/big.h"
-#include "support/moments.h"
+#include "../support/big.h"
+#include "../support/moments.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>

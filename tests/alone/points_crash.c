@@ -11,8 +11,8 @@
  *
  *     points_crash [KILLS]
  */
+#include "../support/files.h"
 #include "ext/points/points.h"
-#include "support/files.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>

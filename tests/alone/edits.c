@@ -4,8 +4,8 @@
  * the middle of a write if it is one; each of those calls fails; each allocation fails. Then the
  * file is the old one or the new one, or it is not opened and tnf_undo() brings the old one back.
  */
-#include "support/files.h"
-#include "support/memory.h"
+#include "../support/files.h"
+#include "../support/memory.h"
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
