@@ -9,22 +9,6 @@
 
 #include <string.h>
 
-static void put_utf8(tnf_buf *b, uint32_t c)
-{
-    if (c < 0x80) {
-        tnf_buf_u8(b, (uint8_t)c);
-        return;
-    }
-    if (c >= 0x10000) {
-        tnf_buf_u8(b, (uint8_t)(0xF0 | c >> 18));
-        tnf_buf_u8(b, (uint8_t)(0x80 | (c >> 12 & 63)));
-    } else if (c >= 0x800) {
-        tnf_buf_u8(b, (uint8_t)(0xE0 | c >> 12));
-    }
-    tnf_buf_u8(b, (uint8_t)(c >= 0x800 ? 0x80 | (c >> 6 & 63) : 0xC0 | c >> 6));
-    tnf_buf_u8(b, (uint8_t)(0x80 | (c & 63)));
-}
-
 static tnf_status put_ucs4(tnf_buf *b, const uint8_t *p, size_t n, tnf_error *e)
 {
     while (n > 0 && tnf_le32(p + n - 4) == 0)
@@ -33,7 +17,8 @@ static tnf_status put_ucs4(tnf_buf *b, const uint8_t *p, size_t n, tnf_error *e)
         uint32_t c = tnf_le32(p + i);
         if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
             return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a text has an invalid character");
-        put_utf8(b, c);
+        char text[4];
+        tnf_buf_put(b, text, tnf_utf8_put(text, c));
     }
     return TNF_OK;
 }
