@@ -28,10 +28,9 @@ tnf_status tnf_source_new(tnf_source **out, const tnf_source_ops *ops, void *ctx
 tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access,
                            const tnf_allocator *alloc, tnf_error *e);
 
-/* Opens an unnamed temporary file, for bytes that can be read only once. Returns -1 on failure,
- * with the reason in *e. The file disappears when it is closed. tnf_spool_source() makes a source
- * of it, which closes it. */
-int tnf_spool_open(tnf_error *e);
+/* Opens an unnamed temporary file, for bytes that can be read only once; *out is -1 on failure. The
+ * file disappears when it is closed. tnf_spool_source() makes a source of it, which closes it. */
+tnf_status tnf_spool_open(int *out, tnf_error *e);
 tnf_status tnf_spool_write(int fd, const void *bytes, size_t n, tnf_error *e);
 tnf_status tnf_spool_source(tnf_source **out, int spool, tnf_access access,
                             const tnf_allocator *alloc, tnf_error *e);
