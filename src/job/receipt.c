@@ -7,6 +7,7 @@
  *
  * A receipt does not depend on the machine or the time: two runs of a part give the same bytes.
  */
+#include "base/hex.h"
 #include "base/str.h"
 #include "io/sink.h"
 #include "job/job.h"
@@ -22,22 +23,6 @@
 
 #define RECEIPT_MAX ((uint64_t)1 << 32)
 #define SEAL        ",\"sha256\":\""
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool tnf_take_hex(uint8_t *out, tnf_str hex)
-{
-    for (size_t i = 0; i + 1 < hex.n; i += 2) {
-        int high = hex_digit(hex.p[i]), low = hex_digit(hex.p[i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        out[i / 2] = (uint8_t)(high << 4 | low);
-    }
-    return hex.n % 2 == 0;
-}
 
 /* ----------------------------------------------------------------------- text */
 
@@ -81,7 +66,7 @@ static bool is_sealed(const char *text, size_t n)
     if (n < tail || memcmp(text + n - tail, SEAL, sizeof SEAL - 1) != 0)
         return false;
     tnf_str hex = { text + n - 3 - TNF_HASH_BYTES * 2, TNF_HASH_BYTES * 2 };
-    return tnf_take_hex(said, hex) && seal_bytes(found, text, n - tail) &&
+    return tnf_hex_take(said, hex.p, sizeof said) && seal_bytes(found, text, n - tail) &&
            memcmp(said, found, sizeof said) == 0;
 }
 

@@ -43,11 +43,7 @@ void tnf_json_put_string(tnf_buf *b, const char *p, size_t n)
 static void put_hex(tnf_buf *b, const char *type, const char *p, size_t n)
 {
     tnf_buf_printf(b, "{\"$%s\":\"", type);
-    for (size_t i = 0; i < n; i++) {
-        char digits[2];
-        tnf_hex_put(digits, p + i, 1);
-        tnf_buf_put(b, digits, sizeof digits);
-    }
+    tnf_buf_hex(b, p, n);
     tnf_buf_puts(b, "\"}");
 }
 
