@@ -10,6 +10,7 @@
 #include "job/into.h"
 
 #include "base/error.h"
+#include <tenfold/bind.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -60,12 +61,9 @@ static void refuse_tensor(struct filling *f, tnf_str name, const char *why, bool
 static void describe_form(char *out, size_t room, const tnf_object *o)
 {
     const char *type = o->nparts == 1 ? o->parts->type->id : tnf_layout_id(o->layout);
-    size_t n = (size_t)snprintf(out, room, "%s [", type);
-    for (uint32_t i = 0; i < o->rank && n < room; i++)
-        n += (size_t)snprintf(out + n, room - n, "%s%llu", i ? ", " : "",
-                              (unsigned long long)o->shape[i]);
-    if (n < room)
-        snprintf(out + n, room - n, "]");
+    char shape[80];
+    tnf_shape_text(shape, sizeof shape, o);
+    snprintf(out, room, "%s %s", type, shape);
 }
 
 /* A requested cast determines the type of floats. Then only the shape is compared here, and the
