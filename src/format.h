@@ -462,10 +462,14 @@ tnf_status tnf_add_extra_part(tnf_reader *r, tnf_str key, const tnf_part *part, 
 /* ---------------------------------------------------------------- writing */
 
 tnf_status tnf_put(tnf_writer *w, const void *bytes, size_t n, tnf_error *e);
+/* Writes the buffer and empties it; `what` is for its own errors. */
+tnf_status tnf_put_buf(tnf_writer *w, tnf_buf *b, const char *what, tnf_error *e);
 tnf_status tnf_put_u8(tnf_writer *w, uint8_t v, tnf_error *e);
 tnf_status tnf_put_u32(tnf_writer *w, uint32_t v, tnf_error *e);
 tnf_status tnf_put_u64(tnf_writer *w, uint64_t v, tnf_error *e);
 tnf_status tnf_put_fill(tnf_writer *w, uint8_t byte, uint64_t n, tnf_error *e);
+/* Writes zeros up to the next multiple. */
+tnf_status tnf_put_align(tnf_writer *w, uint64_t alignment, tnf_error *e);
 /* Writes the decoded bytes of a part from any origin. */
 tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e);
 

@@ -363,10 +363,7 @@ static uint64_t heap_size(const h5_node *n)
 
 static tnf_status flush_buffer(writing *x, tnf_error *e)
 {
-    TNF_TRY(tnf_buf_status(&x->b, "strings", e));
-    TNF_TRY(tnf_put(x->w, x->b.p, x->b.n, e));
-    x->b.n = 0;
-    return TNF_OK;
+    return tnf_put_buf(x->w, &x->b, "strings", e);
 }
 
 static tnf_status put_references(writing *x, const h5_node *n, tnf_error *e)

@@ -32,10 +32,7 @@ struct job {
 
 static tnf_status flush_description(struct job *j, tnf_error *e)
 {
-    TNF_TRY(tnf_buf_status(&j->b, "description", e));
-    TNF_TRY(tnf_put(j->w, j->b.p, j->b.n, e));
-    j->b.n = 0;
-    return TNF_OK;
+    return tnf_put_buf(j->w, &j->b, "description", e);
 }
 
 static void put_dims(tnf_buf *b, const uint64_t *dims, uint32_t n, uint64_t batch)
