@@ -372,6 +372,8 @@ tnf_status tnf_add_parts(tnf_reader *r, const tnf_object *object, const tnf_layo
                          const tnf_part *parts, uint16_t nparts, uint64_t at, tnf_error *e);
 tnf_status tnf_add_extra(tnf_reader *r, const char *key, uint64_t offset, uint64_t n, tnf_error *e);
 tnf_status tnf_set_attr(tnf_reader *r, const char *key, tnf_value value, tnf_error *e);
+/* Copies a text of the file: a string if it is UTF-8, else bytes. */
+tnf_status tnf_text_value(tnf_reader *r, tnf_value *out, tnf_str text, tnf_error *e);
 /* For formats with a text map: adds one pair, both UTF-8 and copied. The pairs become the attribute
  * "<family>.metadata". Pairs that the core itself wrote (the stash) are not added; the core uses
  * them. */

@@ -304,6 +304,15 @@ tnf_status tnf_set_attr(tnf_reader *r, const char *key, tnf_value value, tnf_err
     return tnf_attrs_set(&r->catalog->attrs, key, strlen(key), value, e);
 }
 
+tnf_status tnf_text_value(tnf_reader *r, tnf_value *out, tnf_str text, tnf_error *e)
+{
+    const char *copy = tnf_arena_str(r->arena, text.n ? text.p : "", text.n);
+    if (!copy)
+        return tnf_arena_fail(r->arena, "attributes", e);
+    *out = tnf_value_utf8((tnf_str) { copy, text.n });
+    return TNF_OK;
+}
+
 tnf_status tnf_set_text(tnf_reader *r, tnf_str key, tnf_str value, tnf_error *e)
 {
     tnf_arena *a = r->arena;

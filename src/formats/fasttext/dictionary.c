@@ -265,9 +265,7 @@ static tnf_status read_sizes(ft_reading *f, tnf_error *e)
     f->pruned = pruned > 0 ? (uint64_t)pruned : 0;
     if (tokens == 0)
         return TNF_OK;
-    tnf_value v = tokens > 0 ? tnf_value_uint((uint64_t)tokens)
-                             : (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = tokens };
-    return tnf_set_attr(f->r, FT_ATTR("tokens"), v, e);
+    return tnf_set_attr(f->r, FT_ATTR("tokens"), tnf_value_integer(tokens), e);
 }
 
 static tnf_status scan_all(struct scan *s, uint64_t at, tnf_error *e)

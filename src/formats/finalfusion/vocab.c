@@ -160,14 +160,12 @@ static tnf_status read_marker(ff_reading *f, tnf_cur *cur, const char *key, tnf_
     const char *p = tnf_bytes(cur, n);
     if (!p)
         return tnf_fail(e, TNF_EFORMAT, at, "a marker of %u bytes runs past the vocabulary", n);
-    bool text = tnf_utf8_valid(NULL, p, n);
-    if (!text)
+    tnf_value value;
+    if (!tnf_utf8_valid(NULL, p, n))
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 4, "the marker of a word's %s is not UTF-8",
                              strcmp(key, FF_ATTR("bow")) == 0 ? "beginning" : "end"));
-    const char *copy = tnf_arena_str(f->r->arena, p, n);
-    if (!copy)
-        return tnf_arena_fail(f->r->arena, "a marker", e);
-    return tnf_set_attr(f->r, key, tnf_value_str(text ? TNF_STRING : TNF_BYTES, copy, n), e);
+    TNF_TRY(tnf_text_value(f->r, &value, (tnf_str) { p, n }, e));
+    return tnf_set_attr(f->r, key, value, e);
 }
 
 static tnf_status read_floret(ff_reading *f, ff_frame *c, tnf_error *e)

@@ -59,7 +59,7 @@ static tnf_status text_value(tnf_value *out, tnf_reader *r, const tnf_protobuf *
     if (f->type != TNF_PROTOBUF_LENGTH)
         return tnf_fail(e, TNF_EFORMAT, f->at, "a text is invalid");
     TNF_TRY(tnf_protobuf_text(m, f, r->limits.header_bytes, r->arena, &s, e));
-    *out = tnf_value_str(tnf_utf8_valid(NULL, s.p, s.n) ? TNF_STRING : TNF_BYTES, s.p, s.n);
+    *out = tnf_value_utf8(s);
     return TNF_OK;
 }
 

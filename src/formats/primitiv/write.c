@@ -125,7 +125,7 @@ static size_t gather_stats(struct job *j, uint32_t owner)
         *s = (struct statistic) {
             .object = o, .key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"))
         };
-        placed = placed && tnf_prim_number_of(tnf_value_get(o->attrs, "primitiv.order"), &s->place);
+        placed = placed && tnf_value_whole(&s->place, tnf_value_get(o->attrs, "primitiv.order"));
     }
     if (n > 1 && j->w->options[PRIM_OPTION_SORT].u)
         qsort(j->stats, n, sizeof *j->stats, by_statistic_key);

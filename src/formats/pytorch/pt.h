@@ -254,7 +254,6 @@ size_t tnf_pt_tensor_states(const tnf_pickle_node *tensor, const tnf_pickle_node
 #define PT_VALUES       ((uint64_t)1 << 20)
 #define PT_VALUES_RATIO 32u
 tnf_status tnf_pt_value(tnf_value *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e);
-tnf_value tnf_pt_int_value(int64_t i);
 /* Removes wrappers: torch.Size((2, 3)), set([…]), build_intlist([…]). */
 const tnf_pickle_node *tnf_pt_unwrap(const tnf_pickle_node *node);
 bool tnf_pt_is_dict_class(const tnf_pickle_node *call);
