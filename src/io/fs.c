@@ -10,6 +10,8 @@
 #endif
 #include <unistd.h>
 
+#define WRITEBACK (32u << 20) /* start writing this much to the disk at a time */
+
 bool tnf_fs_directory_of(char out[PATH_MAX], const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -71,6 +73,18 @@ tnf_status tnf_fs_sync(int fd, tnf_error *e)
         failed = fsync(fd);
     while (failed != 0 && errno == EINTR);
     return failed ? tnf_fail_sys(e, errno, "cannot sync the file") : TNF_OK;
+}
+
+void tnf_fs_write_back(int fd, uint64_t written, uint64_t *handed)
+{
+#ifdef __linux__
+    if (written - *handed < WRITEBACK)
+        return;
+    (void)sync_file_range(fd, (off_t)*handed, (off_t)(written - *handed), SYNC_FILE_RANGE_WRITE);
+    *handed = written;
+#else
+    (void)fd, (void)written, (void)handed;
+#endif
 }
 
 tnf_status tnf_fs_cut(int fd, uint64_t size, tnf_error *e)
