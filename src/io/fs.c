@@ -96,6 +96,25 @@ tnf_status tnf_fs_cut(int fd, uint64_t size, tnf_error *e)
     return failed ? tnf_fail_sys(e, errno, "cannot truncate the file") : TNF_OK;
 }
 
+tnf_status tnf_fs_make_directory(const char *path, tnf_error *e)
+{
+    return mkdir(path, 0777) == 0 || errno == EEXIST
+               ? TNF_OK
+               : tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(path));
+}
+
+tnf_status tnf_fs_make_directories(char *path, size_t skip, tnf_error *e)
+{
+    for (char *slash = path + skip; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        bool failed = mkdir(path, 0777) != 0 && errno != EEXIST;
+        *slash = '/';
+        if (failed)
+            return tnf_fail_sys(e, errno, "cannot create a directory");
+    }
+    return TNF_OK;
+}
+
 tnf_status tnf_sync_directory_of(const char *path, tnf_error *e)
 {
     char dir[PATH_MAX];

@@ -9,6 +9,7 @@
  */
 #include "base/hex.h"
 #include "base/str.h"
+#include "io/fs.h"
 #include "io/sink.h"
 #include "job/job.h"
 #include "wire/json.h"
@@ -205,9 +206,9 @@ tnf_status tnf_receipt_leave(tnf_job *job, const char *base, uint64_t part, tnf_
 {
     char *path, *directory;
     TNF_TRY(tnf_job_path(&directory, job, base, ".parts", e));
-    tnf_status status = mkdir(directory, 0777) == 0 || errno == EEXIST
-                            ? receipt_path(&path, job, base, part, e)
-                            : tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(directory));
+    tnf_status status = tnf_fs_make_directory(directory, e);
+    if (status == TNF_OK)
+        status = receipt_path(&path, job, base, part, e);
     tnf_free_path(directory);
     TNF_TRY(status);
     status = leave_at(job, path, e);
