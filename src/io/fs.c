@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #ifdef __linux__
 #include <sys/xattr.h>
 #endif
@@ -174,6 +175,13 @@ void tnf_keep_rights(int fd, int old_fd, const struct stat *old)
     if (!group || has_acl(old_fd))
         mode &= 0707u | ((mode & 07u) << 3);
     (void)fchmod(fd, mode);
+}
+
+uint64_t tnf_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 tnf_stamp tnf_stamp_of(const struct stat *st)

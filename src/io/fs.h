@@ -44,6 +44,9 @@ tnf_status tnf_fail_unsynced(tnf_error *e, const tnf_error *why);
  * mask is stored in place of the group's permissions. `old_fd` is the old file, or -1. */
 void tnf_keep_rights(int fd, int old_fd, const struct stat *old);
 
+/* Nanoseconds of the monotonic clock. */
+uint64_t tnf_now(void);
+
 /* Identifies a file and its last change, as precisely as the system allows. */
 typedef struct tnf_stamp {
     dev_t dev;
