@@ -10,6 +10,7 @@
 #include "job/into.h"
 
 #include "base/error.h"
+#include "model/layout.h"
 #include <tenfold/bind.h>
 
 #include <stdio.h>
@@ -70,8 +71,7 @@ static void describe_form(char *out, size_t room, const tnf_object *o)
  * format checks the type. */
 static bool same_form(const tnf_object *a, const tnf_object *b, bool cast)
 {
-    bool shape = a->rank == b->rank &&
-                 (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+    bool shape = tnf_same_shape(a, b);
     if (!shape || cast)
         return shape;
     return a->layout == b->layout && a->nparts == b->nparts &&

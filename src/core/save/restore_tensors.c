@@ -131,8 +131,7 @@ static bool read_order(tnf_object *o, const tnf_catalog *c, const uint32_t *posi
         const tnf_object *now = &c->objects[positions[i]];
         if (now->order == TNF_ORDER_C || now->rank <= 1)
             continue;
-        if (n > 1 || o->layout != &tnf_layout_dense || o->rank != now->rank ||
-            memcmp(o->shape, now->shape, now->rank * sizeof *now->shape) != 0)
+        if (n > 1 || o->layout != &tnf_layout_dense || !tnf_same_shape(o, now))
             return false;
         o->order = now->order;
     }

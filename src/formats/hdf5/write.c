@@ -288,9 +288,8 @@ static tnf_status make_header(writing *x, size_t i, tnf_error *e)
 static bool same_form(const tnf_object *a, const tnf_object *b)
 {
     const tnf_value *x = tnf_value_get(a->attrs, H5_ATTRS), *y = tnf_value_get(b->attrs, H5_ATTRS);
-    return a->rank == b->rank && a->layout == b->layout &&
+    return tnf_same_shape(a, b) && a->layout == b->layout &&
            (a->nparts > 1 || a->parts[0].type == b->parts[0].type) &&
-           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0) &&
            (x && y ? tnf_value_equal(x, y) : x == y);
 }
 
