@@ -27,13 +27,8 @@
 /* Reads digits up to a space and moves *at to its end. */
 static bool read_number(const char **at, const char *end, uint64_t max, uint64_t *out)
 {
-    const char *p = *at;
-    *out = 0;
-    for (; p < end && *p >= '0' && *p <= '9'; p++)
-        if (!tnf_ckd_mul(out, *out, 10) || !tnf_ckd_add(out, *out, (uint64_t)(*p - '0')))
-            return false;
-    bool fits = p > *at && p < end && *p == ' ' && *out <= max;
-    *at = p + 1;
+    bool fits = tnf_wv_number(at, end, out) && *at < end && **at == ' ' && *out <= max;
+    ++*at;
     return fits;
 }
 

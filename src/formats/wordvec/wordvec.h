@@ -39,7 +39,9 @@ typedef struct wv_head {
 
 /* Returns NULL, or what is wrong with the line. */
 const char *tnf_wv_head_parse(wv_head *out, const char *p, size_t n);
-/* The same for a file. */
+/* Reads a decimal number and moves *at behind it; false if there is none, or it exceeds 2^64. */
+bool tnf_wv_number(const char **at, const char *end, uint64_t *out);
+/* The first line of a file. */
 tnf_status tnf_wv_head_read(tnf_reader *r, wv_head *out, tnf_error *e);
 
 /* ------------------------------------------------------------------- rows.c */
