@@ -47,6 +47,8 @@ uint64_t tnf_source_run(const tnf_source *s, uint64_t offset, uint64_t n, bool *
 tnf_status tnf_source_read(const tnf_source *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* The same as a callback: ctx is the source. */
 tnf_status tnf_source_fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* The same from memory: ctx is a tnf_str. */
+tnf_status tnf_memory_fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* Reads several ranges in ascending order; neighbours are merged if the source can. */
 tnf_status tnf_source_read_many(const tnf_source *s, const tnf_range *ranges, size_t n,
                                 tnf_error *e);
