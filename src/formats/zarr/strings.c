@@ -125,13 +125,6 @@ static tnf_status loose_strings(tnf_buf *text, uint64_t *ends, tnf_reader *r, co
     return tnf_buf_status(text, "strings", e);
 }
 
-static tnf_part in_memory(const char *role, tnf_dtype type, const void *p, uint64_t n)
-{
-    tnf_part part = { .role = role, .type = tnf_type_of(type), .payload = TNF_MEMORY, .memory = p };
-    part.stored = part.nbytes = n;
-    return part;
-}
-
 tnf_status tnf_zr_strings(tnf_part parts[2], tnf_reader *r, zr_array *a, tnf_error *e)
 {
     uint64_t n;
@@ -152,7 +145,7 @@ tnf_status tnf_zr_strings(tnf_part parts[2], tnf_reader *r, zr_array *a, tnf_err
     uint64_t total = text.n;
     tnf_buf_free(&text);
     tnf_turn_le(ends, n + 1, sizeof *ends);
-    parts[0] = in_memory("offsets", TNF_U64, ends, 8 * (n + 1));
-    parts[1] = in_memory("bytes", TNF_U8, kept, total);
+    parts[0] = tnf_part_over("offsets", TNF_U64, ends, 8 * (n + 1));
+    parts[1] = tnf_part_over("bytes", TNF_U8, kept, total);
     return status;
 }
