@@ -12,7 +12,6 @@
 #include "io/fs.h"
 
 #include <string.h>
-#include <time.h>
 
 /* Waits until a slot is free. */
 static tnf_status free_slot(tnf_loader *o, unsigned slot, tnf_error *e)

@@ -19,7 +19,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define PIECE   ((uint64_t)8 << 20)
 #define ID_MAX  4096u

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The JSON writer: strings, and trees whose exact types can be read back. */
-#include "base/hex.h"
 #include "base/utf8.h"
 #include "model/dtype.h"
 #include "model/value.h"

@@ -14,7 +14,6 @@
 #include "kernels/transpose.h"
 #include <tenfold/bind.h>
 
-#include <stdio.h>
 #include <string.h>
 
 /* The key of a tensor: flags, the length of the owner's name, the name, the key of a statistic. */
