@@ -154,6 +154,14 @@ typedef struct pt_dense {
     tnf_pickle_node *node;
 } pt_dense;
 
+static inline bool tnf_pt_is_empty(const pt_dense *d)
+{
+    for (uint32_t i = 0; i < d->rank; i++)
+        if (d->shape[i] == 0)
+            return true;
+    return false;
+}
+
 typedef struct pt_tensor {
     const char *layout; /* "dense" … */
     const char *roles[PT_PARTS];
