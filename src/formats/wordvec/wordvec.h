@@ -181,6 +181,9 @@ size_t tnf_wv_number_text(wv_numbers how, char out[TNF_F32_TEXT], float value);
 /* Returns a bit for each spelling that matches all numbers of these lines. whole: the last line is
  * complete. */
 unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n, bool whole);
+/* Takes the next line of a text, without its end. False if there is none; the last one must have an
+ * end unless the text is `whole`. */
+bool tnf_wv_next_line(tnf_str *line, const char **p, size_t *n, bool whole);
 /* Does the line have `dims` fields at its end that are all numbers? */
 bool tnf_wv_line_fits(const char *p, size_t n, uint64_t dims);
 /* Finds the number of columns without a header: that of most lines, 0 if no line has numbers. Only
