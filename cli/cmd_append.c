@@ -30,10 +30,8 @@ static int append_inputs(const cli_state *cli, const options *o, input *inputs, 
 static int run_append(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    if (saving_check(cli, &o->save, NULL, false) != EXIT_DONE)
+    if (saving_check_plan(cli, &o->save, NULL, false) != EXIT_DONE)
         return EXIT_USAGE;
-    if (o->save.json && !o->save.dry_run)
-        return usage_error("append: --json needs --dry-run, since it prints the plan");
     input *inputs = calloc((size_t)argc, sizeof *inputs);
     int code = inputs ? append_inputs(cli, o, inputs, argv[0], argv + 1, (size_t)argc - 1)
                       : usage_error("out of memory");

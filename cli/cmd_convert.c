@@ -72,9 +72,7 @@ static int check_usage(const cli_state *cli, const options *o, const char *out)
         return usage_error("convert: --normalize and --unnormalize cannot be combined");
     if (o->keep_rest && !o->into)
         return usage_error("convert: --keep-rest needs --into, whose tensors it keeps");
-    if (o->save.json && !o->save.dry_run)
-        return usage_error("convert: --json needs --dry-run, since it prints the plan");
-    return saving_check(cli, &o->save, out, false);
+    return saving_check_plan(cli, &o->save, out, false);
 }
 
 static int convert_inputs(saving *s, const options *o)

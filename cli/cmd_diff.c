@@ -20,10 +20,10 @@ typedef struct options {
 } options;
 
 typedef struct job {
+    progress progress; /* first, for progress_watch() */
     const cli_state *cli;
     const options *options;
     renaming *renaming;
-    progress progress;
     diff_report report;
     bool selected; /* --select matched at least one tensor */
 } job;
@@ -31,12 +31,6 @@ typedef struct job {
 static void on_difference(void *ctx, const tnf_difference *d)
 {
     diff_report_add(&((job *)ctx)->report, d);
-}
-
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    progress_step(&((job *)ctx)->progress, done, total);
-    return !stop_asked();
 }
 
 static bool on_select(void *ctx, tnf_str name)
@@ -89,7 +83,7 @@ static int compare_files(job *j, const input *a, const input *b, tnf_diff_option
     bool silent = j->cli->quiet && !j->options->json;
     how->brief = silent;
     how->difference = silent ? NULL : on_difference;
-    how->progress = on_progress;
+    how->progress = progress_watch;
     how->select = j->options->select.n + j->options->exclude.n ? on_select : NULL;
     how->rename = j->renaming ? on_rename : NULL;
     how->ctx = j;

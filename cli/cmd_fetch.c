@@ -14,18 +14,11 @@ typedef struct options {
 } options;
 
 typedef struct fetching {
+    progress bar; /* first, for progress_watch() */
     const cli_state *cli;
     const options *options;
-    progress bar;
     json out;
 } fetching;
-
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    fetching *f = ctx;
-    progress_step(&f->bar, done, total);
-    return !stop_asked();
-}
 
 static void on_file(void *ctx, const char *name, uint64_t bytes, bool fetched)
 {
@@ -48,13 +41,6 @@ static void on_file(void *ctx, const char *name, uint64_t bytes, bool fetched)
     }
 }
 
-static void on_trace(void *ctx, uint64_t offset, const char *line)
-{
-    (void)ctx, (void)offset;
-    put_safe(stderr, line, strlen(line), false);
-    putc('\n', stderr);
-}
-
 static int run_fetch(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
@@ -69,12 +55,12 @@ static int run_fetch(const cli_state *cli, const void *opts, int argc, char **ar
         format_options_free(&settings);
         return EXIT_USAGE;
     }
-    remote.trace = cli->trace ? on_trace : NULL;
+    remote.trace = cli->trace ? request_trace : NULL;
     how.options = settings.items;
     how.noptions = settings.n;
     how.remote = &remote;
     how.replace = o->force;
-    how.progress = on_progress;
+    how.progress = progress_watch;
     how.file = on_file;
     how.ctx = &f;
     stop_catch(&stop);

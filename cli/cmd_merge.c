@@ -39,9 +39,7 @@ static int check_usage(const cli_state *cli, const options *o)
 {
     if (!o->out)
         return usage_error("merge: the output is missing; give -o OUT");
-    if (o->save.json && !o->save.dry_run)
-        return usage_error("merge: --json needs --dry-run, since it prints the plan");
-    return saving_check(cli, &o->save, o->out, false);
+    return saving_check_plan(cli, &o->save, o->out, false);
 }
 
 static int run_merge(const cli_state *cli, const void *opts, int argc, char **argv)

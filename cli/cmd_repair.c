@@ -16,12 +16,12 @@ typedef struct options {
 } options;
 
 typedef struct job {
+    progress progress; /* first, for progress_watch() */
     const cli_state *cli;
     const options *options;
     const char *out, *format;
     input in;
     tnf_builder *builder;
-    progress progress;
     tnf_salvage_result result;
     size_t missing; /* tensors of which only the name is known */
     json json;
@@ -87,12 +87,6 @@ static void on_plan(void *ctx, const tnf_plan_item *item)
     tell_loss(j, item->kind, item->name, TNF_NO_OFFSET, item->reason);
 }
 
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    progress_step(&((job *)ctx)->progress, done, total);
-    return !stop_asked();
-}
-
 /* ------------------------------------------------------------------ saving */
 
 static bool same_file(const char *a, const char *b)
@@ -131,7 +125,7 @@ static tnf_status save_rest(job *j, tnf_error *error)
     how.noptions = writer.n;
     how.dry_run = true;
     how.plan = on_plan;
-    how.progress = on_progress;
+    how.progress = progress_watch;
     how.ctx = j;
     tnf_status status = tnf_save(j->builder, j->out, &how, error);
     if (status == TNF_OK && !o->save.dry_run && worth_saving(j)) {
@@ -147,7 +141,7 @@ static tnf_status salvage_file(job *j, tnf_error *error)
 {
     tnf_salvage_options how = { .size = sizeof how };
     how.lost = on_lost;
-    how.progress = on_progress;
+    how.progress = progress_watch;
     how.ctx = j;
     return tnf_salvage(&j->result, j->builder, j->in.file, &how, error);
 }

@@ -19,13 +19,13 @@ typedef struct options {
 } options;
 
 typedef struct job {
+    progress progress; /* first, for progress_watch() */
     const cli_state *cli;
     const options *options;
     input in;
     stat_sums sums;
     const stat_view *view;
     void *shown;
-    progress progress;
     int code;
 } job;
 
@@ -54,12 +54,6 @@ static void on_problem(void *ctx, const tnf_object *object, const tnf_error *pro
     j->code = exit_code(problem->status);
 }
 
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    progress_step(&((job *)ctx)->progress, done, total);
-    return !stop_asked();
-}
-
 static int read_values(job *j)
 {
     tnf_error error;
@@ -68,7 +62,7 @@ static int read_values(job *j)
     how.wanted = on_wanted;
     how.tensor = on_tensor;
     how.problem = on_problem;
-    how.progress = on_progress;
+    how.progress = progress_watch;
     how.ctx = j;
     how.bins = j->view->bins;
     stop_catch(&before);

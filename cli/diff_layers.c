@@ -64,10 +64,7 @@ static bool add_tensors(diff_layers *l, const tnf_file *a)
 static int by_layer(const void *a, const void *b)
 {
     const diff_entry *x = a, *y = b;
-    size_t n = x->layer.n < y->layer.n ? x->layer.n : y->layer.n;
-    int c = n ? memcmp(x->layer.p, y->layer.p, n) : 0;
-    if (!c)
-        c = (x->layer.n > y->layer.n) - (x->layer.n < y->layer.n);
+    int c = compare_texts(x->layer, y->layer);
     return c ? c : (x->place > y->place) - (x->place < y->place);
 }
 

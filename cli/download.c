@@ -13,8 +13,8 @@
 #define SUFFIX ".download"
 
 typedef struct bringing {
+    progress bar; /* first, for progress_watch() */
     download *d;
-    progress bar;
 } bringing;
 
 /* Returns DIRECTORY/name, or NULL if there is no memory. */
@@ -27,12 +27,6 @@ static char *path_of(const download *d, const char *name)
     return path;
 }
 
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    progress_step(&((bringing *)ctx)->bar, done, total);
-    return !stop_asked();
-}
-
 static void on_file(void *ctx, const char *name, uint64_t bytes, bool fetched)
 {
     download *d = ((bringing *)ctx)->d;
@@ -43,13 +37,6 @@ static void on_file(void *ctx, const char *name, uint64_t bytes, bool fetched)
         d->names[d->n++] = copy;
     else
         d->lacks_memory = true;
-}
-
-static void on_trace(void *ctx, uint64_t offset, const char *line)
-{
-    (void)ctx, (void)offset;
-    put_safe(stderr, line, strlen(line), false);
-    putc('\n', stderr);
 }
 
 /* Does the path of the URL end in this name? */
@@ -74,10 +61,10 @@ static int fetch_all(download *d, const char *url)
     tnf_fetch_options how = TNF_FETCH_INIT;
     tnf_error error;
     stop_state stop;
-    remote.trace = d->cli->trace ? on_trace : NULL;
+    remote.trace = d->cli->trace ? request_trace : NULL;
     how.remote = &remote;
     how.replace = true; /* existing files are from an earlier attempt */
-    how.progress = on_progress;
+    how.progress = progress_watch;
     how.file = on_file;
     how.ctx = &b;
     stop_catch(&stop);

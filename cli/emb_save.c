@@ -8,9 +8,7 @@ int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,
     input in;
     input_options reading = o->in;
     tnf_emb_options view = { .size = sizeof view };
-    if (options->json && !options->dry_run)
-        return usage_error("%s: --json needs --dry-run, since it prints the plan", cli->command);
-    if (saving_check(cli, options, argv[1], true) != EXIT_DONE)
+    if (saving_check_plan(cli, options, argv[1], true) != EXIT_DONE)
         return EXIT_USAGE;
     view.embeddings = o->embeddings;
     view.vocab = o->vocab;

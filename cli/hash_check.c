@@ -86,16 +86,10 @@ static const char *add_line(hash_list *l, char *line)
     return "expected a hash and a name";
 }
 
-static int compare_names(const char *a, size_t an, const char *b, size_t bn)
-{
-    int c = memcmp(a, b, an < bn ? an : bn);
-    return c ? c : an < bn ? -1 : an > bn;
-}
-
 static int by_name(const void *a, const void *b)
 {
     const hash_item *x = a, *y = b;
-    return compare_names(x->name, x->n, y->name, y->n);
+    return compare_texts((tnf_str) { x->name, x->n }, (tnf_str) { y->name, y->n });
 }
 
 static int by_place(const void *a, const void *b)
@@ -184,7 +178,7 @@ static hash_item *find_item(const hash_list *l, tnf_str name)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         hash_item *item = &l->items[middle];
-        int c = compare_names(name.p, name.n, item->name, item->n);
+        int c = compare_texts(name, (tnf_str) { item->name, item->n });
         if (c == 0)
             return item;
         if (c < 0)

@@ -157,15 +157,20 @@ static void on_remote_warning(void *ctx, const tnf_warning *warning)
         file_message(in->name, "warning: ", warning->offset, warning->message);
 }
 
+void request_trace(void *ctx, uint64_t offset, const char *line)
+{
+    (void)ctx, (void)offset;
+    put_safe(stderr, line, strlen(line), false);
+    putc('\n', stderr);
+}
+
 void input_trace(void *ctx, uint64_t offset, const char *line)
 {
-    (void)ctx;
     if (offset == TNF_NO_OFFSET)
         fprintf(stderr, "%12s  ", "");
     else
         fprintf(stderr, "%12" PRIu64 "  ", offset);
-    put_safe(stderr, line, strlen(line), false);
-    putc('\n', stderr);
+    request_trace(ctx, offset, line);
 }
 
 /* Lets a signal end the wait for a server that does not answer. */

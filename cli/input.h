@@ -111,7 +111,9 @@ typedef struct input_how {
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
                                         const input_options *options, const char *path);
 void input_how_end(input_how *how);
-/* Prints a line of --trace: what was read at this offset, or a network request. */
+/* Prints a line of --trace: a network request. */
+void request_trace(void *ctx, uint64_t offset, const char *line);
+/* The same below lines of what was read at an offset. */
 void input_trace(void *ctx, uint64_t offset, const char *line);
 /* Can the path be read only once: standard input, a pipe, a device? input_stream() reads all of
  * it. */

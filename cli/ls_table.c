@@ -40,13 +40,6 @@ static int compare_numbers(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-static int compare_names(tnf_str a, tnf_str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c ? c : compare_numbers(a.n, b.n);
-}
-
 static const char *kind_of(const tnf_object *o)
 {
     return ls_unknown(o) ? "" : object_kind(o);
@@ -60,7 +53,7 @@ static int by_file(const void *a, const void *b)
 static int by_name(const void *a, const void *b)
 {
     const ls_item *x = a, *y = b;
-    return compare_names(x->object->name, y->object->name);
+    return compare_texts(x->object->name, y->object->name);
 }
 
 static int by_size(const void *a, const void *b)
@@ -99,21 +92,21 @@ void ls_sort(listing *l, const ls_options *how)
 
 static int sums_by_name(const void *a, const void *b)
 {
-    return compare_names(((const stat_sum *)a)->name, ((const stat_sum *)b)->name);
+    return compare_texts(((const stat_sum *)a)->name, ((const stat_sum *)b)->name);
 }
 
 static int sums_by_size(const void *a, const void *b)
 {
     const stat_sum *x = a, *y = b;
     int c = compare_numbers(y->bytes, x->bytes);
-    return c ? c : compare_names(x->name, y->name);
+    return c ? c : compare_texts(x->name, y->name);
 }
 
 static int sums_by_dtype(const void *a, const void *b)
 {
     const stat_sum *x = a, *y = b;
     int c = strcmp(x->type, y->type);
-    return c ? c : compare_names(x->name, y->name);
+    return c ? c : compare_texts(x->name, y->name);
 }
 
 /* Sums are made in the order of the file, which is also used for the key "offset". */

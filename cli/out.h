@@ -35,6 +35,9 @@ void json_line(json *j);
 /* value.c: an attribute tree; NULL becomes {}. */
 void json_value(json *j, const tnf_value *value);
 
+/* Compares the bytes; a text that is the beginning of the other one comes first. */
+int compare_texts(tnf_str a, tnf_str b);
+
 /* The size of a buffer for one number as text. */
 #define NUMBER_TEXT 32
 /* The shortest text that reads back as the same number, with a point, an exponent or letters. */

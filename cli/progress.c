@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "progress.h"
 #include "out.h"
+#include "stop.h"
 #include "table.h"
 #include <string.h>
 #include <time.h>
@@ -79,6 +80,12 @@ void progress_step(progress *p, uint64_t done, uint64_t total)
         return;
     p->last = t;
     draw_bar(p, done, total, t - p->began);
+}
+
+bool progress_watch(void *ctx, uint64_t done, uint64_t total)
+{
+    progress_step(ctx, done, total);
+    return !stop_asked();
 }
 
 void progress_end(progress *p)

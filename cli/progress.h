@@ -14,6 +14,9 @@ typedef struct progress {
 void progress_begin(progress *p, const cli_state *cli);
 /* A tnf_progress_fn step; draws at most ten times a second. */
 void progress_step(progress *p, uint64_t done, uint64_t total);
+/* A tnf_progress_fn whose context begins with a progress. It draws the bar, and stops at a
+ * signal. */
+bool progress_watch(void *ctx, uint64_t done, uint64_t total);
 /* Erases the bar. */
 void progress_end(progress *p);
 

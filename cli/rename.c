@@ -19,12 +19,7 @@ struct renaming {
     name_map *map;     /* or NULL */
     expression *expressions;
     size_t n;
-    struct kept *kept; /* owns the new names */
-};
-
-struct kept {
-    struct kept *next;
-    char name[];
+    kept_name *kept; /* owns the new names */
 };
 
 /* ------------------------------------------------------------ expressions */
@@ -118,21 +113,12 @@ static void put_substituted(FILE *to, expression *x, const char *name)
 /* Returns NULL if there is no memory. */
 static const char *keep_name(renaming *r, expression *x, const char *name)
 {
-    char *text = NULL;
-    size_t n;
-    FILE *to = open_memstream(&text, &n);
-    if (!to)
+    name_maker m;
+    name_begin(&m);
+    if (!m.to)
         return NULL;
-    put_substituted(to, x, name);
-    bool good = fclose(to) == 0;
-    struct kept *k = good ? malloc(sizeof *k + n + 1) : NULL;
-    if (k) {
-        memcpy(k->name, text, n + 1);
-        k->next = r->kept;
-        r->kept = k;
-    }
-    free(text);
-    return k ? k->name : NULL;
+    put_substituted(m.to, x, name);
+    return name_end(&m, &r->kept);
 }
 
 tnf_status renaming_step(void *ctx, tnf_str *out, tnf_str name, tnf_error *error)
@@ -266,10 +252,7 @@ void renaming_free(renaming *r)
         regex_free(r->expressions[i].regex);
         free(r->expressions[i].text);
     }
-    for (struct kept *k = r->kept, *next; k; k = next) {
-        next = k->next;
-        free(k);
-    }
+    names_free(r->kept);
     name_map_free(r->map);
     free(r->expressions);
     free(r);

@@ -29,25 +29,48 @@ typedef struct line {
     bool met;        /* a tensor has this name */
 } line;
 
-struct kept {
-    struct kept *next;
-    char name[];
-};
-
 struct name_map {
     const char *given;
     line *lines; /* by old */
     size_t n, room;
     bool table;
-    struct kept *kept; /* owns the new names */
+    kept_name *kept; /* owns the new names */
 };
+
+/* -------------------------------------------------------------- names made */
+
+void name_begin(name_maker *m)
+{
+    m->text = NULL;
+    m->to = open_memstream(&m->text, &m->n);
+}
+
+const char *name_end(name_maker *m, kept_name **list)
+{
+    kept_name *name = fclose(m->to) == 0 ? malloc(sizeof *name + m->n + 1) : NULL;
+    if (name) {
+        memcpy(name->text, m->text, m->n + 1);
+        name->next = *list;
+        *list = name;
+    }
+    free(m->text);
+    return name ? name->text : NULL;
+}
+
+void names_free(kept_name *list)
+{
+    for (kept_name *next; list; list = next) {
+        next = list->next;
+        free(list);
+    }
+}
+
+/* ------------------------------------------------------------------ reading */
 
 static int by_old(const void *a, const void *b)
 {
     return strcmp(((const line *)a)->old, ((const line *)b)->old);
 }
-
-/* ------------------------------------------------------------------ reading */
 
 static size_t count_of(const char *text, const char *word)
 {
@@ -167,12 +190,10 @@ void name_map_free(name_map *m)
 {
     for (size_t i = 0; m && i < m->n; i++)
         free(m->lines[i].old);
-    for (struct kept *k = m ? m->kept : NULL, *next; k; k = next) {
-        next = k->next;
-        free(k);
-    }
-    if (m)
+    if (m) {
+        names_free(m->kept);
         free(m->lines);
+    }
     free(m);
 }
 
@@ -233,20 +254,12 @@ static void write_name(FILE *to, const char *text, const numbers *found, const c
 /* Returns NULL if there is no memory. */
 static const char *keep_name(name_map *m, const line *l, const numbers *found, const char *end)
 {
-    char *text = NULL;
-    size_t n;
-    FILE *to = open_memstream(&text, &n);
-    if (!to)
+    name_maker made;
+    name_begin(&made);
+    if (!made.to)
         return NULL;
-    write_name(to, l->new, found, end);
-    struct kept *k = fclose(to) == 0 ? malloc(sizeof *k + n + 1) : NULL;
-    if (k) {
-        memcpy(k->name, text, n + 1);
-        k->next = m->kept;
-        m->kept = k;
-    }
-    free(text);
-    return k ? k->name : NULL;
+    write_name(made.to, l->new, found, end);
+    return name_end(&made, &m->kept);
 }
 
 /* Looks up the general form of a name with each possible end. `key` has room for {end}. */

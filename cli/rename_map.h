@@ -5,6 +5,25 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+
+/* A list of names that were made. */
+typedef struct kept_name {
+    struct kept_name *next;
+    char text[];
+} kept_name;
+
+/* A name that is being made. `to` is NULL if there is no memory. */
+typedef struct name_maker {
+    FILE *to;
+    char *text;
+    size_t n;
+} name_maker;
+
+void name_begin(name_maker *m);
+/* Puts the name into the list. Returns NULL if there is no memory. */
+const char *name_end(name_maker *m, kept_name **list);
+void names_free(kept_name *list);
 
 typedef struct name_map name_map;
 

@@ -367,3 +367,11 @@ int saving_check(const cli_state *cli, const saving_options *o, const char *out,
                            who);
     return EXIT_DONE;
 }
+
+int saving_check_plan(const cli_state *cli, const saving_options *o, const char *out,
+                      bool keeps_format)
+{
+    if (o->json && !o->dry_run)
+        return usage_error("%s: --json needs --dry-run, since it prints the plan", cli->command);
+    return saving_check(cli, o, out, keeps_format);
+}

@@ -159,6 +159,9 @@ bool saving_progress(void *ctx, uint64_t done, uint64_t total);
  * error. */
 int saving_check(const cli_state *cli, const saving_options *options, const char *out,
                  bool keeps_format);
+/* The same for a command whose --json prints the plan of a dry run. */
+int saving_check_plan(const cli_state *cli, const saving_options *options, const char *out,
+                      bool keeps_format);
 /* Reports that the output exists, and that --force would replace it. Returns the exit code. */
 int saving_exists(const char *out);
 

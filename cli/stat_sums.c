@@ -41,17 +41,10 @@ tnf_str stat_prefix(tnf_str name, unsigned depth)
     return (tnf_str) { name.p, before };
 }
 
-static int compare_keys(const entry *a, const entry *b)
-{
-    size_t n = a->key.n < b->key.n ? a->key.n : b->key.n;
-    int c = n ? memcmp(a->key.p, b->key.p, n) : 0;
-    return c ? c : a->key.n < b->key.n ? -1 : a->key.n > b->key.n;
-}
-
 static int by_entry_key(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
-    int c = compare_keys(x, y);
+    int c = compare_texts(x->key, y->key);
     return c ? c : x->place < y->place ? -1 : x->place > y->place;
 }
 
@@ -101,7 +94,7 @@ static stat_sum *add_up(entry *entries, size_t n, size_t *out_n,
         qsort(entries, n, sizeof *entries, by_entry_key);
         for (size_t i = 0; i < n; i++) {
             const tnf_object *o = entries[i].object;
-            if (i == 0 || compare_keys(&entries[i - 1], &entries[i]) != 0)
+            if (i == 0 || compare_texts(entries[i - 1].key, entries[i].key) != 0)
                 all[k++] = (placed) { .sum.name = entries[i].key, .place = entries[i].place };
             placed *p = &all[k - 1];
             vote_type(p, object_type(o)->id, object_bytes(o));

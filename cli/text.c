@@ -7,6 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+int compare_texts(tnf_str a, tnf_str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
 typedef struct span {
     uint32_t first, last;
 } span;

@@ -378,6 +378,8 @@ tnf_status tnf_add_parts(tnf_reader *r, const tnf_object *object, const tnf_layo
                          const tnf_part *parts, uint16_t nparts, uint64_t at, tnf_error *e);
 tnf_status tnf_add_extra(tnf_reader *r, const char *key, uint64_t offset, uint64_t n, tnf_error *e);
 tnf_status tnf_set_attr(tnf_reader *r, const char *key, tnf_value value, tnf_error *e);
+/* Copies a text of the file: a string if it is UTF-8, else bytes. */
+tnf_status tnf_text_value(tnf_reader *r, tnf_value *out, tnf_str text, tnf_error *e);
 /* For formats with a text map: adds one pair, both UTF-8 and copied. The pairs become the attribute
  * "<family>.metadata". Pairs that the core itself wrote (the stash) are not added; the core uses
  * them. */
@@ -468,10 +470,14 @@ tnf_status tnf_add_extra_part(tnf_reader *r, tnf_str key, const tnf_part *part, 
 /* ---------------------------------------------------------------- writing */
 
 tnf_status tnf_put(tnf_writer *w, const void *bytes, size_t n, tnf_error *e);
+/* Writes the buffer and empties it; `what` is for its own errors. */
+tnf_status tnf_put_buf(tnf_writer *w, tnf_buf *b, const char *what, tnf_error *e);
 tnf_status tnf_put_u8(tnf_writer *w, uint8_t v, tnf_error *e);
 tnf_status tnf_put_u32(tnf_writer *w, uint32_t v, tnf_error *e);
 tnf_status tnf_put_u64(tnf_writer *w, uint64_t v, tnf_error *e);
 tnf_status tnf_put_fill(tnf_writer *w, uint8_t byte, uint64_t n, tnf_error *e);
+/* Writes zeros up to the next multiple. */
+tnf_status tnf_put_align(tnf_writer *w, uint64_t alignment, tnf_error *e);
 /* Writes the decoded bytes of a part from any origin. */
 tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e);
 

@@ -87,9 +87,8 @@ uint32_t tnf_crc32_portable(uint32_t crc, const void *bytes, size_t n)
 /* ------------------------------------------------------------ instructions */
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <cpuid.h>
+#include "base/cpuid.h"
 #include <immintrin.h>
-#include <stdatomic.h>
 
 #define BLOCK 16u
 #define FOLD  __attribute__((target("sse2,pclmul"))) static inline
@@ -134,20 +133,10 @@ __attribute__((target("sse2,pclmul"))) static uint32_t by_folding(uint32_t sum, 
     return by_tables(by_tables(0, last, sizeof last), p, n);
 }
 
-/* The result is kept, since CPUID takes microseconds in a virtual machine. */
-static bool can_fold(void)
-{
-    static atomic_uint known; /* 0: unknown yet; today's CPUs all have some of these bits */
-    unsigned a, b, features = atomic_load_explicit(&known, memory_order_relaxed), d;
-    if (features == 0 && __get_cpuid(1, &a, &b, &features, &d))
-        atomic_store_explicit(&known, features, memory_order_relaxed);
-    return features & bit_PCLMUL;
-}
-
 uint32_t tnf_crc32(uint32_t crc, const void *bytes, size_t n)
 {
-    return n >= 4 * BLOCK && can_fold() ? ~by_folding(~crc, bytes, n)
-                                        : tnf_crc32_portable(crc, bytes, n);
+    return n >= 4 * BLOCK && (tnf_cpu_features() & bit_PCLMUL) ? ~by_folding(~crc, bytes, n)
+                                                               : tnf_crc32_portable(crc, bytes, n);
 }
 #elif defined(__ARM_FEATURE_CRC32)
 #include <arm_acle.h>

@@ -63,9 +63,8 @@ uint32_t tnf_crc32c_small(uint32_t crc, const void *bytes, size_t n)
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <cpuid.h>
+#include "base/cpuid.h"
 #include <immintrin.h>
-#include <stdatomic.h>
 
 #define LANE 2048u /* bytes of each of three parallel sums */
 
@@ -114,20 +113,9 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t by_three(uint64_t sum, 
     return by_instruction(sum, p, n);
 }
 
-/* The features of this CPU. The result is kept, since CPUID takes microseconds in a virtual
- * machine. __builtin_cpu_supports() would do the same, with five kilobytes for all other CPUs. */
-static unsigned cpu_features(void)
-{
-    static atomic_uint known; /* 0: unknown yet; today's CPUs all have some of these bits */
-    unsigned a, b, features = atomic_load_explicit(&known, memory_order_relaxed), d;
-    if (features == 0 && __get_cpuid(1, &a, &b, &features, &d))
-        atomic_store_explicit(&known, features, memory_order_relaxed);
-    return features;
-}
-
 uint32_t tnf_crc32c(uint32_t crc, const void *bytes, size_t n)
 {
-    unsigned features = cpu_features();
+    unsigned features = tnf_cpu_features();
     if (!(features & bit_SSE4_2))
         return tnf_crc32c_small(crc, bytes, n);
     uint64_t sum = (uint32_t)~crc;

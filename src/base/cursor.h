@@ -71,4 +71,18 @@ static inline uint64_t tnf_u64(tnf_cur *c)
     return p ? tnf_le64(p) : 0;
 }
 
+/* Seven bits per byte, the lowest first; the last byte is below 0x80. Bad after ten bytes. */
+static inline uint64_t tnf_varint(tnf_cur *c)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        uint8_t byte = tnf_u8(c);
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return v;
+    }
+    c->bad = true;
+    return 0;
+}
+
 #endif

@@ -77,6 +77,13 @@ static inline void tnf_call_before(tnf_error *e)
 }
 void tnf_call_failed(tnf_error *e, tnf_status status, const tnf_error *said);
 
+/* Is a failure a fault of the file, rather than of the system or the call? */
+static inline bool tnf_is_file_fault(tnf_status status)
+{
+    return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST ||
+           status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
+}
+
 #define TNF_TRY(expression)                                                                        \
     do {                                                                                           \
         tnf_status tnf_try_status_ = (expression);                                                 \

@@ -31,6 +31,20 @@ static inline bool tnf_str_ends(tnf_str s, const char *literal)
     return s.n >= n && (n == 0 || memcmp(s.p + s.n - n, literal, n) == 0);
 }
 
+/* Reads a decimal number that is the whole text: false if there are other characters or none, or
+ * if it exceeds 2^64. */
+static inline bool tnf_str_uint(uint64_t *out, tnf_str s)
+{
+    *out = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        uint64_t digit = (uint64_t)(uint8_t)s.p[i] - '0';
+        if (digit > 9 || *out > (UINT64_MAX - digit) / 10)
+            return false;
+        *out = 10 * *out + digit;
+    }
+    return s.n > 0;
+}
+
 /* The part of a path after its last slash. */
 static inline const char *tnf_path_end(const char *path)
 {

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "container/path.h"
+#include "io/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,14 +58,7 @@ static tnf_status make_path(char path[PATH_MAX], const tnf_folder_sink *f, tnf_s
     int n = snprintf(path, PATH_MAX, "%s/%.*s", f->temp, (int)name.n, name.p);
     if (n < 0 || n >= PATH_MAX)
         return tnf_fail_sys(e, ENAMETOOLONG, "cannot write");
-    for (char *slash = path + strlen(f->temp) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = 0;
-        int failed = mkdir(path, 0777);
-        *slash = '/';
-        if (failed && errno != EEXIST)
-            return tnf_fail_sys(e, errno, "cannot create a directory");
-    }
-    return TNF_OK;
+    return tnf_fs_make_directories(path, strlen(f->temp) + 1, e);
 }
 
 tnf_status tnf_folder_sink_member(tnf_folder_sink *f, tnf_str name, tnf_sink **out, tnf_error *e)

@@ -168,13 +168,6 @@ tnf_status tnf_remote_model(char **out, const char *url, const struct tnf_url_op
 tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell,
                                  tnf_tell warn, void *ctx, tnf_error *e);
 
-/* Is a failure a fault of the file, rather than of the system or the call? */
-static inline bool tnf_is_file_fault(tnf_status status)
-{
-    return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST ||
-           status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
-}
-
 /* open.c */
 tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *path, tnf_str name,
                            const tnf_open_options *options, unsigned depth, tnf_error *e);

@@ -10,6 +10,7 @@
 #include "device/load.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/pool.h"
 
 static tnf_status touch_page(void *ctx, size_t i, tnf_error *e)
@@ -44,12 +45,12 @@ tnf_status tnf_buffer_ready(tnf_load *l, size_t slot, unsigned slots, unsigned t
     atomic_fetch_add(&l->pinned, l->buffer->size);
     if (l->buffer->pinned)
         return TNF_OK;
-    uint64_t from = tnf_load_now();
+    uint64_t from = tnf_now();
     TNF_TRY(touch_pages(l, threads, e));
     TNF_TRY(tnf_device_enter(d, e));
     tnf_status status = tnf_buffer_pin(d, l->buffer, e);
     tnf_device_leave(d);
-    l->clock.pinned = tnf_load_now();
+    l->clock.pinned = tnf_now();
     l->clock.pinning = l->clock.pinned - from;
     return status;
 }

@@ -5,6 +5,7 @@
 #include "device/kernel.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/pool.h"
 #include "base/sized.h"
 
@@ -99,11 +100,11 @@ static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
                 return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                                 "the caller's memory is on one device, but the load has %zu",
                                 l->ntargets);
-    l->clock.begun = tnf_load_now();
+    l->clock.begun = tnf_now();
     TNF_TRY(tnf_plan_make(&l->plan, l->ntargets == 1 ? devices[0] : NULL, requests, n, &l->how, e));
     for (size_t t = 0; t < l->ntargets; t++)
         TNF_TRY(tnf_target_check(&l->targets[t], &l->plan, &l->how, e));
-    l->clock.planned = tnf_load_now();
+    l->clock.planned = tnf_now();
     if (l->how.slots == 0)
         l->how.slots = l->plan.plain && l->how.block == 0 ? PLAIN_SLOTS : SLOTS;
     for (size_t t = 0; t < l->ntargets; t++) {
@@ -112,7 +113,7 @@ static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
     }
     for (size_t t = 0; t < l->ntargets && l->plan.small; t++)
         l->targets[t].scatter = tnf_kernel_ready(l->targets[t].device);
-    l->clock.placed = tnf_load_now();
+    l->clock.placed = tnf_now();
     return start_threads(l, e);
 }
 

@@ -26,7 +26,6 @@ typedef struct tnf_load_clock {
     uint64_t first_read, first_sent, last_sent, ended;
     uint64_t pinning, reading, sending, waiting; /* sums over all threads, except for pinning */
 } tnf_load_clock;
-uint64_t tnf_load_now(void);
 
 typedef struct tnf_ring tnf_ring;
 

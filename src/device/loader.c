@@ -10,14 +10,14 @@
  * event of its last copy. */
 #include "device/loader.h"
 
+#include "base/clock.h"
 #include <string.h>
-#include <time.h>
 
 /* Waits until a slot is free. */
 static tnf_status free_slot(tnf_loader *o, unsigned slot, tnf_error *e)
 {
     tnf_flight f = o->flights[slot];
-    uint64_t from = tnf_load_now();
+    uint64_t from = tnf_now();
     if (!f.job)
         return TNF_OK;
     for (size_t t = 0; t < o->load->ntargets; t++) {
@@ -28,7 +28,7 @@ static tnf_status free_slot(tnf_loader *o, unsigned slot, tnf_error *e)
         TNF_TRY(status);
     }
     o->flights[slot].job = NULL;
-    o->clock.waiting += tnf_load_now() - from;
+    o->clock.waiting += tnf_now() - from;
     return tnf_job_arrived(o, f.job, f.bytes, e);
 }
 
@@ -51,7 +51,7 @@ static tnf_area slot_area(const tnf_loader *o, size_t t)
 static tnf_status send_slot(tnf_loader *o, const tnf_job *job, const uint8_t *bytes, uint64_t n,
                             tnf_error *e)
 {
-    uint64_t from = tnf_load_now();
+    uint64_t from = tnf_now();
     if (!o->clock.first_read)
         o->clock.first_read = from;
     for (size_t t = 0; t < o->load->ntargets; t++) {
@@ -65,7 +65,7 @@ static tnf_status send_slot(tnf_loader *o, const tnf_job *job, const uint8_t *by
                                           : tnf_copy_jobs(&c, job, 1, bytes, e));
     }
     o->flights[o->slot] = (tnf_flight) { job, n };
-    o->clock.last_sent = tnf_load_now();
+    o->clock.last_sent = tnf_now();
     o->clock.sending += o->clock.last_sent - from;
     if (!o->clock.first_sent)
         o->clock.first_sent = from;
@@ -166,13 +166,6 @@ void tnf_load_fail(tnf_load *l, tnf_status status, const tnf_error *error)
     atomic_store(&l->stop, true);
 }
 
-uint64_t tnf_load_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void keep_first(uint64_t *all, uint64_t one)
 {
     if (one && (*all == 0 || one < *all))
@@ -188,7 +181,7 @@ static void keep_last(uint64_t *all, uint64_t one)
 /* Adds the times of one thread, which began at `begun`. */
 static void note_times(tnf_load_clock *all, const tnf_load_clock *one, uint64_t begun)
 {
-    uint64_t now = tnf_load_now();
+    uint64_t now = tnf_now();
     keep_first(&all->first_read, one->first_read);
     keep_first(&all->first_sent, one->first_sent);
     keep_last(&all->last_sent, one->last_sent);
@@ -206,7 +199,7 @@ void *tnf_loader_run(void *load)
     o.queues = l->queues ? l->queues + o.number * l->ntargets : NULL;
     if (l->targets[0].device->has_cpus)
         tnf_numa_bind(&l->targets[0].device->cpus);
-    uint64_t from = tnf_load_now();
+    uint64_t from = tnf_now();
     tnf_status status = TNF_OK;
     while (status == TNF_OK && !atomic_load_explicit(&l->stop, memory_order_relaxed)) {
         size_t i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);

@@ -18,6 +18,7 @@
 #include "device/loader.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 #include <time.h>
 
@@ -173,7 +174,7 @@ static tnf_status end_group(tnf_loader *o, group *g, tnf_error *e)
 static tnf_status await_round(tnf_loader *o, group *g, size_t round, tnf_error *e)
 {
     tnf_load *l = o->load;
-    uint64_t from = tnf_load_now();
+    uint64_t from = tnf_now();
     while (atomic_load(&g->round) < round) {
         if (atomic_load(&l->stop))
             return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "loading was cancelled");
@@ -182,7 +183,7 @@ static tnf_status await_round(tnf_loader *o, group *g, size_t round, tnf_error *
         else
             nanosleep(&(struct timespec) { .tv_nsec = NAP }, NULL);
     }
-    o->clock.waiting += tnf_load_now() - from;
+    o->clock.waiting += tnf_now() - from;
     return TNF_OK;
 }
 
@@ -198,7 +199,7 @@ static tnf_status send_group(tnf_loader *o, group *g, size_t first, tnf_error *e
 {
     const tnf_load *l = o->load;
     const tnf_ring *r = l->ring;
-    uint64_t from = tnf_load_now();
+    uint64_t from = tnf_now();
     for (size_t t = 0; t < r->nkernels; t++) {
         tnf_copier c = { .o = o,
                          .target = &l->targets[t],
@@ -212,7 +213,7 @@ static tnf_status send_group(tnf_loader *o, group *g, size_t first, tnf_error *e
     atomic_store(&g->sent, true);
     if (!o->clock.first_sent)
         o->clock.first_sent = from;
-    o->clock.last_sent = tnf_load_now();
+    o->clock.last_sent = tnf_now();
     o->clock.sending += o->clock.last_sent - from;
     return TNF_OK;
 }
@@ -228,7 +229,7 @@ tnf_status tnf_ring_run(tnf_loader *o, size_t i, tnf_error *e)
     uint8_t *room = g->memory + find_place(&l->plan, i - place, place);
     TNF_TRY(tnf_job_read(o, &l->plan.jobs[i], room, &bytes, e));
     if (!o->clock.first_read)
-        o->clock.first_read = tnf_load_now();
+        o->clock.first_read = tnf_now();
     bool last = atomic_fetch_sub(&g->unread, 1) == 1;
     return last ? send_group(o, g, i - place, e) : TNF_OK;
 }

@@ -23,6 +23,7 @@
  */
 #include "base/error.h"
 #include "io/claim.h"
+#include "io/fs.h"
 #include "io/sink.h"
 
 #include <errno.h>
@@ -30,10 +31,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WRITEBACK (32u << 20) /* start writing this much to the disk at a time */
-#define LAST      64u         /* bytes that are written last; no footer has more */
-#define AHEAD     (8u << 20)  /* room after the written bytes, before the old end */
-#define PAGE      4096u       /* a write within a page is complete or does not happen */
+#define LAST  64u        /* bytes that are written last; no footer has more */
+#define AHEAD (8u << 20) /* room after the written bytes, before the old end */
+#define PAGE  4096u      /* a write within a page is complete or does not happen */
 
 struct growing {
     int fd;
@@ -101,13 +101,8 @@ static tnf_status put_bytes(struct growing *g, const uint8_t *bytes, size_t n, t
         done += (size_t)got;
         g->written += (uint64_t)got;
     }
-#ifdef __linux__
-    if (g->sync && g->written - g->handed >= WRITEBACK) {
-        (void)sync_file_range(g->fd, (off_t)g->handed, (off_t)(g->written - g->handed),
-                              SYNC_FILE_RANGE_WRITE);
-        g->handed = g->written;
-    }
-#endif
+    if (g->sync)
+        tnf_fs_write_back(g->fd, g->written, &g->handed);
     return TNF_OK;
 }
 

@@ -361,21 +361,24 @@ static tnf_status spool_into(int fd, int from, tnf_error *e)
     return status;
 }
 
-int tnf_spool_open(tnf_error *e)
+tnf_status tnf_spool_open(int *out, tnf_error *e)
 {
     const char *dir = getenv("TMPDIR");
     char path[4096];
+    *out = -1;
     int n = snprintf(path, sizeof path, "%s/tenfold-XXXXXX", dir && *dir ? dir : "/tmp");
-    if (n < 0 || (size_t)n >= sizeof path) {
-        tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "TMPDIR is too long");
-        return -1;
-    }
+    if (n < 0 || (size_t)n >= sizeof path)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "TMPDIR is too long");
     int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
         tnf_fail_sys(e, errno, "cannot make a temporary file");
-    else
-        unlink(path);
-    return fd;
+        if (e) /* a missing directory does not mean that the file to read is missing */
+            e->status = TNF_EIO;
+        return TNF_EIO;
+    }
+    unlink(path);
+    *out = fd;
+    return TNF_OK;
 }
 
 tnf_status tnf_spool_source(tnf_source **out, int spool, tnf_access access,
@@ -403,9 +406,8 @@ tnf_status tnf_source_fd(tnf_source **out, int fd, tnf_access access, tnf_error 
         return over_fd(out, fd, false, &st, access, NULL, e);
     if (S_ISDIR(st.st_mode))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "is a directory");
-    int spool = tnf_spool_open(e);
-    if (spool < 0)
-        return e ? e->status : TNF_EIO;
+    int spool;
+    TNF_TRY(tnf_spool_open(&spool, e));
     tnf_status status = spool_into(spool, fd, e);
     if (status == TNF_OK)
         return tnf_spool_source(out, spool, access, NULL, e);

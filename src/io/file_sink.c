@@ -11,6 +11,7 @@
  */
 #include "base/error.h"
 #include "io/claim.h"
+#include "io/fs.h"
 #include "io/sink.h"
 #include "io/undo.h"
 
@@ -26,12 +27,11 @@
 #endif
 #include <unistd.h>
 
-#define WRITEBACK (32u << 20) /* start writing this much to the disk at a time */
-#define TRIES     100u
-#define TMPFS     0x01021994 /* of statfs(2); the kernel's headers may be missing */
+#define TRIES 100u
+#define TMPFS 0x01021994 /* of statfs(2); the kernel's headers may be missing */
 /* For a longer write, Linux looks for larger pages, which can cost more than it saves. A write that
  * does not begin at a multiple of its length gets small pages, which costs a quarter. */
-#define STEP      ((size_t)256 << 10)
+#define STEP  ((size_t)256 << 10)
 
 struct file {
     int fd;
@@ -59,13 +59,8 @@ static tnf_status file_write(void *ctx, const void *bytes, size_t n, tnf_error *
         done += (size_t)put;
     }
     f->written += n;
-#ifdef __linux__
-    if (f->sync && f->written - f->handed >= WRITEBACK) {
-        (void)sync_file_range(f->fd, (off_t)f->handed, (off_t)(f->written - f->handed),
-                              SYNC_FILE_RANGE_WRITE);
-        f->handed = f->written;
-    }
-#endif
+    if (f->sync)
+        tnf_fs_write_back(f->fd, f->written, &f->handed);
     return TNF_OK;
 }
 

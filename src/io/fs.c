@@ -5,10 +5,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #ifdef __linux__
 #include <sys/xattr.h>
 #endif
 #include <unistd.h>
+
+#define WRITEBACK (32u << 20) /* start writing this much to the disk at a time */
 
 bool tnf_fs_directory_of(char out[PATH_MAX], const char *path)
 {
@@ -73,6 +76,18 @@ tnf_status tnf_fs_sync(int fd, tnf_error *e)
     return failed ? tnf_fail_sys(e, errno, "cannot sync the file") : TNF_OK;
 }
 
+void tnf_fs_write_back(int fd, uint64_t written, uint64_t *handed)
+{
+#ifdef __linux__
+    if (written - *handed < WRITEBACK)
+        return;
+    (void)sync_file_range(fd, (off_t)*handed, (off_t)(written - *handed), SYNC_FILE_RANGE_WRITE);
+    *handed = written;
+#else
+    (void)fd, (void)written, (void)handed;
+#endif
+}
+
 tnf_status tnf_fs_cut(int fd, uint64_t size, tnf_error *e)
 {
     int failed;
@@ -80,6 +95,25 @@ tnf_status tnf_fs_cut(int fd, uint64_t size, tnf_error *e)
         failed = ftruncate(fd, (off_t)size);
     while (failed != 0 && errno == EINTR);
     return failed ? tnf_fail_sys(e, errno, "cannot truncate the file") : TNF_OK;
+}
+
+tnf_status tnf_fs_make_directory(const char *path, tnf_error *e)
+{
+    return mkdir(path, 0777) == 0 || errno == EEXIST
+               ? TNF_OK
+               : tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(path));
+}
+
+tnf_status tnf_fs_make_directories(char *path, size_t skip, tnf_error *e)
+{
+    for (char *slash = path + skip; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        bool failed = mkdir(path, 0777) != 0 && errno != EEXIST;
+        *slash = '/';
+        if (failed)
+            return tnf_fail_sys(e, errno, "cannot create a directory");
+    }
+    return TNF_OK;
 }
 
 tnf_status tnf_sync_directory_of(const char *path, tnf_error *e)

@@ -21,7 +21,14 @@ tnf_status tnf_fs_read_at(int fd, void *dst, size_t n, uint64_t at, size_t *got,
 /* Reads all n bytes; TNF_ECHANGED if the file has become shorter. */
 tnf_status tnf_fs_read_all(int fd, void *dst, size_t n, uint64_t at, tnf_error *e);
 tnf_status tnf_fs_sync(int fd, tnf_error *e);
+/* Starts writing to the disk what was written since the last time, if it is enough to be worth it.
+ * *handed is how much was started already. */
+void tnf_fs_write_back(int fd, uint64_t written, uint64_t *handed);
 tnf_status tnf_fs_cut(int fd, uint64_t size, tnf_error *e);
+/* Creates a directory, if it does not exist. */
+tnf_status tnf_fs_make_directory(const char *path, tnf_error *e);
+/* The same for all directories of a path that end after its first `skip` bytes. */
+tnf_status tnf_fs_make_directories(char *path, size_t skip, tnf_error *e);
 /* Syncs the directory of a path, so that names that were created or removed there are on the
  * disk. */
 tnf_status tnf_sync_directory_of(const char *path, tnf_error *e);

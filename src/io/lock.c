@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "io/lock.h"
 
+#include "base/clock.h"
+#include "io/fs.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -30,13 +33,6 @@ static int set_lock(int fd, short type, off_t start, off_t n, bool wait)
         done = fcntl(fd, wait ? F_SETLKW : F_SETLK, &l);
     while (done != 0 && errno == EINTR);
     return done;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static bool is_busy(int err)
@@ -76,7 +72,7 @@ static int poll_lock(int fd, const struct wanted *w, const struct patience *p)
     struct timespec nap = { 0, NAP_FIRST };
     while (try_lock(fd, w) != 0) {
         int err = errno;
-        if (!is_busy(err) || (p->milliseconds != TNF_LOCK_FOREVER && now_ns() >= p->until)) {
+        if (!is_busy(err) || (p->milliseconds != TNF_LOCK_FOREVER && tnf_now() >= p->until)) {
             errno = err;
             return -1;
         }
@@ -104,7 +100,7 @@ tnf_status tnf_lock_take(int fd, bool exclusive, uint32_t milliseconds, tnf_erro
 
 static struct patience patience_of(uint32_t milliseconds, bool (*go_on)(void *ctx), void *ctx)
 {
-    return (struct patience) { milliseconds, now_ns() + (uint64_t)milliseconds * 1000000u, go_on,
+    return (struct patience) { milliseconds, tnf_now() + (uint64_t)milliseconds * 1000000u, go_on,
                                ctx };
 }
 

@@ -68,6 +68,16 @@ tnf_status tnf_source_fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf
     return tnf_source_read(ctx, offset, dst, n, e);
 }
 
+tnf_status tnf_memory_fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const tnf_str *bytes = ctx;
+    if (offset > bytes->n || n > bytes->n - offset)
+        return tnf_fail(e, TNF_ETRUNCATED, bytes->n, "there are only %zu bytes", bytes->n);
+    if (n)
+        memcpy(dst, bytes->p + offset, n);
+    return TNF_OK;
+}
+
 tnf_status tnf_source_read_many(const tnf_source *s, const tnf_range *ranges, size_t n,
                                 tnf_error *e)
 {

@@ -28,10 +28,9 @@ tnf_status tnf_source_new(tnf_source **out, const tnf_source_ops *ops, void *ctx
 tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access,
                            const tnf_allocator *alloc, tnf_error *e);
 
-/* Opens an unnamed temporary file, for bytes that can be read only once. Returns -1 on failure,
- * with the reason in *e. The file disappears when it is closed. tnf_spool_source() makes a source
- * of it, which closes it. */
-int tnf_spool_open(tnf_error *e);
+/* Opens an unnamed temporary file, for bytes that can be read only once; *out is -1 on failure. The
+ * file disappears when it is closed. tnf_spool_source() makes a source of it, which closes it. */
+tnf_status tnf_spool_open(int *out, tnf_error *e);
 tnf_status tnf_spool_write(int fd, const void *bytes, size_t n, tnf_error *e);
 tnf_status tnf_spool_source(tnf_source **out, int spool, tnf_access access,
                             const tnf_allocator *alloc, tnf_error *e);
@@ -48,6 +47,8 @@ uint64_t tnf_source_run(const tnf_source *s, uint64_t offset, uint64_t n, bool *
 tnf_status tnf_source_read(const tnf_source *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* The same as a callback: ctx is the source. */
 tnf_status tnf_source_fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* The same from memory: ctx is a tnf_str. */
+tnf_status tnf_memory_fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* Reads several ranges in ascending order; neighbours are merged if the source can. */
 tnf_status tnf_source_read_many(const tnf_source *s, const tnf_range *ranges, size_t n,
                                 tnf_error *e);

@@ -196,8 +196,8 @@ static tnf_status place_one(const tnf_job *job, size_t number, const char *path,
 static tnf_status place_all(struct finishing *f, tnf_error *e)
 {
     tnf_job *job = f->job;
-    if (job->o.max_bytes && mkdir(job->o.out, 0777) != 0 && errno != EEXIST)
-        return tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(job->o.out));
+    if (job->o.max_bytes)
+        TNF_TRY(tnf_fs_make_directory(job->o.out, e));
     for (size_t i = 0; i < job->nouts; i++)
         TNF_TRY(place_one(job, i, job->outs[i].path, e));
     TNF_TRY(tnf_sync_directory_of(job->outs[0].path, e));

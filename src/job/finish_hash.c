@@ -7,6 +7,7 @@
  * In this order a receipt is read once, or twice if a tensor continues in the next part. The
  * receipts are not kept in memory: those of 100 TB would be too large for some machines.
  */
+#include "base/hex.h"
 #include "job/finishing.h"
 #include "job/rows.h"
 #include "wire/json.h"
@@ -55,7 +56,7 @@ static tnf_status load_leaves(struct hashing *h, uint64_t part, tnf_error *e)
     uint8_t *bytes = tnf_arena_alloc(&h->leaves, expected / 2 + 1);
     if (!bytes)
         return tnf_arena_fail(&h->leaves, "hashes", e);
-    if (r.part != part || r.leaves.n != expected || !tnf_take_hex(bytes, r.leaves))
+    if (r.part != part || r.leaves.n != expected || !tnf_hex_take(bytes, r.leaves.p, expected / 2))
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
                         "receipt %" PRIu64 " is damaged; run that part again", part);
     h->bytes = bytes;

@@ -2,6 +2,7 @@
 /* Reports the size and the content hash of an output. The hash is computed from the leaves in the
  * receipts if tensors are stored unchanged, else by reading the file.
  */
+#include "base/hex.h"
 #include "job/finishing.h"
 #include "wire/json.h"
 
@@ -28,10 +29,11 @@ tnf_status tnf_finish_leaves(struct finishing *f, uint8_t **out, uint64_t **befo
     if (!to)
         return tnf_arena_fail(&f->arena, "hashes", e);
     for (uint64_t i = 0; i < job->o.parts; i++) {
-        if (!tnf_take_hex(to, f->receipts[i].leaves))
+        tnf_str leaves = f->receipts[i].leaves;
+        if (leaves.n % 2 || !tnf_hex_take(to, leaves.p, leaves.n / 2))
             return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
                             "receipt %" PRIu64 " is damaged; run that part again", i);
-        to += f->receipts[i].leaves.n / 2;
+        to += leaves.n / 2;
     }
     return TNF_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the output again, and compares it with the receipts of the parts. */
+#include "base/hex.h"
 #include "io/fs.h"
 #include "job/finishing.h"
 
@@ -51,7 +52,7 @@ struct again {
 static bool is_same(const uint8_t hash[TNF_HASH_BYTES], tnf_str hex, size_t i)
 {
     uint8_t said[TNF_HASH_BYTES];
-    return hex.n >= (i + 1) * 64 && tnf_take_hex(said, (tnf_str) { hex.p + i * 64, 64 }) &&
+    return hex.n >= (i + 1) * 64 && tnf_hex_take(said, hex.p + i * 64, sizeof said) &&
            memcmp(said, hash, sizeof said) == 0;
 }
 

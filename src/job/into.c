@@ -10,6 +10,8 @@
 #include "job/into.h"
 
 #include "base/error.h"
+#include "model/layout.h"
+#include <tenfold/bind.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -60,20 +62,16 @@ static void refuse_tensor(struct filling *f, tnf_str name, const char *why, bool
 static void describe_form(char *out, size_t room, const tnf_object *o)
 {
     const char *type = o->nparts == 1 ? o->parts->type->id : tnf_layout_id(o->layout);
-    size_t n = (size_t)snprintf(out, room, "%s [", type);
-    for (uint32_t i = 0; i < o->rank && n < room; i++)
-        n += (size_t)snprintf(out + n, room - n, "%s%llu", i ? ", " : "",
-                              (unsigned long long)o->shape[i]);
-    if (n < room)
-        snprintf(out + n, room - n, "]");
+    char shape[80];
+    tnf_shape_text(shape, sizeof shape, o);
+    snprintf(out, room, "%s %s", type, shape);
 }
 
 /* A requested cast determines the type of floats. Then only the shape is compared here, and the
  * format checks the type. */
 static bool same_form(const tnf_object *a, const tnf_object *b, bool cast)
 {
-    bool shape = a->rank == b->rank &&
-                 (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+    bool shape = tnf_same_shape(a, b);
     if (!shape || cast)
         return shape;
     return a->layout == b->layout && a->nparts == b->nparts &&

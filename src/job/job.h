@@ -239,8 +239,6 @@ static inline void tnf_scratch_begin(tnf_arena *arena)
     tnf_arena_init(arena, &a, UINT64_MAX);
 }
 
-bool tnf_take_hex(uint8_t *out, tnf_str hex);
-
 /* rows.c: writes the results of a part's items as a JSON array. */
 tnf_status tnf_job_rows(tnf_buf *out, tnf_job *job, uint64_t part, const tnf_job_how *how,
                         tnf_error *e);

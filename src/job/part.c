@@ -276,9 +276,7 @@ static tnf_status make_directory(const tnf_job *job, tnf_error *e)
     if (!job->o.max_bytes)
         return TNF_OK;
     TNF_TRY(tnf_job_path(&path, job, job->o.out, ".parts", e));
-    tnf_status status = mkdir(path, 0777) == 0 || errno == EEXIST
-                            ? TNF_OK
-                            : tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(path));
+    tnf_status status = tnf_fs_make_directory(path, e);
     tnf_free_path(path);
     return status;
 }

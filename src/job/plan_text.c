@@ -14,7 +14,7 @@
  * has the same id, independent of the location of its files.
  */
 #include "base/str.h"
-#include "job/job.h"
+#include "job/rows.h"
 #include "wire/json.h"
 
 #include <inttypes.h>
@@ -27,11 +27,8 @@
 
 static void put_text(tnf_buf *b, const char *key, const char *text)
 {
-    tnf_buf_printf(b, ",\"%s\":", key);
-    if (text)
-        tnf_json_put_string(b, text, strlen(text));
-    else
-        tnf_buf_puts(b, "null");
+    tnf_buf_puts(b, ",");
+    tnf_row_key(b, key, text);
 }
 
 static void put_list(tnf_buf *b, const char *key, const char *const *list, size_t n)

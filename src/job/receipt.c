@@ -7,7 +7,9 @@
  *
  * A receipt does not depend on the machine or the time: two runs of a part give the same bytes.
  */
+#include "base/hex.h"
 #include "base/str.h"
+#include "io/fs.h"
 #include "io/sink.h"
 #include "job/job.h"
 #include "wire/json.h"
@@ -22,22 +24,6 @@
 
 #define RECEIPT_MAX ((uint64_t)1 << 32)
 #define SEAL        ",\"sha256\":\""
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool tnf_take_hex(uint8_t *out, tnf_str hex)
-{
-    for (size_t i = 0; i + 1 < hex.n; i += 2) {
-        int high = hex_digit(hex.p[i]), low = hex_digit(hex.p[i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        out[i / 2] = (uint8_t)(high << 4 | low);
-    }
-    return hex.n % 2 == 0;
-}
 
 /* ----------------------------------------------------------------------- text */
 
@@ -81,7 +67,7 @@ static bool is_sealed(const char *text, size_t n)
     if (n < tail || memcmp(text + n - tail, SEAL, sizeof SEAL - 1) != 0)
         return false;
     tnf_str hex = { text + n - 3 - TNF_HASH_BYTES * 2, TNF_HASH_BYTES * 2 };
-    return tnf_take_hex(said, hex) && seal_bytes(found, text, n - tail) &&
+    return tnf_hex_take(said, hex.p, sizeof said) && seal_bytes(found, text, n - tail) &&
            memcmp(said, found, sizeof said) == 0;
 }
 
@@ -220,9 +206,9 @@ tnf_status tnf_receipt_leave(tnf_job *job, const char *base, uint64_t part, tnf_
 {
     char *path, *directory;
     TNF_TRY(tnf_job_path(&directory, job, base, ".parts", e));
-    tnf_status status = mkdir(directory, 0777) == 0 || errno == EEXIST
-                            ? receipt_path(&path, job, base, part, e)
-                            : tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(directory));
+    tnf_status status = tnf_fs_make_directory(directory, e);
+    if (status == TNF_OK)
+        status = receipt_path(&path, job, base, part, e);
     tnf_free_path(directory);
     TNF_TRY(status);
     status = leave_at(job, path, e);

@@ -10,6 +10,7 @@
  * is sent with the piece before.
  */
 #include "base/str.h"
+#include "io/fs.h"
 #include "job/finishing.h"
 #include "remote/list.h"
 #include "wire/json.h"
@@ -18,7 +19,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define PIECE   ((uint64_t)8 << 20)
 #define ID_MAX  4096u
@@ -130,9 +130,9 @@ static tnf_status join_upload(tnf_upload *u, const tnf_job *job, const char *bas
 {
     char *directory, *path;
     TNF_TRY(tnf_job_path(&directory, job, base, ".parts", e));
-    bool there = !begin || mkdir(directory, 0777) == 0 || errno == EEXIST;
-    tnf_status status = there ? tnf_job_path(&path, job, base, ".parts/upload", e)
-                              : tnf_fail_sys(e, errno, "cannot create %s", TNF_VISIBLE(directory));
+    tnf_status status = begin ? tnf_fs_make_directory(directory, e) : TNF_OK;
+    if (status == TNF_OK)
+        status = tnf_job_path(&path, job, base, ".parts/upload", e);
     tnf_free_path(directory);
     TNF_TRY(status);
     status = begin ? share_id(u, path, e) : read_id(u, path, e);

@@ -18,6 +18,14 @@ typedef struct tnf_catalog {
     size_t nextras, extras_capacity;
 } tnf_catalog;
 
+/* A part of n bytes in memory. */
+static inline tnf_part tnf_part_over(const char *role, tnf_dtype type, const void *p, uint64_t n)
+{
+    tnf_part part = { .role = role, .type = tnf_type_of(type), .payload = TNF_MEMORY, .memory = p };
+    part.stored = part.nbytes = n;
+    return part;
+}
+
 void tnf_catalog_init(tnf_catalog *c, tnf_arena *arena);
 void tnf_catalog_free(tnf_catalog *c);
 

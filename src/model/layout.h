@@ -5,6 +5,7 @@
 #define TNF_MODEL_LAYOUT_H
 
 #include "base/arena.h"
+#include <string.h>
 #include <tenfold/types.h>
 
 typedef struct tnf_layout_part {
@@ -50,5 +51,11 @@ const tnf_layout *tnf_layout_at(size_t i);
 tnf_status tnf_layout_check(const tnf_object *object, tnf_error *e);
 /* Product of the dimensions; false on overflow. A zero anywhere gives zero. */
 bool tnf_shape_elements(uint64_t *out, const uint64_t *shape, uint32_t rank);
+
+static inline bool tnf_same_shape(const tnf_object *a, const tnf_object *b)
+{
+    return a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+}
 
 #endif

@@ -28,6 +28,7 @@
 #include "base/ckd.h"
 #include "model/dtype.h"
 #include "model/quant.h"
+#include "model/value.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -40,11 +41,7 @@ static tnf_status get_uint(const tnf_object *object, const tnf_value *map, const
     const tnf_value *v = tnf_value_get(map, key);
     if (!v)
         return tnf_layout_fail(object, e, "the attribute '%s' is missing", key);
-    if (v->kind == TNF_UINT)
-        *out = v->as.u;
-    else if (v->kind == TNF_INT && v->as.i >= 0)
-        *out = (uint64_t)v->as.i;
-    else
+    if (!tnf_value_whole(out, v))
         return tnf_layout_fail(object, e, "the attribute '%s' is not a whole number", key);
     return TNF_OK;
 }

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "model/dtype.h"
 
 #include <string.h>
@@ -45,6 +46,27 @@ tnf_value tnf_value_string(const char *s)
 tnf_value tnf_value_uint(uint64_t u)
 {
     return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = u };
+}
+
+tnf_value tnf_value_utf8(tnf_str text)
+{
+    bool utf8 = tnf_utf8_valid(NULL, text.p, text.n);
+    return tnf_value_str(utf8 ? TNF_STRING : TNF_BYTES, text.p, text.n);
+}
+
+tnf_value tnf_value_integer(int64_t i)
+{
+    if (i >= 0)
+        return tnf_value_uint((uint64_t)i);
+    return (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = i };
+}
+
+bool tnf_value_whole(uint64_t *out, const tnf_value *v)
+{
+    bool whole = v && (v->kind == TNF_UINT || (v->kind == TNF_INT && v->as.i >= 0));
+    if (whole)
+        *out = v->as.u;
+    return whole;
 }
 
 tnf_value tnf_value_bool(bool b)

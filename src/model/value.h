@@ -50,5 +50,13 @@ static inline bool tnf_value_told_empty(const tnf_value *v)
 /* Make scalars; strings are borrowed. */
 tnf_value tnf_value_str(tnf_kind kind, const char *p, size_t n);
 tnf_value tnf_value_number(tnf_dtype dtype, const void *little_endian);
+/* A string if the text is UTF-8, else bytes. */
+tnf_value tnf_value_utf8(tnf_str text);
+/* TNF_UINT unless it is negative, as whole numbers of files are listed. */
+tnf_value tnf_value_integer(int64_t i);
+
+/* Gets a whole number that is not negative. Leaves *out unchanged if it is something else, a float
+ * as well, or NULL. */
+bool tnf_value_whole(uint64_t *out, const tnf_value *v);
 
 #endif

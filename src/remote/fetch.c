@@ -63,14 +63,7 @@ static tnf_status make_target(char out[PATH_MAX], const struct fetching *f, cons
     int n = snprintf(out, PATH_MAX, "%s/%s", f->directory, name);
     if (n < 0 || n >= PATH_MAX)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
-    for (char *p = out + strlen(f->directory) + 1; (p = strchr(p, '/')); p++) {
-        *p = 0;
-        bool failed = mkdir(out, 0777) != 0 && errno != EEXIST;
-        *p = '/';
-        if (failed)
-            return tnf_fail_sys(e, errno, "cannot create a directory");
-    }
-    return TNF_OK;
+    return tnf_fs_make_directories(out, strlen(f->directory) + 1, e);
 }
 
 /* The last piece of a path, percent-decoded. */

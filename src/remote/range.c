@@ -2,6 +2,7 @@
 #include "remote/range.h"
 
 #include "io/fs.h"
+#include "io/source.h"
 #include "remote/redirect.h"
 
 #include <fcntl.h>
@@ -120,20 +121,6 @@ static tnf_status judge_part(struct intake *in, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status open_spool(tnf_far *f, tnf_error *e)
-{
-    const char *dir = getenv("TMPDIR");
-    char path[4096];
-    int n = snprintf(path, sizeof path, "%s/tenfold-XXXXXX", dir && *dir ? dir : "/tmp");
-    if (n < 0 || (size_t)n >= sizeof path)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "TMPDIR is too long");
-    f->spool = mkostemp(path, O_CLOEXEC);
-    if (f->spool < 0)
-        return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "cannot create a temporary file");
-    unlink(path);
-    return TNF_OK;
-}
-
 /* Checks a complete object instead of a range, from a server without range requests. */
 static tnf_status judge_whole(struct intake *in, tnf_error *e)
 {
@@ -147,7 +134,7 @@ static tnf_status judge_whole(struct intake *in, tnf_error *e)
     bool small = a->length <= SPOOL_MOST || a->length == TNF_NOT_TOLD;
     in->spooling = (small || in->far->session->how.stream) && a->length != 0 &&
                    !(a->length <= TNF_FAR_HEAD);
-    return in->spooling && in->far->spool < 0 ? open_spool(in->far, e) : TNF_OK;
+    return in->spooling && in->far->spool < 0 ? tnf_spool_open(&in->far->spool, e) : TNF_OK;
 }
 
 static tnf_status judge_answer(struct intake *in, tnf_error *e)

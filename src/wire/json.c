@@ -212,30 +212,6 @@ static int four_digits(const uint8_t *p, const uint8_t *end)
     return v;
 }
 
-static size_t put_utf8(uint8_t *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (uint8_t)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (uint8_t)(0xc0 | c >> 6);
-        out[1] = (uint8_t)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (uint8_t)(0xe0 | c >> 12);
-        out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (uint8_t)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (uint8_t)(0xf0 | c >> 18);
-    out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (uint8_t)(0x80 | (c & 0x3f));
-    return 4;
-}
-
 /* Decodes \uXXXX, or a surrogate pair of them, at *p (the backslash). Moves *p past it; writes
  * UTF-8 to out. */
 static bool unicode_escape(tnf_json *j, const uint8_t **p, const uint8_t *end, uint8_t *out,
@@ -249,7 +225,7 @@ static bool unicode_escape(tnf_json *j, const uint8_t **p, const uint8_t *end, u
     if (high >= 0xdc00 && high <= 0xdfff)
         return fail_bad(j, at, "the JSON text has the second half of a surrogate pair alone");
     if (high < 0xd800 || high > 0xdbff) {
-        *n = put_utf8(out, (uint32_t)high);
+        *n = tnf_utf8_put((char *)out, (uint32_t)high);
         return true;
     }
     if (end - *p >= 2 && (*p)[0] == '\\' && (*p)[1] == 'u')
@@ -257,7 +233,8 @@ static bool unicode_escape(tnf_json *j, const uint8_t **p, const uint8_t *end, u
     if (low < 0xdc00 || low > 0xdfff)
         return fail_bad(j, at, "the JSON text has the first half of a surrogate pair alone");
     *p += 6;
-    *n = put_utf8(out, 0x10000u + ((uint32_t)high - 0xd800u) * 0x400u + (uint32_t)low - 0xdc00u);
+    *n = tnf_utf8_put((char *)out,
+                      0x10000u + ((uint32_t)high - 0xd800u) * 0x400u + (uint32_t)low - 0xdc00u);
     return true;
 }
 

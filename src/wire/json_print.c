@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The JSON writer: strings, and trees whose exact types can be read back. */
-#include "base/hex.h"
 #include "base/utf8.h"
 #include "model/dtype.h"
 #include "model/value.h"
@@ -43,11 +42,7 @@ void tnf_json_put_string(tnf_buf *b, const char *p, size_t n)
 static void put_hex(tnf_buf *b, const char *type, const char *p, size_t n)
 {
     tnf_buf_printf(b, "{\"$%s\":\"", type);
-    for (size_t i = 0; i < n; i++) {
-        char digits[2];
-        tnf_hex_put(digits, p + i, 1);
-        tnf_buf_put(b, digits, sizeof digits);
-    }
+    tnf_buf_hex(b, p, n);
     tnf_buf_puts(b, "\"}");
 }
 

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -205,19 +206,12 @@ bool tnf_pickle_text_valid(const char *p, size_t n)
     return true;
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'                 ? c - '0'
-           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                : -1;
-}
-
 /* The number of n hex digits at p, or -1. */
 static int64_t hex_number(const char *p, size_t left, size_t n)
 {
     int64_t value = 0;
     for (size_t i = 0; i < n; i++) {
-        int digit = i < left ? hex_digit(p[i]) : -1;
+        int digit = i < left ? tnf_hex_digit(p[i]) : -1;
         if (digit < 0)
             return -1;
         value = value * 16 + digit;

@@ -195,23 +195,6 @@ static const uint16_t cp437[128] = {
     0x00b0, 0x2219, 0x00b7, 0x221a, 0x207f, 0x00b2, 0x25a0, 0x00a0,
 };
 
-static size_t put_point(char *to, unsigned point)
-{
-    if (point < 0x80) {
-        to[0] = (char)point;
-        return 1;
-    }
-    if (point < 0x800) {
-        to[0] = (char)(0xc0 | point >> 6);
-        to[1] = (char)(0x80 | (point & 0x3f));
-        return 2;
-    }
-    to[0] = (char)(0xe0 | point >> 12);
-    to[1] = (char)(0x80 | (point >> 6 & 0x3f));
-    to[2] = (char)(0x80 | (point & 0x3f));
-    return 3;
-}
-
 tnf_status tnf_zip_read_name(tnf_zip_member *m, const tnf_zip_from *from, tnf_error *e)
 {
     bool ascii = true;
@@ -232,7 +215,7 @@ tnf_status tnf_zip_read_name(tnf_zip_member *m, const tnf_zip_from *from, tnf_er
     m->name = (tnf_str) { text, 0 };
     for (size_t i = 0; i < m->raw.n; i++) {
         uint8_t byte = (uint8_t)m->raw.p[i];
-        m->name.n += put_point(text + m->name.n, byte < 0x80 ? byte : cp437[byte - 0x80]);
+        m->name.n += tnf_utf8_put(text + m->name.n, byte < 0x80 ? byte : cp437[byte - 0x80]);
     }
     return TNF_OK;
 }

@@ -50,6 +50,10 @@ static void shapes_as_text(void **state)
     assert_int_equal(tnf_shape_text(NULL, 0, tnf_find(file, "w")), 5);
     tnf_shape_text(text, sizeof text, NULL);
     assert_string_equal(text, "[?]");
+    char wide[32]; /* a file may contain the number that means any size */
+    tnf_shape_text(wide, sizeof wide,
+                   &(tnf_object) { .shape = (uint64_t[]) { TNF_ANY }, .rank = 1 });
+    assert_string_equal(wide, "[18446744073709551615]");
 }
 
 static void expects_types_and_shapes(void **state)

@@ -90,12 +90,36 @@ static void byte_orders(void **state)
     assert_memory_equal(out, "\0\1\2\3\4\5\6\7\xf8", 9);
 }
 
+static void takes_varints(void **state)
+{
+    (void)state;
+    static const uint8_t most[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0x80 };
+    static const uint8_t small[] = { 0, 0x7f, 0x80, 1, 0xac, 2 };
+    tnf_cur c = tnf_cur_over(small, sizeof small, 0);
+    assert_int_equal(tnf_varint(&c), 0);
+    assert_int_equal(tnf_varint(&c), 127);
+    assert_int_equal(tnf_varint(&c), 128);
+    assert_int_equal(tnf_varint(&c), 300);
+    assert_false(c.bad);
+    c = tnf_cur_over(most, sizeof most, 0);
+    assert_true(tnf_varint(&c) == UINT64_MAX);
+    assert_false(c.bad);
+    assert_int_equal(tnf_varint(&c), 0); /* it ends within the number */
+    assert_true(c.bad);
+    static const uint8_t endless[] = {
+        0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0
+    };
+    c = tnf_cur_over(endless, sizeof endless, 0);
+    assert_int_equal(tnf_varint(&c), 0);
+    assert_true(c.bad);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_in_order), cmocka_unit_test(never_past_the_end),
         cmocka_unit_test(bad_stays_bad),    cmocka_unit_test(absurd_lengths),
-        cmocka_unit_test(byte_orders),
+        cmocka_unit_test(byte_orders),      cmocka_unit_test(takes_varints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

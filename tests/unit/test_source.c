@@ -191,12 +191,28 @@ static void reads_memory(void **state)
     tnf_source_close(s);
 }
 
+static void fetches_memory(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_str text = { "abcdef", 6 }, none = { NULL, 0 };
+    char got[4] = { 0 };
+    assert_ok(tnf_memory_fetch(&text, 3, got, 3, &e));
+    assert_memory_equal(got, "def", 4);
+    assert_ok(tnf_memory_fetch(&text, 6, got, 0, &e));
+    assert_ok(tnf_memory_fetch(&none, 0, got, 0, &e));
+    assert_fails(tnf_memory_fetch(&text, 4, got, 3, &e), TNF_ETRUNCATED);
+    assert_fails(tnf_memory_fetch(&text, 7, got, 0, &e), TNF_ETRUNCATED);
+    assert_fails(tnf_memory_fetch(&text, UINT64_MAX, got, 2, &e), TNF_ETRUNCATED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_within_bounds), cmocka_unit_test(many_ranges),
         cmocka_unit_test(what_is_optional),    cmocka_unit_test(advice_is_clipped),
         cmocka_unit_test(bad_ops_are_refused), cmocka_unit_test(reads_memory),
+        cmocka_unit_test(fetches_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,12 +75,29 @@ static void test_position(void **state)
     assert_int_equal(tnf_str_position("one||two", ""), 1);
 }
 
+static void test_uint(void **state)
+{
+    (void)state;
+    uint64_t n;
+    assert_true(tnf_str_uint(&n, STR("0")) && n == 0);
+    assert_true(tnf_str_uint(&n, STR("007")) && n == 7);
+    assert_true(tnf_str_uint(&n, STR("18446744073709551615")) && n == UINT64_MAX);
+    assert_false(tnf_str_uint(&n, STR("18446744073709551616")));
+    assert_false(tnf_str_uint(&n, STR("20000000000000000000")));
+    assert_false(tnf_str_uint(&n, STR("")));
+    assert_false(tnf_str_uint(&n, STR("-1")));
+    assert_false(tnf_str_uint(&n, STR("1 ")));
+    assert_false(tnf_str_uint(&n, STR("1\0")));
+    assert_false(tnf_str_uint(&n, STR("\xb1"))); /* not below '0' */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),        cmocka_unit_test(test_paths),
         cmocka_unit_test(test_values),      cmocka_unit_test(test_listed),
         cmocka_unit_test(test_nul_in_name), cmocka_unit_test(test_position),
+        cmocka_unit_test(test_uint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,6 +221,30 @@ static void no_memory(void **state)
     assert_fails(tnf_attrs_set(&w->attrs, "k", 1, from, &e), TNF_ELIMIT);
 }
 
+static void texts_and_whole_numbers(void **state)
+{
+    (void)state;
+    uint64_t n = 5;
+    tnf_value text = tnf_value_utf8((tnf_str) { "\xc3\xa4", 2 }), bytes;
+    assert_int_equal(text.kind, TNF_STRING);
+    assert_int_equal(text.n, 2);
+    bytes = tnf_value_utf8((tnf_str) { "\xc3", 1 });
+    assert_int_equal(bytes.kind, TNF_BYTES);
+    const tnf_value up = tnf_value_integer(7), down = tnf_value_integer(-7),
+                    own = { .kind = TNF_INT, .dtype = TNF_I8, .as.i = 9 },
+                    real = { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = 3 };
+    assert_int_equal(up.kind, TNF_UINT);
+    assert_int_equal(down.kind, TNF_INT);
+    assert_true(down.as.i == -7);
+    assert_false(tnf_value_whole(&n, &down));
+    assert_false(tnf_value_whole(&n, &real));
+    assert_false(tnf_value_whole(&n, &text));
+    assert_false(tnf_value_whole(&n, NULL));
+    assert_int_equal(n, 5);
+    assert_true(tnf_value_whole(&n, &up) && n == 7);
+    assert_true(tnf_value_whole(&n, &own) && n == 9);
+}
+
 int main(void)
 {
 #define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -230,6 +254,7 @@ int main(void)
         cmocka_unit_test(get_of_what_is_no_map),
         WITH_WORLD(push_takes_literals),
         cmocka_unit_test(numbers_of_every_width),
+        cmocka_unit_test(texts_and_whole_numbers),
         WITH_WORLD(copies_are_deep_and_equal),
         cmocka_unit_test(compares_trees),
         WITH_WORLD(no_memory),

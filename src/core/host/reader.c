@@ -2,6 +2,7 @@
 /* Functions that formats call while they index: bounded reads, and adding objects with the checks
  * that every format needs. */
 #include "core/core.h"
+#include <tenfold/bind.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -238,18 +239,6 @@ tnf_status tnf_add_parts(tnf_reader *r, const tnf_object *object, const tnf_layo
     return tnf_add_object(r, &whole, at, e);
 }
 
-/* "[2,3]" for messages. */
-static const char *shape_text(char *out, size_t size, const tnf_dense *d)
-{
-    size_t n = (size_t)snprintf(out, size, "[");
-    for (uint32_t i = 0; i < d->rank && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%llu", i ? "," : "",
-                              (unsigned long long)d->shape[i]);
-    if (n < size)
-        snprintf(out + n, size - n, "]");
-    return out;
-}
-
 /* The number of bytes must be the one that shape and type need. */
 static tnf_status check_length(tnf_reader *r, const tnf_dense *d, bool *fits, tnf_error *e)
 {
@@ -259,10 +248,11 @@ static tnf_status check_length(tnf_reader *r, const tnf_dense *d, bool *fits, tn
             tnf_type_bytes(&want, d->type, elements) && want == d->length;
     if (*fits)
         return TNF_OK;
+    tnf_shape_text(shape, sizeof shape, &(tnf_object) { .shape = d->shape, .rank = d->rank });
     return tnf_stricter(r, e, TNF_EFORMAT, d->at,
                         "%s has %llu bytes, but its shape %s of %s needs %llu", TNF_QUOTED(d->name),
-                        (unsigned long long)d->length, shape_text(shape, sizeof shape, d),
-                        d->type->id, (unsigned long long)want);
+                        (unsigned long long)d->length, shape, d->type->id,
+                        (unsigned long long)want);
 }
 
 tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e)
@@ -312,6 +302,15 @@ tnf_status tnf_add_extra(tnf_reader *r, const char *key, uint64_t offset, uint64
 tnf_status tnf_set_attr(tnf_reader *r, const char *key, tnf_value value, tnf_error *e)
 {
     return tnf_attrs_set(&r->catalog->attrs, key, strlen(key), value, e);
+}
+
+tnf_status tnf_text_value(tnf_reader *r, tnf_value *out, tnf_str text, tnf_error *e)
+{
+    const char *copy = tnf_arena_str(r->arena, text.n ? text.p : "", text.n);
+    if (!copy)
+        return tnf_arena_fail(r->arena, "attributes", e);
+    *out = tnf_value_utf8((tnf_str) { copy, text.n });
+    return TNF_OK;
 }
 
 tnf_status tnf_set_text(tnf_reader *r, tnf_str key, tnf_str value, tnf_error *e)

@@ -30,6 +30,14 @@ tnf_status tnf_put(tnf_writer *w, const void *bytes, size_t n, tnf_error *e)
     return tnf_sink_write(w->sink, bytes, n, e);
 }
 
+tnf_status tnf_put_buf(tnf_writer *w, tnf_buf *b, const char *what, tnf_error *e)
+{
+    TNF_TRY(tnf_buf_status(b, what, e));
+    TNF_TRY(tnf_put(w, b->p, b->n, e));
+    b->n = 0;
+    return TNF_OK;
+}
+
 tnf_status tnf_put_u8(tnf_writer *w, uint8_t v, tnf_error *e)
 {
     return tnf_put(w, &v, 1, e);
@@ -58,6 +66,14 @@ tnf_status tnf_put_fill(tnf_writer *w, uint8_t byte, uint64_t n, tnf_error *e)
     for (; n > 0; n -= n < sizeof bytes ? n : sizeof bytes)
         TNF_TRY(tnf_put(w, bytes, n < sizeof bytes ? (size_t)n : sizeof bytes, e));
     return TNF_OK;
+}
+
+tnf_status tnf_put_align(tnf_writer *w, uint64_t alignment, tnf_error *e)
+{
+    uint64_t end;
+    if (!tnf_ckd_align(&end, w->sink->written, alignment))
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the file would exceed 2^64 bytes");
+    return tnf_put_fill(w, 0, end - w->sink->written, e);
 }
 
 static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e)

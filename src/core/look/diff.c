@@ -110,12 +110,6 @@ static tnf_status match_names(struct matched *m, struct diff *d, tnf_error *e)
 
 /* ----------------------------------------------------------- descriptions */
 
-static bool same_shape(const tnf_object *a, const tnf_object *b)
-{
-    return a->rank == b->rank &&
-           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
-}
-
 /* Unknown types are not unique, and some formats do not give their width. */
 static bool same_type(const tnf_type *a, const tnf_type *b)
 {
@@ -206,7 +200,7 @@ static bool has_values(const struct diff *d, const struct pair *p)
 static bool is_comparable(const struct diff *d, const struct pair *p)
 {
     return p->b && !(d->options.ignore & (TNF_DIFF_IGNORE_VALUES | TNF_DIFF_IGNORE_KIND)) &&
-           (same_layout(p) || has_values(d, p)) && same_shape(p->a, p->b);
+           (same_layout(p) || has_values(d, p)) && tnf_same_shape(p->a, p->b);
 }
 
 static tnf_status take_values(struct diff *d, const tnf_object **o, tnf_error *e)
@@ -300,7 +294,8 @@ static void tell_parts(struct diff *d, const struct pair *p)
 
 static void tell_kind(struct diff *d, const struct pair *p)
 {
-    bool layout = strcmp(p->a->layout->id, p->b->layout->id) == 0, shape = same_shape(p->a, p->b);
+    bool layout = strcmp(p->a->layout->id, p->b->layout->id) == 0,
+         shape = tnf_same_shape(p->a, p->b);
     if (p->by_values)
         return;
     if (!layout)
@@ -452,7 +447,7 @@ static tnf_status compare_ranges(struct diff *d, tnf_error *e)
 
 uint64_t tnf_diff_cuts(const tnf_object *a, const tnf_object *b)
 {
-    if (!is_dense(a) || !is_dense(b) || !same_shape(a, b) || by_columns(a) != by_columns(b) ||
+    if (!is_dense(a) || !is_dense(b) || !tnf_same_shape(a, b) || by_columns(a) != by_columns(b) ||
         !same_type(a->parts->type, b->parts->type) || a->parts->nbytes != b->parts->nbytes ||
         !tnf_part_anywhere(a->parts) || !tnf_part_anywhere(b->parts))
         return 0;

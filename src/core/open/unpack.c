@@ -81,9 +81,8 @@ tnf_status tnf_unpack_source(tnf_source **source, const tnf_open_options *o, boo
     *unpacked = false;
     if (!o->unpack || o->to_change || !starts_packed(*source, &codec))
         return TNF_OK;
-    int spool = tnf_spool_open(e);
-    if (spool < 0)
-        return e ? e->status : TNF_EIO;
+    int spool;
+    TNF_TRY(tnf_spool_open(&spool, e));
     tnf_status status = decode_source(spool, *source, codec, o, e);
     tnf_source *plain = NULL;
     if (status != TNF_OK)

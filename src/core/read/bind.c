@@ -16,12 +16,13 @@ static size_t put_name(char *out, size_t n, size_t at, const char *text)
     return at;
 }
 
-static size_t dims_text(char *out, size_t n, const uint64_t *dims, uint32_t rank)
+/* `open`: a dimension may be TNF_ANY. A file may contain that number as well. */
+static size_t dims_text(char *out, size_t n, const uint64_t *dims, uint32_t rank, bool open)
 {
     size_t at = put_name(out, n, 0, "[");
     for (uint32_t i = 0; i < rank; i++) {
         char number[24];
-        bool any = !dims || dims[i] == TNF_ANY;
+        bool any = !dims || (open && dims[i] == TNF_ANY);
         snprintf(number, sizeof number, "%llu", any ? 0ULL : (unsigned long long)dims[i]);
         at = put_name(out, n, at, i ? "," : "");
         at = put_name(out, n, at, any ? "?" : number);
@@ -34,7 +35,8 @@ static size_t dims_text(char *out, size_t n, const uint64_t *dims, uint32_t rank
 
 size_t tnf_shape_text(char *out, size_t n, const tnf_object *object)
 {
-    return object ? dims_text(out, n, object->shape, object->rank) : dims_text(out, n, NULL, 1);
+    return object ? dims_text(out, n, object->shape, object->rank, false)
+                  : dims_text(out, n, NULL, 1, true);
 }
 
 static bool shape_fits(const tnf_object *o, uint32_t rank, const uint64_t *shape)
@@ -63,7 +65,7 @@ tnf_status tnf_expect(const tnf_object *o, const tnf_type *type, uint32_t rank,
     if (!shape_fits(o, rank, shape)) {
         char has[64], wants[64];
         tnf_shape_text(has, sizeof has, o);
-        dims_text(wants, sizeof wants, shape, rank);
+        dims_text(wants, sizeof wants, shape, rank, true);
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the shape %s, but must have %s",
                         TNF_QUOTED(o->name), has, wants);
     }

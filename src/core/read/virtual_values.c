@@ -34,11 +34,6 @@ static void get_floats(float *out, const tnf_type *type, const uint8_t *bytes, s
     }
 }
 
-static bool is_real(const tnf_type *type)
-{
-    return type->number != TNF_NUMBER_COMPLEX && tnf_type_decode(NULL, type, "", 0, 0);
-}
-
 /* ------------------------------------------------------------ quant_group */
 
 struct groups {
@@ -183,7 +178,7 @@ static tnf_status plan_groups(struct tnf_virtual *v, tnf_error *e)
     g->data = tnf_object_part(o, "data");
     g->scales = tnf_object_part(o, "scales");
     g->zeros = g->q.zero_form == TNF_ZERO_TENSOR ? tnf_object_part(o, "zeros") : NULL;
-    if (!is_real(g->scales->type) || (g->zeros && !is_real(g->zeros->type)))
+    if (!tnf_can_cast_from(g->scales->type) || (g->zeros && !tnf_can_cast_from(g->zeros->type)))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s has scales or zeros of an unknown type", TNF_QUOTED(o->name));
     g->along = o->shape[g->q.axis];

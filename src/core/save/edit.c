@@ -202,9 +202,8 @@ static bool same_part(const tnf_part *a, const tnf_part *b, uint64_t shift)
 
 static bool same_tensor(const tnf_object *a, const tnf_object *b, uint64_t shift)
 {
-    bool same = b && a->rank == b->rank && a->nparts == b->nparts && a->order == b->order &&
-                strcmp(a->layout->id, b->layout->id) == 0 &&
-                (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+    bool same = b && tnf_same_shape(a, b) && a->nparts == b->nparts && a->order == b->order &&
+                strcmp(a->layout->id, b->layout->id) == 0;
     for (uint16_t i = 0; same && i < a->nparts; i++)
         same = same_part(&a->parts[i], &b->parts[i], shift);
     return same;

@@ -65,8 +65,7 @@ void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str 
 
 void tnf_plan_name(tnf_buf *b, tnf_str name)
 {
-    bool text = tnf_utf8_valid(NULL, name.p, name.n);
-    const tnf_value v = tnf_value_str(text ? TNF_STRING : TNF_BYTES, name.p, name.n);
+    const tnf_value v = tnf_value_utf8(name);
     tnf_json_put_typed(b, &v);
 }
 

@@ -216,6 +216,14 @@ static tnf_status restore_tensors(tnf_file *f, const tnf_value *tensors, tnf_err
     return TNF_OK;
 }
 
+static tnf_status restore_content(tnf_file *f, const tnf_value *stash, tnf_error *e)
+{
+    TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(tnf_restore_sequence(f, stash, e));
+    TNF_TRY(tnf_restore_tensors(f, stash, e));
+    return restore_tensors(f, tnf_value_get(stash, "tensors"), e);
+}
+
 static void remove_object(tnf_catalog *c, size_t at)
 {
     c->n--;
@@ -242,10 +250,7 @@ static tnf_status restore_tensor(tnf_file *f, tnf_error *e)
         return TNF_OK;
     remove_object(c, at);
     TNF_TRY(tnf_catalog_reindex(c, !(f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e));
-    TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
-    TNF_TRY(tnf_restore_sequence(f, stash, e));
-    TNF_TRY(tnf_restore_tensors(f, stash, e));
-    TNF_TRY(restore_tensors(f, tnf_value_get(stash, "tensors"), e));
+    TNF_TRY(restore_content(f, stash, e));
     return tnf_restore_order(f, stash, e);
 }
 
@@ -302,10 +307,7 @@ static tnf_status restore_typed(tnf_file *f, tnf_error *e)
     tnf_hash_free(&h);
     TNF_TRY(status);
     tnf_attrs_remove(&f->catalog.attrs, (tnf_str)TNF_STR(TNF_STASH_KEY));
-    TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
-    TNF_TRY(tnf_restore_sequence(f, stash, e));
-    TNF_TRY(tnf_restore_tensors(f, stash, e));
-    TNF_TRY(restore_tensors(f, tnf_value_get(stash, "tensors"), e));
+    TNF_TRY(restore_content(f, stash, e));
     return tnf_restore_order(f, stash, e);
 }
 
@@ -320,10 +322,7 @@ tnf_status tnf_restore(tnf_file *f, tnf_error *e)
     TNF_TRY(read_stash(f, &f->text, &tree, &stash, e));
     tnf_attrs own = { .arena = &f->arena };
     TNF_TRY(restore_text(f, tnf_value_get(stash, "kinds"), &own, !stash, e));
-    TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
-    TNF_TRY(tnf_restore_sequence(f, stash, e));
-    TNF_TRY(tnf_restore_tensors(f, stash, e));
-    TNF_TRY(restore_tensors(f, tnf_value_get(stash, "tensors"), e));
+    TNF_TRY(restore_content(f, stash, e));
     char key[80];
     int n = snprintf(key, sizeof key, "%s.metadata", f->format->family);
     if (own.n > 0)

@@ -60,13 +60,6 @@ static uint64_t sum_up(uint64_t *ends, uint64_t count)
     return ends[count];
 }
 
-static tnf_part in_memory(const char *role, tnf_dtype type, const void *p, uint64_t n)
-{
-    tnf_part part = { .role = role, .type = tnf_type_of(type), .payload = TNF_MEMORY, .memory = p };
-    part.stored = part.nbytes = n;
-    return part;
-}
-
 tnf_status tnf_unpad_strings(tnf_part parts[2], tnf_file *f, const tnf_object *padded, tnf_error *e)
 {
     struct rows r = { .width = padded->shape[padded->rank - 1] };
@@ -85,7 +78,7 @@ tnf_status tnf_unpad_strings(tnf_part parts[2], tnf_file *f, const tnf_object *p
     r.at = 0;
     TNF_TRY(tnf_scan(from, pass_piece, &r, e));
     tnf_turn_le(r.ends, (size_t)count + 1, sizeof *r.ends);
-    parts[0] = in_memory("offsets", TNF_U64, r.ends, 8 * (count + 1));
-    parts[1] = in_memory("bytes", TNF_U8, r.text, total);
+    parts[0] = tnf_part_over("offsets", TNF_U64, r.ends, 8 * (count + 1));
+    parts[1] = tnf_part_over("bytes", TNF_U8, r.text, total);
     return TNF_OK;
 }

@@ -47,14 +47,6 @@ static const char *copy_text(struct restoring *u, tnf_str text)
     return p;
 }
 
-static bool read_number(uint64_t *out, const tnf_value *v)
-{
-    bool is = v && (v->kind == TNF_UINT || (v->kind == TNF_INT && v->as.i >= 0));
-    if (is)
-        *out = v->as.u;
-    return is;
-}
-
 static bool read_shape(tnf_object *o, const tnf_value *shape, struct restoring *u)
 {
     uint64_t *dims, elements;
@@ -62,7 +54,7 @@ static bool read_shape(tnf_object *o, const tnf_value *shape, struct restoring *
         !(dims = room_for(u, shape->n, sizeof *dims)))
         return false;
     for (size_t d = 0; d < shape->n; d++)
-        if (!read_number(&dims[d], &shape->as.items[d]))
+        if (!tnf_value_whole(&dims[d], &shape->as.items[d]))
             return false;
     o->shape = dims;
     o->rank = (uint32_t)shape->n;
@@ -78,7 +70,7 @@ static const tnf_type *unknown_type(struct restoring *u, tnf_str id, tnf_dtype s
     uint64_t bits = 0;
     tnf_str word = text_of(note, "storage"); /* if another type of that width represents it */
     const tnf_type *other = word.p ? tnf_type_find(word.p, word.n) : NULL;
-    read_number(&bits, tnf_value_get(note, "bits"));
+    tnf_value_whole(&bits, tnf_value_get(note, "bits"));
     storage = other ? other->storage : storage;
     if (!type || !text || bits > 1024)
         return NULL;
@@ -139,8 +131,7 @@ static bool read_order(tnf_object *o, const tnf_catalog *c, const uint32_t *posi
         const tnf_object *now = &c->objects[positions[i]];
         if (now->order == TNF_ORDER_C || now->rank <= 1)
             continue;
-        if (n > 1 || o->layout != &tnf_layout_dense || o->rank != now->rank ||
-            memcmp(o->shape, now->shape, now->rank * sizeof *now->shape) != 0)
+        if (n > 1 || o->layout != &tnf_layout_dense || !tnf_same_shape(o, now))
             return false;
         o->order = now->order;
     }

@@ -201,19 +201,12 @@ struct audit {
     void *ctx;
 };
 
-/* Is the error a fault of the file, which is reported, or does it end the verification? */
-static bool of_the_file(tnf_status status)
-{
-    return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EUNSUPPORTED ||
-           status == TNF_ELIMIT;
-}
-
 /* Returns TNF_OK if the error was reported. */
 static tnf_status tell_audit(struct audit *a, tnf_status status, const tnf_error *why, tnf_error *e)
 {
     if (status == TNF_OK)
         return TNF_OK;
-    if (!of_the_file(status)) {
+    if (!tnf_is_file_fault(status)) { /* it ends the verification */
         if (e)
             *e = *why;
         return status;
@@ -367,7 +360,7 @@ tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
             status = rescue_points(p, &r, e);
         report.stopped_at = p->chain.at;
         tnf_points_leave(p);
-        if (status != TNF_OK && !r.stopped && of_the_file(status)) {
+        if (status != TNF_OK && !r.stopped && tnf_is_file_fault(status)) {
             report.problems = 1;
             status = TNF_OK;
         }

@@ -12,8 +12,8 @@
 #include "base/sized.h"
 #include "ext/primitiv/names.h"
 #include "kernels/transpose.h"
+#include <tenfold/bind.h>
 
-#include <stdio.h>
 #include <string.h>
 
 /* The key of a tensor: flags, the length of the owner's name, the name, the key of a statistic. */
@@ -166,17 +166,6 @@ static bool same_shape(const tnf_object *o, const tnf_primitiv_shape *shape)
     return true;
 }
 
-static const char *shape_text(char *out, size_t size, const uint64_t *dims, uint32_t n)
-{
-    size_t at = (size_t)snprintf(out, size, "[");
-    for (uint32_t i = 0; i < n && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%llu", i ? "," : "",
-                               (unsigned long long)dims[i]);
-    if (at < size)
-        snprintf(out + at, size - at, "]");
-    return out;
-}
-
 static tnf_status wrong_shape(const tnf_object *o, const tnf_primitiv_shape *shape, tnf_error *e)
 {
     char has[64], wants[64];
@@ -186,9 +175,10 @@ static tnf_status wrong_shape(const tnf_object *o, const tnf_primitiv_shape *sha
         dims[i] = shape->dims[i];
     if (shape->batch > 1)
         dims[n++] = shape->batch;
+    tnf_shape_text(has, sizeof has, o);
+    tnf_shape_text(wants, sizeof wants, &(tnf_object) { .shape = dims, .rank = n });
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the shape %s, not %s",
-                    TNF_QUOTED(o->name), shape_text(has, sizeof has, o->shape, o->rank),
-                    shape_text(wants, sizeof wants, dims, n));
+                    TNF_QUOTED(o->name), has, wants);
 }
 
 static tnf_status check_parameters(struct job *j, tnf_error *e)

@@ -151,16 +151,6 @@ static tnf_status take_list(struct scan *s, struct list *l, uint8_t type, tnf_er
 
 /* ------------------------------------------------------------------- tensors */
 
-static tnf_part memory_part(const char *role, tnf_dtype dtype, const void *p, uint64_t n)
-{
-    return (tnf_part) { .role = role,
-                        .type = tnf_type_of(dtype),
-                        .payload = TNF_MEMORY,
-                        .memory = p,
-                        .stored = n,
-                        .nbytes = n };
-}
-
 static tnf_status add_list(struct scan *s, const struct list *l, uint64_t at, tnf_error *e)
 {
     tnf_reader *r = s->f->r;
@@ -172,8 +162,8 @@ static tnf_status add_list(struct scan *s, const struct list *l, uint64_t at, tn
         memcpy(text, s->bytes.p + l->first, bytes);
     for (uint64_t i = 0; i <= l->n; i++) /* little-endian, as in a file */
         tnf_put_le64(&l->offsets[i], l->offsets[i]);
-    tnf_part parts[] = { memory_part("offsets", TNF_U64, l->offsets, 8 * (l->n + 1)),
-                         memory_part("bytes", TNF_U8, text, bytes) };
+    tnf_part parts[] = { tnf_part_over("offsets", TNF_U64, l->offsets, 8 * (l->n + 1)),
+                         tnf_part_over("bytes", TNF_U8, text, bytes) };
     tnf_object o = { .name = { l->name, strlen(l->name) },
                      .layout = tnf_layout_named("strings/1", 9),
                      .shape = &l->n,
@@ -183,7 +173,7 @@ static tnf_status add_list(struct scan *s, const struct list *l, uint64_t at, tn
     TNF_TRY(tnf_add_object(r, &o, at, e));
     if (!l->counted)
         return TNF_OK;
-    tnf_part counts = memory_part("data", TNF_I64, l->counts, 8 * l->n);
+    tnf_part counts = tnf_part_over("data", TNF_I64, l->counts, 8 * l->n);
     tnf_object c = { .name = { l->counts_name, strlen(l->counts_name) },
                      .layout = &tnf_layout_dense,
                      .shape = &l->n,
@@ -265,9 +255,7 @@ static tnf_status read_sizes(ft_reading *f, tnf_error *e)
     f->pruned = pruned > 0 ? (uint64_t)pruned : 0;
     if (tokens == 0)
         return TNF_OK;
-    tnf_value v = tokens > 0 ? tnf_value_uint((uint64_t)tokens)
-                             : (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = tokens };
-    return tnf_set_attr(f->r, FT_ATTR("tokens"), v, e);
+    return tnf_set_attr(f->r, FT_ATTR("tokens"), tnf_value_integer(tokens), e);
 }
 
 static tnf_status scan_all(struct scan *s, uint64_t at, tnf_error *e)

@@ -38,17 +38,10 @@ static int probe_fasttext(const tnf_probe *p)
 
 /* ---------------------------------------------------------------- arguments */
 
-static tnf_value int_value(int64_t v)
-{
-    if (v >= 0)
-        return tnf_value_uint((uint64_t)v);
-    return (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = v };
-}
-
 /* The name of a loss or a model; its number if it has none. */
 static tnf_value named_number(int32_t v, const char *const *names, int32_t count)
 {
-    return v > 0 && v < count ? tnf_value_string(names[v]) : int_value(v);
+    return v > 0 && v < count ? tnf_value_string(names[v]) : tnf_value_integer(v);
 }
 
 static tnf_status set_args(ft_reading *f, tnf_error *e)
@@ -57,7 +50,7 @@ static tnf_status set_args(ft_reading *f, tnf_error *e)
         int32_t v = f->args[i];
         tnf_value value = i == FT_LOSS    ? named_number(v, tnf_ft_losses, 5)
                           : i == FT_MODEL ? named_number(v, tnf_ft_models, 4)
-                                          : int_value(v);
+                                          : tnf_value_integer(v);
         if (v != tnf_ft_arg_defaults[i] || i == FT_LOSS || i == FT_MODEL)
             TNF_TRY(tnf_set_attr(f->r, tnf_ft_arg_keys[i], value, e));
     }

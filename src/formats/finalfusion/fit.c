@@ -21,9 +21,8 @@ static bool get_uint(const tnf_catalog *c, const char *key, uint64_t most, uint6
 {
     const tnf_value attrs = tnf_attrs_value(&c->attrs);
     const tnf_value *v = tnf_value_get(&attrs, key);
-    bool number = v && (v->kind == TNF_UINT || (v->kind == TNF_INT && v->as.i >= 0));
-    *out = number ? v->as.u : 0;
-    return number && *out <= most;
+    *out = 0;
+    return tnf_value_whole(out, v) && *out <= most;
 }
 
 static bool get_text(const tnf_catalog *c, const char *key, tnf_str *out)

@@ -108,14 +108,11 @@ static tnf_status take_table(ff_reading *f, const tnf_value *table, tnf_error *e
 static tnf_status set_text(ff_reading *f, const ff_frame *c, const char *p, size_t n, tnf_error *e)
 {
     size_t bad = 0;
-    bool text = tnf_utf8_valid(&bad, p, n);
-    if (!text)
+    tnf_value value;
+    if (!tnf_utf8_valid(&bad, p, n))
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->body + bad, "the metadata are not UTF-8"));
-    const char *copy = tnf_arena_str(f->r->arena, p, n);
-    if (!copy)
-        return tnf_arena_fail(f->r->arena, "metadata", e);
-    return tnf_set_attr(f->r, FF_ATTR("metadata"),
-                        tnf_value_str(text ? TNF_STRING : TNF_BYTES, copy, n), e);
+    TNF_TRY(tnf_text_value(f->r, &value, (tnf_str) { p, n }, e));
+    return tnf_set_attr(f->r, FF_ATTR("metadata"), value, e);
 }
 
 tnf_status tnf_ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)

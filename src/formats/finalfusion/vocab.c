@@ -29,16 +29,6 @@ struct fields {
     uint32_t min_n, max_n, hashes, seed;
 };
 
-static tnf_status read_fixed(ff_reading *f, const ff_frame *c, uint64_t n, tnf_cur *out,
-                             tnf_error *e)
-{
-    if (c->length < n)
-        return tnf_fail(e, TNF_EFORMAT, c->at + 4,
-                        "the vocabulary has a length of %llu bytes, but needs at least %llu",
-                        (unsigned long long)c->length, (unsigned long long)n);
-    return tnf_read_range(f->r, "vocabulary", c->body, n, n, out, e);
-}
-
 static tnf_status check_lengths(ff_reading *f, const struct fields *v, uint64_t at, tnf_error *e)
 {
     if (v->min_n >= 1 && v->min_n <= v->max_n)
@@ -107,7 +97,7 @@ static uint64_t bound_of(const ff_reading *f, const ff_frame *c)
 static tnf_status read_simple(ff_reading *f, ff_frame *c, tnf_error *e)
 {
     tnf_cur cur;
-    TNF_TRY(read_fixed(f, c, 8, &cur, e));
+    TNF_TRY(tnf_ff_read_fields(f, c, 8, "vocabulary", &cur, e));
     uint64_t at = c->body + 8;
     TNF_TRY(read_words(f, c, tnf_u64(&cur), &at, bound_of(f, c), e));
     return check_end(f, c, at, e);
@@ -118,7 +108,7 @@ static tnf_status read_buckets(ff_reading *f, ff_frame *c, tnf_error *e)
     bool seed = f->dialect == FF_SEED && c->id == FF_BUCKET;
     struct fields v = { 0 };
     tnf_cur cur;
-    TNF_TRY(read_fixed(f, c, 20, &cur, e));
+    TNF_TRY(tnf_ff_read_fields(f, c, 20, "vocabulary", &cur, e));
     if (!seed)
         v.words = tnf_u64(&cur);
     v.min_n = tnf_u32(&cur);
@@ -140,7 +130,7 @@ static tnf_status read_explicit(ff_reading *f, ff_frame *c, tnf_error *e)
     struct fields v = { 0 };
     uint64_t size = f->r->source->size, at = c->body + 24;
     tnf_cur cur;
-    TNF_TRY(read_fixed(f, c, 24, &cur, e));
+    TNF_TRY(tnf_ff_read_fields(f, c, 24, "vocabulary", &cur, e));
     v.words = tnf_u64(&cur);
     v.ngrams = tnf_u64(&cur);
     v.min_n = tnf_u32(&cur);
@@ -170,21 +160,20 @@ static tnf_status read_marker(ff_reading *f, tnf_cur *cur, const char *key, tnf_
     const char *p = tnf_bytes(cur, n);
     if (!p)
         return tnf_fail(e, TNF_EFORMAT, at, "a marker of %u bytes runs past the vocabulary", n);
-    bool text = tnf_utf8_valid(NULL, p, n);
-    if (!text)
+    tnf_value value;
+    if (!tnf_utf8_valid(NULL, p, n))
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 4, "the marker of a word's %s is not UTF-8",
                              strcmp(key, FF_ATTR("bow")) == 0 ? "beginning" : "end"));
-    const char *copy = tnf_arena_str(f->r->arena, p, n);
-    if (!copy)
-        return tnf_arena_fail(f->r->arena, "a marker", e);
-    return tnf_set_attr(f->r, key, tnf_value_str(text ? TNF_STRING : TNF_BYTES, copy, n), e);
+    TNF_TRY(tnf_text_value(f->r, &value, (tnf_str) { p, n }, e));
+    return tnf_set_attr(f->r, key, value, e);
 }
 
 static tnf_status read_floret(ff_reading *f, ff_frame *c, tnf_error *e)
 {
     struct fields v = { 0 };
     tnf_cur cur;
-    TNF_TRY(read_fixed(f, c, 32, &cur, e)); /* 32: with the lengths of both markers */
+    /* 32: with the lengths of both markers */
+    TNF_TRY(tnf_ff_read_fields(f, c, 32, "vocabulary", &cur, e));
     TNF_TRY(tnf_read_range(f->r, "vocabulary", c->body, c->length, c->length, &cur, e));
     v.min_n = tnf_u32(&cur);
     v.max_n = tnf_u32(&cur);

@@ -177,15 +177,7 @@ tnf_status tnf_fx_add(struct fx_walk *x, const struct fx_array *a, fx_data d, bo
 /* "0", "1" … without leading zeros. */
 static bool is_number(tnf_str s, uint64_t *out)
 {
-    *out = 0;
-    if (s.n == 0 || s.n > 9 || (s.n > 1 && s.p[0] == '0'))
-        return false;
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9')
-            return false;
-        *out = 10 * *out + (uint64_t)(s.p[i] - '0');
-    }
-    return true;
+    return tnf_str_uint(out, s) && (s.n == 1 || s.p[0] != '0');
 }
 
 static tnf_status read_key(struct fx_walk *x, tnf_str *out, uint64_t *at, tnf_error *e)

@@ -111,10 +111,7 @@ static uint64_t number_of(const uint8_t *p, size_t n)
 static tnf_value signed_value(const uint8_t *p, size_t n)
 {
     uint64_t v = number_of(p, n), sign = (uint64_t)1 << (8 * n - 1);
-    int64_t i = (int64_t)((v ^ sign) - sign);
-    if (i >= 0)
-        return tnf_value_uint((uint64_t)i);
-    return (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = i };
+    return tnf_value_integer((int64_t)((v ^ sign) - sign));
 }
 
 static tnf_value float_value(const uint8_t *p, size_t n)

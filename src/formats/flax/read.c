@@ -147,9 +147,7 @@ static tnf_status read_content(struct fx_walk *x, const fx_head *h, tnf_value *o
     TNF_TRY(tnf_stricter(x->r, e, TNF_EUNSUPPORTED, h->at,
                          "a value is an ext of the unknown kind %d", h->ext));
     struct fx_row two = { NULL, 0, 0 };
-    tnf_value code = h->ext < 0 ? (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = h->ext }
-                                : tnf_value_uint((uint64_t)h->ext);
-    TNF_TRY(push_row(&two, x->r->arena, code, e));
+    TNF_TRY(push_row(&two, x->r->arena, tnf_value_integer(h->ext), e));
     TNF_TRY(push_row(&two, x->r->arena, bytes, e));
     return wrap_value(out, x, "$ext", row_value(&two), e);
 }

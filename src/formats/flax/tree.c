@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tree that the names of tensors describe. Keys are the pieces between slashes, or those of the
  * attribute `flax.path`. */
+#include "wire/tree.h"
 #include "formats/flax/flax.h"
 
 #include <stdio.h>
@@ -19,12 +20,6 @@ bool tnf_fx_is_path(const tnf_value *v)
     return true;
 }
 
-/* {name: value} of one entry. */
-static const tnf_value *wrapped_value(const tnf_value *v, const char *name)
-{
-    return v->kind == TNF_MAP && v->n == 1 ? tnf_value_get(v, name) : NULL;
-}
-
 static bool is_pair(const tnf_value *v, tnf_kind first, tnf_kind second)
 {
     return v && v->kind == TNF_ARRAY && v->n == 2 && v->as.items[0].kind == first &&
@@ -33,7 +28,7 @@ static bool is_pair(const tnf_value *v, tnf_kind first, tnf_kind second)
 
 bool tnf_fx_is_leaf(const tnf_value *v)
 {
-    const tnf_value *complex = wrapped_value(v, "$complex"), *str = wrapped_value(v, "$str");
+    const tnf_value *complex = tnf_tree_wrapped(v, "$complex"), *str = tnf_tree_wrapped(v, "$str");
     switch ((tnf_kind)v->kind) {
     case TNF_NULL:
     case TNF_BOOL:

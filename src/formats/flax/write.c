@@ -216,10 +216,7 @@ struct writing {
 
 static tnf_status flush_tree(struct writing *x, tnf_error *e)
 {
-    TNF_TRY(tnf_buf_status(&x->b, "the tree", e));
-    TNF_TRY(tnf_put(x->w, x->b.p, x->b.n, e));
-    x->b.n = 0;
-    return TNF_OK;
+    return tnf_put_buf(x->w, &x->b, "the tree", e);
 }
 
 /* Streams the elements of an array: unpacks those of less than a byte and cuts pieces. */

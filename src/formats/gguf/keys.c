@@ -71,7 +71,7 @@ static tnf_status read_text(gguf_in *in, tnf_value *out, tnf_error *e)
 {
     tnf_str s;
     TNF_TRY(tnf_gguf_text(in, &s, e));
-    *out = tnf_value_str(tnf_utf8_valid(NULL, s.p, s.n) ? TNF_STRING : TNF_BYTES, s.p, s.n);
+    *out = tnf_value_utf8(s);
     return TNF_OK;
 }
 

@@ -315,22 +315,14 @@ static tnf_status put_tensor(tnf_writer *w, const form *f, const tnf_object *t, 
     return tnf_put_part(w, t->parts, &how, &done, e);
 }
 
-static tnf_status pad_to(tnf_writer *w, uint32_t alignment, tnf_error *e)
-{
-    uint64_t end;
-    if (!tnf_ckd_align(&end, w->sink->written, alignment))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the file would exceed 2^64 bytes");
-    return tnf_put_fill(w, 0, end - w->sink->written, e);
-}
-
 static tnf_status put_all(tnf_writer *w, const form *f, tnf_error *e)
 {
-    TNF_TRY(pad_to(w, f->alignment, e));
+    TNF_TRY(tnf_put_align(w, f->alignment, e));
     if (w->in_place)
         return tnf_put_same(w, w->like->source->size, e);
     for (size_t i = 0; i < w->catalog->n; i++) {
         TNF_TRY(put_tensor(w, f, &w->catalog->objects[i], e));
-        TNF_TRY(pad_to(w, f->alignment, e));
+        TNF_TRY(tnf_put_align(w, f->alignment, e));
     }
     for (size_t i = 0; i < w->catalog->nextras; i++)
         TNF_TRY(tnf_put_data(w, &w->catalog->extras[i].bytes, e));

@@ -126,14 +126,6 @@ typedef struct extensible {
     uint64_t index;
 } extensible;
 
-static unsigned log_of(uint64_t v)
-{
-    unsigned n = 0;
-    while (v >>= 1)
-        n++;
-    return n;
-}
-
 /* A data block; bitmap: of its pages; NULL: no pages. */
 static tnf_status read_block(const array *a, uint64_t address, uint64_t n, uint64_t number,
                              const uint8_t *bitmap, tnf_error *e)
@@ -184,9 +176,9 @@ static tnf_status read_index(const extensible *x, uint64_t address, tnf_error *e
 {
     tnf_cur c;
     const array *a = &x->a;
-    unsigned direct = 2 * log_of(x->smin);
+    unsigned direct = 2 * tnf_h5_log(x->smin);
     uint64_t addresses = 2 * ((uint64_t)x->smin - 1), number = x->index;
-    unsigned supers = 1 + x->max_bits - log_of(x->dmin);
+    unsigned supers = 1 + x->max_bits - tnf_h5_log(x->dmin);
     uint64_t rest = supers - direct;
     uint64_t all = HEAD + x->index * a->element + 8 * (addresses + rest);
     TNF_TRY(tnf_h5_once(a->h, address, e));
@@ -230,7 +222,7 @@ tnf_status tnf_h5_extensible_array(h5_data *d, h5_file *h, uint64_t address, uin
     uint64_t block = tnf_u64(&c);
     x.a.offset = (x.max_bits + 7) / 8;
     bool powers = x.dmin && x.smin && (x.dmin & (x.dmin - 1)) == 0 && (x.smin & (x.smin - 1)) == 0;
-    if (!powers || x.max_bits > 40 || x.max_bits < log_of(x.dmin) + 2 * log_of(x.smin) ||
+    if (!powers || x.max_bits > 40 || x.max_bits < tnf_h5_log(x.dmin) + 2 * tnf_h5_log(x.smin) ||
         x.a.page_bits > 32 || x.smin < 2)
         return tnf_fail(e, TNF_EFORMAT, h->base + address,
                         "the head of an array of chunks is invalid");

@@ -26,15 +26,6 @@ typedef struct attributes {
 
 /* ------------------------------------------------------------------ values */
 
-static tnf_status text_value(tnf_value *out, h5_file *h, const void *p, size_t n, tnf_error *e)
-{
-    const char *copy = tnf_arena_str(h->r->arena, n ? p : "", n);
-    if (!copy)
-        return tnf_arena_fail(h->r->arena, "an attribute", e);
-    *out = tnf_value_str(tnf_utf8_valid(NULL, copy, n) ? TNF_STRING : TNF_BYTES, copy, n);
-    return TNF_OK;
-}
-
 static tnf_status vlen_value(tnf_value *out, h5_file *h, const uint8_t *p, tnf_error *e)
 {
     tnf_str s = { "", 0 };
@@ -48,7 +39,7 @@ static tnf_status vlen_value(tnf_value *out, h5_file *h, const uint8_t *p, tnf_e
     }
     if (h->work > h->most)
         return tnf_fail(e, TNF_ELIMIT, h->base, "the same strings are referenced too often");
-    return text_value(out, h, s.p, n, e);
+    return tnf_text_value(h->r, out, (tnf_str) { s.p, n }, e);
 }
 
 /* A number of the type; floats of less than 32 bits become f32, without loss. */
@@ -88,7 +79,8 @@ static tnf_status leaf_value(tnf_value *out, h5_file *h, const h5_type *t, const
     if (t->form == H5_VLEN_TEXT)
         return vlen_value(out, h, p, e);
     if (t->form == H5_FIXED_TEXT)
-        return text_value(out, h, p, tnf_h5_text_length(t, p), e);
+        return tnf_text_value(h->r, out, (tnf_str) { (const char *)p, tnf_h5_text_length(t, p) },
+                              e);
     if (t->form == H5_UNREAD || t->text) {
         const char *copy = tnf_arena_str(h->r->arena, p, (size_t)t->size);
         if (!copy)

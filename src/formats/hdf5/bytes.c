@@ -66,6 +66,21 @@ tnf_status tnf_h5_node(h5_file *h, uint64_t address, uint64_t n, const char *sig
     return TNF_OK;
 }
 
+tnf_status tnf_h5_tree_node(h5_file *h, uint64_t address, unsigned kind, unsigned *level,
+                            uint64_t *n, const char *of, tnf_error *e)
+{
+    tnf_cur c;
+    TNF_TRY(tnf_h5_once(h, address, e));
+    TNF_TRY(tnf_h5_node(h, address, 24, "TREE", &c, e));
+    unsigned found = tnf_u8(&c), own = tnf_u8(&c);
+    *n = tnf_u16(&c);
+    if (found != kind || own > 63 || (*level != UINT_MAX && own != *level))
+        return tnf_fail(e, TNF_EFORMAT, h->base + address,
+                        "a node of %s has the kind %u and the level %u", of, found, own);
+    *level = own;
+    return TNF_OK;
+}
+
 tnf_status tnf_h5_once(h5_file *h, uint64_t address, tnf_error *e)
 {
     uint32_t previous;
@@ -97,6 +112,14 @@ unsigned tnf_h5_bytes_for(uint64_t v)
 {
     unsigned n = 1;
     while (v >>= 8)
+        n++;
+    return n;
+}
+
+unsigned tnf_h5_log(uint64_t v)
+{
+    unsigned n = 0;
+    while (v >>= 1)
         n++;
     return n;
 }

@@ -100,32 +100,26 @@ static tnf_status take_entry(h5_data *d, h5_file *h, tnf_cur *c, uint64_t size, 
 
 static tnf_status walk_tree(h5_data *d, h5_file *h, uint64_t address, unsigned level, tnf_error *e)
 {
-    tnf_cur c, head;
-    uint64_t key = 8 + 8 * ((uint64_t)d->rank + 1), offset[H5_RANK + 1];
-    TNF_TRY(tnf_h5_once(h, address, e));
-    TNF_TRY(tnf_h5_node(h, address, 24, "TREE", &head, e));
-    unsigned kind = tnf_u8(&head), own = tnf_u8(&head);
-    uint64_t n = tnf_u16(&head);
-    if (kind != 1 || own > 63 || (level != UINT32_MAX && own != level))
-        return tnf_fail(e, TNF_EFORMAT, h->base + address,
-                        "a node of a B-tree of chunks has the kind %u and the level %u", kind, own);
+    tnf_cur c;
+    uint64_t key = 8 + 8 * ((uint64_t)d->rank + 1), n, offset[H5_RANK + 1];
+    TNF_TRY(tnf_h5_tree_node(h, address, 1, &level, &n, "a B-tree of chunks", e));
     TNF_TRY(tnf_h5_get(h, address + 24, n * (key + 8), "TREE", &c, e));
     for (uint64_t i = 0; i < n; i++) {
         uint64_t size = tnf_u32(&c);
         uint32_t mask = tnf_u32(&c);
         for (uint32_t k = 0; k <= d->rank; k++)
             offset[k] = tnf_u64(&c);
-        if (own == 0)
+        if (level == 0)
             TNF_TRY(take_entry(d, h, &c, size, mask, offset, e));
         else
-            TNF_TRY(walk_tree(d, h, tnf_u64(&c), own - 1, e));
+            TNF_TRY(walk_tree(d, h, tnf_u64(&c), level - 1, e));
     }
     return TNF_OK;
 }
 
 tnf_status tnf_h5_chunk_tree(h5_data *d, h5_file *h, uint64_t address, tnf_error *e)
 {
-    TNF_TRY(walk_tree(d, h, address, UINT32_MAX, e));
+    TNF_TRY(walk_tree(d, h, address, UINT_MAX, e));
     return sort_chunks(d, h, address, e);
 }
 

@@ -100,6 +100,10 @@ tnf_status tnf_h5_get(h5_file *h, uint64_t address, uint64_t n, const char *what
 /* The same for a node that begins with a signature of four letters; the cursor is after it. */
 tnf_status tnf_h5_node(h5_file *h, uint64_t address, uint64_t n, const char *signature,
                        tnf_cur *out, tnf_error *e);
+/* The head of a node of an old B-tree; `of` names the tree. *level is the expected level, or
+ * UINT_MAX for any; it becomes the node's own. n: its children. */
+tnf_status tnf_h5_tree_node(h5_file *h, uint64_t address, unsigned kind, unsigned *level,
+                            uint64_t *n, const char *of, tnf_error *e);
 /* Does a checksum of the first n bytes follow them? */
 tnf_status tnf_h5_sum(const tnf_cur *c, uint64_t n, const char *what, tnf_error *e);
 uint32_t tnf_h5_lookup3(const void *bytes, size_t n);
@@ -107,6 +111,7 @@ uint32_t tnf_h5_lookup3(const void *bytes, size_t n);
 tnf_status tnf_h5_once(h5_file *h, uint64_t address, tnf_error *e);
 uint64_t tnf_h5_uint(tnf_cur *c, unsigned n);
 unsigned tnf_h5_bytes_for(uint64_t v); /* bytes that hold v */
+unsigned tnf_h5_log(uint64_t v);       /* the position of its highest bit */
 tnf_status tnf_h5_bad(const tnf_cur *c, const char *what, tnf_error *e);
 
 /* ---------------------------------------------------------------- messages */

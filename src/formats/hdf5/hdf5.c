@@ -142,22 +142,13 @@ static tnf_str path_of(const h5_file *h)
     return (tnf_str) { (const char *)h->path.p, h->path.n };
 }
 
-static tnf_status copy_value(tnf_value *out, h5_file *h, tnf_str s, tnf_error *e)
-{
-    const char *p = tnf_arena_str(h->r->arena, s.p, s.n);
-    if (!p)
-        return tnf_arena_fail(h->r->arena, "a link", e);
-    *out = tnf_value_str(tnf_utf8_valid(NULL, p, s.n) ? TNF_STRING : TNF_BYTES, p, s.n);
-    return TNF_OK;
-}
-
 static tnf_status note_link(h5_file *h, const h5_link *l, tnf_error *e)
 {
     tnf_value v, file;
-    TNF_TRY(copy_value(&v, h, l->target, e));
+    TNF_TRY(tnf_text_value(h->r, &v, l->target, e));
     if (l->kind == H5_ELSEWHERE) {
         tnf_attrs both = { .arena = h->r->arena };
-        TNF_TRY(copy_value(&file, h, l->file, e));
+        TNF_TRY(tnf_text_value(h->r, &file, l->file, e));
         TNF_TRY(tnf_attrs_push(&both, "file", file, e));
         TNF_TRY(tnf_attrs_push(&both, "path", v, e));
         v = tnf_attrs_value(&both);

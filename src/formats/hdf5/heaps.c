@@ -140,14 +140,6 @@ static uint64_t row_size(const h5_fractal *f, unsigned row)
     return twice < 24 ? f->start << twice : UINT64_MAX;
 }
 
-static unsigned log_of(uint64_t v)
-{
-    unsigned n = 0;
-    while (v >>= 1)
-        n++;
-    return n;
-}
-
 /* Finds the direct block that holds an offset, descending through the tables. */
 static tnf_status find_block(h5_file *h, h5_fractal *f, uint64_t offset, tnf_error *e)
 {
@@ -184,7 +176,7 @@ static tnf_status find_block(h5_file *h, h5_fractal *f, uint64_t offset, tnf_err
             f->block_size = size;
             return TNF_OK;
         }
-        rows = log_of(size) - log_of(f->start * f->width) + 1;
+        rows = tnf_h5_log(size) - tnf_h5_log(f->start * f->width) + 1;
         if (rows > 64)
             break;
     }

@@ -170,20 +170,15 @@ static tnf_status read_symbols(h5_links *l, h5_file *h, const names *heap, uint6
 static tnf_status walk_tree(h5_links *l, h5_file *h, const names *heap, uint64_t address,
                             unsigned level, tnf_error *e)
 {
-    tnf_cur c, head;
-    TNF_TRY(tnf_h5_once(h, address, e));
-    TNF_TRY(tnf_h5_node(h, address, 24, "TREE", &head, e));
-    unsigned kind = tnf_u8(&head), own = tnf_u8(&head);
-    uint64_t n = tnf_u16(&head);
-    if (kind != 0 || own > 63 || (level != UINT32_MAX && own != level))
-        return tnf_fail(e, TNF_EFORMAT, h->base + address,
-                        "a node of a group's B-tree has the kind %u and the level %u", kind, own);
+    tnf_cur c;
+    uint64_t n;
+    TNF_TRY(tnf_h5_tree_node(h, address, 0, &level, &n, "a group's B-tree", e));
     TNF_TRY(tnf_h5_get(h, address + 24, n * 16 + 8, "TREE", &c, e));
     for (uint64_t i = 0; i < n; i++) {
         (void)tnf_u64(&c);
         uint64_t child = tnf_u64(&c);
-        TNF_TRY(own ? walk_tree(l, h, heap, child, own - 1, e)
-                    : read_symbols(l, h, heap, child, e));
+        TNF_TRY(level ? walk_tree(l, h, heap, child, level - 1, e)
+                      : read_symbols(l, h, heap, child, e));
     }
     return TNF_OK;
 }
@@ -199,7 +194,7 @@ static tnf_status read_table(h5_links *l, h5_file *h, tnf_cur c, tnf_error *e)
     names n = { .size = tnf_u64(&head) };
     (void)tnf_u64(&head);
     n.at = tnf_u64(&head);
-    return walk_tree(l, h, &n, tree, UINT32_MAX, e);
+    return walk_tree(l, h, &n, tree, UINT_MAX, e);
 }
 
 /* --------------------------------------------------------------------- all */

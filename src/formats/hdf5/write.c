@@ -288,9 +288,8 @@ static tnf_status make_header(writing *x, size_t i, tnf_error *e)
 static bool same_form(const tnf_object *a, const tnf_object *b)
 {
     const tnf_value *x = tnf_value_get(a->attrs, H5_ATTRS), *y = tnf_value_get(b->attrs, H5_ATTRS);
-    return a->rank == b->rank && a->layout == b->layout &&
+    return tnf_same_shape(a, b) && a->layout == b->layout &&
            (a->nparts > 1 || a->parts[0].type == b->parts[0].type) &&
-           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0) &&
            (x && y ? tnf_value_equal(x, y) : x == y);
 }
 
@@ -363,10 +362,7 @@ static uint64_t heap_size(const h5_node *n)
 
 static tnf_status flush_buffer(writing *x, tnf_error *e)
 {
-    TNF_TRY(tnf_buf_status(&x->b, "strings", e));
-    TNF_TRY(tnf_put(x->w, x->b.p, x->b.n, e));
-    x->b.n = 0;
-    return TNF_OK;
+    return tnf_put_buf(x->w, &x->b, "strings", e);
 }
 
 static tnf_status put_references(writing *x, const h5_node *n, tnf_error *e)

@@ -309,12 +309,9 @@ static tnf_status keep_comment(tnf_reader *r, tnf_str comment, tnf_error *e)
 {
     if (comment.n == 0)
         return TNF_OK;
-    const char *copy = tnf_arena_str(r->arena, comment.p, comment.n);
-    bool text = tnf_utf8_valid(NULL, comment.p, comment.n);
-    if (!copy)
-        return tnf_arena_fail(r->arena, "a comment", e);
-    return tnf_set_attr(r, NPZ_COMMENT,
-                        tnf_value_str(text ? TNF_STRING : TNF_BYTES, copy, comment.n), e);
+    tnf_value value;
+    TNF_TRY(tnf_text_value(r, &value, comment, e));
+    return tnf_set_attr(r, NPZ_COMMENT, value, e);
 }
 
 tnf_status tnf_npz_index(tnf_reader *r, tnf_error *e)

@@ -33,19 +33,11 @@ enum { UNITS = sizeof units / sizeof *units };
 
 /* ------------------------------------------------------------------- words */
 
-static size_t put_utf8(char out[4], uint32_t c)
+static size_t put_character(char out[4], uint32_t c)
 {
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
         c = 0xfffd; /* not a character */
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    for (size_t i = more; i > 0; i--, c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3f));
-    out[0] = (char)(0xff00u >> (more + 1) | c);
-    return more + 1;
+    return tnf_utf8_put(out, c);
 }
 
 /* Copies the text like snprintf(). */
@@ -56,7 +48,7 @@ static size_t give_word(bool points, const uint8_t *p, size_t n, char *out, size
         chars--;
     for (size_t i = 0; i < chars; i++) {
         char one[4] = { (char)p[i] };
-        size_t more = points ? put_utf8(one, tnf_le32(p + 4 * i)) : 1;
+        size_t more = points ? put_character(one, tnf_le32(p + 4 * i)) : 1;
         for (size_t k = 0; k < more; k++, length++)
             if (length + 1 < room)
                 out[length] = one[k];

@@ -19,22 +19,14 @@
 
 /* --------------------------------------------------------------------- probe */
 
-static tnf_status fetch_head(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e)
-{
-    const tnf_probe *p = ctx;
-    if (at > p->nhead || n > p->nhead - at)
-        return tnf_fail(e, TNF_ETRUNCATED, at, "no more bytes");
-    memcpy(dst, p->head + at, n);
-    return TNF_OK;
-}
-
 /* Do the bytes begin with ir_version, followed by fields of a model up to its graph? */
 static int probe_onnx(const tnf_probe *p)
 {
     uint8_t window[256];
     tnf_protobuf_in in;
     tnf_protobuf_field f = { 0 };
-    tnf_protobuf_init(&in, fetch_head, (void *)(uintptr_t)p, p->nhead, window, sizeof window);
+    tnf_str head = { (const char *)p->head, p->nhead };
+    tnf_protobuf_init(&in, tnf_memory_fetch, &head, head.n, window, sizeof window);
     tnf_protobuf m = { &in, 0, p->size };
     bool named = strcmp(p->ext, "onnx") == 0,
          sane = p->nhead > 2 && p->head[0] == 8 && p->head[1] > 0 && p->head[1] <= 50;
@@ -59,7 +51,7 @@ static tnf_status text_value(tnf_value *out, tnf_reader *r, const tnf_protobuf *
     if (f->type != TNF_PROTOBUF_LENGTH)
         return tnf_fail(e, TNF_EFORMAT, f->at, "a text is invalid");
     TNF_TRY(tnf_protobuf_text(m, f, r->limits.header_bytes, r->arena, &s, e));
-    *out = tnf_value_str(tnf_utf8_valid(NULL, s.p, s.n) ? TNF_STRING : TNF_BYTES, s.p, s.n);
+    *out = tnf_value_utf8(s);
     return TNF_OK;
 }
 

@@ -293,17 +293,6 @@ tnf_status tnf_ox_read(ox_tensor *t, tnf_reader *r, const tnf_protobuf *message,
 
 /* ------------------------------------------------------------ external data */
 
-static bool is_number(tnf_str s, uint64_t *out)
-{
-    *out = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9' || *out > (UINT64_MAX - 9) / 10)
-            return false;
-        *out = 10 * *out + (uint64_t)(s.p[i] - '0');
-    }
-    return s.n > 0;
-}
-
 static tnf_status set_unreadable(tnf_part *part, tnf_reader *r, uint64_t at, const char *why,
                                  tnf_error *e)
 {
@@ -342,8 +331,8 @@ static tnf_status place_external(tnf_part *part, const ox_tensor *t, tnf_reader 
                               e);
     if (tnf_str_is(t->location, memory))
         return set_unreadable(part, r, t->at, "its data are in the memory of a program", e);
-    if ((t->offset.n && !is_number(t->offset, &offset)) ||
-        (t->length.n && !is_number(t->length, &length)))
+    if ((t->offset.n && !tnf_str_uint(&offset, t->offset)) ||
+        (t->length.n && !tnf_str_uint(&length, t->length)))
         return set_unreadable(part, r, t->at, "the place of its data is not a number", e);
     tnf_status status = tnf_open_data(r, &part->origin, &size, t->location, &why);
     if (status == TNF_ENOTFOUND) {

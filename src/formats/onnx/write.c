@@ -27,6 +27,7 @@ const tnf_option_info tnf_ox_write_options[] = {
 
 /* The context of the walk over the kept model. */
 struct putting {
+    tnf_str model;                   /* the kept one */
     struct kept_sparse *kept_fields; /* fields of the current tensor; NULL: not allocated yet */
     const tnf_catalog *catalog;
     tnf_arena *arena;
@@ -52,15 +53,6 @@ static tnf_status find_object(const tnf_object **out, struct putting *x, tnf_str
     tnf_member *known = NULL;
     TNF_TRY(tnf_attrs_find(&x->names, name.p, name.n, &known, e));
     *out = known ? &x->catalog->objects[known->value.as.u] : NULL;
-    return TNF_OK;
-}
-
-static tnf_status fetch_text(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e)
-{
-    const tnf_value *v = ctx;
-    if (at > v->n || n > v->n - at)
-        return tnf_fail(e, TNF_ETRUNCATED, at, "the kept model is truncated");
-    memcpy(dst, v->as.s + at, n);
     return TNF_OK;
 }
 
@@ -277,9 +269,9 @@ static tnf_status take_site(void *ctx, ox_walk *w, const ox_site *site, int64_t 
 static tnf_status walk_model(ox_walk *w, struct putting *x, const tnf_value *model, tnf_error *e)
 {
     tnf_protobuf_in *in;
-    void *text = (void *)(uintptr_t)model;
+    x->model = (tnf_str) { model->as.s, model->n };
     memset(w, 0, sizeof *w);
-    TNF_TRY(tnf_protobuf_over(&in, fetch_text, text, model->n, x->arena, e));
+    TNF_TRY(tnf_protobuf_over(&in, tnf_memory_fetch, &x->model, model->n, x->arena, e));
     *w = (ox_walk) { .in = in, .arena = x->arena, .tensor = take_site, .ctx = x };
     tnf_buf_init(&w->edits, &x->arena->alloc, UINT32_MAX);
     TNF_TRY(list_names(x, e));

@@ -32,7 +32,7 @@ tnf_fate tnf_prim_takes(const tnf_object *o, const char **reason)
     if (stat && !tnf_prim_text_of(stat).p)
         return TNF_DROPPED;
     *reason = "its primitiv.batch is not its last dimension";
-    if (batch && (!tnf_prim_number_of(batch, &b) || b != tnf_prim_batch_of(o)))
+    if (batch && (!tnf_value_whole(&b, batch) || b != tnf_prim_batch_of(o)))
         return TNF_DROPPED;
     *reason = "trailing dimensions of 1 are dropped";
     if (n > 0 && o->shape[n - 1] == 1)

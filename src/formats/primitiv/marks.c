@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the attributes of tensors and files: see marks.h. */
 #include "formats/primitiv/marks.h"
+#include "model/value.h"
 
 #include <string.h>
 
@@ -8,14 +9,6 @@ tnf_str tnf_prim_text_of(const tnf_value *v)
 {
     bool text = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES);
     return text ? (tnf_str) { v->as.s, v->n } : (tnf_str) { 0 };
-}
-
-bool tnf_prim_number_of(const tnf_value *v, uint64_t *out)
-{
-    if (!v || (v->kind != TNF_UINT && (v->kind != TNF_INT || v->as.i < 0)))
-        return false;
-    *out = v->as.u;
-    return true;
 }
 
 bool tnf_prim_is_stat(const tnf_object *o)
@@ -26,7 +19,7 @@ bool tnf_prim_is_stat(const tnf_object *o)
 uint64_t tnf_prim_batch_of(const tnf_object *o)
 {
     uint64_t batch;
-    bool has = tnf_prim_number_of(tnf_value_get(o->attrs, "primitiv.batch"), &batch) && batch > 1;
+    bool has = tnf_value_whole(&batch, tnf_value_get(o->attrs, "primitiv.batch")) && batch > 1;
     return has && o->rank > 0 && o->shape[o->rank - 1] == batch ? batch : 1;
 }
 
@@ -74,7 +67,7 @@ bool tnf_prim_config_at(prim_config *out, const prim_configs *all, size_t i)
 bool tnf_prim_config_u32(const tnf_value *v, uint32_t *out)
 {
     uint64_t u;
-    if (!tnf_prim_number_of(v, &u) || u > UINT32_MAX)
+    if (!tnf_value_whole(&u, v) || u > UINT32_MAX)
         return false;
     *out = (uint32_t)u;
     return true;
@@ -104,12 +97,12 @@ bool tnf_prim_shape_of(prim_dims *out, const tnf_value *dims, const tnf_value *b
 {
     *out = (prim_dims) { .batch = 1 };
     if (!dims || dims->kind != TNF_ARRAY || dims->n > PRIM_MAX_DIMS ||
-        (batch && !tnf_prim_number_of(batch, &out->batch)) || out->batch == 0 ||
+        (batch && !tnf_value_whole(&out->batch, batch)) || out->batch == 0 ||
         out->batch > UINT32_MAX)
         return false;
     out->n = (uint32_t)dims->n;
     for (uint32_t i = 0; i < out->n; i++)
-        if (!tnf_prim_number_of(&dims->as.items[i], &out->dims[i]) || out->dims[i] == 0 ||
+        if (!tnf_value_whole(&out->dims[i], &dims->as.items[i]) || out->dims[i] == 0 ||
             out->dims[i] > UINT32_MAX)
             return false;
     return true;

@@ -127,17 +127,6 @@ static tnf_status read_parameter(prim_scan *s, struct param *p, tnf_error *e)
 
 /* ---------------------------------------------------------------- listing */
 
-/* A text, or bytes if it is not UTF-8. */
-static tnf_status text_value(tnf_value *out, tnf_arena *a, tnf_str text, tnf_error *e)
-{
-    const char *copy = tnf_arena_str(a, text.p, text.n);
-    if (!copy)
-        return tnf_arena_fail(a, "attributes", e);
-    bool utf8 = tnf_utf8_valid(NULL, copy, text.n);
-    *out = tnf_value_str(utf8 ? TNF_STRING : TNF_BYTES, copy, text.n);
-    return TNF_OK;
-}
-
 /* The elements of a path, from its name. */
 static tnf_status path_value(tnf_value *out, prim_scan *s, tnf_str name, tnf_error *e)
 {
@@ -153,7 +142,7 @@ static tnf_status path_value(tnf_value *out, prim_scan *s, tnf_str name, tnf_err
             tnf_buf_u8(&s->name, (uint8_t)c);
         TNF_TRY(tnf_buf_status(&s->name, "name", e));
         tnf_str element = { s->name.n ? (const char *)s->name.p : "", s->name.n };
-        TNF_TRY(text_value(&items[i], a, element, e));
+        TNF_TRY(tnf_text_value(s->r, &items[i], element, e));
     }
     *out = (tnf_value) { .kind = TNF_ARRAY, .n = (size_t)n, .as.items = items };
     return TNF_OK;
@@ -243,12 +232,12 @@ static tnf_status list_parameter(prim_scan *s, const struct param *p, const tnf_
         TNF_TRY(stat_name(s, &name, p, stat, names, &renamed, e));
         if (path)
             add_mark(&m, "primitiv.path", *path);
-        TNF_TRY(text_value(&value, s->r->arena, stat->key, e));
+        TNF_TRY(tnf_text_value(s->r, &value, stat->key, e));
         add_mark(&m, "primitiv.stat", value);
         if (!p->sorted) /* sorting tensors by name would lose this order */
             add_mark(&m, "primitiv.order", u32_value(place++));
         if (renamed) {
-            TNF_TRY(text_value(&value, s->r->arena, p->name, e));
+            TNF_TRY(tnf_text_value(s->r, &value, p->name, e));
             add_mark(&m, "primitiv.of", value);
         }
         TNF_TRY(list_tensor(s, name, &stat->t, &m, e));
@@ -363,7 +352,7 @@ static tnf_status read_pairs(prim_scan *s, tnf_tree *tree, bool floats, bool *od
         uint32_t u = 0;
         tnf_value k, v = { .kind = TNF_FLOAT, .dtype = TNF_F32 };
         TNF_TRY(tnf_prim_pull(s, tnf_prim_take_str, &key, e));
-        TNF_TRY(text_value(&k, s->r->arena, key, e));
+        TNF_TRY(tnf_text_value(s->r, &k, key, e));
         TNF_TRY(floats ? tnf_prim_pull(s, tnf_prim_take_f32, &v.as.f32, e)
                        : tnf_prim_pull(s, tnf_prim_take_u32, &u, e));
         TNF_TRY(tnf_keys_add(&keys, (tnf_str) { k.as.s, k.n }, &twice, e));

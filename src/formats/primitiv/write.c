@@ -32,10 +32,7 @@ struct job {
 
 static tnf_status flush_description(struct job *j, tnf_error *e)
 {
-    TNF_TRY(tnf_buf_status(&j->b, "description", e));
-    TNF_TRY(tnf_put(j->w, j->b.p, j->b.n, e));
-    j->b.n = 0;
-    return TNF_OK;
+    return tnf_put_buf(j->w, &j->b, "description", e);
 }
 
 static void put_dims(tnf_buf *b, const uint64_t *dims, uint32_t n, uint64_t batch)
@@ -128,7 +125,7 @@ static size_t gather_stats(struct job *j, uint32_t owner)
         *s = (struct statistic) {
             .object = o, .key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"))
         };
-        placed = placed && tnf_prim_number_of(tnf_value_get(o->attrs, "primitiv.order"), &s->place);
+        placed = placed && tnf_value_whole(&s->place, tnf_value_get(o->attrs, "primitiv.order"));
     }
     if (n > 1 && j->w->options[PRIM_OPTION_SORT].u)
         qsort(j->stats, n, sizeof *j->stats, by_statistic_key);

@@ -34,14 +34,6 @@ static bool in_columns(const pt_dense *d)
     return true;
 }
 
-static bool is_empty(const pt_dense *d)
-{
-    for (uint32_t i = 0; i < d->rank; i++)
-        if (d->shape[i] == 0)
-            return true;
-    return false;
-}
-
 /* Drops dimensions of one element and joins contiguous ones. */
 static uint32_t join_dims(uint64_t *shape, uint64_t *stride, const pt_dense *d)
 {
@@ -142,7 +134,7 @@ tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt
         }
         return TNF_OK;
     }
-    if (is_empty(d)) {
+    if (tnf_pt_is_empty(d)) {
         out->payload = TNF_MEMORY;
         out->memory = "";
         return TNF_OK;

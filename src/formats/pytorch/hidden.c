@@ -44,12 +44,6 @@ static tnf_status audit_record(pt_zip *z, pt_record *r, tnf_error *e)
     return tnf_pt_audit(z->f, &p, name, base, e);
 }
 
-/* Is it a fault of the record, which verify() reports, and not of memory or the device? */
-static bool is_record_fault(tnf_status status)
-{
-    return tnf_pt_is_damage(status) || status == TNF_ELIMIT;
-}
-
 /* Checks a record that may be a pickle, whatever its name is. Its header is compared with the
  * directory, since a program that reads only one of them sees another file. *yes: the record begins
  * like a pickle of protocol 2 or later; older pickles are reported only if they name something. */
@@ -62,7 +56,7 @@ static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
     if (r->member->size < sizeof head)
         return tnf_pt_locate_record(z, r, e);
     tnf_status status = tnf_pt_read_head(z, r, head, sizeof head, &said);
-    if (status != TNF_OK && !is_record_fault(status))
+    if (status != TNF_OK && !tnf_is_file_fault(status))
         return tnf_fail(e, status, said.offset, "%s", said.message);
     if (status != TNF_OK)
         return tnf_pt_locate_record(z, r, e); /* verify() reads its bytes */
@@ -76,7 +70,7 @@ static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
         return TNF_OK;
     }
     status = tnf_pt_read_record(z, r, MOST, &c, &said);
-    if (status != TNF_OK && !is_record_fault(status))
+    if (status != TNF_OK && !tnf_is_file_fault(status))
         return tnf_fail(e, status, said.offset, "%s", said.message);
     *yes = head[0] == 0x80 && head[1] >= 2;
     r->used = false;

@@ -154,6 +154,14 @@ typedef struct pt_dense {
     tnf_pickle_node *node;
 } pt_dense;
 
+static inline bool tnf_pt_is_empty(const pt_dense *d)
+{
+    for (uint32_t i = 0; i < d->rank; i++)
+        if (d->shape[i] == 0)
+            return true;
+    return false;
+}
+
 typedef struct pt_tensor {
     const char *layout; /* "dense" … */
     const char *roles[PT_PARTS];
@@ -254,7 +262,6 @@ size_t tnf_pt_tensor_states(const tnf_pickle_node *tensor, const tnf_pickle_node
 #define PT_VALUES       ((uint64_t)1 << 20)
 #define PT_VALUES_RATIO 32u
 tnf_status tnf_pt_value(tnf_value *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e);
-tnf_value tnf_pt_int_value(int64_t i);
 /* Removes wrappers: torch.Size((2, 3)), set([…]), build_intlist([…]). */
 const tnf_pickle_node *tnf_pt_unwrap(const tnf_pickle_node *node);
 bool tnf_pt_is_dict_class(const tnf_pickle_node *call);

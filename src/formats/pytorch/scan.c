@@ -31,16 +31,6 @@ static bool names_danger(const tnf_pickle *p)
     return false;
 }
 
-static tnf_status fetch_memory(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    const tnf_str *bytes = ctx;
-    if (offset > bytes->n || n > bytes->n - offset)
-        return tnf_fail(e, TNF_ETRUNCATED, offset, "the archive ends here");
-    if (n)
-        memcpy(dst, bytes->p + offset, n);
-    return TNF_OK;
-}
-
 static tnf_status ignore_odd(void *ctx, tnf_status status, uint64_t at, const char *text,
                              tnf_error *e)
 {
@@ -55,7 +45,7 @@ static tnf_status scan_zip(pt_file *f, tnf_str bytes, uint64_t base, const char 
     if (!z)
         return tnf_arena_fail(f->r->scratch, "an archive", e);
     z->f = f;
-    z->from = (tnf_zip_from) { .fetch = fetch_memory,
+    z->from = (tnf_zip_from) { .fetch = tnf_memory_fetch,
                                .ctx = &bytes,
                                .size = bytes.n,
                                .arena = f->r->scratch,

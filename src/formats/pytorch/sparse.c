@@ -32,19 +32,11 @@ static tnf_status push_block(tnf_attrs *attrs, const uint64_t *block, tnf_arena 
                           (tnf_value) { .kind = TNF_ARRAY, .n = 2, .as.items = items }, e);
 }
 
-static bool is_empty(const pt_dense *d)
-{
-    for (uint32_t i = 0; i < d->rank; i++)
-        if (d->shape[i] == 0)
-            return true;
-    return false;
-}
-
 tnf_status tnf_pt_sparse_facts(tnf_attrs *attrs, const pt_tensor *t, tnf_arena *arena, tnf_error *e)
 {
     const pt_dense *values = &t->parts[0], *second = &t->parts[1], *third = &t->parts[2];
-    if (strcmp(t->layout, "torch.sparse_coo/1") == 0 && second->rank == 2 && is_empty(values) &&
-        second->shape[0] != t->rank)
+    if (strcmp(t->layout, "torch.sparse_coo/1") == 0 && second->rank == 2 &&
+        tnf_pt_is_empty(values) && second->shape[0] != t->rank)
         return push_number(attrs, "pytorch.sparse_dims", second->shape[0], e);
     if (t->nparts != 3 || strncmp(t->layout, "torch.sparse_", 13) != 0)
         return TNF_OK;

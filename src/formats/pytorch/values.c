@@ -120,13 +120,6 @@ static tnf_status make_big(tnf_value *out, const maker *m, const tnf_pickle_node
     return make_wrapped(out, m, "$int", digits.p);
 }
 
-tnf_value tnf_pt_int_value(int64_t i)
-{
-    if (i >= 0)
-        return tnf_value_uint((uint64_t)i);
-    return (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = i };
-}
-
 static tnf_status make_value(tnf_value *out, maker *m, const tnf_pickle_node *node);
 
 static void spend_budget(const maker *m, uint64_t n)
@@ -223,7 +216,7 @@ static tnf_status make_leaf(tnf_value *out, maker *m, const tnf_pickle_node *nod
         *out = tnf_value_bool(node->as.i != 0);
         return TNF_OK;
     case TNF_PICKLE_INT:
-        *out = tnf_pt_int_value(node->as.i);
+        *out = tnf_value_integer(node->as.i);
         return TNF_OK;
     case TNF_PICKLE_BIG:
         return make_big(out, m, node);
@@ -231,8 +224,7 @@ static tnf_status make_leaf(tnf_value *out, maker *m, const tnf_pickle_node *nod
         *out = (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = node->as.f };
         return TNF_OK;
     case TNF_PICKLE_TEXT:
-        return make_text(out, m, tnf_utf8_valid(NULL, node->as.s, node->n) ? TNF_STRING : TNF_BYTES,
-                         node->as.s, node->n);
+        return tnf_text_value(m->f->r, out, (tnf_str) { node->as.s, node->n }, m->e);
     case TNF_PICKLE_BYTES:
     case TNF_PICKLE_BYTEARRAY:
         return make_text(out, m, TNF_BYTES, node->as.s, node->n);

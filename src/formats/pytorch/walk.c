@@ -267,7 +267,7 @@ static tnf_status put_path(walk *w, tnf_attrs *attrs)
         const char *copy = s->is_int ? "" : tnf_arena_str(w->arena, s->text.p, s->text.n);
         if (!copy)
             return tnf_arena_fail(w->arena, "a path", w->e);
-        items[i] = s->is_int ? tnf_pt_int_value(s->index)
+        items[i] = s->is_int ? tnf_value_integer(s->index)
                              : tnf_value_str(TNF_STRING, copy, s->text.n);
     }
     return tnf_attrs_push(attrs, "pytorch.path",
@@ -292,11 +292,11 @@ static tnf_status put_quantizer(walk *w, tnf_attrs *attrs, const pt_tensor *t)
         return TNF_OK;
     TNF_TRY(tnf_attrs_push(attrs, "pytorch.qscheme", tnf_value_string(t->qscheme), w->e));
     if (t->nparts > 1)
-        return tnf_attrs_push(attrs, "pytorch.axis", tnf_pt_int_value(t->axis), w->e);
+        return tnf_attrs_push(attrs, "pytorch.axis", tnf_value_integer(t->axis), w->e);
     TNF_TRY(tnf_attrs_push(attrs, "pytorch.scale",
                            (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = t->scale },
                            w->e));
-    return tnf_attrs_push(attrs, "pytorch.zero_point", tnf_pt_int_value(t->zero_point), w->e);
+    return tnf_attrs_push(attrs, "pytorch.zero_point", tnf_value_integer(t->zero_point), w->e);
 }
 
 /* Adds attributes that the tensor's type, shape and bytes do not imply. */

@@ -284,10 +284,7 @@ tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf
 
 static tnf_status flush_bytes(pt_out *o)
 {
-    TNF_TRY(tnf_buf_status(&o->bytes, "file", o->e));
-    TNF_TRY(tnf_put(o->w, o->bytes.p, o->bytes.n, o->e));
-    o->bytes.n = 0;
-    return TNF_OK;
+    return tnf_put_buf(o->w, &o->bytes, "file", o->e);
 }
 
 static tnf_zip_put *new_member(pt_out *o, const char *name, uint64_t size)

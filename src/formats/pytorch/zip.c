@@ -184,17 +184,6 @@ static tnf_status read_text(pt_zip *z, const char *name, tnf_str *out, tnf_error
     return TNF_OK;
 }
 
-static bool read_number(tnf_str s, uint64_t *out)
-{
-    *out = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9' || *out > 100000000)
-            return false;
-        *out = *out * 10 + (uint64_t)(s.p[i] - '0');
-    }
-    return s.n > 0;
-}
-
 static tnf_status read_version(pt_zip *z, tnf_error *e)
 {
     tnf_reader *r = z->f->r;
@@ -205,7 +194,7 @@ static tnf_status read_version(pt_zip *z, tnf_error *e)
         TNF_TRY(read_text(z, "version", &text, e));
     if (!text.p)
         return tnf_stricter(r, e, TNF_EFORMAT, 0, "there is no record version: torch refuses that");
-    if (!read_number(text, &version))
+    if (!tnf_str_uint(&version, text))
         return tnf_fail(e, TNF_EFORMAT, 0, "the version %s is not a number", TNF_QUOTED(text));
     if (version < 1 || version > 10)
         TNF_TRY(tnf_stricter(r, e, TNF_EUNSUPPORTED, 0, "version %llu; torch reads 1 to 10",
@@ -260,7 +249,7 @@ static tnf_status read_facts(pt_zip *z, tnf_error *e)
         TNF_TRY(read_version(z, e));
     TNF_TRY(read_byteorder(z, e));
     TNF_TRY(read_text(z, ".storage_alignment", &text, e));
-    if (text.p && read_number(text, &number))
+    if (text.p && tnf_str_uint(&number, text))
         TNF_TRY(tnf_set_attr(r, "pytorch.alignment", tnf_value_uint(number), e));
     TNF_TRY(read_text(z, ".data/serialization_id", &text, e));
     if (text.p && strncmp(text.p, "00000000000000000000", 20) == 0)

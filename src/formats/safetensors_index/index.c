@@ -498,14 +498,16 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
     if (!text)
         return tnf_arena_fail(r->arena, "metadata", e);
     const tnf_value *size = tnf_value_get(&v, "total_size");
-    bool whole = size && ((size->kind == TNF_INT && size->as.i >= 0) || size->kind == TNF_UINT);
+    uint64_t said = total;
+    bool whole = tnf_value_whole(&said, size);
     bool old = size && size->kind == TNF_FLOAT && size->as.f64 >= 0 && size->as.f64 < 0x1p63;
-    uint64_t said = whole ? size->as.u : old ? (uint64_t)size->as.f64 : total;
+    if (old)
+        said = (uint64_t)size->as.f64;
     if (said != total && !(m->incomplete && (r->salvage || r->incomplete)))
         report_mismatch(m, no_tensor, m->metadata_at,
                         "the index says total_size %llu, its tensors have %llu bytes",
                         (unsigned long long)said, (unsigned long long)total);
-    if (whole && size->as.u == total && v.n == 1)
+    if (whole && said == total && v.n == 1)
         return tnf_set_attr(r, m->kind->total_size, tnf_value_uint(total), e);
     return tnf_set_attr(r, m->kind->metadata, tnf_value_str(TNF_JSON, text, m->metadata.n), e);
 }

@@ -23,24 +23,11 @@ struct handle {
     uint64_t offset, size;
 };
 
-static uint64_t read_varint(tnf_cur *c)
-{
-    uint64_t v = 0;
-    for (unsigned i = 0; i < 10; i++) {
-        uint8_t b = tnf_u8(c);
-        v |= (uint64_t)(b & 0x7F) << 7 * i;
-        if (b < 0x80)
-            return v;
-    }
-    c->bad = true;
-    return 0;
-}
-
 static struct handle read_handle(tnf_cur *c)
 {
     struct handle h;
-    h.offset = read_varint(c);
-    h.size = read_varint(c);
+    h.offset = tnf_varint(c);
+    h.size = tnf_varint(c);
     return h;
 }
 
@@ -72,8 +59,8 @@ static tnf_status read_block(tnf_reader *r, struct handle h, uint64_t at, tnf_cu
 /* Reads the next key and the length of its value. Keys must be in ascending order. */
 static tnf_status next_entry(tnf_cur *c, tnf_buf *key, bool first, uint64_t *n, tnf_error *e)
 {
-    uint64_t at = tnf_where(c), shared = read_varint(c), rest = read_varint(c);
-    *n = read_varint(c);
+    uint64_t at = tnf_where(c), shared = tnf_varint(c), rest = tnf_varint(c);
+    *n = tnf_varint(c);
     const uint8_t *p = tnf_bytes(c, rest);
     if (c->bad || *n > tnf_left(c) || shared > key->n)
         return tnf_fail(e, TNF_EFORMAT, at, "an entry runs past its block");

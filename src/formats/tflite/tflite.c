@@ -341,11 +341,9 @@ static tnf_status set_attrs(const reading *g, uint64_t version, tnf_str descript
 {
     TNF_TRY(tnf_set_attr(g->r, VERSION, tnf_value_uint(version), g->e));
     if (description.n) {
-        tnf_kind kind = tnf_utf8_valid(NULL, description.p, description.n) ? TNF_STRING : TNF_BYTES;
-        char *text = tnf_arena_str(g->r->arena, description.p, description.n);
-        if (!text)
-            return tnf_arena_fail(g->r->arena, "attributes", g->e);
-        TNF_TRY(tnf_set_attr(g->r, DESCRIPTION, tnf_value_str(kind, text, description.n), g->e));
+        tnf_value text;
+        TNF_TRY(tnf_text_value(g->r, &text, description, g->e));
+        TNF_TRY(tnf_set_attr(g->r, DESCRIPTION, text, g->e));
     }
     return g->activations ? tnf_set_attr(g->r, ACTIVATIONS, tnf_value_uint(g->activations), g->e)
                           : TNF_OK;

@@ -27,13 +27,8 @@
 /* Reads digits up to a space and moves *at to its end. */
 static bool read_number(const char **at, const char *end, uint64_t max, uint64_t *out)
 {
-    const char *p = *at;
-    *out = 0;
-    for (; p < end && *p >= '0' && *p <= '9'; p++)
-        if (!tnf_ckd_mul(out, *out, 10) || !tnf_ckd_add(out, *out, (uint64_t)(*p - '0')))
-            return false;
-    bool fits = p > *at && p < end && *p == ' ' && *out <= max;
-    *at = p + 1;
+    bool fits = tnf_wv_number(at, end, out) && *at < end && **at == ' ' && *out <= max;
+    ++*at;
     return fits;
 }
 
@@ -90,11 +85,9 @@ static tnf_status set_uint(tnf_reader *r, const char *key, uint64_t value, tnf_e
 
 static tnf_status set_marker(tnf_reader *r, const char *key, tnf_str text, tnf_error *e)
 {
-    const char *copy = tnf_arena_str(r->arena, text.p, text.n);
-    bool utf8 = tnf_utf8_valid(NULL, text.p, text.n);
-    if (!copy)
-        return tnf_arena_fail(r->arena, "a marker", e);
-    return tnf_set_attr(r, key, tnf_value_str(utf8 ? TNF_STRING : TNF_BYTES, copy, text.n), e);
+    tnf_value value;
+    TNF_TRY(tnf_text_value(r, &value, text, e));
+    return tnf_set_attr(r, key, value, e);
 }
 
 static tnf_status set_attrs(tnf_reader *r, const wv_floret *f, tnf_error *e)
@@ -171,9 +164,8 @@ static tnf_status index_floret(tnf_reader *r, tnf_error *e)
 static bool get_uint(const tnf_value *attrs, const char *key, uint64_t max, uint64_t *out)
 {
     const tnf_value *v = tnf_value_get(attrs, key);
-    bool number = v && (v->kind == TNF_UINT || (v->kind == TNF_INT && v->as.i >= 0));
-    *out = number ? v->as.u : 0;
-    return number && *out <= max;
+    *out = 0;
+    return tnf_value_whole(out, v) && *out <= max;
 }
 
 /* The marker must not contain `forbidden`, which would end it in the first line. */

@@ -7,17 +7,20 @@
 
 #include <string.h>
 
-/* Reads a decimal number; false if there is none, or it exceeds 2^64. */
+bool tnf_wv_number(const char **at, const char *end, uint64_t *out)
+{
+    tnf_str digits = { *at, 0 };
+    for (; *at < end && **at >= '0' && **at <= '9'; ++*at)
+        digits.n++;
+    return tnf_str_uint(out, digits);
+}
+
+/* A number is plain without leading zeros. */
 static bool read_number(const char **at, const char *end, uint64_t *out, bool *plain)
 {
-    const char *p = *at;
-    *out = 0;
-    *plain = *plain && (p + 1 >= end || *p != '0' || p[1] < '0' || p[1] > '9');
-    for (; p < end && *p >= '0' && *p <= '9'; p++)
-        if (!tnf_ckd_mul(out, *out, 10) || !tnf_ckd_add(out, *out, (uint64_t)(*p - '0')))
-            return false;
-    bool any = p > *at;
-    *at = p;
+    const char *from = *at;
+    bool any = tnf_wv_number(at, end, out);
+    *plain = *plain && (*at - from <= 1 || *from != '0');
     return any;
 }
 

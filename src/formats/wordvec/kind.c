@@ -41,21 +41,14 @@ struct lines {
 static struct lines count_lines(const char *p, size_t n, bool whole, uint64_t dims)
 {
     struct lines l = { 0 };
-    while (n > 0) {
-        const char *end = memchr(p, '\n', n);
-        if (!end && !whole)
-            break;
-        size_t length = end ? (size_t)(end - p) : n, skip = end ? length + 1 : n;
-        length -= length > 0 && p[length - 1] == '\r';
+    for (tnf_str line; tnf_wv_next_line(&line, &p, &n, whole);) {
         bool empty = true;
-        for (size_t i = 0; i < length && empty; i++)
-            empty = wv_is_blank(p[i]);
-        if (!empty && tnf_wv_line_fits(p, length, dims))
+        for (size_t i = 0; i < line.n && empty; i++)
+            empty = wv_is_blank(line.p[i]);
+        if (!empty && tnf_wv_line_fits(line.p, line.n, dims))
             l.right++;
         else if (!empty)
             l.wrong++;
-        p += skip;
-        n -= skip;
     }
     return l;
 }

@@ -196,16 +196,13 @@ static void compare_spelling(const char *p, size_t n, unsigned *may_be)
 unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n, bool whole)
 {
     unsigned may_be = (1u << WV_NUMBERS) - 1;
-    for (unsigned lines = 0; n > 0 && lines < LINES && may_be; lines++) {
-        const char *end = memchr(p, '\n', n);
-        size_t length = end ? (size_t)(end - p) : n, skip = end ? length + 1 : n;
-        length -= length > 0 && p[length - 1] == '\r';
-        wv_line line = tnf_wv_line_read(rules, p, length);
+    tnf_str text;
+    for (unsigned i = 0; i < LINES && may_be && tnf_wv_next_line(&text, &p, &n, whole || i == 0);
+         i++) {
+        wv_line line = tnf_wv_line_read(rules, text.p, text.n);
         size_t from = line.skip + line.word;
-        if (!line.wrong && (end || whole || lines == 0))
-            compare_spelling(p + from, length - from, &may_be);
-        p += skip;
-        n -= skip;
+        if (!line.wrong)
+            compare_spelling(text.p + from, text.n - from, &may_be);
     }
     return may_be;
 }
@@ -239,21 +236,27 @@ static uint64_t find_winner(const struct votes *v)
     return v->n ? v->dims[best] : 0;
 }
 
+bool tnf_wv_next_line(tnf_str *line, const char **p, size_t *n, bool whole)
+{
+    const char *end = *n ? memchr(*p, '\n', *n) : NULL;
+    if (*n == 0 || (!end && !whole))
+        return false;
+    size_t length = end ? (size_t)(end - *p) : *n, skip = end ? length + 1 : *n;
+    *line = (tnf_str) { *p, length - (length > 0 && (*p)[length - 1] == '\r') };
+    *p += skip;
+    *n -= skip;
+    return true;
+}
+
 uint64_t tnf_wv_find_dims(const char *p, size_t n, bool whole, char *separator)
 {
     struct votes v = { .n = 0 };
     *separator = ' ';
-    for (unsigned line = 0; n > 0 && line < LINES; line++) {
-        const char *end = memchr(p, '\n', n);
-        if (!end && !whole)
-            break;
-        size_t length = end ? (size_t)(end - p) : n, skip = end ? length + 1 : n;
-        length -= length > 0 && p[length - 1] == '\r';
-        uint64_t dims = tnf_wv_line_numbers(p, length, v.n ? NULL : separator);
+    tnf_str line;
+    for (unsigned i = 0; i < LINES && tnf_wv_next_line(&line, &p, &n, whole); i++) {
+        uint64_t dims = tnf_wv_line_numbers(line.p, line.n, v.n ? NULL : separator);
         if (dims)
             count_vote(&v, dims);
-        p += skip;
-        n -= skip;
     }
     return find_winner(&v);
 }

@@ -39,7 +39,9 @@ typedef struct wv_head {
 
 /* Returns NULL, or what is wrong with the line. */
 const char *tnf_wv_head_parse(wv_head *out, const char *p, size_t n);
-/* The same for a file. */
+/* Reads a decimal number and moves *at behind it; false if there is none, or it exceeds 2^64. */
+bool tnf_wv_number(const char **at, const char *end, uint64_t *out);
+/* The first line of a file. */
 tnf_status tnf_wv_head_read(tnf_reader *r, wv_head *out, tnf_error *e);
 
 /* ------------------------------------------------------------------- rows.c */
@@ -179,6 +181,9 @@ size_t tnf_wv_number_text(wv_numbers how, char out[TNF_F32_TEXT], float value);
 /* Returns a bit for each spelling that matches all numbers of these lines. whole: the last line is
  * complete. */
 unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n, bool whole);
+/* Takes the next line of a text, without its end. False if there is none; the last one must have an
+ * end unless the text is `whole`. */
+bool tnf_wv_next_line(tnf_str *line, const char **p, size_t *n, bool whole);
 /* Does the line have `dims` fields at its end that are all numbers? */
 bool tnf_wv_line_fits(const char *p, size_t n, uint64_t dims);
 /* Finds the number of columns without a header: that of most lines, 0 if no line has numbers. Only

@@ -55,19 +55,6 @@ typedef struct database {
 
 /* ------------------------------------------------------------------ frames */
 
-static uint64_t read_varint(tnf_cur *c)
-{
-    uint64_t v = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = tnf_u8(c);
-        v |= (uint64_t)(byte & 0x7F) << shift;
-        if (byte < 0x80)
-            return v;
-    }
-    c->bad = true;
-    return 0;
-}
-
 static tnf_status wrong_file(const database *d, tnf_str file, const char *what)
 {
     return tnf_fail(d->e, TNF_EFORMAT, TNF_NO_OFFSET, "%s: %s", TNF_QUOTED(file), what);
@@ -82,7 +69,7 @@ static uint64_t *read_numbers(database *d, tnf_cur *c, uint64_t n)
     }
     uint64_t *out = tnf_arena_array(d->r->scratch, n + 1, sizeof *out);
     for (uint64_t i = 0; out && i < n; i++)
-        out[i] = read_varint(c);
+        out[i] = tnf_varint(c);
     return out;
 }
 
@@ -96,7 +83,7 @@ static tnf_status read_body(tnf_cur *out, database *d, const uint8_t *p, size_t 
     if (tnf_crc32c(0, p, n - 4) != tnf_le32(p + n - 4))
         return wrong_file(d, file, "a node of the database does not match its crc32c");
     tnf_cur c = tnf_cur_over(p + 12, n - 16, 0);
-    uint64_t version = read_varint(&c), packed = read_varint(&c), size;
+    uint64_t version = tnf_varint(&c), packed = tnf_varint(&c), size;
     if (c.bad || version != 0 || packed > 1)
         return wrong_file(d, file, "a node of the database has an unknown version");
     if (!packed) {
@@ -139,7 +126,7 @@ static tnf_status join_paths(database *d, file_table *t, tnf_cur *c, tnf_str inh
 static tnf_status read_files(file_table *t, database *d, tnf_cur *c, tnf_str inherited,
                              tnf_str file)
 {
-    t->n = read_varint(c);
+    t->n = tnf_varint(c);
     if (c->bad || t->n > tnf_left(c))
         return wrong_file(d, file, "its table of files is damaged");
     uint64_t *prefix = read_numbers(d, c, t->n ? t->n - 1 : 0);
@@ -286,7 +273,7 @@ static tnf_status parse_node(database *d, const node_ref *ref, tnf_cur *c)
         return wrong_file(d, ref->file,
                           "a node of the database has another height than its parent says");
     TNF_TRY(read_files(&files, d, c, ref->inherited, ref->file));
-    uint64_t n = read_varint(c);
+    uint64_t n = tnf_varint(c);
     if (c->bad || n == 0 || n > tnf_left(c))
         return wrong_file(d, ref->file, "a node of the database is damaged");
     uint64_t *prefix = read_numbers(d, c, n - 1), *suffix = read_numbers(d, c, n);
@@ -322,11 +309,11 @@ static tnf_status read_node(database *d, const node_ref *ref)
 static tnf_status skip_settings(database *d, tnf_cur *c, tnf_str name)
 {
     tnf_bytes(c, 16);
-    uint64_t kind = read_varint(c);
-    read_varint(c); /* the longest value in a node */
-    read_varint(c); /* the largest node */
-    tnf_u8(c);      /* arity */
-    if (read_varint(c) == 1)
+    uint64_t kind = tnf_varint(c);
+    tnf_varint(c); /* the longest value in a node */
+    tnf_varint(c); /* the largest node */
+    tnf_u8(c);     /* arity */
+    if (tnf_varint(c) == 1)
         tnf_u32(c); /* level of zstd */
     if (c->bad || kind > 1)
         return wrong_file(d, name, "the manifest is damaged");
@@ -338,7 +325,7 @@ static tnf_status skip_settings(database *d, tnf_cur *c, tnf_str name)
 /* Skips the places of older versions. */
 static tnf_status skip_older(database *d, tnf_cur *c)
 {
-    uint64_t n = read_varint(c);
+    uint64_t n = tnf_varint(c);
     for (int i = 0; i < 5; i++)
         if (!read_numbers(d, c, n))
             return tnf_arena_fail(d->r->scratch, "the manifest", d->e);
@@ -362,7 +349,7 @@ static tnf_status read_root(database *d, tnf_cur *c, tnf_str name)
     uint64_t *column[7];
     TNF_TRY(skip_settings(d, c, name));
     TNF_TRY(read_files(&files, d, c, (tnf_str) { "", 0 }, name));
-    uint64_t n = read_varint(c);
+    uint64_t n = tnf_varint(c);
     column[0] = read_numbers(d, c, n);
     const uint8_t *heights = tnf_bytes(c, n);
     for (int i = 1; i < 7; i++)

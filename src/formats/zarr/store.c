@@ -108,40 +108,10 @@ typedef struct archive {
     tnf_zip_from from;
 } archive;
 
-typedef struct member_place {
-    const tnf_source *source;
-    uint64_t at;
-} member_place;
-
-static tnf_status fetch_archive(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    return tnf_source_read(((const archive *)ctx)->source, offset, dst, n, e);
-}
-
-static tnf_status fetch_member(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    const member_place *m = ctx;
-    return tnf_source_read(m->source, m->at + offset, dst, n, e);
-}
-
 static tnf_status be_stricter(void *ctx, tnf_status status, uint64_t at, const char *text,
                               tnf_error *e)
 {
     return tnf_stricter(ctx, e, status, at, "%s", text);
-}
-
-static tnf_status inflate_member(const member_place *place, const tnf_zip_member *m,
-                                 uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    member_place copy = *place;
-    tnf_encoded from = { fetch_member, &copy, m->stored, m->size };
-    tnf_decoder *d;
-    TNF_TRY(tnf_decoder_open(&d, TNF_CODEC_DEFLATE, &from, NULL, e));
-    tnf_status status = tnf_decoder_read(d, offset, dst, n, e);
-    if (status == TNF_OK && offset + n == m->size)
-        status = tnf_decoder_end(d, e);
-    tnf_decoder_close(d);
-    return status;
 }
 
 static tnf_status read_member(const zr_store *s, size_t i, uint64_t offset, void *dst, size_t n,
@@ -149,14 +119,16 @@ static tnf_status read_member(const zr_store *s, size_t i, uint64_t offset, void
 {
     archive *x = s->ctx;
     const tnf_zip_member *m = &x->zip.members[i];
-    member_place place = { .source = x->source };
+    bool deflated = m->method == TNF_ZIP_DEFLATED;
+    tnf_container_member content = { .name = m->name, .size = m->size };
+    tnf_member_place place = { x->source, 0, m->stored,
+                               deflated ? TNF_CODEC_DEFLATE : TNF_CODEC_RAW };
     if (n == 0)
         return TNF_OK;
-    TNF_TRY(tnf_zip_locate(&place.at, &x->from, m, e));
-    TNF_TRY(m->method == TNF_ZIP_DEFLATED ? inflate_member(&place, m, offset, dst, n, e)
-                                          : fetch_member(&place, offset, dst, n, e));
+    TNF_TRY(tnf_zip_locate(&place.offset, &x->from, m, e));
+    TNF_TRY(tnf_container_read(&place, &content, offset, dst, n, e));
     if (offset == 0 && n == m->size && tnf_crc32(0, dst, n) != m->crc)
-        return tnf_fail(e, TNF_EDIGEST, place.at, "the member %s does not match its crc32",
+        return tnf_fail(e, TNF_EDIGEST, place.offset, "the member %s does not match its crc32",
                         TNF_QUOTED(m->name));
     return TNF_OK;
 }
@@ -180,8 +152,8 @@ static tnf_status open_archive(zr_store *s, tnf_reader *r, tnf_error *e)
     if (!x)
         return tnf_arena_fail(r->arena, "a store", e);
     x->source = r->source;
-    x->from = (tnf_zip_from) { .fetch = fetch_archive,
-                               .ctx = x,
+    x->from = (tnf_zip_from) { .fetch = tnf_source_fetch,
+                               .ctx = (void *)(uintptr_t)r->source,
                                .size = r->source->size,
                                .arena = r->arena,
                                .max_directory = r->limits.header_bytes,

@@ -9,22 +9,6 @@
 
 #include <string.h>
 
-static void put_utf8(tnf_buf *b, uint32_t c)
-{
-    if (c < 0x80) {
-        tnf_buf_u8(b, (uint8_t)c);
-        return;
-    }
-    if (c >= 0x10000) {
-        tnf_buf_u8(b, (uint8_t)(0xF0 | c >> 18));
-        tnf_buf_u8(b, (uint8_t)(0x80 | (c >> 12 & 63)));
-    } else if (c >= 0x800) {
-        tnf_buf_u8(b, (uint8_t)(0xE0 | c >> 12));
-    }
-    tnf_buf_u8(b, (uint8_t)(c >= 0x800 ? 0x80 | (c >> 6 & 63) : 0xC0 | c >> 6));
-    tnf_buf_u8(b, (uint8_t)(0x80 | (c & 63)));
-}
-
 static tnf_status put_ucs4(tnf_buf *b, const uint8_t *p, size_t n, tnf_error *e)
 {
     while (n > 0 && tnf_le32(p + n - 4) == 0)
@@ -33,7 +17,8 @@ static tnf_status put_ucs4(tnf_buf *b, const uint8_t *p, size_t n, tnf_error *e)
         uint32_t c = tnf_le32(p + i);
         if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
             return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a text has an invalid character");
-        put_utf8(b, c);
+        char text[4];
+        tnf_buf_put(b, text, tnf_utf8_put(text, c));
     }
     return TNF_OK;
 }
@@ -140,13 +125,6 @@ static tnf_status loose_strings(tnf_buf *text, uint64_t *ends, tnf_reader *r, co
     return tnf_buf_status(text, "strings", e);
 }
 
-static tnf_part in_memory(const char *role, tnf_dtype type, const void *p, uint64_t n)
-{
-    tnf_part part = { .role = role, .type = tnf_type_of(type), .payload = TNF_MEMORY, .memory = p };
-    part.stored = part.nbytes = n;
-    return part;
-}
-
 tnf_status tnf_zr_strings(tnf_part parts[2], tnf_reader *r, zr_array *a, tnf_error *e)
 {
     uint64_t n;
@@ -167,7 +145,7 @@ tnf_status tnf_zr_strings(tnf_part parts[2], tnf_reader *r, zr_array *a, tnf_err
     uint64_t total = text.n;
     tnf_buf_free(&text);
     tnf_turn_le(ends, n + 1, sizeof *ends);
-    parts[0] = in_memory("offsets", TNF_U64, ends, 8 * (n + 1));
-    parts[1] = in_memory("bytes", TNF_U8, kept, total);
+    parts[0] = tnf_part_over("offsets", TNF_U64, ends, 8 * (n + 1));
+    parts[1] = tnf_part_over("bytes", TNF_U8, kept, total);
     return status;
 }

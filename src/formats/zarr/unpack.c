@@ -41,19 +41,13 @@ uint64_t tnf_zr_most_stored(const zr_level *level)
 
 /* ---------------------------------------------------------- bytes to bytes */
 
-static tnf_status fetch_memory(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    (void)e;
-    memcpy(dst, (const uint8_t *)ctx + offset, n);
-    return TNF_OK;
-}
-
 /* The decoded size that packed bytes themselves declare. */
 static tnf_status measure_packed(uint64_t *out, zr_kind kind, const zr_bytes *b, uint64_t most,
                                  tnf_error *e)
 {
     size_t skip = kind == ZR_ZLIB && b->n > 6 ? 2 : 0;
-    tnf_encoded from = { fetch_memory, b->p + skip, b->n - 3 * skip, 0 };
+    tnf_str bytes = { (const char *)b->p + skip, b->n - 3 * skip };
+    tnf_encoded from = { tnf_memory_fetch, &bytes, bytes.n, 0 };
     *out = 0;
     if (kind == ZR_BLOSC || kind == ZR_LZ4) {
         size_t at = kind == ZR_BLOSC ? 4 : 0;

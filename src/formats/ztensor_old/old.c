@@ -177,14 +177,6 @@ static const char *choose_digest(const tnf_writer *w, const tnf_part *p, const z
     return sha256 ? "sha256" : "crc32c";
 }
 
-static tnf_status put_padding(tnf_writer *w, tnf_error *e)
-{
-    uint64_t at;
-    if (!tnf_ckd_align(&at, w->sink->written, ZT_ALIGN))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the file would exceed 2^64 bytes");
-    return tnf_put_fill(w, 0, at - w->sink->written, e);
-}
-
 tnf_status tnf_zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *how, zt_blob *out,
                            tnf_error *e)
 {
@@ -218,7 +210,7 @@ tnf_status tnf_zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *ho
                                    : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                                               "its tensors would have to be rewritten");
     }
-    TNF_TRY(put_padding(w, e));
+    TNF_TRY(tnf_put_align(w, ZT_ALIGN, e));
     TNF_TRY(tnf_put_part(w, &from, &put, &done, e));
     out->offset = done.offset;
     out->stored = done.stored;

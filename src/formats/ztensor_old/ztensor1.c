@@ -324,12 +324,11 @@ static tnf_status measure_part(parser *p, const object *o, const component *k, t
         most = part->stored * MEASURE_RATIO;
     /* The decoder's memory is temporary and does not belong to the handle. */
     tnf_status status = tnf_codec_measure(&part->nbytes, TNF_CODEC_ZSTD, &from, most, NULL, &why);
-    bool of_the_file = status == TNF_EFORMAT || status == TNF_ETRUNCATED ||
-                       status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
-    if (status != TNF_OK && !of_the_file && e)
-        *e = why;
-    if (!of_the_file)
+    if (!tnf_is_file_fault(status)) {
+        if (status != TNF_OK && e)
+            *e = why;
         return status;
+    }
     part->nbytes = part->stored;
     part->flags |= TNF_PART_UNREADABLE;
     tnf_warn(p->r, k->at,

@@ -413,7 +413,7 @@ def vocab_file(*more, **change):
     return file(simple(FOUR, **change), dense(4, 2), *more)
 
 
-refuse("words_short", file(Chunk(SIMPLE, b"\0" * 7), dense(4, 2)), BAD, 24, "needs at least 8")
+refuse("words_short", file(Chunk(SIMPLE, b"\0" * 7), dense(4, 2)), BAD, 24, "its fields alone have 8")
 for name, count in (("max", 2 ** 64 - 1), ("2_63", 2 ** 63), ("2_62", 2 ** 62), ("2_53", 2 ** 53), ("2_32", 2 ** 32),
                     ("2_31", 2 ** 31), ("many", 9)):
     refuse("words_" + name, file(Chunk(SIMPLE, u64(count), simple(FOUR).data), dense(4, 2)), BAD, at,
@@ -431,12 +431,12 @@ for name, bad in (("lead", b"\xff"), ("continuation", b"\x80a"), ("overlong", b"
 refuse("utf8_long", file(simple([b"a" * 70000 + b"\xff"]), dense(1, 1)), BAD, at + 8 + 4, "not UTF-8", "opens")
 refuse("vocab_length_short", vocab_file(length=-1), BAD, None, "has a length of", "opens")
 refuse("vocab_length_long", vocab_file(length=1), BAD, 24, "contents have", "opens")
-refuse("vocab_length_zero", file(Chunk(SIMPLE, b""), dense(4, 2)), BAD, 24, "needs at least 8")
+refuse("vocab_length_zero", file(Chunk(SIMPLE, b""), dense(4, 2)), BAD, 24, "its fields alone have 8")
 refuse("vocab_length_beyond", vocab_file(length=1 << 40), SHORT, None, "are missing")
 refuse("vocab_cut", vocab_file()[:50], SHORT, 50, "are missing")
 
 # ---------------------------------------------------------------- subwords
-refuse("bucket_short", file(Chunk(BUCKET, b"\0" * 19), dense(4, 2)), BAD, 24, "needs at least 20")
+refuse("bucket_short", file(Chunk(BUCKET, b"\0" * 19), dense(4, 2)), BAD, 24, "its fields alone have 20")
 refuse("bucket_64", file(bucket(FOUR, 64), dense(4, 2)), BAD, at + 16, "2^64 buckets are too many")
 refuse("bucket_max", file(bucket(FOUR, 2 ** 32 - 1), dense(4, 2)), BAD, at + 16, "2^4294967295 buckets are too many")
 refuse("bucket_63", file(bucket(FOUR, 63), dense(4, 2)), BAD, None, "9223372036854775812", "opens")
@@ -447,7 +447,7 @@ refuse("bucket_seed_order", file(bucket(FOUR, seed=True), dense(8, 2)), BAD, Non
 refuse("bucket_tools_order", file(bucket(FOUR), seed_dense(8, 2)), BAD, None, "")
 refuse("fasttext_none", file(fasttext(FOUR, 0), dense(4, 2)), BAD, at + 16, "without buckets")
 refuse("fasttext_max", file(fasttext(FOUR, 2 ** 32 - 1), dense(4, 2)), BAD, None, "4294967299", "opens")
-refuse("explicit_short", file(Chunk(EXPLICIT, b"\0" * 23), dense(4, 2)), BAD, 24, "needs at least 24")
+refuse("explicit_short", file(Chunk(EXPLICIT, b"\0" * 23), dense(4, 2)), BAD, 24, "its fields alone have 24")
 refuse("explicit_rows", file(explicit(FOUR, GRAMS), dense(8, 2)), BAD, None, "4 words and 3 rows", "opens")
 refuse("explicit_min_0", file(explicit(FOUR, GRAMS, 0), dense(7, 2)), BAD, at + 16, "n-grams of 0 to 3", "opens")
 for name, count in (("max", 2 ** 64 - 1), ("2_61", 2 ** 61), ("2_32", 2 ** 32)):
@@ -459,7 +459,7 @@ refuse("ngram_utf8", file(explicit([], [(b"\xff", 0)]), dense(1, 2)), BAD, at + 
        "opens")
 refuse("explicit_length", file(explicit(FOUR, GRAMS, length=-8), dense(7, 2)), BAD, 24, "has a length of 86 bytes", "opens")
 refuse("explicit_cut", file(explicit(FOUR, GRAMS))[:-1], SHORT, None, "1 byte is missing")
-refuse("floret_short", file(Chunk(FLORET, b"\0" * 31), dense(4, 2)), BAD, 24, "needs at least 32")
+refuse("floret_short", file(Chunk(FLORET, b"\0" * 31), dense(4, 2)), BAD, 24, "its fields alone have 32")
 refuse("floret_no_buckets", file(floret(0), dense(0, 2)), BAD, at + 8, "without buckets")
 refuse("floret_hashes_0", file(floret(hashes=0), dense(4, 2)), BAD, at + 16, "0 hashes")
 refuse("floret_hashes_5", file(floret(hashes=5), dense(4, 2)), BAD, at + 16, "5 hashes")
