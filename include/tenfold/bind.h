@@ -39,7 +39,7 @@ TNF_API TNF_CHECKED tnf_status tnf_expect(const tnf_object *object, const tnf_ty
 
 /** A tensor that the caller needs. Begin with TNF_BINDING_INIT. */
 typedef struct tnf_binding {
-    const char *name;      /**< of the tensor; ends with a NUL, unless name_bytes is set */
+    const char *name;      /**< name of the tensor; ends with a NUL, unless name_bytes is set */
     const tnf_type *type;  /**< NULL: any */
     const uint64_t *shape; /**< NULL: any shape of that rank */
     uint32_t rank;         /**< or TNF_ANY_RANK */
@@ -50,7 +50,7 @@ typedef struct tnf_binding {
      *  mapped file, valid until it is closed, or in dst. */
     const void *view;
     const tnf_object *object; /**< result: the tensor; NULL if the file has none */
-    size_t name_bytes;        /**< of a name that contains a NUL; 0: the name ends with one */
+    size_t name_bytes;        /**< length of a name with NULs in it; 0: it ends at its first NUL */
     uint64_t reserved[3];     /**< 0 */
 } tnf_binding;
 

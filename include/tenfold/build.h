@@ -114,9 +114,9 @@ typedef struct tnf_plan_item {
     const char *kind;   /**< "tensor", "attribute", "extra": the words of --allow-loss */
     tnf_str name;       /**< of the tensor, attribute or extra */
     const char *reason; /**< why it is not TNF_NATIVE */
-    /** TNF_TRANSFORMED, although the caller did not request it, and it is not refused: the format's
-     *  own readers need this form, and the file keeps the data that undoes it. Worth showing to the
-     *  user; tnf_save_options.as_is prevents it. */
+    /** The caller did not request this change (TNF_TRANSFORMED), but it is not refused: the own
+     *  readers of the format need this form, and the file keeps the data that undoes it. Show it to
+     *  the user. tnf_save_options.as_is prevents it. */
     bool unasked;
     /** Reported after the tensor was written, in addition to the tensor's item in the plan, since
      *  only the values could show it: numbers too large for the scales of the requested blocks. */
@@ -136,7 +136,7 @@ typedef struct tnf_save_options {
     bool no_sync;              /**< skip fsync */
     bool allow_loss;           /**< drop what the format cannot hold, instead of refusing */
     bool dry_run;              /**< plan only, write nothing */
-    const char *loss; /**< with allow_loss: the kinds that may be lost, with commas; NULL: all */
+    const char *loss; /**< with allow_loss: kinds that may be lost, "tensor,extra"; NULL: all */
     /** Called for each item before the first byte is written; for items that are `late`, at the
      *  end. */
     tnf_plan_fn plan;
@@ -159,8 +159,8 @@ typedef struct tnf_save_options {
     bool as_is;
     /** For tnf_save_in_place(): if there is no room, the file system may shift everything after
      *  the header (ext4 and XFS can), which is immediate and copies nothing. Programs that have the
-     *  file open or mapped, including this one, then see bytes of other positions. So do not read
-     *  from options->like after the call; only close it. */
+     *  file open or mapped, including this one, then find other bytes at the old positions. So do
+     *  not read from options->like after the call; only close it. */
     bool shift;
     /** If the path is a URL: how to use the network (remote.h); NULL: all defaults. */
     const struct tnf_url_options *remote;

@@ -140,9 +140,8 @@ typedef struct tnf_load_options {
  *  it. */
 typedef struct tnf_load tnf_load;
 /** Begins to load n tensors; the files must stay open until the load is complete. The requests and
- *  their slices are copied. Before the first
- *  byte is read, returns TNF_ENOMEM if the device has too little memory, TNF_EINVAL if a `dst` is
- *  too small. */
+ *  their slices are copied. Before it reads the first byte, the call fails with TNF_ENOMEM if the
+ *  device has too little memory, with TNF_EINVAL if a `dst` is too small. */
 TNF_API TNF_CHECKED tnf_status tnf_device_start(tnf_load **out, tnf_device *device,
                                                 const tnf_device_request *requests, size_t n,
                                                 const tnf_load_options *options, tnf_error *error);

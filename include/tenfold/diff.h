@@ -27,14 +27,14 @@ extern "C" {
 typedef enum tnf_difference_kind {
     TNF_DIFF_ONLY_A,    /**< only the first file has the tensor */
     TNF_DIFF_ONLY_B,    /**< only the second file has the tensor */
-    TNF_DIFF_LAYOUT,    /**< the layout, as dense and sparse; values are not compared */
+    TNF_DIFF_LAYOUT,    /**< the layout, such as dense or sparse; values are not compared */
     TNF_DIFF_SHAPE,     /**< the shape; values are not compared */
     TNF_DIFF_DTYPE,     /**< the type of part `key`; values are compared if types are ignored */
     TNF_DIFF_PARTS,     /**< only one of them has the part `key`, or its size differs */
-    TNF_DIFF_ORDER,     /**< row by row and column by column: reported, but not a difference */
+    TNF_DIFF_ORDER,     /**< the order of elements; it is reported, but not counted */
     TNF_DIFF_VALUES,    /**< the values of part `key` */
-    TNF_DIFF_ATTRIBUTE, /**< of the tensor, or of the file if there is none; `key` is its path with
-                         *   dots */
+    TNF_DIFF_ATTRIBUTE, /**< an attribute of the tensor, or of the file if no tensor is given; `key`
+                         *   is its path with dots */
     TNF_DIFF_EXTRA      /**< only one of them has the extra `key`, or its bytes differ */
 } tnf_difference_kind;
 

@@ -128,7 +128,7 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word,
 
 /** How a word was found. */
 typedef struct tnf_emb_found {
-    uint64_t row; /**< of a word in the vocabulary; else TNF_NO_ROW */
+    uint64_t row; /**< row of a word in the vocabulary; else TNF_NO_ROW */
     bool known;   /**< in the vocabulary */
     bool found;   /**< known, or made of subwords; else the vector is all 0 */
     float norm; /**< known: as stored, or 1 if the file has none; else the length of the sum (1 for
@@ -169,8 +169,8 @@ typedef struct tnf_emb_query {
     /** Only the first `among` words may be answers; files usually begin with the most frequent
      *  words. 0: all words. */
     uint64_t among;
-    /** Words before this row are not answers. A search can so be divided into ranges of rows: the
-     *  best answers of all ranges together are those of one search. */
+    /** Words before this row are not answers. With `from` and `among` a search can be divided into
+     *  ranges of rows: the best answers of all ranges together are those of one search. */
     uint64_t from;
 } tnf_emb_query;
 
@@ -274,9 +274,9 @@ typedef enum tnf_quantizer {
 /** The result of quantizing. */
 typedef struct tnf_quantized {
     size_t size;            /**< sizeof(tnf_quantized) */
-    uint64_t rows;          /**< of the matrix */
-    size_t dims;            /**< of a row */
-    unsigned bits;          /**< of a code */
+    uint64_t rows;          /**< number of rows of the matrix */
+    size_t dims;            /**< numbers per row */
+    unsigned bits;          /**< bits of a code */
     unsigned subquantizers; /**< pieces of a row */
     /** The mean cosine of the angle between a row and its reconstruction, without rows of zeros. */
     double cosine;

@@ -55,14 +55,14 @@ typedef struct tnf_job_options {
     const char *const *inputs; /**< paths or URLs; two for diff, one for similar */
     size_t ninputs;            /**< number of inputs */
     uint64_t parts;            /**< 1 to 1,000,000; some may be empty */
-    const char *read_format;   /**< of all inputs; NULL: each is detected */
+    const char *read_format;   /**< the format of all inputs; NULL: each is detected */
     bool lenient;              /**< as tnf_open_options.lenient */
 
     /* convert */
     const char *out; /**< the file, s3://…, or with max_bytes the directory; for other jobs: where
                           receipts go */
-    const char *format;         /**< to write; NULL: by the extension of `out` */
-    const tnf_option *options;  /**< of its writer */
+    const char *format;         /**< the format to write; NULL: by the extension of `out` */
+    const tnf_option *options;  /**< options of its writer */
     size_t noptions;            /**< number of options */
     const char *const *select;  /**< patterns: only tensors that match one; none: all */
     size_t nselect;             /**< number of patterns */
@@ -97,12 +97,12 @@ typedef struct tnf_job_info {
     const char *job;       /**< "hash" … */
     const char *id;        /**< 64 hex digits: the same for the same work, wherever its files are */
     uint64_t parts;        /**< number of parts */
-    uint64_t items;        /**< of all parts */
-    uint64_t bytes;        /**< to be read by all parts */
+    uint64_t items;        /**< pieces of work of all parts together */
+    uint64_t bytes;        /**< bytes to be read by all parts together */
     uint64_t largest_part; /**< bytes to be read by the part that reads the most */
     uint64_t smallest_part; /**< bytes to be read by the part that reads the least */
     uint64_t largest_atom;  /**< bytes of the largest indivisible piece; 0: all can be divided */
-    const char *mode;       /**< of the output: "range", "files", "whole"; "rows": no file */
+    const char *mode;       /**< how to write: "range", "files", "whole"; "rows": no output */
     const char *format;     /**< the format that is written, or NULL */
     const char *out;        /**< where the output goes, or NULL */
 } tnf_job_info;

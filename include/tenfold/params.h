@@ -57,7 +57,7 @@ typedef struct tnf_params_options {
     size_t size;                 /**< sizeof(tnf_params_options) */
     tnf_id name_space;           /**< for keys; zero is a valid namespace */
     uint64_t budget;             /**< bytes that the cache may hold; 0: not set */
-    double budget_percent;       /**< of the bytes of all parameters, 0 to 1; 0: not set */
+    double budget_percent;       /**< a fraction of all parameters' bytes, 0 to 1; 0: not set */
     uint64_t budget_cap;         /**< upper bound of the budget; 0: not set */
     uint64_t small_bytes;        /**< parameters up to this size are never evicted; 0: none */
     uint32_t prefetch_layers;    /**< load and keep "blocks.0." … "blocks.<n-1>." at once */

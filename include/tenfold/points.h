@@ -88,17 +88,17 @@ typedef struct tnf_points_options {
 /** The properties that all points of a file share. For creating, begin with TNF_SPACE_INIT. */
 typedef struct tnf_space {
     size_t size;                 /**< sizeof(tnf_space) */
-    const tnf_type *type;        /**< of a coordinate; NULL: no vectors (STRING, JSON) */
+    const tnf_type *type;        /**< type of a coordinate; NULL: no vectors (STRING, JSON) */
     const char *resolution;      /**< the format's name of the type; not needed for creating */
     const uint64_t *dims;        /**< the shape of a vector */
     uint32_t rank;               /**< number of dimensions */
     bool scalar;                 /**< for creating with rank 0: one number per point */
     uint8_t pack;                /**< as in the file: 1 is snappy */
     uint8_t paging;              /**< as in the file; its meaning is unknown */
-    uint64_t elements;           /**< of a vector; not needed for creating */
-    uint64_t vector_bytes;       /**< of a vector; not needed for creating. The first bit of a byte
-                                      is the lowest one. */
-    const tnf_value *attributes; /**< of the application; NULL: none (for creating: an empty map) */
+    uint64_t elements;           /**< numbers in a vector; not needed for creating */
+    uint64_t vector_bytes;       /**< bytes of a vector; not needed for creating. Vectors of bits:
+                                      the first bit of a byte is the lowest one. */
+    const tnf_value *attributes; /**< the application's; NULL: none (for creating: an empty map) */
 } tnf_space;
 
 /** All 0, with its size. */
@@ -154,10 +154,10 @@ typedef tnf_status (*tnf_point_take_fn)(void *ctx, const tnf_point *point, tnf_e
  *  one shared lock. Uses memory for one point only. */
 TNF_API TNF_CHECKED tnf_status tnf_points_each(tnf_points *points, uint64_t from,
                                                tnf_point_take_fn take, void *ctx, tnf_error *error);
-/** Calls `take` for the points after the one at that offset, in file order: those that were
- *  appended since it was the last (0: all points). The point itself may be deleted. TNF_ENOTFOUND
- *  if no block is at that offset, or if the file was compacted since this handle returned offsets.
- *  After compaction all points have new offsets, so read from 0.
+/** Calls `take` for all points after the point at that offset, in file order: those that were
+ *  appended later. Offset 0 means all points. The point itself may be deleted. TNF_ENOTFOUND if no
+ *  block is at that offset, or if the file was compacted since this handle returned offsets. After
+ *  compaction all points have new offsets, so read from 0.
  *
  *  If `offset` is the last point that this handle returned, only new blocks are read; for any other
  *  offset, the blocks before it are followed first. */

@@ -128,7 +128,7 @@ TNF_API TNF_CHECKED tnf_status tnf_primitiv_add(tnf_builder *builder, const tnf_
                                                 const tnf_str *statistic,
                                                 const tnf_primitiv_shape *shape, const float *data,
                                                 tnf_error *error);
-/** Makes it a Shape file. */
+/** Makes the file of the builder a Shape file. */
 TNF_API TNF_CHECKED tnf_status tnf_primitiv_set_shape(tnf_builder *builder,
                                                       const tnf_primitiv_shape *shape,
                                                       tnf_error *error);
@@ -140,7 +140,7 @@ typedef struct tnf_primitiv_config {
     float f;         /**< the value of a float config */
 } tnf_primitiv_config;
 
-/** Makes it an Optimizer file with these configs, in this order. */
+/** Makes the file of the builder an Optimizer file with these configs, in this order. */
 TNF_API TNF_CHECKED tnf_status tnf_primitiv_set_optimizer(tnf_builder *builder,
                                                           const tnf_primitiv_config *uints,
                                                           size_t nuints,

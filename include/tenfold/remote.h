@@ -71,7 +71,7 @@ TNF_API TNF_CHECKED tnf_status tnf_source_url(tnf_source **out, const char *url,
 typedef struct tnf_traffic {
     size_t size;       /**< sizeof(tnf_traffic) */
     uint64_t requests; /**< requests that were sent, including repeated ones */
-    uint64_t bytes;    /**< bytes of bodies that were received */
+    uint64_t bytes;    /**< bytes that were received, without headers */
     uint64_t retries;  /**< requests that were repeated */
 } tnf_traffic;
 

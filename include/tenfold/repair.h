@@ -27,7 +27,7 @@ extern "C" {
 typedef struct tnf_loss {
     const char *kind;   /**< "tensor", "extra", or "part": a piece of the file with tensors whose
                              names are lost */
-    tnf_str name;       /**< of a tensor or an extra; else empty */
+    tnf_str name;       /**< name of the tensor or extra; else empty */
     uint64_t offset;    /**< or TNF_NO_OFFSET */
     const char *reason; /**< why it is lost */
 } tnf_loss;

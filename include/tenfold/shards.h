@@ -74,7 +74,7 @@ TNF_API bool tnf_file_reads(const tnf_file *file, const char *path);
 typedef struct tnf_split_file {
     const char *name; /**< without the directory */
     size_t tensors;   /**< number of tensors */
-    uint64_t bytes;   /**< of its tensors */
+    uint64_t bytes;   /**< bytes of its tensors */
     bool index;       /**< it is the index of all the others */
 } tnf_split_file;
 

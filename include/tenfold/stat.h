@@ -31,7 +31,7 @@ typedef struct tnf_stat {
      *  the largest magnitude. */
     const uint64_t *bins;
     size_t nbins;         /**< number of intervals */
-    const tnf_type *type; /**< of the numbers: f32 for a quantized tensor; NULL: no numbers */
+    const tnf_type *type; /**< type of the numbers: f32 if quantized; NULL: no numbers */
 } tnf_stat;
 
 /** Called on the caller's thread with a tensor that cannot be read, and the reason. */

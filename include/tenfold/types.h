@@ -60,8 +60,8 @@ typedef enum tnf_status {
 /** An offset that is not known or does not apply. */
 #define TNF_NO_OFFSET UINT64_MAX
 
-/** Describes a failure. It is usually on the caller's stack. The library writes it only on failure;
- *  NULL is allowed wherever a function takes one. */
+/** Describes a failure. It is usually on the caller's stack. The library writes it only on failure.
+ *  Every function that takes a tnf_error also accepts NULL. */
 typedef struct tnf_error {
     tnf_status status; /**< the same as the function returned */
     int sys;           /**< errno or HTTP status, 0 if none */
@@ -214,7 +214,7 @@ typedef struct tnf_digest {
     const uint8_t *bytes;  /**< the checksum */
     size_t n;              /**< its length in bytes */
     tnf_str text;          /**< as written in the file: "crc32c:0x42709AEA"; or NULL and 0 */
-    bool of_stored;        /**< true: of the stored bytes; false: of the decoded bytes */
+    bool of_stored;        /**< true: digest of the stored bytes; false: of the decoded bytes */
 } tnf_digest;
 
 /** Returns how a part with payload TNF_ENCODED is encoded: "raw", "zstd" … */
@@ -229,9 +229,9 @@ enum {
 /** A run of elements: one array of a tensor. */
 typedef struct tnf_part {
     const char *role;                /**< "data" for dense tensors; else as the layout says */
-    const tnf_type *type;            /**< of its elements */
+    const tnf_type *type;            /**< type of its elements */
     const struct tnf_origin *origin; /**< the file that reads it (opaque) */
-    uint64_t offset;                 /**< of the stored bytes in their file */
+    uint64_t offset;                 /**< where its stored bytes begin in their file */
     uint64_t stored;                 /**< bytes in the file */
     uint64_t nbytes;                 /**< bytes after decoding */
     const void *memory;              /**< TNF_MEMORY: the bytes; NULL if a function gives them */

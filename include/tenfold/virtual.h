@@ -53,7 +53,7 @@ typedef enum tnf_virtual_kind {
 
 /** How to make a virtual tensor. Begin with TNF_VIRTUAL_HOW_INIT. The library copies all of it. */
 typedef struct tnf_virtual_how {
-    size_t size;             /**< of this struct */
+    size_t size;             /**< sizeof(tnf_virtual_how) */
     tnf_virtual_kind kind;   /**< what to do */
     uint32_t axis;           /**< TNF_VIRTUAL_JOIN: the dimension */
     tnf_order order;         /**< TNF_VIRTUAL_ORDER: the wanted order */
