@@ -2,11 +2,11 @@
 /* bench_fill DIRECTORY BYTES ROUNDS [sync]: bare ways to fill a new file from memory.
  *
  *   write       write() in blocks of 8 MiB; with `sync` fsync at the end
- *   early       the same in aligned steps of 256 KiB; with `sync` the disk starts after every 32
- * MiB map_N       N threads through a mapping, each block populated first (without `sync`) direct_N
- * N threads with O_DIRECT into allocated space, 2 MiB at a time (with `sync`)
+ *   early       the same in aligned steps of 256 KiB; with `sync` write-back begins every 32 MiB
+ *   map_N       N threads through a mapping, each block populated first (without `sync`)
+ *   direct_N    N threads with O_DIRECT into allocated space, 2 MiB at a time (with `sync`)
  *
- * A way that the file system cannot go has times of 0.
+ * A way that the file system does not support has times of 0.
  */
 #include "bench.h"
 

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* The array with n items in it, with room for one more: `first` to begin with, then twice as much.
- * NULL: no memory, and it is as it was. */
+/* Makes room for one more item in an array of n items: for `first` items at the beginning, then for
+ * twice as many. Returns the array, which may have moved. NULL: no memory; nothing has changed. */
 static inline void *grow_array(void *items, size_t n, size_t *room, size_t size, size_t first)
 {
     size_t more = *room ? 2 * *room : first;

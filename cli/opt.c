@@ -62,8 +62,8 @@ static bool find_short(const parse *p, char letter, found *out)
     return false;
 }
 
-/* A letter that has a new meaning now. It has the old meaning only if one of the old option's words
- * follows. *value is the text that follows, or NULL. */
+/* Finds the old meaning of a letter that has a new meaning now. The old one counts only if one of
+ * the old option's words follows. *value is the text that follows, or NULL. */
 static bool find_old(const parse *p, const char *letters, found *out, const char **value)
 {
     for (size_t s = 0; s < p->nsets; s++)

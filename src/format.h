@@ -51,7 +51,7 @@ typedef struct tnf_probe {
     const uint8_t *head, *tail; /* the first 4 KiB, the last 64 bytes (or all there is) */
     size_t nhead, ntail;
     uint64_t size;
-    const char *ext; /* of the path, without the dot, lower case; "" if none */
+    const char *ext; /* extension of the path in lower case, without the dot; "" if none */
 } tnf_probe;
 
 /* Does the head contain this text? Reads the whole head, so a probe should check this last. */
@@ -99,11 +99,11 @@ typedef struct tnf_can {
      * string. Each string is padded with 0 at its end. The stash says that they were strings. */
     bool pads_strings;
     bool order_f; /* column-major order is possible */
-    bool only_f;  /* row-major order is not */
+    bool only_f;  /* row-major order is not possible */
     /* order_f: must this row-major tensor be written column-major if no order is requested? For a
      * tensor that was column-major in a file of this format. May be NULL. */
     bool (*was_f)(const tnf_object *object);
-    bool zero_rank;           /* scalars */
+    bool zero_rank;           /* scalars are possible */
     const char *not_empty;    /* why a file without tensors is impossible; NULL: it is possible */
     bool extras;              /* extras of its own family */
     const char *extra_prefix; /* the beginning of their keys, before a dot; NULL: the family */
@@ -116,7 +116,7 @@ typedef struct tnf_can {
     const char *reserved; /* names that no tensor can have */
     /* The order in which a reader returns its tensors, as for tnf_sorted(). NULL: as written. */
     int (*sorts)(const tnf_object *a, const tnf_object *b);
-    tnf_holds attrs;   /* file attributes beyond its own */
+    tnf_holds attrs;   /* where file attributes go that have no native place */
     uint32_t max_rank; /* tensors of a higher rank: the first dimensions are merged. 0: no limit */
     /* TYPED: does this attribute of the file (`of` is NULL) or of a tensor come back unchanged?
      * NULL: everything that TNF_HOLDS_TYPED promises does. */
@@ -130,15 +130,15 @@ typedef struct tnf_can {
     bool sorted_attrs; /* TYPED, but attributes come back sorted by the bytes of their keys */
     bool sorted_maps;  /* TYPED, but maps come back in CBOR's order of keys */
     const char *file_attrs, *object_attrs; /* attributes that have a native place */
-    /* Do these options of the writer (an older version) leave no place for this one of
-     * object_attrs? It is then treated as if it were not listed. May be NULL. */
+    /* Returns true if these options of the writer, such as an older version, leave no place for
+     * this attribute, which object_attrs lists. It then counts as not listed. May be NULL. */
     bool (*no_place)(const tnf_member *attr, const tnf_option_value *options);
     /* Attributes that its reader computes, or sets if the file does not have them ("key=false",
      * "key=text", "key=0", "key={}"). Dropping them is no loss. */
     const char *derived;
-    /* Attributes that only describe the spelling of its files (which blank, which line end), always
-     * or with that value ("key=text"). They are not content: they are kept where there is a place,
-     * and dropping them is no loss. */
+    /* Attributes that only describe the spelling of its files, such as the line ends. "key" lists
+     * an attribute with any value, "key=text" only with that value. They are not content: they are
+     * kept if there is a place, and dropping them is no loss. */
     const char *spelling;
     /* Returns why the rows of words (`embeddings` with `vocab`, without `norms`) must become unit
      * vectors, with their lengths as `norms`: its own readers expect this. Returns NULL if they
@@ -248,9 +248,10 @@ typedef struct tnf_format {
      * or NULL. */
     const struct tnf_digest_ops *check_reads;
     bool stands_for_shards; /* an index of files; shown to users as the format of those files */
-    /* stands_for_shards: what the names of such indexes end in, with two dots (".index.json").
-     * `index_names` calls `take` with each file that the text of one names; of a damaged text, with
-     * those before the damage. It fails only if there is no memory. Both may be NULL. */
+    /* stands_for_shards: the end of the names of such indexes, with two dots (".index.json").
+     * `index_names` calls `take` with each file that the text of an index names. If the text is
+     * damaged, it takes the names before the damage. It fails only if there is no memory. Both may
+     * be NULL. */
     const char *index_suffix;
     tnf_status (*index_names)(tnf_str text, uint32_t depth, tnf_arena *arena,
                               void (*take)(void *ctx, tnf_str name), void *ctx, tnf_error *e);
@@ -300,13 +301,13 @@ typedef struct tnf_format {
      * i from 0). May be NULL. */
     tnf_status (*shard_attrs)(tnf_attrs *attrs, const tnf_catalog *whole, size_t i, size_t n,
                               tnf_error *e);
-    /* The path of its file in a directory that can be opened in place of the file
-     * ("variables/variables.index", ".metadata"), and the suffix of that name that a path may omit
-     * (".index"). May be NULL. */
+    /* `inside`: a directory opens as the file at this path in it ("variables/variables.index",
+     * ".metadata"). `suffix`: the end of that name, which a path may omit (".index"). Both may be
+     * NULL. */
     const char *inside, *suffix;
     /* `choice` is a text file that says which file of a directory to open ("checkpoint"); `chosen`
-     * finds the name in it. *name is without `suffix`, as the text has it, unchecked, in `room`,
-     * which is as long as the text. False: the text is not of that kind. May be NULL. */
+     * finds the name in it. *name is in `room`, which is as long as the text; it is not checked and
+     * lacks `suffix`. Returns false if it is another kind of text. Both may be NULL. */
     const char *choice;
     bool (*chosen)(tnf_str text, char *room, tnf_str *name);
     /* Reports the problems that verifying finds beyond parts and their layouts. May be NULL. */
@@ -431,19 +432,19 @@ bool tnf_data_has_links(const struct tnf_origin *origin);
 struct missing_file;
 tnf_status tnf_miss(tnf_reader *r, const struct missing_file **out, tnf_str name, uint64_t at,
                     tnf_error *e);
-/* Adds a tensor in such a file of which only the name is known. */
+/* Adds a tensor of a missing file; only the name of the tensor is known. */
 tnf_status tnf_add_missing(tnf_reader *r, tnf_str name, const struct missing_file *where,
                            uint64_t at, tnf_error *e);
-/* Returns the origin for parts in such a file, for tensors that are otherwise known. The parts must
- * be TNF_OPAQUE, with TNF_PART_UNREADABLE. */
+/* Returns the origin for parts in a missing file, if everything but the bytes of the tensor is
+ * known. The parts must be TNF_OPAQUE, with TNF_PART_UNREADABLE. */
 tnf_status tnf_missing_origin(tnf_reader *r, const struct tnf_origin **out,
                               const struct missing_file *where, tnf_error *e);
-/* The tensor that was restored from the one that the file calls `name`, or that has it as a part.
- * NULL: that one was not changed. */
+/* Finds a restored tensor by a name in the file: the tensor that has this name there, or that has
+ * the tensor of this name as a part. NULL: the tensor of this name was not changed. */
 const tnf_object *tnf_find_piece(const tnf_file *file, const char *name, size_t n);
-/* The i-th name that the file uses for a tensor that was restored; false past the last. */
+/* Gets the i-th name in the file of a tensor that was restored; false past the last. */
 bool tnf_piece_at(const tnf_file *file, size_t i, tnf_str *name);
-/* The origin that reads the bytes of such a file, and its size: for parts in it. */
+/* Returns the origin for parts in an open file; *size is the number of its bytes. */
 const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size);
 
 /* Opens the file as a zip archive, in r->scratch; close it. Faults that usual readers tolerate go

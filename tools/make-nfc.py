@@ -66,7 +66,8 @@ table("tnf_nfc_range", "maybe", [f"{{0x{a:X},{b - a}}}" for a, b in ranges(maybe
       "Characters that may join the one before.")
 table("uint64_t", "composites",
       [f"C(0x{c:X},0x{composites[c][0]:X},0x{composites[c][1]:X})" for c in order],
-      "Characters that are two joined ones, by themselves …")
-table("uint16_t", "by_pair", [str(i) for i in by_pair], "… and by the two.")
+      "Characters that are composed of two others, in ascending order …")
+table("uint16_t", "by_pair", [str(i) for i in by_pair],
+      "… and their positions above, sorted by the two others.")
 print("/* clang-format on */")
 print(f"{len(order)} composites, {len(never)} never", file=sys.stderr)

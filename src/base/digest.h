@@ -24,8 +24,8 @@ void tnf_digest_update(tnf_digester *d, const void *bytes, size_t n);
 /* Writes the digest and frees the state. If `out` is NULL, only frees it. */
 void tnf_digest_end(tnf_digester *d, uint8_t *out);
 
-/* All functions above behind one pointer. Code that uses digests only through this pointer does not
- * link them unless a format refers to this struct. */
+/* Pointers to all functions above. Code that calls them only through this struct does not link them
+ * by itself; a program contains them only if one of its formats refers to the struct. */
 typedef struct tnf_digest_ops {
     size_t (*size)(const char *algorithm);
     bool (*begin)(tnf_digester *d, const char *algorithm);

@@ -95,7 +95,7 @@ static const tnf_nfc_range maybe[] = {
     {0x114BD,0}, {0x115AF,0}, {0x11930,0}
 };
 
-/* Characters that are two joined ones, by themselves … */
+/* Characters that are composed of two others, in ascending order … */
 static const uint64_t composites[] = {
     C(0xC0,0x41,0x300), C(0xC1,0x41,0x301), C(0xC2,0x41,0x302), C(0xC3,0x41,0x303),
     C(0xC4,0x41,0x308), C(0xC5,0x41,0x30A), C(0xC7,0x43,0x327), C(0xC8,0x45,0x300),
@@ -341,7 +341,7 @@ static const uint64_t composites[] = {
     C(0x115BA,0x115B8,0x115AF), C(0x115BB,0x115B9,0x115AF), C(0x11938,0x11935,0x11930)
 };
 
-/* … and by the two. */
+/* … and their positions above, sorted by the two others. */
 static const uint16_t by_pair[] = {
     844, 841, 845, 0, 1, 2, 3, 53, 55, 238, 4, 529, 5, 165, 208, 210, 527, 372, 57, 374, 376, 378,
     59, 61, 63, 65, 6, 382, 67, 384, 388, 390, 386, 7, 8, 9, 555, 69, 71, 73, 10, 553, 77, 212, 214,

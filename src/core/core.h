@@ -28,7 +28,7 @@ struct tnf_origin {
 struct missing_file {
     struct missing_file *next;
     uint64_t at;     /* position of the name */
-    tnf_value mark;  /* attributes of its tensors of which only the names are known: */
+    tnf_value mark;  /* attributes of its tensors if only their names are known: the next member */
     tnf_member name; /* the name of the file */
 };
 
@@ -106,7 +106,7 @@ struct tnf_file {
 tnf_status tnf_unpad_strings(tnf_part parts[2], tnf_file *f, const tnf_object *padded,
                              tnf_error *e);
 
-/* registry.c */
+/* open/registry.c */
 const tnf_format *tnf_registry_at(size_t i);
 const tnf_format *tnf_registry_find(const char *name);
 /* TNF_CAN_READ and so on, without capabilities that are not in this library. */
@@ -129,7 +129,7 @@ extern const tnf_format tnf_format_bytes;
 /* Writes the extension of a path, in lower case, to `out`; "" if there is none. */
 const char *tnf_extension(char out[16], const char *path);
 
-/* probe.c */
+/* open/probe.c */
 tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, const char *ext,
                             tnf_error *e);
 
@@ -137,10 +137,10 @@ tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, co
 tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e);
 /* The same for a directory without tensor files: TNF_OK if it is not a known kind. */
 tnf_status tnf_unknown_folder(const char *path, tnf_error *e);
-/* Is it certainly something else, whatever its name is? */
+/* Do the bytes show that it is another kind of file, whatever its name is? */
 bool tnf_surely_unknown(const tnf_probe *p);
 
-/* options.c */
+/* open/options.c */
 tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info *table,
                              const tnf_option *given, size_t n, tnf_arena *arena, tnf_error *e);
 
@@ -150,13 +150,13 @@ tnf_status tnf_unpack_source(tnf_source **source, const tnf_open_options *option
                              tnf_error *e);
 /* The maximum number of decoded bytes of `size` bytes; `limit` may be 0. */
 uint64_t tnf_decoded_most(uint64_t limit, uint64_t size);
-/* open/scheme.c: is it a URL of a scheme that the program has registered? And its source. */
+/* open/scheme.c: is it a URL of a scheme that the program has registered? Then opens its source. */
 bool tnf_scheme_has(const char *path);
 tnf_status tnf_scheme_source(tnf_source **out, const char *url, tnf_error *e);
-/* directory.c: the file to open for a directory. */
+/* open/directory.c: the file to open for a directory. */
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
-/* The same path, or that of the file to open for it: the path may lack the suffix, or name one of
- * the data files of a model. */
+/* Returns the path of the file to open: mostly `path` itself. But `path` may lack the suffix of the
+ * file, or name one of the data files of a model. */
 const char *tnf_stand_in(const char *path, tnf_arena *arena);
 /* The same for the URL of a directory. */
 struct tnf_url_options;
@@ -168,7 +168,7 @@ tnf_status tnf_remote_model(char **out, const char *url, const struct tnf_url_op
 tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell,
                                  tnf_tell warn, void *ctx, tnf_error *e);
 
-/* open.c */
+/* open/open.c */
 tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *path, tnf_str name,
                            const tnf_open_options *options, unsigned depth, tnf_error *e);
 /* Like tnf_open(). If that fails, still calls `note` with the format's findings. */
@@ -179,15 +179,15 @@ tnf_status tnf_open_noting(tnf_file **out, const char *path, const tnf_open_opti
 tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
                          const tnf_open_options *options, tnf_error *e);
 
-/* siblings.c: the number of siblings; closing all of them. */
+/* host/siblings.c: the number of siblings; closing all of them. */
 size_t tnf_sibling_count(const tnf_file *file);
 void tnf_close_siblings(tnf_file *file);
 /* Is this file of the model's directory a sibling, by any of its names? */
 bool tnf_sibling_named(const tnf_file *file, const char *name);
-/* Does the file with this device and inode belong to it: a sibling, or a sibling of one? */
+/* Is the file with this device and inode a sibling of `file`, or a sibling of a sibling? */
 bool tnf_sibling_is(const tnf_file *file, uint64_t device, uint64_t inode);
 
-/* growth.c: checks how much compressed tensors grow, and how much is written of each file. */
+/* open/growth.c: limits how much compressed tensors may grow, and how much is written of a file. */
 tnf_status tnf_check_decoded(const tnf_file *file, tnf_error *e);
 tnf_status tnf_check_output(const tnf_catalog *catalog, tnf_arena *arena, tnf_error *e);
 
@@ -197,7 +197,7 @@ tnf_status tnf_check_ranges(tnf_file *file, tnf_error *e);
 /* host/reader.c: notes that a salvaged file breaks a rule without losing data. */
 void tnf_note_fault(tnf_reader *r, tnf_status status, uint64_t offset, const char *text);
 
-/* repair.c: does this part extend beyond the end of its file? Writes how. */
+/* look/repair.c: does this part extend beyond the end of its file? `why` then describes it. */
 bool tnf_cut_off(char why[160], const tnf_part *part);
 
 /* save/restore.c: restores what save/plan.c put in a text map. */
@@ -206,7 +206,7 @@ tnf_status tnf_restore(tnf_file *file, tnf_error *e);
  * moved while the table is used; NULL counts as an empty map. */
 tnf_status tnf_index_members(tnf_hash *h, tnf_file *file, const tnf_value *map, tnf_error *e);
 
-/* Sorts its maps, at any depth, by key: shorter keys first, then by bytes, as CBOR does. */
+/* Sorts all maps in a value by key as CBOR does: shorter keys first, then by bytes. */
 void tnf_sort_maps(tnf_value *v);
 
 /* look/job_order.c: positions of the catalog's tensors, in the order in which threads take them. */
@@ -219,29 +219,29 @@ tnf_status tnf_job_order(const size_t **out, const tnf_catalog *catalog, tnf_are
 tnf_status tnf_content_attrs(tnf_member **out, size_t *kept, const tnf_value *map, tnf_arena *a,
                              tnf_error *e);
 
-/* look/uncounted.c: does the table list this attribute as not being content? And the i-th entry of
- * the table, or NULL past the last. */
+/* look/uncounted.c: does the table list this attribute as one that is not content? The second
+ * function returns the i-th entry of the table, or NULL past the last. */
 bool tnf_is_uncounted(const tnf_member *attr);
 const char *tnf_uncounted_at(size_t i);
-/* The part of its value that is content. */
+/* The part of an attribute's value that is content. */
 tnf_value tnf_counted_value(const tnf_member *attr);
 
 /* Is it the text map of a format with text metadata ("safetensors.metadata")? */
 bool tnf_is_text_map(const tnf_member *attr);
 
-/* save/restore_order.c: puts attributes in the order that the stash notes, */
+/* save/restore_order.c: puts attributes in the order that the stash notes. */
 tnf_status tnf_restore_order(tnf_file *file, const tnf_value *stash, tnf_error *e);
-/* and tensors, while they still have the names of the file. */
+/* The same for tensors. Called while they still have their names in the file. */
 tnf_status tnf_restore_sequence(tnf_file *file, const tnf_value *stash, tnf_error *e);
 
 /* save/restore_tensors.c: undoes the changes that made tensors fit the format, by the notes of the
  * stash. */
 tnf_status tnf_restore_tensors(tnf_file *file, const tnf_value *stash, tnf_error *e);
 
-/* read.c: is its digest compared whenever it is read completely (check_reads of its format)? */
+/* read/read.c: does reading the complete part compare its digest (check_reads of its format)? */
 bool tnf_checks_reads(const tnf_part *part);
 
-/* read.c: can any of its bytes be read without decoding those before? */
+/* read/read.c: can any bytes of the part be read without decoding the bytes before them? */
 bool tnf_part_cuts(const tnf_part *part);
 
 /* The library's own part, from the const pointer that callers have. */
@@ -250,7 +250,7 @@ static inline tnf_part *tnf_part_mutable(const tnf_part *part)
     return (tnf_part *)(uintptr_t)part;
 }
 
-/* siblings.c: fails if files of the model are missing, and names the first. */
+/* host/siblings.c: fails if files of the model are missing, and names the first. */
 tnf_status tnf_need_whole(const tnf_file *file, tnf_error *e);
 
 /* TNF_EINVAL for NULL, which the lookup of an unknown name returns; TNF_ENOTFOUND if the file of

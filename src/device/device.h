@@ -61,7 +61,7 @@ struct tnf_device {
     cu_function functions[TNF_KERNELS];
 };
 
-/* Make the device's context that of this thread. All driver calls are between these two. */
+/* Enter and leave the device's context in this thread. All driver calls are between these two. */
 tnf_status tnf_device_enter(tnf_device *d, tnf_error *e);
 void tnf_device_leave(tnf_device *d);
 

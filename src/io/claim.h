@@ -7,8 +7,8 @@
  *                                the start of saving, and then only if the file is unchanged
  *   replaces another file        the claim, during the rename
  *   tnf_points_*                 VS's lock, exclusive
- *   reads an index               no claim; during the read, a shared lock that a change in place
- *                                takes while the file is neither the old nor the new one
+ *   reads an index               no claim; during the read, a shared lock. A change in place takes
+ *                                it exclusively while some bytes are old and some are new
  *
  * A claim is flock() on the whole file and a shared VS lock on its first four bytes. When both
  * locks are held, the path may already name another file that replaced this one. Then that file is

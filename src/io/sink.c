@@ -62,7 +62,7 @@ static tnf_status put_bytes(tnf_sink *s, const void *bytes, size_t n, tnf_error 
     return note_failure(s, status);
 }
 
-/* Bytes may follow those before, or be committed. */
+/* Fails if the sink may no longer take or commit bytes. */
 static tnf_status check_usable(const tnf_sink *s, tnf_error *e)
 {
     if (s->done)

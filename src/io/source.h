@@ -35,8 +35,8 @@ tnf_status tnf_spool_write(int fd, const void *bytes, size_t n, tnf_error *e);
 tnf_status tnf_spool_source(tnf_source **out, int spool, tnf_access access,
                             const tnf_allocator *alloc, tnf_error *e);
 
-/* Reads the length of a file again, to which others may have appended since it was opened. Only
- * while the file is being opened: before there are readers or views. */
+/* Gets the length of a file again, since others may have appended to the file after it was opened.
+ * Only while the file is being opened: before there are readers or views. */
 void tnf_source_measure(const tnf_source *s);
 
 /* For the n bytes from `offset` on, which must be in the source: how many of the first ones are in

@@ -254,7 +254,7 @@ static bool digest_matches(const struct undo *u, uint8_t *block, tnf_status *sta
            memcmp(said, is, DIGEST) == 0;
 }
 
-/* Ranges ascend, and each lies within the old and within the new file. */
+/* Do the ranges ascend, and does each lie within the old and within the new file? */
 static bool ranges_fit(const struct undo *u, tnf_status *status, tnf_error *e)
 {
     struct range r;

@@ -52,8 +52,8 @@ tnf_status tnf_undo_run(bool *undone, const char *path, int fd, tnf_error *e);
 /* Removes the undo file of a file of that owner, after the file was replaced completely. */
 void tnf_undo_discard(const char *path, uid_t owner);
 
-/* For other ways to change a file (shift.h): the path of its undo file; and writing one there, to
- * the disk, with the permissions of `file`. */
+/* For other ways to change a file (shift.h): makes the path of its undo file; writes an undo file
+ * there and syncs it to the disk, with the permissions of `file`. */
 tnf_status tnf_undo_path(char out[PATH_MAX], const char *path, tnf_error *e);
 tnf_status tnf_undo_keep(const tnf_buf *bytes, int file, const char *undo, tnf_error *e);
 /* Appends the digest of all bytes so far. */

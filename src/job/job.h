@@ -8,11 +8,13 @@
  *   layout.c     computes the layout of a conversion's output
  *   window.c     a sink that takes some of its bytes, and hashes them
  *   part.c       runs the items of a part
- *   rows*.c      items of verify, stat, diff and similar; pieces.c: of some leaves of a tensor
+ *   rows*.c      runs items of the jobs "verify", "stat", "diff" and "similar"
+ *   pieces.c     results for some leaves of a tensor, as text
  *   merge.c      merges their results
  *   receipt.c    the receipt of a finished part
- *   finish.c     checks, merges, makes visible; finish_hash.c: hashes;
- *   finish_output.c  reports the output; finish_input.c: compares it with the input
+ *   finish.c     checks the parts, merges their results, makes the output visible
+ *   finish_*.c   its steps: hash computes hashes, verify reads the output again, output reports it,
+ *                input compares it with the input
  *   s3_output.c  an s3 object as the output
  *   mark.c       marks a file as the result of a plan
  */

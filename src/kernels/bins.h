@@ -12,7 +12,7 @@
 
 #include "kernels/tally.h"
 
-#define TNF_BINS 2048u /* TNF_TALLY_NOWHERE */
+#define TNF_BINS 2048u /* equal to TNF_TALLY_NOWHERE */
 
 typedef struct tnf_bins {
     int k;

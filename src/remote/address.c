@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recognises URLs, and shows them without secrets. This file is part of every library, since also a
- * library without network support names URLs in its messages.
+/* Recognises URLs, and shows them without secrets. This file is part of every library, since even
+ * a library without network support names URLs in its messages.
  *
  *   https://name:password@host/path/of/it?query#fragment
  *           └ not shown ┘                └ not shown ──

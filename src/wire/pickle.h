@@ -102,9 +102,9 @@ tnf_status tnf_pickle_read(tnf_pickle *out, const void *bytes, size_t n, uint64_
 /* The item of a dict with a text key; NULL if there is none. Of duplicates the last counts. */
 tnf_pickle_node *tnf_pickle_get(const tnf_pickle_node *dict, const char *key);
 bool tnf_pickle_is_text(const tnf_pickle_node *node, const char *text);
-/* Is it that class or function, by its Python 3 name? */
+/* Is the node the class or function with this Python 3 name? */
 bool tnf_pickle_is_global(const tnf_pickle_node *node, const char *module, const char *name);
-/* Is it a call of it? */
+/* Is the node a call of the class or function with this name? */
 bool tnf_pickle_is_call(const tnf_pickle_node *node, const char *module, const char *name);
 /* The i-th argument of a call, or NULL. */
 tnf_pickle_node *tnf_pickle_arg(const tnf_pickle_node *call, size_t i);

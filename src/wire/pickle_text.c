@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As many as Python itself takes: turning digits into bits is quadratic. */
 /* Python's own limit: the conversion of digits takes quadratic time. */
 #define MAX_DIGITS 4300u
 #define DIGITS     9u /* that fit in 32 bits */

@@ -49,11 +49,11 @@ size_t tnf_tree_mark(const tnf_tree *t);
 /* Drops the values pushed since the mark. */
 void tnf_tree_drop(tnf_tree *t, size_t mark);
 tnf_status tnf_tree_push(tnf_tree *t, const tnf_value *v, tnf_error *e);
-/* The values pushed since the mark, as an array; */
+/* Makes an array of the values pushed since the mark. */
 tnf_status tnf_tree_array(tnf_tree *t, size_t mark, tnf_value *out, tnf_error *e);
-/* as a map, in which every other value is a TNF_STRING, the key of the value after it; */
+/* Makes a map of them: every other value is a TNF_STRING, the key of the value after it. */
 tnf_status tnf_tree_map(tnf_tree *t, size_t mark, tnf_value *out, tnf_error *e);
-/* and as an array of arrays of two. */
+/* Makes an array of pairs of them; each pair is an array of two. */
 tnf_status tnf_tree_pairs(tnf_tree *t, size_t mark, tnf_value *out, tnf_error *e);
 
 /* A string of that kind, copied to the arena. */

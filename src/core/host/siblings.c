@@ -344,7 +344,7 @@ static tnf_status find_or_add(struct sibling **out, tnf_file *f, const char *dir
     return add_name(t, (tnf_str) { kept, key.n }, *out, e);
 }
 
-/* Opens it with the options of this file. Its warnings are passed on here, with its name. */
+/* Opens a sibling with the options of this file, which passes on its warnings with its name. */
 static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path,
                             const struct identity *is, const char *format, tnf_error *e)
 {

@@ -47,13 +47,14 @@ struct hashing {
 /* leaves.c: call this when a job, or a held leaf, of a tensor is done. */
 tnf_status tnf_hash_done(struct hashing *h, size_t item, tnf_error *e);
 
-/* leaf_read.c: hashes a part from front to end, alone or with helpers; hashes its job-th run of
- * leaves; hashes the leaves of streams until no stream is left; and marks a stream as done. */
+/* leaf_read.c: hashes part k of a tensor from front to end, alone or with helpers. */
 tnf_status tnf_hash_stream(struct hashing *h, size_t item, uint16_t k, bool alone, tnf_error *e);
+/* Hashes the job-th run of leaves of part k. */
 tnf_status tnf_hash_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e);
-/* Hashes its leaves from `first` up to `end`. */
+/* Hashes the leaves of part k from `first` up to `end`. */
 tnf_status tnf_hash_leaves(struct hashing *h, size_t item, uint16_t k, uint64_t first, uint64_t end,
                            tnf_error *e);
+/* Helps the streams: hashes their leaves until no stream is left. */
 tnf_status tnf_hash_help(struct hashing *h, tnf_error *e);
 void tnf_hash_stream_done(struct hashing *h);
 

@@ -167,7 +167,7 @@ void tnf_values_merge(tnf_values *v, const tnf_values *more)
         tnf_bins_merge(v->bins, more->bins);
 }
 
-/* Only 64-bit integers may exceed their doubles. */
+/* The exact integer. A double holds every integer of fewer than 64 bits exactly. */
 static uint64_t integer_of(const tnf_type *type, double x, uint64_t turned)
 {
     if (type->number == TNF_NUMBER_FLOAT || type->number == TNF_NUMBER_COMPLEX)

@@ -114,8 +114,8 @@ static bool is_vast(const tnf_part *p)
            p->nbytes / 1024 > p->origin->source->size;
 }
 
-/* For a file that is salvaged. Parts in other files are missing there, which their losses
- * report. */
+/* Reports an unreadable part of a file that was opened for salvage. If the part is in another file,
+ * the losses of that file report it. */
 static tnf_status check_unreadable(struct outcome *out, const tnf_part *p, tnf_error *e)
 {
     char why[160];

@@ -99,7 +99,7 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
     return s->save.progress(s->save.ctx, all < s->total ? all : s->total, s->total);
 }
 
-/* The plan was reported already. */
+/* Passes on only late items, since the plan was reported already. */
 static void on_late(void *ctx, const tnf_plan_item *item)
 {
     const struct splitting *s = ctx;
@@ -141,8 +141,8 @@ static tnf_status sync_held(const struct splitting *s, const struct split_shard 
     return tnf_fs_sync(shard->sink->fd, e);
 }
 
-/* Renames an old file whose name a new file will get. If another program changes it from now on,
- * the change counts as made before. */
+/* Renames an old file, since a new file will get its name. If another program changes the old file
+ * after this, its change is replaced, too, like an earlier change. */
 static tnf_status put_aside(struct splitting *s, struct split_shard *shard, tnf_error *e)
 {
     size_t n = strlen(shard->path) + TNF_TEMP_MORE;

@@ -42,9 +42,9 @@ struct splitting {
     uint64_t done, total;
 };
 
-/* split_plan.c: assigns tensors to files; */
+/* split_plan.c: assigns tensors to files. */
 tnf_status tnf_split_assign(struct splitting *s, tnf_error *e);
-/* makes the names of all files, in s->directory. */
+/* Makes the names of all files, in s->directory. */
 tnf_status tnf_split_name(struct splitting *s, tnf_error *e);
 
 #endif

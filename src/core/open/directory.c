@@ -67,7 +67,7 @@ static const tnf_format *index_format(const char *name, bool *variant)
     return NULL;
 }
 
-/* What names of indexes mostly end in; NULL: this library knows no index. */
+/* The usual end of the names of indexes; NULL: this build has no format with an index. */
 static const char *usual_suffix(void)
 {
     const tnf_format *f;

@@ -236,7 +236,7 @@ static tnf_status drop_packing_extension(tnf_file *f, tnf_error *e)
     return remember_path(f, inner, e);
 }
 
-/* Otherwise a file in the middle of a change would be read. */
+/* Fails if a change of the file was interrupted: it would have old and new bytes. */
 static tnf_status check_undo(const tnf_file *f, const char *path, tnf_error *e)
 {
     tnf_undo_state state;

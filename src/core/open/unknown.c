@@ -225,7 +225,7 @@ static const struct known *by_magic(const tnf_probe *p)
     return NULL;
 }
 
-/* Two bytes alone may also be a number. */
+/* The byte order mark of UTF-16 has two bytes, which may also be a number. So two more must fit. */
 static bool is_utf16(const tnf_probe *p)
 {
     return p->nhead >= 4 && (p->head[2] == 0 || p->head[3] == 0);

@@ -36,7 +36,7 @@ void tnf_expect_part(const tnf_part *part);
 tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e);
 void tnf_stream_close(tnf_stream *s);
 
-/* virtual.c: the same for the part of a virtual tensor. */
+/* virtual_cursor.c: the same for the part of a virtual tensor. */
 tnf_status tnf_cursor_open(struct tnf_cursor **out, const tnf_part *part, tnf_error *e);
 tnf_status tnf_cursor_read(struct tnf_cursor *c, uint64_t offset, uint8_t *dst, size_t n,
                            tnf_error *e);

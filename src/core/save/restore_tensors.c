@@ -148,8 +148,7 @@ static bool name_free(const tnf_catalog *c, tnf_str name, const uint32_t *positi
     return own;
 }
 
-/* The attributes that its layout may need. */
-/* Restores strings that were padded to one length, with one more dimension. */
+/* The attributes of a tensor, which its layout may need. */
 static const tnf_value *attrs_of(struct restoring *u, tnf_str name, const tnf_object *now)
 {
     uint32_t at = now ? TNF_HASH_NONE : tnf_hash_find(&u->by_name, name.p, name.n);
@@ -162,7 +161,7 @@ static bool is_padded(const tnf_object *o, const tnf_value *parts)
     return tnf_str_is(role, TNF_ROLE_PADDED) && strcmp(o->layout->id, "strings/1") == 0;
 }
 
-/* Strings of one length, with a dimension more. */
+/* Restores strings that were padded to one length, which gave the tensor one more dimension. */
 static bool read_padded(struct restoring *u, tnf_object *o, const tnf_value *note, tnf_error *why)
 {
     const tnf_catalog *c = &u->f->catalog;

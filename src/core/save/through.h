@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that several workers write, each some bytes (job/). */
+/* Saves a file of which each of several workers (job/) writes some bytes. */
 #ifndef TNF_CORE_SAVE_THROUGH_H
 #define TNF_CORE_SAVE_THROUGH_H
 

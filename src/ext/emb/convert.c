@@ -215,7 +215,7 @@ bool tnf_convert_leaves(const tnf_emb *emb, const tnf_emb_change *how, const tnf
                      tnf_str_is(o->name, "embeddings.norm_codebook"));
 }
 
-/* A tnf_fetch_fn for 64-bit ones. */
+/* A tnf_fetch_fn for an array of 64-bit integers that are all 1. */
 static tnf_status fetch_ones(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     uint8_t *to = dst;

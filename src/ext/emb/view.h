@@ -69,8 +69,8 @@ tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf
 
 /* fasttext.c: is the file an unchanged fastText model? */
 bool tnf_emb_is_model(const tnf_file *file);
-/* Are the rows vectors? Those of such a model are not, unless finalfusion made them, although the
- * file may be marked as a fastText model. */
+/* Are the rows vectors? In a fastText model they are not. In a file with finalfusion.vocab they
+ * count as vectors, even if the file is also marked as a fastText model. */
 bool tnf_emb_has_vectors(const tnf_file *file);
 tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e);
 void tnf_fasttext_close(tnf_emb *emb);
@@ -107,9 +107,9 @@ static inline uint64_t tnf_emb_candidates(const tnf_emb *emb)
     return named ? emb->info.words : emb->info.rows;
 }
 
-/* The first row of the word that this row has. */
+/* The first row with the same word as this row. */
 uint64_t tnf_emb_first(const tnf_emb *emb, uint64_t row);
-/* TNF_EINVAL for a word without memory. */
+/* Fails with TNF_EINVAL if a word is NULL although its length is not 0. */
 tnf_status tnf_emb_need_words(const tnf_str *words, size_t n, tnf_error *e);
 /* Is words[a] before words[b]? For tnf_ties. */
 int tnf_emb_compare(const void *ctx, uint64_t a, uint64_t b);

@@ -12,10 +12,10 @@
 
 /* Appends the name of a parameter, or "NAME@KEY" of its statistic. */
 void tnf_prim_name_put(tnf_buf *name, const tnf_str *path, size_t n, const tnf_str *statistic);
-/* TNF_EINVAL for a path or a statistic without memory. */
+/* Fails with TNF_EINVAL if a name of the path, or the statistic, is NULL but not empty. */
 tnf_status tnf_prim_need_path(const tnf_str *path, size_t n, const tnf_str *statistic,
                               tnf_error *e);
-/* Is the file's one tensor without a path? */
+/* Is it a Tensor or Parameter file, whose only tensor has no path? */
 bool tnf_prim_is_nameless(const tnf_file *file);
 /* Removes dimensions of 1 at the end of a shape; fails with TNF_EINVAL if the shape is invalid. */
 tnf_status tnf_prim_shape_checked(tnf_primitiv_shape *out, const tnf_primitiv_shape *shape,

@@ -11,7 +11,7 @@
  *   u8 quantized?  output matrix                    of training, or a classifier's labels
  *
  * The row of a word is not its vector: the vector is the mean of this row and of the rows of the
- * word's n-grams. This reader keeps both apart; src/emb combines them.
+ * word's n-grams. This reader keeps both apart; src/ext/emb combines them.
  */
 #include "formats/fasttext/ft.h"
 

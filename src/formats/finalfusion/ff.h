@@ -155,7 +155,7 @@ tnf_status tnf_ff_strings(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_err
 tnf_status tnf_ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, uint64_t *rows,
                               tnf_error *e);
 
-/* Do the indices cover all of 0 … rows-1? Distinct ones are counted without trusting any. */
+/* Counts distinct indices, to check that they cover all of 0 … rows-1. Any index is harmless. */
 typedef struct ff_rows {
     uint8_t *seen; /* a bit for each possible index */
     uint64_t n;    /* most indices */
@@ -235,7 +235,7 @@ tnf_status tnf_ff_words_load(ff_words *out, const tnf_object *strings, const tnf
                              tnf_arena *arena, const char **why, tnf_error *e);
 /* Is every string UTF-8? *why is the reason if not. */
 tnf_status tnf_ff_words_check(const ff_words *words, const char **why, tnf_error *e);
-/* Writes the list as a file has it; and its size there in bytes. */
+/* Writes the list in the form of a file. The second function returns its size there in bytes. */
 tnf_status tnf_ff_words_put(tnf_writer *w, const ff_words *words, tnf_error *e);
 uint64_t tnf_ff_words_bytes(const ff_words *words);
 /* Counts the rows of explicit n-grams; *why is set if their indices leave a row out. */

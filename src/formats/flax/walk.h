@@ -40,10 +40,11 @@ struct fx_array {
     fx_piece data;
 };
 
-/* read.c: would splitting the name at slashes not restore the keys? The keys as an array;
- * joined. */
+/* read.c: returns true if splitting the name at slashes would not restore the keys. */
 bool tnf_fx_needs_path(const struct fx_walk *x);
+/* Makes an array of the keys. */
 tnf_status tnf_fx_keep_path(tnf_value *out, const struct fx_walk *x, tnf_error *e);
+/* Joins the keys by slashes. */
 tnf_status tnf_fx_join(tnf_str *out, const struct fx_walk *x, bool escape, tnf_error *e);
 
 /* arrays.c: reads the content of an ext 1 or 3, whose head was read. Adds an array. */

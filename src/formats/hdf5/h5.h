@@ -269,6 +269,7 @@ tnf_status tnf_h5_add_chunk(h5_data *d, h5_file *h, const uint64_t *place, h5_ch
 tnf_status tnf_h5_fixed_array(h5_data *d, h5_file *h, uint64_t address, tnf_error *e);
 tnf_status tnf_h5_extensible_array(h5_data *d, h5_file *h, uint64_t address, uint32_t unlimited,
                                    tnf_error *e);
+/* chunks.c: adds a chunk by its number in the grid. */
 tnf_status tnf_h5_add_numbered(h5_data *d, h5_file *h, uint64_t number, uint32_t front,
                                h5_chunk chunk, tnf_error *e);
 

@@ -11,7 +11,7 @@
 #define NP_ORDER                                                                                   \
     "numpy.order" /* "F": columns first, even if another format cannot store this order */
 
-/* Fields of tnf_can, the same for both. */
+/* Fields of tnf_can, the same for both formats. */
 #define NP_TYPES                                                                                   \
     "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 c64 c128 f8_e4m3fn f8_e5m2 "              \
     "f8_e4m3fnuz f8_e5m2fnuz f8_e8m0"
@@ -37,7 +37,7 @@ tnf_status tnf_np_version(unsigned *major, const uint8_t *magic, uint64_t at, tn
 tnf_status tnf_np_make_attrs(const tnf_value **out, tnf_reader *r, const np_array *a,
                              unsigned major, bool version, const tnf_cur *c, tnf_error *e);
 
-/* text.c: `element_text` of both. */
+/* text.c: `element_text` of both formats. */
 size_t tnf_np_element_text(const tnf_object *o, uint32_t *axes, const void *bytes, size_t n,
                            char *out, size_t room);
 
@@ -51,12 +51,12 @@ typedef struct np_form {
 
 tnf_status tnf_np_form_of(np_form *f, const np_context *x, const tnf_object *o, bool ml_dtypes,
                           tnf_error *e);
-/* Functions of tnf_can, the same for both: was_f and takes. */
+/* The functions was_f and takes of tnf_can, for both formats. */
 bool tnf_np_was_columns_first(const tnf_object *o);
 tnf_fate tnf_np_takes(const tnf_object *o, const char **reason);
 /* strings.c: tensors of strings, as |S. */
 bool tnf_np_is_strings(const tnf_object *o);
-bool tnf_np_in_parts(const tnf_object *o); /* `in_parts` of both */
+bool tnf_np_in_parts(const tnf_object *o); /* `in_parts` of both formats */
 tnf_status tnf_np_form_of_strings(np_form *f, const np_context *x, const tnf_object *o,
                                   tnf_error *e);
 /* Calls put with the elements of the array, each of `width` bytes. */

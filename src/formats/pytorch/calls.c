@@ -79,7 +79,7 @@ static tnf_status note_name(uint32_t *at, audit *x, const char *name, const pt_c
         return tnf_arena_fail(&x->names, "names in a pickle", x->e);
     c.name = (tnf_str) { name, strlen(name) };
     *at = tnf_named_find(&f->call_list, c.name);
-    if (*at != TNF_HASH_NONE) { /* a.b in c and b.c in a have the same full name */
+    if (*at != TNF_HASH_NONE) { /* c of a.b and b.c of a have the same full name */
         pt_call *there = tnf_named_at(&f->call_list, *at);
         there->danger = there->danger > c.danger ? there->danger : c.danger;
         return TNF_OK;

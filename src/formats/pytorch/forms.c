@@ -33,8 +33,8 @@ static bool is_pair(const tnf_pickle_node *node)
     return (node->kind == TNF_PICKLE_LIST || node->kind == TNF_PICKLE_TUPLE) && node->n == 2;
 }
 
-/* Are all items so? The answer is cached in the flags `asked` and `yes`, since shared lists are
- * checked often. */
+/* Does so() return true for all items? The answer is cached in the flags `asked` and `yes`, since
+ * shared lists are checked often. */
 static bool all_are(const tnf_pickle_node *list, bool (*so)(const tnf_pickle_node *), uint8_t asked,
                     uint8_t yes)
 {

@@ -176,7 +176,7 @@ typedef struct pt_tensor {
     const tnf_pickle_node *state;
 } pt_tensor;
 
-/* types.c, tensor.c: classify nodes. */
+/* tensor.c: is the node a tensor? */
 bool tnf_pt_is_tensor(const tnf_pickle_node *node);
 /* Is it a function of torch that rebuilds tensors? */
 bool tnf_pt_is_rebuilt(const tnf_pickle_node *global);
@@ -184,7 +184,7 @@ bool tnf_pt_is_rebuilt(const tnf_pickle_node *global);
  * out of memory. */
 pt_tensor *tnf_pt_spare(pt_file *f, uint32_t depth);
 tnf_status tnf_pt_resolve(pt_tensor *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e);
-/* The storage of ("storage", …); with the fields of this mention. */
+/* A mention of a storage, ("storage", …): the storage, and the fields of the mention. */
 typedef struct pt_mention {
     pt_storage *storage;
     const pt_type *type;
@@ -280,6 +280,7 @@ tnf_status tnf_pt_scan_source(pt_file *f, uint64_t at, uint64_t end, const char 
                               tnf_error *e);
 tnf_status tnf_pt_scan_call(pt_file *f, const tnf_pickle_node *call, const char *name,
                             uint64_t base, tnf_error *e);
+/* calls.c, except tnf_pt_verify(), which is in pytorch.c. */
 void tnf_pt_report_calls(const pt_file *f, tnf_tell tell, void *ctx);
 void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *arena);
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

@@ -281,7 +281,7 @@ static tnf_status rebuild_from_type(context *x, const tnf_pickle_node *args)
     return TNF_OK;
 }
 
-/* Of no storage. */
+/* Begins a meta tensor, which has no storage. */
 static tnf_status begin_meta(context *x, const tnf_pickle_node *dtype, const tnf_pickle_node *size)
 {
     pt_dense *d = &x->t->parts[0];
@@ -384,7 +384,7 @@ static tnf_status read_whole_shape(context *x, const tnf_pickle_node *size)
     return read_dims(x, size, shape, &x->t->rank, "its size is not a tuple of numbers");
 }
 
-/* Has it no duplicate cells, and are its cells single numbers? */
+/* Is the tensor without duplicate cells, and is each cell a single number? */
 static bool is_plain_coo(const pt_tensor *t)
 {
     return t->coalesced && t->parts[0].rank == 1 && t->parts[1].rank == 2 &&

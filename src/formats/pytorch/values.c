@@ -45,7 +45,7 @@ bool tnf_pt_is_dict_class(const tnf_pickle_node *call)
            tnf_pickle_is_call(call, "builtins", "dict");
 }
 
-/* {module, name}: a call means its first argument. */
+/* Calls of these functions, {module, name}, only wrap their first argument. */
 static const char *const wrappers[][2] = {
     { "torch", "Size" },
     { "builtins", "set" },

@@ -103,6 +103,7 @@ tnf_status tnf_tb_sliced(struct tb_reading *g, tnf_str name, const tb_entry *x, 
 /* chosen.c: the checkpoint that the file `checkpoint` names; false: not such a file. */
 bool tnf_tb_chosen(tnf_str text, char *room, tnf_str *name);
 
+/* data.c */
 tnf_status tnf_tb_push(tnf_reader *r, tb_data data, uint64_t *key, tnf_error *e);
 tnf_status tnf_tb_check(tnf_reader *r, tb_check check, tnf_error *e);
 tnf_status tnf_tb_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,

@@ -4,8 +4,8 @@
  *   blocks   ▓app▓▒▒vec▒▒ ▓app▓▒▒vec▒▒ ▓app▓▒▒vec▒▒       heads are read again, and checked again
  *   points        ▒▒vec▒▒       ▒▒vec▒▒       ▒▒vec▒▒     contiguous rows
  *
- * A block that was deleted after the file was listed still has its point. A block that was wiped
- * has not, which is an error. Decoding does not change the reader, so it is thread-safe.
+ * If a block was deleted after the file was listed, its point can still be read; if its bytes were
+ * overwritten, too, reading fails. Decoding does not change the reader, so it is thread-safe.
  */
 #include "codec/blocks.h"
 #include "formats/vs/vs.h"

@@ -239,6 +239,7 @@ uint64_t tnf_zt2_align_of(const tnf_writer *w);
 bool tnf_zt2_attr_ok(const tnf_member *attr, unsigned depth);
 tnf_status tnf_zt2_fits(tnf_fit *fit, tnf_error *e);
 tnf_fate tnf_zt2_takes(const tnf_object *object, const char **reason);
+/* write.c */
 tnf_status tnf_zt2_write(tnf_writer *w, tnf_error *e);
 tnf_status tnf_zt2_write_index(tnf_writer *w, tnf_error *e);
 extern const tnf_option_info tnf_zt2_write_options[];
