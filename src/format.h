@@ -305,6 +305,9 @@ typedef struct tnf_format {
      * ".metadata"). `suffix`: the end of that name, which a path may omit (".index"). Both may be
      * NULL. */
     const char *inside, *suffix;
+    /* What the names of its data files have in place of `suffix`, with # for each digit
+     * (".data-#####-of-#####"): such a name opens the file, too. May be NULL. */
+    const char *data_suffix;
     /* `choice` is a text file that says which file of a directory to open ("checkpoint"); `chosen`
      * finds the name in it. *name is in `room`, which is as long as the text; it is not checked and
      * lacks `suffix`. Returns false if it is another kind of text. Both may be NULL. */

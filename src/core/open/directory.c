@@ -239,21 +239,34 @@ static bool find_inside(char **out, const char *path, tnf_arena *arena)
     return false;
 }
 
+/* The length of a path without that suffix, in which # stands for any digit; 0 if it does not end
+ * so. */
+static size_t stem_before(const char *path, size_t n, const char *suffix)
+{
+    size_t m = strlen(suffix);
+    if (n <= m)
+        return 0;
+    for (size_t i = 0; i < m; i++) {
+        char c = path[n - m + i];
+        if (suffix[i] == '#' ? c < '0' || c > '9' : c != suffix[i])
+            return 0;
+    }
+    return n - m;
+}
+
 const char *tnf_stand_in(const char *path, tnf_arena *arena)
 {
-    static const char like[] = ".data-ddddd-of-ddddd";
     struct stat st;
-    size_t n = strlen(path), m = sizeof like - 1;
-    bool data = n > m;
-    for (size_t i = 0; data && i < m; i++) {
-        char c = path[n - m + i];
-        data = i >= 6 && like[i] == 'd' ? c >= '0' && c <= '9' : c == like[i];
-    }
-    if (!data && (stat(path, &st) == 0 || n == 0))
-        return path;
+    size_t n = strlen(path);
+    bool there = n == 0 || stat(path, &st) == 0;
     for (size_t i = 0; tnf_registry_at(i); i++) {
-        const char *suffix = tnf_registry_at(i)->suffix;
-        const char *found = suffix ? regular_file(path, data ? n - m : n, suffix, arena) : NULL;
+        const tnf_format *f = tnf_registry_at(i);
+        size_t stem = f->suffix && f->data_suffix ? stem_before(path, n, f->data_suffix) : 0;
+        const char *found = NULL;
+        if (stem > 0)
+            found = regular_file(path, stem, f->suffix, arena);
+        else if (f->suffix && !there)
+            found = regular_file(path, n, f->suffix, arena);
         if (found)
             return found;
     }

@@ -467,6 +467,7 @@ const tnf_format tnf_format_tensorbundle = {
     .can = { .derived = SHARDS },
     .inside = "variables/variables.index",
     .suffix = ".index",
+    .data_suffix = ".data-#####-of-#####",
     .choice = "checkpoint",
     .chosen = tnf_tb_chosen,
     .probe = probe_tensorbundle,
