@@ -121,9 +121,9 @@ tnf_status tnf_buf_status(const tnf_buf *b, const char *what, tnf_error *e)
     case TNF_OK:
         return TNF_OK;
     case TNF_ELIMIT:
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the %s exceeds its limit of %llu bytes",
-                        what, (unsigned long long)b->max);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the limit of %llu bytes is too small for %s",
+                        (unsigned long long)b->max, what);
     default:
-        return tnf_fail(e, b->status, TNF_NO_OFFSET, "out of memory for the %s", what);
+        return tnf_fail(e, b->status, TNF_NO_OFFSET, "out of memory for %s", what);
     }
 }

@@ -48,7 +48,7 @@ tnf_status tnf_named_add(tnf_named *list, const void *record, uint32_t *previous
     if (tnf_named_count(list) >= TNF_HASH_NONE - 1)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the list has too many entries");
     tnf_buf_put(&list->records, record, list->size);
-    TNF_TRY(tnf_buf_status(&list->records, "list of names", e));
+    TNF_TRY(tnf_buf_status(&list->records, "the list of names", e));
     if (!tnf_hash_add(&list->names, tnf_named_count(list) - 1, false, previous))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a list of names");
     if (*previous != TNF_HASH_NONE)

@@ -304,7 +304,7 @@ static void encode_close(tnf_encoder *x)
 static tnf_status encode_snappy(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
 {
     tnf_buf_put(x->state, bytes, n);
-    return tnf_buf_status(x->state, "snappy block", e);
+    return tnf_buf_status(x->state, "the snappy block", e);
 }
 
 static tnf_status encode_end(tnf_encoder *x, tnf_error *e)

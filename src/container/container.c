@@ -29,7 +29,7 @@ tnf_status tnf_members_add(tnf_members *m, tnf_str name, uint64_t size, tnf_erro
         .name = { kept, name.n }, .at = TNF_NO_OFFSET, .size = size, .stored = size
     };
     tnf_buf_put(&m->list, &c, sizeof c);
-    return tnf_buf_status(&m->list, "directory", e);
+    return tnf_buf_status(&m->list, "the directory", e);
 }
 
 static int by_name(const void *a, const void *b)

@@ -111,7 +111,7 @@ static tnf_status list_folder(listing *l, int fd, unsigned depth, tnf_error *e)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         tnf_buf_put(&l->name, entry->d_name, strlen(entry->d_name));
-        status = tnf_buf_status(&l->name, "path", e);
+        status = tnf_buf_status(&l->name, "the path", e);
         if (status == TNF_OK)
             status = list_entry(l, dirfd(dir), entry->d_name, depth, e);
         l->name.n = before;

@@ -21,7 +21,7 @@ void tnf_zip_sink_free(tnf_zip_sink *z)
 
 static tnf_status put_header(tnf_zip_sink *z, tnf_error *e)
 {
-    TNF_TRY(tnf_buf_status(&z->header, "zip archive", e));
+    TNF_TRY(tnf_buf_status(&z->header, "the zip archive", e));
     return tnf_sink_write(z->sink, z->header.p, z->header.n, e);
 }
 
@@ -50,7 +50,7 @@ static tnf_status put_again(tnf_zip_sink *z, tnf_error *e)
 {
     z->header.n = 0;
     tnf_zip_put_local(&z->header, z->style, &z->member);
-    TNF_TRY(tnf_buf_status(&z->header, "zip archive", e));
+    TNF_TRY(tnf_buf_status(&z->header, "the zip archive", e));
     return tnf_sink_patch(z->sink, z->start + z->member.header, z->header.p, z->header.n, e);
 }
 
@@ -69,7 +69,7 @@ tnf_status tnf_zip_sink_member_end(tnf_zip_sink *z, uint64_t size, uint32_t crc,
     TNF_TRY(put_header(z, e));
     tnf_zip_put_central(&z->directory, z->style, m);
     z->members++;
-    return tnf_buf_status(&z->directory, "zip archive", e);
+    return tnf_buf_status(&z->directory, "the zip archive", e);
 }
 
 tnf_status tnf_zip_sink_end(tnf_zip_sink *z, tnf_str comment, tnf_error *e)
@@ -78,7 +78,7 @@ tnf_status tnf_zip_sink_end(tnf_zip_sink *z, tnf_str comment, tnf_error *e)
     if (comment.n > UINT16_MAX)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the comment of a zip archive has at most 65,535 bytes");
-    TNF_TRY(tnf_buf_status(&z->directory, "zip archive", e));
+    TNF_TRY(tnf_buf_status(&z->directory, "the zip archive", e));
     TNF_TRY(tnf_sink_write(z->sink, z->directory.p, z->directory.n, e));
     z->header.n = 0;
     tnf_zip_put_end(&z->header, z->style, z->members, at, z->directory.n, comment);

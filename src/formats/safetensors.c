@@ -511,7 +511,7 @@ static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order,
         put_entry(b, o, begin, begin + o->parts[0].nbytes);
     }
     tnf_buf_u8(b, '}');
-    return tnf_buf_status(b, "header", e);
+    return tnf_buf_status(b, "the header", e);
 }
 
 /* Writes the header and the spaces that align the data and leave room for edits. */

@@ -348,7 +348,7 @@ static tnf_status memory_write(void *ctx, const void *bytes, size_t n, tnf_error
 {
     struct memory *m = ctx;
     tnf_buf_put(&m->bytes, bytes, n);
-    return tnf_buf_status(&m->bytes, "memory sink", e);
+    return tnf_buf_status(&m->bytes, "the memory sink", e);
 }
 
 static tnf_status memory_patch(void *ctx, uint64_t at, const void *bytes, size_t n, tnf_error *e)

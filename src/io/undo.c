@@ -101,11 +101,11 @@ static tnf_status put_cut(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
 tnf_status tnf_undo_seal(tnf_buf *b, tnf_error *e)
 {
     uint8_t digest[DIGEST];
-    TNF_TRY(tnf_buf_status(b, "change", e));
+    TNF_TRY(tnf_buf_status(b, "the change", e));
     /* Every reader looks for undo files, but need not link the faster implementations. */
     tnf_sha256_small(digest, b->p, b->n);
     tnf_buf_put(b, digest, DIGEST);
-    return tnf_buf_status(b, "change", e);
+    return tnf_buf_status(b, "the change", e);
 }
 
 static tnf_status compose_undo(tnf_buf *b, const tnf_change_file *c, tnf_error *e)

@@ -226,7 +226,7 @@ static tnf_status hash_input(struct hashing *h, tnf_buf *b, tnf_error *e)
         tnf_buf_puts(b, "}");
     }
     tnf_buf_puts(b, "]}");
-    return tnf_buf_status(b, "hashes", e);
+    return tnf_buf_status(b, "the hashes", e);
 }
 
 tnf_status tnf_finish_hash(struct finishing *f, tnf_buf *b, tnf_error *e)

@@ -347,7 +347,7 @@ static tnf_status merge_receipts(tnf_buf *out, struct merging *m,
         put_answers(out, m);
     else
         put_files(out, m);
-    return tnf_buf_status(out, "results", e);
+    return tnf_buf_status(out, "the results", e);
 }
 
 tnf_status tnf_job_merge(tnf_buf *out, tnf_job *job, const struct job_receipt *receipts,

@@ -147,7 +147,7 @@ static tnf_status hash_part(tnf_buf *out, tnf_job *job, uint64_t part, const tnf
     pthread_mutex_destroy(&h.lock);
     TNF_TRY(status);
     tnf_buf_hex(out, h.leaves, (size_t)before[h.n] * TNF_HASH_BYTES);
-    return tnf_buf_status(out, "hashes", e);
+    return tnf_buf_status(out, "the hashes", e);
 }
 
 /* -------------------------------------------------------------------- convert */

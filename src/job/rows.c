@@ -225,5 +225,5 @@ tnf_status tnf_job_rows(tnf_buf *out, tnf_job *job, uint64_t part, const tnf_job
     }
     tnf_buf_puts(out, "]");
     tnf_arena_free(&arena);
-    return status == TNF_OK ? tnf_buf_status(out, "results", e) : status;
+    return status == TNF_OK ? tnf_buf_status(out, "the results", e) : status;
 }

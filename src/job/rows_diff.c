@@ -258,5 +258,5 @@ tnf_status tnf_diff_join(tnf_buf *out, tnf_job *job, const struct row_piece *pie
     TNF_TRY(tnf_diff_some(&result, job->inputs[0].file, job->inputs[1].file, &options, &some, e));
     put_counts(&j.rows, &result);
     tnf_buf_puts(out, "]");
-    return tnf_buf_status(out, "results", e);
+    return tnf_buf_status(out, "the results", e);
 }

@@ -216,7 +216,7 @@ tnf_status tnf_stat_join(tnf_str *out, const tnf_job *job, size_t in, size_t ind
     options.ctx = &text;
     tnf_status status = tnf_stat_tell(file, index, &sums, bins, &options, e);
     if (status == TNF_OK)
-        status = tnf_buf_status(&text, "results", e);
+        status = tnf_buf_status(&text, "the results", e);
     *out = (tnf_str) { NULL, text.n };
     if (status == TNF_OK && !(out->p = tnf_arena_str(arena, (const char *)text.p, text.n)))
         status = tnf_arena_fail(arena, "results", e);

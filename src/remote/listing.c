@@ -32,7 +32,7 @@ static tnf_status get_text(tnf_session *s, tnf_place *place, tnf_exchange *x, tn
     *x = (tnf_exchange) { .method = "GET", .take = on_body, .ctx = out };
     out->n = 0;
     TNF_TRY(tnf_far_ask(s, place, x, e));
-    return tnf_buf_status(out, "listing", e);
+    return tnf_buf_status(out, "the listing", e);
 }
 
 static tnf_status too_many(tnf_error *e)

@@ -97,7 +97,7 @@ static tnf_status canonical_request(tnf_buf *b, const tnf_signing *s, tnf_error 
     tnf_buf_u8(b, '\n');
     put_names(b, s);
     tnf_buf_printf(b, "\n%s", s->payload);
-    return tnf_buf_status(b, "request", e);
+    return tnf_buf_status(b, "the request", e);
 }
 
 static void signing_key(uint8_t key[32], const tnf_signing *s, const char *day)
@@ -131,7 +131,7 @@ static tnf_status sign_request(tnf_buf *b, char *out, size_t room, const tnf_sig
     *tnf_hex_put(hex, digest, 32) = 0;
     b->n = 0;
     put_names(b, s);
-    TNF_TRY(tnf_buf_status(b, "request", e));
+    TNF_TRY(tnf_buf_status(b, "the request", e));
     n = snprintf(out, room,
                  "AWS4-HMAC-SHA256 Credential=%s/%.8s/%s/%s/aws4_request, SignedHeaders=%.*s, "
                  "Signature=%s",

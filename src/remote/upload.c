@@ -171,8 +171,8 @@ tnf_status tnf_upload_list(tnf_upload *u, const char *etag, uint64_t n, tnf_erro
                    etag);
     if (tnf_sum_quoted(&sum, TNF_SUM_MD5, etag))
         tnf_buf_put(&u->sums, sum.bytes, 16);
-    TNF_TRY(tnf_buf_status(&u->sums, "list of parts", e));
-    return tnf_buf_status(&u->list, "list of parts", e);
+    TNF_TRY(tnf_buf_status(&u->sums, "the list of parts", e));
+    return tnf_buf_status(&u->list, "the list of parts", e);
 }
 
 static tnf_status put_part(tnf_upload *u, tnf_error *e)
@@ -241,7 +241,7 @@ static void upload_abort(void *ctx)
 static tnf_status complete_parts(tnf_upload *u, tnf_error *e)
 {
     tnf_buf_puts(&u->list, "</CompleteMultipartUpload>");
-    TNF_TRY(tnf_buf_status(&u->list, "list of parts", e));
+    TNF_TRY(tnf_buf_status(&u->list, "the list of parts", e));
     tnf_exchange x = { .method = "POST", .body = u->list.p, .nbody = u->list.n };
     const char *query[] = { "uploadId", u->id, NULL };
     tnf_str code;

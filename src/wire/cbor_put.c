@@ -284,5 +284,5 @@ tnf_status tnf_cbor_put_value(tnf_buf *b, const tnf_value *v, tnf_cbor_profile p
 {
     const writer w = { b, profile, max_depth < TNF_TREE_DEEPEST ? max_depth : TNF_TREE_DEEPEST, e };
     TNF_TRY(put_tree(&w, v, 0));
-    return tnf_buf_status(b, "CBOR", e);
+    return tnf_buf_status(b, "the CBOR", e);
 }

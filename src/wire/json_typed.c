@@ -160,7 +160,7 @@ static bool push_member(builder *b, const tnf_member *m)
 {
     tnf_buf_put(&b->stack, m, sizeof *m);
     if (b->stack.status != TNF_OK && b->j->status == TNF_OK)
-        b->j->status = tnf_buf_status(&b->stack, "JSON tree", b->j->e);
+        b->j->status = tnf_buf_status(&b->stack, "the JSON tree", b->j->e);
     return b->j->status == TNF_OK;
 }
 

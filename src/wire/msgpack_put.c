@@ -258,5 +258,5 @@ tnf_status tnf_msgpack_put_value(tnf_buf *b, const tnf_value *v, unsigned max_de
 {
     const writer w = { b, max_depth < TNF_TREE_DEEPEST ? max_depth : TNF_TREE_DEEPEST, e };
     TNF_TRY(put_tree(&w, v, 0));
-    return tnf_buf_status(b, "MessagePack", e);
+    return tnf_buf_status(b, "the MessagePack", e);
 }

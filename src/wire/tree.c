@@ -118,7 +118,7 @@ void tnf_tree_drop(tnf_tree *t, size_t mark)
 tnf_status tnf_tree_push(tnf_tree *t, const tnf_value *v, tnf_error *e)
 {
     tnf_buf_put(&t->stack, v, sizeof *v);
-    return tnf_buf_status(&t->stack, "tree under construction", e);
+    return tnf_buf_status(&t->stack, "the tree under construction", e);
 }
 
 static size_t count_since(const tnf_tree *t, size_t mark)

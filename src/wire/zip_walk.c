@@ -63,7 +63,7 @@ static tnf_status walk_all(tnf_buf *members, const tnf_zip_from *from, tnf_error
             return status;
         }
         tnf_buf_put(members, &m, sizeof m);
-        TNF_TRY(tnf_buf_status(members, "zip archive", e));
+        TNF_TRY(tnf_buf_status(members, "the zip archive", e));
     }
     return TNF_OK;
 }

@@ -178,7 +178,7 @@ static tnf_status add_name(struct sibling_tables *t, tnf_str key, struct sibling
     struct known_name known = { key, s };
     uint32_t previous;
     tnf_buf_put(&t->names, &known, sizeof known);
-    TNF_TRY(tnf_buf_status(&t->names, "names of files", e));
+    TNF_TRY(tnf_buf_status(&t->names, "the names of files", e));
     bool ok = tnf_hash_add(&t->by_name, (uint32_t)(t->names.n / sizeof known) - 1, true, &previous);
     return ok ? TNF_OK : no_memory(e);
 }
@@ -189,7 +189,7 @@ static tnf_status add_file(struct sibling_tables *t, struct identity is, struct 
     uint32_t previous;
     struct known_file known = { is, s };
     tnf_buf_put(&t->files, &known, sizeof known);
-    TNF_TRY(tnf_buf_status(&t->files, "files", e));
+    TNF_TRY(tnf_buf_status(&t->files, "the files", e));
     bool ok = tnf_hash_add(&t->by_file, (uint32_t)(t->files.n / sizeof known) - 1, true, &previous);
     return ok ? TNF_OK : no_memory(e);
 }

@@ -82,8 +82,8 @@ static tnf_status add_piece(struct editing *x, uint64_t at, const uint8_t *p, si
         tnf_buf_put(&x->pieces, &fresh, sizeof fresh);
     if (x->fresh.status == TNF_ELIMIT)
         return too_much(e);
-    TNF_TRY(tnf_buf_status(&x->pieces, "change", e));
-    return tnf_buf_status(&x->fresh, "change", e);
+    TNF_TRY(tnf_buf_status(&x->pieces, "the change", e));
+    return tnf_buf_status(&x->fresh, "the change", e);
 }
 
 /* Collects runs of different bytes, which may contain a few equal ones. */

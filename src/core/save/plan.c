@@ -175,7 +175,7 @@ static void note_kind(struct planning *l, const tnf_member *m)
 static tnf_status put_part_of_stash(tnf_buf *all, const char *name, const char *brackets,
                                     tnf_buf *part, tnf_error *e)
 {
-    TNF_TRY(tnf_buf_status(part, "stash", e));
+    TNF_TRY(tnf_buf_status(part, "the stash", e));
     if (part->n == 0)
         return TNF_OK;
     tnf_buf_printf(all, "%s\"%s\":%c", all->n > 1 ? "," : "", name, brackets[0]);
@@ -196,7 +196,7 @@ static tnf_status print_stash(tnf_buf *all, struct planning *l, tnf_error *e)
     TNF_TRY(put_part_of_stash(all, "foreign", "[]", &l->foreign, e));
     TNF_TRY(put_part_of_stash(all, "sequence", "[]", &l->sequence, e));
     tnf_buf_u8(all, '}');
-    return tnf_buf_status(all, "stash", e);
+    return tnf_buf_status(all, "the stash", e);
 }
 
 /* Blanks at its end make its bytes a whole number of elements. plan_all() left room for one more
@@ -232,11 +232,11 @@ static tnf_status add_stash_tensor(struct planning *l, tnf_str key, const char *
 static tnf_status keep_stash(struct planning *l, tnf_buf *all, tnf_error *e)
 {
     tnf_str key = { TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1 };
-    TNF_TRY(tnf_buf_status(all, "stash", e));
+    TNF_TRY(tnf_buf_status(all, "the stash", e));
     size_t width = l->as_tensor ? tnf_type_named(l->format->can.stash_type)->bits / 8 : 1;
     for (size_t n = all->n; n % width != 0; n++)
         tnf_buf_u8(all, ' ');
-    TNF_TRY(tnf_buf_status(all, "stash", e));
+    TNF_TRY(tnf_buf_status(all, "the stash", e));
     const char *text = tnf_arena_str(&l->save->arena, all->p, all->n);
     if (!text)
         return tnf_arena_fail(&l->save->arena, "the stash", e);

@@ -28,7 +28,7 @@ static tnf_status flush_blocks(struct append *a, tnf_error *e)
 {
     /* The first byte of the batch is left out, since it commits the batch. */
     size_t skip = a->next == a->start ? 1 : 0;
-    TNF_TRY(tnf_buf_status(&a->b, "batch", e));
+    TNF_TRY(tnf_buf_status(&a->b, "the batch", e));
     TNF_TRY(tnf_points_go_on(a->p, e));
     TNF_TRY(tnf_disk_write(a->p, a->p->fd, a->next + skip, a->b.p + skip, a->b.n - skip, e));
     a->next += a->b.n;
@@ -96,7 +96,7 @@ static tnf_status put_point(struct append *a, const tnf_point *point, tnf_error 
                              a->p->options.varint_msb, e));
     tnf_buf_put(&a->b, vector.p, vector.n);
     clear_spare_bits(a);
-    return a->b.n >= BLOCK ? flush_blocks(a, e) : tnf_buf_status(&a->b, "batch", e);
+    return a->b.n >= BLOCK ? flush_blocks(a, e) : tnf_buf_status(&a->b, "the batch", e);
 }
 
 static tnf_status put_batch(struct append *a, const tnf_point *batch, size_t n, uint64_t *offsets,

@@ -265,7 +265,7 @@ static tnf_status set_packed(tnf_points *p, const tnf_buf *packed, unsigned flag
     m.attributes = (tnf_str) { (const char *)packed->p, packed->n };
     tnf_buf_init(&block, &p->alloc, UINT64_MAX);
     tnf_vs_put_meta(&block, &m, p->options.varint_msb);
-    tnf_status status = tnf_buf_status(&block, "meta block", e);
+    tnf_status status = tnf_buf_status(&block, "the meta block", e);
     if (status == TNF_OK)
         status = set_meta(p, &block, flags, e);
     tnf_buf_free(&block);

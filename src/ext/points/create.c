@@ -46,7 +46,7 @@ static tnf_status compose_head(tnf_points *p, tnf_vs_meta *m, const tnf_value *a
     if (status == TNF_OK) {
         tnf_vs_put_meta(b, m, p->options.varint_msb);
         tnf_buf_u8(b, TNF_VS_END);
-        status = tnf_buf_status(b, "meta block", e);
+        status = tnf_buf_status(b, "the meta block", e);
     }
     tnf_buf_free(&packed);
     return status;

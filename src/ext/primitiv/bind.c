@@ -67,7 +67,7 @@ static tnf_status put_binding_key(struct job *j, size_t i, tnf_error *e)
     uint64_t owner_n = j->keys.n - p->key - KEY_HEAD;
     if (w->statistic)
         tnf_buf_put(&j->keys, w->statistic->p, w->statistic->n);
-    TNF_TRY(tnf_buf_status(&j->keys, "names", e));
+    TNF_TRY(tnf_buf_status(&j->keys, "the names", e));
     tnf_put_le64(j->keys.p + p->key + 1, owner_n);
     p->key_n = j->keys.n - p->key;
     return TNF_OK;
@@ -104,7 +104,7 @@ static tnf_status wanted_by(struct job *j, const tnf_object *o, bool nameless, u
         tnf_str key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
         tnf_buf_put(&j->key, key.p, key.n);
     }
-    TNF_TRY(tnf_buf_status(&j->key, "names", e));
+    TNF_TRY(tnf_buf_status(&j->key, "the names", e));
     *out = tnf_hash_find(&j->by_key, (const char *)j->key.p, j->key.n);
     return TNF_OK;
 }

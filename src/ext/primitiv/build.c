@@ -61,7 +61,7 @@ static tnf_status add_named(tnf_builder *b, struct tensor *t, const tnf_str *pat
     tnf_buf name;
     tnf_buf_init(&name, &alloc, SIZE_MAX);
     tnf_prim_name_put(&name, path, n, statistic);
-    tnf_status status = tnf_buf_status(&name, "name", e);
+    tnf_status status = tnf_buf_status(&name, "the name", e);
     t->object.name = (tnf_str) { name.n ? (const char *)name.p : "", name.n };
     if (statistic)
         add_mark(t, (tnf_str)TNF_STR("primitiv.stat"), tnf_prim_text(*statistic));

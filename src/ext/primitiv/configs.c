@@ -89,7 +89,7 @@ static tnf_status set_configs(tnf_builder *b, const char *attr, const tnf_primit
             m.value = (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U32, .as.u = from[i].u };
         tnf_buf_put(&members, &m, sizeof m);
     }
-    tnf_status status = tnf_buf_status(&members, "configs", e);
+    tnf_status status = tnf_buf_status(&members, "the configs", e);
     tnf_value map = { .kind = TNF_MAP, .n = n };
     map.as.members = (const tnf_member *)(const void *)members.p;
     if (status == TNF_OK)

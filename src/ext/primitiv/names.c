@@ -134,7 +134,7 @@ tnf_status tnf_primitiv_find(const tnf_object **out, const tnf_file *file, const
     tnf_buf_init(&name, &alloc, SIZE_MAX);
     tnf_prim_name_put(&name, path, n, statistic);
     size_t owner_n = name.n - (statistic && name.n ? statistic->n + 1 : 0);
-    tnf_status status = tnf_buf_status(&name, "name", e);
+    tnf_status status = tnf_buf_status(&name, "the name", e);
     tnf_str text = { name.n ? (const char *)name.p : "", name.n };
     if (status == TNF_OK) {
         *out = (n == 0) == tnf_prim_is_nameless(file) ? find_named(file, text, owner_n, statistic)

@@ -228,7 +228,7 @@ static tnf_status put_blanks(tnf_buf *b, const tnf_writer *w, uint64_t index_len
     }
     while (b->n < n && b->status == TNF_OK)
         tnf_buf_u8(b, ' ');
-    return tnf_buf_status(b, "config", e);
+    return tnf_buf_status(b, "the config", e);
 }
 
 static tnf_status make_config(tnf_buf *b, const tnf_writer *w, uint64_t index_len, tnf_error *e)
@@ -245,7 +245,7 @@ static tnf_status make_config(tnf_buf *b, const tnf_writer *w, uint64_t index_le
     if (bare && bare->kind == TNF_BOOL && bare->as.b && !*recipe.kind)
         recipe.kind = "gpt";
     TNF_TRY(tnf_gptrs_config_put(b, &recipe, w->scratch, e));
-    TNF_TRY(tnf_buf_status(b, "config", e));
+    TNF_TRY(tnf_buf_status(b, "the config", e));
     return put_blanks(b, w, index_len, e);
 }
 

@@ -137,7 +137,7 @@ static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, t
         TNF_TRY(place_tensor(&at, at, w, o, e));
         b->n = 0;
         tnf_gptrs_put_entry(b, o, id ? bytes : NULL, at);
-        TNF_TRY(tnf_buf_status(b, "index entry", e));
+        TNF_TRY(tnf_buf_status(b, "the index entry", e));
         TNF_TRY(tnf_put(w, b->p, b->n, e));
         at += o->parts[0].nbytes;
     }

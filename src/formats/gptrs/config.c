@@ -401,7 +401,7 @@ static size_t trimmed_end(const tnf_buf *b, size_t start, size_t n)
 static tnf_status put_metadata(tnf_buf *b, size_t start, const tnf_gptrs_recipe *r,
                                tnf_arena *scratch, tnf_error *e)
 {
-    TNF_TRY(tnf_buf_status(b, "config", e));
+    TNF_TRY(tnf_buf_status(b, "the config", e));
     size_t brace = trimmed_end(b, start, b->n);
     tnf_str tail = { tnf_arena_str(scratch, b->p + brace, b->n - brace), b->n - brace };
     if (!tail.p)
@@ -443,5 +443,5 @@ tnf_status tnf_gptrs_config_put(tnf_buf *b, const tnf_gptrs_recipe *recipe, tnf_
         tnf_buf_puts(b, PLACEHOLDER);
     if (recipe->ntext > 0)
         TNF_TRY(put_metadata(b, start, recipe, scratch, e));
-    return tnf_buf_status(b, "config", e);
+    return tnf_buf_status(b, "the config", e);
 }

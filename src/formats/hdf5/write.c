@@ -362,7 +362,7 @@ static uint64_t heap_size(const h5_node *n)
 
 static tnf_status flush_buffer(writing *x, tnf_error *e)
 {
-    return tnf_put_buf(x->w, &x->b, "strings", e);
+    return tnf_put_buf(x->w, &x->b, "the strings", e);
 }
 
 static tnf_status put_references(writing *x, const h5_node *n, tnf_error *e)

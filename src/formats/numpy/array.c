@@ -47,7 +47,7 @@ static tnf_status is_canonical(bool *out, const np_array *a, unsigned major, con
            tnf_np_encode(&bytes, major, (tnf_str) { (const char *)text.p, text.n }) &&
            bytes.n == tnf_left(c) && memcmp(bytes.p, c->p, bytes.n) == 0;
     if (status == TNF_OK)
-        status = tnf_buf_status(&bytes, "header", e);
+        status = tnf_buf_status(&bytes, "the header", e);
     tnf_buf_free(&text);
     tnf_buf_free(&bytes);
     return status;
@@ -58,7 +58,7 @@ static tnf_status keep_header(tnf_attrs *attrs, unsigned major, const tnf_cur *c
     tnf_buf text;
     tnf_buf_init(&text, &attrs->arena->alloc, 2 * NP_MAX_HEADER);
     tnf_np_decode(&text, major, c->p, tnf_left(c));
-    tnf_status status = tnf_buf_status(&text, "header", e);
+    tnf_status status = tnf_buf_status(&text, "the header", e);
     const char *copy = status == TNF_OK ? tnf_arena_str(attrs->arena, text.p, text.n) : NULL;
     if (copy)
         status = tnf_attrs_push(attrs, NP_HEADER, tnf_value_str(TNF_STRING, copy, text.n), e);

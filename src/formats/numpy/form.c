@@ -108,7 +108,7 @@ static tnf_status describes_same(bool *same, const np_context *x, unsigned major
     np_array said;
     tnf_arena once;
     *same = false;
-    TNF_TRY(text->status == TNF_ENOMEM ? tnf_buf_status(text, "header", e) : TNF_OK);
+    TNF_TRY(text->status == TNF_ENOMEM ? tnf_buf_status(text, "the header", e) : TNF_OK);
     if (text->n > (major == 1 ? UINT16_MAX : NP_MAX_HEADER) || text->status != TNF_OK)
         return TNF_OK;
     tnf_arena_init(&once, &x->arena->alloc, x->arena->limit);
@@ -155,7 +155,7 @@ static tnf_status new_header(tnf_buf *out, unsigned *major, const tnf_writer *w,
     if (status == TNF_OK)
         tnf_np_encode(out, *major, (tnf_str) { (const char *)text.p, text.n });
     if (status == TNF_OK)
-        status = tnf_buf_status(out, "header", e);
+        status = tnf_buf_status(out, "the header", e);
     tnf_buf_free(&text);
     return status;
 }
@@ -193,7 +193,7 @@ tnf_status tnf_np_make_header(tnf_buf *out, const tnf_writer *w, const tnf_objec
     tnf_buf_put(out, head, tnf_np_prefix(major));
     tnf_buf_put(out, text.p, text.n);
     if (status == TNF_OK)
-        status = tnf_buf_status(out, "header", e);
+        status = tnf_buf_status(out, "the header", e);
     tnf_buf_free(&text);
     return status;
 }

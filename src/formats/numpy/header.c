@@ -116,7 +116,7 @@ static tnf_status keep_descr(const char **out, const np_type *t, const np_node *
         tnf_buf_puts(&b, t->text);
     else
         tnf_np_print(&b, t->list ? t->list : descr);
-    tnf_status status = tnf_buf_status(&b, "type", e);
+    tnf_status status = tnf_buf_status(&b, "the type", e);
     if (status == TNF_OK && !(*out = tnf_arena_str(arena, b.p, b.n)))
         status = tnf_arena_fail(arena, "a type", e);
     tnf_buf_free(&b);
@@ -221,12 +221,12 @@ tnf_status tnf_np_print_header(tnf_buf *b, unsigned major, const np_array *a, tn
 {
     size_t n;
     put_dict(b, a);
-    TNF_TRY(tnf_buf_status(b, "header", e));
+    TNF_TRY(tnf_buf_status(b, "the header", e));
     if (!latin1_length(b, &n) || major == 3)
         n = b->n;
     put_blanks(b, padded_size(major, n) - n - 1);
     tnf_buf_u8(b, '\n');
-    return tnf_buf_status(b, "header", e);
+    return tnf_buf_status(b, "the header", e);
 }
 
 unsigned tnf_np_version_for(const np_array *a, const tnf_allocator *alloc)

@@ -78,7 +78,7 @@ static bool fits_type(const ox_tensor *t, uint64_t v)
 static tnf_status add_run(ox_tensor *t, ox_run run, tnf_error *e)
 {
     tnf_buf_put(&t->runs, &run, sizeof run);
-    return tnf_buf_status(&t->runs, "values", e);
+    return tnf_buf_status(&t->runs, "the values", e);
 }
 
 static bool is_varints(unsigned field)

@@ -140,7 +140,7 @@ static tnf_status path_value(tnf_value *out, prim_scan *s, tnf_str name, tnf_err
         s->name.n = 0;
         for (int c; (c = tnf_prim_path_next(&path)) >= 0;)
             tnf_buf_u8(&s->name, (uint8_t)c);
-        TNF_TRY(tnf_buf_status(&s->name, "name", e));
+        TNF_TRY(tnf_buf_status(&s->name, "the name", e));
         tnf_str element = { s->name.n ? (const char *)s->name.p : "", s->name.n };
         TNF_TRY(tnf_text_value(s->r, &items[i], element, e));
     }
@@ -206,7 +206,7 @@ static tnf_status stat_name(prim_scan *s, tnf_str *out, const struct param *p,
     tnf_buf_u8(&s->name, '@');
     tnf_buf_put(&s->name, stat->key.p, stat->key.n);
     for (*renamed = false;; *renamed = true) {
-        TNF_TRY(tnf_buf_status(&s->name, "name", e));
+        TNF_TRY(tnf_buf_status(&s->name, "the name", e));
         TNF_TRY(keep_bytes(s, out, s->name.p, s->name.n, e));
         TNF_TRY(tnf_keys_add(names, *out, &taken, e));
         if (!taken)
@@ -282,7 +282,7 @@ static tnf_status index_parameter(prim_scan *s, tnf_error *e)
 static tnf_status read_entry(prim_scan *s, struct param *p, tnf_error *e)
 {
     TNF_TRY(tnf_prim_pull(s, tnf_prim_take_path, NULL, e));
-    TNF_TRY(tnf_buf_status(&s->name, "name", e));
+    TNF_TRY(tnf_buf_status(&s->name, "the name", e));
     TNF_TRY(keep_bytes(s, &p->name, s->name.n ? (const void *)s->name.p : "", s->name.n, e));
     return read_parameter(s, p, e);
 }

@@ -32,7 +32,7 @@ struct job {
 
 static tnf_status flush_description(struct job *j, tnf_error *e)
 {
-    return tnf_put_buf(j->w, &j->b, "description", e);
+    return tnf_put_buf(j->w, &j->b, "the description", e);
 }
 
 static void put_dims(tnf_buf *b, const uint64_t *dims, uint32_t n, uint64_t batch)
@@ -157,7 +157,7 @@ static tnf_status put_path(struct job *j, tnf_str name, tnf_error *e)
         j->element.n = 0;
         while ((c = tnf_prim_path_next(&path)) >= 0)
             tnf_buf_u8(&j->element, (uint8_t)c);
-        TNF_TRY(tnf_buf_status(&j->element, "name", e));
+        TNF_TRY(tnf_buf_status(&j->element, "the name", e));
         tnf_msgpack_put_str(&j->b, j->element.n ? (const char *)j->element.p : "", j->element.n);
     } while (c != PRIM_END);
     return TNF_OK;

@@ -482,7 +482,7 @@ static tnf_status emit_node(pt_emitter *m, tnf_pickle_node *node)
     m->depth++;
     TNF_TRY(emit_kind(m, node));
     m->depth--;
-    return tnf_buf_status(m->b, "pickle", m->e);
+    return tnf_buf_status(m->b, "the pickle", m->e);
 }
 
 void tnf_pt_emit_init(pt_emitter *m, tnf_buf *b, tnf_arena *arena, tnf_error *e)
@@ -501,5 +501,5 @@ tnf_status tnf_pt_emit(pt_emitter *m, tnf_pickle_node *root)
     tnf_buf_put(m->b, "\x80\x02", 2);
     TNF_TRY(emit_node(m, root));
     tnf_buf_u8(m->b, '.');
-    return tnf_buf_status(m->b, "pickle", m->e);
+    return tnf_buf_status(m->b, "the pickle", m->e);
 }

@@ -160,7 +160,7 @@ static tnf_status free_name(tnf_buf *name, const pt_file *f, tnf_str key, tnf_er
         tnf_buf_put(name, key.p, key.n);
         if (i > 1)
             tnf_buf_printf(name, "@%u", i);
-        TNF_TRY(tnf_buf_status(name, "name", e));
+        TNF_TRY(tnf_buf_status(name, "the name", e));
     }
     return TNF_OK;
 }

@@ -204,7 +204,7 @@ static tnf_status make_name(walk *w, bool escaped)
     }
     if (w->depth == 0)
         tnf_buf_puts(&w->name, "value");
-    return tnf_buf_status(&w->name, "name", w->e);
+    return tnf_buf_status(&w->name, "the name", w->e);
 }
 
 static bool is_taken(walk *w, bool tensor)
@@ -231,7 +231,7 @@ static tnf_status free_name(walk *w, bool tensor, bool *plain)
     for (unsigned long i = 2; is_taken(w, tensor); i++) {
         w->name.n = n;
         tnf_buf_printf(&w->name, "@%lu", i);
-        TNF_TRY(tnf_buf_status(&w->name, "name", w->e));
+        TNF_TRY(tnf_buf_status(&w->name, "the name", w->e));
         if (i > SAME)
             return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET, "too many tensors with the same name");
     }

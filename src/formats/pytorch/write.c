@@ -284,7 +284,7 @@ tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf
 
 static tnf_status flush_bytes(pt_out *o)
 {
-    return tnf_put_buf(o->w, &o->bytes, "file", o->e);
+    return tnf_put_buf(o->w, &o->bytes, "the file", o->e);
 }
 
 static tnf_zip_put *new_member(pt_out *o, const char *name, uint64_t size)
@@ -415,7 +415,7 @@ static tnf_status put_metadata(pt_out *o)
         tnf_json_put_string(&b, m->value.as.s, m->value.n);
     }
     tnf_buf_u8(&b, '}');
-    tnf_status status = tnf_buf_status(&b, "metadata", o->e);
+    tnf_status status = tnf_buf_status(&b, "the metadata", o->e);
     if (status == TNF_OK)
         status = put_record(o, PT_METADATA, b.p, b.n);
     tnf_buf_free(&b);

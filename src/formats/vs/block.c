@@ -308,7 +308,7 @@ tnf_status tnf_vs_put_point(tnf_buf *b, uint8_t option, tnf_str app, uint8_t vec
         tnf_buf_put(b, app.p, app.n);
     tnf_buf_u8(b, vector_option);
     tnf_buf_u32(b, (uint32_t)vector_n);
-    return tnf_buf_status(b, "point", e);
+    return tnf_buf_status(b, "the point", e);
 }
 
 tnf_status tnf_vs_check_app(const void *bytes, size_t n, uint64_t at, tnf_error *e)

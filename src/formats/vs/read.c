@@ -73,7 +73,7 @@ static tnf_status keep_option(tnf_buf *b, uint64_t row, uint8_t option, tnf_erro
     while (b->n < row && b->status == TNF_OK)
         tnf_buf_u8(b, 0);
     tnf_buf_u8(b, option);
-    return tnf_buf_status(b, "options", e);
+    return tnf_buf_status(b, "the options", e);
 }
 
 static tnf_status keep_app(struct walk *w, const tnf_vs_point *p, tnf_error *e)

@@ -279,7 +279,7 @@ static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *
             TNF_TRY(tnf_put(j->w, p, here, e));
         else
             tnf_buf_put(&j->gathered, p, here);
-        TNF_TRY(tnf_buf_status(&j->gathered, "vector", e));
+        TNF_TRY(tnf_buf_status(&j->gathered, "the vector", e));
         j->fill += here;
         p += here;
         n -= here;
@@ -300,7 +300,7 @@ static tnf_status take_bits(void *ctx, const void *bytes, size_t n, tnf_error *e
         unsigned bit = ((const uint8_t *)bytes)[i / 8] >> i % 8 & 1u;
         if (j->fill % 8 == 0)
             tnf_buf_u8(&j->gathered, 0);
-        TNF_TRY(tnf_buf_status(&j->gathered, "vector", e));
+        TNF_TRY(tnf_buf_status(&j->gathered, "the vector", e));
         j->gathered.p[j->fill / 8] |= (uint8_t)(bit << j->fill % 8);
         if (++j->fill < j->meta.elements)
             continue;
@@ -366,7 +366,7 @@ static tnf_status put_meta(struct job *j, tnf_buf *b, tnf_error *e)
     TNF_TRY(meta_extra(j, e));
     TNF_TRY(pack_attributes(j, b, e));
     tnf_vs_put_meta(&j->head, &j->meta, j->msb);
-    TNF_TRY(tnf_buf_status(&j->head, "meta block", e));
+    TNF_TRY(tnf_buf_status(&j->head, "the meta block", e));
     return tnf_put(j->w, j->head.p, j->head.n, e);
 }
 

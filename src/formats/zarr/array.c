@@ -221,7 +221,7 @@ static tnf_status v2_codecs(tnf_str *out, tnf_reader *r, const zr_doc *d, tnf_er
     tnf_buf_puts(&b, ", \"filters\": ");
     tnf_buf_put(&b, filters.p ? filters.p : "null", filters.p ? filters.n : 4);
     tnf_buf_puts(&b, "}");
-    tnf_status status = tnf_buf_status(&b, "codecs", e);
+    tnf_status status = tnf_buf_status(&b, "the codecs", e);
     out->p = status == TNF_OK ? tnf_arena_str(r->arena, b.p, b.n) : NULL;
     out->n = b.n;
     tnf_buf_free(&b);

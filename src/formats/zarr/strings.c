@@ -45,7 +45,7 @@ static tnf_status fixed_strings(tnf_buf *text, uint64_t *ends, tnf_reader *r, co
         }
         ends[i + 1] = text->n;
     }
-    return tnf_buf_status(text, "strings", e);
+    return tnf_buf_status(text, "the strings", e);
 }
 
 /* The position of element k of a chunk in the array; false: beyond the edge. */
@@ -122,7 +122,7 @@ static tnf_status loose_strings(tnf_buf *text, uint64_t *ends, tnf_reader *r, co
         tnf_buf_put(text, strings[i].p, strings[i].n);
         ends[i + 1] = text->n;
     }
-    return tnf_buf_status(text, "strings", e);
+    return tnf_buf_status(text, "the strings", e);
 }
 
 tnf_status tnf_zr_strings(tnf_part parts[2], tnf_reader *r, zr_array *a, tnf_error *e)

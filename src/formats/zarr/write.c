@@ -71,7 +71,7 @@ static tnf_status put_at(writing *x, tnf_str path, const char *name, const tnf_b
 {
     size_t n = path.n + (path.n > 0) + strlen(name);
     char *key = tnf_arena_raw(x->w->scratch, n + 1);
-    TNF_TRY(tnf_buf_status(b, "document", e));
+    TNF_TRY(tnf_buf_status(b, "the document", e));
     if (!key)
         return tnf_arena_fail(x->w->scratch, "a name", e);
     memcpy(key, path.p, path.n);
@@ -163,7 +163,7 @@ static tnf_status put_root(writing *x, tnf_error *e)
     tnf_buf_init(&b, &x->w->scratch->alloc, MAX_ENTRY);
     tnf_status status = root_attrs(&b, x, e);
     if (status == TNF_OK)
-        status = tnf_buf_status(&b, "attributes", e);
+        status = tnf_buf_status(&b, "the attributes", e);
     if (status == TNF_OK)
         status = put_group(x, (tnf_str) { "", 0 }, (const char *)b.p, b.n, e);
     tnf_buf_free(&b);
@@ -279,7 +279,7 @@ static tnf_status pack_chunk(filling *f, tnf_error *e)
         tnf_buf_put(&f->x->bytes, zeros,
                     f->full - f->x->bytes.n < sizeof zeros ? (size_t)(f->full - f->x->bytes.n)
                                                            : sizeof zeros);
-    TNF_TRY(tnf_buf_status(&f->x->bytes, "chunk", e));
+    TNF_TRY(tnf_buf_status(&f->x->bytes, "the chunk", e));
     uint64_t at = f->x->packet.n;
     if (o[ZR_WRITE_CODEC].u == 0)
         TNF_TRY(tnf_zstd_encode(&f->x->packet, f->x->bytes.p, f->x->bytes.n,
@@ -291,7 +291,7 @@ static tnf_status pack_chunk(filling *f, tnf_error *e)
     tnf_buf_u64(&f->x->index, at);
     tnf_buf_u64(&f->x->index, f->x->packet.n - at);
     f->x->bytes.n = 0;
-    return tnf_buf_status(&f->x->packet, "chunk", e);
+    return tnf_buf_status(&f->x->packet, "the chunk", e);
 }
 
 /* PATH/c/0/1 or PATH/0.1 */
@@ -324,10 +324,10 @@ static tnf_status end_packet(filling *f, uint64_t along, tnf_error *e)
     if (f->per_shard) {
         while (f->x->index.n < 16 * f->per_shard && f->x->index.status == TNF_OK)
             tnf_buf_u64(&f->x->index, UINT64_MAX);
-        TNF_TRY(tnf_buf_status(&f->x->index, "shard", e));
+        TNF_TRY(tnf_buf_status(&f->x->index, "the shard", e));
         tnf_buf_put(&f->x->packet, f->x->index.p, f->x->index.n);
         tnf_buf_u32(&f->x->packet, tnf_crc32c(0, f->x->index.p, f->x->index.n));
-        TNF_TRY(tnf_buf_status(&f->x->packet, "shard", e));
+        TNF_TRY(tnf_buf_status(&f->x->packet, "the shard", e));
     }
     TNF_TRY(put_packet(f, along, e));
     f->x->packet.n = f->x->index.n = 0;
@@ -355,7 +355,7 @@ static tnf_status take_plain(filling *f, const uint8_t *p, size_t n, tnf_error *
         uint64_t begun = f->along * f->full, end = axis - begun < f->full ? axis - begun : f->full;
         size_t some = end - f->x->bytes.n < n ? (size_t)(end - f->x->bytes.n) : n;
         tnf_buf_put(&f->x->bytes, p, some);
-        TNF_TRY(tnf_buf_status(&f->x->bytes, "chunk", e));
+        TNF_TRY(tnf_buf_status(&f->x->bytes, "the chunk", e));
         p += some;
         n -= some;
         if (f->x->bytes.n == end)

@@ -205,7 +205,7 @@ static tnf_status split_attrs(tnf_str *out, walk *w, tnf_str attrs, const char *
         tnf_buf_put(&b, d.members[i].text.p, d.members[i].text.n);
     }
     tnf_buf_puts(&b, kept ? "}" : "");
-    tnf_status status = tnf_buf_status(&b, "attributes", w->e);
+    tnf_status status = tnf_buf_status(&b, "the attributes", w->e);
     if (status == TNF_OK && kept) {
         *out = (tnf_str) { tnf_arena_str(w->r->arena, b.p, b.n), b.n };
         status = out->p ? TNF_OK : tnf_arena_fail(w->r->arena, "attributes", w->e);

@@ -157,7 +157,7 @@ static tnf_status put_entry(const entry *t, tnf_error *e)
     TNF_TRY(put_custom(t, e));
     if (open)
         tnf_cbor_put_break(b);
-    return tnf_buf_status(b, "index", e);
+    return tnf_buf_status(b, "the index", e);
 }
 
 static tnf_status put_tensor(tnf_writer *w, tnf_buf *b, const tnf_object *o, bool first,
@@ -205,7 +205,7 @@ static tnf_status put_all(tnf_writer *w, tnf_buf *b, tnf_error *e)
         TNF_TRY(put_no_tensor(w, b, e));
     for (size_t i = 0; i < n; i++)
         TNF_TRY(put_tensor(w, b, &w->catalog->objects[i], i == 0, e));
-    TNF_TRY(tnf_buf_status(b, "index", e));
+    TNF_TRY(tnf_buf_status(b, "the index", e));
     TNF_TRY(tnf_zt_put_rest(w, e));
     TNF_TRY(tnf_put(w, b->p, b->n, e));
     return tnf_put_u64(w, b->n, e);

@@ -114,7 +114,7 @@ static tnf_status put_components(tnf_writer *w, tnf_buf *b, const tnf_object *o,
                             TNF_QUOTED(o->name), sorted[i].part->role);
         put_component(b, sorted[i].part, sorted[i].blob);
     }
-    return tnf_buf_status(b, "manifest", e);
+    return tnf_buf_status(b, "the manifest", e);
 }
 
 static tnf_status put_object(tnf_writer *w, tnf_buf *b, const tnf_object *o, const zt_blob *blobs,
@@ -164,7 +164,7 @@ static tnf_status put_manifest(tnf_writer *w, tnf_buf *b, zt_blob *const *blobs,
     tnf_cbor_put_map(b, c->n);
     for (size_t i = 0; i < c->n; i++)
         TNF_TRY(put_object(w, b, &c->objects[order[i]], blobs[order[i]], e));
-    TNF_TRY(tnf_buf_status(b, "manifest", e));
+    TNF_TRY(tnf_buf_status(b, "the manifest", e));
     TNF_TRY(tnf_put(w, b->p, b->n, e));
     TNF_TRY(tnf_put_u64(w, b->n, e));
     return tnf_put(w, ZT1_MAGIC, 8, e);
