@@ -170,8 +170,9 @@ tnf_status export_array(const view *v, const char *extension, tnf_error *error)
     tnf_status status = tnf_format_for_path(&f, path, error);
     bool strings = is_strings(&v->object), whole = takes_object(v);
     if (status == TNF_OK && (strings ? !whole : v->type->bits % 8 != 0))
-        status = cat_fail(error, TNF_EUNSUPPORTED, "%s are not written as an array",
-                          strings ? "some of several strings" : "elements of less than a byte");
+        status = cat_fail(error, TNF_EUNSUPPORTED, "%s cannot be written as an array",
+                          strings ? "a slice of a tensor of strings"
+                                  : "elements of less than 8 bits");
     if (status == TNF_OK)
         status = tnf_builder_new(&builder, NULL, error);
     if (status != TNF_OK)

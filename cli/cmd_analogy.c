@@ -85,7 +85,7 @@ static bool set_include(job *j, const char *list)
 {
     for (const char *p = list; p && *p; p += *p == ',') {
         if (*p < 'a' || *p > 'c' || (p[1] && p[1] != ',')) {
-            j->code = usage_error("analogy: --include takes some of a,b,c, not '%s'", list);
+            j->code = usage_error("analogy: --include takes one or more of a,b,c, not '%s'", list);
             return false;
         }
         j->asking.query.keep[*p++ - 'a'] = true;

@@ -179,7 +179,7 @@ static int check_files(const cli_state *cli, const options *o, hash_list *list)
     int worst = EXIT_DONE;
     if (list->n && !hash_list_has_file(list))
         return usage_error(
-            "%s: no name in it is an existing file; if it lists tensors, also give the FILE "
+            "%s: none of the files that it lists exists; if it lists tensors, also give the FILE "
             "of these tensors (see 'tenfold help hash')",
             shown_path(o->check));
     for (size_t i = 0; i < list->n; i++) {

@@ -53,7 +53,7 @@ static void tell_loss(job *j, const char *kind, tnf_str name, uint64_t offset, c
         return;
     }
     if (!strcmp(kind, "rule"))
-        fputs("still wrong, so OUT opens only with --lenient", stdout);
+        fputs("still breaks a rule, so OUT opens only with --lenient", stdout);
     else
         printf("lost: %s", strcmp(kind, "part") ? kind : "part of the file");
     if (name.n > 0) {

@@ -127,8 +127,8 @@ static void note_older(const job *j)
     if (n == 0)
         return;
     snprintf(text, sizeof text,
-             "%s%s of an older model; a program that loads all files of the directory would load "
-             "%s, too",
+             "%s%s over from an older model; a program that loads all files of the directory "
+             "would load %s, too",
              first, n > 1 ? " and others are left" : " is left", n > 1 ? "them" : "it");
     file_message(j->options->out, "", TNF_NO_OFFSET, text);
 }

@@ -21,6 +21,7 @@ int nothing_selected(const char *name, size_t nselect, size_t nexclude)
     file_message(name, "", TNF_NO_OFFSET,
                  nselect == 0    ? "every tensor matches --exclude"
                  : nexclude == 0 ? "no tensor matches --select"
-                                 : "no tensor matches --select and not --exclude");
+                                 : "no tensor is left: each one that matches --select also "
+                                   "matches --exclude");
     return EXIT_USAGE;
 }

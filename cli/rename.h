@@ -17,7 +17,7 @@
       "New names of " what                                                                         \
       ": lines 'OLD NEW', with a tab between them, or blanks if there is no tab; {n} is a number " \
       "between dots, {end} is .weight, .bias or nothing. Or a built-in table, from the names of "  \
-      "hubs to those of llama.cpp: " RENAME_TABLES "." },                                          \
+      "Hugging Face models to those of llama.cpp: " RENAME_TABLES "." },                           \
     {                                                                                              \
         "rename", 0, OPT_LIST, offsetof(type, rename_field), "EXPR", NULL,                         \
             "Rename " what                                                                         \

@@ -236,7 +236,8 @@ static PyObject *nested_list(const array *a, int axis, size_t *at)
     if (axis == a->block->rank) {
         double d[2];
         if (!tnf_type_decode(d, a->type, a->block->data, (*at)++, 1))
-            return raise_text(a->st, TNF_EUNSUPPORTED, "%s is not a number", a->type->id);
+            return raise_text(a->st, TNF_EUNSUPPORTED, "elements of the type %s are not numbers",
+                              a->type->id);
         return PyFloat_FromDouble(d[0]);
     }
     PyObject *list = PyList_New(a->block->shape[axis]);

@@ -96,9 +96,7 @@ static int request_parse(state *st, tnf_device_request *out, PyObject *item, tnf
     if (selection_parse(&s, of->h, key, of->object->shape, of->object->rank) < 0)
         return -1;
     if (s.list)
-        return PyErr_SetString(PyExc_IndexError,
-                               "a list of row indices is not supported for a device"),
-               -1;
+        return PyErr_SetString(PyExc_IndexError, "a list of rows is not supported on a GPU"), -1;
     *slices = malloc((of->object->rank + 1) * sizeof **slices);
     if (!*slices)
         return PyErr_NoMemory(), -1;

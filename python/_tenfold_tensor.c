@@ -186,7 +186,7 @@ static int tensor_buffer(PyObject *self, Py_buffer *view, int flags)
     bool plain = t->part || t->object->order == TNF_ORDER_C || t->object->rank < 2;
     if (!plain && (flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
         block_drop(b);
-        PyErr_SetString(PyExc_BufferError, "the tensor is in column-major order");
+        PyErr_SetString(PyExc_BufferError, "the tensor is stored column by column; use .numpy()");
         return -1;
     }
     view->buf = b->data;
@@ -259,7 +259,8 @@ static PyObject *make_widened(const array *a, const tnf_type *type)
     if (ok)
         return array_make(a->st, type, b);
     block_drop(b);
-    return raise_text(a->st, TNF_EUNSUPPORTED, "%s is not a number", a->type->id);
+    return raise_text(a->st, TNF_EUNSUPPORTED, "elements of the type %s are not numbers",
+                      a->type->id);
 }
 
 /* Numbers of any type as f32 or f64, for which ml_dtypes is not needed. Takes ownership of the

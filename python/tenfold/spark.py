@@ -65,7 +65,7 @@ class _Options:
             raise _invalid(f"unknown option {sorted(known)[0]!r}; the options are path, as, parts, "
                            "select, columns, format, embeddings, vocab, words")
         if not self.path:
-            raise _invalid("no file; use .load(path), or the option path")
+            raise _invalid("no file was given; use .load(path), or the option path")
         if self.kind not in ("tensors", "rows"):
             raise _invalid(f"as must be tensors or rows, not {self.kind!r}")
         if self.words not in ("text", "binary"):

@@ -44,7 +44,7 @@ def _tensor(array, device=None):
                                 status="EUNSUPPORTED", code=-6)
     if array.dtype == "f4_e2m1":
         if not shape or shape[-1] % 2:
-            raise _UnsupportedError("torch packs f4_e2m1 by twos: the last dimension must be even",
+            raise _UnsupportedError("torch packs two f4_e2m1 into a byte: the last dimension must be even",
                                     status="EUNSUPPORTED", code=-6)
         shape[-1] //= 2
     order = list(range(len(shape)))
@@ -145,7 +145,7 @@ def load_file(filename, device="cpu", *, backend="mmap", threads=0, progress=Non
             return gpu.load(file, device, _DTYPES, names=names, slices=slices, dtype=dtype,
                             threads=threads, each=each)
     if names is not None or slices or dtype or each:
-        raise ValueError("names, slices, dtype and each need a GPU; on the CPU, use tenfold.open()")
+        raise ValueError("the arguments names, slices, dtype and each need a GPU; on the CPU, use tenfold.open()")
     if mmap and str(device) == "cpu":
         return _load_mapped(filename, backend)
     return _load(_opened(filename, backend), _device(device), threads, progress)

@@ -18,17 +18,18 @@ static tnf_status check_size(size_t size, size_t first, tnf_error *e)
 {
     if (size == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a struct was passed with the size 0: begin with its TNF_…_INIT");
+                        "a struct was passed with the size 0: initialise it with its macro "
+                        "TNF_…_INIT");
     if (size < sizeof size || size > MAX_STRUCT_BYTES)
         return tnf_fail(
             e, TNF_EINVAL, TNF_NO_OFFSET,
-            "a struct was passed with the size %zu, which it cannot have: begin with its "
-            "TNF_…_INIT",
+            "a struct was passed with the size %zu, which it cannot have: initialise it with its "
+            "macro TNF_…_INIT",
             size);
     if (size < first)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "a struct was passed with the size %zu, but it has at least %zu bytes: "
-                        "begin with its TNF_…_INIT",
+                        "initialise it with its macro TNF_…_INIT",
                         size, first);
     return TNF_OK;
 }
@@ -44,8 +45,8 @@ tnf_status tnf_options_copy(void *dst, size_t dst_size, size_t first, const void
         for (size_t i = dst_size; i < size; i++) {
             if (bytes[i] != 0)
                 return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                                "an option is set that this version of the library does not have "
-                                "(byte %zu of %zu; %zu are known)",
+                                "a struct sets an option that this version of the library does "
+                                "not know (byte %zu of %zu; it knows %zu bytes)",
                                 i, size, dst_size);
         }
         memcpy(dst, given, size < dst_size ? size : dst_size);

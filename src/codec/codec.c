@@ -29,8 +29,8 @@ static tnf_status not_built(unsigned codec, tnf_error *e)
     const char *built_by = codec < TNF_CODEC_COUNT ? codecs[codec]->built_by : NULL;
     if (built_by)
         return tnf_no_codec(codecs[codec]->id, built_by, e);
-    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the codec %s is not built in",
-                    tnf_codec_id(codec));
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "the codec %s is not part of this build of the library", tnf_codec_id(codec));
 }
 
 tnf_status tnf_no_codec(const char *id, const char *built_by, tnf_error *e)
@@ -137,7 +137,8 @@ static tnf_status measure_stream(tnf_decoder *d, uint64_t *out, uint64_t most, u
         TNF_TRY(d->ops->decode_some(d, nowhere, SKIP_BLOCK, &made, e));
         if (made > most - *out)
             return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                            "decoding gives more than %llu bytes from %llu",
+                            "the data decode to more than %llu bytes, although only %llu bytes "
+                            "are stored",
                             (unsigned long long)most, (unsigned long long)d->from.stored);
     }
     return TNF_OK;

@@ -192,7 +192,8 @@ static tnf_status push_bytes(tnf_encoder *x, const void *bytes, size_t n, int fl
         s->z.avail_out = OUT_BLOCK;
         said = deflate(&s->z, flush);
         if (said != Z_OK && said != Z_STREAM_END && said != Z_BUF_ERROR)
-            return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "%s: deflate gives %d", x->ops->id, said);
+            return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "%s: deflate failed with the code %d",
+                            x->ops->id, said);
         size_t made = OUT_BLOCK - s->z.avail_out;
         if (made)
             TNF_TRY(x->to.write(x->to.ctx, s->block, made, e));

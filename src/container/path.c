@@ -46,7 +46,7 @@ tnf_status tnf_path_check(tnf_str name, tnf_error *e)
     }
     return good ? TNF_OK
                 : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                           "the file name %s leads out of the model's directory, or is not a name",
+                           "the file name %s is invalid, or points outside the model's directory",
                            TNF_QUOTED(name));
 }
 

@@ -14,7 +14,7 @@ static bool find_symbol(void *library, const char *name, void *function)
 {
     bool found = tnf_find_symbol(library, name, function);
     if (!found)
-        snprintf(refusal, sizeof refusal, "the library has no %s", name);
+        snprintf(refusal, sizeof refusal, "the CUDA library has no function %s", name);
     return found;
 }
 

@@ -117,7 +117,7 @@ static tnf_status find_part(const tnf_part **out, const tnf_device_request *r, t
                         TNF_QUOTED(o->name), TNF_VISIBLE(tnf_missing_file(o)));
     if (r->part && (r->slices || r->as) && o->nparts != 1)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s: one of several parts can only be loaded completely and unchanged",
+                        "%s has several parts: each can only be loaded completely and unchanged",
                         TNF_QUOTED(o->name));
     if (!r->part && o->nparts != 1 && !r->as)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
@@ -125,7 +125,8 @@ static tnf_status find_part(const tnf_part **out, const tnf_device_request *r, t
                         TNF_QUOTED(o->name), tnf_layout_id(o->layout), o->nparts);
     if (r->scales && !r->as)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s: scales need an element type for the product", TNF_QUOTED(o->name));
+                        "%s: scales were given, so the element type of the product is needed, too",
+                        TNF_QUOTED(o->name));
     const tnf_part *data = tnf_object_part(o, "data");
     *out = r->part ? r->part : data ? data : o->parts;
     return *out ? TNF_OK

@@ -238,7 +238,8 @@ tnf_status tnf_sink_keep_end(tnf_sink *s, const void *end, size_t n, uint64_t fr
     struct growing *g = s->ctx;
     if (s->ops.write != growing_write || s->written != g->size || n == 0 || n > LAST ||
         from > g->size)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "an end of %zu bytes cannot be kept", n);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the last %zu bytes of the file cannot be kept while it grows", n);
     memcpy(g->end, end, n);
     g->nend = n;
     g->kept = ends_with_end(g, g->size) ? g->size : 0;

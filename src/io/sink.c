@@ -44,7 +44,8 @@ tnf_status tnf_sink_custom(tnf_sink **out, const tnf_sink_ops *ops, void *ctx, t
     TNF_TRY(tnf_need(ops, "ops", e));
     if (ops->version == 0 || ops->version > TNF_SINK_OPS_VERSION || !ops->write)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a sink needs version %u and write in its ops", TNF_SINK_OPS_VERSION);
+                        "the ops of a sink need the version %u and the function write",
+                        TNF_SINK_OPS_VERSION);
     return tnf_sink_new(out, ops, ctx, NULL, e);
 }
 

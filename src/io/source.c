@@ -14,7 +14,8 @@ tnf_status tnf_source_custom(tnf_source **out, const tnf_source_ops *ops, void *
     TNF_TRY(tnf_need(ops, "ops", e));
     if (ops->version == 0 || ops->version > TNF_SOURCE_OPS_VERSION || !ops->read_at)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a source needs version %u and read_at in its ops", TNF_SOURCE_OPS_VERSION);
+                        "the ops of a source need the version %u and the function read_at",
+                        TNF_SOURCE_OPS_VERSION);
     return tnf_source_new(out, ops, ctx, size, NULL, e);
 }
 

@@ -109,7 +109,8 @@ tnf_status tnf_scales_make(tnf_scales_step *step, const tnf_builder *selected, c
     const tnf_object *object;
     rest.select = tnf_take_none;
     if (!*suffix)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the ending of the names of scales is empty");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the ending of the names of scales must not be empty");
     TNF_TRY(tnf_open_builder(&step->view, selected, NULL, e));
     TNF_TRY(tnf_builder_new(&step->made, NULL, e));
     const tnf_file *view = step->view;

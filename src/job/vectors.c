@@ -43,7 +43,7 @@ tnf_status tnf_vectors_check(const tnf_convert_options *o, tnf_error *e)
                         "vectors cannot both be divided and multiplied by their lengths");
     if (o->step != TNF_EMB_KEEP && changes)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "this step cannot be combined with folding or normalizing");
+                        "this step cannot be combined with folding or normalising");
     if ((unsigned)o->step > TNF_EMB_QUANTIZE)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown step for embeddings");
     return TNF_OK;

@@ -61,7 +61,7 @@ static tnf_status keep_settings(tnf_session *s, tnf_error *e)
 static tnf_status check_settings(tnf_url_options *how, tnf_error *e)
 {
     if (how->connections > TNF_MAX_CONNECTIONS)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "at most %u connections",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "at most %u connections are allowed",
                         TNF_MAX_CONNECTIONS);
     TNF_TRY(tnf_need_array(how->headers, how->nheaders, "headers", e));
     for (size_t i = 0; i < how->nheaders; i++) {

@@ -137,7 +137,8 @@ tnf_status tnf_url_follow(tnf_url *out, const tnf_url *from, const char *locatio
         return take_path(out, location + 2 + n, e);
     }
     if (location[word] == ':' && word > 0)
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "a redirect to an invalid web address");
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
+                        "the server redirects to an invalid web address");
     if (location[0] != '/') {
         char whole[TNF_URL_PATH + TNF_URL_QUERY];
         size_t keep = location[0] == '?' ? strlen(from->path)

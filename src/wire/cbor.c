@@ -363,6 +363,6 @@ tnf_status tnf_cbor_end(tnf_cbor *r)
 {
     if (r->status == TNF_OK && r->p < r->end)
         tnf_cbor_say(r, TNF_CBOR_SYNTAX, TNF_EFORMAT, TNF_NO_OFFSET,
-                     "the CBOR goes on after its end (bytes left: %zu)", tnf_cbor_left(r));
+                     "other bytes follow the end of the CBOR (bytes left: %zu)", tnf_cbor_left(r));
     return r->status;
 }

@@ -79,7 +79,7 @@ static bool end_key(tnf_cbor *r, tnf_cbor_level *level, const uint8_t *start)
                              "the CBOR has the key %s twice in one map",
                              key_words(one, sizeof one, key));
     return tnf_cbor_fail(r, TNF_CBOR_DETERMINISM, TNF_EFORMAT, at,
-                         "the CBOR has the key %s after the key %s, which should be the later one",
+                         "the keys of a CBOR map are in the wrong order: %s comes after %s",
                          key_words(one, sizeof one, key), key_words(two, sizeof two, before));
 }
 

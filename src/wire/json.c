@@ -464,7 +464,8 @@ bool tnf_json_skip(tnf_json *j, tnf_str *out)
         unsigned level = j->depth - outer;
         if (c == '{' || c == '[') {
             if (level >= DEEPEST || !tnf_json_enter(j, c))
-                return tnf_json_fail(j, TNF_ELIMIT, TNF_NO_OFFSET, "the JSON text is too deep");
+                return tnf_json_fail(j, TNF_ELIMIT, TNF_NO_OFFSET,
+                                     "the JSON text is nested too deeply");
             uint64_t bit = (uint64_t)1 << level % 64;
             objects[level / 64] &= ~bit;
             objects[level / 64] |= c == '{' ? bit : 0;
@@ -484,7 +485,7 @@ tnf_status tnf_json_end(tnf_json *j)
     if (j->status == TNF_OK) {
         skip_space(j);
         if (j->p < j->end)
-            fail_unexpected(j, j->p, "nothing more");
+            fail_unexpected(j, j->p, "its end");
     }
     return j->status;
 }

@@ -350,7 +350,7 @@ static bool integer_value(tnf_json *j, tnf_dtype dtype, tnf_value *out)
     (void)tnf_json_peek(j);
     uint64_t at = tnf_json_where(j);
     if (tnf_json_peek(j) != '0')
-        return tnf_json_fail(j, TNF_EFORMAT, at, "a typed number is not a number");
+        return tnf_json_fail(j, TNF_EFORMAT, at, "a typed value has no number where one should be");
     if (!read_number(j, &v))
         return false;
     bool negative = v.kind == TNF_INT && v.as.i < 0;

@@ -422,6 +422,7 @@ tnf_status tnf_msgpack_end(tnf_msgpack *r)
 {
     if (r->status == TNF_OK && r->p < r->end)
         tnf_msgpack_say(r, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "the MessagePack goes on after its end (bytes left: %zu)", bytes_left(r));
+                        "other bytes follow the end of the MessagePack (bytes left: %zu)",
+                        bytes_left(r));
     return r->status;
 }

@@ -65,7 +65,7 @@ static inline void say_bad(machine *m, tnf_status status, const char *format, ..
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    (void)tnf_fail(m->e, status, m->base + m->op_at, "the pickle is wrong: %s", text);
+    (void)tnf_fail(m->e, status, m->base + m->op_at, "the pickle cannot be read: %s", text);
 }
 
 /* A macro, so that clang's analyzer sees that a failure is never TNF_OK. */

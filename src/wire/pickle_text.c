@@ -21,7 +21,7 @@
 
 static tnf_status bad_line(const tnf_pickle_line *line, const char *what)
 {
-    return tnf_fail(line->e, TNF_EFORMAT, line->at, "the pickle is wrong: %s is not %s",
+    return tnf_fail(line->e, TNF_EFORMAT, line->at, "the pickle cannot be read: %s is not %s",
                     TNF_QUOTED(line->text), what);
 }
 

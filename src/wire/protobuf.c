@@ -114,7 +114,7 @@ tnf_status tnf_protobuf_next(tnf_protobuf *m, tnf_protobuf_field *f, tnf_error *
     TNF_TRY(tnf_protobuf_varint(m, &tag, e));
     f->type = tag & 7;
     if (tag >> 3 == 0 || tag >> 3 >= 1u << 29)
-        return tnf_fail(e, TNF_EFORMAT, f->at, "a field has the number %llu",
+        return tnf_fail(e, TNF_EFORMAT, f->at, "a field has the invalid number %llu",
                         (unsigned long long)(tag >> 3));
     f->number = (uint32_t)(tag >> 3);
     f->offset = f->length_at = m->pos;
@@ -136,7 +136,7 @@ tnf_status tnf_protobuf_next(tnf_protobuf *m, tnf_protobuf_field *f, tnf_error *
         m->pos += length;
         return TNF_OK;
     default:
-        return tnf_fail(e, TNF_EFORMAT, f->at, "a field has the wire type %u", f->type);
+        return tnf_fail(e, TNF_EFORMAT, f->at, "a field has the unknown wire type %u", f->type);
     }
 }
 

@@ -145,7 +145,7 @@ static tnf_status find_zip64(summary *s, const tnf_zip_from *from, tnf_error *e)
     if (end < LOCATOR_SIZE || tnf_le32(bytes) != SIG_LOCATOR)
         return needs && s->members != ONES16
                    ? tnf_fail(e, TNF_EFORMAT, end,
-                              "the end record points to a zip64 one, and there is none")
+                              "the end record refers to a zip64 end record, but there is none")
                    : TNF_OK;
     uint64_t at = tnf_le64(bytes + 8);
     s->at = end - LOCATOR_SIZE;
@@ -399,8 +399,8 @@ static tnf_status place_directory(tnf_zip *z, const summary *s, const tnf_zip_fr
     z->directory = s->directory + z->prefix;
     z->end = s->at;
     return z->prefix ? tell_odd(from, TNF_EFORMAT, 0,
-                                "there are bytes in front of the zip archive, or its directory is "
-                                "not where it says",
+                                "there are bytes in front of the zip archive, or its directory "
+                                "is not where its end record says",
                                 e)
                      : TNF_OK;
 }

@@ -416,11 +416,11 @@ static void says_what_is_wrong(void **state)
         { "fa3fc00000", "the CBOR has a float in more bytes than it needs" },
         { "f97e01", "the CBOR has a NaN other than f9 7e00" },
         { "a2 6162 00 6161 00",
-          "the CBOR has the key 'a' after the key 'b', which should be the later one" },
+          "the keys of a CBOR map are in the wrong order: 'a' comes after 'b'" },
         { "a2 6161 00 6161 00", "the CBOR has the key 'a' twice in one map" },
         { "a2 00 00 00 00", "the CBOR has the key (not text) twice in one map" },
         { "8181818181 00", "the CBOR is nested deeper than 4 levels" },
-        { "00 0000", "the CBOR goes on after its end (bytes left: 2)" },
+        { "00 0000", "other bytes follow the end of the CBOR (bytes left: 2)" },
     };
     fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -119,7 +119,7 @@ static void a_file_names_a_checkpoint_badly(void **state)
             continue;
         }
         assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EFORMAT);
-        assert_says("leads out");
+        assert_says("points outside");
     }
     put_text("checkpoint", "model_checkpoint_path: \"ckpt-9\"");
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_ENOTFOUND);

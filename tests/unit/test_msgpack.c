@@ -419,7 +419,7 @@ static void says_what_is_wrong(void **state)
         { "ddffffffff 00", "the MessagePack claims 4294967295 items (bytes left: 1)" },
         { "83 0000", "the MessagePack claims 3 pairs (bytes left: 2)" },
         { "9191919191 00", "the MessagePack is nested deeper than 4 levels" },
-        { "00 0000", "the MessagePack goes on after its end (bytes left: 2)" },
+        { "00 0000", "other bytes follow the end of the MessagePack (bytes left: 2)" },
     };
     fixture *f = *state;
     tnf_str s;

@@ -192,7 +192,7 @@ static void a_descr_must_describe_the_tensor(void **state)
         tnf_value v = tnf_value_string(cases[i].descr);
         assert_ok(tnf_builder_set(b, "arr_0", "numpy.descr", &v, &e));
         if (!cases[i].written) {
-            assert_refused(b, false, TNF_ELOSSY, "does not describe it");
+            assert_refused(b, false, TNF_ELOSSY, "does not match the tensor");
             continue;
         }
         snprintf(expected, sizeof expected, "{'descr': %s", cases[i].written);

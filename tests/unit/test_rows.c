@@ -111,7 +111,7 @@ static void no_rows(void **state)
         const char *says;
     } all[] = {
         { tensor_of(&data, 1, "dense", NULL, 0), TNF_EUNSUPPORTED, "a single number" },
-        { tensor_of(&data, 1, "dense", wide, 3), TNF_ELIMIT, "beyond 2^64" },
+        { tensor_of(&data, 1, "dense", wide, 3), TNF_ELIMIT, "more than 2^64 elements" },
         { tensor_of(&data, 1, "dense", wide, 2), TNF_EUNSUPPORTED, "rows of 18446744073709551615" },
         { tensor_of(&data, 1, "dense", empty, 2), TNF_EUNSUPPORTED, "rows of 0 elements" },
         { tensor_of(&data, 1, "dense", none, 2), TNF_EUNSUPPORTED, "rows of 33554432 elements" },

@@ -41,7 +41,7 @@ class KeyedVectors:
                              no_header=False):
         """A file in a format of word2vec. It is detected from the bytes where that is possible."""
         if fvocab is not None:
-            raise NotImplementedError("fvocab: counts are not read")
+            raise NotImplementedError("fvocab is not supported: counts are not read")
         format = "word2vec" if binary else "text" if no_header else "textdims"
         self = cls(fname, limit=limit, datatype=datatype, format=format, warn=False)
         if unicode_errors == "strict" and encoding.lower().replace("-", "") == "utf8":

@@ -47,11 +47,10 @@ static tnf_status list_far(void *ctx, tnf_far_file_fn take, void *to, tnf_error 
 {
     bool listed;
     TNF_TRY(tnf_remote_list(ctx, &listed, take, to, e));
-    return listed
-               ? TNF_OK
-               : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                          "it is a directory, and http has no listing: fetch it, or read it from "
-                          "s3, gs, az or hf");
+    return listed ? TNF_OK
+                  : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                             "it is a directory, and http cannot list directories: download it "
+                             "first, or read it from s3, gs, az or hf");
 }
 
 static tnf_status open_far(void *ctx, tnf_source **out, tnf_str name, tnf_error *e)
@@ -65,7 +64,7 @@ static tnf_status open_container(tnf_container *out, const tnf_file *f,
     tnf_far_folder from = { list_far, open_far, f->source };
     if (f->path && tnf_scheme_has(f->path))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "it is a directory, and a custom URL scheme has no listing");
+                        "it is a directory, and a custom URL scheme cannot list directories");
     return f->source->far ? tnf_container_far(out, &from, how, e)
                           : tnf_container_folder(out, f->directory, f->path, how, e);
 }

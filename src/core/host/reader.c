@@ -326,5 +326,6 @@ tnf_status tnf_set_text(tnf_reader *r, tnf_str key, tnf_str value, tnf_error *e)
 
 tnf_status tnf_cannot_map(const char *why, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "no view without a copy: %s", why);
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the bytes cannot be mapped, only read: %s",
+                    why);
 }

@@ -446,7 +446,8 @@ static tnf_status check_near(const tnf_file *f, const char *directory, tnf_error
     if (!f->source->far || (f->directory && strcmp(directory, f->directory) == 0))
         return TNF_OK;
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "over the network, a file must be next to the one that names it");
+                    "a file that is read over the network may refer only to files in its own "
+                    "directory");
 }
 
 void tnf_expect_siblings(tnf_reader *r, const tnf_str *names, size_t n)
@@ -467,7 +468,8 @@ tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *dire
     tnf_arena scratch;
     TNF_TRY(check_near(f, directory, e));
     if (f->depth >= MAX_FILE_DEPTH)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files name other files too deeply");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the chain of files that refer to other files is too long");
     if (!tables_of(f))
         return tnf_arena_fail(&f->arena, "names of files", e);
     tnf_arena_init(&scratch, &f->alloc, f->options.limits.memory);

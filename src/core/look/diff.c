@@ -180,7 +180,8 @@ static tnf_status check_turnable(const struct pair *p, tnf_error *e)
     if (o->parts->type->bits % 8 == 0 && o->parts->type->bits > 0)
         return TNF_OK;
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "%s has packed elements in Fortran order, which cannot be compared row by row",
+                    "%s has packed elements, stored column by column, which cannot be compared "
+                    "row by row",
                     TNF_QUOTED(o->name));
 }
 

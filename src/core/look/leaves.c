@@ -100,7 +100,7 @@ static tnf_status plan_jobs(struct hashing *h, tnf_arena *a, tnf_error *e)
         h->jobs += jobs;
     }
     if (h->jobs > SIZE_MAX / 2)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too much to hash");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the tensors have too many bytes to hash");
     return TNF_OK;
 }
 

@@ -46,8 +46,8 @@ static tnf_status fail_clash(const struct merging *m, const char *what, tnf_str 
 {
     char one[32], two[32];
     if (first == m->now)
-        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "two %ss of %s have the name %s%s", what,
-                        file_name(m, first, one), TNF_QUOTED(name),
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "more than one %s of %s has the name %s%s",
+                        what, file_name(m, first, one), TNF_QUOTED(name),
                         m->options.rename ? ", after renaming" : "");
     return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the %s %s is in %s and in %s%s", what,
                     TNF_QUOTED(name), file_name(m, first, one), file_name(m, (uint32_t)m->now, two),

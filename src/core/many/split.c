@@ -35,7 +35,7 @@ static tnf_status check_absent(const struct splitting *s, const struct split_sha
     struct stat st;
     if (s->save.replace || lstat(shard->path, &st) != 0)
         return TNF_OK;
-    return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "%s exists already", shard->name);
+    return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "%s already exists", shard->name);
 }
 
 static tnf_status check_all_absent(const struct splitting *s, tnf_error *e)

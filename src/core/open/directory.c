@@ -423,8 +423,8 @@ tnf_status tnf_remote_model(char **out, const char *url, const tnf_url_options *
         if (!listed)
             return tnf_fail(
                 e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                "there is no model with a usual name here, and http has no listing: give "
-                "the URL of the file");
+                "there is no model with a usual name here, and http cannot list directories: "
+                "give the URL of the file");
     }
     return choose_model(out, &f.all, url, e);
 }

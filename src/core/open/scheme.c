@@ -74,7 +74,7 @@ static tnf_status add_scheme(const tnf_scheme *s, tnf_error *e)
     memcpy(url, s->name, length);
     memcpy(url + length, "://", 4);
     if (tnf_is_remote(url) || find_scheme(url))
-        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the scheme '%s' exists already", s->name);
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the scheme '%s' already exists", s->name);
     if (n == MOST_SCHEMES)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "there are more than %u schemes",
                         MOST_SCHEMES);
@@ -93,8 +93,8 @@ tnf_status tnf_scheme_add(const tnf_scheme *scheme, tnf_error *e)
     if (!s.open || !s.name || !is_name(s.name))
         return tnf_fail(
             e, TNF_EINVAL, TNF_NO_OFFSET,
-            "a scheme needs a function that opens, and a name of 2 to %u lower-case letters, "
-            "digits, '+', '-' and '.', of which the first is a letter",
+            "a scheme needs the function `open`, and a name of 2 to %u lower-case letters, "
+            "digits, '+', '-' and '.' that begins with a letter",
             MOST_NAME);
     pthread_mutex_lock(&adding);
     tnf_status status = add_scheme(&s, e);

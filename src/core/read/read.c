@@ -395,8 +395,8 @@ tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
     }
     if ((uintptr_t)p % tnf_type_align(part->type) != 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
-                        "no view without a copy: the bytes begin at %llu, which is not a multiple "
-                        "of %zu as %s requires",
+                        "the bytes cannot be mapped, only read: they begin at %llu, which is not "
+                        "a multiple of %zu as %s requires",
                         (unsigned long long)part->offset, tnf_type_align(part->type),
                         part->type->id);
     *out = p;

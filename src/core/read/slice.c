@@ -122,8 +122,9 @@ tnf_status tnf_slice_parse(tnf_slice *out, const char *text, const uint64_t *sha
     struct parser s = { text, e };
     TNF_TRY(count_items(text, &items, &ellipsis, e));
     if (items > rank)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%u slice%s for a tensor of %u dimension%s",
-                        items, items == 1 ? "" : "s", rank, rank == 1 ? "" : "s");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the text has %u slice%s, but the tensor has only %u dimension%s", items,
+                        items == 1 ? "" : "s", rank, rank == 1 ? "" : "s");
     const bool none[3] = { false };
     const int64_t zero[3] = { 0 };
     uint32_t whole = rank - items, at = 0;

@@ -25,7 +25,7 @@ tnf_status tnf_virtual_becomes(struct tnf_virtual *v, const tnf_type *type, cons
         copy[d] = shape[d];
     if (!tnf_shape_elements(&v->elements, copy, rank) ||
         !tnf_type_bytes(&v->part.nbytes, type, v->elements))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%s is too large as %s",
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%s has too many bytes as %s",
                         TNF_QUOTED(v->object.name), type->id);
     v->object.shape = copy;
     v->object.rank = rank;
@@ -42,8 +42,8 @@ tnf_status tnf_virtual_dense(const struct tnf_virtual *v, size_t i, tnf_error *e
     const tnf_object *o = &v->sources[i];
     if (o->layout != &tnf_layout_dense || o->nparts != 1)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s has the layout %s: take its values first", TNF_QUOTED(o->name),
-                        o->layout->id);
+                        "%s has the layout %s: make a virtual tensor of its values first",
+                        TNF_QUOTED(o->name), o->layout->id);
     if (o->parts->type->bits == 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s has elements of the unknown type %s", TNF_QUOTED(o->name),

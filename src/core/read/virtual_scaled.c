@@ -128,7 +128,8 @@ tnf_status tnf_virtual_scaled(struct tnf_virtual *v, const uint64_t *block, tnf_
                 (by->order == TNF_ORDER_C || by->rank < 2);
     if (!floats || !rows || o->rank == 0 || tnf_elements(o) == 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s and its scales are not floats row by row", TNF_QUOTED(o->name));
+                        "%s and its scales must be floats, stored row by row and not empty",
+                        TNF_QUOTED(o->name));
     struct scaled *s = tnf_virtual_plan(v, 1, sizeof *s, e);
     if (!s || !(s->block = tnf_virtual_plan(v, o->rank, sizeof *s->block, e)) ||
         !(s->stride = tnf_virtual_plan(v, o->rank, sizeof *s->stride, e)))

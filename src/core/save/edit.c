@@ -314,7 +314,7 @@ static tnf_status check_like(const struct editing *x, tnf_error *e)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a change in place cannot change the format");
     if (!(tnf_registry_caps(f->format) & TNF_CAN_EDIT))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the format has no room for changes in place");
+                        "files of this format cannot be changed in place");
     if (f->siblings || f->format->stands_for_shards)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it is a model in several files");
     if (f->needed_lenience || f->options.salvage || f->source->fd < 0)
@@ -339,9 +339,9 @@ static tnf_status take_file(struct editing *x, tnf_error *e)
         return tnf_fail_sys(e, errno, "cannot get the status of the file");
     if (!tnf_same_file(&x->claim->stamp, &x->like->source->stamp) ||
         !tnf_claim_holds(x->claim, x->path))
-        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file has been replaced meanwhile");
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file was replaced since it was read");
     if ((uint64_t)st.st_size != x->like->source->size)
-        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file has been changed meanwhile");
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file was changed since it was read");
     x->one_name = st.st_nlink == 1;
     return TNF_OK;
 }
@@ -359,7 +359,7 @@ static tnf_status check_unchanged(struct editing *x, tnf_error *e)
     if (status == TNF_OK)
         status = check_all_attrs(&x->like->catalog, now, e);
     if (status == TNF_EUNSUPPORTED)
-        status = tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file has been changed meanwhile");
+        status = tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file was changed since it was read");
     tnf_close(now);
     return status;
 }

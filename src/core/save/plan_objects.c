@@ -104,7 +104,7 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
             return "its bytes cannot be read";
     }
     if (o->order == TNF_ORDER_F && !can->order_f && o->rank > 1)
-        return "the format is row-major only";
+        return "the format stores tensors only row by row";
     if (tnf_plan_listed(can->reserved, o->name))
         return "the format has another use for that name";
     if (can->ascii_names && !tnf_ascii(o->name.p, o->name.n))

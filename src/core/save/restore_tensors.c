@@ -256,7 +256,7 @@ static tnf_status rebuild_catalog(struct restoring *u, tnf_error *e)
 static tnf_status read_notes(struct restoring *u, const tnf_value *notes, tnf_error *e)
 {
     for (size_t i = 0; i < notes->n; i++) {
-        tnf_error why = { .message = "the file has changed since" };
+        tnf_error why = { .message = "the file was changed since it was written" };
         if (read_note(u, &notes->as.items[i], &why))
             continue;
         if (u->no_memory)

@@ -189,7 +189,7 @@ static tnf_status open_subwords(tnf_emb *emb, const tnf_emb_options *o, tnf_erro
         return bad_attrs(e);
     if (i->buckets > i->rows - i->words)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "%llu words and %llu buckets, but only %llu rows",
+                        "there are %llu words and %llu buckets, but only %llu rows",
                         (unsigned long long)i->words, (unsigned long long)i->buckets,
                         (unsigned long long)i->rows);
     return i->subwords == TNF_SUBWORDS_FLORET ? open_floret(emb, e) : TNF_OK;
@@ -225,11 +225,12 @@ static tnf_status open_norms(tnf_emb *emb, tnf_error *e)
     if (!data || o->rank != 1 || data->type->number != TNF_NUMBER_FLOAT || data->type->bits == 0)
         return TNF_OK;
     if (o->shape[0] < emb->info.words)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%llu norms for %llu words",
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "there are only %llu norms for %llu words",
                         (unsigned long long)o->shape[0], (unsigned long long)emb->info.words);
     size_t n = (size_t)emb->info.words;
     if (n > emb->memory / sizeof(float))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%zu norms", n);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the limit memory has no room for %zu norms",
+                        n);
     emb->memory -= n * sizeof(float);
     emb->norms = tnf_alloc(&emb->alloc, (n + 1) * sizeof(float));
     if (!emb->norms)
@@ -251,7 +252,9 @@ static tnf_status set_up(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
 {
     emb->kernels = tnf_kernels_named(o->kernel);
     if (!emb->kernels)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "this machine has no kernel '%s'", o->kernel);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "there is no kernel '%s', or this processor does not support it",
+                        o->kernel);
     emb->info.kernel = emb->kernels->name;
     TNF_TRY(find_objects(emb, o, e));
     TNF_TRY(tnf_rows_open(&emb->rows, emb->info.embeddings, emb->kernels, &emb->alloc, &emb->memory,

@@ -118,17 +118,17 @@ static tnf_status take_shape(tnf_rows *r, const tnf_object *object, tnf_error *e
 {
     uint64_t d = 1, bytes;
     if (object->rank == 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s is a single number",
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s is a single number, not a matrix",
                         TNF_QUOTED(object->name));
     r->n = object->shape[0];
     for (uint32_t i = 1; i < object->rank; i++)
         if (!tnf_ckd_mul(&d, d, object->shape[i]))
-            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows beyond 2^64 elements");
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a row has more than 2^64 elements");
     /* A matrix without rows may claim any row length. Memory for several rows is needed at once. */
     if (d == 0 || !tnf_ckd_mul(&bytes, d, 1024 * sizeof(double)) || bytes > SIZE_MAX / 2 ||
         (r->n == 0 && d > (1u << 24)))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "rows of %llu elements",
-                        (unsigned long long)d);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "rows of %llu elements are not supported", (unsigned long long)d);
     r->d = (size_t)d;
     return TNF_OK;
 }

@@ -245,7 +245,7 @@ static tnf_status audit_block(struct audit *a, tnf_error *e)
         r->unknown++;
         r->unknown_bytes += bytes;
         if (c->type == 0)
-            tell_odd(a, c->at, "a block of the unknown type 0, which may be damage");
+            tell_odd(a, c->at, "a block has the unknown type 0, so the file may be damaged");
         return TNF_OK;
     }
 }
@@ -326,7 +326,7 @@ static tnf_status rescue_points(tnf_points *p, struct rescue *r, tnf_error *e)
         if (c->type == TNF_VS_END)
             break;
         if (is_zeros(p))
-            return tnf_fail(e, TNF_EFORMAT, c->at, "zeros instead of a block");
+            return tnf_fail(e, TNF_EFORMAT, c->at, "there are zeros where a block should begin");
         if (c->type == TNF_VS_POINT) {
             TNF_TRY(tnf_points_decode(p, &point, e));
             TNF_TRY(take_rescued(r, &point, e));

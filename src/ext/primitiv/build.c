@@ -41,7 +41,7 @@ static tnf_status describe_tensor(struct tensor *t, const tnf_primitiv_shape *as
     }
     for (uint32_t i = 0; i < rank; i++)
         if (!tnf_ckd_mul(&bytes, bytes, t->shape[i]))
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a tensor of more than 2^64 bytes");
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a tensor has more than 2^64 bytes");
     t->part = (tnf_part) { .role = "data", .type = tnf_type_of(TNF_F32), .payload = TNF_MEMORY };
     t->part.memory = data;
     t->part.stored = t->part.nbytes = bytes;

@@ -121,13 +121,13 @@ static tnf_status take_entry(struct scan *s, struct list *l, uint64_t i, uint8_t
     int64_t count = (int64_t)tnf_le64(p);
     if (count < 0)
         TNF_TRY(tnf_stricter(s->f->r, e, TNF_EFORMAT, scan_position(s),
-                             "entry %llu of the dictionary occurs %lld times",
+                             "entry %llu of the dictionary has the count %lld, which must not be "
+                             "negative",
                              (unsigned long long)s->i, (long long)count));
     if (p[8] != type)
-        return tnf_fail(
-            e, TNF_EFORMAT, scan_position(s) + 8,
-            "entry %llu of the dictionary is of type %u; at its place a %s (%u) is expected",
-            (unsigned long long)s->i, p[8], type ? "label" : "word", type);
+        return tnf_fail(e, TNF_EFORMAT, scan_position(s) + 8,
+                        "entry %llu of the dictionary has the type %u, but must be a %s (%u)",
+                        (unsigned long long)s->i, p[8], type ? "label" : "word", type);
     memcpy(l->counts + 8 * i, p, 8);
     l->counted = l->counted || count != 0;
     l->offsets[i + 1] = s->bytes.n - l->first;

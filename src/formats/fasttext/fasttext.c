@@ -61,16 +61,19 @@ static tnf_status check_args(ft_reading *f, tnf_error *e)
 {
     const int32_t *a = f->args;
     if (a[FT_DIM] < 0)
-        return tnf_fail(e, TNF_EFORMAT, 8, "vectors of %d dimensions", a[FT_DIM]);
+        return tnf_fail(e, TNF_EFORMAT, 8,
+                        "the model has %d dimensions; the number must not be negative", a[FT_DIM]);
     if (a[FT_BUCKET] < 0)
-        return tnf_fail(e, TNF_EFORMAT, 8 + 4 * FT_BUCKET, "%d buckets", a[FT_BUCKET]);
+        return tnf_fail(e, TNF_EFORMAT, 8 + 4 * FT_BUCKET,
+                        "the model has %d buckets; the number must not be negative", a[FT_BUCKET]);
     if (a[FT_MINN] < 0 || a[FT_MAXN] < 0)
-        return tnf_fail(e, TNF_EFORMAT, 8 + 4 * FT_MINN, "n-grams of %d to %d characters",
+        return tnf_fail(e, TNF_EFORMAT, 8 + 4 * FT_MINN,
+                        "n-grams have %d to %d characters; the lengths must not be negative",
                         a[FT_MINN], a[FT_MAXN]);
     if (a[FT_MAXN] > 0 && a[FT_BUCKET] == 0 && a[FT_MINN] <= a[FT_MAXN])
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, 8 + 4 * FT_BUCKET,
-                             "n-grams of %d to %d characters, but no bucket for them", a[FT_MINN],
-                             a[FT_MAXN]));
+                             "n-grams have %d to %d characters, but there are no buckets for them",
+                             a[FT_MINN], a[FT_MAXN]));
     if (a[FT_MAXN] > 0 && a[FT_MINN] > a[FT_MAXN])
         tnf_warn(f->r, 8 + 4 * FT_MINN, "n-grams of %d to %d characters: the range is empty",
                  a[FT_MINN], a[FT_MAXN]);
@@ -168,8 +171,8 @@ static tnf_status read_output(ft_reading *f, tnf_error *e)
     TNF_TRY(read_flag(f, "output matrix", &quantized, e));
     if (quantized && !f->quantized) {
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, f->at - 1,
-                             "the output has the flag of a quantized matrix, the input has not: "
-                             "fastText reads both as dense"));
+                             "only the output matrix has the flag of a quantized matrix: "
+                             "fastText reads both matrices as dense"));
         quantized = false;
     }
     TNF_TRY(quantized ? tnf_ft_read_quantized(f, FT_OUTPUT, e)

@@ -47,8 +47,8 @@ tnf_status tnf_ft_read_dense(ft_reading *f, const char *name, tnf_error *e)
     if (!tnf_ckd_mul(&bytes, shape[0], shape[1]) || !tnf_ckd_mul(&bytes, bytes, 4) ||
         shape[0] > INT64_MAX || shape[1] > INT64_MAX || bytes > INT64_MAX - f->at)
         return tnf_fail(e, TNF_EFORMAT, shape[0] > INT64_MAX || shape[1] <= INT64_MAX ? at : at + 8,
-                        "a matrix of %llu × %llu", (unsigned long long)shape[0],
-                        (unsigned long long)shape[1]);
+                        "a matrix of %llu × %llu numbers is too large",
+                        (unsigned long long)shape[0], (unsigned long long)shape[1]);
     TNF_TRY(check_shape(f, name, shape[0], shape[1], at, e));
     if (shape[0] == 0 && shape[1] == (output ? (uint64_t)f->args[FT_DIM] : 0))
         return TNF_OK; /* an empty matrix stands for a missing one */
@@ -68,7 +68,7 @@ tnf_status tnf_ft_read_dense(ft_reading *f, const char *name, tnf_error *e)
 
 static tnf_status bad_matrix(uint64_t at, const char *what, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EFORMAT, at, "a quantized matrix with %s", what);
+    return tnf_fail(e, TNF_EFORMAT, at, "a quantized matrix has %s", what);
 }
 
 /* Four numbers; the centroids follow. */
@@ -194,7 +194,8 @@ tnf_status tnf_ft_read_quantized(ft_reading *f, const char *name, tnf_error *e)
     } else {
         tnf_warn(
             f->r, f->at,
-            "rows of %llu elements in %llu pieces (none, or the last one shorter): kept as bytes",
+            "the matrix is kept as bytes: its rows have %llu elements in %llu pieces, and it is "
+            "empty, or the last piece is shorter",
             (unsigned long long)q.columns, (unsigned long long)q.pieces);
         TNF_TRY(add_beside(f, name, FT_QUANTIZED, TNF_U8, q.bytes, f->at, e));
     }

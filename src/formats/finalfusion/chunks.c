@@ -177,12 +177,12 @@ static tnf_status check_order(const struct walk *k, const ff_frame *c, ff_kind k
     if (kind == FF_KIND_STORAGE && seed && c->id != FF_SEED_STORAGE)
         return tnf_fail(
             e, TNF_EFORMAT, c->at,
-            "the vocabulary has the id of the document's dialect, the matrix (chunk %u) "
-            "that of the tools' dialect",
+            "the vocabulary has a chunk id of the seed dialect, but the matrix (chunk %u) has "
+            "one of the real dialect",
             c->id);
     if (f->dialect == FF_R2V &&
         (c->id == FF_SEED_SIMPLE || (kind == FF_KIND_STORAGE && c->id == FF_SEED_STORAGE)))
-        return tnf_fail(e, TNF_EFORMAT, c->at, "chunk %u in an R2V file", c->id);
+        return tnf_fail(e, TNF_EFORMAT, c->at, "an R2V file cannot contain chunk %u", c->id);
     return TNF_OK;
 }
 
@@ -337,7 +337,7 @@ static tnf_status finish_walk(struct walk *k, tnf_error *e)
     bool matrix = tnf_catalog_find(r->catalog, FF_EMBEDDINGS, strlen(FF_EMBEDDINGS)) != NULL;
     if (!k->bare && k->nmet < k->nlisted && k->at <= r->source->size)
         TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, r->source->size,
-                             "the header lists %u chunks, the file ends after %u (cut short?)",
+                             "the header lists %u chunks, but the file ends after %u (cut short?)",
                              k->nlisted, k->nmet));
     if (k->nmet > 1 && !(matrix && k->f.words_known))
         tnf_warn(r, TNF_NO_OFFSET, "there is no %s", matrix ? "vocabulary" : "matrix");

@@ -110,7 +110,7 @@ static tnf_status set_text(ff_reading *f, const ff_frame *c, const char *p, size
     size_t bad = 0;
     tnf_value value;
     if (!tnf_utf8_valid(&bad, p, n))
-        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->body + bad, "the metadata are not UTF-8"));
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->body + bad, "the metadata is not UTF-8"));
     TNF_TRY(tnf_text_value(f->r, &value, (tnf_str) { p, n }, e));
     return tnf_set_attr(f->r, FF_ATTR("metadata"), value, e);
 }

@@ -80,8 +80,8 @@ static tnf_status check_quantized(ff_reading *f, const ff_frame *c, const struct
         return tnf_fail(e, TNF_EFORMAT, after_flags,
                         "rows of %u elements cannot be cut into %u pieces", q->columns, q->pieces);
     if (q->centroids == 0 || q->centroids > 256)
-        return tnf_fail(e, TNF_EFORMAT, after_flags + 8, "%u centroids, not 1 to 256",
-                        q->centroids);
+        return tnf_fail(e, TNF_EFORMAT, after_flags + 8,
+                        "there are %u centroids; the number must be 1 to 256", q->centroids);
     return TNF_OK;
 }
 

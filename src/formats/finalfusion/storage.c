@@ -87,7 +87,7 @@ tnf_status tnf_ff_read_norms(ff_reading *f, ff_frame *c, tnf_error *e)
     ff_space s = tnf_ff_space_of(c, 12, d.bytes, 4, "norms");
     TNF_TRY(tnf_ff_place(f, c, &s, &at, e));
     if (f->words_known && d.rows != f->words)
-        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->body, "%llu norms for %llu words",
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->body, "there are %llu norms for %llu words",
                              (unsigned long long)d.rows, (unsigned long long)f->words));
     return add_matrix(f, FF_NORMS_NAME, &d, 1, at, c->at, e);
 }

@@ -33,7 +33,8 @@ static tnf_status check_lengths(ff_reading *f, const struct fields *v, uint64_t 
 {
     if (v->min_n >= 1 && v->min_n <= v->max_n)
         return TNF_OK;
-    return tnf_stricter(f->r, e, TNF_EFORMAT, at, "n-grams of %u to %u characters", v->min_n,
+    return tnf_stricter(f->r, e, TNF_EFORMAT, at,
+                        "n-grams have %u to %u characters, which is not a valid range", v->min_n,
                         v->max_n);
 }
 
@@ -184,7 +185,8 @@ static tnf_status read_floret(ff_reading *f, ff_frame *c, tnf_error *e)
     if (v.buckets == 0)
         return tnf_fail(e, TNF_EFORMAT, c->body + 8, "a floret vocabulary without buckets");
     if (v.hashes < 1 || v.hashes > 4)
-        return tnf_fail(e, TNF_EFORMAT, c->body + 16, "%u hashes per word, not 1 to 4", v.hashes);
+        return tnf_fail(e, TNF_EFORMAT, c->body + 16,
+                        "there are %u hashes per word; the number must be 1 to 4", v.hashes);
     TNF_TRY(set_lengths(f, &v, e));
     TNF_TRY(tnf_ff_set_uint(f, FF_ATTR("hashes"), v.hashes, e));
     TNF_TRY(tnf_ff_set_uint(f, FF_ATTR("seed"), v.seed, e));

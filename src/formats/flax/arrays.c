@@ -17,7 +17,7 @@ static tnf_status read_dims(struct fx_walk *x, struct fx_array *a, tnf_error *e)
     if (h.kind != TNF_MSGPACK_ARRAY)
         return tnf_fail(e, TNF_EFORMAT, h.at, "the shape of an array is not an array");
     if (h.n > MAX_RANK)
-        return tnf_fail(e, TNF_ELIMIT, h.at, "an array has %llu dimensions",
+        return tnf_fail(e, TNF_ELIMIT, h.at, "an array has %llu dimensions, which are too many",
                         (unsigned long long)h.n);
     a->rank = (uint32_t)h.n;
     a->shape = tnf_arena_array(x->r->scratch, a->rank + 1, sizeof *a->shape);

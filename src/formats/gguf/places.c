@@ -78,7 +78,7 @@ static tnf_status add_blocks(tnf_reader *r, gguf_file *g, const gguf_entry *t, u
     o.attrs = made[t->id];
     if (g->big && !g->blocks_little && t->type->little_only) {
         part.flags = TNF_PART_BIG_ENDIAN; /* kept as bytes, since they cannot be decoded */
-        tnf_warn(r, t->at, "the blocks of %s are big-endian, a form of %s that no program has",
+        tnf_warn(r, t->at, "the blocks of %s are big-endian, a form of %s that no program supports",
                  TNF_QUOTED(t->name), t->type->name);
     } else if (g->big && !g->blocks_little && t->type->fields[0].count) {
         part.payload = TNF_OPAQUE;

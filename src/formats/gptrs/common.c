@@ -29,8 +29,8 @@ static tnf_status add_entry(tnf_reader *r, const tnf_gptrs_index *x, const tnf_g
                              "%s has no dimensions, but gpt.rs does not support scalars",
                              TNF_QUOTED(t->name)));
     if (t->requires_grad > 1)
-        tnf_warn(r, t->grad_at, "the byte for requires_grad of %s is %u", TNF_QUOTED(t->name),
-                 t->requires_grad);
+        tnf_warn(r, t->grad_at, "the byte for requires_grad of %s is %u, not 0 or 1",
+                 TNF_QUOTED(t->name), t->requires_grad);
     TNF_TRY(attrs(&d.attrs, r, x, t, e));
     return tnf_add_dense(r, &d, e);
 }

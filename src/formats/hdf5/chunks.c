@@ -191,7 +191,8 @@ tnf_status tnf_h5_chunk_index(h5_data *d, h5_file *h, tnf_cur *c, unsigned flags
     uint64_t where = c->base, address;
     unsigned kind = tnf_u8(c);
     if (kind == 0 || kind > 5)
-        return tnf_fail(e, TNF_EUNSUPPORTED, where, "an index of chunks has the kind %u", kind);
+        return tnf_fail(e, TNF_EUNSUPPORTED, where,
+                        "an index of chunks has the unsupported kind %u", kind);
     if (kind == 1)
         return add_single(d, h, c, flags, e);
     if (kind == 2)

@@ -77,7 +77,8 @@ static tnf_status read_superblock(superblock *s, tnf_reader *r, uint64_t at, uin
     const uint8_t *p = c.start;
     unsigned addresses = p[old ? 13 : 9], lengths = p[old ? 14 : 10];
     if (addresses != 8 || lengths != 8)
-        return tnf_fail(e, TNF_EUNSUPPORTED, at, "addresses of %u and lengths of %u bytes",
+        return tnf_fail(e, TNF_EUNSUPPORTED, at,
+                        "addresses have %u bytes and lengths have %u bytes; only 8 are supported",
                         addresses, lengths);
     size_t more = s->version == 1 ? 4 : 0;
     s->base = tnf_le64(p + (old ? 24 + more : 12));

@@ -124,7 +124,7 @@ static tnf_status read_new(h5_header *x, blocks *b, h5_file *h, uint64_t address
     unsigned version = tnf_u8(&c), flags = tnf_u8(&c);
     if (version != 2)
         return tnf_fail(e, TNF_EUNSUPPORTED, h->base + address,
-                        "an object header has the version %u", version);
+                        "an object header has the unsupported version %u", version);
     (void)tnf_bytes(&c, (flags & 0x20u ? 16 : 0) + (flags & 0x10u ? 4 : 0));
     uint64_t n = tnf_h5_uint(&c, 1u << (flags & 3u)), head = (uint64_t)(c.p - c.start);
     if (c.bad || n > room || head + 4 > room - n)

@@ -102,8 +102,8 @@ static tnf_status read_members(tnf_reader *r, const tnf_container *z, tnf_error 
     size_t weights = tnf_container_find(z, (tnf_str)TNF_STR(WEIGHTS));
     if (weights == SIZE_MAX)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0,
-                        "no " WEIGHTS
-                        " is in the archive (weights in .npz or in shards are not read)");
+                        "the archive has no " WEIGHTS
+                        " (weights in .npz or in shards are not read)");
     TNF_TRY(read_weights(r, z, weights, e));
     for (size_t i = 0; i < DOCUMENTS; i++) {
         size_t at = tnf_container_find(

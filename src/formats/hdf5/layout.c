@@ -194,7 +194,8 @@ static tnf_status read_layout(h5_data *d, h5_file *h, tnf_cur *c, const h5_space
     if (version == 1 || version == 2)
         return set_reason(why, h, "its layout has a version that was abandoned in 2003", e);
     if (version < 3 || version > 5)
-        return tnf_fail(e, TNF_EUNSUPPORTED, where, "a layout has the version %u", version);
+        return tnf_fail(e, TNF_EUNSUPPORTED, where, "a layout has the unsupported version %u",
+                        version);
     if (kind == 0) {
         uint64_t n = tnf_u16(c), at = tnf_where(c);
         if (!tnf_bytes(c, n) && n)

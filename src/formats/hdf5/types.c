@@ -338,7 +338,8 @@ static tnf_status read_type(h5_type *t, h5_file *h, tnf_cur *c, unsigned depth, 
     case 11:
         return read_complex(t, h, c, depth, e);
     default:
-        return tnf_fail(e, TNF_EUNSUPPORTED, tnf_where(c), "a datatype has the class %u", t->cls);
+        return tnf_fail(e, TNF_EUNSUPPORTED, tnf_where(c),
+                        "a datatype has the unsupported class %u", t->cls);
     }
 }
 

@@ -53,7 +53,7 @@ static tnf_status by_attribute(np_form *f, const np_context *x, const tnf_object
     if (status == TNF_ENOMEM || (*fits && !f->a.descr))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a type");
     if (!*fits)
-        f->lost = "its " NP_DESCR " does not describe it, and is left out";
+        f->lost = "its " NP_DESCR " does not match the tensor, so it is left out";
     return TNF_OK;
 }
 

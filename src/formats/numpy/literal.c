@@ -152,7 +152,8 @@ static bool put_escape(parser *r)
     if (c == 'x' || c == 'u' || c == 'U')
         return put_hex(r, escape, c == 'x' ? 2 : c == 'u' ? 4 : 8);
     if (c == 'N')
-        return fail_at(r, TNF_EUNSUPPORTED, escape, "a character is given by its Unicode name");
+        return fail_at(r, TNF_EUNSUPPORTED, escape,
+                       "a character is given by its Unicode name, which is not supported");
     if (c == '\n' || c == '\r') {
         r->p += c == '\r' && peek_byte(r, 1) == '\n' ? 2 : 1;
         return true;

@@ -302,7 +302,7 @@ static tnf_fate takes_npz(const tnf_object *o, const char **reason)
     *reason = "the name of a member can have at most 65,535 bytes";
     if (o->name.n > UINT16_MAX - (sizeof NPZ_SUFFIX - 1))
         return TNF_DROPPED;
-    *reason = "its name contains a NUL, which names in an archive cannot";
+    *reason = "its name contains a NUL, which is not allowed in an archive";
     if (o->name.n && memchr(o->name.p, 0, o->name.n))
         return TNF_DROPPED;
     *reason = "its name points outside the archive (.. or a leading /)";

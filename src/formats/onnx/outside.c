@@ -117,7 +117,8 @@ tnf_status tnf_ox_choose_place(ox_outside *x, tnf_writer *w, const tnf_value *mo
     }
     if (!w->name)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "data cannot be in a second file, since the first one has no name here");
+                        "data cannot be in a second file, because the output has no file name: "
+                        "write to a path");
     if (x->location.n > OX_MAX_LOCATION)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the name of the second file has more than 255 bytes");

@@ -140,7 +140,8 @@ tnf_status tnf_ox_dims(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf_error *e
         uint64_t at = m.pos, v;
         TNF_TRY(tnf_protobuf_varint(&m, &v, e));
         if (v > INT64_MAX)
-            return tnf_fail(e, TNF_EFORMAT, at, "a dimension is %lld", (long long)v);
+            return tnf_fail(e, TNF_EFORMAT, at, "a dimension is %lld, but must not be negative",
+                            (long long)v);
         if (t->rank == MAX_RANK)
             return tnf_fail(e, TNF_ELIMIT, at, "a tensor has more than %u dimensions", MAX_RANK);
         if (t->rank % 8 == 0) {
@@ -259,7 +260,7 @@ static tnf_status check_counts(const ox_tensor *t, tnf_error *e)
                                             (unsigned long long)t->elements, type->id,
                                             (unsigned long long)t->raw.n);
     if (t->typed && t->typed != t->known->field)
-        return tnf_fail(e, TNF_EFORMAT, t->at, "data of the type %s are in field %u",
+        return tnf_fail(e, TNF_EFORMAT, t->at, "data of the type %s are in the wrong field, %u",
                         type ? type->id : "string", t->typed);
     if (t->nvalues != values)
         return tnf_fail(e, TNF_EFORMAT, t->at, "%llu values are expected, but there are %llu",

@@ -307,14 +307,16 @@ tnf_status tnf_ox_fits(tnf_fit *fit, tnf_error *e)
         if (model)
             TNF_TRY(tnf_attrs_find(&x.met, o->name.p, o->name.n, &met, e));
         if (model && !met)
-            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, "the kept model has no such tensor" };
+            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, "the model (onnx.model) has no such "
+                                                           "tensor" };
         else if (!model && !fits_bare(o))
             fit->objects[i] = (tnf_verdict) {
                 TNF_DROPPED, "an initializer needs a name, and dimensions below 2^63"
             };
         else if (!model && strcmp(o->layout->id, "sparse_coo/1") == 0)
             fit->objects[i] = (tnf_verdict) { TNF_DROPPED,
-                                              "a bare model cannot hold sparse tensors" };
+                                              "a model without a graph (bare=yes) cannot hold "
+                                              "sparse tensors" };
         else if (!model && !fit->options[OX_WRITE_BARE].u)
             fit->objects[i] = (tnf_verdict) {
                 TNF_TRANSFORMED, "there is no graph, and no program can use a model without one: "

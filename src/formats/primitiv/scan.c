@@ -166,7 +166,8 @@ bool tnf_prim_take_path(prim_scan *s, tnf_msgpack *m, void *out)
         return tnf_msgpack_fail(m, TNF_EFORMAT, at, "the path of a parameter is empty");
     if (n > most + 1)
         return tnf_msgpack_fail(m, TNF_ELIMIT, at,
-                                "a path has %llu names; its name may have at most %llu bytes",
+                                "a path has %llu elements, too many for a name of at most %llu "
+                                "bytes",
                                 (unsigned long long)n, (unsigned long long)most);
     for (uint64_t i = 0; i < n; i++) {
         if (!tnf_msgpack_str(m, &element))

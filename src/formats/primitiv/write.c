@@ -195,7 +195,8 @@ static tnf_status put_shape(struct job *j, tnf_error *e)
     prim_dims shape;
     if (!tnf_prim_shape_of(&shape, tnf_catalog_attr(j->w->catalog, "primitiv.dims"),
                            tnf_catalog_attr(j->w->catalog, "primitiv.batch")))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no dimensions for a shape");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "primitiv.dims is missing or invalid, so the shape cannot be written");
     put_dims(&j->b, shape.dims, shape.n, shape.batch);
     return flush_description(j, e);
 }

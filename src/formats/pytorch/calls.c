@@ -218,10 +218,10 @@ tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e)
             first = c;
         }
         if (c->danger == PT_DANGEROUS && !f->failed)
-            tnf_warn(
-                f->r, c->offset,
-                "dangerous: loading this file with pickle %s %.100s; nothing was executed here",
-                c->called ? "calls" : "names", c->name.p);
+            tnf_warn(f->r, c->offset,
+                     "dangerous: a program that loads this file with pickle %s %.100s; nothing was "
+                     "executed here",
+                     c->called ? "calls" : "names", c->name.p);
     }
     bool paddle = f->kind && strcmp(f->kind, "paddle") == 0; /* its loader accepts NumPy's arrays */
     if (first && !f->danger && !paddle && !f->failed)

@@ -65,7 +65,8 @@ static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
         return TNF_OK;
     z->f->scanned += r->member->size < MOST ? r->member->size : 0;
     if (z->f->scanned > ALL + RATIO * z->from.size) {
-        tnf_warn(z->f->r, r->offset, "%s may be a pickle, but was not checked: there are too many",
+        tnf_warn(z->f->r, r->offset,
+                 "%s may be a pickle, but was not checked, because there are too many such records",
                  TNF_QUOTED(r->name));
         return TNF_OK;
     }

@@ -125,7 +125,7 @@ static tnf_status index_kind(pt_file *f, tnf_error *e)
         return tnf_pt_index_zip(f, e);
     if (memcmp(head, "PYTORCH1", 8) == 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0,
-                        "a file of a preview of PyTorch 1.0, which no program reads any more");
+                        "this is a file of a preview of PyTorch 1.0, which is not supported");
     if (memcmp(head, "7z\xbc\xaf\x27\x1c", 6) == 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0, "a 7z archive, not a file of PyTorch");
     return memcmp(head + 257, "ustar", 5) == 0 ? tnf_pt_index_tar(f, e) : tnf_pt_index_legacy(f, e);
@@ -268,8 +268,7 @@ const tnf_format tnf_format_pytorch = {
                            "pytorch.root",
              .object_attrs = "pytorch.requires_grad pytorch.parameter pytorch.kind pytorch.device "
                              "pytorch.dtype pytorch.qscheme pytorch.scale pytorch.zero_point "
-                             "pytorch.axis "
-                             "pytorch.state pytorch.coalesced pytorch.sparse_dims "
+                             "pytorch.axis pytorch.state pytorch.coalesced pytorch.sparse_dims "
                              "pytorch.batch_dims pytorch.block_size",
              .derived = "pytorch.values pytorch.calls pytorch.version pytorch.byteorder "
                         "pytorch.protocol pytorch.alignment pytorch.storage pytorch.strides "

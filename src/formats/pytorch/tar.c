@@ -212,7 +212,7 @@ static tnf_status read_views(tar *t, uint64_t *at, uint64_t end)
         tnf_pickle_node *root;
         TNF_TRY(find_record(t, v->as.items[1], &root));
         if (!root || root->kind != TNF_PICKLE_PERSISTENT)
-            return tnf_fail(t->e, TNF_EFORMAT, *at, "a view of a missing storage");
+            return tnf_fail(t->e, TNF_EFORMAT, *at, "a view refers to a missing storage");
         tnf_pickle_node *const *id = root->as.items[0]->as.items;
         tnf_pickle_node *view = new_tuple(
             t, (tnf_pickle_node *[]) { v->as.items[0], v->as.items[2], v->as.items[3] }, 3);
@@ -253,7 +253,8 @@ static tnf_status read_tensor(tar *t, uint64_t *at, uint64_t end)
     TNF_TRY(tnf_read_range(t->f->r, "tensor", *at, 8, 8, &c, t->e));
     uint32_t rank = tnf_u32(&c);
     if (rank > PT_RANK)
-        return tnf_fail(t->e, TNF_ELIMIT, *at, "a tensor of %u dimensions", rank);
+        return tnf_fail(t->e, TNF_ELIMIT, *at, "a tensor of %u dimensions; torch has at most 64",
+                        rank);
     uint64_t n = (2 * (uint64_t)rank + 1) * 8;
     TNF_TRY(tnf_read_range(t->f->r, "tensor", *at + 8, n, n, &c, t->e));
     *at += 8 + n;
@@ -261,7 +262,7 @@ static tnf_status read_tensor(tar *t, uint64_t *at, uint64_t end)
     tnf_pickle_node *storage;
     TNF_TRY(find_record(t, triple->as.items[1], &storage));
     if (!storage)
-        return tnf_fail(t->e, TNF_EFORMAT, *at, "a tensor of a missing storage");
+        return tnf_fail(t->e, TNF_EFORMAT, *at, "a tensor refers to a missing storage");
     tnf_pickle_node *args = new_tuple(
         t,
         (tnf_pickle_node *[]) { storage, tnf_pt_new_int(t->f->r->scratch, tnf_u64(&c)), size,

@@ -414,7 +414,8 @@ static tnf_status read_zip(pt_zip *z, tnf_error *e)
     bool script = tnf_pt_record(z, "constants.pkl") != NULL;
     if (tnf_pt_record(z, ".data/extern_modules") && !tnf_pt_record(z, "data.pkl"))
         return tnf_fail(e, TNF_EUNSUPPORTED, 0,
-                        "an archive of torch.package: code and objects, not a checkpoint");
+                        "this is an archive of torch.package, which contains code and objects, "
+                        "not a checkpoint");
     f->kind = f->r->version = script ? "torchscript" : "zip";
     tnf_status status = read_facts(z, e);
     if (status == TNF_EFORMAT && tnf_pt_record(z, "data.pkl"))
@@ -459,7 +460,8 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e)
     if (status == TNF_EFORMAT && strcmp(r->extension, "distcp") == 0)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, 0,
-            "a piece of a directory of torch.distributed.checkpoint: open the directory");
+            "this file is a piece of a directory of torch.distributed.checkpoint: open the "
+            "directory");
     return status;
 }
 

@@ -236,8 +236,9 @@ static tnf_status open_shard(model *m, shard *s, tnf_error *e)
     TNF_TRY(status);
     const char *format = tnf_file_info(s->file)->format;
     if (strcmp(format, m->kind->format) != 0)
-        return tnf_fail(e, TNF_EFORMAT, s->at, "the shard %s is a %s file", TNF_QUOTED(s->name),
-                        format);
+        return tnf_fail(e, TNF_EFORMAT, s->at,
+                        "the shard %s has another format than its index: it is a %s file",
+                        TNF_QUOTED(s->name), format);
     tnf_trace(m->r, s->at, "shard %s", TNF_QUOTED(s->name));
     return TNF_OK;
 }

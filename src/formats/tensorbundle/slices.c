@@ -153,7 +153,8 @@ tnf_status tnf_tb_sliced(struct tb_reading *g, tnf_str name, const tb_entry *x, 
     if (!slices)
         return tnf_arena_fail(r->arena, "slices", e);
     if (!type || type->bits < 8 || x->nslices > TB_MAX_SLICES)
-        return tnf_fail(e, TNF_EUNSUPPORTED, x->at, "%s is in %u slices of the type %llu",
+        return tnf_fail(e, TNF_EUNSUPPORTED, x->at,
+                        "%s is in %u slices of the type %llu, which is not supported",
                         TNF_QUOTED(name), x->nslices, (unsigned long long)x->type);
     tnf_buf_init(&key, &r->scratch->alloc, (uint64_t)1 << 20);
     tnf_status status = read_slices(slices, g, x, name, &key, e);

@@ -61,7 +61,8 @@ static tnf_status read_dim(tb_entry *x, struct tb_reading *g, tnf_protobuf m, tn
             size = f.value;
     }
     if (size > INT64_MAX)
-        return tnf_fail(e, TNF_EFORMAT, at, "a dimension is %lld", (long long)size);
+        return tnf_fail(e, TNF_EFORMAT, at, "a dimension is %lld, but must not be negative",
+                        (long long)size);
     if (x->rank == TB_MAX_RANK)
         return tnf_fail(e, TNF_ELIMIT, at, "a tensor has more than %u dimensions", TB_MAX_RANK);
     if (x->rank % 8 == 0) {
@@ -127,8 +128,10 @@ tnf_status tnf_tb_entry(tb_entry *x, struct tb_reading *g, uint64_t at, uint64_t
         }
     }
     if (x->shard >= g->nshards)
-        return tnf_fail(e, TNF_EFORMAT, at, "a tensor is in shard %llu of %llu",
-                        (unsigned long long)x->shard, (unsigned long long)g->nshards);
+        return tnf_fail(
+            e, TNF_EFORMAT, at,
+            "a tensor is in shard number %llu (from 0), but the number of shards is %llu",
+            (unsigned long long)x->shard, (unsigned long long)g->nshards);
     if (x->offset > INT64_MAX || x->size > INT64_MAX)
         return tnf_fail(e, TNF_EFORMAT, at, "the end of a tensor is beyond 2^63");
     return TNF_OK;
@@ -419,7 +422,8 @@ static tnf_status read_header(struct tb_reading *g, uint64_t at, uint64_t n, tnf
         }
     }
     if (g->nshards == 0 || g->nshards > TB_MAX_SHARDS || endian > 1)
-        return tnf_fail(e, TNF_EFORMAT, at, "the header says %llu shards, byte order %llu",
+        return tnf_fail(e, TNF_EFORMAT, at,
+                        "the header is invalid: it says %llu shards and byte order %llu",
                         (unsigned long long)g->nshards, (unsigned long long)endian);
     g->header = true;
     g->big = endian == 1;

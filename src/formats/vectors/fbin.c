@@ -156,7 +156,7 @@ static tnf_status find_form(tnf_reader *r, fbin_head *h, const vec_kind **kind, 
         }
     }
     if (h->d == 0 && h->n > 0)
-        return tnf_fail(e, TNF_EFORMAT, 4, "%llu vectors without elements%s",
+        return tnf_fail(e, TNF_EFORMAT, 4, "the header says %llu vectors without elements%s",
                         (unsigned long long)h->n, other_family(size, h->n));
     return wrong_size(r, h, width, e);
 }

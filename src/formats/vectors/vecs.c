@@ -176,7 +176,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     TNF_TRY(tnf_read_range(r, "first dimension", 0, HEAD, HEAD, &c, e));
     uint32_t d = tnf_u32(&c);
     if (d == 0 || d > INT32_MAX)
-        return tnf_fail(e, TNF_EFORMAT, 0, "the first vector has %d elements%s", (int32_t)d,
+        return tnf_fail(e, TNF_EFORMAT, 0,
+                        "the first vector has %d elements, but must have at least 1%s", (int32_t)d,
                         other_family(r));
     const vec_kind *k = tnf_vec_by_type(kinds, r->options[READ_TYPE].s);
     if (!k)

@@ -51,7 +51,7 @@ static tnf_verdict judge_tensor(const tnf_object *o, const tnf_fit *fit, const v
     if (!told && !(own && own->known))
         return (tnf_verdict) { TNF_DROPPED, "no extension has this type: use -o type=…" };
     if (!rules->empty && (o->shape[0] == 0 || o->shape[o->rank - 1] == 0))
-        return (tnf_verdict) { TNF_DROPPED, "the format cannot hold vectors without elements" };
+        return (tnf_verdict) { TNF_DROPPED, "the format cannot hold an empty matrix" };
     if (o->shape[o->rank - 1] == 0 && (o->rank == 1 || o->shape[0] > 0))
         return (tnf_verdict) { TNF_DROPPED, "the format cannot hold vectors without elements" };
     if (told && strcmp(told->type, o->parts->type->id) != 0)
@@ -59,7 +59,7 @@ static tnf_verdict judge_tensor(const tnf_object *o, const tnf_fit *fit, const v
     if (!told && !rules->guessed(o))
         return (tnf_verdict) { TNF_TRANSFORMED, rules->untold };
     if (one)
-        return (tnf_verdict) { TNF_TRANSFORMED, "a lone vector becomes a matrix of one row" };
+        return (tnf_verdict) { TNF_TRANSFORMED, "a single vector becomes a matrix of one row" };
     if (!tnf_str_is(o->name, VEC_NAME))
         return (tnf_verdict) { TNF_TRANSFORMED,
                                "the format stores no name: the tensor is read back as " VEC_NAME };

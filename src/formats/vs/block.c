@@ -119,7 +119,7 @@ static tnf_status parse_dims(tnf_vs_meta *m, tnf_cur *c, bool msb, tnf_arena *ar
     TNF_TRY(tnf_vs_varint(c, 32, msb, "the meta block's rank", &rank, e));
     if (rank > tnf_left(c))
         return tnf_fail(e, TNF_EFORMAT, at,
-                        "a rank of %llu, but only %zu bytes of the block follow",
+                        "the meta block says a rank of %llu, but only %zu bytes of it follow",
                         (unsigned long long)rank, tnf_left(c));
     uint64_t *dims = tnf_arena_array(arena, rank, sizeof *dims);
     if (!dims)
@@ -205,7 +205,7 @@ tnf_status tnf_vs_point_begin(tnf_vs_point *out, const uint8_t *payload, bool ms
 {
     uint64_t start = out->at + TNF_VS_HEAD, app = 0;
     if (out->length == 0)
-        return tnf_fail(e, TNF_EFORMAT, start, "an empty point: even its option is missing");
+        return tnf_fail(e, TNF_EFORMAT, start, "a point has no bytes, so its option is missing");
     size_t n = out->length < TNF_VS_POINT_HEAD ? out->length : TNF_VS_POINT_HEAD;
     tnf_cur c = tnf_cur_over(payload, n, start);
     out->option = *c.p++;
@@ -221,8 +221,7 @@ tnf_status tnf_vs_point_begin(tnf_vs_point *out, const uint8_t *payload, bool ms
     *vector_head = out->app_at + app;
     if (left - app < TNF_VS_VECTOR)
         return tnf_fail(e, TNF_EFORMAT, *vector_head,
-                        "truncated point: its block ends before "
-                        "the vector's option and length");
+                        "truncated point: its block ends before the vector's option and length");
     return TNF_OK;
 }
 
@@ -250,7 +249,7 @@ static tnf_status fits_snappy(const tnf_vs_point *p, const tnf_vs_meta *m, const
     TNF_TRY(tnf_vs_varint(&c, 32, false, "the size of snappy data", &said, e));
     if (said != m->vector_bytes)
         return tnf_fail(e, TNF_EFORMAT, p->vector_at,
-                        "a snappy vector of %llu bytes, but the space has vectors of %llu",
+                        "a vector in snappy has %llu bytes, but the space has vectors of %llu",
                         (unsigned long long)said, (unsigned long long)m->vector_bytes);
     return TNF_OK;
 }
@@ -263,7 +262,7 @@ static tnf_status can_grow(const tnf_vs_point *p, const tnf_vs_meta *m, uint64_t
     if (m->vector_bytes <= (uint64_t)p->vector_n * times + 64)
         return TNF_OK;
     return tnf_fail(e, TNF_EFORMAT, p->vector_at,
-                    "%u compressed bytes cannot become a vector of %llu", p->vector_n,
+                    "%u compressed bytes cannot decode to a vector of %llu bytes", p->vector_n,
                     (unsigned long long)m->vector_bytes);
 }
 

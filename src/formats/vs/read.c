@@ -132,7 +132,7 @@ static tnf_status take_unknown(struct walk *w, tnf_error *e)
     char key[48];
     const tnf_vs_chain *c = &w->chain;
     if (c->type == 0)
-        tnf_warn(w->r, c->at, "a block of type 0: unknown, and perhaps damage");
+        tnf_warn(w->r, c->at, "a block has the unknown type 0, so the file may be damaged");
     if (w->has_meta && !w->s->meta.type)
         return TNF_OK;
     if (w->has_meta)

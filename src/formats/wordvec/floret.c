@@ -61,10 +61,13 @@ const char *tnf_wv_floret_parse(wv_floret *out, const char *p, size_t n)
 static tnf_status check_head(const wv_floret *f, uint64_t left, tnf_error *e)
 {
     if (f->buckets == 0 || f->dims == 0)
-        return tnf_fail(e, TNF_EFORMAT, 0, "%llu buckets of %llu numbers",
+        return tnf_fail(e, TNF_EFORMAT, 0,
+                        "the first line says %llu buckets of %llu numbers; both must be at least 1",
                         (unsigned long long)f->buckets, (unsigned long long)f->dims);
     if (f->min_n == 0 || f->min_n > f->max_n)
-        return tnf_fail(e, TNF_EFORMAT, 0, "n-grams of %llu to %llu characters",
+        return tnf_fail(e, TNF_EFORMAT, 0,
+                        "the first line says n-grams of %llu to %llu "
+                        "characters, which is not a valid range",
                         (unsigned long long)f->min_n, (unsigned long long)f->max_n);
     if (f->hashes < 1 || f->hashes > MAX_HASHES)
         return tnf_fail(e, TNF_EFORMAT, 0, "%llu hashes per word, not 1 to 4",

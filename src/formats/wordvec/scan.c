@@ -294,8 +294,8 @@ static void lose_damaged(const struct scanning *s)
     if (a->damaged)
         (void)tnf_lose(s->r,
                        tnf_fail(&lost, TNF_EFORMAT, a->damaged_at,
-                                "%llu line%s not %llu numbers after a word; the first is here",
-                                (unsigned long long)a->damaged, a->damaged > 1 ? "s have" : " has",
+                                "%llu line%s not have %llu numbers after a word; the first is here",
+                                (unsigned long long)a->damaged, a->damaged > 1 ? "s do" : " does",
                                 (unsigned long long)s->t->rules.dims),
                        &lost);
 }

@@ -203,12 +203,12 @@ static tnf_status fits_text(tnf_fit *fit, tnf_error *e)
     if (plan.rows == 0 || plan.dims == 0)
         return drop_both(fit, &plan,
                          "text without a first line cannot store zero rows, or rows without "
-                         "numbers: textdims can");
+                         "numbers: use the format textdims");
     TNF_TRY(check_dims_clear(&plan, fit->scratch, &clear, e));
     return clear ? TNF_OK
                  : drop_both(fit, &plan,
                              "most words end in numbers, so readers could not find the number of "
-                             "columns: textdims stores it");
+                             "columns: use the format textdims, which stores it");
 }
 
 static tnf_status write_rows(tnf_writer *w, const wv_plan *plan, tnf_error *e)

@@ -301,7 +301,9 @@ static const char *rule_of_words(tnf_str word, const void *ctx)
     if (word.n && memchr(word.p, ' ', word.n))
         return "a word contains a space, which ends words in word2vec's files";
     bool lf = word.n && word.p[0] == '\n', crlf = word.n > 1 && memcmp(word.p, "\r\n", 2) == 0;
-    return how == NONE && (lf || crlf) ? "a word begins with a newline, and newline=none" : NULL;
+    return how == NONE && (lf || crlf) ? "a word begins with a newline, which newline=none does "
+                                         "not allow"
+                                       : NULL;
 }
 
 static tnf_status fits_word2vec(tnf_fit *fit, tnf_error *e)

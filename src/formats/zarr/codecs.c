@@ -196,7 +196,8 @@ static tnf_status read_serializer(const parsing *p, zr_codec *c, const zr_level 
         return read_shard(p, c, l, config);
     bool vlen = tnf_str_is(name, "vlen-utf8");
     if (vlen != (p->t->text == ZR_TEXT_VLEN))
-        return wrong_codec(p, "uses the codec of strings for numbers, or not for strings");
+        return wrong_codec(p, "uses the codec for strings with numbers, or another codec with "
+                              "strings");
     *c = (zr_codec) { .kind = vlen ? ZR_VLEN : ZR_BYTES, .big = is_big(config) };
     return TNF_OK;
 }

@@ -319,7 +319,7 @@ static tnf_status skip_settings(database *d, tnf_cur *c, tnf_str name)
         return wrong_file(d, name, "the manifest is damaged");
     return kind == 0 ? TNF_OK
                      : tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                                "a database with numbered manifests, which is not supported");
+                                "the database has numbered manifests, which are not supported");
 }
 
 /* Skips the places of older versions. */

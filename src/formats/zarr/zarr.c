@@ -260,8 +260,9 @@ static tnf_status check_copy(walk *w, tnf_str text, const char *name)
         tnf_status status = key.n ? tnf_path_check(key, w->e) : TNF_OK;
         if (status != TNF_OK) {
             tnf_error_prefix(w->e, TNF_VISIBLE(name));
-            return tnf_fail(w->e, TNF_EFORMAT, TNF_NO_OFFSET, "%s names %s, which leaves the store",
-                            TNF_VISIBLE(name), TNF_QUOTED(key));
+            return tnf_fail(w->e, TNF_EFORMAT, TNF_NO_OFFSET,
+                            "%s names %s, which is outside the store", TNF_VISIBLE(name),
+                            TNF_QUOTED(key));
         }
         size_t there = w->v3 ? tnf_zr_find_in(w->s, key, "zarr.json") : tnf_zr_find(w->s, key);
         if (there == SIZE_MAX && missing++ == 0)

@@ -162,7 +162,8 @@ tnf_status tnf_zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e
     placing x = { .b = b, .state = base->state };
     x.here = tnf_file_origin(base->file, &size);
     if (!x.state)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "a data shard cannot hold tensors");
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "this file is a data shard, to which tensors cannot be appended");
     if (x.state->foreign_at)
         return tnf_fail(e, TNF_EUNSUPPORTED, x.state->foreign_at,
                         "the manifest has unknown keys; appending would lose them");

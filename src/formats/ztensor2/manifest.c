@@ -42,7 +42,7 @@ static bool check_name(zt2 *z, const tnf_cbor_scope *scope, tnf_str key, const c
     z->rule = "Name";
     return tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at,
                          "the name of %s has %zu bytes%s; 1 to %u bytes without a NUL are allowed",
-                         what, key.n, memchr(key.p, 0, key.n) ? "with a NUL" : "", ZT2_MAX_NAME);
+                         what, key.n, memchr(key.p, 0, key.n) ? " with a NUL" : "", ZT2_MAX_NAME);
 }
 
 /* Skips an unknown key: a later version may define it. */

@@ -397,9 +397,9 @@ refuse("two_simple", file(simple(FOUR), simple(FOUR)), BAD, None, "a second voca
 refuse("two_matrices", file(simple(FOUR), dense(4, 2), dense(4, 2)), BAD, None, "a second matrix")
 refuse("two_norms", file(simple(FOUR), dense(4, 2), norms(4), norms(4)), BAD, None, "a second norms")
 refuse("two_metadata", file(metadata(TOML), metadata(TOML), simple(FOUR), dense(4, 2)), BAD, None, "a second metadata")
-refuse("seed_mixed", file(simple(FOUR, 0), dense(4, 2)), BAD, None, "the document's dialect, the matrix")
+refuse("seed_mixed", file(simple(FOUR, 0), dense(4, 2)), BAD, None, "of the seed dialect, but the matrix")
 refuse("seed_two_matrices", file(simple(FOUR, 0), seed_dense(4, 1), seed_dense(4, 1)), BAD, None, "a second matrix")
-refuse("r2v_seed_vocab", file(simple(FOUR, 0), dense(4, 2), **R2V), BAD, 19, "in an R2V file")
+refuse("r2v_seed_vocab", file(simple(FOUR, 0), dense(4, 2), **R2V), BAD, 19, "an R2V file")
 refuse("trailing", file(simple(FOUR), dense(4, 1), tail=b"x"), SHORT, None, "11 bytes are missing", "opens")
 refuse("trailing_frame", file(simple(FOUR), dense(4, 1), tail=b"y" * 40), BAD, None, "40 bytes after the last chunk",
        "opens")
@@ -440,8 +440,8 @@ refuse("bucket_short", file(Chunk(BUCKET, b"\0" * 19), dense(4, 2)), BAD, 24, "i
 refuse("bucket_64", file(bucket(FOUR, 64), dense(4, 2)), BAD, at + 16, "2^64 buckets are too many")
 refuse("bucket_max", file(bucket(FOUR, 2 ** 32 - 1), dense(4, 2)), BAD, at + 16, "2^4294967295 buckets are too many")
 refuse("bucket_63", file(bucket(FOUR, 63), dense(4, 2)), BAD, None, "9223372036854775812", "opens")
-refuse("bucket_min_0", file(bucket(FOUR, 2, 0, 6), dense(8, 2)), BAD, at + 8, "n-grams of 0 to 6", "opens")
-refuse("bucket_min_above", file(bucket(FOUR, 2, 7, 6), dense(8, 2)), BAD, at + 8, "n-grams of 7 to 6", "opens")
+refuse("bucket_min_0", file(bucket(FOUR, 2, 0, 6), dense(8, 2)), BAD, at + 8, "n-grams have 0 to 6", "opens")
+refuse("bucket_min_above", file(bucket(FOUR, 2, 7, 6), dense(8, 2)), BAD, at + 8, "n-grams have 7 to 6", "opens")
 refuse("bucket_rows", file(bucket(FOUR, 2), dense(4, 2)), BAD, None, "4 words and 4 rows for subwords need 8", "opens")
 refuse("bucket_seed_order", file(bucket(FOUR, seed=True), dense(8, 2)), BAD, None, "do not fit")
 refuse("bucket_tools_order", file(bucket(FOUR), seed_dense(8, 2)), BAD, None, "")
@@ -449,7 +449,7 @@ refuse("fasttext_none", file(fasttext(FOUR, 0), dense(4, 2)), BAD, at + 16, "wit
 refuse("fasttext_max", file(fasttext(FOUR, 2 ** 32 - 1), dense(4, 2)), BAD, None, "4294967299", "opens")
 refuse("explicit_short", file(Chunk(EXPLICIT, b"\0" * 23), dense(4, 2)), BAD, 24, "its fields alone have 24")
 refuse("explicit_rows", file(explicit(FOUR, GRAMS), dense(8, 2)), BAD, None, "4 words and 3 rows", "opens")
-refuse("explicit_min_0", file(explicit(FOUR, GRAMS, 0), dense(7, 2)), BAD, at + 16, "n-grams of 0 to 3", "opens")
+refuse("explicit_min_0", file(explicit(FOUR, GRAMS, 0), dense(7, 2)), BAD, at + 16, "n-grams have 0 to 3", "opens")
 for name, count in (("max", 2 ** 64 - 1), ("2_61", 2 ** 61), ("2_32", 2 ** 32)):
     refuse("ngrams_" + name, file(Chunk(EXPLICIT, u64(4, count) + u32(2, 3), explicit(FOUR, GRAMS).data), dense(7, 2)),
            BAD, at + 8, "%d n-grams do not fit" % count)
@@ -463,7 +463,7 @@ refuse("floret_short", file(Chunk(FLORET, b"\0" * 31), dense(4, 2)), BAD, 24, "i
 refuse("floret_no_buckets", file(floret(0), dense(0, 2)), BAD, at + 8, "without buckets")
 refuse("floret_hashes_0", file(floret(hashes=0), dense(4, 2)), BAD, at + 16, "0 hashes")
 refuse("floret_hashes_5", file(floret(hashes=5), dense(4, 2)), BAD, at + 16, "5 hashes")
-refuse("floret_min", file(floret(low=9), dense(4, 2)), BAD, at, "n-grams of 9 to 6", "opens")
+refuse("floret_min", file(floret(low=9), dense(4, 2)), BAD, at, "n-grams have 9 to 6", "opens")
 refuse("floret_rows", file(floret(), dense(5, 2)), BAD, None, "0 words and 4 rows", "opens")
 refuse("floret_marker", file(Chunk(FLORET, floret().fields[:24] + u32(99) + b"[" + text("]")), dense(4, 2)), BAD, at + 24,
        "a marker of 99 bytes")

@@ -83,7 +83,7 @@ def make_rejected():
     # 8 TiB, of which nothing is stored: only slices are read.
     fill = message(5, struct.pack("<BBIf", 3, 0x2A, 4, 3))
     reject("bomb.h5", one(space(2**21, 2**20), datatype(), fill, layout(NOWHERE, 0)), UNSUPPORTED, None, "read slices", "opens")
-    reject("sizes_4.h5", file([header(GROUP)], sizes=(4, 4)), UNSUPPORTED, 0, "addresses of 4")
+    reject("sizes_4.h5", file([header(GROUP)], sizes=(4, 4)), UNSUPPORTED, 0, "addresses have 4")
     reject("root_outside.h5", file([header(GROUP)], root=2**40), BAD, 0, "outside")
     reject("header_long.h5", file([header(GROUP, size=2**31)]), BAD, 48, "past the file")
     reject("no_layout_data.h5", one(space(4), datatype(), layout(0, 4)), BAD, None, "has only 4")

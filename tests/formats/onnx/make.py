@@ -182,7 +182,7 @@ def make_reject():
     reject("typed_short", model(graph(init("w", [4], data=(text(4, bytes(8)),)))), BAD, None, "4 values are expected, but there are 2")
     reject("both", model(graph(init("w", [2], data=(text(4, bytes(8)) + text(9, bytes(8)),)))), BAD, None, "both raw and typed data")
     reject("two_typed", model(graph(init("w", [2], data=(text(4, bytes(8)) + text(7, b"\1\1"),)))), BAD, None, "two kinds of data")
-    reject("other_field", model(graph(init("w", [2], data=(text(7, b"\1\1"),)))), BAD, None, "are in field 7")
+    reject("other_field", model(graph(init("w", [2], data=(text(7, b"\1\1"),)))), BAD, None, "are in the wrong field, 7")
     reject("raw_twice", model(graph(init("w", [2], behind=text(9, bytes(8))))), BAD, None, "two raw data")
     reject("name_twice", model(graph(init("w", [2], behind=text(8, "v")))), BAD, None, "two names")
     reject("dim_negative", model(graph(init("w", [-1], data=bytes(4)))), BAD, None, "a dimension is -1")

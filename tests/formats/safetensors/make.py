@@ -429,7 +429,7 @@ def reject_json():
             ("single_quotes", "{'w':" + e + "}", "'w'", "key in quotes"),
             ("unquoted", "{w:" + e + "}", "w:", "key in quotes"),
             ("not_closed", '{"w":' + e, 56, "ends where"),
-            ("second_object", '{"w":' + e + "}{}", "{}", "nothing more"),
+            ("second_object", '{"w":' + e + "}{}", "{}", "its end"),
             ("array", '["w"]', 0, "does not begin with '{'"),
             ("number", "12345678", 0, "does not begin with '{'"),
             ("padded_with_nul", b'{"w":' + e.encode() + b"}\0", 59, "byte 0x00"),
@@ -471,7 +471,7 @@ def reject_indexes():
                        ("inner_parent", "a/../../x"), ("nul", "1.safetensors\0"), ("drive", "..\\x"),
                        ("dots", "..")]:
         reject_shards(f"shard_path_{name}", {"weight_map": {"a": path}}, files, BAD,
-                      compact(path).replace("\0", "\\u0000"), "leads out of")
+                      compact(path).replace("\0", "\\u0000"), "points outside")
     reject_shards("shard_cut", {"weight_map": right}, {"1.safetensors": one, "2.safetensors": two[:-1]}, SHORT,
                   len(two) - 1, "2.safetensors: ", "opens")
     reject_shards("shard_is_zip", {"weight_map": right},
@@ -492,7 +492,7 @@ def reject_indexes():
                   "'a' twice")
     reject_shards("index_shard_number", '{"weight_map":{"a":1}}', files, BAD, "1", "a string")
     reject_shards("index_cut", '{"weight_map":{"a":"1.safetensors"', files, SHORT, 34, "ends where")
-    reject_shards("index_trailing", '{"weight_map":{}} x', files, BAD, "x", "nothing more")
+    reject_shards("index_trailing", '{"weight_map":{}} x', files, BAD, "x", "its end")
     reject_shards("index_not_json", '{"weight_map":{"a":"1.safetensors",}}', files, BAD, "}}", "comma")
     reject("index_without_map.json", b'{"metadata":{"total_size":1},"weight":{}}', BAD, 0, "JSON")
 

@@ -254,7 +254,7 @@ def make_reject():
     one("size_lies", entry(1, [5], 0, 24, 0), BAD, "5 elements of the type 1 do not have 24 bytes")
     one("dims_wrap", entry(1, [2 ** 32, 2 ** 32], 0, 0, 0), BAD, "2^64")
     one("dim_negative", entry(1, [-1], 0, 4, 0), BAD, "a dimension is -1")
-    one("shard_beyond", entry(1, [1], 0, 4, 0, shard=1), BAD, "shard 1 of 1")
+    one("shard_beyond", entry(1, [1], 0, 4, 0, shard=1), BAD, "shard number 1 (from 0)")
     one("offset_wraps", entry(1, [1], 2 ** 64 - 2, 4, 0), BAD, "beyond 2^63")
     one("type_0", entry(0, [1], 0, 4, 0), UNSUPPORTED, "unknown type 0")
     one("type_99", entry(99, [1], 0, 4, 0), UNSUPPORTED, "unknown type 99")

@@ -277,7 +277,7 @@ def make_reject():
     bad("length_max", HEADER + block("U", b"x", 2**32 - 1), SHORT, "truncated block", 4)
     bad("point_first", HEADER + point(v) + one + END, BAD, "before the meta block", 4)
     bad("point_alone", HEADER + point(v) + END, BAD, "before the meta block", 4)
-    bad("point_empty", HEADER + one + block("P", b"") + END, BAD, "empty point", start + 5)
+    bad("point_empty", HEADER + one + block("P", b"") + END, BAD, "a point has no bytes", start + 5)
     bad("point_one_byte", HEADER + one + block("P", b"\0") + END, SHORT, "application data is missing", start + 6)
     bad("point_no_vector", HEADER + one + block("P", b"\0\0") + END, BAD, "truncated point", start + 7)
     bad("point_cut_vector_head", HEADER + one + block("P", b"\0\0\0\0\0\0") + END, BAD, "truncated point", start + 7)
@@ -296,7 +296,7 @@ def make_reject():
     bad("vector_long", HEADER + one + point(v + b"\0") + END, BAD, "has 9 bytes, but the space needs 8", start + 7)
     bad("vector_none", HEADER + one + point(b"") + END, BAD, "has 0 bytes, but the space needs 8", start + 7)
     bad("vector_max", HEADER + one + point(v, length=2**32 - 1) + END, BAD, "vector exceeds block", start + 7)
-    bad("snappy_size", HEADER + one + point(snappy(v + b"x"), vector_option=2) + END, BAD, "snappy vector of 9", start + 12)
+    bad("snappy_size", HEADER + one + point(snappy(v + b"x"), vector_option=2) + END, BAD, "vector in snappy has 9", start + 12)
     bad("snappy_none", HEADER + one + point(b"", vector_option=2) + END, SHORT, "snappy", start + 12)
     bad("gzip_none", HEADER + one + point(b"\x1f", vector_option=1) + END, BAD, "corrupt gzip", start + 12)
     # these open, for vectors are not unpacked before they are wanted; verify tells

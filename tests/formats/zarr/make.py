@@ -289,7 +289,7 @@ def make_rejected():
     reject("objects.zarr.zip", ROOT2 | {"a/.zarray": v2([1], [1], "|O")}, BAD, "never created")
     reject("pickle_numbers.zarr.zip", ROOT2 | {"a/.zarray": v2([1], [1], filters=[{"id": "pickle"}])}, BAD, "never created")
     copy = doc(zarr_consolidated_format=1, metadata={"../../x/.zarray": {}})
-    reject("copy_leaves.zarr.zip", ROOT2 | {".zmetadata": copy}, BAD, "leaves the store")
+    reject("copy_leaves.zarr.zip", ROOT2 | {".zmetadata": copy}, BAD, "is outside the store")
     whole = ROOT3 | {"a/zarr.json": v3([2], [2], codecs=[BYTES, {"name": "crc32c"}])}
     data = f32(1, 2)
     for name, stored, message in (("chunk_short", data[:7] + crc32c(data[:7]), "7 bytes instead of 8"), ("chunk_long", data + b"x" + crc32c(data + b"x"), "9 bytes instead of 8"),

@@ -211,7 +211,7 @@ for name, code, offset, message, lenient in (
         ("16_cs_bad", "TNF_EDIGEST", 64, "crc32c", "opens"),
         # The 0.1.4 reader finds no tensors in it; but that is what a file looks like that was cut.
         ("17_cbor0", BAD, 80, "there is no index", "opens"),
-        ("19_trailing", BAD, 153, "goes on after its end", "rejects"),
+        ("19_trailing", BAD, 153, "other bytes follow the end", "rejects"),
         ("20_misaligned", BAD, 81, "not a multiple of 64", "opens"),
         ("21_offset0", BAD, 0, "inside the header", "opens"),
         ("26_neg_shape", BAD, 125, "negative", "rejects"),

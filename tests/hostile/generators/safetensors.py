@@ -286,7 +286,7 @@ def spellings(c):
     w("offsets_1", '"dtype":"F32","shape":[1],"data_offsets":[4]', "[4]", "two numbers", "one offset")
     w("offsets_3", '"dtype":"F32","shape":[1],"data_offsets":[0,4,4]', "[0,4,4]", "two numbers", "three offsets")
     for label, text, where in (("nothing_more", "{}{}", "{}"), ("nothing_more_word", "{}x", "x")):
-        c.rejected("H", f"after_json_{label}", file(text), BAD, 8 + text.rindex(where), "nothing more",
+        c.rejected("H", f"after_json_{label}", file(text), BAD, 8 + text.rindex(where), "its end",
                    "more after the header's object")
     c.rejected("H", "header_of_nul", file(b"{}\0\0\0\0\0\0"), BAD, 10, "0x00", "a header padded with NUL")
     for label, text, where, what in (
@@ -357,7 +357,7 @@ def paths(c):
                         ("absolute", "/etc/passwd"), ("device", "/dev/zero"), ("proc", "/proc/self/mem"), ("empty", ""),
                         ("nul", "1.safetensors\0.txt"), ("parent_of_windows", "..\\1.safetensors"),
                         ("drive", "C:\\1.safetensors"), ("share", "\\\\server\\1.safetensors")):
-        index("K", f"path_{label}", {"weight_map": {"a": path}}, BAD, json.dumps(path), "leads out of",
+        index("K", f"path_{label}", {"weight_map": {"a": path}}, BAD, json.dumps(path), "points outside",
               f"a shard by the name of {path!r}")
     for label, path in (("url", "https://example.org/1.safetensors"), ("long", "n" * 3000), ("glob", "*.safetensors")):
         index("K", f"path_{label}", {"weight_map": {"a": path}}, [IO, NOTFOUND] if label == "long" else NOTFOUND, json.dumps(path), "",
@@ -382,7 +382,7 @@ def paths(c):
           "two maps of weights")
     index("H", "index_number", '{"weight_map":{"a":1}}', BAD, "1", "a string", "a shard that is a number")
     index("A", "index_cut", '{"weight_map":{"a":"1.safetensors"', SHORT, 34, "ends where", "an index that is cut short")
-    index("I", "index_then_more", '{"weight_map":{}} PK', BAD, "PK", "nothing more", "an index with more behind it")
+    index("I", "index_then_more", '{"weight_map":{}} PK', BAD, "PK", "its end", "an index with more behind it")
     c.damaged("P", "total_size", {INDEX: json.dumps({"metadata": {"total_size": 7}, "weight_map": right}).encode(),
                                   **shards}, BAD, 2, "a total size that is not the sum")
     c.damaged("P", "tensor_in_two_shards", {INDEX: json.dumps({"weight_map": right}).encode(), "1.safetensors": one_,

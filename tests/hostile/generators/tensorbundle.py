@@ -91,7 +91,7 @@ def make(c):
         c.rejected("C", f"restarts_{n}", table(block([HEADER], struct.pack("<I", n))), BAD, None, "block", f"{n} restarts that are not there")
     c.rejected("D", "wraps", one(entry((2 ** 62, 4), size=0)), BAD, None, "", "bytes that wrap to 0")
     c.rejected("E", "size", one(entry((3, ), size=4)), BAD, None, "do not have 4 bytes", "3 floats in 4 bytes")
-    c.rejected("E", "shard", one(entry(shard=1)), BAD, None, "shard 1 of 1", "a shard that there is not")
+    c.rejected("E", "shard", one(entry(shard=1)), BAD, None, "shard number 1 (from 0)", "a shard that there is not")
     c.rejected("F", "shards", table(block([(b"", num(1, 2 ** 31))])), BAD, None, "shards", "2^31 shards")
     c.rejected("F", "dims", one(entry((1, ) * 300, size=4)), LIMIT, None, "dimensions", "300 dimensions")
     c.rejected("H", "key_twice", table(block([HEADER, (b"w", entry()), (b"w", entry())])), BAD, None, "ascend", "one key twice")

@@ -73,7 +73,7 @@ def make(c):
     for name, key in (("up", "../a"), ("absolute", "/a"), ("dot", "./a"), ("twice", "a//b"), ("nul", "a\0b")):
         c.rejected("K", f"path_{name}", archive([ROOT, (f"{key}/zarr.json", array([1], [1]))]), [BAD, UNSUPPORTED], None, "", f"an array at {key!r}")
     copy = json.dumps({"zarr_consolidated_format": 1, "metadata": {"../x/.zarray": {}}}).encode()
-    c.rejected("K", "copy", archive([(".zgroup", b'{"zarr_format": 2}'), (".zmetadata", copy)]), BAD, None, "leaves the store", "a copy that leads elsewhere")
+    c.rejected("K", "copy", archive([(".zgroup", b'{"zarr_format": 2}'), (".zmetadata", copy)]), BAD, None, "is outside the store", "a copy that leads elsewhere")
     c.rejected("H", "pickle", old(v2(dtype="|O", filters=[{"id": "pickle"}])), BAD, None, "never created", "pickled objects")
     c.rejected("H", "object", old(v2(dtype="|O")), BAD, None, "never created", "objects of unknown codec")
     c.rejected("J", "type_size", old(v2(dtype="<V99999999999")), BAD, None, "bytes", "elements of many bytes")

@@ -61,7 +61,7 @@ def metadata_of(file):
     try:
         return Metadata(_tomllib.loads(found))
     except _tomllib.TOMLDecodeError as error:
-        raise _FormatError(f"the metadata are not valid TOML: {error}") from error
+        raise _FormatError(f"the metadata is not valid TOML: {error}") from error
 
 
 def load_metadata(file):
