@@ -157,7 +157,9 @@ TNF_API TNF_CHECKED tnf_status tnf_points_each(tnf_points *points, uint64_t from
 /** Calls `take` for all points after the point at that offset, in file order: those that were
  *  appended later. Offset 0 means all points. The point itself may be deleted. TNF_ENOTFOUND if no
  *  block is at that offset, or if the file was compacted since this handle returned offsets. After
- *  compaction all points have new offsets, so read from 0.
+ *  compaction all points have new offsets, so read from 0. Until then this handle refuses all
+ *  offsets, even those that tnf_points_append() returns after the compaction: it cannot tell them
+ *  from old ones.
  *
  *  If `offset` is the last point that this handle returned, only new blocks are read; for any other
  *  offset, the blocks before it are followed first. */
@@ -204,11 +206,12 @@ TNF_API TNF_CHECKED tnf_status tnf_points_delete(tnf_points *points, const uint6
 typedef void (*tnf_points_moved_fn)(void *ctx, uint64_t from, uint64_t to);
 
 /** Frees the space of deleted points: writes a new file, which takes the name of the old one.
- *  `moved` may be NULL. */
+ *  `moved` may be NULL; the caller's offsets are then refused, see tnf_points_after(). */
 TNF_API TNF_CHECKED tnf_status tnf_points_compact(tnf_points *points, unsigned flags,
                                                   tnf_points_moved_fn moved, void *ctx,
                                                   tnf_error *error);
-/** Sets the application's attributes (NULL: none). In most cases this compacts the file. */
+/** Sets the application's attributes (NULL: none). In most cases this compacts the file, so that
+ *  offsets from before are refused, see tnf_points_after(). */
 TNF_API TNF_CHECKED tnf_status tnf_points_set_attributes(tnf_points *points,
                                                          const tnf_value *attributes,
                                                          unsigned flags, tnf_error *error);

@@ -249,6 +249,56 @@ static void compacts_files(void **state)
     tnf_points_close(p);
 }
 
+/* Offsets from before a compaction are refused, whoever compacted, until the handle has given new
+ * ones. */
+static void refuse_old(tnf_points *p, uint64_t old)
+{
+    tnf_error e;
+    tnf_point point;
+    assert_fails(tnf_points_read(&point, p, old, &e), TNF_ENOTFOUND);
+    assert_says("compacted");
+    assert_fails(tnf_points_after(p, old, vs_take, NULL, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_points_delete(p, &old, 1, 0, &e), TNF_ENOTFOUND);
+}
+
+static void forgets_offsets(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_point point;
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path), *q = vs_open(path, true);
+    uint64_t at[6];
+    for (unsigned i = 0; i < 6; i++)
+        at[i] = vs_add(p, i);
+    assert_ok(tnf_points_delete(p, at, 1, 0, &e));
+    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e)); /* nobody is told where points are now */
+    refuse_old(p, at[3]);
+    assert_ok(tnf_points_read(&point, p, vs_list(p).offsets[4], &e));
+
+    tnf_value text = tnf_value_string("attributes move all points");
+    assert_ok(tnf_points_set_attributes(p, &text, 0, &e));
+    refuse_old(p, at[3]);
+    struct vs_seen seen = vs_list(p);
+
+    assert_true(vs_list(q).offsets[0] == seen.offsets[0]);
+    assert_ok(tnf_points_delete(q, seen.offsets, 1, 0, &e));
+    assert_ok(tnf_points_compact(q, 0, NULL, NULL, &e));
+    vs_add(p, 9); /* the new offset does not make the old ones right */
+    refuse_old(p, seen.offsets[2]);
+    assert_ok(tnf_points_read(&point, p, vs_list(p).offsets[0], &e));
+    tnf_points_close(p);
+    tnf_points_close(q);
+
+    p = vs_open(path, true); /* nobody has offsets of this handle, so none is refused */
+    assert_ok(tnf_points_delete(p, vs_list(p).offsets, 1, 0, &e));
+    tnf_points_close(p);
+    p = vs_open(path, true);
+    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
+    assert_ok(tnf_points_read(&point, p, vs_add(p, 10), &e));
+    tnf_points_close(p);
+}
+
 /* Unknown blocks, bytes behind, reserved bits: kept verbatim and in order, or left out on demand.
  */
 static void compacts_the_unknown(void **state)
@@ -492,13 +542,21 @@ static void stopped_while_waiting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_of_description), cmocka_unit_test(appends_batches),
-        cmocka_unit_test(adds_points),          cmocka_unit_test(mends_tails),
-        cmocka_unit_test(moved_by_others),      cmocka_unit_test(deletes_points),
-        cmocka_unit_test(compacts_files),       cmocka_unit_test(compacts_the_unknown),
-        cmocka_unit_test(compact_starts_anew),  cmocka_unit_test(changes_attributes),
-        cmocka_unit_test(packs_points),         cmocka_unit_test(spare_bits),
-        cmocka_unit_test(stops_anywhere),       cmocka_unit_test(stopped_while_waiting),
+        cmocka_unit_test(bytes_of_description),
+        cmocka_unit_test(appends_batches),
+        cmocka_unit_test(adds_points),
+        cmocka_unit_test(mends_tails),
+        cmocka_unit_test(moved_by_others),
+        cmocka_unit_test(deletes_points),
+        cmocka_unit_test(compacts_files),
+        cmocka_unit_test(forgets_offsets),
+        cmocka_unit_test(compacts_the_unknown),
+        cmocka_unit_test(compact_starts_anew),
+        cmocka_unit_test(changes_attributes),
+        cmocka_unit_test(packs_points),
+        cmocka_unit_test(spare_bits),
+        cmocka_unit_test(stops_anywhere),
+        cmocka_unit_test(stopped_while_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

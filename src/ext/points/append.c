@@ -173,8 +173,7 @@ tnf_status tnf_points_append(uint64_t *offsets, tnf_points *p, const tnf_point *
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tnf_buf_free(all[i]);
     tnf_points_leave(p);
-    if ((status == TNF_OK || status == TNF_EUNSYNCED) && offsets)
-        p->moved = false;
+    p->used = p->used || offsets;
     tnf_arena_free(&p->batch);
     tnf_arena_init(&p->batch, &p->alloc, UINT64_MAX);
     return status;

@@ -155,7 +155,7 @@ static tnf_status rewrite_file(struct compact *k, tnf_points_moved_fn moved, voi
     p->chain.size = k->to;
     p->tail = TNF_VS_HEADER;
     p->last = p->seen = 0;
-    p->moved = false;
+    p->moved = !moved && (p->moved || p->used);
     tnf_points_forget(p);
     return done != TNF_OK ? done : status;
 }
@@ -198,7 +198,8 @@ static tnf_status compact_points(tnf_points *p, unsigned flags, tnf_points_moved
 {
     struct compact k = { .p = p, .fresh.fd = -1, .drop_unknown = flags & TNF_POINTS_DROP_UNKNOWN };
     bool nothing = false;
-    TNF_TRY(tnf_points_check_moved(p, e));
+    if (moved) /* the old offsets are those that the caller has */
+        TNF_TRY(tnf_points_check_moved(p, e));
     TNF_TRY(nothing_to_do(&k, &nothing, e));
     if (nothing)
         return moved ? tell_moves(&k, moved, ctx, e) : TNF_OK;
@@ -217,8 +218,6 @@ tnf_status tnf_points_compact(tnf_points *p, unsigned flags, tnf_points_moved_fn
 {
     TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_points_enter(p, true, e));
-    if (!moved)
-        p->moved = false; /* the caller does not want the new offsets */
     tnf_status status = compact_points(p, flags, moved, ctx, e);
     leave_open(p);
     return status;

@@ -32,6 +32,7 @@ static tnf_status check_offsets(tnf_points *p, uint64_t *sorted, size_t *n, bool
     tnf_vs_chain *c = &p->chain;
     size_t kept = 0;
     TNF_TRY(tnf_points_check_moved(p, e));
+    p->used = true;
     tnf_points_rewind(p, TNF_VS_HEADER);
     for (size_t i = 0; i < *n;) {
         TNF_TRY(tnf_points_next(p, e));

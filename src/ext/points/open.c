@@ -257,7 +257,7 @@ tnf_status tnf_points_check_moved(const tnf_points *p, tnf_error *e)
     if (!p->moved)
         return TNF_OK;
     return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                    "another program has compacted the file, so its points have other offsets now");
+                    "the file was compacted, so its points have other offsets now: read from 0");
 }
 
 /* ----------------------------------------------------------------- handles */

@@ -30,7 +30,8 @@ struct tnf_points {
     dev_t dev;
     ino_t ino;
     bool busy;  /* within a call */
-    bool moved; /* another file got the name after offsets were returned */
+    bool used;  /* the caller has, or had, offsets of points */
+    bool moved; /* those offsets are of a file that was replaced */
 
     tnf_arena arena; /* memory of the meta block */
     bool known;      /* the meta block has been read */

@@ -124,7 +124,8 @@ tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take_fn take,
     TNF_TRY(tnf_need(take, "take", e));
     TNF_TRY(tnf_points_enter(p, false, e));
     tnf_status status = from ? tnf_points_check_moved(p, e) : TNF_OK;
-    p->moved = from ? p->moved : false; /* the caller gets the current offsets */
+    p->moved = p->moved && from; /* from 0 the caller gets the current offsets */
+    p->used = true;
     tnf_points_rewind(p, from ? from : TNF_VS_HEADER);
     if (status == TNF_OK)
         status = each_point(p, take, ctx, e);
@@ -138,6 +139,7 @@ static tnf_status go_behind(tnf_points *p, uint64_t after, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
     TNF_TRY(tnf_points_check_moved(p, e));
+    p->used = true;
     if (after == p->seen && p->seen_end <= c->size) {
         tnf_points_rewind(p, p->seen_end);
         return TNF_OK;
@@ -170,6 +172,7 @@ static tnf_status read_one(tnf_points *p, uint64_t offset, tnf_point *out, tnf_e
 {
     tnf_vs_chain *c = &p->chain;
     TNF_TRY(tnf_points_check_moved(p, e));
+    p->used = true;
     tnf_points_rewind(p, offset);
     tnf_status status = offset < TNF_VS_HEADER || offset >= c->size ? TNF_ENOTFOUND
                                                                     : tnf_vs_chain_next(c, NULL);
