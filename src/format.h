@@ -513,6 +513,9 @@ tnf_status tnf_put_through(tnf_writer *w, const tnf_part *part, bool big_endian,
 tnf_status tnf_part_digest(const tnf_part *part, const char *algorithm, uint8_t out[32],
                            tnf_error *e);
 tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_error *e);
+/* Can the bytes of this part be read only once, in order? They come from a function of the caller
+ * (tnf_builder_add_stream()), or are made of such bytes. */
+bool tnf_part_once(const tnf_part *part);
 
 /* Makes a second file in the directory of the first; there is at most one. Its name contains no
  * directory and follows the rule for paths; a link of that name is not followed. At the end it gets

@@ -134,8 +134,10 @@ static tnf_status take_sources(struct tnf_virtual *v, const tnf_object *const *s
     for (size_t i = 0; i < n; i++) {
         TNF_TRY(tnf_object_there(sources[i], e));
         copy[i] = *sources[i];
-        for (uint16_t k = 0; k < copy[i].nparts; k++)
+        for (uint16_t k = 0; k < copy[i].nparts; k++) {
             v->sequential = v->sequential || !tnf_part_anywhere(&copy[i].parts[k]);
+            v->once = v->once || tnf_part_once(&copy[i].parts[k]);
+        }
     }
     v->sources = copy;
     v->n = n;

@@ -54,6 +54,7 @@ struct tnf_virtual {
     uint64_t unit, window; /* the minimum and the maximum number of elements made at a time */
     void *plan;            /* of the kind, in the arena */
     bool sequential;
+    bool once;   /* a source can be read only once: see tnf_part_once() */
     bool scaled; /* it is the product with scales */
     /* Blocks: 1 + an element in whose block a scale became infinite; 0: none yet. */
     _Atomic uint64_t overflow;

@@ -186,6 +186,13 @@ tnf_status tnf_cursor_read(struct tnf_cursor *c, uint64_t offset, uint8_t *dst, 
     return TNF_OK;
 }
 
+bool tnf_part_once(const tnf_part *part)
+{
+    if (part->origin && part->origin->made)
+        return part->origin->made->once;
+    return part->payload == TNF_MEMORY && !part->memory && part->nbytes > 0;
+}
+
 bool tnf_part_anywhere(const tnf_part *part)
 {
     if (part->origin && part->origin->made)

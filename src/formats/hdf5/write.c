@@ -320,9 +320,13 @@ static tnf_status find_alias(writing *x, h5_node *n, tnf_error *e)
         !same_form(o, other->entry.object))
         return TNF_OK;
     bool equal = true;
-    for (uint16_t i = 0; i < o->nparts && equal; i++)
-        TNF_TRY(tnf_parts_equal(&equal, &o->parts[i],
-                                tnf_object_part(other->entry.object, o->parts[i].role), e));
+    for (uint16_t i = 0; i < o->nparts && equal; i++) {
+        const tnf_part *one = &o->parts[i];
+        const tnf_part *two = tnf_object_part(other->entry.object, one->role);
+        equal = !tnf_part_once(one) && !tnf_part_once(two);
+        if (equal)
+            TNF_TRY(tnf_parts_equal(&equal, one, two, e));
+    }
     if (equal)
         n->same = at;
     return TNF_OK;

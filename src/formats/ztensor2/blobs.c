@@ -178,7 +178,7 @@ static tnf_status digest_if_known(zt2_blobs *b, zt2_blob *blob, tnf_part *part, 
 
 tnf_status tnf_zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob **out, tnf_error *e)
 {
-    bool once = part->payload == TNF_MEMORY && !part->memory && part->nbytes > 0, digested;
+    bool once = tnf_part_once(part), digested;
     uint32_t found = NOTHING;
     zt2_blob blob = { .nbytes = part->nbytes, .part = once ? NULL : part };
     tnf_part from = *part;
