@@ -39,6 +39,8 @@ tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, 
                           tnf_error *e);
 /* For qsort() over tnf_member: compares the bytes of the keys. */
 int tnf_member_compare(const void *a, const void *b);
+/* Is this a possible `dtype` of an array? */
+bool tnf_value_mark_ok(unsigned mark);
 bool tnf_value_equal(const tnf_value *a, const tnf_value *b);
 
 /* Is it an empty array that has a type mark? Two such arrays with different marks differ. */

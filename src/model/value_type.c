@@ -32,6 +32,11 @@ tnf_value tnf_value_mark_items(tnf_value array, tnf_kind kind, tnf_dtype dtype)
     return array;
 }
 
+bool tnf_value_mark_ok(unsigned mark)
+{
+    return mark < KINDS ? mark <= TNF_DTYPE_COUNT : mark - KINDS <= TNF_MAP;
+}
+
 bool tnf_value_items(tnf_kind *kind, tnf_dtype *dtype, const tnf_value *array)
 {
     if (!array || array->kind != TNF_ARRAY || array->dtype == 0)

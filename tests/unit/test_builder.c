@@ -192,6 +192,52 @@ static void sets_attributes(void **state)
     assert_fails(tnf_builder_set(w->b, NULL, "deep", deep, &e), TNF_ELIMIT);
 }
 
+/* Values that no file can hold are refused, not written as something else. An integer without a
+ * type has 64 bits. */
+static void refuses_impossible_values(void **state)
+{
+    const struct world *w = *state;
+    tnf_error e;
+    const struct {
+        tnf_value value;
+        const char *says;
+    } bad[] = {
+        { { .kind = TNF_INT, .dtype = TNF_I8, .as.i = 128 }, "does not fit" },
+        { { .kind = TNF_INT, .dtype = TNF_I8, .as.i = -129 }, "does not fit" },
+        { { .kind = TNF_INT, .dtype = TNF_I32, .as.i = INT64_C(1) << 31 }, "does not fit" },
+        { { .kind = TNF_UINT, .dtype = TNF_U16, .as.u = 65536 }, "does not fit" },
+        { { .kind = TNF_INT, .dtype = TNF_U32, .as.i = 7 }, "a signed integer" },
+        { { .kind = TNF_UINT, .dtype = TNF_F32, .as.u = 7 }, "an unsigned integer" },
+        { { .kind = TNF_FLOAT, .dtype = TNF_I64, .as.f64 = 7 }, "a float" },
+        { { .kind = TNF_ARRAY, .dtype = TNF_DTYPE_COUNT + 1 }, "an array" },
+        { { .kind = TNF_ARRAY, .dtype = 250 }, "an array" },
+        { { .kind = TNF_MAP + 1 }, "unknown kind 10" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_fails(tnf_builder_set(w->b, NULL, "k", &bad[i].value, &e), TNF_EINVAL);
+        assert_says(bad[i].says);
+        tnf_member inside = { { "k", 1 }, bad[i].value };
+        tnf_value map = tnf_value_map(&inside, 1);
+        assert_fails(tnf_builder_set(w->b, NULL, "map", &map, &e), TNF_EINVAL);
+    }
+    assert_int_equal(w->b->catalog.attrs.n, 0);
+    const tnf_value good[] = {
+        { .kind = TNF_INT, .as.i = -5 },
+        { .kind = TNF_UINT, .as.u = UINT64_MAX },
+        { .kind = TNF_INT, .dtype = TNF_I8, .as.i = -128 },
+        { .kind = TNF_INT, .dtype = TNF_I16, .as.i = INT16_MAX },
+        { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = 255 },
+    };
+    static const tnf_dtype types[] = { TNF_I64, TNF_U64, TNF_I8, TNF_I16, TNF_U8 };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_ok(tnf_builder_set(w->b, NULL, "k", &good[i], &e));
+        tnf_value all = tnf_attrs_value(&w->b->catalog.attrs);
+        const tnf_value *kept = tnf_value_get(&all, "k");
+        assert_int_equal(kept->dtype, types[i]);
+        assert_true(kept->as.u == good[i].as.u);
+    }
+}
+
 /* Names and keys may hold a NUL; then they come with their lengths. */
 static void names_with_nul(void **state)
 {
@@ -296,6 +342,7 @@ int main(void)
         WITH_WORLD(values_from_json),
         WITH_WORLD(names_with_nul),
         cmocka_unit_test(refuses_no_object),
+        WITH_WORLD(refuses_impossible_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
