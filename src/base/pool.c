@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 
-#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -75,6 +75,19 @@ static void *run_jobs(void *arg)
     return NULL;
 }
 
+bool tnf_thread_start(pthread_t *id, void *(*run)(void *ctx), void *ctx)
+{
+    static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&blocked, own[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    bool started = pthread_create(id, NULL, run, ctx) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
 tnf_status tnf_pool_run(unsigned threads, size_t n,
                         tnf_status (*job)(void *ctx, size_t i, tnf_error *e), void *ctx,
                         tnf_error *e)
@@ -84,7 +97,7 @@ tnf_status tnf_pool_run(unsigned threads, size_t n,
     unsigned started = 0;
     threads = tnf_pool_threads(threads);
     while (started + 1 < threads && started + 1 < n) {
-        if (pthread_create(&ids[started], NULL, run_jobs, &run) != 0)
+        if (!tnf_thread_start(&ids[started], run_jobs, &run))
             break;
         started++;
     }

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs numbered jobs on a few threads that live as long as the call. */
+/* Starts threads, and runs numbered jobs on a few of them that live as long as the call. */
 #ifndef TNF_BASE_POOL_H
 #define TNF_BASE_POOL_H
 
 #include <tenfold/types.h>
+
+#include <pthread.h>
+
+/* Starts a thread that blocks signals, which are for the program's own threads. Signals that a
+ * thread raises by its own instructions, such as SIGBUS, stay as they are. False if the system
+ * cannot start one. */
+bool tnf_thread_start(pthread_t *id, void *(*run)(void *ctx), void *ctx);
 
 /* The number of threads to use. 0 means TENFOLD_THREADS of the environment, else one per core. */
 unsigned tnf_pool_threads(unsigned wanted);

@@ -78,8 +78,7 @@ static tnf_status start_threads(tnf_load *l, tnf_error *e)
     TNF_TRY(l->plan.plain ? tnf_ring_begin(l, wanted, e) : tnf_slots_begin(l, wanted, e));
     atomic_init(&l->inside, wanted);
     l->running = wanted;
-    while (l->nthreads < wanted &&
-           pthread_create(&l->threads[l->nthreads], NULL, tnf_loader_run, l) == 0)
+    while (l->nthreads < wanted && tnf_thread_start(&l->threads[l->nthreads], tnf_loader_run, l))
         l->nthreads++;
     pthread_mutex_lock(&l->lock);
     l->running -= wanted - l->nthreads;

@@ -5,6 +5,7 @@
 #include "base/pool.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #define JOBS 500
@@ -75,6 +76,34 @@ static void status_and_error_belong_together(void **state)
     }
 }
 
+static void *note_mask(void *ctx)
+{
+    pthread_sigmask(SIG_SETMASK, NULL, ctx);
+    return NULL;
+}
+
+/* Signals to the process reach the program's threads alone. A fault of a thread still reaches the
+ * program's handler. */
+static void threads_block_signals(void **state)
+{
+    (void)state;
+    static const int blocked[] = { SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD, SIGPROF };
+    static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+    sigset_t before, inside, after;
+    pthread_t id;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    sigemptyset(&inside);
+    assert_true(tnf_thread_start(&id, note_mask, &inside));
+    pthread_join(id, NULL);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    for (size_t i = 0; i < sizeof blocked / sizeof *blocked; i++) {
+        assert_true(sigismember(&inside, blocked[i]));
+        assert_int_equal(sigismember(&after, blocked[i]), sigismember(&before, blocked[i]));
+    }
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+        assert_false(sigismember(&inside, open[i]));
+}
+
 static void counts_threads(void **state)
 {
     (void)state;
@@ -127,6 +156,7 @@ int main(void)
         cmocka_unit_test(each_once),
         cmocka_unit_test(the_first_failure_stops),
         cmocka_unit_test(status_and_error_belong_together),
+        cmocka_unit_test(threads_block_signals),
         cmocka_unit_test(counts_threads),
         cmocka_unit_test(two_at_once),
     };

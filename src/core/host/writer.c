@@ -158,7 +158,7 @@ static void *scan_concurrently(void *ctx)
 static bool put_and_scan(tnf_writer *w, struct concurrent_scan *b, tnf_status *status, tnf_error *e)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, scan_concurrently, b) != 0)
+    if (!tnf_thread_start(&thread, scan_concurrently, b))
         return false;
     *status = put_as_is(w, b->part, e);
     atomic_store(&b->stop, *status != TNF_OK);

@@ -145,7 +145,7 @@ static bool scan_concurrently(struct ahead *a, unsigned threads, tnf_take_fn tak
     size_t size = (size_t)a->ring * TNF_SCAN_BLOCK;
     a->blocks = a->room ? NULL : tnf_alloc(&alloc, size);
     while ((a->room || a->blocks) && started < threads &&
-           pthread_create(&made_by[started], NULL, make_all, a) == 0)
+           tnf_thread_start(&made_by[started], make_all, a))
         started++;
     if (started)
         *status = take_all(a, take, ctx, e);

@@ -10,7 +10,8 @@
  */
 #include "ext/params/source.h"
 
-#include <signal.h>
+#include "base/pool.h"
+
 #include <string.h>
 
 static void hold_block(tnf_params *p, struct block *b)
@@ -120,17 +121,12 @@ static void *read_ahead(void *arg)
     return NULL;
 }
 
-/* Called with the lock held. The thread blocks signals, which are for the program's own threads. If
- * no thread can be created, parameters are read when they are loaded. */
+/* Called with the lock held. If no thread can be created, parameters are read when they are
+ * loaded. */
 static void start_thread(tnf_params *p)
 {
-    sigset_t all, before;
-    if (p->has_reader)
-        return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    p->has_reader = pthread_create(&p->reader, NULL, read_ahead, p) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!p->has_reader)
+        p->has_reader = tnf_thread_start(&p->reader, read_ahead, p);
 }
 
 void tnf_params_stop(tnf_params *p)
