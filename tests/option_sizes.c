@@ -444,6 +444,28 @@ static tnf_status by_save_remote(const void *o, tnf_error *e)
     return tnf_save(x.builder, "s3://bucket/x.zt", &how, e);
 }
 
+static tnf_status by_append_remote(const void *o, tnf_error *e)
+{
+    tnf_save_options how = TNF_SAVE_INIT;
+    how.remote = o;
+    return tnf_append(x.builder, NOWHERE, &how, e);
+}
+
+static tnf_status by_in_place_remote(const void *o, tnf_error *e)
+{
+    tnf_save_options how = TNF_SAVE_INIT;
+    how.remote = o;
+    return tnf_save_in_place(x.builder, NOWHERE, &how, e);
+}
+
+static tnf_status by_target_remote(const void *o, tnf_error *e)
+{
+    tnf_format_info out = TNF_FORMAT_INFO_INIT;
+    tnf_save_options how = TNF_SAVE_INIT;
+    how.remote = o;
+    return tnf_format_for_builder(&out, x.builder, NOWHERE, &how, e);
+}
+
 static tnf_status by_sink_url(const void *o, tnf_error *e)
 {
     tnf_sink *sink = NULL;
@@ -514,6 +536,9 @@ static const struct {
     CALL(tnf_url_options, by_source_url, true),
     CALL(tnf_url_options, by_open_remote, true),
     CALL(tnf_url_options, by_save_remote, true),
+    CALL(tnf_url_options, by_append_remote, false),
+    CALL(tnf_url_options, by_in_place_remote, false),
+    CALL(tnf_url_options, by_target_remote, false),
     CALL(tnf_url_options, by_sink_url, true),
     CALL(tnf_fetch_options, by_fetch, true),
 };

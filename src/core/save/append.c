@@ -8,8 +8,6 @@
  */
 #include "core/save/save.h"
 
-#include "base/sized.h"
-
 #include <string.h>
 
 struct appending {
@@ -177,7 +175,7 @@ tnf_status tnf_append(const tnf_builder *b, const char *path, const tnf_save_opt
     TNF_TRY(tnf_need(b, "builder", e));
     TNF_TRY(tnf_need(path, "path", e));
     struct appending a = { .builder = b };
-    TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &a.given, options, e));
+    TNF_TRY(tnf_save_take(&a.given, options, e));
     a.save.options = a.given;
     a.save.options.plan = on_plan;
     a.save.options.progress = on_progress;

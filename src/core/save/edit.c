@@ -14,7 +14,6 @@
  */
 #include "core/save/save.h"
 
-#include "base/sized.h"
 #include "io/shift.h"
 #include <tenfold/repair.h>
 
@@ -485,7 +484,7 @@ tnf_status tnf_save_in_place(const tnf_builder *b, const char *path,
     TNF_TRY(tnf_need(b, "builder", e));
     TNF_TRY(tnf_need(path, "path", e));
     struct editing x = { .builder = b, .path = path, .own.fd = -1 };
-    TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &x.save.options, options, e));
+    TNF_TRY(tnf_save_take(&x.save.options, options, e));
     x.like = x.save.options.like;
     TNF_TRY(check_like(&x, e));
     x.save.format = x.like->format;

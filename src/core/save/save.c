@@ -34,6 +34,13 @@ tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *b, const c
     return TNF_OK;
 }
 
+tnf_status tnf_save_take(tnf_save_options *out, const tnf_save_options *given, tnf_error *e)
+{
+    tnf_url_options remote;
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, out, given, e));
+    return TNF_TAKE_OPTIONS(tnf_url_options, &remote, out->remote, e);
+}
+
 static tnf_status start_save(struct tnf_save *s, const tnf_builder *b,
                              const tnf_save_options *options, const char *path, tnf_error *e)
 {
@@ -41,9 +48,7 @@ static tnf_status start_save(struct tnf_save *s, const tnf_builder *b,
     tnf_arena_init(&s->arena, &b->alloc, UINT64_MAX);
     if (path)
         tnf_extension(s->extension, path);
-    tnf_url_options remote; /* is used for URLs only, but checked for every path */
-    TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &s->options, options, e));
-    TNF_TRY(TNF_TAKE_OPTIONS(tnf_url_options, &remote, s->options.remote, e));
+    TNF_TRY(tnf_save_take(&s->options, options, e));
     return tnf_save_format(&s->format, b, path, &s->options, e);
 }
 

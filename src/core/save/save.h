@@ -125,6 +125,10 @@ void tnf_second_file_close(struct tnf_save *s);
 tnf_status tnf_part_owner(const tnf_object **out, tnf_writer *w, const tnf_part *part,
                           tnf_error *e);
 
+/* save.c: copies the caller's options, and checks those for URLs whether or not the path is one.
+ */
+tnf_status tnf_save_take(tnf_save_options *out, const tnf_save_options *given, tnf_error *e);
+
 /* save.c: fills in s->values, from the caller's options and from the file that is followed. */
 tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the format that would be written, before anything is written. */
-#include "base/sized.h"
 #include "core/save/save.h"
 
 tnf_status tnf_format_for_builder(tnf_format_info *out, const tnf_builder *builder,
@@ -10,7 +9,7 @@ tnf_status tnf_format_for_builder(tnf_format_info *out, const tnf_builder *build
     TNF_TRY(tnf_need(builder, "builder", error));
     tnf_save_options how;
     const tnf_format *format;
-    TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &how, options, error));
+    TNF_TRY(tnf_save_take(&how, options, error));
     TNF_TRY(tnf_save_format(&format, builder, path, &how, error));
     return tnf_format_describe(out, format, error);
 }
