@@ -72,17 +72,20 @@ tnf_status tnf_null_given(const char *what, tnf_error *e)
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'%s' is NULL, but it must be set", what);
 }
 
-void tnf_call_failed(tnf_error *e, tnf_status status, const tnf_error *said)
+tnf_status tnf_call_failed(tnf_error *e, tnf_status status, const tnf_error *said)
 {
-    if (!e)
-        return;
     size_t n = 0;
+    if (status > TNF_OK || status < TNF_EUNSYNCED)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the caller's function returned %d, which is not a status", (int)status);
+    if (!e)
+        return status;
     while (n < sizeof said->message - 1 && said->message[n])
         n++;
     if (n == 0) {
         tnf_fail(e, status, said->offset, "the caller's function failed");
         e->sys = said->sys;
-        return;
+        return status;
     }
     e->status = status;
     e->sys = said->sys;
@@ -90,6 +93,7 @@ void tnf_call_failed(tnf_error *e, tnf_status status, const tnf_error *said)
     e->rule = said->rule;
     memcpy(e->message, said->message, n);
     e->message[n] = 0;
+    return status;
 }
 
 tnf_status tnf_fail_rule(tnf_error *e, const char *rule, tnf_status status, uint64_t offset,

@@ -56,14 +56,15 @@ const char *tnf_bytes_are(char out[32], uint64_t n);
 #define TNF_BYTES_ARE(n) tnf_bytes_are((char[32]) { 0 }, (n))
 
 /* Calls a function of the caller, which takes a tnf_error last and may leave it unset. *e (which
- * may be NULL) is written only if the function fails, and then always. */
+ * may be NULL) is written only if the function fails, and then always. A result that is no status
+ * becomes TNF_EINVAL. */
 #define TNF_CALL(status, e, function, ...)                                                         \
     do {                                                                                           \
         tnf_error tnf_call_error_;                                                                 \
         tnf_call_before(&tnf_call_error_);                                                         \
         (status) = (function)(__VA_ARGS__, &tnf_call_error_);                                      \
         if ((status) != TNF_OK)                                                                    \
-            tnf_call_failed((e), (status), &tnf_call_error_);                                      \
+            (status) = tnf_call_failed((e), (status), &tnf_call_error_);                           \
     } while (0)
 
 /* Parts of the macro above: clear the error before the call, and set the error after a failure. */
@@ -75,7 +76,7 @@ static inline void tnf_call_before(tnf_error *e)
     e->rule = NULL;
     e->message[0] = 0;
 }
-void tnf_call_failed(tnf_error *e, tnf_status status, const tnf_error *said);
+tnf_status tnf_call_failed(tnf_error *e, tnf_status status, const tnf_error *said);
 
 /* Is a failure a fault of the file, rather than of the system or the call? */
 static inline bool tnf_is_file_fault(tnf_status status)

@@ -216,6 +216,14 @@ static void callers_functions(void **state)
     assert_int_equal(strlen(e.message), sizeof e.message - 1);
     TNF_CALL(status, NULL, fail_telling, &want);
     assert_int_equal(status, TNF_ENET);
+    static const int no_statuses[] = { 1, TNF_EUNSYNCED - 1, -1000 };
+    for (size_t i = 0; i < 3; i++) {
+        want = (tnf_status)no_statuses[i];
+        TNF_CALL(status, &e, fail_telling, &want);
+        assert_int_equal(status, TNF_EINVAL);
+        assert_int_equal(e.status, TNF_EINVAL);
+        assert_non_null(strstr(e.message, "which is not a status"));
+    }
 }
 
 static void bytes_are(void **state)

@@ -51,11 +51,10 @@ tnf_status tnf_scheme_source(tnf_source **out, const char *url, tnf_error *e)
     *out = NULL;
     if (!s)
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "no handler is registered for this URL scheme");
-    tnf_error why = { .offset = TNF_NO_OFFSET };
-    tnf_status status = s->open(s->ctx, out, url, &why);
+    tnf_status status;
+    TNF_CALL(status, e, s->open, s->ctx, out, url);
     if (status != TNF_OK) {
         *out = NULL;
-        tnf_call_failed(e, status, &why);
         return status;
     }
     if (!*out)
