@@ -418,12 +418,95 @@ static void every_value(void **state)
     tnf_builder_free(b);
 }
 
+static tnf_status rename_to_nothing(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
+{
+    (void)ctx, (void)name, (void)e;
+    *out = bad_text;
+    return TNF_OK;
+}
+
+static void takes_no_object(const tnf_object *object)
+{
+    tnf_error e;
+    float dst[4];
+    char text[64];
+    const tnf_slice slices[] = { { 0, 1, 1, false }, { 0, 1, 1, false } };
+    tnf_strings strings = TNF_STRINGS_INIT;
+    tnf_virtual *v;
+    tnf_load *load;
+    uint32_t axes;
+    const tnf_device_request request = { .object = object };
+    assert_fails(tnf_read(dst, sizeof dst, object, &e), TNF_EINVAL);
+    assert_fails(tnf_read_slice(dst, 4, object, slices, &e), TNF_EINVAL);
+    assert_fails(tnf_expect(object, NULL, TNF_ANY_RANK, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_strings_map(&strings, object, &e), TNF_EINVAL);
+    assert_fails(tnf_builder_add_object(x.builder, object, "lacking", &e), TNF_EINVAL);
+    assert_fails(tnf_virtual_new(&v, &object, 1, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_device_load(&load, x.device, &request, 1, NULL, &e), TNF_EINVAL);
+    const tnf_part *part = tnf_object_part(object, "data");
+    assert_true(part == NULL || part == object->parts);
+    assert_null(tnf_why_unreadable(object));
+    assert_null(tnf_missing_file(object));
+    assert_false(tnf_has_element_text(&axes, object));
+    const uint64_t bytes = tnf_slice_bytes(object, slices);
+    assert_true(bytes == UINT64_MAX || bytes == sizeof *dst);
+    assert_true(tnf_elements(object) <= 4);
+    assert_in_range(tnf_shape_text(text, sizeof text, object), 2, 8);
+}
+
+static void takes_no_part(const tnf_part *part)
+{
+    tnf_error e;
+    float dst[4];
+    const void *view;
+    const tnf_request request = { part, dst };
+    assert_fails(tnf_read_part(dst, 4, part, 0, &e), TNF_EINVAL);
+    assert_fails(tnf_scan(part, take_bytes, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_map(&view, part, &e), TNF_EINVAL);
+    assert_fails(tnf_read_many(&request, 1, NULL, &e), TNF_EINVAL);
+    tnf_prefetch(part);
+    tnf_evict(part);
+}
+
+/* Structs that the library usually fills, but the caller made: all 0, and without what they count.
+ */
+static void every_struct(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = { 2, 2 };
+    const tnf_layout *dense = tnf_layout_by_id("dense");
+    const tnf_part nothing = { .role = NULL }, homeless = {
+        .role = "data", .type = tnf_type_of(TNF_F32), .stored = 16, .nbytes = 16
+    };
+    const tnf_object lacking[] = {
+        { .rank = 0 },
+        { .layout = dense, .rank = 2, .nparts = 1 },
+        { .layout = dense, .rank = 2, .nparts = 1, .shape = dims },
+        { .layout = dense, .rank = 2, .nparts = 1, .shape = dims, .parts = &nothing },
+        { .layout = dense, .rank = 2, .nparts = 1, .parts = &homeless },
+        { .rank = 2, .nparts = 1, .shape = dims, .parts = &homeless },
+    };
+    for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++)
+        takes_no_object(&lacking[i]);
+    takes_no_part(&nothing);
+    takes_no_part(&homeless);
+    const tnf_member member = { .key = bad_text };
+    const tnf_value map = tnf_value_map(&member, 1), array = { .kind = TNF_ARRAY, .n = 2 };
+    assert_null(tnf_value_get_n(&map, "abc", 3));
+    assert_null(tnf_value_item(&array, 1));
+    tnf_error e;
+    tnf_diff_result result = TNF_DIFF_RESULT_INIT;
+    tnf_diff_options diff = TNF_DIFF_INIT;
+    diff.rename = rename_to_nothing;
+    assert_fails(tnf_diff(&result, x.file, x.file, &diff, &e), TNF_EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pointer), cmocka_unit_test(every_item),
         cmocka_unit_test(every_list),    cmocka_unit_test(every_text),
-        cmocka_unit_test(every_value),
+        cmocka_unit_test(every_value),   cmocka_unit_test(every_struct),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -162,9 +162,9 @@ const char *tnf_stand_in(const char *path, tnf_arena *arena);
 struct tnf_url_options;
 tnf_status tnf_remote_model(char **out, const char *url, const struct tnf_url_options *how,
                             tnf_arena *arena, tnf_error *e);
-/* Finds tensor files next to the model's shards that no index there names. Reports shards by their
- * names ("…-00001-of-00003.…") and the file of the whole model; warns of other files of the
- * kind. */
+/* open/surplus.c: finds tensor files next to the model's shards that no index there names. Reports
+ * shards by their names ("…-00001-of-00003.…") and the file of the whole model; warns of other
+ * files of the kind. */
 tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell,
                                  tnf_tell warn, void *ctx, tnf_error *e);
 
@@ -252,9 +252,5 @@ static inline tnf_part *tnf_part_mutable(const tnf_part *part)
 
 /* host/siblings.c: fails if files of the model are missing, and names the first. */
 tnf_status tnf_need_whole(const tnf_file *file, tnf_error *e);
-
-/* TNF_EINVAL for NULL, which the lookup of an unknown name returns; TNF_ENOTFOUND if the file of
- * the tensor is missing. */
-tnf_status tnf_object_there(const tnf_object *object, tnf_error *e);
 
 #endif

@@ -110,11 +110,7 @@ static tnf_status on_host(tnf_want *w, const tnf_device_request *r, tnf_error *e
 static tnf_status find_part(const tnf_part **out, const tnf_device_request *r, tnf_error *e)
 {
     const tnf_object *o = r->object;
-    if (!o)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such tensor");
-    if (tnf_missing_file(o))
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "%s is in the file %s, which is missing",
-                        TNF_QUOTED(o->name), TNF_VISIBLE(tnf_missing_file(o)));
+    TNF_TRY(tnf_object_there(o, e));
     if (r->part && (r->slices || r->as) && o->nparts != 1)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "%s has several parts: each can only be loaded completely and unchanged",

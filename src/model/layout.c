@@ -74,10 +74,21 @@ bool tnf_layout_blocks(uint32_t *elements, uint32_t *bytes, const tnf_layout *la
     return true;
 }
 
+bool tnf_object_complete(const tnf_object *object)
+{
+    if (!object || !object->layout || (object->rank && !object->shape) ||
+        (object->nparts && !object->parts))
+        return false;
+    for (uint16_t i = 0; i < object->nparts; i++)
+        if (!object->parts[i].role || !object->parts[i].type)
+            return false;
+    return true;
+}
+
 const tnf_part *tnf_object_part(const tnf_object *object, const char *role)
 {
-    for (uint16_t i = 0; object && role && i < object->nparts; i++)
-        if (strcmp(object->parts[i].role, role) == 0)
+    for (uint16_t i = 0; object && object->parts && role && i < object->nparts; i++)
+        if (object->parts[i].role && strcmp(object->parts[i].role, role) == 0)
             return &object->parts[i];
     return NULL;
 }

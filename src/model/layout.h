@@ -49,6 +49,9 @@ const tnf_layout *tnf_layout_at(size_t i);
 /* Checks that each role of the layout is there once and no other, then calls the layout's own
  * check. */
 tnf_status tnf_layout_check(const tnf_object *object, tnf_error *e);
+/* Does the object have a layout, all dimensions and parts that it counts, and parts with roles and
+ * types? Objects that a caller built may lack them. */
+bool tnf_object_complete(const tnf_object *object);
 /* Product of the dimensions; false on overflow. A zero anywhere gives zero. */
 bool tnf_shape_elements(uint64_t *out, const uint64_t *shape, uint32_t rank);
 

@@ -34,7 +34,9 @@ void tnf_attrs_remove(tnf_attrs *m, tnf_str key);
 void tnf_attrs_moved(tnf_attrs *m);
 tnf_value tnf_attrs_value(const tnf_attrs *m);
 
-/* Deep copy into an arena, no deeper than `depth`. */
+/* Fails if a value that the caller has made is impossible, or deeper than `depth`. */
+tnf_status tnf_value_check(const tnf_value *v, unsigned depth, tnf_error *e);
+/* Deep copy into an arena, no deeper than `depth`. Integers without a type get one of 64 bits. */
 tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, unsigned depth,
                           tnf_error *e);
 /* For qsort() over tnf_member: compares the bytes of the keys. */

@@ -131,5 +131,7 @@ bool tnf_value_as_text(tnf_str *out, const tnf_value *v)
 
 const tnf_value *tnf_value_item(const tnf_value *array, size_t i)
 {
-    return array && array->kind == TNF_ARRAY && i < array->n ? &array->as.items[i] : NULL;
+    return array && array->kind == TNF_ARRAY && array->as.items && i < array->n
+               ? &array->as.items[i]
+               : NULL;
 }

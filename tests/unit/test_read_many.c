@@ -135,6 +135,7 @@ static void nothing_to_do(void **state)
     tnf_error e;
     assert_ok(tnf_read_many(NULL, 0, NULL, &e));
     tnf_part empty = part_at(NULL, 0, 0);
+    empty.payload = TNF_MEMORY;
     tnf_request r = { &empty, NULL };
     assert_ok(tnf_read_many(&r, 1, NULL, &e));
 }

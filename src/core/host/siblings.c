@@ -273,7 +273,7 @@ const char *tnf_missing_file(const tnf_object *o)
 {
     if (o && o->layout == &tnf_layout_missing)
         return o->attrs->as.members->value.as.s;
-    for (uint16_t k = 0; o && k < o->nparts; k++)
+    for (uint16_t k = 0; o && o->parts && k < o->nparts; k++)
         if (o->parts[k].origin && o->parts[k].origin->missing)
             return o->parts[k].origin->label;
     return NULL;

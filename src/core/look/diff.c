@@ -98,6 +98,7 @@ static tnf_status match_names(struct matched *m, struct diff *d, tnf_error *e)
             tnf_status status;
             TNF_CALL(status, e, d->options.rename, d->options.ctx, &name, name);
             TNF_TRY(status);
+            TNF_TRY(tnf_need_str(name, "rename", e));
         }
         if (!is_selected(d, name) || tnf_is_filler(&c->objects[i]))
             continue;

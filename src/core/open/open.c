@@ -522,9 +522,7 @@ const tnf_object *tnf_find(const tnf_file *file, const char *name)
 uint64_t tnf_elements(const tnf_object *object)
 {
     uint64_t n = 0;
-    if (object && object->layout == &tnf_layout_missing)
+    if (!object || object->layout == &tnf_layout_missing || (object->rank && !object->shape))
         return 0;
-    return object && tnf_shape_elements(&n, object->shape, object->rank) ? n
-           : object                                                      ? UINT64_MAX
-                                                                         : 0;
+    return tnf_shape_elements(&n, object->shape, object->rank) ? n : UINT64_MAX;
 }

@@ -2,6 +2,7 @@
 /* Tensors by name, checked; their values are mapped or copied to the caller's memory. */
 #include "base/sized.h"
 #include "core/core.h"
+#include "core/read/place.h"
 #include "model/layout.h"
 #include <tenfold/bind.h>
 
@@ -56,6 +57,8 @@ tnf_status tnf_expect(const tnf_object *o, const tnf_type *type, uint32_t rank,
 {
     if (!o)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no such tensor");
+    if (!tnf_missing_file(o))
+        TNF_TRY(tnf_object_there(o, e));
     if (strcmp(tnf_layout_id(o->layout), "dense") != 0 || o->nparts != 1)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the layout %s, but must be dense",
                         TNF_QUOTED(o->name), tnf_layout_id(o->layout));

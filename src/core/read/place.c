@@ -3,6 +3,37 @@
 
 #include "core/read/stream.h"
 
+bool tnf_part_here(const tnf_part *part)
+{
+    const struct tnf_origin *origin = part->origin;
+    if (part->payload == TNF_MEMORY)
+        return part->nbytes == 0 || part->memory || (origin && origin->fetch);
+    return origin && (origin->source || origin->made || origin->missing);
+}
+
+tnf_status tnf_need_part(const tnf_part *part, tnf_error *e)
+{
+    if (!part)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such part");
+    return part->type && tnf_part_here(part)
+               ? TNF_OK
+               : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the part has no type or no data");
+}
+
+tnf_status tnf_object_there(const tnf_object *object, tnf_error *e)
+{
+    if (!object)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such tensor");
+    const char *file = tnf_missing_file(object);
+    if (file)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "%s is in the file %s, which is missing",
+                        TNF_QUOTED(object->name), TNF_VISIBLE(file));
+    return tnf_object_complete(object)
+               ? TNF_OK
+               : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                          "%s lacks its layout, its shape or its parts", TNF_QUOTED(object->name));
+}
+
 tnf_status tnf_part_place(tnf_place *out, const tnf_part *part, tnf_error *e)
 {
     *out = (tnf_place) { .source = NULL };

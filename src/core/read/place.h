@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The place of the bytes of a part, for callers that read in blocks of their own. */
+/* Is a part there, and where are its bytes? For callers that read in blocks of their own, too. */
 #ifndef TNF_CORE_READ_PLACE_H
 #define TNF_CORE_READ_PLACE_H
 
@@ -16,5 +16,15 @@ typedef struct tnf_place {
 
 /* Fails if the part cannot be read at all. */
 tnf_status tnf_part_place(tnf_place *out, const tnf_part *part, tnf_error *e);
+
+/* Is it known where the bytes of the part are: in memory, in a source, or in a file that is missing?
+ */
+bool tnf_part_here(const tnf_part *part);
+/* TNF_EINVAL for NULL, and for a part that the caller built and that has no type or no bytes. */
+tnf_status tnf_need_part(const tnf_part *part, tnf_error *e);
+
+/* TNF_EINVAL for NULL, which the lookup of an unknown name returns, and for a tensor that the
+ * caller built and that lacks something; TNF_ENOTFOUND if the file of the tensor is missing. */
+tnf_status tnf_object_there(const tnf_object *object, tnf_error *e);
 
 #endif

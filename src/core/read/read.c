@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading parts: directly from their source, through the format's decoder, or from memory. The
  * result is always little-endian. */
+#include "core/read/place.h"
 #include "core/read/stream.h"
 
 #include <string.h>
 
 static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, tnf_error *e)
 {
-    if (!part)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such part");
+    TNF_TRY(tnf_need_part(part, e));
     if (part->origin && part->origin->missing)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "it is in the file %s, which is missing",
                         TNF_VISIBLE(part->origin->label));
@@ -335,18 +335,9 @@ const char *tnf_codec_name(uint8_t codec)
     return tnf_codec_id(codec);
 }
 
-tnf_status tnf_object_there(const tnf_object *object, tnf_error *e)
-{
-    const char *file = tnf_missing_file(object);
-    if (file)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "%s is in the file %s, which is missing",
-                        TNF_QUOTED(object->name), TNF_VISIBLE(file));
-    return object ? TNF_OK : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such tensor");
-}
-
 const char *tnf_why_unreadable(const tnf_object *object)
 {
-    for (uint16_t i = 0; object && i < object->nparts; i++) {
+    for (uint16_t i = 0; object && object->parts && i < object->nparts; i++) {
         const tnf_part *p = &object->parts[i];
         if (p->flags & TNF_PART_UNREADABLE)
             return p->origin && p->origin->unreadable ? p->origin->unreadable : "";

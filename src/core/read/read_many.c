@@ -11,6 +11,7 @@
 #include "base/sized.h"
 #include "core/core.h"
 #include "core/look/progress.h"
+#include "core/read/place.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -147,8 +148,7 @@ tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_o
     tnf_read_options how;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_read_options, &how, options, e));
     for (size_t i = 0; i < n; i++)
-        if (!requests[i].part)
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such part");
+        TNF_TRY(tnf_need_part(requests[i].part, e));
     size_t count = count_pieces(requests, n);
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t size = count * (sizeof(struct piece) + sizeof(tnf_range) + sizeof(struct job));

@@ -165,7 +165,8 @@ uint64_t tnf_slice_bytes(const tnf_object *object, const tnf_slice *slices)
     for (uint32_t d = 0; d < object->rank; d++)
         if (!tnf_ckd_mul(&elements, elements, slices[d].count))
             return UINT64_MAX;
-    if (object->nparts == 0 || !tnf_type_bytes(&bytes, object->parts->type, elements))
+    if (object->nparts == 0 || !object->parts || !object->parts->type ||
+        !tnf_type_bytes(&bytes, object->parts->type, elements))
         return UINT64_MAX;
     return bytes;
 }

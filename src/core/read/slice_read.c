@@ -12,6 +12,7 @@
  * order, block by block, and the elements are scattered to their places.
  */
 #include "base/pool.h"
+#include "core/read/place.h"
 #include "core/read/stream.h"
 #include "kernels/transpose.h"
 

@@ -7,6 +7,7 @@
  */
 #include "base/sized.h"
 #include "core/core.h"
+#include "core/read/place.h"
 
 #include <string.h>
 

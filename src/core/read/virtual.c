@@ -4,6 +4,7 @@
 #include "core/read/virtual.h"
 
 #include "base/sized.h"
+#include "core/read/place.h"
 
 #include <string.h>
 

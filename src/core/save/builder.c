@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Builders: catalogs that the caller puts together. */
 #include "base/sized.h"
+#include "core/read/place.h"
 #include "core/save/save.h"
 #include "wire/json.h"
 #include "wire/msgpack.h"
@@ -81,24 +82,27 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
                              unsigned policy, tnf_error *e)
 {
     tnf_object copy = *object;
-    TNF_TRY(tnf_object_there(object, e));
     if (name)
         copy.name = (tnf_str) { name, strlen(name) };
+    TNF_TRY(tnf_object_there(&copy, e));
     bool readable = true;
     for (uint16_t i = 0; i < object->nparts; i++) {
         const tnf_part *p = &object->parts[i];
-        bool here = p->payload == TNF_MEMORY ? p->memory || (p->origin && p->origin->fetch)
-                                             : p->origin && (p->origin->source || p->origin->made);
-        if (!p->role || !p->type || (!here && p->nbytes))
+        if (!tnf_part_here(p))
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no data", TNF_QUOTED(copy.name));
         readable = readable && !(p->flags & TNF_PART_UNREADABLE);
     }
-    if (!copy.layout || (copy.rank && !copy.shape))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no layout or no shape",
-                        TNF_QUOTED(copy.name));
     if (readable)
         TNF_TRY(tnf_layout_check(&copy, e));
     return tnf_catalog_add(&b->catalog, &copy, policy, e);
+}
+
+/* A copy in the builder's memory of a value that the caller may have made. */
+static tnf_status copy_checked(tnf_value *out, const tnf_value *v, tnf_builder *b, unsigned depth,
+                               tnf_error *e)
+{
+    TNF_TRY(tnf_value_check(v, depth, e));
+    return tnf_value_copy(out, v, &b->arena, depth, e);
 }
 
 /* The caller may have built the object. */
@@ -123,7 +127,7 @@ tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, cons
         tnf_value *attrs = tnf_arena_alloc(&b->arena, sizeof *attrs);
         if (!attrs)
             return tnf_arena_fail(&b->arena, "attributes", e);
-        TNF_TRY(tnf_value_copy(attrs, object->attrs, &b->arena, TNF_DEFAULT_DEPTH + 1, e));
+        TNF_TRY(copy_checked(attrs, object->attrs, b, TNF_DEFAULT_DEPTH + 1, e));
         copy.attrs = attrs;
     }
     return add_object(b, &copy, name, TNF_NAMES_ONCE, e);
@@ -209,7 +213,7 @@ tnf_status tnf_builder_set_n(tnf_builder *b, const tnf_str *name, tnf_str key,
     TNF_TRY(tnf_need(b, "builder", e));
     TNF_TRY(tnf_need_array(key.p, key.n, "key", e));
     if (value)
-        TNF_TRY(tnf_value_copy(&copy, value, &b->arena, TNF_DEFAULT_DEPTH, e));
+        TNF_TRY(copy_checked(&copy, value, b, TNF_DEFAULT_DEPTH, e));
     if (name) {
         TNF_TRY(tnf_need_array(name->p, name->n, "name", e));
         const tnf_object *o = tnf_catalog_find(&b->catalog, name->p, name->n);
