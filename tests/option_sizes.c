@@ -75,28 +75,27 @@ static tnf_source *bytes_of_nothing(tnf_error *e)
 
 /* Each of these calls one function with the options; what it makes is freed. */
 
-static tnf_status by_open(const void *o, tnf_error *e)
-{
-    tnf_file *file = NULL;
-    tnf_status status = tnf_open(&file, x.path, o, e);
-    if (status == TNF_OK)
-        tnf_close(file);
-    return status;
-}
+#define BY_OPENING(name, type, close, ...)                                                         \
+    static tnf_status name(const void *o, tnf_error *e)                                            \
+    {                                                                                              \
+        type *made = NULL;                                                                         \
+        tnf_status status = __VA_ARGS__;                                                           \
+        if (status == TNF_OK)                                                                      \
+            close(made);                                                                           \
+        return status;                                                                             \
+    }
+BY_OPENING(by_open, tnf_file, tnf_close, tnf_open(&made, x.path, o, e))
+BY_OPENING(by_open_builder, tnf_file, tnf_close, tnf_open_builder(&made, x.builder, o, e))
+BY_OPENING(by_params, tnf_params, tnf_params_free, tnf_params_new(&made, x.file, o, e))
+BY_OPENING(by_emb_open, tnf_emb, tnf_emb_close, tnf_emb_open(&made, x.file, o, e))
+BY_OPENING(by_points_open, tnf_points, tnf_points_close, tnf_points_open(&made, x.points, o, e))
+BY_OPENING(by_device_open, tnf_device, tnf_device_close, tnf_device_open(&made, "host", o, e))
+BY_OPENING(by_plan, tnf_job, tnf_job_free, tnf_job_plan(&made, o, e))
 
 static tnf_status by_open_source(const void *o, tnf_error *e)
 {
     tnf_file *file;
     return tnf_open_source(&file, bytes_of_nothing(e), o, e);
-}
-
-static tnf_status by_open_builder(const void *o, tnf_error *e)
-{
-    tnf_file *file = NULL;
-    tnf_status status = tnf_open_builder(&file, x.builder, o, e);
-    if (status == TNF_OK)
-        tnf_close(file);
-    return status;
 }
 
 static tnf_status by_verify_path_how(const void *o, tnf_error *e)
@@ -248,24 +247,6 @@ static tnf_status by_virtual(const void *o, tnf_error *e)
     return status;
 }
 
-static tnf_status by_params(const void *o, tnf_error *e)
-{
-    tnf_params *params = NULL;
-    tnf_status status = tnf_params_new(&params, x.file, o, e);
-    if (status == TNF_OK)
-        tnf_params_free(params);
-    return status;
-}
-
-static tnf_status by_emb_open(const void *o, tnf_error *e)
-{
-    tnf_emb *emb = NULL;
-    tnf_status status = tnf_emb_open(&emb, x.file, o, e);
-    if (status == TNF_OK)
-        tnf_emb_close(emb);
-    return status;
-}
-
 static tnf_status by_nearest(const void *o, tnf_error *e)
 {
     tnf_emb_hit hit;
@@ -315,15 +296,6 @@ static tnf_status by_quantize(const void *o, tnf_error *e)
     return status;
 }
 
-static tnf_status by_points_open(const void *o, tnf_error *e)
-{
-    tnf_points *points = NULL;
-    tnf_status status = tnf_points_open(&points, x.points, o, e);
-    if (status == TNF_OK)
-        tnf_points_close(points);
-    return status;
-}
-
 static tnf_status by_points_space(const void *o, tnf_error *e)
 {
     tnf_points *points = NULL;
@@ -355,15 +327,6 @@ static tnf_status by_scheme(const void *o, tnf_error *e)
     return tnf_scheme_add(o, e);
 }
 
-static tnf_status by_device_open(const void *o, tnf_error *e)
-{
-    tnf_device *device = NULL;
-    tnf_status status = tnf_device_open(&device, "host", o, e);
-    if (status == TNF_OK)
-        tnf_device_close(device);
-    return status;
-}
-
 static tnf_status by_device_load(const void *o, tnf_error *e)
 {
     const tnf_device_request request = { .object = tnf_find(x.file, "embeddings") };
@@ -371,15 +334,6 @@ static tnf_status by_device_load(const void *o, tnf_error *e)
     tnf_status status = tnf_device_load(&load, x.device, &request, 1, o, e);
     if (status == TNF_OK)
         tnf_load_free(load);
-    return status;
-}
-
-static tnf_status by_plan(const void *o, tnf_error *e)
-{
-    tnf_job *job = NULL;
-    tnf_status status = tnf_job_plan(&job, o, e);
-    if (status == TNF_OK)
-        tnf_job_free(job);
     return status;
 }
 

@@ -57,7 +57,8 @@ static void refuses_sizes(void **state)
     given.size = (size_t)-1;
     assert_fails(tnf_options_copy(&o, sizeof o, first, &given, &e), TNF_EINVAL);
     assert_fails(tnf_options_copy(&o, sizeof o, first, &later, &e), TNF_EINVAL);
-    snprintf(where, sizeof where, "byte %zu of %zu; it knows %zu bytes", beyond, sizeof later, sizeof o);
+    snprintf(where, sizeof where, "byte %zu of %zu; it knows %zu bytes", beyond, sizeof later,
+             sizeof o);
     assert_non_null(strstr(e.message, where));
 }
 
