@@ -52,7 +52,7 @@ static void limits_decoded_bytes(void **state)
     tnf_close(f);
     assert_fails(open_with(&f, small, (tnf_limits) { .decoded_bytes = N - 1 }, &e), TNF_ELIMIT);
     assert_says(
-        "become 1000000 when decoded; at most 999999 are allowed: raise the limit decoded_bytes");
+        "become 1000000 when decoded; at most 999999 are allowed: raise the limit 'decoded_bytes'");
     assert_ok(
         open_with(&f, plain, (tnf_limits) { .decoded_bytes = 1 }, &e)); /* nothing to decode */
     tnf_close(f);
@@ -90,9 +90,8 @@ static void limits_written_bytes(void **state)
     assert_ok(open_with(&f, plain, (tnf_limits) { .output_bytes = 3 * N }, &e));
     assert_ok(save_times(f, 3, "safetensors", &e));
     assert_fails(save_times(f, 4, "safetensors", &e), TNF_ELIMIT);
-    assert_says(
-        "become 4000000 when they are written; at most 3000000 are allowed: raise the limit "
-        "output_bytes");
+    assert_says("become 4000000 when they are written; at most 3000000 are allowed: raise the "
+                "limit 'output_bytes'");
     tnf_close(f);
     /* by default 1024 times the file, but 2 GiB at least */
     assert_ok(open_with(&f, plain, (tnf_limits) { 0 }, &e));

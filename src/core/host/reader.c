@@ -130,9 +130,11 @@ tnf_status tnf_read_range(tnf_reader *r, const char *what, uint64_t offset, uint
     uint64_t cap = max < r->limits.header_bytes ? max : r->limits.header_bytes;
     uint64_t size = r->source->size;
     if (n > cap)
-        return tnf_fail(e, TNF_ELIMIT, offset,
-                        "the file says that the %s has %llu bytes; at most %llu are allowed", what,
-                        (unsigned long long)n, (unsigned long long)cap);
+        return tnf_fail(
+            e, TNF_ELIMIT, offset,
+            "the file says that the %s has %llu bytes; at most %llu are allowed%s", what,
+            (unsigned long long)n, (unsigned long long)cap,
+            n <= max && n <= size ? ": raise the limit 'header_bytes' if you trust the file" : "");
     uint64_t here = offset < size ? size - offset : 0;
     if (n > here)
         return tnf_fail(e, TNF_ETRUNCATED, size,
@@ -153,13 +155,13 @@ static tnf_status check_name(tnf_reader *r, tnf_str name, uint64_t at, tnf_error
 {
     if (name.n > r->limits.name_bytes)
         return tnf_fail(e, TNF_ELIMIT, at,
-                        "a name has %zu bytes; at most %u are allowed: raise the limit name_bytes "
-                        "if you trust the file",
+                        "a name has %zu bytes; at most %u are allowed: raise the limit "
+                        "'name_bytes' if you trust the file",
                         name.n, r->limits.name_bytes);
     if (r->catalog->n >= r->limits.objects)
         return tnf_fail(
             e, TNF_ELIMIT, at,
-            "there are more than %llu tensors: raise the limit objects if you trust the file",
+            "there are more than %llu tensors: raise the limit 'objects' if you trust the file",
             (unsigned long long)r->limits.objects);
     return TNF_OK;
 }
@@ -169,8 +171,8 @@ static tnf_status check_rank(tnf_reader *r, const tnf_object *o, uint64_t at, tn
     uint64_t elements;
     if (o->rank > r->limits.rank)
         return tnf_fail(e, TNF_ELIMIT, at,
-                        "%s has %u dimensions; at most %u are allowed: raise the limit rank if you "
-                        "trust the file",
+                        "%s has %u dimensions; at most %u are allowed: raise the limit 'rank' if "
+                        "you trust the file",
                         TNF_QUOTED(o->name), o->rank, r->limits.rank);
     if (!tnf_shape_elements(&elements, o->shape, o->rank))
         return tnf_fail(e, TNF_EFORMAT, at, "the shape of %s has more than 2^64 elements",

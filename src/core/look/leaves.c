@@ -183,7 +183,7 @@ static tnf_status open_item(struct hashing *h, size_t i, tnf_error *e)
     if (!tnf_ckd_mul(&size, n, TNF_HASH_BYTES) || size > limit || size > SIZE_MAX)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "no room for the %" PRIu64 " hashes of %s within the limit of %" PRIu64
-                        " bytes: raise the limit memory if you trust the file",
+                        " bytes: raise the limit 'memory' if you trust the file",
                         n, TNF_QUOTED(o->name), limit);
     pthread_mutex_lock(&h->lock);
     if (n > 0 && !h->items[i].leaves)

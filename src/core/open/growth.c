@@ -37,11 +37,11 @@ tnf_status tnf_check_decoded(const tnf_file *f, tnf_error *e)
     }
     if (sum <= most)
         return TNF_OK;
-    return tnf_fail(
-        e, TNF_ELIMIT, TNF_NO_OFFSET,
-        "%llu bytes become %llu when decoded; at most %llu are allowed: raise the limit "
-        "decoded_bytes if you trust the file",
-        (unsigned long long)f->info.size, (unsigned long long)sum, (unsigned long long)most);
+    return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                    "%llu bytes become %llu when decoded; at most %llu are allowed: raise the "
+                    "limit 'decoded_bytes' if you trust the file",
+                    (unsigned long long)f->info.size, (unsigned long long)sum,
+                    (unsigned long long)most);
 }
 
 /* ------------------------------------------------------------------ output */
@@ -83,11 +83,11 @@ static tnf_status check_amount(const struct amount *a, tnf_error *e)
     uint64_t most = tnf_decoded_most(a->file->options.limits.output_bytes, size);
     if (a->bytes <= most)
         return TNF_OK;
-    return tnf_fail(
-        e, TNF_ELIMIT, TNF_NO_OFFSET,
-        "%llu bytes of a file become %llu when they are written; at most %llu are allowed: "
-        "raise the limit output_bytes if you trust it",
-        (unsigned long long)size, (unsigned long long)a->bytes, (unsigned long long)most);
+    return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                    "%llu bytes of a file become %llu when they are written; at most %llu are "
+                    "allowed: raise the limit 'output_bytes' if you trust it",
+                    (unsigned long long)size, (unsigned long long)a->bytes,
+                    (unsigned long long)most);
 }
 
 tnf_status tnf_check_output(const tnf_catalog *c, tnf_arena *arena, tnf_error *e)

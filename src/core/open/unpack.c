@@ -49,8 +49,8 @@ static tnf_status spool_decoded(int spool, tnf_decoder *d, uint64_t most, uint8_
             return TNF_OK;
         if (made > most - sum)
             return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                            "this compressed file decodes to more than %llu bytes: raise the "
-                            "limit decoded_bytes if you trust it",
+                            "this compressed file decodes to more than %llu bytes: raise the limit "
+                            "'decoded_bytes' if you trust it",
                             (unsigned long long)most);
         TNF_TRY(tnf_spool_write(spool, block, made, e));
         sum += made;

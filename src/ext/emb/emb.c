@@ -229,7 +229,9 @@ static tnf_status open_norms(tnf_emb *emb, tnf_error *e)
                         (unsigned long long)o->shape[0], (unsigned long long)emb->info.words);
     size_t n = (size_t)emb->info.words;
     if (n > emb->memory / sizeof(float))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the limit memory has no room for %zu norms",
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "no room for %zu norms within the limit of memory: raise the limit "
+                        "'memory' if you trust the file",
                         n);
     emb->memory -= n * sizeof(float);
     emb->norms = tnf_alloc(&emb->alloc, (n + 1) * sizeof(float));

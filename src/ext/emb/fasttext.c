@@ -59,10 +59,10 @@ static tnf_status open_pruned(tnf_emb *emb, const tnf_object *o, tnf_error *e)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "'pruneidx' is not a list of pairs of i32");
     uint64_t n = o->shape[0];
     if (n > emb->info.buckets || 8 * n > emb->memory)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "%llu buckets after pruning are too many "
-                        "for this model or for the limit memory",
-                        (unsigned long long)n);
+        return tnf_fail(
+            e, TNF_ELIMIT, TNF_NO_OFFSET,
+            "%llu buckets after pruning are too many for this model or for the limit 'memory'",
+            (unsigned long long)n);
     emb->pruned.pairs = tnf_alloc(&emb->alloc, 8 * (size_t)n + 8);
     if (!emb->pruned.pairs)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the remaining buckets");

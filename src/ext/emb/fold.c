@@ -86,7 +86,7 @@ static tnf_status fold_all(const tnf_emb *emb, unsigned threads, tnf_rows *out, 
     if (!tnf_ckd_mul(&bytes, words, emb->info.dims * sizeof(float)) || bytes > emb->memory)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "the vectors of %llu words must be computed in memory, but the limit is "
-                        "%llu bytes",
+                        "%llu bytes: raise the limit 'memory' if you trust the file",
                         (unsigned long long)words, (unsigned long long)emb->memory);
     out->data.size = (size_t)bytes + 1;
     out->data.p = out->data.owned = tnf_alloc(&emb->alloc, out->data.size);

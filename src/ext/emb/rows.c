@@ -24,7 +24,7 @@ static tnf_status take_memory(tnf_lent *out, uint64_t n, const tnf_allocator *al
     if (n > *memory || !tnf_to_size(&out->size, n + 1))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "the vectors need %llu bytes of memory, but only %llu are left; raise the "
-                        "limit memory if you trust the file",
+                        "limit 'memory' if you trust the file",
                         (unsigned long long)n, (unsigned long long)*memory);
     *memory -= n;
     out->p = out->owned = tnf_alloc(alloc, out->size);

@@ -51,7 +51,7 @@ static tnf_status read_part(tnf_words *w, unsigned which, const tnf_part *part, 
     if (part->nbytes > *memory || !tnf_to_size(&n, part->nbytes))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "the vocabulary needs %llu bytes of memory, but only %llu are left; raise "
-                        "the limit memory if you trust the file",
+                        "the limit 'memory' if you trust the file",
                         (unsigned long long)part->nbytes, (unsigned long long)*memory);
     *memory -= n;
     w->owned[which] = tnf_alloc(&w->alloc, n ? n : 1);

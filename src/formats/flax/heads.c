@@ -181,7 +181,9 @@ tnf_status tnf_fx_bytes(fx_in *in, uint64_t n, const uint8_t **out, tnf_error *e
     if (n > in->size - in->pos)
         return too_short(in, n, e);
     if (n > in->r->limits.header_bytes - in->taken)
-        return tnf_fail(e, TNF_ELIMIT, in->pos, "the tree has more than the %llu bytes allowed",
+        return tnf_fail(e, TNF_ELIMIT, in->pos,
+                        "the tree has more than the %llu bytes allowed: raise the limit "
+                        "'header_bytes' if you trust the file",
                         (unsigned long long)in->r->limits.header_bytes);
     in->taken += n;
     if (n > WINDOW) {

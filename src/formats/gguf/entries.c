@@ -22,8 +22,8 @@ static tnf_status read_shape(gguf_in *in, gguf_file *g, gguf_entry *t, tnf_error
     }
     if (t->rank > r->limits.rank)
         return tnf_fail(e, TNF_ELIMIT, at,
-                        "%s has %u dimensions; at most %u are allowed: raise the limit rank if you "
-                        "trust the file",
+                        "%s has %u dimensions; at most %u are allowed: raise the limit 'rank' if "
+                        "you trust the file",
                         TNF_QUOTED(t->name), t->rank, r->limits.rank);
     t->shape = tnf_arena_array(r->scratch, t->rank + 1, sizeof *t->shape);
     if (!t->shape)

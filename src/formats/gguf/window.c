@@ -18,7 +18,9 @@ static tnf_status next_window(gguf_in *in, uint64_t n, tnf_error *e)
     tnf_reader *r = in->r;
     want = want < left ? want : left;
     if (in->at + n > r->limits.header_bytes)
-        return tnf_fail(e, TNF_ELIMIT, in->at, "the header has more than the %llu bytes allowed",
+        return tnf_fail(e, TNF_ELIMIT, in->at,
+                        "the header has more than the %llu bytes allowed: raise the limit "
+                        "'header_bytes' if you trust the file",
                         (unsigned long long)r->limits.header_bytes);
     uint8_t *bytes = tnf_arena_raw(r->arena, want + 1);
     if (!bytes)

@@ -41,8 +41,9 @@ tnf_status tnf_h5_get(h5_file *h, uint64_t address, uint64_t n, const char *what
                         (unsigned long long)address, (unsigned long long)n);
     if (n > h->r->limits.header_bytes)
         return tnf_fail(e, TNF_ELIMIT, h->base + address,
-                        "%s has %llu bytes; at most %llu are allowed", what, (unsigned long long)n,
-                        (unsigned long long)h->r->limits.header_bytes);
+                        "%s has %llu bytes; at most %llu are allowed: raise the limit "
+                        "'header_bytes' if you trust the file",
+                        what, (unsigned long long)n, (unsigned long long)h->r->limits.header_bytes);
     h->work += n + 8;
     if (h->work > h->most)
         return tnf_fail(e, TNF_ELIMIT, h->base + address,

@@ -179,10 +179,10 @@ static const char *is_bomb(const h5_file *h, const h5_data *d)
     uint64_t allowed = h->r->limits.decoded_bytes;
     if (d->form == H5_PLACED || d->nbytes <= BOMB_BYTES || d->nbytes / BOMB_TIMES <= d->stored)
         return NULL;
-    return allowed && d->nbytes <= allowed ? NULL
-                                           : "it declares more than 4 GiB, 1000 times what is "
-                                             "stored: read slices, or raise the "
-                                             "limit decoded_bytes if you trust the file";
+    return allowed && d->nbytes <= allowed
+               ? NULL
+               : "it declares more than 4 GiB, 1000 times what is stored: read slices, or raise "
+                 "the limit 'decoded_bytes' if you trust the file";
 }
 
 static tnf_status add_numbers(h5_file *h, dataset *x, const tnf_object *o, tnf_error *e)

@@ -49,7 +49,9 @@ static tnf_status read_json(tnf_reader *r, const char *key, const tnf_container 
     tnf_member_place place;
     TNF_TRY(tnf_container_place(&place, z, i, e));
     if (m->size > r->limits.header_bytes)
-        return tnf_fail(e, TNF_ELIMIT, place.offset, "%s has %llu bytes; at most %llu are allowed",
+        return tnf_fail(e, TNF_ELIMIT, place.offset,
+                        "%s has %llu bytes; at most %llu are allowed: raise the limit "
+                        "'header_bytes' if you trust the file",
                         TNF_QUOTED(m->name), (unsigned long long)m->size,
                         (unsigned long long)r->limits.header_bytes);
     char *text = tnf_arena_raw(r->arena, m->size + 1);

@@ -355,7 +355,9 @@ static tnf_status keep_model(tnf_reader *r, const ox_walk *w, tnf_error *e)
         put += edits[i].n;
     }
     if (size > r->limits.header_bytes)
-        return tnf_fail(e, TNF_ELIMIT, 0, "the graph has %llu bytes; the limit is %llu",
+        return tnf_fail(e, TNF_ELIMIT, 0,
+                        "the graph has %llu bytes; at most %llu are allowed: raise the limit "
+                        "'header_bytes' if you trust the file",
                         (unsigned long long)size, (unsigned long long)r->limits.header_bytes);
     size += put;
     if (size > OX_MAX_KEPT) {

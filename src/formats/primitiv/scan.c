@@ -52,7 +52,8 @@ tnf_status tnf_prim_pull(prim_scan *s, prim_unit read, void *out, tnf_error *e)
         }
         if (done || (m.status == TNF_ETRUNCATED && left > limit))
             return tnf_fail(e, TNF_ELIMIT, s->at,
-                            "there are more than %llu bytes in addition to the data",
+                            "there are more than %llu bytes in addition to the data: raise the "
+                            "limit 'header_bytes' if you trust the file",
                             (unsigned long long)limit);
         if (m.status != TNF_ETRUNCATED || s->at + left == s->r->source->size)
             return tnf_fail(e, m.status, why.offset, "%s", why.message);

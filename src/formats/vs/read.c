@@ -46,7 +46,7 @@ static tnf_status too_large(const struct walk *w, const char *what, uint64_t at,
     if (n <= w->r->limits.header_bytes)
         return TNF_OK;
     return tnf_fail(e, TNF_ELIMIT, at,
-                    "%s of %llu bytes; at most %llu are allowed: raise the limit header_bytes if "
+                    "%s of %llu bytes; at most %llu are allowed: raise the limit 'header_bytes' if "
                     "you trust the file",
                     what, (unsigned long long)n, (unsigned long long)w->r->limits.header_bytes);
 }

@@ -192,7 +192,7 @@ static tnf_status wrong_line(struct scanning *s, const struct piece *c, tnf_erro
     if (c->too_long)
         return tnf_fail(e, TNF_ELIMIT, c->wrong_at,
                         "line %llu has %llu bytes; at most %llu are allowed: raise the limit "
-                        "header_bytes if you trust the file",
+                        "'header_bytes' if you trust the file",
                         line, (unsigned long long)c->too_long,
                         (unsigned long long)s->r->limits.header_bytes);
     if (c->wrong_at + (uint64_t)(c->end - p) == s->r->source->size &&
@@ -267,8 +267,9 @@ static tnf_status scan_windows(struct scanning *s, tnf_error *e)
         if (n == 0) {
             if (s->room >= MAX_WINDOW / 2 || s->room > s->r->limits.header_bytes)
                 return tnf_fail(e, TNF_ELIMIT, s->at,
-                                "a line has more than %zu bytes; at most %llu are allowed", s->room,
-                                (unsigned long long)s->r->limits.header_bytes);
+                                "a line has more than %zu bytes; at most %llu are allowed: raise "
+                                "the limit 'header_bytes' if you trust the file",
+                                s->room, (unsigned long long)s->r->limits.header_bytes);
             TNF_TRY(reserve_window(s, 2 * s->room, e));
             continue;
         }

@@ -341,7 +341,7 @@ static bool read_objects(zt2 *z)
     if (map.level.left > z->r->limits.objects)
         return tnf_cbor_fail(
             c, TNF_CBOR_FINE, TNF_ELIMIT, at,
-            "there are more than %llu tensors: raise the limit objects if you trust the file",
+            "there are more than %llu tensors: raise the limit 'objects' if you trust the file",
             (unsigned long long)z->r->limits.objects);
     z->keys = tnf_arena_array(z->r->scratch, map.level.left, sizeof *z->keys);
     if (!z->keys)

@@ -284,11 +284,11 @@ def blobs(c, bad, wrong):
     many = seekable([(zstd_rle(b"\0", 131072), n)] * 150)
     c.add("F", "bomb_2_gib", file({"t": dense(4096, len(many), [150 * n], encoding="zt.zstd-seekable/1", decoded_length=150 * n)}, many),
           "2.4 GiB in 6 KB: more than a file of that size may become", verdict="rejected", status=LIMIT, offset=None,
-          message="raise the limit decoded_bytes")
+          message="raise the limit 'decoded_bytes'")
     shared = {f"t{i:04}": dense(4096, len(many), [150 * n], encoding="zt.zstd-seekable/1", decoded_length=150 * n)
               for i in range(4)}
     c.add("F", "bomb_shared", file(shared, many), "the same four times over", verdict="rejected", status=LIMIT, offset=None,
-          message="raise the limit decoded_bytes")
+          message="raise the limit 'decoded_bytes'")
     c.add("N", "encoding_unknown", file({"t": dense(4096, 8, [8], encoding="x.lz4/1", decoded_length=8)}), "an encoding nobody knows: "
           "the file opens, the tensor cannot be read", verdict="damaged", status=UNSUPPORTED, tensors=1)
     for value in (2, 255):
