@@ -266,7 +266,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 
 const tnf_format tnf_format_fbin = {
     .name = "fbin",
-    .title = "Vectors after one header (.fbin, .u8bin, .i8bin, .ibin, .f16bin)",
+    .title = "Vectors with one header for all (.fbin, .ibin …)",
     .extensions = "fbin u8bin i8bin ibin f16bin hbin",
     .family = "fbin",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,

@@ -361,7 +361,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 
 const tnf_format tnf_format_vecs = {
     .name = "vecs",
-    .title = "Vectors, a dimension before each (.fvecs, .ivecs, .bvecs)",
+    .title = "Vectors, each with its own dimension (.fvecs …)",
     .extensions = "fvecs ivecs bvecs fvec ivec bvec",
     .family = "vecs",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
