@@ -161,7 +161,7 @@ static tnf_status make_source(folder_state *f, opened *o, int fd, tnf_error *e)
     } else {
         status = tnf_source_new(&o->source, &reopen_ops, o, o->stamp.size, alloc, e);
         if (status == TNF_OK)
-            o->source->map_why = "the directory has too many files to keep them open";
+            o->source->map_why = "the directory has too many files to keep all of them open";
     }
     if (status == TNF_OK && f->kept < MOST_OPEN) {
         o->fd = fd;

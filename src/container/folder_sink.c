@@ -178,11 +178,11 @@ tnf_status tnf_folder_sink_end(tnf_folder_sink *f, tnf_error *e)
         return tnf_fail_sys(e, failed > 0 ? failed : errno, "cannot write a directory");
     bool old = f->replace && lstat(f->target, &st) == 0;
     if (old && !S_ISDIR(st.st_mode))
-        return tnf_fail_sys(e, ENOTDIR, "cannot put the directory in place");
+        return tnf_fail_sys(e, ENOTDIR, "cannot give the new directory its name");
     failed = old ? exchange_folders(f->temp, temp_room(f), f->target)
                  : rename_new(f->temp, f->target);
     if (failed)
-        return tnf_fail_sys(e, errno, "cannot put the directory in place");
+        return tnf_fail_sys(e, errno, "cannot give the new directory its name");
     if (old)
         remove_tree(f->temp);
     f->temp[0] = 0;

@@ -96,7 +96,7 @@ static tnf_status name_temp_file(struct file *f, tnf_error *e)
         if (errno != EEXIST)
             break;
     }
-    return tnf_fail_sys(e, errno, "cannot put the file in place");
+    return tnf_fail_sys(e, errno, "cannot give the new file its name");
 }
 
 /* Gives the file a new name: link(), unlike rename(), fails if the target exists meanwhile. */
@@ -106,7 +106,7 @@ static tnf_status put_new(struct file *f, const char *name, tnf_error *e)
     if (linked && !f->nameless)
         unlink(f->temp);
     if (!linked && (f->nameless || errno == EEXIST || rename(f->temp, name) != 0))
-        return tnf_fail_sys(e, errno, "cannot put the file in place");
+        return tnf_fail_sys(e, errno, "cannot give the new file its name");
     return TNF_OK;
 }
 
@@ -115,7 +115,7 @@ static tnf_status put_over(struct file *f, tnf_error *e)
     if (f->nameless)
         TNF_TRY(name_temp_file(f, e));
     if (rename(f->temp, f->target) != 0)
-        return tnf_fail_sys(e, errno, "cannot put the file in place");
+        return tnf_fail_sys(e, errno, "cannot give the new file its name");
     return TNF_OK;
 }
 

@@ -139,7 +139,7 @@ tnf_status tnf_sync_directory_of(const char *path, tnf_error *e)
 tnf_status tnf_fail_unsynced(tnf_error *e, const tnf_error *why)
 {
     int sys = why->sys;
-    tnf_fail(e, TNF_EUNSYNCED, TNF_NO_OFFSET, "it is done, but may not survive a power cut: %.150s",
+    tnf_fail(e, TNF_EUNSYNCED, TNF_NO_OFFSET, "it is done, but a power cut may undo it: %.150s",
              why->message);
     if (e)
         e->sys = sys;

@@ -84,10 +84,12 @@ tnf_status tnf_object_check(const tnf_job *job, tnf_error *e)
         status = tnf_job_windows(&w, &n, job, i, &arena, e);
         for (size_t k = 0; k < n && status == TNF_OK; k++)
             if (w[k].end - w[k].first < TNF_UPLOAD_LEAST && w[k].end < job->outs[0].size)
-                status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                                  "part %" PRIu64 " would write %" PRIu64
-                                  " bytes, but all parts except the last need %u; use fewer parts",
-                                  i, w[k].end - w[k].first, TNF_UPLOAD_LEAST);
+                status = tnf_fail(
+                    e, TNF_EINVAL, TNF_NO_OFFSET,
+                    "part %" PRIu64 " would write %" PRIu64
+                    " bytes, but every part except the last must write at least %u; use "
+                    "fewer parts",
+                    i, w[k].end - w[k].first, TNF_UPLOAD_LEAST);
     }
     tnf_arena_free(&arena);
     return status == TNF_OK ? choose_piece(&piece, job, e) : status;

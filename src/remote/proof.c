@@ -187,12 +187,14 @@ static const char *proof_advice(const tnf_place *p, tnf_session *s, int status)
     pthread_mutex_unlock(&s->lock);
     switch (p->service) {
     case TNF_S3:
-        return keys ? "" : "; no credentials were sent: none were found (AWS_ACCESS_KEY_ID …)";
+        return keys ? ""
+                    : "; no credentials were sent, because none were found (set AWS_ACCESS_KEY_ID "
+                      "…)";
     case TNF_HUB:
         return token ? "; the token gives no access"
-                     : "; no token was sent: none was found (HF_TOKEN)";
+                     : "; no token was sent, because none was found (set HF_TOKEN)";
     case TNF_GS:
-        return token ? "" : "; no token was sent (GOOGLE_OAUTH_ACCESS_TOKEN)";
+        return token ? "" : "; no token was sent (set GOOGLE_OAUTH_ACCESS_TOKEN)";
     case TNF_AZ:
         return token ? "; the identity of this machine has no access"
                      : "; set AZURE_STORAGE_SAS_TOKEN to a signature";

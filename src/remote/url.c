@@ -163,7 +163,7 @@ static tnf_status add_encoded(char *out, size_t room, const char *raw, size_t n,
         if (at + 4 > room)
             return too_long(e);
         if (raw[i] == 0)
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a name may not contain a NUL");
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a name must not contain a NUL");
         if (plain) {
             out[at++] = raw[i];
         } else {

@@ -436,7 +436,7 @@ static void no_place(void **state)
     assert_ok(put_member(&f, "a", "text", &e));
     put_file("p/new", "a file");
     assert_int_not_equal(tnf_folder_sink_end(&f, &e), TNF_OK);
-    assert_says("cannot put the directory in place");
+    assert_says("cannot give the new directory its name");
     tnf_folder_sink_free(&f);
     assert_int_equal(count_entries("p"), 1); /* the file, as it was */
 }

@@ -559,7 +559,7 @@ static void saved_like_others(void **state)
     assert_ok(tnf_builder_add_object(b, tnf_virtual_object(v), NULL, &e));
     assert_ok(tnf_sink_memory(&sink, &e));
     assert_ok(tnf_save_sink(b, sink, &save, &e));
-    assert_string_equal(told, "2 wide rounded to that type, as requested");
+    assert_string_equal(told, "2 wide rounded to the requested type");
     tnf_str bytes = tnf_sink_bytes(sink);
     const uint8_t *data = (const uint8_t *)bytes.p + bytes.n - 4 * ROWS * ROWS;
     for (size_t i = 0; i < ROWS * ROWS; i += 501)

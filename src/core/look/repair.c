@@ -144,7 +144,7 @@ static void tell_unreadable(struct salvage *s, const tnf_object *o, const tnf_pa
     char why[160];
     uint64_t size = p->origin && p->origin->source ? p->origin->source->size : 0;
     if (p->payload > TNF_ENCODED)
-        snprintf(why, sizeof why, "the data that contains it is missing or damaged");
+        snprintf(why, sizeof why, "the data that contains the tensor is missing or damaged");
     else if (p->offset < size && in_table(s, o) && rows_there(o) > 0)
         snprintf(why, sizeof why, "cut off: %llu of its %llu rows are there and saved",
                  (unsigned long long)s->left, (unsigned long long)s->rows);

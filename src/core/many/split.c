@@ -319,7 +319,7 @@ static tnf_status place_directory(struct splitting *s, tnf_error *e)
     if (!s->save.no_sync)
         TNF_TRY(tnf_sync_directory_of(s->shards[0].path, e));
     if (rename(s->directory, s->final) != 0)
-        return tnf_fail_sys(e, errno, "cannot put the directory in place");
+        return tnf_fail_sys(e, errno, "cannot give the new directory its name");
     s->directory = s->final;
     s->final = NULL;
     return sync_names(s, s->directory, e);
@@ -381,7 +381,7 @@ static void name_lost(const struct split_shard *lost, tnf_error *e)
 {
     const tnf_error why = *e;
     tnf_fail(e, why.status, TNF_NO_OFFSET,
-             "%.90s; the old %.40s could not be put back and is now %.80s", why.message, lost->name,
+             "%.90s; the old %.40s could not be restored and is now %.80s", why.message, lost->name,
              tnf_path_end(lost->aside));
 }
 

@@ -74,8 +74,8 @@ tnf_status tnf_virtual_cast(struct tnf_virtual *v, const tnf_type *type, tnf_err
     TNF_TRY(tnf_virtual_dense(v, 0, e));
     if (!type || !tnf_can_cast_to(type))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "numbers can be cast to f64 f32 f16 bf16 f8_e4m3fn f8_e5m2 f8_e4m3fnuz "
-                        "f8_e5m2fnuz only");
+                        "numbers can be cast only to f64, f32, f16, bf16, f8_e4m3fn, f8_e5m2, "
+                        "f8_e4m3fnuz and f8_e5m2fnuz");
     if (!tnf_can_cast_from(o->parts->type))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s has the type %s, which cannot be cast", TNF_QUOTED(o->name),

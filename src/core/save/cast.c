@@ -153,8 +153,8 @@ const char *tnf_cast_reason(const tnf_object *object)
     bool quantized = was->layout != &tnf_layout_dense;
     if (!quantized && object->layout == was->layout && object->parts->type == was->parts->type)
         return NULL;
-    return quantized ? "its values in that type, as requested"
-                     : "rounded to that type, as requested";
+    return quantized ? "its values are converted to the requested type"
+                     : "rounded to the requested type";
 }
 
 const char *tnf_uncast_reason(const struct tnf_save *save, const tnf_object *o)
@@ -180,8 +180,8 @@ static void tell_overflow(const struct tnf_save *save, tnf_virtual *v)
     if (at == 0 || !save->options.plan)
         return;
     snprintf(reason, sizeof reason,
-             "numbers near element %llu are too large for the scale of a block of %s, which is "
-             "infinite now: they are read as infinities and NaN",
+             "numbers near element %llu are too large for a block of %s: the scale of the block is "
+             "infinite now, so they are read as infinity or NaN",
              (unsigned long long)(at - 1), v->object.layout->block);
     save->options.plan(save->options.ctx, &(tnf_plan_item) { .fate = TNF_TRANSFORMED,
                                                              .kind = "tensor",

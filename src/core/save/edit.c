@@ -255,7 +255,8 @@ static tnf_status check_attrs(tnf_file *f, const tnf_value *wanted, const tnf_va
     if (!m)
         TNF_TRY(find_missing(f, got, wanted, &m, e));
     return m ? tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s would not read back with the same value", TNF_QUOTED(m->key))
+                        "%s would have another value when the file is read again",
+                        TNF_QUOTED(m->key))
              : TNF_OK;
 }
 
@@ -315,7 +316,7 @@ static tnf_status check_like(const struct editing *x, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "files of this format cannot be changed in place");
     if (f->siblings || f->format->stands_for_shards)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it is a model in several files");
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the model is in several files");
     if (f->needed_lenience || f->options.salvage || f->source->fd < 0)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
@@ -333,7 +334,7 @@ static tnf_status take_file(struct editing *x, tnf_error *e)
         x->claim = &x->own;
     }
     if (x->claim->fd < 0 || !x->claim->writable)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it cannot be written to");
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the file cannot be written to");
     if (fstat(x->claim->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot get the status of the file");
     if (!tnf_same_file(&x->claim->stamp, &x->like->source->stamp) ||
@@ -402,7 +403,7 @@ static tnf_status find_shift(struct editing *x, uint64_t lacks, tnf_error *e)
     while (unit < MOST_ALIGNED && data % (2 * unit) == 0)
         unit *= 2;
     if (data == 0 || data > x->like->source->size)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it has no tensors to shift");
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the file has no tensors to shift");
     if (!tnf_ckd_align(&x->shift, lacks, unit) || x->shift > MOST || data > MOST)
         return too_much(e);
     x->at = 0;
@@ -522,7 +523,7 @@ tnf_status tnf_undo(bool *undone, const char *path, tnf_error *e)
     TNF_TRY(tnf_claim_take(&claim, path, NULL, e));
     status = claim.fd >= 0 && claim.writable
                  ? tnf_undo_run(&did, path, claim.fd, e)
-                 : tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "it cannot be written to");
+                 : tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the file cannot be written to");
     tnf_claim_drop(&claim);
     if (undone)
         *undone = did;

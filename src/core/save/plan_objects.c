@@ -310,7 +310,8 @@ static tnf_status plan_changed(struct planning *l, const tnf_change *change, con
         if (!whole || found[i].fate != TNF_NATIVE)
             tnf_plan_tell(l, found[i].fate == TNF_DROPPED ? TNF_DROPPED : TNF_TRANSFORMED, "tensor",
                           o[i].name,
-                          found[i].fate == TNF_NATIVE ? "not all of its parts stay" : found[i].why);
+                          found[i].fate == TNF_NATIVE ? "not all of its parts can be kept"
+                                                      : found[i].why);
         if (found[i].fate != TNF_DROPPED)
             TNF_TRY(keep_object(l, &o[i], e));
     }

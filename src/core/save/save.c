@@ -143,10 +143,9 @@ static tnf_status save_to_sink(const tnf_builder *b, const char *path, tnf_sink 
     s.shards = more->shards;
     s.nshards = more->nshards;
     if (status == TNF_OK && path && is_folder(&s))
-        status = tnf_fail(
-            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-            "a directory cannot be written in parts: choose a file (most such formats have a "
-            "zipped one), or write it on one machine with 'tenfold convert'");
+        status = tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                          "a directory cannot be written in parts: write a zip file instead, if "
+                          "the format has one, or use 'tenfold convert' on one machine");
     if (status == TNF_OK)
         status = plan_save(&s, b, &values, e);
     if (status == TNF_OK && !s.options.dry_run)

@@ -40,7 +40,8 @@ static tnf_status make_path(char **out, const tnf_writer *w, tnf_str name, tnf_e
             "the second file must be in the directory of the first, and %s is not a file name",
             TNF_QUOTED(name));
     if (strlen(w->name) == name.n && memcmp(w->name, name.p, name.n) == 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "both files would be %s", TNF_QUOTED(name));
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "both files would have the name %s",
+                        TNF_QUOTED(name));
     char *path = tnf_arena_raw(&s->arena, folder + name.n + 1);
     if (!path)
         return tnf_arena_fail(&s->arena, "a path", e);
@@ -164,7 +165,7 @@ static tnf_status commit_last(struct tnf_save *s, const char *second, tnf_error 
     struct tnf_second_file *b = &s->second;
     tnf_status status = TNF_OK;
     if (!give_name(second, b->path)) {
-        status = tnf_fail_sys(e, errno, "the data cannot be put in place");
+        status = tnf_fail_sys(e, errno, "cannot give the data file its name");
         (void)remove_name(second);
     } else if (!s->options.no_sync) {
         status = tnf_sync_placed(b->path, e);
@@ -174,7 +175,7 @@ static tnf_status commit_last(struct tnf_save *s, const char *second, tnf_error 
     if (status != TNF_OK)
         return tell_interim(s, status, e);
     if (!remove_name(b->interim))
-        return tell_interim(s, tnf_fail_sys(e, errno, "that name cannot be removed"), e);
+        return tell_interim(s, tnf_fail_sys(e, errno, "cannot remove that name"), e);
     return TNF_OK;
 }
 
@@ -186,7 +187,7 @@ static tnf_status replace_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e)
     if (link(b->interim, second) != 0) {
         bool none = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK;
         if (!none || !give_name(b->interim, b->path))
-            return tnf_fail_sys(e, errno, "cannot put the file in place");
+            return tnf_fail_sys(e, errno, "cannot give the new file its name");
         return tnf_sink_commit(b->last, e);
     }
     tnf_status status = tnf_sink_commit(sink, e);

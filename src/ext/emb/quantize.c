@@ -63,8 +63,9 @@ static tnf_status set_up(quantizing *q, const tnf_quantize_options *o, tnf_error
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%llu rows are too few to quantize",
                         (unsigned long long)rows);
     if (o->bits > most)
-        return refuse_number(e, "bits for a code, which needs 2^bits rows, are not possible",
-                             o->bits, most);
+        return refuse_number(
+            e, "bits for a code are not possible, because a code of n bits needs 2^n rows", o->bits,
+            most);
     if (o->subquantizers > d)
         return refuse_number(e, "pieces (subquantizers) are not possible", o->subquantizers, d);
     t->m = o->subquantizers ? o->subquantizers : usual_pieces(d);

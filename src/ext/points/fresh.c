@@ -45,7 +45,7 @@ static tnf_status place_new(tnf_fresh *f, tnf_error *e)
     if (!done && f->temp[0] && errno != EEXIST && access(f->path, F_OK) != 0)
         return tnf_fresh_place(f, true, e); /* no hard links here; a rename is nearly as good */
     if (!done)
-        return tnf_fail_sys(e, errno, "cannot put the new file in place");
+        return tnf_fail_sys(e, errno, "cannot give the new file its name");
     if (f->temp[0])
         unlink(f->temp);
     f->temp[0] = 0;
@@ -65,9 +65,9 @@ tnf_status tnf_fresh_place(tnf_fresh *f, bool replace, tnf_error *e)
             break;
     }
     if (!f->temp[0])
-        return tnf_fail_sys(e, errno, "cannot put the new file in place");
+        return tnf_fail_sys(e, errno, "cannot give the new file its name");
     if (rename(f->temp, f->path) != 0)
-        return tnf_fail_sys(e, errno, "cannot put the new file in place");
+        return tnf_fail_sys(e, errno, "cannot give the new file its name");
     f->temp[0] = 0;
     return TNF_OK;
 }

@@ -132,8 +132,9 @@ static tnf_status read_input(ft_reading *f, tnf_error *e)
 {
     TNF_TRY(read_flag(f, "input matrix", &f->quantized, e));
     if (!f->quantized && f->is_pruned)
-        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, f->at - 1,
-                             "a pruned model is quantized; this one is not"));
+        TNF_TRY(tnf_stricter(
+            f->r, e, TNF_EFORMAT, f->at - 1,
+            "the model is pruned, but not quantized: fastText prunes only quantized models"));
     return f->quantized ? tnf_ft_read_quantized(f, FT_EMBEDDINGS, e)
                         : tnf_ft_read_dense(f, FT_EMBEDDINGS, e);
 }

@@ -228,8 +228,8 @@ static tnf_status check_listed(struct walk *k, const ff_frame *c, tnf_error *e)
         uint32_t listed = tnf_le32(k->listed + 4 * (size_t)i);
         if (listed == c->id)
             return TNF_OK;
-        return tnf_stricter(r, e, TNF_EFORMAT, c->at, "chunk %u is where the header lists chunk %u",
-                            c->id, listed);
+        return tnf_stricter(r, e, TNF_EFORMAT, c->at,
+                            "the file has chunk %u where the header lists chunk %u", c->id, listed);
     }
     if (c->id == FF_NORMS)
         tnf_warn(r, c->at, "the header does not list the norms, as in files of 2019");

@@ -87,7 +87,7 @@ tnf_status tnf_np_pickle_danger(tnf_cur c, tnf_str array, tnf_arena *arena, tnf_
             continue;
         told[n++] = g;
         (void)tnf_fail(&why, TNF_EFORMAT, tnf_where(&c) + p.globals.nodes[i]->at,
-                       "in %s: loading it with pickle names %.*s.%.*s", TNF_QUOTED(array),
+                       "in %s: loading it with pickle imports %.*s.%.*s", TNF_QUOTED(array),
                        (int)(g->module.n < 60 ? g->module.n : 60), g->module.n ? g->module.p : "",
                        (int)(g->name.n < 60 ? g->name.n : 60), g->name.n ? g->name.p : "");
         why.rule = "PickleCall";

@@ -109,7 +109,8 @@ static tnf_status node_name(tnf_str *out, ox_walk *w, tnf_str prefix, const stru
         TNF_TRY(join_names(out, w, ways[i], 4, e));
         TNF_TRY(take_name(w, *out, &free, e));
         if (free && i > 0 && w->r)
-            tnf_warn(w->r, at, "another node has the same name: this one is %s", TNF_QUOTED(*out));
+            tnf_warn(w->r, at, "another node has the same name: this node is called %s",
+                     TNF_QUOTED(*out));
     }
     return free ? TNF_OK : tnf_fail(e, TNF_EFORMAT, at, "the name %s is taken", TNF_QUOTED(*out));
 }

@@ -221,7 +221,7 @@ tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e)
             tnf_warn(f->r, c->offset,
                      "dangerous: a program that loads this file with pickle %s %.100s; nothing was "
                      "executed here",
-                     c->called ? "calls" : "names", c->name.p);
+                     c->called ? "calls" : "imports", c->name.p);
     }
     bool paddle = f->kind && strcmp(f->kind, "paddle") == 0; /* its loader accepts NumPy's arrays */
     if (first && !f->danger && !paddle && !f->failed)
@@ -242,7 +242,7 @@ void tnf_pt_report_calls(const pt_file *f, tnf_tell tell, void *ctx)
             continue;
         (void)tnf_fail(&e, TNF_EFORMAT, c->offset,
                        "in %s: loading it with pickle %s %.90s%s%.80s%s", c->pickle,
-                       c->called ? "calls" : "names", c->name.p, c->args ? " with " : "",
+                       c->called ? "calls" : "imports", c->name.p, c->args ? " with " : "",
                        c->args ? c->args : "", c->calls > 1 ? " and more" : "");
         e.rule = "PickleCall";
         tell(ctx, &e, (tnf_str) { NULL, 0 });

@@ -176,7 +176,7 @@ static tnf_status read_view_args(context *x, pt_dense *d, const tnf_pickle_node 
     TNF_TRY(read_dims(x, tuple_item(args, 3), d->stride, &rank,
                       "its strides are not a tuple of numbers from 0 up"));
     if (rank != d->rank)
-        return bad_tensor(x, "it has not as many strides as dimensions");
+        return bad_tensor(x, "the number of its strides is not the number of its dimensions");
     return found;
 }
 
@@ -302,7 +302,7 @@ static tnf_status rebuild_meta(context *x, const tnf_pickle_node *args)
     TNF_TRY(read_dims(x, tuple_item(args, 2), d->stride, &rank,
                       "its strides are not a tuple of numbers"));
     if (rank != d->rank)
-        return bad_tensor(x, "it has not as many strides as dimensions");
+        return bad_tensor(x, "the number of its strides is not the number of its dimensions");
     x->t->requires_grad = is_true(tuple_item(args, 3));
     return check_view(x, d);
 }

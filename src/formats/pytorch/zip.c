@@ -193,11 +193,13 @@ static tnf_status read_version(pt_zip *z, tnf_error *e)
     if (!text.p)
         TNF_TRY(read_text(z, "version", &text, e));
     if (!text.p)
-        return tnf_stricter(r, e, TNF_EFORMAT, 0, "there is no record version: torch refuses that");
+        return tnf_stricter(r, e, TNF_EFORMAT, 0,
+                            "there is no record 'version': torch refuses such files");
     if (!tnf_str_uint(&version, text))
         return tnf_fail(e, TNF_EFORMAT, 0, "the version %s is not a number", TNF_QUOTED(text));
     if (version < 1 || version > 10)
-        TNF_TRY(tnf_stricter(r, e, TNF_EUNSUPPORTED, 0, "version %llu; torch reads 1 to 10",
+        TNF_TRY(tnf_stricter(r, e, TNF_EUNSUPPORTED, 0,
+                             "the file has version %llu; torch reads versions 1 to 10",
                              (unsigned long long)version));
     return tnf_set_attr(r, "pytorch.version", tnf_value_uint(version), e);
 }

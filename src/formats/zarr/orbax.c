@@ -246,7 +246,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
         TNF_TRY(name_choices(&o));
     if (manifest == SIZE_MAX && !described && o.n == 0)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "there are no arrays here, and neither manifest.ocdbt nor _METADATA");
+                        "the directory has no arrays, and neither manifest.ocdbt nor _METADATA");
     warn_unfinished(r);
     for (size_t i = 0; i < o.n; i++)
         TNF_TRY(add_leaf(&o, &o.leaves[i]));

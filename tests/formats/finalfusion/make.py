@@ -381,7 +381,7 @@ refuse("chunks_beyond", file(simple(FOUR), n=4096), SHORT, None, "are missing")
 refuse("listed_not_there", file(simple(FOUR), dense(4, 1), ids=[1, 2, 6]), SHORT, None, "lists 3 chunks", "opens")
 refuse("listed_otherwise", file(simple(FOUR), dense(4, 1), ids=[1, 4]), BAD, None, "lists chunk 4", "opens")
 refuse("metadata_unlisted_first", file(metadata(TOML), simple(FOUR), dense(4, 1), ids=[1, 2]), BAD, 20,
-       "chunk 5 is where", "opens")
+       "chunk 5 where", "opens")
 refuse("frame_cut", file(simple(FOUR), dense(4, 1), tail=u32(6)), SHORT, None, "8 bytes are missing", "opens")
 refuse("length_wraps", file(Chunk(SIMPLE, b"", length=-1), ids=[1]), BAD, 20, "beyond 2^64")
 refuse("metadata_cut", file(metadata(TOML))[:-3], SHORT, None, "3 bytes are missing")

@@ -182,7 +182,7 @@ def make_rejected():
     reject("item.orbax.zip", {**step, **below, "default/ocdbt.process_0/manifest.ocdbt": b""}, UNSUPPORTED, "is 'default': open that one")
     dirs = {"default/_METADATA": metadata(("w", )), "default/w/.zarray": zarray([4], [4]), "default/w/0": ONE}
     reject("item_dirs.orbax.zip", {**step, **dirs}, UNSUPPORTED, "is 'default': open that one")
-    reject("nothing.orbax.zip", step, BAD, "no arrays here")
+    reject("nothing.orbax.zip", step, BAD, "has no arrays")
 
 
 def main():

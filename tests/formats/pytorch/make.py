@@ -205,7 +205,7 @@ def make_reject():
     whole = checkpoint(good, [("0", W)])
     for n in (3, 60, len(whole) // 2, len(whole) - 22, len(whole) - 1):
         reject(f"cut_{n:04}.pt", whole[:n], SHORT, "")
-    reject("no_version.pt", checkpoint(good, [("0", W)], version=None), BAD, "no record version", "opens")
+    reject("no_version.pt", checkpoint(good, [("0", W)], version=None), BAD, "no record 'version'", "opens")
     reject("version_11.pt", checkpoint(good, [("0", W)], version=b"11\n"), UNSUPPORTED, "version 11", "opens")
     reject("version_text.pt", checkpoint(good, [("0", W)], version=b"x"), BAD, "not a number")
     reject("byteorder.pt", checkpoint(good, [("0", W)], more=[("byteorder", b"middle")]), BAD, "not little or big")
@@ -214,7 +214,7 @@ def make_reject():
     reject("long.pt", checkpoint(good, [("0", W + W)]), BAD, "has 48 bytes, but the pickle says 24")
     reject("beyond.pt", checkpoint(tree(w=tensor("0", 6, (2, 3), (3, 1), 1)), [("0", W)]), BAD, "beyond its storage")
     reject("negative.pt", checkpoint(tree(w=tensor("0", 6, (2,), (-1,))), [("0", W)]), BAD, "strides")
-    reject("ranks.pt", checkpoint(tree(w=tensor("0", 6, (2, 3), (1,))), [("0", W)]), BAD, "as many strides")
+    reject("ranks.pt", checkpoint(tree(w=tensor("0", 6, (2, 3), (1,))), [("0", W)]), BAD, "number of its strides")
     reject("huge.pt", checkpoint(tree(w=tensor("0", 6, (2**62, 2**62), (0, 0))), [("0", W)]), BAD, "can be counted")
     reject("twice.pt", checkpoint(good, [("0", W)], more=[("Data/0", W)]), BAD, "two records", "opens")
     reject("outside.pt", archive([("archive/data.pkl", good), ("archive/data/0", W), ("archive/version", b"3"), ("x/y", b"")], root=""),
