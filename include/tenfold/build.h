@@ -53,13 +53,13 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add_object(tnf_builder *builder,
                                                       tnf_error *error);
 
 /** Adds everything of an open file: tensors, attributes, extras. The file must stay open until
- *  after saving. After a failure the builder may have a part of the file: free it. */
+ *  after saving. After a failure the builder may hold some content of the file: free it. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_file(tnf_builder *builder, const tnf_file *file,
                                                     tnf_error *error);
 
-/** Declares that streams of the builder read from an open file. Saving over that very file then
- *  makes sure that no other program has changed it meanwhile. Only streams need this: for tensors
- *  of a file, the builder knows the file. */
+/** Declares that streams of the builder read from an open file. If the builder is saved to the path
+ *  of that file, saving then fails if another program has changed the file meanwhile. Only streams
+ *  need this call: for tensors of a file, the builder knows the file. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_uses(tnf_builder *builder, const tnf_file *file,
                                                 tnf_error *error);
 
@@ -74,7 +74,7 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_set(tnf_builder *builder, const char 
                                                const char *key, const tnf_value *value,
                                                tnf_error *error);
 
-/** The same with a name (NULL: of the file) and a key that may contain any byte. */
+/** The same with a name and a key that may contain any byte. `name` NULL means the file. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_set_n(tnf_builder *builder, const tnf_str *name,
                                                  tnf_str key, const tnf_value *value,
                                                  tnf_error *error);
@@ -115,9 +115,9 @@ typedef struct tnf_plan_item {
     const char *kind;   /**< "tensor", "attribute", "extra": the words of --allow-loss */
     tnf_str name;       /**< of the tensor, attribute or extra */
     const char *reason; /**< why it is not TNF_NATIVE */
-    /** The caller did not request this change (TNF_TRANSFORMED), but it is not refused: the own
-     *  readers of the format need this form, and the file keeps the data that undoes it. Show it to
-     *  the user. tnf_save_options.as_is prevents it. */
+    /** The caller did not request this change (TNF_TRANSFORMED), but saving does not refuse it: the
+     *  format's own readers need this form, and the file keeps the data that undoes the change.
+     *  Show it to the user. tnf_save_options.as_is prevents it. */
     bool unasked;
     /** Reported after the tensor was written, in addition to the tensor's item in the plan, since
      *  only the values could show it: numbers too large for the scales of the requested blocks. */
@@ -149,9 +149,10 @@ typedef struct tnf_save_options {
     /** "C" (row by row) or "F" (column by column) for dense tensors. TNF_EUNSUPPORTED if the format
      *  has only the other one. NULL: no change. */
     const char *order;
-    /** The open file of which this is a changed copy; NULL: none. Saved in the same format, the
-     * copy keeps its form unless an option asks for another: order of the tensors, alignment,
-     * encodings, digests. Encoded parts are copied without decoding. */
+    /** The builder holds a changed copy of this open file; NULL: of no file. If the format is the
+     *  same, the new file keeps the form of the old one, unless an option requests another form:
+     *  order of the tensors, alignment, encodings, digests. Encoded parts are copied without
+     *  decoding. */
     const tnf_file *like;
     /** Keeps values that the format's own readers need in another form. Without it, word vectors (a
      *  matrix of f32 `embeddings` with its `vocab`, and no `norms`) that come from another format

@@ -67,7 +67,7 @@ typedef struct tnf_convert_options {
     tnf_clash tensors;          /**< for tensors of the same name in two files */
     tnf_clash attrs;            /**< for attributes and extras with different values in two files */
     bool tensors_only;          /**< leave attributes and extras behind */
-    bool keep_files; /**< the input may not be overwritten; one of several inputs never may */
+    bool keep_files; /**< refuse to overwrite the input; several inputs are never overwritten */
 
     /* Embeddings. */
     tnf_emb_step step; /**< what to do with the embeddings */
@@ -139,9 +139,9 @@ typedef struct tnf_report {
  *  before it writes a byte.
  *
  *  *report is set even after a failure: it has the plan made so far. Free it. It is NULL if memory
- *  is short or the arguments are invalid. TNF_ENOTFOUND if patterns are given and no tensor is
- * left, and for a word without a vector; TNF_EINVAL if one of several input files would be
- * overwritten. */
+ *  is short or the arguments are invalid. TNF_ENOTFOUND if patterns are given and no tensor matches
+ *  them, or if a word has no vector; TNF_EINVAL if one of several input files would be
+ *  overwritten. */
 TNF_API TNF_CHECKED tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files,
                                            size_t n, const char *path,
                                            const tnf_convert_options *options, tnf_error *error);

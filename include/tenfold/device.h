@@ -103,8 +103,8 @@ typedef enum tnf_device_alloc {
     TNF_DEVICE_EACH   /**< an allocation for each tensor */
 } tnf_device_alloc;
 
-/** Frees memory of the caller's allocator. Called by the thread that ends its last use, by
- *  tnf_load_free() or tnf_memory_drop(). */
+/** Frees memory of the caller's allocator. Called on the thread that ends the last use of the
+ *  memory by tnf_load_free() or tnf_memory_drop(). */
 typedef void (*tnf_device_release_fn)(void *ctx, tnf_device *device, void *p, size_t n);
 
 /** Returns at least n bytes of device memory at a multiple of 256, or NULL. Called by the thread

@@ -164,7 +164,7 @@ typedef struct tnf_emb_query {
     const uint64_t *skip; /**< rows that are not answers */
     size_t nskip;         /**< number of rows to skip */
     bool keep_asked;      /**< similar, analogy: the words of the query may be answers */
-    bool keep[3];         /**< analogy: this one of the three words may be an answer */
+    bool keep[3];         /**< analogy: word i of the three words may be an answer */
     bool raw;             /**< analogy: do not divide the three vectors by their lengths */
     /** Only the first `among` words may be answers; files usually begin with the most frequent
      *  words. 0: all words. */
@@ -296,7 +296,7 @@ typedef struct tnf_quantize_options {
     unsigned bits;          /**< of a code, 1 to 8 [8, or fewer if there are few rows] */
     unsigned subquantizers; /**< pieces, a divisor of the dimensions [half of them] */
     unsigned iterations;    /**< rounds of training [100] */
-    unsigned attempts;      /**< trainings, of which the best is kept; OPQ makes one [1] */
+    unsigned attempts;      /**< trainings; the best one is kept; OPQ trains only once [1] */
     uint64_t seed;          /**< for choosing the rows that training begins with [0] */
     unsigned
         threads; /**< the result is the same for any number [one per core, or TENFOLD_THREADS] */

@@ -19,7 +19,7 @@ extern "C" {
 typedef struct tnf_range {
     uint64_t offset; /**< position in the source */
     size_t n;        /**< number of bytes */
-    void *dst;       /**< where to put them */
+    void *dst;       /**< memory for the bytes */
 } tnf_range;
 
 /** A hint about a range of a source. */
@@ -107,7 +107,7 @@ typedef struct tnf_sink_ops {
     /** Appends n bytes. */
     tnf_status (*write)(void *ctx, const void *bytes, size_t n, tnf_error *error);
     /** Optional: makes the written bytes durable and visible. Return TNF_EUNSYNCED if they are
-     *  visible and stay so, but may not be durable. Any other failure aborts. */
+     *  visible and stay so, but a power cut may undo it. Any other failure aborts. */
     tnf_status (*commit)(void *ctx, tnf_error *error);
     /** Optional: discards the written bytes. */
     void (*abort)(void *ctx);

@@ -115,9 +115,9 @@ typedef struct tnf_job_how {
      *  `out`. If the plan has none, there are no receipt files: the caller keeps the texts that
      *  tnf_job_part() returns and passes them to tnf_job_finish(). */
     const char *base;
-    bool trust_content; /**< inputs with another modification time or ETag are accepted; another
-                             size or header never is */
-    bool no_verify;     /**< finish: do not read the written data again */
+    bool trust_content;       /**< accept inputs with another modification time or ETag; a different
+                                   size or header is never accepted */
+    bool no_verify;           /**< finish: do not read the written data again */
     const tnf_str *receipts;  /**< finish: the texts of the parts, in any order, if there are no
                                    receipt files */
     size_t nreceipts;         /**< number of texts */

@@ -87,8 +87,8 @@ typedef struct tnf_params_stats {
     uint64_t cached;       /**< parameters in the cache now */
     uint64_t in_use;       /**< parameters loaded and not yet released */
     uint64_t budget;       /**< the smallest of the budgets set; UINT64_MAX if none */
-    uint64_t ahead;        /**< parameters read ahead and not loaded since */
-    uint64_t ahead_bytes;  /**< bytes of those */
+    uint64_t ahead;        /**< parameters that were read ahead and not yet loaded */
+    uint64_t ahead_bytes;  /**< bytes of these parameters */
 } tnf_params_stats;
 
 /** All 0, with its size. */
@@ -119,15 +119,16 @@ TNF_API TNF_CHECKED tnf_status tnf_params_prefetch(tnf_params *params, const cha
  *  parameters of one part, in file order). Returns at once; a thread of the source reads them, one
  *  after the other.
  *
- *  Each of them is kept until it has been loaded once, whatever the cache does. With a budget, the
- *  thread pauses while the next one does not fit in addition to the pinned parameters and to those
- *  that wait to be loaded. A parameter that is too large even without those that wait is not read
- *  ahead.
+ *  Each parameter that was read ahead is kept until it has been loaded once, whatever the cache
+ *  does. With a budget, the thread pauses until the next parameter fits, in addition to the pinned
+ *  parameters and to the parameters that wait to be loaded. A parameter that does not fit in
+ *  addition to the pinned ones alone is not read ahead.
  *
- *  A load of the parameter that is being read waits for it; a load of one that has not been begun
- *  reads it. If reading ahead fails, the load tries again and returns the error. TNF_ENOTFOUND if a
- *  name does not exist; then nothing is read ahead. tnf_params_trim() cancels reading ahead.
- *  tnf_params_free() does so, too, after the current read. */
+ *  If a parameter is loaded while the thread reads it, the load waits for the thread. If the thread
+ *  has not begun to read it, the load reads it. If reading ahead fails, the load tries again and
+ *  returns the error. TNF_ENOTFOUND if a name does not exist; then nothing is read ahead.
+ *  tnf_params_trim() cancels reading ahead. tnf_params_free() does so, too, after the current
+ *  read. */
 TNF_API TNF_CHECKED tnf_status tnf_params_ahead(tnf_params *params, const char *const *names,
                                                 size_t n, tnf_error *error);
 /** Drops everything that is not in use, pinned or not, and what was read ahead. */

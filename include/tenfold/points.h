@@ -142,8 +142,8 @@ TNF_API TNF_CHECKED tnf_status tnf_points_create(tnf_points **out, const char *p
 /** Closes a file. NULL is allowed. */
 TNF_API void tnf_points_close(tnf_points *points);
 
-/** Returns the space of a file, valid until the next call on the handle. NULL if the file has none
- *  yet, and so no points. */
+/** Returns the space of a file, valid until the next call on the handle. NULL if the file has no
+ *  space yet, and therefore no points. */
 TNF_API const tnf_space *tnf_points_space(const tnf_points *points);
 
 /** Called for each point. Any result but TNF_OK stops. The only function of the handle that
@@ -155,11 +155,11 @@ typedef tnf_status (*tnf_point_take_fn)(void *ctx, const tnf_point *point, tnf_e
 TNF_API TNF_CHECKED tnf_status tnf_points_each(tnf_points *points, uint64_t from,
                                                tnf_point_take_fn take, void *ctx, tnf_error *error);
 /** Calls `take` for all points after the point at that offset, in file order: those that were
- *  appended later. Offset 0 means all points. The point itself may be deleted. TNF_ENOTFOUND if no
- *  block is at that offset, or if the file was compacted since this handle returned offsets. After
- *  compaction all points have new offsets, so read from 0. Until then this handle refuses all
- *  offsets, even those that tnf_points_append() returns after the compaction: it cannot tell them
- *  from old ones.
+ *  appended later. Offset 0 means all points. The point at that offset may be deleted.
+ *  TNF_ENOTFOUND if no block is at that offset, or if the file was compacted since this handle
+ *  returned offsets. After compaction all points have new offsets, so read from 0. Until then this
+ *  handle refuses all offsets, even those that tnf_points_append() returns after the compaction: it
+ *  cannot tell them from old ones.
  *
  *  If `offset` is the last point that this handle returned, only new blocks are read; for any other
  *  offset, the blocks before it are followed first. */
@@ -210,8 +210,8 @@ typedef void (*tnf_points_moved_fn)(void *ctx, uint64_t from, uint64_t to);
 TNF_API TNF_CHECKED tnf_status tnf_points_compact(tnf_points *points, unsigned flags,
                                                   tnf_points_moved_fn moved, void *ctx,
                                                   tnf_error *error);
-/** Sets the application's attributes (NULL: none). In most cases this compacts the file, so that
- *  offsets from before are refused, see tnf_points_after(). */
+/** Sets the application's attributes (NULL: none). In most cases this compacts the file. Then older
+ *  offsets are refused, see tnf_points_after(). */
 TNF_API TNF_CHECKED tnf_status tnf_points_set_attributes(tnf_points *points,
                                                          const tnf_value *attributes,
                                                          unsigned flags, tnf_error *error);
@@ -224,7 +224,7 @@ typedef struct tnf_points_report {
     uint64_t blanks;        /**< deleted blocks */
     uint64_t blank_bytes;   /**< bytes that compacting frees */
     uint64_t unknown;       /**< blocks of unknown types */
-    uint64_t unknown_bytes; /**< bytes of those */
+    uint64_t unknown_bytes; /**< bytes of these blocks */
     uint64_t trailing;      /**< bytes after the terminal */
     bool terminal;          /**< false: the file ends without a terminal */
     uint64_t stopped_at;    /**< the end of the last block that could be followed */

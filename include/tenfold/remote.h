@@ -62,8 +62,8 @@ TNF_API bool tnf_is_url(const char *path);
  *  empty text. */
 TNF_API size_t tnf_show_url(char *out, size_t n, const char *url);
 
-/** Opens a URL as a source. tnf_open() also finds the shards that belong to it; a source does
- *  not. */
+/** Opens a URL as a source. A source is this one object; to open the shards that an index names,
+ *  use tnf_open(). */
 TNF_API TNF_CHECKED tnf_status tnf_source_url(tnf_source **out, const char *url,
                                               const tnf_url_options *options, tnf_error *error);
 

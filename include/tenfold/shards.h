@@ -57,7 +57,7 @@ typedef struct tnf_merge_options {
 
 /** Adds everything of several open files: tensors, attributes, extras. Equal attributes are added
  *  once; maps of texts are merged entry by entry. The files must stay open until after saving.
- *  After a failure the builder may have some of the files: free it.
+ *  After a failure the builder may hold the content of some files: free it.
  *  `names` are the files' names for messages; NULL: messages number them. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_merge(tnf_builder *builder, const tnf_file *const *files,
                                                  const char *const *names, size_t n,
@@ -81,7 +81,7 @@ typedef struct tnf_split_file {
 /** Why a file with a temporary name was left behind. */
 typedef enum tnf_stray {
     TNF_STRAY_JUNK,     /**< useless, but it could not be removed */
-    TNF_STRAY_NOT_BACK, /**< the old content of `belongs`, which could not be put back */
+    TNF_STRAY_NOT_BACK, /**< the old content of `belongs`, which could not be restored */
     TNF_STRAY_KEPT      /**< the old content of `belongs`, kept because a power cut may still lose
                              the new one */
 } tnf_stray;

@@ -66,7 +66,7 @@ typedef struct tnf_limits {
 
 /** Something unusual but legal in a file. */
 typedef struct tnf_warning {
-    uint64_t offset;     /**< or TNF_NO_OFFSET */
+    uint64_t offset;     /**< byte in the file, or TNF_NO_OFFSET */
     const char *message; /**< one sentence */
 } tnf_warning;
 
@@ -89,7 +89,7 @@ typedef void (*tnf_warn_fn)(void *ctx, const tnf_warning *warning);
 typedef struct tnf_open_options {
     size_t size;               /**< sizeof(tnf_open_options) */
     const char *format;        /**< use this format; NULL: detect it */
-    bool lenient;              /**< warn, not fail, where the format's own readers are tolerant */
+    bool lenient;              /**< tolerate what the format's own readers tolerate, and warn */
     tnf_access access;         /**< mmap or pread */
     tnf_limits limits;         /**< for hostile files */
     tnf_allocator allocator;   /**< zero: malloc */
@@ -221,8 +221,8 @@ TNF_API TNF_CHECKED tnf_status tnf_read_slice(void *dst, size_t n, const tnf_obj
 
 /** Borrows the bytes of a part without copying them. If that is impossible (encoded, big-endian,
  *  not aligned for its type, no mmap), returns TNF_EUNSUPPORTED and the message says why: then read
- *  it. If the file is truncated later, touching the view raises SIGBUS, as with any mmap; reading
- *  gives an error instead. */
+ *  the part. If the file is truncated later, touching the view raises SIGBUS, as with any mmap;
+ *  reading gives an error instead. */
 TNF_API TNF_CHECKED tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *error);
 
 /** Strings borrowed without copying them, in one of two forms:
@@ -308,7 +308,7 @@ TNF_API void tnf_evict(const tnf_part *part);
 typedef struct tnf_problem {
     tnf_status code;          /**< what kind of problem */
     uint64_t offset;          /**< byte in the file, or TNF_NO_OFFSET */
-    const tnf_object *object; /**< or NULL */
+    const tnf_object *object; /**< the tensor with the problem, or NULL */
     const char *message;      /**< one sentence */
     const char *rule;         /**< as in tnf_error, or NULL */
     tnf_str tensor;           /**< the tensor's name, even if the tensor is missing; or empty */

@@ -47,7 +47,7 @@ typedef enum tnf_status {
     TNF_EUNSUPPORTED = -6, /**< legal, but this build or version cannot do it */
     TNF_ELIMIT = -7,       /**< beyond a limit (see tnf_limits) */
     TNF_ENOTFOUND = -8,    /**< no such file, tensor, part or format */
-    TNF_EEXISTS = -9,      /**< already there: a file that may not be replaced, a duplicate name */
+    TNF_EEXISTS = -9,      /**< already there: a file that must not be replaced, a duplicate name */
     TNF_EINVAL = -10,      /**< invalid arguments */
     TNF_ELOSSY = -11,      /**< refused, because something would be lost */
     TNF_EDIGEST = -12,     /**< the bytes do not match their stored digest */
@@ -110,7 +110,7 @@ typedef enum tnf_dtype {
     TNF_U32,        /**< unsigned, 32 bits */
     TNF_U16,        /**< unsigned, 16 bits */
     TNF_U8,         /**< unsigned, 8 bits */
-    TNF_DTYPE_COUNT /**< how many there are */
+    TNF_DTYPE_COUNT /**< the number of storage types */
 } tnf_dtype;
 
 /** How to interpret one element of a type. */
@@ -235,7 +235,7 @@ typedef struct tnf_part {
     uint64_t stored;                 /**< bytes in the file */
     uint64_t nbytes;                 /**< bytes after decoding */
     const void *memory;              /**< TNF_MEMORY: the bytes; NULL if a function gives them */
-    const tnf_digest *digest;        /**< or NULL */
+    const tnf_digest *digest;        /**< its digest; NULL if the file has none */
     uint8_t payload;                 /**< a tnf_payload */
     uint8_t codec;                   /**< for TNF_ENCODED */
     uint8_t flags;                   /**< TNF_PART_… */
