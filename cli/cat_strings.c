@@ -32,7 +32,8 @@ static tnf_status strings_begin(strings *s, const tnf_object *object, tnf_error 
     s->bytes = tnf_object_part(object, "bytes");
     if (!s->offsets || !s->bytes || s->offsets->type != tnf_type_of(TNF_U64) ||
         s->offsets->nbytes < 8)
-        return cat_fail(error, TNF_EFORMAT, "a tensor of strings without its offsets or bytes");
+        return cat_fail(error, TNF_EFORMAT,
+                        "the tensor of strings has no valid parts 'offsets' and 'bytes'");
     s->count = s->offsets->nbytes / 8 - 1;
     return TNF_OK;
 }

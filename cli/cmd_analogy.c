@@ -117,7 +117,7 @@ static int run_analogy(const cli_state *cli, const void *opts, int argc, char **
 }
 
 static const opt table[] = {
-    { "count", 'k', OPT_TEXT, offsetof(options, k), "N", NULL, "Give the N best answers [10]." },
+    { "count", 'k', OPT_TEXT, offsetof(options, k), "N", NULL, "Print the N best answers [10]." },
     { "metric", 'm', OPT_CHOICE, offsetof(options, metric), "METRIC", "cosine|angular|dot|l2",
       "How vectors are compared, as in 'tenfold similar' [cosine]." },
     { "include", 0, OPT_TEXT, offsetof(options, include), "LIST", NULL,

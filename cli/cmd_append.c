@@ -70,11 +70,11 @@ const command cmd_append = {
     .about =
         "Adds the tensors and the metadata of each IN to FILE. No byte of FILE is moved: new bytes "
         "are written after the old ones. FILE keeps its format, which must be able to grow "
-        "('tenfold formats' shows which ones are). A tensor name that FILE already has is refused, "
-        "and so is an attribute with another value. Bytes that FILE already has are not written "
-        "again.\n\nAfter a failure or a signal, FILE is unchanged. After a kill, FILE still holds "
-        "its old content, and the next append reuses the space. A FILE that another program left "
-        "unfinished, so that it opens only with --lenient, is completed.",
+        "('tenfold formats' shows which ones are). append refuses a tensor whose name FILE already "
+        "has, and an attribute that has another value in FILE. Bytes that FILE already has are not "
+        "written again.\n\nAfter a failure or a signal, FILE is unchanged. After a kill, FILE "
+        "still holds its old content, and the next append reuses the space. A FILE that another "
+        "program left unfinished, so that it opens only with --lenient, is completed.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

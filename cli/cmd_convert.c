@@ -151,30 +151,31 @@ static const opt table[] = {
     { "unnormalize", 0, OPT_FLAG, offsetof(options, unnormalize), NULL, NULL,
       "Multiply word vectors by their norms, and remove the norms." },
     { "fold", 0, OPT_TEXT, offsetof(options, fold), "RULE", TNF_FOLD_RULES,
-      "How a fastText model is converted: the row of a word is combined with the rows of its "
-      "n-grams by the rules of fastText or of finalfusion's tools, or kept (none). auto uses "
-      "finalfusion for finalfusion files, fasttext for formats with words only, and none for all "
-      "others. The same rules apply on the way to a fastText model." },
+      "How the rows of words change if IN or OUT is a fastText model. fasttext and finalfusion "
+      "combine the row of a word with the rows of its n-grams, by the rules of fastText or of "
+      "finalfusion's tools. none keeps the rows. auto uses finalfusion for finalfusion files, "
+      "fasttext for formats with words only, and none for all others. If OUT is a fastText model, "
+      "the same rules apply in reverse." },
     { "into", 0, OPT_TEXT, offsetof(options, into), "MODEL", NULL,
-      "Write MODEL with the data of IN: each of its tensors gets the data of the tensor with the "
-      "same name, after --rename. Everything else stays that of MODEL, such as the graph of an "
-      "ONNX model. Names, shapes and types must be the same; missing and additional tensors are "
-      "listed, and refused." },
+      "Write a copy of MODEL with the data of IN. Each tensor of MODEL gets the data of the tensor "
+      "of IN with the same name, after --rename. Everything else, such as the graph of an ONNX "
+      "model, is that of MODEL. Names, shapes and types must be the same. Missing and additional "
+      "tensors are listed, and nothing is written." },
     { "scales", 0, OPT_TEXT, offsetof(options, scales), "ENDING", NULL,
-      "Multiply tensors of floats by their scales, whose name is the same with ENDING added: "
-      "_scale_inv for most models in fp8. The products are f32, unless --dtype says otherwise, and "
-      "the scales are left out. There may be one scale for all, for each row or column, or for "
-      "each block (128 x 128)." },
+      "Multiply tensors of floats by their scales. The scales of a tensor NAME are in the tensor "
+      "NAME followed by ENDING, which is _scale_inv for most models in fp8. The products are f32, "
+      "unless --dtype says otherwise, and the scales are left out. There may be one scale for all, "
+      "for each row or column, or for each block (128 x 128)." },
     { "keep-rest", 0, OPT_FLAG, offsetof(options, keep_rest), NULL, NULL,
       "With --into: tensors that IN does not have keep the data of MODEL, and are listed." },
     { "metadata", 0, OPT_TEXT, offsetof(options, metadata), "FILE", NULL,
       "Replace the metadata of a finalfusion file by the text of FILE (TOML)." },
     { "download", 0, OPT_FLAG, offsetof(options, download), NULL, NULL,
-      "If IN is a URL: first fetch all of it to OUT.download, as 'tenfold fetch' does: resumed "
-      "after an interruption, and verified against the server's digest. OUT.download is removed "
-      "when OUT is complete." },
+      "If IN is a URL, first download it completely to OUT.download, as 'tenfold fetch' does. The "
+      "download is compared with the server's digest. After an interruption, the same command "
+      "continues it. OUT.download is removed when OUT is complete." },
     PLAN_OPTIONS(options, save),
-    FORCE_OPTION(options, save, "Replace OUT if it exists. It may be IN itself."),
+    FORCE_OPTION(options, save, "Replace OUT if it exists. OUT may be IN itself."),
     NO_SYNC_OPTION(options, save),
     INPUT_OPTIONS(options, in),
     IN_OPTION(options, in, "IN"),

@@ -145,8 +145,8 @@ static const opt table[] = {
       "Print one line for each layer instead of one for each tensor: how many tensors are equal, "
       "and how far the others are apart." },
     { "rtol", 0, OPT_TEXT, offsetof(options, rtol), "R", NULL,
-      "Compare numbers, not bits: two are equal if |a - b| <= A + R |b|. Then NaN equals NaN and "
-      "-0 equals 0." },
+      "Compare numbers, not bits: two numbers are equal if |a - b| <= A + R |b|. In such a "
+      "comparison NaN equals NaN and -0 equals 0." },
     { "atol", 0, OPT_TEXT, offsetof(options, atol), "A", NULL,
       "The absolute tolerance A in the formula of --rtol." },
     { "nan-differs", 0, OPT_FLAG, offsetof(options, nan_differs), NULL, NULL,
@@ -157,7 +157,7 @@ static const opt table[] = {
       "Compare only the tensors whose name (in B) matches; as in 'tenfold ls'. May be repeated." },
     { "exclude", 0, OPT_LIST, offsetof(options, exclude), "GLOB", NULL,
       "Leave out the tensors whose name matches. May be repeated." },
-    RENAME_OPTIONS(options, map, rename, "the tensors of A, for B"),
+    RENAME_OPTIONS(options, map, rename, "the tensors of A"),
     { "values-only", 0, OPT_FLAG, offsetof(options, values_only), NULL, NULL,
       "Compare tensors only: no attributes and no extras." },
     { "no-values", 0, OPT_FLAG, offsetof(options, no_values), NULL, NULL,

@@ -29,10 +29,9 @@ const command cmd_explicit = {
     .summary = "turn buckets of subwords into a list of n-grams",
     .about = "Writes the n-grams of all words of a bucket or fastText vocabulary as an explicit "
              "list, with only the rows that they use. N-grams that are in no word lose their "
-             "vectors; all words and other n-grams keep theirs. N-grams that shared a bucket share "
-             "a row. "
-             "Quantized rows stay quantized. Norms are kept. Metadata is not kept, because it "
-             "describes the old vocabulary.",
+             "vectors; all words and all other n-grams keep their vectors. N-grams that shared a "
+             "bucket share a row. Quantized rows stay quantized. Norms are kept. Metadata is not "
+             "kept, because it describes the old vocabulary.",
     .examples = examples,
     .table = table,
     .size = sizeof(emb_rewrite_options),

@@ -90,7 +90,7 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print the files as one JSON document." },
     { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL,
-      "Replace existing files that may be other versions." },
+      "Replace existing files whose size or date differs from the server's." },
     { "option", 'o', OPT_LIST, offsetof(options, options), "KEY=VALUE", NULL,
       "Set a network option: anonymous=yes, connections=N, endpoint=URL, netrc=yes, "
       "private=yes, region=NAME. May be repeated." },
@@ -101,22 +101,21 @@ static const example examples[] = {
     { "tenfold fetch hf://org/model models/model", "all files of a repository" },
     { "tenfold fetch https://example.org/model.safetensors.index.json .",
       "an index and the shards that it names" },
-    { "tenfold fetch s3://bucket/model/ model", "all objects that begin with a prefix" },
+    { "tenfold fetch s3://bucket/model/ model", "all objects whose names begin with a prefix" },
     { 0 },
 };
 
 const command cmd_fetch = {
     .name = "fetch",
     .args = "URL... DIR",
-    .summary = "download files, resumed and verified",
-    .about =
-        "Downloads each URL (http, https, s3, gs, az, hf) into DIR: a file; an index of shards "
-        "with the shards that it names; or a directory, whose URL ends with a slash (s3, gs, az, "
-        "hf).\n\nA file is fetched in blocks of 4 MiB by up to 16 connections. It appears under "
-        "its name when it is complete. If the server gives a SHA-256, it must match. After an "
-        "interruption, the same command continues where it stopped. It uses NAME.part and "
-        "NAME.part.journal, whose blocks are checked first. An existing file with the server's "
-        "size and date is not fetched again.",
+    .summary = "download files and verify them",
+    .about = "Downloads each URL (http, https, s3, gs, az, hf) into DIR: a file; an index of "
+             "shards with the shards that it names; or a directory, whose URL ends with a slash "
+             "(s3, gs, az, hf).\n\nA file is fetched in blocks of 4 MiB by up to 16 connections. "
+             "It appears under its name when it is complete. If the server gives a SHA-256, it "
+             "must match. After an interruption, the same command continues where it stopped. It "
+             "reads NAME.part and NAME.part.journal, and checks the existing blocks first. An "
+             "existing file with the server's size and date is not fetched again.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -49,10 +49,10 @@ const command cmd_finish = {
     .summary = "combine the results of a plan's parts",
     .about = "Checks that every part of a plan is done, reads the written data again, merges the "
              "results, and makes them visible: a converted file gets its name, a hash or a report "
-             "is printed. This is the only step that changes files under the final names.\n\n"
-             "It can be interrupted and run again. If parts are missing, it lists them and changes "
-             "nothing. If bytes of the file are not those that the worker wrote, it names the part "
-             "and the leaf of 4 MiB.",
+             "is printed. This is the only step that changes files under the final names.\n\nIt "
+             "can be interrupted and run again. If parts are missing, it lists them and changes "
+             "nothing. If the file does not have the bytes that a worker wrote, it names the part "
+             "and the leaf (a block of 4 MiB).",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

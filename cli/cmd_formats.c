@@ -209,7 +209,7 @@ static void one_for_people(const tnf_format_info *f)
     static const struct {
         const char *name, *what;
     } metadata[] = { { "none", "none, except what belongs to the format itself" },
-                     { "text", "a map of text; other values are kept there in a stash" },
+                     { "text", "a map of texts; other values go into one text, the stash" },
                      { "typed", "a typed tree" } };
     char text[WAYS_TEXT];
     printf("%s: %s\n\n", f->name, f->title);

@@ -178,10 +178,9 @@ static int check_files(const cli_state *cli, const options *o, hash_list *list)
 {
     int worst = EXIT_DONE;
     if (list->n && !hash_list_has_file(list))
-        return usage_error(
-            "%s: none of the files that it lists exists; if it lists tensors, also give the FILE "
-            "of these tensors (see 'tenfold help hash')",
-            shown_path(o->check));
+        return usage_error("%s: none of the listed files exists; if the manifest lists tensors, "
+                           "also give the FILE that has them (see 'tenfold help hash')",
+                           shown_path(o->check));
     for (size_t i = 0; i < list->n; i++) {
         uint8_t hash[32];
         char hex[HASH_TEXT];
@@ -201,7 +200,8 @@ static int check_lists(const cli_state *cli, const options *o, int argc, char **
 {
     hash_list list;
     if (argc > 1)
-        return usage_error("--check takes at most one FILE, whose tensors the manifest lists");
+        return usage_error(
+            "--check takes at most one FILE: the file whose tensors the manifest lists");
     int code = hash_list_read(&list, o->check);
     if (code == EXIT_DONE && argc == 0)
         code = check_files(cli, o, &list);
@@ -239,11 +239,13 @@ static const opt table[] = {
       "Print a line for each tensor instead: the hash of its type, shape and values, and its "
       "name." },
     { "leaves", 0, OPT_FLAG, offsetof(options, leaves), NULL, NULL,
-      "The same, and after each tensor a line for every 4 MiB of its bytes: their hash, their "
-      "offset and the part. --check of such lines reports which bytes of a tensor differ." },
+      "Like --tensors. After each tensor, also print a line for each of its leaves (blocks of 4 "
+      "MiB): hash, offset and part. With these lines, --check reports which bytes of a tensor "
+      "differ." },
     { "check", 0, OPT_TEXT, offsetof(options, check), "MANIFEST", NULL,
-      "Compare with an earlier output: the hashes of files, or with a FILE the hashes of its "
-      "tensors. Exits with 1 if anything differs." },
+      "Compare with MANIFEST, an earlier output of this command. Without a FILE, the manifest "
+      "lists files; with a FILE, it lists the tensors of that file. Exits with 1 if anything "
+      "differs." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print a JSON object for each FILE, with the hashes of its tensors." },
     CHOICE_OPTIONS(options, "With --tensors, --leaves or --json, show only the tensors whose name "

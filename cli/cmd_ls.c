@@ -352,8 +352,8 @@ static int check_both(const call *c, const char *first, char **others, int n)
     tnf_status status = input_try(&in, &quiet, &how, first, &opened, &error);
     for (int i = 0; status == TNF_OK && i < n && code == EXIT_DONE; i++)
         if (is_there(others[i]) && tnf_find(in.file, others[i]))
-            code = usage_error("'%s' is a file, and there is a tensor of this name in '%s'; write "
-                               "'./%s' or '--match %s'",
+            code = usage_error("'%s' is the name of a file, and of a tensor in '%s'; write './%s' "
+                               "for the file, or '--match %s' for the tensor",
                                others[i], first, others[i], others[i]);
     input_close(&in);
     return code;
@@ -389,7 +389,7 @@ static int report_idle(const call *c, const char *name)
         for (size_t i = 0; i < c->how->match.n; i++)
             is_match = is_match || c->how->match.items[i] == glob;
         snprintf(text, sizeof text, "no tensor matches '%.200s'%s", glob,
-                 is_match || strpbrk(glob, "*?[") ? "" : ", and there is no such file");
+                 is_match || strpbrk(glob, "*?[") ? "" : ", and no file has this name");
         code = EXIT_USAGE;
         if (c->several)
             usage_error("%s", text);

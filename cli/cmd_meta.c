@@ -288,8 +288,9 @@ static bool is_one_file(const input *in)
 static int change_and_save(job *j)
 {
     if (!j->options->out && !is_one_file(&j->in)) {
-        file_message(j->in.name, "", TNF_NO_OFFSET,
-                     "not a single file, so it cannot be rewritten; give another output with -o");
+        file_message(
+            j->in.name, "", TNF_NO_OFFSET,
+            "this is not a single file, so it cannot be rewritten; choose another output with -o");
         return EXIT_USAGE;
     }
     int code = change_attrs(j);
@@ -348,7 +349,7 @@ static int check_usage(const options *o, int argc)
     if (code != EXIT_DONE)
         return code;
     if (o->as && o->set.n == 0)
-        return usage_error("meta: --as needs --set, since it is the type of new values");
+        return usage_error("meta: --as needs --set, since --as is the type of new values");
     if (inside && writes_anew(o))
         return usage_error("meta: --%s cannot be combined with an output file, options of "
                            "the writer, --reserve, --rewrite or --no-sync",

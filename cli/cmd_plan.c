@@ -206,7 +206,7 @@ static const opt table[] = {
     { "queries", 0, OPT_TEXT, offsetof(options, queries), "FILE", NULL,
       "similar: the words to look for, one per line." },
     { "count", 'k', OPT_TEXT, offsetof(options, k), "N", NULL,
-      "similar: give the N nearest [10]." },
+      "similar: report the N nearest words or points [10]." },
     { "rtol", 0, OPT_TEXT, offsetof(options, rtol), "R", NULL,
       "diff: numbers are equal if |a - b| <= ATOL + R * |b|." },
     { "atol", 0, OPT_TEXT, offsetof(options, atol), "A", NULL,
@@ -235,16 +235,16 @@ const command cmd_plan = {
     .name = "plan",
     .args = "FILE...",
     .summary = "cut work on large files into parts for any scheduler",
-    .about = "Cuts a job into parts that xargs, Slurm, Spark, torchrun or anything else can run: "
-             "'tenfold JOB --plan PLAN --part I/N' runs a part, in any order, on any machine that "
-             "sees the files, any number of times; 'tenfold finish PLAN' combines the results. The "
-             "result is that of the plain command, to the byte and to the hash, for any "
-             "N.\n\nThe same files, options and N give the same plan. Large tensors are cut "
-             "inside, at the leaves of the content hash (4 MiB). A worker refuses an input that "
-             "has changed since planning (exit 3). Planning reads only headers.\n\nIf the layout "
-             "of a file depends on its content (compressed or digested tensors, text), the file "
-             "cannot be written in parts. Then one part does all the work, and the summary says "
-             "so.",
+    .about =
+        "Cuts a job into parts that xargs, Slurm, Spark, torchrun or anything else can run: "
+        "'tenfold JOB --plan PLAN --part I/N' runs a part, in any order, on any machine that sees "
+        "the files, any number of times; 'tenfold finish PLAN' combines the results. The result "
+        "has the same bytes and the same hash as that of the plain command, for any N.\n\nThe same "
+        "files, options and N give the same plan. Large tensors are cut inside, at the leaves of "
+        "the content hash (4 MiB). A worker refuses an input that has changed since planning (exit "
+        "3). Planning reads only headers.\n\nIf the layout of a file depends on its content "
+        "(compressed or digested tensors, text), the file cannot be written in parts. Then one "
+        "part does all the work, and the summary says so.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -53,7 +53,7 @@ static void tell_loss(job *j, const char *kind, tnf_str name, uint64_t offset, c
         return;
     }
     if (!strcmp(kind, "rule"))
-        fputs("still breaks a rule, so OUT opens only with --lenient", stdout);
+        fputs("OUT still breaks a rule and opens only with --lenient", stdout);
     else
         printf("lost: %s", strcmp(kind, "part") ? kind : "part of the file");
     if (name.n > 0) {
@@ -97,8 +97,8 @@ static bool same_file(const char *a, const char *b)
 
 static int refuse_itself(void)
 {
-    return usage_error("repair: OUT is IN itself or one of its shards, which is never overwritten, "
-                       "since another tool may recover more of it; choose another OUT");
+    return usage_error("repair: OUT is IN or one of the shards of IN; choose another OUT. repair "
+                       "never overwrites IN, because another tool may recover more data from it");
 }
 
 /* Is there anything to save? A file without tensors may still have attributes. */

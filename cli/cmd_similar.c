@@ -285,7 +285,8 @@ static int run_similar(const cli_state *cli, const void *opts, int argc, char **
 }
 
 static const opt table[] = {
-    { "count", 'k', OPT_TEXT, offsetof(options, k), "N", NULL, "Give the N nearest [10]." },
+    { "count", 'k', OPT_TEXT, offsetof(options, k), "N", NULL,
+      "Print the N nearest words or points [10]." },
     { "metric", 'm', OPT_CHOICE, offsetof(options, metric), "METRIC", "cosine|angular|dot|l2",
       "How vectors are compared: the cosine, 1 - angle / pi, the dot product, or the Euclidean "
       "distance [cosine]." },

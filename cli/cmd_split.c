@@ -63,8 +63,10 @@ static void on_stray(void *ctx, tnf_stray what, const char *path, const char *be
     if (what == TNF_STRAY_NOT_BACK)
         snprintf(text, sizeof text, "could not be restored; rename it to %s", belongs);
     else if (what == TNF_STRAY_KEPT)
-        snprintf(text, sizeof text,
-                 "kept as the old %s, since the new file may not survive a power cut", belongs);
+        snprintf(
+            text, sizeof text,
+            "this is the old %s, which is kept because a power cut may still destroy the new one",
+            belongs);
     else
         snprintf(text, sizeof text, "could not be removed; it is not needed");
     file_message(path, "", TNF_NO_OFFSET, text);
@@ -127,9 +129,9 @@ static void note_older(const job *j)
     if (n == 0)
         return;
     snprintf(text, sizeof text,
-             "%s%s over from an older model; a program that loads all files of the directory "
-             "would load %s, too",
-             first, n > 1 ? " and others are left" : " is left", n > 1 ? "them" : "it");
+             "%s%s from an older model; a program that loads all files of the directory would load "
+             "%s, too",
+             first, n > 1 ? " and others remain" : " remains", n > 1 ? "them" : "it");
     file_message(j->options->out, "", TNF_NO_OFFSET, text);
 }
 

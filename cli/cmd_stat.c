@@ -234,8 +234,8 @@ const command cmd_stat = {
     .about =
         "Shows how many bytes of a file belong to each type and layer. For each dense tensor it "
         "shows the smallest and largest value, mean, standard deviation, zeros, a histogram, and "
-        "how many values are NaN, infinite or subnormal. NaN and infinities do not count for the "
-        "rest. Each tensor is read once, by several threads, with little memory.",
+        "how many values are NaN, infinite or subnormal. The other figures ignore NaN and "
+        "infinities. Each tensor is read once, by several threads, with little memory.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

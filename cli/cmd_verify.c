@@ -376,12 +376,12 @@ static const opt table[] = {
       "Also read every number: count NaN, infinities, zeros and subnormals of each tensor, and "
       "print its smallest and largest value and its mean." },
     { "canonical", 0, OPT_FLAG, offsetof(options, canonical), NULL, NULL,
-      "Also check that each file has the canonical form of its format. Every difference is a "
-      "problem." },
+      "Also check that each file has the canonical form of its format. Every difference is "
+      "reported as a problem." },
     { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", NULL,
-      "Also report whether this program would load each file, and why not: llama.cpp, gguf-py. "
-      "Every reason is a problem. Files are opened as with --lenient: a violation of the format "
-      "that the program allows is a warning." },
+      "Also check whether PROGRAM (llama.cpp or gguf-py) would load each file. Every reason why it "
+      "would not is reported as a problem. Files are opened as with --lenient: if a file breaks a "
+      "rule of its format that the program does not check, this is only a warning." },
     CHOICE_OPTIONS(options, "With --values, show only the tensors whose name matches, as in "
                             "'tenfold ls'. May be repeated."),
     INPUT_OPTIONS(options, in),
@@ -405,15 +405,14 @@ const command cmd_verify = {
     .name = "verify",
     .args = "FILE...",
     .summary = "check that files are complete and sound",
-    .about =
-        "Checks the structure of each file, the place and size of all tensors, the stored "
-        "digests, and the rules that the data must follow. For a model in several files, given "
-        "by its directory or index, it also checks that all shards are there, that the index "
-        "and the shards name the same tensors, each in one place, that each shard in the "
-        "directory is named by an index, and that the total size is right. A URL is read "
-        "completely; if the file has no digests of its own, it is compared with the digest that "
-        "the server gives, if any.\n\nExits with 0 if everything is right, 1 if there is a "
-        "problem, and 4 if a file cannot be opened because it is damaged or not supported.",
+    .about = "Checks the structure of each file, the place and size of all tensors, the stored "
+             "digests, and the rules that the data must follow. For a model in several files, "
+             "given by its directory or index, it also checks the following: all shards exist; the "
+             "index and the shards name the same tensors, each in one place; an index names each "
+             "shard in the directory; the total size is right. A URL is read completely; if the "
+             "file has no digests of its own, it is compared with the digest that the server "
+             "gives, if any.\n\nExits with 0 if everything is right, 1 if there is a problem, and "
+             "4 if a file cannot be opened because it is damaged or not supported.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

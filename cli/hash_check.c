@@ -60,7 +60,7 @@ static const char *add_leaf(hash_list *l, char *line)
         return "expected a hash, an offset and a name";
     size_t n = unescape(name += 2);
     if (!item || n <= item->n || memcmp(name, item->name, item->n) != 0 || name[item->n] != '#')
-        return "a leaf must follow its tensor";
+        return "the line of a leaf must follow the line of its tensor";
     hash_leaf *leaves = grow_array(item->leaves, item->nleaves, &item->room, sizeof *leaves, 16);
     if (!leaves)
         return NO_MEMORY;
@@ -80,7 +80,8 @@ static const char *add_line(hash_list *l, char *line)
     if (strncmp(line, HASH_LEAF, sizeof HASH_LEAF - 1) == 0)
         return add_leaf(l, line);
     if (parse_hex(hex, line))
-        return "the hash has the old version 1; make the manifest again with this tenfold";
+        return "the hash has the old version 1; make the manifest again with this version of "
+               "tenfold";
     if (line[0] == 'v' && line[1] >= '0' && line[1] <= '9')
         return "the hash has an unsupported version; this version of tenfold supports version 2";
     return "expected a hash and a name";

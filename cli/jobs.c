@@ -125,7 +125,7 @@ int part_run(const cli_state *cli, const char *name, const part_options *o, int 
     loaded_plan p;
     uint64_t i, n;
     if (!o->plan || !o->part)
-        return usage_error("%s: --plan and --part need each other", name);
+        return usage_error("%s: --plan and --part must be given together", name);
     if (nargs > 0)
         return usage_error("%s: --plan takes no FILE, since the plan names the files", name);
     if (!parse_part(o->part, &i, &n))

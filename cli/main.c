@@ -35,9 +35,11 @@ const opt global_options[] = {
     { "trace", 0, OPT_FLAG, offsetof(cli_state, trace), NULL, NULL,
       "Print the steps of the reader, with byte offsets, to stderr." },
     { "color", 0, OPT_CHOICE, offsetof(cli_state, color), "WHEN", "auto|always|never",
-      "Colour the output on a terminal (auto), always or never. NO_COLOR is honoured." },
+      "Colour the output on a terminal (auto), always or never. With auto, the variable NO_COLOR "
+      "turns colours off." },
     { "threads", 0, OPT_TEXT, offsetof(cli_state, threads), "N", NULL,
-      "Use at most N threads [TENFOLD_THREADS, else one per core]. The result is the same." },
+      "Use at most N threads [TENFOLD_THREADS, else one per core]. The result does not depend on "
+      "N." },
     { "help", 'h', OPT_FLAG, offsetof(cli_state, help), NULL, NULL, "Explain the command." },
     { "version", 'V', OPT_FLAG, offsetof(cli_state, version), NULL, NULL, "Print the version." },
     { 0 },

@@ -14,10 +14,11 @@
       offsetof(type, map_field),                                                                   \
       "FILE",                                                                                      \
       NULL,                                                                                        \
-      "New names of " what                                                                         \
-      ": lines 'OLD NEW', with a tab between them, or blanks if there is no tab; {n} is a number " \
-      "between dots, {end} is .weight, .bias or nothing. Or a built-in table, from the names of "  \
-      "Hugging Face models to those of llama.cpp: " RENAME_TABLES "." },                           \
+      "Read new names of " what                                                                    \
+      " from FILE. Each line is 'OLD NEW', with a tab between them, or blanks if there is no "     \
+      "tab. {n} stands for a number between dots, {end} for .weight, .bias or nothing. FILE may "  \
+      "also be a built-in table, from names of Hugging Face models to names of "                   \
+      "llama.cpp: " RENAME_TABLES "." },                                                           \
     {                                                                                              \
         "rename", 0, OPT_LIST, offsetof(type, rename_field), "EXPR", NULL,                         \
             "Rename " what                                                                         \
