@@ -226,7 +226,7 @@ def repair(src, dst, *, format=None, replace=False, sync=True, progress=None, **
 
 
 def fetch(url, directory, *, replace=False, progress=None, **options):
-    """Downloads a file, all files of a folder (s3, gs, az, hf), or an index and its shards, to a
+    """Downloads a file, all files of a directory (s3, gs, az, hf), or an index and its shards, to a
     directory. Returns a list of (name, bytes, fetched); fetched is False for files that already
     existed unchanged. Each file appears when it is complete and verified. After an interruption,
     the next call fetches the rest.

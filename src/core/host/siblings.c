@@ -368,7 +368,7 @@ static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path,
         tnf_close(s->file); /* not the file that the rule led to */
         s->file = NULL;
         return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
-                        "another program has replaced the file meanwhile");
+                        "another program has replaced the file meanwhile: open it again");
     }
     t->memory += s->file->arena.total;
     s->file->origin.label = s->name;

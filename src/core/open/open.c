@@ -384,7 +384,7 @@ static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
     TNF_TRY(tnf_source_open(&f->source, path, f->options.access, &f->alloc, e));
     if (f->claim.fd >= 0 && !tnf_same_file(&f->claim.stamp, &f->source->stamp))
         return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
-                        "another program has replaced the file meanwhile");
+                        "another program has replaced the file meanwhile: open it again");
     bool unpacked;
     TNF_TRY(tnf_unpack_source(&f->source, &f->options, &unpacked, e));
     if (!unpacked)

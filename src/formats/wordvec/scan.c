@@ -317,9 +317,10 @@ static void settle_spelling(struct scanning *s)
         tnf_warn(s->r, t->from, "%llu of %llu lines have a blank after the last number",
                  (unsigned long long)a->trailing, (unsigned long long)rows);
     if (a->odd)
-        tnf_warn(s->r, a->odd_at,
-                 "%llu line%s several or mixed blanks between numbers, read as one",
-                 (unsigned long long)a->odd, a->odd > 1 ? "s have" : " has");
+        tnf_warn(
+            s->r, a->odd_at,
+            "%llu line%s several or mixed blanks between numbers, which are read as one separator",
+            (unsigned long long)a->odd, a->odd > 1 ? "s have" : " has");
     if (a->empty)
         tnf_warn(s->r, a->empty_at, "%llu empty line%s skipped", (unsigned long long)a->empty,
                  a->empty > 1 ? "s are" : " is");
@@ -329,11 +330,11 @@ static void settle_spelling(struct scanning *s)
                  (unsigned long long)a->misnumbered, a->misnumbered > 1 ? "s do" : " does",
                  a->misnumbered > 1 ? "their" : "its");
     if (a->blank_end)
-        tnf_warn(
-            s->r, a->blank_at,
-            "%llu word%s in a blank, which belongs to %s; with strict=yes it would be a separator",
-            (unsigned long long)a->blank_end, a->blank_end > 1 ? "s end" : " ends",
-            a->blank_end > 1 ? "them" : "it");
+        tnf_warn(s->r, a->blank_at,
+                 "%llu word%s in a blank, which is read as part of %s; with strict=yes the blank "
+                 "would be a separator",
+                 (unsigned long long)a->blank_end, a->blank_end > 1 ? "s end" : " ends",
+                 a->blank_end > 1 ? "them" : "it");
 }
 
 tnf_status tnf_wv_scan(tnf_reader *r, wv_text *t, tnf_error *e)
