@@ -338,11 +338,10 @@ static void explain_fates(const char *text)
 
 static void pairs_for_people(const matrix *m)
 {
-    explain_fates(
-        "A row is the format to convert from, a column (by number) the format to convert to. The "
-        "sign = means that everything is kept, s that some items are kept in the stash, ~ that "
-        "some items are kept in another form that can be reversed. A number says how many kinds "
-        "of items are refused, or lost with --allow-loss.");
+    explain_fates("A row is the format to convert from, a column (by number) the format to convert "
+                  "to. Signs: = everything is kept; s some items are kept in the stash; ~ some "
+                  "items are kept in another form that can be reversed. A number says how many "
+                  "kinds of items are refused, or lost with --allow-loss.");
     for (size_t from = 0, to = 0; next_columns(m, &from, &to);) {
         put_heading(from, to);
         for (size_t a = 0; a < m->nformats; a++) {
