@@ -34,8 +34,8 @@ static tnf_file *save_and_open(tnf_builder *b, const char *format, struct plan *
     return file;
 }
 
-/* v: n strings, cut out of "onethree". */
-static void add_strings(tnf_builder *b, const uint64_t *offsets, uint64_t n)
+/* n strings, cut out of "onethree". */
+static void add_strings(tnf_builder *b, tnf_str name, const uint64_t *offsets, uint64_t n)
 {
     tnf_error e;
     tnf_part parts[] = {
@@ -50,7 +50,7 @@ static void add_strings(tnf_builder *b, const uint64_t *offsets, uint64_t n)
     };
     parts[0].stored = parts[0].nbytes = (n + 1) * sizeof *offsets;
     parts[1].stored = parts[1].nbytes = 8;
-    tnf_object o = { .name = { "v", 1 },
+    tnf_object o = { .name = name,
                      .shape = &n,
                      .rank = 1,
                      .parts = parts,
@@ -69,7 +69,7 @@ static void strings_in_safetensors(void **state)
     struct plan plan;
     tnf_value mark = tnf_value_string("words");
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    add_strings(b, offsets, 3);
+    add_strings(b, (tnf_str) { "v", 1 }, offsets, 3);
     assert_ok(tnf_builder_set(b, "v", "role", &mark, &e));
     tnf_file *file = save_and_open(b, "safetensors", &plan, &sink);
     assert_non_null(strstr(plan.text, "stashed tensor v; "));
@@ -104,7 +104,7 @@ static void parts_as_others_see_them(void **state)
     tnf_sink *sink;
     struct plan plan;
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    add_strings(b, offsets, 1);
+    add_strings(b, (tnf_str) { "v", 1 }, offsets, 1);
     tnf_close(save_and_open(b, "safetensors", &plan, &sink));
     tnf_str bytes = tnf_sink_bytes(sink);
     assert_true(has_text(bytes, "\"v#bytes\":{\"dtype\":\"U8\",\"shape\":[8]"));
@@ -300,6 +300,46 @@ static void names_that_are_no_text(void **state)
     tnf_builder_free(b);
 }
 
+/* Saving as safetensors would lose something. */
+static void expect_refused(const tnf_builder *b)
+{
+    tnf_error e;
+    tnf_sink *sink;
+    tnf_save_options so = { .size = sizeof so, .format = "safetensors" };
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_fails(tnf_save_sink(b, sink, &so, &e), TNF_ELOSSY);
+    tnf_sink_close(sink);
+}
+
+/* A name that would become longer than 65,536 bytes is refused: the file would not open again. */
+static void names_that_would_be_too_long(void **state)
+{
+    (void)state;
+    static const uint64_t two[] = { 2 }, offsets[] = { 0, 8 };
+    static char name[65536];
+    tnf_error e;
+    for (unsigned more = 0; more < 2; more++) {
+        tnf_builder *b[2];
+        struct plan plan;
+        for (size_t i = 0; i < 2; i++)
+            assert_ok(tnf_builder_new(&b[i], NULL, &e));
+        memset(name, 'x', sizeof name);
+        add_strings(b[0], (tnf_str) { name, sizeof name - strlen("#offsets") + more }, offsets, 1);
+        memcpy(name + sizeof name - 3 + more, "\xff", 2); /* %FF has three bytes */
+        assert_ok(tnf_builder_add(b[1], name, tnf_type_of(TNF_U8), 1, two, "xy", &e));
+        for (size_t i = 0; i < 2; i++) {
+            tnf_sink *sink;
+            if (more) {
+                expect_refused(b[i]);
+            } else {
+                tnf_close(save_and_open(b[i], "safetensors", &plan, &sink));
+                tnf_sink_close(sink);
+            }
+            tnf_builder_free(b[i]);
+        }
+    }
+}
+
 /* A format without metadata stores them in a tensor, on request. */
 static void stash_as_a_tensor(void **state)
 {
@@ -429,6 +469,7 @@ int main(void)
         cmocka_unit_test(orders_come_back),
         cmocka_unit_test(stale_notes),
         cmocka_unit_test(names_that_are_no_text),
+        cmocka_unit_test(names_that_would_be_too_long),
         cmocka_unit_test(stash_as_a_tensor),
         cmocka_unit_test(tied_tensors),
         cmocka_unit_test(order_that_is_asked_for),

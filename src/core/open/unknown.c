@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names the kind of a file that no format recognises. Mostly a download has failed; sometimes it is
- * a real format that this version cannot read. The message says what it is and what to do. */
+ * a real format that this version cannot read. The message says what it is and what to do. Entries
+ * stay when a format becomes readable: they serve builds without it, and its probe comes first. */
 #include "core/core.h"
 
 #include <ctype.h>

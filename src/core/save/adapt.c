@@ -257,9 +257,17 @@ static tnf_status fit_parts(struct tnf_save *s, const tnf_change *change, const 
     return TNF_OK;
 }
 
-/* Are the names that it would get free? */
-static bool names_free(const struct tnf_save *s, const tnf_catalog *from, const tnf_change *change,
-                       tnf_arena *a)
+/* Is this name free, and short enough for a file that opens without raised limits? The latter does
+ * not matter if the tensor came with a longer name. */
+static bool name_serves(const tnf_catalog *from, const tnf_object *o, tnf_str name)
+{
+    size_t most = o->name.n > TNF_DEFAULT_NAME_BYTES ? SIZE_MAX : TNF_DEFAULT_NAME_BYTES;
+    return name.n <= most && !tnf_catalog_find(from, name.p, name.n);
+}
+
+/* Can it have all names that it would get? */
+static bool names_serve(const struct tnf_save *s, const tnf_catalog *from, const tnf_change *change,
+                        tnf_arena *a)
 {
     const tnf_object *o = change->of;
     tnf_str base, name;
@@ -268,10 +276,10 @@ static bool names_free(const struct tnf_save *s, const tnf_catalog *from, const 
         !fitting_name(&base, &s->format->can, o->name, a))
         return true;
     if (!(change->what & TNF_CHANGE_PARTS))
-        return !renamed || !tnf_catalog_find(from, base.p, base.n);
+        return !renamed || name_serves(from, o, base);
     for (uint16_t i = 0; i < o->nparts; i++)
         if (piece_name(&name, a, base, o->parts[i].role, NULL) == TNF_OK &&
-            tnf_catalog_find(from, name.p, name.n))
+            !name_serves(from, o, name))
             return false;
     return true;
 }
@@ -280,7 +288,7 @@ static tnf_status fit_one(struct tnf_save *s, const tnf_catalog *from, const tnf
                           tnf_error *e)
 {
     tnf_change change = { .of = o, .what = find_needs(s, o) };
-    if (!names_free(s, from, &change, &s->arena))
+    if (!names_serve(s, from, &change, &s->arena))
         change.what = 0;
     change.pieces = change.what & TNF_CHANGE_PARTS ? o->nparts : 1;
     if (change.what & TNF_CHANGE_PARTS)
