@@ -172,7 +172,6 @@ tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tel
 tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *path, tnf_str name,
                            const tnf_open_options *options, unsigned depth, tnf_error *e);
 /* Like tnf_open(). If that fails, still calls `note` with the format's findings. */
-typedef void (*tnf_note_fn)(void *ctx, const char *key, const tnf_value *value);
 tnf_status tnf_open_noting(tnf_file **out, const char *path, const tnf_open_options *options,
                            tnf_note_fn note, void *ctx, tnf_error *e);
 /* Like tnf_open_source(), with a path (or NULL) for formats that use it. */

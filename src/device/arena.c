@@ -19,7 +19,7 @@ static tnf_status out_of_memory(tnf_error *e)
 }
 
 /* The size of the slab that begins with order[i]; *end is the first want after it. */
-static uint64_t measure_slab(const tnf_plan *p, size_t i, uint64_t most, size_t *end)
+static uint64_t measure_slab(const tnf_load_plan *p, size_t i, uint64_t most, size_t *end)
 {
     uint64_t size = 0;
     for (; i < p->n; i++) {
@@ -35,7 +35,7 @@ static uint64_t measure_slab(const tnf_plan *p, size_t i, uint64_t most, size_t 
     return size;
 }
 
-tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
+tnf_status tnf_target_check(tnf_target *t, const tnf_load_plan *p, const tnf_load_options *how,
                             tnf_error *e)
 {
     tnf_device *d = t->device;
@@ -71,7 +71,7 @@ static tnf_status take_slab(tnf_target *t, uint64_t size, const tnf_load_options
 }
 
 /* Assigns the wants order[i] up to order[end] to the newest slab. */
-static void place_wants(tnf_target *t, const tnf_plan *p, size_t i, size_t end)
+static void place_wants(tnf_target *t, const tnf_load_plan *p, size_t i, size_t end)
 {
     uint64_t at = 0;
     for (; i < end; i++) {
@@ -89,7 +89,7 @@ static void place_wants(tnf_target *t, const tnf_plan *p, size_t i, size_t end)
 
 /* Finds the allocations of the caller's memory. A copy must not cross into another allocation, even
  * if both are adjacent. Memory that the driver does not know gets a copy of its own. */
-static tnf_status find_blocks(tnf_target *t, const tnf_plan *p, tnf_error *e)
+static tnf_status find_blocks(tnf_target *t, const tnf_load_plan *p, tnf_error *e)
 {
     const tnf_cuda *cuda = t->device->cuda;
     cu_ptr base = 0;
@@ -114,7 +114,7 @@ static tnf_status find_blocks(tnf_target *t, const tnf_plan *p, tnf_error *e)
 static tnf_status make_places(tnf_load *l, tnf_target *t, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    const tnf_plan *p = &l->plan;
+    const tnf_load_plan *p = &l->plan;
     void **at = tnf_alloc0(&a, p->n * sizeof *at);
     t->memory = tnf_alloc0(&a, p->n * sizeof *t->memory);
     t->block = tnf_alloc0(&a, p->n * sizeof *t->block);
@@ -129,7 +129,7 @@ static tnf_status make_places(tnf_load *l, tnf_target *t, tnf_error *e)
 
 tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e)
 {
-    const tnf_plan *p = &l->plan;
+    const tnf_load_plan *p = &l->plan;
     uint64_t most = l->how.alloc == TNF_DEVICE_EACH ? 1 : SLAB;
     TNF_TRY(make_places(l, t, e));
     for (size_t i = 0, end; i < p->n; i = end) {
@@ -144,7 +144,7 @@ tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e)
     return TNF_OK;
 }
 
-void tnf_target_free(tnf_target *t, const tnf_plan *p)
+void tnf_target_free(tnf_target *t, const tnf_load_plan *p)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     for (size_t i = 0; i < t->nowned; i++)

@@ -13,10 +13,10 @@
 #define LEAST_ROWS 8u /* fewer tensors of a block are copied without a kernel */
 
 /* The bytes [*low, *high) of piece i that are in a block, relative to the piece. */
-void tnf_piece_window(const tnf_plan *p, const tnf_job *job, size_t i, uint64_t *low,
-                      uint64_t *high)
+void tnf_load_piece_window(const tnf_load_plan *p, const tnf_load_job *job, size_t i, uint64_t *low,
+                           uint64_t *high)
 {
-    const tnf_piece *x = &p->pieces[i];
+    const tnf_load_piece *x = &p->pieces[i];
     uint64_t end = job->at + job->bytes;
     *low = job->at > x->at ? job->at - x->at : 0;
     *high = end < x->at + x->span ? end - x->at : x->span;
@@ -57,17 +57,17 @@ static tnf_status add_copy(tnf_copier *c, uintptr_t block, uint8_t *dst, const u
 }
 
 /* Copies piece i of a block whose bytes are at `bytes`. */
-static tnf_status copy_piece(tnf_copier *c, const tnf_job *job, size_t i, const uint8_t *bytes,
+static tnf_status copy_piece(tnf_copier *c, const tnf_load_job *job, size_t i, const uint8_t *bytes,
                              tnf_error *e)
 {
-    const tnf_plan *p = &c->o->load->plan;
-    const tnf_piece *x = &p->pieces[i];
+    const tnf_load_plan *p = &c->o->load->plan;
+    const tnf_load_piece *x = &p->pieces[i];
     tnf_stroke strokes[3];
     uint64_t low, high;
-    tnf_piece_window(p, job, i, &low, &high);
+    tnf_load_piece_window(p, job, i, &low, &high);
     const uint8_t *from = bytes + (x->at + low - job->at);
     uint8_t *dst = c->target->at[x->want];
-    unsigned n = tnf_piece_strokes(x, low, high, strokes);
+    unsigned n = tnf_load_piece_strokes(x, low, high, strokes);
     for (unsigned k = 0; k < n; k++)
         TNF_TRY(add_copy(c, c->target->block[x->want], dst + strokes[k].to, from + strokes[k].from,
                          &strokes[k], e));
@@ -96,14 +96,15 @@ static cu_ptr staged_at(const tnf_copier *c, const uint8_t *bytes)
     return c->area.staged + (cu_ptr)(bytes - c->area.memory);
 }
 
-static tnf_status stage_job(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, tnf_error *e)
+static tnf_status stage_job(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
+                            tnf_error *e)
 {
     tnf_stroke all = { 0, 0, job->bytes, 1, job->bytes };
     return add_copy(c, (uintptr_t)c->area.staged, (uint8_t *)(uintptr_t)staged_at(c, bytes), bytes,
                     &all, e);
 }
 
-static bool has_kernel(const tnf_plan *p, const tnf_job *job)
+static bool has_kernel(const tnf_load_plan *p, const tnf_load_job *job)
 {
     for (size_t i = job->first; i < job->first + job->npieces; i++)
         if (p->wants[p->pieces[i].want].kernel)
@@ -112,9 +113,9 @@ static bool has_kernel(const tnf_plan *p, const tnf_job *job)
 }
 
 /* Does the block have many tensors, and does the table have room for them? */
-static bool fits_table(const tnf_copier *c, const tnf_job *job)
+static bool fits_table(const tnf_copier *c, const tnf_load_job *job)
 {
-    const tnf_plan *p = &c->o->load->plan;
+    const tnf_load_plan *p = &c->o->load->plan;
     if (!c->target->scatter || job->npieces < LEAST_ROWS ||
         job->npieces > c->area.most_rows - c->rows)
         return false;
@@ -125,14 +126,14 @@ static bool fits_table(const tnf_copier *c, const tnf_job *job)
 }
 
 /* Adds the tensors of a block to the table. */
-static void add_rows(tnf_copier *c, const tnf_job *job, const uint8_t *bytes)
+static void add_rows(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes)
 {
-    const tnf_plan *p = &c->o->load->plan;
+    const tnf_load_plan *p = &c->o->load->plan;
     uint64_t at = (uint64_t)(bytes - c->area.memory);
     for (size_t i = job->first; i < job->first + job->npieces; i++) {
-        const tnf_piece *x = &p->pieces[i];
+        const tnf_load_piece *x = &p->pieces[i];
         uint64_t low, high, *row = c->area.table + 4 * c->rows++;
-        tnf_piece_window(p, job, i, &low, &high);
+        tnf_load_piece_window(p, job, i, &low, &high);
         row[0] = c->chunks;
         row[1] = at + x->at + low - job->at;
         row[2] = (uint64_t)(uintptr_t)c->target->at[x->want] + x->to + low;
@@ -143,9 +144,10 @@ static void add_rows(tnf_copier *c, const tnf_job *job, const uint8_t *bytes)
 
 /* A block that kernels read goes to staging memory as a whole. Its pieces without a kernel are
  * copied directly to their places. */
-static tnf_status copy_block(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, tnf_error *e)
+static tnf_status copy_block(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
+                             tnf_error *e)
 {
-    const tnf_plan *p = &c->o->load->plan;
+    const tnf_load_plan *p = &c->o->load->plan;
     bool kernels = has_kernel(p, job), scatter = !kernels && fits_table(c, job);
     if (kernels || scatter)
         TNF_TRY(stage_job(c, job, bytes, e));
@@ -159,15 +161,16 @@ static tnf_status copy_block(tnf_copier *c, const tnf_job *job, const uint8_t *b
     return TNF_OK;
 }
 
-static tnf_status copy_job(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, tnf_error *e)
+static tnf_status copy_job(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
+                           tnf_error *e)
 {
     const tnf_target *t = c->target;
     tnf_stroke all = { 0, 0, job->bytes, 1, job->bytes };
-    if (job->kind == TNF_JOB_BLOCK)
+    if (job->kind == TNF_READ_BLOCK)
         return copy_block(c, job, bytes, e);
-    if (job->kind == TNF_JOB_PART)
+    if (job->kind == TNF_READ_PART)
         return add_copy(c, 0, (uint8_t *)t->at[job->first] + job->at, bytes, &all, e);
-    const tnf_piece *x = &c->o->load->plan.pieces[job->first];
+    const tnf_load_piece *x = &c->o->load->plan.pieces[job->first];
     return add_copy(c, t->block[x->want], (uint8_t *)t->at[x->want] + x->to + job->at * x->run,
                     bytes, &all, e);
 }
@@ -176,7 +179,7 @@ static tnf_status copy_job(tnf_copier *c, const tnf_job *job, const uint8_t *byt
 
 static tnf_status flush_kernel(tnf_copier *c, tnf_error *e)
 {
-    const tnf_plan *p = &c->o->load->plan;
+    const tnf_load_plan *p = &c->o->load->plan;
     uint64_t n = c->computed;
     c->computed = 0;
     return n ? tnf_kernel_run(&p->wants[c->want], c->target->device, c->kernels,
@@ -185,13 +188,13 @@ static tnf_status flush_kernel(tnf_copier *c, tnf_error *e)
 }
 
 /* Joins adjacent pieces of a tensor into one call. */
-static tnf_status add_kernel(tnf_copier *c, const tnf_job *job, size_t i, const uint8_t *bytes,
+static tnf_status add_kernel(tnf_copier *c, const tnf_load_job *job, size_t i, const uint8_t *bytes,
                              tnf_error *e)
 {
-    const tnf_plan *p = &c->o->load->plan;
-    const tnf_piece *x = &p->pieces[i];
+    const tnf_load_plan *p = &c->o->load->plan;
+    const tnf_load_piece *x = &p->pieces[i];
     uint64_t low, high;
-    tnf_piece_window(p, job, i, &low, &high);
+    tnf_load_piece_window(p, job, i, &low, &high);
     cu_ptr from = staged_at(c, bytes) + (x->at + low - job->at);
     if (c->computed && c->want == x->want && c->from + c->computed == from &&
         c->at + c->computed == x->to + low) {
@@ -206,16 +209,16 @@ static tnf_status add_kernel(tnf_copier *c, const tnf_job *job, size_t i, const 
     return TNF_OK;
 }
 
-static tnf_status run_kernels(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
-                              tnf_error *e)
+static tnf_status run_kernels(tnf_copier *c, const tnf_load_job *jobs, size_t n,
+                              const uint8_t *bytes, tnf_error *e)
 {
-    const tnf_plan *p = &c->o->load->plan;
+    const tnf_load_plan *p = &c->o->load->plan;
     if (c->rows)
         TNF_TRY(tnf_kernel_scatter(c->target->device, c->kernels, c->area.staged,
                                    c->area.staged_table, c->rows, c->chunks, e));
     for (size_t k = 0; k < n && p->computes; bytes += jobs[k++].bytes)
         for (size_t i = jobs[k].first;
-             jobs[k].kind == TNF_JOB_BLOCK && i < jobs[k].first + jobs[k].npieces; i++)
+             jobs[k].kind == TNF_READ_BLOCK && i < jobs[k].first + jobs[k].npieces; i++)
             if (p->wants[p->pieces[i].want].kernel)
                 TNF_TRY(add_kernel(c, &jobs[k], i, bytes, e));
     return flush_kernel(c, e);
@@ -223,7 +226,7 @@ static tnf_status run_kernels(tnf_copier *c, const tnf_job *jobs, size_t n, cons
 
 /* -------------------------------------------------------------------- jobs */
 
-static tnf_status copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
+static tnf_status copy_jobs(tnf_copier *c, const tnf_load_job *jobs, size_t n, const uint8_t *bytes,
                             tnf_error *e)
 {
     tnf_device *d = c->target->device;
@@ -244,7 +247,7 @@ static tnf_status copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const 
     return tnf_queue_mark(d, c->kernels, c->event, e);
 }
 
-tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
+tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_load_job *jobs, size_t n, const uint8_t *bytes,
                          tnf_error *e)
 {
     TNF_TRY(tnf_device_enter(c->target->device, e));
@@ -253,8 +256,8 @@ tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uin
     return status;
 }
 
-tnf_status tnf_copy_scanned(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, uint64_t n,
-                            tnf_error *e)
+tnf_status tnf_copy_scanned(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
+                            uint64_t n, tnf_error *e)
 {
     tnf_device *d = c->target->device;
     uint8_t *dst = (uint8_t *)c->target->at[job->first] + job->at + c->o->scanned;

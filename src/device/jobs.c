@@ -19,10 +19,10 @@ static int own_descriptor(tnf_loader *o, const tnf_intake *in)
 }
 
 /* Reads runs without gaps into the slot, so that the device needs only one copy. */
-static tnf_status read_runs(tnf_loader *o, const tnf_job *job, uint8_t *slot, tnf_error *e)
+static tnf_status read_runs(tnf_loader *o, const tnf_load_job *job, uint8_t *slot, tnf_error *e)
 {
-    const tnf_plan *p = &o->load->plan;
-    const tnf_piece *x = &p->pieces[job->first];
+    const tnf_load_plan *p = &o->load->plan;
+    const tnf_load_piece *x = &p->pieces[job->first];
     const tnf_intake *in = &p->intakes[p->wants[x->want].intake];
     int fd = own_descriptor(o, in);
     for (uint64_t i = 0; i < job->bytes / x->run; i++) {
@@ -38,16 +38,16 @@ static tnf_status read_runs(tnf_loader *o, const tnf_job *job, uint8_t *slot, tn
     return TNF_OK;
 }
 
-tnf_status tnf_job_read(tnf_loader *o, const tnf_job *job, uint8_t *slot, const uint8_t **out,
-                        tnf_error *e)
+tnf_status tnf_load_job_read(tnf_loader *o, const tnf_load_job *job, uint8_t *slot,
+                             const uint8_t **out, tnf_error *e)
 {
-    const tnf_plan *p = &o->load->plan;
+    const tnf_load_plan *p = &o->load->plan;
     size_t n = (size_t)job->bytes;
     *out = slot;
-    if (job->kind == TNF_JOB_BLOCK)
+    if (job->kind == TNF_READ_BLOCK)
         TNF_TRY(tnf_intake_read(&p->intakes[p->wants[p->pieces[job->first].want].intake], job->at,
                                 n, slot, out, e));
-    else if (job->kind == TNF_JOB_GATHER)
+    else if (job->kind == TNF_READ_GATHER)
         TNF_TRY(read_runs(o, job, slot, e));
     else
         TNF_TRY(tnf_read_part(slot, n, p->wants[job->first].part, job->at, e));
@@ -73,13 +73,13 @@ static void credit_want(tnf_load *l, size_t want, uint64_t bytes)
     }
 }
 
-static void credit_block(tnf_load *l, const tnf_job *job)
+static void credit_block(tnf_load *l, const tnf_load_job *job)
 {
     for (size_t i = job->first; i < job->first + job->npieces; i++) {
         tnf_stroke strokes[3];
         uint64_t low, high, bytes = 0;
-        tnf_piece_window(&l->plan, job, i, &low, &high);
-        for (unsigned k = tnf_piece_strokes(&l->plan.pieces[i], low, high, strokes); k-- > 0;)
+        tnf_load_piece_window(&l->plan, job, i, &low, &high);
+        for (unsigned k = tnf_load_piece_strokes(&l->plan.pieces[i], low, high, strokes); k-- > 0;)
             bytes += strokes[k].width * strokes[k].height;
         credit_want(l, l->plan.pieces[i].want, bytes);
     }
@@ -97,14 +97,15 @@ static tnf_status tell_progress(tnf_load *l, uint64_t bytes, tnf_error *e)
     return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "loading was cancelled");
 }
 
-tnf_status tnf_job_arrived(tnf_loader *o, const tnf_job *job, uint64_t bytes, tnf_error *e)
+tnf_status tnf_load_job_arrived(tnf_loader *o, const tnf_load_job *job, uint64_t bytes,
+                                tnf_error *e)
 {
     tnf_load *l = o->load;
     switch (job->kind) {
-    case TNF_JOB_BLOCK:
+    case TNF_READ_BLOCK:
         credit_block(l, job);
         break;
-    case TNF_JOB_GATHER:
+    case TNF_READ_GATHER:
         credit_want(l, l->plan.pieces[job->first].want, bytes);
         break;
     default:

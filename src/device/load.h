@@ -30,7 +30,7 @@ typedef struct tnf_load_clock {
 typedef struct tnf_ring tnf_ring;
 
 struct tnf_load {
-    tnf_plan plan;
+    tnf_load_plan plan;
     tnf_load_options how;
     tnf_target *targets;
     size_t ntargets;
@@ -57,10 +57,10 @@ struct tnf_load {
 };
 
 /* arena.c: checks that the device has enough memory; allocates memory for all wants on a target. */
-tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
+tnf_status tnf_target_check(tnf_target *t, const tnf_load_plan *p, const tnf_load_options *how,
                             tnf_error *e);
 tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e);
-void tnf_target_free(tnf_target *t, const tnf_plan *p);
+void tnf_target_free(tnf_target *t, const tnf_load_plan *p);
 
 /* buffers.c: pinned memory to read into, and the queues of each thread. */
 tnf_status tnf_buffer_ready(tnf_load *l, size_t slot, unsigned slots, unsigned threads,

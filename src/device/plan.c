@@ -9,7 +9,7 @@
 
 #define GAP         ((uint64_t)64 << 10) /* a smaller gap of unwanted bytes is read, too */
 #define LONG_RUN    PLAIN_BLOCK          /* a longer run is a piece of its own */
-#define FAR_RUN     ((uint64_t)4 << 10)  /* reading a longer gap costs more than another call */
+#define LONG_GAP    ((uint64_t)4 << 10)  /* reading it costs more than another call, if in memory */
 #define LANES       4u                   /* requests for the same bytes that are handled fast */
 
 /* The default block sizes. Blocks of plain loads are sent many at a time, so they are as short as a
@@ -22,7 +22,7 @@
 
 /* The largest gap of unwanted bytes that may be read. From a remote file few long ranges are read,
  * in every mode. */
-static uint64_t gap_of(const tnf_plan *p, size_t intake)
+static uint64_t gap_of(const tnf_load_plan *p, size_t intake)
 {
     return p->exact && !p->intakes[intake].source->far ? 0 : GAP;
 }
@@ -42,7 +42,8 @@ static void *grow_array(void *items, size_t n, size_t *room, size_t size)
 
 /* ---------------------------------------------------------------- strokes */
 
-unsigned tnf_piece_strokes(const tnf_piece *p, uint64_t low, uint64_t high, tnf_stroke out[3])
+unsigned tnf_load_piece_strokes(const tnf_load_piece *p, uint64_t low, uint64_t high,
+                                tnf_stroke out[3])
 {
     unsigned n = 0;
     if (p->run == p->span) {
@@ -90,14 +91,14 @@ static int by_place(const void *a, const void *b)
     return x->want < y->want ? -1 : x->want > y->want;
 }
 
-static struct keyed key_of(const tnf_plan *p, size_t i)
+static struct keyed key_of(const tnf_load_plan *p, size_t i)
 {
     const tnf_want *w = &p->wants[i];
     return (struct keyed) { (uintptr_t)w->place.source, w->place.offset + w->first, i };
 }
 
 /* Most files list their tensors in the order of their data. */
-static bool is_sorted(const tnf_plan *p)
+static bool is_sorted(const tnf_load_plan *p)
 {
     for (size_t i = 1; i < p->n; i++) {
         struct keyed before = key_of(p, i - 1), key = key_of(p, i);
@@ -108,7 +109,7 @@ static bool is_sorted(const tnf_plan *p)
 }
 
 /* Sorts the wants by file and place, those without a file first. */
-static tnf_status sort_wants(tnf_plan *p, tnf_error *e)
+static tnf_status sort_wants(tnf_load_plan *p, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     p->order = tnf_alloc(&a, p->n * sizeof *p->order);
@@ -132,7 +133,7 @@ static tnf_status sort_wants(tnf_plan *p, tnf_error *e)
 
 /* ---------------------------------------------------------------- intakes */
 
-static tnf_status find_intakes(tnf_plan *p, tnf_device_read_mode mode, tnf_error *e)
+static tnf_status find_intakes(tnf_load_plan *p, tnf_device_read_mode mode, tnf_error *e)
 {
     for (size_t i = 0; i < p->n; i++) {
         tnf_want *w = &p->wants[p->order[i]];
@@ -160,9 +161,9 @@ static tnf_status find_intakes(tnf_plan *p, tnf_device_read_mode mode, tnf_error
 
 /* ----------------------------------------------------------------- pieces */
 
-static tnf_status add_piece(tnf_plan *p, tnf_piece piece, tnf_error *e)
+static tnf_status add_piece(tnf_load_plan *p, tnf_load_piece piece, tnf_error *e)
 {
-    tnf_piece *pieces = grow_array(p->pieces, p->npieces, &p->room_pieces, sizeof *pieces);
+    tnf_load_piece *pieces = grow_array(p->pieces, p->npieces, &p->room_pieces, sizeof *pieces);
     if (!pieces)
         return out_of_memory(e);
     p->pieces = pieces;
@@ -173,30 +174,30 @@ static tnf_status add_piece(tnf_plan *p, tnf_piece piece, tnf_error *e)
 /* A run that is long, or larger than a block, is a piece of its own. Short runs are read one by one
  * if the gaps are large, or if the file is in memory and a gap costs more than a call. Otherwise
  * they are read with their gaps, which the copy to the device leaves out. */
-static tnf_status add_pieces(tnf_plan *p, size_t want, tnf_error *e)
+static tnf_status add_pieces(tnf_load_plan *p, size_t want, tnf_error *e)
 {
     const tnf_want *w = &p->wants[want];
     uint64_t at = w->place.offset + w->first;
     if (w->count > 1 && (w->run >= LONG_RUN || w->run > p->block)) {
         for (uint64_t i = 0; i < w->count; i++)
-            TNF_TRY(add_piece(
-                p,
-                (tnf_piece) { want, at + i * w->stride, w->run, w->run, w->run, i * w->run, false },
-                e));
+            TNF_TRY(add_piece(p,
+                              (tnf_load_piece) { want, at + i * w->stride, w->run, w->run, w->run,
+                                                 i * w->run, false },
+                              e));
         return TNF_OK;
     }
     uint64_t span = (w->count - 1) * w->stride + w->run, gap = w->stride - w->run;
-    bool near = p->intakes[w->intake].cached && !p->intakes[w->intake].source->far;
-    tnf_piece piece = { want, at, span, w->count > 1 ? w->run : span, w->stride, 0, false };
-    piece.gather = w->count > 1 && (gap >= gap_of(p, w->intake) || (near && gap >= FAR_RUN));
+    bool in_memory = p->intakes[w->intake].cached && !p->intakes[w->intake].source->far;
+    tnf_load_piece piece = { want, at, span, w->count > 1 ? w->run : span, w->stride, 0, false };
+    piece.gather = w->count > 1 && (gap >= gap_of(p, w->intake) || (in_memory && gap >= LONG_GAP));
     return add_piece(p, piece, e);
 }
 
 /* Are any bytes requested twice? */
-static bool has_overlaps(const tnf_plan *p)
+static bool has_overlaps(const tnf_load_plan *p)
 {
     for (size_t i = 1; i < p->npieces; i++) {
-        const tnf_piece *before = &p->pieces[i - 1], *x = &p->pieces[i];
+        const tnf_load_piece *before = &p->pieces[i - 1], *x = &p->pieces[i];
         if (p->wants[before->want].intake == p->wants[x->want].intake &&
             x->at < before->at + before->span)
             return true;
@@ -206,11 +207,11 @@ static bool has_overlaps(const tnf_plan *p)
 
 /* If bytes are requested several times, pieces overlap. They are sorted into lanes without
  * overlaps, one lane after the other. */
-static tnf_status sort_lanes(tnf_plan *p, tnf_error *e)
+static tnf_status sort_lanes(tnf_load_plan *p, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t size = p->npieces * sizeof *p->pieces, done = 0, left = p->npieces;
-    tnf_piece *rest = tnf_alloc(&a, size), *from = rest;
+    tnf_load_piece *rest = tnf_alloc(&a, size), *from = rest;
     if (!rest)
         return out_of_memory(e);
     if (size)
@@ -238,9 +239,9 @@ static tnf_status sort_lanes(tnf_plan *p, tnf_error *e)
 
 /* ------------------------------------------------------------------- jobs */
 
-static tnf_status add_job(tnf_plan *p, tnf_job job, tnf_error *e)
+static tnf_status add_job(tnf_load_plan *p, tnf_load_job job, tnf_error *e)
 {
-    tnf_job *jobs = grow_array(p->jobs, p->njobs, &p->room_jobs, sizeof *jobs);
+    tnf_load_job *jobs = grow_array(p->jobs, p->njobs, &p->room_jobs, sizeof *jobs);
     if (!jobs)
         return out_of_memory(e);
     p->jobs = jobs;
@@ -248,45 +249,45 @@ static tnf_status add_job(tnf_plan *p, tnf_job job, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status cut_gather(tnf_plan *p, size_t piece, tnf_error *e)
+static tnf_status cut_gather(tnf_load_plan *p, size_t piece, tnf_error *e)
 {
-    const tnf_piece *x = &p->pieces[piece];
+    const tnf_load_piece *x = &p->pieces[piece];
     uint64_t all = (x->span - x->run) / x->stride + 1, rows = p->block / x->run;
     for (uint64_t i = 0; i < all; i += rows) {
         uint64_t some = all - i < rows ? all - i : rows;
-        TNF_TRY(add_job(p, (tnf_job) { TNF_JOB_GATHER, piece, 1, i, some * x->run }, e));
+        TNF_TRY(add_job(p, (tnf_load_job) { TNF_READ_GATHER, piece, 1, i, some * x->run }, e));
     }
     return TNF_OK;
 }
 
 /* The block that is being filled. */
 struct filling {
-    tnf_job *job; /* NULL: none */
+    tnf_load_job *job; /* NULL: none */
     size_t intake;
     uint64_t limit; /* its largest possible end */
 };
 
-static bool fits_block(const tnf_plan *p, const struct filling *f, size_t intake, uint64_t at)
+static bool fits_block(const tnf_load_plan *p, const struct filling *f, size_t intake, uint64_t at)
 {
     uint64_t end = f->job ? f->job->at + f->job->bytes : 0;
     return f->job && f->intake == intake && at >= end && at - end <= gap_of(p, intake) &&
            at < f->limit;
 }
 
-static tnf_status begin_block(tnf_plan *p, struct filling *f, size_t piece, uint64_t at,
+static tnf_status begin_block(tnf_load_plan *p, struct filling *f, size_t piece, uint64_t at,
                               tnf_error *e)
 {
     const tnf_want *w = &p->wants[p->pieces[piece].want];
-    TNF_TRY(add_job(p, (tnf_job) { TNF_JOB_BLOCK, piece, 1, at, 0 }, e));
+    TNF_TRY(add_job(p, (tnf_load_job) { TNF_READ_BLOCK, piece, 1, at, 0 }, e));
     f->job = &p->jobs[p->njobs - 1];
     f->intake = w->intake;
     f->limit = (w->kernel ? at : at / TNF_PAGE * TNF_PAGE) + p->block;
     return TNF_OK;
 }
 
-static tnf_status cut_piece(tnf_plan *p, struct filling *f, size_t piece, tnf_error *e)
+static tnf_status cut_piece(tnf_load_plan *p, struct filling *f, size_t piece, tnf_error *e)
 {
-    const tnf_piece *x = &p->pieces[piece];
+    const tnf_load_piece *x = &p->pieces[piece];
     const tnf_want *w = &p->wants[x->want];
     for (uint64_t at = x->at, end = x->at + x->span; at < end;) {
         if (!fits_block(p, f, w->intake, at))
@@ -307,20 +308,20 @@ static tnf_status cut_piece(tnf_plan *p, struct filling *f, size_t piece, tnf_er
     return TNF_OK;
 }
 
-static tnf_status cut_part(tnf_plan *p, size_t want, tnf_error *e)
+static tnf_status cut_part(tnf_load_plan *p, size_t want, tnf_error *e)
 {
     const tnf_want *w = &p->wants[want];
     if (!w->place.anywhere)
-        return add_job(p, (tnf_job) { TNF_JOB_SCAN, want, 1, 0, w->run }, e);
+        return add_job(p, (tnf_load_job) { TNF_READ_SCAN, want, 1, 0, w->run }, e);
     for (uint64_t at = 0; at < w->run; at += p->block) {
         uint64_t n = w->run - at < p->block ? w->run - at : p->block;
-        TNF_TRY(add_job(p, (tnf_job) { TNF_JOB_PART, want, 1, at, n }, e));
+        TNF_TRY(add_job(p, (tnf_load_job) { TNF_READ_PART, want, 1, at, n }, e));
     }
     return TNF_OK;
 }
 
 /* Tensors that can only be read in order come first, since they take longest. */
-static tnf_status cut_jobs(tnf_plan *p, tnf_error *e)
+static tnf_status cut_jobs(tnf_load_plan *p, tnf_error *e)
 {
     struct filling f = { 0 };
     for (int anywhere = 0; anywhere < 2; anywhere++)
@@ -342,8 +343,8 @@ static tnf_status cut_jobs(tnf_plan *p, tnf_error *e)
 
 /* ------------------------------------------------------------------- plan */
 
-static tnf_status make_wants(tnf_plan *p, tnf_device *device, const tnf_device_request *requests,
-                             tnf_error *e)
+static tnf_status make_wants(tnf_load_plan *p, tnf_device *device,
+                             const tnf_device_request *requests, tnf_error *e)
 {
     for (size_t i = 0; i < p->n; i++) {
         tnf_want *w = &p->wants[i];
@@ -357,7 +358,7 @@ static tnf_status make_wants(tnf_plan *p, tnf_device *device, const tnf_device_r
 
 /* Can the ring serve the load? Not with direct reads, which need room at both ends of each block,
  * and not with tensors that are read in order, whose length is unknown in advance. */
-static bool is_plain(const tnf_plan *p)
+static bool is_plain(const tnf_load_plan *p)
 {
     for (size_t i = 0; i < p->nintakes; i++)
         if (p->intakes[i].direct >= 0 || !p->intakes[i].cached)
@@ -370,7 +371,7 @@ static bool is_plain(const tnf_plan *p)
     return true;
 }
 
-static bool has_kernel(const tnf_plan *p)
+static bool has_kernel(const tnf_load_plan *p)
 {
     for (size_t i = 0; i < p->n; i++)
         if (p->wants[i].kernel)
@@ -378,17 +379,18 @@ static bool has_kernel(const tnf_plan *p)
     return false;
 }
 
-static bool is_small(const tnf_plan *p)
+static bool is_small(const tnf_load_plan *p)
 {
     return p->npieces >= MANY_PIECES && p->source_bytes / p->npieces <= SMALL;
 }
 
-tnf_status tnf_plan_make(tnf_plan *p, tnf_device *device, const tnf_device_request *requests,
-                         size_t n, const tnf_load_options *how, tnf_error *e)
+tnf_status tnf_load_plan_make(tnf_load_plan *p, tnf_device *device,
+                              const tnf_device_request *requests, size_t n,
+                              const tnf_load_options *how, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    *p = (tnf_plan) { .block = how->block ? how->block : BLOCK,
-                      .exact = how->read == TNF_DEVICE_READ_EXACT };
+    *p = (tnf_load_plan) { .block = how->block ? how->block : BLOCK,
+                           .exact = how->read == TNF_DEVICE_READ_EXACT };
     if (n > SIZE_MAX / sizeof(tnf_want) || !(p->wants = tnf_alloc0(&a, n * sizeof *p->wants)))
         return out_of_memory(e);
     p->n = n;
@@ -408,7 +410,7 @@ tnf_status tnf_plan_make(tnf_plan *p, tnf_device *device, const tnf_device_reque
     return cut_jobs(p, e);
 }
 
-void tnf_plan_free(tnf_plan *p)
+void tnf_load_plan_free(tnf_load_plan *p)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     for (size_t i = 0; i < p->nintakes; i++)
@@ -423,5 +425,5 @@ void tnf_plan_free(tnf_plan *p)
     tnf_free(&a, p->intakes, p->room_intakes * sizeof *p->intakes);
     tnf_free(&a, p->pieces, p->room_pieces * sizeof *p->pieces);
     tnf_free(&a, p->jobs, p->room_jobs * sizeof *p->jobs);
-    *p = (tnf_plan) { 0 };
+    *p = (tnf_load_plan) { 0 };
 }

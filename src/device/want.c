@@ -102,7 +102,7 @@ static tnf_status on_host(tnf_want *w, const tnf_device_request *r, tnf_error *e
     w->part = o->parts;
     w->run = w->bytes = w->part->nbytes;
     w->how = r->as ? TNF_LOAD_HOST : TNF_LOAD_STORED;
-    return tnf_part_place(&w->place, w->part, e);
+    return tnf_part_locate(&w->place, w->part, e);
 }
 
 /* --------------------------------------------------------------- requests */
@@ -142,7 +142,7 @@ static tnf_status want_bytes(tnf_want *w, tnf_device *device, const tnf_device_r
                              tnf_error *e)
 {
     bool changes = r->as && (r->scales || !is_dense(r->object) || w->part->type != r->as);
-    TNF_TRY(tnf_part_place(&w->place, w->part, e));
+    TNF_TRY(tnf_part_locate(&w->place, w->part, e));
     w->run = w->part->nbytes;
     w->count = 1;
     if (is_empty(r)) {

@@ -12,8 +12,8 @@
 
 /* ------------------------------------------------------------------------- helpers */
 
-tnf_status tnf_change_strings(tnf_builder *builder, const char *name, const uint64_t *offsets,
-                              uint64_t n, const void *bytes, tnf_error *e)
+tnf_status tnf_emb_add_strings(tnf_builder *builder, const char *name, const uint64_t *offsets,
+                               uint64_t n, const void *bytes, tnf_error *e)
 {
     uint64_t end = tnf_le64(&offsets[n]);
     tnf_part parts[] = {
@@ -39,7 +39,7 @@ tnf_status tnf_change_strings(tnf_builder *builder, const char *name, const uint
     return tnf_builder_add_object(builder, &o, NULL, e);
 }
 
-tnf_status tnf_change_text(tnf_builder *builder, const char *key, const char *text, tnf_error *e)
+tnf_status tnf_emb_set_text(tnf_builder *builder, const char *key, const char *text, tnf_error *e)
 {
     tnf_value v = tnf_value_string(text);
     return tnf_builder_set(builder, NULL, key, &v, e);
@@ -47,7 +47,7 @@ tnf_status tnf_change_text(tnf_builder *builder, const char *key, const char *te
 
 /* A finalfusion file without norms has its final rows. The derived file keeps the attribute that
  * says so; otherwise saving would normalise the rows. */
-tnf_status tnf_change_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
+tnf_status tnf_emb_keep_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
 {
     static const char key[] = "finalfusion.norms";
     const tnf_value *bare = tnf_file_attr(emb->file, key);
@@ -139,7 +139,7 @@ static tnf_status add_attributes(tnf_builder *builder, const tnf_emb *emb, tnf_e
 }
 
 /* Adds the tensors in the order of the file. */
-tnf_status tnf_change_others(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
+tnf_status tnf_emb_add_others(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
 {
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++)
@@ -165,7 +165,7 @@ tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is, t
     TNF_TRY(new_unpacking(&u, emb, normalise, e));
     TNF_TRY(tnf_builder_add_stream(builder, matrix->name.p, tnf_type_of(TNF_F32), 2, matrix->shape,
                                    fetch_rows, u, e));
-    TNF_TRY(tnf_change_others(builder, emb, e));
+    TNF_TRY(tnf_emb_add_others(builder, emb, e));
     if (!norms)
         return TNF_OK;
     return tnf_builder_add(builder, "norms", tnf_type_of(TNF_F32), 1, &emb->info.words, norms, e);
@@ -250,10 +250,10 @@ tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb, const tnf_str *wor
     tnf_turn_le(s.offsets, s.n + 1, sizeof *s.offsets);
     tnf_turn_le(s.vectors, s.n * emb->info.dims, sizeof *s.vectors);
     tnf_turn_le(s.norms, s.n, sizeof *s.norms);
-    TNF_TRY(tnf_change_strings(builder, "vocab", s.offsets, s.n, s.bytes, e));
+    TNF_TRY(tnf_emb_add_strings(builder, "vocab", s.offsets, s.n, s.bytes, e));
     TNF_TRY(tnf_builder_add(builder, "embeddings", tnf_type_of(TNF_F32), 2, shape, s.vectors, e));
     if (emb->norms) /* else the file has no norms */
         TNF_TRY(tnf_builder_add(builder, "norms", tnf_type_of(TNF_F32), 1, shape, s.norms, e));
-    TNF_TRY(tnf_change_bare(builder, emb, e));
-    return tnf_change_text(builder, "finalfusion.vocab", "simple", e);
+    TNF_TRY(tnf_emb_keep_bare(builder, emb, e));
+    return tnf_emb_set_text(builder, "finalfusion.vocab", "simple", e);
 }

@@ -27,7 +27,8 @@ tnf_status tnf_trainer_room(tnf_trainer *t, tnf_error *e)
     t->width = t->feed.d / t->m;
     t->padded = (t->k + TNF_GROUP - 1) / TNF_GROUP * TNF_GROUP;
     uint64_t padded = (uint64_t)t->m * t->padded;
-    t->groups = tnf_feed_groups(&t->feed, all * (t->width * sizeof *t->sums + sizeof *t->counts));
+    t->groups = tnf_row_feed_groups(&t->feed,
+                                    all * (t->width * sizeof *t->sums + sizeof *t->counts));
     t->centroids = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
     t->half = tnf_arena_array(t->arena, padded, sizeof(float));
     t->turned = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
@@ -52,7 +53,7 @@ tnf_book tnf_trainer_book(const tnf_trainer *t, size_t piece)
                         .turned = t->turned + piece * t->padded * t->width };
 }
 
-void tnf_trainer_encode(const tnf_trainer *t, size_t piece, tnf_block *b)
+void tnf_trainer_encode(const tnf_trainer *t, size_t piece, tnf_row_block *b)
 {
     tnf_book book = tnf_trainer_book(t, piece);
     const float *columns = b->columns + piece * t->width * b->stride;
@@ -110,12 +111,12 @@ void tnf_kmeans_start(tnf_trainer *t, size_t attempt)
     for (size_t i = 0; i <= attempt; i++)
         state = draw_number(&state);
     for (size_t m = 0; m < t->m; m++) {
-        tnf_piece piece = { m * t->width, t->width };
+        tnf_row_piece piece = { m * t->width, t->width };
         for (size_t c = 0; c < t->k; c++)
             do
                 which[c] = draw_below(&state, t->feed.rows->n);
             while (is_among(which, c, which[c]));
-        tnf_feed_some(&t->feed, which, t->k, piece, t->centroids + m * t->padded * t->width);
+        tnf_row_feed_some(&t->feed, which, t->k, piece, t->centroids + m * t->padded * t->width);
         tnf_kmeans_prepare(t, m);
     }
 }
@@ -123,7 +124,7 @@ void tnf_kmeans_start(tnf_trainer *t, size_t attempt)
 /* -------------------------------------------------------------------------- round */
 
 /* For common widths, callers pass a constant, so the compiler can optimise for it. */
-static inline __attribute__((always_inline)) void add_pieces(const tnf_block *b,
+static inline __attribute__((always_inline)) void add_pieces(const tnf_row_block *b,
                                                              const float *columns, size_t width,
                                                              double *sums, uint64_t *counts)
 {
@@ -135,7 +136,7 @@ static inline __attribute__((always_inline)) void add_pieces(const tnf_block *b,
     }
 }
 
-static void add_rows(const tnf_trainer *t, size_t piece, const tnf_block *b, double *sums,
+static void add_rows(const tnf_trainer *t, size_t piece, const tnf_row_block *b, double *sums,
                      uint64_t *counts)
 {
     const float *columns = b->columns + piece * t->width * b->stride;
@@ -149,7 +150,7 @@ static void add_rows(const tnf_trainer *t, size_t piece, const tnf_block *b, dou
         add_pieces(b, columns, t->width, sums, counts);
 }
 
-static tnf_status add_block(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status add_block(void *ctx, size_t group, tnf_row_block *b, tnf_error *e)
 {
     tnf_trainer *t = ctx;
     (void)e;
@@ -197,13 +198,13 @@ static tnf_status move_centroids(void *ctx, size_t piece, tnf_error *e)
 
 tnf_status tnf_kmeans_round(tnf_trainer *t, tnf_error *e)
 {
-    TNF_TRY(tnf_feed_run(&t->feed, t->groups, add_block, t, e));
+    TNF_TRY(tnf_row_feed_run(&t->feed, t->groups, add_block, t, e));
     return tnf_pool_run(t->feed.threads, t->m, move_centroids, t, e);
 }
 
 /* ----------------------------------------------------------------------- attempts */
 
-static tnf_status add_losses(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status add_losses(void *ctx, size_t group, tnf_row_block *b, tnf_error *e)
 {
     tnf_trainer *t = ctx;
     (void)e;
@@ -227,7 +228,7 @@ static tnf_status add_losses(void *ctx, size_t group, tnf_block *b, tnf_error *e
 static tnf_status keep_best(tnf_trainer *t, bool first, tnf_error *e)
 {
     size_t n = t->padded * t->width;
-    TNF_TRY(tnf_feed_run(&t->feed, t->groups, add_losses, t, e));
+    TNF_TRY(tnf_row_feed_run(&t->feed, t->groups, add_losses, t, e));
     for (size_t piece = 0; piece < t->m; piece++) {
         double loss = 0;
         for (size_t g = 0; g < t->groups; g++) {
