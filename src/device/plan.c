@@ -24,7 +24,7 @@
  * in every mode. */
 static uint64_t gap_of(const tnf_load_plan *p, size_t intake)
 {
-    return p->exact && !p->intakes[intake].source->far ? 0 : GAP;
+    return p->exact && !p->intakes[intake].source->remote ? 0 : GAP;
 }
 
 static tnf_status out_of_memory(tnf_error *e)
@@ -187,7 +187,7 @@ static tnf_status add_pieces(tnf_load_plan *p, size_t want, tnf_error *e)
         return TNF_OK;
     }
     uint64_t span = (w->count - 1) * w->stride + w->run, gap = w->stride - w->run;
-    bool in_memory = p->intakes[w->intake].cached && !p->intakes[w->intake].source->far;
+    bool in_memory = p->intakes[w->intake].cached && !p->intakes[w->intake].source->remote;
     tnf_load_piece piece = { want, at, span, w->count > 1 ? w->run : span, w->stride, 0, false };
     piece.gather = w->count > 1 && (gap >= gap_of(p, w->intake) || (in_memory && gap >= LONG_GAP));
     return add_piece(p, piece, e);

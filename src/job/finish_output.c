@@ -157,7 +157,7 @@ static tnf_status hash_output(struct finishing *f, uint8_t out[TNF_HASH_BYTES], 
         status = tnf_finish_leaves(f, &all, &before, e);
         *known = status == TNF_OK && hash_ranges(f, out, file, all, before);
     }
-    if (status == TNF_OK && !*known && !f->how.no_verify && !tnf_job_far(f->job)) {
+    if (status == TNF_OK && !*known && !f->how.no_verify && !tnf_job_is_remote(f->job)) {
         tnf_status again = hash_again(f, out, file, &why);
         *known = again == TNF_OK;
         if (again == TNF_ECANCELLED)
@@ -172,8 +172,8 @@ tnf_status tnf_finish_output(struct finishing *f, tnf_buf *b, tnf_error *e)
     const tnf_job *job = f->job;
     uint8_t hash[TNF_HASH_BYTES];
     uint64_t size = f->sent;
-    bool known, far = tnf_job_far(job);
-    for (size_t i = 0; i < job->nouts && !far; i++) {
+    bool known, remote = tnf_job_is_remote(job);
+    for (size_t i = 0; i < job->nouts && !remote; i++) {
         struct stat st;
         if (stat(f->now[i], &st) != 0)
             return tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(f->now[i]));

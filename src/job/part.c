@@ -45,7 +45,7 @@ void tnf_free_path(char *path)
 
 const char *tnf_job_base(const tnf_job *job, const tnf_job_how *how)
 {
-    if (tnf_job_far(job))
+    if (tnf_job_is_remote(job))
         return how->base;
     return job->kind == TNF_JOB_CONVERT || !how->base ? job->o.out : how->base;
 }
@@ -332,7 +332,7 @@ static tnf_status do_items(tnf_job *job, uint64_t part, const tnf_job_how *how, 
     tnf_status status;
     if (job->kind == TNF_JOB_HASH)
         status = hash_part(&texts[0], job, part, how, &a, e);
-    else if (tnf_job_far(job))
+    else if (tnf_job_is_remote(job))
         status = send_part(&c, part, base, &texts[2], &a, e);
     else if (job->kind == TNF_JOB_CONVERT)
         status = convert_part(&c, part, &a, e);
@@ -391,7 +391,7 @@ static tnf_status check_begun(const tnf_job *job, tnf_error *e)
 {
     struct stat st;
     char *parts;
-    if (job->kind != TNF_JOB_CONVERT || tnf_job_far(job) || job->o.replace ||
+    if (job->kind != TNF_JOB_CONVERT || tnf_job_is_remote(job) || job->o.replace ||
         stat(job->outs[0].path, &st) != 0)
         return TNF_OK;
     TNF_TRY(tnf_job_path(&parts, job, job->o.out, ".parts", e));
@@ -428,7 +428,7 @@ tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf
                         job->o.parts - 1);
     const char *base = tnf_job_base(job, &how);
     tnf_status status = TNF_OK;
-    if (tnf_job_far(job) && !base)
+    if (tnf_job_is_remote(job) && !base)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "an object as output needs `base`, a place for the receipts that all parts "
                         "can access");

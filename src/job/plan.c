@@ -393,7 +393,7 @@ static tnf_status make_plan(tnf_job *job, tnf_error *e)
     else
         TNF_TRY(add_tensors(job, e));
     TNF_TRY(tnf_job_cut(job, e));
-    if (tnf_job_far(job))
+    if (tnf_job_is_remote(job))
         TNF_TRY(tnf_s3_check(job, e));
     tnf_job_close(job); /* workers open the inputs again, and compare them with the plan */
     return tnf_job_ready(job, e);

@@ -24,7 +24,7 @@
 #define ID_MAX  4096u
 #define LARGEST ((uint64_t)2 << 30) /* the largest piece; it is kept in memory */
 
-bool tnf_job_far(const tnf_job *job)
+bool tnf_job_is_remote(const tnf_job *job)
 {
     return job->kind == TNF_JOB_CONVERT && job->o.out && tnf_is_url(job->o.out);
 }

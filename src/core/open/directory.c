@@ -171,11 +171,11 @@ static tnf_status join_path(char **out, tnf_arena *arena, const char *path, cons
                             tnf_error *e)
 {
     size_t n = strlen(path), m = strlen(name);
-    bool far = tnf_is_remote(path);
-    *out = far ? tnf_remote_join(arena, path, name) : tnf_arena_alloc(arena, n + m + 2);
+    bool remote = tnf_is_remote(path);
+    *out = remote ? tnf_remote_join(arena, path, name) : tnf_arena_alloc(arena, n + m + 2);
     if (!*out)
         return tnf_arena_fail(arena, "a path", e);
-    if (far)
+    if (remote)
         return TNF_OK;
     memcpy(*out, path, n);
     (*out)[n] = '/';
@@ -286,7 +286,7 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
         none = none && l.found[i].count == 0;
     char *chosen = NULL;
     if (has_choice(&l))
-        TNF_TRY(tnf_choice_near(&chosen, l.choice, path, arena, e));
+        TNF_TRY(tnf_choice_local(&chosen, l.choice, path, arena, e));
     if (chosen)
         return join_path(out, arena, path, chosen, e);
     if (none && find_inside(out, path, arena))
@@ -343,9 +343,9 @@ static tnf_status look_by_convention(struct looking *l, const char *url, const t
     return TNF_OK;
 }
 
-/* The listing of a far directory; in addition to models, it looks for the files that mark a
+/* The listing of a remote directory; in addition to models, it looks for the files that mark a
  * format. */
-struct far_looking {
+struct remote_looking {
     struct looking all;
     size_t rank;      /* rank of the mark that was found; SIZE_MAX: none */
     const char *mark; /* of the format */
@@ -353,7 +353,7 @@ struct far_looking {
     const char *inside; /* path of a format's file in the directory; NULL: none */
 };
 
-static void look_for_mark(struct far_looking *f, const char *name)
+static void look_for_mark(struct remote_looking *f, const char *name)
 {
     size_t rank = 0, length = strlen(name);
     for (size_t i = 0; tnf_registry_at(i); i++) {
@@ -372,15 +372,15 @@ static void look_for_mark(struct far_looking *f, const char *name)
     }
 }
 
-static tnf_status look_far(void *ctx, const char *name, tnf_error *e)
+static tnf_status look_remote(void *ctx, const char *name, tnf_error *e)
 {
-    struct far_looking *f = ctx;
+    struct remote_looking *f = ctx;
     look_for_mark(f, name);
     return look_at(&f->all, name, e);
 }
 
 /* Looks for the places that formats use in a directory; those not in the listing are requested. */
-static tnf_status look_inside(struct far_looking *f, const char *url, bool listed,
+static tnf_status look_inside(struct remote_looking *f, const char *url, bool listed,
                               const tnf_url_options *how, tnf_error *e)
 {
     for (size_t i = 0; tnf_registry_at(i) && !f->inside; i++) {
@@ -397,10 +397,10 @@ static tnf_status look_inside(struct far_looking *f, const char *url, bool liste
 tnf_status tnf_remote_model(char **out, const char *url, const tnf_url_options *how,
                             tnf_arena *arena, tnf_error *e)
 {
-    struct far_looking f = { .all = { .arena = arena }, .rank = SIZE_MAX };
+    struct remote_looking f = { .all = { .arena = arena }, .rank = SIZE_MAX };
     const struct found *found = f.all.found;
     bool listed = false;
-    TNF_TRY(tnf_remote_names(url, how, &listed, look_far, &f, e));
+    TNF_TRY(tnf_remote_names(url, how, &listed, look_remote, &f, e));
     if (f.rank != SIZE_MAX) {
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)f.n, f.mark);
@@ -410,7 +410,7 @@ tnf_status tnf_remote_model(char **out, const char *url, const tnf_url_options *
         TNF_TRY(look_by_convention(&f.all, url, how, e));
     char *chosen = NULL;
     if (has_choice(&f.all))
-        TNF_TRY(tnf_choice_far(&chosen, f.all.choice, url, how, arena, e));
+        TNF_TRY(tnf_choice_remote(&chosen, f.all.choice, url, how, arena, e));
     if (chosen)
         return join_path(out, arena, url, chosen, e);
     if (found[INDEX].count + found[VARIANT].count + found[WHOLE].count + found[SHARD].count == 0) {

@@ -402,7 +402,7 @@ tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *p
     TNF_TRY(complete_options(&o, options, e));
     TNF_TRY(new_file(&f, &o, e));
     f->depth = depth;
-    bool by_url = near && near->far && !tnf_scheme_has(path);
+    bool by_url = near && near->remote && !tnf_scheme_has(path);
     tnf_status status = by_url ? open_url(f, path, near, name, e) : open_into(f, path, e);
     if (status != TNF_OK) {
         tnf_close(f);

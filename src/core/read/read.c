@@ -295,7 +295,7 @@ static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_ta
 /* A source over the network can then request all of it at once. */
 void tnf_expect_part(const tnf_part *part)
 {
-    if (part->payload <= TNF_ENCODED && part->origin && part->origin->source->far)
+    if (part->payload <= TNF_ENCODED && part->origin && part->origin->source->remote)
         tnf_source_advise(part->origin->source, part->offset, part->stored, TNF_WILL_NEED);
 }
 
