@@ -70,7 +70,7 @@ static inline uint64_t tnf_run_length(const tnf_part *part)
 }
 
 /* Does the stored order of elements differ from the hashed order? */
-static inline bool tnf_is_turned(const tnf_object *o)
+static inline bool tnf_is_by_columns(const tnf_object *o)
 {
     return o->layout == &tnf_layout_dense && o->nparts == 1 && o->order != TNF_ORDER_C &&
            o->rank > 1 && o->parts->nbytes > 0;

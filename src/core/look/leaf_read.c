@@ -132,7 +132,7 @@ static tnf_status scan_part(struct stream *s, const tnf_part *part, tnf_error *e
 }
 
 /* Scans a dense tensor that is stored column by column. */
-static tnf_status scan_turned(struct stream *s, const tnf_object *o, tnf_error *e)
+static tnf_status scan_by_columns(struct stream *s, const tnf_object *o, tnf_error *e)
 {
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     tnf_virtual *rows = NULL;
@@ -156,7 +156,7 @@ tnf_status tnf_hash_stream(struct hashing *h, size_t item, uint16_t k, bool alon
     struct stream s = {
         .h = h, .item = item, .leaf = tnf_leaves_before(o, k), .hands_over = !alone
     };
-    return tnf_is_turned(o) ? scan_turned(&s, o, e) : scan_part(&s, &o->parts[k], e);
+    return tnf_is_by_columns(o) ? scan_by_columns(&s, o, e) : scan_part(&s, &o->parts[k], e);
 }
 
 void tnf_hash_stream_done(struct hashing *h)

@@ -51,7 +51,7 @@ uint64_t tnf_leaves_before(const tnf_object *o, uint16_t k)
 
 static bool is_stream(const tnf_object *o, const tnf_part *part)
 {
-    return !tnf_part_cuts(part) || tnf_is_turned(o);
+    return !tnf_part_cuts(part) || tnf_is_by_columns(o);
 }
 
 /* An empty part has one, too: the job checks whether the part can be read. */

@@ -279,8 +279,8 @@ static tnf_status claim_path(tnf_file *f, const char *path, tnf_error *e)
 #endif
 }
 
-tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
-                         const tnf_open_options *options, tnf_error *e)
+tnf_status tnf_open_source_at(tnf_file **out, tnf_source *source, const char *path,
+                              const tnf_open_options *options, tnf_error *e)
 {
     *out = NULL;
     tnf_open_options o;
@@ -312,7 +312,7 @@ tnf_status tnf_open_source(tnf_file **out, tnf_source *source, const tnf_open_op
 {
     *out = NULL;
     TNF_TRY(tnf_need(source, "source", e));
-    return tnf_open_over(out, source, NULL, options, e);
+    return tnf_open_source_at(out, source, NULL, options, e);
 }
 
 /* Separates the options of the network from those of the format. All are only valid while
@@ -373,7 +373,7 @@ static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
     if (tnf_is_remote(path))
         return open_url(f, path, NULL, (tnf_str) { NULL, 0 }, e);
     if (f->depth == 0)
-        path = tnf_stand_in(path, &f->arena);
+        path = tnf_file_to_open(path, &f->arena);
     if (f->depth == 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         char *inside = NULL;
         TNF_TRY(tnf_directory_model(&inside, path, &f->arena, e));

@@ -38,10 +38,10 @@ struct tnf_second_file {
     tnf_sink *sink;  /* NULL: there is no second file */
     tnf_sink *first; /* the writer's sink, while it writes the second file */
     char *path;
-    char *interim;  /* the interim name of the data, if both files are replaced; or NULL */
-    tnf_sink *last; /* in that case: the final first file */
-    bool begun;     /* there is data for it */
-    bool again;     /* its data is written, and `last` is written next */
+    char *interim;    /* the interim name of the data, if both files are replaced; or NULL */
+    tnf_sink *last;   /* in that case: the final first file */
+    bool begun;       /* there is data for it */
+    bool writes_last; /* its data is written; the writer writes `last` now */
 };
 
 struct tnf_save {
@@ -116,7 +116,7 @@ tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,
                           const tnf_shard *shards, size_t n, tnf_error *e);
 
 /* second_file.c: must the first file be written once more, into *sink? */
-tnf_status tnf_second_file_again(struct tnf_save *s, tnf_sink **sink, tnf_error *e);
+tnf_status tnf_second_file_last(struct tnf_save *s, tnf_sink **sink, tnf_error *e);
 /* Puts both files in place, the second one first. */
 tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e);
 void tnf_second_file_close(struct tnf_save *s);

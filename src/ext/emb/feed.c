@@ -48,7 +48,7 @@ static bool room_new(room *r, const tnf_row_feed *f, tnf_arena *arena)
     float *floats = (float *)((memory + 63) & ~(uintptr_t)63);
     r->block = (tnf_row_block) { .stride = f->block,
                                  .rows = floats,
-                                 .turned = floats + matrix,
+                                 .rotated = floats + matrix,
                                  .columns = floats + 2 * matrix,
                                  .spare = floats + 3 * matrix };
     r->block.numbers = (double *)(floats + 4 * matrix);
@@ -132,11 +132,11 @@ static void load_rows(const tnf_row_feed *f, room *r, uint64_t first, size_t n, 
 }
 
 /* Rotates n rows; only `cols` components from `first` on are computed. */
-static void turn_rows(const tnf_row_feed *f, room *r, size_t n, size_t first, size_t cols)
+static void rotate_rows(const tnf_row_feed *f, room *r, size_t n, size_t first, size_t cols)
 {
     tnf_product p = { .x = r->block.rows,
                       .y = f->projection + first,
-                      .out = r->block.turned + first,
+                      .out = r->block.rotated + first,
                       .rows = n,
                       .depth = f->d,
                       .cols = cols,
@@ -191,8 +191,8 @@ static tnf_status run_group(void *ctx, size_t group, tnf_error *e)
         b->n = end - first < f->block ? (size_t)(end - first) : f->block;
         load_rows(f, r, first, b->n, 0);
         if (f->projection)
-            turn_rows(f, r, b->n, 0, f->pitch);
-        set_columns(f, b, f->projection ? b->turned : b->rows);
+            rotate_rows(f, r, b->n, 0, f->pitch);
+        set_columns(f, b, f->projection ? b->rotated : b->rows);
         status = p->take(p->ctx, group, b, e);
         if (status == TNF_OK)
             status = tell_rows(f, b->n, e);
@@ -215,7 +215,7 @@ void tnf_row_feed_some(tnf_row_feed *f, const uint64_t *which, size_t count, tnf
                        float *out)
 {
     room *r = &f->rooms[0];
-    const float *from = f->projection ? r->block.turned : r->block.rows;
+    const float *from = f->projection ? r->block.rotated : r->block.rows;
     size_t cols = TNF_PITCH(piece.width);
     size_t first = piece.first < f->pitch - cols ? piece.first : f->pitch - cols;
     for (size_t i = 0; i < count;) {
@@ -223,7 +223,7 @@ void tnf_row_feed_some(tnf_row_feed *f, const uint64_t *which, size_t count, tnf
         for (size_t j = 0; j < n; j++)
             load_rows(f, r, which[i + j], 1, j);
         if (f->projection)
-            turn_rows(f, r, n, first, cols);
+            rotate_rows(f, r, n, first, cols);
         for (size_t j = 0; j < n; j++, i++)
             memcpy(out + i * piece.width, from + j * f->pitch + piece.first,
                    piece.width * sizeof *out);

@@ -41,7 +41,7 @@ typedef struct tnf_row_block {
     uint64_t first;
     size_t n, stride; /* stride: of columns */
     float *rows;      /* [n][pitch] */
-    float *turned;    /* [n][pitch]: times the projection; without one, for any use */
+    float *rotated;   /* [n][pitch]: times the projection; without one, for any use */
     float *columns;   /* [d][stride]: of the rotated rows; 0 from n on */
     float *spare;     /* [stride][pitch], for any use */
     uint8_t *codes;   /* [stride], for any use */

@@ -188,16 +188,16 @@ static tnf_status add_correlation(void *ctx, size_t group, tnf_row_block *b, tnf
     for (size_t piece = 0; piece < t->m; piece++) {
         tnf_trainer_encode(t, piece, b);
         for (size_t r = 0; r < b->n; r++)
-            memcpy(b->turned + r * pitch + piece * width,
+            memcpy(b->rotated + r * pitch + piece * width,
                    t->centroids + (piece * t->padded + b->codes[r]) * width, width * sizeof(float));
     }
     tnf_row_feed_columns(&t->feed, b);
-    add_products(t, b, b->turned, t->matrices + group * d * d);
+    add_products(t, b, b->rotated, t->matrices + group * d * d);
     return TNF_OK;
 }
 
 /* Finds the rotation that moves rows nearest to their reconstructions. */
-static tnf_status turn_better(tnf_trainer *t, tnf_error *e)
+static tnf_status improve_rotation(tnf_trainer *t, tnf_error *e)
 {
     size_t d = t->feed.d;
     forget_matrices(t);
@@ -216,7 +216,7 @@ tnf_status tnf_opq_train(tnf_trainer *t, tnf_error *e)
     tnf_kmeans_start(t, 0);
     for (size_t round = 0; round < t->rounds; round++) {
         TNF_TRY(tnf_kmeans_round(t, e));
-        TNF_TRY(turn_better(t, e));
+        TNF_TRY(improve_rotation(t, e));
     }
     return TNF_OK;
 }

@@ -31,13 +31,13 @@ tnf_status tnf_trainer_room(tnf_trainer *t, tnf_error *e)
                                     all * (t->width * sizeof *t->sums + sizeof *t->counts));
     t->centroids = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
     t->half = tnf_arena_array(t->arena, padded, sizeof(float));
-    t->turned = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
+    t->transposed = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
     t->best = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
     t->best_loss = tnf_arena_array(t->arena, t->m, sizeof(double));
     t->sums = tnf_arena_array(t->arena, t->groups * all, t->width * sizeof(double));
     t->counts = tnf_arena_array(t->arena, t->groups * all, sizeof(uint64_t));
     t->losses = tnf_arena_array(t->arena, (uint64_t)t->groups * t->m, sizeof(double));
-    if (!t->centroids || !t->half || !t->turned || !t->best || !t->best_loss || !t->sums ||
+    if (!t->centroids || !t->half || !t->transposed || !t->best || !t->best_loss || !t->sums ||
         !t->counts || !t->losses)
         return tnf_arena_fail(t->arena, "centroids", e);
     return TNF_OK;
@@ -50,7 +50,7 @@ tnf_book tnf_trainer_book(const tnf_trainer *t, size_t piece)
                         .padded = t->padded,
                         .centroids = t->centroids + piece * t->padded * t->width,
                         .half = t->half + piece * t->padded,
-                        .turned = t->turned + piece * t->padded * t->width };
+                        .transposed = t->transposed + piece * t->padded * t->width };
 }
 
 void tnf_trainer_encode(const tnf_trainer *t, size_t piece, tnf_row_block *b)
@@ -98,7 +98,7 @@ void tnf_kmeans_prepare(tnf_trainer *t, size_t piece)
         double square = 0;
         for (size_t i = 0; i < t->width; i++) {
             square += (double)centroid[i] * centroid[i];
-            t->turned[at * t->width + i * t->padded + c] = centroid[i];
+            t->transposed[at * t->width + i * t->padded + c] = centroid[i];
         }
         t->half[at + c] = c < t->k ? (float)(square / 2) : INFINITY;
     }

@@ -15,7 +15,7 @@ typedef struct tnf_trainer {
     size_t rounds, attempts; /* the best attempt is kept */
     uint64_t seed;
     float *centroids;           /* [m][padded][width] */
-    float *half, *turned;       /* [m][padded]; [m][width][padded] */
+    float *half, *transposed;   /* [m][padded]; [m][width][padded] */
     float *best;                /* [m][padded][width]: the best attempt so far */
     double *best_loss;          /* [m] */
     size_t groups;              /* each has its own sums, all 0 between rounds: */

@@ -207,7 +207,7 @@ static tnf_quantized result_of(const quantizing *q)
 /* Makes a part from floats, which are converted to little-endian in place. */
 static tnf_part part_of_floats(const char *role, float *p, uint64_t n)
 {
-    tnf_turn_le(p, n, sizeof *p);
+    tnf_swap_le(p, n, sizeof *p);
     return (tnf_part) { .role = role,
                         .type = tnf_type_of(TNF_F32),
                         .payload = TNF_MEMORY,
@@ -231,10 +231,11 @@ static tnf_status add_matrix(tnf_builder *builder, const quantizing *q, tnf_erro
     const tnf_object *before = q->emb->info.embeddings;
     size_t d = t->feed.d, n = (size_t)q->emb->rows.n;
     float *books = keep_rows(q->emb, t->centroids, t->padded * t->width, t->m, t->k * t->width);
-    float *turn = t->projection ? keep_rows(q->emb, t->projection, t->feed.pitch, d, d) : NULL;
+    float *projection = t->projection ? keep_rows(q->emb, t->projection, t->feed.pitch, d, d)
+                                      : NULL;
     tnf_part parts[4];
     uint16_t nparts = 2;
-    if (!books || (t->projection && !turn))
+    if (!books || (t->projection && !projection))
         return tnf_arena_fail(&q->emb->arena, "codebooks", e);
     parts[0] = (tnf_part) { .role = "codes",
                             .type = tnf_type_of(TNF_U8),
@@ -243,8 +244,8 @@ static tnf_status add_matrix(tnf_builder *builder, const quantizing *q, tnf_erro
                             .stored = n * t->m,
                             .nbytes = n * t->m };
     parts[1] = part_of_floats("codebooks", books, (uint64_t)t->k * d);
-    if (turn)
-        parts[nparts++] = part_of_floats("projection", turn, (uint64_t)d * d);
+    if (projection)
+        parts[nparts++] = part_of_floats("projection", projection, (uint64_t)d * d);
     if (q->norms)
         parts[nparts++] = part_of_floats("norms", q->norms, n);
     tnf_object o = { .name = before->name,

@@ -101,7 +101,8 @@ static tnf_str node_key(const void *ctx, uint32_t i)
 }
 
 /* Records an object. *known: it was visited before; *at is its position. */
-static tnf_status meet_object(h5_file *h, uint64_t address, uint32_t *at, bool *known, tnf_error *e)
+static tnf_status record_object(h5_file *h, uint64_t address, uint32_t *at, bool *known,
+                                tnf_error *e)
 {
     uint32_t previous;
     h5_seen *seen = tnf_arena_grow(h->r->scratch, h->seen, h->nseen, &h->seen_capacity,
@@ -276,7 +277,7 @@ static tnf_status visit_object(h5_file *h, uint64_t address, unsigned depth, tnf
     uint32_t at;
     bool known;
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    TNF_TRY(meet_object(h, address, &at, &known, e));
+    TNF_TRY(record_object(h, address, &at, &known, e));
     if (known && h->seen[at].object != UINT32_MAX)
         return add_alias(h, h->seen[at].object, path_of(h), e);
     if (known && h->seen[at].damaged) {

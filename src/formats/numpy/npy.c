@@ -84,9 +84,9 @@ static tnf_status add_columns(tnf_reader *r, const np_array *a, const tnf_dense 
     memcpy(shape, a->shape, a->rank * sizeof *shape);
     *c = (np_columns) { .shape = shape, .rank = a->rank, .width = a->type.width };
     c->start = r->data_start;
-    c->turn = 1;
+    c->swap = 1;
     if (a->type.big)
-        c->turn = tnf_dtype_size(a->type.type->storage);
+        c->swap = tnf_dtype_size(a->type.type->storage);
     r->state = c;
     tnf_part part = { .role = "data",
                       .type = d->type,
