@@ -427,7 +427,7 @@ tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *
     return plain_fault(status, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_hdf5(tnf_reader *r, tnf_error *e)
 {
     return tnf_h5_read(r, 0, r->source->size, e);
 }
@@ -450,7 +450,7 @@ const tnf_format tnf_format_hdf5 = {
              .fits = tnf_h5_fits },
     .write_options = tnf_h5_write_options,
     .probe = probe_hdf5,
-    .index = index_all,
+    .index = index_hdf5,
     .decode = tnf_h5_decode,
     .decode_on = tnf_h5_decode_on,
     .forget = tnf_h5_forget,

@@ -330,6 +330,7 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e);
 
 /* tree.c: keeps the structure, to be written again. */
 tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e);
+/* write.c */
 tnf_status tnf_pt_write(tnf_writer *w, tnf_error *e);
 
 /* Reads a pickle of unknown length at *at and moves *at to its end. */

@@ -349,7 +349,7 @@ static tnf_status set_attrs(const reading *g, uint64_t version, tnf_str descript
                           : TNF_OK;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_tflite(tnf_reader *r, tnf_error *e)
 {
     reading g = { .r = r, .e = e };
     uint64_t size = r->source->size < MAX_MODEL ? r->source->size : MAX_MODEL, version = 0;
@@ -392,5 +392,5 @@ const tnf_format tnf_format_tflite = {
     .caps = TNF_CAN_READ,
     .can = { .derived = VERSION " " ACTIVATIONS },
     .probe = probe_tflite,
-    .index = index_all,
+    .index = index_tflite,
 };
