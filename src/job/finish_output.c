@@ -93,7 +93,7 @@ static bool hash_object(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const 
         memcpy(to, found->leaves, (size_t)tnf_count_leaves(part) * TNF_HASH_BYTES);
         to += tnf_count_leaves(part) * TNF_HASH_BYTES;
     }
-    return tnf_hash_of_leaves(out, o, leaves, NULL) == TNF_OK;
+    return tnf_content_of_leaves(out, o, leaves, NULL) == TNF_OK;
 }
 
 /* Computes the hash of an output that was written in ranges; returns false if it must be read. */
@@ -109,8 +109,8 @@ static bool hash_ranges(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const 
     bool good = tensors != NULL;
     for (size_t i = 0; i < objects && good; i++)
         good = hash_object(f, tensors[i], tnf_at(file, i), list, n);
-    return good && tnf_hash_of_tensors(out, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors,
-                                       NULL) == TNF_OK;
+    return good && tnf_content_of_tensors(out, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors,
+                                          NULL) == TNF_OK;
 }
 
 /* ---------------------------------------------------------------------- reading */

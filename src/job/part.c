@@ -112,8 +112,8 @@ static tnf_status hash_job(void *ctx, size_t job, tnf_error *e)
     uint64_t in = job - h->jobs[i];
     uint8_t *out = h->leaves + (h->before[i] + in) * TNF_HASH_BYTES;
     bool one = it->atom || it->n == 0;
-    return tnf_hash_some(out, h->job->inputs[it->in].file, it->index, (uint16_t)it->k,
-                         one ? it->first : it->first + in, one ? it->n : 1, &progress, e);
+    return tnf_content_some(out, h->job->inputs[it->in].file, it->index, (uint16_t)it->k,
+                            one ? it->first : it->first + in, one ? it->n : 1, &progress, e);
 }
 
 /* The hashes of the leaves of a part, as hex. */
@@ -224,7 +224,7 @@ static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e
         uint8_t hash[TNF_HASH_BYTES];
         tnf_digester d;
         uint64_t n = size - at < TNF_LEAF_BYTES ? size - at : TNF_LEAF_BYTES;
-        status = tnf_hash_begin(&d, TNF_LEAF_TITLE, e);
+        status = tnf_content_begin(&d, TNF_LEAF_TITLE, e);
         if (status != TNF_OK)
             break;
         status = tnf_window_hash(&d, fd, at, n, block, e);
