@@ -36,7 +36,7 @@ static tnf_status flush_copies(tnf_copier *c, tnf_error *e)
 
 /* Joins copies that are adjacent in both memories. A joined copy waits until it is flushed. */
 static tnf_status add_copy(tnf_copier *c, uintptr_t block, uint8_t *dst, const uint8_t *src,
-                           const tnf_stroke *s, tnf_error *e)
+                           const tnf_rectangle *s, tnf_error *e)
 {
     if (s->height > 1) {
         TNF_TRY(flush_copies(c, e));
@@ -62,15 +62,15 @@ static tnf_status copy_piece(tnf_copier *c, const tnf_load_job *job, size_t i, c
 {
     const tnf_load_plan *p = &c->o->load->plan;
     const tnf_load_piece *x = &p->pieces[i];
-    tnf_stroke strokes[3];
+    tnf_rectangle rectangles[3];
     uint64_t low, high;
     tnf_load_piece_window(p, job, i, &low, &high);
     const uint8_t *from = bytes + (x->at + low - job->at);
-    uint8_t *dst = c->target->at[x->want];
-    unsigned n = tnf_load_piece_strokes(x, low, high, strokes);
+    uint8_t *dst = c->target->at[x->tensor];
+    unsigned n = tnf_load_piece_rectangles(x, low, high, rectangles);
     for (unsigned k = 0; k < n; k++)
-        TNF_TRY(add_copy(c, c->target->block[x->want], dst + strokes[k].to, from + strokes[k].from,
-                         &strokes[k], e));
+        TNF_TRY(add_copy(c, c->target->block[x->tensor], dst + rectangles[k].to,
+                         from + rectangles[k].from, &rectangles[k], e));
     return TNF_OK;
 }
 
@@ -99,7 +99,7 @@ static cu_ptr staged_at(const tnf_copier *c, const uint8_t *bytes)
 static tnf_status stage_job(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
                             tnf_error *e)
 {
-    tnf_stroke all = { 0, 0, job->bytes, 1, job->bytes };
+    tnf_rectangle all = { 0, 0, job->bytes, 1, job->bytes };
     return add_copy(c, (uintptr_t)c->area.staged, (uint8_t *)(uintptr_t)staged_at(c, bytes), bytes,
                     &all, e);
 }
@@ -107,7 +107,7 @@ static tnf_status stage_job(tnf_copier *c, const tnf_load_job *job, const uint8_
 static bool has_kernel(const tnf_load_plan *p, const tnf_load_job *job)
 {
     for (size_t i = job->first; i < job->first + job->npieces; i++)
-        if (p->wants[p->pieces[i].want].kernel)
+        if (p->tensors[p->pieces[i].tensor].kernel)
             return true;
     return false;
 }
@@ -136,7 +136,7 @@ static void add_rows(tnf_copier *c, const tnf_load_job *job, const uint8_t *byte
         tnf_load_piece_window(p, job, i, &low, &high);
         row[0] = c->chunks;
         row[1] = at + x->at + low - job->at;
-        row[2] = (uint64_t)(uintptr_t)c->target->at[x->want] + x->to + low;
+        row[2] = (uint64_t)(uintptr_t)c->target->at[x->tensor] + x->to + low;
         row[3] = high - low;
         c->chunks += (high - low + 15) / 16;
     }
@@ -156,7 +156,7 @@ static tnf_status copy_block(tnf_copier *c, const tnf_load_job *job, const uint8
         return TNF_OK;
     }
     for (size_t i = job->first; i < job->first + job->npieces; i++)
-        if (!p->wants[p->pieces[i].want].kernel)
+        if (!p->tensors[p->pieces[i].tensor].kernel)
             TNF_TRY(copy_piece(c, job, i, bytes, e));
     return TNF_OK;
 }
@@ -165,13 +165,13 @@ static tnf_status copy_job(tnf_copier *c, const tnf_load_job *job, const uint8_t
                            tnf_error *e)
 {
     const tnf_target *t = c->target;
-    tnf_stroke all = { 0, 0, job->bytes, 1, job->bytes };
+    tnf_rectangle all = { 0, 0, job->bytes, 1, job->bytes };
     if (job->kind == TNF_READ_BLOCK)
         return copy_block(c, job, bytes, e);
     if (job->kind == TNF_READ_PART)
         return add_copy(c, 0, (uint8_t *)t->at[job->first] + job->at, bytes, &all, e);
     const tnf_load_piece *x = &c->o->load->plan.pieces[job->first];
-    return add_copy(c, t->block[x->want], (uint8_t *)t->at[x->want] + x->to + job->at * x->run,
+    return add_copy(c, t->block[x->tensor], (uint8_t *)t->at[x->tensor] + x->to + job->at * x->run,
                     bytes, &all, e);
 }
 
@@ -182,8 +182,8 @@ static tnf_status flush_kernel(tnf_copier *c, tnf_error *e)
     const tnf_load_plan *p = &c->o->load->plan;
     uint64_t n = c->computed;
     c->computed = 0;
-    return n ? tnf_kernel_run(&p->wants[c->want], c->target->device, c->kernels,
-                              c->target->at[c->want], c->from, c->at, n, e)
+    return n ? tnf_kernel_run(&p->tensors[c->tensor], c->target->device, c->kernels,
+                              c->target->at[c->tensor], c->from, c->at, n, e)
              : TNF_OK;
 }
 
@@ -196,13 +196,13 @@ static tnf_status add_kernel(tnf_copier *c, const tnf_load_job *job, size_t i, c
     uint64_t low, high;
     tnf_load_piece_window(p, job, i, &low, &high);
     cu_ptr from = staged_at(c, bytes) + (x->at + low - job->at);
-    if (c->computed && c->want == x->want && c->from + c->computed == from &&
+    if (c->computed && c->tensor == x->tensor && c->from + c->computed == from &&
         c->at + c->computed == x->to + low) {
         c->computed += high - low;
         return TNF_OK;
     }
     TNF_TRY(flush_kernel(c, e));
-    c->want = x->want;
+    c->tensor = x->tensor;
     c->from = from;
     c->at = x->to + low;
     c->computed = high - low;
@@ -219,7 +219,7 @@ static tnf_status run_kernels(tnf_copier *c, const tnf_load_job *jobs, size_t n,
     for (size_t k = 0; k < n && p->computes; bytes += jobs[k++].bytes)
         for (size_t i = jobs[k].first;
              jobs[k].kind == TNF_READ_BLOCK && i < jobs[k].first + jobs[k].npieces; i++)
-            if (p->wants[p->pieces[i].want].kernel)
+            if (p->tensors[p->pieces[i].tensor].kernel)
                 TNF_TRY(add_kernel(c, &jobs[k], i, bytes, e));
     return flush_kernel(c, e);
 }

@@ -74,7 +74,7 @@ static tnf_status start_threads(tnf_load *l, tnf_error *e)
     unsigned wanted = count_threads(l);
     size_t undone = 0;
     for (size_t i = 0; i < l->plan.n; i++)
-        undone += atomic_load(&l->plan.wants[i].left) != 0;
+        undone += atomic_load(&l->plan.tensors[i].left) != 0;
     atomic_init(&l->undone, undone);
     TNF_TRY(l->plan.plain ? tnf_ring_begin(l, wanted, e) : tnf_slots_begin(l, wanted, e));
     atomic_init(&l->inside, wanted);
@@ -185,7 +185,7 @@ bool tnf_load_done(const tnf_load *l, size_t i)
         return false;
     if (i == TNF_LOAD_ALL)
         return atomic_load(&l->undone) == 0;
-    return i < l->plan.n && atomic_load(&l->plan.wants[i].left) == 0;
+    return i < l->plan.n && atomic_load(&l->plan.tensors[i].left) == 0;
 }
 
 tnf_status tnf_load_wait(tnf_load *l, size_t i, tnf_error *e)
@@ -252,8 +252,8 @@ uint64_t tnf_load_bytes(tnf_load_made *made, const tnf_load *l, size_t i)
     if (!l || i >= l->plan.n)
         return 0;
     if (made)
-        *made = l->plan.wants[i].how;
-    return l->plan.wants[i].bytes;
+        *made = l->plan.tensors[i].how;
+    return l->plan.tensors[i].bytes;
 }
 
 tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *l, tnf_error *e)
@@ -268,7 +268,7 @@ tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *l, tnf_error *e)
     for (size_t i = 0; i < l->plan.nintakes; i++)
         own.direct += l->plan.intakes[i].direct >= 0;
     for (size_t i = 0; i < l->plan.n; i++)
-        own.transformed += l->plan.wants[i].how != TNF_LOAD_STORED;
+        own.transformed += l->plan.tensors[i].how != TNF_LOAD_STORED;
     tnf_result_fill(out, &own, sizeof own);
     return TNF_OK;
 }

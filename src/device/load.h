@@ -11,9 +11,9 @@
 /* A target device of a load. */
 typedef struct tnf_target {
     tnf_device *device;
-    void **at;                  /* the address of each want */
-    tnf_device_memory **memory; /* the memory of each want; NULL: the caller's */
-    uintptr_t *block;           /* the allocation of each want; 0: unknown */
+    void **at;                  /* the address of each tensor */
+    tnf_device_memory **memory; /* the memory of each tensor; NULL: the caller's */
+    uintptr_t *block;           /* the allocation of each tensor; 0: unknown */
     tnf_device_memory **owned;  /* each memory once */
     size_t nowned, room;
     bool scatter;   /* a kernel distributes blocks of many small tensors */
@@ -42,7 +42,7 @@ struct tnf_load {
     atomic_size_t next; /* the next job */
     atomic_uint inside; /* loaders that may still use the ring */
     atomic_bool stop;
-    atomic_size_t undone; /* wants that are not complete */
+    atomic_size_t undone; /* tensors that are not complete */
     atomic_uint_fast64_t bytes_read, copies, pinned;
     pthread_t threads[TNF_LOADERS_MAX];
     unsigned nthreads;
@@ -56,7 +56,8 @@ struct tnf_load {
     tnf_load_clock clock;
 };
 
-/* arena.c: checks that the device has enough memory; allocates memory for all wants on a target. */
+/* arena.c: checks that the device has enough memory; allocates memory for all tensors on a target.
+ */
 tnf_status tnf_target_check(tnf_target *t, const tnf_load_plan *p, const tnf_load_options *how,
                             tnf_error *e);
 tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e);

@@ -108,7 +108,7 @@ static tnf_status run_scan(tnf_loader *o, const tnf_load_job *job, tnf_error *e)
     o->scan = job;
     o->scanned = 0;
     o->filled = 0;
-    TNF_TRY(tnf_scan(o->load->plan.wants[job->first].part, take_scanned, o, e));
+    TNF_TRY(tnf_scan(o->load->plan.tensors[job->first].part, take_scanned, o, e));
     TNF_TRY(send_scanned(o, e));
     o->bytes_read += job->bytes;
     return o->scanned == job->bytes

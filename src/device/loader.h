@@ -65,7 +65,7 @@ typedef struct tnf_copier {
     uint64_t n;
     uintptr_t block; /* of dst */
     /* a kernel call that waits for an adjacent one */
-    size_t want;
+    size_t tensor;
     cu_ptr from;
     uint64_t at, computed;
     /* the table so far */
