@@ -29,7 +29,7 @@ typedef struct remote_state {
     tnf_container_state all;
     tnf_remote_directory from;
     size_t n;
-    remote_file **placed;    /* one for each member; NULL: not placed yet */
+    remote_file **placed; /* one for each member; NULL: not placed yet */
     pthread_mutex_t lock; /* guards the members below */
     tnf_source **kept;    /* one for each member; NULL: not open */
     size_t nkept;
@@ -137,8 +137,8 @@ static void close_remote(tnf_container_state *s)
 
 /* ----------------------------------------------------------------- opening */
 
-static tnf_status begin_remote(tnf_container *out, const tnf_remote_directory *from, const tnf_members *l,
-                            tnf_error *e)
+static tnf_status begin_remote(tnf_container *out, const tnf_remote_directory *from,
+                               const tnf_members *l, tnf_error *e)
 {
     tnf_arena *arena = l->how->arena;
     size_t n;
@@ -160,7 +160,7 @@ static tnf_status begin_remote(tnf_container *out, const tnf_remote_directory *f
 }
 
 tnf_status tnf_container_remote(tnf_container *out, const tnf_remote_directory *from,
-                             const tnf_container_how *how, tnf_error *e)
+                                const tnf_container_how *how, tnf_error *e)
 {
     tnf_members l = { .how = how };
     *out = (tnf_container) { 0 };

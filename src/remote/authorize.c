@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-static tnf_status add_line(tnf_auth_lines *auth, tnf_exchange *x, const char *name, const char *value,
-                           tnf_error *e)
+static tnf_status add_line(tnf_auth_lines *auth, tnf_exchange *x, const char *name,
+                           const char *value, tnf_error *e)
 {
     size_t i = auth->n;
     if (i == sizeof auth->line / sizeof *auth->line)
@@ -46,8 +46,8 @@ static void body_hash(char out[65], const tnf_exchange *x)
 }
 
 /* host;[range;][x-amz-checksum-mode;]x-amz-content-sha256;x-amz-date[;x-amz-security-token] */
-static tnf_status authorize_s3(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_auth_lines *auth,
-                           tnf_error *e)
+static tnf_status authorize_s3(const tnf_place *p, tnf_session *s, tnf_exchange *x,
+                               tnf_auth_lines *auth, tnf_error *e)
 {
     tnf_keys_aws keys;
     char host[300], range[120], sha[90], date[64], token[4200], hash[65], when[17], line[1024];
@@ -97,7 +97,7 @@ static tnf_status authorize_s3(const tnf_place *p, tnf_session *s, tnf_exchange 
 }
 
 static tnf_status authorize_bearer(tnf_session *s, tnf_service service, tnf_exchange *x,
-                               tnf_auth_lines *auth, tnf_error *e)
+                                   tnf_auth_lines *auth, tnf_error *e)
 {
     char value[4200] = "Bearer ";
     tnf_find_bearer(s, service, value + 7, sizeof value - 7);
@@ -122,7 +122,8 @@ static tnf_status authorize_az(tnf_session *s, tnf_exchange *x, tnf_auth_lines *
 
 /* Adds the headers for this host from the lines "host: Name: value" of the file in
  * TENFOLD_HTTP_HEADER_FILE. */
-static tnf_status authorize_by_file(const tnf_place *p, tnf_exchange *x, tnf_auth_lines *auth, tnf_error *e)
+static tnf_status authorize_by_file(const tnf_place *p, tnf_exchange *x, tnf_auth_lines *auth,
+                                    tnf_error *e)
 {
     const char *path = tnf_setting("TENFOLD_HTTP_HEADER_FILE");
     char line[4200], authority[TNF_URL_HOST + 8];
@@ -146,8 +147,8 @@ static tnf_status authorize_by_file(const tnf_place *p, tnf_exchange *x, tnf_aut
     return status;
 }
 
-static tnf_status authorize_web(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_auth_lines *auth,
-                            tnf_error *e)
+static tnf_status authorize_web(const tnf_place *p, tnf_session *s, tnf_exchange *x,
+                                tnf_auth_lines *auth, tnf_error *e)
 {
     char value[4200];
     x->netrc = s->how.netrc && !s->how.token && !s->how.anonymous;
@@ -157,8 +158,8 @@ static tnf_status authorize_web(const tnf_place *p, tnf_session *s, tnf_exchange
     return add_line(auth, x, "Authorization", value, e);
 }
 
-tnf_status tnf_place_authorize(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_auth_lines *auth,
-                           tnf_error *e)
+tnf_status tnf_place_authorize(const tnf_place *p, tnf_session *s, tnf_exchange *x,
+                               tnf_auth_lines *auth, tnf_error *e)
 {
     for (size_t i = 0; i < s->how.nheaders; i++)
         tnf_exchange_header(x, s->how.headers[i]);
