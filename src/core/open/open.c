@@ -271,7 +271,7 @@ static tnf_status index_undisturbed(tnf_file *f, const char *path, tnf_error *e)
 static tnf_status claim_path(tnf_file *f, const char *path, tnf_error *e)
 {
 #ifdef TENFOLD_READ_ONLY
-    (void)f, (void)path, (void)e; /* this build cannot write, so it locks nobody out */
+    (void)f, (void)path, (void)e; /* a build that cannot write needs no claim */
     return TNF_OK;
 #else
     return f->options.to_change && f->depth == 0 ? tnf_claim_take(&f->claim, path, NULL, e)
