@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The same work by h5py, zarr and tensorstore.
+"""Arrays with h5py, zarr and tensorstore.
 
     array_peers.py make h5|h5-deflate|zarr|zarr-zstd FILE BYTES     four arrays of floats, in chunks of 1 MiB or in one piece
-    array_peers.py read h5py|zarr|tensorstore FILE N                all arrays into fresh memory, N times
+    array_peers.py read h5py|zarr|tensorstore FILE N                reads all arrays into new memory, N times
 
 Numbers are random, and half of their bits are cut off where they are compressed, as in weights that
 were trained in bf16. Prints one JSON object; only the work is timed."""

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the benchmark programs share: a clock, a way to give up, lists of times as JSON.
+/* Shared by the benchmark programs: a clock, fatal errors, lists of times as JSON.
  *
- * Each program measures one thing and its bare counterpart in turn, in one process, and prints one
- * JSON object; bench/run starts them and makes the table.
+ * Each program measures the library and a bare loop that does the same minimum of work, in turn and
+ * in one process, and prints one JSON object. bench/run starts the programs and makes the table.
  */
 #ifndef TENFOLD_BENCH_H
 #define TENFOLD_BENCH_H
@@ -39,7 +39,7 @@ static inline void bench_check(tnf_status status, const tnf_error *error)
     exit(4);
 }
 
-/* "20" or "2G" as a number. */
+/* Parses a number such as "20" or "2G". */
 static inline uint64_t bench_number(const char *text)
 {
     char *end;
@@ -62,7 +62,7 @@ static inline unsigned bench_rounds(const char *text)
     return n < 1 ? 1 : n > BENCH_ROUNDS ? BENCH_ROUNDS : (unsigned)n;
 }
 
-/* Page-aligned memory, every page of it touched. */
+/* Allocates page-aligned memory and touches every page of it. */
 static inline uint8_t *bench_memory(size_t n)
 {
     void *p = NULL;
@@ -73,15 +73,15 @@ static inline uint8_t *bench_memory(size_t n)
     return p;
 }
 
-/* One way of doing the work, and how long it took each time. */
+/* One way of doing the work, and its time in each round. */
 typedef struct bench_way {
     const char *name;
     void (*run)(void *ctx);
     double seconds[BENCH_ROUNDS];
 } bench_way;
 
-/* All ways in turn, each round beginning with another one, so that no way always follows the same
- * neighbour. One round before that is not counted: caches, page cache, first touch of memory. */
+/* Runs all ways in turn. Each round begins with another one, so that no way always follows the same
+ * one. The first round is not counted: it fills the caches and touches the memory. */
 static inline void bench_run(bench_way *ways, size_t n, unsigned rounds, void *ctx)
 {
     for (size_t k = 0; k < n; k++)

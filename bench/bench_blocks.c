@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_blocks MIB TYPE ROUNDS [SET]: MIB of floats in blocks of a type, on one thread.
+/* bench_blocks MIB TYPE ROUNDS [SET]: converts MIB of floats to blocks and back, on one thread.
  *
- *   store     a float after the other, by a plain loop: all that decoding writes
- *   set       memset(), which large memory goes around the caches by
+ *   store     a plain loop that stores as many floats as decoding does
+ *   set       memset() of the floats, which bypasses the caches if there are many
  *   copy      memcpy() of the floats
  *   decode    blocks to floats
- *   encode    floats to blocks, where the type has it
+ *   encode    floats to blocks, if the type can be encoded
  *
- * SET is an instruction set; the best of this machine without it.
+ * SET is an instruction set; without it, the best one of this machine.
  */
 #include "bench.h"
 #include "kernels/blocks.h"
@@ -64,8 +64,8 @@ static const tnf_block_type *find_type(const char *name, const char *set_name)
     return NULL;
 }
 
-/* Weights; and blocks of them, or any codes under sane scales: bytes of 0x2f wherever f16 may be.
- */
+/* Makes weights, and blocks of them. If the type cannot be encoded: bytes of at most 0x2f, so that
+ * every f16 scale is an ordinary number. */
 static void fill_inputs(struct work *w)
 {
     uint64_t x = 88172645463325252u;

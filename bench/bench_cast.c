@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_cast MIB FROM TO ROUNDS [SET]: numbers of one type as another's, on one thread; MIB of the
- * larger of both.
+/* bench_cast MIB FROM TO ROUNDS [SET]: casts numbers to another type, on one thread. The larger of
+ * the two has MIB.
  *
  *   copy      memcpy() of as many bytes as the larger has
- *   cast      all of it at once
- *   pieces    the same, 256 KiB at a time, into the same memory: as windows are cast
- *   slow      by doubles, one after the other: tnf_type_decode() and narrow.h, of an eighth
+ *   cast      all numbers by one call
+ *   pieces    the same, 256 KiB at a time, into the same memory, like the windows of a reader
+ *   slow      an eighth of them one by one, through doubles: tnf_type_decode() and narrow.h
  *
- * SET is an instruction set; the best of this machine without it.
+ * SET is an instruction set; without it, the best one of this machine.
  */
 #include "bench.h"
 #include "kernels/cast.h"

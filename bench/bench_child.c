@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_child COMMAND [ARGUMENT...]: runs a command and tells how long it took and how much memory
- * it had at most. Small on purpose: the peak that the kernel reports for a child is never below
- * that of the program which started it. */
+/* bench_child COMMAND [ARGUMENT...]: runs a command and prints its time and its peak of memory.
+ * This program is small, since the kernel never reports a lower peak for a child than for its
+ * parent. */
 #include "bench.h"
 
 #include <spawn.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_digest MIB crc32c|xxh3|sha256 ROUNDS DIRECTORY: the digest of a tensor checked, on one
+/* bench_digest MIB crc32c|xxh3|sha256 ROUNDS DIRECTORY: checks the digest of a tensor, on one
  * thread.
  *
- *   memory    all its bytes, once, from memory: an exclusive or of 64 at a time
+ *   memory    loads all its bytes from memory, 64 at a time, and combines them by XOR
  *   verify    tnf_verify() of a file in memory
- *   read      all bytes of a file in the page cache, by pread()
+ *   read      reads all bytes of a file in the page cache by pread()
  *   file      tnf_verify() of that file
- *   evp       sha256 only: EVP_Digest() of the same bytes by libcrypto, where that is
+ *   evp       sha256 only: EVP_Digest() of the same bytes, if libcrypto is installed
  */
 #include "bench_evp.h"
 #include "bench_twice.h"

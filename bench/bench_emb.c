@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_emb WHAT FILE ROUNDS [MORE]: embeddings.
+/* bench_emb WHAT FILE ROUNDS [MORE]: embeddings. WHAT is:
  *
- *   open    open a file and index its words
- *   one     one query over all words; beside it, a loop that only reads the same bytes, and the
- *           same query over the file MORE
- *   batch   MORE queries at once
- *   known   look words up; beside it, one probe of a plain table and a touch of the row
- *   unknown look words up that have to be made of subwords
+ *   open      opening a file and indexing its words
+ *   one       one query over all words; for comparison, a loop that only reads the same bytes, and
+ *             the same query over the file MORE
+ *   batch     MORE queries at once
+ *   known     looking up words; for comparison, one probe of a simple table and one read of the row
+ *   unknown   looking up words whose vectors are computed from subwords
  */
 #include "bench.h"
 
@@ -77,7 +77,7 @@ struct share {
     const uint64_t *from, *to;
 };
 
-/* Adds up sixteen sums of words: as fast as memory gives them. */
+/* Sixteen sums of all words, which is as fast as memory can be read. */
 #if defined(__x86_64__) && !defined(__clang__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
@@ -141,7 +141,7 @@ static void run_vectors(void *ctx)
         bench_check(tnf_emb_vectors(b->vectors, NULL, b->emb, &b->names[i], 1, &error), &error);
 }
 
-/* One slot, one string: what a table without a collision would cost. */
+/* One slot and one string: the cost of a table without collisions. */
 static void run_probe(void *ctx)
 {
     struct bench *b = ctx;
@@ -167,7 +167,7 @@ static void make_table(struct bench *b)
     b->mask--;
 }
 
-/* Words anywhere in the vocabulary, copied; with a letter more they are unknown. */
+/* Copies of words from all over the vocabulary. With one more letter they are unknown. */
 static void make_names(struct bench *b, bool unknown)
 {
     uint64_t state = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 of libcrypto (OpenSSL), a peer. Loaded where it is installed, and declared here, so that
- * its headers are not needed. */
+/* SHA-256 of libcrypto (OpenSSL), for comparison. The library is loaded if it is installed. Its
+ * function is declared here, so that its headers are not needed. */
 #ifndef TENFOLD_BENCH_EVP_H
 #define TENFOLD_BENCH_EVP_H
 
@@ -11,7 +11,7 @@ static const void *(*evp_sha256)(void);
 static int (*evp_digest)(const void *bytes, size_t n, unsigned char *out, unsigned *size,
                          const void *kind, void *engine);
 
-/* False: it is not installed. */
+/* Returns false if it is not installed. */
 static bool evp_load(void)
 {
     void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
@@ -19,7 +19,7 @@ static bool evp_load(void)
            tnf_find_symbol(library, "EVP_Digest", &evp_digest);
 }
 
-/* The first byte of it. */
+/* Returns the first byte of the digest. */
 static uint8_t evp_hash(const uint8_t *bytes, size_t n)
 {
     unsigned char out[64];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_hash MIB raw|zstd|columns THREADS ROUNDS: the content hash of a file in memory that has one
+/* bench_hash MIB raw|zstd|columns THREADS ROUNDS: the content hash of a file in memory with one
  * tensor.
  *
  *   one    tnf_content_hash() on one thread
- *   many   … on so many
- *   evp    EVP_Digest() of the same bytes, by SHA-256 of libcrypto, where that is
- *   bare   as many threads that take 4 MiB each and do nothing but EVP_Digest(): what the machine
- *          can do, whose cores may be slower when all of them are busy
+ *   many   tnf_content_hash() on THREADS threads
+ *   evp    EVP_Digest() of the same bytes (SHA-256), if libcrypto is installed
+ *   bare   EVP_Digest() of 4 MiB at a time on THREADS threads: the limit of the machine, whose
+ * cores may be slower when all of them are busy
  */
 #include "bench_evp.h"
 
@@ -17,7 +17,7 @@
 
 static struct work {
     tnf_file *file;
-    tnf_sink *sink; /* the file lies in it */
+    tnf_sink *sink; /* contains the file */
     uint8_t *data;
     size_t n;
     unsigned threads;
@@ -76,7 +76,7 @@ static void hash_bare(void *ctx)
         pthread_join(threads[i], NULL);
 }
 
-/* Rows of 1024 floats that shrink a little, as weights do. */
+/* Rows of 1024 floats that compress a little, like weights. */
 static void open_one(const char *form)
 {
     tnf_error error;

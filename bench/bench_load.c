@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_load FILE ROUNDS [huge]: from a path to all tensors in fresh memory, each in a block of its
- * own, as a program starts up. huge: in pages as large as NumPy asks for. Freeing and closing are
- * not counted. */
+/* bench_load FILE ROUNDS [huge]: opens a file and reads all tensors, each into a new block of
+ * memory, as a program does when it starts. huge: with huge pages, as NumPy requests them. Freeing
+ * and closing are not counted. */
 #include "bench.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-/* What numpy.empty() does for 4 MiB and more. */
+/* The same request as that of numpy.empty() for 4 MiB and more. */
 static void *allocate_block(size_t n, bool huge)
 {
     void *p = huge && n >= (size_t)4 << 20 ? aligned_alloc(4096, (n + 4095) / 4096 * 4096)

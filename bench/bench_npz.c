@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_npz FILE ROUNDS: opens a file and reads every tensor whole into memory of its own, as
- * numpy.load() of all members does; so each one's CRC is compared. */
+/* bench_npz FILE ROUNDS: opens a file and reads every tensor completely into a new block of memory,
+ * like numpy.load() of all members. So the CRC of each is compared. */
 #include "bench.h"
 
 static uint64_t read_all(const char *path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_open FILE ROUNDS: opens a file and looks at every tensor's name, type and shape; then once
- * more with an allocator that counts, to tell what a handle keeps for each tensor. */
+/* bench_open FILE ROUNDS: opens a file and reads the name, type and shape of every tensor. Then
+ * does it again with an allocator that counts, to measure the memory of a handle per tensor. */
 #include "bench.h"
 
 struct counted {
@@ -20,12 +20,12 @@ static void *count_reallocate(void *ctx, void *p, size_t old_size, size_t new_si
     }
     c->calls++;
     c->now += new_size;
-    c->peak = c->now > c->peak ? c->now : c->peak; /* a moving realloc holds both for a moment */
+    c->peak = c->now > c->peak ? c->now : c->peak; /* realloc() may need both blocks for a moment */
     c->now -= old_size;
     return q;
 }
 
-/* Touches all that a listing shows, so that nothing can be put off. */
+/* Reads everything that a listing shows, so that no work is left for later. */
 static uint64_t look_at_tensors(const tnf_file *file)
 {
     uint64_t sum = 0;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_points DIRECTORY POINTS BATCH ROUNDS: a VS file of points of 128 f32, and batches appended.
+/* bench_points DIRECTORY POINTS BATCH ROUNDS: reads a VS file of points of 128 f32, and appends
+ * batches.
  *
- *   memory   the bytes of all vectors, in memory already, summed up
- *   pread    the whole file by pread into a window of 256 KiB, summed up
- *   each     tnf_points_each(), the vectors summed up
- *   tensor   the same points as a tensor, through tnf_scan(), summed up
+ *   memory   sums up the bytes of all vectors, which are in memory
+ *   pread    reads the file by pread() into a window of 256 KiB, and sums up the bytes
+ *   each     sums up the vectors by tnf_points_each()
+ *   tensor   sums up the same points as a tensor, by tnf_scan()
  *
- *   write    BATCH points' worth of bytes written to a new file in blocks of 8 MiB, fsync
+ *   write    writes as many bytes as BATCH points have to a new file in blocks of 8 MiB; fsync
  *   append   tnf_points_append() of BATCH points, one batch, to a new VS file
  *
- * Also told: the most memory that appending and walking took by the handle's allocator.
+ * Also prints the peak of memory, by the handle's allocator, of appending and of reading.
  */
 #include "bench.h"
 
@@ -50,7 +51,7 @@ struct work {
     volatile uint64_t sum;
 };
 
-/* Eight words at a time: as fast as memory is. */
+/* Eight words at a time, which is as fast as memory can be read. */
 static uint64_t add_up(const void *bytes, size_t n)
 {
     uint64_t sums[8] = { 0 }, word[8], total = 0;
@@ -158,7 +159,7 @@ static tnf_points *create_file(const char *path, struct memory *m)
     return points;
 }
 
-/* Making the file and taking it away is nobody's time. */
+/* Making and removing the file is not counted. */
 static void race_ways(bench_way *ways, unsigned rounds, struct work *w)
 {
     for (unsigned r = 0; r <= rounds; r++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_quantize FILE ROUNDS METHOD ITERATIONS: training and encoding, with 256 centroids for each
- * two dimensions. */
+/* bench_quantize FILE ROUNDS METHOD ITERATIONS: trains a quantizer and encodes all rows, with 256
+ * centroids for every two dimensions. */
 #include "bench.h"
 
 #include <tenfold/emb.h>

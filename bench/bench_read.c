@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_read FILE ROUNDS: all tensors of a file into memory that is there already.
+/* bench_read FILE ROUNDS: reads all tensors of a file into allocated memory.
  *
- *   bare      pread in blocks of 8 MiB, front to back; with two threads each takes the next block
- *   read      tnf_read() for one tensor after the other
+ *   bare      pread() in blocks of 8 MiB, front to back; with two threads each takes the next block
+ *   read      tnf_read() of one tensor after the other
  *   many      tnf_read_many()
  *
- * Every way puts every byte in the same place, so all touch the same memory.
+ * Every way puts each byte in the same place, so all use the same memory.
  */
 #include "bench.h"
 
@@ -60,7 +60,7 @@ static void bare_2(void *ctx)
     pthread_join(other, NULL);
 }
 
-/* As many threads as there are cores, at most 64. */
+/* One thread per core, at most 64. */
 static void bare_all(void *ctx)
 {
     struct work *w = ctx;
@@ -130,7 +130,7 @@ static void prepare_requests(struct work *w, const char *path)
     }
 }
 
-/* Of the tensors alone: what lies between them is not theirs to read. */
+/* Only bytes of tensors: the library does not read those between them. */
 static uint64_t sum_tensors(const struct work *w)
 {
     uint64_t total = 0, word = 0;
@@ -145,7 +145,7 @@ static uint64_t sum_tensors(const struct work *w)
     return total;
 }
 
-/* A way that leaves out the work would win every race. */
+/* Checks that each way has really read the bytes. */
 static void check_ways(struct work *w, const bench_way *ways, size_t n)
 {
     bare_1(w);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_save DIRECTORY BYTES TENSORS ROUNDS [sync]: tensors in memory to a new file.
+/* bench_save DIRECTORY BYTES TENSORS ROUNDS [sync]: saves tensors from memory to a new file.
  *
- *   bare     open a temporary name, write in blocks of 8 MiB, rename; with `sync` fsync the file
- *            before and the directory after, as the library does
- *   FORMAT   tnf_save() of the same memory, cut into that many tensors
+ *   bare     opens a temporary file, writes blocks of 8 MiB, renames it; with `sync`, fsync of the
+ *            file before and of the directory after, as in the library
+ *   FORMAT   tnf_save() of the same memory as TENSORS tensors
  */
 #include "bench.h"
 
@@ -69,7 +69,7 @@ static void save_archive(void *ctx)
     save_as(ctx, "gptrs-archive");
 }
 
-/* Names like those of a mixture of experts; sizes all alike but the last. */
+/* Names like those of a mixture of experts. All sizes but the last are equal. */
 static void describe_tensors(struct work *w, size_t tensors)
 {
     tnf_error error;
@@ -86,7 +86,7 @@ static void describe_tensors(struct work *w, size_t tensors)
     }
 }
 
-/* Removing what the last way wrote is nobody's time. */
+/* Removing the file of the last way is not counted. */
 static void race_ways(bench_way *ways, size_t n, unsigned rounds, struct work *w)
 {
     for (unsigned r = 0; r <= rounds; r++)

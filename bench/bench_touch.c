@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_touch FILE: how much of a file does opening it touch? Counted three ways: bytes asked of a
- * source, bytes that read calls brought (/proc/self/io), and pages of the file that are in the page
- * cache afterwards if none were before. */
+/* bench_touch FILE: how much of a file is read when it is opened? Three numbers: the bytes
+ * requested from a source, the bytes that read calls returned (/proc/self/io), and the pages of the
+ * file in the page cache afterwards, if there were none before. */
 #include "bench.h"
 
 #include <fcntl.h>
@@ -109,7 +109,7 @@ static void by_kernel(const char *path)
     uint64_t before = pages_cached(path);
     tnf_error error;
     tnf_file *file;
-    uint64_t a = read_chars(), b = read_chars(); /* b - a: what looking costs */
+    uint64_t a = read_chars(), b = read_chars(); /* b - a: the cost of the query itself */
     long f = count_faults();
     bench_check(tnf_open(&file, path, NULL, &error), &error);
     f = count_faults() - f;

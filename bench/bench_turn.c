@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_turn ROWS COLUMNS ROUNDS: a column-major matrix of floats made row-major.
+/* bench_turn ROWS COLUMNS ROUNDS: transposes a column-major matrix of floats to row-major order.
  *
  *   bare     memcpy() of as many bytes, in blocks of 8 MiB
- *   slice    all of it by tnf_read_slice(), which hands out rows
- *   save     saved in a row-major format, to a sink that drops what it gets
+ *   slice    reads the matrix by tnf_read_slice(), which returns rows
+ *   save     saves it in a row-major format, to a sink that drops the bytes
  */
 #include "bench.h"
 
@@ -80,8 +80,8 @@ static void prepare_matrix(struct work *w, uint64_t rows, uint64_t columns)
     bench_check(tnf_builder_add_object(w->builder, &w->object, NULL, &error), &error);
 }
 
-/* Are they turned at all? */
-static void check_turned(struct work *w)
+/* Checks that the numbers were transposed. */
+static void check_transposed(struct work *w)
 {
     const float *from = (const float *)(const void *)w->from, *to = (const float *)(void *)w->to;
     turn_by_slice(w);
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     }
     unsigned rounds = bench_rounds(argv[3]);
     prepare_matrix(&w, bench_number(argv[1]), bench_number(argv[2]));
-    check_turned(&w);
+    check_transposed(&w);
     bench_run(ways, 3, rounds, &w);
     printf("{");
     bench_print(ways, 3, rounds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One tensor as a file in memory and as one on disk, and the least that anybody does who looks at
- * all of its bytes: an exclusive or of 64 at a time from memory, pread() from the page cache. */
+/* A tensor as a file in memory and as a file on disk. For comparison, the least work that touches
+ * all of its bytes: XOR of 64 bytes at a time from memory, pread() from the page cache. */
 #ifndef TENFOLD_BENCH_TWICE_H
 #define TENFOLD_BENCH_TWICE_H
 
@@ -20,7 +20,7 @@ typedef uint64_t bench_line __attribute__((vector_size(64)));
 #endif
 
 typedef struct bench_twice {
-    tnf_file *file, *on_disk; /* on_disk: NULL if none was asked for */
+    tnf_file *file, *on_disk; /* on_disk: NULL if it was not requested */
     tnf_sink *sink;
     int fd;
     uint8_t block[256 << 10];
@@ -55,7 +55,7 @@ static void read_all(void *ctx)
         seen = w->block[0];
 }
 
-/* The same file once more, under a name that is gone at once. */
+/* Writes the same file to disk; its name is removed at once. */
 static void put_on_disk(bench_twice *w, const char *directory)
 {
     tnf_error error;
@@ -69,7 +69,7 @@ static void put_on_disk(bench_twice *w, const char *directory)
     unlink(path);
 }
 
-/* n elements as tensor "w", saved; the directory may be NULL. */
+/* Saves n elements as the tensor "w". The directory may be NULL. */
 static void bench_twice_open(bench_twice *w, const tnf_type *type, uint64_t n, const void *data,
                              const tnf_save_options *save, const char *directory)
 {
@@ -90,7 +90,7 @@ static void bench_twice_open(bench_twice *w, const tnf_type *type, uint64_t n, c
         put_on_disk(w, directory);
 }
 
-/* Measures, prints, closes. */
+/* Measures, prints the times, and closes the files. */
 static void bench_twice_run(bench_twice *w, bench_way *ways, unsigned n, unsigned rounds)
 {
     bench_run(ways, n, rounds, w);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_values MIB TYPE ROUNDS [DIRECTORY]: every number of a tensor looked at, on one thread.
+/* bench_values MIB TYPE ROUNDS [DIRECTORY]: examines every number of a tensor, on one thread.
  *
- *   memory    all its bytes, once, from memory: an exclusive or of 64 at a time
- *   values    tnf_verify() with the values wanted, of a tensor in memory
- *   stat      tnf_stat_file(): deviation and histogram, too
- *   read      with a directory: all bytes of a file there, in the page cache, by pread()
+ *   memory    loads all its bytes from memory, 64 at a time, and combines them by XOR
+ *   values    tnf_verify() of a tensor in memory, with counts of its values
+ *   stat      tnf_stat_file(): also deviation and histogram
+ *   read      with DIRECTORY: reads all bytes of a file there, in the page cache, by pread()
  *   file      tnf_verify() of that file
  */
 #include "bench_twice.h"
@@ -44,7 +44,7 @@ static void stat_in_memory(void *ctx)
     bench_check(tnf_stat_file(w->file, &how, &error), &error);
 }
 
-/* A float of fewer bits, cut off: for weights, which are far from its largest. */
+/* A float with fewer bits, truncated. Weights are much smaller than its largest number. */
 static uint32_t narrow_float(float f, unsigned exponent_bits, unsigned mantissa_bits)
 {
     uint32_t bits, sign;
@@ -59,7 +59,7 @@ static uint32_t narrow_float(float f, unsigned exponent_bits, unsigned mantissa_
     return sign | (down < 32 ? mantissa >> down : 0);
 }
 
-/* Weights: small numbers of both signs, none of them odd. What is no float is anything at all. */
+/* Weights: small numbers of both signs, all finite. Types other than floats get arbitrary bytes. */
 static void fill_weights(uint8_t *p, size_t n, const tnf_type *type)
 {
     uint64_t x = 88172645463325252u;

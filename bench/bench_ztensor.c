@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The work that zTensor's own benchmark does, by Tenfold:
+/* The workloads of zTensor's own benchmark, with Tenfold:
  *
- *   bench_ztensor list|walk|copy|verify FILE ROUNDS     of a .zt file in the page cache
- *   bench_ztensor save FILE ROUNDS DIRECTORY [sync]     the tensors of FILE, from memory,
- * canonically bench_ztensor range FILE NAME                       1 MiB of the middle of an encoded
- * tensor
+ *   bench_ztensor list|walk|copy|verify FILE ROUNDS    a .zt file in the page cache
+ *   bench_ztensor save FILE ROUNDS DIRECTORY [sync]    the tensors of FILE from memory, canonically
+ *   bench_ztensor range FILE NAME                      1 MiB from the middle of an encoded tensor
  *
- * walk touches one byte of each page of every tensor, through views. Prints one JSON object.
+ * walk reads one byte of each page of every tensor, through views. Prints one JSON object.
  */
 #include "bench.h"
 
@@ -55,7 +54,7 @@ static void walk_pages(void *ctx)
     tnf_close(file);
 }
 
-/* Into fresh memory, as loading does. */
+/* Into newly allocated memory, like loading. */
 static void copy_tensors(void *ctx)
 {
     (void)ctx;
@@ -93,7 +92,7 @@ static void save_tensors(void *ctx)
     unlink(out);
 }
 
-/* All tensors of the file, in memory, to be saved. */
+/* A builder with all tensors of the file in memory. */
 static void load_tensors(void)
 {
     tnf_file *file = open_it();

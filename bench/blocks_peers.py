@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Block types by the package gguf: blocks_peers.py decode|encode TYPE MIB ROUNDS, where MIB is of the
+"""Block types with the package gguf: blocks_peers.py decode|encode TYPE MIB ROUNDS, where MIB is of the
 floats. Prints one JSON object."""
 import json
 import sys

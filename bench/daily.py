@@ -12,14 +12,14 @@ CASTS = (("f32", "bf16"), ("f32", "f16"), ("bf16", "f32"), ("f16", "bf16"))
 
 
 def best_way(t):
-    """The name and the times of the fastest of bench_fill's ways."""
+    """Returns the name and the times of the fastest way of bench_fill."""
     ways = {k: v for k, v in t.items() if isinstance(v, list) and min(v) > 0}
     name = min(ways, key=lambda k: min(ways[k]))
     return name, ways[name]
 
 
 def told(b, what, t):
-    """All ways of filling a file, as they are."""
+    """Returns the times of all ways of bench_fill."""
     for name, seconds in t.items():
         if isinstance(seconds, list) and min(seconds) > 0 and name != "write":
             b.speed(f"{what}: {name}", seconds, "write() of 8 MiB", t["write"], None, t["bytes"])
@@ -65,7 +65,7 @@ def casts(b, where, size, cores):
 
 
 def threads_and_copies(b, tenfold, source, out, copy, size):
-    """Where room for several threads begins to pay, and plain copies."""
+    """Conversions, with and without a cast, by 2 to 16 threads."""
     for threads in (2, 4, 8, 16):
         for what, more in (("convert --dtype bf16", ["--dtype", "bf16", "--allow-loss"]), ("plain convert", [])):
             ours, peers = [], []
@@ -81,7 +81,7 @@ def threads_and_copies(b, tenfold, source, out, copy, size):
 
 
 def rust_peer(b):
-    """The program over the safetensors crate: BENCH_RUST, or built here; None without cargo."""
+    """Returns the program that uses the safetensors crate: BENCH_RUST, or built here; None without cargo."""
     if os.environ.get("BENCH_RUST"):
         return os.environ["BENCH_RUST"]
     if not shutil.which("cargo"):
@@ -93,7 +93,7 @@ def rust_peer(b):
 
 
 def small_tensors(b):
-    """100,000 small tensors, from a path into memory of their own."""
+    """Opens a file and reads 100,000 small tensors, each into new memory."""
     many = b.made("many.safetensors", data.many, 100_000, [4, 8])
     rust = rust_peer(b)
     if rust:
@@ -112,7 +112,7 @@ def small_tensors(b):
 
 
 def bench_daily(b):
-    """Casts, copies, reads and durable saves, on as many cores as there are."""
+    """Casts, copies, reads and saves with a sync, on all cores."""
     cores = os.cpu_count() or 1
     size = min(b.size, 1 << 30)
     memory = os.environ.get("BENCH_MEMORY", "/dev/shm")

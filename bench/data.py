@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files to measure with, written without any of the libraries that are measured."""
+"""Makes data files for benchmarks, without the libraries that are measured."""
 import array
 import json
 import os
@@ -10,7 +10,7 @@ WIDTH = {"F32": 4, "F16": 2}
 
 
 def write(path, tensors, sparse=False):
-    """A safetensors file: (name, dtype, shape) each, back to back; random bytes, or a hole."""
+    """Writes a safetensors file with the tensors (name, dtype, shape): random bytes, or a hole."""
     header, at = {}, 0
     for name, dtype, shape in tensors:
         n = WIDTH[dtype]
@@ -56,7 +56,7 @@ def model(path, size):
 
 
 def floats(path, size):
-    """Eight tensors of floats that compress as weights do: a few thousand values, in no order."""
+    """Eight tensors of floats that compress like weights: a few thousand values in random order."""
     count, values = size // 32, array.array("f", [i / 50000 for i in range(-4000, 4000)])
     dice = random.Random(1)
     write(path, [(f"w{i}", "F32", [count]) for i in range(8)], sparse=True)
@@ -79,7 +79,7 @@ def many(path, count, shape):
 
 
 def hollow(path, size):
-    """Two matrices with nothing in them: a file that is large by its length alone."""
+    """Two matrices that are holes: a large file that takes no space on disk."""
     rows = size // 2 // 4096 // 4
     return write(path, [("a", "F32", [rows, 4096]), ("b", "F32", [rows, 4096])], sparse=True)
 

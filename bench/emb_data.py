@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Embeddings to measure with, written from the layout of finalfusion files with numpy alone."""
+"""Makes embeddings for benchmarks: finalfusion files, written with numpy alone."""
 import struct
 
 import numpy
@@ -10,7 +10,7 @@ def chunk_head(number, length):
 
 
 def word_list(n):
-    """n words of some 9 bytes, no two alike."""
+    """n different words of about 9 bytes."""
     out = bytearray()
     for i in range(n):
         word = b"%x-%d" % (i * 2654435761 % 2**32, i % 97)
@@ -28,7 +28,7 @@ def bucket_vocab(f, n, exponent):
 
 
 def dense(path, n, d, exponent):
-    """n words and 2^exponent buckets, d numbers each."""
+    """n words and 2^exponent buckets, with d numbers each."""
     rng = numpy.random.default_rng(1)
     rows = n + 2**exponent
     with open(path, "wb") as f:
@@ -43,7 +43,7 @@ def dense(path, n, d, exponent):
 
 
 def quantized(path, n, d, exponent):
-    """The same shape with d / 2 codes of 256 and a rotation, as an OPQ quantizer makes it."""
+    """The same shape, quantized like OPQ: d / 2 codes of 256 centroids, and a rotation."""
     rng = numpy.random.default_rng(2)
     rows, m = n + 2**exponent, d // 2
     rotation = numpy.linalg.qr(rng.standard_normal((d, d)))[0].astype(numpy.float32)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The same work elsewhere: emb_peers.py open|batch FILE ROUNDS [MORE]. "open" is the finalfusion
-package, "batch" numpy with its BLAS: products of blocks, and the best ten of each kept by
+"""Embeddings with other packages: emb_peers.py open|batch FILE ROUNDS [MORE]. "open" uses the package
+finalfusion. "batch" uses numpy with its BLAS: it multiplies blocks and keeps the best ten rows of each by
 argpartition. Prints one JSON object; only the work is timed."""
 import json
 import struct
@@ -13,7 +13,7 @@ K = 10
 
 
 def matrix_of(path):
-    """The rows of words in a file that emb_data.py made, mapped."""
+    """Maps the rows of words in a file of emb_data.py."""
     with open(path, "rb") as f:
         f.seek(12 + 8)
         _, length, words = struct.unpack("<IQQ", f.read(20))

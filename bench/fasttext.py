@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A fastText model made ready to be asked: tenfold convert, against gensim's loading it.
+"""Prepares a fastText model for queries: tenfold convert, compared with loading the model in gensim.
 
     fasttext.py TENFOLD [WORDS [BUCKETS [ROUNDS]]]
 
-Makes a model of that size (200,000 words and 500,000 buckets of 300 numbers: 1.1 GB) beside the
-system's temporary files. Needs numpy and gensim. Prints seconds, by the clock and of all processors.
+Makes a model of that size (200,000 words and 500,000 buckets of 300 numbers: 1.1 GB) in the system's
+directory for temporary files. Needs numpy and gensim. Prints wall-clock and CPU seconds.
 """
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""GGUF by the package gguf: gguf_peers.py make FILE WORDS TENSORS, a model with a vocabulary of so many words;
+"""GGUF with the package gguf: gguf_peers.py make FILE WORDS TENSORS, a model with a vocabulary of so many words;
 gguf_peers.py large FILE BYTES, q8_0 of so many bytes; gguf_peers.py list FILE ROUNDS, which prints one JSON object."""
 import json
 import sys

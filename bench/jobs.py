@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What plans cost: docs/engines.md, "What was measured".
+"""Measures the cost of plans, for docs/engines.md, "What was measured".
 
     bench/jobs.py TENFOLD [--gib N] [--tb N]
 
-  driver   a plan of a catalog of N TB in sparse files: memory and CPU time
-  finish   the receipts of all its parts, made up, put together
-  work     CPU time and bytes read of 64 parts and finish, against the plain command
+  driver   makes a plan for a catalog of N TB in sparse files: memory and CPU time
+  finish   finishes that plan with made-up receipts of all parts
+  work     CPU time and bytes read of 64 parts and finish, compared with the plain command
 """
 import argparse
 import hashlib
@@ -22,7 +22,7 @@ import tempfile
 LEAF = 4194304
 
 
-# In a process of its own, since a child's memory counts from that of who starts it.
+# Runs in a process of its own, since the peak of a child includes the memory of its parent.
 MEASURE = """
 import os, sys
 pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
@@ -34,7 +34,7 @@ print(status, used.ru_utime + used.ru_stime, used.ru_maxrss, read, file=sys.stde
 
 
 def measure(*args, env=None):
-    """CPU seconds, the most memory in MiB, bytes read, of a command."""
+    """Returns the CPU seconds, the peak of memory in MiB and the bytes read of a command."""
     with open("out.txt", "w") as out:
         p = subprocess.run([sys.executable, "-S", "-E", "-c", MEASURE, *map(str, args)], stdout=out,
                            stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(env or {})))
@@ -45,7 +45,7 @@ def measure(*args, env=None):
 
 
 def shards(folder, total, per_shard, tensor):
-    """An index and sparse shards of equal tensors of bf16."""
+    """Makes an index and sparse shards with equal tensors of bf16."""
     os.mkdir(folder)
     count, names, number = total // per_shard, {}, 0
     for s in range(count):
@@ -102,7 +102,7 @@ def model(path, size, dtype="BF16"):
 
 
 def in_parts(tenfold, job, path, parts, env):
-    """What each part of a plan took, and finish."""
+    """Returns the cost of each part of a plan, and of finish."""
     out = ["--out", "out.safetensors"] if job == "convert" else []
     measure(tenfold, "plan", path, "--for", job, *out, "--parts", parts, "--json")
     os.rename("out.txt", "plan.json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The same work by NumPy: npz_peers.py make|large|read FILE N. "make" writes an .npz of N arrays of
+"""Archives with NumPy: npz_peers.py make|large|read FILE N. "make" writes an .npz of N arrays of
 32 x 32 numbers, "large" one of N bytes in eight arrays; "read" loads all arrays of one, N times.
 Prints one JSON object; only the work is timed."""
 import json

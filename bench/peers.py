@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The safetensors package at the same work: peers.py keys|list|load|save FILE ROUNDS. Only the calls
-are timed, not the interpreter's start, the import or the closing. Prints one JSON object."""
+"""The same work with the package safetensors: peers.py keys|list|load|save FILE ROUNDS. Only the calls
+are timed, not the start of the interpreter, the import or closing. Prints one JSON object."""
 import json
 import os
 import sys
@@ -19,7 +19,7 @@ def keys(path):
 
 
 def everything(path):
-    """What a listing shows: name, type and shape of each."""
+    """Returns the contents of a listing: name, type and shape of each tensor."""
     f = safe_open(path, "np")
     for name in f.keys():
         part = f.get_slice(name)
@@ -28,7 +28,7 @@ def everything(path):
 
 
 def saver():
-    """The same tensors as bench_save makes of 100,000."""
+    """Makes the same tensors as bench_save with 100,000 tensors."""
     values = numpy.ones((100_000, 32), numpy.float32)
     tensors = {f"model.layers.{i // 64}.mlp.experts.{i % 64}.up_proj.weight": values[i]
                for i in range(len(values))}

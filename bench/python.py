@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The Python package against safetensors, both in one run: CPU time, the best of many, and ratios.
+"""The Python package compared with safetensors in one run: the best CPU times, and ratios.
 
     PYTHONPATH=build/release/python .venv/bin/python bench/python.py [--large GIB]
 """
@@ -21,7 +21,7 @@ import tenfold.numpy
 
 
 def best(function, seconds=0.6, clock=time.process_time):
-    """The shortest time of one call."""
+    """Returns the shortest time of one call."""
     shortest, end = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
         start = clock()
@@ -31,7 +31,7 @@ def best(function, seconds=0.6, clock=time.process_time):
 
 
 def each(function, n=2000):
-    """The shortest time of one of n calls in a row."""
+    """Returns the shortest time per call of n consecutive calls."""
     def many():
         for _ in range(n):
             function()

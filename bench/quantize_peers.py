@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""k-means on pieces of two dimensions elsewhere: quantize_peers.py FILE ROUNDS ITERATIONS. By
-scikit-learn, where it is installed, or else by numpy. It is done for a few of the pieces, and the time
-multiplied by how many there are. Prints one JSON object."""
+"""k-means on pieces of two dimensions with scikit-learn, or numpy if that is not installed:
+quantize_peers.py FILE ROUNDS ITERATIONS. Only a few pieces are trained, and the time is multiplied to
+estimate that of all. Prints one JSON object."""
 import json
 import struct
 import sys
@@ -13,7 +13,7 @@ K, PIECES = 256, 3
 
 
 def matrix_of(path):
-    """The rows of a file that emb_data.py made: the last thing in it."""
+    """Maps the rows of a file of emb_data.py, which are at its end."""
     with open(path, "rb") as f:
         f.seek(16)
         _, _, length = struct.unpack("<IIQ", f.read(16))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A whole file over the network, from a server that gives each connection a limited rate and is 50 ms away:
-tenfold beside fsspec and huggingface_hub, all in one run.
+"""Downloads a file from a server that limits the rate of each connection and is 50 ms away: tenfold, fsspec and
+huggingface_hub in one run.
 
-    remote_peers.py COMMAND [MEBIBYTES [RATE]]     RATE: MiB/s for each connection; 32 and 1 if not given
+    remote_peers.py COMMAND [MEBIBYTES [RATE]]     RATE: MiB/s for each connection; default: 32 1
 
-Needs nginx; tests/remote/delay.py is the distance. Peers that are not installed (fsspec with aiohttp,
+Needs nginx; tests/remote/delay.py makes the delay. Peers that are not installed (fsspec with aiohttp,
 huggingface_hub) are left out.
 """
 import os

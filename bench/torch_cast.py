@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""torch at the same work as `convert --dtype`: torch_cast.py SOURCE.safetensors FOLDER DTYPE ROUNDS. The source is first
-saved by torch itself. Only load, cast and save are timed. Prints one JSON object; {} where there is no torch."""
+"""The work of `convert --dtype` with torch: torch_cast.py SOURCE.safetensors FOLDER DTYPE ROUNDS. The source is first
+saved by torch itself. Only load, cast and save are timed. Prints one JSON object; {} if torch is not installed."""
 import json
 import os
 import struct

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The same work by torch: torch_peers.py make FILE BYTES | open FILE N. "make" saves a checkpoint with the
-tensors of a model of 7 billion parameters (32 layers of nine, and three), smaller ones of BYTES in all; "open"
-loads it as torch can without reading the numbers (mmap=True, weights_only=True) and looks at every tensor, N times.
+"""Checkpoints with torch: torch_peers.py make FILE BYTES | open FILE N. "make" saves a checkpoint with the
+names of a model of 7 billion parameters (32 layers of nine tensors, and three more), with BYTES in total. "open"
+loads it without reading the numbers (mmap=True, weights_only=True) and visits every tensor, N times.
 Prints one JSON object; only the work is timed."""
 import json
 import sys

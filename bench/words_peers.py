@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The same work by gensim: words_peers.py make|text|binary|save|twice FILE ROWS [OUT]. "make" writes a
-word2vec file of ROWS words with 300 numbers; "twice" reads all of a file, then reads and writes it;
-the others load (or load, and time saving as text) as many rows. Prints one JSON object; only the
+"""Word vectors with gensim: words_peers.py make|text|binary|save|twice FILE ROWS [OUT]. "make" writes a
+word2vec file of ROWS words with 300 numbers; "twice" reads a file completely, then reads and writes it.
+The others load that many rows; "save" times saving them as text. Prints one JSON object; only the
 work is timed."""
 import json
 import os
@@ -22,7 +22,7 @@ def make(path, rows):
 
 
 def twice(path, out):
-    """What must be done at least, where words lie between vectors but are written before them."""
+    """The least work for a file with words between the vectors, if the output has all words first."""
     source, block = os.open(path, os.O_RDONLY), memoryview(bytearray(256 << 10))
     size, start = os.fstat(source).st_size, time.monotonic()
     for at in range(0, size, len(block)):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The ztensor and safetensors packages at the work of zTensor's own benchmark, and its workloads.
+"""The workloads of zTensor's own benchmark, with the packages ztensor and safetensors.
 
     ztensor_peers.py make WORKLOAD BYTES DIRECTORY                   WORKLOAD.safetensors, .zt and .zstd.zt
     ztensor_peers.py ztensor|safetensors|write list|walk|copy|verify|save FILE ROUNDS [DIRECTORY]
 
 Workloads: large (50 MiB each), mixed (100, 10 MiB and a rest), small (10 KiB each), llama (the shapes
-of llama-1b in 16 bits, layers enough for the bytes). Only the calls are timed. Prints one JSON object.
+of llama-1b in 16 bits, with as many layers as BYTES need). Only the calls are timed. Prints one JSON object.
 """
 import json
 import os
@@ -70,7 +70,7 @@ def make(workload, size, directory):
 
 
 def touch(arrays):
-    """A byte of each page. The package gives types that numpy lacks as bytes."""
+    """Reads a byte of each page. The package returns types that numpy lacks as bytes."""
     return sum(int(a.reshape(-1).view(numpy.uint8)[::4096].sum()) for a in arrays.values())
 
 
@@ -92,7 +92,7 @@ WORK = {
 
 
 def write_bytes(tensors, target):
-    """The least that any writer does: the bytes alone, in the steps that suit Linux best, and a sync."""
+    """The least work of any writer: only the bytes, in the steps that are fastest on Linux, and a sync."""
     fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     for t in tensors.values():
         view = memoryview(t.reshape(-1).view(numpy.uint8))
@@ -103,7 +103,7 @@ def write_bytes(tensors, target):
 
 
 def saver(package, path, directory):
-    """Of the same tensors, from memory. zTensor's writer syncs, that of safetensors does not."""
+    """Saves the same tensors from memory. zTensor's writer syncs, that of safetensors does not."""
     tensors = safetensors.numpy.load_file(path)
     target = os.path.join(directory, "theirs")
     save = {"ztensor": ztensor.numpy.save_file, "write": write_bytes}.get(package, safetensors.numpy.save_file)

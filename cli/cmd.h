@@ -69,9 +69,9 @@ void help_overview(FILE *to);
 void help_command(FILE *to, const command *c);
 
 /* man.c and complete.c: the build calls this as `tenfold --generate KIND DIR`. */
-int generate(int argc, char **argv);
+int generate_files(int argc, char **argv);
 bool man_pages(const char *dir);
-bool completions(const char *kind, const char *dir);
+bool write_completions(const char *kind, const char *dir);
 FILE *generated_file(const char *dir, const char *name);
 
 /* complete_names.c: completions call this as `tenfold --complete tensors|keys FILE`. */

@@ -61,7 +61,7 @@ static bool find_text(target *t, const tnf_file *file, char *text, size_t n)
 /* Tries the name as given, then with the escapes that `ls` prints. */
 static bool find_target(target *t, const tnf_file *file, char *text)
 {
-    return find_text(t, file, text, strlen(text)) || find_text(t, file, text, unescape(text));
+    return find_text(t, file, text, strlen(text)) || find_text(t, file, text, unescape_text(text));
 }
 
 static void list_near(const suggestion *near)

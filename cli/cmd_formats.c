@@ -181,7 +181,7 @@ static void put_options(const char *title, const tnf_option_info *o)
     if (!o || !o->name)
         return;
     putchar('\n');
-    put_folded(stdout, title, strlen(title), 2);
+    put_wrapped(stdout, title, strlen(title), 2);
     for (; o->name; o++) {
         const char *values = o->kind == TNF_OPTION_CHOICE ? o->choices
                              : o->kind == TNF_OPTION_BOOL ? "yes|no"

@@ -72,7 +72,7 @@ static size_t count_types(const tnf_file *file, tally *out, size_t room)
 static void put_label(FILE *to, const cli_state *cli, const char *text)
 {
     if (*text)
-        fprintf(to, "%s%s%s", painted(cli, PAINT_BOLD), text, painted(cli, PAINT_OFF));
+        fprintf(to, "%s%s%s", paint_code(cli, PAINT_BOLD), text, paint_code(cli, PAINT_OFF));
     put_spaces(to, strlen(text) < LABEL ? LABEL - strlen(text) : 1);
 }
 
@@ -125,16 +125,16 @@ static void put_types(const cli_state *cli, const tnf_file *file)
     putchar('\n');
     for (size_t i = 0; i < n; i++) {
         char size[SIZE_TEXT];
-        folded line;
+        wrapped_text line;
         size_text(size, types[i].bytes);
-        FILE *to = fold_begin(&line, stdout);
+        FILE *to = wrap_begin(&line, stdout);
         put_label(to, cli, i == 0 ? "types" : "");
         fprintf(to, "%-*s  ", (int)width, types[i].kind);
         put_grouped(to, types[i].tensors);
         fprintf(to, " tensor%s, ", types[i].tensors == 1 ? "" : "s");
         put_grouped(to, types[i].elements);
         fprintf(to, " element%s, %s\n", types[i].elements == 1 ? "" : "s", size);
-        fold_end(&line, i == 0 ? LABEL + 2 : 2);
+        wrap_end(&line, i == 0 ? LABEL + 2 : 2);
     }
 }
 
@@ -208,10 +208,10 @@ static void for_people(const cli_state *cli, const input *in)
         printf("%zu%s\n", info->nwarnings, cli->verbose ? "" : " (-v shows them)");
     }
     if (info->attrs->n > 0) {
-        printf("%sattributes%s\n", painted(cli, PAINT_BOLD), painted(cli, PAINT_OFF));
-        folded lines;
-        put_attrs(fold_begin(&lines, stdout), info->attrs, 2, cli->verbose);
-        fold_end(&lines, 4);
+        printf("%sattributes%s\n", paint_code(cli, PAINT_BOLD), paint_code(cli, PAINT_OFF));
+        wrapped_text lines;
+        put_attrs(wrap_begin(&lines, stdout), info->attrs, 2, cli->verbose);
+        wrap_end(&lines, 4);
     }
 }
 

@@ -147,7 +147,7 @@ static tnf_status salvage_file(job *j, tnf_error *error)
 }
 
 /* Reports a rule that OUT breaks, as IN did. */
-static void look_again(job *j, tnf_status saved)
+static void check_saved(job *j, tnf_status saved)
 {
     tnf_error error;
     tnf_file *file = NULL;
@@ -165,7 +165,7 @@ static int finish_repair(job *j, tnf_status status, const tnf_error *error)
 {
     bool nothing = status == TNF_OK && !worth_saving(j);
     size_t known = j->in.info->objects + j->missing;
-    look_again(j, status);
+    check_saved(j, status);
     if (j->options->save.json) {
         json_close(&j->json, ']');
         json_key(&j->json, "saved");

@@ -223,13 +223,13 @@ static void put_lines(const cli_state *cli, const found *f, bool ok,
                       const tnf_verify_result *result)
 {
     const tnf_info *info = f->in->info;
-    folded lines;
+    wrapped_text lines;
     if (cli->quiet && !f->values_n)
         return;
-    FILE *to = fold_begin(&lines, stdout);
+    FILE *to = wrap_begin(&lines, stdout);
     put_safe(to, f->in->name, strlen(f->in->name), false);
-    fprintf(to, ": %s%s%s", painted(cli, ok ? PAINT_GREEN : PAINT_RED), ok ? "ok" : "FAILED",
-            painted(cli, PAINT_OFF));
+    fprintf(to, ": %s%s%s", paint_code(cli, ok ? PAINT_GREEN : PAINT_RED), ok ? "ok" : "FAILED",
+            paint_code(cli, PAINT_OFF));
     if (info)
         fprintf(to, " (%s, %zu tensor%s", info->format, info->objects,
                 info->objects == 1 ? "" : "s");
@@ -244,7 +244,7 @@ static void put_lines(const cli_state *cli, const found *f, bool ok,
                 result->problems, result->problems == 1 ? "" : "s");
     put_indented(to, f->notes_text, f->notes_n);
     put_indented(to, f->values_text, f->values_n);
-    fold_end(&lines, 4);
+    wrap_end(&lines, 4);
 }
 
 static tnf_status look_at_file(const cli_state *cli, found *f, input *in, const char *path,

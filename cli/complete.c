@@ -387,7 +387,7 @@ static void complete_fish(FILE *to)
     fputs("'\n", to);
 }
 
-bool completions(const char *kind, const char *dir)
+bool write_completions(const char *kind, const char *dir)
 {
     static const struct {
         const char *kind, *file;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 20000u /* nobody reads more */
+#define MOST 20000u /* a longer list is of no use */
 
 /* Skips names that cannot be typed: a name with control characters, or one that begins with '-',
  * which would be taken for an option. */

@@ -346,9 +346,9 @@ static void add_text(const diff_report *r, const tnf_difference *d)
     };
     FILE *to = r->json.to;
     const tnf_object *o = d->a ? d->a : d->b;
-    fprintf(to, "%s%-9s%s  ", painted(r->cli, PAINT_BOLD),
+    fprintf(to, "%s%-9s%s  ", paint_code(r->cli, PAINT_BOLD),
             d->kind <= TNF_DIFF_ONLY_B ? titles[d->kind] : kinds[d->kind],
-            painted(r->cli, PAINT_OFF));
+            paint_code(r->cli, PAINT_OFF));
     put_subject(to, d);
     fputs("  ", to);
     if (d->kind <= TNF_DIFF_ONLY_B && o) {
@@ -377,18 +377,18 @@ static void put_count(FILE *to, uint64_t n, const char *what, const char **betwe
 static void print_text(diff_report *r, const input *a, const tnf_diff_result *result)
 {
     const char *between = "";
-    folded f;
+    wrapped_text f;
     if (r->summary && !(result->same && !result->close) &&
         !diff_layers_print(&r->layers, r->cli, a->file, NULL))
         r->no_memory = true;
-    put_folded(stdout, r->text, r->n, 4);
+    put_wrapped(stdout, r->text, r->n, 4);
     if (result->same && !result->close) {
         printf("the same: ");
         put_grouped(stdout, result->tensors);
         puts(result->tensors == 1 ? " tensor" : " tensors");
         return;
     }
-    FILE *to = fold_begin(&f, stdout);
+    FILE *to = wrap_begin(&f, stdout);
     put_count(to, result->tensors - result->different - result->close,
               result->tensors - result->different - result->close == 1 ? "tensor equal"
                                                                        : "tensors equal",
@@ -402,7 +402,7 @@ static void print_text(diff_report *r, const input *a, const tnf_diff_result *re
               &between);
     put_count(to, result->extras, result->extras == 1 ? "extra" : "extras", &between);
     putc('\n', to);
-    fold_end(&f, 0);
+    wrap_end(&f, 0);
 }
 
 /* ----------------------------------------------------------------- report */

@@ -44,7 +44,7 @@ static const char *add_item(hash_list *l, char *line)
     l->items = items;
     if (!(item.name = strdup(name)))
         return NO_MEMORY;
-    item.n = unescape(item.name);
+    item.n = unescape_text(item.name);
     l->items[l->n++] = item;
     return NULL;
 }
@@ -58,7 +58,7 @@ static const char *add_leaf(hash_list *l, char *line)
         leaf.offset = strtoull(offset, &name, 10);
     if (!name || strncmp(name, "  ", 2) != 0)
         return "expected a hash, an offset and a name";
-    size_t n = unescape(name += 2);
+    size_t n = unescape_text(name += 2);
     if (!item || n <= item->n || memcmp(name, item->name, item->n) != 0 || name[item->n] != '#')
         return "the line of a leaf must follow the line of its tensor";
     hash_leaf *leaves = grow_array(item->leaves, item->nleaves, &item->room, sizeof *leaves, 16);
@@ -225,7 +225,8 @@ static void put_line(const cli_state *cli, const hash_item *item, bool ok, const
     if (ok && cli->quiet)
         return;
     put_safe(stdout, item->name, item->n, true);
-    printf(": %s%s%s\n", painted(cli, ok ? PAINT_GREEN : PAINT_RED), what, painted(cli, PAINT_OFF));
+    printf(": %s%s%s\n", paint_code(cli, ok ? PAINT_GREEN : PAINT_RED), what,
+           paint_code(cli, PAINT_OFF));
 }
 
 int hash_item_tell(const cli_state *cli, const hash_item *item, const char *hex)

@@ -150,7 +150,7 @@ static int run_line(int argc, char **argv)
     opt_set set = { global_options, &cli };
     int n;
     if (argc > 0 && !strcmp(argv[0], "--generate"))
-        return generate(argc - 1, argv + 1);
+        return generate_files(argc - 1, argv + 1);
     if (argc > 0 && !strcmp(argv[0], "--complete"))
         return complete_names(argc - 1, argv + 1);
     if (!opt_parse(&set, 1, argc, argv, true, &n))

@@ -216,10 +216,10 @@ bool man_pages(const char *dir)
     return ok;
 }
 
-int generate(int argc, char **argv)
+int generate_files(int argc, char **argv)
 {
     if (argc != 2 || opt_position("man|bash|zsh|fish", argv[0], strlen(argv[0])) < 0)
         return usage_error("--generate takes man, bash, zsh or fish, and a directory");
-    bool ok = !strcmp(argv[0], "man") ? man_pages(argv[1]) : completions(argv[0], argv[1]);
+    bool ok = !strcmp(argv[0], "man") ? man_pages(argv[1]) : write_completions(argv[0], argv[1]);
     return ok ? EXIT_DONE : EXIT_IO;
 }

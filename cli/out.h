@@ -57,7 +57,7 @@ void json_counts(json *j, const tnf_object *o, const tnf_value_counts *c);
 size_t put_safe(FILE *to, const char *p, size_t n, bool backslash);
 #define put_name(to, s) put_safe((to), (s).p, (s).n, true)
 /* Reverses put_safe() in place. Returns the new length. */
-size_t unescape(char *s);
+size_t unescape_text(char *s);
 
 void put_spaces(FILE *to, size_t n);
 /* help.c: fills a text into lines. `column` is the current column of the first line. Paragraphs are
@@ -76,7 +76,7 @@ bool size_parse(uint64_t *out, const char *text);
 
 /* Escape sequences, or "" if stdout has no colours. */
 typedef enum paint { PAINT_OFF, PAINT_BOLD, PAINT_DIM, PAINT_GREEN, PAINT_RED } paint;
-const char *painted(const cli_state *cli, paint p);
+const char *paint_code(const cli_state *cli, paint p);
 
 /* value.c: an attribute tree as text. */
 void put_attrs(FILE *to, const tnf_value *attrs, unsigned indent, bool all);

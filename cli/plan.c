@@ -8,8 +8,8 @@ static const char *const fates[] = { "native", "stashed", "transformed", "droppe
 
 void plan_line(FILE *out, const tnf_plan_item *item)
 {
-    folded f;
-    FILE *to = fold_begin(&f, out);
+    wrapped_text f;
+    FILE *to = wrap_begin(&f, out);
     fprintf(to, "  %-11s %-9s ", fates[item->fate], item->kind);
     put_name(to, item->name);
     if (item->reason && *item->reason) {
@@ -17,7 +17,7 @@ void plan_line(FILE *out, const tnf_plan_item *item)
         put_safe(to, item->reason, strlen(item->reason), false);
     }
     putc_unlocked('\n', to);
-    fold_end(&f, 4);
+    wrap_end(&f, 4);
 }
 
 void plan_text(const tnf_report *report, const cli_state *cli)

@@ -51,7 +51,7 @@ static void put_sums(const stat_text *t, const char *title, const stat_sum *sums
         { "", true, false, 2 }, { "", false, false, 4 },
     };
     text_table to;
-    printf("\n%s%s%s\n", painted(t->cli, PAINT_BOLD), title, painted(t->cli, PAINT_OFF));
+    printf("\n%s%s%s\n", paint_code(t->cli, PAINT_BOLD), title, paint_code(t->cli, PAINT_OFF));
     table_begin(&to, t->cli, columns, sizeof columns / sizeof *columns, 2);
     do
         for (size_t i = 0; i < n && i < GROUPS; i++)
@@ -104,7 +104,7 @@ static void begin_text(void *ctx, const stat_sums *sums)
     put_sums(t, "Layers", sums->groups, sums->ngroups, sums->bytes);
     if (!t->values)
         return;
-    printf("\n%sTensors%s\n", painted(t->cli, PAINT_BOLD), painted(t->cli, PAINT_OFF));
+    printf("\n%sTensors%s\n", paint_code(t->cli, PAINT_BOLD), paint_code(t->cli, PAINT_OFF));
     measure_columns(t);
 }
 

@@ -147,10 +147,10 @@ static void put_header(text_table *t)
         any = any || *t->columns[i].title;
     if (!any)
         return;
-    fputs(painted(t->cli, PAINT_BOLD), stdout);
+    fputs(paint_code(t->cli, PAINT_BOLD), stdout);
     for (size_t i = 0; i < t->n; i++)
         table_text(t, t->columns[i].title);
-    fputs(painted(t->cli, PAINT_OFF), stdout);
+    fputs(paint_code(t->cli, PAINT_OFF), stdout);
     table_row_end(t);
 }
 
@@ -234,10 +234,10 @@ void table_note(text_table *t, paint p, const char *text)
         t->pending = t->indent + 2;
     }
     put_pending(t);
-    fputs(p == PAINT_OFF ? "" : painted(t->cli, p), stdout);
+    fputs(p == PAINT_OFF ? "" : paint_code(t->cli, p), stdout);
     t->column += t->room ? put_shortened(stdout, s, t->room > t->column ? t->room - t->column : 0)
                          : put_name(stdout, s);
-    fputs(p == PAINT_OFF ? "" : painted(t->cli, PAINT_OFF), stdout);
+    fputs(p == PAINT_OFF ? "" : paint_code(t->cli, PAINT_OFF), stdout);
     t->pending = GAP;
 }
 

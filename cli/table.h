@@ -49,16 +49,16 @@ size_t terminal_width(int fd);
  * columns. */
 size_t put_shortened(FILE *to, tnf_str s, size_t width);
 
-/* fold.c: prints lines of safe text. On a terminal, long lines are folded at blanks, and their
+/* wrap.c: prints lines of safe text. On a terminal, long lines are wrapped at blanks, and their
  * continuation is indented by `indent` more than the line. Otherwise they stay as they are. */
-void put_folded(FILE *to, const char *text, size_t n, size_t indent);
-/* The same for text that is printed to a stream between fold_begin() and fold_end(). */
-typedef struct folded {
+void put_wrapped(FILE *to, const char *text, size_t n, size_t indent);
+/* The same for text that is printed to a stream between wrap_begin() and wrap_end(). */
+typedef struct wrapped_text {
     FILE *to, *real;
     char *text;
     size_t n;
-} folded;
-FILE *fold_begin(folded *f, FILE *to);
-void fold_end(folded *f, size_t indent);
+} wrapped_text;
+FILE *wrap_begin(wrapped_text *f, FILE *to);
+void wrap_end(wrapped_text *f, size_t indent);
 
 #endif

@@ -147,7 +147,7 @@ static size_t one_escape(char *out, size_t *n, const char *s)
     return 0;
 }
 
-size_t unescape(char *s)
+size_t unescape_text(char *s)
 {
     size_t to = 0, from = 0;
     while (s[from]) {
@@ -239,7 +239,7 @@ int size_text(char out[SIZE_TEXT], uint64_t bytes)
     return snprintf(out, SIZE_TEXT, "%.*f %s", unit > 0, size, units[unit]);
 }
 
-const char *painted(const cli_state *cli, paint p)
+const char *paint_code(const cli_state *cli, paint p)
 {
     static const char *const codes[] = { "\033[0m", "\033[1m", "\033[2m", "\033[32m", "\033[31m" };
     const char *no_color = getenv("NO_COLOR");

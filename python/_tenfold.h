@@ -310,7 +310,7 @@ int take_arguments(PyObject **out, const char *const *keys, Py_ssize_t most, PyO
 /** The UTF-8 of a str; the arena keeps it alive. */
 const char *arena_text(PyObject *arena, PyObject *str);
 /** A member of a dict of options, or NULL (also for None). */
-PyObject *option(PyObject *options, const char *key);
+PyObject *option_value(PyObject *options, const char *key);
 int option_flag(PyObject *options, const char *key, bool *out);
 int option_text(PyObject *options, const char *key, PyObject *arena, const char **out);
 int option_count(PyObject *options, const char *key, uint64_t *out);

@@ -278,8 +278,8 @@ static int diff_options(look *l, PyObject *options)
 {
     tnf_diff_options how = TNF_DIFF_INIT;
     uint64_t ignore = 0, threads = 0;
-    PyObject *rtol = option(options, "rtol"), *atol = option(options, "atol");
-    PyObject *map = option(options, "map");
+    PyObject *rtol = option_value(options, "rtol"), *atol = option_value(options, "atol");
+    PyObject *map = option_value(options, "map");
     how.rtol = rtol ? PyFloat_AsDouble(rtol) : 0;
     how.atol = atol ? PyFloat_AsDouble(atol) : 0;
     if (PyErr_Occurred() || option_count(options, "ignore", &ignore) < 0 ||
@@ -311,7 +311,7 @@ PyObject *do_diff(PyObject *module, PyObject *args, PyObject *kwargs)
     (void)kwargs;
     if (!PyArg_ParseTuple(args, "OOO!", &a, &b, &PyDict_Type, &options))
         return NULL;
-    if (look_begin(&l, module, a, option(options, "progress")) == 0) {
+    if (look_begin(&l, module, a, option_value(options, "progress")) == 0) {
         const tnf_diff_result none = TNF_DIFF_RESULT_INIT;
         handle *other = handle_of(l.st, b);
         l.other = other ? DATA(handle, Py_NewRef(AS_OBJECT(other))) : NULL;

@@ -36,7 +36,7 @@ static int change_begin(changing *c, PyObject *module, PyObject *file, PyObject 
     if (bad || save_options(&c->save, options, c->arena) < 0 ||
         tnf_builder_new(&c->builder, NULL, &e) != TNF_OK)
         return -1;
-    c->work.progress = option(options, "progress");
+    c->work.progress = option_value(options, "progress");
     c->work.h = c->h;
     c->work.bytes = tnf_file_info(hold_file(c->h->hold))->payload;
     c->save.progress = work_progress;

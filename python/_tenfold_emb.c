@@ -291,7 +291,7 @@ static int query_metric(tnf_metric *out, PyObject *options, PyObject *kept)
 
 static int query_skip(querying *a, PyObject *options, PyObject *kept)
 {
-    PyObject *skip = option(options, "skip");
+    PyObject *skip = option_value(options, "skip");
     Py_ssize_t n = skip ? PySequence_Size(skip) : 0;
     uint64_t *rows = n > 0 ? arena_take(kept, (size_t)n * sizeof *rows) : NULL;
     if (n < 0 || (n > 0 && !rows))
@@ -456,7 +456,7 @@ static int quantize_options(quantizing *q, PyObject *options, PyObject *kept)
     q->how.threads = (unsigned)threads;
     q->how.progress = work_progress;
     q->how.ctx = &q->work;
-    q->work.progress = option(options, "progress");
+    q->work.progress = option_value(options, "progress");
     q->work.h = q->m->h;
     q->work.bytes = UINT64_MAX; /* takes long for any file */
     return 0;

@@ -114,7 +114,7 @@ const char *arena_text(PyObject *arena, PyObject *str)
     return text.p;
 }
 
-PyObject *option(PyObject *options, const char *key)
+PyObject *option_value(PyObject *options, const char *key)
 {
     PyObject *found = options ? PyDict_GetItemString(options, key) : NULL;
     return found == Py_None ? NULL : found;
@@ -122,7 +122,7 @@ PyObject *option(PyObject *options, const char *key)
 
 int option_flag(PyObject *options, const char *key, bool *out)
 {
-    PyObject *found = option(options, key);
+    PyObject *found = option_value(options, key);
     int truth = found ? PyObject_IsTrue(found) : *out;
     if (truth < 0)
         return -1;
@@ -132,7 +132,7 @@ int option_flag(PyObject *options, const char *key, bool *out)
 
 int option_text(PyObject *options, const char *key, PyObject *arena, const char **out)
 {
-    PyObject *found = option(options, key);
+    PyObject *found = option_value(options, key);
     if (!found)
         return 0;
     *out = arena_text(arena, found);
@@ -141,7 +141,7 @@ int option_text(PyObject *options, const char *key, PyObject *arena, const char 
 
 int option_count(PyObject *options, const char *key, uint64_t *out)
 {
-    PyObject *found = option(options, key);
+    PyObject *found = option_value(options, key);
     if (!found)
         return 0;
     *out = PyLong_AsUnsignedLongLong(found);
@@ -161,7 +161,7 @@ static PyObject *option_word(PyObject *value)
 int option_pairs(PyObject *options, const char *key, PyObject *arena, const tnf_option **out,
                  size_t *n)
 {
-    PyObject *dict = option(options, key);
+    PyObject *dict = option_value(options, key);
     *out = NULL;
     *n = 0;
     if (!dict)

@@ -34,7 +34,7 @@ static PyObject *job_capsule(tnf_job *job)
 static int option_texts(PyObject *options, const char *key, PyObject *arena,
                         const char *const **out, size_t *n)
 {
-    PyObject *list = option(options, key);
+    PyObject *list = option_value(options, key);
     if (!list)
         return 0;
     Py_ssize_t count = PySequence_Size(list);
@@ -55,7 +55,7 @@ static int option_texts(PyObject *options, const char *key, PyObject *arena,
 
 static int option_real(PyObject *options, const char *key, double *out)
 {
-    PyObject *value = option(options, key);
+    PyObject *value = option_value(options, key);
     if (value)
         *out = PyFloat_AsDouble(value);
     return PyErr_Occurred() ? -1 : 0;
@@ -191,7 +191,7 @@ static int do_options(doing *d, PyObject *options, PyObject *arena)
     d->how.threads = (unsigned)threads;
     d->how.progress = work_progress;
     d->how.ctx = &d->work;
-    d->work.progress = option(options, "progress");
+    d->work.progress = option_value(options, "progress");
     d->work.bytes = UINT64_MAX; /* always on a thread, so that Ctrl-C works */
     return 0;
 }

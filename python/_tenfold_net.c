@@ -269,7 +269,7 @@ PyObject *net_fetch(PyObject *module, PyObject *args)
                    .files = PyList_New(0) };
     PyObject *arena = PyList_New(0);
     net *far = net_new();
-    f.work.progress = option(options, "progress");
+    f.work.progress = option_value(options, "progress");
     if (!far)
         PyErr_NoMemory();
     else if (f.files && arena && option_flag(options, "replace", &f.how.replace) == 0 &&

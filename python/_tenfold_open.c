@@ -156,7 +156,7 @@ static int open_access(tnf_access *out, const char *word)
 static int open_options(tnf_open_options *out, PyObject *options, PyObject *arena)
 {
     const char *access = NULL;
-    PyObject *limits = option(options, "limits");
+    PyObject *limits = option_value(options, "limits");
     if (limits && !PyDict_Check(limits)) {
         PyErr_SetString(PyExc_TypeError, "limits must be a dict");
         return -1;

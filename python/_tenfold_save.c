@@ -119,7 +119,7 @@ static tnf_status rename_one(void *ctx, tnf_str *out, tnf_str name, tnf_error *e
 
 static int convert_names(converting *c, PyObject *options)
 {
-    PyObject *dict = option(options, "rename"), *key, *value;
+    PyObject *dict = option_value(options, "rename"), *key, *value;
     Py_ssize_t at = 0;
     if (!dict)
         return 0;
@@ -149,7 +149,7 @@ static int convert_names(converting *c, PyObject *options)
 static int convert_lists(converting *c, PyObject *options, const char *key, const char *const **out,
                          size_t *n)
 {
-    PyObject *list = option(options, key);
+    PyObject *list = option_value(options, key);
     Py_ssize_t count = list ? PySequence_Size(list) : 0;
     const char **all = count > 0 ? arena_take(c->arena, (size_t)count * sizeof *all) : NULL;
     if (count < 0 || (count > 0 && !all))
@@ -186,7 +186,7 @@ static int clash_of(PyObject *options, const char *key, PyObject *arena, tnf_cla
 
 static int convert_set(converting *c, PyObject *options)
 {
-    PyObject *attrs = option(options, "attrs");
+    PyObject *attrs = option_value(options, "attrs");
     tnf_value tree;
     if (!attrs)
         return 0;
@@ -220,7 +220,7 @@ static int convert_split(converting *c, PyObject *options)
 /* The option "into": a model whose weights are replaced. */
 static int convert_into(converting *c, PyObject *options)
 {
-    PyObject *item = option(options, "into");
+    PyObject *item = option_value(options, "into");
     if (!item)
         return 0;
     handle *h = handle_of(c->st, item);
@@ -248,7 +248,7 @@ static int convert_options(converting *c, PyObject *options)
     c->how.save = &c->save;
     c->save.progress = work_progress;
     c->save.ctx = &c->work;
-    c->work.progress = option(options, "progress");
+    c->work.progress = option_value(options, "progress");
     return 0;
 }
 
@@ -365,7 +365,7 @@ static int save_attrs(converting *c, PyObject *name, PyObject *attrs)
 
 static int save_tensor_attrs(converting *c, PyObject *options)
 {
-    PyObject *all = option(options, "tensor_attrs"), *key, *value;
+    PyObject *all = option_value(options, "tensor_attrs"), *key, *value;
     Py_ssize_t at = 0;
     while (all && PyDict_Next(all, &at, &key, &value)) {
         if (save_attrs(c, key, value) < 0)
@@ -413,7 +413,7 @@ PyObject *do_save(PyObject *module, PyObject *args, PyObject *kwargs)
                      .split = TNF_SPLIT_INIT };
     c.n = 1;
     c.files = c.arena ? arena_take(c.arena, sizeof *c.files) : NULL;
-    attrs = option(options, "attrs");
+    attrs = option_value(options, "attrs");
     if (c.files && save_items(&c, items) == 0 && (!attrs || save_attrs(&c, NULL, attrs) == 0) &&
         save_tensor_attrs(&c, options) == 0 && convert_options(&c, options) == 0 &&
         convert_target(&c, path) == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading onto devices: the host, and the driver that stands in for CUDA's or, with
- * TENFOLD_CUDA=libcuda.so.1, a real one. */
+/* Loading onto devices: the host, and a simulated CUDA driver or, with TENFOLD_CUDA=libcuda.so.1, a
+ * real one. */
 #include "device/rig.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads that fail, are stopped, or are waited for piece by piece; and what is left of them. */
+/* Loads that fail, are cancelled, or are awaited tensor by tensor; nothing of them remains. */
 #include "device/rig.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits hold, and numbers in a file cost no memory by themselves: whatever a header says, what is
- * allocated stays in proportion to the bytes that are there. */
+/* Limits hold, and numbers in a file cost no memory: whatever a header says, allocations stay in
+ * proportion to the size of the file. */
 #include "support/memory.h"
 #include "support/open.h"
 

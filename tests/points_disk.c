@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* VS files where the disk is full: appending and compacting fail with a clear error, and the file
- * is what it was. A real small disk where we may mount one, a limit on the size of files elsewhere.
- */
+/* VS files on a full disk: appending and compacting fail with a clear error, and the file does not
+ * change. Uses a small real disk if mounting is possible, else a limit on the size of files. */
 #include "support/descriptors.h"
 #include "support/files.h"
 #include <fcntl.h>

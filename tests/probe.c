@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Detection: each fixture is claimed by exactly one format, whatever it is called; random bytes,
- * and fixtures whose beginning is destroyed, by none. */
+/* Detection: exactly one format claims each fixture, whatever its name is. No format claims random
+ * bytes, or fixtures whose beginning is destroyed. */
 #include "core/core.h"
 #include "support/files.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that is cut short, replaced or overwritten while it is open and mapped: whatever is read
- * through the library is an error or what was there, and the process lives. */
+/* A file that is truncated, replaced or overwritten while it is open and mapped: reading through
+ * the library gives an error or the bytes that were there, and never a signal. */
 #include "support/big.h"
 #include <sys/wait.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every fixture, cut at every byte (one of five under a sanitizer): an error that says what is
- * wrong, or (where the format allows it) a file whose every byte is one of those left. Strict and
- * lenient. */
+/* Every fixture, truncated at every byte (one of five under a sanitizer), strict and lenient: the
+ * result is an error that says what is wrong, or, if the format allows it, a file that only has
+ * bytes of the rest. */
 #include "support/change.h"
 
 static unsigned long opened, refused;

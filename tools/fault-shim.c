@@ -73,7 +73,7 @@ static void read_fault(const char *text)
     fault.err = fault.how == FAIL ? (int)strtol(how, NULL, 10) : 0;
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void begin_record(void)
 {
     const char *text = getenv("TENFOLD_FAULT");
     fault.log = open_for_us("TENFOLD_FAULT_LOG");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading onto a device, measured from the call to the last byte: opening, planning, pinning,
- * allocating and all copies. The device itself is open before, as that of a running program is.
+/* Measures loads onto a device from the call to the last byte: opening, planning, pinning,
+ * allocating and all copies. The device itself is opened before, as in a running program.
  *
  *   bench_device make llama|moe|small|q4_k PATH     a file of random bytes
  *   bench_device limit                              the bare copy from pinned memory
@@ -145,7 +145,7 @@ static void slice_of(tnf_slice *out, const tnf_object *o, unsigned rank, unsigne
         out[d] = (tnf_slice) { .start = 0, .step = 1, .count = o->shape[d] };
     uint32_t cut = columns && o->rank > 1 ? 1 : 0;
     if (o->rank < 2 || o->shape[cut] % tp)
-        return; /* norms are whole everywhere */
+        return; /* norms are not divided */
     out[cut].count = o->shape[cut] / tp;
     out[cut].start = (int64_t)(out[cut].count * rank);
 }
@@ -180,7 +180,7 @@ struct checking {
     tnf_device *device;
 };
 
-/* Tensor i against what the library reads by itself. */
+/* Compares tensor i with the bytes that the library reads without a device. */
 static tnf_status check_tensor(void *ctx, size_t i, tnf_error *e)
 {
     struct checking *c = ctx;
@@ -293,7 +293,7 @@ static void print_clock(const tnf_load_clock *c, unsigned threads, const struct 
            (double)c->waiting * share);
 }
 
-/* What all runs are told by. */
+/* The arguments and results of all runs. */
 struct figures {
     double times[64], ranks[MAX_TP], opened, cpu, cached;
     uint64_t bytes, read, memory;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Loads a safetensors file onto a GPU by one package, and prints a line of JSON.
+"""Loads a safetensors file onto a GPU with one package, and prints a line of JSON.
 
     peers.py PACKAGE PATH [--runs N] [--check] [--cold]
 
-The time is from the call until all tensors are on the GPU and the caller's to keep: what a package
-lends in a buffer of its own is cloned, as its documentation says. CUDA is initialised before. Memory
+The time is from the call until all tensors are on the GPU and belong to the caller. If a package lends
+tensors in a buffer of its own, they are cloned, as its documentation says. CUDA is initialised before. Memory
 goes back to the driver between runs; tenfold also pins its buffers anew each time.
 """
 import argparse
@@ -81,7 +81,7 @@ def drop_cache(path):
 
 
 def differing(tensors, path):
-    """Names of tensors that are not those of the file, byte for byte."""
+    """Returns the names of tensors whose bytes differ from those in the file."""
     from safetensors import safe_open
     wrong = []
     with safe_open(path, framework="pt", device="cpu") as f:

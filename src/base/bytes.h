@@ -70,7 +70,7 @@ static inline void tnf_reverse(void *at, uint64_t n, size_t width)
 
 /* Converts n numbers of `width` bytes from a file's byte order to the machine's, or back, in
  * place. */
-static inline void tnf_turn_le(void *at, uint64_t n, size_t width)
+static inline void tnf_swap_le(void *at, uint64_t n, size_t width)
 {
     if (TNF_BIG_ENDIAN_HOST)
         tnf_reverse(at, n * width, width);

@@ -93,14 +93,14 @@ uint32_t tnf_crc32_portable(uint32_t crc, const void *bytes, size_t n)
 #define BLOCK 16u
 #define FOLD  __attribute__((target("sse2,pclmul"))) static inline
 
-FOLD __m128i load(const uint8_t *p)
+FOLD __m128i load_block(const uint8_t *p)
 {
     return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
 /* Moves `sum` ahead by the distance that `powers` gives, and adds it to the bytes there. Each half
  * is multiplied by its own power; the products have less than 128 bits. */
-FOLD __m128i fold(__m128i sum, __m128i there, __m128i powers)
+FOLD __m128i fold_ahead(__m128i sum, __m128i there, __m128i powers)
 {
     __m128i low = _mm_clmulepi64_si128(sum, powers, 0x00),
             high = _mm_clmulepi64_si128(sum, powers, 0x11);
@@ -113,22 +113,22 @@ FOLD __m128i fold(__m128i sum, __m128i there, __m128i powers)
 __attribute__((target("sse2,pclmul"))) static uint32_t by_folding(uint32_t sum, const uint8_t *p,
                                                                   size_t n)
 {
-    const __m128i far = _mm_set_epi64x(0x1c6e41596, 0x154442bd4), /* 512 bits */
-        near = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);          /* 128 bits */
+    const __m128i by_512_bits = _mm_set_epi64x(0x1c6e41596, 0x154442bd4),
+                  by_128_bits = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
     uint8_t last[BLOCK];
-    __m128i a = _mm_xor_si128(load(p), _mm_cvtsi32_si128((int)sum)), b = load(p + BLOCK),
-            c = load(p + 2 * BLOCK), d = load(p + 3 * BLOCK);
+    __m128i a = _mm_xor_si128(load_block(p), _mm_cvtsi32_si128((int)sum)),
+            b = load_block(p + BLOCK), c = load_block(p + 2 * BLOCK), d = load_block(p + 3 * BLOCK);
     const uint8_t *start = p;
     for (p += 4 * BLOCK, n -= 4 * BLOCK; n >= 4 * BLOCK; p += 4 * BLOCK, n -= 4 * BLOCK) {
         TNF_PREFETCH_OF(start, (size_t)(p - start));
-        a = fold(a, load(p), far);
-        b = fold(b, load(p + BLOCK), far);
-        c = fold(c, load(p + 2 * BLOCK), far);
-        d = fold(d, load(p + 3 * BLOCK), far);
+        a = fold_ahead(a, load_block(p), by_512_bits);
+        b = fold_ahead(b, load_block(p + BLOCK), by_512_bits);
+        c = fold_ahead(c, load_block(p + 2 * BLOCK), by_512_bits);
+        d = fold_ahead(d, load_block(p + 3 * BLOCK), by_512_bits);
     }
-    a = fold(fold(fold(a, b, near), c, near), d, near);
+    a = fold_ahead(fold_ahead(fold_ahead(a, b, by_128_bits), c, by_128_bits), d, by_128_bits);
     for (; n >= BLOCK; p += BLOCK, n -= BLOCK)
-        a = fold(a, load(p), near);
+        a = fold_ahead(a, load_block(p), by_128_bits);
     _mm_storeu_si128((__m128i *)(void *)last, a);
     return by_tables(by_tables(0, last, sizeof last), p, n);
 }

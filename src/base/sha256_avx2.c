@@ -20,11 +20,11 @@
 /* Words are big-endian: the bytes of each are reversed. */
 INLINE __m256i load_words(const uint8_t *p)
 {
-    const __m256i turned = _mm256_broadcastsi128_si256(
+    const __m256i reversed = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
     __m128i one = _mm_loadu_si128((const __m128i *)(const void *)p),
             two = _mm_loadu_si128((const __m128i *)(const void *)(p + 64));
-    return _mm256_shuffle_epi8(_mm256_set_m128i(two, one), turned);
+    return _mm256_shuffle_epi8(_mm256_set_m128i(two, one), reversed);
 }
 
 INLINE __m256i rotate_each(__m256i x, int n)

@@ -34,8 +34,8 @@ INLINE four load_four(const uint32_t *p)
 
 INLINE four load_words(const uint8_t *p)
 {
-    const four turned = _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
-    return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), turned);
+    const four reversed = _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
+    return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), reversed);
 }
 
 INLINE halves load_hash(const uint32_t *hash)

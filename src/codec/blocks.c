@@ -13,7 +13,7 @@ static tnf_status resize_buf(tnf_buf *b, size_t n, tnf_error *e)
 }
 
 /* Converts the offset of an error from the compressed bytes to the file. */
-static tnf_status in_file(tnf_status status, uint64_t at, tnf_error *e)
+static tnf_status place_error(tnf_status status, uint64_t at, tnf_error *e)
 {
     if (status != TNF_OK && e && e->offset != TNF_NO_OFFSET)
         e->offset += at;
@@ -24,13 +24,13 @@ tnf_status tnf_block_unpack(tnf_buf *b, tnf_block_decode *decode, const tnf_bloc
                             tnf_error *e)
 {
     TNF_TRY(resize_buf(b, n, e));
-    return in_file(decode(block->p, block->n, b->p, n, e), block->at, e);
+    return place_error(decode(block->p, block->n, b->p, n, e), block->at, e);
 }
 
 tnf_status tnf_snappy_unpack(tnf_buf *b, const tnf_block *block, uint64_t max, tnf_error *e)
 {
     uint64_t n = 0;
-    TNF_TRY(in_file(tnf_snappy_size(block->p, block->n, &n, e), block->at, e));
+    TNF_TRY(place_error(tnf_snappy_size(block->p, block->n, &n, e), block->at, e));
     if (n > max)
         return tnf_fail(e, TNF_ELIMIT, block->at,
                         "a compressed block gives %llu bytes; at most %llu are allowed",

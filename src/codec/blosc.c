@@ -104,9 +104,9 @@ static bool read_match(const uint8_t *p, size_t n, size_t *at, unsigned control,
         return false;
     uint8_t low = p[(*at)++];
     *length += 3;
-    bool far = low == 255 && *back == 31u << 8;
+    bool long_distance = low == 255 && *back == 31u << 8;
     *back += low;
-    if (far) {
+    if (long_distance) {
         if (n - *at < 2)
             return false;
         *back = tnf_be16(p + *at) + (size_t)8191;

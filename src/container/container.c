@@ -209,7 +209,8 @@ tnf_status tnf_container_place_near(tnf_member_place *out, tnf_member_near *near
 {
     const zip_state *z = (const zip_state *)(const void *)c->state;
     near->at = near->n = 0;
-    if (c->state->place != place_zip || z->source->far) /* far sources read ahead by themselves */
+    if (c->state->place != place_zip ||
+        z->source->remote) /* remote sources read ahead by themselves */
         return tnf_container_place(out, c, i, e);
     tnf_zip_from from = z->from;
     near->source = z->source;
@@ -231,7 +232,7 @@ tnf_status tnf_container_head(const tnf_member_near *near, const tnf_member_plac
 
 void tnf_container_expect(const tnf_source *source, const tnf_zip *zip)
 {
-    for (size_t i = 0; source->far && i < zip->n; i++) {
+    for (size_t i = 0; source->remote && i < zip->n; i++) {
         const tnf_zip_member *m = &zip->members[i];
         uint64_t room = m->limit > m->header ? m->limit - m->header : 0;
         tnf_source_advise(source, m->header, room < 2048 ? room : 2048, TNF_WILL_NEED);

@@ -5,7 +5,7 @@
  *
  *   zip      all members in one source: a stored member can be mapped
  *   folder   a directory: each member is a file and a source of its own
- *   far      the same on another machine, through functions that list and open its files
+ *   remote   the same on another machine, through functions that list and open its files
  */
 #ifndef TNF_CONTAINER_CONTAINER_H
 #define TNF_CONTAINER_CONTAINER_H
@@ -58,17 +58,18 @@ tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
  * long as the container. */
 tnf_status tnf_container_folder(tnf_container *out, const char *path, const char *model,
                                 const tnf_container_how *how, tnf_error *e);
-/* Receives a file of a far directory: its name, which is not checked, and its size. */
-typedef tnf_status (*tnf_far_file_fn)(void *to, const char *name, uint64_t size, tnf_error *e);
-/* Lists a far directory and opens its files; any thread may open. It and its ctx must outlive the
- * container. */
-typedef struct tnf_far_folder {
-    tnf_status (*list)(void *ctx, tnf_far_file_fn take, void *to, tnf_error *e);
+/* Receives a file of a remote directory: its name, which is not checked, and its size. */
+typedef tnf_status (*tnf_container_file_fn)(void *to, const char *name, uint64_t size,
+                                            tnf_error *e);
+/* Lists a remote directory and opens its files; any thread may open. It and its ctx must outlive
+ * the container. */
+typedef struct tnf_remote_directory {
+    tnf_status (*list)(void *ctx, tnf_container_file_fn take, void *to, tnf_error *e);
     tnf_status (*open)(void *ctx, tnf_source **out, tnf_str name, tnf_error *e);
     void *ctx;
-} tnf_far_folder;
-tnf_status tnf_container_far(tnf_container *out, const tnf_far_folder *from,
-                             const tnf_container_how *how, tnf_error *e);
+} tnf_remote_directory;
+tnf_status tnf_container_remote(tnf_container *out, const tnf_remote_directory *from,
+                                const tnf_container_how *how, tnf_error *e);
 void tnf_container_close(tnf_container *c);
 /* Reads n bytes of a file of a directory, from `offset` on; any thread may call it, also after the
  * file was placed. The file is opened for this call only, and its size must not have changed. */

@@ -46,7 +46,7 @@ tnf_status tnf_zip_sink_member(tnf_zip_sink *z, const tnf_zip_put *m, tnf_error 
 }
 
 /* Writes the header again when all its numbers are known. */
-static tnf_status put_again(tnf_zip_sink *z, tnf_error *e)
+static tnf_status rewrite_header(tnf_zip_sink *z, tnf_error *e)
 {
     z->header.n = 0;
     tnf_zip_put_local(&z->header, z->style, &z->member);
@@ -63,7 +63,7 @@ tnf_status tnf_zip_sink_member_end(tnf_zip_sink *z, uint64_t size, uint32_t crc,
     m->size = size;
     m->crc = crc;
     if (z->style == TNF_ZIP_PYTHON && !m->streamed)
-        TNF_TRY(put_again(z, e));
+        TNF_TRY(rewrite_header(z, e));
     z->header.n = 0;
     tnf_zip_put_behind(&z->header, z->style, m);
     TNF_TRY(put_header(z, e));

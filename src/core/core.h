@@ -157,7 +157,7 @@ tnf_status tnf_scheme_source(tnf_source **out, const char *url, tnf_error *e);
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
 /* Returns the path of the file to open: mostly `path` itself. But `path` may lack the suffix of the
  * file, or name one of the data files of a model. */
-const char *tnf_stand_in(const char *path, tnf_arena *arena);
+const char *tnf_file_to_open(const char *path, tnf_arena *arena);
 /* The same for the URL of a directory. */
 struct tnf_url_options;
 tnf_status tnf_remote_model(char **out, const char *url, const struct tnf_url_options *how,
@@ -172,12 +172,11 @@ tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tel
 tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *path, tnf_str name,
                            const tnf_open_options *options, unsigned depth, tnf_error *e);
 /* Like tnf_open(). If that fails, still calls `note` with the format's findings. */
-typedef void (*tnf_note_fn)(void *ctx, const char *key, const tnf_value *value);
 tnf_status tnf_open_noting(tnf_file **out, const char *path, const tnf_open_options *options,
                            tnf_note_fn note, void *ctx, tnf_error *e);
 /* Like tnf_open_source(), with a path (or NULL) for formats that use it. */
-tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
-                         const tnf_open_options *options, tnf_error *e);
+tnf_status tnf_open_source_at(tnf_file **out, tnf_source *source, const char *path,
+                              const tnf_open_options *options, tnf_error *e);
 
 /* host/siblings.c: the number of siblings; closing all of them. */
 size_t tnf_sibling_count(const tnf_file *file);

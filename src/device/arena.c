@@ -18,12 +18,12 @@ static tnf_status out_of_memory(tnf_error *e)
     return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a load");
 }
 
-/* The size of the slab that begins with order[i]; *end is the first want after it. */
-static uint64_t measure_slab(const tnf_plan *p, size_t i, uint64_t most, size_t *end)
+/* The size of the slab that begins with order[i]; *end is the first tensor after it. */
+static uint64_t measure_slab(const tnf_load_plan *p, size_t i, uint64_t most, size_t *end)
 {
     uint64_t size = 0;
     for (; i < p->n; i++) {
-        const tnf_want *w = &p->wants[p->order[i]];
+        const tnf_load_tensor *w = &p->tensors[p->order[i]];
         uint64_t next = (size + ALIGN - 1) / ALIGN * ALIGN + w->bytes;
         if (w->dst || w->bytes == 0)
             continue;
@@ -35,7 +35,7 @@ static uint64_t measure_slab(const tnf_plan *p, size_t i, uint64_t most, size_t 
     return size;
 }
 
-tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
+tnf_status tnf_target_check(tnf_target *t, const tnf_load_plan *p, const tnf_load_options *how,
                             tnf_error *e)
 {
     tnf_device *d = t->device;
@@ -43,9 +43,9 @@ tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_opt
     if (how->allocate) /* the caller's allocator may reuse memory that the driver counts as used */
         return TNF_OK;
     for (size_t i = 0; i < p->n; i++)
-        if (!p->wants[i].dst &&
-            (p->wants[i].bytes > UINT64_MAX - 4 * ALIGN ||
-             !tnf_ckd_add(&need, need, (p->wants[i].bytes + ALIGN - 1) / ALIGN * ALIGN)))
+        if (!p->tensors[i].dst &&
+            (p->tensors[i].bytes > UINT64_MAX - 4 * ALIGN ||
+             !tnf_ckd_add(&need, need, (p->tensors[i].bytes + ALIGN - 1) / ALIGN * ALIGN)))
             need = UINT64_MAX;
     TNF_TRY(tnf_memory_free_bytes(&there, d, e));
     if (need > there)
@@ -70,12 +70,12 @@ static tnf_status take_slab(tnf_target *t, uint64_t size, const tnf_load_options
     return TNF_OK;
 }
 
-/* Assigns the wants order[i] up to order[end] to the newest slab. */
-static void place_wants(tnf_target *t, const tnf_plan *p, size_t i, size_t end)
+/* Assigns the tensors order[i] up to order[end] to the newest slab. */
+static void place_tensors(tnf_target *t, const tnf_load_plan *p, size_t i, size_t end)
 {
     uint64_t at = 0;
     for (; i < end; i++) {
-        const tnf_want *w = &p->wants[p->order[i]];
+        const tnf_load_tensor *w = &p->tensors[p->order[i]];
         if (w->dst || w->bytes == 0)
             continue;
         tnf_device_memory *m = t->owned[t->nowned - 1];
@@ -89,7 +89,7 @@ static void place_wants(tnf_target *t, const tnf_plan *p, size_t i, size_t end)
 
 /* Finds the allocations of the caller's memory. A copy must not cross into another allocation, even
  * if both are adjacent. Memory that the driver does not know gets a copy of its own. */
-static tnf_status find_blocks(tnf_target *t, const tnf_plan *p, tnf_error *e)
+static tnf_status find_blocks(tnf_target *t, const tnf_load_plan *p, tnf_error *e)
 {
     const tnf_cuda *cuda = t->device->cuda;
     cu_ptr base = 0;
@@ -98,29 +98,29 @@ static tnf_status find_blocks(tnf_target *t, const tnf_plan *p, tnf_error *e)
         return TNF_OK;
     TNF_TRY(tnf_device_enter(t->device, e));
     for (size_t i = 0; i < p->n; i++) {
-        size_t want = p->order[i];
-        cu_ptr at = (cu_ptr)(uintptr_t)p->wants[want].dst;
+        size_t tensor = p->order[i];
+        cu_ptr at = (cu_ptr)(uintptr_t)p->tensors[tensor].dst;
         if (!at)
             continue;
         if ((at < base || at - base >= n) && cuda->memory_range(&base, &n, at) != 0)
             n = 0;
-        t->block[want] = n ? (uintptr_t)base : 0;
+        t->block[tensor] = n ? (uintptr_t)base : 0;
     }
     tnf_device_leave(t->device);
     return TNF_OK;
 }
 
-/* Allocates the arrays with the address of each want. Loaders read `at` under the lock. */
+/* Allocates the arrays with the address of each tensor. Loaders read `at` under the lock. */
 static tnf_status make_places(tnf_load *l, tnf_target *t, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    const tnf_plan *p = &l->plan;
+    const tnf_load_plan *p = &l->plan;
     void **at = tnf_alloc0(&a, p->n * sizeof *at);
     t->memory = tnf_alloc0(&a, p->n * sizeof *t->memory);
     t->block = tnf_alloc0(&a, p->n * sizeof *t->block);
     tnf_status status = at && t->memory && t->block ? find_blocks(t, p, e) : out_of_memory(e);
     for (size_t i = 0; status == TNF_OK && i < p->n; i++)
-        at[i] = p->wants[i].dst;
+        at[i] = p->tensors[i].dst;
     pthread_mutex_lock(&l->lock);
     t->at = at;
     pthread_mutex_unlock(&l->lock);
@@ -129,7 +129,7 @@ static tnf_status make_places(tnf_load *l, tnf_target *t, tnf_error *e)
 
 tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e)
 {
-    const tnf_plan *p = &l->plan;
+    const tnf_load_plan *p = &l->plan;
     uint64_t most = l->how.alloc == TNF_DEVICE_EACH ? 1 : SLAB;
     TNF_TRY(make_places(l, t, e));
     for (size_t i = 0, end; i < p->n; i = end) {
@@ -138,13 +138,13 @@ tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e)
             break;
         TNF_TRY(take_slab(t, size, &l->how, e));
         pthread_mutex_lock(&l->lock);
-        place_wants(t, p, i, end);
+        place_tensors(t, p, i, end);
         pthread_mutex_unlock(&l->lock);
     }
     return TNF_OK;
 }
 
-void tnf_target_free(tnf_target *t, const tnf_plan *p)
+void tnf_target_free(tnf_target *t, const tnf_load_plan *p)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     for (size_t i = 0; i < t->nowned; i++)

@@ -13,10 +13,10 @@
 #define LEAST_ROWS 8u /* fewer tensors of a block are copied without a kernel */
 
 /* The bytes [*low, *high) of piece i that are in a block, relative to the piece. */
-void tnf_piece_window(const tnf_plan *p, const tnf_job *job, size_t i, uint64_t *low,
-                      uint64_t *high)
+void tnf_load_piece_window(const tnf_load_plan *p, const tnf_load_job *job, size_t i, uint64_t *low,
+                           uint64_t *high)
 {
-    const tnf_piece *x = &p->pieces[i];
+    const tnf_load_piece *x = &p->pieces[i];
     uint64_t end = job->at + job->bytes;
     *low = job->at > x->at ? job->at - x->at : 0;
     *high = end < x->at + x->span ? end - x->at : x->span;
@@ -36,7 +36,7 @@ static tnf_status flush_copies(tnf_copier *c, tnf_error *e)
 
 /* Joins copies that are adjacent in both memories. A joined copy waits until it is flushed. */
 static tnf_status add_copy(tnf_copier *c, uintptr_t block, uint8_t *dst, const uint8_t *src,
-                           const tnf_stroke *s, tnf_error *e)
+                           const tnf_rectangle *s, tnf_error *e)
 {
     if (s->height > 1) {
         TNF_TRY(flush_copies(c, e));
@@ -57,20 +57,20 @@ static tnf_status add_copy(tnf_copier *c, uintptr_t block, uint8_t *dst, const u
 }
 
 /* Copies piece i of a block whose bytes are at `bytes`. */
-static tnf_status copy_piece(tnf_copier *c, const tnf_job *job, size_t i, const uint8_t *bytes,
+static tnf_status copy_piece(tnf_copier *c, const tnf_load_job *job, size_t i, const uint8_t *bytes,
                              tnf_error *e)
 {
-    const tnf_plan *p = &c->o->load->plan;
-    const tnf_piece *x = &p->pieces[i];
-    tnf_stroke strokes[3];
+    const tnf_load_plan *p = &c->o->load->plan;
+    const tnf_load_piece *x = &p->pieces[i];
+    tnf_rectangle rectangles[3];
     uint64_t low, high;
-    tnf_piece_window(p, job, i, &low, &high);
+    tnf_load_piece_window(p, job, i, &low, &high);
     const uint8_t *from = bytes + (x->at + low - job->at);
-    uint8_t *dst = c->target->at[x->want];
-    unsigned n = tnf_piece_strokes(x, low, high, strokes);
+    uint8_t *dst = c->target->at[x->tensor];
+    unsigned n = tnf_load_piece_rectangles(x, low, high, rectangles);
     for (unsigned k = 0; k < n; k++)
-        TNF_TRY(add_copy(c, c->target->block[x->want], dst + strokes[k].to, from + strokes[k].from,
-                         &strokes[k], e));
+        TNF_TRY(add_copy(c, c->target->block[x->tensor], dst + rectangles[k].to,
+                         from + rectangles[k].from, &rectangles[k], e));
     return TNF_OK;
 }
 
@@ -96,25 +96,26 @@ static cu_ptr staged_at(const tnf_copier *c, const uint8_t *bytes)
     return c->area.staged + (cu_ptr)(bytes - c->area.memory);
 }
 
-static tnf_status stage_job(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, tnf_error *e)
+static tnf_status stage_job(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
+                            tnf_error *e)
 {
-    tnf_stroke all = { 0, 0, job->bytes, 1, job->bytes };
+    tnf_rectangle all = { 0, 0, job->bytes, 1, job->bytes };
     return add_copy(c, (uintptr_t)c->area.staged, (uint8_t *)(uintptr_t)staged_at(c, bytes), bytes,
                     &all, e);
 }
 
-static bool has_kernel(const tnf_plan *p, const tnf_job *job)
+static bool has_kernel(const tnf_load_plan *p, const tnf_load_job *job)
 {
     for (size_t i = job->first; i < job->first + job->npieces; i++)
-        if (p->wants[p->pieces[i].want].kernel)
+        if (p->tensors[p->pieces[i].tensor].kernel)
             return true;
     return false;
 }
 
 /* Does the block have many tensors, and does the table have room for them? */
-static bool fits_table(const tnf_copier *c, const tnf_job *job)
+static bool fits_table(const tnf_copier *c, const tnf_load_job *job)
 {
-    const tnf_plan *p = &c->o->load->plan;
+    const tnf_load_plan *p = &c->o->load->plan;
     if (!c->target->scatter || job->npieces < LEAST_ROWS ||
         job->npieces > c->area.most_rows - c->rows)
         return false;
@@ -125,17 +126,17 @@ static bool fits_table(const tnf_copier *c, const tnf_job *job)
 }
 
 /* Adds the tensors of a block to the table. */
-static void add_rows(tnf_copier *c, const tnf_job *job, const uint8_t *bytes)
+static void add_rows(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes)
 {
-    const tnf_plan *p = &c->o->load->plan;
+    const tnf_load_plan *p = &c->o->load->plan;
     uint64_t at = (uint64_t)(bytes - c->area.memory);
     for (size_t i = job->first; i < job->first + job->npieces; i++) {
-        const tnf_piece *x = &p->pieces[i];
+        const tnf_load_piece *x = &p->pieces[i];
         uint64_t low, high, *row = c->area.table + 4 * c->rows++;
-        tnf_piece_window(p, job, i, &low, &high);
+        tnf_load_piece_window(p, job, i, &low, &high);
         row[0] = c->chunks;
         row[1] = at + x->at + low - job->at;
-        row[2] = (uint64_t)(uintptr_t)c->target->at[x->want] + x->to + low;
+        row[2] = (uint64_t)(uintptr_t)c->target->at[x->tensor] + x->to + low;
         row[3] = high - low;
         c->chunks += (high - low + 15) / 16;
     }
@@ -143,9 +144,10 @@ static void add_rows(tnf_copier *c, const tnf_job *job, const uint8_t *bytes)
 
 /* A block that kernels read goes to staging memory as a whole. Its pieces without a kernel are
  * copied directly to their places. */
-static tnf_status copy_block(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, tnf_error *e)
+static tnf_status copy_block(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
+                             tnf_error *e)
 {
-    const tnf_plan *p = &c->o->load->plan;
+    const tnf_load_plan *p = &c->o->load->plan;
     bool kernels = has_kernel(p, job), scatter = !kernels && fits_table(c, job);
     if (kernels || scatter)
         TNF_TRY(stage_job(c, job, bytes, e));
@@ -154,21 +156,22 @@ static tnf_status copy_block(tnf_copier *c, const tnf_job *job, const uint8_t *b
         return TNF_OK;
     }
     for (size_t i = job->first; i < job->first + job->npieces; i++)
-        if (!p->wants[p->pieces[i].want].kernel)
+        if (!p->tensors[p->pieces[i].tensor].kernel)
             TNF_TRY(copy_piece(c, job, i, bytes, e));
     return TNF_OK;
 }
 
-static tnf_status copy_job(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, tnf_error *e)
+static tnf_status copy_job(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
+                           tnf_error *e)
 {
     const tnf_target *t = c->target;
-    tnf_stroke all = { 0, 0, job->bytes, 1, job->bytes };
-    if (job->kind == TNF_JOB_BLOCK)
+    tnf_rectangle all = { 0, 0, job->bytes, 1, job->bytes };
+    if (job->kind == TNF_READ_BLOCK)
         return copy_block(c, job, bytes, e);
-    if (job->kind == TNF_JOB_PART)
+    if (job->kind == TNF_READ_PART)
         return add_copy(c, 0, (uint8_t *)t->at[job->first] + job->at, bytes, &all, e);
-    const tnf_piece *x = &c->o->load->plan.pieces[job->first];
-    return add_copy(c, t->block[x->want], (uint8_t *)t->at[x->want] + x->to + job->at * x->run,
+    const tnf_load_piece *x = &c->o->load->plan.pieces[job->first];
+    return add_copy(c, t->block[x->tensor], (uint8_t *)t->at[x->tensor] + x->to + job->at * x->run,
                     bytes, &all, e);
 }
 
@@ -176,54 +179,54 @@ static tnf_status copy_job(tnf_copier *c, const tnf_job *job, const uint8_t *byt
 
 static tnf_status flush_kernel(tnf_copier *c, tnf_error *e)
 {
-    const tnf_plan *p = &c->o->load->plan;
+    const tnf_load_plan *p = &c->o->load->plan;
     uint64_t n = c->computed;
     c->computed = 0;
-    return n ? tnf_kernel_run(&p->wants[c->want], c->target->device, c->kernels,
-                              c->target->at[c->want], c->from, c->at, n, e)
+    return n ? tnf_kernel_run(&p->tensors[c->tensor], c->target->device, c->kernels,
+                              c->target->at[c->tensor], c->from, c->at, n, e)
              : TNF_OK;
 }
 
 /* Joins adjacent pieces of a tensor into one call. */
-static tnf_status add_kernel(tnf_copier *c, const tnf_job *job, size_t i, const uint8_t *bytes,
+static tnf_status add_kernel(tnf_copier *c, const tnf_load_job *job, size_t i, const uint8_t *bytes,
                              tnf_error *e)
 {
-    const tnf_plan *p = &c->o->load->plan;
-    const tnf_piece *x = &p->pieces[i];
+    const tnf_load_plan *p = &c->o->load->plan;
+    const tnf_load_piece *x = &p->pieces[i];
     uint64_t low, high;
-    tnf_piece_window(p, job, i, &low, &high);
+    tnf_load_piece_window(p, job, i, &low, &high);
     cu_ptr from = staged_at(c, bytes) + (x->at + low - job->at);
-    if (c->computed && c->want == x->want && c->from + c->computed == from &&
+    if (c->computed && c->tensor == x->tensor && c->from + c->computed == from &&
         c->at + c->computed == x->to + low) {
         c->computed += high - low;
         return TNF_OK;
     }
     TNF_TRY(flush_kernel(c, e));
-    c->want = x->want;
+    c->tensor = x->tensor;
     c->from = from;
     c->at = x->to + low;
     c->computed = high - low;
     return TNF_OK;
 }
 
-static tnf_status run_kernels(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
-                              tnf_error *e)
+static tnf_status run_kernels(tnf_copier *c, const tnf_load_job *jobs, size_t n,
+                              const uint8_t *bytes, tnf_error *e)
 {
-    const tnf_plan *p = &c->o->load->plan;
+    const tnf_load_plan *p = &c->o->load->plan;
     if (c->rows)
         TNF_TRY(tnf_kernel_scatter(c->target->device, c->kernels, c->area.staged,
                                    c->area.staged_table, c->rows, c->chunks, e));
     for (size_t k = 0; k < n && p->computes; bytes += jobs[k++].bytes)
         for (size_t i = jobs[k].first;
-             jobs[k].kind == TNF_JOB_BLOCK && i < jobs[k].first + jobs[k].npieces; i++)
-            if (p->wants[p->pieces[i].want].kernel)
+             jobs[k].kind == TNF_READ_BLOCK && i < jobs[k].first + jobs[k].npieces; i++)
+            if (p->tensors[p->pieces[i].tensor].kernel)
                 TNF_TRY(add_kernel(c, &jobs[k], i, bytes, e));
     return flush_kernel(c, e);
 }
 
 /* -------------------------------------------------------------------- jobs */
 
-static tnf_status copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
+static tnf_status copy_jobs(tnf_copier *c, const tnf_load_job *jobs, size_t n, const uint8_t *bytes,
                             tnf_error *e)
 {
     tnf_device *d = c->target->device;
@@ -244,7 +247,7 @@ static tnf_status copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const 
     return tnf_queue_mark(d, c->kernels, c->event, e);
 }
 
-tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
+tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_load_job *jobs, size_t n, const uint8_t *bytes,
                          tnf_error *e)
 {
     TNF_TRY(tnf_device_enter(c->target->device, e));
@@ -253,8 +256,8 @@ tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uin
     return status;
 }
 
-tnf_status tnf_copy_scanned(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, uint64_t n,
-                            tnf_error *e)
+tnf_status tnf_copy_scanned(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
+                            uint64_t n, tnf_error *e)
 {
     tnf_device *d = c->target->device;
     uint8_t *dst = (uint8_t *)c->target->at[job->first] + job->at + c->o->scanned;

@@ -108,7 +108,7 @@ void tnf_intake_open(tnf_intake *in, tnf_device_read_mode mode)
     in->direct = -1;
     in->cached = true;
     if (in->source->fd < 0) {
-        in->cached = !in->source->far;
+        in->cached = !in->source->remote;
         return;
     }
     if (mode == TNF_DEVICE_READ_AUTO)

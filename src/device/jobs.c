@@ -19,11 +19,11 @@ static int own_descriptor(tnf_loader *o, const tnf_intake *in)
 }
 
 /* Reads runs without gaps into the slot, so that the device needs only one copy. */
-static tnf_status read_runs(tnf_loader *o, const tnf_job *job, uint8_t *slot, tnf_error *e)
+static tnf_status read_runs(tnf_loader *o, const tnf_load_job *job, uint8_t *slot, tnf_error *e)
 {
-    const tnf_plan *p = &o->load->plan;
-    const tnf_piece *x = &p->pieces[job->first];
-    const tnf_intake *in = &p->intakes[p->wants[x->want].intake];
+    const tnf_load_plan *p = &o->load->plan;
+    const tnf_load_piece *x = &p->pieces[job->first];
+    const tnf_intake *in = &p->intakes[p->tensors[x->tensor].intake];
     int fd = own_descriptor(o, in);
     for (uint64_t i = 0; i < job->bytes / x->run; i++) {
         uint64_t at = x->at + (job->at + i) * x->stride;
@@ -38,19 +38,19 @@ static tnf_status read_runs(tnf_loader *o, const tnf_job *job, uint8_t *slot, tn
     return TNF_OK;
 }
 
-tnf_status tnf_job_read(tnf_loader *o, const tnf_job *job, uint8_t *slot, const uint8_t **out,
-                        tnf_error *e)
+tnf_status tnf_load_job_read(tnf_loader *o, const tnf_load_job *job, uint8_t *slot,
+                             const uint8_t **out, tnf_error *e)
 {
-    const tnf_plan *p = &o->load->plan;
+    const tnf_load_plan *p = &o->load->plan;
     size_t n = (size_t)job->bytes;
     *out = slot;
-    if (job->kind == TNF_JOB_BLOCK)
-        TNF_TRY(tnf_intake_read(&p->intakes[p->wants[p->pieces[job->first].want].intake], job->at,
-                                n, slot, out, e));
-    else if (job->kind == TNF_JOB_GATHER)
+    if (job->kind == TNF_READ_BLOCK)
+        TNF_TRY(tnf_intake_read(&p->intakes[p->tensors[p->pieces[job->first].tensor].intake],
+                                job->at, n, slot, out, e));
+    else if (job->kind == TNF_READ_GATHER)
         TNF_TRY(read_runs(o, job, slot, e));
     else
-        TNF_TRY(tnf_read_part(slot, n, p->wants[job->first].part, job->at, e));
+        TNF_TRY(tnf_read_part(slot, n, p->tensors[job->first].part, job->at, e));
     o->bytes_read += job->bytes;
     return TNF_OK;
 }
@@ -65,23 +65,24 @@ static void wake_waiting(tnf_load *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-static void credit_want(tnf_load *l, size_t want, uint64_t bytes)
+static void credit_tensor(tnf_load *l, size_t tensor, uint64_t bytes)
 {
-    if (bytes && atomic_fetch_sub(&l->plan.wants[want].left, bytes) == bytes) {
+    if (bytes && atomic_fetch_sub(&l->plan.tensors[tensor].left, bytes) == bytes) {
         atomic_fetch_sub(&l->undone, 1);
         wake_waiting(l);
     }
 }
 
-static void credit_block(tnf_load *l, const tnf_job *job)
+static void credit_block(tnf_load *l, const tnf_load_job *job)
 {
     for (size_t i = job->first; i < job->first + job->npieces; i++) {
-        tnf_stroke strokes[3];
+        tnf_rectangle rectangles[3];
         uint64_t low, high, bytes = 0;
-        tnf_piece_window(&l->plan, job, i, &low, &high);
-        for (unsigned k = tnf_piece_strokes(&l->plan.pieces[i], low, high, strokes); k-- > 0;)
-            bytes += strokes[k].width * strokes[k].height;
-        credit_want(l, l->plan.pieces[i].want, bytes);
+        tnf_load_piece_window(&l->plan, job, i, &low, &high);
+        for (unsigned k = tnf_load_piece_rectangles(&l->plan.pieces[i], low, high, rectangles);
+             k-- > 0;)
+            bytes += rectangles[k].width * rectangles[k].height;
+        credit_tensor(l, l->plan.pieces[i].tensor, bytes);
     }
 }
 
@@ -97,18 +98,19 @@ static tnf_status tell_progress(tnf_load *l, uint64_t bytes, tnf_error *e)
     return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "loading was cancelled");
 }
 
-tnf_status tnf_job_arrived(tnf_loader *o, const tnf_job *job, uint64_t bytes, tnf_error *e)
+tnf_status tnf_load_job_arrived(tnf_loader *o, const tnf_load_job *job, uint64_t bytes,
+                                tnf_error *e)
 {
     tnf_load *l = o->load;
     switch (job->kind) {
-    case TNF_JOB_BLOCK:
+    case TNF_READ_BLOCK:
         credit_block(l, job);
         break;
-    case TNF_JOB_GATHER:
-        credit_want(l, l->plan.pieces[job->first].want, bytes);
+    case TNF_READ_GATHER:
+        credit_tensor(l, l->plan.pieces[job->first].tensor, bytes);
         break;
     default:
-        credit_want(l, job->first, bytes);
+        credit_tensor(l, job->first, bytes);
     }
     return tell_progress(l, bytes, e);
 }

@@ -100,7 +100,7 @@ void tnf_kernels_free(tnf_device *d)
             d->cuda->module_unload(d->modules[i]);
 }
 
-/* ------------------------------------------------------------------- want */
+/* ----------------------------------------------------------------- tensor */
 
 /* If the first codes are in the lowest bits, the packing is the same in words of any size. */
 static bool takes_codes(const tnf_kernel *k, const tnf_object *o)
@@ -134,13 +134,13 @@ static uint64_t number_of(const tnf_type *as)
 }
 
 /* Are complete units wanted? Layouts other than dense also need all elements. */
-static bool takes_run(const tnf_kernel *k, const tnf_want *w, const tnf_object *o)
+static bool takes_run(const tnf_kernel *k, const tnf_load_tensor *w, const tnf_object *o)
 {
     return w->run % k->bytes == 0 && (o->layout == tnf_layout_by_id("dense") ||
                                       w->run / k->bytes * k->elements == tnf_elements(o));
 }
 
-bool tnf_kernel_want(tnf_want *w, tnf_device *d, const tnf_device_request *r)
+bool tnf_kernel_find(tnf_load_tensor *w, tnf_device *d, const tnf_device_request *r)
 {
     const tnf_object *o = r->object;
     uint64_t to = number_of(r->as);
@@ -184,8 +184,8 @@ tnf_status tnf_kernel_scatter(tnf_device *d, tnf_queue *q, cu_ptr src, cu_ptr ta
     return r ? tnf_cuda_fail(d->cuda, r, "cannot run a GPU kernel", e) : TNF_OK;
 }
 
-tnf_status tnf_kernel_run(const tnf_want *w, tnf_device *d, tnf_queue *q, void *dst, cu_ptr src,
-                          uint64_t at, uint64_t n, tnf_error *e)
+tnf_status tnf_kernel_run(const tnf_load_tensor *w, tnf_device *d, tnf_queue *q, void *dst,
+                          cu_ptr src, uint64_t at, uint64_t n, tnf_error *e)
 {
     uint64_t units = n / w->unit, first = (w->first + at) / w->unit, to = w->to;
     uint64_t out = (uint64_t)(uintptr_t)dst + at / w->unit * w->unit_out, from = src;

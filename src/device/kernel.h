@@ -13,18 +13,18 @@ typedef struct tnf_kernel {
     bool has_infinity;        /* the type has infinities */
 } tnf_kernel;
 
-/* Is there a kernel for the request? If so, sets up the want for it. `device` may be NULL. */
-bool tnf_kernel_want(tnf_want *w, tnf_device *device, const tnf_device_request *r);
+/* Is there a kernel for the request? If so, prepares the tensor for it. `device` may be NULL. */
+bool tnf_kernel_find(tnf_load_tensor *w, tnf_device *device, const tnf_device_request *r);
 
-/* scales.c: copies the scales that the want's kernel needs to the device, if there are any. Returns
- * false if the host must compute; the want still owns w->scales. */
-bool tnf_scales_take(tnf_want *w, tnf_device *device, const tnf_device_request *r);
+/* scales.c: copies the scales that the tensor's kernel needs to the device, if there are any.
+ * Returns false if the host must compute; the tensor still owns w->scales. */
+bool tnf_scales_take(tnf_load_tensor *w, tnf_device *device, const tnf_device_request *r);
 
-/* Converts n bytes of a want on the queue. They are at `src` of the device, and are the bytes from
- * `at` on of the want, a multiple of its unit. `dst` is the beginning of the want's result. The
- * caller has entered the device. */
-tnf_status tnf_kernel_run(const tnf_want *w, tnf_device *d, tnf_queue *q, void *dst, cu_ptr src,
-                          uint64_t at, uint64_t n, tnf_error *e);
+/* Converts n bytes of a tensor on the queue. They are at `src` of the device, and are the bytes
+ * from `at` on of the tensor, a multiple of its unit. `dst` is the beginning of the tensor's
+ * result. The caller has entered the device. */
+tnf_status tnf_kernel_run(const tnf_load_tensor *w, tnf_device *d, tnf_queue *q, void *dst,
+                          cu_ptr src, uint64_t at, uint64_t n, tnf_error *e);
 
 /* Does this device have the kernel below? The host does not. */
 bool tnf_kernel_ready(tnf_device *d);

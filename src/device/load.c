@@ -11,12 +11,13 @@
 
 #include <string.h>
 
-#define LEAST_BLOCK ((size_t)64 << 10)
-#define MOST_BLOCK  ((size_t)64 << 20)
-#define SLOTS       2u
-#define PLAIN_SLOTS 7u  /* slots of short blocks, which are sent together */
-#define NEAR        15u /* threads that saturate the bus from the page cache */
-#define FAR         16u /* threads that saturate a disk */
+#define LEAST_BLOCK   ((size_t)64 << 10)
+#define MOST_BLOCK    ((size_t)64 << 20)
+#define SLOTS         2u
+#define PLAIN_SLOTS   7u /* slots of short blocks, which are sent together */
+/* Threads that saturate the bus from the page cache; threads that saturate a disk. */
+#define CACHE_THREADS 15u
+#define DISK_THREADS  16u
 
 /* ------------------------------------------------------------------ begin */
 
@@ -40,14 +41,14 @@ static tnf_status check_options(tnf_load_options *how, const tnf_load_options *g
 
 static unsigned count_threads(const tnf_load *l)
 {
-    bool near = true;
+    bool cached = true;
     unsigned cores = tnf_pool_threads(0), n = l->how.threads;
     for (size_t i = 0; i < l->plan.nintakes; i++)
-        near = near && l->plan.intakes[i].cached;
-    if (n == 0 && near) /* leaves a core for the caller's thread */
-        n = cores < 2 ? 1 : cores - 1 < NEAR ? cores - 1 : NEAR;
+        cached = cached && l->plan.intakes[i].cached;
+    if (n == 0 && cached) /* leaves a core for the caller's thread */
+        n = cores < 2 ? 1 : cores - 1 < CACHE_THREADS ? cores - 1 : CACHE_THREADS;
     else if (n == 0)
-        n = FAR;
+        n = DISK_THREADS;
     n = n > TNF_LOADERS_MAX ? TNF_LOADERS_MAX : n;
     return l->plan.njobs < n ? (unsigned)l->plan.njobs : n;
 }
@@ -73,7 +74,7 @@ static tnf_status start_threads(tnf_load *l, tnf_error *e)
     unsigned wanted = count_threads(l);
     size_t undone = 0;
     for (size_t i = 0; i < l->plan.n; i++)
-        undone += atomic_load(&l->plan.wants[i].left) != 0;
+        undone += atomic_load(&l->plan.tensors[i].left) != 0;
     atomic_init(&l->undone, undone);
     TNF_TRY(l->plan.plain ? tnf_ring_begin(l, wanted, e) : tnf_slots_begin(l, wanted, e));
     atomic_init(&l->inside, wanted);
@@ -100,7 +101,8 @@ static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
                                 "the caller's memory is on one device, but the load has %zu",
                                 l->ntargets);
     l->clock.begun = tnf_now();
-    TNF_TRY(tnf_plan_make(&l->plan, l->ntargets == 1 ? devices[0] : NULL, requests, n, &l->how, e));
+    TNF_TRY(tnf_load_plan_make(&l->plan, l->ntargets == 1 ? devices[0] : NULL, requests, n, &l->how,
+                               e));
     for (size_t t = 0; t < l->ntargets; t++)
         TNF_TRY(tnf_target_check(&l->targets[t], &l->plan, &l->how, e));
     l->clock.planned = tnf_now();
@@ -183,7 +185,7 @@ bool tnf_load_done(const tnf_load *l, size_t i)
         return false;
     if (i == TNF_LOAD_ALL)
         return atomic_load(&l->undone) == 0;
-    return i < l->plan.n && atomic_load(&l->plan.wants[i].left) == 0;
+    return i < l->plan.n && atomic_load(&l->plan.tensors[i].left) == 0;
 }
 
 tnf_status tnf_load_wait(tnf_load *l, size_t i, tnf_error *e)
@@ -226,7 +228,7 @@ void tnf_load_free(tnf_load *l)
     tnf_slots_end(l);
     for (size_t t = 0; t < l->ntargets; t++)
         tnf_target_free(&l->targets[t], &l->plan);
-    tnf_plan_free(&l->plan);
+    tnf_load_plan_free(&l->plan);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
     tnf_free(&a, l->targets, l->ntargets * sizeof *l->targets);
@@ -250,8 +252,8 @@ uint64_t tnf_load_bytes(tnf_load_made *made, const tnf_load *l, size_t i)
     if (!l || i >= l->plan.n)
         return 0;
     if (made)
-        *made = l->plan.wants[i].how;
-    return l->plan.wants[i].bytes;
+        *made = l->plan.tensors[i].how;
+    return l->plan.tensors[i].bytes;
 }
 
 tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *l, tnf_error *e)
@@ -266,7 +268,7 @@ tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *l, tnf_error *e)
     for (size_t i = 0; i < l->plan.nintakes; i++)
         own.direct += l->plan.intakes[i].direct >= 0;
     for (size_t i = 0; i < l->plan.n; i++)
-        own.transformed += l->plan.wants[i].how != TNF_LOAD_STORED;
+        own.transformed += l->plan.tensors[i].how != TNF_LOAD_STORED;
     tnf_result_fill(out, &own, sizeof own);
     return TNF_OK;
 }

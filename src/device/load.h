@@ -11,9 +11,9 @@
 /* A target device of a load. */
 typedef struct tnf_target {
     tnf_device *device;
-    void **at;                  /* the address of each want */
-    tnf_device_memory **memory; /* the memory of each want; NULL: the caller's */
-    uintptr_t *block;           /* the allocation of each want; 0: unknown */
+    void **at;                  /* the address of each tensor */
+    tnf_device_memory **memory; /* the memory of each tensor; NULL: the caller's */
+    uintptr_t *block;           /* the allocation of each tensor; 0: unknown */
     tnf_device_memory **owned;  /* each memory once */
     size_t nowned, room;
     bool scatter;   /* a kernel distributes blocks of many small tensors */
@@ -30,7 +30,7 @@ typedef struct tnf_load_clock {
 typedef struct tnf_ring tnf_ring;
 
 struct tnf_load {
-    tnf_plan plan;
+    tnf_load_plan plan;
     tnf_load_options how;
     tnf_target *targets;
     size_t ntargets;
@@ -42,7 +42,7 @@ struct tnf_load {
     atomic_size_t next; /* the next job */
     atomic_uint inside; /* loaders that may still use the ring */
     atomic_bool stop;
-    atomic_size_t undone; /* wants that are not complete */
+    atomic_size_t undone; /* tensors that are not complete */
     atomic_uint_fast64_t bytes_read, copies, pinned;
     pthread_t threads[TNF_LOADERS_MAX];
     unsigned nthreads;
@@ -56,11 +56,12 @@ struct tnf_load {
     tnf_load_clock clock;
 };
 
-/* arena.c: checks that the device has enough memory; allocates memory for all wants on a target. */
-tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
+/* arena.c: checks that the device has enough memory; allocates memory for all tensors on a target.
+ */
+tnf_status tnf_target_check(tnf_target *t, const tnf_load_plan *p, const tnf_load_options *how,
                             tnf_error *e);
 tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e);
-void tnf_target_free(tnf_target *t, const tnf_plan *p);
+void tnf_target_free(tnf_target *t, const tnf_load_plan *p);
 
 /* buffers.c: pinned memory to read into, and the queues of each thread. */
 tnf_status tnf_buffer_ready(tnf_load *l, size_t slot, unsigned slots, unsigned threads,

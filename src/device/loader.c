@@ -29,7 +29,7 @@ static tnf_status free_slot(tnf_loader *o, unsigned slot, tnf_error *e)
     }
     o->flights[slot].job = NULL;
     o->clock.waiting += tnf_now() - from;
-    return tnf_job_arrived(o, f.job, f.bytes, e);
+    return tnf_load_job_arrived(o, f.job, f.bytes, e);
 }
 
 uint8_t *tnf_slot_memory(const tnf_loader *o)
@@ -48,8 +48,8 @@ static tnf_area slot_area(const tnf_loader *o, size_t t)
 }
 
 /* Sends the bytes of the current slot, and advances to the next one. */
-static tnf_status send_slot(tnf_loader *o, const tnf_job *job, const uint8_t *bytes, uint64_t n,
-                            tnf_error *e)
+static tnf_status send_slot(tnf_loader *o, const tnf_load_job *job, const uint8_t *bytes,
+                            uint64_t n, tnf_error *e)
 {
     uint64_t from = tnf_now();
     if (!o->clock.first_read)
@@ -61,8 +61,8 @@ static tnf_status send_slot(tnf_loader *o, const tnf_job *job, const uint8_t *by
                          .kernels = o->queues[t],
                          .event = o->slot,
                          .area = slot_area(o, t) };
-        TNF_TRY(job->kind == TNF_JOB_SCAN ? tnf_copy_scanned(&c, job, bytes, n, e)
-                                          : tnf_copy_jobs(&c, job, 1, bytes, e));
+        TNF_TRY(job->kind == TNF_READ_SCAN ? tnf_copy_scanned(&c, job, bytes, n, e)
+                                           : tnf_copy_jobs(&c, job, 1, bytes, e));
     }
     o->flights[o->slot] = (tnf_flight) { job, n };
     o->clock.last_sent = tnf_now();
@@ -103,12 +103,12 @@ static tnf_status take_scanned(void *ctx, const void *bytes, size_t n, tnf_error
     return TNF_OK;
 }
 
-static tnf_status run_scan(tnf_loader *o, const tnf_job *job, tnf_error *e)
+static tnf_status run_scan(tnf_loader *o, const tnf_load_job *job, tnf_error *e)
 {
     o->scan = job;
     o->scanned = 0;
     o->filled = 0;
-    TNF_TRY(tnf_scan(o->load->plan.wants[job->first].part, take_scanned, o, e));
+    TNF_TRY(tnf_scan(o->load->plan.tensors[job->first].part, take_scanned, o, e));
     TNF_TRY(send_scanned(o, e));
     o->bytes_read += job->bytes;
     return o->scanned == job->bytes
@@ -118,14 +118,14 @@ static tnf_status run_scan(tnf_loader *o, const tnf_job *job, tnf_error *e)
 
 static tnf_status run_job(tnf_loader *o, size_t i, tnf_error *e)
 {
-    const tnf_job *job = &o->load->plan.jobs[i];
+    const tnf_load_job *job = &o->load->plan.jobs[i];
     const uint8_t *bytes;
     if (o->load->ring)
         return tnf_ring_run(o, i, e);
     TNF_TRY(free_slot(o, o->slot, e));
-    if (job->kind == TNF_JOB_SCAN)
+    if (job->kind == TNF_READ_SCAN)
         return run_scan(o, job, e);
-    TNF_TRY(tnf_job_read(o, job, tnf_slot_memory(o), &bytes, e));
+    TNF_TRY(tnf_load_job_read(o, job, tnf_slot_memory(o), &bytes, e));
     return send_slot(o, job, bytes, job->bytes, e);
 }
 

@@ -7,8 +7,8 @@
 
 /* The bytes of a slot that are being copied. */
 typedef struct tnf_flight {
-    const tnf_job *job; /* NULL: nothing */
-    uint64_t bytes;     /* if a job is read in order: this much of it */
+    const tnf_load_job *job; /* NULL: nothing */
+    uint64_t bytes;          /* if a job is read in order: this much of it */
 } tnf_flight;
 
 /* One thread. */
@@ -23,7 +23,7 @@ typedef struct tnf_loader {
     int own_fd;
     tnf_load_clock clock;
     /* for a job that is read in order: its position, and the bytes in the slot */
-    const tnf_job *scan;
+    const tnf_load_job *scan;
     uint64_t scanned;
     size_t filled;
 } tnf_loader;
@@ -32,10 +32,11 @@ typedef struct tnf_loader {
 uint8_t *tnf_slot_memory(const tnf_loader *o);
 
 /* jobs.c: reads the bytes of a job that is not read in order into a slot; *out is their address. */
-tnf_status tnf_job_read(tnf_loader *o, const tnf_job *job, uint8_t *slot, const uint8_t **out,
-                        tnf_error *e);
+tnf_status tnf_load_job_read(tnf_loader *o, const tnf_load_job *job, uint8_t *slot,
+                             const uint8_t **out, tnf_error *e);
 /* Counts `bytes` bytes of a job that are on every device. */
-tnf_status tnf_job_arrived(tnf_loader *o, const tnf_job *job, uint64_t bytes, tnf_error *e);
+tnf_status tnf_load_job_arrived(tnf_loader *o, const tnf_load_job *job, uint64_t bytes,
+                                tnf_error *e);
 
 /* The memory from which bytes are sent, and its copy on the device for kernels. */
 typedef struct tnf_area {
@@ -64,7 +65,7 @@ typedef struct tnf_copier {
     uint64_t n;
     uintptr_t block; /* of dst */
     /* a kernel call that waits for an adjacent one */
-    size_t want;
+    size_t tensor;
     cu_ptr from;
     uint64_t at, computed;
     /* the table so far */
@@ -72,14 +73,14 @@ typedef struct tnf_copier {
     uint64_t chunks;
 } tnf_copier;
 /* Copies n jobs with adjacent bytes; then records the event of `kernels`. */
-tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_job *jobs, size_t n, const uint8_t *bytes,
+tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_load_job *jobs, size_t n, const uint8_t *bytes,
                          tnf_error *e);
 /* Copies n bytes of a job that is read in order; then records the event of `copies`. */
-tnf_status tnf_copy_scanned(tnf_copier *c, const tnf_job *job, const uint8_t *bytes, uint64_t n,
-                            tnf_error *e);
+tnf_status tnf_copy_scanned(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
+                            uint64_t n, tnf_error *e);
 /* The bytes [*low, *high) of piece i that are in a block, relative to the piece. */
-void tnf_piece_window(const tnf_plan *p, const tnf_job *job, size_t i, uint64_t *low,
-                      uint64_t *high);
+void tnf_load_piece_window(const tnf_load_plan *p, const tnf_load_job *job, size_t i, uint64_t *low,
+                           uint64_t *high);
 
 /* ring.c: runs job i as soon as its place in the ring is free; waits until everything sent has
  * arrived. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The plan of a load: reads and copies, cut into jobs for the threads.
  *
- *   wants    a  b  c  d …                    the requests, as bytes of files
+ *   tensors  a  b  c  d …                    the requests, as bytes of files
  *   pieces   c  a  b  d1 d2 …                by file and place; bytes requested twice are last
  *   jobs     [c a] [a b d1] [d2] …           blocks of a file, including small gaps
  *
- *   a column slice:   ░░░░████░░░░████░░░░████      a want of `count` runs, `stride` bytes apart
+ *   a column slice:   ░░░░████░░░░████░░░░████      a tensor of `count` runs, `stride` bytes apart
  */
 #ifndef TNF_DEVICE_PLAN_H
 #define TNF_DEVICE_PLAN_H
@@ -22,9 +22,10 @@
 
 struct tnf_kernel;
 
-typedef struct tnf_want {
+/* A tensor to load, or a slice of one. */
+typedef struct tnf_load_tensor {
     const tnf_part *part;
-    tnf_place place;                 /* without a source: the library reads the part */
+    tnf_part_location place;         /* without a source: the library reads the part */
     uint64_t first;                  /* its first byte within the part */
     uint64_t run, stride, count;     /* of bytes of the part; run * count are requested */
     uint64_t bytes;                  /* on the device */
@@ -38,7 +39,7 @@ typedef struct tnf_want {
     tnf_load_made how;
     void *dst;                 /* the caller's memory, or NULL */
     atomic_uint_fast64_t left; /* bytes of the file that have not arrived */
-} tnf_want;
+} tnf_load_tensor;
 
 /* A source to read. */
 typedef struct tnf_intake {
@@ -49,36 +50,36 @@ typedef struct tnf_intake {
     bool cached;        /* it is in memory, judging by samples */
 } tnf_intake;
 
-typedef struct tnf_piece {
-    size_t want;
+typedef struct tnf_load_piece {
+    size_t tensor;
     uint64_t at, span;    /* in the source */
     uint64_t run, stride; /* run == span: no gaps */
-    uint64_t to;          /* offset in the want's result */
+    uint64_t to;          /* offset in the tensor's result */
     bool gather;          /* its runs are read one by one */
-} tnf_piece;
+} tnf_load_piece;
 
-typedef enum tnf_job_kind {
-    TNF_JOB_BLOCK,  /* bytes [at, at + bytes) of the source, for npieces pieces */
-    TNF_JOB_GATHER, /* `bytes` bytes of runs of one piece, from run `at` on */
-    TNF_JOB_PART,   /* bytes [at, at + bytes) of a want, read by the library */
-    TNF_JOB_SCAN    /* a complete want, read in order */
-} tnf_job_kind;
+typedef enum tnf_load_job_kind {
+    TNF_READ_BLOCK,  /* bytes [at, at + bytes) of the source, for npieces pieces */
+    TNF_READ_GATHER, /* `bytes` bytes of runs of one piece, from run `at` on */
+    TNF_READ_PART,   /* bytes [at, at + bytes) of a tensor, read by the library */
+    TNF_READ_SCAN    /* a complete tensor, read in order */
+} tnf_load_job_kind;
 
-typedef struct tnf_job {
-    tnf_job_kind kind;
-    size_t first, npieces; /* pieces; for PART and SCAN: the want */
+typedef struct tnf_load_job {
+    tnf_load_job_kind kind;
+    size_t first, npieces; /* pieces; for PART and SCAN: the tensor */
     uint64_t at, bytes;
-} tnf_job;
+} tnf_load_job;
 
-typedef struct tnf_plan {
-    tnf_want *wants;
+typedef struct tnf_load_plan {
+    tnf_load_tensor *tensors;
     size_t n;
-    size_t *order; /* the wants by file and place */
+    size_t *order; /* the tensors by file and place */
     tnf_intake *intakes;
     size_t nintakes, room_intakes;
-    tnf_piece *pieces;
+    tnf_load_piece *pieces;
     size_t npieces, room_pieces;
-    tnf_job *jobs;
+    tnf_load_job *jobs;
     size_t njobs, room_jobs;
     uint64_t source_bytes; /* requested bytes of the sources */
     uint64_t device_bytes;
@@ -87,17 +88,18 @@ typedef struct tnf_plan {
     bool small;    /* blocks have many tensors, which a kernel distributes */
     bool computes; /* kernels of the device compute */
     bool plain;    /* all files are in memory, so ring.c serves the load */
-} tnf_plan;
+} tnf_load_plan;
 
 /* `device` provides kernels; NULL: the host computes everything. The caller frees the plan even
  * after an error. */
-tnf_status tnf_plan_make(tnf_plan *p, tnf_device *device, const tnf_device_request *requests,
-                         size_t n, const tnf_load_options *how, tnf_error *e);
-void tnf_plan_free(tnf_plan *p);
+tnf_status tnf_load_plan_make(tnf_load_plan *p, tnf_device *device,
+                              const tnf_device_request *requests, size_t n,
+                              const tnf_load_options *how, tnf_error *e);
+void tnf_load_plan_free(tnf_load_plan *p);
 
-/* want.c: makes the want of a request. */
-tnf_status tnf_want_make(tnf_want *w, tnf_device *device, const tnf_device_request *request,
-                         tnf_error *e);
+/* tensor.c: prepares the tensor of a request. */
+tnf_status tnf_load_tensor_make(tnf_load_tensor *w, tnf_device *device,
+                                const tnf_device_request *request, tnf_error *e);
 
 /* intake.c: chooses how to read the source. */
 void tnf_intake_open(tnf_intake *in, tnf_device_read_mode mode);
@@ -110,13 +112,14 @@ tnf_status tnf_intake_read(const tnf_intake *in, uint64_t at, size_t n, uint8_t 
                            const uint8_t **out, tnf_error *e);
 
 /* A rectangle of bytes, from offset `from` of the window to offset `to` of the result. */
-typedef struct tnf_stroke {
+typedef struct tnf_rectangle {
     uint64_t from, to;
     uint64_t width, height, pitch;
-} tnf_stroke;
+} tnf_rectangle;
 
 /* Splits the bytes [low, high) of a piece's span into at most three rectangles; `from` is relative
  * to low. */
-unsigned tnf_piece_strokes(const tnf_piece *p, uint64_t low, uint64_t high, tnf_stroke out[3]);
+unsigned tnf_load_piece_rectangles(const tnf_load_piece *p, uint64_t low, uint64_t high,
+                                   tnf_rectangle out[3]);
 
 #endif

@@ -59,7 +59,7 @@ static unsigned count_jobs(const tnf_load *l, size_t g)
 
 /* -------------------------------------------------------- begin and end */
 
-static unsigned choose_jobs(const tnf_plan *p)
+static unsigned choose_jobs(const tnf_load_plan *p)
 {
     size_t n = GROUP / p->block;
     n = n < JOBS_MAX ? n : JOBS_MAX;
@@ -138,7 +138,7 @@ void tnf_ring_free(tnf_load *l)
 /* ---------------------------------------------------------------- groups */
 
 /* The offset of job `place` in the memory of a group, whose first job is `first`. */
-static size_t find_place(const tnf_plan *p, size_t first, size_t place)
+static size_t find_place(const tnf_load_plan *p, size_t first, size_t place)
 {
     size_t at = 0;
     for (size_t k = 0; k < place; k++)
@@ -161,8 +161,8 @@ static tnf_status end_group(tnf_loader *o, group *g, tnf_error *e)
         TNF_TRY(status);
     }
     for (unsigned k = 0; k < count_jobs(l, all); k++) {
-        const tnf_job *job = &l->plan.jobs[all * r->jobs + k];
-        TNF_TRY(tnf_job_arrived(o, job, job->bytes, e));
+        const tnf_load_job *job = &l->plan.jobs[all * r->jobs + k];
+        TNF_TRY(tnf_load_job_arrived(o, job, job->bytes, e));
     }
     atomic_store(&g->unread, count_jobs(l, all + r->n));
     atomic_fetch_add(&g->round, 1);
@@ -227,7 +227,7 @@ tnf_status tnf_ring_run(tnf_loader *o, size_t i, tnf_error *e)
     const uint8_t *bytes;
     TNF_TRY(await_round(o, g, all / r->n, e));
     uint8_t *room = g->memory + find_place(&l->plan, i - place, place);
-    TNF_TRY(tnf_job_read(o, &l->plan.jobs[i], room, &bytes, e));
+    TNF_TRY(tnf_load_job_read(o, &l->plan.jobs[i], room, &bytes, e));
     if (!o->clock.first_read)
         o->clock.first_read = tnf_now();
     bool last = atomic_fetch_sub(&g->unread, 1) == 1;

@@ -34,7 +34,7 @@ static void free_part(uint8_t *bytes, const tnf_part *part)
     tnf_free(&a, bytes, (size_t)part->nbytes);
 }
 
-static bool upload_numbers(tnf_want *w, tnf_device *d, const void *host, size_t n)
+static bool upload_numbers(tnf_load_tensor *w, tnf_device *d, const void *host, size_t n)
 {
     tnf_load_options how = TNF_LOAD_INIT;
     if (tnf_memory_new(&w->scales, d, n, &how, NULL) != TNF_OK ||
@@ -67,8 +67,8 @@ static bool decode_numbers(float *out, size_t step, const tnf_part *part, size_t
 
 /* Sets how place_of() of casts.cl finds the scale of an element. Returns false if the numbers are
  * too large. */
-static bool place_scales(tnf_want *w, uint64_t cols, uint64_t block_rows, uint64_t block_cols,
-                         uint64_t across)
+static bool place_scales(tnf_load_tensor *w, uint64_t cols, uint64_t block_rows,
+                         uint64_t block_cols, uint64_t across)
 {
     w->cols = cols;
     w->rows_cols = block_rows << 32 | block_cols;
@@ -98,7 +98,7 @@ static uint64_t block_of(uint64_t length, uint64_t count)
     return count && length % count == 0 ? length / count : 0;
 }
 
-static bool take_floats(tnf_want *w, tnf_device *d, const tnf_object *scales, size_t n)
+static bool take_floats(tnf_load_tensor *w, tnf_device *d, const tnf_object *scales, size_t n)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     float *host = tnf_alloc(&a, n * sizeof *host);
@@ -109,7 +109,7 @@ static bool take_floats(tnf_want *w, tnf_device *d, const tnf_object *scales, si
 }
 
 /* Takes the scales of a matrix or vector of floats. */
-static bool take_scales(tnf_want *w, tnf_device *d, const tnf_object *o, const tnf_object *s)
+static bool take_scales(tnf_load_tensor *w, tnf_device *d, const tnf_object *o, const tnf_object *s)
 {
     bool fits = s->layout == tnf_layout_by_id("dense") && s->nparts == 1 &&
                 s->parts->type->number == TNF_NUMBER_FLOAT && o->rank >= 1 && o->rank <= 2 &&
@@ -128,7 +128,7 @@ static bool take_scales(tnf_want *w, tnf_device *d, const tnf_object *o, const t
 
 /* --------------------------------------------------------------------- mx */
 
-static bool take_exponents(tnf_want *w, tnf_device *d, const tnf_object *o)
+static bool take_exponents(tnf_load_tensor *w, tnf_device *d, const tnf_object *o)
 {
     const tnf_part *part = tnf_object_part(o, "scales");
     tnf_mx m;
@@ -166,7 +166,7 @@ static bool fill_zeros(float *out, const tnf_object *o, const tnf_quant *q, size
 }
 
 /* For the kernels, one scale per index of the axis is a group only if the axis is the first. */
-static bool place_groups(tnf_want *w, const tnf_object *o, const tnf_quant *q)
+static bool place_groups(tnf_load_tensor *w, const tnf_object *o, const tnf_quant *q)
 {
     uint64_t inner = elements_behind(o, q->axis);
     if (q->scale_a_row)
@@ -174,7 +174,7 @@ static bool place_groups(tnf_want *w, const tnf_object *o, const tnf_quant *q)
     return place_scales(w, inner, q->group_size ? q->group_size : 1, 1, inner);
 }
 
-static bool take_groups(tnf_want *w, tnf_device *d, const tnf_object *o)
+static bool take_groups(tnf_load_tensor *w, tnf_device *d, const tnf_object *o)
 {
     const tnf_part *scales = tnf_object_part(o, "scales");
     tnf_allocator a = tnf_allocator_or_default(NULL);
@@ -193,9 +193,9 @@ static bool take_groups(tnf_want *w, tnf_device *d, const tnf_object *o)
     return fine;
 }
 
-/* ------------------------------------------------------------------- want */
+/* ----------------------------------------------------------------- tensor */
 
-bool tnf_scales_take(tnf_want *w, tnf_device *d, const tnf_device_request *r)
+bool tnf_scales_take(tnf_load_tensor *w, tnf_device *d, const tnf_device_request *r)
 {
     const tnf_object *o = r->object;
     if (o->layout == tnf_layout_by_id("dense"))

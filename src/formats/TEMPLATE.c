@@ -85,7 +85,7 @@ static tnf_status read_note(tnf_reader *r, tnf_cur *c, tnf_error *e)
 
 /* Fills the catalog and stops: tensor bytes are never touched here. What must outlive this call
  * goes to r->arena, all else to r->scratch; nothing is ever freed by hand. */
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_template(tnf_reader *r, tnf_error *e)
 {
     tnf_cur c;
     TNF_TRY(tnf_read_range(r, "header", 8, 8, 8, &c, e));
@@ -154,7 +154,7 @@ static tnf_status put_one(tnf_writer *w, const tnf_object *o, uint64_t at, tnf_e
 
 /* Writes front to back and cannot seek, so a first pass computes the length of the index. The
  * catalog holds only what .can declares; a catalog without a note gets an empty one. */
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_template(tnf_writer *w, tnf_error *e)
 {
     const tnf_catalog *k = w->catalog;
     const tnf_str note = note_of(w);
@@ -207,6 +207,6 @@ const tnf_format tnf_format_template = {
              .file_attrs = "template.note" },
     .write_options = write_options,
     .probe = probe_template,
-    .index = index_all,
-    .write = TNF_WRITES(write_all),
+    .index = index_template,
+    .write = TNF_WRITES(write_template),
 };

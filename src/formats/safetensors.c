@@ -388,7 +388,7 @@ static tnf_status open_header(tnf_reader *r, tnf_cur *c, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_safetensors(tnf_reader *r, tnf_error *e)
 {
     tnf_cur c;
     TNF_TRY(open_header(r, &c, e));
@@ -537,7 +537,7 @@ static tnf_status put_header(tnf_writer *w, const tnf_buf *b, tnf_error *e)
     return tnf_put_fill(w, ' ', data - HEAD - b->n, e);
 }
 
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_safetensors(tnf_writer *w, tnf_error *e)
 {
     const uint32_t *order = NULL;
     tnf_buf b;
@@ -573,6 +573,6 @@ const tnf_format tnf_format_safetensors = {
              .file_attrs = "safetensors.metadata" },
     .write_options = write_options,
     .probe = probe_safetensors,
-    .index = index_all,
-    .write = TNF_WRITES(write_all),
+    .index = index_safetensors,
+    .write = TNF_WRITES(write_safetensors),
 };

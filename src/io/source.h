@@ -15,7 +15,7 @@ struct tnf_source {
     tnf_stamp stamp;     /* of a file, when it was opened */
     const char *version; /* the server's name for the version that is read (ETag); NULL: none */
     bool network;        /* on a network file system, where locks may be slow */
-    bool far;            /* each read costs a round trip: read only what is certainly needed */
+    bool remote;         /* each read costs a round trip: read only what is certainly needed */
     bool sparse;         /* a file with fewer blocks than bytes: it has holes */
     const char *map_why; /* why views are impossible; NULL if they may be possible */
 };

@@ -269,10 +269,10 @@ static bool was_done(struct finishing *f, tnf_buf *result)
 static tnf_status remove_left(struct finishing *f, tnf_error *e)
 {
     const tnf_job *job = f->job;
-    bool far = tnf_job_far(job);
-    if (far)
-        tnf_object_abort(f);
-    for (size_t i = 0; i < job->nouts && !job->o.max_bytes && !far; i++) {
+    bool remote = tnf_job_is_remote(job);
+    if (remote)
+        tnf_s3_abort(f);
+    for (size_t i = 0; i < job->nouts && !job->o.max_bytes && !remote; i++) {
         char *temp;
         TNF_TRY(tnf_job_temp(&temp, job, i, e));
         (void)unlink(temp);
@@ -378,7 +378,7 @@ static tnf_status finish_object(struct finishing *f, tnf_buf *b, tnf_error *e)
     TNF_TRY(collect_receipts(f, e));
     TNF_TRY(tnf_finish_input(f, e));
     begin_result(f->job, b);
-    TNF_TRY(tnf_object_finish(f, b, e));
+    TNF_TRY(tnf_s3_finish(f, b, e));
     tnf_buf_puts(b, "}\n");
     TNF_TRY(tnf_buf_status(b, "the result", e));
     return remove_parts(f, e);
@@ -386,7 +386,7 @@ static tnf_status finish_object(struct finishing *f, tnf_buf *b, tnf_error *e)
 
 static tnf_status finish_job(struct finishing *f, tnf_buf *b, tnf_error *e)
 {
-    if (tnf_job_far(f->job))
+    if (tnf_job_is_remote(f->job))
         return finish_object(f, b, e);
     if (f->job->kind == TNF_JOB_CONVERT)
         return finish_convert(f, b, e);

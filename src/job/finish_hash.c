@@ -164,7 +164,7 @@ static tnf_status hash_group(struct hashing *h, const struct group *g, const tnf
         to += it->n * TNF_HASH_BYTES;
     }
     if (status == TNF_OK)
-        status = tnf_hash_of_leaves(out, o, leaves, e);
+        status = tnf_content_of_leaves(out, o, leaves, e);
     tnf_arena_free(&room);
     return status;
 }
@@ -187,7 +187,7 @@ static tnf_status hash_tensors(struct hashing *h, uint8_t (*out)[TNF_HASH_BYTES]
     }
     for (size_t i = 0; i < objects; i++) { /* tensors without bytes */
         if (tnf_at(file, i)->nparts == 0)
-            TNF_TRY(tnf_hash_of_leaves(out[i], tnf_at(file, i), NULL, e));
+            TNF_TRY(tnf_content_of_leaves(out[i], tnf_at(file, i), NULL, e));
         done += tnf_at(file, i)->nparts > 0;
     }
     return done == n ? TNF_OK : fail_misfit(e);
@@ -212,7 +212,7 @@ static tnf_status hash_input(struct hashing *h, tnf_buf *b, tnf_error *e)
     if (!tensors)
         return tnf_arena_fail(&h->f->arena, "hashes", e);
     TNF_TRY(hash_tensors(h, tensors, e));
-    TNF_TRY(tnf_hash_of_tensors(hash, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors, e));
+    TNF_TRY(tnf_content_of_tensors(hash, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors, e));
     tnf_buf_puts(b, h->in ? ",\n{\"file\":" : "\n{\"file\":");
     tnf_json_put_string(b, path, strlen(path));
     tnf_buf_puts(b, ",\"hash\":");

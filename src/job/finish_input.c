@@ -58,8 +58,8 @@ static tnf_status compare_leaves(const struct comparing *c, size_t number,
     uint8_t *found = n < SIZE_MAX / TNF_HASH_BYTES ? malloc((size_t)n * TNF_HASH_BYTES) : NULL;
     if (!found)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for hashes");
-    tnf_status status = tnf_hash_some(found, from->file, from->index, from->k, first, n, &silent,
-                                      e);
+    tnf_status status = tnf_content_some(found, from->file, from->index, from->k, first, n, &silent,
+                                         e);
     for (uint64_t i = 0; i < n && status == TNF_OK; i++)
         if (memcmp(found + i * TNF_HASH_BYTES,
                    c->all + (c->before[number] + first - it->first + i) * TNF_HASH_BYTES,
@@ -90,7 +90,7 @@ static tnf_status compare_item(void *ctx, size_t number, tnf_error *e)
                         TNF_QUOTED(it->tensor));
     if (!ends_rightly(job, number, from.part))
         return leaf_differs(it, it->first, e);
-    bool cuts = tnf_hash_cuts(tnf_at(from.file, from.index), from.k);
+    bool cuts = tnf_content_cuts(tnf_at(from.file, from.index), from.k);
     uint64_t step = cuts ? 1 : it->n;
     for (uint64_t i = 0; i < it->n; i += step) {
         TNF_TRY(compare_leaves(c, number, &from, it->first + i, step, e));

@@ -93,7 +93,7 @@ static bool hash_object(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const 
         memcpy(to, found->leaves, (size_t)tnf_count_leaves(part) * TNF_HASH_BYTES);
         to += tnf_count_leaves(part) * TNF_HASH_BYTES;
     }
-    return tnf_hash_of_leaves(out, o, leaves, NULL) == TNF_OK;
+    return tnf_content_of_leaves(out, o, leaves, NULL) == TNF_OK;
 }
 
 /* Computes the hash of an output that was written in ranges; returns false if it must be read. */
@@ -109,8 +109,8 @@ static bool hash_ranges(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const 
     bool good = tensors != NULL;
     for (size_t i = 0; i < objects && good; i++)
         good = hash_object(f, tensors[i], tnf_at(file, i), list, n);
-    return good && tnf_hash_of_tensors(out, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors,
-                                       NULL) == TNF_OK;
+    return good && tnf_content_of_tensors(out, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors,
+                                          NULL) == TNF_OK;
 }
 
 /* ---------------------------------------------------------------------- reading */
@@ -157,7 +157,7 @@ static tnf_status hash_output(struct finishing *f, uint8_t out[TNF_HASH_BYTES], 
         status = tnf_finish_leaves(f, &all, &before, e);
         *known = status == TNF_OK && hash_ranges(f, out, file, all, before);
     }
-    if (status == TNF_OK && !*known && !f->how.no_verify && !tnf_job_far(f->job)) {
+    if (status == TNF_OK && !*known && !f->how.no_verify && !tnf_job_is_remote(f->job)) {
         tnf_status again = hash_again(f, out, file, &why);
         *known = again == TNF_OK;
         if (again == TNF_ECANCELLED)
@@ -172,8 +172,8 @@ tnf_status tnf_finish_output(struct finishing *f, tnf_buf *b, tnf_error *e)
     const tnf_job *job = f->job;
     uint8_t hash[TNF_HASH_BYTES];
     uint64_t size = f->sent;
-    bool known, far = tnf_job_far(job);
-    for (size_t i = 0; i < job->nouts && !far; i++) {
+    bool known, remote = tnf_job_is_remote(job);
+    for (size_t i = 0; i < job->nouts && !remote; i++) {
         struct stat st;
         if (stat(f->now[i], &st) != 0)
             return tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(f->now[i]));

@@ -70,7 +70,7 @@ static tnf_status one_hash(const struct again *a, uint8_t out[TNF_HASH_BYTES], u
                            uint64_t n, tnf_error *e)
 {
     tnf_digester d;
-    TNF_TRY(tnf_hash_begin(&d, TNF_LEAF_TITLE, e));
+    TNF_TRY(tnf_content_begin(&d, TNF_LEAF_TITLE, e));
     tnf_status status = tnf_window_hash(&d, a->fd, at, n, a->block, e);
     tnf_digest_end(&d, out);
     return status;
@@ -96,7 +96,7 @@ static tnf_status check_frame(struct again *a, const struct job_window *w, tnf_e
     uint8_t hash[TNF_HASH_BYTES];
     uint64_t at = w->first;
     tnf_digester d;
-    TNF_TRY(tnf_hash_begin(&d, TNF_FRAME_TITLE, e));
+    TNF_TRY(tnf_content_begin(&d, TNF_FRAME_TITLE, e));
     tnf_status status = TNF_OK;
     for (size_t i = 0; i <= w->nitems && status == TNF_OK; i++) {
         const struct job_item *it = i < w->nitems ? &job->items[w->item + i] : NULL;

@@ -32,8 +32,8 @@ tnf_status tnf_finish_leaves(struct finishing *f, uint8_t **out, uint64_t **befo
 tnf_status tnf_finish_input(struct finishing *f, tnf_error *e);
 
 /* s3_output.c: completes the upload, and reports it; aborts the upload, if it is known. */
-tnf_status tnf_object_finish(struct finishing *f, tnf_buf *b, tnf_error *e);
-void tnf_object_abort(struct finishing *f);
+tnf_status tnf_s3_finish(struct finishing *f, tnf_buf *b, tnf_error *e);
+void tnf_s3_abort(struct finishing *f);
 
 /* finish_verify.c: finds the current paths of the outputs. */
 tnf_status tnf_finish_find(struct finishing *f, tnf_error *e);

@@ -46,31 +46,31 @@ static tnf_status put_value(tnf_digester *d, const tnf_value *value, tnf_buf *te
     if (value)
         tnf_json_put_typed(text, value);
     TNF_TRY(tnf_buf_status(text, "an attribute", e));
-    tnf_hash_text(d, text->p, text->n);
+    tnf_content_text(d, text->p, text->n);
     return TNF_OK;
 }
 
 static void put_part(tnf_digester *d, const tnf_part *p)
 {
-    tnf_hash_text(d, p->role, strlen(p->role));
-    tnf_hash_text(d, p->type->id, strlen(p->type->id));
-    tnf_hash_number(d, p->nbytes);
-    tnf_hash_number(d, p->payload);
-    tnf_hash_number(d, p->payload <= TNF_ENCODED ? p->offset : 0);
-    tnf_hash_number(d, p->payload <= TNF_ENCODED ? p->stored : 0);
-    tnf_hash_number(d, p->codec);
+    tnf_content_text(d, p->role, strlen(p->role));
+    tnf_content_text(d, p->type->id, strlen(p->type->id));
+    tnf_content_number(d, p->nbytes);
+    tnf_content_number(d, p->payload);
+    tnf_content_number(d, p->payload <= TNF_ENCODED ? p->offset : 0);
+    tnf_content_number(d, p->payload <= TNF_ENCODED ? p->stored : 0);
+    tnf_content_number(d, p->codec);
 }
 
 static tnf_status put_object(tnf_digester *d, const tnf_object *o, tnf_buf *text, tnf_error *e)
 {
     const char *layout = tnf_layout_id(o->layout);
-    tnf_hash_text(d, o->name.p, o->name.n);
-    tnf_hash_text(d, layout, strlen(layout));
-    tnf_hash_number(d, o->order);
-    tnf_hash_number(d, o->rank);
+    tnf_content_text(d, o->name.p, o->name.n);
+    tnf_content_text(d, layout, strlen(layout));
+    tnf_content_number(d, o->order);
+    tnf_content_number(d, o->rank);
     for (uint32_t i = 0; i < o->rank; i++)
-        tnf_hash_number(d, o->shape[i]);
-    tnf_hash_number(d, o->nparts);
+        tnf_content_number(d, o->shape[i]);
+    tnf_content_number(d, o->nparts);
     for (uint16_t k = 0; k < o->nparts; k++)
         put_part(d, &o->parts[k]);
     return put_value(d, o->attrs, text, e);
@@ -79,13 +79,13 @@ static tnf_status put_object(tnf_digester *d, const tnf_object *o, tnf_buf *text
 static tnf_status put_header(tnf_digester *d, const tnf_file *file, tnf_buf *text, tnf_error *e)
 {
     const tnf_info *info = tnf_file_info(file);
-    tnf_hash_text(d, info->format, strlen(info->format));
-    tnf_hash_number(d, info->objects);
+    tnf_content_text(d, info->format, strlen(info->format));
+    tnf_content_number(d, info->objects);
     for (size_t i = 0; i < info->objects; i++)
         TNF_TRY(put_object(d, tnf_at(file, i), text, e));
-    tnf_hash_number(d, info->nextras);
+    tnf_content_number(d, info->nextras);
     for (size_t i = 0; i < info->nextras; i++) {
-        tnf_hash_text(d, info->extras[i].key.p, info->extras[i].key.n);
+        tnf_content_text(d, info->extras[i].key.p, info->extras[i].key.n);
         put_part(d, &info->extras[i].bytes);
     }
     return put_value(d, info->attrs, text, e);
@@ -96,7 +96,7 @@ static tnf_status hash_header(char out[TNF_ID_BYTES], const tnf_file *file, tnf_
     tnf_digester d;
     uint8_t hash[TNF_HASH_BYTES];
     tnf_buf text;
-    TNF_TRY(tnf_hash_begin(&d, "tenfold header 1\n", e));
+    TNF_TRY(tnf_content_begin(&d, "tenfold header 1\n", e));
     tnf_text_begin(&text, VALUE_MAX);
     tnf_status status = put_header(&d, file, &text, e);
     tnf_digest_end(&d, status == TNF_OK ? hash : NULL);

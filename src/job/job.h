@@ -195,9 +195,9 @@ tnf_status tnf_job_path(char **out, const tnf_job *job, const char *base, const 
 void tnf_free_path(char *path);
 
 /* s3_output.c: is the output an s3 object? Then receipts are stored next to the plan. */
-bool tnf_job_far(const tnf_job *job);
+bool tnf_job_is_remote(const tnf_job *job);
 /* Checks that the parts of the plan can be parts of an upload. */
-tnf_status tnf_object_check(const tnf_job *job, tnf_error *e);
+tnf_status tnf_s3_check(const tnf_job *job, tnf_error *e);
 /* The upload of one part. It sends bytes to the object in pieces, and flush sends the last one. The
  * pieces are listed in `rows`, for the receipt. If *out is not NULL, the caller ends it even after
  * an error. */

@@ -31,9 +31,9 @@ static bool make_mark(char out[MARK_ROOM], const tnf_job *job, const char *path)
     char hex[2 * TNF_HASH_BYTES + 1] = "";
     tnf_digester d;
     if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-        tnf_hash_begin(&d, "tenfold mark 1\n", NULL) != TNF_OK)
+        tnf_content_begin(&d, "tenfold mark 1\n", NULL) != TNF_OK)
         return false;
-    tnf_hash_text(&d, job->text.p, job->text.n);
+    tnf_content_text(&d, job->text.p, job->text.n);
     tnf_digest_end(&d, hash);
     tnf_hex_put(hex, hash, sizeof hash);
     tnf_stamp stamp = tnf_stamp_of(&st);

@@ -45,7 +45,7 @@ void tnf_free_path(char *path)
 
 const char *tnf_job_base(const tnf_job *job, const tnf_job_how *how)
 {
-    if (tnf_job_far(job))
+    if (tnf_job_is_remote(job))
         return how->base;
     return job->kind == TNF_JOB_CONVERT || !how->base ? job->o.out : how->base;
 }
@@ -112,8 +112,8 @@ static tnf_status hash_job(void *ctx, size_t job, tnf_error *e)
     uint64_t in = job - h->jobs[i];
     uint8_t *out = h->leaves + (h->before[i] + in) * TNF_HASH_BYTES;
     bool one = it->atom || it->n == 0;
-    return tnf_hash_some(out, h->job->inputs[it->in].file, it->index, (uint16_t)it->k,
-                         one ? it->first : it->first + in, one ? it->n : 1, &progress, e);
+    return tnf_content_some(out, h->job->inputs[it->in].file, it->index, (uint16_t)it->k,
+                            one ? it->first : it->first + in, one ? it->n : 1, &progress, e);
 }
 
 /* The hashes of the leaves of a part, as hex. */
@@ -224,7 +224,7 @@ static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e
         uint8_t hash[TNF_HASH_BYTES];
         tnf_digester d;
         uint64_t n = size - at < TNF_LEAF_BYTES ? size - at : TNF_LEAF_BYTES;
-        status = tnf_hash_begin(&d, TNF_LEAF_TITLE, e);
+        status = tnf_content_begin(&d, TNF_LEAF_TITLE, e);
         if (status != TNF_OK)
             break;
         status = tnf_window_hash(&d, fd, at, n, block, e);
@@ -332,7 +332,7 @@ static tnf_status do_items(tnf_job *job, uint64_t part, const tnf_job_how *how, 
     tnf_status status;
     if (job->kind == TNF_JOB_HASH)
         status = hash_part(&texts[0], job, part, how, &a, e);
-    else if (tnf_job_far(job))
+    else if (tnf_job_is_remote(job))
         status = send_part(&c, part, base, &texts[2], &a, e);
     else if (job->kind == TNF_JOB_CONVERT)
         status = convert_part(&c, part, &a, e);
@@ -391,7 +391,7 @@ static tnf_status check_begun(const tnf_job *job, tnf_error *e)
 {
     struct stat st;
     char *parts;
-    if (job->kind != TNF_JOB_CONVERT || tnf_job_far(job) || job->o.replace ||
+    if (job->kind != TNF_JOB_CONVERT || tnf_job_is_remote(job) || job->o.replace ||
         stat(job->outs[0].path, &st) != 0)
         return TNF_OK;
     TNF_TRY(tnf_job_path(&parts, job, job->o.out, ".parts", e));
@@ -428,7 +428,7 @@ tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf
                         job->o.parts - 1);
     const char *base = tnf_job_base(job, &how);
     tnf_status status = TNF_OK;
-    if (tnf_job_far(job) && !base)
+    if (tnf_job_is_remote(job) && !base)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "an object as output needs `base`, a place for the receipts that all parts "
                         "can access");

@@ -12,21 +12,21 @@
 
 #define RESULT_MAX 32u /* words */
 
-void tnf_word_put(tnf_buf *b, uint64_t word)
+void tnf_hex_word_put(tnf_buf *b, uint64_t word)
 {
     tnf_buf_printf(b, "%016" PRIx64, word);
 }
 
-void tnf_words_put(tnf_buf *b, const void *from, size_t n)
+void tnf_hex_words_put(tnf_buf *b, const void *from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t word;
         memcpy(&word, (const uint8_t *)from + i * sizeof word, sizeof word);
-        tnf_word_put(b, word);
+        tnf_hex_word_put(b, word);
     }
 }
 
-bool tnf_words_take(void *out, tnf_str hex, size_t at, size_t n)
+bool tnf_hex_words_take(void *out, tnf_str hex, size_t at, size_t n)
 {
     if (at > hex.n / TNF_WORD_DIGITS || n > hex.n / TNF_WORD_DIGITS - at)
         return false;
@@ -46,9 +46,9 @@ bool tnf_words_take(void *out, tnf_str hex, size_t at, size_t n)
 void tnf_sums_put(tnf_buf *b, const tnf_pairing *sums)
 {
     for (size_t i = 0; i < sums->n; i++) {
-        tnf_word_put(b, sums->nodes[i].first);
-        tnf_word_put(b, sums->nodes[i].level);
-        tnf_words_put(b, sums->results + i * sums->size, sums->size / sizeof(uint64_t));
+        tnf_hex_word_put(b, sums->nodes[i].first);
+        tnf_hex_word_put(b, sums->nodes[i].level);
+        tnf_hex_words_put(b, sums->results + i * sums->size, sums->size / sizeof(uint64_t));
     }
 }
 
@@ -59,8 +59,9 @@ bool tnf_sums_take(tnf_pairing *sums, tnf_str hex)
     if (hex.n % TNF_WORD_DIGITS || words % (2 + result) || words == 0 || result > RESULT_MAX)
         return false;
     for (size_t at = 0; at < words; at += 2 + result)
-        if (!tnf_words_take(node, hex, at, 2) || !tnf_words_take(found, hex, at + 2, result) ||
-            node[1] >= TNF_PAIRING_LEVELS || (sums->n == 0 && node[0] != 0) ||
+        if (!tnf_hex_words_take(node, hex, at, 2) ||
+            !tnf_hex_words_take(found, hex, at + 2, result) || node[1] >= TNF_PAIRING_LEVELS ||
+            (sums->n == 0 && node[0] != 0) ||
             !tnf_pairing_add(sums, (tnf_pairing_node) { node[0], (unsigned)node[1] }, found))
             return false;
     return true;

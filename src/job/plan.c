@@ -132,7 +132,7 @@ static tnf_status hash_units(tnf_job *job, size_t in, size_t index, const tnf_ob
         TNF_TRY(name_unit(job, &unit, o->name, part->role, e));
         unit.bytes = part->nbytes;
         unit.n = tnf_count_leaves(part);
-        unit.atom = !tnf_hash_cuts(o, k);
+        unit.atom = !tnf_content_cuts(o, k);
         unit.cost = unit.atom ? part_cost(part) : part->nbytes;
         TNF_TRY(tnf_job_unit(job, &unit, e));
     }
@@ -325,7 +325,7 @@ tnf_status tnf_job_ready(tnf_job *job, tnf_error *e)
     job->text.n = 0;
     tnf_job_put(&job->text, job, true);
     TNF_TRY(tnf_buf_status(&job->text, "the plan", e));
-    TNF_TRY(tnf_hash_begin(&d, "", e));
+    TNF_TRY(tnf_content_begin(&d, "", e));
     tnf_digest_update(&d, job->text.p, job->text.n);
     tnf_digest_end(&d, hash);
     *tnf_hex_put(job->id, hash, sizeof hash) = 0;
@@ -393,8 +393,8 @@ static tnf_status make_plan(tnf_job *job, tnf_error *e)
     else
         TNF_TRY(add_tensors(job, e));
     TNF_TRY(tnf_job_cut(job, e));
-    if (tnf_job_far(job))
-        TNF_TRY(tnf_object_check(job, e));
+    if (tnf_job_is_remote(job))
+        TNF_TRY(tnf_s3_check(job, e));
     tnf_job_close(job); /* workers open the inputs again, and compare them with the plan */
     return tnf_job_ready(job, e);
 }

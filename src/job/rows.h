@@ -33,9 +33,9 @@ uint64_t tnf_row_position(const struct rows *r, size_t in, const tnf_object *o);
 
 /* pieces.c: words of 16 hex digits, and sums. tnf_sums_take() adds sums after the existing ones. */
 #define TNF_WORD_DIGITS 16u
-void tnf_word_put(tnf_buf *b, uint64_t word);
-void tnf_words_put(tnf_buf *b, const void *from, size_t n);
-bool tnf_words_take(void *out, tnf_str hex, size_t at, size_t n);
+void tnf_hex_word_put(tnf_buf *b, uint64_t word);
+void tnf_hex_words_put(tnf_buf *b, const void *from, size_t n);
+bool tnf_hex_words_take(void *out, tnf_str hex, size_t at, size_t n);
 void tnf_sums_put(tnf_buf *b, const tnf_pairing *sums);
 bool tnf_sums_take(tnf_pairing *sums, tnf_str hex);
 

@@ -85,12 +85,12 @@ static void put_bins(tnf_buf *b, const tnf_bins *bins)
 {
     if (!bins || !bins->used)
         return;
-    tnf_word_put(b, (uint64_t)(int64_t)bins->k);
-    tnf_words_put(b, &bins->min, 1);
-    tnf_words_put(b, &bins->max, 1);
-    tnf_word_put(b, (uint64_t)bins->first);
-    tnf_word_put(b, (uint64_t)bins->last);
-    tnf_words_put(b, bins->counts, (size_t)(bins->last - bins->first + 1));
+    tnf_hex_word_put(b, (uint64_t)(int64_t)bins->k);
+    tnf_hex_words_put(b, &bins->min, 1);
+    tnf_hex_words_put(b, &bins->max, 1);
+    tnf_hex_word_put(b, (uint64_t)bins->first);
+    tnf_hex_word_put(b, (uint64_t)bins->last);
+    tnf_hex_words_put(b, bins->counts, (size_t)(bins->last - bins->first + 1));
 }
 
 static void on_piece(void *ctx, const tnf_object *o, const tnf_pairing *sums, const tnf_bins *bins)
@@ -154,8 +154,8 @@ static bool take_bins(tnf_bins *bins, tnf_bins *more, tnf_str hex)
     if (hex.n == 0)
         return true;
     *more = (tnf_bins) { .used = true };
-    if (hex.n % TNF_WORD_DIGITS || !tnf_words_take(words, hex, 0, BINS_WORDS) ||
-        !tnf_words_take(&more->min, hex, 1, 1) || !tnf_words_take(&more->max, hex, 2, 1))
+    if (hex.n % TNF_WORD_DIGITS || !tnf_hex_words_take(words, hex, 0, BINS_WORDS) ||
+        !tnf_hex_words_take(&more->min, hex, 1, 1) || !tnf_hex_words_take(&more->max, hex, 2, 1))
         return false;
     int64_t k = (int64_t)words[0];
     more->k = k < -2000 || k > 2000 ? 2000 : (int)k;
@@ -165,7 +165,7 @@ static bool take_bins(tnf_bins *bins, tnf_bins *more, tnf_str hex)
         return false;
     size_t n = (size_t)(more->last - more->first + 1);
     if (hex.n / TNF_WORD_DIGITS != BINS_WORDS + n ||
-        !tnf_words_take(more->counts, hex, BINS_WORDS, n))
+        !tnf_hex_words_take(more->counts, hex, BINS_WORDS, n))
         return false;
     tnf_bins_merge(bins, more);
     return true;

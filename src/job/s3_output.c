@@ -24,7 +24,7 @@
 #define ID_MAX  4096u
 #define LARGEST ((uint64_t)2 << 30) /* the largest piece; it is kept in memory */
 
-bool tnf_job_far(const tnf_job *job)
+bool tnf_job_is_remote(const tnf_job *job)
 {
     return job->kind == TNF_JOB_CONVERT && job->o.out && tnf_is_url(job->o.out);
 }
@@ -70,7 +70,7 @@ static tnf_status choose_piece(uint64_t *piece, const tnf_job *job, tnf_error *e
                     TNF_UPLOAD_PARTS);
 }
 
-tnf_status tnf_object_check(const tnf_job *job, tnf_error *e)
+tnf_status tnf_s3_check(const tnf_job *job, tnf_error *e)
 {
     tnf_arena arena;
     uint64_t piece;
@@ -290,7 +290,7 @@ static tnf_status list_pieces(struct listing *l, struct finishing *f, tnf_error 
                : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the receipts do not fit the plan");
 }
 
-tnf_status tnf_object_finish(struct finishing *f, tnf_buf *b, tnf_error *e)
+tnf_status tnf_s3_finish(struct finishing *f, tnf_buf *b, tnf_error *e)
 {
     tnf_job *job = f->job;
     struct listing l = { 0 };
@@ -311,7 +311,7 @@ tnf_status tnf_object_finish(struct finishing *f, tnf_buf *b, tnf_error *e)
     return tnf_finish_output(f, b, e);
 }
 
-void tnf_object_abort(struct finishing *f)
+void tnf_s3_abort(struct finishing *f)
 {
     tnf_upload *u;
     if (tnf_upload_open(&u, f->job->o.out, true, NULL) != TNF_OK)

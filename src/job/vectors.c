@@ -107,7 +107,7 @@ static tnf_status change_vectors(tnf_vectors_step *s, const tnf_emb_change *how,
                                  const tnf_format_info *target, tnf_error *e)
 {
     const tnf_emb_info *info = tnf_emb_describe(s->emb);
-    s->why = tnf_convert_reason(info, how);
+    s->why = tnf_emb_convert_reason(info, how);
     s->changed = info->embeddings->name;
     s->unasked = !asked;
     TNF_TRY(tnf_emb_convert(s->made, s->emb, how, e));

@@ -41,7 +41,7 @@ static tnf_status hash_run(struct window_sink *w, uint64_t at, const uint8_t *p,
     leaf = leaf < left ? leaf : left;
     *done = leaf < n ? (size_t)leaf : n;
     if (!w->in_leaf)
-        TNF_TRY(tnf_hash_begin(&w->leaf, TNF_LEAF_TITLE, e));
+        TNF_TRY(tnf_content_begin(&w->leaf, TNF_LEAF_TITLE, e));
     w->in_leaf = true;
     tnf_digest_update(&w->leaf, p, *done);
     if (*done == leaf)
@@ -119,7 +119,7 @@ tnf_status tnf_window_open(tnf_sink **out, struct window_sink *w, tnf_error *e)
 {
     w->item = w->window.item;
     w->wants = (tnf_window) { w->window.first, w->window.end, window_place, window_pass };
-    TNF_TRY(tnf_hash_begin(&w->frame, TNF_FRAME_TITLE, e));
+    TNF_TRY(tnf_content_begin(&w->frame, TNF_FRAME_TITLE, e));
     tnf_status status = tnf_sink_new(out, &window_ops, w, NULL, e);
     if (status != TNF_OK) {
         tnf_digest_end(&w->frame, NULL);

@@ -16,10 +16,10 @@ static int64_t bin_of(double x, int k)
 static int width_for(double min, double max, int k)
 {
     int e = 0;
-    double far = fmax(fabs(min), fabs(max));
-    if (far > 0)
-        (void)frexp(far, &e);
-    k = far > 0 && e - FINEST > k ? e - FINEST : k;
+    double magnitude = fmax(fabs(min), fabs(max));
+    if (magnitude > 0)
+        (void)frexp(magnitude, &e);
+    k = magnitude > 0 && e - FINEST > k ? e - FINEST : k;
     while (bin_of(max, k) - bin_of(min, k) >= (int64_t)TNF_BINS)
         k++;
     return k;

@@ -27,7 +27,7 @@ typedef struct lanes {
     __m256 low, high;
 } lanes;
 
-INLINE float fold(lanes s)
+INLINE float fold_sums(lanes s)
 {
     __m256 eight = _mm256_add_ps(s.low, s.high);
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -35,7 +35,7 @@ INLINE float fold(lanes s)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-INLINE lanes load(const float *p)
+INLINE lanes load_lanes(const float *p)
 {
     return (lanes) { _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) };
 }
@@ -50,7 +50,7 @@ INLINE lanes load_rest(const float *p, size_t n)
                      _mm256_maskload_ps(p + 8, _mm256_loadu_si256(mask + 1)) };
 }
 
-INLINE lanes step(lanes row, lanes query, lanes sum)
+INLINE lanes add_step(lanes row, lanes query, lanes sum)
 {
     return (lanes) { _mm256_fmadd_ps(row.low, query.low, sum.low),
                      _mm256_fmadd_ps(row.high, query.high, sum.high) };
@@ -82,8 +82,8 @@ INLINE void half_step(int what, const float *rows, int nr, size_t d, const float
 }
 
 /* The eight partial sums of each pair from element `from` (0 or 8) on. */
-INLINE void half(int what, const float *rows, int nr, size_t d, const float *queries, int nq,
-                 size_t from, __m256 sums[TILE][ROWS])
+INLINE void sum_half(int what, const float *rows, int nr, size_t d, const float *queries, int nq,
+                     size_t from, __m256 sums[TILE][ROWS])
 {
     size_t i = from;
     TNF_UNROLL for (int q = 0; q < nq; q++) TNF_UNROLL for (int r = 0; r < nr; r++)
@@ -113,16 +113,16 @@ INLINE __m128 fold_four(__m256 a, __m256 b, __m256 c, __m256 d)
 }
 
 /* nq queries by nr rows, one or four; both are constants in the callers. */
-INLINE void tile(int what, const float *rows, int nr, size_t d, const float *queries, int nq,
-                 float *scores, size_t stride)
+INLINE void score_tile(int what, const float *rows, int nr, size_t d, const float *queries, int nq,
+                       float *scores, size_t stride)
 {
     __m256 low[TILE][ROWS], high[TILE][ROWS];
-    half(what, rows, nr, d, queries, nq, 0, low);
-    half(what, rows, nr, d, queries, nq, HALF, high);
+    sum_half(what, rows, nr, d, queries, nq, 0, low);
+    sum_half(what, rows, nr, d, queries, nq, HALF, high);
     TNF_UNROLL for (int q = 0; q < nq; q++)
     {
         if (nr == 1)
-            scores[(size_t)q * stride] = fold((lanes) { low[q][0], high[q][0] });
+            scores[(size_t)q * stride] = fold_sums((lanes) { low[q][0], high[q][0] });
         else
             _mm_storeu_ps(scores + (size_t)q * stride,
                           fold_four(_mm256_add_ps(low[q][0], high[q][0]),
@@ -132,38 +132,38 @@ INLINE void tile(int what, const float *rows, int nr, size_t d, const float *que
     }
 }
 
-INLINE void tiles(int what, const float *rows, size_t nrows, size_t d, const float *queries, int nq,
-                  float *scores, size_t stride)
+INLINE void score_tiles(int what, const float *rows, size_t nrows, size_t d, const float *queries,
+                        int nq, float *scores, size_t stride)
 {
     size_t r = 0;
     for (; r + ROWS <= nrows; r += ROWS)
-        tile(what, rows + r * d, ROWS, d, queries, nq, scores + r, stride);
+        score_tile(what, rows + r * d, ROWS, d, queries, nq, scores + r, stride);
     for (; r < nrows; r++)
-        tile(what, rows + r * d, 1, d, queries, nq, scores + r, stride);
+        score_tile(what, rows + r * d, 1, d, queries, nq, scores + r, stride);
 }
 
-INLINE void pairs(int what, const float *rows, size_t nrows, size_t d, const float *queries,
-                  size_t nq, float *scores, size_t stride)
+INLINE void score_pairs(int what, const float *rows, size_t nrows, size_t d, const float *queries,
+                        size_t nq, float *scores, size_t stride)
 {
     size_t pitch = TNF_PADDED(d), q = 0;
     for (; q + TILE <= nq && nq - q != 4; q += TILE)
-        tiles(what, rows, nrows, d, queries + q * pitch, TILE, scores + q * stride, stride);
+        score_tiles(what, rows, nrows, d, queries + q * pitch, TILE, scores + q * stride, stride);
     for (; q + 2 <= nq; q += 2) /* two and two are faster than three and one */
-        tiles(what, rows, nrows, d, queries + q * pitch, 2, scores + q * stride, stride);
+        score_tiles(what, rows, nrows, d, queries + q * pitch, 2, scores + q * stride, stride);
     if (q < nq)
-        tiles(what, rows, nrows, d, queries + q * pitch, 1, scores + q * stride, stride);
+        score_tiles(what, rows, nrows, d, queries + q * pitch, 1, scores + q * stride, stride);
 }
 
 static void dot_rows(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
                      float *scores, size_t stride)
 {
-    pairs(DOT, rows, nrows, d, queries, nq, scores, stride);
+    score_pairs(DOT, rows, nrows, d, queries, nq, scores, stride);
 }
 
 static void distance_rows(const float *rows, size_t nrows, size_t d, const float *queries,
                           size_t nq, float *scores, size_t stride)
 {
-    pairs(DISTANCE, rows, nrows, d, queries, nq, scores, stride);
+    score_pairs(DISTANCE, rows, nrows, d, queries, nq, scores, stride);
 }
 
 static void square_rows(const float *rows, size_t nrows, size_t d, float *out)
@@ -172,10 +172,10 @@ static void square_rows(const float *rows, size_t nrows, size_t d, float *out)
         lanes sum = { _mm256_setzero_ps(), _mm256_setzero_ps() };
         const float *row = rows + r * d;
         for (size_t i = 0; i < d; i += TNF_LANES) {
-            lanes piece = i + TNF_LANES <= d ? load(row + i) : load_rest(row + i, d - i);
-            sum = step(piece, piece, sum);
+            lanes piece = i + TNF_LANES <= d ? load_lanes(row + i) : load_rest(row + i, d - i);
+            sum = add_step(piece, piece, sum);
         }
-        out[r] = fold(sum);
+        out[r] = fold_sums(sum);
     }
 }
 
@@ -186,13 +186,13 @@ static void dot_squares(const float *rows, size_t nrows, size_t d, const float *
         lanes sum = { _mm256_setzero_ps(), _mm256_setzero_ps() }, square = sum;
         const float *row = rows + r * d;
         for (size_t i = 0; i < d; i += TNF_LANES) {
-            lanes piece = i + TNF_LANES <= d ? load(row + i) : load_rest(row + i, d - i);
+            lanes piece = i + TNF_LANES <= d ? load_lanes(row + i) : load_rest(row + i, d - i);
             _mm_prefetch((const char *)(row + 4 * d + i), _MM_HINT_T0);
-            sum = step(piece, load(query + i), sum);
-            square = step(piece, piece, square);
+            sum = add_step(piece, load_lanes(query + i), sum);
+            square = add_step(piece, piece, square);
         }
-        scores[r] = fold(sum);
-        out[r] = fold(square);
+        scores[r] = fold_sums(sum);
+        out[r] = fold_sums(square);
     }
 }
 
@@ -200,7 +200,7 @@ static void dot_squares(const float *rows, size_t nrows, size_t d, const float *
 
 #define BLOCK 128 /* rows whose partial sums are kept while a few tables go over them */
 
-INLINE __m256 gather(const float *tables, __m128i codes, __m256i places)
+INLINE __m256 gather_entries(const float *tables, __m128i codes, __m256i places)
 {
     return _mm256_i32gather_ps(tables, _mm256_add_epi32(_mm256_cvtepu8_epi32(codes), places), 4);
 }
@@ -214,9 +214,9 @@ INLINE void add_tables(const uint8_t *codes, size_t nrows, size_t m_count, const
                                             256, 0);
     for (size_t r = 0; r < nrows; r++) {
         __m128i bytes = _mm_loadu_si128((const void *)(codes + r * m_count));
-        sums[r].low = _mm256_add_ps(sums[r].low, gather(tables, bytes, places));
+        sums[r].low = _mm256_add_ps(sums[r].low, gather_entries(tables, bytes, places));
         sums[r].high = _mm256_add_ps(
-            sums[r].high, gather(tables + 8 * TNF_CODES, _mm_srli_si128(bytes, 8), places));
+            sums[r].high, gather_entries(tables + 8 * TNF_CODES, _mm_srli_si128(bytes, 8), places));
     }
 }
 
@@ -228,7 +228,7 @@ static void add_last(const uint8_t *codes, size_t nrows, size_t m_count, const f
         float found[TNF_LANES] = { 0 };
         for (size_t m = 0; m < n; m++)
             found[m] = tables[m * TNF_CODES + codes[r * m_count + m]];
-        lanes more = load(found);
+        lanes more = load_lanes(found);
         sums[r].low = _mm256_add_ps(sums[r].low, more.low);
         sums[r].high = _mm256_add_ps(sums[r].high, more.high);
     }
@@ -248,7 +248,7 @@ static void code_sums(const uint8_t *codes, size_t nrows, size_t m_count, const 
         if (m < m_count)
             add_last(block + m, n, m_count, tables + m * TNF_CODES, m_count - m, sums);
         for (size_t r = 0; r < n; r++)
-            out[from + r] = fold(sums[r]);
+            out[from + r] = fold_sums(sums[r]);
     }
 }
 

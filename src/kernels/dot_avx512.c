@@ -37,7 +37,7 @@ INLINE __m128 fold_four(__m512 a, __m512 b, __m512 c, __m512 d)
     return _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, all));
 }
 
-INLINE __m512 step(int what, __m512 row, __m512 query, __m512 sum)
+INLINE __m512 add_step(int what, __m512 row, __m512 query, __m512 sum)
 {
     if (what == DOT)
         return _mm512_fmadd_ps(row, query, sum);
@@ -46,7 +46,7 @@ INLINE __m512 step(int what, __m512 row, __m512 query, __m512 sum)
 }
 
 /* Sixteen elements of a row from i on, padded with zeros after the last. */
-INLINE __m512 load(const float *row, size_t i, size_t d)
+INLINE __m512 load_row(const float *row, size_t i, size_t d)
 {
     if (i + TNF_LANES <= d)
         return _mm512_loadu_ps(row + i);
@@ -60,7 +60,7 @@ INLINE void tile_step(int what, const float *rows, size_t i, size_t d, const flo
     __m512 piece[ROWS];
     TNF_UNROLL for (int r = 0; r < ROWS; r++)
     {
-        piece[r] = load(rows + (size_t)r * d, i, d);
+        piece[r] = load_row(rows + (size_t)r * d, i, d);
         if (nq == 1)
             _mm_prefetch((const char *)(rows + ((size_t)r + ROWS) * d + i), _MM_HINT_T0);
         if (squares)
@@ -70,14 +70,14 @@ INLINE void tile_step(int what, const float *rows, size_t i, size_t d, const flo
     {
         __m512 query = _mm512_load_ps(queries + (size_t)q * TNF_PADDED(d) + i);
         TNF_UNROLL for (int r = 0; r < ROWS; r++)
-            sums[q][r] = step(what, piece[r], query, sums[q][r]);
+            sums[q][r] = add_step(what, piece[r], query, sums[q][r]);
     }
 }
 
 /* nq queries by ROWS rows, and the rows' sums of squares if `out` is not NULL. Both nq and whether
  * `out` is NULL are constants in the callers. */
-INLINE void tile(int what, const float *rows, size_t d, const float *queries, int nq, float *scores,
-                 size_t stride, float *out)
+INLINE void score_tile(int what, const float *rows, size_t d, const float *queries, int nq,
+                       float *scores, size_t stride, float *out)
 {
     size_t i = 0;
     __m512 sums[TILE][ROWS], squares[ROWS];
@@ -97,16 +97,16 @@ INLINE void tile(int what, const float *rows, size_t d, const float *queries, in
 }
 
 /* The same for a single remaining row. */
-INLINE float pair(int what, const float *row, size_t d, const float *query)
+INLINE float score_pair(int what, const float *row, size_t d, const float *query)
 {
     __m512 sum = _mm512_setzero_ps();
     for (size_t i = 0; i < d; i += TNF_LANES)
-        sum = step(what, load(row, i, d), _mm512_load_ps(query + i), sum);
+        sum = add_step(what, load_row(row, i, d), _mm512_load_ps(query + i), sum);
     return _mm_cvtss_f32(fold_four(sum, sum, sum, sum));
 }
 
-INLINE void pairs(int what, const float *rows, size_t nrows, size_t d, const float *queries,
-                  size_t nq, float *scores, size_t stride)
+INLINE void score_pairs(int what, const float *rows, size_t nrows, size_t d, const float *queries,
+                        size_t nq, float *scores, size_t stride)
 {
     size_t pitch = TNF_PADDED(d), q = 0;
     for (; q < nq; q += TILE) {
@@ -116,41 +116,41 @@ INLINE void pairs(int what, const float *rows, size_t nrows, size_t d, const flo
         for (; r + ROWS <= nrows; r += ROWS) {
             const float *four = rows + r * d;
             if (left >= 6)
-                tile(what, four, d, some, 6, to + r, stride, NULL);
+                score_tile(what, four, d, some, 6, to + r, stride, NULL);
             else if (left == 5)
-                tile(what, four, d, some, 5, to + r, stride, NULL);
+                score_tile(what, four, d, some, 5, to + r, stride, NULL);
             else if (left == 4)
-                tile(what, four, d, some, 4, to + r, stride, NULL);
+                score_tile(what, four, d, some, 4, to + r, stride, NULL);
             else if (left == 3)
-                tile(what, four, d, some, 3, to + r, stride, NULL);
+                score_tile(what, four, d, some, 3, to + r, stride, NULL);
             else if (left == 2)
-                tile(what, four, d, some, 2, to + r, stride, NULL);
+                score_tile(what, four, d, some, 2, to + r, stride, NULL);
             else
-                tile(what, four, d, some, 1, to + r, stride, NULL);
+                score_tile(what, four, d, some, 1, to + r, stride, NULL);
         }
         for (; r < nrows; r++)
             for (size_t k = 0; k < left && k < TILE; k++)
-                to[k * stride + r] = pair(what, rows + r * d, d, some + k * pitch);
+                to[k * stride + r] = score_pair(what, rows + r * d, d, some + k * pitch);
     }
 }
 
 static void dot_rows(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
                      float *scores, size_t stride)
 {
-    pairs(DOT, rows, nrows, d, queries, nq, scores, stride);
+    score_pairs(DOT, rows, nrows, d, queries, nq, scores, stride);
 }
 
 static void distance_rows(const float *rows, size_t nrows, size_t d, const float *queries,
                           size_t nq, float *scores, size_t stride)
 {
-    pairs(DISTANCE, rows, nrows, d, queries, nq, scores, stride);
+    score_pairs(DISTANCE, rows, nrows, d, queries, nq, scores, stride);
 }
 
 INLINE __m512 square_sums(const float *row, size_t d)
 {
     __m512 sum = _mm512_setzero_ps();
     for (size_t i = 0; i < d; i += TNF_LANES) {
-        __m512 piece = load(row, i, d);
+        __m512 piece = load_row(row, i, d);
         sum = _mm512_fmadd_ps(piece, piece, sum);
     }
     return sum;
@@ -176,9 +176,9 @@ static void dot_squares(const float *rows, size_t nrows, size_t d, const float *
 {
     size_t r = 0;
     for (; r + ROWS <= nrows; r += ROWS)
-        tile(DOT, rows + r * d, d, query, 1, scores + r, nrows, out + r);
+        score_tile(DOT, rows + r * d, d, query, 1, scores + r, nrows, out + r);
     for (; r < nrows; r++)
-        scores[r] = pair(DOT, rows + r * d, d, query);
+        scores[r] = score_pair(DOT, rows + r * d, d, query);
     r = nrows - nrows % ROWS;
     square_rows(rows + r * d, nrows - r, d, out + r);
 }
@@ -243,7 +243,7 @@ static void from_f16(const void *halves, size_t n, float *out)
     }
 }
 
-INLINE __m512 widen(__m256i halves)
+INLINE __m512 widen_halves(__m256i halves)
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
@@ -253,10 +253,10 @@ static void from_bf16(const void *halves, size_t n, float *out)
     const uint16_t *p = halves;
     size_t i = 0;
     for (; i + TNF_LANES <= n; i += TNF_LANES)
-        _mm512_storeu_ps(out + i, widen(_mm256_loadu_si256((const void *)(p + i))));
+        _mm512_storeu_ps(out + i, widen_halves(_mm256_loadu_si256((const void *)(p + i))));
     if (i < n) {
         __mmask16 rest = (__mmask16)((1u << (n - i)) - 1);
-        _mm512_mask_storeu_ps(out + i, rest, widen(_mm256_maskz_loadu_epi16(rest, p + i)));
+        _mm512_mask_storeu_ps(out + i, rest, widen_halves(_mm256_maskz_loadu_epi16(rest, p + i)));
     }
 }
 

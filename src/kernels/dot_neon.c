@@ -17,7 +17,7 @@ typedef struct lanes {
     float32x4_t v[4];
 } lanes;
 
-INLINE float fold(lanes s)
+INLINE float fold_sums(lanes s)
 {
     float32x4_t low = vaddq_f32(s.v[0], s.v[2]), high = vaddq_f32(s.v[1], s.v[3]);
     float32x4_t four = vaddq_f32(low, high);
@@ -25,12 +25,12 @@ INLINE float fold(lanes s)
     return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
 }
 
-INLINE lanes zero(void)
+INLINE lanes zero_lanes(void)
 {
     return (lanes) { { vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0) } };
 }
 
-INLINE lanes load(const float *p)
+INLINE lanes load_lanes(const float *p)
 {
     return (lanes) { { vld1q_f32(p), vld1q_f32(p + 4), vld1q_f32(p + 8), vld1q_f32(p + 12) } };
 }
@@ -40,10 +40,10 @@ INLINE lanes load_rest(const float *p, size_t n)
 {
     float whole[TNF_LANES] = { 0 };
     memcpy(whole, p, n * sizeof *p);
-    return load(whole);
+    return load_lanes(whole);
 }
 
-INLINE lanes step(int what, lanes row, lanes query, lanes sum)
+INLINE lanes add_step(int what, lanes row, lanes query, lanes sum)
 {
     TNF_UNROLL for (int i = 0; i < 4; i++)
     {
@@ -56,57 +56,58 @@ INLINE lanes step(int what, lanes row, lanes query, lanes sum)
 }
 
 /* One query by nr rows; nr is a constant in the callers. */
-INLINE void tile(int what, const float *rows, int nr, size_t d, const float *query, float *scores)
+INLINE void score_tile(int what, const float *rows, int nr, size_t d, const float *query,
+                       float *scores)
 {
     lanes sums[ROWS];
-    TNF_UNROLL for (int r = 0; r < nr; r++) sums[r] = zero();
+    TNF_UNROLL for (int r = 0; r < nr; r++) sums[r] = zero_lanes();
     for (size_t i = 0; i < d; i += TNF_LANES) {
-        lanes piece = load(query + i);
+        lanes piece = load_lanes(query + i);
         TNF_UNROLL for (int r = 0; r < nr; r++)
         {
             const float *at = rows + (size_t)r * d + i;
-            sums[r] = step(what, i + TNF_LANES <= d ? load(at) : load_rest(at, d - i), piece,
-                           sums[r]);
+            sums[r] = add_step(what, i + TNF_LANES <= d ? load_lanes(at) : load_rest(at, d - i),
+                               piece, sums[r]);
         }
     }
-    TNF_UNROLL for (int r = 0; r < nr; r++) scores[r] = fold(sums[r]);
+    TNF_UNROLL for (int r = 0; r < nr; r++) scores[r] = fold_sums(sums[r]);
 }
 
-INLINE void pairs(int what, const float *rows, size_t nrows, size_t d, const float *queries,
-                  size_t nq, float *scores, size_t stride)
+INLINE void score_pairs(int what, const float *rows, size_t nrows, size_t d, const float *queries,
+                        size_t nq, float *scores, size_t stride)
 {
     for (size_t q = 0; q < nq; q++) {
         const float *query = queries + q * TNF_PADDED(d);
         size_t r = 0;
         for (; r + ROWS <= nrows; r += ROWS)
-            tile(what, rows + r * d, ROWS, d, query, scores + q * stride + r);
+            score_tile(what, rows + r * d, ROWS, d, query, scores + q * stride + r);
         for (; r < nrows; r++)
-            tile(what, rows + r * d, 1, d, query, scores + q * stride + r);
+            score_tile(what, rows + r * d, 1, d, query, scores + q * stride + r);
     }
 }
 
 static void dot_rows(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
                      float *scores, size_t stride)
 {
-    pairs(DOT, rows, nrows, d, queries, nq, scores, stride);
+    score_pairs(DOT, rows, nrows, d, queries, nq, scores, stride);
 }
 
 static void distance_rows(const float *rows, size_t nrows, size_t d, const float *queries,
                           size_t nq, float *scores, size_t stride)
 {
-    pairs(DISTANCE, rows, nrows, d, queries, nq, scores, stride);
+    score_pairs(DISTANCE, rows, nrows, d, queries, nq, scores, stride);
 }
 
 static void square_rows(const float *rows, size_t nrows, size_t d, float *out)
 {
     for (size_t r = 0; r < nrows; r++) {
-        lanes sum = zero();
+        lanes sum = zero_lanes();
         const float *row = rows + r * d;
         for (size_t i = 0; i < d; i += TNF_LANES) {
-            lanes piece = i + TNF_LANES <= d ? load(row + i) : load_rest(row + i, d - i);
-            sum = step(DOT, piece, piece, sum);
+            lanes piece = i + TNF_LANES <= d ? load_lanes(row + i) : load_rest(row + i, d - i);
+            sum = add_step(DOT, piece, piece, sum);
         }
-        out[r] = fold(sum);
+        out[r] = fold_sums(sum);
     }
 }
 

@@ -18,11 +18,11 @@
 
 /* The centroids of one piece of the rows, in the layout for kernels. */
 typedef struct tnf_book {
-    size_t width, k;        /* components; centroids */
-    size_t padded;          /* k, or the next multiple of TNF_GROUP */
-    const float *centroids; /* [padded][width]; those from k on are 0 */
-    const float *half;      /* [padded]: half the square of each length; infinite from k on */
-    const float *turned;    /* [width][padded] */
+    size_t width, k;         /* components; centroids */
+    size_t padded;           /* k, or the next multiple of TNF_GROUP */
+    const float *centroids;  /* [padded][width]; those from k on are 0 */
+    const float *half;       /* [padded]: half the square of each length; infinite from k on */
+    const float *transposed; /* [width][padded] */
 } tnf_book;
 
 /* A matrix product: out[r][c] is the sum over a of x[r][a] * y[a][c]. */

@@ -46,7 +46,7 @@ INLINE unsigned place_in_group(const tnf_book *b, size_t width, const float *row
         vec score = load(b->half + first + part);
         for (size_t i = 0; i < width; i++)
             score = minus_product(score, splat(row[i * stride]),
-                                  load(b->turned + i * b->padded + first + part));
+                                  load(b->transposed + i * b->padded + first + part));
         int found = first_equal(score, splat(least));
         if (found >= 0)
             return (unsigned)(part + (size_t)found);

@@ -4,12 +4,12 @@
 #include "base/half.h"
 #include "kernels/tally.h"
 
-static double value_of(uint64_t turned, unsigned width, bool is_signed)
+static double value_of(uint64_t biased, unsigned width, bool is_signed)
 {
     if (!is_signed)
-        return (double)turned;
-    return width == 8 ? (double)(int64_t)(turned ^ (uint64_t)1 << 63)
-                      : (double)((int64_t)turned - ((int64_t)1 << (8 * width - 1)));
+        return (double)biased;
+    return width == 8 ? (double)(int64_t)(biased ^ (uint64_t)1 << 63)
+                      : (double)((int64_t)biased - ((int64_t)1 << (8 * width - 1)));
 }
 
 /* A span is short: n * 2^31, and sums of that many halves, fit easily in an int64_t. */

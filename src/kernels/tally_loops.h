@@ -290,8 +290,9 @@ SMALL(64, ulongs)
 #define INTEGERS(bits, vector, wide, half, lower)                                                  \
     static void span_##bits(tnf_span_int *out, const uint8_t *x, size_t n, bool is_signed)         \
     {                                                                                              \
-        const uint##bits##_t turn = is_signed ? (uint##bits##_t)((uint64_t)1 << ((bits)-1)) : 0;   \
-        const size_t width = sizeof turn;                                                          \
+        const uint##bits##_t sign_bit = is_signed ? (uint##bits##_t)((uint64_t)1 << ((bits)-1))    \
+                                                  : 0;                                             \
+        const size_t width = sizeof sign_bit;                                                      \
         vector low = (vector) { 0 } + UINT##bits##_MAX, high = { 0 }, zeros = { 0 };               \
         wide even = { 0 }, odd = { 0 };                                                            \
         size_t i = 0;                                                                              \
@@ -302,7 +303,7 @@ SMALL(64, ulongs)
             TNF_PREFETCH_OF(x, at);                                                                \
             memcpy(&v, x + at, sizeof v);                                                          \
             zeros -= (vector)(v == 0);                                                             \
-            v ^= turn;                                                                             \
+            v ^= sign_bit;                                                                         \
             LEAST(u##bits, low, v);                                                                \
             GREATEST(u##bits, high, v);                                                            \
             even += (wide)v & (lower);                                                             \
@@ -321,7 +322,7 @@ SMALL(64, ulongs)
             uint##bits##_t one;                                                                    \
             memcpy(&one, x + i * width, sizeof one);                                               \
             out->zero += one == 0;                                                                 \
-            one ^= turn;                                                                           \
+            one ^= sign_bit;                                                                       \
             out->low = one < out->low ? one : out->low;                                            \
             out->high = one > out->high ? one : out->high;                                         \
             out->even += (bits) < 64 ? one : one & UINT32_MAX;                                     \

@@ -50,7 +50,7 @@ tnf_member tnf_member_of(const char *key, tnf_value value)
     return (tnf_member) { .key = { key, key ? strlen(key) : 0 }, .value = value };
 }
 
-/* ------------------------------------------------------------------- take */
+/* -------------------------------------------------------------------- get */
 
 static double float_of(const tnf_value *v)
 {

@@ -48,18 +48,18 @@ static bool find_end(const tnf_cache *c, uint64_t end, size_t *n)
     return false;
 }
 
-void tnf_cache_begin(tnf_cache *c, tnf_far *far)
+void tnf_cache_begin(tnf_cache *c, tnf_remote *remote)
 {
-    *c = (tnf_cache) { .far = far };
-    note_end(c, far->nhead, 0);
+    *c = (tnf_cache) { .remote = remote };
+    note_end(c, remote->nhead, 0);
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->loaded, NULL);
 }
 
 static void free_extent(const tnf_cache *c, struct tnf_extent *x)
 {
-    tnf_free(&c->far->session->alloc, x->bytes, x->n);
-    tnf_free(&c->far->session->alloc, x, sizeof *x);
+    tnf_free(&c->remote->session->alloc, x->bytes, x->n);
+    tnf_free(&c->remote->session->alloc, x, sizeof *x);
 }
 
 void tnf_cache_end(tnf_cache *c)
@@ -68,7 +68,7 @@ void tnf_cache_end(tnf_cache *c)
         next = x->next;
         free_extent(c, x);
     }
-    tnf_free(&c->far->session->alloc, c->announced, c->room * sizeof *c->announced);
+    tnf_free(&c->remote->session->alloc, c->announced, c->room * sizeof *c->announced);
     pthread_cond_destroy(&c->loaded);
     pthread_mutex_destroy(&c->lock);
 }
@@ -76,7 +76,7 @@ void tnf_cache_end(tnf_cache *c)
 /* ----------------------------------------------------------- several at once */
 
 struct pieces {
-    tnf_far *far;
+    tnf_remote *remote;
     tnf_budget budget;
     uint64_t offset;
     uint8_t *dst;
@@ -87,15 +87,15 @@ static tnf_status get_piece(void *ctx, size_t i, tnf_error *e)
 {
     struct pieces *p = ctx;
     size_t at = i * p->piece, left = p->n - at;
-    return tnf_far_get(p->far, &p->budget, p->offset + at, p->dst + at,
-                       left < p->piece ? left : p->piece, e);
+    return tnf_remote_get(p->remote, &p->budget, p->offset + at, p->dst + at,
+                          left < p->piece ? left : p->piece, e);
 }
 
-tnf_status tnf_far_get_long(tnf_far *f, uint64_t offset, void *dst, size_t n, tnf_error *e)
+tnf_status tnf_remote_get_long(tnf_remote *f, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     unsigned most = f->session->how.connections;
     size_t piece = n / most + 1;
-    struct pieces p = { .far = f, .offset = offset, .dst = dst, .n = n };
+    struct pieces p = { .remote = f, .offset = offset, .dst = dst, .n = n };
     piece = piece < LEAST ? LEAST : piece > PIECE ? PIECE : piece;
     p.piece = piece;
     atomic_init(&p.budget.left, TNF_RETRIES);
@@ -108,7 +108,7 @@ tnf_status tnf_far_get_long(tnf_far *f, uint64_t offset, void *dst, size_t n, tn
 /* Finds the extent that has the byte; *after is the beginning of the next extent. */
 static struct tnf_extent *find_extent(const tnf_cache *c, uint64_t offset, uint64_t *after)
 {
-    *after = c->far->pin.total;
+    *after = c->remote->pin.total;
     for (struct tnf_extent *x = c->first; x; x = x->next) {
         if (offset >= x->at && offset - x->at < x->n)
             return x;
@@ -132,7 +132,7 @@ static void unlink_extent(tnf_cache *c, const struct tnf_extent *x)
 /* Frees the least recently used extents until the rest fits, except those that are in use. */
 static void evict_old(tnf_cache *c)
 {
-    while (c->bytes > c->far->session->how.cache_bytes) {
+    while (c->bytes > c->remote->session->how.cache_bytes) {
         struct tnf_extent *oldest = NULL;
         for (struct tnf_extent *x = c->first; x; x = x->next)
             if (x->ready && x->readers == 0 && (!oldest || x->used < oldest->used))
@@ -156,7 +156,7 @@ static uint64_t stream_left(const tnf_cache *c, uint64_t offset)
 /* How many bytes to request at once. */
 static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint64_t after)
 {
-    uint64_t half = c->far->session->how.cache_bytes / 2;
+    uint64_t half = c->remote->session->how.cache_bytes / 2;
     size_t most = half < LARGEST ? (size_t)half : LARGEST, before = 0;
     size_t want = find_end(c, offset, &before) && before < most / 4 ? 4 * before
                   : before                                          ? most
@@ -171,7 +171,7 @@ static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint6
 /* A read near the end loads the complete end, since an index at the end is read backwards. */
 static uint64_t choose_start(const tnf_cache *c, uint64_t offset)
 {
-    uint64_t total = c->far->pin.total, start = c->far->nhead;
+    uint64_t total = c->remote->pin.total, start = c->remote->nhead;
     if (total - offset > SMALLEST)
         return offset;
     if (total > SMALLEST && total - SMALLEST > start)
@@ -184,7 +184,7 @@ static uint64_t choose_start(const tnf_cache *c, uint64_t offset)
 /* Adds an extent, which the caller loads. Returns NULL if there is no memory. */
 static struct tnf_extent *add_extent(tnf_cache *c, uint64_t offset, size_t n)
 {
-    const tnf_allocator *a = &c->far->session->alloc;
+    const tnf_allocator *a = &c->remote->session->alloc;
     struct tnf_extent *x = tnf_alloc0(a, sizeof *x), **p = &c->first;
     uint8_t *bytes = x ? tnf_alloc(a, n) : NULL;
     if (!bytes) {
@@ -204,7 +204,7 @@ static struct tnf_extent *add_extent(tnf_cache *c, uint64_t offset, size_t n)
 static tnf_status load_extent(tnf_cache *c, struct tnf_extent *x, tnf_error *e)
 {
     pthread_mutex_unlock(&c->lock);
-    tnf_status status = tnf_far_get_long(c->far, x->at, x->bytes, x->n, e);
+    tnf_status status = tnf_remote_get_long(c->remote, x->at, x->bytes, x->n, e);
     pthread_mutex_lock(&c->lock);
     x->ready = status == TNF_OK;
     if (status != TNF_OK) { /* threads that wait for the extent try again themselves */
@@ -233,9 +233,9 @@ static size_t copy_extent(tnf_cache *c, struct tnf_extent *x, uint64_t offset, u
 
 void tnf_cache_announce(tnf_cache *c, uint64_t offset, uint64_t n)
 {
-    const tnf_allocator *a = &c->far->session->alloc;
+    const tnf_allocator *a = &c->remote->session->alloc;
     size_t one = sizeof *c->announced;
-    if (n == 0 || offset + n <= c->far->nhead)
+    if (n == 0 || offset + n <= c->remote->nhead)
         return;
     pthread_mutex_lock(&c->lock);
     if (n > SMALL) {
@@ -276,7 +276,7 @@ static size_t join_announced(struct tnf_announced *all, size_t n)
 }
 
 struct batch {
-    tnf_far *far;
+    tnf_remote *remote;
     tnf_budget budget;
     struct tnf_extent **extents;
 };
@@ -286,7 +286,7 @@ static tnf_status load_announced(void *ctx, size_t i, tnf_error *e)
 {
     struct batch *b = ctx;
     struct tnf_extent *x = b->extents[i];
-    if (tnf_far_get(b->far, &b->budget, x->at, x->bytes, x->n, e) != TNF_OK)
+    if (tnf_remote_get(b->remote, &b->budget, x->at, x->bytes, x->n, e) != TNF_OK)
         b->extents[i] = NULL;
     return TNF_OK;
 }
@@ -294,7 +294,7 @@ static tnf_status load_announced(void *ctx, size_t i, tnf_error *e)
 static struct tnf_extent *extent_for(tnf_cache *c, const struct tnf_announced *a)
 {
     uint64_t after;
-    if (find_extent(c, a->at, &after) || after < a->end || a->end > c->far->pin.total)
+    if (find_extent(c, a->at, &after) || after < a->end || a->end > c->remote->pin.total)
         return NULL; /* a part of the range is there, or is being loaded */
     return add_extent(c, a->at, (size_t)(a->end - a->at));
 }
@@ -303,8 +303,8 @@ static struct tnf_extent *extent_for(tnf_cache *c, const struct tnf_announced *a
 static void read_announced(tnf_cache *c, struct tnf_extent **all, struct tnf_extent **now)
 {
     size_t n = 0, joined = join_announced(c->announced, c->nannounced);
-    struct batch b = { .far = c->far, .extents = now };
-    unsigned most = c->far->session->how.connections;
+    struct batch b = { .remote = c->remote, .extents = now };
+    unsigned most = c->remote->session->how.connections;
     for (size_t i = 0; i < joined; i++) {
         struct tnf_extent *x = extent_for(c, &c->announced[i]);
         if (x)
@@ -337,7 +337,7 @@ static bool take_announced(tnf_cache *c, uint64_t offset)
         one = offset >= c->announced[i].at && offset < c->announced[i].end;
     if (!one)
         return false;
-    const tnf_allocator *a = &c->far->session->alloc;
+    const tnf_allocator *a = &c->remote->session->alloc;
     size_t size = 2 * c->nannounced * sizeof(struct tnf_extent *);
     struct tnf_extent **room = tnf_alloc(a, size);
     if (!room)
@@ -380,7 +380,7 @@ static tnf_status read_some(tnf_cache *c, uint64_t offset, uint8_t *dst, size_t 
 
 static size_t copy_head(const tnf_cache *c, uint64_t offset, uint8_t *dst, size_t n)
 {
-    const tnf_far *f = c->far;
+    const tnf_remote *f = c->remote;
     if (offset >= f->nhead)
         return 0;
     size_t have = f->nhead - (size_t)offset;
@@ -431,5 +431,5 @@ tnf_status tnf_cache_read(tnf_cache *c, uint64_t offset, void *dst, size_t n, tn
         got += more;
     }
     pthread_mutex_unlock(&c->lock);
-    return direct ? tnf_far_get_long(c->far, offset + got, to + got, n - got, e) : status;
+    return direct ? tnf_remote_get_long(c->remote, offset + got, to + got, n - got, e) : status;
 }

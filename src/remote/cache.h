@@ -22,7 +22,7 @@ struct tnf_extent;
 #define TNF_CACHE_LATEST 16u /* streams that are read at the same time, by as many threads */
 
 typedef struct tnf_cache {
-    tnf_far *far;
+    tnf_remote *remote;
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t loaded;
     struct tnf_extent *first; /* by position */
@@ -40,7 +40,7 @@ typedef struct tnf_cache {
     unsigned stream;             /* the next of these to be replaced */
 } tnf_cache;
 
-void tnf_cache_begin(tnf_cache *c, tnf_far *far);
+void tnf_cache_begin(tnf_cache *c, tnf_remote *remote);
 void tnf_cache_end(tnf_cache *c);
 
 /* Reads n bytes, all of them inside the object. Thread-safe. */
@@ -51,6 +51,6 @@ void tnf_cache_announce(tnf_cache *c, uint64_t offset, uint64_t n);
 /* Copies cached bytes; returns true if all n bytes were cached. */
 bool tnf_cache_peek(tnf_cache *c, uint64_t offset, void *dst, size_t n);
 /* Reads a long range in pieces, by several connections. */
-tnf_status tnf_far_get_long(tnf_far *f, uint64_t offset, void *dst, size_t n, tnf_error *e);
+tnf_status tnf_remote_get_long(tnf_remote *f, uint64_t offset, void *dst, size_t n, tnf_error *e);
 
 #endif

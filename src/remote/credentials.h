@@ -24,7 +24,7 @@ bool tnf_read_line(const char *path, char *out, size_t room);
 const char *tnf_setting(const char *name);
 /* Is the variable 1, true or yes? */
 bool tnf_setting_true(const char *name);
-/* The folder of huggingface_hub: HF_HOME, or ~/.cache/huggingface. */
+/* The directory of huggingface_hub: HF_HOME, or ~/.cache/huggingface. */
 bool tnf_hub_home(char *out, size_t room);
 
 #endif

@@ -31,8 +31,8 @@ struct fetching {
 };
 
 /* A file of the list to fetch. */
-struct wish {
-    struct wish *next;
+struct wanted_file {
+    struct wanted_file *next;
     const char *name; /* below the directory */
     tnf_place place;
 };
@@ -79,7 +79,7 @@ struct blocks {
     struct fetching *f;
     const tnf_source *source;
     tnf_journal *journal;
-    tnf_far *far;
+    tnf_remote *remote;
 };
 
 static tnf_status fetch_block(void *ctx, size_t i, tnf_error *e)
@@ -97,9 +97,9 @@ static tnf_status fetch_block(void *ctx, size_t i, tnf_error *e)
     atomic_init(&budget.left, TNF_RETRIES);
     uint64_t at = (uint64_t)i * TNF_BLOCK;
     bool few = b->journal->blocks < b->f->session->how.connections; /* also split each block */
-    tnf_status status = b->far->no_ranges ? tnf_source_read(b->source, at, bytes, n, e)
-                        : few             ? tnf_far_get_long(b->far, at, bytes, n, e)
-                                          : tnf_far_get(b->far, &budget, at, bytes, n, e);
+    tnf_status status = b->remote->no_ranges ? tnf_source_read(b->source, at, bytes, n, e)
+                        : few                ? tnf_remote_get_long(b->remote, at, bytes, n, e)
+                                             : tnf_remote_get(b->remote, &budget, at, bytes, n, e);
     if (status == TNF_OK)
         status = tnf_journal_put(b->journal, i, bytes, n, e);
     tnf_free(&b->f->session->alloc, bytes, n);
@@ -177,11 +177,11 @@ static tnf_status fetch_blocks(struct blocks *b, const char *target, tnf_error *
     tnf_sum told = { 0 };
     tnf_journal *j = b->journal;
     unsigned threads = b->f->session->how.connections;
-    TNF_TRY(tnf_pool_run(b->far->no_ranges ? 1 : threads, (size_t)j->blocks, fetch_block, b, e));
-    TNF_TRY(tnf_far_told(b->far, &told, e));
+    TNF_TRY(tnf_pool_run(b->remote->no_ranges ? 1 : threads, (size_t)j->blocks, fetch_block, b, e));
+    TNF_TRY(tnf_remote_digest(b->remote, &told, e));
     if (told.kind)
-        TNF_TRY(verify_whole(j, &told, b->far->local, e));
-    return place_file(b->f, j, &b->far->pin, target, e);
+        TNF_TRY(verify_whole(j, &told, b->remote->local, e));
+    return place_file(b->f, j, &b->remote->pin, target, e);
 }
 
 static tnf_status fetch_source(struct fetching *f, tnf_source *source, const char *target,
@@ -189,8 +189,8 @@ static tnf_status fetch_source(struct fetching *f, tnf_source *source, const cha
 {
     tnf_journal j;
     struct stat st;
-    struct blocks b = { f, source, &j, tnf_web_far(source) };
-    const tnf_pin *pin = &b.far->pin;
+    struct blocks b = { f, source, &j, tnf_web_remote(source) };
+    const tnf_pin *pin = &b.remote->pin;
     *fetched = !is_same(target, pin);
     if (!*fetched)
         return TNF_OK;
@@ -208,7 +208,7 @@ static tnf_status fetch_source(struct fetching *f, tnf_source *source, const cha
     return status;
 }
 
-static tnf_status fetch_one(struct fetching *f, const struct wish *w, tnf_error *e)
+static tnf_status fetch_one(struct fetching *f, const struct wanted_file *w, tnf_error *e)
 {
     char target[PATH_MAX];
     tnf_source *source;
@@ -227,38 +227,38 @@ static tnf_status fetch_one(struct fetching *f, const struct wish *w, tnf_error 
 
 /* ------------------------------------------------------------------- lists */
 
-struct wishes {
+struct file_list {
     struct fetching *f;
-    const tnf_place *beside; /* names are relative to it */
-    struct wish *first, **last;
+    const tnf_place *near; /* names are relative to it */
+    struct wanted_file *first, **last;
 };
 
-static tnf_status add_wish(void *ctx, const char *name, uint64_t size, tnf_error *e)
+static tnf_status add_file(void *ctx, const char *name, uint64_t size, tnf_error *e)
 {
-    struct wishes *l = ctx;
+    struct file_list *l = ctx;
     (void)size;
     TNF_TRY(check_below(name, e));
-    struct wish *w = tnf_arena_alloc(&l->f->arena, sizeof *w);
+    struct wanted_file *w = tnf_arena_alloc(&l->f->arena, sizeof *w);
     char *kept = w ? tnf_arena_str(&l->f->arena, name, strlen(name)) : NULL;
     if (!kept)
         return tnf_arena_fail(&l->f->arena, "names of files", e);
     w->name = kept;
-    TNF_TRY(tnf_place_sibling(&w->place, l->beside, name, strlen(name), e));
+    TNF_TRY(tnf_place_sibling(&w->place, l->near, name, strlen(name), e));
     *l->last = w;
     l->last = &w->next;
     return TNF_OK;
 }
 
-static bool is_wished(const struct wishes *l, tnf_str name)
+static bool is_listed(const struct file_list *l, tnf_str name)
 {
-    for (const struct wish *w = l->first; w; w = w->next)
+    for (const struct wanted_file *w = l->first; w; w = w->next)
         if (strlen(w->name) == name.n && memcmp(w->name, name.p, name.n) == 0)
             return true;
     return false;
 }
 
 /* "weight_map": {tensor: file, …} */
-static tnf_status wish_shards(struct wishes *l, const char *text, size_t n, tnf_error *e)
+static tnf_status add_shards(struct file_list *l, const char *text, size_t n, tnf_error *e)
 {
     tnf_json j;
     tnf_str key, tensor, shard;
@@ -273,11 +273,11 @@ static tnf_status wish_shards(struct wishes *l, const char *text, size_t n, tnf_
         tnf_json_enter(&j, '{');
         while (status == TNF_OK && tnf_json_key(&j, &tensor) && tnf_json_string(&j, &shard)) {
             char name[512];
-            if (shard.n >= sizeof name || is_wished(l, shard))
+            if (shard.n >= sizeof name || is_listed(l, shard))
                 continue;
             memcpy(name, shard.p, shard.n);
             name[shard.n] = 0;
-            status = add_wish(l, name, 0, e);
+            status = add_file(l, name, 0, e);
         }
     }
     return status != TNF_OK ? status : j.status;
@@ -287,7 +287,7 @@ static tnf_status wish_shards(struct wishes *l, const char *text, size_t n, tnf_
 static tnf_status fetch_shards(struct fetching *f, const tnf_place *index, const char *name,
                                tnf_error *e)
 {
-    struct wishes l = { .f = f, .beside = index };
+    struct file_list l = { .f = f, .near = index };
     char target[PATH_MAX], *text;
     tnf_source *source;
     l.last = &l.first;
@@ -299,32 +299,32 @@ static tnf_status fetch_shards(struct fetching *f, const tnf_place *index, const
                              : tnf_arena_fail(&f->arena, "an index", e);
     tnf_source_close(source);
     if (status == TNF_OK)
-        status = wish_shards(&l, text, n, e);
-    for (const struct wish *w = l.first; w && status == TNF_OK; w = w->next)
+        status = add_shards(&l, text, n, e);
+    for (const struct wanted_file *w = l.first; w && status == TNF_OK; w = w->next)
         status = fetch_one(f, w, e);
     return status;
 }
 
 static tnf_status fetch_folder(struct fetching *f, const tnf_place *folder, tnf_error *e)
 {
-    struct wishes l = { .f = f, .beside = folder };
+    struct file_list l = { .f = f, .near = folder };
     bool listed;
     l.last = &l.first;
-    TNF_TRY(tnf_list_folder(f->session, folder, true, &listed, add_wish, &l, e));
+    TNF_TRY(tnf_list_folder(f->session, folder, true, &listed, add_file, &l, e));
     if (!listed)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "http cannot list directories; give the URL of the file, or of the model's "
                         "index");
     if (!l.first)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the directory has no files");
-    for (const struct wish *w = l.first; w; w = w->next)
+    for (const struct wanted_file *w = l.first; w; w = w->next)
         TNF_TRY(fetch_one(f, w, e));
     return TNF_OK;
 }
 
 static tnf_status fetch_url(struct fetching *f, const char *url, tnf_error *e)
 {
-    struct wish w = { 0 };
+    struct wanted_file w = { 0 };
     char name[512];
     TNF_TRY(tnf_place_parse(&w.place, f->session, url, e));
     if (w.place.folder)

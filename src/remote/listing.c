@@ -31,7 +31,7 @@ static tnf_status get_text(tnf_session *s, tnf_place *place, tnf_exchange *x, tn
 {
     *x = (tnf_exchange) { .method = "GET", .take = on_body, .ctx = out };
     out->n = 0;
-    TNF_TRY(tnf_far_ask(s, place, x, e));
+    TNF_TRY(tnf_place_request(s, place, x, e));
     return tnf_buf_status(out, "the listing", e);
 }
 
@@ -320,7 +320,7 @@ tnf_status tnf_remote_names(const char *url, const tnf_url_options *how, bool *l
 tnf_status tnf_remote_list(const tnf_source *near, bool *listed, tnf_remote_file_fn take, void *ctx,
                            tnf_error *e)
 {
-    tnf_far *f = tnf_web_far(near);
+    tnf_remote *f = tnf_web_remote(near);
     tnf_place folder;
     *listed = false;
     if (!f)

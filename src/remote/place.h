@@ -40,14 +40,14 @@ tnf_status tnf_place_move(tnf_place *p, const char *region, tnf_error *e);
 tnf_status tnf_place_pin(tnf_place *p, const char *commit, tnf_error *e);
 
 /* Memory for the header lines with credentials. */
-typedef struct tnf_proof {
+typedef struct tnf_auth_lines {
     char line[6][4300];
     unsigned n;
-} tnf_proof;
+} tnf_auth_lines;
 
-/* Adds credentials to a request to the place's own host. `proof` must outlive the exchange. */
-tnf_status tnf_place_prove(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_proof *proof,
-                           tnf_error *e);
+/* Adds credentials to a request to the place's own host. `auth` must outlive the exchange. */
+tnf_status tnf_place_authorize(const tnf_place *p, tnf_session *s, tnf_exchange *x,
+                               tnf_auth_lines *auth, tnf_error *e);
 /* May the target of a redirect get the credentials? */
 bool tnf_place_trusts(const tnf_place *p, const tnf_url *to);
 /* The error message for a refusal, with advice. */

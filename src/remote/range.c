@@ -42,7 +42,7 @@ static bool url_bound(const tnf_url *u)
 
 /* Checks the bytes of one answer and stores them. */
 struct intake {
-    tnf_far *far;
+    tnf_remote *remote;
     tnf_exchange *x;
     uint64_t offset; /* of the first byte of this attempt */
     uint64_t last;   /* the last requested byte */
@@ -65,7 +65,7 @@ static tnf_status object_changed(const struct intake *in, const char *what, cons
 
 static tnf_status check_pin(const struct intake *in, tnf_error *e)
 {
-    const tnf_pin *pin = &in->far->pin;
+    const tnf_pin *pin = &in->remote->pin;
     const tnf_answer *a = &in->x->answer;
     const char *etag = tnf_answer_strong(a);
     if (!pin->set)
@@ -92,7 +92,8 @@ static tnf_status check_encoding(const struct intake *in, tnf_error *e)
         e, TNF_ENET, TNF_NO_OFFSET,
         "the server compresses the data although the request forbids it%s, so ranges cannot be "
         "read; download the file first",
-        in->far->place.service == TNF_GS ? " (an object stored with Content-Encoding gzip)" : "");
+        in->remote->place.service == TNF_GS ? " (an object stored with Content-Encoding gzip)"
+                                            : "");
 }
 
 /* Checks that a range is the requested one. */
@@ -117,7 +118,7 @@ static tnf_status judge_part(struct intake *in, tnf_error *e)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not say how long the file is");
     in->due = a->last - a->first + 1;
     if (in->first)
-        in->far->no_ranges = in->spooling = false;
+        in->remote->no_ranges = in->spooling = false;
     return TNF_OK;
 }
 
@@ -130,11 +131,11 @@ static tnf_status judge_whole(struct intake *in, tnf_error *e)
         return tnf_fail(e, TNF_ENET, in->offset,
                         "the server now sends the complete file instead of a range");
     in->due = a->length;
-    in->far->no_ranges = true;
+    in->remote->no_ranges = true;
     bool small = a->length <= SPOOL_MOST || a->length == TNF_NOT_TOLD;
-    in->spooling = (small || in->far->session->how.stream) && a->length != 0 &&
-                   !(a->length <= TNF_FAR_HEAD);
-    return in->spooling && in->far->spool < 0 ? tnf_spool_open(&in->far->spool, e) : TNF_OK;
+    in->spooling = (small || in->remote->session->how.stream) && a->length != 0 &&
+                   !(a->length <= TNF_REMOTE_HEAD);
+    return in->spooling && in->remote->spool < 0 ? tnf_spool_open(&in->remote->spool, e) : TNF_OK;
 }
 
 static tnf_status judge_answer(struct intake *in, tnf_error *e)
@@ -146,13 +147,13 @@ static tnf_status judge_answer(struct intake *in, tnf_error *e)
 
 static tnf_status spool_bytes(struct intake *in, const uint8_t *p, size_t n, tnf_error *e)
 {
-    uint64_t most = in->far->session->how.stream ? UINT64_MAX : SPOOL_MOST;
+    uint64_t most = in->remote->session->how.stream ? UINT64_MAX : SPOOL_MOST;
     if (n > most - (uint64_t)in->got)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
                         "the server does not support ranges, and the file is larger than %u bytes; "
                         "download it first, or use -o stream=yes",
                         SPOOL_MOST);
-    TNF_TRY(tnf_fs_write_at(in->far->spool, p, n, in->got, e));
+    TNF_TRY(tnf_fs_write_at(in->remote->spool, p, n, in->got, e));
     in->got += n;
     return TNF_OK;
 }
@@ -163,13 +164,13 @@ static tnf_status take_bytes(struct intake *in, const uint8_t *p, size_t n, tnf_
         TNF_TRY(judge_answer(in, e));
     if (in->spooling)
         return spool_bytes(in, p, n, e);
-    if (in->far->no_ranges && n > TNF_FAR_HEAD - in->got)
-        n = TNF_FAR_HEAD - in->got; /* only the head is needed, the rest is ignored */
+    if (in->remote->no_ranges && n > TNF_REMOTE_HEAD - in->got)
+        n = TNF_REMOTE_HEAD - in->got; /* only the head is needed, the rest is ignored */
     else if (n > in->due)
         return tnf_fail(e, TNF_ENET, in->offset, "the server sends more bytes than requested");
     memcpy(in->dst + in->got, p, n);
     in->got += n;
-    in->due -= in->far->no_ranges ? 0 : n;
+    in->due -= in->remote->no_ranges ? 0 : n;
     return TNF_OK;
 }
 
@@ -184,13 +185,13 @@ static bool on_bytes(void *ctx, const void *bytes, size_t n)
         return a->nexcerpt < sizeof a->excerpt;
     }
     in->status = take_bytes(in, bytes, n, &in->error);
-    bool enough = in->far->no_ranges && !in->spooling && in->got == TNF_FAR_HEAD;
+    bool enough = in->remote->no_ranges && !in->spooling && in->got == TNF_REMOTE_HEAD;
     return in->status == TNF_OK && !enough;
 }
 
 /* ------------------------------------------------------------------ ranges */
 
-static void begin_way(tnf_way *w, tnf_far *f, tnf_place *place)
+static void begin_redirects(tnf_redirects *w, tnf_remote *f, tnf_place *place)
 {
     pthread_mutex_lock(&f->lock);
     *place = f->place;
@@ -205,8 +206,8 @@ static void begin_way(tnf_way *w, tnf_far *f, tnf_place *place)
     w->place = place;
 }
 
-/* Stores the results of a way: the address of the object, and its region. */
-static void end_way(const tnf_way *w, tnf_far *f)
+/* Stores what the redirects have shown: the address of the object, and its region. */
+static void end_redirects(const tnf_redirects *w, tnf_remote *f)
 {
     int status = w->x->answer.status;
     pthread_mutex_lock(&f->lock);
@@ -229,22 +230,22 @@ static void end_way(const tnf_way *w, tnf_far *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-static tnf_status check_alive(tnf_far *f, tnf_error *e)
+static tnf_status check_unchanged(tnf_remote *f, tnf_error *e)
 {
     pthread_mutex_lock(&f->lock);
-    bool dead = f->dead;
-    if (dead && e)
+    bool changed = f->changed;
+    if (changed && e)
         *e = f->why;
     pthread_mutex_unlock(&f->lock);
-    return dead ? TNF_ECHANGED : TNF_OK;
+    return changed ? TNF_ECHANGED : TNF_OK;
 }
 
 /* Marks the object as changed. Further reads fail, since they would mix two versions. */
-static tnf_status die_changed(tnf_far *f, const tnf_error *why, tnf_error *e)
+static tnf_status mark_changed(tnf_remote *f, const tnf_error *why, tnf_error *e)
 {
     pthread_mutex_lock(&f->lock);
-    if (!f->dead) {
-        f->dead = true;
+    if (!f->changed) {
+        f->changed = true;
         f->why = *why;
     }
     if (e)
@@ -253,7 +254,7 @@ static tnf_status die_changed(tnf_far *f, const tnf_error *why, tnf_error *e)
     return TNF_ECHANGED;
 }
 
-static tnf_status too_short(const tnf_far *f, const struct intake *in, tnf_error *e)
+static tnf_status too_short(const tnf_remote *f, const struct intake *in, tnf_error *e)
 {
     uint64_t total = in->x->answer.total;
     if (total == TNF_NOT_TOLD)
@@ -266,30 +267,30 @@ static tnf_status too_short(const tnf_far *f, const struct intake *in, tnf_error
 }
 
 /* Makes one attempt. *again: another attempt may succeed. */
-static tnf_status attempt_range(tnf_far *f, struct intake *in, bool *again, tnf_error *e)
+static tnf_status attempt_range(tnf_remote *f, struct intake *in, bool *again, tnf_error *e)
 {
     tnf_place place;
     tnf_exchange *x = in->x;
     char range[80], condition[300];
-    tnf_way w = { .session = f->session, .x = x, .range = range };
+    tnf_redirects w = { .session = f->session, .x = x, .range = range };
     *again = false;
-    TNF_TRY(check_alive(f, e));
+    TNF_TRY(check_unchanged(f, e));
     snprintf(range, sizeof range, "Range: bytes=%llu-%llu", (unsigned long long)in->offset,
              (unsigned long long)in->last);
     if (f->pin.set && f->pin.etag[0]) {
         snprintf(condition, sizeof condition, "If-Match: %s", f->pin.etag);
         w.condition = condition;
-        w.condition_far = f->pin.redirected;
+        w.condition_redirected = f->pin.redirected;
     }
-    begin_way(&w, f, &place);
-    TNF_TRY(tnf_walk_way(&w, e));
-    end_way(&w, f);
+    begin_redirects(&w, f, &place);
+    TNF_TRY(tnf_redirects_follow(&w, e));
+    end_redirects(&w, f);
     int status = x->answer.status;
     if (in->status == TNF_OK && x->code == TNF_CURLE_OK && !in->judged &&
         (status == 206 || status == 200)) /* without a body */
         in->status = judge_answer(in, &in->error);
     if (in->status == TNF_ECHANGED)
-        return die_changed(f, &in->error, e);
+        return mark_changed(f, &in->error, e);
     if (in->status != TNF_OK) {
         if (e)
             *e = in->error;
@@ -300,27 +301,27 @@ static tnf_status attempt_range(tnf_far *f, struct intake *in, bool *again, tnf_
         return tnf_exchange_fail(x, e);
     }
     if (status == 206 || status == 200) {
-        tnf_session_content(f->session);
+        tnf_session_succeeded(f->session);
         return TNF_OK;
     }
     if (status == 412) {
         (void)tnf_fail(&in->error, TNF_ECHANGED, TNF_NO_OFFSET,
                        "the object changed while it was read (its ETag is no longer %s)",
                        TNF_VISIBLE(f->pin.etag));
-        return die_changed(f, &in->error, e);
+        return mark_changed(f, &in->error, e);
     }
     if (status == 416 && f->pin.set)
         return too_short(f, in, e);
     *again = tnf_status_transient(status);
     if (status == 429 || status == 503)
-        tnf_session_slower(f->session);
+        tnf_session_slow_down(f->session);
     return tnf_place_refused(&place, f->session, x, e);
 }
 
 /* Tries until an attempt succeeds or none is left. Received bytes are kept: the next attempt
  * requests only the missing ones. */
-static tnf_status get_patiently(tnf_far *f, tnf_budget *budget, struct intake *in, uint64_t n,
-                                tnf_error *e)
+static tnf_status get_with_retries(tnf_remote *f, tnf_budget *budget, struct intake *in, uint64_t n,
+                                   tnf_error *e)
 {
     for (unsigned attempt = 0;;) {
         tnf_error why = { .offset = TNF_NO_OFFSET };
@@ -354,19 +355,21 @@ static tnf_status get_patiently(tnf_far *f, tnf_budget *budget, struct intake *i
     }
 }
 
-tnf_status tnf_far_get(tnf_far *f, tnf_budget *budget, uint64_t offset, void *dst, size_t n,
-                       tnf_error *e)
+tnf_status tnf_remote_get(tnf_remote *f, tnf_budget *budget, uint64_t offset, void *dst, size_t n,
+                          tnf_error *e)
 {
     tnf_exchange x = { .method = "GET", .take = on_bytes };
-    struct intake in = { .far = f, .x = &x, .offset = offset, .last = offset + n - 1, .dst = dst };
+    struct intake in = {
+        .remote = f, .x = &x, .offset = offset, .last = offset + n - 1, .dst = dst
+    };
     x.ctx = &in;
-    return n ? get_patiently(f, budget, &in, n, e) : TNF_OK;
+    return n ? get_with_retries(f, budget, &in, n, e) : TNF_OK;
 }
 
 /* --------------------------------------------------------------- beginning */
 
 /* Later requests name the version, if the service has names for versions. */
-static tnf_status pin_version(tnf_far *f, const tnf_answer *a, tnf_error *e)
+static tnf_status pin_version(tnf_remote *f, const tnf_answer *a, tnf_error *e)
 {
     char value[8];
     tnf_url *u = &f->place.url;
@@ -378,7 +381,7 @@ static tnf_status pin_version(tnf_far *f, const tnf_answer *a, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status pin_object(tnf_far *f, const tnf_answer *a, uint64_t total, tnf_error *e)
+static tnf_status pin_object(tnf_remote *f, const tnf_answer *a, uint64_t total, tnf_error *e)
 {
     f->pin.total = total;
     memcpy(f->pin.etag, tnf_answer_strong(a), strlen(tnf_answer_strong(a)) + 1);
@@ -394,7 +397,7 @@ static tnf_status pin_object(tnf_far *f, const tnf_answer *a, uint64_t total, tn
 }
 
 /* Determines the size of the object from the first answer. */
-static tnf_status measure_object(tnf_far *f, const struct intake *in, tnf_error *e)
+static tnf_status measure_object(tnf_remote *f, const struct intake *in, tnf_error *e)
 {
     const tnf_answer *a = &in->x->answer;
     f->nhead = f->spool < 0 ? in->got : 0;
@@ -407,17 +410,17 @@ static tnf_status measure_object(tnf_far *f, const struct intake *in, tnf_error 
     return pin_object(f, a, a->length != TNF_NOT_TOLD ? a->length : in->got, e);
 }
 
-static tnf_status begin_object(tnf_far *f, tnf_error *e)
+static tnf_status begin_object(tnf_remote *f, tnf_error *e)
 {
     tnf_budget budget;
     tnf_exchange x = { .method = "GET", .take = on_bytes };
     struct intake in = {
-        .far = f, .x = &x, .last = TNF_FAR_HEAD - 1, .dst = f->head, .first = true
+        .remote = f, .x = &x, .last = TNF_REMOTE_HEAD - 1, .dst = f->head, .first = true
     };
     tnf_error why = { .offset = TNF_NO_OFFSET };
     x.ctx = &in;
     atomic_init(&budget.left, TNF_RETRIES);
-    tnf_status status = get_patiently(f, &budget, &in, TNF_FAR_HEAD, &why);
+    tnf_status status = get_with_retries(f, &budget, &in, TNF_REMOTE_HEAD, &why);
     if (status != TNF_OK && x.answer.status == 416 && x.answer.total == 0)
         return pin_object(f, &x.answer, 0, e); /* an empty object has no ranges */
     if (status == TNF_OK)
@@ -430,7 +433,7 @@ static tnf_status begin_object(tnf_far *f, tnf_error *e)
 /* -------------------------------------------------------------- checksums */
 
 /* s3 returns its checksums only to a HEAD request for them. If HEAD is refused, there are none. */
-static tnf_status ask_sums(tnf_far *f, tnf_sum *out, tnf_error *e)
+static tnf_status ask_sums(tnf_remote *f, tnf_sum *out, tnf_error *e)
 {
     tnf_exchange x = { .method = "HEAD" };
     tnf_error why = { .offset = TNF_NO_OFFSET };
@@ -438,7 +441,7 @@ static tnf_status ask_sums(tnf_far *f, tnf_sum *out, tnf_error *e)
     pthread_mutex_lock(&f->lock);
     tnf_place place = f->place;
     pthread_mutex_unlock(&f->lock);
-    tnf_status status = tnf_far_ask(f->session, &place, &x, &why);
+    tnf_status status = tnf_place_request(f->session, &place, &x, &why);
     if (status == TNF_ECANCELLED || status == TNF_ENOMEM) {
         if (e)
             *e = why;
@@ -457,7 +460,7 @@ static tnf_status ask_sums(tnf_far *f, tnf_sum *out, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status tnf_far_told(tnf_far *f, tnf_sum *out, tnf_error *e)
+tnf_status tnf_remote_digest(tnf_remote *f, tnf_sum *out, tnf_error *e)
 {
     static const char express[] = "--x-s3"; /* in these buckets ETags are not digests */
     const char *bucket = f->place.bucket;
@@ -475,7 +478,7 @@ tnf_status tnf_far_told(tnf_far *f, tnf_sum *out, tnf_error *e)
 
 /* ------------------------------------------------------------------- begin */
 
-tnf_status tnf_far_begin(tnf_far *f, tnf_session *s, const tnf_place *place, tnf_error *e)
+tnf_status tnf_remote_begin(tnf_remote *f, tnf_session *s, const tnf_place *place, tnf_error *e)
 {
     memset(f, 0, sizeof *f);
     f->session = s;
@@ -483,20 +486,20 @@ tnf_status tnf_far_begin(tnf_far *f, tnf_session *s, const tnf_place *place, tnf
     f->spool = -1;
     pthread_mutex_init(&f->lock, NULL);
     tnf_session_share(s);
-    f->head = tnf_alloc(&s->alloc, TNF_FAR_HEAD);
+    f->head = tnf_alloc(&s->alloc, TNF_REMOTE_HEAD);
     tnf_status status = f->head ? begin_object(f, e)
                                 : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
                                            "out of memory for a connection");
     if (status != TNF_OK)
-        tnf_far_end(f);
+        tnf_remote_end(f);
     return status;
 }
 
-void tnf_far_end(tnf_far *f)
+void tnf_remote_end(tnf_remote *f)
 {
     if (f->spool >= 0)
         close(f->spool);
-    tnf_free(&f->session->alloc, f->head, TNF_FAR_HEAD);
+    tnf_free(&f->session->alloc, f->head, TNF_REMOTE_HEAD);
     pthread_mutex_destroy(&f->lock);
     tnf_session_drop(f->session);
 }

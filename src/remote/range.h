@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One version of a remote object, which is read in ranges of bytes.
  *
- *   place ── asked ──> answer ── redirect ──> route (kept until it ends or is refused)
- *                        └─ 206 ──> pin: ETag, date, size; every later answer must have the same
+ *   place ── request ──> answer ── redirect ──> route (kept until it ends or is refused)
+ *                          └─ 206 ──> pin: ETag, date, size; every later answer must have the same
  */
 #ifndef TNF_REMOTE_RANGE_H
 #define TNF_REMOTE_RANGE_H
@@ -10,7 +10,7 @@
 #include "remote/place.h"
 #include "remote/session.h"
 
-#define TNF_FAR_HEAD 65536u /* bytes of the first request */
+#define TNF_REMOTE_HEAD 65536u /* bytes of the first request */
 
 /* Identifies a version. */
 typedef struct tnf_pin {
@@ -21,9 +21,9 @@ typedef struct tnf_pin {
     uint64_t total;
 } tnf_pin;
 
-typedef struct tnf_far {
+typedef struct tnf_remote {
     tnf_session *session;
-    pthread_mutex_t lock; /* guards `place`, `route` and `dead` */
+    pthread_mutex_t lock; /* guards `place`, `route` and `changed` */
     tnf_place place;
     struct {
         bool known, bound; /* bound: valid for one range only */
@@ -31,10 +31,10 @@ typedef struct tnf_far {
         tnf_url url;
     } route;
     bool origin_public; /* the place's own host has a public address */
-    bool dead;
-    tnf_error why; /* the reason for `dead` */
+    bool changed;
+    tnf_error why; /* the reason for `changed` */
 
-    tnf_pin pin;    /* fixed after tnf_far_begin(), like everything below */
+    tnf_pin pin;    /* fixed after tnf_remote_begin(), like everything below */
     bool no_ranges; /* only the head or the spool can be read */
     int spool;      /* the complete object, in a file without a name; -1: none */
     bool local;     /* that file is in the hub's cache on this machine */
@@ -43,7 +43,7 @@ typedef struct tnf_far {
     char linked_etag[256]; /* hub: digest of the real file */
     tnf_sum told;          /* the digest of the complete object in the first answer */
     bool sealed;           /* its ETag is not an MD5 */
-} tnf_far;
+} tnf_remote;
 
 /* The retries of one operation, for all of its ranges together. */
 typedef struct tnf_budget {
@@ -52,15 +52,15 @@ typedef struct tnf_budget {
 #define TNF_RETRIES 30
 
 /* Requests the beginning of the object and pins its version. The session is shared. */
-tnf_status tnf_far_begin(tnf_far *f, tnf_session *s, const tnf_place *place, tnf_error *e);
-void tnf_far_end(tnf_far *f);
+tnf_status tnf_remote_begin(tnf_remote *f, tnf_session *s, const tnf_place *place, tnf_error *e);
+void tnf_remote_end(tnf_remote *f);
 
 /* Reads n bytes at offset with one request, which is repeated if necessary. */
-tnf_status tnf_far_get(tnf_far *f, tnf_budget *budget, uint64_t offset, void *dst, size_t n,
-                       tnf_error *e);
+tnf_status tnf_remote_get(tnf_remote *f, tnf_budget *budget, uint64_t offset, void *dst, size_t n,
+                          tnf_error *e);
 
 /* The strongest digest of the complete object that the server gives; its kind is TNF_SUM_NONE if
  * there is none. For s3 this makes a request. */
-tnf_status tnf_far_told(tnf_far *f, tnf_sum *out, tnf_error *e);
+tnf_status tnf_remote_digest(tnf_remote *f, tnf_sum *out, tnf_error *e);
 
 #endif

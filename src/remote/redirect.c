@@ -17,37 +17,37 @@ static bool is_redirect(int status)
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-static tnf_status step_exchange(tnf_way *w, const tnf_url *to, tnf_error *e)
+static tnf_status step_exchange(tnf_redirects *w, const tnf_url *to, tnf_error *e)
 {
     tnf_exchange *x = w->x;
-    tnf_proof proof;
+    tnf_auth_lines auth;
     unsigned before = x->nheaders;
-    bool far = w->from_route || w->hops > 0;
-    proof.n = 0;
+    bool redirected = w->from_route || w->hops > 0;
+    auth.n = 0;
     x->url = *to;
     x->netrc = false;
-    x->guarded = far && w->origin_public && !w->session->how.private_hosts;
+    x->guarded = redirected && w->origin_public && !w->session->how.private_hosts;
     if (w->range)
         tnf_exchange_header(x, w->range);
-    if (w->condition && w->condition_far == far)
+    if (w->condition && w->condition_redirected == redirected)
         tnf_exchange_header(x, w->condition);
     if (tnf_place_trusts(w->place, to))
-        TNF_TRY(tnf_place_prove(w->place, w->session, x, &proof, e));
+        TNF_TRY(tnf_place_authorize(w->place, w->session, x, &auth, e));
     tnf_status status = tnf_exchange_run(w->session, x, e);
     x->nheaders = before;
-    if (!far && x->peer[0]) {
+    if (!redirected && x->peer[0]) {
         w->origin_seen = true;
         /* Behind a proxy, only the host in the URL is known. */
         w->origin_public = !tnf_host_private(x->by_proxy ? to->host : x->peer);
     }
-    if (!far && w->place->service == TNF_HUB) {
+    if (!redirected && w->place->service == TNF_HUB) {
         memcpy(w->commit, x->answer.commit, sizeof w->commit);
         memcpy(w->linked, x->answer.linked_etag, sizeof w->linked);
     }
     return status;
 }
 
-static tnf_status next_hop(const tnf_way *w, tnf_url *url, tnf_error *e)
+static tnf_status next_hop(const tnf_redirects *w, tnf_url *url, tnf_error *e)
 {
     tnf_url next;
     const tnf_answer *a = &w->x->answer;
@@ -72,7 +72,7 @@ static tnf_status next_hop(const tnf_way *w, tnf_url *url, tnf_error *e)
 }
 
 /* Repeats a request to a bucket in another region, or with the server's time if clocks differ. */
-static tnf_status mend_request(tnf_way *w, bool *again, tnf_error *e)
+static tnf_status fix_request(tnf_redirects *w, bool *again, tnf_error *e)
 {
     const tnf_answer *a = &w->x->answer;
     bool s3 = w->place->service == TNF_S3 && w->hops == 0 && !w->from_route;
@@ -93,7 +93,7 @@ static tnf_status mend_request(tnf_way *w, bool *again, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status tnf_walk_way(tnf_way *w, tnf_error *e)
+tnf_status tnf_redirects_follow(tnf_redirects *w, tnf_error *e)
 {
     tnf_url url = w->from_route ? w->start : w->place->url;
     for (;;) {
@@ -108,7 +108,7 @@ tnf_status tnf_walk_way(tnf_way *w, tnf_error *e)
             url = w->place->url;
             continue;
         }
-        TNF_TRY(mend_request(w, &again, e));
+        TNF_TRY(fix_request(w, &again, e));
         if (again) {
             url = w->place->url;
             continue;
@@ -122,11 +122,11 @@ tnf_status tnf_walk_way(tnf_way *w, tnf_error *e)
 
 /* ------------------------------------------------------------------ others */
 
-tnf_status tnf_far_ask(tnf_session *s, tnf_place *place, tnf_exchange *x, tnf_error *e)
+tnf_status tnf_place_request(tnf_session *s, tnf_place *place, tnf_exchange *x, tnf_error *e)
 {
     for (unsigned attempt = 1;; attempt++) {
-        tnf_way w = { .session = s, .place = place, .x = x };
-        TNF_TRY(tnf_walk_way(&w, e));
+        tnf_redirects w = { .session = s, .place = place, .x = x };
+        TNF_TRY(tnf_redirects_follow(&w, e));
         int status = x->answer.status;
         bool answered = x->code == TNF_CURLE_OK;
         if (answered && status >= 200 && status < 300)

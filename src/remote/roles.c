@@ -96,7 +96,7 @@ bool tnf_role_parse_token(tnf_bearer *b, const tnf_allocator *alloc, const char 
 /* ---------------------------------------------------------------- requests */
 
 /* Gets a small answer from a service of this machine; returns false if it does not answer. */
-static bool ask_near(tnf_session *s, tnf_exchange *x, const char *url, const char *method)
+static bool ask_local_service(tnf_session *s, tnf_exchange *x, const char *url, const char *method)
 {
     x->method = method;
     x->quick = x->direct = true;
@@ -157,7 +157,7 @@ static tnf_status container_keys(tnf_keys_aws *k, tnf_session *s, tnf_error *e)
             return fail_agent("its token is not one line", e);
         tnf_exchange_header(&x, line);
     }
-    k->found = ask_near(s, &x, url, "GET") &&
+    k->found = ask_local_service(s, &x, url, "GET") &&
                tnf_role_parse(k, &s->alloc, x.answer.excerpt, x.answer.nexcerpt);
     k->from = "the container's role";
     return k->found ? TNF_OK : fail_agent("the service returned no credentials", e);
@@ -177,17 +177,17 @@ static bool instance_keys(tnf_keys_aws *k, tnf_session *s)
     snprintf(roles, sizeof roles, "%.*s/latest/meta-data/iam/security-credentials/", (int)n, base);
     snprintf(url, sizeof url, "%.*s/latest/api/token", (int)n, base);
     tnf_exchange_header(&x, "X-aws-ec2-metadata-token-ttl-seconds: 21600");
-    if (!ask_near(s, &x, url, "PUT"))
+    if (!ask_local_service(s, &x, url, "PUT"))
         return false;
     snprintf(line, sizeof line, "X-aws-ec2-metadata-token: %.*s", (int)x.answer.nexcerpt,
              x.answer.excerpt);
     x.headers[0] = line;
-    if (strpbrk(line, "\r\n") || !ask_near(s, &x, roles, "GET"))
+    if (strpbrk(line, "\r\n") || !ask_local_service(s, &x, roles, "GET"))
         return false;
     snprintf(url, sizeof url, "%s%.*s", roles, (int)x.answer.nexcerpt, x.answer.excerpt);
     url[strcspn(url, "\r\n")] = 0;
     k->from = "the instance's role";
-    return ask_near(s, &x, url, "GET") &&
+    return ask_local_service(s, &x, url, "GET") &&
            tnf_role_parse(k, &s->alloc, x.answer.excerpt, x.answer.nexcerpt);
 }
 
@@ -294,7 +294,7 @@ void tnf_role_bearer(tnf_session *s, tnf_service service, tnf_bearer *out)
         return;
     }
     tnf_exchange_header(&x, header);
-    if (ask_near(s, &x, text, "GET") &&
+    if (ask_local_service(s, &x, text, "GET") &&
         tnf_role_parse_token(&b, &s->alloc, x.answer.excerpt, x.answer.nexcerpt,
                              (int64_t)time(NULL)))
         *out = b;

@@ -16,7 +16,7 @@
 #define LONGEST_PAUSE       20000u /* milliseconds, if the server requests no pause */
 #define LONGEST_ASKED       300u   /* seconds, the longest pause that a server may request */
 #define NAP                 50u    /* milliseconds between checks for cancellation */
-#define CONTENT             16u    /* successes after which one more connection is tried */
+#define ENOUGH_SUCCESSES    16u    /* successes after which one more connection is tried */
 
 /* --------------------------------------------------------------- settings */
 
@@ -98,7 +98,7 @@ tnf_status tnf_session_new(tnf_session **out, const tnf_url_options *how,
     s->allowed = copy.connections;
     atomic_init(&s->users, 1);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_mutex_init(&s->talk, NULL);
+    pthread_mutex_init(&s->callback_lock, NULL);
     pthread_cond_init(&s->free, NULL);
     tnf_status status = keep_settings(s, e);
     if (status != TNF_OK)
@@ -126,7 +126,7 @@ void tnf_session_drop(tnf_session *s)
     for (unsigned i = 0; i < s->nidle; i++)
         s->curl->cleanup(s->idle[i]);
     pthread_cond_destroy(&s->free);
-    pthread_mutex_destroy(&s->talk);
+    pthread_mutex_destroy(&s->callback_lock);
     pthread_mutex_destroy(&s->lock);
     tnf_allocator a = s->alloc;
     tnf_free(&a, s->kept, s->nkept);
@@ -146,9 +146,9 @@ void tnf_session_trace(tnf_session *s, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    pthread_mutex_lock(&s->talk);
+    pthread_mutex_lock(&s->callback_lock);
     s->how.trace(s->how.ctx, TNF_NO_OFFSET, line);
-    pthread_mutex_unlock(&s->talk);
+    pthread_mutex_unlock(&s->callback_lock);
 }
 
 void tnf_session_warn(tnf_session *s, const char *message)
@@ -156,19 +156,19 @@ void tnf_session_warn(tnf_session *s, const char *message)
     if (!s->how.warn)
         return;
     tnf_warning warning = { TNF_NO_OFFSET, message };
-    pthread_mutex_lock(&s->talk);
+    pthread_mutex_lock(&s->callback_lock);
     s->how.warn(s->how.ctx, &warning);
-    pthread_mutex_unlock(&s->talk);
+    pthread_mutex_unlock(&s->callback_lock);
 }
 
 static bool may_go_on(tnf_session *s)
 {
     if (!s->watch)
         return true;
-    pthread_mutex_lock(&s->talk);
+    pthread_mutex_lock(&s->callback_lock);
     uint64_t done = atomic_load(&s->bytes);
     bool go_on = s->watch(s->watcher, done, 0);
-    pthread_mutex_unlock(&s->talk);
+    pthread_mutex_unlock(&s->callback_lock);
     return go_on;
 }
 
@@ -199,7 +199,7 @@ static void return_connection(tnf_session *s, void *easy)
         s->curl->cleanup(easy);
 }
 
-void tnf_session_slower(tnf_session *s)
+void tnf_session_slow_down(tnf_session *s)
 {
     pthread_mutex_lock(&s->lock);
     s->allowed = s->allowed > 1 ? s->allowed / 2 : 1;
@@ -207,10 +207,10 @@ void tnf_session_slower(tnf_session *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-void tnf_session_content(tnf_session *s)
+void tnf_session_succeeded(tnf_session *s)
 {
     pthread_mutex_lock(&s->lock);
-    if (s->allowed < s->how.connections && ++s->successes >= CONTENT) {
+    if (s->allowed < s->how.connections && ++s->successes >= ENOUGH_SUCCESSES) {
         s->allowed++;
         s->successes = 0;
         pthread_cond_signal(&s->free);

@@ -56,7 +56,7 @@ typedef struct tnf_session {
     int64_t skew; /* the server's clock minus the local clock */
     bool insecure_told;
 
-    pthread_mutex_t talk; /* serialises calls of the caller's functions */
+    pthread_mutex_t callback_lock; /* serialises calls of the caller's functions */
 } tnf_session;
 
 tnf_status tnf_session_new(tnf_session **out, const tnf_url_options *how,
@@ -107,8 +107,8 @@ tnf_status tnf_exchange_fail(const tnf_exchange *x, tnf_error *e);
 /* Sleeps before attempt n + 1, or as long as the server requested. Counts a retry. */
 tnf_status tnf_session_pause(tnf_session *s, unsigned attempt, const tnf_answer *a, tnf_error *e);
 /* Uses fewer connections after a complaint of the server; counts a success. */
-void tnf_session_slower(tnf_session *s);
-void tnf_session_content(tnf_session *s);
+void tnf_session_slow_down(tnf_session *s);
+void tnf_session_succeeded(tnf_session *s);
 /* Call the caller's functions, one thread at a time. */
 void tnf_session_trace(tnf_session *s, const char *format, ...) TNF_PRINTF(2, 3);
 void tnf_session_warn(tnf_session *s, const char *message);

@@ -21,7 +21,8 @@
 
 /* ------------------------------------------------------------------ reading */
 
-static tnf_status read_spool(const tnf_far *f, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status read_spool(const tnf_remote *f, uint64_t offset, void *dst, size_t n,
+                             tnf_error *e)
 {
     size_t got = 0;
     TNF_TRY(tnf_fs_read_at(f->spool, dst, n, offset, &got, e));
@@ -29,7 +30,7 @@ static tnf_status read_spool(const tnf_far *f, uint64_t offset, void *dst, size_
                     : tnf_fail(e, TNF_ETRUNCATED, offset + got, "the temporary file is truncated");
 }
 
-static tnf_status read_without_ranges(const tnf_far *f, uint64_t offset, void *dst, size_t n,
+static tnf_status read_without_ranges(const tnf_remote *f, uint64_t offset, void *dst, size_t n,
                                       tnf_error *e)
 {
     if (f->spool >= 0)
@@ -46,8 +47,8 @@ static tnf_status read_without_ranges(const tnf_far *f, uint64_t offset, void *d
 static tnf_status web_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     tnf_web *w = ctx;
-    if (w->far.no_ranges)
-        return read_without_ranges(&w->far, offset, dst, n, e);
+    if (w->remote.no_ranges)
+        return read_without_ranges(&w->remote, offset, dst, n, e);
     return tnf_cache_read(&w->cache, offset, dst, n, e);
 }
 
@@ -68,13 +69,13 @@ static tnf_status read_batch(void *ctx, size_t i, tnf_error *e)
     struct many *m = ctx;
     const tnf_range *r = m->ranges + m->batches[i].first;
     size_t count = m->batches[i].n;
-    tnf_far *f = &m->web->far;
+    tnf_remote *f = &m->web->remote;
     if (count == 1 && r->n >= BATCH)
-        return tnf_far_get_long(f, r->offset, r->dst, r->n, e);
+        return tnf_remote_get_long(f, r->offset, r->dst, r->n, e);
     if (count == 1 && tnf_cache_peek(&m->web->cache, r->offset, r->dst, r->n))
         return TNF_OK;
     if (count == 1)
-        return tnf_far_get(f, &m->budget, r->offset, r->dst, r->n, e);
+        return tnf_remote_get(f, &m->budget, r->offset, r->dst, r->n, e);
     uint64_t at = r->offset;
     size_t n = (size_t)(r[count - 1].offset + r[count - 1].n - at);
     uint8_t *bytes = tnf_alloc(&f->session->alloc, n);
@@ -82,7 +83,7 @@ static tnf_status read_batch(void *ctx, size_t i, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
     tnf_status status = tnf_cache_peek(&m->web->cache, at, bytes, n)
                             ? TNF_OK
-                            : tnf_far_get(f, &m->budget, at, bytes, n, e);
+                            : tnf_remote_get(f, &m->budget, at, bytes, n, e);
     for (size_t k = 0; k < count && status == TNF_OK; k++)
         memcpy(r[k].dst, bytes + (size_t)(r[k].offset - at), r[k].n);
     tnf_free(&f->session->alloc, bytes, n);
@@ -113,9 +114,9 @@ static size_t join_ranges(struct batch *out, const tnf_range *r, size_t n)
 static tnf_status web_read_many(void *ctx, const tnf_range *ranges, size_t n, tnf_error *e)
 {
     tnf_web *w = ctx;
-    const tnf_allocator *a = &w->far.session->alloc;
-    unsigned most = w->far.session->how.connections;
-    if (w->far.no_ranges || n == 1) {
+    const tnf_allocator *a = &w->remote.session->alloc;
+    unsigned most = w->remote.session->how.connections;
+    if (w->remote.no_ranges || n == 1) {
         for (size_t i = 0; i < n; i++)
             TNF_TRY(web_read(ctx, ranges[i].offset, ranges[i].dst, ranges[i].n, e));
         return TNF_OK;
@@ -136,7 +137,7 @@ static tnf_status web_read_many(void *ctx, const tnf_range *ranges, size_t n, tn
 static void web_advise(void *ctx, uint64_t offset, uint64_t n, tnf_advice advice)
 {
     tnf_web *w = ctx;
-    if (advice == TNF_WILL_NEED && !w->far.no_ranges)
+    if (advice == TNF_WILL_NEED && !w->remote.no_ranges)
         tnf_cache_announce(&w->cache, offset, n);
 }
 
@@ -146,12 +147,12 @@ static void web_close(void *ctx)
     for (tnf_expected *x = w->expected, *next; x; x = next) {
         next = x->next;
         tnf_source_close(x->source);
-        tnf_free(&w->far.session->alloc, x, sizeof *x);
+        tnf_free(&w->remote.session->alloc, x, sizeof *x);
     }
-    tnf_allocator a = w->far.session->alloc;
+    tnf_allocator a = w->remote.session->alloc;
     tnf_cache_end(&w->cache);
     pthread_mutex_destroy(&w->lock);
-    tnf_far_end(&w->far);
+    tnf_remote_end(&w->remote);
     tnf_free(&a, w, sizeof *w);
 }
 
@@ -168,17 +169,17 @@ static tnf_web *web_of(const tnf_source *s)
     return s && s->ops.read_at == web_read ? s->ctx : NULL;
 }
 
-tnf_far *tnf_web_far(const tnf_source *s)
+tnf_remote *tnf_web_remote(const tnf_source *s)
 {
     tnf_web *w = web_of(s);
-    return w ? &w->far : NULL;
+    return w ? &w->remote : NULL;
 }
 
 /* Uses a file in the local cache of huggingface_hub, if it has the server's digest:
  *
  *   HF_HOME/hub/models--ORG--NAME/blobs/ETAG
  */
-static void use_local_blob(tnf_far *f)
+static void use_local_blob(tnf_remote *f)
 {
     char home[3000], repo[300], path[4096];
     const char *etag = f->linked_etag[0] ? f->linked_etag : f->pin.etag;
@@ -216,23 +217,23 @@ tnf_status tnf_web_open(tnf_source **out, tnf_session *s, const tnf_place *place
     tnf_web *w = tnf_alloc0(&s->alloc, sizeof *w);
     if (!w)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a connection");
-    tnf_status status = tnf_far_begin(&w->far, s, place, e);
+    tnf_status status = tnf_remote_begin(&w->remote, s, place, e);
     if (status != TNF_OK) {
         tnf_free(&s->alloc, w, sizeof *w);
         return status;
     }
     if (place->service == TNF_HUB)
-        use_local_blob(&w->far);
-    tnf_cache_begin(&w->cache, &w->far);
+        use_local_blob(&w->remote);
+    tnf_cache_begin(&w->cache, &w->remote);
     pthread_mutex_init(&w->lock, NULL);
-    status = tnf_source_new(out, &web_ops, w, w->far.pin.total, &s->alloc, e);
+    status = tnf_source_new(out, &web_ops, w, w->remote.pin.total, &s->alloc, e);
     if (status != TNF_OK) {
         web_close(w);
         return status;
     }
     (*out)->network = true;
-    (*out)->far = true;
-    (*out)->version = w->far.pin.etag[0] ? w->far.pin.etag : NULL;
+    (*out)->remote = true;
+    (*out)->version = w->remote.pin.etag[0] ? w->remote.pin.etag : NULL;
     (*out)->map_why = "it is read over the network";
     return TNF_OK;
 }
@@ -275,7 +276,7 @@ static tnf_source *take_expected(tnf_web *w, tnf_str name)
             continue;
         found = x->source;
         *p = x->next;
-        tnf_free(&w->far.session->alloc, x, sizeof *x);
+        tnf_free(&w->remote.session->alloc, x, sizeof *x);
         break;
     }
     pthread_mutex_unlock(&w->lock);
@@ -285,9 +286,9 @@ static tnf_source *take_expected(tnf_web *w, tnf_str name)
 /* The place of a file in the same folder, and of the same commit, if the service has commits. */
 static tnf_status sibling_place(tnf_place *out, tnf_web *w, tnf_str name, tnf_error *e)
 {
-    pthread_mutex_lock(&w->far.lock);
-    tnf_status status = tnf_place_sibling(out, &w->far.place, name.p, name.n, e);
-    pthread_mutex_unlock(&w->far.lock);
+    pthread_mutex_lock(&w->remote.lock);
+    tnf_status status = tnf_place_sibling(out, &w->remote.place, name.p, name.n, e);
+    pthread_mutex_unlock(&w->remote.lock);
     return status;
 }
 
@@ -302,7 +303,7 @@ tnf_status tnf_remote_sibling(tnf_source **out, const tnf_source *near, tnf_str 
     if (*out)
         return TNF_OK;
     TNF_TRY(sibling_place(&place, w, name, e));
-    return tnf_web_open(out, w->far.session, &place, e);
+    return tnf_web_open(out, w->remote.session, &place, e);
 }
 
 struct expecting {
@@ -320,9 +321,9 @@ static tnf_status expect_one(void *ctx, size_t i, tnf_error *e)
     tnf_place place;
     (void)e;
     if (name.n >= sizeof entry->name || sibling_place(&place, x->web, name, NULL) != TNF_OK ||
-        tnf_web_open(&source, x->web->far.session, &place, NULL) != TNF_OK)
+        tnf_web_open(&source, x->web->remote.session, &place, NULL) != TNF_OK)
         return TNF_OK;
-    entry = tnf_alloc0(&x->web->far.session->alloc, sizeof *entry);
+    entry = tnf_alloc0(&x->web->remote.session->alloc, sizeof *entry);
     if (!entry) {
         tnf_source_close(source);
         return TNF_OK;
@@ -341,7 +342,7 @@ void tnf_remote_expect(const tnf_source *near, const tnf_str *names, size_t n)
     tnf_web *w = web_of(near);
     struct expecting x = { w, names };
     if (w && n > 1)
-        (void)tnf_pool_run(w->far.session->how.connections, n, expect_one, &x, NULL);
+        (void)tnf_pool_run(w->remote.session->how.connections, n, expect_one, &x, NULL);
 }
 
 /* --------------------------------------------------------------------- URLs */
@@ -374,9 +375,9 @@ bool tnf_remote_traffic(tnf_traffic *out, const tnf_source *source)
     const tnf_web *w = web_of(source);
     if (!w)
         return false;
-    out->requests = atomic_load(&w->far.session->requests);
-    out->bytes = atomic_load(&w->far.session->bytes);
-    out->retries = atomic_load(&w->far.session->retries);
+    out->requests = atomic_load(&w->remote.session->requests);
+    out->bytes = atomic_load(&w->remote.session->bytes);
+    out->retries = atomic_load(&w->remote.session->retries);
     return true;
 }
 

@@ -45,7 +45,7 @@ static tnf_status send_request(tnf_upload *u, tnf_exchange *x, const char *const
     tnf_place place = u->place;
     for (; *query; query += 2)
         TNF_TRY(tnf_url_add_query(&place.url, query[0], query[1], e));
-    tnf_status status = tnf_far_ask(u->session, &place, x, e);
+    tnf_status status = tnf_place_request(u->session, &place, x, e);
     memcpy(u->place.region, place.region, sizeof place.region);
     if (status == TNF_OK && strcmp(place.url.host, u->place.url.host) != 0)
         memcpy(u->place.url.host, place.url.host, sizeof place.url.host);

@@ -14,7 +14,7 @@ typedef struct tnf_expected {
 } tnf_expected;
 
 typedef struct tnf_web {
-    tnf_far far;
+    tnf_remote remote;
     tnf_cache cache;
     pthread_mutex_t lock; /* guards the list */
     tnf_expected *expected;
@@ -22,6 +22,6 @@ typedef struct tnf_web {
 
 tnf_status tnf_web_open(tnf_source **out, tnf_session *s, const tnf_place *place, tnf_error *e);
 /* Returns NULL if the source is not remote. */
-tnf_far *tnf_web_far(const tnf_source *s);
+tnf_remote *tnf_web_remote(const tnf_source *s);
 
 #endif

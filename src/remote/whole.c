@@ -5,17 +5,17 @@
 
 #define PIECE (32u << 20) /* bytes per read, which keep several connections busy */
 
-static tnf_status read_piece(const tnf_source *source, tnf_far *f, uint64_t at, uint8_t *bytes,
+static tnf_status read_piece(const tnf_source *source, tnf_remote *f, uint64_t at, uint8_t *bytes,
                              size_t n, tnf_error *e)
 {
     return f->no_ranges ? tnf_source_read(source, at, bytes, n, e)
-                        : tnf_far_get_long(f, at, bytes, n, e);
+                        : tnf_remote_get_long(f, at, bytes, n, e);
 }
 
 static tnf_status sum_object(const tnf_source *source, tnf_summing *d, tnf_remote_step_fn step,
                              void *ctx, tnf_error *e)
 {
-    tnf_far *f = tnf_web_far(source);
+    tnf_remote *f = tnf_web_remote(source);
     uint64_t total = source->size;
     size_t room = total < PIECE ? (size_t)total : PIECE;
     tnf_status status = step(ctx, 0, e);
@@ -38,12 +38,12 @@ static tnf_status sum_object(const tnf_source *source, tnf_summing *d, tnf_remot
 tnf_status tnf_remote_check(const tnf_source *source, tnf_remote_step_fn step, void *ctx,
                             tnf_error *e)
 {
-    tnf_far *f = tnf_web_far(source);
+    tnf_remote *f = tnf_web_remote(source);
     tnf_sum told = { 0 }, is;
     tnf_summing d;
     if (!f || (f->no_ranges && f->spool < 0)) /* the complete object cannot be read */
         return TNF_OK;
-    TNF_TRY(tnf_far_told(f, &told, e));
+    TNF_TRY(tnf_remote_digest(f, &told, e));
     if (!told.kind)
         return TNF_OK;
     if (!tnf_summing_begin(&d, told.kind))

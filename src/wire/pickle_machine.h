@@ -34,8 +34,8 @@ typedef struct machine {
     size_t nmarks, marks_capacity;
     tnf_pickle_node **memo; /* by number */
     size_t memo_capacity, memo_n;
-    struct far_slot *far; /* entries whose numbers are beyond the array */
-    size_t far_capacity, far_n;
+    struct sparse_slot *sparse; /* entries whose numbers are beyond the array */
+    size_t sparse_capacity, sparse_n;
     uint64_t seed[2];
     tnf_pickle_node *none, *yes, *no, *empty;
     tnf_pickle_node *ints[RECENT]; /* shapes repeat a few ints: one node for each */
@@ -43,7 +43,7 @@ typedef struct machine {
     tnf_error *e;
 } machine;
 
-struct far_slot {
+struct sparse_slot {
     uint64_t number;
     tnf_pickle_node *node;
 };
@@ -255,29 +255,29 @@ static inline tnf_status make_object(machine *m, tnf_pickle_node *dict)
 
 /* ------------------------------------------------------------------- memo */
 
-static inline struct far_slot *far_find(machine *m, uint64_t number)
+static inline struct sparse_slot *sparse_find(machine *m, uint64_t number)
 {
     uint8_t bytes[8];
     tnf_put_le64(bytes, number);
-    size_t i = (size_t)tnf_hash_bytes(m->seed, bytes, sizeof bytes) & (m->far_capacity - 1);
-    while (m->far[i].node && m->far[i].number != number)
-        i = (i + 1) & (m->far_capacity - 1);
-    return &m->far[i];
+    size_t i = (size_t)tnf_hash_bytes(m->seed, bytes, sizeof bytes) & (m->sparse_capacity - 1);
+    while (m->sparse[i].node && m->sparse[i].number != number)
+        i = (i + 1) & (m->sparse_capacity - 1);
+    return &m->sparse[i];
 }
 
-static inline tnf_status far_grow(machine *m)
+static inline tnf_status sparse_grow(machine *m)
 {
-    struct far_slot *old = m->far;
-    size_t n = m->far_capacity;
+    struct sparse_slot *old = m->sparse;
+    size_t n = m->sparse_capacity;
     if (n == 0)
         tnf_hash_seed(m->seed);
-    m->far = tnf_arena_array(&m->own, n ? 2 * n : 16, sizeof *m->far);
-    if (!m->far)
+    m->sparse = tnf_arena_array(&m->own, n ? 2 * n : 16, sizeof *m->sparse);
+    if (!m->sparse)
         return no_memory(m);
-    m->far_capacity = n ? 2 * n : 16;
+    m->sparse_capacity = n ? 2 * n : 16;
     for (size_t i = 0; i < n; i++)
         if (old[i].node)
-            *far_find(m, old[i].number) = old[i];
+            *sparse_find(m, old[i].number) = old[i];
     return TNF_OK;
 }
 
@@ -305,7 +305,7 @@ static inline tnf_status memo_put(machine *m, uint64_t number)
         TNF_TRY(memo_grow(m, number));
     bool near = number < m->memo_capacity;
     /* A number that was beyond the array may be inside it by now: its entry stays where it is. */
-    struct far_slot *there = m->far_n ? far_find(m, number) : NULL;
+    struct sparse_slot *there = m->sparse_n ? sparse_find(m, number) : NULL;
     if (there && there->node) {
         there->node = node;
         return TNF_OK;
@@ -315,17 +315,17 @@ static inline tnf_status memo_put(machine *m, uint64_t number)
         m->memo[number] = node;
         return TNF_OK;
     }
-    if (2 * (m->far_n + 1) > m->far_capacity)
-        TNF_TRY(far_grow(m));
-    *far_find(m, number) = (struct far_slot) { number, node };
-    m->far_n++;
+    if (2 * (m->sparse_n + 1) > m->sparse_capacity)
+        TNF_TRY(sparse_grow(m));
+    *sparse_find(m, number) = (struct sparse_slot) { number, node };
+    m->sparse_n++;
     m->memo_n++;
     return TNF_OK;
 }
 
 static inline tnf_status memo_get(machine *m, uint64_t number)
 {
-    tnf_pickle_node *node = m->far_n ? far_find(m, number)->node : NULL;
+    tnf_pickle_node *node = m->sparse_n ? sparse_find(m, number)->node : NULL;
     if (!node && number < m->memo_capacity)
         node = m->memo[number];
     if (!node)

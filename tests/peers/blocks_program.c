@@ -47,12 +47,12 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "decode") == 0)
         while (fread(block, type->bytes, 1, stdin) == 1) {
             type->decode(x, block, 1);
-            tnf_turn_le(x, type->elements, sizeof *x);
+            tnf_swap_le(x, type->elements, sizeof *x);
             fwrite(x, floats, 1, stdout);
         }
     else
         while (type->encode && fread(x, floats, 1, stdin) == 1) {
-            tnf_turn_le(x, type->elements, sizeof *x);
+            tnf_swap_le(x, type->elements, sizeof *x);
             type->encode(block, x, 1);
             fwrite(block, type->bytes, 1, stdout);
         }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How much is read of large files: requests and bytes, counted by the server and told by `info`.
+"""How much of large files is read: requests and bytes, counted by the server and reported by `info`.
 
     counts.py COMMAND
 """
@@ -17,7 +17,7 @@ MB = 1 << 20
 
 
 def traffic(w, *args):
-    """Requests and bytes of a command, as the server saw them."""
+    """Returns the requests and bytes of a command, as counted by the server."""
     w.log()
     code, out, err = run(*args)
     spans = [h["headers"].get("range", "bytes=0-0").removeprefix("bytes=").split("-") for h in w.log()]
@@ -26,7 +26,7 @@ def traffic(w, *args):
 
 
 def expect(w, name, requests, most, *args):
-    """At most so many requests and bytes, and info tells them as they are."""
+    """Checks that a command makes at most so many requests and reads at most so many bytes, and that `info` reports them."""
     url = w.url("sparse/" + name)
     asked, bytes_, out = traffic(w, *([url if a == "@" else a for a in args] or ["ls", url]))
     print("%-28s %-12s %3d requests, %8d bytes" % (name, (args or ["ls"])[0], asked, bytes_))
@@ -40,7 +40,7 @@ def expect(w, name, requests, most, *args):
 
 
 def make_gguf(path, words, tensors):
-    """A vocabulary of that many words, their scores and types; tensors of 64 MiB of nothing."""
+    """Makes a file with a vocabulary of that many words, with scores and types, and with tensors of 64 MiB of zeros."""
     def text(s):
         return struct.pack("<Q", len(s)) + s
 
@@ -67,7 +67,7 @@ def make_npz(path, arrays):
 
 
 def test_safetensors(w):
-    """5 GB: a header of 100 KB in two requests, and rows without the rest."""
+    """A file of 5 GB: a header of 100 KB takes two requests, and rows are read without the rest."""
     count, rows = 1200, 1017
     make_safetensors(w.folder + "/five.safetensors",
                      {"model.layers.%d.a.name.of.some.length" % i: ([rows, 1024], rows * 4096) for i in range(count)})
@@ -81,7 +81,7 @@ def test_safetensors(w):
 
 
 def test_gguf(w):
-    """A large vocabulary: read in growing pieces, little more than there is of it."""
+    """A large vocabulary is read in growing pieces. Few bytes after it are read."""
     header = make_gguf(w.folder + "/words.gguf", 150000, 32)
     check(header > 4 * MB, "only %d bytes" % header)
     expect(w, "words.gguf", 16, 5 * header // 2)
@@ -90,8 +90,8 @@ def test_gguf(w):
 
 
 def test_archives(w):
-    """An index at the end. What stands before members that are far from each other takes a request each: of a few
-    bytes and in parallel where the index tells where they are, one after the other where it does not."""
+    """Archives have their index at the end. The header of each distant member takes a request of a few bytes. If the
+    index has the positions of the headers, these requests are parallel; otherwise they follow each other."""
     make_npz(w.folder + "/eight.npz", 8)
     expect(w, "eight.npz", 2 + 8, 2 * 65600 + 8 * 2048)
     tensors = {"layer.%d" % i: ([1024, 1024], 4 * MB) for i in range(8)}
@@ -106,7 +106,7 @@ def test_archives(w):
 
 
 def make_hdf5(path):
-    """Eight arrays of 4 MiB, as h5py writes them; False: there is no h5py here."""
+    """Makes eight arrays of 4 MiB with h5py; returns False if h5py is not installed."""
     try:
         import h5py
         import numpy
@@ -119,7 +119,7 @@ def make_hdf5(path):
 
 
 def test_hdf5(w):
-    """Headers of objects lie between the arrays, wherever the library put them."""
+    """Headers of objects are between the arrays, anywhere in the file."""
     if not make_hdf5(w.folder + "/eight.h5"):
         return print("skipped: there is no h5py")
     expect(w, "eight.h5", 4, 4 * 65600)
@@ -127,7 +127,7 @@ def test_hdf5(w):
 
 
 def test_folders(w):
-    """Formats in several files, from fixtures that their own libraries wrote."""
+    """Formats with several files. The fixtures were written by the formats' own libraries."""
     shared = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/fixtures")
     for inside, requests in [("pytorch/dcp_sharded/.metadata", 3), ("pytorch/dcp_single/.metadata", 2)]:
         if not os.path.exists(os.path.join(shared, inside)):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A proxy on loopback that makes a server far away: bytes arrive half a round trip later, in both directions.
+"""A proxy on loopback that simulates a distant server: it delays bytes by half a round trip, in both directions.
 
     delay.py PORT MILLISECONDS      prints its own port; ends when its standard input does
 """
@@ -10,7 +10,7 @@ import sys
 
 
 async def carry(reader, writer, delay):
-    """Bytes keep their pace: each piece waits for itself."""
+    """Delays each piece by itself, so the rate does not change."""
     loop = asyncio.get_running_loop()
     queue = asyncio.Queue(4096)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fixtures of every format: what the command says of a file it says of its URL, in few requests. Every format
+"""Fixtures of every format: the output for a URL is the output for the file, and takes few requests. Every format
 that the command knows must be among them.
 
     formats.py COMMAND [FILES OF EACH FORMAT] [files] [sets] [folders]
@@ -30,7 +30,7 @@ seen = set()
 
 
 def find_folders():
-    """Formats that are folders, by their place: a folder with a file of expected values beside it, that opens here."""
+    """Finds fixtures that are directories: each has a file of expected values next to it, and this build opens it."""
     found = []
     for name in sorted(os.listdir(shared)):
         for entry in sorted(os.listdir(os.path.join(shared, name))):
@@ -47,14 +47,14 @@ FOLDER = re.compile("@/*")
 
 
 def plain(done, place):
-    """What a command says, without where the file is."""
+    """Returns the output of a command, without the place of the file."""
     place = place.rstrip("/")
     return [done[0], FOLDER.sub("@", done[1].decode(errors="surrogateescape").replace(place, "@")),
             FOLDER.sub("@", done[2].replace(place, "@"))]
 
 
 def compare(path, url, *args):
-    """The same exit code, the same words."""
+    """Checks that exit code and output are the same."""
     count.append(args[0])
     there, here_ = (plain(run(*[p if a == "@" else a for a in args], env=env), p) for p in (url, path))
     check(there == here_, "%s of %s: %r, not %r" % (args[0], url, there, here_))
@@ -62,12 +62,12 @@ def compare(path, url, *args):
 
 
 def in_turn(commands, path):
-    """All of them; where few files of a format are asked for, a third, and other ones of the next file."""
+    """Returns all commands. If only few files of a format are tested: a third of them, other ones for the next file."""
     return commands if EACH >= 4 else commands[zlib.crc32(os.path.basename(path).encode()) % 3::3]
 
 
 def compare_all(path, url):
-    """All commands that read; False: nothing reads this one without being told its format."""
+    """Compares all commands that read; returns False if the file does not open without the name of its format."""
     code, out, err = compare(path, url, "ls", "--json", "@")
     if code != 0:
         return False
@@ -97,7 +97,7 @@ def note_format(url):
 
 
 def test_kind(w, folder, name, kind):
-    """Some files of a format, one after the other, because the first that opens goes through all commands."""
+    """Compares some files of a format, one after the other, because the first that opens is tried with all commands."""
     place = os.path.join(folder, name, kind)
     files = sorted(os.listdir(place)) if os.path.isdir(place) else []
     files = [f for f in files if os.path.isfile(os.path.join(place, f)) and os.path.getsize(os.path.join(place, f))]
@@ -145,7 +145,7 @@ def test_folder(folder, name, other):
 
 
 def test_folders(w, folder):
-    """Formats that are folders, from every service that lists them; http says that it does not."""
+    """Formats that are directories, on every service that lists directories. http reports that it cannot list."""
     host = "127.0.0.1:%d" % w.ports[0]
     env.update({"AWS_ENDPOINT_URL": "http://" + host, "STORAGE_EMULATOR_HOST": host, "AZURE_STORAGE_ENDPOINT": "http://" + host,
                 "HF_ENDPOINT": w.url("hub"), "HF_HOME": "/nowhere", "HF_TOKEN": "x"})
@@ -157,7 +157,7 @@ def test_folders(w, folder):
 
 
 def make_sets(folder):
-    """An index of safetensors, one of PyTorch's files and one of Flax's."""
+    """Makes an index of safetensors files, one of PyTorch's files and one of Flax's."""
     places = {}
     made_as = {"safetensors": "one.safetensors", "bin": "one.pt", "msgpack": "one.msgpack"}
     for i in range(2):

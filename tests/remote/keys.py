@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Who asks: what proves it goes to the right host alone and is never printed; where keys and tokens come from;
+"""Credentials: they are sent only to the right host and never printed; the sources of keys and tokens;
 redirects that lead inward; objects that are written.
 
     keys.py COMMAND [NAME...]
@@ -17,7 +17,7 @@ with open(sys.argv[1], "rb") as command:
 
 
 def test_secrets(w):
-    """A token goes to the URL's own host, and nothing of it is printed."""
+    """A token is sent only to the host of the URL, and is never printed."""
     host = "127.0.0.1:%d" % w.ports[0]
     path = os.path.join(w.folder, "headers")
     with open(path, "w") as f:
@@ -47,7 +47,7 @@ def test_secrets(w):
 
 
 def test_plans(w):
-    """What parts and finish print of a signed URL is what the plain command prints of it: not its signature."""
+    """Parts and finish print a signed URL like the plain command: without its signature."""
     plan = os.path.join(w.folder, "plan.json")
 
     def planned(url, job):
@@ -80,7 +80,7 @@ def test_plans(w):
 
 
 def test_object_of_a_plan(w):
-    """Parts of a plan as parts of an upload: the object appears at finish, whole, or never."""
+    """Parts of a plan are parts of an upload: the object appears when finish completes it, or never."""
     env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
     plan, big = os.path.join(w.folder, "to-s3.json"), os.path.join(w.folder, "values.safetensors")
     make_safetensors(big, {"w": ([9 << 20], random.randbytes(4 << 20) * 9), "b": ([9], floats(9)),
@@ -154,7 +154,7 @@ def test_object_of_a_plan(w):
 
 
 def test_netrc(w):
-    """A password of .netrc: on request, to the URL's own host."""
+    """A password of .netrc is sent on request, and only to the host of the URL."""
     path = os.path.join(w.folder, "netrc")
     with open(path, "w") as f:
         f.write("machine other.example login you password no\nmachine 127.0.0.1 login me password s3cret\n")
@@ -177,7 +177,7 @@ def test_netrc(w):
 
 
 def test_clouds(w):
-    """gs and az: what they are asked, and with which proof."""
+    """Requests to gs and az, and their credentials."""
     host = "127.0.0.1:%d" % w.ports[0]
     local = run("hash", os.path.join(w.folder, "m.safetensors"))[1].split()[0]
     env = {"STORAGE_EMULATOR_HOST": host, "GOOGLE_OAUTH_ACCESS_TOKEN": "g0ogle"}
@@ -200,7 +200,7 @@ def test_clouds(w):
 
 
 def test_roles(w):
-    """Who has no keys asks the machine for them; nothing of it is printed or goes by a proxy."""
+    """If there are no keys, the services of the machine are asked. Keys are never printed, and these requests use no proxy."""
     base = w.url("")[:-1]
     token = os.path.join(w.folder, "token")
     with open(token, "w") as f:
@@ -295,7 +295,7 @@ def test_profiles(w):
 
 
 def test_inward(w):
-    """A public host does not lead to a private address. The proxy makes any name a public host's."""
+    """A public host cannot redirect to a private address. The proxy makes any name that of a public host."""
     env = {"http_proxy": w.url("")[:-1], "no_proxy": "127.0.0.1"}
     for address in ("169.254.169.254", "127.0.0.1", "10.1.2.3", "[::1]", "[::ffff:192.168.0.1]", "100.64.0.1"):
         w.log()
@@ -308,8 +308,8 @@ def test_inward(w):
 
 
 def test_core(w):
-    """A name that a listing or an index gives leads nowhere else, and a secret does not stay in the output of a
-    command that fails."""
+    """A name in a listing or an index cannot lead to another place, and the output of a command that fails contains
+    no secret."""
     secrets = {"AWS_ACCESS_KEY_ID": "AKIAVISIBLE", "AWS_SECRET_ACCESS_KEY": "S3CR3T", "AWS_SESSION_TOKEN": "T0K3N",
                "HF_TOKEN": "hf_S3CR3T", "AZURE_STORAGE_SAS_TOKEN": "sv=1&sig=S3CR3T", "GOOGLE_OAUTH_ACCESS_TOKEN": "S3CR3T",
                "AWS_ENDPOINT_URL": w.url("")[:-1], "HF_ENDPOINT": w.url("status-500/x"),
@@ -329,7 +329,7 @@ def test_core(w):
 
 
 def test_region(w):
-    """A bucket that is elsewhere is asked there, once; a clock that is wrong is corrected, once."""
+    """If a bucket is in another region, the request is repeated there, once. If the clock is wrong, it is corrected, once."""
     env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
     for how, want, most in [("region-400", 0, 2), ("region-301", 0, 2), ("clock", 0, 2), ("region", 3, 1)]:
         w.log()
@@ -341,7 +341,7 @@ def test_region(w):
 
 
 def test_upload(w):
-    """Parts appear as one object or not at all: what fails is aborted, and nothing is replaced unasked."""
+    """Parts appear as one object or not at all: a failed upload is aborted, and nothing is replaced without --force."""
     env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s3cr3t"}
     big, small = os.path.join(w.folder, "big.safetensors"), os.path.join(w.folder, "m.safetensors")
     uploads = [

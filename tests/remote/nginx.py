@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Against nginx: ranges, versions, compression, a server without ranges, and many connections where one
+"""Tests with nginx: ranges, versions, compression, a server without ranges, and many connections where one
 has a limited rate.
 
     nginx.py COMMAND [--time]     skipped where there is no nginx (TENFOLD_NGINX names another)

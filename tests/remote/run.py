@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The command over URLs, against a server that misbehaves: every row of the table of answers in
+"""The command with URLs of a server that misbehaves: every row of the table of answers in
 docs/remote.md with its exit code, its sentence and the number of requests.
 
     run.py COMMAND [NAME...]
@@ -103,7 +103,7 @@ def test_answers(w):
 
 
 def test_large(w):
-    """No range requests, and too long to be taken whole unasked."""
+    """A server without range requests, and a file too long to be downloaded without permission."""
     code, out, err = run("hash", w.url("whole/big.safetensors"))
     check(code == 3 and "does not support ranges (the file has 75497" in err, "large: " + err)
     code, out, err = run("cat", w.url("whole/big.safetensors"), "w[0:3]", "-o", "stream=yes")
@@ -117,7 +117,7 @@ def test_large(w):
 
 
 def test_counts(w):
-    """Bytes and requests for a header: counted here, and told by info."""
+    """Bytes and requests for a header, counted by the server and reported by `info`."""
     for name, requests, most in [("m", 1, 65536), ("long", 2, 200000)]:
         w.log()
         code, out, err = run("info", "--json", w.url("ok/%s.safetensors" % name))
@@ -135,7 +135,7 @@ def test_counts(w):
 
 
 def test_shards(w):
-    """A model by its index, by its folder, and names that lead elsewhere."""
+    """Opens a model by its index and by its folder; names that lead to other places are refused."""
     local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
     for path in ["ok/model/model.safetensors.index.json", "ok/model/"]:
         w.log()
@@ -156,7 +156,7 @@ def test_shards(w):
 
 
 def test_commands(w):
-    """What commands print of a URL is what they print of the file."""
+    """The output of commands for a URL is that for the file."""
     file, url = os.path.join(w.folder, "m.safetensors"), w.url("ok/m.safetensors")
     for args in [["ls", "@"], ["ls", "--json", "@"], ["meta", "@"], ["cat", "@", "b[0:9]"],
                  ["stat", "@"], ["verify", "@"], ["hash", "--tensors", "@"], ["diff", "@", "@"]]:
@@ -174,7 +174,7 @@ def test_commands(w):
 
 
 def test_faults(w):
-    """Every n-th request fails: the result is that of the file."""
+    """If every n-th request fails, the result is still that of the file."""
     local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
     w.log()
     code, out, err = run("hash", w.url("ok/model/model.safetensors.index.json"))
@@ -191,7 +191,7 @@ def test_faults(w):
 
 
 def start_and_kill(w, args, name):
-    """Kills a command that fetches a file of 19 blocks when 4 are there; the server holds more than half back."""
+    """Kills a command that fetches a file of 19 blocks after 4 have arrived; the server withholds more than half."""
     w.ask("_set?open=0")
     child = subprocess.Popen([command, *args], env=clean)
     for _ in range(6000):
@@ -208,7 +208,7 @@ def start_and_kill(w, args, name):
 
 
 def test_fetch(w):
-    """Whole files: in parallel, atomic, resumed, checked."""
+    """Downloads of complete files: parallel, atomic, resumed, verified."""
     target = tempfile.mkdtemp()
     code, out, err = run("fetch", w.url("ok/model/model.safetensors.index.json"), target)
     check(code == 0, "an index: " + err)
@@ -255,7 +255,7 @@ def test_fetch(w):
 
 
 def test_download(w):
-    """convert --download: verified, resumed, and nothing left of it."""
+    """convert --download: verified, resumed, and removed at the end."""
     folder = tempfile.mkdtemp()
     out, there = folder + "/out.zt", folder + "/out.zt.download"
     for url, local in [("dated/m.safetensors", "m.safetensors"), ("ok/model/model.safetensors.index.json", "model")]:
@@ -280,7 +280,7 @@ def test_download(w):
 
 
 def test_kills(w):
-    """Killed at any moment, again and again: in the end the file is there, and never half of it before."""
+    """Killed at random moments and started again: in the end the file is complete, and never visible before."""
     target = tempfile.mkdtemp()
     big, name = w.folder + "/big.safetensors", target + "/big.safetensors"
     with open(big, "rb") as f:
@@ -315,7 +315,7 @@ def test_kills(w):
 
 
 def test_hub(w):
-    """hf:// against a small hub: redirects to another host, digests, its tree, its local cache."""
+    """hf:// with a simulated hub: redirects to another host, digests, listings, the local cache."""
     home = tempfile.mkdtemp()
     target = home + "/t"
     env = {"HF_ENDPOINT": w.url("hub"), "HF_HOME": home, "HF_TOKEN": "hf_t0ken"}
@@ -362,7 +362,7 @@ def test_hub(w):
 
 
 def test_hub_pages(w):
-    """A long repository is listed page after page; a listing that cannot go on is an error, never short."""
+    """A long repository is listed page by page. If a page is missing, that is an error, not a shorter listing."""
     home = tempfile.mkdtemp()
     env = {"HF_ENDPOINT": w.url("hub"), "HF_HOME": home, "HF_TOKEN": "hf_t0ken"}
     local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
@@ -384,7 +384,7 @@ def test_hub_pages(w):
 
 
 def test_folders(w):
-    """Folders that are listed, in one page or many: opened as the model in them, fetched whole."""
+    """Folders that are listed in one page or in several: the model in them is opened, and all files are fetched."""
     host = "127.0.0.1:%d" % w.ports[0]
     env = {"AWS_ENDPOINT_URL": "http://" + host, "STORAGE_EMULATOR_HOST": host, "AZURE_STORAGE_ENDPOINT": "http://" + host,
            "HF_ENDPOINT": w.url("hub"), "HF_HOME": os.path.join(w.folder, "home"), "HF_TOKEN": "x"}
@@ -438,7 +438,7 @@ def test_folders(w):
 
 
 def test_sums(w):
-    """What a server tells of the whole file must be true of what was fetched."""
+    """A fetched file must match the digest that the server gives."""
     target = tempfile.mkdtemp()
     for kind, name in [("google", "MD5"), ("azure", "MD5"), ("repr", "SHA-256"), ("digest", "SHA-256")]:
         code, out, err = run("fetch", w.url("sum-%s/m.safetensors" % kind), target)
@@ -467,7 +467,7 @@ def test_sums(w):
 
 
 def test_verify(w):
-    """verify reads all of an object, if its server tells a digest and its tensors have none of their own."""
+    """verify reads the complete object if the server gives a digest and the tensors have none."""
     def verify(url, name, **how):
         w.log()
         code, out, err = run("verify", url, **how)
@@ -496,7 +496,7 @@ def test_verify(w):
 
 
 def test_many_shards(w):
-    """282 shards: a request for each and one for the index, several at a time."""
+    """282 shards take one request each and one for the index, several at a time."""
     folder = os.path.join(w.folder, "many")
     os.mkdir(folder)
     places = {}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A web server that misbehaves as it is told: /BEHAVIOUR/name serves a file of the folder so.
+"""A web server that misbehaves on request: /BEHAVIOUR/name serves a file of the directory with that behaviour.
 
     server.py FOLDER      serves on two ports; prints them, then waits for its standard input to end
 
@@ -35,7 +35,7 @@ ports = []
 
 
 class Content(bytes):
-    """All of a file, kept, because a digest of it for each request of a range takes longest of all."""
+    """The content of a file and its digests, which are kept, since computing them for each request would be slow."""
 
     @functools.cached_property
     def md5(self):
@@ -49,7 +49,7 @@ def content_of(path, changed, size):
 
 
 class Sparse:
-    """A file of which only what is asked for is read: it may be larger than memory."""
+    """A file of which only the requested bytes are read, so it may be larger than memory."""
 
     def __init__(self, path):
         self.path = path
@@ -138,7 +138,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return content_of(path, st.st_mtime_ns, st.st_size)
 
     def wanted(self, data):
-        """The range that is asked for, as first and last, or None."""
+        """Returns the requested range as (first, last), or None."""
         value = self.headers.get("Range")
         if not value:
             return None
@@ -168,7 +168,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return '"%s"' % data.md5
 
     def part(self, name, etag=True, data=None, **change):
-        """A range as it should be, but for what `change` says."""
+        """Answers with a correct range, apart from the fault that `change` names."""
         data = self.content(name) if data is None else data
         tag = self.etag(data) if etag is True else etag
         headers = {"Accept-Ranges": "bytes"}
@@ -436,7 +436,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     # ---------------------------------------------------------------- digests
 
     def how_sum(self, name, argument, nth):
-        """sum-google, sum-azure …: a digest of the whole file with every answer; sum-google-wrong: of another."""
+        """sum-google, sum-azure …: every answer has a digest of the complete file; sum-google-wrong: that of another file."""
         kind, _, wrong = argument.partition("-")
         data = self.content(name)
         of = b"other" if wrong else data
@@ -452,7 +452,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         }[kind])
 
     def how_sums3(self, name, argument, nth):
-        """A bucket: checksums for those who ask by HEAD and by the header that is for it."""
+        """A bucket that returns checksums to a HEAD request with the header for this."""
         kind, _, wrong = argument.partition("-")
         data = self.content(name)
         of = b"other" if wrong else data
@@ -476,8 +476,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.part(name, data=data, etag=etag, headers=headers)
 
     def bucket_twice(self, argument, query):
-        """bucket-reset: the connection of the third PUT is reset; bucket-lost: the answer to what makes the object;
-        bucket-foreign: likewise, but somebody else's object is there. True: there is nothing more to answer."""
+        """bucket-reset: the connection of the third PUT is reset; bucket-lost: the answer to the request that makes the
+        object is lost; bucket-foreign: likewise, but another object exists. Returns True if no answer is needed."""
         md5 = hashlib.md5(self.raw)
         with lock:
             number = stored["PUT"] = stored.get("PUT", 0) + (self.command == "PUT")
@@ -507,7 +507,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return True
 
     def how_bucket(self, name, argument, nth):
-        """An object that is written, by parts or at once."""
+        """Answers the requests that write an object, in parts or at once."""
         query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
         if argument in ("reset", "lost", "foreign") and self.bucket_twice(argument, query):
             return None
@@ -528,8 +528,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, b"<R/>", {"ETag": '"whole"'})
 
     def how_kept(self, name, argument, nth):
-        """A bucket that keeps what it is given, by its rules. kept-slow: 0.2 s before an upload has its name;
-        kept-lost: the connection is reset after the upload is complete, once."""
+        """A bucket that stores objects by the rules of s3. kept-slow: an upload gets its id after 0.2 s; kept-lost: the
+        connection is reset once, after the upload is complete."""
         path, _, query = self.path.partition("?")
         query = {k: v[0] for k, v in urllib.parse.parse_qs(query, keep_blank_values=True).items()}
         objects, uploads = kept.setdefault("objects", {}), kept.setdefault("uploads", {})
@@ -580,7 +580,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     # ---------------------------------------------------------------- folders
 
     def below(self, prefix, deep):
-        """Files whose path begins so, with their sizes; of the folder alone unless `deep`."""
+        """Returns files whose paths begin so, with their sizes; without those of subdirectories unless `deep`."""
         found = []
         for base, _, names in os.walk(os.path.join(folder, os.path.dirname(prefix))):
             for n in names:
@@ -590,8 +590,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return sorted(found)
 
     def how_store(self, name, argument, nth):
-        """All of the folder as a bucket of s3 or gs, or a container of az; store-paged: two files a page;
-        store-longer: sizes that are not true; store-slow: 50 ms for each file."""
+        """Serves the directory as a bucket of s3 or gs, or a container of az. store-paged: two files per page;
+        store-longer: wrong sizes; store-slow: 50 ms for each file."""
         query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
         az = query.get("comp") == ["list"]
         if not az and "list-type" not in query:
@@ -615,7 +615,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, text.encode())
 
     def repository(self, name):
-        """All of the folder as a repository of the hub, tree/any."""
+        """Lists the directory as a repository of the hub, tree/any."""
         if name.startswith("api/"):
             pieces = name.split("/", 6)
             inside = urllib.parse.unquote(pieces[6]) + "/" if len(pieces) > 6 else ""
@@ -677,7 +677,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, b'{"access_token": "AZURETOKEN", "expires_in": "3599"}')
 
     def tree(self, query):
-        """All files of the model, two at a time: [(page, where the next one is)]."""
+        """Lists the files of the model in pages of two: [(page, the place of the next one)]."""
         files = [{"type": "directory", "path": "sub", "size": 0}]
         for n in sorted(os.listdir(os.path.join(folder, "model"))):
             if "evil" not in n:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests over the network share: the command, the server that misbehaves, files."""
+"""Shared by the tests over the network: running the command, the server that misbehaves, files."""
 import concurrent.futures
 import json
 import os
@@ -27,7 +27,7 @@ def check(condition, what):
 
 
 def make_safetensors(path, tensors, metadata=None):
-    """tensors: name -> shape and bytes; or a number of bytes, which are a hole."""
+    """Makes a file. tensors: name -> shape and bytes, or a number of bytes, which become a hole."""
     header, at = {}, 0
     if metadata:
         header["__metadata__"] = metadata
@@ -52,7 +52,7 @@ def floats(n, seed=0):
 
 
 def at_once(n, tasks):
-    """Calls all, n at a time; what one of them raises is raised here."""
+    """Calls all functions, n at a time. An exception of one of them is raised here."""
     with concurrent.futures.ThreadPoolExecutor(n) as pool:
         for done in [pool.submit(task) for task in tasks]:
             done.result()
@@ -114,8 +114,8 @@ def make_files(folder):
 
 
 def main(tests):
-    """Runs those that are named, or all, several at a time, because most of their time they wait. Each thread has
-    files and a server of its own: no test counts the requests of another."""
+    """Runs the named tests, or all, several at a time, since they mostly wait. Each thread has files and a server of
+    its own, so no test counts the requests of another."""
     waiting = queue.SimpleQueue()
     for name, test in list(tests.items()):
         if name.startswith("test_") and (len(sys.argv) < 3 or name[5:] in sys.argv[2:]):

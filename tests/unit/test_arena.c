@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The arena: aligned zeroed memory up to a limit, gone all at once. */
+/* The arena: aligned, zeroed memory up to a limit, which is freed at once. */
 #include "../support/check.h"
 #include "../support/memory.h"
 #include "../support/unit.h"

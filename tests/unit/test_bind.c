@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors by name: what they must be, shown where they are or read. */
+/* Tensors by name: their checks; values that are mapped or read. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include <tenfold/bind.h>

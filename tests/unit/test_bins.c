@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Histograms: nothing is lost, the order does not matter, the edges are where they should be. */
+/* Histograms: every number is counted, in any order, and the edges of the bins are right. */
 #include "../support/unit.h"
 #include "kernels/bins.h"
 

@@ -90,7 +90,7 @@ static void expect_decoded(const tnf_block_set *set, const char *name, const uin
     for (size_t i = 0; i < count; i++)
         if (isnan(y[i]))
             assert_int_equal(bits_from(y[i]), 0x7fc00000);
-    tnf_turn_le(y, count, sizeof *y);
+    tnf_swap_le(y, count, sizeof *y);
     expect_sha(y, count * sizeof *y, sha, set->name, name);
     free(odd);
     free(y);
@@ -138,7 +138,7 @@ static void take_line(char *line, float **x, size_t *count)
     if (strcmp(what, "floats") == 0) {
         *count = strcspn(word, "\n") / 8;
         *x = (float *)(void *)from_hex(word, *count * 8);
-        tnf_turn_le(*x, *count, sizeof **x);
+        tnf_swap_le(*x, *count, sizeof **x);
         return;
     }
     next = word + strcspn(word, " ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checked arithmetic: exact where it fits, false and untouched where it does not. */
+/* Checked arithmetic: exact if the result fits; otherwise it returns false and changes nothing. */
 #include "../support/unit.h"
 #include "base/ckd.h"
 

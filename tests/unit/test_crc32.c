@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CRC-32 in all its ways: the catalogue's check value of "123456789", values of Python's zlib, the
- * definition bit by bit, and zlib itself. */
+/* All implementations of CRC-32, compared with the check value of "123456789", values of Python's
+ * zlib, the definition bit by bit, and zlib itself. */
 #include "base/crc32.h"
 
 #include <setjmp.h>

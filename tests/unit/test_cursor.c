@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The bounded reader and the byte orders below it. The bytes end where their memory ends, so that a
- * sanitizer sees one read too many. */
+/* The bounded reader and byte orders. The bytes end where their memory ends, so a sanitizer sees
+ * every read beyond them. */
 #include "../support/unit.h"
 #include "base/cursor.h"
 

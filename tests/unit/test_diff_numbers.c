@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparing values: bits or numbers, tolerances by numpy's rule, numbers that doubles cannot hold,
- * other types. What must come out was worked out by hand or with numpy. */
+/* Comparing values: as bits or numbers, tolerances by numpy's rule, numbers that doubles cannot
+ * hold, other types. Expected results were computed by hand or with numpy. */
 #include "diff_files.h"
 #include <math.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The table of element types: names, sizes, and decoding of each type. */
 #include "model/dtype.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kind of MessagePack (its specification, "Formats") as JSON; what is none, as bytes. */
+/* Every kind of MessagePack (its specification, "Formats") as JSON; other bytes as bytes. */
 #include "../../cli/emb_app.c"
 #include "../../cli/out.c"
 #include "../../cli/text.c"

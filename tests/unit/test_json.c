@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON reader against RFC 8259: what it takes, what it refuses, and at which byte. */
+/* The JSON reader compared with RFC 8259: what it accepts, what it refuses, and at which byte. */
 #include "json_fixture.h"
 
 /* ----------------------------------------------------------------- syntax */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Sparse layouts: sizes of the parts, and rules for indices and coordinates. */
 #include "model/layout.h"
 
 #include <setjmp.h>

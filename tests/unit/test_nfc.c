@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Normal form C: examples of UAX #15, and what a quick look cannot tell. */
+/* Normal form C: examples of UAX #15, and texts for which the quick check is not enough. */
 #include "../support/unit.h"
 #include "base/nfc.h"
 

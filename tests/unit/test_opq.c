@@ -43,7 +43,7 @@ static void covariance_of_rows(void **state)
         tnf_trainer t = { .arena = &arena, .alloc = &a, .m = 1, .k = 2 };
         rows.data.p = far ? far_away : near_zero;
         tnf_arena_init(&arena, &a, 1 << 28);
-        assert_ok(tnf_feed_init(&t.feed, &rows, &tnf_kmeans_portable, 1, &arena, &e));
+        assert_ok(tnf_row_feed_init(&t.feed, &rows, &tnf_kmeans_portable, 1, &arena, &e));
         assert_ok(tnf_opq_room(&t, &e));
         assert_ok(tnf_opq_covariance(&t, &e));
         assert_near(t.matrices[0], 1, 1e-6);
@@ -72,8 +72,8 @@ static void long_rows(void **state)
     }
     rows.data.p = values;
     tnf_arena_init(&arena, &a, 1 << 28);
-    assert_ok(
-        tnf_feed_init(&t.feed, &rows, tnf_kmeans_named(tnf_kernels_at(0)->name), 2, &arena, &e));
+    assert_ok(tnf_row_feed_init(&t.feed, &rows, tnf_kmeans_named(tnf_kernels_at(0)->name), 2,
+                                &arena, &e));
     assert_true(t.feed.block < D);
     assert_ok(tnf_opq_room(&t, &e));
     assert_true(t.matrix_groups > 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever the cuts are, the same is joined with the same. */
+/* Results are joined in the same order for every division of the leaves. */
 #include "../support/unit.h"
 #include "base/pairing.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which names of a pickle would do harm if they were called, and which are mere data. */
+/* Which names in a pickle would be dangerous to call, and which are only data. */
 #include "wire_fixture.h"
 
 #include "wire/pickle.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles: made, opened, locked, replaced under their feet. */
+/* Handles: creating, opening and locking files; files that are replaced while they are open. */
 #include "points_files.h"
 
 #include "../support/descriptors.h"

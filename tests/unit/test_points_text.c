@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Points as lines of JSON: numbers of every type to their last bit, and what is no point. */
+/* Points as lines of JSON: numbers of every type to their last bit, and lines that are not points.
+ * */
 #include "points_files.h"
 
 #include <locale.h>

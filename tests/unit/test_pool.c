@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs on threads: each once, all of them, and the first failure is told. */
+/* Jobs on threads: each runs once, all run, and the first failure is returned. */
 #include "../support/unit.h"
 #include "base/error.h"
 #include "base/pool.h"

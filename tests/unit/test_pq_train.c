@@ -22,7 +22,7 @@ static void begin_training(struct training *x, const float *values, uint64_t n, 
     tnf_arena_init(&x->arena, &x->alloc, 1 << 28);
     x->t = (tnf_trainer) { .arena = &x->arena, .alloc = &x->alloc, .m = m, .k = k };
     x->t.rounds = x->t.attempts = 1;
-    assert_ok(tnf_feed_init(&x->t.feed, &x->rows, &tnf_kmeans_portable, 1, &x->arena, &e));
+    assert_ok(tnf_row_feed_init(&x->t.feed, &x->rows, &tnf_kmeans_portable, 1, &x->arena, &e));
     assert_ok(tnf_trainer_room(&x->t, &e));
 }
 
@@ -46,7 +46,7 @@ static const float six_again[4][6] = {
     { 0, 1, 0, 0, 1, 0 }, { 1, 0, 0, 0, 1, 0 }, { 0, 1, 0, 1, -1, 0 }, { 1, 0, 0, 1, -1, 0 }
 };
 
-static tnf_status check_codes(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status check_codes(void *ctx, size_t group, tnf_row_block *b, tnf_error *e)
 {
     (void)group;
     (void)e;
@@ -65,7 +65,7 @@ static void encodes_rows(void **state)
     (void)state;
     begin_training(&x, six[0], 4, 6, 2, 2);
     set_centroids(&x.t, codebook);
-    assert_ok(tnf_feed_run(&x.t.feed, 1, check_codes, &x.t, &e));
+    assert_ok(tnf_row_feed_run(&x.t.feed, 1, check_codes, &x.t, &e));
     tnf_arena_free(&x.arena);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which texts are URLs, and what of a URL may be shown: nothing that proves who asks, also where
- * the URL is not well-formed. */
+/* Which texts are URLs, and how they are shown: without credentials, even if the URL is invalid. */
 #include "../support/unit.h"
 #include <tenfold/remote.h>
 

@@ -23,7 +23,7 @@ static int find_ways(void **state)
     return 0;
 }
 
-static void begin_way(tnf_sha256 *s, size_t way)
+static void begin_redirects(tnf_sha256 *s, size_t way)
 {
     tnf_sha256_begin(s);
     s->add = ways[way];
@@ -44,7 +44,7 @@ static void expect_256(const void *bytes, size_t n, size_t times, const char *he
         uint8_t hash[32];
         if (!ways[way])
             continue;
-        begin_way(&s, way);
+        begin_redirects(&s, way);
         for (size_t i = 0; i < times; i++)
             tnf_sha256_update(&s, bytes, n);
         tnf_sha256_end(&s, hash);
@@ -93,7 +93,7 @@ static void test_sha1(void **state)
 static void digest_cut(uint8_t out[32], size_t way, const uint8_t *bytes, size_t n, size_t cut)
 {
     tnf_sha256 s;
-    begin_way(&s, way);
+    begin_redirects(&s, way);
     tnf_sha256_update(&s, bytes, cut);
     tnf_sha256_update(&s, bytes + cut, n - cut);
     tnf_sha256_end(&s, out);
@@ -112,7 +112,7 @@ static void test_cuts(void **state)
         tnf_sha256 all;
         if (!ways[way])
             continue;
-        begin_way(&all, way);
+        begin_redirects(&all, way);
         for (size_t n = 0; n <= sizeof bytes; n++) {
             digest_cut(one, way, bytes, n, 0);
             tnf_sha256_update(&all, one, 32);
@@ -143,7 +143,7 @@ static void test_long(void **state)
         uint32_t x = 1;
         if (!ways[way])
             continue;
-        begin_way(&all, way);
+        begin_redirects(&all, way);
         for (int i = 0; i < 200; i++) {
             x = x * 1103515245u + 12345u;
             size_t n = (x >> 16) % 16384;

@@ -34,8 +34,8 @@ static tnf_status note_row(void *ctx, const tnf_ngram *g, tnf_error *e)
     (void)e;
     if (s->only && g->count != s->only)
         return TNF_OK;
-    s->rows[s->n++] = s->signed_bytes ? tnf_hash_fasttext(g->bytes.p, g->bytes.n) % s->buckets
-                                      : tnf_hash_points(g->points, g->count) % s->buckets;
+    s->rows[s->n++] = s->signed_bytes ? tnf_ngram_hash_fasttext(g->bytes.p, g->bytes.n) % s->buckets
+                                      : tnf_ngram_hash_points(g->points, g->count) % s->buckets;
     return TNF_OK;
 }
 
@@ -118,7 +118,7 @@ static void fasttext_rows(void **state)
                 1664269, 1712300, 1749574, 1793082, 1891605, 1934955, 1992797);
     EXPECT_ROWS("überspringen", true, 2000000, 5, 79599, 352266, 385524, 629649, 716781, 978563,
                 991164, 1230973, 1350653, 1992797);
-    assert_int_equal(tnf_hash_fasttext("en>", 3) % 2000000, 619228);
+    assert_int_equal(tnf_ngram_hash_fasttext("en>", 3) % 2000000, 619228);
 }
 
 static void hashes_of_ngrams(void **state)
@@ -165,16 +165,16 @@ static void hashes_of_ngrams(void **state)
     uint64_t h[2];
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        assert_int_equal(tnf_hash_points(table[i].points, table[i].count), table[i].fnv64);
-        assert_int_equal(tnf_hash_fasttext(table[i].text, strlen(table[i].text)),
+        assert_int_equal(tnf_ngram_hash_points(table[i].points, table[i].count), table[i].fnv64);
+        assert_int_equal(tnf_ngram_hash_fasttext(table[i].text, strlen(table[i].text)),
                          table[i].fasttext);
-        tnf_hash_murmur3(h, table[i].text, strlen(table[i].text), 2166136261u);
+        tnf_ngram_hash_murmur3(h, table[i].text, strlen(table[i].text), 2166136261u);
         assert_int_equal(h[0], table[i].murmur[0]);
         assert_int_equal(h[1], table[i].murmur[1]);
     }
-    tnf_hash_murmur3(h, "", 0, 0);
+    tnf_ngram_hash_murmur3(h, "", 0, 0);
     assert_true(h[0] == 0 && h[1] == 0);
-    tnf_hash_murmur3(h, "hello", 5, 0);
+    tnf_ngram_hash_murmur3(h, "hello", 5, 0);
     assert_true(h[0] == 0xcbd8a7b341bd9b02 && h[1] == 0x5b1e906a48ae1d19);
 }
 
@@ -195,7 +195,7 @@ static void fnv_by_bytes(void **state)
             bytes[8 + i] = (uint8_t)(many[i / 4] >> 8 * (i % 4));
         for (size_t i = 0; i < 8 + 4 * count; i++)
             h = (h ^ bytes[i]) * 0x100000001b3u;
-        assert_int_equal(tnf_hash_points(many, count), h);
+        assert_int_equal(tnf_ngram_hash_points(many, count), h);
     }
 }
 

@@ -263,7 +263,7 @@ static void tallies_integers(void **state)
                     uint8_t *to = x + 1 + i * width, raw[8];
                     tnf_put_le64(raw, bits);
                     memcpy(to, raw, width);
-                    tnf_turn_le(to, 1, width);
+                    tnf_swap_le(to, 1, width);
                     int64_t number = width == 1   ? (int8_t)bits
                                      : width == 2 ? (int16_t)bits
                                      : width == 4 ? (int32_t)bits

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* UTF-8: where a text stops being valid, as in CPython, for strings of all lengths. */
 #include "base/utf8.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walking blocks: small ones in large steps, large ones jumped over, every end. */
+/* Walking blocks: small ones in large steps, large ones skipped, every kind of end. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "formats/vs/chain.h"

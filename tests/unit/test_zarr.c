@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Zarr beyond its fixtures: folders that are written, how little a slice reads, names that have no
- * place, folders that nothing is read outside of. */
+/* Zarr beyond its fixtures: directories that are written, how little a slice reads, names that
+ * cannot be stored, and that no file outside the directory is read. */
 #include "../support/unit.h"
 
 #include <ftw.h>

@@ -43,7 +43,7 @@ tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e)
 }
 
 /* Lists the directory of a file that is read over the network. */
-static tnf_status list_far(void *ctx, tnf_far_file_fn take, void *to, tnf_error *e)
+static tnf_status list_remote(void *ctx, tnf_container_file_fn take, void *to, tnf_error *e)
 {
     bool listed;
     TNF_TRY(tnf_remote_list(ctx, &listed, take, to, e));
@@ -53,7 +53,7 @@ static tnf_status list_far(void *ctx, tnf_far_file_fn take, void *to, tnf_error 
                              "first, or read it from s3, gs, az or hf");
 }
 
-static tnf_status open_far(void *ctx, tnf_source **out, tnf_str name, tnf_error *e)
+static tnf_status open_remote(void *ctx, tnf_source **out, tnf_str name, tnf_error *e)
 {
     return tnf_remote_sibling(out, ctx, name, e);
 }
@@ -61,12 +61,12 @@ static tnf_status open_far(void *ctx, tnf_source **out, tnf_str name, tnf_error 
 static tnf_status open_container(tnf_container *out, const tnf_file *f,
                                  const tnf_container_how *how, tnf_error *e)
 {
-    tnf_far_folder from = { list_far, open_far, f->source };
+    tnf_remote_directory from = { list_remote, open_remote, f->source };
     if (f->path && tnf_scheme_has(f->path))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "it is a directory, and a custom URL scheme cannot list directories");
-    return f->source->far ? tnf_container_far(out, &from, how, e)
-                          : tnf_container_folder(out, f->directory, f->path, how, e);
+    return f->source->remote ? tnf_container_remote(out, &from, how, e)
+                             : tnf_container_folder(out, f->directory, f->path, how, e);
 }
 
 tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *e)

@@ -312,7 +312,7 @@ static tnf_status look_up_identity(struct identity *is, const tnf_file *f, const
 {
     struct stat st;
     int fd;
-    if (f->source->far) { /* only the name of a far file is known */
+    if (f->source->remote) { /* only the name of a remote file is known */
         TNF_TRY(tnf_path_check(name, e));
         *is = (struct identity) { UINT64_MAX, tnf_sibling_count(f) };
         return TNF_OK;
@@ -443,7 +443,7 @@ static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *di
 /* On another machine, only files next to this one are requested, and no others. */
 static tnf_status check_near(const tnf_file *f, const char *directory, tnf_error *e)
 {
-    if (!f->source->far || (f->directory && strcmp(directory, f->directory) == 0))
+    if (!f->source->remote || (f->directory && strcmp(directory, f->directory) == 0))
         return TNF_OK;
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                     "a file that is read over the network may refer only to files in its own "
@@ -452,7 +452,7 @@ static tnf_status check_near(const tnf_file *f, const char *directory, tnf_error
 
 void tnf_expect_siblings(tnf_reader *r, const tnf_str *names, size_t n)
 {
-    tnf_str *sound = r->source->far ? tnf_arena_array(r->scratch, n, sizeof *sound) : NULL;
+    tnf_str *sound = r->source->remote ? tnf_arena_array(r->scratch, n, sizeof *sound) : NULL;
     size_t count = 0;
     for (size_t i = 0; sound && i < n; i++)
         if (tnf_path_check(names[i], NULL) == TNF_OK)

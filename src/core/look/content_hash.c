@@ -74,7 +74,7 @@ static tnf_status put_flat(tnf_digester *d, const tnf_value *array, tnf_arena *a
     tnf_buf_init(&text, &a->alloc, VALUE_MAX);
     tnf_status status = put_some(NULL, &bytes, array, &text, e);
     if (status == TNF_OK) {
-        tnf_hash_number(d, bytes);
+        tnf_content_number(d, bytes);
         status = put_some(d, &bytes, array, &text, e);
     }
     tnf_buf_free(&text);
@@ -93,7 +93,7 @@ static tnf_status put_value(tnf_digester *d, const tnf_value *value, tnf_arena *
     tnf_json_put_typed(&text, &sorted);
     tnf_status status = tnf_buf_status(&text, "an attribute", e);
     if (status == TNF_OK)
-        tnf_hash_text(d, text.p, text.n);
+        tnf_content_text(d, text.p, text.n);
     tnf_buf_free(&text);
     return status;
 }
@@ -126,9 +126,9 @@ static tnf_status put_attrs(tnf_digester *d, const tnf_value *map, tnf_arena *a,
     TNF_TRY(tnf_content_attrs(&members, &kept, map, a, e));
     if (kept)
         qsort(members, kept, sizeof *members, tnf_member_compare);
-    tnf_hash_number(d, kept);
+    tnf_content_number(d, kept);
     for (size_t i = 0; i < kept; i++) {
-        tnf_hash_text(d, members[i].key.p, members[i].key.n);
+        tnf_content_text(d, members[i].key.p, members[i].key.n);
         TNF_TRY(put_value(d, &members[i].value, a, e));
     }
     return TNF_OK;
@@ -159,9 +159,9 @@ static tnf_status put_tensors(tnf_digester *d, const tnf_catalog *c,
         if (!tnf_is_filler(&c->objects[i]))
             names[n++] = (struct named) { c->objects[i].name, i };
     qsort(names, n, sizeof *names, by_name);
-    tnf_hash_number(d, n);
+    tnf_content_number(d, n);
     for (size_t i = 0; i < n; i++) {
-        tnf_hash_text(d, names[i].name.p, names[i].name.n);
+        tnf_content_text(d, names[i].name.p, names[i].name.n);
         tnf_digest_update(d, hashes[names[i].i], TNF_HASH_BYTES);
         TNF_TRY(put_attrs(d, c->objects[names[i].i].attrs, a, e));
     }
@@ -184,10 +184,10 @@ static tnf_status put_extras(tnf_digester *d, const tnf_catalog *c, tnf_arena *a
         names[i] = (struct named) { c->extras[i].key, i };
     if (c->nextras)
         qsort(names, c->nextras, sizeof *names, by_name);
-    tnf_hash_number(d, c->nextras);
+    tnf_content_number(d, c->nextras);
     for (size_t i = 0; i < c->nextras; i++) {
-        tnf_hash_text(d, names[i].name.p, names[i].name.n);
-        tnf_hash_number(d, c->extras[names[i].i].bytes.nbytes);
+        tnf_content_text(d, names[i].name.p, names[i].name.n);
+        tnf_content_number(d, c->extras[names[i].i].bytes.nbytes);
         TNF_TRY(tnf_scan(&c->extras[names[i].i].bytes, take_bytes, d, e));
     }
     return TNF_OK;
@@ -198,7 +198,7 @@ static tnf_status hash_tensors(uint8_t *out, const tnf_file *file,
 {
     const tnf_catalog *c = &file->catalog;
     tnf_digester d;
-    TNF_TRY(tnf_hash_begin(&d, "tenfold content 2\n", e));
+    TNF_TRY(tnf_content_begin(&d, "tenfold content 2\n", e));
     tnf_status status = put_tensors(&d, c, tensors, a, e);
     if (status == TNF_OK)
         status = put_attrs(&d, file->info.attrs, a, e);
@@ -208,8 +208,8 @@ static tnf_status hash_tensors(uint8_t *out, const tnf_file *file,
     return status;
 }
 
-tnf_status tnf_hash_of_tensors(uint8_t out[TNF_HASH_BYTES], const tnf_file *file,
-                               const uint8_t (*tensors)[TNF_HASH_BYTES], tnf_error *e)
+tnf_status tnf_content_of_tensors(uint8_t out[TNF_HASH_BYTES], const tnf_file *file,
+                                  const uint8_t (*tensors)[TNF_HASH_BYTES], tnf_error *e)
 {
     tnf_arena arena;
     tnf_arena_init(&arena, &file->alloc, UINT64_MAX);
@@ -225,7 +225,7 @@ static tnf_status hash_file(uint8_t *out, const tnf_file *file, const tnf_hash_o
     if (!tensors)
         return tnf_arena_fail(a, "hashes", e);
     TNF_TRY(tnf_need_whole(file, e));
-    TNF_TRY(tnf_hash_tensors(tensors, file, o, a, e));
+    TNF_TRY(tnf_content_tensors(tensors, file, o, a, e));
     return hash_tensors(out, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors, a, e);
 }
 

@@ -153,7 +153,7 @@ static bool by_columns(const tnf_object *o)
 static bool digests_agree(const struct comparison *c)
 {
     const tnf_digest *x = c->a->digest, *y = c->b->digest;
-    if (!x || !y || c->turned || c->preset || !x->algorithm || !y->algorithm || x->n < 8 ||
+    if (!x || !y || c->transposed || c->preset || !x->algorithm || !y->algorithm || x->n < 8 ||
         x->n != y->n || strcmp(x->algorithm, y->algorithm) != 0)
         return false;
     bool plain = c->a->payload == TNF_AT && c->b->payload == TNF_AT && !c->a->flags && !c->b->flags;
@@ -165,8 +165,8 @@ static void add_comparison(struct diff *d, struct pair *p, const tnf_part *a, co
     struct comparison *c = &d->comparisons[d->n];
     bool alike = same_type(a->type, b->type);
     *c = (struct comparison) { .a_of = p->a, .b_of = p->b, .a = a, .b = b };
-    c->turned = is_dense(p->a) && by_columns(p->a) != by_columns(p->b);
-    c->direct = !c->turned && tnf_part_anywhere(a) && tnf_part_anywhere(b);
+    c->transposed = is_dense(p->a) && by_columns(p->a) != by_columns(p->b);
+    c->direct = !c->transposed && tnf_part_anywhere(a) && tnf_part_anywhere(b);
     c->numbers = is_number(a->type) && is_number(b->type);
     c->exact = alike && !d->options.numeric;
     c->preset = c->numbers && (!alike || (d->options.nan_differs && may_float(a->type)));

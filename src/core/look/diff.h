@@ -26,7 +26,7 @@ enum verdict { SAME, OTHER_BITS, DIFFERENT };
 struct comparison {
     const tnf_object *a_of, *b_of;
     const tnf_part *a, *b;
-    bool turned;            /* one is column-major */
+    bool transposed;        /* one is column-major */
     bool direct;            /* both can be read at any position, by many threads */
     bool numbers;           /* their elements are numbers of known width */
     bool exact;             /* two elements are equal only if their bits are */

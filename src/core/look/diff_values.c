@@ -71,7 +71,7 @@ static void close_both(struct both *s)
 static tnf_status open_one(tnf_stream *stream, struct both *s, const struct comparison *c,
                            const tnf_object *of, const tnf_part *part, tnf_error *e)
 {
-    if (c->turned && of->order == TNF_ORDER_F) {
+    if (c->transposed && of->order == TNF_ORDER_F) {
         tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
         how.kind = TNF_VIRTUAL_ORDER;
         TNF_TRY(tnf_virtual_new(&s->rows, &of, 1, &how, e));

@@ -45,20 +45,20 @@ struct hashing {
 };
 
 /* leaves.c: call this when a job, or a held leaf, of a tensor is done. */
-tnf_status tnf_hash_done(struct hashing *h, size_t item, tnf_error *e);
+tnf_status tnf_content_done(struct hashing *h, size_t item, tnf_error *e);
 
 /* leaf_read.c: hashes part k of a tensor from front to end, alone or with helpers. */
-tnf_status tnf_hash_stream(struct hashing *h, size_t item, uint16_t k, bool alone, tnf_error *e);
+tnf_status tnf_content_stream(struct hashing *h, size_t item, uint16_t k, bool alone, tnf_error *e);
 /* Hashes the job-th run of leaves of part k. */
-tnf_status tnf_hash_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e);
+tnf_status tnf_content_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e);
 /* Hashes the leaves of part k from `first` up to `end`. */
-tnf_status tnf_hash_leaves(struct hashing *h, size_t item, uint16_t k, uint64_t first, uint64_t end,
-                           tnf_error *e);
+tnf_status tnf_content_leaves(struct hashing *h, size_t item, uint16_t k, uint64_t first,
+                              uint64_t end, tnf_error *e);
 /* Helps the streams: hashes their leaves until no stream is left. */
-tnf_status tnf_hash_help(struct hashing *h, tnf_error *e);
-void tnf_hash_stream_done(struct hashing *h);
+tnf_status tnf_content_help(struct hashing *h, tnf_error *e);
+void tnf_content_stream_done(struct hashing *h);
 
-static inline const tnf_object *tnf_hash_object(const struct hashing *h, size_t item)
+static inline const tnf_object *tnf_hashed_object(const struct hashing *h, size_t item)
 {
     return &h->file->catalog.objects[h->items[item].object];
 }
@@ -70,7 +70,7 @@ static inline uint64_t tnf_run_length(const tnf_part *part)
 }
 
 /* Does the stored order of elements differ from the hashed order? */
-static inline bool tnf_is_turned(const tnf_object *o)
+static inline bool tnf_is_by_columns(const tnf_object *o)
 {
     return o->layout == &tnf_layout_dense && o->nparts == 1 && o->order != TNF_ORDER_C &&
            o->rank > 1 && o->parts->nbytes > 0;

@@ -22,7 +22,7 @@
 
 static tnf_status begin_leaf(tnf_digester *d, tnf_error *e)
 {
-    return tnf_hash_begin(d, "tenfold leaf 2\n", e);
+    return tnf_content_begin(d, "tenfold leaf 2\n", e);
 }
 
 static void end_leaf(struct hashing *h, size_t item, uint64_t leaf, tnf_digester *d)
@@ -132,7 +132,7 @@ static tnf_status scan_part(struct stream *s, const tnf_part *part, tnf_error *e
 }
 
 /* Scans a dense tensor that is stored column by column. */
-static tnf_status scan_turned(struct stream *s, const tnf_object *o, tnf_error *e)
+static tnf_status scan_by_columns(struct stream *s, const tnf_object *o, tnf_error *e)
 {
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     tnf_virtual *rows = NULL;
@@ -150,16 +150,16 @@ static tnf_status scan_turned(struct stream *s, const tnf_object *o, tnf_error *
     return status;
 }
 
-tnf_status tnf_hash_stream(struct hashing *h, size_t item, uint16_t k, bool alone, tnf_error *e)
+tnf_status tnf_content_stream(struct hashing *h, size_t item, uint16_t k, bool alone, tnf_error *e)
 {
-    const tnf_object *o = tnf_hash_object(h, item);
+    const tnf_object *o = tnf_hashed_object(h, item);
     struct stream s = {
         .h = h, .item = item, .leaf = tnf_leaves_before(o, k), .hands_over = !alone
     };
-    return tnf_is_turned(o) ? scan_turned(&s, o, e) : scan_part(&s, &o->parts[k], e);
+    return tnf_is_by_columns(o) ? scan_by_columns(&s, o, e) : scan_part(&s, &o->parts[k], e);
 }
 
-void tnf_hash_stream_done(struct hashing *h)
+void tnf_content_stream_done(struct hashing *h)
 {
     pthread_mutex_lock(&h->lock);
     h->streams--;
@@ -193,7 +193,7 @@ static tnf_status hash_held(struct hashing *h, struct held *held, tnf_error *e)
         end_leaf(h, item, held->leaf, &d);
     }
     keep_spare(h, held);
-    return status == TNF_OK ? tnf_hash_done(h, item, e) : status;
+    return status == TNF_OK ? tnf_content_done(h, item, e) : status;
 }
 
 /* Counts one helper more, or one less. */
@@ -204,7 +204,7 @@ static void count_helper(struct hashing *h, bool comes)
     pthread_mutex_unlock(&h->lock);
 }
 
-tnf_status tnf_hash_help(struct hashing *h, tnf_error *e)
+tnf_status tnf_content_help(struct hashing *h, tnf_error *e)
 {
     struct held *held;
     tnf_status status = TNF_OK;
@@ -243,7 +243,7 @@ static tnf_status hash_leaf(struct run *r, uint64_t leaf, tnf_digester *d, tnf_e
 
 static tnf_status hash_leaves(struct run *r, uint64_t first, uint64_t end, tnf_error *e)
 {
-    const tnf_object *o = tnf_hash_object(r->h, r->item);
+    const tnf_object *o = tnf_hashed_object(r->h, r->item);
     uint64_t before = tnf_leaves_before(o, (uint16_t)(r->part - o->parts));
     for (uint64_t leaf = first; leaf < end; leaf++) {
         tnf_digester d;
@@ -259,10 +259,10 @@ static tnf_status hash_leaves(struct run *r, uint64_t first, uint64_t end, tnf_e
 }
 
 /* For a part that can be read at any position. */
-tnf_status tnf_hash_leaves(struct hashing *h, size_t item, uint16_t k, uint64_t first, uint64_t end,
-                           tnf_error *e)
+tnf_status tnf_content_leaves(struct hashing *h, size_t item, uint16_t k, uint64_t first,
+                              uint64_t end, tnf_error *e)
 {
-    struct run r = { .h = h, .item = item, .part = &tnf_hash_object(h, item)->parts[k] };
+    struct run r = { .h = h, .item = item, .part = &tnf_hashed_object(h, item)->parts[k] };
     tnf_status status = tnf_stream_open(&r.stream, r.part, e);
     if (status == TNF_OK && !(r.memory = tnf_part_in_memory(r.part)) &&
         !(r.block = tnf_alloc(&h->alloc, BLOCK)))
@@ -274,10 +274,10 @@ tnf_status tnf_hash_leaves(struct hashing *h, size_t item, uint16_t k, uint64_t 
     return status;
 }
 
-tnf_status tnf_hash_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e)
+tnf_status tnf_content_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e)
 {
-    const tnf_part *part = &tnf_hash_object(h, item)->parts[k];
+    const tnf_part *part = &tnf_hashed_object(h, item)->parts[k];
     uint64_t first = job * tnf_run_length(part), end = first + tnf_run_length(part);
     end = end < tnf_count_leaves(part) ? end : tnf_count_leaves(part);
-    return tnf_hash_leaves(h, item, k, first, end, e);
+    return tnf_content_leaves(h, item, k, first, end, e);
 }

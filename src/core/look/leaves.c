@@ -18,7 +18,7 @@
 
 /* ----------------------------------------------------------------- digest */
 
-tnf_status tnf_hash_begin(tnf_digester *d, const char *title, tnf_error *e)
+tnf_status tnf_content_begin(tnf_digester *d, const char *title, tnf_error *e)
 {
     if (!tnf_digest_begin(d, "sha256"))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for hashing");
@@ -26,16 +26,16 @@ tnf_status tnf_hash_begin(tnf_digester *d, const char *title, tnf_error *e)
     return TNF_OK;
 }
 
-void tnf_hash_number(tnf_digester *d, uint64_t v)
+void tnf_content_number(tnf_digester *d, uint64_t v)
 {
     uint8_t bytes[8];
     tnf_put_le64(bytes, v);
     tnf_digest_update(d, bytes, sizeof bytes);
 }
 
-void tnf_hash_text(tnf_digester *d, const void *p, size_t n)
+void tnf_content_text(tnf_digester *d, const void *p, size_t n)
 {
-    tnf_hash_number(d, n);
+    tnf_content_number(d, n);
     tnf_digest_update(d, p, n);
 }
 
@@ -51,7 +51,7 @@ uint64_t tnf_leaves_before(const tnf_object *o, uint16_t k)
 
 static bool is_stream(const tnf_object *o, const tnf_part *part)
 {
-    return !tnf_part_cuts(part) || tnf_is_turned(o);
+    return !tnf_part_cuts(part) || tnf_is_by_columns(o);
 }
 
 /* An empty part has one, too: the job checks whether the part can be read. */
@@ -131,29 +131,29 @@ static tnf_status put_part(tnf_digester *tensor, const tnf_part *part, const uin
 {
     tnf_digester d;
     uint8_t root[TNF_HASH_BYTES];
-    TNF_TRY(tnf_hash_begin(&d, "tenfold part 2\n", e));
-    tnf_hash_number(&d, part->nbytes);
+    TNF_TRY(tnf_content_begin(&d, "tenfold part 2\n", e));
+    tnf_content_number(&d, part->nbytes);
     tnf_digest_update(&d, leaves, (size_t)(tnf_count_leaves(part) * TNF_HASH_BYTES));
     tnf_digest_end(&d, root);
-    tnf_hash_text(tensor, part->role, strlen(part->role));
-    tnf_hash_text(tensor, part->type->id, strlen(part->type->id));
-    tnf_hash_number(tensor, part->nbytes);
+    tnf_content_text(tensor, part->role, strlen(part->role));
+    tnf_content_text(tensor, part->type->id, strlen(part->type->id));
+    tnf_content_number(tensor, part->nbytes);
     tnf_digest_update(tensor, root, sizeof root);
     return TNF_OK;
 }
 
-tnf_status tnf_hash_of_leaves(uint8_t out[TNF_HASH_BYTES], const tnf_object *o,
-                              const uint8_t *leaves, tnf_error *e)
+tnf_status tnf_content_of_leaves(uint8_t out[TNF_HASH_BYTES], const tnf_object *o,
+                                 const uint8_t *leaves, tnf_error *e)
 {
     tnf_digester d;
-    tnf_status status = tnf_hash_begin(&d, "tenfold tensor 2\n", e);
+    tnf_status status = tnf_content_begin(&d, "tenfold tensor 2\n", e);
     if (status != TNF_OK)
         return status;
-    tnf_hash_text(&d, o->layout->id, strlen(o->layout->id));
-    tnf_hash_number(&d, o->rank);
+    tnf_content_text(&d, o->layout->id, strlen(o->layout->id));
+    tnf_content_number(&d, o->rank);
     for (uint32_t k = 0; k < o->rank; k++)
-        tnf_hash_number(&d, o->shape[k]);
-    tnf_hash_number(&d, o->nparts);
+        tnf_content_number(&d, o->shape[k]);
+    tnf_content_number(&d, o->nparts);
     for (const tnf_part *p = next_part(o, NULL); p && status == TNF_OK; p = next_part(o, p->role))
         status = put_part(&d, p, leaves_of(leaves, o, p), e);
     tnf_digest_end(&d, status == TNF_OK ? out : NULL);
@@ -163,7 +163,7 @@ tnf_status tnf_hash_of_leaves(uint8_t out[TNF_HASH_BYTES], const tnf_object *o,
 static tnf_status finish_tensor(struct hashing *h, size_t i, tnf_error *e)
 {
     const struct item *item = &h->items[i];
-    return tnf_hash_of_leaves(h->out[item->object], tnf_hash_object(h, i), item->leaves, e);
+    return tnf_content_of_leaves(h->out[item->object], tnf_hashed_object(h, i), item->leaves, e);
 }
 
 static void drop_leaves(const struct hashing *h, struct item *item)
@@ -178,7 +178,7 @@ static void drop_leaves(const struct hashing *h, struct item *item)
  * claim of the file. */
 static tnf_status open_item(struct hashing *h, size_t i, tnf_error *e)
 {
-    const tnf_object *o = tnf_hash_object(h, i);
+    const tnf_object *o = tnf_hashed_object(h, i);
     uint64_t n = tnf_leaves_before(o, o->nparts), size, limit = h->file->info.memory;
     if (!tnf_ckd_mul(&size, n, TNF_HASH_BYTES) || size > limit || size > SIZE_MAX)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
@@ -194,7 +194,7 @@ static tnf_status open_item(struct hashing *h, size_t i, tnf_error *e)
 }
 
 /* A job, or a held leaf, is done. */
-tnf_status tnf_hash_done(struct hashing *h, size_t i, tnf_error *e)
+tnf_status tnf_content_done(struct hashing *h, size_t i, tnf_error *e)
 {
     pthread_mutex_lock(&h->lock);
     bool last = --h->items[i].left == 0;
@@ -215,23 +215,24 @@ static size_t find_item(const struct hashing *h, uint64_t job)
 
 static tnf_status hash_small(struct hashing *h, size_t item, tnf_error *e)
 {
-    for (uint16_t k = 0; k < tnf_hash_object(h, item)->nparts; k++)
-        TNF_TRY(tnf_hash_stream(h, item, k, true, e));
+    for (uint16_t k = 0; k < tnf_hashed_object(h, item)->nparts; k++)
+        TNF_TRY(tnf_content_stream(h, item, k, true, e));
     return TNF_OK;
 }
 
 static tnf_status hash_piece(struct hashing *h, size_t item, uint64_t job, tnf_error *e)
 {
-    const tnf_object *o = tnf_hash_object(h, item);
+    const tnf_object *o = tnf_hashed_object(h, item);
     uint16_t k = 0;
     for (uint64_t n; job >= (n = part_jobs(o, &o->parts[k])); k++)
         job -= n;
     bool stream = is_stream(o, &o->parts[k]);
     tnf_status status = open_item(h, item, e);
     if (status == TNF_OK)
-        status = stream ? tnf_hash_stream(h, item, k, false, e) : tnf_hash_run(h, item, k, job, e);
+        status = stream ? tnf_content_stream(h, item, k, false, e)
+                        : tnf_content_run(h, item, k, job, e);
     if (stream) /* also after a failure, so that no helper waits for it */
-        tnf_hash_stream_done(h);
+        tnf_content_stream_done(h);
     return status;
 }
 
@@ -239,15 +240,15 @@ static tnf_status do_job(void *ctx, size_t job, tnf_error *e)
 {
     struct hashing *h = ctx;
     if (job >= h->jobs)
-        return tnf_hash_help(h, e);
+        return tnf_content_help(h, e);
     size_t item = find_item(h, job);
-    if (is_small(tnf_hash_object(h, item))) {
+    if (is_small(tnf_hashed_object(h, item))) {
         TNF_TRY(open_item(h, item, e));
         TNF_TRY(hash_small(h, item, e));
     } else {
         TNF_TRY(hash_piece(h, item, job - h->items[item].first_job, e));
     }
-    return tnf_hash_done(h, item, e);
+    return tnf_content_done(h, item, e);
 }
 
 /* -------------------------------------------------------------- reporting */
@@ -296,13 +297,13 @@ static void free_held(const struct hashing *h, struct held *held)
 
 /* ------------------------------------------------------------- some leaves */
 
-bool tnf_hash_cuts(const tnf_object *o, uint16_t k)
+bool tnf_content_cuts(const tnf_object *o, uint16_t k)
 {
     return !is_stream(o, &o->parts[k]);
 }
 
-tnf_status tnf_hash_some(uint8_t *out, const tnf_file *file, size_t object, uint16_t k,
-                         uint64_t first, uint64_t n, const tnf_progress *progress, tnf_error *e)
+tnf_status tnf_content_some(uint8_t *out, const tnf_file *file, size_t object, uint16_t k,
+                            uint64_t first, uint64_t n, const tnf_progress *progress, tnf_error *e)
 {
     const tnf_object *o = &file->catalog.objects[object];
     struct item item = { .object = object, .leaves = out };
@@ -312,19 +313,19 @@ tnf_status tnf_hash_some(uint8_t *out, const tnf_file *file, size_t object, uint
                          .progress = *progress,
                          .alloc = tnf_allocator_or_default(NULL),
                          .lock = PTHREAD_MUTEX_INITIALIZER };
-    bool cuts = tnf_hash_cuts(o, k);
+    bool cuts = tnf_content_cuts(o, k);
     item.base = tnf_leaves_before(o, k) + first;
     if (!cuts && (first != 0 || n != tnf_count_leaves(&o->parts[k])))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s cannot be divided into leaves",
                         TNF_QUOTED(o->name));
-    tnf_status status = cuts ? tnf_hash_leaves(&h, 0, k, first, first + n, e)
-                             : tnf_hash_stream(&h, 0, k, true, e);
+    tnf_status status = cuts ? tnf_content_leaves(&h, 0, k, first, first + n, e)
+                             : tnf_content_stream(&h, 0, k, true, e);
     pthread_mutex_destroy(&h.lock);
     return status;
 }
 
-tnf_status tnf_hash_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file,
-                            const tnf_hash_options *options, tnf_arena *arena, tnf_error *e)
+tnf_status tnf_content_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file,
+                               const tnf_hash_options *options, tnf_arena *arena, tnf_error *e)
 {
     struct hashing h = {
         .file = file,

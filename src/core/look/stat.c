@@ -54,7 +54,7 @@ struct stats {
     tnf_tally room[TNF_PAIRING_NODES]; /* for the tensor that is reported */
     const tnf_stat_part *some;         /* NULL: all leaves of all wanted tensors */
     bool plain;                        /* neither histograms nor deviations */
-    tnf_virtual **seen;                /* one for each tensor; NULL: read as stored */
+    tnf_virtual **numbers;             /* of quantized tensors; NULL: read as stored */
     pthread_mutex_t lock;              /* guards progress, the allocator and the arena */
 };
 
@@ -64,9 +64,9 @@ static bool has_numbers(const tnf_object *o)
 }
 
 /* The tensor that is read: the stored one, or the numbers that a quantized one represents. */
-static const tnf_object *seen_object(const struct stats *s, size_t i)
+static const tnf_object *object_to_read(const struct stats *s, size_t i)
 {
-    return s->seen[i] ? tnf_virtual_object(s->seen[i]) : &s->file->catalog.objects[i];
+    return s->numbers[i] ? tnf_virtual_object(s->numbers[i]) : &s->file->catalog.objects[i];
 }
 
 static int by_object(const void *a, const void *b)
@@ -188,7 +188,7 @@ static void *resize_memory(struct stats *s, void *p, size_t old, size_t size)
 
 static tnf_status take_piece(struct stats *s, struct piece *p, tnf_error *e)
 {
-    struct reading r = { .s = s, .p = p, .o = seen_object(s, p->object) };
+    struct reading r = { .s = s, .p = p, .o = object_to_read(s, p->object) };
     uint64_t all = r.o->parts->nbytes;
     size_t size = all == 0 ? 1 : all < BLOCK ? (size_t)all : BLOCK;
     TNF_TRY(tnf_stream_open(&r.stream, r.o->parts, e));
@@ -207,7 +207,7 @@ static tnf_status run_piece(void *ctx, size_t i, tnf_error *e)
     struct stats *s = ctx;
     struct piece *p = &s->pieces[i];
     tnf_error error = { .offset = TNF_NO_OFFSET };
-    if (!has_numbers(seen_object(s, p->object)))
+    if (!has_numbers(object_to_read(s, p->object)))
         return TNF_OK;
     tnf_status status = take_piece(s, p, &error);
     if (status == TNF_OK)
@@ -245,7 +245,7 @@ static tnf_status add_piece(struct stats *s, size_t object, uint64_t first, uint
     struct piece *p = &s->pieces[s->n++];
     *p = (struct piece) { .object = object, .first = first, .end = end };
     p->values.spread = !s->plain;
-    if (!has_numbers(seen_object(s, object)) || s->plain)
+    if (!has_numbers(object_to_read(s, object)) || s->plain)
         return TNF_OK;
     p->values.bins = tnf_arena_alloc(&s->arena, sizeof *p->values.bins);
     return p->values.bins ? TNF_OK : tnf_arena_fail(&s->arena, "histograms", e);
@@ -254,7 +254,7 @@ static tnf_status add_piece(struct stats *s, size_t object, uint64_t first, uint
 static tnf_status add_pieces(struct stats *s, size_t object, const tnf_stat_range *range,
                              tnf_error *e)
 {
-    const tnf_object *o = seen_object(s, object);
+    const tnf_object *o = object_to_read(s, object);
     uint64_t step = piece_leaves(o), first = range ? range->first : 0;
     uint64_t end = range && range->n != TNF_ALL_LEAVES ? first + range->n : count_leaves(o);
     do {
@@ -285,7 +285,7 @@ static tnf_status fill_batch(struct stats *s, size_t *next, tnf_error *e)
 /* Reports the statistics of a complete tensor. */
 static void tell_figures(struct stats *s, size_t object, tnf_pairing *sums, const tnf_bins *bins)
 {
-    const tnf_object *o = seen_object(s, object);
+    const tnf_object *o = object_to_read(s, object);
     tnf_stat stat = { .object = &s->file->catalog.objects[object], .numbers = has_numbers(o) };
     tnf_values values = { .spread = !s->plain };
     tnf_value_counts counts = { 0 };
@@ -322,7 +322,7 @@ static size_t tell_tensor(struct stats *s, size_t i)
             tnf_bins_merge(first->values.bins, p->values.bins);
         end = p->end;
     }
-    bool all = from == 0 && end == count_leaves(seen_object(s, first->object));
+    bool all = from == 0 && end == count_leaves(object_to_read(s, first->object));
     if (problem)
         s->options.problem(s->options.ctx, named, problem);
     else if (all)
@@ -351,8 +351,8 @@ static tnf_status run_all(struct stats *s, tnf_error *e)
                         MAX_BINS);
     s->options.bins = s->options.bins ? s->options.bins : DEFAULT_BINS;
     for (size_t i = 0; i < c->n; i++)
-        if (has_numbers(seen_object(s, i)) && is_wanted(s, i))
-            s->progress.total += seen_object(s, i)->parts->nbytes;
+        if (has_numbers(object_to_read(s, i)) && is_wanted(s, i))
+            s->progress.total += object_to_read(s, i)->parts->nbytes;
     for (size_t next = 0; next < c->n;) {
         tnf_arena_init(&s->arena, &s->file->alloc, UINT64_MAX);
         tnf_status status = run_batch(s, &next, e);
@@ -381,34 +381,35 @@ static tnf_status make_values(tnf_virtual **out, const tnf_object *o, tnf_error 
 static tnf_status make_all_values(struct stats *s, tnf_error *e)
 {
     const tnf_catalog *c = &s->file->catalog;
-    s->seen = tnf_alloc0(&s->file->alloc, (c->n + 1) * sizeof *s->seen);
-    if (!s->seen)
+    s->numbers = tnf_alloc0(&s->file->alloc, (c->n + 1) * sizeof *s->numbers);
+    if (!s->numbers)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for statistics");
     for (size_t i = 0; i < c->n; i++)
         if (is_wanted(s, i))
-            TNF_TRY(make_values(&s->seen[i], &c->objects[i], e));
+            TNF_TRY(make_values(&s->numbers[i], &c->objects[i], e));
     return TNF_OK;
 }
 
 static void free_all_values(struct stats *s)
 {
     size_t n = s->file->catalog.n;
-    for (size_t i = 0; s->seen && i < n; i++)
-        tnf_virtual_free(s->seen[i]);
-    tnf_free(&s->file->alloc, s->seen, (n + 1) * sizeof *s->seen);
+    for (size_t i = 0; s->numbers && i < n; i++)
+        tnf_virtual_free(s->numbers[i]);
+    tnf_free(&s->file->alloc, s->numbers, (n + 1) * sizeof *s->numbers);
 }
 
 static tnf_status check_ranges(const struct stats *s, tnf_error *e)
 {
     for (size_t i = 0; i < s->some->n; i++) {
         const tnf_stat_range *r = &s->some->ranges[i];
-        uint64_t leaves = r->object < s->file->catalog.n ? count_leaves(seen_object(s, r->object))
-                                                         : 0;
+        uint64_t leaves = r->object < s->file->catalog.n
+                              ? count_leaves(object_to_read(s, r->object))
+                              : 0;
         bool cut = r->first != 0 || r->n < leaves;
         bool all = r->first == 0 && r->n == TNF_ALL_LEAVES;
         if (r->object >= s->file->catalog.n ||
             (!all && (r->first > leaves || r->n > leaves - r->first)) ||
-            (cut && !tnf_part_anywhere(seen_object(s, r->object)->parts)))
+            (cut && !tnf_part_anywhere(object_to_read(s, r->object)->parts)))
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no such leaves");
     }
     return TNF_OK;
@@ -448,9 +449,9 @@ tnf_status tnf_stat_cuts(uint64_t *leaves, const tnf_object *o, tnf_error *e)
     tnf_virtual *made = NULL;
     *leaves = 0;
     TNF_TRY(make_values(&made, o, e));
-    const tnf_object *seen = made ? tnf_virtual_object(made) : o;
-    if (has_numbers(seen) && tnf_part_anywhere(seen->parts))
-        *leaves = count_leaves(seen);
+    const tnf_object *numbers = made ? tnf_virtual_object(made) : o;
+    if (has_numbers(numbers) && tnf_part_anywhere(numbers->parts))
+        *leaves = count_leaves(numbers);
     tnf_virtual_free(made);
     return TNF_OK;
 }
@@ -471,7 +472,7 @@ tnf_status tnf_stat_tell(const tnf_file *file, size_t object, tnf_pairing *sums,
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_stat_options, &s.options, options, e));
     s.options.bins = DEFAULT_BINS;
     tnf_status status = make_all_values(&s, e);
-    if (status == TNF_OK && tnf_pairing_upto(sums) != count_leaves(seen_object(&s, object)))
+    if (status == TNF_OK && tnf_pairing_upto(sums) != count_leaves(object_to_read(&s, object)))
         status = tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "leaves are missing");
     if (status == TNF_OK)
         tell_figures(&s, object, sums, bins);

@@ -49,7 +49,7 @@ static const uint8_t *next_span(const uint8_t *p, size_t n, size_t width, size_t
         return p;
     *here = n < TNF_TALLY_SPAN / width ? n : TNF_TALLY_SPAN / width;
     memcpy(room, p, *here * width);
-    tnf_turn_le(room, *here, width);
+    tnf_swap_le(room, *here, width);
     return room;
 }
 
@@ -168,13 +168,13 @@ void tnf_values_merge(tnf_values *v, const tnf_values *more)
 }
 
 /* The exact integer. A double holds every integer of fewer than 64 bits exactly. */
-static uint64_t integer_of(const tnf_type *type, double x, uint64_t turned)
+static uint64_t integer_of(const tnf_type *type, double x, uint64_t biased)
 {
     if (type->number == TNF_NUMBER_FLOAT || type->number == TNF_NUMBER_COMPLEX)
         return 0;
     if (type->bits < 64)
         return (uint64_t)(int64_t)x;
-    return type->number == TNF_NUMBER_INT ? turned ^ (uint64_t)1 << 63 : turned;
+    return type->number == TNF_NUMBER_INT ? biased ^ (uint64_t)1 << 63 : biased;
 }
 
 tnf_value_counts tnf_values_counts(const tnf_values *v, const tnf_type *type)

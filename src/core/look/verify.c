@@ -102,7 +102,7 @@ static tnf_status touch_part(struct check *c, const tnf_part *p, uint64_t done, 
 {
     uint8_t last;
     TNF_TRY(tnf_read_part(&last, p->nbytes ? 1 : 0, p, p->nbytes ? p->nbytes - 1 : 0, e));
-    if (p->origin && p->origin->source && p->origin->source->far)
+    if (p->origin && p->origin->source && p->origin->source->remote)
         return TNF_OK;
     return tnf_progress_add(&c->progress, &c->lock, done, e);
 }
@@ -387,7 +387,7 @@ static tnf_status check_shards(struct telling *t, tnf_arena *arena, tnf_error *e
     return TNF_OK;
 }
 
-static tnf_status step_far(void *ctx, uint64_t n, tnf_error *e)
+static tnf_status step_remote(void *ctx, uint64_t n, tnf_error *e)
 {
     struct check *c = ctx;
     return tnf_progress_add(&c->progress, &c->lock, n, e);
@@ -399,11 +399,11 @@ static tnf_status check_object_of(struct telling *t, const tnf_file *file, const
 {
     struct telling_shard shard = { t, label };
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    if (!file->source || !file->source->far)
+    if (!file->source || !file->source->remote)
         return TNF_OK;
     t->c->progress.done = 0;
     t->c->progress.total = file->source->size;
-    tnf_status status = tnf_remote_check(file->source, step_far, t->c, &why);
+    tnf_status status = tnf_remote_check(file->source, step_remote, t->c, &why);
     if (status == TNF_EDIGEST && label)
         tell_shard(&shard, &why, (tnf_str) { NULL, 0 });
     else if (status == TNF_EDIGEST)
@@ -414,7 +414,7 @@ static tnf_status check_object_of(struct telling *t, const tnf_file *file, const
 }
 
 /* Compares the digests that servers provide, if there are tensors without a digest of their own. */
-static tnf_status check_far_objects(struct telling *t, tnf_error *e)
+static tnf_status check_remote_objects(struct telling *t, tnf_error *e)
 {
     const tnf_file *file = t->c->file;
     if (t->result->undigested == 0)
@@ -499,7 +499,7 @@ static tnf_status check_whole(struct check *c, tnf_verify_result *result, tnf_ar
     if (status == TNF_OK)
         status = check_shards(&telling, arena, e);
     if (status == TNF_OK)
-        status = check_far_objects(&telling, e);
+        status = check_remote_objects(&telling, e);
     if (status == TNF_OK && program)
         status = check_program(&telling, c->file, program, arena, e);
     if (status == TNF_OK && c->options.note)

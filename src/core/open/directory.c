@@ -139,7 +139,7 @@ struct looking {
     size_t others;            /* files that the text file cannot choose */
 };
 
-static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
+static tnf_status classify_name(void *ctx, const char *name, tnf_error *e)
 {
     struct looking *l = ctx;
     if (name[0] == '.')
@@ -159,10 +159,10 @@ static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
                                     : TNF_OK;
 }
 
-static tnf_status look_through(DIR *dir, struct looking *l, tnf_error *e)
+static tnf_status classify_all(DIR *dir, struct looking *l, tnf_error *e)
 {
     for (const struct dirent *d; (d = readdir(dir)) != NULL;)
-        TNF_TRY(look_at(l, d->d_name, e));
+        TNF_TRY(classify_name(l, d->d_name, e));
     return TNF_OK;
 }
 
@@ -171,11 +171,11 @@ static tnf_status join_path(char **out, tnf_arena *arena, const char *path, cons
                             tnf_error *e)
 {
     size_t n = strlen(path), m = strlen(name);
-    bool far = tnf_is_remote(path);
-    *out = far ? tnf_remote_join(arena, path, name) : tnf_arena_alloc(arena, n + m + 2);
+    bool remote = tnf_is_remote(path);
+    *out = remote ? tnf_remote_join(arena, path, name) : tnf_arena_alloc(arena, n + m + 2);
     if (!*out)
         return tnf_arena_fail(arena, "a path", e);
-    if (far)
+    if (remote)
         return TNF_OK;
     memcpy(*out, path, n);
     (*out)[n] = '/';
@@ -221,7 +221,7 @@ static bool has_choice(const struct looking *l)
 }
 
 /* Looks for a file at the place inside a directory that a format uses. */
-static bool find_inside(char **out, const char *path, tnf_arena *arena)
+static bool find_place(char **out, const char *path, tnf_arena *arena)
 {
     char end[64];
     for (size_t i = 0; tnf_registry_at(i); i++) {
@@ -251,7 +251,7 @@ static size_t stem_before(const char *path, size_t n, const char *suffix)
     return n - m;
 }
 
-const char *tnf_stand_in(const char *path, tnf_arena *arena)
+const char *tnf_file_to_open(const char *path, tnf_arena *arena)
 {
     struct stat st;
     size_t n = strlen(path);
@@ -278,7 +278,7 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
     if (!dir)
         return tnf_fail_sys(e, errno, "cannot read the directory");
     struct looking l = { .arena = arena };
-    tnf_status status = look_through(dir, &l, e);
+    tnf_status status = classify_all(dir, &l, e);
     closedir(dir);
     TNF_TRY(status);
     bool none = true;
@@ -286,10 +286,10 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
         none = none && l.found[i].count == 0;
     char *chosen = NULL;
     if (has_choice(&l))
-        TNF_TRY(tnf_choice_near(&chosen, l.choice, path, arena, e));
+        TNF_TRY(tnf_choice_local(&chosen, l.choice, path, arena, e));
     if (chosen)
         return join_path(out, arena, path, chosen, e);
-    if (none && find_inside(out, path, arena))
+    if (none && find_place(out, path, arena))
         return TNF_OK;
     if (none)
         TNF_TRY(tnf_name_folders(path, arena, e));
@@ -299,7 +299,7 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
 }
 
 /* Is there a file at DIRECTORY/name? */
-static tnf_status ask_there(bool *there, struct looking *l, const char *url, const char *name,
+static tnf_status is_at_url(bool *there, struct looking *l, const char *url, const char *name,
                             const tnf_url_options *how, tnf_error *e)
 {
     char *path;
@@ -315,17 +315,17 @@ static tnf_status ask_there(bool *there, struct looking *l, const char *url, con
     return status == TNF_ENOTFOUND ? TNF_OK : status;
 }
 
-static tnf_status look_there(struct looking *l, const char *url, const char *name,
-                             const tnf_url_options *how, tnf_error *e)
+static tnf_status try_name(struct looking *l, const char *url, const char *name,
+                           const tnf_url_options *how, tnf_error *e)
 {
     bool there;
-    TNF_TRY(ask_there(&there, l, url, name, how, e));
-    return there ? look_at(l, name, e) : TNF_OK;
+    TNF_TRY(is_at_url(&there, l, url, name, how, e));
+    return there ? classify_name(l, name, e) : TNF_OK;
 }
 
 /* Looks for the conventional names of formats that stand for shards, and of their shards. */
-static tnf_status look_by_convention(struct looking *l, const char *url, const tnf_url_options *how,
-                                     tnf_error *e)
+static tnf_status try_usual_names(struct looking *l, const char *url, const tnf_url_options *how,
+                                  tnf_error *e)
 {
     char name[64];
     for (size_t i = 0; tnf_registry_at(i); i++) {
@@ -333,19 +333,19 @@ static tnf_status look_by_convention(struct looking *l, const char *url, const t
         if (!f->stands_for_shards || !f->index_name)
             continue;
         snprintf(name, sizeof name, "model%s", f->index_name);
-        TNF_TRY(look_there(l, url, name, how, e));
+        TNF_TRY(try_name(l, url, name, how, e));
         size_t n = strlen(name), end = f->index_suffix ? strlen(f->index_suffix) : n;
         if (l->found[INDEX].count || n <= end)
             continue;
         name[n - end] = 0; /* model.EXT next to model.EXT.index.json */
-        TNF_TRY(look_there(l, url, name, how, e));
+        TNF_TRY(try_name(l, url, name, how, e));
     }
     return TNF_OK;
 }
 
-/* The listing of a far directory; in addition to models, it looks for the files that mark a
+/* The listing of a remote directory; in addition to models, it looks for the files that mark a
  * format. */
-struct far_looking {
+struct remote_looking {
     struct looking all;
     size_t rank;      /* rank of the mark that was found; SIZE_MAX: none */
     const char *mark; /* of the format */
@@ -353,7 +353,7 @@ struct far_looking {
     const char *inside; /* path of a format's file in the directory; NULL: none */
 };
 
-static void look_for_mark(struct far_looking *f, const char *name)
+static void look_for_mark(struct remote_looking *f, const char *name)
 {
     size_t rank = 0, length = strlen(name);
     for (size_t i = 0; tnf_registry_at(i); i++) {
@@ -372,23 +372,23 @@ static void look_for_mark(struct far_looking *f, const char *name)
     }
 }
 
-static tnf_status look_far(void *ctx, const char *name, tnf_error *e)
+static tnf_status take_remote_name(void *ctx, const char *name, tnf_error *e)
 {
-    struct far_looking *f = ctx;
+    struct remote_looking *f = ctx;
     look_for_mark(f, name);
-    return look_at(&f->all, name, e);
+    return classify_name(&f->all, name, e);
 }
 
 /* Looks for the places that formats use in a directory; those not in the listing are requested. */
-static tnf_status look_inside(struct far_looking *f, const char *url, bool listed,
-                              const tnf_url_options *how, tnf_error *e)
+static tnf_status try_places(struct remote_looking *f, const char *url, bool listed,
+                             const tnf_url_options *how, tnf_error *e)
 {
     for (size_t i = 0; tnf_registry_at(i) && !f->inside; i++) {
         const char *inside = tnf_registry_at(i)->inside;
         bool there;
         if (!inside || (listed && !strchr(inside, '/')))
             continue;
-        TNF_TRY(ask_there(&there, &f->all, url, inside, how, e));
+        TNF_TRY(is_at_url(&there, &f->all, url, inside, how, e));
         f->inside = there ? inside : NULL;
     }
     return TNF_OK;
@@ -397,24 +397,24 @@ static tnf_status look_inside(struct far_looking *f, const char *url, bool liste
 tnf_status tnf_remote_model(char **out, const char *url, const tnf_url_options *how,
                             tnf_arena *arena, tnf_error *e)
 {
-    struct far_looking f = { .all = { .arena = arena }, .rank = SIZE_MAX };
+    struct remote_looking f = { .all = { .arena = arena }, .rank = SIZE_MAX };
     const struct found *found = f.all.found;
     bool listed = false;
-    TNF_TRY(tnf_remote_names(url, how, &listed, look_far, &f, e));
+    TNF_TRY(tnf_remote_names(url, how, &listed, take_remote_name, &f, e));
     if (f.rank != SIZE_MAX) {
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)f.n, f.mark);
         return join_path(out, arena, url, name, e);
     }
     if (!listed)
-        TNF_TRY(look_by_convention(&f.all, url, how, e));
+        TNF_TRY(try_usual_names(&f.all, url, how, e));
     char *chosen = NULL;
     if (has_choice(&f.all))
-        TNF_TRY(tnf_choice_far(&chosen, f.all.choice, url, how, arena, e));
+        TNF_TRY(tnf_choice_remote(&chosen, f.all.choice, url, how, arena, e));
     if (chosen)
         return join_path(out, arena, url, chosen, e);
     if (found[INDEX].count + found[VARIANT].count + found[WHOLE].count + found[SHARD].count == 0) {
-        TNF_TRY(look_inside(&f, url, listed, how, e));
+        TNF_TRY(try_places(&f, url, listed, how, e));
         if (f.inside)
             return join_path(out, arena, url, f.inside, e);
         if (!listed)

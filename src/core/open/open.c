@@ -271,7 +271,7 @@ static tnf_status index_undisturbed(tnf_file *f, const char *path, tnf_error *e)
 static tnf_status claim_path(tnf_file *f, const char *path, tnf_error *e)
 {
 #ifdef TENFOLD_READ_ONLY
-    (void)f, (void)path, (void)e; /* this build cannot write, so it locks nobody out */
+    (void)f, (void)path, (void)e; /* a build that cannot write needs no claim */
     return TNF_OK;
 #else
     return f->options.to_change && f->depth == 0 ? tnf_claim_take(&f->claim, path, NULL, e)
@@ -279,8 +279,8 @@ static tnf_status claim_path(tnf_file *f, const char *path, tnf_error *e)
 #endif
 }
 
-tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
-                         const tnf_open_options *options, tnf_error *e)
+tnf_status tnf_open_source_at(tnf_file **out, tnf_source *source, const char *path,
+                              const tnf_open_options *options, tnf_error *e)
 {
     *out = NULL;
     tnf_open_options o;
@@ -312,7 +312,7 @@ tnf_status tnf_open_source(tnf_file **out, tnf_source *source, const tnf_open_op
 {
     *out = NULL;
     TNF_TRY(tnf_need(source, "source", e));
-    return tnf_open_over(out, source, NULL, options, e);
+    return tnf_open_source_at(out, source, NULL, options, e);
 }
 
 /* Separates the options of the network from those of the format. All are only valid while
@@ -373,7 +373,7 @@ static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
     if (tnf_is_remote(path))
         return open_url(f, path, NULL, (tnf_str) { NULL, 0 }, e);
     if (f->depth == 0)
-        path = tnf_stand_in(path, &f->arena);
+        path = tnf_file_to_open(path, &f->arena);
     if (f->depth == 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         char *inside = NULL;
         TNF_TRY(tnf_directory_model(&inside, path, &f->arena, e));
@@ -402,7 +402,7 @@ tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *p
     TNF_TRY(complete_options(&o, options, e));
     TNF_TRY(new_file(&f, &o, e));
     f->depth = depth;
-    bool by_url = near && near->far && !tnf_scheme_has(path);
+    bool by_url = near && near->remote && !tnf_scheme_has(path);
     tnf_status status = by_url ? open_url(f, path, near, name, e) : open_into(f, path, e);
     if (status != TNF_OK) {
         tnf_close(f);

@@ -82,8 +82,8 @@ static tnf_status read_source(char **name, const tnf_format *f, const tnf_source
     return read_choice(name, f, (tnf_str) { bytes, n }, arena, e);
 }
 
-tnf_status tnf_choice_near(char **name, const tnf_format *f, const char *path, tnf_arena *arena,
-                           tnf_error *e)
+tnf_status tnf_choice_local(char **name, const tnf_format *f, const char *path, tnf_arena *arena,
+                            tnf_error *e)
 {
     tnf_source *source = NULL;
     tnf_error none = { .offset = TNF_NO_OFFSET };
@@ -111,8 +111,8 @@ tnf_status tnf_choice_near(char **name, const tnf_format *f, const char *path, t
     return TNF_OK;
 }
 
-tnf_status tnf_choice_far(char **name, const tnf_format *f, const char *url,
-                          const tnf_url_options *how, tnf_arena *arena, tnf_error *e)
+tnf_status tnf_choice_remote(char **name, const tnf_format *f, const char *url,
+                             const tnf_url_options *how, tnf_arena *arena, tnf_error *e)
 {
     tnf_source *source = NULL;
     const char *path = tnf_remote_join(arena, url, f->choice);

@@ -10,7 +10,8 @@ tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, co
     p.nhead = p.size < sizeof head ? (size_t)p.size : sizeof head;
     p.ntail = p.size < sizeof tail ? (size_t)p.size : sizeof tail;
     TNF_TRY(tnf_source_read(source, 0, head, p.nhead, e));
-    if (source->far && p.size > sizeof head) /* needs a second round trip; no format needs it yet */
+    if (source->remote &&
+        p.size > sizeof head) /* needs a second round trip; no format needs it yet */
         p.ntail = 0;
     TNF_TRY(tnf_source_read(source, p.size - p.ntail, tail, p.ntail, e));
 

@@ -61,7 +61,7 @@ tnf_status tnf_scheme_source(tnf_source **out, const char *url, tnf_error *e)
         return tnf_fail(
             e, TNF_EINVAL, TNF_NO_OFFSET,
             "the function of the custom URL scheme returned neither a source nor an error");
-    (*out)->far = true; /* files next to it are found by their URLs */
+    (*out)->remote = true; /* files next to it are found by their URLs */
     return TNF_OK;
 }
 

@@ -173,7 +173,7 @@ tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tel
                                  tnf_tell warn, void *ctx, tnf_error *e)
 {
     struct extras files = { 0 }, indexes = { 0 };
-    if (!file->directory || !file->format->stands_for_shards || file->source->far)
+    if (!file->directory || !file->format->stands_for_shards || file->source->remote)
         return TNF_OK;
     DIR *dir = opendir(*file->directory ? file->directory : ".");
     if (!dir)

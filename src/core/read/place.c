@@ -34,9 +34,9 @@ tnf_status tnf_object_there(const tnf_object *object, tnf_error *e)
                           "%s lacks its layout, its shape or its parts", TNF_QUOTED(object->name));
 }
 
-tnf_status tnf_part_place(tnf_place *out, const tnf_part *part, tnf_error *e)
+tnf_status tnf_part_locate(tnf_part_location *out, const tnf_part *part, tnf_error *e)
 {
-    *out = (tnf_place) { .source = NULL };
+    *out = (tnf_part_location) { .source = NULL };
     TNF_TRY(tnf_read_part(NULL, 0, part, 0, e)); /* reads nothing, but makes all checks */
     out->label = part->origin ? part->origin->label : NULL;
     out->anywhere = tnf_part_anywhere(part);

@@ -5,19 +5,20 @@
 
 #include "io/source.h"
 
-typedef struct tnf_place {
+typedef struct tnf_part_location {
     /* Part and source have the same bytes from `offset` on. NULL: the bytes are decoded, computed
      * or compared with a digest, so they must be read by tnf_read_part() or tnf_scan(). */
     const tnf_source *source;
     uint64_t offset;
     const char *label; /* a shard's name, for messages; or NULL */
     bool anywhere;     /* several threads may read any position at the same cost */
-} tnf_place;
+} tnf_part_location;
 
 /* Fails if the part cannot be read at all. */
-tnf_status tnf_part_place(tnf_place *out, const tnf_part *part, tnf_error *e);
+tnf_status tnf_part_locate(tnf_part_location *out, const tnf_part *part, tnf_error *e);
 
-/* Is it known where the bytes of the part are: in memory, in a source, or in a file that is missing?
+/* Is it known where the bytes of the part are: in memory, in a source, or in a file that is
+ * missing?
  */
 bool tnf_part_here(const tnf_part *part);
 /* TNF_EINVAL for NULL, and for a part that the caller built and that has no type or no bytes. */

@@ -38,7 +38,7 @@ static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, t
 
 /* A decoder counts offsets from the start of the stored bytes. Messages need offsets from the start
  * of the file, and the name of the file. */
-static tnf_status in_file(const tnf_stream *s, tnf_status status, tnf_error *e)
+static tnf_status place_error(const tnf_stream *s, tnf_status status, tnf_error *e)
 {
     const tnf_part *part = s->part;
     if (status == TNF_OK || !e)
@@ -86,7 +86,7 @@ tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e)
     tnf_status status = tnf_decoder_open(&s->decoder, part->codec, &from, NULL, e);
     if (status != TNF_OK && !s->cannot_read && e && e->offset != TNF_NO_OFFSET)
         e->offset += part->offset;
-    return in_file(s, status, e);
+    return place_error(s, status, e);
 }
 
 void tnf_stream_close(tnf_stream *s)
@@ -155,10 +155,10 @@ tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e)
     if (s->cursor)
         return tnf_cursor_end(s->cursor, e);
     if (s->decoder && s->part->nbytes == 0 && s->part->origin->skip) /* nothing was read yet */
-        TNF_TRY(
-            in_file(s, tnf_decoder_read(s->decoder, s->part->origin->skip - 1, &last, 1, e), e));
+        TNF_TRY(place_error(s, tnf_decoder_read(s->decoder, s->part->origin->skip - 1, &last, 1, e),
+                            e));
     if (s->decoder && is_last(s->part))
-        TNF_TRY(in_file(s, tnf_decoder_end(s->decoder, e), e));
+        TNF_TRY(place_error(s, tnf_decoder_end(s->decoder, e), e));
     return compare_check(s, e);
 }
 
@@ -237,7 +237,7 @@ tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, 
         return TNF_OK;
     bool swap = s->part->flags & TNF_PART_BIG_ENDIAN &&
                 tnf_dtype_size(s->part->type->storage) > 1 && s->part->payload <= TNF_ENCODED;
-    return in_file(
+    return place_error(
         s, swap ? read_big_endian(s, offset, dst, n, e) : read_plain(s, offset, dst, n, e), e);
 }
 
@@ -295,7 +295,7 @@ static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_ta
 /* A source over the network can then request all of it at once. */
 void tnf_expect_part(const tnf_part *part)
 {
-    if (part->payload <= TNF_ENCODED && part->origin && part->origin->source->far)
+    if (part->payload <= TNF_ENCODED && part->origin && part->origin->source->remote)
         tnf_source_advise(part->origin->source, part->offset, part->stored, TNF_WILL_NEED);
 }
 

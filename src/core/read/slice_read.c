@@ -321,7 +321,7 @@ static uint64_t narrow_slice(tnf_slice *now, const tnf_slice *whole, uint64_t fr
 }
 
 /* The state of reading a column-major tensor: threads take block after block. */
-struct turning {
+struct transposing {
     const struct selection *s;
     struct block plan; /* with the rows and columns of a full block */
     size_t size;       /* bytes of a block */
@@ -329,7 +329,8 @@ struct turning {
     atomic_uint_fast64_t next;
 };
 
-static tnf_status turn_block(const struct turning *t, uint64_t i, uint8_t *memory, tnf_error *e)
+static tnf_status transpose_block(const struct transposing *t, uint64_t i, uint8_t *memory,
+                                  tnf_error *e)
 {
     struct selection s = *t->s;
     struct block b = t->plan;
@@ -346,9 +347,9 @@ static tnf_status turn_block(const struct turning *t, uint64_t i, uint8_t *memor
     return TNF_OK;
 }
 
-static tnf_status turn_blocks(void *ctx, size_t thread, tnf_error *e)
+static tnf_status transpose_blocks(void *ctx, size_t thread, tnf_error *e)
 {
-    struct turning *t = ctx;
+    struct transposing *t = ctx;
     tnf_allocator a = tnf_allocator_or_default(NULL);
     uint8_t *memory = tnf_alloc(&a, t->size);
     tnf_status status = memory ? TNF_OK
@@ -356,7 +357,7 @@ static tnf_status turn_blocks(void *ctx, size_t thread, tnf_error *e)
                                           "out of memory for transposing");
     (void)thread;
     for (uint64_t i; status == TNF_OK && (i = atomic_fetch_add(&t->next, 1)) < t->all;)
-        status = turn_block(t, i, memory, e);
+        status = transpose_block(t, i, memory, e);
     tnf_free(&a, memory, t->size);
     return status;
 }
@@ -364,7 +365,7 @@ static tnf_status turn_blocks(void *ctx, size_t thread, tnf_error *e)
 static tnf_status read_transposed(const struct selection *s, uint8_t *dst, tnf_error *e)
 {
     uint64_t counts[MAX_RANK] = { 0 }, last = s->rank - 1;
-    struct turning t = { .s = s };
+    struct transposing t = { .s = s };
     if (s->rank < 2) /* nothing to transpose; callers do not get here */
         return read_selection(s, dst, e);
     struct block *b = &t.plan;
@@ -381,7 +382,7 @@ static tnf_status read_transposed(const struct selection *s, uint8_t *dst, tnf_e
     bool shared = anywhere && !s->from->cursor && s->bits % 8 == 0; /* a cursor is for one thread */
     unsigned threads = shared ? tnf_pool_threads(0) : 1;
     threads = t.all < threads ? (unsigned)t.all : threads;
-    return tnf_pool_run(threads, threads, turn_blocks, &t, e);
+    return tnf_pool_run(threads, threads, transpose_blocks, &t, e);
 }
 
 /* ----------------------------------------------------------------- public */

@@ -37,7 +37,7 @@ static tnf_status make_floats(struct tnf_cursor *c, uint64_t first, size_t n, ui
         if (direct)
             continue;
         memcpy(to, x, floats * sizeof *x);
-        tnf_turn_le(to, floats, sizeof *x);
+        tnf_swap_le(to, floats, sizeof *x);
     }
     return TNF_OK;
 }
@@ -95,7 +95,7 @@ static tnf_status make_blocks(struct tnf_cursor *c, uint64_t first, size_t n, ui
         size_t floats = here * type->elements;
         TNF_TRY(tnf_input_read_to(c, &c->inputs[0], from, (block + at) * type->elements * sizeof *x,
                                   x, floats * sizeof *x, e));
-        tnf_turn_le(x, floats, sizeof *x);
+        tnf_swap_le(x, floats, sizeof *x);
         size_t good = tnf_block_encodable(type, x, here);
         if (good < here)
             return tnf_fail(e, TNF_ELOSSY, TNF_NO_OFFSET,

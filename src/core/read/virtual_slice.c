@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-#define MAX_RANK 64u
-#define TURNED   ((uint64_t)16 << 20) /* bytes that are transposed at a time */
-#define FORWARD  ((uint64_t)4 << 20)  /* bytes that are read at a time otherwise */
+#define MAX_RANK   64u
+#define TRANSPOSED ((uint64_t)16 << 20) /* bytes that are transposed at a time */
+#define FORWARD    ((uint64_t)4 << 20)  /* bytes that are read at a time otherwise */
 
 struct slicing {
     tnf_object from;   /* the source, possibly with its dimensions reversed */
@@ -122,7 +122,7 @@ static tnf_status plan_slices(struct tnf_virtual *v, const tnf_object *from, tnf
     return TNF_OK;
 }
 
-static void plan_window(struct tnf_virtual *v, bool turns)
+static void plan_window(struct tnf_virtual *v, bool transposes)
 {
     struct slicing *s = v->plan;
     uint64_t inner = 1, bits = s->from.parts->type->bits;
@@ -131,8 +131,8 @@ static void plan_window(struct tnf_virtual *v, bool turns)
         inner *= s->slices[d].count;
     }
     v->make = make_slice;
-    v->window = (turns ? TURNED : FORWARD) * 8 / bits;
-    if (turns) /* the elements of each piece are scattered over the source */
+    v->window = (transposes ? TRANSPOSED : FORWARD) * 8 / bits;
+    if (transposes) /* the elements of each piece are scattered over the source */
         v->unit = v->window < v->elements ? v->window : v->elements ? v->elements : 1;
 }
 

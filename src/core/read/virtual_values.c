@@ -17,7 +17,7 @@
 static void put_floats(uint8_t *dst, const float *x, size_t n)
 {
     memcpy(dst, x, n * sizeof *x);
-    tnf_turn_le(dst, n, sizeof *x);
+    tnf_swap_le(dst, n, sizeof *x);
 }
 
 /* Converts elements [skip, skip + n) of bytes to floats; integers wider than 24 bits are
@@ -332,7 +332,7 @@ static tnf_status take_floats(struct tnf_virtual *v, const char *role, const flo
     if (!floats)
         return tnf_arena_fail(&v->arena, role, e);
     TNF_TRY(tnf_read_part(floats, (size_t)part->nbytes, part, 0, e));
-    tnf_turn_le(floats, part->nbytes / 4, 4);
+    tnf_swap_le(floats, part->nbytes / 4, 4);
     *out = floats;
     return TNF_OK;
 }

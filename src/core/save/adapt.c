@@ -145,26 +145,26 @@ static unsigned find_needs(const struct tnf_save *s, const tnf_object *o)
 {
     const tnf_can *can = &s->format->can;
     bool dense = o->layout == &tnf_layout_dense, parts = needs_parts(can, o), possible = true;
-    unsigned what = name_fits(can, o->name) ? 0 : TNF_CHANGE_NAME;
+    unsigned what = name_fits(can, o->name) ? 0 : TNF_ADAPT_NAME;
     if ((parts && (dense || !tnf_list_has(can->layouts, "dense"))) || o->nparts == 0)
         return 0;
     if (parts)
-        what |= TNF_CHANGE_PARTS;
+        what |= TNF_ADAPT_PARTS;
     if ((parts || !o->layout->block_bytes) && types_change(can, o, &possible))
-        what |= TNF_CHANGE_TYPE;
+        what |= TNF_ADAPT_TYPE;
     if (!possible || (what && !parts && !dense))
         return 0; /* with other types the layout, or its note, would not be the same */
     if (has_wrong_order(s, o)) {
         if (o->parts->type->bits % 8 || o->parts->type->bits == 0)
             return 0;
-        what |= TNF_CHANGE_ORDER;
+        what |= TNF_ADAPT_ORDER;
     }
     if (dense && needs_shape(can, o))
-        what |= TNF_CHANGE_SHAPE;
+        what |= TNF_ADAPT_SHAPE;
     return what;
 }
 
-static tnf_status add_changed(struct tnf_save *s, const tnf_object *o, const tnf_change *change,
+static tnf_status add_changed(struct tnf_save *s, const tnf_object *o, const tnf_adaptation *change,
                               const tnf_catalog *from, tnf_error *e)
 {
     bool found = tnf_catalog_find(from, change->of->name.p, change->of->name.n) == change->of;
@@ -187,19 +187,18 @@ static tnf_status fold_shape(tnf_object *o, uint32_t rank, tnf_arena *a, tnf_err
 }
 
 /* Changes a tensor that stays a single one. */
-static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const tnf_catalog *from,
-                            tnf_error *e)
+static tnf_status fit_whole(struct tnf_save *s, const tnf_adaptation *change,
+                            const tnf_catalog *from, tnf_error *e)
 {
     static const uint64_t one[] = { 1 };
     tnf_object o = *change->of;
     tnf_part part = *o.parts;
     uint64_t count[1];
-    if (change->what & TNF_CHANGE_NAME &&
-        !fitting_name(&o.name, &s->format->can, o.name, &s->arena))
+    if (change->what & TNF_ADAPT_NAME && !fitting_name(&o.name, &s->format->can, o.name, &s->arena))
         return tnf_arena_fail(&s->arena, "the name of a tensor", e);
-    if (change->what == TNF_CHANGE_NAME)
+    if (change->what == TNF_ADAPT_NAME)
         return add_changed(s, &o, change, from, e);
-    if (change->what & TNF_CHANGE_ORDER) {
+    if (change->what & TNF_ADAPT_ORDER) {
         if (order_matters(&o))
             TNF_TRY(tnf_reorder(&part, &o, s, e));
         o.order = o.order == TNF_ORDER_F ? TNF_ORDER_C : TNF_ORDER_F;
@@ -209,9 +208,9 @@ static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const 
         whole_elements(count, part.type, part.nbytes);
         o.shape = count;
         o.rank = 1;
-    } else if (change->what & TNF_CHANGE_SHAPE && o.rank > 0) {
+    } else if (change->what & TNF_ADAPT_SHAPE && o.rank > 0) {
         TNF_TRY(fold_shape(&o, s->format->can.max_rank, &s->arena, e));
-    } else if (change->what & TNF_CHANGE_SHAPE) {
+    } else if (change->what & TNF_ADAPT_SHAPE) {
         o.shape = one;
         o.rank = 1;
     }
@@ -235,12 +234,12 @@ static tnf_status piece_name(tnf_str *out, tnf_arena *a, tnf_str name, const cha
 }
 
 /* Makes each part a tensor of one dimension. */
-static tnf_status fit_parts(struct tnf_save *s, const tnf_change *change, const tnf_catalog *from,
-                            tnf_error *e)
+static tnf_status fit_parts(struct tnf_save *s, const tnf_adaptation *change,
+                            const tnf_catalog *from, tnf_error *e)
 {
     const tnf_object *o = change->of;
     tnf_str name = o->name;
-    if (change->what & TNF_CHANGE_NAME && !fitting_name(&name, &s->format->can, name, &s->arena))
+    if (change->what & TNF_ADAPT_NAME && !fitting_name(&name, &s->format->can, name, &s->arena))
         return tnf_arena_fail(&s->arena, "the name of a part", e);
     for (uint16_t i = 0; i < o->nparts; i++) {
         tnf_part part = o->parts[i];
@@ -266,16 +265,16 @@ static bool name_serves(const tnf_catalog *from, const tnf_object *o, tnf_str na
 }
 
 /* Can it have all names that it would get? */
-static bool names_serve(const struct tnf_save *s, const tnf_catalog *from, const tnf_change *change,
-                        tnf_arena *a)
+static bool names_serve(const struct tnf_save *s, const tnf_catalog *from,
+                        const tnf_adaptation *change, tnf_arena *a)
 {
     const tnf_object *o = change->of;
     tnf_str base, name;
-    bool renamed = change->what & TNF_CHANGE_NAME;
-    if (!(change->what & (TNF_CHANGE_PARTS | TNF_CHANGE_NAME)) ||
+    bool renamed = change->what & TNF_ADAPT_NAME;
+    if (!(change->what & (TNF_ADAPT_PARTS | TNF_ADAPT_NAME)) ||
         !fitting_name(&base, &s->format->can, o->name, a))
         return true;
-    if (!(change->what & TNF_CHANGE_PARTS))
+    if (!(change->what & TNF_ADAPT_PARTS))
         return !renamed || name_serves(from, o, base);
     for (uint16_t i = 0; i < o->nparts; i++)
         if (piece_name(&name, a, base, o->parts[i].role, NULL) == TNF_OK &&
@@ -287,27 +286,27 @@ static bool names_serve(const struct tnf_save *s, const tnf_catalog *from, const
 static tnf_status fit_one(struct tnf_save *s, const tnf_catalog *from, const tnf_object *o,
                           tnf_error *e)
 {
-    tnf_change change = { .of = o, .what = find_needs(s, o) };
+    tnf_adaptation change = { .of = o, .what = find_needs(s, o) };
     if (!names_serve(s, from, &change, &s->arena))
         change.what = 0;
-    change.pieces = change.what & TNF_CHANGE_PARTS ? o->nparts : 1;
-    if (change.what & TNF_CHANGE_PARTS)
+    change.pieces = change.what & TNF_ADAPT_PARTS ? o->nparts : 1;
+    if (change.what & TNF_ADAPT_PARTS)
         return fit_parts(s, &change, from, e);
     return change.what ? fit_whole(s, &change, from, e) : add_changed(s, o, &change, from, e);
 }
 
-const char *tnf_change_reason(const tnf_change *change)
+const char *tnf_adapt_reason(const tnf_adaptation *change)
 {
-    if (change->what & TNF_CHANGE_PARTS)
+    if (change->what & TNF_ADAPT_PARTS)
         return "its parts become tensors of their own";
-    if (change->what & TNF_CHANGE_TYPE)
+    if (change->what & TNF_ADAPT_TYPE)
         return "the format has no such type: kept as its storage type";
-    if (change->what & TNF_CHANGE_SHAPE)
+    if (change->what & TNF_ADAPT_SHAPE)
         return change->of->rank ? "its first dimensions become one"
                                 : "a scalar becomes a tensor of shape [1]";
-    if (change->what & TNF_CHANGE_NAME)
+    if (change->what & TNF_ADAPT_NAME)
         return "the format does not allow such names: some bytes become %XX";
-    if (change->what & TNF_CHANGE_ORDER)
+    if (change->what & TNF_ADAPT_ORDER)
         return change->of->order == TNF_ORDER_F ? "written row by row" : "written column by column";
     return "";
 }

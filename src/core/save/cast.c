@@ -72,7 +72,7 @@ static tnf_status add_cast(struct tnf_save *save, const tnf_catalog *from, const
 }
 
 /* Parses the id of a float type, or of a block type that can be encoded. */
-static tnf_status parse_wish(tnf_virtual_how *how, const char *id, tnf_error *e)
+static tnf_status parse_target(tnf_virtual_how *how, const char *id, tnf_error *e)
 {
     how->kind = TNF_VIRTUAL_CAST;
     how->type = tnf_type_spelled(id);
@@ -103,7 +103,7 @@ tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, cons
     *out = from;
     if (!id)
         return TNF_OK;
-    TNF_TRY(parse_wish(&how, id, e));
+    TNF_TRY(parse_target(&how, id, e));
     tnf_catalog_init(&save->cast, &save->arena);
     for (size_t i = 0; i < from->n; i++)
         TNF_TRY(add_cast(save, from, &from->objects[i], &how, e));

@@ -287,7 +287,7 @@ static tnf_status check_outcome(struct editing *x, tnf_error *e)
     tnf_file *after = NULL;
     TNF_TRY(tnf_source_new(&source, &ops, x, x->at, &x->builder->alloc, e));
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    tnf_status status = tnf_open_over(&after, source, x->path, &o, &why);
+    tnf_status status = tnf_open_source_at(&after, source, x->path, &o, &why);
     if (tnf_is_file_fault(status))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the changed file could not be read: %s", why.message);

@@ -295,8 +295,8 @@ static bool all_kept(const tnf_verdict *found, uint16_t n)
 
 /* Plans a changed tensor, which may have become several: the change is noted so that it can be
  * undone, or reported as a change. */
-static tnf_status plan_changed(struct planning *l, const tnf_change *change, const tnf_object *o,
-                               const tnf_verdict *found, tnf_error *e)
+static tnf_status plan_changed(struct planning *l, const tnf_adaptation *change,
+                               const tnf_object *o, const tnf_verdict *found, tnf_error *e)
 {
     const tnf_object *was = change->of;
     bool whole = all_kept(found, change->pieces);
@@ -305,7 +305,7 @@ static tnf_status plan_changed(struct planning *l, const tnf_change *change, con
         note_change(l, was, o);
     if (whole)
         tnf_plan_tell(l, noted ? TNF_STASHED : TNF_TRANSFORMED, "tensor", was->name,
-                      tnf_change_reason(change));
+                      tnf_adapt_reason(change));
     for (uint16_t i = 0; i < change->pieces; i++) {
         if (!whole || found[i].fate != TNF_NATIVE)
             tnf_plan_tell(l, found[i].fate == TNF_DROPPED ? TNF_DROPPED : TNF_TRANSFORMED, "tensor",
@@ -315,23 +315,23 @@ static tnf_status plan_changed(struct planning *l, const tnf_change *change, con
         if (found[i].fate != TNF_DROPPED)
             TNF_TRY(keep_object(l, &o[i], e));
     }
-    plan_object_attrs(l, was, !(change->what & TNF_CHANGE_PARTS));
+    plan_object_attrs(l, was, !(change->what & TNF_ADAPT_PARTS));
     return TNF_OK;
 }
 
 tnf_status tnf_plan_objects(struct planning *l, tnf_error *e)
 {
     const tnf_catalog *from = l->fit.catalog;
-    const tnf_change *changes = l->save->changes;
+    const tnf_adaptation *changes = l->save->changes;
     for (size_t i = 0; i < from->n; i += changes ? changes[i].pieces : 1u) {
         const tnf_object *o = &from->objects[i];
         const tnf_verdict *found = &l->fit.objects[i];
         if (tnf_is_filler(changes ? changes[i].of : o))
             continue;
-        if (changes && changes[i].what & ~(unsigned)TNF_CHANGE_ORDER)
+        if (changes && changes[i].what & ~(unsigned)TNF_ADAPT_ORDER)
             TNF_TRY(plan_changed(l, &changes[i], o, found, e));
         else
-            TNF_TRY(plan_object(l, o, *found, changes ? tnf_change_reason(&changes[i]) : "", e));
+            TNF_TRY(plan_object(l, o, *found, changes ? tnf_adapt_reason(&changes[i]) : "", e));
     }
     return TNF_OK;
 }

@@ -77,7 +77,7 @@ tnf_status tnf_unpad_strings(tnf_part parts[2], tnf_file *f, const tnf_object *p
         return tnf_arena_fail(&f->arena, "strings", e);
     r.at = 0;
     TNF_TRY(tnf_scan(from, pass_piece, &r, e));
-    tnf_turn_le(r.ends, (size_t)count + 1, sizeof *r.ends);
+    tnf_swap_le(r.ends, (size_t)count + 1, sizeof *r.ends);
     parts[0] = tnf_part_over("offsets", TNF_U64, r.ends, 8 * (count + 1));
     parts[1] = tnf_part_over("bytes", TNF_U8, r.text, total);
     return TNF_OK;

@@ -114,12 +114,12 @@ static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values,
 static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
                            tnf_error *e)
 {
-    tnf_sink *again = NULL;
+    tnf_sink *last = NULL;
     tnf_status status = run_writer(s, values, sink, e);
     if (status == TNF_OK)
-        status = tnf_second_file_again(s, &again, e);
-    if (status == TNF_OK && again)
-        status = run_writer(s, values, again, e);
+        status = tnf_second_file_last(s, &last, e);
+    if (status == TNF_OK && last)
+        status = run_writer(s, values, last, e);
     if (status == TNF_OK)
         status = s->folder ? tnf_folder_sink_end(s->folder, e) : tnf_commit_both(s, sink, e);
     tnf_second_file_close(s);

@@ -20,28 +20,28 @@ struct tnf_builder {
 
 /* The changes that adapt.c made to a tensor. */
 enum {
-    TNF_CHANGE_PARTS = 1, /* each part became a tensor */
-    TNF_CHANGE_TYPE = 2,
-    TNF_CHANGE_SHAPE = 4, /* a scalar got a dimension */
-    TNF_CHANGE_ORDER = 8,
-    TNF_CHANGE_NAME = 16 /* bytes that are not allowed in names became %XX */
+    TNF_ADAPT_PARTS = 1, /* each part became a tensor */
+    TNF_ADAPT_TYPE = 2,
+    TNF_ADAPT_SHAPE = 4, /* a scalar got a dimension */
+    TNF_ADAPT_ORDER = 8,
+    TNF_ADAPT_NAME = 16 /* bytes that are not allowed in names became %XX */
 };
 
-typedef struct tnf_change {
+typedef struct tnf_adaptation {
     const tnf_object *of; /* the original tensor */
     unsigned what;
     uint16_t pieces; /* number of consecutive tensors that it became */
-} tnf_change;
+} tnf_adaptation;
 
 /* A second file that is written with the first. */
 struct tnf_second_file {
     tnf_sink *sink;  /* NULL: there is no second file */
     tnf_sink *first; /* the writer's sink, while it writes the second file */
     char *path;
-    char *interim;  /* the interim name of the data, if both files are replaced; or NULL */
-    tnf_sink *last; /* in that case: the final first file */
-    bool begun;     /* there is data for it */
-    bool again;     /* its data is written, and `last` is written next */
+    char *interim;    /* the interim name of the data, if both files are replaced; or NULL */
+    tnf_sink *last;   /* in that case: the final first file */
+    bool begun;       /* there is data for it */
+    bool writes_last; /* its data is written; the writer writes `last` now */
 };
 
 struct tnf_save {
@@ -53,9 +53,9 @@ struct tnf_save {
     tnf_attrs text;                 /* the format's text map */
     const tnf_option_value *values; /* of the format's options */
     uint64_t done, total;
-    tnf_catalog fitted;  /* the input of plan.c, if tensors had to change */
-    tnf_change *changes; /* one for each of its tensors; NULL: nothing changed */
-    tnf_catalog cast;    /* the tensors to save, if types change */
+    tnf_catalog fitted;      /* the input of plan.c, if tensors had to change */
+    tnf_adaptation *changes; /* one for each of its tensors; NULL: nothing changed */
+    tnf_catalog cast;        /* the tensors to save, if types change */
     struct made_tensor *made;
     tnf_catalog unit;            /* the tensors to save, if rows of words become unit vectors */
     struct unit_rows *unit_rows; /* NULL: they do not */
@@ -92,7 +92,7 @@ void tnf_unit_rows_end(struct tnf_save *save);
 tnf_status tnf_adapt_tensors(struct tnf_save *save, const tnf_catalog *from,
                              const tnf_catalog **out, tnf_error *e);
 /* The reason for the plan; "" if nothing was changed. */
-const char *tnf_change_reason(const tnf_change *change);
+const char *tnf_adapt_reason(const tnf_adaptation *change);
 
 /* plan.c: fits the catalog to the format, and reports each item's fate. TNF_ELOSSY if something
  * would be lost that must not be lost. */
@@ -116,7 +116,7 @@ tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,
                           const tnf_shard *shards, size_t n, tnf_error *e);
 
 /* second_file.c: must the first file be written once more, into *sink? */
-tnf_status tnf_second_file_again(struct tnf_save *s, tnf_sink **sink, tnf_error *e);
+tnf_status tnf_second_file_last(struct tnf_save *s, tnf_sink **sink, tnf_error *e);
 /* Puts both files in place, the second one first. */
 tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e);
 void tnf_second_file_close(struct tnf_save *s);

@@ -93,7 +93,7 @@ tnf_status tnf_make_second_file(tnf_writer *w, tnf_str *name, tnf_error *e)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
             "this format writes a second file next to the first, so it needs a path to save to");
-    if (b->again)
+    if (b->writes_last)
         return TNF_OK;
     TNF_TRY(make_path(&b->path, w, *name, e));
     TNF_TRY(open_second(s, e));
@@ -107,7 +107,7 @@ tnf_status tnf_make_second_file(tnf_writer *w, tnf_str *name, tnf_error *e)
 bool tnf_begin_second_file(tnf_writer *w)
 {
     struct tnf_second_file *b = &w->save->second;
-    if (b->again)
+    if (b->writes_last)
         return false;
     b->begun = true;
     b->first = w->sink;
@@ -120,13 +120,13 @@ void tnf_end_second_file(tnf_writer *w)
     w->sink = w->save->second.first;
 }
 
-tnf_status tnf_second_file_again(struct tnf_save *s, tnf_sink **sink, tnf_error *e)
+tnf_status tnf_second_file_last(struct tnf_save *s, tnf_sink **sink, tnf_error *e)
 {
     struct tnf_second_file *b = &s->second;
     if (!b->begun || !b->interim)
         return TNF_OK;
     TNF_TRY(tnf_sink_open(&b->last, s->path, sink_flags(s), &s->arena.alloc, e));
-    b->again = true;
+    b->writes_last = true;
     s->options.progress = NULL; /* everything was reported */
     *sink = b->last;
     return TNF_OK;

@@ -71,7 +71,7 @@ static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
     TNF_TRY(open_stream(u, e));
     u->made.n = 0; /* until the block is complete */
     TNF_TRY(tnf_stream_read(&u->stream, first * row, u->made.rows, n * row, e));
-    tnf_turn_le(u->made.rows, (uint64_t)n * u->dims, sizeof(float));
+    tnf_swap_le(u->made.rows, (uint64_t)n * u->dims, sizeof(float));
     u->made.first = first;
     u->made.n = n;
     TNF_TRY(tnf_pool_run(tnf_pool_threads(0), (n + JOB - 1) / JOB, make_some, u, e));

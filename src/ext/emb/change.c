@@ -12,8 +12,8 @@
 
 /* ------------------------------------------------------------------------- helpers */
 
-tnf_status tnf_change_strings(tnf_builder *builder, const char *name, const uint64_t *offsets,
-                              uint64_t n, const void *bytes, tnf_error *e)
+tnf_status tnf_emb_add_strings(tnf_builder *builder, const char *name, const uint64_t *offsets,
+                               uint64_t n, const void *bytes, tnf_error *e)
 {
     uint64_t end = tnf_le64(&offsets[n]);
     tnf_part parts[] = {
@@ -39,7 +39,7 @@ tnf_status tnf_change_strings(tnf_builder *builder, const char *name, const uint
     return tnf_builder_add_object(builder, &o, NULL, e);
 }
 
-tnf_status tnf_change_text(tnf_builder *builder, const char *key, const char *text, tnf_error *e)
+tnf_status tnf_emb_set_text(tnf_builder *builder, const char *key, const char *text, tnf_error *e)
 {
     tnf_value v = tnf_value_string(text);
     return tnf_builder_set(builder, NULL, key, &v, e);
@@ -47,7 +47,7 @@ tnf_status tnf_change_text(tnf_builder *builder, const char *key, const char *te
 
 /* A finalfusion file without norms has its final rows. The derived file keeps the attribute that
  * says so; otherwise saving would normalise the rows. */
-tnf_status tnf_change_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
+tnf_status tnf_emb_keep_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
 {
     static const char key[] = "finalfusion.norms";
     const tnf_value *bare = tnf_file_attr(emb->file, key);
@@ -61,7 +61,7 @@ tnf_status tnf_change_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *
 typedef struct unpacking {
     const tnf_emb *emb;
     bool normalise;     /* the rows of words */
-    float *turning;     /* AT_ONCE padded rows, aligned */
+    float *padded;      /* AT_ONCE padded rows, aligned */
     tnf_made_rows made; /* at most AT_ONCE rows */
 } unpacking;
 
@@ -72,14 +72,14 @@ static tnf_status unpack_rows(void *ctx, uint64_t first, tnf_error *e)
     size_t d = r->d, pitch = TNF_PADDED(d);
     u->made.n = 0;
     size_t n = r->n - first < AT_ONCE ? (size_t)(r->n - first) : AT_ONCE;
-    memset(u->turning, 0, n * pitch * sizeof *u->turning);
+    memset(u->padded, 0, n * pitch * sizeof *u->padded);
     for (size_t i = 0; i < n; i++)
-        TNF_TRY(tnf_pq_add(r, first + i, u->turning + i * pitch, e));
+        TNF_TRY(tnf_pq_add(r, first + i, u->padded + i * pitch, e));
     if (r->projection.p)
-        r->kernels->dot(r->projection.p, d, d, u->turning, n, u->made.rows, d);
+        r->kernels->dot(r->projection.p, d, d, u->padded, n, u->made.rows, d);
     else
         for (size_t i = 0; i < n; i++)
-            memcpy(u->made.rows + i * d, u->turning + i * pitch, d * sizeof *u->made.rows);
+            memcpy(u->made.rows + i * d, u->padded + i * pitch, d * sizeof *u->made.rows);
     for (size_t i = 0; u->normalise && i < n && first + i < u->emb->info.words; i++)
         tnf_emb_normalise(u->emb, u->made.rows + i * d);
     u->made.first = first;
@@ -98,12 +98,12 @@ static tnf_status new_unpacking(unpacking **out, tnf_emb *emb, bool normalise, t
 {
     size_t d = emb->rows.d;
     unpacking *u = tnf_arena_alloc(&emb->arena, sizeof *u);
-    float *turning = tnf_arena_raw(&emb->arena, AT_ONCE * TNF_PADDED(d) * sizeof(float) + 64);
+    float *padded = tnf_arena_raw(&emb->arena, AT_ONCE * TNF_PADDED(d) * sizeof(float) + 64);
     float *rows = tnf_arena_raw(&emb->arena, AT_ONCE * d * sizeof(float));
-    if (!u || !turning || !rows)
+    if (!u || !padded || !rows)
         return tnf_arena_fail(&emb->arena, "rows", e);
     *u = (unpacking) { .emb = emb, .normalise = normalise, .made.rows = rows };
-    u->turning = (float *)(((uintptr_t)turning + 63) & ~(uintptr_t)63);
+    u->padded = (float *)(((uintptr_t)padded + 63) & ~(uintptr_t)63);
     *out = u;
     return TNF_OK;
 }
@@ -122,7 +122,7 @@ static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
         for (size_t i = 0; i < u->made.n && first + i < words; i++)
             norms[first + i] = tnf_emb_normalise(emb, u->made.rows + i * emb->rows.d);
     }
-    tnf_turn_le(norms, words, sizeof *norms); /* a builder needs little-endian data */
+    tnf_swap_le(norms, words, sizeof *norms); /* a builder needs little-endian data */
     *out = norms;
     return TNF_OK;
 }
@@ -139,7 +139,7 @@ static tnf_status add_attributes(tnf_builder *builder, const tnf_emb *emb, tnf_e
 }
 
 /* Adds the tensors in the order of the file. */
-tnf_status tnf_change_others(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
+tnf_status tnf_emb_add_others(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
 {
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++)
@@ -165,7 +165,7 @@ tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is, t
     TNF_TRY(new_unpacking(&u, emb, normalise, e));
     TNF_TRY(tnf_builder_add_stream(builder, matrix->name.p, tnf_type_of(TNF_F32), 2, matrix->shape,
                                    fetch_rows, u, e));
-    TNF_TRY(tnf_change_others(builder, emb, e));
+    TNF_TRY(tnf_emb_add_others(builder, emb, e));
     if (!norms)
         return TNF_OK;
     return tnf_builder_add(builder, "norms", tnf_type_of(TNF_F32), 1, &emb->info.words, norms, e);
@@ -247,13 +247,13 @@ tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb, const tnf_str *wor
     tnf_hash_free(&seen);
     TNF_TRY(status);
     uint64_t shape[] = { s.n, emb->info.dims };
-    tnf_turn_le(s.offsets, s.n + 1, sizeof *s.offsets);
-    tnf_turn_le(s.vectors, s.n * emb->info.dims, sizeof *s.vectors);
-    tnf_turn_le(s.norms, s.n, sizeof *s.norms);
-    TNF_TRY(tnf_change_strings(builder, "vocab", s.offsets, s.n, s.bytes, e));
+    tnf_swap_le(s.offsets, s.n + 1, sizeof *s.offsets);
+    tnf_swap_le(s.vectors, s.n * emb->info.dims, sizeof *s.vectors);
+    tnf_swap_le(s.norms, s.n, sizeof *s.norms);
+    TNF_TRY(tnf_emb_add_strings(builder, "vocab", s.offsets, s.n, s.bytes, e));
     TNF_TRY(tnf_builder_add(builder, "embeddings", tnf_type_of(TNF_F32), 2, shape, s.vectors, e));
     if (emb->norms) /* else the file has no norms */
         TNF_TRY(tnf_builder_add(builder, "norms", tnf_type_of(TNF_F32), 1, shape, s.norms, e));
-    TNF_TRY(tnf_change_bare(builder, emb, e));
-    return tnf_change_text(builder, "finalfusion.vocab", "simple", e);
+    TNF_TRY(tnf_emb_keep_bare(builder, emb, e));
+    return tnf_emb_set_text(builder, "finalfusion.vocab", "simple", e);
 }

@@ -127,7 +127,7 @@ static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, t
 
 /* Does the file have rows that belong to no n-gram of characters, or to an unknown one? They are
  * left out, but never silently: saving refuses the tensors that go with them (pruneidx, labels). */
-static bool leaves_rows(const tnf_emb *emb)
+static bool drops_rows(const tnf_emb *emb)
 {
     return emb->pruned.there ||
            (emb->model && !emb->info.composed && tnf_find(emb->file, "labels") != NULL);
@@ -138,7 +138,7 @@ static bool changes_rows(const tnf_emb *emb, const tnf_emb_change *how)
     bool folds = emb->info.composed && how->fold != TNF_FOLD_NONE;
     bool takes_apart = !emb->info.composed && how->unfold != TNF_FOLD_NONE &&
                        (emb->norms || emb->info.subwords == TNF_SUBWORDS_FASTTEXT);
-    bool cuts = leaves_rows(emb) && how->fold != TNF_FOLD_NONE && emb->info.words < emb->info.rows;
+    bool cuts = drops_rows(emb) && how->fold != TNF_FOLD_NONE && emb->info.words < emb->info.rows;
     return folds || takes_apart || cuts || how->normalize || (how->unnormalize && emb->norms);
 }
 
@@ -174,7 +174,7 @@ static tnf_status new_converting(converting **out, tnf_emb *emb, const tnf_emb_c
         return tnf_arena_fail(&emb->arena, "vectors", e);
     *c = (converting) { .emb = emb, .how = *how, .all = emb->rows.n };
     c->rule = tnf_fold_rule(emb, how->fold != TNF_FOLD_NONE ? how->fold : how->unfold);
-    if (leaves_rows(emb))
+    if (drops_rows(emb))
         c->all = emb->info.words;
     c->room = BLOCK / row ? BLOCK / row : 1;
     c->room = c->room < c->all ? c->room : (size_t)c->all + 1;
@@ -205,7 +205,7 @@ static tnf_status add_matrix(tnf_builder *builder, tnf_emb *emb, const tnf_emb_c
                                   fetch_rows, c, e);
 }
 
-bool tnf_convert_leaves(const tnf_emb *emb, const tnf_emb_change *how, const tnf_object *o)
+bool tnf_emb_convert_drops(const tnf_emb *emb, const tnf_emb_change *how, const tnf_object *o)
 {
     bool folds = emb->model && how->fold != TNF_FOLD_NONE;
     if (emb->norms_object == o)
@@ -236,8 +236,8 @@ static tnf_status add_counts(tnf_builder *builder, const tnf_emb *emb, const tnf
                                   fetch_ones, NULL, e);
 }
 
-tnf_status tnf_convert_picked(tnf_builder *builder, tnf_emb *emb, const uint64_t *used,
-                              uint64_t rows, tnf_error *e)
+tnf_status tnf_emb_convert_picked(tnf_builder *builder, tnf_emb *emb, const uint64_t *used,
+                                  uint64_t rows, tnf_error *e)
 {
     const tnf_emb_change how = { .size = sizeof how, .fold = TNF_FOLD_FINALFUSION };
     uint64_t shape[] = { rows, emb->info.dims };
@@ -261,7 +261,7 @@ tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb, const tnf_emb_cha
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++) {
         if (o == emb->info.embeddings)
             TNF_TRY(add_matrix(builder, emb, &how, &c, e));
-        else if (!tnf_convert_leaves(emb, &how, o))
+        else if (!tnf_emb_convert_drops(emb, &how, o))
             TNF_TRY(tnf_builder_add_object(builder, o, NULL, e));
     }
     if (c && c->norms)
@@ -271,10 +271,10 @@ tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb, const tnf_emb_cha
     const tnf_info *info = tnf_file_info(emb->file);
     for (size_t i = 0; i < info->nextras; i++)
         TNF_TRY(tnf_builder_add_extra(builder, &info->extras[i], e));
-    return tnf_convert_attrs(builder, emb, &how, e);
+    return tnf_emb_convert_attrs(builder, emb, &how, e);
 }
 
-const char *tnf_convert_reason(const tnf_emb_info *info, const tnf_emb_change *how)
+const char *tnf_emb_convert_reason(const tnf_emb_info *info, const tnf_emb_change *how)
 {
     if (info->composed && how->fold != TNF_FOLD_NONE)
         return how->normalize ? "rows of words are combined with their n-grams to vectors of "

@@ -143,8 +143,8 @@ static tnf_status set_arguments(tnf_builder *b, const tnf_emb *emb, tnf_error *e
     return set_number(b, "fasttext.maxn", i->max_n, e);
 }
 
-tnf_status tnf_convert_attrs(tnf_builder *builder, const tnf_emb *emb, const tnf_emb_change *how,
-                             tnf_error *e)
+tnf_status tnf_emb_convert_attrs(tnf_builder *builder, const tnf_emb *emb,
+                                 const tnf_emb_change *how, tnf_error *e)
 {
     const tnf_value *attrs = tnf_file_info(emb->file)->attrs;
     bool to_model = tnf_becomes_model(emb, how);

@@ -167,7 +167,7 @@ static tnf_status add_quantized(tnf_builder *builder, tnf_emb *emb, const uint64
             picked[i] = norms[old];
     }
     if (picked)
-        tnf_turn_le(picked, rows, sizeof *picked);
+        tnf_swap_le(picked, rows, sizeof *picked);
     const tnf_object *before = emb->info.embeddings;
     tnf_part parts[4];
     uint16_t n = 0;
@@ -217,7 +217,7 @@ static tnf_status add_numbers(tnf_builder *builder, const listing *l, tnf_error 
         tnf_value v = tnf_value_uint(all[i].value);
         TNF_TRY(tnf_builder_set(builder, NULL, all[i].key, &v, e));
     }
-    return tnf_change_text(builder, "finalfusion.vocab", "explicit", e);
+    return tnf_emb_set_text(builder, "finalfusion.vocab", "explicit", e);
 }
 
 static tnf_status add_all(tnf_builder *builder, listing *l, tnf_error *e)
@@ -228,16 +228,16 @@ static tnf_status add_all(tnf_builder *builder, listing *l, tnf_error *e)
     void *bytes = keep_buffer(emb, &l->bytes);
     if (!used || !offsets || !index || !bytes)
         return tnf_arena_fail(&emb->arena, "n-grams", e);
-    tnf_turn_le(used, l->nused, sizeof *used); /* the other buffers stay little-endian */
+    tnf_swap_le(used, l->nused, sizeof *used); /* the other buffers stay little-endian */
     TNF_TRY(tnf_builder_add_object(builder, emb->info.vocab, "vocab", e));
-    TNF_TRY(tnf_change_strings(builder, "ngrams", offsets, l->n, bytes, e));
+    TNF_TRY(tnf_emb_add_strings(builder, "ngrams", offsets, l->n, bytes, e));
     TNF_TRY(tnf_builder_add(builder, "ngrams.index", tnf_type_of(TNF_U64), 1, &l->n, index, e));
-    TNF_TRY(emb->info.composed    ? tnf_convert_picked(builder, emb, used, rows, e)
+    TNF_TRY(emb->info.composed    ? tnf_emb_convert_picked(builder, emb, used, rows, e)
             : emb->info.quantized ? add_quantized(builder, emb, used, rows, e)
                                   : add_dense(builder, emb, used, rows, e));
     if (emb->norms_object)
         TNF_TRY(tnf_builder_add_object(builder, emb->norms_object, "norms", e));
-    TNF_TRY(tnf_change_bare(builder, emb, e));
+    TNF_TRY(tnf_emb_keep_bare(builder, emb, e));
     return add_numbers(builder, l, e);
 }
 

@@ -16,7 +16,7 @@
 #define GROUP_ROWS  1024u                 /* least rows of a group */
 #define GROUP_BYTES ((uint64_t)128 << 20) /* for the sums of more than MIN_GROUPS groups */
 
-size_t tnf_feed_groups(const tnf_feed *f, uint64_t bytes)
+size_t tnf_row_feed_groups(const tnf_row_feed *f, uint64_t bytes)
 {
     uint64_t n = (f->rows->n + GROUP_ROWS - 1) / GROUP_ROWS;
     uint64_t fit = GROUP_BYTES / (bytes + 1);
@@ -26,16 +26,16 @@ size_t tnf_feed_groups(const tnf_feed *f, uint64_t bytes)
 
 /* ------------------------------------------------------------------------- a block */
 
-struct tnf_feed_room {
-    tnf_block block;
+struct tnf_row_feed_room {
+    tnf_row_block block;
     double *wide; /* decoded doubles; other types use the block's spare floats */
     atomic_bool taken;
 };
 
-typedef struct tnf_feed_room room;
+typedef struct tnf_row_feed_room room;
 
 /* Allocates one piece of memory for a block: its floats, its doubles, its codes. */
-static bool room_new(room *r, const tnf_feed *f, tnf_arena *arena)
+static bool room_new(room *r, const tnf_row_feed *f, tnf_arena *arena)
 {
     uint64_t matrix = (uint64_t)f->block * f->pitch, wide, bytes;
     wide = (f->rows->kind == TNF_ROWS_WIDE ? matrix : 0) + 4 * (uint64_t)f->block;
@@ -46,21 +46,22 @@ static bool room_new(room *r, const tnf_feed *f, tnf_arena *arena)
     if (!memory)
         return false;
     float *floats = (float *)((memory + 63) & ~(uintptr_t)63);
-    r->block = (tnf_block) { .stride = f->block,
-                             .rows = floats,
-                             .turned = floats + matrix,
-                             .columns = floats + 2 * matrix,
-                             .spare = floats + 3 * matrix };
+    r->block = (tnf_row_block) { .stride = f->block,
+                                 .rows = floats,
+                                 .rotated = floats + matrix,
+                                 .columns = floats + 2 * matrix,
+                                 .spare = floats + 3 * matrix };
     r->block.numbers = (double *)(floats + 4 * matrix);
     r->wide = r->block.numbers + 4 * f->block;
     r->block.codes = (uint8_t *)(r->block.numbers + wide);
     return true;
 }
 
-tnf_status tnf_feed_init(tnf_feed *f, const tnf_rows *rows, const tnf_kmeans_kernels *kernels,
-                         unsigned threads, tnf_arena *arena, tnf_error *e)
+tnf_status tnf_row_feed_init(tnf_row_feed *f, const tnf_rows *rows,
+                             const tnf_kmeans_kernels *kernels, unsigned threads, tnf_arena *arena,
+                             tnf_error *e)
 {
-    *f = (tnf_feed) { .rows = rows, .kernels = kernels, .d = rows->d };
+    *f = (tnf_row_feed) { .rows = rows, .kernels = kernels, .d = rows->d };
     f->pitch = TNF_PITCH(rows->d);
     size_t fit = BLOCK_BYTES / sizeof(float) / f->pitch / TNF_TILE * TNF_TILE;
     f->block = fit < TNF_TILE ? TNF_TILE : fit > MAX_BLOCK ? MAX_BLOCK : fit;
@@ -75,7 +76,7 @@ tnf_status tnf_feed_init(tnf_feed *f, const tnf_rows *rows, const tnf_kmeans_ker
 }
 
 /* A room is always free, since there are at most as many jobs at a time as threads. */
-static room *take_room(const tnf_feed *f)
+static room *take_room(const tnf_row_feed *f)
 {
     for (unsigned i = 0;; i = (i + 1) % f->threads)
         if (!atomic_exchange(&f->rooms[i].taken, true))
@@ -107,7 +108,7 @@ static void take_off(float *out, const double *mean, size_t d)
 }
 
 /* Loads rows first … first + n - 1 into the block, from its row `at` on. */
-static void load_rows(const tnf_feed *f, room *r, uint64_t first, size_t n, size_t at)
+static void load_rows(const tnf_row_feed *f, room *r, uint64_t first, size_t n, size_t at)
 {
     const float *floats = NULL;
     if (f->rows->kind == TNF_ROWS_WIDE)
@@ -131,11 +132,11 @@ static void load_rows(const tnf_feed *f, room *r, uint64_t first, size_t n, size
 }
 
 /* Rotates n rows; only `cols` components from `first` on are computed. */
-static void turn_rows(const tnf_feed *f, room *r, size_t n, size_t first, size_t cols)
+static void rotate_rows(const tnf_row_feed *f, room *r, size_t n, size_t first, size_t cols)
 {
     tnf_product p = { .x = r->block.rows,
                       .y = f->projection + first,
-                      .out = r->block.turned + first,
+                      .out = r->block.rotated + first,
                       .rows = n,
                       .depth = f->d,
                       .cols = cols,
@@ -145,7 +146,7 @@ static void turn_rows(const tnf_feed *f, room *r, size_t n, size_t first, size_t
     f->kernels->product(&p);
 }
 
-static void set_columns(const tnf_feed *f, tnf_block *b, const float *rows)
+static void set_columns(const tnf_row_feed *f, tnf_row_block *b, const float *rows)
 {
     size_t used = (b->n + TNF_TILE - 1) / TNF_TILE * TNF_TILE;
     tnf_transpose(b->columns, b->stride, rows, f->pitch, b->n, f->d, sizeof *rows);
@@ -153,7 +154,7 @@ static void set_columns(const tnf_feed *f, tnf_block *b, const float *rows)
         memset(b->columns + i * b->stride + b->n, 0, (used - b->n) * sizeof *rows);
 }
 
-void tnf_feed_columns(const tnf_feed *f, tnf_block *b)
+void tnf_row_feed_columns(const tnf_row_feed *f, tnf_row_block *b)
 {
     set_columns(f, b, b->rows);
 }
@@ -161,13 +162,13 @@ void tnf_feed_columns(const tnf_feed *f, tnf_block *b)
 /* ------------------------------------------------------------------------ all rows */
 
 struct pass {
-    tnf_feed *feed;
+    tnf_row_feed *feed;
     uint64_t group_rows;
     tnf_take_rows *take;
     void *ctx;
 };
 
-static tnf_status tell_rows(tnf_feed *f, uint64_t rows, tnf_error *e)
+static tnf_status tell_rows(tnf_row_feed *f, uint64_t rows, tnf_error *e)
 {
     uint64_t done = atomic_fetch_add(&f->done, rows) + rows, row = 4 * (uint64_t)f->d;
     if (!f->progress || !pthread_equal(f->caller, pthread_self()) ||
@@ -179,19 +180,19 @@ static tnf_status tell_rows(tnf_feed *f, uint64_t rows, tnf_error *e)
 static tnf_status run_group(void *ctx, size_t group, tnf_error *e)
 {
     const struct pass *p = ctx;
-    tnf_feed *f = p->feed;
+    tnf_row_feed *f = p->feed;
     uint64_t first = group * p->group_rows, end = first + p->group_rows;
     tnf_status status = TNF_OK;
     room *r = take_room(f);
-    tnf_block *b = &r->block;
+    tnf_row_block *b = &r->block;
     end = end < f->rows->n ? end : f->rows->n;
     for (; status == TNF_OK && first < end; first += b->n) {
         b->first = first;
         b->n = end - first < f->block ? (size_t)(end - first) : f->block;
         load_rows(f, r, first, b->n, 0);
         if (f->projection)
-            turn_rows(f, r, b->n, 0, f->pitch);
-        set_columns(f, b, f->projection ? b->turned : b->rows);
+            rotate_rows(f, r, b->n, 0, f->pitch);
+        set_columns(f, b, f->projection ? b->rotated : b->rows);
         status = p->take(p->ctx, group, b, e);
         if (status == TNF_OK)
             status = tell_rows(f, b->n, e);
@@ -200,7 +201,8 @@ static tnf_status run_group(void *ctx, size_t group, tnf_error *e)
     return status;
 }
 
-tnf_status tnf_feed_run(tnf_feed *f, size_t groups, tnf_take_rows *take, void *ctx, tnf_error *e)
+tnf_status tnf_row_feed_run(tnf_row_feed *f, size_t groups, tnf_take_rows *take, void *ctx,
+                            tnf_error *e)
 {
     struct pass p = { .feed = f, .take = take, .ctx = ctx };
     p.group_rows = (f->rows->n / groups / TNF_TILE + 1) * TNF_TILE;
@@ -209,10 +211,11 @@ tnf_status tnf_feed_run(tnf_feed *f, size_t groups, tnf_take_rows *take, void *c
 
 /* ----------------------------------------------------------------------- some rows */
 
-void tnf_feed_some(tnf_feed *f, const uint64_t *which, size_t count, tnf_piece piece, float *out)
+void tnf_row_feed_some(tnf_row_feed *f, const uint64_t *which, size_t count, tnf_row_piece piece,
+                       float *out)
 {
     room *r = &f->rooms[0];
-    const float *from = f->projection ? r->block.turned : r->block.rows;
+    const float *from = f->projection ? r->block.rotated : r->block.rows;
     size_t cols = TNF_PITCH(piece.width);
     size_t first = piece.first < f->pitch - cols ? piece.first : f->pitch - cols;
     for (size_t i = 0; i < count;) {
@@ -220,7 +223,7 @@ void tnf_feed_some(tnf_feed *f, const uint64_t *which, size_t count, tnf_piece p
         for (size_t j = 0; j < n; j++)
             load_rows(f, r, which[i + j], 1, j);
         if (f->projection)
-            turn_rows(f, r, n, first, cols);
+            rotate_rows(f, r, n, first, cols);
         for (size_t j = 0; j < n; j++, i++)
             memcpy(out + i * piece.width, from + j * f->pitch + piece.first,
                    piece.width * sizeof *out);

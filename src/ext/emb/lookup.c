@@ -82,7 +82,7 @@ static tnf_status give_ngram(const struct taking *t, tnf_str ngram, uint64_t row
 static tnf_status take_floret(const struct taking *t, const tnf_ngram *g, tnf_error *e)
 {
     uint64_t h[2];
-    tnf_hash_murmur3(h, g->bytes.p, g->bytes.n, t->emb->seed);
+    tnf_ngram_hash_murmur3(h, g->bytes.p, g->bytes.n, t->emb->seed);
     for (uint32_t i = 0; i < t->emb->hashes; i++) {
         uint64_t word = h[i / 2] >> (i % 2 ? 32 : 0) & UINT32_MAX;
         TNF_TRY(give_ngram(t, g->bytes, t->emb->info.words + word % t->emb->info.buckets, e));
@@ -97,10 +97,11 @@ static tnf_status take_ngram(void *ctx, const tnf_ngram *g, tnf_error *e)
     uint64_t row;
     switch (info->subwords) {
     case TNF_SUBWORDS_BUCKET:
-        row = info->words + tnf_hash_points(g->points, g->count) % info->buckets;
+        row = info->words + tnf_ngram_hash_points(g->points, g->count) % info->buckets;
         break;
     case TNF_SUBWORDS_FASTTEXT:
-        row = tnf_fasttext_row(t->emb, tnf_hash_fasttext(g->bytes.p, g->bytes.n) % info->buckets);
+        row = tnf_fasttext_row(t->emb,
+                               tnf_ngram_hash_fasttext(g->bytes.p, g->bytes.n) % info->buckets);
         break;
     case TNF_SUBWORDS_EXPLICIT:
         TNF_TRY(explicit_row(t->emb, g->bytes, &row, e));

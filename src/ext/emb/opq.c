@@ -23,7 +23,7 @@ tnf_status tnf_opq_room(tnf_trainer *t, tnf_error *e)
     uint64_t square, all;
     if (!tnf_ckd_mul(&square, d, d) || !tnf_ckd_mul(&square, square, sizeof(double)))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows of %zu numbers cannot be rotated", d);
-    t->matrix_groups = tnf_feed_groups(&t->feed, square);
+    t->matrix_groups = tnf_row_feed_groups(&t->feed, square);
     if (!tnf_ckd_mul(&all, t->matrix_groups, d))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows of %zu numbers cannot be rotated", d);
     t->matrices = tnf_arena_array(t->arena, all, d * sizeof(double));
@@ -38,7 +38,8 @@ tnf_status tnf_opq_room(tnf_trainer *t, tnf_error *e)
 /* ------------------------------------------------------------------ sums of products */
 
 /* Adds X^T Y of a block: X is its columns, Y is [n][pitch]. */
-static void add_products(const tnf_trainer *t, const tnf_block *b, const float *y, double *matrix)
+static void add_products(const tnf_trainer *t, const tnf_row_block *b, const float *y,
+                         double *matrix)
 {
     size_t d = t->feed.d, pitch = t->feed.pitch;
     for (size_t first = 0; first < d; first += b->stride) {
@@ -74,7 +75,7 @@ static void forget_matrices(tnf_trainer *t)
 
 /* ------------------------------------------------------------------------ covariance */
 
-static tnf_status add_columns(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status add_columns(void *ctx, size_t group, tnf_row_block *b, tnf_error *e)
 {
     tnf_trainer *t = ctx;
     size_t d = t->feed.d;
@@ -86,7 +87,7 @@ static tnf_status add_columns(void *ctx, size_t group, tnf_block *b, tnf_error *
     return TNF_OK;
 }
 
-static tnf_status add_covariance(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status add_covariance(void *ctx, size_t group, tnf_row_block *b, tnf_error *e)
 {
     tnf_trainer *t = ctx;
     (void)e;
@@ -100,13 +101,13 @@ tnf_status tnf_opq_covariance(tnf_trainer *t, tnf_error *e)
     double n = (double)t->feed.rows->n;
     t->feed.projection = NULL;
     forget_matrices(t);
-    TNF_TRY(tnf_feed_run(&t->feed, t->matrix_groups, add_columns, t, e));
+    TNF_TRY(tnf_row_feed_run(&t->feed, t->matrix_groups, add_columns, t, e));
     join_matrices(t, d);
     for (size_t i = 0; i < d; i++)
         t->numbers[i] = t->matrices[i] / n;
     forget_matrices(t);
     t->feed.mean = t->numbers;
-    tnf_status status = tnf_feed_run(&t->feed, t->matrix_groups, add_covariance, t, e);
+    tnf_status status = tnf_row_feed_run(&t->feed, t->matrix_groups, add_covariance, t, e);
     t->feed.mean = NULL;
     join_matrices(t, d * d);
     for (size_t i = 0; i < d * d; i++)
@@ -179,7 +180,7 @@ tnf_status tnf_opq_gaussian(tnf_trainer *t, tnf_error *e)
 
 /* ------------------------------------------------------------------------------- opq */
 
-static tnf_status add_correlation(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status add_correlation(void *ctx, size_t group, tnf_row_block *b, tnf_error *e)
 {
     tnf_trainer *t = ctx;
     size_t d = t->feed.d, pitch = t->feed.pitch, width = t->width;
@@ -187,20 +188,20 @@ static tnf_status add_correlation(void *ctx, size_t group, tnf_block *b, tnf_err
     for (size_t piece = 0; piece < t->m; piece++) {
         tnf_trainer_encode(t, piece, b);
         for (size_t r = 0; r < b->n; r++)
-            memcpy(b->turned + r * pitch + piece * width,
+            memcpy(b->rotated + r * pitch + piece * width,
                    t->centroids + (piece * t->padded + b->codes[r]) * width, width * sizeof(float));
     }
-    tnf_feed_columns(&t->feed, b);
-    add_products(t, b, b->turned, t->matrices + group * d * d);
+    tnf_row_feed_columns(&t->feed, b);
+    add_products(t, b, b->rotated, t->matrices + group * d * d);
     return TNF_OK;
 }
 
 /* Finds the rotation that moves rows nearest to their reconstructions. */
-static tnf_status turn_better(tnf_trainer *t, tnf_error *e)
+static tnf_status improve_rotation(tnf_trainer *t, tnf_error *e)
 {
     size_t d = t->feed.d;
     forget_matrices(t);
-    TNF_TRY(tnf_feed_run(&t->feed, t->matrix_groups, add_correlation, t, e));
+    TNF_TRY(tnf_row_feed_run(&t->feed, t->matrix_groups, add_correlation, t, e));
     join_matrices(t, d * d);
     TNF_TRY(tnf_nearest_rotation(t->matrices, d, t->rotation, t->alloc, e));
     for (size_t a = 0; a < d; a++)
@@ -215,7 +216,7 @@ tnf_status tnf_opq_train(tnf_trainer *t, tnf_error *e)
     tnf_kmeans_start(t, 0);
     for (size_t round = 0; round < t->rounds; round++) {
         TNF_TRY(tnf_kmeans_round(t, e));
-        TNF_TRY(turn_better(t, e));
+        TNF_TRY(improve_rotation(t, e));
     }
     return TNF_OK;
 }

@@ -112,8 +112,8 @@ static void fix_signs(double *vectors, size_t d)
         for (size_t i = 1; i < d; i++)
             if (fabs(v[i]) > fabs(v[largest]))
                 largest = i;
-        bool turn = v[largest] < 0;
-        for (size_t i = 0; turn && i < d; i++)
+        bool negate = v[largest] < 0;
+        for (size_t i = 0; negate && i < d; i++)
             v[i] = -v[i];
     }
 }

@@ -35,7 +35,7 @@ static tnf_status take_floats(tnf_rows *r, const tnf_object *object, const char 
         return wrong_object(object, "quantized with another type than f32", e);
     if (out != &r->norms || TNF_BIG_ENDIAN_HOST) {
         TNF_TRY(tnf_lent_read(out, part, &r->alloc, memory, e));
-        tnf_turn_le(out->owned, part->nbytes / 4, 4);
+        tnf_swap_le(out->owned, part->nbytes / 4, 4);
         return TNF_OK;
     }
     TNF_TRY(tnf_lend(out, part, &r->alloc, memory, e));

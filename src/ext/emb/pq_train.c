@@ -27,16 +27,17 @@ tnf_status tnf_trainer_room(tnf_trainer *t, tnf_error *e)
     t->width = t->feed.d / t->m;
     t->padded = (t->k + TNF_GROUP - 1) / TNF_GROUP * TNF_GROUP;
     uint64_t padded = (uint64_t)t->m * t->padded;
-    t->groups = tnf_feed_groups(&t->feed, all * (t->width * sizeof *t->sums + sizeof *t->counts));
+    t->groups = tnf_row_feed_groups(&t->feed,
+                                    all * (t->width * sizeof *t->sums + sizeof *t->counts));
     t->centroids = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
     t->half = tnf_arena_array(t->arena, padded, sizeof(float));
-    t->turned = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
+    t->transposed = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
     t->best = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
     t->best_loss = tnf_arena_array(t->arena, t->m, sizeof(double));
     t->sums = tnf_arena_array(t->arena, t->groups * all, t->width * sizeof(double));
     t->counts = tnf_arena_array(t->arena, t->groups * all, sizeof(uint64_t));
     t->losses = tnf_arena_array(t->arena, (uint64_t)t->groups * t->m, sizeof(double));
-    if (!t->centroids || !t->half || !t->turned || !t->best || !t->best_loss || !t->sums ||
+    if (!t->centroids || !t->half || !t->transposed || !t->best || !t->best_loss || !t->sums ||
         !t->counts || !t->losses)
         return tnf_arena_fail(t->arena, "centroids", e);
     return TNF_OK;
@@ -49,10 +50,10 @@ tnf_book tnf_trainer_book(const tnf_trainer *t, size_t piece)
                         .padded = t->padded,
                         .centroids = t->centroids + piece * t->padded * t->width,
                         .half = t->half + piece * t->padded,
-                        .turned = t->turned + piece * t->padded * t->width };
+                        .transposed = t->transposed + piece * t->padded * t->width };
 }
 
-void tnf_trainer_encode(const tnf_trainer *t, size_t piece, tnf_block *b)
+void tnf_trainer_encode(const tnf_trainer *t, size_t piece, tnf_row_block *b)
 {
     tnf_book book = tnf_trainer_book(t, piece);
     const float *columns = b->columns + piece * t->width * b->stride;
@@ -97,7 +98,7 @@ void tnf_kmeans_prepare(tnf_trainer *t, size_t piece)
         double square = 0;
         for (size_t i = 0; i < t->width; i++) {
             square += (double)centroid[i] * centroid[i];
-            t->turned[at * t->width + i * t->padded + c] = centroid[i];
+            t->transposed[at * t->width + i * t->padded + c] = centroid[i];
         }
         t->half[at + c] = c < t->k ? (float)(square / 2) : INFINITY;
     }
@@ -110,12 +111,12 @@ void tnf_kmeans_start(tnf_trainer *t, size_t attempt)
     for (size_t i = 0; i <= attempt; i++)
         state = draw_number(&state);
     for (size_t m = 0; m < t->m; m++) {
-        tnf_piece piece = { m * t->width, t->width };
+        tnf_row_piece piece = { m * t->width, t->width };
         for (size_t c = 0; c < t->k; c++)
             do
                 which[c] = draw_below(&state, t->feed.rows->n);
             while (is_among(which, c, which[c]));
-        tnf_feed_some(&t->feed, which, t->k, piece, t->centroids + m * t->padded * t->width);
+        tnf_row_feed_some(&t->feed, which, t->k, piece, t->centroids + m * t->padded * t->width);
         tnf_kmeans_prepare(t, m);
     }
 }
@@ -123,7 +124,7 @@ void tnf_kmeans_start(tnf_trainer *t, size_t attempt)
 /* -------------------------------------------------------------------------- round */
 
 /* For common widths, callers pass a constant, so the compiler can optimise for it. */
-static inline __attribute__((always_inline)) void add_pieces(const tnf_block *b,
+static inline __attribute__((always_inline)) void add_pieces(const tnf_row_block *b,
                                                              const float *columns, size_t width,
                                                              double *sums, uint64_t *counts)
 {
@@ -135,7 +136,7 @@ static inline __attribute__((always_inline)) void add_pieces(const tnf_block *b,
     }
 }
 
-static void add_rows(const tnf_trainer *t, size_t piece, const tnf_block *b, double *sums,
+static void add_rows(const tnf_trainer *t, size_t piece, const tnf_row_block *b, double *sums,
                      uint64_t *counts)
 {
     const float *columns = b->columns + piece * t->width * b->stride;
@@ -149,7 +150,7 @@ static void add_rows(const tnf_trainer *t, size_t piece, const tnf_block *b, dou
         add_pieces(b, columns, t->width, sums, counts);
 }
 
-static tnf_status add_block(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status add_block(void *ctx, size_t group, tnf_row_block *b, tnf_error *e)
 {
     tnf_trainer *t = ctx;
     (void)e;
@@ -197,13 +198,13 @@ static tnf_status move_centroids(void *ctx, size_t piece, tnf_error *e)
 
 tnf_status tnf_kmeans_round(tnf_trainer *t, tnf_error *e)
 {
-    TNF_TRY(tnf_feed_run(&t->feed, t->groups, add_block, t, e));
+    TNF_TRY(tnf_row_feed_run(&t->feed, t->groups, add_block, t, e));
     return tnf_pool_run(t->feed.threads, t->m, move_centroids, t, e);
 }
 
 /* ----------------------------------------------------------------------- attempts */
 
-static tnf_status add_losses(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status add_losses(void *ctx, size_t group, tnf_row_block *b, tnf_error *e)
 {
     tnf_trainer *t = ctx;
     (void)e;
@@ -227,7 +228,7 @@ static tnf_status add_losses(void *ctx, size_t group, tnf_block *b, tnf_error *e
 static tnf_status keep_best(tnf_trainer *t, bool first, tnf_error *e)
 {
     size_t n = t->padded * t->width;
-    TNF_TRY(tnf_feed_run(&t->feed, t->groups, add_losses, t, e));
+    TNF_TRY(tnf_row_feed_run(&t->feed, t->groups, add_losses, t, e));
     for (size_t piece = 0; piece < t->m; piece++) {
         double loss = 0;
         for (size_t g = 0; g < t->groups; g++) {

@@ -7,7 +7,7 @@
 #include "ext/emb/feed.h"
 
 typedef struct tnf_trainer {
-    tnf_feed feed;
+    tnf_row_feed feed;
     tnf_arena *arena; /* memory of the training */
     const tnf_allocator *alloc;
     size_t m, k;             /* pieces of a row; centroids for each */
@@ -15,7 +15,7 @@ typedef struct tnf_trainer {
     size_t rounds, attempts; /* the best attempt is kept */
     uint64_t seed;
     float *centroids;           /* [m][padded][width] */
-    float *half, *turned;       /* [m][padded]; [m][width][padded] */
+    float *half, *transposed;   /* [m][padded]; [m][width][padded] */
     float *best;                /* [m][padded][width]: the best attempt so far */
     double *best_loss;          /* [m] */
     size_t groups;              /* each has its own sums, all 0 between rounds: */
@@ -32,7 +32,7 @@ typedef struct tnf_trainer {
 tnf_status tnf_trainer_room(tnf_trainer *t, tnf_error *e);
 tnf_book tnf_trainer_book(const tnf_trainer *t, size_t piece);
 /* Finds the nearest centroids of a piece for the rows of a block, in b->codes. */
-void tnf_trainer_encode(const tnf_trainer *t, size_t piece, tnf_block *b);
+void tnf_trainer_encode(const tnf_trainer *t, size_t piece, tnf_row_block *b);
 
 /* Sets the centroids to random rows. */
 void tnf_kmeans_start(tnf_trainer *t, size_t attempt);

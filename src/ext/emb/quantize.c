@@ -108,10 +108,10 @@ static uint64_t count_passes(const quantizing *q)
 /* --------------------------------------------------------------------------- lengths */
 
 /* A tnf_take_rows: computes lengths, and checks that all numbers are finite and not too large. */
-static tnf_status measure_loss(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status measure_loss(void *ctx, size_t group, tnf_row_block *b, tnf_error *e)
 {
     quantizing *q = ctx;
-    const tnf_feed *f = &q->trainer.feed;
+    const tnf_row_feed *f = &q->trainer.feed;
     (void)group;
     for (size_t r = 0; r < b->n; r++) {
         const float *row = b->rows + r * f->pitch;
@@ -137,7 +137,7 @@ static tnf_status measure_loss(void *ctx, size_t group, tnf_block *b, tnf_error 
 
 /* Adds the contribution of a piece to numbers[0 … 3][row]: the squares of the row and of its
  * reconstruction, their product, and the square of their difference. */
-static void add_piece(const tnf_trainer *t, size_t piece, const tnf_block *b)
+static void add_piece(const tnf_trainer *t, size_t piece, const tnf_row_block *b)
 {
     const float *columns = b->columns + piece * t->width * b->stride;
     double *numbers = b->numbers;
@@ -153,7 +153,7 @@ static void add_piece(const tnf_trainer *t, size_t piece, const tnf_block *b)
     }
 }
 
-static void add_lost(quantizing *q, size_t group, const tnf_block *b)
+static void add_lost(quantizing *q, size_t group, const tnf_row_block *b)
 {
     double *lost = q->lost + 3 * group;
     for (size_t r = 0; r < b->n; r++) {
@@ -168,7 +168,7 @@ static void add_lost(quantizing *q, size_t group, const tnf_block *b)
 }
 
 /* A tnf_take_rows that encodes a block. */
-static tnf_status encode_block(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status encode_block(void *ctx, size_t group, tnf_row_block *b, tnf_error *e)
 {
     quantizing *q = ctx;
     tnf_trainer *t = &q->trainer;
@@ -208,7 +208,7 @@ static tnf_quantized result_of(const quantizing *q)
 /* Makes a part from floats, which are converted to little-endian in place. */
 static tnf_part part_of_floats(const char *role, float *p, uint64_t n)
 {
-    tnf_turn_le(p, n, sizeof *p);
+    tnf_swap_le(p, n, sizeof *p);
     return (tnf_part) { .role = role,
                         .type = tnf_type_of(TNF_F32),
                         .payload = TNF_MEMORY,
@@ -232,10 +232,11 @@ static tnf_status add_matrix(tnf_builder *builder, const quantizing *q, tnf_erro
     const tnf_object *before = q->emb->info.embeddings;
     size_t d = t->feed.d, n = (size_t)q->emb->rows.n;
     float *books = keep_rows(q->emb, t->centroids, t->padded * t->width, t->m, t->k * t->width);
-    float *turn = t->projection ? keep_rows(q->emb, t->projection, t->feed.pitch, d, d) : NULL;
+    float *projection = t->projection ? keep_rows(q->emb, t->projection, t->feed.pitch, d, d)
+                                      : NULL;
     tnf_part parts[4];
     uint16_t nparts = 2;
-    if (!books || (t->projection && !turn))
+    if (!books || (t->projection && !projection))
         return tnf_arena_fail(&q->emb->arena, "codebooks", e);
     parts[0] = (tnf_part) { .role = "codes",
                             .type = tnf_type_of(TNF_U8),
@@ -244,8 +245,8 @@ static tnf_status add_matrix(tnf_builder *builder, const quantizing *q, tnf_erro
                             .stored = n * t->m,
                             .nbytes = n * t->m };
     parts[1] = part_of_floats("codebooks", books, (uint64_t)t->k * d);
-    if (turn)
-        parts[nparts++] = part_of_floats("projection", turn, (uint64_t)d * d);
+    if (projection)
+        parts[nparts++] = part_of_floats("projection", projection, (uint64_t)d * d);
     if (q->norms)
         parts[nparts++] = part_of_floats("norms", q->norms, n);
     tnf_object o = { .name = before->name,
@@ -276,7 +277,7 @@ static tnf_status make_room(quantizing *q, const tnf_quantize_options *o, tnf_er
 {
     tnf_trainer *t = &q->trainer;
     const tnf_kmeans_kernels *kernels = tnf_kmeans_named(q->emb->kernels->name);
-    TNF_TRY(tnf_feed_init(&t->feed, &q->emb->rows, kernels, o->threads, t->arena, e));
+    TNF_TRY(tnf_row_feed_init(&t->feed, &q->emb->rows, kernels, o->threads, t->arena, e));
     t->feed.progress = o->progress;
     t->feed.ctx = o->ctx;
     TNF_TRY(tnf_trainer_room(t, e));
@@ -290,7 +291,7 @@ static tnf_status train_groups(quantizing *q, tnf_error *e)
 {
     tnf_trainer *t = &q->trainer;
     t->feed.total = q->emb->rows.n * count_passes(q);
-    TNF_TRY(tnf_feed_run(&t->feed, t->groups, measure_loss, q, e));
+    TNF_TRY(tnf_row_feed_run(&t->feed, t->groups, measure_loss, q, e));
     t->feed.norms = q->norms;
     if (q->method == TNF_OPQ)
         return tnf_opq_train(t, e);
@@ -303,12 +304,12 @@ static tnf_status quantize_rows(tnf_builder *builder, quantizing *q, tnf_quantiz
                                 tnf_error *e)
 {
     TNF_TRY(train_groups(q, e));
-    TNF_TRY(tnf_feed_run(&q->trainer.feed, q->trainer.groups, encode_block, q, e));
+    TNF_TRY(tnf_row_feed_run(&q->trainer.feed, q->trainer.groups, encode_block, q, e));
     const tnf_quantized result = result_of(q);
     if (out)
         tnf_result_fill(out, &result, sizeof result);
     TNF_TRY(add_matrix(builder, q, e));
-    return tnf_change_others(builder, q->emb, e);
+    return tnf_emb_add_others(builder, q->emb, e);
 }
 
 tnf_status tnf_emb_quantize(tnf_quantized *out, tnf_builder *builder, tnf_emb *emb,

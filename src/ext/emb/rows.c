@@ -53,7 +53,8 @@ tnf_status tnf_lend(tnf_lent *out, const tnf_part *part, const tnf_allocator *al
 }
 
 /* A matrix in F order is transposed while it is read. */
-static tnf_status read_turned(tnf_rows *r, const tnf_object *object, uint64_t *memory, tnf_error *e)
+static tnf_status read_transposed(tnf_rows *r, const tnf_object *object, uint64_t *memory,
+                                  tnf_error *e)
 {
     tnf_slice slices[64];
     if (object->rank > 64)
@@ -103,7 +104,7 @@ static tnf_status open_dense(tnf_rows *r, const tnf_object *object, uint64_t *me
     r->type = data->type;
     r->kind = kind_of(data->type);
     if (object->order == TNF_ORDER_F && object->rank > 1)
-        return read_turned(r, object, memory, e);
+        return read_transposed(r, object, memory, e);
     tnf_status status = tnf_map(&r->data.p, data, e);
     if (status == TNF_EUNSUPPORTED && lend_loose(r, data))
         status = TNF_OK;
@@ -194,7 +195,7 @@ const float *tnf_rows_block(const tnf_rows *r, uint64_t first, size_t count, flo
         return (const float *)r->data.p + from;
     case TNF_ROWS_LOOSE:
         memcpy(room, (const uint8_t *)r->data.p + 4 * from, 4 * count * r->d);
-        tnf_turn_le(room, count * r->d, 4);
+        tnf_swap_le(room, count * r->d, 4);
         return room;
     case TNF_ROWS_F16:
         r->kernels->from_f16((const uint8_t *)r->data.p + 2 * from, count * r->d, room);
@@ -243,7 +244,7 @@ static tnf_status read_dense(const tnf_rows *r, uint64_t row, float *dst, tnf_er
     size_t size, skip;
     if (are_floats(r)) {
         TNF_TRY(tnf_read_part(dst, r->d * 4, r->data_at, row * r->d * 4, e));
-        tnf_turn_le(dst, r->d, 4);
+        tnf_swap_le(dst, r->d, 4);
         return TNF_OK;
     }
     TNF_TRY(read_elements(r, row, &bytes, &size, &skip, e));

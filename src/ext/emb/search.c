@@ -127,18 +127,18 @@ static tnf_status prepare_codes(tnf_search_job *job, tnf_arena *arena, tnf_error
 {
     const tnf_rows *rows = job->rows;
     size_t pitch = TNF_PADDED(rows->d), table = rows->m * TNF_CODES;
-    float *turned = aligned_floats(arena, pitch);
+    float *rotated = aligned_floats(arena, pitch);
     job->tables = aligned_floats(arena, (uint64_t)job->n * table);
     job->squares = aligned_floats(arena, table);
     job->lengths = aligned_floats(arena, job->n);
-    if (!turned || !job->tables || !job->squares || !job->lengths)
+    if (!rotated || !job->tables || !job->squares || !job->lengths)
         return tnf_arena_fail(arena, "tables of a query", e);
     tnf_pq_tables(rows, NULL, job->squares);
     for (size_t q = 0; q < job->n; q++) {
         const float *query = job->queries + q * pitch;
         job->emb->kernels->squares(query, 1, rows->d, &job->lengths[q]);
-        tnf_pq_rotate_query(rows, query, turned);
-        tnf_pq_tables(rows, turned, job->tables + q * table);
+        tnf_pq_rotate_query(rows, query, rotated);
+        tnf_pq_tables(rows, rotated, job->tables + q * table);
     }
     if (job->metric == TNF_COSINE)
         job->scales = tnf_code_scales(job);
@@ -170,18 +170,18 @@ static tnf_status prepare_worker(const tnf_search_job *job, tnf_worker *w, size_
 {
     const tnf_rows *rows = job->rows;
     bool wide = job->mode == TNF_SEARCH_WIDE;
-    bool turn = job->mode == TNF_SEARCH_FLOATS && rows->kind == TNF_ROWS_PQ;
+    bool rotates = job->mode == TNF_SEARCH_FLOATS && rows->kind == TNF_ROWS_PQ;
     bool room = job->mode == TNF_SEARCH_FLOATS && rows->kind != TNF_ROWS_F32;
     w->tops = tnf_arena_array(arena, job->n, sizeof *w->tops);
     w->scores = wide ? NULL : aligned_floats(arena, (uint64_t)job->n * job->block);
     w->scale = aligned_floats(arena, job->block);
     w->squares = aligned_floats(arena, job->block);
     w->room = room ? aligned_floats(arena, (uint64_t)job->block * rows->d) : NULL;
-    w->spare = turn ? aligned_floats(arena, TNF_PADDED(rows->d)) : NULL;
+    w->spare = rotates ? aligned_floats(arena, TNF_PADDED(rows->d)) : NULL;
     w->wide = wide ? tnf_arena_raw(arena, (uint64_t)job->block * rows->d * sizeof(double)) : NULL;
     w->sums = job->coarse ? tnf_arena_array(arena, job->block, sizeof *w->sums) : NULL;
     if (!w->tops || (job->coarse && !w->sums) || (!wide && !w->scores) || !w->scale ||
-        !w->squares || (room && !w->room) || (turn && !w->spare) || (wide && !w->wide))
+        !w->squares || (room && !w->room) || (rotates && !w->spare) || (wide && !w->wide))
         return tnf_arena_fail(arena, "scores", e);
     for (size_t q = 0; q < job->n; q++) {
         w->tops[q] = (tnf_top) { tnf_arena_raw(arena, (uint64_t)k * sizeof(tnf_scored)), 0, k };

@@ -189,7 +189,7 @@ static uint64_t fnv64_bytes(uint64_t h, uint64_t number, unsigned bytes)
     return h;
 }
 
-uint64_t tnf_hash_points(const uint32_t *points, size_t count)
+uint64_t tnf_ngram_hash_points(const uint32_t *points, size_t count)
 {
     uint64_t h = count < 256 ? (FNV64_BASIS ^ count) * (FNV64_PRIME4 * FNV64_PRIME4)
                              : fnv64_bytes(FNV64_BASIS, count, 8);
@@ -198,7 +198,7 @@ uint64_t tnf_hash_points(const uint32_t *points, size_t count)
     return h;
 }
 
-uint32_t tnf_hash_fasttext(const void *bytes, size_t n)
+uint32_t tnf_ngram_hash_fasttext(const void *bytes, size_t n)
 {
     const uint8_t *p = bytes;
     uint32_t h = 2166136261u;
@@ -233,7 +233,7 @@ static uint64_t load_some(const uint8_t *p, size_t n)
     return u;
 }
 
-void tnf_hash_murmur3(uint64_t out[2], const void *bytes, size_t n, uint32_t seed)
+void tnf_ngram_hash_murmur3(uint64_t out[2], const void *bytes, size_t n, uint32_t seed)
 {
     const uint8_t *p = bytes;
     uint64_t a = seed, b = seed;

@@ -32,10 +32,10 @@ tnf_status tnf_ngrams_each(const tnf_ngram_rule *rule, tnf_str word, const tnf_a
                            tnf_ngram_take take, void *ctx, tnf_error *e);
 
 /* finalfusion: 64-bit FNV-1a of the number of characters (8 bytes) and each character (4 bytes). */
-uint64_t tnf_hash_points(const uint32_t *points, size_t count);
+uint64_t tnf_ngram_hash_points(const uint32_t *points, size_t count);
 /* fastText: 32-bit FNV-1a; bytes are signed, as in the original. */
-uint32_t tnf_hash_fasttext(const void *bytes, size_t n);
+uint32_t tnf_ngram_hash_fasttext(const void *bytes, size_t n);
 /* floret: MurmurHash3, the 128-bit variant for 64-bit machines. */
-void tnf_hash_murmur3(uint64_t out[2], const void *bytes, size_t n, uint32_t seed);
+void tnf_ngram_hash_murmur3(uint64_t out[2], const void *bytes, size_t n, uint32_t seed);
 
 #endif

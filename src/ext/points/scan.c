@@ -135,7 +135,7 @@ tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take_fn take,
 
 /* Continues the chain after the block at `after`. The offset may be from before the file was
  * compacted. So unless this handle knows the offset, the chain is followed from the beginning. */
-static tnf_status go_behind(tnf_points *p, uint64_t after, tnf_error *e)
+static tnf_status continue_after(tnf_points *p, uint64_t after, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
     TNF_TRY(tnf_points_check_moved(p, e));
@@ -161,7 +161,7 @@ tnf_status tnf_points_after(tnf_points *p, uint64_t after, tnf_point_take_fn tak
     if (after == 0)
         return tnf_points_each(p, 0, take, ctx, e);
     TNF_TRY(tnf_points_enter(p, false, e));
-    tnf_status status = go_behind(p, after, e);
+    tnf_status status = continue_after(p, after, e);
     if (status == TNF_OK)
         status = each_point(p, take, ctx, e);
     tnf_points_leave(p);

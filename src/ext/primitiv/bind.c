@@ -229,7 +229,7 @@ static tnf_status read_all(struct job *j, tnf_error *e)
 /* ------------------------------------------------------------------ commit */
 
 /* Transposes elements of any rank to row-major order, one by one. */
-static void turn_elements(float *dst, const float *src, const uint64_t *shape, uint32_t rank)
+static void transpose_elements(float *dst, const float *src, const uint64_t *shape, uint32_t rank)
 {
     uint64_t index[PRIM_MAX_DIMS + 1] = { 0 }, stride[PRIM_MAX_DIMS + 1], to = 0, step = 1;
     for (uint32_t d = 0; d < rank; d++) {
@@ -261,8 +261,8 @@ static void put_floats(float *dst, const void *bytes, const tnf_object *o)
         tnf_transpose(dst, (size_t)shape[0], bytes, (size_t)shape[1], (size_t)shape[0],
                       (size_t)shape[1], sizeof *dst);
     else
-        turn_elements(dst, bytes, shape, rank);
-    tnf_turn_le(dst, tnf_object_part(o, "data")->nbytes / sizeof *dst, sizeof *dst);
+        transpose_elements(dst, bytes, shape, rank);
+    tnf_swap_le(dst, tnf_object_part(o, "data")->nbytes / sizeof *dst, sizeof *dst);
 }
 
 static void commit_places(struct job *j)

@@ -101,7 +101,7 @@ bool tnf_prim_is_nameless(const tnf_file *file)
                       prim_same(type, (tnf_str)TNF_STR("parameter")));
 }
 
-static bool is_it(const tnf_object *o, tnf_str owner, const tnf_str *statistic)
+static bool is_wanted(const tnf_object *o, tnf_str owner, const tnf_str *statistic)
 {
     tnf_str key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
     if (!statistic)
@@ -114,11 +114,11 @@ static const tnf_object *find_named(const tnf_file *file, tnf_str name, size_t o
 {
     const tnf_str owner = { name.p, owner_n };
     const tnf_object *o = tnf_find_n(file, name.p, name.n);
-    if (!o || is_it(o, owner, statistic))
+    if (!o || is_wanted(o, owner, statistic))
         return o;
     /* If another tensor has the name, the statistic has a different one. */
     for (size_t i = 0; statistic && (o = tnf_at(file, i)); i++)
-        if (is_it(o, owner, statistic))
+        if (is_wanted(o, owner, statistic))
             return o;
     return NULL;
 }

@@ -185,7 +185,7 @@ static tnf_status read_output(ft_reading *f, tnf_error *e)
     return tnf_add_extra(f->r, FT_TRAILING, f->at, size - f->at, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_fasttext(tnf_reader *r, tnf_error *e)
 {
     ft_reading f = { .r = r };
     r->state = f.norms = tnf_arena_array(r->arena, 2, sizeof *f.norms);
@@ -226,7 +226,7 @@ const tnf_format tnf_format_fasttext = {
              .fits = tnf_ft_fits },
     .read_options = read_options,
     .probe = probe_fasttext,
-    .index = index_all,
+    .index = index_fasttext,
     .decode = tnf_ft_decode,
     .write = TNF_WRITES(tnf_ft_write),
 };

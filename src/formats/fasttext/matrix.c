@@ -138,8 +138,8 @@ static tnf_part part_at(const char *role, tnf_dtype dtype, uint64_t offset, uint
 }
 
 /* Adds a vector that accompanies the matrix, "<name><suffix>". */
-static tnf_status add_beside(ft_reading *f, const char *name, const char *suffix, tnf_dtype dtype,
-                             uint64_t n, uint64_t offset, tnf_error *e)
+static tnf_status add_companion(ft_reading *f, const char *name, const char *suffix,
+                                tnf_dtype dtype, uint64_t n, uint64_t offset, tnf_error *e)
 {
     char text[40];
     int length = snprintf(text, sizeof text, "%s%s", name, suffix);
@@ -175,8 +175,8 @@ static tnf_status add_pq(ft_reading *f, const char *name, const ft_quant *q, tnf
     if (!q->norms)
         return TNF_OK;
     f->norms[key] = (ft_norms) { f->at + q->norm_codes, f->at + q->norm_book };
-    TNF_TRY(add_beside(f, name, FT_NORM_CODES, TNF_U8, q->rows, f->at + q->norm_codes, e));
-    return add_beside(f, name, FT_NORM_BOOK, TNF_F32, FT_CENTROIDS, f->at + q->norm_book, e);
+    TNF_TRY(add_companion(f, name, FT_NORM_CODES, TNF_U8, q->rows, f->at + q->norm_codes, e));
+    return add_companion(f, name, FT_NORM_BOOK, TNF_F32, FT_CENTROIDS, f->at + q->norm_book, e);
 }
 
 tnf_status tnf_ft_read_quantized(ft_reading *f, const char *name, tnf_error *e)
@@ -197,7 +197,7 @@ tnf_status tnf_ft_read_quantized(ft_reading *f, const char *name, tnf_error *e)
             "the matrix is kept as bytes: its rows have %llu elements in %llu pieces, and it is "
             "empty, or the last piece is shorter",
             (unsigned long long)q.columns, (unsigned long long)q.pieces);
-        TNF_TRY(add_beside(f, name, FT_QUANTIZED, TNF_U8, q.bytes, f->at, e));
+        TNF_TRY(add_companion(f, name, FT_QUANTIZED, TNF_U8, q.bytes, f->at, e));
     }
     f->at += q.bytes;
     return TNF_OK;

@@ -116,10 +116,10 @@ static tnf_value signed_value(const uint8_t *p, size_t n)
 
 static tnf_value float_value(const uint8_t *p, size_t n)
 {
-    uint8_t turned[8];
+    uint8_t reversed[8];
     for (size_t i = 0; i < n; i++)
-        turned[i] = p[n - 1 - i];
-    return tnf_value_number(n == 4 ? TNF_F32 : TNF_F64, turned);
+        reversed[i] = p[n - 1 - i];
+    return tnf_value_number(n == 4 ? TNF_F32 : TNF_F64, reversed);
 }
 
 void tnf_fx_parse(const uint8_t *p, fx_head *h)

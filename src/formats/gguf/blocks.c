@@ -40,9 +40,9 @@ static tnf_status count_scales(tnf_reader *r, const gguf_entry *t, uint64_t offs
     for (uint64_t i = 0; i < blocks && count[2] < SAMPLED; i += step) {
         TNF_TRY(tnf_source_read(r->source, offset + i * block + t->type->fields[0].at, field,
                                 sizeof field, e));
-        uint16_t said = tnf_le16(field), turned = (uint16_t)(said << 8 | said >> 8);
-        count[0] += is_scale(big ? turned : said);
-        count[1] += is_scale(big ? said : turned);
+        uint16_t said = tnf_le16(field), swapped = (uint16_t)(said << 8 | said >> 8);
+        count[0] += is_scale(big ? swapped : said);
+        count[1] += is_scale(big ? said : swapped);
         count[2]++;
     }
     return TNF_OK;

@@ -75,7 +75,7 @@ static tnf_status read_header(gguf_in *in, gguf_file *g, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_gguf(tnf_reader *r, tnf_error *e)
 {
     gguf_in in = { .r = r, .size = r->source->size };
     gguf_file *g = tnf_arena_alloc(r->arena, sizeof *g);
@@ -177,7 +177,7 @@ const tnf_format tnf_format_gguf = {
     .read_options = read_options,
     .write_options = tnf_gguf_write_options,
     .probe = probe_gguf,
-    .index = index_all,
+    .index = index_gguf,
     .decode = decode_gguf,
     .write = TNF_WRITES(tnf_gguf_write),
     .programs = "llama.cpp gguf-py",

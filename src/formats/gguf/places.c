@@ -205,8 +205,8 @@ static tnf_status check_swapped(tnf_reader *r, const gguf_file *g, const gguf_en
     for (size_t i = 0; i < g->n; i++) {
         const gguf_entry *t = order[i];
         uint64_t end = r->data_start + t->offset + t->nbytes;
-        bool turned = t->type && !t->type->dense;
-        if (turned && end > r->source->size)
+        bool in_blocks = t->type && !t->type->dense;
+        if (in_blocks && end > r->source->size)
             TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, r->source->size,
                                  "the file has %llu bytes, its index needs %llu: %llu bytes are "
                                  "missing (cut short?)",
@@ -215,7 +215,7 @@ static tnf_status check_swapped(tnf_reader *r, const gguf_file *g, const gguf_en
         if (t->nbytes == 0)
             continue;
         if (last && t->offset < last->offset + last->nbytes &&
-            (turned || !last->type || !last->type->dense))
+            (in_blocks || !last->type || !last->type->dense))
             return tnf_fail(e, TNF_EFORMAT, r->data_start + t->offset,
                             "%s and %s share bytes from %llu on", TNF_QUOTED(last->name),
                             TNF_QUOTED(t->name), (unsigned long long)(r->data_start + t->offset));

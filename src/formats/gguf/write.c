@@ -35,7 +35,7 @@ const tnf_option_info tnf_gguf_write_options[] = {
 /* The form of the file to be written. */
 typedef struct form {
     uint32_t version, alignment;
-    bool big, turn; /* turn: swap the fields of blocks, too */
+    bool big, swap_blocks; /* swap_blocks: the fields of blocks are swapped, too */
     bool say_alignment;
     bool usual; /* guess the types of keys that lost theirs */
     bool reserve;
@@ -125,12 +125,12 @@ static tnf_status find_form(tnf_writer *w, form *f, tnf_error *e)
                   .usual = w->options[WRITE_TYPES].u != 0,
                   .reserve = w->options[WRITE_RESERVE].u > 0,
                   .reserve_size = w->options[WRITE_RESERVE].u };
-    f->turn = f->big;
+    f->swap_blocks = f->big;
     if (like && tnf_follows(w, WRITE_VERSION))
         f->version = like->version;
     if (like && tnf_follows(w, WRITE_ENDIAN)) {
         f->big = like->big;
-        f->turn = like->big && !like->blocks_little;
+        f->swap_blocks = like->big && !like->blocks_little;
     }
     if (like && tnf_follows(w, WRITE_RESERVE)) {
         f->reserve = like->reserve;
@@ -307,7 +307,7 @@ static tnf_status put_swapped(tnf_writer *w, const tnf_object *t, tnf_error *e)
 
 static tnf_status put_tensor(tnf_writer *w, const form *f, const tnf_object *t, tnf_error *e)
 {
-    if (f->turn && t->layout->block_bytes)
+    if (f->swap_blocks && t->layout->block_bytes)
         return put_swapped(w, t, e);
     tnf_put_how how = { .codec = TNF_CODEC_RAW,
                         .big_endian = f->big && t->layout == &tnf_layout_dense };

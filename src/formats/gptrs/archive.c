@@ -51,7 +51,7 @@ static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gpt
     return TNF_OK;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_archive(tnf_reader *r, tnf_error *e)
 {
     tnf_cur c;
     TNF_TRY(tnf_read_range(r, "header", 8, 8, 8, &c, e));
@@ -65,7 +65,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
                     (unsigned long)version);
 }
 
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_archive(tnf_writer *w, tnf_error *e)
 {
     const uint32_t *order;
     uint64_t index_len;
@@ -100,6 +100,6 @@ const tnf_format tnf_format_gptrs_archive = {
              .object_attrs = "gptrs.requires_grad", .derived = "gptrs.requires_grad=false" },
     .write_options = write_options,
     .probe = probe_archive,
-    .index = index_all,
-    .write = TNF_WRITES(write_all),
+    .index = index_archive,
+    .write = TNF_WRITES(write_archive),
 };

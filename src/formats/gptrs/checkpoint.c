@@ -171,7 +171,7 @@ static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gpt
     return build_attrs(out, r, t, ascii ? computed : NULL, mixed, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_checkpoint(tnf_reader *r, tnf_error *e)
 {
     tnf_cur c;
     TNF_TRY(tnf_read_range(r, "header", 8, 8, 8, &c, e));
@@ -266,7 +266,7 @@ static tnf_status put_head(tnf_writer *w, uint64_t index_len, tnf_error *e)
     return status == TNF_OK ? tnf_put_u32(w, (uint32_t)index_len, e) : status;
 }
 
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_checkpoint(tnf_writer *w, tnf_error *e)
 {
     const uint32_t *order;
     uint64_t index_len;
@@ -302,6 +302,6 @@ const tnf_format tnf_format_gptrs_checkpoint = {
              .derived = "gptrs.kind gptrs.param_id gptrs.base_id gptrs.requires_grad=false" },
     .write_options = write_options,
     .probe = probe_checkpoint,
-    .index = index_all,
-    .write = TNF_WRITES(write_all),
+    .index = index_checkpoint,
+    .write = TNF_WRITES(write_checkpoint),
 };

@@ -158,8 +158,8 @@ static tnf_status load_chunk(const tnf_reader *r, const h5_data *d, const h5_chu
         TNF_TRY(tnf_source_read(r->source, c->at, k->stored, (size_t)c->stored, e));
         TNF_TRY(tnf_h5_unfilter(d, c, plain, k->stored, k->work, e));
     }
-    if (d->turn)
-        tnf_reverse(k->work, d->chunk_bytes, d->turn);
+    if (d->swap)
+        tnf_reverse(k->work, d->chunk_bytes, d->swap);
     return TNF_OK;
 }
 
@@ -309,8 +309,8 @@ static tnf_status read_data(const tnf_reader *r, const h5_data *d, kept *k, uint
     }
     if (d->form == H5_PLACED) {
         TNF_TRY(tnf_source_read(r->source, d->at + offset, dst, n, e));
-        if (d->turn && offset % d->turn == 0)
-            tnf_reverse(dst, n, d->turn);
+        if (d->swap && offset % d->swap == 0)
+            tnf_reverse(dst, n, d->swap);
         return TNF_OK;
     }
     want w = { .r = r, .d = d, .from = offset, .to = offset + n, .dst = dst };

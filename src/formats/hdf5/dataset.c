@@ -22,7 +22,7 @@ typedef struct dataset {
 /* ------------------------------------------------------------------- attrs */
 
 /* Recognises Keras' bfloat16: two bytes, and an attribute that says so. */
-static void know_bfloat16(dataset *x)
+static void recognise_bfloat16(dataset *x)
 {
     tnf_value own = tnf_attrs_value(&x->own);
     bool told = tnf_value_is(tnf_value_get(&own, "dtype"), "bfloat16");
@@ -228,7 +228,7 @@ static tnf_status read_head(dataset *x, h5_file *h, const h5_header *header, tnf
     TNF_TRY(tnf_h5_body(&c, h, space, e));
     TNF_TRY(tnf_h5_space(&x->space, &c, e));
     TNF_TRY(tnf_h5_attrs(&x->own, h, header, e));
-    know_bfloat16(x);
+    recognise_bfloat16(x);
     return TNF_OK;
 }
 
@@ -264,7 +264,7 @@ tnf_status tnf_h5_dataset(h5_file *h, const h5_header *header, tnf_str name, boo
     d->shape = kept;
     d->width = x.type.size;
     if (x.type.form == H5_DENSE && x.type.big && tnf_dtype_size(x.type.type->storage) > 1)
-        d->turn = (uint32_t)tnf_dtype_size(x.type.type->storage);
+        d->swap = (uint32_t)tnf_dtype_size(x.type.type->storage);
     if (!tnf_ckd_mul(&d->nbytes, x.space.elements, d->width))
         return tnf_fail(e, TNF_EFORMAT, x.at, "%s has more than 2^64 bytes", TNF_QUOTED(name));
     *own = false;

@@ -73,8 +73,8 @@ static uint32_t fletcher_sum(const uint8_t *p, size_t n)
 /* Does the checksum match? Old libraries wrote the bytes of each half in reverse order. */
 static bool sum_fits(uint32_t found, uint32_t stored)
 {
-    uint32_t turned = (found & 0xFF00FFu) << 8 | (found >> 8 & 0xFF00FFu);
-    return found == stored || turned == stored;
+    uint32_t swapped = (found & 0xFF00FFu) << 8 | (found >> 8 & 0xFF00FFu);
+    return found == stored || swapped == stored;
 }
 
 /* Bytes i of all elements are contiguous; an incomplete element at the end is unchanged. */

@@ -246,7 +246,7 @@ struct h5_data {
     uint64_t width;                       /* bytes of an element */
     uint64_t nbytes, at;
     uint64_t chunk_bytes;
-    uint32_t turn;       /* width of numbers whose bytes are reversed; 0: none */
+    uint32_t swap;       /* width of numbers whose bytes are reversed; 0: none */
     const uint8_t *fill; /* of one element, little-endian; NULL: zeros */
     h5_filter filters[H5_FILTERS];
     uint32_t nfilters;

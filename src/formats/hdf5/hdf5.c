@@ -101,7 +101,8 @@ static tnf_str node_key(const void *ctx, uint32_t i)
 }
 
 /* Records an object. *known: it was visited before; *at is its position. */
-static tnf_status meet_object(h5_file *h, uint64_t address, uint32_t *at, bool *known, tnf_error *e)
+static tnf_status record_object(h5_file *h, uint64_t address, uint32_t *at, bool *known,
+                                tnf_error *e)
 {
     uint32_t previous;
     h5_seen *seen = tnf_arena_grow(h->r->scratch, h->seen, h->nseen, &h->seen_capacity,
@@ -276,7 +277,7 @@ static tnf_status visit_object(h5_file *h, uint64_t address, unsigned depth, tnf
     uint32_t at;
     bool known;
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    TNF_TRY(meet_object(h, address, &at, &known, e));
+    TNF_TRY(record_object(h, address, &at, &known, e));
     if (known && h->seen[at].object != UINT32_MAX)
         return add_alias(h, h->seen[at].object, path_of(h), e);
     if (known && h->seen[at].damaged) {
@@ -426,7 +427,7 @@ tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *
     return plain_fault(status, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_hdf5(tnf_reader *r, tnf_error *e)
 {
     return tnf_h5_read(r, 0, r->source->size, e);
 }
@@ -449,7 +450,7 @@ const tnf_format tnf_format_hdf5 = {
              .fits = tnf_h5_fits },
     .write_options = tnf_h5_write_options,
     .probe = probe_hdf5,
-    .index = index_all,
+    .index = index_hdf5,
     .decode = tnf_h5_decode,
     .decode_on = tnf_h5_decode_on,
     .forget = tnf_h5_forget,

@@ -121,7 +121,7 @@ static tnf_status read_members(tnf_reader *r, const tnf_container *z, tnf_error 
     return TNF_OK;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_keras(tnf_reader *r, tnf_error *e)
 {
     tnf_container z;
     TNF_TRY(tnf_open_zip(r, &z, e));
@@ -241,7 +241,7 @@ static tnf_status put_members(tnf_writer *w, tnf_zip_sink *zip, tnf_error *e)
     return tnf_zip_sink_end(zip, (tnf_str) { "", 0 }, e);
 }
 
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_keras(tnf_writer *w, tnf_error *e)
 {
     tnf_zip_sink zip;
     tnf_zip_sink_begin(&zip, w->sink, TNF_ZIP_PYTHON, &w->scratch->alloc);
@@ -271,11 +271,11 @@ const tnf_format tnf_format_keras = {
              .fits = fits_keras },
     .write_options = tnf_h5_write_options,
     .probe = probe_keras,
-    .index = index_all,
+    .index = index_keras,
     .decode = tnf_h5_decode,
     .decode_on = tnf_h5_decode_on,
     .forget = tnf_h5_forget,
     .verify = tnf_h5_verify,
     .keeps = H5_KEEPS,
-    .write = write_all,
+    .write = write_keras,
 };

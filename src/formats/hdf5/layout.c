@@ -109,8 +109,8 @@ static tnf_status read_fill(h5_data *d, h5_file *h, const h5_header *x, tnf_erro
     if (!fill)
         return tnf_arena_fail(h->r->arena, "a fill value", e);
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t in = d->turn ? i % d->turn : 0;
-        fill[i] = d->turn ? p[i - in + (d->turn - 1 - in)] : p[i];
+        uint64_t in = d->swap ? i % d->swap : 0;
+        fill[i] = d->swap ? p[i - in + (d->swap - 1 - in)] : p[i];
     }
     d->fill = fill;
     return TNF_OK;

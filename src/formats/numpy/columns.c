@@ -26,18 +26,18 @@ static tnf_status read_some(const tnf_source *source, const np_columns *c, uint6
                             uint64_t skip, uint8_t *dst, size_t n, tnf_error *e)
 {
     uint64_t at = c->start + place_of(c, element) * c->width;
-    if (c->turn == 1 || (skip % c->turn == 0 && n % c->turn == 0)) {
+    if (c->swap == 1 || (skip % c->swap == 0 && n % c->swap == 0)) {
         TNF_TRY(tnf_source_read(source, at + skip, dst, n, e));
-        tnf_reverse(dst, n, c->turn);
+        tnf_reverse(dst, n, c->swap);
         return TNF_OK;
     }
     uint8_t whole[8];
     for (size_t done = 0; done < n;) {
-        uint64_t first = (skip + done) / c->turn * c->turn;
-        size_t from = (size_t)(skip + done - first), some = c->turn - from;
+        uint64_t first = (skip + done) / c->swap * c->swap;
+        size_t from = (size_t)(skip + done - first), some = c->swap - from;
         some = some < n - done ? some : n - done;
-        TNF_TRY(tnf_source_read(source, at + first, whole, c->turn, e));
-        tnf_reverse(whole, c->turn, c->turn);
+        TNF_TRY(tnf_source_read(source, at + first, whole, c->swap, e));
+        tnf_reverse(whole, c->swap, c->swap);
         memcpy(dst + done, whole + from, some);
         done += some;
     }
@@ -78,7 +78,7 @@ struct scattering {
     tnf_slice *slices;
     uint8_t *block;
     uint64_t width;
-    size_t turn;
+    size_t swap;
     tnf_take_fn take;
     void *ctx;
 };
@@ -94,7 +94,7 @@ static tnf_status put_column(const struct scattering *s, tnf_error *e)
         slices[0] = (tnf_slice) { (int64_t)done, 1, left < many ? left : many, false };
         size_t n = (size_t)(slices[0].count * width);
         TNF_TRY(tnf_read_slice(s->block, n, o, slices, e));
-        tnf_reverse(s->block, n, s->turn);
+        tnf_reverse(s->block, n, s->swap);
         TNF_TRY(s->take(s->ctx, s->block, n, e));
     }
     return TNF_OK;
@@ -116,7 +116,7 @@ tnf_status tnf_np_scatter(tnf_writer *w, const tnf_object *o, uint32_t rank, boo
         slices[d] = (tnf_slice) { 0, 1, d < rank ? 1 : o->shape[d], false };
     struct scattering s = { o, slices, block, width, 1, take, ctx };
     if (big)
-        s.turn = tnf_dtype_size(o->parts[0].type->storage);
+        s.swap = tnf_dtype_size(o->parts[0].type->storage);
     do
         TNF_TRY(put_column(&s, e));
     while (next_column(slices, o, rank));

@@ -11,7 +11,7 @@ typedef struct np_columns {
     const uint64_t *shape;
     uint32_t rank;
     uint64_t width, start; /* of an element; of the data in the file */
-    size_t turn;           /* width of numbers whose bytes are reversed; 1: none */
+    size_t swap;           /* width of numbers whose bytes are reversed; 1: none */
     const void *member;    /* the member of an archive if it is deflated; else NULL */
 } np_columns;
 

@@ -84,9 +84,9 @@ static tnf_status add_columns(tnf_reader *r, const np_array *a, const tnf_dense 
     memcpy(shape, a->shape, a->rank * sizeof *shape);
     *c = (np_columns) { .shape = shape, .rank = a->rank, .width = a->type.width };
     c->start = r->data_start;
-    c->turn = 1;
+    c->swap = 1;
     if (a->type.big)
-        c->turn = tnf_dtype_size(a->type.type->storage);
+        c->swap = tnf_dtype_size(a->type.type->storage);
     r->state = c;
     tnf_part part = { .role = "data",
                       .type = d->type,
@@ -133,7 +133,7 @@ static tnf_status add_array(tnf_reader *r, const np_array *a, const tnf_value *a
     return tnf_add_extra(r, TRAILING, end, size - end, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_npy(tnf_reader *r, tnf_error *e)
 {
     unsigned major;
     tnf_cur c;
@@ -208,7 +208,7 @@ static tnf_status put_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e
     return tnf_put(ctx, bytes, n, e);
 }
 
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_npy(tnf_writer *w, tnf_error *e)
 {
     np_context x = { .arena = w->scratch };
     np_form f;
@@ -255,8 +255,8 @@ const tnf_format tnf_format_npy = {
     .read_options = tnf_np_read_options,
     .write_options = write_options,
     .probe = probe_npy,
-    .index = index_all,
+    .index = index_npy,
     .decode = decode_npy,
     .element_text = tnf_np_element_text,
-    .write = TNF_WRITES(write_all),
+    .write = TNF_WRITES(write_npy),
 };

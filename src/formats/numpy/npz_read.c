@@ -179,9 +179,9 @@ static tnf_status add_columns(reading *x, const np_array *a, uint64_t start, uin
     s->columns = columns;
     memcpy(shape, a->shape, a->rank * sizeof *shape);
     np_columns c = { .shape = shape, .rank = a->rank, .width = a->type.width, .start = start };
-    c.turn = 1;
+    c.swap = 1;
     if (a->type.big)
-        c.turn = tnf_dtype_size(a->type.type->storage);
+        c.swap = tnf_dtype_size(a->type.type->storage);
     *key = s->n;
     s->columns[s->n++] = c;
     return TNF_OK;

@@ -385,7 +385,7 @@ static tnf_status keep_model(tnf_reader *r, const ox_walk *w, tnf_error *e)
     return tnf_set_attr(r, OX_MODEL, tnf_value_str(TNF_BYTES, (const char *)p, (size_t)size), e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_onnx(tnf_reader *r, tnf_error *e)
 {
     tnf_protobuf_in *in;
     r->state = tnf_arena_alloc(r->arena, sizeof(ox_state));
@@ -424,7 +424,7 @@ const tnf_format tnf_format_onnx = {
              .fits = tnf_ox_fits },
     .write_options = tnf_ox_write_options,
     .probe = probe_onnx,
-    .index = index_all,
+    .index = index_onnx,
     .decode = tnf_ox_decode,
     .verify = tnf_ox_verify,
     .write = TNF_WRITES(tnf_ox_write),

@@ -180,7 +180,7 @@ static tnf_status put_model(struct job *j, tnf_error *e)
 }
 
 /* Finds the only tensor that is not a statistic. */
-static tnf_status the_value(const struct job *j, const tnf_object **out, tnf_error *e)
+static tnf_status find_value(const struct job *j, const tnf_object **out, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     for (size_t i = 0; i < c->n; i++)
@@ -253,10 +253,10 @@ static tnf_status put_object(struct job *j, tnf_error *e)
     case PRIM_SHAPE:
         return put_shape(j, e);
     case PRIM_TENSOR:
-        TNF_TRY(the_value(j, &value, e));
+        TNF_TRY(find_value(j, &value, e));
         return put_tensor(j, value, e);
     case PRIM_PARAMETER:
-        TNF_TRY(the_value(j, &value, e));
+        TNF_TRY(find_value(j, &value, e));
         return put_parameter(j, value, e);
     case PRIM_OPTIMIZER:
         return put_optimizer(j, e);

@@ -478,7 +478,7 @@ static tnf_status index_folder(dcp *d)
     return tnf_pt_audit_done(d->f, d->e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_dcp(tnf_reader *r, tnf_error *e)
 {
     dcp *d = tnf_arena_alloc(r->arena, sizeof *d);
     pt_file *f = tnf_arena_alloc(r->arena, sizeof *f);
@@ -593,7 +593,7 @@ const tnf_format tnf_format_pytorch_dcp = {
     .caps = TNF_CAN_READ,
     .inside = ".metadata",
     .probe = probe_dcp,
-    .index = index_all,
+    .index = index_dcp,
     .decode = decode_dcp,
     .verify = tnf_pt_verify,
     .notes = tnf_pt_notes,

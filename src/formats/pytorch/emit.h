@@ -8,10 +8,10 @@
 
 /* A storage of the tree to be written; numbered in the order of first use. */
 typedef struct pt_emitted {
-    tnf_str key;            /* must be first, for tnf_named: the key in the nodes */
-    tnf_pickle_node *node;  /* its number as text */
-    const tnf_part *part;   /* for the writer: its bytes */
-    const pt_dense *turned; /* and their order, if not row-major */
+    tnf_str key;               /* must be first, for tnf_named: the key in the nodes */
+    tnf_pickle_node *node;     /* its number as text */
+    const tnf_part *part;      /* for the writer: its bytes */
+    const pt_dense *reordered; /* and their order, if not row-major */
 } pt_emitted;
 
 typedef struct pt_emitter {

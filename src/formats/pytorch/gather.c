@@ -75,7 +75,7 @@ static tnf_status add_gather(uint64_t *key, pt_file *f, const pt_dense *d, tnf_e
     g.stride = kept + g.rank;
     g.start = d->start + d->offset * g.width;
     g.number = (uint8_t)tnf_dtype_size(type->storage);
-    g.turn = d->storage->big ? g.number : 1;
+    g.swap = d->storage->big ? g.number : 1;
     bool complex = type->number == TNF_NUMBER_COMPLEX || d->type->axis == 2;
     g.sign = (uint8_t)((d->neg ? 3 : 0) ^ (d->conj && complex ? 2 : 0));
     *key = f->ngathers;
@@ -244,7 +244,7 @@ static tnf_status read_run(const bytes_from *b, const pt_gather *g, uint64_t at,
 static void finish_numbers(const pt_gather *g, uint8_t *p, size_t n)
 {
     size_t step = g->number ? g->number : 1;
-    tnf_reverse(p, n, g->turn);
+    tnf_reverse(p, n, g->swap);
     for (size_t i = 0; i + step <= n && g->sign; i += step) {
         bool odd = g->width > g->number && i / step % 2;
         if (g->sign & (odd ? 2 : 1))

@@ -36,7 +36,7 @@ static tnf_status index_pickle(pt_file *f, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_paddle(tnf_reader *r, tnf_error *e)
 {
     return tnf_pt_index(r, index_pickle, e);
 }
@@ -48,7 +48,7 @@ const tnf_format tnf_format_paddle = {
     .family = "pytorch",
     .caps = TNF_CAN_READ,
     .probe = probe_paddle,
-    .index = index_all,
+    .index = index_paddle,
     .decode = tnf_pt_decode,
     .verify = tnf_pt_verify,
     .notes = tnf_pt_notes,

@@ -75,7 +75,7 @@ typedef struct pt_gather {
     uint64_t start; /* offset of the first element in the storage */
     uint32_t rank;  /* of shape and stride, after contiguous dimensions were joined */
     uint32_t width; /* bytes that move together */
-    uint32_t turn;  /* width of a number stored big-endian, or 1 */
+    uint32_t swap;  /* width of a number stored big-endian, or 1 */
     const uint64_t *shape, *stride; /* stride in bytes */
     uint8_t sign;   /* numbers that change their sign: 1 the even ones, 2 the odd ones */
     uint8_t number; /* bytes of such a number */
@@ -123,7 +123,7 @@ typedef struct pt_file {
     /* Finds the bytes of a storage. */
     tnf_status (*locate)(struct pt_file *f, pt_storage *s, tnf_error *e);
     void *container;
-    tnf_str ours;       /* its id, if Tenfold wrote the file from another format and its order means
+    tnf_str own_id;     /* its id, if Tenfold wrote the file from another format and its order means
                          * nothing; else p is NULL */
     const char *folder; /* prefix of keys in the pickle: "data/" */
     tnf_str window;     /* while it is read: bytes of the file, and their offset */
@@ -330,6 +330,7 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e);
 
 /* tree.c: keeps the structure, to be written again. */
 tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e);
+/* write.c */
 tnf_status tnf_pt_write(tnf_writer *w, tnf_error *e);
 
 /* Reads a pickle of unknown length at *at and moves *at to its end. */

@@ -159,7 +159,7 @@ tnf_status tnf_pt_index(tnf_reader *r, pt_index_fn index, tnf_error *e)
     return status;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_pytorch(tnf_reader *r, tnf_error *e)
 {
     return tnf_pt_index(r, index_kind, e);
 }
@@ -278,7 +278,7 @@ const tnf_format tnf_format_pytorch = {
              .fits = fits_pytorch },
     .write_options = write_options,
     .probe = probe_pytorch,
-    .index = index_all,
+    .index = index_pytorch,
     .decode = tnf_pt_decode,
     .write = TNF_WRITES(tnf_pt_write),
     .verify = tnf_pt_verify,

@@ -50,7 +50,7 @@ static bool is_whole(const pt_dense *d)
  * Then the layout and the attributes describe it completely. */
 static bool is_plain_layout(pt_file *f, const tnf_pickle_node *node, pt_tensor *t)
 {
-    if (!f->ours.p ||
+    if (!f->own_id.p ||
         (!tnf_pickle_is_call(node, "torch._utils", "_rebuild_sparse_tensor") &&
          !tnf_pickle_is_call(node, "torch._utils", "_rebuild_qtensor") &&
          !tnf_pickle_is_call(node, "torch._utils", "_rebuild_nested_tensor")) ||
@@ -137,7 +137,7 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     tnf_error said = { .message = "" };
     tnf_str raw, plain = { NULL, 0 };
     bool whole, dict = is_plain_dict(f, p->root, &whole);
-    if (dict && whole && (f->ours.p || is_sorted(f->r->catalog)))
+    if (dict && whole && (f->own_id.p || is_sorted(f->r->catalog)))
         return TNF_OK;
     uint64_t most = LEAST_TREE + TREE_RATIO * (uint64_t)p->used;
     writing w = { .f = f, .most = most < MAX_TREE ? most : MAX_TREE };
@@ -160,9 +160,9 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     if (!dict)
         TNF_TRY(tnf_set_attr(f->r, "pytorch.tree", tnf_value_str(TNF_BYTES, plain.p, plain.n), e));
     /* without a tree a new id is computed; with a tree the old id must be kept */
-    if (!dict && f->ours.p && tnf_utf8_valid(NULL, f->ours.p, f->ours.n))
+    if (!dict && f->own_id.p && tnf_utf8_valid(NULL, f->own_id.p, f->own_id.n))
         TNF_TRY(tnf_set_attr(f->r, "pytorch.serialization_id",
-                             tnf_value_str(TNF_STRING, f->ours.p, f->ours.n), e));
+                             tnf_value_str(TNF_STRING, f->own_id.p, f->own_id.n), e));
     if (!dict && raw.n == plain.n && memcmp(raw.p, plain.p, raw.n) == 0)
         return TNF_OK;
     return tnf_set_attr(f->r, "pytorch.views", tnf_value_str(TNF_BYTES, raw.p, raw.n), e);

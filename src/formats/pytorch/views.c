@@ -147,7 +147,7 @@ static uint32_t dimension_of(const pt_dense *d, uint64_t step)
     return k;
 }
 
-bool tnf_pt_is_turned(const pt_dense *d)
+bool tnf_pt_is_reordered(const pt_dense *d)
 {
     uint64_t step = 1;
     bool rows = true;
@@ -163,7 +163,7 @@ bool tnf_pt_is_turned(const pt_dense *d)
            d->limit / d->type->width == elements && d->limit % d->type->width == 0;
 }
 
-tnf_status tnf_pt_turn(uint8_t *out, const tnf_part *part, const pt_dense *d, tnf_error *e)
+tnf_status tnf_pt_reorder(uint8_t *out, const tnf_part *part, const pt_dense *d, tnf_error *e)
 {
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     size_t width = d->type->width, n = (size_t)part->nbytes;

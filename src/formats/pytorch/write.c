@@ -18,7 +18,9 @@
 #include <string.h>
 
 #define MAX_PICKLE ((uint64_t)1 << 30)
-#define MAX_TURNED ((uint64_t)16 << 20) /* reordering takes memory: larger ones are rows first */
+#define MAX_REORDERED                                                                              \
+    ((uint64_t)16 << 20) /* reordering takes memory: larger ones are rows first                    \
+                          */
 
 static tnf_status no_memory(const pt_out *o)
 {
@@ -110,8 +112,8 @@ static tnf_status keep_order(pt_out *o, const tnf_pickle_node *storage, const pt
     if (!copy)
         return no_memory(o);
     *copy = *d;
-    ((pt_emitted *)tnf_named_at(&o->parts_by_key, i))->turned = copy;
-    o->turned = true;
+    ((pt_emitted *)tnf_named_at(&o->parts_by_key, i))->reordered = copy;
+    o->reordered = true;
     return TNF_OK;
 }
 
@@ -131,7 +133,7 @@ static tnf_status place_view(pt_out *o, const tnf_object *object, const tnf_part
             return no_memory(o);
     keep_words(items[0]->as.items[0], storage->as.items[0]);
     if (args && object->order == TNF_ORDER_C && part->nbytes == d->limit &&
-        part->nbytes <= MAX_TURNED && tnf_pt_is_turned(d)) {
+        part->nbytes <= MAX_REORDERED && tnf_pt_is_reordered(d)) {
         items[3] = args->as.items[3];
         TNF_TRY(keep_order(o, items[0], d));
     }
@@ -341,13 +343,13 @@ static tnf_status put_record(pt_out *o, const char *name, const void *bytes, siz
     return put_part(o, name, &part);
 }
 
-static tnf_status put_turned(pt_out *o, const char *name, const pt_emitted *from)
+static tnf_status put_reordered(pt_out *o, const char *name, const pt_emitted *from)
 {
     size_t n = (size_t)from->part->nbytes;
     uint8_t *bytes = tnf_alloc(&o->a->alloc, n);
     if (!bytes)
         return no_memory(o);
-    tnf_status status = tnf_pt_turn(bytes, from->part, from->turned, o->e);
+    tnf_status status = tnf_pt_reorder(bytes, from->part, from->reordered, o->e);
     if (status == TNF_OK)
         status = put_record(o, name, bytes, n);
     tnf_free(&o->a->alloc, bytes, n);
@@ -365,7 +367,7 @@ static tnf_status put_storages(pt_out *o)
                             "the tree has a storage whose bytes are missing");
         snprintf(name, sizeof name, "data/%u", i);
         const pt_emitted *from = tnf_named_at(&o->parts_by_key, at);
-        TNF_TRY(from->turned ? put_turned(o, name, from) : put_part(o, name, from->part));
+        TNF_TRY(from->reordered ? put_reordered(o, name, from) : put_part(o, name, from->part));
     }
     return TNF_OK;
 }
@@ -468,7 +470,7 @@ static tnf_status make_pickle(pt_out *o)
         TNF_TRY(place_tree(o, list, n));
         /* a plain dict without shared storages is written in the default form */
         if (!tnf_catalog_attr(c, "pytorch.tree") && tnf_named_count(&o->parts_by_key) == n &&
-            is_sorted(list, n) && !o->turned) {
+            is_sorted(list, n) && !o->reordered) {
             o->by_tree = false;
             TNF_TRY(flat_tree(o, &root));
         }

@@ -30,8 +30,8 @@ typedef struct pt_out {
     uint32_t align;
     uint64_t hash; /* over the CRCs, for the id */
     bool crc;
-    bool by_tree; /* tensors in the order of a tree, not by name */
-    bool turned;  /* a tensor keeps strides other than row-major */
+    bool by_tree;   /* tensors in the order of a tree, not by name */
+    bool reordered; /* a tensor keeps strides other than row-major */
     /* nodes that all tensors share, as in torch.save() */
     tnf_pickle_node *storage, *cpu, *no, *rebuild2, *rebuild3, *ordered, *empty;
     tnf_pickle_node *classes[64]; /* by position in the table of types */
@@ -80,8 +80,8 @@ bool tnf_pt_is_view_of(const tnf_part *part, const tnf_part *base);
 tnf_status tnf_pt_compare_views(bool *same, const tnf_part *part, const tnf_part *base,
                                 const pt_dense *d, tnf_error *e);
 /* Does it cover its storage, each element once, but not in row-major order (channels_last …)? */
-bool tnf_pt_is_turned(const pt_dense *d);
+bool tnf_pt_is_reordered(const pt_dense *d);
 /* Converts the bytes of a part from row-major order to that of the strides. */
-tnf_status tnf_pt_turn(uint8_t *out, const tnf_part *part, const pt_dense *d, tnf_error *e);
+tnf_status tnf_pt_reorder(uint8_t *out, const tnf_part *part, const pt_dense *d, tnf_error *e);
 
 #endif

@@ -255,7 +255,7 @@ static tnf_status read_facts(pt_zip *z, tnf_error *e)
         TNF_TRY(tnf_set_attr(r, "pytorch.alignment", tnf_value_uint(number), e));
     TNF_TRY(read_text(z, ".data/serialization_id", &text, e));
     if (text.p && strncmp(text.p, "00000000000000000000", 20) == 0)
-        z->f->ours = text;
+        z->f->own_id = text;
     else if (text.p && tnf_utf8_valid(NULL, text.p, text.n))
         TNF_TRY(tnf_set_attr(r, "pytorch.serialization_id",
                              tnf_value_str(TNF_STRING, text.p, text.n), e));

@@ -10,7 +10,7 @@ static const tnf_index_kind pytorch = { "pytorch", "pytorch.shards", "pytorch.to
 static const tnf_index_kind flax = { "flax", "flax.shards", "flax.total_size",
                                      "flax.index_metadata" };
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_safetensors(tnf_reader *r, tnf_error *e)
 {
     return tnf_index_shards(r, &safetensors, e);
 }
@@ -38,7 +38,7 @@ const tnf_format tnf_format_safetensors_index = {
              .file_attrs = "safetensors.metadata safetensors.index_metadata",
              .derived = "safetensors.shards safetensors.total_size" },
     .probe = tnf_probe_safetensors_index,
-    .index = index_all,
+    .index = index_safetensors,
     .write_index = TNF_WRITES(tnf_write_safetensors_index),
     .index_name = ".safetensors.index.json",
     .verify = tnf_verify_shards,

@@ -448,7 +448,7 @@ static tnf_status take_key(void *ctx, tnf_str key, uint64_t at, uint64_t n, tnf_
     return add_tensor(g, key, &x, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_tensorbundle(tnf_reader *r, tnf_error *e)
 {
     struct tb_reading g = { .r = r };
     tb_table table = { .r = r, .take = take_key, .ctx = &g };
@@ -475,7 +475,7 @@ const tnf_format tnf_format_tensorbundle = {
     .choice = "checkpoint",
     .chosen = tnf_tb_chosen,
     .probe = probe_tensorbundle,
-    .index = index_all,
+    .index = index_tensorbundle,
     .decode = tnf_tb_decode,
     .verify = tnf_tb_verify,
 };

@@ -219,7 +219,7 @@ static tnf_status add_strings(const reading *g, tnf_object *o, const place *at)
     if (!text)
         return tnf_arena_fail(r->arena, "strings", g->e);
     uint64_t total = ends[n];
-    tnf_turn_le(ends, n + 1, sizeof *ends);
+    tnf_swap_le(ends, n + 1, sizeof *ends);
     parts[0] = (tnf_part) { .role = "offsets", .type = tnf_type_of(TNF_U64), .memory = ends };
     parts[1] = (tnf_part) { .role = "bytes", .type = tnf_type_of(TNF_U8), .memory = text };
     parts[0].stored = parts[0].nbytes = 8 * (n + 1);
@@ -349,7 +349,7 @@ static tnf_status set_attrs(const reading *g, uint64_t version, tnf_str descript
                           : TNF_OK;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_tflite(tnf_reader *r, tnf_error *e)
 {
     reading g = { .r = r, .e = e };
     uint64_t size = r->source->size < MAX_MODEL ? r->source->size : MAX_MODEL, version = 0;
@@ -392,5 +392,5 @@ const tnf_format tnf_format_tflite = {
     .caps = TNF_CAN_READ,
     .can = { .derived = VERSION " " ACTIVATIONS },
     .probe = probe_tflite,
-    .index = index_all,
+    .index = index_tflite,
 };

@@ -174,7 +174,7 @@ static tnf_status add_matrix(tnf_reader *r, const fbin_head *h, const char *name
     return tnf_add_dense(r, &d, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_fbin(tnf_reader *r, tnf_error *e)
 {
     fbin_head h;
     const vec_kind *k = tnf_vec_by_type(kinds, r->options[READ_TYPE].s);
@@ -249,7 +249,7 @@ static tnf_status put_head(tnf_writer *w, uint64_t n, uint64_t d, bool wide, tnf
     return tnf_put_u32(w, (uint32_t)d, e);
 }
 
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_fbin(tnf_writer *w, tnf_error *e)
 {
     const tnf_catalog *c = w->catalog;
     const tnf_object *o = &c->objects[0], *pair = NULL;
@@ -282,6 +282,6 @@ const tnf_format tnf_format_fbin = {
     .read_options = read_options,
     .write_options = write_options,
     .probe = probe_fbin,
-    .index = index_all,
-    .write = TNF_WRITES(write_all),
+    .index = index_fbin,
+    .write = TNF_WRITES(write_fbin),
 };

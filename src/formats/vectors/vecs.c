@@ -168,7 +168,7 @@ static tnf_status check_extension(const tnf_reader *r, tnf_error *e)
              : TNF_OK;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_vecs(tnf_reader *r, tnf_error *e)
 {
     tnf_cur c;
     if (r->source->size == 0)
@@ -343,7 +343,7 @@ static tnf_status take_rows(void *ctx, const void *bytes, size_t n, tnf_error *e
     return TNF_OK;
 }
 
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_vecs(tnf_writer *w, tnf_error *e)
 {
     const tnf_object *o = &w->catalog->objects[0];
     uint64_t d = o->shape[o->rank - 1];
@@ -374,7 +374,7 @@ const tnf_format tnf_format_vecs = {
     .read_options = read_options,
     .write_options = write_options,
     .probe = probe_vecs,
-    .index = index_all,
+    .index = index_vecs,
     .decode = decode_vecs,
-    .write = TNF_WRITES(write_all),
+    .write = TNF_WRITES(write_vecs),
 };

@@ -3,7 +3,9 @@
 
 #define ROWS  4096u
 #define BYTES ((uint64_t)1 << 20)
-#define TURNS 16u /* an encoded part is decoded again for each window, so use few windows */
+#define MOST_WINDOWS                                                                               \
+    16u /* an encoded part is decoded again for each window, so use few windows                    \
+         */
 
 void tnf_vs_strings_init(vs_strings *s, const tnf_object *object, const tnf_allocator *alloc)
 {
@@ -31,7 +33,7 @@ static tnf_status no_memory(tnf_error *e)
 
 static uint64_t worth_reading(const tnf_part *part, uint64_t usual, uint64_t all)
 {
-    uint64_t share = part->payload == TNF_ENCODED ? all / TURNS : 0;
+    uint64_t share = part->payload == TNF_ENCODED ? all / MOST_WINDOWS : 0;
     return share > usual ? share : usual;
 }
 

@@ -232,7 +232,7 @@ static tnf_status scan_file(struct scanning *s, tnf_error *e)
     return tnf_add_extra(r, TRAILING, at, size - at, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_word2vec(tnf_reader *r, tnf_error *e)
 {
     struct state *state = tnf_arena_alloc(r->arena, sizeof *state);
     wv_utf8 utf8 = (wv_utf8)r->options[READ_UTF8].u;
@@ -382,7 +382,7 @@ static tnf_status put_trailing(tnf_writer *w, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_word2vec(tnf_writer *w, tnf_error *e)
 {
     struct putting p = { .w = w, .how = newline_wanted(w->catalog, w->options) };
     char line[64];
@@ -474,7 +474,7 @@ const tnf_format tnf_format_word2vec = {
     .read_options = read_options,
     .write_options = write_options,
     .probe = probe_word2vec,
-    .index = index_all,
+    .index = index_word2vec,
     .decode = decode_word2vec,
-    .write = TNF_WRITES(write_all),
+    .write = TNF_WRITES(write_word2vec),
 };

@@ -222,7 +222,7 @@ static void warn_unfinished(tnf_reader *r)
                  "the directory has the name of an unfinished save: arrays may be missing");
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_orbax(tnf_reader *r, tnf_error *e)
 {
     opening o = { .r = r, .e = e };
     zr_state *state = tnf_arena_alloc(r->arena, sizeof *state);
@@ -261,7 +261,7 @@ const tnf_format tnf_format_orbax = {
     .caps = TNF_CAN_READ,
     .folder_marks = "manifest.ocdbt _METADATA _CHECKPOINT_METADATA",
     .probe = probe_orbax,
-    .index = index_all,
+    .index = index_orbax,
     .decode = tnf_zr_decode,
     .slice = tnf_zr_slice,
     .close = tnf_zr_close,

@@ -94,7 +94,7 @@ static tnf_status open_folder(zr_store **out, tnf_reader *r, const tnf_container
     s->ctx = (void *)(uintptr_t)c;
     s->read = read_file;
     s->place = c->n <= MOST_PLACED ? place_file : NULL;
-    if (r->source->far)
+    if (r->source->remote)
         read_documents(s, r);
     *out = s;
     return TNF_OK;

@@ -144,7 +144,7 @@ tnf_status tnf_zr_strings(tnf_part parts[2], tnf_reader *r, zr_array *a, tnf_err
         status = tnf_arena_fail(r->arena, "strings", e);
     uint64_t total = text.n;
     tnf_buf_free(&text);
-    tnf_turn_le(ends, n + 1, sizeof *ends);
+    tnf_swap_le(ends, n + 1, sizeof *ends);
     parts[0] = tnf_part_over("offsets", TNF_U64, ends, 8 * (n + 1));
     parts[1] = tnf_part_over("bytes", TNF_U8, kept, total);
     return status;

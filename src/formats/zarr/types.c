@@ -337,9 +337,9 @@ static unsigned nearest_code(const tnf_type *type, double x)
         (void)tnf_type_decode(value, type, bytes, 0, 1);
         if (isnan(x) ? isnan(value[0]) != 0 : value[0] == x)
             return code;
-        double far = fabs(value[0] - x);
-        if (far < least) {
-            least = far;
+        double distance = fabs(value[0] - x);
+        if (distance < least) {
+            least = distance;
             best = code;
         }
     }

@@ -317,7 +317,7 @@ static tnf_status add_nodes(walk *w)
     return TNF_OK;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_zarr(tnf_reader *r, tnf_error *e)
 {
     zr_store *s;
     walk w = { .r = r, .e = e };
@@ -377,7 +377,7 @@ const tnf_format tnf_format_zarr = {
     .folder_marks = "zarr.json .zgroup .zarray",
     .folder_extensions = "zarr",
     .probe = probe_zarr,
-    .index = index_all,
+    .index = index_zarr,
     .decode = tnf_zr_decode,
     .slice = tnf_zr_slice,
     .close = tnf_zr_close,

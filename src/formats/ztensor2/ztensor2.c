@@ -165,7 +165,7 @@ static tnf_status index_model(zt2 *z, tnf_error *e)
     return tnf_zt2_set_content(z, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_ztensor2(tnf_reader *r, tnf_error *e)
 {
     zt2 z = { .r = r };
     r->version = "2";
@@ -198,7 +198,7 @@ const tnf_format tnf_format_ztensor2 = {
     .write_options = tnf_zt2_write_options,
     .rule_names = &rule_names,
     .probe = probe_ztensor2,
-    .index = index_all,
+    .index = index_ztensor2,
     .write = TNF_WRITES(tnf_zt2_write),
     .append = TNF_WRITES(tnf_zt2_write),
     .write_index = TNF_WRITES(tnf_zt2_write_index),

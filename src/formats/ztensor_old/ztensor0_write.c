@@ -211,7 +211,7 @@ static tnf_status put_all(tnf_writer *w, tnf_buf *b, tnf_error *e)
     return tnf_put_u64(w, b->n, e);
 }
 
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_ztensor0(tnf_writer *w, tnf_error *e)
 {
     tnf_buf b;
     TNF_TRY(tnf_put(w, ZT0_MAGIC, ZT_HEAD, e));
@@ -253,5 +253,5 @@ const tnf_format tnf_format_ztensor0 = {
     .write_options = write_options,
     .probe = probe_ztensor0,
     .index = tnf_zt0_index,
-    .write = TNF_WRITES(write_all),
+    .write = TNF_WRITES(write_ztensor0),
 };

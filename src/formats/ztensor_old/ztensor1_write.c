@@ -170,7 +170,7 @@ static tnf_status put_manifest(tnf_writer *w, tnf_buf *b, zt_blob *const *blobs,
     return tnf_put(w, ZT1_MAGIC, 8, e);
 }
 
-static tnf_status write_all(tnf_writer *w, tnf_error *e)
+static tnf_status write_ztensor1(tnf_writer *w, tnf_error *e)
 {
     tnf_buf b;
     zt_blob **blobs = tnf_arena_array(w->scratch, w->catalog->n, sizeof *blobs);
@@ -207,5 +207,5 @@ const tnf_format tnf_format_ztensor1 = {
     .write_options = write_options,
     .probe = probe_ztensor1,
     .index = tnf_zt1_index,
-    .write = TNF_WRITES(write_all),
+    .write = TNF_WRITES(write_ztensor1),
 };

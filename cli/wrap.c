@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds long lines at blanks, so that a terminal does not cut words. If the output is not a
+/* Wraps long lines at blanks, so that a terminal does not cut words. If the output is not a
  * terminal, each line stays as it is, for programs that read it. */
 #include "table.h"
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static size_t count_columns(const char *p, size_t n)
     return columns;
 }
 
-static void fold_line(FILE *to, const char *p, size_t n, size_t indent, size_t width)
+static void wrap_line(FILE *to, const char *p, size_t n, size_t indent, size_t width)
 {
     size_t column = 0, from = 0; /* `from`: where words of this line begin */
     for (size_t i = 0; i < n;) {
@@ -48,22 +48,22 @@ static void fold_line(FILE *to, const char *p, size_t n, size_t indent, size_t w
     putc('\n', to);
 }
 
-void put_folded(FILE *to, const char *text, size_t n, size_t indent)
+void put_wrapped(FILE *to, const char *text, size_t n, size_t indent)
 {
     size_t width = terminal_width(to == stderr ? STDERR_FILENO : STDOUT_FILENO);
     for (size_t length; width && n > 0; text += length, n -= length) {
         const char *end = memchr(text, '\n', n);
         size_t lead = strspn(text, " ");
         length = end ? (size_t)(end - text) + 1 : n;
-        fold_line(to, text, length - (end != NULL), lead + indent < width / 2 ? lead + indent : 2,
+        wrap_line(to, text, length - (end != NULL), lead + indent < width / 2 ? lead + indent : 2,
                   width);
     }
     fwrite(text, 1, n, to);
 }
 
-FILE *fold_begin(folded *f, FILE *to)
+FILE *wrap_begin(wrapped_text *f, FILE *to)
 {
-    *f = (folded) { .real = to };
+    *f = (wrapped_text) { .real = to };
     f->to = terminal_width(to == stderr ? STDERR_FILENO : STDOUT_FILENO)
                 ? open_memstream(&f->text, &f->n)
                 : NULL;
@@ -72,12 +72,12 @@ FILE *fold_begin(folded *f, FILE *to)
     return f->to;
 }
 
-void fold_end(folded *f, size_t indent)
+void wrap_end(wrapped_text *f, size_t indent)
 {
     if (f->to == f->real)
         return;
     fclose(f->to);
     if (f->text)
-        put_folded(f->real, f->text, f->n, indent);
+        put_wrapped(f->real, f->text, f->n, indent);
     free(f->text);
 }

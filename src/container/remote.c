@@ -19,21 +19,21 @@
 #define MOST_OPEN 64u
 
 /* A file that was placed. */
-typedef struct far_file {
-    const struct far_state *folder;
+typedef struct remote_file {
+    const struct remote_state *folder;
     size_t i;
     tnf_source *source;
-} far_file;
+} remote_file;
 
-typedef struct far_state {
+typedef struct remote_state {
     tnf_container_state all;
-    tnf_far_folder from;
+    tnf_remote_directory from;
     size_t n;
-    far_file **placed;    /* one for each member; NULL: not placed yet */
+    remote_file **placed; /* one for each member; NULL: not placed yet */
     pthread_mutex_t lock; /* guards the members below */
     tnf_source **kept;    /* one for each member; NULL: not open */
     size_t nkept;
-} far_state;
+} remote_state;
 
 /* ----------------------------------------------------------------- listing */
 
@@ -44,7 +44,7 @@ static tnf_status add_file(void *ctx, const char *name, uint64_t size, tnf_error
 
 /* ----------------------------------------------------------------- reading */
 
-static tnf_status open_file(const far_state *f, tnf_source **out, size_t i, tnf_error *e)
+static tnf_status open_file(const remote_state *f, tnf_source **out, size_t i, tnf_error *e)
 {
     const tnf_container_member *m = &f->all.members[i];
     *out = NULL;
@@ -59,7 +59,7 @@ static tnf_status open_file(const far_state *f, tnf_source **out, size_t i, tnf_
 }
 
 /* Keeps a source open; false: there is no room, or another thread was faster. */
-static bool keep_open(far_state *f, size_t i, tnf_source *source)
+static bool keep_open(remote_state *f, size_t i, tnf_source *source)
 {
     pthread_mutex_lock(&f->lock);
     bool keep = !f->kept[i] && f->nkept < MOST_OPEN;
@@ -74,7 +74,7 @@ static bool keep_open(far_state *f, size_t i, tnf_source *source)
 static tnf_status fetch_file(const tnf_container_state *s, size_t i, uint64_t offset, void *dst,
                              size_t n, tnf_error *e)
 {
-    far_state *f = (far_state *)(uintptr_t)s;
+    remote_state *f = (remote_state *)(uintptr_t)s;
     pthread_mutex_lock(&f->lock);
     tnf_source *source = f->kept[i];
     pthread_mutex_unlock(&f->lock);
@@ -96,7 +96,7 @@ static tnf_status fetch_file(const tnf_container_state *s, size_t i, uint64_t of
 
 static tnf_status read_placed(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
-    const far_file *p = ctx;
+    const remote_file *p = ctx;
     return fetch_file(&p->folder->all, p->i, offset, dst, n, e);
 }
 
@@ -106,13 +106,13 @@ static const tnf_source_ops placed_ops = { .version = TNF_SOURCE_OPS_VERSION,
 static tnf_status place_file(tnf_member_place *out, const tnf_container_state *s, size_t i,
                              tnf_error *e)
 {
-    far_state *f = (far_state *)(uintptr_t)s;
+    remote_state *f = (remote_state *)(uintptr_t)s;
     uint64_t size = s->members[i].size;
     if (!f->placed[i]) {
-        far_file *p = tnf_arena_alloc(s->arena, sizeof *p);
+        remote_file *p = tnf_arena_alloc(s->arena, sizeof *p);
         if (!p)
             return tnf_arena_fail(s->arena, "a file", e);
-        *p = (far_file) { .folder = f, .i = i };
+        *p = (remote_file) { .folder = f, .i = i };
         TNF_TRY(tnf_source_new(&p->source, &placed_ops, p, size, &s->arena->alloc, e));
         p->source->network = true;
         p->source->map_why = "it is read over the network";
@@ -124,9 +124,9 @@ static tnf_status place_file(tnf_member_place *out, const tnf_container_state *s
     return TNF_OK;
 }
 
-static void close_far(tnf_container_state *s)
+static void close_remote(tnf_container_state *s)
 {
-    far_state *f = (far_state *)(void *)s;
+    remote_state *f = (remote_state *)(void *)s;
     for (size_t i = 0; i < f->n; i++) {
         if (f->placed[i])
             tnf_source_close(f->placed[i]->source);
@@ -137,19 +137,19 @@ static void close_far(tnf_container_state *s)
 
 /* ----------------------------------------------------------------- opening */
 
-static tnf_status begin_far(tnf_container *out, const tnf_far_folder *from, const tnf_members *l,
-                            tnf_error *e)
+static tnf_status begin_remote(tnf_container *out, const tnf_remote_directory *from,
+                               const tnf_members *l, tnf_error *e)
 {
     tnf_arena *arena = l->how->arena;
     size_t n;
-    far_state *f = tnf_arena_alloc(arena, sizeof *f);
+    remote_state *f = tnf_arena_alloc(arena, sizeof *f);
     tnf_container_member *members = tnf_members_sorted(l, &n);
-    far_file **placed = tnf_arena_array(arena, n, sizeof(far_file *));
+    remote_file **placed = tnf_arena_array(arena, n, sizeof(remote_file *));
     tnf_source **kept = tnf_arena_array(arena, n, sizeof(tnf_source *));
     if (!f || !members || !placed || !kept)
         return tnf_arena_fail(arena, "a directory", e);
-    *f = (far_state) {
-        .all = { .arena = arena, .place = place_file, .fetch = fetch_file, .close = close_far },
+    *f = (remote_state) {
+        .all = { .arena = arena, .place = place_file, .fetch = fetch_file, .close = close_remote },
         .from = *from,
         .n = n,
         .placed = placed,
@@ -159,15 +159,15 @@ static tnf_status begin_far(tnf_container *out, const tnf_far_folder *from, cons
     return tnf_container_begin(out, members, n, &f->all, e);
 }
 
-tnf_status tnf_container_far(tnf_container *out, const tnf_far_folder *from,
-                             const tnf_container_how *how, tnf_error *e)
+tnf_status tnf_container_remote(tnf_container *out, const tnf_remote_directory *from,
+                                const tnf_container_how *how, tnf_error *e)
 {
     tnf_members l = { .how = how };
     *out = (tnf_container) { 0 };
     tnf_buf_init(&l.list, &how->arena->alloc, how->arena->limit);
     tnf_status status = from->list(from->ctx, add_file, &l, e);
     if (status == TNF_OK)
-        status = begin_far(out, from, &l, e);
+        status = begin_remote(out, from, &l, e);
     tnf_buf_free(&l.list);
     return status;
 }

@@ -11,17 +11,17 @@
 #include <string.h>
 #include <time.h>
 
-static tnf_status add_line(tnf_proof *proof, tnf_exchange *x, const char *name, const char *value,
-                           tnf_error *e)
+static tnf_status add_line(tnf_auth_lines *auth, tnf_exchange *x, const char *name,
+                           const char *value, tnf_error *e)
 {
-    size_t i = proof->n;
-    if (i == sizeof proof->line / sizeof *proof->line)
+    size_t i = auth->n;
+    if (i == sizeof auth->line / sizeof *auth->line)
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "too many headers");
-    int n = snprintf(proof->line[i], sizeof proof->line[i], "%s: %s", name, value);
-    if (n < 0 || (size_t)n >= sizeof proof->line[i] || strpbrk(value, "\r\n"))
+    int n = snprintf(auth->line[i], sizeof auth->line[i], "%s: %s", name, value);
+    if (n < 0 || (size_t)n >= sizeof auth->line[i] || strpbrk(value, "\r\n"))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the credentials are too long, or not text");
-    tnf_exchange_header(x, proof->line[i]);
-    proof->n++;
+    tnf_exchange_header(x, auth->line[i]);
+    auth->n++;
     return TNF_OK;
 }
 
@@ -46,8 +46,8 @@ static void body_hash(char out[65], const tnf_exchange *x)
 }
 
 /* host;[range;][x-amz-checksum-mode;]x-amz-content-sha256;x-amz-date[;x-amz-security-token] */
-static tnf_status prove_s3(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_proof *proof,
-                           tnf_error *e)
+static tnf_status authorize_s3(const tnf_place *p, tnf_session *s, tnf_exchange *x,
+                               tnf_auth_lines *auth, tnf_error *e)
 {
     tnf_keys_aws keys;
     char host[300], range[120], sha[90], date[64], token[4200], hash[65], when[17], line[1024];
@@ -89,30 +89,30 @@ static tnf_status prove_s3(const tnf_place *p, tnf_session *s, tnf_exchange *x, 
                         .headers = signed_,
                         .nheaders = n };
     TNF_TRY(tnf_sigv4(line, sizeof line, &how, e));
-    TNF_TRY(add_line(proof, x, "x-amz-content-sha256", hash, e));
-    TNF_TRY(add_line(proof, x, "x-amz-date", when, e));
+    TNF_TRY(add_line(auth, x, "x-amz-content-sha256", hash, e));
+    TNF_TRY(add_line(auth, x, "x-amz-date", when, e));
     if (keys.token[0])
-        TNF_TRY(add_line(proof, x, "x-amz-security-token", keys.token, e));
-    return add_line(proof, x, "Authorization", line, e);
+        TNF_TRY(add_line(auth, x, "x-amz-security-token", keys.token, e));
+    return add_line(auth, x, "Authorization", line, e);
 }
 
-static tnf_status prove_bearer(tnf_session *s, tnf_service service, tnf_exchange *x,
-                               tnf_proof *proof, tnf_error *e)
+static tnf_status authorize_bearer(tnf_session *s, tnf_service service, tnf_exchange *x,
+                                   tnf_auth_lines *auth, tnf_error *e)
 {
     char value[4200] = "Bearer ";
     tnf_find_bearer(s, service, value + 7, sizeof value - 7);
-    return value[7] ? add_line(proof, x, "Authorization", value, e) : TNF_OK;
+    return value[7] ? add_line(auth, x, "Authorization", value, e) : TNF_OK;
 }
 
-static tnf_status prove_az(tnf_session *s, tnf_exchange *x, tnf_proof *proof, tnf_error *e)
+static tnf_status authorize_az(tnf_session *s, tnf_exchange *x, tnf_auth_lines *auth, tnf_error *e)
 {
     const char *sas = s->how.anonymous ? NULL : tnf_setting("AZURE_STORAGE_SAS_TOKEN");
-    TNF_TRY(add_line(proof, x, "x-ms-version", "2021-12-02", e));
+    TNF_TRY(add_line(auth, x, "x-ms-version", "2021-12-02", e));
     size_t n = strlen(x->url.query);
     if (strstr(x->url.query, "sig=") && !s->how.token)
         return TNF_OK;
     if (!sas || s->how.token)
-        return prove_bearer(s, TNF_AZ, x, proof, e);
+        return authorize_bearer(s, TNF_AZ, x, auth, e);
     sas += *sas == '?';
     int put = snprintf(x->url.query + n, sizeof x->url.query - n, "%s%s", n ? "&" : "", sas);
     if (put < 0 || (size_t)put >= sizeof x->url.query - n || strpbrk(sas, " \r\n\t#"))
@@ -122,7 +122,8 @@ static tnf_status prove_az(tnf_session *s, tnf_exchange *x, tnf_proof *proof, tn
 
 /* Adds the headers for this host from the lines "host: Name: value" of the file in
  * TENFOLD_HTTP_HEADER_FILE. */
-static tnf_status prove_by_file(const tnf_place *p, tnf_exchange *x, tnf_proof *proof, tnf_error *e)
+static tnf_status authorize_by_file(const tnf_place *p, tnf_exchange *x, tnf_auth_lines *auth,
+                                    tnf_error *e)
 {
     const char *path = tnf_setting("TENFOLD_HTTP_HEADER_FILE");
     char line[4200], authority[TNF_URL_HOST + 8];
@@ -139,46 +140,46 @@ static tnf_status prove_by_file(const tnf_place *p, tnf_exchange *x, tnf_proof *
             !(colon = strchr(name += strspn(name, " \t"), ':')))
             continue;
         *colon = 0;
-        status = add_line(proof, x, name, colon + 1 + strspn(colon + 1, " \t"), e);
+        status = add_line(auth, x, name, colon + 1 + strspn(colon + 1, " \t"), e);
     }
     if (f)
         (void)fclose(f);
     return status;
 }
 
-static tnf_status prove_web(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_proof *proof,
-                            tnf_error *e)
+static tnf_status authorize_web(const tnf_place *p, tnf_session *s, tnf_exchange *x,
+                                tnf_auth_lines *auth, tnf_error *e)
 {
     char value[4200];
     x->netrc = s->how.netrc && !s->how.token && !s->how.anonymous;
     if (!s->how.token)
-        return s->how.anonymous ? TNF_OK : prove_by_file(p, x, proof, e);
+        return s->how.anonymous ? TNF_OK : authorize_by_file(p, x, auth, e);
     snprintf(value, sizeof value, "Bearer %s", s->how.token);
-    return add_line(proof, x, "Authorization", value, e);
+    return add_line(auth, x, "Authorization", value, e);
 }
 
-tnf_status tnf_place_prove(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_proof *proof,
-                           tnf_error *e)
+tnf_status tnf_place_authorize(const tnf_place *p, tnf_session *s, tnf_exchange *x,
+                               tnf_auth_lines *auth, tnf_error *e)
 {
     for (size_t i = 0; i < s->how.nheaders; i++)
         tnf_exchange_header(x, s->how.headers[i]);
     switch (p->service) {
     case TNF_S3:
-        return prove_s3(p, s, x, proof, e);
+        return authorize_s3(p, s, x, auth, e);
     case TNF_GS:
     case TNF_HUB:
-        return prove_bearer(s, p->service, x, proof, e);
+        return authorize_bearer(s, p->service, x, auth, e);
     case TNF_AZ:
-        return prove_az(s, x, proof, e);
+        return authorize_az(s, x, auth, e);
     default:
-        return prove_web(p, s, x, proof, e);
+        return authorize_web(p, s, x, auth, e);
     }
 }
 
 /* ---------------------------------------------------------------- refusals */
 
 /* Advice for a refusal, as the end of a sentence. */
-static const char *proof_advice(const tnf_place *p, tnf_session *s, int status)
+static const char *refusal_advice(const tnf_place *p, tnf_session *s, int status)
 {
     if (status != 401 && status != 403)
         return "";
@@ -232,7 +233,7 @@ tnf_status tnf_place_refused(const tnf_place *p, tnf_session *s, const tnf_excha
                                            : NULL;
     if (words) {
         (void)tnf_fail(e, status, TNF_NO_OFFSET, "%s %s%s%s%s", TNF_VISIBLE(x->url.host), words,
-                       code[0] ? ": " : "", code, proof_advice(p, s, a->status));
+                       code[0] ? ": " : "", code, refusal_advice(p, s, a->status));
     } else {
         (void)tnf_excerpt(begin, sizeof begin, a->excerpt, a->nexcerpt < 200 ? a->nexcerpt : 200);
         const char *text = code[0] ? code : begin;

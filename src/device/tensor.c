@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the want of a request: bytes of a file, which are copied unchanged, converted by a kernel
- * of the device, or computed by the host. */
+/* Prepares the tensor of a request: bytes of a file, which are copied unchanged, converted by a
+ * kernel of the device, or computed by the host. */
 #include "device/kernel.h"
 #include "device/plan.h"
 
@@ -21,7 +21,7 @@ static bool is_dense(const tnf_object *o)
 
 /* Joins the outer dimensions, from `d` down: `count` runs, each `stride` elements after the one
  * before. */
-static bool join_outer(tnf_want *w, const tnf_object *o, const tnf_slice *slices, uint32_t d,
+static bool join_outer(tnf_load_tensor *w, const tnf_object *o, const tnf_slice *slices, uint32_t d,
                        uint64_t stride)
 {
     w->count = 1;
@@ -41,7 +41,7 @@ static bool join_outer(tnf_want *w, const tnf_object *o, const tnf_slice *slices
 
 /* Describes a slice as runs of bytes with one stride; returns false if that is impossible, or if
  * the slice is invalid. All products are less than the tensor's size. */
-static bool slice_runs(tnf_want *w, const tnf_object *o, const tnf_slice *slices)
+static bool slice_runs(tnf_load_tensor *w, const tnf_object *o, const tnf_slice *slices)
 {
     uint32_t bits = o->parts->type->bits, d = o->rank;
     uint64_t stride = 1, first = 0, run = 1;
@@ -69,7 +69,7 @@ static bool slice_runs(tnf_want *w, const tnf_object *o, const tnf_slice *slices
 /* ------------------------------------------------------------ on the host */
 
 /* Replaces the object by a virtual one. */
-static tnf_status make_virtual(tnf_want *w, const tnf_object **o, const tnf_object *second,
+static tnf_status make_virtual(tnf_load_tensor *w, const tnf_object **o, const tnf_object *second,
                                tnf_virtual_how how, tnf_error *e)
 {
     const tnf_object *sources[2] = { *o, second };
@@ -81,7 +81,7 @@ static tnf_status make_virtual(tnf_want *w, const tnf_object **o, const tnf_obje
     return TNF_OK;
 }
 
-static tnf_status on_host(tnf_want *w, const tnf_device_request *r, tnf_error *e)
+static tnf_status on_host(tnf_load_tensor *w, const tnf_device_request *r, tnf_error *e)
 {
     const tnf_object *o = r->object;
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
@@ -102,7 +102,7 @@ static tnf_status on_host(tnf_want *w, const tnf_device_request *r, tnf_error *e
     w->part = o->parts;
     w->run = w->bytes = w->part->nbytes;
     w->how = r->as ? TNF_LOAD_HOST : TNF_LOAD_STORED;
-    return tnf_part_place(&w->place, w->part, e);
+    return tnf_part_locate(&w->place, w->part, e);
 }
 
 /* --------------------------------------------------------------- requests */
@@ -138,11 +138,11 @@ static bool is_empty(const tnf_device_request *r)
     return false;
 }
 
-static tnf_status want_bytes(tnf_want *w, tnf_device *device, const tnf_device_request *r,
-                             tnf_error *e)
+static tnf_status tensor_bytes(tnf_load_tensor *w, tnf_device *device, const tnf_device_request *r,
+                               tnf_error *e)
 {
     bool changes = r->as && (r->scales || !is_dense(r->object) || w->part->type != r->as);
-    TNF_TRY(tnf_part_place(&w->place, w->part, e));
+    TNF_TRY(tnf_part_locate(&w->place, w->part, e));
     w->run = w->part->nbytes;
     w->count = 1;
     if (is_empty(r)) {
@@ -151,20 +151,21 @@ static tnf_status want_bytes(tnf_want *w, tnf_device *device, const tnf_device_r
     }
     if (r->slices && (!w->place.source || !slice_runs(w, r->object, r->slices)))
         return on_host(w, r, e);
-    if (changes && !tnf_kernel_want(w, device, r))
+    if (changes && !tnf_kernel_find(w, device, r))
         return on_host(w, r, e);
     if (!w->kernel)
         w->bytes = w->run * w->count;
     return TNF_OK;
 }
 
-tnf_status tnf_want_make(tnf_want *w, tnf_device *device, const tnf_device_request *r, tnf_error *e)
+tnf_status tnf_load_tensor_make(tnf_load_tensor *w, tnf_device *device, const tnf_device_request *r,
+                                tnf_error *e)
 {
     TNF_TRY(find_part(&w->part, r, e));
     w->dst = r->dst;
     w->count = 1;
     w->unit = w->unit_out = 1;
-    tnf_status status = want_bytes(w, device, r, e);
+    tnf_status status = tensor_bytes(w, device, r, e);
     if (status != TNF_OK) {
         char name[100];
         tnf_error_prefix(e, tnf_quote(name, sizeof name, r->object->name.p, r->object->name.n));
