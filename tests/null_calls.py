@@ -141,11 +141,13 @@ def good_value(kind, name, function):
 def main():
     cases = []
     for result, name, parameters in functions(sys.argv[1]):
+        # A report is set even after a failure.
+        returned = any(is_result(k) and k.count("*") == 2 for k, _ in parameters) and not name.startswith("tnf_convert")
         if name == "tnf_error_set":
             continue
         good = f"{name}({', '.join(good_value(*p, name) for p in parameters)})"
         if result == "tnf_status":
-            cases.append((name, f"status = {good};", name in UNFIT))
+            cases.append((name, f"status = {good};", name in UNFIT, False))
         for i, (kind, parameter) in enumerate(parameters):
             if not is_pointer(kind) or kind in ("tnf_error *",) or parameter == "ctx":
                 continue
@@ -159,17 +161,17 @@ def main():
             else:
                 optional = True
                 body = f"(void){call};" if result != "void" else f"{call};"
-            cases.append((f"{name}.{parameter}", body, optional))
+            cases.append((f"{name}.{parameter}", body, optional, returned))
     with open(sys.argv[2], "w", encoding="utf-8") as out:
         out.write("/* Made by tests/null_calls.py. */\n")
         out.write("static tnf_status make_call(size_t i, tnf_error *e)\n{\n")
         out.write("    tnf_status status = TNF_OK;\n    switch (i) {\n")
-        for i, (_, body, _) in enumerate(cases):
+        for i, (_, body, _, _) in enumerate(cases):
             out.write(f"    case {i}:\n        {body}\n        break;\n")
         out.write("    default:\n        break;\n    }\n    return status;\n}\n\n")
-        out.write("static const struct {\n    const char *name;\n    bool optional;\n} cases[] = {\n")
-        for name, _, optional in cases:
-            out.write(f'    {{ "{name}", {"true" if optional else "false"} }},\n')
+        out.write("static const struct {\n    const char *name;\n    bool optional, returned;\n} cases[] = {\n")
+        for name, _, optional, returned in cases:
+            out.write(f'    {{ "{name}", {str(optional).lower()}, {str(returned).lower()} }},\n')
         out.write("};\n")
 
 

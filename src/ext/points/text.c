@@ -44,8 +44,9 @@ tnf_status tnf_points_value(const tnf_value **out, tnf_points *p, const tnf_poin
     tnf_msgpack_init(&r, point->app.p, point->app.n, 0, &p->tree, TNF_VS_DEPTH, e);
     if (!tnf_msgpack_value(&r, v))
         return r.status;
-    *out = v;
-    return tnf_msgpack_end(&r);
+    tnf_status status = tnf_msgpack_end(&r);
+    *out = status == TNF_OK ? v : NULL;
+    return status;
 }
 
 static tnf_status pack_document(tnf_points *p, tnf_buf *b, const tnf_value *v, tnf_error *e)
