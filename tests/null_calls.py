@@ -80,7 +80,9 @@ UNFIT = {"tnf_emb_reconstruct", "tnf_emb_explicit", "tnf_primitiv_bind", "tnf_pr
 # Handles that a function changes or uses; a pointer to anything else that is not const is a result.
 HANDLES = {"file", "source", "sink", "builder", "emb", "params", "points", "job", "device", "load",
            "device_memory", "virtual", "report", "binding", "primitiv_binding"}
-SIZED = (pathlib.Path(__file__).parent.parent / "src/base/sized.h").read_text()
+ROOT = pathlib.Path(__file__).parent.parent
+SIZED = (ROOT / "src/base/sized.h").read_text()
+EXPORTED = set((ROOT / "tools/symbols.txt").read_text().split())
 
 
 def split_parameter(text):
@@ -140,6 +142,9 @@ def good_value(kind, name, function):
 
 def main():
     cases = []
+    missing = EXPORTED - {name for _, name, _ in functions(sys.argv[1])}
+    if missing:
+        sys.exit(f"null_calls.py: not found in the headers: {', '.join(sorted(missing))}")
     for result, name, parameters in functions(sys.argv[1]):
         # A report is set even after a failure.
         returned = any(is_result(k) and k.count("*") == 2 for k, _ in parameters) and not name.startswith("tnf_convert")
