@@ -46,13 +46,15 @@ static tnf_status convert_stream(int in, FILE *out, const char *format, uint64_t
     tnf_sink *sink = NULL;
     tnf_file *file = NULL;
     tnf_builder *b = NULL;
-    uint64_t size = (uint64_t)lseek(in, 0, SEEK_END);
+    off_t size = lseek(in, 0, SEEK_END);
     tnf_status s;
 
+    if (size < 0)
+        return tnf_error_set(error, TNF_EINVAL, TNF_NO_OFFSET, "the input must be a file");
     options.format = format;
     options.progress = go_on;
     options.ctx = &percent;
-    if ((s = tnf_source_custom(&source, &from, &in, size, error)) == TNF_OK &&
+    if ((s = tnf_source_custom(&source, &from, &in, (uint64_t)size, error)) == TNF_OK &&
         (s = tnf_open_source(&file, source, NULL, error)) == TNF_OK &&
         (s = tnf_builder_new(&b, NULL, error)) == TNF_OK &&
         (s = tnf_builder_add_file(b, file, error)) == TNF_OK &&
@@ -71,10 +73,13 @@ int main(int argc, char **argv)
     tnf_error error;
     tnf_status status;
 
-    if (out == NULL)
+    if (argc < 4)
         return fprintf(stderr, "usage: callbacks IN OUT FORMAT [STOP_AT_PERCENT]\n"), 2;
+    if (out == NULL)
+        return perror(argv[in < 0 ? 1 : 2]), 1;
     status = convert_stream(in, out, argv[3], argc == 5 ? strtoull(argv[4], NULL, 10) : 101,
                             &error);
     printf("%s\n", status == TNF_OK ? "converted" : error.message);
+    close(in);
     return fclose(out) != 0 || (status != TNF_OK && status != TNF_ECANCELLED);
 }

@@ -84,7 +84,7 @@ static void *find_best(void *ctx)
     return NULL;
 }
 
-static void run_threads(const struct model *m)
+static bool run_threads(const struct model *m)
 {
     pthread_t threads[THREADS];
     struct job jobs[THREADS], *best = jobs;
@@ -103,6 +103,7 @@ static void run_threads(const struct model *m)
     }
     if (started == THREADS)
         printf("the best word is %" PRIu64 ": %.4f\n", best->best, (double)best->score);
+    return started == THREADS;
 }
 
 int main(int argc, char **argv)
@@ -121,13 +122,14 @@ int main(int argc, char **argv)
         status = bind_tensors(&m, &error);
     if (status == TNF_OK)
         status = read_counts(counts, m.file, &error);
-    if (status != TNF_OK) {
-        fprintf(stderr, "%s: %s\n", argv[1], error.message);
-    } else {
+    if (status == TNF_OK) {
         printf("%" PRIu64 " words, %zu shards, counts %d %d %d\n", m.words,
                tnf_file_info(m.file)->shards, (int)counts[0], (int)counts[1], (int)counts[2]);
-        run_threads(&m);
+        if (!run_threads(&m))
+            status = tnf_error_set(&error, TNF_EIO, TNF_NO_OFFSET, "cannot start a thread");
     }
+    if (status != TNF_OK)
+        fprintf(stderr, "%s: %s\n", argv[1], error.message);
     tnf_close(m.file); /* last: the views point into it */
     return status != TNF_OK;
 }

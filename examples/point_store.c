@@ -40,22 +40,27 @@ int main(int argc, char **argv)
     tnf_points *points = NULL;
     tnf_error error = { .message = "usage: point_store FILE" };
     int i, status, failed;
+    pid_t child;
 
     space.dims = dims;
     space.rank = 1;
     space.type = tnf_type_of(TNF_F32);
     failed = argc != 2 || tnf_points_create(&points, argv[1], &space, NULL, &error) != TNF_OK;
-    for (i = 0; i < WRITERS && !failed; i++)
-        if (fork() == 0)
+    for (i = 0; i < WRITERS && !failed; i++) {
+        if ((child = fork()) == 0)
             _exit(write_points(argv[1], i));
+        if (child < 0)
+            failed = tnf_error_set(&error, TNF_EIO, TNF_NO_OFFSET, "cannot start a writer");
+    }
     while (wait(&status) > 0)
-        failed |= status != 0;
+        if (status != 0)
+            failed = tnf_error_set(&error, TNF_EIO, TNF_NO_OFFSET, "a writer failed");
     if (!failed)
-        failed = tnf_points_verify(&report, points, NULL, NULL, &error) != TNF_OK;
+        failed = tnf_points_verify(&report, points, NULL, NULL, &error);
     if (failed)
         fprintf(stderr, "%s\n", error.message);
     else
         printf("%" PRIu64 " points, %" PRIu64 " problems\n", report.points, report.problems);
     tnf_points_close(points);
-    return failed;
+    return failed != 0;
 }

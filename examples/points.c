@@ -11,13 +11,15 @@
 static tnf_status show_point(void *ctx, const tnf_point *point, tnf_error *error)
 {
     float v[DIM];
-    const tnf_value *app, *word;
+    const tnf_value *app;
+    tnf_str word = TNF_STR("-"); /* stays if a point has none */
+    tnf_status status = tnf_points_value(&app, ctx, point, error);
 
-    if (tnf_points_value(&app, ctx, point, error) != TNF_OK)
-        return error->status;
-    word = tnf_value_get(app, "word");
+    if (status != TNF_OK)
+        return status;
+    tnf_value_as_text(&word, tnf_value_get(app, "word"));
     memcpy(v, point->vector, sizeof v);
-    printf("%" PRIu64 "  %s  %g %g %g\n", point->offset, word ? word->as.s : "-", (double)v[0],
+    printf("%" PRIu64 "  %.*s  %g %g %g\n", point->offset, (int)word.n, word.p, (double)v[0],
            (double)v[1], (double)v[2]);
     return TNF_OK;
 }
@@ -32,13 +34,13 @@ int main(int argc, char **argv)
 {
     static const uint64_t dims[] = { DIM };
     static const float vectors[3][DIM] = { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
-    static const char *const lines[] = { "{\"word\":\"east\"}", "{\"word\":\"north\"}",
-                                         "{\"word\":\"up\"}" };
+    static const char *const words[] = { "east", "north", "up" };
     tnf_error error;
     tnf_points *points = NULL;
     tnf_points_options options = TNF_POINTS_INIT;
     tnf_space space = TNF_SPACE_INIT;
-    tnf_point batch[3];
+    tnf_point batch[3] = { TNF_POINT_INIT, TNF_POINT_INIT, TNF_POINT_INIT };
+    tnf_member members[3];
     tnf_value apps[3];
     uint64_t offsets[3];
     int i, failed;
@@ -51,12 +53,9 @@ int main(int argc, char **argv)
     space.type = tnf_type_of(TNF_F32);
     space.dims = dims;
     space.rank = 1;
-    memset(batch, 0, sizeof batch);
-    memset(apps, 0, sizeof apps);
     for (i = 0; i < 3; i++) {
-        apps[i].kind = TNF_JSON; /* a JSON document; a tree is possible, too */
-        apps[i].as.s = lines[i];
-        apps[i].n = strlen(lines[i]);
+        members[i] = tnf_member_of("word", tnf_value_string(words[i]));
+        apps[i] = tnf_value_map(&members[i], 1);
         batch[i].value = &apps[i];
         batch[i].vector = vectors[i];
         batch[i].vector_n = sizeof vectors[i];

@@ -33,7 +33,9 @@ static tnf_status load_model(const char *model, const char *optimizer, tnf_error
 
     if ((s = tnf_primitiv_load(all, 2, model, NULL, error)) == TNF_OK &&
         (s = tnf_open(&file, optimizer, NULL, error)) == TNF_OK &&
-        tnf_primitiv_float(&alpha, file, "Adam.alpha"))
+        !tnf_primitiv_float(&alpha, file, "Adam.alpha"))
+        s = tnf_error_set(error, TNF_ENOTFOUND, TNF_NO_OFFSET, "the optimizer has no Adam.alpha");
+    if (s == TNF_OK)
         printf("w[1,2] = %g, its moment at [0,1] = %g, alpha = %g\n", (double)w[1 + 2 * 2],
                (double)m[0 + 2 * 1], (double)alpha);
     tnf_close(file);

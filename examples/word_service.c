@@ -44,21 +44,24 @@ int main(int argc, char **argv)
     tnf_error error = { .message = "usage: word_service FILE WORD..." };
     tnf_emb *emb = NULL;
     int i, n = 0;
+    bool done = argc > 2 && tnf_emb_open_path(&emb, argv[1], NULL, NULL, &error) == TNF_OK;
 
-    if (argc > 2 && tnf_emb_open_path(&emb, argv[1], NULL, NULL, &error) == TNF_OK) {
-        for (; n < THREADS && n < argc - 2; n++) {
-            workers[n].emb = emb;
-            workers[n].words = argv + 2;
-            workers[n].first = n;
-            workers[n].n = argc - 2;
-            if (pthread_create(&workers[n].thread, NULL, answer_queries, &workers[n]) != 0)
-                break;
-        }
-        for (i = 0; i < n; i++)
-            pthread_join(workers[i].thread, NULL);
-    } else {
-        fprintf(stderr, "%s\n", error.message);
+    for (; done && n < THREADS; n++) {
+        workers[n].emb = emb;
+        workers[n].words = argv + 2;
+        workers[n].first = n;
+        workers[n].n = argc - 2;
+        if (pthread_create(&workers[n].thread, NULL, answer_queries, &workers[n]) != 0)
+            break;
     }
+    for (i = 0; i < n; i++)
+        pthread_join(workers[i].thread, NULL);
+    if (done && n < THREADS) {
+        tnf_error_set(&error, TNF_EIO, TNF_NO_OFFSET, "cannot start thread %d", n);
+        done = false;
+    }
+    if (!done)
+        fprintf(stderr, "%s\n", error.message);
     tnf_emb_close(emb);
-    return n == 0;
+    return !done;
 }

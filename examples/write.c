@@ -3,6 +3,7 @@
  * Without FORMAT, the file's extension decides. `./dev demo` uses the file that this writes. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <tenfold/build.h>
 
 #define WIDTH  64
@@ -37,10 +38,9 @@ static tnf_status fill_builder(tnf_builder *b, tnf_error *error)
     static const int counts[3] = { 1, 2, 3 };
     static const uint64_t matrix[2] = { TOKENS, WIDTH }, vector[1] = { WIDTH }, three[1] = { 3 };
     const tnf_type *f32 = tnf_type_of(TNF_F32);
-    tnf_value config = tnf_value_string(sample_config);
+    tnf_value config = tnf_value_json(sample_config, strlen(sample_config)); /* byte for byte */
     tnf_status s;
 
-    config.kind = TNF_JSON; /* kept byte for byte */
     if ((s = tnf_builder_add_stream(b, "tok_embeddings", f32, 2, matrix, fill_embedding, NULL,
                                     error)))
         return s;

@@ -80,7 +80,9 @@ UNFIT = {"tnf_emb_reconstruct", "tnf_emb_explicit", "tnf_primitiv_bind", "tnf_pr
 # Handles that a function changes or uses; a pointer to anything else that is not const is a result.
 HANDLES = {"file", "source", "sink", "builder", "emb", "params", "points", "job", "device", "load",
            "device_memory", "virtual", "report", "binding", "primitiv_binding"}
-SIZED = (pathlib.Path(__file__).parent.parent / "src/base/sized.h").read_text()
+ROOT = pathlib.Path(__file__).parent.parent
+SIZED = (ROOT / "src/base/sized.h").read_text()
+EXPORTED = set((ROOT / "tools/symbols.txt").read_text().split())
 
 
 def split_parameter(text):
@@ -140,12 +142,17 @@ def good_value(kind, name, function):
 
 def main():
     cases = []
+    missing = EXPORTED - {name for _, name, _ in functions(sys.argv[1])}
+    if missing:
+        sys.exit(f"null_calls.py: not found in the headers: {', '.join(sorted(missing))}")
     for result, name, parameters in functions(sys.argv[1]):
+        # A report is set even after a failure.
+        returned = any(is_result(k) and k.count("*") == 2 for k, _ in parameters) and not name.startswith("tnf_convert")
         if name == "tnf_error_set":
             continue
         good = f"{name}({', '.join(good_value(*p, name) for p in parameters)})"
         if result == "tnf_status":
-            cases.append((name, f"status = {good};", name in UNFIT))
+            cases.append((name, f"status = {good};", name in UNFIT, False))
         for i, (kind, parameter) in enumerate(parameters):
             if not is_pointer(kind) or kind in ("tnf_error *",) or parameter == "ctx":
                 continue
@@ -159,17 +166,17 @@ def main():
             else:
                 optional = True
                 body = f"(void){call};" if result != "void" else f"{call};"
-            cases.append((f"{name}.{parameter}", body, optional))
+            cases.append((f"{name}.{parameter}", body, optional, returned))
     with open(sys.argv[2], "w", encoding="utf-8") as out:
         out.write("/* Made by tests/null_calls.py. */\n")
         out.write("static tnf_status make_call(size_t i, tnf_error *e)\n{\n")
         out.write("    tnf_status status = TNF_OK;\n    switch (i) {\n")
-        for i, (_, body, _) in enumerate(cases):
+        for i, (_, body, _, _) in enumerate(cases):
             out.write(f"    case {i}:\n        {body}\n        break;\n")
         out.write("    default:\n        break;\n    }\n    return status;\n}\n\n")
-        out.write("static const struct {\n    const char *name;\n    bool optional;\n} cases[] = {\n")
-        for name, _, optional in cases:
-            out.write(f'    {{ "{name}", {"true" if optional else "false"} }},\n')
+        out.write("static const struct {\n    const char *name;\n    bool optional, returned;\n} cases[] = {\n")
+        for name, _, optional, returned in cases:
+            out.write(f'    {{ "{name}", {str(optional).lower()}, {str(returned).lower()} }},\n')
         out.write("};\n")
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Each public function gets NULL for one pointer, while its other parameters are valid. It must not
- * crash, and if it returns a status, that is TNF_EINVAL. null_calls.py makes the calls from the
- * headers. Each call runs in a process of its own, so the test can list all crashes. Further cases
- * have NULL in arrays and structs. */
+ * crash, and if it returns a status, that is TNF_EINVAL. A pointer that it returns is then NULL.
+ * null_calls.py makes the calls from the headers. Each call runs in a process of its own, so the
+ * test can list all crashes. Further cases have NULL in arrays and structs. */
 #include "support/unit.h"
 
 #include "support/callbacks.h"
@@ -230,7 +230,7 @@ static int set_up(void **state)
 
 static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 
-enum { PASSED, WRONG_STATUS, NO_MESSAGE };
+enum { PASSED, WRONG_STATUS, NO_MESSAGE, NOT_NULL };
 
 /* In a process of its own. */
 static int judge_call(size_t i)
@@ -238,7 +238,10 @@ static int judge_call(size_t i)
     tnf_error e = { .offset = TNF_NO_OFFSET };
     for (size_t k = 0; k < sizeof crashes / sizeof *crashes; k++)
         signal(crashes[k], SIG_DFL); /* cmocka would go on in the child */
+    x.out = &x;                      /* no handle that could be freed */
     tnf_status status = make_call(i, &e);
+    if (status != TNF_OK && cases[i].returned && x.out)
+        return NOT_NULL;
     if (!strchr(cases[i].name, '.')) /* without NULL */
         return status == TNF_EINVAL && !cases[i].optional ? WRONG_STATUS : PASSED;
     if (cases[i].optional)
@@ -262,6 +265,8 @@ static void every_pointer(void **state)
         bad++;
         if (WIFSIGNALED(how))
             print_message("%s: NULL crashes, signal %d\n", cases[i].name, WTERMSIG(how));
+        else if (WEXITSTATUS(how) == NOT_NULL)
+            print_message("%s: fails, but the result is not NULL\n", cases[i].name);
         else if (WEXITSTATUS(how) == NO_MESSAGE)
             print_message("%s: NULL is refused without a message\n", cases[i].name);
         else if (strchr(cases[i].name, '.'))

@@ -32,6 +32,7 @@ static struct {
     tnf_file *file;
     tnf_emb *emb;
     tnf_device *device;
+    tnf_device_request request;
     char path[4096], points[4096];
 } x;
 
@@ -51,6 +52,7 @@ static int set_up(void **state)
     assert_ok(tnf_open(&x.file, x.path, NULL, &e));
     assert_ok(tnf_emb_open(&x.emb, x.file, NULL, &e));
     assert_ok(tnf_device_open(&x.device, "host", NULL, &e));
+    x.request.object = tnf_find(x.file, "embeddings");
     assert_ok(tnf_sink_memory(&x.sink, &e));
     return 0;
 }
@@ -80,17 +82,45 @@ static tnf_source *bytes_of_nothing(tnf_error *e)
     {                                                                                              \
         type *made = NULL;                                                                         \
         tnf_status status = __VA_ARGS__;                                                           \
-        if (status == TNF_OK)                                                                      \
-            close(made);                                                                           \
+        close(made);                                                                               \
         return status;                                                                             \
     }
 BY_OPENING(by_open, tnf_file, tnf_close, tnf_open(&made, x.path, o, e))
 BY_OPENING(by_open_builder, tnf_file, tnf_close, tnf_open_builder(&made, x.builder, o, e))
 BY_OPENING(by_params, tnf_params, tnf_params_free, tnf_params_new(&made, x.file, o, e))
 BY_OPENING(by_emb_open, tnf_emb, tnf_emb_close, tnf_emb_open(&made, x.file, o, e))
+BY_OPENING(by_emb_open_path, tnf_emb, tnf_emb_close, tnf_emb_open_path(&made, x.path, NULL, o, e))
+BY_OPENING(by_emb_open_path_how, tnf_emb, tnf_emb_close,
+           tnf_emb_open_path(&made, x.path, o, NULL, e))
 BY_OPENING(by_points_open, tnf_points, tnf_points_close, tnf_points_open(&made, x.points, o, e))
 BY_OPENING(by_device_open, tnf_device, tnf_device_close, tnf_device_open(&made, "host", o, e))
+BY_OPENING(by_convert_path, tnf_report, tnf_report_free,
+           tnf_convert_path(&made, x.path, NULL, NOWHERE, o, e))
+BY_OPENING(by_convert_path_how, tnf_report, tnf_report_free,
+           tnf_convert_path(&made, x.path, o, NOWHERE, NULL, e))
+BY_OPENING(by_virtual, tnf_virtual, tnf_virtual_free,
+           tnf_virtual_new(&made, &x.request.object, 1, o, e))
+BY_OPENING(by_device_load, tnf_load, tnf_load_free,
+           tnf_device_load(&made, x.device, &x.request, 1, o, e))
+BY_OPENING(by_device_start, tnf_load, tnf_load_free,
+           tnf_device_start(&made, x.device, &x.request, 1, o, e))
+BY_OPENING(by_start_many, tnf_load, tnf_load_free,
+           tnf_device_start_many(&made, &x.device, 1, &x.request, 1, o, e))
 BY_OPENING(by_plan, tnf_job, tnf_job_free, tnf_job_plan(&made, o, e))
+
+#define BY_BUILDING(name, ...)                                                                     \
+    static tnf_status name(const void *o, tnf_error *e)                                            \
+    {                                                                                              \
+        tnf_builder *b;                                                                            \
+        assert_int_equal(tnf_builder_new(&b, NULL, e), TNF_OK);                                    \
+        tnf_status status = __VA_ARGS__;                                                           \
+        tnf_builder_free(b);                                                                       \
+        return status;                                                                             \
+    }
+BY_BUILDING(by_merge, tnf_builder_merge(b, (const tnf_file *const[]) { x.file }, NULL, 1, o, e))
+BY_BUILDING(by_salvage, tnf_salvage(&(tnf_salvage_result)TNF_SALVAGE_RESULT_INIT, b, x.file, o, e))
+BY_BUILDING(by_emb_convert, tnf_emb_convert(b, x.emb, o, e))
+BY_BUILDING(by_quantize, tnf_emb_quantize(NULL, b, x.emb, o, e))
 
 static tnf_status by_open_source(const void *o, tnf_error *e)
 {
@@ -201,29 +231,9 @@ static tnf_status by_convert_quantize(const void *o, tnf_error *e)
     return convert_with(&how, e);
 }
 
-static tnf_status by_merge(const void *o, tnf_error *e)
-{
-    const tnf_file *const files[] = { x.file };
-    tnf_builder *b;
-    assert_int_equal(tnf_builder_new(&b, NULL, e), TNF_OK);
-    tnf_status status = tnf_builder_merge(b, files, NULL, 1, o, e);
-    tnf_builder_free(b);
-    return status;
-}
-
 static tnf_status by_split(const void *o, tnf_error *e)
 {
     return tnf_split(x.builder, NOWHERE, o, e);
-}
-
-static tnf_status by_salvage(const void *o, tnf_error *e)
-{
-    tnf_salvage_result out = TNF_SALVAGE_RESULT_INIT;
-    tnf_builder *b;
-    assert_int_equal(tnf_builder_new(&b, NULL, e), TNF_OK);
-    tnf_status status = tnf_salvage(&out, b, x.file, o, e);
-    tnf_builder_free(b);
-    return status;
 }
 
 static tnf_status by_diff(const void *o, tnf_error *e)
@@ -235,16 +245,6 @@ static tnf_status by_diff(const void *o, tnf_error *e)
 static tnf_status by_stat(const void *o, tnf_error *e)
 {
     return tnf_stat_file(x.file, o, e);
-}
-
-static tnf_status by_virtual(const void *o, tnf_error *e)
-{
-    const tnf_object *const sources[] = { tnf_find(x.file, "embeddings") };
-    tnf_virtual *v = NULL;
-    tnf_status status = tnf_virtual_new(&v, sources, 1, o, e);
-    if (status == TNF_OK)
-        tnf_virtual_free(v);
-    return status;
 }
 
 static tnf_status by_nearest(const void *o, tnf_error *e)
@@ -278,24 +278,6 @@ static tnf_status by_analogy(const void *o, tnf_error *e)
     return tnf_emb_analogy(&hit, &count, NULL, x.emb, words, 1, o, e);
 }
 
-static tnf_status by_emb_convert(const void *o, tnf_error *e)
-{
-    tnf_builder *b;
-    assert_int_equal(tnf_builder_new(&b, NULL, e), TNF_OK);
-    tnf_status status = tnf_emb_convert(b, x.emb, o, e);
-    tnf_builder_free(b);
-    return status;
-}
-
-static tnf_status by_quantize(const void *o, tnf_error *e)
-{
-    tnf_builder *b;
-    assert_int_equal(tnf_builder_new(&b, NULL, e), TNF_OK);
-    tnf_status status = tnf_emb_quantize(NULL, b, x.emb, o, e);
-    tnf_builder_free(b);
-    return status;
-}
-
 static tnf_status by_points_space(const void *o, tnf_error *e)
 {
     tnf_points *points = NULL;
@@ -322,19 +304,24 @@ static tnf_status by_primitiv(const void *o, tnf_error *e)
     return tnf_primitiv_bind(x.file, NULL, 0, o, e);
 }
 
+static tnf_status by_primitiv_load(const void *o, tnf_error *e)
+{
+    return tnf_primitiv_load(NULL, 0, x.path, o, e);
+}
+
+static tnf_status by_primitiv_save(const void *o, tnf_error *e)
+{
+    return tnf_primitiv_save(NOWHERE, NULL, 0, o, e);
+}
+
+static tnf_status by_save_optimizer(const void *o, tnf_error *e)
+{
+    return tnf_primitiv_save_optimizer(NOWHERE, NULL, 0, NULL, 0, o, e);
+}
+
 static tnf_status by_scheme(const void *o, tnf_error *e)
 {
     return tnf_scheme_add(o, e);
-}
-
-static tnf_status by_device_load(const void *o, tnf_error *e)
-{
-    const tnf_device_request request = { .object = tnf_find(x.file, "embeddings") };
-    tnf_load *load = NULL;
-    tnf_status status = tnf_device_load(&load, x.device, &request, 1, o, e);
-    if (status == TNF_OK)
-        tnf_load_free(load);
-    return status;
 }
 
 static tnf_job *plan_of_hash(tnf_error *e)
@@ -457,6 +444,8 @@ static const struct {
     CALL(tnf_save_options, by_save_in_place, false),
     CALL(tnf_save_options, by_format_for_builder, false),
     CALL(tnf_convert_options, convert_with, false),
+    CALL(tnf_convert_options, by_convert_path, false),
+    CALL(tnf_open_options, by_convert_path_how, false),
     CALL(tnf_save_options, by_convert_save, false),
     CALL(tnf_split_options, by_convert_split, false),
     CALL(tnf_emb_options, by_convert_emb, false),
@@ -469,6 +458,8 @@ static const struct {
     CALL(tnf_virtual_how, by_virtual, false),
     CALL(tnf_params_options, by_params, false),
     CALL(tnf_emb_options, by_emb_open, false),
+    CALL(tnf_emb_options, by_emb_open_path, false),
+    CALL(tnf_open_options, by_emb_open_path_how, false),
     CALL(tnf_emb_query, by_nearest, false),
     CALL(tnf_emb_query, by_nearest_f64, false),
     CALL(tnf_emb_query, by_similar, false),
@@ -480,9 +471,14 @@ static const struct {
     CALL(tnf_points_options, by_points_create, false),
     CALL(tnf_points_options, by_points_salvage, false),
     CALL(tnf_primitiv_bind_options, by_primitiv, false),
+    CALL(tnf_primitiv_bind_options, by_primitiv_load, false),
+    CALL(tnf_save_options, by_primitiv_save, false),
+    CALL(tnf_save_options, by_save_optimizer, false),
     CALL(tnf_scheme, by_scheme, false),
     CALL(tnf_device_options, by_device_open, false),
     CALL(tnf_load_options, by_device_load, false),
+    CALL(tnf_load_options, by_device_start, false),
+    CALL(tnf_load_options, by_start_many, false),
     CALL(tnf_job_options, by_plan, false),
     CALL(tnf_job_how, by_part, false),
     CALL(tnf_job_how, by_finish, false),

@@ -349,6 +349,15 @@ static void reserves_are_zero(void **state)
     point.reserved[1] = 0;
     assert_ok(tnf_points_append(NULL, p, &point, 1, &e));
     tnf_points_close(p);
+    tnf_device *device;
+    tnf_load *load;
+    tnf_device_request request = TNF_DEVICE_REQUEST_INIT;
+    request.object = tnf_find(x.file, "embeddings");
+    request.reserved[2] = 1;
+    assert_ok(tnf_device_open(&device, "host", NULL, &e));
+    assert_fails(tnf_device_load(&load, device, &request, 1, NULL, &e), TNF_EINVAL);
+    assert_says("reserved");
+    tnf_device_close(device);
 }
 
 /* A space is read and not filled, by the same rules as options. */

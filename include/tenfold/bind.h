@@ -63,7 +63,8 @@ typedef struct tnf_binding {
         }                                                                                          \
     }
 
-/** Called for each binding that fails, with the reason. */
+/** Called on the caller's thread for each binding that fails, with the reason. Both are valid
+ * during the call. */
 typedef void (*tnf_bind_problem_fn)(void *ctx, const tnf_binding *binding, const tnf_error *why);
 
 /** Binds n tensors. All are checked before any is read. If some are missing or have another type or

@@ -67,7 +67,7 @@ TNF_API TNF_CHECKED tnf_status tnf_device_look(tnf_device_info *out, tnf_device 
 TNF_API TNF_CHECKED tnf_status tnf_device_read(void *dst, tnf_device *device, const void *src,
                                                size_t n, tnf_error *error);
 
-/** One tensor to load, or a piece of it. Set what is not used to 0. */
+/** One tensor to load, or a piece of it. Begin with TNF_DEVICE_REQUEST_INIT, or with zeros. */
 typedef struct tnf_device_request {
     const tnf_object *object; /**< the tensor; a virtual one is computed on the host */
     const tnf_part *part;     /**< the part; NULL: its only part */
@@ -79,12 +79,16 @@ typedef struct tnf_device_request {
     const tnf_object *scales;
     void *dst;        /**< memory of the device for the result; NULL: the library allocates it */
     size_t dst_bytes; /**< bytes of dst */
+    uint64_t reserved[3]; /**< 0 */
 } tnf_device_request;
 
 /** All NULL and 0; the caller must set the object. */
 #define TNF_DEVICE_REQUEST_INIT                                                                    \
     {                                                                                              \
-        NULL, NULL, NULL, NULL, NULL, NULL, 0                                                      \
+        NULL, NULL, NULL, NULL, NULL, NULL, 0,                                                     \
+        {                                                                                          \
+            0, 0, 0                                                                                \
+        }                                                                                          \
     }
 
 /** How a file is read. */

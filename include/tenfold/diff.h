@@ -78,7 +78,7 @@ enum {
 };
 
 /** Returns the new name of a tensor in *out. It must stay valid until the library function that
- *  called this one returns. */
+ *  called this one returns. Called on the caller's thread. */
 typedef tnf_status (*tnf_rename_fn)(void *ctx, tnf_str *out, tnf_str name, tnf_error *error);
 
 /** Called with a difference on the caller's thread. It is valid during the call. */

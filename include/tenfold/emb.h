@@ -116,7 +116,8 @@ TNF_API uint64_t tnf_emb_find(const tnf_emb *emb, tnf_str word);
 TNF_API tnf_str tnf_emb_word(const tnf_emb *emb, uint64_t row);
 
 /** Called with an n-gram of a word, in brackets, and its row (TNF_NO_ROW if an explicit list does
- *  not have it). Any result but TNF_OK stops. */
+ *  not have it), on the caller's thread. The n-gram does not end in a NUL. Any result but TNF_OK
+ *  stops. */
 typedef tnf_status (*tnf_emb_take_fn)(void *ctx, tnf_str ngram, uint64_t row, tnf_error *error);
 /** Calls `take` for the n-grams of any word, in finalfusion's order: those that begin at the first
  *  character, then those at the next, each time the longest first. Floret gives the whole word

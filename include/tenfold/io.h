@@ -31,7 +31,8 @@ typedef enum tnf_advice {
 /** The version of tnf_source_ops in this header. */
 #define TNF_SOURCE_OPS_VERSION 1u
 
-/** Your own source. Several threads may call every function at once. */
+/** Your own source. Several threads may call every function at once. Members that are not optional
+ *  must be set. The library copies the struct. */
 typedef struct tnf_source_ops {
     unsigned version; /**< TNF_SOURCE_OPS_VERSION */
     /** Reads exactly n bytes at offset, or fails. */
@@ -101,7 +102,7 @@ TNF_API void tnf_source_close(tnf_source *source);
 #define TNF_SINK_OPS_VERSION 1u
 
 /** Your own sink. One thread at a time calls it, not always the same one. Nothing is called after
- *  commit or abort. */
+ *  commit or abort. Members that are not optional must be set. The library copies the struct. */
 typedef struct tnf_sink_ops {
     unsigned version; /**< TNF_SINK_OPS_VERSION */
     /** Appends n bytes. */
@@ -133,9 +134,10 @@ TNF_API TNF_CHECKED tnf_status tnf_sink_fd(tnf_sink **out, int fd, tnf_error *er
 /** Makes a sink in memory. tnf_sink_bytes() returns what it holds; tnf_sink_close() frees it. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_memory(tnf_sink **out, tnf_error *error);
 /** Returns the bytes of a memory sink after tnf_sink_commit(); before that, the last 64 KiB may be
- *  missing. They are valid until the sink is closed. NULL and 0 for any other sink. */
+ *  missing. They are valid until the sink is closed, and do not end in a NUL. NULL and 0 for any
+ *  other sink. */
 TNF_API tnf_str tnf_sink_bytes(const tnf_sink *sink);
-/** Makes a sink from your own functions. */
+/** Makes a sink from your own functions. On failure ops->abort is not called. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_custom(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
                                                tnf_error *error);
 /** Appends n bytes. After a failure, the sink takes no more bytes and cannot be committed. */

@@ -30,8 +30,8 @@
  * one part give different data, the second fails and says which leaf differs.
  *
  * For bindings: plan, parse, text, describe, part, finish, abort and free are the complete API. All
- * output is JSON text (the plan, a receipt, the result), valid until the next call with the same
- * job or tnf_job_free(). Only one thread at a time may use a job.
+ * output is JSON text. The plan is valid until tnf_job_free(), a receipt or a result only until the
+ * next call of tnf_job_part() or tnf_job_finish(). Only one thread at a time may use a job.
  */
 #ifndef TENFOLD_JOBS_H
 #define TENFOLD_JOBS_H

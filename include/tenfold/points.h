@@ -146,8 +146,8 @@ TNF_API void tnf_points_close(tnf_points *points);
  *  space yet, and therefore no points. */
 TNF_API const tnf_space *tnf_points_space(const tnf_points *points);
 
-/** Called for each point. Any result but TNF_OK stops. The only function of the handle that
- *  it may call is tnf_points_value(). */
+/** Called for each point on the caller's thread. The point is valid during the call. Any result but
+ *  TNF_OK stops. The only function of the handle that it may call is tnf_points_value(). */
 typedef tnf_status (*tnf_point_take_fn)(void *ctx, const tnf_point *point, tnf_error *error);
 
 /** Calls `take` for all points in file order, starting at offset `from` (0: at the first), under
@@ -202,7 +202,8 @@ enum {
 TNF_API TNF_CHECKED tnf_status tnf_points_delete(tnf_points *points, const uint64_t *offsets,
                                                  size_t n, unsigned flags, tnf_error *error);
 
-/** Called for each point with its old and new offset, when the file has been compacted. */
+/** Called on the caller's thread for each point, with its old and new offset, when the file has
+ * been compacted. */
 typedef void (*tnf_points_moved_fn)(void *ctx, uint64_t from, uint64_t to);
 
 /** Frees the space of deleted points: writes a new file, which takes the name of the old one.
@@ -237,7 +238,7 @@ typedef struct tnf_points_report {
         sizeof(tnf_points_report), 0, 0, 0, 0, 0, 0, 0, false, 0, 0                                \
     }
 
-/** Called for each problem. */
+/** Called with a problem on the caller's thread. It is valid during the call. */
 typedef void (*tnf_points_problem_fn)(void *ctx, const tnf_error *problem);
 
 /** Follows every block and decodes every point. Returns TNF_OK even if there are problems; they

@@ -17,9 +17,10 @@
  * last. A callback of the caller gets its `ctx` first. A returned pointer is borrowed from its
  * handle. NULL is safe: a function that returns a status returns TNF_EINVAL for a parameter that
  * must not be NULL; a function that looks something up in NULL returns NULL, false or 0. Only
- * results must point to memory. The only global state is the URL schemes of tnf_scheme_add(). A
- * handle never changes after tnf_open(), so any number of threads may read it; the caller must
- * close it after the last of them.
+ * results must point to memory. If a function that returns a pointer through a result (a handle, a
+ * tensor, a view) fails, it sets that pointer to NULL. The only global state is the URL schemes of
+ * tnf_scheme_add(). A handle never changes after tnf_open(), so any number of threads may read it;
+ * the caller must close it after the last of them.
  *
  * Structs that the caller fills and that may grow begin with `size`. Their TNF_…_INIT macro sets it
  * and gives all other members their defaults. The library returns TNF_EINVAL for a size that is 0
@@ -191,7 +192,8 @@ TNF_API TNF_CHECKED tnf_status tnf_read(void *dst, size_t n, const tnf_object *o
 TNF_API TNF_CHECKED tnf_status tnf_read_part(void *dst, size_t n, const tnf_part *part,
                                              uint64_t offset, tnf_error *error);
 
-/** Called with the decoded bytes of a part, block by block. Any result but TNF_OK stops. */
+/** Called with the decoded bytes of a part, block by block, on the caller's thread. Any result but
+ *  TNF_OK stops. */
 typedef tnf_status (*tnf_take_fn)(void *ctx, const void *bytes, size_t n, tnf_error *error);
 /** Passes all decoded bytes of a part to a function, block by block. Use it to read an encoded part
  *  piece by piece, since each tnf_read_part() of such a part may decode it from the start. */

@@ -81,8 +81,8 @@ TNF_API tnf_status tnf_error_set(tnf_error *error, tnf_status status, uint64_t o
 /** Returns the name of a status: "TNF_EFORMAT" and so on; never NULL. */
 TNF_API const char *tnf_status_name(tnf_status status);
 
-/** Bytes with a length. A string that the library returns also ends in a NUL that n does not count.
- *  It may contain other NULs. */
+/** Bytes with a length. A string that the library returns also ends in a NUL that n does not count,
+ *  unless its function says otherwise. It may contain other NULs. */
 typedef struct tnf_str {
     const char *p; /**< the first byte */
     size_t n;      /**< number of bytes */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers as text, without a locale: decimal to the nearest f32 and back by the fewest digits. */
+/* Numbers as text, without a locale: decimal to the nearest f32 and back by the fewest digits;
+ * doubles. */
 #ifndef TNF_BASE_DECIMAL_H
 #define TNF_BASE_DECIMAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Reads the number that begins at p: digits with at most one point among them and an optional
@@ -23,5 +25,24 @@ size_t tnf_f32_repr(char out[TNF_F32_TEXT], float value);
 /* The same digits as C spells them with a precision of five (%.5g), as fastText and floret write:
  * "1", "1e-05", "1.5e+07", "nan". */
 size_t tnf_f32_c(char out[TNF_F32_TEXT], float value);
+
+#define TNF_F64_TEXT 40 /* enough for 17 digits, with a decimal point of several bytes */
+
+/* Writes a double as printf("%.17g") does in the locale "C". Returns out. */
+const char *tnf_f64_text(char out[TNF_F64_TEXT], double value);
+/* Reads such a text of n bytes; false if it is something else, or has more than TNF_F64_TEXT
+ * bytes. */
+bool tnf_f64_parse(double *out, const char *text, size_t n);
+
+/* Changes the text that printf() wrote for one number: its decimal point, which is that of the
+ * locale, becomes a point. */
+void tnf_number_point(char *number);
+
+#define TNF_NUMBER_MORE 32
+
+/* Writes a decimal number of n bytes without its point, as strtod() and strtof() read it in every
+ * locale: "-12.5e3" becomes "-125e2". `out` has n + TNF_NUMBER_MORE bytes. Returns false if the
+ * text is something else. */
+bool tnf_number_plain(char *out, const char *text, size_t n);
 
 #endif

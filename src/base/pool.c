@@ -4,6 +4,7 @@
 #include "base/pool.h"
 
 #include "base/error.h"
+#include "base/ieee.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -56,6 +57,7 @@ unsigned tnf_pool_threads(unsigned wanted)
 static void *run_jobs(void *arg)
 {
     struct run *run = arg;
+    const uint32_t mode = tnf_enter_ieee();
     while (!atomic_load_explicit(&run->failed, memory_order_relaxed)) {
         size_t i = atomic_fetch_add_explicit(&run->next, 1, memory_order_relaxed);
         if (i >= run->n)
@@ -72,6 +74,7 @@ static void *run_jobs(void *arg)
         pthread_mutex_unlock(&run->lock);
         atomic_store(&run->failed, true);
     }
+    tnf_leave_ieee(mode);
     return NULL;
 }
 

@@ -31,6 +31,22 @@ static inline bool tnf_str_ends(tnf_str s, const char *literal)
     return s.n >= n && (n == 0 || memcmp(s.p + s.n - n, literal, n) == 0);
 }
 
+/* A letter from A to Z becomes small. tolower() follows the locale: in a Turkish one, the small
+ * letter of I is not i. */
+static inline char tnf_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Are n bytes the same but for the case of the letters A to Z? */
+static inline bool tnf_str_alike(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (tnf_lower(a[i]) != tnf_lower(b[i]))
+            return false;
+    return true;
+}
+
 /* Reads a decimal number that is the whole text: false if there are other characters or none, or
  * if it exceeds 2^64. */
 static inline bool tnf_str_uint(uint64_t *out, tnf_str s)

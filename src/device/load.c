@@ -158,16 +158,14 @@ tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices, siz
 tnf_status tnf_device_start(tnf_load **out, tnf_device *device, const tnf_device_request *requests,
                             size_t n, const tnf_load_options *options, tnf_error *e)
 {
+    *out = NULL;
     TNF_TRY(tnf_need(device, "device", e));
-    TNF_TRY(tnf_need_array(requests, n, "requests", e));
     return tnf_device_start_many(out, &device, 1, requests, n, options, e);
 }
 
 tnf_status tnf_device_load(tnf_load **out, tnf_device *device, const tnf_device_request *requests,
                            size_t n, const tnf_load_options *options, tnf_error *e)
 {
-    TNF_TRY(tnf_need(device, "device", e));
-    TNF_TRY(tnf_need_array(requests, n, "requests", e));
     TNF_TRY(tnf_device_start(out, device, requests, n, options, e));
     tnf_status status = tnf_load_wait(*out, TNF_LOAD_ALL, e);
     if (status != TNF_OK) {

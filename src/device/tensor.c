@@ -5,6 +5,7 @@
 #include "device/plan.h"
 
 #include "base/ckd.h"
+#include "base/sized.h"
 
 /* Is the slice within its dimension, with a positive step? */
 static bool goes_forward(const tnf_slice *x, uint64_t dim)
@@ -161,6 +162,7 @@ static tnf_status tensor_bytes(tnf_load_tensor *w, tnf_device *device, const tnf
 tnf_status tnf_load_tensor_make(tnf_load_tensor *w, tnf_device *device, const tnf_device_request *r,
                                 tnf_error *e)
 {
+    TNF_TRY(tnf_check_reserved(r->reserved, sizeof r->reserved, e));
     TNF_TRY(find_part(&w->part, r, e));
     w->dst = r->dst;
     w->count = 1;

@@ -412,6 +412,8 @@ static tnf_status begin_finish(struct finishing *f, tnf_job *job, const tnf_job_
 
 tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how, tnf_error *e)
 {
+    if (result)
+        *result = (tnf_str) { NULL, 0 };
     TNF_TRY(tnf_need(job, "job", e));
     struct finishing f;
     tnf_buf text;
@@ -419,6 +421,9 @@ tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
     tnf_scratch_begin(&f.arena);
     tnf_text_begin(&text, UINT64_MAX);
     tnf_status status = finish_job(&f, &text, e);
+    tnf_text_end(&text);
+    if (status == TNF_OK)
+        status = tnf_buf_status(&text, "the result", e);
     tnf_job_close(job);
     tnf_arena_free(&f.arena);
     pthread_mutex_destroy(&f.lock);
@@ -429,9 +434,8 @@ tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
         text = old;
     }
     tnf_buf_free(&text);
-    if (result)
-        *result = done ? (tnf_str) { (const char *)job->answer.p, job->answer.n }
-                       : (tnf_str) { NULL, 0 };
+    if (result && done)
+        *result = (tnf_str) { (const char *)job->answer.p, job->answer.n };
     return status;
 }
 

@@ -235,6 +235,13 @@ static inline void tnf_text_begin(tnf_buf *b, uint64_t max)
     tnf_buf_init(b, &a, max);
 }
 
+/* Puts a NUL after a text, as callers get it. It is not counted. */
+static inline void tnf_text_end(tnf_buf *b)
+{
+    tnf_buf_u8(b, 0);
+    b->n -= b->status == TNF_OK;
+}
+
 static inline void tnf_scratch_begin(tnf_arena *arena)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Merges the results of all parts: sorts rows, adds numbers, keeps the best answers. */
+#include "base/decimal.h"
 #include "base/str.h"
 #include "job/rows.h"
 #include "wire/json.h"
@@ -69,7 +70,6 @@ static void add_hit(struct merging *m, struct answer *a, const struct hit *hit)
 static bool take_score(tnf_json *j, double *out)
 {
     tnf_str text;
-    char copy[40] = "";
     if (!tnf_json_skip(j, &text))
         return false;
     if (text.n > 0 && text.p[0] == '"') {
@@ -78,9 +78,8 @@ static bool take_score(tnf_json *j, double *out)
                                               : (double)INFINITY;
         return true;
     }
-    memcpy(copy, text.p, text.n < sizeof copy ? text.n : sizeof copy - 1);
-    *out = strtod(copy, NULL);
-    return true;
+    return tnf_f64_parse(out, text.p, text.n) ||
+           tnf_json_fail(j, TNF_EFORMAT, tnf_json_where(j), "the score is not a number");
 }
 
 static void take_hit(struct merging *m, tnf_json *j, struct answer *a)

@@ -420,6 +420,8 @@ static tnf_status do_part(tnf_job *job, uint64_t part, const tnf_job_how *how, c
 tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf_job_how *options,
                         tnf_error *e)
 {
+    if (receipt)
+        *receipt = (tnf_str) { NULL, 0 };
     TNF_TRY(tnf_need(job, "job", e));
     tnf_job_how how;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_job_how, &how, options, e));
@@ -436,8 +438,9 @@ tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf
         status = do_part(job, part, &how, base, e);
         tnf_job_close(job);
     }
-    if (receipt)
-        *receipt = status == TNF_OK ? (tnf_str) { (const char *)job->answer.p, job->answer.n }
-                                    : (tnf_str) { NULL, 0 };
+    tnf_text_end(&job->answer);
+    status = status == TNF_OK ? tnf_buf_status(&job->answer, "a receipt", e) : status;
+    if (receipt && status == TNF_OK)
+        *receipt = (tnf_str) { (const char *)job->answer.p, job->answer.n };
     return status;
 }

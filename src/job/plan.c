@@ -331,6 +331,7 @@ tnf_status tnf_job_ready(tnf_job *job, tnf_error *e)
     *tnf_hex_put(job->id, hash, sizeof hash) = 0;
     job->text.n = 0;
     tnf_job_put(&job->text, job, false);
+    tnf_text_end(&job->text);
     describe_job(job);
     return tnf_buf_status(&job->text, "the plan", e);
 }

@@ -13,6 +13,7 @@
  * The id is the SHA-256 of this text without the id, the paths and the identities. So the same work
  * has the same id, independent of the location of its files.
  */
+#include "base/decimal.h"
 #include "base/str.h"
 #include "job/rows.h"
 #include "wire/json.h"
@@ -67,9 +68,12 @@ static void put_options(tnf_buf *b, const tnf_job *job)
         put_list(b, "queries", o->queries, o->nqueries);
         tnf_buf_printf(b, ",\"k\":%" PRIu64, o->k);
     }
-    if (job->kind == TNF_JOB_DIFF) /* tolerances are texts, so they are restored exactly */
-        tnf_buf_printf(b, ",\"numeric\":%s,\"rtol\":\"%.17g\",\"atol\":\"%.17g\"",
-                       o->numeric ? "true" : "false", o->rtol, o->atol);
+    if (job->kind == TNF_JOB_DIFF) { /* tolerances are texts, so they are restored exactly */
+        char rtol[TNF_F64_TEXT], atol[TNF_F64_TEXT];
+        tnf_buf_printf(b, ",\"numeric\":%s,\"rtol\":\"%s\",\"atol\":\"%s\"",
+                       o->numeric ? "true" : "false", tnf_f64_text(rtol, o->rtol),
+                       tnf_f64_text(atol, o->atol));
+    }
     tnf_buf_puts(b, "}");
 }
 
@@ -253,9 +257,10 @@ static void take_writer(struct reading *r)
 
 static void take_double(struct reading *r, double *out)
 {
-    const char *text = NULL;
-    if (take_copy(r, &text) && text)
-        *out = strtod(text, NULL);
+    tnf_str text;
+    if (tnf_json_string(&r->j, &text) && !tnf_f64_parse(out, text.p, text.n))
+        (void)tnf_json_fail(&r->j, TNF_EFORMAT, tnf_json_where(&r->j),
+                            "the tolerance is not a number");
 }
 
 static void take_option(struct reading *r, tnf_str key)

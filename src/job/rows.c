@@ -9,6 +9,7 @@
  *   {"in":0,"checked":…,"undigested":…}  numbers that are added
  */
 #include "job/rows.h"
+#include "base/decimal.h"
 #include "core/look/partial.h"
 #include "wire/json.h"
 #include <tenfold/emb.h>
@@ -54,9 +55,10 @@ void tnf_row_name(tnf_buf *b, const char *key, tnf_str name)
 
 void tnf_row_number(tnf_buf *b, const char *key, double x)
 {
+    char text[TNF_F64_TEXT];
     tnf_buf_printf(b, ",\"%s\":", key);
     if (isfinite(x))
-        tnf_buf_printf(b, "%.17g", x);
+        tnf_buf_puts(b, tnf_f64_text(text, x));
     else
         tnf_buf_puts(b, isnan(x) ? "\"NaN\"" : x > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 }

@@ -4,8 +4,8 @@
  * for every type; blocks_lanes.h has the steps in which instruction sets differ.
  */
 #include "base/bytes.h"
+#include "base/ieee.h"
 #include "kernels/blocks.h"
-#include "kernels/ieee.h"
 
 #include <math.h>
 #include <string.h>

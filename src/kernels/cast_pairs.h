@@ -3,7 +3,7 @@
 #ifndef TNF_KERNELS_CAST_PAIRS_H
 #define TNF_KERNELS_CAST_PAIRS_H
 
-#include "kernels/ieee.h"
+#include "base/ieee.h"
 
 /* Called through a pointer, so that no computation is moved out of the section in IEEE mode. */
 static __attribute__((noinline)) void cast_in_one_step(tnf_cast_fn *only, uint8_t *out,

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/half.h"
+#include "base/ieee.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -171,8 +172,11 @@ bool tnf_type_decode(double *out, const tnf_type *type, const void *packed, size
         if (&known[i].type == type) {
             if (n > 0 && !packed)
                 return false;
-            if (n > 0) /* for n = 0 the pointer may be NULL */
+            if (n > 0) { /* for n = 0 the pointer may be NULL */
+                uint32_t mode = tnf_enter_ieee();
                 known[i].decode(packed, first, n, out);
+                tnf_leave_ieee(mode);
+            }
             return true;
         }
     return false;

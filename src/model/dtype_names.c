@@ -3,8 +3,9 @@
  * not use this table: each format has its own names. */
 #include "model/dtype.h"
 
+#include "base/str.h"
+
 #include <string.h>
-#include <strings.h>
 
 /* Each type with its other names. float8_e4m3 is missing on purpose: ml_dtypes has a type of that
  * name with infinities, which is none of these types. */
@@ -41,7 +42,7 @@ static bool is_listed(const char *names, const char *name)
     size_t n = strlen(name);
     for (const char *p = names; *p; p += strspn(p, " ")) {
         size_t here = strcspn(p, " ");
-        if (here == n && strncasecmp(p, name, n) == 0)
+        if (here == n && tnf_str_alike(p, name, n))
             return true;
         p += here;
     }
@@ -54,10 +55,10 @@ const tnf_type *tnf_type_spelled(const char *name)
     const tnf_type *type;
     if (!name)
         return NULL;
-    if (strncasecmp(name, torch, sizeof torch - 1) == 0)
+    if (strlen(name) >= sizeof torch - 1 && tnf_str_alike(name, torch, sizeof torch - 1))
         name += sizeof torch - 1;
     for (size_t i = 0; (type = tnf_type_at(i)); i++)
-        if (strcasecmp(type->id, name) == 0)
+        if (is_listed(type->id, name))
             return type;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
         if (is_listed(spellings[i].names, name))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "remote/session.h"
 
+#include "base/sigpipe.h"
 #include "base/sized.h"
 #include "remote/credentials.h"
 
@@ -119,12 +120,20 @@ void tnf_session_share(tnf_session *s)
     atomic_fetch_add(&s->users, 1);
 }
 
+/* TLS says goodbye, perhaps to a server that has gone. */
+static void end_connection(const tnf_session *s, void *easy)
+{
+    const tnf_sigpipe held = tnf_sigpipe_hold();
+    s->curl->cleanup(easy);
+    tnf_sigpipe_release(&held);
+}
+
 void tnf_session_drop(tnf_session *s)
 {
     if (!s || atomic_fetch_sub(&s->users, 1) != 1)
         return;
     for (unsigned i = 0; i < s->nidle; i++)
-        s->curl->cleanup(s->idle[i]);
+        end_connection(s, s->idle[i]);
     pthread_cond_destroy(&s->free);
     pthread_mutex_destroy(&s->callback_lock);
     pthread_mutex_destroy(&s->lock);
@@ -196,7 +205,7 @@ static void return_connection(tnf_session *s, void *easy)
     pthread_cond_signal(&s->free);
     pthread_mutex_unlock(&s->lock);
     if (easy && !keep)
-        s->curl->cleanup(easy);
+        end_connection(s, easy);
 }
 
 void tnf_session_slow_down(tnf_session *s)
@@ -514,7 +523,9 @@ static void perform_exchange(tnf_exchange *x, void *easy, struct tnf_curl_slist 
     c->setopt(easy, TNF_CURL_PATH_AS_IS, 1L);
     c->setopt(easy, TNF_CURL_HTTPHEADER, headers);
     atomic_fetch_add(&x->session->requests, 1);
+    const tnf_sigpipe held = tnf_sigpipe_hold();
     x->code = c->perform(easy);
+    tnf_sigpipe_release(&held);
     const char *ip = NULL;
     if (c->getinfo(easy, TNF_CURL_INFO_IP, &ip) == TNF_CURLE_OK && ip)
         snprintf(x->peer, sizeof x->peer, "%s", ip);

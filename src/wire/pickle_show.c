@@ -2,6 +2,7 @@
 /* Nodes of a pickle in the style of Python's repr(), and lookups in a tree. */
 #include "wire/pickle.h"
 
+#include "base/decimal.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -59,11 +60,13 @@ static void put_float(text_out *t, double v)
     do
         snprintf(digits, sizeof digits, "%.*e", precision, v);
     while (strtod(digits, NULL) != v && ++precision < 17);
+    tnf_number_point(digits);
     e = strchr(digits, 'e');
     long exponent = strtol(e + 1, NULL, 10);
     if (exponent >= -4 && exponent < 16) {
         snprintf(digits, sizeof digits, "%.*f",
                  precision > exponent ? (int)(precision - exponent) : 1, v);
+        tnf_number_point(digits);
         put_text(t, digits);
         return;
     }

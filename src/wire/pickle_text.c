@@ -4,12 +4,12 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/utf8.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,19 +164,9 @@ bool tnf_pickle_big_text(tnf_str *out, const tnf_pickle_node *big, tnf_arena *ar
 
 /* ----------------------------------------------------------------- floats */
 
-/* strtod() expects the decimal point of the locale. */
-static double number_at(char *text, char **end)
-{
-    char *point = strchr(text, '.');
-    const char *local = localeconv()->decimal_point;
-    if (point && local && strlen(local) == 1)
-        *point = *local;
-    return strtod(text, end);
-}
-
 tnf_status tnf_pickle_decimal(double *out, const tnf_pickle_line *line)
 {
-    char text[400], *end; /* more digits than any double needs */
+    char text[400], plain[400 + TNF_NUMBER_MORE], *end; /* more digits than any double needs */
     size_t n = line->text.n;
     while (n && (line->text.p[n - 1] == '\r' || line->text.p[n - 1] == ' '))
         n--;
@@ -186,9 +176,12 @@ tnf_status tnf_pickle_decimal(double *out, const tnf_pickle_line *line)
     memcpy(text, line->text.p, n);
     text[n] = 0;
     if (text[n - 1] == 'L')
-        text[n - 1] = 0;
-    *out = number_at(text, &end);
-    return *end ? bad_line(line, "a float") : TNF_OK;
+        text[--n] = 0;
+    bool number = tnf_number_plain(plain, text, n);
+    if (!number && strpbrk(text, "0123456789,.")) /* anything but "inf" and "nan" */
+        return bad_line(line, "a float");
+    *out = strtod(number ? plain : text, &end);
+    return end == text || *end ? bad_line(line, "a float") : TNF_OK;
 }
 
 /* ------------------------------------------------------------------- text */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of element types: names, sizes, and decoding of each type. */
+#include "../support/flush.h"
 #include "model/dtype.h"
 
 #include <math.h>
@@ -343,6 +344,22 @@ static void other_spellings(void **state)
             fail_msg("'%s' is %s", none[i], tnf_type_spelled(none[i])->id);
 }
 
+/* A program that was compiled with -ffast-math treats them as 0, but the library does not. */
+static void subnormal_numbers(void **state)
+{
+    static const uint8_t f32[] = { 1, 0, 0, 0, 0, 0, 0x40, 0 }, bf16[] = { 0x40, 0 };
+    double out[3];
+    (void)state;
+    uint32_t mode = flush_begin();
+    bool done = tnf_type_decode(out, tnf_type_of(TNF_F32), f32, 0, 2) &&
+                tnf_type_decode(out + 2, tnf_type_of(TNF_BF16), bf16, 0, 1);
+    assert_true(flush_end(mode));
+    assert_true(done);
+    assert_true(out[0] == 0x1p-149);
+    assert_true(out[1] == 0x1p-127);
+    assert_true(out[2] == 0x1p-127);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +377,7 @@ int main(void)
         cmocka_unit_test(bytes_before_the_window_are_not_touched),
         cmocka_unit_test(opaque_types),
         cmocka_unit_test(other_spellings),
+        cmocka_unit_test(subnormal_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Jobs on threads: each runs once, all run, and the first failure is returned. */
+#include "../support/flush.h"
 #include "../support/unit.h"
 #include "base/error.h"
 #include "base/pool.h"
@@ -149,6 +150,32 @@ static void as_many_as_allowed(void **state)
     unsetenv("TENFOLD_THREADS");
 }
 
+static tnf_status halve_number(void *ctx, size_t i, tnf_error *e)
+{
+    float *numbers = ctx;
+    (void)e;
+    numbers[i] = numbers[i] / 2;
+    return TNF_OK;
+}
+
+/* Whatever the program has set, subnormal numbers are numbers. */
+static void jobs_compute_by_ieee(void **state)
+{
+    (void)state;
+    tnf_error e;
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        float numbers[8];
+        for (size_t i = 0; i < 8; i++)
+            numbers[i] = 0x1p-130f;
+        uint32_t mode = flush_begin();
+        tnf_status status = tnf_pool_run(threads, 8, halve_number, numbers, &e);
+        assert_true(flush_end(mode));
+        assert_int_equal(status, TNF_OK);
+        for (size_t i = 0; i < 8; i++)
+            assert_true(numbers[i] == 0x1p-131f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +186,7 @@ int main(void)
         cmocka_unit_test(threads_block_signals),
         cmocka_unit_test(counts_threads),
         cmocka_unit_test(two_at_once),
+        cmocka_unit_test(jobs_compute_by_ieee),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * n-th allocation. */
 #include "../support/encoded.h"
 #include "../support/fake.h"
+#include "../support/flush.h"
 #include "../support/little.h"
 #include "../support/memory.h"
 #include "core/look/values.h"
@@ -216,6 +217,32 @@ static void exact_integers(void **state)
         }
 }
 
+/* They are numbers in all figures, even if the program treats them as 0. */
+static void subnormals_are_numbers(void **state)
+{
+    (void)state;
+    uint64_t data[64];
+    tnf_error e;
+    tnf_sink *sink;
+    struct told plain, flushed;
+    for (uint64_t i = 0; i < 64; i++)
+        data[i] = i << 44;
+    tnf_file *file = file_of("f64", 64, data, &sink, NULL);
+    tnf_stat_options o = telling_options(&plain);
+    assert_ok(tnf_stat_file(file, &o, &e));
+    o = telling_options(&flushed);
+    uint32_t mode = flush_begin();
+    tnf_status status = tnf_stat_file(file, &o, &e);
+    assert_true(flush_end(mode));
+    assert_int_equal(status, TNF_OK);
+    assert_int_equal(plain.counts.subnormal, 63);
+    assert_true(plain.counts.max > 0);
+    assert_memory_equal(&flushed.counts, &plain.counts, sizeof plain.counts);
+    assert_memory_equal(flushed.bins, plain.bins, sizeof plain.bins);
+    tnf_close(file);
+    tnf_sink_close(sink);
+}
+
 static void counts_subnormals(void **state)
 {
     (void)state;
@@ -411,10 +438,11 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type),        cmocka_unit_test(plain_values),
-        cmocka_unit_test(counts_subnormals), cmocka_unit_test(pieces_and_threads),
-        cmocka_unit_test(batches_in_order),  cmocka_unit_test(faults_are_told),
-        cmocka_unit_test(out_of_memory),     cmocka_unit_test(exact_integers),
+        cmocka_unit_test(every_type),         cmocka_unit_test(plain_values),
+        cmocka_unit_test(counts_subnormals),  cmocka_unit_test(subnormals_are_numbers),
+        cmocka_unit_test(pieces_and_threads), cmocka_unit_test(batches_in_order),
+        cmocka_unit_test(faults_are_told),    cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(exact_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
  * that depends only on their number (base/pairing.h). So the result depends only on the tensor: not
  * on threads, nor on the division of leaves among workers (tnf_stat_some()).
  */
+#include "base/ieee.h"
 #include "base/pool.h"
 #include "base/sized.h"
 #include "core/look/progress.h"
@@ -289,6 +290,7 @@ static void tell_figures(struct stats *s, size_t object, tnf_pairing *sums, cons
     tnf_stat stat = { .object = &s->file->catalog.objects[object], .numbers = has_numbers(o) };
     tnf_values values = { .spread = !s->plain };
     tnf_value_counts counts = { 0 };
+    const uint32_t mode = tnf_enter_ieee();
     if (stat.numbers) {
         (void)tnf_pairing_end(sums, &values.tally);
         counts = tnf_values_counts(&values, o->parts[0].type);
@@ -300,6 +302,7 @@ static void tell_figures(struct stats *s, size_t object, tnf_pairing *sums, cons
         stat.nbins = s->options.bins;
         tnf_bins_show(bins, counts.min, counts.max, s->shown, stat.nbins);
     }
+    tnf_leave_ieee(mode);
     if (s->options.tensor)
         s->options.tensor(s->options.ctx, &stat);
 }

@@ -135,8 +135,6 @@ static tnf_status verify_and_hand_out(tnf_verify_result *out, tnf_file **file, c
 {
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_file *opened = NULL;
-    if (file)
-        *file = NULL;
     tnf_status status = tnf_result_begin(out, TNF_FIRST(tnf_verify_result), e);
     if (status != TNF_OK) {
         tnf_source_close(source);
@@ -155,6 +153,8 @@ tnf_status tnf_verify_path(tnf_verify_result *out, tnf_file **file, const char *
                            const tnf_open_options *how, const tnf_verify_options *options,
                            tnf_error *e)
 {
+    if (file)
+        *file = NULL;
     TNF_TRY(tnf_need(path, "path", e));
     return verify_and_hand_out(out, file, path, NULL, how, options, e);
 }
@@ -163,6 +163,8 @@ tnf_status tnf_verify_source(tnf_verify_result *out, tnf_file **file, tnf_source
                              const tnf_open_options *how, const tnf_verify_options *options,
                              tnf_error *e)
 {
+    if (file)
+        *file = NULL;
     TNF_TRY(tnf_need(source, "source", e));
     return verify_and_hand_out(out, file, NULL, source, how, options, e);
 }

@@ -111,10 +111,7 @@ static bool starts_with(const tnf_probe *p, size_t at, const char *text)
     size_t n = strlen(text);
     if (p->nhead < at || p->nhead - at < n)
         return false;
-    for (size_t i = 0; i < n; i++)
-        if (tolower(p->head[at + i]) != tolower((unsigned char)text[i]))
-            return false;
-    return true;
+    return tnf_str_alike((const char *)p->head + at, text, n);
 }
 
 static bool has_text(const tnf_probe *p, const char *text)

@@ -5,6 +5,7 @@
 #include "ext/emb/convert.h"
 
 #include "base/buf.h"
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/str.h"
 
@@ -69,7 +70,8 @@ static void put_toml(tnf_buf *b, const tnf_emb *emb)
     put_name(b, "model", tnf_file_attr(emb->file, "fasttext.model"), models);
     put_number(b, emb, "neg", "fasttext.neg", 0);
     if (t && t->kind == TNF_FLOAT && t->dtype == TNF_F64)
-        tnf_buf_printf(b, "sampling_threshold = %.17g\n", t->as.f64);
+        tnf_buf_printf(b, "sampling_threshold = %s\n",
+                       tnf_f64_text((char[TNF_F64_TEXT]) { 0 }, t->as.f64));
     put_number(b, emb, "window_size", "fasttext.ws", 0);
     put_number(b, emb, "word_ngrams", "fasttext.word_ngrams", 1);
 }

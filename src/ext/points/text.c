@@ -4,6 +4,7 @@
  *
  *   {"app":{"id":1},"values":[1,2.5,"NaN"]}     "offset" is allowed and ignored
  */
+#include "base/decimal.h"
 #include "ext/points/points.h"
 #include "model/value.h"
 #include "wire/json.h"
@@ -43,8 +44,9 @@ tnf_status tnf_points_value(const tnf_value **out, tnf_points *p, const tnf_poin
     tnf_msgpack_init(&r, point->app.p, point->app.n, 0, &p->tree, TNF_VS_DEPTH, e);
     if (!tnf_msgpack_value(&r, v))
         return r.status;
-    *out = v;
-    return tnf_msgpack_end(&r);
+    tnf_status status = tnf_msgpack_end(&r);
+    *out = status == TNF_OK ? v : NULL;
+    return status;
 }
 
 static tnf_status pack_document(tnf_points *p, tnf_buf *b, const tnf_value *v, tnf_error *e)
@@ -75,36 +77,6 @@ tnf_status tnf_points_pack_value(tnf_points *p, tnf_buf *b, const tnf_value *v, 
 
 /* ----------------------------------------------------------------- numbers */
 
-/* strtod() and strtof() expect the decimal point of the locale, so they get a text without a point:
- * "-12.5e3" becomes "-125e2". */
-static bool without_point(char out[NUMBER_MOST + 32], tnf_str text)
-{
-    long exponent = 0, behind = 0;
-    size_t n = 0, i = 0;
-    bool point = false;
-    if (text.n > NUMBER_MOST)
-        return false;
-    for (; i < text.n && text.p[i] != 'e' && text.p[i] != 'E'; i++) {
-        point = point || text.p[i] == '.';
-        behind += point && text.p[i] != '.';
-        if (text.p[i] != '.')
-            out[n++] = text.p[i];
-    }
-    out[n] = 0;
-    if (i < text.n) {
-        char digits[32] = { 0 };
-        size_t left = text.n - i - 1;
-        if (left >= sizeof digits)
-            return false;
-        memcpy(digits, text.p + i + 1, left);
-        exponent = strtol(digits, NULL, 10);
-        if (exponent > 1000000 || exponent < -1000000)
-            exponent = exponent > 0 ? 1000000 : -1000000;
-    }
-    snprintf(out + n, 32, "e%ld", exponent - behind);
-    return true;
-}
-
 static bool put_float(uint8_t *to, const tnf_type *type, double wide, float narrow)
 {
     uint64_t bits = 0;
@@ -129,8 +101,8 @@ static bool float_word(tnf_str s, uint8_t *to, const tnf_type *type)
 
 static bool float_number(tnf_str text, uint8_t *to, const tnf_type *type)
 {
-    char plain[NUMBER_MOST + 32];
-    if (!without_point(plain, text))
+    char plain[NUMBER_MOST + TNF_NUMBER_MORE];
+    if (text.n > NUMBER_MOST || !tnf_number_plain(plain, text.p, text.n))
         return false;
     double wide = strtod(plain, NULL);
     float narrow = strtof(plain, NULL);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Each thread has a mode for rounding and for treating subnormal numbers as 0; a program may have
- * changed it for speed. A kernel that gives the same bits everywhere computes in IEEE 754 mode
- * during a call, and then restores the mode. Reading the mode costs almost nothing; it is set only
+/* Each thread has a mode for rounding and for treating subnormal numbers as 0; a program, or a
+ * library that was compiled with -ffast-math, may have changed it for speed. The jobs of
+ * tnf_pool_run(), and kernels that give the same bits everywhere, compute in IEEE 754 mode and then
+ * restore the mode. Reading the mode costs almost nothing; it is set only
  * if it differs.
  */
-#ifndef TNF_KERNELS_IEEE_H
-#define TNF_KERNELS_IEEE_H
+#ifndef TNF_BASE_IEEE_H
+#define TNF_BASE_IEEE_H
 
 #include <stdint.h>
 
