@@ -11,18 +11,14 @@
  * A crash leaves the old file, or a note, which all readers respect and the next writer completes.
  */
 #include "ext/points/points.h"
+
+#include "base/rising.h"
 #include "io/fs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define WIPE ((size_t)64 << 10)
-
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
 
 /* Checks that each offset is a block that may be deleted. The offsets are sorted. Removes
  * duplicates and, unless shredding, blocks that are already blank. */
@@ -181,7 +177,7 @@ static tnf_status delete_all(tnf_points *p, const uint64_t *offsets, size_t n, u
     if (!sorted)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for offsets");
     memcpy(sorted, offsets, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, by_number);
+    qsort(sorted, n, sizeof *sorted, tnf_u64_compare);
     tnf_status status = delete_sorted(p, sorted, n, flags & TNF_POINTS_SHRED, e);
     tnf_free(&p->alloc, sorted, n * sizeof *sorted);
     return status;

@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/rising.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -101,13 +102,7 @@ tnf_status tnf_vs_note_read(tnf_vs_chain *c, uint64_t most, tnf_error *e)
     return status;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 bool tnf_vs_noted(const tnf_vs_note *note, uint64_t offset)
 {
-    return note->n && bsearch(&offset, note->offsets, note->n, sizeof offset, by_number);
+    return note->n && bsearch(&offset, note->offsets, note->n, sizeof offset, tnf_u64_compare);
 }
