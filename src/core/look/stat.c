@@ -69,18 +69,13 @@ static const tnf_object *seen_object(const struct stats *s, size_t i)
     return s->seen[i] ? tnf_virtual_object(s->seen[i]) : &s->file->catalog.objects[i];
 }
 
-static int by_object(const void *a, const void *b)
-{
-    const tnf_stat_range *x = a, *y = b;
-    return x->object < y->object ? -1 : x->object > y->object;
-}
-
 /* The requested range of leaves of a tensor. */
 static const tnf_stat_range *range_of(const struct stats *s, size_t object)
 {
     const tnf_stat_range key = { .object = object };
-    return s->some && s->some->n ? bsearch(&key, s->some->ranges, s->some->n, sizeof key, by_object)
-                                 : NULL;
+    return s->some && s->some->n
+               ? bsearch(&key, s->some->ranges, s->some->n, sizeof key, tnf_stat_range_compare)
+               : NULL;
 }
 
 static bool is_wanted(const struct stats *s, size_t i)
