@@ -399,6 +399,10 @@ void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINT
  * TNF_TRY(tnf_stricter(r, e, ...)). */
 tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t offset,
                         const char *format, ...) TNF_PRINTF(5, 6);
+/* The same as a function that reading an archive calls (`odd` in tnf_zip_from, tnf_container_how),
+ * with the reader as ctx. */
+tnf_status tnf_stricter_odd(void *reader, tnf_status status, uint64_t offset, const char *text,
+                            tnf_error *e);
 /* For a damaged piece of a file. If the file is salvaged, notes the loss and returns true: `index`
  * continues with the rest. Returns false if the file is not salvaged or the failure is not the
  * file's fault: `index` must fail. If `index` itself fails with a fault of the file, the core does

@@ -83,6 +83,12 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
     return TNF_OK;
 }
 
+tnf_status tnf_stricter_odd(void *reader, tnf_status status, uint64_t offset, const char *text,
+                            tnf_error *e)
+{
+    return tnf_stricter(reader, e, status, offset, "%s", text);
+}
+
 void tnf_note_fault(tnf_reader *r, tnf_status status, uint64_t offset, const char *text)
 {
     struct loss loss = { .status = status, .offset = offset, .message = text, .harmless = true };
