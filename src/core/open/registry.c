@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The formats, from the one list. */
 #include "base/sized.h"
+#include "base/utf8.h"
 #include "core/core.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #define X(id) extern const tnf_format tnf_format_##id;
@@ -52,7 +52,7 @@ static void copy_lower(char out[16], const char *text)
 {
     size_t n = 0;
     for (const char *p = text; *p && n < 15; p++)
-        out[n++] = (char)tolower((unsigned char)*p);
+        out[n++] = tnf_lower_case(*p);
     out[n] = 0;
 }
 

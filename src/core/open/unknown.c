@@ -111,7 +111,7 @@ static bool starts_with(const tnf_probe *p, size_t at, const char *text)
     if (p->nhead < at || p->nhead - at < n)
         return false;
     for (size_t i = 0; i < n; i++)
-        if (tolower(p->head[at + i]) != tolower((unsigned char)text[i]))
+        if (tnf_lower_case((char)p->head[at + i]) != tnf_lower_case(text[i]))
             return false;
     return true;
 }
