@@ -164,23 +164,21 @@ static void escape_byte(char out[12], unsigned char c)
  * it takes. A character that is invisible or not UTF-8 becomes an escape, as in the command. */
 static size_t show_character(char out[12], const unsigned char *p, size_t n)
 {
-    size_t want = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (want > n || !tnf_utf8_valid(NULL, (const char *)p, want)) {
+    uint32_t c;
+    size_t length = tnf_utf8_next(&c, (const char *)p, n);
+    if (length == 0) {
         escape_byte(out, p[0]);
         return 1;
     }
-    uint32_t c = want == 1 ? p[0] : p[0] & (0x7fu >> want);
-    for (size_t i = 1; i < want; i++)
-        c = c << 6 | (p[i] & 0x3f);
     if (c == '\\' || (c < 0x80 && tnf_must_escape(c))) {
         escape_byte(out, (unsigned char)c);
     } else if (tnf_must_escape(c)) {
         snprintf(out, 12, c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)c);
     } else {
-        memcpy(out, p, want);
-        out[want] = 0;
+        memcpy(out, p, length);
+        out[length] = 0;
     }
-    return want;
+    return length;
 }
 
 /* Writes as much of a name as fits; true if it fits completely. */
