@@ -45,7 +45,7 @@ static void fill_error(tnf_error *e, tnf_status status, int sys, uint64_t offset
         cut_whole(e->message, sizeof e->message);
 }
 
-tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
+tnf_status tnf_error_set(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
 {
     if (e) {
         va_list args;
@@ -56,15 +56,9 @@ tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char
     return status;
 }
 
-tnf_status tnf_error_set(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
+tnf_status tnf_no_memory(const char *what, tnf_error *e)
 {
-    if (e) {
-        va_list args;
-        va_start(args, format);
-        fill_error(e, status, 0, offset, format, args);
-        va_end(args);
-    }
-    return status;
+    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", what);
 }
 
 tnf_status tnf_null_given(const char *what, tnf_error *e)
