@@ -14,6 +14,12 @@ static inline int tnf_str_compare(tnf_str a, tnf_str b)
     return c ? c : a.n < b.n ? -1 : a.n > b.n;
 }
 
+/* The same for qsort() over tnf_str. */
+static inline int tnf_str_order(const void *a, const void *b)
+{
+    return tnf_str_compare(*(const tnf_str *)a, *(const tnf_str *)b);
+}
+
 static inline bool tnf_str_is(tnf_str s, const char *literal)
 {
     return s.n == strlen(literal) && (s.n == 0 || memcmp(s.p, literal, s.n) == 0);
