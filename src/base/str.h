@@ -51,6 +51,18 @@ static inline bool tnf_str_uint(uint64_t *out, tnf_str s)
     return s.n > 0;
 }
 
+/* Reads the decimal digits at *p, up to `end`, and moves *p behind them; it does not move if there
+ * are none. UINT64_MAX: the number is not below it. */
+static inline uint64_t tnf_take_digits(const char **p, const char *end)
+{
+    uint64_t n = 0;
+    for (; *p < end && **p >= '0' && **p <= '9'; ++*p) {
+        uint64_t digit = (uint64_t)(**p - '0');
+        n = n > (UINT64_MAX - digit) / 10 ? UINT64_MAX : 10 * n + digit;
+    }
+    return n;
+}
+
 /* The part of a path after its last slash. */
 static inline const char *tnf_path_end(const char *path)
 {

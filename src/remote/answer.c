@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "remote/answer.h"
 
+#include "base/str.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -20,19 +21,13 @@ static bool begins_with(tnf_str s, const char *word)
     return s.n >= n && same_word(s.p, n, word);
 }
 
-/* Parses digits at *p, up to end. Returns false if there are none, or if the number overflows. */
+/* Parses digits at *p, up to end. Returns false if there are none, or if the number is too large.
+ */
 static bool take_number(const char **p, const char *end, uint64_t *out)
 {
     const char *begin = *p;
-    uint64_t n = 0;
-    for (; *p < end && **p >= '0' && **p <= '9'; (*p)++) {
-        uint64_t digit = (uint64_t)(**p - '0');
-        if (n > (UINT64_MAX - 1 - digit) / 10) /* UINT64_MAX is TNF_NOT_TOLD */
-            return false;
-        n = n * 10 + digit;
-    }
-    *out = n;
-    return *p > begin;
+    *out = tnf_take_digits(p, end);
+    return *p > begin && *out != TNF_NOT_TOLD;
 }
 
 static bool whole_number(tnf_str s, uint64_t *out)

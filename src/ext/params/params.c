@@ -287,14 +287,11 @@ static tnf_status prefetch_slot(tnf_params *p, struct slot *s, tnf_error *e)
 static bool in_layers(tnf_str name, uint32_t layers)
 {
     static const char blocks[] = "blocks.";
-    uint64_t number = 0;
-    size_t i = sizeof blocks - 1, first = i;
     if (!tnf_str_begins(name, blocks))
         return false;
-    for (; i < name.n && name.p[i] >= '0' && name.p[i] <= '9'; i++)
-        if (number < layers)
-            number = 10 * number + (uint64_t)(name.p[i] - '0');
-    return i > first && i < name.n && name.p[i] == '.' && number < layers;
+    const char *digits = name.p + sizeof blocks - 1, *p = digits, *end = name.p + name.n;
+    uint64_t number = tnf_take_digits(&p, end);
+    return p > digits && p < end && *p == '.' && number < layers;
 }
 
 tnf_status tnf_params_prefetch(tnf_params *p, const char *prefix, tnf_error *e)
