@@ -70,6 +70,21 @@ static inline const char *tnf_path_end(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Does a path that comes from outside stay below a directory? It has no empty parts, no "." and
+ * "..", no backslash and no NUL. */
+static inline bool tnf_path_is_inside(tnf_str path)
+{
+    bool inside = path.n > 0 && !memchr(path.p, 0, path.n) && !memchr(path.p, '\\', path.n);
+    for (size_t at = 0; inside && at <= path.n;) {
+        const char *part = path.p + at, *slash = memchr(part, '/', path.n - at);
+        size_t n = slash ? (size_t)(slash - part) : path.n - at;
+        inside = n > 0 && !(n == 1 && part[0] == '.') &&
+                 !(n == 2 && part[0] == '.' && part[1] == '.');
+        at += n + 1;
+    }
+    return inside;
+}
+
 /* Is it a string value with this text? False for NULL. */
 static inline bool tnf_value_is(const tnf_value *v, const char *literal)
 {

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/pool.h"
 #include "base/sized.h"
+#include "base/str.h"
 #include "io/fs.h"
 #include "remote/journal.h"
 #include "remote/list.h"
@@ -42,17 +43,14 @@ struct wish {
 /* Checks an untrusted name: it must be valid, and below the directory. */
 static tnf_status check_below(const char *name, tnf_error *e)
 {
-    bool bad = !*name || *name == '/' || strchr(name, '\\') || strlen(name) > 2000;
-    for (const char *p = name; *p && !bad; p += strcspn(p, "/"), p += *p == '/') {
-        size_t n = strcspn(p, "/");
-        bad = n == 0 || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.');
-    }
+    size_t n = strlen(name);
+    bool bad = n > 2000 || !tnf_path_is_inside((tnf_str) { name, n });
     for (const char *p = name; *p && !bad; p++)
         bad = (unsigned char)*p < ' ';
     if (bad)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
                         "the file name %s is invalid, or outside the directory",
-                        TNF_QUOTED(((tnf_str) { name, strlen(name) })));
+                        TNF_QUOTED(((tnf_str) { name, n })));
     return TNF_OK;
 }
 
