@@ -91,6 +91,14 @@ static inline bool tnf_value_is(const tnf_value *v, const char *literal)
     return v && v->kind == TNF_STRING && tnf_str_is((tnf_str) { v->as.s, v->n }, literal);
 }
 
+/* The text or the bytes of a value, such as a name that is not UTF-8. p is NULL only if the value
+ * is something else, or NULL. */
+static inline tnf_str tnf_value_chars(const tnf_value *v)
+{
+    bool is = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES);
+    return is ? (tnf_str) { v->as.s ? v->as.s : "", v->n } : (tnf_str) { NULL, 0 };
+}
+
 /* Is it one of the words of a list separated by spaces? False if it is empty, or contains a space
  * or a NUL. */
 static inline bool tnf_str_listed(tnf_str s, const char *list)

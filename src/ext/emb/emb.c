@@ -107,10 +107,8 @@ static bool get_uint(const tnf_file *file, const char *key, uint64_t max, uint64
 
 static tnf_str get_text(const tnf_file *file, const char *key, const char *fallback)
 {
-    const tnf_value *v = tnf_file_attr(file, key);
-    if (v && (v->kind == TNF_STRING || v->kind == TNF_BYTES))
-        return (tnf_str) { v->as.s, v->n };
-    return (tnf_str) { fallback, strlen(fallback) };
+    tnf_str text = tnf_value_chars(tnf_file_attr(file, key));
+    return text.p ? text : (tnf_str) { fallback, strlen(fallback) };
 }
 
 static tnf_subwords kind_of(const tnf_file *file)

@@ -101,7 +101,7 @@ static tnf_status wanted_by(struct job *j, const tnf_object *o, bool nameless, u
     put_head(&j->key, what, owner.n);
     tnf_buf_put(&j->key, owner.p, owner.n);
     if (stat) {
-        tnf_str key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
+        tnf_str key = tnf_value_chars(tnf_value_get(o->attrs, "primitiv.stat"));
         tnf_buf_put(&j->key, key.p, key.n);
     }
     TNF_TRY(tnf_buf_status(&j->key, "the names", e));

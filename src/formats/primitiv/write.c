@@ -123,7 +123,7 @@ static size_t gather_stats(struct job *j, uint32_t owner)
         const tnf_object *o = &j->w->catalog->objects[i];
         struct statistic *s = &j->stats[n++];
         *s = (struct statistic) {
-            .object = o, .key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"))
+            .object = o, .key = tnf_value_chars(tnf_value_get(o->attrs, "primitiv.stat"))
         };
         placed = placed && tnf_value_whole(&s->place, tnf_value_get(o->attrs, "primitiv.order"));
     }
