@@ -167,11 +167,6 @@ static tnf_status merge_tensors(struct merging *m, const tnf_file *file, tnf_err
 
 /* ------------------------------------------------------------- attributes */
 
-static tnf_str member_key(const void *ctx, uint32_t position)
-{
-    return ((const tnf_attrs *)ctx)->members[position].key;
-}
-
 /* Adds an entry to a map under construction, or fails with a clash. */
 static tnf_status merge_entry(struct merging *m, tnf_attrs *to, tnf_hash *keys,
                               const tnf_member *entry, uint32_t owner, tnf_error *e)
@@ -201,7 +196,7 @@ static tnf_status merge_maps(struct merging *m, tnf_value *into, const tnf_value
     tnf_attrs all = { .arena = &m->b->arena };
     tnf_hash keys;
     tnf_status status = TNF_OK;
-    tnf_hash_init(&keys, &m->b->alloc, member_key, &all);
+    tnf_hash_init(&keys, &m->b->alloc, tnf_attrs_key_at, &all);
     for (size_t i = 0; i < into->n && status == TNF_OK; i++)
         status = merge_entry(m, &all, &keys, &into->as.members[i], owner, e);
     for (size_t i = 0; i < more->n && status == TNF_OK; i++)
@@ -346,7 +341,7 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_merge_options, &m.options, options, e));
     if (m.options.attrs == TNF_CLASH_SAME || m.options.attrs == TNF_CLASH_RENAME)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown rule for attributes that clash");
-    tnf_hash_init(&m.attr_names, &b->alloc, member_key, &b->catalog.attrs);
+    tnf_hash_init(&m.attr_names, &b->alloc, tnf_attrs_key_at, &b->catalog.attrs);
     tnf_status status = count_attrs(&m, n, e);
     for (; m.now < n && status == TNF_OK; m.now++) {
         status = tnf_builder_uses(b, files[m.now], e);

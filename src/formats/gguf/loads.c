@@ -44,11 +44,6 @@ static const tnf_str none = { NULL, 0 };
 
 /* --------------------------------------------------------------------- both */
 
-static tnf_str whole_name(const void *ctx, uint32_t position)
-{
-    return ((const tnf_catalog *)ctx)->objects[position].name;
-}
-
 /* Finds duplicate names. `name_of` returns the part of a name that counts. */
 static tnf_status check_twice(const tnf_reader *r, tnf_arena *arena,
                               tnf_str (*name_of)(const void *ctx, uint32_t position),
@@ -159,7 +154,7 @@ static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const repo
                            type->name,
                            type->id > 40 ? "does not support" : "reads with too large a size");
     }
-    return r->sibling ? TNF_OK : check_twice(r, arena, whole_name, t, e);
+    return r->sibling ? TNF_OK : check_twice(r, arena, tnf_catalog_name_at, t, e);
 }
 
 tnf_status tnf_gguf_loads(const tnf_reader *r, const char *program, tnf_arena *arena, tnf_tell tell,

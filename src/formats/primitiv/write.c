@@ -55,11 +55,6 @@ static tnf_status put_tensor(struct job *j, const tnf_object *o, tnf_error *e)
 
 /* ------------------------------------------------------------- statistics */
 
-static tnf_str name_at(const void *ctx, uint32_t position)
-{
-    return ((const tnf_catalog *)ctx)->objects[position].name;
-}
-
 static tnf_status add_names(struct job *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
@@ -285,7 +280,7 @@ tnf_status tnf_prim_write(tnf_writer *w, tnf_error *e)
     const tnf_allocator *a = &w->scratch->alloc;
     tnf_buf_init(&j.b, a, UINT32_MAX);
     tnf_buf_init(&j.element, a, UINT32_MAX);
-    tnf_hash_init(&j.names, a, name_at, w->catalog);
+    tnf_hash_init(&j.names, a, tnf_catalog_name_at, w->catalog);
     tnf_status status = put_all(&j, e);
     tnf_hash_free(&j.names);
     tnf_buf_free(&j.element);
