@@ -85,6 +85,9 @@ void put_attrs(FILE *to, const tnf_value *attrs, unsigned indent, bool all);
 const tnf_type *object_type(const tnf_object *object);
 /* The element type for text output; for other layouts than dense their name, which says more. */
 const char *object_kind(const tnf_object *object);
+/* Is only the name of the tensor known, since its file is missing? For other tensors of missing
+ * files everything except the bytes is known. */
+bool object_unknown(const tnf_object *object);
 bool is_dense(const tnf_object *object);
 uint64_t object_bytes(const tnf_object *object);
 /* "[2, 3]"; if there are very many dimensions, only the first ones. */
