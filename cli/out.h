@@ -38,6 +38,15 @@ void json_value(json *j, const tnf_value *value);
 /* Compares the bytes; a text that is the beginning of the other one comes first. */
 int compare_texts(tnf_str a, tnf_str b);
 
+/* Two lower-case digits for each byte, and a NUL. Returns the number of digits. */
+size_t hex_text(char *out, const uint8_t *bytes, size_t n);
+/* How many of the n bytes of a text to show, at most `most`, so that no character is cut in half.
+ */
+size_t shown_bytes(const char *text, size_t n, size_t most);
+/* Parses a whole number at the beginning of a text, up to *end; false if there is none, or if it is
+ * too large. */
+bool number_parse(uint64_t *out, const char *text, char **end);
+
 /* The size of a buffer for one number as text. */
 #define NUMBER_TEXT 32
 /* The shortest text that reads back as the same number, with a point, an exponent or letters. */
