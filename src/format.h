@@ -376,6 +376,10 @@ tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e);
 /* The same for any layout. A part with payload TNF_AT or TNF_ENCODED and no origin is in this
  * file. */
 tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, tnf_error *e);
+/* For a format that stores the dimensions of a tensor before they can be checked: fails if there
+ * are more than the limit allows. */
+tnf_status tnf_check_rank(const tnf_reader *r, tnf_str name, uint32_t rank, uint64_t at,
+                          tnf_error *e);
 /* Adds an object of this layout and these parts. Name, shape and attributes are those of
  * `object`. */
 tnf_status tnf_add_parts(tnf_reader *r, const tnf_object *object, const tnf_layout *layout,
