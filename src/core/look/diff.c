@@ -94,12 +94,7 @@ static tnf_status match_names(struct matched *m, struct diff *d, tnf_error *e)
         return tnf_arena_fail(d->arena, "tensors", e);
     for (size_t i = 0; i < c->n; i++) {
         tnf_str name = c->objects[i].name;
-        if (d->options.rename) {
-            tnf_status status;
-            TNF_CALL(status, e, d->options.rename, d->options.ctx, &name, name);
-            TNF_TRY(status);
-            TNF_TRY(tnf_need_str(name, "rename", e));
-        }
+        TNF_TRY(tnf_name_renamed(&name, d->options.rename, d->options.ctx, e));
         if (!is_selected(d, name) || tnf_is_filler(&c->objects[i]))
             continue;
         const tnf_object *b = take_name(&m->names, d, name);

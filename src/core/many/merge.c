@@ -152,12 +152,7 @@ static tnf_status merge_tensors(struct merging *m, const tnf_file *file, tnf_err
         tnf_str name = o->name;
         if (m->options.select && !m->options.select(m->options.ctx, name))
             continue;
-        if (m->options.rename) {
-            tnf_status status;
-            TNF_CALL(status, e, m->options.rename, m->options.ctx, &name, name);
-            TNF_TRY(status);
-            TNF_TRY(tnf_need_str(name, "rename", e));
-        }
+        TNF_TRY(tnf_name_renamed(&name, m->options.rename, m->options.ctx, e));
         const tnf_object *known = tnf_catalog_find(&m->b->catalog, name.p, name.n);
         TNF_TRY(known ? settle_duplicate(m, known, o, name, e)
                       : add_tensor(m, o, name, TNF_NAMES_ONCE, e));
