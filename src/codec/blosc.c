@@ -204,7 +204,7 @@ static tnf_status decode_blocks(const buffer *b, uint8_t *dst, tnf_error *e)
     uint8_t *room = shuffled || bits ? tnf_alloc(&a, b->block) : NULL;
     tnf_status status = TNF_OK;
     if ((shuffled || bits) && !room)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding");
+        return tnf_no_memory("decoding", e);
     for (size_t i = 0; i < b->blocks && status == TNF_OK; i++) {
         size_t left = b->nbytes - i * b->block, n = left < b->block ? left : b->block;
         uint8_t *to = dst + i * b->block;

@@ -111,7 +111,7 @@ static tnf_status compose_undo(tnf_buf *b, const tnf_shift_file *c, tnf_error *e
 {
     uint8_t *old = tnf_alloc(&c->alloc, c->n + 1);
     if (!old)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for changing the file");
+        return tnf_no_memory("changing the file", e);
     tnf_status status = tnf_fs_read_all(c->fd, old, c->n, 0, e);
     tnf_buf_put(b, TNF_SHIFT_MAGIC, 8);
     tnf_buf_u64(b, c->size);
@@ -162,7 +162,7 @@ static tnf_status load_undo(struct undo *u, bool *whole, const tnf_allocator *a,
     u->size = (size_t)size;
     u->bytes = tnf_alloc(a, u->size + 1);
     if (!u->bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for an undo file");
+        return tnf_no_memory("an undo file", e);
     TNF_TRY(tnf_fs_read_at(fd, u->bytes, u->size, 0, &got, e));
     *whole = got == u->size && parse_undo(u);
     return TNF_OK;
@@ -187,7 +187,7 @@ static tnf_status compare_file(tnf_undo_state *out, const struct undo *u, const 
     const uint8_t *whole = longer ? u->fresh : u->old;
     uint8_t *now = tnf_alloc(a, n + 1);
     if (!now)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for an undo file");
+        return tnf_no_memory("an undo file", e);
     tnf_status status = tnf_fs_read_at(fd, now, n, 0, &got, e);
     *out = got == n && memcmp(now, whole, n) == 0 ? TNF_UNDO_WHOLE : TNF_UNDO_MIXED;
     for (size_t i = 0; status == TNF_OK && i < got && i < u->n && *out == TNF_UNDO_MIXED; i++)

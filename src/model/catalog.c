@@ -64,7 +64,7 @@ tnf_status tnf_catalog_reserve(tnf_catalog *c, size_t n, tnf_error *e)
     c->objects = p;
     c->capacity = n;
     if (!tnf_hash_reserve(&c->names, n))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
+        return tnf_no_memory("the table of names", e);
     return TNF_OK;
 }
 
@@ -98,7 +98,7 @@ tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned po
     policy &= ~TNF_BORROWED;
     uint32_t previous;
     if (!tnf_hash_add(&c->names, (uint32_t)c->n, policy == TNF_NAMES_LATER_FOUND, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
+        return tnf_no_memory("the table of names", e);
     if (previous != TNF_HASH_NONE && policy == TNF_NAMES_ONCE)
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the tensor %s occurs twice",
                         TNF_QUOTED(object->name));
@@ -138,7 +138,7 @@ tnf_status tnf_catalog_reindex(tnf_catalog *c, bool later_found, tnf_error *e)
     tnf_hash_init(&c->names, &c->arena->alloc, tnf_catalog_name_at, c);
     for (size_t i = 0; i < c->n; i++)
         if (!tnf_hash_add(&c->names, (uint32_t)i, later_found, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
+            return tnf_no_memory("the table of names", e);
     return TNF_OK;
 }
 

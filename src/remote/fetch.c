@@ -91,7 +91,7 @@ static tnf_status fetch_block(void *ctx, size_t i, tnf_error *e)
     }
     uint8_t *bytes = tnf_alloc(&b->f->session->alloc, n);
     if (!bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a block");
+        return tnf_no_memory("a block", e);
     atomic_init(&budget.left, TNF_RETRIES);
     uint64_t at = (uint64_t)i * TNF_BLOCK;
     bool few = b->journal->blocks < b->f->session->how.connections; /* also split each block */
@@ -111,7 +111,7 @@ static tnf_status sum_file(const tnf_journal *j, tnf_summing *d, tnf_error *e)
     uint8_t *bytes = tnf_alloc(&j->alloc, room);
     tnf_status status = TNF_OK;
     if (!bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
+        return tnf_no_memory("a hash", e);
     for (uint64_t at = 0; at < j->total && status == TNF_OK;) {
         size_t got = 0;
         status = tnf_fs_read_at(j->fd, bytes, room, at, &got, e);
@@ -127,7 +127,7 @@ static tnf_status verify_whole(const tnf_journal *j, const tnf_sum *want, bool l
     tnf_summing d;
     tnf_sum is;
     if (!tnf_summing_begin(&d, want->kind))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
+        return tnf_no_memory("a hash", e);
     tnf_status status = sum_file(j, &d, e);
     tnf_summing_end(&d, &is);
     TNF_TRY(status);

@@ -66,7 +66,7 @@ static tnf_status index_names(struct names *m, const struct diff *d, tnf_error *
         m->next[i] = NOWHERE;
         m->last[i] = m->turn[i] = i;
         if (!tnf_hash_add(&m->hash, (uint32_t)i, false, &known))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+            return tnf_no_memory("names", e);
         if (known != TNF_HASH_NONE) {
             m->next[m->last[known]] = i;
             m->last[known] = i;

@@ -189,9 +189,7 @@ static tnf_status take_piece(struct stats *s, struct piece *p, tnf_error *e)
     TNF_TRY(tnf_stream_open(&r.stream, r.o->parts, e));
     r.there = tnf_part_in_memory(r.o->parts);
     r.block = resize_memory(s, NULL, 0, size);
-    tnf_status status = r.block
-                            ? read_piece(&r, e)
-                            : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    tnf_status status = r.block ? read_piece(&r, e) : tnf_no_memory("reading", e);
     (void)resize_memory(s, r.block, size, 0);
     tnf_stream_close(&r.stream);
     return status;
@@ -378,7 +376,7 @@ static tnf_status make_all_values(struct stats *s, tnf_error *e)
     const tnf_catalog *c = &s->file->catalog;
     s->seen = tnf_alloc0(&s->file->alloc, (c->n + 1) * sizeof *s->seen);
     if (!s->seen)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for statistics");
+        return tnf_no_memory("statistics", e);
     for (size_t i = 0; i < c->n; i++)
         if (is_wanted(s, i))
             TNF_TRY(make_values(&s->seen[i], &c->objects[i], e));

@@ -61,7 +61,7 @@ static tnf_status note_owner(struct merging *m, bool renamed, tnf_error *e)
     size_t at = m->b->catalog.n - 1 - m->before;
     uint32_t *p = tnf_grow(&m->b->alloc, m->owners, at, &m->room, sizeof *p, 64);
     if (!p)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for merging");
+        return tnf_no_memory("merging", e);
     m->owners = p;
     m->owners[at] = (uint32_t)m->now | (renamed ? RENAMED : 0);
     return TNF_OK;
@@ -172,7 +172,7 @@ static tnf_status merge_entry(struct merging *m, tnf_attrs *to, tnf_hash *keys,
         TNF_TRY(tnf_attrs_push(to, entry->key.p, entry->value, e));
         to->members[to->n - 1].key.n = entry->key.n;
         if (!tnf_hash_add(keys, (uint32_t)to->n - 1, false, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for merging");
+            return tnf_no_memory("merging", e);
         return TNF_OK;
     }
     if (tnf_value_equal(&to->members[at].value, &entry->value) ||
@@ -212,7 +212,7 @@ static tnf_status enter_attr(struct merging *m, size_t position, tnf_error *e)
 {
     uint32_t previous;
     if (!tnf_hash_add(&m->attr_names, (uint32_t)position, false, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for merging");
+        return tnf_no_memory("merging", e);
     return TNF_OK;
 }
 

@@ -91,7 +91,7 @@ static tnf_status push_text(struct planning *l, tnf_str key, const char *p, size
     text->members[text->n - 1].key.n = key.n;
     uint32_t previous;
     if (!tnf_hash_add(&l->keys, (uint32_t)text->n - 1, false, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for metadata");
+        return tnf_no_memory("metadata", e);
     if (previous != TNF_HASH_NONE) {
         text->n--;
         if (!tnf_value_equal(&text->members[previous].value, &text->members[text->n].value))

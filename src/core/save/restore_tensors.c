@@ -234,7 +234,7 @@ static tnf_status index_pieces(tnf_file *f, tnf_error *e)
     tnf_hash_init(&f->piece_names, &f->alloc, piece_name, f);
     for (size_t i = 0; i < f->npieces; i++)
         if (!tnf_hash_add(&f->piece_names, (uint32_t)i, false, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the stash");
+            return tnf_no_memory("the stash", e);
     return TNF_OK;
 }
 

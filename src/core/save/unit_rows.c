@@ -46,9 +46,7 @@ static tnf_status open_stream(struct unit_rows *u, tnf_error *e)
         u->made.rows = tnf_alloc(&u->alloc, u->room * u->dims * sizeof(float));
     if (!u->made.norms)
         u->made.norms = tnf_alloc(&u->alloc, (size_t)u->words * sizeof(float));
-    return u->made.rows && u->made.norms
-               ? TNF_OK
-               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for rows");
+    return u->made.rows && u->made.norms ? TNF_OK : tnf_no_memory("rows", e);
 }
 
 static tnf_status make_some(void *ctx, size_t job, tnf_error *e)

@@ -285,7 +285,7 @@ tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_optio
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_emb *emb = tnf_alloc0(&alloc, sizeof *emb);
     if (!emb)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a view of embeddings");
+        return tnf_no_memory("a view of embeddings", e);
     emb->file = file;
     emb->alloc = alloc;
     emb->memory = o.memory ? o.memory : default_memory(tnf_file_info(file));

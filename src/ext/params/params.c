@@ -382,7 +382,7 @@ tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_para
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_params *p = tnf_alloc0(&alloc, sizeof *p);
     if (!p)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a parameter source");
+        return tnf_no_memory("a parameter source", e);
     p->options = o;
     p->alloc = alloc;
     p->lock = &p->mutex;

@@ -55,7 +55,7 @@ static tnf_status wipe_block(tnf_points *p, uint64_t at, tnf_error *e)
     uint64_t length = tnf_le32(head + 1);
     uint8_t *zeros = tnf_alloc0(&p->alloc, WIPE);
     if (!zeros)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for wiping");
+        return tnf_no_memory("wiping", e);
     tnf_status status = TNF_OK;
     for (uint64_t done = 0; done < length && status == TNF_OK;) {
         size_t n = length - done < WIPE ? (size_t)(length - done) : WIPE;
@@ -175,7 +175,7 @@ static tnf_status delete_all(tnf_points *p, const uint64_t *offsets, size_t n, u
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "too many offsets");
     uint64_t *sorted = tnf_alloc(&p->alloc, n * sizeof *sorted);
     if (!sorted)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for offsets");
+        return tnf_no_memory("offsets", e);
     memcpy(sorted, offsets, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, tnf_u64_compare);
     tnf_status status = delete_sorted(p, sorted, n, flags & TNF_POINTS_SHRED, e);

@@ -56,7 +56,7 @@ static tnf_status check_twice(const tnf_reader *r, tnf_arena *arena,
         tnf_str name = r->catalog->objects[i].name;
         uint32_t previous = TNF_HASH_NONE;
         if (!tnf_hash_add(&names, (uint32_t)i, false, &previous))
-            status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+            status = tnf_no_memory("names", e);
         else if (previous != TNF_HASH_NONE)
             report_problem(t, name, "%s%s has the name of another tensor",
                            name.n && memchr(name.p, 0, name.n) ? "up to a NUL, " : "",

@@ -63,7 +63,7 @@ static tnf_status add_names(struct job *j, tnf_error *e)
         if (tnf_prim_is_stat(&c->objects[i]))
             continue;
         if (!tnf_hash_add(&j->names, i, false, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+            return tnf_no_memory("names", e);
         j->values++;
     }
     return TNF_OK;

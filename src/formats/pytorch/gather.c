@@ -189,7 +189,7 @@ static tnf_status inflate_all(bytes_from *b, const tnf_allocator *alloc, tnf_err
     size_t n;
     uint8_t *room = tnf_to_size(&n, b->s->size) ? tnf_alloc(alloc, n ? n : 1) : NULL;
     if (!room)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a compressed storage");
+        return tnf_no_memory("a compressed storage", e);
     tnf_status status = tnf_decoder_open(&decoder, TNF_CODEC_DEFLATE, &from, alloc, e);
     if (status == TNF_OK) {
         status = tnf_decoder_read(decoder, 0, room, n, e);

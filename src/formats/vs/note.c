@@ -18,7 +18,7 @@ static tnf_status check_of(uint64_t end, const void *offsets, size_t n, const ui
     tnf_digester d;
     uint8_t place[8], hash[TNF_DIGEST_MAX];
     if (!tnf_digest_begin(&d, "xxh3-64"))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
+        return tnf_no_memory("a digest", e);
     tnf_put_le64(place, end);
     tnf_digest_update(&d, place, sizeof place);
     tnf_digest_update(&d, offsets, n);
@@ -94,7 +94,7 @@ tnf_status tnf_vs_note_read(tnf_vs_chain *c, uint64_t most, tnf_error *e)
     c->note.offsets = tnf_alloc(&c->alloc, c->note.n * sizeof *c->note.offsets);
     if (!c->note.offsets) {
         c->note.n = 0;
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for deleted points");
+        return tnf_no_memory("deleted points", e);
     }
     tnf_status status = examine_note(c, &c->note, tail, &whole, e);
     if (!whole)

@@ -321,7 +321,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     TNF_TRY(tnf_zr_open_store(&s, r, e));
     state->cache = tnf_zr_cache_new();
     if (!state->cache)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for chunks");
+        return tnf_no_memory("chunks", e);
     r->state = state;
     w.s = s;
     w.groups.arena = r->arena;
