@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparisons of texts with a length. */
+/* Texts with a length: compared, read as numbers, taken from values, and as paths. */
 #ifndef TNF_BASE_STR_H
 #define TNF_BASE_STR_H
 
