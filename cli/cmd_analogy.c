@@ -36,23 +36,19 @@ static void print_answer(job *j, const tnf_str *words, const tnf_emb_found *foun
 static bool ask_words(job *j, const tnf_str *words, size_t n)
 {
     size_t k = j->asking.query.k;
-    tnf_emb_hit *hits = k < SIZE_MAX / sizeof *hits / n ? malloc(n * k * sizeof *hits) : NULL;
-    size_t *counts = calloc(n, sizeof *counts);
-    tnf_emb_found *found = calloc(n, 3 * sizeof *found);
+    emb_results r;
     tnf_error error;
     bool good = false;
-    if (!hits || !counts || !found)
+    if (!emb_results_begin(&r, n, k, 3 * n))
         j->code = usage_error("out of memory");
-    else if (tnf_emb_analogy(hits, counts, found, j->in.emb, words, n, &j->asking.query, &error) !=
-             TNF_OK)
+    else if (tnf_emb_analogy(r.hits, r.counts, r.found, j->in.emb, words, n, &j->asking.query,
+                             &error) != TNF_OK)
         j->code = file_error(j->in.in.name, &error);
     else
         good = true;
     for (size_t i = 0; good && i < n; i++)
-        print_answer(j, words + 3 * i, found + 3 * i, hits + i * k, counts[i]);
-    free(hits);
-    free(counts);
-    free(found);
+        print_answer(j, words + 3 * i, r.found + 3 * i, r.hits + i * k, r.counts[i]);
+    emb_results_free(&r);
     return good;
 }
 

@@ -6,7 +6,6 @@
 #include "progress.h"
 #include "rename.h"
 #include "stop.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,19 +46,6 @@ static tnf_status on_rename(void *ctx, tnf_str *out, tnf_str name, tnf_error *er
     return renaming_apply(((const job *)ctx)->renaming, out, name, error);
 }
 
-/* A tolerance is a non-negative number. */
-static bool parse_tolerance(double *out, const char *name, const char *text)
-{
-    char *end = NULL;
-    if (!text)
-        return true;
-    *out = strtod(text, &end);
-    if (*text && !*end && isfinite(*out) && *out >= 0)
-        return true;
-    usage_error("diff: --%s takes a number of at least 0, not '%s'", name, text);
-    return false;
-}
-
 static bool settle_options(tnf_diff_options *how, const options *o)
 {
     how->numeric = o->rtol || o->atol;
@@ -71,8 +57,8 @@ static bool settle_options(tnf_diff_options *how, const options *o)
     how->ignore |= o->names_only ? TNF_DIFF_IGNORE_KIND | TNF_DIFF_IGNORE_VALUES |
                                        TNF_DIFF_IGNORE_ATTRS | TNF_DIFF_IGNORE_EXTRAS
                                  : 0u;
-    return parse_tolerance(&how->rtol, "rtol", o->rtol) &&
-           parse_tolerance(&how->atol, "atol", o->atol);
+    return opt_tolerance(&how->rtol, "diff", "rtol", o->rtol) &&
+           opt_tolerance(&how->atol, "diff", "atol", o->atol);
 }
 
 static int compare_files(job *j, const input *a, const input *b, tnf_diff_options *how)

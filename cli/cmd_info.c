@@ -23,12 +23,6 @@ static uint64_t capped_sum(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* If the file of a tensor is missing, perhaps only its name is known. */
-static bool is_unknown(const tnf_object *o)
-{
-    return o->nparts == 0 && tnf_missing_file(o);
-}
-
 /* Counts the tensors of missing files, including those whose names are unknown. */
 static uint64_t count_missing(const tnf_file *file)
 {
@@ -51,7 +45,7 @@ static size_t count_types(const tnf_file *file, tally *out, size_t room)
     size_t n = 0;
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(file, i)); i++) {
-        if (is_unknown(o))
+        if (object_unknown(o))
             continue;
         const char *kind = object_kind(o);
         size_t at = 0;

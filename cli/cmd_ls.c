@@ -24,9 +24,7 @@ int ls_digest(char out[LS_DIGEST], const tnf_part *p)
         return 0;
     bool number = !strncmp(p->digest->algorithm, "crc", 3);
     int n = snprintf(out, 64, "%.40s:%s", p->digest->algorithm, number ? "0x" : "");
-    for (size_t i = 0; i < p->digest->n && i < 40; i++)
-        n += snprintf(out + n, 3, "%02x", p->digest->bytes[i]);
-    return n;
+    return n + (int)hex_text(out + n, p->digest->bytes, p->digest->n < 40 ? p->digest->n : 40);
 }
 
 /* ------------------------------------------------------------------- JSON */
@@ -53,11 +51,6 @@ static void json_part(json *j, const tnf_part *p)
     json_key(j, "digest");
     json_text(j, ls_digest(digest, p) ? digest : NULL);
     json_close(j, '}');
-}
-
-bool ls_unknown(const tnf_object *o)
-{
-    return o->nparts == 0 && tnf_missing_file(o);
 }
 
 static void json_missing(json *j, const tnf_object *o)
@@ -99,7 +92,7 @@ static void json_known(json *j, const tnf_object *o)
 static void json_object(json *j, const tnf_object *o)
 {
     const char *file = tnf_missing_file(o);
-    (ls_unknown(o) ? json_missing : json_known)(j, o);
+    (object_unknown(o) ? json_missing : json_known)(j, o);
     if (file) {
         json_key(j, "missing");
         json_bool(j, true);
@@ -201,7 +194,7 @@ static void tsv_file(const input *in, bool several)
 
 static void tsv_object(const input *in, const tnf_object *o, const ls_options *how, bool several)
 {
-    bool unknown = ls_unknown(o);
+    bool unknown = object_unknown(o);
     uint16_t lines = how->details && !unknown ? o->nparts : 1;
     for (uint16_t i = 0; i < lines; i++) {
         tsv_file(in, several);

@@ -66,18 +66,6 @@ static bool take_number(uint64_t *out, const char *text, const char *name)
     return false;
 }
 
-static bool take_double(double *out, const char *text, const char *name)
-{
-    char *end;
-    if (!text)
-        return true;
-    *out = strtod(text, &end);
-    if (end != text && !*end && *out >= 0)
-        return true;
-    usage_error("plan: --%s takes a number, not '%s'", name, text);
-    return false;
-}
-
 static void put_summary(const tnf_job_info *info)
 {
     char bytes[SIZE_TEXT], most[SIZE_TEXT], least[SIZE_TEXT], atom[SIZE_TEXT];
@@ -149,8 +137,9 @@ static int fill_options(const options *o, tnf_job_options *what, format_options 
         return usage_error("plan: unknown format '%s'", o->save.to);
     if (!take_number(&what->parts, o->parts, "parts") ||
         !take_number(&what->max_bytes, o->max_size, "max-size") ||
-        !take_number(&what->k, o->k, "count") || !take_double(&what->rtol, o->rtol, "rtol") ||
-        !take_double(&what->atol, o->atol, "atol") ||
+        !take_number(&what->k, o->k, "count") ||
+        !opt_tolerance(&what->rtol, "plan", "rtol", o->rtol) ||
+        !opt_tolerance(&what->atol, "plan", "atol", o->atol) ||
         !format_options_parse(writer, &o->save.writer))
         return EXIT_USAGE;
     what->options = writer->items;

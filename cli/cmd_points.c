@@ -48,21 +48,13 @@ bool points_how(tnf_points_options *out, const points_options *o, bool write)
     return true;
 }
 
-/* Parses a whole number; returns false if the text is not one. */
-static bool parse_number(const char *text, uint64_t *out, char **end)
-{
-    errno = 0;
-    *out = strtoull(text, end, 10);
-    return errno == 0 && *end != text && text[0] >= '0' && text[0] <= '9';
-}
-
 /* ------------------------------------------------------------------- create */
 
 static bool parse_dims(const char *text, uint64_t dims[MAX_RANK], uint32_t *rank)
 {
     char *end = NULL;
     for (*rank = 0; text && *rank < MAX_RANK; text = end + 1) {
-        if (!parse_number(text, &dims[*rank], &end) || (*end && *end != ','))
+        if (!number_parse(&dims[*rank], text, &end) || (*end && *end != ','))
             break;
         (*rank)++;
         if (!*end)
@@ -135,7 +127,7 @@ static int delete_points(const cli_state *cli, const points_options *o, tnf_poin
     int code = EXIT_DONE;
     for (size_t i = 0; i < n && code == EXIT_DONE; i++) {
         char *end;
-        if (!parse_number(texts[i], &offsets[i], &end) || *end)
+        if (!number_parse(&offsets[i], texts[i], &end) || *end)
             code = usage_error("points: '%s' is not an offset", texts[i]);
     }
     if (code == EXIT_DONE) {

@@ -39,30 +39,26 @@ static int no_memory(job *j)
 static bool ask_words(job *j, const tnf_str *words, size_t n)
 {
     size_t k = j->asking.query.k;
-    tnf_emb_hit *hits = k < SIZE_MAX / sizeof *hits / n ? malloc(n * k * sizeof *hits) : NULL;
-    size_t *counts = calloc(n, sizeof *counts);
-    tnf_emb_found *found = calloc(n, sizeof *found);
+    emb_results r;
     tnf_error error;
-    bool good = hits && counts && found;
+    bool good = emb_results_begin(&r, n, k, n);
     if (!good) {
         no_memory(j);
-    } else if (tnf_emb_similar(hits, counts, found, j->in.emb, words, n, &j->asking.query,
+    } else if (tnf_emb_similar(r.hits, r.counts, r.found, j->in.emb, words, n, &j->asking.query,
                                &error) != TNF_OK) {
         query_failed(j, &error);
         good = false;
     }
     for (size_t i = 0; good && i < n; i++) {
         emb_question q = { .words = &words[i], .n = 1 };
-        if (!found[i].found) {
+        if (!r.found[i].found) {
             q.error = no_vector;
             q.missing = words[i];
             j->code = EXIT_DIFFERS;
         }
-        emb_answer(&j->in, &j->asking, &q, hits + i * k, counts[i]);
+        emb_answer(&j->in, &j->asking, &q, r.hits + i * k, r.counts[i]);
     }
-    free(hits);
-    free(counts);
-    free(found);
+    emb_results_free(&r);
     return good;
 }
 
@@ -93,10 +89,9 @@ static bool ask_vectors(job *j)
 {
     size_t n = j->options->vectors.n, d = j->in.info->dims, k = j->asking.query.k;
     double *vectors = calloc(n * d, sizeof *vectors);
-    tnf_emb_hit *hits = k < SIZE_MAX / sizeof *hits / n ? malloc(n * k * sizeof *hits) : NULL;
-    size_t *counts = calloc(n, sizeof *counts);
+    emb_results r;
     tnf_error error;
-    bool good = vectors && hits && counts;
+    bool good = emb_results_begin(&r, n, k, 0) && vectors;
     if (!good)
         no_memory(j);
     for (size_t i = 0; good && i < n; i++)
@@ -104,18 +99,17 @@ static bool ask_vectors(job *j)
             j->code = EXIT_USAGE;
             good = false;
         }
-    if (good && tnf_emb_nearest_f64(hits, counts, j->in.emb, vectors, n, &j->asking.query,
+    if (good && tnf_emb_nearest_f64(r.hits, r.counts, j->in.emb, vectors, n, &j->asking.query,
                                     &error) != TNF_OK) {
         query_failed(j, &error);
         good = false;
     }
     for (size_t i = 0; good && i < n; i++) {
         emb_question q = { .vector = vectors + i * d, .dims = d };
-        emb_answer(&j->in, &j->asking, &q, hits + i * k, counts[i]);
+        emb_answer(&j->in, &j->asking, &q, r.hits + i * k, r.counts[i]);
     }
     free(vectors);
-    free(hits);
-    free(counts);
+    emb_results_free(&r);
     return good;
 }
 

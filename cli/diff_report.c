@@ -277,9 +277,7 @@ static void put_attribute(FILE *to, const tnf_value *value)
         json_value(&j, value);
         fclose(j.to);
     }
-    size_t shown = n > VALUE_SHOWN ? VALUE_SHOWN : n;
-    while (shown < n && shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80)
-        shown--; /* do not cut a character in half */
+    size_t shown = shown_bytes(text, n, VALUE_SHOWN);
     if (text)
         put_safe(to, text, shown, false);
     else

@@ -99,6 +99,17 @@ typedef struct emb_question {
     tnf_str missing;
 } emb_question;
 
+/* Room for the answers to several questions. */
+typedef struct emb_results {
+    tnf_emb_hit *hits; /* k for each question */
+    size_t *counts;
+    tnf_emb_found *found; /* for each of `words` words */
+} emb_results;
+
+/* False: no memory; emb_results_free() is needed in any case. */
+bool emb_results_begin(emb_results *r, size_t questions, size_t k, size_t words);
+void emb_results_free(emb_results *r);
+
 void emb_answer(const emb_input *e, const emb_asking *a, const emb_question *q,
                 const tnf_emb_hit *hits, size_t n);
 void emb_json_score(json *j, const emb_input *e, double score);

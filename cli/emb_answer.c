@@ -2,7 +2,24 @@
 /* Prints answers: neighbours with their scores, as text or as one JSON object per line. */
 #include "emb.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+bool emb_results_begin(emb_results *r, size_t questions, size_t k, size_t words)
+{
+    bool fits = k < SIZE_MAX / sizeof *r->hits / questions;
+    *r = (emb_results) { .hits = fits ? malloc(questions * k * sizeof *r->hits) : NULL,
+                         .counts = calloc(questions, sizeof *r->counts),
+                         .found = words ? calloc(words, sizeof *r->found) : NULL };
+    return r->hits && r->counts && (r->found || !words);
+}
+
+void emb_results_free(emb_results *r)
+{
+    free(r->hits);
+    free(r->counts);
+    free(r->found);
+}
 
 /* Scores get as many digits as the numbers that they are computed from. */
 void emb_json_score(json *j, const emb_input *e, double score)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens a file of embeddings, and parses options that all commands for embeddings have. */
 #include "emb.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +12,7 @@ bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t le
     *out = otherwise;
     if (!text)
         return true;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *out >= least && *out <= INT64_MAX)
+    if (number_parse(out, text, &end) && !*end && *out >= least && *out <= INT64_MAX)
         return true;
     usage_error("option '--%s' takes a whole number of at least %" PRIu64 ", not '%s'", option,
                 least, text);

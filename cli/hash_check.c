@@ -12,8 +12,7 @@
 void hash_text(char out[HASH_TEXT], const uint8_t hash[32])
 {
     memcpy(out, "sha256:", HASH_PREFIX);
-    for (size_t i = 0; i < 32; i++)
-        snprintf(out + HASH_PREFIX + 2 * i, 3, "%02x", hash[i]);
+    hex_text(out + HASH_PREFIX, hash, 32);
 }
 
 /* ---------------------------------------------------------------- reading */

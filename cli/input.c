@@ -82,14 +82,14 @@ static bool parse_amount(uint64_t *out, const char *text)
 {
     static const char letters[] = "KMGT";
     char *end;
-    errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
+    uint64_t n;
+    if (!number_parse(&n, text, &end) || n == 0)
+        return false;
     const char *letter = *end ? strchr(letters, *end) : NULL;
     unsigned shift = letter ? 10 * (unsigned)(letter - letters + 1) : 0;
-    if (errno || *text < '0' || *text > '9' || n == 0 || (*end && (!letter || end[1])) ||
-        n > UINT64_MAX >> shift)
+    if ((*end && (!letter || end[1])) || n > UINT64_MAX >> shift)
         return false;
-    *out = (uint64_t)n << shift;
+    *out = n << shift;
     return true;
 }
 

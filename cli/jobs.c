@@ -78,13 +78,8 @@ tnf_job_how plan_how(const loaded_plan *p)
 static bool parse_part(const char *text, uint64_t *i, uint64_t *n)
 {
     char *end;
-    errno = 0;
-    *i = strtoull(text, &end, 10);
-    if (end == text || *end != '/' || *text == '-')
-        return false;
-    text = end + 1;
-    *n = strtoull(text, &end, 10);
-    return end != text && !*end && *text != '-' && errno == 0 && *i < *n;
+    return number_parse(i, text, &end) && *end == '/' && number_parse(n, end + 1, &end) && !*end &&
+           *i < *n;
 }
 
 /* Does a receipt contain the words? It is not NUL-terminated. */

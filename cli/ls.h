@@ -40,9 +40,6 @@ void ls_print(const cli_state *cli, const listing *l, const ls_options *how, ls_
 void ls_print_sums(const cli_state *cli, const stat_sums *sums, ls_total *total);
 void ls_print_total(const ls_total *total, size_t files);
 
-/* Is only the name of the tensor known, since its file is missing? For other tensors of missing
- * files everything except the bytes is known. */
-bool ls_unknown(const tnf_object *object);
 const char *ls_encoding(const tnf_part *part);
 #define LS_DIGEST 160
 /* The digest as it is in the file, or as "crc32c:0x01020304", "sha256:…"; returns 0 if there is

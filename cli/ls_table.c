@@ -42,7 +42,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 
 static const char *kind_of(const tnf_object *o)
 {
-    return ls_unknown(o) ? "" : object_kind(o);
+    return object_unknown(o) ? "" : object_kind(o);
 }
 
 static int by_file(const void *a, const void *b)
@@ -166,7 +166,7 @@ static void part_row(text_table *t, const tnf_part *p)
 static void tensor_cells(text_table *t, const tnf_object *o)
 {
     table_str(t, o->name);
-    if (ls_unknown(o)) {
+    if (object_unknown(o)) {
         for (size_t i = DTYPE; i <= SIZE; i++)
             table_text(t, "-");
         return;
@@ -233,7 +233,7 @@ void ls_print(const cli_state *cli, const listing *l, const ls_options *how, ls_
             tensor_rows(&t, l->items[i].object, how->details);
     while (table_again(&t));
     for (size_t i = 0; i < l->n; i++)
-        if (!ls_unknown(l->items[i].object)) {
+        if (!object_unknown(l->items[i].object)) {
             here.parameters += object_parameters(l->items[i].object);
             here.bytes += object_bytes(l->items[i].object);
         }

@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "out.h"
 #include "suggest.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,4 +244,16 @@ void opt_release(const opt_set *set)
         free(list->items);
         *list = (opt_list) { NULL, 0 }; /* two options may share a list */
     }
+}
+
+bool opt_tolerance(double *out, const char *of, const char *option, const char *text)
+{
+    char *end = NULL;
+    if (!text)
+        return true;
+    *out = strtod(text, &end);
+    if (*text && !*end && isfinite(*out) && *out >= 0)
+        return true;
+    usage_error("%s: --%s takes a number of at least 0, not '%s'", of, option, text);
+    return false;
 }

@@ -58,5 +58,8 @@ size_t opt_word(const char *words, size_t i, const char **out);
 bool opt_count(unsigned *out, const char *text);
 /* The position of a text among words separated by '|', or -1. */
 int opt_position(const char *words, const char *text, size_t n);
+/* The value of --rtol or --atol of a command, a finite number of at least 0; unchanged if the text
+ * is NULL. False after reporting an error. */
+bool opt_tolerance(double *out, const char *of, const char *option, const char *text);
 
 #endif

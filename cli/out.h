@@ -38,6 +38,15 @@ void json_value(json *j, const tnf_value *value);
 /* Compares the bytes; a text that is the beginning of the other one comes first. */
 int compare_texts(tnf_str a, tnf_str b);
 
+/* Two lower-case digits for each byte, and a NUL. Returns the number of digits. */
+size_t hex_text(char *out, const uint8_t *bytes, size_t n);
+/* How many of the n bytes of a text to show, at most `most`, so that no character is cut in half.
+ */
+size_t shown_bytes(const char *text, size_t n, size_t most);
+/* Parses a whole number at the beginning of a text, up to *end; false if there is none, or if it is
+ * too large. */
+bool number_parse(uint64_t *out, const char *text, char **end);
+
 /* The size of a buffer for one number as text. */
 #define NUMBER_TEXT 32
 /* The shortest text that reads back as the same number, with a point, an exponent or letters. */
@@ -85,6 +94,9 @@ void put_attrs(FILE *to, const tnf_value *attrs, unsigned indent, bool all);
 const tnf_type *object_type(const tnf_object *object);
 /* The element type for text output; for other layouts than dense their name, which says more. */
 const char *object_kind(const tnf_object *object);
+/* Is only the name of the tensor known, since its file is missing? For other tensors of missing
+ * files everything except the bytes is known. */
+bool object_unknown(const tnf_object *object);
 bool is_dense(const tnf_object *object);
 uint64_t object_bytes(const tnf_object *object);
 /* "[2, 3]"; if there are very many dimensions, only the first ones. */

@@ -102,9 +102,7 @@ static void put_metadata(const stat_html *h)
         return;
     put_attrs(to, h->in->info->attrs, 0, true);
     if (fclose(to) == 0 && text) {
-        size_t shown = n < METADATA ? n : METADATA;
-        while (shown > 0 && shown < n && ((unsigned char)text[shown] & 0xc0) == 0x80)
-            shown--; /* do not cut a character in half */
+        size_t shown = shown_bytes(text, n, METADATA);
         fprintf(h->to, "<details><summary>Metadata (%zu)</summary><pre>", h->in->info->attrs->n);
         put_escaped(h->to, text, shown);
         fputs(shown < n ? "\n…</pre></details>\n" : "</pre></details>\n", h->to);

@@ -14,6 +14,28 @@ int compare_texts(tnf_str a, tnf_str b)
     return c ? c : (a.n > b.n) - (a.n < b.n);
 }
 
+size_t hex_text(char *out, const uint8_t *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    return 2 * n;
+}
+
+size_t shown_bytes(const char *text, size_t n, size_t most)
+{
+    size_t shown = n < most ? n : most;
+    while (shown > 0 && shown < n && ((unsigned char)text[shown] & 0xc0) == 0x80)
+        shown--;
+    return shown;
+}
+
+bool number_parse(uint64_t *out, const char *text, char **end)
+{
+    errno = 0;
+    *out = strtoull(text, end, 10);
+    return errno == 0 && text[0] >= '0' && text[0] <= '9';
+}
+
 typedef struct span {
     uint32_t first, last;
 } span;
@@ -254,9 +276,8 @@ bool size_parse(uint64_t *out, const char *text)
 {
     static const char letters[] = "KMGT";
     char *end;
-    errno = 0;
-    uint64_t n = strtoull(text, &end, 10), base = 1000;
-    if (text[0] < '0' || text[0] > '9' || errno)
+    uint64_t n, base = 1000;
+    if (!number_parse(&n, text, &end))
         return false;
     const char *letter = *end ? strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
     if (letter) {

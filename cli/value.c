@@ -242,6 +242,11 @@ const char *object_kind(const tnf_object *object)
     return is_dense(object) ? object_type(object)->id : tnf_layout_name(object->layout);
 }
 
+bool object_unknown(const tnf_object *object)
+{
+    return object->nparts == 0 && tnf_missing_file(object);
+}
+
 uint64_t object_bytes(const tnf_object *object)
 {
     uint64_t sum = 0;

@@ -87,6 +87,10 @@ set(TENFOLD_INCLUDES)
 
 # tenfold_library(NAME MODULE PACKAGE WITHOUT): a library, or an error that a person can act on.
 function(tenfold_library name module package without)
+  if(NOT PkgConfig_FOUND)
+    message(FATAL_ERROR "There is no pkg-config, which finds ${module}. "
+      "Install it (Debian and Ubuntu: pkg-config)${without}.")
+  endif()
   pkg_check_modules(${name} QUIET ${module})
   if(NOT ${name}_FOUND)
     message(FATAL_ERROR "pkg-config does not find ${module}. "

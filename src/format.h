@@ -376,6 +376,10 @@ tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e);
 /* The same for any layout. A part with payload TNF_AT or TNF_ENCODED and no origin is in this
  * file. */
 tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, tnf_error *e);
+/* For a format that stores the dimensions of a tensor before they can be checked: fails if there
+ * are more than the limit allows. */
+tnf_status tnf_check_rank(const tnf_reader *r, tnf_str name, uint32_t rank, uint64_t at,
+                          tnf_error *e);
 /* Adds an object of this layout and these parts. Name, shape and attributes are those of
  * `object`. */
 tnf_status tnf_add_parts(tnf_reader *r, const tnf_object *object, const tnf_layout *layout,
@@ -399,6 +403,10 @@ void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINT
  * TNF_TRY(tnf_stricter(r, e, ...)). */
 tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t offset,
                         const char *format, ...) TNF_PRINTF(5, 6);
+/* The same as a function that reading an archive calls (`odd` in tnf_zip_from, tnf_container_how),
+ * with the reader as ctx. */
+tnf_status tnf_stricter_odd(void *reader, tnf_status status, uint64_t offset, const char *text,
+                            tnf_error *e);
 /* For a damaged piece of a file. If the file is salvaged, notes the loss and returns true: `index`
  * continues with the rest. Returns false if the file is not salvaged or the failure is not the
  * file's fault: `index` must fail. If `index` itself fails with a fault of the file, the core does

@@ -11,6 +11,7 @@
  * Where it has a newer version of the format, A' is compared with what it makes of A. */
 #include "support/features.h"
 #include "support/model.h"
+#include "support/spelling.h"
 
 static unsigned long whole, lossy, identical, canonical;
 
@@ -30,24 +31,12 @@ static void note_item(void *ctx, const tnf_plan_item *item)
 static tnf_sink *save_to_memory(const tnf_file *file, const char *format, bool allow, bool dry,
                                 struct plan *plan, tnf_status *status, tnf_error *error)
 {
-    tnf_builder *b;
-    tnf_sink *sink;
     tnf_save_options o = { .size = sizeof o, .format = format, .plan = note_item, .ctx = plan };
     o.as_is = true;
     o.allow_loss = allow;
     o.dry_run = dry;
     *plan = (struct plan) { 0 };
-    MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
-    MUST(tnf_sink_memory(&sink, NULL) == TNF_OK);
-    *status = tnf_builder_add_file(b, file, error);
-    if (*status == TNF_OK)
-        *status = tnf_save_sink(b, sink, &o, error);
-    check_error(*status, error);
-    tnf_builder_free(b);
-    if (*status == TNF_OK)
-        return sink;
-    tnf_sink_close(sink);
-    return NULL;
+    return save_as(file, &o, status, error);
 }
 
 /* Opens what we saved ourselves; it must open. */
@@ -167,29 +156,6 @@ static bool stored_alike(const tnf_file *a, const tnf_file *b)
         }
     }
     return true;
-}
-
-static bool has_spelling(const tnf_value *x, const tnf_value *y)
-{
-    for (size_t i = 0; x && i < x->n; i++) {
-        const tnf_member *m = &x->as.members[i];
-        if (tnf_registry_spells(m) && !tnf_registry_derives(m) &&
-            !tnf_value_get_n(y, m->key.p, m->key.n))
-            return false;
-    }
-    return true;
-}
-
-/* Has B kept how A was spelled? Where it has no place for that it is no loss. */
-static bool spelled_alike(const tnf_file *a, const tnf_file *b)
-{
-    const tnf_object *x;
-    for (size_t i = 0; (x = tnf_at(a, i)) != NULL; i++) {
-        const tnf_object *y = tnf_find_n(b, x->name.p, x->name.n);
-        if (y && !has_spelling(x->attrs, y->attrs))
-            return false;
-    }
-    return has_spelling(tnf_file_info(a)->attrs, tnf_file_info(b)->attrs);
 }
 
 /* Are there tensors that B has columns first, and A had not? A keeps it so, if it can. */

@@ -161,9 +161,10 @@ void *tnf_arena_grow(tnf_arena *arena, void *items, size_t n, size_t *capacity, 
 tnf_status tnf_arena_fail(const tnf_arena *arena, const char *what, tnf_error *e)
 {
     if (arena->over_limit)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "no room for %s within the limit of %llu bytes: raise the limit 'memory' "
-                        "if you trust the file",
-                        what, (unsigned long long)arena->limit);
-    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", what);
+        return tnf_fail(
+            e, TNF_ELIMIT, TNF_NO_OFFSET,
+            "no room for %s within the limit of %llu bytes: raise the limit 'memory' if you "
+            "trust the file",
+            what, (unsigned long long)arena->limit);
+    return tnf_no_memory(what, e);
 }

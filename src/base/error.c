@@ -45,7 +45,7 @@ static void fill_error(tnf_error *e, tnf_status status, int sys, uint64_t offset
         cut_whole(e->message, sizeof e->message);
 }
 
-tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
+tnf_status tnf_error_set(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
 {
     if (e) {
         va_list args;
@@ -56,15 +56,9 @@ tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char
     return status;
 }
 
-tnf_status tnf_error_set(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
+tnf_status tnf_no_memory(const char *what, tnf_error *e)
 {
-    if (e) {
-        va_list args;
-        va_start(args, format);
-        fill_error(e, status, 0, offset, format, args);
-        va_end(args);
-    }
-    return status;
+    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", what);
 }
 
 tnf_status tnf_null_given(const char *what, tnf_error *e)
@@ -164,23 +158,21 @@ static void escape_byte(char out[12], unsigned char c)
  * it takes. A character that is invisible or not UTF-8 becomes an escape, as in the command. */
 static size_t show_character(char out[12], const unsigned char *p, size_t n)
 {
-    size_t want = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (want > n || !tnf_utf8_valid(NULL, (const char *)p, want)) {
+    uint32_t c;
+    size_t length = tnf_utf8_next(&c, (const char *)p, n);
+    if (length == 0) {
         escape_byte(out, p[0]);
         return 1;
     }
-    uint32_t c = want == 1 ? p[0] : p[0] & (0x7fu >> want);
-    for (size_t i = 1; i < want; i++)
-        c = c << 6 | (p[i] & 0x3f);
     if (c == '\\' || (c < 0x80 && tnf_must_escape(c))) {
         escape_byte(out, (unsigned char)c);
     } else if (tnf_must_escape(c)) {
         snprintf(out, 12, c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)c);
     } else {
-        memcpy(out, p, want);
-        out[want] = 0;
+        memcpy(out, p, length);
+        out[length] = 0;
     }
-    return want;
+    return length;
 }
 
 /* Writes as much of a name as fits; true if it fits completely. */

@@ -5,9 +5,11 @@
 
 #include <tenfold/types.h>
 
-/* Fills *e (which may be NULL) and returns status, so that `return tnf_fail(...)` reads well. */
-tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
-    TNF_PRINTF(4, 5);
+/* Fills *e (which may be NULL) and returns status, so that `return tnf_fail(...)` reads well: the
+ * public function under the name that this library uses. */
+#define tnf_fail tnf_error_set
+/* TNF_ENOMEM: "out of memory for <what>". */
+tnf_status tnf_no_memory(const char *what, tnf_error *e);
 
 /* The same for a failed system call: TNF_EIO (TNF_ENOTFOUND for a missing file, TNF_EEXISTS …),
  * with the system's message after ours. */

@@ -22,3 +22,13 @@ tnf_status tnf_made_rows_fetch(const tnf_made_rows *b, size_t dims, tnf_make_row
     }
     return TNF_OK;
 }
+
+tnf_status tnf_made_norms_fetch(const tnf_made_rows *b, tnf_make_rows make, void *ctx,
+                                uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    uint64_t last = (offset + n + sizeof(float) - 1) / sizeof(float);
+    while (b->normed < last)
+        TNF_TRY(make(ctx, b->normed, e));
+    tnf_copy_le(dst, b->norms, sizeof(float), (size_t)offset, n);
+    return TNF_OK;
+}

@@ -50,7 +50,7 @@ tnf_status tnf_named_add(tnf_named *list, const void *record, uint32_t *previous
     tnf_buf_put(&list->records, record, list->size);
     TNF_TRY(tnf_buf_status(&list->records, "the list of names", e));
     if (!tnf_hash_add(&list->names, tnf_named_count(list) - 1, false, previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a list of names");
+        return tnf_no_memory("a list of names", e);
     if (*previous != TNF_HASH_NONE)
         list->records.n = before;
     return TNF_OK;

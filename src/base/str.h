@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparisons of texts with a length. */
+/* Texts with a length: compared, read as numbers, taken from values, and as paths. */
 #ifndef TNF_BASE_STR_H
 #define TNF_BASE_STR_H
 
@@ -12,6 +12,12 @@ static inline int tnf_str_compare(tnf_str a, tnf_str b)
     size_t n = a.n < b.n ? a.n : b.n;
     int c = n ? memcmp(a.p, b.p, n) : 0;
     return c ? c : a.n < b.n ? -1 : a.n > b.n;
+}
+
+/* The same for qsort() over tnf_str. */
+static inline int tnf_str_order(const void *a, const void *b)
+{
+    return tnf_str_compare(*(const tnf_str *)a, *(const tnf_str *)b);
 }
 
 static inline bool tnf_str_is(tnf_str s, const char *literal)
@@ -33,7 +39,7 @@ static inline bool tnf_str_ends(tnf_str s, const char *literal)
 
 /* A letter from A to Z becomes small. tolower() follows the locale: in a Turkish one, the small
  * letter of I is not i. */
-static inline char tnf_lower(char c)
+static inline char tnf_lower_case(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -42,9 +48,15 @@ static inline char tnf_lower(char c)
 static inline bool tnf_str_alike(const char *a, const char *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (tnf_lower(a[i]) != tnf_lower(b[i]))
+        if (tnf_lower_case(a[i]) != tnf_lower_case(b[i]))
             return false;
     return true;
+}
+
+/* Is it this word, in upper or lower case? */
+static inline bool tnf_str_is_word(tnf_str s, const char *word)
+{
+    return s.n == strlen(word) && tnf_str_alike(s.p, word, s.n);
 }
 
 /* Reads a decimal number that is the whole text: false if there are other characters or none, or
@@ -61,6 +73,18 @@ static inline bool tnf_str_uint(uint64_t *out, tnf_str s)
     return s.n > 0;
 }
 
+/* Reads the decimal digits at *p, up to `end`, and moves *p behind them; it does not move if there
+ * are none. UINT64_MAX: the number is not below it. */
+static inline uint64_t tnf_take_digits(const char **p, const char *end)
+{
+    uint64_t n = 0;
+    for (; *p < end && **p >= '0' && **p <= '9'; ++*p) {
+        uint64_t digit = (uint64_t)(**p - '0');
+        n = n > (UINT64_MAX - digit) / 10 ? UINT64_MAX : 10 * n + digit;
+    }
+    return n;
+}
+
 /* The part of a path after its last slash. */
 static inline const char *tnf_path_end(const char *path)
 {
@@ -68,10 +92,33 @@ static inline const char *tnf_path_end(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Does a path that comes from outside stay below a directory? It has no empty parts, no "." and
+ * "..", no backslash and no NUL. */
+static inline bool tnf_path_is_inside(tnf_str path)
+{
+    bool inside = path.n > 0 && !memchr(path.p, 0, path.n) && !memchr(path.p, '\\', path.n);
+    for (size_t at = 0; inside && at <= path.n;) {
+        const char *part = path.p + at, *slash = memchr(part, '/', path.n - at);
+        size_t n = slash ? (size_t)(slash - part) : path.n - at;
+        inside = n > 0 && !(n == 1 && part[0] == '.') &&
+                 !(n == 2 && part[0] == '.' && part[1] == '.');
+        at += n + 1;
+    }
+    return inside;
+}
+
 /* Is it a string value with this text? False for NULL. */
 static inline bool tnf_value_is(const tnf_value *v, const char *literal)
 {
     return v && v->kind == TNF_STRING && tnf_str_is((tnf_str) { v->as.s, v->n }, literal);
+}
+
+/* The text or the bytes of a value, such as a name that is not UTF-8. p is NULL only if the value
+ * is something else, or NULL. */
+static inline tnf_str tnf_value_chars(const tnf_value *v)
+{
+    bool is = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES);
+    return is ? (tnf_str) { v->as.s ? v->as.s : "", v->n } : (tnf_str) { NULL, 0 };
 }
 
 /* Is it one of the words of a list separated by spaces? False if it is empty, or contains a space

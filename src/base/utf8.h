@@ -4,12 +4,6 @@
 
 #include <tenfold/types.h> /* tnf_utf8_valid(), tnf_utf8_next() */
 
-/* An ASCII letter in lower case; any other character unchanged. */
-static inline char tnf_lower_case(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 bool tnf_ascii(const char *p, size_t n);
 /* Writes a code point up to U+10FFFF, surrogates too, as 1 to 4 bytes. Returns their number. */
 size_t tnf_utf8_put(char *out, uint32_t c);

@@ -32,10 +32,10 @@ static tnf_status bad_stream(const char *what, size_t at, tnf_error *e)
     return tnf_fail(e, TNF_EFORMAT, at, "the %s data are damaged", what);
 }
 
-/* Reads a length that continues in bytes of 255. */
-static bool read_length(const uint8_t *p, size_t n, size_t *at, size_t *length)
+/* Reads the rest of a length that has the value `full`: it continues in bytes of 255. */
+static bool read_length(const uint8_t *p, size_t n, size_t *at, size_t full, size_t *length)
 {
-    if (*length != 15)
+    if (*length != full)
         return true;
     for (uint8_t more = 255; more == 255;) {
         if (*at >= n || *length > MAX_BLOCK)
@@ -64,7 +64,7 @@ tnf_status tnf_lz4_decode(const void *stored, size_t stored_n, void *dst, size_t
     size_t at = 0, made = 0;
     while (at < stored_n) {
         size_t token = p[at++], literals = token >> 4, match = token & 15;
-        if (!read_length(p, stored_n, &at, &literals) || literals > stored_n - at ||
+        if (!read_length(p, stored_n, &at, 15, &literals) || literals > stored_n - at ||
             literals > n - made)
             return bad_stream("lz4", at, e);
         memcpy(out + made, p + at, literals);
@@ -76,7 +76,7 @@ tnf_status tnf_lz4_decode(const void *stored, size_t stored_n, void *dst, size_t
             return bad_stream("lz4", at, e);
         size_t back = tnf_le16(p + at);
         at += 2;
-        if (!read_length(p, stored_n, &at, &match) || back == 0 || back > made ||
+        if (!read_length(p, stored_n, &at, 15, &match) || back == 0 || back > made ||
             match + 4 > n - made)
             return bad_stream("lz4", at, e);
         copy_match(out + made, back, match + 4);
@@ -93,14 +93,7 @@ static bool read_match(const uint8_t *p, size_t n, size_t *at, unsigned control,
 {
     *length = (control >> 5) - 1;
     *back = (size_t)(control & 31) << 8;
-    if (*length == 6)
-        for (uint8_t more = 255; more == 255;) {
-            if (*at >= n || *length > MAX_BLOCK)
-                return false;
-            more = p[(*at)++];
-            *length += more;
-        }
-    if (*at >= n)
+    if (!read_length(p, n, at, 6, length) || *at >= n)
         return false;
     uint8_t low = p[(*at)++];
     *length += 3;
@@ -211,7 +204,7 @@ static tnf_status decode_blocks(const buffer *b, uint8_t *dst, tnf_error *e)
     uint8_t *room = shuffled || bits ? tnf_alloc(&a, b->block) : NULL;
     tnf_status status = TNF_OK;
     if ((shuffled || bits) && !room)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding");
+        return tnf_no_memory("decoding", e);
     for (size_t i = 0; i < b->blocks && status == TNF_OK; i++) {
         size_t left = b->nbytes - i * b->block, n = left < b->block ? left : b->block;
         uint8_t *to = dst + i * b->block;

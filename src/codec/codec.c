@@ -51,7 +51,7 @@ tnf_status tnf_decoder_open(tnf_decoder **out, tnf_codec codec, const tnf_encode
     tnf_allocator a = tnf_allocator_or_default(alloc);
     tnf_decoder *d = tnf_alloc0(&a, sizeof *d);
     if (!d)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding");
+        return tnf_no_memory("decoding", e);
     d->ops = codecs[codec];
     d->from = *from;
     d->alloc = a;
@@ -92,7 +92,7 @@ static tnf_status skip_to(tnf_decoder *d, uint64_t offset, tnf_error *e)
         return TNF_OK;
     uint8_t *nowhere = tnf_alloc(&d->alloc, SKIP_BLOCK);
     if (!nowhere)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding");
+        return tnf_no_memory("decoding", e);
     tnf_status status = TNF_OK;
     while (d->position < offset && status == TNF_OK) {
         uint64_t left = offset - d->position;
@@ -155,7 +155,7 @@ tnf_status tnf_codec_measure(uint64_t *out, tnf_codec codec, const tnf_encoded *
         status = measure_stream(d, out, most, nowhere, e);
     else
         status = d->ops->decode_some
-                     ? tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding")
+                     ? tnf_no_memory("decoding", e)
                      : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                                 "the decoded length of %s data cannot be determined", d->ops->id);
     tnf_free(&d->alloc, nowhere, SKIP_BLOCK);
@@ -174,7 +174,7 @@ tnf_status tnf_encoder_open(tnf_encoder **out, tnf_codec codec, int level, const
     tnf_allocator a = tnf_allocator_or_default(alloc);
     tnf_encoder *x = tnf_alloc0(&a, sizeof *x);
     if (!x)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for encoding");
+        return tnf_no_memory("encoding", e);
     x->ops = codecs[codec];
     x->to = *to;
     x->alloc = a;
@@ -213,7 +213,7 @@ tnf_status tnf_feed_open(tnf_feed *f, const tnf_decoder *d, uint64_t at, uint64_
 {
     *f = (tnf_feed) { .at = at, .end = end };
     f->block = tnf_alloc(&d->alloc, TNF_FEED_BLOCK);
-    return f->block ? TNF_OK : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding");
+    return f->block ? TNF_OK : tnf_no_memory("decoding", e);
 }
 
 tnf_status tnf_feed_more(tnf_feed *f, const tnf_decoder *d, tnf_error *e)

@@ -29,7 +29,7 @@ static tnf_status damaged_data(const char *id, const z_stream *z, int said, uint
                                tnf_error *e)
 {
     if (said == Z_MEM_ERROR)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", id);
+        return tnf_no_memory(id, e);
     if (said != Z_NEED_DICT && !z->msg)
         return tnf_fail(e, TNF_EFORMAT, at, "corrupt %s: not %s data", id, id);
     return tnf_fail(e, TNF_EFORMAT, at, "corrupt %s: %s", id,
@@ -66,7 +66,7 @@ static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
     struct decode *s = tnf_alloc0(&d->alloc, sizeof *s);
     d->state = s;
     if (!s || inflateInit2(&s->z, window_of(d->ops)) != Z_OK)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", d->ops->id);
+        return tnf_no_memory(d->ops->id, e);
     s->open = true;
     return tnf_feed_open(&s->feed, d, 0, d->from.stored, e);
 }
@@ -159,13 +159,13 @@ static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
     if (s)
         s->block = tnf_alloc(&x->alloc, OUT_BLOCK);
     if (!s || !s->block)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", x->ops->id);
+        return tnf_no_memory(x->ops->id, e);
     if (x->level < 0 || x->level > 9)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the level of %s must be 1 to 9, not %d",
                         x->ops->id, x->level);
     int level = x->level ? x->level : Z_DEFAULT_COMPRESSION;
     if (begin_deflate(&s->z, &s->header, window_of(x->ops), level) != Z_OK)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", x->ops->id);
+        return tnf_no_memory(x->ops->id, e);
     s->open = true;
     return TNF_OK;
 }
@@ -295,7 +295,7 @@ tnf_status tnf_zlib_decode(const void *stored, size_t stored_n, void *dst, size_
     if (stored_n > UINT_MAX || n > UINT_MAX)
         return tnf_fail(e, TNF_ELIMIT, 0, "a zlib block has more than 4 GiB");
     if (inflateInit2(&z, WINDOW_ZLIB) != Z_OK)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zlib");
+        return tnf_no_memory("zlib", e);
     z.next_in = without_const(stored);
     z.avail_in = (uInt)stored_n;
     z.next_out = n ? dst : &none;

@@ -202,7 +202,7 @@ tnf_status tnf_snappy_encode(tnf_buf *b, const void *bytes, size_t n, tnf_error 
     size_t size = sizeof(uint16_t) << TABLE_BITS;
     uint16_t *table = tnf_alloc(&b->alloc, size);
     if (!table)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for snappy");
+        return tnf_no_memory("snappy", e);
     size_t rest = n;
     for (; rest >= 0x80; rest >>= 7)
         tnf_buf_put(b, &(uint8_t) { (uint8_t)(rest | 0x80) }, 1);
@@ -228,7 +228,7 @@ static tnf_status decode_stored(tnf_decoder *d, struct decode *s, uint8_t *store
     TNF_TRY(need_size(stored, n, d->from.decoded, e));
     s->plain = tnf_alloc(&d->alloc, (size_t)d->from.decoded + 1);
     if (!s->plain)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for snappy");
+        return tnf_no_memory("snappy", e);
     s->n = (size_t)d->from.decoded;
     return tnf_snappy_decode(stored, n, s->plain, s->n, e);
 }
@@ -243,7 +243,7 @@ static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a snappy block can hold less than 4 GiB");
     uint8_t *stored = s ? tnf_alloc(&d->alloc, (size_t)d->from.stored) : NULL;
     if (!stored)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for snappy");
+        return tnf_no_memory("snappy", e);
     tnf_status status = decode_stored(d, s, stored, e);
     tnf_free(&d->alloc, stored, (size_t)d->from.stored);
     return status;
@@ -288,7 +288,7 @@ static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
     tnf_buf *plain = tnf_alloc0(&x->alloc, sizeof *plain);
     x->state = plain;
     if (!plain)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for snappy");
+        return tnf_no_memory("snappy", e);
     tnf_buf_init(plain, &x->alloc, UINT32_MAX);
     return TNF_OK;
 }

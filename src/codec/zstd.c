@@ -20,7 +20,7 @@ static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
     struct decode *s = tnf_alloc0(&d->alloc, sizeof *s);
     d->state = s;
     if (!s || !(s->ctx = ZSTD_createDCtx()))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zstd");
+        return tnf_no_memory("zstd", e);
     (void)ZSTD_DCtx_setParameter(s->ctx, ZSTD_d_windowLogMax, MAX_WINDOW_LOG);
     return tnf_feed_open(&s->feed, d, 0, d->from.stored, e);
 }
@@ -95,7 +95,7 @@ static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
         s->block = tnf_alloc(&x->alloc, s->size);
     }
     if (!s || !s->ctx || !s->block)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zstd");
+        return tnf_no_memory("zstd", e);
     size_t bad = ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_compressionLevel, x->level);
     if (ZSTD_isError(bad))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zstd level %d: %s", x->level,
@@ -170,7 +170,7 @@ tnf_status tnf_zstd_encode(tnf_buf *b, const void *bytes, size_t n, int level, t
     size_t room = ZSTD_compressBound(n);
     void *block = room <= sizeof few ? few : tnf_alloc(&b->alloc, room);
     if (!block)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for compressing");
+        return tnf_no_memory("compressing", e);
     size_t made = ZSTD_compress(block, room, bytes, n, level);
     if (!ZSTD_isError(made))
         tnf_buf_put(b, block, made);

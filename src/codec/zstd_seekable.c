@@ -38,11 +38,6 @@ static tnf_status bad_table(tnf_decoder *d, uint64_t at, const char *what, tnf_e
     return tnf_fail(e, TNF_EFORMAT, at, "zstd-seekable: %s", what);
 }
 
-static tnf_status no_memory(tnf_error *e)
-{
-    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zstd");
-}
-
 /* Reads the end of the table. Memory is only allocated after its claims were checked. */
 static tnf_status read_footer(tnf_decoder *d, struct decode *s, tnf_error *e)
 {
@@ -89,7 +84,7 @@ static tnf_status read_table(tnf_decoder *d, struct decode *s, tnf_error *e)
     uint64_t total = 0, at = 0, per = sizeof block / s->entry;
     s->starts = tnf_alloc(&d->alloc, (size_t)(s->frames + 1) * sizeof *s->starts);
     if (!s->starts)
-        return no_memory(e);
+        return tnf_no_memory("zstd", e);
     for (uint64_t i = 0; i < s->frames; i++) {
         if (i % per == 0) {
             uint64_t n = s->frames - i < per ? s->frames - i : per;
@@ -114,14 +109,14 @@ static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
     struct decode *s = tnf_alloc0(&d->alloc, sizeof *s);
     d->state = s;
     if (!s)
-        return no_memory(e);
+        return tnf_no_memory("zstd", e);
     s->index = UINT64_MAX;
     TNF_TRY(read_footer(d, s, e));
     TNF_TRY(read_table(d, s, e));
     s->ctx = ZSTD_createDCtx();
     s->plain_size = (size_t)s->frame_decoded;
     s->plain = tnf_alloc(&d->alloc, s->plain_size);
-    return s->ctx && s->plain ? TNF_OK : no_memory(e);
+    return s->ctx && s->plain ? TNF_OK : tnf_no_memory("zstd", e);
 }
 
 static void decode_close(tnf_decoder *d)
@@ -149,7 +144,7 @@ static tnf_status load_frame(tnf_decoder *d, struct decode *s, uint64_t i, tnf_e
     if (n > s->stored_size) {
         uint8_t *p = tnf_realloc(&d->alloc, s->stored, s->stored_size, (size_t)n);
         if (!p)
-            return no_memory(e);
+            return tnf_no_memory("zstd", e);
         s->stored = p;
         s->stored_size = (size_t)n;
     }
@@ -230,7 +225,7 @@ static tnf_status open_lane(tnf_encoder *x, struct lane *lane, tnf_error *e)
     lane->stored = lane->stored ? lane->stored : tnf_alloc(&x->alloc, s->bound);
     lane->ctx = lane->plain && lane->stored ? ZSTD_createCCtx() : NULL;
     if (!lane->ctx)
-        return no_memory(e);
+        return tnf_no_memory("zstd", e);
     size_t wrong = ZSTD_CCtx_setParameter(lane->ctx, ZSTD_c_compressionLevel,
                                           x->level ? x->level : LEVEL);
     if (ZSTD_isError(wrong))
@@ -246,7 +241,7 @@ static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
     struct encode *s = tnf_alloc0(&x->alloc, sizeof *s);
     x->state = s;
     if (!s)
-        return no_memory(e);
+        return tnf_no_memory("zstd", e);
     unsigned threads = tnf_pool_threads(0);
     s->most = threads < MOST_LANES ? threads : MOST_LANES;
     s->bound = ZSTD_compressBound(CHUNK);
@@ -274,7 +269,7 @@ static tnf_status add_entry(tnf_encoder *x, const struct lane *lane, tnf_error *
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too many frames for one table");
     uint8_t *p = tnf_grow(&x->alloc, s->table, s->frames, &s->room, 8, 64);
     if (!p)
-        return no_memory(e);
+        return tnf_no_memory("zstd", e);
     s->table = p;
     tnf_put_le32(s->table + 8 * s->frames, (uint32_t)lane->stored_n);
     tnf_put_le32(s->table + 8 * s->frames + 4, (uint32_t)lane->n);

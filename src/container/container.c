@@ -68,7 +68,7 @@ tnf_status tnf_container_begin(tnf_container *out, const tnf_container_member *m
     out->members = members;
     out->n = n;
     out->state = s;
-    return ok ? TNF_OK : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+    return ok ? TNF_OK : tnf_no_memory("names", e);
 }
 
 void tnf_container_close(tnf_container *c)
@@ -149,7 +149,7 @@ tnf_status tnf_container_scan(const tnf_member_place *place, const tnf_container
         TNF_TRY(tnf_decoder_open(&d, place->codec, &from, NULL, e));
     uint8_t *block = tnf_alloc(&a, SCAN_BLOCK);
     tnf_status status = block ? scan_blocks(d, &copy, member->size, block, take, ctx, e)
-                              : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+                              : tnf_no_memory("reading", e);
     tnf_free(&a, block, SCAN_BLOCK);
     tnf_decoder_close(d);
     return status;

@@ -33,7 +33,7 @@ tnf_status tnf_folder_sink_begin(tnf_folder_sink *f, const char *target, unsigne
     f->target = tnf_alloc0(&f->alloc, f->ntarget + 1);
     f->temp = tnf_alloc0(&f->alloc, temp_room(f));
     if (!f->target || !f->temp)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a path");
+        return tnf_no_memory("a path", e);
     memcpy(f->target, target, f->ntarget);
     bool there = lstat(f->target, &st) == 0;
     if (there && !(f->replace && S_ISDIR(st.st_mode)))

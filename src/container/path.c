@@ -2,6 +2,7 @@
 #include "container/path.h"
 
 #include "base/error.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,30 +25,24 @@
 /* ------------------------------------------------------------------- names */
 
 /* On some systems "C:" means another place, even in the middle of a path. */
-static bool is_drive(const char *p, size_t n)
+static bool has_drive(tnf_str path)
 {
-    return n >= 2 && p[1] == ':' && ((p[0] >= 'A' && p[0] <= 'Z') || (p[0] >= 'a' && p[0] <= 'z'));
-}
-
-static bool is_part(const char *p, size_t n)
-{
-    bool dots = (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.');
-    return n > 0 && !dots && !is_drive(p, n) && !memchr(p, 0, n) && !memchr(p, '\\', n);
+    for (size_t i = 0; i + 1 < path.n; i++) {
+        char letter = tnf_lower_case(path.p[i]);
+        if (path.p[i + 1] == ':' && letter >= 'a' && letter <= 'z' &&
+            (i == 0 || path.p[i - 1] == '/'))
+            return true;
+    }
+    return false;
 }
 
 tnf_status tnf_path_check(tnf_str name, tnf_error *e)
 {
-    bool good = name.n > 0 && name.n <= MAX_NAME;
-    for (size_t at = 0; good && at <= name.n;) {
-        const char *slash = memchr(name.p + at, '/', name.n - at);
-        size_t n = slash ? (size_t)(slash - name.p) - at : name.n - at;
-        good = is_part(name.p + at, n);
-        at += n + 1;
-    }
-    return good ? TNF_OK
-                : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                           "the file name %s is invalid, or points outside the model's directory",
-                           TNF_QUOTED(name));
+    return name.n <= MAX_NAME && tnf_path_is_inside(name) && !has_drive(name)
+               ? TNF_OK
+               : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                          "the file name %s is invalid, or points outside the model's directory",
+                          TNF_QUOTED(name));
 }
 
 /* For "../../blobs/HASH" with exactly `up` steps up: the hash; else NULL. */

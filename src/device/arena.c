@@ -13,11 +13,6 @@
 #define ALIGN ((uint64_t)256)
 #define SLAB  ((uint64_t)2 << 30) /* large, since each driver call takes a quarter of a ms */
 
-static tnf_status out_of_memory(tnf_error *e)
-{
-    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a load");
-}
-
 /* The size of the slab that begins with order[i]; *end is the first tensor after it. */
 static uint64_t measure_slab(const tnf_load_plan *p, size_t i, uint64_t most, size_t *end)
 {
@@ -61,10 +56,10 @@ static tnf_status take_slab(tnf_target *t, uint64_t size, const tnf_load_options
     size_t n;
     void *p = tnf_grow(&a, t->owned, t->nowned, &t->room, sizeof *t->owned, 16);
     if (!p)
-        return out_of_memory(e);
+        return tnf_no_memory("a load", e);
     t->owned = p;
     if (!tnf_to_size(&n, size))
-        return out_of_memory(e);
+        return tnf_no_memory("a load", e);
     TNF_TRY(tnf_memory_new(&t->owned[t->nowned], t->device, n, how, e));
     t->nowned++;
     return TNF_OK;
@@ -118,7 +113,8 @@ static tnf_status make_places(tnf_load *l, tnf_target *t, tnf_error *e)
     void **at = tnf_alloc0(&a, p->n * sizeof *at);
     t->memory = tnf_alloc0(&a, p->n * sizeof *t->memory);
     t->block = tnf_alloc0(&a, p->n * sizeof *t->block);
-    tnf_status status = at && t->memory && t->block ? find_blocks(t, p, e) : out_of_memory(e);
+    tnf_status status = at && t->memory && t->block ? find_blocks(t, p, e)
+                                                    : tnf_no_memory("a load", e);
     for (size_t i = 0; status == TNF_OK && i < p->n; i++)
         at[i] = p->tensors[i].dst;
     pthread_mutex_lock(&l->lock);

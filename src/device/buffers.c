@@ -96,7 +96,7 @@ tnf_status tnf_slots_begin(tnf_load *l, unsigned threads, tnf_error *e)
                              threads, e));
     l->queues = tnf_alloc0(&a, threads * l->ntargets * sizeof *l->queues);
     if (!l->queues)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a load");
+        return tnf_no_memory("a load", e);
     l->room_queues = threads * l->ntargets;
     for (; l->nqueues < l->room_queues; l->nqueues++) {
         tnf_device *d = l->targets[l->nqueues % l->ntargets].device;

@@ -105,7 +105,7 @@ tnf_status tnf_device_open(tnf_device **out, const char *name, const tnf_device_
     tnf_allocator a = tnf_allocator_or_default(NULL);
     tnf_device *d = tnf_alloc0(&a, sizeof *d);
     if (!d)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a device");
+        return tnf_no_memory("a device", e);
     d->ordinal = d->numa_node = -1;
     d->nstreams = 1;
     snprintf(d->name, sizeof d->name, "host");
@@ -229,7 +229,7 @@ tnf_status tnf_memory_new(tnf_device_memory **out, tnf_device *d, size_t n,
     tnf_device_memory *m = tnf_alloc0(&a, sizeof *m);
     *out = NULL;
     if (!m)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a load");
+        return tnf_no_memory("a load", e);
     tnf_status status = TNF_OK;
     if (how->allocate) {
         m->p = how->allocate(how->ctx, d, n);

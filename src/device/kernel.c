@@ -173,15 +173,22 @@ bool tnf_kernel_ready(tnf_device *d)
     return d->cuda && is_loaded(d, SCATTER);
 }
 
-tnf_status tnf_kernel_scatter(tnf_device *d, tnf_queue *q, cu_ptr src, cu_ptr table, uint64_t n,
-                              uint64_t chunks, tnf_error *e)
+static tnf_status launch_kernel(tnf_device *d, size_t kernel, uint64_t threads, tnf_queue *q,
+                                void **arguments, tnf_error *e)
 {
-    uint64_t from = src, rows = table, zero = 0, grid = (chunks + THREADS - 1) / THREADS;
-    void *arguments[] = { &from, &rows, &n, &chunks, &zero, &zero, &zero, &zero, &zero };
-    cu_result r = d->cuda->launch(d->functions[SCATTER],
+    uint64_t grid = (threads + THREADS - 1) / THREADS;
+    cu_result r = d->cuda->launch(d->functions[kernel],
                                   (unsigned)(grid < MOST_GRID ? grid : MOST_GRID), 1, 1, THREADS, 1,
                                   1, 0, q->stream, arguments, NULL);
     return r ? tnf_cuda_fail(d->cuda, r, "cannot run a GPU kernel", e) : TNF_OK;
+}
+
+tnf_status tnf_kernel_scatter(tnf_device *d, tnf_queue *q, cu_ptr src, cu_ptr table, uint64_t n,
+                              uint64_t chunks, tnf_error *e)
+{
+    uint64_t from = src, rows = table, zero = 0;
+    void *arguments[] = { &from, &rows, &n, &chunks, &zero, &zero, &zero, &zero, &zero };
+    return launch_kernel(d, SCATTER, chunks, q, arguments, e);
 }
 
 tnf_status tnf_kernel_run(const tnf_load_tensor *w, tnf_device *d, tnf_queue *q, void *dst,
@@ -193,11 +200,6 @@ tnf_status tnf_kernel_run(const tnf_load_tensor *w, tnf_device *d, tnf_queue *q,
     uint64_t cols = w->cols, rows_cols = w->rows_cols, across = w->across;
     void *arguments[] = { &from, &out, &units, &to, &first, &scales, &cols, &rows_cols, &across };
     uint64_t elements = units * w->unit_out / (w->to ? 2 : 4);
-    uint64_t grid = (elements + THREADS - 1) / THREADS;
-    if (units == 0)
-        return TNF_OK;
-    cu_result r = d->cuda->launch(d->functions[w->kernel - kernels],
-                                  (unsigned)(grid < MOST_GRID ? grid : MOST_GRID), 1, 1, THREADS, 1,
-                                  1, 0, q->stream, arguments, NULL);
-    return r ? tnf_cuda_fail(d->cuda, r, "cannot run a GPU kernel", e) : TNF_OK;
+    return units == 0 ? TNF_OK
+                      : launch_kernel(d, (size_t)(w->kernel - kernels), elements, q, arguments, e);
 }

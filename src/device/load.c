@@ -138,7 +138,7 @@ tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices, siz
     if (!l || !targets) {
         tnf_free(&a, l, sizeof *l);
         tnf_free(&a, targets, ndevices * sizeof *targets);
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a load");
+        return tnf_no_memory("a load", e);
     }
     l->how = how;
     l->targets = targets;

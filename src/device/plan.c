@@ -27,11 +27,6 @@ static uint64_t gap_of(const tnf_load_plan *p, size_t intake)
     return p->exact && !p->intakes[intake].source->remote ? 0 : GAP;
 }
 
-static tnf_status out_of_memory(tnf_error *e)
-{
-    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for planning a load");
-}
-
 /* Makes room for one more item after n items. Returns the array, or NULL; then the caller still
  * owns the old one. */
 static void *grow_array(void *items, size_t n, size_t *room, size_t size)
@@ -114,14 +109,14 @@ static tnf_status sort_tensors(tnf_load_plan *p, tnf_error *e)
     tnf_allocator a = tnf_allocator_or_default(NULL);
     p->order = tnf_alloc(&a, p->n * sizeof *p->order);
     if (!p->order)
-        return out_of_memory(e);
+        return tnf_no_memory("planning a load", e);
     for (size_t i = 0; i < p->n; i++)
         p->order[i] = i;
     if (is_sorted(p))
         return TNF_OK;
     struct keyed *keys = tnf_alloc(&a, p->n * sizeof *keys);
     if (!keys)
-        return out_of_memory(e);
+        return tnf_no_memory("planning a load", e);
     for (size_t i = 0; i < p->n; i++)
         keys[i] = key_of(p, i);
     qsort(keys, p->n, sizeof *keys, by_place);
@@ -146,7 +141,7 @@ static tnf_status find_intakes(tnf_load_plan *p, tnf_device_read_mode mode, tnf_
             tnf_intake *intakes = grow_array(p->intakes, p->nintakes, &p->room_intakes,
                                              sizeof *intakes);
             if (!intakes)
-                return out_of_memory(e);
+                return tnf_no_memory("planning a load", e);
             p->intakes = intakes;
             last = &p->intakes[p->nintakes++];
             *last = (tnf_intake) { w->place.source, w->place.label, low, high, -1, false };
@@ -165,7 +160,7 @@ static tnf_status add_piece(tnf_load_plan *p, tnf_load_piece piece, tnf_error *e
 {
     tnf_load_piece *pieces = grow_array(p->pieces, p->npieces, &p->room_pieces, sizeof *pieces);
     if (!pieces)
-        return out_of_memory(e);
+        return tnf_no_memory("planning a load", e);
     p->pieces = pieces;
     p->pieces[p->npieces++] = piece;
     return TNF_OK;
@@ -213,7 +208,7 @@ static tnf_status sort_lanes(tnf_load_plan *p, tnf_error *e)
     size_t size = p->npieces * sizeof *p->pieces, done = 0, left = p->npieces;
     tnf_load_piece *rest = tnf_alloc(&a, size), *from = rest;
     if (!rest)
-        return out_of_memory(e);
+        return tnf_no_memory("planning a load", e);
     if (size)
         memcpy(rest, p->pieces, size);
     for (unsigned lane = 0; lane < LANES && left > 0; lane++) {
@@ -243,7 +238,7 @@ static tnf_status add_job(tnf_load_plan *p, tnf_load_job job, tnf_error *e)
 {
     tnf_load_job *jobs = grow_array(p->jobs, p->njobs, &p->room_jobs, sizeof *jobs);
     if (!jobs)
-        return out_of_memory(e);
+        return tnf_no_memory("planning a load", e);
     p->jobs = jobs;
     p->jobs[p->njobs++] = job;
     return TNF_OK;
@@ -393,7 +388,7 @@ tnf_status tnf_load_plan_make(tnf_load_plan *p, tnf_device *device,
                            .exact = how->read == TNF_DEVICE_READ_EXACT };
     if (n > SIZE_MAX / sizeof(tnf_load_tensor) ||
         !(p->tensors = tnf_alloc0(&a, n * sizeof *p->tensors)))
-        return out_of_memory(e);
+        return tnf_no_memory("planning a load", e);
     p->n = n;
     TNF_TRY(make_tensors(p, device, requests, e));
     TNF_TRY(sort_tensors(p, e));

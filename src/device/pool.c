@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static const char no_memory[] = "out of memory for a load";
-
 /* ---------------------------------------------------------------- buffers */
 
 static void free_buffer(tnf_device *d, tnf_buffer *b)
@@ -65,7 +63,7 @@ static tnf_status make_buffer(tnf_buffer **out, size_t slot, unsigned slots, tnf
         b->memory = map_aligned(size);
     if (!b || !b->memory) {
         tnf_free(&a, b, sizeof *b);
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, no_memory);
+        return tnf_no_memory("a load", e);
     }
     b->size = size;
     b->slot = slot;
@@ -159,7 +157,7 @@ tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, bool o
     if (!q)
         q = tnf_alloc0(&a, sizeof *q);
     if (!q)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, no_memory);
+        return tnf_no_memory("a load", e);
     tnf_status status = fill_queue(d, q, slots, own, e);
     if (status != TNF_OK) {
         free_queue(d, q);

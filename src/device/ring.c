@@ -101,7 +101,7 @@ tnf_status tnf_ring_begin(tnf_load *l, unsigned threads, tnf_error *e)
     tnf_allocator a = tnf_allocator_or_default(NULL);
     tnf_ring *r = l->ring = tnf_alloc0(&a, sizeof *r);
     if (!r)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a load");
+        return tnf_no_memory("a load", e);
     r->jobs = choose_jobs(&l->plan);
     unsigned n = threads * l->how.slots / r->jobs;
     n = n < 2 ? 2 : n > GROUPS_MAX ? GROUPS_MAX : n;

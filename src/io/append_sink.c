@@ -206,7 +206,7 @@ tnf_status tnf_sink_append(tnf_sink **out, const char *path, const struct tnf_cl
     tnf_allocator a = tnf_allocator_or_default(alloc);
     struct growing *g = tnf_alloc0(&a, sizeof *g);
     if (!g)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a file");
+        return tnf_no_memory("a file", e);
     *g = (struct growing) {
         .fd = -1, .own.fd = -1, .size = size, .written = size, .handed = size, .alloc = a
     };

@@ -116,7 +116,7 @@ static tnf_status file_read_many(void *ctx, const tnf_range *ranges, size_t n, t
         return ranges->n ? file_read(ctx, ranges->offset, ranges->dst, ranges->n, e) : TNF_OK;
     void *spare = tnf_alloc(&f->alloc, MERGE_GAP);
     if (!spare)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+        return tnf_no_memory("reading", e);
     tnf_status status = TNF_OK;
     for (size_t i = 0; i < n && status == TNF_OK;) {
         struct iovec iov[MERGE_IOV];
@@ -264,7 +264,7 @@ static tnf_status over_fd(tnf_source **out, int fd, bool own, const struct stat 
     tnf_allocator a = tnf_allocator_or_default(alloc);
     struct file *f = tnf_alloc0(&a, sizeof *f);
     if (!f)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a file");
+        return tnf_no_memory("a file", e);
     f->fd = fd;
     f->own_fd = own;
     f->size = size;
@@ -343,7 +343,7 @@ static tnf_status spool_into(int fd, int from, tnf_error *e)
 {
     uint8_t *block = malloc(SPOOL_BLOCK);
     if (!block)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading a pipe");
+        return tnf_no_memory("reading a pipe", e);
     tnf_status status = TNF_OK;
     while (status == TNF_OK) {
         ssize_t got = read(from, block, SPOOL_BLOCK);

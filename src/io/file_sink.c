@@ -299,7 +299,7 @@ tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
     size_t n = strlen(path);
     struct file *f = tnf_alloc0(&a, sizeof *f);
     if (!f)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a file");
+        return tnf_no_memory("a file", e);
     *f = (struct file) { .fd = -1, .own_fd = true, .alloc = a };
     f->sync = !(flags & TNF_SINK_NO_SYNC);
     f->replace = flags & TNF_SINK_REPLACE;
@@ -308,7 +308,7 @@ tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
     f->temp = f->target ? tnf_alloc(&a, n + TNF_TEMP_MORE) : NULL;
     tnf_status status = TNF_OK;
     if (!f->temp) {
-        status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a path");
+        status = tnf_no_memory("a path", e);
         tnf_free(&a, f->target, n + 1);
         f->target = NULL;
     } else {
@@ -349,7 +349,7 @@ tnf_status tnf_sink_fd(tnf_sink **out, int fd, tnf_error *e)
     tnf_allocator a = tnf_allocator_or_default(NULL);
     struct file *f = tnf_alloc(&a, sizeof *f);
     if (!f)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a descriptor");
+        return tnf_no_memory("a descriptor", e);
     *f = (struct file) { .fd = fd, .direct = true, .alloc = a };
     tnf_status status = make_sink(out, f, e);
     if (status != TNF_OK)

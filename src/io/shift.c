@@ -42,36 +42,26 @@
 
 #if defined FALLOC_FL_INSERT_RANGE && defined FALLOC_FL_COLLAPSE_RANGE
 
-static int insert_blocks(int fd, uint64_t at, uint64_t n)
-{
-    int done;
-    do
-        done = fallocate(fd, FALLOC_FL_INSERT_RANGE, (off_t)at, (off_t)n);
-    while (done != 0 && errno == EINTR);
-    return done;
-}
+enum { INSERT = FALLOC_FL_INSERT_RANGE, REMOVE = FALLOC_FL_COLLAPSE_RANGE };
 
-static int remove_blocks(int fd, uint64_t at, uint64_t n)
+static int change_blocks(int fd, int how, uint64_t at, uint64_t n)
 {
     int done;
     do
-        done = fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, (off_t)at, (off_t)n);
+        done = fallocate(fd, how, (off_t)at, (off_t)n);
     while (done != 0 && errno == EINTR);
     return done;
 }
 
 #else
 
-static int insert_blocks(int fd, uint64_t at, uint64_t n)
+enum { INSERT, REMOVE };
+
+static int change_blocks(int fd, int how, uint64_t at, uint64_t n)
 {
-    (void)fd, (void)at, (void)n;
+    (void)fd, (void)how, (void)at, (void)n;
     errno = EOPNOTSUPP;
     return -1;
-}
-
-static int remove_blocks(int fd, uint64_t at, uint64_t n)
-{
-    return insert_blocks(fd, at, n);
 }
 
 #endif
@@ -121,7 +111,7 @@ static tnf_status compose_undo(tnf_buf *b, const tnf_shift_file *c, tnf_error *e
 {
     uint8_t *old = tnf_alloc(&c->alloc, c->n + 1);
     if (!old)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for changing the file");
+        return tnf_no_memory("changing the file", e);
     tnf_status status = tnf_fs_read_all(c->fd, old, c->n, 0, e);
     tnf_buf_put(b, TNF_SHIFT_MAGIC, 8);
     tnf_buf_u64(b, c->size);
@@ -172,7 +162,7 @@ static tnf_status load_undo(struct undo *u, bool *whole, const tnf_allocator *a,
     u->size = (size_t)size;
     u->bytes = tnf_alloc(a, u->size + 1);
     if (!u->bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for an undo file");
+        return tnf_no_memory("an undo file", e);
     TNF_TRY(tnf_fs_read_at(fd, u->bytes, u->size, 0, &got, e));
     *whole = got == u->size && parse_undo(u);
     return TNF_OK;
@@ -197,7 +187,7 @@ static tnf_status compare_file(tnf_undo_state *out, const struct undo *u, const 
     const uint8_t *whole = longer ? u->fresh : u->old;
     uint8_t *now = tnf_alloc(a, n + 1);
     if (!now)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for an undo file");
+        return tnf_no_memory("an undo file", e);
     tnf_status status = tnf_fs_read_at(fd, now, n, 0, &got, e);
     *out = got == n && memcmp(now, whole, n) == 0 ? TNF_UNDO_WHOLE : TNF_UNDO_MIXED;
     for (size_t i = 0; status == TNF_OK && i < got && i < u->n && *out == TNF_UNDO_MIXED; i++)
@@ -232,7 +222,7 @@ static tnf_status state_of(tnf_undo_state *out, const struct undo *u, const tnf_
 
 static tnf_status remove_inserted(int fd, uint64_t at, uint64_t n, tnf_error *e)
 {
-    return remove_blocks(fd, at, n) == 0
+    return change_blocks(fd, REMOVE, at, n) == 0
                ? TNF_OK
                : tnf_fail_sys(e, errno, "cannot remove the inserted blocks");
 }
@@ -309,7 +299,7 @@ static tnf_status shift_refused(int err, tnf_error *e)
 /* *begun: the file may have changed. */
 static tnf_status insert_and_write(const tnf_shift_file *c, bool *begun, tnf_error *e)
 {
-    if (insert_blocks(c->fd, 0, c->by) != 0) {
+    if (change_blocks(c->fd, INSERT, 0, c->by) != 0) {
         tnf_status status = shift_refused(errno, e);
         *begun = status != TNF_EUNSUPPORTED;
         return status;

@@ -31,7 +31,7 @@ tnf_status tnf_sink_new(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
     if (!s || !buffer) {
         tnf_free(&a, s, sizeof *s);
         tnf_free(&a, buffer, BUFFER);
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a sink");
+        return tnf_no_memory("a sink", e);
     }
     *s = (tnf_sink) { .ops = *ops, .ctx = ctx, .alloc = a, .fd = -1, .buffer = buffer };
     *out = s;
@@ -276,7 +276,7 @@ static tnf_status copy_data(tnf_sink *s, const tnf_source *from, uint64_t offset
     size_t size = n < COPY_BLOCK ? (size_t)n : COPY_BLOCK;
     uint8_t *block = tnf_alloc(&s->alloc, size);
     if (!block)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for copying");
+        return tnf_no_memory("copying", e);
     tnf_status status = TNF_OK;
     while (n > 0 && status == TNF_OK) {
         size_t part = n < size ? (size_t)n : size;
@@ -376,7 +376,7 @@ tnf_status tnf_sink_memory(tnf_sink **out, tnf_error *e)
     tnf_allocator a = tnf_allocator_or_default(NULL);
     struct memory *m = tnf_alloc(&a, sizeof *m);
     if (!m)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a sink");
+        return tnf_no_memory("a sink", e);
     tnf_buf_init(&m->bytes, &a, UINT64_MAX);
     tnf_status status = tnf_sink_new(out, &memory_ops, m, &a, e);
     if (status != TNF_OK) {

@@ -25,7 +25,7 @@ tnf_status tnf_source_new(tnf_source **out, const tnf_source_ops *ops, void *ctx
     tnf_allocator a = tnf_allocator_or_default(alloc);
     tnf_source *s = tnf_alloc(&a, sizeof *s);
     if (!s)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a source");
+        return tnf_no_memory("a source", e);
     *s = (tnf_source) { .ops = *ops, .ctx = ctx, .size = size, .alloc = a, .fd = -1 };
     if (!ops->map)
         s->map_why = "this source cannot be mapped";

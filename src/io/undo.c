@@ -74,7 +74,7 @@ static tnf_status put_range(tnf_buf *b, const tnf_change_file *c, const tnf_patc
     tnf_buf_u64(b, p->n);
     uint8_t *bytes = tnf_alloc(&c->alloc, old + 1);
     if (!bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for changing the file");
+        return tnf_no_memory("changing the file", e);
     tnf_status status = tnf_fs_read_all(c->fd, bytes, old, p->at, e);
     tnf_buf_put(b, bytes, old);
     tnf_buf_put(b, p->bytes, p->n);
@@ -88,7 +88,7 @@ static tnf_status put_cut(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
     uint64_t at = c->new_size, n = c->old_size - c->new_size;
     uint8_t *bytes = n <= MAX_UNDO ? tnf_alloc(&c->alloc, (size_t)n) : NULL;
     if (!bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for changing the file");
+        return tnf_no_memory("changing the file", e);
     tnf_status status = tnf_fs_read_all(c->fd, bytes, (size_t)n, at, e);
     tnf_buf_u64(b, at);
     tnf_buf_u64(b, n);
@@ -416,8 +416,7 @@ static tnf_status use_undo(tnf_undo_state *out, const char *undo, int fd, bool *
     const tnf_allocator a = tnf_allocator_or_default(NULL);
     uint8_t *blocks = tnf_alloc(&a, 3 * BLOCK);
     tnf_status status = blocks ? state_of(out, &u, fd, blocks, e)
-                               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
-                                          "out of memory for an undo file");
+                               : tnf_no_memory("an undo file", e);
     if (status == TNF_OK && undone && *out == TNF_UNDO_MIXED) {
         status = u.of_shift ? tnf_shift_back(u.fd, u.size, fd, e)
                             : restore_ranges(fd, &u, blocks, e);

@@ -66,9 +66,10 @@ static tnf_status rename_one(void *ctx, tnf_str *out, tnf_str name, tnf_error *e
     struct converting *c = ctx;
     tnf_status status;
     TNF_CALL(status, e, c->options.rename, c->options.rename_ctx, out, name);
-    bool same = status != TNF_OK || (out->n == name.n && memcmp(out->p, name.p, name.n) == 0);
-    c->report->report.renamed += !same;
-    return status;
+    TNF_TRY(status);
+    TNF_TRY(tnf_need_str(*out, "rename", e));
+    c->report->report.renamed += tnf_str_compare(*out, name) != 0;
+    return TNF_OK;
 }
 
 static tnf_status select_tensors(struct converting *c, tnf_error *e)

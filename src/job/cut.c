@@ -208,18 +208,8 @@ bool tnf_job_is_cut(const tnf_job *job)
 
 void tnf_job_items(const tnf_job *job, uint64_t part, size_t *first, size_t *end)
 {
-    size_t bounds[2];
-    for (unsigned k = 0; k < 2; k++) {
-        size_t low = 0, high = job->nitems;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (job->items[middle].part < part + k)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        bounds[k] = low;
-    }
-    *first = bounds[0];
-    *end = bounds[1];
+    const struct job_item *items = job->items;
+    size_t n = job->nitems;
+    *first = n ? tnf_rising_first(&items->part, sizeof *items, n, part) : 0;
+    *end = n ? tnf_rising_first(&items->part, sizeof *items, n, part + 1) : 0;
 }

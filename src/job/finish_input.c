@@ -57,7 +57,7 @@ static tnf_status compare_leaves(const struct comparing *c, size_t number,
     const struct job_item *it = &c->f->job->items[number];
     uint8_t *found = n < SIZE_MAX / TNF_HASH_BYTES ? malloc((size_t)n * TNF_HASH_BYTES) : NULL;
     if (!found)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for hashes");
+        return tnf_no_memory("hashes", e);
     tnf_status status = tnf_content_some(found, from->file, from->index, from->k, first, n, &silent,
                                          e);
     for (uint64_t i = 0; i < n && status == TNF_OK; i++)

@@ -33,7 +33,7 @@ tnf_status tnf_job_path(char **out, const tnf_job *job, const char *base, const 
     size_t n = length + strlen(end) + 32;
     *out = malloc(n);
     if (!*out)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a path");
+        return tnf_no_memory("a path", e);
     (void)snprintf(*out, n, "%.*s.tenfold-%.16s%s", (int)length, base, job->id, end);
     return TNF_OK;
 }

@@ -24,7 +24,7 @@ tnf_status tnf_job_new(tnf_job **out, tnf_error *e)
     tnf_job *job = tnf_alloc0(&a, sizeof *job);
     *out = job;
     if (!job)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a plan");
+        return tnf_no_memory("a plan", e);
     tnf_scratch_begin(&job->arena);
     tnf_text_begin(&job->text, UINT64_MAX);
     tnf_text_begin(&job->answer, UINT64_MAX);

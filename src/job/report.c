@@ -11,7 +11,7 @@ tnf_status tnf_report_new(struct tnf_report_room **out, bool all, tnf_error *e)
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     struct tnf_report_room *r = tnf_alloc0(&alloc, sizeof *r);
     if (!r)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a report");
+        return tnf_no_memory("a report", e);
     tnf_arena_init(&r->arena, &alloc, UINT64_MAX);
     r->all = all;
     r->quantized.size = sizeof r->quantized;
@@ -70,6 +70,5 @@ void tnf_report_add(struct tnf_report_room *r, const tnf_plan_item *item)
 
 tnf_status tnf_report_status(const struct tnf_report_room *r, tnf_error *e)
 {
-    return r->short_of_memory ? tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a report")
-                              : TNF_OK;
+    return r->short_of_memory ? tnf_no_memory("a report", e) : TNF_OK;
 }

@@ -106,12 +106,6 @@ static void on_piece(void *ctx, const tnf_object *o, const tnf_pairing *sums, co
     tnf_buf_puts(b, "\"}}");
 }
 
-static int by_object(const void *a, const void *b)
-{
-    const tnf_stat_range *x = a, *y = b;
-    return x->object < y->object ? -1 : x->object > y->object;
-}
-
 tnf_status tnf_stat_rows(struct rows *r, const tnf_job_how *how, tnf_arena *arena, tnf_error *e)
 {
     tnf_stat_options options = TNF_STAT_INIT;
@@ -127,7 +121,7 @@ tnf_status tnf_stat_rows(struct rows *r, const tnf_job_how *how, tnf_arena *aren
     }
     if (some.n == 0)
         return TNF_OK;
-    qsort(ranges, some.n, sizeof *ranges, by_object);
+    qsort(ranges, some.n, sizeof *ranges, tnf_stat_range_compare);
     options.tensor = on_stat;
     options.problem = on_unreadable;
     options.progress = tnf_row_progress;

@@ -176,7 +176,7 @@ static tnf_status make_room(struct job_sending *s, tnf_error *e)
     size_t room = (size_t)s->piece + TNF_UPLOAD_LEAST;
     uint8_t *more = realloc(s->buffer, room);
     if (!more)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for uploading");
+        return tnf_no_memory("uploading", e);
     s->buffer = more;
     s->room = room;
     return TNF_OK;
@@ -210,7 +210,7 @@ tnf_status tnf_sending_begin(struct job_sending **out, const tnf_job *job, uint6
     uint64_t before = 0;
     *out = s;
     if (!s)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for uploading");
+        return tnf_no_memory("uploading", e);
     s->rows = rows;
     s->piece = PIECE;
     s->grows = strcmp(job->mode, "whole") == 0;

@@ -80,7 +80,7 @@ static tnf_status add_product(const struct scaling *s, const tnf_object *o,
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     tnf_virtual **product = new_product(s->step);
     if (!product)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for scaled tensors");
+        return tnf_no_memory("scaled tensors", e);
     how.kind = TNF_VIRTUAL_SCALED;
     tnf_status status = tnf_virtual_new(product, both, 2, &how, e);
     if (status != TNF_OK) {

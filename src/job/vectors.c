@@ -134,9 +134,7 @@ static tnf_status select_known(tnf_vectors_step *s, const tnf_convert_options *o
     size_t row = (tnf_emb_describe(s->emb)->dims + 1) * sizeof(float);
     tnf_str *known = tnf_alloc(&alloc, words);
     float *room = tnf_alloc(&alloc, row);
-    tnf_status status = known && room
-                            ? TNF_OK
-                            : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for words");
+    tnf_status status = known && room ? TNF_OK : tnf_no_memory("words", e);
     for (size_t i = 0; status == TNF_OK && i < o->nwords; i++) {
         if (has_vector(s->emb, o->words[i], room))
             known[n++] = o->words[i];

@@ -7,15 +7,15 @@
 
 #include <string.h>
 
-static tnf_str name_at(const void *ctx, uint32_t position)
+tnf_str tnf_catalog_name_at(const void *catalog, uint32_t position)
 {
-    return ((const tnf_catalog *)ctx)->objects[position].name;
+    return ((const tnf_catalog *)catalog)->objects[position].name;
 }
 
 void tnf_catalog_init(tnf_catalog *c, tnf_arena *arena)
 {
     *c = (tnf_catalog) { .arena = arena, .attrs.arena = arena };
-    tnf_hash_init(&c->names, &arena->alloc, name_at, c);
+    tnf_hash_init(&c->names, &arena->alloc, tnf_catalog_name_at, c);
 }
 
 void tnf_catalog_free(tnf_catalog *c)
@@ -64,7 +64,7 @@ tnf_status tnf_catalog_reserve(tnf_catalog *c, size_t n, tnf_error *e)
     c->objects = p;
     c->capacity = n;
     if (!tnf_hash_reserve(&c->names, n))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
+        return tnf_no_memory("the table of names", e);
     return TNF_OK;
 }
 
@@ -98,7 +98,7 @@ tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned po
     policy &= ~TNF_BORROWED;
     uint32_t previous;
     if (!tnf_hash_add(&c->names, (uint32_t)c->n, policy == TNF_NAMES_LATER_FOUND, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
+        return tnf_no_memory("the table of names", e);
     if (previous != TNF_HASH_NONE && policy == TNF_NAMES_ONCE)
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the tensor %s occurs twice",
                         TNF_QUOTED(object->name));
@@ -135,10 +135,10 @@ tnf_status tnf_catalog_reindex(tnf_catalog *c, bool later_found, tnf_error *e)
 {
     uint32_t previous;
     tnf_hash_free(&c->names);
-    tnf_hash_init(&c->names, &c->arena->alloc, name_at, c);
+    tnf_hash_init(&c->names, &c->arena->alloc, tnf_catalog_name_at, c);
     for (size_t i = 0; i < c->n; i++)
         if (!tnf_hash_add(&c->names, (uint32_t)i, later_found, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
+            return tnf_no_memory("the table of names", e);
     return TNF_OK;
 }
 

@@ -41,6 +41,8 @@ tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned po
 /* Makes room for n objects, if n is known in advance. */
 tnf_status tnf_catalog_reserve(tnf_catalog *c, size_t n, tnf_error *e);
 tnf_status tnf_catalog_add_extra(tnf_catalog *c, const tnf_extra *extra, tnf_error *e);
+/* The `key` of tnf_hash_init() for a catalog: the name of the object at a position. */
+tnf_str tnf_catalog_name_at(const void *catalog, uint32_t position);
 const tnf_object *tnf_catalog_find(const tnf_catalog *c, const char *name, size_t n);
 /* An attribute of the file, or NULL. */
 const tnf_value *tnf_catalog_attr(const tnf_catalog *c, const char *key);

@@ -201,6 +201,11 @@ tnf_status tnf_attrs_set(tnf_attrs *m, const char *key, size_t key_n, tnf_value 
     return TNF_OK;
 }
 
+tnf_str tnf_attrs_key_at(const void *attrs, uint32_t position)
+{
+    return ((const tnf_attrs *)attrs)->members[position].key;
+}
+
 void tnf_attrs_remove(tnf_attrs *m, tnf_str key)
 {
     for (size_t i = 0; i < m->n; i++)

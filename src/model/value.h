@@ -29,6 +29,8 @@ tnf_status tnf_attrs_push(tnf_attrs *m, const char *literal, tnf_value value, tn
 /* The member of this key, or NULL. TNF_ENOMEM or TNF_ELIMIT from the arena. */
 tnf_status tnf_attrs_find(tnf_attrs *m, const char *key, size_t key_n, tnf_member **out,
                           tnf_error *e);
+/* The `key` of tnf_hash_init() for attributes: the key of the member at a position. */
+tnf_str tnf_attrs_key_at(const void *attrs, uint32_t position);
 void tnf_attrs_remove(tnf_attrs *m, tnf_str key);
 /* Must be called after the caller has reordered the members. */
 void tnf_attrs_moved(tnf_attrs *m);

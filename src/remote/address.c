@@ -5,7 +5,7 @@
  *   https://name:password@host/path/of/it?query#fragment
  *           └ not shown ┘                └ not shown ──
  */
-#include "base/utf8.h"
+#include "base/str.h"
 #include "remote/list.h"
 #include "remote/url.h"
 
@@ -14,9 +14,8 @@
 size_t tnf_url_scheme(const char *text, const char *scheme)
 {
     size_t n = strlen(scheme);
-    for (size_t i = 0; i < n; i++)
-        if (tnf_lower_case(text[i]) != scheme[i])
-            return 0;
+    if (strlen(text) < n || !tnf_str_alike(text, scheme, n))
+        return 0;
     return strncmp(text + n, "://", 3) == 0 ? n + 3 : 0;
 }
 

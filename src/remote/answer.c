@@ -1,38 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "remote/answer.h"
 
-#include "base/utf8.h"
+#include "base/str.h"
 
 #include <string.h>
 #include <time.h>
 
-static bool same_word(const char *p, size_t n, const char *word)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!word[i] || tnf_lower_case(p[i]) != word[i])
-            return false;
-    return word[n] == 0;
-}
-
 static bool begins_with(tnf_str s, const char *word)
 {
     size_t n = strlen(word);
-    return s.n >= n && same_word(s.p, n, word);
+    return s.n >= n && tnf_str_alike(s.p, word, n);
 }
 
-/* Parses digits at *p, up to end. Returns false if there are none, or if the number overflows. */
+/* Parses digits at *p, up to end. Returns false if there are none, or if the number is too large.
+ */
 static bool take_number(const char **p, const char *end, uint64_t *out)
 {
     const char *begin = *p;
-    uint64_t n = 0;
-    for (; *p < end && **p >= '0' && **p <= '9'; (*p)++) {
-        uint64_t digit = (uint64_t)(**p - '0');
-        if (n > (UINT64_MAX - 1 - digit) / 10) /* UINT64_MAX is TNF_NOT_TOLD */
-            return false;
-        n = n * 10 + digit;
-    }
-    *out = n;
-    return *p > begin;
+    *out = tnf_take_digits(p, end);
+    return *p > begin && *out != TNF_NOT_TOLD;
 }
 
 static bool whole_number(tnf_str s, uint64_t *out)
@@ -45,7 +31,7 @@ bool tnf_parse_content_range(const char *p, size_t n, uint64_t *first, uint64_t 
                              uint64_t *total)
 {
     const char *end = p + n;
-    if (n < 6 || !same_word(p, 5, "bytes") || (p[5] != ' ' && p[5] != '='))
+    if (n < 6 || !tnf_str_is_word((tnf_str) { p, 5 }, "bytes") || (p[5] != ' ' && p[5] != '='))
         return false;
     for (p += 6; p < end && *p == ' '; p++)
         ;
@@ -90,7 +76,7 @@ bool tnf_parse_http_date(const char *p, size_t n, int64_t *seconds)
         return false;
     for (int i = 0; i < 12; i++) {
         char name[4] = { months[3 * i], months[3 * i + 1], months[3 * i + 2], 0 };
-        if (same_word(p + 8, 3, name))
+        if (tnf_str_is_word((tnf_str) { p + 8, 3 }, name))
             month = i + 1;
     }
     int day = two_digits(p + 5), century = two_digits(p + 12), year = two_digits(p + 14);
@@ -193,12 +179,12 @@ static size_t link_length(tnf_str v)
 static bool says_next(const char *p, const char *end)
 {
     for (; end - p >= 8; p++)
-        if ((*p == ';' || *p == ' ') && same_word(p + 1, 4, "rel=")) {
+        if ((*p == ';' || *p == ' ') && tnf_str_is_word((tnf_str) { p + 1, 4 }, "rel=")) {
             const char *word = p + 5 + (p[5] == '"');
             size_t n = 0;
             while (word + n < end && strchr("; \"\t", word[n]) == NULL)
                 n++;
-            if (same_word(word, n, "next"))
+            if (tnf_str_is_word((tnf_str) { word, n }, "next"))
                 return true;
         }
     return false;
@@ -225,9 +211,9 @@ static void keep_link(tnf_answer *a, tnf_str v)
  * MD5 of the object. */
 static bool seals_object(tnf_str name, tnf_str value)
 {
-    if (same_word(name.p, name.n, "x-amz-server-side-encryption"))
+    if (tnf_str_is_word(name, "x-amz-server-side-encryption"))
         return begins_with(value, "aws:");
-    return same_word(name.p, name.n, "x-amz-server-side-encryption-customer-algorithm");
+    return tnf_str_is_word(name, "x-amz-server-side-encryption-customer-algorithm");
 }
 
 #define TEXT(header, member)                                                                       \
@@ -255,27 +241,27 @@ static const struct {
 static void keep_header(tnf_answer *a, tnf_str name, tnf_str value)
 {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (same_word(name.p, name.n, texts[i].name))
+        if (tnf_str_is_word(name, texts[i].name))
             keep_text((char *)a + texts[i].at, texts[i].room, value);
     tnf_sum_header(&a->told, name, value, a->status);
-    if (same_word(name.p, name.n, "content-length"))
+    if (tnf_str_is_word(name, "content-length"))
         keep_number(&a->length, value);
-    else if (same_word(name.p, name.n, "x-linked-size"))
+    else if (tnf_str_is_word(name, "x-linked-size"))
         keep_number(&a->linked_size, value);
-    else if (same_word(name.p, name.n, "content-range"))
+    else if (tnf_str_is_word(name, "content-range"))
         keep_range(a, value);
-    else if (same_word(name.p, name.n, "content-encoding"))
-        a->encoded = value.n > 0 && !same_word(value.p, value.n, "identity");
-    else if (same_word(name.p, name.n, "content-type"))
+    else if (tnf_str_is_word(name, "content-encoding"))
+        a->encoded = value.n > 0 && !tnf_str_is_word(value, "identity");
+    else if (tnf_str_is_word(name, "content-type"))
         a->multipart = begins_with(value, "multipart/byteranges"),
         a->html = begins_with(value, "text/html");
-    else if (same_word(name.p, name.n, "retry-after"))
+    else if (tnf_str_is_word(name, "retry-after"))
         keep_retry(a, value);
-    else if (same_word(name.p, name.n, "link"))
+    else if (tnf_str_is_word(name, "link"))
         keep_link(a, value);
     else if (seals_object(name, value))
         a->sealed = true;
-    else if (same_word(name.p, name.n, "date") && !tnf_parse_http_date(value.p, value.n, &a->date))
+    else if (tnf_str_is_word(name, "date") && !tnf_parse_http_date(value.p, value.n, &a->date))
         a->date = 0;
 }
 

@@ -368,7 +368,7 @@ static tnf_status read_some(tnf_cache *c, uint64_t offset, uint8_t *dst, size_t 
         size_t length = choose_length(c, offset, n, after);
         x = add_extent(c, start, length + (size_t)(offset - start));
         if (!x)
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading ahead");
+            return tnf_no_memory("reading ahead", e);
         note_end(c, x->at + x->n, x->n);
         TNF_TRY(load_extent(c, x, e));
     }

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/pool.h"
 #include "base/sized.h"
+#include "base/str.h"
 #include "io/fs.h"
 #include "remote/journal.h"
 #include "remote/list.h"
@@ -42,17 +43,14 @@ struct wanted_file {
 /* Checks an untrusted name: it must be valid, and below the directory. */
 static tnf_status check_below(const char *name, tnf_error *e)
 {
-    bool bad = !*name || *name == '/' || strchr(name, '\\') || strlen(name) > 2000;
-    for (const char *p = name; *p && !bad; p += strcspn(p, "/"), p += *p == '/') {
-        size_t n = strcspn(p, "/");
-        bad = n == 0 || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.');
-    }
+    size_t n = strlen(name);
+    bool bad = n > 2000 || !tnf_path_is_inside((tnf_str) { name, n });
     for (const char *p = name; *p && !bad; p++)
         bad = (unsigned char)*p < ' ';
     if (bad)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
                         "the file name %s is invalid, or outside the directory",
-                        TNF_QUOTED(((tnf_str) { name, strlen(name) })));
+                        TNF_QUOTED(((tnf_str) { name, n })));
     return TNF_OK;
 }
 
@@ -93,7 +91,7 @@ static tnf_status fetch_block(void *ctx, size_t i, tnf_error *e)
     }
     uint8_t *bytes = tnf_alloc(&b->f->session->alloc, n);
     if (!bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a block");
+        return tnf_no_memory("a block", e);
     atomic_init(&budget.left, TNF_RETRIES);
     uint64_t at = (uint64_t)i * TNF_BLOCK;
     bool few = b->journal->blocks < b->f->session->how.connections; /* also split each block */
@@ -113,7 +111,7 @@ static tnf_status sum_file(const tnf_journal *j, tnf_summing *d, tnf_error *e)
     uint8_t *bytes = tnf_alloc(&j->alloc, room);
     tnf_status status = TNF_OK;
     if (!bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
+        return tnf_no_memory("a hash", e);
     for (uint64_t at = 0; at < j->total && status == TNF_OK;) {
         size_t got = 0;
         status = tnf_fs_read_at(j->fd, bytes, room, at, &got, e);
@@ -129,7 +127,7 @@ static tnf_status verify_whole(const tnf_journal *j, const tnf_sum *want, bool l
     tnf_summing d;
     tnf_sum is;
     if (!tnf_summing_begin(&d, want->kind))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
+        return tnf_no_memory("a hash", e);
     tnf_status status = sum_file(j, &d, e);
     tnf_summing_end(&d, &is);
     TNF_TRY(status);

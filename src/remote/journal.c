@@ -106,7 +106,7 @@ tnf_status tnf_journal_open(tnf_journal *j, const char *target, const tnf_pin *p
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
     j->have = tnf_alloc0(alloc, (size_t)j->blocks + 1);
     if (!j->have)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a journal");
+        return tnf_no_memory("a journal", e);
     j->fd = tnf_fs_open(j->part, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
     j->log = j->fd < 0 ? -1 : tnf_fs_open(j->lines, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0666);
     if (j->log < 0)
@@ -122,7 +122,7 @@ tnf_status tnf_journal_put(tnf_journal *j, uint64_t block, const uint8_t *bytes,
     char hex[65], line[120];
     TNF_TRY(tnf_fs_write_at(j->fd, bytes, n, block * TNF_BLOCK, e));
     if (!hash_block(hex, bytes, n))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
+        return tnf_no_memory("a hash", e);
     int m = snprintf(line, sizeof line, "block %llu %s\n", (unsigned long long)block, hex);
     pthread_mutex_lock(&j->lock);
     ssize_t put = write(j->log, line, (size_t)m);

@@ -56,14 +56,6 @@ static tnf_status take_key(tnf_page *p, tnf_str text, uint64_t size, tnf_error *
     return key[skip] ? p->take(p->ctx, key + skip, size, e) : TNF_OK;
 }
 
-static uint64_t number_of(tnf_str s)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < s.n && s.p[i] >= '0' && s.p[i] <= '9' && n < UINT64_MAX / 16; i++)
-        n = n * 10 + (uint64_t)(s.p[i] - '0');
-    return n;
-}
-
 /* The XML element names of a service. */
 struct words {
     const char *entry, *key, *size, *next;
@@ -82,12 +74,13 @@ struct entry {
 /* Takes the text of a relevant element. */
 static void take_text(struct entry *x, const struct words *w, tnf_str name, tnf_str text)
 {
+    const char *p = text.p;
     if (!x->inside)
         return;
     if (tnf_str_is(name, w->key) && x->key.n == 0)
         x->key = text;
     else if (tnf_str_is(name, w->size))
-        x->size = number_of(text);
+        x->size = tnf_take_digits(&p, p + text.n);
     else if (tnf_str_is(name, "ResourceType")) /* az with real folders */
         x->folder = tnf_str_is(text, "directory");
 }

@@ -487,9 +487,7 @@ tnf_status tnf_remote_begin(tnf_remote *f, tnf_session *s, const tnf_place *plac
     pthread_mutex_init(&f->lock, NULL);
     tnf_session_share(s);
     f->head = tnf_alloc(&s->alloc, TNF_REMOTE_HEAD);
-    tnf_status status = f->head ? begin_object(f, e)
-                                : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
-                                           "out of memory for a connection");
+    tnf_status status = f->head ? begin_object(f, e) : tnf_no_memory("a connection", e);
     if (status != TNF_OK)
         tnf_remote_end(f);
     return status;

@@ -47,7 +47,7 @@ static tnf_status keep_settings(tnf_session *s, tnf_error *e)
     s->nkept = n + how->nheaders * sizeof(char *) + 1;
     s->kept = tnf_alloc0(&s->alloc, s->nkept);
     if (!s->kept)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a connection");
+        return tnf_no_memory("a connection", e);
     const char **headers = (const char **)(void *)s->kept;
     char *to = s->kept + how->nheaders * sizeof(char *);
     for (size_t i = 0; i < how->nheaders; i++)
@@ -90,7 +90,7 @@ tnf_status tnf_session_new(tnf_session **out, const tnf_url_options *how,
     TNF_TRY(tnf_curl_load(&curl, e));
     tnf_session *s = tnf_alloc0(&a, sizeof *s);
     if (!s)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a connection");
+        return tnf_no_memory("a connection", e);
     s->alloc = a;
     s->curl = curl;
     s->how = copy;
@@ -549,7 +549,7 @@ tnf_status tnf_exchange_run(tnf_session *s, tnf_exchange *x, tnf_error *e)
         if (headers)
             return_connection(s, NULL);
         s->curl->free_all(headers);
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a connection");
+        return tnf_no_memory("a connection", e);
     }
     perform_exchange(x, easy, headers);
     return_connection(s, easy);

@@ -80,7 +80,7 @@ static tnf_status read_batch(void *ctx, size_t i, tnf_error *e)
     size_t n = (size_t)(r[count - 1].offset + r[count - 1].n - at);
     uint8_t *bytes = tnf_alloc(&f->session->alloc, n);
     if (!bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+        return tnf_no_memory("reading", e);
     tnf_status status = tnf_cache_peek(&m->web->cache, at, bytes, n)
                             ? TNF_OK
                             : tnf_remote_get(f, &m->budget, at, bytes, n, e);
@@ -124,7 +124,7 @@ static tnf_status web_read_many(void *ctx, const tnf_range *ranges, size_t n, tn
     struct batch *batches = n < SIZE_MAX / sizeof *batches ? tnf_alloc(a, n * sizeof *batches)
                                                            : NULL;
     if (!batches)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+        return tnf_no_memory("reading", e);
     struct many m = { .web = w, .ranges = ranges, .batches = batches };
     atomic_init(&m.budget.left, TNF_RETRIES);
     size_t count = join_ranges(batches, ranges, n);
@@ -216,7 +216,7 @@ tnf_status tnf_web_open(tnf_source **out, tnf_session *s, const tnf_place *place
     *out = NULL;
     tnf_web *w = tnf_alloc0(&s->alloc, sizeof *w);
     if (!w)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a connection");
+        return tnf_no_memory("a connection", e);
     tnf_status status = tnf_remote_begin(&w->remote, s, place, e);
     if (status != TNF_OK) {
         tnf_free(&s->alloc, w, sizeof *w);

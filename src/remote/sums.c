@@ -4,7 +4,7 @@
 #include "base/base64.h"
 #include "base/error.h"
 #include "base/hex.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -30,15 +30,6 @@ const char *tnf_sum_name(tnf_sum_kind kind)
 }
 
 /* ----------------------------------------------------------------- headers */
-
-static bool same_letters(tnf_str s, const char *word)
-{
-    size_t n = strlen(word);
-    for (size_t i = 0; i < n && i < s.n; i++)
-        if (tnf_lower_case(s.p[i]) != word[i])
-            return false;
-    return s.n == n;
-}
 
 /* Decodes exactly `size` bytes, with padding. */
 static bool decode_base64(uint8_t *out, size_t size, tnf_str text)
@@ -77,7 +68,7 @@ static tnf_sum_kind kind_of(tnf_str name)
         { "crc64nvme", TNF_SUM_CRC64 }, { "sha256", TNF_SUM_SHA256 }, { "sha-256", TNF_SUM_SHA256 },
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (same_letters(name, names[i].name))
+        if (tnf_str_is_word(name, names[i].name))
             return names[i].kind;
     return TNF_SUM_NONE;
 }
@@ -107,13 +98,13 @@ void tnf_sum_header(tnf_sum *known, tnf_str name, tnf_str value, int status)
 {
     static const char amazon[] = "x-amz-checksum-";
     size_t n = sizeof amazon - 1;
-    if (same_letters(name, "x-goog-hash") || same_letters(name, "repr-digest") ||
-        same_letters(name, "digest"))
+    if (tnf_str_is_word(name, "x-goog-hash") || tnf_str_is_word(name, "repr-digest") ||
+        tnf_str_is_word(name, "digest"))
         take_list(known, value);
-    else if (same_letters(name, "x-ms-blob-content-md5") ||
-             (status == 200 && same_letters(name, "content-md5")))
+    else if (tnf_str_is_word(name, "x-ms-blob-content-md5") ||
+             (status == 200 && tnf_str_is_word(name, "content-md5")))
         take_sum(known, TNF_SUM_MD5, value);
-    else if (status == 200 && name.n > n && same_letters((tnf_str) { name.p, n }, amazon))
+    else if (status == 200 && name.n > n && tnf_str_is_word((tnf_str) { name.p, n }, amazon))
         take_sum(known, kind_of((tnf_str) { name.p + n, name.n - n }), value);
 }
 

@@ -195,7 +195,7 @@ static tnf_status grow_part(tnf_upload *u, tnf_error *e)
         return TNF_OK;
     uint8_t *more = tnf_realloc(&u->session->alloc, u->part, u->room, 2 * u->room);
     if (!more)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for uploading");
+        return tnf_no_memory("uploading", e);
     u->part = more;
     u->room *= 2;
     return TNF_OK;
@@ -320,7 +320,7 @@ static tnf_status make_upload(tnf_upload **out, const char *url, bool replace,
     tnf_upload *u = tnf_alloc0(&s->alloc, sizeof *u);
     if (!u) {
         tnf_session_drop(s);
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for uploading");
+        return tnf_no_memory("uploading", e);
     }
     u->session = s;
     u->replace = replace;
@@ -346,7 +346,7 @@ static tnf_status begin_sink(tnf_sink **out, tnf_upload *u, tnf_error *e)
     u->room = PART;
     u->part = tnf_alloc(&u->session->alloc, PART);
     if (!u->part)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for uploading");
+        return tnf_no_memory("uploading", e);
     if (!u->replace)
         TNF_TRY(check_absent(u, e));
     return tnf_sink_new(out, &ops, u, &u->session->alloc, e);

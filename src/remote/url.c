@@ -2,7 +2,7 @@
 #include "remote/url.h"
 
 #include "base/hex.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -22,7 +22,7 @@ static tnf_status sum_object(const tnf_source *source, tnf_summing *d, tnf_remot
     TNF_TRY(status);
     uint8_t *bytes = tnf_alloc(&f->session->alloc, room ? room : 1);
     if (!bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
+        return tnf_no_memory("a hash", e);
     for (uint64_t at = 0; at < total && status == TNF_OK; at += room) {
         size_t n = total - at < room ? (size_t)(total - at) : room;
         status = read_piece(source, f, at, bytes, n, e);
@@ -47,7 +47,7 @@ tnf_status tnf_remote_check(const tnf_source *source, tnf_remote_step_fn step, v
     if (!told.kind)
         return TNF_OK;
     if (!tnf_summing_begin(&d, told.kind))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
+        return tnf_no_memory("a hash", e);
     tnf_status status = sum_object(source, &d, step, ctx, e);
     tnf_summing_end(&d, &is);
     TNF_TRY(status);

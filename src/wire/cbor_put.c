@@ -194,7 +194,7 @@ static tnf_status put_sorted(const writer *w, const tnf_value *v, unsigned depth
     size_t size = v->n * sizeof(tnf_member *);
     const tnf_member **members = tnf_alloc(&w->b->alloc, size);
     if (!members)
-        return tnf_fail(w->e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the keys of a map");
+        return tnf_no_memory("the keys of a map", w->e);
     for (size_t i = 0; i < v->n; i++)
         members[i] = &v->as.members[i];
     qsort(members, v->n, sizeof *members, compare_members);

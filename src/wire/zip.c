@@ -370,7 +370,7 @@ tnf_status tnf_zip_check_twice(const tnf_zip *z, const tnf_zip_from *from, tnf_e
         status = tell_odd(from, TNF_EFORMAT, z->members[i].at, text, e);
     }
     tnf_hash_free(&names);
-    return ok ? status : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+    return ok ? status : tnf_no_memory("names", e);
 }
 
 /* The archive ends with its directory, so bytes in front of it are not part of it. */

@@ -8,8 +8,8 @@
  * The order of tensors, their encoding, digests and the order of bytes belong to the container. If
  * B differs in these, A comes back as the same model, but not with the same bytes.
  */
+#include "../support/spelling.h"
 #include "check.h"
-#include "core/core.h"
 
 #include <string.h>
 
@@ -63,34 +63,11 @@ static bool gained_order(const tnf_file *a, const tnf_file *b)
     return moves;
 }
 
-static bool has_spelling(const tnf_value *x, const tnf_value *y)
-{
-    for (size_t i = 0; x && i < x->n; i++) {
-        const tnf_member *m = &x->as.members[i];
-        if (tnf_registry_spells(m) && !tnf_registry_derives(m) &&
-            !tnf_value_get_n(y, m->key.p, m->key.n))
-            return false;
-    }
-    return true;
-}
-
-/* Did the other format keep the spelling of the first, if it can? */
-static bool same_spelling(const tnf_file *a, const tnf_file *b)
-{
-    const tnf_object *x;
-    for (size_t i = 0; (x = tnf_at(a, i)) != NULL; i++) {
-        const tnf_object *y = tnf_find_n(b, x->name.p, x->name.n);
-        if (y && !has_spelling(x->attrs, y->attrs))
-            return false;
-    }
-    return has_spelling(tnf_file_info(a)->attrs, tnf_file_info(b)->attrs);
-}
-
 /* Is it a type that the format stores under another type's name, and was that name lost on the
  * way? */
 static bool lost_name(const tnf_file *a, const tnf_file *b, const tnf_error *why)
 {
-    return why->status == TNF_ELOSSY && !same_spelling(a, b);
+    return why->status == TNF_ELOSSY && !spelled_alike(a, b);
 }
 
 static void check_pair(const tnf_file *file, const char *b, const char *a, const tnf_sink *direct)
@@ -105,7 +82,7 @@ static void check_pair(const tnf_file *file, const char *b, const char *a, const
         tnf_sink *back = fuzz_save_or(other, a, &why);
         FUZZ_REQUIRE(back != NULL || lost_name(file, other, &why),
                      "%s to %s went, but not back: %s", a, b, why.message);
-        if (back && same_ways(file, other) && same_spelling(file, other) &&
+        if (back && same_ways(file, other) && spelled_alike(file, other) &&
             !turned_to_columns(file, other) && !gained_order(file, other)) {
             fuzz_compare_bytes(direct, back, b);
         } else if (back) {

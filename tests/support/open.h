@@ -164,24 +164,30 @@ static inline tnf_status verify_all(const tnf_file *file, tnf_error *error)
 }
 
 /* Saves to memory. NULL and *status on failure; the caller closes the result. */
-static inline tnf_sink *save_bytes(const tnf_file *file, const char *format, bool allow_loss,
-                                   tnf_status *status, tnf_error *error)
+static inline tnf_sink *save_as(const tnf_file *file, const tnf_save_options *options,
+                                tnf_status *status, tnf_error *error)
 {
     tnf_builder *b;
     tnf_sink *sink;
-    tnf_save_options o = { .size = sizeof o, .format = format, .allow_loss = allow_loss };
-    o.as_is = true;
     MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
     MUST(tnf_sink_memory(&sink, NULL) == TNF_OK);
     *status = tnf_builder_add_file(b, file, error);
     if (*status == TNF_OK)
-        *status = tnf_save_sink(b, sink, &o, error);
+        *status = tnf_save_sink(b, sink, options, error);
     check_error(*status, error);
     tnf_builder_free(b);
     if (*status == TNF_OK)
         return sink;
     tnf_sink_close(sink);
     return NULL;
+}
+
+static inline tnf_sink *save_bytes(const tnf_file *file, const char *format, bool allow_loss,
+                                   tnf_status *status, tnf_error *error)
+{
+    tnf_save_options o = { .size = sizeof o, .format = format, .allow_loss = allow_loss };
+    o.as_is = true;
+    return save_as(file, &o, status, error);
 }
 
 /* The i-th format that can be written, or NULL past the last. */

@@ -3,6 +3,7 @@
 #ifndef TEST_GPTRS_FILES_H
 #define TEST_GPTRS_FILES_H
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,6 +128,37 @@ static inline void assert_same_bytes(const bytes *a, const bytes *b, const char 
         i++;
     if (a->n != b->n || i < n)
         fail_msg("%s: %zu and %zu bytes, different from byte %zu on", what, a->n, b->n, i);
+}
+
+/* Every fixture that opens is written as the upstream writer would write its content: the files
+ * that an independent writer in Python made are in written/, or the fixture is that already. At
+ * least `least` of them open. */
+static inline void assert_bytes_of_upstream(const char *format, int least)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/formats/%s/valid", TNF_TESTS_DIR, format);
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    int checked = 0;
+    for (struct dirent *d; (d = readdir(dir)) != NULL;) {
+        if (d->d_name[0] == '.')
+            continue;
+        bytes file = load_fixture(format, "valid", d->d_name);
+        bytes want = load_fixture(format, "written", d->d_name);
+        tnf_file *f;
+        tnf_error e;
+        if (open_bytes(&f, &file, false, &e) == TNF_OK) {
+            bytes got = save_file(f, format, NULL);
+            assert_same_bytes(&got, want.p ? &want : &file, d->d_name);
+            tnf_close(f);
+            free(got.p);
+            checked++;
+        }
+        free(want.p);
+        free(file.p);
+    }
+    closedir(dir);
+    assert_true(checked >= least);
 }
 
 #endif

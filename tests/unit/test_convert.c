@@ -149,6 +149,13 @@ static tnf_status rename_bias(void *ctx, tnf_str *out, tnf_str name, tnf_error *
     return to ? TNF_OK : TNF_EIO; /* and says nothing */
 }
 
+static tnf_status rename_to_null(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
+{
+    (void)ctx, (void)e;
+    *out = (tnf_str) { NULL, name.n };
+    return TNF_OK;
+}
+
 static void renames_tensors(void **state)
 {
     struct made m = make_model();
@@ -170,6 +177,10 @@ static void renames_tensors(void **state)
     tnf_report_free(r);
     how.rename_ctx = NULL;
     assert_fails(convert_model(&out, &r, &m, how, "safetensors", &e), TNF_EIO);
+    tnf_report_free(r);
+    how.rename = rename_to_null;
+    assert_fails(convert_model(&out, &r, &m, how, "safetensors", &e), TNF_EINVAL);
+    assert_says("'rename' is NULL");
     tnf_report_free(r);
     discard_file(&m);
 }

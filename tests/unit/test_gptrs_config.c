@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The config of a gpt.rs checkpoint: kept to the byte, judged, and made. */
+#include "../support/arena.h"
 #include "gptrs_files.h"
 
 #include "base/error.h"
@@ -8,23 +9,6 @@
 #define GPT                                                                                        \
     "{\"vocab_size\":32,\"context_length\":16,\"embed_dim\":8,\"num_layers\":1,\"num_heads\":2,"   \
     "\"mlp_ratio\":2,\"dropout\":0.0}"
-
-static tnf_arena arena;
-
-static int set_up(void **state)
-{
-    (void)state;
-    tnf_allocator a = tnf_allocator_or_default(NULL);
-    tnf_arena_init(&arena, &a, UINT64_MAX);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tnf_arena_free(&arena);
-    return 0;
-}
 
 static tnf_gptrs_config parse_config(const char *text)
 {
@@ -258,5 +242,5 @@ int main(void)
         cmocka_unit_test(test_foreign_metadata),
         cmocka_unit_test(test_no_memory_for_it),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }

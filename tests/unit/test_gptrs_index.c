@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptions of tensors as gpt.rs stores them, over hand-made bytes. */
+#include "../support/arena.h"
 #include "gptrs_files.h"
 
 #include "base/error.h"
 #include "formats/gptrs/index.h"
-
-static tnf_arena arena;
-
-static int set_up(void **state)
-{
-    (void)state;
-    tnf_allocator a = tnf_allocator_or_default(NULL);
-    tnf_arena_init(&arena, &a, UINT64_MAX);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tnf_arena_free(&arena);
-    return 0;
-}
 
 static tnf_gptrs_index index_reader(bool ids)
 {
@@ -443,5 +427,5 @@ int main(void)
         cmocka_unit_test(test_index_size),
         cmocka_unit_test(test_base_id),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }

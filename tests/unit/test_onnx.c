@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ONNX models in two files, and models that get other weights. */
+#include "../support/files.h"
 #include "../support/little.h"
 #include "../support/unit.h"
 
 #include <dirent.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <tenfold/build.h>
 #include <tenfold/convert.h>
@@ -15,12 +15,6 @@
 
 static float numbers[N], others[N];
 static char folder[128];
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    (void)st, (void)kind, (void)where;
-    return remove(path);
-}
 
 static int set_up(void **state)
 {
@@ -36,7 +30,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return nftw(folder, files_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static const char *path_of(const char *name)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Options of formats: text to typed values. */
+#include "../support/arena.h"
 #include "../support/unit.h"
 #include "core/core.h"
 
@@ -10,23 +11,6 @@ static const tnf_option_info table[] = {
     { "text", TNF_OPTION_TEXT, NULL, "", "" },
     { 0 },
 };
-
-static tnf_arena arena;
-
-static int set_up(void **state)
-{
-    (void)state;
-    tnf_allocator a = tnf_allocator_or_default(NULL);
-    tnf_arena_init(&arena, &a, UINT64_MAX);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tnf_arena_free(&arena);
-    return 0;
-}
 
 static tnf_status parse_option(const tnf_option_value **v, const char *key, const char *value,
                                tnf_error *e)
@@ -131,5 +115,5 @@ int main(void)
         cmocka_unit_test(bad_values),         cmocka_unit_test(unknown_options),
         cmocka_unit_test(no_memory),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }

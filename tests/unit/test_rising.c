@@ -30,6 +30,30 @@ static void test_pieces(void **state)
                              find_slowly(pieces, n, places[i]));
 }
 
+/* The first number that is not below, against a plain loop; with repeated numbers. */
+static void test_first(void **state)
+{
+    static const uint64_t numbers[] = { 0, 0, 3, 4, 4, 4, 17, UINT64_MAX };
+    static const uint64_t places[] = { 0, 1, 3, 4, 5, 17, 18, UINT64_MAX };
+    (void)state;
+    for (size_t n = 0; n <= sizeof numbers / sizeof *numbers; n++)
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            size_t first = 0;
+            while (first < n && numbers[first] < places[i])
+                first++;
+            assert_int_equal(tnf_rising_first(numbers, sizeof *numbers, n, places[i]), first);
+        }
+}
+
+static void test_order(void **state)
+{
+    static const uint64_t low = 1, high = (uint64_t)1 << 63;
+    (void)state;
+    assert_int_equal(tnf_u64_compare(&low, &high), -1);
+    assert_int_equal(tnf_u64_compare(&high, &low), 1);
+    assert_int_equal(tnf_u64_compare(&high, &high), 0);
+}
+
 static void test_edges(void **state)
 {
     static const uint64_t one[] = { 5 };
@@ -41,7 +65,8 @@ static void test_edges(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_pieces),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_pieces), cmocka_unit_test(test_first),
+                                        cmocka_unit_test(test_order),
                                         cmocka_unit_test(test_edges) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,11 @@
 /* A slice reads the chunks that it needs, or only its rows if there are no chunks. The test counts
  * the bytes that read calls return, as the kernel counts them, for files and directories. HDF5's
  * chunks and zip archives of Zarr in memory have tests of their own. */
+#include "../support/files.h"
 #include "../support/little.h"
 #include "../support/unit.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <tenfold/build.h>
 #include <tenfold/tenfold.h>
@@ -21,12 +21,6 @@
 static uint32_t numbers[ROWS * COLS];
 static char folder[128];
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    (void)st, (void)kind, (void)where;
-    return remove(path);
-}
-
 static int set_up(void **state)
 {
     (void)state;
@@ -39,7 +33,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return nftw(folder, files_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 /* Bytes that this process has read so far; NOBODY: the kernel does not count them. */

@@ -91,13 +91,70 @@ static void test_uint(void **state)
     assert_false(tnf_str_uint(&n, STR("\xb1"))); /* not below '0' */
 }
 
+/* Digits are taken as far as they go; what does not fit is the largest number. */
+static void test_digits(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t number;
+        size_t taken;
+    } all[] = {
+        { "0", 0, 1 },
+        { "0042x7", 42, 4 },
+        { "x7", 0, 0 },
+        { "", 0, 0 },
+        { "18446744073709551614,", UINT64_MAX - 1, 20 },
+        { "18446744073709551615,", UINT64_MAX, 20 },
+        { "18446744073709551616,", UINT64_MAX, 20 },
+        { "99999999999999999999999999 ", UINT64_MAX, 26 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const char *p = all[i].text;
+        assert_true(tnf_take_digits(&p, p + strlen(p)) == all[i].number);
+        assert_int_equal(p - all[i].text, all[i].taken);
+    }
+    const char *text = "123", *p = text;
+    assert_int_equal(tnf_take_digits(&p, text + 2), 12);
+}
+
+static void test_inside(void **state)
+{
+    static const char *const inside[] = { "a", "a/b.c", "...", "a/..b", ".hidden", "C:x" };
+    static const char *const outside[] = {
+        "",    "/",   "/a",   "a/",   "a//b",   ".",    "..",
+        "./a", "a/.", "a/..", "../a", "a/../b", "a\\b", "..\\a"
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+        assert_true(tnf_path_is_inside((tnf_str) { inside[i], strlen(inside[i]) }));
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        assert_false(tnf_path_is_inside((tnf_str) { outside[i], strlen(outside[i]) }));
+    assert_false(tnf_path_is_inside(STR("a\0b")));
+    assert_false(tnf_path_is_inside((tnf_str) { NULL, 0 }));
+}
+
+static void test_chars(void **state)
+{
+    const tnf_value text = { .kind = TNF_STRING, .as.s = "ab", .n = 2 },
+                    bytes = { .kind = TNF_BYTES, .as.s = "\xff", .n = 1 },
+                    empty = { .kind = TNF_STRING }, number = { .kind = TNF_UINT, .as.u = 7 };
+    (void)state;
+    assert_true(tnf_str_is(tnf_value_chars(&text), "ab"));
+    assert_true(tnf_str_is(tnf_value_chars(&bytes), "\xff"));
+    assert_non_null(tnf_value_chars(&empty).p);
+    assert_null(tnf_value_chars(&number).p);
+    assert_null(tnf_value_chars(NULL).p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),        cmocka_unit_test(test_paths),
         cmocka_unit_test(test_values),      cmocka_unit_test(test_listed),
         cmocka_unit_test(test_nul_in_name), cmocka_unit_test(test_position),
-        cmocka_unit_test(test_uint),
+        cmocka_unit_test(test_uint),        cmocka_unit_test(test_digits),
+        cmocka_unit_test(test_inside),      cmocka_unit_test(test_chars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

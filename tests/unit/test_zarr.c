@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Zarr beyond its fixtures: directories that are written, how little a slice reads, names that
  * cannot be stored, and that no file outside the directory is read. */
+#include "../support/files.h"
 #include "../support/unit.h"
 
-#include <ftw.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <tenfold/build.h>
@@ -17,12 +17,6 @@
 static uint32_t numbers[ROWS * COLS];
 static char folder[128];
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    (void)st, (void)kind, (void)where;
-    return remove(path);
-}
-
 static int set_up(void **state)
 {
     (void)state;
@@ -35,7 +29,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return nftw(folder, files_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static tnf_builder *build_arrays(const char *const *names, size_t n)

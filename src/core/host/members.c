@@ -13,19 +13,13 @@
 
 #include <string.h>
 
-static tnf_status be_stricter(void *ctx, tnf_status status, uint64_t at, const char *text,
-                              tnf_error *e)
-{
-    return tnf_stricter(ctx, e, status, at, "%s", text);
-}
-
 tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e)
 {
     uint64_t members = r->limits.objects;
     tnf_container_how how = { .arena = r->scratch,
                               .max_directory = r->limits.header_bytes,
                               .max_members = members < UINT32_MAX - 16 ? members + 16 : members,
-                              .odd = be_stricter,
+                              .odd = tnf_stricter_odd,
                               .ctx = r };
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_container_zip(out, r->source, &how, &why);

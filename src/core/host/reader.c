@@ -83,6 +83,12 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
     return TNF_OK;
 }
 
+tnf_status tnf_stricter_odd(void *reader, tnf_status status, uint64_t offset, const char *text,
+                            tnf_error *e)
+{
+    return tnf_stricter(reader, e, status, offset, "%s", text);
+}
+
 void tnf_note_fault(tnf_reader *r, tnf_status status, uint64_t offset, const char *text)
 {
     struct loss loss = { .status = status, .offset = offset, .message = text, .harmless = true };
@@ -166,14 +172,22 @@ static tnf_status check_name(tnf_reader *r, tnf_str name, uint64_t at, tnf_error
     return TNF_OK;
 }
 
-static tnf_status check_rank(tnf_reader *r, const tnf_object *o, uint64_t at, tnf_error *e)
+tnf_status tnf_check_rank(const tnf_reader *r, tnf_str name, uint32_t rank, uint64_t at,
+                          tnf_error *e)
+{
+    if (rank > r->limits.rank)
+        return tnf_fail(
+            e, TNF_ELIMIT, at,
+            "%s has %u dimensions; at most %u are allowed: raise the limit 'rank' if you "
+            "trust the file",
+            TNF_QUOTED(name), rank, r->limits.rank);
+    return TNF_OK;
+}
+
+static tnf_status check_shape(tnf_reader *r, const tnf_object *o, uint64_t at, tnf_error *e)
 {
     uint64_t elements;
-    if (o->rank > r->limits.rank)
-        return tnf_fail(e, TNF_ELIMIT, at,
-                        "%s has %u dimensions; at most %u are allowed: raise the limit 'rank' if "
-                        "you trust the file",
-                        TNF_QUOTED(o->name), o->rank, r->limits.rank);
+    TNF_TRY(tnf_check_rank(r, o->name, o->rank, at, e));
     if (!tnf_shape_elements(&elements, o->shape, o->rank))
         return tnf_fail(e, TNF_EFORMAT, at, "the shape of %s has more than 2^64 elements",
                         TNF_QUOTED(o->name));
@@ -215,7 +229,7 @@ static bool is_readable(const tnf_object *o)
 tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, tnf_error *e)
 {
     TNF_TRY(check_name(r, object->name, at, e));
-    TNF_TRY(check_rank(r, object, at, e));
+    TNF_TRY(check_shape(r, object, at, e));
     for (uint16_t i = 0; i < object->nparts; i++) {
         tnf_part *p = tnf_part_mutable(&object->parts[i]);
         if (!p->origin && p->payload != TNF_MEMORY)
@@ -281,7 +295,7 @@ tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e)
     };
     bool fits;
     TNF_TRY(check_name(r, d->name, d->at, e));
-    TNF_TRY(check_rank(r, &object, d->at, e));
+    TNF_TRY(check_shape(r, &object, d->at, e));
     TNF_TRY(check_length(r, d, &fits, e));
     if (!fits)
         part.flags |= TNF_PART_UNREADABLE;

@@ -168,11 +168,6 @@ bool tnf_sibling_is(const tnf_file *f, uint64_t device, uint64_t inode)
     return false;
 }
 
-static tnf_status no_memory(tnf_error *e)
-{
-    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names of files");
-}
-
 static tnf_status add_name(struct sibling_tables *t, tnf_str key, struct sibling *s, tnf_error *e)
 {
     struct known_name known = { key, s };
@@ -180,7 +175,7 @@ static tnf_status add_name(struct sibling_tables *t, tnf_str key, struct sibling
     tnf_buf_put(&t->names, &known, sizeof known);
     TNF_TRY(tnf_buf_status(&t->names, "the names of files", e));
     bool ok = tnf_hash_add(&t->by_name, (uint32_t)(t->names.n / sizeof known) - 1, true, &previous);
-    return ok ? TNF_OK : no_memory(e);
+    return ok ? TNF_OK : tnf_no_memory("names of files", e);
 }
 
 static tnf_status add_file(struct sibling_tables *t, struct identity is, struct sibling *s,
@@ -191,7 +186,7 @@ static tnf_status add_file(struct sibling_tables *t, struct identity is, struct 
     tnf_buf_put(&t->files, &known, sizeof known);
     TNF_TRY(tnf_buf_status(&t->files, "the files", e));
     bool ok = tnf_hash_add(&t->by_file, (uint32_t)(t->files.n / sizeof known) - 1, true, &previous);
-    return ok ? TNF_OK : no_memory(e);
+    return ok ? TNF_OK : tnf_no_memory("names of files", e);
 }
 
 /* Most siblings are in one directory, whose name is stored once. */

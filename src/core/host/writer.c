@@ -197,7 +197,7 @@ static tnf_status put_some(tnf_writer *w, const tnf_part *part, uint64_t from, u
     tnf_stream stream;
     uint8_t *block = tnf_alloc(&w->scratch->alloc, TNF_SCAN_BLOCK);
     if (!block)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+        return tnf_no_memory("reading", e);
     tnf_status status = tnf_stream_open(&stream, part, e);
     for (size_t n; from < to && status == TNF_OK; from += n) {
         n = to - from < TNF_SCAN_BLOCK ? (size_t)(to - from) : TNF_SCAN_BLOCK;
@@ -278,7 +278,7 @@ static tnf_status swap_bytes(struct put *p, const void *bytes, size_t n, tnf_err
     if (n > p->swapped_size) {
         uint8_t *more = tnf_realloc(&p->w->scratch->alloc, p->swapped, p->swapped_size, n);
         if (!more)
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for writing");
+            return tnf_no_memory("writing", e);
         p->swapped = more;
         p->swapped_size = n;
     }

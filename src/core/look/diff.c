@@ -66,7 +66,7 @@ static tnf_status index_names(struct names *m, const struct diff *d, tnf_error *
         m->next[i] = NOWHERE;
         m->last[i] = m->turn[i] = i;
         if (!tnf_hash_add(&m->hash, (uint32_t)i, false, &known))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+            return tnf_no_memory("names", e);
         if (known != TNF_HASH_NONE) {
             m->next[m->last[known]] = i;
             m->last[known] = i;
@@ -94,12 +94,7 @@ static tnf_status match_names(struct matched *m, struct diff *d, tnf_error *e)
         return tnf_arena_fail(d->arena, "tensors", e);
     for (size_t i = 0; i < c->n; i++) {
         tnf_str name = c->objects[i].name;
-        if (d->options.rename) {
-            tnf_status status;
-            TNF_CALL(status, e, d->options.rename, d->options.ctx, &name, name);
-            TNF_TRY(status);
-            TNF_TRY(tnf_need_str(name, "rename", e));
-        }
+        TNF_TRY(tnf_name_renamed(&name, d->options.rename, d->options.ctx, e));
         if (!is_selected(d, name) || tnf_is_filler(&c->objects[i]))
             continue;
         const tnf_object *b = take_name(&m->names, d, name);

@@ -86,4 +86,14 @@ void tnf_diff_tell(struct diff *d, const tnf_difference *difference);
 tnf_status tnf_same_tensor(bool *out, const tnf_object *a, const tnf_object *b,
                            const tnf_allocator *alloc, tnf_error *e);
 
+/* Changes a name as the caller's function says; NULL: the name stays. */
+static inline tnf_status tnf_name_renamed(tnf_str *name, tnf_rename_fn rename, void *ctx,
+                                          tnf_error *e)
+{
+    tnf_status status = TNF_OK;
+    if (rename)
+        TNF_CALL(status, e, rename, ctx, name, *name);
+    return status == TNF_OK ? tnf_need_str(*name, "rename", e) : status;
+}
+
 #endif

@@ -87,7 +87,7 @@ static tnf_status open_both(struct both *s, struct diff *d, const struct compari
     tnf_allocator alloc = tnf_allocator_or_default(NULL); /* the handle's is not thread-safe */
     *s = (struct both) { .blocks = tnf_alloc(&alloc, 2 * BLOCK) };
     if (!s->blocks)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for comparing");
+        return tnf_no_memory("comparing", e);
     TNF_TRY(blame_file(d, d->a, open_one(&s->a, s, c, c->a_of, c->a, e)));
     return blame_file(d, d->b, open_one(&s->b, s, c, c->b_of, c->b, e));
 }

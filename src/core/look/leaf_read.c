@@ -266,7 +266,7 @@ tnf_status tnf_content_leaves(struct hashing *h, size_t item, uint16_t k, uint64
     tnf_status status = tnf_stream_open(&r.stream, r.part, e);
     if (status == TNF_OK && !(r.memory = tnf_part_in_memory(r.part)) &&
         !(r.block = tnf_alloc(&h->alloc, BLOCK)))
-        status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+        status = tnf_no_memory("reading", e);
     if (status == TNF_OK)
         status = hash_leaves(&r, first, end, e);
     tnf_free(&h->alloc, r.block, BLOCK);

@@ -21,7 +21,7 @@
 tnf_status tnf_content_begin(tnf_digester *d, const char *title, tnf_error *e)
 {
     if (!tnf_digest_begin(d, "sha256"))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for hashing");
+        return tnf_no_memory("hashing", e);
     tnf_digest_update(d, title, strlen(title));
     return TNF_OK;
 }
@@ -190,7 +190,7 @@ static tnf_status open_item(struct hashing *h, size_t i, tnf_error *e)
         h->items[i].leaves = tnf_alloc(&h->alloc, (size_t)size);
     bool ready = n == 0 || h->items[i].leaves;
     pthread_mutex_unlock(&h->lock);
-    return ready ? TNF_OK : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for hashes");
+    return ready ? TNF_OK : tnf_no_memory("hashes", e);
 }
 
 /* A job, or a held leaf, is done. */

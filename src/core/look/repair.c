@@ -286,7 +286,7 @@ tnf_status tnf_salvage(tnf_salvage_result *out, tnf_builder *builder, const tnf_
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_salvage_options, &s.options, options, e));
     s.lost = tnf_alloc0(&file->alloc, file->catalog.n + 1);
     if (!s.lost)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for salvaging");
+        return tnf_no_memory("salvaging", e);
     tnf_status status = find_lost(&s, e);
     if (status == TNF_OK)
         status = add_all(&s, builder, e);

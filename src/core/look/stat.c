@@ -70,18 +70,13 @@ static const tnf_object *object_to_read(const struct stats *s, size_t i)
     return s->numbers[i] ? tnf_virtual_object(s->numbers[i]) : &s->file->catalog.objects[i];
 }
 
-static int by_object(const void *a, const void *b)
-{
-    const tnf_stat_range *x = a, *y = b;
-    return x->object < y->object ? -1 : x->object > y->object;
-}
-
 /* The requested range of leaves of a tensor. */
 static const tnf_stat_range *range_of(const struct stats *s, size_t object)
 {
     const tnf_stat_range key = { .object = object };
-    return s->some && s->some->n ? bsearch(&key, s->some->ranges, s->some->n, sizeof key, by_object)
-                                 : NULL;
+    return s->some && s->some->n
+               ? bsearch(&key, s->some->ranges, s->some->n, sizeof key, tnf_stat_range_compare)
+               : NULL;
 }
 
 static bool is_wanted(const struct stats *s, size_t i)
@@ -195,9 +190,7 @@ static tnf_status take_piece(struct stats *s, struct piece *p, tnf_error *e)
     TNF_TRY(tnf_stream_open(&r.stream, r.o->parts, e));
     r.there = tnf_part_in_memory(r.o->parts);
     r.block = resize_memory(s, NULL, 0, size);
-    tnf_status status = r.block
-                            ? read_piece(&r, e)
-                            : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    tnf_status status = r.block ? read_piece(&r, e) : tnf_no_memory("reading", e);
     (void)resize_memory(s, r.block, size, 0);
     tnf_stream_close(&r.stream);
     return status;
@@ -386,7 +379,7 @@ static tnf_status make_all_values(struct stats *s, tnf_error *e)
     const tnf_catalog *c = &s->file->catalog;
     s->numbers = tnf_alloc0(&s->file->alloc, (c->n + 1) * sizeof *s->numbers);
     if (!s->numbers)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for statistics");
+        return tnf_no_memory("statistics", e);
     for (size_t i = 0; i < c->n; i++)
         if (is_wanted(s, i))
             TNF_TRY(make_values(&s->numbers[i], &c->objects[i], e));

@@ -14,6 +14,13 @@ typedef struct tnf_stat_range {
     uint64_t first, n; /* leaves; 0, TNF_ALL_LEAVES: all leaves */
 } tnf_stat_range;
 
+/* For qsort() and bsearch(): by object. */
+static inline int tnf_stat_range_compare(const void *a, const void *b)
+{
+    const tnf_stat_range *x = a, *y = b;
+    return x->object < y->object ? -1 : x->object > y->object;
+}
+
 typedef struct tnf_stat_part {
     const tnf_stat_range *ranges; /* sorted by object, at most one for each */
     size_t n;

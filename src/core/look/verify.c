@@ -74,8 +74,7 @@ static tnf_status digest_range(tnf_digester *d, const tnf_source *source, uint64
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t size = n < BLOCK ? (size_t)n : BLOCK;
     uint8_t *block = tnf_alloc(&a, size);
-    tnf_status status = block ? TNF_OK
-                              : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    tnf_status status = block ? TNF_OK : tnf_no_memory("reading", e);
     for (uint64_t at = 0; at < n && status == TNF_OK; at += size) {
         size_t here = n - at < size ? (size_t)(n - at) : size;
         status = tnf_source_read(source, offset + at, block, here, e);
@@ -233,9 +232,7 @@ static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
         *e = error;
         return status;
     }
-    return keep_problem(c, i, &error)
-               ? TNF_OK
-               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a problem");
+    return keep_problem(c, i, &error) ? TNF_OK : tnf_no_memory("a problem", e);
 }
 
 /* ----------------------------------------------------------------- values */
@@ -286,8 +283,7 @@ static tnf_status take_values(struct check *c, tnf_error *e)
     how.problem = on_problem;
     how.progress = on_progress;
     TNF_TRY(tnf_values_file(c->file, &how, true, e));
-    return c->out_of_memory ? tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a problem")
-                            : TNF_OK;
+    return c->out_of_memory ? tnf_no_memory("a problem", e) : TNF_OK;
 }
 
 /* ------------------------------------------------------------------- jobs */

@@ -61,7 +61,7 @@ static tnf_status note_owner(struct merging *m, bool renamed, tnf_error *e)
     size_t at = m->b->catalog.n - 1 - m->before;
     uint32_t *p = tnf_grow(&m->b->alloc, m->owners, at, &m->room, sizeof *p, 64);
     if (!p)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for merging");
+        return tnf_no_memory("merging", e);
     m->owners = p;
     m->owners[at] = (uint32_t)m->now | (renamed ? RENAMED : 0);
     return TNF_OK;
@@ -152,12 +152,7 @@ static tnf_status merge_tensors(struct merging *m, const tnf_file *file, tnf_err
         tnf_str name = o->name;
         if (m->options.select && !m->options.select(m->options.ctx, name))
             continue;
-        if (m->options.rename) {
-            tnf_status status;
-            TNF_CALL(status, e, m->options.rename, m->options.ctx, &name, name);
-            TNF_TRY(status);
-            TNF_TRY(tnf_need_str(name, "rename", e));
-        }
+        TNF_TRY(tnf_name_renamed(&name, m->options.rename, m->options.ctx, e));
         const tnf_object *known = tnf_catalog_find(&m->b->catalog, name.p, name.n);
         TNF_TRY(known ? settle_duplicate(m, known, o, name, e)
                       : add_tensor(m, o, name, TNF_NAMES_ONCE, e));
@@ -166,11 +161,6 @@ static tnf_status merge_tensors(struct merging *m, const tnf_file *file, tnf_err
 }
 
 /* ------------------------------------------------------------- attributes */
-
-static tnf_str member_key(const void *ctx, uint32_t position)
-{
-    return ((const tnf_attrs *)ctx)->members[position].key;
-}
 
 /* Adds an entry to a map under construction, or fails with a clash. */
 static tnf_status merge_entry(struct merging *m, tnf_attrs *to, tnf_hash *keys,
@@ -182,7 +172,7 @@ static tnf_status merge_entry(struct merging *m, tnf_attrs *to, tnf_hash *keys,
         TNF_TRY(tnf_attrs_push(to, entry->key.p, entry->value, e));
         to->members[to->n - 1].key.n = entry->key.n;
         if (!tnf_hash_add(keys, (uint32_t)to->n - 1, false, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for merging");
+            return tnf_no_memory("merging", e);
         return TNF_OK;
     }
     if (tnf_value_equal(&to->members[at].value, &entry->value) ||
@@ -201,7 +191,7 @@ static tnf_status merge_maps(struct merging *m, tnf_value *into, const tnf_value
     tnf_attrs all = { .arena = &m->b->arena };
     tnf_hash keys;
     tnf_status status = TNF_OK;
-    tnf_hash_init(&keys, &m->b->alloc, member_key, &all);
+    tnf_hash_init(&keys, &m->b->alloc, tnf_attrs_key_at, &all);
     for (size_t i = 0; i < into->n && status == TNF_OK; i++)
         status = merge_entry(m, &all, &keys, &into->as.members[i], owner, e);
     for (size_t i = 0; i < more->n && status == TNF_OK; i++)
@@ -222,7 +212,7 @@ static tnf_status enter_attr(struct merging *m, size_t position, tnf_error *e)
 {
     uint32_t previous;
     if (!tnf_hash_add(&m->attr_names, (uint32_t)position, false, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for merging");
+        return tnf_no_memory("merging", e);
     return TNF_OK;
 }
 
@@ -346,7 +336,7 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_merge_options, &m.options, options, e));
     if (m.options.attrs == TNF_CLASH_SAME || m.options.attrs == TNF_CLASH_RENAME)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown rule for attributes that clash");
-    tnf_hash_init(&m.attr_names, &b->alloc, member_key, &b->catalog.attrs);
+    tnf_hash_init(&m.attr_names, &b->alloc, tnf_attrs_key_at, &b->catalog.attrs);
     tnf_status status = count_attrs(&m, n, e);
     for (; m.now < n && status == TNF_OK; m.now++) {
         status = tnf_builder_uses(b, files[m.now], e);

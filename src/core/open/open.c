@@ -38,7 +38,7 @@ static tnf_status new_file(tnf_file **out, const tnf_open_options *o, tnf_error 
 {
     tnf_file *f = tnf_alloc0(&o->allocator, sizeof *f);
     if (!f)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a handle");
+        return tnf_no_memory("a handle", e);
     f->alloc = o->allocator;
     f->claim.fd = -1;
     f->options = *o;

@@ -52,7 +52,7 @@ static void copy_lower(char out[16], const char *text)
 {
     size_t n = 0;
     for (const char *p = text; *p && n < 15; p++)
-        out[n++] = tnf_lower(*p);
+        out[n++] = tnf_lower_case(*p);
     out[n] = 0;
 }
 

@@ -64,11 +64,10 @@ static tnf_status decode_source(int spool, tnf_source *from, tnf_codec codec,
     tnf_decoder *d;
     TNF_TRY(tnf_decoder_open(&d, codec, &packed, &o->allocator, e));
     uint8_t *block = tnf_alloc(&o->allocator, BLOCK);
-    tnf_status status = block
-                            ? spool_decoded(spool, d,
-                                            tnf_decoded_most(o->limits.decoded_bytes, from->size),
-                                            block, e)
-                            : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding");
+    tnf_status status = block ? spool_decoded(spool, d,
+                                              tnf_decoded_most(o->limits.decoded_bytes, from->size),
+                                              block, e)
+                              : tnf_no_memory("decoding", e);
     tnf_free(&o->allocator, block, BLOCK);
     tnf_decoder_close(d);
     return status;

@@ -144,7 +144,7 @@ static tnf_status read_by_rows(const tnf_binding *b, tnf_error *e)
     tnf_allocator a = tnf_allocator_or_default(NULL);
     tnf_slice *all = tnf_alloc0(&a, o->rank * sizeof *all);
     if (!all)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a selection");
+        return tnf_no_memory("a selection", e);
     for (uint32_t i = 0; i < o->rank; i++)
         all[i] = (tnf_slice) { .step = 1, .count = o->shape[i] };
     tnf_status status = tnf_read_slice(b->dst, (size_t)o->parts->nbytes, o, all, e);

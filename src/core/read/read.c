@@ -76,8 +76,7 @@ tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e)
     if (tnf_part_in_chunks(part)) {
         tnf_allocator a = tnf_allocator_or_default(NULL);
         s->kept = tnf_alloc0(&a, part->origin->format->keeps);
-        return s->kept ? TNF_OK
-                       : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+        return s->kept ? TNF_OK : tnf_no_memory("reading", e);
     }
     if (part->payload != TNF_ENCODED)
         return TNF_OK;
@@ -126,7 +125,7 @@ tnf_status tnf_stream_check(tnf_stream *s, tnf_error *e)
     if (!tnf_checks_reads(s->part) ||
         checks_of(s->part)->begin(&s->check, s->part->digest->algorithm))
         return TNF_OK;
-    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    return tnf_no_memory("reading", e);
 }
 
 static tnf_status compare_check(tnf_stream *s, tnf_error *e)
@@ -316,7 +315,7 @@ tnf_status tnf_scan(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error
         status = tnf_stream_check(&s, e);
     uint8_t *block = status == TNF_OK ? tnf_alloc(&a, size) : NULL;
     if (status == TNF_OK && !block)
-        status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+        status = tnf_no_memory("reading", e);
     for (uint64_t at = 0; at < part->nbytes && status == TNF_OK; at += size) {
         size_t n = part->nbytes - at < size ? (size_t)(part->nbytes - at) : size;
         status = tnf_stream_read(&s, at, block, n, e);

@@ -232,7 +232,7 @@ static tnf_status read_selection(const struct selection *s, uint8_t *dst, tnf_er
     tnf_allocator a = tnf_allocator_or_default(NULL);
     bool through = p.block < p.outer || s->bits % 8 != 0;
     if (through && !(w.bytes = tnf_alloc(&a, WINDOW + 64)))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading a slice");
+        return tnf_no_memory("reading a slice", e);
     tnf_status status = read_planned(s, &p, &w, dst, e);
     tnf_free(&a, w.bytes, WINDOW + 64);
     return status;
@@ -352,9 +352,7 @@ static tnf_status transpose_blocks(void *ctx, size_t thread, tnf_error *e)
     struct transposing *t = ctx;
     tnf_allocator a = tnf_allocator_or_default(NULL);
     uint8_t *memory = tnf_alloc(&a, t->size);
-    tnf_status status = memory ? TNF_OK
-                               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
-                                          "out of memory for transposing");
+    tnf_status status = memory ? TNF_OK : tnf_no_memory("transposing", e);
     (void)thread;
     for (uint64_t i; status == TNF_OK && (i = atomic_fetch_add(&t->next, 1)) < t->all;)
         status = transpose_block(t, i, memory, e);

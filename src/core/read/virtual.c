@@ -205,7 +205,7 @@ tnf_status tnf_virtual_new(tnf_virtual **out, const tnf_object *const *sources, 
     TNF_TRY(check_count(&own, n, e));
     struct tnf_virtual *v = tnf_alloc0(&a, sizeof *v);
     if (!v)
-        return tnf_virtual_no_memory(e);
+        return tnf_no_memory("a virtual tensor", e);
     v->alloc = a;
     tnf_arena_init(&v->arena, &a, UINT64_MAX);
     tnf_status status = build_virtual(v, sources, n, &own, e);

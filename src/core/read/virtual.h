@@ -97,7 +97,6 @@ tnf_status tnf_virtual_becomes(struct tnf_virtual *v, const tnf_type *type, cons
 void tnf_virtual_same(struct tnf_virtual *v);
 /* Checks that source i exists, is dense, and has numbers of known width. */
 tnf_status tnf_virtual_dense(const struct tnf_virtual *v, size_t i, tnf_error *e);
-tnf_status tnf_virtual_no_memory(tnf_error *e); /* virtual_cursor.c */
 /* Memory for the plan. */
 void *tnf_virtual_plan(struct tnf_virtual *v, uint64_t count, size_t size, tnf_error *e);
 

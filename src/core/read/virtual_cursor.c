@@ -7,11 +7,6 @@
 
 /* ----------------------------------------------------------------- inputs */
 
-tnf_status tnf_virtual_no_memory(tnf_error *e)
-{
-    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a virtual tensor");
-}
-
 static void close_input(tnf_input *in)
 {
     if (in->part)
@@ -53,7 +48,7 @@ tnf_status tnf_input_read(struct tnf_cursor *c, tnf_input *in, const tnf_part *p
         in->room = tnf_alloc(&c->alloc, in->size);
         if (!in->room) {
             in->size = 0;
-            return tnf_virtual_no_memory(e);
+            return tnf_no_memory("a virtual tensor", e);
         }
     }
     *out = in->room;
@@ -77,7 +72,7 @@ void *tnf_cursor_own(struct tnf_cursor *c, size_t size, tnf_error *e)
     if (!c->own && (c->own = tnf_alloc0(&c->alloc, size)))
         c->own_size = size;
     if (!c->own)
-        (void)tnf_virtual_no_memory(e);
+        (void)tnf_no_memory("a virtual tensor", e);
     return c->own;
 }
 
@@ -88,7 +83,7 @@ tnf_status tnf_cursor_open(struct tnf_cursor **out, const tnf_part *part, tnf_er
     tnf_allocator a = tnf_allocator_or_default(NULL);
     struct tnf_cursor *c = tnf_alloc0(&a, sizeof *c);
     if (!c)
-        return tnf_virtual_no_memory(e);
+        return tnf_no_memory("a virtual tensor", e);
     c->v = part->origin->made;
     c->alloc = a;
     *out = c;
@@ -142,7 +137,7 @@ static tnf_status make_block(struct tnf_cursor *c, uint64_t first, tnf_error *e)
     if (c->block_n > 0 && c->block_at == first)
         return TNF_OK;
     if (!c->block && !(c->block = tnf_alloc(&c->alloc, bytes_of(v, v->unit))))
-        return tnf_virtual_no_memory(e);
+        return tnf_no_memory("a virtual tensor", e);
     c->block_n = 0; /* until the block is complete */
     TNF_TRY(v->make(c, first, (size_t)n, c->block, e));
     c->block_at = first;

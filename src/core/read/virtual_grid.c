@@ -7,6 +7,7 @@
  *   │ 3  │ 4  │5 │
  *   └────┴────┴──┘
  */
+#include "base/rising.h"
 #include "core/read/virtual.h"
 
 #include <stdlib.h>
@@ -108,15 +109,7 @@ static tnf_status take_box(struct tnf_cursor *c, const struct box *b, uint64_t f
 
 static size_t first_reaching(const struct grid *g, uint64_t at)
 {
-    size_t low = 0, high = g->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (g->boxes[middle].reaches < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return g->n ? tnf_rising_first(&g->boxes->reaches, sizeof *g->boxes, g->n, at) : 0;
 }
 
 static tnf_status make_grid(struct tnf_cursor *c, uint64_t first, size_t n, uint8_t *dst,

@@ -53,7 +53,7 @@ static tnf_status read_bits(struct tnf_cursor *c, const struct slicing *s, const
     size_t bytes = (size_t)tnf_slice_bytes(&s->from, box);
     uint8_t *room = tnf_alloc(&c->alloc, bytes + 1);
     if (!room)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a slice");
+        return tnf_no_memory("a slice", e);
     tnf_status status = tnf_stream_slice(&c->inputs[0].stream, &s->from, box, room, bytes, e);
     if (status == TNF_OK)
         tnf_copy_bits(dst, to * bits, room, 0, n * bits);

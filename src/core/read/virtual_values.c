@@ -42,16 +42,19 @@ struct groups {
     const tnf_part *data, *scales, *zeros;
 };
 
+/* The index of the group of element i, if the axis is divided into groups of `size` elements. */
+static uint64_t group_on_axis(uint64_t i, uint64_t inner, uint64_t along, uint64_t size)
+{
+    uint64_t outer = i / inner / along, on_axis = i / inner % along;
+    return (outer * (along / size) + on_axis / size) * inner + i % inner;
+}
+
 /* The index of the scale of element i. */
 static uint64_t group_of(const struct groups *g, uint64_t i)
 {
-    uint64_t on_axis = i / g->inner % g->along;
     if (g->q.scale_a_row)
-        return on_axis;
-    if (g->q.group_size == 0)
-        return i;
-    uint64_t groups = g->along / g->q.group_size;
-    return (i / g->inner / g->along * groups + on_axis / g->q.group_size) * g->inner + i % g->inner;
+        return i / g->inner % g->along;
+    return g->q.group_size == 0 ? i : group_on_axis(i, g->inner, g->along, g->q.group_size);
 }
 
 /* Code i; `words` are in memory, and the first one begins with code `first`. */
@@ -199,14 +202,6 @@ struct blocks {
     float factor; /* MXINT8: an element means 1/64 of itself */
 };
 
-static uint64_t block_of(const struct blocks *b, uint64_t i)
-{
-    uint64_t groups = b->along / b->m.block_size;
-    return (i / b->inner / b->along * groups + i / b->inner % b->along / b->m.block_size) *
-               b->inner +
-           i % b->inner;
-}
-
 static tnf_status make_elements(struct tnf_cursor *c, uint64_t first, size_t n, uint8_t *dst,
                                 tnf_error *e)
 {
@@ -216,7 +211,7 @@ static tnf_status make_elements(struct tnf_cursor *c, uint64_t first, size_t n, 
     uint64_t low = UINT64_MAX, high = 0, last = UINT64_MAX;
     float scale = 0, x[PIECE];
     for (size_t i = 0; i < n; i++) {
-        uint64_t block = block_of(b, first + i);
+        uint64_t block = group_on_axis(first + i, b->inner, b->along, b->m.block_size);
         low = block < low ? block : low;
         high = block > high ? block : high;
     }
@@ -227,7 +222,7 @@ static tnf_status make_elements(struct tnf_cursor *c, uint64_t first, size_t n, 
         size_t here = n - at < PIECE ? n - at : PIECE;
         get_floats(x, b->data->type, bytes, skip + at, here);
         for (size_t i = 0; i < here; i++) {
-            uint64_t block = block_of(b, first + at + i);
+            uint64_t block = group_on_axis(first + at + i, b->inner, b->along, b->m.block_size);
             if (block != last)
                 get_floats(&scale, b->scales->type, scales, scale_skip + (size_t)(block - low), 1);
             last = block;

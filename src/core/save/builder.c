@@ -14,7 +14,7 @@ tnf_status tnf_builder_new(tnf_builder **out, const tnf_allocator *allocator, tn
     tnf_allocator a = tnf_allocator_or_default(allocator);
     tnf_builder *b = tnf_alloc0(&a, sizeof *b);
     if (!b)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a builder");
+        return tnf_no_memory("a builder", e);
     b->alloc = a;
     tnf_arena_init(&b->arena, &b->alloc, UINT64_MAX);
     tnf_catalog_init(&b->catalog, &b->arena);

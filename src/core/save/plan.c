@@ -83,11 +83,6 @@ static void stash_member(tnf_buf *b, const tnf_member *m)
     tnf_json_put_typed(b, &m->value);
 }
 
-static tnf_str text_key(const void *ctx, uint32_t position)
-{
-    return ((const tnf_attrs *)ctx)->members[position].key;
-}
-
 /* Of two entries with the same key, the first is kept. */
 static tnf_status push_text(struct planning *l, tnf_str key, const char *p, size_t n, tnf_error *e)
 {
@@ -96,7 +91,7 @@ static tnf_status push_text(struct planning *l, tnf_str key, const char *p, size
     text->members[text->n - 1].key.n = key.n;
     uint32_t previous;
     if (!tnf_hash_add(&l->keys, (uint32_t)text->n - 1, false, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for metadata");
+        return tnf_no_memory("metadata", e);
     if (previous != TNF_HASH_NONE) {
         text->n--;
         if (!tnf_value_equal(&text->members[previous].value, &text->members[text->n].value))
@@ -512,7 +507,7 @@ tnf_status tnf_plan(struct tnf_save *save, const tnf_catalog *from, tnf_error *e
     tnf_arena *a = &save->arena;
     save->text.arena = a;
     save->planned.arena = save->planned.attrs.arena = a;
-    tnf_hash_init(&l.keys, &a->alloc, text_key, &save->text);
+    tnf_hash_init(&l.keys, &a->alloc, tnf_attrs_key_at, &save->text);
     tnf_buf_init(&l.attrs, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.kinds, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.tensors, &a->alloc, STASH_MAX);

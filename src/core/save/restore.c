@@ -72,7 +72,7 @@ tnf_status tnf_index_members(tnf_hash *h, tnf_file *f, const tnf_value *map, tnf
     tnf_hash_init(h, &f->alloc, member_key, map);
     for (size_t i = 0; map && i < map->n; i++)
         if (!tnf_hash_add(h, (uint32_t)i, false, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for metadata");
+            return tnf_no_memory("metadata", e);
     return TNF_OK;
 }
 

@@ -13,7 +13,7 @@ static tnf_status reorder_members(tnf_file *f, tnf_member *members, size_t n, co
     tnf_hash h;
     size_t done = 0;
     if (!sorted)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for attributes");
+        return tnf_no_memory("attributes", e);
     tnf_status status = tnf_index_members(&h, f, &map, e);
     for (size_t i = 0; i < keys->n && status == TNF_OK; i++) {
         const tnf_value *k = &keys->as.items[i];
@@ -57,7 +57,7 @@ tnf_status tnf_restore_sequence(tnf_file *f, const tnf_value *stash, tnf_error *
         return TNF_OK;
     tnf_object *sorted = tnf_alloc(&f->alloc, c->n * sizeof *sorted);
     if (!sorted)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for tensors");
+        return tnf_no_memory("tensors", e);
     for (size_t i = 0; i < names->n; i++) {
         const tnf_value *k = &names->as.items[i];
         bool name = k->kind == TNF_STRING || k->kind == TNF_BYTES;

@@ -28,9 +28,7 @@ struct restoring {
 
 static tnf_str text_of(const tnf_value *map, const char *key)
 {
-    const tnf_value *v = tnf_value_get(map, key);
-    bool is = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES); /* a name may not be UTF-8 */
-    return is ? (tnf_str) { v->as.s, v->n } : (tnf_str) { NULL, 0 };
+    return tnf_value_chars(tnf_value_get(map, key)); /* a name may not be UTF-8 */
 }
 
 static void *room_for(struct restoring *u, size_t n, size_t size)
@@ -236,7 +234,7 @@ static tnf_status index_pieces(tnf_file *f, tnf_error *e)
     tnf_hash_init(&f->piece_names, &f->alloc, piece_name, f);
     for (size_t i = 0; i < f->npieces; i++)
         if (!tnf_hash_add(&f->piece_names, (uint32_t)i, false, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the stash");
+            return tnf_no_memory("the stash", e);
     return TNF_OK;
 }
 

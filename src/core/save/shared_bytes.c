@@ -48,7 +48,7 @@ tnf_status tnf_find_shared(const uint32_t **out, const tnf_catalog *c, tnf_arena
     tnf_allocator alloc = arena->alloc;
     struct place *places = tnf_alloc(&alloc, c->n * sizeof *places);
     if (!places)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the plan");
+        return tnf_no_memory("the plan", e);
     size_t n = list_places(places, c);
     uint32_t *first = NULL;
     qsort(places, n, sizeof *places, by_place);

@@ -32,9 +32,7 @@ struct unit_rows {
     tnf_stream stream;
     bool open;
     tnf_allocator alloc;
-    tnf_made_rows made; /* its rows and */
-    float *norms;       /* these are NULL until they are needed */
-    uint64_t normed;    /* number of rows whose lengths are known */
+    tnf_made_rows made; /* its rows and norms are NULL until they are needed */
 };
 
 /* ------------------------------------------------------------------- rows */
@@ -46,11 +44,9 @@ static tnf_status open_stream(struct unit_rows *u, tnf_error *e)
     u->open = true;
     if (!u->made.rows)
         u->made.rows = tnf_alloc(&u->alloc, u->room * u->dims * sizeof(float));
-    if (!u->norms)
-        u->norms = tnf_alloc(&u->alloc, (size_t)u->words * sizeof(float));
-    return u->made.rows && u->norms
-               ? TNF_OK
-               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for rows");
+    if (!u->made.norms)
+        u->made.norms = tnf_alloc(&u->alloc, (size_t)u->words * sizeof(float));
+    return u->made.rows && u->made.norms ? TNF_OK : tnf_no_memory("rows", e);
 }
 
 static tnf_status make_some(void *ctx, size_t job, tnf_error *e)
@@ -59,7 +55,7 @@ static tnf_status make_some(void *ctx, size_t job, tnf_error *e)
     size_t from = job * JOB, to = u->made.n - from < JOB ? u->made.n : from + JOB;
     (void)e;
     for (size_t i = from; i < to && u->made.first + i < u->words; i++)
-        u->norms[u->made.first + i] = tnf_unit_row(u->made.rows + i * u->dims, u->dims);
+        u->made.norms[u->made.first + i] = tnf_unit_row(u->made.rows + i * u->dims, u->dims);
     return TNF_OK;
 }
 
@@ -75,8 +71,7 @@ static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
     u->made.first = first;
     u->made.n = n;
     TNF_TRY(tnf_pool_run(tnf_pool_threads(0), (n + JOB - 1) / JOB, make_some, u, e));
-    if (first == u->normed)
-        u->normed += n;
+    tnf_made_rows_done(&u->made);
     return TNF_OK;
 }
 
@@ -89,11 +84,7 @@ static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tn
 static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     struct unit_rows *u = ctx;
-    uint64_t last = (offset + n + sizeof(float) - 1) / sizeof(float);
-    while (u->normed < last)
-        TNF_TRY(make_block(u, u->normed, e));
-    tnf_copy_le(dst, u->norms, sizeof(float), (size_t)offset, n);
-    return TNF_OK;
+    return tnf_made_norms_fetch(&u->made, make_block, u, offset, dst, n, e);
 }
 
 /* ---------------------------------------------------------------- catalog */
@@ -209,7 +200,7 @@ void tnf_unit_rows_end(struct tnf_save *save)
     if (u->open)
         tnf_stream_close(&u->stream);
     tnf_free(&u->alloc, u->made.rows, u->room * u->dims * sizeof(float));
-    tnf_free(&u->alloc, u->norms, (size_t)u->words * sizeof(float));
+    tnf_free(&u->alloc, u->made.norms, (size_t)u->words * sizeof(float));
     if (save->unit.arena)
         tnf_catalog_free(&save->unit);
 }

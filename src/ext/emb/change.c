@@ -213,7 +213,7 @@ static tnf_status take_word(selection *s, tnf_emb *emb, tnf_hash *seen, const tn
     tnf_emb_found found;
     tnf_str word = words[i];
     if (!tnf_hash_add(seen, (uint32_t)i, false, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a table of words");
+        return tnf_no_memory("a table of words", e);
     if (previous != TNF_HASH_NONE)
         return TNF_OK;
     TNF_TRY(tnf_emb_vectors(s->vectors + s->n * emb->info.dims, &found, emb, &word, 1, e));

@@ -29,11 +29,9 @@ typedef struct converting {
     tnf_emb_change how;
     tnf_ngram_rule rule; /* for folding, or for unfolding */
     size_t room;         /* rows in a block */
-    tnf_made_rows made;
-    float *spare; /* room x dims, like made.rows */
-    uint64_t all; /* rows of the new matrix */
-    float *norms; /* of words, if these are normalised; or NULL */
-    uint64_t normed;
+    tnf_made_rows made;  /* with norms of words, if these are normalised */
+    float *spare;        /* room x dims, like made.rows */
+    uint64_t all;        /* rows of the new matrix */
 } converting;
 
 /* ------------------------------------------------------------------------- a row */
@@ -70,9 +68,9 @@ static tnf_status make_row(converting *c, uint64_t row, tnf_row_list *list, floa
         dst[i] *= emb->norms[row];
     if (c->how.unfold != TNF_FOLD_NONE && !emb->info.composed)
         TNF_TRY(unfold_row(c, row, list, dst, spare, e));
-    if (c->norms) {
+    if (c->made.norms) {
         float length = tnf_unit_row(dst, emb->info.dims);
-        c->norms[row] = emb->norms && !scales ? emb->norms[row] * length : length;
+        c->made.norms[row] = emb->norms && !scales ? emb->norms[row] * length : length;
     }
     return TNF_OK;
 }
@@ -100,8 +98,8 @@ static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
     tnf_status status = tnf_pool_run(threads, (c->made.n + JOB - 1) / JOB, make_some, c, e);
     if (status != TNF_OK)
         c->made.n = 0;
-    else if (first == c->normed)
-        c->normed += c->made.n;
+    else
+        tnf_made_rows_done(&c->made);
     return status;
 }
 
@@ -116,11 +114,7 @@ static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tn
 static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     converting *c = ctx;
-    uint64_t last = (offset + n + sizeof(float) - 1) / sizeof(float);
-    while (c->normed < last)
-        TNF_TRY(make_block(c, c->normed, e));
-    tnf_copy_le(dst, c->norms, sizeof(float), (size_t)offset, n);
-    return TNF_OK;
+    return tnf_made_norms_fetch(&c->made, make_block, c, offset, dst, n, e);
 }
 
 /* ----------------------------------------------------------------------- tensors */
@@ -183,8 +177,8 @@ static tnf_status new_converting(converting **out, tnf_emb *emb, const tnf_emb_c
     c->made.rows = tnf_arena_raw(&emb->arena, bytes);
     c->spare = tnf_arena_raw(&emb->arena, bytes);
     if (how->normalize)
-        c->norms = tnf_arena_array(&emb->arena, emb->info.words + 1, sizeof *c->norms);
-    if (!c->made.rows || !c->spare || (how->normalize && !c->norms))
+        c->made.norms = tnf_arena_array(&emb->arena, emb->info.words + 1, sizeof *c->made.norms);
+    if (!c->made.rows || !c->spare || (how->normalize && !c->made.norms))
         return tnf_arena_fail(&emb->arena, "vectors", e);
     *out = c;
     return TNF_OK;
@@ -264,7 +258,7 @@ tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb, const tnf_emb_cha
         else if (!tnf_emb_convert_drops(emb, &how, o))
             TNF_TRY(tnf_builder_add_object(builder, o, NULL, e));
     }
-    if (c && c->norms)
+    if (c && c->made.norms)
         TNF_TRY(tnf_builder_add_stream(builder, "norms", tnf_type_of(TNF_F32), 1, &emb->info.words,
                                        fetch_norms, c, e));
     TNF_TRY(add_counts(builder, emb, &how, e));

@@ -8,16 +8,11 @@
 #include "base/decimal.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "ext/emb/change.h"
 
 #include <string.h>
 
 #define MAX_TOML 4096u
-
-static tnf_status set_text(tnf_builder *b, const char *key, const char *text, tnf_error *e)
-{
-    tnf_value v = tnf_value_string(text);
-    return tnf_builder_set(b, NULL, key, &v, e);
-}
 
 static tnf_status set_number(tnf_builder *b, const char *key, uint64_t number, tnf_error *e)
 {
@@ -86,7 +81,7 @@ static tnf_status set_toml(tnf_builder *builder, const tnf_emb *emb, tnf_error *
     tnf_buf_u8(&b, 0);
     tnf_status status = tnf_buf_status(&b, "the metadata", e);
     if (status == TNF_OK)
-        status = set_text(builder, "finalfusion.metadata", (const char *)b.p, e);
+        status = tnf_emb_set_text(builder, "finalfusion.metadata", (const char *)b.p, e);
     tnf_buf_free(&b);
     return status;
 }
@@ -124,12 +119,12 @@ static tnf_status set_vocab(tnf_builder *b, const tnf_emb *emb, const tnf_emb_ch
 {
     const tnf_emb_info *i = &emb->info;
     if (how->fold == TNF_FOLD_NONE)
-        TNF_TRY(set_text(b, "fasttext.rows", "raw", e));
+        TNF_TRY(tnf_emb_set_text(b, "fasttext.rows", "raw", e));
     else
         TNF_TRY(set_toml(b, emb, e));
     if (emb->pruned.there || i->subwords == TNF_SUBWORDS_NONE)
-        return set_text(b, "finalfusion.vocab", "simple", e);
-    TNF_TRY(set_text(b, "finalfusion.vocab", "fasttext", e));
+        return tnf_emb_set_text(b, "finalfusion.vocab", "simple", e);
+    TNF_TRY(tnf_emb_set_text(b, "finalfusion.vocab", "fasttext", e));
     TNF_TRY(set_number(b, "finalfusion.min_n", i->min_n, e));
     TNF_TRY(set_number(b, "finalfusion.max_n", i->max_n, e));
     return set_number(b, "finalfusion.buckets", i->buckets, e);

@@ -107,10 +107,8 @@ static bool get_uint(const tnf_file *file, const char *key, uint64_t max, uint64
 
 static tnf_str get_text(const tnf_file *file, const char *key, const char *fallback)
 {
-    const tnf_value *v = tnf_file_attr(file, key);
-    if (v && (v->kind == TNF_STRING || v->kind == TNF_BYTES))
-        return (tnf_str) { v->as.s, v->n };
-    return (tnf_str) { fallback, strlen(fallback) };
+    tnf_str text = tnf_value_chars(tnf_file_attr(file, key));
+    return text.p ? text : (tnf_str) { fallback, strlen(fallback) };
 }
 
 static tnf_subwords kind_of(const tnf_file *file)
@@ -289,7 +287,7 @@ tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_optio
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_emb *emb = tnf_alloc0(&alloc, sizeof *emb);
     if (!emb)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a view of embeddings");
+        return tnf_no_memory("a view of embeddings", e);
     emb->file = file;
     emb->alloc = alloc;
     emb->memory = o.memory ? o.memory : default_memory(tnf_file_info(file));

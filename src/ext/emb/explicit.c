@@ -62,7 +62,7 @@ static tnf_status note_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *
     tnf_buf_u64(&l->offsets, l->bytes.n);
     TNF_TRY(check_buffers(l, e));
     if (!tnf_hash_add(&l->seen, (uint32_t)l->n, false, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a table of n-grams");
+        return tnf_no_memory("a table of n-grams", e);
     if (previous != TNF_HASH_NONE) {
         l->bytes.n -= ngram.n;
         l->offsets.n -= sizeof(uint64_t);

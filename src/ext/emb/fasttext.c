@@ -65,7 +65,7 @@ static tnf_status open_pruned(tnf_emb *emb, const tnf_object *o, tnf_error *e)
             (unsigned long long)n);
     emb->pruned.pairs = tnf_alloc(&emb->alloc, 8 * (size_t)n + 8);
     if (!emb->pruned.pairs)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the remaining buckets");
+        return tnf_no_memory("the remaining buckets", e);
     emb->memory -= 8 * n;
     emb->pruned.n = (size_t)n;
     emb->pruned.there = true;

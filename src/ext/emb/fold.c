@@ -108,7 +108,7 @@ tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_r
         return TNF_OK;
     tnf_rows *made = tnf_alloc(&emb->alloc, sizeof *made);
     if (!made)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for vectors");
+        return tnf_no_memory("vectors", e);
     tnf_status status = fold_all(emb, threads, made, e);
     if (status == TNF_OK && atomic_compare_exchange_strong(cache, &known, made)) {
         *out = made;

@@ -132,7 +132,7 @@ tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocat
     size += (size_t)iwork_n * sizeof(int);
     double *work = tnf_alloc(alloc, size);
     if (!work)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for eigenvectors");
+        return tnf_no_memory("eigenvectors", e);
     int doubles = (int)work_n, before = one_thread();
     lapack.dsyevd("V", "L", &n, matrix, &n, values, work, &doubles, (int *)(work + doubles),
                   &iwork_n, &info, 1, 1);
@@ -170,7 +170,7 @@ tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf
     size_t size = doubles * sizeof(double) + 8 * d * sizeof(int);
     double *work = tnf_alloc(alloc, size);
     if (!work)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for singular values");
+        return tnf_no_memory("singular values", e);
     double *u = work + (size_t)work_n, *vt = u + d * d, *values = vt + d * d;
     int given = (int)work_n, before = one_thread();
     lapack.dgesdd("A", &n, &n, matrix, &n, values, u, &n, vt, &n, work, &given,

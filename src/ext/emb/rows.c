@@ -231,7 +231,7 @@ static tnf_status read_elements(const tnf_rows *r, uint64_t row, uint8_t **out, 
     *size = (size_t)(end - first) + 1;
     *out = tnf_alloc(&r->alloc, *size);
     if (!*out)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a row");
+        return tnf_no_memory("a row", e);
     tnf_status status = tnf_read_part(*out, *size - 1, r->data_at, first, e);
     if (status != TNF_OK)
         tnf_free(&r->alloc, *out, *size);
@@ -349,7 +349,7 @@ static tnf_status sum_dense(const tnf_rows *r, const uint64_t *rows, size_t n, f
     }
     float *room = tnf_alloc(&r->alloc, size);
     if (!room)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a row");
+        return tnf_no_memory("a row", e);
     memset(dst, 0, size);
     tnf_status status = TNF_OK;
     for (size_t i = 0; i < n && status == TNF_OK; i++) {
@@ -372,7 +372,7 @@ static tnf_status sum_pq(const tnf_rows *r, const uint64_t *rows, size_t n, floa
     bool reads = r->reads && r->codes_at;
     uint8_t *memory = tnf_alloc0(&r->alloc, size);
     if (!memory)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a row");
+        return tnf_no_memory("a row", e);
     float *sum = (float *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
     tnf_status status = TNF_OK;
     for (size_t i = 0; status == TNF_OK && i < n; i++) {

@@ -18,37 +18,13 @@
 
 /* -------------------------------------------------------------- characters */
 
-static bool continues_sequence(const uint8_t *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return false;
-    return true;
-}
-
 /* Decodes one character at p; returns its length. A byte without a valid sequence is U+FFFD. */
 static size_t next_point(const uint8_t *p, size_t left, uint32_t *out)
 {
-    uint32_t c = p[0];
-    if (c < 0x80) {
-        *out = c;
-        return 1;
-    }
-    size_t n = c >= 0xc2 && c <= 0xdf   ? 2
-               : c >= 0xe0 && c <= 0xef ? 3
-               : c >= 0xf0 && c <= 0xf4 ? 4
-                                        : 0;
-    *out = 0xfffd;
-    if (n == 0 || n > left || !continues_sequence(p + 1, n - 1))
-        return 1;
-    c &= 0x7fu >> n;
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | (p[i] & 0x3f);
-    if ((n == 3 && (c < 0x800 || (c >= 0xd800 && c < 0xe000))) ||
-        (n == 4 && (c < 0x10000 || c > 0x10ffff)))
-        return 1;
-    *out = c;
-    return n;
+    size_t n = tnf_utf8_next(out, (const char *)p, left);
+    if (n == 0)
+        *out = 0xfffd;
+    return n ? n : 1;
 }
 
 /* The same by the rules of fastText. */

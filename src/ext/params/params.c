@@ -287,14 +287,11 @@ static tnf_status prefetch_slot(tnf_params *p, struct slot *s, tnf_error *e)
 static bool in_layers(tnf_str name, uint32_t layers)
 {
     static const char blocks[] = "blocks.";
-    uint64_t number = 0;
-    size_t i = sizeof blocks - 1, first = i;
     if (!tnf_str_begins(name, blocks))
         return false;
-    for (; i < name.n && name.p[i] >= '0' && name.p[i] <= '9'; i++)
-        if (number < layers)
-            number = 10 * number + (uint64_t)(name.p[i] - '0');
-    return i > first && i < name.n && name.p[i] == '.' && number < layers;
+    const char *digits = name.p + sizeof blocks - 1, *p = digits, *end = name.p + name.n;
+    uint64_t number = tnf_take_digits(&p, end);
+    return p > digits && p < end && *p == '.' && number < layers;
 }
 
 tnf_status tnf_params_prefetch(tnf_params *p, const char *prefix, tnf_error *e)
@@ -385,7 +382,7 @@ tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_para
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_params *p = tnf_alloc0(&alloc, sizeof *p);
     if (!p)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a parameter source");
+        return tnf_no_memory("a parameter source", e);
     p->options = o;
     p->alloc = alloc;
     p->lock = &p->mutex;

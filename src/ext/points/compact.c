@@ -166,7 +166,7 @@ static tnf_status run_compact(struct compact *k, tnf_points_moved_fn moved, void
     k->fresh.fd = -1;
     k->block = tnf_alloc(&p->alloc, BLOCK);
     if (!k->block)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for copying");
+        return tnf_no_memory("copying", e);
     tnf_status status = rewrite_file(k, moved, ctx, e);
     if (k->fresh.fd >= 0 && k->placed) { /* the new file has the name, so the next call opens it */
         close(p->fd);

@@ -11,18 +11,14 @@
  * A crash leaves the old file, or a note, which all readers respect and the next writer completes.
  */
 #include "ext/points/points.h"
+
+#include "base/rising.h"
 #include "io/fs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define WIPE ((size_t)64 << 10)
-
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
 
 /* Checks that each offset is a block that may be deleted. The offsets are sorted. Removes
  * duplicates and, unless shredding, blocks that are already blank. */
@@ -59,7 +55,7 @@ static tnf_status wipe_block(tnf_points *p, uint64_t at, tnf_error *e)
     uint64_t length = tnf_le32(head + 1);
     uint8_t *zeros = tnf_alloc0(&p->alloc, WIPE);
     if (!zeros)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for wiping");
+        return tnf_no_memory("wiping", e);
     tnf_status status = TNF_OK;
     for (uint64_t done = 0; done < length && status == TNF_OK;) {
         size_t n = length - done < WIPE ? (size_t)(length - done) : WIPE;
@@ -179,9 +175,9 @@ static tnf_status delete_all(tnf_points *p, const uint64_t *offsets, size_t n, u
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "too many offsets");
     uint64_t *sorted = tnf_alloc(&p->alloc, n * sizeof *sorted);
     if (!sorted)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for offsets");
+        return tnf_no_memory("offsets", e);
     memcpy(sorted, offsets, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, by_number);
+    qsort(sorted, n, sizeof *sorted, tnf_u64_compare);
     tnf_status status = delete_sorted(p, sorted, n, flags & TNF_POINTS_SHRED, e);
     tnf_free(&p->alloc, sorted, n * sizeof *sorted);
     return status;

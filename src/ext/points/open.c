@@ -270,7 +270,7 @@ static tnf_status copy_path(tnf_points *p, const char *path, tnf_error *e)
     p->path_size = strlen(path) + 1;
     p->path = tnf_alloc(&p->alloc, p->path_size);
     if (!p->path)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a path");
+        return tnf_no_memory("a path", e);
     memcpy(p->path, path, p->path_size);
     return TNF_OK;
 }
@@ -285,7 +285,7 @@ tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_
     tnf_allocator a = tnf_allocator_or_default(&o.allocator);
     tnf_points *p = tnf_alloc0(&a, sizeof *p);
     if (!p)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a handle");
+        return tnf_no_memory("a handle", e);
     p->alloc = a;
     p->tail = TNF_VS_HEADER;
     p->fd = -1;

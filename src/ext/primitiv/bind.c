@@ -80,7 +80,7 @@ static tnf_status index_bindings(struct job *j, tnf_error *e)
     for (size_t i = 0; i < j->n; i++) {
         uint32_t previous;
         if (!tnf_hash_add(&j->by_key, (uint32_t)i, false, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+            return tnf_no_memory("names", e);
         if (previous != TNF_HASH_NONE)
             return tnf_fail(
                 e, TNF_EINVAL, TNF_NO_OFFSET, "two bindings for the same tensor: %s",
@@ -101,7 +101,7 @@ static tnf_status wanted_by(struct job *j, const tnf_object *o, bool nameless, u
     put_head(&j->key, what, owner.n);
     tnf_buf_put(&j->key, owner.p, owner.n);
     if (stat) {
-        tnf_str key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
+        tnf_str key = tnf_value_chars(tnf_value_get(o->attrs, "primitiv.stat"));
         tnf_buf_put(&j->key, key.p, key.n);
     }
     TNF_TRY(tnf_buf_status(&j->key, "the names", e));
@@ -216,7 +216,7 @@ static tnf_status read_all(struct job *j, tnf_error *e)
                         (unsigned long long)j->bytes);
     tnf_request *requests = tnf_alloc0(&j->alloc, (j->n + 1) * sizeof *requests);
     if (!requests)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for requests");
+        return tnf_no_memory("requests", e);
     for (size_t i = 0; i < j->n; i++)
         if (j->places[i].object)
             requests[n++] = (tnf_request) { tnf_object_part(j->places[i].object, "data"),

@@ -96,14 +96,14 @@ tnf_status tnf_prim_shape_checked(tnf_primitiv_shape *out, const tnf_primitiv_sh
 
 bool tnf_prim_is_nameless(const tnf_file *file)
 {
-    tnf_str type = tnf_prim_text_of(tnf_value_get(tnf_file_info(file)->attrs, "primitiv.type"));
+    tnf_str type = tnf_value_chars(tnf_value_get(tnf_file_info(file)->attrs, "primitiv.type"));
     return type.p && (prim_same(type, (tnf_str)TNF_STR("tensor")) ||
                       prim_same(type, (tnf_str)TNF_STR("parameter")));
 }
 
 static bool is_wanted(const tnf_object *o, tnf_str owner, const tnf_str *statistic)
 {
-    tnf_str key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
+    tnf_str key = tnf_value_chars(tnf_value_get(o->attrs, "primitiv.stat"));
     if (!statistic)
         return !key.p;
     return key.p && prim_same(key, *statistic) && prim_same(tnf_prim_owner_of(o), owner);

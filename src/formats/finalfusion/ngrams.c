@@ -53,7 +53,7 @@ static tnf_status number_anew(tnf_hash *h, uint8_t *rows_of, uint64_t n, uint64_
     for (uint64_t i = 0; i < n; i++) {
         uint32_t previous;
         if (!tnf_hash_add(h, (uint32_t)i, false, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for n-grams");
+            return tnf_no_memory("n-grams", e);
         uint64_t row = previous == TNF_HASH_NONE ? (*rows)++ : tnf_le64(rows_of + 8 * previous);
         tnf_put_le64(rows_of + 8 * i, row);
     }

@@ -20,11 +20,7 @@ static tnf_status read_shape(gguf_in *in, gguf_file *g, gguf_entry *t, tnf_error
                              TNF_QUOTED(t->name), t->rank, GGUF_MAX_RANK));
         g->deep = g->deep.p ? g->deep : t->name;
     }
-    if (t->rank > r->limits.rank)
-        return tnf_fail(e, TNF_ELIMIT, at,
-                        "%s has %u dimensions; at most %u are allowed: raise the limit 'rank' if "
-                        "you trust the file",
-                        TNF_QUOTED(t->name), t->rank, r->limits.rank);
+    TNF_TRY(tnf_check_rank(r, t->name, t->rank, at, e));
     t->shape = tnf_arena_array(r->scratch, t->rank + 1, sizeof *t->shape);
     if (!t->shape)
         return tnf_arena_fail(r->scratch, "a shape", e);

@@ -44,11 +44,6 @@ static const tnf_str none = { NULL, 0 };
 
 /* --------------------------------------------------------------------- both */
 
-static tnf_str whole_name(const void *ctx, uint32_t position)
-{
-    return ((const tnf_catalog *)ctx)->objects[position].name;
-}
-
 /* Finds duplicate names. `name_of` returns the part of a name that counts. */
 static tnf_status check_twice(const tnf_reader *r, tnf_arena *arena,
                               tnf_str (*name_of)(const void *ctx, uint32_t position),
@@ -61,7 +56,7 @@ static tnf_status check_twice(const tnf_reader *r, tnf_arena *arena,
         tnf_str name = r->catalog->objects[i].name;
         uint32_t previous = TNF_HASH_NONE;
         if (!tnf_hash_add(&names, (uint32_t)i, false, &previous))
-            status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+            status = tnf_no_memory("names", e);
         else if (previous != TNF_HASH_NONE)
             report_problem(t, name, "%s%s has the name of another tensor",
                            name.n && memchr(name.p, 0, name.n) ? "up to a NUL, " : "",
@@ -159,7 +154,7 @@ static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const repo
                            type->name,
                            type->id > 40 ? "does not support" : "reads with too large a size");
     }
-    return r->sibling ? TNF_OK : check_twice(r, arena, whole_name, t, e);
+    return r->sibling ? TNF_OK : check_twice(r, arena, tnf_catalog_name_at, t, e);
 }
 
 tnf_status tnf_gguf_loads(const tnf_reader *r, const char *program, tnf_arena *arena, tnf_tell tell,

@@ -291,8 +291,7 @@ static tnf_status put_swapped(tnf_writer *w, const tnf_object *t, tnf_error *e)
         piece *= 64;
     piece = part->nbytes < piece ? (size_t)part->nbytes : piece;
     uint8_t *bytes = tnf_alloc(&w->scratch->alloc, piece + 1);
-    tnf_status status = bytes ? TNF_OK
-                              : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for writing");
+    tnf_status status = bytes ? TNF_OK : tnf_no_memory("writing", e);
     for (uint64_t at = 0; at < part->nbytes && status == TNF_OK; at += piece) {
         size_t n = part->nbytes - at < piece ? (size_t)(part->nbytes - at) : piece;
         status = tnf_read_part(bytes, n, part, at, e);

@@ -92,7 +92,7 @@ tnf_status tnf_h5_once(h5_file *h, uint64_t address, tnf_error *e)
     h->nodes = nodes;
     h->nodes[h->nnodes] = address;
     if (!tnf_hash_add(&h->once, (uint32_t)h->nnodes, false, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the structure");
+        return tnf_no_memory("the structure", e);
     if (previous != TNF_HASH_NONE)
         return tnf_fail(e, TNF_EFORMAT, h->base + address,
                         "a node occurs twice: the file contains a reference loop");

@@ -143,7 +143,7 @@ static tnf_status load_chunk(const tnf_reader *r, const h5_data *d, const h5_chu
                         (unsigned long long)c->stored, (unsigned long long)d->chunk_bytes);
     if (!make_room(&k->work, &k->work_n, all) ||
         (c && d->nfilters && !make_room(&k->stored, &k->stored_n, room)))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a chunk");
+        return tnf_no_memory("a chunk", e);
     if (!c) {
         fill_bytes(d, 0, k->work, (size_t)d->chunk_bytes);
         return TNF_OK;
@@ -253,7 +253,7 @@ static tnf_status keep_chunk(const h5_data *d, kept *k, uint64_t number, const u
         k->chunks = tnf_alloc0(&a, (size_t)most * sizeof *k->chunks);
         k->each = most;
         if (!k->chunks)
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for chunks");
+            return tnf_no_memory("chunks", e);
     }
     kept_chunk *to = &k->chunks[0];
     if (k->n < most)

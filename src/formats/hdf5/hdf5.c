@@ -114,7 +114,7 @@ static tnf_status record_object(h5_file *h, uint64_t address, uint32_t *at, bool
     h->seen[h->nseen].damaged = false;
     memcpy(h->seen[h->nseen].address, &address, 8);
     if (!tnf_hash_add(&h->objects, (uint32_t)h->nseen, false, &previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for objects");
+        return tnf_no_memory("objects", e);
     *known = previous != TNF_HASH_NONE;
     *at = *known ? previous : (uint32_t)h->nseen++;
     return TNF_OK;

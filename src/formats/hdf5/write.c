@@ -394,7 +394,7 @@ static tnf_status put_collection(writing *x, const h5_node *n, uint64_t from, ui
     uint32_t index = 0;
     char *bytes = tnf_alloc(&a, (size_t)size + 1);
     if (!bytes)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for strings");
+        return tnf_no_memory("strings", e);
     tnf_status status = tnf_read_part(bytes, (size_t)size,
                                       tnf_object_part(n->entry.object, "bytes"), n->ends[from], e);
     x->b.n = 0;

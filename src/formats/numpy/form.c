@@ -51,7 +51,7 @@ static tnf_status by_attribute(np_form *f, const np_context *x, const tnf_object
         f->a.descr = tnf_arena_str(x->arena, descr, strlen(descr));
     tnf_arena_free(&once);
     if (status == TNF_ENOMEM || (*fits && !f->a.descr))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a type");
+        return tnf_no_memory("a type", e);
     if (!*fits)
         f->lost = "its " NP_DESCR " does not match the tensor, so it is left out";
     return TNF_OK;

@@ -141,7 +141,7 @@ static tnf_status index_extras(writing *x, tnf_error *e)
         return tnf_arena_fail(x->w->scratch, "extras", e);
     for (size_t i = 0; i < c->nextras; i++)
         if (!tnf_hash_add(&x->extras, (uint32_t)i, false, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for extras");
+            return tnf_no_memory("extras", e);
     return TNF_OK;
 }
 

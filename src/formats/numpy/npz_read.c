@@ -346,7 +346,7 @@ static tnf_status gather_deflated(const np_columns *c, uint64_t offset, void *ds
     uint8_t *bytes = tnf_alloc(&a, size);
     tnf_source *memory = NULL;
     tnf_status status = bytes ? tnf_container_read(&l->place, &l->member, 0, bytes, size, e)
-                              : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+                              : tnf_no_memory("reading", e);
     if (status == TNF_OK)
         status = tnf_source_memory(&memory, bytes, size, e);
     if (status == TNF_OK)

@@ -48,7 +48,7 @@ static tnf_status copy_strings(strings *x, const tnf_object *o, tnf_error *e)
     x->size = n + (size_t)bytes->nbytes;
     x->copy = tnf_alloc(&x->alloc, x->size);
     if (!x->copy)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for strings");
+        return tnf_no_memory("strings", e);
     TNF_TRY(tnf_read_part(x->copy, n, offsets, 0, e));
     TNF_TRY(tnf_read_part(x->copy + n, x->size - n, bytes, 0, e));
     x->s.base = x->copy + n;

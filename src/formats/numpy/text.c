@@ -62,16 +62,13 @@ static size_t give_word(bool points, const uint8_t *p, size_t n, char *out, size
 
 static bool read_unit(np_unit *out, const char *text, size_t n)
 {
-    uint64_t many = 0;
-    size_t i = 1;
     if (n < 3 || text[0] != '[' || text[n - 1] != ']')
         return false;
-    for (; i < n - 1 && text[i] >= '0' && text[i] <= '9' && many < 1000000000; i++)
-        many = 10 * many + (uint64_t)(text[i] - '0');
-    out->many = i > 1 ? many : 1;
-    for (out->kind = 0; out->kind < UNITS; out->kind++)
-        if (strlen(units[out->kind]) == n - 1 - i &&
-            memcmp(units[out->kind], text + i, n - 1 - i) == 0)
+    const char *unit = text + 1, *end = text + n - 1;
+    uint64_t many = tnf_take_digits(&unit, end);
+    out->many = unit > text + 1 ? many : 1;
+    for (out->kind = 0; out->kind < UNITS && out->many <= INT64_MAX; out->kind++)
+        if (tnf_str_is((tnf_str) { unit, (size_t)(end - unit) }, units[out->kind]))
             return out->many > 0;
     return false;
 }

@@ -106,16 +106,15 @@ static uint64_t coordinate_of(const ox_data *d, uint64_t axis, uint64_t k)
     return index % d->shape[axis];
 }
 
-/* Computes numbers of 64 bits one by one. */
-static void make_numbers(const ox_data *d, uint64_t offset, uint8_t *dst, size_t n)
+/* Computes coordinates one by one. */
+static void make_coordinates(const ox_data *d, uint64_t offset, uint8_t *dst, size_t n)
 {
     for (size_t done = 0; done < n;) {
         uint8_t number[8];
         uint64_t i = (offset + done) / 8;
         size_t skip = (size_t)((offset + done) % 8), some = 8 - skip;
         some = some < n - done ? some : n - done;
-        tnf_put_le64(number, d->form == OX_OFFSETS ? d->ends[i]
-                                                   : coordinate_of(d, i / d->count, i % d->count));
+        tnf_put_le64(number, coordinate_of(d, i / d->count, i % d->count));
         memcpy(dst + done, number + skip, some);
         done += some;
     }
@@ -133,8 +132,11 @@ tnf_status tnf_ox_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
         return read_varints(r, d, offset, dst, n, e);
     case OX_BYTES:
         return read_strings(r, d, offset, dst, n, e);
+    case OX_OFFSETS:
+        tnf_copy_le(dst, d->ends, sizeof *d->ends, (size_t)offset, n);
+        return TNF_OK;
     default:
-        make_numbers(d, offset, dst, n);
+        make_coordinates(d, offset, dst, n);
         return TNF_OK;
     }
 }

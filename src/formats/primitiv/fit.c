@@ -29,7 +29,7 @@ tnf_fate tnf_prim_takes(const tnf_object *o, const char **reason)
     if (o->parts[0].nbytes > UINT32_MAX)
         return TNF_DROPPED;
     *reason = "its primitiv.stat is not the key of a statistic";
-    if (stat && !tnf_prim_text_of(stat).p)
+    if (stat && !tnf_value_chars(stat).p)
         return TNF_DROPPED;
     *reason = "its primitiv.batch is not its last dimension";
     if (batch && (!tnf_value_whole(&b, batch) || b != tnf_prim_batch_of(o)))
@@ -53,7 +53,7 @@ struct content {
 
 static struct content content_of(const tnf_catalog *c, const tnf_fit *fit)
 {
-    struct content k = { .said = tnf_prim_text_of(tnf_catalog_attr(c, "primitiv.type")) };
+    struct content k = { .said = tnf_value_chars(tnf_catalog_attr(c, "primitiv.type")) };
     k.configs = tnf_catalog_attr(c, "primitiv.uint_configs") ||
                 tnf_catalog_attr(c, "primitiv.float_configs");
     k.shape = tnf_catalog_attr(c, "primitiv.dims") || tnf_catalog_attr(c, "primitiv.batch");
@@ -127,7 +127,7 @@ static tnf_verdict fit_configs(const tnf_value *map, bool floats)
 static bool is_type_name(const tnf_value *v)
 {
     for (unsigned t = 0; t < PRIM_TYPES; t++)
-        if (tnf_str_is(tnf_prim_text_of(v), tnf_prim_type_names[t]))
+        if (tnf_str_is(tnf_value_chars(v), tnf_prim_type_names[t]))
             return true;
     return false;
 }
@@ -200,8 +200,8 @@ static int by_owner_and_key(const void *a, const void *b)
     const tnf_object *x = *(const tnf_object *const *)a, *y = *(const tnf_object *const *)b;
     int c = tnf_str_compare(tnf_prim_owner_of(x), tnf_prim_owner_of(y));
     if (c == 0)
-        c = tnf_str_compare(tnf_prim_text_of(tnf_value_get(x->attrs, "primitiv.stat")),
-                            tnf_prim_text_of(tnf_value_get(y->attrs, "primitiv.stat")));
+        c = tnf_str_compare(tnf_value_chars(tnf_value_get(x->attrs, "primitiv.stat")),
+                            tnf_value_chars(tnf_value_get(y->attrs, "primitiv.stat")));
     return c ? c : x < y ? -1 : x > y;
 }
 
@@ -220,9 +220,9 @@ static tnf_status fit_keys(tnf_fit *fit, tnf_error *e)
         qsort(stats, n, sizeof *stats, by_owner_and_key);
     for (size_t i = 1; i < n; i++)
         if (tnf_str_compare(tnf_prim_owner_of(stats[i]), tnf_prim_owner_of(stats[i - 1])) == 0 &&
-            tnf_str_compare(
-                tnf_prim_text_of(tnf_value_get(stats[i]->attrs, "primitiv.stat")),
-                tnf_prim_text_of(tnf_value_get(stats[i - 1]->attrs, "primitiv.stat"))) == 0)
+            tnf_str_compare(tnf_value_chars(tnf_value_get(stats[i]->attrs, "primitiv.stat")),
+                            tnf_value_chars(tnf_value_get(stats[i - 1]->attrs, "primitiv.stat"))) ==
+                0)
             drop_object(fit, (size_t)(stats[i] - c->objects),
                         "another statistic of the parameter has the same key");
     return TNF_OK;

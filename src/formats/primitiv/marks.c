@@ -5,15 +5,9 @@
 
 #include <string.h>
 
-tnf_str tnf_prim_text_of(const tnf_value *v)
-{
-    bool text = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES);
-    return text ? (tnf_str) { v->as.s, v->n } : (tnf_str) { 0 };
-}
-
 bool tnf_prim_is_stat(const tnf_object *o)
 {
-    return tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat")).p != NULL;
+    return tnf_value_chars(tnf_value_get(o->attrs, "primitiv.stat")).p != NULL;
 }
 
 uint64_t tnf_prim_batch_of(const tnf_object *o)
@@ -30,8 +24,8 @@ uint32_t tnf_prim_dims_of(const tnf_object *o)
 
 tnf_str tnf_prim_owner_of(const tnf_object *o)
 {
-    tnf_str of = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.of"));
-    tnf_str key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
+    tnf_str of = tnf_value_chars(tnf_value_get(o->attrs, "primitiv.of"));
+    tnf_str key = tnf_value_chars(tnf_value_get(o->attrs, "primitiv.stat"));
     if (of.p)
         return of;
     if (!key.p || o->name.n <= key.n || memcmp(o->name.p + o->name.n - key.n, key.p, key.n) != 0 ||
@@ -60,7 +54,7 @@ bool tnf_prim_config_at(prim_config *out, const prim_configs *all, size_t i)
     const tnf_value *pair = &all->from->as.items[i];
     if (pair->kind != TNF_ARRAY || pair->n != 2)
         return false;
-    *out = (prim_config) { tnf_prim_text_of(&pair->as.items[0]), &pair->as.items[1] };
+    *out = (prim_config) { tnf_value_chars(&pair->as.items[0]), &pair->as.items[1] };
     return out->key.p != NULL;
 }
 

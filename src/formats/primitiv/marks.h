@@ -12,7 +12,6 @@
 #define PRIM_MAX_DIMS 8u
 #define PRIM_VALUE    "value" /* the tensor of a Tensor or Parameter file, which has no path */
 
-tnf_str tnf_prim_text_of(const tnf_value *v); /* text or bytes; p is NULL: neither */
 bool tnf_prim_is_stat(const tnf_object *o);
 uint64_t tnf_prim_batch_of(const tnf_object *o); /* above 1 only if the last axis is the batch */
 uint32_t tnf_prim_dims_of(const tnf_object *o);

@@ -55,11 +55,6 @@ static tnf_status put_tensor(struct job *j, const tnf_object *o, tnf_error *e)
 
 /* ------------------------------------------------------------- statistics */
 
-static tnf_str name_at(const void *ctx, uint32_t position)
-{
-    return ((const tnf_catalog *)ctx)->objects[position].name;
-}
-
 static tnf_status add_names(struct job *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
@@ -68,7 +63,7 @@ static tnf_status add_names(struct job *j, tnf_error *e)
         if (tnf_prim_is_stat(&c->objects[i]))
             continue;
         if (!tnf_hash_add(&j->names, i, false, &previous))
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+            return tnf_no_memory("names", e);
         j->values++;
     }
     return TNF_OK;
@@ -123,7 +118,7 @@ static size_t gather_stats(struct job *j, uint32_t owner)
         const tnf_object *o = &j->w->catalog->objects[i];
         struct statistic *s = &j->stats[n++];
         *s = (struct statistic) {
-            .object = o, .key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"))
+            .object = o, .key = tnf_value_chars(tnf_value_get(o->attrs, "primitiv.stat"))
         };
         placed = placed && tnf_value_whole(&s->place, tnf_value_get(o->attrs, "primitiv.order"));
     }
@@ -285,7 +280,7 @@ tnf_status tnf_prim_write(tnf_writer *w, tnf_error *e)
     const tnf_allocator *a = &w->scratch->alloc;
     tnf_buf_init(&j.b, a, UINT32_MAX);
     tnf_buf_init(&j.element, a, UINT32_MAX);
-    tnf_hash_init(&j.names, a, name_at, w->catalog);
+    tnf_hash_init(&j.names, a, tnf_catalog_name_at, w->catalog);
     tnf_status status = put_all(&j, e);
     tnf_hash_free(&j.names);
     tnf_buf_free(&j.element);

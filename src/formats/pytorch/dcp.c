@@ -533,9 +533,10 @@ static tnf_status copy_run(const mosaic *m, const chunk *c, const uint64_t *at, 
 }
 
 /* Assembles complete elements, row by row. */
-static tnf_status put_together(const mosaic *m, uint64_t first, uint64_t n, uint8_t *dst,
+static tnf_status put_together(const void *ctx, uint64_t first, uint64_t n, uint8_t *dst,
                                tnf_error *e)
 {
+    const mosaic *m = ctx;
     uint64_t at[PT_RANK] = { 0 }, row = m->shape[m->rank - 1];
     for (uint64_t done = 0; done < n;) {
         uint64_t left = first + done, run;
@@ -555,24 +556,8 @@ static tnf_status decode_dcp(tnf_reader *r, uint64_t key, uint64_t offset, void 
 {
     const dcp *d = ((const pt_file *)r->state)->container;
     const mosaic *m = d->mosaics[key];
-    uint8_t whole[16], *to = dst;
-    if (m->n == 1)
-        return read_bytes(&m->chunks[0], offset, dst, n, e);
-    while (n > 0) {
-        size_t skip = (size_t)(offset % m->width), some;
-        if (skip || n < m->width) {
-            some = m->width - skip < n ? m->width - skip : n;
-            TNF_TRY(put_together(m, offset / m->width, 1, whole, e));
-            memcpy(to, whole + skip, some);
-        } else {
-            some = n / m->width * m->width;
-            TNF_TRY(put_together(m, offset / m->width, some / m->width, to, e));
-        }
-        to += some;
-        offset += some;
-        n -= some;
-    }
-    return TNF_OK;
+    return m->n == 1 ? read_bytes(&m->chunks[0], offset, dst, n, e)
+                     : tnf_pt_elements(put_together, m, m->width, offset, dst, n, e);
 }
 
 /* Is the file a pickle that names the class? */

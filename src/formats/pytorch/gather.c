@@ -161,6 +161,7 @@ typedef struct bytes_from {
     tnf_fetch_fn fetch; /* reads the file or record that contains the storage */
     void *ctx;
     const pt_storage *s;
+    const pt_gather *g; /* what is gathered from it */
     uint8_t *decoded;
 } bytes_from;
 
@@ -188,7 +189,7 @@ static tnf_status inflate_all(bytes_from *b, const tnf_allocator *alloc, tnf_err
     size_t n;
     uint8_t *room = tnf_to_size(&n, b->s->size) ? tnf_alloc(alloc, n ? n : 1) : NULL;
     if (!room)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a compressed storage");
+        return tnf_no_memory("a compressed storage", e);
     tnf_status status = tnf_decoder_open(&decoder, TNF_CODEC_DEFLATE, &from, alloc, e);
     if (status == TNF_OK) {
         status = tnf_decoder_read(decoder, 0, room, n, e);
@@ -252,10 +253,11 @@ static void finish_numbers(const pt_gather *g, uint8_t *p, size_t n)
     }
 }
 
-/* Gathers complete elements. */
-static tnf_status gather_elements(const bytes_from *b, const pt_gather *g, uint64_t first,
-                                  uint8_t *dst, uint64_t n, tnf_error *e)
+static tnf_status gather_elements(const void *ctx, uint64_t first, uint64_t n, uint8_t *dst,
+                                  tnf_error *e)
 {
+    const bytes_from *b = ctx;
+    const pt_gather *g = b->g;
     for (uint64_t done = 0; done < n;) {
         uint64_t run = run_of(g, first + done);
         run = run < n - done ? run : n - done;
@@ -266,22 +268,21 @@ static tnf_status gather_elements(const bytes_from *b, const pt_gather *g, uint6
     return TNF_OK;
 }
 
-/* Gathers bytes [offset, offset + n). Incomplete elements at the edges go through a buffer. */
-static tnf_status gather_bytes(const bytes_from *b, const pt_gather *g, uint64_t offset,
-                               uint8_t *dst, size_t n, tnf_error *e)
+tnf_status tnf_pt_elements(pt_elements_fn make, const void *ctx, size_t width, uint64_t offset,
+                           void *dst, size_t n, tnf_error *e)
 {
-    uint8_t whole[16];
+    uint8_t whole[16], *to = dst;
     while (n > 0) {
-        size_t skip = (size_t)(offset % g->width), some;
-        if (skip || n < g->width) {
-            some = g->width - skip < n ? g->width - skip : n;
-            TNF_TRY(gather_elements(b, g, offset / g->width, whole, 1, e));
-            memcpy(dst, whole + skip, some);
+        size_t skip = (size_t)(offset % width), some;
+        if (skip || n < width) {
+            some = width - skip < n ? width - skip : n;
+            TNF_TRY(make(ctx, offset / width, 1, whole, e));
+            memcpy(to, whole + skip, some);
         } else {
-            some = n / g->width * g->width;
-            TNF_TRY(gather_elements(b, g, offset / g->width, dst, some / g->width, e));
+            some = n / width * width;
+            TNF_TRY(make(ctx, offset / width, some / width, to, e));
         }
-        dst += some;
+        to += some;
         offset += some;
         n -= some;
     }
@@ -292,10 +293,10 @@ tnf_status tnf_pt_gather_from(const pt_gather *g, tnf_fetch_fn fetch, void *ctx,
                               void *dst, size_t n, tnf_error *e)
 {
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
-    bytes_from b = { fetch, ctx, g->storage, NULL };
+    bytes_from b = { fetch, ctx, g->storage, g, NULL };
     if (g->storage->deflated)
         TNF_TRY(inflate_all(&b, &alloc, e));
-    tnf_status status = gather_bytes(&b, g, offset, dst, n, e);
+    tnf_status status = tnf_pt_elements(gather_elements, &b, g->width, offset, dst, n, e);
     if (b.decoded)
         tnf_free(&alloc, b.decoded, b.s->size ? (size_t)b.s->size : 1);
     return status;

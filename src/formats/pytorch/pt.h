@@ -214,6 +214,13 @@ tnf_status tnf_pt_bytes(tnf_str *out, const tnf_pickle_node *node, tnf_arena *ar
 /* gather.c */
 tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt_dense *d,
                            bool may_be_f, tnf_error *e);
+/* Makes n complete elements of a tensor, from the element `first` on. */
+typedef tnf_status (*pt_elements_fn)(const void *ctx, uint64_t first, uint64_t n, uint8_t *dst,
+                                     tnf_error *e);
+/* Makes bytes [offset, offset + n). Incomplete elements at the edges go through a buffer; an
+ * element has 16 bytes at most. */
+tnf_status tnf_pt_elements(pt_elements_fn make, const void *ctx, size_t width, uint64_t offset,
+                           void *dst, size_t n, tnf_error *e);
 /* Gathers bytes [offset, offset + n) from a storage that `fetch` reads. */
 tnf_status tnf_pt_gather_from(const pt_gather *g, tnf_fetch_fn fetch, void *ctx, uint64_t offset,
                               void *dst, size_t n, tnf_error *e);

@@ -126,11 +126,10 @@ static tnf_status compare_record(const tnf_source *source, const pt_sum *s, uint
     uint8_t found[4];
     tnf_status status = sum_record(found, &there, s, block, &why);
     if (status == TNF_OK) {
-        uint32_t crc = (uint32_t)found[0] << 24 | (uint32_t)found[1] << 16 |
-                       (uint32_t)found[2] << 8 | found[3];
-        return crc == s->crc ? TNF_OK
-                             : tnf_fail(e, TNF_EDIGEST, at, "the record %s does not match its CRC",
-                                        TNF_QUOTED(s->name));
+        return tnf_be32(found) == s->crc
+                   ? TNF_OK
+                   : tnf_fail(e, TNF_EDIGEST, at, "the record %s does not match its CRC",
+                              TNF_QUOTED(s->name));
     }
     if (!tnf_pt_is_damage(status)) {
         if (e)

@@ -123,7 +123,7 @@ tnf_status tnf_pt_compare_views(bool *same, const tnf_part *part, const tnf_part
     uint8_t *a = tnf_alloc(&alloc, (size_t)part->nbytes),
             *b = tnf_alloc(&alloc, (size_t)base->nbytes);
     tnf_status status = a && b ? tnf_read_part(a, (size_t)part->nbytes, part, 0, e)
-                               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a view");
+                               : tnf_no_memory("a view", e);
     if (status == TNF_OK)
         status = tnf_read_part(b, (size_t)base->nbytes, base, 0, e);
     *same = status == TNF_OK;
@@ -169,8 +169,7 @@ tnf_status tnf_pt_reorder(uint8_t *out, const tnf_part *part, const pt_dense *d,
     size_t width = d->type->width, n = (size_t)part->nbytes;
     uint64_t index[PT_RANK] = { 0 }, at = 0;
     uint8_t *rows = tnf_alloc(&alloc, n);
-    tnf_status status = rows ? tnf_read_part(rows, n, part, 0, e)
-                             : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a tensor");
+    tnf_status status = rows ? tnf_read_part(rows, n, part, 0, e) : tnf_no_memory("a tensor", e);
     for (size_t i = 0; i < n && status == TNF_OK; i += width) {
         memcpy(out + at * width, rows + i, width);
         next_element(d, index, &at);

@@ -425,7 +425,7 @@ static tnf_status list_tensor(walk *w, tnf_pickle_node *node)
     w->list[w->n++] = (pt_named) { .name = { copy, w->name.n }, .node = node };
     return tnf_hash_add(&w->taken, (uint32_t)(w->n - 1), false, &previous)
                ? TNF_OK
-               : tnf_fail(w->e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+               : tnf_no_memory("names", w->e);
 }
 
 /* Lists a tensor of an unknown kind with the reason. So the rest can be read, and no conversion

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/digest.h"
+#include "base/str.h"
 #include "base/utf8.h"
 #include "container/container.h"
 #include "wire/json.h"
@@ -27,12 +28,6 @@
 #define MAX_TEXT      4096u
 
 /* ---------------------------------------------------------------- records */
-
-static tnf_status report_odd(void *ctx, tnf_status status, uint64_t at, const char *text,
-                             tnf_error *e)
-{
-    return tnf_stricter(ctx, e, status, at, "%s", text);
-}
 
 /* Adds a record by its name without the root directory, in lower case. */
 static tnf_status add_record(pt_zip *z, tnf_zip_member *m, tnf_error *e)
@@ -453,7 +448,7 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e)
                                .arena = r->arena,
                                .max_directory = MAX_DIRECTORY,
                                .max_members = MAX_MEMBERS,
-                               .odd = report_odd,
+                               .odd = tnf_stricter_odd,
                                .odd_ctx = r };
     f->container = z;
     tnf_named_init(&z->records, sizeof(pt_record), &r->scratch->alloc, r->limits.memory);

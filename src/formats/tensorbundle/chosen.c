@@ -7,6 +7,7 @@
  *   all_model_checkpoint_paths: "ckpt-2"
  *   last_preserved_timestamp: 1700000000.5
  */
+#include "base/hex.h"
 #include "formats/tensorbundle/bundle.h"
 
 #include <string.h>
@@ -39,16 +40,12 @@ static tnf_str take_word(struct text *t)
 }
 
 /* Up to three digits of base 8, or two of base 16. */
-static char take_code(struct text *t, unsigned base, unsigned most)
+static char take_code(struct text *t, int base, unsigned most)
 {
-    unsigned value = 0;
+    int value = 0;
     for (unsigned i = 0; i < most && t->p < t->end; i++, t->p++) {
-        char c = *t->p;
-        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                         : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
-                                                : 99;
-        if (digit >= base)
+        int digit = tnf_hex_digit(*t->p);
+        if (digit < 0 || digit >= base)
             break;
         value = value * base + digit;
     }

@@ -56,18 +56,6 @@ static tnf_status read_packed(const tb_data *d, uint64_t offset, uint8_t *dst, s
     return TNF_OK;
 }
 
-static void make_ends(const tb_data *d, uint64_t offset, uint8_t *dst, size_t n)
-{
-    for (size_t done = 0; done < n;) {
-        uint8_t number[8];
-        size_t skip = (size_t)((offset + done) % 8), some = 8 - skip;
-        some = some < n - done ? some : n - done;
-        tnf_put_le64(number, d->ends[(offset + done) / 8]);
-        memcpy(dst + done, number + skip, some);
-        done += some;
-    }
-}
-
 /* Reads the bytes of a slice in [offset, offset + n) of the tensor, by runs that are contiguous in
  * both. */
 static tnf_status read_slice(const tb_data *d, const tb_slice *s, uint64_t offset, uint8_t *dst,
@@ -105,7 +93,7 @@ tnf_status tnf_tb_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
     if (d->form == TB_PACKED)
         return read_packed(d, offset, dst, n, e);
     if (d->form == TB_ENDS) {
-        make_ends(d, offset, dst, n);
+        tnf_copy_le(dst, d->ends, sizeof *d->ends, (size_t)offset, n);
         return TNF_OK;
     }
     if (d->form == TB_CUT)

@@ -37,8 +37,7 @@ static tnf_status reserve_window(tnf_vs_chain *c, size_t n, tnf_error *e)
     c->window = tnf_alloc(&c->alloc, more);
     c->n = 0;
     c->capacity = c->window ? more : 0;
-    return c->window ? TNF_OK
-                     : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading blocks");
+    return c->window ? TNF_OK : tnf_no_memory("reading blocks", e);
 }
 
 static tnf_status refill_window(tnf_vs_chain *c, uint64_t offset, size_t n, tnf_error *e)

@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/rising.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static tnf_status check_of(uint64_t end, const void *offsets, size_t n, const ui
     tnf_digester d;
     uint8_t place[8], hash[TNF_DIGEST_MAX];
     if (!tnf_digest_begin(&d, "xxh3-64"))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
+        return tnf_no_memory("a digest", e);
     tnf_put_le64(place, end);
     tnf_digest_update(&d, place, sizeof place);
     tnf_digest_update(&d, offsets, n);
@@ -93,7 +94,7 @@ tnf_status tnf_vs_note_read(tnf_vs_chain *c, uint64_t most, tnf_error *e)
     c->note.offsets = tnf_alloc(&c->alloc, c->note.n * sizeof *c->note.offsets);
     if (!c->note.offsets) {
         c->note.n = 0;
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for deleted points");
+        return tnf_no_memory("deleted points", e);
     }
     tnf_status status = examine_note(c, &c->note, tail, &whole, e);
     if (!whole)
@@ -101,13 +102,7 @@ tnf_status tnf_vs_note_read(tnf_vs_chain *c, uint64_t most, tnf_error *e)
     return status;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 bool tnf_vs_noted(const tnf_vs_note *note, uint64_t offset)
 {
-    return note->n && bsearch(&offset, note->offsets, note->n, sizeof offset, by_number);
+    return note->n && bsearch(&offset, note->offsets, note->n, sizeof offset, tnf_u64_compare);
 }

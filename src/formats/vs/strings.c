@@ -26,11 +26,6 @@ void tnf_vs_strings_free(vs_strings *s)
     s->at_room = s->text_room = 0;
 }
 
-static tnf_status no_memory(tnf_error *e)
-{
-    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for strings");
-}
-
 static uint64_t worth_reading(const tnf_part *part, uint64_t usual, uint64_t all)
 {
     uint64_t share = part->payload == TNF_ENCODED ? all / MOST_WINDOWS : 0;
@@ -43,11 +38,11 @@ static tnf_status load_offsets(vs_strings *s, uint64_t row, tnf_error *e)
     size_t room;
     n = n < s->count - row ? n : s->count - row;
     if (!tnf_ckd_mul(&bytes, n + 1, sizeof *s->at) || !tnf_to_size(&room, bytes))
-        return no_memory(e);
+        return tnf_no_memory("strings", e);
     if (n + 1 > s->at_room) {
         uint64_t *more = tnf_realloc(&s->alloc, s->at, s->at_room * sizeof *s->at, room);
         if (!more)
-            return no_memory(e);
+            return tnf_no_memory("strings", e);
         s->at = more;
         s->at_room = (size_t)n + 1;
     }
@@ -75,7 +70,7 @@ static tnf_status load_bytes(vs_strings *s, tnf_error *e)
         uint8_t *more = n <= SIZE_MAX ? tnf_realloc(&s->alloc, s->text, s->text_room, (size_t)n)
                                       : NULL;
         if (!more)
-            return no_memory(e);
+            return tnf_no_memory("strings", e);
         s->text = more;
         s->text_room = (size_t)n;
     }

@@ -174,10 +174,8 @@ static bool get_uint(const tnf_value *attrs, const char *key, uint64_t max, uint
 /* The marker must not contain `forbidden`, which would end it in the first line. */
 static bool get_marker(const tnf_value *attrs, const char *key, char forbidden, tnf_str *out)
 {
-    const tnf_value *v = tnf_value_get(attrs, key);
-    bool text = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES);
-    *out = text ? (tnf_str) { v->as.s, v->n } : (tnf_str) { "", 0 };
-    return text && out->n < MAX_LINE / 4 && !memchr(out->p, '\n', out->n) &&
+    *out = tnf_value_chars(tnf_value_get(attrs, key));
+    return out->p && out->n < MAX_LINE / 4 && !memchr(out->p, '\n', out->n) &&
            !memchr(out->p, forbidden, out->n);
 }
 

@@ -134,8 +134,7 @@ static tnf_status parse_elements(struct parsing *x, tnf_error *e)
             text = bytes <= SIZE_MAX ? tnf_alloc(&alloc, (size_t)bytes) : NULL;
             room = text ? bytes : 0;
         }
-        status = text ? do_batch(x, row, rows, text, e)
-                      : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for lines of text");
+        status = text ? do_batch(x, row, rows, text, e) : tnf_no_memory("lines of text", e);
         row += rows;
     }
     tnf_free(&alloc, text, (size_t)room);

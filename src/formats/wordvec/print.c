@@ -138,7 +138,7 @@ static tnf_status reserve_text(struct printing *x, uint64_t wanted, tnf_error *e
                      ? tnf_realloc(&x->w->scratch->alloc, x->out, x->room, (size_t)wanted)
                      : NULL;
     if (!more)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for lines of text");
+        return tnf_no_memory("lines of text", e);
     x->out = more;
     x->room = (size_t)wanted;
     return TNF_OK;
@@ -207,9 +207,7 @@ tnf_status tnf_wv_print(tnf_writer *w, const tnf_object *matrix, uint64_t rows,
         return TNF_OK;
     const tnf_allocator *alloc = &w->scratch->alloc;
     x.batch = tnf_alloc(alloc, (size_t)BATCH * 4);
-    tnf_status status = x.batch
-                            ? print_all(&x, &matrix->parts[0], e)
-                            : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for numbers");
+    tnf_status status = x.batch ? print_all(&x, &matrix->parts[0], e) : tnf_no_memory("numbers", e);
     tnf_free(alloc, x.out, x.room);
     tnf_free(alloc, x.batch, (size_t)BATCH * 4);
     return status;

@@ -40,7 +40,7 @@ static struct zr_kept *new_kept(tnf_error *e)
     tnf_allocator a = tnf_allocator_or_default(NULL);
     struct zr_kept *k = tnf_alloc0(&a, sizeof *k);
     if (!k)
-        tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a chunk");
+        tnf_no_memory("a chunk", e);
     else
         atomic_init(&k->users, 1);
     return k;

@@ -42,15 +42,19 @@ tnf_status tnf_zr_parse_doc(zr_doc *out, tnf_reader *r, tnf_str text, const char
     return in_doc(tnf_json_end(&j), name, e);
 }
 
+bool tnf_zr_is_named(const char *path, size_t n, const char *name)
+{
+    size_t m = strlen(name);
+    return n >= m && memcmp(path + n - m, name, m) == 0 && (n == m || path[n - m - 1] == '/');
+}
+
 bool tnf_zr_is_document(const char *name, size_t n)
 {
     static const char *const names[] = { "zarr.json", ".zarray", ".zgroup", ".zattrs",
                                          ".zmetadata" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t m = strlen(names[i]);
-        if (n >= m && memcmp(name + n - m, names[i], m) == 0 && (n == m || name[n - m - 1] == '/'))
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (tnf_zr_is_named(name, n, names[i]))
             return true;
-    }
     return false;
 }
 

@@ -43,11 +43,6 @@ bool tnf_zr_no_place(const tnf_member *attr, const tnf_option_value *options)
     return options[ZR_WRITE_VERSION].u == 1 && tnf_str_is(attr->key, "zarr.dimension_names");
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-    return tnf_str_compare(*(const tnf_str *)a, *(const tnf_str *)b);
-}
-
 /* Is a name also the directory of another one? */
 static bool is_folder(const tnf_str *names, size_t n, tnf_str name, tnf_arena *arena)
 {
@@ -78,7 +73,7 @@ tnf_status tnf_zr_fits(tnf_fit *fit, tnf_error *e)
     for (size_t i = 0; i < c->n; i++)
         names[i] = c->objects[i].name;
     if (c->n)
-        qsort(names, c->n, sizeof *names, by_bytes);
+        qsort(names, c->n, sizeof *names, tnf_str_order);
     for (size_t i = 0; i < c->n; i++) {
         const tnf_object *o = &c->objects[i];
         if (fit->objects[i].fate == TNF_DROPPED)

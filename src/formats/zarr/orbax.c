@@ -231,7 +231,7 @@ static tnf_status index_orbax(tnf_reader *r, tnf_error *e)
     TNF_TRY(tnf_zr_open_store(&o.files, r, e));
     state->cache = tnf_zr_cache_new();
     if (!state->cache)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for chunks");
+        return tnf_no_memory("chunks", e);
     r->state = state;
     o.paths.arena = r->scratch;
     size_t manifest = tnf_zr_find(o.files, (tnf_str) { "manifest.ocdbt", 14 });

@@ -108,12 +108,6 @@ typedef struct archive {
     tnf_zip_from from;
 } archive;
 
-static tnf_status be_stricter(void *ctx, tnf_status status, uint64_t at, const char *text,
-                              tnf_error *e)
-{
-    return tnf_stricter(ctx, e, status, at, "%s", text);
-}
-
 static tnf_status read_member(const zr_store *s, size_t i, uint64_t offset, void *dst, size_t n,
                               tnf_error *e)
 {
@@ -158,7 +152,7 @@ static tnf_status open_archive(zr_store *s, tnf_reader *r, tnf_error *e)
                                .arena = r->arena,
                                .max_directory = r->limits.header_bytes,
                                .max_members = MOST_MEMBERS,
-                               .odd = be_stricter,
+                               .odd = tnf_stricter_odd,
                                .odd_ctx = r };
     TNF_TRY(tnf_zip_read(&x->zip, &x->from, e));
     x->from.odd = NULL; /* later reads, from any thread, cannot warn, so faults are errors */

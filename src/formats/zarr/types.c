@@ -83,12 +83,12 @@ static tnf_status own_name(zr_type *t, tnf_reader *r, tnf_str name, tnf_error *e
 
 /* ---------------------------------------------------------------- version 2 */
 
+/* The number that begins at a position: 0 if there is none, above MAX_ELEMENT if it is larger. */
 static uint64_t number_at(tnf_str s, size_t at)
 {
-    uint64_t n = 0;
-    for (size_t i = at; i < s.n && s.p[i] >= '0' && s.p[i] <= '9' && n <= MAX_ELEMENT; i++)
-        n = n * 10 + (uint64_t)(s.p[i] - '0');
-    return n;
+    const char *p = s.p + (at < s.n ? at : s.n);
+    uint64_t n = tnf_take_digits(&p, s.p + s.n);
+    return n <= MAX_ELEMENT ? n : MAX_ELEMENT + 1;
 }
 
 /* Kinds whose elements are texts or raw bytes, and their units in bytes. */

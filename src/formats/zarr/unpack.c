@@ -27,7 +27,7 @@ tnf_status tnf_zr_alloc(zr_bytes *b, uint64_t n, tnf_error *e)
     if (b->p)
         return TNF_OK;
     *b = (zr_bytes) { 0 };
-    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a chunk");
+    return tnf_no_memory("a chunk", e);
 }
 
 uint64_t tnf_zr_most_stored(const zr_level *level)

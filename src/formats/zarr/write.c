@@ -45,11 +45,6 @@ typedef struct writing {
     tnf_buf document, bytes, packet, index;
 } writing;
 
-static int by_bytes(const void *a, const void *b)
-{
-    return tnf_str_compare(*(const tnf_str *)a, *(const tnf_str *)b);
-}
-
 /* ----------------------------------------------------------------- members */
 
 static tnf_status put_member(writing *x, tnf_str name, const void *bytes, size_t n, tnf_error *e)
@@ -192,9 +187,9 @@ static tnf_status find_groups(writing *x, const tnf_value *told, tnf_error *e)
             if (c->objects[i].name.p[k] == '/')
                 x->groups[used++] = (tnf_str) { c->objects[i].name.p, k };
     if (used)
-        qsort(x->groups, used, sizeof *x->groups, by_bytes);
+        qsort(x->groups, used, sizeof *x->groups, tnf_str_order);
     for (size_t i = 0; i < used; i++)
-        if (x->ngroups == 0 || by_bytes(&x->groups[x->ngroups - 1], &x->groups[i]) != 0)
+        if (x->ngroups == 0 || tnf_str_order(&x->groups[x->ngroups - 1], &x->groups[i]) != 0)
             x->groups[x->ngroups++] = x->groups[i];
     return TNF_OK;
 }

@@ -24,12 +24,6 @@
 
 /* ------------------------------------------------------------------- probe */
 
-static bool ends_with(const char *p, size_t n, const char *end)
-{
-    size_t m = strlen(end);
-    return n >= m && memcmp(p + n - m, end, m) == 0 && (n == m || p[n - m - 1] == '/');
-}
-
 static int probe_zarr(const tnf_probe *p)
 {
     bool zip = p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0;
@@ -112,11 +106,11 @@ static void count_stray_files(walk *w)
 static tnf_status add_if_document(walk *w, size_t key)
 {
     tnf_str name = w->s->keys[key].name;
-    if (w->v3 && ends_with(name.p, name.n, "zarr.json"))
+    if (w->v3 && tnf_zr_is_named(name.p, name.n, "zarr.json"))
         return add_node(w, key, "zarr.json", false);
-    if (!w->v3 && ends_with(name.p, name.n, ".zarray"))
+    if (!w->v3 && tnf_zr_is_named(name.p, name.n, ".zarray"))
         return add_node(w, key, ".zarray", true);
-    if (!w->v3 && ends_with(name.p, name.n, ".zgroup"))
+    if (!w->v3 && tnf_zr_is_named(name.p, name.n, ".zgroup"))
         return add_node(w, key, ".zgroup", false);
     return TNF_OK;
 }
@@ -327,7 +321,7 @@ static tnf_status index_zarr(tnf_reader *r, tnf_error *e)
     TNF_TRY(tnf_zr_open_store(&s, r, e));
     state->cache = tnf_zr_cache_new();
     if (!state->cache)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for chunks");
+        return tnf_no_memory("chunks", e);
     r->state = state;
     w.s = s;
     w.groups.arena = r->arena;

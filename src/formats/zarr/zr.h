@@ -61,6 +61,8 @@ typedef struct zr_doc {
     const char *name; /* name of the document, for messages */
 } zr_doc;
 
+/* Is `name` the last part of a path? */
+bool tnf_zr_is_named(const char *path, size_t n, const char *name);
 /* Is it the name of a document, in any directory? */
 bool tnf_zr_is_document(const char *name, size_t n);
 /* Reads the complete value of a key into scratch. */

@@ -15,6 +15,7 @@
  *   blobs │ manifest │ footer │ 0… │ new blobs … │ … │ footer
  *                             └ the next append begins here again
  */
+#include "base/rising.h"
 #include "formats/ztensor2/zt2.h"
 
 #include <inttypes.h>
@@ -77,12 +78,6 @@ static bool is_old(const placing *x, const tnf_part *p, tnf_str *shard)
     return p->origin == x->here || shard->p;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static tnf_status list_sizes(placing *x, tnf_error *e)
 {
     const tnf_catalog *c = x->b->w->catalog;
@@ -98,7 +93,7 @@ static tnf_status list_sizes(placing *x, tnf_error *e)
             if (!is_old(x, &c->objects[i].parts[k], &shard))
                 x->sizes[x->nsizes++] = c->objects[i].parts[k].nbytes;
     if (x->nsizes)
-        qsort(x->sizes, x->nsizes, sizeof *x->sizes, by_size);
+        qsort(x->sizes, x->nsizes, sizeof *x->sizes, tnf_u64_compare);
     return TNF_OK;
 }
 
@@ -113,7 +108,7 @@ static tnf_status place_part(placing *x, const tnf_part *p, const zt2_blob **out
     if (!is_old(x, p, &blob.shard))
         return TNF_OK;
     bool alias = !blob.shard.p && !blob.encoded && x->nsizes > 0 &&
-                 bsearch(&p->nbytes, x->sizes, x->nsizes, sizeof *x->sizes, by_size);
+                 bsearch(&p->nbytes, x->sizes, x->nsizes, sizeof *x->sizes, tnf_u64_compare);
     return tnf_zt2_blobs_know(x->b, &blob, alias, out, e);
 }
 

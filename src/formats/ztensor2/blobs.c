@@ -38,7 +38,7 @@ static tnf_status digest_bytes(const char *algorithm, const void *bytes, size_t 
 {
     tnf_digester d;
     if (!tnf_digest_begin(&d, algorithm))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
+        return tnf_no_memory("a digest", e);
     tnf_digest_update(&d, bytes, n);
     tnf_digest_end(&d, out);
     return TNF_OK;

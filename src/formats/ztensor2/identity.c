@@ -52,7 +52,7 @@ static tnf_status digest_content(zt2 *z, tnf_buf *b, uint8_t out[32], tnf_error 
 {
     tnf_digester d;
     if (!tnf_digest_begin(&d, "sha256"))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
+        return tnf_no_memory("a digest", e);
     tnf_cbor_put_array(b, 2);
     tnf_cbor_put_string(b, "zt.content/1");
     tnf_cbor_put_map(b, z->n);

@@ -19,7 +19,7 @@ static tnf_status digest_source(const tnf_source *s, const char *algorithm, uint
     tnf_digester d;
     tnf_status status = TNF_OK;
     if (!tnf_digest_begin(&d, algorithm))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
+        return tnf_no_memory("a digest", e);
     for (uint64_t at = 0; at < s->size && status == TNF_OK; at += BLOCK) {
         size_t n = s->size - at < BLOCK ? (size_t)(s->size - at) : BLOCK;
         status = tnf_source_read(s, at, block, n, e);

@@ -342,7 +342,7 @@ static tnf_status write_end(writing *x, tnf_error *e)
     uint64_t at = x->w->sink->written;
     TNF_TRY(put_manifest(x, e));
     if (!tnf_digest_begin(&d, "xxh3-64"))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
+        return tnf_no_memory("a digest", e);
     tnf_digest_update(&d, x->manifest.p, x->manifest.n);
     tnf_digest_end(&d, hash);
     TNF_TRY(tnf_put(x->w, x->manifest.p, x->manifest.n, e));

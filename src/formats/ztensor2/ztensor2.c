@@ -93,7 +93,7 @@ tnf_status tnf_zt2_check_hash(const zt2_footer *f, const void *manifest, tnf_err
     uint8_t hash[TNF_DIGEST_MAX];
     tnf_digester d;
     if (!tnf_digest_begin(&d, "xxh3-64"))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
+        return tnf_no_memory("a digest", e);
     tnf_digest_update(&d, manifest, (size_t)f->length);
     tnf_digest_end(&d, hash);
     if (tnf_be64(hash) != f->hash)
