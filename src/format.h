@@ -127,6 +127,9 @@ typedef struct tnf_can {
     /* NONE: the type of a tensor TNF_STASH_KEY for attributes that have no place. It is written if
      * the writer's bool option "stash" is set. */
     const char *stash_type;
+    /* TYPED: how many maps and arrays of the file are around the value of an attribute of the file,
+     * and of a tensor, and count for the limit on depth. */
+    uint8_t attr_levels, object_attr_levels;
     bool sorted_attrs; /* TYPED, but attributes come back sorted by the bytes of their keys */
     bool sorted_maps;  /* TYPED, but maps come back in CBOR's order of keys */
     const char *file_attrs, *object_attrs; /* attributes that have a native place */

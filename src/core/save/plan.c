@@ -134,9 +134,18 @@ bool tnf_plan_plain(const tnf_value *v)
     }
 }
 
+/* Can a file with this value be opened without a raised limit? That does not matter for a value
+ * that already needed one. */
+static bool is_shallow(const tnf_value *v, unsigned levels)
+{
+    return levels == 0 || tnf_value_check(v, TNF_DEFAULT_DEPTH - levels, NULL) == TNF_OK ||
+           tnf_value_check(v, TNF_DEFAULT_DEPTH, NULL) != TNF_OK;
+}
+
 bool tnf_plan_holds(const tnf_can *can, const tnf_member *m, const tnf_object *of)
 {
-    return can->holds_attr ? can->holds_attr(m, of) : tnf_plan_plain(&m->value);
+    return is_shallow(&m->value, of ? can->object_attr_levels : can->attr_levels) &&
+           (can->holds_attr ? can->holds_attr(m, of) : tnf_plan_plain(&m->value));
 }
 
 bool tnf_plan_in_order(const tnf_value *v)

@@ -5,9 +5,12 @@
 #include "wire/cbor.h"
 #include "wire/json.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define STASH_LEVELS 3u /* {"tensors":{"w":{"key":value}}} */
 
 static bool is_stash(const tnf_member *m)
 {
@@ -31,13 +34,20 @@ static bool stash_like(const tnf_value *v)
     return true;
 }
 
+/* A value in the stash may be as deep as any other: the maps around it do not count. */
+static unsigned stash_depth(const tnf_file *f)
+{
+    unsigned most = f->options.limits.depth;
+    return most < UINT_MAX - STASH_LEVELS ? most + STASH_LEVELS : most;
+}
+
 /* Parses a stash to a tree; *out stays NULL if the text is damaged. */
 static tnf_status parse_stash(tnf_file *f, tnf_str text, tnf_value *tree, const tnf_value **out,
                               tnf_error *e)
 {
     tnf_json j;
     tnf_error error = { .offset = TNF_NO_OFFSET };
-    tnf_json_init(&j, text.p, text.n, 0, &f->arena, f->options.limits.depth, &error);
+    tnf_json_init(&j, text.p, text.n, 0, &f->arena, stash_depth(f), &error);
     if (tnf_json_typed(&j, tree) && tnf_json_end(&j) == TNF_OK && stash_like(tree))
         *out = tree;
     else if (j.status == TNF_ENOMEM)

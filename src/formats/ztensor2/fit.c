@@ -64,7 +64,8 @@ tnf_status tnf_zt2_fits(tnf_fit *fit, tnf_error *e)
     for (size_t i = 0; i < attrs->n; i++)
         if (!tnf_zt2_attr_ok(&attrs->members[i], ZT2_FILE_ATTRS))
             fit->attrs[i] = (tnf_verdict) {
-                TNF_DROPPED, "attributes must have names of 1 to 1024 bytes and UTF-8 values"
+                TNF_DROPPED, "attributes must have names of 1 to 1024 bytes and UTF-8 values, and "
+                             "at most 32 levels of maps and arrays, with the file's own"
             };
     return TNF_OK;
 }

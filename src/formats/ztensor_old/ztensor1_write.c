@@ -203,6 +203,8 @@ const tnf_format tnf_format_ztensor1 = {
     .can = { .zero_rank = true,
              .utf8_names = true,
              .attrs = TNF_HOLDS_TYPED,
+             .attr_levels = 1,
+             .object_attr_levels = 3,
              .sorted_attrs = true },
     .write_options = write_options,
     .probe = probe_ztensor1,
