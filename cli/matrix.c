@@ -277,11 +277,18 @@ static tnf_status ask_thing(matrix *m, size_t thing, tnf_error *e)
 static tnf_status fill_rows(matrix *m, tnf_error *e)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
-    for (size_t i = 0; tnf_format_at(&f, i) && m->nformats < MOST_FORMATS; i++)
-        if (f.caps & TNF_CAN_WRITE)
-            m->formats[m->nformats++] = f;
-    for (; m->nthings < THINGS || (m->nthings < MOST_THINGS && tnf_type_at(m->nthings - THINGS));
-         m->nthings++) {
+    for (size_t i = 0; tnf_format_at(&f, i); i++) {
+        if (!(f.caps & TNF_CAN_WRITE))
+            continue;
+        if (m->nformats == MOST_FORMATS)
+            return tnf_error_set(e, TNF_EBUG, TNF_NO_OFFSET,
+                                 "the table is too small for all formats");
+        m->formats[m->nformats++] = f;
+    }
+    for (; m->nthings < THINGS || tnf_type_at(m->nthings - THINGS); m->nthings++) {
+        if (m->nthings == MOST_THINGS)
+            return tnf_error_set(e, TNF_EBUG, TNF_NO_OFFSET,
+                                 "the table is too small for all types");
         tnf_status status = ask_thing(m, m->nthings, e);
         if (status != TNF_OK)
             return status;
