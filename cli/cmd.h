@@ -16,7 +16,7 @@ enum {
     EXIT_IO = 3,      /* file system, network, memory */
     EXIT_BAD = 4,     /* bad or unsupported file */
     EXIT_LOSSY = 5,   /* refused because data would be lost */
-    EXIT_UNSYNCED = 6 /* done, but it may not survive a power cut */
+    EXIT_UNSYNCED = 6 /* done, but it might not survive a power cut */
 };
 
 enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };

@@ -414,8 +414,8 @@ tnf_status tnf_stricter_odd(void *reader, tnf_status status, uint64_t offset, co
  * continues with the rest. Returns false if the file is not salvaged or the failure is not the
  * file's fault: `index` must fail. If `index` itself fails with a fault of the file, the core does
  * this, and keeps the tensors added before. It does not keep tensors whose bytes only the format
- * can produce, since the format may not be ready. `index` need not look for data beyond the end of
- * the file: the core does. */
+ * can produce, since the format might not be ready. `index` need not look for data beyond the end
+ * of the file: the core does. */
 bool tnf_lose(tnf_reader *r, tnf_status status, const tnf_error *e);
 /* The same for a tensor of which only the name is known. `implied`: another loss explains this one
  * already, so verifying does not report it. */

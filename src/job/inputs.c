@@ -204,8 +204,8 @@ static tnf_status check_input(const struct job_input *in, bool trust, tnf_error 
 
 /* -------------------------------------------------------------------- open */
 
-/* A truncated or replaced file may not even open. Since the planned file could be opened, the error
- * is that the input has changed. */
+/* A truncated or replaced file might not even open. Since the planned file could be opened, the
+ * error is that the input has changed. */
 static tnf_status open_failed(const struct job_input *in, bool pinned, tnf_error *e)
 {
     tnf_error why = *e;

@@ -25,7 +25,7 @@ typedef struct tnf_tally {
     double min, max; /* of the finite numbers, like the two below; 0 if there are none */
     double mean;
     double squares; /* the sum of squared differences from the mean */
-    /* The range of integers, which doubles may not express, in the form of tnf_span_int. */
+    /* The range of integers, which doubles might not express, in the form of tnf_span_int. */
     uint64_t low, high;
 } tnf_tally;
 

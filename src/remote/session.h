@@ -75,7 +75,7 @@ typedef struct tnf_exchange {
     const void *body; /* for PUT and POST */
     size_t nbody;
     bool guarded; /* after a redirect from a public host: private addresses are refused */
-    bool quick;   /* waits only a second, for services that may not exist */
+    bool quick;   /* waits only a second, for services that might not exist */
     bool direct;  /* without a proxy, for services of this machine */
     bool netrc;   /* with the name and password that .netrc has for the host */
     /* Takes bytes of a body, whose headers are in `answer`. Returning false ends the transfer and

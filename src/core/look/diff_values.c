@@ -216,7 +216,7 @@ static uint64_t elements_of(const struct comparison *c)
 {
     uint64_t fit = amount_of(c, true), n = tnf_elements(c->a_of);
     bool dense = c->a_of->layout == &tnf_layout_dense && c->numbers;
-    return dense && n < fit ? n : fit; /* the last byte of packed elements may not be full */
+    return dense && n < fit ? n : fit; /* the last byte of packed elements might not be full */
 }
 
 /* The sums of a range are needed even if the range has no difference: another range may have

@@ -169,7 +169,7 @@ static tnf_status read_piece(struct reading *r, tnf_error *e)
     return sums.n ? keep_sums(r->s, p, &sums, e) : TNF_OK;
 }
 
-/* The handle's allocator may not be thread-safe. */
+/* The handle's allocator might not be thread-safe. */
 static void *resize_memory(struct stats *s, void *p, size_t old, size_t size)
 {
     void *out = NULL;

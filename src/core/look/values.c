@@ -110,7 +110,7 @@ static void take_bytes(tnf_values *v, const tnf_type *type, const uint8_t *p, si
     take_floats(v, TNF_TALLY_F64, (const uint8_t *)x, n - whole * per);
 }
 
-/* Converts integers to doubles; tallies them again for their exact range, which doubles may not
+/* Converts integers to doubles; tallies them again for their exact range, which doubles might not
  * hold. */
 static void take_doubles(tnf_values *v, const tnf_type *type, const uint8_t *p, size_t n)
 {

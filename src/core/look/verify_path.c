@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Verifying a file that may not open.
+/* Verifying a file that might not open.
  *
  *   it opens                                   its parts are checked
  *   it does not                                the reason is the problem

@@ -37,7 +37,7 @@ struct splitting {
     const char *final;       /* the requested directory, while it has another name */
     int held;                /* the directory, locked against other splits; or -1 */
     bool cleared;            /* files with the names of new ones were renamed */
-    bool unsynced;           /* everything is in place, but may not be on the disk */
+    bool unsynced;           /* everything is in place, but might not be on the disk */
     tnf_error why;           /* the failure of that sync */
     uint64_t done, total;
 };

@@ -128,7 +128,7 @@ static void fill_info(tnf_file *f)
         f->info.missing++;
 }
 
-/* After a failure, removes tensors that need the format, which may not be ready. */
+/* After a failure, removes tensors that need the format, which might not be ready. */
 static void drop_unready(tnf_file *f)
 {
     for (size_t i = 0; i < f->catalog.n; i++)

@@ -28,7 +28,7 @@ struct restoring {
 
 static tnf_str text_of(const tnf_value *map, const char *key)
 {
-    return tnf_value_chars(tnf_value_get(map, key)); /* a name may not be UTF-8 */
+    return tnf_value_chars(tnf_value_get(map, key)); /* a name might not be UTF-8 */
 }
 
 static void *room_for(struct restoring *u, size_t n, size_t size)
