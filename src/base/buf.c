@@ -123,6 +123,11 @@ tnf_status tnf_buf_status(const tnf_buf *b, const char *what, tnf_error *e)
     case TNF_ELIMIT:
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the limit of %llu bytes is too small for %s",
                         (unsigned long long)b->max, what);
+    case TNF_EINVAL:
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "%s would contain a key or JSON text that is not UTF-8, or a number of a "
+                        "type that cannot be written there",
+                        what);
     default:
         return tnf_fail(e, b->status, TNF_NO_OFFSET, "out of memory for %s", what);
     }

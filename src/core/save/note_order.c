@@ -60,11 +60,12 @@ static bool comes_back(const struct planning *l, const char *listed, const tnf_m
 static void put_keys(tnf_buf *b, const tnf_member *members, size_t n)
 {
     for (size_t i = 0, put = 0; i < n; i++) {
-        if (tnf_registry_derives(&members[i]))
+        tnf_str key = members[i].key;
+        if (tnf_registry_derives(&members[i]) || !tnf_utf8_valid(NULL, key.p, key.n))
             continue;
         if (put++)
             tnf_buf_u8(b, ',');
-        tnf_json_put_string(b, members[i].key.p, members[i].key.n);
+        tnf_json_put_string(b, key.p, key.n);
     }
 }
 

@@ -142,9 +142,30 @@ static bool is_shallow(const tnf_value *v, unsigned levels)
            tnf_value_check(v, TNF_DEFAULT_DEPTH, NULL) != TNF_OK;
 }
 
+static bool has_utf8_keys(const tnf_value *v)
+{
+    if (v->kind == TNF_JSON)
+        return tnf_utf8_valid(NULL, v->as.s, v->n);
+    for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
+        if (!has_utf8_keys(&v->as.items[i]))
+            return false;
+    for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++) {
+        const tnf_member *m = &v->as.members[i];
+        if (!tnf_utf8_valid(NULL, m->key.p, m->key.n) || !has_utf8_keys(&m->value))
+            return false;
+    }
+    return true;
+}
+
+bool tnf_plan_utf8(const tnf_member *m)
+{
+    return tnf_utf8_valid(NULL, m->key.p, m->key.n) && has_utf8_keys(&m->value);
+}
+
 bool tnf_plan_holds(const tnf_can *can, const tnf_member *m, const tnf_object *of)
 {
-    return is_shallow(&m->value, of ? can->object_attr_levels : can->attr_levels) &&
+    return tnf_plan_utf8(m) &&
+           is_shallow(&m->value, of ? can->object_attr_levels : can->attr_levels) &&
            (can->holds_attr ? can->holds_attr(m, of) : tnf_plan_plain(&m->value));
 }
 
@@ -406,6 +427,10 @@ static tnf_status plan_attr(struct planning *l, const tnf_member *m, tnf_verdict
     const tnf_can *can = &l->format->can;
     if (found.fate == TNF_DROPPED) {
         tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key, found.why);
+        return TNF_OK;
+    }
+    if (l->stashes && !tnf_plan_utf8(m) && !tnf_registry_derives(m)) {
+        tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key, TNF_PLAN_NOT_UTF8);
         return TNF_OK;
     }
     if (tnf_plan_listed(can->file_attrs, m->key)) {

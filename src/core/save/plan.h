@@ -31,6 +31,9 @@ void tnf_plan_unasked(const struct planning *l, const char *kind, tnf_str name, 
 void tnf_plan_comma(tnf_buf *b);
 /* Writes the name of a tensor, which need not be valid text. */
 void tnf_plan_name(tnf_buf *b, tnf_str name);
+/* Are its key, the keys of its maps, and its JSON text UTF-8? No format holds other keys. */
+bool tnf_plan_utf8(const tnf_member *m);
+#define TNF_PLAN_NOT_UTF8 "its key, or a key or JSON text in it, is not UTF-8"
 /* Can a typed tree express it exactly? */
 bool tnf_plan_plain(const tnf_value *v);
 /* Does the format hold it unchanged? `of` is its tensor, or NULL for the file. */

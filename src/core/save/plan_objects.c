@@ -48,11 +48,13 @@ static void plan_object_attrs(struct planning *l, const tnf_object *o, bool nati
         }
         if (!l->stashes && tnf_registry_spells(m))
             continue;
-        if (!l->stashes || !tnf_utf8_valid(NULL, o->name.p, o->name.n)) {
-            tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key,
-                          l->stashes
+        const char *why = !l->stashes ? l->no_place
+                          : !tnf_utf8_valid(NULL, o->name.p, o->name.n)
                               ? "it cannot be kept, since the name of its tensor is not UTF-8"
-                              : l->no_place);
+                          : !tnf_plan_utf8(m) ? TNF_PLAN_NOT_UTF8
+                                              : NULL;
+        if (why) {
+            tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key, why);
             continue;
         }
         stash_object_attr(l, o, m, &opened);
