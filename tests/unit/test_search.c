@@ -2,6 +2,7 @@
 /* Neighbours and analogies: finalfusion's own lists on its own file, and everything else against
  * sums in double precision over all rows. */
 #include "../support/check.h"
+#include "../support/flush.h"
 #include "emb_files.h"
 
 static void expect_hits(const tnf_emb_hit *hits, size_t n, const char *words, const double *scores)
@@ -277,6 +278,36 @@ static void ties_and_odd_rows(void **state)
     close_opened(&x);
 }
 
+/* Vectors of subnormal numbers, in a program that treats such numbers as 0: the answers are the
+ * same as in others. */
+static void small_numbers(void **state)
+{
+    static const float rows[] = { 3e-39F, 0, 2e-39F, 2e-39F, 0, 5e-39F, 1, 1.25F };
+    struct made m = { .words = "a|b|c|d", .rows = 4, .dims = 2, .values = rows };
+    struct opened x = open_made(&m, NULL);
+    tnf_emb_hit hits[2][9];
+    float vectors[2][6];
+    size_t counts[2][3];
+    tnf_error e;
+    tnf_str asked[] = { TEXT("a"), TEXT("b"), TEXT("d") };
+    (void)state;
+    tnf_emb_query q = { .size = sizeof q, .k = 3 };
+    for (unsigned flushed = 0; flushed < 2; flushed++) {
+        uint32_t mode = flushed ? flush_begin() : 0;
+        assert_ok(tnf_emb_similar(hits[flushed], counts[flushed], NULL, x.emb, asked, 2, &q, &e));
+        assert_ok(
+            tnf_emb_analogy(hits[flushed] + 6, counts[flushed] + 2, NULL, x.emb, asked, 1, &q, &e));
+        assert_ok(tnf_emb_vectors(vectors[flushed], NULL, x.emb, asked, 3, &e));
+        assert_true(!flushed || flush_end(mode));
+    }
+    expect_hits(hits[0], 3, "b d c", NULL); /* the cosines are .707, .625 and 0 */
+    assert_memory_equal(vectors[0], vectors[1], sizeof vectors[0]);
+    assert_memory_equal(counts[0], counts[1], sizeof counts[0]);
+    for (size_t i = 0; i < counts[0][0] + counts[0][1] + counts[0][2]; i++)
+        assert_true(hits[0][i].row == hits[1][i].row && hits[0][i].score == hits[1][i].score);
+    close_opened(&x);
+}
+
 /* A word that stands there twice is left out twice. */
 static void duplicates_left_out(void **state)
 {
@@ -489,6 +520,7 @@ int main(void)
         cmocka_unit_test(against_all),
         cmocka_unit_test(many_and_all),
         cmocka_unit_test(ties_and_odd_rows),
+        cmocka_unit_test(small_numbers),
         cmocka_unit_test(duplicates_left_out),
         cmocka_unit_test(finds_analogies),
         cmocka_unit_test(quantized_as_reconstructed),

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/ieee.h"
 #include "ext/emb/view.h"
 
 #include <math.h>
@@ -187,7 +188,10 @@ tnf_status tnf_emb_subword_rows(const tnf_emb *emb, const tnf_ngram_rule *rule, 
 tnf_status tnf_emb_row(float *dst, const tnf_emb *emb, uint64_t row, tnf_error *e)
 {
     TNF_TRY(tnf_need(emb, "emb", e));
-    return tnf_rows_get(&emb->copied, row, dst, e);
+    uint32_t mode = tnf_enter_ieee();
+    tnf_status status = tnf_rows_get(&emb->copied, row, dst, e);
+    tnf_leave_ieee(mode);
+    return status;
 }
 
 /* The length, in double precision if squares of floats would underflow or overflow. */
@@ -260,10 +264,13 @@ tnf_status tnf_emb_vectors(float *dst, tnf_emb_found *found, const tnf_emb *emb,
 {
     TNF_TRY(tnf_need(emb, "emb", e));
     TNF_TRY(tnf_emb_need_words(words, n, e));
-    for (size_t i = 0; i < n; i++) {
+    uint32_t mode = tnf_enter_ieee();
+    tnf_status status = TNF_OK;
+    for (size_t i = 0; i < n && status == TNF_OK; i++) {
         tnf_emb_found ignored;
-        TNF_TRY(
-            vector_of(emb, words[i], dst + i * emb->info.dims, found ? &found[i] : &ignored, e));
+        status = vector_of(emb, words[i], dst + i * emb->info.dims, found ? &found[i] : &ignored,
+                           e);
     }
-    return TNF_OK;
+    tnf_leave_ieee(mode);
+    return status;
 }

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/ieee.h"
 #include "base/sized.h"
 #include "ext/emb/change.h"
 #include "ext/emb/pq_train.h"
@@ -334,9 +335,11 @@ tnf_status tnf_emb_quantize(tnf_quantized *out, tnf_builder *builder, tnf_emb *e
     TNF_TRY(make_results(&q, e));
     uint64_t taken = emb->arena.total;
     tnf_arena_init(&arena, &emb->alloc, taken < emb->memory ? emb->memory - taken : 0);
+    uint32_t mode = tnf_enter_ieee();
     tnf_status status = make_room(&q, &o, e);
     if (status == TNF_OK)
         status = quantize_rows(builder, &q, out, e);
+    tnf_leave_ieee(mode);
     tnf_arena_free(&arena);
     return status;
 }

@@ -2,6 +2,7 @@
 /* Finds neighbours of vectors and of words, and solves analogies. */
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/ieee.h"
 #include "ext/emb/view.h"
 
 #include <string.h>
@@ -18,9 +19,17 @@ typedef struct questions {
     tnf_asked *asked;
     float *vectors;
     tnf_emb_found *found;
+    uint32_t mode; /* of the caller's thread */
 } questions;
 
-/* Allocates memory for looking up `words` words, for n questions. */
+static void end_questions(questions *x)
+{
+    tnf_arena_free(&x->arena);
+    tnf_leave_ieee(x->mode);
+}
+
+/* Allocates memory for looking up `words` words, for n questions. Until end_questions() the thread
+ * computes by IEEE 754. */
 static tnf_status begin_questions(questions *x, const tnf_emb *emb, const tnf_emb_query *query,
                                   size_t n, uint64_t words, tnf_error *e)
 {
@@ -30,10 +39,11 @@ static tnf_status begin_questions(questions *x, const tnf_emb *emb, const tnf_em
     x->asked = tnf_arena_array(&x->arena, (uint64_t)n + 1, sizeof *x->asked);
     x->vectors = tnf_arena_array(&x->arena, words + 1, emb->info.dims * sizeof(float));
     x->found = tnf_arena_array(&x->arena, words + 1, sizeof *x->found);
+    x->mode = tnf_enter_ieee();
     if (x->asked && x->vectors && x->found)
         return TNF_OK;
     tnf_status status = tnf_arena_fail(&x->arena, "questions", e);
-    tnf_arena_free(&x->arena);
+    end_questions(x);
     return status;
 }
 
@@ -48,7 +58,7 @@ static tnf_status find_nearest(const tnf_emb *emb, const float *vectors, const d
         x.asked[i] = (tnf_asked) { vectors ? vectors + i * d : NULL,
                                    vectors64 ? vectors64 + i * d : NULL, NO_SKIP };
     tnf_status status = tnf_search(emb, x.asked, n, &x.query, hits, counts, e);
-    tnf_arena_free(&x.arena);
+    end_questions(&x);
     return status;
 }
 
@@ -109,7 +119,7 @@ tnf_status tnf_emb_similar(tnf_emb_hit *hits, size_t *counts, tnf_emb_found *fou
     tnf_status status = find_similar(emb, &x, words, n, hits, counts, e);
     if (found)
         memcpy(found, x.found, n * sizeof *found);
-    tnf_arena_free(&x.arena);
+    end_questions(&x);
     return status;
 }
 
@@ -157,6 +167,6 @@ tnf_status tnf_emb_analogy(tnf_emb_hit *hits, size_t *counts, tnf_emb_found *fou
     tnf_status status = find_analogy(emb, &x, words, n, hits, counts, e);
     if (found)
         memcpy(found, x.found, (size_t)all * sizeof *found);
-    tnf_arena_free(&x.arena);
+    end_questions(&x);
     return status;
 }
