@@ -8,16 +8,21 @@
  * by several threads, each with its own stream; any other part by one thread. The error is the
  * first one in the order of the part, as with a single thread. If the target has room for the whole
  * part, the blocks are made there, and nothing remains to be written (io/room.c).
+ *
+ * If a virtual tensor is made in larger units (of 4 to 16 MiB, if it is transposed), a block is a
+ * unit. With smaller blocks each thread would make every unit again, for its own blocks of it.
  */
 #include "base/pool.h"
-#include "core/read/stream.h"
+#include "core/read/virtual.h"
 #include "io/sink.h"
 
 #include <pthread.h>
 
 #define MOST_THREADS 16u
 #define MOST_BLOCKS  (MOST_THREADS + 2)
-#define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it saves */
+#define LARGEST      ((uint64_t)16 << 20) /* block */
+#define MOST_BYTES   ((size_t)24 << 20)   /* of all blocks, unless two are larger */
+#define WORTH_THREAD ((uint64_t)4 << 20)  /* below this a thread costs more than it saves */
 
 struct block_slot {
     bool made;
@@ -27,6 +32,7 @@ struct block_slot {
 
 struct ahead {
     const tnf_part *part;
+    size_t size; /* bytes of a block */
     uint8_t *blocks;
     const tnf_room *room;  /* blocks are made there instead; or NULL */
     uint64_t ring, all;    /* number of blocks in the ring, and in the part */
@@ -41,9 +47,9 @@ struct ahead {
 /* Block i, and its length. */
 static uint8_t *block_of(const struct ahead *a, uint64_t i, size_t *n)
 {
-    uint64_t left = a->part->nbytes - i * TNF_SCAN_BLOCK;
-    *n = left < TNF_SCAN_BLOCK ? (size_t)left : TNF_SCAN_BLOCK;
-    return a->room ? a->room->p + i * TNF_SCAN_BLOCK : a->blocks + i % a->ring * TNF_SCAN_BLOCK;
+    uint64_t left = a->part->nbytes - i * a->size;
+    *n = left < a->size ? (size_t)left : a->size;
+    return a->room ? a->room->p + i * a->size : a->blocks + i % a->ring * a->size;
 }
 
 /* Gets the next block to make, once there is room for it; false: there is none. */
@@ -77,9 +83,9 @@ static void *make_all(void *ctx)
         size_t n;
         uint8_t *block = block_of(a, i, &n);
         if (status == TNF_OK && a->room)
-            status = tnf_room_ready(a->room, i * TNF_SCAN_BLOCK, n, &error);
+            status = tnf_room_ready(a->room, i * a->size, n, &error);
         if (status == TNF_OK)
-            status = tnf_stream_read(&stream, i * TNF_SCAN_BLOCK, block, n, &error);
+            status = tnf_stream_read(&stream, i * a->size, block, n, &error);
         if (status == TNF_OK && i + 1 == a->all)
             status = tnf_stream_end(&stream, &error);
         pthread_mutex_lock(&a->lock);
@@ -129,7 +135,7 @@ static tnf_status take_all(struct ahead *a, tnf_take_fn take, void *ctx, tnf_err
         if (status == TNF_OK)
             TNF_CALL(status, e, take, ctx, block, n);
         if (a->room)
-            tnf_room_leave(a->room, i * TNF_SCAN_BLOCK, n);
+            tnf_room_leave(a->room, i * a->size, n);
         free_block(a, status != TNF_OK);
     }
     return status;
@@ -142,7 +148,7 @@ static bool scan_concurrently(struct ahead *a, unsigned threads, tnf_take_fn tak
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     pthread_t made_by[MOST_THREADS];
     unsigned started = 0;
-    size_t size = (size_t)a->ring * TNF_SCAN_BLOCK;
+    size_t size = (size_t)a->ring * a->size;
     a->blocks = a->room ? NULL : tnf_alloc(&alloc, size);
     while ((a->room || a->blocks) && started < threads &&
            tnf_thread_start(&made_by[started], make_all, a))
@@ -155,6 +161,15 @@ static bool scan_concurrently(struct ahead *a, unsigned threads, tnf_take_fn tak
     return started > 0;
 }
 
+static size_t block_size(const tnf_part *part)
+{
+    const struct tnf_virtual *made = part->origin ? part->origin->made : NULL;
+    uint64_t unit = 0;
+    if (made)
+        (void)tnf_type_bytes(&unit, part->type, made->unit);
+    return unit > TNF_SCAN_BLOCK && unit <= LARGEST ? (size_t)unit : TNF_SCAN_BLOCK;
+}
+
 /* One thread takes; several threads make parts that are computed, or that are made in place. For
  * other parts, fewer threads read faster. */
 static unsigned count_makers(const struct ahead *a)
@@ -162,6 +177,8 @@ static unsigned count_makers(const struct ahead *a)
     const tnf_part *part = a->part;
     unsigned most = tnf_pool_threads(0);
     most = most < MOST_THREADS ? most : MOST_THREADS;
+    unsigned fit = (unsigned)(MOST_BYTES / a->size); /* one of them is being taken */
+    most = fit < 2 ? 1 : most < fit ? most : fit - 1;
     bool computed = part->origin && part->origin->made;
     if (!tnf_part_anywhere(part) || (!computed && !a->room))
         return 1;
@@ -176,9 +193,11 @@ bool tnf_scan_room(const tnf_part *part, const tnf_room *room, tnf_take_fn take,
                        .lock = PTHREAD_MUTEX_INITIALIZER,
                        .freed = PTHREAD_COND_INITIALIZER,
                        .filled = PTHREAD_COND_INITIALIZER };
-    a.all = part->nbytes / TNF_SCAN_BLOCK + (part->nbytes % TNF_SCAN_BLOCK != 0);
+    a.size = block_size(part);
+    a.all = part->nbytes / a.size + (part->nbytes % a.size != 0);
     unsigned threads = count_makers(&a);
-    a.ring = threads + 2;
+    a.ring = threads + (a.size > TNF_SCAN_BLOCK ? 1 : 2);
+    a.ring = a.ring < a.all ? a.ring : a.all;
     bool done = scan_concurrently(&a, threads, take, ctx, status, e);
     pthread_cond_destroy(&a.filled);
     pthread_cond_destroy(&a.freed);

@@ -13,7 +13,9 @@
 #include <string.h>
 
 #define MAX_RANK   64u
-#define TRANSPOSED ((uint64_t)16 << 20) /* bytes that are transposed at a time */
+#define TRANSPOSED ((uint64_t)16 << 20) /* the most bytes that are transposed at a time */
+#define IN_CACHE   ((uint64_t)4 << 20)  /* the least, unless the source is read in order */
+#define LONG_RUN   ((uint64_t)256)      /* bytes that are read from each column, if possible */
 #define FORWARD    ((uint64_t)4 << 20)  /* bytes that are read at a time otherwise */
 
 struct slicing {
@@ -122,6 +124,19 @@ static tnf_status plan_slices(struct tnf_virtual *v, const tnf_object *from, tnf
     return TNF_OK;
 }
 
+/* The bytes to transpose at a time. A source that is read in order is read once for each time, so
+ * they are as many as possible. */
+static uint64_t transposed_bytes(const struct tnf_virtual *v)
+{
+    const struct slicing *s = v->plan;
+    uint64_t all = s->slices[0].count, row = all ? v->part.nbytes / all : 0;
+    uint64_t bytes = LONG_RUN * 8 / s->from.parts->type->bits;
+    if (!tnf_part_anywhere(s->from.parts) || row > TRANSPOSED / bytes)
+        return TRANSPOSED;
+    bytes *= row;
+    return bytes < IN_CACHE ? IN_CACHE : bytes;
+}
+
 static void plan_window(struct tnf_virtual *v, bool transposes)
 {
     struct slicing *s = v->plan;
@@ -131,9 +146,13 @@ static void plan_window(struct tnf_virtual *v, bool transposes)
         inner *= s->slices[d].count;
     }
     v->make = make_slice;
-    v->window = (transposes ? TRANSPOSED : FORWARD) * 8 / bits;
-    if (transposes) /* the elements of each piece are scattered over the source */
-        v->unit = v->window < v->elements ? v->window : v->elements ? v->elements : 1;
+    v->window = (transposes ? transposed_bytes(v) : FORWARD) * 8 / bits;
+    if (!transposes)
+        return;
+    if (s->inner[0] > 0 && v->window > s->inner[0]) /* a part of a row is read slowly */
+        v->window -= v->window % s->inner[0];
+    /* The elements of each piece are scattered over the source. */
+    v->unit = v->window < v->elements ? v->window : v->elements ? v->elements : 1;
 }
 
 tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf_error *e)
