@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "codec/codec_ops.h"
 
+#include <pthread.h>
 #include <zstd.h>
 
 #define FOOTER     9u /* frames, descriptor, magic */
@@ -197,43 +198,104 @@ static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
 
 /* --------------------------------------------------------------- encoding */
 
-/* Frames are independent. As many as there are lanes are gathered, compressed in parallel, and
- * written in order. Lanes are created when first needed, so small data uses one. */
-#define MOST_LANES 4u
+/* Frames are independent. The caller fills lanes of a ring and writes them in order; workers
+ * compress them meanwhile:
+ *
+ *   lane     5     6     7    8
+ *          done  done  taken  being filled      written = 5, taken = 8, filled = 8
+ *
+ * Lanes are allocated and workers started when they are first needed, so small data needs one lane
+ * and no worker. If the lane that is written next was not taken, the caller compresses it. */
+#define MOST_WORKERS 8u
+#define MOST_LANES   (MOST_WORKERS + 2)
+#define HIGH_LEVEL   13 /* from here on a context takes up to 20 MB */
+#define HIGH_WORKERS 4u
 
 struct lane {
-    ZSTD_CCtx *ctx;
     uint8_t *plain, *stored;
     size_t n, stored_n;
+    bool done; /* compressed; the encoder's lock guards it */
+    tnf_status status;
+    tnf_error error;
+};
+
+struct worker {
+    pthread_t thread;
+    ZSTD_CCtx *ctx;
+    struct encode *of;
 };
 
 struct encode {
-    struct lane lanes[MOST_LANES];
-    unsigned most,
-        filled; /* number of lanes; number of full lanes, or the index of the current one */
+    struct lane lanes[MOST_LANES]; /* lane i is at i % ring */
+    struct worker workers[MOST_WORKERS];
+    ZSTD_CCtx *ctx; /* of the caller */
+    unsigned ring, most, started;
     size_t bound;
+    uint64_t written;
+    pthread_mutex_t lock;
+    pthread_cond_t full; /* wakes workers */
+    pthread_cond_t done; /* wakes the caller */
+    uint64_t filled, taken;
+    bool stop;
     uint8_t *table; /* the entries of the table */
     size_t frames, room;
 };
 
-static tnf_status open_lane(tnf_encoder *x, struct lane *lane, tnf_error *e)
+static tnf_status make_context(ZSTD_CCtx **out, int level, tnf_error *e)
+{
+    *out = ZSTD_createCCtx();
+    if (!*out)
+        return tnf_no_memory("zstd", e);
+    size_t wrong = ZSTD_CCtx_setParameter(*out, ZSTD_c_compressionLevel, level ? level : LEVEL);
+    if (ZSTD_isError(wrong))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zstd level %d: %s", level,
+                        ZSTD_getErrorName(wrong));
+    (void)ZSTD_CCtx_setParameter(*out, ZSTD_c_checksumFlag, 1);
+    (void)ZSTD_CCtx_setParameter(*out, ZSTD_c_contentSizeFlag, 0);
+    return TNF_OK;
+}
+
+static void compress_lane(const struct encode *s, struct lane *lane, ZSTD_CCtx *ctx)
+{
+    lane->status = TNF_OK;
+    lane->stored_n = ZSTD_compress2(ctx, lane->stored, s->bound, lane->plain, lane->n);
+    if (ZSTD_isError(lane->stored_n))
+        lane->status = tnf_fail(&lane->error, TNF_ENOMEM, TNF_NO_OFFSET, "zstd: %s",
+                                ZSTD_getErrorName(lane->stored_n));
+}
+
+static void *run_worker(void *ctx)
+{
+    struct worker *w = ctx;
+    struct encode *s = w->of;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        while (!s->stop && s->taken == s->filled)
+            pthread_cond_wait(&s->full, &s->lock);
+        if (s->stop)
+            break;
+        struct lane *lane = &s->lanes[s->taken++ % s->ring];
+        pthread_mutex_unlock(&s->lock);
+        compress_lane(s, lane, w->ctx);
+        pthread_mutex_lock(&s->lock);
+        lane->done = true;
+        pthread_cond_signal(&s->done);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* Without a worker more, the others and the caller do its work. */
+static void start_worker(tnf_encoder *x)
 {
     struct encode *s = x->state;
-    if (lane->ctx)
-        return TNF_OK;
-    lane->plain = lane->plain ? lane->plain : tnf_alloc(&x->alloc, CHUNK);
-    lane->stored = lane->stored ? lane->stored : tnf_alloc(&x->alloc, s->bound);
-    lane->ctx = lane->plain && lane->stored ? ZSTD_createCCtx() : NULL;
-    if (!lane->ctx)
-        return tnf_no_memory("zstd", e);
-    size_t wrong = ZSTD_CCtx_setParameter(lane->ctx, ZSTD_c_compressionLevel,
-                                          x->level ? x->level : LEVEL);
-    if (ZSTD_isError(wrong))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zstd level %d: %s", x->level,
-                        ZSTD_getErrorName(wrong));
-    (void)ZSTD_CCtx_setParameter(lane->ctx, ZSTD_c_checksumFlag, 1);
-    (void)ZSTD_CCtx_setParameter(lane->ctx, ZSTD_c_contentSizeFlag, 0);
-    return TNF_OK;
+    struct worker *w = &s->workers[s->started];
+    w->of = s;
+    if (make_context(&w->ctx, x->level, NULL) == TNF_OK &&
+        tnf_thread_start(&w->thread, run_worker, w))
+        s->started++;
+    else
+        s->most = s->started;
 }
 
 static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
@@ -242,10 +304,27 @@ static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
     x->state = s;
     if (!s)
         return tnf_no_memory("zstd", e);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->full, NULL);
+    pthread_cond_init(&s->done, NULL);
     unsigned threads = tnf_pool_threads(0);
-    s->most = threads < MOST_LANES ? threads : MOST_LANES;
+    unsigned most = x->level < HIGH_LEVEL ? MOST_WORKERS : HIGH_WORKERS;
+    s->most = threads < 2 ? 0 : threads < most ? threads : most;
+    s->ring = s->most ? s->most + 2 : 1;
     s->bound = ZSTD_compressBound(CHUNK);
-    return open_lane(x, &s->lanes[0], e);
+    return make_context(&s->ctx, x->level, e);
+}
+
+static void stop_workers(struct encode *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_broadcast(&s->full);
+    pthread_mutex_unlock(&s->lock);
+    for (unsigned i = 0; i < s->started; i++)
+        pthread_join(s->workers[i].thread, NULL);
+    for (unsigned i = 0; i < MOST_WORKERS; i++)
+        ZSTD_freeCCtx(s->workers[i].ctx);
 }
 
 static void encode_close(tnf_encoder *x)
@@ -253,11 +332,15 @@ static void encode_close(tnf_encoder *x)
     struct encode *s = x->state;
     if (!s)
         return;
+    stop_workers(s);
     for (unsigned i = 0; i < MOST_LANES; i++) {
-        ZSTD_freeCCtx(s->lanes[i].ctx);
         tnf_free(&x->alloc, s->lanes[i].plain, CHUNK);
         tnf_free(&x->alloc, s->lanes[i].stored, s->bound);
     }
+    ZSTD_freeCCtx(s->ctx);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->full);
+    pthread_cond_destroy(&s->done);
     tnf_free(&x->alloc, s->table, s->room * 8);
     tnf_free(&x->alloc, s, sizeof *s);
 }
@@ -277,47 +360,72 @@ static tnf_status add_entry(tnf_encoder *x, const struct lane *lane, tnf_error *
     return TNF_OK;
 }
 
-static tnf_status compress_lane(void *ctx, size_t i, tnf_error *e)
+/* Waits until the next lane to be written is compressed, or compresses it. */
+static struct lane *finish_lane(struct encode *s)
 {
-    struct encode *s = ctx;
-    struct lane *lane = &s->lanes[i];
-    lane->stored_n = ZSTD_compress2(lane->ctx, lane->stored, s->bound, lane->plain, lane->n);
-    if (ZSTD_isError(lane->stored_n))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "zstd: %s",
-                        ZSTD_getErrorName(lane->stored_n));
+    struct lane *lane = &s->lanes[s->written % s->ring];
+    pthread_mutex_lock(&s->lock);
+    bool mine = s->taken == s->written;
+    s->taken += mine;
+    while (!mine && !lane->done)
+        pthread_cond_wait(&s->done, &s->lock);
+    lane->done = false;
+    pthread_mutex_unlock(&s->lock);
+    if (mine)
+        compress_lane(s, lane, s->ctx);
+    return lane;
+}
+
+static tnf_status write_lane(tnf_encoder *x, tnf_error *e)
+{
+    struct encode *s = x->state;
+    struct lane *lane = finish_lane(s);
+    if (lane->status != TNF_OK && e)
+        *e = lane->error;
+    TNF_TRY(lane->status);
+    TNF_TRY(add_entry(x, lane, e));
+    TNF_TRY(x->to.write(x->to.ctx, lane->stored, lane->stored_n, e));
+    lane->n = 0;
+    s->written++;
     return TNF_OK;
 }
 
-/* Compresses and writes all lanes that contain data. */
-static tnf_status put_frames(tnf_encoder *x, tnf_error *e)
+/* Passes the lane that was filled to the workers, if `more` data may follow also to a new one. */
+static void pass_lane(tnf_encoder *x, bool more)
 {
     struct encode *s = x->state;
-    unsigned n = s->filled < s->most && s->lanes[s->filled].n ? s->filled + 1 : s->filled;
-    TNF_TRY(tnf_pool_run(n, n, compress_lane, s, e));
-    for (unsigned i = 0; i < n; i++) {
-        struct lane *lane = &s->lanes[i];
-        TNF_TRY(add_entry(x, lane, e));
-        lane->n = 0;
-        TNF_TRY(x->to.write(x->to.ctx, lane->stored, lane->stored_n, e));
-    }
-    s->filled = 0;
-    return TNF_OK;
+    pthread_mutex_lock(&s->lock);
+    s->filled++;
+    pthread_cond_signal(&s->full);
+    pthread_mutex_unlock(&s->lock);
+    if (more && s->started < s->most && s->filled - s->written > s->started)
+        start_worker(x);
+}
+
+/* The lane that is being filled; the ring has room for it. */
+static tnf_status open_lane(struct lane **out, tnf_encoder *x, tnf_error *e)
+{
+    struct encode *s = x->state;
+    if (s->filled - s->written == s->ring)
+        TNF_TRY(write_lane(x, e));
+    struct lane *lane = *out = &s->lanes[s->filled % s->ring];
+    lane->plain = lane->plain ? lane->plain : tnf_alloc(&x->alloc, CHUNK);
+    lane->stored = lane->stored ? lane->stored : tnf_alloc(&x->alloc, s->bound);
+    return lane->plain && lane->stored ? TNF_OK : tnf_no_memory("zstd", e);
 }
 
 static tnf_status encode_seekable(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
 {
-    struct encode *s = x->state;
     for (const uint8_t *p = bytes; n > 0;) {
-        struct lane *lane = &s->lanes[s->filled];
-        TNF_TRY(open_lane(x, lane, e));
+        struct lane *lane;
+        TNF_TRY(open_lane(&lane, x, e));
         size_t here = CHUNK - lane->n < n ? CHUNK - lane->n : n;
         memcpy(lane->plain + lane->n, p, here);
         lane->n += here;
         p += here;
         n -= here;
-        s->filled += lane->n == CHUNK;
-        if (s->filled == s->most)
-            TNF_TRY(put_frames(x, e));
+        if (lane->n == CHUNK)
+            pass_lane(x, true);
     }
     return TNF_OK;
 }
@@ -326,7 +434,10 @@ static tnf_status encode_end(tnf_encoder *x, tnf_error *e)
 {
     struct encode *s = x->state;
     uint8_t head[HEADER], foot[FOOTER];
-    TNF_TRY(put_frames(x, e));
+    if (s->filled - s->written < s->ring && s->lanes[s->filled % s->ring].n > 0)
+        pass_lane(x, false);
+    while (s->written < s->filled)
+        TNF_TRY(write_lane(x, e));
     tnf_put_le32(head, HEAD_MAGIC);
     tnf_put_le32(head + 4, (uint32_t)(8 * s->frames + FOOTER));
     tnf_put_le32(foot, (uint32_t)s->frames);

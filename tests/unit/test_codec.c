@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Codecs: there and back, pieces, damage, bombs, and streams that libzstd itself made. */
 #include "base/bytes.h"
+#include "base/pool.h"
 #include "codec/codec.h"
 
 #include <setjmp.h>
@@ -188,6 +189,69 @@ static void frame_header(void **state)
     free(plain);
 }
 
+/* Fails when it is to write more than `left` bytes. */
+static tnf_status append_some(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    size_t *left = ctx;
+    (void)bytes, (void)e;
+    if (n > *left)
+        return TNF_EIO;
+    *left -= n;
+    return TNF_OK;
+}
+
+/* Returns how writing ends. */
+static tnf_status encode_some(const uint8_t *plain, size_t n, size_t left)
+{
+    tnf_encode_to to = { append_some, &left };
+    tnf_encoder *x;
+    tnf_error e;
+    assert_int_equal(tnf_encoder_open(&x, TNF_CODEC_ZSTD_SEEKABLE, 0, &to, NULL, &e), TNF_OK);
+    tnf_status status = tnf_encoder_write(x, plain, n, &e);
+    if (status == TNF_OK)
+        status = tnf_encoder_end(x, &e);
+    tnf_encoder_close(x);
+    return status;
+}
+
+/* Any number of threads writes the same bytes, and ends if writing fails anywhere. */
+static void frames_by_threads(void **state)
+{
+    enum { SIZE = (13 << 20) + 12345 }; /* more frames than there are lanes */
+    static const struct {
+        const char *text;
+        unsigned number;
+    } threads[] = { { "1", 1 }, { "2", 2 }, { "5", 5 }, { "64", 64 } };
+    const char *before = getenv("TENFOLD_THREADS");
+    char *kept = before ? strdup(before) : NULL;
+    uint8_t *plain = make_sample(SIZE);
+    struct bytes first = { 0 };
+    (void)state;
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        setenv("TENFOLD_THREADS", threads[i].text, 1);
+        assert_int_equal(tnf_pool_threads(0), threads[i].number);
+        struct bytes now = encode_all(TNF_CODEC_ZSTD_SEEKABLE, 1, plain, SIZE);
+        assert_int_equal(tnf_le32(now.p + now.n - 9), 14); /* frames */
+        if (i > 0) {
+            assert_int_equal(now.n, first.n);
+            assert_memory_equal(now.p, first.p, now.n);
+            free(now.p);
+        } else {
+            first = now;
+        }
+        assert_int_equal(encode_some(plain, SIZE, SIZE), TNF_OK);
+        for (size_t left = 0; left < first.n; left += first.n / 7)
+            assert_int_equal(encode_some(plain, SIZE, left), TNF_EIO);
+    }
+    if (kept)
+        setenv("TENFOLD_THREADS", kept, 1);
+    else
+        unsetenv("TENFOLD_THREADS");
+    free(kept);
+    free(first.p);
+    free(plain);
+}
+
 /* What libzstd wrote by itself, several frames back to back, a skippable one among them. */
 static void frames_of_others(void **state)
 {
@@ -285,11 +349,12 @@ static void measures_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),       cmocka_unit_test(reads_pieces),
-        cmocka_unit_test(sizes_must_agree),     cmocka_unit_test(notices_damage),
-        cmocka_unit_test(empty_seekable),       cmocka_unit_test(frame_header),
-        cmocka_unit_test(frames_of_others),     cmocka_unit_test(hostile_table),
-        cmocka_unit_test(absent_codecs_say_so), cmocka_unit_test(measures_frames),
+        cmocka_unit_test(there_and_back),    cmocka_unit_test(reads_pieces),
+        cmocka_unit_test(sizes_must_agree),  cmocka_unit_test(notices_damage),
+        cmocka_unit_test(empty_seekable),    cmocka_unit_test(frame_header),
+        cmocka_unit_test(frames_by_threads), cmocka_unit_test(frames_of_others),
+        cmocka_unit_test(hostile_table),     cmocka_unit_test(absent_codecs_say_so),
+        cmocka_unit_test(measures_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
