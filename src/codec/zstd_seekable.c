@@ -214,7 +214,7 @@ static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
 struct lane {
     uint8_t *plain, *stored;
     size_t n, stored_n;
-    bool done; /* compressed; the encoder's lock guards it */
+    bool done; /* compressed; the encoder's lock guards it while a worker has the lane */
     tnf_status status;
     tnf_error error;
 };
@@ -369,10 +369,10 @@ static struct lane *finish_lane(struct encode *s)
     s->taken += mine;
     while (!mine && !lane->done)
         pthread_cond_wait(&s->done, &s->lock);
-    lane->done = false;
     pthread_mutex_unlock(&s->lock);
     if (mine)
         compress_lane(s, lane, s->ctx);
+    lane->done = true; /* no worker looks at it again before it is passed on again */
     return lane;
 }
 
@@ -386,6 +386,7 @@ static tnf_status write_lane(tnf_encoder *x, tnf_error *e)
     TNF_TRY(add_entry(x, lane, e));
     TNF_TRY(x->to.write(x->to.ctx, lane->stored, lane->stored_n, e));
     lane->n = 0;
+    lane->done = false;
     s->written++;
     return TNF_OK;
 }
