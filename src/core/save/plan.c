@@ -164,7 +164,8 @@ bool tnf_plan_utf8(const tnf_member *m)
 
 bool tnf_plan_holds(const tnf_can *can, const tnf_member *m, const tnf_object *of)
 {
-    return tnf_plan_utf8(m) &&
+    /* Attributes of the file can be long: plan_attr() looks for such keys in them only once. */
+    return (!of || tnf_plan_utf8(m)) &&
            is_shallow(&m->value, of ? can->object_attr_levels : can->attr_levels) &&
            (can->holds_attr ? can->holds_attr(m, of) : tnf_plan_plain(&m->value));
 }

@@ -36,7 +36,8 @@ bool tnf_plan_utf8(const tnf_member *m);
 #define TNF_PLAN_NOT_UTF8 "its key, or a key or JSON text in it, is not UTF-8"
 /* Can a typed tree express it exactly? */
 bool tnf_plan_plain(const tnf_value *v);
-/* Does the format hold it unchanged? `of` is its tensor, or NULL for the file. */
+/* Does the format hold it unchanged? `of` is its tensor, or NULL for the file: then it must be
+ * known that tnf_plan_utf8() is true. */
 bool tnf_plan_holds(const tnf_can *can, const tnf_member *m, const tnf_object *of);
 /* Are its maps in the order in which a format with sorted maps returns them? If not, they are kept
  * natively, and also in the stash because of the order. */
