@@ -32,6 +32,40 @@ static void fail_fills_and_returns(void **state)
     assert_int_equal(tnf_fail(NULL, TNF_ELIMIT, 0, "%s", "unheard"), TNF_ELIMIT);
 }
 
+/* A later version of the library may use the reserved bytes. */
+static void reserved_bytes_are_zero(void **state)
+{
+    (void)state;
+    static const char zeros[sizeof((tnf_error *)0)->reserved];
+    tnf_error e, said;
+    memset(&e, 0xaa, sizeof e);
+    tnf_fail(&e, TNF_EIO, 0, "x");
+    assert_memory_equal(e.reserved, zeros, sizeof zeros);
+    memset(&e, 0xaa, sizeof e);
+    tnf_fail_sys(&e, EIO, "x");
+    assert_memory_equal(e.reserved, zeros, sizeof zeros);
+    for (int filled = 0; filled < 2; filled++) {
+        memset(&e, 0xaa, sizeof e);
+        memset(&said, 0xaa, sizeof said);
+        tnf_call_before(&said);
+        if (filled)
+            tnf_error_set(&said, TNF_EIO, 0, "x");
+        tnf_call_failed(&e, TNF_EIO, &said);
+        assert_memory_equal(e.reserved, zeros, sizeof zeros);
+    }
+}
+
+/* The new message may contain the old one. */
+static void messages_get_context(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_error_set(&e, TNF_EIO, 7, "no room");
+    tnf_error_set(&e, e.status, e.offset, "while saving: %s", e.message);
+    assert_string_equal(e.message, "while saving: no room");
+    assert_int_equal(e.offset, 7);
+}
+
 static void rules_stay(void **state)
 {
     (void)state;
@@ -239,6 +273,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_statuses),
         cmocka_unit_test(fail_fills_and_returns),
+        cmocka_unit_test(reserved_bytes_are_zero),
+        cmocka_unit_test(messages_get_context),
         cmocka_unit_test(rules_stay),
         cmocka_unit_test(long_sentences_are_cut),
         cmocka_unit_test(cut_sentences_stay_utf8),
