@@ -202,6 +202,7 @@ tnf_status tnf_virtual_new(tnf_virtual **out, const tnf_object *const *sources, 
     for (size_t i = 0; i < n; i++)
         TNF_TRY(tnf_need(sources[i], "sources[i]", e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_virtual_how, &own, how, e));
+    TNF_TRY(tnf_check_choice(own.order, TNF_ORDER_F, "order", e));
     TNF_TRY(check_count(&own, n, e));
     struct tnf_virtual *v = tnf_alloc0(&a, sizeof *v);
     if (!v)
