@@ -104,7 +104,11 @@ static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values,
         .folder = s->folder,
         .save = s,
     };
-    tnf_status status = s->index ? s->index->write_index(&w, e) : s->format->write(&w, e);
+    tnf_status status; /* by TNF_CALL, since a format may try what fails */
+    if (s->index)
+        TNF_CALL(status, e, s->index->write_index, &w);
+    else
+        TNF_CALL(status, e, s->format->write, &w);
     tnf_arena_free(&scratch);
     if (status != TNF_OK)
         tnf_error_prefix(e, s->format->name);
