@@ -136,7 +136,7 @@ int main(void)
 {
     static const tnf_str plain = TNF_STR("other.map"), odd = TNF_STR("other.\xff");
     static const tnf_str texts = TNF_STR("safetensors.metadata");
-    for (size_t depth = LIMIT - 8; depth < LIMIT; depth++)
+    for (size_t depth = LIMIT - 8; depth <= LIMIT; depth++)
         for (int kind = 0; kind < 4; kind++)
             try_deep(depth, kind & 2, kind & 1 ? "w" : NULL);
     for (int of_tensor = 0; of_tensor < 2; of_tensor++) {

@@ -188,6 +188,7 @@ static void make_structs(void)
 {
     x.value = tnf_value_uint(1);
     x.extra.key = (tnf_str)TNF_STR("x.extra");
+    x.extra.bytes.payload = TNF_MEMORY;
     x.point.vector = matrix;
     x.point.vector_n = 4;
     x.word = (tnf_str)TNF_STR("a");

@@ -37,7 +37,7 @@ TNF_API tnf_value tnf_value_float(double f);
 TNF_API tnf_value tnf_value_text(const char *s, size_t n);
 /** Makes a value of n bytes. */
 TNF_API tnf_value tnf_value_bytes(const void *bytes, size_t n);
-/** Makes a JSON document, which is kept byte for byte. It is checked where it is used. */
+/** Makes a JSON document, which is kept byte for byte. tnf_builder_set() checks it. */
 TNF_API tnf_value tnf_value_json(const char *json, size_t n);
 /** Makes an array of n items. */
 TNF_API tnf_value tnf_value_array(const tnf_value *items, size_t n);

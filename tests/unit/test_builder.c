@@ -198,6 +198,8 @@ static void refuses_impossible_values(void **state)
 {
     const struct world *w = *state;
     tnf_error e;
+    const tnf_member twice[] = { { { "a", 2 }, tnf_value_uint(1) },
+                                 { { "a", 2 }, tnf_value_uint(2) } };
     const struct {
         tnf_value value;
         const char *says;
@@ -212,6 +214,8 @@ static void refuses_impossible_values(void **state)
         { { .kind = TNF_ARRAY, .dtype = TNF_DTYPE_COUNT + 1 }, "an array" },
         { { .kind = TNF_ARRAY, .dtype = 250 }, "an array" },
         { { .kind = TNF_MAP + 1 }, "unknown kind 10" },
+        { tnf_value_map(twice, 2), "the key 'a\\x00' twice" },
+        { tnf_value_text("\xff", 1), "not UTF-8" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_fails(tnf_builder_set(w->b, NULL, "k", &bad[i].value, &e), TNF_EINVAL);
@@ -219,6 +223,13 @@ static void refuses_impossible_values(void **state)
         tnf_member inside = { { "k", 1 }, bad[i].value };
         tnf_value map = tnf_value_map(&inside, 1);
         assert_fails(tnf_builder_set(w->b, NULL, "map", &map, &e), TNF_EINVAL);
+    }
+    static const char *const documents[] = { "not json", "{\"a\":1}}", "" };
+    for (size_t i = 0; i < 3; i++) {
+        tnf_value json = tnf_value_json(documents[i], strlen(documents[i]));
+        tnf_value list = tnf_value_array(&json, 1);
+        assert_int_not_equal(tnf_builder_set(w->b, NULL, "k", &json, &e), TNF_OK);
+        assert_int_not_equal(tnf_builder_set(w->b, NULL, "k", &list, &e), TNF_OK);
     }
     assert_int_equal(w->b->catalog.attrs.n, 0);
     const tnf_value good[] = {
@@ -319,6 +330,59 @@ static void values_from_json(void **state)
     assert_fails(tnf_builder_parse(&v, w->b, large, sizeof large, &e), TNF_ENOMEM);
 }
 
+static void refuses_odd_objects(void **state)
+{
+    const struct world *w = *state;
+    static const float data[2];
+    static const uint64_t shape[] = { 2 };
+    const tnf_value texts[] = { tnf_value_string("x"), tnf_value_array(NULL, 0),
+                                tnf_value_json("{}", 2) };
+    tnf_error e;
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_F32),
+                      .payload = TNF_MEMORY,
+                      .memory = data,
+                      .stored = 8,
+                      .nbytes = 8 };
+    tnf_object o = { .name = { "w", 1 },
+                     .shape = shape,
+                     .rank = 1,
+                     .layout = &tnf_layout_dense,
+                     .parts = &part,
+                     .nparts = 1 };
+    for (size_t i = 0; i < 3; i++) {
+        o.attrs = &texts[i];
+        assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
+        assert_says("not a map");
+    }
+    o.attrs = NULL;
+    for (unsigned payload = TNF_AT; payload <= TNF_MEMORY + 1u; payload++) {
+        float out[2];
+        part.payload = (uint8_t)payload;
+        if (payload == TNF_MEMORY)
+            continue;
+        assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
+        assert_fails(tnf_read_part(out, sizeof out, &part, 0, &e), TNF_EINVAL);
+        const struct tnf_origin none = { .source = NULL };
+        part.origin = &none;
+        assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
+        assert_fails(tnf_read_part(out, sizeof out, &part, 0, &e), TNF_EINVAL);
+        const tnf_extra extra = { { "x", 1 }, part };
+        assert_fails(tnf_builder_add_extra(w->b, &extra, &e), TNF_EINVAL);
+        part.origin = NULL;
+    }
+    part.payload = TNF_MEMORY;
+    part.flags = 0x80;
+    assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
+    assert_says("'flags' has the flags 0x80");
+    part.flags = 0;
+    o.order = 7;
+    assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
+    assert_says("'order' is 7");
+    o.order = TNF_ORDER_F;
+    assert_ok(tnf_builder_add_object(w->b, &o, NULL, &e));
+}
+
 static void refuses_no_object(void **state)
 {
     tnf_error e;
@@ -341,6 +405,7 @@ int main(void)
         WITH_WORLD(shared_attributes),
         WITH_WORLD(values_from_json),
         WITH_WORLD(names_with_nul),
+        WITH_WORLD(refuses_odd_objects),
         cmocka_unit_test(refuses_no_object),
         WITH_WORLD(refuses_impossible_values),
     };

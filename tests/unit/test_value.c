@@ -161,14 +161,16 @@ static void copies_are_deep_and_equal(void **state)
     struct world *w = *state;
     tnf_error e;
     tnf_value from = sample_tree(), to;
-    assert_ok(tnf_value_copy(&to, &from, &w->arena, 3, &e));
+    assert_ok(tnf_value_copy(&to, &from, &w->arena, 2, &e)); /* numbers are no level */
     assert_true(tnf_value_equal(&from, &to));
     assert_ptr_not_equal(from.as.members, to.as.members);
     const tnf_value *list = tnf_value_get(&to, "list");
     assert_ptr_not_equal(list->as.items, from.as.members[0].value.as.items);
     assert_memory_equal(list->as.items[5].as.s, "\0\1\2", 4); /* with its NUL */
-    assert_fails(tnf_value_copy(&to, &from, &w->arena, 2, &e), TNF_ELIMIT);
+    assert_fails(tnf_value_copy(&to, &from, &w->arena, 1, &e), TNF_ELIMIT);
     assert_fails(tnf_value_copy(&to, &from, &w->arena, 0, &e), TNF_ELIMIT);
+    assert_true(tnf_value_within(&from, 2) && !tnf_value_within(&from, 1));
+    assert_true(tnf_value_within(&from.as.members[0].value.as.items[5], 0));
 }
 
 static void compares_trees(void **state)

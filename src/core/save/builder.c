@@ -88,8 +88,10 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
     bool readable = true;
     for (uint16_t i = 0; i < object->nparts; i++) {
         const tnf_part *p = &object->parts[i];
-        if (!tnf_part_here(p))
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no data", TNF_QUOTED(copy.name));
+        if (tnf_need_part(p, e) != TNF_OK) {
+            tnf_error_prefix(e, TNF_QUOTED(copy.name));
+            return TNF_EINVAL;
+        }
         readable = readable && !(p->flags & TNF_PART_UNREADABLE);
     }
     if (readable)
@@ -97,11 +99,26 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
     return tnf_catalog_add(&b->catalog, &copy, policy, e);
 }
 
+/* The JSON documents of a value, which tnf_value_check() has checked. */
+static tnf_status check_documents(const tnf_value *v, tnf_builder *b, tnf_error *e)
+{
+    for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
+        TNF_TRY(check_documents(&v->as.items[i], b, e));
+    for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++)
+        TNF_TRY(check_documents(&v->as.members[i].value, b, e));
+    if (v->kind != TNF_JSON)
+        return TNF_OK;
+    tnf_json j;
+    tnf_json_init(&j, v->as.s, v->n, 0, &b->arena, TNF_DEFAULT_DEPTH, e);
+    return tnf_json_skip(&j, NULL) ? tnf_json_end(&j) : j.status;
+}
+
 /* A copy in the builder's memory of a value that the caller may have made. */
 static tnf_status copy_checked(tnf_value *out, const tnf_value *v, tnf_builder *b, unsigned depth,
                                tnf_error *e)
 {
     TNF_TRY(tnf_value_check(v, depth, e));
+    TNF_TRY(check_documents(v, b, e));
     return tnf_value_copy(out, v, &b->arena, depth, e);
 }
 
@@ -114,6 +131,18 @@ static tnf_status check_reserved(const tnf_object *o, tnf_error *e)
     return TNF_OK;
 }
 
+static tnf_status copy_attrs(const tnf_value **out, const tnf_value *given, tnf_builder *b,
+                             tnf_error *e)
+{
+    if (given->kind != TNF_MAP)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the attributes of a tensor are not a map");
+    tnf_value *attrs = tnf_arena_alloc(&b->arena, sizeof *attrs);
+    if (!attrs)
+        return tnf_arena_fail(&b->arena, "attributes", e);
+    *out = attrs;
+    return copy_checked(attrs, given, b, TNF_DEFAULT_DEPTH + 1, e); /* the map is no attribute */
+}
+
 tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, const char *name,
                                   tnf_error *e)
 {
@@ -123,13 +152,8 @@ tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, cons
     TNF_TRY(tnf_need_str(object->name, "name", e));
     TNF_TRY(tnf_need_array(object->parts, object->nparts, "parts", e));
     TNF_TRY(check_reserved(object, e));
-    if (object->attrs) {
-        tnf_value *attrs = tnf_arena_alloc(&b->arena, sizeof *attrs);
-        if (!attrs)
-            return tnf_arena_fail(&b->arena, "attributes", e);
-        TNF_TRY(copy_checked(attrs, object->attrs, b, TNF_DEFAULT_DEPTH + 1, e));
-        copy.attrs = attrs;
-    }
+    if (object->attrs)
+        TNF_TRY(copy_attrs(&copy.attrs, object->attrs, b, e));
     return add_object(b, &copy, name, TNF_NAMES_ONCE, e);
 }
 
@@ -151,6 +175,9 @@ tnf_status tnf_builder_add_extra(tnf_builder *b, const tnf_extra *extra, tnf_err
     TNF_TRY(tnf_need(extra, "extra", e));
     TNF_TRY(tnf_need_str(extra->key, "key", e));
     TNF_TRY(tnf_check_reserved(extra->bytes.reserved, sizeof extra->bytes.reserved, e));
+    if (!tnf_part_here(&extra->bytes))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extra %s has no data",
+                        TNF_QUOTED(extra->key));
     return tnf_catalog_add_extra(&b->catalog, extra, e);
 }
 
