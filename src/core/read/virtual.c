@@ -3,6 +3,7 @@
  * virtual_*.c. */
 #include "core/read/virtual.h"
 
+#include "base/ieee.h"
 #include "base/sized.h"
 #include "core/read/place.h"
 
@@ -209,7 +210,9 @@ tnf_status tnf_virtual_new(tnf_virtual **out, const tnf_object *const *sources, 
         return tnf_no_memory("a virtual tensor", e);
     v->alloc = a;
     tnf_arena_init(&v->arena, &a, UINT64_MAX);
+    const uint32_t mode = tnf_enter_ieee(); /* scales are converted */
     tnf_status status = build_virtual(v, sources, n, &own, e);
+    tnf_leave_ieee(mode);
     if (status != TNF_OK) {
         tnf_virtual_free(v);
         return status;
