@@ -179,7 +179,7 @@ typedef struct tnf_value {
     } as;                                 /**< the value itself; `kind` says which member */
 } tnf_value;
 
-/** An entry of a map. */
+/** A member of a map: a key and its value. */
 typedef struct tnf_member {
     tnf_str key;     /**< its name */
     tnf_value value; /**< its value */
@@ -230,7 +230,7 @@ enum {
 typedef struct tnf_part {
     const char *role;                /**< "data" for dense tensors; else as the layout says */
     const tnf_type *type;            /**< type of its elements */
-    const struct tnf_origin *origin; /**< the file that reads it (opaque) */
+    const struct tnf_origin *origin; /**< what reads it: a file or a function (opaque) */
     uint64_t offset;                 /**< where its stored bytes begin in their file */
     uint64_t stored;                 /**< bytes in the file */
     uint64_t nbytes;                 /**< bytes after decoding */

@@ -196,7 +196,7 @@ def check_bad(case):
         check_programs(file, dict(case, ggml_c="cut short") if cut else case)
     for program in () if opens else ("llama.cpp", "gguf-py"):
         code, _, err = run("verify", "--for", program, file)
-        check(code == 4 and f"cannot tell whether {program} loads it" in err, file,
+        check(code == 4 and f"cannot check whether {program} loads the file" in err, file,
               f"verify --for {program} gives {code}: {err.strip()}")
         check("will not load" not in err, file, f"verify --for {program} says {err.strip()}")
     done["bad files"] += 1

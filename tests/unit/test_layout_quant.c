@@ -139,7 +139,7 @@ static void quant_group_scales(void **state)
     q.parts[1].type = tnf_type_of(TNF_I16);
     check_is(&q.object, "the part 'scales' is i16, which is not a float");
     q.members[4] = (tnf_member)S("scale_form", "e8m0_exponent");
-    check_is(&q.object, "the part 'scales' is i16 and should be f8_e8m0");
+    check_is(&q.object, "the part 'scales' is i16, but must be f8_e8m0");
     q.parts[1].type = tnf_type_named("f8_e8m0");
     q.parts[1].nbytes = 12;
     check_is(&q.object, NULL);
@@ -241,16 +241,16 @@ static void mx_rules(void **state)
     check_is(&o, "the attribute 'scale_form' is missing");
     attrs.n = 2;
     members[0].value.as.u = 1;
-    check_is(&o, "a block has at least 2 elements, not 1");
+    check_is(&o, "a block must have at least 2 elements, not 1");
     members[0].value.as.u = 0;
-    check_is(&o, "a block has at least 2 elements, not 0");
+    check_is(&o, "a block must have at least 2 elements, not 0");
     members[0].value.as.u = 16;
     check_is(&o, "the part 'scales' has 6 bytes, but 12 elements of f8_e8m0 take 12");
     members[0].value.as.u = 32;
     parts[0].nbytes = 95;
     check_is(&o, "the part 'data' has 95 bytes");
     parts[1].type = tnf_type_of(TNF_U8);
-    check_is(&o, "the part 'scales' is u8 and should be f8_e8m0");
+    check_is(&o, "the part 'scales' is u8, but must be f8_e8m0");
     o.rank = 0;
     check_is(&o, "there is no axis 0");
 }
@@ -325,10 +325,10 @@ static void pq_sizes(void **state)
     check_is(&o, "the part 'norms' has 16 bytes, but 3 elements");
     parts[3].nbytes = 12;
     parts[3].type = tnf_type_of(TNF_F16);
-    check_is(&o, "the part 'norms' is f16 and should be f32");
+    check_is(&o, "the part 'norms' is f16, but must be f32");
     parts[3].type = tnf_type_of(TNF_F32);
     parts[0].type = tnf_type_of(TNF_I8);
-    check_is(&o, "the part 'codes' is i8 and should be u8");
+    check_is(&o, "the part 'codes' is i8, but must be u8");
 }
 
 static void pq_shapes(void **state)

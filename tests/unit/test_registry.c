@@ -55,7 +55,8 @@ static void options_are_sound(void **state)
             tnf_allocator a = tnf_allocator_or_default(NULL);
             const tnf_option_value *values;
             tnf_arena_init(&arena, &a, UINT64_MAX);
-            assert_ok(tnf_options_parse(&values, tables[t], NULL, 0, &arena, &e));
+            assert_ok(tnf_options_parse(&values, tables[t], t ? "writer" : "reader", NULL, 0,
+                                        &arena, &e));
             for (const tnf_option_info *o = tables[t]; o && o->name; o++) {
                 assert_non_null(o->help);
                 assert_non_null(o->fallback);

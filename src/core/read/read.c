@@ -10,7 +10,8 @@ static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, 
 {
     TNF_TRY(tnf_need_part(part, e));
     if (part->origin && part->origin->missing)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "it is in the file %s, which is missing",
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                        "the tensor is in the file %s, which is missing",
                         TNF_VISIBLE(part->origin->label));
     if (part->flags & TNF_PART_UNREADABLE)
         return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,

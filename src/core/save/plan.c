@@ -83,7 +83,7 @@ static void stash_member(tnf_buf *b, const tnf_member *m)
     tnf_json_put_typed(b, &m->value);
 }
 
-/* Of two entries with the same key, the first is kept. */
+/* If two entries have the same key, the first one is kept. */
 static tnf_status push_text(struct planning *l, tnf_str key, const char *p, size_t n, tnf_error *e)
 {
     tnf_attrs *text = &l->save->text;
@@ -475,7 +475,7 @@ static tnf_status check_order(const struct tnf_save *s, tnf_error *e)
     if (!wish)
         return TNF_OK;
     if (strcmp(wish, "C") != 0 && strcmp(wish, "F") != 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the order is C or F, not '%s'", wish);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the order must be C or F, not '%s'", wish);
     if (*wish == 'F' ? !can->order_f : can->only_f)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the format keeps tensors %s only",
                         *wish == 'F' ? "row by row (C)" : "column by column (F)");
