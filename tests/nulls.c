@@ -474,6 +474,29 @@ static void takes_no_part(const tnf_part *part)
     tnf_evict(part);
 }
 
+/* Buffers that must get bytes. */
+static void every_buffer(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const tnf_object *o = x.object;
+    const tnf_part *part = o->parts;
+    size_t n = (size_t)part->nbytes;
+    tnf_slice all[8] = { { 0 } };
+    const tnf_request request = { .part = part };
+    for (uint32_t d = 0; d < o->rank; d++)
+        all[d] = (tnf_slice) { 0, 1, o->shape[d], false };
+    assert_true(n > 0 && o->rank <= 8);
+    assert_fails(tnf_read(NULL, n, o, &e), TNF_EINVAL);
+    assert_says("'dst' is NULL");
+    assert_fails(tnf_read_part(NULL, n, part, 0, &e), TNF_EINVAL);
+    assert_fails(tnf_read_slice(NULL, n, o, all, &e), TNF_EINVAL);
+    assert_says("'dst' is NULL");
+    assert_fails(tnf_read_many(&request, 1, NULL, &e), TNF_EINVAL);
+    assert_says("'dst' is NULL");
+    assert_ok(tnf_read_part(NULL, 0, part, 0, &e));
+}
+
 /* Structs that the library usually fills, but the caller made: all 0, and without what they count.
  */
 static void every_struct(void **state)
@@ -512,7 +535,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pointer), cmocka_unit_test(every_item),
         cmocka_unit_test(every_list),    cmocka_unit_test(every_text),
-        cmocka_unit_test(every_value),   cmocka_unit_test(every_struct),
+        cmocka_unit_test(every_value),   cmocka_unit_test(every_buffer),
+        cmocka_unit_test(every_struct),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

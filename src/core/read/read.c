@@ -247,6 +247,7 @@ tnf_status tnf_read_part(void *dst, size_t n, const tnf_part *part, uint64_t off
     TNF_TRY(check_want(part, offset, n, e));
     if (n == 0)
         return TNF_OK;
+    TNF_TRY(tnf_need(dst, "dst", e));
     tnf_status status = tnf_stream_open(&s, part, e);
     if (status == TNF_OK && n == part->nbytes)
         status = tnf_stream_check(&s, e);
