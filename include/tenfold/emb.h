@@ -59,15 +59,15 @@ typedef struct tnf_emb_options {
      * that is more. */
     uint64_t memory;
     tnf_allocator allocator; /**< zero: malloc */
+    /** Lengths of the two names, if they contain NULs; 0: a name ends at its first NUL. */
+    size_t embeddings_bytes;
+    size_t vocab_bytes; /**< the same for `vocab` */
 } tnf_emb_options;
 
 /** All defaults. */
 #define TNF_EMB_INIT                                                                               \
     {                                                                                              \
-        sizeof(tnf_emb_options), NULL, NULL, false, 0, NULL, 0,                                    \
-        {                                                                                          \
-            NULL, NULL                                                                             \
-        }                                                                                          \
+        sizeof(tnf_emb_options), NULL, NULL, false, 0, NULL, 0, { NULL, NULL }, 0, 0               \
     }
 
 /** Describes an embedding file. */

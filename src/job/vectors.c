@@ -95,9 +95,9 @@ static tnf_status drop_invented(const tnf_vectors_step *s, tnf_error *e)
     tnf_status status = tnf_open_builder(&made, s->made, NULL, e);
     const tnf_value *attrs = status == TNF_OK ? tnf_file_info(made)->attrs : NULL;
     for (size_t i = 0; status == TNF_OK && i < attrs->n; i++) {
-        const char *key = attrs->as.members[i].key.p;
-        if (!tnf_value_get(tnf_file_info(s->view)->attrs, key))
-            status = tnf_builder_set(s->made, NULL, key, NULL, e);
+        const tnf_str key = attrs->as.members[i].key;
+        if (!tnf_value_get_n(tnf_file_info(s->view)->attrs, key.p, key.n))
+            status = tnf_builder_set_n(s->made, NULL, key, NULL, e);
     }
     tnf_close(made);
     return status;

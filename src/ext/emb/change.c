@@ -7,6 +7,7 @@
 #include "base/ckd.h"
 #include "base/error.h"
 #include "base/made_rows.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -132,8 +133,8 @@ static tnf_status add_attributes(tnf_builder *builder, const tnf_emb *emb, tnf_e
     const tnf_value *attrs = tnf_file_info(emb->file)->attrs;
     for (size_t i = 0; i < attrs->n; i++) {
         const tnf_member *m = &attrs->as.members[i];
-        if (strcmp(m->key.p, "finalfusion.chunks") != 0) /* it describes the old file */
-            TNF_TRY(tnf_builder_set(builder, NULL, m->key.p, &m->value, e));
+        if (!tnf_str_is(m->key, "finalfusion.chunks")) /* it describes the old file */
+            TNF_TRY(tnf_builder_set_n(builder, NULL, m->key, &m->value, e));
     }
     return TNF_OK;
 }
@@ -143,8 +144,7 @@ tnf_status tnf_emb_add_others(tnf_builder *builder, const tnf_emb *emb, tnf_erro
 {
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++)
-        if (o != emb->info.embeddings &&
-            !(emb->model && strncmp(o->name.p, "embeddings.", 11) == 0))
+        if (o != emb->info.embeddings && !(emb->model && tnf_str_begins(o->name, "embeddings.")))
             TNF_TRY(tnf_builder_add_object(builder, o, NULL, e));
     return add_attributes(builder, emb, e);
 }
@@ -163,8 +163,8 @@ tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is, t
     if (normalise)
         TNF_TRY(make_norms(&norms, emb, e));
     TNF_TRY(new_unpacking(&u, emb, normalise, e));
-    TNF_TRY(tnf_builder_add_stream(builder, matrix->name.p, tnf_type_of(TNF_F32), 2, matrix->shape,
-                                   fetch_rows, u, e));
+    TNF_TRY(tnf_builder_add_stream_n(builder, matrix->name, tnf_type_of(TNF_F32), 2, matrix->shape,
+                                     fetch_rows, u, e));
     TNF_TRY(tnf_emb_add_others(builder, emb, e));
     if (!norms)
         return TNF_OK;

@@ -195,8 +195,8 @@ static tnf_status add_matrix(tnf_builder *builder, tnf_emb *emb, const tnf_emb_c
     TNF_TRY(new_converting(&c, emb, how, e));
     *out = c;
     uint64_t shape[] = { c->all, emb->info.dims };
-    return tnf_builder_add_stream(builder, matrix->name.p, tnf_type_of(TNF_F32), 2, shape,
-                                  fetch_rows, c, e);
+    return tnf_builder_add_stream_n(builder, matrix->name, tnf_type_of(TNF_F32), 2, shape,
+                                    fetch_rows, c, e);
 }
 
 bool tnf_emb_convert_drops(const tnf_emb *emb, const tnf_emb_change *how, const tnf_object *o)

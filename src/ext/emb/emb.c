@@ -55,14 +55,15 @@ static const tnf_object *only_matrix(const tnf_file *file)
     return found;
 }
 
+/* `bytes` is the length of the name, or 0. */
 static tnf_status by_name(const tnf_object **out, const tnf_file *file, const char *name,
-                          tnf_error *e)
+                          size_t bytes, tnf_error *e)
 {
-    *out = tnf_find(file, name);
+    const tnf_str whole = { name, bytes ? bytes : strlen(name) };
+    *out = tnf_find_n(file, whole.p, whole.n);
     if (*out)
         return TNF_OK;
-    return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no tensor %s",
-                    TNF_QUOTED(((tnf_str) { name, strlen(name) })));
+    return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no tensor %s", TNF_QUOTED(whole));
 }
 
 static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
@@ -71,12 +72,12 @@ static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error
     if (!emb->info.embeddings && !tnf_find(emb->file, "embeddings.quantized"))
         emb->info.embeddings = only_matrix(emb->file);
     if (o->embeddings)
-        TNF_TRY(by_name(&emb->info.embeddings, emb->file, o->embeddings, e));
+        TNF_TRY(by_name(&emb->info.embeddings, emb->file, o->embeddings, o->embeddings_bytes, e));
     emb->info.vocab = by_role(emb->file, "vocab", "appdata", true);
     if (!emb->info.vocab)
         emb->info.vocab = by_role(emb->file, "appdata", NULL, true);
     if (o->vocab)
-        TNF_TRY(by_name(&emb->info.vocab, emb->file, o->vocab, e));
+        TNF_TRY(by_name(&emb->info.vocab, emb->file, o->vocab, o->vocab_bytes, e));
     if (!emb->info.embeddings && tnf_find(emb->file, "embeddings.quantized"))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the last piece of the quantized fastText model is shorter than the "
