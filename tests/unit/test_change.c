@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* New files from old: explicit n-grams, reconstructed rows, some words; and the n-th allocation
  * failing in all that a view does. */
+#include "../support/flush.h"
 #include "../support/memory.h"
 #include "emb_files.h"
 
@@ -326,6 +327,48 @@ static void names_with_nuls(void **state)
     }
 }
 
+/* --------------------------------------------------------------- subnormal */
+
+/* Norms below the smallest normal number, in a program that treats such numbers as 0. */
+static void small_norms(void **state)
+{
+    static const uint8_t few[] = { 0, 1 };
+    static const float books[] = { 3e-39F, 4e-39F, 0, 5e-39F }, values[] = { 1, 0, 0, 1 };
+    static const float norms[] = { 3e-39F, 1 };
+    struct made m = { .words = "a|b", .rows = 2, .dims = 2, .codes = few, .m = 1, .k = 2 };
+    struct made dense = { .words = "a|b", .rows = 2, .dims = 2, .values = values, .norms = norms };
+    struct opened x;
+    tnf_builder *b;
+    tnf_error e;
+    float row[4];
+    tnf_emb_found found[2];
+    const tnf_str words[] = { TEXT("a"), TEXT("b") };
+    (void)state;
+    m.codebooks = books;
+    x = open_made(&m, NULL);
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    uint32_t mode = flush_begin();
+    tnf_status status = tnf_emb_reconstruct(b, x.emb, false, &e);
+    assert_true(flush_end(mode));
+    assert_ok(status);
+    struct opened y = save_and_open(b, "ztensor2");
+    assert_ok(tnf_emb_vectors(row, found, y.emb, words, 2, &e));
+    assert_near(found[0].norm, 5e-39, 1e-44);
+    assert_near(found[1].norm, 5e-39, 1e-44);
+    near_all(row, (const float[]) { 0.6F, 0.8F, 0, 1 }, 4, 1e-5);
+    close_opened(&x);
+    close_opened(&y);
+
+    tnf_sink *sink = make_bytes(&dense);
+    mode = flush_begin();
+    x = (struct opened) { .sink = sink };
+    open_bytes(&x, tnf_sink_bytes(sink), NULL);
+    assert_true(flush_end(mode));
+    assert_ok(tnf_emb_vectors(row, found, x.emb, words, 2, &e));
+    assert_true(found[0].norm == 3e-39F && found[1].norm == 1);
+    close_opened(&x);
+}
+
 /* ----------------------------------------------------------------- memory */
 
 /* All operations of a view, with the n-th allocation failing; all memory is freed. */
@@ -413,7 +456,8 @@ int main(void)
         cmocka_unit_test(ngrams_of_gross),    cmocka_unit_test(buckets_file),
         cmocka_unit_test(not_explicit),       cmocka_unit_test(reconstructs_rows),
         cmocka_unit_test(quantized_explicit), cmocka_unit_test(selects_words),
-        cmocka_unit_test(names_with_nuls),    cmocka_unit_test(memory_fails),
+        cmocka_unit_test(names_with_nuls),    cmocka_unit_test(small_norms),
+        cmocka_unit_test(memory_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

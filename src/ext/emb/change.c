@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/ieee.h"
 #include "base/made_rows.h"
 #include "base/str.h"
 
@@ -109,6 +110,22 @@ static tnf_status new_unpacking(unpacking **out, tnf_emb *emb, bool normalise, t
     return TNF_OK;
 }
 
+/* The rows are computed by IEEE 754, as when they are saved (tnf_made_rows_fetch()). */
+static tnf_status measure_rows(float *norms, unpacking *u, tnf_error *e)
+{
+    const tnf_emb *emb = u->emb;
+    const uint64_t words = emb->info.words;
+    const uint32_t mode = tnf_enter_ieee();
+    tnf_status status = TNF_OK;
+    for (uint64_t first = 0; first < words && status == TNF_OK; first += AT_ONCE) {
+        status = unpack_rows(u, first, e);
+        for (size_t i = 0; i < u->made.n && first + i < words; i++)
+            norms[first + i] = tnf_emb_normalise(emb, u->made.rows + i * emb->rows.d);
+    }
+    tnf_leave_ieee(mode);
+    return status;
+}
+
 /* Computes the lengths of the words' vectors, for a file without norms. */
 static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
 {
@@ -118,11 +135,7 @@ static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
     if (!norms)
         return tnf_arena_fail(&emb->arena, "norms", e);
     TNF_TRY(new_unpacking(&u, emb, false, e));
-    for (uint64_t first = 0; first < words; first += AT_ONCE) {
-        TNF_TRY(unpack_rows(u, first, e));
-        for (size_t i = 0; i < u->made.n && first + i < words; i++)
-            norms[first + i] = tnf_emb_normalise(emb, u->made.rows + i * emb->rows.d);
-    }
+    TNF_TRY(measure_rows(norms, u, e));
     tnf_swap_le(norms, words, sizeof *norms); /* a builder needs little-endian data */
     *out = norms;
     return TNF_OK;

@@ -9,6 +9,7 @@
 
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/ieee.h"
 #include "base/sized.h"
 #include "base/str.h"
 
@@ -294,7 +295,9 @@ tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_optio
     emb->memory = o.memory ? o.memory : default_memory(tnf_file_info(file));
     emb->words.alloc = emb->grams.alloc = emb->rows.alloc = alloc;
     tnf_arena_init(&emb->arena, &alloc, emb->memory);
+    const uint32_t mode = tnf_enter_ieee(); /* norms are rounded to floats */
     tnf_status status = set_up(emb, &o, e);
+    tnf_leave_ieee(mode);
     if (status != TNF_OK) {
         tnf_emb_close(emb);
         return status;
