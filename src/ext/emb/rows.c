@@ -44,11 +44,22 @@ tnf_status tnf_lent_read(tnf_lent *out, const tnf_part *part, const tnf_allocato
     return tnf_read_part(out->owned, (size_t)part->nbytes, part, 0, e);
 }
 
+/* Maps a part. The result TNF_EUNSUPPORTED is no failure: the part is then read, so it leaves *e
+ * unchanged. */
+static tnf_status try_map(const void **out, const tnf_part *part, tnf_error *e)
+{
+    tnf_error why;
+    tnf_status status = tnf_map(out, part, &why);
+    if (status != TNF_OK && status != TNF_EUNSUPPORTED && e)
+        *e = why;
+    return status;
+}
+
 tnf_status tnf_lend(tnf_lent *out, const tnf_part *part, const tnf_allocator *alloc,
                     uint64_t *memory, tnf_error *e)
 {
     *out = (tnf_lent) { 0 };
-    tnf_status status = tnf_map(&out->p, part, e);
+    tnf_status status = try_map(&out->p, part, e);
     return status == TNF_EUNSUPPORTED ? tnf_lent_read(out, part, alloc, memory, e) : status;
 }
 
@@ -105,7 +116,7 @@ static tnf_status open_dense(tnf_rows *r, const tnf_object *object, uint64_t *me
     r->kind = kind_of(data->type);
     if (object->order == TNF_ORDER_F && object->rank > 1)
         return read_transposed(r, object, memory, e);
-    tnf_status status = tnf_map(&r->data.p, data, e);
+    tnf_status status = try_map(&r->data.p, data, e);
     if (status == TNF_EUNSUPPORTED && lend_loose(r, data))
         status = TNF_OK;
     if (status == TNF_EUNSUPPORTED)

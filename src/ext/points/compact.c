@@ -285,7 +285,7 @@ tnf_status tnf_points_set_attributes(tnf_points *p, const tnf_value *attributes,
         leave_open(p);
     }
     tnf_buf_free(&packed);
-    if (status == TNF_OK && tnf_points_enter(p, false, e) == TNF_OK) /* reads the new attributes */
+    if (status == TNF_OK && tnf_points_enter(p, false, NULL) == TNF_OK) /* reads the attributes */
         tnf_points_leave(p);
     return status;
 }

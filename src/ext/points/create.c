@@ -99,10 +99,13 @@ static tnf_status place_fresh(tnf_points *p, tnf_fresh *f, bool *made, tnf_error
     if (fstat(f->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot get the status of the new file");
     TNF_TRY(tnf_points_go_on(p, e));
-    tnf_status status = tnf_fresh_place(f, false, e);
+    tnf_error why;
+    tnf_status status = tnf_fresh_place(f, false, &why);
     *made = status == TNF_OK;
     if (status == TNF_EEXISTS)
         status = replace_empty(p, f, e);
+    else if (status != TNF_OK && e)
+        *e = why;
     TNF_TRY(status);
     p->fd = f->fd;
     p->dev = st.st_dev;
