@@ -201,7 +201,7 @@ static void make_structs(void)
     x.weight.path = &x.word;
     x.weight.n = 1;
     x.weight.data = x.floats;
-    x.config.key = "Adam.alpha";
+    x.config.key = (tnf_str)TNF_STR("Adam.alpha");
     x.source_ops = (tnf_source_ops) { .version = TNF_SOURCE_OPS_VERSION, .read_at = read_nothing };
     x.sink_ops = (tnf_sink_ops) { .version = TNF_SINK_OPS_VERSION, .write = take_bytes };
     x.scheme = (tnf_scheme) { sizeof x.scheme, "nulls", open_nothing, NULL };
