@@ -327,6 +327,25 @@ static void names_with_nuls(void **state)
     }
 }
 
+static void unknown_fold_rules(void **state)
+{
+    static const float values[] = { 1, 2 };
+    struct made m = { .words = "a|b", .rows = 2, .dims = 1, .values = values };
+    struct opened x = open_made(&m, NULL);
+    tnf_builder *b;
+    tnf_error e;
+    (void)state;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    for (int unfold = 0; unfold < 2; unfold++) {
+        tnf_emb_change how = TNF_EMB_CHANGE_INIT;
+        memcpy(unfold ? &how.unfold : &how.fold, &(int) { 77 }, sizeof(int));
+        assert_fails(tnf_emb_convert(b, x.emb, &how, &e), TNF_EINVAL);
+        assert_says(unfold ? "unfold is 77" : "fold is 77");
+    }
+    tnf_builder_free(b);
+    close_opened(&x);
+}
+
 /* --------------------------------------------------------------- subnormal */
 
 /* Norms below the smallest normal number, in a program that treats such numbers as 0. */
@@ -456,8 +475,8 @@ int main(void)
         cmocka_unit_test(ngrams_of_gross),    cmocka_unit_test(buckets_file),
         cmocka_unit_test(not_explicit),       cmocka_unit_test(reconstructs_rows),
         cmocka_unit_test(quantized_explicit), cmocka_unit_test(selects_words),
-        cmocka_unit_test(names_with_nuls),    cmocka_unit_test(small_norms),
-        cmocka_unit_test(memory_fails),
+        cmocka_unit_test(names_with_nuls),    cmocka_unit_test(unknown_fold_rules),
+        cmocka_unit_test(small_norms),        cmocka_unit_test(memory_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

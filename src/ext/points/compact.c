@@ -217,6 +217,7 @@ tnf_status tnf_points_compact(tnf_points *p, unsigned flags, tnf_points_moved_fn
                               tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "points", e));
+    TNF_TRY(tnf_points_check_flags(flags, TNF_POINTS_DROP_UNKNOWN, e));
     TNF_TRY(tnf_points_enter(p, true, e));
     tnf_status status = compact_points(p, flags, moved, ctx, e);
     leave_open(p);
@@ -275,6 +276,7 @@ tnf_status tnf_points_set_attributes(tnf_points *p, const tnf_value *attributes,
                                      tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "points", e));
+    TNF_TRY(tnf_points_check_flags(flags, TNF_POINTS_IN_PLACE, e));
     tnf_buf packed; /* made first, since the attributes may belong to the handle */
     tnf_buf_init(&packed, &p->alloc, UINT32_MAX);
     tnf_status status = attributes ? tnf_points_pack_value(p, &packed, attributes, e) : TNF_OK;

@@ -188,6 +188,7 @@ tnf_status tnf_points_delete(tnf_points *p, const uint64_t *offsets, size_t n, u
 {
     TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_need_array(offsets, n, "offsets", e));
+    TNF_TRY(tnf_points_check_flags(flags, TNF_POINTS_SHRED, e));
     if (n == 0)
         return TNF_OK;
     TNF_TRY(tnf_points_enter(p, true, e));

@@ -60,6 +60,8 @@ struct tnf_points {
 /* open.c: makes a handle without a file. */
 tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_options *options,
                            tnf_error *e);
+/* Fails with TNF_EINVAL if other flags than `known` are set. */
+tnf_status tnf_points_check_flags(unsigned flags, unsigned known, tnf_error *e);
 /* Locks the file that has the name now, after opening it if necessary. *size is its size. */
 tnf_status tnf_points_lock_current(tnf_points *p, bool exclusive, uint64_t *size, tnf_error *e);
 tnf_status tnf_points_enter(tnf_points *p, bool exclusive, tnf_error *e);
