@@ -151,11 +151,11 @@ static void quantized_wrongly(void **state)
         { BOOKS, NULL, TNF_F32, 0, "1 to 256 centroids" },
         { BOOKS, NULL, TNF_F32, 44, "1 to 256 centroids" },
         { BOOKS, NULL, TNF_F32, (uint64_t)257 * 16, "1 to 256 centroids" },
-        { BOOKS, NULL, TNF_U32, 48, "another type than f32" },
+        { BOOKS, NULL, TNF_U32, 48, "the part codebooks of 't' has the type u32" },
         { PROJECTION, NULL, TNF_F32, 60, "not square" },
-        { PROJECTION, NULL, TNF_U32, 64, "another type than f32" },
+        { PROJECTION, NULL, TNF_U32, 64, "the part projection of 't' has the type u32" },
         { NORMS, NULL, TNF_F32, 12, "does not have one norm for each row" },
-        { NORMS, NULL, TNF_U32, 8, "another type than f32" },
+        { NORMS, NULL, TNF_U32, 8, "the part norms of 't' has the type u32" },
     };
     struct world w;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -251,7 +251,8 @@ tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb, const tnf_str *wor
     tnf_hash seen;
     chosen c = { words };
     if (n > UINT32_MAX / 2)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%zu words", n);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "%zu words are too many: at most %u can be selected", n, UINT32_MAX / 2);
     TNF_TRY(selection_room(&s, emb, words, n, e));
     tnf_hash_init(&seen, &emb->alloc, chosen_word, &c);
     tnf_status status = TNF_OK;

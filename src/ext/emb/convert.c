@@ -179,7 +179,8 @@ static tnf_status new_converting(converting **out, tnf_emb *emb, const tnf_emb_c
     c->room = BLOCK / row ? BLOCK / row : 1;
     c->room = c->room < c->all ? c->room : (size_t)c->all + 1;
     if (!tnf_ckd_mul(&bytes, c->room, row))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows of %zu bytes", row);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the rows are too long: a row has %zu bytes",
+                        row);
     c->made.rows = tnf_arena_raw(&emb->arena, bytes);
     c->spare = tnf_arena_raw(&emb->arena, bytes);
     if (how->normalize)

@@ -85,8 +85,8 @@ static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error
                         "others, so its vectors cannot be computed");
     if (!emb->info.embeddings)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "no tensor has the name 'embeddings' or 'points'; give the name of the "
-                        "tensor of vectors");
+                        "no tensor has the name 'embeddings' or 'points', and there is not "
+                        "exactly one matrix: give the name of the matrix of vectors");
     if (emb->info.vocab && !is_strings(emb->info.vocab))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is not a tensor of strings",
                         TNF_QUOTED(emb->info.vocab->name));
@@ -189,7 +189,8 @@ static tnf_status open_subwords(tnf_emb *emb, const tnf_emb_options *o, tnf_erro
         return bad_attrs(e);
     if (i->buckets > i->rows - i->words)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "there are %llu words and %llu buckets, but only %llu rows",
+                        "the numbers of words (%llu) and of buckets (%llu) are together larger "
+                        "than the number of rows (%llu)",
                         (unsigned long long)i->words, (unsigned long long)i->buckets,
                         (unsigned long long)i->rows);
     return i->subwords == TNF_SUBWORDS_FLORET ? open_floret(emb, e) : TNF_OK;
@@ -206,7 +207,8 @@ static tnf_status open_words(tnf_emb *emb, const tnf_emb_options *o, tnf_error *
     i->words = emb->words.s.count;
     i->has_words = true;
     if (i->words > i->rows)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%llu words, but only %llu rows",
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "the number of words, %llu, is larger than the number of rows, %llu",
                         (unsigned long long)i->words, (unsigned long long)i->rows);
     if (o->no_index)
         return TNF_OK;

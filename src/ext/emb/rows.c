@@ -69,8 +69,9 @@ static tnf_status read_transposed(tnf_rows *r, const tnf_object *object, uint64_
 {
     tnf_slice slices[64];
     if (object->rank > 64)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "vectors of %u dimensions",
-                        object->rank);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "%s has %u dimensions, but a matrix in F order can have at most 64",
+                        TNF_QUOTED(object->name), object->rank);
     for (uint32_t i = 0; i < object->rank; i++)
         slices[i] = (tnf_slice) { .step = 1, .count = object->shape[i] };
     uint64_t n = tnf_slice_bytes(object, slices);
