@@ -5,7 +5,7 @@
  *   … block │ $ ength payload block … block $ everything except the first byte, then fsync
  *   … block │ P length payload block … block $  that byte at t, then fsync
  *
- * Bytes after '$' are ignored, so readers see the old file until the byte is written, also after a
+ * Bytes after '$' are ignored, so readers see the old file until the byte is written, even after a
  * crash. From then on they see the complete batch.
  */
 #include "base/sized.h"

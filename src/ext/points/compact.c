@@ -56,7 +56,7 @@ static tnf_status copy_block(struct compact *k, tnf_error *e)
     const tnf_vs_chain *c = &k->p->chain;
     bool meta = c->type == TNF_VS_META;
     if (meta && c->at != k->p->meta_at)
-        return tnf_fail(e, TNF_EFORMAT, c->at, "format error: second meta block");
+        return tnf_fail(e, TNF_EFORMAT, c->at, "there is a second meta block");
     if (k->end != c->at || (meta && k->meta)) {
         TNF_TRY(copy_run(k, e));
         k->run = k->end = c->at;

@@ -19,7 +19,7 @@ static tnf_status check_space(const tnf_space *s, tnf_vs_meta *m, tnf_error *e)
     *m = (tnf_vs_meta) { .dims = s->dims, .rank = s->rank, .pack = s->pack, .paging = s->paging };
     if (!s->type || s->type == tnf_type_of(TNF_F16) || !tnf_vs_resolution(s->type, &m->resolution))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s is not a resolution of VS; use bit, u8 to i64, f32 or f64",
+                        "%s is not a resolution of VS; use bit, u8 to u64, i8 to i64, f32 or f64",
                         s->type ? s->type->id : "nothing");
     if (s->rank == 0 && !s->scalar)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a space needs at least one dimension");

@@ -77,7 +77,7 @@ tnf_status tnf_points_go_on(const tnf_points *p, tnf_error *e);
 tnf_status tnf_points_next(tnf_points *p, tnf_error *e);
 /* Walks to the end, p->tail, and writes '$' there if it was only implied. */
 tnf_status tnf_points_find_tail(tnf_points *p, tnf_error *e);
-/* Have offsets changed since they were returned? */
+/* Fails with TNF_ENOTFOUND if offsets have changed since they were returned. */
 tnf_status tnf_points_check_moved(const tnf_points *p, tnf_error *e);
 
 /* disk.c */
