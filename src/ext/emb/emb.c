@@ -227,7 +227,8 @@ static tnf_status open_norms(tnf_emb *emb, tnf_error *e)
     if (!data || o->rank != 1 || data->type->number != TNF_NUMBER_FLOAT || data->type->bits == 0)
         return TNF_OK;
     if (o->shape[0] < emb->info.words)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "there are only %llu norms for %llu words",
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "the number of norms, %llu, is smaller than the number of words, %llu",
                         (unsigned long long)o->shape[0], (unsigned long long)emb->info.words);
     size_t n = (size_t)emb->info.words;
     if (n > emb->memory / sizeof(float))

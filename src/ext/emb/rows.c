@@ -225,8 +225,9 @@ static tnf_status check_row(const tnf_rows *r, uint64_t row, tnf_error *e)
 {
     if (row < r->n)
         return TNF_OK;
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "row %llu is out of range: there are %llu rows",
-                    (unsigned long long)row, (unsigned long long)r->n);
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                    "row %llu does not exist: the number of rows is %llu", (unsigned long long)row,
+                    (unsigned long long)r->n);
 }
 
 /* Reads the elements of one row from the file. For types of less than a byte, the first element is

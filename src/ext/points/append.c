@@ -134,7 +134,7 @@ static tnf_status prepare_append(struct append *a, tnf_error *e)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the file describes no vector space, so it cannot hold points");
     if (!p->meta.type)
-        return tnf_fail(e, TNF_EUNSUPPORTED, p->meta_at, "unsupported resolution %d (%s)",
+        return tnf_fail(e, TNF_EUNSUPPORTED, p->meta_at, "the resolution %d (%s) is not supported",
                         p->meta.resolution, p->meta.type_name);
     TNF_TRY(tnf_points_find_tail(p, e));
     a->start = a->next = p->tail;
