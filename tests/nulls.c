@@ -201,7 +201,7 @@ static void make_structs(void)
     x.weight.path = &x.word;
     x.weight.n = 1;
     x.weight.data = x.floats;
-    x.config.key = "Adam.alpha";
+    x.config.key = (tnf_str)TNF_STR("Adam.alpha");
     x.source_ops = (tnf_source_ops) { .version = TNF_SOURCE_OPS_VERSION, .read_at = read_nothing };
     x.sink_ops = (tnf_sink_ops) { .version = TNF_SINK_OPS_VERSION, .write = take_bytes };
     x.scheme = (tnf_scheme) { sizeof x.scheme, "nulls", open_nothing, NULL };
@@ -289,6 +289,7 @@ static void every_item(void **state)
     const tnf_file *const files[] = { x.file, NULL };
     const tnf_object *const objects[] = { NULL };
     const char *const names[] = { "embeddings", NULL };
+    const tnf_str texts[] = { TNF_STR("embeddings"), { NULL, 1 } };
     const tnf_request read = { NULL, x.floats };
     const tnf_device_request request = { .object = NULL };
     tnf_binding binding = TNF_BINDING_INIT;
@@ -297,7 +298,7 @@ static void every_item(void **state)
     assert_fails(tnf_builder_merge(x.builder, files, NULL, 2, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_convert(&report, files, 2, x.nowhere, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_virtual_new(&virtual, objects, 1, &x.how, &e), TNF_EINVAL);
-    assert_fails(tnf_params_ahead(x.params, names, 2, &e), TNF_EINVAL);
+    assert_fails(tnf_params_ahead(x.params, texts, 2, &e), TNF_EINVAL);
     assert_fails(tnf_read_many(&read, 1, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_device_load(&load, x.device, &request, 1, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_bind(x.file, &binding, 1, NULL, NULL, &e), TNF_EINVAL);

@@ -44,6 +44,11 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add_stream(tnf_builder *builder, cons
                                                       const tnf_type *type, uint32_t rank,
                                                       const uint64_t *shape, tnf_fetch_fn fetch,
                                                       void *ctx, tnf_error *error);
+/** The same with a name that may contain any byte. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_add_stream_n(tnf_builder *builder, tnf_str name,
+                                                        const tnf_type *type, uint32_t rank,
+                                                        const uint64_t *shape, tnf_fetch_fn fetch,
+                                                        void *ctx, tnf_error *error);
 
 /** Adds a tensor of an open file, or one that was built by hand from parts. `name` is its new name;
  *  NULL keeps the name. Name, shape, the list of parts and attributes are copied; the bytes, roles

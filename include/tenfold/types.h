@@ -60,8 +60,9 @@ typedef enum tnf_status {
 /** An offset that is not known or does not apply. */
 #define TNF_NO_OFFSET UINT64_MAX
 
-/** Describes a failure. It is usually on the caller's stack. The library writes it only on failure.
- *  Every function that takes a tnf_error also accepts NULL. */
+/** Describes a failure. It is usually on the caller's stack. The library writes it only on failure;
+ *  only tnf_points_salvage() also describes the damage that it found when it succeeds. Every
+ *  function that takes a tnf_error also accepts NULL. */
 typedef struct tnf_error {
     tnf_status status; /**< the same as the function returned */
     int sys;           /**< errno or HTTP status, 0 if none */

@@ -269,6 +269,12 @@ static void names_with_nul(void **state)
     assert_ok(tnf_builder_set_n(w->b, NULL, key, &v, &e));
     assert_fails(tnf_builder_set_n(w->b, &other, key, &v, &e), TNF_ENOTFOUND);
     assert_says("'t\\x00x'");
+    assert_ok(
+        tnf_builder_add_stream_n(w->b, other, tnf_type_of(TNF_U8), 0, NULL, fetch_zeros, NULL, &e));
+    assert_non_null(tnf_catalog_find(&w->b->catalog, other.p, other.n));
+    assert_fails(
+        tnf_builder_add_stream_n(w->b, name, tnf_type_of(TNF_U8), 0, NULL, fetch_zeros, NULL, &e),
+        TNF_EEXISTS);
     const tnf_value *of_tensor = w->b->catalog.objects[0].attrs;
     const tnf_value of_file = tnf_attrs_value(&w->b->catalog.attrs);
     assert_int_equal(tnf_value_get_n(of_tensor, "k\0l", 3)->as.u, 3);

@@ -502,7 +502,7 @@ static void refuses_bad_files(void **state)
     tnf_error e;
     (void)state;
     assert_fails(try_open(&m, NULL, &e), TNF_EFORMAT);
-    assert_says("3 words, but only 2 rows");
+    assert_says("words, 3, is larger than the number of rows, 2");
     m = (struct made) { .words = "a|b",
                         .rows = 2,
                         .dims = 2,
@@ -512,7 +512,7 @@ static void refuses_bad_files(void **state)
                         .max_n = 6,
                         .buckets = 4 };
     assert_fails(try_open(&m, NULL, &e), TNF_EFORMAT);
-    assert_says("2 words and 4 buckets");
+    assert_says("words (2) and of buckets (4) are together larger than the number of rows (2)");
     m.buckets = 0;
     assert_fails(try_open(&m, NULL, &e), TNF_EFORMAT);
     m.vocab = "explicit";

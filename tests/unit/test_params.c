@@ -332,6 +332,48 @@ static void test_duplicate_names(void **state)
     free(b.p);
 }
 
+/* Names with a NUL are found by their lengths, one at a time and ahead. */
+static void test_names_with_nul(void **state)
+{
+    (void)state;
+    static const tnf_str names[] = { TNF_STR("a"), TNF_STR("a\0b"), TNF_STR("a\0\xff") };
+    static const uint8_t data[] = { 1, 2, 3 };
+    const tnf_str wrong = TNF_STR("a\0c");
+    tnf_builder *b;
+    tnf_file *file;
+    tnf_params *params;
+    const tnf_param *p;
+    tnf_error e;
+    assert_int_equal(tnf_builder_new(&b, NULL, &e), TNF_OK);
+    for (size_t i = 0; i < 3; i++) {
+        tnf_part part = { .role = "data",
+                          .type = tnf_type_of(TNF_U8),
+                          .payload = TNF_MEMORY,
+                          .memory = data + i,
+                          .stored = 1,
+                          .nbytes = 1 };
+        tnf_object o = {
+            .name = names[i], .layout = tnf_layout_by_id("dense"), .parts = &part, .nparts = 1
+        };
+        assert_int_equal(tnf_builder_add_object(b, &o, NULL, &e), TNF_OK);
+    }
+    assert_int_equal(tnf_open_builder(&file, b, NULL, &e), TNF_OK);
+    assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, &wrong, 1, &e), TNF_ENOTFOUND);
+    assert_int_equal(tnf_params_ahead(params, names + 1, 2, &e), TNF_OK);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(tnf_params_load_n(&p, params, names[i].p, names[i].n, &e), TNF_OK);
+        assert_int_equal(*(const uint8_t *)p->data, i + 1);
+        tnf_params_release(params, p);
+    }
+    assert_int_equal(tnf_params_load_n(&p, params, wrong.p, wrong.n, &e), TNF_ENOTFOUND);
+    assert_null(p);
+    assert_non_null(strstr(e.message, "'a\\x00c'"));
+    tnf_params_free(params);
+    tnf_close(file);
+    tnf_builder_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_freed_while_in_use),
         cmocka_unit_test(test_by_id_and_key),
         cmocka_unit_test(test_duplicate_names),
+        cmocka_unit_test(test_names_with_nul),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,14 +167,15 @@ static void test_failed_read(void **state)
 
 static void *load_at_random(void *arg)
 {
-    static const char *const names[] = { "a", "b", "c", "d", "f", "tiny" };
+    static const tnf_str names[] = { TNF_STR("a"), TNF_STR("b"), TNF_STR("c"),
+                                     TNF_STR("d"), TNF_STR("f"), TNF_STR("tiny") };
     struct job *job = arg;
     unsigned seed = (unsigned)job->rounds;
     for (int i = 0; i < 400 && job->status == TNF_OK; i++) {
         const tnf_param *p, *q;
         tnf_error e;
         seed = seed * 1103515245 + 12345;
-        const char *name = names[seed / 65536 % 6], *other = names[seed / 4096 % 6];
+        const char *name = names[seed / 65536 % 6].p, *other = names[seed / 4096 % 6].p;
         job->status = tnf_params_load(&p, job->params, name, &e);
         if (job->status != TNF_OK)
             break;
@@ -247,7 +248,7 @@ static void load_and_check(tnf_params *params, const char *name)
     tnf_params_release(params, p);
 }
 
-static const char *const abcd[] = { "a", "b", "c", "d" };
+static const tnf_str abcd[] = { TNF_STR("a"), TNF_STR("b"), TNF_STR("c"), TNF_STR("d") };
 
 /* Without a budget only parameters that were read ahead are kept, until they are loaded once. */
 static void test_ahead(void **state)
@@ -257,7 +258,7 @@ static void test_ahead(void **state)
     tnf_file *file = open_slow(&s);
     tnf_params *params;
     tnf_error e = { 0 };
-    const char *const wrong[] = { "a", "no such" };
+    const tnf_str wrong[] = { TNF_STR("a"), TNF_STR("no such") };
     assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
     assert_int_equal(tnf_params_ahead(params, wrong, 2, &e), TNF_ENOTFOUND);
     assert_non_null(strstr(e.message, "no such"));
@@ -300,6 +301,29 @@ static void test_ahead_of_all(void **state)
     tnf_params_free(params);
     tnf_close(file);
     free(s.b.p);
+}
+
+/* If two tensors have the same name, the one that cannot be loaded is not read ahead. */
+static void test_ahead_of_duplicates(void **state)
+{
+    (void)state;
+    bytes b = load_fixture("gptrs-checkpoint", "reject", "duplicate.bin");
+    tnf_file *file;
+    tnf_params *params;
+    const tnf_param *p;
+    tnf_error e = { 0 };
+    assert_int_equal(open_bytes(&file, &b, true, &e), TNF_OK);
+    assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, NULL, 0, &e), TNF_OK);
+    wait_for_ahead(params, 1);
+    assert_int_equal(tnf_params_load(&p, params, "w", &e), TNF_OK);
+    assert_ptr_equal(p->object, tnf_at(file, 1));
+    tnf_params_release(params, p);
+    assert_int_equal(stats_of(params).ahead, 0);
+    assert_int_equal(stats_of(params).misses, 0);
+    tnf_params_free(params);
+    tnf_close(file);
+    free(b.p);
 }
 
 /* A load waits for a read in progress; a read that has not begun is done by the loading thread. */
@@ -405,7 +429,7 @@ static void test_ahead_fails(void **state)
     tnf_params *params;
     const tnf_param *p;
     tnf_error e = { 0 };
-    const char *const ba[] = { "b", "a" };
+    const tnf_str ba[] = { TNF_STR("b"), TNF_STR("a") };
     assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
     atomic_store(&s.failures, 1);
     assert_int_equal(tnf_params_ahead(params, ba, 2, &e), TNF_OK);
@@ -479,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_ahead),
         cmocka_unit_test(test_ahead_of_all),
+        cmocka_unit_test(test_ahead_of_duplicates),
         cmocka_unit_test(test_ahead_is_waited_for),
         cmocka_unit_test(test_ahead_within_budget),
         cmocka_unit_test(test_ahead_called_off),

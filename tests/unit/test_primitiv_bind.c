@@ -71,7 +71,9 @@ static void test_all_of_a_model(void **state)
     for (int i = 0; i < 16; i++)
         data[i / 4][i % 4] = -1;
     assert_fails(tnf_primitiv_bind(f.file, &all[1], 2, NULL, &e), TNF_ENOTFOUND);
-    assert_says("sm.p");
+    assert_says("1 parameter without a binding: 'sm.p'");
+    assert_fails(tnf_primitiv_bind(f.file, NULL, 0, NULL, &e), TNF_ENOTFOUND);
+    assert_says("2 parameters without a binding; the first is ");
     assert_untouched(data[0]);
     assert_untouched(data[1]);
     o.allow_extra = true;
@@ -103,7 +105,9 @@ static void test_missing_ones_stay_as_they_are(void **state)
     data[0][0] = -1;
     o.need_all = true;
     assert_fails(tnf_primitiv_bind(f.file, all, 4, &o, &e), TNF_ENOTFOUND);
-    assert_says("lacks 2");
+    assert_says("the file lacks 2 tensors that bindings need; the first is 'x'");
+    assert_fails(tnf_primitiv_bind(f.file, all, 3, &o, &e), TNF_ENOTFOUND);
+    assert_says("the file lacks 1 tensor that a binding needs: 'x'");
     assert_true(data[0][0] == -1);
     close_primitiv(&f);
 }
@@ -130,12 +134,12 @@ static void test_what_does_not_fit(void **state)
     second.shape = (tnf_primitiv_shape) { dims, 1, 2 };
     check_refused(&f, &second, "not [2,2]"); /* a batch is no dimension */
     second.shape = (tnf_primitiv_shape) { zero, 1, 1 };
-    check_refused(&f, &second, "dimension is 0");
+    check_refused(&f, &second, "dimension 0 of a shape is 0");
     second.shape = (tnf_primitiv_shape)SQUARE;
     second.data = NULL;
     check_refused(&f, &second, "has no memory");
     second = (tnf_primitiv_binding) { p, 1, NULL, SQUARE, data, false };
-    check_refused(&f, &second, "the same tensor");
+    check_refused(&f, &second, "two bindings of the tensor 'p'");
     close_primitiv(&f);
 }
 

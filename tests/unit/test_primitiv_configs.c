@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Configs of optimizers by key, and the class behind them: defaults as the library sets them. */
+#include "../support/flush.h"
 #include "../support/unit.h"
 #include "primitiv_files.h"
 
@@ -33,8 +34,10 @@ static void test_class(void **state)
 static void test_several_classes(void **state)
 {
     (void)state;
-    static const tnf_primitiv_config mixed[] = { { "Adam.eps", 0, 1 }, { "SGD.eta", 0, 1 } };
-    static const tnf_primitiv_config base[] = { { "Optimizer.lr_scale", 0, 1 }, { "plain", 0, 1 } };
+    static const tnf_primitiv_config mixed[] = { { TNF_STR("Adam.eps"), 0, 1 },
+                                                 { TNF_STR("SGD.eta"), 0, 1 } };
+    static const tnf_primitiv_config base[] = { { TNF_STR("Optimizer.lr_scale"), 0, 1 },
+                                                { TNF_STR("plain"), 0, 1 } };
     tnf_error e;
     for (int i = 0; i < 2; i++) {
         tnf_builder *b;
@@ -75,12 +78,34 @@ static void test_by_key(void **state)
     close_primitiv(&f);
 }
 
+/* A double is rounded to a subnormal float, even if the program treats such numbers as 0. */
+static void test_small_double(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_builder *b;
+    tnf_file *file;
+    float x = 0;
+    tnf_member m = tnf_member_of("x", tnf_value_float(1e-40));
+    const tnf_value map = { .kind = TNF_MAP, .n = 1, .as.members = &m };
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_set(b, NULL, "primitiv.float_configs", &map, &e));
+    assert_ok(tnf_open_builder(&file, b, NULL, &e));
+    const uint32_t mode = flush_begin();
+    bool found = tnf_primitiv_float(&x, file, "x");
+    assert_true(flush_end(mode));
+    assert_true(found && x == 1e-40f);
+    tnf_close(file);
+    tnf_builder_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_class),
         cmocka_unit_test(test_several_classes),
         cmocka_unit_test(test_by_key),
+        cmocka_unit_test(test_small_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -297,7 +297,7 @@ static void limits_of_options(void **state)
     m.rows = 1;
     x = open_made(&m, NULL);
     assert_fails(try_with(&x, NULL, &e), TNF_EINVAL);
-    assert_says("too few");
+    assert_says("at least 2 rows");
     close_opened(&x);
 }
 
