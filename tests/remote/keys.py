@@ -123,7 +123,7 @@ def test_object_of_a_plan(w):
     code, text, err = part(0, n)
     check(code == 3 and "already exists" in err and state()[1] == 0, "a late part: %d %s" % (code, err))
     run("finish", "--abort", plan, env=env)
-    # given up; somebody else's object; a format that one part writes
+    # given up; an object of another writer; a format that one part writes
     check(planned("s3://kept/given-up.safetensors", 2)[0] == 0 and part(1, 2)[0] == 0 and state()[1] == 1, "begun")
     code, text, err = run("finish", plan, env=env)
     check(code == 3 and "1 of 2 parts are not done: 0" in err, "incomplete: %d %s" % (code, err))
@@ -131,7 +131,7 @@ def test_object_of_a_plan(w):
     small = os.path.join(w.folder, "long.safetensors")
     check(planned("s3://kept/other.safetensors", 1, source=small)[0] == 0 and run("run", plan, env=env)[0] == 0, "a small one")
     check(same("s3://kept/other.safetensors", small) or run("hash", "s3://kept/other.safetensors", env=env)[0] == 0, "a small one")
-    for source, want in ((small, 3), (big, 0)):  # somebody else's object, then one of the same bytes
+    for source, want in ((small, 3), (big, 0)):  # an object of another writer, then one with the same bytes
         key = "s3://kept/raced%d.safetensors" % want
         check(planned(key, 2)[0] == 0 and part(0, 2)[0] == 0 and part(1, 2)[0] == 0, "parts")
         os.rename(plan, plan + ".first")
@@ -346,7 +346,7 @@ def test_upload(w):
     big, small = os.path.join(w.folder, "big.safetensors"), os.path.join(w.folder, "m.safetensors")
     uploads = [
             ("bucket-good", small, 0, None, "GET PUT"),
-            ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB of 8, and the header
+            ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB in parts of 8, and the header
             ("bucket-there", small, 3, "already exists", "GET"),
             ("bucket-raced", small, 3, "already exists", "GET PUT HEAD"),
             ("bucket-raced", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are no MD5s
@@ -362,7 +362,7 @@ def test_upload(w):
         w.log()
         code, out, err = run("--trace", "convert", source, "s3://%s/out.safetensors" % how, env=env)
         seen = w.log()
-        again = how in ("bucket-reset", "bucket-lost", "bucket-foreign")  # by libcurl: the connection was dead
+        again = how in ("bucket-reset", "bucket-lost", "bucket-foreign")  # by libcurl: the connection was closed
         for method in ("PUT", "POST", "HEAD", "DELETE"):
             told, sent = err.count(" %s " % method), methods.split().count(method)
             check(told == sent or (again and told == sent - 1), "%s: --trace tells %d %s of %d" % (how, told, method, sent))
