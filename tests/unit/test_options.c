@@ -62,7 +62,7 @@ static void good_values(void **state)
     const tnf_option_value *v;
     const tnf_option twice[] = { { "size", "1" }, { "text", "a b" }, { "size", "2" } };
     assert_ok(tnf_options_parse(&v, table, twice, 3, &arena, &e));
-    assert_int_equal(v[1].u, 2); /* the last one counts */
+    assert_int_equal(v[1].u, 2); /* the last value counts */
     assert_string_equal(v[3].s, "a b");
 }
 
