@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Detection: exactly one format claims each fixture, whatever its name is. No format claims random
- * bytes, or fixtures whose beginning is destroyed. */
+/* Detection: exactly one format claims each fixture, for any name of the file. No format claims
+ * random bytes, or fixtures whose beginning is destroyed. */
 #include "core/core.h"
 #include "support/files.h"
 

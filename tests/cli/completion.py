@@ -58,7 +58,7 @@ class Shell:
         ". ./tenfold.bash; bind 'set enable-bracketed-paste off'")
     terminal = "dumb"
     several = []  # beginnings that it does not complete, because several names match
-    special, lines = "`|~#", LINES  # what is typed behind a backslash, as one has to
+    special, lines = "`|~#", LINES  # characters that must be typed after a backslash
 
     def __init__(self, where, path):
         env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": self.terminal, "HISTFILE": "",

@@ -200,7 +200,8 @@ def test_clouds(w):
 
 
 def test_roles(w):
-    """If there are no keys, the services of the machine are asked. Keys are never printed, and these requests use no proxy."""
+    """If there are no keys, the services of the machine are asked for them. Keys are never printed, and these requests
+    use no proxy."""
     base = w.url("")[:-1]
     token = os.path.join(w.folder, "token")
     with open(token, "w") as f:
@@ -349,9 +350,9 @@ def test_upload(w):
             ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB in parts of 8, and the header
             ("bucket-there", small, 3, "already exists", "GET"),
             ("bucket-raced", small, 3, "already exists", "GET PUT HEAD"),
-            ("bucket-raced", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are no MD5s
+            ("bucket-raced", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are not MD5
             ("bucket-reset", big, 0, None, "GET POST" + 11 * " PUT" + " POST"),  # the third is sent again
-            ("bucket-lost", small, 0, None, "GET PUT PUT HEAD"),  # what is there is what was sent
+            ("bucket-lost", small, 0, None, "GET PUT PUT HEAD"),  # the object is the one that was sent
             ("bucket-lost", big, 0, None, "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
             ("bucket-foreign", small, 3, "already exists", "GET PUT PUT HEAD"),
             ("bucket-foreign", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),

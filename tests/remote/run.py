@@ -135,7 +135,7 @@ def test_counts(w):
 
 
 def test_shards(w):
-    """Opens a model by its index and by its folder; names that lead to other places are refused."""
+    """Opens a model by its index and by its directory; names that lead to other places are refused."""
     local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
     for path in ["ok/model/model.safetensors.index.json", "ok/model/"]:
         w.log()
@@ -404,7 +404,7 @@ def test_folders(w):
         code, out, err = run("fetch", url.replace("/model/", "/nothing/"), target, env=env)
         check(code == 3 and "the directory has no files" in err, "%s, empty: %d %s" % (url, code, err))
         shutil.rmtree(target)
-    # A format that is a folder: more files than are kept open, one that changed, one that leads out.
+    # A format that is a directory: more files than are kept open, one that changed, one that leads to another place.
     make_safetensors(w.folder + "/some.safetensors", {"t%d" % i: ([100], floats(100, i)) for i in range(70)})
     code, out, err = run("convert", w.folder + "/some.safetensors", w.folder + "/some.zarr")
     check(code == 0, "a store: " + err)

@@ -17,7 +17,7 @@ struct made {
     const char *name;   /* of the matrix; NULL: "embeddings" */
     const char *words;  /* separated by '|' */
     const char *labels; /* the tensor's name; NULL: "vocab" */
-    const char *ngrams; /* likewise */
+    const char *ngrams; /* the same for n-grams */
     const uint64_t *index;
     uint64_t rows, dims;
     const tnf_type *type; /* NULL: f32 */

@@ -286,7 +286,7 @@ static void no_memory(void **state)
             tnf_status status = use_all(&a, path, &e);
             assert_int_equal(log.blocks, 0);
             assert_int_equal(log.wrong_sizes, 0);
-            if (access(path, F_OK) == 0) { /* the file is complete, however far the change came */
+            if (access(path, F_OK) == 0) { /* the file is complete in any case */
                 tnf_points_report report = TNF_POINTS_REPORT_INIT;
                 tnf_points_options o = vs_options(false);
                 assert_ok(tnf_points_salvage(&report, path, &o, ignore_point, NULL, &e));

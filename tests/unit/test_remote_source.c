@@ -319,7 +319,7 @@ static void test_folder(void **state)
     assert_int_equal(status, TNF_EINVAL);
 }
 
-/* A redirect from a public host cannot reach this machine, whatever the name is. */
+/* A redirect from a public host, by any name, cannot reach this machine. */
 static void test_guarded(void **state)
 {
     tnf_error e;

@@ -132,8 +132,7 @@ def make_valid():
     state = dict_of({"dtype": named("torch", "float32"), "requires_grad": b"\x89"})
     valid("old_properties", one(tensor_of((2, 3), [chunk((0, 0), (2, 3))], state=state)), [w])
     valid("columns", one(data=piece((2, 3), None, (1, 2), (0, 3, 1, 4, 2, 5))), [w])
-    # Four blocks of a cube. Two of them have strides of their own, and are in the middle of their
-    # file.
+    # [2, 3, 4]: cut after the first index of the second dimension, and in the middle of the third
     cube = list(range(24))  # [2, 3, 4]: cut behind the first of the second dimension, and in the middle of the third
     blocks, places = [], {}
     for at, n in (((0, 0, 0), (2, 1, 2)), ((0, 0, 2), (2, 1, 2)), ((0, 1, 0), (2, 2, 2)), ((0, 1, 2), (2, 2, 2))):
