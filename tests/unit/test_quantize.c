@@ -319,7 +319,7 @@ static void odd_numbers(void **state)
     }
     fill_uniform();
     uniform[0] = 1e19F;
-    uniform[D] = 1e-42F; /* very small, so that dividing by it is a test for long and short rows */
+    uniform[D] = 1e-42F; /* very long and short rows can be divided by their lengths, too */
     memset(uniform + D + 1, 0, (D - 1) * sizeof *uniform);
     struct made m = { .rows = N, .dims = D, .values = uniform };
     struct opened x = open_made(&m, NULL);

@@ -150,7 +150,7 @@ static void dense_otherwise(void **state)
     d.flags |= TNF_PART_UNREADABLE;
     assert_ok(tnf_add_dense(f.r, &d, &e));
     o = tnf_catalog_find(&f.file->catalog, "v", 1);
-    assert_int_equal(o->order, TNF_ORDER_C); /* it has only one element */
+    assert_int_equal(o->order, TNF_ORDER_C); /* rank 1: the orders are the same */
     assert_fails(tnf_read_part(got, 1, o->parts, 0, &e), TNF_EUNSUPPORTED);
     fake_end(&f);
 }
