@@ -44,7 +44,7 @@ static void hash_content(uint8_t hash[32], const tnf_file *file)
     memset(hash, 0, 32);
 }
 
-/* Is it refused, and saved without the attribute if that is allowed? */
+/* Is the model refused, and can it be saved without the attribute if losses are allowed? */
 static void try_loss(const tnf_file *file, const char *format, tnf_status why)
 {
     tnf_error error;
@@ -59,7 +59,7 @@ static void try_loss(const tnf_file *file, const char *format, tnf_status why)
     tnf_file *again;
     tnf_str bytes = tnf_sink_bytes(sink);
     status = open_bytes(&again, bytes.p, bytes.n, NULL, &error);
-    /* A format of words has nothing of this model. */
+    /* A format of words cannot hold anything of this model. */
     if (bytes.n > 0 && CHECK(status == TNF_OK, "what is left does not open: %s", error.message)) {
         CHECK(tnf_file_info(again)->nwarnings == 0, "what is left has a damaged stash");
         tnf_close(again);

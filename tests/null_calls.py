@@ -3,13 +3,14 @@
 """null_calls.py HEADERS OUT: writes a C function that calls each public function with NULL for one
 of its pointers and good values for all other parameters. tests/nulls.c includes it.
 
-Results must not be NULL, and neither must functions' contexts be looked at, so these are left out.
+Pointers to results are left out, because they must not be NULL, and so are contexts of functions,
+which the library does not check.
 """
 import pathlib
 import re
 import sys
 
-# What stands for a parameter: by its name, else by its type. `x` is the fixture in nulls.c.
+# The argument for a parameter: by its name, else by its type. `x` is the fixture in nulls.c.
 BY_NAME = {
     "path": "x.path", "directory": "x.nowhere", "url": '"http://127.0.0.1:1/x"', "json": '"1"',
     "text": '"1"', "msgpack": '"\\x01"', "id": '"f32"', "prefix": '"e"', "role": '"data"',
@@ -63,7 +64,7 @@ BY_TYPE = {
     "tnf_access ": "TNF_ACCESS_AUTO", "tnf_dtype ": "TNF_F32", "tnf_kind ": "TNF_INT",
     "tnf_status ": "TNF_EIO", "tnf_id ": "x.id",
 }
-# NULL means something here (the header says what), so it may work.
+# NULL has a meaning here (see the header), so the call may succeed.
 OPTIONAL = {
     "tnf_builder_new.allocator", "tnf_builder_add_object.name", "tnf_builder_set.name",
     "tnf_builder_set_n.name", "tnf_builder_set.value", "tnf_builder_set_n.value", "tnf_expect.type",

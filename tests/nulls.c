@@ -27,7 +27,7 @@
 
 static const float matrix[] = { 1, 2, 3, 4 };
 
-/* Something good of every kind. */
+/* A valid object of every kind. */
 static struct {
     tnf_file *file;
     const tnf_file *a_file;
@@ -233,13 +233,13 @@ static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 
 enum { PASSED, WRONG_STATUS, NO_MESSAGE, NOT_NULL };
 
-/* In a process of its own. */
+/* Runs in a process of its own. */
 static int judge_call(size_t i)
 {
     tnf_error e = { .offset = TNF_NO_OFFSET };
     for (size_t k = 0; k < sizeof crashes / sizeof *crashes; k++)
         signal(crashes[k], SIG_DFL); /* cmocka would go on in the child */
-    x.out = &x;                      /* no handle that could be freed */
+    x.out = &x;                      /* not a handle that could be freed */
     tnf_status status = make_call(i, &e);
     if (status != TNF_OK && cases[i].returned && x.out)
         return NOT_NULL;
@@ -310,7 +310,7 @@ static void every_item(void **state)
 
 static const tnf_str bad_text = { NULL, 3 };
 
-/* Lists in options: an array that is NULL, and NULL in it. */
+/* Lists in options: an array that is NULL, and NULL in an array. */
 static void every_list(void **state)
 {
     tnf_error e;

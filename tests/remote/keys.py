@@ -233,7 +233,8 @@ def test_clouds(w):
 
 
 def test_roles(w):
-    """If there are no keys, the services of the machine are asked. Keys are never printed, and these requests use no proxy."""
+    """If there are no keys, the services of the machine are asked for them. Keys are never printed, and these requests
+    use no proxy."""
     base = w.url("")[:-1]
     token = os.path.join(w.folder, "token")
     with open(token, "w") as f:
@@ -379,12 +380,12 @@ def test_upload(w):
     big, small = os.path.join(w.folder, "big.safetensors"), os.path.join(w.folder, "m.safetensors")
     uploads = [
             ("bucket-good", small, 0, None, "GET PUT"),
-            ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB of 8, and the header
+            ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB in parts of 8, and the header
             ("bucket-there", small, 3, "already exists", "GET"),
             ("bucket-raced", small, 3, "already exists", "GET PUT HEAD"),
-            ("bucket-raced", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are no MD5s
+            ("bucket-raced", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are not MD5
             ("bucket-reset", big, 0, None, "GET POST" + 11 * " PUT" + " POST"),  # the third is sent again
-            ("bucket-lost", small, 0, None, "GET PUT PUT HEAD"),  # what is there is what was sent
+            ("bucket-lost", small, 0, None, "GET PUT PUT HEAD"),  # the object is the one that was sent
             ("bucket-lost", big, 0, None, "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
             ("bucket-foreign", small, 3, "already exists", "GET PUT PUT HEAD"),
             ("bucket-foreign", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
@@ -395,7 +396,7 @@ def test_upload(w):
         w.log()
         code, out, err = run("--trace", "convert", source, "s3://%s/out.safetensors" % how, env=env)
         seen = w.log()
-        again = how in ("bucket-reset", "bucket-lost", "bucket-foreign")  # by libcurl: the connection was dead
+        again = how in ("bucket-reset", "bucket-lost", "bucket-foreign")  # by libcurl: the connection was closed
         for method in ("PUT", "POST", "HEAD", "DELETE"):
             told, sent = err.count(" %s " % method), methods.split().count(method)
             check(told == sent or (again and told == sent - 1), "%s: --trace tells %d %s of %d" % (how, told, method, sent))

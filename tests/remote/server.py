@@ -217,7 +217,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def how_ok(self, name, argument, nth):
         self.part(name)
 
-    def how_short(self, name, argument, nth):  # legal: less than was asked for
+    def how_short(self, name, argument, nth):  # legal: fewer bytes than requested
         self.part(name, most=1000)
 
     def how_cut(self, name, argument, nth):  # the body ends early, every other time

@@ -45,7 +45,7 @@ static void expect_same(const tnf_emb *a, const tnf_emb *b, const char *word, do
 
 /* --------------------------------------------------------------- explicit */
 
-/* finalfusion's own: 44 n-grams, 43 rows; "dings" and "<gro" share one. */
+/* finalfusion's own file: 44 n-grams, 43 rows; "dings" and "<gro" share one. */
 static void ngrams_of_gross(void **state)
 {
     enum { BUCKETS = 1 << 21 };
@@ -72,7 +72,7 @@ static void ngrams_of_gross(void **state)
         tnf_error e;
         float v;
         tnf_str dings = TEXT("xdingsx");
-        tnf_emb_found found; /* of its n-grams only those of "dings" inside are listed */
+        tnf_emb_found found; /* of its n-grams, only those of "dings" are listed */
         assert_ok(tnf_emb_vectors(&v, &found, y.emb, &dings, 1, &e));
         assert_true(found.found);
         close_opened(&x);
@@ -213,7 +213,7 @@ static void selects_words(void **state)
     for (size_t i = 0; i < 2; i++) {
         assert_ok(tnf_emb_vectors(was, &f, x.emb, &words[i], 1, &e));
         assert_ok(tnf_emb_vectors(is, &g, y.emb, &words[i], 1, &e));
-        assert_true(g.known && g.norm == 1); /* there were none, and none are invented */
+        assert_true(g.known && g.norm == 1); /* there were no norms, and none were added */
         near_all(is, was, D, 0);
     }
     close_opened(&y);

@@ -142,7 +142,7 @@ static void dense_sizes(void **state)
     check_is(&o, NULL);
 }
 
-/* A type of somebody else's has no known size. */
+/* A type of another program has no known size. */
 static void dense_of_a_foreign_type(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void bools_are_checked(void **state)
     data_is(&o, NULL, 0);
     part.type = tnf_type_named("bool");
     assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_EIO);
-    part.nbytes = 39999; /* a file opened leniently: not even the size is right */
+    part.nbytes = 39999; /* if the file is opened leniently, even the size may be wrong */
     assert_int_equal(o.layout->check_data(&o, read_memory, NULL), TNF_EFORMAT);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quant_group/1, mx/1 and pq/1. The sizes are those of the zTensor profiles' equations and of the
- * finalfusion file that the sheet takes apart. */
+/* quant_group/1, mx/1 and pq/1. The sizes are those of the equations in the zTensor profiles, and
+ * of the finalfusion file that its fact sheet explains. */
 #include "model/layout.h"
 
 #include <setjmp.h>
@@ -147,7 +147,8 @@ static void quant_group_scales(void **state)
     check_is(&q.object, "the attribute 'scale_form' is 'e8m0'");
 }
 
-/* Symmetric int8, one scale a channel: as the profile's words have it, or its formula. */
+/* Symmetric int8, with one scale for each channel: by the words of the profile, or by its
+ * formula. */
 static void quant_group_per_channel(void **state)
 {
     (void)state;
@@ -172,7 +173,7 @@ static void quant_group_parameters(void **state)
 {
     (void)state;
     quantised q;
-    for (unsigned i = 0; i < 6; i++) { /* each is required */
+    for (unsigned i = 0; i < 6; i++) { /* each attribute is required */
         static const char *const keys[] = { "bits",    "group_size", "axis",
                                             "packing", "scale_form", "zero_point" };
         char message[64];
@@ -270,7 +271,7 @@ static void mx_types(void **state)
         parts[0].nbytes = 4 * parts[0].type->bits;
         check_is(&o, tnf_list_has(known, parts[0].type->id) ? NULL : "which mx/1 does not allow");
     }
-    parts[0].type = &foreign; /* its name must not reach a terminal as it is */
+    parts[0].type = &foreign; /* its name must be escaped */
     check_is(&o, "the part 'data' is 'f8_\\x1b[2J', which mx/1 does not allow");
 }
 
@@ -290,7 +291,7 @@ static void pq_of_a_real_file(void **state)
     data_is(&o, "code 2049 is 32, but there are only 32 centroids", 1000 + 2049);
     parts[1].nbytes = 400 * 256;
     data_is(&o, NULL, 0);
-    assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_OK); /* any byte will do */
+    assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_OK); /* any byte is valid */
     parts[1].nbytes = 400 * 255;
     assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_EIO);
 }

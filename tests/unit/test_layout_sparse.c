@@ -147,7 +147,7 @@ static void coo_structure(void **state)
     static const uint32_t coords[6] = { 1, 0, 1, 2, 0, 0 };
     tnf_part parts[] = { PART("values", "f32", values), PART("coords", "u32", coords) };
     tnf_object o = tensor_of("sparse_coo/1", SHAPE(2, 3), parts, 2);
-    data_is(&o, NULL, 0); /* (1,2) (0,0) (1,0): in no order */
+    data_is(&o, NULL, 0); /* (1,2) (0,0) (1,0): not sorted */
     o.order = TNF_ORDER_F;
     check_is(&o, "column by column");
     o.order = TNF_ORDER_C;
@@ -205,7 +205,7 @@ static void coo_in_an_empty_shape(void **state)
     data_is(&o, "coordinate 0, but the size is 0 in dimension 2", 1016);
 }
 
-/* More elements in no order than the checker holds at once. An odd factor modulo 2^32 gives every
+/* More unsorted elements than the checker holds at once. An odd factor modulo 2^32 gives every
  * number once. */
 static void coo_of_many_windows(void **state)
 {

@@ -54,7 +54,7 @@ static void create_refuses(void **state)
     assert_fails(tnf_points_create(&p, path, &space, &o, &e), TNF_EINVAL);
     space.type = NULL;
     assert_fails(tnf_points_create(&p, path, &space, &o, &e), TNF_EINVAL);
-    assert_int_not_equal(access(path, F_OK), 0); /* nothing was made */
+    assert_int_not_equal(access(path, F_OK), 0); /* no file was made */
     space = vs_space();
     space.rank = 0;
     space.scalar = true;
@@ -167,7 +167,7 @@ static void locks_are_respected(void **state)
     vs_add(b, 2);
     tnf_points_close(b);
     tnf_lock_drop(fd);
-    assert_ok(tnf_lock_take(fd, false, 0, &e)); /* a reader: no writer, but readers */
+    assert_ok(tnf_lock_take(fd, false, 0, &e)); /* a reader: only readers may enter */
     o.lock = TNF_POINTS_NO_WAIT;
     assert_ok(tnf_points_open(&b, path, &o, &e));
     vs_expect(b, "1 2");
@@ -197,7 +197,7 @@ static void read_only(void **state)
     tnf_points_close(p);
 }
 
-/* Two handles of one process, one of which compacts. */
+/* Two handles of one process; one of them compacts. */
 static void follows_replaced_files(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void follows_replaced_files(void **state)
     assert_ok(tnf_points_delete(a, &first, 1, 0, &e));
     assert_ok(tnf_points_compact(a, 0, NULL, NULL, &e));
     tnf_point point;
-    /* b's offsets are of the old file */
+    /* b's offsets belong to the old file */
     assert_fails(tnf_points_read(&point, b, before.offsets[1], &e), TNF_ENOTFOUND);
     assert_says("compacted");
     assert_fails(tnf_points_delete(b, &before.offsets[1], 1, 0, &e), TNF_ENOTFOUND);
@@ -259,7 +259,7 @@ static void through_a_link(void **state)
     tnf_points_close(p);
 }
 
-/* Everything once, with the n-th allocation failing. */
+/* Every function once, with the n-th allocation failing. */
 static tnf_status use_all(const tnf_allocator *a, const char *path, tnf_error *e)
 {
     tnf_points *p;
@@ -324,7 +324,7 @@ static void no_memory(void **state)
             tnf_status status = use_all(&a, path, &e);
             assert_int_equal(log.blocks, 0);
             assert_int_equal(log.wrong_sizes, 0);
-            if (access(path, F_OK) == 0) { /* whole, however far it came */
+            if (access(path, F_OK) == 0) { /* the file is complete in any case */
                 tnf_points_report report = TNF_POINTS_REPORT_INIT;
                 tnf_points_options o = vs_options(false);
                 assert_ok(tnf_points_salvage(&report, path, &o, ignore_point, NULL, &e));
@@ -336,7 +336,7 @@ static void no_memory(void **state)
                 assert_int_equal(status, TNF_OK);
                 break;
             }
-            if (status != TNF_OK) /* some can be done without */
+            if (status != TNF_OK) /* some allocations are not needed */
                 assert_int_equal(status, TNF_ENOMEM);
         }
     assert_int_equal(descriptors_open(), before);

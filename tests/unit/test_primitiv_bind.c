@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading by path: what primitiv's load does, but all or nothing. The three rules (unknown paths
- * are refused, missing ones left alone, the order is free) are those observed of the library. */
+/* Loading by path: like primitiv's load, but all or nothing. The three rules (unknown paths are
+ * refused, missing ones are ignored, the order is free) were observed in the library. */
 #include "../support/little.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
@@ -132,7 +132,7 @@ static void test_what_does_not_fit(void **state)
     tnf_primitiv_binding second = { sm_p, 2, NULL, { other, 2, 1 }, data, false };
     check_refused(&f, &second, "'sm.p' has the shape [2,2], not [2,3]");
     second.shape = (tnf_primitiv_shape) { dims, 1, 2 };
-    check_refused(&f, &second, "not [2,2]"); /* a batch is no dimension */
+    check_refused(&f, &second, "not [2,2]"); /* a batch is not a dimension */
     second.shape = (tnf_primitiv_shape) { zero, 1, 1 };
     check_refused(&f, &second, "dimension 0 of a shape is 0");
     second.shape = (tnf_primitiv_shape)SQUARE;
@@ -160,7 +160,7 @@ static void test_nameless_and_batched(void **state)
     close_primitiv(&f);
 }
 
-/* A file of another format, row-major: what comes is column-major all the same. */
+/* A file of another format, row-major: loaded parameters are still column-major. */
 static void test_row_major(void **state)
 {
     (void)state;
@@ -201,8 +201,8 @@ static void test_row_major(void **state)
     free(got.p);
 }
 
-/* The library's answers to odd files, loaded into a model with p and sm/p; only that here nothing
- * is changed where it fails. NAN: left as it was. */
+/* The library's results for unusual files, loaded into a model with p and sm/p; but if loading
+ * fails here, nothing is changed. NAN: not changed. */
 static void test_answers_of_the_library(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void test_answers_of_the_library(void **state)
     }
 }
 
-/* Reading fails halfway: nothing is changed. */
+/* Reading fails in the middle: nothing is changed. */
 struct broken {
     bytes *bytes;
     uint64_t from;

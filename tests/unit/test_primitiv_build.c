@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files built from C are to the byte what primitiv writes: the fixtures it wrote, and the vectors
- * of whole files that were observed. */
+/* Files built from C have the bytes that primitiv writes: those of its fixtures, and of complete
+ * files that were observed. */
 #include "../support/little.h"
 #include "../support/unit.h"
 #include "primitiv_files.h"
@@ -161,7 +161,7 @@ static void test_shapes(void **state)
     tnf_builder_free(b);
 }
 
-/* Adam(1,2,3,4), epoch 5, scale 6, l2 7, clip 8, in the order observed. */
+/* Adam(1,2,3,4), epoch 5, scale 6, l2 7, clip 8, in the observed order. */
 static void test_optimizer(void **state)
 {
     (void)state;

@@ -26,7 +26,7 @@ static void test_class(void **state)
     is_class("optimizer_AdaDelta_default", "AdaDelta");
     is_class("optimizer_Adam_default", "Adam");
     is_class("train_MomentumSGD_optimizer", "MomentumSGD");
-    is_class("optimizer_map16", "Custom"); /* somebody's own */
+    is_class("optimizer_map16", "Custom"); /* a class of a user */
     is_class("probe_o_empty", NULL);
     is_class("parameter_2x2", NULL);
 }
@@ -68,7 +68,7 @@ static void test_by_key(void **state)
     assert_false(tnf_primitiv_float(&x, f.file, "SGD.eta"));
     close_primitiv(&f);
 
-    f = open_primitiv("optimizer_bad_utf8"); /* not a map but pairs */
+    f = open_primitiv("optimizer_bad_utf8"); /* pairs, not a map */
     assert_true(tnf_primitiv_uint(&u, f.file, "\xff") && u == 1);
     assert_true(tnf_primitiv_uint(&u, f.file, "e") && u == 2);
     close_primitiv(&f);

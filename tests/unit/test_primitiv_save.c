@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The caller's memory into a file and back, by one call each: to the byte what primitiv writes. */
+/* The caller's memory is saved and loaded by one call each; the bytes are those of primitiv. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include <tenfold/primitiv.h>
@@ -47,7 +47,7 @@ static void saves_and_loads(void **state)
     assert_fails(tnf_primitiv_save(path, all, 4, NULL, &e), TNF_EEXISTS);
     how.replace = true;
     assert_ok(tnf_primitiv_save(path, all, 4, &how, &e));
-    all[3].path = p; /* twice the same */
+    all[3].path = p; /* the same one twice */
     all[3].n = 1;
     all[3].statistic = &a;
     assert_fails(tnf_primitiv_save(path, all, 4, &how, &e), TNF_EEXISTS);
@@ -57,7 +57,7 @@ static void saves_and_loads(void **state)
     assert_ok(tnf_primitiv_load(all, 4, path, NULL, &e));
     assert_true(all[0].loaded && all[3].loaded);
     assert_memory_equal(back, there, sizeof there);
-    assert_fails(tnf_primitiv_load(all, 1, path, NULL, &e), TNF_ENOTFOUND); /* it has more */
+    assert_fails(tnf_primitiv_load(all, 1, path, NULL, &e), TNF_ENOTFOUND); /* the file has more */
     assert_fails(tnf_primitiv_load(all, 4, "/nowhere", NULL, &e), TNF_ENOTFOUND);
     free(f.p);
 }

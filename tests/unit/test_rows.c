@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of a matrix that lies column by column, rows of several dimensions, and tensors that have no
- * rows or are not quantized as they say. */
+/* Rows of a column-major matrix, rows of several dimensions, and tensors that have no rows or whose
+ * quantization is invalid. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "core/core.h"
@@ -126,7 +126,7 @@ static void no_rows(void **state)
     }
 }
 
-/* Two rows of four: two codes of one of three centroids each. */
+/* Two rows of four numbers: each has two codes, with three centroids for each. */
 static void quantized_wrongly(void **state)
 {
     (void)state;
@@ -136,10 +136,10 @@ static void quantized_wrongly(void **state)
     enum { CODES, BOOKS, PROJECTION, NORMS };
     static const struct {
         size_t part;
-        const char *role; /* NULL: as it was */
+        const char *role; /* NULL: not changed */
         tnf_dtype type;
         uint64_t bytes;
-        const char *says; /* NULL: nothing is wrong */
+        const char *says; /* NULL: valid */
     } all[] = {
         { CODES, NULL, TNF_U8, 4, NULL },
         { CODES, "other", TNF_U8, 4, "not a quantized matrix" },

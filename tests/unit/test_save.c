@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Saving: what formats may call, options, progress, cancelling, and what is left after a failure.
- */
+/* Saving: functions that formats call, options, progress, cancelling, and what remains after a
+ * failure. */
 #include "../support/files.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
@@ -37,7 +37,7 @@ static void which_format(void **state)
     tnf_save_options o = { .size = sizeof o };
     assert_ok(tnf_save(b, target, NULL, &e)); /* by extension */
     snprintf(path, sizeof path, "%s/x.bin", dir);
-    o.format = "gptrs-archive"; /* the name counts more */
+    o.format = "gptrs-archive"; /* the name of the format counts more */
     assert_ok(tnf_save(b, path, &o, &e));
     struct bytes one = bytes_of_file(target), two = bytes_of_file(path);
     assert_int_equal(one.n, two.n);
@@ -57,7 +57,7 @@ static void which_format(void **state)
     assert_int_equal(files_count(dir, ""), 2);
 }
 
-/* Formats that can only be read say so. */
+/* Formats that can only be read report this. */
 static void only_read(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void progress_and_cancelling(void **state)
     free(after.p);
 }
 
-/* The k-th number of a stream that cannot go back. */
+/* The k-th number of a stream that cannot be read backwards. */
 static tnf_status fetch_onward(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     uint64_t *next = ctx;
@@ -281,7 +281,7 @@ static void a_source_that_fails(void **state)
     assert_int_equal(files_count(dir, ""), 0);
 }
 
-/* ------------------------------------------------- what formats may call */
+/* ------------------------------------------- functions that formats call */
 
 static void writing_helpers(void **state)
 {
@@ -338,7 +338,7 @@ static void sorts_names(void **state)
     for (size_t i = 0; i < N; i++)
         assert_string_equal(many->catalog.objects[order[i]].name.p, sorted[i]);
     assert_ok(tnf_sorted(&w, &order, by_size, &e));
-    static const uint32_t stable[N] = { 1, 3, 5, 7, 0, 2, 4, 6, 8 }; /* ties keep their order */
+    static const uint32_t stable[N] = { 1, 3, 5, 7, 0, 2, 4, 6, 8 }; /* equal ones keep order */
     assert_memory_equal(order, stable, sizeof stable);
     tnf_builder_free(many);
     tnf_arena_free(&scratch);
