@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading by path: like primitiv's load, but all or nothing. The three rules (unknown paths are
- * refused, missing ones are ignored, the order is free) were observed in the library. */
+/* Loading by path: like primitiv's load, but completely or not at all. The three rules (unknown
+ * paths are refused, missing ones are ignored, the order is free) were observed in the library. */
 #include "../support/little.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
