@@ -273,11 +273,11 @@ static void odd_attributes(void **state)
 {
     (void)state;
     tnf_builder *b = new_builder();
-    tnf_value v = tnf_value_uint(1), bad = tnf_value_string("\xff");
+    tnf_value v = tnf_value_uint(1);
     add_tensor(b, "t", TNF_U8, four, "abcd");
     assert_int_equal(tnf_builder_set(b, NULL, "fine", &v, &error), TNF_OK);
     assert_int_equal(tnf_builder_set(b, NULL, "", &v, &error), TNF_OK);
-    assert_int_equal(tnf_builder_set(b, NULL, "text", &bad, &error), TNF_OK);
+    assert_int_equal(tnf_builder_set(b, NULL, "text\xff", &v, &error), TNF_OK);
     assert_int_equal(tnf_builder_set(b, "t", "", &v, &error), TNF_OK);
     for (int more = 0; more < 2; more++) {
         unsigned fates[4] = { 0 };
