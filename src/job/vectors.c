@@ -44,10 +44,7 @@ tnf_status tnf_vectors_check(const tnf_convert_options *o, tnf_error *e)
     if (o->step != TNF_EMB_KEEP && changes)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "this step cannot be combined with folding or normalising");
-    if ((unsigned)o->step > TNF_EMB_QUANTIZE)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "step is %d, which is not a value of tnf_emb_step", (int)o->step);
-    return TNF_OK;
+    return tnf_check_choice((unsigned)o->step, TNF_EMB_QUANTIZE, "step", e);
 }
 
 /* --------------------------------------------------------------------- required */

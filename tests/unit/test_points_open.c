@@ -101,7 +101,7 @@ static void unknown_choices(void **state)
     const tnf_value v = tnf_value_string("x");
     const char *path = vs_path();
     for (int member = 0; member < 3; member++) {
-        static const char *const names[] = { "lock is 77", "sync is 77", "pack is 77" };
+        static const char *const names[] = { "'lock' is 77", "'sync' is 77", "'pack' is 77" };
         tnf_points_options o = vs_options(true);
         tnf_points_report report = TNF_POINTS_REPORT_INIT;
         *(member == 0   ? (int *)(void *)&o.lock
@@ -118,7 +118,7 @@ static void unknown_choices(void **state)
     p = vs_create(path);
     const uint64_t at = vs_add(p, 1);
     assert_fails(tnf_points_delete(p, &at, 1, TNF_POINTS_DROP_UNKNOWN, &e), TNF_EINVAL);
-    assert_says("flags is 2, but only 0 and 1 are allowed");
+    assert_says("'flags' is 2, but this function only takes 0 or 1");
     assert_fails(tnf_points_delete(p, NULL, 0, 8, &e), TNF_EINVAL);
     assert_fails(tnf_points_compact(p, TNF_POINTS_SHRED, NULL, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_points_set_attributes(p, &v, TNF_POINTS_SHRED, &e), TNF_EINVAL);

@@ -136,14 +136,6 @@ static bool changes_rows(const tnf_emb *emb, const tnf_emb_change *how)
     return folds || takes_apart || cuts || how->normalize || (how->unnormalize && emb->norms);
 }
 
-static tnf_status check_rule(tnf_fold rule, const char *member, tnf_error *e)
-{
-    if ((unsigned)rule <= TNF_FOLD_FINALFUSION)
-        return TNF_OK;
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is %d, which is not a value of tnf_fold",
-                    member, (int)rule);
-}
-
 static tnf_status check_change(const tnf_emb *emb, const tnf_emb_change *how, tnf_error *e)
 {
     bool folded = emb->info.composed && how->fold != TNF_FOLD_NONE;
@@ -259,8 +251,8 @@ tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb, const tnf_emb_cha
     converting *c = NULL;
     const tnf_object *o;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_change, &how, change, e));
-    TNF_TRY(check_rule(how.fold, "fold", e));
-    TNF_TRY(check_rule(how.unfold, "unfold", e));
+    TNF_TRY(tnf_check_choice((unsigned)how.fold, TNF_FOLD_FINALFUSION, "fold", e));
+    TNF_TRY(tnf_check_choice((unsigned)how.unfold, TNF_FOLD_FINALFUSION, "unfold", e));
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++) {
         if (o == emb->info.embeddings)
             TNF_TRY(add_matrix(builder, emb, &how, &c, e));

@@ -84,9 +84,7 @@ static tnf_status set_up(quantizing *q, const tnf_quantize_options *o, tnf_error
 static tnf_status check_options(const quantizing *q, const tnf_quantize_options *o, tnf_error *e)
 {
     const tnf_object *matrix = q->emb->info.embeddings;
-    if ((unsigned)o->method > TNF_GAUSSIAN_OPQ)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "method is %d, which is not a value of tnf_quantizer", (int)o->method);
+    TNF_TRY(tnf_check_choice((unsigned)o->method, TNF_GAUSSIAN_OPQ, "method", e));
     if (o->method != TNF_PQ)
         TNF_TRY(tnf_opq_ready(e));
     if (q->emb->info.quantized)

@@ -275,27 +275,19 @@ static tnf_status copy_path(tnf_points *p, const char *path, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status check_member(int value, int last, const char *member, tnf_error *e)
-{
-    if ((unsigned)value <= (unsigned)last)
-        return TNF_OK;
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is %d, which is not a value of tnf_points_%s",
-                    member, value, member);
-}
-
 static tnf_status check_options(const tnf_points_options *o, tnf_error *e)
 {
-    TNF_TRY(check_member((int)o->lock, TNF_POINTS_NO_LOCK, "lock", e));
-    TNF_TRY(check_member((int)o->sync, TNF_POINTS_NO_SYNC, "sync", e));
-    return check_member((int)o->pack, TNF_POINTS_SNAPPY, "pack", e);
+    TNF_TRY(tnf_check_choice((unsigned)o->lock, TNF_POINTS_NO_LOCK, "lock", e));
+    TNF_TRY(tnf_check_choice((unsigned)o->sync, TNF_POINTS_NO_SYNC, "sync", e));
+    return tnf_check_choice((unsigned)o->pack, TNF_POINTS_SNAPPY, "pack", e);
 }
 
 tnf_status tnf_points_check_flags(unsigned flags, unsigned known, tnf_error *e)
 {
     if ((flags & ~known) == 0)
         return TNF_OK;
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "flags is %u, but only 0 and %u are allowed",
-                    flags, known);
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                    "'flags' is %u, but this function only takes 0 or %u", flags, known);
 }
 
 tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_options *options,
