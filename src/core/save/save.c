@@ -84,17 +84,12 @@ static tnf_status plan_save(struct tnf_save *s, const tnf_builder *b,
     return status;
 }
 
-static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
-                             tnf_error *e)
+tnf_writer tnf_save_writer(struct tnf_save *s, tnf_sink *sink, tnf_arena *scratch)
 {
-    tnf_arena scratch;
-    tnf_arena_init(&scratch, &s->arena.alloc, UINT64_MAX);
-    const tnf_file *like = s->options.like;
-    tnf_writer w = {
+    return (tnf_writer) {
         .catalog = &s->planned,
-        .scratch = &scratch,
-        .options = values,
-        .like = like && like->format == s->format ? &like->reader : NULL,
+        .scratch = scratch,
+        .options = s->values,
         .sink = sink,
         .text = s->text.members,
         .ntext = s->text.n,
@@ -105,6 +100,17 @@ static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values,
         .folder = s->folder,
         .save = s,
     };
+}
+
+static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
+                             tnf_error *e)
+{
+    tnf_arena scratch;
+    tnf_arena_init(&scratch, &s->arena.alloc, UINT64_MAX);
+    const tnf_file *like = s->options.like;
+    tnf_writer w = tnf_save_writer(s, sink, &scratch);
+    w.options = values;
+    w.like = like && like->format == s->format ? &like->reader : NULL;
     tnf_status status; /* by TNF_CALL, since a format may try what fails */
     if (s->index)
         TNF_CALL(status, e, s->index->write_index, &w);
