@@ -151,8 +151,8 @@ bool tnf_is_uncounted(const tnf_member *attr)
         return false; /* in the table, '=' begins a value */
     for (size_t i = 0; i < COUNT; i++) {
         size_t n = attr->key.n;
-        if (n == 0 || *table[i] != *attr->key.p || strncmp(table[i], attr->key.p, n) != 0 ||
-            (table[i][n] && table[i][n] != '='))
+        if (n == 0 || *table[i] != *attr->key.p || strlen(table[i]) < n ||
+            memcmp(table[i], attr->key.p, n) != 0 || (table[i][n] && table[i][n] != '='))
             continue;
         const char *value = table[i][n] ? &table[i][n + 1] : NULL;
         if (!value || (said.p && strlen(value) == said.n && memcmp(value, said.p, said.n) == 0))

@@ -328,12 +328,7 @@ bool tnf_plan_text_map(const tnf_member *m)
 
 bool tnf_plan_listed(const char *list, tnf_str key)
 {
-    char text[128];
-    if (!list || key.n >= sizeof text)
-        return false;
-    memcpy(text, key.p, key.n);
-    text[key.n] = 0;
-    return tnf_list_has(list, text);
+    return tnf_str_listed(key, list);
 }
 
 static tnf_status plan_text_map(struct planning *l, const tnf_member *m, tnf_error *e)

@@ -58,21 +58,14 @@ static tnf_status check_shard(const tnf_value *attrs, const char *name, uint64_t
     return TNF_OK;
 }
 
-static bool is_split_key(tnf_str key)
-{
-    const char own[] = GGUF_PREFIX GGUF_SPLIT;
-    return key.n >= sizeof own - 1 && memcmp(key.p, own, sizeof own - 1) == 0;
-}
-
 /* The first file's keys are those of the model. Warns if a later file has others. */
 static void compare_keys(tnf_reader *r, const tnf_value *later, const char *name)
 {
     static const char describing[] = "gguf_file.";
     for (size_t i = 0; i < later->n; i++) {
         const tnf_member *m = &later->as.members[i];
-        bool fact = m->key.n >= sizeof describing - 1 &&
-                    memcmp(m->key.p, describing, sizeof describing - 1) == 0;
-        if (is_split_key(m->key) || fact || strcmp(m->key.p, GGUF_PREFIX GGUF_ALIGNMENT) == 0)
+        if (tnf_str_begins(m->key, GGUF_PREFIX GGUF_SPLIT) || tnf_str_begins(m->key, describing) ||
+            tnf_str_is(m->key, GGUF_PREFIX GGUF_ALIGNMENT))
             continue;
         const tnf_value all = tnf_attrs_value(&r->catalog->attrs);
         const tnf_value *first = tnf_value_get_n(&all, m->key.p, m->key.n);
@@ -128,7 +121,7 @@ static void drop_split_keys(tnf_attrs *attrs)
 {
     size_t kept = 0;
     for (size_t i = 0; i < attrs->n; i++)
-        if (!is_split_key(attrs->members[i].key))
+        if (!tnf_str_begins(attrs->members[i].key, GGUF_PREFIX GGUF_SPLIT))
             attrs->members[kept++] = attrs->members[i];
     attrs->n = kept;
     tnf_attrs_moved(attrs);

@@ -156,7 +156,7 @@ static tnf_status put_payloads(tnf_writer *w, const uint32_t *order, tnf_error *
         TNF_TRY(tnf_put_data(w, &o->parts[0], e));
     }
     for (size_t i = 0; i < w->catalog->nextras; i++)
-        if (strcmp(w->catalog->extras[i].key.p, TRAILING) == 0)
+        if (tnf_str_is(w->catalog->extras[i].key, TRAILING))
             TNF_TRY(tnf_put_data(w, &w->catalog->extras[i].bytes, e));
     return TNF_OK;
 }

@@ -435,7 +435,7 @@ static tnf_status merge_attr(model *m, uint32_t i, const tnf_member *from, tnf_e
     const tnf_value *first = tnf_value_get_n(&map, from->key.p, from->key.n);
     if (!first)
         return tnf_attrs_set(all, from->key.p, from->key.n, from->value, e);
-    if (!tnf_value_equal(first, &from->value) && !tnf_list_has(OF_EACH, from->key.p))
+    if (!tnf_value_equal(first, &from->value) && !tnf_str_listed(from->key, OF_EACH))
         tnf_warn(m->r, TNF_NO_OFFSET, "the attribute %s of %s differs from that of another shard",
                  TNF_QUOTED(from->key), TNF_QUOTED(shard_at(m, i)->name));
     return TNF_OK;

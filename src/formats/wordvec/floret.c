@@ -228,7 +228,7 @@ static tnf_status fits_floret(tnf_fit *fit, tnf_error *e)
                                                   ? why
                                                   : "floret can store only `embeddings`" };
     for (size_t i = 0; why && i < fit->catalog->attrs.n; i++)
-        if (tnf_list_has(ATTRS, fit->catalog->attrs.members[i].key.p))
+        if (tnf_str_listed(fit->catalog->attrs.members[i].key, ATTRS))
             fit->attrs[i] = (tnf_verdict) { TNF_DROPPED,
                                             "it describes a tensor that is not written" };
     return TNF_OK;
