@@ -59,7 +59,8 @@ tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason)
                    !tnf_type_bytes(&bytes, o->parts[0].type, elements) ||
                    bytes > UINT32_MAX - 2 - TNF_VS_VECTOR))
         return TNF_DROPPED;
-    *reason = "f16 belongs to a later revision, and readers of version 0 refuse it";
+    *reason =
+        "f16 belongs to a later revision, which readers of version 0 refuse: --dtype f32 casts it";
     if (points && o->parts[0].type == tnf_type_of(TNF_F16))
         return TNF_TRANSFORMED;
     *reason = "";
