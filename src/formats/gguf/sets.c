@@ -42,7 +42,7 @@ static bool key_number(const tnf_value *attrs, const char *key, uint64_t *out)
     return tnf_value_as_uint(out, tnf_value_get(attrs, name));
 }
 
-/* Do the file's keys agree with its name? */
+/* Fails unless the file's keys agree with its name. */
 static tnf_status check_shard(const tnf_value *attrs, const char *name, uint64_t no, uint64_t count,
                               tnf_error *e)
 {
@@ -177,7 +177,8 @@ tnf_status tnf_gguf_set(tnf_reader *r, gguf_file *g, tnf_error *e)
         return open_set(r, count, prefix, e);
     if (said > 1)
         tnf_warn(r, TNF_NO_OFFSET,
-                 "this is file %llu of %llu of a model, alone: open the model by its first file",
+                 "this is file %llu of %llu of a model, opened alone: the first file opens the "
+                 "whole model",
                  (unsigned long long)(key_number(&own, "no", &no) ? no + 1 : 0),
                  (unsigned long long)said);
     return TNF_OK;

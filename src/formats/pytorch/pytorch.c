@@ -127,7 +127,7 @@ static tnf_status index_kind(pt_file *f, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0,
                         "this is a file of a preview of PyTorch 1.0, which is not supported");
     if (memcmp(head, "7z\xbc\xaf\x27\x1c", 6) == 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "a 7z archive, not a file of PyTorch");
+        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "this is a 7z archive, not a file of PyTorch");
     return memcmp(head + 257, "ustar", 5) == 0 ? tnf_pt_index_tar(f, e) : tnf_pt_index_legacy(f, e);
 }
 

@@ -343,7 +343,7 @@ static tnf_status read_pickle(pt_zip *z, const char *name, tnf_pickle *out, tnf_
     tnf_cur c;
     if (!r)
         return tnf_fail(e, z->salvaged ? TNF_ETRUNCATED : TNF_EFORMAT, 0,
-                        "a zip archive without %s: it is not a file of PyTorch", name);
+                        "the zip archive has no %s, so it is not a file of PyTorch", name);
     tnf_status status = tnf_pt_read_record(z, r, PT_MAX_PICKLE, &c, e);
     if (status == TNF_EFORMAT)
         tnf_pt_name_hidden_calls(z, r, e);
@@ -351,8 +351,8 @@ static tnf_status read_pickle(pt_zip *z, const char *name, tnf_pickle *out, tnf_
     TNF_TRY(tnf_pt_pickle(z->f, out, &c, name, e));
     if (tnf_left(&c) == 0)
         return TNF_OK;
-    tnf_warn(z->f->r, tnf_where(&c), "%zu bytes follow the pickle, which torch ignores",
-             tnf_left(&c));
+    tnf_warn(z->f->r, tnf_where(&c), "%s the pickle, which torch ignores",
+             TNF_BYTES_FOLLOW(tnf_left(&c)));
     tnf_pickle more;
     if (tnf_pickle_read(&more, c.p, tnf_left(&c), tnf_where(&c), z->f->r->scratch, NULL) ==
         TNF_ENOMEM)

@@ -58,8 +58,8 @@ static tnf_status set_chunks(zr_array *a, tnf_reader *r, const zr_doc *d, tnf_st
     TNF_TRY(read_numbers(&chunk, &rank, r, d, text, "shape of chunks", e));
     if (rank != a->rank)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "%s: its chunks have %u dimensions, the array has %u", TNF_VISIBLE(d->name),
-                        rank, a->rank);
+                        "%s: the rank of its chunks is %u, but that of the array is %u",
+                        TNF_VISIBLE(d->name), rank, a->rank);
     for (uint32_t i = 0; i < rank; i++)
         if (chunk[i] == 0)
             return tnf_zr_wrong(d, e, "has chunks without elements");
