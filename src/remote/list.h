@@ -48,8 +48,9 @@ tnf_status tnf_remote_check(const tnf_source *source, tnf_remote_step_fn step, v
                             tnf_error *e);
 
 /* upload.c: an s3 object that several processes write. One process begins the upload. All of them
- * send parts, numbered from 1 on, in any order and any number of times. One process lists all parts
- * in order and completes the upload, which may be repeated; or it aborts the upload. */
+ * send pieces (S3 calls them parts), numbered from 1 on, in any order and any number of times. One
+ * process lists all pieces in order and completes the upload, which may be repeated; or it aborts
+ * the upload. */
 typedef struct tnf_upload tnf_upload;
 #define TNF_UPLOAD_PARTS 10000u     /* at most */
 #define TNF_UPLOAD_LEAST (5u << 20) /* least bytes of a part, except the last */
