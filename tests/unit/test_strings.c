@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings without a copy: from the parts, from the format's own bytes, and the reason when there
- * are none. */
+/* Strings without a copy: from the parts, from the format's own bytes, and the reason if there are
+ * none. */
 #include "../support/fake.h"
 #include "../support/little.h"
 

@@ -136,7 +136,9 @@ static const char *list_of(const tnf_format *f, bool spelling)
 static bool is_listed(const tnf_member *attr, bool spelling)
 {
     char text[128];
-    tnf_str said = tnf_derived_text(&attr->value), word = attr->key;
+    tnf_str word = attr->key, said = tnf_derived_text(&attr->value);
+    if (word.n && memchr(word.p, '=', word.n))
+        return false; /* in a list, '=' begins a value */
     for (int with_value = 0; with_value < 2; with_value++) {
         for (size_t i = 0; i < COUNT; i++) {
             const char *list = list_of(formats[i], spelling);

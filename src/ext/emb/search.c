@@ -32,7 +32,8 @@ tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_e
     if (out->k == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "k must be at least 1");
     if ((unsigned)out->metric > TNF_L2)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown metric %d", (int)out->metric);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "metric is %d, which is not a value of tnf_metric", (int)out->metric);
     return TNF_OK;
 }
 
