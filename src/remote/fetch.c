@@ -373,7 +373,8 @@ tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_opt
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_fetch_options, &f.how, options, e));
     TNF_TRY(settle_options(&f, &remote, e));
     if (!tnf_is_remote(url))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "not a URL (http, https, s3, gs, az, hf)");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "this is not a URL (http, https, s3, gs, az, hf)");
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return tnf_fail_sys(e, errno, "cannot create the directory");
     if (stat(directory, &st) != 0 || !S_ISDIR(st.st_mode))

@@ -38,10 +38,10 @@ ANSWERS = [
     ("empty416", 4, "empty", 1),
     ("gzip", 3, "compresses the data", 1),
     ("shrunk", 4, "bytes now, but had", (2, 4)),  # threads that had already begun
-    ("changed", 3, 'the object changed while it was read (ETag "v0", then "v1")', (2, 3)),
-    ("matched", 3, "the object changed while it was read", (2, 3)),
-    ("grown", 3, "the object changed while it was read (bytes", (2, 3)),
-    ("redated", 3, "the object changed while it was read (modified", (2, 3)),
+    ("changed", 3, 'the file changed while it was read (ETag: "v0", then "v1")', (2, 3)),
+    ("matched", 3, "the file changed while it was read", (2, 3)),
+    ("grown", 3, "the file changed while it was read (bytes: ", (2, 3)),
+    ("redated", 3, "the file changed while it was read (modified: ", (2, 3)),
     ("weak", 0, None, 3),
     ("status-400", 3, "answers 400: all [31m sorts of things", 1),
     ("status-401", 3, "requires credentials (401)", 1),
@@ -473,7 +473,7 @@ def test_verify(w):
         code, out, err = run("verify", url, **how)
         text, spans = out.decode() + err, [h["headers"].get("range", "") for h in w.log() if h["method"] == "GET"]
         check(code == (1 if name else 0), "%s: %d %s" % (url, code, text))
-        check(not name or "the object has the " + name in text and "the server says" in text, "%s: %s" % (url, text))
+        check(not name or "the file has the " + name in text and "the server says" in text, "%s: %s" % (url, text))
         return len(spans)
 
     for kind, name in [("google", "MD5"), ("azure", "MD5"), ("repr", "SHA-256"), ("digest", "SHA-256")]:
@@ -489,7 +489,7 @@ def test_verify(w):
     env = {"HF_ENDPOINT": w.url("hub"), "HF_HOME": w.folder + "/none", "HF_TOKEN": "x"}
     verify("hf://org/name/model.safetensors.index.json", None, env=env)
     code, out, err = run("verify", "hf://org/lying/model.safetensors.index.json", env=env)
-    check(code == 1 and (out.decode() + err).count("the object has the SHA-256") == 4, "an index and shards: %s" % out)
+    check(code == 1 and (out.decode() + err).count("the file has the SHA-256") == 4, "an index and shards: %s" % out)
     code, out, err = run("convert", os.path.join(w.folder, "m.safetensors"), os.path.join(w.folder, "digested.zt"), "-o", "digest=sha256")
     check(code == 0, "digests of its own: " + err)
     check(verify(w.url("sum-repr-wrong/digested.zt"), None) <= 4, "read although its tensors have digests")

@@ -260,12 +260,18 @@ static void callers_functions(void **state)
     }
 }
 
-static void bytes_are(void **state)
+static void counted_things(void **state)
 {
     (void)state;
     assert_string_equal(TNF_BYTES_ARE(0), "0 bytes are");
     assert_string_equal(TNF_BYTES_ARE(1), "1 byte is");
     assert_string_equal(TNF_BYTES_ARE(UINT64_MAX), "18446744073709551615 bytes are");
+    assert_string_equal(TNF_BYTES_FOLLOW(1), "1 byte follows");
+    assert_string_equal(TNF_BYTES_FOLLOW(2), "2 bytes follow");
+    assert_string_equal(TNF_COUNTED(0, "row", "rows"), "0 rows");
+    assert_string_equal(
+        TNF_COUNTED(UINT64_MAX, "x", "123456789 123456789 1234567"), /* cut, not too long */
+        "18446744073709551615 123456789 123456789 123456");
 }
 
 int main(void)
@@ -284,7 +290,7 @@ int main(void)
         cmocka_unit_test(quoting_shortens),
         cmocka_unit_test(public_filling),
         cmocka_unit_test(callers_functions),
-        cmocka_unit_test(bytes_are),
+        cmocka_unit_test(counted_things),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

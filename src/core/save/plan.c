@@ -301,8 +301,7 @@ static void look_for_place(struct planning *l, const tnf_catalog *from)
     l->as_tensor = can->attrs == TNF_HOLDS_NONE && can->stash_type && asks_for_stash(l) &&
                    !tnf_catalog_find(from, TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1);
     l->stashes = can->attrs != TNF_HOLDS_NONE || l->as_tensor;
-    l->no_place = can->stash_type ? "the format has no place for metadata, unless -o stash=yes "
-                                    "makes one"
+    l->no_place = can->stash_type ? "the format has a place for metadata only with -o stash=yes"
                                   : "the format has no place for metadata";
 }
 

@@ -27,7 +27,7 @@ static bool has_arguments(const tnf_file *file)
 {
     const tnf_value *attrs = tnf_file_info(file)->attrs;
     for (size_t i = 0; i < attrs->n; i++)
-        if (strncmp(attrs->as.members[i].key.p, "fasttext.", 9) == 0)
+        if (tnf_str_begins(attrs->as.members[i].key, "fasttext."))
             return true;
     return false;
 }

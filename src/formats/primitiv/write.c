@@ -269,7 +269,7 @@ static tnf_status put_all(struct job *j, tnf_error *e)
     tnf_msgpack_put_u32(&j->b, (uint32_t)j->type * 0x100);
     TNF_TRY(put_object(j, e));
     for (size_t i = 0; i < j->w->catalog->nextras; i++)
-        if (strcmp(j->w->catalog->extras[i].key.p, PRIM_TRAILING) == 0)
+        if (tnf_str_is(j->w->catalog->extras[i].key, PRIM_TRAILING))
             TNF_TRY(tnf_put_data(j->w, &j->w->catalog->extras[i].bytes, e));
     return TNF_OK;
 }

@@ -39,10 +39,10 @@ struct job {
 
 tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason)
 {
-    bool points = strcmp(o->name.p, VS_POINTS) == 0, dense = o->layout == &tnf_layout_dense;
+    bool points = tnf_str_is(o->name, VS_POINTS), dense = o->layout == &tnf_layout_dense;
     uint64_t elements, bytes;
     *reason = "a VS file can hold only `points` and their `appdata`";
-    if (points ? !dense : dense || strcmp(o->name.p, VS_APPDATA) != 0)
+    if (points ? !dense : dense || !tnf_str_is(o->name, VS_APPDATA))
         return TNF_DROPPED;
     *reason = "it has no first dimension for the points";
     if (points ? o->rank == 0 : o->rank != 1)
@@ -59,7 +59,8 @@ tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason)
                    !tnf_type_bytes(&bytes, o->parts[0].type, elements) ||
                    bytes > UINT32_MAX - 2 - TNF_VS_VECTOR))
         return TNF_DROPPED;
-    *reason = "f16 belongs to a later revision, and readers of version 0 refuse it";
+    *reason =
+        "f16 belongs to a later revision, which readers of version 0 refuse: --dtype f32 casts it";
     if (points && o->parts[0].type == tnf_type_of(TNF_F16))
         return TNF_TRANSFORMED;
     *reason = "";
@@ -86,12 +87,11 @@ tnf_status tnf_vs_fits(tnf_fit *fit, tnf_error *e)
 /* Parses a key: a prefix, a number, and a suffix. */
 static bool key_number(const tnf_extra *x, const char *prefix, const char *behind, uint64_t *out)
 {
-    size_t n = strlen(prefix);
-    if (strncmp(x->key.p, prefix, n) != 0 || x->key.p[n] < '0' || x->key.p[n] > '9')
+    if (!tnf_str_begins(x->key, prefix))
         return false;
-    char *end;
-    *out = strtoull(x->key.p + n, &end, 10);
-    return strcmp(end, behind) == 0;
+    const char *digits = x->key.p + strlen(prefix), *at = digits, *end = x->key.p + x->key.n;
+    *out = tnf_take_digits(&at, end);
+    return at > digits && tnf_str_is((tnf_str) { at, (size_t)(end - at) }, behind);
 }
 
 static int by_row(const void *a, const void *b)
@@ -158,7 +158,7 @@ static tnf_status put_named(struct job *j, const char *key, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     for (size_t i = 0; i < c->nextras; i++)
-        if (strcmp(c->extras[i].key.p, key) == 0)
+        if (tnf_str_is(c->extras[i].key, key))
             TNF_TRY(put_block(j, &c->extras[i], e));
     return TNF_OK;
 }
@@ -328,7 +328,7 @@ static tnf_status meta_extra(struct job *j, tnf_error *e)
     const tnf_catalog *c = j->w->catalog;
     for (size_t i = 0; i < c->nextras; i++) {
         const tnf_part *p = &c->extras[i].bytes;
-        if (strcmp(c->extras[i].key.p, VS_META) != 0)
+        if (!tnf_str_is(c->extras[i].key, VS_META))
             continue;
         uint8_t *bytes = tnf_arena_raw(j->w->scratch, p->nbytes);
         if (!bytes)
@@ -377,7 +377,7 @@ static tnf_status find_objects(struct job *j, tnf_error *e)
     const tnf_object *app = NULL;
     for (size_t i = 0; i < j->w->catalog->n; i++) {
         const tnf_object *o = &j->w->catalog->objects[i];
-        if (strcmp(o->name.p, VS_POINTS) == 0)
+        if (tnf_str_is(o->name, VS_POINTS))
             j->points = o;
         else
             app = o;
@@ -398,7 +398,7 @@ static tnf_status put_verbatim(struct job *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     for (size_t i = 0; i < c->nextras; i++)
-        if (strcmp(c->extras[i].key.p, VS_BLOCKS) == 0)
+        if (tnf_str_is(c->extras[i].key, VS_BLOCKS))
             TNF_TRY(tnf_put_data(j->w, &c->extras[i].bytes, e));
     return TNF_OK;
 }

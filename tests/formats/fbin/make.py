@@ -63,9 +63,9 @@ for at in (9, 100, 127):
     reject(f"cut_{at}.fbin", whole[:at], SHORT, at, missing(128 - at))
 for at in (8, 28, 108):
     reject(f"cut_{at}.fbin", whole[:at], SHORT, at, missing(128 - at), "opens")
-reject("long_1.fbin", whole + b"\0", BAD, 128, "1 bytes follow", "opens")
-reject("no_columns.fbin", struct.pack("<II", 6, 0), BAD, 4, "6 vectors without elements")
-reject("no_columns_long.fbin", struct.pack("<II", 7, 0) + filled(6), BAD, 4, "7 vectors without elements")
+reject("long_1.fbin", whole + b"\0", BAD, 128, "1 byte follows", "opens")
+reject("no_columns.fbin", struct.pack("<II", 6, 0), BAD, 4, "there are vectors (6), but that they have no elements")
+reject("no_columns_long.fbin", struct.pack("<II", 7, 0) + filled(6), BAD, 4, "there are vectors (7), but that they have no elements")
 reject("wraps.fbin", struct.pack("<II", 2 ** 31, 2 ** 31) + filled(8), BAD, 0, "exceed 2^64 bytes")
 reject("largest.fbin", struct.pack("<II", 2 ** 32 - 1, 2 ** 32 - 1) + filled(8), BAD, 0, "exceed 2^64 bytes")
 reject("largest.u8bin", struct.pack("<II", 2 ** 32 - 1, 2 ** 32 - 1) + filled(8), SHORT, 16, "missing")

@@ -336,7 +336,7 @@ def reject_tensors():
     one("dim_2_63", "f32", [2**63], BAD, entry + 13, "2^63")
     one("bytes_2_63", "f64", [2**61], BAD, entry, "2^63")
     one("larger_than_file", "f32", [1000], SHORT, None, "missing", "opens")
-    one("offset_16", "f32", [4], BAD, entry, "multiple of 32", "opens", offsets=[16])
+    one("offset_16", "f32", [4], BAD, entry, "multiple of the alignment, 32", "opens", offsets=[16])
     twice = [("w", "i8", [32], bytes(32)), ("w", "i8", [32], bytes(32))]
     reject("name_twice", file(tensors=twice), BAD, entry + 8 + 1 + 4 + 8 + 12, "occurs twice", "opens")
     shared = file(tensors=[("w", "i8", [64], bytes(64)), ("v", "i8", [32], bytes(32))], offsets=[0, 32])

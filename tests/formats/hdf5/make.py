@@ -306,7 +306,7 @@ def make_damaged_structures():
     one_heap("btree_kind", "kind 6", change=anew(b"BTHD", 5, b"\6", 34))
     one_heap("btree_node_kind", "another kind", change=lambda d: d[:d.index(b"BTLF")] + summed(b"BTLF\0\6" + d[d.index(b"BTLF") + 6:d.index(b"BTLF") + 17])
              + d[d.index(b"BTLF") + 21:])
-    one_heap("btree_records", "claims 255 records", change=anew(b"BTHD", 24, b"\xff\0", 34))
+    one_heap("btree_records", "has 255 records, but at most 4 fit", change=anew(b"BTHD", 24, b"\xff\0", 34))
 
 
 def make_h5py():

@@ -99,18 +99,18 @@ def make_valid():
 
 def make_reject():
     whole = compose(ROWS)
-    bad("cut_vector.bin", whole[:-3], SHORT, "row 2 of 3: 2 rows are complete, at least 2 bytes", len(whole) - 3)
-    bad("cut_word.bin", whole[:whole.index(b"K") + 3], SHORT, "the word of row 1 of 3: 1 rows are complete", whole.index(b"K") + 3)
-    bad("cut_row.bin", whole[:whole.index(b"K")], SHORT, "1 rows are complete", whole.index(b"K"))
+    bad("cut_vector.bin", whole[:-3], SHORT, "row 3 of 3: at least 2 bytes", len(whole) - 3)
+    bad("cut_word.bin", whole[:whole.index(b"K") + 3], SHORT, "the word of row 2 of 3", whole.index(b"K") + 3)
+    bad("cut_row.bin", whole[:whole.index(b"K")], SHORT, "the word of row 2 of 3", whole.index(b"K"))
     bad("no_blank.bin", b"1 3\n" + b"x" * 5000, "TNF_EUNSUPPORTED", "unrecognised file format", None)
-    bad("unterminated.bin", b"2 1\na \0\0\0\0\n" + b"x" * 5000, SHORT, "the word of row 1", 5011)
-    bad("more_claimed.bin", compose(ROWS, n=4), SHORT, "3 rows are complete", len(whole))
-    bad("rows_max.bin", compose(ROWS, head=b"18446744073709551615 3\n"), SHORT, "3 rows are complete", None)
-    bad("product_wraps.bin", compose(ROWS, head=b"6148914691236517206 3\n"), SHORT, "3 rows are complete", None)
+    bad("unterminated.bin", b"2 1\na \0\0\0\0\n" + b"x" * 5000, SHORT, "the word of row 2 of 2", 5011)
+    bad("more_claimed.bin", compose(ROWS, n=4), SHORT, "the word of row 4 of", len(whole))
+    bad("rows_max.bin", compose(ROWS, head=b"18446744073709551615 3\n"), SHORT, "the word of row 4 of", None)
+    bad("product_wraps.bin", compose(ROWS, head=b"6148914691236517206 3\n"), SHORT, "the word of row 4 of", None)
     bad("dims_max.bin", compose(ROWS, head=b"3 18446744073709551615\n"), "TNF_EUNSUPPORTED", "", None)
-    bad("dims_large.bin", compose(ROWS, head=b"3 4294967295\n"), LIMIT, "vectors of 4294967295 numbers", 0)
-    bad("dims_short.bin", compose(ROWS, head=b"3 100000000\n"), SHORT, "0 rows are complete", None)
-    bad("trailing.bin", compose(ROWS, tail=b"\n"), BAD, "1 bytes follow the 3 rows", len(whole), "opens")
+    bad("dims_large.bin", compose(ROWS, head=b"3 4294967295\n"), LIMIT, "says 4294967295 numbers per row", 0)
+    bad("dims_short.bin", compose(ROWS, head=b"3 100000000\n"), SHORT, "the vector of row 1 of 3", None)
+    bad("trailing.bin", compose(ROWS, tail=b"\n"), BAD, "1 byte follows the 3 rows", len(whole), "opens")
     bad("fewer_claimed.bin", compose(ROWS, n=2), BAD, "follow the 2 rows", None, "opens")
 
 

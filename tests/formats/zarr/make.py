@@ -254,7 +254,7 @@ def make_rejected():
     def array(name, document, code=BAD, message="", more=None):
         reject(f"{name}.zarr.zip", ROOT3 | {"a/zarr.json": document} | (more or {}), code, message)
 
-    array("rank", v3([2, 2], [2]), message="1 dimensions, the array has 2")
+    array("rank", v3([2, 2], [2]), message="its chunks is 1, but that of the array is 2")
     array("chunk_zero", v3([2], [0]), message="chunks without elements")
     array("negative", v3([-1], [1]), message="shape")
     array("bomb", v3([2 ** 40], [2 ** 40]), LIMIT, "more than")

@@ -211,7 +211,7 @@ for name, code, offset, message, lenient in (
         ("13_cs_empty", BAD, 81, "not a number of 32 bits", "opens"),
         ("16_cs_bad", "TNF_EDIGEST", 64, "crc32c", "opens"),
         # The 0.1.4 reader finds no tensors in it; but a file that was cut looks the same.
-        ("17_cbor0", BAD, 80, "there is no index", "opens"),
+        ("17_cbor0", BAD, 80, "the length of the index is 0", "opens"),
         ("19_trailing", BAD, 153, "other bytes follow the end", "rejects"),
         ("20_misaligned", BAD, 81, "not a multiple of 64", "opens"),
         ("21_offset0", BAD, 0, "inside the header", "opens"),
@@ -242,7 +242,7 @@ out.reject("index_too_long.zt", good[:-8] + U64.pack(len(good) - 15), BAD, len(g
 out.reject("index_max.zt", good[:-8] + b"\xff" * 8, BAD, len(good) - 8, "cut short?")
 out.reject("index_short.zt", good[:-8] + U64.pack(5), BAD, None, "")
 out.reject("cut_15.zt", good[:15], SHORT, 15, "1 byte is missing")
-out.reject("cut_data.zt", good[:60], BAD, 52, "there is no index", "opens")
+out.reject("cut_data.zt", good[:60], BAD, 52, "the length of the index is 0", "opens")
 out.reject("size_past_file.zt", one([plain(shape=[1000], size=4000)]), SHORT, len(one([plain(shape=[1000], size=4000)])),
            "missing", "opens")
 out.reject("size_into_index.zt", one([plain(shape=[5], size=20)]), BAD, INDEX + 1, "inside the index", "opens")

@@ -98,7 +98,7 @@ def arithmetic(c):
 def ranges(c):
     two = lambda a, b: file([ARCHITECTURE], [entry("a", offset=a), entry("b", offset=b)], bytes(96))
     c.rejected("E", "same_place", two(0, 0), BAD, None, "share bytes", "two tensors at one place")
-    c.rejected("E", "not_aligned", two(0, 40), BAD, KEYS + len(entry()), "multiple of 32", "an offset of 40")
+    c.rejected("E", "not_aligned", two(0, 40), BAD, KEYS + len(entry()), "multiple of the alignment, 32", "an offset of 40")
     c.rejected("E", "past_end", file([], [entry(offset=1 << 20)], bytes(32)), SHORT, None, MISSING, "beyond the file")
     c.accepted("E", "gap", two(0, 64), 2, "a gap between two tensors", warnings=1)
     c.accepted("E", "backwards", two(32, 0), 2, "tensors in another order than their entries", warnings=2)
