@@ -209,9 +209,10 @@ tnf_status tnf_index_members(tnf_hash *h, tnf_file *file, const tnf_value *map, 
 /* Sorts all maps in a value by key as CBOR does: shorter keys first, then by bytes. */
 void tnf_sort_maps(tnf_value *v);
 
-/* look/job_order.c: positions of the catalog's tensors, in the order in which threads take them. */
-tnf_status tnf_job_order(const size_t **out, const tnf_catalog *catalog, tnf_arena *arena,
-                         tnf_error *e);
+/* look/task_order.c: positions of the catalog's tensors, in the order in which threads take them.
+ */
+tnf_status tnf_task_order(const size_t **out, const tnf_catalog *catalog, tnf_arena *arena,
+                          tnf_error *e);
 
 /* look/content_hash.c: the members of a map of attributes (or NULL) that are content, in the arena.
  * Attributes that a reader computes, or that only describe how a file is spelled, are left out. The

@@ -3,7 +3,7 @@
  * request every number and the canonical form. Each part is read once, in blocks. If a server
  * provides a digest of a remote file, the file is read completely at the end.
  *
- *   objects    a b c d …               each is a job; the largest begin first
+ *   objects    a b c d …               each is a task; the largest begin first
  *   outcomes   ok ok problem ok …      reported in file order when all are done
  */
 #include "base/digest.h"
@@ -218,10 +218,10 @@ static bool keep_problem(struct check *c, size_t i, const tnf_error *problem)
     return kept != NULL;
 }
 
-static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
+static tnf_status check_object(void *ctx, size_t task, tnf_error *e)
 {
     struct check *c = ctx;
-    size_t i = c->order ? c->order[job] : job;
+    size_t i = c->order ? c->order[task] : task;
     tnf_error error = { .offset = TNF_NO_OFFSET };
     if (c->some && !c->some->wanted(c->some->ctx, &c->file->catalog.objects[i]))
         return TNF_OK;
@@ -286,7 +286,7 @@ static tnf_status take_values(struct check *c, tnf_error *e)
     return c->out_of_memory ? tnf_no_memory("a problem", e) : TNF_OK;
 }
 
-/* ------------------------------------------------------------------- jobs */
+/* ------------------------------------------------------------------- tasks */
 
 static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
 {
@@ -302,7 +302,7 @@ static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
     if (!c->outcomes || (c->options.values && (!c->values || !c->counts)))
         return tnf_arena_fail(arena, "verifying", e);
     if (threads > 1)
-        TNF_TRY(tnf_job_order(&c->order, &c->file->catalog, arena, e));
+        TNF_TRY(tnf_task_order(&c->order, &c->file->catalog, arena, e));
     TNF_TRY(tnf_pool_run(threads, n, check_object, c, e));
     return c->values ? take_values(c, e) : TNF_OK;
 }

@@ -21,7 +21,7 @@
 #include "base/unit.h"
 
 #define BLOCK ((size_t)8 << 20) /* bytes of rows that are made at once */
-#define JOB   128u              /* rows per job of a thread */
+#define TASK  128u              /* rows per task of a thread */
 
 typedef struct converting {
     const tnf_emb *emb;
@@ -75,11 +75,11 @@ static tnf_status make_row(converting *c, uint64_t row, tnf_row_list *list, floa
     return TNF_OK;
 }
 
-static tnf_status make_some(void *ctx, size_t job, tnf_error *e)
+static tnf_status make_some(void *ctx, size_t task, tnf_error *e)
 {
     converting *c = ctx;
-    size_t d = c->emb->info.dims, from = job * JOB,
-           to = c->made.n - from < JOB ? c->made.n : from + JOB;
+    size_t d = c->emb->info.dims, from = task * TASK,
+           to = c->made.n - from < TASK ? c->made.n : from + TASK;
     tnf_row_list list;
     tnf_status status = TNF_OK;
     tnf_row_list_init(&list);
@@ -95,7 +95,7 @@ static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
     unsigned threads = tnf_pool_threads(c->how.threads);
     c->made.first = first;
     c->made.n = c->all - first < c->room ? (size_t)(c->all - first) : c->room;
-    tnf_status status = tnf_pool_run(threads, (c->made.n + JOB - 1) / JOB, make_some, c, e);
+    tnf_status status = tnf_pool_run(threads, (c->made.n + TASK - 1) / TASK, make_some, c, e);
     if (status != TNF_OK)
         c->made.n = 0;
     else

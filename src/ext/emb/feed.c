@@ -75,7 +75,7 @@ tnf_status tnf_row_feed_init(tnf_row_feed *f, const tnf_rows *rows,
     return fits ? TNF_OK : tnf_arena_fail(arena, "blocks of rows", e);
 }
 
-/* A room is always free, since there are at most as many jobs at a time as threads. */
+/* A room is always free, since there are at most as many tasks at a time as threads. */
 static room *take_room(const tnf_row_feed *f)
 {
     for (unsigned i = 0;; i = (i + 1) % f->threads)

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define JOB       16384u      /* strings per job */
+#define TASK      16384u      /* strings per task */
 #define MAX_WORDS 0xb0000000u /* rows have 32 bits, and there are a third more slots than words */
 #define FREE      UINT64_MAX
 #define AHEAD     32u /* slots are prefetched this far ahead */
@@ -168,12 +168,12 @@ static void insert_row(struct indexing *x, uint64_t hash, uint32_t row)
 }
 
 /* The table is larger than the CPU's caches, so slots are prefetched some words ahead. */
-static tnf_status insert_job(void *ctx, size_t job, tnf_error *e)
+static tnf_status insert_task(void *ctx, size_t task, tnf_error *e)
 {
     struct indexing *x = ctx;
     tnf_words *w = x->w;
-    uint64_t from = (uint64_t)job * JOB, hashes[AHEAD];
-    uint64_t to = w->s.count - from < JOB ? w->s.count : from + JOB;
+    uint64_t from = (uint64_t)task * TASK, hashes[AHEAD];
+    uint64_t to = w->s.count - from < TASK ? w->s.count : from + TASK;
     (void)e;
     for (uint64_t i = from; i < to + AHEAD; i++) {
         if (i >= from + AHEAD)
@@ -211,11 +211,11 @@ static tnf_status index_room(tnf_words *w, uint64_t memory, tnf_error *e)
 tnf_status tnf_words_index(tnf_words *w, unsigned threads, uint64_t memory, tnf_error *e)
 {
     struct indexing x = { .w = w };
-    size_t jobs = (size_t)((w->s.count + JOB - 1) / JOB);
+    size_t tasks = (size_t)((w->s.count + TASK - 1) / TASK);
     TNF_TRY(index_room(w, memory, e));
     atomic_store(&x.duplicates, 0);
     atomic_store(&x.first_duplicate, UINT64_MAX);
-    TNF_TRY(tnf_pool_run(threads, jobs, insert_job, &x, e));
+    TNF_TRY(tnf_pool_run(threads, tasks, insert_task, &x, e));
     w->duplicates = atomic_load(&x.duplicates);
     w->first_duplicate = w->duplicates ? atomic_load(&x.first_duplicate) : 0;
     return TNF_OK;
