@@ -227,6 +227,9 @@ tnf_status tnf_receipt_leave(tnf_job *job, const char *base, uint64_t part, tnf_
 tnf_status tnf_read_text(tnf_buf *out, const char *path, uint64_t max, tnf_error *e);
 /* Writes a file, which appears only when it is complete. The flags are those of a sink. */
 tnf_status tnf_write_text(const char *path, const void *p, size_t n, unsigned flags, tnf_error *e);
+/* The status of writing a file that is needed only until finish. TNF_EUNSYNCED is not passed on: a
+ * power cut may only cost the work again, and the plan is not done yet. */
+tnf_status tnf_until_finish(tnf_status status, const tnf_error *why, tnf_error *e);
 
 /* Initialises an empty text of at most `max` bytes. */
 static inline void tnf_text_begin(tnf_buf *b, uint64_t max)

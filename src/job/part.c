@@ -245,11 +245,13 @@ static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e
 static tnf_status write_whole(struct converting *c, size_t number, tnf_error *e)
 {
     tnf_through through = { .number = number };
+    tnf_error why = { .offset = TNF_NO_OFFSET };
     char *path;
     TNF_TRY(tnf_job_temp(&path, c->job, number, e));
     tnf_status status = tnf_sink_file(&through.sink, path, TNF_SINK_REPLACE, e);
     if (status == TNF_OK) {
-        status = tnf_job_convert(c->job, &through, c->how, NULL, e);
+        status = tnf_job_convert(c->job, &through, c->how, NULL, &why);
+        status = tnf_until_finish(status, &why, e);
         tnf_sink_close(through.sink);
     }
     if (status == TNF_OK)

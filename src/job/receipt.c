@@ -191,15 +191,21 @@ tnf_status tnf_write_text(const char *path, const void *p, size_t n, unsigned fl
     return status;
 }
 
+tnf_status tnf_until_finish(tnf_status status, const tnf_error *why, tnf_error *e)
+{
+    if (status == TNF_OK || status == TNF_EUNSYNCED)
+        return TNF_OK;
+    if (e)
+        *e = *why;
+    return status;
+}
+
 static tnf_status leave_at(tnf_job *job, const char *path, tnf_error *e)
 {
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_write_text(path, job->answer.p, job->answer.n, 0, &why);
-    if (status == TNF_EEXISTS)
-        return compare_receipts(job, path, e);
-    if (status != TNF_OK && e)
-        *e = why;
-    return status;
+    return status == TNF_EEXISTS ? compare_receipts(job, path, e)
+                                 : tnf_until_finish(status, &why, e);
 }
 
 tnf_status tnf_receipt_leave(tnf_job *job, const char *base, uint64_t part, tnf_error *e)
