@@ -81,11 +81,18 @@ int complete_names(int argc, char **argv);
 int exit_code(tnf_status status);
 /* Prints "tenfold: …"; returns EXIT_USAGE. */
 int usage_error(const char *format, ...) TNF_PRINTF(1, 2);
+/* Prints "tenfold: out of memory"; returns EXIT_IO. */
+int memory_error(void);
+/* Is it done, though maybe not synced? Then the command reports its result; after TNF_EUNSYNCED it
+ * ends with the message and the exit code of the error. */
+bool was_done(tnf_status status);
 /* Prints "tenfold: FILE: MESSAGE (at byte N)"; returns the exit code of the error. */
 int file_error(const char *path, const tnf_error *error);
 void file_message(const char *path, const char *kind, uint64_t offset, const char *message);
 /* Flushes standard output. Returns the errno of the first failure, or 0. */
 int flush_out(void);
+/* Notes that output was lost before it came to standard output. */
+void lose_out(int why);
 /* The name of a path in messages: "-" is standard input. */
 const char *shown_path(const char *path);
 

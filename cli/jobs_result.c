@@ -175,7 +175,7 @@ int plan_finish(const cli_state *cli, const loaded_plan *p, const tnf_job_how *h
     tnf_error error;
     tnf_str text;
     tnf_status status = tnf_job_finish(&text, p->job, how, &error);
-    if (status != TNF_OK && status != TNF_EUNSYNCED)
+    if (!was_done(status))
         return file_error(p->path, &error);
     int code = show_result(cli, p, text, as_json);
     if (status == TNF_EUNSYNCED)

@@ -164,7 +164,7 @@ static tnf_status save_to(const meta_change *c, const tnf_save_options *how, sav
         status = tnf_save(c->editor->builder, c->path, how, error);
     progress_end(&s->progress);
     stop_release(&before, status == TNF_ECANCELLED);
-    if (status == TNF_OK && c->in->cli->verbose && !c->in->cli->quiet)
+    if (was_done(status) && c->in->cli->verbose && !c->in->cli->quiet)
         file_message(c->path, "", TNF_NO_OFFSET, anew ? "rewritten" : "changed in place");
     return status;
 }

@@ -29,6 +29,11 @@ int exit_code(tnf_status status)
     }
 }
 
+bool was_done(tnf_status status)
+{
+    return status == TNF_OK || status == TNF_EUNSYNCED;
+}
+
 const char *shown_path(const char *path)
 {
     return strcmp(path, "-") ? path : "standard input";
@@ -45,6 +50,12 @@ int usage_error(const char *format, ...)
     put_safe(stderr, text, strlen(text), false);
     putc('\n', stderr);
     return EXIT_USAGE;
+}
+
+int memory_error(void)
+{
+    fputs("tenfold: out of memory\n", stderr);
+    return EXIT_IO;
 }
 
 void file_message(const char *path, const char *kind, uint64_t offset, const char *message)
@@ -64,11 +75,17 @@ int file_error(const char *path, const tnf_error *error)
     return exit_code(error->status);
 }
 
+static int out_failure; /* the errno of the first one */
+
 int flush_out(void)
 {
-    static int first;
     errno = 0;
-    if (fflush(stdout) != 0 && !first)
-        first = errno;
-    return first;
+    if (fflush(stdout) != 0 && !out_failure)
+        out_failure = errno;
+    return out_failure;
+}
+
+void lose_out(int why)
+{
+    out_failure = out_failure ? out_failure : why;
 }

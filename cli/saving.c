@@ -135,6 +135,8 @@ static int report_failure(const saving *s)
 {
     const char *out = is_pipe(s) ? "standard output" : s->out;
     bool patterns = s->how.nselect || s->how.nexclude;
+    if (s->status == TNF_EUNSYNCED)
+        return file_error(out, &s->error);
     if (s->cut) {
         file_message(s->cut->name, "", TNF_NO_OFFSET, "truncated while it was being read");
         return EXIT_IO;
@@ -162,7 +164,7 @@ static void show_plan(const saving *s, char *const *paths)
     } else if (s->status == TNF_ELOSSY && !s->cli->verbose) {
         plan_refused(s->report);
     }
-    if (s->status == TNF_OK && !s->options->dry_run && !s->cli->verbose && !s->cli->quiet)
+    if (was_done(s->status) && !s->options->dry_run && !s->cli->verbose && !s->cli->quiet)
         plan_notes(s->report, s->n == 1 ? s->inputs->name : s->out);
 }
 
@@ -275,10 +277,10 @@ int saving_run(saving *s)
     const char **names = calloc(s->n + 1, sizeof *names);
     char **paths = calloc(s->n + 1, sizeof *paths);
     bool room = files && names && paths;
-    int code = room ? choose_tensors(s) : usage_error("out of memory");
+    int code = room ? choose_tensors(s) : memory_error();
     if (room && code == EXIT_DONE)
         code = convert_all(s, files, names, paths);
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE || code == EXIT_UNSYNCED)
         renaming_notes(s->names, s->cli, &s->renamed);
     free((void *)(uintptr_t)files);
     free((void *)(uintptr_t)names);
