@@ -53,7 +53,7 @@ static bool ask_section(job *j, size_t section, const tnf_str *words, const tnf_
     score *s = &j->sections[section];
     bool good = hits && counts;
     if (!good)
-        j->code = usage_error("out of memory");
+        j->code = memory_error();
     else if (tnf_emb_analogy(hits, counts, NULL, j->in.emb, words, n, &j->asking.query, &error) !=
              TNF_OK) {
         j->code = file_error(j->in.in.name, &error);
@@ -111,10 +111,10 @@ static void ask_all(job *j, const char *path)
         return;
     }
     if (!add_section(j, (tnf_str) { "", 0 }))
-        j->code = usage_error("out of memory");
+        j->code = memory_error();
     while (j->code == EXIT_DONE && emb_lines_next(&lines))
         if (!ask_batch(j, &lines) && j->code == EXIT_DONE)
-            j->code = usage_error("out of memory");
+            j->code = memory_error();
     if (lines.fd < 0 && j->code == EXIT_DONE)
         j->code = EXIT_IO;
     emb_lines_close(&lines);

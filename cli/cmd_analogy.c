@@ -40,7 +40,7 @@ static bool ask_words(job *j, const tnf_str *words, size_t n)
     tnf_error error;
     bool good = false;
     if (!emb_results_begin(&r, n, k, 3 * n))
-        j->code = usage_error("out of memory");
+        j->code = memory_error();
     else if (tnf_emb_analogy(r.hits, r.counts, r.found, j->in.emb, words, n, &j->asking.query,
                              &error) != TNF_OK)
         j->code = file_error(j->in.in.name, &error);
@@ -59,7 +59,7 @@ static bool ask_batch(void *ctx, const emb_lines *lines)
     tnf_str *words = calloc(lines->nlines, 3 * sizeof *words);
     size_t n = 0;
     if (!words) {
-        j->code = usage_error("out of memory");
+        j->code = memory_error();
         return false;
     }
     for (size_t i = 0; i < lines->nlines; i++) {

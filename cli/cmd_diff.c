@@ -74,7 +74,7 @@ static int compare_files(job *j, const input *a, const input *b, tnf_diff_option
     how->rename = j->renaming ? on_rename : NULL;
     how->ctx = j;
     if (!diff_report_begin(&j->report, j->cli, j->options->json))
-        return usage_error("out of memory");
+        return memory_error();
     j->report.summary = j->options->summary;
     progress_begin(&j->progress, j->cli);
     stop_catch(&before);
@@ -87,7 +87,7 @@ static int compare_files(job *j, const input *a, const input *b, tnf_diff_option
     else if (how->select && !j->selected)
         code = nothing_selected(b->name, j->options->select.n, j->options->exclude.n);
     else if (!silent)
-        diff_report_print(&j->report, a, b, &result);
+        code = diff_report_print(&j->report, a, b, &result);
     diff_report_end(&j->report);
     return code != EXIT_DONE ? code : result.same ? EXIT_DONE : EXIT_DIFFERS;
 }

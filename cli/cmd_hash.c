@@ -158,7 +158,7 @@ static int hash_one(const cli_state *cli, const options *o, const char *path, ha
     t.tensors.to = open_memstream(&t.text, &t.n);
     t.leaves.to = open_memstream(&t.leaves_text, &t.leaves_n);
     code = t.tensors.to && t.leaves.to ? hash_input(cli, &t, &in, hash)
-                                       : usage_error("out of memory");
+                                       : memory_error();
     if (t.tensors.to)
         fclose(t.tensors.to);
     if (t.leaves.to)

@@ -304,7 +304,7 @@ static int show_input(call *c, const input *in)
         show_listing(c, in, &l);
     stat_sums_free(&sums);
     free(l.items);
-    return ok ? EXIT_DONE : usage_error("out of memory");
+    return ok ? EXIT_DONE : memory_error();
 }
 
 static int list_file(call *c, const char *path)
@@ -427,7 +427,7 @@ static int run_ls(const cli_state *cli, const void *opts, int argc, char **argv)
     if (globs && c.hit)
         code = run_files(&c, part_files(&c, argc, argv, globs), argv);
     else
-        code = usage_error("out of memory");
+        code = memory_error();
     free(globs);
     free(c.hit);
     return code;

@@ -87,6 +87,8 @@ static void show_value(const job *j, const tnf_value *v)
 static int tell_wrong(const job *j, const char *about)
 {
     char text[512];
+    if (j->editor.no_memory)
+        return memory_error();
     if (about)
         snprintf(text, sizeof text, "%s: %s", about, j->editor.why);
     file_message(j->in.name, "", TNF_NO_OFFSET, about ? text : j->editor.why);

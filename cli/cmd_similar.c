@@ -32,7 +32,7 @@ static int query_failed(job *j, const tnf_error *error)
 
 static int no_memory(job *j)
 {
-    return j->code = usage_error("out of memory");
+    return j->code = memory_error();
 }
 
 /* Answers several words at once; returns false to stop. */

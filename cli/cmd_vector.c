@@ -98,7 +98,7 @@ static int run_vector(const cli_state *cli, const void *opts, int argc, char **a
     if (j.code == EXIT_DONE) {
         j.vector = calloc(j.in.info->dims + 1, sizeof *j.vector);
         if (!j.vector)
-            j.code = usage_error("out of memory");
+            j.code = memory_error();
         for (int i = 1; j.vector && i < argc; i++)
             if (!show_word(&j, (tnf_str) { argv[i], strlen(argv[i]) }))
                 break;

@@ -339,7 +339,7 @@ static int verify_input(const cli_state *cli, const options *o, const char *path
     if (ready)
         code = check_file(cli, &f, &in, path, &result);
     else
-        usage_error("out of memory");
+        memory_error();
     end_texts(&f);
     bool known = !f.reported && ready;
     if (known && o->json)

@@ -32,9 +32,7 @@ bool format_options_parse(format_options *out, const opt_list *list)
     }
     if (out->n == list->n)
         return true;
-    usage_error("out of memory");
-    format_options_free(out);
-    return false;
+    exit(memory_error()); /* nothing has been written yet */
 }
 
 bool format_options_add(format_options *o, const char *key, const char *value)
@@ -44,11 +42,8 @@ bool format_options_add(format_options *o, const char *key, const char *value)
     tnf_option *items = realloc(o->items, (o->n + 1) * sizeof *items);
     char *copy = items ? strdup(key) : NULL;
     o->items = items ? items : o->items;
-    if (!copy) {
-        usage_error("out of memory");
-        format_options_free(o);
-        return false;
-    }
+    if (!copy)
+        exit(memory_error()); /* nothing has been written yet */
     o->items[o->n++] = (tnf_option) { copy, value };
     return true;
 }

@@ -125,10 +125,8 @@ static bool set_choice(const opt *o, int *to, const char *value)
 static bool append_value(opt_list *list, const char *value)
 {
     const char **more = realloc(list->items, (list->n + 1) * sizeof *more);
-    if (!more) {
-        usage_error("out of memory");
-        return false;
-    }
+    if (!more)
+        exit(memory_error()); /* nothing is open yet */
     list->items = more;
     list->items[list->n++] = value;
     return true;

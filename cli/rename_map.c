@@ -106,11 +106,11 @@ static int add_line(name_map *m, const char *text, size_t n, size_t number)
 {
     line *more = grow_array(m->lines, m->n, &m->room, sizeof *more, 64);
     if (!more)
-        return usage_error("out of memory");
+        return memory_error();
     m->lines = more;
     char *copy = strndup(text, n);
     if (!copy)
-        return usage_error("out of memory");
+        return memory_error();
     bool whole = cut_line(&m->lines[m->n], copy), good = whole && can_fill(&m->lines[m->n]);
     if (good) {
         m->table = m->table || strstr(copy, NUMBER) || strstr(copy, END);
@@ -174,7 +174,7 @@ int name_map_open(name_map **out, const char *given)
     name_map *m = calloc(1, sizeof *m);
     *out = m;
     if (!m)
-        return usage_error("out of memory");
+        return memory_error();
     m->given = given;
     const char *const *lines = table_named(given);
     int code = lines ? read_table(m, lines) : read_file(m, given);
