@@ -11,7 +11,7 @@
 #include "base/sized.h"
 #include "io/fs.h"
 #include "job/finishing.h"
-#include "wire/json.h"
+#include "job/rows.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -361,8 +361,8 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
         TNF_TRY(remove_left(f, e));
     if (marked || (status == TNF_ENOTFOUND && !f->receipts[0].rows.p && is_finished(f))) {
         begin_result(f->job, b);
-        tnf_buf_puts(b, ",\"out\":");
-        tnf_json_put_string(b, f->job->o.out, strlen(f->job->o.out));
+        tnf_buf_puts(b, ",");
+        tnf_row_key(b, "out", f->job->o.out);
         tnf_buf_puts(b, ",\"finished_before\":true}\n");
         return tnf_buf_status(b, "the result", e);
     }

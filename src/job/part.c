@@ -363,12 +363,12 @@ static bool is_done(tnf_job *job, const char *base, uint64_t part)
     if (!base || tnf_receipt_read(job, base, part, NULL) != TNF_OK)
         return false;
     tnf_scratch_begin(&arena);
-    bool good = tnf_receipt_parse(&r, job, (const char *)job->answer.p, job->answer.n, &arena,
-                                  NULL) == TNF_OK &&
-                r.part == part;
+    tnf_status status = tnf_receipt_parse(&r, job, (const char *)job->answer.p, job->answer.n,
+                                          &arena, NULL);
     tnf_arena_free(&arena);
+    bool good = status == TNF_OK && r.part == part;
     (void)snprintf(end, sizeof end, ".parts/%05" PRIu64, part);
-    if (!good && tnf_job_path(&path, job, base, end, NULL) == TNF_OK) {
+    if (!good && status != TNF_ENOMEM && tnf_job_path(&path, job, base, end, NULL) == TNF_OK) {
         (void)unlink(path);
         tnf_free_path(path);
     }
