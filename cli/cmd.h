@@ -88,6 +88,9 @@ int memory_error(void);
 bool was_done(tnf_status status);
 /* Prints "tenfold: FILE: MESSAGE (at byte N)"; returns the exit code of the error. */
 int file_error(const char *path, const tnf_error *error);
+/* The same for a file that the command opens itself; `why` is an errno. */
+int cannot_open(const char *path, int why);
+int cannot_read(const char *path, int why);
 void file_message(const char *path, const char *kind, uint64_t offset, const char *message);
 /* Flushes standard output. Returns the errno of the first failure, or 0. */
 int flush_out(void);

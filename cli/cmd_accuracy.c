@@ -87,8 +87,9 @@ static bool ask_batch(job *j, const emb_lines *lines)
             skip = skip < line.n ? skip : line.n;
             good = good && add_section(j, (tnf_str) { line.p + skip, line.n - skip });
         } else if (emb_tokens(line, four, 4) != 4) {
-            usage_error("accuracy: each line needs four words, the last is the answer: '%.*s'",
-                        line.n < 100 ? (int)line.n : 100, line.p);
+            usage_error("accuracy: %s: a line must have four words, the last is the answer, not "
+                        "'%.*s'",
+                        shown_path(lines->path), (int)shown_bytes(line.p, line.n, 100), line.p);
             j->code = EXIT_USAGE;
             good = false;
         } else if (tnf_emb_find(j->in.emb, four[3]) == TNF_NO_ROW) {

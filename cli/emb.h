@@ -53,6 +53,7 @@ bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t le
  * waiting: a typed line is answered at once, and a long list is answered together. */
 typedef struct emb_lines {
     int fd;
+    const char *path; /* for messages */
     bool prompt; /* the user types at a terminal */
     char *buffer;
     size_t n, room, used;

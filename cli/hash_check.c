@@ -138,15 +138,11 @@ int hash_list_read(hash_list *out, const char *path)
     *out = (hash_list) { 0 };
     bool standard = strcmp(path, "-") == 0;
     FILE *from = standard ? stdin : fopen(path, "r");
-    if (!from) {
-        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
-        return EXIT_IO;
-    }
+    if (!from)
+        return cannot_open(path, errno);
     int code = read_lines(out, from, path);
-    if (code == EXIT_DONE && !feof(from)) {
-        file_message(shown_path(path), "", TNF_NO_OFFSET, strerror(errno));
-        code = EXIT_IO;
-    }
+    if (code == EXIT_DONE && !feof(from))
+        code = ferror(from) ? cannot_read(path, errno) : memory_error();
     if (!standard)
         fclose(from);
     sort_list(out);

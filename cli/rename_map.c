@@ -137,17 +137,15 @@ static int read_file(name_map *m, const char *path)
     FILE *f = fopen(path, "r");
     if (!f) {
         char why[256];
-        snprintf(why, sizeof why, "%s%s", strerror(errno),
+        snprintf(why, sizeof why, "cannot open: %s%s", strerror(errno),
                  strchr(path, '/') || strchr(path, '.') ? "" : "; built-in tables: " RENAME_TABLES);
         file_message(path, "", TNF_NO_OFFSET, why);
         return EXIT_IO;
     }
     for (ssize_t n; code == EXIT_DONE && (n = getline(&text, &room, f)) >= 0;)
         code = add_text(m, text, (size_t)n, ++number);
-    if (code == EXIT_DONE && !feof(f)) {
-        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
-        code = EXIT_IO;
-    }
+    if (code == EXIT_DONE && !feof(f))
+        code = ferror(f) ? cannot_read(path, errno) : memory_error();
     free(text);
     fclose(f);
     return code;

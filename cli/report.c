@@ -34,6 +34,24 @@ bool was_done(tnf_status status)
     return status == TNF_OK || status == TNF_EUNSYNCED;
 }
 
+static int tell_path(const char *what, const char *path, int why)
+{
+    char text[200];
+    snprintf(text, sizeof text, "%s: %s", what, strerror(why));
+    file_message(shown_path(path), "", TNF_NO_OFFSET, text);
+    return EXIT_IO;
+}
+
+int cannot_open(const char *path, int why)
+{
+    return tell_path("cannot open", path, why);
+}
+
+int cannot_read(const char *path, int why)
+{
+    return tell_path("cannot read", path, why);
+}
+
 const char *shown_path(const char *path)
 {
     return strcmp(path, "-") ? path : "standard input";

@@ -213,6 +213,10 @@ void tnf_job_mark(const tnf_job *job, const char *path);
 /* Do all outputs exist, with the mark of this plan, and unchanged since? */
 bool tnf_job_marked(const tnf_job *job);
 
+/* The message if the caller gave no `base`. */
+#define TNF_NEEDS_BASE                                                                             \
+    "an s3 output needs `base`, a path for the receipts that all parts can access"
+
 /* receipt.c */
 void tnf_receipt_put(tnf_buf *out, const tnf_job *job, const struct job_receipt *r);
 /* Parses a receipt, in place. Fails with TNF_EFORMAT if it is damaged, with TNF_ECHANGED if it

@@ -434,8 +434,7 @@ tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf
     tnf_status status = TNF_OK;
     if (tnf_job_is_remote(job) && !base)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "an object as output needs `base`, a place for the receipts that all parts "
-                        "can access");
+                        TNF_NEEDS_BASE);
     if (!is_done(job, base, part) && !was_finished(job, part, &how)) {
         status = do_part(job, part, &how, base, e);
         tnf_job_close(job);

@@ -233,7 +233,7 @@ static tnf_status similar_rows(struct rows *r, const tnf_job_how *how, tnf_arena
     if (r->n == 0 || r->items[0].n == 0)
         return TNF_OK;
     if (!tnf_row_progress(r, 0, r->items[0].bytes))
-        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "cancelled by the caller");
     TNF_TRY(tnf_emb_open(&emb, r->job->inputs[0].file, NULL, e));
     tnf_status status = search_rows(r, emb, how, arena, e);
     tnf_emb_close(emb);
