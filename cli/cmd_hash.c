@@ -157,8 +157,7 @@ static int hash_one(const cli_state *cli, const options *o, const char *path, ha
         return code;
     t.tensors.to = open_memstream(&t.text, &t.n);
     t.leaves.to = open_memstream(&t.leaves_text, &t.leaves_n);
-    code = t.tensors.to && t.leaves.to ? hash_input(cli, &t, &in, hash)
-                                       : memory_error();
+    code = t.tensors.to && t.leaves.to ? hash_input(cli, &t, &in, hash) : memory_error();
     if (t.tensors.to)
         fclose(t.tensors.to);
     if (t.leaves.to)

@@ -184,13 +184,21 @@ static char *full_key(job *j, const char *text, size_t n, bool tree)
     return key;
 }
 
+/* Refuses to give the value of a text map another type. */
+static bool check_text_type(job *j, const char *key, const char *type)
+{
+    return strcmp(type, "string") == 0 || !is_text_entry(j, key) ||
+           meta_fail(&j->editor, "'%s' can only be a text in this format, not %s", key, type);
+}
+
 static bool retype_one(job *j, const char *setting)
 {
     const char *equals = strchr(setting, '=');
-    char *key = full_key(j, setting, (size_t)(equals - setting), true);
+    char *key = full_key(j, setting, (size_t)(equals - setting), false);
     tnf_value found, fresh, changed;
     tnf_str path = { key, key ? strlen(key) : 0 };
     if (!key || !meta_get(&j->editor, &found, &j->after, path) ||
+        !check_text_type(j, key, equals + 1) ||
         !meta_retype(&j->editor, &fresh, &found, equals + 1) ||
         !meta_put(&j->editor, &changed, &j->after, path, &fresh))
         return false;
@@ -207,6 +215,8 @@ static bool set_one(job *j, const char *setting)
         return false;
     bool entry = is_text_entry(j, key);
     tnf_value changed;
+    if (j->options->as && !check_text_type(j, key, j->options->as))
+        return false;
     j->editor.as_text = j->options->string || entry;
     if ((entry && !make_text_map(j, key)) ||
         !meta_set(&j->editor, &changed, &j->after, (tnf_str) { key, strlen(key) }, equals + 1))
@@ -385,7 +395,10 @@ static int meta_input(job *j, int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
-    j->editor.narrow = tnf_format_named(&f, j->in.info->format) && f.narrow;
+    bool known = tnf_format_named(&f, j->in.info->format);
+    j->editor.narrow = known && f.narrow;
+    if (j->options->shift && known && strcmp(f.family, "gguf") != 0)
+        return usage_error("meta: --shift is only for GGUF, not for %s", f.name);
     if (tnf_builder_new(&j->editor.builder, NULL, &error) != TNF_OK)
         return file_error(j->in.name, &error);
     if (has_changes(j->options))

@@ -151,8 +151,7 @@ static int fill_options(const options *o, tnf_job_options *what, format_options 
     if (o->save.to && !(what->format = saving_format(o->save.to)))
         return usage_error("plan: unknown format '%s'", o->save.to);
     if (!take_number(&what->parts, o->parts, "parts") ||
-        !take_size(&what->max_bytes, o->max_size) ||
-        !take_number(&what->k, o->k, "count") ||
+        !take_size(&what->max_bytes, o->max_size) || !take_number(&what->k, o->k, "count") ||
         !opt_tolerance(&what->rtol, "plan", "rtol", o->rtol) ||
         !opt_tolerance(&what->atol, "plan", "atol", o->atol) ||
         !format_options_parse(writer, &o->save.writer))

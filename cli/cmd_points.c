@@ -238,6 +238,11 @@ static int run_points(const cli_state *cli, const void *options, int argc, char 
         argc--;
         argv++;
     }
+    struct stat st;
+    if (verb < 0 && argc > 1 && stat(argv[0], &st) != 0)
+        return usage_error("points: unknown action '%s'; the actions are list, create, add, rm and "
+                           "compact",
+                           argv[0]);
     if (argc > 1 && verb != 3)
         return usage_error("points: unexpected argument '%s'", argv[1]);
     if (argc == 1 && verb == 3)

@@ -245,12 +245,25 @@ static int settle_format(job *j)
     return EXIT_DONE;
 }
 
+/* Without OUT: is there a file that could be repaired at all? */
+static int try_open(const cli_state *cli, const options *o, const char *path)
+{
+    input in;
+    input_options how = o->in;
+    how.salvage = true;
+    int code = input_open(&in, cli, &how, path);
+    input_close(&in);
+    return code;
+}
+
 static int run_repair(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     bool undone;
     int code = input_undo(cli, argv[0], &undone);
     if (code != EXIT_DONE || (argc == 1 && undone))
+        return code;
+    if (argc == 1 && (code = try_open(cli, o, argv[0])) != EXIT_DONE)
         return code;
     if (argc == 1)
         return usage_error("repair: no change of IN was interrupted; give OUT to save the intact "

@@ -262,6 +262,9 @@ static int run_similar(const cli_state *cli, const void *opts, int argc, char **
         return usage_error("similar: --positive and --negative cannot be combined with WORD or "
                            "--vector");
     j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
+    bool only_vectors = argc == 1 && j.options->vectors.n > 0;
+    if (j.code == EXIT_DONE && !only_vectors && !emb_has_words(&j.in, true))
+        j.code = EXIT_BAD;
     if (j.code == EXIT_DONE) {
         uint64_t among;
         if (!emb_number(&among, j.options->among, "among", 1, 0) ||

@@ -116,7 +116,9 @@ static int as_page(job *j)
                     .depth = o->depth ? (unsigned)strtoul(o->depth, NULL, 10) : 0,
                     .heat = o->heat };
     if (o->heat && !tnf_find(j->in.file, o->heat)) {
-        file_message(j->in.name, "", TNF_NO_OFFSET, "there is no tensor for --heat");
+        char why[300];
+        snprintf(why, sizeof why, "no tensor '%.250s' for --heat", o->heat);
+        file_message(j->in.name, "", TNF_NO_OFFSET, why);
         return EXIT_USAGE;
     }
     h.to = open_memstream(&text, &n);

@@ -95,6 +95,8 @@ static int run_vector(const cli_state *cli, const void *opts, int argc, char **a
 {
     job j = { .options = opts };
     j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
+    if (j.code == EXIT_DONE && !emb_has_words(&j.in, true))
+        j.code = EXIT_BAD;
     if (j.code == EXIT_DONE) {
         j.vector = calloc(j.in.info->dims + 1, sizeof *j.vector);
         if (!j.vector)

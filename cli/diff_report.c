@@ -419,8 +419,7 @@ void diff_report_add(diff_report *r, const tnf_difference *d)
         add_text(r, d);
 }
 
-int diff_report_print(diff_report *r, const input *a, const input *b,
-                      const tnf_diff_result *result)
+int diff_report_print(diff_report *r, const input *a, const input *b, const tnf_diff_result *result)
 {
     fflush(r->json.to);
     if (r->as_json)

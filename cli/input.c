@@ -184,6 +184,18 @@ char *url_to_show(const char *url)
     return shown;
 }
 
+/* Refuses "ftp://…", unless a file has that name. */
+static bool check_scheme(const char *path)
+{
+    size_t n = strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+    struct stat st;
+    if (n < 2 || strncmp(path + n, "://", 3) != 0 || tnf_is_url(path) || stat(path, &st) == 0)
+        return true;
+    usage_error("unknown URL scheme '%.*s'; known are http, https, s3, gs, az and hf", (int)n,
+                path);
+    return false;
+}
+
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
                                         const input_options *options, const char *path)
 {
@@ -194,6 +206,8 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
         in->shown = url_to_show(path);
         in->path = in->name = in->shown ? in->shown : "URL";
     }
+    if (!check_scheme(path))
+        return NULL;
     if ((options->format && !known_format(options->format, &known)) ||
         !parse_limits(&limits, &options->limits) ||
         !format_options_parse(&how->reader, &options->options))

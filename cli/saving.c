@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Helpers shared by the commands that save. */
 #include "saving.h"
+#include "emb.h"
 #include "stop.h"
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,10 @@ static int report_exists(const saving *s, const char *out)
         return report_clash(s);
     if (s->how.mode == TNF_CONVERT_NEW)
         return saving_exists(out);
-    if (s->how.mode != TNF_CONVERT_SPLIT)
-        return file_error(out, &s->error);
+    if (s->how.mode == TNF_CONVERT_APPEND) { /* a name that the file has already */
+        file_error(out, &s->error);
+        return EXIT_LOSSY;
+    }
     tnf_error more = s->error;
     snprintf(more.message, sizeof more.message, "%.200s; use --force to replace it",
              s->error.message);
@@ -87,6 +90,8 @@ static int report_fault(const saving *s, const char *out)
     int code = file_error(s->inputs->name, &s->error);
     if (!vectors || status != TNF_ENOTFOUND)
         return code;
+    if (s->how.emb && emb_misnamed(s->inputs->file, s->how.emb))
+        return EXIT_USAGE;
     return step == TNF_STEP_VECTORS ? EXIT_DIFFERS : EXIT_BAD;
 }
 
@@ -144,6 +149,11 @@ static int report_failure(const saving *s)
     if (s->status == TNF_ENOTFOUND && patterns && s->report && s->report->tensors == 0)
         return nothing_selected(s->n == 1 ? s->inputs->name : "all files", s->how.nselect,
                                 s->how.nexclude);
+    if (s->status == TNF_ENOTFOUND && s->how.scales && s->report &&
+        s->report->step == TNF_STEP_SELECT) {
+        file_error(s->inputs->name, &s->error);
+        return EXIT_USAGE;
+    }
     if (s->status == TNF_EINVAL && s->report && s->report->step == TNF_STEP_TARGET &&
         !s->options->to)
         return report_target(s, out);

@@ -140,7 +140,8 @@ static tnf_status find_target(struct converting *c, tnf_error *e)
     if (c->options.mode == TNF_CONVERT_APPEND)
         find_own(c);
     else if (c->options.mode == TNF_CONVERT_SPLIT && !split && c->n == 0)
-        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the format is missing: set options->format");
+        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                          "the format is missing: set options->format");
     else if (c->options.mode == TNF_CONVERT_SPLIT || keeps_format(c))
         status = find_named(c, split ? split : tnf_file_info(c->files[0])->format, e);
     else

@@ -377,8 +377,7 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
 static tnf_status finish_object(struct finishing *f, tnf_buf *b, tnf_error *e)
 {
     if (!f->base)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        TNF_NEEDS_BASE);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, TNF_NEEDS_BASE);
     TNF_TRY(collect_receipts(f, e));
     TNF_TRY(tnf_finish_input(f, e));
     begin_result(f->job, b);

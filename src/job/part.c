@@ -433,8 +433,7 @@ tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf
     const char *base = tnf_job_base(job, &how);
     tnf_status status = TNF_OK;
     if (tnf_job_is_remote(job) && !base)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        TNF_NEEDS_BASE);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, TNF_NEEDS_BASE);
     if (!is_done(job, base, part) && !was_finished(job, part, &how)) {
         status = do_part(job, part, &how, base, e);
         tnf_job_close(job);
