@@ -79,7 +79,10 @@ int complete_names(int argc, char **argv);
 
 /* report.c: messages, each one line on stderr. */
 int exit_code(tnf_status status);
-/* Prints "tenfold: …"; returns EXIT_USAGE. */
+/* Sets the command for messages of usage_error(). */
+void usage_of(const char *name);
+/* Prints "tenfold: COMMAND: …"; returns EXIT_USAGE. The text may already begin with the command. A
+ * wrong value has the form "--option takes WHAT, not 'VALUE'". */
 int usage_error(const char *format, ...) TNF_PRINTF(1, 2);
 /* Prints "tenfold: out of memory"; returns EXIT_IO. */
 int memory_error(void);
@@ -88,6 +91,8 @@ int memory_error(void);
 bool was_done(tnf_status status);
 /* Prints "tenfold: FILE: MESSAGE (at byte N)"; returns the exit code of the error. */
 int file_error(const char *path, const tnf_error *error);
+/* The same for TNF_ELOSSY: names the options of the command that help. */
+int loss_error(const char *path, const tnf_error *error);
 /* The same for a file that the command opens itself; `why` is an errno. */
 int cannot_open(const char *path, int why);
 int cannot_read(const char *path, int why);

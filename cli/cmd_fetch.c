@@ -51,7 +51,7 @@ static int run_fetch(const cli_state *cli, const void *opts, int argc, char **ar
     format_options settings = { 0 };
     int code = EXIT_DONE;
     bool stopped = false;
-    if (!format_options_parse(&settings, &o->options)) {
+    if (!format_options_parse(&settings, &o->options, "--option")) {
         format_options_free(&settings);
         return EXIT_USAGE;
     }

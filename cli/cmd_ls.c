@@ -418,7 +418,7 @@ static int run_ls(const cli_state *cli, const void *opts, int argc, char **argv)
     if (o->depth && o->details)
         return usage_error("--depth and --long cannot be combined");
     if (o->depth && !opt_count(&c.depth, o->depth))
-        return usage_error("--depth: '%s' is not a number from 1 to 1000", o->depth);
+        return usage_error("--depth takes a number from 1 to 1000, not '%s'", o->depth);
     int code = check_both(&c, argv[0], argv + 1, argc - 1);
     if (code != EXIT_DONE)
         return code;

@@ -268,7 +268,7 @@ static int save_changes(job *j)
 {
     const options *o = j->options;
     format_options writer;
-    if (!format_options_parse(&writer, &o->save.writer) ||
+    if (!format_options_parse(&writer, &o->save.writer, "--option") ||
         !format_options_add(&writer, "reserve", o->save.reserve))
         return EXIT_USAGE;
     const meta_change c = { .editor = &j->editor,

@@ -109,7 +109,7 @@ static int make_plan(const cli_state *cli, const options *o, tnf_job_options *wh
     tnf_error error;
     tnf_status status = tnf_job_plan(&job, what, &error);
     if (status != TNF_OK)
-        return file_error("plan", &error);
+        return status == TNF_ELOSSY ? loss_error("plan", &error) : file_error("plan", &error);
     tnf_str text = tnf_job_text(job);
     if (o->json) {
         fwrite(text.p, 1, text.n, stdout);
@@ -154,7 +154,7 @@ static int fill_options(const options *o, tnf_job_options *what, format_options 
         !take_size(&what->max_bytes, o->max_size) || !take_number(&what->k, o->k, "count") ||
         !opt_tolerance(&what->rtol, "plan", "rtol", o->rtol) ||
         !opt_tolerance(&what->atol, "plan", "atol", o->atol) ||
-        !format_options_parse(writer, &o->save.writer))
+        !format_options_parse(writer, &o->save.writer, "--option"))
         return EXIT_USAGE;
     what->options = writer->items;
     what->noptions = writer->n;

@@ -112,7 +112,7 @@ static tnf_status save_rest(job *j, tnf_error *error)
 {
     const options *o = j->options;
     format_options writer;
-    if (!format_options_parse(&writer, &o->save.writer)) {
+    if (!format_options_parse(&writer, &o->save.writer, "--option")) {
         *error = (tnf_error) { .status = TNF_EINVAL, .offset = TNF_NO_OFFSET };
         return TNF_EINVAL;
     }

@@ -135,6 +135,7 @@ static int run_command(cli_state *cli, const command *c, int argc, char **argv)
     opt_set sets[] = { { c->table, options }, { global_options, cli } };
     int n, code = EXIT_USAGE;
     cli->command = c->name;
+    usage_of(c->name);
     if (opt_parse(sets, 2, argc, argv, false, &n))
         code = check_and_run(cli, c, options, n, argv);
     opt_release(&sets[0]);

@@ -242,7 +242,9 @@ int meta_save(const meta_change *c, tnf_save_options *how)
     if (ready && status == TNF_EUNSUPPORTED && only_in_place(c))
         return refuse_in_place(c, &error);
     if (status != TNF_EEXISTS)
-        return status == TNF_OK ? EXIT_DONE : file_error(c->path, &error);
+        return status == TNF_OK       ? EXIT_DONE
+               : status == TNF_ELOSSY ? loss_error(c->path, &error)
+                                      : file_error(c->path, &error);
     file_message(c->path, "", TNF_NO_OFFSET, "already exists; use --force to replace it");
     return EXIT_IO;
 }

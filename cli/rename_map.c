@@ -118,8 +118,11 @@ static int add_line(name_map *m, const char *text, size_t n, size_t number)
         return EXIT_DONE;
     }
     free(copy);
-    return usage_error("%s: line %zu %s", m->given, number,
-                       whole ? "has more {n} or {end} in NEW than in OLD" : "is not 'OLD NEW'");
+    char why[80];
+    snprintf(why, sizeof why, "line %zu %s", number,
+             whole ? "has more {n} or {end} in NEW than in OLD" : "is not 'OLD NEW'");
+    file_message(m->given, "", TNF_NO_OFFSET, why);
+    return EXIT_USAGE;
 }
 
 static int add_text(name_map *m, const char *text, size_t n, size_t number)
@@ -167,6 +170,14 @@ static const char *const *table_named(const char *name)
     return NULL;
 }
 
+static int twice_named(const char *given, const char *old)
+{
+    char why[300];
+    snprintf(why, sizeof why, "'%.250s' has two new names", old);
+    file_message(given, "", TNF_NO_OFFSET, why);
+    return EXIT_USAGE;
+}
+
 int name_map_open(name_map **out, const char *given)
 {
     name_map *m = calloc(1, sizeof *m);
@@ -180,7 +191,7 @@ int name_map_open(name_map **out, const char *given)
         qsort(m->lines, m->n, sizeof *m->lines, by_old);
     for (size_t i = 1; code == EXIT_DONE && i < m->n; i++)
         if (!strcmp(m->lines[i - 1].old, m->lines[i].old))
-            code = usage_error("%s: '%s' has two new names", given, m->lines[i].old);
+            code = twice_named(given, m->lines[i].old);
     return code;
 }
 

@@ -57,14 +57,24 @@ const char *shown_path(const char *path)
     return strcmp(path, "-") ? path : "standard input";
 }
 
+static const char *current; /* the command, or NULL */
+
+void usage_of(const char *name)
+{
+    current = name;
+}
+
 int usage_error(const char *format, ...)
 {
     char text[1024];
+    size_t n = current ? strlen(current) : 0;
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     fputs("tenfold: ", stderr);
+    if (current && (strncmp(text, current, n) != 0 || text[n] != ':'))
+        fprintf(stderr, "%s: ", current);
     put_safe(stderr, text, strlen(text), false);
     putc('\n', stderr);
     return EXIT_USAGE;
@@ -94,6 +104,28 @@ int file_error(const char *path, const tnf_error *error)
 }
 
 static int out_failure; /* the errno of the first one */
+
+static bool has_option(const command *c, const char *name)
+{
+    const opt *o = c ? c->table : NULL;
+    while (o && o->name && strcmp(o->name, name) != 0)
+        o++;
+    return o && o->name;
+}
+
+int loss_error(const char *path, const tnf_error *error)
+{
+    static const char advice[] = "; allow the loss or choose another format"; /* for programs */
+    const command *c = current ? find_command(current) : NULL;
+    tnf_error more = *error;
+    size_t n = strlen(more.message), tail = sizeof advice - 1;
+    if (n >= tail && strcmp(more.message + n - tail, advice) == 0)
+        more.message[n -= tail] = 0;
+    if (strstr(more.message, "would be lost or changed") && has_option(c, "allow-loss"))
+        snprintf(more.message + n, sizeof more.message - n, "; permit it with --allow-loss%s",
+                 has_option(c, "to") ? ", or choose another format with -t" : "");
+    return file_error(path, &more);
+}
 
 int flush_out(void)
 {

@@ -95,28 +95,28 @@ static int report_fault(const saving *s, const char *out)
     return step == TNF_STEP_VECTORS ? EXIT_DIFFERS : EXIT_BAD;
 }
 
-/* Lists "-t NAME" for each format with the extension, only the newest of a family; "" lists all. */
+/* Lists "-t NAME" for each format with the extension, only the newest of a family. */
 static size_t put_choices(FILE *to, const char *extension)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
     size_t n = 0;
     const char *last = "";
     for (size_t i = 0; tnf_format_at(&f, i); i++) {
-        bool has = !*extension;
+        bool has = false;
         for (const char *p = f.extensions; p && *p && !has; p += strspn(p, " ")) {
             size_t here = strcspn(p, " ");
             has = here == strlen(extension) && !strncasecmp(p, extension, here);
             p += here;
         }
-        if (!has || !(f.caps & TNF_CAN_WRITE) || (*extension && !strcmp(last, f.family)))
+        if (!has || !(f.caps & TNF_CAN_WRITE) || !strcmp(last, f.family))
             continue;
-        fprintf(to, "%s-t %s", n++ ? ", " : "", f.name);
+        fprintf(to, "%s-t %s", n++ ? ", " : "; choose the format: ", f.name);
         last = f.family;
     }
     return n;
 }
 
-/* The format of OUT is unknown: lists the options that choose one. */
+/* The format of OUT is unknown: lists the options that choose one, unless all formats would do. */
 static int report_target(const saving *s, const char *out)
 {
     static const char end[] = ": choose the format";
@@ -126,10 +126,10 @@ static int report_target(const saving *s, const char *out)
     FILE *to = n > tail && !strcmp(said + n - tail, end) ? open_memstream(&text, &length) : NULL;
     if (!to)
         return report_fault(s, out);
-    fprintf(to, "%.*s; choose the format: ", (int)(n - tail), said);
+    fprintf(to, "%.*s", (int)(n - tail), said);
     const char *slash = strrchr(out, '/'), *dot = strrchr(slash ? slash : out, '.');
     if (!dot || put_choices(to, dot + 1) == 0)
-        put_choices(to, "");
+        fputs("; choose the format with -t ('tenfold formats' lists them)", to);
     fclose(to);
     file_message(out, "", TNF_NO_OFFSET, text);
     free(text);
@@ -142,6 +142,8 @@ static int report_failure(const saving *s)
     bool patterns = s->how.nselect || s->how.nexclude;
     if (s->status == TNF_EUNSYNCED)
         return file_error(out, &s->error);
+    if (s->status == TNF_ELOSSY)
+        return loss_error(out, &s->error);
     if (s->cut) {
         file_message(s->cut->name, "", TNF_NO_OFFSET, "truncated while it was being read");
         return EXIT_IO;
@@ -267,7 +269,7 @@ int saving_run(saving *s)
 {
     format_options writer;
     const saving_options *o = s->options;
-    if (!format_options_parse(&writer, &o->writer) ||
+    if (!format_options_parse(&writer, &o->writer, "--option") ||
         !format_options_add(&writer, "reserve", o->reserve))
         return EXIT_USAGE;
     s->how.size = sizeof s->how;
