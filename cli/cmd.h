@@ -64,9 +64,17 @@ const command *find_command(const char *name);
 /* Reports an unknown command and suggests the most similar one. */
 int unknown_command(const char *name);
 
+#define INPUTS_HELP                                                                                \
+    "An input FILE may be a URL (http, https, s3, gs, az, hf), the directory of a model, or - "    \
+    "for "                                                                                         \
+    "standard input."
+
 /* help.c */
 void help_overview(FILE *to);
 void help_command(FILE *to, const command *c);
+/* The help of an option, with the words that it takes if the text does not name all of them. */
+#define OPTION_HELP 800
+const char *option_help(char out[OPTION_HELP], const opt *o);
 
 /* man.c and complete.c: the build calls this as `tenfold --generate KIND DIR`. */
 int generate_files(int argc, char **argv);

@@ -181,10 +181,11 @@ const command cmd_diff = {
         "makes no difference: formats, compression, the order of tensors and of attributes, rows "
         "or columns first (-v mentions that). Without a tolerance, two files are the same exactly "
         "if 'tenfold hash' gives the same hash for both.\n\nFor each tensor with different values "
-        "it prints how many values differ, and the position of the first one. Then follow the "
-        "largest absolute and relative difference, the mean difference, the squared error divided "
-        "by the squares of A (NMSE), and the cosine of the angle between both.\n\nExits with 0 if "
-        "both are the same, with 1 if not. -q prints nothing and stops at the first difference.",
+        "it prints how many values differ, the position of the first one, the largest absolute and "
+        "the largest relative difference, the mean difference, the squared error divided by the "
+        "squares of A (NMSE), and the cosine of the angle between both.\n\nExits with 0 if both "
+        "files are the same, and with 1 if not. -q prints nothing and stops at the first "
+        "difference.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -453,7 +453,7 @@ static const opt table[] = {
       "Without it, the order is the file's own." },
     { "reverse", 'r', OPT_FLAG, offsetof(ls_options, reverse), NULL, NULL, "Reverse the order." },
     { "depth", 0, OPT_TEXT, offsetof(ls_options, depth), "N", NULL,
-      "Print sums instead of tensors: one line for all names that share their first N pieces, "
+      "Print sums instead of tensors: one line for all names that share their first N components, "
       "which dots and slashes separate." },
     INPUT_OPTIONS(ls_options, in),
     READER_OPTION(ls_options, in),

@@ -247,7 +247,7 @@ const command cmd_plan = {
         "the content hash (4 MiB). A worker refuses an input that has changed since planning (exit "
         "3). Planning reads only headers.\n\nIf the layout of a file depends on its content "
         "(compressed or digested tensors, text), the file cannot be written in parts. Then one "
-        "part does all the work, and the summary says so.",
+        "part does all the work; the summary then says (whole).",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -125,7 +125,7 @@ static const opt table[] = {
 
 static const example examples[] = {
     { "tenfold quantize vectors.fifu small.fifu", "rows of 300 numbers become 150 bytes" },
-    { "tenfold quantize vectors.fifu small.fifu -q opq -s 100 -i 50",
+    { "tenfold quantize vectors.fifu small.fifu --quantizer opq -s 100 -i 50",
       "100 bytes, rotated so that less is lost" },
     { 0 },
 };

@@ -290,7 +290,7 @@ static const opt table[] = {
     { "vector", 0, OPT_LIST, offsetof(options, vectors), "NUMBERS", NULL,
       "Query this vector, such as \"[0.5, -1, 2]\". May be repeated." },
     { "positive", 'p', OPT_LIST, offsetof(options, positive), "WORD", NULL,
-      "Find words near to all of these: their vectors, scaled to length 1, are added. May be "
+      "Find words near all of these: their vectors, scaled to length 1, are added. May be "
       "repeated." },
     { "negative", 0, OPT_LIST, offsetof(options, negative), "WORD", NULL,
       "Find words far from these: their vectors are subtracted. May be repeated." },
