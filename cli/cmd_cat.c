@@ -95,7 +95,11 @@ static int not_found(const input *in, const char *arg)
     fputs("tenfold: ", stderr);
     put_safe(stderr, in->name, strlen(in->name), false);
     if (o) {
-        fputs(": this tensor has no such part; its parts are", stderr);
+        fputs(": '", stderr);
+        put_name(stderr, o->name);
+        fputs("' has no part '", stderr);
+        put_safe(stderr, hash + 1, strlen(hash + 1), false);
+        fputs("'; its parts are", stderr);
         for (uint16_t i = 0; i < o->nparts; i++)
             fprintf(stderr, "%s '%s'", i > 0 ? "," : "", o->parts[i].role);
         putc('\n', stderr);

@@ -395,10 +395,7 @@ static int meta_input(job *j, int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
-    bool known = tnf_format_named(&f, j->in.info->format);
-    j->editor.narrow = known && f.narrow;
-    if (j->options->shift && known && strcmp(f.family, "gguf") != 0)
-        return usage_error("meta: --shift is only for GGUF, not for %s", f.name);
+    j->editor.narrow = tnf_format_named(&f, j->in.info->format) && f.narrow;
     if (tnf_builder_new(&j->editor.builder, NULL, &error) != TNF_OK)
         return file_error(j->in.name, &error);
     if (has_changes(j->options))
@@ -457,7 +454,8 @@ static const opt table[] = {
     { "shift", 0, OPT_FLAG, offsetof(options, shift), NULL, NULL,
       "GGUF: change FILE in place; if there is no room, let the file system (ext4, XFS) insert "
       "blocks in front of the tensors, so that nothing is copied. Dangerous while a program has "
-      "FILE open or mapped: the tensors move, so the program reads wrong bytes." },
+      "FILE open or mapped: the tensors move, so the program reads wrong bytes. For other formats "
+      "the same as --in-place." },
     { "rewrite", 0, OPT_FLAG, offsetof(options, rewrite), NULL, NULL,
       "Write a new file even if FILE could be changed in place." },
     RESERVE_OPTION(options, save),

@@ -14,8 +14,7 @@ bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t le
         return true;
     if (number_parse(out, text, &end) && !*end && *out >= least && *out <= INT64_MAX)
         return true;
-    usage_error("--%s takes a whole number of at least %" PRIu64 ", not '%s'", option,
-                least, text);
+    usage_error("--%s takes a whole number of at least %" PRIu64 ", not '%s'", option, least, text);
     return false;
 }
 

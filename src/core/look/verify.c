@@ -518,7 +518,8 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
             "Tenfold has no rules for the program '%s' and the format %s; known programs: %s",
             TNF_VISIBLE(program), format->name, format->loads ? format->programs : "none");
     if (c->options.canonical && !format->canonical)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no canonical form", format->name);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
+                        format->name);
     tnf_status status = check_objects(c, arena, e);
     if (status != TNF_OK)
         c->counts = NULL; /* some of them are incomplete */
