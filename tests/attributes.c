@@ -44,7 +44,7 @@ static void hash_content(uint8_t hash[32], const tnf_file *file)
     memset(hash, 0, 32);
 }
 
-/* Is it refused, and saved without the attribute if that is allowed? */
+/* Is the model refused, and can it be saved without the attribute if losses are allowed? */
 static void try_loss(const tnf_file *file, const char *format, tnf_status why)
 {
     tnf_error error;
@@ -59,7 +59,7 @@ static void try_loss(const tnf_file *file, const char *format, tnf_status why)
     tnf_file *again;
     tnf_str bytes = tnf_sink_bytes(sink);
     status = open_bytes(&again, bytes.p, bytes.n, NULL, &error);
-    /* A format of words has nothing of this model. */
+    /* A format of words cannot hold anything of this model. */
     if (bytes.n > 0 && CHECK(status == TNF_OK, "what is left does not open: %s", error.message)) {
         CHECK(tnf_file_info(again)->nwarnings == 0, "what is left has a damaged stash");
         tnf_close(again);
@@ -136,7 +136,7 @@ int main(void)
 {
     static const tnf_str plain = TNF_STR("other.map"), odd = TNF_STR("other.\xff");
     static const tnf_str texts = TNF_STR("safetensors.metadata");
-    for (size_t depth = LIMIT - 8; depth < LIMIT; depth++)
+    for (size_t depth = LIMIT - 8; depth <= LIMIT; depth++)
         for (int kind = 0; kind < 4; kind++)
             try_deep(depth, kind & 2, kind & 1 ? "w" : NULL);
     for (int of_tensor = 0; of_tensor < 2; of_tensor++) {

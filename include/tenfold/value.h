@@ -37,13 +37,13 @@ TNF_API tnf_value tnf_value_float(double f);
 TNF_API tnf_value tnf_value_text(const char *s, size_t n);
 /** Makes a value of n bytes. */
 TNF_API tnf_value tnf_value_bytes(const void *bytes, size_t n);
-/** Makes a JSON document, which is kept byte for byte. It is checked where it is used. */
+/** Makes a JSON document, which is kept byte for byte. tnf_builder_set() checks it. */
 TNF_API tnf_value tnf_value_json(const char *json, size_t n);
 /** Makes an array of n items. */
 TNF_API tnf_value tnf_value_array(const tnf_value *items, size_t n);
 /** Makes a map of n members. */
 TNF_API tnf_value tnf_value_map(const tnf_member *members, size_t n);
-/** Makes an entry of a map. */
+/** Makes a member of a map. */
 TNF_API tnf_member tnf_member_of(const char *key, tnf_value value);
 
 /** Marks an array with the type of its items, as a file does: even an empty array may be, for

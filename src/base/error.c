@@ -36,11 +36,10 @@ static void fill_error(tnf_error *e, tnf_status status, int sys, uint64_t offset
 static void fill_error(tnf_error *e, tnf_status status, int sys, uint64_t offset,
                        const char *format, va_list args)
 {
-    e->status = status;
-    e->sys = sys;
-    e->offset = offset;
-    e->rule = NULL;
-    int n = vsnprintf(e->message, sizeof e->message, format, args);
+    char text[sizeof e->message]; /* the arguments may contain the old message */
+    int n = vsnprintf(text, sizeof text, format, args);
+    *e = (tnf_error) { .status = status, .sys = sys, .offset = offset };
+    memcpy(e->message, text, strlen(text) + 1);
     if (n >= (int)sizeof e->message)
         cut_whole(e->message, sizeof e->message);
 }
@@ -81,12 +80,10 @@ tnf_status tnf_call_failed(tnf_error *e, tnf_status status, const tnf_error *sai
         e->sys = said->sys;
         return status;
     }
-    e->status = status;
-    e->sys = said->sys;
-    e->offset = said->offset;
-    e->rule = said->rule;
+    *e = (tnf_error) {
+        .status = status, .sys = said->sys, .offset = said->offset, .rule = said->rule
+    };
     memcpy(e->message, said->message, n);
-    e->message[n] = 0;
     return status;
 }
 

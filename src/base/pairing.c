@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/ieee.h"
 #include "base/pairing.h"
 
 #include <string.h>
@@ -28,10 +29,12 @@ bool tnf_pairing_add(tnf_pairing *f, tnf_pairing_node node, const void *result)
         return false;
     memcpy(result_of(f, f->n), result, f->size);
     f->nodes[f->n++] = node;
+    const uint32_t mode = tnf_enter_ieee();
     for (; f->n > 1 && is_pair(&f->nodes[f->n - 2], &f->nodes[f->n - 1]); f->n--) {
         f->join(result_of(f, f->n - 2), result_of(f, f->n - 1));
         f->nodes[f->n - 2].level++;
     }
+    tnf_leave_ieee(mode);
     return true;
 }
 
@@ -39,8 +42,10 @@ bool tnf_pairing_end(tnf_pairing *f, void *out)
 {
     if (f->n == 0)
         return false;
+    const uint32_t mode = tnf_enter_ieee();
     for (; f->n > 1; f->n--)
         f->join(result_of(f, f->n - 2), result_of(f, f->n - 1));
+    tnf_leave_ieee(mode);
     memcpy(out, f->results, f->size);
     f->n = 0;
     return true;

@@ -79,3 +79,22 @@ tnf_status tnf_check_reserved(const void *bytes, size_t n, tnf_error *e)
                             "library, or did not set this memory");
     return TNF_OK;
 }
+
+tnf_status tnf_check_choice(unsigned value, unsigned last, const char *what, tnf_error *e)
+{
+    return value <= last ? TNF_OK
+                         : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                                    "'%s' is %u, but this version of the library knows only the "
+                                    "values 0 to %u",
+                                    what, value, last);
+}
+
+tnf_status tnf_check_flags(unsigned value, unsigned known, const char *what, tnf_error *e)
+{
+    return (value & ~known) == 0
+               ? TNF_OK
+               : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                          "'%s' has the flags 0x%x, which this version of the library does not "
+                          "know",
+                          what, value & ~known);
+}

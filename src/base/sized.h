@@ -32,7 +32,7 @@
 #define TNF_LAST_tnf_load_report           transformed
 #define TNF_LAST_tnf_diff_options          threads
 #define TNF_LAST_tnf_diff_result           failed
-#define TNF_LAST_tnf_emb_options           allocator
+#define TNF_LAST_tnf_emb_options           vocab_bytes
 #define TNF_LAST_tnf_emb_query             from
 #define TNF_LAST_tnf_emb_change            threads
 #define TNF_LAST_tnf_quantized             euclidean
@@ -82,5 +82,11 @@ void tnf_result_fill(void *given, const void *own, size_t own_size);
 
 /* Checks reserved bytes of a caller's struct: TNF_EINVAL unless all are 0. */
 tnf_status tnf_check_reserved(const void *bytes, size_t n, tnf_error *e);
+
+/* Checks a value of an enumeration that the caller gives, from 0 to `last`: TNF_EINVAL for others,
+ * which a later version of the library may have. `what` is the name of the member or parameter. */
+tnf_status tnf_check_choice(unsigned value, unsigned last, const char *what, tnf_error *e);
+/* The same for flags: `known` has the bits of all flags. */
+tnf_status tnf_check_flags(unsigned value, unsigned known, const char *what, tnf_error *e);
 
 #endif

@@ -140,9 +140,10 @@ tnf_status tnf_unknown_folder(const char *path, tnf_error *e);
 /* Do the bytes show that it is another kind of file, whatever its name is? */
 bool tnf_surely_unknown(const tnf_probe *p);
 
-/* open/options.c */
+/* open/options.c. `user`, for messages: "reader" or "writer". */
 tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info *table,
-                             const tnf_option *given, size_t n, tnf_arena *arena, tnf_error *e);
+                             const char *user, const tnf_option *given, size_t n, tnf_arena *arena,
+                             tnf_error *e);
 
 /* open/unpack.c: if *source is completely gzip or zstd, it is replaced by a source with the decoded
  * bytes, and *unpacked is set. */

@@ -24,6 +24,8 @@
 static tnf_status check_options(tnf_load_options *how, const tnf_load_options *given, tnf_error *e)
 {
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_load_options, how, given, e));
+    TNF_TRY(tnf_check_choice(how->read, TNF_DEVICE_READ_EXACT, "read", e));
+    TNF_TRY(tnf_check_choice(how->alloc, TNF_DEVICE_EACH, "alloc", e));
     if (how->block &&
         (how->block < LEAST_BLOCK || how->block > MOST_BLOCK || how->block % TNF_PAGE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,

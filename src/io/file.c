@@ -6,7 +6,7 @@
  * first view, by any thread.
  */
 #include "base/ckd.h"
-#include "base/error.h"
+#include "base/sized.h"
 #include "io/source.h"
 
 #include <errno.h>
@@ -319,6 +319,7 @@ tnf_status tnf_source_file(tnf_source **out, const char *path, tnf_access access
 {
     *out = NULL;
     TNF_TRY(tnf_need(path, "path", e));
+    TNF_TRY(tnf_check_choice(access, TNF_ACCESS_PREAD, "access", e));
     return tnf_source_open(out, path, access, NULL, e);
 }
 
@@ -400,6 +401,7 @@ tnf_status tnf_source_fd(tnf_source **out, int fd, tnf_access access, tnf_error 
 {
     *out = NULL;
     struct stat st;
+    TNF_TRY(tnf_check_choice(access, TNF_ACCESS_PREAD, "access", e));
     if (fstat(fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot get the status of the descriptor");
     if (S_ISREG(st.st_mode))

@@ -9,7 +9,7 @@
  *
  * A target that is a device or a pipe is written directly, since it cannot be renamed.
  */
-#include "base/error.h"
+#include "base/sized.h"
 #include "io/claim.h"
 #include "io/fs.h"
 #include "io/sink.h"
@@ -340,6 +340,7 @@ tnf_status tnf_sink_file(tnf_sink **out, const char *path, unsigned flags, tnf_e
 {
     *out = NULL;
     TNF_TRY(tnf_need(path, "path", e));
+    TNF_TRY(tnf_check_flags(flags, TNF_SINK_REPLACE | TNF_SINK_NO_SYNC, "flags", e));
     return tnf_sink_open(out, path, flags, NULL, e);
 }
 

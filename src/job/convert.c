@@ -349,12 +349,9 @@ static tnf_status check_options(const tnf_convert_options *o, tnf_error *e)
     tnf_quantize_options quantize;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_options, &emb, o->emb, e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_quantize_options, &quantize, o->quantize, e));
-    if ((unsigned)o->mode > TNF_CONVERT_SPLIT)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown mode of conversion %d",
-                        (int)o->mode);
-    if ((unsigned)o->tensors > TNF_CLASH_RENAME || (unsigned)o->attrs > TNF_CLASH_RENAME)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown rule for clashes %d",
-                        (int)((unsigned)o->tensors > TNF_CLASH_RENAME ? o->tensors : o->attrs));
+    TNF_TRY(tnf_check_choice((unsigned)o->mode, TNF_CONVERT_SPLIT, "mode", e));
+    TNF_TRY(tnf_check_choice((unsigned)o->tensors, TNF_CLASH_RENAME, "tensors", e));
+    TNF_TRY(tnf_check_choice((unsigned)o->attrs, TNF_CLASH_RENAME, "attrs", e));
     TNF_TRY(need_patterns(o->select, o->nselect, "select", e));
     TNF_TRY(need_patterns(o->exclude, o->nexclude, "exclude", e));
     return tnf_need_array(o->set, o->nset, "set", e);

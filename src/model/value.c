@@ -259,7 +259,7 @@ static tnf_status copy_members(tnf_value *out, const tnf_value *v, tnf_arena *ar
 tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, unsigned depth,
                           tnf_error *e)
 {
-    if (depth == 0)
+    if (depth == 0 && (v->kind == TNF_ARRAY || v->kind == TNF_MAP))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "attributes are nested too deeply");
     *out = *v;
     switch (v->kind) {

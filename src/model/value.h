@@ -36,7 +36,11 @@ void tnf_attrs_remove(tnf_attrs *m, tnf_str key);
 void tnf_attrs_moved(tnf_attrs *m);
 tnf_value tnf_attrs_value(const tnf_attrs *m);
 
-/* Fails if a value that the caller has made is impossible, or deeper than `depth`. */
+/* How deep a value is, is the number of arrays and maps that are inside each other, as readers
+ * count them: 0 for a number, 1 for an array of numbers. */
+bool tnf_value_within(const tnf_value *v, unsigned depth);
+/* Fails if a value that the caller has made is impossible, or deeper than `depth`. JSON documents
+ * are not parsed. */
 tnf_status tnf_value_check(const tnf_value *v, unsigned depth, tnf_error *e);
 /* Deep copy into an arena, no deeper than `depth`. Integers without a type get one of 64 bits. */
 tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, unsigned depth,

@@ -7,6 +7,7 @@
  */
 #include "base/buf.h"
 #include "base/hex.h"
+#include "base/sized.h"
 #include "io/sink.h"
 #include "remote/list.h"
 #include "remote/redirect.h"
@@ -358,6 +359,7 @@ tnf_status tnf_sink_url(tnf_sink **out, const char *url, unsigned flags,
     tnf_upload *u;
     *out = NULL;
     TNF_TRY(tnf_need(url, "url", e));
+    TNF_TRY(tnf_check_flags(flags, TNF_SINK_REPLACE | TNF_SINK_NO_SYNC, "flags", e));
     TNF_TRY(make_upload(&u, url, flags & TNF_SINK_REPLACE, options, e));
     tnf_status status = begin_sink(out, u, e);
     if (status != TNF_OK)

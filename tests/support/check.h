@@ -93,6 +93,20 @@ static inline void check_error(tnf_status status, const tnf_error *error)
     CHECK(status != TNF_EBUG, "%s", error->message);
 }
 
+/* An error is written only on failure: begin_error() before a call, end_error() after it. */
+static inline void begin_error(tnf_error *error)
+{
+    *error = (tnf_error) { .sys = 12345 };
+}
+
+static inline void end_error(tnf_status status, const tnf_error *error)
+{
+    check_error(status, error);
+    CHECK(status != TNF_OK || (error->status == TNF_OK && error->sys == 12345 && !*error->message),
+          "returned TNF_OK, but the error says %s: %s", tnf_status_name(error->status),
+          error->message);
+}
+
 /* splitmix64: any seed will do. */
 static inline uint64_t next_random(uint64_t *state)
 {

@@ -17,8 +17,9 @@ static inline tnf_status open_bytes(tnf_file **out, const void *p, size_t n,
     tnf_source *source;
     *out = NULL;
     MUST(tnf_source_memory(&source, p, n, NULL) == TNF_OK);
+    begin_error(error);
     tnf_status status = tnf_open_source(out, source, options, error);
-    check_error(status, error);
+    end_error(status, error);
     return status;
 }
 
@@ -67,8 +68,9 @@ static inline uint8_t *read_part(const tnf_part *part, tnf_status *status)
     uint8_t *p = malloc(part->nbytes ? (size_t)part->nbytes : 1);
     MUST(p != NULL);
     memset(p, 0xa5, (size_t)part->nbytes);
+    begin_error(&error);
     *status = tnf_read_part(p, (size_t)part->nbytes, part, 0, &error);
-    check_error(*status, &error);
+    end_error(*status, &error);
     if (*status == TNF_OK)
         return p;
     free(p);
@@ -101,15 +103,17 @@ static inline void check_part(const tnf_part *part, const void *file, size_t n, 
     }
     const void *view;
     tnf_error error;
+    begin_error(&error);
     status = tnf_map(&view, part, &error);
-    check_error(status, &error);
+    end_error(status, &error);
     CHECK(status != TNF_OK || p || other, "'%s' can be mapped but not read", name);
     if (status == TNF_OK && p)
         CHECK(memcmp(view, p, (size_t)part->nbytes) == 0, "'%s' is another when mapped", name);
     free(p);
 }
 
-/* Every part of every tensor, and every extra. `bytes` is NULL where parts lie in several files. */
+/* Every part of every tensor, and every extra. `bytes` is NULL if the parts are in several
+ * files. */
 static inline void check_parts(const tnf_file *file, const void *bytes, size_t n)
 {
     const tnf_info *info = tnf_file_info(file);
@@ -158,8 +162,9 @@ static inline void eat_listing(const tnf_file *file)
 static inline tnf_status verify_all(const tnf_file *file, tnf_error *error)
 {
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
+    begin_error(error);
     tnf_status status = tnf_verify(&result, file, NULL, error);
-    check_error(status, error);
+    end_error(status, error);
     return status;
 }
 
@@ -171,10 +176,11 @@ static inline tnf_sink *save_as(const tnf_file *file, const tnf_save_options *op
     tnf_sink *sink;
     MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
     MUST(tnf_sink_memory(&sink, NULL) == TNF_OK);
+    begin_error(error);
     *status = tnf_builder_add_file(b, file, error);
     if (*status == TNF_OK)
         *status = tnf_save_sink(b, sink, options, error);
-    check_error(*status, error);
+    end_error(*status, error);
     tnf_builder_free(b);
     if (*status == TNF_OK)
         return sink;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Putting a catalog together: what is copied, what is refused. */
+/* Building a catalog: what is copied, and what is refused. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "core/save/save.h"
@@ -77,7 +77,7 @@ static void refuses_bad_tensors(void **state)
     assert_int_equal(w->b->catalog.n, 1);
 }
 
-/* Objects made by hand: a mistake is an error, at once or on saving, and never a crash. */
+/* Objects made by hand: a mistake gives an error, at once or on saving, and never a crash. */
 static void objects_by_hand(void **state)
 {
     struct world *w = *state;
@@ -192,12 +192,14 @@ static void sets_attributes(void **state)
     assert_fails(tnf_builder_set(w->b, NULL, "deep", deep, &e), TNF_ELIMIT);
 }
 
-/* Values that no file can hold are refused, not written as something else. An integer without a
+/* Values that no file can hold are refused; no other value is written instead. An integer without a
  * type has 64 bits. */
 static void refuses_impossible_values(void **state)
 {
     const struct world *w = *state;
     tnf_error e;
+    const tnf_member twice[] = { { { "a", 2 }, tnf_value_uint(1) },
+                                 { { "a", 2 }, tnf_value_uint(2) } };
     const struct {
         tnf_value value;
         const char *says;
@@ -212,6 +214,8 @@ static void refuses_impossible_values(void **state)
         { { .kind = TNF_ARRAY, .dtype = TNF_DTYPE_COUNT + 1 }, "an array" },
         { { .kind = TNF_ARRAY, .dtype = 250 }, "an array" },
         { { .kind = TNF_MAP + 1 }, "unknown kind 10" },
+        { tnf_value_map(twice, 2), "the key 'a\\x00' twice" },
+        { tnf_value_text("\xff", 1), "not UTF-8" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_fails(tnf_builder_set(w->b, NULL, "k", &bad[i].value, &e), TNF_EINVAL);
@@ -219,6 +223,13 @@ static void refuses_impossible_values(void **state)
         tnf_member inside = { { "k", 1 }, bad[i].value };
         tnf_value map = tnf_value_map(&inside, 1);
         assert_fails(tnf_builder_set(w->b, NULL, "map", &map, &e), TNF_EINVAL);
+    }
+    static const char *const documents[] = { "not json", "{\"a\":1}}", "" };
+    for (size_t i = 0; i < 3; i++) {
+        tnf_value json = tnf_value_json(documents[i], strlen(documents[i]));
+        tnf_value list = tnf_value_array(&json, 1);
+        assert_int_not_equal(tnf_builder_set(w->b, NULL, "k", &json, &e), TNF_OK);
+        assert_int_not_equal(tnf_builder_set(w->b, NULL, "k", &list, &e), TNF_OK);
     }
     assert_int_equal(w->b->catalog.attrs.n, 0);
     const tnf_value good[] = {
@@ -238,7 +249,7 @@ static void refuses_impossible_values(void **state)
     }
 }
 
-/* Names and keys may hold a NUL; then they come with their lengths. */
+/* Names and keys may contain a NUL if they have lengths. */
 static void names_with_nul(void **state)
 {
     struct world *w = *state;
@@ -258,19 +269,25 @@ static void names_with_nul(void **state)
     assert_ok(tnf_builder_set_n(w->b, NULL, key, &v, &e));
     assert_fails(tnf_builder_set_n(w->b, &other, key, &v, &e), TNF_ENOTFOUND);
     assert_says("'t\\x00x'");
+    assert_ok(
+        tnf_builder_add_stream_n(w->b, other, tnf_type_of(TNF_U8), 0, NULL, fetch_zeros, NULL, &e));
+    assert_non_null(tnf_catalog_find(&w->b->catalog, other.p, other.n));
+    assert_fails(
+        tnf_builder_add_stream_n(w->b, name, tnf_type_of(TNF_U8), 0, NULL, fetch_zeros, NULL, &e),
+        TNF_EEXISTS);
     const tnf_value *of_tensor = w->b->catalog.objects[0].attrs;
     const tnf_value of_file = tnf_attrs_value(&w->b->catalog.attrs);
     assert_int_equal(tnf_value_get_n(of_tensor, "k\0l", 3)->as.u, 3);
     assert_int_equal(tnf_value_get_n(&of_file, "k\0l", 3)->as.u, 3);
     assert_null(tnf_value_get_n(&of_file, "k\0m", 3));
     assert_null(tnf_value_get(&of_file, "k"));
-    assert_ok(tnf_builder_set_n(w->b, NULL, (tnf_str)TNF_STR("k\0m"), NULL, &e)); /* not there */
+    assert_ok(tnf_builder_set_n(w->b, NULL, (tnf_str)TNF_STR("k\0m"), NULL, &e)); /* missing */
     assert_int_equal(w->b->catalog.attrs.n, 1);
     assert_ok(tnf_builder_set_n(w->b, NULL, key, NULL, &e));
     assert_int_equal(w->b->catalog.attrs.n, 0);
 }
 
-/* A tensor's attributes are the file's until they are changed: then a copy is. */
+/* A tensor shares its attributes with the file until they are changed; then it has a copy. */
 static void shared_attributes(void **state)
 {
     struct world *w = *state;
@@ -319,6 +336,59 @@ static void values_from_json(void **state)
     assert_fails(tnf_builder_parse(&v, w->b, large, sizeof large, &e), TNF_ENOMEM);
 }
 
+static void refuses_odd_objects(void **state)
+{
+    const struct world *w = *state;
+    static const float data[2];
+    static const uint64_t shape[] = { 2 };
+    const tnf_value texts[] = { tnf_value_string("x"), tnf_value_array(NULL, 0),
+                                tnf_value_json("{}", 2) };
+    tnf_error e;
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_F32),
+                      .payload = TNF_MEMORY,
+                      .memory = data,
+                      .stored = 8,
+                      .nbytes = 8 };
+    tnf_object o = { .name = { "w", 1 },
+                     .shape = shape,
+                     .rank = 1,
+                     .layout = &tnf_layout_dense,
+                     .parts = &part,
+                     .nparts = 1 };
+    for (size_t i = 0; i < 3; i++) {
+        o.attrs = &texts[i];
+        assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
+        assert_says("not a map");
+    }
+    o.attrs = NULL;
+    for (unsigned payload = TNF_AT; payload <= TNF_MEMORY + 1u; payload++) {
+        float out[2];
+        part.payload = (uint8_t)payload;
+        if (payload == TNF_MEMORY)
+            continue;
+        assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
+        assert_fails(tnf_read_part(out, sizeof out, &part, 0, &e), TNF_EINVAL);
+        const struct tnf_origin none = { .source = NULL };
+        part.origin = &none;
+        assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
+        assert_fails(tnf_read_part(out, sizeof out, &part, 0, &e), TNF_EINVAL);
+        const tnf_extra extra = { { "x", 1 }, part };
+        assert_fails(tnf_builder_add_extra(w->b, &extra, &e), TNF_EINVAL);
+        part.origin = NULL;
+    }
+    part.payload = TNF_MEMORY;
+    part.flags = 0x80;
+    assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
+    assert_says("'flags' has the flags 0x80");
+    part.flags = 0;
+    o.order = 7;
+    assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
+    assert_says("'order' is 7");
+    o.order = TNF_ORDER_F;
+    assert_ok(tnf_builder_add_object(w->b, &o, NULL, &e));
+}
+
 static void refuses_no_object(void **state)
 {
     tnf_error e;
@@ -341,6 +411,7 @@ int main(void)
         WITH_WORLD(shared_attributes),
         WITH_WORLD(values_from_json),
         WITH_WORLD(names_with_nul),
+        WITH_WORLD(refuses_odd_objects),
         cmocka_unit_test(refuses_no_object),
         WITH_WORLD(refuses_impossible_values),
     };

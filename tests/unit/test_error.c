@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors: status, offset, sentence; names of files and tensors made fit for print. */
+/* Errors: status, offset, message; names of files and tensors in printable form. */
 #include "../support/unit.h"
 #include "base/error.h"
 #include "base/utf8.h"
@@ -32,6 +32,40 @@ static void fail_fills_and_returns(void **state)
     assert_int_equal(tnf_fail(NULL, TNF_ELIMIT, 0, "%s", "unheard"), TNF_ELIMIT);
 }
 
+/* A later version of the library may use the reserved bytes. */
+static void reserved_bytes_are_zero(void **state)
+{
+    (void)state;
+    static const char zeros[sizeof((tnf_error *)0)->reserved];
+    tnf_error e, said;
+    memset(&e, 0xaa, sizeof e);
+    tnf_fail(&e, TNF_EIO, 0, "x");
+    assert_memory_equal(e.reserved, zeros, sizeof zeros);
+    memset(&e, 0xaa, sizeof e);
+    tnf_fail_sys(&e, EIO, "x");
+    assert_memory_equal(e.reserved, zeros, sizeof zeros);
+    for (int filled = 0; filled < 2; filled++) {
+        memset(&e, 0xaa, sizeof e);
+        memset(&said, 0xaa, sizeof said);
+        tnf_call_before(&said);
+        if (filled)
+            tnf_error_set(&said, TNF_EIO, 0, "x");
+        tnf_call_failed(&e, TNF_EIO, &said);
+        assert_memory_equal(e.reserved, zeros, sizeof zeros);
+    }
+}
+
+/* The new message may contain the old one. */
+static void messages_get_context(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_error_set(&e, TNF_EIO, 7, "no room");
+    tnf_error_set(&e, e.status, e.offset, "while saving: %s", e.message);
+    assert_string_equal(e.message, "while saving: no room");
+    assert_int_equal(e.offset, 7);
+}
+
 static void rules_stay(void **state)
 {
     (void)state;
@@ -45,7 +79,7 @@ static void rules_stay(void **state)
     assert_string_equal(e.message, "file: Shape: 3 is odd");
     tnf_error_rule(&e, "Other");
     assert_string_equal(e.rule, "Other");
-    tnf_fail(&e, TNF_EIO, 0, "else"); /* the next error has none */
+    tnf_fail(&e, TNF_EIO, 0, "else"); /* the next error has no offset */
     assert_null(e.rule);
     tnf_error_rule(&e, "Other");
     tnf_fail_sys(&e, EIO, "else");
@@ -68,7 +102,7 @@ static void long_sentences_are_cut(void **state)
     assert_memory_equal(e.message, "format: aaa", 11);
 }
 
-/* A sentence that is cut inside a character would be no text any more. */
+/* A message must not be cut inside a character, or it would not be valid text. */
 static void cut_sentences_stay_utf8(void **state)
 {
     (void)state;
@@ -129,14 +163,14 @@ static void quotes_names(void **state)
     assert_string_equal(tnf_quote(out, sizeof out, "a\0b", 3), "'a\\x00b'");
     assert_string_equal(tnf_quote(out, sizeof out, "\x1b[2J\x7f", 5), "'\\x1b[2J\\x7f'");
     assert_string_equal(tnf_quote(out, sizeof out, "\xc3\xa9", 2), "'\xc3\xa9'");
-    /* as the command escapes names: a line stays one, and nothing is turned around */
+    /* escaped like names in the command: no line breaks, no changes of direction */
     assert_string_equal(tnf_quote(out, sizeof out, "a\n\t\r\\", 5), "'a\\n\\t\\r\\\\'");
     assert_string_equal(tnf_quote(out, sizeof out, "\xc2\x85\xe2\x80\xae", 5), "'\\u0085\\u202e'");
     assert_string_equal(TNF_QUOTED(((tnf_str) { "abc", 2 })), "'ab'");
 }
 
-/* Whatever the name and the room: in quotes, NUL-terminated, inside the buffer, and valid text when
- * the name is. */
+/* For any name and any size of the buffer: the result is in quotes, NUL-terminated, inside the
+ * buffer, and valid text if the name is. */
 static void quoting_shortens(void **state)
 {
     (void)state;
@@ -157,7 +191,7 @@ static void quoting_shortens(void **state)
             if (i < 4)
                 assert_true(tnf_utf8_valid(NULL, out, n));
             for (const char *p = out; (p = strchr(p, '\\')) != NULL; p++)
-                if (p[1] == 'x') /* an escape is whole or not there */
+                if (p[1] == 'x') /* an escape is complete or missing */
                     assert_true(strspn(p + 2, "0123456789abcdef") >= 2);
             free(out);
         }
@@ -192,7 +226,7 @@ static tnf_status fail_endlessly(void *ctx, tnf_error *e)
     return *(tnf_status *)ctx;
 }
 
-/* A caller's function may not set its error, or set only a part. */
+/* A caller's function may leave its error unset, or set only a part of it. */
 static void callers_functions(void **state)
 {
     (void)state;
@@ -239,6 +273,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_statuses),
         cmocka_unit_test(fail_fills_and_returns),
+        cmocka_unit_test(reserved_bytes_are_zero),
+        cmocka_unit_test(messages_get_context),
         cmocka_unit_test(rules_stay),
         cmocka_unit_test(long_sentences_are_cut),
         cmocka_unit_test(cut_sentences_stay_utf8),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs on threads: each runs once, all run, and the first failure is returned. */
+/* Jobs on threads: each runs once, all of them run, and the first failure is returned. */
 #include "../support/flush.h"
 #include "../support/unit.h"
 #include "base/error.h"
@@ -83,8 +83,8 @@ static void *note_mask(void *ctx)
     return NULL;
 }
 
-/* Signals to the process reach the program's threads alone. A fault of a thread still reaches the
- * program's handler. */
+/* Signals to the process only reach the program's own threads. A fault of a thread still reaches
+ * the program's handler. */
 static void threads_block_signals(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void counts_threads(void **state)
     assert_in_range(tnf_pool_threads(UINT32_MAX), 1, 256);
 }
 
-/* Threads that work on something slow really work at once. */
+/* Threads that work on something slow run at the same time. */
 static pthread_barrier_t both;
 
 static tnf_status meet_at_barrier(void *ctx, size_t i, tnf_error *e)
@@ -128,12 +128,11 @@ static void two_at_once(void **state)
     (void)state;
     tnf_error e;
     pthread_barrier_init(&both, NULL, 2);
-    assert_ok(
-        tnf_pool_run(2, 2, meet_at_barrier, NULL, &e)); /* would hang, were there one thread */
+    assert_ok(tnf_pool_run(2, 2, meet_at_barrier, NULL, &e)); /* with one thread this would hang */
     pthread_barrier_destroy(&both);
 }
 
-/* The environment limits what nobody has said a number for. */
+/* The environment limits the number of threads unless the program gives a number. */
 static void as_many_as_allowed(void **state)
 {
     (void)state;
@@ -145,7 +144,7 @@ static void as_many_as_allowed(void **state)
     unsetenv("TENFOLD_THREADS");
     unsigned cores = tnf_pool_threads(0);
     assert_in_range(cores, 1, 256);
-    setenv("TENFOLD_THREADS", "many", 1); /* means nothing */
+    setenv("TENFOLD_THREADS", "many", 1); /* has no effect */
     assert_int_equal(tnf_pool_threads(0), cores);
     unsetenv("TENFOLD_THREADS");
 }
@@ -158,7 +157,7 @@ static tnf_status halve_number(void *ctx, size_t i, tnf_error *e)
     return TNF_OK;
 }
 
-/* Whatever the program has set, subnormal numbers are numbers. */
+/* For any mode of the program, subnormal numbers are not 0. */
 static void jobs_compute_by_ieee(void **state)
 {
     (void)state;

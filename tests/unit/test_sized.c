@@ -3,6 +3,7 @@
 #include "../support/unit.h"
 #include "base/sized.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static void refuses_sizes(void **state)
     assert_non_null(strstr(e.message, where));
 }
 
-/* Results fill as many bytes as the caller's struct has, and not one more. */
+/* A result fills exactly as many bytes as the caller's struct has. */
 static void fills_results(void **state)
 {
     (void)state;
@@ -110,12 +111,26 @@ static void reserves_are_zero(void **state)
     assert_says("reserved");
 }
 
+static void known_values(void **state)
+{
+    (void)state;
+    tnf_error e;
+    assert_ok(tnf_check_choice(0, 2, "mode", &e));
+    assert_ok(tnf_check_choice(2, 2, "mode", &e));
+    assert_fails(tnf_check_choice(3, 2, "mode", &e), TNF_EINVAL);
+    assert_says("'mode' is 3, but");
+    assert_fails(tnf_check_choice(UINT_MAX, 2, "mode", &e), TNF_EINVAL);
+    assert_ok(tnf_check_flags(5, 7, "flags", &e));
+    assert_fails(tnf_check_flags(13, 7, "flags", &e), TNF_EINVAL);
+    assert_says("'flags' has the flags 0x8,");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_options),    cmocka_unit_test(refuses_sizes),
         cmocka_unit_test(fills_results),     cmocka_unit_test(fills_none),
-        cmocka_unit_test(reserves_are_zero),
+        cmocka_unit_test(reserves_are_zero), cmocka_unit_test(known_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

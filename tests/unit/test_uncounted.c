@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of attributes that do not count: what formats declare, no more and no less, since
- * hashes must not depend on which formats are built in. */
+/* The table of attributes that do not count has exactly those that formats declare, since hashes
+ * must not depend on the formats that are built in. */
 #include "../support/unit.h"
 #include "core/core.h"
 
@@ -74,6 +74,26 @@ static void values_decide(void **state)
     assert_false(is_uncounted("", tnf_value_bool(false)));
 }
 
+/* A key may contain a NUL, and the table has texts that end in one. */
+static void keys_with_nul(void **state)
+{
+    (void)state;
+    tnf_member m = { { "gptrs.kind\0ZZZZZZZZ", 10 }, tnf_value_string("anything") };
+    assert_true(tnf_is_uncounted(&m));
+    assert_true(tnf_registry_derives(&m));
+    for (m.key.n = 11; m.key.n < 19; m.key.n++) {
+        assert_false(tnf_is_uncounted(&m));
+        assert_false(tnf_registry_derives(&m));
+    }
+    m = (tnf_member) { { "numpy.version\0ZZZZZZZZZZZZ", 26 }, tnf_value_string("secret") };
+    assert_false(tnf_is_uncounted(&m));
+    assert_false(tnf_registry_spells(&m));
+    m = (tnf_member) { { "gptrs.requires_grad=false", 25 }, tnf_value_bool(false) };
+    assert_false(tnf_registry_derives(&m));
+    assert_false(tnf_registry_owns("safetensors.metadata\0", 21));
+    assert_true(tnf_registry_owns("safetensors.metadata", 20));
+}
+
 static void assert_counted(const char *key, const char *value, const char *counted)
 {
     tnf_member m = { { key, strlen(key) }, tnf_value_string(value) };
@@ -99,9 +119,8 @@ static void byte_orders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(declared_is_there),
-        cmocka_unit_test(there_is_declared),
-        cmocka_unit_test(values_decide),
+        cmocka_unit_test(declared_is_there), cmocka_unit_test(there_is_declared),
+        cmocka_unit_test(values_decide),     cmocka_unit_test(keys_with_nul),
         cmocka_unit_test(byte_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

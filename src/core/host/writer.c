@@ -20,7 +20,7 @@ static tnf_status tell_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
     s->done += n;
     if (!s->options.progress || s->options.progress(s->options.ctx, s->done, s->total))
         return TNF_OK;
-    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "cancelled by the caller");
 }
 
 /* ------------------------------------------------------------ plain bytes */

@@ -462,6 +462,7 @@ tnf_status tnf_diff_some(tnf_diff_result *out, const tnf_file *a, const tnf_file
     tnf_arena arena;
     TNF_TRY(tnf_result_begin(out, TNF_FIRST(tnf_diff_result), e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_diff_options, &d.options, options, e));
+    TNF_TRY(tnf_check_flags(d.options.ignore, 2 * TNF_DIFF_IGNORE_KIND - 1, "ignore", e));
     d.progress = (tnf_progress) { .tell = d.options.progress, .ctx = d.options.ctx };
     TNF_TRY(tnf_need_whole(a, e));
     TNF_TRY(tnf_need_whole(b, e));

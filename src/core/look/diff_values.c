@@ -10,6 +10,7 @@
  * number (base/pairing.h). So they are the same for any number of threads, and for any division of
  * the leaves among workers.
  */
+#include "base/ieee.h"
 #include "base/pool.h"
 #include "core/look/diff.h"
 #include "core/read/stream.h"
@@ -316,7 +317,9 @@ static void judge_pair(const struct diff *d, struct comparison *c)
     }
     if (!unlike)
         return;
+    const uint32_t mode = tnf_enter_ieee();
     tnf_diff_end(&c->found, &all, c);
+    tnf_leave_ieee(mode);
     /* It stopped early, or bits after the last element differ: that difference was not counted. */
     bool uncounted = c->exact && !c->preset && all.different == 0;
     c->verdict = all.different || uncounted ? DIFFERENT : all.unequal ? OTHER_BITS : SAME;

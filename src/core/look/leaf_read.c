@@ -140,7 +140,7 @@ static tnf_status scan_by_columns(struct stream *s, const tnf_object *o, tnf_err
     if (bits == 0 || bits % 8)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-            "%s has packed elements, stored column by column, which cannot be compared row by row",
+            "%s has packed elements, stored column by column, which cannot be hashed row by row",
             TNF_QUOTED(o->name));
     how.kind = TNF_VIRTUAL_ORDER;
     tnf_status status = tnf_virtual_new(&rows, &o, 1, &how, e);

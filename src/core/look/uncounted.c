@@ -146,16 +146,12 @@ const char *tnf_uncounted_at(size_t i)
 
 bool tnf_is_uncounted(const tnf_member *attr)
 {
-    tnf_str said = tnf_derived_text(&attr->value);
-    if (attr->key.n && memchr(attr->key.p, '=', attr->key.n))
-        return false; /* in the table, '=' begins a value */
+    tnf_str said = tnf_derived_text(&attr->value), key = attr->key;
     for (size_t i = 0; i < COUNT; i++) {
-        size_t n = attr->key.n;
-        if (n == 0 || *table[i] != *attr->key.p || strncmp(table[i], attr->key.p, n) != 0 ||
-            (table[i][n] && table[i][n] != '='))
+        size_t n = strcspn(table[i], "=");
+        if (key.n != n || memcmp(table[i], key.p, n) != 0)
             continue;
-        const char *value = table[i][n] ? &table[i][n + 1] : NULL;
-        if (!value || (said.p && strlen(value) == said.n && memcmp(value, said.p, said.n) == 0))
+        if (table[i][n] == 0 || (said.p && tnf_str_is(said, &table[i][n + 1])))
             return true;
     }
     return false;

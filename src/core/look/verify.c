@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Verifying what opening does not check: digests, the rules of layouts for their data, and on
  * request every number and the canonical form. Each part is read once, in blocks. If a server
- * provides a digest of a remote object, the object is read completely at the end.
+ * provides a digest of a remote file, the file is read completely at the end.
  *
  *   objects    a b c d …               each is a job; the largest begin first
  *   outcomes   ok ok problem ok …      reported in file order when all are done
@@ -518,7 +518,8 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
             "Tenfold has no rules for the program '%s' and the format %s; known programs: %s",
             TNF_VISIBLE(program), format->name, format->loads ? format->programs : "none");
     if (c->options.canonical && !format->canonical)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "the format %s has no canonical form, so there is nothing to check",
                         format->name);
     tnf_status status = check_objects(c, arena, e);
     if (status != TNF_OK)

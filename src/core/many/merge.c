@@ -81,7 +81,7 @@ static bool same_name(tnf_str a, tnf_str b)
     return a.n == b.n && (a.p == b.p || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* With its own name a tensor is borrowed from the file without copies. */
+/* A tensor that keeps its name is borrowed from the file without a copy. */
 static tnf_status add_tensor(struct merging *m, const tnf_object *o, tnf_str name, unsigned policy,
                              tnf_error *e)
 {
@@ -334,8 +334,12 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
     if (n >= RENAMED)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu files are too many to merge", n);
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_merge_options, &m.options, options, e));
+    TNF_TRY(tnf_check_choice(m.options.tensors, TNF_CLASH_RENAME, "tensors", e));
+    TNF_TRY(tnf_check_choice(m.options.attrs, TNF_CLASH_RENAME, "attrs", e));
     if (m.options.attrs == TNF_CLASH_SAME || m.options.attrs == TNF_CLASH_RENAME)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown rule for attributes that clash");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "if attributes clash, they can only be refused, or the first or the last "
+                        "one is kept (TNF_CLASH_REFUSE, TNF_CLASH_FIRST, TNF_CLASH_LAST)");
     tnf_hash_init(&m.attr_names, &b->alloc, tnf_attrs_key_at, &b->catalog.attrs);
     tnf_status status = count_attrs(&m, n, e);
     for (; m.now < n && status == TNF_OK; m.now++) {

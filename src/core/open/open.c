@@ -17,6 +17,7 @@
 static tnf_status complete_options(tnf_open_options *o, const tnf_open_options *given, tnf_error *e)
 {
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_open_options, o, given, e));
+    TNF_TRY(tnf_check_choice(o->access, TNF_ACCESS_PREAD, "access", e));
     tnf_url_options remote; /* is used for URLs only, but checked for every path */
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_url_options, &remote, o->remote, e));
     TNF_TRY(tnf_need_array(o->options, o->noptions, "options", e));
@@ -139,15 +140,16 @@ static void drop_unready(tnf_file *f)
 
 static tnf_status index_or_salvage(tnf_file *f, tnf_error *e)
 {
+    /* A format may try what fails, and then succeed in another way. */
     tnf_error error = { .offset = TNF_NO_OFFSET };
-    tnf_status status = f->format->index(&f->reader, f->options.salvage ? &error : e);
+    tnf_status status = f->format->index(&f->reader, &error);
     if (status != TNF_OK && f->catalog.n > 0 && tnf_lose(&f->reader, status, &error)) {
         drop_unready(f);
         status = TNF_OK;
     }
     if (status == TNF_OK && f->loss_unnoted)
         return tnf_arena_fail(&f->arena, "a loss", e);
-    if (status != TNF_OK && f->options.salvage && e)
+    if (status != TNF_OK && e)
         *e = error;
     return status;
 }
@@ -174,7 +176,7 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
     f->origin.source = f->source;
     f->origin.format = f->format;
     f->origin.reader = &f->reader;
-    tnf_status status = tnf_options_parse(&f->reader.options, f->format->read_options,
+    tnf_status status = tnf_options_parse(&f->reader.options, f->format->read_options, "reader",
                                           f->options.options, f->options.noptions, &f->arena, e);
     if (status == TNF_OK)
         status = index_or_salvage(f, e);

@@ -106,13 +106,8 @@ tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, t
 
 bool tnf_registry_owns(const char *key, size_t n)
 {
-    char text[128];
-    if (n >= sizeof text)
-        return false;
-    memcpy(text, key, n);
-    text[n] = 0;
     for (size_t i = 0; i < COUNT; i++)
-        if (formats[i]->can.file_attrs && tnf_list_has(formats[i]->can.file_attrs, text))
+        if (tnf_str_listed((tnf_str) { key, n }, formats[i]->can.file_attrs))
             return true;
     return false;
 }
@@ -141,22 +136,21 @@ static const char *list_of(const tnf_format *f, bool spelling)
 static bool is_listed(const tnf_member *attr, bool spelling)
 {
     char text[128];
-    tnf_str said = tnf_derived_text(&attr->value);
-    if (attr->key.n + 1 > sizeof text)
-        return false;
-    memcpy(text, attr->key.p, attr->key.n);
-    text[attr->key.n] = 0;
+    tnf_str word = attr->key, said = tnf_derived_text(&attr->value);
+    if (word.n && memchr(word.p, '=', word.n))
+        return false; /* in a list, '=' begins a value */
     for (int with_value = 0; with_value < 2; with_value++) {
         for (size_t i = 0; i < COUNT; i++) {
             const char *list = list_of(formats[i], spelling);
-            if (list && *list == *text && tnf_list_has(list, text))
+            if (list && word.n && *list == *word.p && tnf_str_listed(word, list))
                 return true;
         }
-        if (!said.p || said.n > sizeof text || attr->key.n + said.n + 2 > sizeof text)
+        if (!said.p || said.n > sizeof text || attr->key.n + said.n + 1 > sizeof text)
             return false;
+        memcpy(text, attr->key.p, attr->key.n);
         text[attr->key.n] = '=';
         memcpy(text + attr->key.n + 1, said.p, said.n);
-        text[attr->key.n + 1 + said.n] = 0;
+        word = (tnf_str) { text, attr->key.n + 1 + said.n };
     }
     return false;
 }

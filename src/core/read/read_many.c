@@ -147,8 +147,10 @@ tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_o
     TNF_TRY(tnf_need_array(requests, n, "requests", e));
     tnf_read_options how;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_read_options, &how, options, e));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         TNF_TRY(tnf_need_part(requests[i].part, e));
+        TNF_TRY(tnf_need_array(requests[i].dst, requests[i].part->nbytes, "dst", e));
+    }
     size_t count = count_pieces(requests, n);
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t size = count * (sizeof(struct piece) + sizeof(tnf_range) + sizeof(struct job));

@@ -3,6 +3,7 @@
  * virtual_*.c. */
 #include "core/read/virtual.h"
 
+#include "base/ieee.h"
 #include "base/sized.h"
 #include "core/read/place.h"
 
@@ -202,13 +203,16 @@ tnf_status tnf_virtual_new(tnf_virtual **out, const tnf_object *const *sources, 
     for (size_t i = 0; i < n; i++)
         TNF_TRY(tnf_need(sources[i], "sources[i]", e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_virtual_how, &own, how, e));
+    TNF_TRY(tnf_check_choice(own.order, TNF_ORDER_F, "order", e));
     TNF_TRY(check_count(&own, n, e));
     struct tnf_virtual *v = tnf_alloc0(&a, sizeof *v);
     if (!v)
         return tnf_no_memory("a virtual tensor", e);
     v->alloc = a;
     tnf_arena_init(&v->arena, &a, UINT64_MAX);
+    const uint32_t mode = tnf_enter_ieee(); /* scales are converted */
     tnf_status status = build_virtual(v, sources, n, &own, e);
+    tnf_leave_ieee(mode);
     if (status != TNF_OK) {
         tnf_virtual_free(v);
         return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading virtual tensors: cursors, and the inputs through which they read their sources. This is
  * separate from making such tensors, so that a program that only reads files links no kernels. */
+#include "base/ieee.h"
 #include "core/read/virtual.h"
 
 #include <string.h>
@@ -102,6 +103,7 @@ void tnf_cursor_close(struct tnf_cursor *c)
     size_t unit = c->block ? (size_t)(c->v->unit * c->v->part.type->bits / 8) : 0;
     tnf_free(&a, c->block, unit);
     tnf_free(&a, c->own, c->own_size);
+    tnf_source_close(c->spool);
     tnf_free(&a, c, sizeof *c);
 }
 
@@ -157,8 +159,8 @@ static uint64_t whole_units(const struct tnf_virtual *v, uint64_t first, size_t 
     return fit < v->window ? fit : v->window;
 }
 
-tnf_status tnf_cursor_read(struct tnf_cursor *c, uint64_t offset, uint8_t *dst, size_t n,
-                           tnf_error *e)
+static tnf_status make_bytes(struct tnf_cursor *c, uint64_t offset, uint8_t *dst, size_t n,
+                             tnf_error *e)
 {
     const struct tnf_virtual *v = c->v;
     size_t unit = bytes_of(v, v->unit);
@@ -179,6 +181,15 @@ tnf_status tnf_cursor_read(struct tnf_cursor *c, uint64_t offset, uint8_t *dst, 
         n -= here;
     }
     return TNF_OK;
+}
+
+tnf_status tnf_cursor_read(struct tnf_cursor *c, uint64_t offset, uint8_t *dst, size_t n,
+                           tnf_error *e)
+{
+    const uint32_t mode = tnf_enter_ieee();
+    tnf_status status = make_bytes(c, offset, dst, n, e);
+    tnf_leave_ieee(mode);
+    return status;
 }
 
 bool tnf_part_once(const tnf_part *part)

@@ -50,7 +50,7 @@ static bool has_wrong_order(const struct tnf_save *s, const tnf_object *o)
 
 static bool name_fits(const tnf_can *can, tnf_str name)
 {
-    return !tnf_plan_listed(can->reserved, name) &&
+    return !tnf_str_listed(name, can->reserved) &&
            !(can->ascii_names && !tnf_ascii(name.p, name.n)) &&
            !(can->utf8_names && !tnf_utf8_valid(NULL, name.p, name.n));
 }
@@ -72,7 +72,7 @@ static const char *fitting_name(tnf_str *out, const tnf_can *can, tnf_str name, 
 {
     size_t n = 0;
     char *p = tnf_arena_alloc(a, 3 * name.n + 1);
-    bool reserved = tnf_plan_listed(can->reserved, name); /* then any change is enough */
+    bool reserved = tnf_str_listed(name, can->reserved); /* then any change is enough */
     for (size_t i = 0; p && i < name.n;) {
         size_t good = reserved && i == 0 ? 0 : good_bytes(can, name.p + i, name.n - i);
         memcpy(p + n, name.p + i, good);

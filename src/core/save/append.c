@@ -118,8 +118,8 @@ static tnf_status unite_catalogs(struct appending *a, tnf_error *e)
 static tnf_status plan_append(struct appending *a, tnf_error *e)
 {
     struct tnf_save *s = &a->save;
-    tnf_status status = tnf_options_parse(&s->values, s->format->write_options, s->options.options,
-                                          s->options.noptions, &s->arena, e);
+    tnf_status status = tnf_options_parse(&s->values, s->format->write_options, "writer",
+                                          s->options.options, s->options.noptions, &s->arena, e);
     if (status == TNF_OK)
         status = tnf_plan(s, &a->all->catalog, e);
     if (status != TNF_OK)

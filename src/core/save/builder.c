@@ -32,18 +32,23 @@ void tnf_builder_free(tnf_builder *b)
     tnf_free(&a, b, sizeof *b);
 }
 
-static tnf_status add_dense(tnf_builder *b, const char *name, const tnf_type *type, uint32_t rank,
+static tnf_str whole_name(const char *name)
+{
+    return (tnf_str) { name, name ? strlen(name) : 0 };
+}
+
+static tnf_status add_dense(tnf_builder *b, tnf_str name, const tnf_type *type, uint32_t rank,
                             const uint64_t *shape, const tnf_part *from, tnf_error *e)
 {
     uint64_t elements, bytes;
     tnf_part part = *from;
-    tnf_object o = { .name = { name, name ? strlen(name) : 0 },
+    tnf_object o = { .name = name,
                      .shape = shape,
                      .layout = &tnf_layout_dense,
                      .parts = &part,
                      .rank = rank,
                      .nparts = 1 };
-    if (!name || !type || (rank && !shape))
+    if (!name.p || !type || (rank && !shape))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a tensor needs a name, a type and a shape");
     if (!tnf_shape_elements(&elements, shape, rank) || !tnf_type_bytes(&bytes, type, elements))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is larger than 2^64 bytes",
@@ -61,12 +66,12 @@ tnf_status tnf_builder_add(tnf_builder *b, const char *name, const tnf_type *typ
                            const uint64_t *shape, const void *data, tnf_error *e)
 {
     TNF_TRY(tnf_need(b, "builder", e));
-    return add_dense(b, name, type, rank, shape, &(tnf_part) { .memory = data }, e);
+    return add_dense(b, whole_name(name), type, rank, shape, &(tnf_part) { .memory = data }, e);
 }
 
-tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_type *type,
-                                  uint32_t rank, const uint64_t *shape, tnf_fetch_fn fetch,
-                                  void *ctx, tnf_error *e)
+tnf_status tnf_builder_add_stream_n(tnf_builder *b, tnf_str name, const tnf_type *type,
+                                    uint32_t rank, const uint64_t *shape, tnf_fetch_fn fetch,
+                                    void *ctx, tnf_error *e)
 {
     TNF_TRY(tnf_need(b, "builder", e));
     TNF_TRY(tnf_need(fetch, "fetch", e));
@@ -76,6 +81,13 @@ tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_ty
     origin->fetch = fetch;
     origin->ctx = ctx;
     return add_dense(b, name, type, rank, shape, &(tnf_part) { .origin = origin }, e);
+}
+
+tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_type *type,
+                                  uint32_t rank, const uint64_t *shape, tnf_fetch_fn fetch,
+                                  void *ctx, tnf_error *e)
+{
+    return tnf_builder_add_stream_n(b, whole_name(name), type, rank, shape, fetch, ctx, e);
 }
 
 static tnf_status add_object(tnf_builder *b, const tnf_object *object, const char *name,
@@ -88,8 +100,10 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
     bool readable = true;
     for (uint16_t i = 0; i < object->nparts; i++) {
         const tnf_part *p = &object->parts[i];
-        if (!tnf_part_here(p))
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no data", TNF_QUOTED(copy.name));
+        if (tnf_need_part(p, e) != TNF_OK) {
+            tnf_error_prefix(e, TNF_QUOTED(copy.name));
+            return TNF_EINVAL;
+        }
         readable = readable && !(p->flags & TNF_PART_UNREADABLE);
     }
     if (readable)
@@ -97,11 +111,26 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
     return tnf_catalog_add(&b->catalog, &copy, policy, e);
 }
 
+/* The JSON documents of a value, which tnf_value_check() has checked. */
+static tnf_status check_documents(const tnf_value *v, tnf_builder *b, tnf_error *e)
+{
+    for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
+        TNF_TRY(check_documents(&v->as.items[i], b, e));
+    for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++)
+        TNF_TRY(check_documents(&v->as.members[i].value, b, e));
+    if (v->kind != TNF_JSON)
+        return TNF_OK;
+    tnf_json j;
+    tnf_json_init(&j, v->as.s, v->n, 0, &b->arena, TNF_DEFAULT_DEPTH, e);
+    return tnf_json_skip(&j, NULL) ? tnf_json_end(&j) : j.status;
+}
+
 /* A copy in the builder's memory of a value that the caller may have made. */
 static tnf_status copy_checked(tnf_value *out, const tnf_value *v, tnf_builder *b, unsigned depth,
                                tnf_error *e)
 {
     TNF_TRY(tnf_value_check(v, depth, e));
+    TNF_TRY(check_documents(v, b, e));
     return tnf_value_copy(out, v, &b->arena, depth, e);
 }
 
@@ -114,6 +143,18 @@ static tnf_status check_reserved(const tnf_object *o, tnf_error *e)
     return TNF_OK;
 }
 
+static tnf_status copy_attrs(const tnf_value **out, const tnf_value *given, tnf_builder *b,
+                             tnf_error *e)
+{
+    if (given->kind != TNF_MAP)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the attributes of a tensor are not a map");
+    tnf_value *attrs = tnf_arena_alloc(&b->arena, sizeof *attrs);
+    if (!attrs)
+        return tnf_arena_fail(&b->arena, "attributes", e);
+    *out = attrs;
+    return copy_checked(attrs, given, b, TNF_DEFAULT_DEPTH + 1, e); /* the map is no attribute */
+}
+
 tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, const char *name,
                                   tnf_error *e)
 {
@@ -123,13 +164,8 @@ tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, cons
     TNF_TRY(tnf_need_str(object->name, "name", e));
     TNF_TRY(tnf_need_array(object->parts, object->nparts, "parts", e));
     TNF_TRY(check_reserved(object, e));
-    if (object->attrs) {
-        tnf_value *attrs = tnf_arena_alloc(&b->arena, sizeof *attrs);
-        if (!attrs)
-            return tnf_arena_fail(&b->arena, "attributes", e);
-        TNF_TRY(copy_checked(attrs, object->attrs, b, TNF_DEFAULT_DEPTH + 1, e));
-        copy.attrs = attrs;
-    }
+    if (object->attrs)
+        TNF_TRY(copy_attrs(&copy.attrs, object->attrs, b, e));
     return add_object(b, &copy, name, TNF_NAMES_ONCE, e);
 }
 
@@ -151,6 +187,9 @@ tnf_status tnf_builder_add_extra(tnf_builder *b, const tnf_extra *extra, tnf_err
     TNF_TRY(tnf_need(extra, "extra", e));
     TNF_TRY(tnf_need_str(extra->key, "key", e));
     TNF_TRY(tnf_check_reserved(extra->bytes.reserved, sizeof extra->bytes.reserved, e));
+    if (!tnf_part_here(&extra->bytes))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extra %s has no data",
+                        TNF_QUOTED(extra->key));
     return tnf_catalog_add_extra(&b->catalog, extra, e);
 }
 
@@ -233,7 +272,7 @@ tnf_status tnf_builder_set(tnf_builder *b, const char *name, const char *key,
                            const tnf_value *value, tnf_error *e)
 {
     TNF_TRY(tnf_need(key, "key", e));
-    const tnf_str whole = { name, name ? strlen(name) : 0 };
+    const tnf_str whole = whole_name(name);
     return tnf_builder_set_n(b, name ? &whole : NULL, (tnf_str) { key, strlen(key) }, value, e);
 }
 

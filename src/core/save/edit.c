@@ -384,7 +384,8 @@ static tnf_status write_over(struct editing *x, uint64_t *lacks, tnf_error *e)
         .shift = x->shift,
         .save = s,
     };
-    tnf_status status = s->format->write(&w, e);
+    tnf_status status;
+    TNF_CALL(status, e, s->format->write, &w);
     if (status == TNF_OK)
         status = tnf_sink_commit(sink, e);
     tnf_sink_close(sink);

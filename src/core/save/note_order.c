@@ -30,7 +30,7 @@ static int class_of(const struct planning *l, const char *listed, const tnf_memb
     bool text = can->attrs == TNF_HOLDS_TEXT && listed == can->file_attrs;
     if (text && m->value.kind == TNF_MAP && tnf_plan_text_map(m))
         return 3;
-    if (of ? tnf_plan_places(l, m) : tnf_plan_listed(listed, m->key))
+    if (of ? tnf_plan_places(l, m) : tnf_str_listed(m->key, listed))
         return 0;
     if (text && (m->value.kind == TNF_STRING || m->value.kind == TNF_JSON))
         return 1;

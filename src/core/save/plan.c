@@ -83,7 +83,7 @@ static void stash_member(tnf_buf *b, const tnf_member *m)
     tnf_json_put_typed(b, &m->value);
 }
 
-/* Of two entries with the same key, the first is kept. */
+/* If two entries have the same key, the first one is kept. */
 static tnf_status push_text(struct planning *l, tnf_str key, const char *p, size_t n, tnf_error *e)
 {
     tnf_attrs *text = &l->save->text;
@@ -138,8 +138,8 @@ bool tnf_plan_plain(const tnf_value *v)
  * that already needed one. */
 static bool is_shallow(const tnf_value *v, unsigned levels)
 {
-    return levels == 0 || tnf_value_check(v, TNF_DEFAULT_DEPTH - levels, NULL) == TNF_OK ||
-           tnf_value_check(v, TNF_DEFAULT_DEPTH, NULL) != TNF_OK;
+    return levels == 0 || tnf_value_within(v, TNF_DEFAULT_DEPTH - levels) ||
+           !tnf_value_within(v, TNF_DEFAULT_DEPTH);
 }
 
 static bool has_utf8_keys(const tnf_value *v)
@@ -326,16 +326,6 @@ bool tnf_plan_text_map(const tnf_member *m)
     return true;
 }
 
-bool tnf_plan_listed(const char *list, tnf_str key)
-{
-    char text[128];
-    if (!list || key.n >= sizeof text)
-        return false;
-    memcpy(text, key.p, key.n);
-    text[key.n] = 0;
-    return tnf_list_has(list, text);
-}
-
 static tnf_status plan_text_map(struct planning *l, const tnf_member *m, tnf_error *e)
 {
     for (size_t i = 0; i < m->value.n; i++) {
@@ -430,22 +420,23 @@ static tnf_status plan_attr(struct planning *l, const tnf_member *m, tnf_verdict
         tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key, found.why);
         return TNF_OK;
     }
-    if (l->stashes && !tnf_plan_utf8(m) && !tnf_registry_derives(m)) {
+    bool text = can->attrs == TNF_HOLDS_TEXT, place = tnf_str_listed(m->key, can->file_attrs);
+    if (!place && tnf_registry_derives(m))
+        return TNF_OK;
+    if (l->stashes && (text || !place) && !tnf_plan_utf8(m)) {
         tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key, TNF_PLAN_NOT_UTF8);
         return TNF_OK;
     }
-    if (tnf_plan_listed(can->file_attrs, m->key)) {
-        if (can->attrs == TNF_HOLDS_TEXT && tnf_plan_text_map(m))
-            return plan_text_map(l, m, e);
+    if (text && tnf_plan_text_map(m))
+        return plan_text_map(l, m, e);
+    if (place) {
         tnf_plan_tell(l, found.fate, "attribute", m->key, found.why ? found.why : "");
         return keep_attr(l, m, m->value.kind, e);
     }
-    if (tnf_registry_derives(m))
-        return TNF_OK;
     if (can->attrs == TNF_HOLDS_TYPED)
         return plan_typed(l, m, found.why ? found.why : "", e);
-    if (can->attrs == TNF_HOLDS_TEXT)
-        return tnf_plan_text_map(m) ? plan_text_map(l, m, e) : plan_to_text(l, m, e);
+    if (text)
+        return plan_to_text(l, m, e);
     if (l->as_tensor)
         return plan_to_stash(l, m);
     if (!tnf_registry_spells(m))
@@ -484,7 +475,7 @@ static tnf_status check_order(const struct tnf_save *s, tnf_error *e)
     if (!wish)
         return TNF_OK;
     if (strcmp(wish, "C") != 0 && strcmp(wish, "F") != 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the order is C or F, not '%s'", wish);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the order must be C or F, not '%s'", wish);
     if (*wish == 'F' ? !can->order_f : can->only_f)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the format keeps tensors %s only",
                         *wish == 'F' ? "row by row (C)" : "column by column (F)");

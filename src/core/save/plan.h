@@ -44,8 +44,6 @@ bool tnf_plan_holds(const tnf_can *can, const tnf_member *m, const tnf_object *o
 bool tnf_plan_in_order(const tnf_value *v);
 /* Is it "<family>.metadata", a map of strings: the text map of some format? */
 bool tnf_plan_text_map(const tnf_member *m);
-/* Is the key one of the words of the list? False for a NULL list. */
-bool tnf_plan_listed(const char *list, tnf_str key);
 /* Does the format, with these options, have a place for this attribute of a tensor? */
 bool tnf_plan_places(const struct planning *l, const tnf_member *m);
 

@@ -12,7 +12,7 @@
 bool tnf_plan_places(const struct planning *l, const tnf_member *m)
 {
     const tnf_can *can = &l->format->can;
-    return tnf_plan_listed(can->object_attrs, m->key) &&
+    return tnf_str_listed(m->key, can->object_attrs) &&
            !(can->no_place && can->no_place(m, l->save->values));
 }
 
@@ -67,7 +67,7 @@ static void plan_object_attrs(struct planning *l, const tnf_object *o, bool nati
 
 static bool attr_is_held(const tnf_can *can, const tnf_member *m, const tnf_object *of)
 {
-    return tnf_plan_listed(can->object_attrs, m->key) ||
+    return tnf_str_listed(m->key, can->object_attrs) ||
            (tnf_plan_holds(can, m, of) && !tnf_registry_derives(m));
 }
 
@@ -107,7 +107,7 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
     }
     if (o->order == TNF_ORDER_F && !can->order_f && o->rank > 1)
         return "the format stores tensors only row by row";
-    if (tnf_plan_listed(can->reserved, o->name))
+    if (tnf_str_listed(o->name, can->reserved))
         return "the format has another use for that name";
     if (can->ascii_names && !tnf_ascii(o->name.p, o->name.n))
         return "the format requires ASCII names";
@@ -167,7 +167,10 @@ tnf_status tnf_plan_judge(struct planning *l, tnf_error *e)
     for (size_t i = 0; i < from->n; i++)
         l->fit.objects[i] = judge_tensor(l, from, &from->objects[i]);
     TNF_TRY(check_blocks(from, e));
-    return l->format->can.fits ? l->format->can.fits(&l->fit, e) : TNF_OK;
+    tnf_status status = TNF_OK;
+    if (l->format->can.fits)
+        TNF_CALL(status, e, l->format->can.fits, &l->fit);
+    return status;
 }
 
 /* ------------------------------------------------------------------- keep */

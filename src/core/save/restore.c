@@ -34,7 +34,8 @@ static bool stash_like(const tnf_value *v)
     return true;
 }
 
-/* A value in the stash may be as deep as any other: the maps around it do not count. */
+/* A value in the stash may be as deep as any other: the maps around it do not count. Those around
+ * an attribute of the file are fewer, so restore_attr() looks at these again. */
 static unsigned stash_depth(const tnf_file *f)
 {
     unsigned most = f->options.limits.depth;
@@ -161,6 +162,13 @@ static tnf_status restore_attr(tnf_file *f, const tnf_hash *known, const tnf_mem
 {
     tnf_attrs *attrs = &f->catalog.attrs;
     uint32_t at = tnf_hash_find(known, m->key.p, m->key.n);
+    if (!tnf_value_within(&m->value, f->options.limits.depth)) {
+        tnf_warn(&f->reader, TNF_NO_OFFSET,
+                 "the attribute %s in " TNF_STASH_KEY
+                 " is ignored: it is nested deeper than %u levels (limit 'depth')",
+                 TNF_QUOTED(m->key), (unsigned)f->options.limits.depth);
+        return TNF_OK;
+    }
     if (at == TNF_HASH_NONE) {
         TNF_TRY(tnf_attrs_push(attrs, m->key.p, m->value, e));
         attrs->members[attrs->n - 1].key.n = m->key.n;

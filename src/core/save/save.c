@@ -23,7 +23,8 @@ tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *b, const c
 {
     const char *name = options->format;
     if (!name && !path)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the format is missing: set `format` of tnf_save_options");
     if (!name)
         return tnf_choose_format(out, b, path, options, e);
     *out = tnf_registry_find(name);
@@ -62,8 +63,8 @@ tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e)
 {
     const tnf_save_options *o = &s->options;
     const tnf_file *like = o->like && o->like->format == s->format ? o->like : NULL;
-    TNF_TRY(tnf_options_parse(&s->values, s->format->write_options, o->options, o->noptions,
-                              &s->arena, e));
+    TNF_TRY(tnf_options_parse(&s->values, s->format->write_options, "writer", o->options,
+                              o->noptions, &s->arena, e));
     if (like && s->format->follow)
         s->format->follow(&like->reader, (tnf_option_value *)(uintptr_t)s->values);
     return TNF_OK;
@@ -104,7 +105,11 @@ static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values,
         .folder = s->folder,
         .save = s,
     };
-    tnf_status status = s->index ? s->index->write_index(&w, e) : s->format->write(&w, e);
+    tnf_status status; /* by TNF_CALL, since a format may try what fails */
+    if (s->index)
+        TNF_CALL(status, e, s->index->write_index, &w);
+    else
+        TNF_CALL(status, e, s->format->write, &w);
     tnf_arena_free(&scratch);
     if (status != TNF_OK)
         tnf_error_prefix(e, s->format->name);

@@ -139,8 +139,6 @@ static bool changes_rows(const tnf_emb *emb, const tnf_emb_change *how)
 static tnf_status check_change(const tnf_emb *emb, const tnf_emb_change *how, tnf_error *e)
 {
     bool folded = emb->info.composed && how->fold != TNF_FOLD_NONE;
-    if ((unsigned)how->fold > TNF_FOLD_FINALFUSION || (unsigned)how->unfold > TNF_FOLD_FINALFUSION)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown fold rule");
     if (how->normalize && (how->unnormalize || how->unfold != TNF_FOLD_NONE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "vectors cannot be both normalised and multiplied by their norms");
@@ -173,7 +171,8 @@ static tnf_status new_converting(converting **out, tnf_emb *emb, const tnf_emb_c
     c->room = BLOCK / row ? BLOCK / row : 1;
     c->room = c->room < c->all ? c->room : (size_t)c->all + 1;
     if (!tnf_ckd_mul(&bytes, c->room, row))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows of %zu bytes", row);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the rows are too long: a row has %zu bytes",
+                        row);
     c->made.rows = tnf_arena_raw(&emb->arena, bytes);
     c->spare = tnf_arena_raw(&emb->arena, bytes);
     if (how->normalize)
@@ -195,8 +194,8 @@ static tnf_status add_matrix(tnf_builder *builder, tnf_emb *emb, const tnf_emb_c
     TNF_TRY(new_converting(&c, emb, how, e));
     *out = c;
     uint64_t shape[] = { c->all, emb->info.dims };
-    return tnf_builder_add_stream(builder, matrix->name.p, tnf_type_of(TNF_F32), 2, shape,
-                                  fetch_rows, c, e);
+    return tnf_builder_add_stream_n(builder, matrix->name, tnf_type_of(TNF_F32), 2, shape,
+                                    fetch_rows, c, e);
 }
 
 bool tnf_emb_convert_drops(const tnf_emb *emb, const tnf_emb_change *how, const tnf_object *o)
@@ -252,6 +251,8 @@ tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb, const tnf_emb_cha
     converting *c = NULL;
     const tnf_object *o;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_change, &how, change, e));
+    TNF_TRY(tnf_check_choice((unsigned)how.fold, TNF_FOLD_FINALFUSION, "fold", e));
+    TNF_TRY(tnf_check_choice((unsigned)how.unfold, TNF_FOLD_FINALFUSION, "unfold", e));
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++) {
         if (o == emb->info.embeddings)
             TNF_TRY(add_matrix(builder, emb, &how, &c, e));

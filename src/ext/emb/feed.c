@@ -174,7 +174,7 @@ static tnf_status tell_rows(tnf_row_feed *f, uint64_t rows, tnf_error *e)
     if (!f->progress || !pthread_equal(f->caller, pthread_self()) ||
         f->progress(f->ctx, done * row, f->total * row))
         return TNF_OK;
-    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped");
+    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "cancelled by the caller");
 }
 
 static tnf_status run_group(void *ctx, size_t group, tnf_error *e)

@@ -31,9 +31,7 @@ tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_e
     TNF_TRY(tnf_need_array(out->skip, out->nskip, "skip", e));
     if (out->k == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "k must be at least 1");
-    if ((unsigned)out->metric > TNF_L2)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown metric %d", (int)out->metric);
-    return TNF_OK;
+    return tnf_check_choice((unsigned)out->metric, TNF_L2, "metric", e);
 }
 
 bool tnf_emb_keeps_lengths(const tnf_emb *emb)

@@ -83,7 +83,7 @@ static tnf_status index_bindings(struct job *j, tnf_error *e)
             return tnf_no_memory("names", e);
         if (previous != TNF_HASH_NONE)
             return tnf_fail(
-                e, TNF_EINVAL, TNF_NO_OFFSET, "two bindings for the same tensor: %s",
+                e, TNF_EINVAL, TNF_NO_OFFSET, "there are two bindings of the tensor %s",
                 TNF_QUOTED(((tnf_str) { (const char *)j->keys.p + j->places[i].key + KEY_HEAD,
                                         j->places[i].key_n - KEY_HEAD })));
     }
@@ -143,10 +143,15 @@ static tnf_status count_missing(struct job *j, tnf_error *e)
     }
     if (j->extra && !j->options.allow_extra)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "%zu unexpected parameter%s in the file: %s", j->extra,
-                        j->extra > 1 ? "s" : "", TNF_QUOTED(j->first_extra));
+                        j->extra > 1
+                            ? "the file has %zu parameters without a binding; the first is %s"
+                            : "the file has %zu parameter without a binding: %s",
+                        j->extra, TNF_QUOTED(j->first_extra));
     if (j->missing && j->options.need_all)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the file lacks %zu parameters: %s",
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                        j->missing > 1
+                            ? "the file lacks %zu tensors that bindings need; the first is %s"
+                            : "the file lacks %zu tensor that a binding needs: %s",
                         j->missing, TNF_QUOTED(first));
     return TNF_OK;
 }
@@ -201,7 +206,8 @@ static tnf_status check_parameters(struct job *j, tnf_error *e)
                             TNF_QUOTED(o->name));
         j->places[i].at = j->bytes;
         if (!tnf_ckd_add(&j->bytes, j->bytes, data->nbytes))
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "more than 2^64 bytes");
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                            "the parameters together have more than 2^64 bytes");
     }
     return TNF_OK;
 }
@@ -280,7 +286,7 @@ static void commit_places(struct job *j)
 static tnf_status bind_all(struct job *j, tnf_error *e)
 {
     if (j->n >= TNF_HASH_NONE)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "too many bindings");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are too many bindings");
     j->places = tnf_alloc0(&j->alloc, (j->n + 1) * sizeof *j->places);
     if (!j->places)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu bindings", j->n);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of fastText models and what is expected of them.
+"""Makes the fixtures of fastText models, and the expected results.
 
-The files real_* were written by fastText 0.9.2 (its Python package) from a few hundred lines of
-random words; what is in them is told by taking them apart here. All else is composed below from the
+fastText 0.9.2 (its Python package) wrote the files real_* from a few hundred lines of random words;
+this script parses them to find their content. It makes all other files from the description of the
 layout.
 """
 import hashlib
@@ -218,7 +218,7 @@ ok("pruned.ftz", head(**SUP) + dictionary(WORDS, LABELS, 40, [(4, 1), (0, 0)]) +
 ok("pruned_all.ftz", head(**SUP) + dictionary(WORDS, LABELS, 40, []) + quantized(4, 4, 4) + dense(2, 4))
 for path in sorted((HERE / "valid").glob("real_*")):
     ok(path.name, path.read_bytes(), warnings=1 if "uneven" in path.name else 0)
-# Only leniently.
+# These open only leniently.
 ok("trailing.bin", small + b"more", warnings=1, lenient=True)
 ok("rows.bin", head(**SMALL) + dictionary(WORDS, tokens=23) + dense(6, 2) + dense(4, 2), warnings=1, lenient=True)
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of finalfusion and what is expected of them.
+"""Makes the fixtures of finalfusion, and the expected results.
 
-Everything is composed here from the layouts that docs/formats/finalfusion.md describes; where a file
-is known byte for byte from elsewhere, what is composed is compared with it. Files of finalfusion's
-own tools are not in the tree: tests/peers/finalfusion_peer.py makes some.
+This script makes all files from the layouts that docs/formats/finalfusion.md describes. If the bytes
+of a file are known from another source, it compares them. Files of finalfusion's own tools are not
+in this repository; tests/peers/finalfusion_peer.py makes some.
 """
 import hashlib
 import json
@@ -13,7 +13,7 @@ import struct
 
 HERE = pathlib.Path(__file__).parent
 BAD, SHORT, LIMIT, UNSUPPORTED = "TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_ELIMIT", "TNF_EUNSUPPORTED"
-# By the numbers of the tools; the document has 0 for the first, 1 for both matrices.
+# The numbers that the tools use. In the document, the first is 0, and both kinds of matrices are 1.
 SIMPLE, DENSE, BUCKET, QUANTIZED, METADATA, NORMS, FASTTEXT, EXPLICIT, FLORET = range(1, 10)
 NAMES = {SIMPLE: "simple", BUCKET: "bucket", FASTTEXT: "fasttext", EXPLICIT: "explicit", FLORET: "floret"}
 TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f32 f64".split()
@@ -50,7 +50,7 @@ def numbers(kind, n):
 
 # ---------------------------------------------------------------- chunks: id, payload(position), end
 class Chunk:
-    """A chunk that is composed when its place in the file is known."""
+    """A chunk whose bytes depend on its place in the file."""
 
     def __init__(self, kind, fields, data=b"", align=0, literal=False, pad=None, length=0, fill=0):
         self.kind, self.fields, self.data, self.align = kind, fields, data, align
@@ -138,7 +138,7 @@ def unknown(id=4711, data=b"from tomorrow"):
     return Chunk(id, data)
 
 
-# ---------------------------------------------------------------- what is to be seen
+# ---------------------------------------------------------------- what a reader must see
 def sha(data):
     return hashlib.sha256(data).hexdigest()
 
@@ -242,7 +242,8 @@ for kind, (chunk, rows, attrs) in VOCABS.items():
     q = PQ(rows, projection=kind in (BUCKET, FLORET), norms=kind in (SIMPLE, BUCKET))
     accept(NAMES[kind] + "_quantized", file(chunk, q.chunk()), vocab_tensors(kind) + [pq_tensor(q)],
            chunks=[kind, 4], vocab=NAMES[kind], words=words, **attrs)
-    # Chunks alone, with a header as finalfusion's tool in Python saves them, and without.
+    # Chunks without others, with a header as finalfusion's tool in Python saves them, and without a
+    # header.
     accept(NAMES[kind] + "_alone", file(chunk), vocab_tensors(kind), chunks=[kind], vocab=NAMES[kind])
     accept(NAMES[kind] + "_bare.bin", chunk.bytes(0), vocab_tensors(kind), chunks=[kind], vocab=NAMES[kind])
 accept("opq_bare.bin", tiny.chunk().bytes(0), [pq_tensor(tiny)], chunks=[4])
@@ -262,7 +263,7 @@ odd = ["New York", "", "zee\0n", "Tübingen", "实验", "\U0001F600", "a\nb", " 
 accept("odd_words", file(simple(odd), dense(8, 1)), [vocab(odd), matrix(8, 1)], words=8)
 accept("long_word", file(simple(["ä" * 20000, "b"]), dense(2, 1)), [vocab(["ä" * 20000, "b"]), matrix(2, 1)])
 accept("twice", file(simple(["a", "b", "a"]), dense(3, 1)), [vocab(["a", "b", "a"]), matrix(3, 1)])
-many = [("w%d" % i) * (i % 3) for i in range(2500)]  # beyond two marks, with empty ones
+many = [("w%d" % i) * (i % 3) for i in range(2500)]  # more than the distance of two marks, with empty words
 accept("many", file(simple(many), dense(2500, 1, data=f32(*range(2500)))),
        [vocab(many), array("embeddings", F32, [2500, 1], f32(*range(2500)))])
 many_grams = [("g%d" % i, i % 1100) for i in range(2100)]
@@ -291,7 +292,7 @@ accept("quantized_256", file(simple(["a"]), PQ(1, 1, 1, 256).chunk()), [vocab(["
 q = PQ(4, projection=True, norms=True)
 accept("quantized_flags", file(simple(FOUR), q.chunk(flags=[2, 0xFFFFFFFF])), [vocab(FOUR), pq_tensor(q)], 1)
 accept("quantized_swapped", file(simple(FOUR), q.chunk(types=(F32, U8))), [vocab(FOUR), pq_tensor(q)], 1)
-# Data that happen to be aligned, by a writer that took the prose at its word.
+# The data are aligned without padding, from a writer that followed the text of the document.
 aligned = ["abc"]
 assert (12 + 8 + 12 + 8 + 4 + 3 + 12 + 16) % 4 == 3
 accept("no_padding", file(simple(["abcd"]), dense(1, 2, pad=0)), [vocab(["abcd"]), matrix(1, 2)], 1)
@@ -354,7 +355,7 @@ accept("r2v_quantized.r2v", file(simple(FOUR), q.chunk(), **R2V), [vocab(FOUR), 
 early = q.chunk(flags=[1], types=(U8, F32))
 accept("r2v_quantized_early.r2v", file(simple(FOUR), early, **R2V), [vocab(FOUR), pq_tensor(q)], dialect="r2v")
 
-# ================================================================ valid, if one is lenient
+# ================================================================ valid when lenient
 broken = ["ok", b"zee\xc3n", "fine"]
 accept("lenient_utf8", file(simple(broken), dense(3, 1)), [vocab(broken), matrix(3, 1)], 1, lenient=True)
 accept("lenient_rows", file(simple(FOUR), dense(5, 1)), [vocab(FOUR), matrix(5, 1)], 1, lenient=True)

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of Flax's msgpack and what is expected of them (Python's own library only).
-
-The packer below is a plain reading of the MessagePack specification: shortest heads, floats of 64 bits.
-"""
+"""Makes the fixtures of Flax's msgpack, and the expected results (Python's own library only). The
+packer below follows the MessagePack specification: shortest heads, floats of 64 bits."""
 import hashlib
 import json
 import math
@@ -99,7 +97,7 @@ def packed(codes, bits):
     return n.to_bytes((len(codes) * bits + 7) // 8, "little")
 
 
-# ------------------------------------------------------------------- expecting
+# ------------------------------------------------------------------- expected results
 
 def valid(name, tree, tensors, attrs=None, lenient=False, warnings=0, raw=None):
     name += ".msgpack"

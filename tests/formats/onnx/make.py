@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of ONNX and what is expected of them (Python's own library only).
+"""Makes the fixtures of ONNX, and the expected results (Python's own library only).
 
-Messages are composed field by field from the numbers in onnx.proto.
+Messages are made field by field from the numbers in onnx.proto.
 """
 import hashlib
 import json

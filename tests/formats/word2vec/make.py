@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of word2vec's binary files and what is expected of them.
+"""Makes the fixtures of word2vec's binary files, and the expected results.
 
-Everything is composed here from the layout that docs/formats/word2vec.md describes. Files of gensim
-are made by tests/peers/gensim_peer.py.
+All files follow the layout that docs/formats/word2vec.md describes. tests/peers/gensim_peer.py
+makes files with gensim.
 """
 import base64
 import hashlib
@@ -68,7 +68,8 @@ def make_valid():
     good("mixed.bin", ROWS, compose(ROWS[:1]).replace(b"1 3\n", b"3 3\n") + compose(ROWS[1:], after=b"", head=b""), warnings=1)
     good("no_rows.bin", [], b"0 5\n", dims=5)
     good("nothing.bin", [], b"0 0\n", dims=0)
-    # No trimming: words with other blanks at their ends, empty ones, and those that begin with a newline.
+    # Words are not trimmed: words with other white space at their ends, empty words, and words that begin
+    # with a newline.
     odd = [(w, (float(i), 0.25)) for i, w in enumerate((
         b"x", b"x\xc2\xa0", b"\xe2\x80\x83x", b"\tx", b"", b"\nx", b"x\r", b"x\x0b", b"\xc2\x85", b"\n"))]
     good("untrimmed.bin", odd, compose(odd))
@@ -78,7 +79,7 @@ def make_valid():
     good("not_utf8.bin", broken, compose(broken), warnings=1)
     special = [(b"nan", b"\0\0\xc0\x7f\1\0\xc0\xff"), (b"inf", b"\0\0\x80\x7f\0\0\x80\xff"), (b"tiny", b"\1\0\0\0\1\0\0\x80")]
     good("special.bin", special, compose(special, dims=2), dims=2)
-    # Vectors whose bytes look like blanks and newlines.
+    # Vectors whose bytes look like spaces and newlines.
     blank = [(b"a", b" \n \n\n\n\n\n"), (b"b", b"\n\n\n\n    "), (b"c", b"\n\r\n\r\r\n\r\n")]
     good("blanks_in_vectors.bin", blank, compose(blank, dims=2), dims=2)
     good("blanks_in_vectors_none.bin", blank, compose(blank, dims=2, after=b""), dims=2, attrs={newline: "none"})

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of Zarr and what is expected of them (Python's own library only).
+"""Makes the fixtures of Zarr, and the expected results (Python's own library only).
 
-Documents are written by hand from the specification; stores are zip archives, and a few folders.
+Documents follow the specification. Most stores are zip archives, a few are directories.
 """
 import base64
 import gzip

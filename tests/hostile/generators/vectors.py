@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Vectors: a dimension before each (.fvecs), and behind one header (.fbin)."""
+"""Vectors: a dimension before each (.fvecs), or a header before all (.fbin)."""
 import struct
 
 from kit import *
