@@ -117,14 +117,10 @@ static tnf_status share_id(tnf_upload *u, const char *path, tnf_error *e)
     TNF_TRY(tnf_upload_begin(u, &id, e));
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_write_text(path, id.p, id.n, 0, &why);
-    if (status == TNF_OK)
+    if (tnf_until_finish(status, &why, e) == TNF_OK)
         return TNF_OK;
     tnf_upload_abort(u);
-    if (status == TNF_EEXISTS)
-        return read_id(u, path, e);
-    if (e)
-        *e = why;
-    return status;
+    return status == TNF_EEXISTS ? read_id(u, path, e) : status;
 }
 
 static tnf_status join_upload(tnf_upload *u, const tnf_job *job, const char *base, bool begin,

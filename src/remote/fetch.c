@@ -29,6 +29,8 @@ struct fetching {
     tnf_arena arena; /* names */
     atomic_uint_least64_t done;
     uint64_t total;
+    bool unsynced; /* a file is there, but `why` */
+    tnf_error why;
 };
 
 /* A file of the list to fetch. */
@@ -211,10 +213,18 @@ static tnf_status fetch_one(struct fetching *f, const struct wanted_file *w, tnf
     char target[PATH_MAX];
     tnf_source *source;
     bool fetched = false;
+    tnf_error own;
+    e = e ? e : &own; /* kept if the file is not synced */
     TNF_TRY(make_target(target, f, w->name, e));
     tnf_status status = tnf_web_open(&source, f->session, &w->place, e);
     if (status == TNF_OK)
         status = fetch_source(f, source, target, &fetched, e);
+    if (status == TNF_EUNSYNCED) { /* reported when all files are there */
+        f->unsynced = true;
+        f->why = *e;
+        tnf_error_prefix(&f->why, w->name);
+        status = TNF_OK;
+    }
     if (status == TNF_OK && f->how.file)
         f->how.file(f->how.ctx, w->name, source->size, fetched);
     tnf_source_close(source);
@@ -384,6 +394,11 @@ tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_opt
         tnf_session_watch(f.session, pass_progress, &f);
     tnf_arena_init(&f.arena, &f.session->alloc, 1u << 30);
     tnf_status status = fetch_url(&f, url, e);
+    if (status == TNF_OK && f.unsynced) {
+        status = TNF_EUNSYNCED;
+        if (e)
+            *e = f.why;
+    }
     tnf_arena_free(&f.arena);
     tnf_session_drop(f.session);
     return status;

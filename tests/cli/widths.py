@@ -94,6 +94,14 @@ def check_tables(tenfold, where):
     narrow = lines(on_terminal([tenfold, "ls", "-l", "model.safetensors"], 40, where, COLUMNS=None))
     if "DTYPE" not in narrow[0] or "OFFSET" in narrow[0]:
         yield f"ls -l at 40 columns tells other things than types: {narrow[0]}"
+    for call in (["ls", "-l"], ["stat"]): # twelve layers must not look the same
+        shown = lines(on_terminal([tenfold, *call, "layers.safetensors"], 80, where, COLUMNS=None))
+        seen = [line.split()[0] for line in shown if re.match(r"\s*bloc\S*…", line)]
+        if len(seen) < 12 or len(set(seen)) != len(seen):
+            yield f"{call[0]} at 80 columns shows different names alike: {seen}"
+    header = lines(on_terminal([tenfold, "formats"], 80, where, COLUMNS=None))[0]
+    if "CAN" not in header or "EXTENSIONS" in header:
+        yield f"formats at 80 columns tells extensions rather than what can be done: {header}"
     wide = lines(on_terminal([tenfold, "ls", "long.safetensors"], 200, where, COLUMNS=None))
     if any("…" in line for line in wide):
         yield "a name is shortened though there is room for it"
@@ -130,6 +138,7 @@ def main():
         where = pathlib.Path(made)
         subprocess.run([sys.executable, str(HERE / "files.py"), made], check=True)
         safetensors(where / "long.safetensors", [LONG % i for i in range(20)])
+        safetensors(where / "layers.safetensors", ["blocks.%d.attention.rotary_embedding.weight" % i for i in range(12)])
         wrong = [*check_tables(tenfold, where), *check_pipe(tenfold, where), *check_progress(tenfold, where)]
     print("".join(w + "\n" for w in wrong), end="")
     print(f"widths: {len(wrong)} complaints")

@@ -27,6 +27,12 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Records the output to a stream as text. */
+const command *find_command(const char *name) /* of the table of commands, which is not here */
+{
+    (void)name;
+    return NULL;
+}
+
 typedef struct recorder {
     FILE *to;
     char *text;

@@ -234,6 +234,39 @@ static void tells_what_the_values_told(void **state)
     discard_file(&m);
 }
 
+/* A value that a newer header may have must not be taken for another one. */
+static void refuses_unknown_rules(void **state)
+{
+    struct made m = make_model();
+    const tnf_file *file = m.file;
+    tnf_error e;
+    tnf_report *r;
+    tnf_sink *sink;
+    tnf_save_options save = TNF_SAVE_INIT;
+    (void)state;
+    assert_ok(tnf_sink_memory(&sink, &e));
+    save.format = "safetensors";
+    for (int i = 0; i < 4; i++) {
+        tnf_convert_options how = TNF_CONVERT_INIT;
+        how.save = &save;
+        how.sink = sink;
+        save.dry_run = true; /* so that no other rule refuses it */
+        if (i == 0)
+            how.mode = (tnf_convert_mode)(TNF_CONVERT_SPLIT + 1);
+        else if (i == 1)
+            how.tensors = (tnf_clash)(TNF_CLASH_RENAME + 1);
+        else if (i == 2)
+            how.attrs = (tnf_clash)-1;
+        else
+            how.step = (tnf_emb_step)(TNF_EMB_QUANTIZE + 1);
+        assert_fails(tnf_convert(&r, &file, 1, NULL, &how, &e), TNF_EINVAL);
+        assert_non_null(strstr(e.message, "knows only"));
+        tnf_report_free(r);
+    }
+    tnf_sink_close(sink);
+    discard_file(&m);
+}
+
 /* A gpt.rs archive can hold the f32 tensor only, and no attribute. */
 static void refuses_and_reports(void **state)
 {
@@ -491,6 +524,7 @@ int main(void)
         cmocka_unit_test(scales_that_do_not_fit),
         cmocka_unit_test(renames_tensors),
         cmocka_unit_test(tells_what_the_values_told),
+        cmocka_unit_test(refuses_unknown_rules),
         cmocka_unit_test(refuses_and_reports),
         cmocka_unit_test(sets_attributes),
         cmocka_unit_test(wrong_calls),

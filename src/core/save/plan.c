@@ -506,11 +506,8 @@ static tnf_status plan_all(struct planning *l, const tnf_catalog *from, tnf_erro
         TNF_TRY(plan_extra(l, &from->extras[i], e));
     TNF_TRY(finish_stash(l, e));
     if (l->refused)
-        return tnf_fail(
-            e, TNF_ELOSSY, TNF_NO_OFFSET,
-            "%llu item%s would be lost or changed (%s); allow the loss or choose another "
-            "format",
-            (unsigned long long)l->refused, l->refused > 1 ? "s" : "", l->first);
+        return tnf_fail(e, TNF_ELOSSY, TNF_NO_OFFSET, "%llu item%s would be lost or changed (%s)",
+                        (unsigned long long)l->refused, l->refused > 1 ? "s" : "", l->first);
     if (to->n == 0 && l->format->can.not_empty)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s", l->format->can.not_empty);
     return TNF_OK;
