@@ -67,7 +67,14 @@ void tnf_session_share(tnf_session *s);
 void tnf_session_watch(tnf_session *s, tnf_progress_fn watch, void *ctx);
 void tnf_session_drop(tnf_session *s);
 
-/* A request, and its answer. */
+/* May the work go on? False if the caller cancelled it. */
+bool tnf_session_goes_on(tnf_session *s);
+/* An idle or a new connection; waits if too many are in use. NULL: no memory. */
+void *tnf_session_lend(tnf_session *s);
+/* Must follow each call of the function above, also if that returned NULL. */
+void tnf_session_return(tnf_session *s, void *easy);
+
+/* A request, and its answer (exchange.c). */
 typedef struct tnf_exchange {
     const char *method; /* GET, PUT, POST, DELETE, HEAD */
     tnf_url url;
