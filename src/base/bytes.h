@@ -15,6 +15,35 @@
 #define TNF_BIG_ENDIAN_HOST 0
 #endif
 
+/* The bits of a float, and the float of bits. */
+static inline uint32_t tnf_f32_bits(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+static inline float tnf_f32_of(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static inline uint64_t tnf_f64_bits(double d)
+{
+    uint64_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    return bits;
+}
+
+static inline double tnf_f64_of(uint64_t bits)
+{
+    double d;
+    memcpy(&d, &bits, sizeof d);
+    return d;
+}
+
 static inline uint16_t tnf_le16(const void *at)
 {
     const uint8_t *p = at;

@@ -52,7 +52,7 @@ static unsigned count_threads(const tnf_load *l)
     else if (n == 0)
         n = DISK_THREADS;
     n = n > TNF_LOADERS_MAX ? TNF_LOADERS_MAX : n;
-    return l->plan.njobs < n ? (unsigned)l->plan.njobs : n;
+    return l->plan.ntasks < n ? (unsigned)l->plan.ntasks : n;
 }
 
 /* Makes the loaders' streams wait for the current work of the caller's stream. */

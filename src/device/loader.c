@@ -203,7 +203,7 @@ void *tnf_loader_run(void *load)
     tnf_status status = TNF_OK;
     while (status == TNF_OK && !atomic_load_explicit(&l->stop, memory_order_relaxed)) {
         size_t i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
-        if (i >= l->plan.njobs)
+        if (i >= l->plan.ntasks)
             break;
         status = run_task(&o, i, &error);
     }

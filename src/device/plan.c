@@ -236,11 +236,11 @@ static tnf_status sort_lanes(tnf_load_plan *p, tnf_error *e)
 
 static tnf_status add_task(tnf_load_plan *p, tnf_load_task task, tnf_error *e)
 {
-    tnf_load_task *tasks = grow_array(p->tasks, p->njobs, &p->room_tasks, sizeof *tasks);
+    tnf_load_task *tasks = grow_array(p->tasks, p->ntasks, &p->room_tasks, sizeof *tasks);
     if (!tasks)
         return tnf_no_memory("planning a load", e);
     p->tasks = tasks;
-    p->tasks[p->njobs++] = task;
+    p->tasks[p->ntasks++] = task;
     return TNF_OK;
 }
 
@@ -274,7 +274,7 @@ static tnf_status begin_block(tnf_load_plan *p, struct filling *f, size_t piece,
 {
     const tnf_load_tensor *w = &p->tensors[p->pieces[piece].tensor];
     TNF_TRY(add_task(p, (tnf_load_task) { TNF_READ_BLOCK, piece, 1, at, 0 }, e));
-    f->task = &p->tasks[p->njobs - 1];
+    f->task = &p->tasks[p->ntasks - 1];
     f->intake = w->intake;
     f->limit = (w->kernel ? at : at / TNF_PAGE * TNF_PAGE) + p->block;
     return TNF_OK;

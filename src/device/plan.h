@@ -80,7 +80,7 @@ typedef struct tnf_load_plan {
     tnf_load_piece *pieces;
     size_t npieces, room_pieces;
     tnf_load_task *tasks;
-    size_t njobs, room_tasks;
+    size_t ntasks, room_tasks;
     uint64_t source_bytes; /* requested bytes of the sources */
     uint64_t device_bytes;
     size_t block;

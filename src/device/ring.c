@@ -53,7 +53,7 @@ struct tnf_ring {
 static unsigned count_tasks(const tnf_load *l, size_t g)
 {
     size_t first = g * l->ring->tasks;
-    size_t left = first < l->plan.njobs ? l->plan.njobs - first : 0;
+    size_t left = first < l->plan.ntasks ? l->plan.ntasks - first : 0;
     return left < l->ring->tasks ? (unsigned)left : l->ring->tasks;
 }
 
@@ -63,7 +63,7 @@ static unsigned choose_tasks(const tnf_load_plan *p)
 {
     size_t n = GROUP / p->block;
     n = n < TASKS_MAX ? n : TASKS_MAX;
-    n = n < p->njobs / PARTS ? n : p->njobs / PARTS;
+    n = n < p->ntasks / PARTS ? n : p->ntasks / PARTS;
     return n ? (unsigned)n : 1;
 }
 

@@ -13,7 +13,7 @@ static const int8_t fp4_doubled[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, 
 /* 2^(e - 128): half of the value of mxfp4's exponent, since the codes are doubled. */
 static inline float power_scale(uint8_t e)
 {
-    return float_of(e < 2 ? (uint32_t)0x00200000 << e : (uint32_t)(e - 1) << 23);
+    return tnf_f32_of(e < 2 ? (uint32_t)0x00200000 << e : (uint32_t)(e - 1) << 23);
 }
 
 /* Half of an 8-bit float, eeee mmm, bias 7, without a sign. Bit 7 is ignored, except that it
@@ -25,7 +25,7 @@ static inline float ue4m3_scale(uint8_t x)
         return 0;
     if (e == 0)
         return (float)m * 0x1p-10f;
-    return (float)(8 + m) * float_of((uint32_t)(127 + e - 7 - 4) << 23);
+    return (float)(8 + m) * tnf_f32_of((uint32_t)(127 + e - 7 - 4) << 23);
 }
 
 #endif

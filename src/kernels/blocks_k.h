@@ -120,7 +120,7 @@ static inline bool get_q8_k(float *restrict y, const uint8_t *restrict p)
     uint32_t bits = tnf_le32(p);
     BLOCKS_UNROLL
     for (int g = 0; g < 16; g++)
-        scaled_16(y + 16 * g, codes_at(p + 4 + 16 * g), float_of(bits));
+        scaled_16(y + 16 * g, codes_at(p + 4 + 16 * g), tnf_f32_of(bits));
     return (bits & 0x7f800000) == 0x7f800000;
 }
 

@@ -10,28 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-static inline float float_of(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-static inline uint32_t bits_of(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
 /* Reads a scale: f16. */
 static inline float half_at(const uint8_t *p)
 {
     uint32_t h = tnf_le16(p), e = h & 0x7c00, bits = (h & 0x7fff) << 13;
     uint32_t sign = (h & 0x8000) << 16;
     if (e == 0) /* m * 2^-24 */
-        return float_of(sign | bits_of((float)(int)(h & 0x3ff) * 0x1p-24f));
-    return float_of(sign | (bits + ((e == 0x7c00 ? 224u : 112u) << 23)));
+        return tnf_f32_of(sign | tnf_f32_bits((float)(int)(h & 0x3ff) * 0x1p-24f));
+    return tnf_f32_of(sign | (bits + ((e == 0x7c00 ? 224u : 112u) << 23)));
 }
 
 /* Is the f16 infinite or NaN? */
@@ -43,14 +29,14 @@ static inline bool odd_half(const uint8_t *p)
 /* Rounds to the nearest f16, ties to even. A NaN becomes a quiet NaN. */
 static inline void put_half(uint8_t *p, float x)
 {
-    uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000, h;
+    uint32_t bits = tnf_f32_bits(x), sign = bits >> 16 & 0x8000, h;
     bits &= 0x7fffffff;
     if (bits > 0x7f800000)
         h = 0x7e00;
     else if (bits >= 0x477ff000) /* 65520 */
         h = 0x7c00;
     else if (bits < 0x38800000) /* 2^-14: adding 0.5 leaves the bits of a subnormal */
-        h = bits_of(float_of(bits) + 0.5f) - 0x3f000000;
+        h = tnf_f32_bits(tnf_f32_of(bits) + 0.5f) - 0x3f000000;
     else
         h = (bits - 0x38000000 + 0xfff + (bits >> 13 & 1)) >> 13;
     tnf_put_le16(p, (uint16_t)(sign | h));
@@ -61,7 +47,7 @@ static void settle_nans(float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (isnan(y[i]))
-            y[i] = float_of(0x7fc00000);
+            y[i] = tnf_f32_of(0x7fc00000);
 }
 
 /* get_NAME() decodes one block. It returns true if the block may contain a NaN: a scale is not

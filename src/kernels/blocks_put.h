@@ -38,7 +38,7 @@ static inline float largest_magnitude(const float *restrict x, int n)
     }
     for (int j = 0; j < BLOCKS_LANES; j++)
         best = most[j] > best ? most[j] : best;
-    return float_of((uint32_t)best);
+    return tnf_f32_of((uint32_t)best);
 }
 
 static inline bool any_of(ints mask)
@@ -53,7 +53,7 @@ static inline bool any_of(ints mask)
 /* The element of largest magnitude of 32, with its sign; of equal ones the first. */
 static inline float farthest_element(const float *restrict x)
 {
-    uint32_t most = bits_of(largest_magnitude(x, 32)), sign = (uint32_t)1 << 31;
+    uint32_t most = tnf_f32_bits(largest_magnitude(x, 32)), sign = (uint32_t)1 << 31;
     ints plus = { 0 }, minus = { 0 };
     for (int i = 0; i < 32; i += BLOCKS_LANES) {
         ints bits = (ints)floats_at(x + i);
@@ -61,11 +61,11 @@ static inline float farthest_element(const float *restrict x)
         minus |= bits == (int32_t)(most | sign);
     }
     if (!any_of(minus))
-        return float_of(most);
+        return tnf_f32_of(most);
     for (int j = 0; j < 32 && any_of(plus); j++)
-        if ((bits_of(x[j]) & ~sign) == most)
+        if ((tnf_f32_bits(x[j]) & ~sign) == most)
             return x[j];
-    return float_of(most | sign);
+    return tnf_f32_of(most | sign);
 }
 
 /* v without its fraction, at most `most` (even for a NaN). v is not below 0. */
@@ -281,7 +281,7 @@ static inline void put_mxfp4(uint8_t *restrict out, const float *restrict x)
 /* An 8-bit float without sign, eeee mmm: halves are rounded up, 448 at most. */
 static inline uint8_t put_ue4m3(float x)
 {
-    uint32_t bits = bits_of(x);
+    uint32_t bits = tnf_f32_bits(x);
     int e = (int)(bits >> 23 & 255) - 127 + 7;
     if (!(x > 0))
         return 0;

@@ -26,35 +26,7 @@
 
 #define PIECE 1024u /* elements; a multiple of the elements that share a byte */
 
-/* ------------------------------------------------------------------- bits */
-
-static inline uint32_t f32_bits(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
-static inline float f32_from_bits(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-static inline uint64_t f64_bits(double d)
-{
-    uint64_t bits;
-    memcpy(&bits, &d, sizeof bits);
-    return bits;
-}
-
-static inline double f64_from_bits(uint64_t bits)
-{
-    double d;
-    memcpy(&d, &bits, sizeof d);
-    return d;
-}
+/* ------------------------------------------------------------------- loading and storing */
 
 /* Compilers understand tnf_le16() and similar functions too late for vectorisation. */
 #define LOADER(bits)                                                                               \
@@ -105,7 +77,7 @@ static inline uint32_t widened_float(uint32_t v, unsigned bits, unsigned mantiss
     uint32_t top = ((1u << (bits - 1 - mantissa)) - 1) << 23;
     uint32_t normal = a + ((127 - bias) << 23);
     uint32_t smallest = (128 - bias) << 23; /* the smallest normal number of the type */
-    uint32_t sub = f32_bits(f32_from_bits(smallest | a) - f32_from_bits(smallest));
+    uint32_t sub = tnf_f32_bits(tnf_f32_of(smallest | a) - tnf_f32_of(smallest));
     uint32_t rest = a & 0x7fffff ? 0x400000u : 0; /* a NaN is made quiet */
     uint32_t all = odd && a >= top ? (normal + odd) | rest : normal;
     return sign | (a < 0x800000 ? sub : all);
@@ -145,10 +117,10 @@ LOOP(f32_of_f8_e5m2, 8, 32, from_f16((uint32_t)v << 8))
 LOOP(f32_of_f8_e4m3fnuz, 8, 32, from_fnuz(v, 3, 8))
 LOOP(f32_of_f8_e5m2fnuz, 8, 32, from_fnuz(v, 2, 16))
 LOOP(f32_of_f8_e8m0, 8, 32, from_e8m0(v))
-LOOP(f32_of_i8, 8, 32, f32_bits((float)(int8_t)v))
-LOOP(f32_of_u8, 8, 32, f32_bits((float)v))
-LOOP(f32_of_i16, 16, 32, f32_bits((float)(int16_t)v))
-LOOP(f32_of_u16, 16, 32, f32_bits((float)v))
+LOOP(f32_of_i8, 8, 32, tnf_f32_bits((float)(int8_t)v))
+LOOP(f32_of_u8, 8, 32, tnf_f32_bits((float)v))
+LOOP(f32_of_i16, 16, 32, tnf_f32_bits((float)(int16_t)v))
+LOOP(f32_of_u16, 16, 32, tnf_f32_bits((float)v))
 LOOP(f32_of_flag, 8, 32, v ? 0x3f800000u : 0)
 
 /* Packed elements, the first in the lowest bits of a byte; the last byte may be partly used. */
@@ -159,7 +131,7 @@ static inline void f32_of_packed(uint8_t *restrict out, const uint8_t *restrict 
     int half = is_signed ? 1 << (bits - 1) : 0;
     for (size_t i = 0; i < n; i++) {
         int v = in[i / each] >> bits * (i % each) & ((1 << bits) - 1);
-        put_32(out + 4 * i, f32_bits((float)((v ^ half) - half)));
+        put_32(out + 4 * i, tnf_f32_bits((float)((v ^ half) - half)));
     }
 }
 
@@ -190,12 +162,12 @@ static inline double cut_signed(int64_t v)
     return v < 0 ? -d : d;
 }
 
-LOOP(f64_of_i32, 32, 64, f64_bits((double)(int32_t)v))
-LOOP(f64_of_u32, 32, 64, f64_bits((double)v))
-LOOP(f64_of_i64, 64, 64, f64_bits((double)(int64_t)v))
-LOOP(f64_of_u64, 64, 64, f64_bits((double)v))
-LOOP(cut_of_i64, 64, 64, f64_bits(cut_signed((int64_t)v)))
-LOOP(cut_of_u64, 64, 64, f64_bits(cut_to_f64(v)))
+LOOP(f64_of_i32, 32, 64, tnf_f64_bits((double)(int32_t)v))
+LOOP(f64_of_u32, 32, 64, tnf_f64_bits((double)v))
+LOOP(f64_of_i64, 64, 64, tnf_f64_bits((double)(int64_t)v))
+LOOP(f64_of_u64, 64, 64, tnf_f64_bits((double)v))
+LOOP(cut_of_i64, 64, 64, tnf_f64_bits(cut_signed((int64_t)v)))
+LOOP(cut_of_u64, 64, 64, tnf_f64_bits(cut_to_f64(v)))
 #define cut_of_i32 f64_of_i32
 #define cut_of_u32 f64_of_u32
 
@@ -217,7 +189,7 @@ static inline uint32_t from_f32(uint32_t v, unsigned mantissa, unsigned bias, ui
     uint32_t smallest = (128 - bias) << 23; /* the smallest normal number of the type */
     uint32_t normal = a - ((127 - bias) << 23) + ((1u << (cut - 1)) - 1) + (a >> cut & 1);
     uint32_t unit = (127 + 1 - bias + 23 - mantissa) << 23;
-    uint32_t sub = f32_bits(f32_from_bits(a) + f32_from_bits(unit)) - unit;
+    uint32_t sub = tnf_f32_bits(tnf_f32_of(a) + tnf_f32_of(unit)) - unit;
     uint32_t code = a < smallest ? sub : normal >> cut;
     code = code > largest ? largest + has_infinity : code;
     if (!has_minus_zero)
@@ -243,7 +215,7 @@ static inline uint64_t from_f64(uint64_t v, unsigned mantissa, unsigned bias, ui
     int64_t half = ((int64_t)1 << (cut - 1)) - 1, least = (int64_t)(1023 - bias) << 52;
     int64_t unit = (int64_t)(1023 + 1 - bias + 52 - mantissa) << 52;
     int64_t normal = (int64_t)((uint64_t)(a - least + half + (a >> cut & 1)) >> cut);
-    int64_t sub = (int64_t)f64_bits(f64_from_bits((uint64_t)a) + f64_from_bits((uint64_t)unit));
+    int64_t sub = (int64_t)tnf_f64_bits(tnf_f64_of((uint64_t)a) + tnf_f64_of((uint64_t)unit));
     int64_t code = a < smallest ? sub - unit : normal;
     code = code > largest_ ? largest_ + has_infinity : code;
     if (!has_minus_zero)
@@ -267,8 +239,8 @@ LOOP(f8_e4m3fn_of_f32, 32, 8, NARROW_32(v, E4M3FN))
 LOOP(f8_e5m2_of_f32, 32, 8, NARROW_32(v, E5M2))
 LOOP(f8_e4m3fnuz_of_f32, 32, 8, NARROW_32(v, E4M3FNUZ))
 LOOP(f8_e5m2fnuz_of_f32, 32, 8, NARROW_32(v, E5M2FNUZ))
-LOOP(f64_of_f32, 32, 64, f64_bits((double)f32_from_bits(v)))
-LOOP(f32_of_f64, 64, 32, f32_bits((float)f64_from_bits(v)))
+LOOP(f64_of_f32, 32, 64, tnf_f64_bits((double)tnf_f32_of(v)))
+LOOP(f32_of_f64, 64, 32, tnf_f32_bits((float)tnf_f64_of(v)))
 LOOP(f16_of_f64, 64, 16, NARROW_64(v, F16))
 LOOP(bf16_of_f64, 64, 16, NARROW_64(v, BF16))
 LOOP(f8_e4m3fn_of_f64, 64, 8, NARROW_64(v, E4M3FN))

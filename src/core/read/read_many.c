@@ -37,7 +37,7 @@ struct work {
     struct piece *pieces;
     tnf_range *ranges; /* in the order of the pieces, adjacent ones joined */
     struct task *tasks;
-    size_t npieces, nranges, njobs;
+    size_t npieces, nranges, ntasks;
     tnf_progress progress;
     pthread_mutex_t lock; /* guards progress */
 };
@@ -106,11 +106,11 @@ static void make_tasks(struct work *w)
 {
     for (size_t i = 0; i < w->npieces; i++) {
         const struct piece *p = &w->pieces[i];
-        struct task *last = &w->tasks[w->njobs ? w->njobs - 1 : 0];
-        bool fits = w->njobs && p->origin && p->origin == last->piece->origin &&
+        struct task *last = &w->tasks[w->ntasks ? w->ntasks - 1 : 0];
+        bool fits = w->ntasks && p->origin && p->origin == last->piece->origin &&
                     last->n < MAX_TASK && last->bytes < BLOCK && p->range.n <= BLOCK - last->bytes;
         if (!fits) {
-            last = &w->tasks[w->njobs++];
+            last = &w->tasks[w->ntasks++];
             *last = (struct task) { .piece = p, .first = w->nranges };
         }
         last->bytes += p->range.n;
@@ -166,7 +166,7 @@ tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_o
     sort_pieces(&w);
     make_tasks(&w);
     unsigned threads = w.progress.total < WORTH_THREAD ? 1 : how.threads;
-    tnf_status status = tnf_pool_run(threads, w.njobs, run_task, &w, e);
+    tnf_status status = tnf_pool_run(threads, w.ntasks, run_task, &w, e);
     pthread_mutex_destroy(&w.lock);
     tnf_free(&a, memory, size);
     return status;
