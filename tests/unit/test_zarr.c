@@ -153,6 +153,36 @@ static void slices_read_their_chunks(void **state)
     tnf_builder_free(b);
 }
 
+/* A shard has no more chunks than the axis, whatever the option says: what is written can be read.
+ */
+static void shards_end_with_the_axis(void **state)
+{
+    static const char *const names[] = { "a" };
+    static const tnf_option options[] = { { "chunks", "4096" }, { "shard", "1048576" } };
+    tnf_save_options how = TNF_SAVE_INIT;
+    tnf_error e;
+    tnf_sink *sink;
+    tnf_source *s;
+    tnf_file *f;
+    tnf_builder *b = build_arrays(names, 1);
+    (void)state;
+    how.format = "zarr";
+    how.options = options;
+    how.noptions = 2;
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_ok(tnf_save_sink(b, sink, &how, &e));
+    tnf_str bytes = tnf_sink_bytes(sink);
+    assert_ok(tnf_source_memory(&s, bytes.p, bytes.n, &e));
+    assert_ok(tnf_open_source(&f, s, NULL, &e));
+    const tnf_value *found = tnf_value_get(tnf_find(f, "a")->attrs, "zarr.chunks");
+    assert_non_null(found);
+    assert_memory_equal(found->as.s, "[256, 64]", 9);
+    check_whole(f, "a");
+    tnf_close(f);
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+}
+
 static void some_names_have_no_place(void **state)
 {
     static const char *const bad[] = { "",   ".",   "..",          "a/../b",  "/a",  "a//b",
@@ -251,7 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folders_are_written),      cmocka_unit_test(slices_read_their_chunks),
         cmocka_unit_test(some_names_have_no_place), cmocka_unit_test(dimension_names_are_kept),
-        cmocka_unit_test(links_stay_inside),
+        cmocka_unit_test(links_stay_inside),        cmocka_unit_test(shards_end_with_the_axis),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
