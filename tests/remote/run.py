@@ -390,7 +390,7 @@ def test_folders(w):
            "HF_ENDPOINT": w.url("hub"), "HF_HOME": os.path.join(w.folder, "home"), "HF_TOKEN": "x"}
     local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
     names = sorted(os.listdir(w.folder + "/model"))
-    for url in ["%s://store%s/model/" % (scheme, paged) for scheme in ("s3", "gs", "az", "abfs") for paged in ("", "-paged")] + [
+    for url in ["%s://store%s/model/" % (scheme, paged) for scheme in ("s3", "gs", "az", "abfs") for paged in ("", "-paged", "-marked")] + [
             "abfss://store@account.dfs.core.windows.net/model/", "hf://tree/any/model/"]:
         code, out, err = run("hash", url, env=env)
         check(code == 0 and out.split()[:1] == [local], "%s: %s" % (url, err))
