@@ -251,6 +251,23 @@ def test_fetch(w):
     check(code == 3 and "changed while it was read" in err and not os.path.exists(name), "changed: " + err)
     code, out, err = run("fetch", w.url("ok/model/evil.safetensors.index.json"), target)
     check(code == 3 and "outside the directory" in err, "names that lead out: " + err)
+    # No shard that the index names is left out.
+    odd = os.path.join(w.folder, "odd.safetensors.index.json")
+    for name, words in [("m.safetensors\0.safetensors", "invalid, or outside the directory"), ("m" * 3000, "invalid, or outside"),
+                        ("d/" * 300 + "m.safetensors", "has no such file (404)")]:
+        with open(odd, "w") as f:
+            json.dump({"weight_map": {"t": name}}, f)
+        code, out, err = run("fetch", "--force", w.url("ok/odd.safetensors.index.json"), target)
+        check(code == 3 and words in err, "the shard %r: %d %s" % (name[:40], code, err))
+    # The names are compared with those before them by a table, not one by one.
+    with open(odd, "w") as f:
+        json.dump({"weight_map": {"t%d" % i: "none-%d.safetensors" % i for i in range(32000)}}, f)
+    child = subprocess.Popen([command, "fetch", "--force", w.url("ok/odd.safetensors.index.json"), target], env=clean,
+                             stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    check(child.returncode == 3 and usage.ru_utime < 6, "32,000 shards: %d, %.1f s" % (child.returncode, usage.ru_utime))
+    os.unlink(odd)
     shutil.rmtree(target)
 
 
