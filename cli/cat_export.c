@@ -144,11 +144,12 @@ static bool keeps_elements(const view *v)
 static tnf_status add_slice(tnf_builder *builder, const view *v, stream *s, tnf_error *error)
 {
     const tnf_value *attrs = v->object.attrs;
+    const tnf_str name = { ARRAY, sizeof ARRAY - 1 };
     tnf_status status = tnf_builder_add_stream(builder, ARRAY, v->type, v->rank, v->shape,
                                                fetch_bytes, s, error);
     for (size_t i = 0; status == TNF_OK && keeps_elements(v) && attrs && i < attrs->n; i++)
-        status = tnf_builder_set(builder, ARRAY, attrs->as.members[i].key.p,
-                                 &attrs->as.members[i].value, error);
+        status = tnf_builder_set_n(builder, &name, attrs->as.members[i].key,
+                                   &attrs->as.members[i].value, error);
     return status;
 }
 

@@ -64,9 +64,17 @@ const command *find_command(const char *name);
 /* Reports an unknown command and suggests the most similar one. */
 int unknown_command(const char *name);
 
+#define INPUTS_HELP                                                                                \
+    "An input FILE may be a URL (http, https, s3, gs, az, hf), the directory of a model, or - "    \
+    "for "                                                                                         \
+    "standard input."
+
 /* help.c */
 void help_overview(FILE *to);
 void help_command(FILE *to, const command *c);
+/* The help of an option, with the words that it takes if the text does not name all of them. */
+#define OPTION_HELP 800
+const char *option_help(char out[OPTION_HELP], const opt *o);
 
 /* man.c and complete.c: the build calls this as `tenfold --generate KIND DIR`. */
 int generate_files(int argc, char **argv);
@@ -79,13 +87,28 @@ int complete_names(int argc, char **argv);
 
 /* report.c: messages, each one line on stderr. */
 int exit_code(tnf_status status);
-/* Prints "tenfold: …"; returns EXIT_USAGE. */
+/* Sets the command for messages of usage_error(). */
+void usage_of(const char *name);
+/* Prints "tenfold: COMMAND: …"; returns EXIT_USAGE. The text may already begin with the command. A
+ * wrong value has the form "--option takes WHAT, not 'VALUE'". */
 int usage_error(const char *format, ...) TNF_PRINTF(1, 2);
+/* Prints "tenfold: out of memory"; returns EXIT_IO. */
+int memory_error(void);
+/* Is it done, though maybe not synced? Then the command reports its result; after TNF_EUNSYNCED it
+ * ends with the message and the exit code of the error. */
+bool was_done(tnf_status status);
 /* Prints "tenfold: FILE: MESSAGE (at byte N)"; returns the exit code of the error. */
 int file_error(const char *path, const tnf_error *error);
+/* The same for TNF_ELOSSY: names the options of the command that help. */
+int loss_error(const char *path, const tnf_error *error);
+/* The same for a file that the command opens itself; `why` is an errno. */
+int cannot_open(const char *path, int why);
+int cannot_read(const char *path, int why);
 void file_message(const char *path, const char *kind, uint64_t offset, const char *message);
 /* Flushes standard output. Returns the errno of the first failure, or 0. */
 int flush_out(void);
+/* Notes that output was lost before it came to standard output. */
+void lose_out(int why);
 /* The name of a path in messages: "-" is standard input. */
 const char *shown_path(const char *path);
 

@@ -53,7 +53,7 @@ static bool ask_section(job *j, size_t section, const tnf_str *words, const tnf_
     score *s = &j->sections[section];
     bool good = hits && counts;
     if (!good)
-        j->code = usage_error("out of memory");
+        j->code = memory_error();
     else if (tnf_emb_analogy(hits, counts, NULL, j->in.emb, words, n, &j->asking.query, &error) !=
              TNF_OK) {
         j->code = file_error(j->in.in.name, &error);
@@ -87,8 +87,9 @@ static bool ask_batch(job *j, const emb_lines *lines)
             skip = skip < line.n ? skip : line.n;
             good = good && add_section(j, (tnf_str) { line.p + skip, line.n - skip });
         } else if (emb_tokens(line, four, 4) != 4) {
-            usage_error("accuracy: each line needs four words, the last is the answer: '%.*s'",
-                        line.n < 100 ? (int)line.n : 100, line.p);
+            usage_error("accuracy: %s: a line must have four words, the last is the answer, not "
+                        "'%.*s'",
+                        shown_path(lines->path), (int)shown_bytes(line.p, line.n, 100), line.p);
             j->code = EXIT_USAGE;
             good = false;
         } else if (tnf_emb_find(j->in.emb, four[3]) == TNF_NO_ROW) {
@@ -111,10 +112,10 @@ static void ask_all(job *j, const char *path)
         return;
     }
     if (!add_section(j, (tnf_str) { "", 0 }))
-        j->code = usage_error("out of memory");
+        j->code = memory_error();
     while (j->code == EXIT_DONE && emb_lines_next(&lines))
         if (!ask_batch(j, &lines) && j->code == EXIT_DONE)
-            j->code = usage_error("out of memory");
+            j->code = memory_error();
     if (lines.fd < 0 && j->code == EXIT_DONE)
         j->code = EXIT_IO;
     emb_lines_close(&lines);

@@ -40,7 +40,7 @@ static bool ask_words(job *j, const tnf_str *words, size_t n)
     tnf_error error;
     bool good = false;
     if (!emb_results_begin(&r, n, k, 3 * n))
-        j->code = usage_error("out of memory");
+        j->code = memory_error();
     else if (tnf_emb_analogy(r.hits, r.counts, r.found, j->in.emb, words, n, &j->asking.query,
                              &error) != TNF_OK)
         j->code = file_error(j->in.in.name, &error);
@@ -59,7 +59,7 @@ static bool ask_batch(void *ctx, const emb_lines *lines)
     tnf_str *words = calloc(lines->nlines, 3 * sizeof *words);
     size_t n = 0;
     if (!words) {
-        j->code = usage_error("out of memory");
+        j->code = memory_error();
         return false;
     }
     for (size_t i = 0; i < lines->nlines; i++) {
@@ -67,8 +67,9 @@ static bool ask_batch(void *ctx, const emb_lines *lines)
             n++;
             continue;
         }
-        usage_error("analogy: each line needs three words: '%.*s'",
-                    lines->lines[i].n < 100 ? (int)lines->lines[i].n : 100, lines->lines[i].p);
+        usage_error("analogy: %s: a line must have three words, not '%.*s'",
+                    shown_path(lines->path),
+                    (int)shown_bytes(lines->lines[i].p, lines->lines[i].n, 100), lines->lines[i].p);
         j->code = EXIT_USAGE;
     }
     bool good = n == 0 || ask_words(j, words, n);
@@ -95,6 +96,8 @@ static int run_analogy(const cli_state *cli, const void *opts, int argc, char **
     if (argc != 1 && argc != 4)
         return usage_error("analogy: give all of A, B and C, or none of them");
     j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
+    if (j.code == EXIT_DONE && !emb_has_words(&j.in, true))
+        j.code = EXIT_BAD;
     if (j.code == EXIT_DONE && !emb_query(&j.asking, &j.in, j.options->k, j.options->metric))
         j.code = EXIT_USAGE;
     j.asking.json = j.options->json;

@@ -34,7 +34,7 @@ static int run_append(const cli_state *cli, const void *opts, int argc, char **a
         return EXIT_USAGE;
     input *inputs = calloc((size_t)argc, sizeof *inputs);
     int code = inputs ? append_inputs(cli, o, inputs, argv[0], argv + 1, (size_t)argc - 1)
-                      : usage_error("out of memory");
+                      : memory_error();
     free(inputs);
     return code;
 }

@@ -95,7 +95,11 @@ static int not_found(const input *in, const char *arg)
     fputs("tenfold: ", stderr);
     put_safe(stderr, in->name, strlen(in->name), false);
     if (o) {
-        fputs(": this tensor has no such part; its parts are", stderr);
+        fputs(": '", stderr);
+        put_name(stderr, o->name);
+        fputs("' has no part '", stderr);
+        put_safe(stderr, hash + 1, strlen(hash + 1), false);
+        fputs("'; its parts are", stderr);
         for (uint16_t i = 0; i < o->nparts; i++)
             fprintf(stderr, "%s '%s'", i > 0 ? "," : "", o->parts[i].role);
         putc('\n', stderr);
@@ -385,7 +389,7 @@ static int show_argument(call *c, const char *arg)
     target t = { 0 };
     char *text = strdup(arg);
     if (!text)
-        return usage_error("out of memory");
+        return memory_error();
     bool found = find_target(&t, c->in->file, text);
     bool left_out = found && is_excluded(c, t.object);
     c->excluded += left_out;
@@ -438,7 +442,7 @@ static int cat_all(call *c, int argc, char **argv)
     size_t n = 0;
     const char **args = calloc((size_t)argc + select->n + 1, sizeof *args);
     if (!args)
-        return usage_error("out of memory");
+        return memory_error();
     for (int i = 1; i < argc; i++)
         args[n++] = argv[i];
     for (size_t i = 0; i < select->n; i++)

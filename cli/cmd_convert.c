@@ -24,20 +24,20 @@ typedef struct options {
 
 #define MAX_METADATA ((size_t)64 << 20)
 
-static bool read_text(char **text, size_t *n, const char *path)
+static int read_text(char **text, size_t *n, const char *path)
 {
     FILE *f = fopen(path, "rb");
-    *text = f ? malloc(MAX_METADATA + 1) : NULL;
-    bool ok = *text != NULL;
-    if (ok) {
-        *n = fread(*text, 1, MAX_METADATA + 1, f);
-        ok = !ferror(f);
-    }
-    if (!ok)
-        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
-    if (f)
-        fclose(f);
-    return ok;
+    if (!f)
+        return cannot_open(path, errno);
+    int code = EXIT_DONE;
+    *text = malloc(MAX_METADATA + 1);
+    *n = *text ? fread(*text, 1, MAX_METADATA + 1, f) : 0;
+    if (!*text)
+        code = memory_error();
+    else if (ferror(f))
+        code = cannot_read(path, errno);
+    fclose(f);
+    return code;
 }
 
 /* --metadata: for formats whose metadata is one text. */
@@ -52,8 +52,9 @@ static int take_metadata(tnf_member *out, char **text, const options *o, const c
     if (!known || !f.document)
         return usage_error("convert: --metadata is for formats whose metadata is one text, such as "
                            "finalfusion; for other formats use 'tenfold meta --set'");
-    if (!read_text(text, &n, o->metadata))
-        return EXIT_IO;
+    int code = read_text(text, &n, o->metadata);
+    if (code != EXIT_DONE)
+        return code;
     if (n > MAX_METADATA || !tnf_utf8_valid(NULL, *text, n)) {
         file_message(o->metadata, "", TNF_NO_OFFSET, "it is not UTF-8 text, or larger than 64 MiB");
         return EXIT_BAD;

@@ -74,7 +74,7 @@ static int compare_files(job *j, const input *a, const input *b, tnf_diff_option
     how->rename = j->renaming ? on_rename : NULL;
     how->ctx = j;
     if (!diff_report_begin(&j->report, j->cli, j->options->json))
-        return usage_error("out of memory");
+        return memory_error();
     j->report.summary = j->options->summary;
     progress_begin(&j->progress, j->cli);
     stop_catch(&before);
@@ -87,7 +87,7 @@ static int compare_files(job *j, const input *a, const input *b, tnf_diff_option
     else if (how->select && !j->selected)
         code = nothing_selected(b->name, j->options->select.n, j->options->exclude.n);
     else if (!silent)
-        diff_report_print(&j->report, a, b, &result);
+        code = diff_report_print(&j->report, a, b, &result);
     diff_report_end(&j->report);
     return code != EXIT_DONE ? code : result.same ? EXIT_DONE : EXIT_DIFFERS;
 }
@@ -181,10 +181,11 @@ const command cmd_diff = {
         "makes no difference: formats, compression, the order of tensors and of attributes, rows "
         "or columns first (-v mentions that). Without a tolerance, two files are the same exactly "
         "if 'tenfold hash' gives the same hash for both.\n\nFor each tensor with different values "
-        "it prints how many values differ, and the position of the first one. Then follow the "
-        "largest absolute and relative difference, the mean difference, the squared error divided "
-        "by the squares of A (NMSE), and the cosine of the angle between both.\n\nExits with 0 if "
-        "both are the same, with 1 if not. -q prints nothing and stops at the first difference.",
+        "it prints how many values differ, the position of the first one, the largest absolute and "
+        "the largest relative difference, the mean difference, the squared error divided by the "
+        "squares of A (NMSE), and the cosine of the angle between both.\n\nExits with 0 if both "
+        "files are the same, and with 1 if not. -q prints nothing and stops at the first "
+        "difference.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -51,7 +51,7 @@ static int run_fetch(const cli_state *cli, const void *opts, int argc, char **ar
     format_options settings = { 0 };
     int code = EXIT_DONE;
     bool stopped = false;
-    if (!format_options_parse(&settings, &o->options)) {
+    if (!format_options_parse(&settings, &o->options, "--option")) {
         format_options_free(&settings);
         return EXIT_USAGE;
     }
@@ -66,7 +66,7 @@ static int run_fetch(const cli_state *cli, const void *opts, int argc, char **ar
     stop_catch(&stop);
     if (o->json)
         json_open(&f.out, '[');
-    for (int i = 0; i + 1 < argc && code == EXIT_DONE; i++) {
+    for (int i = 0; i + 1 < argc && (code == EXIT_DONE || code == EXIT_UNSYNCED); i++) {
         tnf_error error;
         progress_begin(&f.bar, cli);
         tnf_status status = tnf_fetch(argv[i], argv[argc - 1], &how, &error);

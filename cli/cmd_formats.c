@@ -157,9 +157,9 @@ static void fill_cells(const tnf_format_info *f, const char *out[COLUMNS], row *
 static void all_for_people(const cli_state *cli)
 {
     static const table_column columns[COLUMNS] = {
-        { "NAME", false, false, 0 },       { "TITLE", false, true, 1 },
-        { "EXTENSIONS", false, false, 2 }, { "CAN", false, false, 3 },
-        { "METADATA", false, false, 5 },   { "TYPES", false, false, 4 },
+        { "NAME", false, false, 0, 0 },      { "TITLE", false, true, 1, 0 },
+        { "EXTENSIONS", false, true, 5, 0 }, { "CAN", false, false, 2, 0 },
+        { "METADATA", false, false, 4, 0 },  { "TYPES", false, false, 3, 0 },
     };
     const char *cell[COLUMNS];
     row r;

@@ -157,8 +157,7 @@ static int hash_one(const cli_state *cli, const options *o, const char *path, ha
         return code;
     t.tensors.to = open_memstream(&t.text, &t.n);
     t.leaves.to = open_memstream(&t.leaves_text, &t.leaves_n);
-    code = t.tensors.to && t.leaves.to ? hash_input(cli, &t, &in, hash)
-                                       : usage_error("out of memory");
+    code = t.tensors.to && t.leaves.to ? hash_input(cli, &t, &in, hash) : memory_error();
     if (t.tensors.to)
         fclose(t.tensors.to);
     if (t.leaves.to)
@@ -177,10 +176,12 @@ static int hash_one(const cli_state *cli, const options *o, const char *path, ha
 static int check_files(const cli_state *cli, const options *o, hash_list *list)
 {
     int worst = EXIT_DONE;
-    if (list->n && !hash_list_has_file(list))
-        return usage_error("%s: none of the listed files exists; if the manifest lists tensors, "
-                           "also give the FILE that has them (see 'tenfold help hash')",
-                           shown_path(o->check));
+    if (list->n && !hash_list_has_file(list)) {
+        file_message(shown_path(o->check), "", TNF_NO_OFFSET,
+                     "none of the listed files exists; if the manifest lists tensors, also give "
+                     "the FILE that has them (see 'tenfold help hash')");
+        return EXIT_USAGE;
+    }
     for (size_t i = 0; i < list->n; i++) {
         uint8_t hash[32];
         char hex[HASH_TEXT];

@@ -304,7 +304,7 @@ static int show_input(call *c, const input *in)
         show_listing(c, in, &l);
     stat_sums_free(&sums);
     free(l.items);
-    return ok ? EXIT_DONE : usage_error("out of memory");
+    return ok ? EXIT_DONE : memory_error();
 }
 
 static int list_file(call *c, const char *path)
@@ -418,7 +418,7 @@ static int run_ls(const cli_state *cli, const void *opts, int argc, char **argv)
     if (o->depth && o->details)
         return usage_error("--depth and --long cannot be combined");
     if (o->depth && !opt_count(&c.depth, o->depth))
-        return usage_error("--depth: '%s' is not a number from 1 to 1000", o->depth);
+        return usage_error("--depth takes a number from 1 to 1000, not '%s'", o->depth);
     int code = check_both(&c, argv[0], argv + 1, argc - 1);
     if (code != EXIT_DONE)
         return code;
@@ -427,7 +427,7 @@ static int run_ls(const cli_state *cli, const void *opts, int argc, char **argv)
     if (globs && c.hit)
         code = run_files(&c, part_files(&c, argc, argv, globs), argv);
     else
-        code = usage_error("out of memory");
+        code = memory_error();
     free(globs);
     free(c.hit);
     return code;
@@ -453,7 +453,7 @@ static const opt table[] = {
       "Without it, the order is the file's own." },
     { "reverse", 'r', OPT_FLAG, offsetof(ls_options, reverse), NULL, NULL, "Reverse the order." },
     { "depth", 0, OPT_TEXT, offsetof(ls_options, depth), "N", NULL,
-      "Print sums instead of tensors: one line for all names that share their first N pieces, "
+      "Print sums instead of tensors: one line for all names that share their first N components, "
       "which dots and slashes separate." },
     INPUT_OPTIONS(ls_options, in),
     READER_OPTION(ls_options, in),

@@ -49,7 +49,7 @@ static int run_merge(const cli_state *cli, const void *opts, int argc, char **ar
     if (code != EXIT_DONE)
         return code;
     input *inputs = calloc((size_t)argc, sizeof *inputs);
-    code = inputs ? merge_inputs(cli, o, inputs, argv, (size_t)argc) : usage_error("out of memory");
+    code = inputs ? merge_inputs(cli, o, inputs, argv, (size_t)argc) : memory_error();
     free(inputs);
     return code;
 }

@@ -87,6 +87,8 @@ static void show_value(const job *j, const tnf_value *v)
 static int tell_wrong(const job *j, const char *about)
 {
     char text[512];
+    if (j->editor.no_memory)
+        return memory_error();
     if (about)
         snprintf(text, sizeof text, "%s: %s", about, j->editor.why);
     file_message(j->in.name, "", TNF_NO_OFFSET, about ? text : j->editor.why);
@@ -182,13 +184,21 @@ static char *full_key(job *j, const char *text, size_t n, bool tree)
     return key;
 }
 
+/* Refuses to give the value of a text map another type. */
+static bool check_text_type(job *j, const char *key, const char *type)
+{
+    return strcmp(type, "string") == 0 || !is_text_entry(j, key) ||
+           meta_fail(&j->editor, "'%s' can only be a text in this format, not %s", key, type);
+}
+
 static bool retype_one(job *j, const char *setting)
 {
     const char *equals = strchr(setting, '=');
-    char *key = full_key(j, setting, (size_t)(equals - setting), true);
+    char *key = full_key(j, setting, (size_t)(equals - setting), false);
     tnf_value found, fresh, changed;
     tnf_str path = { key, key ? strlen(key) : 0 };
     if (!key || !meta_get(&j->editor, &found, &j->after, path) ||
+        !check_text_type(j, key, equals + 1) ||
         !meta_retype(&j->editor, &fresh, &found, equals + 1) ||
         !meta_put(&j->editor, &changed, &j->after, path, &fresh))
         return false;
@@ -205,6 +215,8 @@ static bool set_one(job *j, const char *setting)
         return false;
     bool entry = is_text_entry(j, key);
     tnf_value changed;
+    if (j->options->as && !check_text_type(j, key, j->options->as))
+        return false;
     j->editor.as_text = j->options->string || entry;
     if ((entry && !make_text_map(j, key)) ||
         !meta_set(&j->editor, &changed, &j->after, (tnf_str) { key, strlen(key) }, equals + 1))
@@ -256,7 +268,7 @@ static int save_changes(job *j)
 {
     const options *o = j->options;
     format_options writer;
-    if (!format_options_parse(&writer, &o->save.writer) ||
+    if (!format_options_parse(&writer, &o->save.writer, "--option") ||
         !format_options_add(&writer, "reserve", o->save.reserve))
         return EXIT_USAGE;
     const meta_change c = { .editor = &j->editor,
@@ -442,7 +454,8 @@ static const opt table[] = {
     { "shift", 0, OPT_FLAG, offsetof(options, shift), NULL, NULL,
       "GGUF: change FILE in place; if there is no room, let the file system (ext4, XFS) insert "
       "blocks in front of the tensors, so that nothing is copied. Dangerous while a program has "
-      "FILE open or mapped: the tensors move, so the program reads wrong bytes." },
+      "FILE open or mapped: the tensors move, so the program reads wrong bytes. For other formats "
+      "the same as --in-place." },
     { "rewrite", 0, OPT_FLAG, offsetof(options, rewrite), NULL, NULL,
       "Write a new file even if FILE could be changed in place." },
     RESERVE_OPTION(options, save),

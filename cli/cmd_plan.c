@@ -32,10 +32,8 @@ static int read_words(words *w, const char *path)
     char *line = NULL;
     size_t room = 0;
     ssize_t n;
-    if (!f) {
-        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
-        return EXIT_IO;
-    }
+    if (!f)
+        return cannot_open(path, errno);
     while ((n = getline(&line, &room, f)) > 0) {
         while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
             line[--n] = 0;
@@ -60,9 +58,18 @@ static void free_words(words *w)
 
 static bool take_number(uint64_t *out, const char *text, const char *name)
 {
+    char *end;
+    if (!text || (number_parse(out, text, &end) && !*end && *out > 0))
+        return true;
+    usage_error("plan: --%s takes a number above 0, not '%s'", name, text);
+    return false;
+}
+
+static bool take_size(uint64_t *out, const char *text)
+{
     if (!text || size_parse(out, text))
         return true;
-    usage_error("plan: --%s takes a number, not '%s'", name, text);
+    usage_error("plan: --max-size takes a size such as 5GB, 2GiB or 500M, not '%s'", text);
     return false;
 }
 
@@ -102,7 +109,7 @@ static int make_plan(const cli_state *cli, const options *o, tnf_job_options *wh
     tnf_error error;
     tnf_status status = tnf_job_plan(&job, what, &error);
     if (status != TNF_OK)
-        return file_error("plan", &error);
+        return status == TNF_ELOSSY ? loss_error("plan", &error) : file_error("plan", &error);
     tnf_str text = tnf_job_text(job);
     if (o->json) {
         fwrite(text.p, 1, text.n, stdout);
@@ -131,16 +138,23 @@ static int fill_options(const options *o, tnf_job_options *what, format_options 
     what->numeric = o->rtol || o->atol;
     if (!o->job)
         return usage_error("plan: the job is missing; give --for " JOBS);
+    if (opt_position(JOBS, o->job, strlen(o->job)) < 0)
+        return usage_error("plan: --for takes one of " JOBS ", not '%s'", o->job);
+    if (strcmp(o->job, "convert") == 0 && !o->out)
+        return usage_error("plan: the output is missing; give --out PATH");
+    if (o->max_size && !o->save.to)
+        return usage_error("plan: --max-size needs the format of the files; give -t FORMAT");
+    if (strcmp(o->job, "similar") == 0 && !o->queries)
+        return usage_error("plan: the words are missing; give --queries FILE");
     if (!o->parts)
         return usage_error("plan: the number of parts is missing; give --parts N");
     if (o->save.to && !(what->format = saving_format(o->save.to)))
         return usage_error("plan: unknown format '%s'", o->save.to);
     if (!take_number(&what->parts, o->parts, "parts") ||
-        !take_number(&what->max_bytes, o->max_size, "max-size") ||
-        !take_number(&what->k, o->k, "count") ||
+        !take_size(&what->max_bytes, o->max_size) || !take_number(&what->k, o->k, "count") ||
         !opt_tolerance(&what->rtol, "plan", "rtol", o->rtol) ||
         !opt_tolerance(&what->atol, "plan", "atol", o->atol) ||
-        !format_options_parse(writer, &o->save.writer))
+        !format_options_parse(writer, &o->save.writer, "--option"))
         return EXIT_USAGE;
     what->options = writer->items;
     what->noptions = writer->n;
@@ -233,7 +247,7 @@ const command cmd_plan = {
         "the content hash (4 MiB). A worker refuses an input that has changed since planning (exit "
         "3). Planning reads only headers.\n\nIf the layout of a file depends on its content "
         "(compressed or digested tensors, text), the file cannot be written in parts. Then one "
-        "part does all the work, and the summary says so.",
+        "part does all the work; the summary then says (whole).",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

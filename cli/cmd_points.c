@@ -105,12 +105,12 @@ static int create_points(const points_options *o, const char *path)
     stop_catch(&before);
     tnf_status status = tnf_points_create(&points, path, &space, &how, &error);
     stop_release(&before, status == TNF_ECANCELLED);
-    if (status != TNF_OK)
+    if (!was_done(status))
         return points_error(path, &error);
     tnf_points_close(points);
     if (o->json)
         print_created(&space);
-    return EXIT_DONE;
+    return status == TNF_OK ? EXIT_DONE : points_error(path, &error);
 }
 
 /* ----------------------------------------------------------------------- rm */
@@ -120,30 +120,26 @@ static int delete_points(const cli_state *cli, const points_options *o, tnf_poin
 {
     tnf_error error;
     uint64_t *offsets = malloc(n * sizeof *offsets);
-    if (!offsets) {
-        fputs("tenfold: out of memory\n", stderr);
-        return EXIT_IO;
-    }
-    int code = EXIT_DONE;
-    for (size_t i = 0; i < n && code == EXIT_DONE; i++) {
+    if (!offsets)
+        return memory_error();
+    for (size_t i = 0; i < n; i++) {
         char *end;
-        if (!number_parse(&offsets[i], texts[i], &end) || *end)
-            code = usage_error("points: '%s' is not an offset", texts[i]);
+        if (number_parse(&offsets[i], texts[i], &end) && !*end)
+            continue;
+        free(offsets);
+        return usage_error("points: '%s' is not an offset", texts[i]);
     }
-    if (code == EXIT_DONE) {
-        stop_state before;
-        stop_catch(&before);
-        tnf_status status = tnf_points_delete(points, offsets, n, o->shred ? TNF_POINTS_SHRED : 0,
-                                              &error);
-        stop_release(&before, status == TNF_ECANCELLED);
-        code = status == TNF_OK ? EXIT_DONE : points_error(path, &error);
-    }
+    stop_state before;
+    stop_catch(&before);
+    tnf_status status = tnf_points_delete(points, offsets, n, o->shred ? TNF_POINTS_SHRED : 0,
+                                          &error);
+    stop_release(&before, status == TNF_ECANCELLED);
     free(offsets);
-    if (code == EXIT_DONE && o->json)
+    if (was_done(status) && o->json)
         printf("{\"deleted\":%zu}\n", n);
-    else if (code == EXIT_DONE && !cli->quiet)
+    else if (was_done(status) && !cli->quiet)
         fprintf(stderr, "%zu point%s deleted\n", n, n == 1 ? "" : "s");
-    return code;
+    return status == TNF_OK ? EXIT_DONE : points_error(path, &error);
 }
 
 /* ------------------------------------------------------------------ compact */
@@ -199,7 +195,7 @@ static int compact_points(const cli_state *cli, const points_options *o, tnf_poi
     stop_catch(&caught);
     tnf_status status = tnf_points_compact(points, flags, o->json ? on_moved : NULL, &list, &error);
     stop_release(&caught, status == TNF_ECANCELLED);
-    if (status != TNF_OK)
+    if (!was_done(status))
         return points_error(path, &error);
     if (stat(path, &after) != 0)
         memset(&after, 0, sizeof after);
@@ -208,7 +204,7 @@ static int compact_points(const cli_state *cli, const points_options *o, tnf_poi
     else if (!cli->quiet)
         fprintf(stderr, "%" PRIu64 " bytes became %" PRIu64 "\n", (uint64_t)before.st_size,
                 (uint64_t)after.st_size);
-    return EXIT_DONE;
+    return status == TNF_OK ? EXIT_DONE : points_error(path, &error);
 }
 
 /* ------------------------------------------------------------------ command */
@@ -242,6 +238,11 @@ static int run_points(const cli_state *cli, const void *options, int argc, char 
         argc--;
         argv++;
     }
+    struct stat st;
+    if (verb < 0 && argc > 1 && stat(argv[0], &st) != 0)
+        return usage_error("points: unknown action '%s'; the actions are list, create, add, rm and "
+                           "compact",
+                           argv[0]);
     if (argc > 1 && verb != 3)
         return usage_error("points: unexpected argument '%s'", argv[1]);
     if (argc == 1 && verb == 3)

@@ -89,7 +89,7 @@ static int run_quantize(const cli_state *cli, const void *opts, int argc, char *
     if (j.o->json && !strcmp(argv[1], "-"))
         return usage_error("quantize: the file and --json cannot both go to standard output");
     int code = emb_rewrite(&s, cli, &j.o->emb, &j.o->save, argv);
-    if (code == EXIT_DONE && !j.o->save.dry_run)
+    if ((code == EXIT_DONE || code == EXIT_UNSYNCED) && !j.o->save.dry_run)
         tell_result(&j, cli, s.report, argv[0]);
     saving_free(&s);
     return code;
@@ -125,7 +125,7 @@ static const opt table[] = {
 
 static const example examples[] = {
     { "tenfold quantize vectors.fifu small.fifu", "rows of 300 numbers become 150 bytes" },
-    { "tenfold quantize vectors.fifu small.fifu -q opq -s 100 -i 50",
+    { "tenfold quantize vectors.fifu small.fifu --quantizer opq -s 100 -i 50",
       "100 bytes, rotated so that less is lost" },
     { 0 },
 };

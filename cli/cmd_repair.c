@@ -112,7 +112,7 @@ static tnf_status save_rest(job *j, tnf_error *error)
 {
     const options *o = j->options;
     format_options writer;
-    if (!format_options_parse(&writer, &o->save.writer)) {
+    if (!format_options_parse(&writer, &o->save.writer, "--option")) {
         *error = (tnf_error) { .status = TNF_EINVAL, .offset = TNF_NO_OFFSET };
         return TNF_EINVAL;
     }
@@ -152,7 +152,7 @@ static void check_saved(job *j, tnf_status saved)
     tnf_error error;
     tnf_file *file = NULL;
     tnf_open_options how = { .size = sizeof how, .format = j->format };
-    if (saved != TNF_OK || j->options->save.dry_run || !worth_saving(j))
+    if (!was_done(saved) || j->options->save.dry_run || !worth_saving(j))
         return;
     if (tnf_open(&file, j->out, &how, &error) != TNF_OK) {
         j->result.lost++;
@@ -163,15 +163,15 @@ static void check_saved(job *j, tnf_status saved)
 
 static int finish_repair(job *j, tnf_status status, const tnf_error *error)
 {
-    bool nothing = status == TNF_OK && !worth_saving(j);
+    bool done = was_done(status), nothing = done && !worth_saving(j);
     size_t known = j->in.info->objects + j->missing;
     check_saved(j, status);
     if (j->options->save.json) {
         json_close(&j->json, ']');
         json_key(&j->json, "saved");
-        json_uint(&j->json, status == TNF_OK ? j->result.saved : 0);
+        json_uint(&j->json, done ? j->result.saved : 0);
         json_key(&j->json, "ok");
-        json_bool(&j->json, status == TNF_OK && j->result.lost == 0);
+        json_bool(&j->json, done && j->result.lost == 0);
         json_close(&j->json, '}');
         putchar('\n');
     }
@@ -180,7 +180,7 @@ static int finish_repair(job *j, tnf_status status, const tnf_error *error)
         file_message(j->out, "", TNF_NO_OFFSET, "already exists; use --force to replace it");
         return EXIT_IO;
     }
-    if (status != TNF_OK)
+    if (!done)
         return *error->message ? file_error(j->out, error) : exit_code(status);
     if (nothing) {
         file_message(j->in.name, "", TNF_NO_OFFSET, "nothing can be saved: no tensor is intact");
@@ -190,7 +190,8 @@ static int finish_repair(job *j, tnf_status status, const tnf_error *error)
         printf("%s %" PRIu64 " of %zu tensor%s\n",
                j->options->save.dry_run ? "could save" : "saved", j->result.saved, known,
                known == 1 ? "" : "s");
-    return j->result.lost > 0 ? EXIT_DIFFERS : EXIT_DONE;
+    int code = status == TNF_OK ? EXIT_DONE : file_error(j->out, error);
+    return j->result.lost > 0 ? EXIT_DIFFERS : code; /* a loss is worse than a missing sync */
 }
 
 static int repair_input(job *j)
@@ -244,12 +245,25 @@ static int settle_format(job *j)
     return EXIT_DONE;
 }
 
+/* Without OUT: is there a file that could be repaired at all? */
+static int try_open(const cli_state *cli, const options *o, const char *path)
+{
+    input in;
+    input_options how = o->in;
+    how.salvage = true;
+    int code = input_open(&in, cli, &how, path);
+    input_close(&in);
+    return code;
+}
+
 static int run_repair(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     bool undone;
     int code = input_undo(cli, argv[0], &undone);
     if (code != EXIT_DONE || (argc == 1 && undone))
+        return code;
+    if (argc == 1 && (code = try_open(cli, o, argv[0])) != EXIT_DONE)
         return code;
     if (argc == 1)
         return usage_error("repair: no change of IN was interrupted; give OUT to save the intact "

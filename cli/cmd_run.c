@@ -80,7 +80,7 @@ static int run_parts(running *r)
     r->pids = calloc(r->jobs, sizeof *r->pids);
     r->parts = calloc(r->jobs, sizeof *r->parts);
     if (!r->pids || !r->parts)
-        return usage_error("out of memory");
+        return memory_error();
     for (uint64_t i = 0; i < r->plan->info->parts && r->worst == EXIT_DONE; i++) {
         while (r->busy == r->jobs)
             wait_one(r);

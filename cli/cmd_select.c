@@ -40,7 +40,7 @@ static int read_words(chosen *c, const char *path)
     while (code == EXIT_DONE && emb_lines_next(&lines))
         for (size_t i = 0; code == EXIT_DONE && i < lines.nlines; i++)
             if (!add_word(c, lines.lines[i]))
-                code = usage_error("out of memory");
+                code = memory_error();
     if (lines.fd < 0)
         code = EXIT_IO;
     emb_lines_close(&lines);

@@ -32,7 +32,7 @@ static int query_failed(job *j, const tnf_error *error)
 
 static int no_memory(job *j)
 {
-    return j->code = usage_error("out of memory");
+    return j->code = memory_error();
 }
 
 /* Answers several words at once; returns false to stop. */
@@ -262,6 +262,9 @@ static int run_similar(const cli_state *cli, const void *opts, int argc, char **
         return usage_error("similar: --positive and --negative cannot be combined with WORD or "
                            "--vector");
     j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
+    bool only_vectors = argc == 1 && j.options->vectors.n > 0;
+    if (j.code == EXIT_DONE && !only_vectors && !emb_has_words(&j.in, true))
+        j.code = EXIT_BAD;
     if (j.code == EXIT_DONE) {
         uint64_t among;
         if (!emb_number(&among, j.options->among, "among", 1, 0) ||
@@ -287,7 +290,7 @@ static const opt table[] = {
     { "vector", 0, OPT_LIST, offsetof(options, vectors), "NUMBERS", NULL,
       "Query this vector, such as \"[0.5, -1, 2]\". May be repeated." },
     { "positive", 'p', OPT_LIST, offsetof(options, positive), "WORD", NULL,
-      "Find words near to all of these: their vectors, scaled to length 1, are added. May be "
+      "Find words near all of these: their vectors, scaled to length 1, are added. May be "
       "repeated." },
     { "negative", 0, OPT_LIST, offsetof(options, negative), "WORD", NULL,
       "Find words far from these: their vectors are subtracted. May be repeated." },

@@ -150,7 +150,7 @@ static int split_input(job *j, uint64_t max)
     s.choosing = &o->choosing;
     s.quiet_plan = o->save.json;
     int code = saving_run(&s);
-    if (s.status == TNF_OK || s.status == TNF_EUNSYNCED) {
+    if (was_done(s.status)) {
         print_files(j, s.report ? s.report->format : NULL);
         note_older(j);
     }
@@ -176,7 +176,7 @@ static int run_split(const cli_state *cli, const void *opts, int argc, char **ar
     if (code != EXIT_DONE)
         return code;
     j.files.to = open_memstream(&j.text, &j.n);
-    code = j.files.to ? split_input(&j, max) : usage_error("out of memory");
+    code = j.files.to ? split_input(&j, max) : memory_error();
     if (j.files.to)
         fclose(j.files.to);
     free(j.text);

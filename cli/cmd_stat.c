@@ -116,16 +116,18 @@ static int as_page(job *j)
                     .depth = o->depth ? (unsigned)strtoul(o->depth, NULL, 10) : 0,
                     .heat = o->heat };
     if (o->heat && !tnf_find(j->in.file, o->heat)) {
-        file_message(j->in.name, "", TNF_NO_OFFSET, "there is no tensor for --heat");
+        char why[300];
+        snprintf(why, sizeof why, "no tensor '%.250s' for --heat", o->heat);
+        file_message(j->in.name, "", TNF_NO_OFFSET, why);
         return EXIT_USAGE;
     }
     h.to = open_memstream(&text, &n);
     if (!h.to)
-        return usage_error("out of memory");
+        return memory_error();
     int code = show_stats(j, &stat_view_html, &h);
     bool good = fclose(h.to) == 0 && text;
     if (!good)
-        code = usage_error("out of memory");
+        code = memory_error();
     else if (code == EXIT_DONE || code == EXIT_BAD) {
         stop_state before; /* a signal waits until the temporary file is gone */
         stop_catch(&before);
@@ -157,7 +159,7 @@ static int stat_input(job *j)
     const options *o = j->options;
     unsigned depth = o->depth ? (unsigned)strtoul(o->depth, NULL, 10) : 0;
     if (!stat_sums_make(&j->sums, &j->in, &o->select, &o->exclude, depth))
-        return usage_error("out of memory");
+        return memory_error();
     if (o->select.n + o->exclude.n && j->sums.tensors == 0)
         return nothing_selected(j->in.name, o->select.n, o->exclude.n);
     if (o->html)

@@ -95,10 +95,12 @@ static int run_vector(const cli_state *cli, const void *opts, int argc, char **a
 {
     job j = { .options = opts };
     j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
+    if (j.code == EXIT_DONE && !emb_has_words(&j.in, true))
+        j.code = EXIT_BAD;
     if (j.code == EXIT_DONE) {
         j.vector = calloc(j.in.info->dims + 1, sizeof *j.vector);
         if (!j.vector)
-            j.code = usage_error("out of memory");
+            j.code = memory_error();
         for (int i = 1; j.vector && i < argc; i++)
             if (!show_word(&j, (tnf_str) { argv[i], strlen(argv[i]) }))
                 break;

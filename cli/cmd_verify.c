@@ -297,7 +297,9 @@ static int check_file(const cli_state *cli, found *f, input *in, const char *pat
     }
     if (status == TNF_OK)
         return !f->opened ? EXIT_BAD : result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
-    if (status == TNF_EINVAL && f->opened) { /* a mistake in the call, such as an unknown program */
+    bool no_form = f->options->canonical && status == TNF_EUNSUPPORTED &&
+                   strstr(error.message, "has no canonical form");
+    if ((status == TNF_EINVAL || no_form) && f->opened) { /* a mistake in the call */
         f->reported = true;
         file_error(in->name, &error);
         return EXIT_USAGE;
@@ -339,7 +341,7 @@ static int verify_input(const cli_state *cli, const options *o, const char *path
     if (ready)
         code = check_file(cli, &f, &in, path, &result);
     else
-        usage_error("out of memory");
+        memory_error();
     end_texts(&f);
     bool known = !f.reported && ready;
     if (known && o->json)

@@ -137,8 +137,10 @@ static int run_vocab(const cli_state *cli, const void *opts, int argc, char **ar
             code = show_ngrams(&e, o);
         else if (o->json)
             show_json(&e);
-        else
+        else if (emb_has_words(&e, false))
             show_text(&e, o);
+        else
+            code = EXIT_BAD;
     }
     emb_close(&e);
     return code;

@@ -140,10 +140,10 @@ static void figure_cell(text_table *t, double x)
 static void as_table(const cli_state *cli, const layer *all, size_t n)
 {
     static const table_column columns[] = {
-        { "LAYER", false, true, 0 },     { "TENSORS", true, false, 4 },
-        { "DIFFERENT", true, false, 0 }, { "ONLY A", true, false, 2 },
-        { "ONLY B", true, false, 3 },    { "MAX ABS", true, false, 1 },
-        { "MAX REL", true, false, 5 },
+        { "LAYER", false, true, 0, 24 },    { "TENSORS", true, false, 4, 0 },
+        { "DIFFERENT", true, false, 0, 0 }, { "ONLY A", true, false, 2, 0 },
+        { "ONLY B", true, false, 3, 0 },    { "MAX ABS", true, false, 1, 0 },
+        { "MAX REL", true, false, 5, 0 },
     };
     text_table t;
     table_begin(&t, cli, columns, sizeof columns / sizeof *columns, 0);

@@ -419,14 +419,12 @@ void diff_report_add(diff_report *r, const tnf_difference *d)
         add_text(r, d);
 }
 
-void diff_report_print(diff_report *r, const input *a, const input *b,
-                       const tnf_diff_result *result)
+int diff_report_print(diff_report *r, const input *a, const input *b, const tnf_diff_result *result)
 {
     fflush(r->json.to);
     if (r->as_json)
         print_json(r, a, b, result);
     else
         print_text(r, a, result);
-    if (r->no_memory)
-        usage_error("out of memory");
+    return r->no_memory ? memory_error() : EXIT_DONE;
 }

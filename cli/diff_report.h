@@ -23,8 +23,8 @@ typedef struct diff_report {
 bool diff_report_begin(diff_report *r, const cli_state *cli, bool as_json);
 void diff_report_add(diff_report *r, const tnf_difference *d);
 /* Prints all differences and their totals. */
-void diff_report_print(diff_report *r, const input *a, const input *b,
-                       const tnf_diff_result *result);
+int diff_report_print(diff_report *r, const input *a, const input *b,
+                      const tnf_diff_result *result);
 void diff_report_end(diff_report *r);
 
 #endif

@@ -72,7 +72,7 @@ static int fetch_all(download *d, const char *url)
     tnf_status status = tnf_fetch(url, d->folder, &how, &error);
     progress_end(&b.bar);
     stop_release(&stop, status == TNF_ECANCELLED);
-    if (status == TNF_OK)
+    if (was_done(status)) /* the download is only needed now */
         return EXIT_DONE;
     char *shown = url_to_show(url);
     int code = file_error(shown ? shown : "the URL", &error);

@@ -42,6 +42,10 @@ typedef struct emb_input {
 
 /* Returns an exit code, after reporting an error. */
 int emb_open(emb_input *e, const cli_state *cli, const emb_options *options, const char *path);
+/* Is a tensor that the options name not in the file? */
+bool emb_misnamed(const tnf_file *file, const tnf_emb_options *how);
+/* Reports a file without words, or also without subwords; then the exit code is EXIT_BAD. */
+bool emb_has_words(const emb_input *e, bool or_subwords);
 void emb_close(emb_input *e);
 /* Parses a whole number of at least `least`; the result is `otherwise` if the text is NULL. */
 bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t least,
@@ -53,7 +57,8 @@ bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t le
  * waiting: a typed line is answered at once, and a long list is answered together. */
 typedef struct emb_lines {
     int fd;
-    bool prompt; /* the user types at a terminal */
+    const char *path; /* for messages */
+    bool prompt;      /* the user types at a terminal */
     char *buffer;
     size_t n, room, used;
     bool ended;

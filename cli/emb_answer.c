@@ -73,8 +73,8 @@ static void json_hit(json *j, const emb_input *e, const tnf_emb_hit *hit)
 /* A sentence that says why there is no answer, and for which word. */
 static const char *make_sentence(char out[SENTENCE], const emb_question *q)
 {
-    snprintf(out, SENTENCE, "%s '%.*s'", q->error, q->missing.n < 160 ? (int)q->missing.n : 160,
-             q->missing.p);
+    snprintf(out, SENTENCE, "%s '%.*s'", q->error,
+             (int)shown_bytes(q->missing.p, q->missing.n, 160), q->missing.p);
     return q->missing.p ? out : q->error;
 }
 

@@ -12,11 +12,11 @@
 
 bool emb_lines_open(emb_lines *l, const char *path)
 {
-    *l = (emb_lines) { .fd = STDIN_FILENO };
+    *l = (emb_lines) { .fd = STDIN_FILENO, .path = path ? path : "-" };
     if (path && strcmp(path, "-") != 0) {
         l->fd = open(path, O_RDONLY | O_CLOEXEC);
         if (l->fd < 0) {
-            file_message(path, "", TNF_NO_OFFSET, strerror(errno));
+            cannot_open(path, errno);
             return false;
         }
     }
@@ -33,9 +33,10 @@ void emb_lines_close(emb_lines *l)
     *l = (emb_lines) { .fd = -1 };
 }
 
-static bool reading_failed(emb_lines *l, const char *why)
+/* `why` is an errno. */
+static bool reading_failed(emb_lines *l, int why)
 {
-    file_message("standard input", "", TNF_NO_OFFSET, why);
+    (void)(why == ENOMEM ? memory_error() : cannot_read(l->path, why));
     l->fd = -1;
     return false;
 }
@@ -50,7 +51,7 @@ static bool read_more(emb_lines *l)
     if (l->room - l->n < CHUNK) {
         char *more = realloc(l->buffer, 2 * l->room + 2 * (size_t)CHUNK);
         if (!more)
-            return reading_failed(l, "out of memory");
+            return reading_failed(l, ENOMEM);
         l->buffer = more;
         l->room = 2 * l->room + 2 * (size_t)CHUNK;
     }
@@ -59,7 +60,7 @@ static bool read_more(emb_lines *l)
         got = read(l->fd, l->buffer + l->n, CHUNK);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-        return reading_failed(l, strerror(errno));
+        return reading_failed(l, errno);
     l->ended = got == 0;
     l->n += (size_t)got;
     return true;
@@ -80,7 +81,7 @@ static bool add_line(emb_lines *l, const char *p, size_t n)
         return true;
     tnf_str *more = grow_array(l->lines, l->nlines, &l->lines_room, sizeof *more, 64);
     if (!more)
-        return reading_failed(l, "out of memory");
+        return reading_failed(l, ENOMEM);
     l->lines = more;
     l->lines[l->nlines++] = (tnf_str) { p, n };
     return true;

@@ -14,8 +14,7 @@ bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t le
         return true;
     if (number_parse(out, text, &end) && !*end && *out >= least && *out <= INT64_MAX)
         return true;
-    usage_error("option '--%s' takes a whole number of at least %" PRIu64 ", not '%s'", option,
-                least, text);
+    usage_error("--%s takes a whole number of at least %" PRIu64 ", not '%s'", option, least, text);
     return false;
 }
 
@@ -33,6 +32,31 @@ static void warn_duplicates(const emb_input *e)
     file_message(e->in.name, "warning: ", TNF_NO_OFFSET, text);
 }
 
+bool emb_misnamed(const tnf_file *file, const tnf_emb_options *how)
+{
+    return (how->embeddings && !tnf_find(file, how->embeddings)) ||
+           (how->vocab && !tnf_find(file, how->vocab));
+}
+
+/* A tensor that the user named wrongly is a usage error; a file without vectors is not. */
+static int report_unopened(const emb_input *e, const tnf_emb_options *how, const tnf_error *error)
+{
+    tnf_error more = *error;
+    bool misnamed = emb_misnamed(e->in.file, how);
+    if (error->status == TNF_ENOTFOUND && !misnamed)
+        snprintf(more.message, sizeof more.message, "%.400s with --embeddings", error->message);
+    int code = file_error(e->in.name, &more);
+    return error->status != TNF_ENOTFOUND ? code : misnamed ? EXIT_USAGE : EXIT_BAD;
+}
+
+bool emb_has_words(const emb_input *e, bool or_subwords)
+{
+    bool has = e->info->has_words || (or_subwords && e->info->subwords != TNF_SUBWORDS_NONE);
+    if (!has)
+        file_message(e->in.name, "", TNF_NO_OFFSET, "the file has no words");
+    return has;
+}
+
 int emb_open(emb_input *e, const cli_state *cli, const emb_options *options, const char *path)
 {
     tnf_error error;
@@ -43,10 +67,8 @@ int emb_open(emb_input *e, const cli_state *cli, const emb_options *options, con
     tnf_emb_options how = { .size = sizeof how };
     how.embeddings = options->embeddings;
     how.vocab = options->vocab;
-    if (tnf_emb_open(&e->emb, e->in.file, &how, &error) != TNF_OK) {
-        code = file_error(e->in.name, &error);
-        return error.status == TNF_ENOTFOUND ? EXIT_BAD : code;
-    }
+    if (tnf_emb_open(&e->emb, e->in.file, &how, &error) != TNF_OK)
+        return report_unopened(e, &how, &error);
     e->info = tnf_emb_describe(e->emb);
     e->app = e->info->vocab && !strcmp(e->info->vocab->name.p, "appdata");
     warn_duplicates(e);

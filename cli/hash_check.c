@@ -28,7 +28,7 @@ static char *parse_hex(char hex[65], char *line)
     return line + 66;
 }
 
-#define NO_MEMORY "out of memory"
+static const char no_memory[] = "out of memory";
 
 /* Returns an error message for the line, or NULL. */
 static const char *add_item(hash_list *l, char *line)
@@ -39,10 +39,10 @@ static const char *add_item(hash_list *l, char *line)
         return "expected a hash and a name";
     hash_item *items = grow_array(l->items, l->n, &l->room, sizeof *items, 16);
     if (!items)
-        return NO_MEMORY;
+        return no_memory;
     l->items = items;
     if (!(item.name = strdup(name)))
-        return NO_MEMORY;
+        return no_memory;
     item.n = unescape_text(item.name);
     l->items[l->n++] = item;
     return NULL;
@@ -62,10 +62,10 @@ static const char *add_leaf(hash_list *l, char *line)
         return "the line of a leaf must follow the line of its tensor";
     hash_leaf *leaves = grow_array(item->leaves, item->nleaves, &item->room, sizeof *leaves, 16);
     if (!leaves)
-        return NO_MEMORY;
+        return no_memory;
     item->leaves = leaves;
     if (!(leaf.role = strdup(name + item->n + 1)))
-        return NO_MEMORY;
+        return no_memory;
     item->leaves[item->nleaves++] = leaf;
     l->leaves = true;
     return NULL;
@@ -120,6 +120,10 @@ static int read_lines(hash_list *out, FILE *from, const char *path)
         const char *wrong = add_line(out, line);
         if (wrong) {
             char text[160];
+            if (wrong == no_memory) {
+                code = memory_error();
+                break;
+            }
             snprintf(text, sizeof text, "line %zu: %s", number, wrong);
             file_message(shown_path(path), "", TNF_NO_OFFSET, text);
             code = EXIT_BAD;
@@ -134,15 +138,11 @@ int hash_list_read(hash_list *out, const char *path)
     *out = (hash_list) { 0 };
     bool standard = strcmp(path, "-") == 0;
     FILE *from = standard ? stdin : fopen(path, "r");
-    if (!from) {
-        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
-        return EXIT_IO;
-    }
+    if (!from)
+        return cannot_open(path, errno);
     int code = read_lines(out, from, path);
-    if (code == EXIT_DONE && !feof(from)) {
-        file_message(shown_path(path), "", TNF_NO_OFFSET, strerror(errno));
-        code = EXIT_IO;
-    }
+    if (code == EXIT_DONE && !feof(from))
+        code = ferror(from) ? cannot_read(path, errno) : memory_error();
     if (!standard)
         fclose(from);
     sort_list(out);

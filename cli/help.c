@@ -3,6 +3,7 @@
 #include "cmd.h"
 #include "out.h"
 #include "table.h"
+#include <ctype.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,8 +51,41 @@ void put_filled(FILE *to, const char *text, size_t indent, size_t column)
     putc('\n', to);
 }
 
+/* Is each word of the option in its help? */
+static bool mentions_words(const opt *o)
+{
+    const char *word;
+    size_t n;
+    for (size_t i = 0; (n = opt_word(o->words, i, &word)) > 0; i++) {
+        const char *at = o->help;
+        while (*at && (strncmp(at, word, n) != 0 || isalnum((unsigned char)at[n]) ||
+                       (at > o->help && isalnum((unsigned char)at[-1]))))
+            at++;
+        if (!*at)
+            return false;
+    }
+    return true;
+}
+
+const char *option_help(char out[OPTION_HELP], const opt *o)
+{
+    const char *word, *next;
+    size_t at, n;
+    if (o->kind != OPT_CHOICE || mentions_words(o))
+        return o->help;
+    at = (size_t)snprintf(out, OPTION_HELP, "%s %s is ", o->help, o->arg);
+    for (size_t i = 0; at < OPTION_HELP && (n = opt_word(o->words, i, &word)) > 0; i++) {
+        const char *before = i == 0 ? "" : opt_word(o->words, i + 1, &next) > 0 ? ", " : " or ";
+        at += (size_t)snprintf(out + at, OPTION_HELP - at, "%s%.*s", before, (int)n, word);
+    }
+    if (at < OPTION_HELP)
+        snprintf(out + at, OPTION_HELP - at, ".");
+    return out;
+}
+
 static void help_option(FILE *to, const opt *o)
 {
+    char text[OPTION_HELP];
     char left[80], letter[8] = "    ";
     size_t from = help_from(to);
     if (o->letter)
@@ -68,7 +102,7 @@ static void help_option(FILE *to, const opt *o)
         column = 0;
     }
     put_spaces(to, from - column);
-    put_filled(to, o->help, from, from);
+    put_filled(to, option_help(text, o), from, from);
 }
 
 static void help_options(FILE *to, const char *title, const opt *table)
@@ -141,6 +175,8 @@ void help_overview(FILE *to)
     putc('\n', to);
     put_filled(to, "Reads, writes, converts and verifies tensor, checkpoint and embedding files.",
                0, 0);
+    putc('\n', to);
+    put_filled(to, INPUTS_HELP, 0, 0);
     fputs("\ncommands:\n", to);
     for (const command *const *c = commands; *c; c++) {
         fprintf(to, "  %-11s ", (*c)->name);

@@ -12,7 +12,7 @@
 #include <tenfold/repair.h>
 #include <unistd.h>
 
-bool format_options_parse(format_options *out, const opt_list *list)
+bool format_options_parse(format_options *out, const opt_list *list, const char *option)
 {
     *out = (format_options) { 0 };
     if (list->n == 0)
@@ -21,7 +21,7 @@ bool format_options_parse(format_options *out, const opt_list *list)
     for (size_t i = 0; out->items && i < list->n; i++) {
         size_t n = strcspn(list->items[i], "=");
         if (n == 0 || !list->items[i][n]) {
-            usage_error("'%s' is not KEY=VALUE", list->items[i]);
+            usage_error("%s takes KEY=VALUE, not '%s'", option, list->items[i]);
             format_options_free(out);
             return false;
         }
@@ -32,9 +32,7 @@ bool format_options_parse(format_options *out, const opt_list *list)
     }
     if (out->n == list->n)
         return true;
-    usage_error("out of memory");
-    format_options_free(out);
-    return false;
+    exit(memory_error()); /* nothing has been written yet */
 }
 
 bool format_options_add(format_options *o, const char *key, const char *value)
@@ -44,11 +42,8 @@ bool format_options_add(format_options *o, const char *key, const char *value)
     tnf_option *items = realloc(o->items, (o->n + 1) * sizeof *items);
     char *copy = items ? strdup(key) : NULL;
     o->items = items ? items : o->items;
-    if (!copy) {
-        usage_error("out of memory");
-        format_options_free(o);
-        return false;
-    }
+    if (!copy)
+        exit(memory_error()); /* nothing has been written yet */
     o->items[o->n++] = (tnf_option) { copy, value };
     return true;
 }
@@ -127,14 +122,14 @@ static bool set_limit(tnf_limits *l, const char *key, uint64_t n)
 static bool parse_limits(tnf_limits *out, const opt_list *list)
 {
     format_options all;
-    if (!format_options_parse(&all, list))
+    if (!format_options_parse(&all, list, "--limit"))
         return false;
     bool ok = true;
     for (size_t i = 0; ok && i < all.n; i++) {
         uint64_t n = 0;
         ok = parse_amount(&n, all.items[i].value);
         if (!ok)
-            usage_error("--limit: '%s' is not a number above 0 (with K, M, G or T)",
+            usage_error("--limit takes numbers above 0 (with K, M, G or T), not '%s'",
                         all.items[i].value);
         ok = ok && set_limit(out, all.items[i].key, n);
     }
@@ -189,6 +184,18 @@ char *url_to_show(const char *url)
     return shown;
 }
 
+/* Refuses "ftp://…", unless a file has that name. */
+static bool check_scheme(const char *path)
+{
+    size_t n = strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+    struct stat st;
+    if (n < 2 || strncmp(path + n, "://", 3) != 0 || tnf_is_url(path) || stat(path, &st) == 0)
+        return true;
+    usage_error("unknown URL scheme '%.*s'; known are http, https, s3, gs, az and hf", (int)n,
+                path);
+    return false;
+}
+
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
                                         const input_options *options, const char *path)
 {
@@ -199,9 +206,11 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
         in->shown = url_to_show(path);
         in->path = in->name = in->shown ? in->shown : "URL";
     }
+    if (!check_scheme(path))
+        return NULL;
     if ((options->format && !known_format(options->format, &known)) ||
         !parse_limits(&limits, &options->limits) ||
-        !format_options_parse(&how->reader, &options->options))
+        !format_options_parse(&how->reader, &options->options, "an option for reading"))
         return NULL;
     struct stat st;
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode))

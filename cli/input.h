@@ -84,8 +84,9 @@ typedef struct format_options {
     size_t n;
 } format_options;
 
-/* Returns false after reporting a text that is not KEY=VALUE. */
-bool format_options_parse(format_options *out, const opt_list *list);
+/* Returns false after reporting a text that is not KEY=VALUE. `option` is what the user gave it to.
+ */
+bool format_options_parse(format_options *out, const opt_list *list, const char *option);
 /* Adds an option, unless the value is NULL. The value is kept as it is. */
 bool format_options_add(format_options *o, const char *key, const char *value);
 void format_options_free(format_options *o);

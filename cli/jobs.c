@@ -11,16 +11,19 @@
 
 /* ---------------------------------------------------------------------- plans */
 
-static char *read_all(FILE *f, size_t *n)
+/* Returns NULL without memory, and sets *large if the file is too large. */
+static char *read_all(FILE *f, size_t *n, bool *large)
 {
     size_t room = 1 << 16;
     char *text = malloc(room);
     *n = 0;
+    *large = false;
     for (size_t got; text && (got = fread(text + *n, 1, room - *n, f)) > 0;) {
         *n += got;
         if (*n < room)
             continue;
-        char *more = room < PLAN_MAX ? realloc(text, room * 2) : NULL;
+        *large = room >= PLAN_MAX;
+        char *more = *large ? NULL : realloc(text, room * 2);
         if (!more)
             free(text);
         text = more;
@@ -29,24 +32,36 @@ static char *read_all(FILE *f, size_t *n)
     return text;
 }
 
+/* Does the text contain the words? It is not NUL-terminated. */
+static bool has_words(const char *text, size_t n, const char *words)
+{
+    size_t length = strlen(words);
+    for (size_t i = 0; i + length <= n; i++)
+        if (text[i] == *words && memcmp(text + i, words, length) == 0)
+            return true;
+    return false;
+}
+
 int plan_load(loaded_plan *out, const char *path)
 {
     tnf_error error;
     size_t n;
-    bool std = strcmp(path, "-") == 0;
+    bool large, std = strcmp(path, "-") == 0;
     FILE *f = std ? stdin : fopen(path, "rb");
     *out = (loaded_plan) { .path = path };
-    if (!f) {
-        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
-        return EXIT_IO;
-    }
-    out->text = read_all(f, &n);
-    bool bad = ferror(f);
+    if (!f)
+        return cannot_open(path, errno);
+    out->text = read_all(f, &n, &large);
+    int failed = ferror(f) ? errno : 0;
     if (!std)
         fclose(f);
-    if (!out->text || bad) {
-        file_message(path, "", TNF_NO_OFFSET, bad ? strerror(errno) : "too large for a plan");
-        return EXIT_IO;
+    if (failed)
+        return cannot_read(path, failed);
+    if (!out->text && !large)
+        return memory_error();
+    if (large || !has_words(out->text, n, "\"tenfold_plan\"")) {
+        file_message(path, "", TNF_NO_OFFSET, "this is not a plan of 'tenfold plan'");
+        return EXIT_BAD;
     }
     if (tnf_job_parse(&out->job, out->text, n, &error) != TNF_OK)
         return file_error(path, &error);
@@ -82,16 +97,6 @@ static bool parse_part(const char *text, uint64_t *i, uint64_t *n)
            *i < *n;
 }
 
-/* Does a receipt contain the words? It is not NUL-terminated. */
-static bool has_words(tnf_str text, const char *words)
-{
-    size_t n = strlen(words);
-    for (size_t i = 0; i + n <= text.n && text.n < 1000; i++)
-        if (memcmp(text.p + i, words, n) == 0)
-            return true;
-    return false;
-}
-
 static int do_part(const cli_state *cli, const char *name, const part_options *o,
                    const loaded_plan *p, uint64_t i, uint64_t n)
 {
@@ -110,7 +115,8 @@ static int do_part(const cli_state *cli, const char *name, const part_options *o
     tnf_str receipt;
     if (tnf_job_part(&receipt, p->job, i, &how, &error) != TNF_OK)
         return file_error(p->path, &error);
-    if (!cli->quiet && has_words(receipt, "\"finished_before\":true"))
+    if (!cli->quiet && receipt.n < 1000 &&
+        has_words(receipt.p, receipt.n, "\"finished_before\":true"))
         file_message(p->info->out, "", TNF_NO_OFFSET, "already finished");
     return EXIT_DONE;
 }

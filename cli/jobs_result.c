@@ -3,6 +3,7 @@
 #include "jobs.h"
 #include "out.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tenfold/build.h>
 
@@ -26,9 +27,26 @@ static size_t count_of(const tnf_value *v)
     return v && v->kind == TNF_ARRAY ? v->n : 0;
 }
 
-static void put_text(const char *s)
+/* A name or a path: text, or bytes that are not UTF-8. `room` is for free(). */
+static tnf_str name_of(const tnf_value *v, char **room)
 {
-    put_safe(stdout, s, strlen(s), true);
+    size_t n = 0;
+    const tnf_value *bytes = v && v->kind == TNF_MAP ? tnf_value_get(v, "$bytes") : NULL;
+    *room = NULL;
+    if (v && v->kind == TNF_STRING)
+        return (tnf_str) { v->as.s, v->n };
+    if (!bytes || bytes->kind != TNF_STRING || !(*room = calloc(1, base64_room(bytes->n) + 1)) ||
+        !base64_take(*room, &n, bytes->as.s, bytes->n))
+        return (tnf_str) { "", 0 };
+    return (tnf_str) { *room, n };
+}
+
+static void put_named(const tnf_value *v)
+{
+    char *room;
+    tnf_str name = name_of(v, &room);
+    put_name(stdout, name);
+    free(room);
 }
 
 /* Prints hashes like `tenfold hash`. */
@@ -39,7 +57,7 @@ static void put_hashes(const tnf_value *result)
         const char *hash = text_of(tnf_value_get(&files->as.items[i], "hash"));
         const char *hex = strchr(hash, ':');
         printf("v%d:%s  ", TNF_HASH_VERSION, hex ? hex + 1 : hash);
-        put_text(text_of(tnf_value_get(&files->as.items[i], "file")));
+        put_named(tnf_value_get(&files->as.items[i], "file"));
         putchar('\n');
     }
 }
@@ -47,13 +65,15 @@ static void put_hashes(const tnf_value *result)
 static void put_problem(const char *file, const tnf_value *problem)
 {
     const tnf_value *offset = tnf_value_get(problem, "offset");
-    const char *tensor = text_of(tnf_value_get(problem, "tensor"));
     const char *message = text_of(tnf_value_get(problem, "message"));
-    char text[512];
-    if (*tensor && !strstr(message, tensor))
-        snprintf(text, sizeof text, "'%.200s': %s", tensor, message);
+    char text[512], *room;
+    tnf_str tensor = name_of(tnf_value_get(problem, "tensor"), &room);
+    if (tensor.n && !strstr(message, tensor.p))
+        snprintf(text, sizeof text, "'%.*s': %s", (int)shown_bytes(tensor.p, tensor.n, 200),
+                 tensor.p, message);
     else
         snprintf(text, sizeof text, "%s", message);
+    free(room);
     file_message(file, "", offset && offset->kind != TNF_NULL ? number_of(offset) : TNF_NO_OFFSET,
                  text);
 }
@@ -63,10 +83,12 @@ static void put_verified(const tnf_value *result)
     const tnf_value *files = tnf_value_get(result, "files");
     for (size_t i = 0; i < count_of(files); i++) {
         const tnf_value *file = &files->as.items[i], *problems = tnf_value_get(file, "problems");
-        const char *path = text_of(tnf_value_get(file, "file"));
+        char *room;
+        tnf_str path = name_of(tnf_value_get(file, "file"), &room);
         for (size_t k = 0; k < count_of(problems); k++)
-            put_problem(path, &problems->as.items[k]);
-        put_text(path);
+            put_problem(path.p, &problems->as.items[k]);
+        put_name(stdout, path);
+        free(room);
         printf(": %s (%" PRIu64 " parts checked, %" PRIu64 " without a digest)\n",
                is_true(tnf_value_get(file, "ok")) ? "ok" : "FAILED",
                number_of(tnf_value_get(file, "checked")),
@@ -79,7 +101,7 @@ static void put_written(const cli_state *cli, const tnf_value *result)
     const char *hash = text_of(tnf_value_get(result, "hash")), *hex = strchr(hash, ':');
     if (cli->quiet)
         return;
-    put_text(text_of(tnf_value_get(result, "out")));
+    put_named(tnf_value_get(result, "out"));
     if (is_true(tnf_value_get(result, "finished_before"))) {
         puts(": already finished");
         return;
@@ -98,9 +120,9 @@ static void put_answers(const tnf_value *result)
         const tnf_value *q = &queries->as.items[i], *hits = tnf_value_get(q, "hits");
         for (size_t k = 0; k < count_of(hits); k++) {
             const tnf_value *score = tnf_value_get(&hits->as.items[k], "score");
-            put_text(text_of(tnf_value_get(q, "word")));
+            put_named(tnf_value_get(q, "word"));
             putchar('\t');
-            put_text(text_of(tnf_value_get(&hits->as.items[k], "word")));
+            put_named(tnf_value_get(&hits->as.items[k], "word"));
             printf("\t%.6f\n",
                    score && score->kind == TNF_FLOAT ? score->as.f64 : (double)number_of(score));
         }
@@ -175,7 +197,7 @@ int plan_finish(const cli_state *cli, const loaded_plan *p, const tnf_job_how *h
     tnf_error error;
     tnf_str text;
     tnf_status status = tnf_job_finish(&text, p->job, how, &error);
-    if (status != TNF_OK && status != TNF_EUNSYNCED)
+    if (!was_done(status))
         return file_error(p->path, &error);
     int code = show_result(cli, p, text, as_json);
     if (status == TNF_EUNSYNCED)

@@ -6,21 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME, DTYPE, SHAPE, PARAMS, SIZE, CODING, OFFSET, STORED, DIGEST };
+enum { NAME, DTYPE, SHAPE, PARAMS, SIZE, ENCODING, OFFSET, STORED, DIGEST };
 
 static const table_column columns[] = {
-    [NAME] = { "NAME", false, true, 0 },     [DTYPE] = { "DTYPE", false, false, 1 },
-    [SHAPE] = { "SHAPE", false, false, 4 },  [PARAMS] = { "PARAMS", true, false, 6 },
-    [SIZE] = { "SIZE", true, false, 3 },     [CODING] = { "CODING", false, false, 7 },
-    [OFFSET] = { "OFFSET", true, false, 5 }, [STORED] = { "STORED", true, false, 8 },
-    [DIGEST] = { "DIGEST", false, true, 9 },
+    [NAME] = { "NAME", false, true, 0, 26 },    [DTYPE] = { "DTYPE", false, false, 1, 0 },
+    [SHAPE] = { "SHAPE", false, false, 4, 0 },  [PARAMS] = { "PARAMS", true, false, 6, 0 },
+    [SIZE] = { "SIZE", true, false, 3, 0 },     [ENCODING] = { "ENCODING", false, false, 7, 0 },
+    [OFFSET] = { "OFFSET", true, false, 5, 0 }, [STORED] = { "STORED", true, false, 8, 0 },
+    [DIGEST] = { "DIGEST", false, true, 9, 0 },
 };
 
 static const table_column sum_columns[] = {
-    { "PREFIX", false, true, 0 },
-    { "TENSORS", true, false, 2 },
-    { "PARAMS", true, false, 3 },
-    { "SIZE", true, false, 1 },
+    { "PREFIX", false, true, 0, 26 },
+    { "TENSORS", true, false, 2, 0 },
+    { "PARAMS", true, false, 3, 0 },
+    { "SIZE", true, false, 1, 0 },
 };
 
 /* ----------------------------------------------------------------- orders */

@@ -97,7 +97,7 @@ static bool limit_threads(const cli_state *cli)
         return usage_error("TENFOLD_THREADS must be a number from 1 to 1000, not '%s'", said),
                false;
     if (cli->threads && setenv("TENFOLD_THREADS", cli->threads, 1) != 0)
-        return usage_error("out of memory"), false;
+        exit(memory_error());
     return true;
 }
 
@@ -130,13 +130,12 @@ static int check_and_run(const cli_state *cli, const command *c, const void *opt
 static int run_command(cli_state *cli, const command *c, int argc, char **argv)
 {
     void *options = calloc(1, c->size + 1);
-    if (!options) {
-        fputs("tenfold: out of memory\n", stderr);
-        return EXIT_IO;
-    }
+    if (!options)
+        return memory_error();
     opt_set sets[] = { { c->table, options }, { global_options, cli } };
     int n, code = EXIT_USAGE;
     cli->command = c->name;
+    usage_of(c->name);
     if (opt_parse(sets, 2, argc, argv, false, &n))
         code = check_and_run(cli, c, options, n, argv);
     opt_release(&sets[0]);
@@ -169,7 +168,7 @@ static int run_line(int argc, char **argv)
 static int flush_output(int code)
 {
     int why = flush_out();
-    if (!ferror(stdout))
+    if (!why && !ferror(stdout))
         return code;
     fprintf(stderr, "tenfold: standard output: %s\n", why ? strerror(why) : "write error");
     return code == EXIT_DONE || code == EXIT_DIFFERS ? EXIT_IO : code;

@@ -94,6 +94,7 @@ static void put_arguments(FILE *to, const char *args)
 
 static void put_option(FILE *to, const opt *o)
 {
+    char text[OPTION_HELP];
     fputs(".TP\n", to);
     if (o->letter)
         fprintf(to, "\\fB\\-%c\\fR, ", o->letter);
@@ -106,7 +107,7 @@ static void put_option(FILE *to, const opt *o)
         fputs(o->kind == OPT_MAYBE ? "]" : "", to);
     }
     putc('\n', to);
-    put_roff(to, o->help);
+    put_roff(to, option_help(text, o));
     putc('\n', to);
 }
 
@@ -175,6 +176,32 @@ static bool command_page(const char *dir, const command *c)
     return fclose(to) == 0;
 }
 
+static void put_environment(FILE *to)
+{
+    static const struct {
+        const char *name, *meaning;
+    } all[] = {
+        { "COLUMNS", "The width of the terminal, instead of its own." },
+        { "NO_COLOR", "If set and not empty, output is not coloured unless --color=always is "
+                      "given." },
+        { "TENFOLD_CUDA", "The library of the GPU's driver [libcuda.so.1]." },
+        { "TENFOLD_THREADS", "The largest number of threads, as with --threads; without both, one "
+                             "for each core." },
+        { "TMPDIR", "The directory for what is unpacked or comes from a pipe [/tmp]." },
+        { "TENFOLD_HTTP_HEADER_FILE, TENFOLD_INSECURE_TLS, NETRC, AWS_*, AZURE_*, HF_*, "
+          "STORAGE_EMULATOR_HOST, CURL_CA_BUNDLE, SSL_CERT_FILE",
+          "Access to the network; docs/remote.md of the documentation explains them." },
+    };
+    fputs(".SH ENVIRONMENT\n", to);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        fputs(".TP\n.B ", to);
+        put_roff(to, all[i].name);
+        putc('\n', to);
+        put_roff(to, all[i].meaning);
+        putc('\n', to);
+    }
+}
+
 static bool main_page(const char *dir)
 {
     FILE *to = generated_file(dir, "tenfold.1");
@@ -184,12 +211,12 @@ static bool main_page(const char *dir)
              "read, write, convert and verify tensor, checkpoint and embedding files");
     fputs("\\fBtenfold\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] \\fIFILE\\fR...\n.SH DESCRIPTION\n",
           to);
-    put_paragraphs(to,
-                   "tenfold lists the tensors of files, prints their values, converts files to "
-                   "other formats and checks them. Formats are detected by "
-                   "content. - stands for standard input or output.\n\nData goes to standard "
-                   "output; messages, warnings and progress to standard error. Files are replaced "
-                   "only with --force, and appear under their name only when they are complete.");
+    put_paragraphs(
+        to, "tenfold lists the tensors of files, prints their values, converts files to "
+            "other formats and checks them. Formats are detected by "
+            "content. " INPUTS_HELP " As an output, - is standard output.\n\nData goes to standard "
+            "output; messages, warnings and progress to standard error. Files are replaced "
+            "only with --force, and appear under their name only when they are complete.");
     fputs(".SH COMMANDS\n", to);
     for (const command *const *c = commands; *c; c++) {
         fprintf(to, ".TP\n.BR tenfold\\-%s (1)\n", (*c)->name);
@@ -198,11 +225,8 @@ static bool main_page(const char *dir)
     }
     put_options(to, "OPTIONS OF EVERY COMMAND", global_options);
     exit_status(to);
-    fputs(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf set and not empty, output is not coloured unless "
-          "\\fB\\-\\-color=always\\fR is given.\n.TP\n.B TENFOLD_THREADS\nThe largest number of "
-          "threads, as with \\fB\\-\\-threads\\fR; without both, one for each core.\n"
-          ".SH SEE ALSO\n",
-          to);
+    put_environment(to);
+    fputs(".SH SEE ALSO\n", to);
     for (const command *const *c = commands; *c; c++)
         fprintf(to, ".BR tenfold\\-%s (1)%s\n", (*c)->name, c[1] ? "," : "");
     return fclose(to) == 0;

@@ -14,6 +14,7 @@ typedef struct meta_editor {
     bool narrow;          /* new numbers are u32, i32, u64, i64 or f32 */
     const tnf_value *as;  /* --as: a value of the requested type, or NULL */
     struct meta_chunk *chunks;
+    bool no_memory;
     char why[256]; /* the message, after a function returned false */
 } meta_editor;
 

@@ -178,16 +178,16 @@ static bool quote_text(meta_editor *m, tnf_str *out, const char *text, size_t n)
     char *made = NULL;
     size_t made_n = 0;
     json j = { open_memstream(&made, &made_n), false };
-    if (!j.to)
-        return meta_fail(m, "out of memory");
-    json_str(&j, (tnf_str) { text, n });
-    bool ok = fclose(j.to) == 0;
+    if (j.to)
+        json_str(&j, (tnf_str) { text, n });
+    bool ok = j.to && fclose(j.to) == 0;
     char *kept = ok ? meta_take(m, made_n) : NULL;
     if (kept)
         memcpy(kept, made, made_n);
     free(made);
     *out = (tnf_str) { kept, made_n };
-    return kept ? true : meta_fail(m, "out of memory");
+    m->no_memory = m->no_memory || !kept;
+    return kept != NULL;
 }
 
 /* The kind of a value: { [ " t n, or '0' for a number. */

@@ -30,15 +30,17 @@ static bool same_value(const tnf_value *a, const tnf_value *b)
 static tnf_status apply_change(const meta_change *c, tnf_builder *b, tnf_error *error)
 {
     tnf_status status = TNF_OK;
+    const tnf_str name = { c->tensor, c->tensor ? strlen(c->tensor) : 0 };
+    const tnf_str *owner = c->tensor ? &name : NULL;
     for (size_t i = 0; status == TNF_OK && i < c->before->n; i++) {
         const tnf_member *m = &c->before->as.members[i];
         if (!find_member(c->after, m->key, i))
-            status = tnf_builder_set(b, c->tensor, m->key.p, NULL, error);
+            status = tnf_builder_set_n(b, owner, m->key, NULL, error);
     }
     for (size_t i = 0; status == TNF_OK && i < c->after->n; i++) {
         const tnf_member *m = &c->after->as.members[i];
         if (!same_value(find_member(c->before, m->key, i), &m->value))
-            status = tnf_builder_set(b, c->tensor, m->key.p, &m->value, error);
+            status = tnf_builder_set_n(b, owner, m->key, &m->value, error);
     }
     return status;
 }
@@ -55,8 +57,8 @@ static tnf_status fill_trial(const meta_change *c, tnf_builder *b, tnf_error *er
     if (c->tensor)
         status = tnf_builder_add_object(b, tnf_find(c->in->file, c->tensor), NULL, error);
     for (size_t i = 0; status == TNF_OK && i < attrs->n; i++)
-        status = tnf_builder_set(b, NULL, attrs->as.members[i].key.p, &attrs->as.members[i].value,
-                                 error);
+        status = tnf_builder_set_n(b, NULL, attrs->as.members[i].key, &attrs->as.members[i].value,
+                                   error);
     return status;
 }
 
@@ -66,21 +68,21 @@ static const tnf_value *attrs_of(const tnf_file *file, const char *tensor)
     return !tensor ? tnf_file_info(file)->attrs : o ? o->attrs : NULL;
 }
 
-/* The first key that was not read back as expected, or NULL. */
-static const char *lost_key(const meta_change *c, const tnf_value *now)
+/* The first key that was not read back as expected, or none: p is NULL. */
+static tnf_str lost_key(const meta_change *c, const tnf_value *now)
 {
     for (size_t i = 0; i < c->before->n; i++) {
         tnf_str key = c->before->as.members[i].key;
         if (!find_member(c->after, key, i) && find_member(now, key, i))
-            return key.p;
+            return key;
     }
     for (size_t i = 0; i < c->after->n; i++) {
         const tnf_member *m = &c->after->as.members[i];
         if (!same_value(find_member(c->before, m->key, i), &m->value) &&
             !same_value(find_member(now, m->key, i), &m->value))
-            return m->key.p;
+            return m->key;
     }
-    return NULL;
+    return (tnf_str) { NULL, 0 };
 }
 
 static bool reads_back(const meta_change *c, tnf_str bytes)
@@ -95,12 +97,13 @@ static bool reads_back(const meta_change *c, tnf_str bytes)
         status = tnf_open_source(&file, source, &how, &error);
     if (status != TNF_OK)
         return meta_fail(c->editor, "the changed file could not be read: %s", error.message);
-    const char *lost = lost_key(c, attrs_of(file, c->tensor));
-    if (lost)
+    tnf_str lost = lost_key(c, attrs_of(file, c->tensor));
+    if (lost.p)
         meta_message(c->editor,
-                     "'%s' cannot be set, since its value follows from the rest of the file", lost);
+                     "'%.*s' cannot be set, since its value follows from the rest of the file",
+                     (int)shown_bytes(lost.p, lost.n, 160), lost.p);
     tnf_close(file);
-    return !lost;
+    return !lost.p;
 }
 
 /* Returns false if the attributes would not be read back. If the trial itself fails, saving reports
@@ -164,7 +167,7 @@ static tnf_status save_to(const meta_change *c, const tnf_save_options *how, sav
         status = tnf_save(c->editor->builder, c->path, how, error);
     progress_end(&s->progress);
     stop_release(&before, status == TNF_ECANCELLED);
-    if (status == TNF_OK && c->in->cli->verbose && !c->in->cli->quiet)
+    if (was_done(status) && c->in->cli->verbose && !c->in->cli->quiet)
         file_message(c->path, "", TNF_NO_OFFSET, anew ? "rewritten" : "changed in place");
     return status;
 }
@@ -239,7 +242,9 @@ int meta_save(const meta_change *c, tnf_save_options *how)
     if (ready && status == TNF_EUNSUPPORTED && only_in_place(c))
         return refuse_in_place(c, &error);
     if (status != TNF_EEXISTS)
-        return status == TNF_OK ? EXIT_DONE : file_error(c->path, &error);
+        return status == TNF_OK       ? EXIT_DONE
+               : status == TNF_ELOSSY ? loss_error(c->path, &error)
+                                      : file_error(c->path, &error);
     file_message(c->path, "", TNF_NO_OFFSET, "already exists; use --force to replace it");
     return EXIT_IO;
 }

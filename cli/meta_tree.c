@@ -17,7 +17,7 @@ void *meta_take(meta_editor *m, size_t n)
 {
     struct meta_chunk *c = calloc(1, sizeof *c + n + 1);
     if (!c) {
-        meta_message(m, "out of memory");
+        m->no_memory = true;
         return NULL;
     }
     c->next = m->chunks;

@@ -48,13 +48,6 @@ const tnf_value *meta_like_members(const tnf_value *map)
 
 /* ------------------------------------------------------------------- bytes */
 
-static int base64_digit(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 /* The base64 text of {"$bytes":"base64"}, the form that --json prints; or NULL. */
 static const tnf_value *bytes_form(const tnf_value *v)
 {
@@ -64,22 +57,12 @@ static const tnf_value *bytes_form(const tnf_value *v)
 
 static bool take_bytes(meta_editor *m, tnf_value *out, const tnf_value *text)
 {
-    size_t n = text->n;
-    while (n > 0 && text->n - n < 2 && text->as.s[n - 1] == '=')
-        n--;
-    char *bytes = meta_take(m, n / 4 * 3 + 3);
-    uint32_t bits = 0;
     size_t made = 0;
+    char *bytes = meta_take(m, base64_room(text->n));
     if (!bytes)
         return false;
-    for (size_t i = 0; i < n; i++) {
-        int digit = base64_digit(text->as.s[i]);
-        if (digit < 0)
-            return meta_fail(m, "\"$bytes\" is not base64");
-        bits = bits << 6 | (uint32_t)digit;
-        if (i % 4 > 0)
-            bytes[made++] = (char)(bits >> (6 - 2 * (i % 4)));
-    }
+    if (!base64_take(bytes, &made, text->as.s, text->n))
+        return meta_fail(m, "\"$bytes\" is not base64");
     *out = (tnf_value) { .kind = TNF_BYTES, .n = made, .as.s = bytes };
     return true;
 }

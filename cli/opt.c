@@ -116,7 +116,7 @@ static bool set_choice(const opt *o, int *to, const char *value)
 {
     int position = opt_position(o->words, value, strlen(value));
     if (position < 0)
-        usage_error("option '--%s' takes one of %s, not '%s'", o->name, o->words, value);
+        usage_error("--%s takes one of %s, not '%s'", o->name, o->words, value);
     else
         *to = position;
     return position >= 0;
@@ -125,10 +125,8 @@ static bool set_choice(const opt *o, int *to, const char *value)
 static bool append_value(opt_list *list, const char *value)
 {
     const char **more = realloc(list->items, (list->n + 1) * sizeof *more);
-    if (!more) {
-        usage_error("out of memory");
-        return false;
-    }
+    if (!more)
+        exit(memory_error()); /* nothing is open yet */
     list->items = more;
     list->items[list->n++] = value;
     return true;
@@ -165,7 +163,7 @@ static bool wants_value(const opt *o)
 static const char *next_value(parse *p, const opt *o)
 {
     if (p->at >= p->argc) {
-        usage_error("option '--%s' needs a %s", o->name, o->arg);
+        usage_error("--%s needs a value: %s", o->name, o->arg);
         return NULL;
     }
     return p->argv[p->at++];
@@ -179,7 +177,7 @@ static bool parse_long(parse *p, const char *text)
     if (!find_long(p, text, n, &f))
         return unknown_long(p, text, n);
     if (value && f.o->kind == OPT_FLAG) {
-        usage_error("option '--%s' takes no value", f.o->name);
+        usage_error("--%s takes no value", f.o->name);
         return false;
     }
     if (!value && wants_value(f.o) && !(value = next_value(p, f.o)))

@@ -132,9 +132,11 @@ static void put_quoted(FILE *to, const char *p, size_t n)
     putc_unlocked('"', to);
 }
 
+static const char base64_letters[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 static void put_base64(FILE *to, const void *bytes, size_t n)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const uint8_t *p = bytes;
     for (size_t i = 0; i < n; i += 3) {
         uint32_t three = (uint32_t)p[i] << 16;
@@ -142,11 +144,29 @@ static void put_base64(FILE *to, const void *bytes, size_t n)
             three |= (uint32_t)p[i + 1] << 8;
         if (i + 2 < n)
             three |= p[i + 2];
-        putc_unlocked(digits[three >> 18], to);
-        putc_unlocked(digits[three >> 12 & 63], to);
-        putc_unlocked(i + 1 < n ? digits[three >> 6 & 63] : '=', to);
-        putc_unlocked(i + 2 < n ? digits[three & 63] : '=', to);
+        putc_unlocked(base64_letters[three >> 18], to);
+        putc_unlocked(base64_letters[three >> 12 & 63], to);
+        putc_unlocked(i + 1 < n ? base64_letters[three >> 6 & 63] : '=', to);
+        putc_unlocked(i + 2 < n ? base64_letters[three & 63] : '=', to);
     }
+}
+
+bool base64_take(char *out, size_t *made, const char *text, size_t n)
+{
+    uint32_t bits = 0;
+    size_t end = n;
+    *made = 0;
+    while (end > 0 && n - end < 2 && text[end - 1] == '=')
+        end--;
+    for (size_t i = 0; i < end; i++) {
+        const char *digit = text[i] ? strchr(base64_letters, text[i]) : NULL;
+        if (!digit)
+            return false;
+        bits = bits << 6 | (uint32_t)(digit - base64_letters);
+        if (i % 4 > 0)
+            out[(*made)++] = (char)(bits >> (6 - 2 * (i % 4)));
+    }
+    return end % 4 != 1;
 }
 
 void json_bytes(json *j, const void *bytes, size_t n)

@@ -26,6 +26,9 @@ void json_f64(json *j, double f);
 void json_text(json *j, const char *s); /* NULL becomes null */
 void json_str(json *j, tnf_str s);      /* bytes that are not UTF-8 become {"$bytes":…} */
 void json_bytes(json *j, const void *bytes, size_t n);
+/* Decodes the base64 text of such bytes. `out` has room for base64_room(n). */
+#define base64_room(n) ((n) / 4 * 3 + 3)
+bool base64_take(char *out, size_t *made, const char *text, size_t n);
 /* Writes words that are separated by spaces as an array; NULL becomes null. */
 void json_words(json *j, const char *words);
 /* Writes a JSON document without the white space between its tokens. */

@@ -61,12 +61,6 @@ static int bad_input(const adding *a, const char *message)
     return EXIT_BAD;
 }
 
-static int no_memory(void)
-{
-    fputs("tenfold: out of memory\n", stderr);
-    return EXIT_IO;
-}
-
 /* -------------------------------------------------------------------- batch */
 
 static int add_line(adding *a, const char *line, size_t n)
@@ -74,11 +68,11 @@ static int add_line(adding *a, const char *line, size_t n)
     tnf_error error;
     tnf_point *more = grow_array(a->batch, a->n, &a->room, sizeof *more, 1024);
     if (!more)
-        return no_memory();
+        return memory_error();
     a->batch = more;
     tnf_status status = tnf_points_parse(&a->batch[a->n], a->points, line, n, &error);
     if (status == TNF_ENOMEM)
-        return no_memory();
+        return memory_error();
     if (status != TNF_OK)
         return bad_input(a, error.message);
     a->n++;
@@ -126,7 +120,7 @@ static int split_fields(adding *a, size_t n)
     bool quoted = false;
     a->nfields = a->fields.n = 0;
     if (!begin_field(a))
-        return no_memory();
+        return memory_error();
     for (;;) {
         for (const char *p = a->record; p < a->record + n; p++) {
             if (quoted && p[0] == '"' && p + 1 < a->record + n && p[1] == '"') {
@@ -136,7 +130,7 @@ static int split_fields(adding *a, size_t n)
             } else if (*p == ',' && !quoted) {
                 put_text(&a->fields, "", 1);
                 if (!begin_field(a))
-                    return no_memory();
+                    return memory_error();
             } else {
                 put_text(&a->fields, p, 1);
             }
@@ -150,7 +144,7 @@ static int split_fields(adding *a, size_t n)
         n = (size_t)more;
     }
     put_text(&a->fields, "", 1);
-    return a->fields.failed ? no_memory() : EXIT_DONE;
+    return a->fields.failed ? memory_error() : EXIT_DONE;
 }
 
 static const char *field_text(const adding *a, size_t i)
@@ -224,7 +218,7 @@ static int add_record(adding *a)
         first = false;
     }
     put_text(t, "]}", 2);
-    return t->failed ? no_memory() : add_line(a, t->p, t->n);
+    return t->failed ? memory_error() : add_line(a, t->p, t->n);
 }
 
 static int add_csv(adding *a)
@@ -267,20 +261,17 @@ static int append_points(const cli_state *cli, adding *a, const points_options *
     tnf_error error;
     uint64_t *offsets = malloc((a->n + 1) * sizeof *offsets);
     if (!offsets)
-        return no_memory();
-    int code = EXIT_DONE;
+        return memory_error();
     stop_state before;
     stop_catch(&before);
     tnf_status status = tnf_points_append(offsets, a->points, a->batch, a->n, &error);
     stop_release(&before, status == TNF_ECANCELLED);
-    if (status != TNF_OK)
-        code = points_error(path, &error);
-    else if (o->json)
+    if (was_done(status) && o->json)
         put_json(a, offsets);
-    else if (!cli->quiet)
+    else if (was_done(status) && !cli->quiet)
         fprintf(stderr, "%zu point%s added\n", a->n, a->n == 1 ? "" : "s");
     free(offsets);
-    return code;
+    return status == TNF_OK ? EXIT_DONE : points_error(path, &error);
 }
 
 int points_add(const cli_state *cli, const points_options *o, const char *path)

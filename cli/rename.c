@@ -154,10 +154,12 @@ static int add_expressions(renaming *r, const opt_list *list)
     char why[128];
     r->expressions = calloc(list->n + 1, sizeof *r->expressions);
     if (!r->expressions)
-        return usage_error("out of memory");
+        return memory_error();
     for (; r->n < list->n; r->n++)
         if (!parse_expression(&r->expressions[r->n], list->items[r->n], why))
-            return usage_error("--rename '%s': %s", list->items[r->n], why);
+            return strcmp(why, "out of memory") == 0
+                       ? memory_error()
+                       : usage_error("--rename '%s': %s", list->items[r->n], why);
     return EXIT_DONE;
 }
 
@@ -168,7 +170,7 @@ int renaming_open(renaming **out, const char *map, const opt_list *expressions)
         return EXIT_DONE;
     renaming *r = calloc(1, sizeof *r);
     if (!r)
-        return usage_error("out of memory");
+        return memory_error();
     r->given = map;
     int code = map ? name_map_open(&r->map, map) : EXIT_DONE;
     if (code == EXIT_DONE)
@@ -193,7 +195,7 @@ int renaming_check(renaming *r, const tnf_file *const *files, size_t n, const re
                 (only->exclude->n && glob_any(only->exclude, o->name)))
                 continue;
             if (renaming_apply(r, &name, o->name, &error) != TNF_OK)
-                return usage_error("out of memory");
+                return memory_error();
             bool same = name.n == o->name.n && memcmp(name.p, o->name.p, name.n) == 0;
             counts->all++;
             counts->renamed += !same;

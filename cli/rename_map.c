@@ -106,11 +106,11 @@ static int add_line(name_map *m, const char *text, size_t n, size_t number)
 {
     line *more = grow_array(m->lines, m->n, &m->room, sizeof *more, 64);
     if (!more)
-        return usage_error("out of memory");
+        return memory_error();
     m->lines = more;
     char *copy = strndup(text, n);
     if (!copy)
-        return usage_error("out of memory");
+        return memory_error();
     bool whole = cut_line(&m->lines[m->n], copy), good = whole && can_fill(&m->lines[m->n]);
     if (good) {
         m->table = m->table || strstr(copy, NUMBER) || strstr(copy, END);
@@ -118,8 +118,11 @@ static int add_line(name_map *m, const char *text, size_t n, size_t number)
         return EXIT_DONE;
     }
     free(copy);
-    return usage_error("%s: line %zu %s", m->given, number,
-                       whole ? "has more {n} or {end} in NEW than in OLD" : "is not 'OLD NEW'");
+    char why[80];
+    snprintf(why, sizeof why, "line %zu %s", number,
+             whole ? "has more {n} or {end} in NEW than in OLD" : "is not 'OLD NEW'");
+    file_message(m->given, "", TNF_NO_OFFSET, why);
+    return EXIT_USAGE;
 }
 
 static int add_text(name_map *m, const char *text, size_t n, size_t number)
@@ -137,17 +140,15 @@ static int read_file(name_map *m, const char *path)
     FILE *f = fopen(path, "r");
     if (!f) {
         char why[256];
-        snprintf(why, sizeof why, "%s%s", strerror(errno),
+        snprintf(why, sizeof why, "cannot open: %s%s", strerror(errno),
                  strchr(path, '/') || strchr(path, '.') ? "" : "; built-in tables: " RENAME_TABLES);
         file_message(path, "", TNF_NO_OFFSET, why);
         return EXIT_IO;
     }
     for (ssize_t n; code == EXIT_DONE && (n = getline(&text, &room, f)) >= 0;)
         code = add_text(m, text, (size_t)n, ++number);
-    if (code == EXIT_DONE && !feof(f)) {
-        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
-        code = EXIT_IO;
-    }
+    if (code == EXIT_DONE && !feof(f))
+        code = ferror(f) ? cannot_read(path, errno) : memory_error();
     free(text);
     fclose(f);
     return code;
@@ -169,12 +170,20 @@ static const char *const *table_named(const char *name)
     return NULL;
 }
 
+static int twice_named(const char *given, const char *old)
+{
+    char why[300];
+    snprintf(why, sizeof why, "'%.250s' has two new names", old);
+    file_message(given, "", TNF_NO_OFFSET, why);
+    return EXIT_USAGE;
+}
+
 int name_map_open(name_map **out, const char *given)
 {
     name_map *m = calloc(1, sizeof *m);
     *out = m;
     if (!m)
-        return usage_error("out of memory");
+        return memory_error();
     m->given = given;
     const char *const *lines = table_named(given);
     int code = lines ? read_table(m, lines) : read_file(m, given);
@@ -182,7 +191,7 @@ int name_map_open(name_map **out, const char *given)
         qsort(m->lines, m->n, sizeof *m->lines, by_old);
     for (size_t i = 1; code == EXIT_DONE && i < m->n; i++)
         if (!strcmp(m->lines[i - 1].old, m->lines[i].old))
-            code = usage_error("%s: '%s' has two new names", given, m->lines[i].old);
+            code = twice_named(given, m->lines[i].old);
     return code;
 }
 

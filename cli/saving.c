@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Helpers shared by the commands that save. */
 #include "saving.h"
+#include "emb.h"
 #include "stop.h"
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,10 @@ static int report_exists(const saving *s, const char *out)
         return report_clash(s);
     if (s->how.mode == TNF_CONVERT_NEW)
         return saving_exists(out);
-    if (s->how.mode != TNF_CONVERT_SPLIT)
-        return file_error(out, &s->error);
+    if (s->how.mode == TNF_CONVERT_APPEND) { /* a name that the file has already */
+        file_error(out, &s->error);
+        return EXIT_LOSSY;
+    }
     tnf_error more = s->error;
     snprintf(more.message, sizeof more.message, "%.200s; use --force to replace it",
              s->error.message);
@@ -87,44 +90,44 @@ static int report_fault(const saving *s, const char *out)
     int code = file_error(s->inputs->name, &s->error);
     if (!vectors || status != TNF_ENOTFOUND)
         return code;
+    if (s->how.emb && emb_misnamed(s->inputs->file, s->how.emb))
+        return EXIT_USAGE;
     return step == TNF_STEP_VECTORS ? EXIT_DIFFERS : EXIT_BAD;
 }
 
-/* Lists "-t NAME" for each format with the extension, only the newest of a family; "" lists all. */
+/* Lists "-t NAME" for each format with the extension, only the newest of a family. */
 static size_t put_choices(FILE *to, const char *extension)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
     size_t n = 0;
     const char *last = "";
     for (size_t i = 0; tnf_format_at(&f, i); i++) {
-        bool has = !*extension;
+        bool has = false;
         for (const char *p = f.extensions; p && *p && !has; p += strspn(p, " ")) {
             size_t here = strcspn(p, " ");
             has = here == strlen(extension) && !strncasecmp(p, extension, here);
             p += here;
         }
-        if (!has || !(f.caps & TNF_CAN_WRITE) || (*extension && !strcmp(last, f.family)))
+        if (!has || !(f.caps & TNF_CAN_WRITE) || !strcmp(last, f.family))
             continue;
-        fprintf(to, "%s-t %s", n++ ? ", " : "", f.name);
+        fprintf(to, "%s-t %s", n++ ? ", " : "; choose the format: ", f.name);
         last = f.family;
     }
     return n;
 }
 
-/* The format of OUT is unknown: lists the options that choose one. */
+/* The format of OUT is unknown: lists the options that choose one, unless all formats would do. */
 static int report_target(const saving *s, const char *out)
 {
-    static const char end[] = ": choose the format";
-    const char *said = s->error.message;
-    size_t n = strlen(said), tail = sizeof end - 1, length;
+    size_t length;
     char *text = NULL;
-    FILE *to = n > tail && !strcmp(said + n - tail, end) ? open_memstream(&text, &length) : NULL;
+    FILE *to = open_memstream(&text, &length);
     if (!to)
         return report_fault(s, out);
-    fprintf(to, "%.*s; choose the format: ", (int)(n - tail), said);
+    fputs(s->error.message, to);
     const char *slash = strrchr(out, '/'), *dot = strrchr(slash ? slash : out, '.');
     if (!dot || put_choices(to, dot + 1) == 0)
-        put_choices(to, "");
+        fputs("; choose the format with -t ('tenfold formats' lists them)", to);
     fclose(to);
     file_message(out, "", TNF_NO_OFFSET, text);
     free(text);
@@ -135,6 +138,10 @@ static int report_failure(const saving *s)
 {
     const char *out = is_pipe(s) ? "standard output" : s->out;
     bool patterns = s->how.nselect || s->how.nexclude;
+    if (s->status == TNF_EUNSYNCED)
+        return file_error(out, &s->error);
+    if (s->status == TNF_ELOSSY)
+        return loss_error(out, &s->error);
     if (s->cut) {
         file_message(s->cut->name, "", TNF_NO_OFFSET, "truncated while it was being read");
         return EXIT_IO;
@@ -142,6 +149,11 @@ static int report_failure(const saving *s)
     if (s->status == TNF_ENOTFOUND && patterns && s->report && s->report->tensors == 0)
         return nothing_selected(s->n == 1 ? s->inputs->name : "all files", s->how.nselect,
                                 s->how.nexclude);
+    if (s->status == TNF_ENOTFOUND && s->how.scales && s->report &&
+        s->report->step == TNF_STEP_SELECT) {
+        file_error(s->inputs->name, &s->error);
+        return EXIT_USAGE;
+    }
     if (s->status == TNF_EINVAL && s->report && s->report->step == TNF_STEP_TARGET &&
         !s->options->to)
         return report_target(s, out);
@@ -162,7 +174,7 @@ static void show_plan(const saving *s, char *const *paths)
     } else if (s->status == TNF_ELOSSY && !s->cli->verbose) {
         plan_refused(s->report);
     }
-    if (s->status == TNF_OK && !s->options->dry_run && !s->cli->verbose && !s->cli->quiet)
+    if (was_done(s->status) && !s->options->dry_run && !s->cli->verbose && !s->cli->quiet)
         plan_notes(s->report, s->n == 1 ? s->inputs->name : s->out);
 }
 
@@ -255,7 +267,7 @@ int saving_run(saving *s)
 {
     format_options writer;
     const saving_options *o = s->options;
-    if (!format_options_parse(&writer, &o->writer) ||
+    if (!format_options_parse(&writer, &o->writer, "--option") ||
         !format_options_add(&writer, "reserve", o->reserve))
         return EXIT_USAGE;
     s->how.size = sizeof s->how;
@@ -275,10 +287,10 @@ int saving_run(saving *s)
     const char **names = calloc(s->n + 1, sizeof *names);
     char **paths = calloc(s->n + 1, sizeof *paths);
     bool room = files && names && paths;
-    int code = room ? choose_tensors(s) : usage_error("out of memory");
+    int code = room ? choose_tensors(s) : memory_error();
     if (room && code == EXIT_DONE)
         code = convert_all(s, files, names, paths);
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE || code == EXIT_UNSYNCED)
         renaming_notes(s->names, s->cli, &s->renamed);
     free((void *)(uintptr_t)files);
     free((void *)(uintptr_t)names);

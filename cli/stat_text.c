@@ -47,8 +47,8 @@ static void put_sums(const stat_text *t, const char *title, const stat_sum *sums
                      uint64_t total)
 {
     static const table_column columns[] = {
-        { "", false, true, 0 }, { "", false, false, 3 }, { "", true, false, 1 },
-        { "", true, false, 2 }, { "", false, false, 4 },
+        { "", false, true, 0, 24 }, { "", false, false, 3, 0 }, { "", true, false, 1, 0 },
+        { "", true, false, 2, 0 },  { "", false, false, 4, 0 },
     };
     text_table to;
     printf("\n%s%s%s\n", paint_code(t->cli, PAINT_BOLD), title, paint_code(t->cli, PAINT_OFF));
@@ -66,9 +66,11 @@ static void put_sums(const stat_text *t, const char *title, const stat_sum *sums
 static void measure_columns(stat_text *t)
 {
     static const table_column columns[] = {
-        { "name", false, true, 0 }, { "type", false, false, 6 }, { "shape", false, true, 8 },
-        { "min", true, false, 2 },  { "max", true, false, 1 },   { "mean", true, false, 3 },
-        { "std", true, false, 4 },  { "zeros", true, false, 5 }, { "histogram", false, false, 7 },
+        { "name", false, true, 0, 24 },      { "type", false, false, 6, 0 },
+        { "shape", false, true, 8, 0 },      { "min", true, false, 2, 0 },
+        { "max", true, false, 1, 0 },        { "mean", true, false, 3, 0 },
+        { "std", true, false, 4, 0 },        { "zeros", true, false, 5, 0 },
+        { "histogram", false, false, 7, 0 },
     };
     static const char *const widest[] = { "-1.234e+38", "-1.234e+38", "-1.234e+38",
                                           "-1.234e+38", "100.0 %",    "----------------" };

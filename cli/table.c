@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #define GAP    2u
-#define LEAST  12u /* texts keep this width; other columns are dropped first */
+#define LEAST  12u /* texts keep this width, unless the column says more */
 #define WIDEST 64u /* the largest aligned width; a longer text makes only its own line longer */
 
 size_t terminal_width(int fd)
@@ -56,6 +56,20 @@ static size_t fitting_bytes(tnf_str s, size_t at, size_t columns)
     return at - from;
 }
 
+/* The bytes to keep at the beginning: a third, or more, up to the first number, by which the names
+ * of a model differ. */
+static size_t head_bytes(tnf_str s, size_t width)
+{
+    size_t most = fitting_bytes(s, 0, (width - 1) * 2 / 3), at = 0;
+    while (at < most && (s.p[at] < '0' || s.p[at] > '9'))
+        at++;
+    while (at < most && s.p[at] >= '0' && s.p[at] <= '9')
+        at++;
+    size_t head = fitting_bytes(s, 0, (width - 1) / 3);
+    bool whole = at < most && at > 0 && s.p[at - 1] >= '0' && s.p[at - 1] <= '9';
+    return whole && at > head ? at : head;
+}
+
 size_t put_shortened(FILE *to, tnf_str s, size_t width)
 {
     size_t all = put_name(NULL, s);
@@ -63,7 +77,7 @@ size_t put_shortened(FILE *to, tnf_str s, size_t width)
         return put_name(to, s);
     if (width == 0)
         return 0;
-    size_t head = fitting_bytes(s, 0, (width - 1) / 3), from = head;
+    size_t head = head_bytes(s, width), from = head;
     size_t used = put_safe(to, s.p, head, true);
     size_t rest = all - used;
     while (from < s.n && rest > width - 1 - used) {
@@ -90,7 +104,8 @@ void table_begin(text_table *t, const cli_state *cli, const table_column *column
 
 static size_t least_width(const text_table *t, size_t i)
 {
-    return t->columns[i].shrinks && t->widths[i] > LEAST ? LEAST : t->widths[i];
+    size_t least = t->columns[i].keeps ? t->columns[i].keeps : LEAST;
+    return t->columns[i].shrinks && t->widths[i] > least ? least : t->widths[i];
 }
 
 /* The width of a line; with `least`, when its texts are shortened as far as possible. */
@@ -135,6 +150,8 @@ static void shrink_texts(text_table *t)
 static void fit_terminal(text_table *t)
 {
     size_t column;
+    for (size_t i = 0; i < t->n && line_width(t, false) > t->room; i++)
+        t->gone[i] = t->columns[i].goes && !t->filled[i];
     while (line_width(t, true) > t->room && (column = least_important(t)) < t->n)
         t->gone[column] = true;
     shrink_texts(t);
@@ -198,9 +215,11 @@ void table_str(text_table *t, tnf_str text)
     size_t i = t->at++, columns = put_name(NULL, text);
     if (i >= t->n)
         return;
-    if (!t->printing)
+    if (!t->printing) {
         t->widths[i] = columns > t->widths[i] ? columns : t->widths[i];
-    else if (!t->gone[i])
+        t->filled[i] = t->filled[i] || columns > 0;
+    }
+    if (t->printing && !t->gone[i])
         put_cell(t, i, text, columns);
 }
 

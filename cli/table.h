@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Text tables. The caller gives the rows twice: the first time to find the widths, then to print
- * them, so no row is kept in memory. On a terminal, no line is wider than the terminal: unimportant
- * columns are dropped, then the longest texts lose their middle. Other output is not shortened. */
+ * them, so no row is kept in memory. On a terminal, no line is wider than the terminal: empty
+ * columns are dropped, then unimportant ones, then the longest texts lose their middle. Other
+ * output is not shortened. */
 #ifndef TENFOLD_CLI_TABLE_H
 #define TENFOLD_CLI_TABLE_H
 
@@ -11,9 +12,10 @@
 
 typedef struct table_column {
     const char *title;
-    bool right;         /* aligned to the right */
-    bool shrinks;       /* texts may lose their middle on a terminal */
-    unsigned char goes; /* 0: never dropped; else the column with the highest value goes first */
+    bool right;          /* aligned to the right */
+    bool shrinks;        /* texts may lose their middle on a terminal */
+    unsigned char goes;  /* 0: never dropped; else the column with the highest value goes first */
+    unsigned char keeps; /* the width that a text keeps while other columns can go; 0: 12 */
 } table_column;
 
 typedef struct text_table {
@@ -23,6 +25,7 @@ typedef struct text_table {
     size_t room; /* columns of the terminal; 0: unlimited */
     size_t widths[TABLE_MOST];
     bool gone[TABLE_MOST];
+    bool filled[TABLE_MOST]; /* a cell has text */
     bool printing;
     size_t at;      /* the next cell */
     size_t column;  /* the current column of the line */

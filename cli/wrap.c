@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Wraps long lines at blanks, so that a terminal does not cut words. If the output is not a
  * terminal, each line stays as it is, for programs that read it. */
+#include "cmd.h"
 #include "table.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,8 +78,9 @@ void wrap_end(wrapped_text *f, size_t indent)
 {
     if (f->to == f->real)
         return;
-    fclose(f->to);
-    if (f->text)
+    if (fclose(f->to) == 0 && f->text)
         put_wrapped(f->real, f->text, f->n, indent);
+    else
+        lose_out(ENOMEM);
     free(f->text);
 }

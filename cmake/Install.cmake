@@ -9,7 +9,7 @@ install(FILES ${TENFOLD_GENERATED}/tenfold/version.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenfold)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tenfold)
-# An export each, so that a package of the shared library may leave the archive out.
+# Each library has an export of its own, so that a package of the shared library may leave out the static one.
 if(TENFOLD_SHARED)
   install(TARGETS tenfold EXPORT tenfoldTargets)
   install(EXPORT tenfoldTargets NAMESPACE tenfold:: DESTINATION ${package})
@@ -19,7 +19,7 @@ if(TENFOLD_STATIC)
   install(EXPORT tenfoldStaticTargets NAMESPACE tenfold:: DESTINATION ${package})
 endif()
 
-# The package finds its own place, so the whole tree may be moved.
+# The package finds its own place, so the installed tree may be moved.
 function(tenfold_pc_dir out dir)
   if(IS_ABSOLUTE "${dir}")
     set(${out} "${dir}" PARENT_SCOPE)
@@ -36,8 +36,8 @@ else()
   string(REGEX REPLACE "/$" "" up "${up}")
   set(TENFOLD_PC_PREFIX "\${pcfiledir}/${up}")
 endif()
-# Nothing else's .pc file is asked for, so that those who link the shared library need none. With the
-# archive alone, everybody needs what is linked after it.
+# tenfold.pc requires no other .pc file, so users of the shared library need none. If only the static library is
+# installed, every user must also link the libraries that it needs.
 list(JOIN TENFOLD_LIBRARIES " " TENFOLD_PC_PRIVATE)
 set(TENFOLD_PC_PUBLIC "")
 if(NOT TENFOLD_SHARED)
@@ -70,13 +70,13 @@ endif()
 install(DIRECTORY build/docs/man/man3 DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL
   FILES_MATCHING PATTERN "*.3")
 
-# As in the tree, so that their links hold and no two files take one place.
+# Documents are installed in the same tree, so that their links are right and no two files have the same name.
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILES_MATCHING PATTERN "*.md" PATTERN "*.c" PATTERN "*.py" PATTERN "*.png")
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# tenfold_installed_dir(OUT DIR): the folder as a script of installation finds it; DESTDIR comes before
-# an absolute one, too.
+# tenfold_installed_dir(OUT DIR): the directory as an installation script finds it; DESTDIR is also put before an
+# absolute one.
 function(tenfold_installed_dir out dir)
   if(IS_ABSOLUTE "${dir}")
     set(${out} "\$ENV{DESTDIR}${dir}" PARENT_SCOPE)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Links of the installed documents: headers are where they were installed, and sources are nowhere, so
-# their names stay without a link. SOURCE is our source tree, DOCS and HEADERS are the folders of the
-# installation. What is in DOCS but not in SOURCE belongs to others and stays as it is.
+# Changes the links of installed documents: headers are at another place, and sources are not installed, so links to
+# them are removed. SOURCE is our source tree, DOCS and HEADERS are directories of the installation. Files in DOCS that
+# are not in SOURCE belong to others and are not changed.
 cmake_path(ABSOLUTE_PATH DOCS)
 cmake_path(ABSOLUTE_PATH HEADERS)
 file(GLOB documents RELATIVE "${SOURCE}" "${SOURCE}/*.md")
@@ -11,8 +11,8 @@ foreach(name ${documents} ${more})
   if(NOT EXISTS "${document}")
     continue()
   endif()
-  cmake_path(GET document PARENT_PATH folder)
-  file(RELATIVE_PATH headers "${folder}" "${HEADERS}")
+  cmake_path(GET document PARENT_PATH directory)
+  file(RELATIVE_PATH headers "${directory}" "${HEADERS}")
   file(READ "${document}" text)
   string(REGEX REPLACE "\\]\\((\\.\\./)*include/tenfold/" "](${headers}/tenfold/" text "${text}")
   string(REGEX REPLACE "\\[([^]]*)\\]\\((\\.\\./)*(src|tests|tools)/[^)]*\\)" "\\1" text "${text}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Building for another machine, and running what was built by qemu: tools/machines sets the rest.
+# Builds for another machine, and runs the results with qemu. tools/machines sets the rest.
 #
-#   TENFOLD_TRIPLET   as compilers are named: s390x-linux-gnu
-#   TENFOLD_CPU       as CMake and qemu call the machine: s390x
-#   TENFOLD_ROOT      a folder with the libraries, as packages of that machine have them
+#   TENFOLD_TRIPLET   the compilers' name of the machine: s390x-linux-gnu
+#   TENFOLD_CPU       CMake's and qemu's name of the machine: s390x
+#   TENFOLD_ROOT      a directory with libraries from packages of that machine
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TENFOLD_TRIPLET TENFOLD_CPU TENFOLD_ROOT TENFOLD_MULTIARCH)
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${TENFOLD_CPU})
@@ -28,8 +28,7 @@ endforeach()
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${TENFOLD_ROOT})
 set(ENV{PKG_CONFIG_LIBDIR}
   ${TENFOLD_ROOT}/usr/lib/${TENFOLD_MULTIARCH}/pkgconfig:${TENFOLD_ROOT}/usr/share/pkgconfig)
-# An x86-64 kernel mostly runs programs for i386 itself; qemu of some versions hangs where they start
-# threads.
+# An x86-64 kernel usually runs programs for i386 itself; some versions of qemu hang when a program starts threads.
 set(loader /usr/${TENFOLD_TRIPLET}/lib/ld-linux.so.2)
 if(TENFOLD_CPU STREQUAL "i386" AND EXISTS ${loader})
   execute_process(COMMAND ${loader} --version RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Which parts are built: formats by name, codecs by the libraries they need. docs/embedding.md tells
-# users about the switches.
+# The parts that are built: formats by name, codecs by the libraries that they need. docs/embedding.md describes the
+# switches for users.
 set(TENFOLD_FORMATS all CACHE STRING "Formats to build: names or families with ; between, or all")
 option(TENFOLD_ZSTD "Read and write zstd, by libzstd" ON)
 option(TENFOLD_SNAPPY "Read and write snappy" ON)
@@ -10,16 +10,15 @@ option(TENFOLD_WRITE "Write files; without it every format is one that can only 
 
 # ---------------------------------------------------------------------- formats
 
-# src/formats/list.h names the descriptors of formats. The source that defines a descriptor also has the
-# format's name and family; a format is built from that source, or from all of its folder. So no list
-# is kept here.
+# src/formats/list.h names the descriptors of formats. The source that defines a descriptor also has the format's name
+# and family; a format is built from that source, or from all sources of its directory. So no list is necessary here.
 set(formats_dir ${PROJECT_SOURCE_DIR}/src/formats)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${formats_dir}/list.h)
 file(STRINGS ${formats_dir}/list.h lines REGEX "^X\\(")
 file(GLOB format_sources CONFIGURE_DEPENDS ${formats_dir}/*.c ${formats_dir}/*/*.c)
 foreach(source ${format_sources})
   file(READ ${source} text)
-  # One at a time: a source may have several.
+  # One at a time, because a source may have several.
   while(text MATCHES "const tnf_format tnf_format_([a-z0-9_]+) = {[ \n]*\\.name = \"([^\"]+)\",")
     set(id ${CMAKE_MATCH_1})
     set(name_of_${id} ${CMAKE_MATCH_2})
@@ -33,8 +32,8 @@ foreach(source ${format_sources})
   endwhile()
 endforeach()
 
-set(TENFOLD_FORMAT_IDS)     # what is built, in the order of the list
-set(TENFOLD_FORMAT_SOURCES) # of those
+set(TENFOLD_FORMAT_IDS)     # formats that are built, in the order of the list
+set(TENFOLD_FORMAT_SOURCES) # their sources
 set(known)
 set(wanted ${TENFOLD_FORMATS})
 set(registered "/* The formats of this build, made from src/formats/list.h. */\n")
@@ -52,11 +51,11 @@ foreach(line ${lines})
       set(TENFOLD_HAS_FOLDERS ON)
     endif()
     string(APPEND registered "X(${id})\n")
-    cmake_path(GET source_of_${id} PARENT_PATH folder)
-    if(folder STREQUAL formats_dir)
+    cmake_path(GET source_of_${id} PARENT_PATH directory)
+    if(directory STREQUAL formats_dir)
       list(APPEND TENFOLD_FORMAT_SOURCES ${source_of_${id}})
     else()
-      file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+      file(GLOB sources CONFIGURE_DEPENDS ${directory}/*.c)
       list(APPEND TENFOLD_FORMAT_SOURCES ${sources})
     endif()
   endif()
@@ -81,11 +80,11 @@ file(CONFIGURE OUTPUT ${TENFOLD_PARTS}/formats/list.h CONTENT "${registered}" @O
 
 # Libraries are given as -lNAME, not as files. Then the linker chooses the shared library, or the archive
 # with -static, here and in programs that use our archive. Each library comes before those that it
-# needs, since a linker looks in archives only for what is still missing.
+# needs, since a linker searches an archive only for symbols that are still missing.
 set(TENFOLD_LIBRARIES)
 set(TENFOLD_INCLUDES)
 
-# tenfold_library(NAME MODULE PACKAGE WITHOUT): a library, or an error that a person can act on.
+# tenfold_library(NAME MODULE PACKAGE WITHOUT): a library, or an error that says what to do.
 function(tenfold_library name module package without)
   if(NOT PkgConfig_FOUND)
     message(FATAL_ERROR "There is no pkg-config, which finds ${module}. "
@@ -114,8 +113,8 @@ foreach(part "XXHASH libxxhash libxxhash-dev" "ZSTD libzstd libzstd-dev" "ZLIB z
   endif()
 endforeach()
 list(REMOVE_ITEM TENFOLD_LIBRARIES -pthread -ldl)
-foreach(folder ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES}) # where the linker looks anyhow
-  list(REMOVE_ITEM TENFOLD_LIBRARIES -L${folder})
+foreach(directory ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES}) # the linker searches these in any case
+  list(REMOVE_ITEM TENFOLD_LIBRARIES -L${directory})
 endforeach()
 list(APPEND TENFOLD_LIBRARIES ${CMAKE_DL_LIBS} -pthread -lm)
 list(TRANSFORM TENFOLD_LIBRARIES REPLACE "^dl$" "-ldl")

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: MIT
-# What every target of ours is compiled with.
+# The compiler flags of all our targets.
 add_library(tenfold_flags INTERFACE)
 target_compile_options(tenfold_flags INTERFACE
   -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
   -Wcast-qual -Wformat=2 -Wundef -Wwrite-strings)
-# gcc guesses: a message that is cut short is meant to be, and it cannot know that tnf_fail() never
-# returns TNF_OK. What is really uninitialised, clang-tidy's analyzer finds.
+# These warnings of gcc are guesses: some messages are meant to be cut short, and gcc does not know that tnf_fail()
+# never returns TNF_OK. clang-tidy's analyzer finds variables that are really uninitialised.
 target_compile_options(tenfold_flags INTERFACE
   $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation;-Wno-maybe-uninitialized>)
-# A section each, so that a program linked with --gc-sections takes only what it calls.
+# Each function has a section of its own, so that a program linked with --gc-sections only contains the functions that
+# it calls.
 target_compile_options(tenfold_flags INTERFACE -ffunction-sections -fdata-sections)
 if(TENFOLD_WERROR)
   target_compile_options(tenfold_flags INTERFACE -Werror)
 endif()
 target_compile_definitions(tenfold_flags INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64)
-# The same numbers on every machine: floats are computed as floats. The x87 keeps more bits and rounds
-# when it spills, so 32-bit x86 takes SSE2, which its processors have had since 2003; for s390x, gcc
-# computes floats as doubles in C11, for the sake of an old <math.h>.
+# All machines must compute the same numbers, so floats are computed as floats. The x87 keeps more bits and rounds when
+# it stores a value, so 32-bit x86 uses SSE2, which all its processors have had since 2003. For s390x, gcc computes
+# floats as doubles in C11, because of an old <math.h>.
 include(CheckSourceCompiles)
 check_source_compiles(C "#if !defined(__i386__) || defined(__SSE2_MATH__)
 #error not needed

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# For `pip install .` and wheels: what this machine does not have is left out and named at the end,
-# never an error; and what it has goes into the extension and the command, so that a wheel needs
-# nothing but libc.
+# For `pip install .` and wheels. Libraries that this machine does not have are left out and listed at the end; they are
+# never an error. Libraries that it has are linked statically into the extension and the command, so that a wheel needs
+# only libc.
 find_package(PkgConfig QUIET)
 
 set(TENFOLD_LAPACK OFF CACHE BOOL "" FORCE)
@@ -23,7 +23,7 @@ foreach(part "XXHASH libxxhash" "ZSTD libzstd" "ZLIB zlib")
 endforeach()
 if(NOT TENFOLD_XXHASH AND DEFINED CACHE{TENFOLD_XXHASH} AND
    (NOT DEFINED TENFOLD_FORMATS OR "all" IN_LIST TENFOLD_FORMATS))
-  # Two formats cannot be without it.
+  # Two formats need it.
   file(STRINGS ${PROJECT_SOURCE_DIR}/src/formats/list.h formats REGEX "^X\\(")
   list(TRANSFORM formats REPLACE "^X\\(([a-z0-9_]+)\\).*" "\\1")
   list(REMOVE_ITEM formats ztensor2 vs)
@@ -32,7 +32,7 @@ if(NOT TENFOLD_XXHASH AND DEFINED CACHE{TENFOLD_XXHASH} AND
   list(APPEND TENFOLD_LEFT_OUT "(and with libxxhash the formats ztensor2 and vs)")
 endif()
 
-# After cmake/Parts.cmake: archives in the place of shared libraries, where there are any.
+# Called after cmake/Parts.cmake: uses static libraries instead of shared ones, if they exist.
 function(tenfold_take_archives)
   set(libraries)
   foreach(library ${TENFOLD_LIBRARIES})
@@ -46,7 +46,7 @@ function(tenfold_take_archives)
     list(APPEND libraries ${library})
   endforeach()
   set(TENFOLD_LIBRARIES ${libraries} PARENT_SCOPE)
-  # A compiler for another system has headers of its own: this machine's must not get between.
+  # A compiler for another system has headers of its own, which this machine's headers must not replace.
   list(REMOVE_ITEM TENFOLD_INCLUDES /usr/include)
   set(TENFOLD_INCLUDES ${TENFOLD_INCLUDES} PARENT_SCOPE)
 endfunction()
@@ -59,7 +59,7 @@ function(tenfold_tell_left_out)
       "tools/make-codecs, they are built in.")
     list(JOIN text "" text)
     message(STATUS "${text}")
-    # Once more as the last line of the build.
+    # Shown again as the last line of the build.
     install(CODE "message(STATUS [==[${text}]==])" COMPONENT python)
   endif()
 endfunction()

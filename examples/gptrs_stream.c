@@ -14,7 +14,7 @@ static tnf_status forward_pass(tnf_params *params, const tnf_file *file, tnf_err
     size_t i;
 
     for (i = 0; status == TNF_OK && (t = tnf_at(file, i)) != NULL; i++) {
-        status = tnf_params_load(&p, params, t->name.p, error);
+        status = tnf_params_load_n(&p, params, t->name.p, t->name.n, error);
         if (status == TNF_OK) {
             /* … compute with p->data … */
             tnf_params_release(params, p);

@@ -13,7 +13,8 @@ static tnf_status save_model(const char *model, const char *optimizer, tnf_error
     float w[] = { 1, 2, 3, 4, 5, 6 }, m[] = { 0, 0, 0.5, 0, 0, 0 };
     tnf_primitiv_binding all[] = { { weight, 2, NULL, shape, w, false },
                                    { weight, 2, &moment, shape, m, false } };
-    tnf_primitiv_config epoch = { "Optimizer.epoch", 5, 0 }, alpha = { "Adam.alpha", 0, 0.001f };
+    tnf_primitiv_config epoch = { TNF_STR("Optimizer.epoch"), 5, 0 };
+    tnf_primitiv_config alpha = { TNF_STR("Adam.alpha"), 0, 0.001f };
     tnf_save_options how = TNF_SAVE_INIT;
     tnf_status s;
 
@@ -25,20 +26,16 @@ static tnf_status save_model(const char *model, const char *optimizer, tnf_error
 /* The arrays receive all tensors or, after an error, none. */
 static tnf_status load_model(const char *model, const char *optimizer, tnf_error *error)
 {
-    float w[6], m[6], alpha = 0;
+    float w[6], m[6];
     tnf_primitiv_binding all[] = { { weight, 2, NULL, shape, w, false },
                                    { weight, 2, &moment, shape, m, false } };
-    tnf_file *file = NULL;
+    tnf_primitiv_config alpha = { TNF_STR("Adam.alpha"), 0, 0 };
     tnf_status s;
 
     if ((s = tnf_primitiv_load(all, 2, model, NULL, error)) == TNF_OK &&
-        (s = tnf_open(&file, optimizer, NULL, error)) == TNF_OK &&
-        !tnf_primitiv_float(&alpha, file, "Adam.alpha"))
-        s = tnf_error_set(error, TNF_ENOTFOUND, TNF_NO_OFFSET, "the optimizer has no Adam.alpha");
-    if (s == TNF_OK)
+        (s = tnf_primitiv_load_optimizer(NULL, 0, &alpha, 1, optimizer, error)) == TNF_OK)
         printf("w[1,2] = %g, its moment at [0,1] = %g, alpha = %g\n", (double)w[1 + 2 * 2],
-               (double)m[0 + 2 * 1], (double)alpha);
-    tnf_close(file);
+               (double)m[0 + 2 * 1], (double)alpha.f);
     return s;
 }
 

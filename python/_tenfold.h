@@ -164,6 +164,9 @@ extern PyGetSetDef tensor_members[];
 
 /** Raises the error of the library; returns NULL. */
 void *raise_error(state *st, tnf_status status, const tnf_error *error, PyObject *path);
+/** Turns the exception of this thread into an error message, "what: ValueError: …": it may be a
+ * thread of the library, where nobody would see the exception. */
+tnf_status fail_exception(tnf_error *e, uint64_t offset, const char *what);
 /** Raises a tenfold.Error of that status with a text of the extension; returns NULL. */
 void *raise_text(state *st, tnf_status status, const char *format, ...) TNF_PRINTF(3, 4);
 PyObject *str_of(tnf_str s); /**< UTF-8 with surrogateescape */

@@ -89,24 +89,6 @@ typedef struct stream {
     PyObject *function; /* borrowed: the arena keeps it alive */
 } stream;
 
-/* Turns the exception of this thread into an error message, and clears it. */
-static tnf_status fail_function(tnf_error *e, uint64_t offset)
-{
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *text = value ? PyObject_Str(value) : NULL;
-    const char *words = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    tnf_error_set(e, TNF_EIO, offset, "the function that provides the bytes failed: %s",
-                  words ? words : "?");
-    Py_XDECREF(text);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    PyErr_Clear();
-    return TNF_EIO;
-}
-
 static tnf_status fetch_stream(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const stream *s = ctx;
@@ -119,11 +101,11 @@ static tnf_status fetch_stream(void *ctx, uint64_t offset, void *dst, size_t n, 
                                                     view)
                             : NULL;
     if (!answer)
-        status = fail_function(e, offset);
+        status = fail_exception(e, offset, "the function that provides the bytes failed");
     /* The function may have kept the view, which must not be used for freed memory. */
     PyObject *released = view ? PyObject_CallMethod(view, "release", NULL) : NULL;
     if (!released && status == TNF_OK)
-        status = fail_function(e, offset);
+        status = fail_exception(e, offset, "the function that provides the bytes failed");
     PyErr_Clear();
     Py_XDECREF(view);
     Py_XDECREF(answer);

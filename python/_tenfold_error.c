@@ -209,3 +209,22 @@ int take_arguments(PyObject **out, const char *const *keys, Py_ssize_t most, PyO
     }
     return 0;
 }
+
+tnf_status fail_exception(tnf_error *e, uint64_t offset, const char *what)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    PyObject *name = type ? PyObject_GetAttrString(type, "__name__") : NULL;
+    const char *words = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    const char *which = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    tnf_error_set(e, TNF_EIO, offset, "%s: %s: %s", what, which ? which : "?", words ? words : "?");
+    Py_XDECREF(text);
+    Py_XDECREF(name);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    PyErr_Clear();
+    return TNF_EIO;
+}

@@ -23,28 +23,6 @@ typedef struct reader {
     pthread_mutex_t lock; /* seek and read must not be separated */
 } reader;
 
-/* Turns the exception of this thread into an error message: it may be a thread of the library,
- * where nobody would see the exception. */
-static tnf_status fail_python(tnf_error *e, uint64_t offset)
-{
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *text = value ? PyObject_Str(value) : NULL;
-    PyObject *name = type ? PyObject_GetAttrString(type, "__name__") : NULL;
-    const char *words = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    const char *which = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    tnf_error_set(e, TNF_EIO, offset, "the file object failed: %s: %s", which ? which : "?",
-                  words ? words : "?");
-    Py_XDECREF(text);
-    Py_XDECREF(name);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    PyErr_Clear();
-    return TNF_EIO;
-}
-
 static tnf_status read_some(const reader *r, uint64_t offset, void *dst, size_t n, size_t *got,
                             tnf_error *e)
 {
@@ -54,7 +32,7 @@ static tnf_status read_some(const reader *r, uint64_t offset, void *dst, size_t 
     Py_XDECREF(at);
     if (!bytes || PyObject_GetBuffer(bytes, &view, PyBUF_SIMPLE) < 0) {
         Py_XDECREF(bytes);
-        return fail_python(e, offset);
+        return fail_exception(e, offset, "the file object failed");
     }
     *got = (size_t)view.len < n ? (size_t)view.len : n;
     memcpy(dst, view.buf, *got);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* One-bit flips of every small fixture, every one in its header: opened strictly and leniently,
- * listed, read, verified, and one in four saved in a format that can be written, each in its turn.
- * No crash, no byte handed out that is not in the file, and what we save we can open again.
+/* Flips single bits of every small fixture: every bit of a header, a sample of the rest. The file
+ * is opened strictly and leniently, listed, read and verified; one in four is saved, each time in
+ * the next format that can be written. Nothing crashes, no bytes are returned that are not in the
+ * file, and every file that we save can be opened.
  *
- * There are millions of them: a share is tried, spread evenly, and a smaller one under a sanitizer,
- * where all that takes ten times as long; all, if TNF_FULL is set in the environment. */
+ * There are millions of flips, so an evenly spread share is tried. The share is smaller under a
+ * sanitizer, which makes each flip ten times as slow. If TNF_FULL is set in the environment, all
+ * flips are tried. */
 #include "support/change.h"
 
 #define SMALL 2048u  /* every bit of the header */
@@ -18,7 +20,7 @@
 
 static unsigned long flips, opened, saved;
 
-/* Saving what a flip made of a file: refused with a reason, or a file that opens. */
+/* Saves a file with a flipped bit: either it is refused with a reason, or the result opens. */
 static void save_somehow(const tnf_file *file, bool lenient)
 {
     static size_t turn;
@@ -33,7 +35,7 @@ static void save_somehow(const tnf_file *file, bool lenient)
     tnf_sink *sink = save_bytes(file, format, true, &status, &error);
     if (!sink)
         return;
-    /* what broke a rule of its format before may still break it there */
+    /* a file that broke a rule of its format may still break it after saving */
     tnf_open_options o = { .size = sizeof o, .format = format, .lenient = lenient };
     tnf_str bytes = tnf_sink_bytes(sink);
     saved++;
@@ -43,7 +45,7 @@ static void save_somehow(const tnf_file *file, bool lenient)
     tnf_sink_close(sink);
 }
 
-/* `again`: it was opened strictly already, and differs in nothing but what it warns of. */
+/* `again`: the file was already opened strictly; only its warnings differ now. */
 static bool try_flip(struct change *c, bool lenient, bool save, bool again)
 {
     tnf_error error;
@@ -62,8 +64,8 @@ static bool try_flip(struct change *c, bool lenient, bool save, bool again)
     return true;
 }
 
-/* How much a byte matters: in tensors' data nothing but a value can change, and one bit stands for
- * all; long padding is padding everywhere. */
+/* How many bits of a byte are flipped. In the data of a tensor only a value can change, so one bit
+ * is enough. In long padding, a few bytes are enough. */
 enum { ALL, ONE, RARE };
 
 static uint8_t *weights_of(const struct fixture *f)
@@ -89,7 +91,7 @@ static uint8_t *weights_of(const struct fixture *f)
     return weight;
 }
 
-/* Is it this bit's turn? */
+/* Should this bit be flipped? */
 static bool is_wanted(const struct fixture *f, const uint8_t *weight, size_t bit)
 {
     size_t byte = bit / 8;
@@ -113,7 +115,8 @@ static void flip_one(struct change *c, uint8_t *bytes, size_t bit)
     flips++;
 }
 
-/* Every `share`-th of the wanted flips; 0 only counts them. `seen` counts over all fixtures. */
+/* Flips every `share`-th of the wanted bits; share 0 only counts them. `seen` counts over all
+ * fixtures. */
 static void flip_bits(const struct fixture *f, unsigned long share, unsigned long *seen)
 {
     struct change c;

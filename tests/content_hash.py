@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The content hash worked out a second time, from docs/content-hash.md with hashlib alone.
+"""Computes the content hash a second time, only from docs/content-hash.md and with hashlib.
 
     content_hash.py TENFOLD
 
-safetensors files are parsed here. Of other formats the shapes come from `ls`, and the bytes of each part
-from `cat --raw`, which expect.json has the digests of; extras in zip archives are read by zipfile; a content hash is compared where the attributes that
-count are texts, bools and maps of those, since JSON does not tell the exact types of numbers. Then large
-tensors, made here, in every form: raw, compressed, by columns, in parts, on one thread and on several.
+safetensors files are parsed here. For other formats, `ls` gives the shapes, and `cat --raw` gives the bytes of each
+part, whose digests are in expect.json; zipfile reads extras in zip archives. The content hash is compared if all
+attributes that count are texts, bools or maps of those, because JSON does not contain the exact types of numbers. Then
+large tensors are tested in every form: raw, compressed, column-major, in parts, on one thread and on several.
 """
 import hashlib
 import json
@@ -64,7 +64,7 @@ def tensor_hash(layout, shape, parts):
 
 
 class Unsure(Exception):
-    """JSON does not tell what this is exactly."""
+    """JSON does not contain the exact type of this value."""
 
 
 def typed(value):
@@ -83,11 +83,12 @@ def counts(key, value):
     return key not in UNCOUNTED and f"{key}={said}" not in UNCOUNTED
 
 
-# JSON documents, which count by their text; here they come parsed. Each format's expect.json names its own.
+# Attributes that are JSON documents count by their text, but `ls` gives them parsed. The expect.json of
+# each format names its own.
 DOCUMENTS = set()
 
 
-# Texts whose byte order in front does not count.
+# Texts whose byte-order mark does not count.
 MARKED = {"numpy.descr"}
 
 
@@ -143,7 +144,8 @@ SAFETENSORS = {"F8_E4M3": "f8_e4m3fn", "F8_E5M2": "f8_e5m2", "F8_E8M0": "f8_e8m0
 
 
 def parsed_safetensors(path):
-    """(tensors, metadata) without any help; None if there is more in the header than we know."""
+    """(tensors, metadata), parsed without other tools; None if the header has fields that this test
+    does not know."""
     data = path.read_bytes()
     n = struct.unpack_from("<Q", data)[0]
     header = json.loads(data[8:8 + n])
@@ -164,7 +166,7 @@ def part_name(t, p):
 
 
 def all_parts(path, listed, options):
-    """{name: bytes} by one command; of those that it does not give, or if names are patterns, nothing."""
+    """{name: bytes}, by one command; without those that it cannot give, and empty if names are patterns."""
     sizes = {part_name(t, p): p["nbytes"] for t in listed for p in t["parts"]}
     if len(sizes) < 2 or any(set("*?[") & set(name) for name in sizes):
         return {}
@@ -194,7 +196,7 @@ def listed_tensor(path, t, want, options, read):
 
 
 def in_zip(path, info, extra):
-    """The end of a member of an archive, or all of it: stored or compressed, it counts as it is read."""
+    """The end of a member of an archive, or the complete member. It counts in decompressed form."""
     name = extra["key"].split(".", 1)[1]
     with zipfile.ZipFile(path) as archive:
         root = info["attrs"].get("pytorch.root")
@@ -222,14 +224,14 @@ def compare_content(path, found, tensors, attrs, extras):
 
 
 def check_listed(path, want, options):
-    """How many tensors, and contents, were compared."""
+    """The numbers of tensors and of content hashes that were compared."""
     found = told(path, *options)
     if not found:
         return 0, 0
     info = json.loads(run("info", "--json", *options, path).stdout)
     listed = json.loads(run("ls", "--json", *options, path).stdout)["tensors"]
     wanted = {t["name"]: t for t in want.get("tensors", [])}
-    if len({str(t["name"]) for t in listed}) < len(listed):  # of two under one name one is found
+    if len({str(t["name"]) for t in listed}) < len(listed):  # if two tensors have one name, one of them is found
         return 0, 0
     if not all(isinstance(t["name"], str) for t in listed):
         return 0, 0
@@ -273,7 +275,7 @@ def check_fixtures():
 # ----------------------------------------------------------------------------------- large tensors
 
 def noise(n, seed):
-    """Bytes that repeat nowhere near a leaf, and shrink a little."""
+    """Bytes that have no repetition within a leaf, and compress a little."""
     block = b"".join(sha(number(seed), number(i))[:31] + b"\0" for i in range(4096))
     return b"".join(number(i) + block[:4088] for i in range(n // 4096 + 1))[:n]
 

@@ -30,7 +30,7 @@ static void load_fixture(tnf_device *d, const struct fixture *f)
     tnf_load_options how = { .size = sizeof how, .block = 64 << 10, .threads = 3 };
     tnf_load *load;
     tnf_status status = tnf_device_load(&load, d, r, n, &how, &e);
-    if (status != TNF_OK) /* then one of them cannot be read at all */
+    if (status != TNF_OK) /* then one of the tensors cannot be read at all */
         print_message("%s: %s\n", f->label, e.message);
     for (size_t i = 0; status == TNF_OK && i < n; i++)
         check_part(load, 0, d, i, r[i].part, f->label);
@@ -123,7 +123,7 @@ static void random_models(void **state)
             if (fake)
                 fake->delay_us = round % 3 * 200;
             load_random(d, file, &rng);
-            load_random(d, file, &rng); /* with buffers that are there already */
+            load_random(d, file, &rng); /* with buffers that exist already */
             tnf_device_close(d);
         }
         tnf_close(file);
@@ -178,7 +178,7 @@ static void every_slice(void **state)
           { 700, 1030 },
           { ":", "3:50", ":,5:7", ":,500:1030", "::2,:", "10:20,100:900", "::-1,3",
             "5,:", "3:600:7,0:1029" } },
-        /* runs that are read one by one */
+        /* runs that are read separately */
         { 2, { 64, 20000 }, { ":,0:5000", ":,15000:", "3:60:2,1:9999", "63:64,:" } },
         /* and runs that are longer than a block */
         { 2, { 3, 900000 }, { ":,0:600000", ":,1:", "::2", ":,0:400000", ":,100000:870000" } },
@@ -226,7 +226,7 @@ static void wrong_slices(void **state)
     tnf_close(file);
 }
 
-/* ---------------------------------------------------------- at once, many */
+/* ----------------------------------------------------- many loads at once */
 
 struct together {
     tnf_device *device;
@@ -261,7 +261,7 @@ static void two_at_once(void **state)
     tnf_close(file);
 }
 
-/* One read, a copy to each. */
+/* Each byte is read once, and copied to each device. */
 static void load_several(tnf_device *const *devices, const tnf_device_request *r, size_t n,
                          tnf_device_read_mode read)
 {
@@ -275,7 +275,7 @@ static void load_several(tnf_device *const *devices, const tnf_device_request *r
             check_part(load, k, devices[k], i, r[i].object->parts, "several");
     tnf_load_report report = TNF_LOAD_REPORT_INIT;
     assert_ok(tnf_load_tell(&report, load, &e));
-    assert_true(report.bytes_read < report.bytes + report.bytes / 2); /* once, and small gaps */
+    assert_true(report.bytes_read < report.bytes + report.bytes / 2); /* read once, small gaps */
     tnf_load_free(load);
 }
 
@@ -285,7 +285,7 @@ static void several_devices(void **state)
     static const struct {
         unsigned tensors;
         size_t most;
-    } models[] = { { 50, 200000 }, { 1500, 700 } }; /* of the second a kernel parts each block */
+    } models[] = { { 50, 200000 }, { 1500, 700 } }; /* a kernel splits blocks of the second */
     if (!fake)
         skip();
     for (size_t m = 0; m < 2; m++) {
@@ -309,15 +309,15 @@ static void several_devices(void **state)
     }
 }
 
-/* What is on the caller's stream comes first: old bytes, which are late, do not end up in a tensor.
- */
+/* A load begins after the work that is already on the caller's stream, so that work does not
+ * overwrite a tensor with old bytes. */
 static void after_callers_stream(void **state)
 {
     (void)state;
     uint64_t rng = 31, shape[] = { 300, 1000 };
     tnf_file *file = one_tensor(2, shape, &rng);
     tnf_device *d = rig_open("cuda:0");
-    /* as it is; by a kernel; by a kernel, each thread by itself */
+    /* copied; computed by a kernel; the same, and each thread reads directly */
     static const tnf_dtype as[] = { TNF_F16, TNF_F32, TNF_F32 };
     for (size_t k = 0; k < 3; k++) {
         tnf_error e;
@@ -407,10 +407,10 @@ static void near_cpus(void **state)
     assert_int_equal(CPU_COUNT(&cpus), 6);
     assert_true(CPU_ISSET(3, &cpus) && CPU_ISSET(12, &cpus) && !CPU_ISSET(10, &cpus));
     assert_false(tnf_numa_cpus(&cpus, files_temp(), 0));
-    tnf_numa_bind(&cpus); /* of none: nothing happens */
+    tnf_numa_bind(&cpus); /* an empty set changes nothing */
 }
 
-/* Threads and buffers go near a device; the caller's thread stays where it may run. */
+/* Threads and buffers are placed near a device; the caller's thread is not moved. */
 static void caller_stays(void **state)
 {
     (void)state;
@@ -436,7 +436,7 @@ static void caller_stays(void **state)
     tnf_close(file);
 }
 
-/* Thousands of small tensors of uneven sizes: a block of them is one copy. */
+/* Thousands of small tensors of different sizes: each block of them is a single copy. */
 static void many_small(void **state)
 {
     (void)state;
@@ -467,7 +467,7 @@ static void many_small(void **state)
     tnf_close(file);
 }
 
-/* A file that lies in memory is read as such; one of holes gives zeros, however it is read. */
+/* A file in memory is read from there. A file of holes gives zeros, by all ways of reading. */
 static void files_in_memory(void **state)
 {
     (void)state;
@@ -481,7 +481,7 @@ static void files_in_memory(void **state)
     random_model(20, 300000, &rng);
     for (int holes = 0; holes < 2; holes++) {
         MUST(stat(path, &st) == 0);
-        if (holes) /* behind the header */
+        if (holes) /* after the header */
             MUST(truncate(path, 8192) == 0 && truncate(path, st.st_size) == 0);
         tnf_file *file = open_model(path);
         for (size_t k = 0; k < EACH_DEVICE; k++) {

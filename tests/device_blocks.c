@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Dequantization while loading: GGUF's blocks, mx/1 and quant_group/1. On the device and on the
- * host the same bits, those of virtual tensors, whatever the scales are. */
+/* Dequantization while loading: the blocks of GGUF, mx/1 and quant_group/1. A device and the host
+ * give the same bits, those of virtual tensors, for all scales. */
 #include "device/casts.h"
 #include "device/fake_kernels.h"
 #include "kernels/blocks.h"
 #include "unit/virtual_objects.h"
 
-/* On every device as every type, and a piece of it, which the host makes. */
+/* Loads it on every device as every type; then a slice of it, which the host computes. */
 static void check_everywhere(const tnf_object *w, tnf_load_made made_by)
 {
     tnf_slice some[4];
@@ -39,8 +39,9 @@ static const struct kind {
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-/* Random bytes are a block, of any type. Half of the scales of f16 are special: zero, the smallest
- * number, other small ones, the largest, infinity, NaN. Scales of a byte have all their values. */
+/* Any random bytes are a valid block. Half of the f16 scales are special: zero, the smallest
+ * number, other small ones, the largest, infinity, NaN. Scales of one byte have all their
+ * values. */
 static uint8_t *random_blocks(const struct kind *kind, const tnf_block_type *type, size_t n,
                               uint64_t *rng)
 {
@@ -107,8 +108,8 @@ static void every_block(void **state)
     }
 }
 
-/* Kernels take blocks at any address and write numbers at any multiple of their size, and nothing
- * beside them. */
+/* Kernels read blocks at any address, write numbers at any multiple of their size, and write
+ * nothing beside them. */
 static void blocks_anywhere(void **state)
 {
     (void)state;
@@ -154,7 +155,7 @@ static void blocks_anywhere(void **state)
 
 static char parts_path[400];
 
-/* Saves a tensor in memory and checks what comes of the file, which stays. */
+/* Saves a tensor in memory, loads it and checks the result. The file remains. */
 static void check_saved(const tnf_object *o, tnf_load_made made_by)
 {
     tnf_builder *b;
@@ -180,7 +181,7 @@ struct mx {
     tnf_load_made made_by;
 };
 
-/* Every number of 8 bits meets every scale, if blocks of 32 lie along the last axis. */
+/* Every number of 8 bits is combined with every scale, if blocks of 32 are along the last axis. */
 static void check_mx(const struct mx *x, uint64_t *rng)
 {
     size_t n = (size_t)(x->shape[0] * x->shape[1] * x->shape[2]);
@@ -221,10 +222,10 @@ static void every_mx(void **state)
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
         for (uint64_t axis = 0; axis < 3; axis++)
             for (int nan = 0; nan < 2; nan++) {
-                uint64_t last = axis == 1 ? 160 : 32; /* as long as several blocks of a load */
+                uint64_t last = axis == 1 ? 160 : 32; /* longer than several blocks of a load */
                 struct mx x = { types[t].type, types[t].bits,  { 32, 64, last }, axis, 32,
                                 nan == 1,      TNF_LOAD_DEVICE };
-                if (nan && types[t].has_nan) /* a NaN times a NaN is either */
+                if (nan && types[t].has_nan) /* NaN * NaN may be either of them */
                     x.made_by = TNF_LOAD_HOST;
                 check_mx(&x, &rng);
             }
@@ -251,7 +252,7 @@ static tnf_value text_value(const char *s)
     return (tnf_value) { .kind = TNF_STRING, .n = strlen(s), .as.s = s };
 }
 
-/* A tensor of [64,96] and its parts, of random codes, and of scales and zeros that are. */
+/* A tensor of [64,96] with random codes, and finite scales and zeros. */
 static void check_groups(const struct groups *g, uint64_t *rng)
 {
     enum { N = 64 * 96 };
@@ -305,20 +306,20 @@ static void every_group(void **state)
         { 2, 64, 0, "u16", lsb, "same_as_data", "f16", false, TNF_LOAD_DEVICE },
         { 2, 96, 1, "u64", lsb, "none", "f32", false, TNF_LOAD_DEVICE },
         { 8, 16, 1, "u8", lsb, "plain", "f32", false, TNF_LOAD_DEVICE },
-        { 8, 16, 0, "u8", msb, "same_as_data", "f16", false, TNF_LOAD_DEVICE }, /* one in a word */
+        { 8, 16, 0, "u8", msb, "same_as_data", "f16", false, TNF_LOAD_DEVICE }, /* 1 code a word */
         { 8, 0, 0, "u16", lsb, "plain", "f32", false, TNF_LOAD_DEVICE },
         { 4, 0, 0, "u32", lsb, "none", "f16", false, TNF_LOAD_DEVICE },
-        { 8, 0, 1, "u8", lsb, "none", "f16", false, TNF_LOAD_HOST }, /* not rows but columns */
+        { 8, 0, 1, "u8", lsb, "none", "f16", false, TNF_LOAD_HOST }, /* columns, not rows */
         { 4, 32, 1, "u32", msb, "plain", "f16", false, TNF_LOAD_HOST },
         { 4, 32, 1, "u32", lsb, "plain", "f16", true, TNF_LOAD_HOST }, /* infinity times 0 */
-        { 4, 4, 1, "u32", lsb, "none", "f32", false, TNF_LOAD_HOST },  /* more scales than codes */
+        { 4, 4, 1, "u32", lsb, "none", "f32", false, TNF_LOAD_HOST },  /* few codes per scale */
     };
     uint64_t rng = 99;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         check_groups(&all[i], &rng);
 }
 
-/* A tensor of 1024 elements as f32, onto a driver of which some call fails. */
+/* Loads a tensor of 1024 elements as f32, while some call of the driver fails. */
 static tnf_status try_load(const tnf_object *w, const float *expected)
 {
     tnf_device *d = NULL;
@@ -336,8 +337,8 @@ static tnf_status try_load(const tnf_object *w, const float *expected)
     return status;
 }
 
-/* Whatever fails while scales are sent: the host computes, or there is an error; nothing is left.
- */
+/* A call fails while scales are copied: the host computes, or there is an error. Nothing is
+ * left. */
 static void any_call_fails(void **state)
 {
     if (!fake)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Casts while loading, with and without scales: on the device and on the host the same bits, those
- * of the library's own kernels, for every number of small types and for random ones of others. */
+/* Casts while loading, with and without scales. A device and the host give the same bits, those of
+ * the library's own kernels, for every number of the small types and for random numbers of the
+ * others. */
 #include "device/casts.h"
 
 /* ---------------------------------------------------------------- numbers */
 
-/* Numbers around those at which rounding, or the kind of number, changes. */
+/* Numbers near those at which rounding, or the kind of number, changes. */
 static uint32_t edge_number(uint64_t *rng)
 {
     static const uint32_t edges[] = { 0x33000000, 0x387fc000, 0x38800000, 0x477fe000, 0x477ff000,
@@ -120,7 +121,7 @@ static void every_scale(void **state)
         }
 }
 
-/* A driver that takes no kernels: the host computes. */
+/* A driver that loads no kernels: the host computes. */
 static void no_kernels(void **state)
 {
     (void)state;

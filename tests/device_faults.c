@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads that fail, are cancelled, or are awaited tensor by tensor; nothing of them remains. */
+/* Loads that fail, are cancelled, or are awaited tensor by tensor. Nothing of them remains. */
 #include "device/rig.h"
 
 #include <fcntl.h>
 
 /* --------------------------------------------------------------- failures */
 
-/* `as`: what all tensors become on the device; NULL: they stay as they are. */
+/* `as`: the type that all tensors get on the device; NULL: their own. */
 static tnf_status try_load(const tnf_file *file, tnf_device_read_mode mode, const tnf_type *as,
                            tnf_error *e)
 {
@@ -30,7 +30,7 @@ static tnf_status try_load(const tnf_file *file, tnf_device_read_mode mode, cons
     if (status == TNF_OK && !as)
         check_all(load, d, file);
     fake->fail_call = failing;
-    fake->calls = calls; /* those of looking do not count */
+    fake->calls = calls; /* calls of the check itself do not count */
     tnf_load_free(load);
     free(r);
     tnf_device_close(d);
@@ -61,8 +61,8 @@ static void fail_each_call(void **state, tnf_device_read_mode mode, const tnf_ty
     tnf_close(file);
 }
 
-/* Whichever call of the driver fails: an error with a sentence, and nothing is left. Tensors as
- * they are, small ones that a kernel parts, and one that a kernel computes. */
+/* Any call of the driver fails: there is an error with a message, and nothing is left. The tensors
+ * are copied, split by a kernel, or computed by a kernel. */
 static void every_call_fails(void **state)
 {
     uint64_t rng = 9, shape[] = { 300, 1000 };
@@ -72,14 +72,14 @@ static void every_call_fails(void **state)
         tnf_device_read_mode read = mode ? TNF_DEVICE_READ_DIRECT : TNF_DEVICE_READ_CACHED;
         random_model(12, 150000, &rng);
         fail_each_call(state, read, NULL);
-        random_model(1300, 4000, &rng); /* an eighth of them is empty */
+        random_model(1300, 4000, &rng); /* an eighth of them are empty */
         fail_each_call(state, read, NULL);
         tnf_close(one_tensor(2, shape, &rng));
         fail_each_call(state, read, tnf_type_of(TNF_BF16));
     }
 }
 
-/* A copy that fails long after it was asked for. */
+/* A copy that fails long after it was requested. */
 static void late_failures(void **state)
 {
     tnf_error e;
@@ -115,7 +115,7 @@ static void too_little_memory(void **state)
     tnf_close(file);
 }
 
-/* The file is cut while it is open: an error that says where, whichever way it is read. */
+/* The file is cut while it is open: there is an error with the offset, for every way of reading. */
 static void cut_short(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static void stopped_by_progress(void **state)
     tnf_close(file);
 }
 
-/* Memory stays as long as somebody keeps it. */
+/* Memory is not freed while somebody uses it. */
 static void kept_memory(void **state)
 {
     (void)state;
@@ -252,7 +252,7 @@ static void kept_memory(void **state)
     tnf_close(file);
 }
 
-/* Hundreds of loads leave a device as it was. */
+/* After hundreds of loads, a device has as much free memory as before. */
 static void no_growth(void **state)
 {
     (void)state;
@@ -280,7 +280,7 @@ static void no_growth(void **state)
     tnf_close(file);
 }
 
-/* Without a driver: in a process of its own, since a driver is looked for once. */
+/* Without a driver. A separate process is necessary, because a driver is searched for only once. */
 static void no_driver(void **state)
 {
     (void)state;

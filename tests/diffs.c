@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two files are the same exactly if their content hashes are: every fixture against itself, against
- * all others of its format, and against what it becomes in every other format; under a sanitizer
- * against a third of them. */
+/* Two files are the same if and only if their content hashes are the same. Every fixture is
+ * compared with itself, with all others of its format, and with its conversion to every other
+ * format; under a sanitizer with a third of them. */
 #include "support/model.h"
 #include <tenfold/diff.h>
 

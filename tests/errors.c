@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every status is raised by some call of the public functions, with a sentence; none is only a
- * name. TNF_ENET and TNF_EBUG have no cause inside the library so far: a caller's back-end raises
- * them and they come through as they are. */
+/* Every status is returned by some call of the public functions, with a message. The library itself
+ * has no reason to return TNF_ENET or TNF_EBUG here, so the back-end of a caller returns them, and
+ * they are passed on unchanged. */
 #include "core/core.h"
 #include "support/check.h"
 #include "support/files.h"
@@ -93,7 +93,7 @@ static tnf_status take_all(void *ctx, const void *bytes, size_t n, tnf_error *er
     return TNF_OK;
 }
 
-/* A sink that has put everything in place, and cannot sync it. It is not aborted. */
+/* A sink that has written all bytes, but cannot sync them. It is not aborted. */
 static void never_aborted(void *ctx)
 {
     (void)ctx;
@@ -152,8 +152,8 @@ static void on_problem(void *ctx, const tnf_problem *problem)
     note_status("a wrong digest", problem->code, &e, TNF_EDIGEST);
 }
 
-/* A digest that does not match is a problem that verify tells of. It is put in by hand, so that
- * this does not hang on any one format. */
+/* A digest that does not match is a problem that verify reports. The test sets a wrong digest
+ * itself, so it does not depend on any format. */
 static void verify_some(void)
 {
     static const uint8_t wrong[4] = { 1, 2, 3, 4 };
@@ -163,7 +163,7 @@ static void verify_some(void)
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options o = { .size = sizeof o, .problem = on_problem };
     char path[400];
-    snprintf(path, sizeof path, "%s/x.gten", files_temp()); /* save_some() left it */
+    snprintf(path, sizeof path, "%s/x.gten", files_temp()); /* the file of save_some() */
     MUST(tnf_open(&f, path, NULL, &e) == TNF_OK);
     tnf_part_mutable(tnf_at(f, 0)->parts)->digest = &digest;
     note_status("verify", tnf_verify(&result, f, &o, &e), &e, TNF_OK);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Storage that fails: a source whose k-th read fails, for every k (under a sanitizer, for one of
- * two); a sink whose k-th write fails; disks that are full; pipes under a storm of signals. What is
- * told is what happened, and output is never half there. (tests/alone/system.c lets each system
- * call fail, fsync among them, which no real file system does on request.) */
+ * two); a sink whose k-th write fails; full disks; pipes during many signals. The status is that of
+ * the fault, and no output is ever incomplete. (In tests/alone/system.c each system call fails,
+ * including fsync, which no real file system does on request.) */
 #include "support/big.h"
 #include "support/descriptors.h"
 #include "support/open.h"
@@ -46,7 +46,7 @@ static const tnf_source_ops bad_ops = { .version = TNF_SOURCE_OPS_VERSION,
                                         .read_at = bad_read,
                                         .close = bad_close };
 
-/* Every part of a tensor (some have none), alone and in a batch. */
+/* Reads every part of a tensor, alone and in a batch. */
 static tnf_status read_both_ways(const tnf_object *t, tnf_error *error)
 {
     tnf_status status = TNF_OK;
@@ -65,7 +65,7 @@ static tnf_status read_both_ways(const tnf_object *t, tnf_error *error)
     return status;
 }
 
-/* Opens, reads, verifies, saves; the first failure is returned. */
+/* Opens, reads, verifies, saves; returns the first failure. */
 static tnf_status use_source(struct bad_source *bad, tnf_error *error)
 {
     tnf_source *source;
@@ -95,7 +95,7 @@ static void sources_that_fail(void)
         struct bad_source good = { .file = &f->file };
         check_doing("%s", f->label);
         tnf_status whole = f->format ? use_source(&good, &error) : TNF_EUNSUPPORTED;
-        if (!f->format || whole == TNF_EEXISTS) /* two under one name cannot be saved */
+        if (!f->format || whole == TNF_EEXISTS) /* two tensors with one name cannot be saved */
             continue;
         CHECK(whole == TNF_OK || whole == TNF_ELOSSY, "%s", error.message);
         for (unsigned k = 1 + (unsigned)i % check_share(2); k <= good.calls; k += check_share(2)) {
@@ -104,7 +104,7 @@ static void sources_that_fail(void)
             check_doing("%s, read %u of %u fails with %s", f->label, k, good.calls,
                         tnf_status_name(bad.status));
             tnf_status status = use_source(&bad, &error);
-            /* verify tells of a file cut short as of a problem, and goes on */
+            /* verify reports a file that was cut as a problem, and continues */
             CHECK(status == bad.status || (status == whole && bad.status == TNF_ETRUNCATED), "%s",
                   tnf_status_name(status));
             if (status == bad.status)
@@ -190,7 +190,7 @@ static void sinks_that_fail(void)
 
 /* ---------------------------------------------------------------- full disks */
 
-/* Saves over `path`, which holds version 0, with less room than that needs. */
+/* Saves over `path`, which has version 0, on a disk with less free space than necessary. */
 static void check_no_room(const char *dir, const char *path)
 {
     tnf_error error;
@@ -227,7 +227,7 @@ static void files_may_not_grow(void)
     signal(SIGXFSZ, SIG_DFL);
 }
 
-/* A real full disk, in a child with mounts of its own, where we may. */
+/* A real full disk, in a child process with mounts of its own, if that is allowed. */
 static void a_small_disk(void)
 {
     char dir[300], path[340];
@@ -292,7 +292,7 @@ static void set_storm(bool on)
     MUST(setitimer(ITIMER_REAL, &timer, NULL) == 0);
 }
 
-/* Moves all from one descriptor to another, slowly, in a child. */
+/* Copies all bytes from one descriptor to another, slowly, in a child process. */
 static pid_t carry_bytes(int from, int to, int close_in_child)
 {
     pid_t child = fork();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits hold, and numbers in a file cost no memory: whatever a header says, allocations stay in
- * proportion to the size of the file. */
+/* Limits are enforced, and large numbers in a file do not cost memory: for any header, allocations
+ * are proportional to the size of the file. */
 #include "support/memory.h"
 #include "support/open.h"
 
-#define PER_BYTE 48u         /* of the file: a record of eight bytes may need some hundreds */
-#define AT_LEAST (33u << 10) /* a handle, its first blocks, a window to read through */
+#define PER_BYTE 48u         /* per byte of the file: a record of 8 may need some hundreds */
+#define AT_LEAST (33u << 10) /* a handle, its first blocks, a buffer for reading */
 
-struct facts { /* what a fixture holds, as it opens without limits */
+struct facts { /* the facts of a fixture that is opened without limits */
     size_t objects;
     uint32_t rank;
     size_t name;
@@ -78,7 +78,8 @@ static void each_limit(const struct fixture *f)
                       TNF_ELIMIT);
 }
 
-/* With any limit on memory: a success, or TNF_ELIMIT, and never much more taken than allowed. */
+/* With any limit on memory, the result is success or TNF_ELIMIT, and never much more memory is
+ * allocated than allowed. */
 static void memory_limits(const struct fixture *f)
 {
     for (uint64_t limit = 1; limit < (1u << 20); limit += limit / 4 + 1) {
@@ -141,7 +142,7 @@ static void nesting_limits(void)
     CHECK(open_nested(900, 0, &error) == TNF_ELIMIT, "900 levels");
 }
 
-/* ------------------------------------------------------------ huge numbers */
+/* ------------------------------------------------- huge numbers in headers */
 
 static double worst;
 
@@ -165,18 +166,18 @@ static void check_proportion(const void *p, size_t n)
     }
 }
 
-/* Every run of four and eight bytes in turn becomes a large number of one kind or another. */
+/* Replaces each run of four or eight bytes by a large number; the numbers are used in turn. */
 static void huge_numbers(const struct fixture *f)
 {
     static const uint64_t numbers[] = { 0x7fffffff,         0xffffffff,  0x7fffffffffffffff,
                                         0xffffffffffffffff, 0x100000000, 0x10000000 };
-    /* every second place; under a sanitizer, the more fixtures there are the fewer */
+    /* every second place; fewer places under a sanitizer, the more fixtures there are */
     size_t share = check_share(1 + (unsigned)fixtures.n / 25);
     if (share < 2 && !getenv("TNF_FULL"))
         share = 2;
     uint8_t *copy = malloc(f->file.n + 8);
     MUST(copy != NULL);
-    size_t end = f->file.n < 400 ? f->file.n : 400; /* headers come first */
+    size_t end = f->file.n < 400 ? f->file.n : 400; /* headers are at the beginning */
     for (size_t at = 0; at < end; at++)
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
             size_t width = numbers[k] > 0xffffffff ? 8 : 4;
@@ -190,7 +191,7 @@ static void huge_numbers(const struct fixture *f)
     free(copy);
 }
 
-/* The same in text: every run of digits. */
+/* The same in text: replaces each run of digits. */
 static void huge_digits(const struct fixture *f)
 {
     static const char *const numbers[] = { "999999999", "4294967296", "18446744073709551615",
@@ -206,7 +207,7 @@ static void huge_digits(const struct fixture *f)
             memcpy(copy, f->file.p, at);
             memcpy(copy + at, numbers[k], digits);
             memcpy(copy + at + digits, f->file.p + end, f->file.n - end);
-            uint64_t header; /* of safetensors: it says how long the text is */
+            uint64_t header; /* in safetensors, the length of the text */
             memcpy(&header, copy, 8);
             header += digits - (end - at);
             memcpy(copy, &header, 8);
@@ -224,7 +225,7 @@ int main(void)
     for (size_t i = 0; i < fixtures.n; i++) {
         const struct fixture *f = &fixtures.list[i];
         if (!f->format)
-            continue; /* an index: its shards have their turn */
+            continue; /* an index: its shards are tested by themselves */
         each_limit(f);
         memory_limits(f);
         huge_numbers(f);

@@ -21,7 +21,7 @@ static void enter_locale(const char *name)
     snprintf(command, sizeof command,
              "localedef -i %.20s -f UTF-8 '%.2000s/%.20s.UTF-8' >'%.1000s/localedef.log' 2>&1",
              name, files_temp(), name, files_temp());
-    (void)!system(command); /* a warning is no success, either */
+    (void)!system(command); /* a warning is not success, either */
     assert_int_equal(setenv("LOCPATH", files_temp(), 1), 0);
     snprintf(command, sizeof command, "%.20s.UTF-8", name);
     if (!setlocale(LC_ALL, command))
@@ -226,7 +226,7 @@ static void pickles_are_the_same(void **state)
     tnf_arena_free(&arena);
 }
 
-/* In Turkish, the small letter of I is not i. */
+/* In Turkish, the lower-case letter of I is not i. */
 static void letters_are_the_same(void **state)
 {
     static const char *const names[] = { "I32", "INT8", "torch.INT64", "TORCH.bit", "U8" };

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Who may read a file that replaces another one: no more than could read that.
+"""Nobody may read a new file who could not read the file that it replaces.
 
     tests/modes.py TENFOLD
 
-Every command that writes a file anew keeps the bits 0777 of the one that was there; run by root, its owner
-and group, too. Set-user-ID, set-group-ID and sticky bits are not carried over, extended attributes neither.
-Where the group cannot be kept, its permissions shrink to what everybody has. A file that is new gets what
-umask says. Only root can give files to others: without it, that is left out.
-"""
+Every command that replaces a file keeps the mode bits 0777 of the old file; when root runs it, also its
+owner and group. Set-user-ID, set-group-ID and sticky bits, and extended attributes, are not kept. If the
+group cannot be kept, the new group has only the permissions that everybody has. The mode of a new file
+depends on umask. Only root can give files to other users; without root, those tests are left out."""
 import os
 import pathlib
 import random
@@ -21,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools")
 from writing import DONE_TOO, Inputs, Place, tasks
 
 MODES = [0o600, 0o640, 0o664, 0o444, 0o755, 0o606, 0o4755, 0o2775, 0o1777, 0o6777]
-ANEW = ["meta-rewrite", "points-compact"]  # these write another file in place of the one they change
+ANEW = ["meta-rewrite", "points-compact"]  # these replace the file that they change
 NOBODY, OWNER, GROUP = 65534, 12345, 23456
 wrong, checks = [], 0
 
@@ -34,13 +33,13 @@ def check(ok, *words):
 
 
 class Replaced(Place):
-    """A place in which something is replaced."""
+    """A place in which a file is replaced."""
 
     def __init__(self, storm, task, where):
         super().__init__(storm, task, where, replace=task.force, sync=False)
 
     def targets(self):
-        """The files that are there before and will be replaced."""
+        """The existing files that will be replaced."""
         if self.task.how == "split":
             return sorted(p for p in (self.dir / "to").iterdir() if p.name.startswith("model"))
         return [self.dir / (self.task.out or self.task.changes)]
@@ -56,7 +55,8 @@ class Replaced(Place):
         return ok
 
     def replaced(self, before, user=None):
-        """Runs it; what each file was and is. Those that were changed in place do not count."""
+        """Runs the command; returns each file with its state before and after. Files that were
+        changed in place are left out."""
         if not self.run(user):
             return []
         after = {p: p.stat() for p in before if p.exists()}
@@ -85,7 +85,7 @@ def keeps_owner(place, mode):
 
 
 def shrinks(place, mode):
-    """By somebody who is not of the file's group."""
+    """Run by a user who is not in the file's group."""
     place.prepare()
     (place.dir / "to").chmod(0o777)
     for path in place.targets():
@@ -109,7 +109,7 @@ def drops_attributes(place):
 
 
 def makes_new(storm, task, where):
-    """Nothing was there."""
+    """There was no file before."""
     place = Place(storm, task, where, sync=False)
     place.prepare()
     place.__class__ = Replaced

@@ -3,13 +3,14 @@
 """null_calls.py HEADERS OUT: writes a C function that calls each public function with NULL for one
 of its pointers and good values for all other parameters. tests/nulls.c includes it.
 
-Results must not be NULL, and neither must functions' contexts be looked at, so these are left out.
+Pointers to results are left out, because they must not be NULL, and so are contexts of functions,
+which the library does not check.
 """
 import pathlib
 import re
 import sys
 
-# What stands for a parameter: by its name, else by its type. `x` is the fixture in nulls.c.
+# The argument for a parameter: by its name, else by its type. `x` is the fixture in nulls.c.
 BY_NAME = {
     "path": "x.path", "directory": "x.nowhere", "url": '"http://127.0.0.1:1/x"', "json": '"1"',
     "text": '"1"', "msgpack": '"\\x01"', "id": '"f32"', "prefix": '"e"', "role": '"data"',
@@ -28,7 +29,7 @@ BY_FUNCTION = {
     "tnf_emb_nearest_f64": {"query": "&x.query"},
     "tnf_emb_similar": {"query": "&x.query"},
     "tnf_emb_analogy": {"query": "&x.query", "words": "x.words"},
-    "tnf_primitiv_load": {"path": "x.path"},
+    "tnf_primitiv_load": {"path": "x.path"}, "tnf_primitiv_load_optimizer": {"path": "x.path"},
     "tnf_points_add": {"n": "4"},
     "tnf_primitiv_save": {"path": "x.nowhere"},
     "tnf_convert_path": {"from": "x.path", "path": "x.nowhere", "options": "&x.convert"},
@@ -52,7 +53,7 @@ BY_TYPE = {
     "const tnf_request *": "&x.read", "const tnf_member *": "&x.member", "tnf_binding *": "&x.binding",
     "tnf_primitiv_binding *": "&x.weight",
     "const tnf_primitiv_binding *": "&x.weight", "const tnf_primitiv_shape *": "&x.weight.shape",
-    "const tnf_primitiv_config *": "&x.config", "const tnf_space *": "&x.space",
+    "tnf_primitiv_config *": "&x.config", "const tnf_primitiv_config *": "&x.config", "const tnf_space *": "&x.space",
     "const tnf_source_ops *": "&x.source_ops", "const tnf_sink_ops *": "&x.sink_ops",
     "const tnf_scheme *": "&x.scheme", "const tnf_job_options *": "&x.plan",
     "const tnf_virtual_how *": "&x.how", "const char *const *": "&x.a_name",
@@ -63,7 +64,7 @@ BY_TYPE = {
     "tnf_access ": "TNF_ACCESS_AUTO", "tnf_dtype ": "TNF_F32", "tnf_kind ": "TNF_INT",
     "tnf_status ": "TNF_EIO", "tnf_id ": "x.id",
 }
-# NULL means something here (the header says what), so it may work.
+# NULL has a meaning here (see the header), so the call may succeed.
 OPTIONAL = {
     "tnf_builder_new.allocator", "tnf_builder_add_object.name", "tnf_builder_set.name",
     "tnf_builder_set_n.name", "tnf_builder_set.value", "tnf_builder_set_n.value", "tnf_expect.type",
@@ -74,12 +75,13 @@ OPTIONAL = {
     "tnf_format_for_builder.path",
 }
 # The fixture, embeddings with words, is of the wrong kind for these: they refuse it in any case.
-UNFIT = {"tnf_emb_reconstruct", "tnf_emb_explicit", "tnf_primitiv_bind", "tnf_primitiv_load", "tnf_primitiv_save",
+UNFIT = {"tnf_emb_reconstruct", "tnf_emb_explicit", "tnf_primitiv_bind", "tnf_primitiv_load", "tnf_primitiv_load_optimizer", "tnf_primitiv_save",
          "tnf_strings_map",
          "tnf_expect"}
 # Handles that a function changes or uses; a pointer to anything else that is not const is a result.
 HANDLES = {"file", "source", "sink", "builder", "emb", "params", "points", "job", "device", "load",
-           "device_memory", "virtual", "report", "binding", "primitiv_binding"}
+           "device_memory", "virtual", "report", "binding", "primitiv_binding",
+           "primitiv_config"}
 ROOT = pathlib.Path(__file__).parent.parent
 SIZED = (ROOT / "src/base/sized.h").read_text()
 EXPORTED = set((ROOT / "tools/symbols.txt").read_text().split())

@@ -27,7 +27,7 @@
 
 static const float matrix[] = { 1, 2, 3, 4 };
 
-/* Something good of every kind. */
+/* A valid object of every kind. */
 static struct {
     tnf_file *file;
     const tnf_file *a_file;
@@ -201,7 +201,7 @@ static void make_structs(void)
     x.weight.path = &x.word;
     x.weight.n = 1;
     x.weight.data = x.floats;
-    x.config.key = "Adam.alpha";
+    x.config.key = (tnf_str)TNF_STR("Adam.alpha");
     x.source_ops = (tnf_source_ops) { .version = TNF_SOURCE_OPS_VERSION, .read_at = read_nothing };
     x.sink_ops = (tnf_sink_ops) { .version = TNF_SINK_OPS_VERSION, .write = take_bytes };
     x.scheme = (tnf_scheme) { sizeof x.scheme, "nulls", open_nothing, NULL };
@@ -233,13 +233,13 @@ static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 
 enum { PASSED, WRONG_STATUS, NO_MESSAGE, NOT_NULL };
 
-/* In a process of its own. */
+/* Runs in a process of its own. */
 static int judge_call(size_t i)
 {
     tnf_error e = { .offset = TNF_NO_OFFSET };
     for (size_t k = 0; k < sizeof crashes / sizeof *crashes; k++)
         signal(crashes[k], SIG_DFL); /* cmocka would go on in the child */
-    x.out = &x;                      /* no handle that could be freed */
+    x.out = &x;                      /* not a handle that could be freed */
     tnf_status status = make_call(i, &e);
     if (status != TNF_OK && cases[i].returned && x.out)
         return NOT_NULL;
@@ -289,6 +289,7 @@ static void every_item(void **state)
     const tnf_file *const files[] = { x.file, NULL };
     const tnf_object *const objects[] = { NULL };
     const char *const names[] = { "embeddings", NULL };
+    const tnf_str texts[] = { TNF_STR("embeddings"), { NULL, 1 } };
     const tnf_request read = { NULL, x.floats };
     const tnf_device_request request = { .object = NULL };
     tnf_binding binding = TNF_BINDING_INIT;
@@ -297,7 +298,7 @@ static void every_item(void **state)
     assert_fails(tnf_builder_merge(x.builder, files, NULL, 2, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_convert(&report, files, 2, x.nowhere, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_virtual_new(&virtual, objects, 1, &x.how, &e), TNF_EINVAL);
-    assert_fails(tnf_params_ahead(x.params, names, 2, &e), TNF_EINVAL);
+    assert_fails(tnf_params_ahead(x.params, texts, 2, &e), TNF_EINVAL);
     assert_fails(tnf_read_many(&read, 1, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_device_load(&load, x.device, &request, 1, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_bind(x.file, &binding, 1, NULL, NULL, &e), TNF_EINVAL);
@@ -309,7 +310,7 @@ static void every_item(void **state)
 
 static const tnf_str bad_text = { NULL, 3 };
 
-/* Lists in options: an array that is NULL, and NULL in it. */
+/* Lists in options: an array that is NULL, and NULL in an array. */
 static void every_list(void **state)
 {
     tnf_error e;
@@ -474,6 +475,29 @@ static void takes_no_part(const tnf_part *part)
     tnf_evict(part);
 }
 
+/* Buffers that must get bytes. */
+static void every_buffer(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const tnf_object *o = x.object;
+    const tnf_part *part = o->parts;
+    size_t n = (size_t)part->nbytes;
+    tnf_slice all[8] = { { 0 } };
+    const tnf_request request = { .part = part };
+    for (uint32_t d = 0; d < o->rank; d++)
+        all[d] = (tnf_slice) { 0, 1, o->shape[d], false };
+    assert_true(n > 0 && o->rank <= 8);
+    assert_fails(tnf_read(NULL, n, o, &e), TNF_EINVAL);
+    assert_says("'dst' is NULL");
+    assert_fails(tnf_read_part(NULL, n, part, 0, &e), TNF_EINVAL);
+    assert_fails(tnf_read_slice(NULL, n, o, all, &e), TNF_EINVAL);
+    assert_says("'dst' is NULL");
+    assert_fails(tnf_read_many(&request, 1, NULL, &e), TNF_EINVAL);
+    assert_says("'dst' is NULL");
+    assert_ok(tnf_read_part(NULL, 0, part, 0, &e));
+}
+
 /* Structs that the library usually fills, but the caller made: all 0, and without what they count.
  */
 static void every_struct(void **state)
@@ -512,7 +536,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pointer), cmocka_unit_test(every_item),
         cmocka_unit_test(every_list),    cmocka_unit_test(every_text),
-        cmocka_unit_test(every_value),   cmocka_unit_test(every_struct),
+        cmocka_unit_test(every_value),   cmocka_unit_test(every_buffer),
+        cmocka_unit_test(every_struct),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

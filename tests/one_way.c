@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* The same wish gives the same file. Every valid fixture, and every model of support/features.h,
- * goes to every format that can be written by each of these ways:
+/* The same request gives the same file. Every valid fixture, and every model of support/features.h,
+ * is converted to every format that can be written, in each of these ways:
  *
  *   tnf_convert() plain │ select "*" │ exclude nothing │ a rename that renames nothing │ beside an
- *   empty file, as merge does │ tnf_save() of a builder, where no vectors have to change
+ *   empty file, as merge does │ tnf_save() of a builder, if no vectors have to change
  *
- * in earnest, dry, and with losses allowed: status, plan and bytes are the same each time. */
+ * each of them once as a real run, once as a dry run, and once with losses allowed: status, plan
+ * and bytes are the same each time. */
 #include "support/features.h"
 #include "support/model.h"
 #include <tenfold/convert.h>
 
 #ifdef __SANITIZE_ADDRESS__
-#define STEP 9u /* a sample of the fixtures: it takes long, and others read all of them */
+#define STEP 9u /* a sample of the fixtures, because this is slow and other tests read all */
 #else
 #define STEP 1u
 #endif
 
 static unsigned long pairs, written, refused, changed;
 
-/* What came of one way. */
+/* The outcome of one way. */
 struct outcome {
     tnf_status status;
-    tnf_sink *sink; /* NULL: nothing was written */
-    char *plan;     /* a line an item */
+    tnf_sink *sink; /* NULL: nothing is written */
+    char *plan;     /* a line for each item */
     size_t n;
     FILE *to;
-    bool vectors; /* they had to change */
+    bool vectors; /* the vectors had to change */
 };
 
 static void note_item(void *ctx, const tnf_plan_item *item)
@@ -52,7 +53,7 @@ static void end_outcome(struct outcome *o)
 
 static tnf_status same_name(void *ctx, tnf_str *out, tnf_str name, tnf_error *error)
 {
-    char *copy = ctx; /* another pointer, the same text */
+    char *copy = ctx; /* a different pointer to the same text */
     (void)error;
     if (name.n >= 4096)
         return TNF_OK;
@@ -143,7 +144,7 @@ static void compare_outcomes(const struct outcome *a, const struct outcome *b, b
     CHECK(x.n == y.n && (x.n == 0 || memcmp(x.p, y.p, x.n) == 0), "other bytes");
 }
 
-/* Is it for tnf_convert() to say which rows go there? */
+/* Does only tnf_convert() know which rows belong there? */
 static bool is_about_vectors(const tnf_file *file, const char *format)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;

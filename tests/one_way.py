@@ -13,7 +13,7 @@ import tempfile
 
 tenfold = os.path.abspath(sys.argv[1])
 here = pathlib.Path(__file__).resolve().parent
-PER_FORMAT = 1  # one_way.c has all of them; here it is about the commands
+PER_FORMAT = 1  # one_way.c tests all of them; this test is about the commands
 WAYS = {
     "convert": ["convert", "IN", "OUT"],
     "--select": ["convert", "--select", "*", "IN", "OUT"],
@@ -55,7 +55,7 @@ def main():
                 answers = {}
                 for way, words in WAYS.items():
                     if way == "--rename" and not has_tensors(source):
-                        continue  # nothing to rename is an error of its own
+                        continue  # with nothing to rename, there is an error of its own
                     target = pathlib.Path(room, way.strip("-"))
                     result = run(words, source, target, "-t", name, "--no-sync")
                     data = target.read_bytes() if target.exists() else None

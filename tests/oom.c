@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The n-th allocation fails, for every n (under a sanitizer, for one of fifteen): while opening,
- * listing and verifying every fixture, and, for every second n, while saving it in every format
- * that can be written (there, in a third of them). Each time TNF_ENOMEM or success; nothing leaks,
- * nothing is freed under a wrong size, no half file is left behind. */
+ * listing and verifying every fixture and, for every second n, while saving it in every format that
+ * can be written (under a sanitizer, in a third of them). The result is TNF_ENOMEM or success each
+ * time; nothing leaks, no block is freed with a wrong size, and no incomplete file is left. */
 #include "support/files.h"
 #include "support/memory.h"
 #include "support/open.h"
 
 #ifndef MANY
 #define MANY 3000u /* allocations: no small file needs more */
-#define STEP 1u    /* every which of them fails; another one first with every file */
+#define STEP 1u    /* every STEP-th one fails; with each file, the first one is another */
 #endif
 
 static unsigned long opens, saves;
@@ -19,20 +19,21 @@ static uint64_t failure_step(void)
     return STEP * check_share(15);
 }
 
-/* Fixtures share most of what saves them: what one leaves out the next ones try. */
+/* Fixtures share most of the code that saves them, so allocations that are left out with one are
+ * tried with the next ones. */
 static uint64_t save_step(void)
 {
     return failure_step() > 1 || getenv("TNF_FULL") ? failure_step() : 2;
 }
 
-/* The numbers tried so far are as good as chance. */
+/* The count of attempts serves as a random number. */
 static uint64_t first_of(unsigned long tried, uint64_t step)
 {
     return 1 + tried % step;
 }
 
-/* An error that nobody has filled is told from one that was: no status of the run before is left.
- */
+/* Fills an error with a pattern, so that an error that nobody sets is detected, and no status of
+ * the previous run is left. */
 static tnf_error untouched_error(void)
 {
     tnf_error error;
@@ -56,7 +57,7 @@ static void check_status(tnf_status status, const struct memory_log *log, const 
     CHECK(status == TNF_OK || log->failed > 0, "TNF_ENOMEM, but memory was there");
 }
 
-/* An index stands for its directory. */
+/* For an index, its directory is opened. */
 static const char *path_to_open(const struct fixture *f, char *buffer, size_t size)
 {
     snprintf(buffer, size, "%s", f->path);
@@ -67,7 +68,7 @@ static const char *path_to_open(const struct fixture *f, char *buffer, size_t si
 
 /* -------------------------------------------------------------------- open */
 
-/* True when nothing failed: all allocations are behind us. */
+/* Returns true if nothing failed, since all allocations were made. */
 static bool open_failing(const struct fixture *f, uint64_t n, bool once, size_t objects)
 {
     struct memory_log log = { .fail_at = n, .fail_once = once };
@@ -163,7 +164,7 @@ static void try_save(const struct fixture *f)
     char path[4096];
     tnf_open_options o = { .size = sizeof o, .lenient = true };
     if (tnf_open(&file, path_to_open(f, path, sizeof path), &o, &error) != TNF_OK)
-        return; /* told already */
+        return; /* already reported */
     for (size_t i = first_of(saves, failure_step()) % check_share(3); writable_format(i);
          i += check_share(3)) {
         tnf_status status;

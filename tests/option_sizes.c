@@ -20,7 +20,7 @@
 #include <tenfold/stat.h>
 #include <tenfold/virtual.h>
 
-/* Nothing can be made below it, so calls whose options are good fail for another reason. */
+/* No file can be made below this path, so calls with good options fail for another reason. */
 #define NOWHERE "/nowhere/x.zt"
 
 static const float matrix[] = { 1, 2, 3, 4 };
@@ -75,7 +75,7 @@ static tnf_source *bytes_of_nothing(tnf_error *e)
     return source;
 }
 
-/* Each of these calls one function with the options; what it makes is freed. */
+/* Each of these functions calls one function with the options, and frees its result. */
 
 #define BY_OPENING(name, type, close, ...)                                                         \
     static tnf_status name(const void *o, tnf_error *e)                                            \
@@ -361,7 +361,7 @@ static tnf_status by_abort(const void *o, tnf_error *e)
     return status;
 }
 
-/* The scheme of no program: what comes after the options fails without a network. */
+/* No server has this address, so with good options the call fails without a network. */
 #define NO_HOST "http://127.0.0.1:1/x.zt"
 
 static tnf_status by_source_url(const void *o, tnf_error *e)
@@ -495,8 +495,8 @@ static const struct {
 
 enum { CALLS = sizeof calls / sizeof *calls };
 
-/* Options of `room` bytes that say they have `size`, all 0 but for the last byte. The memory ends
- * where they do, so that a sanitizer sees who reads on. */
+/* Options of `room` bytes with this `size`, all 0 except the last byte. The memory ends after them,
+ * so a sanitizer detects reading further. */
 static tnf_status call_with(size_t i, size_t size, size_t room, unsigned char last, tnf_error *e)
 {
     unsigned char *options = calloc(1, room);
@@ -528,7 +528,7 @@ static void refuses_sizes(void **state)
         for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
             tnf_error e;
             if (cases[k].size >= first && cases[k].size != SIZE_MAX)
-                continue; /* a struct as short as that */
+                continue; /* a size that is allowed for this struct */
             print_message("%s %zu: size %zu\n", calls[i].type, i, cases[k].size);
             assert_int_equal(call_with(i, cases[k].size, cases[k].room, 0, &e), TNF_EINVAL);
             assert_non_null(strstr(e.message, cases[k].says));
@@ -542,7 +542,7 @@ static bool blames_the_size(const tnf_error *e)
            strstr(e->message, "a struct sets an option that");
 }
 
-/* The first version is taken, and so is a later one that asks for nothing new. */
+/* The first version is accepted, and so is a later one that requests nothing new. */
 static void takes_other_versions(void **state)
 {
     (void)state;
@@ -550,7 +550,7 @@ static void takes_other_versions(void **state)
         tnf_error e;
         const size_t longer = calls[i].size + 64;
         print_message("%s %zu\n", calls[i].type, i);
-        /* All that a struct has today counts as its first version. */
+        /* All members that a struct has today belong to its first version. */
         assert_in_range(calls[i].first, calls[i].size - 7, calls[i].size);
         if (!calls[i].network) {
             if (call_with(i, calls[i].first, calls[i].first, 0, &e) != TNF_OK)

@@ -52,7 +52,7 @@ static void check_full(tnf_status status, const tnf_error *e)
           tnf_status_name(status), e->message);
 }
 
-/* Fills what there is, and then some. */
+/* Fills the disk until nothing more can be written. */
 static void fill_and_overflow(const char *dir)
 {
     char path[340], ballast[340];
@@ -126,7 +126,7 @@ static void a_small_disk(void)
         CHECK(status == 0, "the child with a full disk: status %x", (unsigned)status);
 }
 
-/* Files may have so many bytes and no more, for many numbers of bytes. */
+/* Files may have this many bytes at most, for many numbers of bytes. */
 static void files_may_not_grow(void)
 {
     char path[340];

@@ -9,14 +9,15 @@
 
 static unsigned long converted, refused;
 
-/* The file saved with memory that is not zero; NULL if it does not open or cannot be saved. */
+/* The saved file, made with memory that is not zero; NULL if the file does not open or cannot be
+ * saved. */
 static tnf_sink *save_poisoned(const struct bytes *file, const char *to, int poison)
 {
     tnf_error error;
     tnf_file *opened;
     tnf_status status;
     tnf_open_options lenient = { .size = sizeof lenient, .lenient = true };
-    (void)mallopt(M_PERTURB, poison); /* sanitizers have an allocator of their own */
+    (void)mallopt(M_PERTURB, poison); /* sanitizers have their own allocator */
     if (open_bytes(&opened, file->p, file->n, &lenient, &error) != TNF_OK)
         return NULL;
     tnf_sink *sink = tnf_file_info(opened)->payload <= OPEN_MAX_PAYLOAD
@@ -40,7 +41,7 @@ static void try_one(const struct bytes *file, const char *to)
     tnf_sink_close(b);
 }
 
-/* As it is, cut short, and with bytes changed. */
+/* Unchanged, cut short, and with changed bytes. */
 static void try_damaged(const struct fixture *f, size_t damage)
 {
     struct bytes file = f->file;

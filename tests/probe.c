@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Detection: exactly one format claims each fixture, whatever its name is. No format claims random
- * bytes, or fixtures whose beginning is destroyed. */
+/* Detection: exactly one format claims each fixture, for any name of the file. No format claims
+ * random bytes, or fixtures whose beginning is destroyed. */
 #include "core/core.h"
 #include "support/files.h"
 
 #define RANDOM 10000
 
-/* The best score and who gives it; NULL if none does. *ties is how many others give the same. */
+/* The best score, and the format with it; NULL if there is none. *ties is the number of other
+ * formats with the same score. */
 static const tnf_format *best_of(const void *p, size_t n, const char *ext, int *score,
                                  unsigned *ties)
 {
@@ -32,7 +33,7 @@ static const tnf_format *best_of(const void *p, size_t n, const char *ext, int *
     return best;
 }
 
-/* A fixture lies under the name of its format, or of the family that its format belongs to. */
+/* A fixture is in the directory of its format, or of the family that its format belongs to. */
 static bool right_place(const struct fixture *f, const tnf_format *format)
 {
     size_t n = strcspn(f->label, "/");
@@ -100,7 +101,7 @@ static void without_a_beginning(const struct fixture *f)
     for (int k = 0; k < 20; k++) {
         memcpy(copy, f->file.p, f->file.n);
         for (size_t i = 0; i < 16 && i < f->file.n; i++)
-            copy[i] = (uint8_t)(next_random(&rng) | 0x80); /* nor text of any kind */
+            copy[i] = (uint8_t)(next_random(&rng) | 0x80); /* nor any text */
         check_doing("%s with another beginning (%d)", f->label, k);
         claimed_by_none(copy, f->file.n);
     }
@@ -113,7 +114,7 @@ int main(void)
     MUST(fixtures.n > 0);
     for (size_t i = 0; i < fixtures.n; i++) {
         claimed_once(&fixtures.list[i]);
-        if (!strstr(fixtures.list[i].label, "user_block")) /* which may begin with anything */
+        if (!strstr(fixtures.list[i].label, "user_block")) /* it may begin with any bytes */
             without_a_beginning(&fixtures.list[i]);
     }
     random_bytes();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every fixture, cut and damaged in many places, and salvaged: never a crash; what comes out opens
- * and verifies, strictly if the file was only cut; and every tensor of it is the original's to the
- * bit (of one that grows row by row, its beginning). */
+/* Every fixture is cut and damaged in many places, and salvaged. Nothing crashes; the result opens
+ * and verifies, strictly if the file was only cut; and every tensor of the result is the
+ * original's, equal to the bit (if a tensor grows row by row, its first rows). */
 #include "support/change.h"
 #include "support/memory.h"
 #include <tenfold/repair.h>
@@ -21,7 +21,7 @@ static void on_lost(void *ctx, const tnf_loss *loss)
     eat_bytes(loss->kind, strlen(loss->kind));
 }
 
-/* What was saved, in memory; NULL: nothing. */
+/* The saved file, in memory; NULL: nothing was saved. */
 static tnf_sink *salvage_file(const tnf_file *file, bool *lossless)
 {
     tnf_error error;
@@ -69,7 +69,7 @@ static bool is_beginning(const tnf_part *part, const tnf_part *of)
     return same;
 }
 
-/* Of several tensors under one name another one counts when the last is cut off. */
+/* If several tensors have one name, another of them is found when the last one is cut off. */
 static bool is_in_file(const tnf_part *part, const struct bytes *file)
 {
     tnf_status status;
@@ -119,7 +119,8 @@ static void check_saved(tnf_sink *sink, const tnf_file *original, const char *fo
     tnf_close(file);
 }
 
-/* What a strict reader says; TNF_OK of a file that nobody can tell from a whole one. */
+/* The status of a strict reader; TNF_OK if a cut file cannot be distinguished from a complete
+ * one. */
 static tnf_status open_strictly(const struct change *c)
 {
     tnf_error error;
@@ -130,7 +131,7 @@ static tnf_status open_strictly(const struct change *c)
     return status;
 }
 
-/* Of a tensor without bytes nothing can be missing, though what stands around it may be. */
+/* In a tensor without bytes, nothing can be missing, although bytes around it may be. */
 static bool has_empty(const tnf_file *file)
 {
     const tnf_object *o;
@@ -141,8 +142,8 @@ static bool has_empty(const tnf_file *file)
     return false;
 }
 
-/* Opens what c holds now and saves what is whole in it. `original` NULL: values may differ. If it
- * is cut `short_of` something, that is lost, and must be told. */
+/* Opens the file in c and saves the intact tensors. If `original` is NULL, values may differ. If
+ * the file is cut before `short_of`, that is lost, and must be reported. */
 static void try_one(struct change *c, const tnf_file *original, bool short_of)
 {
     tnf_error error;

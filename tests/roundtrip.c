@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Every valid fixture A, and every model of support/features.h in every format A that takes it,
+/* Every valid fixture A, and every model of support/features.h in every format A that can hold it,
  * through every format B that can be written:
  *
  *   A ─ plan ─> nothing lost? ─ save ─> B ─ open ─> the same model ─ save as A ─> A' the same model
- *                    └─ something is: refused, and the plan says what
+ *                    └─ a loss: refused, and the plan says what would be lost
  *
- * and A' is A to the byte wherever A is as its own writer would have it; if that writer follows its
- * source in the order of the tensors and in how their bytes are stored, or spelled, where B has
- * kept these.
- * Where it has a newer version of the format, A' is compared with what it makes of A. */
+ * If A has the bytes that its own writer makes, A' has the same bytes as A. Some writers follow
+ * their source in the order of the tensors, or in how bytes are stored or spelled: then this is
+ * only checked if B has kept these. If the writer makes a newer version of the format, A' is
+ * compared with what the writer makes from A. */
 #include "support/features.h"
 #include "support/model.h"
 #include "support/spelling.h"
@@ -17,7 +17,7 @@ static unsigned long whole, lossy, identical, canonical;
 
 struct plan {
     unsigned items[4]; /* of each fate */
-    bool wordless;     /* a loss without a reason */
+    bool wordless;     /* a loss has no reason */
 };
 
 static void note_item(void *ctx, const tnf_plan_item *item)
@@ -27,7 +27,7 @@ static void note_item(void *ctx, const tnf_plan_item *item)
     p->wordless = p->wordless || (item->fate >= TNF_TRANSFORMED && !*item->reason);
 }
 
-/* Saves to memory; also tells the plan. NULL if it is refused. */
+/* Saves to memory and counts the items of the plan. NULL if it is refused. */
 static tnf_sink *save_to_memory(const tnf_file *file, const char *format, bool allow, bool dry,
                                 struct plan *plan, tnf_status *status, tnf_error *error)
 {
@@ -39,7 +39,7 @@ static tnf_sink *save_to_memory(const tnf_file *file, const char *format, bool a
     return save_as(file, &o, status, error);
 }
 
-/* Opens what we saved ourselves; it must open. */
+/* Opens a file that we saved; it must open. */
 static tnf_file *reopen_saved(const tnf_sink *sink, const char *format, bool lenient)
 {
     tnf_error error;
@@ -57,13 +57,13 @@ static bool same_bytes(const tnf_sink *a, const tnf_sink *b)
     return x.n == y.n && (x.n == 0 || memcmp(x.p, y.p, x.n) == 0);
 }
 
-/* Some formats hold exactly one tensor: then they refuse to hold none, and say so. */
+/* Some formats hold exactly one tensor: they refuse to hold none, with a message. */
 static bool needs_tensor(tnf_status status, const tnf_error *error)
 {
     return status == TNF_EUNSUPPORTED && strstr(error->message, "exactly one");
 }
 
-/* What is refused would lose something, says so, and can be had all the same. */
+/* A refused conversion would lose something and says so; it succeeds if losses are allowed. */
 static void check_refusal(const tnf_file *a, const char *format)
 {
     struct plan plan;
@@ -87,8 +87,8 @@ static void check_refusal(const tnf_file *a, const char *format)
     lossy++;
 }
 
-/* A fixture, open, and as its own format's writer has it: bytes and model, both NULL if the format
- * cannot be written, or not without loss. */
+/* A fixture that is open, and the bytes and the model that its own format's writer makes from it;
+ * both are NULL if the format cannot be written, or not without loss. */
 struct one {
     const struct fixture *f;
     tnf_file *file, *own_file;
@@ -101,9 +101,9 @@ static bool follows_source(const char *format)
     return strcmp(format, "ztensor0") == 0 || strcmp(format, "ztensor1") == 0;
 }
 
-/* The order of its tensors is that of whatever they come from. Of a model of ggml's the order is
- * noted in the stash where a format sorts, but for pytorch, which sorts only what has no tree; of
- * other files in GGUF nobody needs it. */
+/* The tensors are in the order of their source. For a model of ggml, the stash has their order if
+ * the other format sorts tensors, except pytorch, which sorts only what has no tree. For other GGUF
+ * files the order does not matter. */
 static bool keeps_order(const tnf_file *a, const tnf_file *between)
 {
     const char *format = tnf_file_info(a)->format;
@@ -130,7 +130,7 @@ static bool same_digests(const tnf_digest *a, const tnf_digest *b)
     return strcmp(a->algorithm, b->algorithm) == 0 && a->of_stored == b->of_stored;
 }
 
-/* A format may keep the parts of a tensor by role: their order is no content. */
+/* A format may sort the parts of a tensor by role: their order is not content. */
 static bool parts_alike(const tnf_file *a, const tnf_file *b)
 {
     const tnf_object *x, *y;
@@ -141,7 +141,7 @@ static bool parts_alike(const tnf_file *a, const tnf_file *b)
     return true;
 }
 
-/* Are the tensors in the same order, and their bytes encoded and digested alike? */
+/* Are the tensors in the same order, with the same encodings and digests? */
 static bool stored_alike(const tnf_file *a, const tnf_file *b)
 {
     for (size_t i = 0; i < tnf_file_info(a)->objects; i++) {
@@ -158,7 +158,7 @@ static bool stored_alike(const tnf_file *a, const tnf_file *b)
     return true;
 }
 
-/* Are there tensors that B has columns first, and A had not? A keeps it so, if it can. */
+/* Does B have column-major tensors that are row-major in A? A keeps this order, if it can. */
 static bool turned_to_columns(const tnf_file *a, const tnf_file *b)
 {
     const tnf_object *x;
@@ -173,7 +173,7 @@ static bool turned_to_columns(const tnf_file *a, const tnf_file *b)
     return false;
 }
 
-/* B holds all of A; is A to be had back? */
+/* B holds all of A: saves it as A again. */
 static void check_way_back(const struct one *a, const tnf_file *b)
 {
     struct plan plan;
@@ -182,7 +182,7 @@ static void check_way_back(const struct one *a, const tnf_file *b)
     const char *format = tnf_file_info(a->file)->format;
     tnf_sink *sink = save_to_memory(b, format, false, false, &plan, &status, &error);
     if (!sink && status == TNF_ELOSSY && !spelled_alike(a->file, b))
-        return; /* a type that the format has only under names of others, of which this was one */
+        return; /* a type that the format only has under other names; this was one of them */
     if (!CHECK(sink != NULL, "no way back: %s", error.message))
         return;
     tnf_file *again = reopen_saved(sink, format, a->lenient);
@@ -246,11 +246,11 @@ static void try_all(const struct fixture *f)
     char path[4096];
     snprintf(path, sizeof path, "%s", f->path);
     if (!f->format)
-        *strrchr(path, '/') = 0; /* an index stands for its directory */
+        *strrchr(path, '/') = 0; /* for an index, its directory is opened */
     if (f->file.n < 2)
         o.format = f->format; /* a model of nothing, as some formats have it, says nothing itself */
     check_doing("%s", f->label);
-    tnf_status opened = f->path == f->label /* made here */
+    tnf_status opened = f->path == f->label /* made by this program */
                             ? open_bytes(&a.file, f->file.p, f->file.n, &o, &error)
                             : tnf_open(&a.file, path, &o, &error);
     if (!CHECK(opened == TNF_OK, "%s", error.message))
@@ -267,7 +267,7 @@ static void try_all(const struct fixture *f)
                        memcmp(tnf_sink_bytes(a.own).p, f->file.p, f->file.n) == 0);
         canonical += a.canonical;
     }
-    static unsigned turn; /* under a sanitizer every second format, the others with the next file */
+    static unsigned turn; /* under a sanitizer every second format; the next file has the others */
     for (size_t i = turn++ % check_share(2); writable_format(i); i += check_share(2))
         there_and_back(&a, writable_format(i));
     tnf_close(a.own_file);
@@ -275,14 +275,14 @@ static void try_all(const struct fixture *f)
     tnf_close(a.file);
 }
 
-/* ------------------------------------------------------------- made here */
+/* ------------------------------------------- models made by this program */
 
 struct hashed {
     char name[64];
     uint8_t hash[32];
 };
 
-/* The model in a format, tried against all the others; false if the format does not take it. */
+/* Converts the model in this format to all others; false if the format cannot hold the model. */
 static bool try_feature(const struct feature *f, const char *format, struct hashed *h)
 {
     struct plan plan = { 0 };
@@ -318,7 +318,7 @@ static bool try_feature(const struct feature *f, const char *format, struct hash
     return status == TNF_OK;
 }
 
-/* Different models have different hashes, whatever they are saved in. */
+/* Different models have different hashes in any format. */
 static void try_features(void)
 {
     static struct hashed hashed[200];

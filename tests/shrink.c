@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that is truncated, replaced or overwritten while it is open and mapped: reading through
- * the library gives an error or the bytes that were there, and never a signal. */
+/* A file is truncated, replaced or overwritten while it is open and mapped. Reading through the
+ * library gives an error or the old bytes, and never a signal. */
 #include "support/big.h"
 #include <sys/wait.h>
 
@@ -13,7 +13,7 @@ static const char *const ways[] = { "cut to nothing", "cut in the middle", "cut 
 
 static char target[340], other[340], saved[340];
 
-/* Does to the file what somebody else might; version 1 is what it holds after. */
+/* Changes the file as another program might. It has version 1 afterwards. */
 static void do_it(int way)
 {
     struct stat st;
@@ -50,8 +50,8 @@ static bool way_cuts(int way)
     return way <= CUT_A_BYTE;
 }
 
-/* Status and bytes go together: all of version 0, all of version 1 if it was overwritten, or an
- * error that says that the file ended. */
+/* Status and bytes agree: all bytes of version 0, all of version 1 if the file was overwritten, or
+ * an error that says that the file ended. */
 static bool is_sane(int way, tnf_status status, const tnf_error *error, const void *p, uint64_t n)
 {
     if (status == TNF_OK)
@@ -135,7 +135,7 @@ static void save_file(const tnf_file *file, int way, unsigned good, bool shifted
 {
     tnf_error error;
     tnf_builder *b;
-    tnf_option align = { "align", "64" }; /* shifts pages: they are copied in another way */
+    tnf_option align = { "align", "64" }; /* pages do not match, so they are copied otherwise */
     tnf_save_options o = { .size = sizeof o, .format = BIG_FORMAT, .no_sync = true };
     o.options = &align;
     o.noptions = shifted;
@@ -186,8 +186,9 @@ static void try_way(int way, tnf_access access, bool map_first)
     tnf_close(file);
 }
 
-/* Somebody cuts the file while it is saved elsewhere, at one moment after the other: an error, or a
- * whole file; never zeros in place of bytes that are gone, and never a signal. */
+/* Another process cuts the file while it is being saved elsewhere, at many different moments. The
+ * result is an error or a complete file; missing bytes are never replaced by zeros, and there is
+ * never a signal. */
 static void cut_while_saving(unsigned tensors)
 {
     enum { MOMENTS = 60 };
@@ -207,13 +208,13 @@ static void cut_while_saving(unsigned tensors)
         MUST(pipe(gate) == 0);
         pid_t child = fork();
         MUST(child >= 0);
-        if (child == 0) { /* waits for the start, and then a little */
+        if (child == 0) { /* waits for the start, then a little longer */
             bool ok = read(gate[0], &c, 1) == 1;
             for (volatile int wait = 0; wait < i * 20000; wait++)
                 continue;
             _exit(ok && truncate(target, i % 3 ? st.st_size / 2 + i : 0) == 0 ? 0 : 1);
         }
-        tnf_option align = { "align", "64" }; /* shifts pages: copied in another way */
+        tnf_option align = { "align", "64" }; /* pages do not match: copied otherwise */
         tnf_save_options o = { .size = sizeof o, .format = BIG_FORMAT, .no_sync = true };
         o.options = &align;
         o.noptions = i % 2;

@@ -252,7 +252,7 @@ static size_t count_of(const uint8_t *bytes, size_t from, size_t to, uint8_t wha
     return n;
 }
 
-/* Room whose size is said to be that much. */
+/* Fills the memory of a result, and sets its size to this number. */
 static void offer_room(uint64_t room[ROOM / 8], size_t size)
 {
     memset(room, FILL, ROOM);
@@ -376,7 +376,7 @@ static void spaces_need_a_size(void **state)
     tnf_points_close(p);
 }
 
-/* Options are checked even if nothing uses them this time. */
+/* Options are checked even if they have no effect in this call. */
 static void unused_ones_are_checked(void **state)
 {
     (void)state;

@@ -101,8 +101,8 @@ struct tensor {
     struct tnf_origin origin;
     tnf_source *source;
     uint64_t shape[MAX_RANK];
-    uint8_t *file;   /* as stored, `lead` bytes in front */
-    uint8_t *little; /* as handed out */
+    uint8_t *file;   /* as stored, after `lead` other bytes */
+    uint8_t *little; /* as the library returns them */
     size_t lead;
 };
 
@@ -111,7 +111,7 @@ static unsigned bit_of(const uint8_t *p, uint64_t bit)
     return p[bit / 8] >> bit % 8 & 1u;
 }
 
-/* Where the element stands in storage. */
+/* The place of an element in the file. */
 static uint64_t place_of(const tnf_object *o, const uint64_t *index)
 {
     uint64_t at = 0;
@@ -223,7 +223,7 @@ static void random_case(uint64_t *rng, uint64_t largest)
     size_t n = (size_t)tnf_slice_bytes(&t.o, s);
     uint8_t *want = calloc(1, n + 1), *have = malloc(n + 1);
     MUST(want && have);
-    memset(have, 0xa5, n + 1); /* whatever was there does not matter */
+    memset(have, 0xa5, n + 1); /* previous content does not matter */
     copy_elements(&t, s, want);
     if (CHECK(tnf_read_slice(have, n, &t.o, s, &error) == TNF_OK, "%s", error.message))
         CHECK(memcmp(want, have, n) == 0, "other elements");
@@ -244,7 +244,7 @@ int main(void)
     for (int i = 0; i < 40; i++)
         random_case(&rng, 60000);
     for (int i = 0; i < 6; i++)
-        random_case(&rng, 3000000); /* beyond any window */
+        random_case(&rng, 3000000); /* larger than any buffer for reading */
     printf("%u answers of numpy, 6046 random slices\n", table);
     return check_end("slices");
 }

@@ -39,7 +39,7 @@ def one(rng, size):
 def anything(rng):
     shape = tuple(rng.choice([0, 1, 1, 2, 3, 4, 5]) for _ in range(rng.randint(1, 5)))
     named = rng.randint(1, len(shape))
-    if rng.random() < 0.3:  # some in front, "...", some behind
+    if rng.random() < 0.3:  # some before "...", some after
         front = rng.randint(0, named)
         sizes = [*shape[:front], None, *shape[len(shape) - (named - front):]]
     else:
@@ -50,7 +50,7 @@ def anything(rng):
 def answer(shape, text):
     a = numpy.arange(int(numpy.prod(shape, dtype=int))).reshape(shape)
     try:
-        result = numpy.asarray(eval(f"a[{text}]", {"a": a}))  # texts are our own
+        result = numpy.asarray(eval(f"a[{text}]", {"a": a}))  # error texts differ from ours
     except (IndexError, ValueError):
         return "error"
     words = lambda numbers: ",".join(str(n) for n in numbers)

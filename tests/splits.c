@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every fixture split into small files and opened by their index has the same content hash, and so
- * has what its shards are merged to. A process that is killed while it splits leaves no index, or
- * one of a whole model. */
+/* Every fixture is split into small files. The files, opened by their index, have the same content
+ * hash, and so has the file that they are merged to. If a process is killed while it splits, there
+ * is no index, or one of a complete model. */
 #include "support/model.h"
 #include "support/moments.h"
 #include <signal.h>
@@ -34,7 +34,7 @@ static void check_hash(const tnf_file *file, const uint8_t expected[32])
           tnf_status_name(status), error.message);
 }
 
-/* Told to be lenient, since some fixtures have tensors that strict readers refuse. */
+/* Opens leniently, since some fixtures have tensors that strict readers refuse. */
 static tnf_file *open_lenient(const char *path)
 {
     tnf_file *file = NULL;

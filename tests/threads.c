@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One handle, many threads: finding, reading, slicing, mapping, reading many with threads of its
- * own, verifying, saving from it, all at once; and many handles on one file. Run under
+/* Many threads use one handle at the same time: they find, read, slice, map, read many tensors
+ * (with threads of that call), verify and save. Then many handles use one file. Run under
  * ThreadSanitizer as well. */
 #include "support/big.h"
 #include <pthread.h>
@@ -14,7 +14,7 @@
 static char path[340];
 static atomic_ulong done;
 
-/* check.h counts without locks: from threads only failures are told, under one. */
+/* check.h counts without locks, so threads only report failures, and do this under one lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define CHECK_HERE(condition, ...)                                                                 \
@@ -28,7 +28,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     } while (0)
 
 struct job {
-    const tnf_file *file; /* NULL: one of its own */
+    const tnf_file *file; /* NULL: the thread opens its own */
     uint64_t seed;
 };
 
@@ -66,7 +66,7 @@ static void map_part(const tnf_object *o)
 
 static bool go_on(void *ctx, uint64_t bytes, uint64_t total)
 {
-    uint64_t *last = ctx; /* told by one thread at a time: no lock of ours */
+    uint64_t *last = ctx; /* only one thread at a time reports progress, so we need no lock */
     CHECK_HERE(bytes > *last && bytes <= total, "progress goes from %llu to %llu of %llu",
                (unsigned long long)*last, (unsigned long long)bytes, (unsigned long long)total);
     *last = bytes;
@@ -87,7 +87,7 @@ static void read_many(const tnf_file *file, unsigned threads, bool cancel)
     uint8_t *p = malloc(TENSORS * BYTES);
     tnf_read_options o = { .size = sizeof o, .threads = threads, .ctx = &last };
     o.progress = cancel ? stop_at_once : go_on;
-    for (unsigned i = 0; i < TENSORS; i++) /* backwards: it is sorted anyway */
+    for (unsigned i = 0; i < TENSORS; i++) /* backwards; the library sorts them */
         r[i] = (tnf_request) { tnf_at(file, TENSORS - 1 - i)->parts, p + i * BYTES };
     tnf_status status = tnf_read_many(r, TENSORS, &o, &error);
     CHECK_HERE(status == (cancel ? TNF_ECANCELLED : TNF_OK), "many: %s", tnf_status_name(status));
@@ -187,7 +187,7 @@ int main(void)
         }
         tnf_close(file);
     }
-    work_together(NULL); /* each its own handle */
+    work_together(NULL); /* each thread with its own handle */
     CHECK(done > 1000, "little was done");
     printf("%lu things looked at on %d threads\n", (unsigned long)done, THREADS);
     return check_end("threads");

@@ -34,7 +34,7 @@ static void cut_everywhere(const struct fixture *f)
     for (size_t n = 0; n < f->file.n; n++) {
         bool strict, lenient;
         if (f->file.n > 4096 && n > 2048 && n + 64 < f->file.n && n % 211 != 0)
-            continue; /* long files: every byte of the header, some of the rest */
+            continue; /* in long files: every byte of the header, and some of the rest */
         if ((n + f->file.n) % check_share(10) != 0)
             continue;
         check_doing("%s cut at %zu", f->label, n);

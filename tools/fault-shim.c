@@ -5,7 +5,7 @@
  *   TENFOLD_FAULT=KIND:N:HOW[:good]   the N-th call of a kind, from 1; :good: all later ones, too
  *
  *     KIND   open read write copy sync truncate room rename link unlink mkdir close lock mode stat
- *            map, or any: all calls that change a file
+ *            map, or any: all calls that change a file; syncdir: sync, but only of directories
  *     HOW    the number of an error; "short": half is done; "kill": killed before the call;
  *            "torn": killed in the middle of a write, between two pages
  *
@@ -27,10 +27,10 @@
 
 /* clang-format off */
 enum kind { OPEN, READ, WRITE, COPY, SYNC, CUT, MAKE_ROOM, RENAME, LINK, UNLINK, MKDIR, CLOSE, LOCK, MODE, STAT,
-            MAP, KINDS, ANY };
+            MAP, SYNC_NAMES, KINDS, ANY };
 static const char *const kinds[] = { "open", "read", "write", "copy", "sync", "truncate", "room", "rename",
                                      "link", "unlink", "mkdir", "close", "lock", "mode", "stat",
-                                     "map", "", "any" };
+                                     "map", "syncdir", "", "any" };
 /* clang-format on */
 
 enum how { FAIL, SHORT, KILL, TORN };
@@ -340,10 +340,17 @@ ssize_t sendfile(int to, int from, off_t *at, size_t n)
 
 /* ----------------------------------------------------------- syncing, cutting */
 
+static bool is_directory(int fd)
+{
+    struct stat st;
+    return syscall(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* Not synced, only recorded: tools/power-cut does not cut the power. */
 int fsync(int fd)
 {
-    if (fails_fd(SYNC, fd))
+    bool names = fault.kind == SYNC_NAMES && is_directory(fd);
+    if (fails_fd(names ? SYNC_NAMES : SYNC, fd))
         return -1;
     record_fd("sync", fd, 0, NULL, 0);
     return 0;

@@ -44,6 +44,11 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add_stream(tnf_builder *builder, cons
                                                       const tnf_type *type, uint32_t rank,
                                                       const uint64_t *shape, tnf_fetch_fn fetch,
                                                       void *ctx, tnf_error *error);
+/** The same with a name that may contain any byte. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_add_stream_n(tnf_builder *builder, tnf_str name,
+                                                        const tnf_type *type, uint32_t rank,
+                                                        const uint64_t *shape, tnf_fetch_fn fetch,
+                                                        void *ctx, tnf_error *error);
 
 /** Adds a tensor of an open file, or one that was built by hand from parts. `name` is its new name;
  *  NULL keeps the name. Name, shape, the list of parts and attributes are copied; the bytes, roles
@@ -68,10 +73,10 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add_extra(tnf_builder *builder, const
                                                      tnf_error *error);
 
 /** Sets an attribute, or removes it if `value` is NULL. The attribute belongs to the tensor `name`;
- *  if that is NULL, to the file. An impossible value fails: TNF_EINVAL for a number that does not fit
- *  its dtype, a string that is not UTF-8 or a map with a key twice, TNF_EFORMAT for a TNF_JSON that is
- *  not JSON, TNF_ELIMIT for more than 64 arrays and maps inside each other. An integer whose dtype is
- *  0 has 64 bits. */
+ *  if that is NULL, to the file. An impossible value fails: TNF_EINVAL for a number that does not
+ * fit its dtype, a string that is not UTF-8 or a map with a key twice, TNF_EFORMAT for a TNF_JSON
+ * that is not JSON, TNF_ELIMIT for more than 64 arrays and maps inside each other. An integer whose
+ * dtype is 0 has 64 bits. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_set(tnf_builder *builder, const char *name,
                                                const char *key, const tnf_value *value,
                                                tnf_error *error);

@@ -116,7 +116,7 @@ typedef enum tnf_convert_step {
     TNF_STEP_SELECT,     /**< files are combined: a failure is a fault of the files */
     TNF_STEP_TARGET,     /**< the format is found */
     TNF_STEP_EMBEDDINGS, /**< embeddings are searched: a failure is a fault of the files */
-    TNF_STEP_VECTORS,    /**< vectors are selected, quantized …: the same as above */
+    TNF_STEP_VECTORS,    /**< vectors are changed: a failure is a fault of the files */
     TNF_STEP_SAVE        /**< planned and written */
 } tnf_convert_step;
 

@@ -120,8 +120,8 @@ typedef struct tnf_load_options {
     size_t size;               /**< sizeof(tnf_load_options) */
     unsigned threads;          /**< 0: up to 15 for files in the cache, up to 16 for others */
     unsigned slots;            /**< buffers per thread, at most 8; 0: 2, or 7 if blocks are short */
-    size_t block;              /**< bytes of a buffer, 64 KiB to 64 MiB; 0: 512 KiB if blocks are
-                                    sent together, else 3 MiB */
+    size_t block;              /**< bytes of a buffer, a multiple of 4 KiB from 64 KiB to 64 MiB;
+                                    0: 512 KiB if blocks are sent together, else 3 MiB */
     tnf_device_read_mode read; /**< how files are read */
     tnf_device_alloc alloc;    /**< how memory is allocated */
     tnf_device_allocate_fn allocate; /**< the caller's allocator; NULL: the library's */

@@ -59,15 +59,15 @@ typedef struct tnf_emb_options {
      * that is more. */
     uint64_t memory;
     tnf_allocator allocator; /**< zero: malloc */
+    /** Lengths of the two names, if they contain NULs; 0: a name ends at its first NUL. */
+    size_t embeddings_bytes;
+    size_t vocab_bytes; /**< the same for `vocab` */
 } tnf_emb_options;
 
 /** All defaults. */
 #define TNF_EMB_INIT                                                                               \
     {                                                                                              \
-        sizeof(tnf_emb_options), NULL, NULL, false, 0, NULL, 0,                                    \
-        {                                                                                          \
-            NULL, NULL                                                                             \
-        }                                                                                          \
+        sizeof(tnf_emb_options), NULL, NULL, false, 0, NULL, 0, { NULL, NULL }, 0, 0               \
     }
 
 /** Describes an embedding file. */
@@ -226,13 +226,14 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(tnf_emb_hit *hits, size_t *counts
 /** How vectors change when they are saved to another file. Begin with TNF_EMB_CHANGE_INIT. */
 typedef struct tnf_emb_change {
     size_t size; /**< sizeof(tnf_emb_change) */
-    /** From a fastText model (info.composed): the rows of words become their vectors, the rows of
-     *  buckets do not change. `counts` and `output`, which only training needs, are added, too; if
+    /** How a fastText model changes (info.composed): the rows of words become their vectors, the
+     * rows of buckets do not change. `counts` and `output`, which only training needs, are kept; if
      *  the target format cannot hold them, saving refuses. TNF_FOLD_NONE keeps the rows, and the
      * new file says so. */
     tnf_fold fold;
-    /** To a fastText model: rows are multiplied by their norms, and the n-grams are removed from
-     *  the rows of words. Words without a count get the count 1, since gensim ignores count 0. */
+    /** How vectors become a fastText model: rows are multiplied by their norms, and the n-grams are
+     * removed from the rows of words. Words without a count get the count 1, since gensim ignores
+     * count 0. */
     tnf_fold unfold;
     bool normalize;   /**< divide the rows of words by their lengths, which become norms */
     bool unnormalize; /**< multiply the rows of words by their norms, which are removed */

@@ -54,15 +54,17 @@ typedef struct tnf_param {
 
 /** How to make a source. Begin with TNF_PARAMS_INIT; NULL means all defaults. */
 typedef struct tnf_params_options {
-    size_t size;                 /**< sizeof(tnf_params_options) */
-    tnf_id name_space;           /**< for keys; zero is a valid namespace */
-    uint64_t budget;             /**< bytes that the cache may hold; 0: not set */
-    double budget_percent;       /**< a fraction of all parameters' bytes, 0 to 1; 0: not set */
-    uint64_t budget_cap;         /**< upper bound of the budget; 0: not set */
-    uint64_t small_bytes;        /**< parameters up to this size are never evicted; 0: none */
-    uint32_t prefetch_layers;    /**< load and keep "blocks.0." … "blocks.<n-1>." at once */
-    const char *prefetch_prefix; /**< load and keep all names with this prefix at once */
-    tnf_allocator allocator;     /**< called by one thread at a time */
+    size_t size;           /**< sizeof(tnf_params_options) */
+    tnf_id name_space;     /**< for keys; zero is a valid namespace */
+    uint64_t budget;       /**< bytes that the cache may hold; 0: not set */
+    double budget_percent; /**< a fraction of all parameters' bytes, 0 to 1; 0: not set */
+    uint64_t budget_cap;   /**< upper bound of the budget; 0: not set */
+    uint64_t small_bytes;  /**< parameters up to this size are never evicted; 0: none */
+    /** Load and keep "blocks.0." … "blocks.<n-1>." when the source is made. */
+    uint32_t prefetch_layers;
+    /** Load and keep all names with this prefix when the source is made. */
+    const char *prefetch_prefix;
+    tnf_allocator allocator; /**< called by one thread at a time */
 } tnf_params_options;
 
 /** All defaults. */
@@ -106,6 +108,9 @@ TNF_API void tnf_params_free(tnf_params *params);
 /** Loads a parameter by name, or finds it in the cache. Release it after use. */
 TNF_API TNF_CHECKED tnf_status tnf_params_load(const tnf_param **out, tnf_params *params,
                                                const char *name, tnf_error *error);
+/** The same with a name of n bytes, which may be any. */
+TNF_API TNF_CHECKED tnf_status tnf_params_load_n(const tnf_param **out, tnf_params *params,
+                                                 const char *name, size_t n, tnf_error *error);
 /** Loads a parameter by base id, or finds it in the cache. Release it after use. */
 TNF_API TNF_CHECKED tnf_status tnf_params_load_id(const tnf_param **out, tnf_params *params,
                                                   tnf_id base_id, tnf_error *error);
@@ -115,9 +120,9 @@ TNF_API void tnf_params_release(tnf_params *params, const tnf_param *param);
 /** Loads and pins every parameter whose name begins with `prefix`, as far as the budget allows. */
 TNF_API TNF_CHECKED tnf_status tnf_params_prefetch(tnf_params *params, const char *prefix,
                                                    tnf_error *error);
-/** Reads n parameters ahead, which the caller will load soon, in that order (`names` NULL: all
- *  parameters of one part, in file order). Returns at once; a thread of the source reads them, one
- *  after the other.
+/** Reads n parameters ahead, which the caller will load soon, in that order. `names` NULL: all
+ *  tensors that have a single part, in file order. Returns immediately; a thread of the source
+ * reads them, one after the other.
  *
  *  Each parameter that was read ahead is kept until it has been loaded once, whatever the cache
  *  does. With a budget, the thread pauses until the next parameter fits, in addition to the pinned
@@ -129,8 +134,8 @@ TNF_API TNF_CHECKED tnf_status tnf_params_prefetch(tnf_params *params, const cha
  *  returns the error. TNF_ENOTFOUND if a name does not exist; then nothing is read ahead.
  *  tnf_params_trim() cancels reading ahead. tnf_params_free() does so, too, after the current
  *  read. */
-TNF_API TNF_CHECKED tnf_status tnf_params_ahead(tnf_params *params, const char *const *names,
-                                                size_t n, tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_params_ahead(tnf_params *params, const tnf_str *names, size_t n,
+                                                tnf_error *error);
 /** Drops everything that is not in use, pinned or not, and what was read ahead. */
 TNF_API void tnf_params_trim(tnf_params *params);
 /** Gets the statistics of a source. */

@@ -35,7 +35,7 @@ typedef struct tnf_points tnf_points;
 /** What to do while another process has the lock. */
 typedef enum tnf_points_lock {
     TNF_POINTS_WAIT,    /**< wait for it */
-    TNF_POINTS_NO_WAIT, /**< fail at once: TNF_EIO with sys EAGAIN */
+    TNF_POINTS_NO_WAIT, /**< fail immediately: TNF_EIO with sys EAGAIN */
     TNF_POINTS_TIMEOUT, /**< wait for timeout_ms, then fail in the same way */
     TNF_POINTS_NO_LOCK  /**< take no lock, for file systems without locks: the caller must ensure
                              that nobody else uses the file */

@@ -4,7 +4,7 @@
  * Models and optimizers of primitiv: parameters by path, statistics, configs.
  *
  * The path of a parameter is the list of names from the root of the model to the parameter. A name
- * may contain any byte, also a dot. A Tensor or Parameter file has one tensor, whose path is empty.
+ * may contain any byte, even a dot. A Tensor or Parameter file has one tensor, whose path is empty.
  * Data are column-major: the first dimension varies fastest, the batch slowest.
  *
  *     tnf_str w[] = { TNF_STR("encoder"), TNF_STR("w") };
@@ -16,7 +16,7 @@
  *     };
  *     tnf_primitiv_bind(file, all, 2, NULL, &error);
  *
- * All functions work on any file that has the tensors, also on a converted one.
+ * All functions work on any file that has the tensors, even on a converted one.
  */
 #ifndef TENFOLD_PRIMITIV_H
 #define TENFOLD_PRIMITIV_H
@@ -108,6 +108,21 @@ TNF_API TNF_CHECKED tnf_status tnf_primitiv_load(tnf_primitiv_binding *bindings,
                                                  const tnf_primitiv_bind_options *options,
                                                  tnf_error *error);
 
+/** A setting of an optimizer. */
+typedef struct tnf_primitiv_config {
+    tnf_str key; /**< "Adam.alpha" */
+    uint32_t u;  /**< the value of an integer config */
+    float f;     /**< the value of a float config */
+} tnf_primitiv_config;
+
+/** Opens a file and gets configs of its optimizer: the member u of each of `uints` and the member f
+ *  of each of `floats`, by their keys. TNF_ENOTFOUND if the file lacks one of them; then none
+ *  changes. */
+TNF_API TNF_CHECKED tnf_status tnf_primitiv_load_optimizer(tnf_primitiv_config *uints,
+                                                           size_t nuints,
+                                                           tnf_primitiv_config *floats,
+                                                           size_t nfloats, const char *path,
+                                                           tnf_error *error);
 /** Gets an integer config of an optimizer by its key: "Optimizer.epoch". Returns false if there is
  *  none. */
 TNF_API bool tnf_primitiv_uint(uint32_t *out, const tnf_file *file, const char *key);
@@ -132,13 +147,6 @@ TNF_API TNF_CHECKED tnf_status tnf_primitiv_add(tnf_builder *builder, const tnf_
 TNF_API TNF_CHECKED tnf_status tnf_primitiv_set_shape(tnf_builder *builder,
                                                       const tnf_primitiv_shape *shape,
                                                       tnf_error *error);
-
-/** A setting of an optimizer. */
-typedef struct tnf_primitiv_config {
-    const char *key; /**< "Adam.alpha" */
-    uint32_t u;      /**< the value of an integer config */
-    float f;         /**< the value of a float config */
-} tnf_primitiv_config;
 
 /** Makes the file of the builder an Optimizer file with these configs, in this order. */
 TNF_API TNF_CHECKED tnf_status tnf_primitiv_set_optimizer(tnf_builder *builder,

@@ -25,8 +25,8 @@ extern "C" {
 
 /** Something that cannot be saved. */
 typedef struct tnf_loss {
-    const char *kind;   /**< "tensor", "extra", or "part": a piece of the file with tensors whose
-                             names are lost */
+    const char *kind;   /**< "tensor", "extra", or "part": a region of the file with tensors
+                             whose names are lost */
     tnf_str name;       /**< name of the tensor or extra; else empty */
     uint64_t offset;    /**< byte in the file, or TNF_NO_OFFSET */
     const char *reason; /**< why it is lost */

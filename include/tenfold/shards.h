@@ -56,7 +56,7 @@ typedef struct tnf_merge_options {
     }
 
 /** Adds everything of several open files: tensors, attributes, extras. Equal attributes are added
- *  once; maps of texts are merged entry by entry. The files must stay open until after saving.
+ *  once; maps of texts are merged member by member. The files must stay open until after saving.
  *  After a failure the builder may hold the content of some files: free it.
  *  `names` are the files' names for messages; NULL: messages number them. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_merge(tnf_builder *builder, const tnf_file *const *files,

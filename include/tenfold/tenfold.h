@@ -18,8 +18,8 @@
  * handle. NULL is safe: a function that returns a status returns TNF_EINVAL for a parameter that
  * must not be NULL; a function that looks something up in NULL returns NULL, false or 0. Only
  * results must point to memory. If a function that returns a pointer through a result (a handle, a
- * tensor, a view) fails, it sets that pointer to NULL. The only global state is the URL schemes of
- * tnf_scheme_add(). A handle never changes after tnf_open(), so any number of threads may read it;
+ * tensor, a view) fails, it sets that pointer to NULL. The only global state that a program can see
+ * is the URL schemes of tnf_scheme_add(). A handle never changes after tnf_open(), so any number of threads may read it;
  * the caller must close it after the last of them.
  *
  * Structs that the caller fills and that may grow begin with `size`. Their TNF_…_INIT macro sets it

@@ -60,8 +60,9 @@ typedef enum tnf_status {
 /** An offset that is not known or does not apply. */
 #define TNF_NO_OFFSET UINT64_MAX
 
-/** Describes a failure. It is usually on the caller's stack. The library writes it only on failure.
- *  Every function that takes a tnf_error also accepts NULL. */
+/** Describes a failure. It is usually on the caller's stack. The library writes it only on failure;
+ *  only tnf_points_salvage() also describes the damage that it found when it succeeds. Every
+ *  function that takes a tnf_error also accepts NULL. */
 typedef struct tnf_error {
     tnf_status status; /**< the same as the function returned */
     int sys;           /**< errno or HTTP status, 0 if none */
@@ -179,7 +180,7 @@ typedef struct tnf_value {
     } as;                                 /**< the value itself; `kind` says which member */
 } tnf_value;
 
-/** An entry of a map. */
+/** A member of a map: a key and its value. */
 typedef struct tnf_member {
     tnf_str key;     /**< its name */
     tnf_value value; /**< its value */
@@ -230,7 +231,7 @@ enum {
 typedef struct tnf_part {
     const char *role;                /**< "data" for dense tensors; else as the layout says */
     const tnf_type *type;            /**< type of its elements */
-    const struct tnf_origin *origin; /**< the file that reads it (opaque) */
+    const struct tnf_origin *origin; /**< what reads it: a file or a function (opaque) */
     uint64_t offset;                 /**< where its stored bytes begin in their file */
     uint64_t stored;                 /**< bytes in the file */
     uint64_t nbytes;                 /**< bytes after decoding */
@@ -287,9 +288,10 @@ typedef struct tnf_extra {
 typedef void *(*tnf_reallocate_fn)(void *ctx, void *p, size_t old_size, size_t new_size);
 
 /** Allocates the memory of a handle: everything that the handle keeps to describe the file, and
- * what verifying, hashing, comparing and searching need for the length of a call. Buffers for
- * reading come from malloc(). If several threads use the handle at once, they call its allocator at
- * once, so it must be safe for threads then. */
+ * the lists that verifying, hashing, comparing and searching make for the length of a call. What
+ * threads need while they read and compute (buffers, digests, hashes of leaves) comes from malloc().
+ * If several threads use the handle at once, they call its allocator at once, so it must be safe for
+ * threads then. */
 typedef struct tnf_allocator {
     /** Like realloc(), but also gets the old size. A new size of 0 frees. */
     tnf_reallocate_fn reallocate;

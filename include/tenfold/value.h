@@ -43,7 +43,7 @@ TNF_API tnf_value tnf_value_json(const char *json, size_t n);
 TNF_API tnf_value tnf_value_array(const tnf_value *items, size_t n);
 /** Makes a map of n members. */
 TNF_API tnf_value tnf_value_map(const tnf_member *members, size_t n);
-/** Makes an entry of a map. */
+/** Makes a member of a map. */
 TNF_API tnf_member tnf_member_of(const char *key, tnf_value value);
 
 /** Marks an array with the type of its items, as a file does: even an empty array may be, for

@@ -44,7 +44,7 @@ def rows():
     row("offset_keys() are in the order of the data", lambda p: p.file.offset_keys(),
         "['b', 'a', 's', 'c']")
     row("get_tensors() likewise", lambda p: list(p.file.get_tensors()), "['b', 'a', 's', 'c']")
-    row("load() of bytes, its order", lambda p: list(p.np.load(p.data)), "[",
+    row("the order of load() of bytes", lambda p: list(p.np.load(p.data)), "[",
         "['b', 'a', 's', 'c']")
     row("load_file() likewise", lambda p: list(p.np.load_file(p.path)), "['b', 'a', 's', 'c']")
     row("metadata() without any", lambda p: p.file.metadata(), "None")
@@ -168,12 +168,12 @@ def rows():
         written(p, p.np.save({"x": A}, {})), "np").metadata(), "{}")
     row("metadata()", lambda p: p.all.safe_open(
         written(p, p.np.save({"x": A}, {"k": "v"})), "np").metadata(), "{'k': 'v'}")
-    row("two metadata entries keep their order", lambda p: p.np.save({}, {"b": "1", "a": "2"})[8:],
+    row("the order of two metadata entries", lambda p: p.np.save({}, {"b": "1", "a": "2"})[8:],
         "b'{\"", str(b'{"__metadata__":{"b":"1","a":"2"}}      '))
     row("a tensor named __metadata__", lambda p: p.np.load(p.np.save({"__metadata__": A})),
         "SafetensorError: ")
-    row("a tensor named __metadata__ leaves a file", reserved, "True", "False")
-    row("random bytes under the name of a file", lambda p: p.all.safe_open(
+    row("saving a tensor named __metadata__ leaves a file", reserved, "True", "False")
+    row("safe_open() of a file of random bytes", lambda p: p.all.safe_open(
         written(p, np.random.default_rng(1).bytes(4096)), "np"),
         error("Error while deserializing header: header too large"),
         "names unrecognised")
@@ -184,10 +184,10 @@ def rows():
         error("Error while deserializing: incomplete metadata, file not fully covered"),
         "SafetensorError: safetensors: 3 bytes after ")
     for what, data, said in (
-            ("a pointer of Git LFS", b"version https://git-lfs.github.com/spec/v1\n"
+            ("a Git LFS pointer", b"version https://git-lfs.github.com/spec/v1\n"
              b"oid sha256:" + b"0" * 64 + b"\nsize 12\n", "git-LFS"),
-            ("a page of HTML", b"<!DOCTYPE html><html><head><title>404</title></head></html>", "HTML")):
-        row(f"{what} under the name of a file",
+            ("an HTML page", b"<!DOCTYPE html><html><head><title>404</title></head></html>", "HTML")):
+        row(f"safe_open() of {what}",
             lambda p, data=data: p.all.safe_open(written(p, data), "np"),
             error("Error while deserializing header: header too large"), f"names {said}")
     row("get_tensor() is in C order", lambda p: p.file.get_tensor("a").flags.c_contiguous, "True")
@@ -297,9 +297,10 @@ def table():
         rows()
     lines = ["| call | safetensors 0.8.0 | Tenfold |", "|---|---|---|"]
     for what, _, theirs, mine in ROWS:
-        told = "another one each time" if theirs in ("[", "b'{\"") else f"`{theirs.strip()}`"
+        told = "a different order each time" if theirs in ("[", "b'{\"") else f"`{theirs.strip()}`"
+        said = f"an error with `{mine[6:]}`" if mine.startswith("names ") else f"`{mine.strip()}`"
         if theirs != mine:
-            lines.append(f"| {what} | {told} | `{mine.strip()}` |")
+            lines.append(f"| {what} | {told} | {said} |")
     return lines
 
 

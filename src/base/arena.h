@@ -23,7 +23,7 @@ void tnf_arena_reset(tnf_arena *arena);
 /* Zeroed memory aligned for any type (or to 1 for _str). NULL: no memory, or over the limit. */
 void *tnf_arena_alloc(tnf_arena *arena, size_t n);
 void *tnf_arena_array(tnf_arena *arena, uint64_t count, size_t size);
-/* The same, but not zeroed: for bytes that the caller overwrites at once. */
+/* The same, but not zeroed: for bytes that the caller overwrites immediately. */
 void *tnf_arena_raw(tnf_arena *arena, uint64_t n);
 /* A copy that ends in a NUL. */
 char *tnf_arena_str(tnf_arena *arena, const void *p, size_t n);

@@ -224,8 +224,8 @@ void tnf_error_prefix(tnf_error *e, const char *prefix)
         cut_whole(e->message, sizeof e->message);
 }
 
-const char *tnf_bytes_are(char out[32], uint64_t n)
+const char *tnf_counted(char out[48], uint64_t n, const char *one, const char *many)
 {
-    snprintf(out, 32, n == 1 ? "%llu byte is" : "%llu bytes are", (unsigned long long)n);
+    snprintf(out, 48, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
     return out;
 }

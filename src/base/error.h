@@ -53,9 +53,13 @@ const char *tnf_quote(char *out, size_t out_size, const char *name, size_t n);
 const char *tnf_visible(char *out, size_t out_size, const char *name);
 #define TNF_VISIBLE(name) tnf_visible((char[200]) { 0 }, 200, (name))
 
-/* "1 byte is", "5 bytes are": for messages about missing bytes, in `out` of at least 32 bytes. */
-const char *tnf_bytes_are(char out[32], uint64_t n);
-#define TNF_BYTES_ARE(n) tnf_bytes_are((char[32]) { 0 }, (n))
+/* A number and the words for one or for many: "1 row", "5 rows". The words have at most 26 bytes;
+ * the result is in `out` and is returned. */
+const char *tnf_counted(char out[48], uint64_t n, const char *one, const char *many);
+/* For use inside tnf_fail(). */
+#define TNF_COUNTED(n, one, many) tnf_counted((char[48]) { 0 }, (n), (one), (many))
+#define TNF_BYTES_ARE(n)          TNF_COUNTED((n), "byte is", "bytes are")
+#define TNF_BYTES_FOLLOW(n)       TNF_COUNTED((n), "byte follows", "bytes follow")
 
 /* Calls a function of the caller, which takes a tnf_error last and may leave it unset. *e (which
  * may be NULL) is written only if the function fails, and then always. A result that is no status

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Each thread has a mode for rounding and for treating subnormal numbers as 0; a program, or a
  * library that was compiled with -ffast-math, may have changed it for speed. Whatever computes in
- * the library (the jobs of tnf_pool_run(), kernels, embeddings) does so in IEEE 754 mode and then
+ * the library (the tasks of tnf_pool_run(), kernels, embeddings) does so in IEEE 754 mode and then
  * restores the mode. Reading the mode costs almost nothing; it is set only if it differs.
  */
 #ifndef TNF_BASE_IEEE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that live for one call. Each takes the next number until none is left. Starting a thread
- * costs tens of microseconds and the jobs are megabytes, so keeping threads would save nothing. */
+ * costs tens of microseconds and the tasks are megabytes, so keeping threads would save nothing. */
 #include "base/pool.h"
 
 #include "base/error.h"
@@ -18,7 +18,7 @@ struct run {
     atomic_size_t next;
     atomic_bool failed;
     size_t n;
-    tnf_status (*job)(void *ctx, size_t i, tnf_error *e);
+    tnf_status (*task)(void *ctx, size_t i, tnf_error *e);
     void *ctx;
     pthread_mutex_t lock; /* guards the two below */
     tnf_status status;
@@ -54,7 +54,7 @@ unsigned tnf_pool_threads(unsigned wanted)
     return wanted > MAX_THREADS ? MAX_THREADS : wanted;
 }
 
-static void *run_jobs(void *arg)
+static void *run_tasks(void *arg)
 {
     struct run *run = arg;
     const uint32_t mode = tnf_enter_ieee();
@@ -63,7 +63,7 @@ static void *run_jobs(void *arg)
         if (i >= run->n)
             break;
         tnf_error error = { .offset = TNF_NO_OFFSET };
-        tnf_status status = run->job(run->ctx, i, &error);
+        tnf_status status = run->task(run->ctx, i, &error);
         if (status == TNF_OK)
             continue;
         pthread_mutex_lock(&run->lock);
@@ -92,19 +92,19 @@ bool tnf_thread_start(pthread_t *id, void *(*run)(void *ctx), void *ctx)
 }
 
 tnf_status tnf_pool_run(unsigned threads, size_t n,
-                        tnf_status (*job)(void *ctx, size_t i, tnf_error *e), void *ctx,
+                        tnf_status (*task)(void *ctx, size_t i, tnf_error *e), void *ctx,
                         tnf_error *e)
 {
-    struct run run = { .n = n, .job = job, .ctx = ctx, .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct run run = { .n = n, .task = task, .ctx = ctx, .lock = PTHREAD_MUTEX_INITIALIZER };
     pthread_t ids[MAX_THREADS];
     unsigned started = 0;
     threads = tnf_pool_threads(threads);
     while (started + 1 < threads && started + 1 < n) {
-        if (!tnf_thread_start(&ids[started], run_jobs, &run))
+        if (!tnf_thread_start(&ids[started], run_tasks, &run))
             break;
         started++;
     }
-    run_jobs(&run);
+    run_tasks(&run);
     for (unsigned i = 0; i < started; i++)
         pthread_join(ids[i], NULL);
     pthread_mutex_destroy(&run.lock);

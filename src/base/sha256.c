@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Every reader contains this code, to check undo files. If the program should be small, the rounds
- * are a loop, which takes half as much time again. */
+ * are a loop, which takes 50 % more time. */
 #ifdef __OPTIMIZE_SIZE__
 #define UNROLLED
 #else

@@ -32,7 +32,7 @@
 #define TNF_LAST_tnf_load_report           transformed
 #define TNF_LAST_tnf_diff_options          threads
 #define TNF_LAST_tnf_diff_result           failed
-#define TNF_LAST_tnf_emb_options           allocator
+#define TNF_LAST_tnf_emb_options           vocab_bytes
 #define TNF_LAST_tnf_emb_query             from
 #define TNF_LAST_tnf_emb_change            threads
 #define TNF_LAST_tnf_quantized             euclidean

@@ -85,14 +85,15 @@ static inline uint64_t tnf_take_digits(const char **p, const char *end)
     return n;
 }
 
-/* The part of a path after its last slash. */
+/* The last component of a path: what follows its last slash. */
 static inline const char *tnf_path_end(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-/* Does a path that comes from outside stay below a directory? It has no empty parts, no "." and
+/* Does a path that comes from outside stay below a directory? It has no empty components, no "."
+ * and
  * "..", no backslash and no NUL. */
 static inline bool tnf_path_is_inside(tnf_str path)
 {

@@ -285,7 +285,7 @@ static void *run_worker(void *ctx)
     return NULL;
 }
 
-/* Without a worker more, the others and the caller do its work. */
+/* If no further worker can be started, the others and the caller do its work. */
 static void start_worker(tnf_encoder *x)
 {
     struct encode *s = x->state;

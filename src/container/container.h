@@ -71,7 +71,7 @@ typedef struct tnf_remote_directory {
 tnf_status tnf_container_remote(tnf_container *out, const tnf_remote_directory *from,
                                 const tnf_container_how *how, tnf_error *e);
 void tnf_container_close(tnf_container *c);
-/* Reads n bytes of a file of a directory, from `offset` on; any thread may call it, also after the
+/* Reads n bytes of a file of a directory, from `offset` on; any thread may call it, even after the
  * file was placed. The file is opened for this call only, and its size must not have changed. */
 tnf_status tnf_folder_fetch(const tnf_container *c, size_t i, uint64_t offset, void *dst, size_t n,
                             tnf_error *e);

@@ -50,6 +50,13 @@ typedef struct listing {
     tnf_buf name; /* of the current entry */
 } listing;
 
+/* For messages: the path of the current entry below the directory, or that of the directory. */
+static tnf_str current_path(const listing *l)
+{
+    return l->name.n ? (tnf_str) { (const char *)l->name.p, l->name.n }
+                     : (tnf_str) { l->path, strlen(l->path) };
+}
+
 /* The size of the file that a link leads to by the rule for paths; if the rule forbids it, reading
  * it reports why. */
 static uint64_t linked_size(const listing *l, tnf_str name)
@@ -81,14 +88,14 @@ static tnf_status list_entry(listing *l, int fd, const char *name, unsigned dept
 {
     struct stat st;
     if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) /* it may have disappeared meanwhile */
-        return errno == ENOENT
-                   ? TNF_OK
-                   : tnf_fail_sys(e, errno, "cannot get the status of an entry of a directory");
+        return errno == ENOENT ? TNF_OK
+                               : tnf_fail_sys(e, errno, "cannot get the status of %s",
+                                              TNF_QUOTED(current_path(l)));
     if (!S_ISDIR(st.st_mode))
         return add_file(l, &st, e);
     int below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (below < 0)
-        return tnf_fail_sys(e, errno, "cannot open the directory %s", TNF_VISIBLE(name));
+        return tnf_fail_sys(e, errno, "cannot open the directory %s", TNF_QUOTED(current_path(l)));
     tnf_buf_put(&l->name, "/", 1);
     return list_folder(l, below, depth + 1, e);
 }
@@ -100,9 +107,11 @@ static tnf_status list_folder(listing *l, int fd, unsigned depth, tnf_error *e)
     if (!dir) {
         int why = errno;
         close(fd);
-        return depth < MAX_DEPTH ? tnf_fail_sys(e, why, "cannot open a directory")
+        return depth < MAX_DEPTH ? tnf_fail_sys(e, why, "cannot open the directory %s",
+                                                TNF_QUOTED(current_path(l)))
                                  : tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                                            "directories are nested more than %u deep", MAX_DEPTH);
+                                            "the directory %s is more than %u levels deep",
+                                            TNF_QUOTED(current_path(l)), MAX_DEPTH);
     }
     const struct dirent *entry;
     size_t before = l->name.n;
@@ -117,7 +126,8 @@ static tnf_status list_folder(listing *l, int fd, unsigned depth, tnf_error *e)
         l->name.n = before;
     }
     if (status == TNF_OK && errno)
-        status = tnf_fail_sys(e, errno, "cannot read a directory");
+        status = tnf_fail_sys(e, errno, "cannot read the directory %s",
+                              TNF_QUOTED(current_path(l)));
     closedir(dir);
     return status;
 }

@@ -46,7 +46,7 @@ tnf_status tnf_folder_sink_begin(tnf_folder_sink *f, const char *target, unsigne
             break;
     }
     f->temp[0] = 0;
-    return tnf_fail_sys(e, errno, "cannot create a directory");
+    return tnf_fail_sys(e, errno, "cannot create a temporary directory next to the target");
 }
 
 /* ----------------------------------------------------------------- members */
@@ -175,7 +175,7 @@ tnf_status tnf_folder_sink_end(tnf_folder_sink *f, tnf_error *e)
     struct stat st;
     int failed = f->sync ? nftw(f->temp, sync_one, HANDLES, FTW_PHYS) : 0;
     if (failed)
-        return tnf_fail_sys(e, failed > 0 ? failed : errno, "cannot write a directory");
+        return tnf_fail_sys(e, failed > 0 ? failed : errno, "cannot write the new directory");
     bool old = f->replace && lstat(f->target, &st) == 0;
     if (old && !S_ISDIR(st.st_mode))
         return tnf_fail_sys(e, ENOTDIR, "cannot give the new directory its name");

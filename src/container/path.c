@@ -155,7 +155,7 @@ static tnf_status follow_link(int *fd, walk *w, const char *name, tnf_error *e)
     return TNF_OK;
 }
 
-/* Removes the first part of the remaining path. */
+/* Removes the first component of the remaining path. */
 static void next_part(char part[NAME_MAX + 1], walk *w, bool *fits)
 {
     size_t n = strcspn(w->left, "/"), skip = strspn(w->left + n, "/");
@@ -167,7 +167,8 @@ static void next_part(char part[NAME_MAX + 1], walk *w, bool *fits)
 static tnf_status go_down(walk *w, const char *part, tnf_error *e)
 {
     if (w->depth + 1 >= MAX_DEPTH)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a path has more than %u parts", MAX_DEPTH);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a path has more than %u components",
+                        MAX_DEPTH);
     int fd = openat(w->folders[w->depth], part, FOLDER | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return open_failed(e);

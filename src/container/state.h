@@ -19,7 +19,7 @@ typedef struct tnf_container_state {
     void (*close)(struct tnf_container_state *s); /* may be NULL */
 } tnf_container_state;
 
-/* Fills the common members. The caller closes `out` also if this fails. */
+/* Fills the common members. The caller closes `out` even if this fails. */
 tnf_status tnf_container_begin(tnf_container *out, const tnf_container_member *members, size_t n,
                                tnf_container_state *s, tnf_error *e);
 

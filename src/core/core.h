@@ -140,9 +140,10 @@ tnf_status tnf_unknown_folder(const char *path, tnf_error *e);
 /* Do the bytes show that it is another kind of file, whatever its name is? */
 bool tnf_surely_unknown(const tnf_probe *p);
 
-/* open/options.c */
+/* open/options.c. `user`, for messages: "reader" or "writer". */
 tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info *table,
-                             const tnf_option *given, size_t n, tnf_arena *arena, tnf_error *e);
+                             const char *user, const tnf_option *given, size_t n, tnf_arena *arena,
+                             tnf_error *e);
 
 /* open/unpack.c: if *source is completely gzip or zstd, it is replaced by a source with the decoded
  * bytes, and *unpacked is set. */
@@ -208,9 +209,10 @@ tnf_status tnf_index_members(tnf_hash *h, tnf_file *file, const tnf_value *map, 
 /* Sorts all maps in a value by key as CBOR does: shorter keys first, then by bytes. */
 void tnf_sort_maps(tnf_value *v);
 
-/* look/job_order.c: positions of the catalog's tensors, in the order in which threads take them. */
-tnf_status tnf_job_order(const size_t **out, const tnf_catalog *catalog, tnf_arena *arena,
-                         tnf_error *e);
+/* look/task_order.c: positions of the catalog's tensors, in the order in which threads take them.
+ */
+tnf_status tnf_task_order(const size_t **out, const tnf_catalog *catalog, tnf_arena *arena,
+                          tnf_error *e);
 
 /* look/content_hash.c: the members of a map of attributes (or NULL) that are content, in the arena.
  * Attributes that a reader computes, or that only describe how a file is spelled, are left out. The

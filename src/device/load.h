@@ -39,7 +39,7 @@ struct tnf_load {
     tnf_queue **queues; /* for each thread, one per target; NULL: the ring has them */
     size_t nqueues, room_queues;
     atomic_uint begun;  /* loaders that have begun */
-    atomic_size_t next; /* the next job */
+    atomic_size_t next; /* the next task */
     atomic_uint inside; /* loaders that may still use the ring */
     atomic_bool stop;
     atomic_size_t undone; /* tensors that are not complete */
@@ -81,7 +81,7 @@ tnf_status tnf_ring_begin(tnf_load *l, unsigned threads, tnf_error *e);
 void tnf_ring_end(tnf_load *l);
 void tnf_ring_free(tnf_load *l);
 
-/* loader.c: runs jobs in a thread until none is left; `load` is a tnf_load. */
+/* loader.c: runs tasks in a thread until none is left; `load` is a tnf_load. */
 void *tnf_loader_run(void *load);
 /* Ends the load with an error, unless it has failed already. */
 void tnf_load_fail(tnf_load *l, tnf_status status, const tnf_error *error);

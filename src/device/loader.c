@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The code of one thread of a load without a ring. It takes the next job and reads its bytes into
- * one of its pinned slots. While these are copied to every device, it reads the next job into
+/* The code of one thread of a load without a ring. It takes the next task and reads its bytes into
+ * one of its pinned slots. While these are copied to every device, it reads the next task into
  * another slot.
  *
  *   slot 0   read ▓▓▓▓▓ copy ░░           read ▓▓▓▓▓ copy ░░
@@ -18,7 +18,7 @@ static tnf_status free_slot(tnf_loader *o, unsigned slot, tnf_error *e)
 {
     tnf_flight f = o->flights[slot];
     uint64_t from = tnf_now();
-    if (!f.job)
+    if (!f.task)
         return TNF_OK;
     for (size_t t = 0; t < o->load->ntargets; t++) {
         tnf_device *d = o->load->targets[t].device;
@@ -27,9 +27,9 @@ static tnf_status free_slot(tnf_loader *o, unsigned slot, tnf_error *e)
         tnf_device_leave(d);
         TNF_TRY(status);
     }
-    o->flights[slot].job = NULL;
+    o->flights[slot].task = NULL;
     o->clock.waiting += tnf_now() - from;
-    return tnf_load_job_arrived(o, f.job, f.bytes, e);
+    return tnf_load_task_arrived(o, f.task, f.bytes, e);
 }
 
 uint8_t *tnf_slot_memory(const tnf_loader *o)
@@ -48,7 +48,7 @@ static tnf_area slot_area(const tnf_loader *o, size_t t)
 }
 
 /* Sends the bytes of the current slot, and advances to the next one. */
-static tnf_status send_slot(tnf_loader *o, const tnf_load_job *job, const uint8_t *bytes,
+static tnf_status send_slot(tnf_loader *o, const tnf_load_task *task, const uint8_t *bytes,
                             uint64_t n, tnf_error *e)
 {
     uint64_t from = tnf_now();
@@ -61,10 +61,10 @@ static tnf_status send_slot(tnf_loader *o, const tnf_load_job *job, const uint8_
                          .kernels = o->queues[t],
                          .event = o->slot,
                          .area = slot_area(o, t) };
-        TNF_TRY(job->kind == TNF_READ_SCAN ? tnf_copy_scanned(&c, job, bytes, n, e)
-                                           : tnf_copy_jobs(&c, job, 1, bytes, e));
+        TNF_TRY(task->kind == TNF_READ_SCAN ? tnf_copy_scanned(&c, task, bytes, n, e)
+                                            : tnf_copy_tasks(&c, task, 1, bytes, e));
     }
-    o->flights[o->slot] = (tnf_flight) { job, n };
+    o->flights[o->slot] = (tnf_flight) { task, n };
     o->clock.last_sent = tnf_now();
     o->clock.sending += o->clock.last_sent - from;
     if (!o->clock.first_sent)
@@ -73,7 +73,7 @@ static tnf_status send_slot(tnf_loader *o, const tnf_load_job *job, const uint8_
     return TNF_OK;
 }
 
-/* ------------------------------------------------------------------- jobs */
+/* ------------------------------------------------------------------- tasks */
 
 static tnf_status send_scanned(tnf_loader *o, tnf_error *e)
 {
@@ -103,30 +103,30 @@ static tnf_status take_scanned(void *ctx, const void *bytes, size_t n, tnf_error
     return TNF_OK;
 }
 
-static tnf_status run_scan(tnf_loader *o, const tnf_load_job *job, tnf_error *e)
+static tnf_status run_scan(tnf_loader *o, const tnf_load_task *task, tnf_error *e)
 {
-    o->scan = job;
+    o->scan = task;
     o->scanned = 0;
     o->filled = 0;
-    TNF_TRY(tnf_scan(o->load->plan.tensors[job->first].part, take_scanned, o, e));
+    TNF_TRY(tnf_scan(o->load->plan.tensors[task->first].part, take_scanned, o, e));
     TNF_TRY(send_scanned(o, e));
-    o->bytes_read += job->bytes;
-    return o->scanned == job->bytes
+    o->bytes_read += task->bytes;
+    return o->scanned == task->bytes
                ? TNF_OK
                : tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a tensor was read with too few bytes");
 }
 
-static tnf_status run_job(tnf_loader *o, size_t i, tnf_error *e)
+static tnf_status run_task(tnf_loader *o, size_t i, tnf_error *e)
 {
-    const tnf_load_job *job = &o->load->plan.jobs[i];
+    const tnf_load_task *task = &o->load->plan.tasks[i];
     const uint8_t *bytes;
     if (o->load->ring)
         return tnf_ring_run(o, i, e);
     TNF_TRY(free_slot(o, o->slot, e));
-    if (job->kind == TNF_READ_SCAN)
-        return run_scan(o, job, e);
-    TNF_TRY(tnf_load_job_read(o, job, tnf_slot_memory(o), &bytes, e));
-    return send_slot(o, job, bytes, job->bytes, e);
+    if (task->kind == TNF_READ_SCAN)
+        return run_scan(o, task, e);
+    TNF_TRY(tnf_load_task_read(o, task, tnf_slot_memory(o), &bytes, e));
+    return send_slot(o, task, bytes, task->bytes, e);
 }
 
 /* ------------------------------------------------------------- the thread */
@@ -205,7 +205,7 @@ void *tnf_loader_run(void *load)
         size_t i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
         if (i >= l->plan.njobs)
             break;
-        status = run_job(&o, i, &error);
+        status = run_task(&o, i, &error);
     }
     status = end_loader(&o, status, &error);
     if (status != TNF_OK)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions for the threads of a load: reading a job, sending its bytes, counting their arrival. */
+/* Functions for the threads of a load: reading a task, sending its bytes, counting their arrival.
+ */
 #ifndef TNF_DEVICE_LOADER_H
 #define TNF_DEVICE_LOADER_H
 
@@ -7,8 +8,8 @@
 
 /* The bytes of a slot that are being copied. */
 typedef struct tnf_flight {
-    const tnf_load_job *job; /* NULL: nothing */
-    uint64_t bytes;          /* if a job is read in order: this much of it */
+    const tnf_load_task *task; /* NULL: nothing */
+    uint64_t bytes;            /* if a task is read in order: this much of it */
 } tnf_flight;
 
 /* One thread. */
@@ -22,8 +23,8 @@ typedef struct tnf_loader {
     const tnf_intake *own_of; /* the intake of its own descriptor; NULL: none */
     int own_fd;
     tnf_load_clock clock;
-    /* for a job that is read in order: its position, and the bytes in the slot */
-    const tnf_load_job *scan;
+    /* for a task that is read in order: its position, and the bytes in the slot */
+    const tnf_load_task *scan;
     uint64_t scanned;
     size_t filled;
 } tnf_loader;
@@ -31,12 +32,13 @@ typedef struct tnf_loader {
 /* loader.c: the memory of the current slot; not for a ring. */
 uint8_t *tnf_slot_memory(const tnf_loader *o);
 
-/* jobs.c: reads the bytes of a job that is not read in order into a slot; *out is their address. */
-tnf_status tnf_load_job_read(tnf_loader *o, const tnf_load_job *job, uint8_t *slot,
-                             const uint8_t **out, tnf_error *e);
-/* Counts `bytes` bytes of a job that are on every device. */
-tnf_status tnf_load_job_arrived(tnf_loader *o, const tnf_load_job *job, uint64_t bytes,
-                                tnf_error *e);
+/* tasks.c: reads the bytes of a task that is not read in order into a slot; *out is their address.
+ */
+tnf_status tnf_load_task_read(tnf_loader *o, const tnf_load_task *task, uint8_t *slot,
+                              const uint8_t **out, tnf_error *e);
+/* Counts `bytes` bytes of a task that are on every device. */
+tnf_status tnf_load_task_arrived(tnf_loader *o, const tnf_load_task *task, uint64_t bytes,
+                                 tnf_error *e);
 
 /* The memory from which bytes are sent, and its copy on the device for kernels. */
 typedef struct tnf_area {
@@ -72,17 +74,17 @@ typedef struct tnf_copier {
     size_t rows;
     uint64_t chunks;
 } tnf_copier;
-/* Copies n jobs with adjacent bytes; then records the event of `kernels`. */
-tnf_status tnf_copy_jobs(tnf_copier *c, const tnf_load_job *jobs, size_t n, const uint8_t *bytes,
-                         tnf_error *e);
-/* Copies n bytes of a job that is read in order; then records the event of `copies`. */
-tnf_status tnf_copy_scanned(tnf_copier *c, const tnf_load_job *job, const uint8_t *bytes,
+/* Copies n tasks with adjacent bytes; then records the event of `kernels`. */
+tnf_status tnf_copy_tasks(tnf_copier *c, const tnf_load_task *tasks, size_t n, const uint8_t *bytes,
+                          tnf_error *e);
+/* Copies n bytes of a task that is read in order; then records the event of `copies`. */
+tnf_status tnf_copy_scanned(tnf_copier *c, const tnf_load_task *task, const uint8_t *bytes,
                             uint64_t n, tnf_error *e);
 /* The bytes [*low, *high) of piece i that are in a block, relative to the piece. */
-void tnf_load_piece_window(const tnf_load_plan *p, const tnf_load_job *job, size_t i, uint64_t *low,
-                           uint64_t *high);
+void tnf_load_piece_window(const tnf_load_plan *p, const tnf_load_task *task, size_t i,
+                           uint64_t *low, uint64_t *high);
 
-/* ring.c: runs job i as soon as its place in the ring is free; waits until everything sent has
+/* ring.c: runs task i as soon as its place in the ring is free; waits until everything sent has
  * arrived. */
 tnf_status tnf_ring_run(tnf_loader *o, size_t i, tnf_error *e);
 tnf_status tnf_ring_arrive(tnf_loader *o, tnf_error *e);

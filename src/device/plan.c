@@ -232,15 +232,15 @@ static tnf_status sort_lanes(tnf_load_plan *p, tnf_error *e)
     return TNF_OK;
 }
 
-/* ------------------------------------------------------------------- jobs */
+/* ------------------------------------------------------------------- tasks */
 
-static tnf_status add_job(tnf_load_plan *p, tnf_load_job job, tnf_error *e)
+static tnf_status add_task(tnf_load_plan *p, tnf_load_task task, tnf_error *e)
 {
-    tnf_load_job *jobs = grow_array(p->jobs, p->njobs, &p->room_jobs, sizeof *jobs);
-    if (!jobs)
+    tnf_load_task *tasks = grow_array(p->tasks, p->njobs, &p->room_tasks, sizeof *tasks);
+    if (!tasks)
         return tnf_no_memory("planning a load", e);
-    p->jobs = jobs;
-    p->jobs[p->njobs++] = job;
+    p->tasks = tasks;
+    p->tasks[p->njobs++] = task;
     return TNF_OK;
 }
 
@@ -250,22 +250,22 @@ static tnf_status cut_gather(tnf_load_plan *p, size_t piece, tnf_error *e)
     uint64_t all = (x->span - x->run) / x->stride + 1, rows = p->block / x->run;
     for (uint64_t i = 0; i < all; i += rows) {
         uint64_t some = all - i < rows ? all - i : rows;
-        TNF_TRY(add_job(p, (tnf_load_job) { TNF_READ_GATHER, piece, 1, i, some * x->run }, e));
+        TNF_TRY(add_task(p, (tnf_load_task) { TNF_READ_GATHER, piece, 1, i, some * x->run }, e));
     }
     return TNF_OK;
 }
 
 /* The block that is being filled. */
 struct filling {
-    tnf_load_job *job; /* NULL: none */
+    tnf_load_task *task; /* NULL: none */
     size_t intake;
     uint64_t limit; /* its largest possible end */
 };
 
 static bool fits_block(const tnf_load_plan *p, const struct filling *f, size_t intake, uint64_t at)
 {
-    uint64_t end = f->job ? f->job->at + f->job->bytes : 0;
-    return f->job && f->intake == intake && at >= end && at - end <= gap_of(p, intake) &&
+    uint64_t end = f->task ? f->task->at + f->task->bytes : 0;
+    return f->task && f->intake == intake && at >= end && at - end <= gap_of(p, intake) &&
            at < f->limit;
 }
 
@@ -273,8 +273,8 @@ static tnf_status begin_block(tnf_load_plan *p, struct filling *f, size_t piece,
                               tnf_error *e)
 {
     const tnf_load_tensor *w = &p->tensors[p->pieces[piece].tensor];
-    TNF_TRY(add_job(p, (tnf_load_job) { TNF_READ_BLOCK, piece, 1, at, 0 }, e));
-    f->job = &p->jobs[p->njobs - 1];
+    TNF_TRY(add_task(p, (tnf_load_task) { TNF_READ_BLOCK, piece, 1, at, 0 }, e));
+    f->task = &p->tasks[p->njobs - 1];
     f->intake = w->intake;
     f->limit = (w->kernel ? at : at / TNF_PAGE * TNF_PAGE) + p->block;
     return TNF_OK;
@@ -291,14 +291,14 @@ static tnf_status cut_piece(tnf_load_plan *p, struct filling *f, size_t piece, t
         if (take > room)
             take = room / w->unit * w->unit;
         if (take == 0) {
-            f->job = NULL;
+            f->task = NULL;
             continue;
         }
         at += take;
-        f->job->bytes = at - f->job->at;
-        f->job->npieces = piece - f->job->first + 1;
+        f->task->bytes = at - f->task->at;
+        f->task->npieces = piece - f->task->first + 1;
         if (at < end)
-            f->job = NULL;
+            f->task = NULL;
     }
     return TNF_OK;
 }
@@ -307,16 +307,16 @@ static tnf_status cut_part(tnf_load_plan *p, size_t tensor, tnf_error *e)
 {
     const tnf_load_tensor *w = &p->tensors[tensor];
     if (!w->place.anywhere)
-        return add_job(p, (tnf_load_job) { TNF_READ_SCAN, tensor, 1, 0, w->run }, e);
+        return add_task(p, (tnf_load_task) { TNF_READ_SCAN, tensor, 1, 0, w->run }, e);
     for (uint64_t at = 0; at < w->run; at += p->block) {
         uint64_t n = w->run - at < p->block ? w->run - at : p->block;
-        TNF_TRY(add_job(p, (tnf_load_job) { TNF_READ_PART, tensor, 1, at, n }, e));
+        TNF_TRY(add_task(p, (tnf_load_task) { TNF_READ_PART, tensor, 1, at, n }, e));
     }
     return TNF_OK;
 }
 
 /* Tensors that can only be read in order come first, since they take longest. */
-static tnf_status cut_jobs(tnf_load_plan *p, tnf_error *e)
+static tnf_status cut_tasks(tnf_load_plan *p, tnf_error *e)
 {
     struct filling f = { 0 };
     for (int anywhere = 0; anywhere < 2; anywhere++)
@@ -327,7 +327,7 @@ static tnf_status cut_jobs(tnf_load_plan *p, tnf_error *e)
         }
     for (size_t i = 0; i < p->npieces; i++) {
         if (p->pieces[i].gather) {
-            f.job = NULL;
+            f.task = NULL;
             TNF_TRY(cut_gather(p, i, e));
         } else {
             TNF_TRY(cut_piece(p, &f, i, e));
@@ -403,7 +403,7 @@ tnf_status tnf_load_plan_make(tnf_load_plan *p, tnf_device *device,
     p->plain = is_plain(p);
     if (p->plain && how->block == 0)
         p->block = PLAIN_BLOCK;
-    return cut_jobs(p, e);
+    return cut_tasks(p, e);
 }
 
 void tnf_load_plan_free(tnf_load_plan *p)
@@ -420,6 +420,6 @@ void tnf_load_plan_free(tnf_load_plan *p)
     tnf_free(&a, p->order, p->n * sizeof *p->order);
     tnf_free(&a, p->intakes, p->room_intakes * sizeof *p->intakes);
     tnf_free(&a, p->pieces, p->room_pieces * sizeof *p->pieces);
-    tnf_free(&a, p->jobs, p->room_jobs * sizeof *p->jobs);
+    tnf_free(&a, p->tasks, p->room_tasks * sizeof *p->tasks);
     *p = (tnf_load_plan) { 0 };
 }

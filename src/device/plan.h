@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan of a load: reads and copies, cut into jobs for the threads.
+/* The plan of a load: reads and copies, cut into tasks for the threads.
  *
  *   tensors  a  b  c  d …                    the requests, as bytes of files
  *   pieces   c  a  b  d1 d2 …                by file and place; bytes requested twice are last
- *   jobs     [c a] [a b d1] [d2] …           blocks of a file, including small gaps
+ *   tasks     [c a] [a b d1] [d2] …           blocks of a file, including small gaps
  *
  *   a column slice:   ░░░░████░░░░████░░░░████      a tensor of `count` runs, `stride` bytes apart
  */
@@ -58,18 +58,18 @@ typedef struct tnf_load_piece {
     bool gather;          /* its runs are read one by one */
 } tnf_load_piece;
 
-typedef enum tnf_load_job_kind {
+typedef enum tnf_load_task_kind {
     TNF_READ_BLOCK,  /* bytes [at, at + bytes) of the source, for npieces pieces */
     TNF_READ_GATHER, /* `bytes` bytes of runs of one piece, from run `at` on */
     TNF_READ_PART,   /* bytes [at, at + bytes) of a tensor, read by the library */
     TNF_READ_SCAN    /* a complete tensor, read in order */
-} tnf_load_job_kind;
+} tnf_load_task_kind;
 
-typedef struct tnf_load_job {
-    tnf_load_job_kind kind;
+typedef struct tnf_load_task {
+    tnf_load_task_kind kind;
     size_t first, npieces; /* pieces; for PART and SCAN: the tensor */
     uint64_t at, bytes;
-} tnf_load_job;
+} tnf_load_task;
 
 typedef struct tnf_load_plan {
     tnf_load_tensor *tensors;
@@ -79,8 +79,8 @@ typedef struct tnf_load_plan {
     size_t nintakes, room_intakes;
     tnf_load_piece *pieces;
     size_t npieces, room_pieces;
-    tnf_load_job *jobs;
-    size_t njobs, room_jobs;
+    tnf_load_task *tasks;
+    size_t njobs, room_tasks;
     uint64_t source_bytes; /* requested bytes of the sources */
     uint64_t device_bytes;
     size_t block;

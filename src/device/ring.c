@@ -2,12 +2,12 @@
 /* Loads of files that are in memory. The bytes that several threads have read are sent to the
  * devices together, since long copies use the bus better than short ones.
  *
- *   group 0   │job 0│job 1│ … │job 23│   each read by the thread that took it; the thread that
- *   group 1   │job 24│ …                 finishes last sends the group
- *   group 0   │job 48│ …                 the next round, after the event of the last one
+ *   group 0   │task 0│task 1│ … │task 23│   each read by the thread that took it; the thread that
+ *   group 1   │task 24│ …                   finishes last sends the group
+ *   group 0   │task 48│ …                   the next round, after the event of the last one
  *
- * Jobs are taken in order, so the threads that fill a group wait only for earlier groups. Jobs are
- * adjacent in their group, so neighbours in a tensor need only one copy.
+ * Tasks are taken in order, so the threads that fill a group wait only for earlier groups. Tasks
+ * are adjacent in their group, so neighbours in a tensor need only one copy.
  *
  * Bytes for kernels are copied to staging memory of the device with the same layout. Kernels have
  * their own stream: while they compute one group, the next group is copied.
@@ -24,7 +24,7 @@
 
 /* Copies of 12 MiB reach 0.99 of the throughput of the longest ones, copies of 4 MiB 0.97. */
 #define GROUP      ((size_t)12 << 20)
-#define JOBS_MAX   24u
+#define TASKS_MAX  24u
 #define PARTS      8u /* least groups of a load, so that reads and copies overlap */
 #define GROUPS_MAX TNF_EVENTS_MAX
 #define GROUP_ROWS 16384u /* small tensors of a group that a kernel distributes */
@@ -33,15 +33,15 @@
 typedef struct group {
     uint8_t *memory;
     atomic_size_t round; /* counts the uses of its memory */
-    atomic_uint unread;  /* jobs of this round that are not read yet */
+    atomic_uint unread;  /* tasks of this round that are not read yet */
     atomic_bool sent;    /* its copies are running, and no thread waits for them yet */
 } group;
 
 struct tnf_ring {
     unsigned n;
-    unsigned jobs; /* per group */
-    size_t size;   /* bytes of the jobs of a group */
-    size_t stride; /* from group to group, including their tables */
+    unsigned tasks; /* per group */
+    size_t size;    /* bytes of the tasks of a group */
+    size_t stride;  /* from group to group, including their tables */
     tnf_queue *copies[TNF_TARGETS_MAX];
     size_t ncopies;
     tnf_queue *kernels[TNF_TARGETS_MAX]; /* for targets without kernels: that of the copies */
@@ -49,20 +49,20 @@ struct tnf_ring {
     group groups[GROUPS_MAX];
 };
 
-/* The number of jobs of group g; groups are numbered across all rounds. */
-static unsigned count_jobs(const tnf_load *l, size_t g)
+/* The number of tasks of group g; groups are numbered across all rounds. */
+static unsigned count_tasks(const tnf_load *l, size_t g)
 {
-    size_t first = g * l->ring->jobs;
+    size_t first = g * l->ring->tasks;
     size_t left = first < l->plan.njobs ? l->plan.njobs - first : 0;
-    return left < l->ring->jobs ? (unsigned)left : l->ring->jobs;
+    return left < l->ring->tasks ? (unsigned)left : l->ring->tasks;
 }
 
 /* -------------------------------------------------------- begin and end */
 
-static unsigned choose_jobs(const tnf_load_plan *p)
+static unsigned choose_tasks(const tnf_load_plan *p)
 {
     size_t n = GROUP / p->block;
-    n = n < JOBS_MAX ? n : JOBS_MAX;
+    n = n < TASKS_MAX ? n : TASKS_MAX;
     n = n < p->njobs / PARTS ? n : p->njobs / PARTS;
     return n ? (unsigned)n : 1;
 }
@@ -70,13 +70,13 @@ static unsigned choose_jobs(const tnf_load_plan *p)
 static tnf_status place_groups(tnf_load *l, unsigned n, unsigned threads, tnf_error *e)
 {
     tnf_ring *r = l->ring;
-    r->size = l->plan.block * r->jobs;
+    r->size = l->plan.block * r->tasks;
     r->stride = r->size + (l->plan.small ? l->ntargets * TNF_TABLE(GROUP_ROWS) : 0);
     TNF_TRY(tnf_buffer_ready(l, r->stride, n, threads, e));
     for (; r->n < n; r->n++) {
         group *g = &r->groups[r->n];
         g->memory = l->buffer->memory + r->n * r->stride;
-        atomic_init(&g->unread, count_jobs(l, r->n));
+        atomic_init(&g->unread, count_tasks(l, r->n));
     }
     return TNF_OK;
 }
@@ -102,8 +102,8 @@ tnf_status tnf_ring_begin(tnf_load *l, unsigned threads, tnf_error *e)
     tnf_ring *r = l->ring = tnf_alloc0(&a, sizeof *r);
     if (!r)
         return tnf_no_memory("a load", e);
-    r->jobs = choose_jobs(&l->plan);
-    unsigned n = threads * l->how.slots / r->jobs;
+    r->tasks = choose_tasks(&l->plan);
+    unsigned n = threads * l->how.slots / r->tasks;
     n = n < 2 ? 2 : n > GROUPS_MAX ? GROUPS_MAX : n;
     TNF_TRY(place_groups(l, n, threads, e));
     for (size_t t = 0; t < l->ntargets; t++)
@@ -137,16 +137,16 @@ void tnf_ring_free(tnf_load *l)
 
 /* ---------------------------------------------------------------- groups */
 
-/* The offset of job `place` in the memory of a group, whose first job is `first`. */
+/* The offset of task `place` in the memory of a group, whose first task is `first`. */
 static size_t find_place(const tnf_load_plan *p, size_t first, size_t place)
 {
     size_t at = 0;
     for (size_t k = 0; k < place; k++)
-        at += (size_t)p->jobs[first + k].bytes;
+        at += (size_t)p->tasks[first + k].bytes;
     return at;
 }
 
-/* Waits until the jobs of a sent group are on the devices. Then its memory is free for the next
+/* Waits until the tasks of a sent group are on the devices. Then its memory is free for the next
  * round. */
 static tnf_status end_group(tnf_loader *o, group *g, tnf_error *e)
 {
@@ -160,11 +160,11 @@ static tnf_status end_group(tnf_loader *o, group *g, tnf_error *e)
         tnf_device_leave(d);
         TNF_TRY(status);
     }
-    for (unsigned k = 0; k < count_jobs(l, all); k++) {
-        const tnf_load_job *job = &l->plan.jobs[all * r->jobs + k];
-        TNF_TRY(tnf_load_job_arrived(o, job, job->bytes, e));
+    for (unsigned k = 0; k < count_tasks(l, all); k++) {
+        const tnf_load_task *task = &l->plan.tasks[all * r->tasks + k];
+        TNF_TRY(tnf_load_task_arrived(o, task, task->bytes, e));
     }
-    atomic_store(&g->unread, count_jobs(l, all + r->n));
+    atomic_store(&g->unread, count_tasks(l, all + r->n));
     atomic_fetch_add(&g->round, 1);
     return TNF_OK;
 }
@@ -207,8 +207,8 @@ static tnf_status send_group(tnf_loader *o, group *g, size_t first, tnf_error *e
                          .kernels = r->kernels[t],
                          .event = (unsigned)(g - r->groups),
                          .area = group_area(l, g, t) };
-        TNF_TRY(
-            tnf_copy_jobs(&c, &l->plan.jobs[first], count_jobs(l, first / r->jobs), g->memory, e));
+        TNF_TRY(tnf_copy_tasks(&c, &l->plan.tasks[first], count_tasks(l, first / r->tasks),
+                               g->memory, e));
     }
     atomic_store(&g->sent, true);
     if (!o->clock.first_sent)
@@ -222,12 +222,12 @@ tnf_status tnf_ring_run(tnf_loader *o, size_t i, tnf_error *e)
 {
     tnf_load *l = o->load;
     tnf_ring *r = l->ring;
-    size_t all = i / r->jobs, place = i % r->jobs;
+    size_t all = i / r->tasks, place = i % r->tasks;
     group *g = &r->groups[all % r->n];
     const uint8_t *bytes;
     TNF_TRY(await_round(o, g, all / r->n, e));
     uint8_t *room = g->memory + find_place(&l->plan, i - place, place);
-    TNF_TRY(tnf_load_job_read(o, &l->plan.jobs[i], room, &bytes, e));
+    TNF_TRY(tnf_load_task_read(o, &l->plan.tasks[i], room, &bytes, e));
     if (!o->clock.first_read)
         o->clock.first_read = tnf_now();
     bool last = atomic_fetch_sub(&g->unread, 1) == 1;

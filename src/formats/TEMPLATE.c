@@ -2,7 +2,7 @@
 /* A whole format, to be copied. The format "template" is invented, but this file is compiled and
  * tested like any other, so its code works. docs/adding-a-format.md walks through it.
  *
- * A format's file opens with what the format is and a drawing of its bytes:
+ * The comment at the top of a format's file says what the format is, and draws its bytes:
  *
  *   "TNFTEMPL"  u32 version=1  u32 index_len          all numbers little-endian
  *   index       u32 note_len, note (UTF-8)
@@ -19,12 +19,12 @@
 #define HEAD      16u
 #define MAX_INDEX ((uint64_t)64 << 20)
 
-/* Facts about the format are tables: here the number of a type is its position. */
+/* Facts about the format are in tables. Here the position of a type is its number in a file. */
 static const tnf_dtype types[] = { TNF_F32, TNF_I64, TNF_U8 };
 #define NTYPES (sizeof types / sizeof types[0])
 
-/* How likely is this our format? The function only looks at the bytes in p and reads nothing. A
- * format without a magic looks at the structure and answers TNF_PROBE_STRUCTURE or less. */
+/* Returns how likely it is that the file has this format. Only the bytes in *p are used; nothing is
+ * read. A format without a magic looks at the structure and returns TNF_PROBE_STRUCTURE or less. */
 static int probe_template(const tnf_probe *p)
 {
     return p->nhead >= 8 && memcmp(p->head, MAGIC, 8) == 0 ? TNF_PROBE_MAGIC : TNF_PROBE_NO;
@@ -83,15 +83,16 @@ static tnf_status read_note(tnf_reader *r, tnf_cur *c, tnf_error *e)
     return tnf_set_attr(r, "template.note", tnf_value_str(TNF_STRING, copy, note.n), e);
 }
 
-/* Fills the catalog and stops: tensor bytes are never touched here. What must outlive this call
- * goes to r->arena, all else to r->scratch; nothing is ever freed by hand. */
+/* Fills the catalog, and does not touch the bytes of tensors. Memory that must outlive this call
+ * comes from r->arena, all other memory from r->scratch; none of it is freed here. */
 static tnf_status index_template(tnf_reader *r, tnf_error *e)
 {
     tnf_cur c;
     TNF_TRY(tnf_read_range(r, "header", 8, 8, 8, &c, e));
     uint32_t version = tnf_u32(&c), index_len = tnf_u32(&c);
     if (version != 1)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 8, "version %u; known is 1", version);
+        return tnf_fail(e, TNF_EUNSUPPORTED, 8, "version %u is not supported; only version 1 is",
+                        version);
     r->version = "1";
     r->data_start = HEAD + (uint64_t)index_len;
     TNF_TRY(tnf_read_range(r, "index", HEAD, index_len, MAX_INDEX, &c, e));
@@ -103,8 +104,8 @@ static tnf_status index_template(tnf_reader *r, tnf_error *e)
         return tnf_fail(e, TNF_EFORMAT, tnf_where(&c), "the index ends before the tensor count");
     /* Invalid, but suppose that other readers ignore it: an error, or a warning in lenient mode. */
     if (tnf_left(&c) > 0)
-        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, tnf_where(&c),
-                             "%zu bytes of the index follow its last tensor", tnf_left(&c)));
+        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, tnf_where(&c), "%s the last tensor of the index",
+                             TNF_BYTES_FOLLOW(tnf_left(&c))));
     return TNF_OK;
 }
 

@@ -28,7 +28,7 @@ tnf_status tnf_sink_room(tnf_room *out, tnf_sink *s, uint64_t n, tnf_error *e)
     *out = (tnf_room) { .fd = s->fd, .at = s->written, .n = n };
 #ifdef __linux__
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (!s->in_memory || s->done || n < WORTH_ROOM || n > INT64_MAX / 2 ||
+    if (!s->in_memory || s->done || s->failed || n < WORTH_ROOM || n > INT64_MAX / 2 ||
         tnf_pool_threads(0) < WORTH_THREADS)
         return TNF_OK;
     TNF_TRY(tnf_sink_flush(s, e));

@@ -158,7 +158,7 @@ tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e
 tnf_status tnf_sink_patch(tnf_sink *s, uint64_t at, const void *bytes, size_t n, tnf_error *e)
 {
     uint64_t gone = s->written - s->buffered; /* the other bytes are still in the buffer */
-    if (!s->patch || s->done || at > s->written || n > s->written - at)
+    if (!s->patch || s->done || s->failed || at > s->written || n > s->written - at)
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "the sink cannot go back to byte %llu",
                         (unsigned long long)at);
     size_t first = at >= gone ? 0 : gone - at < n ? (size_t)(gone - at) : n;

@@ -58,7 +58,7 @@ tnf_status tnf_undo_path(char out[PATH_MAX], const char *path, tnf_error *e);
 tnf_status tnf_undo_keep(const tnf_buf *bytes, int file, const char *undo, tnf_error *e);
 /* Appends the digest of all bytes so far. */
 tnf_status tnf_undo_seal(tnf_buf *bytes, tnf_error *e);
-/* Removes the undo file if the change succeeded (`status`). After a failure, also of the removal,
+/* Removes the undo file if the change succeeded (`status`). After a failure, even of the removal,
  * the caller restores the old bytes and calls tnf_undo_end(); if that fails, too,
  * tnf_undo_needed(), whose message ends with `kept` and the name of the undo file. */
 tnf_status tnf_undo_drop(const char *undo, tnf_status status, tnf_error *e);

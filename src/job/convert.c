@@ -140,7 +140,8 @@ static tnf_status find_target(struct converting *c, tnf_error *e)
     if (c->options.mode == TNF_CONVERT_APPEND)
         find_own(c);
     else if (c->options.mode == TNF_CONVERT_SPLIT && !split && c->n == 0)
-        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format");
+        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                          "the format is missing: set options->format");
     else if (c->options.mode == TNF_CONVERT_SPLIT || keeps_format(c))
         status = find_named(c, split ? split : tnf_file_info(c->files[0])->format, e);
     else
@@ -348,6 +349,9 @@ static tnf_status check_options(const tnf_convert_options *o, tnf_error *e)
     tnf_quantize_options quantize;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_options, &emb, o->emb, e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_quantize_options, &quantize, o->quantize, e));
+    TNF_TRY(tnf_check_choice((unsigned)o->mode, TNF_CONVERT_SPLIT, "mode", e));
+    TNF_TRY(tnf_check_choice((unsigned)o->tensors, TNF_CLASH_RENAME, "tensors", e));
+    TNF_TRY(tnf_check_choice((unsigned)o->attrs, TNF_CLASH_RENAME, "attrs", e));
     TNF_TRY(need_patterns(o->select, o->nselect, "select", e));
     TNF_TRY(need_patterns(o->exclude, o->nexclude, "exclude", e));
     return tnf_need_array(o->set, o->nset, "set", e);

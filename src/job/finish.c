@@ -11,7 +11,7 @@
 #include "base/sized.h"
 #include "io/fs.h"
 #include "job/finishing.h"
-#include "wire/json.h"
+#include "job/rows.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -169,6 +169,7 @@ static tnf_status write_index(struct finishing *f, tnf_error *e)
     tnf_job *job = f->job;
     struct stat st;
     char *path;
+    tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_through through = { .number = job->nouts, .n = job->nouts };
     through.shards = (const char *const *)f->now;
     if (!job->index || (lstat(job->index, &st) == 0 && !job->o.replace))
@@ -177,7 +178,8 @@ static tnf_status write_index(struct finishing *f, tnf_error *e)
     TNF_TRY(tnf_job_temp(&path, job, job->nouts, e));
     tnf_status status = tnf_sink_file(&through.sink, path, TNF_SINK_REPLACE, e);
     if (status == TNF_OK) {
-        status = tnf_job_convert(job, &through, NULL, NULL, e);
+        status = tnf_job_convert(job, &through, NULL, NULL, &why);
+        status = tnf_until_finish(status, &why, e);
         tnf_sink_close(through.sink);
     }
     tnf_free_path(path);
@@ -200,9 +202,10 @@ static tnf_status place_all(struct finishing *f, tnf_error *e)
         TNF_TRY(tnf_fs_make_directory(job->o.out, e));
     for (size_t i = 0; i < job->nouts; i++)
         TNF_TRY(place_one(job, i, job->outs[i].path, e));
-    TNF_TRY(tnf_sync_directory_of(job->outs[0].path, e));
-    if (job->index)
+    if (job->index) { /* it must not be there without the files that it names */
+        TNF_TRY(tnf_sync_directory_of(job->outs[0].path, e));
         TNF_TRY(place_one(job, job->nouts, job->index, e));
+    }
     return tnf_sync_placed(job->outs[0].path, e);
 }
 
@@ -239,11 +242,12 @@ static tnf_status remove_parts(struct finishing *f, tnf_error *e)
 
 static tnf_status note_result(struct finishing *f, const tnf_buf *result, tnf_error *e)
 {
+    tnf_error why = { .offset = TNF_NO_OFFSET };
     char *path;
     TNF_TRY(tnf_job_path(&path, f->job, f->base, ".parts/result", e));
-    tnf_status status = tnf_write_text(path, result->p, result->n, TNF_SINK_REPLACE, e);
+    tnf_status status = tnf_write_text(path, result->p, result->n, TNF_SINK_REPLACE, &why);
     tnf_free_path(path);
-    return status;
+    return tnf_until_finish(status, &why, e);
 }
 
 /* If an earlier call was killed while it removed leftovers, removes them and reads the result. */
@@ -357,8 +361,8 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
         TNF_TRY(remove_left(f, e));
     if (marked || (status == TNF_ENOTFOUND && !f->receipts[0].rows.p && is_finished(f))) {
         begin_result(f->job, b);
-        tnf_buf_puts(b, ",\"out\":");
-        tnf_json_put_string(b, f->job->o.out, strlen(f->job->o.out));
+        tnf_buf_puts(b, ",");
+        tnf_row_key(b, "out", f->job->o.out);
         tnf_buf_puts(b, ",\"finished_before\":true}\n");
         return tnf_buf_status(b, "the result", e);
     }
@@ -373,8 +377,7 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
 static tnf_status finish_object(struct finishing *f, tnf_buf *b, tnf_error *e)
 {
     if (!f->base)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "an object as output needs `base`, the place of the receipts");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, TNF_NEEDS_BASE);
     TNF_TRY(collect_receipts(f, e));
     TNF_TRY(tnf_finish_input(f, e));
     begin_result(f->job, b);

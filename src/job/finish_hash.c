@@ -214,7 +214,7 @@ static tnf_status hash_input(struct hashing *h, tnf_buf *b, tnf_error *e)
     TNF_TRY(hash_tensors(h, tensors, e));
     TNF_TRY(tnf_content_of_tensors(hash, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors, e));
     tnf_buf_puts(b, h->in ? ",\n{\"file\":" : "\n{\"file\":");
-    tnf_json_put_string(b, path, strlen(path));
+    tnf_row_text(b, (tnf_str) { path, strlen(path) });
     tnf_buf_puts(b, ",\"hash\":");
     tnf_finish_put_hash(b, hash);
     tnf_buf_printf(b, ",\"hash_version\":%d,\"tensors\":[", TNF_HASH_VERSION);

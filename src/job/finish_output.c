@@ -4,7 +4,7 @@
  */
 #include "base/hex.h"
 #include "job/finishing.h"
-#include "wire/json.h"
+#include "job/rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -151,8 +151,10 @@ static tnf_status hash_output(struct finishing *f, uint8_t out[TNF_HASH_BYTES], 
     uint64_t *before;
     tnf_status status = TNF_OK;
     *known = false;
-    if (open_output(f, &file, NULL) != TNF_OK)
-        return TNF_OK;
+    if (tnf_job_is_remote(f->job) && open_output(f, &file, NULL) != TNF_OK)
+        return TNF_OK; /* the object is visible already, so the job must not fail */
+    if (!tnf_job_is_remote(f->job))
+        TNF_TRY(open_output(f, &file, e));
     if (strcmp(f->job->mode, "whole") != 0) {
         status = tnf_finish_leaves(f, &all, &before, e);
         *known = status == TNF_OK && hash_ranges(f, out, file, all, before);
@@ -179,8 +181,8 @@ tnf_status tnf_finish_output(struct finishing *f, tnf_buf *b, tnf_error *e)
             return tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(f->now[i]));
         size += (uint64_t)st.st_size;
     }
-    tnf_buf_puts(b, ",\"out\":");
-    tnf_json_put_string(b, job->o.out, strlen(job->o.out));
+    tnf_buf_puts(b, ",");
+    tnf_row_key(b, "out", job->o.out);
     tnf_buf_printf(b, ",\"format\":\"%s\",\"size\":%" PRIu64 ",\"hash\":", job->format, size);
     TNF_TRY(hash_output(f, hash, &known, e));
     if (known)

@@ -213,6 +213,10 @@ void tnf_job_mark(const tnf_job *job, const char *path);
 /* Do all outputs exist, with the mark of this plan, and unchanged since? */
 bool tnf_job_marked(const tnf_job *job);
 
+/* The message if the caller gave no `base`. */
+#define TNF_NEEDS_BASE                                                                             \
+    "an s3 output needs `base`, a path for the receipts that all parts can access"
+
 /* receipt.c */
 void tnf_receipt_put(tnf_buf *out, const tnf_job *job, const struct job_receipt *r);
 /* Parses a receipt, in place. Fails with TNF_EFORMAT if it is damaged, with TNF_ECHANGED if it
@@ -227,6 +231,9 @@ tnf_status tnf_receipt_leave(tnf_job *job, const char *base, uint64_t part, tnf_
 tnf_status tnf_read_text(tnf_buf *out, const char *path, uint64_t max, tnf_error *e);
 /* Writes a file, which appears only when it is complete. The flags are those of a sink. */
 tnf_status tnf_write_text(const char *path, const void *p, size_t n, unsigned flags, tnf_error *e);
+/* The status of writing a file that is needed only until finish. TNF_EUNSYNCED is not passed on: a
+ * power cut may only cost the work again, and the plan is not done yet. */
+tnf_status tnf_until_finish(tnf_status status, const tnf_error *why, tnf_error *e);
 
 /* Initialises an empty text of at most `max` bytes. */
 static inline void tnf_text_begin(tnf_buf *b, uint64_t max)

@@ -89,10 +89,10 @@ static void take_hit(struct merging *m, tnf_json *j, struct answer *a)
     if (!tnf_json_enter(j, '{'))
         return;
     for (tnf_str key; tnf_json_key(j, &key);)
-        (void)(tnf_str_is(key, "row")                               ? tnf_json_u64(j, &hit.row)
-               : tnf_str_is(key, "score")                           ? take_score(j, &hit.score)
-               : tnf_str_is(key, "word") && tnf_json_peek(j) == '"' ? tnf_json_string(j, &hit.word)
-                                                                    : tnf_json_skip(j, NULL));
+        (void)(tnf_str_is(key, "row")     ? tnf_json_u64(j, &hit.row)
+               : tnf_str_is(key, "score") ? take_score(j, &hit.score)
+               : tnf_str_is(key, "word")  ? tnf_row_take_text(j, &hit.word)
+                                          : tnf_json_skip(j, NULL));
     hit.text = (tnf_str) { (const char *)from, (size_t)(j->p - from) };
     if (j->status == TNF_OK)
         add_hit(m, a, &hit);
@@ -269,7 +269,7 @@ static void put_file(tnf_buf *b, const struct merging *m, size_t in, size_t *at)
     while (*at < m->n && m->rows[*at].in == in)
         ++*at;
     tnf_buf_puts(b, in ? ",\n{\"file\":" : "\n{\"file\":");
-    tnf_json_put_string(b, path, strlen(path));
+    tnf_row_text(b, (tnf_str) { path, strlen(path) });
     if (job->kind == TNF_JOB_VERIFY)
         tnf_buf_printf(b, ",\"ok\":%s,\"checked\":%" PRIu64 ",\"undigested\":%" PRIu64,
                        *at == first ? "true" : "false", m->sums[in].checked,
@@ -316,7 +316,7 @@ static void put_answers(tnf_buf *b, const struct merging *m)
         const struct answer *a = &m->answers[q];
         const char *word = m->job->o.queries[q];
         tnf_buf_puts(b, q ? ",\n{\"word\":" : "\n{\"word\":");
-        tnf_json_put_string(b, word, strlen(word));
+        tnf_row_text(b, (tnf_str) { word, strlen(word) });
         tnf_buf_printf(b, ",\"found\":%s,\"hits\":[", a->found ? "true" : "false");
         if (a->n)
             qsort(a->hits, a->n, sizeof *a->hits, best_first);

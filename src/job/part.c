@@ -245,11 +245,13 @@ static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e
 static tnf_status write_whole(struct converting *c, size_t number, tnf_error *e)
 {
     tnf_through through = { .number = number };
+    tnf_error why = { .offset = TNF_NO_OFFSET };
     char *path;
     TNF_TRY(tnf_job_temp(&path, c->job, number, e));
     tnf_status status = tnf_sink_file(&through.sink, path, TNF_SINK_REPLACE, e);
     if (status == TNF_OK) {
-        status = tnf_job_convert(c->job, &through, c->how, NULL, e);
+        status = tnf_job_convert(c->job, &through, c->how, NULL, &why);
+        status = tnf_until_finish(status, &why, e);
         tnf_sink_close(through.sink);
     }
     if (status == TNF_OK)
@@ -361,12 +363,12 @@ static bool is_done(tnf_job *job, const char *base, uint64_t part)
     if (!base || tnf_receipt_read(job, base, part, NULL) != TNF_OK)
         return false;
     tnf_scratch_begin(&arena);
-    bool good = tnf_receipt_parse(&r, job, (const char *)job->answer.p, job->answer.n, &arena,
-                                  NULL) == TNF_OK &&
-                r.part == part;
+    tnf_status status = tnf_receipt_parse(&r, job, (const char *)job->answer.p, job->answer.n,
+                                          &arena, NULL);
     tnf_arena_free(&arena);
+    bool good = status == TNF_OK && r.part == part;
     (void)snprintf(end, sizeof end, ".parts/%05" PRIu64, part);
-    if (!good && tnf_job_path(&path, job, base, end, NULL) == TNF_OK) {
+    if (!good && status != TNF_ENOMEM && tnf_job_path(&path, job, base, end, NULL) == TNF_OK) {
         (void)unlink(path);
         tnf_free_path(path);
     }
@@ -431,9 +433,7 @@ tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf
     const char *base = tnf_job_base(job, &how);
     tnf_status status = TNF_OK;
     if (tnf_job_is_remote(job) && !base)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "an object as output needs `base`, a place for the receipts that all parts "
-                        "can access");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, TNF_NEEDS_BASE);
     if (!is_done(job, base, part) && !was_finished(job, part, &how)) {
         status = do_part(job, part, &how, base, e);
         tnf_job_close(job);

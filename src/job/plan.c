@@ -339,13 +339,15 @@ tnf_status tnf_job_ready(tnf_job *job, tnf_error *e)
 static tnf_status check_convert(const tnf_job_options *o, tnf_error *e)
 {
     if (!o->out)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "convert needs a path for its output");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the output is missing: set `out` for convert");
     if (strstr(o->out, "://") && (strncmp(o->out, "s3://", 5) != 0 || o->max_bytes))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the only remote output that can be written in parts is a single s3 "
                         "object");
     if (o->max_bytes && !o->format)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format of the files");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the format is missing: set `format` for several files");
     return TNF_OK;
 }
 
@@ -358,7 +360,8 @@ static tnf_status check_options(tnf_job *job, tnf_error *e)
             job->kind = (tnf_job_kind)i;
     if (job->kind == TNF_JOB_KINDS)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the job must be one of hash, verify, convert, stat, diff and similar");
+                        "the job must be hash, verify, convert, stat, diff or similar, not %s",
+                        o->job ? TNF_QUOTED(((tnf_str) { o->job, strlen(o->job) })) : "NULL");
     if (o->parts == 0 || o->parts > TNF_PARTS_MAX)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a plan must have 1 to %u parts",
                         TNF_PARTS_MAX);
@@ -369,7 +372,8 @@ static tnf_status check_options(tnf_job *job, tnf_error *e)
                         : inputs == 1 ? "one input"
                                       : "at least one input");
     if (job->kind == TNF_JOB_SIMILAR && o->nqueries == 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "similar needs at least one query word");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the words are missing: set `queries` for similar");
     job->o.k = job->kind == TNF_JOB_SIMILAR && o->k == 0 ? 10 : o->k;
     return job->kind == TNF_JOB_CONVERT ? check_convert(o, e) : TNF_OK;
 }

@@ -26,6 +26,11 @@
 
 /* -------------------------------------------------------------------- to text */
 
+static void put_plain(tnf_buf *b, const char *text)
+{
+    tnf_row_text(b, (tnf_str) { text, strlen(text) });
+}
+
 static void put_text(tnf_buf *b, const char *key, const char *text)
 {
     tnf_buf_puts(b, ",");
@@ -37,7 +42,7 @@ static void put_list(tnf_buf *b, const char *key, const char *const *list, size_
     tnf_buf_printf(b, ",\"%s\":[", key);
     for (size_t i = 0; i < n; i++) {
         tnf_buf_puts(b, i ? "," : "");
-        tnf_json_put_string(b, list[i], strlen(list[i]));
+        put_plain(b, list[i]);
     }
     tnf_buf_puts(b, "]");
 }
@@ -51,9 +56,9 @@ static void put_options(tnf_buf *b, const tnf_job *job)
         tnf_buf_puts(b, ",\"writer\":[");
         for (size_t i = 0; i < o->noptions; i++) {
             tnf_buf_puts(b, i ? ",[" : "[");
-            tnf_json_put_string(b, o->options[i].key, strlen(o->options[i].key));
+            put_plain(b, o->options[i].key);
             tnf_buf_puts(b, ",");
-            tnf_json_put_string(b, o->options[i].value, strlen(o->options[i].value));
+            put_plain(b, o->options[i].value);
             tnf_buf_puts(b, "]");
         }
         tnf_buf_puts(b, "]");
@@ -81,7 +86,7 @@ static void put_pin(tnf_buf *b, const char *key, const struct job_pin *pin, bool
 {
     if (!bare || strcmp(key, "path") != 0) {
         tnf_buf_printf(b, "\"%s\":", key);
-        tnf_json_put_string(b, pin->name, strlen(pin->name));
+        put_plain(b, pin->name);
         tnf_buf_puts(b, ",");
     }
     tnf_buf_printf(b, "\"size\":%" PRIu64, pin->size);
@@ -92,7 +97,7 @@ static void put_pin(tnf_buf *b, const char *key, const struct job_pin *pin, bool
         tnf_buf_printf(b, "\"mtime_ns\":%" PRIu64, pin->mtime_ns);
     } else if (pin->etag) {
         tnf_buf_puts(b, "\"etag\":");
-        tnf_json_put_string(b, pin->etag, strlen(pin->etag));
+        put_plain(b, pin->etag);
     }
     tnf_buf_puts(b, "}");
 }
@@ -142,11 +147,8 @@ static void put_item(tnf_buf *b, const tnf_job *job, const struct job_item *it)
     if (it->index != TNF_NO_INDEX)
         tnf_buf_printf(b, ",\"in\":%zu,\"index\":%zu", it->in, it->index);
     if (it->tensor.p) {
-        bool text = tnf_utf8_valid(NULL, it->tensor.p, it->tensor.n);
-        if (text)
-            tnf_buf_puts(b, ",\"tensor\":");
-        if (text)
-            tnf_json_put_string(b, it->tensor.p, it->tensor.n);
+        tnf_buf_puts(b, ",");
+        tnf_row_name(b, "tensor", it->tensor);
     }
     if (*it->role)
         put_text(b, "role", it->role);
@@ -197,7 +199,7 @@ static bool take_copy(struct reading *r, const char **out)
         *out = NULL;
         return tnf_json_skip(&r->j, NULL);
     }
-    if (!tnf_json_string(&r->j, &text))
+    if (!tnf_row_take_text(&r->j, &text))
         return false;
     if (r->status == TNF_OK)
         r->status = tnf_job_copy(out, r->job, text.p, text.n, r->e);
@@ -426,7 +428,7 @@ static bool take_name(struct reading *r, tnf_str *out)
 {
     const char *text = NULL;
     tnf_str name;
-    if (!tnf_json_string(&r->j, &name))
+    if (!tnf_row_take_text(&r->j, &name))
         return false;
     if (r->status == TNF_OK)
         r->status = tnf_job_copy(&text, r->job, name.p, name.n, r->e);

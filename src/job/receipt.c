@@ -60,15 +60,18 @@ void tnf_receipt_put(tnf_buf *out, const tnf_job *job, const struct job_receipt 
     tnf_buf_puts(out, "\"}\n");
 }
 
-static bool is_sealed(const char *text, size_t n)
+static tnf_status check_seal(const char *text, size_t n, tnf_error *e)
 {
     uint8_t said[TNF_HASH_BYTES], found[TNF_HASH_BYTES];
     size_t tail = sizeof SEAL - 1 + TNF_HASH_BYTES * 2 + 3;
-    if (n < tail || memcmp(text + n - tail, SEAL, sizeof SEAL - 1) != 0)
-        return false;
-    tnf_str hex = { text + n - 3 - TNF_HASH_BYTES * 2, TNF_HASH_BYTES * 2 };
-    return tnf_hex_take(said, hex.p, sizeof said) && seal_bytes(found, text, n - tail) &&
-           memcmp(said, found, sizeof said) == 0;
+    bool good = n >= tail && memcmp(text + n - tail, SEAL, sizeof SEAL - 1) == 0 &&
+                tnf_hex_take(said, text + n - 3 - TNF_HASH_BYTES * 2, sizeof said);
+    if (good && !seal_bytes(found, text, n - tail))
+        return tnf_no_memory("a digest", e);
+    return good && memcmp(said, found, sizeof said) == 0
+               ? TNF_OK
+               : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                          "a receipt is damaged; run its part again");
 }
 
 tnf_status tnf_receipt_parse(struct job_receipt *out, tnf_job *job, const char *text, size_t n,
@@ -77,8 +80,7 @@ tnf_status tnf_receipt_parse(struct job_receipt *out, tnf_job *job, const char *
     tnf_json j;
     tnf_str plan = { "", 0 };
     *out = (struct job_receipt) { .part = UINT64_MAX };
-    if (!is_sealed(text, n))
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a receipt is damaged; run its part again");
+    TNF_TRY(check_seal(text, n, e));
     tnf_json_init(&j, text, n, 0, arena, 64, e);
     if (tnf_json_enter(&j, '{'))
         for (tnf_str key; tnf_json_key(&j, &key);)
@@ -191,15 +193,21 @@ tnf_status tnf_write_text(const char *path, const void *p, size_t n, unsigned fl
     return status;
 }
 
+tnf_status tnf_until_finish(tnf_status status, const tnf_error *why, tnf_error *e)
+{
+    if (status == TNF_OK || status == TNF_EUNSYNCED)
+        return TNF_OK;
+    if (e)
+        *e = *why;
+    return status;
+}
+
 static tnf_status leave_at(tnf_job *job, const char *path, tnf_error *e)
 {
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_write_text(path, job->answer.p, job->answer.n, 0, &why);
-    if (status == TNF_EEXISTS)
-        return compare_receipts(job, path, e);
-    if (status != TNF_OK && e)
-        *e = why;
-    return status;
+    return status == TNF_EEXISTS ? compare_receipts(job, path, e)
+                                 : tnf_until_finish(status, &why, e);
 }
 
 tnf_status tnf_receipt_leave(tnf_job *job, const char *base, uint64_t part, tnf_error *e)

@@ -9,7 +9,9 @@
  *   {"in":0,"checked":…,"undigested":…}  numbers that are added
  */
 #include "job/rows.h"
+#include "base/base64.h"
 #include "base/decimal.h"
+#include "base/str.h"
 #include "core/look/partial.h"
 #include "wire/json.h"
 #include <tenfold/emb.h>
@@ -36,7 +38,7 @@ void tnf_row_key(tnf_buf *b, const char *key, const char *text)
 {
     tnf_buf_printf(b, "\"%s\":", key);
     if (text)
-        tnf_json_put_string(b, text, strlen(text));
+        tnf_row_text(b, (tnf_str) { text, strlen(text) });
     else
         tnf_buf_puts(b, "null");
 }
@@ -44,13 +46,48 @@ void tnf_row_key(tnf_buf *b, const char *key, const char *text)
 void tnf_row_name(tnf_buf *b, const char *key, tnf_str name)
 {
     tnf_buf_printf(b, "\"%s\":", key);
-    if (tnf_utf8_valid(NULL, name.p, name.n)) {
-        tnf_json_put_string(b, name.p, name.n);
+    tnf_row_text(b, name);
+}
+
+void tnf_row_text(tnf_buf *b, tnf_str text)
+{
+    char four[4];
+    if (tnf_utf8_valid(NULL, text.p, text.n)) {
+        tnf_json_put_string(b, text.p, text.n);
         return;
     }
     tnf_buf_puts(b, "{\"$bytes\":\"");
-    tnf_buf_hex(b, name.p, name.n);
+    for (size_t i = 0; i < text.n; i += 3) {
+        tnf_base64_four(four, (const uint8_t *)text.p + i, text.n - i);
+        tnf_buf_put(b, four, sizeof four);
+    }
     tnf_buf_puts(b, "\"}");
+}
+
+static bool take_bytes(tnf_json *j, tnf_str *out)
+{
+    tnf_str text;
+    uint64_t at = tnf_json_where(j);
+    if (!tnf_json_string(j, &text))
+        return false;
+    uint8_t *bytes = tnf_arena_array(j->arena, text.n / 4 * 3 + 3, 1);
+    if (!bytes)
+        return tnf_json_fail(j, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a name");
+    if (!tnf_base64_take(bytes, &out->n, text.p, text.n))
+        return tnf_json_fail(j, TNF_EFORMAT, at, "$bytes is not base64");
+    out->p = (const char *)bytes;
+    return true;
+}
+
+bool tnf_row_take_text(tnf_json *j, tnf_str *out)
+{
+    if (tnf_json_peek(j) != '{')
+        return tnf_json_string(j, out);
+    *out = (tnf_str) { "", 0 };
+    if (tnf_json_enter(j, '{'))
+        for (tnf_str key; tnf_json_key(j, &key);)
+            (void)(tnf_str_is(key, "$bytes") ? take_bytes(j, out) : tnf_json_skip(j, NULL));
+    return j->status == TNF_OK;
 }
 
 void tnf_row_number(tnf_buf *b, const char *key, double x)
@@ -196,7 +233,7 @@ static tnf_status similar_rows(struct rows *r, const tnf_job_how *how, tnf_arena
     if (r->n == 0 || r->items[0].n == 0)
         return TNF_OK;
     if (!tnf_row_progress(r, 0, r->items[0].bytes))
-        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "cancelled by the caller");
     TNF_TRY(tnf_emb_open(&emb, r->job->inputs[0].file, NULL, e));
     tnf_status status = search_rows(r, emb, how, arena, e);
     tnf_emb_close(emb);

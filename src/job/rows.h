@@ -5,6 +5,7 @@
 
 #include "base/pairing.h"
 #include "job/job.h"
+#include "wire/json.h"
 
 #define TNF_ROW_WHOLE UINT64_MAX /* the index of a row about the file */
 
@@ -25,6 +26,9 @@ void tnf_row_begin(struct rows *r, uint64_t in, uint64_t index);
 void tnf_row_end(struct rows *r);
 void tnf_row_key(tnf_buf *b, const char *key, const char *text);
 void tnf_row_name(tnf_buf *b, const char *key, tnf_str name);
+/* Bytes that are not UTF-8 are {"$bytes":"base64"}, as in all JSON of the command. */
+void tnf_row_text(tnf_buf *b, tnf_str text);
+bool tnf_row_take_text(tnf_json *j, tnf_str *out);
 void tnf_row_number(tnf_buf *b, const char *key, double x);
 void tnf_row_count(tnf_buf *b, const char *key, uint64_t n);
 /* Reports progress to the caller of the job; for functions whose context is a struct rows. */

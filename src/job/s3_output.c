@@ -66,7 +66,7 @@ static tnf_status choose_piece(uint64_t *piece, const tnf_job *job, tnf_error *e
             return TNF_OK;
     }
     return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                    "an object has at most %u pieces, so the plan needs fewer parts",
+                    "an s3 object has at most %u pieces, so the plan needs fewer parts",
                     TNF_UPLOAD_PARTS);
 }
 
@@ -117,14 +117,10 @@ static tnf_status share_id(tnf_upload *u, const char *path, tnf_error *e)
     TNF_TRY(tnf_upload_begin(u, &id, e));
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_write_text(path, id.p, id.n, 0, &why);
-    if (status == TNF_OK)
+    if (tnf_until_finish(status, &why, e) == TNF_OK)
         return TNF_OK;
     tnf_upload_abort(u);
-    if (status == TNF_EEXISTS)
-        return read_id(u, path, e);
-    if (e)
-        *e = why;
-    return status;
+    return status == TNF_EEXISTS ? read_id(u, path, e) : status;
 }
 
 static tnf_status join_upload(tnf_upload *u, const tnf_job *job, const char *base, bool begin,
@@ -158,7 +154,8 @@ static tnf_status send_piece(struct job_sending *s, size_t n, tnf_error *e)
 {
     char etag[TNF_UPLOAD_ETAG];
     if (s->number > TNF_UPLOAD_PARTS)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the object has too many pieces");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the s3 object would have more than %u pieces", TNF_UPLOAD_PARTS);
     TNF_TRY(tnf_upload_part(s->upload, s->number, s->buffer, n, etag, e));
     tnf_buf_printf(s->rows,
                    "%s{\"number\":%u,\"bytes\":%zu,\"etag\":", s->rows->n > 1 ? ",\n" : "\n",

@@ -44,9 +44,7 @@ tnf_status tnf_vectors_check(const tnf_convert_options *o, tnf_error *e)
     if (o->step != TNF_EMB_KEEP && changes)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "this step cannot be combined with folding or normalising");
-    if ((unsigned)o->step > TNF_EMB_QUANTIZE)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown step for embeddings");
-    return TNF_OK;
+    return tnf_check_choice((unsigned)o->step, TNF_EMB_QUANTIZE, "step", e);
 }
 
 /* --------------------------------------------------------------------- required */
@@ -95,9 +93,9 @@ static tnf_status drop_invented(const tnf_vectors_step *s, tnf_error *e)
     tnf_status status = tnf_open_builder(&made, s->made, NULL, e);
     const tnf_value *attrs = status == TNF_OK ? tnf_file_info(made)->attrs : NULL;
     for (size_t i = 0; status == TNF_OK && i < attrs->n; i++) {
-        const char *key = attrs->as.members[i].key.p;
-        if (!tnf_value_get(tnf_file_info(s->view)->attrs, key))
-            status = tnf_builder_set(s->made, NULL, key, NULL, e);
+        const tnf_str key = attrs->as.members[i].key;
+        if (!tnf_value_get_n(tnf_file_info(s->view)->attrs, key.p, key.n))
+            status = tnf_builder_set_n(s->made, NULL, key, NULL, e);
     }
     tnf_close(made);
     return status;
@@ -117,18 +115,23 @@ static tnf_status change_vectors(tnf_vectors_step *s, const tnf_emb_change *how,
 
 /* -------------------------------------------------------------------- requested */
 
-static bool has_vector(tnf_emb *emb, tnf_str word, float *room)
+/* A word is unknown if it has no vector, but not if its vector cannot be computed. */
+static tnf_status find_vector(bool *out, const tnf_emb *emb, tnf_str word, float *room,
+                              tnf_error *e)
 {
     tnf_emb_found found;
-    tnf_error error;
-    if (tnf_emb_find(emb, word) != TNF_NO_ROW)
-        return true;
-    return tnf_emb_vectors(room, &found, emb, &word, 1, &error) == TNF_OK && found.found;
+    *out = tnf_emb_find(emb, word) != TNF_NO_ROW;
+    if (*out)
+        return TNF_OK;
+    TNF_TRY(tnf_emb_vectors(room, &found, emb, &word, 1, e));
+    *out = found.found;
+    return TNF_OK;
 }
 
 static tnf_status select_known(tnf_vectors_step *s, const tnf_convert_options *o,
                                struct tnf_report_room *report, tnf_error *e)
 {
+    TNF_TRY(tnf_emb_need_words(o->words, o->nwords, e));
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     size_t n = 0, words = (o->nwords + 1) * sizeof(tnf_str);
     size_t row = (tnf_emb_describe(s->emb)->dims + 1) * sizeof(float);
@@ -136,9 +139,11 @@ static tnf_status select_known(tnf_vectors_step *s, const tnf_convert_options *o
     float *room = tnf_alloc(&alloc, row);
     tnf_status status = known && room ? TNF_OK : tnf_no_memory("words", e);
     for (size_t i = 0; status == TNF_OK && i < o->nwords; i++) {
-        if (has_vector(s->emb, o->words[i], room))
+        bool found = false;
+        status = find_vector(&found, s->emb, o->words[i], room, e);
+        if (found)
             known[n++] = o->words[i];
-        else
+        else if (status == TNF_OK)
             report->report.unknown_words++;
     }
     if (status == TNF_OK)

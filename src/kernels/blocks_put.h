@@ -68,7 +68,7 @@ static inline float farthest_element(const float *restrict x)
     return float_of(most | sign);
 }
 
-/* v without its fraction, at most `most` (also for a NaN). v is not below 0. */
+/* v without its fraction, at most `most` (even for a NaN). v is not below 0. */
 static inline int cut_off(float v, float most)
 {
     return (int)(v < most ? v : most);
@@ -208,8 +208,8 @@ static inline void put_tq2_0(uint8_t *restrict out, const float *restrict x)
     put_half(out + 64, d);
 }
 
-/* Writes n_bytes bytes of up to five digits each, which are `stride` elements apart, highest
- * first. */
+/* Writes n_bytes bytes, each of `count` digits with base 3. The digits of a byte are n_bytes
+ * elements apart, the highest first. */
 static inline void put_base_3(uint8_t *restrict out, const uint8_t *restrict t, int n_bytes,
                               int count)
 {

@@ -162,7 +162,8 @@ tnf_status tnf_layout_check(const tnf_object *object, tnf_error *e)
         return TNF_OK;
     TNF_TRY(check_roles(object, e));
     if (object->order != TNF_ORDER_C && layout != &tnf_layout_dense)
-        return tnf_layout_fail(object, e, "a %s tensor cannot be in Fortran order", layout->id);
+        return tnf_layout_fail(object, e, "a %s tensor cannot be stored column by column (order F)",
+                               layout->id);
     return layout->check ? layout->check(object, e) : TNF_OK;
 }
 

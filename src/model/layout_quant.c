@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Quantised layouts. quant_group/1 and mx/1 have the parts, rules and attribute names of zTensor
+/* Quantized layouts. quant_group/1 and mx/1 have the parts, rules and attribute names of zTensor
  * 2's zt.quant_group/1 and zt.mx/1. Their parameters are the tensor's attributes of exactly these
  * names:
  *
@@ -146,7 +146,7 @@ static tnf_status get_quant(const tnf_object *object, tnf_quant *q, tnf_error *e
     return get_zero_point(object, q, e);
 }
 
-/* Are the codes packed in words of the part's type, and are all words full? */
+/* Fails unless the codes are packed in words of the part's type, and all words are full. */
 static tnf_status check_codes(const tnf_object *object, const tnf_quant *q, const tnf_part *part,
                               uint64_t codes, tnf_error *e)
 {
@@ -243,7 +243,7 @@ static tnf_status check_blocks(const tnf_object *object, tnf_mx *m, tnf_error *e
     if (tnf_value_get(object->attrs, "axis"))
         TNF_TRY(get_uint(object, object->attrs, "axis", &m->axis, e));
     if (m->block_size < 2)
-        return tnf_layout_fail(object, e, "a block has at least 2 elements, not %" PRIu64,
+        return tnf_layout_fail(object, e, "a block must have at least 2 elements, not %" PRIu64,
                                m->block_size);
     TNF_TRY(check_axis(object, m->axis, m->block_size, e));
     if (!tnf_list_has("f4_e2m1 f6_e2m3 f6_e3m2 f8_e4m3fn f8_e5m2 i8", data->type->id))
@@ -320,7 +320,8 @@ static tnf_status check_pq(const tnf_object *object, tnf_error *e)
     const tnf_part *norms = tnf_object_part(object, "norms");
     uint64_t centroids, square;
     if (object->rank != 2)
-        return tnf_layout_fail(object, e, "a pq/1 tensor has 2 dimensions, not %u", object->rank);
+        return tnf_layout_fail(object, e, "a pq/1 tensor must have 2 dimensions, not %u",
+                               object->rank);
     for (uint16_t i = 0; i < object->nparts; i++) {
         bool codes = strcmp(object->parts[i].role, "codes") == 0;
         TNF_TRY(

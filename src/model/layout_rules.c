@@ -32,7 +32,7 @@ tnf_status tnf_part_must_be(const tnf_object *object, const tnf_part *part, cons
                             tnf_error *e)
 {
     if (part->type != type)
-        return tnf_layout_fail(object, e, "the part '%s' is %s and should be %s", part->role,
+        return tnf_layout_fail(object, e, "the part '%s' is %s, but must be %s", part->role,
                                TNF_TYPE_TEXT(part->type), type->id);
     return TNF_OK;
 }

@@ -39,16 +39,16 @@ void tnf_layout_say(const tnf_object *object, const tnf_part *part, uint64_t at,
 
 /* Elements of the whole shape; fails beyond 2^64. */
 tnf_status tnf_layout_elements(uint64_t *out, const tnf_object *object, tnf_error *e);
-/* Is the part of that type? */
+/* Fails unless the part has that type. */
 tnf_status tnf_part_must_be(const tnf_object *object, const tnf_part *part, const tnf_type *type,
                             tnf_error *e);
-/* Is the part as long as `count` elements of its type? A part of a type of unknown width may have
- * any length. */
+/* Fails unless the part is as long as `count` elements of its type. A part of a type of unknown
+ * width may have any length. */
 tnf_status tnf_part_must_hold(const tnf_object *object, const tnf_part *part, uint64_t count,
                               tnf_error *e);
-/* Do the `count` elements follow the rules of their type? A bool is 0 or 1. In packed types, no bit
- * is set after the last element (spare bits of `bit` are not checked, because its only format
- * ignores them). */
+/* Fails unless the `count` elements follow the rules of their type. A bool is 0 or 1. In packed
+ * types, no bit is set after the last element (spare bits of `bit` are not checked, because its
+ * only format ignores them). */
 tnf_status tnf_part_check_elements(const tnf_object *object, const tnf_part *part, uint64_t count,
                                    tnf_part_reader read, tnf_error *e);
 

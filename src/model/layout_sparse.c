@@ -26,7 +26,7 @@ static tnf_status must_be_index(const tnf_object *object, const tnf_part *part, 
 {
     if (part->type == tnf_type_of(TNF_U32) || part->type == tnf_type_of(TNF_U64))
         return TNF_OK;
-    return tnf_layout_fail(object, e, "the part '%s' is %s and should be u32 or u64", part->role,
+    return tnf_layout_fail(object, e, "the part '%s' is %s, but must be u32 or u64", part->role,
                            TNF_TYPE_TEXT(part->type));
 }
 
@@ -43,7 +43,7 @@ static tnf_status check_csr(const tnf_object *object, tnf_error *e)
     const tnf_part *indptr = tnf_object_part(object, "indptr");
     uint64_t pointers;
     if (object->rank != 2)
-        return tnf_layout_fail(object, e, "a sparse_csr/1 tensor has 2 dimensions, not %u",
+        return tnf_layout_fail(object, e, "a sparse_csr/1 tensor must have 2 dimensions, not %u",
                                object->rank);
     TNF_TRY(must_be_index(object, indices, e));
     TNF_TRY(tnf_part_must_be(object, indptr, indices->type, e));
@@ -120,7 +120,9 @@ static tnf_status check_coo(const tnf_object *object, tnf_error *e)
     const tnf_part *coords = tnf_object_part(object, "coords");
     uint64_t cells;
     if (object->rank == 0)
-        return tnf_layout_fail(object, e, "a sparse_coo/1 tensor has at least one dimension");
+        return tnf_layout_fail(
+            object, e,
+            "a sparse_coo/1 tensor must have at least one dimension, but this one has none");
     TNF_TRY(must_be_index(object, coords, e));
     TNF_TRY(tnf_layout_elements(&cells, object, e)); /* each cell must have a number */
     TNF_TRY(tnf_part_must_hold(object, coords, count_of(coords), e));

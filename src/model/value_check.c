@@ -6,7 +6,7 @@
 #include "model/dtype.h"
 #include "model/value.h"
 
-/* Does the integer fit its type? The type 0 stands for 64 bits. */
+/* Fails unless the integer fits its type. The type 0 stands for 64 bits. */
 static tnf_status check_integer(const tnf_value *v, tnf_error *e)
 {
     static const tnf_dtype ints[] = { TNF_I64, TNF_I32, TNF_I16, TNF_I8 };

@@ -29,6 +29,8 @@ struct fetching {
     tnf_arena arena; /* names */
     atomic_uint_least64_t done;
     uint64_t total;
+    bool unsynced; /* a file is there, but `why` */
+    tnf_error why;
 };
 
 /* ------------------------------------------------------------------- names */
@@ -204,10 +206,18 @@ static tnf_status fetch_one(struct fetching *f, const char *name, const tnf_plac
     char target[PATH_MAX];
     tnf_source *source;
     bool fetched = false;
+    tnf_error own;
+    e = e ? e : &own; /* kept if the file is not synced */
     TNF_TRY(make_target(target, f, name, e));
     tnf_status status = tnf_web_open(&source, f->session, place, e);
     if (status == TNF_OK)
         status = fetch_source(f, source, target, &fetched, e);
+    if (status == TNF_EUNSYNCED) { /* reported when all files are there */
+        f->unsynced = true;
+        f->why = *e;
+        tnf_error_prefix(&f->why, name);
+        status = TNF_OK;
+    }
     if (status == TNF_OK && f->how.file)
         f->how.file(f->how.ctx, name, source->size, fetched);
     tnf_source_close(source);
@@ -387,7 +397,8 @@ tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_opt
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_fetch_options, &f.how, options, e));
     TNF_TRY(settle_options(&f, &remote, e));
     if (!tnf_is_remote(url))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "not a URL (http, https, s3, gs, az, hf)");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "this is not a URL (http, https, s3, gs, az, hf)");
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return tnf_fail_sys(e, errno, "cannot create the directory");
     if (stat(directory, &st) != 0 || !S_ISDIR(st.st_mode))
@@ -397,6 +408,11 @@ tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_opt
         tnf_session_watch(f.session, pass_progress, &f);
     tnf_arena_init(&f.arena, &f.session->alloc, 1u << 30);
     tnf_status status = fetch_url(&f, url, e);
+    if (status == TNF_OK && f.unsynced) {
+        status = TNF_EUNSYNCED;
+        if (e)
+            *e = f.why;
+    }
     tnf_arena_free(&f.arena);
     tnf_session_drop(f.session);
     return status;

@@ -16,7 +16,7 @@ bool tnf_is_remote(const char *path);
 tnf_status tnf_remote_how(tnf_url_options *how, const tnf_url_options *given, tnf_option *options,
                           size_t *noptions, tnf_error *e);
 
-/* Opens the object of a URL, which must not be a folder. */
+/* Opens the object of a URL, which must not be a directory. */
 tnf_status tnf_remote_open(tnf_source **out, const char *url, const tnf_url_options *how,
                            const tnf_allocator *alloc, tnf_error *e);
 /* Opens a file next to an open one, by its raw name, with the same session. */
@@ -24,20 +24,20 @@ tnf_status tnf_remote_sibling(tnf_source **out, const tnf_source *near, tnf_str 
 /* A hint: these files will be opened. Opens them in parallel; errors are ignored. */
 void tnf_remote_expect(const tnf_source *near, const tnf_str *names, size_t n);
 
-/* Does the URL name a folder or a repository? */
+/* Does the URL name a directory or a repository? */
 bool tnf_remote_folder(const char *url);
-/* Lists the names in a folder. For http, which has no listings, *listed is false. */
+/* Lists the names in a directory. For http, which has no listings, *listed is false. */
 typedef tnf_status (*tnf_remote_name_fn)(void *ctx, const char *name, tnf_error *e);
 tnf_status tnf_remote_names(const char *url, const tnf_url_options *how, bool *listed,
                             tnf_remote_name_fn take, void *ctx, tnf_error *e);
 
-/* Lists all files in and below the folder of a file. Names are relative to the folder, and not
- * checked. For http, *listed is false. */
+/* Lists all files in and below the directory of a file. Names are relative to that directory, and
+ * not checked. For http, *listed is false. */
 typedef tnf_status (*tnf_remote_file_fn)(void *ctx, const char *name, uint64_t size, tnf_error *e);
 tnf_status tnf_remote_list(const tnf_source *near, bool *listed, tnf_remote_file_fn take, void *ctx,
                            tnf_error *e);
-/* The URL of a file in a folder, in the arena. It keeps the query of the folder's URL. Returns NULL
- * if there is no memory. */
+/* The URL of a file in a directory, in the arena. It keeps the query of the directory's URL.
+ * Returns NULL if there is no memory. */
 char *tnf_remote_join(tnf_arena *arena, const char *folder, const char *name);
 
 /* Compares a complete object with the digest that its server gives; fails with TNF_EDIGEST. Reads
@@ -48,8 +48,9 @@ tnf_status tnf_remote_check(const tnf_source *source, tnf_remote_step_fn step, v
                             tnf_error *e);
 
 /* upload.c: an s3 object that several processes write. One process begins the upload. All of them
- * send parts, numbered from 1 on, in any order and any number of times. One process lists all parts
- * in order and completes the upload, which may be repeated; or it aborts the upload. */
+ * send pieces (S3 calls them parts), numbered from 1 on, in any order and any number of times. One
+ * process lists all pieces in order and completes the upload, which may be repeated; or it aborts
+ * the upload. */
 typedef struct tnf_upload tnf_upload;
 #define TNF_UPLOAD_PARTS 10000u     /* at most */
 #define TNF_UPLOAD_LEAST (5u << 20) /* least bytes of a part, except the last */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists the files in a folder of a bucket or of a repository.
+/* Lists the files in a directory of a bucket or of a repository.
  *
  *   s3, gs   GET /?list-type=2&prefix=…&delimiter=/   <Contents><Key>…</Key></Contents> …
  *   az       GET /container?comp=list&prefix=…        <Blob><Name>…</Name></Blob> …
@@ -53,7 +53,7 @@ static tnf_status take_key(tnf_page *p, tnf_str text, uint64_t size, tnf_error *
     size_t n = tnf_xml_unescape(key, sizeof key, text), skip = strlen(p->prefix);
     if (n == SIZE_MAX || n < skip || memcmp(key, p->prefix, skip) != 0)
         return bad_listing(e);
-    bool marker = size == 0 && n > 0 && key[n - 1] == '/'; /* it stands for a folder */
+    bool marker = size == 0 && n > 0 && key[n - 1] == '/'; /* it stands for a directory */
     return n == skip || marker ? TNF_OK : p->take(p->ctx, key + skip, size, e);
 }
 
@@ -82,7 +82,7 @@ static void take_text(struct entry *x, const struct words *w, tnf_str name, tnf_
         x->key = text;
     else if (tnf_str_is(name, w->size))
         x->size = tnf_take_digits(&p, p + text.n);
-    else if (tnf_str_is(name, "ResourceType")) /* az with real folders */
+    else if (tnf_str_is(name, "ResourceType")) /* az with real directories */
         x->folder = tnf_str_is(text, "directory");
 }
 
@@ -204,7 +204,7 @@ tnf_status tnf_page_tree(tnf_page *p, const char *text, size_t n, const tnf_allo
     return status;
 }
 
-/* The API address of a folder's listing. */
+/* The API address of a directory's listing. */
 static tnf_status tree_place(tnf_place *api, const tnf_place *folder, bool deep, tnf_error *e)
 {
     bool model = strncmp(folder->repo, "datasets/", 9) != 0 &&

@@ -18,7 +18,7 @@ typedef enum tnf_service { TNF_WEB, TNF_S3, TNF_GS, TNF_AZ, TNF_HUB } tnf_servic
 
 typedef struct tnf_place {
     tnf_service service;
-    bool folder;     /* a folder, not an object */
+    bool folder;     /* a directory, not a file */
     bool path_style; /* s3: the bucket is in the path */
     tnf_url url;     /* without credentials */
     char bucket[128], region[64];
@@ -30,8 +30,8 @@ typedef struct tnf_place {
 
 /* Parses the caller's URL. */
 tnf_status tnf_place_parse(tnf_place *out, tnf_session *s, const char *text, tnf_error *e);
-/* The place of a file that another file names: below the same folder of the same host. The name is
- * raw. */
+/* The place of a file that another file names: below the same directory of the same host. The name
+ * is raw. */
 tnf_status tnf_place_sibling(tnf_place *out, const tnf_place *near, const char *name, size_t n,
                              tnf_error *e);
 /* s3: changes to another region, in which the bucket is. */

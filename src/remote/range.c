@@ -59,7 +59,7 @@ static tnf_status object_changed(const struct intake *in, const char *what, cons
 {
     (void)in;
     return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
-                    "the object changed while it was read (%s %s, then %s)", what, TNF_VISIBLE(was),
+                    "the file changed while it was read (%s: %s, then %s)", what, TNF_VISIBLE(was),
                     TNF_VISIBLE(is));
 }
 
@@ -92,7 +92,7 @@ static tnf_status check_encoding(const struct intake *in, tnf_error *e)
         e, TNF_ENET, TNF_NO_OFFSET,
         "the server compresses the data although the request forbids it%s, so ranges cannot be "
         "read; download the file first",
-        in->remote->place.service == TNF_GS ? " (an object stored with Content-Encoding gzip)"
+        in->remote->place.service == TNF_GS ? " (the file is stored with Content-Encoding gzip)"
                                             : "");
 }
 
@@ -262,7 +262,7 @@ static tnf_status too_short(const tnf_remote *f, const struct intake *in, tnf_er
                         "the server has no bytes at %llu, although the file should have %llu",
                         (unsigned long long)in->offset, (unsigned long long)f->pin.total);
     return tnf_fail(e, TNF_ETRUNCATED, total,
-                    "the object has %llu bytes now, but had %llu when it was opened",
+                    "the file has %llu bytes now, but had %llu when it was opened",
                     (unsigned long long)total, (unsigned long long)f->pin.total);
 }
 
@@ -306,7 +306,7 @@ static tnf_status attempt_range(tnf_remote *f, struct intake *in, bool *again, t
     }
     if (status == 412) {
         (void)tnf_fail(&in->error, TNF_ECHANGED, TNF_NO_OFFSET,
-                       "the object changed while it was read (its ETag is no longer %s)",
+                       "the file changed while it was read (its ETag is no longer %s)",
                        TNF_VISIBLE(f->pin.etag));
         return mark_changed(f, &in->error, e);
     }
@@ -452,7 +452,7 @@ static tnf_status ask_sums(tnf_remote *f, tnf_sum *out, tnf_error *e)
     const char *etag = tnf_answer_strong(&x.answer);
     if (f->pin.etag[0] && etag[0] && strcmp(f->pin.etag, etag) != 0)
         return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
-                        "the object changed while it was read (ETag %s, then %s)",
+                        "the file changed while it was read (ETag: %s, then %s)",
                         TNF_VISIBLE(f->pin.etag), TNF_VISIBLE(etag));
     if (x.answer.told.kind > out->kind)
         *out = x.answer.told;

@@ -60,13 +60,15 @@ static tnf_status next_hop(const tnf_redirects *w, tnf_url *url, tnf_error *e)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "%s redirects to an invalid web address",
                         TNF_URL_SHOWN(url));
     if (url->secure && !next.secure)
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "refused a redirect from https to http (%s)",
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
+                        "the server redirects from https to http (%s), which is refused",
                         TNF_URL_SHOWN(&next));
     if (w->origin_public && !w->session->how.private_hosts && tnf_host_private(next.host))
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "refused a redirect from a public host to a private address (%s); -o "
-                        "private=yes allows it",
-                        TNF_VISIBLE(next.host));
+        return tnf_fail(
+            e, TNF_ENET, TNF_NO_OFFSET,
+            "the server redirects from a public host to a private address (%s), which is "
+            "refused; -o private=yes allows it",
+            TNF_VISIBLE(next.host));
     *url = next;
     return TNF_OK;
 }

@@ -120,7 +120,7 @@ void tnf_session_share(tnf_session *s)
     atomic_fetch_add(&s->users, 1);
 }
 
-/* TLS says goodbye, perhaps to a server that has gone. */
+/* TLS sends a last message, perhaps to a server that does not exist any more. */
 static void end_connection(const tnf_session *s, void *easy)
 {
     const tnf_sigpipe held = tnf_sigpipe_hold();
@@ -258,7 +258,7 @@ tnf_status tnf_session_pause(tnf_session *s, unsigned attempt, const tnf_answer 
         nanosleep(&t, NULL);
         wait -= nap;
         if (!may_go_on(s))
-            return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "cancelled");
+            return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "cancelled by the caller");
     }
     return TNF_OK;
 }
@@ -555,7 +555,7 @@ tnf_status tnf_exchange_run(tnf_session *s, tnf_exchange *x, tnf_error *e)
     return_connection(s, easy);
     s->curl->free_all(headers);
     if (x->cancelled)
-        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "cancelled");
+        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "cancelled by the caller");
     if (x->stopped)
         x->code = TNF_CURLE_OK;
     return TNF_OK;
@@ -585,10 +585,11 @@ bool tnf_exchange_transient(const tnf_exchange *x)
 tnf_status tnf_exchange_fail(const tnf_exchange *x, tnf_error *e)
 {
     if (x->refused_address)
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "refused a redirect from a public host to a private address (%s); -o "
-                        "private=yes allows it",
-                        TNF_VISIBLE(x->url.host));
+        return tnf_fail(
+            e, TNF_ENET, TNF_NO_OFFSET,
+            "the server redirects from a public host to a private address (%s), which is "
+            "refused; -o private=yes allows it",
+            TNF_VISIBLE(x->url.host));
     if (x->too_many_headers)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "%s answers with more than %u bytes of headers",
                         TNF_VISIBLE(x->url.host), TNF_ANSWER_HEADERS);

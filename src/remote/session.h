@@ -49,8 +49,9 @@ typedef struct tnf_session {
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t free;
     void *idle[TNF_MAX_CONNECTIONS];
-    unsigned nidle, lent, allowed; /* allowed: at a time; fewer after a complaint of the server */
-    unsigned successes;            /* since the last complaint */
+    unsigned nidle, lent,
+        allowed;        /* allowed: at a time; fewer after the server said that it is overloaded */
+    unsigned successes; /* since the server last said so */
     tnf_keys_aws keys;
     tnf_bearer bearer;
     int64_t skew; /* the server's clock minus the local clock */
@@ -106,7 +107,7 @@ tnf_status tnf_exchange_fail(const tnf_exchange *x, tnf_error *e);
 
 /* Sleeps before attempt n + 1, or as long as the server requested. Counts a retry. */
 tnf_status tnf_session_pause(tnf_session *s, unsigned attempt, const tnf_answer *a, tnf_error *e);
-/* Uses fewer connections after a complaint of the server; counts a success. */
+/* Uses fewer connections, because the server is overloaded; counts a success. */
 void tnf_session_slow_down(tnf_session *s);
 void tnf_session_succeeded(tnf_session *s);
 /* Call the caller's functions, one thread at a time. */

@@ -130,8 +130,8 @@ tnf_status tnf_sum_compare(const tnf_sum *is, const tnf_sum *told, const char *w
         return TNF_OK;
     *tnf_hex_put(shown[0], is->bytes, part) = 0;
     *tnf_hex_put(shown[1], told->bytes, part) = 0;
-    return tnf_fail(e, TNF_EDIGEST, TNF_NO_OFFSET, "%s has the %s %s…, the server says %s…%s", what,
-                    kinds[told->kind].name, shown[0], shown[1],
+    return tnf_fail(e, TNF_EDIGEST, TNF_NO_OFFSET, "%s has the %s %s…, but the server says %s…%s",
+                    what, kinds[told->kind].name, shown[0], shown[1],
                     local ? "; the copy in the hub's cache on this machine is damaged" : "");
 }
 

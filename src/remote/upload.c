@@ -35,7 +35,7 @@ static tnf_status note_exists(const tnf_exchange *x, tnf_status status, tnf_erro
 {
     int said = x->answer.status;
     if (status != TNF_OK && (said == 412 || said == 409))
-        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the object already exists");
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the s3 object already exists");
     return status;
 }
 
@@ -156,7 +156,8 @@ static tnf_status send_part(tnf_upload *u, unsigned number, const void *bytes, s
         tnf_exchange_header(&x, md5);
     TNF_TRY(send_request(u, &x, query, e));
     if (!x.answer.etag[0] || strpbrk(x.answer.etag, "<>&"))
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server did not confirm a part");
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
+                        "the server did not confirm a piece of the upload");
     snprintf(etag, TNF_UPLOAD_ETAG, "%s", x.answer.etag);
     return TNF_OK;
 }
@@ -165,7 +166,8 @@ tnf_status tnf_upload_list(tnf_upload *u, const char *etag, uint64_t n, tnf_erro
 {
     tnf_sum sum;
     if (u->parts == TNF_UPLOAD_PARTS)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the object has too many parts");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the s3 object would have more than %u pieces", TNF_UPLOAD_PARTS);
     u->parts++;
     u->sent += n;
     tnf_buf_printf(&u->list, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>", u->parts,
@@ -182,7 +184,8 @@ static tnf_status put_part(tnf_upload *u, tnf_error *e)
     if (!u->id[0])
         TNF_TRY(begin_parts(u, e));
     if (u->parts == TNF_UPLOAD_PARTS)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the object has too many parts");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the s3 object would have more than %u pieces", TNF_UPLOAD_PARTS);
     TNF_TRY(send_part(u, u->parts + 1, u->part, u->n, false, etag, e));
     TNF_TRY(tnf_upload_list(u, etag, u->n, e));
     u->n = 0;
@@ -297,7 +300,7 @@ static tnf_status check_absent(tnf_upload *u, tnf_error *e)
     if (status == TNF_ENOTFOUND)
         return TNF_OK;
     if (status == TNF_OK || x.answer.status == 416)
-        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the object already exists");
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the s3 object already exists");
     if (e)
         *e = why;
     return status;

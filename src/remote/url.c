@@ -67,8 +67,8 @@ static tnf_status take_authority(tnf_url *u, const char *p, size_t n, tnf_error 
 {
     if (memchr(p, '@', n))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a name or password in a URL would be shown; use TENFOLD_HTTP_HEADER_FILE "
-                        "instead");
+                        "the URL contains a name or a password, which would be shown; put it into "
+                        "the file of TENFOLD_HTTP_HEADER_FILE instead");
     size_t host = n;
     while (host > 0 && p[host - 1] >= '0' && p[host - 1] <= '9')
         host--;
@@ -95,7 +95,7 @@ tnf_status tnf_url_parse(tnf_url *out, const char *text, tnf_error *e)
 {
     size_t secure = tnf_url_scheme(text, "https"), plain = tnf_url_scheme(text, "http");
     if (!secure && !plain)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "not a URL of http or https");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "this is not a URL of http or https");
     const char *p = text + secure + plain;
     size_t n = strcspn(p, "/?#");
     out->secure = secure != 0;

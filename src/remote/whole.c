@@ -51,5 +51,5 @@ tnf_status tnf_remote_check(const tnf_source *source, tnf_remote_step_fn step, v
     tnf_status status = sum_object(source, &d, step, ctx, e);
     tnf_summing_end(&d, &is);
     TNF_TRY(status);
-    return tnf_sum_compare(&is, &told, "the object", f->local, e);
+    return tnf_sum_compare(&is, &told, "the file", f->local, e);
 }

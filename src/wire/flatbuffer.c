@@ -57,7 +57,10 @@ static tnf_status table_at(tnf_flat_table *out, tnf_flat *in, uint64_t at, tnf_e
     out->vtable = (uint64_t)vtable;
     TNF_TRY(number_at(&size, in, out->vtable, 2, e));
     if (size < VTABLE_HEAD || size % 2 || size > in->n - out->vtable)
-        return tnf_fail(e, TNF_EFORMAT, out->vtable, "a vtable has %u bytes", (unsigned)size);
+        return tnf_fail(
+            e, TNF_EFORMAT, out->vtable,
+            "a vtable has a size of %u, which is odd, below %u, or beyond the end of the file",
+            (unsigned)size, (unsigned)VTABLE_HEAD);
     out->fields = (uint16_t)((size - VTABLE_HEAD) / 2);
     return TNF_OK;
 }

@@ -388,7 +388,7 @@ static tnf_status op_instance(machine *m, const argument *a)
     size_t n;
     TNF_TRY(pop_mark(m, &items, &n));
     if (m->op == 'o' && (n == 0 || !items))
-        return bad_pickle(m, TNF_EFORMAT, "an object without a class");
+        return bad_pickle(m, TNF_EFORMAT, "an object has no class");
     tnf_pickle_node *args = new_node(m, TNF_PICKLE_TUPLE);
     if (!args)
         return no_memory(m);
@@ -574,7 +574,7 @@ tnf_status tnf_pickle_read(tnf_pickle *out, const void *bytes, size_t n, uint64_
     };
     *out = (tnf_pickle) { 0 };
     if (n > UINT32_MAX)
-        return tnf_fail(e, TNF_ELIMIT, base, "a pickle of %zu bytes; the limit is 4 GiB", n);
+        return tnf_fail(e, TNF_ELIMIT, base, "a pickle has %zu bytes; the limit is 4 GiB", n);
     m.none = new_node(&m, TNF_PICKLE_NONE);
     m.yes = new_node(&m, TNF_PICKLE_BOOL);
     m.no = new_node(&m, TNF_PICKLE_BOOL);

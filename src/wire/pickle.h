@@ -99,7 +99,8 @@ typedef struct tnf_pickle {
 tnf_status tnf_pickle_read(tnf_pickle *out, const void *bytes, size_t n, uint64_t base,
                            tnf_arena *arena, tnf_error *e);
 
-/* The item of a dict with a text key; NULL if there is none. Of duplicates the last counts. */
+/* The item of a dict with a text key; NULL if there is none. If a key is there twice, the last item
+ * is returned. */
 tnf_pickle_node *tnf_pickle_get(const tnf_pickle_node *dict, const char *key);
 bool tnf_pickle_is_text(const tnf_pickle_node *node, const char *text);
 /* Is the node the class or function with this Python 3 name? */

@@ -36,7 +36,8 @@ tnf_protobuf tnf_protobuf_inside(const tnf_protobuf *m, const tnf_protobuf_field
     return (tnf_protobuf) { m->in, f->offset, f->offset + f->n };
 }
 
-/* Behind skipped weights there are often only a few bytes before the next ones. */
+/* Returns how many bytes to fetch. After a jump over weights these are few, because often only a
+ * few bytes separate them from the next weights; then ever more. */
 static size_t next_step(tnf_protobuf_in *in, uint64_t at)
 {
     bool jump = in->n && (at < in->start || at > in->start + in->n + BEHIND_JUMP);

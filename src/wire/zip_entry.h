@@ -27,7 +27,7 @@ tnf_status tnf_zip_read_name(tnf_zip_member *m, const tnf_zip_from *from, tnf_er
 /* Finds the zip64 field of an extra field; an empty cursor if there is none. */
 tnf_status tnf_zip_find_extra(tnf_cur *out, const uint8_t *extra, size_t n, uint64_t at,
                               tnf_error *e);
-/* Can this member be read? */
+/* Fails if this member cannot be read. */
 tnf_status tnf_zip_check_member(const tnf_zip_member *m, uint16_t disk, tnf_error *e);
 /* Reports duplicate names as odd. */
 tnf_status tnf_zip_check_twice(const tnf_zip *z, const tnf_zip_from *from, tnf_error *e);

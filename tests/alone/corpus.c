@@ -3,9 +3,9 @@
  * file is opened strictly, leniently and for salvage, listed, read, mapped, verified, counted,
  * hashed, asked for vectors and points, and saved in every format that is written.
  *
- * What corpus.json says must come out. And of every file: memory in proportion (16 times the file
- * and 16 MiB), two seconds at most (twenty under a sanitizer), nothing of it left in the end. What
- * is saved without loss has the same content hash. */
+ * The result must be the one in corpus.json. For every file, memory is at most 16 times the size of
+ * the file and 16 MiB, time is at most two seconds (twenty under a sanitizer), and all memory is
+ * freed in the end. A file that is saved without loss keeps its content hash. */
 #include "../support/memory.h"
 #include "../support/open.h"
 #include <signal.h>
@@ -31,7 +31,7 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
-/* Without optimization, and where lines are counted, it takes as long as under a sanitizer. */
+/* A build without optimization, or with counted lines, is as slow as one with a sanitizer. */
 #if defined __OPTIMIZE__ && !defined TNF_SHARE
 #define SECONDS (SANITIZED ? 20 : 2)
 #else
@@ -47,7 +47,7 @@
 #define SHARE 1
 #endif
 
-/* No single wish above what a file may cost, whoever asks. */
+/* AddressSanitizer refuses each single allocation that is larger than any file may need. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -64,7 +64,7 @@ static unsigned long opened, saved, refused, whole;
 static struct memory_log worst_log;
 static double worst_time;
 
-/* Memory is never short here but for a wish that no file may have. */
+/* Memory is never short here, except for an allocation that no file may need. */
 static void judge_error(tnf_status status, const tnf_error *error)
 {
     check_error(status, error);
@@ -73,8 +73,8 @@ static void judge_error(tnf_status status, const tnf_error *error)
 
 /* ---------------------------------------------------------------- the list */
 
-/* The value of a key in a line of corpus.json, without quotes; "" if it is not there. A list keeps
- * its brackets. */
+/* The value of a key in a line of corpus.json, without quotes; "" if the key is missing. A list
+ * keeps its brackets. */
 static void read_field(char *out, size_t room, const char *line, const char *key)
 {
     char quoted[32];
@@ -205,7 +205,7 @@ static tnf_status on_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *er
     return TNF_OK;
 }
 
-/* Words that are there, that are not, and that are nothing. */
+/* A word that is often in the file, a word that is not, and the empty word. */
 static void ask_words(const tnf_file *file, const tnf_allocator *memory)
 {
     static const tnf_str words[] = { { "one", 3 }, { "gr\xc3\xbc\xc3\x9f\x65", 7 }, { "", 0 } };
@@ -239,7 +239,8 @@ static tnf_status write_nothing(void *ctx, const void *p, size_t n, tnf_error *e
 
 static const tnf_sink_ops nowhere = { TNF_SINK_OPS_VERSION, write_nothing, NULL, NULL };
 
-/* Under a sanitizer in a fifth of the formats, another fifth with the next file. */
+/* Under a sanitizer, each file is saved in a fifth of the formats; the next file in the next
+ * fifth. */
 static void save_everywhere(const tnf_builder *b)
 {
     static unsigned turn;
@@ -256,14 +257,14 @@ static void save_everywhere(const tnf_builder *b)
     }
 }
 
-/* An old checkpoint written anew gets a config of today's kind (docs/formats/gptrs.md). */
+/* If an old checkpoint is saved again, its config gets the current form (docs/formats/gptrs.md). */
 static bool is_upgrade(const tnf_file *file, const char *format)
 {
     const tnf_info *info = tnf_file_info(file);
     return tnf_value_get(info->attrs, "gptrs.bare_config") && strcmp(info->format, format) == 0;
 }
 
-/* Without loss: the same content comes back. */
+/* Saves without loss; the file that was saved has the same content. */
 static void save_whole(const tnf_file *file, const char *format)
 {
     uint8_t before[32], after[32];
@@ -403,7 +404,7 @@ static void try_entry(struct entry *e)
     MUST(stat(e->path, &st) == 0);
     e->size = (uint64_t)st.st_size;
     double start = processor_seconds();
-    (void)alarm(3000); /* of the clock: for what waits instead of working */
+    (void)alarm(3000); /* in seconds of the clock, for code that waits */
     try_open(e, false, false, TNF_ACCESS_MMAP);
     try_open(e, true, false, TNF_ACCESS_PREAD);
     try_open(e, false, true, TNF_ACCESS_MMAP);

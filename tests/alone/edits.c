@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Metadata changed in place, in every format that can: what is asked for is there afterwards and
- * nothing else has changed or moved. The process dies at each system call that changes a file, in
- * the middle of a write if it is one; each of those calls fails; each allocation fails. Then the
- * file is the old one or the new one, or it is not opened and tnf_undo() brings the old one back.
- */
+/* Metadata changed in place, in every format that can do this: the change is in the file
+ * afterwards, and nothing else has changed or moved. The process is killed at each system call that
+ * changes a file, in the middle of it if it is a write; each of those calls fails; each allocation
+ * fails. The file is then the old one or the new one, or it cannot be opened and tnf_undo()
+ * restores the old one. */
 #include "../support/files.h"
 #include "../support/memory.h"
 #include <fcntl.h>
@@ -14,19 +14,19 @@
 
 #define KEY "edits.note"
 
-/* ------------------------------------------------------ calls, taken over */
+/* -------------------------------------------------- system calls replaced */
 
 enum { PASS, DIE, FAIL };
 
 static struct {
     int what;
     unsigned at, seen; /* the at-th call */
-    bool for_good;     /* all after it fail, too */
+    bool for_good;     /* all later ones fail, too */
     int err;
 } fault;
 
-/* Is it this one's turn? Half of a write is done before the end, but for sectors, which disks write
- * whole or not at all. */
+/* Does the fault hit this call? If the call is a write, its first half is written, unless the write
+ * is within one sector, because a disk writes a sector completely or not at all. */
 static bool hits_fault(int fd, const void *p, size_t n, off_t at)
 {
     size_t half = n > 0 && at / 512 != (at + (off_t)n - 1) / 512 ? n / 2 : 0;
@@ -58,7 +58,7 @@ ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
 
 int fsync(int fd)
 {
-    (void)fd; /* nobody pulls the plug here */
+    (void)fd; /* no power cut happens here */
     return hits_fault(-1, NULL, 0, 0) ? -1 : 0;
 }
 
@@ -76,7 +76,7 @@ int unlink(const char *path)
 
 struct sample {
     const char *format, *fixture, *name;
-    bool reserve; /* the format has such an option; else it grows at its end */
+    bool reserve; /* the option for free space; otherwise the file grows at its end */
 };
 
 static const struct sample samples[] = {
@@ -93,7 +93,7 @@ static const struct sample samples[] = {
 };
 #define SAMPLES (sizeof samples / sizeof *samples)
 
-/* Lengths of the text, one after the other; 0: none. */
+/* Lengths of the text, one after the other; 0: no text. */
 static const size_t lengths[] = { 5, 5, 300, 40, 9000, 100, 0, 8000, 1 };
 #define LENGTHS (sizeof lengths / sizeof *lengths)
 
@@ -108,7 +108,7 @@ static char *make_note(size_t n, unsigned turn)
     return text;
 }
 
-/* The sample in its own format, with room. */
+/* The sample in its own format, with free space. */
 static void make_file(const struct sample *s)
 {
     static const tnf_option room[] = { { "reserve", "32K" } };
@@ -181,9 +181,9 @@ static bool same_bytes(struct bytes a, struct bytes b)
     return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
 }
 
-/* ------------------------------------------------------------------ works */
+/* -------------------------------------------------------- changes succeed */
 
-/* Each tensor: its name and where its bytes are. */
+/* The name of each tensor, and where its bytes are. */
 static uint64_t sum_places(void)
 {
     tnf_file *file;
@@ -226,14 +226,14 @@ static void edits_work(const struct sample *s)
     free(again.p);
 }
 
-/* ------------------------------------------------------------------- dies */
+/* -------------------------------------------------- the process is killed */
 
 struct step {
     size_t from, to;
 };
 static const struct step steps[] = { { 5, 6 }, { 5, 9000 }, { 9000, 20 }, { 6000, 7000 } };
 
-/* Runs it in a child; true: it got to its end. */
+/* Makes the change in a child process; true: the child reached the end. */
 static bool in_child(size_t n, unsigned turn)
 {
     int status;
@@ -252,7 +252,7 @@ static void put_bytes(struct bytes b)
     (void)!syscall(SYS_unlinkat, AT_FDCWD, undo, 0);
 }
 
-/* What is found is the old file or the new one, or is told to be neither. */
+/* The file is the old one or the new one, or opening it reports that it is neither. */
 static void check_found(struct bytes old, struct bytes fresh, unsigned *refused)
 {
     tnf_file *file;
@@ -302,7 +302,7 @@ static void edits_die(const struct sample *s, const struct step *t)
     free(fresh.p);
 }
 
-/* ------------------------------------------------------------------ fails */
+/* ------------------------------------------------------------- calls fail */
 
 static void edits_fail(const struct sample *s, const struct step *t, bool for_good)
 {
@@ -328,7 +328,7 @@ static void edits_fail(const struct sample *s, const struct step *t, bool for_go
         bool reached = fault.seen >= fault.at;
         memset(&fault, 0, sizeof fault);
         struct bytes now = bytes_of_file(path);
-        /* what cannot be synced in the directory, or removed, comes after the change */
+        /* syncing the directory and removing the undo file come after the change, and may fail */
         CHECK(same_bytes(now, old) || same_bytes(now, fresh) || (for_good && status != TNF_OK),
               "half a change after %s", tnf_status_name(status));
         CHECK(status != TNF_OK || same_bytes(now, fresh), "it is told to be done");
@@ -373,7 +373,7 @@ static void edits_without_memory(const struct sample *s)
     free(old.p);
 }
 
-/* ---------------------------------------------------------------- refused */
+/* ----------------------------------------------- changes that are refused */
 
 static void edits_refused(const struct sample *s)
 {
@@ -402,7 +402,7 @@ static void edits_refused(const struct sample *s)
     free(old.p);
 }
 
-/* An undo file that is of another file, or broken, or gone wild, harms nobody. */
+/* An undo file that belongs to another file, or is damaged, changes nothing. */
 static void foreign_undo(const struct sample *s)
 {
     tnf_error e = { 0 };
@@ -412,13 +412,13 @@ static void foreign_undo(const struct sample *s)
     CHECK(edit_note(5, 0, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes old = bytes_of_file(path);
     fault.what = DIE;
-    fault.at = 5; /* open, write, sync, sync of the directory, and in the middle of the file */
+    fault.at = 5; /* after open, write, sync and the directory's sync: a write to the file */
     (void)in_child(9000, 1);
     memset(&fault, 0, sizeof fault);
     struct bytes kept = bytes_of_file(undo);
     check_doing("%s: undo file", s->format);
     CHECK(kept.n > 64, "there is none");
-    for (size_t i = 0; i < kept.n; i += 97) { /* broken ones were never acted on */
+    for (size_t i = 0; i < kept.n; i += 97) { /* a damaged undo file is never used */
         kept.p[i] ^= 1;
         bytes_to_file(path, old.p, old.n);
         bytes_to_file(undo, kept.p, kept.n);
@@ -427,7 +427,7 @@ static void foreign_undo(const struct sample *s)
         tnf_close(file);
         CHECK(tnf_undo(&undone, path, &e) == TNF_OK && !undone, "a broken one was used");
     }
-    make_file(s); /* another file under the name */
+    make_file(s); /* another file of the same name */
     CHECK(edit_note(8500, 3, NULL, &e) == TNF_OK, "%s", e.message);
     struct bytes now = bytes_of_file(path);
     bytes_to_file(undo, kept.p, kept.n);
@@ -444,9 +444,9 @@ static void foreign_undo(const struct sample *s)
     free(kept.p);
 }
 
-/* --------------------------------------------------------------- written anew */
+/* --------------------------------------------------------------- saving again */
 
-/* What is not at a place in the file has no form of its own. */
+/* Parts that are not stored at a place in the file have no form of their own. */
 static bool same_stored(const struct fixture *f, struct bytes fresh, const tnf_part *a,
                         const tnf_part *b)
 {
@@ -458,7 +458,7 @@ static bool same_stored(const struct fixture *f, struct bytes fresh, const tnf_p
            memcmp(f->file.p + a->offset, fresh.p + b->offset, (size_t)a->stored) == 0;
 }
 
-/* Names may be there twice. */
+/* Two tensors may have the same name. */
 static const tnf_object *in_copy(const tnf_file *after, size_t i, tnf_str name)
 {
     const tnf_object *o = tnf_at(after, i);
@@ -489,7 +489,8 @@ static void check_copy(const struct fixture *f, struct bytes fresh, const tnf_fi
         CHECK(same_stored(f, fresh, &x->extras[i].bytes, &y->extras[i].bytes), "an extra differs");
 }
 
-/* Saved like itself, a file keeps its encodings, digests, extras; true: and every byte. */
+/* A file that is saved like itself keeps its encodings, digests and extras. Returns true if every
+ * byte is the same, too. */
 static bool save_anew(const struct fixture *f, unsigned *copies)
 {
     tnf_file *before, *after = NULL;
@@ -499,7 +500,7 @@ static bool save_anew(const struct fixture *f, unsigned *copies)
     tnf_save_options how = { .size = sizeof how, .format = f->format, .replace = true };
     if (tnf_open(&before, f->path, NULL, NULL) != TNF_OK)
         return false;
-    if (tnf_file_info(before)->size != f->file.n) { /* others have its tensors */
+    if (tnf_file_info(before)->size != f->file.n) { /* its tensors are in other files */
         tnf_close(before);
         return false;
     }
@@ -525,7 +526,7 @@ static bool save_anew(const struct fixture *f, unsigned *copies)
     return same;
 }
 
-/* Written by the formats' own programs, or in a form that has only one spelling. */
+/* Files that the formats' own programs wrote, or in a form that has only one spelling. */
 static const char *const to_the_byte[] = {
     "safetensors/valid/real_types.safetensors",
     "safetensors/valid/real_metadata.safetensors",

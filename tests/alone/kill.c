@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A process is killed while it saves over an existing file, at many different moments: the file is
- * the old one or the new one, whole. Where the system has nameless files nothing else is left;
- * where it has none (made believe here), at most a file named as temporary ones are. */
+ * the complete old one or the complete new one. If the system has files without a name (O_TMPFILE),
+ * nothing else is left. If it has none (this is simulated here), at most one temporary file is
+ * left. */
 #include "../support/big.h"
 #include "../support/moments.h"
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #define TENSORS 6u
 #define BYTES   ((uint64_t)300 << 10)
 
-/* The library's open(), in front of the system's. */
+/* Replaces the open() of the C library. */
 static bool no_nameless_files;
 
 int open(const char *path, int flags, ...)
@@ -31,7 +32,7 @@ int open(const char *path, int flags, ...)
 }
 
 static char dir[300], target[340];
-static struct bytes versions[2]; /* the two files that may ever be seen */
+static struct bytes versions[2]; /* the only two contents that the file may have */
 
 static unsigned version_there(void)
 {
@@ -45,7 +46,7 @@ static unsigned version_there(void)
     return found;
 }
 
-/* A child that does nothing but save; what it takes, from fork to end. */
+/* Starts a child process that only saves. */
 static pid_t start_saving(unsigned version)
 {
     pid_t child = fork();
@@ -67,7 +68,7 @@ static double time_of_saving(void)
     return longest;
 }
 
-/* Litter, if there is any, is a temporary file; it is told, then removed. */
+/* Removes other files, and returns their number. They may only be temporary files. */
 static size_t remove_litter(void)
 {
     size_t all = files_count(dir, ""), temporary = files_count(dir, "out.tmp-");
@@ -105,7 +106,8 @@ static void round_of(const char *name, bool nameless)
     printf("%s files: %u times the old file, %u times the new one, %zu temporary files left\n",
            name, olds, news, left);
     CHECK(olds > 0 && news > 0, "it was never %s", olds > 0 ? "done" : "interrupted");
-    /* A nameless file has a name for the moment between link and rename; that may be hit. */
+    /* A file without a name has a temporary one between link and rename; a kill may hit that
+     * moment. */
     CHECK(!nameless || left <= MOMENTS / 10, "%zu temporary files are left", left);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The same as oom.c with an arena that asks for each piece by itself, so that each can fail and not
- * only those that begin a block. This one stands before the library's; it is the same source. */
+/* The same test as oom.c, but with an arena that requests each piece separately, so that each piece
+ * can fail, not only those that begin a block. This arena replaces that of the library; it is
+ * compiled from the same source. */
 #define FIRST_BLOCK 1u
 #define MAX_BLOCK   1u
 #include "../../src/base/arena.c"

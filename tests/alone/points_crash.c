@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* VS files through crashes.
+/* VS files after crashes.
  *
- * A writer is killed at random moments while it appends, deletes and compacts; it tells through a
- * pipe what it is about to do and what it has done. After each kill the file opens, every point
- * that was told to be there is there to the bit, what was told to be gone is gone, and of what was
- * under way there is all or nothing.
+ * A writer is killed at random moments while it appends, deletes and compacts. Before and after
+ * each step it writes a report to a pipe. After each kill the file opens. Every point that was
+ * reported as appended is there, equal to the bit; every point that was reported as deleted is not.
+ * The interrupted step was done completely or not at all.
  *
  * Then every write to a small file is recorded, and the file is rebuilt as a power cut might leave
- * it: cut at every byte, and with what was not yet synced missing in every combination.
+ * it: writes that were not yet synced are missing, in every combination, or cut at every byte.
  *
  *     points_crash [KILLS]
  */
@@ -20,7 +20,7 @@
 
 #define KILLS 100u
 #define DIM   16u
-#define MOST  4096u /* points alive at a time */
+#define MOST  4096u /* the most points that exist at a time */
 #define BATCH 24u
 
 static const uint64_t dims[] = { DIM };
@@ -32,7 +32,7 @@ static tnf_points_options options_of(bool sync)
                                   .sync = sync ? TNF_POINTS_SYNC : TNF_POINTS_NO_SYNC };
 }
 
-/* Point number i, made of nothing but i. */
+/* Makes point number i. Its values depend only on i. */
 static void fill_vector(float v[DIM], uint64_t i)
 {
     uint64_t state = i * 2654435761u + 1;
@@ -43,7 +43,7 @@ static void fill_vector(float v[DIM], uint64_t i)
 static size_t app_of(uint8_t out[32], uint64_t i)
 {
     size_t n = i % 20;
-    out[0] = 0xcf; /* a u64 … */
+    out[0] = 0xcf; /* a u64 alone … */
     for (int b = 0; b < 8; b++)
         out[1 + b] = (uint8_t)(i >> 8 * (7 - b));
     if (n < 4)
@@ -88,13 +88,13 @@ static void add_batch(tnf_points *p, uint64_t first, size_t n, tnf_status *statu
         fprintf(stderr, "append: %s\n", error.message);
 }
 
-/* ------------------------------------------------------------- what is told */
+/* ---------------------------------------------------- reports of the writer */
 
 enum act { ADD, ADDED, DELETE, DELETED, COMPACT, COMPACTED };
 
 struct told {
     uint32_t act, n;
-    uint64_t number; /* of the first point added, or of the one deleted */
+    uint64_t number; /* the first point appended, or the first one deleted */
 };
 
 static void tell_act(int to, uint32_t act, uint64_t number, uint32_t n)
@@ -147,7 +147,7 @@ static void write_for_ever(const char *path, uint64_t next, uint64_t seed, int t
         size_t n = alive.n > MOST / 4 ? alive.n - MOST / 8
                    : what < 9         ? 1 + next_random(&seed) % 6
                                       : 0;
-        if (n && n <= alive.n) { /* all of them at once, or none */
+        if (n && n <= alive.n) { /* all of these points are deleted, or none */
             size_t i = (size_t)(next_random(&seed) % (alive.n - n + 1));
             tell_act(to, DELETE, alive.number[i], (uint32_t)n);
             if (tnf_points_delete(p, &alive.offset[i], n, what == 8 ? TNF_POINTS_SHRED : 0, &e) !=
@@ -166,12 +166,12 @@ static void write_for_ever(const char *path, uint64_t next, uint64_t seed, int t
 
 /* -------------------------------------------------------------- the checker */
 
-/* What must be in the file: all that was committed, by number. */
+/* The points that must be in the file: all that were committed, by number. */
 static struct {
     uint64_t number[2 * MOST];
     size_t n;
     uint64_t next;     /* number of the next point */
-    struct told under; /* way; act is ADD, DELETE or COMPACT, or COMPACTED for nothing */
+    struct told under; /* the interrupted step: ADD, DELETE, COMPACT; COMPACTED: none */
 } must;
 
 static size_t find_number(uint64_t number)
@@ -201,7 +201,8 @@ static void take_in(const struct told *t)
 
 static struct alive found;
 
-/* The file against what must be in it; then what is in it is what must be. */
+/* Compares the file with the points that must be in it. Afterwards the list has the points of the
+ * file. */
 static void compare_file(const char *path)
 {
     tnf_points *p;
@@ -288,7 +289,7 @@ static void kill_writers(unsigned n)
         "%u kills among %lu steps: within %lu appends, %lu deletions, %lu compactions; %zu points "
         "are left\n",
         n, acts, under[ADD], under[DELETE], under[COMPACT], must.n);
-    /* one that was killed between its two names, under a name of its own */
+    /* a compaction that was killed before the rename leaves its temporary file */
     CHECK(files_count(files_temp(), ".tmp-") <= under[COMPACT], "other files are left");
 }
 
@@ -323,7 +324,7 @@ static void forget_steps(void)
         free(steps.list[--steps.n].bytes);
 }
 
-/* A file in memory; a write makes it longer, zeros between. */
+/* A file in memory. A write may make it longer; a gap is filled with zeros. */
 struct disk {
     uint8_t p[8192];
     size_t n;
@@ -343,7 +344,7 @@ static void apply_step(struct disk *d, const struct step *s, size_t from, size_t
         d->n = (size_t)s->offset + to;
 }
 
-/* Which numbered points are in it; UINT64_MAX if it is no file any more. */
+/* A bit for each numbered point in the file; UINT64_MAX if it is not a valid file. */
 static uint64_t points_in(const struct disk *d, const char *path)
 {
     tnf_points *p;
@@ -374,8 +375,8 @@ static void check_state_of(const struct disk *d, const char *path, uint64_t befo
           (unsigned long long)mask, (unsigned long long)before, (unsigned long long)after);
 }
 
-/* All that was written since the last sync may be there or not, each piece of it cut at either
- * side. What was synced is there. */
+/* Each write since the last sync may be missing, or be cut at either side. All that was synced is
+ * there. */
 static void cut_everywhere(const struct disk *start, const char *path, uint64_t before,
                            uint64_t after)
 {
@@ -385,13 +386,13 @@ static void cut_everywhere(const struct disk *start, const char *path, uint64_t 
             continue;
         size_t n = to - from;
         MUST(n <= 6);
-        for (unsigned set = 0; set < 1u << n; set++) { /* whole writes, in order, some missing */
+        for (unsigned set = 0; set < 1u << n; set++) { /* complete writes, in order, some missing */
             struct disk d = safe;
             for (size_t k = 0; k < n; k++)
                 if (set >> k & 1)
                     apply_step(&d, &steps.list[from + k], 0, steps.list[from + k].n);
             check_state_of(&d, path, before, after);
-            for (size_t k = 0; k < n; k++) { /* and one of them torn */
+            for (size_t k = 0; k < n; k++) { /* and one of them is cut */
                 const struct step *s = &steps.list[from + k];
                 for (size_t cut = 1; s->act == TNF_DISK_WRITE && cut < s->n && set == 0; cut++) {
                     struct disk front = safe, back = safe;
@@ -402,7 +403,7 @@ static void cut_everywhere(const struct disk *start, const char *path, uint64_t 
                 }
             }
         }
-        struct disk d = safe; /* the log itself, cut at every byte */
+        struct disk d = safe; /* writes in order; the last one is cut at every byte */
         for (size_t k = from; k < to; k++) {
             for (size_t cut = 0; cut <= steps.list[k].n; cut++) {
                 struct disk part = d;
@@ -463,7 +464,7 @@ static void do_change(tnf_points *p, enum change what, uint64_t *after)
     CHECK(status == TNF_OK, "%s", e.message);
 }
 
-/* as it is, with junk behind '$', without '$' */
+/* tail 0: the file as it is; 1: with other bytes after '$'; 2: without '$' */
 static void tear_change(const char *path, enum change what, int tail)
 {
     char other[320];
@@ -484,7 +485,7 @@ static void tear_change(const char *path, enum change what, int tail)
     MUST(status == TNF_OK);
     tnf_points_close(p);
     struct disk start = disk_of(path);
-    if (tail == 1) { /* what a crash left: half of another append, with a '$' and a 'P' in it */
+    if (tail == 1) { /* the rest of a crash: half of another append, with a '$' and a 'P' in it */
         memcpy(start.p + start.n, "P\x05\0\0\0$abc$P\xff\xff", 13);
         start.n += 300;
     } else if (tail == 2) {
@@ -501,7 +502,7 @@ static void tear_change(const char *path, enum change what, int tail)
     unlink(other);
 }
 
-/* A file that is being made: a VS file with its space, or none at all. */
+/* While a file is made, it is a VS file with its space, or no VS file. */
 static void tear_creation(const char *path)
 {
     tnf_points *p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Many processes at one VS file: writers append batches, delete what they added and compact,
- * readers look all the time, some through points.h, some as at any tensor file, which they keep
- * open through compactions. No point is lost, none is ever seen torn, a batch is seen whole or not
- * at all, and all come to an end.
+/* Many processes use one VS file. Writers append batches, delete some of their points and compact.
+ * Readers read all the time, some through points.h, some as a tensor file, which they keep open
+ * during compactions. No point is lost, no reader ever sees a part of a point, every reader sees
+ * all of a batch or nothing of it, and all processes end.
  *
  *     points_many [BATCHES]      that each writer appends; readers look until the last one is done
  */
@@ -21,9 +21,9 @@
 static const uint64_t dims[] = { DIM };
 static char path[300];
 
-/* Everything of a point follows from these, so that a torn one shows. */
+/* All bytes of a point follow from these numbers, so a damaged point is detected. */
 struct id {
-    uint32_t writer, batch, place, of; /* of: points in its batch; odd batches may lose some */
+    uint32_t writer, batch, place, of; /* of: points in the batch (odd batches may lose some) */
 };
 
 static void make_point(tnf_point *p, const struct id *id, float v[DIM], uint32_t app[6])
@@ -58,16 +58,16 @@ static void give_up(const char *who, const char *what, const tnf_error *e)
     _exit(1);
 }
 
-/* ----------------------------------------------------------------- a look */
+/* ----------------------------------------------------- reading all points */
 
 struct look {
-    uint64_t seen, torn, broken; /* broken: even batches that are not whole */
-    struct id last[WRITERS];     /* of each writer, where a batch is going on */
+    uint64_t seen, torn, broken; /* broken: even batches that are not complete */
+    struct id last[WRITERS];     /* the last point of each writer, within a batch */
     uint32_t places[WRITERS];
     uint64_t disorder;
-    uint64_t mine; /* of one writer */
+    uint64_t mine; /* points of one writer */
     uint32_t writer;
-    struct id *list; /* of that writer, if wanted */
+    struct id *list; /* points of that writer, if requested */
     uint64_t *offsets;
     size_t n, room;
 };
@@ -138,8 +138,9 @@ static uint64_t append_batch(tnf_points *p, uint32_t writer, uint32_t batch, uin
     return n;
 }
 
-/* Deletes up to three of its own points, of odd batches; how many. Somebody may compact between the
- * look and the deletion: then it is told so and looks again. */
+/* Deletes up to three of the writer's own points, of odd batches; returns how many. If another
+ * process compacts before the deletion, the deletion fails with TNF_ENOTFOUND and no more points
+ * are deleted. */
 static uint64_t delete_some(tnf_points *p, uint32_t writer, uint64_t *seed)
 {
     static struct id list[KEPT];
@@ -162,7 +163,7 @@ static uint64_t delete_some(tnf_points *p, uint32_t writer, uint64_t *seed)
     return gone;
 }
 
-static atomic_int *writing; /* how many still do; in memory that all share */
+static atomic_int *writing; /* how many writers are not done; shared by all processes */
 
 static void write_batches(uint32_t batches, uint32_t writer, int to)
 {
@@ -179,7 +180,7 @@ static void write_batches(uint32_t batches, uint32_t writer, int to)
         if (next_random(&seed) % 40 == 0 && tnf_points_compact(p, 0, NULL, NULL, &e) != TNF_OK)
             give_up("writer", "compact", &e);
         if (added > 3000)
-            usleep(2000); /* readers take longer and longer */
+            usleep(2000); /* otherwise readers take longer and longer */
     }
     tnf_points_close(p);
     atomic_fetch_sub(writing, 1);
@@ -199,7 +200,7 @@ static void check_look(const char *who, const struct look *l)
     }
 }
 
-/* The whole file as tensors. Held for a while: it stays what it was when it was opened. */
+/* Reads the whole file as tensors. If it is kept open for a while, its content does not change. */
 static uint64_t read_tensors(bool hold)
 {
     tnf_file *f;
@@ -240,7 +241,7 @@ static void read_meanwhile(uint32_t reader, int to)
         give_up("reader", "open", &e);
     for (bool go_on = true; go_on;) {
         struct look l = { .writer = WRITERS };
-        go_on = atomic_load(writing) > 0; /* once more, when all is there */
+        go_on = atomic_load(writing) > 0; /* read once more after the last writer is done */
         told[0]++;
         if (reader % 4 == 3) {
             told[1] += read_tensors(told[0] % 4 == 0);
@@ -282,7 +283,7 @@ static void run_all(uint32_t batches, uint64_t sums[4])
         int status;
         MUST(waitpid(children[i], &status, 0) == children[i]);
         if (i < WRITERS && status != 0)
-            atomic_fetch_sub(writing, 1); /* or readers wait for it */
+            atomic_fetch_sub(writing, 1); /* otherwise readers wait for it */
         CHECK(status == 0, "%s %u: status %x", i < WRITERS ? "writer" : "reader", i % WRITERS,
               (unsigned)status);
         close(ends[i][1]);
@@ -296,7 +297,7 @@ static void run_all(uint32_t batches, uint64_t sums[4])
 int main(int argc, char **argv)
 {
     uint32_t batches = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : BATCHES;
-    uint64_t sums[4] = { 0 }; /* added, deleted; looks, points seen */
+    uint64_t sums[4] = { 0 }; /* points appended, points deleted; readings, points seen */
     tnf_points *p;
     tnf_error e;
     tnf_space space = {

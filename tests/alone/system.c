@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Every system call that reading and saving make fails once, is interrupted, or does less than it
- * was asked. The calls are taken over here, in front of the C library's.
+/* Every system call that reading and saving make fails once, is interrupted, or does less than
+ * requested. The functions here replace those of the C library. \
  *
- * Whatever happens: the target is the old file or the new one, whole; no other file and no
- * descriptor is left; and a call that only was interrupted or cut short makes no difference. */
+ * In all cases the target is the complete old file or the complete new one, no other file and no
+ * descriptor is left, and a call that is only interrupted or cut short changes nothing. */
 #include "../support/big.h"
 #include "../support/descriptors.h"
 #include <stdarg.h>
@@ -20,18 +20,18 @@ static const char *const names[] = { "open",   "write",           "fsync", "link
                                      "rename", "copy_file_range", "pread", "preadv", "fchmod",
                                      "mmap" };
 
-/* What has no other way out: its failure must be told. The others may be done without. */
+/* If one of these calls fails, an error must be returned. There is another way for the others. */
 static const bool telling[CALLS] = { [WRITE] = true,  [FSYNC] = true, [LINKAT] = true,
                                      [RENAME] = true, [PREAD] = true, [PREADV] = true };
 
 static struct {
     enum call call;
-    unsigned at, seen; /* the at-th of that call fails with err; 0: none */
+    unsigned at, seen; /* this call of that kind fails with err; 0: none */
     int err;
-    bool stutter; /* every call does little, and every other one is interrupted first */
+    bool stutter; /* every call does only a little, and every second one is interrupted first */
     bool no_nameless;
     unsigned turn;
-    unsigned hits[CALLS]; /* how often each was made to fail */
+    unsigned hits[CALLS]; /* how often each kind was made to fail */
 } fault;
 
 static bool call_fails(enum call call)
@@ -43,7 +43,7 @@ static bool call_fails(enum call call)
     return true;
 }
 
-/* How much of n a stuttering system does; 0: it is interrupted. */
+/* How many of n bytes a call handles if calls stutter; 0: it is interrupted. */
 static size_t stutter_size(size_t n)
 {
     if (!fault.stutter || n == 0)
@@ -135,7 +135,7 @@ int fchmod(int fd, mode_t mode)
 /* ----------------------------------------------------------------------- */
 
 static char dir[300], source[340], shifted[340], target[340];
-static struct bytes old, new; /* what target may hold */
+static struct bytes old, new; /* the two contents that target may have */
 
 static tnf_status read_all(tnf_error *error)
 {
@@ -144,7 +144,7 @@ static tnf_status read_all(tnf_error *error)
     if (status != TNF_OK)
         return status;
     tnf_request r[TENSORS];
-    uint8_t *p = malloc(TENSORS * (BYTES + 64)); /* apart, or they were read as one */
+    uint8_t *p = malloc(TENSORS * (BYTES + 64)); /* gaps, so that they are not read as one */
     MUST(p != NULL);
     for (unsigned i = 0; i < TENSORS; i++)
         r[i] = (tnf_request) { tnf_at(file, i)->parts, p + i * (BYTES + 64) };
@@ -164,8 +164,8 @@ static tnf_status read_all(tnf_error *error)
     return status;
 }
 
-/* Saves a source file over the target, or beside nothing. Of the shifted one the pages do not line
- * up with those of the target, so they are copied in another way. */
+/* Saves a source file over the target, or to a new file. The pages of the shifted source do not
+ * match those of the target, so they are copied in another way. */
 static tnf_status save_target(bool replace, bool shift, tnf_error *error)
 {
     tnf_file *file;
@@ -190,7 +190,7 @@ static bool target_holds(const struct bytes *want)
     return same;
 }
 
-/* The target is as it was, or as it should be, and nothing lies beside it. */
+/* The target is the old or the new one, and no other file is in the directory. */
 static void check_place(bool replace, tnf_status status)
 {
     bool is_new = target_holds(&new),
@@ -212,7 +212,7 @@ static void prepare_target(bool replace)
 static void each_call_fails(enum call call, int err)
 {
     unsigned before = descriptors_open();
-    for (int way = 0; way < 9; way++) { /* replacing, without nameless files, shifted; reading */
+    for (int way = 0; way < 9; way++) { /* bits: replace, no nameless files, shifted; 8: read */
         bool replace = way & 1, saving = way < 8;
         for (unsigned k = 1;; k++) {
             tnf_error error = { .status = TNF_OK };

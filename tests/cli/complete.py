@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Is every command tested? complete.py TENFOLD
+"""Checks that every command has tests. complete.py TENFOLD
 
-Asks the command for its commands and their options, and wants of each
-    cases/help-NAME    what NAME --help and help NAME print, to the letter
+Asks the command for its commands and their options. For each of them there must be:
+    cases/help-NAME    exactly what NAME --help and help NAME print
     cases/NAME         a call without --json that succeeds and prints something
-    cases/NAME-json    where it takes --json: nothing but documents, and "exit N" behind each call
-And of all cases together: documents are JSON as the strict read it (no key twice, no NaN, numbers
-that do not overflow), and every exit code of the contract occurs.
+    cases/NAME-json    if it has --json: only documents, and "exit N" after each call
+In all cases, documents are strictly valid JSON (no key twice, no NaN, no numbers that overflow),
+and every documented exit code occurs in some case.
 """
 import json
 import pathlib
@@ -44,7 +44,7 @@ def read(case, part):
 
 
 def documents(text):
-    """Those that begin at the beginning of a line; each must end at the end of one."""
+    """The documents that begin at the beginning of a line; each must end at the end of a line."""
     at = 0
     while at < len(text):
         if text[at] not in "{[":
@@ -58,7 +58,8 @@ def documents(text):
 
 
 def calls(case, name):
-    """The lines of a case that call that command; a call that goes on in the next line is one."""
+    """The lines of a case that call that command. A call that continues on the next line is
+    joined."""
     lines = read(case, "cmd").replace("\\\n", " ").splitlines()
     return [line for line in lines if re.search(rf'"\$TENFOLD"( -\S+)* {name}( |;|$)', line)]
 
@@ -94,7 +95,7 @@ def check_json(name):
         for answer in answers:
             found = list(documents(answer)) if answer[:1] in "{[" else []
             if len(found) < 2 or len(found) != answer.count("\n"):
-                STRICT.decode(answer)  # else one a line
+                STRICT.decode(answer)  # otherwise each line is a document
     except ValueError as error:
         yield f"{case}: {error}"
 

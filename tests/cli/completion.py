@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What an interactive shell makes of completions. completion.py TENFOLD bash|zsh|fish
+"""Completions in an interactive shell. completion.py TENFOLD bash|zsh|fish
 
-Names come from files, and files from strangers: a name put on the line must arrive at the command as
-it is, and nothing in it may run. Types into a shell in a pseudo-terminal, presses TAB and ENTER, and
-looks at what a stand-in for the command was given. Exit status 77: there is no such shell.
+Names come from files, which are untrusted: a completed name must reach the command unchanged, and
+nothing in it may be executed. This test types into a shell in a pseudo-terminal, presses TAB and
+ENTER, and compares the arguments of a replacement for the command. Exit status 77: the shell is not
+installed.
 """
 import json
 import os
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 
-# What is typed (to be completed), and the name that must arrive.
+# The text to complete, and the name that must reach the command.
 NAMES = [
     ("x", "x;touch PWNED"), ("h", "h$(touch PWNED)"), ("b`", "b`touch PWNED`"), ("with", "with space"), ("it", "it's"),
     ("dq", 'dq"uote'), ("back", "back\\slash"), ("amp", "amp&touch PWNED"), ("bang", "bang!!"), ("glob", "glob*[0]?"),
@@ -26,7 +27,7 @@ NAMES = [
     ("~", "~root"), ("grü", "grüße/東京"), ("#", "#hash"), ("two", "two  blanks\\ and 'quotes' \"of\" $HOME"),
     ("semi:a", "semi:a;touch PWNED"), ("p|", "p|touch PWNED"),
 ]
-# Whole lines; what the command is to be given.
+# Complete lines, and the expected arguments.
 LINES = [
     ("cat f.safetensors 'with", ["cat", "f.safetensors", "with space"]),
     ("cat f.safetensors 'x;", ["cat", "f.safetensors", "x;touch PWNED"]),
@@ -56,8 +57,8 @@ class Shell:
     command, begin = ["bash", "--norc", "--noprofile", "-i"], (
         ". ./tenfold.bash; bind 'set enable-bracketed-paste off'")
     terminal = "dumb"
-    several = []  # beginnings that it does not complete, for there are several ways
-    special, lines = "`|~#", LINES  # what is typed behind a backslash, as one has to
+    several = []  # beginnings that it does not complete, because several names match
+    special, lines = "`|~#", LINES  # characters that must be typed after a backslash
 
     def __init__(self, where, path):
         env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": self.terminal, "HISTFILE": "",
@@ -72,15 +73,15 @@ class Shell:
         self.run(f"{self.begin}; tenfold begun")
 
     def type(self, text, quiet=0.1):
-        """Types, and waits until the shell has nothing more to show."""
+        """Types, and waits until the shell shows nothing more."""
         os.write(self.fd, text.encode())
         while select.select([self.fd], [], [], quiet)[0]:
             os.read(self.fd, 65536)
 
     def run(self, line):
-        """What the command gets of a line; None if it is not run."""
+        """The arguments that the command gets for a line; None if it is not run."""
         self.note.unlink(missing_ok=True)
-        for _ in range(3):  # a shell that is still busy may lose what is typed ahead
+        for _ in range(3):  # a shell that is still busy may lose typed text
             for key in (*line.partition("\t"), "\r"):
                 self.type(key)
             until = time.monotonic() + 10
@@ -98,7 +99,7 @@ class Shell:
 
 
 class Zsh(Shell):
-    terminal = "vt100"  # it completes nothing on a dumb one
+    terminal = "vt100"  # on a dumb terminal it completes nothing
     command = ["zsh", "-f", "-i"]
     begin = "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D; setopt interactive_comments no_beep"
     special = "`|~#?*[]{}!&;<>()$"
@@ -110,7 +111,7 @@ class Fish(Shell):
     begin = "function fish_prompt; echo '> '; end; set -g fish_autosuggestion_enabled 0; source ./tenfold.fish"
     special = "|~#"
     lines = [line for line in LINES if line[0].startswith(("cat", "meta", "verif")) and '"' not in line[0]]
-    several = ["semi:a"]  # behind a colon it also offers files, of which one begins with "a"
+    several = ["semi:a"]  # after a colon it also offers files, one of which begins with "a"
 
 
 SHELLS = {"bash": Shell, "zsh": Zsh, "fish": Fish}

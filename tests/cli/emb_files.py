@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Small files of embeddings for the golden tests, from the layout of finalfusion files. Their
-vectors are such that cosines can be told by hand."""
+"""Small files of embeddings for the golden tests, made from the layout of finalfusion files. Their
+cosines are easy to compute by hand."""
 import struct
 
 
@@ -17,7 +17,7 @@ def floats(*values):
 
 
 def padded(at, number, fields, data):
-    """A chunk at that place of the file, its data after 1 to 4 bytes of padding."""
+    """A chunk at that place of the file; its data begin after 1 to 4 bytes of padding."""
     pad = 4 - (at + 12 + len(fields)) % 4
     return chunk(number, fields + bytes(pad) + data)
 

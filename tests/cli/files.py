@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Makes the input files of the golden tests in the directory given: small, from the formats'
-descriptions alone, the same every time."""
+"""Makes the input files of the golden tests in the given directory. They are small, made only from
+the descriptions of the formats, and always the same."""
 import json
 import os
 import struct
@@ -41,7 +41,7 @@ def npy(descr, shape, raw):
 
 
 def npz(members):
-    """As numpy.savez() writes it, but for the sizes, which stand in the headers themselves."""
+    """As numpy.savez() writes it, except that the sizes are in the local headers themselves."""
     front, back = b"", b""
     for name, raw in members:
         name, at = name.encode(), len(front)
@@ -53,7 +53,7 @@ def npz(members):
 
 
 def texts():
-    """Elements whose meaning their type does not tell: texts, times, and a pickle."""
+    """Elements whose type does not describe them completely: texts, times, and a pickle."""
     points = "".join(w.ljust(4, "\0") for w in ("abc", "", "\U0001f600\u00e9", "x\0y"))
     nat = -1 << 63
     return npz([
@@ -138,7 +138,8 @@ PARAMETERS = [
 ]
 
 
-# primitiv's Adam(1, 2, 3, 4), epoch 5, lr_scale 6, l2_strength 7, clip_threshold 8, as it writes it.
+# primitiv's Adam(1, 2, 3, 4), epoch 5, lr_scale 6, l2_strength 7, clip_threshold 8, as primitiv
+# writes it.
 ADAM = ("ce00000000ce00000001ce0000040081af4f7074696d697a65722e65706f6368ce0000000587aa4164616d2e62657461"
         "32ca40400000aa4164616d2e6265746131ca40000000b84f7074696d697a65722e636c69705f7468726573686f6c64ca"
         "41000000a84164616d2e657073ca40800000aa4164616d2e616c706861ca3f800000b54f7074696d697a65722e6c325f"

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The page of `stat --html` in a browser. page.py TENFOLD [SCREENSHOTS]
 
-Filters, sorts, scrolls; no console errors, nothing wider than the window; the contrast of all text in both
-modes. Needs Chromium, its driver and selenium; without them nothing is tested and the exit code is 77.
+Filters, sorts and scrolls; checks that there are no errors in the console, that nothing is wider than the
+window, and the contrast of all text in both colour modes. Needs Chromium, its driver and selenium; without
+them the exit code is 77.
 """
 import json
 import pathlib
@@ -24,7 +25,7 @@ except ImportError:
 DRIVER = shutil.which("chromedriver")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
-# Of every element with text of its own: the contrast with the nearest background.
+# For every element with text of its own: its contrast with the nearest background.
 CONTRAST = """
 function parse(c){return c.match(/[\\d.]+/g).map(Number);}
 function light(c){return c.slice(0,3).map(function(v){v/=255;return v<=0.03928?v/12.92:Math.pow((v+0.055)/1.055,2.4);})

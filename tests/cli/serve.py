@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Serves the current folder while a command runs, whose @ becomes the address:  serve.py COMMAND..."""
+"""Serves the current directory while a command runs; @ in the command becomes the address: serve.py
+COMMAND..."""
 import http.server
 import os
 import subprocess

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the command shows on terminals of several widths. widths.py TENFOLD
+"""The output of the command on terminals of several widths. widths.py TENFOLD
 
-Runs it in a pseudo-terminal: no line of a table, of help or of a progress bar may be longer than the
-terminal is wide, and what a pipe gets is never shortened.
+Runs it in a pseudo-terminal: no line of a table, of help or of a progress bar may be wider than the
+terminal. Output to a pipe is never shortened.
 """
 import fcntl
 import os
@@ -28,7 +28,7 @@ def columns(text):
 
 
 def on_terminal(command, width, cwd, **env):
-    """What the command writes to a terminal of that width; both streams."""
+    """The output of the command on a terminal of that width; both streams."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     env = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", **env}
@@ -50,13 +50,13 @@ def on_terminal(command, width, cwd, **env):
 
 
 def lines(text):
-    """Each line that was ever to be seen, without colours."""
+    """Each line that was ever visible, without colours."""
     text = re.sub(r"\x1b\[[0-9;]*[mK]", "", text)
     return [line for line in re.split(r"[\r\n]+", text) if line]
 
 
 def words(line):
-    """What cannot be broken: a word, or a quoted one of a command."""
+    """The longest word, or quoted argument of a command, which cannot be broken."""
     return re.findall(r"'[^']*'|[^\s\\]+", line)
 
 
@@ -71,7 +71,7 @@ def safetensors(path, names):
 
 
 def check_tables(tenfold, where):
-    """A word that is longer than the line stays whole."""
+    """A word that is longer than the line is not broken."""
     calls = [["ls", "long.safetensors"], ["ls", "-l", "long.safetensors"], ["ls", "--depth", "5", "long.safetensors"],
              ["ls", "model.safetensors", "plain.safetensors"], ["ls", "names.safetensors"], ["stat", "model.safetensors"],
              ["stat", "long.safetensors"], ["formats"], ["formats", "safetensors"], ["help"],
@@ -94,6 +94,14 @@ def check_tables(tenfold, where):
     narrow = lines(on_terminal([tenfold, "ls", "-l", "model.safetensors"], 40, where, COLUMNS=None))
     if "DTYPE" not in narrow[0] or "OFFSET" in narrow[0]:
         yield f"ls -l at 40 columns tells other things than types: {narrow[0]}"
+    for call in (["ls", "-l"], ["stat"]): # twelve layers must not look the same
+        shown = lines(on_terminal([tenfold, *call, "layers.safetensors"], 80, where, COLUMNS=None))
+        seen = [line.split()[0] for line in shown if re.match(r"\s*bloc\S*…", line)]
+        if len(seen) < 12 or len(set(seen)) != len(seen):
+            yield f"{call[0]} at 80 columns shows different names alike: {seen}"
+    header = lines(on_terminal([tenfold, "formats"], 80, where, COLUMNS=None))[0]
+    if "CAN" not in header or "EXTENSIONS" in header:
+        yield f"formats at 80 columns tells extensions rather than what can be done: {header}"
     wide = lines(on_terminal([tenfold, "ls", "long.safetensors"], 200, where, COLUMNS=None))
     if any("…" in line for line in wide):
         yield "a name is shortened though there is room for it"
@@ -108,7 +116,7 @@ def check_pipe(tenfold, where):
 
 
 def check_progress(tenfold, where):
-    """Hashing a hole of two billion zeros on one core takes long enough for a bar."""
+    """Hashing a hole of two billion zeros on one core takes long enough to show a progress bar."""
     with open(where / "large.safetensors", "wb") as f:
         text = b'{"w":{"dtype":"U8","shape":[2000000000],"data_offsets":[0,2000000000]}}'
         f.write(struct.pack("<Q", len(text)) + text)
@@ -130,6 +138,7 @@ def main():
         where = pathlib.Path(made)
         subprocess.run([sys.executable, str(HERE / "files.py"), made], check=True)
         safetensors(where / "long.safetensors", [LONG % i for i in range(20)])
+        safetensors(where / "layers.safetensors", ["blocks.%d.attention.rotary_embedding.weight" % i for i in range(12)])
         wrong = [*check_tables(tenfold, where), *check_pipe(tenfold, where), *check_progress(tenfold, where)]
     print("".join(w + "\n" for w in wrong), end="")
     print(f"widths: {len(wrong)} complaints")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of casts and of dequantization on devices share. */
+/* Shared by the tests of casts and of dequantization on devices. */
 #ifndef TNF_TESTS_DEVICE_CASTS_H
 #define TNF_TESTS_DEVICE_CASTS_H
 
@@ -9,7 +9,7 @@
 
 static const tnf_dtype targets[] = { TNF_F32, TNF_F16, TNF_BF16 };
 
-/* Loads what is requested, which must give these bytes. */
+/* Loads what is requested; the result must be these bytes. */
 static inline void check_load(tnf_device *d, tnf_device_request r, tnf_device_read_mode read,
                               tnf_load_made made, const uint8_t *expected, size_t n)
 {
@@ -36,8 +36,9 @@ static inline void check_load(tnf_device *d, tnf_device_request r, tnf_device_re
     tnf_load_free(load);
 }
 
-/* What a request gives on a device, against virtual tensors, which other tests compare with the
- * world. By turns the file is read through the cache and, where the disk can do that, past it. */
+/* Compares the result of a request on a device with virtual tensors, which other tests compare with
+ * other packages. The file is read through the page cache and, if the file system supports this,
+ * past it, in turns. */
 static inline void check_request(tnf_device *d, tnf_device_request r, tnf_load_made made)
 {
     static unsigned turn;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A driver that stands in for CUDA's, for machines without a GPU. Memory of a device is memory of
- * the host between pages that nobody may touch; small allocations touch each other, and a copy may
- * not go from one into the next. A stream is a thread with a queue; copies wait on
- * purpose and look at their source only when they run, so a slot that is used too early gives wrong
- * bytes. Every rule of the driver that a caller breaks is counted. */
+/* A simulated CUDA driver, for machines without a GPU. Memory of a device is memory of the host
+ * between pages that nobody may touch; small allocations touch each other, and a copy may not go
+ * from one into the next. A stream is a thread with a queue; copies wait on purpose and look at
+ * their source only when they run, so a slot that is used too early gives wrong bytes. Every rule
+ * of the driver that a caller breaks is counted. */
 #include "fake_state.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* No header of ours declares what it exports: the driver's names. */
+/* These functions have the driver's names, which no header of ours declares. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define API     __attribute__((visibility("default")))
@@ -58,8 +58,8 @@ static int note_violation(const char *rule)
     return BAD_VALUE;
 }
 
-/* Begins every call that may fail: counts it, and lets it fail if its time has come. The lock is
- * held until leave_call(). */
+/* Begins every call that may fail: counts it, and makes it fail if it is the chosen one. The lock
+ * is held until leave_call(). */
 static int enter_call(bool needs_context)
 {
     pthread_mutex_lock(&lock);
@@ -111,7 +111,7 @@ API cu_result cuDeviceGetCount(int *count)
 
 API cu_result cuDeviceGet(cu_device *device, int ordinal)
 {
-    *device = ordinal + 7; /* a number is no handle */
+    *device = ordinal + 7; /* a device number is not a valid handle */
     return leave_call(enter_call(false));
 }
 
@@ -152,8 +152,8 @@ API cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
     return leave_call(0);
 }
 
-/* It fails only for a context that is gone, and then nothing of it can be freed either: it is no
- * call that fails by its number. */
+/* Fails only for a context that no longer exists. Then nothing in that context could be freed, so
+ * this call is never chosen to fail by its number. */
 API cu_result cuCtxPushCurrent_v2(cu_context context)
 {
     int result = 0;
@@ -330,7 +330,7 @@ static void run_copy(const cu_copy_2d *c)
                (const uint8_t *)c->src_host + i * c->src_pitch, c->width);
 }
 
-/* Outside of the lock, but for what it changes. */
+/* Called without the lock, which is only taken to change the state. */
 static void run_op(struct cu_stream_ *s, struct op *op)
 {
     if (op->kind == OP_COPY || op->kind == OP_LAUNCH) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of the library as functions of C, for the driver that stands in for CUDA's. */
+/* The kernels of the library as C functions, for the simulated CUDA driver. */
 #ifndef TNF_TESTS_FAKE_KERNELS_H
 #define TNF_TESTS_FAKE_KERNELS_H
 
@@ -25,7 +25,7 @@ typedef struct fake_kernel {
 typedef const uint8_t *bytes_in;
 typedef uint8_t *bytes_out;
 
-/* One thread does it all. */
+/* A single thread does the work of all. */
 #define FIRST 0
 #define STEP  1
 #define KERNEL(name, ...)                                                                          \
@@ -43,7 +43,7 @@ static inline float as_number(uint32_t bits)
     return x;
 }
 
-/* A GPU computes one NaN only, and it is not the host's. */
+/* A GPU computes only one NaN, which differs from that of the host. */
 static inline uint32_t as_bits(float x)
 {
     uint32_t bits;

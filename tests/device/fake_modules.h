@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of fake_cuda.c that has modules and launches. */
+/* Modules and launches: a part of fake_cuda.c. */
 #ifndef TNF_FAKE_MODULES_H
 #define TNF_FAKE_MODULES_H
 

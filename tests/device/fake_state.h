@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the driver that stands in for CUDA's is made of. */
+/* The state of the simulated CUDA driver. */
 #ifndef TNF_TESTS_FAKE_STATE_H
 #define TNF_TESTS_FAKE_STATE_H
 
@@ -22,10 +22,10 @@ struct range {
     uint8_t *p;
     size_t n;
     int device;
-    struct block *block; /* that it is a part of; NULL: it has pages of its own */
+    struct block *block; /* the block that contains it; NULL: it has pages of its own */
 };
 
-/* Small allocations lie side by side, as the real driver's do. */
+/* Small allocations are next to each other, as in the real driver. */
 struct block {
     uint8_t *p;
     size_t used, live;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of devices share: the driver that they run on, devices, models of random bytes,
- * and looking whether a load has the right ones. */
+/* Shared by the tests of devices: the driver, devices, models of random bytes, and comparing what
+ * was loaded. */
 #ifndef TNF_TESTS_RIG_H
 #define TNF_TESTS_RIG_H
 
@@ -14,16 +14,16 @@
 #include <tenfold/build.h>
 #include <tenfold/device.h>
 
-static fake_cuda *fake; /* NULL: the driver is a real one */
+static fake_cuda *fake; /* NULL: it is a real driver */
 static fake_cuda_reset_fn *fake_reset;
 
-static char path[300]; /* of the model that a test makes */
+static char path[300]; /* the path of the model that a test makes */
 
-/* Where most tests run. */
+/* The devices of most tests. */
 static const char *const names[] = { "host", "cuda:0" };
 #define EACH_DEVICE (sizeof names / sizeof *names)
 
-/* TENFOLD_CUDA=libcuda.so.1 runs the same on a GPU. */
+/* With TENFOLD_CUDA=libcuda.so.1 the same tests run on a GPU. */
 static inline int rig_begin(void **state)
 {
     (void)state;
@@ -35,7 +35,7 @@ static inline int rig_begin(void **state)
     fake_cuda_state_fn *ask;
     memcpy(&ask, &found, sizeof ask);
     if (!found) {
-        tnf_device *kept; /* of the whole program: a real context takes long to begin */
+        tnf_device *kept; /* stays open until the end: a real context starts slowly */
         return tnf_device_open(&kept, "cuda:0", NULL, NULL) == TNF_OK ? 0 : -1;
     }
     fake = ask();
@@ -52,7 +52,7 @@ static inline int rig_reset(void **state)
     return 0;
 }
 
-/* After each test: nothing is left of it, and no rule was broken. */
+/* After each test, nothing is left on the device, and no rule was broken. */
 static inline int rig_clean(void **state)
 {
     (void)state;
@@ -77,7 +77,7 @@ static inline tnf_device *rig_open(const char *name)
     return d;
 }
 
-/* Memory of a device that is the caller's. */
+/* Memory of a device that belongs to the caller. */
 static inline void *rig_take(tnf_device *d, size_t n)
 {
     cu_ptr p = 0;
@@ -161,7 +161,7 @@ static inline tnf_device_request *ask_all(const tnf_file *file, size_t *n)
     return r;
 }
 
-/* A file with one tensor "w" of f16 of this shape, and what is in it. */
+/* A file with one tensor "w" of f16 of this shape, and its bytes. */
 static inline tnf_file *one_tensor(uint32_t rank, const uint64_t *shape, uint64_t *rng)
 {
     tnf_error e;
@@ -179,7 +179,7 @@ static inline tnf_file *one_tensor(uint32_t rank, const uint64_t *shape, uint64_
     return open_model(path);
 }
 
-/* Are n bytes on the device what is expected? */
+/* Are these n bytes on the device the expected ones? */
 static inline bool same_bytes(tnf_device *d, const void *at, const void *expected, size_t n)
 {
     tnf_error e;
@@ -191,7 +191,7 @@ static inline bool same_bytes(tnf_device *d, const void *at, const void *expecte
     return same;
 }
 
-/* Tensor i of a load, on device number k, against the part itself. */
+/* Compares tensor i of a load, on device number k, with the part in the file. */
 static inline void check_part(tnf_load *load, size_t k, tnf_device *d, size_t i,
                               const tnf_part *part, const char *label)
 {

@@ -8,24 +8,25 @@ Each tests/formats/FORMAT has files in valid/ and reject/ and an expect.json tha
 Tenfold:
 
     {"valid":  {"FILE": {"format", "version", "lenient", "warnings", "attrs": {a subset},
-                         "canonical": a bool, or what `verify --canonical` says,
-                         "same_bytes": true if it is written again to the byte, also by way of zTensor 2,
+                         "canonical": a bool, or a part of the message of `verify --canonical`,
+                         "same_bytes": true if writing it again gives the same bytes, also through zTensor 2,
                          "tensors": [{"name", "dtype", "shape", "order", "sha256", "attrs",
                                       "parts": {"ROLE": sha256}, "strings": […]}]}},
      "reject": {"FILE": {"code", "offset" or null, "message": a part of it,
-                         "rule": what the specification calls it, where it has such words,
+                         "rule": its name in the specification, if there is one,
                          "lenient": "opens" or "rejects"}}}
 
-"parts": patterns of files in valid/ that are of no format by themselves, since others name them. Tests that go over single
+"parts": patterns of files in valid/ that have no format by themselves, since other files name them. Tests of single
 files leave these out (tests/support/files.h).
 
-"documents": attributes that are JSON, kept as text. tests/content_hash.py cannot judge files that have them.
+"documents": attributes that are JSON, kept as text. tests/content_hash.py cannot check files that have them.
 
-sha256 is that of the elements, little-endian and in C order, as `cat --raw` writes them; null or
-absent where the bytes cannot be read. What is not mentioned is not checked.
+sha256 is the digest of the elements, little-endian and in C order, as `cat --raw` writes them; null or absent if the
+bytes cannot be read. Only what an expectation mentions is checked.
 
-A command with AddressSanitizer or counters starts slowly: it verifies every file, but is asked for the rest of every
-thirtieth only. All of them go through the library in one process there (roundtrip, slices, truncate, corpus).
+A command with AddressSanitizer or counters starts slowly: it verifies every file, but the other checks are made with
+every thirtieth file only. In such a build, other tests use all files within one process (roundtrip, slices, truncate,
+corpus).
 """
 import concurrent.futures
 import hashlib
@@ -39,14 +40,14 @@ import tempfile
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
-# The contract: which exit code goes with which status when a file does not open.
+# The exit code that belongs to each status if a file does not open.
 EXITS = {"TNF_EFORMAT": 4, "TNF_ETRUNCATED": 4, "TNF_EUNSUPPORTED": 4, "TNF_ELIMIT": 4,
          "TNF_EDIGEST": 4, "TNF_ENOTFOUND": 3, "TNF_EIO": 3, "TNF_ENET": 3, "TNF_ENOMEM": 3,
          "TNF_EINVAL": 2}
 
 
 class Wrong(Exception):
-    """What a fixture does not do as expected."""
+    """A fixture does not give the expected result."""
 
 
 def need(ok, *words):
@@ -104,7 +105,8 @@ def parse(text):
 
 
 def need_subset(want, have, where):
-    """Every key of want is in have with the same value; numbers of the same kind."""
+    """Checks that every key of want is in have with the same value, and that numbers are of the
+    same kind."""
     for key, value in want.items():
         need(key in have, where, repr(key), "is missing")
         same = json.dumps(have[key], sort_keys=True) == json.dumps(value, sort_keys=True)
@@ -112,7 +114,7 @@ def need_subset(want, have, where):
 
 
 def as_argument(name):
-    """A tensor's name as a shell would pass it: what `ls` prints where bytes cannot be passed."""
+    """A tensor's name as an argument: the form that `ls` prints if the bytes cannot be passed."""
     return name.replace("\0", "\\x00")
 
 
@@ -128,7 +130,7 @@ def check_tensors(command, path, want, options):
             if key in w:
                 need(h[key] == w[key], repr(name), key, "is", h[key], "instead of", w[key])
         need_subset(w.get("attrs", {}), h["attrs"], repr(name))
-        if w.get("sha256") and last[name] == i:  # of two under one name one is found
+        if w.get("sha256") and last[name] == i:  # if two tensors have one name, one is found
             code, out, error = command.run("cat", "--raw", *options, path, as_argument(name))
             need(code == 0, "cat", repr(name), "exits with", code, error.strip())
             digest = hashlib.sha256(out).hexdigest()
@@ -156,7 +158,7 @@ def check_valid(command, path, want):
     need_subset(want.get("attrs", {}), info["attrs"], "attribute")
     if os.path.isfile(path) and "size" not in want:
         need(info["size"] == os.path.getsize(path), "size is", info["size"])
-    if options:  # what only opens leniently does not open otherwise
+    if options:  # a file that opens leniently must not open without it
         code, _, _ = command.run("info", path)
         need(code in (3, 4), "opens without --lenient")
     if "tensors" in want:
@@ -167,7 +169,7 @@ def check_valid(command, path, want):
 
 
 def check_same_bytes(command, path):
-    """A file of another program, read and written again."""
+    """Reads and writes a file of another program."""
     with tempfile.TemporaryDirectory() as scratch:
         again, between = os.path.join(scratch, "again"), os.path.join(scratch, "between")
         for steps in ([path, again], [path, between, again]):
@@ -203,7 +205,7 @@ def check_reject(command, path, want, strict, lenient):
              "opens" if lenient[0] else "does not open: " + json.dumps(lenient[1]))
     if not command.picks(path):
         return
-    # `info` lists a model with missing shards; `meta` wants all of it
+    # `info` lists a model with missing shards; `meta` needs all of them
     command_name = "meta" if want["code"] == "TNF_ENOTFOUND" else "info"
     code, out, error = command.run(command_name, path)
     if opened:
@@ -261,14 +263,15 @@ def attempt(job):
         return None
     except Wrong as wrong:
         return f"{label}: {wrong}"
-    except Exception as error:  # a runner that dies tells nothing of the other files
+    except Exception as error:  # the runner goes on with the other files
         return f"{label}: {type(error).__name__}: {error}"
 
 
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    # What loops ends, on a busy machine as on an idle one: seconds of the processor, for each process.
+    # Ends endless loops, on a busy machine as well as an idle one: seconds of the processor for each
+    # process.
     resource.setrlimit(resource.RLIMIT_CPU, (600, 600))
     command = Command(os.path.abspath(sys.argv[1]))
     wanted = sys.argv[2:] or sorted(p.parent.name for p in HERE.glob("*/expect.json"))

@@ -36,7 +36,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
     case 0:
         data[at] ^= (uint8_t)(1u << (kind >> 4) % 8);
         return size;
-    case 1: /* cut */
+    case 1: /* cut the input */
         return at;
     case 2: /* repeat a piece */
     {
@@ -46,7 +46,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
         memmove(data + at + n, data + at, size - at);
         return size + n;
     }
-    default: /* leave a piece out */
+    default: /* leave out a piece */
     {
         size_t n = (next_random() >> 4) % (size - at) + 1;
         memmove(data + at, data + at + n, size - at - n);

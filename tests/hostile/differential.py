@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The corpus through the programs that people use: do they agree with us?
+"""Compares the verdicts of other programs on the corpus with ours.
 
-    differential.py TENFOLD [PREFIX]    a table, and who disagrees where, as Markdown
-    differential.py --serve PEER        reads paths from standard input (what the above starts)
+    differential.py TENFOLD [PREFIX]    prints a table, and the differences, as Markdown
+    differential.py --serve PEER        reads paths from standard input; the first form starts this one
 
-Run by hand, with the Python whose packages are asked; a peer that is not installed is left out. Old
-ztensor packages are looked for where `./dev test` puts them. Each file is read in a process of its own
-under limits of time and memory: what a peer takes from a file is everything that its own way of
-loading takes.
+Run this by hand, with the Python that has the packages; a package that is not installed is left out.
+Old ztensor packages are searched for where `./dev test` puts them. Each file is read in a process of
+its own, under limits of time and memory. A file is accepted if the package's usual way of loading
+reads all of it.
 """
 import collections
 import importlib.metadata
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import traceback
 
-SECONDS, MEMORY = 10, 4 << 30  # of the processor; of address space, most of which is the libraries'
+SECONDS, MEMORY = 10, 4 << 30  # processor time; address space, most of which libraries use
 
 
 # -------------------------------------------------------------------- the peers
@@ -115,7 +115,7 @@ def read(embeddings):
 
 
 def msgpack(path):
-    """The syntax alone: what primitiv makes of it, only primitiv knows."""
+    """Checks the syntax only; only primitiv knows more rules."""
     import msgpack as package
     unpacker = package.Unpacker(io.BytesIO(pathlib.Path(path).read_bytes()), raw=True, strict_map_key=False)
     end = 0
@@ -144,17 +144,17 @@ PEERS = {"safetensors": ("safetensors", "safetensors", safetensors), "ztensor": 
 
 
 def load(how, path):
-    """In a process of its own; never returns."""
+    """Runs in a process of its own; never returns."""
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.alarm(600)  # of the clock: for what waits instead of working
+    signal.alarm(600)  # seconds of the clock, for code that waits
     try:
         how(path)
         verdict = "accepts", ""
     except MemoryError as error:
         verdict = "takes memory", str(error)
-    except BaseException as error:  # a panic of Rust is no Exception
+    except BaseException as error:  # a panic in Rust is not an Exception
         if any(word in f"{type(error).__name__} {error}" for word in ("Panic", "panick")):
             verdict = "panics", f"{type(error).__name__}: {error}"
         elif "bad_alloc" in str(error) or "allocate" in str(error):
@@ -166,10 +166,10 @@ def load(how, path):
 
 
 def serve(peer):
-    """A line of JSON for each line with a path: what came of it, and why."""
+    """Prints a line of JSON for each line with a path: the result, and the reason."""
     how = PEERS[peer][2]
     try:
-        how("/dev/null")  # whatever it says: now everything is imported
+        how("/dev/null")  # imports all modules; the result does not matter
     except BaseException:
         pass
     for line in sys.stdin:
@@ -198,7 +198,7 @@ def serve(peer):
 
 
 def environment(peer):
-    """What a peer is started with, and its version; None if it is not there."""
+    """The environment for a peer, and its version; None if it is not installed."""
     package = PEERS[peer][1]
     if peer.startswith("ztensor-"):
         folder = pathlib.Path(sys.prefix) / peer
@@ -219,7 +219,7 @@ def ask(peer, env, paths):
 
 
 def ours(tenfold, paths):
-    """Does it verify?"""
+    """Does `tenfold verify` accept them?"""
     told = []
     for at in range(0, len(paths), 200):
         done = subprocess.run([tenfold, "verify", "--json", *paths[at:at + 200]], capture_output=True, check=False)
@@ -232,7 +232,7 @@ def main():
         return serve(sys.argv[2])
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    import make  # not where peers are served: its generators go by the names of their packages
+    import make  # not when serving: generators have the names of packages
     corpus = make.corpus()
     prefix = sys.argv[2] if len(sys.argv) > 2 else ""
     entries = json.loads(make.LIST.read_text(encoding="utf-8"))["files"]

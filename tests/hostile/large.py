@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Headers of many million bytes take time and memory in proportion, nothing worse.
+"""Headers of many million bytes take time and memory in proportion to their size.
 
     large.py TENFOLD
 
-Files are made here and thrown away. Each shape of header is opened at an eighth and at half of 33 million
-bytes, and with TNF_FULL in the environment of 99 million, which safetensors just allows;
-time of the processor may grow eightfold and memory sixfold between them (both grow fourfold if all is
-linear). As many tensors as fit take no more memory than four times the file, in safetensors
-and in what zTensor 2 makes of it. An item of an array in metadata takes 24 bytes: a GGUF file of one array
-of u8 takes 26 times its size, and no more if it is hashed. Repairing a checkpoint that was cut short takes memory in
-proportion, too. No time is compared with a clock, so that a busy machine does not matter.
+The files are temporary. Each kind of header is opened in two sizes: an eighth and a half of 33 million bytes, or,
+with TNF_FULL in the environment, of 99 million, about the limit of safetensors. Between them, processor time may
+grow eightfold and memory sixfold (both grow fourfold if they are linear). A header full of tensors takes at most
+four times the size of the file in memory, in safetensors and converted to zTensor 2. An item of an array in metadata
+takes 24 bytes: a GGUF file of one array of u8 takes at most 26 times its size, also when it is hashed. The memory
+for repairing a checkpoint that was cut short is proportional to its size, too. Only processor time is measured, so a
+busy machine does not matter.
 """
 import os
 import pathlib
@@ -27,7 +27,8 @@ HEADER = 99_000_000 if "TNF_FULL" in os.environ else 33_000_000
 
 
 def row(before, one, after, n):
-    """As many as fit into n bytes, in pieces: what is large here would count as the command's memory."""
+    """As many items as fit into n bytes, in pieces, because the memory of this script would count as
+    that of the command."""
     count = (n - len(before) - len(after)) // (len(one(0)) + 1)
     yield before
     for at in range(0, count, 1000):
@@ -46,7 +47,7 @@ def keys(n):
 
 
 def dimensions(n):
-    """Tensors of as many dimensions as are allowed."""
+    """Tensors with the largest allowed number of dimensions."""
     shape = ",".join(["1"] * 63 + ["0"])
     return row("{", lambda i: '"%07d":{"dtype":"U8","shape":[%s],"data_offsets":[0,0]}' % (i, shape), "}", n)
 
@@ -64,7 +65,7 @@ def value(n):
 
 
 def escapes(n):
-    """One string, all of it escaped."""
+    """One string in which all characters are escaped."""
     return text("\\u0041", n)
 
 
@@ -86,7 +87,7 @@ def write(path, pieces):
 
 
 def measure(command, *paths, what="info"):
-    """Seconds of the processor and peak KiB."""
+    """Exit code, processor time in seconds, and peak memory in KiB."""
     child = os.posix_spawn(command, [command, what, "-q", *paths], os.environ,
                            file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
     _, status, used = os.wait4(child, 0)
@@ -94,7 +95,7 @@ def measure(command, *paths, what="info"):
 
 
 def many_tensors(command, scratch):
-    """Memory against the file, of the same tensors in two formats."""
+    """Memory relative to the size of the file, for the same tensors in two formats."""
     small, large = scratch / "many.safetensors", scratch / "many.zt"
     write(small, tensors(HEADER))
     subprocess.run([command, "convert", "-q", "--no-sync", "-t", "ztensor2", small, large], check=True)
@@ -108,7 +109,7 @@ def many_tensors(command, scratch):
 
 
 def many_numbers(command, scratch):
-    """An honest array of small numbers in the metadata of a GGUF file."""
+    """A valid array of small numbers in the metadata of a GGUF file."""
     path, n = scratch / "numbers.gguf", 8 << 20
     key = struct.pack("<Q3sIIQ", 3, b"a.b", 9, 0, n)
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + key + bytes(range(256)) * (n // 256) + bytes(32))
@@ -122,7 +123,8 @@ def many_numbers(command, scratch):
 
 
 def cut_checkpoint(command, scratch):
-    """A checkpoint of PyTorch without its directory: how long a record is stands in the pickle alone, and is looked up."""
+    """A checkpoint of PyTorch without its directory: only the pickle has the length of each record, which is looked
+    up."""
     memory = []
     for n in (4000, 16000):
         path, out = scratch / f"cut_{n}.pt", scratch / f"repaired_{n}.pt"

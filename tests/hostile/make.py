@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Makes the corpus of hostile files (Python's own library only), by every generator in generators/.
 
-    make.py DIRECTORY    write the files there; the tests have theirs in the build folder
-    make.py --update     write corpus.json anew: what each file is, its verdict, its digest
-    make.py --check      does corpus.json say what would be written, byte for byte?
+    make.py DIRECTORY    write the files there; the tests use the build directory
+    make.py --update     write corpus.json: a description, the verdict and the digest of each file
+    make.py --check      compare corpus.json with what --update would write
 
-The files are in no archive: the digests in corpus.json tell whether they are still what they were.
+The files are not in the repository; the digests in corpus.json show whether they have changed.
 """
 import hashlib
 import importlib
@@ -23,13 +23,13 @@ import kit  # noqa: E402
 
 
 def generators():
-    """Every module beside kit.py that has make(), by its place."""
+    """Every module next to kit.py that has make()."""
     names = sorted(path.stem for path in (HERE / "generators").glob("*.py"))
     return [importlib.import_module(name) for name in names if name != "kit"]
 
 
 def digest(files):
-    """Of the names and the bytes of a case: the first 16 digits of a SHA-256."""
+    """The first 16 digits of the SHA-256 of the names and bytes of a case."""
     sha = hashlib.sha256()
     for name, data in sorted(files.items()):
         sha.update(f"{name}\0{len(data)}\0".encode() + data)
@@ -56,7 +56,8 @@ def text_of(entries):
 
 
 def write(folder):
-    """Makes the folder hold the corpus and nothing else; touches only what is not so already."""
+    """Makes the directory contain exactly the corpus; writes only files that are not the same
+    already."""
     files = all_cases()[0]
     for path in [p for p in folder.rglob("*") if p.is_file()]:
         if str(path.relative_to(folder)) not in files:
@@ -70,14 +71,14 @@ def write(folder):
 
 
 def corpus():
-    """Where the files are, for those who read them; they are made if they are not there."""
+    """The directory of the files, which are made if they are missing."""
     folder = pathlib.Path(os.environ.get("TENFOLD_HOSTILE") or HERE.parents[1] / "build/hostile")
     write(folder)
     return folder
 
 
 def check():
-    """The names of all cases that are not as the list has them."""
+    """The names of all cases that differ from the list."""
     made, listed = all_cases()[1], json.loads(LIST.read_text(encoding="utf-8"))["files"]
     old, new = ({e["file"]: e for e in entries} for entries in (listed, made))
     wrong = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))

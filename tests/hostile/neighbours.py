@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What may lie beside a file, or under the names that an index gives: no archive keeps such things, so
-they are made here.
+"""Things that may be next to a file, or have the names that an index gives. An archive cannot contain
+them, so they are made here.
 
     neighbours.py TENFOLD [CLASS]
 
-    Q  undo files (.NAME.tenfold-undo) that are none: the file is read as if they were not there
-    R  aliases: one shard under hundreds of names is one file
-    S  names of shards that are not there, by the hundred thousand
-    T  shards that are no files: FIFOs, devices, directories, sockets, links to nothing and to themselves
+    Q invalid undo files (.NAME.tenfold-undo): they are ignored when the file is read
+    R aliases: one shard with hundreds of names is one file
+    S hundreds of thousands of names of missing shards
+    T shards that are not files: FIFOs, devices, directories, sockets, links to nothing and to themselves
 
-Everything happens under the limits of run.py: 16 times the bytes on the disk and 16 MiB of memory, two
-seconds of the processor (twenty for S, which a search for each name among all would take many minutes
-for). A command that waits for somebody is ended, and told.
+The limits are those of run.py: 16 times the bytes on the disk and 16 MiB of memory, two seconds of
+processor time (twenty for S; comparing each name with all others would take many minutes). A command
+that waits for something is ended and reported.
 """
 import hashlib
 import json
@@ -43,7 +43,7 @@ def index(where, weight_map):
 
 
 def bytes_in(where):
-    """Each file once, and what it has on the disk rather than what it claims."""
+    """The bytes on the disk, without holes. Each file counts once."""
     seen = {}
     for path in where.rglob("*"):
         st = path.lstat()
@@ -52,7 +52,7 @@ def bytes_in(where):
 
 
 def run(command, where, *args, seconds=2):
-    """Exit code, stdout, stderr, under the limits of what lies there."""
+    """Exit code, stdout, stderr, under the limits for the files in that directory."""
     room = None if command.asan else (command.idle + 16) * MIB + 16 * bytes_in(where)
     seconds *= 5 if command.asan else 1
 
@@ -76,7 +76,7 @@ def run(command, where, *args, seconds=2):
 # ------------------------------------------------------------------ Q: undo files
 
 def undo_file(ranges, size):
-    """By its description in src/io/undo.c, with its digest."""
+    """Follows the description in src/io/undo.c, with a valid digest."""
     body = b"TNFUNDO1" + struct.pack("<QQQ", size, size, len(ranges))
     for at, old, new in ranges:
         body += struct.pack("<QQQ", at, len(old), len(new)) + old + new
@@ -109,7 +109,8 @@ def of_another(path, content):
 
 def undo_classes(model):
     size = len(model)
-    # byte 7 is 0 in any such file: one range that is half way, and one that would replace the rest
+    # byte 7 is 0 in these files: one file has a half-done range, the other one would replace the
+    # rest
     planted = undo_file([(7, b"\1", b"\0"), (8, b"X" * 20, b"")], size)
     half = undo_file([(7, b"\1", b"\0"), (9, model[9:10], b"Y")], size)
     yield "a FIFO", os.mkfifo
@@ -160,7 +161,8 @@ def undo_files(command, scratch):
 # ------------------------------------------------------------------ R: aliases
 
 def alias_classes(where):
-    """One shard of a megabyte by many names: 1.1 MB on the disk once took a gigabyte."""
+    """One shard of a megabyte with many names: 1.1 MB on the disk must not take a gigabyte of
+    memory."""
     def linked(i, link):
         (where / "l").mkdir(exist_ok=True)
         link(where / "s", where / f"l/{i}")
@@ -197,8 +199,8 @@ def aliases(command, scratch):
 # ------------------------------------------------------------------ S: missing
 
 def missing(command, scratch):
-    """Comparing each of these names with all before it takes 20,000,000,000 comparisons. (What is said of all is
-    more than one allocation may have with AddressSanitizer.)"""
+    """Comparing each of these names with all before it would take 20,000,000,000 comparisons. (The complete
+    output needs more memory than one allocation may have with AddressSanitizer.)"""
     count = 30_000 if command.asan else 200_000
     where = scratch / "missing"
     where.mkdir()

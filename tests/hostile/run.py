@@ -4,17 +4,17 @@
 
     run.py TENFOLD [PREFIX]     the files are made first, in $TENFOLD_HOSTILE or build/hostile
 
-What corpus.json says must come out: opened or not, the status, the byte, the number of tensors. And
-of every file, whatever it is: no crash, no memory beyond 16 times the file and 16 MiB (over what the
-command needs for any file), no more than two seconds of the processor, one line for each error, no
-control character on its way to a terminal, nothing left of an output that did not get complete, and
-outputs that verify.
+The result must be the one in corpus.json: opened or not, the status, the offset, the number of tensors. For
+every file there is no crash, no memory beyond 16 times the file and 16 MiB (above what the command needs
+for any file), at most two seconds of processor time, one line for each error, no control character to a
+terminal, no incomplete output, and all outputs verify.
 
-All of them are listed, and every fifth is converted and repaired; all are with TNF_FULL in the environment.
+All files are listed. Every fifth one is converted and repaired, or all of them with TNF_FULL in the
+environment.
 
-With AddressSanitizer address space means nothing: there no single allocation may be above 16 MiB,
-ten seconds are allowed, and all files are verified, but only every fortieth is more than that. The
-rest is for tests/alone/corpus.c, which does the same and more with all of them in one process.
+With AddressSanitizer, address space cannot be limited: instead, no single allocation may be larger than 16
+MiB. Ten seconds are allowed. All files are verified; the other checks are made with every fortieth file
+only, because tests/alone/corpus.c does the same and more with all files in one process.
 """
 import concurrent.futures
 import json
@@ -37,7 +37,7 @@ MIB = 1 << 20
 
 
 class Wrong(Exception):
-    """What a file does not do as it should."""
+    """A file does not give the expected result."""
 
 
 def need(ok, *words):
@@ -55,7 +55,7 @@ class Command:
         self.idle = None if self.asan else self.measure()
 
     def run(self, *args, room=None):
-        """room: MiB of address space. Gives exit code, stdout, stderr."""
+        """room: MiB of address space. Returns exit code, stdout, stderr."""
         limits = f"ulimit -t {10 if self.asan else 2}; ulimit -c 0;" + (f" ulimit -v {room * 1024};" if room else "")
         done = subprocess.run(["/bin/sh", "-c", limits + ' exec "$@"', "sh", self.path, *map(str, args)], env=self.env,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=3600, check=False)
@@ -65,7 +65,7 @@ class Command:
         return done.returncode, done.stdout, error
 
     def measure(self):
-        """The address space, in MiB, that converting a tiny file takes."""
+        """The address space, in MiB, that is needed to convert a tiny file."""
         with tempfile.TemporaryDirectory() as scratch:
             out = pathlib.Path(scratch) / "out.zt"
             sound = CORPUS / "gptrs-archive/P/sound.gten"
@@ -80,7 +80,7 @@ class Command:
         return low
 
     def limited(self, entry, *args):
-        """Under the limits of this file."""
+        """Runs the command under the limits for this file."""
         size = sum(p.stat().st_size for p in files_of(entry))
         return self.run(*args, room=None if self.asan else self.idle + 16 + 16 * size // MIB + 1)
 
@@ -90,7 +90,7 @@ def path_of(entry):
 
 
 def statuses(entry):
-    """Those that are right: one, almost always."""
+    """The statuses that are right, mostly only one."""
     return entry["status"] if isinstance(entry["status"], list) else [entry["status"]]
 
 
@@ -109,7 +109,7 @@ def check_line(entry, error):
 
 def check_info(command, entry):
     rejected = entry["verdict"] == "rejected"
-    # `info` lists a model with missing shards; `meta` wants all of it
+    # `info` lists a model with missing shards; `meta` needs all of them
     absent = rejected and ("TNF_ENOTFOUND" in statuses(entry) or entry.get("message") == "missing")
     verb = "meta" if absent else "info"
     code, out, error = command.limited(entry, verb, "--json", path_of(entry))
@@ -150,7 +150,8 @@ def check_verdict(entry, told):
 
 
 def check_output(command, entry, scratch, *args):
-    """Of what writes: complete, or nothing. Gives the output if there is one."""
+    """Checks a command that writes: its output is complete, or there is none. Returns the output,
+    if there is one."""
     out = scratch / (args[0] + "_" + entry["file"].replace("/", "_") + args[-1])
     code, _, error = command.limited(entry, args[0], "--no-sync", *args[1:-1], path_of(entry), out)
     there = {p.name for p in scratch.iterdir() if p.name.startswith(out.name) or ".tmp-" in p.name}
@@ -161,7 +162,8 @@ def check_output(command, entry, scratch, *args):
         need(not done, "converted what does not open")
     if entry["verdict"] == "accepted":
         need(code in (0, 5) or args[0] == "repair", args[0], "exits with", code, error)
-        # A last line without an end may be torn; what nobody knows cannot be kept: who repairs is told.
+        # A last line without a line break may be incomplete, and unknown keys and types cannot be kept,
+        # so repair reports a loss.
         doubtful = any(w in entry["file"] for w in ("twice", "no_last_newline.glove", "unknown_root_key",
                                                       "gguf/I/then_", "gguf/J/big_iq1_s", "pytorch/J/dtype",
                                                       "pytorch/J/storage_class"))
@@ -187,12 +189,12 @@ def check_one(job):
         return None, [o for o in outputs if o]
     except Wrong as wrong:
         return f"{entry['file']}: {wrong}", []
-    except Exception as error:  # a runner that dies tells nothing of the other files
+    except Exception as error:  # the runner goes on with the other files
         return f"{entry['file']}: {type(error).__name__}: {error}", []
 
 
 def verify_all(command, paths):
-    """{path: what verify says of it}, many at once."""
+    """{path: the result of verify}, for many files at once."""
     told = {}
     for at in range(0, len(paths), 200):
         part = [str(p) for p in paths[at:at + 200]]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stranger's program: writes a file, reads it back, compares. */
+/* A program of a user: it writes a file, reads it and compares the result. */
 #include <stdio.h>
 #include <string.h>
 #include <tenfold/build.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the watchers of formats share whose fixtures come as FILE, FILE.json and bad/manifest.json.
+"""Shared by the tests of formats whose fixtures are FILE, FILE.json and bad/manifest.json.
 
 FILE.json says under "expected" which tensors there are (name, dtype, shape, sha256 of the elements, or
 "strings"), and "attrs". A case of the manifest has a verdict: open, refuse, refuse-tensor, verify-fails.
@@ -107,7 +107,7 @@ class Watcher:
 
 
 def identical(watcher, path, scratch):
-    """Read and written again, it is what it was."""
+    """A file that is read and written again has the same content."""
     out = scratch / path.name
     code, _, err = watcher.run("convert", "-q", "--no-sync", path, out)
     watcher.check(code == 0 and out.read_bytes() == path.read_bytes(), path.name, "written again:", code, err.strip())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files of the fbin family and what they hold, where those are at hand.
+"""Files of the fbin family and their content, if they are available.
 
   fbin.py TENFOLD FIXTURES
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The fastText model that finalfusion's own tests have (fasttext.bin), where it is at hand: what
-finalfusion's tools find in it, Tenfold finds too, in the model itself and in what it makes of it.
+"""The fastText model of finalfusion's own tests (fasttext.bin), if it is available. Tenfold finds
+the same as finalfusion's tools, in the model itself and in its conversions.
 
     finalfusion.py TENFOLD DIRECTORY
 """
@@ -16,7 +16,8 @@ NEIGHBOURS = {"über": [("auf", .568513), ("vor", .551551), ("durch", .547349)],
               "unknown": [("einer", .691177), ("und", .576449), ("des", .570398)]}
 NORMS = {"</s>": 1.796808, ",": .981130, "ganz": 1.291808, "über": 1.199291}
 UNIT = {"ganz": [.106457, .084734, -.240248, .149297, -.104833], "über": [.374406, .192919, .176910, .178576, .109233]}
-# Unknown words: how many n-grams, the length of their sum, the first of its direction.
+# Unknown words: how many n-grams they have, the length of their sum, the first number of its
+# direction.
 UNKNOWN = {"iddqd": (14, 19.206649, [-.012209, -.014696, .062403, .166746, .016679]),
            "idspispopd": (34, 40.515978, [.092582, .078299, -.092229, .215252, -.075008]),
            "unknown": (22, 30.805621, [.358488, -.071423, -.006603, .252007, .022350])}
@@ -59,7 +60,7 @@ def check(model, scratch):
         told = vector(fifu, word)
         near([told["norm"]], [length], (word, "length"))
         near(told["vector"], unit, word)
-        mean = vector(model, word)["vector"]  # fastText's: the mean
+        mean = vector(model, word)["vector"]  # the form of fastText: the mean
         near([x * count / length for x in mean], unit, (word, "in the model"))
     run("convert", "-t", "fasttext", "--force", fifu, back)
     check_neighbours(back)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files that Flax wrote, where those are at hand.
+"""Files that Flax wrote, if they are available.
 
   flax.py TENFOLD FIXTURES
 """

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""GGUF files written by gguf-py, ggml and by hand, and what both say of bad ones, where those are at hand.
+"""GGUF files written by gguf-py, ggml and by hand, and the answers of both programs to bad files, if they
+are available.
 
   gguf.py TENFOLD FIXTURES
 
-FIXTURES holds *.gguf with a .json of what each says, bad/ with manifest.json, and split/.
+FIXTURES has *.gguf, each with a .json of its content, bad/ with manifest.json, and split/.
 """
 import base64
 import hashlib
@@ -31,7 +32,7 @@ def check(ok, file, what):
 
 
 def same(kind, want, have):
-    """Floats are compared as the type that they have: the file's own digits are not kept."""
+    """Floats are compared in their own type: the digits in the file are not kept."""
     if isinstance(want, list):
         return isinstance(have, list) and len(want) == len(have) and all(same(None, w, h) for w, h in zip(want, have))
     if isinstance(want, float) and isinstance(have, (float, int)):
@@ -84,14 +85,14 @@ def check_tensors(file, wanted):
         check(hashlib.sha256(code.stdout).hexdigest() == w["sha256"], file,
               f"{w['name']}: other bytes ({code.stderr.decode('utf-8', 'replace').strip()})")
         done["tensors"] += 1
-        if "f32_sha256" in w:  # the numbers that its blocks stand for, by ggml and gguf-py
+        if "f32_sha256" in w:  # the numbers that its blocks represent, by ggml and gguf-py
             code = subprocess.run([TENFOLD.encode(), b"cat", b"--raw", str(file).encode(), name],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
             check(hashlib.sha256(code.stdout).hexdigest() == w["f32_sha256"], file, f"{w['name']}: other numbers")
 
 
 def check_encoded(file, wanted, scratch):
-    """Floats to blocks of each type, as ggml and gguf-py make them."""
+    """Converts floats to blocks of each type; the results are those of ggml and gguf-py."""
     for kind, w in wanted.items():
         out = scratch / f"{kind}.gguf"
         code, _, err = run("convert", "--no-sync", "--dtype", kind, file, out)
@@ -102,7 +103,7 @@ def check_encoded(file, wanted, scratch):
 
 
 def check_ways(file, canonical, scratch):
-    """Written again it is canonical; by way of other formats the same comes out, to the byte."""
+    """Written again, it is canonical; through other formats, the bytes are the same."""
     out, there = scratch / "out.gguf", scratch / "there"
     code, _, err = run("convert", "-q", "--force", "--no-sync", file, out)
     check(code == 0, file, f"written again: {code} {err.strip()}")
@@ -112,7 +113,7 @@ def check_ways(file, canonical, scratch):
     again = out.read_bytes()
     for way in ("ztensor2", "safetensors"):
         if file.stem == "name_empty" and way == "ztensor2":
-            continue  # it has no empty names
+            continue  # other formats may not have empty names
         code, _, err = run("convert", "-q", "--force", "--no-sync", "-t", way, file, there)
         check(code == 0, file, f"to {way}: {code} {err.strip()}")
         code, _, err = run("convert", "-q", "--force", "--no-sync", "-t", "gguf", there, out)
@@ -161,7 +162,7 @@ def check_sets(scratch):
         code, out, err = run("info", "--json", folder / want["files"][1])
         told = json.loads(out)
         check("gguf.split.no" in told["attrs"] and told["warnings"], folder / want["files"][1], "says not what it is")
-    # Three tensors a file: what gguf-py wrote, to the byte.
+    # Three tensors in each file: the same bytes as gguf-py wrote.
     code, _, err = run("split", "-q", folder / "whole.gguf", "-t", "gguf", "--name", "py", "--max-size", "1K", "-o",
                        scratch / "split")
     for i in (1, 2, 3):
@@ -191,12 +192,12 @@ def check_bad(case):
     check(code in ((1, 4) if refused else (0,)), file, f"verify gives {code}: {err.strip()}")
     opens = run("ls", "--lenient", file)[0] == 0
     if opens:
-        # ggml's reader looks at the header only; llama.cpp then finds that the data is not all there.
+        # ggml's reader only reads the header; llama.cpp then finds that data are missing.
         cut = file.stem in ("trunc_223", "dims_larger_than_file")
         check_programs(file, dict(case, ggml_c="cut short") if cut else case)
     for program in () if opens else ("llama.cpp", "gguf-py"):
         code, _, err = run("verify", "--for", program, file)
-        check(code == 4 and f"cannot tell whether {program} loads it" in err, file,
+        check(code == 4 and f"cannot check whether {program} loads the file" in err, file,
               f"verify --for {program} gives {code}: {err.strip()}")
         check("will not load" not in err, file, f"verify --for {program} says {err.strip()}")
     done["bad files"] += 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files that h5py and Keras wrote, where those are at hand.
+"""Files that h5py and Keras wrote, if they are available.
 
   hdf5.py TENFOLD FIXTURES
 """
@@ -22,7 +22,7 @@ class HDF5(Watcher):
 
     def check_bad(self, case, folder):
         path, verdict = folder / case["file"], case["verdict"]
-        if verdict == "refuse-tensor":  # what is not followed or not known is no damage
+        if verdict == "refuse-tensor":  # things that are not followed or unknown are not damage
             self.bad += 1
             code, out, err = self.run("info", path)
             self.check(code == 0, path.name, "does not list:", err.strip())

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files written by NumPy and ml_dtypes, and NumPy's answers to odd ones, where those are at hand.
+"""Files written by NumPy and ml_dtypes, and NumPy's answers to unusual files, if they are
+available.
 
   numpy.py TENFOLD FIXTURES
 
-FIXTURES holds *.npy and *.npz with a .json of what each says, and bad/ with manifest.json.
+FIXTURES has *.npy and *.npz, each with a .json of its content, and bad/ with manifest.json.
 """
 import hashlib
 import json
@@ -49,7 +50,7 @@ def check_file(file, want):
 
 
 def check_again(file, scratch):
-    """Read and written, by itself and by way of others, it is what it was."""
+    """A file that is read and written, directly or through other formats, stays the same."""
     out = scratch / "out.npy"
     code, _, err = run("convert", "-q", "--force", "--no-sync", file, out)
     check(code == 0 and out.read_bytes() == file.read_bytes(), file, f"written again: {code} {err.strip()}")
@@ -84,7 +85,7 @@ def check_archive(file, want):
 
 
 def check_archive_again(file, want, scratch):
-    """To the byte where that is promised; everywhere the same content."""
+    """The bytes are the same if that is promised; the content is always the same."""
     out, there = scratch / "out.npz", scratch / "there.npz"
     for way in ("npz", "ztensor2", "safetensors"):
         if want.get("extras") and way != "npz":
@@ -100,12 +101,13 @@ def check_archive_again(file, want, scratch):
 
 
 def check_bad_archive(case):
-    """What does not open, what opens but is damaged, and what only cannot be read."""
+    """Files that do not open, that open but are damaged, and whose content cannot be read."""
     file = HERE / "bad" / case["file"]
     code, _, err = run("info", file)
     verified = run("verify", file)[0]
     if case["verdict"] == "accept":
-        # The pickle of its array of objects would call something: it is listed, and verify is an audit.
+        # The pickle of its array of objects would call a function: the file is listed, and verify
+        # reports the call.
         told = run("verify", file)
         check(code == 0 and verified == 1, file, f"info {code}, verify {verified}")
         check("builtins.exec" in told[1].decode() + told[2], file, "verify does not name builtins.exec")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Models that the package onnx wrote, where those are at hand.
+"""Models that the package onnx wrote, if they are available.
 
   onnx.py TENFOLD FIXTURES
 """
@@ -12,7 +12,7 @@ RAW = ("raw.onnx",)
 
 
 def again(watcher, path, scratch):
-    """By way of another format it is the same; raw models to the byte."""
+    """Through another format the content is the same; raw models have the same bytes."""
     there, out, twice = scratch / "there.zt", scratch / "out.onnx", scratch / "twice.onnx"
     for source, target in ((path, there), (there, out), (out, twice)):
         code, _, err = watcher.run("convert", "-q", "--no-sync", source, target)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checkpoints that Orbax wrote, where those are at hand.
+"""Checkpoints that Orbax wrote, if they are available.
 
   orbax.py TENFOLD FIXTURES
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files written by primitiv itself, and its answers to odd ones, where those are at hand.
+"""Files written by primitiv itself, and its answers to unusual files, if they are available.
 
   primitiv.py TENFOLD FIXTURES
 
-FIXTURES holds *.primitiv with a .json of what each says (values by their bits), and probe/ with
-manifest.json: what the real reader made of each file.
+FIXTURES has *.primitiv, each with a .json of its content (values by their bits), and probe/ with
+manifest.json: the result of the real reader for each file.
 """
 import json
 import re
@@ -38,14 +38,14 @@ def listed(file, *more):
 
 
 def join(path):
-    """Names joined with dots; of backslashes only those before a dot count."""
+    """Names joined with dots; only backslashes before a dot count."""
     return ".".join(re.sub(r"(\\*)\.", lambda m: m[1] * 2 + "\\.", e) if i + 1 == len(path) else
                     re.sub(r"(\\*)(\.|$)", lambda m: m[1] * 2 + ("\\." if m[2] else ""), e)
                     for i, e in enumerate(path))
 
 
 def row_major(dims, values):
-    """Column-major values, turned."""
+    """Column-major values in the order of rows."""
     out, index = [], [0] * len(dims)
     for _ in values:
         at = 0
@@ -124,7 +124,7 @@ def check_fixture(file):
 
 
 def check_again(file, scratch):
-    """Read and written, by itself and by way of others, it is what it was."""
+    """A file that is read and written, directly or through other formats, stays the same."""
     out = scratch / "out.primitiv"
     code, _, err = run("convert", "-q", "--force", "--no-sync", file, out)
     check(code == 0 and out.read_bytes() == file.read_bytes(), file, f"written again: {code} {err.strip()}")
@@ -132,16 +132,16 @@ def check_again(file, scratch):
         there = scratch / "there"
         code, _, err = run("convert", "-q", "--force", "--no-sync", "-t", way, file, there)
         if code == 5 and "names have 1 to 1024 bytes" in err:
-            continue  # said so, and nothing written
+            continue  # the command says so, and writes nothing
         check(code == 0, file, f"to {way}: {code} {err.strip()}")
         code, _, err = run("convert", "-q", "--force", "--no-sync", "-t", "primitiv", there, out)
         check(code == 0 and out.read_bytes() == file.read_bytes(), file, f"by way of {way}: {code} {err.strip()}")
 
 
-# ---------------------------------------------------------------- the real reader's answers
+# ---------------------------------------------------------------- answers of the real reader
 def wanted_code(answer):
-    """What we give: 0 or 4. Two differences are meant: no model decides which paths there may be, and
-    sizes are not counted in 32 bits."""
+    """Our exit code: 0 or 4. Two differences are intended: no model decides which paths there may be,
+    and sizes are not counted in 32 bits."""
     if answer.startswith("OK"):
         return 0
     unknown = re.search(r"does not have a parameter with name: '(.*?)'", answer)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checkpoints written by torch, malicious and broken ones, and what must come of each, where those are at hand.
+"""Checkpoints written by torch, malicious and broken ones, and the expected result of each, if they are
+available.
 
   pytorch.py TENFOLD FIXTURES
 
-FIXTURES holds files with a .json of what each says, folders with NAME.dir.json, and bad/ with manifest.json.
-No file may run anything: a payload that ran would make the file that TENFOLD_MARKER names.
+FIXTURES has files, each with a .json of its content, directories with NAME.dir.json, and bad/ with
+manifest.json. No file may execute anything: an executed payload would make the file that TENFOLD_MARKER names.
 """
 import hashlib
 import json
@@ -126,12 +127,13 @@ def check_bad(case):
         check(code == 4 or verified == 1, file, f"cat of a damaged tensor gives {code}")
 
 
-# What a program opens before it does anything: its libraries, and what the C library and the machine say of themselves.
+# Files that a program opens before it does anything: its libraries, and what describes the C library and the machine.
 SYSTEM = re.compile(r"/(etc/ld\.so|lib|lib64|usr/lib|usr/local/lib|proc/|sys/|usr/share/(locale|zoneinfo))|/dev/(null|urandom)$")
 
 
 def check_calls(case, scratch):
-    """Under strace: nothing is started, no socket made, and no file opened but the one that was named and the output."""
+    """Under strace: no process is started, no socket is made, and no file is opened except the named one and the
+    output."""
     file, log = HERE / "bad" / case["file"], scratch / "log"
     for args in (["ls", file], ["verify", file], ["convert", "-q", "--force", "--allow-loss", "-t", "safetensors", file, scratch / "out.safetensors"]):
         done = subprocess.run(["strace", "-f", "-qq", "-s", "4096", "-o", log, "-e",
@@ -164,7 +166,7 @@ def check_all_calls(bad):
 
 
 def check_index():
-    """An index is as safe as the worst of its shards, and says which that is."""
+    """An index is as safe as the worst of its shards, and the report names that shard."""
     folder = MARKER.parent / "index"
     folder.mkdir()
     shutil.copy(HERE / "state_dict.pt", folder / "a.bin")

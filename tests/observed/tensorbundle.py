@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checkpoints that TensorFlow wrote, where those are at hand.
+"""Checkpoints that TensorFlow wrote, if they are available.
 
   tensorbundle.py TENFOLD FIXTURES
 """

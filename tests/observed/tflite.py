@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Models that TensorFlow converted, where those are at hand.
+"""Models that TensorFlow converted, if they are available.
 
   tflite.py TENFOLD FIXTURES
 """

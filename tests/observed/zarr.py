@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Stores that zarr-python wrote, where those are at hand.
+"""Stores that zarr-python wrote, if they are available.
 
   zarr.py TENFOLD FIXTURES
 """

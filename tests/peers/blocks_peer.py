@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Block types against the package gguf: any bytes decoded, numbers of all sizes encoded.
+"""Compares block types with the package gguf: random bytes are decoded, numbers of all sizes are
+encoded.
 
-    blocks_peer.py TENFOLD        (tests/blocks-program lies beside the command)
+    blocks_peer.py TENFOLD        (tests/blocks-program is next to the command)
 
-Every instruction set of this machine is compared bit for bit, NaNs as one. Needs numpy and gguf.
+Every instruction set of this machine must give the same bits; all NaNs count as equal. Needs numpy
+and gguf.
 """
 import pathlib
 import subprocess
@@ -45,7 +47,7 @@ def compare_decoding(name, size, sets):
 
 
 def floats(elements):
-    """Blocks of weights, of one size each, of ties, of what is subnormal, of zeros, of all sizes."""
+    """Blocks of weights, of one size each, of ties, of subnormal numbers, of zeros, of all sizes."""
     shape = (BLOCKS // 5, elements)
     weights = random.standard_normal(shape) * 10.0 ** random.uniform(-6, 4, (shape[0], 1))
     ties = random.integers(-64, 64, shape) / 16

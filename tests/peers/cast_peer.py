@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tenfold convert --dtype against numpy and ml_dtypes.
+"""Compares tenfold convert --dtype with numpy and ml_dtypes.
 
     cast_peer.py TENFOLD
 
 Every float16 and bfloat16, and many floats and doubles of all sizes, cast to each type: the bits are
-those that the packages give. Where a type has no infinity, they make NaN of what is too large and we
-its largest value: those are told apart by their size. Needs numpy, ml_dtypes and safetensors.
+those that the packages give. If a type has no infinity, the packages convert too large numbers to
+NaN, and we to the largest value; the test treats these numbers separately. Needs numpy, ml_dtypes
+and safetensors.
 """
 import pathlib
 import subprocess
@@ -55,16 +56,17 @@ def compare(name, to, values, got):
     here = got.astype(np.float64)
     assert np.isnan(here[nan]).all(), f"{name} to {to}: a NaN became a number"
     if to in SATURATES:
-        # Beyond the largest by more than half a step: ours is the largest, with the sign.
+        # Larger than the largest number by more than half a step: our result is the largest, with
+        # the sign.
         beyond = ~nan & (np.abs(wide) > largest)
         assert (np.abs(here[beyond]) == largest).all(), f"{name} to {to}: not the largest"
         assert (np.sign(here[beyond]) == np.sign(wide[beyond])).all()
         rest = ~nan & ~beyond
     else:
         rest = ~nan
-    if want is None:  # ml_dtypes rounds a double twice: by way of float
+    if want is None:  # ml_dtypes rounds a double twice: first to float
         step = np.abs(here[rest] - wide[rest])
-        for way in (-1, 1):  # no neighbour is nearer
+        for way in (-1, 1):  # no other number is nearer
             neighbour = (got[rest].view(bits).astype(np.int64) + way).astype(bits).view(dtype)
             other = np.abs(neighbour.astype(np.float64) - wide[rest])
             fine = np.isfinite(here[rest]) & np.isfinite(other)

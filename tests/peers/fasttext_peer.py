@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tenfold against fastText itself and against gensim.
+"""Compares Tenfold with fastText itself and with gensim.
 
     fasttext_peer.py TENFOLD
 
-fastText trains small models of every kind. Tenfold answers as it does: vectors of known and unknown
-words to 1e-6, the same neighbours; the models come back to the byte by way of other formats; what
-Tenfold makes of them, and of other embeddings, is loaded by fastText and gensim with the same vectors.
-Needs fasttext-wheel (or fasttext), gensim, finalfusion and numpy.
+fastText trains small models of every kind. Tenfold gives the same answers: vectors of known and
+unknown words to 1e-6, the same neighbours. Models converted to other formats and back have the same
+bytes. fastText and gensim load what Tenfold makes from them, and from other embeddings, with the same
+vectors. Needs fasttext-wheel (or fasttext), gensim, finalfusion and numpy.
 """
 import json
 import pathlib
@@ -24,7 +24,7 @@ from finalfusion import load_fasttext, load_finalfusion
 from gensim.models.fasttext import load_facebook_model, load_facebook_vectors
 
 TENFOLD = sys.argv[1]
-LOSS = "--allow-loss=tensor"  # what only training needs
+LOSS = "--allow-loss=tensor"  # only training needs these
 TMP = pathlib.Path(tempfile.mkdtemp(prefix="tenfold-fasttext-"))
 UNKNOWN = ["unknown", "iddqd", "Überhaus", "häuserbau", "實驗室", "w", "ab", "z" * 60, "der die", "-"]
 checked = {"models": 0, "vectors": 0, "neighbours": 0, "bytes": 0, "loaded": 0}
@@ -102,7 +102,7 @@ ODD = unsupervised("bytes.bin", BYTES, model="skipgram", dim=6, bucket=300, minn
 
 # ---------------------------------------------------------------- questions
 def raw_words(path):
-    """The words of a model as bytes; fastText's Python package has no way to tell of all."""
+    """The words of a model as bytes; fastText's Python package cannot return all of them."""
     data = path.read_bytes()
     size, nwords = struct.unpack_from("<ii", data, 64)
     at, out = 92, []
@@ -155,11 +155,11 @@ def check_analogies(name):
     some = [random.sample(WORDS, 3) for _ in range(40)]
     for a, b, c in (("haus", "häuser", "word"), ("der", "die", "das"), ("w1", "w2", "unknown"), *some):
         if not all(model.get_word_vector(w).any() for w in (a, b, c)):
-            continue  # a word that it knows nothing of
+            continue  # a word without any known n-gram
         want = model.get_analogies(b, a, c, k=5)
         have = json.loads(run("analogy", "--json", "-k", 5, path, a, b, c).stdout)["results"]
         for (score, other), hit in zip(want, have):
-            # It divides by the length plus 1e-8, which shows where vectors are short.
+            # fastText divides by the length plus 1e-8, which matters for short vectors.
             need(abs(hit["score"] - score) < 2e-5, name, a, b, c, hit, other, score)
         need(have[0]["word"] == want[0][1] or want[0][0] - want[1][0] < 2e-5, name, a, b, c, have[0], want[0])
         checked["neighbours"] += 1
@@ -167,7 +167,7 @@ def check_analogies(name):
 
 # ---------------------------------------------------------------- conversions
 def loads_as(path, words, want, tolerance=1e-6):
-    """fastText and gensim load it, with these vectors."""
+    """fastText and gensim load the file, with these vectors."""
     model = fasttext.load_model(str(path))
     vectors_, full = load_facebook_vectors(str(path)), load_facebook_model(str(path))
     for word, vector in zip(words, want):
@@ -179,9 +179,9 @@ def loads_as(path, words, want, tolerance=1e-6):
 
 
 def check_finalfusion(name):
-    """As finalfusion's own package imports it; and back."""
+    """Imported as in finalfusion's own package, and converted back."""
     path, fifu, back = TMP / name, TMP / "v.fifu", TMP / "again.bin"
-    run("convert", "-q", "--force", path, fifu, codes=(5,))  # counts and output have no place there
+    run("convert", "-q", "--force", path, fifu, codes=(5,))  # counts and output have no place in that format
     run("convert", "--force", LOSS, path, fifu)
     theirs, ours = load_fasttext(str(path)), load_finalfusion(str(fifu))
     need(theirs.vocab.words == ours.vocab.words, name, "other words")
@@ -190,7 +190,7 @@ def check_finalfusion(name):
     for word in UNKNOWN[:6]:
         want = theirs.embedding(word)
         need((want is None) == (ours.embedding(word) is None), name, word)
-        if want is not None and np.isfinite(want).all():  # it divides zeros by their length
+        if want is not None and np.isfinite(want).all():  # the package divides zeros by their length
             close(ours.embedding(word), want, (name, word), 5e-6)
             close(vectors(fifu, [word])[0]["vector"], want, (name, word, "asked"), 5e-6)
     model = fasttext.load_model(str(path))
@@ -207,7 +207,7 @@ def check_finalfusion(name):
 
 
 def check_simple(name):
-    """Words without n-grams, from and to finalfusion."""
+    """Words without n-grams, from finalfusion and to it."""
     path, fifu, back = TMP / name, TMP / "v.fifu", TMP / "again.bin"
     run("convert", "--force", LOSS, "--as-is", path, fifu)
     model, ours = fasttext.load_model(str(path)), load_finalfusion(str(fifu))
@@ -224,7 +224,7 @@ def check_simple(name):
 
 
 def check_dense(name):
-    """A quantized model made dense gives the same vectors."""
+    """A quantized model that was made dense has the same vectors."""
     path, back = TMP / name, TMP / "dense.bin"
     run("reconstruct", "--force", path, back, "-t", "fasttext")
     a, b = fasttext.load_model(str(path)), fasttext.load_model(str(back))
@@ -234,7 +234,7 @@ def check_dense(name):
 
 
 def check_explicit(name):
-    """As finalfusion's package: bucket to explicit, of the model itself."""
+    """Like finalfusion's package: buckets become explicit n-grams, from the model itself."""
     theirs = load_fasttext(str(TMP / name)).bucket_to_explicit()
     run("convert", "--force", LOSS, TMP / name, TMP / "v.fifu")
     run("explicit", "--force", TMP / "v.fifu", TMP / "e1.fifu")
@@ -256,10 +256,10 @@ for name_ in ("skipgram.bin", "skipgram2.bin", "hs.bin"):
 check_simple("maxn0.bin")
 for name_ in ("q0.ftz", "q1.ftz"):
     check_dense(name_)
-run("convert", TMP / ODD, TMP / "odd.fifu", codes=(5,))  # words that are no UTF-8
+run("convert", TMP / ODD, TMP / "odd.fifu", codes=(5,))  # words that are not UTF-8
 run("convert", LOSS, "--in-option", "lossy=yes", TMP / ODD, TMP / "odd.fifu")
 need(len(load_finalfusion(str(TMP / "odd.fifu")).vocab.words) == len(raw_words(TMP / ODD)), "lossy")
-run("convert", TMP / "labels_ova.bin", TMP / "labels.fifu", codes=(5,))  # what would become of the labels?
+run("convert", TMP / "labels_ova.bin", TMP / "labels.fifu", codes=(5,))  # labels have no place there
 run("similar", TMP / UNEVEN, "haus", codes=(4,))
 shutil.rmtree(TMP)
 print(", ".join(f"{n} {what}" for what, n in checked.items()))

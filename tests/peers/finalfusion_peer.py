@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tenfold against the finalfusion package, both ways.
+"""Compares Tenfold with the finalfusion package, in both directions.
 
     finalfusion_peer.py TENFOLD
 
-What the package writes is read value for value and written back to the byte (but for the length of
-an explicit vocabulary, which the package gets wrong); what Tenfold writes, from its own fixtures and
-by way of other formats, is read by the package with the same words, rows, norms and neighbours.
-Needs finalfusion and numpy.
+Tenfold reads the same values from the package's files, and writes them again with the same bytes
+(except the length of an explicit vocabulary, which is wrong in the package). The package reads
+Tenfold's files, made from our fixtures and through other formats, with the same words, rows, norms
+and neighbours. Needs finalfusion and numpy.
 """
 import itertools
 import json
@@ -51,7 +51,7 @@ def words_of(path, name="vocab"):
     return told("cat", "--json", path, name)["values"]
 
 
-# ---------------------------------------------------------------- what to write
+# ---------------------------------------------------------------- files to write
 WORDS = ["Tübingen", "New York", "a", "ordinary", "实验", "x" * 300] + [f"word{i}" for i in range(40)]
 
 
@@ -84,7 +84,7 @@ def embeddings():
             yield f"{name}-{kind}-{extra:d}", Embeddings(storage, vocab, norms, toml)
 
 
-# ---------------------------------------------------------------- reading what the package wrote
+# ---------------------------------------------------------------- reading the package's files
 def check_reading(path, e):
     info = told("info", "--json", path)
     assert info["format"] == "finalfusion", info
@@ -128,7 +128,7 @@ def same(a, b):
 
 
 def repaired(data):
-    """The package forgets the indices of n-grams in the length of their chunk."""
+    """The package leaves out the indices of n-grams in the length of their chunk."""
     at = 12 + 4 * struct.unpack_from("<I", data, 8)[0]
     while at < len(data):
         kind, length = struct.unpack_from("<IQ", data, at)
@@ -160,7 +160,7 @@ def check_package_files(folder):
         checked["files"] += 1
 
 
-# ---------------------------------------------------------------- chunks alone
+# ---------------------------------------------------------------- chunks without others
 def check_single_chunks(folder):
     for name, chunk, load in (("vocab", SimpleVocab(WORDS), load_vocab),
                               ("storage", next(storages(9))[1], load_storage),
@@ -177,7 +177,7 @@ def check_single_chunks(folder):
 
 
 # ---------------------------------------------------------------- our own fixtures, as we write them
-# By the package: words twice, an exponent of zero, no n-grams at all.
+# our fixtures, written by Tenfold
 REFUSED = {"twice", "many", "bucket_one", "explicit_no_ngrams"}
 
 
@@ -192,7 +192,7 @@ def check_fixtures(folder):
             continue
         real = folder / path.name
         done = run("convert", "--force", path, real, ok=False)
-        if done.returncode == 5:  # of another type than f32
+        if done.returncode == 5:  # a type other than f32
             assert "read only f32" in done.stderr.decode(), done.stderr
             continue
         assert done.returncode == 0, done.stderr
@@ -211,7 +211,7 @@ def check_fixtures(folder):
     assert checked["fixtures"] > 30
 
 
-# ---------------------------------------------------------------- room for later metadata
+# ---------------------------------------------------------------- free space for later metadata
 def check_room(folder):
     path, text = folder / "room.fifu", '[a]\ny = "longer"'
     for name, vocab in vocabs():
@@ -229,7 +229,7 @@ def check_room(folder):
         checked["rooms"] += 1
 
 
-# ---------------------------------------------------------------- imports, and what the package then answers
+# ---------------------------------------------------------------- imports, and the answers of the package
 def check_import(path, theirs, ours):
     assert theirs.vocab.words == ours.vocab.words
     assert np.allclose(theirs.storage, ours.storage, atol=1e-6)
@@ -249,7 +249,7 @@ def check_import(path, theirs, ours):
 
 
 def check_imports(folder):
-    """Vectors of other formats become what the package's own import makes of them."""
+    """Vectors of other formats become the same as with the package's own import."""
     raw = rng.standard_normal((len(WORDS), 12)) * np.exp(rng.standard_normal((len(WORDS), 1)))
     raw = raw.astype(np.float32)
     words = [w.replace(" ", "_") for w in WORDS]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Trees written by the package flax come back byte for byte; those that Tenfold writes are read by it.
+"""Trees of the package flax are written again with the same bytes; flax reads the trees that Tenfold writes.
 
-Without flax the package msgpack judges the bytes. TENFOLD_JAX names a folder with flax in it, which must be there then.
+Without flax, the package msgpack reads the bytes. TENFOLD_JAX names a directory with flax; if it is set, flax must be there.
 
   flax_peer.py TENFOLD
 """

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tenfold against gensim, both ways.
+"""Compares Tenfold with gensim, in both directions.
 
     gensim_peer.py TENFOLD
 
-What gensim writes, as text and binary, with and without a header, is read value for value; what
-Tenfold writes, also by way of other formats, is read by gensim with the same words, values,
-neighbours, analogies and accuracy. Needs gensim and numpy.
+Tenfold reads the same values from gensim's files: text and binary, with and without a header.
+gensim reads Tenfold's files, also those converted through other formats, with the same words,
+values, neighbours, analogies and accuracy. Needs gensim and numpy.
 """
 import json
 import pathlib
@@ -35,7 +35,7 @@ def run(*arguments):
 
 def matrix():
     m = rng.standard_normal((len(WORDS), DIMS)).astype(np.float32)
-    # Floats of all sizes, and those that are hard to print and to read.
+    # Floats of all sizes, and floats that are hard to print and to read.
     bits = rng.integers(0, 0x7F800000, (20, DIMS), dtype=np.uint32) | (rng.integers(0, 2, (20, DIMS), dtype=np.uint32) << 31)
     m[20:40] = bits.view(np.float32)
     m[40] = 0
@@ -109,7 +109,8 @@ def accuracy(tmp, path, kv):
 
 
 def unit_and_back(tmp, kv):
-    """As finalfusion wants them, the answers are the same; and the vectors come back."""
+    """Converted to finalfusion, the answers are the same; converted back, the vectors are the
+    same."""
     run("convert", "--force", tmp / "n.bin", tmp / "n.fifu")
     rows = np.frombuffer(run("cat", "--raw", tmp / "n.fifu", "embeddings"), np.float32).reshape(-1, DIMS)
     if not np.allclose(rows, kv.get_normed_vectors(), atol=1e-6):
@@ -157,7 +158,7 @@ def tenfold_writes(tmp, m):
 
 
 def odd_binary(tmp):
-    """Words that gensim keeps apart and other readers trim."""
+    """Words that gensim distinguishes, while other readers trim them."""
     words = ["x", "x\u00a0", "\u2003x", "x\t"]
     data = f"{len(words)} 2\n".encode() + b"".join(w.encode() + b" " + struct.pack("<2f", i, 1) + b"\n" for i, w in enumerate(words))
     (tmp / "odd.bin").write_bytes(data)
@@ -178,7 +179,7 @@ def main():
         tenfold_writes(tmp, m)
         odd_binary(tmp)
         clean = KeyedVectors(DIMS)
-        lengths = np.exp(rng.standard_normal((len(WORDS), 1)))  # so that it matters whether they count
+        lengths = np.exp(rng.standard_normal((len(WORDS), 1)))  # so that it matters whether these words count
         clean.add_vectors(WORDS, (lengths * rng.standard_normal((len(WORDS), DIMS))).astype(np.float32))
         clean.save_word2vec_format(str(tmp / "n.bin"), binary=True)
         clean.save_word2vec_format(str(tmp / "n.vec"), binary=False)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tenfold and GGUF files against the package gguf, both ways.
+"""Compares tenfold with the package gguf, in both directions.
 
   gguf_peer.py TENFOLD [FILES]
 
-What GGUFWriter writes tenfold reads with the same keys, types, shapes and bytes, and writes again to the byte,
-by itself and by way of zTensor 2 and safetensors; what tenfold edits, splits and makes of a safetensors file
-GGUFReader reads, and it is to the byte what GGUFWriter makes of the same content. Files are of versions 2 and 3 and,
-made here since no writer of it is left, 1; of both byte orders; with arrays in arrays and without; of any alignment;
-alone and in sets that either of the two splits. FILES are 60, or 500 to be thorough.
+tenfold reads GGUFWriter's files with the same keys, types, shapes and bytes, and writes the same bytes again,
+directly and through zTensor 2 and safetensors. GGUFReader reads the files that tenfold edits, splits and makes from
+safetensors files, and their bytes are those that GGUFWriter makes from the same content. Files have versions 2 and
+3, and version 1, which this test makes, since no writer of it is left; both byte orders; nested arrays; any
+alignment; they are single files, or sets that either program has split. FILES is their number: 60 by default, 500 for a thorough test.
 """
 import json
 import pathlib
@@ -30,7 +30,7 @@ RANGES = {"u8": (0, 2**8), "i8": (-2**7, 2**7), "u16": (0, 2**16), "i16": (-2**1
           "i32": (-2**31, 2**31), "u64": (0, 2**64), "i64": (-2**63, 2**63)}
 DENSE = {"f32": "<f4", "f16": "<f2", "f64": "<f8", "i8": "<i1", "i16": "<i2", "i32": "<i4", "i64": "<i8"}
 BLOCKS = [q for q in gguf.GGMLQuantizationType if q.name not in (
-    "F32", "F16", "F64", "I8", "I16", "I32", "I64", "BF16", "Q8_1")]  # its table has 40 bytes for Q8_1
+    "F32", "F16", "F64", "I8", "I16", "I32", "I64", "BF16", "Q8_1")]  # the package's table has 40 bytes for Q8_1
 ALIGNMENTS = [None, None, 8, 16, 64, 256, 1024, 4096]
 checked = dict.fromkeys(("files read", "written to the byte", "edited", "split", "made from safetensors", "of version 1",
                          "of version 2", "big-endian", "with nested arrays", "sets of the package's"), 0)
@@ -71,7 +71,7 @@ def rand_keys(r):
 
 
 def rand_nested(r):
-    """Arrays in arrays, two or three deep: a type in words and its value."""
+    """Nested arrays, two or three deep: a type in words and its value."""
     kind = r.choice(list(KINDS))
     inner = lambda: [rand_scalar(r, kind) for _ in range(r.randrange(1, 4))]
     if r.random() < 0.5:
@@ -80,7 +80,7 @@ def rand_nested(r):
 
 
 def pack_nested(w, kind, value):
-    """The bytes of an array in which every array tells its own type; the package has no call for it."""
+    """The bytes of an array in which every array has its own type; the package has no call for this."""
     inside = kind[6:-1]
     if not inside.startswith("array<"):
         return w._pack_val(value, T.ARRAY, False, sub_type=KINDS[inside])
@@ -88,7 +88,7 @@ def pack_nested(w, kind, value):
 
 
 def with_nested(path, keys):
-    """The file with keys of nested arrays added as its last ones; its tensors stay where they are aligned."""
+    """The file with keys of nested arrays added at the end of its keys; its tensors stay aligned."""
     data, w = path.read_bytes(), gguf.GGUFWriter(None, "llama")
     reader = gguf.GGUFReader(path)
     fields = [f for n, f in reader.fields.items() if not n.startswith("GGUF.")]
@@ -108,7 +108,7 @@ def data_end_of_header(reader, end):
 
 
 def as_version_1(data):
-    """A file of version 3 as one of version 1: lengths, counts and dimensions of 32 bits."""
+    """Converts a file of version 3 to version 1: lengths, counts and dimensions of 32 bits."""
     at, out = 24, bytearray(b"GGUF" + struct.pack("<I", 1) + data[8:12] + data[16:20])
     tensors, keys = struct.unpack_from("<QQ", data, 8)
     alignment = 32
@@ -223,7 +223,8 @@ def check_listing(path, keys, tensors):
 
 
 def read_back(path):
-    """What GGUFReader says: keys with their types and values, tensors with shapes and bytes."""
+    """The answers of GGUFReader: keys with their types and values, tensors with shapes and
+    bytes."""
     reader = gguf.GGUFReader(path)
     keys = {name: (tuple(t.name for t in f.types), f.contents()) for name, f in reader.fields.items()
             if not name.startswith("GGUF.")}
@@ -239,7 +240,7 @@ def check_file(folder, r, i):
         nested = {f"x.nested{k}": rand_nested(r) for k in range(r.randrange(1, 3))}
         with_nested(path, nested)
         flat = lambda v: [x for y in v for x in flat(y)] if isinstance(v, list) else [v]
-        have = gguf.GGUFReader(path)  # which flattens them
+        have = gguf.GGUFReader(path)  # the package flattens them
         for name, (kind, value) in nested.items():
             got = flat(have.fields[name].contents())
             assert len(got) == len(flat(value)) and ("string" not in kind or got == flat(value)), (name, value, got)
@@ -263,14 +264,14 @@ def check_file(folder, r, i):
 
 
 def check_forms(folder, path, keys, tensors, align, r):
-    """Other versions, the other byte order, and sets: all become the file of version 3, to the byte."""
+    """Other versions, the other byte order, and sets: all become the same bytes of version 3."""
     other, ours, data = folder / "other.gguf", folder / "b.gguf", path.read_bytes()
     for version, form in ((1, as_version_1(data)), (2, data[:4] + b"\2" + data[5:])):
         other.write_bytes(form)
         run("convert", "-q", "--force", "--no-sync", other, ours)
         assert ours.read_bytes() == data, ("of version", version)
         checked[f"of version {version}"] += 1
-    dense = [t for t in tensors if t[5] is None]  # of blocks the package keeps little-endian fields
+    dense = [t for t in tensors if t[5] is None]  # in blocks, the package keeps little-endian fields
     if not any("array<array" in kind for kind, _ in keys.values()):
         written(other, keys, dense, align, endianess=gguf.GGUFEndian.BIG)
         written(path, keys, dense, align)
@@ -312,7 +313,7 @@ def check_edit(path, ours, r):
         keys.pop("tenfold.reserve", None)
         assert keys.pop("tokenizer.chat_template") == (("STRING",), template)
         assert keys == before_keys and tensors == before, "an edit changed more than it should"
-        template = rand_text(r)  # once more, in place
+        template = rand_text(r)  # again, in place
         run("meta", ours, "--set", f"tokenizer.chat_template={template}", "--string")
     run("meta", ours, "--rm", "tokenizer.chat_template")
     keys, tensors = read_back(ours)
@@ -329,7 +330,7 @@ def check_split(folder, path, keys, tensors):
     found = []
     for i, part in enumerate(parts):
         have, some = read_back(part)
-        # it takes no arrays in arrays, which the whole file may have
+        # the package does not accept nested arrays, which the whole file may have
         if i == 0:
             whole = run("verify", "--for", "llama.cpp", path, ok=False).returncode
             assert run("verify", "--for", "llama.cpp", part, ok=False).returncode == whole
@@ -368,7 +369,8 @@ def check_from_safetensors(folder, r):
 
 
 def check_aligned_splits(folder, r):
-    """Split and merged with every alignment; gguf-split itself gets those wrong that are not 32."""
+    """Split and merged with every alignment; gguf-split itself is wrong for those that are not
+    32."""
     path = folder / "a.gguf"
     for align in [None] + [2**i for i in range(3, 17)]:
         keys, tensors = rand_keys(r), rand_tensors(r)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files of h5py and Keras, read and written again: both packages find every tensor equal.
+"""Files of h5py and Keras are read and written again; both packages find equal tensors.
 
   hdf5_peer.py TENFOLD
 """
@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
-WANTED = os.environ.get("TENFOLD_JAX") # a folder with keras in it, which must be there then
+WANTED = os.environ.get("TENFOLD_JAX") # a directory with keras; if it is set, keras must be there
 if WANTED:
     sys.path.insert(0, WANTED)
 try:
@@ -54,7 +54,8 @@ def random_layout(shape):
 
 
 def check_killer(folder):
-    """A group B-tree whose node is its own child: libhdf5 2.0.0 dies of it, Tenfold says where it is."""
+    """A B-tree of a group whose node is its own child: libhdf5 2.0.0 crashes, Tenfold reports its
+    place."""
     path = folder / "loop.h5"
     with h5py.File(path, "w", libver="earliest") as f:
         for i in range(400):
@@ -94,7 +95,7 @@ def check_random(folder, seed):
             assert np.array_equal(f[name][()], a), (libver, seed, name)
             assert f[name].attrs["i"] == i and f[name].attrs["text"] == "\u00e4" * i, name
         assert list(f.attrs["list"]) == [1.5, 2.5]
-    with h5py.File(back, "a") as f:  # and it can be changed
+    with h5py.File(back, "a") as f:  # and the file can be changed
         f["more"] = np.arange(5)
         f["g0"].attrs["new"] = "x"
     assert tenfold("cat", "--raw", back, "more") == np.arange(5).tobytes()
@@ -112,7 +113,7 @@ def check_strings(folder):
 
 
 def check_many(folder):
-    """20,000 tensors in one group, written by us."""
+    """20,000 tensors in one group, written by Tenfold."""
     source, path = folder / "m.npz", folder / "m.h5"
     np.savez(source, **{f"t{i}": np.full(1, i, "f4") for i in range(20000)})
     tenfold("convert", "-q", source, path)
@@ -121,7 +122,7 @@ def check_many(folder):
 
 
 def check_archive(folder):
-    """What a .keras consists of, without Keras: three members, stored, and weights that h5py finds equal."""
+    """A .keras file without Keras: three stored members, and weights that h5py finds equal."""
     config, about = b'{"module": "keras", "class_name": "Sequential", "config": {"name": "s"}}', b'{"keras_version": "3.0.0", "date_saved": "x"}'
     arrays = {"layers/dense/vars/0": random_array("<f4", (6, 4)), "layers/dense/vars/1": random_array("<f4", (4, )), "layers/bn/vars/0": random_array("<f2", (4, ))}
     with h5py.File(folder / "w.weights.h5", "w") as f:
@@ -132,7 +133,7 @@ def check_archive(folder):
             z.writestr(name, data)
     tenfold("convert", "-q", folder / "a.keras", folder / "a.zt")
     tenfold("convert", "-q", folder / "a.zt", folder / "b.keras")
-    # Other weights go into the same model.
+    # Other weights are put into the same model.
     other = {k: random_array(a.dtype.str, a.shape) for k, a in arrays.items()}
     with h5py.File(folder / "o.weights.h5", "w") as f:
         for name, a in other.items():

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tables of --map against the names of the package gguf.
+"""Compares the tables of --map with the names of the package gguf.
 
   maps_peer.py TENFOLD
 
-The tables are what tools/make-maps makes of the package; and of every name that a table knows, with layers of one,
-two and three digits and each end, `convert --map` makes what the package's own map gives.
+The tables are those that tools/make-maps makes from the package. For every name in a table, with layers of one,
+two and three digits and each ending, `convert --map` gives the same as the package's own map.
 """
 import json
 import pathlib
@@ -24,7 +24,7 @@ LAYERS = (0, 1, 42, 127)
 
 
 def names_of(table):
-    """Names for every line: of each layer, with each end."""
+    """Names for every line: of each layer, with each ending."""
     for line in table.splitlines():
         if line.startswith("#"):
             continue
@@ -64,7 +64,7 @@ def main():
             archs = re.search(r"\(gguf: (.*)\)", text).group(1).split(", ")
             maps = [get_tensor_name_map(MODEL_ARCH[a], max(LAYERS) + 1) for a in archs]
             wanted = {}
-            for old in names_of(text):  # several old names may stand for one: one of them a file
+            for old in names_of(text):  # several old names may become one new name, so each file has only one of them
                 wanted.setdefault(expected(old, maps, path.stem), []).append(old)
             for turn in range(max(map(len, wanted.values()))):
                 some = {olds[turn]: new for new, olds in wanted.items() if turn < len(olds)}

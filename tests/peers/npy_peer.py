@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tenfold and .npy files against numpy and ml_dtypes, both ways.
+"""Compares tenfold with numpy and ml_dtypes for .npy files, in both directions.
 
   npy_peer.py TENFOLD [FILES]
 
-What numpy.save() writes tenfold reads with the same type, shape, order and elements, and writes again to
-the byte, by itself and by way of zTensor 2; what tenfold makes of a safetensors file is to the byte what
-numpy.save() makes of the same array, and numpy.load() reads it. Headers as ast.literal_eval() takes them,
-made at random, are taken or refused alike, but for what is listed at the end of this file.
+tenfold reads the files of numpy.save() with the same type, shape, order and elements, and writes the same
+bytes again, directly and through zTensor 2. The files that tenfold makes from safetensors have the bytes
+that numpy.save() writes for the same array, and numpy.load() reads them. Random headers for
+ast.literal_eval() are accepted or refused by both, except for the differences listed at the end of this
+file.
 """
 import io
 import json
@@ -80,7 +81,7 @@ def rand_fields(r, depth=0):
 
 
 def rand_code(r):
-    """A descriptor, in any spelling that numpy takes for a type."""
+    """A descriptor, in any spelling that numpy accepts for a type."""
     mark = r.choice(["<", ">", "<", "="])
     kind = r.randrange(8)
     if kind == 0:
@@ -116,14 +117,14 @@ def rand_array(r):
 
 
 def rows_first(a, stored):
-    """The bytes of the file, element by element: numpy itself does not copy what lies between fields."""
+    """The bytes of the file, element by element: numpy itself does not copy bytes between fields."""
     items = np.frombuffer(stored, np.dtype((np.void, a.dtype.itemsize)))
     fortran = a.flags.f_contiguous and not a.flags.c_contiguous
     return np.ascontiguousarray(items.reshape(a.shape[::-1]).T if fortran else items).tobytes()
 
 
 def wanted(a, stored):
-    """(dtype, shape, bytes) as tenfold shows them."""
+    """(dtype, shape, bytes) as tenfold lists them."""
     dtype, shape, little = a.dtype, list(a.shape), a.dtype.newbyteorder("<")
     descr = np.lib.format.dtype_to_descr(dtype)
     raw = rows_first(a, stored) if stored else b""
@@ -154,7 +155,7 @@ def check_file(folder, r, i):
     fortran = a.flags.f_contiguous and not a.flags.c_contiguous
     assert (t["name"], t["dtype"], t["shape"]) == ("arr_0", dtype, shape), (a.dtype, t)
     assert t["order"] == ("F" if fortran and len(shape) == a.ndim else "C"), (a.dtype, a.shape, t)
-    # It is what we would have written, or its text would have been kept.
+    # We would have written the same text; otherwise the text would be kept.
     assert ("numpy.header" in t["attrs"]) == (fortran and len(shape) > a.ndim), (a.dtype, a.shape, t)
     descr = np.lib.format.dtype_to_descr(a.dtype)
     if "numpy.descr" in t["attrs"]:
@@ -196,7 +197,7 @@ def check_from_safetensors(folder, r):
 
 
 def check_hashes(folder):
-    """The order of bytes and of rows is no content; the unit of a time is."""
+    """The order of bytes and of rows is not content; the unit of a time is."""
     def hash_of(a):
         (folder / "x.npy").write_bytes(saved(a))
         return run("hash", folder / "x.npy").stdout.split()[0]
@@ -210,7 +211,7 @@ def check_hashes(folder):
 
 
 def check_padding(folder):
-    """Headers of every length modulo 64, and where version 2 begins."""
+    """Headers of every length modulo 64, and those at the beginning of version 2."""
     path = folder / "p.npy"
     for n in [*range(1, 67), *range(65440, 65460)]:
         path.write_bytes(saved(np.zeros(3, [("x" * n, "<f4")])))
@@ -258,11 +259,11 @@ def rand_header(r):
 
 
 def numpy_reads(data):
-    """What numpy.load() makes of it: (shape, bytes as stored), or None."""
+    """The result of numpy.load(): (shape, bytes as stored), or None."""
     try:
         a = np.load(io.BytesIO(data))
         return list(a.shape), a.tobytes("A")
-    except Exception:  # it has many ways to fail
+    except Exception:  # it can fail in many ways
         return None
 
 
@@ -304,7 +305,7 @@ def main():
     print("npy: " + ", ".join(f"{n} {what}" for what, n in checked.items()))
 
 
-# Where we are of another opinion than numpy, by our words: why.
+# Differences between our verdict and numpy's, by a part of our message, and the reason.
 DIFFERENT = {
     "twice": "numpy takes the last of two keys; two readers may disagree",
     "no text, list of fields, or pair": "numpy takes an empty dict for an empty list, by accident",

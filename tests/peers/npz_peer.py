@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tenfold and .npz files against numpy, ml_dtypes and Python's zipfile, both ways.
+"""Compares tenfold with numpy, ml_dtypes and Python's zipfile for .npz files, in both directions.
 
   npz_peer.py TENFOLD [FILES]
 
-What numpy.savez() and savez_compressed() write tenfold reads with the same arrays, and writes again to the byte (for
-deflated ones where zlib is the same: else the same content), by itself and by way of zTensor 2, to a file and
-to a pipe. Archives that zipfile makes of the same members in any other way are read alike. What tenfold
-makes numpy.load() reads, and zipfile finds nothing wrong with it.
+tenfold reads the same arrays from the files of numpy.savez() and savez_compressed(), and writes the same bytes again
+(if they are deflated, only with the same zlib; else the same content), directly and through zTensor 2, to a file and
+to a pipe. Archives that zipfile makes from the same members in other ways give the same arrays. numpy.load() reads
+the files that tenfold makes, and zipfile finds no faults in them.
 """
 import importlib.util
 import io
@@ -67,7 +67,7 @@ def check_arrays(path, arrays):
 
 
 def check_same(folder, data, r):
-    """Written again it is what it was."""
+    """A file that is written again has the same content."""
     path, out, there = folder / "a.npz", folder / "b.npz", folder / "there.zt"
     path.write_bytes(data)
     run("convert", "--force", "--no-sync", path, out)
@@ -81,7 +81,7 @@ def check_same(folder, data, r):
 
 
 def check_other_zip(folder, arrays, r):
-    """The same members, by zipfile in another way."""
+    """The same members, in another archive by zipfile."""
     out = Pipe() if r.random() < 0.3 else io.BytesIO()
     with zipfile.ZipFile(out, "w") as z:
         z.comment = r.randbytes(r.choice([0, 0, 5]))

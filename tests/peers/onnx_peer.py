@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Models of the package onnx, read and written again: the package finds every tensor equal, in one file and in two, and
-onnxruntime, where it is there, computes with the weights that were put in.
+"""Models of the package onnx are read and written again, in one file and in two; the package finds equal tensors.
+onnxruntime, if it is installed, computes with weights that were replaced.
 
   onnx_peer.py TENFOLD
 """
@@ -63,7 +63,8 @@ def check(model, arrays, folder):
 
 
 def check_external(model, arrays, folder):
-    """Written in two files, as onnx reads them; and what onnx wrote in two files, in one."""
+    """Models are written in two files, as onnx reads them; models that onnx wrote in two files are
+    written in one."""
     source, two, one = folder / "m.onnx", folder / "two.onnx", folder / "one.onnx"
     for align in (1, 4096):
         tenfold("convert", "-q", "--force", "-o", "external=always", "-o", "location=w.bin", "-o", f"align={align}", source, two)
@@ -82,7 +83,8 @@ def check_external(model, arrays, folder):
 
 
 def check_weights(folder):
-    """Other weights in a model: the graph stays, to the byte, and the results are those of the new weights."""
+    """Replaces the weights of a model: the bytes of the graph stay the same, and the results are those of the
+    new weights."""
     a, b, bias = (rng.standard_normal(s).astype("f4") for s in ((64, 32), (64, 32), (32,)))
     node = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Add", ["y", "bias"], ["z"])]
     io = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in (("x", [None, 64]), ("z", [None, 32]))]

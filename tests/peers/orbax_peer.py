@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""OCDBT databases of tensorstore, with Zarr 2 and 3 in them: every array is read, equal to the bit.
+"""OCDBT databases of tensorstore, with Zarr 2 and 3 in them: every array is read with the same
+bits.
 
   orbax_peer.py TENFOLD
 
-TENFOLD_JAX names a folder with orbax in it, whose own checkpoints are read then, too.
+TENFOLD_JAX names a directory with orbax; if it is set, checkpoints of orbax are read, too.
 """
 import json
 import os
@@ -53,7 +54,7 @@ def fill(path, driver, count, config):
 
 
 def check_orbax(scratch):
-    """Checkpoints that orbax itself writes; a folder of steps tells which there are."""
+    """Checkpoints that orbax itself writes, in a directory of steps."""
     import orbax.checkpoint as ocp
     tree = {"params": {"dense": {"kernel": rng.normal(size=(6, 4)).astype("float32"), "bias": np.zeros(4, "float16")}},
             "opt": [np.arange(3), {"mu": rng.normal(size=(300, 20))}], "step": np.int32(7)}

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Random checkpoints both ways between torch and Tenfold.
+"""Random checkpoints between torch and Tenfold, in both directions.
 
   pytorch_peer.py TENFOLD
 
-torch may be the distribution's: where this Python has none, /usr/bin/python3 is asked. `./dev peers` asks a current
-one, which lies in the folder TENFOLD_TORCH: memory mapped loading, its own types, folders of distributed checkpoints.
+torch may be the distribution's: if this Python does not have it, /usr/bin/python3 is used. `./dev peers` uses a
+current one, in the directory TENFOLD_TORCH, for memory-mapped loading, new types and directories of distributed
+checkpoints.
 """
 import os
 import random
@@ -45,20 +46,20 @@ def random_tensor(rng):
         t = t.narrow(axis, rng.randrange(0, 3), n)
     if t.dim() > 1 and rng.random() < 0.5:
         t = t.transpose(0, -1)
-    return rng.choice([t, t, t.clone(), t.contiguous().clone()])  # a view, in an order of its own, rows first
+    return rng.choice([t, t, t.clone(), t.contiguous().clone()])  # a view with an order of its own, rows first
 
 
 def random_compressed(rng, dense):
     """By rows or columns, of numbers or of blocks, one matrix or a batch; perhaps without cells."""
     dense = dense * rng.choice([0, 1, 1])
     if rng.random() < 0.5:
-        dense = torch.stack([dense, 2 * dense, -dense])  # as many cells in each
+        dense = torch.stack([dense, 2 * dense, -dense])  # the same number of cells in each
     kind = rng.choice(["csr", "csc", "bsr", "bsc"])
     return getattr(dense, f"to_sparse_{kind}")(*([(2, 3)] if kind[0] == "b" else []))
 
 
 def random_special(rng):
-    """What is no plain tensor: sparse, quantized, of a type that only current ones have."""
+    """Tensors that are not plain: sparse, quantized, of a type that only current versions have."""
     kind = rng.randrange(6 if CURRENT else 4)
     dense = torch.randn(4, 6) * (torch.rand(4, 6) < 0.4)
     if kind == 0:
@@ -95,7 +96,7 @@ def flat(tree, prefix=""):
 
 
 def raw(t):
-    """Elements row by row; what NumPy does not have is compared by torch alone."""
+    """Elements row by row; torch alone compares types that NumPy does not have."""
     odd = t.is_quantized or t.layout != torch.strided or t.dtype in [torch.bfloat16, *NEW]
     return None if odd else t.numpy().tobytes()
 
@@ -136,7 +137,7 @@ def check(tree, scratch, zipped):
             way = ["-t", "pytorch", there, back]
         code, _, err = run("convert", "-q", "--force", "--no-sync", *way)
         assert code == 0, err
-        # That of old times takes plain tensors alone.
+        # The old form only holds plain tensors.
         loaded = torch.load(str(back), weights_only=CURRENT or "special" not in str(list(dict(flat(tree)))))
         if CURRENT:
             mapped = dict(flat(torch.load(str(back), weights_only=True, mmap=True)))

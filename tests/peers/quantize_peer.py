@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tenfold's quantizers against the finalfusion package, which reads what they write, and against
-quantizers in numpy (scikit-learn's k-means where that is installed), which must not lose less.
+"""Compares Tenfold's quantizers with the finalfusion package, which reads their files, and with
+quantizers in numpy (scikit-learn's k-means if it is installed), which must not lose less.
 
     quantize_peer.py TENFOLD
 
@@ -38,7 +38,7 @@ def run(*arguments, ok=True):
     return r
 
 
-# ---------------------------------------------------------------- the same by numpy
+# ---------------------------------------------------------------- the same with numpy
 def kmeans(x, k, rounds):
     """Lloyd's, from random rows; an empty cluster keeps its centroid."""
     if KMeans:
@@ -99,7 +99,7 @@ def mean_square(x, y):
     return ((x - y) ** 2).sum(1).mean()
 
 
-# ---------------------------------------------------------------- what is quantized
+# ---------------------------------------------------------------- matrices to quantize
 def vectors(rows, d):
     """Some directions matter more than others, and there are clusters."""
     turn = np.linalg.qr(rng.standard_normal((d, d)))[0] * np.linspace(3, .2, d)
@@ -149,7 +149,7 @@ def check_file(path, e, method, as_is):
     checked["rows"] += len(before)
 
 
-# ---------------------------------------------------------------- how much is lost
+# ---------------------------------------------------------------- the size of the loss
 def check_loss(folder, method):
     path, out = folder / "loss.fifu", folder / "loss.out.fifu"
     x = vectors(2000, 32)
@@ -157,7 +157,7 @@ def check_loss(folder, method):
     Embeddings(NdArray(x), words).write(str(path))
     for m, bits in ((16, 6), (8, 8)):
         ours, theirs = [], []
-        for seed in range(4):  # what is lost depends on where training begins, by about 1 %
+        for seed in range(4):  # the loss depends on where training begins, by about 1 %
             run("quantize", "--force", path, out, "-q", method, "-b", bits, "-s", m, "-i", 10, "--as-is",
                 "--seed", seed)
             ours.append(mean_square(x, rows_of(load_finalfusion(str(out)).storage)))

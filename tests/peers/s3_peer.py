@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""s3:// against moto, which checks signatures, or against a real server: versitygw, which is stricter, or
-S3Proxy; keys that people use; folders; checksums; writing.
+"""Tests s3:// with moto, which checks signatures, or with a real server: versitygw, which is stricter, or
+S3Proxy. Keys that people use; directories; checksums; writing.
 
     s3_peer.py COMMAND [VERSITYGW | S3PROXY.jar]
 
-tests/peers/versitygw and tests/peers/s3proxy get these programs and run this.
+tests/peers/versitygw and tests/peers/s3proxy download these programs and run this test.
 """
 import base64
 import hashlib
@@ -29,7 +29,7 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
-JAVA = sys.argv[2:] and sys.argv[2].endswith(".jar")  # S3Proxy, which has no versions
+JAVA = sys.argv[2:] and sys.argv[2].endswith(".jar")  # S3Proxy has no versions
 bad = []
 clean = {k: v for k, v in os.environ.items()
          if not re.match("AWS_|HF_|AZURE_|GOOGLE_|STORAGE_|TENFOLD_|.*_proxy$|.*_PROXY$", k)}
@@ -50,7 +50,7 @@ def run(*args, env):
 
 
 def start(folder):
-    """moto on a port of its own; the first six requests need no signature: they make a user."""
+    """moto on a port of its own. The first six requests need no signature: they make a user."""
     code = ("import sys; from moto.server import ThreadedMotoServer; import time\n"
             "s = ThreadedMotoServer('127.0.0.1', 0, verbose=False); s.start(); print(s.get_host_and_port()[1], flush=True)\n"
             "sys.stdin.read()")
@@ -75,7 +75,7 @@ def s3proxy(jar, port, folder):
 
 
 def start_real(program, folder):
-    """A folder as buckets, with one user."""
+    """A directory served as buckets, with one user."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -112,7 +112,7 @@ def make_user(endpoint):
 
 
 def test_keys(s3, env, file, local):
-    """Names as people give them; each is signed as it is sent."""
+    """Unusual names; each is signed in the form in which it is sent."""
     for name in ["plain.safetensors", "a b.safetensors", "dt=1/x.safetensors", "p+q.safetensors",
                  "100%.safetensors", "ü/ö.safetensors", "a*b(c)'d!.safetensors", "x~y,z;.safetensors"]:
         s3.upload_file(file, "bucket", name)
@@ -146,7 +146,7 @@ def test_profile(s3, env, key, folder):
 
 
 def test_folder(s3, env, folder):
-    """A model by the folder that it is in."""
+    """A model is opened by its directory."""
     names = {}
     for i in range(3):
         name = "model-%05d-of-00003.safetensors" % (i + 1)
@@ -178,7 +178,7 @@ def test_changed(s3, env, folder):
 
 
 def test_sums(s3, env, folder, file):
-    """fetch and verify ask for the object's checksum, by a request that is signed, and find it right."""
+    """fetch and verify request the checksum of the object, by a signed request, and it matches."""
     data = open(file, "rb").read()
     sha = base64.b64encode(hashlib.sha256(data).digest()).decode()
     s3.put_object(Bucket="bucket", Key="sum/sha.safetensors", Body=data, ChecksumSHA256=sha)
@@ -196,7 +196,7 @@ def test_sums(s3, env, folder, file):
 
 
 def test_writing(s3, env, folder, file, local):
-    """An object appears whole or not at all, and replaces none unasked."""
+    """An object appears completely or not at all, and replaces another one only on request."""
     big = os.path.join(folder, "big.safetensors")
     save_file({"w": numpy.arange(5 << 20, dtype="f4")}, big)  # 20 MiB: three parts
     for source, key in [(file, "out/a b=c.safetensors"), (big, "out/big.safetensors")]:
@@ -220,7 +220,7 @@ def test_writing(s3, env, folder, file, local):
 
 
 def test_plan(s3, env, folder):
-    """An object that the parts of a plan write, as one upload."""
+    """The parts of a plan write an object as one upload."""
     big, plan = os.path.join(folder, "for-a-plan.safetensors"), os.path.join(folder, "plan.json")
     save_file({"w": numpy.arange(6 << 20, dtype="f4"), "v": numpy.arange(4 << 20, dtype="f4") * 3}, big)
     for key, more, source in (("plan/out.safetensors", (), big), ("plan/out.zt", (), big), ("plan/out.safetensors", ("--force",), big)):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tenfold against the safetensors package, both ways.
+"""Compares Tenfold with the safetensors package, in both directions.
 
     safetensors_peer.py TENFOLD
 
-What the package writes is read value for value; what Tenfold writes is the same to the byte, and
-read by the package; and what Tenfold refuses the package refuses too, but for the differences
-listed at the end of this file. Needs safetensors, numpy and ml_dtypes.
+Tenfold reads the same values from the package's files. Tenfold's files have the same bytes, and the
+package reads them. Both refuse the same files, except for the differences listed at the end of this
+file. Needs safetensors, numpy and ml_dtypes.
 """
 import json
 import pathlib
@@ -23,7 +23,8 @@ from safetensors import SafetensorError, TensorSpec, deserialize, safe_open, ser
 TENFOLD = sys.argv[1]
 FIXTURES = pathlib.Path(__file__).parent.parent / "formats" / "safetensors"
 
-# Ours: the format's name, the name the package's writer takes (None: it cannot write it), numpy's.
+# Ours: the format's name, the name that the package's writer uses (None: it cannot write it),
+# numpy's.
 TYPES = {
     "bool": ("BOOL", "bool", np.bool_),
     "f4_e2m1": ("F4", "float4_e2m1fn_x2", ml_dtypes.float4_e2m1fn),
@@ -64,7 +65,7 @@ def run(*arguments, ok=True):
 
 
 def unpack(data, bits):
-    """One number a byte, the first in the least significant bits."""
+    """One number in a byte, the first in the least significant bits."""
     stream = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")
     groups = stream[:len(stream) // bits * bits].reshape(-1, bits)
     return np.packbits(groups, axis=1, bitorder="little").reshape(-1)
@@ -88,7 +89,7 @@ def same_values(dtype, said, data):
         return np.array_equal(got.view(np.float32), want.view(np.float32), equal_nan=True)
     if want.dtype.kind in "iub":
         return list(said) == want.tolist()
-    # As few digits as the type needs are printed, so they are a number of that type.
+    # Only as many digits are printed as the type needs, so they represent a number of that type.
     got = np.array([as_number(v) for v in said], np.float64).astype(TYPES[dtype][2])
     return np.array_equal(got.astype(np.float64), want.astype(np.float64), equal_nan=True)
 
@@ -97,7 +98,7 @@ def same_values(dtype, said, data):
 
 def rand_shape(r, dtype):
     shape = [r.choice([0, 1, 2, 3, 5, 8]) for _ in range(r.randrange(5))]
-    if dtype in BITS:  # whole bytes only, and the package wants the last dimension to be even
+    if dtype in BITS:  # only whole bytes; the package requires an even last dimension
         shape.append(8)
     return shape
 
@@ -127,7 +128,7 @@ def package_writes(model, metadata):
     spec, keep = {}, []
     for name, (dtype, shape, data) in model.items():
         keep.append(np.frombuffer(data + b"\0", np.uint8))
-        if dtype == "f4_e2m1":  # told in bytes of two
+        if dtype == "f4_e2m1":  # reported in units of two bytes
             shape = shape[:-1] + [shape[-1] // 2]
         spec[name] = TensorSpec(dtype=TYPES[dtype][1], shape=shape, data_ptr=keep[-1].ctypes.data,
                                 data_len=len(data))
@@ -135,7 +136,7 @@ def package_writes(model, metadata):
 
 
 def compose(model, metadata=None):
-    """As it comes, in the order of the dictionary: no package writes it so."""
+    """In the order of the dictionary: no package writes files like this."""
     header, body = {}, b""
     if metadata is not None:
         header["__metadata__"] = metadata
@@ -165,7 +166,7 @@ def tenfold_reads(path, model, metadata):
 
 
 def tenfold_shows(path, model):
-    """Slower, so for some: the values themselves, through the command."""
+    """Slower, so only for some: compares the values that the command prints."""
     for name, (dtype, shape, data) in model.items():
         if "\0" in name:
             continue
@@ -195,8 +196,8 @@ def check_model(folder, r, n, metadata):
     tenfold_reads(theirs, model, metadata)
     run("convert", "--force", theirs, ours)
     assert ours.read_bytes() == theirs.read_bytes(), "rewritten, it is not the same"
-    # From another order of tensors and fields, to the same bytes. The package keeps metadata in a
-    # map without order, so only one pair has a settled place.
+    # Tensors and fields in another order give the same bytes. The package keeps metadata in an
+    # unordered map, so the order is only defined for a single pair.
     other = folder / "other.safetensors"
     shuffled = list(model.items())
     r.shuffle(shuffled)
@@ -210,7 +211,7 @@ def check_model(folder, r, n, metadata):
 def check_every_type(folder):
     r = random.Random(7)
     model = {f"w.{d}": (d, [4, 8], rand_data(r, d, [4, 8])) for d in TYPES}
-    for d in TYPES:  # every pattern of the small ones, the edges of the others
+    for d in TYPES:  # all bit patterns of the small types, special values of the others
         if bits_of(d) <= 8 and d != "bool":
             size = 255 if bits_of(d) == 6 else 256
             model[f"all.{d}"] = (d, [8 * size // bits_of(d)], bytes(range(size)))
@@ -259,7 +260,8 @@ def check_options(folder):
 
 
 def check_shards(folder):
-    """Shards of the package's making, by directory and by index, become the file it would write."""
+    """Shards that the package wrote, by directory and by index, become the file that it would
+    write."""
     r = random.Random(9)
     model = rand_model(r, 20)
     shards = {"a-00001.safetensors": {}, "b-00002.safetensors": {}, "c-00003.safetensors": {}}
@@ -290,7 +292,7 @@ def package_verdict(path):
 
 
 def check_corpus():
-    """The fixtures through both: the verdicts are the same, but for what is listed below."""
+    """Both readers read the fixtures: the verdicts are the same, except for those listed below."""
     expect = json.loads((FIXTURES / "expect.json").read_text())
     different = set()
     for name in expect["reject"]:
@@ -322,7 +324,7 @@ def main():
     print("safetensors: " + ", ".join(f"{n} {what}" for what, n in checked.items()) + " agree")
 
 
-# Refused by Tenfold (without --lenient), accepted by the package: why.
+# Refused by Tenfold (without --lenient), accepted by the package, with the reason.
 STRICTER = {
     "tensor_twice_same": "the format forbids duplicate keys; the package takes the last",
     "metadata_key_twice": "the same",

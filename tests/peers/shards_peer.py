@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""split, merge and diff against huggingface_hub, safetensors, ztensor and numpy.
+"""Compares split, merge and diff with huggingface_hub, safetensors, ztensor and numpy.
 
     shards_peer.py TENFOLD
 
-The index of a split is to the byte what huggingface_hub makes of the same tensors in the same order,
-and the safetensors package reads the shards; the ztensor package opens and verifies a split zTensor
-model as a whole; what diff tells of values is what numpy finds. Needs huggingface_hub, safetensors,
-ztensor and numpy.
+The index of a split has the bytes that huggingface_hub makes for the same tensors in the same order,
+and the safetensors package reads the shards. The ztensor package opens and verifies a split zTensor
+model as a whole. diff reports the same differences of values as numpy. Needs huggingface_hub,
+safetensors, ztensor and numpy.
 """
 import json
 import pathlib
@@ -54,7 +54,7 @@ def model(rng):
 
 
 def split_like_theirs(directory, path, size):
-    """Ours beside what huggingface_hub would do; the names of our files."""
+    """Compares our split with huggingface_hub's; returns the names of our files."""
     run("split", "-q", "--no-sync", path, "-o", directory, "--max-size", size)
     with safe_open(path, "np") as f:
         names = json.loads(run("ls", "--json", path))["tensors"]
@@ -108,7 +108,7 @@ def check_ztensor(rng, where, number):
 
 
 def check_diff(rng, where, number):
-    """Two arrays, some elements of which are not the same."""
+    """Two arrays that differ in some elements."""
     random_numbers = np.random.default_rng(rng.getrandbits(32))
     dtype = rng.choice([np.float64, np.float32, np.float16])
     a = random_numbers.normal(size=(7, rng.randint(1, 300))).astype(dtype)

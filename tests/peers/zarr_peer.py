@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Stores of zarr-python, read; and stores written, which zarr-python and tensorstore read. Values are equal to the bit.
+"""Tenfold reads stores of zarr-python; zarr-python and tensorstore read the stores that Tenfold writes. The bits are
+equal.
 
   zarr_peer.py TENFOLD
 """
@@ -38,7 +39,7 @@ def array(dtype, shape):
     size = int(np.prod(shape)) * dtype.itemsize
     if dtype == bool:
         return rng.integers(0, 2, shape).astype(bool)
-    if dtype.kind in "fc":  # runs of equal bytes as well: codecs have something to do
+    if dtype.kind in "fc":  # also runs of equal bytes, so codecs can compress something
         return (rng.integers(-4, 5, shape) * 0.5).astype(dtype)
     return np.frombuffer(rng.bytes(size), dtype).reshape(shape).copy()
 
@@ -85,7 +86,7 @@ def check_read(version, folder):
         for name, a in arrays.items():
             b = found[name]
             assert b.shape == a.shape and b.tobytes() == a.astype(a.dtype.newbyteorder("<")).tobytes(), name
-    for name, a in arrays.items():  # slices of a few
+    for name, a in arrays.items():  # slices of some arrays
         if a.ndim != 2 or 0 in a.shape or hash(name) % 4:
             continue
         rows, cols = a.shape

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tenfold against the old ztensor packages (0.1.4, 1.0.1, 1.1.1, 1.2.3), both ways.
+"""Compares Tenfold with the old ztensor packages (0.1.4, 1.0.1, 1.1.1, 1.2.3), in both directions.
 
     ztensor_old_peer.py TENFOLD
 
-They cannot be installed beside each other, nor beside the current one: each is in a folder of its
-own in the virtual environment, where `./dev test` puts it, and is asked in a process of its own. What
-a package writes is read value for value, and written again to the byte where its version is one that
-Tenfold writes; what Tenfold writes the package reads. Needs numpy and ml_dtypes.
+They cannot be installed together, nor with the current package. Each is in a directory of its own in
+the virtual environment, where `./dev test` puts it, and runs in a process of its own. Tenfold reads
+the same values from a package's files, and writes the same bytes again if it writes that version; the
+package reads Tenfold's files. Needs numpy and ml_dtypes.
 """
 import hashlib
 import json
@@ -90,7 +90,7 @@ def read(version, path):
         names = reader.get_tensor_names()
         for name in names:
             if version.startswith("1.") and reader.metadata(name).layout != "dense":
-                continue  # scipy would be needed
+                continue  # needs scipy
             a = reader.read_tensor(name)
             found[name] = hashlib.sha256(a.tobytes()).hexdigest()
     json.dump(found, sys.stdout)
@@ -100,7 +100,7 @@ def read(version, path):
 
 
 def old(version):
-    """The folder with that package and what it needs."""
+    """The directory with that package and its dependencies."""
     folder = pathlib.Path(sys.prefix) / ("ztensor-" + version)
     if not (folder / "ztensor").is_dir():
         sys.exit(f"the package ztensor {version} is not installed in {folder}")
@@ -123,7 +123,7 @@ def tenfold(*arguments):
 
 
 def hashes(path):
-    """What Tenfold reads."""
+    """The content that Tenfold reads."""
     found = {}
     for t in json.loads(tenfold("ls", "--json", path))["tensors"]:
         roles = [""] if t["layout"] == "dense" else ["#" + p["role"] for p in t["parts"]]
@@ -139,7 +139,7 @@ def same(a, b, what):
 
 
 def check(version, folder, here):
-    """One package, both ways."""
+    """Tests one package, in both directions."""
     theirs, ours = here / (version + ".zt"), here / (version + "-ours.zt")
     told = ask(folder, "write", version, theirs)
     same(told, hashes(theirs), f"what {version} wrote")
@@ -165,7 +165,7 @@ def main():
         here = pathlib.Path(folder)
         for version in VERSIONS:
             files += check(version, old(version), here)
-        # The package of 1.2 reads 0.1 as well, little-endian that is.
+        # The package of 1.2 also reads 0.1, but only little-endian files.
         dense = here / "dense.zt"
         tenfold("convert", "-t", "ztensor0", "-o", "endian=little", here / "0.1.4.zt", dense)
         same(hashes(dense), ask(old("1.2.3"), "read", "1.2.3", dense), "0.1 by 1.2.3")

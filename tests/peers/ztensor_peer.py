@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tenfold against the ztensor package (2.x), both ways.
+"""Compares Tenfold with the ztensor package (2.x), in both directions.
 
     ztensor_peer.py TENFOLD
 
-What the package writes is read value for value and, where it is canonical, written again to the
-byte; what Tenfold writes the package opens, verifies and reads, and writes again to the byte. Needs
-ztensor and numpy.
+Tenfold reads the same values from the package's files, and writes the same bytes again if they are
+canonical. The package opens, verifies and reads Tenfold's files, and writes the same bytes again.
+Needs ztensor and numpy.
 """
 import json
 import pathlib
@@ -45,7 +45,7 @@ def need(ok, *words):
 
 
 def rand_model(r, n):
-    """{name: (shape, dtype, logical or None, bytes)}; some of them equal."""
+    """{name: (shape, dtype, logical or None, bytes)}; some tensors are equal."""
     model, pool = {}, []
     for _ in range(n):
         name = "".join(r.choice("abxyz._-/ \u00e9\u65e5") for _ in range(r.randrange(1, 12)))
@@ -166,7 +166,8 @@ def parts(folder):
 
 
 def grown(r, folder):
-    """Files that one appended to, and then the other: both read them, and what was there stays."""
+    """One program appends to a file, then the other: both read it, and the earlier content
+    stays."""
     for i in range(6):
         first, second, third = ({f"{tag}.{k}": v for k, v in rand_model(r, 4).items()} for tag in "abc")
         path, more = folder / f"grown{i}.zt", folder / f"more{i}.zt"

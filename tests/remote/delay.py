@@ -50,7 +50,7 @@ async def main():
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    os._exit(0)  # whoever is still connected need not be told
+    os._exit(0)  # open connections are closed
 
 
 asyncio.run(main())

@@ -23,7 +23,7 @@ SETS = [  # files that name others, among fixtures of the libraries that write t
     "pytorch/dcp_sharded/.metadata", "pytorch/dcp_single/.metadata",
     "tensorbundle/names/all.ckpt.index", "tensorbundle/names/sharded.index",
 ]
-# A name that nobody sees in a file's own right: an index is told as what it names.
+# No file is listed under this name: an index is listed with the name of its shards' format.
 NOT_ALONE = {"safetensors-index"}
 count = []
 seen = set()
@@ -199,7 +199,7 @@ def main():
         if "folders" in parts:
             test_folders(w, shared)
         w.close()
-        missing = sorted(known - seen - NOT_ALONE) if EACH >= 4 else []  # a folder may have files of several formats
+        missing = sorted(known - seen - NOT_ALONE) if EACH >= 4 else []  # a directory may have files of several formats
         check(not missing or len(parts) < 3, "formats of which no file was read: %s" % missing)
     print(len(count), "commands compared,", len(seen), "formats")
     sys.exit(1 if bad else 0)

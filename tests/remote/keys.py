@@ -79,78 +79,111 @@ def test_plans(w):
     check(code == 0 and err == "", "a warning for nothing: " + err)
 
 
-def test_object_of_a_plan(w):
+class ObjectOfAPlan:
     """Parts of a plan are parts of an upload: the object appears when finish completes it, or never."""
-    env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
-    plan, big = os.path.join(w.folder, "to-s3.json"), os.path.join(w.folder, "values.safetensors")
-    make_safetensors(big, {"w": ([9 << 20], random.randbytes(4 << 20) * 9), "b": ([9], floats(9)),
-                           "v": ([3 << 20], random.randbytes(12 << 20))})
 
-    def state():
-        found = json.loads(w.ask("kept/?list"))
+    def __init__(self, w):
+        self.w, self.plan = w, os.path.join(w.folder, "to-s3.json")
+        self.env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+        self.big, self.small = os.path.join(w.folder, "values.safetensors"), os.path.join(w.folder, "long.safetensors")
+        make_safetensors(self.big, {"w": ([9 << 20], random.randbytes(4 << 20) * 9), "b": ([9], floats(9)),
+                                    "v": ([3 << 20], random.randbytes(12 << 20))})
+
+    def run(self, *words):
+        return run(*words, env=self.env)
+
+    def state(self):
+        found = json.loads(self.w.ask("kept/?list"))
         return [p.split("/", 2)[2] for p in found["objects"]], len(found["uploads"])
 
-    def planned(out, parts, *more, source=big):
-        code, text, err = run("plan", source, "--for", "convert", "--out", out, "--parts", str(parts), "--json", *more, env=env)
+    def planned(self, out, parts, *more, source=None):
+        code, text, err = self.run("plan", source or self.big, "--for", "convert", "--out", out, "--parts", str(parts),
+                                   "--json", *more)
         if code == 0:
-            with open(plan, "wb") as f:
+            with open(self.plan, "wb") as f:
                 f.write(text)
         return code, err
 
-    def part(i, n, *more):
-        return run("convert", "--plan", plan, "--part", "%d/%d" % (i, n), *more, env=env)
+    def part(self, i, n, *more):
+        return self.run("convert", "--plan", self.plan, "--part", "%d/%d" % (i, n), *more)
 
-    def same(url, source):
+    def same(self, url, source):
         with open(source, "rb") as f:
             data = f.read()
-        return w.ask(url.replace("s3://", "")) == data
+        return self.w.ask(url.replace("s3://", "")) == data
 
-    plain = w.folder + "/plain.safetensors"
-    check(run("convert", big, plain)[0] == 0, "plain")
-    for n, bucket in ((5, "kept-slow"), (1, "kept"), (4, "kept-lost"))[:1 if SLOW else 3]:
+    def finished(self, n, bucket, plain):
         out = "s3://%s/n%d.safetensors" % (bucket, n)
-        check(planned(out, n) == (0, ""), "plan")
-        at_once(n, [lambda i=i: check(part(i, n)[0] == 0, "part %d of %d" % (i, n)) for i in range(n)])
-        check(state()[1] == 1 and "n%d.safetensors" % n not in state()[0], "%d: before finish: %s" % (n, state()))
-        w.log()
-        check(part(0, n)[0] == 0 and w.log() == [], "a part that is done is done again")
-        code, text, err = run("finish", "--json", plan, env=env)
+        check(self.planned(out, n) == (0, ""), "plan")
+        at_once(n, [lambda i=i: check(self.part(i, n)[0] == 0, "part %d of %d" % (i, n)) for i in range(n)])
+        state = self.state()
+        check(state[1] == 1 and "n%d.safetensors" % n not in state[0], "%d: before finish: %s" % (n, state))
+        self.w.log()
+        check(self.part(0, n)[0] == 0 and self.w.log() == [], "a part that is done is done again")
+        code, text, err = self.run("finish", "--json", self.plan)
         check(code == 0, "finish of %d: %s" % (n, err))
         told = json.loads(text or "{}")
-        check(same(out, plain) and told.get("size") == os.path.getsize(plain), "%d parts: another object" % n)
+        check(self.same(out, plain) and told.get("size") == os.path.getsize(plain), "%d parts: another object" % n)
         check(told.get("hash") == json.loads(run("hash", "--json", plain)[1])["hash"], "%d parts: another hash" % n)
-        check(state()[1] == 0 and not [f for f in os.listdir(w.folder) if "tenfold-" in f], "%d: something is left" % n)
-    code, text, err = part(0, n)
-    check(code == 3 and "already exists" in err and state()[1] == 0, "a late part: %d %s" % (code, err))
-    run("finish", "--abort", plan, env=env)
-    # given up; somebody else's object; a format that one part writes
-    check(planned("s3://kept/given-up.safetensors", 2)[0] == 0 and part(1, 2)[0] == 0 and state()[1] == 1, "begun")
-    code, text, err = run("finish", plan, env=env)
-    check(code == 3 and "1 of 2 parts are not done: 0" in err, "incomplete: %d %s" % (code, err))
-    check(run("finish", "--abort", plan, env=env)[0] == 0 and state()[1] == 0, "--abort: %s" % (state(),))
-    small = os.path.join(w.folder, "long.safetensors")
-    check(planned("s3://kept/other.safetensors", 1, source=small)[0] == 0 and run("run", plan, env=env)[0] == 0, "a small one")
-    check(same("s3://kept/other.safetensors", small) or run("hash", "s3://kept/other.safetensors", env=env)[0] == 0, "a small one")
-    for source, want in ((small, 3), (big, 0)):  # somebody else's object, then one of the same bytes
-        key = "s3://kept/raced%d.safetensors" % want
-        check(planned(key, 2)[0] == 0 and part(0, 2)[0] == 0 and part(1, 2)[0] == 0, "parts")
-        os.rename(plan, plan + ".first")
-        for receipts in [f for f in os.listdir(w.folder) if f.startswith("to-s3.json.tenfold-")]:
-            os.rename(w.folder + "/" + receipts, w.folder + "/" + receipts.replace("to-s3.json", "to-s3.json.first"))
-        check(planned(key, 1 if want else 2, "--force", source=source)[0] == 0 and run("run", plan, env=env)[0] == 0, "--force")
-        code, text, err = run("finish", plan + ".first", env=env)
+        left = [f for f in os.listdir(self.w.folder) if "tenfold-" in f]
+        check(self.state()[1] == 0 and not left, "%d: something is left" % n)
+
+    def late(self, n):
+        code, text, err = self.part(0, n)
+        check(code == 3 and "already exists" in err and self.state()[1] == 0, "a late part: %d %s" % (code, err))
+        self.run("finish", "--abort", self.plan)
+
+    def given_up(self):
+        planned = self.planned("s3://kept/given-up.safetensors", 2)[0]
+        check(planned == 0 and self.part(1, 2)[0] == 0 and self.state()[1] == 1, "begun")
+        code, text, err = self.run("finish", self.plan)
+        check(code == 3 and "1 of 2 parts are not done: 0" in err, "incomplete: %d %s" % (code, err))
+        check(self.run("finish", "--abort", self.plan)[0] == 0 and self.state()[1] == 0, "--abort: %s" % (self.state(),))
+
+    def of_one_part(self):
+        url = "s3://kept/other.safetensors"
+        check(self.planned(url, 1, source=self.small)[0] == 0 and self.run("run", self.plan)[0] == 0, "a small one")
+        check(self.same(url, self.small) or self.run("hash", url)[0] == 0, "a small one")
+
+    def raced(self, source, want):
+        """Another program makes the object first: with other bytes (`want` 3), or with the same ones."""
+        key, first = "s3://kept/raced%d.safetensors" % want, self.plan + ".first"
+        check(self.planned(key, 2)[0] == 0 and self.part(0, 2)[0] == 0 and self.part(1, 2)[0] == 0, "parts")
+        os.rename(self.plan, first)
+        for receipts in [f for f in os.listdir(self.w.folder) if f.startswith("to-s3.json.tenfold-")]:
+            os.rename(self.w.folder + "/" + receipts, self.w.folder + "/" + receipts.replace("to-s3.json", "to-s3.json.first"))
+        planned = self.planned(key, 1 if want else 2, "--force", source=source)[0]
+        check(planned == 0 and self.run("run", self.plan)[0] == 0, "--force")
+        code, text, err = self.run("finish", first)
         check(code == want and (not want or "already exists" in err), "raced: %d %s" % (code, err))
-        check(run("finish", "--abort", plan + ".first", env=env)[0] == 0 and state()[1] == 0, "--abort: %s" % (state(),))
-    check(planned("s3://kept/out.zt", 3)[0] == 0, "a whole one")
-    code, text, err = run("run", plan, env=env)
-    check(code == 0 and run("verify", "s3://kept/out.zt", env=env)[0] == 0, "a whole one: %s" % err)
-    # what cannot be
-    code, err = planned("s3://kept/many.safetensors", 11)
-    check(code == 2 and "use fewer parts" in err, "small parts: %d %s" % (code, err))
-    for out, more in (("gs://b/x.safetensors", ()), ("s3://kept/d", ("--max-size", "9M", "--to", "safetensors"))):
-        code, err = planned(out, 2, *more)
-        check(code == 4 and "a single s3 object" in err, "%s: %d %s" % (out, code, err))
-    check(state()[1] == 0, "an upload is left: %s" % (state(),))
+        check(self.run("finish", "--abort", first)[0] == 0 and self.state()[1] == 0, "--abort: %s" % (self.state(),))
+
+    def whole(self):
+        check(self.planned("s3://kept/out.zt", 3)[0] == 0, "a whole one")
+        code, text, err = self.run("run", self.plan)
+        check(code == 0 and self.run("verify", "s3://kept/out.zt")[0] == 0, "a whole one: %s" % err)
+
+    def refused(self):
+        code, err = self.planned("s3://kept/many.safetensors", 11)
+        check(code == 2 and "use fewer parts" in err, "small parts: %d %s" % (code, err))
+        for out, more in (("gs://b/x.safetensors", ()), ("s3://kept/d", ("--max-size", "9M", "--to", "safetensors"))):
+            code, err = self.planned(out, 2, *more)
+            check(code == 4 and "a single s3 object" in err, "%s: %d %s" % (out, code, err))
+        check(self.state()[1] == 0, "an upload is left: %s" % (self.state(),))
+
+
+def test_object_of_a_plan(w):
+    of, plain = ObjectOfAPlan(w), w.folder + "/plain.safetensors"
+    check(run("convert", of.big, plain)[0] == 0, "plain")
+    for n, bucket in ((5, "kept-slow"), (1, "kept"), (4, "kept-lost"))[:1 if SLOW else 3]:
+        of.finished(n, bucket, plain)
+    of.late(n)
+    of.given_up()
+    of.of_one_part()
+    of.raced(of.small, 3)
+    of.raced(of.big, 0)
+    of.whole()
+    of.refused()
 
 
 def test_netrc(w):
@@ -200,7 +233,8 @@ def test_clouds(w):
 
 
 def test_roles(w):
-    """If there are no keys, the services of the machine are asked. Keys are never printed, and these requests use no proxy."""
+    """If there are no keys, the services of the machine are asked for them. Keys are never printed, and these requests
+    use no proxy."""
     base = w.url("")[:-1]
     token = os.path.join(w.folder, "token")
     with open(token, "w") as f:
@@ -346,12 +380,12 @@ def test_upload(w):
     big, small = os.path.join(w.folder, "big.safetensors"), os.path.join(w.folder, "m.safetensors")
     uploads = [
             ("bucket-good", small, 0, None, "GET PUT"),
-            ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB of 8, and the header
+            ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB in parts of 8, and the header
             ("bucket-there", small, 3, "already exists", "GET"),
             ("bucket-raced", small, 3, "already exists", "GET PUT HEAD"),
-            ("bucket-raced", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are no MD5s
+            ("bucket-raced", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are not MD5
             ("bucket-reset", big, 0, None, "GET POST" + 11 * " PUT" + " POST"),  # the third is sent again
-            ("bucket-lost", small, 0, None, "GET PUT PUT HEAD"),  # what is there is what was sent
+            ("bucket-lost", small, 0, None, "GET PUT PUT HEAD"),  # the object is the one that was sent
             ("bucket-lost", big, 0, None, "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
             ("bucket-foreign", small, 3, "already exists", "GET PUT PUT HEAD"),
             ("bucket-foreign", big, 3, "already exists", "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
@@ -362,7 +396,7 @@ def test_upload(w):
         w.log()
         code, out, err = run("--trace", "convert", source, "s3://%s/out.safetensors" % how, env=env)
         seen = w.log()
-        again = how in ("bucket-reset", "bucket-lost", "bucket-foreign")  # by libcurl: the connection was dead
+        again = how in ("bucket-reset", "bucket-lost", "bucket-foreign")  # by libcurl: the connection was closed
         for method in ("PUT", "POST", "HEAD", "DELETE"):
             told, sent = err.count(" %s " % method), methods.split().count(method)
             check(told == sent or (again and told == sent - 1), "%s: --trace tells %d %s of %d" % (how, told, method, sent))

@@ -31,17 +31,17 @@ ANSWERS = [
     ("wronglength", 3, "announces 65540 bytes for a range of 65536", 1),
     ("toolong", 3, "more bytes than requested", 1),
     ("whole", 0, None, 1),
-    ("rangeless", 3, "sends the complete file instead of a range", (2, 4)),  # threads that were at it already
+    ("rangeless", 3, "sends the complete file instead of a range", (2, 4)),  # threads that had already begun
     ("endless", 3, "larger than 67108864 bytes", 1),
     ("chunked", 0, None, 1),
     ("empty", 4, "empty", 1),
     ("empty416", 4, "empty", 1),
     ("gzip", 3, "compresses the data", 1),
-    ("shrunk", 4, "bytes now, but had", (2, 4)),  # threads that were at it already
-    ("changed", 3, 'the object changed while it was read (ETag "v0", then "v1")', (2, 3)),
-    ("matched", 3, "the object changed while it was read", (2, 3)),
-    ("grown", 3, "the object changed while it was read (bytes", (2, 3)),
-    ("redated", 3, "the object changed while it was read (modified", (2, 3)),
+    ("shrunk", 4, "bytes now, but had", (2, 4)),  # threads that had already begun
+    ("changed", 3, 'the file changed while it was read (ETag: "v0", then "v1")', (2, 3)),
+    ("matched", 3, "the file changed while it was read", (2, 3)),
+    ("grown", 3, "the file changed while it was read (bytes: ", (2, 3)),
+    ("redated", 3, "the file changed while it was read (modified: ", (2, 3)),
     ("weak", 0, None, 3),
     ("status-400", 3, "answers 400: all [31m sorts of things", 1),
     ("status-401", 3, "requires credentials (401)", 1),
@@ -135,7 +135,7 @@ def test_counts(w):
 
 
 def test_shards(w):
-    """Opens a model by its index and by its folder; names that lead to other places are refused."""
+    """Opens a model by its index and by its directory; names that lead to other places are refused."""
     local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
     for path in ["ok/model/model.safetensors.index.json", "ok/model/"]:
         w.log()
@@ -204,7 +204,7 @@ def start_and_kill(w, args, name):
     child.kill()
     child.wait()
     w.ask("_set?open=1")
-    time.sleep(0.5)  # what it had asked for
+    time.sleep(0.5)  # the blocks that were requested
 
 
 def test_fetch(w):
@@ -232,7 +232,7 @@ def test_fetch(w):
           "unchanged, and fetched again: %s %s" % (out, err))
     os.unlink(name)
 
-    # Killed on its way: what is there is used, but for a block that the disk has spoiled.
+    # Killed during the download: its blocks are used again, except one that was damaged on the disk.
     start_and_kill(w, ["fetch", w.url("held-8/big.safetensors"), target], name)
     check(not os.path.exists(name), "a part appears under the name")
     blocks = [int(line.split()[1]) for line in open(name + ".part.journal") if line.startswith("block")]
@@ -324,7 +324,7 @@ def test_kills(w):
         check(killed or child.returncode == 0, "attempt %d: %s" % (attempt, err))
     check(os.path.exists(name), "never finished")
     check(kills >= 1, "nothing was killed")
-    check(asked <= 19 + kills * 17, "%d requests for 19 blocks and %d kills" % (asked, kills))  # 16 under way, 1 to begin
+    check(asked <= 19 + kills * 17, "%d requests for 19 blocks and %d kills" % (asked, kills))  # 16 at once, 1 to begin
     code, out, err = run("fetch", w.url("slow/big.safetensors"), target)
     left = sorted(os.listdir(target))
     check(left == ["big.safetensors"], "litter: %s" % left)
@@ -421,7 +421,7 @@ def test_folders(w):
         code, out, err = run("fetch", url.replace("/model/", "/nothing/"), target, env=env)
         check(code == 3 and "the directory has no files" in err, "%s, empty: %d %s" % (url, code, err))
         shutil.rmtree(target)
-    # A format that is a folder: more files than are kept open, one that changed, one that leads out.
+    # A format that is a directory: more files than are kept open, one that changed, one that leads to another place.
     make_safetensors(w.folder + "/some.safetensors", {"t%d" % i: ([100], floats(100, i)) for i in range(70)})
     code, out, err = run("convert", w.folder + "/some.safetensors", w.folder + "/some.zarr")
     check(code == 0, "a store: " + err)
@@ -490,7 +490,7 @@ def test_verify(w):
         code, out, err = run("verify", url, **how)
         text, spans = out.decode() + err, [h["headers"].get("range", "") for h in w.log() if h["method"] == "GET"]
         check(code == (1 if name else 0), "%s: %d %s" % (url, code, text))
-        check(not name or "the object has the " + name in text and "the server says" in text, "%s: %s" % (url, text))
+        check(not name or "the file has the " + name in text and "the server says" in text, "%s: %s" % (url, text))
         return len(spans)
 
     for kind, name in [("google", "MD5"), ("azure", "MD5"), ("repr", "SHA-256"), ("digest", "SHA-256")]:
@@ -506,7 +506,7 @@ def test_verify(w):
     env = {"HF_ENDPOINT": w.url("hub"), "HF_HOME": w.folder + "/none", "HF_TOKEN": "x"}
     verify("hf://org/name/model.safetensors.index.json", None, env=env)
     code, out, err = run("verify", "hf://org/lying/model.safetensors.index.json", env=env)
-    check(code == 1 and (out.decode() + err).count("the object has the SHA-256") == 4, "an index and shards: %s" % out)
+    check(code == 1 and (out.decode() + err).count("the file has the SHA-256") == 4, "an index and shards: %s" % out)
     code, out, err = run("convert", os.path.join(w.folder, "m.safetensors"), os.path.join(w.folder, "digested.zt"), "-o", "digest=sha256")
     check(code == 0, "digests of its own: " + err)
     check(verify(w.url("sum-repr-wrong/digested.zt"), None) <= 4, "read although its tensors have digests")

@@ -217,7 +217,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def how_ok(self, name, argument, nth):
         self.part(name)
 
-    def how_short(self, name, argument, nth):  # legal: less than was asked for
+    def how_short(self, name, argument, nth):  # legal: fewer bytes than requested
         self.part(name, most=1000)
 
     def how_cut(self, name, argument, nth):  # the body ends early, every other time
@@ -561,21 +561,27 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return refuse(400, "BadDigest")
             uploads[upload][int(query["partNumber"])] = (self.raw, md5)
             return self.answer(200, b"", {"ETag": '"%s"' % md5.hexdigest()})
-        if self.headers.get("If-None-Match") == "*" and path in objects:
-            return refuse(412, "PreconditionFailed")
-        parts = [(int(n), tag) for n, tag in re.findall('<PartNumber>([0-9]+)</PartNumber><ETag>(.*?)</ETag>', self.body)]
-        there = uploads[upload]
-        if [n for n, _ in parts] != list(range(1, len(there) + 1)) or any(
-                tag != '"%s"' % there[n][1].hexdigest() for n, tag in parts):
-            return refuse(400, "InvalidPart")
-        if any(len(there[n][0]) < 5 << 20 for n, _ in parts[:-1]):
-            return refuse(400, "EntityTooSmall")
-        whole = hashlib.md5(b"".join(there[n][1].digest() for n, _ in parts)).hexdigest()
-        objects[path] = (b"".join(there[n][0] for n, _ in parts), '"%s-%d"' % (whole, len(parts)))
+        status, code = self.join_kept(path, objects, uploads[upload])
+        if status != 200:
+            return refuse(status, code)
         del uploads[upload]
         if argument == "lost" and nth:
             return self.reset()
         return self.answer(200, b"<R/>")
+
+    def join_kept(self, path, objects, there):
+        """Makes an object of the parts of an upload, as the request lists them. Returns the status and the code."""
+        if self.headers.get("If-None-Match") == "*" and path in objects:
+            return 412, "PreconditionFailed"
+        parts = [(int(n), tag) for n, tag in re.findall('<PartNumber>([0-9]+)</PartNumber><ETag>(.*?)</ETag>', self.body)]
+        if [n for n, _ in parts] != list(range(1, len(there) + 1)) or any(
+                tag != '"%s"' % there[n][1].hexdigest() for n, tag in parts):
+            return 400, "InvalidPart"
+        if any(len(there[n][0]) < 5 << 20 for n, _ in parts[:-1]):
+            return 400, "EntityTooSmall"
+        whole = hashlib.md5(b"".join(there[n][1].digest() for n, _ in parts)).hexdigest()
+        objects[path] = (b"".join(there[n][0] for n, _ in parts), '"%s-%d"' % (whole, len(parts)))
+        return 200, ""
 
     # ---------------------------------------------------------------- folders
 

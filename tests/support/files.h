@@ -110,7 +110,7 @@ static inline bool fixtures_is_part(const char *path)
     if (!valid)
         return false;
     snprintf(expect, sizeof expect, "%.*s/expect.json", (int)(valid - path), path);
-    if (strcmp(expect, known) != 0) { /* files come folder by folder */
+    if (strcmp(expect, known) != 0) { /* sorted by directories */
         struct bytes b = bytes_of_file(expect);
         const char *found = b.p ? memmem(b.p, b.n, "\"parts\": [", 10) : NULL;
         const char *end = found ? memchr(found, ']', b.n - (size_t)(found - (char *)b.p)) : NULL;

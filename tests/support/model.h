@@ -61,7 +61,7 @@ static inline void model_check_attrs(const tnf_value *a, const tnf_value *b, con
     }
 }
 
-/* All elements, row by row, whatever the order in the file. */
+/* All elements, row by row, for any order in the file. */
 static inline uint8_t *model_rows(const tnf_object *o)
 {
     tnf_error error;

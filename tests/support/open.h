@@ -112,7 +112,8 @@ static inline void check_part(const tnf_part *part, const void *file, size_t n, 
     free(p);
 }
 
-/* Every part of every tensor, and every extra. `bytes` is NULL where parts lie in several files. */
+/* Every part of every tensor, and every extra. `bytes` is NULL if the parts are in several
+ * files. */
 static inline void check_parts(const tnf_file *file, const void *bytes, size_t n)
 {
     const tnf_info *info = tnf_file_info(file);

@@ -16,7 +16,7 @@ static inline bool has_spelling(const tnf_value *x, const tnf_value *y)
     return true;
 }
 
-/* Has B kept how A was spelled? Where it has no place for that it is no loss. */
+/* Has B kept the spelling of A? If B cannot store it, that is not a loss. */
 static inline bool spelled_alike(const tnf_file *a, const tnf_file *b)
 {
     const tnf_object *x;

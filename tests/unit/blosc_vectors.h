@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Made by make_blosc_vectors.py, by numcodecs and c-blosc. */
+/* Made by make_blosc_vectors.py, with numcodecs and c-blosc. */
 #ifndef TNF_UNIT_BLOSC_VECTORS_H
 #define TNF_UNIT_BLOSC_VECTORS_H
 

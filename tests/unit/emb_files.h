@@ -13,11 +13,11 @@
 
 /* The contents of a file; fields that are not set are missing in it. */
 struct made {
-    const char *format; /* NULL: ztensor2 */
+    const char *format; /* NULL: zTensor 2 */
     const char *name;   /* of the matrix; NULL: "embeddings" */
     const char *words;  /* separated by '|' */
     const char *labels; /* the tensor's name; NULL: "vocab" */
-    const char *ngrams; /* likewise */
+    const char *ngrams; /* the same for n-grams */
     const uint64_t *index;
     uint64_t rows, dims;
     const tnf_type *type; /* NULL: f32 */
@@ -130,7 +130,7 @@ static inline tnf_sink *make_bytes(const struct made *m)
     tnf_builder *b;
     tnf_sink *sink;
     tnf_save_options o = { .size = sizeof o, .format = m->format ? m->format : "ztensor2" };
-    o.as_is = true; /* rows as they are given */
+    o.as_is = true; /* rows are saved unchanged */
     assert_ok(tnf_builder_new(&b, NULL, &e));
     if (m->words) {
         add_strings(b, m->labels ? m->labels : "vocab", m->words, offsets[0], bytes[0]);

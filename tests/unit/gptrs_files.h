@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <tenfold/build.h>
 
-/* Bytes that grow; the test frees p. */
+/* A growing array of bytes; the test frees p. */
 typedef struct bytes {
     uint8_t *p;
     size_t n, capacity;
@@ -60,7 +60,7 @@ static inline bytes load_path(const char *path)
     return b;
 }
 
-/* What tests/formats holds under this path; p is NULL if there is no such file. */
+/* The file with this path in tests/formats; p is NULL if there is no such file. */
 static inline bytes load_fixture(const char *folder, const char *kind, const char *name)
 {
     char path[512];
@@ -130,9 +130,9 @@ static inline void assert_same_bytes(const bytes *a, const bytes *b, const char 
         fail_msg("%s: %zu and %zu bytes, different from byte %zu on", what, a->n, b->n, i);
 }
 
-/* Every fixture that opens is written as the upstream writer would write its content: the files
- * that an independent writer in Python made are in written/, or the fixture is that already. At
- * least `least` of them open. */
+/* Every fixture that opens is written again with the bytes that the upstream writer would write for
+ * its content: either written/ has this file, from an independent writer in Python, or it is the
+ * fixture itself. At least `least` of them open. */
 static inline void assert_bytes_of_upstream(const char *format, int least)
 {
     char path[512];

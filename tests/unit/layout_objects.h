@@ -33,14 +33,14 @@ static inline tnf_object tensor_of(const char *layout, const uint64_t *shape, si
     };
 }
 
-/* Reads no more than the part has, and no more at once than a validator may hold. */
+/* Checks that no read goes beyond the part, or is larger than a validator's buffer. */
 static inline tnf_status read_memory(void *dst, size_t n, const tnf_part *part, uint64_t offset,
                                      tnf_error *e)
 {
     (void)e;
     assert_in_range(n, 1, 65536);
     assert_true(offset <= part->nbytes && n <= part->nbytes - offset);
-    for (size_t i = 0; i < n; i++) { /* arrays are as the machine has them */
+    for (size_t i = 0; i < n; i++) { /* arrays have the machine's byte order */
         uint64_t at = LITTLE_IS_NATIVE ? offset + i : (offset + i) ^ (little_width(part->type) - 1);
         ((uint8_t *)dst)[i] = ((const uint8_t *)part->memory)[at];
     }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes vectors/blocks.txt: blocks of ggml's types and what they mean, told by gguf-py and ggml's C.
+"""Writes vectors/blocks.txt: blocks of ggml's types and their values, from gguf-py and ggml's C.
 
     python3 make_block_vectors.py FIXTURES > vectors/blocks.txt
 
-FIXTURES is a folder of GGUF files with what their makers said of them (quants, quants_random,
+FIXTURES is a directory of GGUF files and the answers of the programs that made them (quants, quants_random,
 quants_special, big_endian_all, encode). Lines:
 
     decode TYPE HEX SHA      blocks; SHA-256 of the floats, little-endian, every NaN as 7fc00000

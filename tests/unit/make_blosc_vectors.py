@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes blosc_vectors.h: buffers of c-blosc, by numcodecs. What is in them, test_blosc.c makes by the same rule.
+"""Writes blosc_vectors.h: buffers made by c-blosc, through numcodecs. test_blosc.c computes their content by the same
+rule.
 
     python3 make_blosc_vectors.py > blosc_vectors.h
 """
@@ -10,7 +11,8 @@ import numcodecs.blosc
 from numcodecs import Blosc
 
 NONE, BYTES, BITS = Blosc.NOSHUFFLE, Blosc.SHUFFLE, Blosc.BITSHUFFLE
-# name, codec, level, shuffling, size of an element, bytes, of a block (0: as Blosc likes), noise that comes again?
+# name, codec, level, shuffling, size of an element, bytes, bytes of a block (0: chosen by Blosc), is the noise
+# repeated?
 VECTORS = [
     ("blosclz", "blosclz", 5, NONE, 1, 20000, 0, True),
     ("blosclz_far", "blosclz", 9, NONE, 1, 40000, 40000, True),
@@ -32,7 +34,7 @@ def noise(i):
 
 
 def content(n, again):
-    """100 bytes of noise every 9,500, and runs between; or numbers of 32 bits that grow by three."""
+    """100 bytes of noise every 9,500 bytes, and runs between them; or numbers of 32 bits that grow by three."""
     if not again:
         return b"".join(struct.pack("<I", 3 * i) for i in range(n // 4 + 1))[:n]
     return bytes(noise(i % 9500) if i % 9500 < 100 else i % 9500 // 400 for i in range(n))

@@ -5,8 +5,8 @@
     pip install cbor2 && python3 make_cbor_vectors.py > vectors/cbor.txt
 
 A line is: the bytes, TAB, the canonical bytes of the same value, TAB, the value as typed JSON (the
-spelling of wire/json.h). The first lines are appendix A of RFC 8949, but for tags and simple values;
-then come random values, each canonical and in a random other spelling that cbor2 reads as the same.
+spelling of wire/json.h). The first lines are appendix A of RFC 8949, except for tags and simple values. Random values
+follow, each in its canonical spelling and in a random other spelling that cbor2 reads as the same value.
 """
 import json
 import math
@@ -64,7 +64,7 @@ def canonical(v):
 
 
 def sort(v):
-    """Members in the order of their encodings, which is that of a canonical file."""
+    """Members sorted by their encodings, as in a canonical file."""
     if isinstance(v, list):
         return [sort(x) for x in v]
     if isinstance(v, dict):
@@ -116,7 +116,7 @@ def pieces(data, rng):
 
 
 def other(rng, v):
-    """The value spelled some other way."""
+    """The value in another spelling."""
     if v is None or isinstance(v, bool):
         return cbor2.dumps(v)
     if isinstance(v, int):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes decimal_vectors.h: hard cases of reading and printing f32, by exact arithmetic.
+"""Makes decimal_vectors.h: difficult cases of reading and printing f32, by exact arithmetic.
 
     make_decimal_vectors.py > decimal_vectors.h
 
@@ -31,7 +31,7 @@ def nearest(v):
 
 
 def decimal(v):
-    """A dyadic fraction with all its digits."""
+    """All digits of a dyadic fraction."""
     places = v.denominator.bit_length() - 1
     text = str(v.numerator * 5**places).rjust(places + 1, "0")
     return text[:-places] + "." + text[-places:] if places else text

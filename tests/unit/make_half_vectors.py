@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes half_vectors.h: what every small float means, told by numpy and ml_dtypes.
+"""Writes half_vectors.h: the value of every small float, from numpy and ml_dtypes.
 
     pip install numpy ml_dtypes && python3 make_half_vectors.py > half_vectors.h
 
-Types of up to 8 bits are listed value by value, as the bits of the float (any NaN as 7fc00000: its
-sign and payload are not theirs to say). The two 16-bit types are hashed: FNV-1a, 64 bits, over the
-little-endian bits of the 65536 floats, every NaN again as 7fc00000.
+Types of up to 8 bits are listed value by value, as the bits of the float (every NaN as 7fc00000, since the packages do
+not define its sign and payload). The two 16-bit types are hashed: FNV-1a, 64 bits, over the little-endian bits of the
+65536 floats, every NaN again as 7fc00000.
 """
 import numpy as np
 import ml_dtypes as ml

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes vectors/msgpack.txt: MessagePack as the packages msgpack and u-msgpack-python have it.
+"""Writes vectors/msgpack.txt: MessagePack of the packages msgpack and u-msgpack-python.
 
     pip install msgpack u-msgpack-python && python3 make_msgpack_vectors.py > vectors/msgpack.txt
 
 A line is: the bytes, TAB, the shortest bytes of the same value, TAB, the value as typed JSON (the
-spelling of wire/json.h), with the widths of the bytes in the first column. The shortest bytes are
-what both packages write; what other spellings mean, both packages say.
+spelling of wire/json.h), with the widths of the bytes in the first column. Both packages write the
+shortest bytes, and both read the other spellings as the same values.
 """
 import json
 import math
@@ -36,7 +36,7 @@ def be(n, width):
 
 
 def integer(v, rng):
-    """A random spelling, or the shortest without rng; and its typed JSON."""
+    """A random spelling, or the shortest if rng is None; and its typed JSON."""
     forms = []
     if 0 <= v < 128:
         forms.append((bytes([v]), "u8"))

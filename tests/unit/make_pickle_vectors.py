@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pickles that Python's own pickle module writes, with what they hold, for test_pickle.c.
+"""Pickles that Python's own pickle module writes, with their values, for test_pickle.c.
 
   make_pickle_vectors.py > vectors/pickle.txt
 

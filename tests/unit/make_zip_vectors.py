@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes zip_vectors.h: archives as Python's zipfile has them, some with lower limits of zip64.
+"""Writes zip_vectors.h: archives made by Python's zipfile, some with lower limits for zip64.
 
     python3 make_zip_vectors.py > zip_vectors.h
 """
@@ -49,13 +49,13 @@ class Pipe(io.BytesIO):
 
 
 def ends():
-    """An end record that has another one in its comment."""
+    """An end record whose comment contains another end record."""
     second = b"PK\5\6" + bytes(18)
     return archive(lambda z: (plain(z), setattr(z, "comment", second)))
 
 
 def large():
-    """The directory of a member beyond 2 GiB, and the end records behind it."""
+    """The directory with a member beyond 2 GiB, and the end records after it."""
     out = io.BytesIO()
     z = zipfile.ZipFile(out, "w")
     member = zipfile.ZipInfo("a.npy")
@@ -68,7 +68,7 @@ def large():
     z.start_dir = 0
 
     class Far:
-        """As if the directory began beyond 4 GiB."""
+        """The same, with a directory that begins beyond 4 GiB."""
         at = 0x100000099
 
         def write(self, data):

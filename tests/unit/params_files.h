@@ -11,7 +11,7 @@ struct param {
     uint32_t bytes; /* a multiple of 4 */
 };
 
-/* An archive of these, every byte of a tensor the first letter of its name. */
+/* An archive of these tensors; every byte of a tensor is the first letter of its name. */
 static inline bytes compose_archive(const struct param *list, size_t n)
 {
     bytes b = { 0 };
@@ -59,7 +59,7 @@ static inline void begin_params(struct fixture *x, tnf_params_options o)
         fail_msg("%s", e.message);
 }
 
-/* A call that cannot fail, as an expression. */
+/* The statistics, as an expression; the call cannot fail. */
 static inline tnf_params_stats stats_of(const tnf_params *params)
 {
     tnf_params_stats s = TNF_PARAMS_STATS_INIT;

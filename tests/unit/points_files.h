@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* VS files for the tests of points/: made, filled, looked at. */
+/* VS files for the tests of points/: making, filling and reading them. */
 #ifndef TNF_UNIT_POINTS_FILES_H
 #define TNF_UNIT_POINTS_FILES_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors fitted to formats that cannot hold them as they are, and back: through real formats, with
- * values that the test works out by itself. restore_tensors.c is tested here, too. */
+/* Tensors are changed for formats that cannot hold them as they are, and restored: through real
+ * formats, with expected values that the test computes itself. restore_tensors.c is tested here,
+ * too. */
 #include "../support/unit.h"
 #include "core/save/save.h"
 
@@ -17,7 +18,7 @@ static void note_item(void *ctx, const tnf_plan_item *item)
              (int)item->name.n, item->name.p);
 }
 
-/* The builder saved as the format and opened again. */
+/* Saves the builder in the format and opens the result. */
 static tnf_file *save_and_open(tnf_builder *b, const char *format, struct plan *plan,
                                tnf_sink **sink)
 {
@@ -34,7 +35,7 @@ static tnf_file *save_and_open(tnf_builder *b, const char *format, struct plan *
     return file;
 }
 
-/* n strings, cut out of "onethree". */
+/* n strings, which are pieces of "onethree". */
 static void add_strings(tnf_builder *b, tnf_str name, const uint64_t *offsets, uint64_t n)
 {
     tnf_error e;
@@ -110,7 +111,7 @@ static void parts_as_others_see_them(void **state)
     assert_true(has_text(bytes, "\"v#bytes\":{\"dtype\":\"U8\",\"shape\":[8]"));
     assert_true(has_text(bytes, "\"v#offsets\":{\"dtype\":\"U64\",\"shape\":[2]"));
     tnf_sink_close(sink);
-    /* A name that is taken: no tensor is replaced; the new one is refused. */
+    /* A name that exists already: no tensor is replaced; the new one is refused. */
     uint64_t one[] = { 1 };
     assert_ok(tnf_builder_add(b, "v#bytes", tnf_type_of(TNF_U8), 1, one, "x", &e));
     assert_ok(tnf_sink_memory(&sink, &e));
@@ -153,7 +154,7 @@ static void types_that_are_unknown(void **state)
     tnf_builder_free(b);
 }
 
-/* 0, 1, 2 … in rows of the given shape; what it is in columns is worked out index by index. */
+/* 0, 1, 2 … in rows of the given shape. The same in columns is computed index by index. */
 static void fill_columns(float *columns, const uint64_t *shape, uint32_t rank)
 {
     uint64_t n = 1, index[8];
@@ -239,7 +240,7 @@ static void stale_notes(void **state)
         "{\"name\":\"v\",\"layout\":\"dense\",\"shape\":[8],\"parts\":[{\"role\":\"data\","
         "\"type\":\"bool\",\"as\":\"nobody\"}]}",
         "{\"name\":\"b\",\"layout\":\"dense\",\"shape\":[8],\"parts\":[{\"role\":\"data\","
-        "\"type\":\"bool\",\"as\":\"a\"}]}", /* another tensor has the name */
+        "\"type\":\"bool\",\"as\":\"a\"}]}", /* another tensor has this name */
         "{\"name\":\"v\",\"layout\":\"strings/1\",\"shape\":[1],\"parts\":[{\"role\":\"offsets\","
         "\"type\":\"u8\",\"as\":\"a\"},{\"role\":\"bytes\",\"type\":\"u8\",\"as\":\"a\"}]}",
         "{\"name\":\"v\",\"layout\":\"dense\",\"shape\":[18446744073709551615,2],\"parts\":"
@@ -272,7 +273,8 @@ static void stale_notes(void **state)
     }
 }
 
-/* b\xff cannot be a name where names are text: it gets another name, and is restored. */
+/* b\xff cannot be a name in formats whose names are text: the tensor gets another name, which is
+ * restored. */
 static void names_that_are_no_text(void **state)
 {
     (void)state;
@@ -291,7 +293,7 @@ static void names_that_are_no_text(void **state)
     assert_non_null(tnf_find(file, "b\xff\xc3\xa9"));
     tnf_close(file);
     tnf_sink_close(sink);
-    /* Where the other name is taken, it is refused. */
+    /* If the other name exists already, the tensor is refused. */
     assert_ok(tnf_builder_add(b, "b%FF\xc3\xa9", tnf_type_of(TNF_U8), 1, two, "zz", &e));
     assert_ok(tnf_sink_memory(&sink, &e));
     tnf_save_options so = { .size = sizeof so, .format = "safetensors" };
@@ -376,7 +378,7 @@ static void stash_as_a_tensor(void **state)
     const tnf_value *n = tnf_value_get(tnf_file_info(file)->attrs, "n");
     assert_true(n && n->kind == TNF_UINT && n->dtype == TNF_U16 && n->as.u == 7);
     tnf_close(file);
-    /* A damaged one is an ordinary tensor, with a warning. */
+    /* A damaged stash is an ordinary tensor, with a warning. */
     char *text = memmem(bytes.p, bytes.n, "{\"attrs\"", 8);
     assert_non_null(text);
     *text = '[';

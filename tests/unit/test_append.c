@@ -105,14 +105,14 @@ static void what_is_there_stays(void **state)
     tnf_file *file;
     assert_ok(tnf_open(&file, path, NULL, &e));
     assert_int_equal(tnf_value_get(tnf_file_info(file)->attrs, "kept")->as.u, 7);
-    assert_int_equal(tnf_find(file, "new")->parts[0].offset % 4096, 0); /* as the file has it */
+    assert_int_equal(tnf_find(file, "new")->parts[0].offset % 4096, 0); /* as in the file */
     assert_true(tnf_find(file, "new")->parts[0].offset < before.n + 4096);
     tnf_close(file);
     free(before.p);
     free(second.p);
 }
 
-/* Equal bytes share a blob, in the file or among the new ones; small, large and empty. */
+/* Equal bytes share a blob, with the file or with another new tensor; small, large and empty. */
 static void equal_bytes_are_shared(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void equal_bytes_are_shared(void **state)
     static const uint64_t large[] = { LARGE }, none[] = { 0 };
     uint8_t *bytes = calloc(2, LARGE);
     tnf_builder *b = builder_with("small", "\1\2\3\4");
-    bytes[LARGE] = 1; /* the second begins otherwise */
+    bytes[LARGE] = 1; /* the second differs at its beginning */
     assert_ok(tnf_builder_add(b, "large", tnf_type_of(TNF_U8), 1, large, bytes, &e));
     assert_ok(tnf_save(b, path, NULL, &e));
     tnf_builder_free(b);
@@ -162,7 +162,7 @@ static void refusals_change_nothing(void **state)
     assert_ok(tnf_builder_set(b, NULL, "kept", &v, &e));
     assert_fails(tnf_append(b, path, NULL, &e), TNF_EEXISTS);
     assert_says("'kept'");
-    v = tnf_value_uint(7); /* the same value is no change */
+    v = tnf_value_uint(7); /* the same value is not a change */
     assert_ok(tnf_builder_set(b, NULL, "kept", &v, &e));
     tnf_save_options o = { .size = sizeof o, .dry_run = true };
     assert_ok(tnf_append(b, path, &o, &e));
@@ -241,7 +241,7 @@ static void manifests_are_kept(void **state)
     fixture_keeps("split/model.zt", "split/model-data.zt");
 }
 
-/* Fields of later versions would be lost; a data shard has no model. */
+/* Fields of later versions would be lost; a data shard is not a model. */
 static void not_to_everything(void **state)
 {
     (void)state;
@@ -270,7 +270,7 @@ static void appends_encoded(void **state)
     const char *path = make_base("encoded.zt");
     static const uint64_t large[] = { 300000 };
     uint8_t *zeros = calloc(1, 300000);
-    tnf_builder *b = builder_with("new", "\1\2\3\4"); /* equal to one that is raw */
+    tnf_builder *b = builder_with("new", "\1\2\3\4"); /* equal to a tensor that is not encoded */
     tnf_option zstd = { "encoding", "zstd" };
     tnf_save_options o = { .size = sizeof o, .options = &zstd, .noptions = 1 };
     assert_ok(tnf_builder_add(b, "zeros", tnf_type_of(TNF_U8), 1, large, zeros, &e));
@@ -286,7 +286,7 @@ static void appends_encoded(void **state)
     free(zeros);
 }
 
-/* -------------------------------------------------------------- accidents */
+/* ----------------------------------------------- interruptions and faults */
 
 /* Truncated after any byte: invalid in strict mode, the old model in lenient mode, and the next
  * append repairs it. */
@@ -318,7 +318,7 @@ static void cut_anywhere(void **state)
         assert_ok(tnf_read(bytes, 4, tnf_find(file, "old"), &e));
         assert_memory_equal(bytes, "\1\2\3\4", 4);
         tnf_close(file);
-        if (n % 997 != 0 && n + 60 < after.n) /* the file system is slow: a few of them */
+        if (n % 997 != 0 && n + 60 < after.n) /* only a few, because the file system is slow */
             continue;
         bytes_to_file(cut, after.p, n);
         append_one(cut, n % 2 ? NULL : "later", "1234");
@@ -331,7 +331,7 @@ static void cut_anywhere(void **state)
     free(after.p);
 }
 
-/* A file with something behind its end that is no append is not repaired into something else. */
+/* If the bytes after the end are not an interrupted append, the file is not repaired. */
 static void not_any_rest(void **state)
 {
     (void)state;
@@ -375,7 +375,7 @@ static tnf_builder *stream_builder(tnf_fetch_fn fetch, uint64_t *until)
     return b;
 }
 
-/* Opening finds the old model, by all rules; the next append gives the same file as without the
+/* Both modes open the old model; the next append gives the same file as without the
  * interruption. */
 static void killed_between_pieces(void **state)
 {
@@ -410,7 +410,7 @@ static void killed_between_pieces(void **state)
     free(want.p);
 }
 
-/* The same at any moment, not only between two pieces. */
+/* The same, interrupted at any moment, not only between two pieces. */
 static void killed_anywhere(void **state)
 {
     (void)state;

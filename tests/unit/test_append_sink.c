@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that grows: in pieces of every size, the last bytes only with the commit; unchanged
- * without a commit. */
+/* A file that grows: in pieces of every size; the last bytes are only written by the commit;
+ * without a commit, the file does not change. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include "io/sink.h"
@@ -48,7 +48,7 @@ static void pieces_of_every_size(void **state)
         for (size_t at = 3; at < sizeof all; at += piece) {
             size_t n = sizeof all - at < piece ? sizeof all - at : piece;
             put_unbuffered(s, all + at, n);
-            struct bytes b = bytes_of_file(path); /* all but the last 64, or those that there are */
+            struct bytes b = bytes_of_file(path); /* without the last 64, or the old ones */
             size_t now = at + n - 3 > 64 ? at + n - 64 : 3;
             assert_int_equal(b.n, now);
             assert_memory_equal(b.p, all, now);
@@ -93,8 +93,8 @@ static void refuses_other_files(void **state)
     assert_fails(tnf_sink_append(&s, "/no/such/file", NULL, 0, 0, NULL, &e), TNF_ENOTFOUND);
 }
 
-/* An append that was killed leaves the old end behind what it wrote; the next one goes back to
- * where the model ends, also when it fails after that end was written over. */
+/* An append that was killed leaves the old end after the bytes that it wrote. The next append
+ * truncates the file to the end of the model, also if it fails after that end was overwritten. */
 static void aborted_after_a_killed_one(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void aborted_after_a_killed_one(void **state)
     free(more);
 }
 
-/* Where no end stands where the new bytes begin, the file keeps the one at its end. */
+/* If there is no end at the place where the new bytes begin, the file keeps the end at its end. */
 static void aborted_without_an_old_end(void **state)
 {
     (void)state;

@@ -26,7 +26,7 @@ static void end_world(struct world *w)
     assert_int_equal(w->log.wrong_sizes, 0);
 }
 
-/* Many pieces of all sizes: each keeps what was put in it, so none overlaps another. */
+/* Many pieces of all sizes: each keeps its bytes, so none overlaps another. */
 static void pieces_stay_apart(void **state)
 {
     (void)state;
@@ -122,11 +122,11 @@ static void refusal_of_the_allocator(void **state)
     assert_fails(tnf_arena_fail(&w.arena, "shapes", &e), TNF_ENOMEM);
     assert_says("shapes");
     w.log.fail_at = 0;
-    assert_non_null(tnf_arena_alloc(&w.arena, 100000)); /* it lives on */
+    assert_non_null(tnf_arena_alloc(&w.arena, 100000)); /* it can still be used */
     end_world(&w);
 }
 
-/* Memory taken stays in proportion to memory asked for. */
+/* The memory that is allocated is proportional to the requested memory. */
 static void little_is_wasted(void **state)
 {
     (void)state;
@@ -149,16 +149,16 @@ static void reset_forgets_all(void **state)
     tnf_allocator a = memory_allocator(&log);
     tnf_arena arena;
     tnf_arena_init(&arena, &a, 1 << 20);
-    tnf_arena_reset(&arena); /* nothing to forget */
+    tnf_arena_reset(&arena); /* nothing to reset */
     for (int i = 0; i < 1000; i++) {
         uint8_t *p = tnf_arena_alloc(&arena, 100);
         assert_non_null(p);
-        assert_int_equal(p[0], 0); /* zeroed, also where something was */
+        assert_int_equal(p[0], 0); /* zeroed, also if it was used before */
         memset(p, 0xff, 100);
         tnf_arena_reset(&arena);
     }
     assert_true(log.calls == 1);
-    assert_non_null(tnf_arena_alloc(&arena, 600000)); /* a block of its own, which goes */
+    assert_non_null(tnf_arena_alloc(&arena, 600000)); /* a block of its own, which is freed */
     tnf_arena_reset(&arena);
     assert_non_null(tnf_arena_alloc(&arena, 600000));
     tnf_arena_free(&arena);

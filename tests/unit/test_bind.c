@@ -157,12 +157,12 @@ static void read_into_memory(void **state)
         one.n = sizeof dst;
         assert_ok(tnf_bind(f, &one, 1, NULL, NULL, &e));
         assert_ptr_equal(one.view, dst);
-        assert_memory_equal(dst, w, sizeof w); /* row by row, however it is stored */
+        assert_memory_equal(dst, w, sizeof w); /* row by row, for any order in the file */
         tnf_close(f);
     }
 }
 
-/* A name that holds a NUL comes with its length. */
+/* A name that contains a NUL has a length. */
 static void names_with_nul(void **state)
 {
     (void)state;

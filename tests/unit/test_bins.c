@@ -53,7 +53,7 @@ static void assert_same(const tnf_bins *a, const tnf_bins *b)
     assert_memory_equal(a->counts, b->counts, sizeof a->counts);
 }
 
-/* All at once, one by one, backwards, in pieces that are merged: always the same. */
+/* All at once, one by one, backwards, or in pieces that are merged: the result is the same. */
 static void any_order(void **state)
 {
     (void)state;
@@ -77,12 +77,12 @@ static void any_order(void **state)
         assert_int_equal(sum_counts(a.counts, TNF_BINS), N);
         assert_same(&a, &b);
         assert_same(&a, &c);
-        assert_true(a.last - a.first >= (int64_t)TNF_BINS / 2 - 1); /* no finer would fit */
+        assert_true(a.last - a.first >= (int64_t)TNF_BINS / 2 - 1); /* finer bins would not fit */
     }
 }
 
-/* Pieces whose numbers grow a hundredfold from one to the next: the finer of two histograms is made
- * as coarse as the other, whichever comes first. */
+/* The numbers of each piece are a hundred times larger than those of the one before. When two
+ * histograms are merged, the finer one becomes as coarse as the other, in either order. */
 static void other_scales(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void other_scales(void **state)
     assert_int_equal(sum_counts(up.counts, TNF_BINS), N);
 }
 
-/* Numbers that stand in the middle of what is shown land where they belong. */
+/* Numbers in the middle of a shown bin are counted in that bin. */
 static void shown_where_they_belong(void **state)
 {
     (void)state;

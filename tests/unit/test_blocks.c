@@ -14,7 +14,7 @@
 #include <xmmintrin.h>
 #endif
 
-#define ENDS 64 /* a line's word, besides the hex of blocks */
+#define ENDS 64 /* the length of a line's words, without the hex of blocks */
 
 static uint64_t state_of_chance = 0x9e3779b97f4a7c15u;
 
@@ -49,7 +49,7 @@ static const tnf_block_type *type_of(const tnf_block_set *set, const char *name)
     return NULL;
 }
 
-/* The SHA-256 of bytes is the one of the text. */
+/* The bytes have this SHA-256. */
 static void expect_sha(const void *bytes, size_t n, const char *want, const char *what,
                        const char *type)
 {
@@ -127,7 +127,7 @@ static void expect_encoded(const tnf_block_set *set, const char *name, const flo
     free(out);
 }
 
-/* One line of the vectors; `x` is what the line of floats said. */
+/* Checks one line of the vectors; `x` has the floats of the line "floats". */
 static void take_line(char *line, float **x, size_t *count)
 {
     char what[ENDS], name[ENDS] = "";
@@ -178,7 +178,7 @@ static void as_others_have_it(void **state)
     free(x);
 }
 
-/* ---------------------------------------------------- all sets are the same */
+/* ----------------------------------------------------------- all sets agree */
 
 static void fill_blocks(uint8_t *p, size_t n)
 {
@@ -259,7 +259,7 @@ static void sets_encode_alike(void **state)
     }
 }
 
-/* -------------------------------------------------------------- by hand */
+/* ------------------------------------------------------- values by hand */
 
 static void names_are_found(void **state)
 {
@@ -290,7 +290,8 @@ static void no_big_endian_form(void **state)
     assert_int_equal(both, 20);
 }
 
-/* A scale that is infinite or NaN: what stands for 0 is NaN, too, and all NaNs are the same. */
+/* If a scale is infinite or NaN, the product with 0 is NaN, too, and all NaNs have the same
+ * bits. */
 static void odd_scales(void **state)
 {
     (void)state;
@@ -307,7 +308,7 @@ static void odd_scales(void **state)
         assert_int_equal(bits_from(y[i]), 0x7fc00000);
 }
 
-/* f16 scales at their edges, through q8_0 with codes of 127: d is what is stored. */
+/* Limits of f16 scales, through q8_0 with codes of 127, so that d is the stored scale. */
 static void scales_rounded(void **state)
 {
     (void)state;
@@ -321,7 +322,7 @@ static void scales_rounded(void **state)
         { 0x1.ff8p-15f, 0x03ff }, { 0x1.ffbp-15f, 0x03ff }, { 0x1.ffcp-15f, 0x0400 },
         { 0x1.002p0f, 0x3c00 },   { 0x1.006p0f, 0x3c02 },
     };
-    const tnf_block_type *tq2_0 = tnf_block_type_named("tq2_0", 5); /* d is the largest itself */
+    const tnf_block_type *tq2_0 = tnf_block_type_named("tq2_0", 5); /* d is the largest */
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         float x[256] = { want[i].d };
         uint8_t block[66];
@@ -345,7 +346,7 @@ static void signs_of_zeros(void **state)
         assert_int_equal(tnf_le16(block), sign ? 0 : 0x8000);
         assert_int_equal(block[2], 0x88);
     }
-    x[0] = 0x1p-149f; /* 1/d is beyond the floats */
+    x[0] = 0x1p-149f; /* 1/d is larger than any float */
     q4_0->encode(block, x, 1);
     assert_int_equal(block[2], 0x88);
 }
@@ -369,7 +370,8 @@ static void counts_encodable(void **state)
 }
 
 /* Just below 2^10 the logarithm, rounded to a float, is 10; below 2^-125 there is no exponent. */
-/* The first number whose scale no f16 holds: 65504 times what the type divides by, and a little. */
+/* The smallest number whose scale is too large for f16: a little more than 65504 times the divisor
+ * of the type. */
 static void scales_too_large(void **state)
 {
     (void)state;
@@ -426,7 +428,7 @@ static void mxfp4_exponents(void **state)
     }
 }
 
-/* All of 248 to 448, and what is above, is the largest scale. */
+/* Every scale from 248 to 448, and every larger one, becomes the largest. */
 static void nvfp4_scales(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blosc 1 and LZ4: buffers that c-blosc made, one of snappy put together by hand, and damage. */
+/* Blosc 1 and LZ4: buffers of c-blosc, one with snappy that was made by hand, and damaged ones. */
 #include "base/bytes.h"
 #include "codec/blosc.h"
 
@@ -43,7 +43,7 @@ static void as_c_blosc(void **state)
             if (made[i] != content_at(i, blosc_vectors[v].again))
                 fail_msg("%s: byte %zu of %zu", blosc_vectors[v].name, i, n);
         assert_true(n == MOST || made[n] == 0xa5);
-        /* what follows is not looked at, and the size must be the one that is wanted */
+        /* bytes after the buffer do not matter, and the size must be the expected one */
         assert_int_equal(tnf_blosc_decode(blosc_vectors[v].p, blosc_vectors[v].n, made, n - 1, &e),
                          TNF_EFORMAT);
     }
@@ -72,7 +72,7 @@ static void of_nothing(void **state)
     assert_int_equal(tnf_blosc_decode(empty, 15, made, 0, &e), TNF_EFORMAT);
 }
 
-/* One field of the header at a time. */
+/* Each case changes one field of the header. */
 static void wrong_headers(void **state)
 {
     (void)state;
@@ -83,16 +83,16 @@ static void wrong_headers(void **state)
     } wrong[] = {
         { 0, 3, TNF_EUNSUPPORTED },               /* a later version */
         { 2, 2 << 5 | 16 | 8, TNF_EUNSUPPORTED }, /* a flag that has no meaning */
-        { 2, 5 << 5 | 16, TNF_EUNSUPPORTED },     /* no codec */
-        { 2, 2 << 5 | 16 | 2, TNF_OK },           /* copied: what follows the header is it */
-        { 4, 6, TNF_EFORMAT },                    /* another size */
-        { 8, 0, TNF_EFORMAT },                    /* blocks of nothing */
+        { 2, 5 << 5 | 16, TNF_EUNSUPPORTED },     /* there is no such codec */
+        { 2, 2 << 5 | 16 | 2, TNF_OK },           /* copied: the bytes after the header */
+        { 4, 6, TNF_EFORMAT },                    /* a different size */
+        { 8, 0, TNF_EFORMAT },                    /* blocks without bytes */
         { 8, 1, TNF_EFORMAT },                    /* more blocks than have room */
         { 12, 15, TNF_EFORMAT },                  /* shorter than its header */
-        { 12, 32, TNF_EFORMAT },                  /* longer than what is there */
+        { 12, 32, TNF_EFORMAT },                  /* longer than the buffer */
         { 12, 30, TNF_EFORMAT },                  /* the stream does not fit */
         { 16, 28, TNF_EFORMAT },                  /* a block without room for its length */
-        { 17, 1, TNF_EFORMAT },                   /* a block behind the end */
+        { 17, 1, TNF_EFORMAT },                   /* a block beyond the end */
         { 20, 200, TNF_EFORMAT },                 /* a stream longer than the buffer */
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -136,28 +136,28 @@ struct lz4_case {
     tnf_status status;
 };
 
-/* A token, literals, how far back, as LZ4's description has them. */
+/* A token, literals and a distance, as in the description of LZ4. */
 static void lz4_alone(void **state)
 {
     (void)state;
     static const struct lz4_case cases[] = {
         { "\x30xyz", 4, 3, TNF_OK },
-        { "\x30xyz", 4, 4, TNF_EFORMAT },             /* fewer than are wanted */
-        { "\x30xyz", 4, 2, TNF_EFORMAT },             /* more */
+        { "\x30xyz", 4, 4, TNF_EFORMAT },             /* fewer bytes than expected */
+        { "\x30xyz", 4, 2, TNF_EFORMAT },             /* more bytes */
         { "\x32xyz\3\0\20w", 8, 10, TNF_OK },         /* xyzxyzxyzw */
-        { "\x32xyz\3\0\20w", 8, 9, TNF_EFORMAT },     /* literals behind the end */
-        { "\x32xyz\3\0\20w", 8, 8, TNF_EFORMAT },     /* a match behind the end */
-        { "\x32xyz\0\0\20w", 8, 10, TNF_EFORMAT },    /* back by nothing */
-        { "\x32xyz\4\0\20w", 8, 10, TNF_EFORMAT },    /* in front of the first byte */
+        { "\x32xyz\3\0\20w", 8, 9, TNF_EFORMAT },     /* literals beyond the end */
+        { "\x32xyz\3\0\20w", 8, 8, TNF_EFORMAT },     /* a match beyond the end */
+        { "\x32xyz\0\0\20w", 8, 10, TNF_EFORMAT },    /* a distance of 0 */
+        { "\x32xyz\4\0\20w", 8, 10, TNF_EFORMAT },    /* before the first byte */
         { "\x32xyz\3", 5, 10, TNF_EFORMAT },          /* half of a distance */
         { "\xf0\1abcdefghijklmnop", 18, 16, TNF_OK }, /* a length of two bytes */
-        { "\xf0", 1, 16, TNF_EFORMAT },               /* which is not there */
+        { "\xf0", 1, 16, TNF_EFORMAT },               /* the second is missing */
         { "\x1f"
           "a\1\0\1\20b",
           7, 22, TNF_OK }, /* a match of 20 */
         { "\x1f"
           "a\1\0\xff",
-          5, 22, TNF_EFORMAT }, /* whose length goes on and on */
+          5, 22, TNF_EFORMAT }, /* with an endless length */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (tnf_lz4_decode(cases[i].stored, cases[i].n, made, cases[i].gives, NULL) !=

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The growable buffer: grows, stops at its maximum, stays stopped. */
+/* The growable buffer: it grows, stops at its maximum, and then accepts nothing more. */
 #include "../support/little.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
@@ -47,7 +47,7 @@ static void grows_far(void **state)
     char big[3000];
     memset(big, 'z', sizeof big - 1);
     big[sizeof big - 1] = 0;
-    tnf_buf_printf(&b, "<%s>", big); /* longer than any fixed buffer inside */
+    tnf_buf_printf(&b, "<%s>", big); /* longer than any fixed buffer in the code */
     assert_int_equal(b.n, 400000 + 3001);
     assert_memory_equal(b.p + 400000, "<zz", 3);
     assert_memory_equal(b.p + b.n - 2, "z>", 2);
@@ -55,7 +55,7 @@ static void grows_far(void **state)
     assert_int_equal(log.blocks, 0);
 }
 
-/* However the bytes come, never more than the maximum. */
+/* For any sequence of bytes, the buffer never exceeds the maximum. */
 static void the_maximum_holds(void **state)
 {
     (void)state;
@@ -72,7 +72,7 @@ static void the_maximum_holds(void **state)
             assert_true(b.n <= max);
             assert_true(b.n + step > max);
             size_t before = b.n;
-            tnf_buf_u8(&b, 1); /* stays stopped, even if this one would fit */
+            tnf_buf_u8(&b, 1); /* it accepts nothing more, even if this byte would fit */
             tnf_buf_printf(&b, "x");
             assert_int_equal(b.n, before);
             assert_fails(tnf_buf_status(&b, "stash", &e), TNF_ELIMIT);
@@ -93,7 +93,7 @@ static void no_memory(void **state)
     for (int i = 0; i < 1000; i++)
         tnf_buf_u64(&b, 1);
     assert_int_equal(b.n % 8, 0);
-    assert_int_equal(log.failed, 1); /* asked once, then never again */
+    assert_int_equal(log.failed, 1); /* requested once, then never again */
     assert_fails(tnf_buf_status(&b, "index", &e), TNF_ENOMEM);
     tnf_buf_free(&b);
     assert_int_equal(log.blocks, 0);

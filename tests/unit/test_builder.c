@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Putting a catalog together: what is copied, what is refused. */
+/* Building a catalog: what is copied, and what is refused. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "core/save/save.h"
@@ -77,7 +77,7 @@ static void refuses_bad_tensors(void **state)
     assert_int_equal(w->b->catalog.n, 1);
 }
 
-/* Objects made by hand: a mistake is an error, at once or on saving, and never a crash. */
+/* Objects made by hand: a mistake gives an error, at once or on saving, and never a crash. */
 static void objects_by_hand(void **state)
 {
     struct world *w = *state;
@@ -192,7 +192,7 @@ static void sets_attributes(void **state)
     assert_fails(tnf_builder_set(w->b, NULL, "deep", deep, &e), TNF_ELIMIT);
 }
 
-/* Values that no file can hold are refused, not written as something else. An integer without a
+/* Values that no file can hold are refused; no other value is written instead. An integer without a
  * type has 64 bits. */
 static void refuses_impossible_values(void **state)
 {
@@ -249,7 +249,7 @@ static void refuses_impossible_values(void **state)
     }
 }
 
-/* Names and keys may hold a NUL; then they come with their lengths. */
+/* Names and keys may contain a NUL if they have lengths. */
 static void names_with_nul(void **state)
 {
     struct world *w = *state;
@@ -269,19 +269,25 @@ static void names_with_nul(void **state)
     assert_ok(tnf_builder_set_n(w->b, NULL, key, &v, &e));
     assert_fails(tnf_builder_set_n(w->b, &other, key, &v, &e), TNF_ENOTFOUND);
     assert_says("'t\\x00x'");
+    assert_ok(
+        tnf_builder_add_stream_n(w->b, other, tnf_type_of(TNF_U8), 0, NULL, fetch_zeros, NULL, &e));
+    assert_non_null(tnf_catalog_find(&w->b->catalog, other.p, other.n));
+    assert_fails(
+        tnf_builder_add_stream_n(w->b, name, tnf_type_of(TNF_U8), 0, NULL, fetch_zeros, NULL, &e),
+        TNF_EEXISTS);
     const tnf_value *of_tensor = w->b->catalog.objects[0].attrs;
     const tnf_value of_file = tnf_attrs_value(&w->b->catalog.attrs);
     assert_int_equal(tnf_value_get_n(of_tensor, "k\0l", 3)->as.u, 3);
     assert_int_equal(tnf_value_get_n(&of_file, "k\0l", 3)->as.u, 3);
     assert_null(tnf_value_get_n(&of_file, "k\0m", 3));
     assert_null(tnf_value_get(&of_file, "k"));
-    assert_ok(tnf_builder_set_n(w->b, NULL, (tnf_str)TNF_STR("k\0m"), NULL, &e)); /* not there */
+    assert_ok(tnf_builder_set_n(w->b, NULL, (tnf_str)TNF_STR("k\0m"), NULL, &e)); /* missing */
     assert_int_equal(w->b->catalog.attrs.n, 1);
     assert_ok(tnf_builder_set_n(w->b, NULL, key, NULL, &e));
     assert_int_equal(w->b->catalog.attrs.n, 0);
 }
 
-/* A tensor's attributes are the file's until they are changed: then a copy is. */
+/* A tensor shares its attributes with the file until they are changed; then it has a copy. */
 static void shared_attributes(void **state)
 {
     struct world *w = *state;

@@ -6,7 +6,7 @@
 #include "diff_files.h"
 #include <math.h>
 
-#define N 100003u /* more than a window, and no round number */
+#define N 100003u /* larger than a buffer, and not a round number */
 
 static float numbers[N];
 

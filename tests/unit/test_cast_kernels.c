@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Casts by every instruction set of this machine against the slow way: each number by
- * tnf_type_decode() and tnf_narrow_bits(). All numbers of types of up to 16 bits; of f32, f64 and
- * large integers the edges of every target (values, midpoints, what lies beside them) and a million
- * at random, or as many as TENFOLD_CASTS says. */
+/* Casts by every instruction set of this machine are compared with the slow way: each number by
+ * tnf_type_decode() and tnf_narrow_bits(). All numbers of types of up to 16 bits are tested. For
+ * f32, f64 and large integers, the limits of every target are tested (values, midpoints and their
+ * neighbours), and a million random numbers, or as many as TENFOLD_CASTS says. */
 #include "../support/unit.h"
 #include "base/bytes.h"
 #include "kernels/cast.h"
@@ -35,14 +35,14 @@ static size_t bytes_of(const char *id)
     return tnf_type_named(id)->bits / 8;
 }
 
-/* An integer of 64 bits goes through a double that is rounded to odd, so that it is rounded once.
- */
+/* An integer of 64 bits becomes a double that is rounded to odd, so that it is rounded only
+ * once. */
 static double odd_double(const char *from, const uint8_t *p)
 {
     uint64_t v = tnf_le64(p);
     bool minus = from[0] == 'i' && v >> 63;
     uint64_t m = minus ? 0 - v : v;
-    double d = (double)(m >> 32) * 0x1p32; /* exact, as is the next */
+    double d = (double)(m >> 32) * 0x1p32; /* exact; the next one, too */
     double low = (double)(m & 0xffffffff), sum = d + low;
     double rest = low - (sum - d);
     uint64_t bits;
@@ -73,7 +73,8 @@ static void slow_cast(uint8_t *out, const char *from, const char *to, const uint
     }
 }
 
-/* n numbers to every target, by every set, at odd addresses, with nothing beside them touched. */
+/* Casts n numbers to every target, by every set, at odd addresses; no byte beside them may
+ * change. */
 static void all_targets(const char *from, const uint8_t *in, size_t n)
 {
     size_t width = bytes_of(from);
@@ -119,7 +120,7 @@ static void all_small_ones(void **state)
         tnf_put_le16(p + 2 * v, (uint16_t)v);
     for (size_t i = 0; i < sizeof two / sizeof *two; i++)
         all_targets(two[i], p, 65536);
-    for (uint32_t v = 0; v < 5000; v++) /* few and many go other ways */
+    for (uint32_t v = 0; v < 5000; v++) /* few and many use different code */
         p[v] = (uint8_t)v;
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         all_targets(one[i], p, 256);
@@ -128,7 +129,7 @@ static void all_small_ones(void **state)
     free(p);
 }
 
-/* ------------------------------------------------------------------ edges */
+/* ----------------------------------------------------------------- limits */
 
 static double as_double(uint64_t bits)
 {
@@ -177,7 +178,8 @@ static void add_edge(struct edges *e, double x)
     add_float(e, (float)x);
 }
 
-/* Every number of a small type and the middle between it and the next, and beyond the largest. */
+/* Every number of a small type, the middle between it and the next, and numbers beyond the
+ * largest. */
 static void edges_of_types(void **state)
 {
     (void)state;
@@ -212,7 +214,7 @@ static void edges_of_floats(void **state)
     for (int k = -1080; k < 1024; k++) {
         add_edge(e, ldexp(1, k));
         add_edge(e, ldexp(1.5, k));
-        add_edge(e, ldexp(1 + 0x1p-24, k)); /* the middle of two f32, and of none */
+        add_edge(e, ldexp(1 + 0x1p-24, k)); /* the middle of two f32; not a middle */
         add_edge(e, ldexp(1 + 0x1p-24 + 0x1p-52, k));
         add_edge(e, ldexp(2 - 0x1p-25, k));
         add_edge(e, ldexp(2 - 0x1p-52, k));
@@ -255,7 +257,7 @@ static void edges_of_integers(void **state)
     free(p);
 }
 
-/* ----------------------------------------------------------------- chance */
+/* --------------------------------------------------------- random numbers */
 
 static void at_random(void **state)
 {
@@ -287,7 +289,7 @@ static void at_random(void **state)
 
 /* ------------------------------------------------------------------ others */
 
-/* i4, u4, i2, u2: by hand, with a last byte that is full in part. */
+/* i4, u4, i2, u2: by hand, with an incomplete last byte. */
 static void packed_integers(void **state)
 {
     (void)state;

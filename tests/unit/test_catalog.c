@@ -26,7 +26,7 @@ static int tear_down(void **state)
 {
     struct world *w = *state;
     tnf_catalog_free(&w->catalog);
-    tnf_catalog_free(&w->catalog); /* twice is harmless */
+    tnf_catalog_free(&w->catalog); /* calling it twice is harmless */
     tnf_arena_free(&w->arena);
     int bad = w->log.blocks != 0 || w->log.wrong_sizes != 0;
     free(w);

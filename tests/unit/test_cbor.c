@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The pulling CBOR reader: each item by its own function, and every refusal with its rule and byte.
+/* The pulling CBOR reader: the function for each item, and every refusal with its rule and offset.
  * The bytes are those of RFC 8949 and of the rules of deterministic encoding. */
 #include "wire/cbor.h"
 
@@ -168,7 +168,7 @@ struct wrong {
 #define DETERMINISM TNF_CBOR_DETERMINISM, TNF_EFORMAT
 #define TWICE       TNF_CBOR_DUPLICATE_KEY, TNF_EFORMAT
 
-/* Whatever the profile. */
+/* For any profile. */
 static const struct wrong never[] = {
     { "", CUT, 0 },
     { "18", CUT, 1 },
@@ -188,7 +188,7 @@ static const struct wrong never[] = {
     { "7b8000000000000000", CUT, 0 },
     { "81", CUT, 0 },
     { "8201", CUT, 0 },
-    { "828100", CUT, 3 }, /* the inner array took the byte of the second item */
+    { "828100", CUT, 3 }, /* the byte of the second item is part of the inner array */
     { "9bffffffffffffffff00", CUT, 0 },
     { "9affffffff00", CUT, 0 },
     { "a1", CUT, 0 },
@@ -251,7 +251,7 @@ static const struct wrong strict_only[] = {
     { "99000100", DETERMINISM, 0 },
     { "b800", DETERMINISM, 0 },
     { "a1 b9000000", DETERMINISM, 1 },
-    /* the head is looked at before what it promises */
+    /* the head is checked before the bytes that it announces */
     { "7817", DETERMINISM, 0 },
     { "9b00000000ffffffff", DETERMINISM, 0 },
     /* floats wider than needed, and NaNs */
@@ -269,7 +269,7 @@ static const struct wrong strict_only[] = {
     { "f9fe00", DETERMINISM, 0 },
     { "fa7fc00000", DETERMINISM, 0 },
     { "81fb7ff8000000000000", DETERMINISM, 1 },
-    /* keys out of order: by encoding, so the shorter first */
+    /* keys in the wrong order: sorted by encoding, so the shorter is first */
     { "a2 6162 00 6161 00", DETERMINISM, 4 },
     { "a2 626161 00 6162 00", DETERMINISM, 5 },
     { "a2 6161 00 01 00", DETERMINISM, 4 },
@@ -277,7 +277,7 @@ static const struct wrong strict_only[] = {
     { "a3 6161 00 6163 00 6162 00", DETERMINISM, 7 },
     { "81 a1 00 a2 6162 00 6161 00", DETERMINISM, 7 },
     { "a2 8101 00 8100 00", DETERMINISM, 4 },
-    { "a2 6162 00 6161", DETERMINISM, 4 }, /* before its value is missed */
+    { "a2 6162 00 6161", DETERMINISM, 4 }, /* reported before the missing value */
     { "a2 6a 61616161616161616161 00 6162", DETERMINISM, 13 },
     /* the same key twice */
     { "a2 6161 00 6161 00", TWICE, 4 },
@@ -296,11 +296,11 @@ static const struct wrong strict_only[] = {
     { "81c2420100", SYNTAX, 1 },
     { "f7", SYNTAX, 0 },
     { "81f7", SYNTAX, 1 },
-    /* the fifth container still is within four, what it holds is not */
+    /* the fifth container is still within four levels, but not its content */
     { "8181818181 00", TNF_CBOR_DEPTH, TNF_EFORMAT, 5 },
     { "a100a100a100a100a1 00 00", TNF_CBOR_DEPTH, TNF_EFORMAT, 9 },
     { "a1a1a1a1a1 00 00 00 00 00 00", TNF_CBOR_DEPTH, TNF_EFORMAT, 5 },
-    { "8181818181 ff", TNF_CBOR_DEPTH, TNF_EFORMAT, 5 }, /* before the item is looked at */
+    { "8181818181 ff", TNF_CBOR_DEPTH, TNF_EFORMAT, 5 }, /* before the item is checked */
 };
 
 static const struct wrong lenient_only[] = {
@@ -320,7 +320,7 @@ static const struct wrong lenient_only[] = {
     { "7f7f6161ffff", SYNTAX, 1 },
     { "7f00ff", SYNTAX, 1 },
     { "7fc06161ff", SYNTAX, 1 },
-    { "7f61c361a9ff", SYNTAX, 2 }, /* a character cut in two */
+    { "7f61c361a9ff", SYNTAX, 2 }, /* a character that is cut */
     { "81c0ff", SYNTAX, 2 },
     { "8181818181 00", TNF_CBOR_DEPTH, TNF_ELIMIT, 5 },
     { "9f9f9f9f9f 00 ffffffffff", TNF_CBOR_DEPTH, TNF_ELIMIT, 5 },
@@ -358,7 +358,7 @@ static void refuses_bad_bytes(void **state)
     CHECK_WRONG(lenient_only, TNF_CBOR_LENIENT);
 }
 
-/* What only STRICT refuses, LENIENT reads, but for depth and for text keys that come twice. */
+/* STRICT refuses all of these, but LENIENT reads them, except for depth and repeated text keys. */
 static void lenient_takes_the_rest(void **state)
 {
     fixture *f = *state;

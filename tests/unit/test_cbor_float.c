@@ -29,7 +29,7 @@ static void all_halves_widen_and_come_back(void **state)
     }
 }
 
-/* Every single whose upper half is any, with a few lower halves. */
+/* Every single whose upper half has any value, with a few lower halves. */
 static void singles_widen_and_come_back(void **state)
 {
     static const uint32_t low[] = { 0, 1, 0x1fff, 0x2000, 0x6000, 0x8000, 0xe000, 0xffff };

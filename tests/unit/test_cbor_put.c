@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CBOR out, piece by piece and as trees: bytes that real zTensor writers produced
- * (sections 1.3, 2.1, 3.7 and 3.10 of the fact sheet), orders, and what cannot be written. */
+/* Writing CBOR, piece by piece and as trees: bytes that real zTensor writers produced (sections
+ * 1.3, 2.1, 3.7 and 3.10 of the fact sheet), orders of keys, and values that cannot be written. */
 #include "wire_fixture.h"
 
 #include "model/value.h"
@@ -170,7 +170,7 @@ static void depth_is_that_of_the_reader(void **state)
     tnf_value v = from_typed(&f->arena, "[[{\"a\":[1]}]]");
     assert_ok(tnf_cbor_put_value(&f->b, &v, TNF_CBOR_STRICT, 4, &e));
     assert_fails(tnf_cbor_put_value(&f->b, &v, TNF_CBOR_STRICT, 3, &e), TNF_ELIMIT);
-    /* [h'[[1]]']: what is kept as it is encoded has its levels, too */
+    /* [h'[[1]]']: a value that is kept in encoded form has levels, too */
     v = from_typed(&f->arena, "[{\"$map\":{\"$cbor\":{\"$bytes\":\"818101\"}}}]");
     f->b.n = 0;
     assert_ok(tnf_cbor_put_value(&f->b, &v, TNF_CBOR_STRICT, 3, &e));

@@ -17,7 +17,7 @@ static tnf_status read_hex(fixture *f, const char *hex, tnf_cbor_profile profile
     tnf_cbor_init(&r, bytes, n, BASE, &f->arena, DEPTH, profile, &f->e);
     if (tnf_cbor_value(&r, v))
         tnf_cbor_end(&r);
-    free(bytes); /* a tree borrows nothing */
+    free(bytes); /* a tree does not borrow bytes */
     return r.status;
 }
 
@@ -52,7 +52,7 @@ static void agrees_with_cbor2(void **state)
         if (!is_canonical)
             continue;
         assert_typed(&v, typed);
-        assert_written(f, &v, TNF_CBOR_LENIENT, bytes); /* it came in order */
+        assert_written(f, &v, TNF_CBOR_LENIENT, bytes); /* it was in order */
         v = from_typed(&f->arena, typed);
         assert_written(f, &v, TNF_CBOR_STRICT, bytes);
     }
@@ -61,8 +61,8 @@ static void agrees_with_cbor2(void **state)
     fclose(file);
 }
 
-/* RFC 8949, appendix A: what the vectors leave out. In typed JSON a map that begins with '$' is
- * itself wrapped. */
+/* RFC 8949, appendix A: cases that the vectors leave out. In typed JSON, a map that begins with '$'
+ * is itself wrapped. */
 static void keeps_what_has_no_word(void **state)
 {
     static const char *const items[] = {
@@ -149,8 +149,8 @@ static void look_alikes_survive(void **state)
         }
 }
 
-/* A tagged item of an old file cannot stand in a strict one, so there it is an ordinary map, and an
- * item again when it comes back. */
+/* A tagged item of an old file cannot be in a strict file, so it becomes an ordinary map there;
+ * converted back, it is an item again. */
 static void verbatim_items_wait_where_they_cannot_stand(void **state)
 {
     fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays and maps of the CBOR reader: definite and open ones look alike, keys are found twice
- * however many they are, and what is skipped is handed out byte for byte. */
+/* Arrays and maps of the CBOR reader: definite and indefinite ones give the same, repeated keys are
+ * found in maps of any size, and skipped items are returned byte for byte. */
 #include "wire/cbor.h"
 
 #define READER tnf_cbor
@@ -142,7 +142,7 @@ static void depth_is_counted_in_items(void **state)
             }
             bytes[n] = 0x81;
         }
-    /* No limit goes beyond what the stack of a skip has room for. */
+    /* Even with a higher limit, skipping stops when its own stack is full. */
     static uint8_t deep[100000];
     memset(deep, 0x81, sizeof deep);
     tnf_cbor_init(&f->r, deep, sizeof deep, 0, &f->arena, UINT32_MAX, TNF_CBOR_STRICT, &f->e);
@@ -155,7 +155,7 @@ static void depth_is_counted_in_items(void **state)
     assert_int_equal(f->r.rule, TNF_CBOR_DEPTH);
 }
 
-/* A map of n keys "k0000000" on, in any case one twice if `twice` < n. */
+/* A map of n keys "k0000000", "k0000001" …; the last repeats key `twice` if `twice` < n. */
 static size_t make_map(uint8_t *to, uint32_t n, uint32_t twice, bool backwards)
 {
     uint8_t *p = to;
@@ -194,7 +194,7 @@ static void large_maps_are_no_matter(void **state)
     size_t n = make_map(bytes, N, N, false);
     tnf_cbor_init(&f->r, bytes, n, BASE, &f->arena, 32, TNF_CBOR_STRICT, &f->e);
     assert_true(read_all(&f->r, &count) && count == N);
-    assert_int_equal(f->log.calls, 0); /* the order alone tells */
+    assert_int_equal(f->log.calls, 0); /* the order is enough */
 
     n = make_map(bytes, N, N, true);
     tnf_cbor_init(&f->r, bytes, n, BASE, &f->arena, 32, TNF_CBOR_LENIENT, &f->e);
@@ -227,7 +227,7 @@ static void keys_that_come_twice_are_found(void **state)
             assert_int_equal(f->r.rule, TNF_CBOR_DUPLICATE_KEY);
             assert_int_equal(f->e.offset, BASE + 5 + 10 * (n - 1));
         }
-    /* by their text, not by their spelling */
+    /* keys are compared as text, not in their spellings */
     static const char *const same[] = { "a2 6161 f6 780161 f6", "a2 7f6161ff f6 6161 f6",
                                         "bf c16161 f6 6161 f6 ff", "a2 60 f6 7fff f6" };
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* New files from old: explicit n-grams, reconstructed rows, some words; and the n-th allocation
  * failing in all that a view does. */
+#include "../support/flush.h"
 #include "../support/memory.h"
 #include "emb_files.h"
 
@@ -44,7 +45,7 @@ static void expect_same(const tnf_emb *a, const tnf_emb *b, const char *word, do
 
 /* --------------------------------------------------------------- explicit */
 
-/* finalfusion's own: 44 n-grams, 43 rows; "dings" and "<gro" share one. */
+/* finalfusion's own file: 44 n-grams, 43 rows; "dings" and "<gro" share one. */
 static void ngrams_of_gross(void **state)
 {
     enum { BUCKETS = 1 << 21 };
@@ -71,7 +72,7 @@ static void ngrams_of_gross(void **state)
         tnf_error e;
         float v;
         tnf_str dings = TEXT("xdingsx");
-        tnf_emb_found found; /* of its n-grams only those of "dings" inside are listed */
+        tnf_emb_found found; /* of its n-grams, only those of "dings" are listed */
         assert_ok(tnf_emb_vectors(&v, &found, y.emb, &dings, 1, &e));
         assert_true(found.found);
         close_opened(&x);
@@ -212,7 +213,7 @@ static void selects_words(void **state)
     for (size_t i = 0; i < 2; i++) {
         assert_ok(tnf_emb_vectors(was, &f, x.emb, &words[i], 1, &e));
         assert_ok(tnf_emb_vectors(is, &g, y.emb, &words[i], 1, &e));
-        assert_true(g.known && g.norm == 1); /* there were none, and none are invented */
+        assert_true(g.known && g.norm == 1); /* there were no norms, and none were added */
         near_all(is, was, D, 0);
     }
     close_opened(&y);
@@ -224,6 +225,167 @@ static void selects_words(void **state)
     tnf_builder_free(b);
     close_opened(&x);
     close_opened(&z);
+}
+
+/* ------------------------------------------------------------------ names */
+
+static const tnf_str matrix_name = TNF_STR("e\0x");
+static const tnf_str keys[] = { TNF_STR("a"), TNF_STR("a\0b"), TNF_STR("a\0c"),
+                                TNF_STR("finalfusion.chunks\0d") };
+
+/* A dense or quantized matrix whose name contains a NUL, and attributes with such keys. */
+static tnf_builder *with_nuls(const struct made *m, uint64_t *offsets, char *bytes)
+{
+    tnf_builder *b;
+    tnf_error e;
+    const uint64_t shape[] = { m->rows, m->dims };
+    tnf_part parts[2];
+    uint16_t n = 0;
+    if (m->codes) {
+        parts[n++] = memory_part("codes", TNF_U8, m->codes, m->rows * m->m);
+        parts[n++] = memory_part("codebooks", TNF_F32, m->codebooks, 4 * m->k * m->dims);
+    } else {
+        parts[n++] = memory_part("data", TNF_F32, m->values, 4 * m->rows * m->dims);
+    }
+    const tnf_object o = { .name = matrix_name,
+                           .shape = shape,
+                           .rank = 2,
+                           .layout = tnf_layout_by_id(m->codes ? "pq/1" : "dense"),
+                           .parts = parts,
+                           .nparts = n };
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add_object(b, &o, NULL, &e));
+    add_strings(b, "vocab", m->words, offsets, bytes);
+    for (size_t i = 0; i < 4; i++) {
+        const tnf_value v = tnf_value_uint(i);
+        assert_ok(tnf_builder_set_n(b, NULL, keys[i], &v, &e));
+    }
+    return b;
+}
+
+static void expect_names(const tnf_builder *b)
+{
+    tnf_error e;
+    tnf_file *file;
+    assert_ok(tnf_open_builder(&file, b, NULL, &e));
+    assert_non_null(tnf_find_n(file, matrix_name.p, matrix_name.n));
+    assert_null(tnf_find(file, "e"));
+    for (uint64_t i = 0; i < 4; i++) {
+        const tnf_value *v = tnf_value_get_n(tnf_file_info(file)->attrs, keys[i].p, keys[i].n);
+        assert_true(v && v->as.u == i);
+    }
+    assert_null(tnf_value_get(tnf_file_info(file)->attrs, "finalfusion.chunks"));
+    tnf_close(file);
+}
+
+static void names_with_nuls(void **state)
+{
+    static const float values[] = { 3, 4, 0, 2 };
+    static const uint8_t few[] = { 0, 1, 1, 0 };
+    static const float books[] = { 1, 2, 3, 4 };
+    (void)state;
+    for (int quantized = 0; quantized < 2; quantized++) {
+        struct made m = { .words = "one|two", .rows = 2, .dims = 2, .values = values };
+        tnf_emb_change how = TNF_EMB_CHANGE_INIT;
+        tnf_emb_options options = TNF_EMB_INIT;
+        uint64_t offsets[3];
+        char bytes[8];
+        tnf_builder *b;
+        tnf_file *file;
+        tnf_emb *emb;
+        tnf_error e;
+        if (quantized) {
+            m.codes = few;
+            m.m = m.k = 2;
+            m.codebooks = books;
+        }
+        tnf_builder *from = with_nuls(&m, offsets, bytes);
+        assert_ok(tnf_open_builder(&file, from, NULL, &e));
+        options.embeddings = "e\0xyz";
+        assert_fails(tnf_emb_open(&emb, file, &options, &e), TNF_ENOTFOUND);
+        options.embeddings_bytes = matrix_name.n;
+        options.vocab = "vocabulary";
+        options.vocab_bytes = 5;
+        assert_ok(tnf_emb_open(&emb, file, &options, &e));
+        assert_ok(tnf_builder_new(&b, NULL, &e));
+        how.normalize = true;
+        assert_ok(quantized ? tnf_emb_reconstruct(b, emb, false, &e)
+                            : tnf_emb_convert(b, emb, &how, &e));
+        expect_names(b);
+        tnf_builder_free(b);
+        if (!quantized) {
+            tnf_quantize_options coarse = TNF_QUANTIZE_INIT;
+            coarse.bits = 1;
+            assert_ok(tnf_builder_new(&b, NULL, &e));
+            assert_ok(tnf_emb_quantize(NULL, b, emb, &coarse, &e));
+            expect_names(b);
+            tnf_builder_free(b);
+        }
+        tnf_emb_close(emb);
+        tnf_close(file);
+        tnf_builder_free(from);
+    }
+}
+
+static void unknown_fold_rules(void **state)
+{
+    static const float values[] = { 1, 2 };
+    struct made m = { .words = "a|b", .rows = 2, .dims = 1, .values = values };
+    struct opened x = open_made(&m, NULL);
+    tnf_builder *b;
+    tnf_error e;
+    (void)state;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    for (int unfold = 0; unfold < 2; unfold++) {
+        tnf_emb_change how = TNF_EMB_CHANGE_INIT;
+        memcpy(unfold ? &how.unfold : &how.fold, &(int) { 77 }, sizeof(int));
+        assert_fails(tnf_emb_convert(b, x.emb, &how, &e), TNF_EINVAL);
+        assert_says(unfold ? "'unfold' is 77" : "'fold' is 77");
+    }
+    tnf_builder_free(b);
+    close_opened(&x);
+}
+
+/* --------------------------------------------------------------- subnormal */
+
+/* Norms below the smallest normal number, in a program that treats such numbers as 0. */
+static void small_norms(void **state)
+{
+    static const uint8_t few[] = { 0, 1 };
+    static const float books[] = { 3e-39F, 4e-39F, 0, 5e-39F }, values[] = { 1, 0, 0, 1 };
+    static const float norms[] = { 3e-39F, 1 };
+    struct made m = { .words = "a|b", .rows = 2, .dims = 2, .codes = few, .m = 1, .k = 2 };
+    struct made dense = { .words = "a|b", .rows = 2, .dims = 2, .values = values, .norms = norms };
+    struct opened x;
+    tnf_builder *b;
+    tnf_error e;
+    float row[4];
+    tnf_emb_found found[2];
+    const tnf_str words[] = { TEXT("a"), TEXT("b") };
+    (void)state;
+    m.codebooks = books;
+    x = open_made(&m, NULL);
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    uint32_t mode = flush_begin();
+    tnf_status status = tnf_emb_reconstruct(b, x.emb, false, &e);
+    assert_true(flush_end(mode));
+    assert_ok(status);
+    struct opened y = save_and_open(b, "ztensor2");
+    assert_ok(tnf_emb_vectors(row, found, y.emb, words, 2, &e));
+    assert_near(found[0].norm, 5e-39, 1e-44);
+    assert_near(found[1].norm, 5e-39, 1e-44);
+    near_all(row, (const float[]) { 0.6F, 0.8F, 0, 1 }, 4, 1e-5);
+    close_opened(&x);
+    close_opened(&y);
+
+    tnf_sink *sink = make_bytes(&dense);
+    mode = flush_begin();
+    x = (struct opened) { .sink = sink };
+    open_bytes(&x, tnf_sink_bytes(sink), NULL);
+    assert_true(flush_end(mode));
+    assert_ok(tnf_emb_vectors(row, found, x.emb, words, 2, &e));
+    assert_true(found[0].norm == 3e-39F && found[1].norm == 1);
+    close_opened(&x);
 }
 
 /* ----------------------------------------------------------------- memory */
@@ -313,7 +475,8 @@ int main(void)
         cmocka_unit_test(ngrams_of_gross),    cmocka_unit_test(buckets_file),
         cmocka_unit_test(not_explicit),       cmocka_unit_test(reconstructs_rows),
         cmocka_unit_test(quantized_explicit), cmocka_unit_test(selects_words),
-        cmocka_unit_test(memory_fails),
+        cmocka_unit_test(names_with_nuls),    cmocka_unit_test(unknown_fold_rules),
+        cmocka_unit_test(small_norms),        cmocka_unit_test(memory_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

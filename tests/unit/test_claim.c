@@ -28,7 +28,7 @@ static const char *file_of(const char *name, const char *text)
     return path;
 }
 
-/* Gives up after a few tries; before that it may do something. */
+/* Gives up after a few attempts; before that it may call a function. */
 struct waiter {
     int tries;
     void (*act)(void *ctx);
@@ -91,7 +91,7 @@ static void replace_and_let_go(void *ctx)
     tnf_claim_drop(r->held);
 }
 
-/* A waiting process gets the file that has the name then. */
+/* A waiting process gets the file that has the name when the wait ends. */
 static void replaced_while_waiting(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static void replaced_while_waiting(void **state)
     tnf_claim_drop(&second);
 }
 
-/* Writers of VS files have only their own lock; readers of them do not mind. */
+/* Writers of VS files only have their own lock, which readers ignore. */
 static void apart_from_vs(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void apart_from_vs(void **state)
     close(fd);
 }
 
-/* Readers wait for a change in place, and a change for readers. */
+/* Readers wait until a change in place is done, and a change waits for readers. */
 static void changes_and_readers(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void changes_and_readers(void **state)
     close(b);
 }
 
-/* ------------------------------------------------------------------ rights */
+/* ------------------------------------------------------------- permissions */
 
 static struct stat rights_after(mode_t mode, uid_t uid, gid_t gid)
 {
@@ -174,7 +174,7 @@ static void rights_are_handed_down(void **state)
     assert_int_equal(st.st_mode & 07777, 0755);
     bool root = geteuid() == 0;
     st = rights_after(0664, root ? 1234 : geteuid(), root ? 4321 : (gid_t)54321);
-    assert_int_equal(st.st_mode & 07777, root ? 0664 : 0644); /* not for another group */
+    assert_int_equal(st.st_mode & 07777, root ? 0664 : 0644); /* no permissions for another group */
     assert_true(!root || (st.st_uid == 1234 && st.st_gid == 4321));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Code of the command that no file of today's formats reaches, or that needs more cases than a
+/* Code of the command that no file of a current format reaches, or that needs more cases than a
  * golden test has: patterns, suggestions, escapes, numbers, blocks, strings. The command is not a
  * library, so its sources are included unchanged, with blocks of a few bytes. */
 #define BLOCK_BYTES ((size_t)48)
@@ -26,7 +26,13 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* What is written to a stream, as text. */
+/* Records the output to a stream as text. */
+const command *find_command(const char *name) /* of the table of commands, which is not here */
+{
+    (void)name;
+    return NULL;
+}
+
 typedef struct recorder {
     FILE *to;
     char *text;
@@ -137,7 +143,7 @@ static void escapes_text(void **state)
         { "\x7f", "\\x7f", 4 },
         { "\xc2\x85", "\\u0085", 6 },              /* a C1 control */
         { "\xe2\x80\xae", "\\u202e", 6 },          /* right-to-left override */
-        { "\xed\xa0\x80", "\\xed\\xa0\\x80", 12 }, /* a surrogate is no UTF-8 */
+        { "\xed\xa0\x80", "\\xed\\xa0\\x80", 12 }, /* a surrogate is not valid UTF-8 */
         { "\xc0\xaf", "\\xc0\\xaf", 8 },           /* nor is an overlong slash */
         { "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", 16 },
         { "back\\slash", "back\\\\slash", 11 },
@@ -314,7 +320,7 @@ static tnf_object object_of(const char *layout, const uint64_t *shape, uint32_t 
                           .nparts = nparts };
 }
 
-/* Every element of a view through its blocks, as text. */
+/* Every element of a view, read in blocks, as text. */
 static void blocks_are(const view *v, const char *expected)
 {
     recorder r;
@@ -403,7 +409,7 @@ static void arrays_for_people(void **state)
     text_of(&v, true, "[]\n");
     view_free(&v);
 
-    /* Too many dimensions to show the edges of all. */
+    /* The edges of all dimensions would be too much to show. */
     uint64_t many[12];
     for (size_t i = 0; i < 12; i++)
         many[i] = 3;
@@ -444,7 +450,7 @@ static void strings_of(const tnf_object *o, const char *slice, const char *expec
 
 static void strings_are_strings(void **state)
 {
-    /* Longer together than a block, one of them longer alone. */
+    /* Together longer than a block; one of them is longer by itself. */
     static const char text[] = "onetwo\xff"
                                "a string that is longer than one whole block of bytes is"
                                "last";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Codecs: there and back, pieces, damage, bombs, and streams that libzstd itself made. */
+/* Codecs: both directions, pieces, damage, decompression bombs, and streams of libzstd itself. */
 #include "base/bytes.h"
 #include "base/pool.h"
 #include "codec/codec.h"
@@ -31,12 +31,12 @@ static tnf_status fetch_bytes(void *ctx, uint64_t offset, void *dst, size_t n, t
 {
     (void)e;
     const struct bytes *b = ctx;
-    assert_true(offset <= b->n && n <= b->n - offset); /* never outside of what is stored */
+    assert_true(offset <= b->n && n <= b->n - offset); /* never outside of the stored bytes */
     memcpy(dst, b->p + offset, n);
     return TNF_OK;
 }
 
-/* Compressible, but with no two equal megabytes. */
+/* Compressible, but any two megabytes differ. */
 static uint8_t *make_sample(size_t n)
 {
     uint8_t *p = malloc(n ? n : 1);
@@ -55,7 +55,7 @@ static struct bytes encode_all(tnf_codec codec, int level, const uint8_t *plain,
     tnf_encoder *x;
     tnf_error e;
     assert_int_equal(tnf_encoder_open(&x, codec, level, &to, NULL, &e), TNF_OK);
-    for (size_t at = 0, step; at < n; at += step) { /* in uneven pieces */
+    for (size_t at = 0, step; at < n; at += step) { /* in pieces of different sizes */
         step = n - at < 70001 ? n - at : 70001;
         assert_int_equal(tnf_encoder_write(x, plain + at, step, &e), TNF_OK);
     }
@@ -97,7 +97,7 @@ static void there_and_back(void **state)
         }
 }
 
-/* Pieces in any order give what is there; backwards too. */
+/* Reads pieces in any order, also backwards. */
 static void reads_pieces(void **state)
 {
     (void)state;
@@ -114,14 +114,14 @@ static void reads_pieces(void **state)
             assert_int_equal(tnf_decoder_read(d, places[i], piece, sizeof piece, &e), TNF_OK);
             assert_memory_equal(piece, plain + places[i], sizeof piece);
         }
-        assert_int_not_equal(tnf_decoder_read(d, N - 1, piece, 2, &e), TNF_OK); /* no more there */
+        assert_int_not_equal(tnf_decoder_read(d, N - 1, piece, 2, &e), TNF_OK); /* beyond the end */
         tnf_decoder_close(d);
         free(in.p);
     }
     free(plain);
 }
 
-/* The sizes come from elsewhere: a size that is too large or too small is an error. */
+/* The expected size is given: a size that is too large or too small is an error. */
 static void sizes_must_agree(void **state)
 {
     (void)state;
@@ -138,8 +138,8 @@ static void sizes_must_agree(void **state)
     free(back);
 }
 
-/* Cut anywhere, or with any bit wrong: an error, or the right bytes; never others. A frame of
- * seekable zstd has a checksum; plain zstd has none, so there only cuts are tried. */
+/* If the stream is cut anywhere, or any bit is wrong, the result is an error or the right bytes,
+ * never others. A frame of seekable zstd has a checksum; plain zstd has none, so it is only cut. */
 static void notices_damage(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void notices_damage(void **state)
     free(plain);
 }
 
-/* As the reference writer makes it: 17 bytes for nothing. */
+/* As the reference writer makes it: 17 bytes for an empty part. */
 static void empty_seekable(void **state)
 {
     (void)state;
@@ -189,7 +189,7 @@ static void frame_header(void **state)
     free(plain);
 }
 
-/* Fails when it is to write more than `left` bytes. */
+/* Fails instead of writing more than `left` bytes. */
 static tnf_status append_some(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     size_t *left = ctx;
@@ -200,7 +200,7 @@ static tnf_status append_some(void *ctx, const void *bytes, size_t n, tnf_error 
     return TNF_OK;
 }
 
-/* Returns how writing ends. */
+/* Returns the last status of writing. */
 static tnf_status encode_some(const uint8_t *plain, size_t n, size_t left)
 {
     tnf_encode_to to = { append_some, &left };
@@ -210,7 +210,7 @@ static tnf_status encode_some(const uint8_t *plain, size_t n, size_t left)
     tnf_status status = tnf_encoder_write(x, plain, n, &e);
     if (status == TNF_OK)
         status = tnf_encoder_end(x, &e);
-    else /* it fails again, and waits for nothing */
+    else /* it fails again, without waiting */
         assert_int_equal(tnf_encoder_end(x, &e), TNF_EIO);
     tnf_encoder_close(x);
     return status;
@@ -219,7 +219,7 @@ static tnf_status encode_some(const uint8_t *plain, size_t n, size_t left)
 /* Any number of threads writes the same bytes, and ends if writing fails anywhere. */
 static void frames_by_threads(void **state)
 {
-    enum { SIZE = (13 << 20) + 12345 }; /* more frames than there are lanes */
+    enum { SIZE = (13 << 20) + 12345 }; /* more frames than are compressed at the same time */
     static const struct {
         const char *text;
         unsigned number;
@@ -248,7 +248,7 @@ static void frames_by_threads(void **state)
     free(plain);
 }
 
-/* What libzstd wrote by itself, several frames back to back, a skippable one among them. */
+/* Streams of libzstd itself: several frames one after the other, one of them skippable. */
 static void frames_of_others(void **state)
 {
     (void)state;
@@ -280,7 +280,7 @@ static void hostile_table(void **state)
     tnf_error e;
     uint8_t back[1];
     assert_int_equal(decode_all(TNF_CODEC_ZSTD_SEEKABLE, &in, 1, back, &e), TNF_EFORMAT);
-    table[12] = 1; /* a descriptor of the future */
+    table[12] = 1; /* a descriptor of a later version */
     assert_int_equal(decode_all(TNF_CODEC_ZSTD_SEEKABLE, &in, 1, back, &e), TNF_EFORMAT);
     in.n = 16;
     assert_int_equal(decode_all(TNF_CODEC_ZSTD_SEEKABLE, &in, 1, back, &e), TNF_EFORMAT);
@@ -313,7 +313,7 @@ static tnf_status measure_bytes(uint64_t *out, struct bytes *b, uint64_t most)
     return tnf_codec_measure(out, TNF_CODEC_ZSTD, &from, most, NULL, &e);
 }
 
-/* How much is in there, if nobody says it: several frames, none, too much, a part of one. */
+/* The decoded size if it is not given: several frames, none, too large, a part of one. */
 static void measures_frames(void **state)
 {
     (void)state;

@@ -77,7 +77,7 @@ static size_t count_entries(const char *name)
     return n - 2;
 }
 
-/* ------------------------------------------------------------- both alike */
+/* ------------------------------------------------------- both kinds alike */
 
 static void put_zip(tnf_sink *sink)
 {
@@ -150,8 +150,7 @@ static void check_members(const tnf_container *c)
         assert_ok(tnf_container_place_near(&place, &near, c, i, &e));
         assert_ok(tnf_container_head(&near, &place, m, text, n, &e));
         assert_string_equal(text, given[i].text);
-        assert_ok(
-            tnf_container_place_near(&again, &other, c, 0, &e)); /* what is near is of another */
+        assert_ok(tnf_container_place_near(&again, &other, c, 0, &e)); /* near another member */
         memset(text, 0, sizeof text);
         assert_ok(tnf_container_head(&other, &place, m, text, n, &e));
         assert_string_equal(text, given[i].text);
@@ -213,7 +212,7 @@ static tnf_status read_counted(void *ctx, uint64_t offset, void *dst, size_t n, 
     return TNF_OK;
 }
 
-/* A member's header and its first bytes are read at once; that it fails is told. */
+/* A member's header and its first bytes are read together; an error of this read is returned. */
 static void one_read_a_member(void **state)
 {
     (void)state;
@@ -248,7 +247,7 @@ static void one_read_a_member(void **state)
     tnf_arena_free(&arena);
 }
 
-/* ----------------------------------------------------------- hostile folders */
+/* ------------------------------------------------------- hostile directories */
 
 static tnf_status place_member(const tnf_container *c, const char *name, tnf_error *e)
 {
@@ -280,7 +279,7 @@ static void what_is_no_file(void **state)
     begin_arena(&arena);
     tnf_container_how how = { .arena = &arena, .max_directory = 1000, .max_members = 20 };
     assert_ok(tnf_container_folder(&c, in_root("odd"), NULL, &how, &e));
-    assert_int_equal(c.n, 10); /* nothing through "up" or "folder" */
+    assert_int_equal(c.n, 10); /* none of them through "up" or "folder" */
     assert_ok(place_member(&c, "plain", &e));
     assert_ok(place_member(&c, "inside", &e));
     assert_int_equal(c.members[tnf_container_find(&c, as_str("inside"))].size, 5);
@@ -317,7 +316,7 @@ static void what_changes(void **state)
     assert_ok(tnf_container_folder(&c, in_root("moving"), NULL, &how, &e));
     size_t held = tnf_container_find(&c, as_str("held"));
     assert_ok(tnf_container_place(&p, &c, held, &e));
-    assert_int_equal(unlink(in_root("moving/held")), 0); /* open already: still there for us */
+    assert_int_equal(unlink(in_root("moving/held")), 0); /* it is open, so it can still be read */
     assert_int_equal(unlink(in_root("moving/gone")), 0);
     assert_int_equal(unlink(in_root("moving/swapped")), 0);
     assert_int_equal(symlink("../secret", in_root("moving/swapped")), 0);
@@ -331,7 +330,7 @@ static void what_changes(void **state)
     tnf_arena_free(&arena);
 }
 
-/* More files than are kept open: they are opened again, and must be the same. */
+/* More files than are kept open: they are opened again, and must be the same files. */
 static void many_files(void **state)
 {
     (void)state;
@@ -419,7 +418,7 @@ static void parts_of_files(void **state)
 
 /* ------------------------------------------------------------ writing */
 
-/* A name that is too long for a path, and a file in the place of the new directory. */
+/* A name that is too long for a path, and a file at the place of the new directory. */
 static void no_place(void **state)
 {
     (void)state;
@@ -438,7 +437,7 @@ static void no_place(void **state)
     assert_int_not_equal(tnf_folder_sink_end(&f, &e), TNF_OK);
     assert_says("cannot give the new directory its name");
     tnf_folder_sink_free(&f);
-    assert_int_equal(count_entries("p"), 1); /* the file, as it was */
+    assert_int_equal(count_entries("p"), 1); /* the file has not changed */
 }
 
 static void given_up(void **state)
@@ -495,7 +494,7 @@ static void over_what_is_there(void **state)
     assert_int_not_equal(tnf_folder_sink_end(&f, &e), TNF_OK);
     tnf_folder_sink_free(&f);
     assert_int_equal(count_entries("r/y"), 0);
-    /* replaced, and nothing of the old one is left */
+    /* replaced; nothing of the old directory is left */
     assert_ok(tnf_folder_sink_begin(&f, in_root("r/x/"), TNF_SINK_REPLACE, NULL, &e));
     assert_ok(put_member(&f, "only", "1", &e));
     assert_int_equal(count_entries("r/x"), 3);

@@ -8,7 +8,7 @@
 #include "core/core.h"
 #include <tenfold/value.h>
 
-/* What may be changed, one at a time. */
+/* Properties that are changed, one at a time. */
 struct model {
     const char *name, *type, *layout, *key, *tensor_key;
     uint64_t shape[2];
@@ -94,7 +94,7 @@ static void hash_model(uint8_t out[32], const struct model *m)
     tnf_builder_free(b);
 }
 
-/* Both worked out with Python's hashlib and struct, from the definition. */
+/* Both were computed with Python's hashlib and struct, from the definition. */
 static void by_the_definition(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void the_same_in_all(void **state)
     tnf_builder_free(b);
 }
 
-/* The same values, stored the other way round. */
+/* The same values in the other order. */
 static void orders_hash_alike(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void every_change_shows(void **state)
         m[i] = plain;
     m[0].name = "v";
     m[1].type = "i8";
-    m[2].type = "bool"; /* the same storage */
+    m[2].type = "bool"; /* the type of the stored bytes is the same */
     m[3].shape[0] = 4, m[3].shape[1] = 2;
     m[4].rank = 1, m[4].shape[0] = 8;
     m[5].data[7] ^= 1;
@@ -164,7 +164,7 @@ static void every_change_shows(void **state)
     m[9].value.dtype = TNF_U8;
     m[10].tensor_key = "u";
     m[11].tensor_value = (tnf_value) { .kind = TNF_BYTES, .n = 1, .as.s = "x" };
-    m[12].columns = true; /* the same bytes mean other values */
+    m[12].columns = true; /* the same bytes represent other values */
     hash_model(hashes[CHANGES], &plain);
     for (size_t i = 0; i < CHANGES; i++)
         hash_model(hashes[i], &m[i]);
@@ -174,7 +174,7 @@ static void every_change_shows(void **state)
                 fail_msg("changes %zu and %zu have one hash", k, i);
 }
 
-/* Threads, progress, no memory. */
+/* Threads, progress, failing allocations. */
 static bool stop_at_once(void *ctx, uint64_t done, uint64_t total)
 {
     (void)ctx;
@@ -207,7 +207,7 @@ static void stops_on_request(void **state)
 
 enum { LARGE = 9 * 1024 * 1024 + 5, LEAVES = 3, STRINGS = 3 };
 
-/* What the definition makes of the bytes of a part. */
+/* The hash of the bytes of a part, by the definition. */
 static void root_of(uint8_t out[32], const uint8_t *p, uint64_t n, uint8_t leaves[][32])
 {
     tnf_digester d, leaf;
@@ -241,7 +241,8 @@ static void put_words(tnf_digester *d, const char *text)
     tnf_digest_update(d, text, strlen(text));
 }
 
-/* A long array is hashed piece by piece, as the one text that the definition asks for. */
+/* A long array is hashed piece by piece, with the same result as for the complete text of the
+ * definition. */
 static void long_arrays(void **state)
 {
     (void)state;
@@ -306,7 +307,7 @@ static void see_tensor(void *ctx, const tnf_object *object, const uint8_t hash[3
     memcpy(s->tensor[s->tensors++], hash, 32);
 }
 
-/* Strings of LARGE bytes, and a dense tensor of as many. */
+/* Strings of LARGE bytes, and a dense tensor of the same size. */
 static tnf_builder *build_large(const uint8_t *bytes, const uint8_t *offsets)
 {
     tnf_builder *b;
@@ -344,7 +345,8 @@ static tnf_builder *build_large(const uint8_t *bytes, const uint8_t *offsets)
     return b;
 }
 
-/* The tensor "strings", by the definition; its leaves are `leaves`, then that of the offsets. */
+/* The hash of the tensor "strings", by the definition; its leaves are `leaves`, then that of the
+ * offsets. */
 static void expect_strings(uint8_t out[32], uint8_t leaves[][32], const uint8_t *bytes,
                            const uint8_t *offsets)
 {
@@ -388,14 +390,14 @@ static void hash_large(struct seen *seen, uint8_t out[32], const tnf_builder *b,
     assert_ok(tnf_content_hash(out, file, &h, &e));
     h.leaf = NULL;
     h.tensor = NULL;
-    uint8_t again[32]; /* without keeping them */
+    uint8_t again[32]; /* without keeping the hashes */
     assert_ok(tnf_content_hash(again, file, &h, &e));
     assert_memory_equal(again, out, 32);
     tnf_close(file);
     tnf_sink_close(sink);
 }
 
-/* In any container, by any number of threads. */
+/* In any container, and with any number of threads. */
 static void by_leaves(void **state)
 {
     (void)state;

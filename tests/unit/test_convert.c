@@ -19,7 +19,7 @@ static struct made make_model(void)
     return m;
 }
 
-static char *written; /* by the last conversion: its file is open over it */
+static char *written; /* by the last conversion; the open file uses this memory */
 
 /* Converts to memory, and opens what was written. */
 static tnf_status convert_model(tnf_file **out, tnf_report **report, const struct made *m,
@@ -76,7 +76,7 @@ static void selects_and_excludes(void **state)
     discard_file(&m);
 }
 
-/* A model in fp8: products of weights and the scales of their blocks, by the values. */
+/* A model in fp8: weights are multiplied with the scales of their blocks. */
 static void multiplies_by_scales(void **state)
 {
     static const uint8_t codes[] = { 0x38, 0x40, 0xb8, 0x30 }; /* 1, 2, -1, 0.5 */
@@ -89,7 +89,7 @@ static void multiplies_by_scales(void **state)
     (void)state;
     add_tensor(&m, "w", "f8_e4m3fn", 4, codes);
     add_tensor(&m, "w_scale_inv", "f32", 2, scales);
-    add_tensor(&m, "alone_scale_inv", "f32", 2, scales); /* of no tensor */
+    add_tensor(&m, "alone_scale_inv", "f32", 2, scales); /* it belongs to no tensor */
     add_tensor(&m, "norm", "f32", 4, ones);
     set_attribute(&m, NULL, "x.note", "\"kept\"");
     finish_file(&m, "ztensor2");
@@ -121,7 +121,7 @@ static void multiplies_by_scales(void **state)
     discard_file(&m);
 }
 
-/* Scales that do not divide the tensor are an error that names it. */
+/* If scales do not divide the tensor, the error names the tensor. */
 static void scales_that_do_not_fit(void **state)
 {
     static const float scales[] = { 1, 2, 3 };
@@ -146,7 +146,7 @@ static tnf_status rename_bias(void *ctx, tnf_str *out, tnf_str name, tnf_error *
     (void)e;
     if (to && strncmp(name.p, "a.bias", name.n) == 0)
         *out = (tnf_str) { to, strlen(to) };
-    return to ? TNF_OK : TNF_EIO; /* and says nothing */
+    return to ? TNF_OK : TNF_EIO; /* and there is no message */
 }
 
 static tnf_status rename_to_null(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
@@ -190,7 +190,8 @@ static void count_late(void *ctx, const tnf_plan_item *item)
     *(int *)ctx += item->late;
 }
 
-/* Only the values show that a block cannot hold them: reported once, at the end, in every way. */
+/* Only the values show that a block type cannot hold them: this is reported once, at the end, in
+ * every way. */
 static void tells_what_the_values_told(void **state)
 {
     (void)state;
@@ -233,7 +234,40 @@ static void tells_what_the_values_told(void **state)
     discard_file(&m);
 }
 
-/* f32 alone fits a gpt.rs archive, and an attribute does not. */
+/* A value that a newer header may have must not be taken for another one. */
+static void refuses_unknown_rules(void **state)
+{
+    struct made m = make_model();
+    const tnf_file *file = m.file;
+    tnf_error e;
+    tnf_report *r;
+    tnf_sink *sink;
+    tnf_save_options save = TNF_SAVE_INIT;
+    (void)state;
+    assert_ok(tnf_sink_memory(&sink, &e));
+    save.format = "safetensors";
+    for (int i = 0; i < 4; i++) {
+        tnf_convert_options how = TNF_CONVERT_INIT;
+        how.save = &save;
+        how.sink = sink;
+        save.dry_run = true; /* so that no other rule refuses it */
+        if (i == 0)
+            how.mode = (tnf_convert_mode)(TNF_CONVERT_SPLIT + 1);
+        else if (i == 1)
+            how.tensors = (tnf_clash)(TNF_CLASH_RENAME + 1);
+        else if (i == 2)
+            how.attrs = (tnf_clash)-1;
+        else
+            how.step = (tnf_emb_step)(TNF_EMB_QUANTIZE + 1);
+        assert_fails(tnf_convert(&r, &file, 1, NULL, &how, &e), TNF_EINVAL);
+        assert_non_null(strstr(e.message, "knows only"));
+        tnf_report_free(r);
+    }
+    tnf_sink_close(sink);
+    discard_file(&m);
+}
+
+/* A gpt.rs archive can hold the f32 tensor only, and no attribute. */
 static void refuses_and_reports(void **state)
 {
     struct made m = make_model();
@@ -255,7 +289,7 @@ static void refuses_and_reports(void **state)
     assert_fails(convert_model(&out, &r, &m, how, "gptrs-archive", &e), TNF_ELOSSY);
     assert_int_equal(r->nitems, 4);
     tnf_report_free(r);
-    how.tensors_only = true; /* asked for, so nothing is lost */
+    how.tensors_only = true; /* requested, so nothing is lost */
     assert_ok(convert_model(&out, &r, &m, how, "gptrs-archive", &e));
     tnf_report_free(r);
     tnf_close(out);
@@ -272,8 +306,7 @@ static void sets_attributes(void **state)
     tnf_error e;
     tnf_file *out;
     tnf_report *r;
-    tnf_member set = { { "x.note and what follows it", 6 },
-                       { 0 } }; /* only six bytes are the key */
+    tnf_member set = { { "x.note and what follows it", 6 }, { 0 } }; /* the key is only six bytes */
     (void)state;
     set.value.kind = TNF_STRING;
     set.value.as.s = "other";
@@ -297,7 +330,7 @@ static void wrong_calls(void **state)
     tnf_report *r;
     (void)state;
     tnf_convert_options how = TNF_CONVERT_INIT;
-    assert_fails(tnf_convert(&r, &file, 1, NULL, &how, &e), TNF_EINVAL); /* where to? */
+    assert_fails(tnf_convert(&r, &file, 1, NULL, &how, &e), TNF_EINVAL); /* no target */
     assert_null(r);
     how.size = 0;
     assert_fails(tnf_convert(&r, &file, 1, "x.zt", &how, &e), TNF_EINVAL);
@@ -314,7 +347,7 @@ static void wrong_calls(void **state)
     how.step = TNF_EMB_EXPLICIT;
     assert_fails(tnf_convert(&r, &file, 1, "x.zt", &how, &e), TNF_EINVAL);
     tnf_report_free(r);
-    how.normalize = false; /* no embeddings in it */
+    how.normalize = false; /* it has no embeddings */
     assert_fails(tnf_convert(&r, &file, 1, "x.zt", &how, &e), TNF_ENOTFOUND);
     assert_int_equal(r->step, TNF_STEP_EMBEDDINGS);
     tnf_report_free(r);
@@ -378,7 +411,7 @@ static void writes_in_every_mode(void **state)
     told = 0;
     assert_ok(tnf_convert(&r, &whole, 1, folder, &how, &e));
     assert_int_equal(told, 4);
-    assert_int_equal(files_count(folder, "model"), 5); /* and the index */
+    assert_int_equal(files_count(folder, "model"), 5); /* and the index, too */
     tnf_report_free(r);
     tnf_close(out);
     discard_file(&m);
@@ -410,14 +443,14 @@ static void keeps_what_it_reads(void **state)
     how.keep_files = true;
     assert_fails(tnf_convert(&r, both, 1, path, &how, &e), TNF_EINVAL);
     tnf_report_free(r);
-    how.keep_files = false; /* one file may be written over itself */
+    how.keep_files = false; /* a single file may be overwritten by itself */
     assert_ok(tnf_convert(&r, both, 1, path, &how, &e));
     tnf_report_free(r);
     tnf_close(out);
     discard_file(&m);
 }
 
-/* A file by its path: opened, converted, closed. */
+/* A file is opened by its path, converted and closed. */
 static void from_path_to_path(void **state)
 {
     struct made m = begin_file();
@@ -456,8 +489,8 @@ static void from_path_to_path(void **state)
     discard_file(&m);
 }
 
-/* '.bin' is what PyTorch, word2vec, fastText and gpt.rs call their files: one is taken only if it
- * is the only one that holds it all. */
+/* PyTorch, word2vec, fastText and gpt.rs use '.bin': a format is chosen only if no other one can
+ * hold everything. */
 static void extensions_that_are_shared(void **state)
 {
     struct made m = begin_file(), odd = begin_file();
@@ -491,6 +524,7 @@ int main(void)
         cmocka_unit_test(scales_that_do_not_fit),
         cmocka_unit_test(renames_tensors),
         cmocka_unit_test(tells_what_the_values_told),
+        cmocka_unit_test(refuses_unknown_rules),
         cmocka_unit_test(refuses_and_reports),
         cmocka_unit_test(sets_attributes),
         cmocka_unit_test(wrong_calls),

@@ -26,7 +26,7 @@ static int fill_big(void **state)
     return 0;
 }
 
-/* As the polynomial has it. */
+/* By the definition, with the polynomial. */
 static uint32_t by_bits(uint32_t crc, const uint8_t *p, size_t n)
 {
     crc = ~crc;
@@ -63,7 +63,7 @@ static void known_answers(void **state)
         check_crc(0, big, expect[i].n, expect[i].sum);
 }
 
-/* Around the steps of 16 and 64 bytes, at any address, from any sum. */
+/* Lengths near multiples of 16 and 64 bytes, at any address, from any sum. */
 static void every_length(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static void as_zlib(void **state)
     free(bytes);
 }
 
-/* For more bytes than the test computes. */
+/* For more bytes than the test can compute. */
 static void joined_as_zlib(void **state)
 {
     (void)state;
@@ -127,7 +127,7 @@ static void joined_as_zlib(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         z_off_t n = (z_off_t)sizes[i];
         if (n < 0 || (uint64_t)n != sizes[i])
-            continue; /* of 32 bits */
+            continue; /* off_t has 32 bits */
         uint32_t whole = (uint32_t)crc32_combine(0x12345678, 0x9abcdef0, n);
         assert_int_equal(tnf_crc32_join(0x12345678, 0x9abcdef0, sizes[i]), whole);
         assert_int_equal(tnf_crc32_behind(whole, 0x12345678, sizes[i]), 0x9abcdef0);

@@ -19,13 +19,13 @@ static void numbers_in_order(void **state)
     assert_true(tnf_u64(&c) == 0x0f0e0d0cfffe0908u);
     assert_int_equal(tnf_left(&c), 0);
     assert_false(c.bad);
-    assert_non_null(tnf_bytes(&c, 0)); /* 0 bytes are always there */
+    assert_non_null(tnf_bytes(&c, 0)); /* 0 bytes can always be read */
     assert_false(c.bad);
     assert_int_equal(tnf_u8(&c), 0);
     assert_true(c.bad);
 }
 
-/* For every length and every number of bytes wanted. */
+/* For every length and every requested number of bytes. */
 static void never_past_the_end(void **state)
 {
     (void)state;
@@ -48,8 +48,8 @@ static void bad_stays_bad(void **state)
     tnf_cur c = tnf_cur_over(bytes, 7, 50);
     assert_true(tnf_u64(&c) == 0);
     assert_true(c.bad);
-    assert_int_equal(tnf_where(&c), 50); /* where it happened */
-    assert_int_equal(tnf_u8(&c), 0);     /* though it would fit */
+    assert_int_equal(tnf_where(&c), 50); /* the place of the failure */
+    assert_int_equal(tnf_u8(&c), 0);     /* although it would fit */
     assert_int_equal(tnf_u16(&c), 0);
     assert_int_equal(tnf_u32(&c), 0);
     assert_null(tnf_bytes(&c, 0));
@@ -104,7 +104,7 @@ static void takes_varints(void **state)
     c = tnf_cur_over(most, sizeof most, 0);
     assert_true(tnf_varint(&c) == UINT64_MAX);
     assert_false(c.bad);
-    assert_int_equal(tnf_varint(&c), 0); /* it ends within the number */
+    assert_int_equal(tnf_varint(&c), 0); /* the bytes end within the number */
     assert_true(c.bad);
     static const uint8_t endless[] = {
         0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading decimals: against exact arithmetic (decimal_vectors.h), and what is not a number. */
+/* Reading decimals: compared with exact arithmetic (decimal_vectors.h), and texts that are not
+ * numbers. */
 #include "../support/unit.h"
 #include "base/decimal.h"
 
@@ -12,7 +13,7 @@ static uint32_t bits_of(float f)
     return bits;
 }
 
-/* Reads a copy that ends where the text does, so that a sanitizer sees every byte too many. */
+/* Reads a copy that ends with the text, so that a sanitizer detects reading further. */
 static const char *scan_exact(const char *text, float *out, size_t *used)
 {
     size_t n = strlen(text);
@@ -60,7 +61,7 @@ static void words_for_numbers(void **state)
     }
 }
 
-/* Where it stops: the rest is the caller's. */
+/* The place where the number ends; the caller handles the rest. */
 static void what_is_no_number(void **state)
 {
     (void)state;
@@ -106,7 +107,7 @@ static void what_is_no_number(void **state)
     }
 }
 
-/* Digits beyond all counting. */
+/* More digits than any counter holds. */
 static void long_ones(void **state)
 {
     (void)state;

@@ -66,7 +66,7 @@ static void check_range(uint32_t from, uint32_t count)
     }
 }
 
-/* What C prints with five digits is printed so again. */
+/* The %.5g of C gives the same text. */
 static void as_c_prints(void **state)
 {
     (void)state;
@@ -74,10 +74,10 @@ static void as_c_prints(void **state)
     uint32_t bits = 12345;
     for (int i = 0; i < 200000; i++) {
         bits = bits * 1664525u + 1013904223u;
-        /* every third of a size that vectors have */
+        /* a third of them have the size of usual vectors */
         float x = i % 3 ? float_of(bits) : (float)(int32_t)bits / 4e9F;
         if (isnan(x) ||
-            (x != 0 && fabsf(x) < 1e-37F)) /* five digits of a subnormal may be too many */
+            (x != 0 && fabsf(x) < 1e-37F)) /* five digits may be too many for a subnormal number */
             continue;
         snprintf(want, sizeof want, "%.5g", (double)x);
         got[tnf_f32_c(got, strtof(want, NULL))] = 0;

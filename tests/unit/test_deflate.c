@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Raw deflate, as members of zip archives have it: both ways against zlib itself, what is left
- * behind, what is missing, bombs. */
+/* Raw deflate, as in members of zip archives: compared with zlib itself in both directions; extra
+ * bytes, missing bytes, decompression bombs. */
 #include "../support/unit.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -29,7 +29,7 @@ static tnf_status put_bytes(void *ctx, const void *p, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
-/* By zlib alone. */
+/* With zlib alone. */
 static size_t deflate_by_zlib(uint8_t *out, size_t room, const void *p, size_t n, int level)
 {
     z_stream z = { 0 };
@@ -114,7 +114,7 @@ static void notices_damage(void **state)
     stored[n] = 0;
     assert_fails(decode_all(stored, n + 1, back, sizeof plain, &e), TNF_EFORMAT);
     assert_says("end 1 bytes too early");
-    stored[0] = 0x07; /* a block of a type that there is not */
+    stored[0] = 0x07; /* a block of an unknown type */
     assert_fails(decode_all(stored, n, back, sizeof plain, &e), TNF_EFORMAT);
     assert_says("corrupt deflate");
 }

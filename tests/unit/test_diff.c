@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparing files: each kind of difference alone, orders, names that repeat or change, memory that
- * runs out, reading that fails. What sums must come to was worked out by hand. */
+ * runs out, reading that fails. Expected sums were computed by hand. */
 #include "../support/files.h"
 #include "../support/little.h"
 #include "../support/memory.h"
@@ -152,7 +152,7 @@ static void rows_and_columns(void **state)
     discard_file(&c);
 }
 
-/* -------------------------------------------------------------- no numbers */
+/* --------------------------------------------------------- without numbers */
 
 static tnf_file *open_changed(struct bytes b, size_t at)
 {
@@ -165,7 +165,7 @@ static tnf_file *open_changed(struct bytes b, size_t at)
     return file;
 }
 
-/* Numbers larger than any that are worked with: their bytes are compared and counted. */
+/* Numbers of types that are too large for arithmetic: their bytes are compared and counted. */
 static void numbers_too_large(void **state)
 {
     (void)state;
@@ -244,7 +244,7 @@ static void other_names(void **state)
     discard_file(&b);
 }
 
-/* ------------------------------------------------------------ large and odd */
+/* -------------------------------------------------- large and unusual files */
 
 static bool stop_at_once(void *ctx, uint64_t done, uint64_t total)
 {
@@ -301,7 +301,7 @@ static void many_blocks(void **state)
     free(y);
 }
 
-/* A digest is believed only on request; a wrong one is then believed, too. */
+/* A digest is only used instead of the bytes on request; then a wrong digest is used, too. */
 static void trusts_digests_on_request(void **state)
 {
     (void)state;

@@ -31,7 +31,7 @@ static void exact_or_numeric(void **state)
     assert_int_equal(r.close, 0);
 }
 
-/* numpy.isclose(a, b, rtol=0.01, atol=0.001): the second is what the tolerance is taken of. */
+/* numpy.isclose(a, b, rtol=0.01, atol=0.001): the tolerance is relative to b. */
 static void by_numpys_rule(void **state)
 {
     (void)state;

@@ -58,7 +58,7 @@ static int fill_inputs(void **state)
     return 0;
 }
 
-/* In pieces of `step` bytes, as a file would come. */
+/* In pieces of `step` bytes, as when a file is read. */
 static void check_digest(const char *algorithm, const void *bytes, size_t n, size_t step,
                          const char *hex)
 {
@@ -98,13 +98,14 @@ static void all_ways_of_crc32c(void **state)
         assert_int_equal(tnf_crc32c_portable(0, known[i].bytes, known[i].n), expect);
         assert_int_equal(tnf_crc32c_small(0, known[i].bytes, known[i].n), expect);
     }
-    /* Every start and length around the eight-byte step. */
+    /* Every start and length near multiples of eight bytes. */
     for (size_t from = 0; from < 9; from++)
         for (size_t n = 0; n < 40; n++)
             assert_int_equal(tnf_crc32c(n, big + from, n), tnf_crc32c_portable(n, big + from, n));
 }
 
-/* Around the three sums that are made at once; expected values bit by bit from the polynomial. */
+/* Near the lengths at which three sums are computed at once; expected values bit by bit from the
+ * polynomial. */
 static void long_crc32c(void **state)
 {
     (void)state;
@@ -146,7 +147,7 @@ static void sizes_and_strangers(void **state)
     tnf_digest_end(&d, NULL); /* harmless after a failed begin */
 }
 
-/* Released without being asked for: the leak checker watches. */
+/* Released without asking for the result: the leak checker must find nothing. */
 static void given_up(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A directory stands for the model in it. */
+/* A directory is opened as the model in it. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include "core/core.h"
@@ -96,7 +96,7 @@ static void a_file_says_which_checkpoint(void **state)
     assert_found("ckpt-2.index");
     put_text("checkpoint", "model_checkpoint_path: \"/home/me/\\143kpt\\x2d3\" # its end");
     assert_found("ckpt-3.index");
-    put_file("model.gten"); /* of which it says nothing */
+    put_file("model.gten"); /* the file "checkpoint" does not mention it */
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
 }
 
@@ -114,7 +114,7 @@ static void a_file_names_a_checkpoint_badly(void **state)
     for (size_t i = 0; i < sizeof out_of_it / sizeof *out_of_it; i++) {
         snprintf(text, sizeof text, "model_checkpoint_path: \"%s\"", out_of_it[i]);
         put_text("checkpoint", text);
-        if (!out_of_it[i][0]) { /* no name: as if it were not there */
+        if (!out_of_it[i][0]) { /* without a name, the file "checkpoint" is ignored */
             assert_found("ckpt-1.index");
             continue;
         }
@@ -191,7 +191,7 @@ static void several_indexes(void **state)
     put_file("b.index.json");
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
     assert_says("2 indexes");
-    put_file("model.safetensors.index.json"); /* the one everybody means */
+    put_file("model.safetensors.index.json"); /* the usual name */
     assert_found("model.safetensors.index.json");
     put_file("c.index.json");
     put_file("zz.index.json");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel this machine can run, against sums in double precision and against each other. */
+/* Every kernel that this machine can run, compared with sums in double precision and with each
+ * other. */
 #include "../support/check.h"
 #include "../support/unit.h"
 #include "base/bytes.h"
@@ -46,7 +47,7 @@ static double distance_exactly(const float *a, const float *b, size_t d)
     return sum;
 }
 
-/* What all of them say of one shape; guards stand around the results. */
+/* The results of all functions for one shape; guard values are around them. */
 struct results {
     float dot[MAX_Q * 16], distance[MAX_Q * 16], squares[16], fused[16], fused_squares[16];
 };
@@ -84,7 +85,8 @@ static void check_results(const char *name, const struct results *x, size_t d, s
     assert_true(nr == 16 || (x->squares[nr] == 12345 && x->fused[nr] == 12345));
 }
 
-/* Pairs do not know of each other: a query alone gives the bits it gives among others. */
+/* The result of a pair does not depend on others: a query gives the same bits alone and among
+ * others. */
 static void check_alone(const tnf_kernels *k, const struct results *x, size_t d, size_t nr,
                         size_t nq)
 {
@@ -114,14 +116,14 @@ static void pairs_of_rows(void **state)
                 check_alone(k, &x, d, counts[c][0], counts[c][1]);
                 if (i == 0)
                     best = x;
-                else if (k != &tnf_kernels_portable) /* those that fuse agree to the bit */
+                else if (k != &tnf_kernels_portable) /* those that fuse agree exactly */
                     assert_memory_equal(&best, &x, sizeof x);
             }
         }
     }
 }
 
-/* Sums of table entries are taken in one order everywhere: all kernels agree to the bit. */
+/* Sums of table entries have one order everywhere, so all kernels agree to the bit. */
 static void code_sums(void **state)
 {
     enum { ROWS = 300, MOST = 70 };
@@ -188,7 +190,7 @@ static void widens_halves(void **state)
     const tnf_kernels *k;
     (void)state;
     for (size_t i = 0; i < 65536; i++)
-        tnf_put_le16(&all[i], (uint16_t)i); /* as files have them */
+        tnf_put_le16(&all[i], (uint16_t)i); /* in the order of files */
     for (size_t i = 0; (k = tnf_kernels_at(i)); i++)
         for (size_t n = 65536; n > 65500; n--) {
             got[n] = 12345;

@@ -13,7 +13,7 @@
 
 #include "half_vectors.h"
 
-/* As the command's contract lists them. */
+/* The order in which the command lists them. */
 static const struct {
     const char *id;
     tnf_dtype storage;
@@ -163,7 +163,7 @@ static void check_decode(const char *id, const char *packed, size_t nbytes, size
     decode_at_odd_place(id, packed, nbytes, 0, n, out);
     for (size_t i = 0; i < n; i++)
         assert_true(out[i] == expect[i]);
-    for (size_t i = 0; i < n; i++) { /* one by one */
+    for (size_t i = 0; i < n; i++) { /* element by element */
         decode_at_odd_place(id, packed, nbytes, i, 1, out);
         assert_true(out[0] == expect[i]);
     }
@@ -184,7 +184,7 @@ static void whole_byte_types(void **state)
     check_decode("i16", "\xfe\xff\x00\x80", 4, 2, (double[]) { -2, -32768 });
     check_decode("i8", "\xfe\x7f", 2, 2, (double[]) { -2, 127 });
     check_decode("u64", "\x01\0\0\0\0\0\x20\0\0\0\0\0\0\0\0\x80", 16, 2,
-                 (double[]) { 0x1p53, 0x1p63 }); /* 2^53 + 1 is no double */
+                 (double[]) { 0x1p53, 0x1p63 }); /* 2^53 + 1 is not a double */
     check_decode("u32", "\xfe\xff\xff\xff", 4, 1, (double[]) { 4294967294.0 });
     check_decode("u16", "\xfe\xff", 2, 1, (double[]) { 65534 });
     check_decode("u8", "\xfe\x00", 2, 2, (double[]) { 254, 0 });
@@ -230,7 +230,7 @@ static void eight_bit_floats(void **state)
 }
 
 /* The ten bits 1011001011 are the bytes 4d 03 in the VS sheet; f4 takes the low nibble first in the
- * zTensor sheet; f6 follows suit. */
+ * zTensor sheet; f6 does the same. */
 static void packed_types(void **state)
 {
     (void)state;
@@ -246,7 +246,7 @@ static void packed_types(void **state)
     check_decode("f6_e3m2", "\x4d\x6a\xc8", 3, 4, (double[]) { 1.25, -0.625, 0.375, -3 });
 }
 
-/* Any window gives what the whole gives, and needs no byte beyond its own. */
+/* A part of the elements gives the same as all, and reads only its own bytes. */
 static void windows_of_packed_types(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void bytes_before_the_window_are_not_touched(void **state)
     uint8_t *last = malloc(1);
     assert_non_null(last);
     *last = 0x80;
-    /* Only the byte of the element exists; those before it are imagined. */
+    /* Only the byte of the element exists; the ones before it must not be read. */
     for (size_t k = 1; k < 4; k++) {
         const uint8_t *start = (const uint8_t *)((uintptr_t)last - k);
         assert_true(tnf_type_decode(&out, tnf_type_named("bit"), start, 8 * k + 7, 1));
@@ -296,7 +296,7 @@ static void opaque_types(void **state)
     assert_true(tnf_type_decode(NULL, tnf_type_of(TNF_F32), NULL, 0, 0));
 }
 
-/* As numpy, torch and safetensors print them, and as people type them. */
+/* Names that numpy, torch and safetensors print, and that people type. */
 static void other_spellings(void **state)
 {
     (void)state;

@@ -57,11 +57,11 @@ static void strings_and_bytes(void **state)
     SHOWS("\xd9\x02\xc3\xbc", "\"\xc3\xbc\"");
     SHOWS("\xda\x00\x01x", "\"x\"");
     SHOWS("\xdb\x00\x00\x00\x01x", "\"x\"");
-    SHOWS("\xa1\xff", "{\"$str\":{\"$bytes\":\"/w==\"}}"); /* no UTF-8 */
+    SHOWS("\xa1\xff", "{\"$str\":{\"$bytes\":\"/w==\"}}"); /* not UTF-8 */
     SHOWS("\xc4\x01x", "{\"$bytes\":\"eA==\"}");
     SHOWS("\xc5\x00\x01x", "{\"$bytes\":\"eA==\"}");
     SHOWS("\xc6\x00\x00\x00\x01x", "{\"$bytes\":\"eA==\"}");
-    /* an extension is its type and its bytes: base64 of "x", "xx" … */
+    /* an extension becomes its type and its bytes: base64 of "x", "xx" … */
     SHOWS("\xd4\x05x", "{\"$ext\":[5,{\"$bytes\":\"eA==\"}]}");
     SHOWS("\xd5\x05xx", "{\"$ext\":[5,{\"$bytes\":\"eHg=\"}]}");
     SHOWS("\xd6\x05xxxx", "{\"$ext\":[5,{\"$bytes\":\"eHh4eA==\"}]}");
@@ -85,7 +85,7 @@ static void nested_values(void **state)
     SHOWS("\xdf\x00\x00\x00\x01\xd9\x01\x61\x01", "{\"a\":1}");
 }
 
-/* JSON has strings as keys alone: a map with others is a list of pairs. */
+/* Keys in JSON are always strings: a map with other keys becomes a list of pairs. */
 static void keys_of_maps(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void keys_of_maps(void **state)
     SHOWS("\x82\xa1\x61\x01\xa1\x61\x02", "{\"$pairs\":[[\"a\",1],[\"a\",2]]}");
 }
 
-/* Cut short, too long, a byte that is never used, a count beyond what is there, too deep. */
+/* Cut short, too long, an unused byte, a count larger than the rest, too deep. */
 static void no_messagepack(void **state)
 {
     (void)state;

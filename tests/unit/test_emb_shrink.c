@@ -61,7 +61,7 @@ struct said {
     tnf_emb_found found[ASKED];
 };
 
-/* All that is given as copies. How many rows are there still? */
+/* Calls all functions that return copies. Returns the number of rows that can still be read. */
 static unsigned ask_copies(const tnf_emb *emb, const struct said *whole, bool cut)
 {
     tnf_error e;
@@ -88,7 +88,7 @@ static unsigned ask_copies(const tnf_emb *emb, const struct said *whole, bool cu
     return there;
 }
 
-/* Searching, and what is made of all rows, where nothing is mapped. */
+/* Searching, and functions over all rows, if nothing is mapped. */
 static void ask_all(const tnf_emb *emb)
 {
     tnf_error e;
@@ -131,12 +131,12 @@ static void cut_to(const struct made *m, tnf_access access, unsigned percent)
     assert_int_equal(truncate(path, st.st_size / 100 * percent), 0);
     unsigned there = ask_copies(emb, &whole, true);
     if (access == TNF_ACCESS_PREAD) {
-        assert_int_equal(there, all); /* all of it was read */
+        assert_int_equal(there, all); /* all rows were read before */
         ask_all(emb);
     } else {
         assert_true(percent ? there <= all : there == 0);
     }
-    /* a view of a file that is cut already */
+    /* a view of a file that is already cut */
     tnf_status status = tnf_emb_open(&late, file, NULL, &e);
     assert_true(status == TNF_OK || status == TNF_ETRUNCATED);
     if (status == TNF_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors: status, offset, sentence; names of files and tensors made fit for print. */
+/* Errors: status, offset, message; names of files and tensors in printable form. */
 #include "../support/unit.h"
 #include "base/error.h"
 #include "base/utf8.h"
@@ -79,7 +79,7 @@ static void rules_stay(void **state)
     assert_string_equal(e.message, "file: Shape: 3 is odd");
     tnf_error_rule(&e, "Other");
     assert_string_equal(e.rule, "Other");
-    tnf_fail(&e, TNF_EIO, 0, "else"); /* the next error has none */
+    tnf_fail(&e, TNF_EIO, 0, "else"); /* the next error has no offset */
     assert_null(e.rule);
     tnf_error_rule(&e, "Other");
     tnf_fail_sys(&e, EIO, "else");
@@ -102,7 +102,7 @@ static void long_sentences_are_cut(void **state)
     assert_memory_equal(e.message, "format: aaa", 11);
 }
 
-/* A sentence that is cut inside a character would be no text any more. */
+/* A message must not be cut inside a character, or it would not be valid text. */
 static void cut_sentences_stay_utf8(void **state)
 {
     (void)state;
@@ -163,14 +163,14 @@ static void quotes_names(void **state)
     assert_string_equal(tnf_quote(out, sizeof out, "a\0b", 3), "'a\\x00b'");
     assert_string_equal(tnf_quote(out, sizeof out, "\x1b[2J\x7f", 5), "'\\x1b[2J\\x7f'");
     assert_string_equal(tnf_quote(out, sizeof out, "\xc3\xa9", 2), "'\xc3\xa9'");
-    /* as the command escapes names: a line stays one, and nothing is turned around */
+    /* escaped like names in the command: no line breaks, no changes of direction */
     assert_string_equal(tnf_quote(out, sizeof out, "a\n\t\r\\", 5), "'a\\n\\t\\r\\\\'");
     assert_string_equal(tnf_quote(out, sizeof out, "\xc2\x85\xe2\x80\xae", 5), "'\\u0085\\u202e'");
     assert_string_equal(TNF_QUOTED(((tnf_str) { "abc", 2 })), "'ab'");
 }
 
-/* Whatever the name and the room: in quotes, NUL-terminated, inside the buffer, and valid text when
- * the name is. */
+/* For any name and any size of the buffer: the result is in quotes, NUL-terminated, inside the
+ * buffer, and valid text if the name is. */
 static void quoting_shortens(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void quoting_shortens(void **state)
             if (i < 4)
                 assert_true(tnf_utf8_valid(NULL, out, n));
             for (const char *p = out; (p = strchr(p, '\\')) != NULL; p++)
-                if (p[1] == 'x') /* an escape is whole or not there */
+                if (p[1] == 'x') /* an escape is complete or missing */
                     assert_true(strspn(p + 2, "0123456789abcdef") >= 2);
             free(out);
         }
@@ -226,7 +226,7 @@ static tnf_status fail_endlessly(void *ctx, tnf_error *e)
     return *(tnf_status *)ctx;
 }
 
-/* A caller's function may not set its error, or set only a part. */
+/* A caller's function may leave its error unset, or set only a part of it. */
 static void callers_functions(void **state)
 {
     (void)state;
@@ -260,12 +260,18 @@ static void callers_functions(void **state)
     }
 }
 
-static void bytes_are(void **state)
+static void counted_things(void **state)
 {
     (void)state;
     assert_string_equal(TNF_BYTES_ARE(0), "0 bytes are");
     assert_string_equal(TNF_BYTES_ARE(1), "1 byte is");
     assert_string_equal(TNF_BYTES_ARE(UINT64_MAX), "18446744073709551615 bytes are");
+    assert_string_equal(TNF_BYTES_FOLLOW(1), "1 byte follows");
+    assert_string_equal(TNF_BYTES_FOLLOW(2), "2 bytes follow");
+    assert_string_equal(TNF_COUNTED(0, "row", "rows"), "0 rows");
+    assert_string_equal(
+        TNF_COUNTED(UINT64_MAX, "x", "123456789 123456789 1234567"), /* cut, not too long */
+        "18446744073709551615 123456789 123456789 123456");
 }
 
 int main(void)
@@ -284,7 +290,7 @@ int main(void)
         cmocka_unit_test(quoting_shortens),
         cmocka_unit_test(public_filling),
         cmocka_unit_test(callers_functions),
-        cmocka_unit_test(bytes_are),
+        cmocka_unit_test(counted_things),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void assert_words(const tnf_file *file, const char *bytes, const uint64_t
     assert_memory_equal(text, bytes, (size_t)ends[n - 1]);
 }
 
-/* b"zee\xc3n" and b"\xff\xfe"; as Python's decode(errors="replace") has them, if asked. */
+/* b"zee\xc3n" and b"\xff\xfe"; on request as Python's decode(errors="replace") gives them. */
 static void words_that_are_no_text(void **state)
 {
     (void)state;
@@ -46,7 +46,7 @@ static void words_that_are_no_text(void **state)
     tnf_close(file);
     file = open_with(VALID "not_utf8.bin", "lossy", "yes");
     assert_words(file, "zee\xef\xbf\xbdn\xef\xbf\xbd\xef\xbf\xbd", mended, 2);
-    assert_int_equal(tnf_file_info(file)->nwarnings, 1); /* told once */
+    assert_int_equal(tnf_file_info(file)->nwarnings, 1); /* one warning */
     assert_non_null(strstr(tnf_file_info(file)->warnings[0].message, "U+FFFD"));
     tnf_close(file);
 }
@@ -72,7 +72,7 @@ static void norms_in_pieces(void **state)
     tnf_close(file);
 }
 
-/* --------------------------------------------------------------------- fit */
+/* ----------------------------------------------------------------- fitting */
 
 struct plan {
     char text[4096];
@@ -102,7 +102,7 @@ static tnf_builder *build_without(const tnf_file *file, const char *name)
     return b;
 }
 
-/* What is dropped, and why: one line each. */
+/* The reasons for dropped items, one line for each. */
 static struct plan plan_dropped(tnf_builder *b)
 {
     static struct plan plan;
@@ -147,7 +147,7 @@ static void norms_without_codes(void **state)
     tnf_close(file);
 }
 
-/* Codes of other norms than the matrix has. */
+/* The norms do not belong to the codes of this matrix. */
 static void norms_of_another(void **state)
 {
     (void)state;
@@ -162,7 +162,8 @@ static void norms_of_another(void **state)
     tnf_close(file);
 }
 
-/* The bytes of a matrix that cannot be a tensor, beside a tensor; and bytes that are no matrix. */
+/* The bytes of a matrix that cannot be a tensor, next to a tensor; and bytes that are not a
+ * matrix. */
 static void matrix_twice(void **state)
 {
     (void)state;
@@ -183,7 +184,7 @@ static void matrix_twice(void **state)
     tnf_close(file);
 }
 
-/* fastText quantizes the output only of a model whose input is. */
+/* fastText only quantizes the output if the input is quantized. */
 static void output_alone(void **state)
 {
     (void)state;
@@ -241,7 +242,7 @@ static void pruned_wrongly(void **state)
     assert_fails(look_up(file, i32, 1, pairs, 4), TNF_EFORMAT);
     assert_says("not a list of pairs");
     assert_fails(look_up(file, tnf_type_of(TNF_U32), 2, pairs, 2), TNF_EFORMAT);
-    assert_fails(look_up(file, i32, 2, pairs, 6), TNF_ELIMIT); /* of five */
+    assert_fails(look_up(file, i32, 2, pairs, 6), TNF_ELIMIT); /* there are five */
     tnf_close(file);
 }
 

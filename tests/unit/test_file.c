@@ -51,7 +51,8 @@ static void reads_pieces(void **state)
     tnf_source_close(s);
 }
 
-/* Ranges near and far, touching, overlapping, empty, more than one call can take: all the same. */
+/* Ranges near and far, touching, overlapping, empty, larger than one call can read: all give the
+ * same bytes. */
 static void merged_reads(void **state)
 {
     (void)state;
@@ -69,7 +70,7 @@ static void merged_reads(void **state)
             uint64_t r = next_random(&rng);
             ranges[i] = (tnf_range) { at, (size_t)(r >> 32) % 300, out[i] };
             if (r % 5 == 0)
-                at += (r >> 8) % 60; /* overlaps, perhaps */
+                at += (r >> 8) % 60; /* they may overlap */
             else if (r % 5 < 3)
                 at += ranges[i].n; /* touches */
             else
@@ -96,7 +97,7 @@ static void maps_views(void **state)
     assert_null(s->map_why);
     const uint8_t *p = tnf_source_map(s, 4097, 100), *q = tnf_source_map(s, 0, SIZE);
     assert_non_null(p);
-    assert_ptr_equal(p, q + 4097); /* one mapping serves all */
+    assert_ptr_equal(p, q + 4097); /* there is only one mapping */
     assert_memory_equal(q, content, SIZE);
     tnf_source_advise(s, 100, 9000, TNF_WILL_NEED);
     tnf_source_advise(s, 100, 9000, TNF_WONT_NEED);
@@ -118,7 +119,7 @@ static void *map_once(void *arg)
     return (void *)(uintptr_t)tnf_source_map(arg, 0, SIZE);
 }
 
-/* All get the same view, however close the race for making it is. */
+/* All threads get the same view, even if they all request it at the same time. */
 static void views_from_many_threads(void **state)
 {
     (void)state;
@@ -156,7 +157,7 @@ static void what_is_no_file(void **state)
     assert_says("directory");
     snprintf(other, sizeof other, "%s/fifo", files_temp());
     assert_int_equal(mkfifo(other, 0600), 0);
-    assert_fails(tnf_source_file(&s, other, TNF_ACCESS_AUTO, &e), TNF_EINVAL); /* and no hanging */
+    assert_fails(tnf_source_file(&s, other, TNF_ACCESS_AUTO, &e), TNF_EINVAL); /* it returns */
     assert_fails(tnf_source_file(&s, "/dev/null", TNF_ACCESS_AUTO, &e), TNF_EINVAL);
     assert_fails(tnf_source_fd(&s, -1, TNF_ACCESS_AUTO, &e), TNF_EIO);
     int dir = open(files_temp(), O_RDONLY);
@@ -202,7 +203,7 @@ static void descriptors_stay_the_callers(void **state)
     assert_ok(tnf_source_read(s, 0, out, 10, &e));
     assert_memory_equal(out, content, 10);
     tnf_source_close(s);
-    assert_int_equal(lseek(fd, 0, SEEK_CUR), 77); /* open, and where it was */
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 77); /* still open, at the same position */
     close(fd);
 }
 

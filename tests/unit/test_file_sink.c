@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that appear whole or not at all: names, modes, links, devices, kernel copies. */
+/* Files that appear completely or not at all: names, modes, links, devices, copies by the
+ * kernel. */
 #include "../support/files.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
@@ -98,11 +99,11 @@ static void modes_are_kept(void **state)
     mode_t before = umask(027);
     assert_ok(save_text(target, "x", 0, &e));
     assert_int_equal(stat(target, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0640); /* as any new file */
+    assert_int_equal(st.st_mode & 0777, 0640); /* the mode of any new file */
     assert_int_equal(chmod(target, 0604), 0);
     assert_ok(save_text(target, "y", TNF_SINK_REPLACE, &e));
     assert_int_equal(stat(target, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0604); /* as the old one */
+    assert_int_equal(st.st_mode & 0777, 0604); /* the mode of the old file */
     umask(before);
 }
 
@@ -180,14 +181,14 @@ static void writes_to_descriptors(void **state)
     assert_ok(tnf_sink_commit(s, &e));
     tnf_sink_close(s);
     assert_holds(target, "before after");
-    assert_int_equal(close(fd), 0); /* it stayed ours */
+    assert_int_equal(close(fd), 0); /* the file is still ours */
     assert_ok(tnf_sink_fd(&s, -1, &e));
     assert_ok(tnf_sink_write(s, "x", 1, &e));
     assert_fails(tnf_sink_commit(s, &e), TNF_EIO);
     tnf_sink_close(s);
 }
 
-/* Large copies from file to file, with buffered bytes before and after: nothing out of order. */
+/* Large copies from file to file, with buffered bytes before and after: the order is right. */
 static void copies_inside_the_kernel(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void copies_inside_the_kernel(void **state)
     assert_ok(tnf_sink_file(&s, target, TNF_SINK_REPLACE, &e));
     assert_fails(tnf_sink_copy(s, from, 0, N, &e), TNF_ETRUNCATED);
     tnf_sink_close(s);
-    /* also by one byte, and where its pages do not line up with the target's */
+    /* also by one byte, and if its pages do not match those of the target */
     bytes_to_file(path, bytes, N);
     assert_int_equal(truncate(path, N - 1), 0);
     assert_ok(tnf_sink_file(&s, target, TNF_SINK_REPLACE, &e));
@@ -232,13 +233,13 @@ static void copies_inside_the_kernel(void **state)
     assert_int_equal(e.offset, N - 1);
     tnf_sink_close(s);
     out = bytes_of_file(target);
-    assert_int_equal(out.n, 1 + N - 3 + 1 + 100); /* still the old one */
+    assert_int_equal(out.n, 1 + N - 3 + 1 + 100); /* the old file */
     free(out.p);
     tnf_source_close(from);
     free(bytes);
 }
 
-/* A file of `n` bytes of which only [at, at + data) take place. */
+/* A file of `n` bytes in which only [at, at + data) uses space on the disk. */
 static void make_sparse(const char *path, const uint8_t *bytes, size_t data, off_t at, off_t n)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -247,8 +248,8 @@ static void make_sparse(const char *path, const uint8_t *bytes, size_t data, off
     assert_int_equal(close(fd), 0);
 }
 
-/* Holes stay holes, also where pages do not line up, before and behind data; what is cut away in a
- * hole is missed. */
+/* Holes stay holes, also if pages do not match, before and after data. If a hole is cut off, its
+ * missing bytes are an error. */
 static void holes_stay(void **state)
 {
     (void)state;
@@ -264,7 +265,7 @@ static void holes_stay(void **state)
     make_sparse(path, bytes, DATA, AT, N);
     assert_int_equal(stat(path, &st), 0);
     if (st.st_blocks * 512 > N / 2)
-        skip(); /* this file system has no holes */
+        skip(); /* this file system does not support holes */
     for (unsigned flags = 0; flags <= TNF_SINK_NO_SYNC; flags += TNF_SINK_NO_SYNC)
         for (unsigned first = 0; first < 2; first++) {
             assert_ok(tnf_source_file(&from, path, TNF_ACCESS_AUTO, &e));
@@ -292,7 +293,7 @@ static void holes_stay(void **state)
     assert_int_equal(e.offset, N - 1);
     tnf_sink_close(s);
     tnf_source_close(from);
-    /* the caller's descriptor keeps its place, and its holes are written */
+    /* the position of the caller's descriptor does not change, and holes are written */
     int fd = open(path, O_RDONLY);
     assert_int_equal(lseek(fd, 7, SEEK_SET), 7);
     assert_ok(tnf_source_fd(&from, fd, TNF_ACCESS_AUTO, &e));

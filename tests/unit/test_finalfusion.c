@@ -45,7 +45,8 @@ static uint64_t number_at(const uint8_t *p, size_t width)
 
 /* ------------------------------------------------------------------- bytes */
 
-/* Files that are written differently than read: faults of their writers are corrected. */
+/* Files that are written in another form than read, because faults of their writers are
+ * corrected. */
 static bool is_canonical(const char *name)
 {
     static const char *const other[] = {
@@ -138,7 +139,7 @@ static void test_what_is_put_right(void **state)
     free(got.p);
     free(wrong.p);
 
-    wrong = read_fixture("explicit_python"); /* three n-grams, 24 bytes too few */
+    wrong = read_fixture("explicit_python"); /* for three n-grams, 24 bytes are missing */
     f = must_open(&wrong);
     got = save_file(f, FORMAT, NULL);
     assert_int_equal(got.n, wrong.n);
@@ -150,7 +151,7 @@ static void test_what_is_put_right(void **state)
 
 /* ------------------------------------------------------------------- words */
 
-/* Lent words are the words that the parts give. */
+/* Borrowed words are the same as the words of the parts. */
 static void check_lent(const tnf_object *o)
 {
     tnf_error e = { 0 };
@@ -191,7 +192,7 @@ static void test_words_are_lent(void **state)
     each_fixture(check_words);
 }
 
-/* Without a mapping there is a reason, and the parts can still be read. */
+/* Without a mapping there is an error with the reason, and the parts can still be read. */
 static void test_words_are_not_lent(void **state)
 {
     (void)state;
@@ -208,7 +209,7 @@ static void test_words_are_not_lent(void **state)
     tnf_close(f);
 }
 
-/* Any piece of a part is that piece of the whole. */
+/* Any piece of a part has the same bytes as in the whole. */
 static void check_pieces(const tnf_object *o, const char *role)
 {
     tnf_error e = { 0 };
@@ -333,7 +334,7 @@ static bytes must_save(tnf_builder *b, const char *const *options)
     return out;
 }
 
-/* Refused, with these words in the plan's first line. */
+/* Refused; the first line of the plan contains these words. */
 static void check_refused(tnf_builder *b, const char *const *options, const char *words)
 {
     tnf_error e = { 0 };
@@ -363,7 +364,7 @@ static void test_made_from_nothing(void **state)
     free(file.p);
 }
 
-/* n-grams without indices have a row each; without lengths there is no explicit vocabulary. */
+/* n-grams without indices have one row each; without lengths there is no explicit vocabulary. */
 static void test_ngrams_made_from_nothing(void **state)
 {
     (void)state;
@@ -413,7 +414,7 @@ static void test_what_does_not_fit(void **state)
     check_refused(b, NULL, "not UTF-8");
     b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
-    add_strings(b, "vocab", split, through, 3); /* text as a whole, but cut inside a letter */
+    add_strings(b, "vocab", split, through, 3); /* valid text as a whole, but a character is cut */
     check_refused(b, NULL, "not UTF-8");
     b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
@@ -426,7 +427,7 @@ static void test_what_does_not_fit(void **state)
     b = new_builder();
     add_dense(b, "embeddings", TNF_F32, 3, 2, rows);
     add_strings(b, "vocab", text, offsets, 3);
-    set_attribute(b, "finalfusion.vocab", tnf_value_string("bucket")); /* but how many? */
+    set_attribute(b, "finalfusion.vocab", tnf_value_string("bucket")); /* not how many */
     check_refused(b, NULL, "saved as simple");
 }
 

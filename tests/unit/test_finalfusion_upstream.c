@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of finalfusion's own tools, where they are at hand, and the numbers that must be in them.
- */
+/* Files of finalfusion's own tools, if they are available, and the numbers that must be in them. */
 #include "../support/little.h"
 #include "gptrs_files.h"
 
@@ -58,7 +57,7 @@ static void test_upstream_embeddings(void **state)
     assert_floats(tnf_find(f, "norms"), "data", 0, norms, 7, 0);
     assert_floats(tnf_find(f, "embeddings"), "data", 0, unit, 10, 1e-6f);
     assert_int_equal(tnf_find(f, "embeddings")->parts[0].offset, 124); /* one byte of padding */
-    assert_int_equal(tnf_find(f, "norms")->parts[0].offset, 432);      /* four */
+    assert_int_equal(tnf_find(f, "norms")->parts[0].offset, 432);      /* four bytes */
     tnf_close(f);
     free(file.p);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fastText models asked and converted: the numbers are worked out by hand.
+/* Queries and conversions of fastText models; expected numbers were computed by hand.
  *
  *   n-grams of 3 characters, 3 buckets: "<a>" is in bucket 1, "<b>" and "<c>" are in 0
- *   (FNV-1a of "<a>" is 8c9cd1f0, as the format's description has it: 2358038000 = 3 n + 1)
+ *   (FNV-1a of "<a>" is 8c9cd1f0, as in the format's description: 2358038000 = 3 n + 1)
  */
 #include "../support/little.h"
 #include "../support/memory.h"
@@ -23,7 +23,7 @@ struct model {
     tnf_emb *emb;
 };
 
-/* Saves what a builder has and opens it. */
+/* Saves the content of a builder and opens the result. */
 static void open_built(struct model *m, tnf_builder *b, const char *format, bool allow)
 {
     tnf_error e;
@@ -54,7 +54,7 @@ static tnf_builder *new_builder(void)
     return b;
 }
 
-/* `format` may also be one that only keeps it. */
+/* `format` may also be one that only stores the model. */
 static void open_model(struct model *m, const char *format, const char *words)
 {
     tnf_error e;
@@ -112,7 +112,7 @@ static void test_neighbours(void **state)
     tnf_emb_query query = { .size = sizeof query, .k = 3 };
     (void)state;
     open_model(&m, "fasttext", "</s>|a|b");
-    for (int again = 0; again < 2; again++) { /* the vectors of all words are made once */
+    for (int again = 0; again < 2; again++) { /* the vectors of all words are computed once */
         assert_ok(tnf_emb_similar(hits, &n, NULL, m.emb, &a, 1, &query, &e));
         assert_int_equal(n, 2);
         assert_int_equal(hits[0].row, 2);
@@ -158,7 +158,7 @@ static void test_there_and_back(void **state)
     check_rows(back.emb, &rows[0][0], 6);
     close_model(&back);
     close_model(&f);
-    /* finalfusion takes the n-grams of </s>, too: all of "<</s>>" */
+    /* finalfusion also uses the n-grams of </s>: all of "<</s>>" */
     convert_model(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FINALFUSION });
     check_rows(f.emb, (const float[]) { 5.2F, 1.2F, 1, 6, 2, 1 }, 3);
     convert_model(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FINALFUSION });
@@ -196,8 +196,8 @@ static void test_lengths(void **state)
     close_model(&m);
 }
 
-/* Norms that are wanted before the rows: zTensor sorts, "norms" comes after "embeddings"; a stream
- * of norms alone is as good. */
+/* Norms after the rows: zTensor sorts tensors, and "norms" follows "embeddings". Norms can also be
+ * read without the rows. */
 static void test_norms_first(void **state)
 {
     struct model m, z;
@@ -239,7 +239,7 @@ static void test_refused(void **state)
     close_model(&m);
 }
 
-/* The plain writers do not confuse them. */
+/* The writers without n-grams do not confuse the two forms. */
 static void test_not_mixed_up(void **state)
 {
     struct model m, f;
@@ -263,7 +263,7 @@ static void test_not_mixed_up(void **state)
     close_model(&m);
 }
 
-/* A model with what training needs, or with rows that are for nothing. */
+/* A model with data that only training needs, or with rows that nothing uses. */
 static void open_trained(struct model *m, bool ngrams)
 {
     tnf_error e;
@@ -320,7 +320,7 @@ static void test_nothing_is_left_behind(void **state)
     close_model(&m);
 }
 
-/* ---------------------------------------------------------------- without memory */
+/* ----------------------------------------------------------- failing allocations */
 
 static tnf_status save_converted(tnf_emb *emb, const char *format, const tnf_emb_change *how,
                                  tnf_error *e)
@@ -386,7 +386,7 @@ static void test_memory(void **state)
     }
 }
 
-/* An .ftz as fastText has it: rows by codes, and only of the buckets that pruning kept. */
+/* An .ftz of fastText: rows given by codes, and only those of buckets that pruning kept. */
 static void test_pruned(void **state)
 {
     char path[512];
@@ -400,7 +400,7 @@ static void test_pruned(void **state)
     assert_ok(tnf_open(&m.file, path, NULL, &e));
     assert_ok(tnf_emb_open(&m.emb, m.file, NULL, &e));
     assert_true(tnf_emb_describe(m.emb)->quantized);
-    /* no bucket is left: the row is the vector, and unknown words have none */
+    /* no bucket is left: the row is the vector, and unknown words have no vector */
     assert_ok(tnf_emb_vectors(vector, &found, m.emb, &word, 1, &e));
     assert_true(found.known);
     assert_ok(tnf_emb_row(row, m.emb, found.row, &e));

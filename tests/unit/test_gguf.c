@@ -177,8 +177,8 @@ static void check_kept(const tnf_file *f, const char *key, const char *type)
     assert_string_equal(text, type);
 }
 
-/* Keys without gguf. before them, with the types that CBOR has: as they are, or as llama.cpp asks.
- */
+/* Keys without the prefix gguf., with the types of CBOR: they are kept, or get the types that
+ * llama.cpp expects. */
 static void usual_types(void **state)
 {
     (void)state;
@@ -258,7 +258,7 @@ static void scales_of_the_other_order(void **state)
 
 /* ---------------------------------------------------------------- editing */
 
-/* Sets a key and saves in place; what comes of it. */
+/* Sets a key and saves in place; returns the status. */
 static tnf_status set_in_place(const char *path, const char *key, tnf_value v, tnf_error *e)
 {
     tnf_file *f;
@@ -286,7 +286,7 @@ static void edits_in_place(void **state)
     tnf_builder *b = build_model();
     save_as(b, path, &reserve, 1);
     memset(text, 'x', sizeof text);
-    /* a number of the same size; a text that grows into the room, shrinks, grows again */
+    /* a number of the same size; a text that grows into the free space, shrinks, grows again */
     assert_ok(set_in_place(path, "gguf.llama.block_count", value_u32(8), &e));
     for (size_t n = 1; n <= 300; n += 37)
         assert_ok(set_in_place(path, "gguf.general.name", tnf_value_text(text, n), &e));

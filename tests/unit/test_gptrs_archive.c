@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpt.rs archives through the public API: bytes written, options, what does not fit. What is read
- * from each fixture, and each refusal with its place, is in tests/formats/gptrs-archive. */
+/* gpt.rs archives through the public API: written bytes, options, content that does not fit.
+ * tests/formats/gptrs-archive has the content of each fixture, and each refusal with its offset. */
 #include "gptrs_files.h"
 
 #define FORMAT "gptrs-archive"
@@ -48,7 +48,8 @@ static void test_order_of_file(void **state)
     free(file.p);
 }
 
-/* Between the two formats of the family nothing is lost that has a place; a config has none. */
+/* Converting between the two formats of the family loses nothing that both can hold; an archive
+ * cannot hold a config. */
 static void test_between_the_two(void **state)
 {
     (void)state;
@@ -56,7 +57,7 @@ static void test_between_the_two(void **state)
     tnf_file *f = must_open(&file);
     bytes checkpoint = save_file(f, "gptrs-checkpoint", NULL);
     tnf_file *g = must_open(&checkpoint);
-    assert_null(tnf_value_get(tnf_file_info(g)->attrs, "gptrs.config")); /* there was none */
+    assert_null(tnf_value_get(tnf_file_info(g)->attrs, "gptrs.config")); /* the archive had none */
     bytes back = save_file(g, FORMAT, NULL);
     assert_same_bytes(&back, &file, "archive to checkpoint and back");
     tnf_close(g);

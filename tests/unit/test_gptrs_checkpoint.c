@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpt.rs checkpoints through the public API: bytes written, options, leniency, memory. What is read
- * from each fixture, and each refusal with its place, is in tests/formats/gptrs-checkpoint. */
+/* gpt.rs checkpoints through the public API: written bytes, options, leniency, memory.
+ * tests/formats/gptrs-checkpoint has the content of each fixture, and each refusal with its
+ * offset. */
 #include "../support/little.h"
 #include "gptrs_files.h"
 
@@ -33,7 +34,7 @@ static void check_aligned(const char *name, const char *align, uint64_t number)
     tnf_file *f = must_open(&file);
     bytes got = save_file(f, FORMAT, (const char *[]) { "align", align, NULL });
     assert_same_bytes(&got, &want, want_name);
-    /* It is the same content, and going back gives the same file. */
+    /* The content is the same, and converting back gives the same file. */
     tnf_file *g = must_open(&got);
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(g, i)) != NULL; i++)
@@ -75,7 +76,7 @@ static void test_bad_align(void **state)
 
 /* --------------------------------------------------------------------- ids */
 
-/* The ids in the index of a written file: how many are zero, how many right. */
+/* Counts the ids in the index of a written file: how many are zero, and how many are right. */
 static void count_ids(const bytes *file, int *zero, int *right)
 {
     tnf_file *f = must_open(file);
@@ -121,7 +122,8 @@ static void test_ids(void **state)
     }
 }
 
-/* gpt_small with real ids is what the Rust writer gives, but for the order of the config's keys. */
+/* gpt_small with real ids is the same as from the Rust writer, except for the order of the config's
+ * keys. */
 static void test_rust_style_index(void **state)
 {
     (void)state;
@@ -146,7 +148,7 @@ static void test_rust_style_index(void **state)
     free(rust.p);
 }
 
-/* An id belongs to a name: under a new name it is computed anew. */
+/* An id belongs to a name: for a new name, it is computed again. */
 static void test_renamed(void **state)
 {
     (void)state;
@@ -232,7 +234,7 @@ static void test_config_that_is_no_json(void **state)
     tnf_builder_free(b);
 }
 
-/* A version 1 file becomes what today's gpt.rs opens. */
+/* A version 1 file becomes a file that the current gpt.rs opens. */
 static void test_upgrade_wraps_on_request(void **state)
 {
     (void)state;
@@ -251,7 +253,8 @@ static void test_upgrade_wraps_on_request(void **state)
     free(file.p);
 }
 
-/* Text and typed attributes of strangers travel in the config, and the config stays as it was. */
+/* Text and typed attributes of other programs are stored in the config; the rest of the config does
+ * not change. */
 static void test_foreign_attributes(void **state)
 {
     (void)state;
@@ -295,7 +298,7 @@ static void test_order_of_file(void **state)
     free(file.p);
 }
 
-/* Trailing bytes belong to the file: they are named, kept, and written again. */
+/* Bytes after the end belong to the file: they are reported, kept, and written again. */
 static void test_trailing_bytes(void **state)
 {
     (void)state;
@@ -349,7 +352,7 @@ static void test_lenient_part_is_listed_only(void **state)
     }
 }
 
-/* ---------------------------------------------------------------- bad bytes */
+/* ------------------------------------------------------------ invalid bytes */
 
 static void cut_and_flip(const char *name)
 {

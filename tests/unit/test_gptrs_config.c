@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The config of a gpt.rs checkpoint: kept to the byte, judged, and made. */
+/* The config of a gpt.rs checkpoint: its bytes are kept, checked, and written. */
 #include "../support/arena.h"
 #include "gptrs_files.h"
 
@@ -61,7 +61,7 @@ static void test_padding_is_not_content(void **state)
     assert_str(parse_config(" {\"kind\":\"x\"}\n").text, " {\"kind\":\"x\"}\n");
 }
 
-/* More findings than there is room for are no harm. */
+/* More findings than the list can hold do no harm. */
 static void test_many_findings(void **state)
 {
     (void)state;
@@ -148,7 +148,7 @@ static void test_options(void **state)
         /* An old bare config is wrapped. */
         { { .source = STR(GPT), .kind = "gpt" }, "{\"kind\":\"gpt\",\"config\":" GPT "}" },
         { { .source = STR(GPT), .config = "{}" }, "{\"kind\":\"gpt\",\"config\":{}}" },
-        /* Of a tagged one the rest stays. */
+        /* In a tagged config, the rest stays. */
         { { .source = STR("{\"config\":[ ],\"kind\":\"a\",\"runtime\":{}}"), .kind = "b" },
           "{\"kind\":\"b\",\"config\":[ ],\"runtime\":{}}" },
         { { .source = STR("{\"kind\":\"a\"}"), .kind = "b" }, "{\"kind\":\"b\",\"config\":null}" },
@@ -163,7 +163,7 @@ static void test_options(void **state)
         assert_string_equal(put_config(cases[i].recipe), cases[i].want);
 }
 
-/* Whatever the document looks like, what is put in comes out again and leaves no trace. */
+/* In any document, inserted texts are found again and can be removed without a trace. */
 static void test_metadata_round_trip(void **state)
 {
     (void)state;
@@ -194,7 +194,7 @@ static void test_metadata_round_trip(void **state)
         "TNF_EINVAL");
 }
 
-/* Somebody else's member of that name is left alone. */
+/* Another program's member with that name is not changed. */
 static void test_foreign_metadata(void **state)
 {
     (void)state;
@@ -206,7 +206,7 @@ static void test_foreign_metadata(void **state)
         assert_null(c.metadata.p);
         assert_str(c.text, texts[i]);
     }
-    /* Reformatted, it is still found. */
+    /* It is found even in reformatted text. */
     tnf_gptrs_config c = parse_config(
         "{ \"kind\": \"x\" ,\n  \"tenfold.metadata\" : { \"a\": \"b\" }\n}");
     assert_str(c.metadata, "{ \"a\": \"b\" }");

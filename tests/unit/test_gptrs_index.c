@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptions of tensors as gpt.rs stores them, over hand-made bytes. */
+/* Descriptions of tensors as gpt.rs stores them, in bytes made by hand. */
 #include "../support/arena.h"
 #include "gptrs_files.h"
 
@@ -11,7 +11,7 @@ static tnf_gptrs_index index_reader(bool ids)
     return (tnf_gptrs_index) { .ids = ids, .scratch = &arena, .max_rank = 64, .max_name = 65536 };
 }
 
-/* The two tensors "w" f32 [2,3] and "été" i32 [], which say offsets 1000 and 2000. */
+/* The two tensors "w" f32 [2,3] and "été" i32 [], with the offsets 1000 and 2000. */
 static bytes sample_index(bool wide, bool ids)
 {
     bytes b = { 0 };
@@ -85,7 +85,8 @@ static void test_both_syntaxes(void **state)
         check_sample(i & 1, i & 2);
 }
 
-/* Neither syntax uses up the bytes: it is read as plain, and what is left can be told. */
+/* Neither syntax uses all bytes: the index is read as plain, and the number of bytes left is
+ * known. */
 static void test_trailing(void **state)
 {
     (void)state;
@@ -102,7 +103,7 @@ static void test_trailing(void **state)
     free(b.p);
 }
 
-/* Cut anywhere, an index is an error that says where, and nothing is read beyond the cut. */
+/* An index that is cut anywhere is an error with the place; no byte after the cut is read. */
 static void test_cut_everywhere(void **state)
 {
     (void)state;
@@ -118,7 +119,7 @@ static void test_cut_everywhere(void **state)
             tnf_status s = tnf_gptrs_index_begin(&x, tnf_cur_over(exact, n, 50), &e);
             for (uint64_t i = 0; s == TNF_OK && i < x.count; i++)
                 s = tnf_gptrs_next(&x, &t, &e);
-            if (s == TNF_OK) /* a bincode index, cut short, may be a plain one with too much */
+            if (s == TNF_OK) /* a cut bincode index may be read as a plain one with extra bytes */
                 assert_true(wide && tnf_left(&x.cur) > 0);
             else
                 assert_true(e.offset >= 50 && e.offset <= 50 + n);
@@ -184,7 +185,7 @@ static void add_record(bytes *b, const char *name, size_t name_n, uint64_t eleme
         add_number(b, i, 4);
 }
 
-/* Descriptions are found behind data of any length, and data are skipped, not read. */
+/* Descriptions are found after data of any length; data are skipped without reading them. */
 static void test_inline(void **state)
 {
     (void)state;
@@ -260,7 +261,8 @@ static void test_inline_cut_everywhere(void **state)
     free(tape.b.p);
 }
 
-/* A name that cannot be, in a file large enough to hold it: little is read to find out. */
+/* An impossible name in a file large enough to hold it: only a few bytes are read to detect
+ * this. */
 static void test_inline_limits(void **state)
 {
     (void)state;

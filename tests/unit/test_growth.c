@@ -93,7 +93,7 @@ static void limits_written_bytes(void **state)
     assert_says("become 4000000 when they are written; at most 3000000 are allowed: raise the "
                 "limit 'output_bytes'");
     tnf_close(f);
-    /* by default 1024 times the file, but 2 GiB at least */
+    /* by default 1024 times the file, and at least 2 GiB */
     assert_ok(open_with(&f, plain, (tnf_limits) { 0 }, &e));
     assert_ok(save_times(f, 20, "safetensors", &e));
     tnf_builder *b;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gzip: streams and whole blocks, members of others, what is left behind, bombs. */
+/* gzip: streams and complete blocks, members of other programs, extra bytes, decompression
+ * bombs. */
 #include "../support/unit.h"
 #include "codec/blocks.h"
 #include "codec/codec.h"
@@ -103,7 +104,7 @@ static void notices_damage(void **state)
     assert_ok(tnf_gzip_decode(stored, n, back, 40, &e));
 }
 
-/* A gigabyte of zeros in a megabyte: refused after the first byte too many. */
+/* A gigabyte of zeros from a megabyte: refused after the first byte too many. */
 static void refuses_bombs(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every bit pattern of every small float against what numpy and ml_dtypes say (half_vectors.h). */
+/* Every bit pattern of every small float, compared with numpy and ml_dtypes (half_vectors.h). */
 #include "base/half.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static uint32_t bits_of(float f)
     return bits;
 }
 
-/* As the vectors have it: one NaN for all. */
+/* As in the vectors: all NaNs are one. */
 static uint32_t canonical_bits(float f)
 {
     return isnan(f) ? QUIET : bits_of(f);
@@ -65,7 +65,7 @@ static void every_wide_value(void **state)
     assert_int_equal(hash_wide(tnf_bf16_to_f32), expect_bf16_fnv);
 }
 
-/* IEEE 754 figures of binary16, to say where the hash went wrong. */
+/* Values of binary16 from IEEE 754, to locate a fault if the hash differs. */
 static void landmarks_of_halves(void **state)
 {
     (void)state;
@@ -88,7 +88,7 @@ static void landmarks_of_halves(void **state)
 #define QUIETED(bits, quiet_bit) 0
 #endif
 
-/* Sign and payload of a NaN go along where a float has room for them. */
+/* Sign and payload of a NaN are kept if the target type can hold them. */
 static void nan_payloads(void **state)
 {
     (void)state;
@@ -104,7 +104,7 @@ static void nan_payloads(void **state)
     assert_false(signbit(tnf_f8_e4m3fn_to_f32(0x7f)));
 }
 
-/* Bits above a narrow element belong to its neighbour. */
+/* Bits above a narrow element belong to the next element. */
 static void high_bits_are_ignored(void **state)
 {
     (void)state;

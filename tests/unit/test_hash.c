@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names to positions. */
+/* The hash table from names to positions. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "base/hash.h"
@@ -24,7 +24,7 @@ static void many_names(void **state)
     tnf_allocator a = memory_allocator(&log);
     tnf_hash h;
     tnf_hash_init(&h, &a, name_at, &names);
-    assert_true(tnf_hash_find(&h, "x", 1) == TNF_HASH_NONE); /* while it is empty */
+    assert_true(tnf_hash_find(&h, "x", 1) == TNF_HASH_NONE); /* while the table is empty */
     for (uint32_t i = 0; i < N; i++) {
         uint32_t previous = 0;
         snprintf(list[i], sizeof list[i], "%.*sblock.%u", (int)(i % 9), "/////////", i);
@@ -91,7 +91,7 @@ static void no_memory(void **state)
         held++;
     }
     assert_true(held >= 16 && held < 40);
-    for (uint32_t i = 0; i < held; i++) /* what was there stays there */
+    for (uint32_t i = 0; i < held; i++) /* earlier names stay */
         assert_int_equal(tnf_hash_find(&h, list[i], strlen(list[i])), i);
     tnf_hash_free(&h);
     assert_int_equal(log.blocks, 0);

@@ -43,8 +43,8 @@ static tnf_file *open_counted(const char *path)
     return file;
 }
 
-/* Rows [r, r + rows) and columns [c, c + columns) of [13, 11]: as the whole has them, in so many
- * reads, which is one for each chunk. */
+/* Rows [r, r + rows) and columns [c, c + columns) of [13, 11] are the same as in the whole, with
+ * this number of reads, one for each chunk. */
 static void check_slice(const tnf_object *o, int64_t r, uint64_t rows, int64_t c, uint64_t columns,
                         size_t reads)
 {
@@ -86,7 +86,7 @@ static void slices_read_their_chunks(void **state)
     }
 }
 
-/* An object header with a flipped bit, among others: only its content is lost. */
+/* One object header of several has a flipped bit: only its content is lost. */
 static void a_damaged_object_is_lost_alone(void **state)
 {
     (void)state;
@@ -102,7 +102,7 @@ static void a_damaged_object_is_lost_alone(void **state)
     tnf_close(f);
 }
 
-/* 8 TiB without stored data: refused as a whole, but readable slice by slice. */
+/* 8 TiB without stored data: refused as a whole, but slices can be read. */
 static void slices_of_a_bomb_are_read(void **state)
 {
     (void)state;
@@ -129,9 +129,9 @@ static void slices_of_a_bomb_are_read(void **state)
     tnf_close(f);
 }
 
-/* A group by a symbol table, of superblock 0. Its B-tree stands at byte 200, and the only child of
- * that node is the node itself: h5py, with libhdf5 2.0.0, dies of SIGSEGV when it lists the group.
- */
+/* A group with a symbol table, of superblock 0. Its B-tree is at byte 200, and the only child of
+ * that node is the node itself: h5py, with libhdf5 2.0.0, crashes with SIGSEGV when it lists the
+ * group. */
 static void the_file_that_kills_libhdf5_is_an_error(void **state)
 {
     static const struct {

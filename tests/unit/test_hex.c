@@ -24,7 +24,7 @@ static void test_bytes(void **state)
     assert_string_equal(text, "009fa0ff");
     assert_true(tnf_hex_take(back, text, sizeof back));
     assert_memory_equal(back, bytes, sizeof bytes);
-    assert_true(tnf_hex_take(back, "9FA", 1)); /* what is behind them is not looked at */
+    assert_true(tnf_hex_take(back, "9FA", 1)); /* the bytes after them do not matter */
     assert_int_equal(back[0], 0x9f);
     assert_true(tnf_hex_take(back, "", 0));
     assert_false(tnf_hex_take(back, "0g", 1));

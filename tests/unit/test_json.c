@@ -192,7 +192,7 @@ static void a_nul_is_no_space_and_no_end(void **state)
     free(text);
 }
 
-/* Every cut of a text is refused, by every reader, without a look past the end. */
+/* Any prefix of a text is refused, by every reader, without reading past the end. */
 static void every_cut_is_refused(void **state)
 {
     static const char whole[] = "{\"a\\u00e9\\ud83d\\ude00\":[1.5e3,-2,{\"$f32\":\"7fc00000\"},"
@@ -212,7 +212,7 @@ static void every_cut_is_refused(void **state)
     }
 }
 
-/* The quote, escape, control or high byte is found wherever it stands in its word of eight. */
+/* The quote, escape, control or high byte is found at every place in a word of eight bytes. */
 static void strings_of_every_length(void **state)
 {
     static const char specials[] = { '"', '\\', '\x1f', '\0', '\x80', '\xff', '\x7f', ' ', '!' };
@@ -368,7 +368,7 @@ static void callers_can_fail_it(void **state)
     assert_false(tnf_json_fail(&f->r, TNF_ELIMIT, 77, "x"));
     assert_int_equal(f->e.offset, 77);
     free(text);
-    tnf_json_init(&f->r, "x", 1, 0, &f->arena, DEPTH, NULL); /* nobody wants the sentence */
+    tnf_json_init(&f->r, "x", 1, 0, &f->arena, DEPTH, NULL); /* the message is not wanted */
     assert_false(tnf_json_skip(&f->r, NULL));
     assert_int_equal(f->r.status, TNF_EFORMAT);
 }

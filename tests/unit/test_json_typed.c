@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON as trees and back: numbers rounded right, duplicate keys found, types kept bit for bit. */
+/* JSON as trees and back: correct rounding of numbers, duplicate keys, types kept bit for bit. */
 #include "json_fixture.h"
 
 #include "model/value.h"
@@ -23,7 +23,7 @@ static void builds_trees(void **state)
                                "\"min\":-9223372036854775808,\"max\":9223372036854775807,"
                                "\"over\":-9223372036854775809}");
     assert_true(tnf_json_value(&f->r, &v));
-    memset(text, 'X', strlen("{\"i\"")); /* the tree does not lean on the text */
+    memset(text, 'X', strlen("{\"i\"")); /* the tree does not use the text */
     assert_int_equal(v.kind, TNF_MAP);
     assert_int_equal(v.n, 12);
     const tnf_value *m = tnf_value_get(&v, "i");
@@ -71,7 +71,7 @@ static double number_of(fixture *f, const char *text)
     return v.as.f64;
 }
 
-/* Hard cases of decimal to binary conversion; the right column is C's own, by hexadecimal. */
+/* Difficult cases of decimal to binary conversion; the right column is C's own, by hexadecimal. */
 static void numbers_are_rounded_right(void **state)
 {
     fixture *f = *state;
@@ -85,7 +85,7 @@ static void numbers_are_rounded_right(void **state)
     assert_true(number_of(f, "0.000e999999999999999999999") == 0);
     assert_true(number_of(f, "123.456e-2") == 1.23456);
     char text[2200];
-    /* 2^53 + 1 exactly half way; a 1 after a thousand zeros decides. */
+    /* 2^53 + 1 is exactly half way; a 1 after a thousand zeros decides. */
     snprintf(text, sizeof text, "9007199254740993.%01000d1", 0);
     assert_true(number_of(f, text) == 0x1.0000000000001p53);
     snprintf(text, sizeof text, "9007199254740993%01000d.0e-1000", 0);
@@ -135,7 +135,7 @@ static void duplicate_keys_are_refused(void **state)
     free(text);
 }
 
-/* Many keys: found through a table, so a hundred thousand are no trouble. */
+/* Many keys are found through a table, so a hundred thousand take little time. */
 static void duplicates_among_many_are_found(void **state)
 {
     fixture *f = *state;
@@ -271,7 +271,7 @@ static void typed_texts_and_trees_come_back(void **state)
     assert_there_and_back(f, &empty_array, "[]");
 }
 
-/* Wrappers are spelling: they take no level of the depth limit. */
+/* Wrappers are part of the spelling and do not count for the depth limit. */
 static void wrappers_do_not_deepen(void **state)
 {
     fixture *f = *state;
@@ -338,7 +338,7 @@ static void a_tree_too_deep_is_not_printed(void **state)
     free(v);
 }
 
-/* --------------------------------------------------------------- no memory */
+/* ----------------------------------------------------- failing allocations */
 
 struct failing {
     size_t left;

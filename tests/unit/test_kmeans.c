@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel for training that this machine can run: the same bits from all of them, and what a
- * plain loop in double precision finds. */
+/* Every kernel for training that this machine can run: all give the same bits, which agree with a
+ * plain loop in double precision. */
 #include "../support/check.h"
 #include "../support/unit.h"
 #include "kernels/dot.h"
@@ -20,7 +20,7 @@ static float random_float(uint64_t *state)
     return (float)((double)(next_random(state) >> 11) / 9007199254740992.0 * 2 - 1);
 }
 
-/* A book of the centroids that are there. */
+/* A codebook of these centroids. */
 static tnf_book make_book(size_t width, size_t k)
 {
     tnf_book b = { width, k, (k + 15) / 16 * 16, centroids, half, turned };
@@ -90,10 +90,10 @@ static void ties_go_to_the_first(void **state)
     uint8_t codes[ROWS];
     const tnf_kernels *k;
     (void)state;
-    for (size_t c = 0; c < MAX_K; c++) /* 0, 1 … 7 for a while, then the same once more */
+    for (size_t c = 0; c < MAX_K; c++) /* 0, 1 … 7, each eight times, then the same again */
         centroids[c] = (float)(c / 8 % 8);
     for (size_t r = 0; r < ROWS; r++)
-        columns[r] = (float)(r % 16) / 2; /* every second between two of them */
+        columns[r] = (float)(r % 16) / 2; /* every second is between two centroids */
     tnf_book b = make_book(1, MAX_K);
     for (size_t i = 0; (k = tnf_kernels_at(i)); i++) {
         nearest_all(&b, tnf_kmeans_named(k->name), codes);
@@ -106,7 +106,7 @@ static void ties_go_to_the_first(void **state)
     check_nearest(&b);
 }
 
-/* Of the tests of reductive, which finalfusion quantizes with. */
+/* These are tests of reductive, which finalfusion uses for quantizing. */
 static void as_reductive_does(void **state)
 {
     static const float given[] = { .5F, 0, 0, 0, -1, 0, 0, 0, 1, 0, 1, 1 };

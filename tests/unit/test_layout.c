@@ -142,7 +142,7 @@ static void dense_sizes(void **state)
     check_is(&o, NULL);
 }
 
-/* A type of somebody else's has no known size. */
+/* A type of another program has no known size. */
 static void dense_of_a_foreign_type(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void bools_are_checked(void **state)
     data_is(&o, NULL, 0);
     part.type = tnf_type_named("bool");
     assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_EIO);
-    part.nbytes = 39999; /* a file opened leniently: not even the size is right */
+    part.nbytes = 39999; /* if the file is opened leniently, even the size may be wrong */
     assert_int_equal(o.layout->check_data(&o, read_memory, NULL), TNF_EFORMAT);
 }
 
@@ -210,16 +210,16 @@ static void strings_shape_and_types(void **state)
     o = tensor_of("strings/1", SHAPE(1, 3), parts, 2);
     data_is(&o, NULL, 0);
     o.order = TNF_ORDER_F;
-    check_is(&o, "a strings/1 tensor cannot be in Fortran order");
+    check_is(&o, "a strings/1 tensor cannot be stored column by column (order F)");
     o.order = TNF_ORDER_C;
     o.nparts = 1;
     check_is(&o, "a strings/1 tensor needs a part 'bytes'");
     o.nparts = 2;
     parts[0].type = tnf_type_of(TNF_I64);
-    check_is(&o, "the part 'offsets' is i64 and should be u64");
+    check_is(&o, "the part 'offsets' is i64, but must be u64");
     parts[0].type = tnf_type_of(TNF_U64);
     parts[1].type = tnf_type_of(TNF_I8);
-    check_is(&o, "the part 'bytes' is i8 and should be u8");
+    check_is(&o, "the part 'bytes' is i8, but must be u8");
     parts[1].type = tnf_type_of(TNF_U8);
     o = tensor_of("strings/1", SHAPE(UINT64_MAX), parts, 2);
     check_is(&o, "too many strings");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quant_group/1, mx/1 and pq/1. The sizes are those of the zTensor profiles' equations and of the
- * finalfusion file that the sheet takes apart. */
+/* quant_group/1, mx/1 and pq/1. The sizes are those of the equations in the zTensor profiles, and
+ * of the finalfusion file that its fact sheet explains. */
 #include "model/layout.h"
 
 #include <setjmp.h>
@@ -139,7 +139,7 @@ static void quant_group_scales(void **state)
     q.parts[1].type = tnf_type_of(TNF_I16);
     check_is(&q.object, "the part 'scales' is i16, which is not a float");
     q.members[4] = (tnf_member)S("scale_form", "e8m0_exponent");
-    check_is(&q.object, "the part 'scales' is i16 and should be f8_e8m0");
+    check_is(&q.object, "the part 'scales' is i16, but must be f8_e8m0");
     q.parts[1].type = tnf_type_named("f8_e8m0");
     q.parts[1].nbytes = 12;
     check_is(&q.object, NULL);
@@ -147,7 +147,8 @@ static void quant_group_scales(void **state)
     check_is(&q.object, "the attribute 'scale_form' is 'e8m0'");
 }
 
-/* Symmetric int8, one scale a channel: as the profile's words have it, or its formula. */
+/* Symmetric int8, with one scale for each channel: by the words of the profile, or by its
+ * formula. */
 static void quant_group_per_channel(void **state)
 {
     (void)state;
@@ -172,7 +173,7 @@ static void quant_group_parameters(void **state)
 {
     (void)state;
     quantised q;
-    for (unsigned i = 0; i < 6; i++) { /* each is required */
+    for (unsigned i = 0; i < 6; i++) { /* each attribute is required */
         static const char *const keys[] = { "bits",    "group_size", "axis",
                                             "packing", "scale_form", "zero_point" };
         char message[64];
@@ -241,16 +242,16 @@ static void mx_rules(void **state)
     check_is(&o, "the attribute 'scale_form' is missing");
     attrs.n = 2;
     members[0].value.as.u = 1;
-    check_is(&o, "a block has at least 2 elements, not 1");
+    check_is(&o, "a block must have at least 2 elements, not 1");
     members[0].value.as.u = 0;
-    check_is(&o, "a block has at least 2 elements, not 0");
+    check_is(&o, "a block must have at least 2 elements, not 0");
     members[0].value.as.u = 16;
     check_is(&o, "the part 'scales' has 6 bytes, but 12 elements of f8_e8m0 take 12");
     members[0].value.as.u = 32;
     parts[0].nbytes = 95;
     check_is(&o, "the part 'data' has 95 bytes");
     parts[1].type = tnf_type_of(TNF_U8);
-    check_is(&o, "the part 'scales' is u8 and should be f8_e8m0");
+    check_is(&o, "the part 'scales' is u8, but must be f8_e8m0");
     o.rank = 0;
     check_is(&o, "there is no axis 0");
 }
@@ -270,7 +271,7 @@ static void mx_types(void **state)
         parts[0].nbytes = 4 * parts[0].type->bits;
         check_is(&o, tnf_list_has(known, parts[0].type->id) ? NULL : "which mx/1 does not allow");
     }
-    parts[0].type = &foreign; /* its name must not reach a terminal as it is */
+    parts[0].type = &foreign; /* its name must be escaped */
     check_is(&o, "the part 'data' is 'f8_\\x1b[2J', which mx/1 does not allow");
 }
 
@@ -290,7 +291,7 @@ static void pq_of_a_real_file(void **state)
     data_is(&o, "code 2049 is 32, but there are only 32 centroids", 1000 + 2049);
     parts[1].nbytes = 400 * 256;
     data_is(&o, NULL, 0);
-    assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_OK); /* any byte will do */
+    assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_OK); /* any byte is valid */
     parts[1].nbytes = 400 * 255;
     assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_EIO);
 }
@@ -325,10 +326,10 @@ static void pq_sizes(void **state)
     check_is(&o, "the part 'norms' has 16 bytes, but 3 elements");
     parts[3].nbytes = 12;
     parts[3].type = tnf_type_of(TNF_F16);
-    check_is(&o, "the part 'norms' is f16 and should be f32");
+    check_is(&o, "the part 'norms' is f16, but must be f32");
     parts[3].type = tnf_type_of(TNF_F32);
     parts[0].type = tnf_type_of(TNF_I8);
-    check_is(&o, "the part 'codes' is i8 and should be u8");
+    check_is(&o, "the part 'codes' is i8, but must be u8");
 }
 
 static void pq_shapes(void **state)

@@ -42,13 +42,13 @@ static void csr_structure(void **state)
     check_is(&o, "2 dimensions, not 1");
     o.rank = 2;
     o.order = TNF_ORDER_F;
-    check_is(&o, "Fortran order");
+    check_is(&o, "column by column");
     o.order = TNF_ORDER_C;
     parts[1].type = tnf_type_of(TNF_I32);
-    check_is(&o, "the part 'indices' is i32 and should be u32 or u64");
+    check_is(&o, "the part 'indices' is i32, but must be u32 or u64");
     parts[1].type = tnf_type_of(TNF_U32);
     parts[2].type = tnf_type_of(TNF_U64);
-    check_is(&o, "the part 'indptr' is u64 and should be u32");
+    check_is(&o, "the part 'indptr' is u64, but must be u32");
     parts[2].type = tnf_type_of(TNF_U32);
     parts[2].nbytes = 8;
     check_is(&o, "the part 'indptr' has 8 bytes, but 3 elements of u32 take 12");
@@ -147,9 +147,9 @@ static void coo_structure(void **state)
     static const uint32_t coords[6] = { 1, 0, 1, 2, 0, 0 };
     tnf_part parts[] = { PART("values", "f32", values), PART("coords", "u32", coords) };
     tnf_object o = tensor_of("sparse_coo/1", SHAPE(2, 3), parts, 2);
-    data_is(&o, NULL, 0); /* (1,2) (0,0) (1,0): in no order */
+    data_is(&o, NULL, 0); /* (1,2) (0,0) (1,0): not sorted */
     o.order = TNF_ORDER_F;
-    check_is(&o, "Fortran order");
+    check_is(&o, "column by column");
     o.order = TNF_ORDER_C;
     o.nparts = 1;
     check_is(&o, "needs a part 'coords'");
@@ -158,7 +158,7 @@ static void coo_structure(void **state)
     check_is(&o, "at least one dimension");
     o.rank = 2;
     parts[1].type = tnf_type_of(TNF_I64);
-    check_is(&o, "the part 'coords' is i64 and should be u32 or u64");
+    check_is(&o, "the part 'coords' is i64, but must be u32 or u64");
     parts[1].type = tnf_type_of(TNF_U32);
     parts[1].nbytes = 20;
     check_is(&o, "5 coordinates cannot be divided evenly by 2 dimensions");
@@ -205,7 +205,7 @@ static void coo_in_an_empty_shape(void **state)
     data_is(&o, "coordinate 0, but the size is 0 in dimension 2", 1016);
 }
 
-/* More elements in no order than the checker holds at once. An odd factor modulo 2^32 gives every
+/* More unsorted elements than the checker holds at once. An odd factor modulo 2^32 gives every
  * number once. */
 static void coo_of_many_windows(void **state)
 {

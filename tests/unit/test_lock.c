@@ -35,7 +35,7 @@ static void handles_share_and_exclude(void **state)
     assert_ok(tnf_lock_take(b, true, 0, &e)); /* exclusive: one */
     assert_fails(tnf_lock_take(a, false, 0, &e), TNF_EIO);
     assert_fails(tnf_lock_take(a, true, 20, &e), TNF_EIO);
-    close(a); /* closing another handle of the file drops nothing */
+    close(a); /* closing another handle of the file does not release locks */
     assert_fails(tnf_lock_take(r, false, 0, &e), TNF_EIO);
     tnf_lock_drop(b);
     assert_ok(tnf_lock_take(r, false, 0, &e));
@@ -44,7 +44,7 @@ static void handles_share_and_exclude(void **state)
     close(r);
 }
 
-/* A program that knows classic locks on bytes 0 to 3 is kept out, and keeps us out. */
+/* A program that uses classic locks on bytes 0 to 3 is excluded, and excludes us. */
 static void keeps_strangers_out(void **state)
 {
     (void)state;
@@ -64,7 +64,7 @@ static void keeps_strangers_out(void **state)
     assert_fails(tnf_lock_take(fd, false, 0, &e), TNF_EIO);
     assert_fails(tnf_lock_take(fd, true, 30, &e), TNF_EIO);
     assert_int_equal(write(back[1], "x", 1), 1);
-    assert_ok(tnf_lock_take(fd, true, TNF_LOCK_FOREVER, &e)); /* when it is gone */
+    assert_ok(tnf_lock_take(fd, true, TNF_LOCK_FOREVER, &e)); /* when the other process ends */
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     struct flock l = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 4 };
@@ -78,7 +78,7 @@ static void keeps_strangers_out(void **state)
     close(back[1]);
 }
 
-#define MOST_TURNS 20000 /* a writer that waits for so many, of 3 ms each, starves */
+#define MOST_TURNS 20000 /* a writer that waits this often, 3 ms each time, starves */
 
 static void read_all_the_time(atomic_int *done)
 {
@@ -92,7 +92,7 @@ static void read_all_the_time(atomic_int *done)
     _exit(turns < MOST_TURNS ? 0 : 1);
 }
 
-/* Four readers that hold the lock all the time between them: a writer gets in all the same. */
+/* At any time, some of four readers hold the lock: a writer still gets it. */
 static void writers_do_not_starve(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void writers_do_not_starve(void **state)
     for (int i = 0; i < 4; i++)
         if ((children[i] = fork()) == 0)
             read_all_the_time(done);
-    usleep(50000); /* they should be at it; if they are not yet, less is tested */
+    usleep(50000); /* the readers should be running now; if they are not, less is tested */
     for (int i = 0; i < 50; i++) {
         assert_ok(tnf_lock_take(fd, true, TNF_LOCK_FOREVER, &e));
         tnf_lock_drop(fd);

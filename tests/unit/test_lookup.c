@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors of words, known and unknown, by every scheme; against finalfusion's own tests and what
- * its rules give by hand. */
+/* Vectors of known and unknown words, by every scheme; compared with finalfusion's own tests, and
+ * with results computed by hand from its rules. */
 #include "emb_files.h"
 
 static tnf_emb_found look_up(const tnf_emb *emb, const char *word, float *vector)
@@ -53,7 +53,7 @@ static const float floret[100] = {
     4.6274F
 };
 
-/* What floret itself gives is the mean; here it comes normalised. */
+/* floret itself returns the mean; here the vector is normalised. */
 static void expect_direction(const tnf_emb *emb, const char *word, const float *mean)
 {
     float got[10], expected[10];
@@ -181,7 +181,7 @@ static void explicit_words(void **state)
         }
 }
 
-/* An index that points beyond the rows is found when it is used. */
+/* An index beyond the rows is detected when it is used. */
 static void explicit_beyond(void **state)
 {
     static const float values[] = { 1, 2, 3 };
@@ -255,7 +255,7 @@ static void buckets_of_finalfusion(void **state)
 
 /* ----------------------------------------------------------------- quantized */
 
-/* Section 2.8's own: P = [[0,-1],[1,0]], centroids (1,2) and (3,4), norms 2 and 1. */
+/* The example of section 2.8: P = [[0,-1],[1,0]], centroids (1,2) and (3,4), norms 2 and 1. */
 static void quantized_by_hand(void **state)
 {
     static const float projection[] = { 0, -1, 1, 0 }, codebooks[] = { 1, 2, 3, 4 };
@@ -281,7 +281,7 @@ static void quantized_by_hand(void **state)
     close_opened(&x);
 }
 
-/* Unknown words: the sum of centroids, turned once, is the sum of the turned rows. */
+/* Unknown words: rotating the sum of centroids once gives the sum of the rotated rows. */
 static void quantized_unknown(void **state)
 {
     enum { D = 6, M = 3, K = 4, N = 40 };
@@ -293,7 +293,7 @@ static void quantized_unknown(void **state)
         codes[i] = (uint8_t)(i * 7 % 11 % K);
     for (size_t i = 0; i < K * D; i++)
         codebooks[i] = (float)((int)(i * 37 % 23) - 11) / 8;
-    for (size_t i = 0; i < D * D; i++) /* any matrix will do: nothing says that it is a rotation */
+    for (size_t i = 0; i < D * D; i++) /* any matrix is accepted, not only a rotation */
         projection[i] = (float)((int)(i * 29 % 17) - 8) / 16;
     for (size_t i = 0; i < N; i++)
         row_norms[i] = 1 + (float)(i % 5) / 4;
@@ -329,7 +329,7 @@ static void quantized_unknown(void **state)
     close_opened(&y);
 }
 
-/* A code without a centroid is an error where it is met, and nowhere else. */
+/* A code without a centroid is an error only when it is used. */
 static void quantized_bad_code(void **state)
 {
     static const float codebooks[] = { 1, 2, 3, 4 };
@@ -366,7 +366,7 @@ static void quantized_storage(void **state)
     FILE *f = fopen(path, "rb");
     if (!f)
         skip();
-    /* header, 100 words of four letters (so that padding stays what it is), the chunk */
+    /* header, 100 words of four letters (so that padding does not change), the chunk */
     static const uint32_t header[] = { 0x75466946, 0, 2, 1, 4 };
     uint32_t number[] = { 1, 8 + 100 * 8, 0, 100, 0 };
     memcpy(bytes, to_little(header, 4, 5), sizeof header);
@@ -386,7 +386,7 @@ static void quantized_storage(void **state)
     double most = 0;
     for (uint64_t r = 0; r < 100; r++) {
         assert_ok(tnf_emb_row(v, x.emb, r, &e));
-        for (size_t c = 0; c < 100; c++) { /* no fmax() here: gcc 12 for aarch64 dies of it */
+        for (size_t c = 0; c < 100; c++) { /* not fmax(): gcc 12 for aarch64 crashes */
             double off = fabs((double)v[c] - (100.0 * (double)r + (double)c));
             most = off > most ? off : most;
         }
@@ -414,8 +414,8 @@ static void duplicates_are_counted(void **state)
     close_opened(&x);
 }
 
-/* Many words through several threads, interleaved in the file and not: each is found, and the table
- * takes less than 16 bytes a word. */
+/* Many words, read by several threads, interleaved in the file and not: each is found, and the
+ * table takes less than 16 bytes for a word. */
 static void many_words(void **state)
 {
     enum { N = 100000 };
@@ -502,7 +502,7 @@ static void refuses_bad_files(void **state)
     tnf_error e;
     (void)state;
     assert_fails(try_open(&m, NULL, &e), TNF_EFORMAT);
-    assert_says("3 words, but only 2 rows");
+    assert_says("words, 3, is larger than the number of rows, 2");
     m = (struct made) { .words = "a|b",
                         .rows = 2,
                         .dims = 2,
@@ -512,7 +512,7 @@ static void refuses_bad_files(void **state)
                         .max_n = 6,
                         .buckets = 4 };
     assert_fails(try_open(&m, NULL, &e), TNF_EFORMAT);
-    assert_says("2 words and 4 buckets");
+    assert_says("words (2) and of buckets (4) are together larger than the number of rows (2)");
     m.buckets = 0;
     assert_fails(try_open(&m, NULL, &e), TNF_EFORMAT);
     m.vocab = "explicit";

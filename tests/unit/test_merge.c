@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Many files in one builder: what they agree on once, what they do not by each rule, names, memory
- * that runs out, and which files a handle reads. */
+/* Many files in one builder: equal attributes once, different ones by each rule, names, memory that
+ * runs out, and which files a handle reads. */
 #include "../support/files.h"
 #include "../support/little.h"
 #include "../support/memory.h"
@@ -19,7 +19,7 @@ struct pairs {
     const tnf_file *files[2];
 };
 
-/* Both have "w"; b's is of other values. */
+/* Both have "w", with different values. */
 static struct pairs two_files(const char *format)
 {
     struct pairs p = { begin_file(), begin_file(), { 0 } };
@@ -155,7 +155,7 @@ static void attributes_that_clash(void **state)
     discard_file(&m);
 }
 
-/* No tensors, and then bytes that are nobody's: an extra. */
+/* A file without tensors, and with bytes after its end, which are an extra. */
 static tnf_file *open_trailing(const char *bytes)
 {
     struct made m = begin_file();
@@ -176,7 +176,7 @@ static tnf_file *open_trailing(const char *bytes)
     return file;
 }
 
-/* Which bytes the merged file ends with. */
+/* Checks the bytes at the end of the merged file. */
 static void assert_trailing(const tnf_file *const *files, size_t n, tnf_clash rule,
                             const char *bytes)
 {
@@ -201,7 +201,7 @@ static void merges_extras(void **state)
     tnf_error e;
     tnf_file *files[] = { open_trailing("one"), open_trailing("one"), open_trailing("three") };
     const tnf_file *const *given = (const tnf_file *const *)files;
-    assert_trailing(given, 2, TNF_CLASH_REFUSE, "one"); /* the same in both: once */
+    assert_trailing(given, 2, TNF_CLASH_REFUSE, "one"); /* the same in both files: once */
     assert_trailing(given, 3, TNF_CLASH_FIRST, "one");
     assert_trailing(given, 3, TNF_CLASH_LAST, "three");
     struct made m = begin_file();
@@ -214,7 +214,7 @@ static void merges_extras(void **state)
         free(to_free[--nto_free]);
 }
 
-/* Both stay, and the one that was found is found afterwards, too. */
+/* Both tensors stay, and the name finds the same one as before. */
 static void merge_doubles(const char *path)
 {
     tnf_error e;
@@ -240,8 +240,8 @@ static void merge_doubles(const char *path)
     tnf_close(file);
 }
 
-/* Where a name is to be there once, a reader that forgives finds the last; zTensor 0.1's, the
- * first. */
+/* If a name may only occur once, a lenient reader finds the last tensor; that of zTensor 0.1 finds
+ * the first. */
 static void a_name_twice(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void a_name_twice(void **state)
     merge_doubles(TNF_TESTS_DIR "/formats/ztensor0/valid/real_0.1.4_library.zt");
 }
 
-/* What was in the builder before is no file's. */
+/* What the builder had before comes from no file. */
 static void what_is_there(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A model with a missing file: it opens on request, existing tensors are read, errors for missing
- * ones name their file, and the rest is never treated as complete. */
+/* A model with a missing file: it opens on request; existing tensors are read; errors for missing
+ * ones name their file; the model is never treated as complete. */
 #include "../support/unit.h"
 /* after cmocka's */
 #include "../support/files.h"
@@ -77,7 +77,7 @@ static void lists_what_is_there(void **state)
     tnf_close(file);
 }
 
-/* Salvage is different: missing tensors are lost. */
+/* In salvage, missing tensors are reported as lost. */
 static void salvages_the_rest(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pulling MessagePack reader: each item by its own function, every refusal with its byte. Many
- * bytes are those of the unit tests of the primitiv library (section 7 of its fact sheet). */
+/* The pulling MessagePack reader: the function for each item, and every refusal with its offset.
+ * Many bytes are those of the unit tests of the primitiv library (section 7 of its fact sheet). */
 #include "../support/little.h"
 #include "wire/msgpack.h"
 
@@ -112,7 +112,7 @@ static void reads_integers_of_any_width(void **state)
     assert_error(f, TNF_EFORMAT, 0);
 }
 
-/* primitiv takes nothing but ce for an integer and ca for a float. */
+/* primitiv accepts only ce for an integer, and only ca for a float. */
 static void insists_on_markers(void **state)
 {
     static const char *const no_u32[] = {
@@ -196,7 +196,7 @@ static void reads_the_rest(void **state)
     assert_true(tnf_msgpack_ext(r, &type, &s) && s.n == 1);
     assert_int_equal(tnf_msgpack_end(r), TNF_OK);
 
-    /* the head of a bin whose content is elsewhere */
+    /* the head of a bin without its content */
     assert_true(tnf_msgpack_bin_head(begin_hex(f, "c6fffffffc 00"), &n) && n == 0xfffffffc);
     assert_int_equal(tnf_msgpack_where(&f->r), BASE + 5);
     assert_false(tnf_msgpack_bin_head(begin_hex(f, "a178"), &n));
@@ -249,7 +249,7 @@ static void keys_may_be_anything(void **state)
     assert_true(tnf_msgpack_key(r, &map, &key) && !key.p && tnf_msgpack_nil(r));
     assert_hex(map.key.p, map.key.n, "01");
     assert_true(tnf_msgpack_key(r, &map, &key) && key.p && tnf_msgpack_nil(r));
-    assert_true(tnf_msgpack_key(r, &map, &key) && key.p && tnf_msgpack_nil(r)); /* again */
+    assert_true(tnf_msgpack_key(r, &map, &key) && key.p && tnf_msgpack_nil(r)); /* repeated */
     assert_hex(map.key.p, map.key.n, "a161");
     assert_true(tnf_msgpack_key(r, &map, &key) && !key.p && tnf_msgpack_nil(r));
     assert_hex(map.key.p, map.key.n, "920102");
@@ -332,7 +332,7 @@ static void refuses_bad_bytes(void **state)
         { "929100", TNF_ETRUNCATED, 3 },
         { "dc", TNF_ETRUNCATED, 1 },
         { "dc0100", TNF_ETRUNCATED, 0 },
-        { "ddffffffff", TNF_ETRUNCATED, 0 }, /* five bytes that ask for 96 GB elsewhere */
+        { "ddffffffff", TNF_ETRUNCATED, 0 }, /* five bytes that would need 96 GB in other readers */
         { "ddffffffff c0", TNF_ETRUNCATED, 0 },
         { "81", TNF_ETRUNCATED, 0 },
         { "8100", TNF_ETRUNCATED, 0 },
@@ -387,7 +387,7 @@ static void every_truncation_is_noticed(void **state)
     free(bytes);
 }
 
-/* Chains of one-item arrays, however long, end at the limit. */
+/* Nested arrays of one item end at the limit, for any depth. */
 static void nesting_has_an_end(void **state)
 {
     fixture *f = *state;
@@ -403,7 +403,7 @@ static void nesting_has_an_end(void **state)
     assert_false(tnf_msgpack_value(&f->r, &v));
     assert_int_equal(f->r.status, TNF_ELIMIT);
     tnf_msgpack_init(&f->r, "\x91\x91\x91\x91\x90", 5, 0, &f->arena, 4, &f->e);
-    assert_true(tnf_msgpack_value(&f->r, &v)); /* the fifth is within four */
+    assert_true(tnf_msgpack_value(&f->r, &v)); /* the fifth array is within four levels */
 }
 
 static void says_what_is_wrong(void **state)

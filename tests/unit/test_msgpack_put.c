@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* MessagePack out, piece by piece: the bytes that the writer of the primitiv library is tested for,
- * and whole files it wrote (section 7 of its fact sheet). */
+/* Writing MessagePack, piece by piece: bytes from the tests of the primitiv library's writer, and
+ * complete files that it wrote (section 7 of its fact sheet). */
 #include "../support/little.h"
 #include "wire_fixture.h"
 
@@ -79,7 +79,7 @@ static void writes_the_shortest_integers(void **state)
     assert_put(b, "cfffffffffffffffff");
 }
 
-/* Only the head is looked at: `n` bytes of content follow it. */
+/* Only the head is compared: `n` bytes of content follow it. */
 static void assert_head(tnf_buf *b, const char *hex, size_t n)
 {
     size_t head = strlen(hex) / 2;

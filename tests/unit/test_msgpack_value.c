@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* MessagePack as trees and back, against what the packages msgpack and u-msgpack-python make of the
- * same bytes (vectors/msgpack.txt), and what trees have no word for. */
+/* MessagePack as trees and back, compared with the packages msgpack and u-msgpack-python for the
+ * same bytes (vectors/msgpack.txt), and values that trees cannot represent. */
 #include "wire_fixture.h"
 
 #include "wire/msgpack.h"
@@ -16,7 +16,7 @@ static tnf_status read_hex(fixture *f, const char *hex, tnf_value *v)
     tnf_msgpack_init(&r, bytes, n, BASE, &f->arena, DEPTH, &f->e);
     if (tnf_msgpack_value(&r, v))
         tnf_msgpack_end(&r);
-    free(bytes); /* a tree borrows nothing */
+    free(bytes); /* a tree does not borrow bytes */
     return r.status;
 }
 
@@ -78,7 +78,7 @@ static void keeps_what_has_no_word(void **state)
         { "81 8101c0 90",
           "{\"$map\":{\"$pairs\":[[{\"$map\":{\"$pairs\":[[{\"$u8\":1},null]]}},[]]]}}" },
         { "81 c40161 c0", "{\"$map\":{\"$pairs\":[[{\"$bytes\":\"61\"},null]]}}" },
-        /* maps that look like ours */
+        /* maps that look like our wrappers */
         { "81 a6 247061697273 90", "{\"$map\":{\"$map\":{\"$map\":{\"$pairs\":[]}}}}" },
         { "81 a6 247061697273 91 92 01 02",
           "{\"$map\":{\"$map\":{\"$map\":{\"$pairs\":[[{\"$u8\":1},{\"$u8\":2}]]}}}}" },
@@ -130,7 +130,8 @@ static void floats_keep_their_bits(void **state)
     }
 }
 
-/* 100,000 keys, and maps in maps whose last key is odd: in no more than a few times the bytes. */
+/* 100,000 keys, and nested maps whose last key is not text: memory is a small multiple of the
+ * bytes. */
 static void large_maps_are_no_matter(void **state)
 {
     enum { N = 100000, LEVELS = 30 };

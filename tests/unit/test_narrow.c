@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Smaller floats: every value of each type comes back, every midpoint between two neighbours goes
- * to the even one and what lies beside it to the nearer; f32 as the machine rounds it; the ends by
- * the definition of each type. */
+/* Smaller floats: every value of each type is converted back to itself; every midpoint between two
+ * neighbours is rounded to the even one, and its neighbours to the nearer one; f32 is rounded like
+ * the machine does it; limits follow the definition of each type. */
 #include "../support/unit.h"
 #include "base/half.h"
 #include "kernels/narrow.h"
@@ -87,7 +87,7 @@ static void midpoints_go_to_even(void **state)
     }
 }
 
-/* The machine rounds to nearest, ties to even, too. */
+/* The machine also rounds to nearest, ties to even. */
 static void as_the_machine(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void as_the_machine(void **state)
         uint32_t bits;
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         uint64_t b = seed ^ seed >> 29;
-        if (i % 2) /* near the range of float, else nearly all of them overflow */
+        if (i % 2) /* near the range of float, otherwise nearly all of them overflow */
             b = (b & 0x800fffffffffffffu) | (uint64_t)(1023 - 160 + i / 2 % 300) << 52;
         memcpy(&x, &b, sizeof x);
         y = (float)x;

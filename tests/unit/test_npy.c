@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests beyond the fixtures of .npy: the scores of its probe, options, what its writer refuses or
- * changes, and literals alone. */
+ * changes, and literals. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "formats/numpy/header.h"
@@ -29,7 +29,7 @@ static void probe_wants_the_magic(void **state)
 
 /* ---------------------------------------------------------------- literals */
 
-/* The literal, printed as Python's repr() would. */
+/* The literal, printed like Python's repr(). */
 static void assert_repr(const char *text, const char *expected)
 {
     tnf_arena arena;
@@ -49,7 +49,7 @@ static void assert_repr(const char *text, const char *expected)
     tnf_arena_free(&arena);
 }
 
-/* What Python 3.12 prints. */
+/* The output of Python 3.12. */
 static void literals_are_printed_as_python_does(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void one_array_named_arr_0(void **state)
     assert_refused(b, true, TNF_EUNSUPPORTED, "there is none");
 }
 
-/* Attributes that came from elsewhere, or from a tensor that has changed since. */
+/* Attributes of another file, or of a tensor that has changed since. */
 static void a_descr_must_describe_the_tensor(void **state)
 {
     (void)state;
@@ -200,7 +200,7 @@ static void a_descr_must_describe_the_tensor(void **state)
     }
 }
 
-/* A header that says something else is not used. */
+/* An old header that contradicts the tensor is not used. */
 static void an_old_header_must_say_the_same(void **state)
 {
     (void)state;

@@ -128,7 +128,7 @@ static void data_go_into_a_second_file(void **state)
         assert_int_equal(size_of(path_of(ways[i].data)), ways[i].bytes);
         assert_true(size_of(path_of(name)) < 600);
         check_model(path_of(name));
-        /* Neither file is written over unasked. */
+        /* Neither file is replaced without a request. */
         assert_fails(save_model(b, path_of(name), "always", ways[i].location, "1", false, &e),
                      TNF_EEXISTS);
         assert_int_equal(unlink(path_of(name)), 0);
@@ -146,7 +146,7 @@ static void data_go_into_a_second_file(void **state)
     tnf_builder_free(b);
 }
 
-/* Written over both of its own files, and into one again. */
+/* Both of its own files are replaced; then the model becomes one file again. */
 static void a_model_replaces_itself(void **state)
 {
     tnf_error e;
@@ -186,8 +186,8 @@ static unsigned files_in_folder(const char *prefix)
     return n;
 }
 
-/* A model and its data replace others: both keep their names and rights, and nothing else is left.
- */
+/* A model and its data replace others: both files keep their names and permissions, and nothing
+ * else is left. */
 static void both_files_are_replaced(void **state)
 {
     struct stat st;
@@ -213,7 +213,7 @@ static void both_files_are_replaced(void **state)
     assert_ok(tnf_save(b, path_of("both.onnx"), &how, &e));
     check_model(path_of("both.onnx"));
     assert_int_equal(files_in_folder("both.onnx"), 2);
-    /* A failure leaves the old ones. */
+    /* After a failure, the old files remain. */
     const uint64_t shape[] = { N };
     assert_ok(
         tnf_builder_add_stream(other, "x", tnf_type_of(TNF_F32), 1, shape, no_bytes, NULL, &e));
@@ -246,7 +246,7 @@ static size_t count_problems(const char *name)
     tnf_error e;
     tnf_file *f;
     assert_ok(tnf_open(&f, path_of(name), NULL, &e));
-    check_tensor(f, "w", (const float[]) { 0, 0 }, 2); /* reading does not look at it */
+    check_tensor(f, "w", (const float[]) { 0, 0 }, 2); /* reading does not check it */
     assert_ok(tnf_verify(&result, f, NULL, &e));
     tnf_close(f);
     return (size_t)result.problems;
@@ -254,7 +254,7 @@ static size_t count_problems(const char *name)
 
 static void verify_compares_the_checksum(void **state)
 {
-    static const char right[] = "05fe405753166f125559e7c9ac558654f107c7e9"; /* sha1sum's */
+    static const char right[] = "05fe405753166f125559e7c9ac558654f107c7e9"; /* from sha1sum */
     char model[sizeof summed];
     (void)state;
     memcpy(model, summed, sizeof summed);
@@ -283,7 +283,8 @@ static size_t warnings_of(const tnf_file *f, const char *text)
     return n;
 }
 
-/* onnx refuses data files with hard links; stores that keep equal files once make them, too. */
+/* onnx refuses data files with hard links; stores that keep equal files only once make such
+ * links. */
 static void other_names_of_the_data_are_told(void **state)
 {
     tnf_error e;
@@ -296,7 +297,7 @@ static void other_names_of_the_data_are_told(void **state)
     tnf_close(f);
     assert_int_equal(link(path_of("named.data"), path_of("other-name")), 0);
     assert_ok(tnf_open(&f, path_of("named.onnx"), NULL, &e));
-    assert_int_equal(warnings_of(f, "hard links"), 1); /* once, however many tensors are there */
+    assert_int_equal(warnings_of(f, "hard links"), 1); /* one warning for all tensors */
     tnf_close(f);
     tnf_builder_free(b);
 }
@@ -338,7 +339,7 @@ static void the_second_file_stays_in_the_folder(void **state)
     tnf_builder_free(b);
 }
 
-/* That a model is too large for one file is known before a byte of it is read. */
+/* Saving finds that a model is too large for one file before it reads any byte. */
 static void a_large_model_needs_two_files(void **state)
 {
     const uint64_t shape[] = { (uint64_t)1 << 29 };
@@ -355,7 +356,7 @@ static void a_large_model_needs_two_files(void **state)
     tnf_builder_free(b);
 }
 
-/* A model with raw data of 2^31 zeros between what stands before and behind them. */
+/* A model with raw data of 2^31 zeros, between `front` and the bytes after them. */
 #define ZEROS ((uint64_t)1 << 31)
 static const uint8_t front[] = {
     0x08, 10, /* ir_version */
@@ -387,7 +388,7 @@ static tnf_status read_virtual(void *ctx, uint64_t offset, void *dst, size_t n, 
     return TNF_OK;
 }
 
-/* Listing it reads what it says of its tensors, not the tensors. */
+/* Listing reads the descriptions of the tensors, not their data. */
 static void listing_reads_no_weights(void **state)
 {
     static const tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION,
@@ -407,7 +408,7 @@ static void listing_reads_no_weights(void **state)
     tnf_close(f);
 }
 
-/* 300 tensors of 9 MiB each, 2.8 GB: what stands before the weights of each, and zeros. */
+/* 300 tensors of 9 MiB each, 2.8 GB: the bytes before the weights of each, and zeros. */
 #define MANY   300u
 #define EACH   ((uint64_t)9 << 20)
 #define RECORD (sizeof each + EACH)
@@ -444,7 +445,7 @@ static tnf_status read_many_virtual(void *ctx, uint64_t offset, void *dst, size_
     return TNF_OK;
 }
 
-/* Of each tensor a few hundred bytes are read, however many there are. */
+/* For any number of tensors, only a few hundred bytes are read for each. */
 static void listing_many_reads_little_of_each(void **state)
 {
     static const tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION,
@@ -538,7 +539,7 @@ static void weights_are_replaced(void **state)
     assert_ok(fill_model(&report, weights, model, path_of("new.onnx"), true, true, NULL, &e));
     tnf_report_free(report);
 
-    /* Another shape, another type. */
+    /* A different shape, a different type. */
     assert_ok(tnf_builder_add(weights, "s", tnf_type_of(TNF_F32), 1, wrong, others, &e));
     assert_fails(fill_model(&report, weights, model, path_of("new.onnx"), true, true, NULL, &e),
                  TNF_ELOSSY);

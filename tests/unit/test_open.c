@@ -64,7 +64,7 @@ static void a_named_format(void **state)
     o.format = "gptrs-archive";
     assert_ok(tnf_open(&f, path, &o, &e));
     tnf_close(f);
-    o.format = "gptrs-checkpoint"; /* no probing: it has to try */
+    o.format = "gptrs-checkpoint"; /* no probing: this format must try */
     assert_true(tnf_open(&f, path, &o, &e) != TNF_OK);
     assert_null(f);
     assert_says("gptrs-checkpoint: ");
@@ -129,7 +129,7 @@ static tnf_status read_archive(void *ctx, uint64_t offset, void *dst, size_t n, 
     return TNF_OK;
 }
 
-/* The source belongs to the handle, also when opening fails, whatever the reason. */
+/* The source belongs to the handle, also if opening fails for any reason. */
 static void sources_are_taken(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void opens_siblings(void **state)
     f.file->options.allocator = f.file->alloc;
     assert_ok(open_sibling(&f, "a.gten", 6, &a, &e));
     assert_ok(open_sibling(&f, "a.gten", 6, &b, &e));
-    assert_ptr_equal(a, b); /* opened once */
+    assert_ptr_equal(a, b); /* opened only once */
     assert_ok(open_sibling(&f, "below/b.gten", 12, &b, &e));
     assert_ptr_not_equal(a, b);
     assert_fails(open_sibling(&f, "none.gten", 9, &b, &e), TNF_ENOTFOUND);
@@ -192,10 +192,10 @@ static void opens_siblings(void **state)
                 { "a.gten\0x", 8 }, { "below\\b.gten", 12 } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_fails(open_sibling(&f, bad[i].name, bad[i].n, &b, &e), TNF_EFORMAT);
-    static const char *const fine[] = { "..a", "a..", "below/..b", "..." }; /* only odd */
+    static const char *const fine[] = { "..a", "a..", "below/..b", "..." }; /* legal */
     for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
         assert_fails(open_sibling(&f, fine[i], strlen(fine[i]), &b, &e), TNF_ENOTFOUND);
-    /* below a directory of the user's choice, with and without a slash at its end */
+    /* below a directory that the user chose, with and without a slash at its end */
     uint64_t size;
     char place[320];
     snprintf(place, sizeof place, "%s/below", files_temp());
@@ -212,7 +212,7 @@ static void opens_siblings(void **state)
     fake_end(&f);
 }
 
-/* However it is called, a file is opened once: by other spellings, by links of both kinds. */
+/* A file is opened once for all of its names: other spellings, and both kinds of links. */
 static void aliases_are_one_file(void **state)
 {
     (void)state;
@@ -250,17 +250,17 @@ static void aliases_are_one_file(void **state)
     assert_int_equal(stat(at, &st), 0);
     assert_true(tnf_sibling_is(f.file, (uint64_t)st.st_dev, (uint64_t)st.st_ino));
     assert_false(tnf_sibling_is(f.file, (uint64_t)st.st_dev, (uint64_t)st.st_ino + 1));
-    /* a file that is not there counts by its name, however it is spelled */
+    /* a missing file counts once for all spellings of its name */
     assert_fails(open_sibling(&f, "none", 4, &b, &e), TNF_ENOTFOUND);
     assert_fails(open_sibling(&f, "./none", 6, &b, &e), TNF_ENOTFOUND);
     assert_int_equal(tnf_sibling_count(f.file), 2);
-    /* a slash at its end says that it is a directory */
+    /* a slash at the end means a directory */
     assert_fails(open_sibling(&f, "a.gten/", 7, &b, &e), TNF_EFORMAT);
     tnf_close_siblings(f.file);
     fake_end(&f);
 }
 
-/* One that is refused is refused by its other names without being read again. */
+/* A refused file is refused under its other names without reading it again. */
 static void refused_once(void **state)
 {
     (void)state;
@@ -286,7 +286,7 @@ static void refused_once(void **state)
     fake_end(&f);
 }
 
-/* Is anything in a directory opened from now on? Only Linux tells. */
+/* Reports whether any file in a directory is opened from now on. Only Linux can tell this. */
 static int watch_opening(const char *dir)
 {
 #ifdef __linux__
@@ -340,7 +340,7 @@ static void not_regular(void **state)
     fake_end(&f);
 }
 
-/* How many can be opened within a limit; all of them together stay within it. */
+/* Returns how many files can be opened within a limit; all of them together stay within it. */
 static unsigned opened_within(const char *dir, uint64_t limit)
 {
     tnf_error e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rotations: covariances, eigenvectors and how they are shared out, nearest rotations. */
+/* Rotations: covariances, eigenvectors and how they are distributed, nearest rotations. */
 #include "../support/memory.h"
 #include "emb_files.h"
 #include "ext/emb/pq_train.h"
@@ -23,13 +23,13 @@ static void shares_of_eigenvalues(void **state)
     expect_shares((double[]) { .2, .6, .4, .1, .3, .5 }, (size_t[]) { 1, 3, 5, 0, 2, 4 });
     expect_shares((double[]) { 11174, 23450, 30835, 1557, 32425, 5154 },
                   (size_t[]) { 4, 3, 2, 5, 1, 0 });
-    /* Values that are 0, or that rounding made negative, are the smallest. */
+    /* Eigenvalues that are 0, or negative because of rounding, are the smallest. */
     expect_shares((double[]) { -1e-17, 0, 1e-20, 1, 2, 3 }, (size_t[]) { 5, 0, 4, 1, 3, 2 });
     expect_shares((double[]) { 0, 0, 0, 0, 0, 0 }, (size_t[]) { 5, 4, 3, 2, 1, 0 });
 }
 
-/* reductive's: (0,2), (1,1), (2,0). And rows far away from 0, where products of whole rows would
- * have no digits left for it. */
+/* Rows of reductive's tests: (0,2), (1,1), (2,0). And rows far away from 0: a covariance from
+ * products of complete rows would lose all digits there. */
 static void covariance_of_rows(void **state)
 {
     static const float near_zero[] = { 0, 2, 1, 1, 2, 0 };
@@ -91,7 +91,7 @@ static void long_rows(void **state)
 
 static void finds_eigenvectors(void **state)
 {
-    /* (1,1)/sqrt 2 to 1 and (1,-1)/sqrt 2 to 3. */
+    /* The eigenvectors: (1,1)/sqrt 2 for 1 and (1,-1)/sqrt 2 for 3. */
     double matrix[] = { 2, -1, -1, 2 }, values[2], h = sqrt(.5);
     tnf_allocator a = tnf_allocator_or_default(NULL);
     tnf_error e;
@@ -114,7 +114,7 @@ static void finds_eigenvectors(void **state)
         assert_near(diagonal[i], expected[i], 1e-12);
 }
 
-/* The nearest rotation to a rotation times something stretched is that rotation. */
+/* If a matrix is a rotation times a stretching, its nearest rotation is that rotation. */
 static void finds_nearest_rotation(void **state)
 {
     enum { D = 3 };

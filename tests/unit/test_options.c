@@ -15,7 +15,7 @@ static const tnf_option_info table[] = {
 static tnf_status parse_option(const tnf_option_value **v, const char *key, const char *value,
                                tnf_error *e)
 {
-    return tnf_options_parse(v, table, &(tnf_option) { key, value }, 1, &arena, e);
+    return tnf_options_parse(v, table, "reader", &(tnf_option) { key, value }, 1, &arena, e);
 }
 
 static void defaults_are_given(void **state)
@@ -23,12 +23,13 @@ static void defaults_are_given(void **state)
     (void)state;
     tnf_error e;
     const tnf_option_value *v;
-    assert_ok(tnf_options_parse(&v, table, NULL, 0, &arena, &e));
+    assert_ok(tnf_options_parse(&v, table, "reader", NULL, 0, &arena, &e));
     assert_int_equal(v[0].u, 0);
     assert_int_equal(v[1].u, 64);
     assert_int_equal(v[2].u, 1);
     assert_string_equal(v[3].s, "");
-    assert_ok(tnf_options_parse(&v, NULL, NULL, 0, &arena, &e)); /* a format without options */
+    assert_ok(
+        tnf_options_parse(&v, NULL, "reader", NULL, 0, &arena, &e)); /* a format without options */
 }
 
 static void good_values(void **state)
@@ -61,7 +62,7 @@ static void good_values(void **state)
     tnf_error e;
     const tnf_option_value *v;
     const tnf_option twice[] = { { "size", "1" }, { "text", "a b" }, { "size", "2" } };
-    assert_ok(tnf_options_parse(&v, table, twice, 3, &arena, &e));
+    assert_ok(tnf_options_parse(&v, table, "reader", twice, 3, &arena, &e));
     assert_int_equal(v[1].u, 2); /* the last one counts */
     assert_string_equal(v[3].s, "a b");
 }
@@ -93,7 +94,7 @@ static void unknown_options(void **state)
     assert_says("'flags'");
     assert_says("flag, size, mode, text");
     tnf_option given = { "x", "y" };
-    assert_fails(tnf_options_parse(&v, NULL, &given, 1, &arena, &e), TNF_EINVAL);
+    assert_fails(tnf_options_parse(&v, NULL, "reader", &given, 1, &arena, &e), TNF_EINVAL);
 }
 
 static void no_memory(void **state)
@@ -104,7 +105,7 @@ static void no_memory(void **state)
     tnf_arena none;
     tnf_allocator a = tnf_allocator_or_default(NULL);
     tnf_arena_init(&none, &a, 10);
-    assert_fails(tnf_options_parse(&v, table, NULL, 0, &none, &e), TNF_ELIMIT);
+    assert_fails(tnf_options_parse(&v, table, "reader", NULL, 0, &none, &e), TNF_ELIMIT);
     tnf_arena_free(&none);
 }
 

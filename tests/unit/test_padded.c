@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors of strings in NumPy's files: padded to the longest where that is good, as their parts
- * where it is not, and always the same strings when they are read again. */
+/* Tensors of strings in NumPy's files: padded to the longest if this is efficient, otherwise stored
+ * as their parts; reading gives the same strings in both cases. */
 #include "virtual_objects.h"
 
 #include <tenfold/build.h>
@@ -47,7 +47,7 @@ static tnf_status save_as(struct opened *out, const tnf_builder *b, const char *
     return status;
 }
 
-/* Strings of which the i-th ends at ends[i + 1] of the text. */
+/* Strings; the i-th ends at ends[i + 1] of the text. */
 struct strings {
     tnf_part parts[2];
     tnf_object object;
@@ -168,7 +168,8 @@ static void one_and_none(void **state)
     free(s.offsets);
 }
 
-/* A 0 at the end would be padding; one that is very long would make all of them so. */
+/* A 0 at the end of a string would look like padding. One very long string would make all of them
+ * long. */
 static void parts_where_padding_is_bad(void **state)
 {
     (void)state;
@@ -208,7 +209,7 @@ static void parts_where_padding_is_bad(void **state)
     free(places);
 }
 
-/* Strings that are compressed, and such as have their lengths before them. */
+/* Strings that are compressed, or that have their lengths before them. */
 static void from_other_files(void **state)
 {
     (void)state;
@@ -236,7 +237,7 @@ static void from_other_files(void **state)
     }
 }
 
-/* Without a stash it is bytes afterwards, which must be allowed. */
+/* Without a stash, the strings become bytes, which must be allowed. */
 static void without_a_stash(void **state)
 {
     (void)state;
@@ -257,7 +258,7 @@ static void without_a_stash(void **state)
     }
 }
 
-/* A wrong note is ignored, and the tensor is that of the file. */
+/* A wrong note is ignored, and the tensor is the one in the file. */
 static void notes_that_lie(void **state)
 {
     (void)state;
@@ -268,7 +269,7 @@ static void notes_that_lie(void **state)
         { "\"shape\":[4],\"parts\":[{\"role\":\"padded\"}]", "\"shape\":[4,3]" },
         { "\"shape\":[12],\"parts\":[{\"role\":\"padded\",\"as\":\"v\"}]", "\"shape\":[12,0]" },
         { "\"shape\":[4],\"parts\":[{\"role\":\"padded\",\"as\":\"v\"}]",
-          "" }, /* this one is true */
+          "" }, /* this note is right */
     };
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         bool lie = *lies[i][1] != 0, none = lie && strstr(lies[i][1], ",0]");

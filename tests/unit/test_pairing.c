@@ -27,7 +27,7 @@ static tnf_pairing begin_pairing(unsigned room)
                            .results = (uint8_t *)rooms[room] };
 }
 
-/* The leaves [from, to), added to a fold of their own and handed on. */
+/* Adds the leaves [from, to) to a fold of their own, and joins it with the other. */
 static void add_run(tnf_pairing *all, uint64_t from, uint64_t to)
 {
     tnf_pairing run = begin_pairing(1);
@@ -42,7 +42,7 @@ static void add_run(tnf_pairing *all, uint64_t from, uint64_t to)
 
 static void test_order(void **state)
 {
-    /* By hand: the largest power of two below n, and the rest likewise. */
+    /* By hand: the largest power of two below n, and the rest in the same way. */
     static const char *const expected[] = { NULL,
                                             "0",
                                             "(0 1)",
@@ -77,7 +77,7 @@ static void test_refused(void **state)
     assert_false(tnf_pairing_add(&f, (tnf_pairing_node) { 0, TNF_PAIRING_LEVELS }, &leaf));
     assert_false(tnf_pairing_add(&f, (tnf_pairing_node) { UINT64_MAX, 0 }, &leaf));
     assert_true(tnf_pairing_add(&f, (tnf_pairing_node) { 0, 0 }, &leaf));
-    assert_false(tnf_pairing_add(&f, (tnf_pairing_node) { 0, 0 }, &leaf)); /* twice */
+    assert_false(tnf_pairing_add(&f, (tnf_pairing_node) { 0, 0 }, &leaf)); /* a leaf twice */
     assert_false(tnf_pairing_add(&f, (tnf_pairing_node) { 2, 0 }, &leaf)); /* a gap */
 }
 

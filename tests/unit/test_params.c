@@ -14,7 +14,7 @@ static const tnf_param *load_param(struct fixture *x, const char *name)
     return p;
 }
 
-/* Loads and releases each; capitals are expected to be found in memory. */
+/* Loads and releases each parameter; capitals must be in memory already. */
 static void follow_script(struct fixture *x, const char *script)
 {
     for (; *script; script++) {
@@ -55,28 +55,28 @@ static void test_no_rule_no_cache(void **state)
     end_params(&x);
 }
 
-/* 100 bytes: a b fit (80); c makes the longest unused go. */
+/* 100 bytes: a and b fit (80); c removes the one that was not used for the longest time. */
 static void test_eviction_order(void **state)
 {
     (void)state;
     struct fixture x;
     begin_params(&x, (tnf_params_options) { .budget = 100 });
-    follow_script(&x, "abA"); /* b is now the longest unused */
+    follow_script(&x, "abA"); /* now b was not used for the longest time */
     expect_stats(&x, 80, 0, 0);
-    follow_script(&x, "c"); /* b goes */
+    follow_script(&x, "c"); /* b is removed */
     expect_stats(&x, 80, 0, 1);
     follow_script(&x, "AC");
-    follow_script(&x, "b"); /* a goes: it was used before c */
+    follow_script(&x, "b"); /* a is removed, since it was used before c */
     expect_stats(&x, 80, 0, 2);
     follow_script(&x, "CB");
-    follow_script(&x, "d"); /* 80 bytes: c and b both go */
+    follow_script(&x, "d"); /* 80 bytes: c and b are removed */
     expect_stats(&x, 80, 0, 4);
     follow_script(&x,
-                  "f"); /* 120 bytes: more than the budget, so it is not kept and nothing goes */
+                  "f"); /* 120 bytes exceed the budget: it is not kept, and nothing is removed */
     expect_stats(&x, 80, 0, 4);
     follow_script(&x, "Dt");
     expect_stats(&x, 88, 0, 4);
-    follow_script(&x, "TDa"); /* 128: tiny goes first (120), then d */
+    follow_script(&x, "TDa"); /* 128: tiny is removed first (120), then d */
     expect_stats(&x, 40, 0, 6);
     end_params(&x);
 }
@@ -88,7 +88,7 @@ static void test_small_are_pinned_and_stay(void **state)
     begin_params(&x, (tnf_params_options) { .budget = 90, .small_bytes = 8 });
     follow_script(&x, "tab"); /* 8 + 40 + 40 */
     expect_stats(&x, 88, 8, 0);
-    follow_script(&x, "d"); /* 8 + 80 fit, so a and b go, never tiny */
+    follow_script(&x, "d"); /* 8 + 80 fit, so a and b are removed, never tiny */
     expect_stats(&x, 88, 8, 2);
     follow_script(&x, "TDa");
     expect_stats(&x, 48, 8, 3);
@@ -104,7 +104,7 @@ static void test_pinned_leave_no_room(void **state)
     follow_script(&x, "td");
     expect_stats(&x, 8, 8, 0);
     follow_script(&x, "aA"); /* 48 of 85 */
-    follow_script(&x, "dA"); /* still no room for d, and a does not go for nothing */
+    follow_script(&x, "dA"); /* d still does not fit, and a is not removed without need */
     expect_stats(&x, 48, 8, 0);
     end_params(&x);
 }
@@ -139,7 +139,7 @@ static void test_budget_is_the_smallest(void **state)
     }
 }
 
-/* A percentage may come to nothing; that is a budget too. */
+/* A percentage of almost nothing is a budget, too. */
 static void test_budget_of_nothing(void **state)
 {
     (void)state;
@@ -211,7 +211,8 @@ static void test_prefetch_layers(void **state)
     assert_int_equal(s.cached, 3);
 }
 
-/* In the order of the index, as far as it goes; what does not fit is not even read. */
+/* In the order of the index, as far as the budget allows; parameters that do not fit are not
+ * read. */
 static void test_prefetch_within_budget(void **state)
 {
     (void)state;
@@ -233,15 +234,15 @@ static void test_prefetch_later_pins_what_is_there(void **state)
     expect_stats(&x, 80, 0, 0);
     assert_int_equal(tnf_params_prefetch(x.params, "a", &e), TNF_OK);
     expect_stats(&x, 80, 40, 0);
-    follow_script(&x, "c"); /* a is the longest unused, but pinned: b goes */
+    follow_script(&x, "c"); /* a is the oldest, but pinned: b is removed */
     expect_stats(&x, 80, 40, 1);
     follow_script(&x, "AC");
-    assert_int_equal(tnf_params_prefetch(x.params, "d", &e), TNF_OK); /* no room beside a */
+    assert_int_equal(tnf_params_prefetch(x.params, "d", &e), TNF_OK); /* not enough space with a */
     expect_stats(&x, 80, 40, 1);
     assert_int_equal(tnf_params_prefetch(x.params, "nothing", &e), TNF_OK);
-    tnf_params_trim(x.params); /* pinned or not */
+    tnf_params_trim(x.params); /* also removes pinned parameters */
     expect_stats(&x, 0, 0, 1);
-    follow_script(&x, "aA"); /* once prefetched, always pinned */
+    follow_script(&x, "aA"); /* once prefetched, it stays pinned */
     expect_stats(&x, 40, 40, 1);
     end_params(&x);
 }
@@ -255,16 +256,16 @@ static void test_in_use_survives_eviction(void **state)
     begin_params(&x, (tnf_params_options) { .budget = 40 });
     const tnf_param *a = load_param(&x, "a"), *again;
     assert_int_equal(stats_of(x.params).in_use, 1);
-    const tnf_param *b = load_param(&x, "b"); /* a loses its place */
+    const tnf_param *b = load_param(&x, "b"); /* a is not kept any longer */
     expect_stats(&x, 40, 0, 1);
     assert_int_equal(stats_of(x.params).in_use, 2);
     assert_int_equal(((const uint8_t *)a->data)[39], 'a');
     again = load_param(&x,
-                       "a"); /* it is in memory, so nothing is read, and it takes its place back */
+                       "a"); /* it is still in memory, so nothing is read, and it is kept again */
     assert_ptr_equal(a, again);
     assert_int_equal(stats_of(x.params).misses, 2);
     expect_stats(&x, 40, 0, 2);
-    tnf_params_trim(x.params); /* in use: stays */
+    tnf_params_trim(x.params); /* it is in use, so it stays */
     expect_stats(&x, 40, 0, 2);
     tnf_params_release(x.params, a);
     tnf_params_release(x.params, b);
@@ -283,7 +284,7 @@ static void test_freed_while_in_use(void **state)
     begin_params(&x, (tnf_params_options) { .budget = 40 });
     load_param(&x, "a");
     load_param(&x, "b");
-    end_params(&x); /* no leak */
+    end_params(&x); /* nothing leaks */
 }
 
 static void test_by_id_and_key(void **state)
@@ -310,7 +311,7 @@ static void test_by_id_and_key(void **state)
     end_params(&x);
 }
 
-/* Parameters of a file with two tensors of one name: the last is the one, as in gpt.rs. */
+/* Parameters of a file with two tensors of one name: the last one counts, as in gpt.rs. */
 static void test_duplicate_names(void **state)
 {
     (void)state;
@@ -332,6 +333,48 @@ static void test_duplicate_names(void **state)
     free(b.p);
 }
 
+/* Names with a NUL are found by their lengths, one at a time and ahead. */
+static void test_names_with_nul(void **state)
+{
+    (void)state;
+    static const tnf_str names[] = { TNF_STR("a"), TNF_STR("a\0b"), TNF_STR("a\0\xff") };
+    static const uint8_t data[] = { 1, 2, 3 };
+    const tnf_str wrong = TNF_STR("a\0c");
+    tnf_builder *b;
+    tnf_file *file;
+    tnf_params *params;
+    const tnf_param *p;
+    tnf_error e;
+    assert_int_equal(tnf_builder_new(&b, NULL, &e), TNF_OK);
+    for (size_t i = 0; i < 3; i++) {
+        tnf_part part = { .role = "data",
+                          .type = tnf_type_of(TNF_U8),
+                          .payload = TNF_MEMORY,
+                          .memory = data + i,
+                          .stored = 1,
+                          .nbytes = 1 };
+        tnf_object o = {
+            .name = names[i], .layout = tnf_layout_by_id("dense"), .parts = &part, .nparts = 1
+        };
+        assert_int_equal(tnf_builder_add_object(b, &o, NULL, &e), TNF_OK);
+    }
+    assert_int_equal(tnf_open_builder(&file, b, NULL, &e), TNF_OK);
+    assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, &wrong, 1, &e), TNF_ENOTFOUND);
+    assert_int_equal(tnf_params_ahead(params, names + 1, 2, &e), TNF_OK);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(tnf_params_load_n(&p, params, names[i].p, names[i].n, &e), TNF_OK);
+        assert_int_equal(*(const uint8_t *)p->data, i + 1);
+        tnf_params_release(params, p);
+    }
+    assert_int_equal(tnf_params_load_n(&p, params, wrong.p, wrong.n, &e), TNF_ENOTFOUND);
+    assert_null(p);
+    assert_non_null(strstr(e.message, "'a\\x00c'"));
+    tnf_params_free(params);
+    tnf_close(file);
+    tnf_builder_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_freed_while_in_use),
         cmocka_unit_test(test_by_id_and_key),
         cmocka_unit_test(test_duplicate_names),
+        cmocka_unit_test(test_names_with_nul),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ struct slow {
     bytes b;
     atomic_int reads, failures, inside, most_inside;
     bool meet;
-    atomic_bool shut; /* nobody gets past while it is */
+    atomic_bool shut; /* all reads wait while this is true */
 };
 
 static void sleep_briefly(void)
@@ -87,7 +87,8 @@ static void run_two(struct job *a, struct job *b)
     pthread_join(two, NULL);
 }
 
-/* Reads of different parameters meet inside the source: the lock is not held meanwhile. */
+/* Reads of different parameters run at the same time in the source: no lock is held during a
+ * read. */
 static void test_different_ones_in_parallel(void **state)
 {
     (void)state;
@@ -106,7 +107,8 @@ static void test_different_ones_in_parallel(void **state)
     free(s.b.p);
 }
 
-/* Many want the same one at the same time, and it is kept: one reads, the others wait for it. */
+/* Many threads load the same parameter at the same time, and it is kept: one reads, the others
+ * wait. */
 static void test_same_one_is_read_once(void **state)
 {
     (void)state;
@@ -135,7 +137,7 @@ static void test_same_one_is_read_once(void **state)
     free(s.b.p);
 }
 
-/* A read fails: its caller is told, nothing stays behind, and the next one tries again. */
+/* A read fails: its caller gets the error, nothing is left, and the next caller tries again. */
 static void test_failed_read(void **state)
 {
     (void)state;
@@ -152,7 +154,7 @@ static void test_failed_read(void **state)
     tnf_params_stats t = stats_of(params);
     assert_int_equal(t.cached, 0);
     assert_int_equal(t.in_use, 0);
-    atomic_store(&s.failures, 1); /* of two at once, one fails and the other reads for itself */
+    atomic_store(&s.failures, 1); /* two loads at once: one fails, the other reads for itself */
     struct job a = { params, "b", TNF_OK, 1 }, b = a;
     run_two(&a, &b);
     assert_true((a.status == TNF_EIO) != (b.status == TNF_EIO));
@@ -167,14 +169,15 @@ static void test_failed_read(void **state)
 
 static void *load_at_random(void *arg)
 {
-    static const char *const names[] = { "a", "b", "c", "d", "f", "tiny" };
+    static const tnf_str names[] = { TNF_STR("a"), TNF_STR("b"), TNF_STR("c"),
+                                     TNF_STR("d"), TNF_STR("f"), TNF_STR("tiny") };
     struct job *job = arg;
     unsigned seed = (unsigned)job->rounds;
     for (int i = 0; i < 400 && job->status == TNF_OK; i++) {
         const tnf_param *p, *q;
         tnf_error e;
         seed = seed * 1103515245 + 12345;
-        const char *name = names[seed / 65536 % 6], *other = names[seed / 4096 % 6];
+        const char *name = names[seed / 65536 % 6].p, *other = names[seed / 4096 % 6].p;
         job->status = tnf_params_load(&p, job->params, name, &e);
         if (job->status != TNF_OK)
             break;
@@ -247,9 +250,9 @@ static void load_and_check(tnf_params *params, const char *name)
     tnf_params_release(params, p);
 }
 
-static const char *const abcd[] = { "a", "b", "c", "d" };
+static const tnf_str abcd[] = { TNF_STR("a"), TNF_STR("b"), TNF_STR("c"), TNF_STR("d") };
 
-/* Without a budget only parameters that were read ahead are kept, until they are loaded once. */
+/* Without a budget, only parameters that were read ahead are kept, until their first load. */
 static void test_ahead(void **state)
 {
     (void)state;
@@ -257,13 +260,13 @@ static void test_ahead(void **state)
     tnf_file *file = open_slow(&s);
     tnf_params *params;
     tnf_error e = { 0 };
-    const char *const wrong[] = { "a", "no such" };
+    const tnf_str wrong[] = { TNF_STR("a"), TNF_STR("no such") };
     assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
     assert_int_equal(tnf_params_ahead(params, wrong, 2, &e), TNF_ENOTFOUND);
     assert_non_null(strstr(e.message, "no such"));
     assert_int_equal(tnf_params_ahead(params, wrong, 0, &e), TNF_OK); /* none */
     assert_int_equal(tnf_params_ahead(params, abcd, 3, &e), TNF_OK);
-    assert_int_equal(tnf_params_ahead(params, abcd, 3, &e), TNF_OK); /* said twice */
+    assert_int_equal(tnf_params_ahead(params, abcd, 3, &e), TNF_OK); /* requested twice */
     wait_for_ahead(params, 3);
     assert_int_equal(stats_of(params).ahead_bytes, 120);
     load_and_check(params, "b");
@@ -279,7 +282,7 @@ static void test_ahead(void **state)
     free(s.b.p);
 }
 
-/* Without names: all that there are, in the order of the file, each read once. */
+/* Without names: all parameters, in the order of the file, each read once. */
 static void test_ahead_of_all(void **state)
 {
     (void)state;
@@ -302,6 +305,29 @@ static void test_ahead_of_all(void **state)
     free(s.b.p);
 }
 
+/* If two tensors have the same name, the one that cannot be loaded is not read ahead. */
+static void test_ahead_of_duplicates(void **state)
+{
+    (void)state;
+    bytes b = load_fixture("gptrs-checkpoint", "reject", "duplicate.bin");
+    tnf_file *file;
+    tnf_params *params;
+    const tnf_param *p;
+    tnf_error e = { 0 };
+    assert_int_equal(open_bytes(&file, &b, true, &e), TNF_OK);
+    assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, NULL, 0, &e), TNF_OK);
+    wait_for_ahead(params, 1);
+    assert_int_equal(tnf_params_load(&p, params, "w", &e), TNF_OK);
+    assert_ptr_equal(p->object, tnf_at(file, 1));
+    tnf_params_release(params, p);
+    assert_int_equal(stats_of(params).ahead, 0);
+    assert_int_equal(stats_of(params).misses, 0);
+    tnf_params_free(params);
+    tnf_close(file);
+    free(b.p);
+}
+
 /* A load waits for a read in progress; a read that has not begun is done by the loading thread. */
 static void test_ahead_is_waited_for(void **state)
 {
@@ -318,7 +344,7 @@ static void test_ahead_is_waited_for(void **state)
     struct job a = { params, "a", TNF_EBUG, 1 }, b = { params, "b", TNF_EBUG, 1 };
     assert_int_equal(pthread_create(&one, NULL, load_once, &a), 0);
     assert_int_equal(pthread_create(&two, NULL, load_once, &b), 0);
-    wait_for_reads(&s, 2); /* of b, by its own thread: the reader is busy with a */
+    wait_for_reads(&s, 2); /* of b, by the loading thread: the reader is busy with a */
     atomic_store(&s.shut, false);
     pthread_join(one, NULL);
     pthread_join(two, NULL);
@@ -331,7 +357,7 @@ static void test_ahead_is_waited_for(void **state)
     free(s.b.p);
 }
 
-/* As much is read as fits into the budget, and goes on when something was loaded. */
+/* Reading ahead stops at the budget, and goes on after a load. */
 static void test_ahead_within_budget(void **state)
 {
     (void)state;
@@ -356,7 +382,7 @@ static void test_ahead_within_budget(void **state)
     assert_int_equal(atomic_load(&s.reads), 3);
     assert_true(stats_of(params).cached_bytes <= 100);
     tnf_params_free(params);
-    o.budget = 30; /* too small for any: nothing is read ahead, and loads read */
+    o.budget = 30; /* too small for any parameter: nothing is read ahead, and loads read */
     assert_int_equal(tnf_params_new(&params, file, &o, &e), TNF_OK);
     assert_int_equal(tnf_params_ahead(params, abcd, 4, &e), TNF_OK);
     load_and_check(params, "a");
@@ -366,7 +392,7 @@ static void test_ahead_within_budget(void **state)
     free(s.b.p);
 }
 
-/* Trimming calls it off, also the one that is being read; so does freeing. */
+/* Trimming cancels reading ahead, also a read in progress; so does freeing. */
 static void test_ahead_called_off(void **state)
 {
     (void)state;
@@ -382,7 +408,7 @@ static void test_ahead_called_off(void **state)
     atomic_store(&s.shut, false);
     for (int i = 0; i < PATIENCE && stats_of(params).loaded_bytes != 40; i++)
         sleep_briefly();
-    load_and_check(params, "d"); /* the reader has passed over it, or will */
+    load_and_check(params, "d"); /* the reader has skipped it, or will */
     tnf_params_stats t = stats_of(params);
     assert_true(t.ahead == 0 && t.ahead_bytes == 0 && t.misses == 1);
     assert_int_equal(tnf_params_ahead(params, abcd, 1, &e), TNF_OK);
@@ -390,7 +416,7 @@ static void test_ahead_called_off(void **state)
     tnf_params_trim(params);
     assert_int_equal(stats_of(params).ahead, 0);
     assert_int_equal(tnf_params_ahead(params, abcd, 4, &e), TNF_OK);
-    tnf_params_free(params); /* while it reads */
+    tnf_params_free(params); /* during a read */
     assert_true(atomic_load(&s.reads) <= 7);
     tnf_close(file);
     free(s.b.p);
@@ -405,11 +431,11 @@ static void test_ahead_fails(void **state)
     tnf_params *params;
     const tnf_param *p;
     tnf_error e = { 0 };
-    const char *const ba[] = { "b", "a" };
+    const tnf_str ba[] = { TNF_STR("b"), TNF_STR("a") };
     assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
     atomic_store(&s.failures, 1);
     assert_int_equal(tnf_params_ahead(params, ba, 2, &e), TNF_OK);
-    wait_for_ahead(params, 1); /* a, and b was tried before */
+    wait_for_ahead(params, 1); /* a; b was tried before */
     load_and_check(params, "b");
     assert_int_equal(stats_of(params).misses, 1);
     load_and_check(params, "a");
@@ -479,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_ahead),
         cmocka_unit_test(test_ahead_of_all),
+        cmocka_unit_test(test_ahead_of_duplicates),
         cmocka_unit_test(test_ahead_is_waited_for),
         cmocka_unit_test(test_ahead_within_budget),
         cmocka_unit_test(test_ahead_called_off),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A part of a plan, and finish, that the caller stops in the middle: they leave nothing behind and
- * can be repeated. tests/jobs covers all other properties of plans. */
+/* A part of a plan, or finish, is stopped by the caller in the middle: it leaves nothing behind and
+ * can be repeated. tests/jobs tests all other properties of plans. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include <tenfold/jobs.h>
@@ -29,7 +29,7 @@ static const char *make_input(const char *name)
 }
 
 struct watch {
-    unsigned calls, upto; /* how many are let pass */
+    unsigned calls, upto; /* how many calls are allowed */
     uint64_t last;
 };
 
@@ -61,7 +61,7 @@ static tnf_job *make_plan(const char *job, const char *out, const char *const *i
     return plan;
 }
 
-/* Part 0 is stopped after a call, and leaves no receipt; then it is done. */
+/* Part 0 is stopped after some call, and leaves no receipt; then it is run completely. */
 static void stop_part(tnf_job *plan, const char *base)
 {
     struct watch w = { .upto = 1 };
@@ -104,7 +104,7 @@ static void rows_are_stopped(void **state)
     }
 }
 
-/* The written file is read again: this can be stopped, and then no file gets the name. */
+/* finish reads the written file again. If it is stopped there, no file gets the name. */
 static void finish_is_stopped(void **state)
 {
     const char *inputs[] = { make_input("a.safetensors") };

@@ -34,8 +34,8 @@ static void make_link(const char *target, const char *name)
     assert_int_equal(symlink(target, path), 0);
 }
 
-/* hub/blobs/{1a,2b}, hub/snapshots/r/{model -> blobs, shard -> blobs, …}, and beside it a secret.
- */
+/* hub/blobs/{1a,2b}, hub/snapshots/r/{model -> blobs, shard -> blobs, …}, and a secret file next to
+ * hub. */
 static int set_up(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ static void follows_links_inside(void **state)
     assert_fails(open_name("dangling", "plain", text, &e), TNF_ENOTFOUND);
 }
 
-/* Into the blobs only from a model that is such a link itself. */
+/* Links to the blobs are only followed if the model itself is such a link. */
 static void blobs_of_a_hub(void **state)
 {
     tnf_error e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pickle machine: against what Python's own module writes (vectors/pickle.txt), every opcode by
- * hand, every refusal with its byte, and what a hostile pickle would cost. */
+/* The pickle machine: compared with the output of Python's own module (vectors/pickle.txt); every
+ * opcode by hand; every refusal with its offset; the cost of hostile pickles. */
 #include "base/bytes.h"
 #include "wire_fixture.h"
 
@@ -9,7 +9,7 @@
 static tnf_status load_bytes(fixture *f, tnf_pickle *p, const void *bytes, size_t n)
 {
     free(f->bytes);
-    f->bytes = malloc(n ? n : 1); /* of the exact size, so that a sanitizer sees what is beyond */
+    f->bytes = malloc(n ? n : 1); /* of the exact size, so that a sanitizer finds reads beyond */
     if (n)
         memcpy(f->bytes, bytes, n);
     memset(&f->e, 0, sizeof f->e);
@@ -45,7 +45,8 @@ static void agrees_with_python(void **state)
     fclose(file);
 }
 
-/* Digits become bytes and digits again, with zeros and nines where pieces of nine meet. */
+/* Digits are converted to bytes and back, with zeros and nines at the borders of pieces of nine
+ * digits. */
 static void keeps_digits(void **state)
 {
     fixture *f = *state;
@@ -70,7 +71,7 @@ static void keeps_digits(void **state)
     }
 }
 
-/* Text of a pickle with what repr() has to say. */
+/* The text of a pickle, and its value in the form of repr(). */
 static const struct {
     const char *pickle, *shown;
 } spelled[] = {
@@ -115,7 +116,7 @@ static const struct {
     { "I1\nr\xff\xff\xff\xff"
       "0j\xff\xff\xff\xff.",
       "1" },
-    { "cm\nf\n)Rcm\nf\n)R\x93.", "?.?" }, /* a name that a call would have given */
+    { "cm\nf\n)Rcm\nf\n)R\x93.", "?.?" }, /* a name that only a call would give */
 };
 
 static void spells_every_opcode(void **state)
@@ -154,7 +155,7 @@ static void refuses_with_the_byte(void **state)
         { "5d7d62", TNF_EFORMAT, 2 },                  /* BUILD of a list */
         { "4e2952", TNF_EFORMAT, 2 },                  /* None is called */
         { "630a0a4e52", TNF_EFORMAT, 4 },              /* with None as arguments */
-        { "6805", TNF_EFORMAT, 0 },                    /* GET of nothing */
+        { "6805", TNF_EFORMAT, 0 },                    /* GET of an unset entry */
         { "5801000000ff", TNF_EFORMAT, 0 },            /* not UTF-8 */
         { "5805000000ff", TNF_ETRUNCATED, 0 },         /* too long */
         { "8d000000000000004061", TNF_ETRUNCATED, 0 }, /* 2^62 bytes */
@@ -189,13 +190,13 @@ static void keeps_identity(void **state)
 {
     fixture *f = *state;
     tnf_pickle p;
-    /* a list that holds itself, twice */
+    /* a list that contains itself, twice */
     assert_int_equal(load_hex(f, &p, "5d7100286800680065 2e"), TNF_OK);
     assert_int_equal(p.root->n, 2);
     assert_ptr_equal(p.root->as.items[0], p.root);
     assert_ptr_equal(p.root->as.items[1], p.root);
     char shown[40];
-    tnf_pickle_show(shown, sizeof shown, p.root); /* ends */
+    tnf_pickle_show(shown, sizeof shown, p.root); /* it ends */
     assert_int_equal(strlen(shown), 39);
 }
 
@@ -218,11 +219,11 @@ static void stays_small(void **state)
     size_t n = 300000;
     uint8_t *deep = malloc(n);
     tnf_pickle p;
-    memset(deep, 0x85, n); /* tuples in tuples */
+    memset(deep, 0x85, n); /* nested tuples */
     deep[0] = 'N';
     deep[n - 1] = '.';
     assert_int_equal(load_bytes(f, &p, deep, n), TNF_OK);
-    /* memo numbers far apart, each a new one */
+    /* memo numbers far apart, each one new */
     for (size_t i = 0; i + 5 <= n - 2; i += 5) {
         deep[i] = 'r';
         tnf_put_le32(deep + i + 1, (uint32_t)(i * 2654435761u) | 1u << 31);
@@ -267,7 +268,7 @@ static void survives_lack_of_memory(void **state)
     }
 }
 
-/* By Python's module _compat_pickle. */
+/* From Python's module _compat_pickle. */
 static void knows_python_2(void **state)
 {
     (void)state;
@@ -290,7 +291,7 @@ static void knows_python_2(void **state)
     }
 }
 
-/* A state has a place at a dict, too, which keeps its items. */
+/* A dict may have a state, too, and keeps its items. */
 static void builds_dicts(void **state)
 {
     fixture *f = *state;

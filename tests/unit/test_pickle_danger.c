@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Which names in a pickle would be dangerous to call, and which are only data. */
+/* Names in a pickle that would be dangerous to call, and names that are only data. */
 #include "wire_fixture.h"
 
 #include "wire/pickle.h"
 
-/* The node of module.name, which is the pickle's only one. */
+/* The node of module.name, the only one in the pickle. */
 static const tnf_pickle_node *name_node(fixture *f, const char *module, const char *name)
 {
     static char text[400];
@@ -65,7 +65,7 @@ static void knows_data(void **state)
             fail_msg("%s.%s", names[i][0], names[i][1]);
 }
 
-/* Neither: classes of data in a module do not make its functions safe. */
+/* Neither dangerous nor harmless: classes of data in a module do not make its functions safe. */
 static void knows_no_more(void **state)
 {
     static const char *const names[][2] = {

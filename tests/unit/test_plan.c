@@ -162,7 +162,7 @@ static void column_major(void **state)
     assert_string_equal(w->plan.text, "native tensor f; ");
     assert_int_equal(w->save.planned.objects[0].order, TNF_ORDER_F);
     end_plan(w);
-    w->format.can.order_f = false; /* then the writer gets it the other way round */
+    w->format.can.order_f = false; /* then the writer gets it transposed */
     assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native tensor f; ");
     const tnf_object *turned = &w->save.planned.objects[0];
@@ -174,8 +174,8 @@ static void column_major(void **state)
     end_plan(w);
 }
 
-/* Two tensors of one name, from a file that has them so: a format that may repeat names gets both
- * if the first is the one that is found, any other gets the one that is found. */
+/* Two tensors of one name, from a file with both. A format that may repeat names gets both if the
+ * first one is found; any other format gets the one that is found. */
 static void names_twice(void **state)
 {
     struct world *w = *state;
@@ -193,7 +193,7 @@ static void names_twice(void **state)
     assert_int_equal(w->save.planned.n, 3);
     end_plan(w);
     assert_ok(tnf_catalog_add(&w->b->catalog, &copy, TNF_NAMES_LATER_FOUND, &e));
-    assert_fails(plan_save(w, &e), TNF_ELOSSY); /* the last is found: the others are hidden */
+    assert_fails(plan_save(w, &e), TNF_ELOSSY); /* the last is found, so the others would be lost */
     end_plan(w);
 }
 
@@ -221,7 +221,8 @@ static void what_cannot_be_read(void **state)
     end_plan(w);
 }
 
-/* A format with a typed tree gets what a tree can say as it is, and the rest as text. */
+/* A format with a typed tree gets attributes that a tree can hold unchanged, and the others as
+ * text. */
 static void a_typed_tree(void **state)
 {
     struct world *w = *state;
@@ -247,7 +248,7 @@ static void a_typed_tree(void **state)
     assert_non_null(strstr(w->plan.text, "stashed attribute narrow; "));
     assert_non_null(strstr(w->plan.text, "stashed attribute json; "));
     tnf_value map = tnf_attrs_value(&w->save.planned.attrs);
-    assert_int_equal(map.n, 3); /* fine, json as text, the stash */
+    assert_int_equal(map.n, 3); /* fine; json as text; the stash */
     assert_int_equal(tnf_value_get(&map, "json")->kind, TNF_STRING);
     assert_non_null(tnf_value_get(&map, TNF_STASH_KEY));
     assert_int_equal(w->save.planned.objects[0].attrs->n, 1);
@@ -290,7 +291,7 @@ static void scalars_become_vectors(void **state)
     assert_ok(plan_save(w, &e));
     assert_int_equal(w->save.planned.objects[0].rank, 1);
     assert_int_equal(w->save.planned.objects[0].shape[0], 1);
-    assert_int_equal(w->b->catalog.objects[0].rank, 0); /* the builder's own stays as it was */
+    assert_int_equal(w->b->catalog.objects[0].rank, 0); /* the builder's own is unchanged */
     end_plan(w);
 }
 
@@ -354,9 +355,9 @@ static void a_text_map(void **state)
     assert_ok(plan_save(w, &e));
     assert_non_null(strstr(w->plan.text, "stashed attribute n; "));
     assert_non_null(strstr(w->plan.text, "stashed attribute gptrs.config; "));
-    assert_string_equal(text_of(w, "format"), "pt"); /* pairs of a text map are pairs here too */
+    assert_string_equal(text_of(w, "format"), "pt"); /* from the pairs of a text map */
     assert_string_equal(text_of(w, "x"), "");
-    assert_string_equal(text_of(w, "gptrs.config"), "{\"a\": 1}"); /* to the byte */
+    assert_string_equal(text_of(w, "gptrs.config"), "{\"a\": 1}"); /* byte for byte */
     const char *stash = text_of(w, TNF_STASH_KEY);
     assert_non_null(stash);
     assert_non_null(strstr(stash, "\"gptrs.config\":\"json\""));
@@ -385,7 +386,7 @@ static void keys_that_collide(void **state)
     set_attribute(w, NULL, "p.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = a });
     set_attribute(w, NULL, "q.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = a });
     w->format.can.attrs = TNF_HOLDS_TEXT;
-    assert_ok(plan_save(w, &e)); /* the same twice is once */
+    assert_ok(plan_save(w, &e)); /* the same attribute twice counts once */
     assert_int_equal(w->save.text.n, 1);
     end_plan(w);
     set_attribute(w, NULL, "q.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = b });
@@ -440,7 +441,7 @@ static void kinds_of_loss(void **state)
     }
 }
 
-/* Every allocation fails once: an error each time, and no leak. */
+/* Every allocation fails once: an error each time, and nothing leaks. */
 static void no_memory(void **state)
 {
     struct world *w = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Appending, deleting, compacting, attributes: what the file is afterwards, byte for byte where the
- * description says. */
+/* Appending, deleting, compacting, attributes: the bytes of the file afterwards are those of the
+ * description. */
 #include "io/lock.h"
 #include "points_files.h"
 #include <unistd.h>
@@ -38,7 +38,7 @@ static void bytes_of_description(void **state)
     tnf_points_close(p);
 }
 
-/* The same bytes, point by point; with application data, as a batch of one. */
+/* Point by point, the bytes are the same; with application data, as a batch of one. */
 static void adds_points(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void appends_batches(void **state)
         v[i][0] = (float)i;
         batch[i] = (tnf_point) { .value = i % 2 ? &app : NULL, .vector = v[i], .vector_n = 12 };
     }
-    assert_ok(tnf_points_append(offsets, p, batch, N, &e)); /* more than is written at a time */
+    assert_ok(tnf_points_append(offsets, p, batch, N, &e)); /* more than is written at once */
     assert_ok(tnf_points_append(NULL, p, batch, 0, &e));
     for (size_t i = 0; i < N; i += 7) {
         tnf_point point;
@@ -93,7 +93,7 @@ static void appends_batches(void **state)
         assert_memory_equal(point.vector, v[i], 12);
         assert_int_equal(point.app.n, i % 2 ? sizeof text + 3 : 0);
     }
-    /* one that does not fit: none of them is there */
+    /* a point that does not fit: no point of the batch is added */
     struct bytes before = file_of(path);
     batch[N - 1].vector_n = 11;
     assert_fails(tnf_points_append(offsets, p, batch, N, &e), TNF_EINVAL);
@@ -109,7 +109,7 @@ static void appends_batches(void **state)
     tnf_points_close(p);
 }
 
-/* Junk behind '$' is written over; a missing '$' is put there first. */
+/* Other bytes after '$' are overwritten; a missing '$' is added first. */
 static void mends_tails(void **state)
 {
     (void)state;
@@ -122,9 +122,9 @@ static void mends_tails(void **state)
         struct bytes b = file_of(path);
         b.p = realloc(b.p, b.n + sizeof junk);
         memcpy(b.p + b.n, junk, sizeof junk);
-        /* as it is, with a little junk, with much, without its end */
+        /* unchanged, with a few other bytes, with many, without its end */
         bytes_to_file(path, b.p, k == 3 ? b.n - 1 : b.n + (k == 1 ? 3 : k == 2 ? sizeof junk : 0));
-        vs_add(p, 2); /* the same inode: fopen("wb") cut it */
+        vs_add(p, 2); /* the same inode: fopen("wb") truncated it */
         vs_expect(p, "1 2");
         if (k == 0)
             want[0] = file_of(path);
@@ -150,7 +150,7 @@ static void moved_by_others(void **state)
     uint64_t first = vs_add(p, 1), second = vs_add(p, 2);
     vs_add(p, 3);
     struct bytes b = file_of(path);
-    memmove(b.p + first, b.p + second, b.n - second); /* the first one is gone, the rest slid */
+    memmove(b.p + first, b.p + second, b.n - second); /* the first is gone, the rest moved */
     bytes_to_file(path, b.p, b.n - (second - first));
     vs_add(p, 4);
     vs_expect(p, "2 3 4");
@@ -174,7 +174,7 @@ static void deletes_points(void **state)
     assert_fails(tnf_points_delete(p, (uint64_t[]) { UINT64_MAX }, 1, 0, &e), TNF_ENOTFOUND);
     vs_expect(p, "0 1 2 3 4");
     assert_ok(tnf_points_delete(p, (uint64_t[]) { at[3], at[1], at[3] }, 3, 0, &e));
-    assert_ok(tnf_points_delete(p, &at[1], 1, 0, &e)); /* twice is harmless */
+    assert_ok(tnf_points_delete(p, &at[1], 1, 0, &e)); /* calling it twice is harmless */
     vs_expect(p, "0 2 4");
     struct bytes after = file_of(path);
     assert_int_equal(before.n, after.n);
@@ -187,7 +187,7 @@ static void deletes_points(void **state)
     assert_ok(tnf_points_delete(p, &at[0], 1, TNF_POINTS_SHRED, &e));
     after = file_of(path);
     assert_int_equal(after.p[at[0]], '0');
-    assert_memory_equal(after.p + at[0] + 1, before.p + at[0] + 1, 4); /* the length stays */
+    assert_memory_equal(after.p + at[0] + 1, before.p + at[0] + 1, 4); /* the same length */
     for (size_t i = at[0] + 5; i < at[1]; i++)
         assert_int_equal(after.p[i], 0);
     vs_expect(p, "2 4");
@@ -221,7 +221,7 @@ static void compacts_files(void **state)
     for (unsigned i = 0; i < 6; i++)
         at[i] = vs_add(p, i);
     struct bytes whole = file_of(path);
-    assert_ok(tnf_points_compact(p, 0, note_move, &m, &e)); /* nothing to do: all stay */
+    assert_ok(tnf_points_compact(p, 0, note_move, &m, &e)); /* nothing to do: no point moves */
     assert_true(m.n == 6 && m.from[5] == at[5] && m.to[5] == at[5]);
     assert_ok(tnf_points_delete(p, (uint64_t[]) { at[0], at[2], at[3] }, 3, 0, &e));
     m.n = 0;
@@ -249,7 +249,7 @@ static void compacts_files(void **state)
     tnf_points_close(p);
 }
 
-/* Offsets from before a compaction are refused, whoever compacted, until the handle has given new
+/* After a compaction by any process, earlier offsets are refused until the handle has given new
  * ones. */
 static void refuse_old(tnf_points *p, uint64_t old)
 {
@@ -272,7 +272,7 @@ static void forgets_offsets(void **state)
     for (unsigned i = 0; i < 6; i++)
         at[i] = vs_add(p, i);
     assert_ok(tnf_points_delete(p, at, 1, 0, &e));
-    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e)); /* nobody is told where points are now */
+    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e)); /* the new places are not reported */
     refuse_old(p, at[3]);
     assert_ok(tnf_points_read(&point, p, vs_list(p).offsets[4], &e));
 
@@ -284,13 +284,13 @@ static void forgets_offsets(void **state)
     assert_true(vs_list(q).offsets[0] == seen.offsets[0]);
     assert_ok(tnf_points_delete(q, seen.offsets, 1, 0, &e));
     assert_ok(tnf_points_compact(q, 0, NULL, NULL, &e));
-    vs_add(p, 9); /* the new offset does not make the old ones right */
+    vs_add(p, 9); /* the new offset does not make old offsets valid */
     refuse_old(p, seen.offsets[2]);
     assert_ok(tnf_points_read(&point, p, vs_list(p).offsets[0], &e));
     tnf_points_close(p);
     tnf_points_close(q);
 
-    p = vs_open(path, true); /* nobody has offsets of this handle, so none is refused */
+    p = vs_open(path, true); /* this handle has not given any offsets, so none is refused */
     assert_ok(tnf_points_delete(p, vs_list(p).offsets, 1, 0, &e));
     tnf_points_close(p);
     p = vs_open(path, true);
@@ -299,8 +299,8 @@ static void forgets_offsets(void **state)
     tnf_points_close(p);
 }
 
-/* Unknown blocks, bytes behind, reserved bits: kept verbatim and in order, or left out on demand.
- */
+/* Unknown blocks, bytes after the end, reserved bits: kept verbatim and in order, or left out on
+ * request. */
 static void compacts_the_unknown(void **state)
 {
     (void)state;
@@ -335,7 +335,7 @@ static void compacts_the_unknown(void **state)
     tnf_points_close(p);
 }
 
-/* Another file of the directory is no hindrance, and damage is not made worse. */
+/* Other files in the directory do not matter, and damage does not become worse. */
 static void compact_starts_anew(void **state)
 {
     (void)state;
@@ -352,7 +352,7 @@ static void compact_starts_anew(void **state)
     assert_int_equal(access(left, F_OK), 0);
     vs_expect(p, "2");
     struct bytes b = file_of(path);
-    b.p[first + 1] = 0xff; /* a length that leads nowhere */
+    b.p[first + 1] = 0xff; /* a length beyond the file */
     bytes_to_file(path, b.p, b.n);
     assert_fails(tnf_points_compact(p, 0, NULL, NULL, &e), TNF_ETRUNCATED);
     struct bytes after = file_of(path);
@@ -388,7 +388,7 @@ static void changes_attributes(void **state)
     assert_ok(tnf_points_set_attributes(p, &v, 0, &e)); /* one byte: in place */
     assert_string_equal(attributes_of(p), "abXd");
     v = tnf_value_string("1234");
-    assert_ok(tnf_points_set_attributes(p, &v, TNF_POINTS_IN_PLACE, &e)); /* allowed to */
+    assert_ok(tnf_points_set_attributes(p, &v, TNF_POINTS_IN_PLACE, &e)); /* this is allowed */
     assert_string_equal(attributes_of(p), "1234");
     stat(path, &st[2]);
     assert_true(st[1].st_ino == st[2].st_ino);
@@ -396,7 +396,7 @@ static void changes_attributes(void **state)
     assert_ok(tnf_points_set_attributes(p, &v, 0, &e)); /* several bytes: a new file */
     stat(path, &st[3]);
     assert_true(st[2].st_ino != st[3].st_ino);
-    assert_ok(tnf_points_set_attributes(p, tnf_points_space(p)->attributes, 0, &e)); /* its own */
+    assert_ok(tnf_points_set_attributes(p, tnf_points_space(p)->attributes, 0, &e)); /* unchanged */
     assert_string_equal(attributes_of(p), "wxyz");
     assert_ok(tnf_points_set_attributes(p, NULL, 0, &e));
     assert_null(attributes_of(p));
@@ -409,7 +409,7 @@ static void changes_attributes(void **state)
     tnf_points_close(p);
 }
 
-/* Compressed points are what they were. */
+/* Compressed points have the same values after compacting. */
 static void packs_points(void **state)
 {
     (void)state;
@@ -428,7 +428,8 @@ static void packs_points(void **state)
             vs_add(p, 8);
             vs_expect(p, "7 8");
             struct bytes b = file_of(path);
-            /* block head, option, length, application data (one byte, three packed): option */
+            /* the option is after: block head, option, length, application data (one byte, or three
+             * if packed) */
             unsigned option = b.p[at + 5 + 2 + (o.pack_app ? 3 : 1)];
             unsigned want = pack == TNF_POINTS_GZIP                 ? 1
                             : pack == TNF_POINTS_SNAPPY             ? 2
@@ -466,8 +467,8 @@ static bool yes_so_often(void *ctx)
     return *left && (*left)--;
 }
 
-/* Each change, stopped when it asks for the first, the second … time whether to go on: the file is
- * as it was, and nothing lies beside it, until it is not stopped any more. */
+/* Each change is stopped at its first, second … question whether to go on: the file has not
+ * changed, and nothing is next to it. In the end it is not stopped any more. */
 static void stops_anywhere(void **state)
 {
     (void)state;
@@ -516,7 +517,7 @@ static void stops_anywhere(void **state)
     }
 }
 
-/* Waiting for somebody else ends too. */
+/* Waiting for another process can be stopped, too. */
 static void stopped_while_waiting(void **state)
 {
     (void)state;

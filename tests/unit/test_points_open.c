@@ -54,7 +54,7 @@ static void create_refuses(void **state)
     assert_fails(tnf_points_create(&p, path, &space, &o, &e), TNF_EINVAL);
     space.type = NULL;
     assert_fails(tnf_points_create(&p, path, &space, &o, &e), TNF_EINVAL);
-    assert_int_not_equal(access(path, F_OK), 0); /* nothing was made */
+    assert_int_not_equal(access(path, F_OK), 0); /* no file was made */
     space = vs_space();
     space.rank = 0;
     space.scalar = true;
@@ -62,9 +62,11 @@ static void create_refuses(void **state)
     tnf_points_close(p);
     assert_fails(tnf_points_create(&p, path, &space, &o, &e), TNF_EEXISTS);
     assert_fails(tnf_points_create(&p, "/nowhere/at/all", &space, &o, &e), TNF_ENOTFOUND);
-    path = vs_path(); /* an empty file is as good as none */
+    path = vs_path(); /* an empty file is as good as none, so it is no error */
     write_bytes(path, "", 0);
+    e = (tnf_error) { .status = TNF_EBUG };
     assert_ok(tnf_points_create(&p, path, &space, &o, &e));
+    assert_int_equal(e.status, TNF_EBUG);
     tnf_points_close(p);
 }
 
@@ -86,6 +88,42 @@ static void open_refuses(void **state)
     assert_fails(tnf_points_open(&p, path, &o, &e), TNF_EUNSUPPORTED);
     write_bytes(path, "VS\0\0P\0\0\0\0$", 10);
     assert_fails(tnf_points_open(&p, path, &o, &e), TNF_EFORMAT);
+}
+
+/* A value that an enumeration does not have, of a member or of flags, is a mistake of the caller.
+ */
+static void unknown_choices(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_points *p;
+    const tnf_space space = vs_space();
+    const tnf_value v = tnf_value_string("x");
+    const char *path = vs_path();
+    for (int member = 0; member < 3; member++) {
+        static const char *const names[] = { "'lock' is 77", "'sync' is 77", "'pack' is 77" };
+        tnf_points_options o = vs_options(true);
+        tnf_points_report report = TNF_POINTS_REPORT_INIT;
+        *(member == 0   ? (int *)(void *)&o.lock
+          : member == 1 ? (int *)(void *)&o.sync
+                        : (int *)(void *)&o.pack) = 77;
+        assert_fails(tnf_points_create(&p, path, &space, &o, &e), TNF_EINVAL);
+        assert_says(names[member]);
+        assert_null(p);
+        assert_fails(tnf_points_open(&p, path, &o, &e), TNF_EINVAL);
+        assert_says(names[member]);
+        assert_fails(tnf_points_salvage(&report, path, &o, vs_take, NULL, &e), TNF_EINVAL);
+        assert_says(names[member]);
+    }
+    p = vs_create(path);
+    const uint64_t at = vs_add(p, 1);
+    assert_fails(tnf_points_delete(p, &at, 1, TNF_POINTS_DROP_UNKNOWN, &e), TNF_EINVAL);
+    assert_says("'flags' is 2, but this function only takes 0 or 1");
+    assert_fails(tnf_points_delete(p, NULL, 0, 8, &e), TNF_EINVAL);
+    assert_fails(tnf_points_compact(p, TNF_POINTS_SHRED, NULL, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_points_set_attributes(p, &v, TNF_POINTS_SHRED, &e), TNF_EINVAL);
+    vs_expect(p, "1");
+    tnf_points_close(p);
 }
 
 /* What the author's own programs would write: files without a space. */
@@ -129,7 +167,7 @@ static void locks_are_respected(void **state)
     vs_add(b, 2);
     tnf_points_close(b);
     tnf_lock_drop(fd);
-    assert_ok(tnf_lock_take(fd, false, 0, &e)); /* a reader: no writer, but readers */
+    assert_ok(tnf_lock_take(fd, false, 0, &e)); /* a reader: only readers may enter */
     o.lock = TNF_POINTS_NO_WAIT;
     assert_ok(tnf_points_open(&b, path, &o, &e));
     vs_expect(b, "1 2");
@@ -159,7 +197,7 @@ static void read_only(void **state)
     tnf_points_close(p);
 }
 
-/* Two handles of one process, one of which compacts. */
+/* Two handles of one process; one of them compacts. */
 static void follows_replaced_files(void **state)
 {
     (void)state;
@@ -174,7 +212,7 @@ static void follows_replaced_files(void **state)
     assert_ok(tnf_points_delete(a, &first, 1, 0, &e));
     assert_ok(tnf_points_compact(a, 0, NULL, NULL, &e));
     tnf_point point;
-    /* b's offsets are of the old file */
+    /* b's offsets belong to the old file */
     assert_fails(tnf_points_read(&point, b, before.offsets[1], &e), TNF_ENOTFOUND);
     assert_says("compacted");
     assert_fails(tnf_points_delete(b, &before.offsets[1], 1, 0, &e), TNF_ENOTFOUND);
@@ -221,7 +259,7 @@ static void through_a_link(void **state)
     tnf_points_close(p);
 }
 
-/* Everything once, with the n-th allocation failing. */
+/* Every function once, with the n-th allocation failing. */
 static tnf_status use_all(const tnf_allocator *a, const char *path, tnf_error *e)
 {
     tnf_points *p;
@@ -286,7 +324,7 @@ static void no_memory(void **state)
             tnf_status status = use_all(&a, path, &e);
             assert_int_equal(log.blocks, 0);
             assert_int_equal(log.wrong_sizes, 0);
-            if (access(path, F_OK) == 0) { /* whole, however far it came */
+            if (access(path, F_OK) == 0) { /* the file is complete in any case */
                 tnf_points_report report = TNF_POINTS_REPORT_INIT;
                 tnf_points_options o = vs_options(false);
                 assert_ok(tnf_points_salvage(&report, path, &o, ignore_point, NULL, &e));
@@ -298,7 +336,7 @@ static void no_memory(void **state)
                 assert_int_equal(status, TNF_OK);
                 break;
             }
-            if (status != TNF_OK) /* some can be done without */
+            if (status != TNF_OK) /* some allocations are not needed */
                 assert_int_equal(status, TNF_ENOMEM);
         }
     assert_int_equal(descriptors_open(), before);
@@ -307,15 +345,11 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(creates_files),
-        cmocka_unit_test(create_refuses),
-        cmocka_unit_test(open_refuses),
-        cmocka_unit_test(empty_files),
-        cmocka_unit_test(locks_are_respected),
-        cmocka_unit_test(read_only),
-        cmocka_unit_test(follows_replaced_files),
-        cmocka_unit_test(through_a_link),
-        cmocka_unit_test(no_memory),
+        cmocka_unit_test(creates_files),  cmocka_unit_test(create_refuses),
+        cmocka_unit_test(open_refuses),   cmocka_unit_test(unknown_choices),
+        cmocka_unit_test(empty_files),    cmocka_unit_test(locks_are_respected),
+        cmocka_unit_test(read_only),      cmocka_unit_test(follows_replaced_files),
+        cmocka_unit_test(through_a_link), cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading points: the fixtures both ways, damage found by verify, what salvage brings back, files
+/* Reading points: the fixtures in both ways, damage that verify finds, results of salvage, files
  * cut at every byte and with every bit flipped. */
 #include "../support/little.h"
 #include "points_files.h"
@@ -52,7 +52,7 @@ static void expect_part(const tnf_object *o, const char *role, const tnf_buf *wa
     free(bytes);
 }
 
-/* What the points say is what the tensors say. */
+/* The points have the same content as the tensors. */
 static void same_as_model(const char *path)
 {
     tnf_error e;
@@ -68,7 +68,7 @@ static void same_as_model(const char *path)
     if (points) {
         assert_int_equal(points->shape[0], r.n);
         assert_ptr_equal(points->parts[0].type, s->type);
-        if (s->type->bits > 1) /* rows of bits begin a byte each; in a tensor they do not */
+        if (s->type->bits > 1) /* a row of bits begins with a byte; not in a tensor */
             expect_part(points, "data", &r.vectors);
         expect_part(app, "bytes", &r.apps);
         expect_part(app, "offsets", &r.lengths);
@@ -97,14 +97,14 @@ static tnf_status count_point(void *ctx, const tnf_point *point, tnf_error *e)
     (void)e;
     uint8_t sum = 0;
     (*(size_t *)ctx)++;
-    for (size_t i = 0; i < point->vector_n; i++) /* every byte is there */
+    for (size_t i = 0; i < point->vector_n; i++) /* reads every byte */
         sum ^= ((const uint8_t *)point->vector)[i];
     static volatile uint8_t eaten;
     eaten = sum;
     return eaten == sum ? TNF_OK : TNF_EBUG;
 }
 
-/* The other order of varints: only if it is asked for. */
+/* The other order of varints is read only on request. */
 static void most_significant_first(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void most_significant_first(void **state)
     size_t n = 0;
     const char *path = TNF_TESTS_DIR "/formats/vs/reject/dim300_msb_first.vsdb";
     tnf_points_options o = vs_options(false);
-    assert_ok(tnf_points_open(&p, path, &o, &e)); /* both orders parse: a dimension of 5634 */
+    assert_ok(tnf_points_open(&p, path, &o, &e)); /* both orders are valid: a dimension of 5634 */
     assert_fails(tnf_points_each(p, 0, count_point, &n, &e), TNF_EFORMAT);
     tnf_points_close(p);
     o.varint_msb = true;
@@ -183,7 +183,7 @@ static tnf_status follow_point(void *ctx, const tnf_point *point, tnf_error *e)
     return TNF_OK;
 }
 
-/* Two handles on one file: the one appends, the other is told what is new. */
+/* Two handles on one file: one appends, the other lists the new points. */
 static void tells_what_is_new(void **state)
 {
     (void)state;
@@ -200,7 +200,7 @@ static void tells_what_is_new(void **state)
     vs_add(w, 3);
     assert_ok(tnf_points_after(r, t.last, follow_point, &t, &e));
     assert_true(t.n == 3 && t.numbers[2] == 3);
-    /* the last one seen is deleted, and so is one that was never seen */
+    /* the last point seen is deleted, and so is one that was never seen */
     uint64_t gone = t.last, first = 0, unseen;
     vs_add(w, 4);
     assert_ok(tnf_points_after(r, t.last, follow_point, &t, &e));
@@ -212,7 +212,7 @@ static void tells_what_is_new(void **state)
     assert_true(t.n == 5 && t.numbers[4] == 5);
     assert_ok(tnf_points_after(r, gone, follow_point, &t, &e));
     assert_true(t.n == 6 && t.numbers[5] == 5);
-    /* a handle that has seen nothing, and numbers that are no offsets */
+    /* a handle that has listed nothing, and numbers that are not offsets */
     tnf_points *fresh = vs_open(path, false);
     struct vs_seen all = vs_list(w);
     first = all.offsets[0];
@@ -223,7 +223,7 @@ static void tells_what_is_new(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_fails(tnf_points_after(fresh, wrong[i], follow_point, &t, &e), TNF_ENOTFOUND);
     assert_int_equal(t.n, 2);
-    /* compacted: offsets are others now */
+    /* after compacting, the offsets are different */
     assert_ok(tnf_points_compact(w, 0, NULL, NULL, &e));
     assert_fails(tnf_points_after(fresh, t.last, follow_point, &t, &e), TNF_ENOTFOUND);
     assert_says("compacted");
@@ -235,8 +235,8 @@ static void tells_what_is_new(void **state)
     tnf_points_close(w);
 }
 
-/* A handle that goes on from where it was reads what is new and no more: it does not see that an
- * old block was broken meanwhile, which one that has to follow all blocks does. */
+/* A handle that continues from its last place reads only what is new: it does not notice damage to
+ * an old block, while a handle that follows all blocks does. */
 static void tailing_reads_the_new(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static tnf_status check_aligned(void *ctx, const tnf_point *point, tnf_error *e)
     return TNF_OK;
 }
 
-/* Application data of all lengths puts vectors at all places. */
+/* Application data of all lengths, so vectors are at all alignments. */
 static void vectors_are_aligned(void **state)
 {
     (void)state;
@@ -315,7 +315,8 @@ static void note_problem(void *ctx, const tnf_error *problem)
     s->last = *problem;
 }
 
-/* Files that do not open by the model: verify or open tells, salvage gives what is before. */
+/* Files that do not open as a model: verify or open reports the fault, salvage returns the points
+ * before it. */
 static void rejected_fixtures(void **state)
 {
     (void)state;
@@ -378,7 +379,8 @@ static void salvages_cut_files(void **state)
     free(b.p);
 }
 
-/* Every bit of a small file: an answer, never a crash; and what can be listed can be verified. */
+/* Every bit of a small file is flipped: there is an answer, never a crash, and files that can be
+ * listed can be verified. */
 static void survives_flips(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Points as lines of JSON: numbers of every type to their last bit, and lines that are not points.
- * */
+/* Points as lines of JSON: exact numbers of every type, and lines that are not points. */
 #include "points_files.h"
 
 #include <locale.h>
@@ -44,14 +43,14 @@ static void check_number(const char *type, const char *number, const void *bytes
 static void reads_floats(void **state)
 {
     (void)state;
-    (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* where it is there, the decimal point is a comma */
+    (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* here the decimal point is a comma */
     check_number("f32", "1.5", "\0\0\xc0\x3f", 4);
     check_number("f32", "-0", "\0\0\0\x80", 4);
     check_number("f32", "3.4028235e38", "\xff\xff\x7f\x7f", 4);
     check_number("f32", "1e-45", "\1\0\0\0", 4);
     check_number("f32", "\"NaN\"", "\0\0\xc0\x7f", 4);
     check_number("f32", "\"-Infinity\"", "\0\0\x80\xff", 4);
-    /* rounded once: by way of a double it would be 0x3f800000 */
+    /* rounded once: through a double it would be 0x3f800000 */
     check_number("f32", "1.00000005960464477540", "\1\0\x80\x3f", 4);
     check_number("f32", "1e39", NULL, 0);
     check_number("f32", "\"nan\"", NULL, 0);
@@ -149,7 +148,7 @@ static void reads_lines(void **state)
     tnf_points_close(p);
 }
 
-/* What a batch of lines points to stays until it is appended. */
+/* The memory of a batch of lines remains until it is appended. */
 static void keeps_batches(void **state)
 {
     (void)state;

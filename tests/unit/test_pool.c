@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs on threads: each runs once, all run, and the first failure is returned. */
+/* Tasks on threads: each runs once, all of them run, and the first failure is returned. */
 #include "../support/flush.h"
 #include "../support/unit.h"
 #include "base/error.h"
@@ -9,20 +9,20 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#define JOBS 500
+#define TASKS 500
 
 struct work {
-    atomic_uint done[JOBS];
+    atomic_uint done[TASKS];
     size_t fail_at;
     atomic_uint started;
 };
 
-static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
+static tnf_status run_task(void *ctx, size_t i, tnf_error *e)
 {
     struct work *w = ctx;
     atomic_fetch_add(&w->started, 1);
     if (i == w->fail_at)
-        return tnf_fail(e, TNF_EDIGEST, i, "job %zu", i);
+        return tnf_fail(e, TNF_EDIGEST, i, "task %zu", i);
     atomic_fetch_add(&w->done[i], 1);
     return TNF_OK;
 }
@@ -33,14 +33,14 @@ static void each_once(void **state)
     tnf_error e;
     for (unsigned threads = 0; threads <= 9; threads++) {
         struct work w = { .fail_at = SIZE_MAX };
-        assert_ok(tnf_pool_run(threads, JOBS, run_job, &w, &e));
-        for (size_t i = 0; i < JOBS; i++)
+        assert_ok(tnf_pool_run(threads, TASKS, run_task, &w, &e));
+        for (size_t i = 0; i < TASKS; i++)
             assert_int_equal(w.done[i], 1);
     }
     struct work none = { .fail_at = SIZE_MAX };
-    assert_ok(tnf_pool_run(4, 0, run_job, &none, &e));
+    assert_ok(tnf_pool_run(4, 0, run_task, &none, &e));
     assert_int_equal(none.started, 0);
-    assert_ok(tnf_pool_run(1000, 3, run_job, &none, &e));
+    assert_ok(tnf_pool_run(1000, 3, run_task, &none, &e));
     assert_int_equal(none.started, 3);
 }
 
@@ -50,12 +50,12 @@ static void the_first_failure_stops(void **state)
     for (unsigned threads = 1; threads <= 8; threads++) {
         tnf_error e;
         struct work w = { .fail_at = 20 };
-        assert_fails(tnf_pool_run(threads, JOBS, run_job, &w, &e), TNF_EDIGEST);
+        assert_fails(tnf_pool_run(threads, TASKS, run_task, &w, &e), TNF_EDIGEST);
         assert_int_equal(e.offset, 20);
-        assert_string_equal(e.message, "job 20");
+        assert_string_equal(e.message, "task 20");
         if (threads == 1)
             assert_int_equal(w.started, 21);
-        assert_int_equal(tnf_pool_run(threads, JOBS, run_job, &w, NULL), TNF_EDIGEST);
+        assert_int_equal(tnf_pool_run(threads, TASKS, run_task, &w, NULL), TNF_EDIGEST);
     }
 }
 
@@ -83,8 +83,8 @@ static void *note_mask(void *ctx)
     return NULL;
 }
 
-/* Signals to the process reach the program's threads alone. A fault of a thread still reaches the
- * program's handler. */
+/* Signals to the process only reach the program's own threads. A fault of a thread still reaches
+ * the program's handler. */
 static void threads_block_signals(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void counts_threads(void **state)
     assert_in_range(tnf_pool_threads(UINT32_MAX), 1, 256);
 }
 
-/* Threads that work on something slow really work at once. */
+/* Threads that work on something slow run at the same time. */
 static pthread_barrier_t both;
 
 static tnf_status meet_at_barrier(void *ctx, size_t i, tnf_error *e)
@@ -128,12 +128,11 @@ static void two_at_once(void **state)
     (void)state;
     tnf_error e;
     pthread_barrier_init(&both, NULL, 2);
-    assert_ok(
-        tnf_pool_run(2, 2, meet_at_barrier, NULL, &e)); /* would hang, were there one thread */
+    assert_ok(tnf_pool_run(2, 2, meet_at_barrier, NULL, &e)); /* with one thread this would hang */
     pthread_barrier_destroy(&both);
 }
 
-/* The environment limits what nobody has said a number for. */
+/* The environment limits the number of threads unless the program gives a number. */
 static void as_many_as_allowed(void **state)
 {
     (void)state;
@@ -145,7 +144,7 @@ static void as_many_as_allowed(void **state)
     unsetenv("TENFOLD_THREADS");
     unsigned cores = tnf_pool_threads(0);
     assert_in_range(cores, 1, 256);
-    setenv("TENFOLD_THREADS", "many", 1); /* means nothing */
+    setenv("TENFOLD_THREADS", "many", 1); /* has no effect */
     assert_int_equal(tnf_pool_threads(0), cores);
     unsetenv("TENFOLD_THREADS");
 }
@@ -158,8 +157,8 @@ static tnf_status halve_number(void *ctx, size_t i, tnf_error *e)
     return TNF_OK;
 }
 
-/* Whatever the program has set, subnormal numbers are numbers. */
-static void jobs_compute_by_ieee(void **state)
+/* For any mode of the program, subnormal numbers are not 0. */
+static void tasks_compute_by_ieee(void **state)
 {
     (void)state;
     tnf_error e;
@@ -186,7 +185,7 @@ int main(void)
         cmocka_unit_test(threads_block_signals),
         cmocka_unit_test(counts_threads),
         cmocka_unit_test(two_at_once),
-        cmocka_unit_test(jobs_compute_by_ieee),
+        cmocka_unit_test(tasks_compute_by_ieee),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* k-means on pieces of rows: codes for given centroids, rounds by hand, centroids without rows. */
+/* k-means on pieces of rows: codes for given centroids, rounds computed by hand, centroids without
+ * rows. */
 #include "emb_files.h"
 #include "ext/emb/pq_train.h"
 
@@ -35,7 +36,7 @@ static void set_centroids(tnf_trainer *t, const float *all)
     }
 }
 
-/* Codes and what they stand for, of reductive's tests. */
+/* Codes and their values, from reductive's tests. */
 static const float codebook[] = { 1, 0, 0, 0, 1, 0, /* second piece */ 1, -1, 0, 0, 1, 0 };
 static const float six[4][6] = { { 0, 2, 0, -.5F, 0, 0 },
                                  { 1, -.2F, 0, .5F, .5F, 0 },
@@ -69,7 +70,7 @@ static void encodes_rows(void **state)
     tnf_arena_free(&x.arena);
 }
 
-/* The same codebook in a file gives the reconstructions. */
+/* The same codebook in a file gives these reconstructions. */
 static void decodes_codes(void **state)
 {
     struct made m = { .rows = 4, .dims = 6, .codes = six_codes[0], .m = 2, .k = 2 };
@@ -85,8 +86,8 @@ static void decodes_codes(void **state)
     close_opened(&x);
 }
 
-/* 0, 1 | 10, 11, 12: from centroids 1 and 4 (whose rows are 0, 1, 2.5 and up), by hand. The third
- * is nobody's nearest and stays. */
+/* 0, 1 | 10, 11, 12, from the centroids 1 and 4 (whose rows are 0, 1 and those above 2.5), by hand.
+ * The third centroid is the nearest of no row and does not change. */
 static void rounds_by_hand(void **state)
 {
     static const float values[] = { 0, 1, 10, 11, 12 };
@@ -102,7 +103,8 @@ static void rounds_by_hand(void **state)
     tnf_arena_free(&x.arena);
 }
 
-/* The start are distinct rows, all of them if there are no more; another attempt takes others. */
+/* The initial centroids are different rows; if there are fewer rows, all of them. Another attempt
+ * uses other rows. */
 static void starts_with_rows(void **state)
 {
     static float values[300];
@@ -134,7 +136,7 @@ static void starts_with_rows(void **state)
     tnf_arena_free(&x.arena);
 }
 
-/* Many rows: several groups and blocks, whose sums are those of all. */
+/* Many rows, in several groups and blocks: the sums are those of all rows. */
 static void sums_over_groups(void **state)
 {
     enum { N = 9000, D = 2 };

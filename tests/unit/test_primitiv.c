@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* primitiv files through the public API: bytes written, order, options. What is
- * read from each fixture, and each refusal with its place, is in tests/formats/primitiv. */
+/* primitiv files through the public API: written bytes, order, options. tests/formats/primitiv has
+ * the content of each fixture, and each refusal with its offset. */
 #include "../support/little.h"
 #include "gptrs_files.h"
 
@@ -36,8 +36,8 @@ static void assert_written(const char *name, const char *const *options, const b
     free(file.p);
 }
 
-/* Read and written again, every file is what it was, but for those that primitiv itself would write
- * in another way. */
+/* Read and written again, every file has the same bytes, except those that primitiv itself would
+ * write differently. */
 static void test_bytes_as_primitiv_writes_them(void **state)
 {
     (void)state;
@@ -194,7 +194,7 @@ static void test_sorted_on_request(void **state)
     free(to.p);
 }
 
-/* Statistics in hash order come back so from a format that sorts by name. */
+/* Statistics in hash order come back in this order from a format that sorts by name. */
 static void test_order_of_statistics_survives(void **state)
 {
     (void)state;
@@ -299,8 +299,7 @@ static void test_names_are_paths(void **state)
     }
 }
 
-/* Nothing is read but heads: a payload of a gigabyte that is not there costs nothing to jump over.
- */
+/* Only heads are read: skipping a missing payload of a gigabyte costs nothing. */
 struct sparse {
     const uint8_t *head, *tail;
     size_t nhead, ntail;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading by path: what primitiv's load does, but all or nothing. The three rules (unknown paths
- * are refused, missing ones left alone, the order is free) are those observed of the library. */
+/* Loading by path: like primitiv's load, but completely or not at all. The three rules (unknown
+ * paths are refused, missing ones are ignored, the order is free) were observed in the library. */
 #include "../support/little.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
@@ -71,7 +71,9 @@ static void test_all_of_a_model(void **state)
     for (int i = 0; i < 16; i++)
         data[i / 4][i % 4] = -1;
     assert_fails(tnf_primitiv_bind(f.file, &all[1], 2, NULL, &e), TNF_ENOTFOUND);
-    assert_says("sm.p");
+    assert_says("1 parameter without a binding: 'sm.p'");
+    assert_fails(tnf_primitiv_bind(f.file, NULL, 0, NULL, &e), TNF_ENOTFOUND);
+    assert_says("2 parameters without a binding; the first is ");
     assert_untouched(data[0]);
     assert_untouched(data[1]);
     o.allow_extra = true;
@@ -103,7 +105,9 @@ static void test_missing_ones_stay_as_they_are(void **state)
     data[0][0] = -1;
     o.need_all = true;
     assert_fails(tnf_primitiv_bind(f.file, all, 4, &o, &e), TNF_ENOTFOUND);
-    assert_says("lacks 2");
+    assert_says("the file lacks 2 tensors that bindings need; the first is 'x'");
+    assert_fails(tnf_primitiv_bind(f.file, all, 3, &o, &e), TNF_ENOTFOUND);
+    assert_says("the file lacks 1 tensor that a binding needs: 'x'");
     assert_true(data[0][0] == -1);
     close_primitiv(&f);
 }
@@ -128,14 +132,14 @@ static void test_what_does_not_fit(void **state)
     tnf_primitiv_binding second = { sm_p, 2, NULL, { other, 2, 1 }, data, false };
     check_refused(&f, &second, "'sm.p' has the shape [2,2], not [2,3]");
     second.shape = (tnf_primitiv_shape) { dims, 1, 2 };
-    check_refused(&f, &second, "not [2,2]"); /* a batch is no dimension */
+    check_refused(&f, &second, "not [2,2]"); /* a batch is not a dimension */
     second.shape = (tnf_primitiv_shape) { zero, 1, 1 };
-    check_refused(&f, &second, "dimension is 0");
+    check_refused(&f, &second, "dimension 0 of a shape is 0");
     second.shape = (tnf_primitiv_shape)SQUARE;
     second.data = NULL;
     check_refused(&f, &second, "has no memory");
     second = (tnf_primitiv_binding) { p, 1, NULL, SQUARE, data, false };
-    check_refused(&f, &second, "the same tensor");
+    check_refused(&f, &second, "two bindings of the tensor 'p'");
     close_primitiv(&f);
 }
 
@@ -156,7 +160,7 @@ static void test_nameless_and_batched(void **state)
     close_primitiv(&f);
 }
 
-/* A file of another format, row-major: what comes is column-major all the same. */
+/* A file of another format, row-major: loaded parameters are still column-major. */
 static void test_row_major(void **state)
 {
     (void)state;
@@ -197,8 +201,8 @@ static void test_row_major(void **state)
     free(got.p);
 }
 
-/* The library's answers to odd files, loaded into a model with p and sm/p; only that here nothing
- * is changed where it fails. NAN: left as it was. */
+/* The library's results for unusual files, loaded into a model with p and sm/p; but if loading
+ * fails here, nothing is changed. NAN: not changed. */
 static void test_answers_of_the_library(void **state)
 {
     (void)state;
@@ -232,7 +236,7 @@ static void test_answers_of_the_library(void **state)
     }
 }
 
-/* Reading fails halfway: nothing is changed. */
+/* Reading fails in the middle: nothing is changed. */
 struct broken {
     bytes *bytes;
     uint64_t from;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files built from C are to the byte what primitiv writes: the fixtures it wrote, and the vectors
- * of whole files that were observed. */
+/* Files built from C have the bytes that primitiv writes: those of its fixtures, and of complete
+ * files that were observed. */
 #include "../support/little.h"
 #include "../support/unit.h"
 #include "primitiv_files.h"
@@ -161,19 +161,19 @@ static void test_shapes(void **state)
     tnf_builder_free(b);
 }
 
-/* Adam(1,2,3,4), epoch 5, scale 6, l2 7, clip 8, in the order observed. */
+/* Adam(1,2,3,4), epoch 5, scale 6, l2 7, clip 8, in the observed order. */
 static void test_optimizer(void **state)
 {
     (void)state;
-    static const tnf_primitiv_config uints[] = { { "Optimizer.epoch", 5, 0 } };
+    static const tnf_primitiv_config uints[] = { { TNF_STR("Optimizer.epoch"), 5, 0 } };
     static const tnf_primitiv_config floats[] = {
-        { "Adam.beta2", 0, 3 },
-        { "Adam.beta1", 0, 2 },
-        { "Optimizer.clip_threshold", 0, 8 },
-        { "Adam.eps", 0, 4 },
-        { "Adam.alpha", 0, 1 },
-        { "Optimizer.l2_strength", 0, 7 },
-        { "Optimizer.lr_scale", 0, 6 },
+        { TNF_STR("Adam.beta2"), 0, 3 },
+        { TNF_STR("Adam.beta1"), 0, 2 },
+        { TNF_STR("Optimizer.clip_threshold"), 0, 8 },
+        { TNF_STR("Adam.eps"), 0, 4 },
+        { TNF_STR("Adam.alpha"), 0, 1 },
+        { TNF_STR("Optimizer.l2_strength"), 0, 7 },
+        { TNF_STR("Optimizer.lr_scale"), 0, 6 },
     };
     tnf_error e;
     tnf_builder *b = new_builder();

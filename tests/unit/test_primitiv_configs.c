@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Configs of optimizers by key, and the class behind them: defaults as the library sets them. */
+#include "../support/flush.h"
 #include "../support/unit.h"
 #include "primitiv_files.h"
 
@@ -25,7 +26,7 @@ static void test_class(void **state)
     is_class("optimizer_AdaDelta_default", "AdaDelta");
     is_class("optimizer_Adam_default", "Adam");
     is_class("train_MomentumSGD_optimizer", "MomentumSGD");
-    is_class("optimizer_map16", "Custom"); /* somebody's own */
+    is_class("optimizer_map16", "Custom"); /* a class of a user */
     is_class("probe_o_empty", NULL);
     is_class("parameter_2x2", NULL);
 }
@@ -33,8 +34,10 @@ static void test_class(void **state)
 static void test_several_classes(void **state)
 {
     (void)state;
-    static const tnf_primitiv_config mixed[] = { { "Adam.eps", 0, 1 }, { "SGD.eta", 0, 1 } };
-    static const tnf_primitiv_config base[] = { { "Optimizer.lr_scale", 0, 1 }, { "plain", 0, 1 } };
+    static const tnf_primitiv_config mixed[] = { { TNF_STR("Adam.eps"), 0, 1 },
+                                                 { TNF_STR("SGD.eta"), 0, 1 } };
+    static const tnf_primitiv_config base[] = { { TNF_STR("Optimizer.lr_scale"), 0, 1 },
+                                                { TNF_STR("plain"), 0, 1 } };
     tnf_error e;
     for (int i = 0; i < 2; i++) {
         tnf_builder *b;
@@ -65,7 +68,7 @@ static void test_by_key(void **state)
     assert_false(tnf_primitiv_float(&x, f.file, "SGD.eta"));
     close_primitiv(&f);
 
-    f = open_primitiv("optimizer_bad_utf8"); /* not a map but pairs */
+    f = open_primitiv("optimizer_bad_utf8"); /* pairs, not a map */
     assert_true(tnf_primitiv_uint(&u, f.file, "\xff") && u == 1);
     assert_true(tnf_primitiv_uint(&u, f.file, "e") && u == 2);
     close_primitiv(&f);
@@ -75,12 +78,34 @@ static void test_by_key(void **state)
     close_primitiv(&f);
 }
 
+/* A double is rounded to a subnormal float, even if the program treats such numbers as 0. */
+static void test_small_double(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_builder *b;
+    tnf_file *file;
+    float x = 0;
+    tnf_member m = tnf_member_of("x", tnf_value_float(1e-40));
+    const tnf_value map = { .kind = TNF_MAP, .n = 1, .as.members = &m };
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_set(b, NULL, "primitiv.float_configs", &map, &e));
+    assert_ok(tnf_open_builder(&file, b, NULL, &e));
+    const uint32_t mode = flush_begin();
+    bool found = tnf_primitiv_float(&x, file, "x");
+    assert_true(flush_end(mode));
+    assert_true(found && x == 1e-40f);
+    tnf_close(file);
+    tnf_builder_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_class),
         cmocka_unit_test(test_several_classes),
         cmocka_unit_test(test_by_key),
+        cmocka_unit_test(test_small_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static tnf_builder *build_vector(const char *name, uint64_t n)
     return b;
 }
 
-/* The plan's verdict on one item. */
+/* The fate of one item in the plan. */
 struct told {
     const char *name;
     tnf_fate fate;
@@ -53,7 +53,7 @@ static void note_item(void *ctx, const tnf_plan_item *item)
     snprintf(t->why, sizeof t->why, "%s", item->reason);
 }
 
-/* Plans only: `name` gets that fate, for a reason with these words. */
+/* Only plans: `name` has this fate, and the reason contains these words. */
 static void check_plan(tnf_builder *b, const char *type, const char *name, tnf_fate fate,
                        const char *why)
 {
@@ -133,7 +133,7 @@ static void test_tensors_by_themselves(void **state)
 static void test_more_than_four_gigabytes(void **state)
 {
     (void)state;
-    tnf_builder *b = build_vector("w", (uint64_t)1 << 30); /* nothing is read by a plan */
+    tnf_builder *b = build_vector("w", (uint64_t)1 << 30); /* a plan does not read data */
     check_refused(b, "w", "4 GiB");
     b = build_vector("w", ((uint64_t)1 << 30) - 1);
     check_plan(b, NULL, "w", TNF_NATIVE, "");
@@ -166,13 +166,13 @@ static void test_statistics_and_their_parameters(void **state)
     tnf_builder_free(b);
 
     b = with_stats();
-    add_vector(b, "other", 2); /* the same key again, under a name of its own */
+    add_vector(b, "other", 2); /* the same key again, with a different name */
     set_attribute(b, "other", "primitiv.stat", tnf_value_string("m"));
     set_attribute(b, "other", "primitiv.of", tnf_value_string("w"));
     check_refused(b, "other", "the same key");
 }
 
-/* With its parameter the statistic goes too. */
+/* If its parameter is dropped, the statistic is dropped, too. */
 static void test_a_parameter_that_cannot_stay(void **state)
 {
     (void)state;

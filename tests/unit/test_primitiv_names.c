@@ -85,7 +85,7 @@ static void test_find(void **state)
     assert_found(&f, PATH(TNF_STR("sm"), TNF_STR("p")), "b", "sm.p@b");
     assert_missing(&f, PATH(TNF_STR("sm.p")), NULL);
     assert_missing(&f, PATH(TNF_STR("sm"), TNF_STR("p")), "a");
-    assert_missing(&f, PATH(TNF_STR("p@a")), NULL); /* that is a statistic */
+    assert_missing(&f, PATH(TNF_STR("p@a")), NULL); /* this is a statistic */
     assert_missing(&f, PATH(TNF_STR("sm")), NULL);
     assert_missing(&f, NULL, 0, NULL);
     close_primitiv(&f);

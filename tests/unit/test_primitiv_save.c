@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The caller's memory into a file and back, by one call each: to the byte what primitiv writes. */
+/* The caller's memory is saved and loaded by one call each; the bytes are those of primitiv. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include <tenfold/primitiv.h>
@@ -47,7 +47,7 @@ static void saves_and_loads(void **state)
     assert_fails(tnf_primitiv_save(path, all, 4, NULL, &e), TNF_EEXISTS);
     how.replace = true;
     assert_ok(tnf_primitiv_save(path, all, 4, &how, &e));
-    all[3].path = p; /* twice the same */
+    all[3].path = p; /* the same one twice */
     all[3].n = 1;
     all[3].statistic = &a;
     assert_fails(tnf_primitiv_save(path, all, 4, &how, &e), TNF_EEXISTS);
@@ -57,7 +57,7 @@ static void saves_and_loads(void **state)
     assert_ok(tnf_primitiv_load(all, 4, path, NULL, &e));
     assert_true(all[0].loaded && all[3].loaded);
     assert_memory_equal(back, there, sizeof there);
-    assert_fails(tnf_primitiv_load(all, 1, path, NULL, &e), TNF_ENOTFOUND); /* it has more */
+    assert_fails(tnf_primitiv_load(all, 1, path, NULL, &e), TNF_ENOTFOUND); /* the file has more */
     assert_fails(tnf_primitiv_load(all, 4, "/nowhere", NULL, &e), TNF_ENOTFOUND);
     free(f.p);
 }
@@ -65,17 +65,17 @@ static void saves_and_loads(void **state)
 static void saves_optimizers(void **state)
 {
     (void)state;
-    static const tnf_primitiv_config uints[] = { { "Optimizer.epoch", 5, 0 } };
+    static const tnf_primitiv_config uints[] = { { TNF_STR("Optimizer.epoch"), 5, 0 } };
     static const tnf_primitiv_config floats[] = {
-        { "Adam.beta2", 0, 3 },
-        { "Adam.beta1", 0, 2 },
-        { "Optimizer.clip_threshold", 0, 8 },
-        { "Adam.eps", 0, 4 },
-        { "Adam.alpha", 0, 1 },
-        { "Optimizer.l2_strength", 0, 7 },
-        { "Optimizer.lr_scale", 0, 6 },
+        { TNF_STR("Adam.beta2"), 0, 3 },
+        { TNF_STR("Adam.beta1"), 0, 2 },
+        { TNF_STR("Optimizer.clip_threshold"), 0, 8 },
+        { TNF_STR("Adam.eps"), 0, 4 },
+        { TNF_STR("Adam.alpha"), 0, 1 },
+        { TNF_STR("Optimizer.l2_strength"), 0, 7 },
+        { TNF_STR("Optimizer.lr_scale"), 0, 6 },
     };
-    static const tnf_primitiv_config unnamed = { NULL, 1, 0 };
+    static const tnf_primitiv_config unnamed = { { NULL, 0 }, 1, 0 };
     char path[300];
     tnf_error e;
     const struct bytes f = bytes_of_primitiv("optimizer_Adam_upstream");
@@ -89,10 +89,37 @@ static void saves_optimizers(void **state)
     free(f.p);
 }
 
+/* Configs with any keys, saved and loaded: all that are asked for, or none. */
+static void saves_and_loads_configs(void **state)
+{
+    (void)state;
+    static const tnf_primitiv_config uints[] = { { TNF_STR("n"), 7, 0 },
+                                                 { TNF_STR("n\0m"), 8, 0 } };
+    static const tnf_primitiv_config floats[] = { { TNF_STR("x"), 0, 0.5f },
+                                                  { TNF_STR("x\0"), 0, 1e-40f } };
+    tnf_primitiv_config u[] = { { TNF_STR("n\0m"), 0, 0 }, { TNF_STR("n"), 0, 0 } };
+    tnf_primitiv_config f[] = { { TNF_STR("x\0"), 0, 0 } }, other[] = { { TNF_STR("n"), 0, 3 } };
+    tnf_primitiv_config null = { { NULL, 0 }, 0, 0 };
+    char path[300];
+    tnf_error e;
+    snprintf(path, sizeof path, "%s/any.optimizer", files_temp());
+    assert_ok(tnf_primitiv_save_optimizer(path, uints, 2, floats, 2, NULL, &e));
+    assert_fails(tnf_primitiv_load_optimizer(u, 2, other, 1, path, &e), TNF_ENOTFOUND);
+    assert_says("no float config 'n'");
+    assert_true(u[0].u == 0 && u[1].u == 0 && other[0].f == 3);
+    assert_fails(tnf_primitiv_load_optimizer(&null, 1, NULL, 0, path, &e), TNF_EINVAL);
+    assert_fails(tnf_primitiv_load_optimizer(u, 2, NULL, 1, path, &e), TNF_EINVAL);
+    assert_ok(tnf_primitiv_load_optimizer(u, 2, f, 1, path, &e));
+    assert_true(u[0].u == 8 && u[1].u == 7 && f[0].f == 1e-40f);
+    assert_ok(tnf_primitiv_load_optimizer(NULL, 0, f, 1, path, &e));
+    assert_fails(tnf_primitiv_load_optimizer(u, 2, f, 1, "/nowhere/at/all", &e), TNF_ENOTFOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saves_and_loads),
+        cmocka_unit_test(saves_and_loads_configs),
         cmocka_unit_test(saves_optimizers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

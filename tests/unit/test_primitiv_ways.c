@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* primitiv files by way of other formats and back, to the byte; and other files by way of primitiv.
- * What cannot go is refused before anything is written. */
+/* primitiv files through other formats and back have the same bytes; so do files of other formats
+ * through primitiv. Content that a format cannot hold is refused before anything is written. */
 #include "../support/unit.h"
 #include "primitiv_files.h"
 
@@ -16,7 +16,7 @@ static tnf_status save_as(bytes *out, const tnf_file *f, const char *format, tnf
     return status;
 }
 
-/* There and back; false if the way is closed. */
+/* Converts to the format and back; false if the format cannot hold the file. */
 static bool same_by_way_of(const char *format, const tnf_file *f, const bytes *want,
                            const char *name)
 {
@@ -62,8 +62,8 @@ static void every_fixture(const char *format, int *through, int *refused)
     closedir(dir);
 }
 
-/* Refused are a statistic whose name is no UTF-8 (1), bytes behind the object (1), and what the
- * format itself has no name for. */
+/* Refused: a statistic whose name is not UTF-8 (1), bytes after the object (1), and names that the
+ * format itself does not allow. */
 static void test_safetensors(void **state)
 {
     (void)state;
@@ -94,11 +94,12 @@ static void test_gptrs(void **state)
     assert_true(through >= 70);
     assert_int_equal(refused, 2);
     through = refused = 0;
-    every_fixture("gptrs-archive", &through, &refused); /* no metadata: plain models only */
+    every_fixture("gptrs-archive", &through, &refused); /* no metadata: only plain models */
     assert_true(through >= 4 && refused > 50);
 }
 
-/* What else the way keeps: paths, keys, batches and configs can be asked for in between. */
+/* Other content that the format keeps: paths, keys, batches and configs can be read from the file
+ * in between. */
 static void test_in_between(void **state)
 {
     (void)state;
@@ -143,7 +144,7 @@ static void test_in_between(void **state)
     }
 }
 
-/* The other way round: row-major matrices come back row-major, to the byte. */
+/* In the other direction: row-major matrices come back row-major, byte for byte. */
 static void test_others_by_way_of_primitiv(void **state)
 {
     (void)state;

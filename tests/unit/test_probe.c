@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding the format: what probes get to see. tests/probe.c tries them on many bytes. */
+/* Finding the format: what probes receive. tests/probe.c tries them on many bytes. */
 #include "../support/unit.h"
 #include "core/core.h"
 
@@ -20,7 +20,7 @@ static void magics_win(void **state)
     const tnf_format *f;
     assert_ok(probe_bytes(&f, "GPTRSTEN\2\0\0\0\4\0\0\0\0\0\0\0", 20, "", &e));
     assert_string_equal(f->name, "gptrs-archive");
-    assert_ok(probe_bytes(&f, "GPTRSCHK\2\0\0\0", 12, "gten", &e)); /* whatever it is called */
+    assert_ok(probe_bytes(&f, "GPTRSCHK\2\0\0\0", 12, "gten", &e)); /* for any name */
     assert_string_equal(f->name, "gptrs-checkpoint");
 }
 
@@ -35,7 +35,7 @@ static void nothing_known(void **state)
     assert_null(f);
 }
 
-/* Every probe keeps within the bytes it is given: they end where their memory ends. */
+/* No probe reads beyond the bytes that it gets: they end where their memory ends. */
 static void probes_stay_inside(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void reading_may_fail(void **state)
     (void)state;
     tnf_error e;
     const tnf_format *f;
-    for (uint64_t from = 0; from <= 100000; from += 50000) { /* the head; the tail; nothing */
+    for (uint64_t from = 0; from <= 100000; from += 50000) { /* head, tail, nothing fails */
         tnf_source *s;
         tnf_source_ops ops = { .version = 1, .read_at = fail_from };
         assert_ok(tnf_source_custom(&s, &ops, &from, 100000, &e));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Protobuf by pulling. The bytes are those of protobuf's own documentation of its encoding. */
+/* The pulling protobuf reader. The bytes are those of protobuf's own documentation of its
+ * encoding. */
 #include "wire/protobuf.h"
 
 #include "../support/unit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Quantizing embeddings: what is lost, what is refused, that the result is always the same, and
- * that everything else comes along. */
+/* Quantizing embeddings: the loss, the refused cases, that the result is always the same, and that
+ * everything else is kept. */
 #include "../support/check.h"
 #include "../support/memory.h"
 #include "emb_files.h"
@@ -78,7 +78,7 @@ static struct distances compare_rows(const tnf_emb *a, const tnf_emb *b)
     return all;
 }
 
-/* The bounds of reductive's tests: 256 rows, 10 pieces, 7 bits, 10 rounds. */
+/* The limits of reductive's tests: 256 rows, 10 pieces, 7 bits, 10 rounds. */
 static void losses_are_bounded(void **state)
 {
     static const double bounds[] = { .08, .1, .12 };
@@ -95,7 +95,7 @@ static void losses_are_bounded(void **state)
             struct distances found = compare_rows(x.emb, y.emb);
             assert_near(loss.euclidean, found.euclidean, 1e-5);
             assert_near(loss.cosine, found.cosine, 1e-5);
-            /* Lengths, which are about 2.6, are kept apart: there the bound is for rows of 1. */
+            /* Lengths, about 2.6, are stored separately: then the limit is for rows of length 1. */
             if (!(found.euclidean < bounds[i] * (as_is ? 1 : 2.6)))
                 fail_msg("method %zu: %g", i, found.euclidean);
             const tnf_object *q = tnf_find(y.file, "embeddings");
@@ -106,7 +106,8 @@ static void losses_are_bounded(void **state)
     close_opened(&x);
 }
 
-/* More attempts are never worse, more rounds hardly ever; another seed gives another result. */
+/* More attempts are never worse, and more rounds almost never; another seed gives another
+ * result. */
 static void attempts_help(void **state)
 {
     struct made m = { .rows = N, .dims = D, .values = uniform };
@@ -132,7 +133,7 @@ static void attempts_help(void **state)
 
 /* ------------------------------------------------------------- always the same */
 
-/* Rows in several groups, which rotate into several pieces. */
+/* Rows in several groups, which are rotated in several pieces. */
 static void same_bits(void **state)
 {
     enum { ROWS = 5000, DIMS = 18 };
@@ -173,7 +174,7 @@ static void same_bits(void **state)
     }
 }
 
-/* ------------------------------------------------------------ what comes along */
+/* ----------------------------------------------------------- what else is kept */
 
 /* Words, norms, subwords; rows of 0; types; the usual settings. */
 static void whole_files(void **state)
@@ -297,7 +298,7 @@ static void limits_of_options(void **state)
     m.rows = 1;
     x = open_made(&m, NULL);
     assert_fails(try_with(&x, NULL, &e), TNF_EINVAL);
-    assert_says("too few");
+    assert_says("at least 2 rows");
     close_opened(&x);
 }
 
@@ -318,7 +319,7 @@ static void odd_numbers(void **state)
     }
     fill_uniform();
     uniform[0] = 1e19F;
-    uniform[D] = 1e-42F; /* as small as anything is; long and short rows can be divided by that */
+    uniform[D] = 1e-42F; /* very long and short rows can be divided by their lengths, too */
     memset(uniform + D + 1, 0, (D - 1) * sizeof *uniform);
     struct made m = { .rows = N, .dims = D, .values = uniform };
     struct opened x = open_made(&m, NULL);
@@ -410,7 +411,7 @@ static void memory_fails(void **state)
             assert_true(status == TNF_ENOMEM);
             assert_true(n < 199);
         }
-    /* A limit is not exceeded but told. */
+    /* A limit is not exceeded; it is an error. */
     tnf_emb_options little = { .size = sizeof little, .memory = 100000 };
     struct opened x = { 0 };
     open_bytes(&x, tnf_sink_bytes(sink), &little);
@@ -422,8 +423,8 @@ static void memory_fails(void **state)
 
 /* ------------------------------------------------------------------ real vectors */
 
-/* The bounds that finalfusion's tests have for the same rows quantized by the real tool: 50 pieces
- * of 32 centroids, every component within 0.05. */
+/* The limits of finalfusion's tests for the same rows, quantized by the real tool: 50 pieces of 32
+ * centroids, every component within 0.05. */
 static void real_vectors(void **state)
 {
     struct opened x;

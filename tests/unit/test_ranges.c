@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of all tensors against the file and each other, rule by rule. A picture is a row of
+/* Ranges of all tensors, compared with the file and each other, rule by rule. A picture is a row of
  * tensors, each "name begin end"; the file has 100 bytes and its data begin at 10. */
 #include "../support/fake.h"
 
@@ -16,10 +16,10 @@ struct picture {
         const char *name;
         uint64_t begin, end;
     } tensor[4];
-    tnf_status status; /* when strict */
+    tnf_status status; /* in strict mode */
     uint64_t offset;   /* of the error */
     const char *says;
-    unsigned warnings; /* when lenient, or when TNF_OK */
+    unsigned warnings; /* in lenient mode, or if the status is TNF_OK */
 };
 
 static const struct picture pictures[] = {
@@ -41,7 +41,7 @@ static const struct picture pictures[] = {
     { APART, { { "b", 19, 30 }, { "a", 10, 20 } }, TNF_EFORMAT, 19, "'a' and 'b'", 1 },
     { APART, { { "a", 10, 90 }, { "b", 20, 30 }, { "c", 40, 50 } }, TNF_EFORMAT, 20, "'b'", 2 },
     { APART, { { "a", 10, 20 }, { "b", 10, 20 } }, TNF_EFORMAT, 10, "share", 1 },
-    { APART, { { "a", 10, 20 }, { "b", 15, 15 } }, TNF_OK, 0, NULL, 0 }, /* nothing is shared */
+    { APART, { { "a", 10, 20 }, { "b", 15, 15 } }, TNF_OK, 0, NULL, 0 }, /* no byte is shared */
     { APART, { { "a", 20, 20 }, { "b", 10, 20 }, { "c", 20, 30 } }, TNF_OK, 0, NULL, 0 },
     { ODD, { { "a", 10, 20 }, { "b", 19, 30 } }, TNF_OK, 0, NULL, 1 },
     /* holes */
@@ -82,7 +82,7 @@ static void every_picture(void **state)
         }
 }
 
-/* What lies beyond the end of a file opened leniently is listed, and only that cannot be read. */
+/* If a file is opened leniently, parts beyond its end are listed; only these cannot be read. */
 static void what_is_missing_cannot_be_read(void **state)
 {
     (void)state;
@@ -107,14 +107,14 @@ static void an_end_beyond_all_numbers(void **state)
     static const uint8_t bytes[100];
     tnf_error e;
     struct fake f;
-    fake_begin(&f, bytes, sizeof bytes, 0, true); /* illegal however lenient */
+    fake_begin(&f, bytes, sizeof bytes, 0, true); /* refused in lenient mode, too */
     assert_ok(fake_add(&f, "a", UINT64_MAX - 5, 10, &e));
     assert_fails(tnf_check_ranges(f.file, &e), TNF_EFORMAT);
     assert_says("2^64");
     fake_end(&f);
 }
 
-/* Many tensors in any order take no more than n log n: this would run for minutes otherwise. */
+/* Many tensors in any order take at most n log n time: otherwise this would run for minutes. */
 static void many_in_any_order(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void many_in_any_order(void **state)
     fake_end(&f);
 }
 
-/* Parts that lie elsewhere (a shard, memory, behind a decoder) are not this file's business. */
+/* Parts in other places (a shard, memory, decoded) are not checked against this file. */
 static void other_places(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading parts, whatever they are made of; views, and why there is none. */
+/* Reading parts of all kinds; views, and the reasons why there is none. */
 #include "../support/encoded.h"
 #include "../support/fake.h"
 
@@ -65,7 +65,7 @@ static void reads_plain_parts(void **state)
     fake_end(&f);
 }
 
-/* Any piece of a big-endian part is what the same piece of the swapped whole is. */
+/* Any piece of a big-endian part is the same as in the swapped whole. */
 static void big_endian(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void reads_decoded_parts(void **state)
     fake_end(&f);
 }
 
-/* Any piece of an encoded part, in either byte order, is that piece of the whole. */
+/* Any piece of an encoded part, in either byte order, is the same as in the whole. */
 static void encoded_pieces(void **state)
 {
     (void)state;
@@ -156,7 +156,7 @@ static void encoded_pieces(void **state)
     }
 }
 
-/* Where it went wrong is told as a place in the file, whoever noticed it. */
+/* Errors have the offset in the file, for every reader that detects them. */
 static void encoded_errors(void **state)
 {
     (void)state;
@@ -165,12 +165,12 @@ static void encoded_errors(void **state)
     uint8_t plain[3000], out[3000];
     uint64_t rng = 77;
     for (size_t i = 0; i < sizeof plain; i++)
-        plain[i] = (uint8_t)((rng = rng * 6364136223846793005u + 1) >> 40); /* does not shrink */
+        plain[i] = (uint8_t)((rng = rng * 6364136223846793005u + 1) >> 40); /* not compressible */
     struct encoded x = encoded_bytes(TNF_CODEC_ZSTD, plain, sizeof plain);
     assert_true(x.n > sizeof plain);
     uint8_t *file = calloc(1, 64 + x.n);
     memcpy(file + 64, x.p, x.n);
-    fake_begin(&f, file, 64 + x.n / 2, 0, false); /* cut in its middle */
+    fake_begin(&f, file, 64 + x.n / 2, 0, false); /* cut in the middle */
     tnf_part p = part_at(&f, "u8", 64, x.n);
     p.nbytes = sizeof plain;
     p.payload = TNF_ENCODED;
@@ -178,12 +178,12 @@ static void encoded_errors(void **state)
     assert_fails(tnf_read_part(out, sizeof out, &p, 0, &e), TNF_ETRUNCATED);
     assert_int_equal(e.offset, 64 + x.n / 2);
     fake_end(&f);
-    memset(file + 64, 0, 4); /* no zstd at all */
+    memset(file + 64, 0, 4); /* not zstd */
     fake_begin(&f, file, 64 + x.n, 0, false);
     p.origin = &f.file->origin;
     assert_fails(tnf_read_part(out, sizeof out, &p, 0, &e), TNF_EFORMAT);
     assert_in_range(e.offset, 64, 64 + x.n);
-    p.nbytes = sizeof plain - 1; /* less than what is there */
+    p.nbytes = sizeof plain - 1; /* fewer than the decoded bytes */
     memcpy(file + 64, x.p, 4);
     assert_int_not_equal(tnf_read_part(out, sizeof plain - 1, &p, 0, &e), TNF_OK);
     p.nbytes = sizeof plain + 1; /* more */
@@ -330,7 +330,7 @@ static void maps_views(void **state)
     f.file->source->map_why = "of a reason";
     assert_fails(tnf_map(&view, &p, &e), TNF_EUNSUPPORTED);
     assert_says("of a reason");
-    p.nbytes = p.stored = 0; /* nothing can always be looked at */
+    p.nbytes = p.stored = 0; /* an empty part always has a view */
     assert_ok(tnf_map(&view, &p, &e));
     assert_non_null(view);
     p = part_at(&f, "u8", 0, 20);
@@ -344,7 +344,7 @@ static void maps_views(void **state)
     fake_end(&f);
 }
 
-/* What tnf_find() gives for a name that is not there may be handed on. */
+/* The NULL that tnf_find() returns for a missing name may be passed on. */
 static void nothing_there(void **state)
 {
     (void)state;

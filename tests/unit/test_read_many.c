@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Many parts at once: the same bytes as one by one, however they lie. */
+/* Many parts at once: the same bytes as one by one, for all positions. */
 #include "../support/check.h"
 #include "../support/fake.h"
 #include "../support/files.h"
@@ -56,7 +56,7 @@ static bool count_progress(void *ctx, uint64_t done, uint64_t total)
     return !c->stop_at || done < c->stop_at;
 }
 
-/* Two files, parts of all sizes, overlapping too, on one to four threads. */
+/* Two files, parts of all sizes, some of them overlapping, on one to four threads. */
 static void any_parts(void **state)
 {
     (void)state;
@@ -75,7 +75,7 @@ static void any_parts(void **state)
             uint64_t r = next_random(&rng), n = r % 60 == 0 ? (20 << 20) + r % 1000 : r % 50000;
             parts[i] = part_at(&origins[r >> 40 & 1], (r >> 16) % (SIZE - n), n);
             if (r % 11 == 0)
-                parts[i].flags = TNF_PART_BIG_ENDIAN; /* u8: nothing to swap, another way to go */
+                parts[i].flags = TNF_PART_BIG_ENDIAN; /* u8: nothing to swap, so other code runs */
             requests[i] = (tnf_request) { &parts[i], malloc(n + 1) };
             total += n;
         }
@@ -115,7 +115,7 @@ static void one_after_the_other(void **state)
         };
         memset(out, 0, (size_t)N * EACH);
         for (size_t i = 0; i < N; i++) {
-            size_t k = threads == 2 ? N - 1 - i : i; /* asked for backwards */
+            size_t k = threads == 2 ? N - 1 - i : i; /* requested backwards */
             parts[i] = part_at(&origin, 13 + (uint64_t)k * EACH, EACH);
             requests[i] = (tnf_request) { &parts[i], out + k * EACH };
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What formats call while they index: bounded reads, objects with all the checks, warnings. */
+/* Functions that formats call while they index: bounded reads, adding objects with all checks,
+ * warnings. */
 #include "../support/fake.h"
 
 static uint8_t bytes[1000];
@@ -65,7 +66,7 @@ static void dense_tensors(void **state)
     fake_end(&f);
 }
 
-/* Length against shape and type: every way to be wrong. */
+/* The length must match shape and type: every way to be wrong. */
 static void the_size_equation(void **state)
 {
     (void)state;
@@ -108,7 +109,7 @@ static void the_size_equation(void **state)
                 assert_fails(tnf_add_dense(f.r, &d, &e), TNF_EFORMAT);
                 assert_int_equal(e.offset, 7);
                 assert_says("'t'");
-            } else { /* listed, but not to be read */
+            } else { /* listed, but not readable */
                 assert_ok(tnf_add_dense(f.r, &d, &e));
                 assert_int_equal(f.warned, 1);
                 uint8_t out;
@@ -119,7 +120,7 @@ static void the_size_equation(void **state)
         }
 }
 
-/* Columns first, big-endian, listed only: what an index entry may say besides. */
+/* Column-major, big-endian, only listed: further properties of an index entry. */
 static void dense_otherwise(void **state)
 {
     (void)state;
@@ -149,7 +150,7 @@ static void dense_otherwise(void **state)
     d.flags |= TNF_PART_UNREADABLE;
     assert_ok(tnf_add_dense(f.r, &d, &e));
     o = tnf_catalog_find(&f.file->catalog, "v", 1);
-    assert_int_equal(o->order, TNF_ORDER_C); /* it has but one */
+    assert_int_equal(o->order, TNF_ORDER_C); /* rank 1: the orders are the same */
     assert_fails(tnf_read_part(got, 1, o->parts, 0, &e), TNF_EUNSUPPORTED);
     fake_end(&f);
 }
@@ -159,7 +160,7 @@ static void limits_hold(void **state)
     (void)state;
     tnf_error e;
     struct fake f;
-    fake_begin(&f, bytes, sizeof bytes, 0, true); /* leniency does not move them */
+    fake_begin(&f, bytes, sizeof bytes, 0, true); /* lenient mode does not change the limits */
     uint64_t shape[9] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
     char name[102];
     memset(name, 'n', sizeof name);
@@ -208,7 +209,8 @@ static void names_twice(void **state)
     }
 }
 
-/* Where a format allows it, the first of a name is found, strict or not; it is still odd. */
+/* If a format allows it, the first tensor of a name is found in both modes; there is still a
+ * warning. */
 static void names_that_may_repeat(void **state)
 {
     (void)state;
@@ -286,8 +288,8 @@ static void warns_if_lenient(void **state)
     assert_string_equal(f.warning, "odd 2");
     for (int i = 0; i < 150; i++)
         tnf_warn(f.r, 5, "number %d", i);
-    assert_int_equal(f.warned, 151);          /* all are told */
-    assert_int_equal(f.file->nwarnings, 100); /* some are kept */
+    assert_int_equal(f.warned, 151);          /* all are reported */
+    assert_int_equal(f.file->nwarnings, 100); /* some are stored */
     assert_string_equal(f.file->warnings[99].message, "number 98");
     assert_int_equal(f.file->warnings[0].offset, 44);
     f.file->options.warn = NULL;

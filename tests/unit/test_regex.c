@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Expressions of --rename: what they match and what is in their groups, as Python's re has it; and
- * that none of them is slow. */
+/* Expressions of --rename: their matches and groups, as in Python's re; and that all of them are
+ * fast. */
 #include "../../cli/regex.c"
 #include "../../cli/regex_parse.c"
 
@@ -86,7 +86,7 @@ static void test_refused(void **state)
     assert_null(regex_new(deep, false, why));
 }
 
-/* What takes others years. */
+/* Expressions that take years with other engines. */
 static void test_is_linear(void **state)
 {
     (void)state;

@@ -28,7 +28,7 @@ static void every_format_is_sound(void **state)
     assert_null(tnf_registry_at(n + 1));
 }
 
-/* registry.c looks at the first letter before it looks at a list. */
+/* registry.c checks the first letter before it searches a list. */
 static void lists_have_one_letter(void **state)
 {
     (void)state;
@@ -55,7 +55,8 @@ static void options_are_sound(void **state)
             tnf_allocator a = tnf_allocator_or_default(NULL);
             const tnf_option_value *values;
             tnf_arena_init(&arena, &a, UINT64_MAX);
-            assert_ok(tnf_options_parse(&values, tables[t], NULL, 0, &arena, &e));
+            assert_ok(tnf_options_parse(&values, tables[t], t ? "writer" : "reader", NULL, 0,
+                                        &arena, &e));
             for (const tnf_option_info *o = tables[t]; o && o->name; o++) {
                 assert_non_null(o->help);
                 assert_non_null(o->fallback);
@@ -66,7 +67,7 @@ static void options_are_sound(void **state)
     }
 }
 
-/* Types and layouts that a format says it holds exist. */
+/* Types and layouts that a format claims to hold exist. */
 static void check_words(const char *list, bool (*known)(const char *word))
 {
     char word[64];
@@ -83,13 +84,13 @@ static void check_words(const char *list, bool (*known)(const char *word))
 
 static bool known_type(const char *word)
 {
-    /* finalfusion's document has integers of 128 bits, which nobody else does: opaque types. */
+    /* finalfusion's document has integers of 128 bits, which no other format has: opaque types. */
     return tnf_type_named(word) != NULL || strcmp(word, "i128") == 0 || strcmp(word, "u128") == 0;
 }
 
 static bool known_layout(const char *word)
 {
-    /* torch's own are opaque to everybody else. */
+    /* torch's own types are opaque in all other formats. */
     return tnf_layout_named(word, strlen(word)) != NULL || strncmp(word, "torch.", 6) == 0;
 }
 
@@ -117,14 +118,14 @@ static void public_view(void **state)
     assert_null(tnf_registry_at(n));
     assert_true(tnf_format_named(&info, "gptrs-archive"));
     assert_true(tnf_list_has(info.extensions, "gten"));
-    assert_true(tnf_format_named(&info, "gptrs")); /* a family: its newest that can be written */
+    assert_true(tnf_format_named(&info, "gptrs")); /* a family: its newest format */
     assert_string_equal(info.name, "gptrs-checkpoint");
     assert_false(tnf_format_named(&info, "no such"));
     assert_string_equal(tnf_version(), TNF_VERSION_STRING);
 }
 
-/* docs/conversions.md: the extension that a format is named by first decides, the newest of a
- * family is written. */
+/* docs/conversions.md: the first format with this extension counts; of a family, the newest member
+ * is written. */
 static void for_paths(void **state)
 {
     (void)state;
@@ -183,7 +184,7 @@ static void whose_attributes(void **state)
     assert_true(tnf_registry_derives(&m));
     m.key = (tnf_str) { "gptrs.requires_grad", 19 };
     m.value = tnf_value_bool(false);
-    assert_true(tnf_registry_derives(&m)); /* only when it says nothing */
+    assert_true(tnf_registry_derives(&m)); /* only if its value is false */
     m.value = tnf_value_bool(true);
     assert_false(tnf_registry_derives(&m));
     m.key = (tnf_str) { long_key, 5000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which texts are URLs, and how they are shown: without credentials, even if the URL is invalid. */
+/* Texts that are URLs, and how they are shown: without credentials, even if the URL is invalid. */
 #include "../support/unit.h"
 #include <tenfold/remote.h>
 
@@ -44,7 +44,7 @@ static void test_as_is(void **state)
         expect_shown(same[i], same[i]);
 }
 
-/* Files may be called so. */
+/* Files may have such names. */
 static void test_paths(void **state)
 {
     static const char *const paths[] = { "a?b#c", "user:pw@host/p?q", "./http://u:p@h/?q",
@@ -85,7 +85,7 @@ static void test_password(void **state)
     expect_shown("http://me:SECRET@", "http://");
 }
 
-/* What should have been percent-encoded does not make a password visible. */
+/* Even if a character is not percent-encoded as it should be, no password is visible. */
 static void test_raw_password(void **state)
 {
     (void)state;

@@ -99,7 +99,7 @@ static void test_lines(void **state)
     line[sizeof line - 1] = 0;
     memcpy(line, "ETag: ", 6);
     feed_line(&a, line);
-    assert_string_equal(a.etag, ""); /* half of it would be another one */
+    assert_string_equal(a.etag, ""); /* a part of it would be another tag */
 }
 
 static void test_excerpt(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sources over http against a small server in this program: many threads on one source, failures in
- * between, what is merged, what is counted, and that a caller can stop it. */
+ * between, merged and counted requests, and that a caller can stop it. */
 #include "../support/unit.h"
 #include "io/source.h"
 #include "remote/list.h"
@@ -64,8 +64,8 @@ static void *serve_client(void *arg)
                          "HTTP/1.1 206 Partial\r\nContent-Length: %lu\r\nETag: \"e\"\r\n"
                          "Content-Range: bytes %lu-%lu/%d\r\n\r\n",
                          last - first + 1, first, last, SIZE);
-        /* A range that was cut in half so often that little is left comes whole: else requests that
-         * happen to take turns could fail one thread until it gives up, rightly. */
+        /* A range that was halved so often that it is small is sent completely. Otherwise
+         * alternating requests could fail one thread so often that it rightly gives up. */
         bool fails = every && i % every == 0 && last - first >= 4096;
         size_t part = fails ? (last - first) / 2 : last - first + 1;
         if (!send_all(fd, head, (size_t)n) || !send_all(fd, data + first, part) || fails)
@@ -117,7 +117,7 @@ static tnf_source *open_it(const tnf_url_options *how)
     tnf_source *s;
     tnf_status status = tnf_source_url(&s, url, how, &e);
     if (status == TNF_EUNSUPPORTED)
-        skip(); /* no libcurl here */
+        skip(); /* a build without libcurl */
     assert_ok(status);
     assert_int_equal(s->size, SIZE);
     return s;
@@ -140,7 +140,7 @@ static void *read_much(void *arg)
         r->seed = r->seed * 1103515245u + 12345u;
         size_t most = i % 8 == 0 ? SIZE : 30000, n = (r->seed >> 4) % most;
         n = n < SIZE - at ? n : SIZE - at;
-        for (size_t k = 0; i % 4 == 0 && k < 5; k++) /* of which others read some */
+        for (size_t k = 0; i % 4 == 0 && k < 5; k++) /* some of these are read by others */
             tnf_source_advise(r->source, (at + k * 300007) % SIZE, 1000, TNF_WILL_NEED);
         r->ok = tnf_source_read(r->source, at, room, n, NULL) == TNF_OK &&
                 memcmp(room, data + at, n) == 0;
@@ -167,7 +167,7 @@ static void test_threads(void **state)
 {
     tnf_url_options how = TNF_URL_INIT;
     (void)state;
-    how.cache_bytes = 400000; /* so that extents come and go */
+    how.cache_bytes = 400000; /* so that extents are dropped and read again */
     tnf_source *s = open_it(&how);
     read_at_once(s);
     tnf_source_close(s);
@@ -187,7 +187,8 @@ static void test_failing(void **state)
     }
 }
 
-/* Neighbours are one request; what is far away is another; what is there is none. */
+/* Ranges near each other are one request; a distant one is another; those in the cache need
+ * none. */
 static void test_many(void **state)
 {
     tnf_error e;
@@ -212,7 +213,7 @@ static void test_many(void **state)
     tnf_source_close(s);
 }
 
-/* What was announced comes all at once with the first of it, and nothing around it. */
+/* Announced ranges are read together with the first of them, and nothing around them. */
 static void test_announced(void **state)
 {
     tnf_error e;
@@ -223,7 +224,7 @@ static void test_announced(void **state)
     for (size_t at = 100000; at < SIZE - 1000; at += 200000)
         tnf_source_advise(s, at, sizeof room, TNF_WILL_NEED);
     tnf_source_advise(s, 100500, sizeof room, TNF_WILL_NEED); /* overlaps */
-    tnf_source_advise(s, 10, 100, TNF_WILL_NEED);             /* there already */
+    tnf_source_advise(s, 10, 100, TNF_WILL_NEED);             /* in the cache already */
     tnf_source_advise(s, 0, SIZE, TNF_WILL_NEED);             /* not small */
     assert_true(tnf_remote_traffic(&before, s));
     assert_ok(tnf_source_read(s, 20, room, 10, &e));
@@ -240,7 +241,7 @@ static void test_announced(void **state)
     tnf_source_close(s);
 }
 
-/* Reading on grows what is asked for at once. */
+/* Reading onward makes requests larger. */
 static void test_ahead(void **state)
 {
     tnf_error e;
@@ -314,11 +315,11 @@ static void test_folder(void **state)
     (void)state;
     tnf_status status = tnf_source_url(&s, "http://127.0.0.1/folder/", NULL, &e);
     if (status == TNF_EUNSUPPORTED)
-        skip(); /* no libcurl here */
+        skip(); /* a build without libcurl */
     assert_int_equal(status, TNF_EINVAL);
 }
 
-/* A redirect from a public host cannot reach this machine, whatever the name is. */
+/* A redirect from a public host, by any name, cannot reach this machine. */
 static void test_guarded(void **state)
 {
     tnf_error e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Digests that servers tell: the check values that their catalogues give for "123456789", MD5 of
- * RFC 1321, and which headers speak of the whole object. */
+/* Digests that servers send: the check values of their catalogues for "123456789", MD5 of RFC 1321,
+ * and which headers describe the whole object. */
 #include "../support/unit.h"
 #include "remote/answer.h"
 
@@ -57,7 +57,7 @@ static void test_headers(void **state)
     assert_true(tnf_sum_quoted(&want, TNF_SUM_MD5, "900150983cd24fb0d6963f7d28e17f72"));
     assert_true(sum.kind == TNF_SUM_MD5 && memcmp(sum.bytes, want.bytes, 16) == 0);
     tnf_sum_header(&sum, name, (tnf_str) { "crc32c=4waSgw==", 15 },
-                   206); /* weaker: kept as it is */
+                   206); /* weaker, so the earlier one is kept */
     assert_int_equal(sum.kind, TNF_SUM_MD5);
     assert_int_equal(told_kind(206, "X-MS-Blob-Content-MD5", MD5_TEXT), TNF_SUM_MD5);
     assert_int_equal(told_kind(200, "Content-MD5", MD5_TEXT), TNF_SUM_MD5);
@@ -77,7 +77,7 @@ static void test_headers(void **state)
     assert_false(tnf_sum_quoted(&want, TNF_SUM_MD5, "\"900150983cd24fb0d6963f7d28e17f7x\""));
 }
 
-/* What an answer says of its next page; NULL: there is none. */
+/* The address of the next page in an answer; NULL: there is none. */
 static const char *next_of(const char *value)
 {
     static tnf_answer a;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* URLs in pieces: what is taken, refused, encoded, followed and shown; which addresses are private.
- * Relative references: the examples of RFC 3986, section 5.4, as far as they are of http. */
+/* URLs in pieces: accepted, refused, encoded, followed and shown ones; private addresses. Relative
+ * references: the examples of RFC 3986, section 5.4, that apply to http. */
 #include "../support/unit.h"
 #include "remote/url.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrices that are stored column by column and saved row by row: with rows that are larger than a
- * block, and with many rows, which several threads transpose in units of 4 MiB. */
+/* Column-major matrices that are saved row by row: with rows that are larger than a block, and with
+ * many rows, which several threads transpose in units of 4 MiB. */
 #include "diff_files.h"
 
 #define COLUMNS ((uint64_t)17 << 20)
@@ -21,7 +21,7 @@ static void expect_reordered(uint64_t rows, uint64_t columns)
         for (uint64_t r = 0; r < rows; r++)
             stored[rows * i + r] = value_at(r, i);
     add_matrix(&m, "w", "u8", TNF_ORDER_F, shape, n, stored);
-    finish_file(&m, "safetensors"); /* which has rows alone */
+    finish_file(&m, "safetensors"); /* this format is always row-major */
     const tnf_object *o = tnf_find(m.file, "w");
     assert_int_equal(o->order, TNF_ORDER_C);
     assert_ok(tnf_read_part(read, n, o->parts, 0, &e));

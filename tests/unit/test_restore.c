@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking back what was put in a text map: right, stale, broken or hostile. */
+/* Restoring what was stored in a text map: right, outdated, broken or hostile. */
 #include "../support/fake.h"
 #include "core/save/save.h"
 
@@ -107,10 +107,10 @@ static void a_stash_somebody_broke(void **state)
         fake_begin(&f, bytes, sizeof bytes, 0, false);
         assert_ok(fake_add(&f, "w", 0, 1, &e));
         set_text(&f, TNF_STASH_KEY, broken[i]);
-        assert_ok(tnf_restore(f.file, &e)); /* not worth refusing a file for */
+        assert_ok(tnf_restore(f.file, &e)); /* this is not a reason to refuse a file */
         if (f.warned != 1)
             fail_msg("'%s' gives %u warnings", broken[i], f.warned);
-        /* nothing is lost: the text is there as text */
+        /* nothing is lost: the text stays a text */
         assert_string_equal(tnf_value_get(attr_of(&f, "fake.metadata"), TNF_STASH_KEY)->as.s,
                             broken[i]);
         assert_null(f.file->catalog.objects[0].attrs);
@@ -132,7 +132,7 @@ static void a_stale_stash(void **state)
     assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.warned, 1);
     assert_non_null(strstr(f.warning, "'gone'"));
-    assert_int_equal(attr_of(&f, "gptrs.config")->kind, TNF_STRING); /* text it is */
+    assert_int_equal(attr_of(&f, "gptrs.config")->kind, TNF_STRING); /* it stays a text */
     fake_end(&f);
 }
 
@@ -147,8 +147,8 @@ static char *begin_large(struct fake *f)
     return malloc(ROOM);
 }
 
-/* A file may try to make us search without end: 100,000 keys against a full stash. Quadratic would
- * be minutes under a sanitizer, and the test's time would be up. */
+/* A file could make the search very slow: 100,000 keys and a full stash. With quadratic time, this
+ * test would take minutes under a sanitizer and time out. */
 static void a_hostile_stash(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void a_hostile_stash(void **state)
     set_text(&f, TNF_STASH_KEY, stash);
     for (unsigned i = 0; i < 100000; i++) {
         char key[16];
-        snprintf(key, sizeof key, "kez%05u", i); /* as long as those above */
+        snprintf(key, sizeof key, "kez%05u", i); /* as long as the keys above */
         set_text(&f, key, "");
     }
     assert_ok(tnf_restore(f.file, &e));
@@ -171,7 +171,7 @@ static void a_hostile_stash(void **state)
     fake_end(&f);
 }
 
-/* As many as there may be: all of them come back, of the file and of a tensor that has some. */
+/* The largest number of entries: all are restored, for the file and for a tensor. */
 static void a_large_stash(void **state)
 {
     (void)state;
@@ -203,7 +203,7 @@ static void a_large_stash(void **state)
     fake_end(&f);
 }
 
-/* The same in a typed tree: as many attributes, and a stash that has a word on each of its own. */
+/* The same in a typed tree: as many attributes, and a stash with an entry for each. */
 static void a_hostile_typed_stash(void **state)
 {
     (void)state;
@@ -227,7 +227,7 @@ static void a_hostile_typed_stash(void **state)
     fake_end(&f);
 }
 
-/* What a format with a typed tree is asked to hold: nothing but these (see tnf_holds). */
+/* The values that a format with a typed tree must hold (see tnf_holds). */
 static bool is_plain(const tnf_value *v)
 {
     bool plain = true;
@@ -253,7 +253,7 @@ static bool is_plain(const tnf_value *v)
     }
 }
 
-/* The attributes of a tensor that such a format would hold, those that it cannot left out. */
+/* The attributes of a tensor that such a format can hold; the others are left out. */
 static const tnf_value *plain_attrs(struct fake *f, const tnf_value *attrs, tnf_holds holds)
 {
     tnf_error e;
@@ -268,8 +268,7 @@ static const tnf_value *plain_attrs(struct fake *f, const tnf_value *attrs, tnf_
     return kept.n ? map : NULL;
 }
 
-/* Whatever is planned to a text map, or to a typed tree, comes back the same: the law of this pair.
- */
+/* What a plan puts into a text map, or into a typed tree, is restored to the same attributes. */
 static void there_and_back(tnf_holds holds)
 {
     tnf_error e;
@@ -324,7 +323,7 @@ static void there_and_back(tnf_holds holds)
         if (!file || !tnf_value_equal(file, &attrs[i].value))
             fail_msg("the file's attribute '%s' did not come back", attrs[i].key.p);
     }
-    assert_int_equal(f.file->catalog.attrs.n, N); /* and nothing else did */
+    assert_int_equal(f.file->catalog.attrs.n, N); /* nothing else was restored */
     fake_end(&f);
     tnf_arena_free(&save.arena);
     tnf_builder_free(b);

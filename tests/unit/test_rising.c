@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The piece that a place is in, against a plain loop. */
+/* The piece that contains a position, compared with a plain loop. */
 #include "../support/unit.h"
 #include "base/rising.h"
 
@@ -19,7 +19,7 @@ static size_t find_slowly(const struct piece *pieces, size_t n, uint64_t x)
 
 static void test_pieces(void **state)
 {
-    /* empty pieces begin where the next does: the last of them is found */
+    /* an empty piece begins where the next one does: the last of them is found */
     static const struct piece pieces[] = { { 9, 0 }, { 9, 0 },  { 9, 3 },  { 9, 4 },
                                            { 9, 4 }, { 9, 17 }, { 9, 17 }, { 9, UINT64_MAX } };
     static const uint64_t places[] = { 0, 1, 2, 3, 4, 5, 16, 17, 18, UINT64_MAX - 1, UINT64_MAX };
@@ -30,7 +30,7 @@ static void test_pieces(void **state)
                              find_slowly(pieces, n, places[i]));
 }
 
-/* The first number that is not below, against a plain loop; with repeated numbers. */
+/* The first number that is not smaller, compared with a plain loop; with repeated numbers. */
 static void test_first(void **state)
 {
     static const uint64_t numbers[] = { 0, 0, 3, 4, 4, 4, 17, UINT64_MAX };
@@ -59,7 +59,7 @@ static void test_edges(void **state)
     static const uint64_t one[] = { 5 };
     (void)state;
     assert_int_equal(tnf_rising_find(one, sizeof *one, 0, 7), 0);
-    assert_int_equal(tnf_rising_find(one, sizeof *one, 1, 4), 0); /* all are above */
+    assert_int_equal(tnf_rising_find(one, sizeof *one, 1, 4), 0); /* all numbers are larger */
     assert_int_equal(tnf_rising_find(one, sizeof *one, 1, 5), 0);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Large tensors that several threads put into a file in memory: the same bytes as one thread
- * writes, the same errors, the same digests; and a full file system is an error, no signal. */
+/* Large tensors that several threads write into a file in memory: the same bytes as from one
+ * thread, the same errors, the same digests. A full file system is an error, and raises no
+ * signal. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include "base/bytes.h"
@@ -14,7 +15,7 @@
 
 #define MEMORY "/dev/shm"
 #define ROWS   6001u
-#define DIMS   1000u /* 24 MB as f32, 12 MB as bf16: enough for room */
+#define DIMS   1000u /* 24 MB as f32, 12 MB as bf16: enough for writing by several threads */
 
 static char dir[64], target[96];
 
@@ -36,7 +37,7 @@ static int tear_down(void **state)
     return dir[0] ? rmdir(dir) : 0;
 }
 
-/* Is a file there taken for memory? Else there is nothing to test. */
+/* Skips the test unless this file system is in memory. */
 static void need_room(void)
 {
     tnf_error e;
@@ -72,7 +73,7 @@ static bool count_progress(void *ctx, uint64_t done, uint64_t total)
     return done < c->stop_at;
 }
 
-/* With so many threads, cast or as they are. */
+/* Saves with this number of threads, with or without a cast. */
 static tnf_status save_rows(const float *rows, const char *threads, const char *format,
                             const char *dtype, struct counted *c, tnf_error *error)
 {
@@ -95,7 +96,7 @@ static tnf_status save_rows(const float *rows, const char *threads, const char *
     return status;
 }
 
-/* In memory as one thread writes them, and with room: zTensor 2 has digests, too. */
+/* In memory with one thread, and in a file with several: zTensor 2 has digests, too. */
 static void the_same_bytes(void **state)
 {
     (void)state;
@@ -119,7 +120,7 @@ static void the_same_bytes(void **state)
     free(rows);
 }
 
-/* The old file stays when somebody says stop, and no memory of the new one does. */
+/* If the caller stops the work, the old file stays, and the memory of the new one is freed. */
 static void stopping_keeps_the_old(void **state)
 {
     (void)state;
@@ -138,7 +139,8 @@ static void stopping_keeps_the_old(void **state)
     free(rows);
 }
 
-/* What cannot be read is the error, wherever it was noticed, and the sink may be used no more. */
+/* The error of a failed read is returned, whichever thread found it, and the sink cannot be used
+ * any more. */
 static void a_source_that_is_cut(void **state)
 {
     (void)state;
@@ -177,7 +179,8 @@ static void a_source_that_is_cut(void **state)
     free(in);
 }
 
-/* In a child, since a process cannot leave its own mounts again: 0 if all was as it should be. */
+/* Runs in a child process, because a process cannot leave its own mounts again. Returns 0 on
+ * success. */
 static int fill_small(const float *rows)
 {
     tnf_error e = { 0 };
@@ -198,7 +201,7 @@ static void a_full_file_system(void **state)
     (void)state;
     need_room();
     if (getenv("TENFOLD_EMULATED"))
-        skip(); /* qemu ends a forked child that starts threads */
+        skip(); /* qemu kills a forked child that starts threads */
     float *rows = make_rows();
     pid_t child = fork();
     if (child == 0)
@@ -206,9 +209,9 @@ static void a_full_file_system(void **state)
     int how;
     assert_int_equal(waitpid(child, &how, 0), child);
     free(rows);
-    assert_true(WIFEXITED(how)); /* no signal */
+    assert_true(WIFEXITED(how)); /* not a signal */
     if (WEXITSTATUS(how) == 77)
-        skip(); /* it takes rights to mount one */
+        skip(); /* mounting needs permission */
     assert_int_equal(WEXITSTATUS(how), 0);
 }
 

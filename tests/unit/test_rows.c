@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of a matrix that lies column by column, rows of several dimensions, and tensors that have no
- * rows or are not quantized as they say. */
+/* Rows of a column-major matrix, rows of several dimensions, and tensors that have no rows or whose
+ * quantization is invalid. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "core/core.h"
@@ -126,7 +126,7 @@ static void no_rows(void **state)
     }
 }
 
-/* Two rows of four: two codes of one of three centroids each. */
+/* Two rows of four numbers: each has two codes, with three centroids for each. */
 static void quantized_wrongly(void **state)
 {
     (void)state;
@@ -136,10 +136,10 @@ static void quantized_wrongly(void **state)
     enum { CODES, BOOKS, PROJECTION, NORMS };
     static const struct {
         size_t part;
-        const char *role; /* NULL: as it was */
+        const char *role; /* NULL: not changed */
         tnf_dtype type;
         uint64_t bytes;
-        const char *says; /* NULL: nothing is wrong */
+        const char *says; /* NULL: valid */
     } all[] = {
         { CODES, NULL, TNF_U8, 4, NULL },
         { CODES, "other", TNF_U8, 4, "not a quantized matrix" },
@@ -151,11 +151,11 @@ static void quantized_wrongly(void **state)
         { BOOKS, NULL, TNF_F32, 0, "1 to 256 centroids" },
         { BOOKS, NULL, TNF_F32, 44, "1 to 256 centroids" },
         { BOOKS, NULL, TNF_F32, (uint64_t)257 * 16, "1 to 256 centroids" },
-        { BOOKS, NULL, TNF_U32, 48, "another type than f32" },
+        { BOOKS, NULL, TNF_U32, 48, "the part codebooks of 't' has the type u32" },
         { PROJECTION, NULL, TNF_F32, 60, "not square" },
-        { PROJECTION, NULL, TNF_U32, 64, "another type than f32" },
+        { PROJECTION, NULL, TNF_U32, 64, "the part projection of 't' has the type u32" },
         { NORMS, NULL, TNF_F32, 12, "does not have one norm for each row" },
-        { NORMS, NULL, TNF_U32, 8, "another type than f32" },
+        { NORMS, NULL, TNF_U32, 8, "the part norms of 't' has the type u32" },
     };
     struct world w;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -181,6 +181,50 @@ static void quantized_wrongly(void **state)
     }
 }
 
+/* An encoded part cannot be mapped, so it is read. That is no failure, and the error is unchanged.
+ */
+static void errors_only_of_failures(void **state)
+{
+    static const float numbers[64] = { 1, 2, 3 };
+    const tnf_option zstd = { "encoding", "zstd" };
+    tnf_save_options how = TNF_SAVE_INIT;
+    uint64_t shape[] = { 16, 4 };
+    tnf_builder *b;
+    (void)state;
+    how.format = "ztensor2";
+    how.options = &zstd;
+    how.noptions = 1;
+    for (int quantized = 0; quantized < 2; quantized++) {
+        struct opened x = { 0 };
+        struct made m = { .rows = 16,
+                          .dims = 4,
+                          .codes = (const uint8_t *)numbers,
+                          .m = 2,
+                          .k = 4,
+                          .codebooks = numbers,
+                          .row_norms = numbers };
+        tnf_source *source;
+        assert_ok(tnf_builder_new(&b, NULL, &e));
+        if (quantized)
+            add_quantized(b, &m, "embeddings");
+        else
+            assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, shape,
+                                      to_little(numbers, 4, 64), &e));
+        assert_ok(tnf_sink_memory(&x.sink, &e));
+        assert_ok(tnf_save_sink(b, x.sink, &how, &e));
+        tnf_builder_free(b);
+        tnf_str bytes = tnf_sink_bytes(x.sink);
+        assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
+        assert_ok(tnf_open_source(&x.file, source, NULL, &e));
+        tnf_error before, after;
+        memset(&before, 0x5a, sizeof before);
+        after = before;
+        assert_int_equal(tnf_emb_open(&x.emb, x.file, NULL, &after), TNF_OK);
+        assert_memory_equal(&before, &after, sizeof before);
+        close_opened(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +232,7 @@ int main(void)
         cmocka_unit_test(many_dimensions),
         cmocka_unit_test(no_rows),
         cmocka_unit_test(quantized_wrongly),
+        cmocka_unit_test(errors_only_of_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

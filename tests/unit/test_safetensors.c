@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fixtures of safetensors cannot say: the scores of its probe, what its writer refuses,
- * and headers too large to keep in a repository. */
+/* Tests beyond the fixtures of safetensors: the scores of its probe, what its writer refuses, and
+ * headers that are too large for a repository. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,12 +45,12 @@ static void probe_knows_headers(void **state)
     assert_int_equal(score_of_length(2, "{}", 10, ""), TNF_PROBE_STRUCTURE);
     assert_int_equal(score_of_length(8, "{\"a\":1} ", 16, ""), TNF_PROBE_STRUCTURE);
     assert_int_equal(score_of_length(8, "{ \n\t\"a\" ", 16, ""), TNF_PROBE_STRUCTURE);
-    /* Cut short: more header is promised than there is. */
+    /* Cut short: the header is longer than the file. */
     assert_int_equal(score_of_length(5000, "{\"a\":", 13, ""), TNF_PROBE_PLAUSIBLE);
     assert_int_equal(score_of_length(100000000, "{\"a\":", 13, ""), TNF_PROBE_PLAUSIBLE);
     assert_int_equal(score_of_length(5000, "", 8, "safetensors"), TNF_PROBE_EXTENSION);
     assert_int_equal(score_of_length(5000, "", 8, "bin"), TNF_PROBE_NO);
-    /* A length that cannot be: believed by name only. */
+    /* An impossible length: recognised by the name only. */
     assert_int_equal(score_of_length(100000001, "{\"a\":", 13, ""), TNF_PROBE_NO);
     assert_int_equal(score_of_length(UINT64_MAX, "{\"a\":", 13, "safetensors"),
                      TNF_PROBE_EXTENSION);
@@ -116,7 +116,7 @@ static void probe_knows_indexes(void **state)
 
 /* ---------------------------------------------------------------- writing */
 
-/* Saves to memory; the bytes are the caller's to free. */
+/* Saves to memory; the caller frees the bytes. */
 static tnf_status save_to_memory(const tnf_builder *b, const tnf_option *options, size_t n,
                                  uint8_t **bytes, size_t *size, tnf_error *e)
 {

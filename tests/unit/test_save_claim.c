@@ -33,7 +33,7 @@ static tnf_file *open_file(bool to_change)
     return f;
 }
 
-/* The file with one more attribute, over itself; as a whole, or of its tensors only. */
+/* Saves the file over itself with one more attribute: the whole file, or only its tensors. */
 static tnf_status save_with(const tnf_file *f, const char *key, bool whole, tnf_error *error)
 {
     tnf_builder *b;
@@ -72,14 +72,14 @@ static void replaced_since(void **state)
     }
 }
 
-/* Programs that know no claims are found out by the file's own times. */
+/* Changes by programs without claims are detected by the times of the file. */
 static void overwritten_since(void **state)
 {
     (void)state;
     make_file();
     tnf_file *mine = open_file(true);
     struct bytes b = bytes_of_file(path);
-    nanosleep(&(struct timespec) { .tv_nsec = 20000000 }, NULL); /* a tick of the file's clock */
+    nanosleep(&(struct timespec) { .tv_nsec = 20000000 }, NULL); /* a tick of the clock */
     bytes_to_file(path, b.p, b.n);
     assert_fails(save_with(mine, "mine", true, &e), TNF_ECHANGED);
     tnf_close(mine);
@@ -116,7 +116,7 @@ static void *change_too(void *done)
     return NULL;
 }
 
-/* The second waits for the first, reads what the first has written, and both are there. */
+/* The second thread waits for the first and reads what it has written; both changes are there. */
 static void one_after_the_other(void **state)
 {
     (void)state;

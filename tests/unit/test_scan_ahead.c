@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing while the next rows are decoded: the same bytes, the same errors, and words of which some
- * were kept and some were not. */
+/* Writing while the next rows are decoded: the same bytes, the same errors, and words some of which
+ * were kept in memory. */
 #include "../support/unit.h"
 #include "gptrs_files.h"
 
@@ -9,7 +9,7 @@
 #define ROWS 4000u
 #define DIMS 400u /* 6.4 MB: enough for a thread, and more than its ring */
 
-/* Row 7 has no word; those of the second thousand are too long to be kept. */
+/* Row 7 has no word; the words of the second thousand are too long to be kept. */
 static size_t word_of(char *out, size_t room, unsigned i)
 {
     int n = i == 7 ? 0 : snprintf(out, room, "w%0*u", i / 1000 == 1 ? 100 : 1, i);
@@ -35,7 +35,7 @@ static bytes compose_words(void)
 
 struct failing {
     const bytes *b;
-    atomic_bool on; /* from byte `from` on it fails */
+    atomic_bool on; /* if true, reads from byte `from` on fail */
     uint64_t from;
 };
 
@@ -83,7 +83,7 @@ static void rows_are_the_same(void **state)
     free(b.p);
 }
 
-/* Any piece of the words, also across where they are kept and where they are not. */
+/* Any piece of the words, also across the border between kept words and others. */
 static void words_are_the_same(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static tnf_status save_until(const tnf_file *file, uint64_t most, tnf_error *e)
     return status;
 }
 
-/* Wherever it fails, and whoever wants no more: the error is told, and nobody waits. */
+/* A read fails at any place, or the caller stops: the error is returned, and no thread waits. */
 static void failures_are_told(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void failures_are_told(void **state)
         f.from = from;
         atomic_store(&f.on, true);
         assert_int_equal(save_until(file, UINT64_MAX, &e), TNF_EIO);
-        assert_true(e.offset + 2000 > from && e.offset < from + 2000); /* a row, at most */
+        assert_true(e.offset + 2000 > from && e.offset < from + 2000); /* at most a row */
         atomic_store(&f.on, false);
         assert_int_equal(save_until(file, from / 2, &e), TNF_ECANCELLED);
     }

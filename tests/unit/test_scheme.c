@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* URLs of a scheme that the program brings: files and the shards beside them. */
+/* URLs of a scheme that the program adds: files and the shards next to them. */
 #include "../support/unit.h"
 #include <tenfold/build.h>
 
-/* Objects by the rest of their URL. */
+/* Objects by the rest of their URLs. */
 struct object {
     const char *name;
     const void *bytes;

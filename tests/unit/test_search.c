@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Neighbours and analogies: finalfusion's own lists on its own file, and everything else against
- * sums in double precision over all rows. */
+/* Neighbours and analogies: finalfusion's own lists for its own file; everything else is compared
+ * with sums in double precision over all rows. */
 #include "../support/check.h"
 #include "../support/flush.h"
 #include "emb_files.h"
@@ -47,7 +47,7 @@ static void cities_by_word(void **state)
     tnf_error e;
     tnf_str words[] = { TEXT("Berlin"), TEXT("Stuttgart") };
     (void)state;
-    for (size_t f = 0; f < 2; f++) { /* the second is not normalised: the cosine does not mind */
+    for (size_t f = 0; f < 2; f++) { /* the second is not normalised, but the cosine is the same */
         if (!open_shared(&x, files[f]))
             skip();
         for (unsigned threads = 1; threads < 5; threads++) {
@@ -61,7 +61,7 @@ static void cities_by_word(void **state)
     }
 }
 
-/* By vector, nothing is left out unless it is said. */
+/* A query by vector leaves out no words, unless requested. */
 static void cities_by_vector(void **state)
 {
     struct opened x;
@@ -75,7 +75,7 @@ static void cities_by_vector(void **state)
         skip();
     assert_ok(tnf_emb_vectors(vectors, NULL, x.emb, words, 2, &e));
     for (size_t i = 0; i < 200; i++)
-        vectors[i] *= 3; /* normalised when asked */
+        vectors[i] *= 3; /* normalised on request */
     tnf_emb_query q = { .size = sizeof q, .k = 10 };
     assert_ok(tnf_emb_nearest(hits, &count, x.emb, vectors, 1, &q, &e));
     expect_hits(hits, 1, "Berlin", (const double[]) { 1 });
@@ -136,7 +136,7 @@ static double score_exactly(const float *row, const float *query, size_t d, tnf_
                                   : 1 - acos(cosine) / acos(-1);
 }
 
-/* Do the hits agree with all scores, and leave nothing better out? */
+/* Do the hits agree with the scores of all rows, and is no better row missing? */
 static void check_hits(const struct opened *x, const tnf_emb_hit *hits, size_t n,
                        const float *query, size_t d, const tnf_emb_query *q, double tolerance)
 {
@@ -168,7 +168,8 @@ static void fill_rows(size_t d, uint64_t seed)
                                i * 7919 % WORDS);
 }
 
-/* Every kernel and metric, some numbers of queries and of threads: the same bits for the latter. */
+/* Every kernel and metric, several numbers of queries and threads: the bits do not depend on the
+ * number of threads. */
 static void against_all(void **state)
 {
     static const char *const kernels[] = { "avx512vbmi", "avx2", "neon", "portable" };
@@ -190,11 +191,11 @@ static void against_all(void **state)
             assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
             assert_ok(tnf_open_source(&x.file, source, NULL, &e));
             if (tnf_emb_open(&x.emb, x.file, &o, &e) != TNF_OK) {
-                assert_int_equal(e.status, TNF_EINVAL); /* another machine's */
+                assert_int_equal(e.status, TNF_EINVAL); /* a kernel of another machine */
                 close_opened(&x);
                 continue;
             }
-            const float *queries = values + 17 * d; /* rows, so that some are hit exactly */
+            const float *queries = values + 17 * d; /* rows, so some hits are exact */
             for (tnf_metric metric = TNF_COSINE; metric <= TNF_L2; metric++) {
                 tnf_emb_query q = { .size = sizeof q, .metric = metric, .k = K, .threads = 1 };
                 double tolerance = metric == TNF_ANGULAR ? 2e-4 : metric == TNF_L2 ? 2e-6 : 3e-6;
@@ -207,7 +208,7 @@ static void against_all(void **state)
                     assert_ok(tnf_emb_nearest(again, counts, x.emb, queries, Q, &q, &e));
                     assert_memory_equal(hits, again, sizeof hits);
                 }
-                for (size_t i = 0; i < Q; i++) { /* alone as among others */
+                for (size_t i = 0; i < Q; i++) { /* the same alone and among others */
                     assert_ok(tnf_emb_nearest(again, counts, x.emb, queries + i * d, 1, &q, &e));
                     assert_memory_equal(hits + i * K, again, K * sizeof *hits);
                 }
@@ -308,7 +309,7 @@ static void small_numbers(void **state)
     close_opened(&x);
 }
 
-/* A word that stands there twice is left out twice. */
+/* A word that occurs twice is left out twice. */
 static void duplicates_left_out(void **state)
 {
     static const float rows[] = { 1, 0, 1, 0, 1, 1, 0, 1 };
@@ -357,10 +358,10 @@ static void finds_analogies(void **state)
     assert_near(hits[0].score, 1, 1e-6);
     assert_int_equal(counts[1], 0);
     assert_true(found[3].found && !found[4].found && found[5].found);
-    q.keep[1] = true; /* the second may be an answer */
+    q.keep[1] = true; /* the second word may be an answer */
     assert_ok(tnf_emb_analogy(hits, counts, NULL, x.emb, asked, 1, &q, &e));
     expect_hits(hits, counts[0], "queen king other", NULL);
-    tnf_str thrice[] = { asked[1], asked[1], asked[1] }; /* skipped for any of the other two */
+    tnf_str thrice[] = { asked[1], asked[1], asked[1] }; /* left out because of the other two */
     assert_ok(tnf_emb_analogy(hits, counts, NULL, x.emb, thrice, 1, &q, &e));
     expect_hits(hits, counts[0], "man queen woman other", NULL);
     q.keep_asked = true;
@@ -389,7 +390,7 @@ static void quantized_as_reconstructed(void **state)
         for (size_t i = 0; i < K * D; i++)
             codebooks[i] = (float)((int)(next_random(&seed) % 2001) - 1000) / 1000;
         memset(projection, 0, sizeof projection);
-        for (size_t i = 0; i < D; i += 2) { /* turns by pairs; in the end it is no rotation */
+        for (size_t i = 0; i < D; i += 2) { /* rotates by pairs; the result is not a rotation */
             float angle = (float)i, size = shape & 4 ? 1.5F : 1;
             projection[i * D + i] = projection[(i + 1) * D + i + 1] = size * cosf(angle);
             projection[i * D + i + 1] = -size * sinf(angle);
@@ -425,7 +426,7 @@ static void quantized_as_reconstructed(void **state)
     }
 }
 
-/* Rows with a code that stands for nothing come last. */
+/* Rows with a code without a centroid come last. */
 static void quantized_bad_codes(void **state)
 {
     static const float codebooks[] = { 1, 0, 0, 1 }, right[] = { 1, 0 };
@@ -464,7 +465,7 @@ static void other_types(void **state)
     size_t count;
     tnf_error e;
     (void)state;
-    for (int i = 0; i < 2; i++) { /* as floats all three would be the same */
+    for (int i = 0; i < 2; i++) { /* as floats, all three would be equal */
         struct made m = { .name = "points",
                           .labels = "appdata",
                           .words = "a|b|c",
@@ -494,7 +495,7 @@ static void other_types(void **state)
     close_opened(&x);
 }
 
-/* Without words rows have numbers. */
+/* Without words, rows have numbers. */
 static void no_words(void **state)
 {
     static const float rows[] = { 1, 0, 0, 1, 1, 1 }, up[] = { 0, 2 };

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static tnf_sha256_fn *ways[3]; /* NULL: not on this machine */
+static tnf_sha256_fn *ways[3]; /* NULL: not available on this machine */
 
 static int find_ways(void **state)
 {
@@ -155,7 +155,7 @@ static void test_long(void **state)
     }
 }
 
-/* From any state, and by any number of blocks, none included: the same as block by block. */
+/* From any state, and for any number of blocks, also none: the same as block by block. */
 static void test_ways_agree(void **state)
 {
     uint8_t bytes[9 * 64 + 1];

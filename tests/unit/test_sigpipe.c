@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A SIGPIPE that is raised while it is held does not end the program. Any other one does what the
- * program wants. */
+/* A SIGPIPE that is raised while it is held does not end the program. Any other one has its usual
+ * effect. */
 #include "../support/unit.h"
 #include "base/sigpipe.h"
 
@@ -41,7 +41,7 @@ static bool is_waiting(void)
     return sigismember(&set, SIGPIPE) == 1;
 }
 
-/* The wait status of a child that does it with the default action. */
+/* The wait status of a child that writes with the default action. */
 static int run_child(void (*what)(void))
 {
     int status;
@@ -69,7 +69,7 @@ static void ends_after_that(void)
     break_pipe();
 }
 
-/* The program blocks the signal, and one waits already. */
+/* The program blocks the signal, and one is already pending. */
 static void keeps_that_of_the_program(void)
 {
     sigset_t set;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every sink shares: gathering small writes, order, commit once, abort otherwise. */
+/* Properties of all sinks: small writes are gathered, order is kept, commit happens once,
+ * everything else is aborted. */
 #include "../support/check.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
@@ -13,7 +14,7 @@ struct log {
     uint8_t *p;
     size_t n, largest;
     unsigned writes, commits, aborts;
-    unsigned fail_write; /* at this write; 0: never */
+    unsigned fail_write; /* the write with this number fails; 0: none */
     bool fail_commit;
 };
 
@@ -45,7 +46,7 @@ static const tnf_sink_ops ops = {
     .version = 1, .write = log_write, .commit = log_commit, .abort = log_abort
 };
 
-/* Pieces of every size come out as they went in. */
+/* Pieces of every size arrive unchanged. */
 static void bytes_in_order(void **state)
 {
     (void)state;
@@ -67,7 +68,7 @@ static void bytes_in_order(void **state)
         assert_ok(tnf_sink_write(s, piece, n, &e));
         assert_int_equal(s->written, total);
     }
-    assert_true(log.writes < 60); /* small ones were gathered */
+    assert_true(log.writes < 60); /* small writes were gathered */
     assert_ok(tnf_sink_commit(s, &e));
     assert_int_equal(log.commits, 1);
     assert_int_equal(log.n, total);
@@ -114,7 +115,7 @@ static void failures_are_told(void **state)
     log = (struct log) { .fail_write = 1 };
     assert_ok(tnf_sink_custom(&s, &ops, &log, &e));
     assert_ok(tnf_sink_write(s, "x", 1, &e));
-    assert_fails(tnf_sink_commit(s, &e), TNF_ENET); /* what was gathered could not be written */
+    assert_fails(tnf_sink_commit(s, &e), TNF_ENET); /* the gathered bytes could not be written */
     tnf_sink_close(s);
     assert_int_equal(log.commits, 0);
     assert_int_equal(log.aborts, 1);
@@ -129,7 +130,7 @@ static void failures_are_told(void **state)
     free(log.p);
 }
 
-/* Bytes after a write that failed would be at the wrong place: nothing more is taken. */
+/* Bytes after a failed write would be at the wrong place, so nothing more is accepted. */
 static void failures_stay(void **state)
 {
     (void)state;
@@ -198,7 +199,7 @@ static void writes_to_memory(void **state)
     tnf_sink_close(s);
 }
 
-/* Changes bytes of every age: written through, in the buffer, and across its edge. */
+/* Changes bytes that are already written, that are in the buffer, and across the border. */
 static void patch_all(tnf_sink *s, uint8_t *expect)
 {
     tnf_error e;
@@ -212,14 +213,14 @@ static void patch_all(tnf_sink *s, uint8_t *expect)
     for (size_t i = 0; i < 100100; i++)
         expect[i] = (uint8_t)(i * 7);
     assert_ok(tnf_sink_write(s, expect, 100000, &e));
-    for (size_t i = 100000; i < 100100; i++) /* these gather */
+    for (size_t i = 100000; i < 100100; i++) /* these are gathered */
         assert_ok(tnf_sink_write(s, expect + i, 1, &e));
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         memset(bytes, (int)(0xa0 + i), changes[i].n);
         assert_ok(tnf_sink_patch(s, changes[i].at, bytes, changes[i].n, &e));
         memcpy(expect + changes[i].at, bytes, changes[i].n);
     }
-    assert_int_equal(s->written, 100100); /* what follows still goes to the end */
+    assert_int_equal(s->written, 100100); /* later bytes still go to the end */
     assert_ok(tnf_sink_write(s, "end", 3, &e));
     memcpy(expect + 100100, "end", 3);
     assert_fails(tnf_sink_patch(s, 100104, "x", 0, &e), TNF_EBUG);
@@ -255,7 +256,7 @@ static void patches_bytes(void **state)
     assert_memory_equal(found, expect, sizeof expect);
     unlink(name);
     rmdir(path);
-    assert_ok(tnf_sink_custom(&s, &ops, &log, &e)); /* what a user's sink took is gone */
+    assert_ok(tnf_sink_custom(&s, &ops, &log, &e)); /* a user's sink has it */
     assert_ok(tnf_sink_write(s, "ab", 2, &e));
     assert_null(s->patch);
     assert_fails(tnf_sink_patch(s, 0, "x", 1, &e), TNF_EBUG);
@@ -263,7 +264,7 @@ static void patches_bytes(void **state)
     free(log.p);
 }
 
-/* Copies and writes of all sizes by turns stay in order. */
+/* Copies and writes of all sizes, alternating, keep their order. */
 static void small_copies(void **state)
 {
     (void)state;
@@ -325,7 +326,7 @@ static void copies_sources(void **state)
     assert_fails(tnf_sink_copy(s, from, 1, n, &e), TNF_ETRUNCATED);
     assert_ok(tnf_sink_commit(s, &e));
     tnf_str all = tnf_sink_bytes(s);
-    assert_true(all.n >= n + 9); /* the failed copy may have left a part */
+    assert_true(all.n >= n + 9); /* the failed copy may have written a part */
     assert_memory_equal(all.p, bytes + 7, 10);
     assert_memory_equal(all.p + 10, bytes + 1, n - 1);
     tnf_sink_close(s);
@@ -345,7 +346,7 @@ static void no_memory(void **state)
     tnf_error e;
     struct log log = { 0 };
     tnf_source *from;
-    static uint8_t bytes[100000]; /* too many for the sink's own buffer */
+    static uint8_t bytes[100000]; /* too many for the buffer of the sink */
     assert_ok(tnf_source_memory(&from, bytes, sizeof bytes, &e));
     for (uint64_t n = 1; n <= 3; n++) {
         struct memory_log m = { .fail_at = n };
@@ -365,7 +366,7 @@ static void no_memory(void **state)
     free(log.p);
 }
 
-/* Zeros are zeros, be they written or left out; at the end of a file as well. */
+/* Zeros are read as zeros, whether they are written or are a hole; also at the end of a file. */
 static void zeros_are_zeros(void **state)
 {
     (void)state;
@@ -402,7 +403,7 @@ static void zeros_are_zeros(void **state)
         }
 }
 
-/* Room on the disk, with a sync: of few bytes among zeros, and of as many bytes as zeros. */
+/* Space on the disk after a sync: for a few bytes among zeros, and for as many bytes as zeros. */
 static void holes_take_no_room(void **state)
 {
     (void)state;

@@ -63,7 +63,7 @@ static void refuses_sizes(void **state)
     assert_non_null(strstr(e.message, where));
 }
 
-/* Results fill as many bytes as the caller's struct has, and not one more. */
+/* A result fills exactly as many bytes as the caller's struct has. */
 static void fills_results(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices as text: what is refused, and sizes. tests/slices.c compares with numpy. */
+/* Slices as text: refused texts, and sizes. tests/slices.c compares slices with numpy. */
 #include "../support/unit.h"
 #include "core/core.h"
 
@@ -100,14 +100,14 @@ static void sizes_in_bytes(void **state)
     tnf_part part = { .type = tnf_type_named("f4_e2m1") };
     tnf_object o = { .shape = shape, .rank = 2, .parts = &part, .nparts = 1 };
     tnf_slice s[] = { { 0, 1, 3, false }, { 0, 1, 3, false } };
-    assert_int_equal(tnf_slice_bytes(&o, s), 5); /* nine halves of a byte */
+    assert_int_equal(tnf_slice_bytes(&o, s), 5); /* nine halves of a byte each */
     part.type = tnf_type_of(TNF_F64);
     assert_int_equal(tnf_slice_bytes(&o, s), 72);
     s[0].count = 0;
     s[1].count = UINT64_MAX;
     assert_int_equal(tnf_slice_bytes(&o, s), 0);
     s[0].count = 3;
-    assert_true(tnf_slice_bytes(&o, s) == UINT64_MAX); /* no such size */
+    assert_true(tnf_slice_bytes(&o, s) == UINT64_MAX); /* an impossible size */
     s[1].count = UINT64_MAX / 8;
     s[0].count = 1;
     assert_true(tnf_slice_bytes(&o, s) == UINT64_MAX - 7);

@@ -25,7 +25,7 @@ static int set_up(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < ROWS * COLS; i++)
-        numbers[i] = i * 2654435761u; /* nothing that a codec makes small */
+        numbers[i] = i * 2654435761u; /* codecs cannot compress these */
     snprintf(folder, sizeof folder, "/tmp/test_slice_bytes.XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
@@ -36,7 +36,7 @@ static int tear_down(void **state)
     return nftw(folder, files_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Bytes that this process has read so far; NOBODY: the kernel does not count them. */
+/* The number of bytes that this process has read; NOBODY: the kernel does not count them. */
 static uint64_t read_so_far(void)
 {
     char text[512] = "";
@@ -48,7 +48,7 @@ static uint64_t read_so_far(void)
     return at ? strtoull(at + 7, NULL, 10) : NOBODY;
 }
 
-/* How many bytes reading the slice reads, without those read to count them. */
+/* The number of bytes that reading the slice reads, without those of counting. */
 static uint64_t read_counted(const tnf_object *o, const tnf_slice *s, void *dst, size_t n)
 {
     tnf_error e;
@@ -58,7 +58,7 @@ static uint64_t read_counted(const tnf_object *o, const tnf_slice *s, void *dst,
     return read_so_far() - before - own;
 }
 
-/* "a" and, so that there is something else to read, "b". */
+/* "a", and "b" as other data in the file. */
 static void save_numbers(const char *path, const tnf_option *options, size_t n)
 {
     static const uint64_t shape[] = { ROWS, COLS };
@@ -80,7 +80,7 @@ static void save_numbers(const char *path, const tnf_option *options, size_t n)
 struct kind {
     const char *name;
     tnf_option options[4];
-    /* bytes that two rows, and four elements of four chunks, take at least and at most */
+    /* the fewest and most bytes for two rows, and for four elements of four chunks */
     uint64_t rows[2], few[2];
 };
 
@@ -118,8 +118,8 @@ static void check_kind(const struct kind *k)
 
 static void slices_read_what_they_need(void **state)
 {
-    /* The index of a shard of 16 chunks: 16 bytes each, and a CRC. Codecs need a little more than
-     * the chunk where nothing becomes smaller; members of an archive have headers. */
+    /* The index of a shard of 16 chunks has 16 bytes for each, and a CRC. Codecs need a little more
+     * than the chunk if they cannot compress it; members of an archive have headers. */
     static const struct kind kinds[] = {
         { "v2.zarr",
           { { "version", "2" }, { "chunks", "4096" }, { "codec", "none" } },
@@ -153,7 +153,7 @@ static void slices_read_what_they_need(void **state)
         { "a.h5", { { NULL, NULL } }, { 512, 512 }, { 16, 4 * ROW } },
         { "a.msgpack", { { NULL, NULL } }, { 512, 512 }, { 16, 4 * ROW } },
         { "a.npz", { { NULL, NULL } }, { 512, 512 }, { 16, 4 * ROW } },
-        /* One stream: up to where the rows end, and nothing of the other array. */
+        /* One stream: up to the end of the rows, and nothing of the other array. */
         { "packed.npz", { { "compress", "deflate" } }, { 512, 66000 }, { 16, 66000 } },
     };
     (void)state;
@@ -163,7 +163,8 @@ static void slices_read_what_they_need(void **state)
         check_kind(&kinds[i]);
 }
 
-/* Fixtures of what is only read: a tensor of several pieces, a slice of one or two of them. */
+/* Fixtures of formats that can only be read: a tensor of several pieces, a slice of one or two of
+ * them. */
 static void slices_of_fixtures_do(void **state)
 {
     static const struct {
@@ -184,7 +185,7 @@ static void slices_of_fixtures_do(void **state)
           { { 7, -3, 2, false }, { 9, 1, 1, false } },
           8,
           2 * (512 + 160) },
-        /* A variable in slices: those that are needed, and of them the rows */
+        /* A variable in slices: only the necessary slices, and only rows of them */
         { VALID "tensorbundle/valid/slices/ckpt.index",
           "grid",
           { { 1, 1, 1, false }, { 0, 1, 100, false } },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fetching slices: what is refused, and how much of the file is read for it. tests/slices.c
- * compares the elements with a plain reference. */
+/* Reading slices: refused ones, and how much of the file is read. tests/slices.c compares the
+ * elements with a plain reference. */
 #include "../support/encoded.h"
 #include "../support/unit.h"
 #include "core/core.h"
@@ -13,7 +13,7 @@ static tnf_status log_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_
 {
     struct log *log = ctx;
     (void)e;
-    __atomic_fetch_add(&log->calls, 1, __ATOMIC_RELAXED); /* threads may read, too */
+    __atomic_fetch_add(&log->calls, 1, __ATOMIC_RELAXED); /* several threads may read */
     __atomic_fetch_add(&log->bytes, n, __ATOMIC_RELAXED);
     for (size_t i = 0; i < n; i++)
         ((uint8_t *)dst)[i] = (uint8_t)((offset + i) * 7);
@@ -42,7 +42,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Takes a slice of a tensor that begins at byte 0 of the file; tells bytes and calls. */
+/* Takes a slice of a tensor that begins at byte 0 of the file; returns the numbers of bytes and
+ * calls. */
 static struct log take_as(const char *type, uint32_t rank, const uint64_t *shape, tnf_order order,
                           const char *text)
 {
@@ -107,7 +108,7 @@ static void single_elements_cost_little(void **state)
     assert_true(l.bytes <= 4096);
 }
 
-/* A few close rows here, a few there: what lies between them is not read. */
+/* Groups of a few close rows: the bytes between the groups are not read. */
 static void far_pieces_are_not_bridged(void **state)
 {
     (void)state;
@@ -115,7 +116,7 @@ static void far_pieces_are_not_bridged(void **state)
     assert_true(l.bytes <= 10 * 64 * 1024); /* ten places, two rows each */
 }
 
-/* Backwards is no dearer than forwards: a tensor is read about once. */
+/* Backwards costs as much as forwards: a tensor is read about once. */
 static void backwards_reads_once(void **state)
 {
     (void)state;
@@ -157,7 +158,7 @@ static tnf_status stored_read(void *ctx, uint64_t offset, void *dst, size_t n, t
     return TNF_OK;
 }
 
-/* An encoded tensor is decoded about once for a slice, not once for every row of it. */
+/* An encoded tensor is decoded about once for a slice, not once for each of its rows. */
 static void encoded_decodes_once(void **state)
 {
     (void)state;
@@ -233,7 +234,7 @@ static void refuses_bad_slices(void **state)
         tnf_slice s[] = { wrong[i], { 0, 1, 1, false } };
         assert_fails(tnf_read_slice(out, (size_t)wrong[i].count, &o, s, &e), TNF_EINVAL);
     }
-    static const tnf_slice odd[] = { /* steps do not matter to a single element */
+    static const tnf_slice odd[] = { /* for a single element, steps do not matter */
                                      { 3, 0, 1, false },
                                      { 3, INT64_MIN, 1, false },
                                      { 3, INT64_MAX, 1, true }
@@ -249,7 +250,7 @@ static void refuses_bad_slices(void **state)
     assert_fails(tnf_read_slice(out, 20, &o, all, &e), TNF_EUNSUPPORTED);
     part.flags = 0;
     static const tnf_type opaque = { "theirs", TNF_U8, TNF_NUMBER_OPAQUE, 0 };
-    part.type = &opaque; /* nobody knows how wide it is */
+    part.type = &opaque; /* its width is unknown */
     assert_int_not_equal(tnf_read_slice(out, 20, &o, all, &e), TNF_OK);
     part.type = tnf_type_of(TNF_U8);
     o.layout = tnf_layout_named("strings/1", 9);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* snappy: raw blocks there and back, also through libsnappy where it can be loaded; sizes that must
- * agree, damage. */
+/* snappy: raw blocks in both directions, also through libsnappy if it can be loaded; sizes that
+ * must match, damaged blocks. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "codec/blocks.h"
@@ -15,7 +15,7 @@ static const tnf_allocator *default_allocator(void)
     return &a;
 }
 
-/* Of libsnappy's <snappy-c.h>; 0 is success. */
+/* From libsnappy's <snappy-c.h>; 0 means success. */
 typedef int peer_fn(const char *in, size_t n, char *out, size_t *out_n);
 
 static peer_fn *find_peer(const char *name)
@@ -28,7 +28,7 @@ static peer_fn *find_peer(const char *name)
     return found;
 }
 
-/* Bytes of many kinds: ever the same, few words, noise, and all three in turn. */
+/* Bytes of several kinds: all the same, a few words, noise, and all three in turn. */
 static void make_plain(uint8_t *p, size_t n, unsigned how)
 {
     uint32_t noise = how + 1;
@@ -62,7 +62,7 @@ static void both_ways(const uint8_t *plain, size_t n)
         memset(back, 0, n);
         assert_ok(tnf_snappy_decode(theirs, most, back, n, &e));
         assert_memory_equal(plain, back, n);
-        assert_true(b.n <= most + most / 4 + 8); /* about as short */
+        assert_true(b.n <= most + most / 4 + 8); /* about the same size */
         free(theirs);
     }
     tnf_buf_free(&b);
@@ -133,7 +133,7 @@ static void refuses_damage(void **state)
     uint8_t back[64];
     assert_fails(tnf_snappy_size("\xff\xff\xff", 3, &n, &e), TNF_EFORMAT);
     assert_fails(tnf_snappy_size("", 0, &n, &e), TNF_EFORMAT);
-    /* 2 GiB out of six bytes: said, but impossible */
+    /* 2 GiB from six bytes: claimed, but impossible */
     assert_fails(tnf_snappy_size("\x80\x80\x80\x80\x08\x00", 6, &n, &e), TNF_EFORMAT);
     assert_says("cannot be decoded");
     assert_fails(tnf_snappy_decode("\x05\xf0", 2, back, 5, &e), TNF_EFORMAT);
@@ -205,7 +205,7 @@ static void streams_come_back(void **state)
     for (size_t i = 0; i < sizeof plain; i++)
         plain[i] = (uint8_t)(i / 3);
     assert_int_equal(there_and_back(NULL, plain, sizeof plain, &error), TNF_OK);
-    for (uint64_t n = 1;; n++) { /* no memory, each time a little later */
+    for (uint64_t n = 1;; n++) { /* each allocation fails once */
         struct memory_log log = { .fail_at = n };
         tnf_allocator a = memory_allocator(&log);
         tnf_status status = there_and_back(&a, plain, sizeof plain, &error);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What all sources share: bounds, and which calls reach a back-end. */
+/* Properties of all sources: bounds, and which calls reach a back-end. */
 #include "../support/unit.h"
 #include "base/error.h"
 #include "io/source.h"
 
-/* A back-end that notes what it was asked. */
+/* A back-end that records its calls. */
 struct log {
     unsigned reads, maps, many, advised, closed;
     uint64_t offset, n;
@@ -92,7 +92,7 @@ static void reads_within_bounds(void **state)
         assert_fails(tnf_source_read_many(s, &range, 1, &e), TNF_ETRUNCATED);
         assert_null(tnf_source_map(s, beyond[i].offset, beyond[i].n));
     }
-    assert_int_equal(log.reads, 2); /* none of it reached the back-end */
+    assert_int_equal(log.reads, 2); /* no other call reached the back-end */
     assert_int_equal(log.many + log.maps, 0);
     assert_non_null(tnf_source_map(s, 10, 90));
     tnf_source_close(s);
@@ -116,7 +116,7 @@ static void many_ranges(void **state)
         assert_int_equal(b[3], 53);
         assert_int_equal(log.many, k);
         if (!k)
-            assert_int_equal(log.reads, 2); /* never for nothing */
+            assert_int_equal(log.reads, 2); /* an empty read makes no call */
         tnf_source_close(s);
     }
 }
@@ -168,7 +168,7 @@ static void bad_ops_are_refused(void **state)
     ops.read_at = NULL;
     assert_fails(tnf_source_custom(&s, &ops, &log, 1, &e), TNF_EINVAL);
     assert_fails(tnf_source_custom(&s, NULL, &log, 1, &e), TNF_EINVAL);
-    assert_int_equal(log.closed, 0); /* ctx stays the caller's */
+    assert_int_equal(log.closed, 0); /* ctx still belongs to the caller */
 }
 
 static void reads_memory(void **state)

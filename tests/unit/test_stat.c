@@ -74,7 +74,7 @@ static tnf_file *file_of(const char *type, uint64_t n, const void *data, tnf_sin
     return file;
 }
 
-/* All bytes there are, for every type: counted one by one from what tnf_type_decode() says. */
+/* All 256 bytes, for every type: counted one by one from the results of tnf_type_decode(). */
 static void every_type(void **state)
 {
     (void)state;
@@ -128,8 +128,8 @@ static void every_type(void **state)
     }
 }
 
-/* Without deviation and histogram, as verify wants them: other loops, the same definitions. Long
- * enough for whole vectors and what is left of them, short enough to count one by one. */
+/* Without deviation and histogram, as verify uses them: other loops, the same definitions. The data
+ * are long enough for complete vectors and a rest, and short enough to count one by one. */
 static void plain_values(void **state)
 {
     (void)state;
@@ -182,8 +182,9 @@ static void plain_values(void **state)
         }
 }
 
-/* How many subnormals there are, counted by hand from the definitions of the types. */
-/* Ends of a range that doubles round, wherever they stand and however they are counted. */
+/* The number of subnormals, counted by hand from the definitions of the types. */
+/* The smallest and largest integers, which doubles would round, at any place, and by every way of
+ * counting. */
 static void exact_integers(void **state)
 {
     (void)state;
@@ -217,7 +218,7 @@ static void exact_integers(void **state)
         }
 }
 
-/* They are numbers in all figures, even if the program treats them as 0. */
+/* They are numbers in all statistics, even if the program treats them as 0. */
 static void subnormals_are_numbers(void **state)
 {
     (void)state;
@@ -248,7 +249,7 @@ static void counts_subnormals(void **state)
     (void)state;
     static const struct {
         const char *type;
-        uint64_t in_256; /* of the 256 bytes there are, or of halves up to 0x00ff */
+        uint64_t in_256; /* of all 256 bytes, or of the halves up to 0x00ff */
     } known[] = {
         { "f8_e4m3fn", 14 }, { "f8_e5m2", 6 },  { "f8_e4m3fnuz", 14 }, { "f8_e5m2fnuz", 6 },
         { "f8_e8m0", 0 },    { "f4_e2m1", 64 }, { "u8", 0 },           { "i8", 0 },
@@ -284,7 +285,7 @@ static void counts_subnormals(void **state)
     tnf_sink_close(sink);
 }
 
-/* A tensor of several pieces: the same figures on one thread and on many, and the right ones. */
+/* A tensor of several pieces: the same statistics on one thread and on many, and the right ones. */
 static void pieces_and_threads(void **state)
 {
     (void)state;
@@ -318,7 +319,7 @@ static void pieces_and_threads(void **state)
     assert_int_equal(one.counts.elements, n);
     assert_int_equal(one.counts.nan, 1);
     assert_true(one.counts.min == -499.5 && one.counts.max == 499.5);
-    /* of 0 … 999, whole rounds but for the last 880: mean and deviation by the formulas */
+    /* of 0 … 999, in complete rounds except the last 880: mean and deviation by the formulas */
     double sum = 0, squares = 0;
     for (size_t i = 0; i + 1 < n; i++) {
         sum += (double)x[i];
@@ -342,7 +343,7 @@ static bool named_b(void *ctx, const tnf_object *o)
     return o->name.p[0] == 'b';
 }
 
-/* More tensors than a batch holds, in order; a few of them; bins as wanted. */
+/* More tensors than a batch has, in order; only some of them; the requested number of bins. */
 static void batches_in_order(void **state)
 {
     (void)state;

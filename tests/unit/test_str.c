@@ -91,7 +91,7 @@ static void test_uint(void **state)
     assert_false(tnf_str_uint(&n, STR("\xb1"))); /* not below '0' */
 }
 
-/* Digits are taken as far as they go; what does not fit is the largest number. */
+/* Digits are read up to the first other byte; a number that is too large becomes the largest. */
 static void test_digits(void **state)
 {
     static const struct {

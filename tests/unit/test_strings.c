@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings without a copy: from the parts, from the format's own bytes, and the reason when there
- * are none. */
+/* Strings without a copy: from the parts, from the format's own bytes, and the reason if there are
+ * none. */
 #include "../support/fake.h"
 #include "../support/little.h"
 
@@ -108,6 +108,14 @@ static tnf_status lend_strings(tnf_reader *r, uint64_t key, tnf_strings *out, tn
     return TNF_OK;
 }
 
+static tnf_status decode_zeros(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                               tnf_error *e)
+{
+    (void)r, (void)key, (void)offset, (void)e;
+    memset(dst, 0, n);
+    return TNF_OK;
+}
+
 static void by_the_format(void **state)
 {
     (void)state;
@@ -122,6 +130,8 @@ static void by_the_format(void **state)
     parts[1].origin = &f.file->origin;
     parts[1].offset = 7;
     tnf_object o = strings_of(parts, &count);
+    assert_fails(tnf_strings_map(&s, &o, &e), TNF_EINVAL); /* nothing can read the part */
+    f.format.decode = decode_zeros;
     assert_fails(tnf_strings_map(&s, &o, &e), TNF_EUNSUPPORTED); /* no such function */
     assert_says("encoded in the file");
     f.format.strings = lend_strings;

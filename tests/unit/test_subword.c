@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* N-grams and hashes, against what finalfusion's, fastText's and floret's own tests and programs
- * give. */
+/* N-grams and hashes, compared with the tests and programs of finalfusion, fastText and floret. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "ext/emb/subword.h"
@@ -64,7 +63,7 @@ static void extracts_ngrams(void **state)
     expect_text("", 2, 6, true, "<>");
     expect_text("", 1, 6, true, "<> < >");
     expect_text("Test", 10, 11, true, "");
-    expect_text("aa", 1, 2, false, "aa a a"); /* repeated ones are repeated */
+    expect_text("aa", 1, 2, false, "aa a a"); /* repeated n-grams stay repeated */
 }
 
 static int compare_ascending(const void *a, const void *b)
@@ -178,7 +177,7 @@ static void hashes_of_ngrams(void **state)
     assert_true(h[0] == 0xcbd8a7b341bd9b02 && h[1] == 0x5b1e906a48ae1d19);
 }
 
-/* The shortcut for small numbers gives the same hash as byte by byte. */
+/* The fast way for small numbers gives the same hash as byte by byte. */
 static void fnv_by_bytes(void **state)
 {
     static const uint32_t points[] = { 0, 255, 256, 0x9a8c, 0x1f600, 'x' };

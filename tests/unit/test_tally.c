@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tallies against counting one by one in long double, for every instruction set of this machine. */
+/* Tallies, compared with counting one by one in long double, for every instruction set of this
+ * machine. */
 #include "../support/unit.h"
 #include "base/bytes.h"
 #include "base/half.h"
@@ -72,7 +73,7 @@ static void check_tally(const tnf_tally *t, const double *x, size_t n, double ti
     close_to(t->squares, s.squares, s.squares + far * far);
 }
 
-/* Weights, and among them what is rare; of every length up to a few vectors. */
+/* Weights, with rare numbers among them; of every length up to a few vectors. */
 static double some_weight(unsigned kind)
 {
     double weight = ((double)(next_random() >> 11) * 0x1p-53 - 0.5) * 4;
@@ -113,7 +114,7 @@ static void tallies_doubles(void **state)
         }
 }
 
-/* Where mean and squares taken over all at once would cancel. */
+/* Numbers far from zero: with sums over all at once, mean and squares would cancel. */
 static void far_from_zero(void **state)
 {
     (void)state;
@@ -168,7 +169,7 @@ static void tallies_repeated(void **state)
 #define RETURNS_QUIET false
 #endif
 
-/* Every half there is, by every set of loops, against base/half.c. */
+/* All halves, by every set of loops, compared with base/half.c. */
 static void widens_halves(void **state)
 {
     (void)state;
@@ -196,7 +197,7 @@ static void widens_halves(void **state)
     }
 }
 
-/* Weights cut to halves, and anything at all; at an odd address. */
+/* Weights as halves, and random bits; at an odd address. */
 static void short_floats(void **state)
 {
     (void)state;
@@ -209,7 +210,7 @@ static void short_floats(void **state)
                     uint16_t bits = (uint16_t)(next_random() >> 30);
                     if (kind == 0) /* normal numbers, near 1 */
                         bits = (uint16_t)((bits & 0x83ff) | (brain ? 0x3f00 : 0x3800));
-                    if (kind == 1 && next_random() % 50) /* few that are not finite */
+                    if (kind == 1 && next_random() % 50) /* a few that are not finite */
                         bits &= 0xbfff;
                     memcpy(h + 1 + 2 * i, &bits, 2);
                     d[i] = (double)(brain ? tnf_bf16_to_f32(bits) : tnf_f16_to_f32(bits));
@@ -224,7 +225,7 @@ static void short_floats(void **state)
             }
 }
 
-/* Sums of f16 are exact: of numbers that any rounding would spoil. */
+/* Sums of f16 are exact, also for numbers that any rounding would change. */
 static void exact_halves(void **state)
 {
     (void)state;
@@ -243,7 +244,7 @@ static void exact_halves(void **state)
     }
 }
 
-/* The smallest and largest there are, all equal, and anything. */
+/* The smallest and the largest numbers, equal numbers, and random ones. */
 static void tallies_integers(void **state)
 {
     (void)state;
@@ -341,7 +342,7 @@ static void small_floats(void **state)
             for (size_t n = 1; n <= 60000; n = n < 300 ? n + 1 : n * 3 + 1) {
                 const tnf_small_type *type = tnf_small_named(ids[k]);
                 uint64_t counts[256] = { 0 }, want[256] = { 0 };
-                for (size_t i = 0; i < n; i++) /* all, none of the special ones, few, one sign */
+                for (size_t i = 0; i < n; i++) /* random; no special ones; few; one sign */
                     x[i] = (uint8_t)(kind == 0   ? next_random()
                                      : kind == 1 ? (next_random() & 0x3f) + 0x91
                                      : kind == 2 ? (next_random() & 0x83) | 1
@@ -356,7 +357,7 @@ static void small_floats(void **state)
                 check_tally(&counted, d, n, type->tiny);
                 assert_memory_equal(counts, want, sizeof want);
                 tnf_tally_small(&t, type, x, n, NULL);
-                counted.squares = 0; /* otherwise the same bits, looked up or counted */
+                counted.squares = 0; /* otherwise the same bits, by table or counted */
                 assert_memory_equal(&t, &counted, sizeof t);
             }
 }
@@ -409,7 +410,7 @@ static void loops_agree(void **state)
         }
 }
 
-/* Against floor(). */
+/* Compared with floor(). */
 static void places_of_numbers(void **state)
 {
     (void)state;

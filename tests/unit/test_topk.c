@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The k best, against sorting everything. */
+/* The k best, compared with sorting everything. */
 #include "../support/check.h"
 #include "../support/unit.h"
 #include "ext/emb/topk.h"
@@ -8,7 +8,7 @@
 
 #define N 500u
 
-/* Ties by the last digit, to have an order that is not that of the rows. */
+/* Ties are ordered by the last digit, which is different from the order of the rows. */
 static int by_digit(const void *ctx, uint64_t a, uint64_t b)
 {
     (void)ctx;
@@ -68,7 +68,7 @@ static void best_of_all(void **state)
     }
 }
 
-/* However the work is divided, and in whichever order it comes. */
+/* For any division of the work, and in any order. */
 static void merges_parts(void **state)
 {
     enum { K = 20, PARTS = 4 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every width and many sizes around a tile's, against the definition, element by element; nothing
- * beside the matrix is touched. */
+/* Every width, and many sizes near that of a tile, compared with the definition, element by
+ * element; no byte beside the matrix changes. */
 #include "kernels/transpose.h"
 
 #include <setjmp.h>
@@ -42,8 +42,8 @@ static void all_sizes(void **state)
                 check_transposed(sizes[r], sizes[c], width, (r + c) % 3);
 }
 
-/* A megabyte goes past the cache, by whole lines or, where rows do not begin with one, by panels.
- */
+/* A megabyte is written past the cache, in complete lines, or in panels if rows do not begin with a
+ * line. */
 static void large_matrices(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What readers build trees with: the set of a map's keys, the stack, the wrappers. */
+/* The tools of readers for building trees: the set of a map's keys, the stack, the wrappers. */
 #include "wire_bytes.h"
 
 #include "wire/tree.h"

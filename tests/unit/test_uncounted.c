@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of attributes that do not count: what formats declare, no more and no less, since
- * hashes must not depend on which formats are built in. */
+/* The table of attributes that do not count has exactly those that formats declare, since hashes
+ * must not depend on the formats that are built in. */
 #include "../support/unit.h"
 #include "core/core.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Undo files from an untrusted source: which are valid, which are not even read, and that no byte
- * is restored that the file's own change did not cover. The test builds them from the drawing in
- * io/undo.c, not with the code that writes them. */
+/* Undo files from an untrusted source: valid ones, ones that are not even read, and that no byte is
+ * restored outside the file's own change. The test builds them from the drawing in io/undo.c, not
+ * with the code that writes them. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include "base/bytes.h"
@@ -116,7 +116,7 @@ static void the_real_thing(void **state)
     write_file("0xy?45uv89");
     write_undo(&m);
     expect_undo(TNF_UNDO_FOREIGN, "0xy?45uv89");
-    m.bytes[40] ^= 1; /* the digest is of other bytes: never acted on */
+    m.bytes[40] ^= 1; /* the digest belongs to other bytes, so the undo file is not used */
     bytes_to_file(undo, m.bytes, m.n + 32);
     expect_undo(TNF_UNDO_WHOLE, "0xy?45uv89");
 }
@@ -137,7 +137,7 @@ static void cut_off(void **state)
     write_file("a1234");
     write_undo(&m);
     expect_undo(TNF_UNDO_MIXED, "a1234END");
-    write_file("b1234xyz"); /* the planted one of another file */
+    write_file("b1234xyz"); /* the undo file of another file */
     write_undo(&m);
     expect_undo(TNF_UNDO_FOREIGN, "b1234xyz");
 }
@@ -156,7 +156,7 @@ static void files_that_grew(void **state)
     write_file("abwx");
     write_undo(&m);
     expect_undo(TNF_UNDO_MIXED, "abcd");
-    write_file("abcdyz??"); /* nobody wrote that */
+    write_file("abcdyz??"); /* no change wrote these bytes */
     write_undo(&m);
     expect_undo(TNF_UNDO_FOREIGN, "abcdyz??");
 }
@@ -219,7 +219,7 @@ static void other_kinds(void **state)
     mixed_with_undo();
     assert_int_equal(chown(undo, 1234, (gid_t)-1), 0);
     expect_undo(TNF_UNDO_NONE, "xbcd");
-    assert_int_equal(chown(path, 1234, (gid_t)-1), 0); /* both are that user's: then it counts */
+    assert_int_equal(chown(path, 1234, (gid_t)-1), 0); /* both are that user's: it is used */
     expect_undo(TNF_UNDO_MIXED, "abcd");
 }
 
@@ -234,7 +234,7 @@ static void huge_undo_files(void **state)
     getrusage(RUSAGE_SELF, &before);
     assert_int_equal(look_at_undo(), TNF_UNDO_NONE);
     assert_int_equal(ftruncate(fd, 300 << 20), 0);
-    assert_int_equal(look_at_undo(), TNF_UNDO_WHOLE); /* no magic: was never acted on */
+    assert_int_equal(look_at_undo(), TNF_UNDO_WHOLE); /* no magic number: not used */
     getrusage(RUSAGE_SELF, &after);
     assert_true(after.ru_maxrss - before.ru_maxrss < 8 << 10);
     close(fd);

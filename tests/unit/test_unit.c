@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of length 1: by hand, and times their lengths again. */
+/* Rows of length 1: by hand, and multiplied with their lengths again. */
 #include "../support/unit.h"
 #include "base/unit.h"
 
@@ -17,7 +17,7 @@ static void by_hand(void **state)
     assert_true(tnf_unit_row(row, 0) == 0);
 }
 
-/* Squares that no float holds. */
+/* Rows whose squares are too large or too small for a float. */
 static void far_sizes(void **state)
 {
     (void)state;
@@ -27,7 +27,7 @@ static void far_sizes(void **state)
     assert_true(fabsf(large[0] - .6F) < 1e-6F && fabsf(small[1] - .8F) < 1e-6F);
 }
 
-/* Without a length to divide by a row is left alone, so that it can be had again. */
+/* A row whose length is not a finite float is not changed, so that it can be restored. */
 static void no_length(void **state)
 {
     (void)state;

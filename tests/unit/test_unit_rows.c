@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Word vectors for finalfusion's tools: scaled to length 1, with a tensor of norms; the plan
- * reports this and does not refuse it; and when the vectors stay as they are. */
+ * reports this and does not refuse it; and the cases in which the vectors do not change. */
 #include "emb_files.h"
 #include <math.h>
 
@@ -25,7 +25,7 @@ static void note_item(void *ctx, const tnf_plan_item *item)
         snprintf(s->why, sizeof s->why, "%.*s: %s", (int)item->name.n, item->name.p, item->reason);
 }
 
-/* A file of the other format with those vectors, or with those and rows of subwords. */
+/* A file of the other format with these vectors, or with them and rows of subwords. */
 static struct opened open_other(const char *format, bool subwords)
 {
     struct made m = { .format = format,
@@ -96,7 +96,7 @@ static void from_others(void **state)
     }
 }
 
-/* Rows of subwords are parts of vectors: they stay. */
+/* Rows of subwords are parts of vectors, so they are not changed. */
 static void subwords_stay(void **state)
 {
     struct seen s;
@@ -133,7 +133,7 @@ static void own_files_stay(void **state)
     }
 }
 
-/* Other formats take vectors as they are. */
+/* Other formats keep vectors unchanged. */
 static void others_do_not(void **state)
 {
     static const char *const formats[] = { "word2vec", "textdims", "safetensors", "ztensor2" };
@@ -149,7 +149,8 @@ static void others_do_not(void **state)
     close_opened(&x);
 }
 
-/* Words, vectors and norms multiplied in: what was there, to a rounding or two. */
+/* Words, and vectors multiplied with their norms, are the same as before, except for a rounding or
+ * two. */
 static void back_again(void **state)
 {
     enum { MANY = 3000, WIDE = 37 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The message for an unknown format names what the file is and what to do instead. */
+/* The message for an unknown format names the kind of the file and what to do instead. */
 #include "../support/unit.h"
 #include "core/core.h"
 
@@ -75,7 +75,7 @@ static void every_kind(void **state)
     }
 }
 
-/* No start of any of these reads past its end, and all give a sentence. */
+/* No beginning of these files causes a read beyond its end, and all give a message. */
 static void by_name(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* UTF-8: where a text stops being valid, as in CPython, for strings of all lengths. */
+/* UTF-8: the place at which a text stops being valid, as in CPython, for strings of all lengths. */
 #include "base/utf8.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Where CPython's bytes.decode() fails; -1: it does not fail. */
+/* The place at which CPython's bytes.decode() fails; -1: it does not fail. */
 static const struct {
     const char *bytes;
     size_t n;
@@ -97,8 +97,8 @@ static void four_byte_forms_are_counted(void **state)
     assert_int_equal(valid, (48 + 3 * 64 + 16) * 2 * 2);
 }
 
-/* One wrong byte at every place of a long string. The memory ends where the string does, so that a
- * read beyond it shows. */
+/* One wrong byte at every place of a long string. The memory ends with the string, so that reading
+ * further is detected. */
 static void every_position_is_looked_at(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void every_position_is_looked_at(void **state)
             assert_false(tnf_ascii(text, n));
             text[i] = 'a';
         }
-        text[n - 1] = '\xf0'; /* the lead of a sequence that is not there */
+        text[n - 1] = '\xf0'; /* the first byte of a sequence whose rest is missing */
         assert_false(tnf_utf8_valid(NULL, text, n));
         free(text);
     }

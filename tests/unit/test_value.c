@@ -31,7 +31,7 @@ static int tear_down(void **state)
     return leaked;
 }
 
-/* Replaced, found, removed and pushed behind the table's back. */
+/* Many keys are replaced, found and removed; some are added without the table. */
 static void many_keys(void **state)
 {
     enum { MANY = 100000 };
@@ -66,7 +66,7 @@ static void set_get_remove(void **state)
     tnf_error e;
     for (unsigned i = 0; i < 50; i++) {
         char key[8];
-        snprintf(key, sizeof key, "k%u", i); /* the key is copied: the same buffer serves */
+        snprintf(key, sizeof key, "k%u", i); /* the key is copied, so reusing the buffer works */
         assert_ok(tnf_attrs_set(&w->attrs, key, strlen(key), tnf_value_uint(i), &e));
     }
     assert_ok(tnf_attrs_set(&w->attrs, "k7xx", 2, tnf_value_uint(777), &e));
@@ -76,7 +76,7 @@ static void set_get_remove(void **state)
     assert_int_equal(map.kind, TNF_MAP);
     assert_int_equal(map.n, 52);
     assert_int_equal(tnf_value_get(&map, "k7")->as.u, 777);
-    assert_int_equal(map.as.members[7].value.as.u, 777); /* replaced where it stood */
+    assert_int_equal(map.as.members[7].value.as.u, 777); /* replaced at its place */
     assert_int_equal(map.as.members[7].key.p[2], 0);
     assert_true(tnf_value_get_n(&map, "a\0b", 3)->as.b);
     assert_null(tnf_value_get(&map, "a"));
@@ -138,7 +138,7 @@ static void numbers_of_every_width(void **state)
     assert_memory_equal(&v.as.f32, to_little(nan, 4, 1), 4); /* its bits are kept */
 }
 
-/* Everything that can be in a tree, once. */
+/* A tree with every kind of value. */
 static tnf_value sample_tree(void)
 {
     static const tnf_value items[] = { { .kind = TNF_NULL },

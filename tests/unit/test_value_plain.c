@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values made of the caller's memory, and what comes out of values, exactly or not at all. */
+/* Values made of the caller's memory, and reading values: exactly, or not at all. */
 #include "../support/unit.h"
 #include <tenfold/value.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Verifying: digests, rules on data, counts of values, and what stops it. */
+/* Verifying: digests, rules on data, counts of values, and errors that end it. */
 #include "../support/encoded.h"
 #include "../support/fake.h"
 #include "../support/little.h"
@@ -64,7 +64,7 @@ static void add_tensor(struct fake *f, const char *name, const char *type, uint6
     assert_ok(tnf_add_object(f->r, &o, 0, &e));
 }
 
-/* The check values of "123456789", as each algorithm's own documents give them. */
+/* The check values of "123456789", from the documents of each algorithm. */
 static void checks_digests(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void checks_digests(void **state)
     }
 }
 
-/* Some files digest what they store, others what it decodes to. */
+/* Some files have digests of stored bytes, others of decoded bytes. */
 static void digests_of_stored_bytes(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void digests_that_cannot_be_checked(void **state)
     add_tensor(&f, "b", "u8", 4, 4, 4, &short_one);
     assert_ok(verify_fake(&f, false, &t, &r, &e));
     assert_int_equal(r.undigested, 2);
-    assert_int_equal(r.problems, 1); /* of another length than its algorithm gives: it is wrong */
+    assert_int_equal(r.problems, 1); /* its length does not match its algorithm, so it is wrong */
     assert_int_equal(t.code, TNF_EDIGEST);
     assert_string_equal(t.name, "b");
     fake_end(&f);
@@ -211,19 +211,19 @@ static void counting_values(void **state)
     assert_int_equal(t.counts.zero, 2);
     assert_true(t.counts.min == -2.0 && t.counts.max == 3.0);
     fake_end(&f);
-    float bad[] = { NAN, INFINITY }; /* no finite value: both 0 */
+    float bad[] = { NAN, INFINITY }; /* no finite value, so both are 0 */
     from_little(bad, 4, 2);
     fake_begin(&f, bad, sizeof bad, 0, false);
     add_tensor(&f, "v", "f32", 2, 0, 8, NULL);
     assert_ok(verify_fake(&f, true, &t, &r, &e));
     assert_true(t.counts.min == 0.0 && t.counts.max == 0.0);
     fake_end(&f);
-    fake_begin(&f, v, sizeof v, 0, false); /* halves of complex numbers each count */
+    fake_begin(&f, v, sizeof v, 0, false); /* both halves of complex numbers count */
     add_tensor(&f, "v", "c64", 4, 0, 32, NULL);
     assert_ok(verify_fake(&f, true, &t, &r, &e));
     assert_int_equal(t.counts.elements, 8);
     fake_end(&f);
-    fake_begin(&f, "\x10\x32\x04", 3, 0, false); /* five of f4: the spare bits are none */
+    fake_begin(&f, "\x10\x32\x04", 3, 0, false); /* five of f4: the unused bits do not count */
     add_tensor(&f, "v", "f4_e2m1", 5, 0, 3, NULL);
     assert_ok(verify_fake(&f, true, &t, &r, &e));
     assert_int_equal(t.counts.elements, 5);
@@ -231,7 +231,7 @@ static void counting_values(void **state)
     fake_end(&f);
 }
 
-/* Blocks do not end where elements do: six bits, megabytes of them. */
+/* Blocks do not end with an element: six bits, megabytes of them. */
 static void across_blocks(void **state)
 {
     (void)state;
@@ -324,7 +324,7 @@ static void what_stops_it(void **state)
     f.log.fail_at = 1;
     assert_fails(verify_fake(&f, false, &t, &r, &e), TNF_ENOMEM);
     f.log.fail_at = 0;
-    assert_ok(tnf_verify(&r, f.file, NULL, &e)); /* nobody need listen */
+    assert_ok(tnf_verify(&r, f.file, NULL, &e)); /* no callback is needed */
     assert_int_equal(r.problems, 1);
     fake_end(&f);
 }
@@ -369,7 +369,7 @@ static void on_many_threads(void **state)
     tnf_digest_end(&d, sum);
     fake_begin(&f, bytes, (size_t)N * SIZE, 0, false);
     f.format.rule_names = &names;
-    for (int i = 0; i < N; i++) { /* 7, 14, 21 … have another digest, 33 bytes that are no bools */
+    for (int i = 0; i < N; i++) { /* 7, 14, 21 … have a wrong digest, 33 is not a valid bool */
         char name[8];
         snprintf(name, sizeof name, "%d", i);
         if (i == 33)
@@ -402,7 +402,7 @@ static void on_many_threads(void **state)
             assert_int_equal(h.numbers[i], want[i]);
             assert_string_equal(h.rules[i], want[i] == 33 ? "Data" : "Digest");
         }
-        o.canonical = true; /* which this format does not have */
+        o.canonical = true; /* this format does not support it */
         assert_fails(tnf_verify(&r, f.file, &o, &e), TNF_EUNSUPPORTED);
     }
     fake_end(&f);

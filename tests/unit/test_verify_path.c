@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Verifying a path that may not open: the problem is reported, the handle is returned if there is
- * one, and errors that are not in the file make the call fail. */
+ * one, and the call fails if the error is not in the file. */
 #include "../support/unit.h"
 /* after cmocka's */
 #include "../support/files.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual tensors against plain loops over the same numbers. */
+/* Virtual tensors, compared with plain loops over the same numbers. */
 #include "virtual_objects.h"
 
 #include <tenfold/build.h>
@@ -13,8 +13,7 @@
 static void casts_round_once(void **state)
 {
     (void)state;
-    /* As doubles the first lies between two floats of the same distance; as an integer it does not.
-     */
+    /* As a double, the first number is exactly between two floats; as an integer it is not. */
     static const uint64_t wide[] = { 0x40000040000001, 0x40000040000000, 16777217, 1,
                                      0xffffffffffffffff };
     static const float nearest[] = { 18014400656965632.0F, 18014398509481984.0F, 16777216.0F, 1.0F,
@@ -69,7 +68,8 @@ static void small_integers_are_numbers(void **state)
     }
 }
 
-/* What no kernel takes goes through doubles: all floats of four bits, and a rounding target. */
+/* Casts without a kernel go through doubles: all floats of four bits, and a target that needs
+ * rounding. */
 static void small_floats_are_numbers(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void casts_refuse(void **state)
 
 /* ----------------------------------------------------------------- slices */
 
-/* Element i of a packed tensor, at most 8 bits. */
+/* Element i of a packed tensor of at most 8 bits. */
 static unsigned packed_at(const uint8_t *p, uint64_t i, unsigned bits)
 {
     unsigned value = 0;
@@ -134,7 +134,7 @@ static void put_packed(uint8_t *p, uint64_t i, unsigned bits, unsigned value)
         p[(i * bits + k) / 8] |= (uint8_t)((value >> k & 1) << (i * bits + k) % 8);
 }
 
-/* Where an index lies. */
+/* The place of an index. */
 static uint64_t place_of(const tnf_object *o, const uint64_t *index)
 {
     uint64_t at = 0, stride = 1;
@@ -174,7 +174,7 @@ static void slice_one(const char *type, const tnf_slice *slices, tnf_order order
         uint64_t from[3];
         for (int d = 0; d < 3; d++)
             from[d] = (uint64_t)(slices[d].start + (int64_t)index[d] * slices[d].step);
-        for (unsigned b = 0; !empty && b < t->bits; b += 8) /* a byte or less at a time */
+        for (unsigned b = 0; !empty && b < t->bits; b += 8) /* one byte or less at a time */
             put_packed(expected, t->bits < 8 ? n : n * (t->bits / 8) + b / 8,
                        t->bits < 8 ? t->bits : 8,
                        packed_at(bytes,
@@ -253,7 +253,7 @@ static void bytes_are_swapped(void **state)
     tnf_virtual *v = make_virtual(&o, &how);
     assert_holds(tnf_virtual_object(v), u32s, 16);
     tnf_virtual_free(v);
-    o = dense_object(&part, "c64", bytes, 16, SHAPE(2), TNF_ORDER_C); /* half by half */
+    o = dense_object(&part, "c64", bytes, 16, SHAPE(2), TNF_ORDER_C); /* in two halves */
     v = make_virtual(&o, &how);
     assert_holds(tnf_virtual_object(v), u32s, 16);
     tnf_virtual_free(v);
@@ -261,7 +261,7 @@ static void bytes_are_swapped(void **state)
 
 /* ----------------------------------------------------------------- pieces */
 
-/* A whole of [4,6,5] bytes cut at some places, put together again. */
+/* A tensor of [4,6,5] bytes is cut at some places, and joined again. */
 static void put_together(const uint64_t *const cuts[3], const size_t ncuts[3])
 {
     static const uint64_t whole[3] = { 4, 6, 5 };
@@ -367,7 +367,7 @@ static void rows_are_joined(void **state)
     assert_fails(tnf_virtual_new(&v, sources, 2, &how, &e), TNF_EINVAL);
 }
 
-/* ---------------------------------------------- how much is read, and by whom */
+/* -------------------------------------------- how much is read, and how often */
 
 static uint64_t bytes_read;
 
@@ -379,7 +379,7 @@ static tnf_status count_read(void *ctx, uint64_t offset, void *dst, size_t n, tn
     return TNF_OK;
 }
 
-/* A file in memory behind a source that counts what is read of it. */
+/* A file in memory, with a source that counts the bytes that are read. */
 struct counted {
     uint8_t *bytes;
     tnf_file *file;
@@ -415,7 +415,7 @@ static struct counted open_counted(void)
     return c;
 }
 
-/* f16 to f32, columns 3 to 66 of it, columns first, and as bf16: four deep. */
+/* Four levels: f16 to f32, its columns 3 to 66, in column-major order, as bf16. */
 static const tnf_object *nest_four(tnf_virtual *v[4], const tnf_object *o)
 {
     const tnf_slice slices[] = { { 0, 1, ROWS, false }, { 3, 1, 64, false } };
@@ -458,14 +458,14 @@ static void little_is_read(void **state)
     uint8_t row[4 * ROWS];
     const tnf_slice one[] = { { 5, 1, 1, true }, { 0, 1, ROWS, false } };
     assert_ok(tnf_read_slice(row, sizeof row, tnf_virtual_object(v), one, &e));
-    assert_int_equal(bytes_read, 2 * ROWS); /* that row as it is stored */
+    assert_int_equal(bytes_read, 2 * ROWS); /* the stored bytes of that row */
     for (size_t i = 0; i < ROWS; i++)
         assert_true(float_at(row, i) == ldexpf((float)i, -24));
     const void *view;
     assert_fails(tnf_map(&view, tnf_virtual_object(v)->parts, &e), TNF_EUNSUPPORTED);
     assert_says("the values are computed");
     tnf_virtual_free(v);
-    /* rows that lie together are a piece of the file */
+    /* contiguous rows are one range of the file */
     const tnf_slice rows[] = { { 8, 1, 2, false }, { 0, 1, ROWS, false } };
     how.kind = TNF_VIRTUAL_SLICE;
     how.slices = rows;
@@ -492,7 +492,7 @@ static void *read_shared(void *ctx)
         if (tnf_read_part(got, n, shared->parts, from, &error) != TNF_OK ||
             memcmp(got, whole + from, n) != 0) {
             free(got);
-            return ctx; /* anything but NULL */
+            return ctx; /* any pointer except NULL */
         }
     }
     free(got);

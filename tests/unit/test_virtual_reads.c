@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual tensors of every kind: a row costs the bytes that it is made of and no others, and
- * sixteen threads that read at once get the same (the same test runs under ThreadSanitizer). */
+/* Virtual tensors of every kind: reading a row costs only the bytes that it is made of, and sixteen
+ * threads that read at the same time get the same (the same test runs under ThreadSanitizer). */
 #include "virtual_objects.h"
 
 #include <tenfold/build.h>
@@ -28,7 +28,7 @@ static tnf_status count_read(void *ctx, uint64_t offset, void *dst, size_t n, tn
 
 /* ------------------------------------------------------------------ a file */
 
-/* Any bytes of which no float is NaN or infinite: the upper bits of each 16 are few. */
+/* Random bytes in which no float is NaN or infinite: the upper bits of each 16 have few values. */
 static uint8_t noise[ROWS * WIDTH * 2];
 
 static tnf_part part_of_noise(const char *role, const char *type, size_t n)
@@ -157,8 +157,8 @@ static void read_by_threads(void)
     }
 }
 
-/* One of its rows, or columns where these come first, costs no more than `most` bytes of the file.
- */
+/* Reading one of its rows (or columns, if it is column-major) costs at most `most` bytes of the
+ * file. */
 static void check_row_cost(const char *const *names, const tnf_virtual_how *how, uint64_t most)
 {
     const tnf_object *sources[MOST];
@@ -219,7 +219,7 @@ static void rows_of_scaled(void **state)
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     how.kind = TNF_VIRTUAL_SCALED;
     check_row_cost(NAMES("fp8", "scales"), &how,
-                   WIDTH); /* the scales are read once, when it is made */
+                   WIDTH); /* the scales are read once, when the tensor is made */
 }
 
 static void made_blocks(void **state)
@@ -249,7 +249,8 @@ static void rows_of_swapped(void **state)
     check_row_cost(NAMES("dense"), &how, 2 * WIDTH);
 }
 
-/* A column has a number of every row: a unit of up to 16 MiB is turned at once, here all of it. */
+/* A column has a number of every row. A unit of up to 16 MiB is transposed at once, here the
+ * complete tensor. */
 static void columns_of_turned(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers that quantized tensors stand for, against the formulas of their layouts. */
+/* The numbers that quantized tensors represent, compared with the formulas of their layouts. */
 #include "virtual_objects.h"
 
 /* ----------------------------------------------------------------- values */
@@ -48,12 +48,12 @@ static void groups_become_numbers(void **state)
     o.attrs = &attrs;
     tnf_virtual *v = make_virtual(&o, NULL);
     floats_are(tnf_virtual_object(v), expected, 16);
-    assert_int_equal(tnf_virtual_object(v)->attrs->n, 1); /* what is not about the layout */
+    assert_int_equal(tnf_virtual_object(v)->attrs->n, 1); /* not of the layout */
     assert_string_equal(tnf_virtual_object(v)->attrs->as.members[0].key.p, "mine");
     tnf_virtual_free(v);
 }
 
-/* The most significant first, an implied zero, groups along the first axis. */
+/* The most significant bits first, an implied zero, groups along the first axis. */
 static void crossing_groups_become_numbers(void **state)
 {
     (void)state;
@@ -244,7 +244,7 @@ static void scales_multiply(void **state)
     static const uint64_t wrong[] = { 64, 3 };
     how.block = wrong;
     assert_fails(tnf_virtual_new(&v, sources, 2, &how, &e), TNF_EINVAL);
-    objects[1].rank = 0; /* one for all */
+    objects[1].rank = 0; /* a single scale for all */
     parts[1].nbytes = 4;
     how.block = NULL;
     assert_ok(tnf_virtual_new(&v, sources, 2, &how, &e));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What must be escaped, by the standard's own names, and that messages do escape it. */
+/* Characters that must be escaped, by their names in the standard, and that messages escape
+ * them. */
 #include "../support/unit.h"
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The VS format through the model: pieces of decoded tensors, options of the writer, extras in
- * their places, what cannot be written, files that change while they are open. */
+/* The VS format through the model: pieces of decoded tensors, options of the writer, the places of
+ * extras, content that cannot be written, files that change while they are open. */
 #include "../support/files.h"
 #include "../support/little.h"
 #include "../support/memory.h"
@@ -21,7 +21,7 @@ static tnf_file *open_fixture(const char *name)
     return file;
 }
 
-/* Saves to memory with one option ("" for none); the bytes are to be freed. */
+/* Saves to memory with one option ("" for none); the caller frees the bytes. */
 static tnf_status save_to_memory(const tnf_builder *b, const char *key, const char *value,
                                  struct bytes *out, tnf_error *e)
 {
@@ -52,7 +52,7 @@ static struct bytes save_file(const tnf_file *file, const char *key, const char 
     return out;
 }
 
-/* Any piece of any part is that piece of the whole. */
+/* Any piece of any part has the same bytes as in the whole. */
 static void reads_any_piece(void **state)
 {
     (void)state;
@@ -79,7 +79,7 @@ static void reads_any_piece(void **state)
     }
 }
 
-/* Vectors larger than what is read at a time, and one larger than the window. */
+/* Vectors larger than one read, and one larger than the buffer. */
 static void large_vectors(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static void large_vectors(void **state)
     }
 }
 
-/* Blocks nobody knows, extra bytes, reserved bits: VS to VS is the same file. */
+/* Unknown blocks, extra bytes, reserved bits: saving as VS gives the same file. */
 static void unknown_stays_verbatim(void **state)
 {
     (void)state;
@@ -185,11 +185,11 @@ static void from_anywhere(void **state)
     assert_int_equal(out.n, sizeof want - 1);
     assert_memory_equal(out.p, want, out.n);
     free(out.p);
-    /* pack says what is done when nothing else does */
+    /* the attribute counts if there is no option */
     tnf_value one = { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = 1 };
     assert_ok(tnf_builder_set(b, NULL, "vs.pack", &one, &e));
     assert_ok(save_to_memory(b, "", "", &out, &e));
-    assert_int_equal(out.p[12], 1);     /* in the meta block, */
+    assert_int_equal(out.p[12], 1);     /* in the meta block */
     assert_int_equal(out.p[16 + 8], 2); /* and of the first vector */
     free(out.p);
     tnf_builder_free(b);
@@ -203,7 +203,7 @@ static void refuses_bad_rows(void **state)
     static const float v[] = { 1, 2, 3, 4 };
     static const uint64_t up[] = { 0, 1, 2 }, down[] = { 0, 2, 1 }, three[] = { 0, 0, 0, 0 };
     tnf_builder *b = build_points(2, v);
-    add_appdata(b, 2, up, "\x07\xc1", 2); /* c1 is never used */
+    add_appdata(b, 2, up, "\x07\xc1", 2); /* c1 is never used in MessagePack */
     assert_fails(save_to_memory(b, "", "", &out, &e), TNF_EINVAL);
     assert_says("row 1 of appdata");
     free(out.p);
@@ -244,7 +244,7 @@ static void note_first(void *first, uint64_t from, uint64_t to)
         *(uint64_t *)first = to;
 }
 
-/* An open file is what it was when it was opened, whatever others do to it since. */
+/* An open file keeps its content, even if other processes change it. */
 static void changed_while_open(void **state)
 {
     (void)state;
@@ -277,20 +277,20 @@ static void changed_while_open(void **state)
     assert_memory_equal((const uint8_t *)back, (const uint8_t *)v, sizeof v);
     assert_ok(tnf_points_compact(p, 0, note_first, &offsets[0], &e));
     memset(back, 0, sizeof back);
-    assert_ok(tnf_read(back, sizeof back, points, &e)); /* the old file is still there for us */
+    assert_ok(tnf_read(back, sizeof back, points, &e)); /* the open handle still has the old file */
     assert_memory_equal((const uint8_t *)back, (const uint8_t *)v, sizeof v);
     tnf_close(file);
     assert_ok(tnf_open(&file, path, NULL, &e));
     assert_int_equal(tnf_find(file, "points")->shape[0], N + 9);
     assert_ok(tnf_points_delete(p, &offsets[0], 1, TNF_POINTS_SHRED, &e));
-    points = tnf_find(file, "points"); /* what was wiped is gone, and that is told */
+    points = tnf_find(file, "points"); /* wiped points cannot be read */
     float all[N + 9][4];
     assert_int_equal(tnf_read(all, sizeof all, points, &e), TNF_EFORMAT);
     tnf_close(file);
     tnf_points_close(p);
 }
 
-/* A limit on what a file may ask for holds for application data too. */
+/* Limits also apply to application data. */
 static void limits_hold(void **state)
 {
     (void)state;

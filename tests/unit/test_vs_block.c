@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The syntax of VS: varints against the vectors that came with the description (the second column
- * is what the author's own tests pin for the other order), meta blocks, points. */
+/* The syntax of VS: varints, compared with the vectors of the description (the second column has
+ * those of the author's own tests for the other order), meta blocks, points. */
 #include "../support/unit.h"
 #include "formats/vs/block.h"
 
@@ -202,7 +202,7 @@ static void checks_app_data(void **state)
     (void)state;
     tnf_error e;
     assert_ok(tnf_vs_check_app("\x80", 1, 0, &e));
-    assert_ok(tnf_vs_check_app("\xda\x00\x01x", 4, 0, &e)); /* longer than need be */
+    assert_ok(tnf_vs_check_app("\xda\x00\x01x", 4, 0, &e)); /* longer than necessary */
     assert_fails(tnf_vs_check_app("\xc0\xc0", 2, 50, &e), TNF_EFORMAT);
     assert_int_equal(e.offset, 51);
     assert_fails(tnf_vs_check_app("\x92\x01", 2, 50, &e), TNF_EFORMAT);

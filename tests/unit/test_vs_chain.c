@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walking blocks: small ones in large steps, large ones skipped, every kind of end. */
+/* Walking blocks: many small ones are read at once, large ones are skipped; every kind of end. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "formats/vs/chain.h"
@@ -7,7 +7,7 @@
 struct file {
     uint8_t *p;
     size_t n;
-    uint64_t read; /* bytes asked for */
+    uint64_t read; /* number of bytes that were read */
     unsigned calls, fail_at;
 };
 
@@ -65,7 +65,7 @@ static void walks_blocks(void **state)
     }
     assert_ok(tnf_vs_chain_next(&c, &e));
     assert_true(c.type == TNF_VS_END && c.terminal && c.at == at);
-    assert_true(f.read < f.n); /* what was jumped over was not read */
+    assert_true(f.read < f.n); /* skipped bytes were not read */
     tnf_vs_chain_free(&c);
     free(f.p);
 }
@@ -96,7 +96,7 @@ static void every_end(void **state)
     free(f.p);
 }
 
-/* Neither a read that fails nor missing memory is forgotten. */
+/* A failed read or allocation stays an error. */
 static void failures_are_told(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void failures_are_told(void **state)
     assert_ok(tnf_vs_chain_next(&c, &e));
     assert_int_equal(tnf_vs_chain_next(&c, &e), TNF_EIO);
     c.next = c.at;
-    assert_ok(tnf_vs_chain_next(&c, &e)); /* it was read again, not believed to be there */
+    assert_ok(tnf_vs_chain_next(&c, &e)); /* it was read again */
     assert_int_equal(c.type, 'y');
     tnf_vs_chain_free(&c);
     free(f.p);

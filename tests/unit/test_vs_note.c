@@ -8,10 +8,10 @@
 
 #define CHECK_0 0x4241ec83510c344aull
 #define CHECK_1 0x15d992e75238f071ull
-#define END     91u /* where '$' stands: three points of 25 bytes from 16 on */
+#define END     91u /* the place of '$': three points of 25 bytes, from 16 on */
 
-/* Points 0 and 2, at 16 and 66; the checks are XXH3-64 of 91, 16, 66, 2 and the flags as u64, by
- * another program than ours. */
+/* Points 0 and 2, at 16 and 66; another program computed the checks, XXH3-64 of 91, 16, 66, 2 and
+ * the flags as u64. */
 static void put_note(uint8_t note[48], uint64_t flags)
 {
     tnf_put_le64(note, 16);
@@ -80,7 +80,7 @@ static void readers_see_them_deleted(void **state)
     assert_int_equal(tnf_find(f, "points")->shape[0], 1);
     assert_non_null(strstr(tnf_file_info(f)->warnings[0].message, "deletion of 2 points"));
     tnf_close(f);
-    struct bytes b = bytes_of_file(path); /* nobody wrote */
+    struct bytes b = bytes_of_file(path); /* the file was not changed */
     assert_true(b.n == END + 1 + 48 && b.p[16] == 'P' && b.p[66] == 'P');
     free(b.p);
 }
@@ -94,7 +94,7 @@ static void writers_carry_it_out(void **state)
         put_note(note, flags);
         const char *path = three_points(note);
         tnf_points *p = vs_open(path, true);
-        assert_ok(tnf_points_delete(p, (uint64_t[]) { 16 }, 1, 0, &e)); /* no more is to be done */
+        assert_ok(tnf_points_delete(p, (uint64_t[]) { 16 }, 1, 0, &e)); /* nothing is left to do */
         tnf_points_close(p);
         struct bytes b = bytes_of_file(path);
         assert_int_equal(b.n, END + 1);
@@ -113,7 +113,7 @@ static void writers_carry_it_out(void **state)
     tnf_points_close(p);
 }
 
-/* Any byte that is not as it should be, in the note or where '$' stands. */
+/* Any wrong byte, in the note or at the place of '$'. */
 static void else_it_is_junk(void **state)
 {
     (void)state;
@@ -135,7 +135,8 @@ static void else_it_is_junk(void **state)
     tnf_points_close(p);
 }
 
-/* Whole, and wrong: no block begins there, or it is the meta block. Nothing else is touched. */
+/* A complete but wrong note: no block begins there, or it is the meta block. Nothing else is
+ * changed. */
 static void only_blocks_go(void **state)
 {
     (void)state;

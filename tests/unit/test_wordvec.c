@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* word2vec, text, textdims and floret: what fixtures cannot say. Options of readers and writers,
- * reading any piece in any order, what does not fit, and files of real tools where they are at
- * hand.
- */
+/* word2vec, text, textdims and floret, beyond the fixtures: options of readers and writers, reading
+ * any piece in any order, content that does not fit, and files of real tools if they are
+ * available. */
 #include "../support/little.h"
 #include "../support/unit.h"
 #include "gptrs_files.h"
@@ -22,7 +21,7 @@ static bytes bytes_of(const char *text)
     return b;
 }
 
-/* Opens text with a reader's option; NULL: none. */
+/* Opens text with an option of the reader; NULL: none. */
 static tnf_status open_as(tnf_file **out, const bytes *b, const char *format, const char *key,
                           const char *value, tnf_error *e)
 {
@@ -100,7 +99,7 @@ static void test_utf8(void **state)
     free(b.p);
 }
 
-/* Longer than the window that goes over the file: still one word, and looked at as a whole. */
+/* Longer than the buffer for reading: it is still one word, and is checked as a whole. */
 static void test_long_word(void **state)
 {
     (void)state;
@@ -179,7 +178,7 @@ static void test_dims(void **state)
     free(b.p);
 }
 
-/* Every piece of every part, whatever its edges, is a piece of the whole. */
+/* Every piece of every part, at any place, has the same bytes as in the whole. */
 static void check_pieces(const char *folder, const char *name)
 {
     tnf_error e = { 0 };
@@ -216,7 +215,7 @@ static void test_pieces(void **state)
     check_pieces("floret", "upstream.floret");
 }
 
-/* Lines longer and files larger than a window, on several threads. */
+/* Lines and files larger than the buffer, on several threads. */
 static void test_large(void **state)
 {
     (void)state;
@@ -311,7 +310,7 @@ static void test_write_word2vec(void **state)
     SAVED(f, "word2vec", crlf, "2 1\na \0\0\x80\x3f\r\nb \0\0\0\x40\r\n");
     bytes kept = save_file(f, "word2vec", none);
     tnf_file *again = must_open(&kept);
-    bytes same = save_file(again, "word2vec", NULL); /* as it was */
+    bytes same = save_file(again, "word2vec", NULL); /* the same bytes */
     assert_same_bytes(&same, &kept, "none");
     SAVED(again, "word2vec", lf, "2 1\na \0\0\x80\x3f\nb \0\0\0\x40\n");
     tnf_close(again);
@@ -321,7 +320,7 @@ static void test_write_word2vec(void **state)
     free(b.p);
 }
 
-/* How it was spelled comes back through a format that has a place for that. */
+/* The spelling is kept by a format that can store it. */
 static void test_spelling_comes_back(void **state)
 {
     (void)state;
@@ -332,7 +331,7 @@ static void test_spelling_comes_back(void **state)
         bytes other = save_file(f, "finalfusion", NULL);
         tnf_file *g = must_open(&other);
         bytes back = save_file(g, "textdims", NULL);
-        if (strcmp(names[i], "all.vec") != 0) /* whose rows have "-0" and a last line without end */
+        if (strcmp(names[i], "all.vec") != 0) /* it has "-0", and no line break at its end */
             assert_same_bytes(&back, &b, names[i]);
         tnf_close(g);
         tnf_close(f);
@@ -342,7 +341,7 @@ static void test_spelling_comes_back(void **state)
     }
 }
 
-/* As fastText and floret write: %.5g, and a blank behind the last number. */
+/* As fastText and floret write it: %.5g, and a space after the last number. */
 static void test_spelling_of_c(void **state)
 {
     (void)state;
@@ -409,7 +408,7 @@ static void test_refused(void **state)
 
 /* -------------------------------------------------------------------- floret */
 
-/* Means of upstream's tests, as directions (spec, 7.8). */
+/* Means of upstream's tests, as directions (specification, 7.8). */
 static void test_floret_vectors(void **state)
 {
     (void)state;
@@ -477,7 +476,8 @@ static bytes load_upstream(const char *name)
     return b;
 }
 
-/* Files of finalfusion's tests: read, and written again to the byte, also by way of each other. */
+/* Files of finalfusion's tests: read and written again with the same bytes, also through each
+ * other. */
 static void test_upstream_bytes(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing parts encoded, swapped and digested on the way; digests and comparison without writing.
- */
+/* Writing parts encoded, swapped and digested; digests and comparison without writing. */
 #include "../support/encoded.h"
 #include "base/digest.h"
 #include "core/save/save.h"
@@ -45,8 +44,8 @@ static void digest_bytes(const char *algorithm, const void *p, size_t n, uint8_t
     tnf_digest_end(&d, out);
 }
 
-/* Every way to write 2 MB of f32; what is stored reads back as the part, and the digest is that of
- * the bytes it is said to be of. */
+/* Every way to write 2 MB of f32: the stored bytes are read back as the part, and the digest
+ * belongs to the bytes that it describes. */
 static void every_way(void **state)
 {
     (void)state;
@@ -159,7 +158,7 @@ static void digests_of_parts(void **state)
     tnf_error e;
     uint8_t out[32];
     tnf_part part = in_memory("abc", 3, "u8");
-    /* FIPS 180-4's own example */
+    /* the example of FIPS 180-4 */
     static const uint8_t abc[32] = { 0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
                                      0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23,
                                      0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c,

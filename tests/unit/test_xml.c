@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XML as object stores answer it, and invalid XML. */
+/* XML of object stores' answers, and invalid XML. */
 #include "../support/unit.h"
 #include "wire/xml.h"
 

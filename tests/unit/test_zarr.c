@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Zarr beyond its fixtures: directories that are written, how little a slice reads, names that
- * cannot be stored, and that no file outside the directory is read. */
+/* Zarr beyond its fixtures: written directories, the bytes that a slice reads, names that cannot be
+ * stored, and that no file outside the directory is read. */
 #include "../support/files.h"
 #include "../support/unit.h"
 #include "base/crc32.h"
@@ -57,7 +57,7 @@ static void check_whole(const tnf_file *f, const char *name)
     assert_memory_equal(found, numbers, sizeof numbers);
 }
 
-/* As folders of both versions, in chunks and shards; replaced only when that is asked for. */
+/* Directories of both versions, in chunks and shards; replaced only on request. */
 static void folders_are_written(void **state)
 {
     static const char *const names[] = { "a", "g/b", "g/h/c" };
@@ -95,7 +95,7 @@ static void folders_are_written(void **state)
     tnf_builder_free(b);
 }
 
-/* A source in memory that counts what is read of it. */
+/* A source in memory that counts the bytes that are read. */
 struct counted {
     tnf_str bytes;
     atomic_uint_fast64_t read;
@@ -112,7 +112,7 @@ static tnf_status count_read(void *ctx, uint64_t offset, void *dst, size_t n, tn
 
 static const tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = count_read };
 
-/* 16 chunks of 4 KiB: a column reads all of them, two rows one; of a shard its index, too. */
+/* 16 chunks of 4 KiB: a column reads all of them, two rows read one; of a shard, also its index. */
 static void slices_read_their_chunks(void **state)
 {
     static const char *const names[] = { "a" };
@@ -144,13 +144,13 @@ static void slices_read_their_chunks(void **state)
         assert_ok(tnf_read_slice(found, sizeof found, o, rows, &e));
         assert_memory_equal(found, numbers + (size_t)17 * COLS, sizeof found);
         uint64_t took = source.read - before, index = shards ? 16 * 16 + 4 : 0;
-        assert_true(took >= 4096 + index && took < 4096 + index + 400); /* headers of members */
+        assert_true(took >= 4096 + index && took < 4096 + index + 400); /* the headers of members */
         before = source.read;
         assert_ok(tnf_read_slice(found, 24, o, few, &e));
         for (size_t i = 0; i < 3; i++)
             for (size_t k = 0; k < 2; k++)
                 assert_int_equal(found[2 * i + k], numbers[(250 - 100 * i) * COLS + 3 + 7 * k]);
-        assert_true(source.read - before < 3 * (4096 + 400)); /* three chunks, of 16 */
+        assert_true(source.read - before < 3 * (4096 + 400)); /* three of 16 chunks */
         tnf_close(f);
         tnf_sink_close(sink);
     }
@@ -311,7 +311,7 @@ static void some_names_have_no_place(void **state)
     tnf_builder_free(b);
 }
 
-/* Zarr 3 has a place for the names of dimensions, Zarr 2 has none: there they are kept beside. */
+/* Zarr 3 can store the names of dimensions; Zarr 2 cannot, so they are an attribute. */
 static void dimension_names_are_kept(void **state)
 {
     static const char *const names[] = { "a" };
@@ -348,7 +348,7 @@ static void dimension_names_are_kept(void **state)
     }
 }
 
-/* A chunk that is a link to somewhere else is not read; one within the store is. */
+/* A chunk that is a link to another place is not read; a link within the store is followed. */
 static void links_stay_inside(void **state)
 {
     static const char *const names[] = { "a" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Zip archives: the bytes that are written against those of Python's zipfile and PyTorch, and every
- * refusal of the reader by an archive with one number changed. */
+/* Zip archives: the written bytes are compared with those of Python's zipfile and PyTorch, and
+ * every refusal of the reader is tested by an archive with one changed number. */
 #include "../support/unit.h"
 #include "wire/zip.h"
 
@@ -13,7 +13,7 @@ typedef struct fixture {
     size_t n;
     tnf_arena arena;
     tnf_zip zip;
-    unsigned odd; /* how often the reader was lenient */
+    unsigned odd; /* how often the reader tolerated something */
     bool lenient;
     tnf_error e;
 } fixture;
@@ -96,7 +96,7 @@ static void check_refused(fixture *f, tnf_status status, const char *words)
     assert_non_null(strstr(f->e.message, words));
 }
 
-/* Where the n-th signature of the kind stands. */
+/* The offset of the n-th signature of this kind. */
 static size_t find_signature(const fixture *f, uint32_t signature, unsigned nth)
 {
     for (size_t i = 0; i + 4 <= f->n; i++)
@@ -178,7 +178,7 @@ static void end_records(void **state)
     f->lenient = false;
     TAKE(f, zip_python);
     tnf_put_le16(f->p + find_signature(f, END, 0) + 20,
-                 8); /* one byte of the comment is behind it now */
+                 8); /* now one byte of the comment is after it */
     check_refused(f, TNF_EFORMAT, "bytes follow");
     TAKE(f, zip_python);
     tnf_put_le16(f->p + find_signature(f, END, 0) + 4, 1);
@@ -220,10 +220,10 @@ static void zip64_lies(void **state)
     TAKE(f, zip_zip64);
     tnf_put_le64(f->p + find_signature(f, ZIP64, 0) + 4, 45);
     check_refused(f, TNF_EFORMAT, "no zip64 end record");
-    TAKE(f, zip_python); /* a number in a field that is not there */
+    TAKE(f, zip_python); /* a number in a missing field */
     tnf_put_le32(f->p + find_signature(f, ENTRY, 0) + 24, 0xffffffff);
     check_refused(f, TNF_EFORMAT, "no zip64 field");
-    TAKE(f, zip_zip64); /* and in one that is */
+    TAKE(f, zip_zip64); /* and in an existing one */
     tnf_put_le64(f->p + find_signature(f, ENTRY, 0) + 46 + 1 + 4, UINT64_MAX);
     check_refused(f, TNF_EFORMAT, "is not compressed");
     TAKE(f, zip_zip64);
@@ -271,17 +271,17 @@ static void refuses_overlaps(void **state)
     TAKE(f, zip_python); /* two members at one place */
     tnf_put_le32(f->p + find_signature(f, ENTRY, 1) + 42, 0);
     check_refused(f, TNF_EFORMAT, "overlaps another");
-    TAKE(f, zip_python); /* into the next one */
+    TAKE(f, zip_python); /* into the next member */
     tnf_put_le32(f->p + find_signature(f, ENTRY, 0) + 20, 60);
     tnf_put_le32(f->p + find_signature(f, ENTRY, 0) + 24, 60);
     check_refused(f, TNF_EFORMAT, "overlaps another");
     TAKE(f, zip_python); /* into the directory */
     tnf_put_le32(f->p + find_signature(f, ENTRY, 1) + 20, 100);
     check_refused(f, TNF_EFORMAT, "overlaps the directory");
-    TAKE(f, zip_python); /* behind it */
+    TAKE(f, zip_python); /* after it */
     tnf_put_le32(f->p + find_signature(f, ENTRY, 1) + 42, (uint32_t)f->n);
     check_refused(f, TNF_EFORMAT, "overlaps the directory");
-    TAKE(f, zip_python); /* only the header tells */
+    TAKE(f, zip_python); /* only the header says this */
     tnf_put_le16(f->p + find_signature(f, HEADER, 0) + 28, 30);
     check_refused(f, TNF_EFORMAT, "overlaps what follows");
     TAKE(f, zip_twice);
@@ -291,7 +291,7 @@ static void refuses_overlaps(void **state)
     assert_int_equal(f->odd, 1);
 }
 
-/* The header of a member against its entry. */
+/* Differences between the header of a member and its entry. */
 static void headers_must_agree(void **state)
 {
     fixture *f = *state;
@@ -337,7 +337,7 @@ static tnf_status walk_archive(fixture *f)
     return tnf_zip_walk(&f->zip, &from, &f->e);
 }
 
-/* Without its directory an archive has the same members, as far as they go. */
+/* Without its directory, an archive has the same members, as far as they are complete. */
 static void without_directory(void **state)
 {
     fixture *f = *state;
@@ -354,7 +354,7 @@ static void without_directory(void **state)
         f->n = n;
         from = from_of(f);
         assert_int_equal(walk_archive(f), TNF_OK);
-        /* a member counts as soon as its header, its name and its extra field are there */
+        /* a member counts when its header, its name and its extra field are complete */
         assert_int_equal(f->zip.n, n >= data[1] ? 2 : n >= data[0] ? 1 : 0);
         for (size_t i = 0; i < f->zip.n; i++) {
             const tnf_zip_member *m = &f->zip.members[i];
@@ -366,7 +366,7 @@ static void without_directory(void **state)
             assert_int_equal(found, data[i]);
         }
     }
-    TAKE(f, zip_python); /* what is no header ends it */
+    TAKE(f, zip_python); /* other bytes end it */
     f->p[second] ^= 1;
     assert_int_equal(walk_archive(f), TNF_OK);
     assert_int_equal(f->zip.n, 1);
@@ -382,7 +382,7 @@ static void without_directory(void **state)
 
 /* ---------------------------------------------------------------- writing */
 
-/* One member "a" with "hello", and where nothing else is said none else. */
+/* One member "a" with "hello"; empty fields except those given here. */
 static void write_one(fixture *f, tnf_zip_style style, tnf_str comment)
 {
     tnf_buf b;
@@ -422,7 +422,7 @@ static void as_torch(void **state)
     assert_int_equal(read_all(f), TNF_OK);
     assert_int_equal(tnf_zip_locate(&data, &from, &f->zip.members[0], &f->e), TNF_OK);
     assert_int_equal(data, 64);
-    /* Section 1.2 of the sheet on PyTorch: header, name, FB field, data, descriptor. */
+    /* Section 1.2 of the fact sheet on PyTorch: header, name, FB field, data, descriptor. */
     static const uint8_t head[] = { 0x50, 0x4b, 3, 4, 0,  0, 8,   8,    0,    0, 0, 0,
                                     0,    0,    0, 0, 0,  0, 0,   0,    0,    0, 0, 0,
                                     0,    0,    1, 0, 33, 0, 'a', 0x46, 0x42, 29 };
@@ -432,7 +432,7 @@ static void as_torch(void **state)
     assert_memory_equal(f->p + 85, "PK\1\2\0\0\0\0\x8\x8", 10);
 }
 
-/* Numbers that do not fit in 32 bits; the archive is not made, only what stands around it. */
+/* Numbers that do not fit in 32 bits; only the records are made, not the complete archive. */
 static void large_archives(void **state)
 {
     fixture *f = *state;

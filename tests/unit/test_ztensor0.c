@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* zTensor 0.1 through the public API: bytes written, options, what is kept. What is read from each
- * fixture, and each refusal with its place, is in tests/formats/ztensor0. */
+/* zTensor 0.1 through the public API: written bytes, options, kept content. tests/formats/ztensor0
+ * has the content of each fixture, and each refusal with its offset. */
 #include "gptrs_files.h"
 
 #include <tenfold/tenfold.h>
@@ -40,7 +40,7 @@ static void assert_file(const bytes *got, const void *data, size_t n, const char
     free(want.p);
 }
 
-/* What the released writer makes of a tensor with three custom fields; from the fact sheet. */
+/* The released writer's bytes for a tensor with three custom fields; from the fact sheet. */
 static void bytes_of_the_released_writer(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void no_tensors(void **state)
     tnf_builder_free(b);
 }
 
-/* Files of the real writers come out as they went in, compressed ones, too. */
+/* Files of the real writers stay the same, compressed ones, too. */
 static void real_files(void **state)
 {
     (void)state;
@@ -143,19 +143,19 @@ static void a_name_twice(void **state)
     assert_string_equal(tnf_at(f, 4)->name.p, "a");
     assert_int_equal(tnf_read(&byte, 1, tnf_at(f, 4), NULL), TNF_OK);
     assert_int_equal(byte, 2);
-    /* Others have no place for the second. */
+    /* Other formats have no place for the second tensor. */
     assert_int_equal(tnf_builder_new(&b, NULL, NULL), TNF_OK);
     assert_int_equal(tnf_builder_add_file(b, f, NULL), TNF_OK);
     assert_int_equal(save_builder(&none, b, "safetensors", NULL, &e), TNF_ELOSSY);
     assert_non_null(strstr(e.message, "same name"));
-    /* And a builder takes no name from a second file. */
+    /* A builder does not accept the same name from a second file. */
     assert_int_equal(tnf_builder_add_file(b, f, &e), TNF_EEXISTS);
     tnf_builder_free(b);
     tnf_close(f);
     free(file.p);
 }
 
-/* Every option gives a file with the same values, and a digest that holds. */
+/* With every option, the file has the same values and a right digest. */
 static void options_keep_values(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void unknown_checksums(void **state)
     free(file.p);
 }
 
-/* A wrong checksum is carried along, not made right. */
+/* A wrong checksum is kept, not corrected. */
 static void wrong_checksums_stay_wrong(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static void wrong_checksums_stay_wrong(void **state)
     free(file.p);
 }
 
-/* Attributes of tensors and of the file have no place in 0.1 but the custom fields. */
+/* 0.1 stores attributes of tensors and of the file as custom fields. */
 static void attributes_stay(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* zTensor 1.x through the public API: bytes written, options, what is kept. What is read from each
- * fixture, and each refusal with its place, is in tests/formats/ztensor1. */
+/* zTensor 1.x through the public API: written bytes, options, kept content. tests/formats/ztensor1
+ * has the content of each fixture, and each refusal with its offset. */
 #include "gptrs_files.h"
 
 #include <tenfold/tenfold.h>
@@ -25,7 +25,7 @@ static void assert_again(const char *name, bool same)
     free(file.p);
 }
 
-/* What the package of 1.2.3 wrote, and what is composed as it writes, comes out as it went in. */
+/* Files of the package 1.2.3, and files made like them, stay the same. */
 static void bytes_of_the_library(void **state)
 {
     (void)state;
@@ -80,8 +80,8 @@ static void options_keep_values(void **state)
     free(file.p);
 }
 
-/* Parts come in the layout's order whatever the map's, and indices of 32 bits under our own name.
- */
+/* Parts are in the order of the layout, for any order of the map, and indices of 32 bits have our
+ * own layout. */
 static void parts_of_sparse(void **state)
 {
     (void)state;
@@ -100,8 +100,8 @@ static void parts_of_sparse(void **state)
     free(file.p);
 }
 
-/* From 0.1 and back: custom fields, checksums, frames, byte for byte; but not the byte order,
- * which 1.x has no word for. */
+/* From 0.1 to 1.x and back: custom fields, checksums and frames are the same, byte for byte. The
+ * byte order is not kept, because 1.x cannot store it. */
 static void from_0_1_and_back(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The canonical form of zTensor 2 by its purpose: a file is in it exactly if writing its content
- * gives the same bytes. (Which departure is told, tests/formats/ztensor2 checks.) */
+/* The canonical form of zTensor 2 is tested by its purpose: a file is canonical if and only if
+ * writing its content gives the same bytes. (tests/formats/ztensor2 checks which difference is
+ * reported.) */
 #include "../support/files.h"
 #include "../support/unit.h"
 
@@ -17,7 +18,7 @@ static uint64_t count_departures(const tnf_file *file)
     return r.problems;
 }
 
-/* What its content is written as, or NULL if that cannot be canonical. */
+/* Writes the content of the file; NULL if that cannot be canonical. */
 static tnf_sink *rewrite_canonical(const tnf_file *file)
 {
     tnf_error e;

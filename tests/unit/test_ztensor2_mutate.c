@@ -59,7 +59,7 @@ static void put_u64(uint8_t *p, uint64_t v)
     tnf_put_le32(p + 4, (uint32_t)(v >> 32));
 }
 
-/* A few changes between the manifest's start and the footer; then the footer is made to fit. */
+/* Makes a few changes between the manifest's start and the footer, then corrects the footer. */
 static size_t mutate_manifest(uint8_t *out, const fixture *f, const fixture *other)
 {
     size_t at = (size_t)tnf_le64(f->p + f->n - 40), end = f->n - 40;
@@ -77,17 +77,17 @@ static size_t mutate_manifest(uint8_t *out, const fixture *f, const fixture *oth
         case 1:
             out[where] = (uint8_t)next_random();
             break;
-        case 2: /* cut out */
+        case 2: /* cut out a piece */
             memmove(out + where, out + where + n, end - where - n);
             end -= n;
             break;
-        case 3: /* twice */
+        case 3: /* repeat a piece */
             if (end + n < MOST - 64) {
                 memmove(out + where + n, out + where, end - where);
                 end += n;
             }
             break;
-        default: /* from elsewhere */
+        default: /* a piece from another place */
             memcpy(out + where, other->p + other->n - 40 - n, n);
         }
     }
@@ -154,7 +154,7 @@ static void mutated_manifests(void **state)
             if (tnf_file_info(file)->payload < 1u << 20) {
                 assert_int_equal(tnf_verify(&result, file, NULL, &e), TNF_OK);
                 if (i % 16 == 0)
-                    save_again(file, lenient); /* what was wrong may still be */
+                    save_again(file, lenient); /* faults of the input may remain */
             }
             tnf_close(file);
         }

@@ -15,7 +15,7 @@ static void put_file(const char *directory, const char *name, struct bytes b)
     bytes_to_file(path, b.p, b.n);
 }
 
-/* A directory with the model, and one beside it with nothing yet. */
+/* A directory with the model, and an empty one next to it. */
 static int set_up(void **state)
 {
     (void)state;
@@ -45,7 +45,7 @@ static void by_size_and_digest(void **state)
     assert_fails(open_model(&file, "scan", "/nowhere/at/all", false), TNF_ENOTFOUND);
     assert_fails(open_model(&file, "scan", store, false), TNF_ENOTFOUND);
     assert_says("'base'");
-    /* decoys: another size, another content, another extension, a directory */
+    /* wrong candidates: another size, another content, another extension, a directory */
     put_file(store, "short.zt", (struct bytes) { right.p, right.n - 1 });
     right.p[4096] ^= 1;
     put_file(store, "other.zt", right);
@@ -56,7 +56,7 @@ static void by_size_and_digest(void **state)
     snprintf(directory, sizeof directory, "%s/dir.zt", store);
     assert_int_equal(mkdir(directory, 0700), 0);
     assert_fails(open_model(&file, "scan", store, false), TNF_ENOTFOUND);
-    assert_ok(open_model(&file, "scan", store, true)); /* to be listed at least */
+    assert_ok(open_model(&file, "scan", store, true)); /* it can at least be listed */
     assert_int_equal(tnf_file_info(file)->nwarnings, 1);
     tnf_close(file);
     put_file(store, "m.zt", right);
@@ -65,7 +65,7 @@ static void by_size_and_digest(void **state)
     assert_ok(tnf_read(bytes, 8, tnf_find(file, "b"), &e));
     assert_memory_equal(bytes, "\xab\xab\xab\xab\xab\xab\xab\xab", 8);
     struct bytes m = bytes_of_file(model);
-    assert_int_equal(tnf_file_info(file)->size, m.n + right.n); /* decoys do not count */
+    assert_int_equal(tnf_file_info(file)->size, m.n + right.n); /* the wrong ones do not count */
     tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     assert_ok(tnf_verify(&r, file, NULL, &e));
     assert_int_equal(r.problems, 0);
@@ -84,7 +84,7 @@ static void on_problem(void *ctx, const tnf_problem *p)
     assert_null(p->object);
 }
 
-/* Opening takes the size for enough; verifying does not. */
+/* Opening only compares the size; verifying checks the content. */
 static void every_byte_counts(void **state)
 {
     (void)state;

@@ -10,7 +10,7 @@ static const struct {
     const char *text;
     bool big_x;
     tnf_zt_digest_kind kind;
-    const char *again; /* how it is written, NULL if it is not known */
+    const char *again; /* how it is written; NULL if it is unknown */
 } cases[] = {
     { "crc32c:0xE3069283", false, TNF_ZT_DIGEST_KNOWN, "crc32c:0xE3069283" },
     { "crc32c:0xe3069283", false, TNF_ZT_DIGEST_KNOWN, "crc32c:0xE3069283" },

@@ -11,7 +11,7 @@
 
 static tnf_error e;
 
-/* Attributes, as the rules of layouts want them. */
+/* Attributes as a value. */
 #define ATTRS(...)                                                                                 \
     (tnf_value)                                                                                    \
     {                                                                                              \
@@ -44,7 +44,7 @@ static tnf_error e;
         KEY(k), m                                                                                  \
     }
 
-/* A dense tensor over bytes as a file has them. */
+/* A dense tensor whose bytes have the order of a file. */
 static inline tnf_object dense_object(tnf_part *part, const char *type, const void *bytes, size_t n,
                                       const uint64_t *shape, uint32_t rank, tnf_order order)
 {
@@ -71,7 +71,7 @@ static inline tnf_virtual *make_virtual(const tnf_object *o, const tnf_virtual_h
     return v;
 }
 
-/* The tensor holds just these bytes, read at once and in all kinds of pieces. */
+/* The tensor has exactly these bytes, read at once and in all kinds of pieces. */
 static inline void assert_holds(const tnf_object *o, const void *expected, size_t n)
 {
     uint8_t *got = malloc(n + 1);

@@ -19,8 +19,8 @@ static inline unsigned hex_digit(char c)
     return (unsigned)(c - 'a' + 10);
 }
 
-/* In memory of its own, exactly as long, so that a sanitizer sees a read past the end. Spaces may
- * stand anywhere. */
+/* In memory of exactly this size, so that a sanitizer detects reading further. Spaces may be
+ * anywhere. */
 static inline uint8_t *bytes_from_hex(const char *hex, size_t *n)
 {
     size_t digits = 0;
@@ -59,7 +59,7 @@ static inline void assert_text(tnf_str s, const char *expected)
     assert_memory_equal(s.p, expected, s.n);
 }
 
-/* What a tree must look like as typed JSON. */
+/* The expected tree, as typed JSON. */
 static inline void assert_typed(const tnf_value *v, const char *json)
 {
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
@@ -72,7 +72,7 @@ static inline void assert_typed(const tnf_value *v, const char *json)
     tnf_buf_free(&b);
 }
 
-/* The tree that typed JSON stands for. */
+/* The tree that typed JSON represents. */
 static inline tnf_value from_typed(tnf_arena *arena, const char *json)
 {
     tnf_error e;

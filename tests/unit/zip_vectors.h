@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Made by make_zip_vectors.py, by Python's zipfile. */
+/* Made by make_zip_vectors.py, with Python's zipfile. */
 #ifndef TNF_UNIT_ZIP_VECTORS_H
 #define TNF_UNIT_ZIP_VECTORS_H
 

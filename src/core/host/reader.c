@@ -260,11 +260,16 @@ static tnf_status check_length(tnf_reader *r, const tnf_dense *d, bool *fits, tn
 {
     uint64_t elements = 0, want = 0;
     char shape[80];
-    *fits = tnf_shape_elements(&elements, d->shape, d->rank) &&
-            tnf_type_bytes(&want, d->type, elements) && want == d->length;
+    bool known = tnf_shape_elements(&elements, d->shape, d->rank) &&
+                 tnf_type_bytes(&want, d->type, elements);
+    *fits = known && want == d->length;
     if (*fits)
         return TNF_OK;
     tnf_shape_text(shape, sizeof shape, &(tnf_object) { .shape = d->shape, .rank = d->rank });
+    if (!known)
+        return tnf_stricter(r, e, TNF_EFORMAT, d->at,
+                            "%s has %llu bytes, but its shape %s of %s needs more than 2^64",
+                            TNF_QUOTED(d->name), (unsigned long long)d->length, shape, d->type->id);
     return tnf_stricter(r, e, TNF_EFORMAT, d->at,
                         "%s has %llu bytes, but its shape %s of %s needs %llu", TNF_QUOTED(d->name),
                         (unsigned long long)d->length, shape, d->type->id,

@@ -82,7 +82,7 @@ tnf_status tnf_diff_attrs(struct diff *d, const tnf_object *a_of, const tnf_obje
 
 /* diff.c */
 void tnf_diff_tell(struct diff *d, const tnf_difference *difference);
-/* Do two tensors differ in anything but their names? */
+/* *out becomes true if two tensors are equal in everything but their names. */
 tnf_status tnf_same_tensor(bool *out, const tnf_object *a, const tnf_object *b,
                            const tnf_allocator *alloc, tnf_error *e);
 

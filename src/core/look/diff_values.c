@@ -2,7 +2,7 @@
 /* Compares the bytes of many pairs of parts on several threads.
  *
  *   comparisons   [w ████████████][b █][v ██████]
- *   jobs           1111 2222 3333   4   5555 66       blocks of parts that can be read at any
+ *   tasks           1111 2222 3333   4   5555 66       blocks of parts that can be read at any
  *                                                     position, or whole parts
  *
  * The first round compares bytes. Parts that differ are compared as numbers in a second round. The
@@ -17,11 +17,11 @@
 
 #include <string.h>
 
-#define JOB_BYTES    ((uint64_t)8 << 20)
+#define TASK_BYTES   ((uint64_t)8 << 20)
 #define BLOCK        ((size_t)256 << 10)
 #define WORTH_THREAD ((uint64_t)1 << 20)
 
-struct job {
+struct task {
     struct comparison *c;
     uint64_t first, n;    /* bytes or elements; for a whole part, n is all of them */
     tnf_diff_sums *tally; /* second round */
@@ -29,9 +29,9 @@ struct job {
 
 struct round {
     struct diff *d;
-    struct job *jobs;
+    struct task *tasks;
     size_t n;
-    tnf_status (*work)(struct diff *d, struct job *job, tnf_error *e);
+    tnf_status (*work)(struct diff *d, struct task *task, tnf_error *e);
 };
 
 static tnf_status blame_file(struct diff *d, const tnf_file *file, tnf_status status)
@@ -109,11 +109,11 @@ static tnf_status end_both(struct both *s, struct diff *d, tnf_error *e)
 
 /* ------------------------------------------------------------------ bytes */
 
-static tnf_status compare_bytes(struct diff *d, struct job *job, struct both *s, tnf_error *e)
+static tnf_status compare_bytes(struct diff *d, struct task *task, struct both *s, tnf_error *e)
 {
-    struct comparison *c = job->c;
-    uint64_t end = job->first + job->n;
-    for (uint64_t at = job->first; at < end; at += BLOCK) {
+    struct comparison *c = task->c;
+    uint64_t end = task->first + task->n;
+    for (uint64_t at = task->first; at < end; at += BLOCK) {
         size_t n = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
         if (atomic_load(&c->unlike) || atomic_load(&d->stop))
             return tnf_progress_add(&d->progress, &d->lock, end - at, e);
@@ -169,37 +169,37 @@ static uint64_t leaf_elements(const struct comparison *c)
     return c->numbers ? TNF_LEAF_BYTES / c->a->type->bits * 8 : TNF_LEAF_BYTES;
 }
 
-static tnf_status tally_job(struct diff *d, struct job *job, struct both *s, tnf_error *e)
+static tnf_status tally_task(struct diff *d, struct task *task, struct both *s, tnf_error *e)
 {
-    uint64_t per = leaf_elements(job->c), leaf = 0;
+    uint64_t per = leaf_elements(task->c), leaf = 0;
     tnf_diff_sums room[TNF_PAIRING_NODES];
     tnf_pairing sums = tnf_diff_pairing(room);
-    for (uint64_t at = 0; at < job->n; at += per) {
+    for (uint64_t at = 0; at < task->n; at += per) {
         tnf_diff_sums t = { 0 };
-        uint64_t n = job->n - at < per ? job->n - at : per;
+        uint64_t n = task->n - at < per ? task->n - at : per;
         if (atomic_load(&d->stop))
             break;
-        TNF_TRY(tally_some(&t, d, job->c, s, job->first + at, n, e));
+        TNF_TRY(tally_some(&t, d, task->c, s, task->first + at, n, e));
         (void)tnf_pairing_add(&sums, (tnf_pairing_node) { leaf++, 0 }, &t);
         if (d->options.brief && t.different)
             atomic_store(&d->stop, true);
     }
-    (void)tnf_pairing_end(&sums, job->tally);
+    (void)tnf_pairing_end(&sums, task->tally);
     return TNF_OK;
 }
 
-/* ------------------------------------------------------------------- jobs */
+/* ------------------------------------------------------------------- tasks */
 
-static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
+static tnf_status run_task(void *ctx, size_t i, tnf_error *e)
 {
     struct round *r = ctx;
-    struct job *job = &r->jobs[i];
+    struct task *task = &r->tasks[i];
     struct both s;
     if (atomic_load(&r->d->stop))
         return TNF_OK;
-    tnf_status status = open_both(&s, r->d, job->c, e);
+    tnf_status status = open_both(&s, r->d, task->c, e);
     if (status == TNF_OK)
-        status = (job->tally ? tally_job : compare_bytes)(r->d, job, &s, e);
+        status = (task->tally ? tally_task : compare_bytes)(r->d, task, &s, e);
     close_both(&s);
     return status;
 }
@@ -229,14 +229,14 @@ static bool takes_part(const struct comparison *c, bool tally)
 
 /* The compared range, in bytes or elements. */
 struct extent {
-    uint64_t first, end, per; /* per: of a job */
+    uint64_t first, end, per; /* per: of a task */
 };
 
 static struct extent extent_of(const struct comparison *c, bool tally)
 {
-    struct extent x = { .end = tally ? elements_of(c) : c->a->nbytes, .per = JOB_BYTES };
+    struct extent x = { .end = tally ? elements_of(c) : c->a->nbytes, .per = TASK_BYTES };
     uint64_t leaf = tally ? leaf_elements(c) : TNF_LEAF_BYTES;
-    x.per = tally ? leaf : JOB_BYTES;
+    x.per = tally ? leaf : TASK_BYTES;
     if (c->n == 0)
         return x;
     x.first = c->first * leaf;
@@ -244,24 +244,24 @@ static struct extent extent_of(const struct comparison *c, bool tally)
     return x;
 }
 
-static size_t count_jobs(const struct comparison *c, bool tally)
+static size_t count_tasks(const struct comparison *c, bool tally)
 {
     struct extent x = extent_of(c, tally);
     return c->direct && x.end > x.first ? (size_t)((x.end - x.first - 1) / x.per + 1) : 1;
 }
 
-static tnf_status add_jobs(struct round *r, struct comparison *c, bool tally, tnf_error *e)
+static tnf_status add_tasks(struct round *r, struct comparison *c, bool tally, tnf_error *e)
 {
-    size_t count = count_jobs(c, tally);
+    size_t count = count_tasks(c, tally);
     struct extent x = extent_of(c, tally);
     if (tally && !(c->tallies = tnf_arena_array(r->d->arena, count, sizeof *c->tallies)))
         return tnf_arena_fail(r->d->arena, "comparing", e);
     for (size_t i = 0; i < count; i++) {
         uint64_t first = x.first + i * x.per, left = x.end - first;
-        r->jobs[r->n++] = (struct job) { .c = c,
-                                         .first = first,
-                                         .n = c->direct && left > x.per ? x.per : left,
-                                         .tally = tally ? &c->tallies[i] : NULL };
+        r->tasks[r->n++] = (struct task) { .c = c,
+                                           .first = first,
+                                           .n = c->direct && left > x.per ? x.per : left,
+                                           .tally = tally ? &c->tallies[i] : NULL };
     }
     r->d->progress.total += c->a->nbytes;
     return TNF_OK;
@@ -270,17 +270,17 @@ static tnf_status add_jobs(struct round *r, struct comparison *c, bool tally, tn
 static tnf_status run_round(struct diff *d, bool tally, tnf_error *e)
 {
     struct round r = { .d = d };
-    size_t jobs = 0;
+    size_t tasks = 0;
     for (size_t i = 0; i < d->n; i++)
-        jobs += takes_part(&d->comparisons[i], tally) ? count_jobs(&d->comparisons[i], tally) : 0;
-    if (!(r.jobs = tnf_arena_array(d->arena, jobs, sizeof *r.jobs)))
+        tasks += takes_part(&d->comparisons[i], tally) ? count_tasks(&d->comparisons[i], tally) : 0;
+    if (!(r.tasks = tnf_arena_array(d->arena, tasks, sizeof *r.tasks)))
         return tnf_arena_fail(d->arena, "comparing", e);
     uint64_t before = d->progress.total;
     for (size_t i = 0; i < d->n; i++)
         if (takes_part(&d->comparisons[i], tally))
-            TNF_TRY(add_jobs(&r, &d->comparisons[i], tally, e));
+            TNF_TRY(add_tasks(&r, &d->comparisons[i], tally, e));
     bool few = d->progress.total - before < WORTH_THREAD;
-    return tnf_pool_run(few ? 1 : tnf_pool_threads(d->options.threads), r.n, run_job, &r, e);
+    return tnf_pool_run(few ? 1 : tnf_pool_threads(d->options.threads), r.n, run_task, &r, e);
 }
 
 /* ------------------------------------------------------------------ whole */
@@ -298,7 +298,7 @@ tnf_pairing tnf_diff_pairing(tnf_diff_sums room[TNF_PAIRING_NODES])
 static tnf_pairing join_leaves(const struct comparison *c, tnf_diff_sums *room)
 {
     tnf_pairing sums = tnf_diff_pairing(room);
-    for (size_t i = 0; c->tallies && i < count_jobs(c, true); i++)
+    for (size_t i = 0; c->tallies && i < count_tasks(c, true); i++)
         (void)tnf_pairing_add(&sums, (tnf_pairing_node) { c->first + i, 0 }, &c->tallies[i]);
     return sums;
 }

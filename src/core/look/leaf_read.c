@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads and hashes the leaves of a part.
  *
- * A part that can be read at any position is divided into runs of leaves, each of which is a job.
- * Any other part is a stream: one job decodes or transposes it from front to end and hashes its
- * leaves. When other threads have no more jobs, it passes whole leaves to them:
+ * A part that can be read at any position is divided into runs of leaves, each of which is a task.
+ * Any other part is a stream: one task decodes or transposes it from front to end and hashes its
+ * leaves. When other threads have no more tasks, it passes whole leaves to them:
  *
- *   jobs     stream │ run │ run │ … │ help │ help    taken in this order
+ *   tasks     stream │ run │ run │ … │ help │ help    taken in this order
  *   stream   decode 0 │ decode 1 │ decode 2 │ …      helpers:  hash 0 │ hash 1 │ …
  *
  * Helpers begin only after every stream has begun, so no helper waits for a stream that no thread
@@ -140,7 +140,7 @@ static tnf_status scan_by_columns(struct stream *s, const tnf_object *o, tnf_err
     if (bits == 0 || bits % 8)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-            "%s has packed elements, stored column by column, which cannot be compared row by row",
+            "%s has packed elements, stored column by column, which cannot be hashed row by row",
             TNF_QUOTED(o->name));
     how.kind = TNF_VIRTUAL_ORDER;
     tnf_status status = tnf_virtual_new(&rows, &o, 1, &how, e);
@@ -274,10 +274,10 @@ tnf_status tnf_content_leaves(struct hashing *h, size_t item, uint16_t k, uint64
     return status;
 }
 
-tnf_status tnf_content_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e)
+tnf_status tnf_content_run(struct hashing *h, size_t item, uint16_t k, uint64_t task, tnf_error *e)
 {
     const tnf_part *part = &tnf_hashed_object(h, item)->parts[k];
-    uint64_t first = job * tnf_run_length(part), end = first + tnf_run_length(part);
+    uint64_t first = task * tnf_run_length(part), end = first + tnf_run_length(part);
     end = end < tnf_count_leaves(part) ? end : tnf_count_leaves(part);
     return tnf_content_leaves(h, item, k, first, end, e);
 }

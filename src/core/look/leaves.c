@@ -2,7 +2,7 @@
 /* The hashes of tensors, computed by all threads even if there are few tensors.
  *
  *   part     4 MiB │ 4 MiB │ 4 MiB │ rest    its bytes: decoded, row by row
- *   leaves   hash  │ hash  │ hash  │ hash    jobs, for any thread
+ *   leaves   hash  │ hash  │ hash  │ hash    tasks, for any thread
  *   root     hash of the leaves              by the thread that completes the last leaf
  *
  * leaf_read.c reads the bytes of a part.
@@ -54,14 +54,14 @@ static bool is_stream(const tnf_object *o, const tnf_part *part)
     return !tnf_part_cuts(part) || tnf_is_by_columns(o);
 }
 
-/* An empty part has one, too: the job checks whether the part can be read. */
-static uint64_t part_jobs(const tnf_object *o, const tnf_part *part)
+/* An empty part has one, too: the task checks whether the part can be read. */
+static uint64_t part_tasks(const tnf_object *o, const tnf_part *part)
 {
     uint64_t leaves = tnf_count_leaves(part), run = tnf_run_length(part);
     return is_stream(o, part) || leaves == 0 ? 1 : (leaves + run - 1) / run;
 }
 
-/* Is the whole tensor one job? */
+/* Is the whole tensor one task? */
 static bool is_small(const tnf_object *o)
 {
     uint64_t sum = 0;
@@ -73,33 +73,33 @@ static bool is_small(const tnf_object *o)
     return true;
 }
 
-static uint64_t object_jobs(struct hashing *h, const tnf_object *o)
+static uint64_t object_tasks(struct hashing *h, const tnf_object *o)
 {
     uint64_t n = 0;
     if (is_small(o))
         return 1;
     for (uint16_t k = 0; k < o->nparts; k++) {
-        n += part_jobs(o, &o->parts[k]);
+        n += part_tasks(o, &o->parts[k]);
         h->streams += is_stream(o, &o->parts[k]);
     }
     return n;
 }
 
-static tnf_status plan_jobs(struct hashing *h, tnf_arena *a, tnf_error *e)
+static tnf_status plan_tasks(struct hashing *h, tnf_arena *a, tnf_error *e)
 {
     const tnf_catalog *c = &h->file->catalog;
     const size_t *order;
-    TNF_TRY(tnf_job_order(&order, c, a, e));
+    TNF_TRY(tnf_task_order(&order, c, a, e));
     h->n = c->n;
     h->items = tnf_arena_array(a, c->n, sizeof *h->items);
     if (!h->items)
         return tnf_arena_fail(a, "hashes", e);
     for (size_t i = 0; i < c->n; i++) {
-        uint64_t jobs = object_jobs(h, &c->objects[order[i]]);
-        h->items[i] = (struct item) { .object = order[i], .first_job = h->jobs, .left = jobs };
-        h->jobs += jobs;
+        uint64_t tasks = object_tasks(h, &c->objects[order[i]]);
+        h->items[i] = (struct item) { .object = order[i], .first_task = h->tasks, .left = tasks };
+        h->tasks += tasks;
     }
-    if (h->jobs > SIZE_MAX / 2)
+    if (h->tasks > SIZE_MAX / 2)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the tensors have too many bytes to hash");
     return TNF_OK;
 }
@@ -193,7 +193,7 @@ static tnf_status open_item(struct hashing *h, size_t i, tnf_error *e)
     return ready ? TNF_OK : tnf_no_memory("hashes", e);
 }
 
-/* A job, or a held leaf, is done. */
+/* A task, or a held leaf, is done. */
 tnf_status tnf_content_done(struct hashing *h, size_t i, tnf_error *e)
 {
     pthread_mutex_lock(&h->lock);
@@ -205,12 +205,12 @@ tnf_status tnf_content_done(struct hashing *h, size_t i, tnf_error *e)
     return status;
 }
 
-/* ------------------------------------------------------------------- jobs */
+/* ------------------------------------------------------------------- tasks */
 
-/* The tensor that a job belongs to. */
-static size_t find_item(const struct hashing *h, uint64_t job)
+/* The tensor that a task belongs to. */
+static size_t find_item(const struct hashing *h, uint64_t task)
 {
-    return tnf_rising_find(&h->items->first_job, sizeof *h->items, h->n, job);
+    return tnf_rising_find(&h->items->first_task, sizeof *h->items, h->n, task);
 }
 
 static tnf_status hash_small(struct hashing *h, size_t item, tnf_error *e)
@@ -220,33 +220,33 @@ static tnf_status hash_small(struct hashing *h, size_t item, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status hash_piece(struct hashing *h, size_t item, uint64_t job, tnf_error *e)
+static tnf_status hash_piece(struct hashing *h, size_t item, uint64_t task, tnf_error *e)
 {
     const tnf_object *o = tnf_hashed_object(h, item);
     uint16_t k = 0;
-    for (uint64_t n; job >= (n = part_jobs(o, &o->parts[k])); k++)
-        job -= n;
+    for (uint64_t n; task >= (n = part_tasks(o, &o->parts[k])); k++)
+        task -= n;
     bool stream = is_stream(o, &o->parts[k]);
     tnf_status status = open_item(h, item, e);
     if (status == TNF_OK)
         status = stream ? tnf_content_stream(h, item, k, false, e)
-                        : tnf_content_run(h, item, k, job, e);
+                        : tnf_content_run(h, item, k, task, e);
     if (stream) /* also after a failure, so that no helper waits for it */
         tnf_content_stream_done(h);
     return status;
 }
 
-static tnf_status do_job(void *ctx, size_t job, tnf_error *e)
+static tnf_status do_task(void *ctx, size_t task, tnf_error *e)
 {
     struct hashing *h = ctx;
-    if (job >= h->jobs)
+    if (task >= h->tasks)
         return tnf_content_help(h, e);
-    size_t item = find_item(h, job);
+    size_t item = find_item(h, task);
     if (is_small(tnf_hashed_object(h, item))) {
         TNF_TRY(open_item(h, item, e));
         TNF_TRY(hash_small(h, item, e));
     } else {
-        TNF_TRY(hash_piece(h, item, job - h->items[item].first_job, e));
+        TNF_TRY(hash_piece(h, item, task - h->items[item].first_task, e));
     }
     return tnf_content_done(h, item, e);
 }
@@ -338,10 +338,10 @@ tnf_status tnf_content_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *f
     };
     unsigned threads = tnf_pool_threads(options->threads);
     h.last = &h.first;
-    tnf_status status = plan_jobs(&h, arena, e);
+    tnf_status status = plan_tasks(&h, arena, e);
     size_t helpers = h.streams > 0 ? threads - 1 : 0;
     if (status == TNF_OK)
-        status = tnf_pool_run(threads, (size_t)h.jobs + helpers, do_job, &h, e);
+        status = tnf_pool_run(threads, (size_t)h.tasks + helpers, do_task, &h, e);
     if (status == TNF_OK && (options->leaf || options->tensor))
         status = tell_hashes(&h, arena, e);
     for (size_t i = 0; i < h.n && h.items; i++)

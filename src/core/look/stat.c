@@ -2,7 +2,7 @@
 /* The statistics of a file, batch by batch.
  *
  *   tensors   a  b  c  d                  e …
- *   batch     [a][b][c][d1][d2][d3]       pieces, each a job with its own statistics
+ *   batch     [a][b][c][d1][d2][d3]       pieces, each a task with its own statistics
  *             └──────┬────────────┘
  *                reported in order, then the next batch
  *
@@ -29,7 +29,7 @@
 #define WORTH_THREAD ((uint64_t)6 << 20)
 #define PIECES       256u /* the maximum for one tensor */
 #define BATCH_BYTES  ((uint64_t)256 << 20)
-#define BATCH_JOBS   512u
+#define BATCH_TASKS  512u
 #define DEFAULT_BINS 32u
 #define MAX_BINS     1024u
 
@@ -109,7 +109,7 @@ tnf_pairing tnf_stat_sums(tnf_tally room[TNF_PAIRING_NODES])
     return (tnf_pairing) { .size = sizeof *room, .join = join_sums, .results = (uint8_t *)room };
 }
 
-/* ------------------------------------------------------------------- jobs */
+/* ------------------------------------------------------------------- tasks */
 
 struct reading {
     struct stats *s;
@@ -267,10 +267,10 @@ static tnf_status fill_batch(struct stats *s, size_t *next, tnf_error *e)
     const tnf_catalog *c = &s->file->catalog;
     s->n = 0;
     s->bytes = 0;
-    s->pieces = tnf_arena_array(&s->arena, BATCH_JOBS + PIECES + 2, sizeof *s->pieces);
+    s->pieces = tnf_arena_array(&s->arena, BATCH_TASKS + PIECES + 2, sizeof *s->pieces);
     if (!s->pieces)
         return tnf_arena_fail(&s->arena, "figures", e);
-    for (; *next < c->n && s->n < BATCH_JOBS && s->bytes < BATCH_BYTES; (*next)++)
+    for (; *next < c->n && s->n < BATCH_TASKS && s->bytes < BATCH_BYTES; (*next)++)
         if (is_wanted(s, *next))
             TNF_TRY(add_pieces(s, *next, range_of(s, *next), e));
     return TNF_OK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Verifying what opening does not check: digests, the rules of layouts for their data, and on
  * request every number and the canonical form. Each part is read once, in blocks. If a server
- * provides a digest of a remote object, the object is read completely at the end.
+ * provides a digest of a remote file, the file is read completely at the end.
  *
- *   objects    a b c d …               each is a job; the largest begin first
+ *   objects    a b c d …               each is a task; the largest begin first
  *   outcomes   ok ok problem ok …      reported in file order when all are done
  */
 #include "base/digest.h"
@@ -218,10 +218,10 @@ static bool keep_problem(struct check *c, size_t i, const tnf_error *problem)
     return kept != NULL;
 }
 
-static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
+static tnf_status check_object(void *ctx, size_t task, tnf_error *e)
 {
     struct check *c = ctx;
-    size_t i = c->order ? c->order[job] : job;
+    size_t i = c->order ? c->order[task] : task;
     tnf_error error = { .offset = TNF_NO_OFFSET };
     if (c->some && !c->some->wanted(c->some->ctx, &c->file->catalog.objects[i]))
         return TNF_OK;
@@ -286,7 +286,7 @@ static tnf_status take_values(struct check *c, tnf_error *e)
     return c->out_of_memory ? tnf_no_memory("a problem", e) : TNF_OK;
 }
 
-/* ------------------------------------------------------------------- jobs */
+/* ------------------------------------------------------------------- tasks */
 
 static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
 {
@@ -302,7 +302,7 @@ static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
     if (!c->outcomes || (c->options.values && (!c->values || !c->counts)))
         return tnf_arena_fail(arena, "verifying", e);
     if (threads > 1)
-        TNF_TRY(tnf_job_order(&c->order, &c->file->catalog, arena, e));
+        TNF_TRY(tnf_task_order(&c->order, &c->file->catalog, arena, e));
     TNF_TRY(tnf_pool_run(threads, n, check_object, c, e));
     return c->values ? take_values(c, e) : TNF_OK;
 }
@@ -518,7 +518,8 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
             "Tenfold has no rules for the program '%s' and the format %s; known programs: %s",
             TNF_VISIBLE(program), format->name, format->loads ? format->programs : "none");
     if (c->options.canonical && !format->canonical)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "the format %s has no canonical form, so there is nothing to check",
                         format->name);
     tnf_status status = check_objects(c, arena, e);
     if (status != TNF_OK)

@@ -59,7 +59,7 @@ static void tell_unknown(tnf_verify_result *out, const tnf_verify_options *optio
         return;
     out->problems++;
     (void)tnf_fail(&unknown, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                   "cannot tell whether %s loads it, because Tenfold cannot open it",
+                   "cannot check whether %s loads the file, because Tenfold cannot open the file",
                    TNF_VISIBLE(options->program));
     if (options->problem)
         options->problem(options->ctx, &(tnf_problem) { .code = unknown.status,

@@ -81,7 +81,7 @@ static bool same_name(tnf_str a, tnf_str b)
     return a.n == b.n && (a.p == b.p || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* With its own name a tensor is borrowed from the file without copies. */
+/* A tensor that keeps its name is borrowed from the file without a copy. */
 static tnf_status add_tensor(struct merging *m, const tnf_object *o, tnf_str name, unsigned policy,
                              tnf_error *e)
 {

@@ -470,7 +470,8 @@ static tnf_status start_split(struct splitting *s, const tnf_split_options *opti
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_save_options, &s->save, s->options.save, e));
     s->stem = s->options.stem ? s->options.stem : "model";
     if (!s->options.format)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the format is missing: set `format` of tnf_split_options");
     if (!*s->stem || strchr(s->stem, '/'))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'%s' cannot begin the name of a file",
                         s->stem);

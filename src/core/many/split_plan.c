@@ -22,10 +22,10 @@ static uint64_t size_of(const struct splitting *s, const tnf_object *o)
     return sum;
 }
 
-/* Works as Hugging Face's tools: a tensor beyond the limit gets a file at once, while the current
- * file stays open and is numbered when it is full. In formats whose sets are opened by number, one
- * tensor after the other, the current file is closed instead, which keeps the order of the
- * tensors. */
+/* Works as Hugging Face's tools: a tensor beyond the limit gets a file immediately, while the
+ * current file stays open and is numbered when it is full. In formats whose sets are opened by
+ * number, one tensor after the other, the current file is closed instead, which keeps the order of
+ * the tensors. */
 static tnf_status fill_shards(struct splitting *s, const uint32_t *shared, const uint64_t *bytes,
                               tnf_error *e)
 {

@@ -176,7 +176,7 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
     f->origin.source = f->source;
     f->origin.format = f->format;
     f->origin.reader = &f->reader;
-    tnf_status status = tnf_options_parse(&f->reader.options, f->format->read_options,
+    tnf_status status = tnf_options_parse(&f->reader.options, f->format->read_options, "reader",
                                           f->options.options, f->options.noptions, &f->arena, e);
     if (status == TNF_OK)
         status = index_or_salvage(f, e);

@@ -72,7 +72,9 @@ static tnf_status parse_one(tnf_option_value *out, const tnf_option_info *o, con
     }
 }
 
-static tnf_status unknown_option(const tnf_option_info *table, const char *key, tnf_error *e)
+/* `user`: "reader" or "writer". */
+static tnf_status unknown_option(const tnf_option_info *table, const char *key, const char *user,
+                                 tnf_error *e)
 {
     char names[128] = "";
     size_t n = 0;
@@ -80,13 +82,14 @@ static tnf_status unknown_option(const tnf_option_info *table, const char *key, 
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", o->name);
     if (n == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "unknown option '%s': this format has no options", key);
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown option '%s'; this format has %s", key,
-                    names);
+                        "unknown option '%s': the %s of this format has no options", key, user);
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                    "unknown option '%s'; the %s of this format has %s", key, user, names);
 }
 
 tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info *table,
-                             const tnf_option *given, size_t n, tnf_arena *arena, tnf_error *e)
+                             const char *user, const tnf_option *given, size_t n, tnf_arena *arena,
+                             tnf_error *e)
 {
     size_t count = 0;
     TNF_TRY(tnf_need_array(given, n, "options", e));
@@ -103,7 +106,7 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
         while (i < count && strcmp(table[i].name, given[g].key) != 0)
             i++;
         if (i == count)
-            return unknown_option(table, given[g].key, e);
+            return unknown_option(table, given[g].key, user, e);
         if (!given[g].value)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the option '%s' has no value",
                             given[g].key);

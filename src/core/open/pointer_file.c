@@ -37,7 +37,7 @@ bool tnf_choice_covers(const char *name)
     return false;
 }
 
-/* The chosen path in the directory. Of an absolute path only the last part is used, since
+/* The chosen path in the directory. If it is absolute, only its last component is used, since
  * directories may be moved. *out is NULL if the text is something else. */
 static tnf_status read_choice(char **out, const tnf_format *f, tnf_str text, tnf_arena *arena,
                               tnf_error *e)

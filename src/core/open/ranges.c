@@ -67,8 +67,8 @@ static tnf_str name_of(const tnf_file *f, const struct range *r)
     return f->catalog.objects[r->object].name;
 }
 
-/* Are all ranges inside the file? If lenient, incomplete tensors are listed, but cannot be read.
- * (An empty range is always complete.) */
+/* Fails unless all ranges are inside the file. If lenient, incomplete tensors are listed, but
+ * cannot be read. (An empty range is always complete.) */
 static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_error *e)
 {
     uint64_t size = f->source->size, need = 0;
@@ -78,7 +78,7 @@ static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_e
         return TNF_OK;
     char text[160];
     snprintf(text, sizeof text,
-             "the file has %llu bytes, its index needs %llu: %s missing (cut short?)",
+             "the file has %llu bytes, but its index needs %llu: %s missing (cut short?)",
              (unsigned long long)size, (unsigned long long)need, TNF_BYTES_ARE(need - size));
     if (f->reader.salvage) /* each tensor is a loss of its own */
         tnf_note_fault(&f->reader, TNF_ETRUNCATED, size, text);

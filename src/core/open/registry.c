@@ -89,8 +89,8 @@ tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, t
         if (!(tnf_registry_caps(f) & TNF_CAN_WRITE) || !*ext || !tnf_list_has(f->extensions, ext))
             continue;
         if (*out && strcmp((*out)->family, f->family) != 0)
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                            "'.%s' may be %s or %s: choose the format", ext, (*out)->name, f->name);
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extension '.%s' may be %s or %s",
+                            ext, (*out)->name, f->name);
         if (!*out)
             *out = f;
     }
@@ -98,10 +98,9 @@ tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, t
         return TNF_OK;
     if (!*ext)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the file name has no extension: choose the format");
+                        "the file name has no extension, which would tell the format");
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                    "no format that can be written has the extension '.%s': choose the format",
-                    ext);
+                    "no format that can be written has the extension '.%s'", ext);
 }
 
 bool tnf_registry_owns(const char *key, size_t n)

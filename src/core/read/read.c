@@ -10,7 +10,8 @@ static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, 
 {
     TNF_TRY(tnf_need_part(part, e));
     if (part->origin && part->origin->missing)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "it is in the file %s, which is missing",
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                        "the tensor is in the file %s, which is missing",
                         TNF_VISIBLE(part->origin->label));
     if (part->flags & TNF_PART_UNREADABLE)
         return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
@@ -246,6 +247,7 @@ tnf_status tnf_read_part(void *dst, size_t n, const tnf_part *part, uint64_t off
     TNF_TRY(check_want(part, offset, n, e));
     if (n == 0)
         return TNF_OK;
+    TNF_TRY(tnf_need(dst, "dst", e));
     tnf_status status = tnf_stream_open(&s, part, e);
     if (status == TNF_OK && n == part->nbytes)
         status = tnf_stream_check(&s, e);

@@ -3,9 +3,9 @@
  *
  *   requests   a b c d …                         in the caller's order
  *   pieces     c ab d1 d2 d3 …                   sorted by source and position, large ones divided
- *   jobs       [c ab] [d1] [d2] [d3] …           about 8 MiB each, taken by the threads in order
+ *   tasks       [c ab] [d1] [d2] [d3] …           about 8 MiB each, taken by the threads in order
  *
- * Each job is one call to its source, which merges neighbours into one system call.
+ * Each task is one call to its source, which merges neighbours into one system call.
  */
 #include "base/pool.h"
 #include "base/sized.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define BLOCK        ((size_t)8 << 20)
-#define MAX_JOB      4096u               /* pieces; there may be thousands of small tensors */
+#define MAX_TASK     4096u               /* pieces; there may be thousands of small tensors */
 #define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it saves */
 
 struct piece {
@@ -27,7 +27,7 @@ struct piece {
     tnf_range range;
 };
 
-struct job {
+struct task {
     const struct piece *piece; /* the first one */
     size_t first, n;           /* its ranges */
     size_t bytes;
@@ -36,7 +36,7 @@ struct job {
 struct work {
     struct piece *pieces;
     tnf_range *ranges; /* in the order of the pieces, adjacent ones joined */
-    struct job *jobs;
+    struct task *tasks;
     size_t npieces, nranges, njobs;
     tnf_progress progress;
     pthread_mutex_t lock; /* guards progress */
@@ -100,18 +100,18 @@ static bool ranges_touch(const tnf_range *a, const tnf_range *b)
     return a->offset + a->n == b->offset && (uint8_t *)a->dst + a->n == (uint8_t *)b->dst;
 }
 
-/* Neighbours of one source share a job until it is full. Those that are also neighbours in memory
+/* Neighbours of one source share a task until it is full. Those that are also neighbours in memory
  * become one range. */
-static void make_jobs(struct work *w)
+static void make_tasks(struct work *w)
 {
     for (size_t i = 0; i < w->npieces; i++) {
         const struct piece *p = &w->pieces[i];
-        struct job *last = &w->jobs[w->njobs ? w->njobs - 1 : 0];
+        struct task *last = &w->tasks[w->njobs ? w->njobs - 1 : 0];
         bool fits = w->njobs && p->origin && p->origin == last->piece->origin &&
-                    last->n < MAX_JOB && last->bytes < BLOCK && p->range.n <= BLOCK - last->bytes;
+                    last->n < MAX_TASK && last->bytes < BLOCK && p->range.n <= BLOCK - last->bytes;
         if (!fits) {
-            last = &w->jobs[w->njobs++];
-            *last = (struct job) { .piece = p, .first = w->nranges };
+            last = &w->tasks[w->njobs++];
+            *last = (struct task) { .piece = p, .first = w->nranges };
         }
         last->bytes += p->range.n;
         if (last->n && ranges_touch(&w->ranges[w->nranges - 1], &p->range)) {
@@ -123,10 +123,10 @@ static void make_jobs(struct work *w)
     }
 }
 
-static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
+static tnf_status run_task(void *ctx, size_t i, tnf_error *e)
 {
     struct work *w = ctx;
-    const struct job *j = &w->jobs[i];
+    const struct task *j = &w->tasks[i];
     const struct piece *p = j->piece;
     if (!p->origin) {
         TNF_TRY(tnf_read_part(p->range.dst, p->range.n, p->part, 0, e));
@@ -147,11 +147,13 @@ tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_o
     TNF_TRY(tnf_need_array(requests, n, "requests", e));
     tnf_read_options how;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_read_options, &how, options, e));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         TNF_TRY(tnf_need_part(requests[i].part, e));
+        TNF_TRY(tnf_need_array(requests[i].dst, requests[i].part->nbytes, "dst", e));
+    }
     size_t count = count_pieces(requests, n);
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    size_t size = count * (sizeof(struct piece) + sizeof(tnf_range) + sizeof(struct job));
+    size_t size = count * (sizeof(struct piece) + sizeof(tnf_range) + sizeof(struct task));
     uint8_t *memory = tnf_alloc(&a, size);
     if (!memory)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu reads", count);
@@ -159,12 +161,12 @@ tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_o
                       .ranges = (void *)(memory + count * sizeof(struct piece)),
                       .progress = { .tell = how.progress, .ctx = how.ctx },
                       .lock = PTHREAD_MUTEX_INITIALIZER };
-    w.jobs = (void *)(w.ranges + count);
+    w.tasks = (void *)(w.ranges + count);
     cut_pieces(&w, requests, n);
     sort_pieces(&w);
-    make_jobs(&w);
+    make_tasks(&w);
     unsigned threads = w.progress.total < WORTH_THREAD ? 1 : how.threads;
-    tnf_status status = tnf_pool_run(threads, w.njobs, run_job, &w, e);
+    tnf_status status = tnf_pool_run(threads, w.njobs, run_task, &w, e);
     pthread_mutex_destroy(&w.lock);
     tnf_free(&a, memory, size);
     return status;

@@ -477,6 +477,7 @@ tnf_status tnf_read_slice(void *dst, size_t n, const tnf_object *object, const t
                         (unsigned long long)bytes, n);
     if (n == 0)
         return TNF_OK;
+    TNF_TRY(tnf_need(dst, "dst", e));
     if (tnf_slice_of_much(&part, object->parts, n)) {
         some = *object;
         some.parts = &part;

@@ -168,11 +168,8 @@ static tnf_status leave_attrs(struct tnf_virtual *v, tnf_error *e)
         return TNF_ENOMEM;
     *map = (tnf_value) { .kind = TNF_MAP, .as.members = kept };
     for (size_t i = 0; i < attrs->n; i++) {
-        char key[32] = "";
         const tnf_member *m = &attrs->as.members[i];
-        if (m->key.n < sizeof key)
-            memcpy(key, m->key.p, m->key.n);
-        if (!*key || !tnf_list_has(list, key))
+        if (!tnf_str_listed(m->key, list))
             kept[map->n++] = *m;
     }
     v->object.attrs = map->n ? map : NULL;

@@ -35,6 +35,7 @@ struct tnf_cursor {
     size_t block_n; /* bytes in it; 0: it is empty */
     void *own;      /* memory of the kind, own_size bytes */
     size_t own_size;
+    tnf_source *spool; /* a temporary file with the bytes of a source; or NULL */
 };
 
 /* Makes elements [first, first + n): whole units, except for the last one of the tensor. */

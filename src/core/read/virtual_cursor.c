@@ -103,6 +103,7 @@ void tnf_cursor_close(struct tnf_cursor *c)
     size_t unit = c->block ? (size_t)(c->v->unit * c->v->part.type->bits / 8) : 0;
     tnf_free(&a, c->block, unit);
     tnf_free(&a, c->own, c->own_size);
+    tnf_source_close(c->spool);
     tnf_free(&a, c, sizeof *c);
 }
 

@@ -11,17 +11,27 @@
 #include "core/read/virtual.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_RANK   64u
 #define TRANSPOSED ((uint64_t)16 << 20) /* the most bytes that are transposed at a time */
 #define IN_CACHE   ((uint64_t)4 << 20)  /* the least, unless the source is read in order */
 #define LONG_RUN   ((uint64_t)256)      /* bytes that are read from each column, if possible */
 #define FORWARD    ((uint64_t)4 << 20)  /* bytes that are read at a time otherwise */
+#define SPOOLED    ((uint64_t)1 << 20)  /* bytes that are kept at a time */
 
 struct slicing {
     tnf_object from;   /* the source, possibly with its dimensions reversed */
     tnf_slice *slices; /* one per dimension of the source */
     uint64_t *inner;   /* elements of the result after each dimension */
+    bool backward;     /* its bytes are read from the beginning several times, or backward */
+};
+
+/* For a source that can be read only once, of which a slice reads backward: a file with its bytes,
+ * and a part that says so. */
+struct spooled {
+    struct tnf_origin origin;
+    tnf_part part;
 };
 
 /* The largest box that begins at element `first` of the result and has at most n elements. */
@@ -63,14 +73,58 @@ static tnf_status read_bits(struct tnf_cursor *c, const struct slicing *s, const
     return status;
 }
 
+static tnf_status spool_bytes(struct tnf_cursor *c, const tnf_part *part, int spool, tnf_error *e)
+{
+    const uint8_t *bytes;
+    for (uint64_t at = 0, here; at < part->nbytes; at += here) {
+        here = part->nbytes - at < SPOOLED ? part->nbytes - at : SPOOLED;
+        TNF_TRY(tnf_input_read(c, &c->inputs[0], part, at, (size_t)here, &bytes, e));
+        TNF_TRY(tnf_spool_write(spool, bytes, (size_t)here, e));
+    }
+    return TNF_OK;
+}
+
+/* The part to read instead of `part`, which is read on the first call. */
+static tnf_status spool_part(const tnf_part **out, struct tnf_cursor *c, const tnf_part *part,
+                             tnf_error *e)
+{
+    struct spooled *kept = tnf_cursor_own(c, sizeof *kept, e);
+    int spool;
+    if (!kept)
+        return TNF_ENOMEM;
+    *out = &kept->part;
+    if (c->spool)
+        return TNF_OK;
+    TNF_TRY(tnf_spool_open(&spool, e));
+    tnf_status status = spool_bytes(c, part, spool, e);
+    if (status == TNF_OK)
+        status = tnf_cursor_end(c, e);
+    if (status != TNF_OK) {
+        close(spool);
+        return status;
+    }
+    TNF_TRY(tnf_spool_source(&c->spool, spool, TNF_ACCESS_PREAD, &c->alloc, e));
+    kept->origin.source = c->spool;
+    kept->part = (tnf_part) { .role = part->role,
+                              .type = part->type,
+                              .origin = &kept->origin,
+                              .stored = part->nbytes,
+                              .nbytes = part->nbytes,
+                              .payload = TNF_AT };
+    return TNF_OK;
+}
+
 static tnf_status make_slice(struct tnf_cursor *c, uint64_t first, size_t n, uint8_t *dst,
                              tnf_error *e)
 {
     const struct slicing *s = c->v->plan;
-    uint64_t bits = s->from.parts->type->bits;
+    const tnf_part *from = s->from.parts;
+    uint64_t bits = from->type->bits;
     tnf_slice box[MAX_RANK + 1];
     memset(box, 0, sizeof box[0]);
-    TNF_TRY(tnf_input_read_to(c, &c->inputs[0], s->from.parts, 0, NULL, 0, e)); /* opens it */
+    if (s->backward && c->v->once)
+        TNF_TRY(spool_part(&from, c, s->from.parts, e));
+    TNF_TRY(tnf_input_read_to(c, &c->inputs[0], from, 0, NULL, 0, e)); /* opens it */
     if (bits % 8)
         memset(dst, 0, (size_t)((n * bits + 7) / 8));
     for (uint64_t done = 0; done < n;) {
@@ -153,6 +207,7 @@ static void plan_window(struct tnf_virtual *v, bool transposes)
         v->window -= v->window % s->inner[0];
     /* The elements of each piece are scattered over the source. */
     v->unit = v->window < v->elements ? v->window : v->elements ? v->elements : 1;
+    s->backward = v->unit < v->elements;
 }
 
 tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf_error *e)
@@ -164,7 +219,8 @@ tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf
     TNF_TRY(plan_slices(v, o, e));
     struct slicing *s = v->plan;
     if (!slices && o->rank > 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no slices");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the slices are missing: give one for each dimension");
     for (uint32_t d = 0; d < o->rank; d++) {
         if (slices[d].count > 0)
             TNF_TRY(tnf_slice_check(&slices[d], o->shape[d], e));
@@ -180,6 +236,8 @@ tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf
     if (tnf_slice_of_much(some, o->parts, v->part.nbytes))
         s->from.parts = some;
     plan_window(v, o->order == TNF_ORDER_F && o->rank > 1);
+    for (uint32_t d = 0; d < o->rank; d++)
+        s->backward = s->backward || (slices[d].step < 0 && slices[d].count > 1);
     if (v->elements > 0 && is_contiguous(s, &offset)) {
         uint64_t bytes = v->part.nbytes;
         tnf_virtual_same(v);

@@ -118,8 +118,8 @@ static tnf_status unite_catalogs(struct appending *a, tnf_error *e)
 static tnf_status plan_append(struct appending *a, tnf_error *e)
 {
     struct tnf_save *s = &a->save;
-    tnf_status status = tnf_options_parse(&s->values, s->format->write_options, s->options.options,
-                                          s->options.noptions, &s->arena, e);
+    tnf_status status = tnf_options_parse(&s->values, s->format->write_options, "writer",
+                                          s->options.options, s->options.noptions, &s->arena, e);
     if (status == TNF_OK)
         status = tnf_plan(s, &a->all->catalog, e);
     if (status != TNF_OK)
@@ -140,17 +140,10 @@ static tnf_status write_end(struct appending *a, const char *path, tnf_error *e)
     unsigned flags = s->options.no_sync ? TNF_SINK_NO_SYNC : 0u;
     const tnf_claim *claim = a->file->claim.fd >= 0 ? &a->file->claim : NULL;
     TNF_TRY(tnf_sink_append(&sink, path, claim, a->file->source->size, flags, &s->arena.alloc, e));
-    tnf_writer w = {
-        .catalog = &s->planned,
-        .scratch = &a->arena,
-        .options = s->values,
-        .sink = sink,
-        .text = s->text.members,
-        .ntext = s->text.n,
-        .base = &a->file->reader,
-        .save = s,
-    };
-    tnf_status status = s->format->append(&w, e);
+    tnf_writer w = tnf_save_writer(s, sink, &a->arena);
+    w.base = &a->file->reader;
+    tnf_status status;
+    TNF_CALL(status, e, s->format->append, &w);
     if (status != TNF_OK)
         tnf_error_prefix(e, s->format->name);
     else

@@ -32,18 +32,23 @@ void tnf_builder_free(tnf_builder *b)
     tnf_free(&a, b, sizeof *b);
 }
 
-static tnf_status add_dense(tnf_builder *b, const char *name, const tnf_type *type, uint32_t rank,
+static tnf_str whole_name(const char *name)
+{
+    return (tnf_str) { name, name ? strlen(name) : 0 };
+}
+
+static tnf_status add_dense(tnf_builder *b, tnf_str name, const tnf_type *type, uint32_t rank,
                             const uint64_t *shape, const tnf_part *from, tnf_error *e)
 {
     uint64_t elements, bytes;
     tnf_part part = *from;
-    tnf_object o = { .name = { name, name ? strlen(name) : 0 },
+    tnf_object o = { .name = name,
                      .shape = shape,
                      .layout = &tnf_layout_dense,
                      .parts = &part,
                      .rank = rank,
                      .nparts = 1 };
-    if (!name || !type || (rank && !shape))
+    if (!name.p || !type || (rank && !shape))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a tensor needs a name, a type and a shape");
     if (!tnf_shape_elements(&elements, shape, rank) || !tnf_type_bytes(&bytes, type, elements))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is larger than 2^64 bytes",
@@ -61,12 +66,12 @@ tnf_status tnf_builder_add(tnf_builder *b, const char *name, const tnf_type *typ
                            const uint64_t *shape, const void *data, tnf_error *e)
 {
     TNF_TRY(tnf_need(b, "builder", e));
-    return add_dense(b, name, type, rank, shape, &(tnf_part) { .memory = data }, e);
+    return add_dense(b, whole_name(name), type, rank, shape, &(tnf_part) { .memory = data }, e);
 }
 
-tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_type *type,
-                                  uint32_t rank, const uint64_t *shape, tnf_fetch_fn fetch,
-                                  void *ctx, tnf_error *e)
+tnf_status tnf_builder_add_stream_n(tnf_builder *b, tnf_str name, const tnf_type *type,
+                                    uint32_t rank, const uint64_t *shape, tnf_fetch_fn fetch,
+                                    void *ctx, tnf_error *e)
 {
     TNF_TRY(tnf_need(b, "builder", e));
     TNF_TRY(tnf_need(fetch, "fetch", e));
@@ -76,6 +81,13 @@ tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_ty
     origin->fetch = fetch;
     origin->ctx = ctx;
     return add_dense(b, name, type, rank, shape, &(tnf_part) { .origin = origin }, e);
+}
+
+tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_type *type,
+                                  uint32_t rank, const uint64_t *shape, tnf_fetch_fn fetch,
+                                  void *ctx, tnf_error *e)
+{
+    return tnf_builder_add_stream_n(b, whole_name(name), type, rank, shape, fetch, ctx, e);
 }
 
 static tnf_status add_object(tnf_builder *b, const tnf_object *object, const char *name,
@@ -260,7 +272,7 @@ tnf_status tnf_builder_set(tnf_builder *b, const char *name, const char *key,
                            const tnf_value *value, tnf_error *e)
 {
     TNF_TRY(tnf_need(key, "key", e));
-    const tnf_str whole = { name, name ? strlen(name) : 0 };
+    const tnf_str whole = whole_name(name);
     return tnf_builder_set_n(b, name ? &whole : NULL, (tnf_str) { key, strlen(key) }, value, e);
 }
 

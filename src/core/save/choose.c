@@ -45,7 +45,7 @@ static tnf_status cannot_tell(const tnf_format *const *found, size_t n, const ch
         int more = snprintf(names + used, sizeof names - used, "%s%s", before, found[i]->name);
         used += (size_t)more < sizeof names - used ? (size_t)more : 0;
     }
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'.%s' may be %s: choose the format", ext, names);
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extension '.%s' may be %s", ext, names);
 }
 
 tnf_status tnf_choose_format(const tnf_format **out, const tnf_builder *b, const char *path,

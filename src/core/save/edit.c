@@ -372,18 +372,10 @@ static tnf_status write_over(struct editing *x, uint64_t *lacks, tnf_error *e)
     tnf_sink *sink;
     TNF_TRY(tnf_sink_new(&sink, &ops, x, &s->arena.alloc, e));
     sink->skip = edit_skip;
-    tnf_writer w = {
-        .catalog = &s->planned,
-        .scratch = &x->arena,
-        .options = s->values,
-        .sink = sink,
-        .text = s->text.members,
-        .ntext = s->text.n,
-        .like = &x->like->reader,
-        .in_place = true,
-        .shift = x->shift,
-        .save = s,
-    };
+    tnf_writer w = tnf_save_writer(s, sink, &x->arena);
+    w.like = &x->like->reader;
+    w.in_place = true;
+    w.shift = x->shift;
     tnf_status status;
     TNF_CALL(status, e, s->format->write, &w);
     if (status == TNF_OK)

@@ -83,7 +83,7 @@ static void stash_member(tnf_buf *b, const tnf_member *m)
     tnf_json_put_typed(b, &m->value);
 }
 
-/* Of two entries with the same key, the first is kept. */
+/* If two entries have the same key, the first one is kept. */
 static tnf_status push_text(struct planning *l, tnf_str key, const char *p, size_t n, tnf_error *e)
 {
     tnf_attrs *text = &l->save->text;
@@ -301,8 +301,7 @@ static void look_for_place(struct planning *l, const tnf_catalog *from)
     l->as_tensor = can->attrs == TNF_HOLDS_NONE && can->stash_type && asks_for_stash(l) &&
                    !tnf_catalog_find(from, TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1);
     l->stashes = can->attrs != TNF_HOLDS_NONE || l->as_tensor;
-    l->no_place = can->stash_type ? "the format has no place for metadata, unless -o stash=yes "
-                                    "makes one"
+    l->no_place = can->stash_type ? "the format has a place for metadata only with -o stash=yes"
                                   : "the format has no place for metadata";
 }
 
@@ -475,7 +474,7 @@ static tnf_status check_order(const struct tnf_save *s, tnf_error *e)
     if (!wish)
         return TNF_OK;
     if (strcmp(wish, "C") != 0 && strcmp(wish, "F") != 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the order is C or F, not '%s'", wish);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the order must be C or F, not '%s'", wish);
     if (*wish == 'F' ? !can->order_f : can->only_f)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the format keeps tensors %s only",
                         *wish == 'F' ? "row by row (C)" : "column by column (F)");
@@ -507,11 +506,8 @@ static tnf_status plan_all(struct planning *l, const tnf_catalog *from, tnf_erro
         TNF_TRY(plan_extra(l, &from->extras[i], e));
     TNF_TRY(finish_stash(l, e));
     if (l->refused)
-        return tnf_fail(
-            e, TNF_ELOSSY, TNF_NO_OFFSET,
-            "%llu item%s would be lost or changed (%s); allow the loss or choose another "
-            "format",
-            (unsigned long long)l->refused, l->refused > 1 ? "s" : "", l->first);
+        return tnf_fail(e, TNF_ELOSSY, TNF_NO_OFFSET, "%llu item%s would be lost or changed (%s)",
+                        (unsigned long long)l->refused, l->refused > 1 ? "s" : "", l->first);
     if (to->n == 0 && l->format->can.not_empty)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s", l->format->can.not_empty);
     return TNF_OK;

@@ -23,7 +23,8 @@ tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *b, const c
 {
     const char *name = options->format;
     if (!name && !path)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the format is missing: set `format` of tnf_save_options");
     if (!name)
         return tnf_choose_format(out, b, path, options, e);
     *out = tnf_registry_find(name);
@@ -62,8 +63,8 @@ tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e)
 {
     const tnf_save_options *o = &s->options;
     const tnf_file *like = o->like && o->like->format == s->format ? o->like : NULL;
-    TNF_TRY(tnf_options_parse(&s->values, s->format->write_options, o->options, o->noptions,
-                              &s->arena, e));
+    TNF_TRY(tnf_options_parse(&s->values, s->format->write_options, "writer", o->options,
+                              o->noptions, &s->arena, e));
     if (like && s->format->follow)
         s->format->follow(&like->reader, (tnf_option_value *)(uintptr_t)s->values);
     return TNF_OK;
@@ -83,17 +84,12 @@ static tnf_status plan_save(struct tnf_save *s, const tnf_builder *b,
     return status;
 }
 
-static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
-                             tnf_error *e)
+tnf_writer tnf_save_writer(struct tnf_save *s, tnf_sink *sink, tnf_arena *scratch)
 {
-    tnf_arena scratch;
-    tnf_arena_init(&scratch, &s->arena.alloc, UINT64_MAX);
-    const tnf_file *like = s->options.like;
-    tnf_writer w = {
+    return (tnf_writer) {
         .catalog = &s->planned,
-        .scratch = &scratch,
-        .options = values,
-        .like = like && like->format == s->format ? &like->reader : NULL,
+        .scratch = scratch,
+        .options = s->values,
         .sink = sink,
         .text = s->text.members,
         .ntext = s->text.n,
@@ -104,6 +100,17 @@ static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values,
         .folder = s->folder,
         .save = s,
     };
+}
+
+static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
+                             tnf_error *e)
+{
+    tnf_arena scratch;
+    tnf_arena_init(&scratch, &s->arena.alloc, UINT64_MAX);
+    const tnf_file *like = s->options.like;
+    tnf_writer w = tnf_save_writer(s, sink, &scratch);
+    w.options = values;
+    w.like = like && like->format == s->format ? &like->reader : NULL;
     tnf_status status; /* by TNF_CALL, since a format may try what fails */
     if (s->index)
         TNF_CALL(status, e, s->index->write_index, &w);

@@ -131,5 +131,7 @@ tnf_status tnf_save_take(tnf_save_options *out, const tnf_save_options *given, t
 
 /* save.c: fills in s->values, from the caller's options and from the file that is followed. */
 tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e);
+/* What a format's function for writing gets. */
+tnf_writer tnf_save_writer(struct tnf_save *s, tnf_sink *sink, tnf_arena *scratch);
 
 #endif

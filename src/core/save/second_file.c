@@ -152,7 +152,7 @@ static bool give_name(const char *from, const char *to)
 static tnf_status tell_interim(const struct tnf_save *s, tnf_status status, tnf_error *e)
 {
     tnf_error why = *e;
-    (void)tnf_fail(e, status, TNF_NO_OFFSET, "it is written, but its data stays in %s: %s",
+    (void)tnf_fail(e, status, TNF_NO_OFFSET, "the file is written, but its data stays in %s: %s",
                    TNF_VISIBLE(tnf_path_end(s->second.interim)), why.message);
     e->sys = why.sys;
     return status;
@@ -175,7 +175,7 @@ static tnf_status commit_last(struct tnf_save *s, const char *second, tnf_error 
     if (status != TNF_OK)
         return tell_interim(s, status, e);
     if (!remove_name(b->interim))
-        return tell_interim(s, tnf_fail_sys(e, errno, "cannot remove that name"), e);
+        return tell_interim(s, tnf_fail_sys(e, errno, "cannot remove this temporary name"), e);
     return TNF_OK;
 }
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define BLOCK      ((size_t)4 << 20) /* bytes of rows that are made at once */
-#define JOB        128u              /* rows per job of a thread */
+#define TASK       128u              /* rows per task of a thread */
 #define EMBEDDINGS "embeddings"
 #define NORMS      "norms"
 
@@ -49,10 +49,10 @@ static tnf_status open_stream(struct unit_rows *u, tnf_error *e)
     return u->made.rows && u->made.norms ? TNF_OK : tnf_no_memory("rows", e);
 }
 
-static tnf_status make_some(void *ctx, size_t job, tnf_error *e)
+static tnf_status make_some(void *ctx, size_t task, tnf_error *e)
 {
     struct unit_rows *u = ctx;
-    size_t from = job * JOB, to = u->made.n - from < JOB ? u->made.n : from + JOB;
+    size_t from = task * TASK, to = u->made.n - from < TASK ? u->made.n : from + TASK;
     (void)e;
     for (size_t i = from; i < to && u->made.first + i < u->words; i++)
         u->made.norms[u->made.first + i] = tnf_unit_row(u->made.rows + i * u->dims, u->dims);
@@ -70,7 +70,7 @@ static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
     tnf_swap_le(u->made.rows, (uint64_t)n * u->dims, sizeof(float));
     u->made.first = first;
     u->made.n = n;
-    TNF_TRY(tnf_pool_run(tnf_pool_threads(0), (n + JOB - 1) / JOB, make_some, u, e));
+    TNF_TRY(tnf_pool_run(tnf_pool_threads(0), (n + TASK - 1) / TASK, make_some, u, e));
     tnf_made_rows_done(&u->made);
     return TNF_OK;
 }

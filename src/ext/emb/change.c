@@ -6,7 +6,9 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/ieee.h"
 #include "base/made_rows.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -108,6 +110,22 @@ static tnf_status new_unpacking(unpacking **out, tnf_emb *emb, bool normalise, t
     return TNF_OK;
 }
 
+/* The rows are computed by IEEE 754, as when they are saved (tnf_made_rows_fetch()). */
+static tnf_status measure_rows(float *norms, unpacking *u, tnf_error *e)
+{
+    const tnf_emb *emb = u->emb;
+    const uint64_t words = emb->info.words;
+    const uint32_t mode = tnf_enter_ieee();
+    tnf_status status = TNF_OK;
+    for (uint64_t first = 0; first < words && status == TNF_OK; first += AT_ONCE) {
+        status = unpack_rows(u, first, e);
+        for (size_t i = 0; i < u->made.n && first + i < words; i++)
+            norms[first + i] = tnf_emb_normalise(emb, u->made.rows + i * emb->rows.d);
+    }
+    tnf_leave_ieee(mode);
+    return status;
+}
+
 /* Computes the lengths of the words' vectors, for a file without norms. */
 static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
 {
@@ -117,11 +135,7 @@ static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
     if (!norms)
         return tnf_arena_fail(&emb->arena, "norms", e);
     TNF_TRY(new_unpacking(&u, emb, false, e));
-    for (uint64_t first = 0; first < words; first += AT_ONCE) {
-        TNF_TRY(unpack_rows(u, first, e));
-        for (size_t i = 0; i < u->made.n && first + i < words; i++)
-            norms[first + i] = tnf_emb_normalise(emb, u->made.rows + i * emb->rows.d);
-    }
+    TNF_TRY(measure_rows(norms, u, e));
     tnf_swap_le(norms, words, sizeof *norms); /* a builder needs little-endian data */
     *out = norms;
     return TNF_OK;
@@ -132,8 +146,8 @@ static tnf_status add_attributes(tnf_builder *builder, const tnf_emb *emb, tnf_e
     const tnf_value *attrs = tnf_file_info(emb->file)->attrs;
     for (size_t i = 0; i < attrs->n; i++) {
         const tnf_member *m = &attrs->as.members[i];
-        if (strcmp(m->key.p, "finalfusion.chunks") != 0) /* it describes the old file */
-            TNF_TRY(tnf_builder_set(builder, NULL, m->key.p, &m->value, e));
+        if (!tnf_str_is(m->key, "finalfusion.chunks")) /* it describes the old file */
+            TNF_TRY(tnf_builder_set_n(builder, NULL, m->key, &m->value, e));
     }
     return TNF_OK;
 }
@@ -143,8 +157,7 @@ tnf_status tnf_emb_add_others(tnf_builder *builder, const tnf_emb *emb, tnf_erro
 {
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++)
-        if (o != emb->info.embeddings &&
-            !(emb->model && strncmp(o->name.p, "embeddings.", 11) == 0))
+        if (o != emb->info.embeddings && !(emb->model && tnf_str_begins(o->name, "embeddings.")))
             TNF_TRY(tnf_builder_add_object(builder, o, NULL, e));
     return add_attributes(builder, emb, e);
 }
@@ -163,8 +176,8 @@ tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is, t
     if (normalise)
         TNF_TRY(make_norms(&norms, emb, e));
     TNF_TRY(new_unpacking(&u, emb, normalise, e));
-    TNF_TRY(tnf_builder_add_stream(builder, matrix->name.p, tnf_type_of(TNF_F32), 2, matrix->shape,
-                                   fetch_rows, u, e));
+    TNF_TRY(tnf_builder_add_stream_n(builder, matrix->name, tnf_type_of(TNF_F32), 2, matrix->shape,
+                                     fetch_rows, u, e));
     TNF_TRY(tnf_emb_add_others(builder, emb, e));
     if (!norms)
         return TNF_OK;
@@ -238,7 +251,8 @@ tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb, const tnf_str *wor
     tnf_hash seen;
     chosen c = { words };
     if (n > UINT32_MAX / 2)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%zu words", n);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "%zu words are too many: at most %u can be selected", n, UINT32_MAX / 2);
     TNF_TRY(selection_room(&s, emb, words, n, e));
     tnf_hash_init(&seen, &emb->alloc, chosen_word, &c);
     tnf_status status = TNF_OK;

@@ -21,7 +21,7 @@
 #include "base/unit.h"
 
 #define BLOCK ((size_t)8 << 20) /* bytes of rows that are made at once */
-#define JOB   128u              /* rows per job of a thread */
+#define TASK  128u              /* rows per task of a thread */
 
 typedef struct converting {
     const tnf_emb *emb;
@@ -75,11 +75,11 @@ static tnf_status make_row(converting *c, uint64_t row, tnf_row_list *list, floa
     return TNF_OK;
 }
 
-static tnf_status make_some(void *ctx, size_t job, tnf_error *e)
+static tnf_status make_some(void *ctx, size_t task, tnf_error *e)
 {
     converting *c = ctx;
-    size_t d = c->emb->info.dims, from = job * JOB,
-           to = c->made.n - from < JOB ? c->made.n : from + JOB;
+    size_t d = c->emb->info.dims, from = task * TASK,
+           to = c->made.n - from < TASK ? c->made.n : from + TASK;
     tnf_row_list list;
     tnf_status status = TNF_OK;
     tnf_row_list_init(&list);
@@ -95,7 +95,7 @@ static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
     unsigned threads = tnf_pool_threads(c->how.threads);
     c->made.first = first;
     c->made.n = c->all - first < c->room ? (size_t)(c->all - first) : c->room;
-    tnf_status status = tnf_pool_run(threads, (c->made.n + JOB - 1) / JOB, make_some, c, e);
+    tnf_status status = tnf_pool_run(threads, (c->made.n + TASK - 1) / TASK, make_some, c, e);
     if (status != TNF_OK)
         c->made.n = 0;
     else
@@ -139,8 +139,6 @@ static bool changes_rows(const tnf_emb *emb, const tnf_emb_change *how)
 static tnf_status check_change(const tnf_emb *emb, const tnf_emb_change *how, tnf_error *e)
 {
     bool folded = emb->info.composed && how->fold != TNF_FOLD_NONE;
-    if ((unsigned)how->fold > TNF_FOLD_FINALFUSION || (unsigned)how->unfold > TNF_FOLD_FINALFUSION)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown fold rule");
     if (how->normalize && (how->unnormalize || how->unfold != TNF_FOLD_NONE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "vectors cannot be both normalised and multiplied by their norms");
@@ -173,7 +171,8 @@ static tnf_status new_converting(converting **out, tnf_emb *emb, const tnf_emb_c
     c->room = BLOCK / row ? BLOCK / row : 1;
     c->room = c->room < c->all ? c->room : (size_t)c->all + 1;
     if (!tnf_ckd_mul(&bytes, c->room, row))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows of %zu bytes", row);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the rows are too long: a row has %zu bytes",
+                        row);
     c->made.rows = tnf_arena_raw(&emb->arena, bytes);
     c->spare = tnf_arena_raw(&emb->arena, bytes);
     if (how->normalize)
@@ -195,8 +194,8 @@ static tnf_status add_matrix(tnf_builder *builder, tnf_emb *emb, const tnf_emb_c
     TNF_TRY(new_converting(&c, emb, how, e));
     *out = c;
     uint64_t shape[] = { c->all, emb->info.dims };
-    return tnf_builder_add_stream(builder, matrix->name.p, tnf_type_of(TNF_F32), 2, shape,
-                                  fetch_rows, c, e);
+    return tnf_builder_add_stream_n(builder, matrix->name, tnf_type_of(TNF_F32), 2, shape,
+                                    fetch_rows, c, e);
 }
 
 bool tnf_emb_convert_drops(const tnf_emb *emb, const tnf_emb_change *how, const tnf_object *o)
@@ -252,6 +251,8 @@ tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb, const tnf_emb_cha
     converting *c = NULL;
     const tnf_object *o;
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_change, &how, change, e));
+    TNF_TRY(tnf_check_choice((unsigned)how.fold, TNF_FOLD_FINALFUSION, "fold", e));
+    TNF_TRY(tnf_check_choice((unsigned)how.unfold, TNF_FOLD_FINALFUSION, "unfold", e));
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++) {
         if (o == emb->info.embeddings)
             TNF_TRY(add_matrix(builder, emb, &how, &c, e));

@@ -154,7 +154,7 @@ tnf_status tnf_emb_convert_attrs(tnf_builder *builder, const tnf_emb *emb,
             continue;
         if (to_model && tnf_str_is(m->key, "finalfusion.metadata") && is_our_toml(emb, &m->value))
             continue;
-        TNF_TRY(tnf_builder_set(builder, NULL, m->key.p, &m->value, e));
+        TNF_TRY(tnf_builder_set_n(builder, NULL, m->key, &m->value, e));
     }
     if (to_vocab)
         return set_vocab(builder, emb, how, e);

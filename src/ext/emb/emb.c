@@ -9,6 +9,7 @@
 
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/ieee.h"
 #include "base/sized.h"
 #include "base/str.h"
 
@@ -55,14 +56,15 @@ static const tnf_object *only_matrix(const tnf_file *file)
     return found;
 }
 
+/* `bytes` is the length of the name, or 0. */
 static tnf_status by_name(const tnf_object **out, const tnf_file *file, const char *name,
-                          tnf_error *e)
+                          size_t bytes, tnf_error *e)
 {
-    *out = tnf_find(file, name);
+    const tnf_str whole = { name, bytes ? bytes : strlen(name) };
+    *out = tnf_find_n(file, whole.p, whole.n);
     if (*out)
         return TNF_OK;
-    return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no tensor %s",
-                    TNF_QUOTED(((tnf_str) { name, strlen(name) })));
+    return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no tensor %s", TNF_QUOTED(whole));
 }
 
 static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
@@ -71,20 +73,20 @@ static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error
     if (!emb->info.embeddings && !tnf_find(emb->file, "embeddings.quantized"))
         emb->info.embeddings = only_matrix(emb->file);
     if (o->embeddings)
-        TNF_TRY(by_name(&emb->info.embeddings, emb->file, o->embeddings, e));
+        TNF_TRY(by_name(&emb->info.embeddings, emb->file, o->embeddings, o->embeddings_bytes, e));
     emb->info.vocab = by_role(emb->file, "vocab", "appdata", true);
     if (!emb->info.vocab)
         emb->info.vocab = by_role(emb->file, "appdata", NULL, true);
     if (o->vocab)
-        TNF_TRY(by_name(&emb->info.vocab, emb->file, o->vocab, e));
+        TNF_TRY(by_name(&emb->info.vocab, emb->file, o->vocab, o->vocab_bytes, e));
     if (!emb->info.embeddings && tnf_find(emb->file, "embeddings.quantized"))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the last piece of the quantized fastText model is shorter than the "
                         "others, so its vectors cannot be computed");
     if (!emb->info.embeddings)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "no tensor has the name 'embeddings' or 'points'; give the name of the "
-                        "tensor of vectors");
+                        "no tensor has the name 'embeddings' or 'points', and there is not "
+                        "exactly one matrix: give the name of the matrix of vectors");
     if (emb->info.vocab && !is_strings(emb->info.vocab))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is not a tensor of strings",
                         TNF_QUOTED(emb->info.vocab->name));
@@ -187,7 +189,8 @@ static tnf_status open_subwords(tnf_emb *emb, const tnf_emb_options *o, tnf_erro
         return bad_attrs(e);
     if (i->buckets > i->rows - i->words)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "there are %llu words and %llu buckets, but only %llu rows",
+                        "the numbers of words (%llu) and of buckets (%llu) are together larger "
+                        "than the number of rows (%llu)",
                         (unsigned long long)i->words, (unsigned long long)i->buckets,
                         (unsigned long long)i->rows);
     return i->subwords == TNF_SUBWORDS_FLORET ? open_floret(emb, e) : TNF_OK;
@@ -204,7 +207,8 @@ static tnf_status open_words(tnf_emb *emb, const tnf_emb_options *o, tnf_error *
     i->words = emb->words.s.count;
     i->has_words = true;
     if (i->words > i->rows)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%llu words, but only %llu rows",
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "the number of words, %llu, is larger than the number of rows, %llu",
                         (unsigned long long)i->words, (unsigned long long)i->rows);
     if (o->no_index)
         return TNF_OK;
@@ -223,7 +227,8 @@ static tnf_status open_norms(tnf_emb *emb, tnf_error *e)
     if (!data || o->rank != 1 || data->type->number != TNF_NUMBER_FLOAT || data->type->bits == 0)
         return TNF_OK;
     if (o->shape[0] < emb->info.words)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "there are only %llu norms for %llu words",
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "the number of norms, %llu, is smaller than the number of words, %llu",
                         (unsigned long long)o->shape[0], (unsigned long long)emb->info.words);
     size_t n = (size_t)emb->info.words;
     if (n > emb->memory / sizeof(float))
@@ -293,7 +298,9 @@ tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_optio
     emb->memory = o.memory ? o.memory : default_memory(tnf_file_info(file));
     emb->words.alloc = emb->grams.alloc = emb->rows.alloc = alloc;
     tnf_arena_init(&emb->arena, &alloc, emb->memory);
+    const uint32_t mode = tnf_enter_ieee(); /* norms are rounded to floats */
     tnf_status status = set_up(emb, &o, e);
+    tnf_leave_ieee(mode);
     if (status != TNF_OK) {
         tnf_emb_close(emb);
         return status;

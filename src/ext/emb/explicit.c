@@ -57,7 +57,9 @@ static tnf_status note_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *
     if (row == TNF_NO_ROW) /* its bucket was pruned */
         return TNF_OK;
     if (l->n >= TNF_HASH_NONE - 1)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "more than 2^32 different n-grams");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the words have too many different n-grams: a list holds at most %u",
+                        TNF_HASH_NONE - 1);
     tnf_buf_put(&l->bytes, ngram.p, ngram.n);
     tnf_buf_u64(&l->offsets, l->bytes.n);
     TNF_TRY(check_buffers(l, e));
@@ -82,10 +84,15 @@ static tnf_status list_all(listing *l, tnf_error *e)
 {
     tnf_emb *emb = l->emb;
     uint64_t size;
-    if (emb->info.buckets >= UINT32_MAX ||
-        !tnf_ckd_mul(&size, emb->info.buckets, sizeof *l->renumbered) || size > emb->memory)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%llu buckets",
-                        (unsigned long long)emb->info.buckets);
+    if (emb->info.buckets >= UINT32_MAX)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the file has %llu buckets, but at most %u can be made explicit",
+                        (unsigned long long)emb->info.buckets, UINT32_MAX - 1);
+    if (!tnf_ckd_mul(&size, emb->info.buckets, sizeof *l->renumbered) || size > emb->memory)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the table of buckets needs %llu bytes of memory, but only %llu are left; "
+                        "raise the limit 'memory' if you trust the file",
+                        (unsigned long long)size, (unsigned long long)emb->memory);
     l->renumbered = tnf_alloc0(&emb->alloc, (size_t)size);
     if (!l->renumbered)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %llu buckets",

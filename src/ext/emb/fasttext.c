@@ -27,7 +27,7 @@ static bool has_arguments(const tnf_file *file)
 {
     const tnf_value *attrs = tnf_file_info(file)->attrs;
     for (size_t i = 0; i < attrs->n; i++)
-        if (strncmp(attrs->as.members[i].key.p, "fasttext.", 9) == 0)
+        if (tnf_str_begins(attrs->as.members[i].key, "fasttext."))
             return true;
     return false;
 }
@@ -119,9 +119,11 @@ tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e)
         TNF_TRY(open_pruned(emb, pruned, e));
     uint64_t more = pruned ? emb->pruned.n : i->buckets;
     if (more > i->rows - i->words)
-        return tnf_fail(
-            e, TNF_EFORMAT, TNF_NO_OFFSET, "%llu words and %llu buckets, but only %llu rows",
-            (unsigned long long)i->words, (unsigned long long)more, (unsigned long long)i->rows);
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "the numbers of words (%llu) and of buckets (%llu) are together larger "
+                        "than the number of rows (%llu)",
+                        (unsigned long long)i->words, (unsigned long long)more,
+                        (unsigned long long)i->rows);
     if (emb->rows.kind == TNF_ROWS_WIDE)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the rows of a fastText model must be f32, not %s", emb->rows.type->id);

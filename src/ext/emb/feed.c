@@ -75,7 +75,7 @@ tnf_status tnf_row_feed_init(tnf_row_feed *f, const tnf_rows *rows,
     return fits ? TNF_OK : tnf_arena_fail(arena, "blocks of rows", e);
 }
 
-/* A room is always free, since there are at most as many jobs at a time as threads. */
+/* A room is always free, since there are at most as many tasks at a time as threads. */
 static room *take_room(const tnf_row_feed *f)
 {
     for (unsigned i = 0;; i = (i + 1) % f->threads)
@@ -174,7 +174,7 @@ static tnf_status tell_rows(tnf_row_feed *f, uint64_t rows, tnf_error *e)
     if (!f->progress || !pthread_equal(f->caller, pthread_self()) ||
         f->progress(f->ctx, done * row, f->total * row))
         return TNF_OK;
-    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped");
+    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "cancelled by the caller");
 }
 
 static tnf_status run_group(void *ctx, size_t group, tnf_error *e)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define JOB 512u /* words */
+#define TASK 512u /* words */
 
 tnf_ngram_rule tnf_fold_rule(const tnf_emb *emb, tnf_fold fold)
 {
@@ -59,11 +59,11 @@ struct folding {
     float *out;
 };
 
-static tnf_status fold_job(void *ctx, size_t job, tnf_error *e)
+static tnf_status fold_task(void *ctx, size_t task, tnf_error *e)
 {
     const struct folding *f = ctx;
-    uint64_t from = (uint64_t)job * JOB, words = f->emb->info.words;
-    uint64_t to = words - from < JOB ? words : from + JOB;
+    uint64_t from = (uint64_t)task * TASK, words = f->emb->info.words;
+    uint64_t to = words - from < TASK ? words : from + TASK;
     tnf_row_list list;
     tnf_status status = TNF_OK;
     tnf_row_list_init(&list);
@@ -94,8 +94,8 @@ static tnf_status fold_all(const tnf_emb *emb, unsigned threads, tnf_rows *out, 
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the vectors of %llu words",
                         (unsigned long long)words);
     struct folding f = { emb, out->data.owned };
-    return tnf_pool_run(tnf_pool_threads(threads), (size_t)((words + JOB - 1) / JOB), fold_job, &f,
-                        e);
+    return tnf_pool_run(tnf_pool_threads(threads), (size_t)((words + TASK - 1) / TASK), fold_task,
+                        &f, e);
 }
 
 tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_rows **out,

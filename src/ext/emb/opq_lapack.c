@@ -22,14 +22,14 @@
 #include <pthread.h>
 
 /* Fortran: all arguments are addresses, and the lengths of texts come last. */
-typedef void dsyevd_function(const char *job, const char *half, const int *n, double *a,
+typedef void dsyevd_function(const char *task, const char *half, const int *n, double *a,
                              const int *a_pitch, double *values, double *work, const int *work_n,
-                             int *iwork, const int *iwork_n, int *info, size_t job_n,
+                             int *iwork, const int *iwork_n, int *info, size_t task_n,
                              size_t half_n);
-typedef void dgesdd_function(const char *job, const int *m, const int *n, double *a,
+typedef void dgesdd_function(const char *task, const int *m, const int *n, double *a,
                              const int *a_pitch, double *values, double *u, const int *u_pitch,
                              double *vt, const int *vt_pitch, double *work, const int *work_n,
-                             int *iwork, int *info, size_t job_n);
+                             int *iwork, int *info, size_t task_n);
 
 static struct {
     dsyevd_function *dsyevd;

@@ -32,7 +32,9 @@ static tnf_status take_floats(tnf_rows *r, const tnf_object *object, const char 
     if (!part)
         return TNF_OK;
     if (part->type != tnf_type_of(TNF_F32))
-        return wrong_object(object, "quantized with another type than f32", e);
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "the part %s of %s has the type %s, but it must have f32", role,
+                        TNF_QUOTED(object->name), part->type->id);
     if (out != &r->norms || TNF_BIG_ENDIAN_HOST) {
         TNF_TRY(tnf_lent_read(out, part, &r->alloc, memory, e));
         tnf_swap_le(out->owned, part->nbytes / 4, 4);

@@ -61,7 +61,8 @@ static tnf_status set_up(quantizing *q, const tnf_quantize_options *o, tnf_error
     size_t d = q->emb->rows.d;
     unsigned most = most_bits(rows);
     if (most == 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%llu rows are too few to quantize",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "a matrix must have at least 2 rows to be quantized, not %llu",
                         (unsigned long long)rows);
     if (o->bits > most)
         return refuse_number(
@@ -83,8 +84,7 @@ static tnf_status set_up(quantizing *q, const tnf_quantize_options *o, tnf_error
 static tnf_status check_options(const quantizing *q, const tnf_quantize_options *o, tnf_error *e)
 {
     const tnf_object *matrix = q->emb->info.embeddings;
-    if ((unsigned)o->method > TNF_GAUSSIAN_OPQ)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown quantizer %d", (int)o->method);
+    TNF_TRY(tnf_check_choice((unsigned)o->method, TNF_GAUSSIAN_OPQ, "method", e));
     if (o->method != TNF_PQ)
         TNF_TRY(tnf_opq_ready(e));
     if (q->emb->info.quantized)

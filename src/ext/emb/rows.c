@@ -44,11 +44,22 @@ tnf_status tnf_lent_read(tnf_lent *out, const tnf_part *part, const tnf_allocato
     return tnf_read_part(out->owned, (size_t)part->nbytes, part, 0, e);
 }
 
+/* Maps a part. The result TNF_EUNSUPPORTED is no failure: the part is then read, so it leaves *e
+ * unchanged. */
+static tnf_status try_map(const void **out, const tnf_part *part, tnf_error *e)
+{
+    tnf_error why;
+    tnf_status status = tnf_map(out, part, &why);
+    if (status != TNF_OK && status != TNF_EUNSUPPORTED && e)
+        *e = why;
+    return status;
+}
+
 tnf_status tnf_lend(tnf_lent *out, const tnf_part *part, const tnf_allocator *alloc,
                     uint64_t *memory, tnf_error *e)
 {
     *out = (tnf_lent) { 0 };
-    tnf_status status = tnf_map(&out->p, part, e);
+    tnf_status status = try_map(&out->p, part, e);
     return status == TNF_EUNSUPPORTED ? tnf_lent_read(out, part, alloc, memory, e) : status;
 }
 
@@ -58,8 +69,9 @@ static tnf_status read_transposed(tnf_rows *r, const tnf_object *object, uint64_
 {
     tnf_slice slices[64];
     if (object->rank > 64)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "vectors of %u dimensions",
-                        object->rank);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "%s has %u dimensions, but a matrix in F order can have at most 64",
+                        TNF_QUOTED(object->name), object->rank);
     for (uint32_t i = 0; i < object->rank; i++)
         slices[i] = (tnf_slice) { .step = 1, .count = object->shape[i] };
     uint64_t n = tnf_slice_bytes(object, slices);
@@ -105,7 +117,7 @@ static tnf_status open_dense(tnf_rows *r, const tnf_object *object, uint64_t *me
     r->kind = kind_of(data->type);
     if (object->order == TNF_ORDER_F && object->rank > 1)
         return read_transposed(r, object, memory, e);
-    tnf_status status = tnf_map(&r->data.p, data, e);
+    tnf_status status = try_map(&r->data.p, data, e);
     if (status == TNF_EUNSUPPORTED && lend_loose(r, data))
         status = TNF_OK;
     if (status == TNF_EUNSUPPORTED)
@@ -213,8 +225,9 @@ static tnf_status check_row(const tnf_rows *r, uint64_t row, tnf_error *e)
 {
     if (row < r->n)
         return TNF_OK;
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "row %llu is out of range: there are %llu rows",
-                    (unsigned long long)row, (unsigned long long)r->n);
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                    "row %llu does not exist: the number of rows is %llu", (unsigned long long)row,
+                    (unsigned long long)r->n);
 }
 
 /* Reads the elements of one row from the file. For types of less than a byte, the first element is

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#define JOB 65536u /* rows whose scales are computed at once */
+#define TASK 65536u /* rows whose scales are computed at once */
 
 /* ------------------------------------------------------------------------- scales */
 
@@ -39,11 +39,11 @@ struct scaling {
     float *out;
 };
 
-static tnf_status scale_job(void *ctx, size_t job, tnf_error *e)
+static tnf_status scale_task(void *ctx, size_t task, tnf_error *e)
 {
     const struct scaling *s = ctx;
-    uint64_t first = (uint64_t)job * JOB;
-    size_t n = s->rows->n - first < JOB ? (size_t)(s->rows->n - first) : JOB;
+    uint64_t first = (uint64_t)task * TASK;
+    size_t n = s->rows->n - first < TASK ? (size_t)(s->rows->n - first) : TASK;
     const uint8_t *codes = (const uint8_t *)s->rows->codes.p + first * s->rows->m;
     (void)e;
     s->rows->kernels->code_sums(codes, n, s->rows->m, s->squares, s->out + first);
@@ -53,19 +53,19 @@ static tnf_status scale_job(void *ctx, size_t job, tnf_error *e)
 
 /* 1 / length of each row, cached in the view. The first search computes it. Without memory for the
  * cache, it is computed block by block. */
-const float *tnf_code_scales(const tnf_search_job *job)
+const float *tnf_code_scales(const tnf_search_task *task)
 {
-    const tnf_emb *emb = job->emb;
+    const tnf_emb *emb = task->emb;
     tnf_scales *cache = (tnf_scales *)(uintptr_t)&emb->scales; /* only a cache */
     float *known = atomic_load(cache);
     uint64_t size = emb->rows.n * sizeof(float);
     if (known || size > emb->memory)
         return known;
-    struct scaling s = { &emb->rows, job->squares, tnf_alloc(&emb->alloc, (size_t)size + 1) };
+    struct scaling s = { &emb->rows, task->squares, tnf_alloc(&emb->alloc, (size_t)size + 1) };
     if (!s.out)
         return NULL;
-    size_t jobs = (size_t)((emb->rows.n + JOB - 1) / JOB);
-    if (tnf_pool_run(job->query->threads, jobs, scale_job, &s, NULL) == TNF_OK &&
+    size_t tasks = (size_t)((emb->rows.n + TASK - 1) / TASK);
+    if (tnf_pool_run(task->query->threads, tasks, scale_task, &s, NULL) == TNF_OK &&
         atomic_compare_exchange_strong(cache, &known, s.out))
         return s.out;
     tnf_free(&emb->alloc, s.out, (size_t)size + 1);
@@ -119,83 +119,84 @@ static size_t count_possible(const tnf_coarse *c, const uint16_t *sums, const fl
     return possible;
 }
 
-static void offer_possible(const tnf_search_job *job, tnf_worker *w, size_t q, const float *scale,
+static void offer_possible(const tnf_search_task *task, tnf_worker *w, size_t q, const float *scale,
                            uint64_t first, size_t count, float worst)
 {
-    const tnf_rows *rows = job->rows;
-    const tnf_coarse *c = &job->coarse[q];
+    const tnf_rows *rows = task->rows;
+    const tnf_coarse *c = &task->coarse[q];
     const uint8_t *codes = (const uint8_t *)rows->codes.p + (size_t)first * rows->m;
-    const float *table = job->tables + q * rows->m * TNF_CODES;
+    const float *table = task->tables + q * rows->m * TNF_CODES;
     for (size_t r = 0; r < count; r++) {
         float most = (c->base + c->step * (float)w->sums[r]) * scale[r], sum;
         if (most < worst && scale[r] >= 0)
             continue;
-        job->emb->kernels->code_sums(codes + r * rows->m, 1, rows->m, table, &sum);
-        tnf_offer(job, w, q, sum * scale[r], first + r);
+        task->emb->kernels->code_sums(codes + r * rows->m, 1, rows->m, table, &sum);
+        tnf_offer(task, w, q, sum * scale[r], first + r);
     }
 }
 
 /* If there is a coarse table and a score to compare with, filters rows with the table. */
-static bool try_coarse(const tnf_search_job *job, tnf_worker *w, size_t q, const float *scale,
+static bool try_coarse(const tnf_search_task *task, tnf_worker *w, size_t q, const float *scale,
                        uint64_t first, size_t count)
 {
-    const tnf_rows *rows = job->rows;
+    const tnf_rows *rows = task->rows;
     const tnf_top *top = &w->tops[q];
-    if (!job->coarse || !job->coarse[q].usable || top->n < top->k || isnan(top->items[0].score))
+    if (!task->coarse || !task->coarse[q].usable || top->n < top->k || isnan(top->items[0].score))
         return false;
     float worst = (float)top->items[0].score;
     worst -= 1e-6F * fabsf(worst);
-    job->emb->kernels->byte_sums((const uint8_t *)rows->codes.p + (size_t)first * rows->m, count,
-                                 rows->m, job->coarse[q].bytes, w->sums);
-    if (count_possible(&job->coarse[q], w->sums, scale, count, worst) > 0)
-        offer_possible(job, w, q, scale, first, count, worst);
+    task->emb->kernels->byte_sums((const uint8_t *)rows->codes.p + (size_t)first * rows->m, count,
+                                  rows->m, task->coarse[q].bytes, w->sums);
+    if (count_possible(&task->coarse[q], w->sums, scale, count, worst) > 0)
+        offer_possible(task, w, q, scale, first, count, worst);
     return true;
 }
 
 /* --------------------------------------------------------------------------- scores */
 
 /* |q - s c|^2 = |q|^2 - 2 s q.c + s^2 |c|^2; rounding may make it slightly negative. */
-static void distances_of(const tnf_search_job *job, const tnf_worker *w, size_t q, uint64_t first,
+static void distances_of(const tnf_search_task *task, const tnf_worker *w, size_t q, uint64_t first,
                          size_t count)
 {
-    const float *norms = job->rows->norms.p;
+    const float *norms = task->rows->norms.p;
     for (size_t r = 0; r < count; r++) {
-        double s = norms ? norms[first + r] : 1, dot = w->scores[q * job->block + r];
-        double square = job->lengths[q] - 2 * s * dot + s * s * (double)w->squares[r];
-        w->scores[q * job->block + r] = (float)(square < 0 ? 0 : square);
+        double s = norms ? norms[first + r] : 1, dot = w->scores[q * task->block + r];
+        double square = task->lengths[q] - 2 * s * dot + s * s * (double)w->squares[r];
+        w->scores[q * task->block + r] = (float)(square < 0 ? 0 : square);
     }
 }
 
 /* The factors for the sums of a block. */
-static const float *scale_of(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
+static const float *scale_of(const tnf_search_task *task, tnf_worker *w, uint64_t first,
+                             size_t count)
 {
-    const tnf_rows *rows = job->rows;
+    const tnf_rows *rows = task->rows;
     const uint8_t *codes = (const uint8_t *)rows->codes.p + (size_t)first * rows->m;
-    if (job->metric == TNF_DOT && rows->norms.p)
+    if (task->metric == TNF_DOT && rows->norms.p)
         return (const float *)rows->norms.p + first;
-    if (job->metric == TNF_COSINE && job->scales)
-        return job->scales + first;
-    if (job->metric != TNF_DOT)
-        rows->kernels->code_sums(codes, count, rows->m, job->squares, w->squares);
-    if (job->metric == TNF_COSINE)
+    if (task->metric == TNF_COSINE && task->scales)
+        return task->scales + first;
+    if (task->metric != TNF_DOT)
+        rows->kernels->code_sums(codes, count, rows->m, task->squares, w->squares);
+    if (task->metric == TNF_COSINE)
         scale_cosines(rows, first, count, w->squares, w->scale);
-    for (size_t r = 0; job->metric != TNF_COSINE && r < count; r++)
-        w->scale[r] = job->metric == TNF_L2 ? -1 : 1;
+    for (size_t r = 0; task->metric != TNF_COSINE && r < count; r++)
+        w->scale[r] = task->metric == TNF_L2 ? -1 : 1;
     return w->scale;
 }
 
-void tnf_score_codes(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
+void tnf_score_codes(const tnf_search_task *task, tnf_worker *w, uint64_t first, size_t count)
 {
-    const tnf_rows *rows = job->rows;
+    const tnf_rows *rows = task->rows;
     const uint8_t *codes = (const uint8_t *)rows->codes.p + (size_t)first * rows->m;
-    const float *scale = scale_of(job, w, first, count);
-    for (size_t q = 0; q < job->n; q++) {
-        if (job->metric != TNF_L2 && try_coarse(job, w, q, scale, first, count))
+    const float *scale = scale_of(task, w, first, count);
+    for (size_t q = 0; q < task->n; q++) {
+        if (task->metric != TNF_L2 && try_coarse(task, w, q, scale, first, count))
             continue;
-        rows->kernels->code_sums(codes, count, rows->m, job->tables + q * rows->m * TNF_CODES,
-                                 w->scores + q * job->block);
-        if (job->metric == TNF_L2)
-            distances_of(job, w, q, first, count);
-        tnf_offer_block(job, w, q, scale, first, count);
+        rows->kernels->code_sums(codes, count, rows->m, task->tables + q * rows->m * TNF_CODES,
+                                 w->scores + q * task->block);
+        if (task->metric == TNF_L2)
+            distances_of(task, w, q, first, count);
+        tnf_offer_block(task, w, q, scale, first, count);
     }
 }

@@ -31,9 +31,7 @@ tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_e
     TNF_TRY(tnf_need_array(out->skip, out->nskip, "skip", e));
     if (out->k == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "k must be at least 1");
-    if ((unsigned)out->metric > TNF_L2)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown metric %d", (int)out->metric);
-    return TNF_OK;
+    return tnf_check_choice((unsigned)out->metric, TNF_L2, "metric", e);
 }
 
 bool tnf_emb_keeps_lengths(const tnf_emb *emb)
@@ -69,121 +67,121 @@ static tnf_search_mode mode_of(const tnf_emb *emb, const tnf_rows *rows, tnf_met
     return TNF_SEARCH_FLOATS;
 }
 
-static void set_sizes(tnf_search_job *job)
+static void set_sizes(tnf_search_task *task)
 {
-    const tnf_rows *rows = job->rows;
-    size_t row = job->mode == TNF_SEARCH_CODES  ? rows->m
-                 : job->mode == TNF_SEARCH_WIDE ? rows->d * sizeof(double)
-                                                : rows->d * sizeof(float);
-    job->block = CODE_BLOCK;
-    if (job->mode != TNF_SEARCH_CODES) {
+    const tnf_rows *rows = task->rows;
+    size_t row = task->mode == TNF_SEARCH_CODES  ? rows->m
+                 : task->mode == TNF_SEARCH_WIDE ? rows->d * sizeof(double)
+                                                 : rows->d * sizeof(float);
+    task->block = CODE_BLOCK;
+    if (task->mode != TNF_SEARCH_CODES) {
         size_t fit = CACHED / row / 4 * 4;
-        job->block = fit < 4 ? 4 : fit > 512 ? 512 : fit;
+        task->block = fit < 4 ? 4 : fit > 512 ? 512 : fit;
     }
-    uint64_t blocks = HANDED / ((uint64_t)job->block * row) + 1;
-    job->chunk = blocks * job->block;
+    uint64_t blocks = HANDED / ((uint64_t)task->block * row) + 1;
+    task->chunk = blocks * task->block;
 }
 
 /* Prepares query q for the mode and the metric. */
-static void prepare_floats(tnf_search_job *job, size_t q)
+static void prepare_floats(tnf_search_task *task, size_t q)
 {
-    const tnf_emb *emb = job->emb;
+    const tnf_emb *emb = task->emb;
     size_t d = emb->rows.d, pitch = TNF_PADDED(d);
-    float *to = job->queries + q * pitch;
-    const tnf_asked *a = &job->asked[q];
+    float *to = task->queries + q * pitch;
+    const tnf_asked *a = &task->asked[q];
     memset(to, 0, pitch * sizeof *to);
     for (size_t i = 0; i < d && (a->vector || a->vector64); i++)
         to[i] = a->vector ? a->vector[i] : (float)a->vector64[i];
-    if (job->metric == TNF_COSINE)
+    if (task->metric == TNF_COSINE)
         tnf_emb_normalise(emb, to);
 }
 
-static void prepare_wide(tnf_search_job *job, size_t q)
+static void prepare_wide(tnf_search_task *task, size_t q)
 {
-    size_t d = job->rows->d;
-    double *to = job->queries64 + q * d;
-    const tnf_asked *a = &job->asked[q];
+    size_t d = task->rows->d;
+    double *to = task->queries64 + q * d;
+    const tnf_asked *a = &task->asked[q];
     for (size_t i = 0; i < d; i++)
         to[i] = a->vector64 ? a->vector64[i] : a->vector ? (double)a->vector[i] : 0;
-    double length = job->metric == TNF_COSINE ? tnf_length64(to, d) : 0;
+    double length = task->metric == TNF_COSINE ? tnf_length64(to, d) : 0;
     for (size_t i = 0; length != 0 && i < d; i++)
         to[i] /= length;
 }
 
-static tnf_status prepare_coarse(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
+static tnf_status prepare_coarse(tnf_search_task *task, tnf_arena *arena, tnf_error *e)
 {
-    const tnf_rows *rows = job->rows;
+    const tnf_rows *rows = task->rows;
     size_t table = rows->m * TNF_CODES;
-    job->coarse = tnf_arena_array(arena, job->n, sizeof *job->coarse);
-    uint8_t *bytes = tnf_arena_raw(arena, (uint64_t)job->n * table);
-    if (!job->coarse || !bytes)
+    task->coarse = tnf_arena_array(arena, task->n, sizeof *task->coarse);
+    uint8_t *bytes = tnf_arena_raw(arena, (uint64_t)task->n * table);
+    if (!task->coarse || !bytes)
         return tnf_arena_fail(arena, "tables of a query", e);
-    for (size_t q = 0; q < job->n; q++)
-        tnf_coarse_make(&job->coarse[q], rows, job->tables + q * table, bytes + q * table);
+    for (size_t q = 0; q < task->n; q++)
+        tnf_coarse_make(&task->coarse[q], rows, task->tables + q * table, bytes + q * table);
     return TNF_OK;
 }
 
-static tnf_status prepare_codes(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
+static tnf_status prepare_codes(tnf_search_task *task, tnf_arena *arena, tnf_error *e)
 {
-    const tnf_rows *rows = job->rows;
+    const tnf_rows *rows = task->rows;
     size_t pitch = TNF_PADDED(rows->d), table = rows->m * TNF_CODES;
     float *rotated = aligned_floats(arena, pitch);
-    job->tables = aligned_floats(arena, (uint64_t)job->n * table);
-    job->squares = aligned_floats(arena, table);
-    job->lengths = aligned_floats(arena, job->n);
-    if (!rotated || !job->tables || !job->squares || !job->lengths)
+    task->tables = aligned_floats(arena, (uint64_t)task->n * table);
+    task->squares = aligned_floats(arena, table);
+    task->lengths = aligned_floats(arena, task->n);
+    if (!rotated || !task->tables || !task->squares || !task->lengths)
         return tnf_arena_fail(arena, "tables of a query", e);
-    tnf_pq_tables(rows, NULL, job->squares);
-    for (size_t q = 0; q < job->n; q++) {
-        const float *query = job->queries + q * pitch;
-        job->emb->kernels->squares(query, 1, rows->d, &job->lengths[q]);
+    tnf_pq_tables(rows, NULL, task->squares);
+    for (size_t q = 0; q < task->n; q++) {
+        const float *query = task->queries + q * pitch;
+        task->emb->kernels->squares(query, 1, rows->d, &task->lengths[q]);
         tnf_pq_rotate_query(rows, query, rotated);
-        tnf_pq_tables(rows, rotated, job->tables + q * table);
+        tnf_pq_tables(rows, rotated, task->tables + q * table);
     }
-    if (job->metric == TNF_COSINE)
-        job->scales = tnf_code_scales(job);
-    return job->emb->kernels->byte_sums && rows->m <= TNF_CODES ? prepare_coarse(job, arena, e)
-                                                                : TNF_OK;
+    if (task->metric == TNF_COSINE)
+        task->scales = tnf_code_scales(task);
+    return task->emb->kernels->byte_sums && rows->m <= TNF_CODES ? prepare_coarse(task, arena, e)
+                                                                 : TNF_OK;
 }
 
-static tnf_status prepare_job(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
+static tnf_status prepare_task(tnf_search_task *task, tnf_arena *arena, tnf_error *e)
 {
-    size_t d = job->rows->d;
-    if (job->mode == TNF_SEARCH_WIDE) {
-        job->queries64 = tnf_arena_array(arena, job->n, d * sizeof(double));
-        if (!job->queries64)
+    size_t d = task->rows->d;
+    if (task->mode == TNF_SEARCH_WIDE) {
+        task->queries64 = tnf_arena_array(arena, task->n, d * sizeof(double));
+        if (!task->queries64)
             return tnf_arena_fail(arena, "queries", e);
-        for (size_t q = 0; q < job->n; q++)
-            prepare_wide(job, q);
+        for (size_t q = 0; q < task->n; q++)
+            prepare_wide(task, q);
         return TNF_OK;
     }
-    job->queries = aligned_floats(arena, (uint64_t)job->n * TNF_PADDED(d));
-    if (!job->queries)
+    task->queries = aligned_floats(arena, (uint64_t)task->n * TNF_PADDED(d));
+    if (!task->queries)
         return tnf_arena_fail(arena, "queries", e);
-    for (size_t q = 0; q < job->n; q++)
-        prepare_floats(job, q);
-    return job->mode == TNF_SEARCH_CODES ? prepare_codes(job, arena, e) : TNF_OK;
+    for (size_t q = 0; q < task->n; q++)
+        prepare_floats(task, q);
+    return task->mode == TNF_SEARCH_CODES ? prepare_codes(task, arena, e) : TNF_OK;
 }
 
-static tnf_status prepare_worker(const tnf_search_job *job, tnf_worker *w, size_t k,
+static tnf_status prepare_worker(const tnf_search_task *task, tnf_worker *w, size_t k,
                                  tnf_arena *arena, tnf_error *e)
 {
-    const tnf_rows *rows = job->rows;
-    bool wide = job->mode == TNF_SEARCH_WIDE;
-    bool rotates = job->mode == TNF_SEARCH_FLOATS && rows->kind == TNF_ROWS_PQ;
-    bool room = job->mode == TNF_SEARCH_FLOATS && rows->kind != TNF_ROWS_F32;
-    w->tops = tnf_arena_array(arena, job->n, sizeof *w->tops);
-    w->scores = wide ? NULL : aligned_floats(arena, (uint64_t)job->n * job->block);
-    w->scale = aligned_floats(arena, job->block);
-    w->squares = aligned_floats(arena, job->block);
-    w->room = room ? aligned_floats(arena, (uint64_t)job->block * rows->d) : NULL;
+    const tnf_rows *rows = task->rows;
+    bool wide = task->mode == TNF_SEARCH_WIDE;
+    bool rotates = task->mode == TNF_SEARCH_FLOATS && rows->kind == TNF_ROWS_PQ;
+    bool room = task->mode == TNF_SEARCH_FLOATS && rows->kind != TNF_ROWS_F32;
+    w->tops = tnf_arena_array(arena, task->n, sizeof *w->tops);
+    w->scores = wide ? NULL : aligned_floats(arena, (uint64_t)task->n * task->block);
+    w->scale = aligned_floats(arena, task->block);
+    w->squares = aligned_floats(arena, task->block);
+    w->room = room ? aligned_floats(arena, (uint64_t)task->block * rows->d) : NULL;
     w->spare = rotates ? aligned_floats(arena, TNF_PADDED(rows->d)) : NULL;
-    w->wide = wide ? tnf_arena_raw(arena, (uint64_t)job->block * rows->d * sizeof(double)) : NULL;
-    w->sums = job->coarse ? tnf_arena_array(arena, job->block, sizeof *w->sums) : NULL;
-    if (!w->tops || (job->coarse && !w->sums) || (!wide && !w->scores) || !w->scale ||
+    w->wide = wide ? tnf_arena_raw(arena, (uint64_t)task->block * rows->d * sizeof(double)) : NULL;
+    w->sums = task->coarse ? tnf_arena_array(arena, task->block, sizeof *w->sums) : NULL;
+    if (!w->tops || (task->coarse && !w->sums) || (!wide && !w->scores) || !w->scale ||
         !w->squares || (room && !w->room) || (rotates && !w->spare) || (wide && !w->wide))
         return tnf_arena_fail(arena, "scores", e);
-    for (size_t q = 0; q < job->n; q++) {
+    for (size_t q = 0; q < task->n; q++) {
         w->tops[q] = (tnf_top) { tnf_arena_raw(arena, (uint64_t)k * sizeof(tnf_scored)), 0, k };
         if (!w->tops[q].items)
             return tnf_arena_fail(arena, "hits", e);
@@ -195,16 +193,17 @@ static tnf_status prepare_worker(const tnf_search_job *job, tnf_worker *w, size_
 
 static tnf_status search_block(void *ctx, size_t i, tnf_error *e)
 {
-    tnf_search_job *job = ctx;
+    tnf_search_task *task = ctx;
     (void)e;
     for (;;) {
-        uint64_t first = atomic_fetch_add(&job->next, job->chunk);
-        if (first >= job->candidates)
+        uint64_t first = atomic_fetch_add(&task->next, task->chunk);
+        if (first >= task->candidates)
             return TNF_OK;
-        uint64_t end = job->candidates - first < job->chunk ? job->candidates : first + job->chunk;
-        for (; first < end; first += job->block) {
-            size_t count = end - first < job->block ? (size_t)(end - first) : job->block;
-            tnf_score_block(job, &job->workers[i], first, count);
+        uint64_t end = task->candidates - first < task->chunk ? task->candidates
+                                                              : first + task->chunk;
+        for (; first < end; first += task->block) {
+            size_t count = end - first < task->block ? (size_t)(end - first) : task->block;
+            tnf_score_block(task, &task->workers[i], first, count);
         }
     }
 }
@@ -224,47 +223,48 @@ static double shown_score(tnf_metric metric, double score)
     }
 }
 
-static void hand_out(const tnf_search_job *job, unsigned workers, tnf_emb_hit *hits, size_t *counts)
+static void hand_out(const tnf_search_task *task, unsigned workers, tnf_emb_hit *hits,
+                     size_t *counts)
 {
-    for (size_t q = 0; q < job->n; q++) {
-        tnf_top *best = &job->workers[0].tops[q];
+    for (size_t q = 0; q < task->n; q++) {
+        tnf_top *best = &task->workers[0].tops[q];
         for (unsigned i = 1; i < workers; i++)
-            tnf_top_merge(best, &job->ties, &job->workers[i].tops[q]);
-        tnf_top_sort(best, &job->ties);
+            tnf_top_merge(best, &task->ties, &task->workers[i].tops[q]);
+        tnf_top_sort(best, &task->ties);
         counts[q] = best->n;
         for (size_t i = 0; i < best->n; i++)
-            hits[q * job->query->k + i] = (tnf_emb_hit) {
-                best->items[i].row, tnf_emb_word(job->emb, best->items[i].row),
-                shown_score(job->query->metric, best->items[i].score)
+            hits[q * task->query->k + i] = (tnf_emb_hit) {
+                best->items[i].row, tnf_emb_word(task->emb, best->items[i].row),
+                shown_score(task->query->metric, best->items[i].score)
             };
     }
 }
 
-static unsigned count_workers(const tnf_search_job *job)
+static unsigned count_workers(const tnf_search_task *task)
 {
-    uint64_t bytes, chunks = (job->candidates + job->chunk - 1) / job->chunk;
-    unsigned threads = tnf_pool_threads(job->query->threads);
-    if (!tnf_ckd_mul(&bytes, job->candidates * 4, job->rows->d) ||
-        !tnf_ckd_mul(&bytes, bytes, job->n))
+    uint64_t bytes, chunks = (task->candidates + task->chunk - 1) / task->chunk;
+    unsigned threads = tnf_pool_threads(task->query->threads);
+    if (!tnf_ckd_mul(&bytes, task->candidates * 4, task->rows->d) ||
+        !tnf_ckd_mul(&bytes, bytes, task->n))
         bytes = UINT64_MAX;
     if (bytes < WORTH_THREAD)
         return 1;
     return chunks < threads ? (chunks ? (unsigned)chunks : 1) : threads;
 }
 
-static tnf_status run_pass(tnf_search_job *job, size_t k, tnf_arena *arena, tnf_emb_hit *hits,
+static tnf_status run_pass(tnf_search_task *task, size_t k, tnf_arena *arena, tnf_emb_hit *hits,
                            size_t *counts, tnf_error *e)
 {
-    unsigned workers = count_workers(job);
-    TNF_TRY(prepare_job(job, arena, e));
-    job->workers = tnf_arena_array(arena, workers, sizeof *job->workers);
-    if (!job->workers)
+    unsigned workers = count_workers(task);
+    TNF_TRY(prepare_task(task, arena, e));
+    task->workers = tnf_arena_array(arena, workers, sizeof *task->workers);
+    if (!task->workers)
         return tnf_arena_fail(arena, "threads", e);
     for (unsigned i = 0; i < workers; i++)
-        TNF_TRY(prepare_worker(job, &job->workers[i], k, arena, e));
-    atomic_store(&job->next, job->query->from);
-    TNF_TRY(tnf_pool_run(workers, workers, search_block, job, e));
-    hand_out(job, workers, hits, counts);
+        TNF_TRY(prepare_worker(task, &task->workers[i], k, arena, e));
+    atomic_store(&task->next, task->query->from);
+    TNF_TRY(tnf_pool_run(workers, workers, search_block, task, e));
+    hand_out(task, workers, hits, counts);
     return TNF_OK;
 }
 
@@ -287,19 +287,19 @@ tnf_status tnf_search(const tnf_emb *emb, const tnf_asked *asked, size_t n,
     const tnf_rows *rows;
     TNF_TRY(tnf_emb_vector_rows(emb, query->threads, &rows, e));
     for (size_t from = 0; from < n; from += step) {
-        tnf_search_job job = { .emb = emb,
-                               .rows = rows,
-                               .query = query,
-                               .metric = metric,
-                               .mode = mode_of(emb, rows, metric),
-                               .ties = { tnf_emb_compare, emb },
-                               .asked = asked + from,
-                               .n = n - from < step ? n - from : step,
-                               .candidates = k ? candidates : 0 };
+        tnf_search_task task = { .emb = emb,
+                                 .rows = rows,
+                                 .query = query,
+                                 .metric = metric,
+                                 .mode = mode_of(emb, rows, metric),
+                                 .ties = { tnf_emb_compare, emb },
+                                 .asked = asked + from,
+                                 .n = n - from < step ? n - from : step,
+                                 .candidates = k ? candidates : 0 };
         tnf_arena arena;
-        set_sizes(&job);
+        set_sizes(&task);
         tnf_arena_init(&arena, &emb->alloc, emb->memory);
-        tnf_status status = run_pass(&job, k, &arena, hits + from * query->k, counts + from, e);
+        tnf_status status = run_pass(&task, k, &arena, hits + from * query->k, counts + from, e);
         tnf_arena_free(&arena);
         TNF_TRY(status);
     }

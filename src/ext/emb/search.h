@@ -32,7 +32,7 @@ typedef struct tnf_coarse {
     bool usable;
 } tnf_coarse;
 
-typedef struct tnf_search_job {
+typedef struct tnf_search_task {
     const tnf_emb *emb;
     const tnf_rows *rows; /* the searched rows */
     const tnf_emb_query *query;
@@ -53,18 +53,18 @@ typedef struct tnf_search_job {
     uint64_t chunk;      /* rows handed out at once */
     _Atomic uint64_t next;
     tnf_worker *workers;
-} tnf_search_job;
+} tnf_search_task;
 
 /* Scores `count` rows from `first` on, at most a block, for all queries. */
-void tnf_score_block(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count);
+void tnf_score_block(const tnf_search_task *task, tnf_worker *w, uint64_t first, size_t count);
 /* score_codes.c */
-void tnf_score_codes(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count);
-const float *tnf_code_scales(const tnf_search_job *job);
+void tnf_score_codes(const tnf_search_task *task, tnf_worker *w, uint64_t first, size_t count);
+const float *tnf_code_scales(const tnf_search_task *task);
 void tnf_coarse_make(tnf_coarse *out, const tnf_rows *rows, const float *tables, uint8_t *bytes);
 /* Keeps a row if it is good enough and may be an answer. tnf_offer_block() does so for a block:
  * w->scores has its scores before they are multiplied by their scale. */
-void tnf_offer(const tnf_search_job *job, tnf_worker *w, size_t q, double score, uint64_t row);
-void tnf_offer_block(const tnf_search_job *job, tnf_worker *w, size_t q, const float *scale,
+void tnf_offer(const tnf_search_task *task, tnf_worker *w, size_t q, double score, uint64_t row);
+void tnf_offer_block(const tnf_search_task *task, tnf_worker *w, size_t q, const float *scale,
                      uint64_t first, size_t count);
 /* The length of a row in double precision. */
 double tnf_length64(const double *vector, size_t d);

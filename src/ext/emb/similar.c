@@ -12,28 +12,28 @@
         TNF_NO_ROW, TNF_NO_ROW, TNF_NO_ROW                                                         \
     }
 
-/* The memory for n questions. */
-typedef struct questions {
+/* The memory for n queries. */
+typedef struct queries {
     tnf_emb_query query;
     tnf_arena arena;
     tnf_asked *asked;
     float *vectors;
     tnf_emb_found *found;
     uint32_t mode; /* of the caller's thread */
-} questions;
+} queries;
 
-static void end_questions(questions *x)
+static void end_queries(queries *x)
 {
     tnf_arena_free(&x->arena);
     tnf_leave_ieee(x->mode);
 }
 
-/* Allocates memory for looking up `words` words, for n questions. Until end_questions() the thread
+/* Allocates memory for looking up `words` words, for n queries. Until end_queries() the thread
  * computes by IEEE 754. */
-static tnf_status begin_questions(questions *x, const tnf_emb *emb, const tnf_emb_query *query,
-                                  size_t n, uint64_t words, tnf_error *e)
+static tnf_status begin_queries(queries *x, const tnf_emb *emb, const tnf_emb_query *query,
+                                size_t n, uint64_t words, tnf_error *e)
 {
-    *x = (questions) { 0 };
+    *x = (queries) { 0 };
     TNF_TRY(tnf_query_check(&x->query, query, e));
     tnf_arena_init(&x->arena, &emb->alloc, emb->memory);
     x->asked = tnf_arena_array(&x->arena, (uint64_t)n + 1, sizeof *x->asked);
@@ -42,8 +42,8 @@ static tnf_status begin_questions(questions *x, const tnf_emb *emb, const tnf_em
     x->mode = tnf_enter_ieee();
     if (x->asked && x->vectors && x->found)
         return TNF_OK;
-    tnf_status status = tnf_arena_fail(&x->arena, "questions", e);
-    end_questions(x);
+    tnf_status status = tnf_arena_fail(&x->arena, "queries", e);
+    end_queries(x);
     return status;
 }
 
@@ -51,14 +51,14 @@ static tnf_status find_nearest(const tnf_emb *emb, const float *vectors, const d
                                size_t n, const tnf_emb_query *query, tnf_emb_hit *hits,
                                size_t *counts, tnf_error *e)
 {
-    questions x;
+    queries x;
     size_t d = emb->info.dims;
-    TNF_TRY(begin_questions(&x, emb, query, n, 0, e));
+    TNF_TRY(begin_queries(&x, emb, query, n, 0, e));
     for (size_t i = 0; i < n; i++)
         x.asked[i] = (tnf_asked) { vectors ? vectors + i * d : NULL,
                                    vectors64 ? vectors64 + i * d : NULL, NO_SKIP };
     tnf_status status = tnf_search(emb, x.asked, n, &x.query, hits, counts, e);
-    end_questions(&x);
+    end_queries(&x);
     return status;
 }
 
@@ -80,7 +80,7 @@ tnf_status tnf_emb_nearest_f64(tnf_emb_hit *hits, size_t *counts, const tnf_emb 
 }
 
 /* For a wide matrix, the query is the exact row, not its rounded floats. */
-static tnf_status ask_wide(const tnf_emb *emb, questions *x, size_t i, tnf_error *e)
+static tnf_status ask_wide(const tnf_emb *emb, queries *x, size_t i, tnf_error *e)
 {
     if (emb->rows.kind != TNF_ROWS_WIDE || !x->found[i].known)
         return TNF_OK;
@@ -92,7 +92,7 @@ static tnf_status ask_wide(const tnf_emb *emb, questions *x, size_t i, tnf_error
     return TNF_OK;
 }
 
-static tnf_status find_similar(const tnf_emb *emb, questions *x, const tnf_str *words, size_t n,
+static tnf_status find_similar(const tnf_emb *emb, queries *x, const tnf_str *words, size_t n,
                                tnf_emb_hit *hits, size_t *counts, tnf_error *e)
 {
     TNF_TRY(tnf_emb_vectors(x->vectors, x->found, emb, words, n, e));
@@ -114,12 +114,12 @@ tnf_status tnf_emb_similar(tnf_emb_hit *hits, size_t *counts, tnf_emb_found *fou
 {
     TNF_TRY(tnf_need(emb, "emb", e));
     TNF_TRY(tnf_need_array(words, n, "words", e));
-    questions x;
-    TNF_TRY(begin_questions(&x, emb, query, n, n, e));
+    queries x;
+    TNF_TRY(begin_queries(&x, emb, query, n, n, e));
     tnf_status status = find_similar(emb, &x, words, n, hits, counts, e);
     if (found)
         memcpy(found, x.found, n * sizeof *found);
-    end_questions(&x);
+    end_queries(&x);
     return status;
 }
 
@@ -134,7 +134,7 @@ static void combine_three(const tnf_emb *emb, bool raw, float *three)
     tnf_emb_normalise(emb, three);
 }
 
-static tnf_status find_analogy(const tnf_emb *emb, questions *x, const tnf_str *words, size_t n,
+static tnf_status find_analogy(const tnf_emb *emb, queries *x, const tnf_str *words, size_t n,
                                tnf_emb_hit *hits, size_t *counts, tnf_error *e)
 {
     TNF_TRY(tnf_emb_vectors(x->vectors, x->found, emb, words, 3 * n, e));
@@ -159,14 +159,14 @@ tnf_status tnf_emb_analogy(tnf_emb_hit *hits, size_t *counts, tnf_emb_found *fou
 {
     TNF_TRY(tnf_need(emb, "emb", e));
     TNF_TRY(tnf_need_array(words, n, "words", e));
-    questions x;
+    queries x;
     uint64_t all;
     if (!tnf_ckd_mul(&all, n, 3))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu analogies", n);
-    TNF_TRY(begin_questions(&x, emb, query, n, all, e));
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu analogies have more than 2^64 words", n);
+    TNF_TRY(begin_queries(&x, emb, query, n, all, e));
     tnf_status status = find_analogy(emb, &x, words, n, hits, counts, e);
     if (found)
         memcpy(found, x.found, (size_t)all * sizeof *found);
-    end_questions(&x);
+    end_queries(&x);
     return status;
 }

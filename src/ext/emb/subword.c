@@ -55,8 +55,9 @@ static tnf_status cut_room(cut *c, uint64_t n, const tnf_allocator *alloc, tnf_e
     if (n <= ON_STACK)
         return TNF_OK;
     if (n > UINT32_MAX / 16)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a word of %llu bytes",
-                        (unsigned long long)n);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "a word has %llu bytes with its brackets, but at most %u are supported",
+                        (unsigned long long)n, UINT32_MAX / 16);
     c->size = (size_t)(n * (2 * sizeof(uint32_t) + 1) + sizeof(uint32_t));
     c->memory = tnf_alloc(alloc, c->size);
     if (!c->memory)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings of a file in memory, and a table to find them.
+/* The strings of a file in memory, and a table to find them.
  *
  *   slots    [fingerprint|row] [        ] [fingerprint|row] …      8 bytes, three of four in use
  *   offsets  [u64] [u64] …                                         beginning of each string
  *
  * Together these take less than 19 bytes per word, in addition to its own bytes. Several threads
  * fill the table at once: a slot is taken by compare-and-swap, and a thread that loses checks that
- * slot again, so no string gets two slots. Of equal strings the first row is kept, independent of
+ * slot again, so no string gets two slots. For equal strings the first row is kept, independent of
  * the order of insertion. The hash is keyed, since words come from untrusted files.
  */
 #include "ext/emb/words.h"
@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define JOB       16384u      /* strings per job */
+#define TASK      16384u      /* strings per task */
 #define MAX_WORDS 0xb0000000u /* rows have 32 bits, and there are a third more slots than words */
 #define FREE      UINT64_MAX
 #define AHEAD     32u /* slots are prefetched this far ahead */
@@ -98,8 +98,9 @@ tnf_status tnf_words_open(tnf_words *w, const tnf_object *object, const tnf_allo
     *w = (tnf_words) { .alloc = *alloc };
     tnf_status status = read_strings(w, object, memory, e);
     if (status == TNF_OK && w->s.count > MAX_WORDS)
-        status = tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%llu words",
-                          (unsigned long long)w->s.count);
+        status = tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                          "%s has %llu strings, but at most %u are supported",
+                          TNF_QUOTED(object->name), (unsigned long long)w->s.count, MAX_WORDS);
     return status;
 }
 
@@ -139,7 +140,7 @@ static void note_duplicate(struct indexing *x, uint64_t row)
         ;
 }
 
-/* Inserts a row. Of two equal strings, the one with the larger row is the duplicate. */
+/* Inserts a row. If two strings are equal, the one with the larger row is the duplicate. */
 static void insert_row(struct indexing *x, uint64_t hash, uint32_t row)
 {
     tnf_words *w = x->w;
@@ -167,12 +168,12 @@ static void insert_row(struct indexing *x, uint64_t hash, uint32_t row)
 }
 
 /* The table is larger than the CPU's caches, so slots are prefetched some words ahead. */
-static tnf_status insert_job(void *ctx, size_t job, tnf_error *e)
+static tnf_status insert_task(void *ctx, size_t task, tnf_error *e)
 {
     struct indexing *x = ctx;
     tnf_words *w = x->w;
-    uint64_t from = (uint64_t)job * JOB, hashes[AHEAD];
-    uint64_t to = w->s.count - from < JOB ? w->s.count : from + JOB;
+    uint64_t from = (uint64_t)task * TASK, hashes[AHEAD];
+    uint64_t to = w->s.count - from < TASK ? w->s.count : from + TASK;
     (void)e;
     for (uint64_t i = from; i < to + AHEAD; i++) {
         if (i >= from + AHEAD)
@@ -193,8 +194,10 @@ static tnf_status index_room(tnf_words *w, uint64_t memory, tnf_error *e)
     uint64_t slots = capacity * sizeof *w->slots;
     size_t size;
     if (slots > memory || !tnf_to_size(&size, slots))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a table of %llu words",
-                        (unsigned long long)count);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the table of strings needs %llu bytes of memory, but only %llu are left; "
+                        "raise the limit 'memory' if you trust the file",
+                        (unsigned long long)slots, (unsigned long long)memory);
     w->slots = tnf_alloc(&w->alloc, size);
     w->capacity = w->slots ? capacity : 0;
     if (!w->slots)
@@ -208,11 +211,11 @@ static tnf_status index_room(tnf_words *w, uint64_t memory, tnf_error *e)
 tnf_status tnf_words_index(tnf_words *w, unsigned threads, uint64_t memory, tnf_error *e)
 {
     struct indexing x = { .w = w };
-    size_t jobs = (size_t)((w->s.count + JOB - 1) / JOB);
+    size_t tasks = (size_t)((w->s.count + TASK - 1) / TASK);
     TNF_TRY(index_room(w, memory, e));
     atomic_store(&x.duplicates, 0);
     atomic_store(&x.first_duplicate, UINT64_MAX);
-    TNF_TRY(tnf_pool_run(threads, jobs, insert_job, &x, e));
+    TNF_TRY(tnf_pool_run(threads, tasks, insert_task, &x, e));
     w->duplicates = atomic_load(&x.duplicates);
     w->first_duplicate = w->duplicates ? atomic_load(&x.first_duplicate) : 0;
     return TNF_OK;

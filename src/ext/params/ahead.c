@@ -5,14 +5,12 @@
  *   held     in memory until it is loaded         at most the budget without pinned parameters
  *
  * The first call starts the thread, and freeing the source ends it. A load of a parameter that is
- * being read waits for that read. A load of a parameter in the queue reads it at once, and the
+ * being read waits for that read. A load of a parameter in the queue reads it itself, and the
  * thread skips it. If reading ahead fails, the load tries again, and reports the error.
  */
 #include "ext/params/source.h"
 
 #include "base/pool.h"
-
-#include <string.h>
 
 static void hold_block(tnf_params *p, struct block *b)
 {
@@ -149,22 +147,23 @@ static void want_slot(tnf_params *p, struct slot *s)
         join_queue(p, s);
 }
 
+/* If two tensors have the same name, only one of them can be loaded. */
 static void want_all(tnf_params *p)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (p->slots[i].object->nparts == 1)
+        if (p->slots[i].object->nparts == 1 && tnf_params_loads(p, &p->slots[i]))
             want_slot(p, &p->slots[i]);
 }
 
-tnf_status tnf_params_ahead(tnf_params *p, const char *const *names, size_t n, tnf_error *e)
+tnf_status tnf_params_ahead(tnf_params *p, const tnf_str *names, size_t n, tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "params", e));
     TNF_TRY(tnf_need_array(names, n, "names", e));
     for (size_t i = 0; i < n; i++) {
-        TNF_TRY(tnf_need(names[i], "names[i]", e));
+        TNF_TRY(tnf_need_str(names[i], "names", e));
         if (!tnf_params_named(p, names[i]))
             return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no parameter %s",
-                            TNF_QUOTED(((tnf_str) { names[i], strlen(names[i]) })));
+                            TNF_QUOTED(names[i]));
     }
     pthread_mutex_lock(&p->mutex);
     for (size_t i = 0; i < n; i++)

@@ -221,21 +221,35 @@ static tnf_id id_of(const char *name, size_t n)
     return id;
 }
 
-struct slot *tnf_params_named(const tnf_params *p, const char *name)
+struct slot *tnf_params_named(const tnf_params *p, tnf_str name)
 {
-    return find_slot(p, id_of(name, strlen(name)));
+    return find_slot(p, id_of(name.n ? name.p : "", name.n));
+}
+
+bool tnf_params_loads(const tnf_params *p, const struct slot *s)
+{
+    return find_slot(p, s->id) == s;
+}
+
+tnf_status tnf_params_load_n(const tnf_param **out, tnf_params *p, const char *name, size_t n,
+                             tnf_error *e)
+{
+    const tnf_str whole = { name, n };
+    *out = NULL;
+    TNF_TRY(tnf_need(p, "params", e));
+    TNF_TRY(tnf_need_array(name, n, "name", e));
+    struct slot *s = tnf_params_named(p, whole);
+    if (!s)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no parameter %s",
+                        TNF_QUOTED(whole));
+    return load_param(out, p, s, e);
 }
 
 tnf_status tnf_params_load(const tnf_param **out, tnf_params *p, const char *name, tnf_error *e)
 {
     *out = NULL;
-    TNF_TRY(tnf_need(p, "params", e));
     TNF_TRY(tnf_need(name, "name", e));
-    struct slot *s = tnf_params_named(p, name);
-    if (!s)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no parameter %s",
-                        TNF_QUOTED(((tnf_str) { name, strlen(name) })));
-    return load_param(out, p, s, e);
+    return tnf_params_load_n(out, p, name, strlen(name), e);
 }
 
 tnf_status tnf_params_load_id(const tnf_param **out, tnf_params *p, tnf_id base_id, tnf_error *e)
@@ -271,7 +285,7 @@ void tnf_params_release(tnf_params *p, const tnf_param *param)
 static tnf_status prefetch_slot(tnf_params *p, struct slot *s, tnf_error *e)
 {
     tnf_status status = TNF_OK;
-    if (find_slot(p, s->id) != s)
+    if (!tnf_params_loads(p, s))
         return TNF_OK;
     struct block *b = NULL;
     pthread_mutex_lock(&p->mutex);
@@ -304,7 +318,7 @@ tnf_status tnf_params_prefetch(tnf_params *p, const char *prefix, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status prefetch_at_once(tnf_params *p, tnf_error *e)
+static tnf_status prefetch_first(tnf_params *p, tnf_error *e)
 {
     const char *prefix = p->options.prefetch_prefix;
     for (size_t i = 0; i < p->n; i++) {
@@ -369,7 +383,7 @@ static tnf_status set_up(tnf_params *p, const tnf_file *file, tnf_error *e)
 {
     TNF_TRY(set_budget(p, file, e));
     TNF_TRY(fill_slots(p, file, e));
-    return prefetch_at_once(p, e);
+    return prefetch_first(p, e);
 }
 
 tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_params_options *options,

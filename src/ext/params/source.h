@@ -51,7 +51,9 @@ struct tnf_params {
 };
 
 /* params.c: the slot of a name, or NULL. */
-struct slot *tnf_params_named(const tnf_params *p, const char *name);
+struct slot *tnf_params_named(const tnf_params *p, tnf_str name);
+/* Is it the slot that its name finds? */
+bool tnf_params_loads(const tnf_params *p, const struct slot *s);
 /* Reads a slot that is neither in memory nor being read. The lock is held before and after, and
  * released while reading. */
 tnf_status tnf_params_fetch(struct block **out, tnf_params *p, struct slot *s, tnf_error *e);

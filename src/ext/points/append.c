@@ -5,7 +5,7 @@
  *   … block │ $ ength payload block … block $ everything except the first byte, then fsync
  *   … block │ P length payload block … block $  that byte at t, then fsync
  *
- * Bytes after '$' are ignored, so readers see the old file until the byte is written, also after a
+ * Bytes after '$' are ignored, so readers see the old file until the byte is written, even after a
  * crash. From then on they see the complete batch.
  */
 #include "base/sized.h"
@@ -134,7 +134,7 @@ static tnf_status prepare_append(struct append *a, tnf_error *e)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the file describes no vector space, so it cannot hold points");
     if (!p->meta.type)
-        return tnf_fail(e, TNF_EUNSUPPORTED, p->meta_at, "unsupported resolution %d (%s)",
+        return tnf_fail(e, TNF_EUNSUPPORTED, p->meta_at, "the resolution %d (%s) is not supported",
                         p->meta.resolution, p->meta.type_name);
     TNF_TRY(tnf_points_find_tail(p, e));
     a->start = a->next = p->tail;

@@ -56,7 +56,7 @@ static tnf_status copy_block(struct compact *k, tnf_error *e)
     const tnf_vs_chain *c = &k->p->chain;
     bool meta = c->type == TNF_VS_META;
     if (meta && c->at != k->p->meta_at)
-        return tnf_fail(e, TNF_EFORMAT, c->at, "format error: second meta block");
+        return tnf_fail(e, TNF_EFORMAT, c->at, "there is a second meta block");
     if (k->end != c->at || (meta && k->meta)) {
         TNF_TRY(copy_run(k, e));
         k->run = k->end = c->at;
@@ -217,6 +217,7 @@ tnf_status tnf_points_compact(tnf_points *p, unsigned flags, tnf_points_moved_fn
                               tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "points", e));
+    TNF_TRY(tnf_points_check_flags(flags, TNF_POINTS_DROP_UNKNOWN, e));
     TNF_TRY(tnf_points_enter(p, true, e));
     tnf_status status = compact_points(p, flags, moved, ctx, e);
     leave_open(p);
@@ -275,6 +276,7 @@ tnf_status tnf_points_set_attributes(tnf_points *p, const tnf_value *attributes,
                                      tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "points", e));
+    TNF_TRY(tnf_points_check_flags(flags, TNF_POINTS_IN_PLACE, e));
     tnf_buf packed; /* made first, since the attributes may belong to the handle */
     tnf_buf_init(&packed, &p->alloc, UINT32_MAX);
     tnf_status status = attributes ? tnf_points_pack_value(p, &packed, attributes, e) : TNF_OK;
@@ -285,7 +287,7 @@ tnf_status tnf_points_set_attributes(tnf_points *p, const tnf_value *attributes,
         leave_open(p);
     }
     tnf_buf_free(&packed);
-    if (status == TNF_OK && tnf_points_enter(p, false, e) == TNF_OK) /* reads the new attributes */
+    if (status == TNF_OK && tnf_points_enter(p, false, NULL) == TNF_OK) /* reads the attributes */
         tnf_points_leave(p);
     return status;
 }

@@ -19,7 +19,7 @@ static tnf_status check_space(const tnf_space *s, tnf_vs_meta *m, tnf_error *e)
     *m = (tnf_vs_meta) { .dims = s->dims, .rank = s->rank, .pack = s->pack, .paging = s->paging };
     if (!s->type || s->type == tnf_type_of(TNF_F16) || !tnf_vs_resolution(s->type, &m->resolution))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s is not a resolution of VS; use bit, u8 to i64, f32 or f64",
+                        "%s is not a resolution of VS; use bit, u8 to u64, i8 to i64, f32 or f64",
                         s->type ? s->type->id : "nothing");
     if (s->rank == 0 && !s->scalar)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a space needs at least one dimension");
@@ -99,10 +99,13 @@ static tnf_status place_fresh(tnf_points *p, tnf_fresh *f, bool *made, tnf_error
     if (fstat(f->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot get the status of the new file");
     TNF_TRY(tnf_points_go_on(p, e));
-    tnf_status status = tnf_fresh_place(f, false, e);
+    tnf_error why;
+    tnf_status status = tnf_fresh_place(f, false, &why);
     *made = status == TNF_OK;
     if (status == TNF_EEXISTS)
         status = replace_empty(p, f, e);
+    else if (status != TNF_OK && e)
+        *e = why;
     TNF_TRY(status);
     p->fd = f->fd;
     p->dev = st.st_dev;

@@ -33,7 +33,7 @@ static tnf_status check_offsets(tnf_points *p, uint64_t *sorted, size_t *n, bool
     for (size_t i = 0; i < *n;) {
         TNF_TRY(tnf_points_next(p, e));
         if (c->type == TNF_VS_END || c->at > sorted[i])
-            return tnf_fail(e, TNF_ENOTFOUND, sorted[i], "there is no point here");
+            return tnf_fail(e, TNF_ENOTFOUND, sorted[i], "there is no point at this offset");
         if (c->at < sorted[i])
             continue;
         if (c->type == TNF_VS_META)
@@ -172,7 +172,7 @@ static tnf_status delete_all(tnf_points *p, const uint64_t *offsets, size_t n, u
                              tnf_error *e)
 {
     if (n > SIZE_MAX / sizeof *offsets)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "too many offsets");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are too many offsets");
     uint64_t *sorted = tnf_alloc(&p->alloc, n * sizeof *sorted);
     if (!sorted)
         return tnf_no_memory("offsets", e);
@@ -188,6 +188,7 @@ tnf_status tnf_points_delete(tnf_points *p, const uint64_t *offsets, size_t n, u
 {
     TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_need_array(offsets, n, "offsets", e));
+    TNF_TRY(tnf_points_check_flags(flags, TNF_POINTS_SHRED, e));
     if (n == 0)
         return TNF_OK;
     TNF_TRY(tnf_points_enter(p, true, e));

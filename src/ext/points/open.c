@@ -40,7 +40,7 @@ tnf_status tnf_points_go_on(const tnf_points *p, tnf_error *e)
 {
     if (!p->options.go_on || p->options.go_on(p->options.go_on_ctx))
         return TNF_OK;
-    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped");
+    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "cancelled by the caller");
 }
 
 tnf_status tnf_points_next(tnf_points *p, tnf_error *e)
@@ -112,7 +112,7 @@ tnf_status tnf_points_load_meta(tnf_points *p, tnf_error *e)
     for (;;) {
         TNF_TRY(tnf_vs_chain_next(c, e));
         if (c->type == TNF_VS_POINT)
-            return tnf_fail(e, TNF_EFORMAT, c->at, "a point before the meta block");
+            return tnf_fail(e, TNF_EFORMAT, c->at, "there is a point before the meta block");
         if (c->type == TNF_VS_META || c->type == TNF_VS_END)
             break;
     }
@@ -146,7 +146,7 @@ static tnf_status open_path(tnf_points *p, tnf_error *e)
     if (p->fd < 0 || fstat(p->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot open");
     if (!S_ISREG(st.st_mode))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "not a regular file");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "it is not a regular file");
     p->moved = p->ino != 0; /* another file was opened before */
     p->dev = st.st_dev;
     p->ino = st.st_ino;
@@ -275,6 +275,21 @@ static tnf_status copy_path(tnf_points *p, const char *path, tnf_error *e)
     return TNF_OK;
 }
 
+static tnf_status check_options(const tnf_points_options *o, tnf_error *e)
+{
+    TNF_TRY(tnf_check_choice((unsigned)o->lock, TNF_POINTS_NO_LOCK, "lock", e));
+    TNF_TRY(tnf_check_choice((unsigned)o->sync, TNF_POINTS_NO_SYNC, "sync", e));
+    return tnf_check_choice((unsigned)o->pack, TNF_POINTS_SNAPPY, "pack", e);
+}
+
+tnf_status tnf_points_check_flags(unsigned flags, unsigned known, tnf_error *e)
+{
+    if ((flags & ~known) == 0)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                    "'flags' is %u, but this function only takes 0 or %u", flags, known);
+}
+
 tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_options *options,
                            tnf_error *e)
 {
@@ -282,6 +297,7 @@ tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_
     *out = NULL;
     TNF_TRY(tnf_need(path, "path", e));
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_points_options, &o, options, e));
+    TNF_TRY(check_options(&o, e));
     tnf_allocator a = tnf_allocator_or_default(&o.allocator);
     tnf_points *p = tnf_alloc0(&a, sizeof *p);
     if (!p)

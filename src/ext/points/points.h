@@ -60,6 +60,8 @@ struct tnf_points {
 /* open.c: makes a handle without a file. */
 tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_options *options,
                            tnf_error *e);
+/* Fails with TNF_EINVAL if other flags than `known` are set. */
+tnf_status tnf_points_check_flags(unsigned flags, unsigned known, tnf_error *e);
 /* Locks the file that has the name now, after opening it if necessary. *size is its size. */
 tnf_status tnf_points_lock_current(tnf_points *p, bool exclusive, uint64_t *size, tnf_error *e);
 tnf_status tnf_points_enter(tnf_points *p, bool exclusive, tnf_error *e);
@@ -75,7 +77,7 @@ tnf_status tnf_points_go_on(const tnf_points *p, tnf_error *e);
 tnf_status tnf_points_next(tnf_points *p, tnf_error *e);
 /* Walks to the end, p->tail, and writes '$' there if it was only implied. */
 tnf_status tnf_points_find_tail(tnf_points *p, tnf_error *e);
-/* Have offsets changed since they were returned? */
+/* Fails with TNF_ENOTFOUND if offsets have changed since they were returned. */
 tnf_status tnf_points_check_moved(const tnf_points *p, tnf_error *e);
 
 /* disk.c */

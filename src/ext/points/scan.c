@@ -80,7 +80,7 @@ static tnf_status check_other(const tnf_points *p, tnf_error *e)
     const tnf_vs_chain *c = &p->chain;
     if (c->type != TNF_VS_META || (p->has_meta && c->at == p->meta_at))
         return TNF_OK;
-    return tnf_fail(e, TNF_EFORMAT, c->at, "format error: second meta block");
+    return tnf_fail(e, TNF_EFORMAT, c->at, "there is a second meta block");
 }
 
 static void note_end(tnf_points *p, uint64_t last_point)
@@ -150,7 +150,7 @@ static tnf_status continue_after(tnf_points *p, uint64_t after, tnf_error *e)
     while (c->at < after && c->type != TNF_VS_END);
     if (c->at == after && c->type != TNF_VS_END && c->type != TNF_VS_META)
         return TNF_OK;
-    return tnf_fail(e, TNF_ENOTFOUND, after, "there has never been a point here");
+    return tnf_fail(e, TNF_ENOTFOUND, after, "there has never been a point at this offset");
 }
 
 tnf_status tnf_points_after(tnf_points *p, uint64_t after, tnf_point_take_fn take, void *ctx,
@@ -174,14 +174,18 @@ static tnf_status read_one(tnf_points *p, uint64_t offset, tnf_point *out, tnf_e
     TNF_TRY(tnf_points_check_moved(p, e));
     p->used = true;
     tnf_points_rewind(p, offset);
+    tnf_error why;
     tnf_status status = offset < TNF_VS_HEADER || offset >= c->size ? TNF_ENOTFOUND
-                                                                    : tnf_vs_chain_next(c, NULL);
-    if (status == TNF_EIO || status == TNF_ENOMEM)
-        return tnf_fail(e, status, offset, "cannot read the point");
+                                                                    : tnf_vs_chain_next(c, &why);
+    if (status == TNF_EIO || status == TNF_ENOMEM) {
+        if (e)
+            *e = why;
+        return status;
+    }
     if (status == TNF_OK && c->type == TNF_VS_BLANK)
         return tnf_fail(e, TNF_ENOTFOUND, offset, "the point was deleted");
     if (status != TNF_OK || c->type != TNF_VS_POINT || !p->has_meta)
-        return tnf_fail(e, TNF_ENOTFOUND, offset, "there is no point here");
+        return tnf_fail(e, TNF_ENOTFOUND, offset, "there is no point at this offset");
     c->until = c->next; /* no other block is needed */
     return tnf_points_decode(p, out, e);
 }

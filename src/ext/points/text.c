@@ -174,13 +174,15 @@ static bool take_values(tnf_points *p, tnf_json *j, tnf_point *out)
         return false;
     for (; tnf_json_item(j); n++) {
         if (n == p->meta.elements)
-            return tnf_json_fail(j, TNF_EINVAL, at, "more than %llu coordinates in a point",
+            return tnf_json_fail(j, TNF_EINVAL, at,
+                                 "the point has more coordinates than the %llu of the space",
                                  (unsigned long long)p->meta.elements);
         if (!put_number(j, p->meta.type, vector, n))
             return false;
     }
     if (j->status == TNF_OK && n < p->meta.elements)
-        return tnf_json_fail(j, TNF_EINVAL, at, "%llu coordinates; a point must have %llu",
+        return tnf_json_fail(j, TNF_EINVAL, at,
+                             "the point has only %llu of the %llu coordinates of the space",
                              (unsigned long long)n, (unsigned long long)p->meta.elements);
     out->vector = vector;
     out->vector_n = (size_t)p->meta.vector_bytes;
@@ -245,7 +247,8 @@ tnf_status tnf_points_parse(tnf_point *out, tnf_points *p, const char *text, siz
     tnf_json j;
     *out = (tnf_point) { .app = { "", 0 } };
     if (!p->has_meta || !p->meta.type)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "coordinates of the file are not numbers");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the coordinates of the file are not numbers");
     tnf_json_init(&j, text, n, 0, &p->batch, TNF_VS_DEPTH + 2, e);
     if (!take_point(p, &j, out))
         return j.status;

@@ -25,7 +25,7 @@ struct place {
     uint64_t at;              /* in the temporary memory */
 };
 
-struct job {
+struct task {
     tnf_primitiv_bind_options options;
     tnf_allocator alloc;
     const tnf_file *file;
@@ -44,7 +44,7 @@ struct job {
 
 static tnf_str key_at(const void *ctx, uint32_t position)
 {
-    const struct job *j = ctx;
+    const struct task *j = ctx;
     return (tnf_str) { (const char *)j->keys.p + j->places[position].key,
                        j->places[position].key_n };
 }
@@ -55,7 +55,7 @@ static void put_head(tnf_buf *b, unsigned what, uint64_t owner_n)
     tnf_buf_u64(b, owner_n);
 }
 
-static tnf_status put_binding_key(struct job *j, size_t i, tnf_error *e)
+static tnf_status put_binding_key(struct task *j, size_t i, tnf_error *e)
 {
     const tnf_primitiv_binding *w = &j->bindings[i];
     struct place *p = &j->places[i];
@@ -73,7 +73,7 @@ static tnf_status put_binding_key(struct job *j, size_t i, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status index_bindings(struct job *j, tnf_error *e)
+static tnf_status index_bindings(struct task *j, tnf_error *e)
 {
     for (size_t i = 0; i < j->n; i++)
         TNF_TRY(put_binding_key(j, i, e));
@@ -83,7 +83,7 @@ static tnf_status index_bindings(struct job *j, tnf_error *e)
             return tnf_no_memory("names", e);
         if (previous != TNF_HASH_NONE)
             return tnf_fail(
-                e, TNF_EINVAL, TNF_NO_OFFSET, "two bindings for the same tensor: %s",
+                e, TNF_EINVAL, TNF_NO_OFFSET, "there are two bindings of the tensor %s",
                 TNF_QUOTED(((tnf_str) { (const char *)j->keys.p + j->places[i].key + KEY_HEAD,
                                         j->places[i].key_n - KEY_HEAD })));
     }
@@ -91,7 +91,7 @@ static tnf_status index_bindings(struct job *j, tnf_error *e)
 }
 
 /* Finds the binding of a tensor; TNF_HASH_NONE if there is none. */
-static tnf_status wanted_by(struct job *j, const tnf_object *o, bool nameless, uint32_t *out,
+static tnf_status wanted_by(struct task *j, const tnf_object *o, bool nameless, uint32_t *out,
                             tnf_error *e)
 {
     bool stat = tnf_prim_is_stat(o);
@@ -109,7 +109,7 @@ static tnf_status wanted_by(struct job *j, const tnf_object *o, bool nameless, u
     return TNF_OK;
 }
 
-static tnf_status match_places(struct job *j, tnf_error *e)
+static tnf_status match_places(struct task *j, tnf_error *e)
 {
     const tnf_object *o;
     bool nameless = tnf_prim_is_nameless(j->file);
@@ -129,7 +129,7 @@ static tnf_status match_places(struct job *j, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status count_missing(struct job *j, tnf_error *e)
+static tnf_status count_missing(struct task *j, tnf_error *e)
 {
     tnf_str first = { 0 };
     for (size_t i = 0; i < j->n; i++) {
@@ -143,10 +143,15 @@ static tnf_status count_missing(struct job *j, tnf_error *e)
     }
     if (j->extra && !j->options.allow_extra)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "%zu unexpected parameter%s in the file: %s", j->extra,
-                        j->extra > 1 ? "s" : "", TNF_QUOTED(j->first_extra));
+                        j->extra > 1
+                            ? "the file has %zu parameters without a binding; the first is %s"
+                            : "the file has %zu parameter without a binding: %s",
+                        j->extra, TNF_QUOTED(j->first_extra));
     if (j->missing && j->options.need_all)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the file lacks %zu parameters: %s",
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                        j->missing > 1
+                            ? "the file lacks %zu tensors that bindings need; the first is %s"
+                            : "the file lacks %zu tensor that a binding needs: %s",
                         j->missing, TNF_QUOTED(first));
     return TNF_OK;
 }
@@ -181,7 +186,7 @@ static tnf_status wrong_shape(const tnf_object *o, const tnf_primitiv_shape *sha
                     TNF_QUOTED(o->name), has, wants);
 }
 
-static tnf_status check_parameters(struct job *j, tnf_error *e)
+static tnf_status check_parameters(struct task *j, tnf_error *e)
 {
     for (size_t i = 0; i < j->n; i++) {
         const tnf_object *o = j->places[i].object;
@@ -201,14 +206,15 @@ static tnf_status check_parameters(struct job *j, tnf_error *e)
                             TNF_QUOTED(o->name));
         j->places[i].at = j->bytes;
         if (!tnf_ckd_add(&j->bytes, j->bytes, data->nbytes))
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "more than 2^64 bytes");
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                            "the parameters together have more than 2^64 bytes");
     }
     return TNF_OK;
 }
 
 /* -------------------------------------------------------------------- read */
 
-static tnf_status read_all(struct job *j, tnf_error *e)
+static tnf_status read_all(struct task *j, tnf_error *e)
 {
     size_t size, n = 0;
     if (!tnf_to_size(&size, j->bytes) || !(j->memory = tnf_alloc(&j->alloc, size + 1)))
@@ -265,7 +271,7 @@ static void put_floats(float *dst, const void *bytes, const tnf_object *o)
     tnf_swap_le(dst, tnf_object_part(o, "data")->nbytes / sizeof *dst, sizeof *dst);
 }
 
-static void commit_places(struct job *j)
+static void commit_places(struct task *j)
 {
     for (size_t i = 0; i < j->n; i++) {
         const tnf_object *o = j->places[i].object;
@@ -277,10 +283,10 @@ static void commit_places(struct job *j)
 
 /* --------------------------------------------------------------------- all */
 
-static tnf_status bind_all(struct job *j, tnf_error *e)
+static tnf_status bind_all(struct task *j, tnf_error *e)
 {
     if (j->n >= TNF_HASH_NONE)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "too many bindings");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are too many bindings");
     j->places = tnf_alloc0(&j->alloc, (j->n + 1) * sizeof *j->places);
     if (!j->places)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu bindings", j->n);
@@ -297,7 +303,7 @@ tnf_status tnf_primitiv_bind(const tnf_file *file, tnf_primitiv_binding *binding
 {
     TNF_TRY(tnf_need(file, "file", e));
     TNF_TRY(tnf_need_array(bindings, n, "bindings", e));
-    struct job j = { .file = file, .bindings = bindings, .n = n };
+    struct task j = { .file = file, .bindings = bindings, .n = n };
     TNF_TRY(TNF_TAKE_OPTIONS(tnf_primitiv_bind_options, &j.options, options, e));
     j.alloc = tnf_allocator_or_default(&j.options.allocator);
     tnf_buf_init(&j.keys, &j.alloc, SIZE_MAX);

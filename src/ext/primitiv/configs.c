@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The configs of an optimizer: reading them by key, and setting all of them. */
+/* The configs of an optimizer: reading them by their keys, and setting all of them. */
+#include "base/ieee.h"
 #include "ext/primitiv/names.h"
 
 #include <string.h>
@@ -13,29 +14,88 @@ static prim_configs file_configs(const tnf_file *file, bool floats)
         info ? info->attrs : NULL, floats ? "primitiv.float_configs" : "primitiv.uint_configs"));
 }
 
-static const tnf_value *find_config(const tnf_file *file, bool floats, const char *key)
+static const tnf_value *find_config(const tnf_file *file, bool floats, tnf_str key)
 {
     const prim_configs all = file_configs(file, floats);
-    const tnf_str wanted = { key, key ? strlen(key) : 0 };
-    for (size_t i = 0; key && i < all.n; i++) {
+    for (size_t i = 0; key.p && i < all.n; i++) {
         prim_config c;
-        if (tnf_prim_config_at(&c, &all, i) && prim_same(c.key, wanted))
+        if (tnf_prim_config_at(&c, &all, i) && prim_same(c.key, key))
             return c.value;
     }
     return NULL;
 }
 
-bool tnf_primitiv_uint(uint32_t *out, const tnf_file *file, const char *key)
+static bool get_uint(uint32_t *out, const tnf_file *file, tnf_str key)
 {
     const tnf_value *v = find_config(file, false, key);
     return v && tnf_prim_config_u32(v, out);
 }
 
-bool tnf_primitiv_float(float *out, const tnf_file *file, const char *key)
+static bool get_float(float *out, const tnf_file *file, tnf_str key)
 {
     bool rounded;
     const tnf_value *v = find_config(file, true, key);
-    return v && tnf_prim_config_f32(v, out, &rounded);
+    const uint32_t mode = tnf_enter_ieee(); /* a double is rounded */
+    bool found = v && tnf_prim_config_f32(v, out, &rounded);
+    tnf_leave_ieee(mode);
+    return found;
+}
+
+static tnf_str whole_key(const char *key)
+{
+    return (tnf_str) { key, key ? strlen(key) : 0 };
+}
+
+bool tnf_primitiv_uint(uint32_t *out, const tnf_file *file, const char *key)
+{
+    return get_uint(out, file, whole_key(key));
+}
+
+bool tnf_primitiv_float(float *out, const tnf_file *file, const char *key)
+{
+    return get_float(out, file, whole_key(key));
+}
+
+static tnf_status need_keys(const tnf_primitiv_config *all, size_t n, const char *what,
+                            tnf_error *e)
+{
+    TNF_TRY(tnf_need_array(all, n, what, e));
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_need(all[i].key.p, "key", e));
+    return TNF_OK;
+}
+
+/* Gets the configs, or only checks that they are there. */
+static tnf_status get_all(tnf_primitiv_config *all, size_t n, bool floats, bool check,
+                          const tnf_file *file, tnf_error *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        tnf_primitiv_config c = all[i];
+        if (floats ? !get_float(&c.f, file, c.key) : !get_uint(&c.u, file, c.key))
+            return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the optimizer has no %s config %s",
+                            floats ? "float" : "integer", TNF_QUOTED(c.key));
+        if (!check)
+            all[i] = c;
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_primitiv_load_optimizer(tnf_primitiv_config *uints, size_t nuints,
+                                       tnf_primitiv_config *floats, size_t nfloats,
+                                       const char *path, tnf_error *e)
+{
+    tnf_file *file;
+    TNF_TRY(need_keys(uints, nuints, "uints", e));
+    TNF_TRY(need_keys(floats, nfloats, "floats", e));
+    TNF_TRY(tnf_open(&file, path, NULL, e));
+    tnf_status status = TNF_OK;
+    for (int check = 1; check >= 0 && status == TNF_OK; check--) {
+        status = get_all(uints, nuints, false, check, file, e);
+        if (status == TNF_OK)
+            status = get_all(floats, nfloats, true, check, file, e);
+    }
+    tnf_close(file);
+    return status;
 }
 
 /* ------------------------------------------------------------------- class */
@@ -78,11 +138,9 @@ static tnf_status set_configs(tnf_builder *b, const char *attr, const tnf_primit
 {
     const tnf_allocator alloc = tnf_allocator_or_default(NULL);
     tnf_buf members;
-    for (size_t i = 0; i < n; i++)
-        TNF_TRY(tnf_need(from[i].key, "key", e));
     tnf_buf_init(&members, &alloc, SIZE_MAX);
     for (size_t i = 0; i < n; i++) {
-        tnf_member m = tnf_member_of(from[i].key, (tnf_value) { .kind = TNF_NULL });
+        tnf_member m = { .key = from[i].key };
         if (floats)
             m.value = (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F32, .as.f32 = from[i].f };
         else
@@ -103,8 +161,8 @@ tnf_status tnf_primitiv_set_optimizer(tnf_builder *b, const tnf_primitiv_config 
                                       size_t nfloats, tnf_error *e)
 {
     TNF_TRY(tnf_need(b, "builder", e));
-    TNF_TRY(tnf_need_array(uints, nuints, "uints", e));
-    TNF_TRY(tnf_need_array(floats, nfloats, "floats", e));
+    TNF_TRY(need_keys(uints, nuints, "uints", e));
+    TNF_TRY(need_keys(floats, nfloats, "floats", e));
     const tnf_value type = tnf_value_string("optimizer");
     TNF_TRY(set_configs(b, "primitiv.uint_configs", uints, nuints, false, e));
     TNF_TRY(set_configs(b, "primitiv.float_configs", floats, nfloats, true, e));

@@ -82,11 +82,14 @@ tnf_status tnf_prim_shape_checked(tnf_primitiv_shape *out, const tnf_primitiv_sh
 {
     *out = *shape;
     out->batch += out->batch == 0;
-    if (shape->n > PRIM_MAX_DIMS || (shape->n && !shape->dims))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a shape has from 0 to 8 dimensions");
+    if (shape->n > PRIM_MAX_DIMS)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "a shape has %u dimensions, but at most 8 are allowed", shape->n);
+    TNF_TRY(tnf_need_array(shape->dims, shape->n, "dims", e));
     for (uint32_t i = 0; i < shape->n; i++)
         if (shape->dims[i] == 0)
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a dimension is 0");
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                            "dimension %u of a shape is 0, but it must be at least 1", i);
     while (out->n > 0 && out->dims[out->n - 1] == 1)
         out->n--;
     return TNF_OK;

@@ -43,7 +43,7 @@ static tnf_status little_floats(const float **out, const tnf_primitiv_binding *b
     count = shape.batch;
     for (uint32_t i = 0; i < shape.n; i++)
         if (!tnf_ckd_mul(&count, count, shape.dims[i]))
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a tensor of more than 2^64 bytes");
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a tensor has more than 2^64 bytes");
     uint8_t *bytes = tnf_arena_array(arena, count, sizeof(float));
     if (!bytes)
         return tnf_arena_fail(arena, "a parameter", e);

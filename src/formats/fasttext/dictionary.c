@@ -55,7 +55,7 @@ static tnf_status refill_window(struct scan *s, size_t least, tnf_error *e)
     if (left < least)
         return tnf_fail(e, TNF_ETRUNCATED, source->size,
                         "the file ends inside entry %llu of %llu of its dictionary",
-                        (unsigned long long)s->i, (unsigned long long)s->size);
+                        (unsigned long long)s->i + 1, (unsigned long long)s->size);
     s->f->at = at;
     s->from = 0;
     s->n = left < s->room ? (size_t)left : s->room;
@@ -99,9 +99,10 @@ static tnf_status check_text(struct scan *s, size_t start, uint64_t at, tnf_erro
         tnf_utf8_valid(NULL, (const char *)s->bytes.p + start, s->bytes.n - start))
         return TNF_OK;
     if (!s->warned)
-        tnf_warn(
-            s->f->r, at, "entry %llu of the dictionary is not UTF-8: %s", (unsigned long long)s->i,
-            s->lossy ? "invalid bytes become U+FFFD, in this and all later entries"
+        tnf_warn(s->f->r, at, "entry %llu of the dictionary is not UTF-8: %s",
+                 (unsigned long long)s->i + 1,
+                 s->lossy
+                     ? "invalid bytes become U+FFFD, in this and all later entries"
                      : "the bytes are kept; the reader's option lossy=yes replaces invalid ones");
     s->warned = true;
     return s->lossy ? repair_text(s, start, e) : TNF_OK;
@@ -123,11 +124,11 @@ static tnf_status take_entry(struct scan *s, struct list *l, uint64_t i, uint8_t
         TNF_TRY(tnf_stricter(s->f->r, e, TNF_EFORMAT, scan_position(s),
                              "entry %llu of the dictionary has the count %lld, which must not be "
                              "negative",
-                             (unsigned long long)s->i, (long long)count));
+                             (unsigned long long)s->i + 1, (long long)count));
     if (p[8] != type)
         return tnf_fail(e, TNF_EFORMAT, scan_position(s) + 8,
                         "entry %llu of the dictionary has the type %u, but must be a %s (%u)",
-                        (unsigned long long)s->i, p[8], type ? "label" : "word", type);
+                        (unsigned long long)s->i + 1, p[8], type ? "label" : "word", type);
     memcpy(l->counts + 8 * i, p, 8);
     l->counted = l->counted || count != 0;
     l->offsets[i + 1] = s->bytes.n - l->first;
@@ -238,16 +239,23 @@ static tnf_status read_sizes(ft_reading *f, tnf_error *e)
     int64_t tokens = (int64_t)tnf_u64(&c), pruned = (int64_t)tnf_u64(&c);
     f->at += FT_DICTIONARY;
     if (words < 0 || labels < 0 || (int64_t)words + labels != size)
-        return tnf_fail(e, TNF_EFORMAT, at, "%d entries, %d of them words and %d labels", size,
-                        words, labels);
+        return tnf_fail(e, TNF_EFORMAT, at,
+                        "the dictionary's numbers of entries, words and labels are %d, %d and %d; "
+                        "none can be negative, and the first must be the sum of the others",
+                        size, words, labels);
     if ((uint64_t)size > (f->r->source->size - f->at) / FT_ENTRY)
         return tnf_fail(e, TNF_ETRUNCATED, at,
                         "a dictionary of %d entries does not fit into the remaining %llu bytes",
                         size, (unsigned long long)(f->r->source->size - f->at));
     if (tokens < 0)
-        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 12, "%lld tokens", (long long)tokens));
+        TNF_TRY(tnf_stricter(
+            f->r, e, TNF_EFORMAT, at + 12,
+            "the dictionary says that the text had %lld tokens; the number must not be negative",
+            (long long)tokens));
     if (pruned < -1)
-        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 20, "%lld buckets kept by pruning",
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 20,
+                             "the dictionary says that pruning kept %lld buckets; the number must "
+                             "be -1 (not pruned) or more",
                              (long long)pruned));
     f->words = (uint64_t)words;
     f->labels = (uint64_t)labels;

@@ -22,7 +22,7 @@ const char *const tnf_ft_arg_keys[FT_ARGS] = {
     FT_ATTR("neg"),    FT_ATTR("word_ngrams"), FT_ATTR("loss"),  FT_ATTR("model"),
     FT_ATTR("bucket"), FT_ATTR("minn"),        FT_ATTR("maxn"),  FT_ATTR("lr_update_rate"),
 };
-/* As finalfusion's library writes them: its models, too, hold nothing but vectors. */
+/* The same values as finalfusion's library writes, whose models also contain only vectors. */
 const int32_t tnf_ft_arg_defaults[FT_ARGS] = {
     [FT_WORD_NGRAMS] = 1, [FT_LOSS] = 1, [FT_MODEL] = 1
 };
@@ -75,7 +75,8 @@ static tnf_status check_args(ft_reading *f, tnf_error *e)
                              "n-grams have %d to %d characters, but there are no buckets for them",
                              a[FT_MINN], a[FT_MAXN]));
     if (a[FT_MAXN] > 0 && a[FT_MINN] > a[FT_MAXN])
-        tnf_warn(f->r, 8 + 4 * FT_MINN, "n-grams of %d to %d characters: the range is empty",
+        tnf_warn(f->r, 8 + 4 * FT_MINN,
+                 "n-grams have %d to %d characters, which is an empty range, so there are none",
                  a[FT_MINN], a[FT_MAXN]);
     if (a[FT_LOSS] < 1 || a[FT_LOSS] > 4)
         TNF_TRY(tnf_stricter(f->r, e, TNF_EUNSUPPORTED, 8 + 4 * FT_LOSS, "unknown loss %d",
@@ -180,8 +181,8 @@ static tnf_status read_output(ft_reading *f, tnf_error *e)
                       : tnf_ft_read_dense(f, FT_OUTPUT, e));
     if (f->at >= size)
         return TNF_OK;
-    TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, f->at, "%llu bytes after the output matrix",
-                         (unsigned long long)(size - f->at)));
+    TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, f->at, "%s the output matrix",
+                         TNF_BYTES_FOLLOW(size - f->at)));
     return tnf_add_extra(f->r, FT_TRAILING, f->at, size - f->at, e);
 }
 

@@ -39,23 +39,23 @@ static bool read_attr(ft_plan *p, const tnf_member *m)
 {
     const tnf_value *v = &m->value;
     int64_t version = 0;
-    if (strcmp(m->key.p, FT_ATTR("t")) == 0) {
+    if (tnf_str_is(m->key, FT_ATTR("t"))) {
         p->t = v->kind == TNF_FLOAT && v->dtype == TNF_F64 ? v->as.f64 : 0;
         return v->kind == TNF_FLOAT && v->dtype == TNF_F64;
     }
-    if (strcmp(m->key.p, FT_ATTR("tokens")) == 0)
+    if (tnf_str_is(m->key, FT_ATTR("tokens")))
         return get_integer(v, &p->tokens);
-    if (strcmp(m->key.p, FT_ATTR("has_output")) == 0) {
+    if (tnf_str_is(m->key, FT_ATTR("has_output"))) {
         p->ends_early = v->kind == TNF_BOOL && !v->as.b;
         return p->ends_early && !p->output.object && !p->output.opaque;
     }
-    if (strcmp(m->key.p, FT_ATTR("version")) == 0) {
+    if (tnf_str_is(m->key, FT_ATTR("version"))) {
         bool known = get_integer(v, &version) && (version == 11 || version == 12);
         p->version = known ? (uint32_t)version : FT_VERSION;
         return known;
     }
     for (int i = FT_WS; i < FT_ARGS; i++)
-        if (strcmp(m->key.p, tnf_ft_arg_keys[i]) == 0)
+        if (tnf_str_is(m->key, tnf_ft_arg_keys[i]))
             return get_argument(v, i, &p->args[i]);
     return true;
 }

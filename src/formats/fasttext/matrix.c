@@ -26,13 +26,15 @@ static tnf_status check_shape(ft_reading *f, const char *name, uint64_t rows, ui
         return TNF_OK;
     if (columns != (uint64_t)f->args[FT_DIM])
         return tnf_fail(e, TNF_EFORMAT, at + 8,
-                        "a matrix of %llu columns for vectors of %d dimensions",
-                        (unsigned long long)columns, f->args[FT_DIM]);
+                        "the matrix has %s, but the vectors of the model have %s",
+                        TNF_COUNTED(columns, "column", "columns"),
+                        TNF_COUNTED((uint64_t)f->args[FT_DIM], "dimension", "dimensions"));
     if (rows == f->words + parts)
         return TNF_OK;
     return tnf_stricter(
-        f->r, e, TNF_EFORMAT, at, "a matrix of %llu rows for %llu words and %llu buckets",
-        (unsigned long long)rows, (unsigned long long)f->words, (unsigned long long)parts);
+        f->r, e, TNF_EFORMAT, at,
+        "the matrix has %s; it must have one for each word (%llu) and for each bucket (%llu)",
+        TNF_COUNTED(rows, "row", "rows"), (unsigned long long)f->words, (unsigned long long)parts);
 }
 
 tnf_status tnf_ft_read_dense(ft_reading *f, const char *name, tnf_error *e)

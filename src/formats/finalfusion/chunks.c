@@ -170,7 +170,9 @@ static tnf_status check_order(const struct walk *k, const ff_frame *c, ff_kind k
     const ff_reading *f = &k->f;
     bool seed = f->dialect == FF_SEED;
     if (kind == f->last)
-        return tnf_fail(e, TNF_EFORMAT, c->at, "a second %s (chunk %u)", kind_names[kind], c->id);
+        return tnf_fail(e, TNF_EFORMAT, c->at,
+                        "the file has a second %s (chunk %u); only one is allowed",
+                        kind_names[kind], c->id);
     if (kind < f->last)
         return tnf_fail(e, TNF_EFORMAT, c->at, "the %s (chunk %u) comes after the %s",
                         kind_names[kind], c->id, kind_names[f->last]);
@@ -217,7 +219,8 @@ static tnf_status keep_unknown(struct walk *k, ff_frame *c, tnf_error *e)
     return tnf_add_extra(r, FF_TRAILING, c->at, size - c->at, e);
 }
 
-/* Is the chunk where the header lists it? Readers hardly use the list, but it should be correct. */
+/* Fails unless the chunk is where the header lists it. Readers hardly use the list, but it should
+ * be correct. */
 static tnf_status check_listed(struct walk *k, const ff_frame *c, tnf_error *e)
 {
     tnf_reader *r = k->f.r;

@@ -131,12 +131,12 @@ bool tnf_ff_is_native(const ff_plan *p, const tnf_member *m)
         { FF_ATTR("bow"), KIND(FF_FLORET) },
         { FF_ATTR("eow"), KIND(FF_FLORET) },
     };
-    if (strcmp(m->key.p, FF_ATTR("metadata")) == 0)
+    if (tnf_str_is(m->key, FF_ATTR("metadata")))
         return m->value.kind == TNF_STRING || m->value.kind == TNF_BYTES;
-    if (strcmp(m->key.p, FF_BARE) == 0)
+    if (tnf_str_is(m->key, FF_BARE))
         return true; /* implied by a file without norms */
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
-        if (strcmp(m->key.p, says[i].key) == 0)
+        if (tnf_str_is(m->key, says[i].key))
             return says[i].kinds >> p->kind & 1;
     return false;
 }
@@ -152,7 +152,7 @@ static bool is_raw(const tnf_catalog *c)
     bool arguments = false;
     tnf_str text;
     for (size_t i = 0; i < c->attrs.n; i++)
-        arguments = arguments || strncmp(c->attrs.members[i].key.p, "fasttext.", 9) == 0;
+        arguments = arguments || tnf_str_begins(c->attrs.members[i].key, "fasttext.");
     if (!arguments || !matrix || !words || matrix->shape[0] == words->shape[0])
         return false;
     return !get_text(c, FF_ATTR("vocab"), &text) ||
@@ -290,7 +290,7 @@ static void judge_attrs(struct judging *j)
 {
     const tnf_attrs *attrs = &j->fit->catalog->attrs;
     for (size_t i = 0; j->plan.why && i < attrs->n; i++)
-        if (strcmp(attrs->members[i].key.p, FF_ATTR("vocab")) == 0)
+        if (tnf_str_is(attrs->members[i].key, FF_ATTR("vocab")))
             j->fit->attrs[i] = (tnf_verdict) { TNF_TRANSFORMED, j->plan.why };
 }
 

@@ -46,7 +46,7 @@ static tnf_status not_text(struct scan *s, uint64_t i, uint64_t at, tnf_error *e
         return TNF_OK;
     s->warned = true;
     return tnf_stricter(s->f->r, e, TNF_EFORMAT, at, "%s %llu of %llu is not UTF-8", s->what,
-                        (unsigned long long)i, (unsigned long long)s->l->count);
+                        (unsigned long long)i + 1, (unsigned long long)s->l->count);
 }
 
 /* A string longer than the window. */
@@ -72,14 +72,14 @@ static tnf_status scan_one(struct scan *s, uint64_t i, uint64_t *at, uint64_t *n
     size_t bad = 0;
     if (left < 4 + suffix)
         return tnf_fail(e, TNF_EFORMAT, *at, "%s %llu of %llu is beyond the end of its chunk",
-                        s->what, (unsigned long long)i, (unsigned long long)s->l->count);
+                        s->what, (unsigned long long)i + 1, (unsigned long long)s->l->count);
     TNF_TRY(tnf_ff_bytes_at(&s->w, *at, 4, &p, e));
     uint32_t n = tnf_le32(p);
     if (n > left - 4 - suffix)
         return tnf_fail(
             e, TNF_EFORMAT, *at,
             "%s %llu of %llu has a length of %u bytes, but its chunk has only %llu left", s->what,
-            (unsigned long long)i, (unsigned long long)s->l->count, n,
+            (unsigned long long)i + 1, (unsigned long long)s->l->count, n,
             (unsigned long long)(left - 4 - suffix));
     if ((uint64_t)n + 4 + suffix <= s->w.capacity) {
         TNF_TRY(tnf_ff_bytes_at(&s->w, *at, 4 + (size_t)n + suffix, &p, e));

@@ -136,12 +136,31 @@ tnf_status tnf_ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)
     return at ? set_text(f, c, p, at - 1, e) : TNF_OK;
 }
 
+/* Both maps as one. */
+static tnf_status join_attrs(const tnf_value **out, tnf_arena *arena, const tnf_value *a,
+                             const tnf_value *b, tnf_error *e)
+{
+    tnf_attrs attrs = { .arena = arena };
+    tnf_value *map = tnf_arena_alloc(arena, sizeof *map);
+    if (!map)
+        return tnf_arena_fail(arena, "attributes", e);
+    for (size_t i = 0; i < a->n + b->n; i++) {
+        const tnf_member *m = i < a->n ? &a->as.members[i] : &b->as.members[i - a->n];
+        TNF_TRY(tnf_attrs_set(&attrs, m->key.p, m->key.n, m->value, e));
+    }
+    *map = tnf_attrs_value(&attrs);
+    *out = map;
+    return TNF_OK;
+}
+
 /* Adds a tensor with the attributes that the reader found and those from Tenfold's table. */
 tnf_status tnf_ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e)
 {
     const tnf_value *more = f->tensors ? tnf_value_get_n(f->tensors, object->name.p, object->name.n)
                                        : NULL;
-    if (more && more->kind == TNF_MAP && !object->attrs)
+    if (more && more->kind == TNF_MAP && object->attrs)
+        TNF_TRY(join_attrs(&object->attrs, f->r->arena, object->attrs, more, e));
+    else if (more && more->kind == TNF_MAP)
         object->attrs = more;
     return tnf_add_object(f->r, object, at, e);
 }
@@ -180,7 +199,7 @@ static bool put_attrs(tnf_buf *b, const ff_plan *plan, const tnf_attrs *attrs)
 
 static bool is_stored_by_file(const tnf_object *o, const tnf_member *m)
 {
-    return strcmp(m->key.p, FF_PIECES) == 0 && o->shape[0] == 0;
+    return tnf_str_is(m->key, FF_PIECES) && o->shape[0] == 0;
 }
 
 static bool put_tensor(tnf_buf *b, const tnf_object *o, bool *open)
@@ -238,7 +257,7 @@ static void put_escaped(tnf_buf *b, const uint8_t *p, size_t n)
 static bool has_chunks(const tnf_catalog *c)
 {
     for (size_t i = 0; i < c->nextras; i++)
-        if (strcmp(c->extras[i].key.p, FF_TRAILING) != 0)
+        if (!tnf_str_is(c->extras[i].key, FF_TRAILING))
             return true;
     return false;
 }

@@ -91,12 +91,12 @@ tnf_status tnf_ff_place(ff_reading *f, ff_frame *c, const ff_space *s, uint64_t 
     uint64_t padding;
     if (!tnf_ff_find_padding(f, s, &padding)) {
         padding = tools_padding(s);
-        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->at + 4,
-                             "the %s has a length of %llu bytes, but its fields and data have %llu "
-                             "and its padding %llu",
-                             s->what, (unsigned long long)c->length,
-                             (unsigned long long)(s->from - c->body + s->bytes),
-                             (unsigned long long)padding));
+        TNF_TRY(tnf_stricter(
+            f->r, e, TNF_EFORMAT, c->at + 4,
+            "the length of the %s in bytes is %llu, but its fields and data need %llu "
+            "and its padding %llu",
+            s->what, (unsigned long long)c->length,
+            (unsigned long long)(s->from - c->body + s->bytes), (unsigned long long)padding));
     } else if (f->dialect == FF_REAL && padding == 0) {
         tnf_warn(f->r, c->at + 4,
                  "the data of the %s have no padding before them: finalfusion's own tools would "
@@ -112,7 +112,7 @@ tnf_status tnf_ff_place(ff_reading *f, ff_frame *c, const ff_space *s, uint64_t 
 
 tnf_status tnf_ff_too_large(const ff_frame *c, const char *what, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EFORMAT, c->body, "the %s has more than 2^64 bytes", what);
+    return tnf_fail(e, TNF_EFORMAT, c->body, "the size of the %s exceeds 2^64 bytes", what);
 }
 
 tnf_status tnf_ff_read_fields(ff_reading *f, const ff_frame *c, uint64_t n, const char *what,
@@ -120,8 +120,8 @@ tnf_status tnf_ff_read_fields(ff_reading *f, const ff_frame *c, uint64_t n, cons
 {
     if (c->length < n)
         return tnf_fail(e, TNF_EFORMAT, c->at + 4,
-                        "the %s has a length of %llu bytes, but its fields alone have %llu", what,
-                        (unsigned long long)c->length, (unsigned long long)n);
+                        "the length of the %s in bytes is %llu, but its fields alone need %llu",
+                        what, (unsigned long long)c->length, (unsigned long long)n);
     return tnf_read_range(f->r, what, c->body, n, n, out, e);
 }
 

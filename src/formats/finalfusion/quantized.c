@@ -107,7 +107,7 @@ static tnf_status add_quantized(ff_reading *f, const struct quantized *q, uint64
                      .nparts = n };
     tnf_attrs attrs = { .arena = f->r->arena };
     tnf_value map;
-    if (q->rows == 0) { /* otherwise the size of the codes says it */
+    if (q->rows == 0) { /* otherwise the size of the codes determines the number of pieces */
         TNF_TRY(tnf_attrs_push(&attrs, FF_PIECES, tnf_value_uint(q->pieces), e));
         map = tnf_attrs_value(&attrs);
         tnf_value *kept = tnf_arena_alloc(f->r->arena, sizeof *kept);

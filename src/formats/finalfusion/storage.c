@@ -32,11 +32,11 @@ static tnf_status check_type(ff_reading *f, uint32_t type, uint64_t at, const ch
                              tnf_error *e)
 {
     if (!tnf_ff_type_of(type))
-        return tnf_fail(e, TNF_EFORMAT, at, "the %s has the unknown type %u", what, type);
+        return tnf_fail(e, TNF_EFORMAT, at, "the type of the %s, %u, is unknown", what, type);
     if (type == FF_TYPE_F32 || f->dialect == FF_SEED)
         return TNF_OK;
     return tnf_stricter(f->r, e, TNF_EUNSUPPORTED, at,
-                        "the %s has the type %s; finalfusion's tools read only f32", what,
+                        "the type of the %s is %s, but finalfusion's tools read only f32", what,
                         tnf_ff_type_of(type)->id);
 }
 
@@ -81,7 +81,7 @@ tnf_status tnf_ff_read_norms(ff_reading *f, ff_frame *c, tnf_error *e)
     d.type = tnf_u32(&cur);
     if (d.type != FF_TYPE_F32)
         return tnf_fail(e, tnf_ff_type_of(d.type) ? TNF_EUNSUPPORTED : TNF_EFORMAT, c->body + 8,
-                        "the norms have the type %u, not f32", d.type);
+                        "the type of the norms is %u; it must be that of f32", d.type);
     if (!tnf_ckd_mul(&d.bytes, d.rows, 4))
         return tnf_ff_too_large(c, "norms", e);
     ff_space s = tnf_ff_space_of(c, 12, d.bytes, 4, "norms");

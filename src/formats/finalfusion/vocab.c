@@ -52,9 +52,10 @@ static tnf_status count_buckets(ff_reading *f, struct fields *v, uint32_t number
     if (power && number > FF_MAX_EXPONENT)
         return tnf_fail(e, TNF_EFORMAT, at, "2^%u buckets are too many", number);
     if (power && number == 0)
-        tnf_warn(f->r, at, "a single bucket, which finalfusion's Python tool refuses");
+        tnf_warn(f->r, at, "there is a single bucket, which finalfusion's Python tool refuses");
     if (!power && number == 0)
-        return tnf_fail(e, TNF_EFORMAT, at, "a fastText vocabulary without buckets");
+        return tnf_fail(e, TNF_EFORMAT, at,
+                        "a fastText vocabulary has no buckets; it must have at least one");
     v->buckets = power ? (uint64_t)1 << number : number;
     return check_lengths(f, v, at - 8, e);
 }
@@ -75,7 +76,7 @@ static tnf_status read_words(ff_reading *f, ff_frame *c, uint64_t words, uint64_
     return tnf_ff_list_add(f, FF_WORDS, FF_VOCAB, c->at, e);
 }
 
-/* Does the chunk end where its length says? finalfusion's tools do not check this. */
+/* Fails unless the chunk ends where its length says. finalfusion's tools do not check this. */
 static tnf_status check_end(ff_reading *f, ff_frame *c, uint64_t at, tnf_error *e)
 {
     if (at != c->end)
@@ -183,7 +184,8 @@ static tnf_status read_floret(ff_reading *f, ff_frame *c, tnf_error *e)
     v.seed = tnf_u32(&cur);
     TNF_TRY(check_lengths(f, &v, c->body, e));
     if (v.buckets == 0)
-        return tnf_fail(e, TNF_EFORMAT, c->body + 8, "a floret vocabulary without buckets");
+        return tnf_fail(e, TNF_EFORMAT, c->body + 8,
+                        "a floret vocabulary has no buckets; it must have at least one");
     if (v.hashes < 1 || v.hashes > 4)
         return tnf_fail(e, TNF_EFORMAT, c->body + 16,
                         "there are %u hashes per word; the number must be 1 to 4", v.hashes);

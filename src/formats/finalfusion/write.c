@@ -50,7 +50,8 @@ struct ids {
 static tnf_status add_id(struct ids *ids, uint32_t id, tnf_error *e)
 {
     if (ids->n == FF_MAX_CHUNKS)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "more than %u chunks", FF_MAX_CHUNKS);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the file would have more than %u chunks",
+                        FF_MAX_CHUNKS);
     ids->list[ids->n++] = id;
     return TNF_OK;
 }

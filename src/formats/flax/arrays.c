@@ -15,10 +15,10 @@ static tnf_status read_dims(struct fx_walk *x, struct fx_array *a, tnf_error *e)
     fx_head h;
     TNF_TRY(tnf_fx_head(&x->in, &h, e));
     if (h.kind != TNF_MSGPACK_ARRAY)
-        return tnf_fail(e, TNF_EFORMAT, h.at, "the shape of an array is not an array");
+        return tnf_fail(e, TNF_EFORMAT, h.at, "the shape of an array is not a list of numbers");
     if (h.n > MAX_RANK)
-        return tnf_fail(e, TNF_ELIMIT, h.at, "an array has %llu dimensions, which are too many",
-                        (unsigned long long)h.n);
+        return tnf_fail(e, TNF_ELIMIT, h.at, "an array has %llu dimensions; the limit is %u",
+                        (unsigned long long)h.n, MAX_RANK);
     a->rank = (uint32_t)h.n;
     a->shape = tnf_arena_array(x->r->scratch, a->rank + 1, sizeof *a->shape);
     if (!a->shape)
@@ -26,7 +26,8 @@ static tnf_status read_dims(struct fx_walk *x, struct fx_array *a, tnf_error *e)
     for (uint32_t i = 0; i < a->rank; i++) {
         TNF_TRY(tnf_fx_head(&x->in, &h, e));
         if (h.value.kind != TNF_UINT)
-            return tnf_fail(e, TNF_EFORMAT, h.at, "a dimension is not a number, or negative");
+            return tnf_fail(e, TNF_EFORMAT, h.at,
+                            "a dimension of an array is negative or not a whole number");
         a->shape[i] = h.value.as.u;
     }
     if (!tnf_shape_elements(&a->elements, a->shape, a->rank))
@@ -164,7 +165,7 @@ tnf_status tnf_fx_add(struct fx_walk *x, const struct fx_array *a, fx_data d, bo
     TNF_TRY(make_attrs(&o.attrs, x, scalar, chunked, e));
     TNF_TRY(tnf_fx_join(&o.name, x, false, e));
     if (tnf_catalog_find(x->r->catalog, o.name.p, o.name.n)) {
-        tnf_warn(x->r, a->at, "two arrays are called %s if their keys are joined",
+        tnf_warn(x->r, a->at, "two arrays have the name %s, which is their keys joined by slashes",
                  TNF_QUOTED(o.name));
         TNF_TRY(tnf_fx_join(&o.name, x, true, e));
     }

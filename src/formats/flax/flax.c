@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Flax: flax_model.msgpack, checkpoint_N, as flax.serialization writes them.
+/* Flax's files (flax_model.msgpack, checkpoint_N), as flax.serialization writes them.
  *
  *   file   one MessagePack object, without a magic; no bytes follow it
  *   tree   map { str: tree or leaf }, array [ tree or leaf ]
- *   leaf   ext 1   an array:      [ [dim, …], "float32", bin ]        rows first, little-endian
+ *   leaf   ext 1   an array:      [ [dim, …], "float32", bin ]        row by row, little-endian
  *          ext 3   a scalar:      the same, without dimensions
  *          ext 2   a complex number: [ f64, f64 ]
  *          int, float, str, bin, bool, nil

@@ -207,7 +207,8 @@ tnf_status tnf_fx_head(fx_in *in, fx_head *h, tnf_error *e)
     TNF_TRY(fill_window(in, 1, e));
     unsigned n = tnf_fx_shape(in->window[in->pos - in->start], &h->kind);
     if (n == 0)
-        return tnf_fail(e, TNF_EFORMAT, in->pos, "no MessagePack item begins with 0xc1");
+        return tnf_fail(e, TNF_EFORMAT, in->pos,
+                        "an item begins with the byte 0xc1, which MessagePack does not use");
     TNF_TRY(tnf_fx_bytes(in, n, &p, e));
     tnf_fx_parse(p, h);
     uint64_t left = in->size - in->pos, need = h->n;

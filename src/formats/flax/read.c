@@ -92,7 +92,8 @@ static tnf_status add_leaf(struct fx_walk *x, uint64_t at, tnf_value value, tnf_
     TNF_TRY(tnf_fx_join(&name, x, false, e));
     TNF_TRY(tnf_attrs_find(&x->leaves, name.p, name.n, &known, e));
     if (known) {
-        tnf_warn(x->r, at, "two values are called %s if their keys are joined", TNF_QUOTED(name));
+        tnf_warn(x->r, at, "two values have the name %s, which is their keys joined by slashes",
+                 TNF_QUOTED(name));
         TNF_TRY(tnf_fx_join(&name, x, true, e));
         TNF_TRY(tnf_attrs_find(&x->leaves, name.p, name.n, &known, e));
     }
@@ -281,8 +282,8 @@ static tnf_status walk_tree(struct fx_walk *x, tnf_error *e)
         TNF_TRY(take_item(x, e));
     }
     if (x->in.pos < x->in.size)
-        return tnf_stricter(x->r, e, TNF_EFORMAT, x->in.pos, "%llu bytes follow the tree",
-                            (unsigned long long)(x->in.size - x->in.pos));
+        return tnf_stricter(x->r, e, TNF_EFORMAT, x->in.pos, "%s the tree",
+                            TNF_BYTES_FOLLOW(x->in.size - x->in.pos));
     return TNF_OK;
 }
 

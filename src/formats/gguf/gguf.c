@@ -11,8 +11,8 @@
  *   data       see the drawing in places.c
  *
  * Version 3 differs from version 2 only by its number. The byte order applies to everything:
- * header, tensors, and fields of blocks. An exception are files whose blocks were made on another
- * machine (blocks=little).
+ * header, tensors, and fields of blocks. The only exception: in some big-endian files the fields of
+ * blocks are little-endian, because the blocks were made on another machine (blocks=little).
  */
 #include "formats/gguf/gguf.h"
 

@@ -172,9 +172,10 @@ static tnf_status check_offset(tnf_reader *r, const gguf_file *g, const gguf_ent
         end > GGUF_MOST)
         return tnf_fail(e, TNF_EFORMAT, t->at, "the end of %s is beyond 2^63", TNF_QUOTED(t->name));
     if (t->offset % g->alignment != 0)
-        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->at,
-                             "%s begins at %llu of the data, which is not a multiple of %u",
-                             TNF_QUOTED(t->name), (unsigned long long)t->offset, g->alignment));
+        TNF_TRY(tnf_stricter(
+            r, e, TNF_EFORMAT, t->at,
+            "%s begins at byte %llu of the data, which is not a multiple of the alignment, %u",
+            TNF_QUOTED(t->name), (unsigned long long)t->offset, g->alignment));
     return TNF_OK;
 }
 
@@ -208,10 +209,10 @@ static tnf_status check_swapped(tnf_reader *r, const gguf_file *g, const gguf_en
         bool in_blocks = t->type && !t->type->dense;
         if (in_blocks && end > r->source->size)
             TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, r->source->size,
-                                 "the file has %llu bytes, its index needs %llu: %llu bytes are "
+                                 "the file has %llu bytes, its index needs %llu: %s "
                                  "missing (cut short?)",
                                  (unsigned long long)r->source->size, (unsigned long long)end,
-                                 (unsigned long long)(end - r->source->size)));
+                                 TNF_BYTES_ARE(end - r->source->size)));
         if (t->nbytes == 0)
             continue;
         if (last && t->offset < last->offset + last->nbytes &&
@@ -296,7 +297,7 @@ static tnf_status check_end(tnf_reader *r, gguf_file *g, tnf_error *e)
     bool any = size - padded > TRAILER;
     if (!any)
         TNF_TRY(find_nonzero(r, padded, size, &any, e));
-    tnf_warn(r, padded, "%llu bytes follow the data", (unsigned long long)(size - padded));
+    tnf_warn(r, padded, "%s the data", TNF_BYTES_FOLLOW(size - padded));
     return any ? tnf_add_extra(r, GGUF_TRAILING, padded, size - padded, e) : TNF_OK;
 }
 

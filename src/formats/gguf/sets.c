@@ -42,7 +42,7 @@ static bool key_number(const tnf_value *attrs, const char *key, uint64_t *out)
     return tnf_value_as_uint(out, tnf_value_get(attrs, name));
 }
 
-/* Do the file's keys agree with its name? */
+/* Fails unless the file's keys agree with its name. */
 static tnf_status check_shard(const tnf_value *attrs, const char *name, uint64_t no, uint64_t count,
                               tnf_error *e)
 {
@@ -58,21 +58,14 @@ static tnf_status check_shard(const tnf_value *attrs, const char *name, uint64_t
     return TNF_OK;
 }
 
-static bool is_split_key(tnf_str key)
-{
-    const char own[] = GGUF_PREFIX GGUF_SPLIT;
-    return key.n >= sizeof own - 1 && memcmp(key.p, own, sizeof own - 1) == 0;
-}
-
 /* The first file's keys are those of the model. Warns if a later file has others. */
 static void compare_keys(tnf_reader *r, const tnf_value *later, const char *name)
 {
     static const char describing[] = "gguf_file.";
     for (size_t i = 0; i < later->n; i++) {
         const tnf_member *m = &later->as.members[i];
-        bool fact = m->key.n >= sizeof describing - 1 &&
-                    memcmp(m->key.p, describing, sizeof describing - 1) == 0;
-        if (is_split_key(m->key) || fact || strcmp(m->key.p, GGUF_PREFIX GGUF_ALIGNMENT) == 0)
+        if (tnf_str_begins(m->key, GGUF_PREFIX GGUF_SPLIT) || tnf_str_begins(m->key, describing) ||
+            tnf_str_is(m->key, GGUF_PREFIX GGUF_ALIGNMENT))
             continue;
         const tnf_value all = tnf_attrs_value(&r->catalog->attrs);
         const tnf_value *first = tnf_value_get_n(&all, m->key.p, m->key.n);
@@ -128,7 +121,7 @@ static void drop_split_keys(tnf_attrs *attrs)
 {
     size_t kept = 0;
     for (size_t i = 0; i < attrs->n; i++)
-        if (!is_split_key(attrs->members[i].key))
+        if (!tnf_str_begins(attrs->members[i].key, GGUF_PREFIX GGUF_SPLIT))
             attrs->members[kept++] = attrs->members[i];
     attrs->n = kept;
     tnf_attrs_moved(attrs);
@@ -184,7 +177,8 @@ tnf_status tnf_gguf_set(tnf_reader *r, gguf_file *g, tnf_error *e)
         return open_set(r, count, prefix, e);
     if (said > 1)
         tnf_warn(r, TNF_NO_OFFSET,
-                 "this is file %llu of %llu of a model, alone: open the model by its first file",
+                 "this is file %llu of %llu of a model, opened alone: the first file opens the "
+                 "whole model",
                  (unsigned long long)(key_number(&own, "no", &no) ? no + 1 : 0),
                  (unsigned long long)said);
     return TNF_OK;

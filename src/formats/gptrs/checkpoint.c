@@ -213,8 +213,8 @@ static void id_of(uint8_t id[TNF_GPTRS_ID], const tnf_writer *w, const tnf_objec
         tnf_gptrs_base_id(id, o->name);
 }
 
-/* Appends spaces to the config: room for later edits, and alignment of the data to `align`. In
- * place, as many as keep the length of the config. */
+/* Appends spaces to the config. They are room for later edits, and align the data to `align`. If a
+ * file is edited in place, the config keeps its length. */
 static tnf_status put_blanks(tnf_buf *b, const tnf_writer *w, uint64_t index_len, tnf_error *e)
 {
     uint64_t n = b->n, head = GPTRS_HEAD + 4 + index_len;

@@ -49,7 +49,7 @@ static tnf_status add_all(tnf_reader *r, tnf_gptrs_index *x, tnf_gptrs_attrs att
     if (end >= r->source->size)
         return TNF_OK;
     uint64_t rest = r->source->size - end;
-    tnf_warn(r, end, "%llu bytes follow the last tensor", (unsigned long long)rest);
+    tnf_warn(r, end, "%s the last tensor", TNF_BYTES_FOLLOW(rest));
     return tnf_add_extra(r, TRAILING, end, rest, e);
 }
 
@@ -65,8 +65,8 @@ tnf_status tnf_gptrs_read_v2(tnf_reader *r, uint64_t at, uint32_t n, tnf_gptrs_i
               (unsigned long)n, (unsigned long long)x->count);
     TNF_TRY(add_all(r, x, attrs, e));
     if (tnf_left(&x->cur) > 0)
-        tnf_warn(r, tnf_where(&x->cur), "%zu bytes of the index follow its last tensor",
-                 tnf_left(&x->cur));
+        tnf_warn(r, tnf_where(&x->cur), "%s the last tensor of the index",
+                 TNF_BYTES_FOLLOW(tnf_left(&x->cur)));
     return TNF_OK;
 }
 
@@ -156,7 +156,7 @@ static tnf_status put_payloads(tnf_writer *w, const uint32_t *order, tnf_error *
         TNF_TRY(tnf_put_data(w, &o->parts[0], e));
     }
     for (size_t i = 0; i < w->catalog->nextras; i++)
-        if (strcmp(w->catalog->extras[i].key.p, TRAILING) == 0)
+        if (tnf_str_is(w->catalog->extras[i].key, TRAILING))
             TNF_TRY(tnf_put_data(w, &w->catalog->extras[i].bytes, e));
     return TNF_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The descriptions of tensors, which gpt.rs's checkpoints and archives share.
+/* The index of tensors in gpt.rs's checkpoints and archives, which is the same in both.
  *
  *   plain     u32 count, then per tensor
  *               u32 name_len, name, [16-byte id], u32 rank, u64 dim[rank],
@@ -57,8 +57,8 @@ typedef struct tnf_gptrs_index {
     size_t window_capacity;
 } tnf_gptrs_index;
 
-/* Begins with the bytes of an index. The syntax that consumes the bytes exactly, or leaves fewer,
- * is used; in doubt the plain one. */
+/* Begins reading the bytes of an index. Both syntaxes are tried; the one after which fewer bytes
+ * are left is used, and the plain one if they are equal. */
 tnf_status tnf_gptrs_index_begin(tnf_gptrs_index *x, tnf_cur index, tnf_error *e);
 /* Begins with a file of version 1 of `size` bytes, whose first description is at `at`. */
 void tnf_gptrs_inline_begin(tnf_gptrs_index *x, uint64_t at, uint64_t count, tnf_fetch_fn fetch,

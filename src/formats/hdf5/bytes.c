@@ -62,8 +62,8 @@ tnf_status tnf_h5_node(h5_file *h, uint64_t address, uint64_t n, const char *sig
     TNF_TRY(tnf_h5_get(h, address, n, signature, out, e));
     const void *four = tnf_bytes(out, 4);
     if (!four || memcmp(four, signature, 4) != 0)
-        return tnf_fail(e, TNF_EFORMAT, h->base + address, "a %s is expected here, but is missing",
-                        signature);
+        return tnf_fail(e, TNF_EFORMAT, h->base + address,
+                        "the signature %s is expected here, but is missing", signature);
     return TNF_OK;
 }
 

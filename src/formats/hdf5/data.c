@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes of a dataset in chunks, or of a dataset that was never written.
  *
- *   requested   ░░░░██████████████░░░      a run of elements, rows first
+ *   requested   ░░░░██████████████░░░      a run of elements, row by row
  *   box         the chunks that it can touch: axes before the first one on which its ends differ
  *               are fixed, those after it are complete
  *

@@ -173,7 +173,8 @@ static tnf_status list_only(tnf_part *part, h5_file *h, const dataset *x, tnf_er
     return set_unreadable(part, h, why, e);
 }
 
-/* A dataset that declares much data and stores almost none: a bomb, and hardly weights. */
+/* Returns the reason if a dataset declares much data and stores almost none: it is probably a bomb,
+ * since weights do not compress that well. */
 static const char *is_bomb(const h5_file *h, const h5_data *d)
 {
     uint64_t allowed = h->r->limits.decoded_bytes;

@@ -104,7 +104,7 @@ tnf_status tnf_h5_node(h5_file *h, uint64_t address, uint64_t n, const char *sig
  * UINT_MAX for any; it becomes the node's own. n: its children. */
 tnf_status tnf_h5_tree_node(h5_file *h, uint64_t address, unsigned kind, unsigned *level,
                             uint64_t *n, const char *of, tnf_error *e);
-/* Does a checksum of the first n bytes follow them? */
+/* Fails unless the checksum of the first n bytes follows them. */
 tnf_status tnf_h5_sum(const tnf_cur *c, uint64_t n, const char *what, tnf_error *e);
 uint32_t tnf_h5_lookup3(const void *bytes, size_t n);
 /* Marks a node as visited. A second visit is an error: a loop. */

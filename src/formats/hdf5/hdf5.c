@@ -408,8 +408,10 @@ tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *
         return plain_fault(head, e);
     r->version = versions[s.version];
     if (s.end < s.base || !tnf_ckd_add(&end, s.end - s.base, at))
-        return tnf_fail(e, TNF_EFORMAT, at, "the superblock says that the file ends at %llu",
-                        (unsigned long long)s.end);
+        return tnf_fail(e, TNF_EFORMAT, at,
+                        "the superblock says that the file ends at %llu, which is before its "
+                        "beginning, %llu, or beyond 2^64",
+                        (unsigned long long)s.end, (unsigned long long)s.base);
     if (end > limit)
         TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, limit, "the file is truncated: %s missing",
                              TNF_BYTES_ARE(end - limit)));

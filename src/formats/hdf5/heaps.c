@@ -36,8 +36,9 @@ static tnf_status walk_node(tree *t, h5_file *h, uint64_t address, uint64_t n, u
 {
     tnf_cur c;
     if (n > t->most[depth])
-        return tnf_fail(e, TNF_EFORMAT, h->base, "a B-tree node claims %llu records",
-                        (unsigned long long)n);
+        return tnf_fail(e, TNF_EFORMAT, h->base,
+                        "a B-tree node says that it has %llu records, but at most %llu fit into it",
+                        (unsigned long long)n, (unsigned long long)t->most[depth]);
     unsigned pointer = depth ? pointer_size(t, depth) : 0;
     uint64_t used = 6 + n * t->record + (depth ? (n + 1) * pointer : 0);
     TNF_TRY(tnf_h5_once(h, address, e));

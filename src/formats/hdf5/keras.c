@@ -155,9 +155,9 @@ static tnf_status fits_keras(tnf_fit *fit, tnf_error *e)
     for (size_t i = 0; i < fit->catalog->n && !model; i++)
         if (fit->objects[i].fate < TNF_TRANSFORMED && !tnf_is_filler(&fit->catalog->objects[i]))
             fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED,
-                                              "there is no " CONFIG
-                                              ", and Keras loads no model without it: "
-                                              "write .weights.h5 for weights alone" };
+                                              "the file would have no " CONFIG
+                                              ", and Keras loads no model without it; "
+                                              "weights alone belong into a .weights.h5 file" };
     return TNF_OK;
 }
 

@@ -152,11 +152,11 @@ static const char *path_why(tnf_str path)
         if (i < path.n && path.p[i] != '/')
             continue;
         if (i == start)
-            return "its name has an empty part between slashes, which HDF5 cannot hold";
+            return "its name has an empty component between slashes, which HDF5 cannot hold";
         if (i - start == 1 && path.p[start] == '.')
-            return "a part of its name is a dot, which means the group itself in HDF5";
+            return "a component of its name is a dot, which means the group itself in HDF5";
         if (i - start > MAX_PART)
-            return "a part of its name is longer than 60,000 bytes";
+            return "a component of its name is longer than 60,000 bytes";
         start = i + 1;
     }
     return NULL;

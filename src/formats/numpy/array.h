@@ -9,7 +9,7 @@
 #define NP_DESCR   "numpy.descr"
 #define NP_HEADER  "numpy.header"
 #define NP_ORDER                                                                                   \
-    "numpy.order" /* "F": columns first, even if another format cannot store this order */
+    "numpy.order" /* "F": column-major, even if another format cannot store this order */
 
 /* Fields of tnf_can, the same for both formats. */
 #define NP_TYPES                                                                                   \

@@ -7,7 +7,7 @@
 
 /* ---------------------------------------------------------------- reading */
 
-/* The position in the file of element i, which is counted rows first. */
+/* The position in the file of element i, which is counted row by row. */
 static uint64_t place_of(const np_columns *c, uint64_t i)
 {
     uint64_t place = 0, step = 1;

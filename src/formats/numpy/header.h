@@ -11,8 +11,8 @@
 
 typedef struct np_array {
     np_type type;
-    const char *descr; /* for numpy.descr: Python's repr, or plain text without quotes */
-    bool fortran;      /* columns first, and the order matters for this shape */
+    const char *descr; /* the value of numpy.descr: Python's repr, or plain text without quotes */
+    bool fortran;      /* column-major, and the order matters for this shape */
     bool said_fortran; /* fortran_order of the header */
     uint64_t *shape;   /* without the dimensions of the type */
     uint32_t rank;
@@ -26,7 +26,7 @@ static inline unsigned tnf_np_prefix(unsigned major)
     return major == 1 ? 10 : 12;
 }
 
-/* Are rows first and columns first the same for this shape? */
+/* Are row-major and column-major order the same for this shape? */
 bool tnf_np_both_orders(const uint64_t *shape, uint32_t rank);
 /* Does the number of bytes, computed without zero dimensions, fit NumPy's signed 64 bits? */
 bool tnf_np_countable(const uint64_t *shape, uint32_t rank, uint64_t width);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* NumPy's .npy: one array.
+/* NumPy's .npy files, which contain one array.
  *
  *   "\x93NUMPY"  u8 major  u8 minor=0       1, 2 or 3
  *   u16 n (version 1) or u32 n (2 and 3)    little-endian
  *   header   n bytes: a Python dict as text, spaces, a line feed
  *            latin-1 (versions 1 and 2) or UTF-8 (version 3)
- *   data     the elements, rows or columns first, little- or big-endian, as the header says
- *   …        bytes that numpy.load() ignores
+ *   data     the elements, row by row or column by column, little- or big-endian, as the header
+ * says …        bytes that numpy.load() ignores
  *
  * The writer writes the same bytes as numpy.save(). The reader follows numpy.load(), except for
  * object arrays: they are pickles, which are never executed.
@@ -58,7 +58,8 @@ static tnf_status add_objects(tnf_reader *r, const np_array *a, const tnf_value 
                            NP_PICKLE, &c, e));
     TNF_TRY(tnf_np_pickle_calls(c, r->scratch, calls, sizeof calls, e));
     TNF_TRY(tnf_stricter(r, e, TNF_EUNSUPPORTED, r->data_start,
-                         "object array: a pickle, which is never run; it names %s", calls));
+                         "this is an object array: a pickle, which is never run; it names %s",
+                         calls));
     tnf_part part = { .role = "data",
                       .type = tnf_type_of(TNF_U8),
                       .offset = r->data_start,
@@ -128,8 +129,7 @@ static tnf_status add_array(tnf_reader *r, const np_array *a, const tnf_value *a
     uint64_t end = d.offset + d.length, size = r->source->size;
     if (size <= end)
         return TNF_OK;
-    tnf_warn(r, end, "%llu bytes follow the array, which NumPy ignores",
-             (unsigned long long)(size - end));
+    tnf_warn(r, end, "%s the array, which NumPy ignores", TNF_BYTES_FOLLOW(size - end));
     return tnf_add_extra(r, TRAILING, end, size - end, e);
 }
 

@@ -257,8 +257,8 @@ static tnf_status add_array(reading *x, const np_array *a, const tnf_value *attr
         TNF_TRY(remember_loose(x, e));
     if (x->m->size <= end)
         return TNF_OK;
-    tnf_warn(x->r, x->place.offset, "%llu bytes follow the array %s, which NumPy ignores",
-             (unsigned long long)(x->m->size - end), TNF_QUOTED(object.name));
+    tnf_warn(x->r, x->place.offset, "%s the array %s, which NumPy ignores",
+             TNF_BYTES_FOLLOW(x->m->size - end), TNF_QUOTED(object.name));
     return keep_extra(x, end, NPZ_BEHIND, e);
 }
 

@@ -307,7 +307,7 @@ static tnf_status take_sparse(tnf_reader *r, ox_walk *w, const ox_site *site, in
     if (status == TNF_OK && !tnf_shape_elements(&whole.elements, whole.shape, whole.rank))
         status = tnf_fail(e, TNF_EFORMAT, site->at, "the product of the dimensions exceeds 2^64");
     if (status == TNF_OK && !(seen[0] && seen[1]))
-        status = tnf_fail(e, TNF_EFORMAT, site->at, "a sparse tensor lacks a part");
+        status = tnf_fail(e, TNF_EFORMAT, site->at, "a sparse tensor has no values or no indices");
     if (status == TNF_OK)
         status = add_sparse(r, site, &parts[0], &parts[1], &whole, e);
     for (int i = 0; i < 2; i++)

@@ -56,7 +56,7 @@ static tnf_status hash_file(uint8_t found[20], const ox_sum *sum, uint8_t *block
 }
 
 /* A checksum to compare; `i` is its position in the model. */
-struct job {
+struct task {
     const struct tnf_origin *origin;
     size_t i;
     bool differs;
@@ -64,14 +64,14 @@ struct job {
 
 static int by_file(const void *a, const void *b)
 {
-    uintptr_t x = (uintptr_t)((const struct job *)a)->origin;
-    uintptr_t y = (uintptr_t)((const struct job *)b)->origin;
+    uintptr_t x = (uintptr_t)((const struct task *)a)->origin;
+    uintptr_t y = (uintptr_t)((const struct task *)b)->origin;
     return (x > y) - (x < y);
 }
 
 static int by_place(const void *a, const void *b)
 {
-    size_t x = ((const struct job *)a)->i, y = ((const struct job *)b)->i;
+    size_t x = ((const struct task *)a)->i, y = ((const struct task *)b)->i;
     return (x > y) - (x < y);
 }
 
@@ -81,21 +81,21 @@ static bool says_sum(tnf_str text, const uint8_t sum[20])
     return text.n == 40 && tnf_hex_take(said, text.p, 20) && memcmp(said, sum, 20) == 0;
 }
 
-/* Hashes the files. Jobs are sorted by file, so each is read once. */
-static tnf_status hash_files(struct job *jobs, const ox_state *s, tnf_arena *arena, tnf_error *e)
+/* Hashes the files. Tasks are sorted by file, so each is read once. */
+static tnf_status hash_files(struct task *tasks, const ox_state *s, tnf_arena *arena, tnf_error *e)
 {
     uint8_t *block = tnf_arena_raw(arena, BLOCK);
     uint8_t found[20] = { 0 };
     if (!block)
         return tnf_arena_fail(arena, "checksums", e);
     for (size_t i = 0; i < s->nsums; i++)
-        jobs[i] = (struct job) { s->sums[i].origin, i, false };
-    qsort(jobs, s->nsums, sizeof *jobs, by_file);
+        tasks[i] = (struct task) { s->sums[i].origin, i, false };
+    qsort(tasks, s->nsums, sizeof *tasks, by_file);
     for (size_t i = 0; i < s->nsums; i++) {
-        const ox_sum *sum = &s->sums[jobs[i].i];
-        if (i == 0 || sum->origin != jobs[i - 1].origin)
+        const ox_sum *sum = &s->sums[tasks[i].i];
+        if (i == 0 || sum->origin != tasks[i - 1].origin)
             TNF_TRY(hash_file(found, sum, block, e));
-        jobs[i].differs = !says_sum(sum->text, found);
+        tasks[i].differs = !says_sum(sum->text, found);
     }
     return TNF_OK;
 }
@@ -105,15 +105,15 @@ tnf_status tnf_ox_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, v
 {
     const ox_state *s = r->state;
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    struct job *jobs = s->nsums ? tnf_arena_array(arena, s->nsums, sizeof *jobs) : NULL;
+    struct task *tasks = s->nsums ? tnf_arena_array(arena, s->nsums, sizeof *tasks) : NULL;
     if (s->nsums == 0)
         return TNF_OK;
-    if (!jobs)
+    if (!tasks)
         return tnf_arena_fail(arena, "checksums", e);
-    TNF_TRY(hash_files(jobs, s, arena, e));
-    qsort(jobs, s->nsums, sizeof *jobs, by_place);
+    TNF_TRY(hash_files(tasks, s, arena, e));
+    qsort(tasks, s->nsums, sizeof *tasks, by_place);
     for (size_t i = 0; i < s->nsums; i++)
-        if (jobs[i].differs) {
+        if (tasks[i].differs) {
             (void)tnf_fail(&why, TNF_EDIGEST, s->sums[i].at,
                            "the file %s does not match the SHA-1 that the model has for it",
                            TNF_QUOTED(s->sums[i].file));

@@ -188,7 +188,7 @@ static tnf_status check_once(bool *seen, const tnf_protobuf_field *f, const char
                              tnf_error *e)
 {
     if (*seen)
-        return tnf_fail(e, TNF_EFORMAT, f->at, "a tensor has two %s", what);
+        return tnf_fail(e, TNF_EFORMAT, f->at, "a tensor has its %s twice", what);
     *seen = true;
     return TNF_OK;
 }
@@ -208,7 +208,7 @@ static tnf_status take_field(ox_tensor *t, tnf_reader *r, const tnf_protobuf *m,
                    : tnf_fail(e, TNF_EFORMAT, f->at, "a dimension is invalid");
     case OX_TYPE:
         t->type = f->value;
-        return check_once(&seen->type, f, "types", e);
+        return check_once(&seen->type, f, "type", e);
     case OX_SEGMENT:
         return tnf_fail(e, TNF_EUNSUPPORTED, f->at,
                         "a tensor is only a segment, which is not supported");
@@ -220,7 +220,7 @@ static tnf_status take_field(ox_tensor *t, tnf_reader *r, const tnf_protobuf *m,
     case OX_UINT64S:
         return take_typed(t, m, f, e);
     case OX_NAME:
-        TNF_TRY(check_once(&seen->name, f, "names", e));
+        TNF_TRY(check_once(&seen->name, f, "name", e));
         return text ? tnf_protobuf_text(m, f, OX_MAX_NAME, r->scratch, &t->name, e) : TNF_OK;
     case OX_RAW:
         TNF_TRY(check_once(&seen->raw, f, "raw data", e));
@@ -231,7 +231,7 @@ static tnf_status take_field(ox_tensor *t, tnf_reader *r, const tnf_protobuf *m,
         return text ? take_external(t, r, tnf_protobuf_inside(m, f), e) : TNF_OK;
     case OX_LOCATION:
         t->external = f->value;
-        return check_once(&seen->location, f, "locations", e);
+        return check_once(&seen->location, f, "location", e);
     default:
         return TNF_OK;
     }
@@ -260,8 +260,10 @@ static tnf_status check_counts(const ox_tensor *t, tnf_error *e)
                                             (unsigned long long)t->elements, type->id,
                                             (unsigned long long)t->raw.n);
     if (t->typed && t->typed != t->known->field)
-        return tnf_fail(e, TNF_EFORMAT, t->at, "data of the type %s are in the wrong field, %u",
-                        type ? type->id : "string", t->typed);
+        return tnf_fail(
+            e, TNF_EFORMAT, t->at,
+            "the data of a tensor of the type %s are in field %u, which is for other types",
+            type ? type->id : "string", t->typed);
     if (t->nvalues != values)
         return tnf_fail(e, TNF_EFORMAT, t->at, "%llu values are expected, but there are %llu",
                         (unsigned long long)values, (unsigned long long)t->nvalues);

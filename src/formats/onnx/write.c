@@ -77,7 +77,7 @@ static tnf_status add_dims(struct kept_fields *s, tnf_protobuf m, tnf_error *e)
         uint64_t v;
         TNF_TRY(tnf_protobuf_varint(&m, &v, e));
         if (s->rank == 255)
-            return tnf_fail(e, TNF_ELIMIT, m.pos, "too many dimensions");
+            return tnf_fail(e, TNF_ELIMIT, m.pos, "a tensor has more than 255 dimensions");
         s->dims[s->rank++] = v;
     }
     return TNF_OK;
@@ -319,8 +319,9 @@ tnf_status tnf_ox_fits(tnf_fit *fit, tnf_error *e)
                                               "sparse tensors" };
         else if (!model && !fit->options[OX_WRITE_BARE].u)
             fit->objects[i] = (tnf_verdict) {
-                TNF_TRANSFORMED, "there is no graph, and no program can use a model without one: "
-                                 "use -o bare=yes to write only initializers"
+                TNF_TRANSFORMED,
+                "the file would have no graph, and no program can use a model without one; "
+                "-o bare=yes writes only initializers"
             };
     }
     return TNF_OK;

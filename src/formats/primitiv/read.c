@@ -432,7 +432,7 @@ static tnf_status index_all(prim_scan *s, tnf_error *e)
     uint64_t rest = s->r->source->size - s->at;
     if (rest == 0 || s->torn)
         return TNF_OK;
-    tnf_warn(s->r, s->at, "%llu bytes follow the %s", (unsigned long long)rest, name);
+    tnf_warn(s->r, s->at, "%s the %s", TNF_BYTES_FOLLOW(rest), name);
     return tnf_add_extra(s->r, PRIM_TRAILING, s->at, rest, e);
 }
 

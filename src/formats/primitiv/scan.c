@@ -117,9 +117,10 @@ static bool take_count(prim_scan *s, tnf_msgpack *m, bool map, uint64_t *out)
     m->p += 1 + width;
     uint64_t rest = s->r->source->size - tnf_msgpack_where(m);
     if (*out > (map ? rest / 2 : rest))
-        return tnf_msgpack_fail(
-            m, TNF_ETRUNCATED, at, "%llu %s are announced, but only %llu bytes follow",
-            (unsigned long long)*out, map ? "pairs" : "items", (unsigned long long)rest);
+        return tnf_msgpack_fail(m, TNF_ETRUNCATED, at, "%s announced, but only %s",
+                                map ? TNF_COUNTED(*out, "pair is", "pairs are")
+                                    : TNF_COUNTED(*out, "item is", "items are"),
+                                TNF_BYTES_FOLLOW(rest));
     return true;
 }
 

@@ -18,7 +18,7 @@ struct statistic {
     uint64_t place;
 };
 
-struct job {
+struct task {
     tnf_writer *w;
     prim_type type;
     uint32_t *first, *next;  /* per object: its first statistic; the next one of the same owner */
@@ -30,7 +30,7 @@ struct job {
 
 /* ----------------------------------------------------------------- tensors */
 
-static tnf_status flush_description(struct job *j, tnf_error *e)
+static tnf_status flush_description(struct task *j, tnf_error *e)
 {
     return tnf_put_buf(j->w, &j->b, "the description", e);
 }
@@ -45,7 +45,7 @@ static void put_dims(tnf_buf *b, const uint64_t *dims, uint32_t n, uint64_t batc
     tnf_msgpack_put_u32(b, (uint32_t)batch);
 }
 
-static tnf_status put_tensor(struct job *j, const tnf_object *o, tnf_error *e)
+static tnf_status put_tensor(struct task *j, const tnf_object *o, tnf_error *e)
 {
     put_dims(&j->b, o->shape, tnf_prim_dims_of(o), tnf_prim_batch_of(o));
     tnf_msgpack_put_bin_head(&j->b, o->parts[0].nbytes);
@@ -55,7 +55,7 @@ static tnf_status put_tensor(struct job *j, const tnf_object *o, tnf_error *e)
 
 /* ------------------------------------------------------------- statistics */
 
-static tnf_status add_names(struct job *j, tnf_error *e)
+static tnf_status add_names(struct task *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     for (uint32_t i = 0; i < c->n; i++) {
@@ -70,7 +70,7 @@ static tnf_status add_names(struct job *j, tnf_error *e)
 }
 
 /* Groups statistics by their parameter. */
-static tnf_status group_statistics(struct job *j, tnf_error *e)
+static tnf_status group_statistics(struct task *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     j->first = tnf_arena_array(j->w->scratch, c->n, sizeof *j->first);
@@ -110,7 +110,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Gathers the statistics of a parameter in the order of the file. */
-static size_t gather_stats(struct job *j, uint32_t owner)
+static size_t gather_stats(struct task *j, uint32_t owner)
 {
     size_t n = 0;
     bool placed = true;
@@ -129,7 +129,7 @@ static size_t gather_stats(struct job *j, uint32_t owner)
     return n;
 }
 
-static tnf_status put_parameter(struct job *j, const tnf_object *o, tnf_error *e)
+static tnf_status put_parameter(struct task *j, const tnf_object *o, tnf_error *e)
 {
     TNF_TRY(put_tensor(j, o, e));
     size_t n = gather_stats(j, (uint32_t)(o - j->w->catalog->objects));
@@ -143,7 +143,7 @@ static tnf_status put_parameter(struct job *j, const tnf_object *o, tnf_error *e
 
 /* ------------------------------------------------------------------ files */
 
-static tnf_status put_path(struct job *j, tnf_str name, tnf_error *e)
+static tnf_status put_path(struct task *j, tnf_str name, tnf_error *e)
 {
     prim_path path = tnf_prim_path_of(name);
     int c;
@@ -158,7 +158,7 @@ static tnf_status put_path(struct job *j, tnf_str name, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status put_model(struct job *j, tnf_error *e)
+static tnf_status put_model(struct task *j, tnf_error *e)
 {
     const uint32_t *order = NULL;
     if (j->w->options[PRIM_OPTION_ORDER].u == PRIM_ORDER_PATH)
@@ -175,7 +175,7 @@ static tnf_status put_model(struct job *j, tnf_error *e)
 }
 
 /* Finds the only tensor that is not a statistic. */
-static tnf_status find_value(const struct job *j, const tnf_object **out, tnf_error *e)
+static tnf_status find_value(const struct task *j, const tnf_object **out, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     for (size_t i = 0; i < c->n; i++)
@@ -185,7 +185,7 @@ static tnf_status find_value(const struct job *j, const tnf_object **out, tnf_er
                     tnf_prim_type_names[j->type]);
 }
 
-static tnf_status put_shape(struct job *j, tnf_error *e)
+static tnf_status put_shape(struct task *j, tnf_error *e)
 {
     prim_dims shape;
     if (!tnf_prim_shape_of(&shape, tnf_catalog_attr(j->w->catalog, "primitiv.dims"),
@@ -216,7 +216,7 @@ static void put_config(tnf_buf *b, const prim_config *c, bool floats)
         tnf_msgpack_put_u32(b, u);
 }
 
-static tnf_status put_configs(struct job *j, const char *key, bool floats, tnf_error *e)
+static tnf_status put_configs(struct task *j, const char *key, bool floats, tnf_error *e)
 {
     const prim_configs configs = tnf_prim_configs_of(tnf_catalog_attr(j->w->catalog, key));
     prim_config *all = tnf_arena_array(j->w->scratch, configs.n, sizeof *all);
@@ -233,7 +233,7 @@ static tnf_status put_configs(struct job *j, const char *key, bool floats, tnf_e
     return flush_description(j, e);
 }
 
-static tnf_status put_optimizer(struct job *j, tnf_error *e)
+static tnf_status put_optimizer(struct task *j, tnf_error *e)
 {
     TNF_TRY(put_configs(j, "primitiv.uint_configs", false, e));
     return put_configs(j, "primitiv.float_configs", true, e);
@@ -241,7 +241,7 @@ static tnf_status put_optimizer(struct job *j, tnf_error *e)
 
 /* -------------------------------------------------------------------- all */
 
-static tnf_status put_object(struct job *j, tnf_error *e)
+static tnf_status put_object(struct task *j, tnf_error *e)
 {
     const tnf_object *value;
     switch (j->type) {
@@ -260,7 +260,7 @@ static tnf_status put_object(struct job *j, tnf_error *e)
     }
 }
 
-static tnf_status put_all(struct job *j, tnf_error *e)
+static tnf_status put_all(struct task *j, tnf_error *e)
 {
     TNF_TRY(group_statistics(j, e));
     j->type = tnf_prim_type_for(j->w->catalog, j->w->options, NULL);
@@ -269,14 +269,14 @@ static tnf_status put_all(struct job *j, tnf_error *e)
     tnf_msgpack_put_u32(&j->b, (uint32_t)j->type * 0x100);
     TNF_TRY(put_object(j, e));
     for (size_t i = 0; i < j->w->catalog->nextras; i++)
-        if (strcmp(j->w->catalog->extras[i].key.p, PRIM_TRAILING) == 0)
+        if (tnf_str_is(j->w->catalog->extras[i].key, PRIM_TRAILING))
             TNF_TRY(tnf_put_data(j->w, &j->w->catalog->extras[i].bytes, e));
     return TNF_OK;
 }
 
 tnf_status tnf_prim_write(tnf_writer *w, tnf_error *e)
 {
-    struct job j = { .w = w };
+    struct task j = { .w = w };
     const tnf_allocator *a = &w->scratch->alloc;
     tnf_buf_init(&j.b, a, UINT32_MAX);
     tnf_buf_init(&j.element, a, UINT32_MAX);

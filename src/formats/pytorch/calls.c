@@ -296,7 +296,7 @@ void tnf_pt_index_notes(const tnf_reader *r,
     for (size_t i = 0; i < calls->n; i++) {
         tnf_str name = text_in(&calls->as.items[i], "name");
         danger = danger ||
-                 strcmp(text_in(&calls->as.items[i], "class").p, class_names[PT_DANGEROUS]) == 0;
+                 tnf_str_is(text_in(&calls->as.items[i], "class"), class_names[PT_DANGEROUS]);
         refused = refused || !tnf_str_listed(name, weights_only_names);
     }
     note(ctx, "calls", calls);

@@ -450,7 +450,8 @@ static tnf_status add_all(dcp *d, const tnf_pickle_node *root)
 {
     const tnf_pickle_node *metas = find_attr(root, "state_dict_metadata");
     if (!metas || metas->kind != TNF_PICKLE_DICT)
-        return tnf_fail(d->e, TNF_EFORMAT, 0, "a pickle, but not the metadata of a checkpoint");
+        return tnf_fail(d->e, TNF_EFORMAT, 0,
+                        "this is a pickle, but not the metadata of a checkpoint");
     TNF_TRY(add_places(d, find_attr(root, "storage_data")));
     TNF_TRY(add_paths(d, find_attr(root, "planner_data")));
     d->values.arena = d->r->arena;

@@ -400,7 +400,9 @@ static tnf_status put_persistent(pt_emitter *m, tnf_pickle_node *node)
     char text[16];
     uint32_t known;
     if (!tnf_pt_is_storage(node))
-        return tnf_fail(m->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "an unknown persistent id");
+        return tnf_fail(m->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "the pickle has a persistent ID that is not that of a storage, so it "
+                        "cannot be written");
     if (!get_memo(m, id)) {
         TNF_TRY(tnf_pt_mention(&x, node, m->arena, m->e));
         pt_emitted row = { .key = x.key };

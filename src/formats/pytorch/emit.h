@@ -22,7 +22,7 @@ typedef struct pt_emitter {
     uint32_t first; /* entries up to this one belong to another pickle of the same nodes */
     unsigned depth;
     bool other;  /* some nodes were replaced by what protocol 2 offers */
-    bool plain;  /* every tensor is written with a separate storage, rows first */
+    bool plain;  /* every tensor is written with a separate storage, row by row */
     bool strict; /* dangerous nodes are refused; otherwise None replaces them */
     tnf_pickle_node *latin1, *encode;
     tnf_error *e;

@@ -92,7 +92,7 @@ static bool is_known_record(const pt_record *r)
     static const char *const known[] = { "version", ".data/version", "model.json",
                                          ".data/serialization_id" };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(r->name.p, known[i]) == 0)
+        if (tnf_str_is(r->name, known[i]))
             return true;
     return r->name.p[r->name.n - 1] == '/' || tnf_pt_in_folder(r, "code/") ||
            tnf_pt_in_folder(r, "extra/");

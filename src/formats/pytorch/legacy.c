@@ -132,8 +132,8 @@ static tnf_status place_storages(pt_file *f, const tnf_pickle_node *keys, uint64
         TNF_TRY(status);
     }
     if (at < f->r->source->size) {
-        tnf_warn(f->r, at, "%llu bytes follow the last storage, which torch ignores",
-                 (unsigned long long)(f->r->source->size - at));
+        tnf_warn(f->r, at, "%s the last storage, which torch ignores",
+                 TNF_BYTES_FOLLOW(f->r->source->size - at));
         TNF_TRY(tnf_pt_scan_source(f, at, f->r->source->size, "the bytes after the storages", e));
         return tnf_add_extra(f->r, "pytorch.trailing", at, f->r->source->size - at, e);
     }
@@ -160,7 +160,7 @@ static tnf_status refuse_pickle(pt_file *f, const tnf_pickle *p, tnf_error *e)
     char names[120];
     tnf_pt_name_calls(names, sizeof names, p, f->r->scratch);
     return tnf_fail(e, TNF_EUNSUPPORTED, 0,
-                    "a Python pickle, but not one of PyTorch; it is never run%s%s",
+                    "this is a Python pickle, but not one of PyTorch; it is never run%s%s",
                     names[0] ? "; it names " : "", names);
 }
 
@@ -200,7 +200,7 @@ tnf_status tnf_pt_index_legacy(pt_file *f, tnf_error *e)
     TNF_TRY(tnf_pt_next_pickle(f, &second, &at, end, "the version's pickle", e));
     if (second.root->kind != TNF_PICKLE_INT || second.root->as.i != PROTOCOL)
         return tnf_fail(e, TNF_EUNSUPPORTED, first.used,
-                        "an unknown version; only 1001 is supported");
+                        "the version of the file is unknown; only 1001 is supported");
     TNF_TRY(tnf_pt_next_pickle(f, &info, &at, end, "the system's pickle", e));
     TNF_TRY(tnf_pt_next_pickle(f, &object, &at, end, "the object's pickle", e));
     uint64_t base = f->base;

@@ -174,7 +174,7 @@ static tnf_pickle_node *class_node(pt_out *o, const pt_type *type)
                                               name);
         if (!o->classes[i])
             return NULL;
-        if (strcmp(o->classes[i]->as.global->name.p, name) == 0)
+        if (tnf_str_is(o->classes[i]->as.global->name, name))
             return o->classes[i];
     }
     return NULL;

@@ -172,7 +172,8 @@ tnf_status tnf_pt_array(pt_tensor *out, pt_file *f, const tnf_pickle_node *node,
     if (!whole)
         return tnf_fail(e, TNF_EFORMAT, node->at, "an array in the pickle is incomplete");
     if (p.shape->n > PT_RANK)
-        return tnf_fail(e, TNF_ELIMIT, node->at, "an array of %zu dimensions", p.shape->n);
+        return tnf_fail(e, TNF_ELIMIT, node->at, "an array has %zu dimensions; the limit is %u",
+                        p.shape->n, PT_RANK);
     TNF_TRY(make_storage(&d->storage, f, p.bytes, e));
     d->type = tnf_pt_type_for(type);
     d->storage->big = big;

@@ -30,8 +30,8 @@ static tnf_status index_pickle(pt_file *f, tnf_error *e)
     TNF_TRY(tnf_pt_walk(f, p.root, NULL, p.used, e));
     if (at < f->r->source->size) {
         TNF_TRY(tnf_pt_scan_source(f, at, f->r->source->size, "the bytes after the pickle", e));
-        tnf_warn(f->r, at, "%llu bytes follow the pickle, which Paddle ignores",
-                 (unsigned long long)(f->r->source->size - at));
+        tnf_warn(f->r, at, "%s the pickle, which Paddle ignores",
+                 TNF_BYTES_FOLLOW(f->r->source->size - at));
     }
     return TNF_OK;
 }

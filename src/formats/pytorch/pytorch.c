@@ -127,7 +127,7 @@ static tnf_status index_kind(pt_file *f, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0,
                         "this is a file of a preview of PyTorch 1.0, which is not supported");
     if (memcmp(head, "7z\xbc\xaf\x27\x1c", 6) == 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "a 7z archive, not a file of PyTorch");
+        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "this is a 7z archive, not a file of PyTorch");
     return memcmp(head + 257, "ustar", 5) == 0 ? tnf_pt_index_tar(f, e) : tnf_pt_index_legacy(f, e);
 }
 
@@ -210,7 +210,7 @@ static tnf_fate takes_pytorch(const tnf_object *o, const char **reason)
 static bool is_bare(const tnf_object *o)
 {
     const tnf_value *kind = tnf_value_get(o->attrs, "pytorch.kind");
-    return kind && kind->kind == TNF_STRING && strcmp(kind->as.s, "meta") == 0;
+    return tnf_value_is(kind, "meta");
 }
 
 /* Does the tensor have attributes that only the tree can store? */
@@ -234,7 +234,7 @@ static tnf_status fits_pytorch(tnf_fit *fit, tnf_error *e)
     const tnf_catalog *c = fit->catalog;
     TNF_TRY(tnf_pt_open_tree(&p, &list, &n, c, "pytorch.tree", fit->scratch, &why, e));
     for (size_t i = 0; why && i < c->attrs.n; i++)
-        if (strcmp(c->attrs.members[i].key.p, "pytorch.tree") == 0)
+        if (tnf_str_is(c->attrs.members[i].key, "pytorch.tree"))
             fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, why };
     bool tree = n > 0 && !why;
     for (size_t i = 0; !tree && i < c->n; i++)

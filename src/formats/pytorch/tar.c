@@ -88,7 +88,7 @@ static tnf_status find_members(tar *t)
     for (size_t i = 0; i < MEMBERS; i++)
         if (!t->members[i].end && i != SYS_INFO)
             return tnf_fail(t->e, TNF_EFORMAT, 0,
-                            "a tar archive without %s: it is not a file of PyTorch", names[i]);
+                            "the tar archive has no %s, so it is not a file of PyTorch", names[i]);
     return TNF_OK;
 }
 
@@ -253,8 +253,8 @@ static tnf_status read_tensor(tar *t, uint64_t *at, uint64_t end)
     TNF_TRY(tnf_read_range(t->f->r, "tensor", *at, 8, 8, &c, t->e));
     uint32_t rank = tnf_u32(&c);
     if (rank > PT_RANK)
-        return tnf_fail(t->e, TNF_ELIMIT, *at, "a tensor of %u dimensions; torch has at most 64",
-                        rank);
+        return tnf_fail(t->e, TNF_ELIMIT, *at,
+                        "a tensor has %u dimensions; torch allows at most 64", rank);
     uint64_t n = (2 * (uint64_t)rank + 1) * 8;
     TNF_TRY(tnf_read_range(t->f->r, "tensor", *at + 8, n, n, &c, t->e));
     *at += 8 + n;

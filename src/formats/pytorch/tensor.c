@@ -17,6 +17,10 @@ typedef struct context {
     const tnf_pickle_node *node; /* the outermost node */
 } context;
 
+/* A tensor may be made of others. */
+#define MOST_NESTED 8
+#define TOO_NESTED  "tensors are nested more than 8 deep in it"
+
 typedef tnf_status (*rebuild_fn)(context *x, const tnf_pickle_node *args);
 
 static tnf_status bad_tensor(const context *x, const char *why)
@@ -57,8 +61,8 @@ static tnf_status read_dims(const context *x, const tnf_pickle_node *node, uint6
     if (!node || (node->kind != TNF_PICKLE_TUPLE && node->kind != TNF_PICKLE_LIST))
         return bad_tensor(x, what);
     if (node->n > PT_RANK)
-        return tnf_fail(x->e, TNF_ELIMIT, x->at, "a tensor of %zu dimensions; torch has at most 64",
-                        node->n);
+        return tnf_fail(x->e, TNF_ELIMIT, x->at,
+                        "a tensor has %zu dimensions; torch allows at most 64", node->n);
     for (size_t i = 0; i < node->n; i++)
         if (!as_uint(node->as.items[i], &out[i]))
             return bad_tensor(x, what);
@@ -143,7 +147,7 @@ static tnf_status find_storage(context *x, pt_dense *d, const tnf_pickle_node *n
 
 /* ------------------------------------------------------------------ views */
 
-/* Is every element inside the storage? */
+/* Fails unless every element is inside the storage. */
 static tnf_status check_view(const context *x, const pt_dense *d)
 {
     uint64_t last = d->offset, elements, bytes;
@@ -511,8 +515,8 @@ static tnf_status resolve_old(context *x, const tnf_pickle_node *node)
     const tnf_pickle_call *call = node->as.call;
     bool parameter = tnf_pickle_is_global(call->callee, "torch.nn.parameter", "Parameter");
     const tnf_pickle_node *state = call->state ? call->state : call->args;
-    if (++x->depth > 8)
-        return bad_tensor(x, "tensors within tensors");
+    if (++x->depth > MOST_NESTED)
+        return bad_tensor(x, TOO_NESTED);
     if (state->as.items[0] && tnf_pt_is_storage(state->as.items[0]))
         TNF_TRY(rebuild_v2(x, state));
     else
@@ -549,8 +553,10 @@ static tnf_status resolve_node(context *x, const tnf_pickle_node *node)
     x->at = x->f->base + node->at;
     if (node->kind == TNF_PICKLE_PERSISTENT)
         return resolve_storage(x, node);
-    if (node->kind != TNF_PICKLE_CALL || ++x->depth > 8)
+    if (node->kind != TNF_PICKLE_CALL)
         return bad_tensor(x, "there is no tensor in its place");
+    if (++x->depth > MOST_NESTED)
+        return bad_tensor(x, TOO_NESTED);
     rebuild_fn rebuild = rebuilder_of(node->as.call->callee);
     if (rebuild)
         return rebuild(x, node->as.call->args);

@@ -99,7 +99,7 @@ bool tnf_pt_is_view_of(const tnf_part *part, const tnf_part *base)
            part->offset + part->nbytes <= base->offset + base->nbytes;
 }
 
-/* Moves to the next element, rows first; *at is its offset by the strides. */
+/* Moves to the next element, row by row; *at is its offset by the strides. */
 static void next_element(const pt_dense *d, uint64_t *index, uint64_t *at)
 {
     for (uint32_t k = d->rank; k-- > 0;) {

@@ -19,7 +19,7 @@
 
 #define MAX_PICKLE ((uint64_t)1 << 30)
 #define MAX_REORDERED                                                                              \
-    ((uint64_t)16 << 20) /* reordering takes memory: larger ones are rows first                    \
+    ((uint64_t)16 << 20) /* reordering takes memory: larger ones are written row by row            \
                           */
 
 static tnf_status no_memory(const pt_out *o)

@@ -49,7 +49,8 @@ void tnf_pt_view_items(pt_out *o, const tnf_object *t, const tnf_part *part, con
 /* The form of a dense tensor in torch. */
 bool tnf_pt_view_of(pt_view *v, const tnf_object *t);
 bool tnf_pt_is_quantized(const tnf_object *t);
-/* Does a layout that torch supports not describe this tensor sufficiently? */
+/* Returns true if torch supports the layout of this tensor, but not with these parts: then each
+ * part must be written as a tensor. */
 bool tnf_pt_in_parts(const tnf_object *t);
 
 /* Reads an integer attribute of a tensor. */

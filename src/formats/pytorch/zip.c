@@ -205,8 +205,8 @@ static tnf_status read_byteorder(pt_zip *z, tnf_error *e)
     TNF_TRY(read_text(z, "byteorder", &text, e));
     if (!text.p)
         return TNF_OK;
-    z->f->big = strcmp(text.p, "big") == 0;
-    if (!z->f->big && strcmp(text.p, "little") != 0)
+    z->f->big = tnf_str_is(text, "big");
+    if (!z->f->big && !tnf_str_is(text, "little"))
         return tnf_fail(e, TNF_EFORMAT, 0, "the byte order is %s, not little or big",
                         TNF_QUOTED(text));
     return tnf_set_attr(z->f->r, "pytorch.byteorder", tnf_value_string(text.p), e);
@@ -249,7 +249,7 @@ static tnf_status read_facts(pt_zip *z, tnf_error *e)
     if (text.p && tnf_str_uint(&number, text))
         TNF_TRY(tnf_set_attr(r, "pytorch.alignment", tnf_value_uint(number), e));
     TNF_TRY(read_text(z, ".data/serialization_id", &text, e));
-    if (text.p && strncmp(text.p, "00000000000000000000", 20) == 0)
+    if (text.p && tnf_str_begins(text, "00000000000000000000"))
         z->f->own_id = text;
     else if (text.p && tnf_utf8_valid(NULL, text.p, text.n))
         TNF_TRY(tnf_set_attr(r, "pytorch.serialization_id",
@@ -311,7 +311,7 @@ static tnf_status keep_code(pt_zip *z, tnf_error *e)
         pt_record *r = tnf_named_at(&z->records, i);
         if ((!tnf_pt_in_folder(r, "code/") && !tnf_pt_in_folder(r, "extra/")) ||
             tnf_pt_is_pickle_name(r->name) || r->name.p[r->name.n - 1] == '/' ||
-            strcmp(r->name.p, PT_METADATA) == 0)
+            tnf_str_is(r->name, PT_METADATA))
             continue;
         bool lost;
         tnf_status status = tnf_pt_locate_record(z, r, e);
@@ -343,7 +343,7 @@ static tnf_status read_pickle(pt_zip *z, const char *name, tnf_pickle *out, tnf_
     tnf_cur c;
     if (!r)
         return tnf_fail(e, z->salvaged ? TNF_ETRUNCATED : TNF_EFORMAT, 0,
-                        "a zip archive without %s: it is not a file of PyTorch", name);
+                        "the zip archive has no %s, so it is not a file of PyTorch", name);
     tnf_status status = tnf_pt_read_record(z, r, PT_MAX_PICKLE, &c, e);
     if (status == TNF_EFORMAT)
         tnf_pt_name_hidden_calls(z, r, e);
@@ -351,8 +351,8 @@ static tnf_status read_pickle(pt_zip *z, const char *name, tnf_pickle *out, tnf_
     TNF_TRY(tnf_pt_pickle(z->f, out, &c, name, e));
     if (tnf_left(&c) == 0)
         return TNF_OK;
-    tnf_warn(z->f->r, tnf_where(&c), "%zu bytes follow the pickle, which torch ignores",
-             tnf_left(&c));
+    tnf_warn(z->f->r, tnf_where(&c), "%s the pickle, which torch ignores",
+             TNF_BYTES_FOLLOW(tnf_left(&c)));
     tnf_pickle more;
     if (tnf_pickle_read(&more, c.p, tnf_left(&c), tnf_where(&c), z->f->r->scratch, NULL) ==
         TNF_ENOMEM)

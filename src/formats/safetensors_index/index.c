@@ -260,8 +260,8 @@ static tnf_status join_same(model *m, uint32_t i, tnf_error *e)
     return TNF_OK;
 }
 
-/* Over the network the shards are then fetched concurrently. Out of memory, they are fetched
- * later. */
+/* Announces the shards, so that they are fetched concurrently over the network. If there is no
+ * memory for this, each is fetched when it is opened. */
 static void expect_shards(model *m)
 {
     uint32_t n = tnf_named_count(&m->shards);
@@ -435,7 +435,7 @@ static tnf_status merge_attr(model *m, uint32_t i, const tnf_member *from, tnf_e
     const tnf_value *first = tnf_value_get_n(&map, from->key.p, from->key.n);
     if (!first)
         return tnf_attrs_set(all, from->key.p, from->key.n, from->value, e);
-    if (!tnf_value_equal(first, &from->value) && !tnf_list_has(OF_EACH, from->key.p))
+    if (!tnf_value_equal(first, &from->value) && !tnf_str_listed(from->key, OF_EACH))
         tnf_warn(m->r, TNF_NO_OFFSET, "the attribute %s of %s differs from that of another shard",
                  TNF_QUOTED(from->key), TNF_QUOTED(shard_at(m, i)->name));
     return TNF_OK;
@@ -506,7 +506,7 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
         said = (uint64_t)size->as.f64;
     if (said != total && !(m->incomplete && (r->salvage || r->incomplete)))
         report_mismatch(m, no_tensor, m->metadata_at,
-                        "the index says total_size %llu, its tensors have %llu bytes",
+                        "the total_size of the index is %llu, but its tensors have %llu bytes",
                         (unsigned long long)said, (unsigned long long)total);
     if (whole && said == total && v.n == 1)
         return tnf_set_attr(r, m->kind->total_size, tnf_value_uint(total), e);

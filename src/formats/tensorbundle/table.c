@@ -48,7 +48,7 @@ static tnf_status read_block(tnf_reader *r, struct handle h, uint64_t at, tnf_cu
     if (type != 0)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, h.offset + h.size,
-            "a block is compressed: a TensorFlow V1 checkpoint, which is not supported");
+            "a block is compressed, as in TensorFlow V1 checkpoints, which are not supported");
     uint64_t restarts = h.size >= 4 ? tnf_le32(out->p + h.size - 4) : 0;
     if (h.size < 4 || restarts > (h.size - 4) / 4)
         return tnf_fail(e, TNF_EFORMAT, h.offset, "a block ends before its list of restarts");
@@ -65,8 +65,8 @@ static tnf_status next_entry(tnf_cur *c, tnf_buf *key, bool first, uint64_t *n, 
     if (c->bad || *n > tnf_left(c) || shared > key->n)
         return tnf_fail(e, TNF_EFORMAT, at, "an entry runs past its block");
     if (shared + rest > MAX_KEY)
-        return tnf_fail(e, TNF_ELIMIT, at, "a key has %llu bytes",
-                        (unsigned long long)(shared + rest));
+        return tnf_fail(e, TNF_ELIMIT, at, "a key has %llu bytes; the limit is %u",
+                        (unsigned long long)(shared + rest), MAX_KEY);
     size_t left = key->n - (size_t)shared, same = left < rest ? left : (size_t)rest;
     int order = same && key->p ? memcmp(p, key->p + shared, same) : 0;
     if (!first && (order < 0 || (order == 0 && rest <= left)))

@@ -407,7 +407,7 @@ static tnf_status read_header(struct tb_reading *g, uint64_t at, uint64_t n, tnf
         TNF_TRY(tnf_protobuf_next(&m, &f, e));
         if (f.number == 1 && f.type == TNF_PROTOBUF_LENGTH)
             return tnf_fail(e, TNF_EUNSUPPORTED, at,
-                            "a TensorFlow V1 checkpoint, which is not supported");
+                            "this is a TensorFlow V1 checkpoint, which is not supported");
         if (f.number == 1)
             g->nshards = f.value;
         else if (f.number == 2)
@@ -416,9 +416,10 @@ static tnf_status read_header(struct tb_reading *g, uint64_t at, uint64_t n, tnf
              f.number == 3 && f.type == TNF_PROTOBUF_LENGTH && tnf_protobuf_more(&in);) {
             TNF_TRY(tnf_protobuf_next(&in, &v, e));
             if (v.number == 2 && v.value > 1)
-                return tnf_fail(e, TNF_EUNSUPPORTED, v.at,
-                                "the file requires a reader of version %llu",
-                                (unsigned long long)v.value);
+                return tnf_fail(
+                    e, TNF_EUNSUPPORTED, v.at,
+                    "the file requires a reader of version %llu; only version 1 is supported",
+                    (unsigned long long)v.value);
         }
     }
     if (g->nshards == 0 || g->nshards > TB_MAX_SHARDS || endian > 1)

@@ -140,14 +140,15 @@ static tnf_status read_shape(tnf_object *o, const reading *g, const tnf_flat_tab
     tnf_flat_vector v;
     TNF_TRY(tnf_flat_vector_of(&v, t, 0, 4, g->e));
     if (v.n > MAX_RANK)
-        return tnf_fail(g->e, TNF_ELIMIT, t->at, "a tensor has %u dimensions", v.n);
+        return tnf_fail(g->e, TNF_ELIMIT, t->at, "a tensor has %u dimensions; the limit is %u", v.n,
+                        MAX_RANK);
     for (uint32_t i = 0; i < v.n; i++) {
         uint8_t bytes[4];
         TNF_TRY(tnf_flat_read(v.in, v.at + 4 * (uint64_t)i, bytes, 4, g->e));
         int32_t dim = (int32_t)tnf_le32(bytes);
         if (dim < 0)
             return tnf_fail(g->e, TNF_EFORMAT, v.at + 4 * (uint64_t)i,
-                            "a dimension of a constant is %d", dim);
+                            "a dimension of a constant is %d; it must not be negative", dim);
         shape[i] = (uint64_t)dim;
     }
     o->shape = shape;

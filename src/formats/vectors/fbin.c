@@ -108,10 +108,9 @@ static tnf_status wrong_size(tnf_reader *r, fbin_head *h, uint64_t width, tnf_er
                         (unsigned long long)h->n, (unsigned long long)h->d,
                         other_family(size, h->n));
     if (need < size)
-        return tnf_stricter(r, e, TNF_EFORMAT, need,
-                            "%llu bytes follow the %llu vectors of %llu elements%s",
-                            (unsigned long long)(size - need), (unsigned long long)h->n,
-                            (unsigned long long)h->d, other_family(size, h->n));
+        return tnf_stricter(r, e, TNF_EFORMAT, need, "%s the %s of %s%s",
+                            TNF_BYTES_FOLLOW(size - need), TNF_COUNTED(h->n, "vector", "vectors"),
+                            TNF_COUNTED(h->d, "element", "elements"), other_family(size, h->n));
     if (row == 0)
         return TNF_OK; /* no data are expected */
     uint64_t there = (size - HEAD) / row;
@@ -138,8 +137,10 @@ static tnf_status find_form(tnf_reader *r, fbin_head *h, const vec_kind **kind, 
         *kind = guess_kind(size, h);
     uint64_t width = tnf_type_named((*kind)->type)->bits / 8;
     if (h->d == 0 && h->n > 0 && size == HEAD)
-        return tnf_fail(e, TNF_EFORMAT, 4, "%llu vectors without elements",
-                        (unsigned long long)h->n);
+        return tnf_fail(
+            e, TNF_EFORMAT, 4,
+            "the header says that there are vectors (%llu), but that they have no elements",
+            (unsigned long long)h->n);
     if (is_exact(size, HEAD, h->n, h->d, width))
         return TNF_OK;
     if (strcmp((*kind)->type, "i32") == 0 && is_exact(size, HEAD, h->n, h->d, 8)) {
@@ -156,8 +157,10 @@ static tnf_status find_form(tnf_reader *r, fbin_head *h, const vec_kind **kind, 
         }
     }
     if (h->d == 0 && h->n > 0)
-        return tnf_fail(e, TNF_EFORMAT, 4, "the header says %llu vectors without elements%s",
-                        (unsigned long long)h->n, other_family(size, h->n));
+        return tnf_fail(
+            e, TNF_EFORMAT, 4,
+            "the header says that there are vectors (%llu), but that they have no elements%s",
+            (unsigned long long)h->n, other_family(size, h->n));
     return wrong_size(r, h, width, e);
 }
 

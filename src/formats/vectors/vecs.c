@@ -129,13 +129,15 @@ static tnf_status measure_file(tnf_reader *r, vecs_state *s, uint32_t d, uint64_
     uint64_t over = size % s->record;
     if (s->n == 0)
         return tnf_fail(e, TNF_ETRUNCATED, size,
-                        "the first vector has %u elements: %s missing (cut short?)%s", d,
-                        TNF_BYTES_ARE(s->record - size), other_family(r));
+                        "the first vector has %s: %s missing (cut short?)%s",
+                        TNF_COUNTED(d, "element", "elements"), TNF_BYTES_ARE(s->record - size),
+                        other_family(r));
     if (over)
         TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, size,
-                             "the last of the vectors of %u elements ends too early: %s "
+                             "the last vector, which has %s, ends too early: %s "
                              "missing (cut short?)%s",
-                             d, TNF_BYTES_ARE(s->record - over), other_family(r)));
+                             TNF_COUNTED(d, "element", "elements"), TNF_BYTES_ARE(s->record - over),
+                             other_family(r)));
     return check_samples(r, s, e);
 }
 

@@ -118,9 +118,8 @@ static tnf_status parse_dims(tnf_vs_meta *m, tnf_cur *c, bool msb, tnf_arena *ar
     uint64_t rank = 0, at = tnf_where(c);
     TNF_TRY(tnf_vs_varint(c, 32, msb, "the meta block's rank", &rank, e));
     if (rank > tnf_left(c))
-        return tnf_fail(e, TNF_EFORMAT, at,
-                        "the meta block says a rank of %llu, but only %zu bytes of it follow",
-                        (unsigned long long)rank, tnf_left(c));
+        return tnf_fail(e, TNF_EFORMAT, at, "the meta block says a rank of %llu, but only %s in it",
+                        (unsigned long long)rank, TNF_BYTES_FOLLOW(tnf_left(c)));
     uint64_t *dims = tnf_arena_array(arena, rank, sizeof *dims);
     if (!dims)
         return tnf_arena_fail(arena, "dimensions", e);
@@ -213,10 +212,9 @@ tnf_status tnf_vs_point_begin(tnf_vs_point *out, const uint8_t *payload, bool ms
     out->app_at = tnf_where(&c);
     uint64_t left = out->length - (out->app_at - start);
     if (app > left)
-        return tnf_fail(
-            e, TNF_EFORMAT, start + 1,
-            "application data exceeds block: its length is %llu, but only %llu bytes follow",
-            (unsigned long long)app, (unsigned long long)left);
+        return tnf_fail(e, TNF_EFORMAT, start + 1,
+                        "application data exceeds block: its length is %llu, but only %s",
+                        (unsigned long long)app, TNF_BYTES_FOLLOW(left));
     out->app_n = (uint32_t)app;
     *vector_head = out->app_at + app;
     if (left - app < TNF_VS_VECTOR)
@@ -234,8 +232,8 @@ tnf_status tnf_vs_point_vector(tnf_vs_point *out, const uint8_t head[TNF_VS_VECT
     out->vector_at = vector_head + TNF_VS_VECTOR;
     if (out->vector_n > left)
         return tnf_fail(e, TNF_EFORMAT, vector_head,
-                        "vector exceeds block: its length is %u, but only %llu bytes follow",
-                        out->vector_n, (unsigned long long)left);
+                        "vector exceeds block: its length is %u, but only %s", out->vector_n,
+                        TNF_BYTES_FOLLOW(left));
     out->extra_n = (uint32_t)(left - out->vector_n);
     return TNF_OK;
 }

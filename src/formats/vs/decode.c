@@ -14,7 +14,7 @@
 
 #define DIRECT ((uint64_t)64 << 10) /* longer pieces are read directly to their destination */
 
-struct job {
+struct task {
     const tnf_reader *r;
     const vs_state *s;
     tnf_vs_chain chain;
@@ -27,9 +27,9 @@ static uint64_t end_of_row(const vs_state *s, uint64_t row, uint64_t size)
     return row + 1 < s->n ? vs_column_at(&s->blocks, row + 1) : size;
 }
 
-static void begin_job(struct job *j, const tnf_reader *r, uint64_t last_row)
+static void begin_task(struct task *j, const tnf_reader *r, uint64_t last_row)
 {
-    *j = (struct job) { .r = r, .s = r->state };
+    *j = (struct task) { .r = r, .s = r->state };
     uint64_t size = r->source->size;
     tnf_vs_chain_init(&j->chain, tnf_source_fetch, (void *)(uintptr_t)r->source, size, 0, NULL);
     j->chain.msb = j->s->msb;
@@ -37,13 +37,13 @@ static void begin_job(struct job *j, const tnf_reader *r, uint64_t last_row)
     tnf_buf_init(&j->spare, &j->chain.alloc, UINT64_MAX);
 }
 
-static void end_job(struct job *j)
+static void end_task(struct task *j)
 {
     tnf_buf_free(&j->spare);
     tnf_vs_chain_free(&j->chain);
 }
 
-static tnf_status to_block(struct job *j, uint64_t row, tnf_error *e)
+static tnf_status to_block(struct task *j, uint64_t row, tnf_error *e)
 {
     tnf_vs_chain *c = &j->chain;
     c->next = vs_column_at(&j->s->blocks, row);
@@ -54,7 +54,7 @@ static tnf_status to_block(struct job *j, uint64_t row, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status to_row(struct job *j, uint64_t row, tnf_vs_point *p, tnf_error *e)
+static tnf_status to_row(struct task *j, uint64_t row, tnf_vs_point *p, tnf_error *e)
 {
     TNF_TRY(to_block(j, row, e));
     return tnf_vs_chain_point(&j->chain, p, e);
@@ -78,7 +78,7 @@ tnf_status tnf_vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_
     return TNF_OK;
 }
 
-static tnf_status point_vector(struct job *j, const tnf_vs_point *p, const uint8_t **out,
+static tnf_status point_vector(struct task *j, const tnf_vs_point *p, const uint8_t **out,
                                tnf_error *e)
 {
     return tnf_vs_vector(&j->chain, &j->s->meta, p, &j->spare, out, e);
@@ -87,7 +87,7 @@ static tnf_status point_vector(struct job *j, const tnf_vs_point *p, const uint8
 /* ------------------------------------------------------------------ points */
 
 /* Copies n bytes of a row, from its byte `skip`. */
-static tnf_status piece_of_row(struct job *j, uint64_t row, uint64_t skip, uint8_t *dst, size_t n,
+static tnf_status piece_of_row(struct task *j, uint64_t row, uint64_t skip, uint8_t *dst, size_t n,
                                tnf_error *e)
 {
     tnf_vs_point p;
@@ -112,7 +112,7 @@ static tnf_status piece_of_row(struct job *j, uint64_t row, uint64_t skip, uint8
     return TNF_OK;
 }
 
-static tnf_status whole_bytes(struct job *j, uint64_t offset, uint8_t *dst, size_t n, tnf_error *e)
+static tnf_status whole_bytes(struct task *j, uint64_t offset, uint8_t *dst, size_t n, tnf_error *e)
 {
     uint64_t width = j->s->meta.vector_bytes;
     for (uint64_t row = offset / width, skip = offset % width; n > 0; row++, skip = 0) {
@@ -126,7 +126,7 @@ static tnf_status whole_bytes(struct job *j, uint64_t offset, uint8_t *dst, size
 
 /* Rows of bits whose number is not a multiple of eight: in the file each row begins with a new
  * byte; in a tensor rows are contiguous. */
-static tnf_status packed_bits(struct job *j, uint64_t offset, uint8_t *dst, size_t n, tnf_error *e)
+static tnf_status packed_bits(struct task *j, uint64_t offset, uint8_t *dst, size_t n, tnf_error *e)
 {
     uint64_t width = j->s->meta.elements, bit = offset * 8, total = j->s->n * width;
     uint64_t stop = (offset + n) * 8 < total ? (offset + n) * 8 : total;
@@ -148,15 +148,15 @@ static tnf_status packed_bits(struct job *j, uint64_t offset, uint8_t *dst, size
 static tnf_status decode_points(const tnf_reader *r, uint64_t offset, uint8_t *dst, size_t n,
                                 tnf_error *e)
 {
-    struct job j;
+    struct task j;
     const vs_state *s = r->state;
     bool packed = s->meta.type->bits == 1 && s->meta.elements % 8 != 0;
     uint64_t last = packed ? (offset + n) * 8 / s->meta.elements
                            : (offset + n - 1) / s->meta.vector_bytes;
-    begin_job(&j, r, last);
+    begin_task(&j, r, last);
     tnf_status status = packed ? packed_bits(&j, offset, dst, n, e)
                                : whole_bytes(&j, offset, dst, n, e);
-    end_job(&j);
+    end_task(&j);
     return status;
 }
 
@@ -214,7 +214,7 @@ static uint64_t row_of(const vs_state *s, uint64_t byte)
     return low;
 }
 
-static tnf_status app_rows(struct job *j, uint64_t offset, uint8_t *dst, size_t n, tnf_error *e)
+static tnf_status app_rows(struct task *j, uint64_t offset, uint8_t *dst, size_t n, tnf_error *e)
 {
     for (uint64_t row = row_of(j->s, offset); n > 0; row++) {
         uint64_t start = app_start(j->s, row), stop = app_start(j->s, row + 1);
@@ -240,10 +240,10 @@ static tnf_status app_rows(struct job *j, uint64_t offset, uint8_t *dst, size_t 
 static tnf_status app_bytes(const tnf_reader *r, uint64_t offset, uint8_t *dst, size_t n,
                             tnf_error *e)
 {
-    struct job j;
-    begin_job(&j, r, row_of(r->state, offset + n - 1));
+    struct task j;
+    begin_task(&j, r, row_of(r->state, offset + n - 1));
     tnf_status status = app_rows(&j, offset, dst, n, e);
-    end_job(&j);
+    end_task(&j);
     return status;
 }
 

@@ -55,7 +55,8 @@ static tnf_status take_meta(struct walk *w, tnf_error *e)
 {
     tnf_vs_chain *c = &w->chain;
     if (w->has_meta)
-        return tnf_fail(e, TNF_EFORMAT, c->at, "format error: second meta block");
+        return tnf_fail(e, TNF_EFORMAT, c->at,
+                        "format error: second meta block, but only one is allowed");
     TNF_TRY(too_large(w, "a meta block", c->at, c->length, e));
     TNF_TRY(tnf_vs_chain_meta(c, &w->s->meta, w->r->arena, e));
     w->has_meta = true;
@@ -104,7 +105,7 @@ static tnf_status take_point(struct walk *w, tnf_error *e)
     tnf_vs_point p;
     vs_state *s = w->s;
     if (!w->has_meta)
-        return tnf_fail(e, TNF_EFORMAT, w->chain.at, "a point before the meta block");
+        return tnf_fail(e, TNF_EFORMAT, w->chain.at, "a point comes before the meta block");
     if (w->chain.length > w->r->limits.header_bytes) { /* checked before any of it is read */
         TNF_TRY(tnf_vs_chain_point(&w->chain, &p, e));
         TNF_TRY(too_large(w, "application data", p.app_at, p.app_n, e));
@@ -180,8 +181,8 @@ static tnf_status walk_blocks(struct walk *w, tnf_error *e)
                  "change of the file by 'tenfold points' finishes it",
                  (unsigned long long)c->note.n);
     else if (c->at + 1 < c->size)
-        tnf_warn(w->r, c->at + 1, "%llu bytes after the terminal are ignored",
-                 (unsigned long long)(c->size - c->at - 1));
+        tnf_warn(w->r, c->at + 1, "the file goes on after the terminal '$': %s ignored",
+                 TNF_BYTES_ARE(c->size - c->at - 1));
     return TNF_OK;
 }
 

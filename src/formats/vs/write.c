@@ -22,7 +22,7 @@ struct placed {
     const tnf_extra *extra;
 };
 
-struct job {
+struct task {
     tnf_writer *w;
     const tnf_object *points;
     tnf_vs_meta meta;
@@ -39,10 +39,10 @@ struct job {
 
 tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason)
 {
-    bool points = strcmp(o->name.p, VS_POINTS) == 0, dense = o->layout == &tnf_layout_dense;
+    bool points = tnf_str_is(o->name, VS_POINTS), dense = o->layout == &tnf_layout_dense;
     uint64_t elements, bytes;
     *reason = "a VS file can hold only `points` and their `appdata`";
-    if (points ? !dense : dense || strcmp(o->name.p, VS_APPDATA) != 0)
+    if (points ? !dense : dense || !tnf_str_is(o->name, VS_APPDATA))
         return TNF_DROPPED;
     *reason = "it has no first dimension for the points";
     if (points ? o->rank == 0 : o->rank != 1)
@@ -59,7 +59,8 @@ tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason)
                    !tnf_type_bytes(&bytes, o->parts[0].type, elements) ||
                    bytes > UINT32_MAX - 2 - TNF_VS_VECTOR))
         return TNF_DROPPED;
-    *reason = "f16 belongs to a later revision, and readers of version 0 refuse it";
+    *reason =
+        "f16 belongs to a later revision, which readers of version 0 refuse: --dtype f32 casts it";
     if (points && o->parts[0].type == tnf_type_of(TNF_F16))
         return TNF_TRANSFORMED;
     *reason = "";
@@ -86,12 +87,11 @@ tnf_status tnf_vs_fits(tnf_fit *fit, tnf_error *e)
 /* Parses a key: a prefix, a number, and a suffix. */
 static bool key_number(const tnf_extra *x, const char *prefix, const char *behind, uint64_t *out)
 {
-    size_t n = strlen(prefix);
-    if (strncmp(x->key.p, prefix, n) != 0 || x->key.p[n] < '0' || x->key.p[n] > '9')
+    if (!tnf_str_begins(x->key, prefix))
         return false;
-    char *end;
-    *out = strtoull(x->key.p + n, &end, 10);
-    return strcmp(end, behind) == 0;
+    const char *digits = x->key.p + strlen(prefix), *at = digits, *end = x->key.p + x->key.n;
+    *out = tnf_take_digits(&at, end);
+    return at > digits && tnf_str_is((tnf_str) { at, (size_t)(end - at) }, behind);
 }
 
 static int by_row(const void *a, const void *b)
@@ -104,7 +104,7 @@ static int by_row(const void *a, const void *b)
     return x->extra < y->extra ? -1 : x->extra > y->extra;
 }
 
-static tnf_status place_extras(struct job *j, tnf_error *e)
+static tnf_status place_extras(struct task *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     j->placed = tnf_arena_array(j->w->scratch, c->nextras, sizeof *j->placed);
@@ -122,7 +122,7 @@ static tnf_status place_extras(struct job *j, tnf_error *e)
 }
 
 /* Writes a complete block of an unknown type. */
-static tnf_status put_block(struct job *j, const tnf_extra *x, tnf_error *e)
+static tnf_status put_block(struct task *j, const tnf_extra *x, tnf_error *e)
 {
     uint8_t head[TNF_VS_HEAD] = { 0 };
     bool block = x->bytes.nbytes >= TNF_VS_HEAD;
@@ -136,7 +136,7 @@ static tnf_status put_block(struct job *j, const tnf_extra *x, tnf_error *e)
 }
 
 /* Writes the blocks before a row. */
-static tnf_status put_blocks(struct job *j, uint64_t row, tnf_error *e)
+static tnf_status put_blocks(struct task *j, uint64_t row, tnf_error *e)
 {
     for (; j->next < j->nplaced && j->placed[j->next].row <= row; j->next++) {
         if (j->placed[j->next].inside && j->placed[j->next].row == row)
@@ -148,17 +148,17 @@ static tnf_status put_blocks(struct job *j, uint64_t row, tnf_error *e)
 }
 
 /* The bytes after the vector of the current row. */
-static const tnf_extra *bytes_inside(const struct job *j)
+static const tnf_extra *bytes_inside(const struct task *j)
 {
     const struct placed *p = &j->placed[j->next];
     return j->next < j->nplaced && p->row == j->row && p->inside ? p->extra : NULL;
 }
 
-static tnf_status put_named(struct job *j, const char *key, tnf_error *e)
+static tnf_status put_named(struct task *j, const char *key, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     for (size_t i = 0; i < c->nextras; i++)
-        if (strcmp(c->extras[i].key.p, key) == 0)
+        if (tnf_str_is(c->extras[i].key, key))
             TNF_TRY(put_block(j, &c->extras[i], e));
     return TNF_OK;
 }
@@ -185,7 +185,7 @@ static uint8_t with_code(uint8_t option, unsigned code)
     return (uint8_t)((option & ~TNF_VS_CODE) | code);
 }
 
-static uint8_t vector_option(const struct job *j)
+static uint8_t vector_option(const struct task *j)
 {
     uint64_t choice = j->w->options[VS_WRITE_COMPRESS].u;
     uint8_t option = option_of_source(j->options[0], j->row);
@@ -196,7 +196,7 @@ static uint8_t vector_option(const struct job *j)
     return (option & TNF_VS_CODE) > TNF_VS_SNAPPY ? with_code(option, TNF_VS_RAW) : option;
 }
 
-static uint8_t app_option(const struct job *j)
+static uint8_t app_option(const struct task *j)
 {
     uint64_t choice = j->w->options[VS_WRITE_APP].u;
     uint8_t option = option_of_source(j->options[1], j->row);
@@ -208,7 +208,7 @@ static uint8_t app_option(const struct job *j)
 /* -------------------------------------------------------------------- rows */
 
 /* Writes the head of the current row, for a vector of this many stored bytes. */
-static tnf_status put_head(struct job *j, uint8_t option, uint64_t vector_n, tnf_error *e)
+static tnf_status put_head(struct task *j, uint8_t option, uint64_t vector_n, tnf_error *e)
 {
     const tnf_extra *x = bytes_inside(j);
     uint8_t about_app = app_option(j);
@@ -234,7 +234,7 @@ static tnf_status put_head(struct job *j, uint8_t option, uint64_t vector_n, tnf
 }
 
 /* Writes a gathered row. */
-static tnf_status put_gathered(struct job *j, uint8_t option, tnf_error *e)
+static tnf_status put_gathered(struct task *j, uint8_t option, tnf_error *e)
 {
     const tnf_buf *bytes = &j->gathered;
     unsigned code = option & TNF_VS_CODE;
@@ -249,7 +249,7 @@ static tnf_status put_gathered(struct job *j, uint8_t option, tnf_error *e)
     return tnf_put(j->w, bytes->p, bytes->n, e);
 }
 
-static tnf_status end_row(struct job *j, tnf_error *e)
+static tnf_status end_row(struct task *j, tnf_error *e)
 {
     const tnf_extra *x = bytes_inside(j);
     if (x) {
@@ -265,7 +265,7 @@ static tnf_status end_row(struct job *j, tnf_error *e)
 /* Takes bytes of rows, in order. */
 static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
-    struct job *j = ctx;
+    struct task *j = ctx;
     uint64_t width = j->meta.vector_bytes;
     for (const uint8_t *p = bytes; n > 0;) {
         size_t here = n < width - j->fill ? n : (size_t)(width - j->fill);
@@ -295,7 +295,7 @@ static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *
  * are padding. */
 static tnf_status take_bits(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
-    struct job *j = ctx;
+    struct task *j = ctx;
     for (uint64_t i = 0; i < (uint64_t)n * 8 && j->row < j->points->shape[0]; i++) {
         unsigned bit = ((const uint8_t *)bytes)[i / 8] >> i % 8 & 1u;
         if (j->fill % 8 == 0)
@@ -313,7 +313,7 @@ static tnf_status take_bits(void *ctx, const void *bytes, size_t n, tnf_error *e
 
 /* -------------------------------------------------------------------- meta */
 
-static bool byte_attr(const struct job *j, const char *key, uint8_t *out)
+static bool byte_attr(const struct task *j, const char *key, uint8_t *out)
 {
     const tnf_value *v = tnf_catalog_attr(j->w->catalog, key);
     bool fits = v && ((v->kind == TNF_UINT && v->as.u <= UINT8_MAX) ||
@@ -323,12 +323,12 @@ static bool byte_attr(const struct job *j, const char *key, uint8_t *out)
     return fits;
 }
 
-static tnf_status meta_extra(struct job *j, tnf_error *e)
+static tnf_status meta_extra(struct task *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     for (size_t i = 0; i < c->nextras; i++) {
         const tnf_part *p = &c->extras[i].bytes;
-        if (strcmp(c->extras[i].key.p, VS_META) != 0)
+        if (!tnf_str_is(c->extras[i].key, VS_META))
             continue;
         uint8_t *bytes = tnf_arena_raw(j->w->scratch, p->nbytes);
         if (!bytes)
@@ -342,7 +342,7 @@ static tnf_status meta_extra(struct job *j, tnf_error *e)
 
 /* Packs the attributes as MessagePack into b. If the source was a VS file without attributes, none
  * are written. */
-static tnf_status pack_attributes(struct job *j, tnf_buf *b, tnf_error *e)
+static tnf_status pack_attributes(struct task *j, tnf_buf *b, tnf_error *e)
 {
     static const tnf_value empty = { .kind = TNF_MAP };
     const tnf_value *tree = tnf_catalog_attr(j->w->catalog, "vs.attributes");
@@ -353,7 +353,7 @@ static tnf_status pack_attributes(struct job *j, tnf_buf *b, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status put_meta(struct job *j, tnf_buf *b, tnf_error *e)
+static tnf_status put_meta(struct task *j, tnf_buf *b, tnf_error *e)
 {
     const tnf_object *o = j->points;
     j->meta = (tnf_vs_meta) { .dims = o->shape + 1, .rank = o->rank - 1 };
@@ -372,12 +372,12 @@ static tnf_status put_meta(struct job *j, tnf_buf *b, tnf_error *e)
 
 /* -------------------------------------------------------------------- file */
 
-static tnf_status find_objects(struct job *j, tnf_error *e)
+static tnf_status find_objects(struct task *j, tnf_error *e)
 {
     const tnf_object *app = NULL;
     for (size_t i = 0; i < j->w->catalog->n; i++) {
         const tnf_object *o = &j->w->catalog->objects[i];
-        if (strcmp(o->name.p, VS_POINTS) == 0)
+        if (tnf_str_is(o->name, VS_POINTS))
             j->points = o;
         else
             app = o;
@@ -394,16 +394,16 @@ static tnf_status find_objects(struct job *j, tnf_error *e)
 }
 
 /* Writes a space without numbers: all blocks unchanged. */
-static tnf_status put_verbatim(struct job *j, tnf_error *e)
+static tnf_status put_verbatim(struct task *j, tnf_error *e)
 {
     const tnf_catalog *c = j->w->catalog;
     for (size_t i = 0; i < c->nextras; i++)
-        if (strcmp(c->extras[i].key.p, VS_BLOCKS) == 0)
+        if (tnf_str_is(c->extras[i].key, VS_BLOCKS))
             TNF_TRY(tnf_put_data(j->w, &c->extras[i].bytes, e));
     return TNF_OK;
 }
 
-static tnf_status put_points(struct job *j, tnf_error *e)
+static tnf_status put_points(struct task *j, tnf_error *e)
 {
     tnf_buf attributes;
     tnf_buf_init(&attributes, &j->w->scratch->alloc, UINT32_MAX);
@@ -414,7 +414,7 @@ static tnf_status put_points(struct job *j, tnf_error *e)
     return tnf_scan(&j->points->parts[0], bits ? take_bits : take_bytes, j, e);
 }
 
-static tnf_status put_all(struct job *j, tnf_error *e)
+static tnf_status put_all(struct task *j, tnf_error *e)
 {
     static const uint8_t header[TNF_VS_HEADER] = { 'V', 'S', 0, 0 };
     TNF_TRY(find_objects(j, e));
@@ -429,7 +429,7 @@ static tnf_status put_all(struct job *j, tnf_error *e)
 tnf_status tnf_vs_write(tnf_writer *w, tnf_error *e)
 {
     const tnf_allocator *a = &w->scratch->alloc;
-    struct job j = { .w = w, .msb = w->options[VS_WRITE_VARINT].u != 0 };
+    struct task j = { .w = w, .msb = w->options[VS_WRITE_VARINT].u != 0 };
     tnf_buf_init(&j.head, a, UINT64_MAX);
     tnf_buf_init(&j.gathered, a, UINT32_MAX);
     tnf_buf_init(&j.packed, a, UINT64_MAX);

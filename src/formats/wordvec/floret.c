@@ -70,12 +70,14 @@ static tnf_status check_head(const wv_floret *f, uint64_t left, tnf_error *e)
                         "characters, which is not a valid range",
                         (unsigned long long)f->min_n, (unsigned long long)f->max_n);
     if (f->hashes < 1 || f->hashes > MAX_HASHES)
-        return tnf_fail(e, TNF_EFORMAT, 0, "%llu hashes per word, not 1 to 4",
-                        (unsigned long long)f->hashes);
+        return tnf_fail(
+            e, TNF_EFORMAT, 0,
+            "the first line says that a word has %llu hashes; the number must be 1 to 4",
+            (unsigned long long)f->hashes);
     if (f->dims > left / 2)
         return tnf_fail(e, TNF_ETRUNCATED, f->length + left,
-                        "the first line says %llu numbers per row; only %llu bytes follow",
-                        (unsigned long long)f->dims, (unsigned long long)left);
+                        "the first line says %llu numbers per row, but only %s",
+                        (unsigned long long)f->dims, TNF_BYTES_FOLLOW(left));
     return TNF_OK;
 }
 
@@ -111,7 +113,7 @@ static tnf_status check_rows(const tnf_reader *r, const wv_text *t, const wv_flo
 {
     if (t->rows.n < f->buckets)
         return tnf_fail(e, TNF_ETRUNCATED, r->source->size,
-                        "the first line says %llu buckets, only %llu follow (cut short?)",
+                        "the first line says %llu buckets, but the file has only %llu (cut short?)",
                         (unsigned long long)f->buckets, (unsigned long long)t->rows.n);
     if (t->rows.n > f->buckets)
         return tnf_fail(e, TNF_EFORMAT, tnf_wv_rows_at(&t->rows, f->buckets).at,
@@ -228,7 +230,7 @@ static tnf_status fits_floret(tnf_fit *fit, tnf_error *e)
                                                   ? why
                                                   : "floret can store only `embeddings`" };
     for (size_t i = 0; why && i < fit->catalog->attrs.n; i++)
-        if (tnf_list_has(ATTRS, fit->catalog->attrs.members[i].key.p))
+        if (tnf_str_listed(fit->catalog->attrs.members[i].key, ATTRS))
             fit->attrs[i] = (tnf_verdict) { TNF_DROPPED,
                                             "it describes a tensor that is not written" };
     return TNF_OK;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define BATCH ((uint64_t)4 << 20)  /* bytes of text read at once, or one row */
-#define JOB   ((uint64_t)64 << 10) /* bytes of text per job of a thread, or one row */
+#define TASK  ((uint64_t)64 << 10) /* bytes of text per task of a thread, or one row */
 
 /* The requested elements first … first + n - 1 of the matrix, in complete rows or not. */
 struct want {
@@ -18,7 +18,7 @@ struct want {
 };
 
 /* Consecutive rows; their text is read into `text`. */
-struct job {
+struct task {
     uint64_t row, rows;
     char *text;
 };
@@ -27,7 +27,7 @@ struct parsing {
     const tnf_reader *r;
     const wv_text *t;
     struct want want;
-    struct job *jobs;
+    struct task *tasks;
 };
 
 /* ----------------------------------------------------------------------- row */
@@ -70,28 +70,28 @@ static tnf_status parse_row(const wv_rules *rules, const wv_row *row, const char
     return TNF_OK;
 }
 
-static tnf_status parse_job(void *ctx, size_t i, tnf_error *e)
+static tnf_status parse_task(void *ctx, size_t i, tnf_error *e)
 {
     const struct parsing *x = ctx;
-    const struct job *job = &x->jobs[i];
+    const struct task *task = &x->tasks[i];
     const struct want *want = &x->want;
     uint64_t dims = x->t->rules.dims;
-    wv_row row = tnf_wv_rows_at(&x->t->rows, job->row);
-    uint64_t base = row.at, bytes = tnf_wv_rows_at(&x->t->rows, job->row + job->rows).at - base;
-    TNF_TRY(tnf_source_read(x->r->source, base, job->text, (size_t)bytes, e));
-    for (uint64_t k = 0; k < job->rows; k++, tnf_wv_rows_next(&x->t->rows, &row)) {
+    wv_row row = tnf_wv_rows_at(&x->t->rows, task->row);
+    uint64_t base = row.at, bytes = tnf_wv_rows_at(&x->t->rows, task->row + task->rows).at - base;
+    TNF_TRY(tnf_source_read(x->r->source, base, task->text, (size_t)bytes, e));
+    for (uint64_t k = 0; k < task->rows; k++, tnf_wv_rows_next(&x->t->rows, &row)) {
         uint64_t first = row.i * dims; /* no overflow: the matrix has less than 2^64 bytes */
         uint64_t from = want->first > first ? want->first - first : 0;
         uint64_t left = want->first + want->n - first, to = left < dims ? left : dims;
         uint8_t *dst = want->dst + (first + from - want->first) * 4;
-        TNF_TRY(parse_row(&x->t->rules, &row, job->text + (row.at - base), from, to, dst, e));
+        TNF_TRY(parse_row(&x->t->rules, &row, task->text + (row.at - base), from, to, dst, e));
     }
     return TNF_OK;
 }
 
 /* --------------------------------------------------------------------- batch */
 
-/* The number of rows from `row` on that fill a job or a batch of `worth` bytes, at least one. */
+/* The number of rows from `row` on that fill a task or a batch of `worth` bytes, at least one. */
 static uint64_t rows_worth(const wv_rows *rows, uint64_t row, uint64_t stop, uint64_t worth)
 {
     wv_row k = tnf_wv_rows_at(rows, row);
@@ -102,20 +102,20 @@ static uint64_t rows_worth(const wv_rows *rows, uint64_t row, uint64_t stop, uin
     return k.i - row;
 }
 
-/* Divides a batch into jobs and runs them. */
+/* Divides a batch into tasks and runs them. */
 static tnf_status do_batch(struct parsing *x, uint64_t row, uint64_t rows, char *text, tnf_error *e)
 {
-    struct job jobs[BATCH / JOB * 2 + 2];
-    size_t n = 0, most = sizeof jobs / sizeof *jobs;
+    struct task tasks[BATCH / TASK * 2 + 2];
+    size_t n = 0, most = sizeof tasks / sizeof *tasks;
     const wv_rows *table = &x->t->rows;
     uint64_t base = tnf_wv_rows_at(table, row).at, stop = row + rows;
     for (; row < stop; n++) {
-        uint64_t take = n + 1 < most ? rows_worth(table, row, stop, JOB) : stop - row;
-        jobs[n] = (struct job) { row, take, text + (tnf_wv_rows_at(table, row).at - base) };
+        uint64_t take = n + 1 < most ? rows_worth(table, row, stop, TASK) : stop - row;
+        tasks[n] = (struct task) { row, take, text + (tnf_wv_rows_at(table, row).at - base) };
         row += take;
     }
-    x->jobs = jobs;
-    return tnf_pool_run(n > 1 ? tnf_pool_threads(0) : 1, n, parse_job, x, e);
+    x->tasks = tasks;
+    return tnf_pool_run(n > 1 ? tnf_pool_threads(0) : 1, n, parse_task, x, e);
 }
 
 static tnf_status parse_elements(struct parsing *x, tnf_error *e)

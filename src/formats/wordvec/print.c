@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints words and numbers as text. A batch of elements is gathered, divided into jobs, printed by
+/* Prints words and numbers as text. A batch of elements is gathered, divided into tasks, printed by
  * several threads into separate buffers, and written in order.
  *
  *   word SP number SP number … LF
@@ -14,8 +14,8 @@
 #include <string.h>
 
 #define BATCH  131072u /* elements */
-#define JOB    8192u
-#define JOBS   (BATCH / JOB)
+#define TASK   8192u
+#define TASKS  (BATCH / TASK)
 #define NUMBER 64u /* most bytes of a number with its separator and line end */
 #define INDEX  24u /* most bytes of the number of a row */
 
@@ -34,7 +34,7 @@ struct printing {
     uint8_t *batch;
     char *out;
     size_t room;
-    struct printed jobs[JOBS];
+    struct printed tasks[TASKS];
 };
 
 const tnf_option_info tnf_wv_print_options[] = {
@@ -65,7 +65,7 @@ wv_spelling tnf_wv_spelling_wanted(const tnf_writer *w)
     return s;
 }
 
-/* ----------------------------------------------------------------------- job */
+/* ----------------------------------------------------------------------- task */
 
 static char *begin_row(const struct printing *x, uint64_t row, char *p)
 {
@@ -92,15 +92,15 @@ static char *end_row(const struct printing *x, uint64_t row, char *p)
     return p;
 }
 
-static tnf_status print_job(void *ctx, size_t i, tnf_error *e)
+static tnf_status print_task(void *ctx, size_t i, tnf_error *e)
 {
     (void)e;
     struct printing *x = ctx;
-    struct printed *job = &x->jobs[i];
-    char *p = job->out;
-    uint64_t row = job->first / x->dims, column = job->first % x->dims;
-    const uint8_t *from = x->batch + (job->first - x->first) * 4;
-    for (uint64_t k = 0; k < job->n; k++, from += 4) {
+    struct printed *task = &x->tasks[i];
+    char *p = task->out;
+    uint64_t row = task->first / x->dims, column = task->first % x->dims;
+    const uint8_t *from = x->batch + (task->first - x->first) * 4;
+    for (uint64_t k = 0; k < task->n; k++, from += 4) {
         uint32_t bits = tnf_le32(from);
         float value;
         if (column == 0)
@@ -114,14 +114,14 @@ static tnf_status print_job(void *ctx, size_t i, tnf_error *e)
             column = 0;
         }
     }
-    job->length = (size_t)(p - job->out);
+    task->length = (size_t)(p - task->out);
     return TNF_OK;
 }
 
 /* --------------------------------------------------------------------- batch */
 
-/* The most bytes that a job may need. */
-static uint64_t job_bound(const struct printing *x, uint64_t first, uint64_t n)
+/* The most bytes that a task may need. */
+static uint64_t task_bound(const struct printing *x, uint64_t first, uint64_t n)
 {
     uint64_t from = (first + x->dims - 1) / x->dims, to = (first + n + x->dims - 1) / x->dims;
     uint64_t words = (to - from) * INDEX;
@@ -146,19 +146,19 @@ static tnf_status reserve_text(struct printing *x, uint64_t wanted, tnf_error *e
 
 static tnf_status flush_rows(struct printing *x, tnf_error *e)
 {
-    size_t jobs = (size_t)((x->n + JOB - 1) / JOB);
+    size_t tasks = (size_t)((x->n + TASK - 1) / TASK);
     uint64_t total = 0;
-    TNF_TRY(reserve_text(x, job_bound(x, x->first, x->n) + jobs * INDEX, e));
-    for (size_t i = 0; i < jobs; i++) {
-        uint64_t n = x->n - i * JOB < JOB ? x->n - i * JOB : JOB;
-        x->jobs[i] = (struct printed) { .first = x->first + i * JOB,
-                                        .n = n,
-                                        .out = x->out + total };
-        total += job_bound(x, x->jobs[i].first, n);
+    TNF_TRY(reserve_text(x, task_bound(x, x->first, x->n) + tasks * INDEX, e));
+    for (size_t i = 0; i < tasks; i++) {
+        uint64_t n = x->n - i * TASK < TASK ? x->n - i * TASK : TASK;
+        x->tasks[i] = (struct printed) { .first = x->first + i * TASK,
+                                         .n = n,
+                                         .out = x->out + total };
+        total += task_bound(x, x->tasks[i].first, n);
     }
-    TNF_TRY(tnf_pool_run(jobs > 1 ? tnf_pool_threads(0) : 1, jobs, print_job, x, e));
-    for (size_t i = 0; i < jobs; i++)
-        TNF_TRY(tnf_put(x->w, x->jobs[i].out, x->jobs[i].length, e));
+    TNF_TRY(tnf_pool_run(tasks > 1 ? tnf_pool_threads(0) : 1, tasks, print_task, x, e));
+    for (size_t i = 0; i < tasks; i++)
+        TNF_TRY(tnf_put(x->w, x->tasks[i].out, x->tasks[i].length, e));
     x->first += x->n;
     x->n = 0;
     return TNF_OK;

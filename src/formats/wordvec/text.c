@@ -99,16 +99,17 @@ static tnf_status index_text(tnf_reader *r, tnf_error *e)
     return add_all(r, t, e);
 }
 
-/* Are there as many lines as the first one says? */
+/* Fails unless there are as many lines as the first one says. */
 static tnf_status check_rows(tnf_reader *r, const wv_text *t, const wv_head *head, tnf_error *e)
 {
     if (t->rows.n < head->rows)
-        return tnf_stricter(r, e, TNF_ETRUNCATED, r->source->size,
-                            "the first line says %llu rows, only %llu follow (cut short?)",
-                            (unsigned long long)head->rows, (unsigned long long)t->rows.n);
+        return tnf_stricter(
+            r, e, TNF_ETRUNCATED, r->source->size,
+            "the first line says %llu rows, but the file has only %llu (cut short?)",
+            (unsigned long long)head->rows, (unsigned long long)t->rows.n);
     if (t->rows.n > head->rows)
         return tnf_stricter(r, e, TNF_EFORMAT, tnf_wv_rows_at(&t->rows, head->rows).at,
-                            "the first line says %llu rows, but %llu follow",
+                            "the first line says %llu rows, but the file has %llu",
                             (unsigned long long)head->rows, (unsigned long long)t->rows.n);
     return TNF_OK;
 }
@@ -117,11 +118,12 @@ static tnf_status check_head(tnf_reader *r, const wv_head *head, tnf_error *e)
 {
     uint64_t left = r->source->size - head->length;
     if (head->rows && head->dims == 0)
-        return tnf_fail(e, TNF_EFORMAT, 0, "the first line says rows without numbers");
+        return tnf_fail(e, TNF_EFORMAT, 0,
+                        "the first line says that there are rows, but that they have no numbers");
     if (head->rows && head->dims > left / 2)
         return tnf_fail(e, TNF_ETRUNCATED, r->source->size,
-                        "the first line says %llu numbers per row; only %llu bytes follow",
-                        (unsigned long long)head->dims, (unsigned long long)left);
+                        "the first line says %llu numbers per row, but only %s",
+                        (unsigned long long)head->dims, TNF_BYTES_FOLLOW(left));
     if (!head->plain)
         tnf_warn(r, 0, "the first line has unusual blanks, or leading zeros");
     return TNF_OK;

@@ -74,10 +74,9 @@ static tnf_status cut_short(const struct scanning *s, const char *where, uint64_
                             tnf_error *e)
 {
     return tnf_fail(e, TNF_ETRUNCATED, s->r->source->size,
-                    "the file ends inside %s row %llu of %llu: %llu rows are complete, at least "
-                    "%llu bytes are missing",
-                    where, (unsigned long long)s->rows->n, (unsigned long long)s->head.rows,
-                    (unsigned long long)s->rows->n, (unsigned long long)missing);
+                    "the file ends inside %s row %llu of %llu: at least %s missing", where,
+                    (unsigned long long)s->rows->n + 1, (unsigned long long)s->head.rows,
+                    TNF_BYTES_ARE(missing));
 }
 
 /* Reads a word longer than the window completely, to check whether it is UTF-8. */
@@ -180,9 +179,10 @@ static tnf_status start_scan(struct scanning *s, tnf_error *e)
     tnf_reader *r = s->r;
     TNF_TRY(tnf_wv_head_read(r, &s->head, e));
     if (!tnf_ckd_mul(&s->vector, s->head.dims, 4) || s->vector > UINT32_MAX)
-        return tnf_fail(e, TNF_ELIMIT, 0,
-                        "vectors of %llu numbers; only fewer than 2^30 are supported",
-                        (unsigned long long)s->head.dims);
+        return tnf_fail(
+            e, TNF_ELIMIT, 0,
+            "the first line says %llu numbers per row; only fewer than 2^30 are supported",
+            (unsigned long long)s->head.dims);
     if (!s->head.plain || s->head.crlf)
         tnf_warn(r, 0, "the first line has unusual blanks, or leading zeros");
     uint64_t left = r->source->size - s->head.length;
@@ -227,8 +227,8 @@ static tnf_status scan_file(struct scanning *s, tnf_error *e)
     TNF_TRY(set_newline(s, e));
     if (at == size)
         return TNF_OK;
-    TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "%llu bytes follow the %llu rows of the first line",
-                         (unsigned long long)(size - at), (unsigned long long)s->head.rows));
+    TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "%s the %s of the first line",
+                         TNF_BYTES_FOLLOW(size - at), TNF_COUNTED(s->head.rows, "row", "rows")));
     return tnf_add_extra(r, TRAILING, at, size - at, e);
 }
 

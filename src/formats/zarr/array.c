@@ -58,8 +58,8 @@ static tnf_status set_chunks(zr_array *a, tnf_reader *r, const zr_doc *d, tnf_st
     TNF_TRY(read_numbers(&chunk, &rank, r, d, text, "shape of chunks", e));
     if (rank != a->rank)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "%s: its chunks have %u dimensions, the array has %u", TNF_VISIBLE(d->name),
-                        rank, a->rank);
+                        "%s: the rank of its chunks is %u, but that of the array is %u",
+                        TNF_VISIBLE(d->name), rank, a->rank);
     for (uint32_t i = 0; i < rank; i++)
         if (chunk[i] == 0)
             return tnf_zr_wrong(d, e, "has chunks without elements");
@@ -135,10 +135,7 @@ static tnf_status check_members(const zr_doc *d, tnf_reader *r, tnf_error *e)
     for (size_t i = 0; i < d->n; i++) {
         tnf_str key = d->members[i].key;
         tnf_value v;
-        char *word = tnf_arena_str(r->scratch, key.p, key.n);
-        if (!word)
-            return tnf_arena_fail(r->scratch, "a document", e);
-        if (!memchr(word, ' ', key.n) && *word && tnf_list_has(known, word))
+        if (tnf_str_listed(key, known))
             continue;
         TNF_TRY(tnf_zr_tree(&v, r, d, d->members[i].text, e));
         const tnf_value *must = v.kind == TNF_MAP ? tnf_value_get(&v, "must_understand") : NULL;

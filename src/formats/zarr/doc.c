@@ -62,9 +62,12 @@ tnf_status tnf_zr_read_text(tnf_str *out, tnf_reader *r, const zr_store *s, size
                             tnf_error *e)
 {
     const zr_key *k = &s->keys[key];
-    if (k->size > ZR_MAX_DOCUMENT || k->size > r->limits.header_bytes)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%s has %llu bytes", TNF_QUOTED(k->name),
-                        (unsigned long long)k->size);
+    uint64_t most = r->limits.header_bytes < ZR_MAX_DOCUMENT ? r->limits.header_bytes
+                                                             : ZR_MAX_DOCUMENT;
+    if (k->size > most)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the document %s has %llu bytes; the limit is %llu", TNF_QUOTED(k->name),
+                        (unsigned long long)k->size, (unsigned long long)most);
     *out = (tnf_str) { s->ahead ? s->ahead[key] : NULL, (size_t)k->size };
     if (out->p)
         return TNF_OK;

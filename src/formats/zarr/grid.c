@@ -22,13 +22,13 @@ typedef struct axis {
     int64_t step;
 } axis;
 
-typedef struct box_job {
+typedef struct box_task {
     const zr_array *a;
     struct zr_cache *cache;
     axis axes[ZR_MAX_RANK];
     uint64_t to[ZR_MAX_RANK]; /* strides in dst, in elements */
     uint8_t *dst;
-} box_job;
+} box_task;
 
 /* The intersection of a chunk with a dimension of the box. */
 typedef struct piece {
@@ -166,7 +166,7 @@ static void copy_box(copying *c, const uint8_t *src, uint8_t *dst)
 
 static tnf_status read_piece(void *ctx, size_t number, tnf_error *e)
 {
-    const box_job *j = ctx;
+    const box_task *j = ctx;
     const zr_array *a = j->a;
     const zr_level *l = a->read;
     uint64_t at[ZR_MAX_RANK] = { 0 }, place = 0, left = number, elements = 1;
@@ -199,7 +199,7 @@ static tnf_status read_piece(void *ctx, size_t number, tnf_error *e)
 static tnf_status read_box(const zr_array *a, struct zr_cache *cache, const tnf_slice *slices,
                            uint8_t *dst, tnf_error *e)
 {
-    box_job j = { .a = a, .cache = cache, .dst = dst };
+    box_task j = { .a = a, .cache = cache, .dst = dst };
     uint64_t pieces = 1, elements = 1;
     for (uint32_t d = a->rank; d-- > 0;) {
         j.axes[d] = (axis) { .start = (uint64_t)slices[d].start,

@@ -247,7 +247,7 @@ static uint64_t field_bytes(const tnf_value *type, tnf_reader *r, unsigned depth
     const tnf_value *name = tnf_value_get(type, "name"), *fields = config_of(type, "fields");
     if (fields)
         return fields_bytes(fields, r, depth + 1);
-    return name && name->kind == TNF_STRING && strncmp(name->as.s, "numpy.", 6) == 0 ? 8 : 0;
+    return tnf_str_begins(tnf_value_chars(name), "numpy.") ? 8 : 0;
 }
 
 static uint64_t fields_bytes(const tnf_value *fields, tnf_reader *r, unsigned depth)

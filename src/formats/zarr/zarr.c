@@ -263,8 +263,9 @@ static tnf_status check_copy(walk *w, tnf_str text, const char *name)
             first = key;
     }
     if (missing)
-        tnf_warn(w->r, TNF_NO_OFFSET, "%s names %zu documents that do not exist: %s",
-                 TNF_VISIBLE(name), missing, TNF_QUOTED(first));
+        tnf_warn(w->r, TNF_NO_OFFSET,
+                 "%s names documents that do not exist, such as %s (number: %zu)",
+                 TNF_VISIBLE(name), TNF_QUOTED(first), missing);
     return TNF_OK;
 }
 
@@ -343,8 +344,9 @@ static tnf_status index_zarr(tnf_reader *r, tnf_error *e)
     TNF_TRY(add_nodes(&w));
     count_stray_files(&w);
     if (w.stray_files)
-        tnf_warn(r, TNF_NO_OFFSET, "%zu files belong to no array and are not kept: %s",
-                 w.stray_files, TNF_QUOTED(w.first_stray));
+        tnf_warn(r, TNF_NO_OFFSET,
+                 "some files belong to no array and are not kept, such as %s (number: %zu)",
+                 TNF_QUOTED(w.first_stray), w.stray_files);
     return TNF_OK;
 }
 

@@ -52,8 +52,8 @@ tnf_fate tnf_zt2_takes(const tnf_object *o, const char **reason)
         return TNF_DROPPED;
     for (size_t i = 0; o->attrs && i < o->attrs->n && !*reason; i++)
         if (!tnf_zt2_attr_ok(&o->attrs->as.members[i], ZT2_OBJECT_ATTRS))
-            *reason = "an attribute is left out: its name does not have 1 to 1024 bytes, or it is "
-                      "not UTF-8, or nested too deep";
+            *reason = "an attribute is left out: its name does not have 1 to 1024 bytes, or one of "
+                      "its texts is not UTF-8, or it is nested too deep";
     return *reason ? TNF_TRANSFORMED : TNF_NATIVE;
 }
 

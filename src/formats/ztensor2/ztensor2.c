@@ -41,7 +41,8 @@ tnf_status tnf_zt2_read_footer(tnf_reader *r, zt2_footer *f, uint64_t at, tnf_er
             "'tenfold repair FILE OUT' saves it");
     if (version != ZT2_VERSION)
         return tnf_fail_rule(e, "Version", TNF_EUNSUPPORTED, at + 24,
-                             "%u is not supported, only %u is", version, ZT2_VERSION);
+                             "version %u is not supported; only version %u is", version,
+                             ZT2_VERSION);
     return TNF_OK;
 }
 
@@ -53,8 +54,8 @@ static tnf_status find_footer(zt2 *z, tnf_error *e)
     uint64_t size = z->r->source->size;
     if (size < ZT2_SMALLEST)
         return tnf_fail_rule(e, "FileTooSmall", TNF_ETRUNCATED, size,
-                             "%" PRIu64 " bytes are fewer than the %u that every file has", size,
-                             ZT2_SMALLEST);
+                             "the file has %s, but even the smallest has %u",
+                             TNF_COUNTED(size, "byte", "bytes"), ZT2_SMALLEST);
     TNF_TRY(tnf_read_range(z->r, "magic", 0, ZT2_MAGIC_N, ZT2_MAGIC_N, &c, e));
     if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
         return tnf_fail_rule(e, "HeaderMagic", TNF_EFORMAT, 0,

@@ -373,8 +373,8 @@ tnf_status tnf_zt0_index(tnf_reader *r, tnf_error *e)
         tnf_error cut;
         tnf_status status = tnf_fail(
             &cut, TNF_EFORMAT, size - 8,
-            "there is no index, but %llu bytes before its length (cut short?)",
-            (unsigned long long)(size - 16));
+            "the length of the index is 0, but %s before it (cut short?)",
+            TNF_COUNTED(size - 16, "byte of data is", "bytes of data are"));
         if (size > 16 && !tnf_lose(r, status, &cut))
             TNF_TRY(tnf_stricter(r, e, status, size - 8, "%s", cut.message));
         return TNF_OK;

@@ -47,7 +47,7 @@ static const char *layout_of(const tnf_object *o)
                                         : "dense";
 }
 
-/* One entry. `pairs` is counted first, and again during writing. */
+/* The entry of one tensor in the index. */
 typedef struct entry {
     tnf_writer *w;
     tnf_buf *b;

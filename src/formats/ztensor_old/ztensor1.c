@@ -562,7 +562,7 @@ tnf_status tnf_zt1_index(tnf_reader *r, tnf_error *e)
     TNF_TRY(tnf_read_range(r, "magic number", 0, ZT_HEAD, ZT_HEAD, &head, e));
     if (memcmp(head.p, ZT1_MAGIC, ZT_HEAD) != 0)
         return tnf_fail(e, TNF_EFORMAT, 0, "the file does not begin with " ZT1_MAGIC);
-    TNF_TRY(tnf_read_range(r, "end of the file", size < 16 ? ZT_HEAD : size - 8, 8, 8, &tail, e));
+    TNF_TRY(tnf_read_range(r, "footer", size < 16 ? ZT_HEAD : size - 8, 8, 8, &tail, e));
     p.v1_0 = size < 24 || memcmp(tail.p, ZT1_MAGIC, 8) != 0;
     uint64_t end = size - (p.v1_0 ? 8 : 16);
     if (!p.v1_0)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of fastText models and what is expected of them.
+"""Makes the fixtures of fastText models, and the expected results.
 
-The files real_* were written by fastText 0.9.2 (its Python package) from a few hundred lines of
-random words; what is in them is told by taking them apart here. All else is composed below from the
+fastText 0.9.2 (its Python package) wrote the files real_* from a few hundred lines of random words;
+this script parses them to find their content. It makes all other files from the description of the
 layout.
 """
 import hashlib
@@ -218,7 +218,7 @@ ok("pruned.ftz", head(**SUP) + dictionary(WORDS, LABELS, 40, [(4, 1), (0, 0)]) +
 ok("pruned_all.ftz", head(**SUP) + dictionary(WORDS, LABELS, 40, []) + quantized(4, 4, 4) + dense(2, 4))
 for path in sorted((HERE / "valid").glob("real_*")):
     ok(path.name, path.read_bytes(), warnings=1 if "uneven" in path.name else 0)
-# Only leniently.
+# These open only leniently.
 ok("trailing.bin", small + b"more", warnings=1, lenient=True)
 ok("rows.bin", head(**SMALL) + dictionary(WORDS, tokens=23) + dense(6, 2) + dense(4, 2), warnings=1, lenient=True)
 
@@ -234,7 +234,7 @@ no("version10.bin", head(version=10, **SMALL) + body, UNSUPPORTED, 4, "version 1
 no("loss0.bin", head(**{**SMALL, "loss": 0}) + body, UNSUPPORTED, 32, "loss 0", "opens")
 no("model9.bin", head(**{**SMALL, "model": 9}) + body, UNSUPPORTED, 36, "model 9", "opens")
 no("dim_negative.bin", head(**{**SMALL, "dim": -2}) + body, BAD, 8, "-2 dimensions")
-no("dim_other.bin", head(**{**SMALL, "dim": 3}) + body, BAD, M + 9, "2 columns for vectors of 3")
+no("dim_other.bin", head(**{**SMALL, "dim": 3}) + body, BAD, M + 9, "has 2 columns, but the vectors of the model have 3 dimensions")
 no("bucket_negative.bin", head(**{**SMALL, "bucket": -1}) + body, BAD, 40, "-1 buckets")
 no("bucket_none.bin", head(**{**SMALL, "bucket": 0}) + dictionary(WORDS) + dense(4, 2) + dense(4, 2), BAD, 40,
    "no bucket", "opens")
@@ -245,10 +245,10 @@ def broken(name, code, offset, message, lenient="rejects", words=WORDS, labels=(
     no(name, head(**SMALL) + dictionary(words, labels, **how) + dense(7, 2) + dense(4, 2), code, offset, message, lenient)
 
 
-broken("size_negative.bin", BAD, D, "-4 entries", size=-4)
+broken("size_negative.bin", BAD, D, "-4, 4 and 0", size=-4)
 broken("words_negative.bin", BAD, D, "", nwords=-4, nlabels=8)
-broken("labels_negative.bin", BAD, D, "-1 labels", nlabels=-1, size=3)
-broken("size_other.bin", BAD, D, "5 entries, 4 of them words", size=5)
+broken("labels_negative.bin", BAD, D, "3, 4 and -1", nlabels=-1, size=3)
+broken("size_other.bin", BAD, D, "5, 4 and 0", size=5)
 broken("size_max.bin", SHORT, D, "2147483647 entries", size=2**31 - 1, nwords=2**31 - 1)
 broken("tokens_negative.bin", BAD, D + 12, "-1 tokens", "opens", tokens=-1)
 broken("count_negative.bin", BAD, D + 28 + 5, "count -9,", "opens", words=[(b"</s>", -9), *WORDS[1:]])
@@ -257,7 +257,7 @@ broken("type2.bin", BAD, D + 28 + 4 + 9, "type 2", types=[2, 0, 0, 0])
 broken("pruned_below.bin", BAD, D + 20, "-2 buckets", "opens", pruneidx_size=-2)
 broken("pruned_dense.bin", BAD, None, "", pruned=[(0, 0), (1, 1), (2, 2)], lenient="opens")
 broken("pruned_max.bin", SHORT, None, "buckets that pruning kept", pruneidx_size=2**62)
-no("no_end.bin", head(**SIMPLE) + struct.pack("<iiiqq", 1, 1, 0, 1, -1) + b"x" * 100, SHORT, None, "entry 0 of 1")
+no("no_end.bin", head(**SIMPLE) + struct.pack("<iiiqq", 1, 1, 0, 1, -1) + b"x" * 100, SHORT, None, "entry 1 of 1")
 
 
 def with_input(name, matrix_, code, offset, message, lenient="rejects", pruned=None, args=None):
@@ -270,13 +270,13 @@ with_input("flag2.bin", dense(9, 4, flag=2), BAD, 0, "is 2, not 0 or 1", None)
 with_input("input_rows_max.bin", dense(2**62, 4, b""), BAD, 1, "a matrix of")
 with_input("input_rows_negative.bin", dense(-1, 4, b""), BAD, 1, "a matrix of")
 with_input("input_wraps.bin", dense(2**61, 8, b""), BAD, 1, "a matrix of")
-with_input("input_large.bin", dense(2**40, 4, b""), BAD, 1, "rows for 4 words")
+with_input("input_large.bin", dense(2**40, 4, b""), BAD, 1, "for each word (4)")
 with_input("output_quantized.bin", dense(9, 4) + quantized(2, 4, 2), BAD, None, "fastText reads both matrices as dense", None)
 with_input("pruned_bucket.ftz", quantized(6, 4, 2), BAD, None, "bucket 5 of 5", pruned=[(5, 1), (0, 0)])
 with_input("pruned_row.ftz", quantized(6, 4, 2), BAD, None, "row 2, but pruning kept 2", pruned=[(3, 2), (0, 0)])
 with_input("pruned_negative.ftz", quantized(6, 4, 2), BAD, None, "of 5 has row", pruned=[(-1, 0), (0, 0)])
 with_input("quantized_codes.ftz", quantized(9, 4, 2, codes=bytes(17)), BAD, 18, "not its rows times pieces")
-with_input("quantized_rows.ftz", quantized(8, 4, 2), BAD, 1, "8 rows for 4 words", "opens")
+with_input("quantized_rows.ftz", quantized(8, 4, 2), BAD, 1, "8 rows; it must have one for each word (4) and for each bucket (5)", "opens")
 with_input("quantized_last.ftz", quantized(9, 4, 2, last=3), BAD, None, "do not add up")
 with_input("quantized_last0.ftz", quantized(9, 4, 2, last=0), BAD, None, "do not add up")
 with_input("quantized_norms2.ftz", b"\1\2" + quantized(9, 4, 2)[2:], BAD, 1, "neither 0 nor 1")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of .fbin and its like and what is expected of them (Python's own library only)."""
+"""Makes the fixtures of .fbin and similar formats, and the expected results (Python's own library
+only)."""
 import hashlib
 import json
 import pathlib
@@ -62,14 +63,14 @@ for at in (9, 100, 127):
     reject(f"cut_{at}.fbin", whole[:at], SHORT, at, missing(128 - at))
 for at in (8, 28, 108):
     reject(f"cut_{at}.fbin", whole[:at], SHORT, at, missing(128 - at), "opens")
-reject("long_1.fbin", whole + b"\0", BAD, 128, "1 bytes follow", "opens")
-reject("no_columns.fbin", struct.pack("<II", 6, 0), BAD, 4, "6 vectors without elements")
-reject("no_columns_long.fbin", struct.pack("<II", 7, 0) + filled(6), BAD, 4, "7 vectors without elements")
+reject("long_1.fbin", whole + b"\0", BAD, 128, "1 byte follows", "opens")
+reject("no_columns.fbin", struct.pack("<II", 6, 0), BAD, 4, "there are vectors (6), but that they have no elements")
+reject("no_columns_long.fbin", struct.pack("<II", 7, 0) + filled(6), BAD, 4, "there are vectors (7), but that they have no elements")
 reject("wraps.fbin", struct.pack("<II", 2 ** 31, 2 ** 31) + filled(8), BAD, 0, "exceed 2^64 bytes")
 reject("largest.fbin", struct.pack("<II", 2 ** 32 - 1, 2 ** 32 - 1) + filled(8), BAD, 0, "exceed 2^64 bytes")
 reject("largest.u8bin", struct.pack("<II", 2 ** 32 - 1, 2 ** 32 - 1) + filled(8), SHORT, 16, "missing")
 reject("wide_wraps.u8bin", struct.pack("<QQ", 2 ** 33, 2 ** 31) + filled(8), BAD, 8, "16 bytes follow the 0 vectors", "opens")
-# What a cut off range-search truth looks like: n, total, counts, ids.
+# A ground truth of range search that was cut: n, total, counts, ids.
 reject("range_truth.ibin", struct.pack("<II", 2, 3) + filled(8 + 12), SHORT, 28, "4 bytes are missing", "rejects")
 fvecs = b"".join(struct.pack("<i", 7) + filled(28) for _ in range(5))
 reject("fvecs.fbin", fvecs, SHORT, 160, "a file of the vecs family")

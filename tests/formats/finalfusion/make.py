@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of finalfusion and what is expected of them.
+"""Makes the fixtures of finalfusion, and the expected results.
 
-Everything is composed here from the layouts that docs/formats/finalfusion.md describes; where a file
-is known byte for byte from elsewhere, what is composed is compared with it. Files of finalfusion's
-own tools are not in the tree: tests/peers/finalfusion_peer.py makes some.
+This script makes all files from the layouts that docs/formats/finalfusion.md describes. If the bytes
+of a file are known from another source, it compares them. Files of finalfusion's own tools are not
+in this repository; tests/peers/finalfusion_peer.py makes some.
 """
 import hashlib
 import json
@@ -13,7 +13,7 @@ import struct
 
 HERE = pathlib.Path(__file__).parent
 BAD, SHORT, LIMIT, UNSUPPORTED = "TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_ELIMIT", "TNF_EUNSUPPORTED"
-# By the numbers of the tools; the document has 0 for the first, 1 for both matrices.
+# The numbers that the tools use. In the document, the first is 0, and both kinds of matrices are 1.
 SIMPLE, DENSE, BUCKET, QUANTIZED, METADATA, NORMS, FASTTEXT, EXPLICIT, FLORET = range(1, 10)
 NAMES = {SIMPLE: "simple", BUCKET: "bucket", FASTTEXT: "fasttext", EXPLICIT: "explicit", FLORET: "floret"}
 TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f32 f64".split()
@@ -50,7 +50,7 @@ def numbers(kind, n):
 
 # ---------------------------------------------------------------- chunks: id, payload(position), end
 class Chunk:
-    """A chunk that is composed when its place in the file is known."""
+    """A chunk whose bytes depend on its place in the file."""
 
     def __init__(self, kind, fields, data=b"", align=0, literal=False, pad=None, length=0, fill=0):
         self.kind, self.fields, self.data, self.align = kind, fields, data, align
@@ -138,7 +138,7 @@ def unknown(id=4711, data=b"from tomorrow"):
     return Chunk(id, data)
 
 
-# ---------------------------------------------------------------- what is to be seen
+# ---------------------------------------------------------------- what a reader must see
 def sha(data):
     return hashlib.sha256(data).hexdigest()
 
@@ -242,7 +242,8 @@ for kind, (chunk, rows, attrs) in VOCABS.items():
     q = PQ(rows, projection=kind in (BUCKET, FLORET), norms=kind in (SIMPLE, BUCKET))
     accept(NAMES[kind] + "_quantized", file(chunk, q.chunk()), vocab_tensors(kind) + [pq_tensor(q)],
            chunks=[kind, 4], vocab=NAMES[kind], words=words, **attrs)
-    # Chunks alone, with a header as finalfusion's tool in Python saves them, and without.
+    # Chunks without others, with a header as finalfusion's tool in Python saves them, and without a
+    # header.
     accept(NAMES[kind] + "_alone", file(chunk), vocab_tensors(kind), chunks=[kind], vocab=NAMES[kind])
     accept(NAMES[kind] + "_bare.bin", chunk.bytes(0), vocab_tensors(kind), chunks=[kind], vocab=NAMES[kind])
 accept("opq_bare.bin", tiny.chunk().bytes(0), [pq_tensor(tiny)], chunks=[4])
@@ -262,7 +263,7 @@ odd = ["New York", "", "zee\0n", "Tübingen", "实验", "\U0001F600", "a\nb", " 
 accept("odd_words", file(simple(odd), dense(8, 1)), [vocab(odd), matrix(8, 1)], words=8)
 accept("long_word", file(simple(["ä" * 20000, "b"]), dense(2, 1)), [vocab(["ä" * 20000, "b"]), matrix(2, 1)])
 accept("twice", file(simple(["a", "b", "a"]), dense(3, 1)), [vocab(["a", "b", "a"]), matrix(3, 1)])
-many = [("w%d" % i) * (i % 3) for i in range(2500)]  # beyond two marks, with empty ones
+many = [("w%d" % i) * (i % 3) for i in range(2500)]  # more than the distance of two marks, with empty words
 accept("many", file(simple(many), dense(2500, 1, data=f32(*range(2500)))),
        [vocab(many), array("embeddings", F32, [2500, 1], f32(*range(2500)))])
 many_grams = [("g%d" % i, i % 1100) for i in range(2100)]
@@ -291,7 +292,7 @@ accept("quantized_256", file(simple(["a"]), PQ(1, 1, 1, 256).chunk()), [vocab(["
 q = PQ(4, projection=True, norms=True)
 accept("quantized_flags", file(simple(FOUR), q.chunk(flags=[2, 0xFFFFFFFF])), [vocab(FOUR), pq_tensor(q)], 1)
 accept("quantized_swapped", file(simple(FOUR), q.chunk(types=(F32, U8))), [vocab(FOUR), pq_tensor(q)], 1)
-# Data that happen to be aligned, by a writer that took the prose at its word.
+# The data are aligned without padding, from a writer that followed the text of the document.
 aligned = ["abc"]
 assert (12 + 8 + 12 + 8 + 4 + 3 + 12 + 16) % 4 == 3
 accept("no_padding", file(simple(["abcd"]), dense(1, 2, pad=0)), [vocab(["abcd"]), matrix(1, 2)], 1)
@@ -354,7 +355,7 @@ accept("r2v_quantized.r2v", file(simple(FOUR), q.chunk(), **R2V), [vocab(FOUR), 
 early = q.chunk(flags=[1], types=(U8, F32))
 accept("r2v_quantized_early.r2v", file(simple(FOUR), early, **R2V), [vocab(FOUR), pq_tensor(q)], dialect="r2v")
 
-# ================================================================ valid, if one is lenient
+# ================================================================ valid when lenient
 broken = ["ok", b"zee\xc3n", "fine"]
 accept("lenient_utf8", file(simple(broken), dense(3, 1)), [vocab(broken), matrix(3, 1)], 1, lenient=True)
 accept("lenient_rows", file(simple(FOUR), dense(5, 1)), [vocab(FOUR), matrix(5, 1)], 1, lenient=True)
@@ -413,7 +414,7 @@ def vocab_file(*more, **change):
     return file(simple(FOUR, **change), dense(4, 2), *more)
 
 
-refuse("words_short", file(Chunk(SIMPLE, b"\0" * 7), dense(4, 2)), BAD, 24, "its fields alone have 8")
+refuse("words_short", file(Chunk(SIMPLE, b"\0" * 7), dense(4, 2)), BAD, 24, "its fields alone need 8")
 for name, count in (("max", 2 ** 64 - 1), ("2_63", 2 ** 63), ("2_62", 2 ** 62), ("2_53", 2 ** 53), ("2_32", 2 ** 32),
                     ("2_31", 2 ** 31), ("many", 9)):
     refuse("words_" + name, file(Chunk(SIMPLE, u64(count), simple(FOUR).data), dense(4, 2)), BAD, at,
@@ -422,21 +423,21 @@ refuse("words_more", file(Chunk(SIMPLE, u64(5), simple(FOUR).data), dense(5, 2))
 refuse("words_fewer", file(Chunk(SIMPLE, u64(3), simple(FOUR).data), dense(3, 2)), BAD, 24, "has a length of 35 bytes")
 for name, n in (("max", 2 ** 32 - 1), ("2_31", 2 ** 31), ("beyond", 24)):
     refuse("word_" + name, file(Chunk(SIMPLE, u64(4), u32(n) + simple(FOUR).data[4:]), dense(4, 2)), BAD, at + 8,
-           "word 0 of 4 has a length of %d bytes" % n)
+           "word 1 of 4 has a length of %d bytes" % n)
 refuse("word_last_beyond", file(Chunk(SIMPLE, u64(2), text("ab") + u32(3) + b"cd"), dense(2, 2)), BAD, at + 14,
-       "word 1 of 2 has a length of 3 bytes")
+       "word 2 of 2 has a length of 3 bytes")
 for name, bad in (("lead", b"\xff"), ("continuation", b"\x80a"), ("overlong", b"\xc0\xaf"), ("surrogate", b"\xed\xa0\x80"),
                   ("beyond", b"\xf4\x90\x80\x80"), ("cut", "ü".encode()[:1])):
     refuse("utf8_" + name, file(simple(["a", b"b" + bad]), dense(2, 1)), BAD, at + 8 + 5 + 4 + 1, "not UTF-8", "opens")
 refuse("utf8_long", file(simple([b"a" * 70000 + b"\xff"]), dense(1, 1)), BAD, at + 8 + 4, "not UTF-8", "opens")
 refuse("vocab_length_short", vocab_file(length=-1), BAD, None, "has a length of", "opens")
 refuse("vocab_length_long", vocab_file(length=1), BAD, 24, "contents have", "opens")
-refuse("vocab_length_zero", file(Chunk(SIMPLE, b""), dense(4, 2)), BAD, 24, "its fields alone have 8")
+refuse("vocab_length_zero", file(Chunk(SIMPLE, b""), dense(4, 2)), BAD, 24, "its fields alone need 8")
 refuse("vocab_length_beyond", vocab_file(length=1 << 40), SHORT, None, "are missing")
 refuse("vocab_cut", vocab_file()[:50], SHORT, 50, "are missing")
 
 # ---------------------------------------------------------------- subwords
-refuse("bucket_short", file(Chunk(BUCKET, b"\0" * 19), dense(4, 2)), BAD, 24, "its fields alone have 20")
+refuse("bucket_short", file(Chunk(BUCKET, b"\0" * 19), dense(4, 2)), BAD, 24, "its fields alone need 20")
 refuse("bucket_64", file(bucket(FOUR, 64), dense(4, 2)), BAD, at + 16, "2^64 buckets are too many")
 refuse("bucket_max", file(bucket(FOUR, 2 ** 32 - 1), dense(4, 2)), BAD, at + 16, "2^4294967295 buckets are too many")
 refuse("bucket_63", file(bucket(FOUR, 63), dense(4, 2)), BAD, None, "9223372036854775812", "opens")
@@ -445,9 +446,9 @@ refuse("bucket_min_above", file(bucket(FOUR, 2, 7, 6), dense(8, 2)), BAD, at + 8
 refuse("bucket_rows", file(bucket(FOUR, 2), dense(4, 2)), BAD, None, "4 words and 4 rows for subwords need 8", "opens")
 refuse("bucket_seed_order", file(bucket(FOUR, seed=True), dense(8, 2)), BAD, None, "do not fit")
 refuse("bucket_tools_order", file(bucket(FOUR), seed_dense(8, 2)), BAD, None, "")
-refuse("fasttext_none", file(fasttext(FOUR, 0), dense(4, 2)), BAD, at + 16, "without buckets")
+refuse("fasttext_none", file(fasttext(FOUR, 0), dense(4, 2)), BAD, at + 16, "has no buckets")
 refuse("fasttext_max", file(fasttext(FOUR, 2 ** 32 - 1), dense(4, 2)), BAD, None, "4294967299", "opens")
-refuse("explicit_short", file(Chunk(EXPLICIT, b"\0" * 23), dense(4, 2)), BAD, 24, "its fields alone have 24")
+refuse("explicit_short", file(Chunk(EXPLICIT, b"\0" * 23), dense(4, 2)), BAD, 24, "its fields alone need 24")
 refuse("explicit_rows", file(explicit(FOUR, GRAMS), dense(8, 2)), BAD, None, "4 words and 3 rows", "opens")
 refuse("explicit_min_0", file(explicit(FOUR, GRAMS, 0), dense(7, 2)), BAD, at + 16, "n-grams have 0 to 3", "opens")
 for name, count in (("max", 2 ** 64 - 1), ("2_61", 2 ** 61), ("2_32", 2 ** 32)):
@@ -455,12 +456,12 @@ for name, count in (("max", 2 ** 64 - 1), ("2_61", 2 ** 61), ("2_32", 2 ** 32)):
            BAD, at + 8, "%d n-grams do not fit" % count)
 refuse("ngram_beyond", file(explicit([], []), dense(0, 2), ids=[8, 2]).replace(
     u64(0, 0) + u32(2, 3), u64(0, 1) + u32(2, 3)), BAD, None, "")
-refuse("ngram_utf8", file(explicit([], [(b"\xff", 0)]), dense(1, 2)), BAD, at + 24 + 4, "n-gram 0 of 1 is not UTF-8",
+refuse("ngram_utf8", file(explicit([], [(b"\xff", 0)]), dense(1, 2)), BAD, at + 24 + 4, "n-gram 1 of 1 is not UTF-8",
        "opens")
 refuse("explicit_length", file(explicit(FOUR, GRAMS, length=-8), dense(7, 2)), BAD, 24, "has a length of 86 bytes", "opens")
 refuse("explicit_cut", file(explicit(FOUR, GRAMS))[:-1], SHORT, None, "1 byte is missing")
-refuse("floret_short", file(Chunk(FLORET, b"\0" * 31), dense(4, 2)), BAD, 24, "its fields alone have 32")
-refuse("floret_no_buckets", file(floret(0), dense(0, 2)), BAD, at + 8, "without buckets")
+refuse("floret_short", file(Chunk(FLORET, b"\0" * 31), dense(4, 2)), BAD, 24, "its fields alone need 32")
+refuse("floret_no_buckets", file(floret(0), dense(0, 2)), BAD, at + 8, "has no buckets")
 refuse("floret_hashes_0", file(floret(hashes=0), dense(4, 2)), BAD, at + 16, "0 hashes")
 refuse("floret_hashes_5", file(floret(hashes=5), dense(4, 2)), BAD, at + 16, "5 hashes")
 refuse("floret_min", file(floret(low=9), dense(4, 2)), BAD, at, "n-grams have 9 to 6", "opens")
@@ -480,35 +481,35 @@ def dense_file(rows, columns, kind=F32, data=b"", length=0, **more):
     return file(simple(FOUR), Chunk(DENSE, u64(rows) + u32(columns, kind), data, 4, length=length, **more))
 
 
-refuse("dense_short", file(simple(FOUR), Chunk(DENSE, b"\0" * 15)), BAD, start + 4, "its fields alone have 16")
-refuse("dense_type_12", dense_file(4, 2, 12, f32(*range(8))), BAD, start + 24, "the unknown type 12")
-refuse("dense_type_max", dense_file(4, 2, 2 ** 32 - 1, f32(*range(8))), BAD, start + 24, "the unknown type 4294967295")
+refuse("dense_short", file(simple(FOUR), Chunk(DENSE, b"\0" * 15)), BAD, start + 4, "its fields alone need 16")
+refuse("dense_type_12", dense_file(4, 2, 12, f32(*range(8))), BAD, start + 24, "12, is unknown")
+refuse("dense_type_max", dense_file(4, 2, 2 ** 32 - 1, f32(*range(8))), BAD, start + 24, "4294967295, is unknown")
 refuse("dense_f64", dense_file(4, 1, 11, bytes(32)), UNSUPPORTED, start + 24, "read only f32", "opens")
-refuse("dense_i128", dense_file(4, 1, 8, bytes(64)), UNSUPPORTED, start + 24, "the type i128", "opens")
+refuse("dense_i128", dense_file(4, 1, 8, bytes(64)), UNSUPPORTED, start + 24, "is i128", "opens")
 refuse("dense_rows_fewer", dense_file(3, 2, data=f32(*range(6))), BAD, start + 12, "the matrix has 3 rows", "opens")
 for name, rows, columns in (("max", 2 ** 64 - 1, 2 ** 32 - 1), ("wraps_to_0", 2 ** 62, 4), ("wraps_small", 2 ** 61 + 1, 8),
                             ("2_63", 2 ** 63, 1), ("2_62", 2 ** 62 + 1, 2 ** 30)):
-    refuse("dense_" + name, dense_file(rows, columns, data=f32(1, 2)), BAD, start + 12, "more than 2^64 bytes")
+    refuse("dense_" + name, dense_file(rows, columns, data=f32(1, 2)), BAD, start + 12, "exceeds 2^64 bytes")
 for name, rows, columns in (("2_53", 2 ** 53, 1), ("2_32", 2 ** 32, 1), ("columns_max", 4, 2 ** 32 - 1)):
     refuse("dense_" + name, dense_file(rows, columns, data=f32(1, 2)), BAD, start + 4,
-           "has a length of %d bytes" % (16 + 8 + dense(1, 1).padding(start)), "opens")
-refuse("dense_length_short", dense_file(4, 2, data=f32(*range(8)), length=-4), BAD, start + 4, "has a length of", "opens")
-refuse("dense_length_long", dense_file(4, 2, data=f32(*range(8)), length=4), BAD, start + 4, "has a length of", "opens")
+           "in bytes is %d," % (16 + 8 + dense(1, 1).padding(start)), "opens")
+refuse("dense_length_short", dense_file(4, 2, data=f32(*range(8)), length=-4), BAD, start + 4, "in bytes is", "opens")
+refuse("dense_length_long", dense_file(4, 2, data=f32(*range(8)), length=4), BAD, start + 4, "in bytes is", "opens")
 refuse("dense_lies", dense_file(4, 2 ** 20, length=4 * 4 * 2 ** 20), SHORT, None, "are missing", "opens")
 refuse("dense_padding", dense_file(4, 2, data=f32(*range(8)), fill=1), BAD, start + 28, "padding is not zero", "opens")
-refuse("dense_padding_5", dense_file(4, 2, data=f32(*range(8)), pad=5), BAD, start + 4, "has a length of", "opens")
+refuse("dense_padding_5", dense_file(4, 2, data=f32(*range(8)), pad=5), BAD, start + 4, "in bytes is", "opens")
 refuse("dense_cut", file(simple(FOUR), dense(4, 2))[:-1], SHORT, None, "1 byte is missing", "opens")
 refuse("dense_fields_cut", file(simple(FOUR), dense(4, 2))[:start + 20], SHORT, start + 20, "are missing")
 refuse("norms_rows", file(simple(FOUR), dense(4, 2), norms(5)), BAD, None, "5 norms for 4 words", "opens")
 refuse("norms_of_subwords", file(bucket(FOUR), dense(8, 2), norms(8)), BAD, None, "8 norms for 4 words", "opens")
 refuse("norms_cut", base[:-1], SHORT, len(base) - 1, "1 byte is missing", "opens")
-refuse("norms_short", file(simple(FOUR), dense(4, 2), Chunk(NORMS, b"\0" * 11)), BAD, None, "its fields alone have 12")
+refuse("norms_short", file(simple(FOUR), dense(4, 2), Chunk(NORMS, b"\0" * 11)), BAD, None, "its fields alone need 12")
 refuse("norms_f64", file(simple(FOUR), dense(4, 2), Chunk(NORMS, u64(4) + u32(11), bytes(32), 4)), UNSUPPORTED, None,
-       "the type 11, not f32")
+       "is 11; it must be that of f32")
 refuse("norms_type", file(simple(FOUR), dense(4, 2), Chunk(NORMS, u64(4) + u32(77), bytes(32), 4)), BAD, None,
-       "the type 77")
+       "is 77; it must be that of f32")
 refuse("norms_max", file(simple(FOUR), dense(4, 2), Chunk(NORMS, u64(2 ** 62) + u32(F32), b"", 4)), BAD, None,
-       "more than 2^64 bytes")
+       "exceeds 2^64 bytes")
 refuse("norms_padding", file(simple(FOUR), dense(4, 2), norms(4, fill=9)), BAD, None, "padding is not zero", "opens")
 refuse("seed_neither", file(simple(FOUR, 0), seed_dense(4, 3, length=100), tail=bytes(100)), BAD, start + 4, "neither a dense")
 refuse("seed_type", file(simple(FOUR, 0), Chunk(1, u64(4) + u32(2, 12), bytes(32), 4, literal=True)), BAD, start + 4,
@@ -523,24 +524,24 @@ def pq_file(**change):
     return file(simple(FOUR), Q.chunk(**change))
 
 
-refuse("pq_short", file(simple(FOUR), Chunk(QUANTIZED, b"\0" * 35)), BAD, start + 4, "its fields alone have 36")
+refuse("pq_short", file(simple(FOUR), Chunk(QUANTIZED, b"\0" * 35)), BAD, start + 4, "its fields alone need 36")
 refuse("pq_pieces_0", pq_file(head=(0, 4, 3)), BAD, start + 20, "4 elements cannot be cut into 0 pieces")
 refuse("pq_pieces_3", pq_file(head=(3, 4, 3)), BAD, start + 20, "4 elements cannot be cut into 3 pieces")
 refuse("pq_columns_0", pq_file(head=(2, 0, 3)), BAD, start + 20, "0 elements cannot be cut into 2 pieces")
 refuse("pq_centroids_0", pq_file(head=(2, 4, 0)), BAD, start + 28, "0 centroids")
 refuse("pq_centroids_257", pq_file(head=(2, 4, 257)), BAD, start + 28, "257 centroids")
 refuse("pq_centroids_max", pq_file(head=(2, 4, 2 ** 32 - 1)), BAD, start + 28, "4294967295 centroids")
-refuse("pq_centroids_more", pq_file(head=(2, 4, 4)), BAD, start + 4, "has a length of", "opens")
-refuse("pq_rows_fewer", pq_file(rows=3), BAD, start + 4, "has a length of", "opens")
-refuse("pq_rows_max", pq_file(rows=2 ** 64 - 1), BAD, start + 12, "more than 2^64 bytes")
-refuse("pq_rows_wrap", pq_file(rows=2 ** 63), BAD, start + 12, "more than 2^64 bytes")
+refuse("pq_centroids_more", pq_file(head=(2, 4, 4)), BAD, start + 4, "in bytes is", "opens")
+refuse("pq_rows_fewer", pq_file(rows=3), BAD, start + 4, "in bytes is", "opens")
+refuse("pq_rows_max", pq_file(rows=2 ** 64 - 1), BAD, start + 12, "exceeds 2^64 bytes")
+refuse("pq_rows_wrap", pq_file(rows=2 ** 63), BAD, start + 12, "exceeds 2^64 bytes")
 refuse("pq_columns_max", pq_file(head=(1, 2 ** 32 - 1, 3)), BAD, None, "")
 refuse("pq_rows_of_vocab", file(simple(FOUR[:3]), Q.chunk()), BAD, None, "the matrix has 4 rows", "opens")
 refuse("pq_u16_codes", pq_file(types=(3, F32)), UNSUPPORTED, start + 40, "the types 3 and 10")
 refuse("pq_f64", pq_file(types=(U8, 11)), UNSUPPORTED, start + 40, "the types 1 and 11")
 refuse("pq_type_99", pq_file(types=(99, F32)), BAD, start + 40, "the types 99 and 10")
 refuse("pq_both_u8", pq_file(types=(U8, U8)), UNSUPPORTED, start + 40, "the types 1 and 1")
-refuse("pq_flags", pq_file(flags=[0, 1]), BAD, start + 4, "has a length of", "opens")
+refuse("pq_flags", pq_file(flags=[0, 1]), BAD, start + 4, "in bytes is", "opens")
 refuse("pq_padding", pq_file(fill=3), BAD, start + 48, "padding is not zero", "opens")
 refuse("pq_cut", pq_file()[:-1], SHORT, None, "1 byte is missing", "opens")
 wrong = PQ(4, 2, 4, 3)

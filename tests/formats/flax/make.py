@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of Flax's msgpack and what is expected of them (Python's own library only).
-
-The packer below is a plain reading of the MessagePack specification: shortest heads, floats of 64 bits.
-"""
+"""Makes the fixtures of Flax's msgpack, and the expected results (Python's own library only). The
+packer below follows the MessagePack specification: shortest heads, floats of 64 bits."""
 import hashlib
 import json
 import math
@@ -99,7 +97,7 @@ def packed(codes, bits):
     return n.to_bytes((len(codes) * bits + 7) // 8, "little")
 
 
-# ------------------------------------------------------------------- expecting
+# ------------------------------------------------------------------- expected results
 
 def valid(name, tree, tensors, attrs=None, lenient=False, warnings=0, raw=None):
     name += ".msgpack"
@@ -187,9 +185,9 @@ def make_reject():
     for at in range(1, len(whole)):
         if at < 20 or at > len(whole) - 8:
             reject(f"cut_{at}", whole[:at], SHORT, at, "missing")
-    reject("trailing", whole + b"\xc0", BAD, len(whole), "1 bytes follow", "opens")
+    reject("trailing", whole + b"\xc0", BAD, len(whole), "1 byte follows", "opens")
     reject("shape_lies", pack({"w": array([5, 4], data=bytes(64))}), BAD, None, "20 elements of float32 do not have 64 bytes")
-    reject("shape_negative", pack({"w": array([-1, 4], data=bytes(64))}), BAD, None, "or negative")
+    reject("shape_negative", pack({"w": array([-1, 4], data=bytes(64))}), BAD, None, "is negative or")
     reject("shape_wraps", pack({"w": array([2 ** 33, 2 ** 31], data=b"")}), BAD, None, "2^64")
     reject("bytes_wrap", pack({"w": array([2 ** 62], data=b"")}), BAD, None, "do not have 0 bytes")
     for name in ("object", "object_", "float33", "str32", "", "datetime64[ns]"):

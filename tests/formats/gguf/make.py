@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of GGUF and what is expected of them (Python's own library only).
+"""Makes the fixtures of GGUF, and the expected results (Python's own library only).
 
-Composed from the format's description: versions 1 to 3, both byte orders, all types of values and of tensors,
-odd places, sets of files; and everything that has to be refused, with the byte that is to blame.
+They are made from the description of the format: versions 1 to 3, both byte orders, all types of values and
+tensors, unusual places, sets of files; and all files that must be refused, with the offset of the fault.
 """
 import base64
 import hashlib
@@ -39,7 +39,7 @@ BLOCKS = [name for name, (_, per, _, _) in TYPES.items() if per > 1]
 # ------------------------------------------------------------------- composing
 
 class Raw(bytes):
-    """A value of which the bytes, with its type, are given."""
+    """A value whose bytes are given, with its type."""
 
 
 def texts(s):
@@ -62,7 +62,7 @@ class Form:
         return self.length(len(texts(s))) + texts(s)
 
     def array(self, kind, items):
-        """What follows the type of an array. Items of kind "array" are (kind, items)."""
+        """The bytes after the type of an array. Items of kind "array" are (kind, items)."""
         number = {"str": 8, "array": 9}.get(kind) if kind in ("str", "array") else VALUES[kind][0]
         body = b"".join(self.text(i) if kind == "str" else self.array(*i) if kind == "array"
                         else self.pack(VALUES[kind][1], i) for i in items)
@@ -80,7 +80,8 @@ class Form:
 
 
 def turn(data, kind, big):
-    """Little-endian elements or blocks as a big-endian file has them, and back."""
+    """Reverses the bytes of little-endian elements or blocks, as a big-endian file has them; and
+    back."""
     _, per, size, fields = TYPES[kind]
     if not big or fields is None:
         return data
@@ -141,7 +142,7 @@ def tensor(name, kind, shape, seed=5):
     return name, kind, shape, filled(size_of(kind, shape), seed)
 
 
-# ------------------------------------------------------------------- expecting
+# ------------------------------------------------------------------- expected results
 
 def shown(kind, value):
     if kind == "array":
@@ -149,7 +150,7 @@ def shown(kind, value):
     if kind == "bool":
         return bool(value)
     if kind in ("f32", "f64"):
-        value = float(value)  # shown by the fewest digits that tell it
+        value = float(value)  # shown with the fewest digits that distinguish it
     if isinstance(value, float) and (math.isnan(value) or math.isinf(value)):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, bytes):
@@ -257,7 +258,7 @@ def valid_files():
     form = Form()
     cut = len(b"GGUF" + form.pack("I", 3) + bytes(16) + form.text(ARCHITECTURE[0]) + form.value(*ARCHITECTURE[1:]))
     valid("no_tensors_unpadded", unpadded[:cut], warnings=1, attrs={"gguf_file.end": "unpadded"})
-    # A file that says it is one of several opens alone, and says so.
+    # A file that says that it is one of several opens alone, and its attributes say so.
     plain("shard_2", keys=[("split.no", "u16", 1), ("split.count", "u16", 3), ("split.tensors.count", "i32", 7)],
           tensors=[W], warnings=1)
     plain("merged", keys=[ARCHITECTURE, ("split.no", "u16", 0), ("split.count", "u16", 0)], tensors=[W])
@@ -318,7 +319,7 @@ def reject_keys():
 
 
 def reject_tensors():
-    entry = 24 + 8 + 20 + 4 + 8 + 5  # behind the one key
+    entry = 24 + 8 + 20 + 4 + 8 + 5  # after the only key
 
     def one(name, kind, shape, code, at, message, lenient="rejects", n=64, **more):
         reject(name, file(tensors=[("w", kind, shape, bytes(n))], **more), code, at, message, lenient)
@@ -335,7 +336,7 @@ def reject_tensors():
     one("dim_2_63", "f32", [2**63], BAD, entry + 13, "2^63")
     one("bytes_2_63", "f64", [2**61], BAD, entry, "2^63")
     one("larger_than_file", "f32", [1000], SHORT, None, "missing", "opens")
-    one("offset_16", "f32", [4], BAD, entry, "multiple of 32", "opens", offsets=[16])
+    one("offset_16", "f32", [4], BAD, entry, "multiple of the alignment, 32", "opens", offsets=[16])
     twice = [("w", "i8", [32], bytes(32)), ("w", "i8", [32], bytes(32))]
     reject("name_twice", file(tensors=twice), BAD, entry + 8 + 1 + 4 + 8 + 12, "occurs twice", "opens")
     shared = file(tensors=[("w", "i8", [64], bytes(64)), ("v", "i8", [32], bytes(32))], offsets=[0, 32])
@@ -354,7 +355,7 @@ def reject_tensors():
 
 
 def sets():
-    """Models in several files: directories, opened by their first."""
+    """Models in several files: directories, opened by their first file."""
     def parts(n, total, numbers=None, counts=None, names=None):
         for i in range(n):
             keys = [ARCHITECTURE] if i == 0 else []

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of gptrs-archive and what is expected of them.
+"""Makes the fixtures of gptrs-archive, and the expected results.
 
-ten_v2_* lie here already: the upstream writer made them (the bincode one is composed). All else is
-composed below from the description.
+The files ten_v2_* exist already: the upstream writer made them (except the bincode one). This
+script makes all others from the description.
 """
 import pathlib
 import struct
@@ -42,7 +42,7 @@ for path in sorted((HERE / "valid").glob("ten_v2_*.gten")):
     assert archive(again, wide=version == "2-bincode") == data, path
     out.valid(path.name)
 
-# Sorted by the bytes of the UTF-8, which is not the order of UTF-16.
+# Sorted by the bytes in UTF-8; the order in UTF-16 is different.
 UNICODE = ["\u00e9t\u00e9", "\u65e5\u672c\u8a9e", "\U0001f600", "\uffee", "e\u0301t\u00e9", "a b\tc", "x/y#z", "\x1b[31m", ""]
 out.valid("unicode.gten", archive([tensor(n, "f32", [1], start=i) for i, n in enumerate(UNICODE)]))
 
@@ -107,15 +107,15 @@ out.reject("end_wraps.gten", said(offset=(1 << 64) - 8), BAD, None, "beyond 2^64
 out.reject("offset_in_index.gten", said(offset=START - 1), BAD, START - 1, "inside the header", "opens")
 out.reject("offset_past_file.gten", said(offset=1 << 40), SHORT, START + 16, "missing", "opens")
 
-# ------------------------------------------------------------ what an index says
+# ------------------------------------------------------------ wrong indexes
 out.reject("tag_4.gten", said(tag=4), UNSUPPORTED, TAG, "type tag 4")
 out.reject("name_not_utf8.gten", said(name=b"\xed\xa0\x80"), BAD, NAME, "not UTF-8")
 out.reject("duplicate.gten", archive([tensor("w", "f32", [2]), tensor("w", "f32", [2], start=5)]),
            BAD, ENTRY + 29 + 1 + 8, "occurs twice", "opens")
 
-# ------------------------------------------------------------ version 1, cut and lying
+# ------------------------------------------------------------ version 1, cut or with wrong numbers
 V1 = archive_v1([tensor("w", "f32", [2, 2]), tensor("v", "f32", [1])])
-RECORD = 16  # of w: its length stands at 46, its data at 54, the record of v at 70
+RECORD = 16  # for w: its length is at 46, its data at 54, the record of v at 70
 assert V1[54:70] == values("f32", 4)
 for cut, offset, message in ((15, 15, "inside the header"), (16, 16, "tensor 1 of 2"), (53, 53, "tensor 1 of 2"),
                              (60, 60, "tensor 1 of 2 end 10 bytes after the file"), (70, 70, "tensor 2 of 2")):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The gpt.rs file formats in plain Python, written from their description and not from our C code.
 
-Composes checkpoints and archives of every version, the way the upstream writers do, and lists what
-a file holds. Both make.py (here and in ../gptrs-archive) and the byte-identity test use it.
+Makes checkpoints and archives of every version like the upstream writers, and lists the content of
+a file. Both make.py (here and in ../gptrs-archive) and the byte-identity test use it.
 """
 import hashlib
 import json
@@ -85,7 +85,7 @@ class Tensor:
 
 
 def values(dtype, count, start=0):
-    """count little-endian elements that differ."""
+    """Returns count different little-endian elements."""
     if dtype == "i32":
         return struct.pack("<%di" % count, *((i * 7919 - 50 + start) for i in range(count)))
     if dtype == "f32":
@@ -103,7 +103,8 @@ def tensor(name, dtype, shape, start=0, **more):
 
 
 def index(tensors, at, ids, wide=False):
-    """The index, and where data go: back to back from `at` on unless a tensor says otherwise."""
+    """The index, and the places of the data: back to back from `at` on, unless a tensor has another
+    place."""
     out = struct.pack("<Q" if wide else "<I", len(tensors))
     for t in tensors:
         offset = at if t.offset is None else t.offset
@@ -117,7 +118,7 @@ def index_size(tensors, ids, wide=False):
 
 
 def checkpoint(config, tensors, wide=False, sort=True):
-    """As upstream's checkpoint.py and Rust saver: sorted by name, payloads back to back."""
+    """Like upstream's checkpoint.py and Rust writer: sorted by name, payloads back to back."""
     config = config.encode() if isinstance(config, str) else config
     tensors = sorted(tensors, key=lambda t: t.name) if sort else tensors
     n = index_size(tensors, True, wide)
@@ -167,7 +168,7 @@ def archive_v1(tensors):
 
 
 def tagged(kind, config, **more):
-    """The config text as the Python exporter writes it."""
+    """The text of the config, as the Python exporter writes it."""
     return json.dumps({"kind": kind, "config": config, **more}, separators=(",", ":"))
 
 
@@ -202,7 +203,7 @@ class Reader:
 
 
 def _indexed(data, start, n, ids):
-    found = []  # (bytes left over, bincode, tensors): the syntax that leaves less is taken
+    found = []  # (bytes left over, bincode, tensors): the syntax with fewer bytes left over is used
     for wide in (False, True):
         r = Reader(data[:start + n], start)
         try:
@@ -217,7 +218,7 @@ def _indexed(data, start, n, ids):
 
 
 def data_start(data):
-    """Where the data of a legal file without tensors would begin."""
+    """The offset at which the data of a legal file without tensors would begin."""
     r = Reader(data, 8)
     version = r.number("I")
     if data[:8] == CHECKPOINT:
@@ -240,7 +241,7 @@ def parse(data):
 
 
 def expectation(data, form, attrs=None, warnings=0, lenient=False):
-    """What the runner is to see in a legal file."""
+    """The expected result for a legal file."""
     version, config, tensors = parse(data)
     listed = []
     for t in tensors:
@@ -265,8 +266,8 @@ def expectation(data, form, attrs=None, warnings=0, lenient=False):
 
 
 class Folder:
-    """valid/, reject/ and expect.json of one format. Files that were not made here (by the upstream
-    writers, mostly) lie there already and are only described."""
+    """valid/, reject/ and expect.json of one format. Files that this script did not make (mostly by
+    the upstream writers) exist already, and are only described."""
 
     def __init__(self, here, form):
         self.here, self.form = here, form
@@ -285,8 +286,8 @@ class Folder:
                                        "lenient": lenient}
 
     def written(self, name, align=1, config=None):
-        """What writing a valid file again must give, where that differs from the file itself:
-        version 2, plain, sorted, and without what was only lying about."""
+        """Makes the expected file when a valid file is written again, if it differs from the
+        original: version 2, not encoded, sorted, without unused bytes."""
         data = (self.here / "valid" / name).read_bytes()
         _, text, found = parse(data)
         tensors = [Tensor(t["name"], t["dtype"], t["shape"], data[t["offset"]:t["offset"] + t["length"]],

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of gptrs-checkpoint and what is expected of them.
+"""Makes the fixtures of gptrs-checkpoint, and the expected results.
 
-Lying here already, because others wrote them: chk_v2_* (the upstream exporter, or composed from the
-Rust code) and the short files cfg_*, idx_*, len_*, name_*, offset_*, overlap, reserved_ff, trunc_*,
-bad_magic, good_reference (one edge case each). All else is composed below from the description.
+These files exist already, because others wrote them: chk_v2_* (the upstream exporter, or composed
+from the Rust code) and the short files cfg_*, idx_*, len_*, name_*, offset_*, overlap, reserved_ff,
+trunc_*, bad_magic, good_reference (one edge case each). This script makes all others from the
+description.
 """
 import json
 import pathlib
@@ -17,12 +18,12 @@ out = Folder(HERE, "gptrs-checkpoint")
 BAD, SHORT, LIMIT, UNSUPPORTED = "TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_ELIMIT", "TNF_EUNSUPPORTED"
 GPT = {"vocab_size": 32, "context_length": 16, "embed_dim": 8, "num_layers": 1, "num_heads": 2,
        "mlp_ratio": 2, "dropout": 0.0}
-CONFIG = tagged("gpt", {})  # 26 bytes: the index length stands at 42, the index at 46
+CONFIG = tagged("gpt", {})  # 26 bytes: the length of the index is at 42, the index at 46
 INDEX, ENTRY = 46, 50
 
 
 def one(config=CONFIG, **more):
-    """A checkpoint with the tensor w = f32 [2,2]; arguments change what is said of it."""
+    """A checkpoint with the tensor w = f32 [2,2]; arguments change its description."""
     return checkpoint(config, [tensor("w", "f32", [2, 2], **more)])
 
 
@@ -33,11 +34,11 @@ def said(name="w", shape=(2, 2), data=bytes(16), **more):
 # Positions in said(): entry, name, id, rank, dims …; the tag follows two dims.
 NAME, ID, RANK, DIMS = ENTRY + 4, ENTRY + 5, ENTRY + 21, ENTRY + 25
 TAG = DIMS + 16
-START = TAG + 4 + 1 + 16  # of the data
+START = TAG + 4 + 1 + 16  # the offset of the data
 assert said().index(struct.pack("<Q", START)) == TAG + 5 and len(said()) == START + 16
 
 # ------------------------------------------------------------ as upstream writes it
-# The re-implementation of the writers must give these bytes again, or it proves nothing.
+# as upstream writes it
 for path in sorted((HERE / "valid").glob("chk_v2_*.bin")):
     data = path.read_bytes()
     version, text, found = parse(data)
@@ -65,7 +66,7 @@ out.valid("overlap.bin", warnings=1)
 out.valid("reserved_ff.bin", warnings=1)
 
 # ------------------------------------------------------------ version 1
-# GPT-2 exports of December 2025: bare config with default separators, tensors in export order.
+# version 1
 _, _, found = parse(small)
 order = ["tok_embeddings.weight", "pos_embeddings"] + [t["name"] for t in found if t["name"].startswith("blocks")]
 order += ["final_ln.gamma", "final_ln.beta", "lm_head"]
@@ -76,7 +77,7 @@ v1_data = checkpoint_v1(json.dumps(GPT), v1)
 out.valid("v1_gpt_small.bin", v1_data, attrs={"gptrs.kind": "gpt", "gptrs.config": GPT})
 out.valid("v1_empty.bin", checkpoint_v1(json.dumps(GPT), []))
 out.valid("v1_tagged.bin", checkpoint_v1(CONFIG, [tensor("w", "i32", [3], grad=1)]))
-# Beyond the window a reader may look through at once, and a name as long as two windows.
+# Longer than the buffer that a reader may use, and a name twice as long.
 out.valid("v1_long.bin", checkpoint_v1(CONFIG, [
     tensor("a" * 9000, "f32", [1]), tensor("b", "f32", [2500]), tensor("c", "bf16", [5]),
     tensor("d", "f32", [0, 7]), tensor("e" * 3000, "f16", [2, 2], start=9)]))
@@ -86,12 +87,12 @@ out.valid("edge.bin", checkpoint(CONFIG, [
     tensor("", "f32", [1]), tensor("x" * 1024, "f32", [2]), tensor("x" * 1025, "i32", [3]),
     tensor("zero", "f32", [0, 4]), tensor("zero.last", "i32", [3, 0]),
     tensor("rank6", "f32", [1, 2, 1, 3, 1, 2]), tensor("rank64", "i32", [1] * 64)]))
-# No element at all, so nothing overflows.
+# There is no element, so nothing overflows.
 out.valid("zero_dim_beside_huge.bin", said(shape=[0, 1 << 63, 1 << 63], data=b""))
 out.valid("halves.bin", checkpoint(CONFIG, [
     tensor("half", "f16", [3, 2]), tensor("brain", "bf16", [2, 5], start=2), tensor("full", "f32", [3])]))
 out.valid("scalar.bin", said(shape=[], data=values("f32", 1)), lenient=True, warnings=1)
-# Alike, so that it does not matter which of them a name gives; test_gptrs_checkpoint.c looks at that.
+# The tensors are equal, so it does not matter which one is found; test_gptrs_checkpoint.c tests this.
 out.valid("duplicate.bin", checkpoint(CONFIG, [tensor("w", "f32", [2])] * 2), lenient=True, warnings=1)
 out.valid("unsorted.bin", checkpoint(CONFIG, [tensor("z", "f32", [2]), tensor("a", "f32", [3])], sort=False))
 out.valid("ids_mixed.bin", checkpoint(CONFIG, [
@@ -129,9 +130,9 @@ out.valid("runtime_odd_override.bin", one(tagged("gpt", GPT, runtime={"functiona
 out.valid("runtime_percent_over_one.bin", one(tagged("gpt", GPT, runtime={"weight_streaming": {"enabled": True, "device_weights_percent": 1.5}})), warnings=1)
 out.valid("config_spaced.bin", one('{ "config" : null,\n  "kind" : "\\u0067pt" }\n'))
 out.valid("config_missing.bin", one('{"kind":"x"}'))
-# Spaces behind the config are padding for alignment, not content.
+# Spaces after the config are padding for alignment, not content.
 out.valid("config_padded.bin", one(CONFIG + " " * 38))
-# What our own writer adds for text that gpt.rs has no place for, and takes out again.
+# Our own writer adds this for texts that gpt.rs has no place for, and the reader removes it.
 own = CONFIG[:-1] + ',"tenfold.metadata":{"author":"J\\u00f6rg","n":"1"}}'
 out.valid("config_own_metadata.bin", one(own),
           attrs={"gptrs.config": json.loads(CONFIG), "gptrs.kind": "gpt",
@@ -140,7 +141,7 @@ out.valid("config_untagged_kind_number.bin", one(json.dumps({"kind": 7, **GPT}))
           attrs={"gptrs.kind": "gpt", "gptrs.config": {"kind": 7, **GPT}})
 out.valid("config_placeholder.bin", one(tagged("unknown", {})), attrs={"gptrs.kind": "unknown"})
 
-# ------------------------------------------------------------ files that lie here already
+# ------------------------------------------------------------ files that exist already
 out.reject("bad_magic.bin", None, UNSUPPORTED, 0, "unrecognised file format")
 out.reject("trunc_7.bin", None, SHORT, 7, "only 7 bytes")
 out.reject("trunc_11.bin", None, SHORT, 11, "5 bytes are missing")
@@ -169,7 +170,8 @@ def patched(data, at, code, *numbers):
 
 for name, value in (("0", 0), ("3", 3), ("max", 0xFFFFFFFF)):
     out.reject("version_%s.bin" % name, patched(one(), 8, "I", value), UNSUPPORTED, 8, "version %d" % value)
-# Read as version 1, the length of the index is a count of tensors, and the first a count a name.
+# Read as version 1, the length of the index is a number of tensors, and the number of tensors is
+# the length of a name.
 out.reject("version_1_for_2.bin", patched(one(), 8, "I", 1), SHORT, None, "tensor")
 out.reject("config_len_past_file.bin", patched(one(), 12, "I", 1000), SHORT, 128, "inside the config")
 out.reject("config_len_max.bin", patched(one(), 12, "I", 0xFFFFFFFF), LIMIT, 16, "4294967295 bytes")
@@ -202,7 +204,7 @@ out.reject("offset_max_empty.bin", said(shape=[0, 1], data=b"", offset=(1 << 64)
 out.reject("offset_one_past.bin", said(offset=START + 1), SHORT, START + 16, "1 byte is missing", "opens")
 out.reject("offset_in_index.bin", said(offset=START - 1), BAD, START - 1, "inside the header", "opens")
 
-# ------------------------------------------------------------ what an index says
+# ------------------------------------------------------------ wrong indexes
 out.reject("tag_4.bin", said(tag=4), UNSUPPORTED, TAG, "type tag 4")
 out.reject("tag_max.bin", said(tag=0xFFFFFFFF), UNSUPPORTED, TAG, "type tag 4294967295")
 out.reject("name_not_utf8.bin", said(name=b"a\xffb"), BAD, NAME + 1, "not UTF-8")
@@ -253,9 +255,9 @@ for name, text in (("number", "1"), ("array", "[]"), ("overrides", '{"functional
     colon = whole.rindex(":") + 1 if ":" in text else 36
     config("runtime_" + name, whole, 16 + colon, "runtime")
 
-# ------------------------------------------------------------ version 1, cut and lying
+# ------------------------------------------------------------ version 1, cut or with wrong numbers
 V1 = checkpoint_v1(CONFIG, [tensor("w", "f32", [2, 2]), tensor("v", "f32", [1])])
-RECORD = 46  # of w: its length stands at 76, its data at 84, the record of v at 100
+RECORD = 46  # for w: its length is at 76, its data at 84, the record of v at 100
 assert V1[84:100] == values("f32", 4) and len(V1) == 100 + 4 + 1 + 4 + 8 + 4 + 1 + 8 + 4
 for cut, offset, message, code in ((42, 42, "inside the header", SHORT), (45, 45, "inside the header", SHORT),
                                    (46, 46, "tensor 1 of 2", SHORT), (49, 49, "tensor 1 of 2", SHORT),
@@ -269,14 +271,14 @@ out.reject("v1_name_len_max.bin", patched(V1, RECORD, "I", 0xFFFFFFFF), SHORT, l
 out.reject("v1_rank_max.bin", patched(V1, RECORD + 5, "I", 0xFFFFFFFF), SHORT, len(V1), "tensor 1 of 2")
 out.reject("v1_length_huge.bin", patched(V1, 76, "Q", 1 << 62), BAD, RECORD, "4611686018427387904 bytes")
 out.reject("v1_length_max.bin", patched(V1, 76, "Q", (1 << 64) - 1), BAD, RECORD, "18446744073709551615 bytes")
-# Lenient goes on from there and finds what looks like one more tensor.
+# A lenient reader continues there and finds bytes that look like one more tensor.
 out.reject("v1_length_short.bin", patched(V1, 76, "Q", 12), BAD, RECORD, "has 12 bytes", "opens")
 out.reject("v1_count_3.bin", patched(V1, 42, "I", 3), SHORT, 134, "tensor 3 of 3")
 out.reject("v1_tag.bin", patched(V1, 71, "I", 9), UNSUPPORTED, 71, "type tag 9")
 
 # ------------------------------------------------------------ written again
 OWN = CONFIG[:-1] + ',"tenfold.metadata":{"author":"J\u00f6rg","n":"1"}}'
-# A bare config of version 1 is wrapped, so that today's gpt.rs opens the file.
+# A bare config of version 1 is wrapped, so that the current gpt.rs opens the file.
 WRAPPED = {name: '{"kind":"gpt","config":%s}' % json.dumps(GPT) for name in ("v1_gpt_small.bin", "v1_empty.bin")}
 for name, entry in sorted(out.expect["valid"].items()):
     if not entry["lenient"]:

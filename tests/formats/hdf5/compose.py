@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""HDF5 composed by hand, from its description: version 2 of superblock and headers (Python's own library only)."""
+"""Makes HDF5 files from their description: version 2 of superblock and headers (Python's own library only)."""
 import struct
 
 NOWHERE = 2**64 - 1
@@ -7,7 +7,7 @@ SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def lookup3(data):
-    """Bob Jenkins' hashlittle() with 0."""
+    """Bob Jenkins' hashlittle() with initial value 0."""
     def rot(x, k):
         return (x << k | x >> 32 - k) & 0xFFFFFFFF
     a = b = c = 0xDEADBEEF + len(data) & 0xFFFFFFFF
@@ -104,13 +104,13 @@ def superblock(root, end, version=2, sizes=(8, 8), flags=0, base=0):
 
 
 def file(parts, end=None, root=48, **more):
-    """The superblock and what follows it."""
+    """The superblock and the bytes after it."""
     body = b"".join(parts)
     return superblock(root, 48 + len(body) if end is None else end, **more) + body
 
 
 def one(*messages, name=b"w", root=(), behind=b"", **more):
-    """A file of one dataset, whose header follows the root's."""
+    """A file of one dataset, whose header follows the header of the root."""
     first = header(GROUP, link(name, 0), *root)
     first = header(GROUP, link(name, 48 + len(first)), *root)
     return file([first, header(*messages), behind], **more)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Structures of HDF5 that lie outside of headers, composed by hand: indexes of chunks, B-trees of version 2, heaps."""
+"""Structures of HDF5 that are outside of headers, made from their description: indexes of chunks, B-trees of version
+2, heaps."""
 from compose import *
 
-START = 2048  # where the first of them is, behind all headers
+START = 2048  # the place of the first of them, after all headers
 
 
 class Room:
-    """What is behind the headers."""
+    """The bytes after the headers."""
 
     def __init__(self):
         self.bytes = b""
@@ -17,13 +18,13 @@ class Room:
         return START + len(self.bytes) - len(data)
 
     def file(self, *messages, root=(), **more):
-        """One dataset, and the room behind it."""
+        """One dataset, and the structures after it."""
         bare = len(one(*messages, root=root))
         assert bare <= START, bare
         return one(*messages, root=root, behind=bytes(START - bare) + self.bytes, **more)
 
     def group(self, *messages):
-        """The root alone, and the room behind it."""
+        """The root alone, and the structures after it."""
         first = header(*messages)
         return file([first, bytes(START - 48 - len(first)), self.bytes])
 
@@ -60,7 +61,7 @@ def elements(entries, width, n):
 
 
 def bits(flags):
-    """A bit for each, the highest first."""
+    """One bit for each, the highest bit first."""
     out = bytearray((len(flags) + 7) // 8)
     for i, flag in enumerate(flags):
         out[i // 8] |= flag << 7 - i % 8
@@ -68,7 +69,7 @@ def bits(flags):
 
 
 def pages(entries, width, n, page_bits):
-    """(which pages are there, their bytes): one without entries was never written."""
+    """(which pages were written, their bytes): a page without entries was never written."""
     page = 1 << page_bits
     flags, out = [], b""
     for i in range(0, n, page):
@@ -82,7 +83,7 @@ def pages(entries, width, n, page_bits):
 
 
 def fixed_array(room, entries, width=0, page_bits=10, n=None):
-    """The parameters of the layout."""
+    """The parameters of the layout message."""
     n, size = len(entries) if n is None else n, 12 + width if width else 8
     client = 1 if width else 0
     at = START + len(room.bytes) + -len(room.bytes) % 8
@@ -141,7 +142,7 @@ def tree1(room, entries, rank, level=0):
     def key(offsets, stored=0, mask=0):
         return struct.pack("<II", stored, mask) + struct.pack(f"<{rank + 1}Q", *offsets, 0)
     body = b"".join(key(*e[:3]) + struct.pack("<Q", e[3]) for e in entries) + key([2**40] * rank)
-    room_of_all = 24 + 65 * (16 + 8 * rank) + 64 * 8  # libhdf5 reads a node with all that it may hold
+    room_of_all = 24 + 65 * (16 + 8 * rank) + 64 * 8  # libhdf5 reads a node in its full size
     return room.put((b"TREE" + struct.pack("<BBHQQ", 1, level, len(entries), NOWHERE, NOWHERE) + body).ljust(room_of_all, b"\0"))
 
 
@@ -179,7 +180,8 @@ def tree2(room, kind, records, node, depth=0):
 
 
 class Heap:
-    """A fractal heap: two blocks a row, of 64 and 64, then 128 bytes; beyond 128 they are tables. Objects go where they are told."""
+    """A fractal heap: two blocks in a row, of 64 and 64, then of 128 bytes; larger ones are tables. The caller decides
+    where objects are."""
     BITS, WIDTH, FIRST, DIRECT = 16, 2, 64, 128
 
     def __init__(self, room, id_length=7, rows=4, huge=NOWHERE, filters=0, version=0):
@@ -203,7 +205,7 @@ class Heap:
         return self.room.put(bytes(block)) if used else NOWHERE
 
     def table(self, at, offset, rows):
-        """(address, the offset behind it)"""
+        """(address, the offset after it)"""
         first, children = offset, []
         for row in range(rows):
             size = self.FIRST << max(0, row - 1)
@@ -219,7 +221,7 @@ class Heap:
         return self.room.put(summed(b"FHIB" + struct.pack("<BQH", 0, at, first) + struct.pack(f"<{len(children)}Q", *children))), offset
 
     def close(self):
-        """The address of its head."""
+        """The address of its header."""
         at = self.room.put(bytes(146))
         root = self.table(at, 0, self.rows)[0] if self.rows else self.direct(at, 0, self.FIRST)
         numbers = [0, self.huge] + [0] * 10

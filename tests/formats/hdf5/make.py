@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of HDF5 and what is expected of them. Files of h5py need that package; without it they stay as they are."""
+"""Makes the fixtures of HDF5, and the expected results. Files of h5py need that package; without it they are not made
+again."""
 import hashlib
 import json
 import pathlib
@@ -73,14 +74,14 @@ def make_rejected():
         reject(f"superblock_{at}.h5", good[:at] + bytes([good[at] ^ 1]) + good[at + 1:], [BAD, UNSUPPORTED][at == 9], None, "")
     reject("version_9.h5", good[:8] + b"\x09" + good[9:], UNSUPPORTED, 8, "version 9")
     reject("root_sum.h5", good[:60] + bytes([good[60] ^ 1]) + good[61:], BAD, 48, "checksum")
-    # One object of several: the rest is read.
+    # One of several objects: the others are read.
     first = header(GROUP, link(b"a", 0), link(b"w", 0))
     ours = header(space(4), datatype(), compact(struct.pack("<4f", 1, 2, 3, 4)))
     first = header(GROUP, link(b"a", 48 + len(first)), link(b"w", 48 + len(first) + len(ours)))
     both = file([first, ours, ours])
     at = 48 + len(first) + 20
     reject("object_sum.h5", both[:at] + bytes([both[at] ^ 1]) + both[at + 1:], BAD, 48 + len(first), "checksum", "opens")
-    # 8 TiB, of which nothing is stored: only slices are read.
+    # 8 TiB, none of which is stored: only slices are read.
     fill = message(5, struct.pack("<BBIf", 3, 0x2A, 4, 3))
     reject("bomb.h5", one(space(2**21, 2**20), datatype(), fill, layout(NOWHERE, 0)), UNSUPPORTED, None, "read slices", "opens")
     reject("sizes_4.h5", file([header(GROUP)], sizes=(4, 4)), UNSUPPORTED, 0, "addresses have 4")
@@ -99,7 +100,7 @@ def make_rejected():
 
 
 def put_chunks(room, data, size):
-    """Chunks of a row of bytes, each at its place: their addresses."""
+    """Puts chunks of a row of bytes, each at its own place; returns their addresses."""
     return [room.put(data[i:i + size].ljust(size, b"\0")) for i in range(0, len(data), size)]
 
 
@@ -126,7 +127,7 @@ def make_chunked():
     def records(entries, w):
         return [element(e, w) + struct.pack("<Q", i) for i, e in enumerate(entries)]
     both("tree2", NOWHERE, lambda room, e, w: struct.pack("<IBBQ", 64, 100, 40, tree2(room, 11 if w else 10, records(e, w), 64, 3)), 5)
-    # Pages that were never written, and blocks that are not there, hold the fill value.
+    # Pages that were never written, and blocks that do not exist, have the fill value.
     holes = row[:16] + bytes(4 * 15) + row[4 * 19:]
     told_holes = [tensor("w", "f32", [n], holes)]
     room = Room()
@@ -137,7 +138,7 @@ def make_chunked():
     entries = [a if i < 4 or i >= 19 else NOWHERE for i, a in enumerate(put_chunks(room, row, 4))]
     rest = extensible_array(room, entries)
     valid("extensible_holes.h5", room.file(growing([n], [NOWHERE]), datatype(), chunks4(4, rest, 1, 4)), told_holes)
-    # The axis that grows comes first in the numbers of chunks, and they count the largest shape.
+    # The numbers of chunks begin with the axis that grows, and follow the largest shape.
     grid = struct.pack("<6f", *range(6))
     room = Room()
     places = put_chunks(room, b"".join(grid[4 * i:4 * i + 4] for i in (0, 3, 1, 4, 2, 5)), 4)
@@ -151,13 +152,14 @@ def make_chunked():
     rest = struct.pack("<Q", room.put(grid))
     valid("single.h5", room.file(space(6), datatype(), chunks4(1, rest, 6, 4)), [tensor("w", "f32", [6], grid)])
     valid("single_none.h5", Room().file(space(6), datatype(), chunks4(1, struct.pack("<Q", NOWHERE), 6, 4)), [tensor("w", "f32", [6], bytes(24))])
-    # B-tree 1 of two levels; a chunk beyond the shape is left over, one beside the grid ignored with a word.
+    # B-tree 1 of two levels. A chunk beyond the shape is ignored; for one beside the grid there is a
+    # warning, too.
     room = Room()
     at = put_chunks(room, grid, 8)
     low = [tree1(room, [([0], 8, 0, at[0]), ([2], 8, 0, at[1])], 1), tree1(room, [([4], 8, 0, at[2]), ([5], 8, 0, at[2]), ([6], 8, 0, at[2])], 1)]
     tree = tree1(room, [([0], 8, 0, low[0]), ([4], 8, 0, low[1])], 1, level=1)
     valid("tree1.h5", room.file(space(6), datatype(), chunks3(tree, 2, 4)), [tensor("w", "f32", [6], grid)], warnings=1)
-    # An edge that is stored without filters, and a mask that skips one.
+    # A chunk at the edge that is stored without filters, and a mask that skips a filter.
     room = Room()
     entries = [(room.put(zlib.compress(grid[:16])), len(zlib.compress(grid[:16])), 0), (room.put(grid[16:] + bytes(8)), 16, 0)]
     rest = fixed_array(room, entries, 2)
@@ -169,7 +171,7 @@ def make_chunked():
 
 
 def make_filters():
-    """Registered filters, each over one chunk of 300 bytes: what they give is known without their libraries."""
+    """Registered filters, each with one chunk of 300 bytes. Their output is known without their libraries."""
     data = bytes(i % 7 for i in range(300))
     zstd = b"\x28\xb5\x2f\xfd\x60" + struct.pack("<H", 300 - 256) + struct.pack("<I", 300 << 3 | 1)[:3] + data
     blosc = struct.pack("<4B3I", 2, 1, 0x02, 1, 300, 300, 316) + data
@@ -196,7 +198,8 @@ def make_filters():
 
 
 def make_dense():
-    """Links and attributes in fractal heaps: in blocks of all rows, in tables below tables, tiny, huge."""
+    """Links and attributes in fractal heaps: in blocks of all rows, in tables within tables, tiny,
+    huge."""
     four = struct.pack("<4f", 1, 2, 3, 4)
     names = [b"a", b"b", b"c", b"d", b"e"]
     for id_length in (7, 20):
@@ -206,7 +209,7 @@ def make_dense():
         far = room.put(bodies[4])
         huge = tree2(room, 1, [struct.pack("<QQQ", room.put(b"?"), 1, 1), struct.pack("<QQQ", far, len(bodies[4]), 2)], 64)
         heap = Heap(room, id_length, huge=huge)
-        # In the first block, the second of its row, the third row, a table below the table.
+        # In the first block, the second of its row, the third row, a table within the table.
         ids = [heap.managed(offset, body) for offset, body in zip((15, 100, 300, 720), bodies)]
         if id_length == 20:
             ids[0] = heap.tiny(bodies[0])
@@ -248,7 +251,7 @@ def make_damaged_structures():
         return change
 
     def anew(magic, by, to, size):
-        """Another value, and the checksum made to match."""
+        """Changes a value, and corrects the checksum."""
         def change(data):
             at = data.index(magic)
             head = data[at:at + by] + to + data[at + by + len(to):at + size]
@@ -303,7 +306,7 @@ def make_damaged_structures():
     one_heap("btree_kind", "kind 6", change=anew(b"BTHD", 5, b"\6", 34))
     one_heap("btree_node_kind", "another kind", change=lambda d: d[:d.index(b"BTLF")] + summed(b"BTLF\0\6" + d[d.index(b"BTLF") + 6:d.index(b"BTLF") + 17])
              + d[d.index(b"BTLF") + 21:])
-    one_heap("btree_records", "claims 255 records", change=anew(b"BTHD", 24, b"\xff\0", 34))
+    one_heap("btree_records", "has 255 records, but at most 4 fit", change=anew(b"BTHD", 24, b"\xff\0", 34))
 
 
 def make_h5py():

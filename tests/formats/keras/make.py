@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of Keras 3's archives and what is expected of them (Python's own library only)."""
+"""Makes the fixtures of Keras 3's archives, and the expected results (Python's own library only)."""
 import hashlib
 import io
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of .npy and what is expected of them (Python's own library only).
+"""Makes the fixtures of .npy, and the expected results (Python's own library only).
 
-valid/real_* lie here already: numpy 2.4 and ml_dtypes 0.6 wrote them. All else is composed below from the
-format's description (numpy/lib/format.py).
+The files valid/real_* exist already: numpy 2.4 and ml_dtypes 0.6 wrote them. This script makes all others
+from the format's description (numpy/lib/format.py).
 """
 import ast
 import hashlib
@@ -30,7 +30,7 @@ def missing(n):
 
 
 def header(descr, shape, fortran=False):
-    """The dict as numpy.save() prints it, with the room for growth."""
+    """The dict as numpy.save() prints it, with the space for growth."""
     text = f"{{'descr': {descr!r}, 'fortran_order': {fortran}, 'shape': {shape!r}, }}"
     if shape:
         text += " " * (21 - len(str(shape[-1 if fortran else 0])))
@@ -58,14 +58,14 @@ def array(descr, shape, fortran=False, width=None, **more):
     return file(header(descr, shape, fortran), data, **more)
 
 
-# ------------------------------------------------------------------- expecting
+# ------------------------------------------------------------------- expected results
 
 def turned(data, width):
     return b"".join(data[i:i + width][::-1] for i in range(0, len(data), width))
 
 
 def rows_first(data, shape, width):
-    """Elements whose columns come first, in the order of rows."""
+    """Puts elements that are stored by columns in the order of rows."""
     steps = [math.prod(shape[:d]) for d in range(len(shape))]
     out = b""
     for i in range(math.prod(shape)):
@@ -86,7 +86,8 @@ def width_of(descr):
 
 
 def told(descr):
-    """Of a descriptor in numpy's own spelling: our type, its width, dimensions behind, bytes to turn, attribute."""
+    """For a descriptor in numpy's spelling: our type, its width, further dimensions, how many bytes to reverse, the
+    attribute."""
     if isinstance(descr, list):
         return "u8", width_of(descr), [width_of(descr)], 1, repr(descr)
     code, big = descr[1:], descr[0] == ">"
@@ -107,7 +108,8 @@ def told(descr):
 
 
 def described(data, canonical=True, same_as=None):
-    """What a sound file says, by Python's own reader of literals. same_as: the descriptor in numpy's spelling."""
+    """The content of a valid file, by Python's own reader of literals. same_as: the descriptor in numpy's
+    spelling."""
     major = data[6]
     prefix = 10 if major == 1 else 12
     n, = struct.unpack_from("<H" if major == 1 else "<I", data, 8)
@@ -142,7 +144,7 @@ def valid(name, data=None, warnings=0, lenient=False, tensor=None, **more):
 
 
 def odd(name, text, data=filled(24), **more):
-    """A header that numpy takes and would not have written."""
+    """A header that numpy reads, but would not write."""
     valid(name, file(text, data, align=more.pop("align", 0), major=more.pop("major", 1)), canonical=False, **more)
 
 
@@ -153,7 +155,7 @@ def reject(name, data, code, offset, message, lenient="rejects"):
 
 
 def wrong(name, text, where, message, code=BAD, lenient="rejects", major=1, data=bytes(24), skip=0):
-    """A header that is wrong where this stands in its text (or at that number)."""
+    """A header with a fault at this text in it (or at that offset)."""
     raw = text if isinstance(text, bytes) else text.encode("utf-8" if major == 3 else "latin1")
     at = where if isinstance(where, int) else raw.index(where.encode("latin1")) + skip
     reject(name, file(raw, data, major, align=0), code, (10 if major == 1 else 12) + at, message, lenient)
@@ -391,7 +393,7 @@ def reject_types():
     reject("object_field", file(header([("a", "<i4"), ("b", "|O")], (1,)), pickled), UNSUPPORTED, 128, "object array: a pickle", "opens")
     reject("object_without_pickle", file(header("|O", (1,))), UNSUPPORTED, 128, "object array: a pickle", "opens")
     data = array("|b1", (3,))[:-1] + b"\2"
-    reject("bool_of_2", data, BAD, len(data) - 1, "bool", "opens")  # verify says it
+    reject("bool_of_2", data, BAD, len(data) - 1, "bool", "opens")  # verify reports it
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of .npz and what is expected of them (Python's own library only).
+"""Makes the fixtures of .npz, and the expected results (Python's own library only).
 
-Archives are composed by Python's zipfile, arrays by the maker of .npy fixtures beside this one. valid/real_*
-lie here already: numpy 2.4 wrote them.
+Python's zipfile makes the archives, ../npy/make.py the arrays. The files valid/real_* exist already:
+numpy 2.4 wrote them.
 """
 import importlib.util
 import io
@@ -27,7 +27,7 @@ expect = {"valid": {}, "reject": {}}
 # ------------------------------------------------------------------- composing
 
 class Pipe(io.BytesIO):
-    """Cannot go back, so sizes follow the data."""
+    """A file that cannot be sought, so sizes follow the data."""
 
     def seekable(self):
         return False
@@ -52,7 +52,7 @@ def archive(members, method=zipfile.ZIP_STORED, out=None, comment=b"", force=Tru
 
 
 def at(data, signature, nth=0):
-    """Where the n-th record of the kind begins."""
+    """The offset of the n-th record of that kind."""
     place = -1
     for _ in range(nth + 1):
         place = data.index(signature, place + 1)
@@ -67,7 +67,7 @@ HEADER, ENTRY, END = b"PK\3\4", b"PK\1\2", b"PK\5\6"
 PLAIN = archive([("a.npy", A), ("b.npy", B)])
 
 
-# ------------------------------------------------------------------- expecting
+# ------------------------------------------------------------------- expected results
 
 def tensor(name, data, **more):
     told = dict(npy.described(data, **more), name=name)
@@ -125,7 +125,7 @@ def make_valid():
     valid("other_members_deflated", archive([("readme.txt", b"hello" * 100), ("a.npy", A)], DEFLATED), [tensor("a", A)],
           compress="deflate")
     valid("name_utf8", archive([("é日.npy", A)]), [tensor("é日", A)])
-    old = archive([("aé.npy", A)])  # the same bytes without the flag are of code page 437
+    old = archive([("aé.npy", A)])  # without the flag, the same bytes are in code page 437
     old = patched(patched(old, at(old, HEADER) + 6, "<H", 0), at(old, ENTRY) + 8, "<H", 0)
     valid("name_cp437", old, [tensor("a├⌐", A)])
     valid("name_long", archive([("n" * 65531 + ".npy", A)]), [tensor("n" * 65531, A)])
@@ -189,7 +189,7 @@ def reject_archives():
     reject("no_array_short", archive([("a.npy", b"")]), BAD, None, "is not an array", "opens")
     crc = bytearray(PLAIN)
     crc[head + 30 + 5 + 20 + 130] ^= 1
-    reject("crc", bytes(crc), "TNF_EDIGEST", head + 30 + 5 + 20 + 128, "crc32", "opens")  # verify says it
+    reject("crc", bytes(crc), "TNF_EDIGEST", head + 30 + 5 + 20 + 128, "crc32", "opens")  # verify reports it
     text = archive([("a.npy", A), ("readme.txt", b"hello")]).replace(b"hello", b"hellp")
     reject("crc_other", text, "TNF_EDIGEST", None, "'readme.txt' does not match its crc32", "opens")
     broken = archive([("a.npy", A)], DEFLATED)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of ONNX and what is expected of them (Python's own library only).
+"""Makes the fixtures of ONNX, and the expected results (Python's own library only).
 
-Messages are composed field by field from the numbers in onnx.proto.
+Messages are made field by field from the numbers in onnx.proto.
 """
 import hashlib
 import json
@@ -182,9 +182,9 @@ def make_reject():
     reject("typed_short", model(graph(init("w", [4], data=(text(4, bytes(8)),)))), BAD, None, "4 values are expected, but there are 2")
     reject("both", model(graph(init("w", [2], data=(text(4, bytes(8)) + text(9, bytes(8)),)))), BAD, None, "both raw and typed data")
     reject("two_typed", model(graph(init("w", [2], data=(text(4, bytes(8)) + text(7, b"\1\1"),)))), BAD, None, "two kinds of data")
-    reject("other_field", model(graph(init("w", [2], data=(text(7, b"\1\1"),)))), BAD, None, "are in the wrong field, 7")
-    reject("raw_twice", model(graph(init("w", [2], behind=text(9, bytes(8))))), BAD, None, "two raw data")
-    reject("name_twice", model(graph(init("w", [2], behind=text(8, "v")))), BAD, None, "two names")
+    reject("other_field", model(graph(init("w", [2], data=(text(7, b"\1\1"),)))), BAD, None, "are in field 7")
+    reject("raw_twice", model(graph(init("w", [2], behind=text(9, bytes(8))))), BAD, None, "its raw data twice")
+    reject("name_twice", model(graph(init("w", [2], behind=text(8, "v")))), BAD, None, "its name twice")
     reject("dim_negative", model(graph(init("w", [-1], data=bytes(4)))), BAD, None, "a dimension is -1")
     reject("dims_wrap", model(graph(init("w", [2 ** 32, 2 ** 32], data=b""))), BAD, None, "2^64")
     for t in (0, 8, 29, 99):
@@ -205,7 +205,7 @@ def make_reject():
     reject("deep", model(nested), LIMIT, None, "64 deep")
     reject("sparse_outside", model(graph(text(15, text(1, tensor("s", [1])) + text(2, tensor("", [1], 7, struct.pack("<q", 12))) + num(3, 3) + num(3, 4)))),
            BAD, None, "outside")
-    reject("sparse_no_indices", model(graph(text(15, text(1, tensor("s", [1])) + num(3, 3)))), BAD, None, "lacks a part")
+    reject("sparse_no_indices", model(graph(text(15, text(1, tensor("s", [1])) + num(3, 3)))), BAD, None, "has no values or no indices")
     reject("group", model(graph(init("w", [1]), varint(30 << 3 | 3))), BAD, None, "wire type 3")
     reject("varint_long", num(1, 10) + b"\x28" + b"\xff" * 10 + text(7, graph()), BAD, 3, "more than 64 bits")
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of Orbax and what is expected of them (Python's own library only).
+"""Makes the fixtures of Orbax, and the expected results (Python's own library only).
 
-Checkpoints are zip archives, so that each is one file, and a few folders.
+Most checkpoints are zip archives, so that each is one file; a few are directories.
 """
 import hashlib
 import json
@@ -81,21 +81,23 @@ def make_valid():
 
 
 def make_chunked():
-    """Eight chunks of 512 bytes, in a file of the database: a slice reads those that it needs."""
+    """Eight chunks of 512 bytes, in a file of the database. A slice reads only the chunks that it
+    needs."""
     rows = [f32(*range(128 * i, 128 * i + 128)) for i in range(8)]
     entries = [(b"w/.zarray", zarray([8, 128], [1, 128]))] + [(b"w/%d.0" % i, (0, 512 * i, 512)) for i in range(8)]
     valid("chunked.orbax.zip", flat(entries, data=b"".join(rows)), [tensor("w", "f32", [8, 128], b"".join(rows))])
 
 
 def make_deep():
-    """Two heights above the leaves, packed nodes, files whose bases are inherited, keys that share their beginnings."""
+    """Two heights above the leaves, packed nodes, inherited base paths of files, keys with common prefixes."""
     entries, tensors = [], []
     for i in range(12):
         data = f32(i, i + 0.5)
         entries.append((b"layer.%02d/.zarray" % i, zarray([2], [2])))
         entries.append((b"layer.%02d/0" % i, data))
         tensors.append(tensor("layer.%02d" % i, "f32", [2], data))
-    # Keys of a leaf are relative to "layer.", which its parent hands down; its file to "ocdbt.process_0/".
+    # Keys of a leaf are relative to "layer.", the prefix that its parent gives; its file is relative to
+    # "ocdbt.process_0/".
     parts = [[(k[6:], v) for k, v in entries[i:i + 6]] for i in range(0, 24, 6)]
     data, children = b"", []
     for part in parts:
@@ -107,7 +109,7 @@ def make_deep():
         node = frame(NODE, zstd(leaf(values, table)), packed=1)
         children.append((b"layer." + part[0][0], 6, 0, len(data), len(node), len(part)))
         data += node
-    # The values of all leaves are those of the first: what they hold is told accordingly.
+    # All leaves use the values of the first leaf; the expected tensors follow from this.
     values = f32(0, .5, 1, 1.5, 2, 2.5)
     tensors = [tensor("layer.%02d" % i, "f32", [2], values[8 * (i % 3):8 * (i % 3) + 8]) for i in range(12)]
     table = files(b"ocdbt.process_0/d/n", base=[16])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""OCDBT databases and Orbax checkpoints composed by hand, from their description (Python's own library only)."""
+"""OCDBT databases and Orbax checkpoints, made from their description (Python's own library only)."""
 import io
 import json
 import struct
@@ -31,7 +31,7 @@ def varint(*values):
 
 
 def zstd(data):
-    """A frame of one block that is stored."""
+    """A frame of one stored block."""
     assert 256 <= len(data) < 65536 + 256
     return b"\x28\xb5\x2f\xfd\x60" + struct.pack("<H", len(data) - 256) + struct.pack("<I", len(data) << 3 | 1)[:3] + data
 
@@ -44,7 +44,7 @@ def frame(magic, body, version=0, packed=0, size=None):
 
 
 def shared(names):
-    """(prefix lengths, suffixes) of texts, each from the one before."""
+    """(prefix lengths, suffixes) of texts; a prefix is common with the text before."""
     prefix, suffix, before = [], [], b""
     for name in names:
         n = 0
@@ -116,6 +116,6 @@ def metadata(*paths):
 
 
 def flat(entries, more=None, data=b"", **how):
-    """A database of one leaf in d/n; `data` lies in front of it, and entries may point there as file 0."""
+    """A database of one leaf in d/n. `data` are before the leaf; entries may refer to them as file 0."""
     node = frame(NODE, leaf(entries, files(b"d/n")))
     return {"manifest.ocdbt": manifest([(1, 0, 0, len(data), len(node), len(entries))], files(b"d/n"), **how), "d/n": data + node, **(more or {})}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of Paddle's parameters and what is expected of them (Python's own library only).
+"""Makes the fixtures of Paddle's parameters, and the expected results (Python's own library only).
 
-Pickles are made by Python's own pickler, over stand-ins for the names that NumPy's arrays have in them.
+Python's own pickler makes the pickles. Classes of this script replace those of NumPy's arrays.
 """
 import hashlib
 import io

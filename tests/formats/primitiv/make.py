@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of primitiv and what is expected of them.
+"""Makes the fixtures of primitiv, and the expected results.
 
-The files that are named in upstream/*.json lie in valid/ already: primitiv 0.4.0 wrote them (those
-of a bare Shape or Tensor were put together with its MessagePack writer, for it has no function that
-saves one), and the JSON says what is in them. All else is composed below from the description.
-probe_* are edge cases; what primitiv itself does with most of them was observed on these very bytes
-(those in NOT_OBSERVED were not: they follow what the description says of it).
+The files that upstream/*.json names exist in valid/ already: primitiv 0.4.0 wrote them (those of a
+bare Shape or Tensor were made with its MessagePack writer, since it has no function that saves
+one). The JSON files have their content. This script makes all others from the description. probe_*
+are edge cases. For most of them, the expected result is what primitiv does with the same bytes; for
+those in NOT_OBSERVED, it follows from the description.
 """
 import base64
 import hashlib
@@ -102,7 +102,7 @@ def file(kind, content):
     return u32(0) + u32(1) + u32(kind) + content
 
 
-# ---------------------------------------------------------------- reading, for the expectations
+# ---------------------------------------------------------------- reading, for the expected results
 class Reader:
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -175,7 +175,7 @@ def join(path):
 
 
 def row_major(dims, data):
-    """Column-major elements of four bytes, turned."""
+    """Column-major elements of four bytes, in the order of rows."""
     strides, step = [], 1
     for d in dims:
         strides.append(step)
@@ -203,7 +203,7 @@ def described_parameter(name, p, **attrs):
 
 
 def shortest(bits):
-    """The number that a float of 32 bits is shown as: the shortest that gives it again."""
+    """The number that is shown for a float of 32 bits: the shortest that gives the same float."""
     value = struct.unpack(">f", bits)[0]
     for digits in range(1, 10):
         again = float("%.*g" % (digits, value))
@@ -300,11 +300,12 @@ for path in sorted((HERE / "upstream").glob("*.json")):
     data = (HERE / "valid" / name).read_bytes()
     check_upstream(data, json.loads(path.read_text()))
     expect["valid"][name] = expectation(data)
-# Its JSON is 280 KiB long and is not kept; the file was compared with it once, by check_upstream().
+# Its JSON is 280 KiB long and is not in the repository; check_upstream() compared the file with it
+# once.
 name = "parameter_bin_65532_bytes.primitiv"
 expect["valid"][name] = expectation((HERE / "valid" / name).read_bytes())
 
-# ---------------------------------------------------------------- edges of what primitiv writes
+# ---------------------------------------------------------------- edge cases that primitiv writes
 ONE = tensor([], floats(1))
 FOUR = tensor([2, 2])
 SPECIAL = struct.pack("<8I", 0x7FC00000, 0x7F800001, 0xFFC12345, 0x80000000, 0x7F800000, 0xFF800000, 1, 0x807FFFFF)
@@ -325,7 +326,7 @@ valid("shape_8dims", file(SHAPE, shape([1, 2, 3, 4, 5, 6, 7, 0xFFFFFFFF], 0xFFFF
 ORDER = [[""], ["Z"], ["a", "b", "w"], ["a", "z"], ["a.b"], ["ab"], ["b", "n" * 40], ["b", "nul\0in"], ["z"],
          ["\u30d1\u30e9"]]
 valid("model_nested_order", file(MODEL, model(*((p, parameter(tensor([2], start=i))) for i, p in enumerate(ORDER)))))
-# Dots and backslashes inside names; in the order of paths, which is not that of the joined names.
+# Dots and backslashes within names, sorted by paths; the joined names would be sorted differently.
 ODD = sorted([["", ""], ["", "", ""], ["."], ["..", "."], ["\\"], ["\\", "\\"], ["\\."], ["\\\\", "x"], ["a", "b"], ["a\\", "b"],
               ["a\\b"], ["a\\.b"], ["a\\\\", ".b"], ["a\\.", "b"], ["a", "\\.b\\"], ["a@b"], ["a!", "b"], ["\x1b[31m"]])
 valid("model_odd_names", file(MODEL, model(*((p, parameter(tensor([2], start=i))) for i, p in enumerate(ODD)))))
@@ -338,7 +339,7 @@ valid("optimizer_map16", file(OPTIMIZER, optimizer(
     [(f"Custom.f{i}", (i - 7) / 3) for i in range(22)] + [("huge", 1e30)])))
 valid("optimizer_negative", file(OPTIMIZER, optimizer([], [("Adam.alpha", -0.5), ("", 1e-8)])))
 
-# ---------------------------------------------------------------- what primitiv reads, but does not write
+# ---------------------------------------------------------------- files that primitiv reads, but does not write
 START = len(file(PARAMETER, b""))
 valid("probe_p_dims_array16", file(PARAMETER, parameter(b"\xdc\0\2" + FOUR[1:])))
 valid("probe_p_dims_array32", file(PARAMETER, parameter(b"\xdd\0\0\0\2" + FOUR[1:])))
@@ -354,7 +355,7 @@ valid("probe_m_ok", file(MODEL, model(M_P, M_SM)))
 valid("probe_m_reversed", file(MODEL, model(M_SM, M_P)))
 valid("probe_m_missing", file(MODEL, model(M_P)))
 valid("probe_m_key_dotted", file(MODEL, model((["sm.p"], parameter(ONE)))))
-# Refused only by a model that has no such parameter.
+# Only a model that has no such parameter refuses it.
 valid("probe_m_key_submodel", file(MODEL, model((["sm"], parameter(ONE)))))
 TWO = tensor([], floats(2))
 valid("probe_m_unknown_first", file(MODEL, model((["x"], parameter(TWO)), M_P)))
@@ -366,7 +367,7 @@ valid("probe_o_empty", file(OPTIMIZER, optimizer([], [])))
 valid("probe_o_map16", file(OPTIMIZER, b"\xde\0\1" + text("Optimizer.epoch") + u32(7) + b"\xdf\0\0\0\0"))
 valid("probe_o_twice", file(OPTIMIZER, optimizer([("e", 7), ("e", 8)], [("a", 0.5), ("a", 1.0)])), warnings=2)
 
-# Names that are no text: what is listed then is looked at elsewhere.
+# Names that are not text: other tests check what is listed then.
 for name, data in (("probe_p_stat_bad_utf8", file(PARAMETER, parameter(FOUR, [(b"\xff\xfe", tensor([], floats(7)))]))),
                    ("model_path_bad_utf8", file(MODEL, model(([b"a", b"\xff"], parameter(ONE)))))):
     (HERE / "valid" / (name + ".primitiv")).write_bytes(data)
@@ -377,7 +378,7 @@ expect["valid"]["optimizer_bad_utf8.primitiv"] = {
     "format": "primitiv", "version": "0.1", "lenient": False, "warnings": 0, "tensors": [],
     "attrs": {"primitiv.uint_configs": {"$pairs": [[{"$bytes": base64.b64encode(b"\xff").decode()}, 1], ["e", 2]]},
               "primitiv.float_configs": {}}}
-# A statistic whose name a parameter has: it gets another.
+# A statistic with the name of a parameter: it gets another name.
 data = file(MODEL, model((["w"], parameter(tensor([2]), [("m", tensor([3])), ("n", tensor([4]))])),
                          (["w@m"], parameter(tensor([5])))))
 (HERE / "valid" / "model_stat_name_taken.primitiv").write_bytes(data)
@@ -444,7 +445,7 @@ reject("probe_o_swapped", file(OPTIMIZER, optimizer([], [])[:0] + mapping(1) + t
 reject("float_64_bits", file(OPTIMIZER, mapping(0) + mapping(1) + text("a") + b"\xcb" + bytes(8)), BAD, START + 4, "(0xcb)")
 reject("config_map_array", file(OPTIMIZER, array(0) + mapping(0)), BAD, START, "an array (0x90)")
 
-# ---------------------------------------------------------------- numbers that promise too much, files cut short
+# ---------------------------------------------------------------- numbers that are too large, files cut short
 reject("model_count_max", file(MODEL, u32(0xFFFFFFFF)), SHORT, START + 5, "ends")
 reject("stat_count_max", file(PARAMETER, FOUR + u32(0xFFFFFFFF)), SHORT, START + len(FOUR) + 5, "ends")
 reject("path_count_max", file(MODEL, u32(1) + b"\xdd\xff\xff\xff\xff" + bytes(9)), SHORT, START + 5, "4294967295 items")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes folders as torch.distributed.checkpoint has them and what is expected of them (Python's own library only).
+"""Makes directories as torch.distributed.checkpoint writes them, and the expected results (Python's own library
+only).
 
-valid/real_* lie here already: torch 2.15 wrote them, and real.json says what torch reads from them. All else is
-composed below, from opcodes and records as ../pytorch/make.py has them.
+The directories valid/real_* exist already: torch 2.15 wrote them, and real.json has what torch reads from them.
+This script makes all others from opcodes and records, with functions of ../pytorch/make.py.
 """
 import hashlib
 import importlib.util
@@ -83,7 +84,7 @@ def piece(shape, values, stride=None, storage=None, offset=0):
 
 
 def joined(*pieces):
-    """A file of several pieces, and where each lies in it."""
+    """A file of several pieces, and the place of each in it."""
     out, spans = b"", []
     for data in pieces:
         spans.append((len(out), len(data)))
@@ -91,7 +92,7 @@ def joined(*pieces):
     return out, spans
 
 
-# ------------------------------------------------------------------- expecting
+# ------------------------------------------------------------------- expected results
 
 def write(kind, name, files):
     folder = HERE / kind / name
@@ -117,7 +118,7 @@ W = list(range(6))
 
 
 def one(meta=None, info=None, data=None, key=None):
-    """A folder of one tensor w [2, 3], or with something else in one place."""
+    """A directory with one tensor w [2, 3], or with one thing replaced."""
     data = data if data is not None else piece((2, 3), W)
     meta = meta or tensor_of((2, 3), [chunk((0, 0), (2, 3))])
     info = info or where(FILE, 0, len(data))
@@ -131,7 +132,7 @@ def make_valid():
     state = dict_of({"dtype": named("torch", "float32"), "requires_grad": b"\x89"})
     valid("old_properties", one(tensor_of((2, 3), [chunk((0, 0), (2, 3))], state=state)), [w])
     valid("columns", one(data=piece((2, 3), None, (1, 2), (0, 3, 1, 4, 2, 5))), [w])
-    # Four blocks of a cube, two of them with strides of their own, and in the middle of their file.
+    # [2, 3, 4]: cut after the first index of the second dimension, and in the middle of the third
     cube = list(range(24))  # [2, 3, 4]: cut behind the first of the second dimension, and in the middle of the third
     blocks, places = [], {}
     for at, n in (((0, 0, 0), (2, 1, 2)), ((0, 0, 2), (2, 1, 2)), ((0, 1, 0), (2, 2, 2)), ((0, 1, 2), (2, 2, 2))):
@@ -144,10 +145,10 @@ def make_valid():
         places[place("w", None, at)] = where(FILE, *span)
     meta = tensor_of((2, 3, 4), [chunk(at, n) for at, n, _ in blocks])
     valid("cube", {".metadata": metadata({"w": meta}, places), FILE: data}, [("w", "f32", [2, 3, 4], floats(*cube))])
-    # The same by the number of the chunk alone.
+    # The same, with places that only have the number of the chunk.
     places = {place("w", i): where(FILE, *span) for i, span in enumerate(spans[1:])}
     valid("by_number", {".metadata": metadata({"w": meta}, places), FILE: data}, [("w", "f32", [2, 3, 4], floats(*cube))])
-    # Keys with dots and numbers, values, and a value that is not there.
+    # Keys with dots and numbers, values, and a missing value.
     value = checkpoint(b"\x80\x02" + dict_of({"lr": b"G" + struct.pack(">d", 0.5)}) + b".")
     data, spans = joined(piece((2, 3), W), value)
     bytes_ = thing("BytesStorageMetadata")
@@ -164,14 +165,15 @@ def make_valid():
 
 
 def flipped(folder, values):
-    """The same with a bit of these numbers changed."""
+    """The same with one bit of these numbers changed."""
     data = folder[FILE]
     at = data.index(floats(*values))
     return {**folder, FILE: data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]}
 
 
 def make_damaged():
-    """A bit of the data: of a chunk as it lies, of one that is gathered, of one that is put together with another."""
+    """One bit of the data changes: in a chunk that is used in place, in one that is gathered, in one that is joined
+    with another."""
     reject("flipped", flipped(one(), W), DIGEST, "do not match", "opens")
     reject("flipped_columns", flipped(one(data=piece((2, 3), None, (1, 2), (0, 3, 1, 4, 2, 5))), (0, 3, 1, 4, 2, 5)), DIGEST,
            "does not match its CRC", "opens")
@@ -216,7 +218,7 @@ def make_reject():
 
 
 def deflated(whole):
-    """The archive of a tensor, as another tool would zip it."""
+    """The archive of a tensor, as another tool would write it."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of PyTorch checkpoints and what is expected of them (Python's own library only).
+"""Makes the fixtures of PyTorch checkpoints, and the expected results (Python's own library only).
 
-valid/real_* lie here already: torch 2.15 and 1.13 wrote them, and real.json says what torch reads from them. All
-else is composed below, opcode by opcode and header by header.
+The files valid/real_* exist already: torch 2.15 and 1.13 wrote them, and real.json has what torch reads from
+them. This script makes all others, opcode by opcode and header by header.
 """
 import hashlib
 import json
@@ -60,7 +60,8 @@ def record(at, name, data, align=64, crc=True, method=0):
 
 
 def archive(records, root="archive", **more):
-    """A zip as torch writes it: sizes behind the data, zip64 end records always."""
+    """A zip archive as torch writes it: sizes follow the data, and there are always end records of
+    zip64."""
     out, central = b"", b""
     for name, data in records:
         name = f"{root}/{name}".encode() if root else name.encode()
@@ -91,7 +92,7 @@ def floats(*values):
     return struct.pack(f"<{len(values)}f", *values)
 
 
-# ------------------------------------------------------------------- expecting
+# ------------------------------------------------------------------- expected results
 
 def valid(name, data, tensors, version="zip", **more):
     (HERE / "valid" / name).write_bytes(data)
@@ -133,7 +134,8 @@ def make_valid():
     valid("root.pt", checkpoint(b"\x80\x02" + tensor("0", 6, (6,), (1,)) + b".", [("0", W)]), [("value", "f32", [6], W)])
     valid("object.pt", checkpoint(b"\x80\x02" + named("lib", "Model") + b")\x81}" + text("w") + tensor("0", 6, (6,), (1,)) + b"sb.",
                                   [("0", W)]), [("w", "f32", [6], W)], warnings=1)
-    # What has no tree is saved as a dict, and read again it has one, for the Parameter's sake.
+    # A file that has no tree is saved as a dict. When it is read again, it has a tree, because of
+    # the Parameter.
     parameter = named("torch._utils", "_rebuild_parameter") + tuple_of(
         tensor("0", 6, (2, 3), (3, 1)), b"\x88", named("collections", "OrderedDict") + b")R") + b"R"
     valid("parameter_no_tree.pt", checkpoint(tree(w=parameter, x=text("unknown") + b"Q"), [("0", W)]), [w], warnings=1)
@@ -154,11 +156,11 @@ def made(module, name, *args):
 
 
 def make_nested():
-    """Tensors where only a look at everything finds them."""
+    """Tensors that only a search through everything finds."""
     a, b = tensor("0", 6, (6,), (1,)), tensor("0", 6, (2,), (1,), 4)
     listed = [("a", "f32", [6], W), ("b", "f32", [2], W[16:])]
     pairs = [(text("a"), a), (text("b"), b)]
-    # Python 2 pickles every OrderedDict so.
+    # Python 2 pickles every OrderedDict like this.
     for name, module, kind, items in [
             ("python2_ordered.pt", "collections", "OrderedDict", list_of(*[list_of(*p) for p in pairs])),
             ("ordered_tuples.pt", "collections", "OrderedDict", tuple_of(*[tuple_of(*p) for p in pairs])),
@@ -180,7 +182,7 @@ def make_nested():
 
 
 def make_odd():
-    """One tensor of a kind that nobody knows, or none where its storage is: the others are read all the same."""
+    """One tensor is of an unknown kind, or is missing in the place of its storage: the others are still read."""
     ok, other = tensor("0", 6, (6,), (1,)), tensor("1", 6, (6,), (1,))
     w = ("w", "f32", [6], W)
     files = [("0", W), ("1", W)]

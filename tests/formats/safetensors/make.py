@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of safetensors and what is expected of them (Python's own library only).
+"""Makes the fixtures of safetensors, and the expected results (Python's own library only).
 
-valid/real_* lie here already: the safetensors package made them (make_real.py). All else is
-composed below from the format's description. Directories are sharded models.
+The files valid/real_* exist already: the safetensors package made them (make_real.py). This script
+makes all others from the format's description. Directories are sharded models.
 """
 import hashlib
 import json
@@ -39,7 +39,7 @@ def compact(value):
 
 
 def file(header, data=b"", n=None, align=8):
-    """A file with this header text (str, bytes, or an object to print), padded with blanks."""
+    """A file with this header text (str, bytes, or an object to print), padded with spaces."""
     if not isinstance(header, (str, bytes)):
         header = compact(header)
     text = header.encode() if isinstance(header, str) else header
@@ -56,7 +56,7 @@ def filled(n, start=0):
 
 
 def model(tensors, metadata=None, **more):
-    """tensors: (name, dtype, shape) in the order of data and header."""
+    """tensors: (name, dtype, shape), in the order of both data and header."""
     header, data = {}, b""
     if metadata is not None:
         header["__metadata__"] = metadata
@@ -69,10 +69,10 @@ def model(tensors, metadata=None, **more):
     return file(header, data, **more)
 
 
-# ------------------------------------------------------------------- expecting
+# ------------------------------------------------------------------- expected results
 
 def tensors_of(data):
-    """An independent reader for files that are known to be right: [(name, dtype, shape, bytes)]."""
+    """An independent reader for files that are known to be valid: [(name, dtype, shape, bytes)]."""
     n, = struct.unpack_from("<Q", data)
     header = json.loads(data[8:8 + n].decode())
     metadata = header.pop("__metadata__", None)
@@ -109,7 +109,7 @@ def reject(name, data, code, offset, message, lenient="rejects"):
 
 
 def reject_header(name, text, where, code, message, lenient="rejects", data=b"\0\0\0\0", skip=0):
-    """A header that is wrong at the place of `where` (or at that number) in its text."""
+    """A header with a fault at `where` in its text (or at that offset)."""
     raw = text.encode() if isinstance(text, str) else text
     at = where if isinstance(where, int) else raw.rindex(where.encode()) + skip
     reject(name, file(raw, data), code, 8 + at, message, lenient)
@@ -124,7 +124,8 @@ def directory(kind, name, files):
 
 
 def valid_shards(name, index, shards, warnings=0, metadata=None, lenient=False, order=None, problems=False):
-    """order: the tensors the model has, with the shard each comes from; the index by default."""
+    """order: the tensors of the model, each with the shard that it comes from; by default, those of
+    the index."""
     text = index if isinstance(index, str) else json.dumps(index, indent=2)
     directory("valid", name, {"model.safetensors.index.json": text, **shards})
     said = json.loads(text)
@@ -140,7 +141,7 @@ def valid_shards(name, index, shards, warnings=0, metadata=None, lenient=False, 
         attrs["safetensors.metadata"] = metadata
     expect["valid"][name] = {"format": "safetensors", "version": "", "lenient": lenient,
                              "warnings": warnings, "attrs": attrs, "tensors": described(tensors)}
-    if problems:  # they do not agree, as `verify` says
+    if problems:  # they differ, as `verify` reports
         expect["valid"][name]["problems"] = True
 
 
@@ -193,14 +194,14 @@ def make_valid():
                                                   "config": "{\"x\": [1, 2]}"}))
     valid("metadata_last", file('{"w":' + compact(entry()) + ',"__metadata__":{"k":"v"}}', filled(4)))
     valid("metadata_escaped", file('{"__met\\u0061data__":{"\\u006b":"\\u0076"}}'))
-    # Written by no one, but read by the reference: kept, and said.
+    # No program writes this, but the reference reads it: it is kept, and reported.
     valid("unknown_field", file('{"w":{"dtype":"F32","note":{"a":[1,2.5,null]},"shape":[1],'
                                 '"data_offsets":[0,4],"x":"y"}}', filled(4)), warnings=1,
           attrs={"w": {"safetensors.fields": {"note": {"a": [1, 2.5, None]}, "x": "y"}}})
     valid("padded_with_newlines", file(b'{}\n\n\n\n\n\n'), warnings=1)
     zip_end = b"PK\5\6" + bytes(18)
     valid("polyglot_zip", file({"w": entry("U8", (len(zip_end),), 0, len(zip_end))}, zip_end))
-    # Opened only when lenient.
+    # These open only leniently.
     valid("lenient_leading_space", file(b' {"w":' + compact(entry()).encode() + b"}", filled(4)),
           warnings=1, lenient=True)
     valid("lenient_null_metadata", file('{"__metadata__":null,"w":' + compact(entry()) + "}", filled(4)),
@@ -281,7 +282,7 @@ def reject_lengths():
                f"length of {n} bytes; the format allows 100,000,000")
     reject("length_limit", struct.pack("<Q", 100_000_000) + text, SHORT, 8 + len(text),
            missing(100_000_000 - len(text)))
-    # One byte too few or too many: the JSON text ends early, or goes on in the data.
+    # One byte too few or too many: the JSON text ends early, or continues in the data.
     reject("length_short", struct.pack("<Q", len(text) - 1) + text + bytes(4), SHORT, 8 + len(text) - 1,
            "ends where")
     reject("length_long", struct.pack("<Q", len(text) + 1) + text + bytes(5), BAD, 8 + len(text),
@@ -407,7 +408,7 @@ def reject_json():
     w('"dtype":"F4","shape":[3],"data_offsets":[0,1]', "f4_odd_short", 1, "not a whole number of bytes",
       lenient="opens", data=bytes(1))
     data = file({"b": entry("BOOL", (3,), 0, 3)}, b"\1\0\2")
-    reject("bool_of_2", data, BAD, len(data) - 1, "bool", "opens")  # verify says it
+    reject("bool_of_2", data, BAD, len(data) - 1, "bool", "opens")  # verify reports it
     w(f'"dtype":"F32",{rest},"x":' + "[" * 63 + "]" * 63, "too_deep", '[]', "deeper than 64", LIMIT)
     w(f'"dtype":"F32",{rest},"x":NaN', "nan", "NaN", "a value")
     w(f'"dtype":"F32",{rest},"x":"\\ud800"', "surrogate_alone", "\\ud800", "surrogate")
@@ -440,7 +441,7 @@ def reject_json():
         if name == "padded_with_nul":
             where = len(text) - 1
         code = SHORT if name == "not_closed" else BAD
-        # What does not look like a header is not taken for one.
+        # Bytes that do not look like a header are not recognised as one.
         reject_header(f"header_{name}", text, where, code, message)
     reject("header_bom", file(b"\xef\xbb\xbf{}"), UNSUPPORTED, 0, "unrecognised file format")
     expect["reject"]["header_array.safetensors"].update(code=UNSUPPORTED, offset=0, message="unrecognised file format")

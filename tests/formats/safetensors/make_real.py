@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Makes valid/real_*.safetensors with the safetensors package itself (0.8.0; numpy, ml_dtypes).
 
-Committed, so that files of the reference stay among the fixtures where it is not installed. Run it,
-then make.py, when a new release changes what it writes.
+The files are committed, because the package is not installed everywhere. If a new release writes
+other bytes, run this script, then make.py.
 """
 import pathlib
 
@@ -14,7 +14,7 @@ from safetensors.numpy import save
 
 HERE = pathlib.Path(__file__).parent / "valid"
 
-# The names that the package takes, and how to make such numbers.
+# The names that the package uses, and how to make such numbers.
 TYPES = {
     "bool": np.bool_, "int8": np.int8, "uint8": np.uint8, "int16": np.int16, "uint16": np.uint16,
     "int32": np.int32, "uint32": np.uint32, "int64": np.int64, "uint64": np.uint64,

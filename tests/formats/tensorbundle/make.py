@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of TensorFlow's checkpoints and what is expected of them (Python's own library only).
+"""Makes the fixtures of TensorFlow's checkpoints, and the expected results (Python's own library only).
 
-Tables are composed as LevelDB describes them, entries from the numbers in tensor_bundle.proto.
+Tables follow the description of LevelDB, entries the numbers in tensor_bundle.proto.
 """
 import hashlib
 import json
@@ -270,7 +270,7 @@ def make_reject():
         path.write_bytes(change(path.read_bytes()))
         expect["reject"][f"{name}/ckpt.index"] = {"code": "TNF_EDIGEST" if name == "verify_crc" else SHORT, "offset": None, "message": "",
                                                   "lenient": "opens"}
-    # Strings whose lengths nobody knows any more: listed as all others are, and told by verify.
+    # Strings whose lengths are lost: they are listed like all others, and verify reports them.
     good.put("s", 7, [3], b"\1\1\1" + bytes(4) + b"abc")
     good.write(HERE / "reject" / "verify_cut_strings", "ckpt")
     path = HERE / "reject" / "verify_cut_strings" / "ckpt.data-00000-of-00001"

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of text, textdims and floret and what is expected of them.
+"""Makes the fixtures of text, textdims and floret, and the expected results.
 
-Everything is composed here from what docs/formats/textvec.md and floret.md describe; numbers are made
-f32 by exact arithmetic.
+All files follow docs/formats/textvec.md and floret.md. Exact arithmetic converts numbers to f32.
 """
 import base64
 import fractions
@@ -69,7 +68,7 @@ def lines(rows, separator=" ", end="\n", head=b""):
 
 
 ROWS = [(b"Berlin", "0.5 -1.25 3"), (b"K\xc3\xb6ln", "0.00000001 0 -0"), (b"a", "7 8 9.125")]
-# Words with blanks of all kinds in them, empty ones, and some that look like numbers.
+# Words with white space of all kinds, empty words, and some that look like numbers.
 ODD = [(b"New York", "1 2"), (b"x\xc2\xa0y", "3 4"), (b". . .", "5 6"), (b"", "7 8"), (b" ", "9 10"), (b"1", "11 12"),
        (b"3 4", "13 14"), (b"a\tb", "15 16"), (b"\xe2\x80\x83", "17 18"), (b"0.5", "19 20"), (b" lead", "21 22"),
        (b"nan", "23 24"), (b"w", "25 26"), (b"x", "27 28"), (b"\xc2\x85", "29 30")]
@@ -81,7 +80,7 @@ SPECIAL = [(b"w", "nan inf -inf NaN"), (b"i", "Infinity -infinity +INF -nan"), (
 
 
 def make_both(kind, ext, head):
-    """What text and textdims have in common."""
+    """The fixtures that text and textdims have in common."""
     def h(rows, dims=None):
         return b"%d %d\n" % (len(rows), dims or len(rows[0][1].split())) if head else b""
 
@@ -99,7 +98,7 @@ def make_both(kind, ext, head):
         attrs={"text.separator": "tab", "text.newline": "crlf", "text.trailing_blank": True, "text.final_newline": False})
     python = [(b"one", "1.0 1e-05 0.25 1.5e-07"), (b"two", "100000.0 1e+16 -0.0 -2.5")]
     add("python", python, attrs={"text.numbers": "python"})
-    add("odd_words", ODD, warnings=1)  # " " ends in a blank
+    add("odd_words", ODD, warnings=1)  # the word " " ends in a space
     add("runs", ROWS, h(ROWS) + b"Berlin 0.5  -1.25 3\nK\xc3\xb6ln 0.00000001 0 -0\na 7 8\t9.125  \n", warnings=2)
     add("empty_lines", ROWS, h(ROWS) + b"\n" + lines(ROWS[:2]) + b"\n  \n" + lines(ROWS[2:]) + b"\n\n", warnings=1)
     add("mixed_ends", ROWS, h(ROWS) + lines(ROWS[:2]) + lines(ROWS[2:], end="\r\n"), warnings=1)
@@ -125,7 +124,8 @@ def make_text():
     make_both("text", ".txt", False)
     good("text", "one_column.txt", [(b"a", "1"), (b"b", "2.5"), (b"c", "3")], b"a 1\nb 2.5\nc 3\n")
     good("text", "control.txt", [(b"a", "1 2"), (b"b\x01", "3 4")], b"a 1 2\nb\x01 3 4\n")
-    # A first line that looks like a header, but is none: the second has another number of numbers.
+    # The first line looks like a header, but it is not, because the second line has a different
+    # number of numbers.
     good("text", "no_header.txt", [(b"5", "300"), (b"6", "301"), (b"7", "302")], b"5 300\n6 301\n7 302\n")
     bad("text", "no_numbers.txt", b"one two\nthree four\n", UNKNOWN, "unrecognised file format", None)
     bad("text", "nul.txt", b"a 1 2\nb\0 3 4\n", UNKNOWN, "unrecognised file format", None)
@@ -142,14 +142,14 @@ def make_textdims():
     good("textdims", "head_crlf.vec", ROWS, lines(ROWS, head=b"3 3\r\n"), warnings=1)
     good("textdims", "fewer.vec", ROWS, lines(ROWS, head=b"2 3\n"), warnings=1, lenient=True)
     good("textdims", "more.vec", ROWS, lines(ROWS, head=b"4 3\n"), warnings=1, lenient=True)
-    # The header decides how many numbers there are, whatever words look like.
+    # The header decides how many numbers a line has, even if words look like numbers.
     good("textdims", "all_numbers.vec", [(b"1 2", "3 4"), (b"5 6", "7 8")], b"2 2\n1 2 3 4\n5 6 7 8\n")
-    bad("textdims", "rows_fewer.vec", lines(ROWS, head=b"2 3\n"), BAD, "says 2 rows, but 3 follow", 4 + len(lines(ROWS[:2])), "opens")
-    bad("textdims", "rows_more.vec", lines(ROWS, head=b"4 3\n"), SHORT, "says 4 rows, only 3 follow", 4 + len(lines(ROWS)), "opens")
-    bad("textdims", "rows_max.vec", lines(ROWS, head=b"18446744073709551615 3\n"), SHORT, "only 3 follow", None, "opens")
+    bad("textdims", "rows_fewer.vec", lines(ROWS, head=b"2 3\n"), BAD, "says 2 rows, but the file has 3", 4 + len(lines(ROWS[:2])), "opens")
+    bad("textdims", "rows_more.vec", lines(ROWS, head=b"4 3\n"), SHORT, "says 4 rows, but the file has only 3", 4 + len(lines(ROWS)), "opens")
+    bad("textdims", "rows_max.vec", lines(ROWS, head=b"18446744073709551615 3\n"), SHORT, "the file has only 3", None, "opens")
     bad("textdims", "dims_max.vec", lines(ROWS, head=b"3 18446744073709551615\n"), SHORT, "numbers per row", None)
     bad("textdims", "dims_more.vec", lines(ROWS, head=b"3 4\n"), BAD, "line 2 has 3 numbers after its word instead of 4", 4)
-    bad("textdims", "dims_zero.vec", lines(ROWS, head=b"3 0\n"), BAD, "rows without numbers", 0)
+    bad("textdims", "dims_zero.vec", lines(ROWS, head=b"3 0\n"), BAD, "there are rows, but that they have no numbers", 0)
     bad("textdims", "dims_half.vec", lines(ROWS, head=b"1 20\n"), BAD, "instead of 20", None)
     bad("textdims", "empty.vec", b"3 3\n", SHORT, "3 numbers per row", 4)
 
@@ -166,7 +166,7 @@ def make_floret():
     def add(name, rows, data, more=None, warnings=0):
         good("floret", name + ".floret", rows, data, attrs=more or attrs(len(rows)), words=False, warnings=warnings)
 
-    # The matrix of upstream's tests (spec, 7.8).
+    # The matrix of upstream's tests (specification, 7.8).
     numbers = """-2.2611 3.9302 2.6676 -11.233 0.093715 -10.52 -9.6463 -0.11853 2.101 -0.10145
 -3.12 -1.7981 10.7 -6.171 4.4527 10.967 9.073 6.2056 -6.1199 -2.0402
 9.5689 5.6721 -8.4832 -1.2249 2.1871 -3.0264 -2.391 -5.3308 -3.2847 -4.0382
@@ -189,7 +189,7 @@ def make_floret():
     add("trailing", few, head(4, 2) + lines(few, end=" \n"), attrs(4, **{"text.trailing_blank": True}))
     add("crlf", few, head(4, 2, end="\r\n") + lines(few, end="\r\n"), attrs(4, **{"text.newline": "crlf"}))
     add("other_numbers", few, head(4, 2) + body.replace(b"2 2 -2", b"7 2 -2"), warnings=1)
-    bad("floret", "fewer.floret", head(4, 2) + lines(few[:3]), SHORT, "says 4 buckets, only 3", len(head(4, 2)) + 21)
+    bad("floret", "fewer.floret", head(4, 2) + lines(few[:3]), SHORT, "says 4 buckets, but the file has only 3", len(head(4, 2)) + 21)
     bad("floret", "more.floret", head(3, 2) + body, BAD, "says 3 buckets, but 4", len(head(3, 2)) + 21)
     bad("floret", "short_row.floret", head(4, 2) + body.replace(b"2 2 -2", b"2 2"), BAD, "line 4 has 1 number", None)
     bad("floret", "cut.floret", (head(4, 2) + body)[:-4], SHORT, "3 rows are complete", None)

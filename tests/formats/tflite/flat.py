@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Composes models of TFLite: FlatBuffers, from the tables of the schema."""
+"""Makes models of TFLite, which are FlatBuffers, from the tables of the schema."""
 import struct
 
 
 class Flat:
-    """A buffer that grows forwards: what is referred to lies behind what refers to it, so references are put in later."""
+    """A buffer that grows forwards. A referenced table is after the reference, so references are filled in later."""
 
     def __init__(self):
         self.out, self.later = bytearray(8), []
@@ -29,7 +29,8 @@ class Flat:
         return at
 
     def table(self, fields):
-        """fields: {index: bytes of a number, or a function that gives where it leads}"""
+        """fields: {index: the bytes of a number, or a function that returns the place of a
+        reference}"""
         n = max(fields, default=-1) + 1
         self.pad(2)
         vtable = len(self.out)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of TFLite and what is expected of them (Python's own library only)."""
+"""Makes the fixtures of TFLite, and the expected results (Python's own library only)."""
 import hashlib
 import json
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of .fvecs, .ivecs and .bvecs and what is expected of them (Python's own library only)."""
+"""Makes the fixtures of .fvecs, .ivecs and .bvecs, and the expected results (Python's own library only)."""
 import hashlib
 import json
 import pathlib
@@ -78,7 +78,7 @@ for i in range(1, 5):
     ragged[i * 32] = 6
     reject(f"ragged_{i}.fvecs", bytes(ragged), BAD, i * 32, f"vector {i} has 6 elements, but the first one has 7")
 late = bytearray(file(300, 3, "bvecs"))
-late[201 * 7] = 9  # between those that opening looks at
+late[201 * 7] = 9  # between the rows that are checked when the file is opened
 reject("verify_ragged.bvecs", bytes(late), BAD, 201 * 7, "vector 201 has 9 elements, but the first one has 3", "opens")
 reject("fbin.fvecs", struct.pack("<II", 3, 5) + filled(60), SHORT, 68, "this looks like an fbin file", "rejects")
 for rare, bytes_of_one in (("hvecs", 2), ("i8vecs", 1), ("dvecs", 8)):

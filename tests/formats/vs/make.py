@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of VS and what is expected of them.
+"""Makes the fixtures of VS, and the expected results.
 
-given.json names files that lie in valid/ and reject/ already, with what is in them: they came with
-the description of the format, whose author left no program that writes any. upstream_* are what his
-unfinished ones would write. All else is composed below from the description (docs/formats/vs.md).
+given.json names files that exist in valid/ and reject/ already, and has their content: they came
+with the description of the format. Its author published no complete program that writes such files;
+upstream_* are what his unfinished programs would write. This script makes all others from the
+description (docs/formats/vs.md).
 """
 import gzip
 import hashlib
@@ -41,7 +42,7 @@ def block(kind, payload, length=None):
 
 
 def msgpack(v):
-    """JSON-like values in their shortest form."""
+    """JSON-like values in their shortest MessagePack form."""
     if v is None:
         return b"\xc0"
     if isinstance(v, bool):
@@ -69,7 +70,7 @@ def msgpack(v):
 
 
 def snappy(b):
-    """Literals, and one copy where the bytes are all the same."""
+    """Literals only, and one copy if all bytes are the same."""
     out = varint(len(b))
     if len(b) > 12 and len(set(b)) == 1:
         rest, out = len(b) - 4, out + bytes([3 << 2]) + b[:4]
@@ -109,7 +110,7 @@ def point(vector, app=b"", option=0, vector_option=0, length=None, extra=b"", ap
                  + struct.pack("<I", len(vector) if length is None else length) + vector + extra)
 
 
-# ---------------------------------------------------------------- what to expect
+# ---------------------------------------------------------------- expected results
 valid, reject = {}, {}
 
 
@@ -118,7 +119,7 @@ def sha(b):
 
 
 def tensors(code, dims, rows, apps, options=None, app_options=None):
-    """rows: lists of values. Bits of all rows follow one another."""
+    """rows: lists of values. The bits of all rows are contiguous."""
     flat = [v for row in rows for v in row]
     points = {"name": "points", "dtype": TYPES[code][0], "shape": [len(rows)] + dims, "order": "C",
               "layout": "dense", "nbytes": len(raw(code, flat)), "sha256": sha(raw(code, flat)), "attrs": options or {}}
@@ -144,7 +145,7 @@ def bad(name, data, code, message, offset):
 
 
 # ---------------------------------------------------------------- the given files
-# Where each is found wrong, counted by hand from its bytes, and the status that goes with it.
+# the given files
 PLACES = {"vec_bad_gzip": (BAD, 28), "dims_overflow": (BAD, 9), "dim_zero": (BAD, 9),
           "json_len_past_block": (BAD, 22), "vec_len_past_block": (BAD, 23), "cut_length": (SHORT, 16),
           "json_trailing": (BAD, 24), "meta_no_attributes": (SHORT, 14), "two_meta": (BAD, 16),
@@ -156,7 +157,7 @@ def given():
     told = json.loads((HERE / "given.json").read_text())
     for name, (entry) in told["good"].items():
         e, stem = entry["expected"], name[:-5]
-        if stem == "dim300_msb_first":  # another way of writing numbers, which nobody may guess
+        if stem == "dim300_msb_first":  # another spelling of numbers, which is only read on request
             reject[name] = {"code": BAD, "message": "varint=msb", "offset": 24, "lenient": "rejects"}
             continue
         data = (HERE / "valid" / name).read_bytes()
@@ -167,7 +168,7 @@ def given():
             good(stem, data, warnings=0 if data.endswith(END) else 1)
             continue
         attrs = {"vs.attributes": e["attributes"], "vs.pack": int(stem == "compressed"), "vs.paging": 0}
-        # What a fixture says of its values in words of JSON, as numbers.
+        # Values that the JSON file spells as texts, as numbers.
         rows = [[{"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}.get(v, v)
                  if isinstance(v, str) and not v.lstrip("-").isdigit() else int(v) if isinstance(v, str) else v
                  for v in p["values_row_major"]] for p in points]
@@ -194,7 +195,7 @@ def make_valid():
     every = [msgpack(v) for v in (None, [True, False, -1, -33, 200, 70000, 2**40, -2**40, 0.5, "x" * 40, {"a": {}}],
                                   {"k": [1, 2, {"deep": [[[]]]}]})]
     good("app_kinds", HEADER + one + b"".join(point(v, a) for v, a in zip(vectors, every)) + END, 11, [2], rows, every)
-    odd = [b"\xda\x00\x02\xff\xfe", b"\xc4\x01\x00", b"\x82\x01\x02\xa1a\xd4\x05\x00"]  # no JSON, but legal
+    odd = [b"\xda\x00\x02\xff\xfe", b"\xc4\x01\x00", b"\x82\x01\x02\xa1a\xd4\x05\x00"]  # not JSON, but legal
     good("app_odd", HEADER + one + b"".join(point(v, a) for v, a in zip(vectors, odd)) + END, 11, [2], rows, odd)
     for code, values in ((0, [1, 0, 1]), (1, [0, 255]), (-1, [-128, 127]), (2, [65535]), (-2, [-32768]),
                          (3, [2**32 - 1]), (-3, [-2**31]), (4, [2**64 - 1]), (-4, [-2**63]), (10, [1.5, -2.0]),
@@ -260,7 +261,7 @@ def packed(one, vectors, rows, ids):
     text = msgpack("a" * 200)
     good("snappy_copies", HEADER + meta([200], 1) + b"".join(
         point(snappy(raw(1, r)), snappy(text), 1, 2) for r in same) + END, 1, [200], same, [text] * 2)
-    # an empty string compressed is no MessagePack; no bytes at all is no application data, whatever the option
+    # a compressed empty string is not MessagePack; no bytes at all mean no application data, for any option
     good("snappy_nothing", HEADER + one + point(vectors[0], b"", 1, 0) + END, 11, [2], rows[:1],
          app_options={"vs.options": 1})
 
@@ -269,7 +270,7 @@ def packed(one, vectors, rows, ids):
 def make_reject():
     one = meta([2], 11)
     v = raw(11, [1.0, 2.0])
-    start = len(HEADER + one)  # where the first point begins
+    start = len(HEADER + one)  # the offset of the first point
     bad("version_1", b"VS\1\0" + END, UNSUPPORTED, "version 1", 2)
     bad("version_256", b"VS\0\1" + END, UNSUPPORTED, "version 256", 2)
     bad("cut_type", HEADER + b"^", SHORT, "truncated block header", 4)
@@ -299,7 +300,7 @@ def make_reject():
     bad("snappy_size", HEADER + one + point(snappy(v + b"x"), vector_option=2) + END, BAD, "vector in snappy has 9", start + 12)
     bad("snappy_none", HEADER + one + point(b"", vector_option=2) + END, SHORT, "snappy", start + 12)
     bad("gzip_none", HEADER + one + point(b"\x1f", vector_option=1) + END, BAD, "corrupt gzip", start + 12)
-    # these open, for vectors are not unpacked before they are wanted; verify tells
+    # these open, because vectors are only decompressed when they are read; verify reports the fault
     zipped = gzip.compress(v, mtime=0)
     for name, data, code, word in (
             ("gzip_cut", zipped[:-1], SHORT, "gzip"), ("gzip_crc", zipped[:-8] + b"\0\0\0\0" + zipped[-4:], BAD, "gzip"),

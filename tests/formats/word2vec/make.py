@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of word2vec's binary files and what is expected of them.
+"""Makes the fixtures of word2vec's binary files, and the expected results.
 
-Everything is composed here from the layout that docs/formats/word2vec.md describes. Files of gensim
-are made by tests/peers/gensim_peer.py.
+All files follow the layout that docs/formats/word2vec.md describes. tests/peers/gensim_peer.py
+makes files with gensim.
 """
 import base64
 import hashlib
@@ -68,7 +68,8 @@ def make_valid():
     good("mixed.bin", ROWS, compose(ROWS[:1]).replace(b"1 3\n", b"3 3\n") + compose(ROWS[1:], after=b"", head=b""), warnings=1)
     good("no_rows.bin", [], b"0 5\n", dims=5)
     good("nothing.bin", [], b"0 0\n", dims=0)
-    # No trimming: words with other blanks at their ends, empty ones, and those that begin with a newline.
+    # Words are not trimmed: words with other white space at their ends, empty words, and words that begin
+    # with a newline.
     odd = [(w, (float(i), 0.25)) for i, w in enumerate((
         b"x", b"x\xc2\xa0", b"\xe2\x80\x83x", b"\tx", b"", b"\nx", b"x\r", b"x\x0b", b"\xc2\x85", b"\n"))]
     good("untrimmed.bin", odd, compose(odd))
@@ -78,7 +79,7 @@ def make_valid():
     good("not_utf8.bin", broken, compose(broken), warnings=1)
     special = [(b"nan", b"\0\0\xc0\x7f\1\0\xc0\xff"), (b"inf", b"\0\0\x80\x7f\0\0\x80\xff"), (b"tiny", b"\1\0\0\0\1\0\0\x80")]
     good("special.bin", special, compose(special, dims=2), dims=2)
-    # Vectors whose bytes look like blanks and newlines.
+    # Vectors whose bytes look like spaces and newlines.
     blank = [(b"a", b" \n \n\n\n\n\n"), (b"b", b"\n\n\n\n    "), (b"c", b"\n\r\n\r\r\n\r\n")]
     good("blanks_in_vectors.bin", blank, compose(blank, dims=2), dims=2)
     good("blanks_in_vectors_none.bin", blank, compose(blank, dims=2, after=b""), dims=2, attrs={newline: "none"})
@@ -98,18 +99,18 @@ def make_valid():
 
 def make_reject():
     whole = compose(ROWS)
-    bad("cut_vector.bin", whole[:-3], SHORT, "row 2 of 3: 2 rows are complete, at least 2 bytes", len(whole) - 3)
-    bad("cut_word.bin", whole[:whole.index(b"K") + 3], SHORT, "the word of row 1 of 3: 1 rows are complete", whole.index(b"K") + 3)
-    bad("cut_row.bin", whole[:whole.index(b"K")], SHORT, "1 rows are complete", whole.index(b"K"))
+    bad("cut_vector.bin", whole[:-3], SHORT, "row 3 of 3: at least 2 bytes", len(whole) - 3)
+    bad("cut_word.bin", whole[:whole.index(b"K") + 3], SHORT, "the word of row 2 of 3", whole.index(b"K") + 3)
+    bad("cut_row.bin", whole[:whole.index(b"K")], SHORT, "the word of row 2 of 3", whole.index(b"K"))
     bad("no_blank.bin", b"1 3\n" + b"x" * 5000, "TNF_EUNSUPPORTED", "unrecognised file format", None)
-    bad("unterminated.bin", b"2 1\na \0\0\0\0\n" + b"x" * 5000, SHORT, "the word of row 1", 5011)
-    bad("more_claimed.bin", compose(ROWS, n=4), SHORT, "3 rows are complete", len(whole))
-    bad("rows_max.bin", compose(ROWS, head=b"18446744073709551615 3\n"), SHORT, "3 rows are complete", None)
-    bad("product_wraps.bin", compose(ROWS, head=b"6148914691236517206 3\n"), SHORT, "3 rows are complete", None)
+    bad("unterminated.bin", b"2 1\na \0\0\0\0\n" + b"x" * 5000, SHORT, "the word of row 2 of 2", 5011)
+    bad("more_claimed.bin", compose(ROWS, n=4), SHORT, "the word of row 4 of", len(whole))
+    bad("rows_max.bin", compose(ROWS, head=b"18446744073709551615 3\n"), SHORT, "the word of row 4 of", None)
+    bad("product_wraps.bin", compose(ROWS, head=b"6148914691236517206 3\n"), SHORT, "the word of row 4 of", None)
     bad("dims_max.bin", compose(ROWS, head=b"3 18446744073709551615\n"), "TNF_EUNSUPPORTED", "", None)
-    bad("dims_large.bin", compose(ROWS, head=b"3 4294967295\n"), LIMIT, "vectors of 4294967295 numbers", 0)
-    bad("dims_short.bin", compose(ROWS, head=b"3 100000000\n"), SHORT, "0 rows are complete", None)
-    bad("trailing.bin", compose(ROWS, tail=b"\n"), BAD, "1 bytes follow the 3 rows", len(whole), "opens")
+    bad("dims_large.bin", compose(ROWS, head=b"3 4294967295\n"), LIMIT, "says 4294967295 numbers per row", 0)
+    bad("dims_short.bin", compose(ROWS, head=b"3 100000000\n"), SHORT, "the vector of row 1 of 3", None)
+    bad("trailing.bin", compose(ROWS, tail=b"\n"), BAD, "1 byte follows the 3 rows", len(whole), "opens")
     bad("fewer_claimed.bin", compose(ROWS, n=2), BAD, "follow the 2 rows", None, "opens")
 
 

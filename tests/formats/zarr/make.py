@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of Zarr and what is expected of them (Python's own library only).
+"""Makes the fixtures of Zarr, and the expected results (Python's own library only).
 
-Documents are written by hand from the specification; stores are zip archives, and a few folders.
+Documents follow the specification. Most stores are zip archives, a few are directories.
 """
 import base64
 import gzip
@@ -259,7 +259,7 @@ def make_rejected():
     def array(name, document, code=BAD, message="", more=None):
         reject(f"{name}.zarr.zip", ROOT3 | {"a/zarr.json": document} | (more or {}), code, message)
 
-    array("rank", v3([2, 2], [2]), message="1 dimensions, the array has 2")
+    array("rank", v3([2, 2], [2]), message="its chunks is 1, but that of the array is 2")
     array("chunk_zero", v3([2], [0]), message="chunks without elements")
     array("negative", v3([-1], [1]), message="shape")
     array("bomb", v3([2 ** 40], [2 ** 40]), LIMIT, "more than")

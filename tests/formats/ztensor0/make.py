@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of ztensor0 and what is expected of them.
+"""Makes the fixtures of ztensor0, and the expected results.
 
-real_* and case_* lie here already. real_0.1.4_library.zt was written by the 0.1.4 library,
-real_0.1.4_package.zt by the Python package of that version; the case_* files were given to the
-0.1.4 reader, and where Tenfold answers otherwise than it did, a comment says so. All else is
-composed below.
+The files real_* and case_* exist already. The 0.1.4 library wrote real_0.1.4_library.zt, the Python
+package of that version real_0.1.4_package.zt. The 0.1.4 reader has read the case_* files; if
+Tenfold's result differs, a comment says so. This script makes all others.
 """
 import pathlib
 import struct
@@ -20,7 +19,7 @@ DATA = bytes(range(16))
 
 
 def entry(name, dtype, shape, offset, size, layout="dense", encoding="raw", **more):
-    """A map in the order of the released writer; None leaves a field out."""
+    """A map in the order of the released writer; None: the field is left out."""
     e = {"name": name, "offset": offset, "size": size, "dtype": LONG.get(dtype, dtype)}
     if layout is not None:
         e["layout"] = layout
@@ -31,7 +30,8 @@ def entry(name, dtype, shape, offset, size, layout="dense", encoding="raw", **mo
 
 
 def file_of(tensors, open_maps=True):
-    """tensors: (name, dtype, shape, stored bytes, {more fields}). As the released writer does."""
+    """tensors: (name, dtype, shape, stored bytes, {more fields}), as the released writer writes
+    them."""
     blobs, index = Blobs(MAGIC), []
     for name, dtype, shape, stored, more in tensors:
         at = blobs.add(stored)
@@ -41,19 +41,19 @@ def file_of(tensors, open_maps=True):
 
 
 def one(index, data=DATA):
-    """One blob at 64 and any index at all."""
+    """One blob at 64 and any index."""
     return MAGIC + bytes(56) + data + tail(index if isinstance(index, bytes) else cbor(index))
 
 
 def plain(**more):
-    """The entry of the cases: t, f32 [2,2], at 64."""
+    """The entry in the case files: t, f32 [2,2], at 64."""
     e = entry("t", "f32", [2, 2], 64, 16)
     e.update(more)
     return e
 
 
 T = listed("t", "f32", [2, 2], DATA)
-INDEX = 64 + 16  # where the index of one() begins; its first entry one byte later
+INDEX = 64 + 16  # where the index of one() begins; its first entry is one byte later
 
 # ------------------------------------------------------------ real files
 real = (HERE / "valid/real_0.1.4_library.zt").read_bytes()
@@ -75,9 +75,10 @@ package += [listed("scalar", "f32", [1], values("f32", 1, 2.5)), listed("empty",
             listed("gr\u00f6\u00dfe", "u8", [70], bytes(range(70)))]
 out.valid("real_0.1.4_package.zt", None, "0.1", package)
 
-# ------------------------------------------------------------ the cases that open
+# ------------------------------------------------------------ case files that open
 out.valid("case_02_layout_dense.zt", None, "0.1", [T])
-# The 0.1.4 reader gives up the whole file for these four; the document says: skip the tensor.
+# The 0.1.4 reader refuses the whole file for these four; the document says that the tensor is
+# skipped.
 out.valid("case_03_layout_sparse.zt", None, "0.1", [listed("t", "f32", [2, 2], None, layout="sparse")],
           warnings=1, problems=True)
 out.valid("case_06_dtype_f32.zt", None, "0.1", [listed("t", "f32", [2, 2], None)], warnings=1,
@@ -87,7 +88,7 @@ out.valid("case_25_endian_bad.zt", None, "0.1", [listed("t", "f32", [2, 2], None
           problems=True)
 out.valid("case_05_layout_sparsecoo.zt", None, "0.1",
           [dict(T, attrs={"ztensor.layout": "sparsecoo"})], warnings=1)
-for name in ("08_cs_sha256", "11_cs_0X", "12_cs_no0x"):  # not checked there either
+for name in ("08_cs_sha256", "11_cs_0X", "12_cs_no0x"):  # 0.1.4 does not check these, either
     out.valid("case_%s.zt" % name, None, "0.1", [T], warnings=1)
 for name in ("09_cs_lower", "10_cs_upper", "14_cs_plus", "32_tagged", "38_indef_array"):
     out.valid("case_%s.zt" % name, None, "0.1", [T])
@@ -95,10 +96,10 @@ out.valid("case_48_name_indef.zt", None, "0.1", [dict(T, name="tu")])
 out.valid("case_18_16bytes.zt", None, "0.1", [])
 out.valid("case_23_endian_big.zt", None, "0.1", [listed("t", "f32", [2, 2], swapped(DATA, 4))])
 
-# ------------------------------------------------------------ cases like the others of the list
+# ------------------------------------------------------------ files like other cases of the list
 draft = plain()
 del draft["layout"]
-out.valid("draft.zt", one([draft]), "0.1-draft", [T])  # 01: the released reader wants a layout
+out.valid("draft.zt", one([draft]), "0.1-draft", [T])  # 01: the released reader requires a layout
 out.valid("case_04.zt", one([plain(layout="sparse_coo")]), "0.1",
           [listed("t", "f32", [2, 2], None, layout="sparse_coo")], warnings=1, problems=True)
 out.valid("case_15.zt", one([plain(checksum="crc32c:0x00000000" + crc_text(DATA)[9:])]), "0.1", [T])
@@ -205,18 +206,18 @@ out.valid("unknown_beside.zt", file_of([
     [T, dict(listed("f8", "float8", [16], None), nbytes=16), listed("lz", "f32", [2, 2], None), dict(T, name="last")],
     warnings=2, problems=True)
 
-# ------------------------------------------------------------ the cases that do not open
+# ------------------------------------------------------------ case files that do not open
 for name, code, offset, message, lenient in (
         ("13_cs_empty", BAD, 81, "not a number of 32 bits", "opens"),
         ("16_cs_bad", "TNF_EDIGEST", 64, "crc32c", "opens"),
-        # The 0.1.4 reader finds no tensors in it; but that is what a file looks like that was cut.
-        ("17_cbor0", BAD, 80, "there is no index", "opens"),
+        # The 0.1.4 reader finds no tensors in it; but a file that was cut looks the same.
+        ("17_cbor0", BAD, 80, "the length of the index is 0", "opens"),
         ("19_trailing", BAD, 153, "other bytes follow the end", "rejects"),
         ("20_misaligned", BAD, 81, "not a multiple of 64", "opens"),
         ("21_offset0", BAD, 0, "inside the header", "opens"),
         ("26_neg_shape", BAD, 125, "negative", "rejects"),
         ("27_intkey", BAD, 154, "not text", "opens"),
-        # These two open there, and fail when the tensor is read.
+        # The 0.1.4 reader opens these two, and fails when it reads the tensor.
         ("28_size_big", BAD, 81, "1000 bytes", "opens"),
         ("29_size_small", BAD, 81, "8 bytes", "opens"),
         ("30_8bytes", SHORT, 8, "8 bytes are missing", "rejects"),
@@ -235,13 +236,13 @@ for field in ("dtype", "encoding"):
 out.reject("name_bytes.zt", one([plain(name=b"t")]), BAD, INDEX + 7, "should be")
 out.reject("name_not_utf8.zt", one([plain(name=Raw(b"\x61\xff"))]), BAD, INDEX + 8, "UTF-8")
 
-# ------------------------------------------------------------ lengths, places
+# ------------------------------------------------------------ lengths and places
 good = one([plain()])
 out.reject("index_too_long.zt", good[:-8] + U64.pack(len(good) - 15), BAD, len(good) - 8, "cut short?")
 out.reject("index_max.zt", good[:-8] + b"\xff" * 8, BAD, len(good) - 8, "cut short?")
 out.reject("index_short.zt", good[:-8] + U64.pack(5), BAD, None, "")
 out.reject("cut_15.zt", good[:15], SHORT, 15, "1 byte is missing")
-out.reject("cut_data.zt", good[:60], BAD, 52, "there is no index", "opens")
+out.reject("cut_data.zt", good[:60], BAD, 52, "the length of the index is 0", "opens")
 out.reject("size_past_file.zt", one([plain(shape=[1000], size=4000)]), SHORT, len(one([plain(shape=[1000], size=4000)])),
            "missing", "opens")
 out.reject("size_into_index.zt", one([plain(shape=[5], size=20)]), BAD, INDEX + 1, "inside the index", "opens")
@@ -257,7 +258,7 @@ out.reject("rank_65.zt", one([plain(shape=[1] * 63 + [2, 2])]), LIMIT, INDEX + 1
 out.reject("entries_max.zt", one(b"\x9b" + b"\xff" * 8 + cbor(plain())), SHORT, INDEX, "claims")
 out.reject("deep.zt", one([plain(deep=Raw(b"\x81" * 500 + b"\0"))]), LIMIT, None, "")
 
-# ------------------------------------------------------------ zstd that does not decode
+# ------------------------------------------------------------ zstd frames that cannot be decoded
 out.reject("zstd_short.zt", file_of([("t", "f32", [2, 2], zstd_raw(DATA[:12]), {"encoding": "zstd"})]),
            SHORT, None, "zstd", "opens")
 out.reject("zstd_long.zt", file_of([("t", "f32", [2, 2], zstd_raw(DATA + b"."), {"encoding": "zstd"})]),

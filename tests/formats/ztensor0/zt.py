@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""CBOR and the old zTensor containers, from their description; nothing of Tenfold is used."""
+"""CBOR and the old zTensor containers, from their description, without Tenfold."""
 import hashlib
 import json
 import struct
 
 U64 = struct.Struct("<Q")
-# Ours, the names of 0.1 and 1.0, bytes an element; in the order of the released list.
+# Our name, the names in 0.1 and 1.0, bytes of an element; in the order of the released list.
 TYPES = [("f64", "float64", 8), ("f32", "float32", 4), ("f16", "float16", 2), ("bf16", "bfloat16", 2),
          ("i64", "int64", 8), ("i32", "int32", 4), ("i16", "int16", 2), ("i8", "int8", 1),
          ("u64", "uint64", 8), ("u32", "uint32", 4), ("u16", "uint16", 2), ("u8", "uint8", 1),
@@ -18,15 +18,15 @@ LONG = {ours: name for ours, name, _ in TYPES}
 
 
 class Raw(bytes):
-    """Already encoded."""
+    """Bytes that are already encoded."""
 
 
 class Open(list):
-    """A list, or a list of pairs, of open length."""
+    """A list, or a list of pairs, of indefinite length."""
 
 
 class Pairs(list):
-    """A map by its pairs, in this order."""
+    """A map, given by its pairs, in this order."""
 
 
 def head(major, n):
@@ -100,7 +100,7 @@ def swapped(data, width):
 
 
 def values(dtype, n, start=1):
-    """n elements that are legal and differ: small numbers."""
+    """n different legal elements: small numbers."""
     if dtype == "bool":
         return bytes((i + start) % 2 for i in range(n))
     forms = {"f64": "<d", "f32": "<f", "f16": "<e", "i64": "<q", "i32": "<i", "i16": "<h", "i8": "<b",
@@ -111,7 +111,8 @@ def values(dtype, n, start=1):
 
 
 def zstd_raw(data, sized=False):
-    """A zstd frame with its data in one raw block: any decoder takes it, and no library is needed."""
+    """A zstd frame with its data in one raw block. Any decoder reads it, and no library is needed to
+    make it."""
     assert len(data) < 1 << 17
     block = struct.pack("<I", len(data) << 3 | 1)[:3] + data
     if sized:  # single segment, content size of 4 bytes
@@ -120,7 +121,7 @@ def zstd_raw(data, sized=False):
 
 
 def zstd_run(byte, n, sized=False):
-    """The same byte n times: one run-length block."""
+    """The same byte n times, in one run-length block."""
     assert n < 1 << 17
     block = struct.pack("<I", n << 3 | 2 | 1)[:3] + bytes([byte])
     head_ = b"\xa0" + struct.pack("<I", n) if sized else b"\x00\x58"
@@ -132,7 +133,7 @@ def tail(index):
 
 
 class Blobs:
-    """A file being written: blobs at multiples of 64."""
+    """Writes a file: blobs at multiples of 64."""
 
     def __init__(self, magic):
         self.data = bytearray(magic)
@@ -144,7 +145,7 @@ class Blobs:
         return at
 
 
-# ----------------------------------------------------------- expectations
+# ----------------------------------------------------------- expected results
 
 
 class Folder:
@@ -155,12 +156,12 @@ class Folder:
             (here / kind).mkdir(exist_ok=True)
 
     def valid(self, name, data, version, tensors, attrs=None, warnings=0, lenient=False, problems=False):
-        """data None: the file lies there already, a real program wrote it."""
+        """data None: the file exists already; a real program wrote it."""
         if data is not None:
             (self.here / "valid" / name).write_bytes(data)
         self.expect["valid"][name] = {"format": self.form, "version": version, "warnings": warnings,
                                       "lenient": lenient, "attrs": attrs or {}, "tensors": tensors}
-        if problems:  # verify has something to say of it
+        if problems:  # verify reports something
             self.expect["valid"][name]["problems"] = True
 
     def reject(self, name, data, code, offset, message, lenient="rejects"):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of ztensor1 and what is expected of them.
+"""Makes the fixtures of ztensor1, and the expected results.
 
-real_* were written by the Python packages of those versions. case_39_magic.zt is a 0.1 file under
-the magic number of 1.x. sheet_* have manifests, byte for byte, that the libraries' own serialisers
-gave. All else is composed below.
+The Python packages of those versions wrote real_*. case_39_magic.zt is a 0.1 file with the magic
+number of 1.x. sheet_* have manifests whose bytes are those of the libraries' own serialisers. This
+script makes all others.
 """
 import pathlib
 import struct
@@ -29,12 +29,12 @@ def end_1_1(index):
 
 
 def one(manifest, end=end_1_1, data=DATA):
-    """One blob at 64 and any manifest at all."""
+    """One blob at 64 and any manifest."""
     return MAGIC + bytes(56) + data + end(manifest if isinstance(manifest, bytes) else cbor(manifest))
 
 
 class Writer:
-    """As the library of 1.2 does it."""
+    """Writes a file like the library of 1.2."""
 
     def __init__(self):
         self.blobs, self.objects = Blobs(MAGIC), {}
@@ -79,7 +79,7 @@ def manifest(component=None, version="1.2.0", **fields):
 
 T = listed("t", "f32", [2, 2], DATA)
 START = 80
-ENTRY = START + len(cbor(manifest())) - len(cbor(manifest()["objects"]["t"]))  # where the tensor's map begins
+ENTRY = START + len(cbor(manifest())) - len(cbor(manifest()["objects"]["t"]))  # the offset of the tensor's map
 PART = START + len(cbor(manifest())) - len(cbor(plain()))
 
 # ------------------------------------------------------------ real files
@@ -88,7 +88,7 @@ def dense(name, dtype, shape, data, attrs=None):
 
 
 def packed(name, shape, nbytes, layout, attrs=None):
-    """Of several parts; what ls calls its dtype is one of theirs."""
+    """A tensor of several parts; the dtype that ls shows is that of one part."""
     want = dict(listed(name, None, shape, None, attrs, layout), nbytes=nbytes)
     del want["dtype"]
     return want
@@ -108,7 +108,7 @@ out.valid("real_1.2.3_package.zt", None, "1.2.0", types + [
           {"scale": 0.5, "note": "hi", "deep": {"a": [1, -2, None, True]}}),
     dense("cplx", "c64", [2], struct.pack("<4f", 0, 1, 2, 3))])
 
-# ------------------------------------------------------------ the serialisers' own bytes
+# ------------------------------------------------------------ bytes of the libraries' own serialisers
 M10 = ("a46776657273696f6e63312e306967656e657261746f72737a54656e736f722d527573742076302e312e306a617474726962757465"
        "73a06774656e736f7273a16174a465647479706567666c6f6174333265736861706582020266666f726d61746564656e73656a636f"
        "6d706f6e656e7473a16464617461a3666f66667365741840666c656e6774681066646967657374716372633332633a307844394339"
@@ -119,11 +119,12 @@ M11 = ("a26776657273696f6e65312e312e30676f626a65637473a16174a3657368617065820202
        "73746466646967657374716372633332633a30784439433930384542")
 E11 = cbor({"version": "1.1.0", "objects": {}})
 GENERATOR = {"ztensor.generator": "zTensor-Rust v0.1.0"}
-assert crc32c(DATA) == 0xD9C908EB  # which is why both manifests have it
+assert crc32c(DATA) == 0xD9C908EB  # so both manifests have this digest
 out.valid("sheet_1.0_empty.zt", MAGIC + end_1_0(E10), "1.0", [], attrs=GENERATOR)
 out.valid("sheet_1.0_one.zt", one(bytes.fromhex(M10), end_1_0), "1.0", [T], attrs=GENERATOR)
 out.valid("sheet_1.1_empty.zt", MAGIC + end_1_1(E11), "1.1.0", [])
-# Its digest is that of bytes 0 to 15, which are no zstd; so it opens, and no more.
+# Its digest is that of bytes 0 to 15, which are not zstd. So the file opens, but the tensor cannot
+# be read.
 out.reject("sheet_1.1_one.zt", one(bytes.fromhex(M11)), BAD, 64, "zstd", "opens")
 
 # ------------------------------------------------------------ 1.0
@@ -156,11 +157,12 @@ frames = {r: zstd_raw(d) for r, d in (("values", values("f32", 3)), ("indices", 
                                       ("indptr", struct.pack("<4Q", 0, 1, 3, 3)))}
 blobs = Blobs(MAGIC)
 csr = {r: {"offset": blobs.add(d), "length": len(d), "encoding": "zstd"} for r, d in frames.items()}
-# Only 1.2 says how long they are; of indptr the shape tells, the others are decoded to be counted.
+# Only 1.2 stores the lengths of the parts. The length of indptr follows from the shape; the others
+# are decoded to count them.
 out.valid("v1.0_sparse_zstd.zt", bytes(blobs.data) + end_1_0(cbor(v1_0({"csr": {
     "dtype": "float32", "shape": [3, 3], "format": "sparse_csr", "components": csr}}))), "1.0",
     [packed("csr", [3, 3], 68, "sparse_csr/1")], attrs=GENERATOR)
-# Too much comes out of too little, or no zstd is there at all: listed, not readable.
+# The frame decodes to too many bytes, or is not zstd: the tensor is listed, but cannot be read.
 for name, stored in (("bomb", zstd_run(0, 100000)), ("broken", b"no zstd")):
     blobs = Blobs(MAGIC)
     coo = {r: {"offset": blobs.add(d), "length": len(d), **more} for r, d, more in (
@@ -227,7 +229,7 @@ w.add("none", [0, 4], {"data": ("f32", b"", {})})
 w.add("huge", [0, 1 << 63, 1 << 63], {"data": ("f32", b"", {})})
 w.add("", [1], {"data": ("u8", b"1", {})})
 w.add("gr\u00f6\u00dfe", [1], {"data": ("u8", b"2", {})})
-# Tensors of no bytes share their place with the next; among themselves the map decides.
+# Tensors without bytes have the same place as the next tensor; their order is that of the map.
 out.valid("edges.zt", w.done(), "1.2.0", [
     listed("scalar", "f64", [], values("f64", 1)), listed("huge", "f32", [0, 1 << 63, 1 << 63], b""),
     listed("none", "f32", [0, 4], b""), listed("", "u8", [1], b"1"),
@@ -251,7 +253,7 @@ out.valid("digest_0X.zt", one(manifest(plain(digest="crc32c:0X" + crc_text(DATA)
 out.valid("overlap.zt", one({"version": "1.2.0", "objects": {n: manifest()["objects"]["t"] for n in "tu"}}), "1.2.0",
           [T, dict(T, name="u")], warnings=1)
 
-# ------------------------------------------------------------ what does not open
+# ------------------------------------------------------------ files that do not open
 out.reject("case_39_magic.zt", None, BAD, 80, "an array where a map should be")
 good = one(manifest())
 out.reject("cut_8.zt", good[:8], SHORT, 8, "8 bytes are missing")
@@ -303,7 +305,7 @@ out.reject("digest_wrong.zt", one(manifest(plain(digest="crc32c:0x00000000"))), 
 out.reject("digest_sha256_wrong.zt", one(manifest(plain(digest="sha256:" + "0" * 64))), "TNF_EDIGEST", 64, "sha256", "opens")
 out.reject("digest_broken.zt", one(manifest(plain(digest="crc32c:0xXYZ"))), BAD, PART, "not a number of 32 bits", "opens")
 short = zstd_raw(DATA[:12])
-# The 1.1 library fills up with zeros, and says nothing.
+# The 1.1 library appends zeros without an error.
 out.reject("zstd_short.zt", one(manifest(plain(encoding="zstd", length=len(short))), data=short), SHORT, None, "zstd", "opens")
 
 out.close()

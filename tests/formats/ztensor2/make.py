@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the fixtures of ztensor2 and what is expected of them.
+"""Makes the fixtures of ztensor2, and the expected results.
 
-valid/ref-*.zt and reject/ref-*.zt lie here already: the reference's writer (2.1.1) made them, or
-somebody who looked for its edges. All else is composed from the description; corpus-* has the cases
-of the reference's own conformance corpus, by their names and sizes.
+The files valid/ref-*.zt and reject/ref-*.zt exist already: the reference's writer (2.1.1) made
+them, or they were made by hand as its edge cases. This script makes all others from the
+description; corpus-* are the cases of the reference's own conformance corpus, with their names and
+sizes.
 """
 import hashlib
 import json
@@ -43,14 +44,14 @@ def valid(name, tensors, data=None, size=None, **more):
                              "tensors": tensors, **more}
 
 
-# What the specification calls its rules.
+# The names of the rules in the specification.
 RULES = set("""FileTooSmall HeaderMagic FooterMagic Version ManifestBounds ManifestTooLarge ManifestHash
 CborSyntax CborDeterminism CborDuplicateKey CborDepth Schema Name Shape BlobAlignment BlobBounds
 BlobOverlap ShardRef ShardName LayoutRule LayoutData DenseSize Encoding Digest ShardIdentity""".split())
 
 
 def reject(name, data, message, code=BAD, offset=None, lenient="rejects", rule=None):
-    """The rule that leads the message is the one that is told, unless another is named."""
+    """The expected rule is the one at the beginning of the message, unless another is given."""
     put("reject", name, data)
     rule = rule or message.split(":")[0]
     expect["reject"][name] = {"code": code, "offset": offset, "message": message,
@@ -62,7 +63,7 @@ def reject(name, data, message, code=BAD, offset=None, lenient="rejects", rule=N
 
 
 def corpus(objects, end=4104, shards=None, attributes=None, **more):
-    """As the corpus is built: filler up to `end`, then the manifest."""
+    """A file as in the corpus: filler up to `end`, then the manifest."""
     root = {"objects": objects}
     if shards is not None:
         root["shards"] = shards
@@ -179,7 +180,7 @@ put("reject", "shard-broken/model-x.zt", base[:-41] + b"\xff" + base[-40:])
 
 for name, text in [("path", "xxh3:../../secret"), ("slash", "a/../b:00"), ("none", "xxh3:")]:
     reject(f"shard-digest-{name}.zt", corpus(ONE, shards={"x": {"size": 48, "digest": text}}), "Schema: a digest")
-# Every byte of a shard counts, also those that no part has.
+# Every byte of a shard counts, also those that are in no part.
 odd = base[:5000] + b"\1" + base[5001:]
 reject("shard-digest/model.zt", sharded(len(base)), "the bytes of the shard 'x' do not match their xxh3-64",
        "TNF_EDIGEST", rule="ShardIdentity", lenient="opens")
@@ -267,7 +268,7 @@ reject("corpus-dense-f4-size-mismatch.zt", corpus({"t": dense(4096, 4, [5], type
 reject("corpus-file-too-small.zt", MAGIC + b"\0\0", "FileTooSmall: ", SHORT, 10)
 good = corpus(ONE)
 reject("corpus-footer-magic.zt", good[:-1] + b"\0", "FooterMagic: ", SHORT, len(good) - 8)
-reject("corpus-version-unsupported.zt", corpus(ONE, version=3), "Version: 3", UNSUPPORTED,
+reject("corpus-version-unsupported.zt", corpus(ONE, version=3), "Version: version 3", UNSUPPORTED,
        len(good) - 16)
 reject("corpus-manifest-hash-mismatch.zt", corpus(ONE, hash=1), "ManifestHash: ", offset=len(good) - 24)
 reject("corpus-manifest-misaligned.zt", corpus(ONE, at=8200), "BlobAlignment: the manifest",
@@ -364,15 +365,15 @@ reject("quant-bits.zt", container(cbor({
     "objects": {"t": thing({"data": part(4096, 8, "u32"), "scales": part(8192, 16, "f32")}, [2, 8],
                            "zt.quant_group/1", attributes={**QUANT, "bits": 3})}}),
     bytes(4112)), "LayoutRule: 't': codes of 3 bits", lenient="opens")
-# The model's own words mean nothing here.
+# Words of our model have no meaning in the file.
 valid("not-our-words.zt", [tensor("t", "?c64", [8], None, layout="?strings/1")],
       corpus({"t": thing({"x": part(4096, 8, "f32", type="c64")}, [8], "strings/1")}))
-# A manifest before the blobs, another after: only the one that the footer names counts.
+# A manifest before the blobs, another after them: only the one that the footer refers to counts.
 old = cbor({"objects": {"gone": dense(4096, 8, [8])}})
 heap = AB8.ljust(4096, b"\0") + old
 valid("two-generations.zt", T8, container(cbor({"objects": ONE}), heap))
 
-# Two faults: the one that the specification looks for first is told.
+# Two faults: the one that the specification checks first is reported.
 reject("first-cbor-then-schema.zt", container(cbor({"objects": 1}) + b"\0"), "CborSyntax: ")
 reject("first-schema-then-name.zt", corpus({"": {**dense(4096, 8, [8]), "shape": 1},
                                             "b": dense(4100, 8, [8])}), "Name: ")
@@ -387,7 +388,7 @@ reject("nan-other.zt", container(b"\xa2\x67objects\xa0\x6aattributes\xa1\x61a\xf
 reject("blob-over-manifest.zt", corpus({"t": dense(8192, 8, [8])}), "BlobOverlap: ")
 reject("blob-end-wraps.zt", corpus({"t": dense((1 << 64) - 4096, 8192, [8192])}), "BlobBounds: ")
 
-# Encoded parts that are none: the class is told when they are read.
+# Parts that are not validly encoded: the error is raised when they are read.
 EMPTY_TABLE = bytes.fromhex("5e2a4d180900000000000000" "00" "b1ea928f")
 for name, stored, decoded in [("short", EMPTY_TABLE[1:], 0), ("magic", EMPTY_TABLE[:-1] + b"\0", 0),
                               ("reserved", EMPTY_TABLE[:12] + b"\1" + EMPTY_TABLE[13:], 0),
@@ -398,7 +399,7 @@ for name, stored, decoded in [("short", EMPTY_TABLE[1:], 0), ("magic", EMPTY_TAB
         4096, len(stored), [decoded], encoding="zt.zstd-seekable/1", decoded_length=decoded)}}), stored),
         "", rule="Encoding", lenient="opens")
 
-# ------------------------------------------------- what the reference wrote, and its edges
+# ------------------------------------------------- files of the reference, and its edge cases
 U8 = {"01": b"\1", "02": b"\2"}
 valid("ref-empty.zt", [])
 valid("ref-emptyattr.zt", [], attrs={"ztensor.empty_attributes": True})
@@ -433,7 +434,7 @@ for name, message, lenient in [
         ("zero_off_oob", "BlobBounds: ", "rejects")]:
     reject(f"ref-{name}.zt", None, message, lenient=lenient)
 
-# ------------------------------------------------- canonical form, to the byte
+# ------------------------------------------------- canonical form
 def changed(at, byte, data):
     return data[:at] + bytes([byte]) + data[at + 1:]
 
@@ -473,7 +474,7 @@ valid("canonical-nfc.zt", [tensor("\u1eb9\u0301\uac01", "u8", [1], b"\1")],
 tail = perfect[:-40] + b"\0" + perfect[-40:]
 valid("canonical-not-tail.zt", A1, tail, canonical="the footer does not follow")
 for name in "canonical-tied ref-empty ref-emptyattr ref-order ref-alias ref-then_zero ref-only_zero ref-c2 ref-zero_then".split():
-    expect["valid"][name + ".zt"]["canonical"] = True  # the last one the reference denies, see its writer
+    expect["valid"][name + ".zt"]["canonical"] = True  # the reference denies the last one; see its writer
 for name, why in [("ref-stream_dup", "the place of a part with the same bytes"), ("ref-nfcattr", "normal form C"),
                   ("ref-append", "'b' begins at 196608"), ("ref-zstd", "is encoded"), ("future-keys", "unknown key"),
                   ("corpus-minimal", "'t' begins at 4096, not at 65536"), ("corpus-data-shard", "a data shard"),

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""zTensor 2 from its description, for fixtures: XXH3-64, deterministic CBOR, containers.
-
-Plain Python, and nothing of Tenfold's: what it composes was compared with what the reference
-writes (see make.py).
-"""
+"""zTensor 2 from its description, for fixtures: XXH3-64, deterministic CBOR, containers. This is
+plain Python and uses nothing of Tenfold; its output was compared with that of the reference (see
+make.py)."""
 import struct
 
 MAGIC = bytes.fromhex("895a54320d0a1a0a")
@@ -121,7 +119,7 @@ def xxh3(b):
 
 # ------------------------------------------------------------------------ CBOR
 class Raw(bytes):
-    """Bytes that are CBOR already."""
+    """Bytes that are already CBOR."""
 
 
 def head(major, n):
@@ -176,7 +174,7 @@ def footer(offset, length, value, version=2, reserved=0, magic=MAGIC):
 
 
 def container(manifest, heap=b"", at=None, **more):
-    """The heap begins at byte 4096; the manifest at `at`, or where the next 4096 bytes begin."""
+    """The heap begins at byte 4096; the manifest is at `at`, or at the next multiple of 4096."""
     body = MAGIC.ljust(4096, b"\0") + heap
     at = up(len(body), 4096) if at is None else at
     body = body.ljust(at, b"\0")

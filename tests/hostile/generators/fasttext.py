@@ -101,8 +101,9 @@ def matrices(c, f):
     def lie(letter, name, what, status=BAD, at=None, **but):
         c.rejected(letter, name, f.build(**but), status, at, "", what)
     def verdict(field, n):
-        """The first matrix must fit the dictionary and the arguments; of the second the file says nothing else."""
-        if n >= 1 << 61:  # it is the product that is beyond all bounds
+        """The first matrix must fit the dictionary and the arguments; nothing else in the file describes the
+        second."""
+        if n >= 1 << 61:  # the product is beyond all limits
             return BAD, f.at(field.replace("columns", "rows"))
         if n < 0 or not field.startswith("out_"):
             return BAD, f.at(field)
@@ -133,7 +134,7 @@ def quantized(c, f):
         return f.build(quantized=b"", rows=b"", columns=b"", input=packed(**how))
     c.accepted("P", "quantized", model(), 4, "a sound quantized model", warnings=None)
     start = f.at("quantized")
-    size, pieces = start + 18, start + 22 + 8  # where the number of codes is, and what follows 8 codes
+    size, pieces = start + 18, start + 22 + 8  # the places of the number of codes, and after the 8 codes
     def bad(name, what, letter="C", status=BAD, at=pieces, **how):
         c.rejected(letter, f"quantized_{name}", model(**how), status, at, "", what)
     bad("codes_less", "fewer codes than rows", at=size, codes=bytes(7))

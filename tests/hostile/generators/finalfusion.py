@@ -39,7 +39,7 @@ def pad(at):
 
 
 class File:
-    """Chunks, each put where it belongs: paddings count from the start of the file."""
+    """Joins chunks; paddings are counted from the start of the file."""
 
     def __init__(self, ids=None, magic=b"FiFu", version=0, n=None):
         self.ids, self.magic, self.version, self.n, self.chunks = ids, magic, version, n, []
@@ -107,7 +107,7 @@ def headers(c):
 
 
 def lengths(c):
-    matrix = len(File(ids=[1, 2]).chunk(1, simple()).build())  # its fields, shape and type, say how long its chunk is
+    matrix = len(File(ids=[1, 2]).chunk(1, simple()).build())  # the length of the chunk follows from its fields, shape and type
     norms = len(whole().build()) + 4
     def size_at(chunk, n, each):
         return chunk + 12 if n * each >= 1 << 64 else chunk + 4
@@ -131,7 +131,7 @@ def lengths(c):
 def vocabularies(c):
     def bad(name, ident, payload, what, rows=3, letter="O", status=BAD, message="", at=None):
         c.rejected(letter, name, File().chunk(ident, payload).dense(ROWS + ROWS[:8 * (rows - 2)], rows).build(), status, at, message, what)
-    rows_at = 32 + len(bucket()) + 12  # of the matrix: as many rows as there are words and buckets
+    rows_at = 32 + len(bucket()) + 12  # shape of the matrix: as many rows as words and buckets
     c.accepted("O", "bucket", File().chunk(3, bucket()).dense(ROWS + ROWS, 4).build(), 2, "a sound vocabulary of buckets")
     bad("min_n_0", 3, bucket(min_n=0), "n-grams of no letters", 4, at=40)
     bad("min_above_max", 3, bucket(min_n=7), "a shortest n-gram above the longest", 4, at=40)
@@ -169,7 +169,7 @@ def matrices(c):
     norms = len(File(ids=[1, 2, 6]).chunk(1, simple()).dense().build())
     def bad(name, f, what, letter="D", status=BAD, at=None):
         c.rejected(letter, name, f.build(), status, at, "", what)
-    def typed(kind):  # 0 to 11 are types by number, of which real files have one
+    def typed(kind):  # the numbers 0 to 11 are types; real files use one of them
         return UNSUPPORTED if kind <= 11 else BAD
     bad("columns_2_32_less_1", File().chunk(1, simple()).dense(columns=(1 << 32) - 1), "2^32 - 1 columns", at=matrix + 4)
     bad("columns_0", File().chunk(1, simple()).dense(columns=0), "no columns, but numbers", status=BAD)

@@ -25,7 +25,7 @@ WHOLE = tree(w=ONE, step=b"\x07")
 def make(c):
     for at in range(1, len(WHOLE)):
         c.rejected("A", f"cut_{at:03}", WHOLE[:at], SHORT, at, MISSING, f"the first {at} of {len(WHOLE)} bytes")
-    c.rejected("A", "long_by_1", WHOLE + b"\xc0", BAD, len(WHOLE), "1 bytes follow", "one object more")
+    c.rejected("A", "long_by_1", WHOLE + b"\xc0", BAD, len(WHOLE), "1 byte follows", "one object more")
     wrong_things(c, WHOLE)
     c.accepted("P", "nothing_wrong", WHOLE, 1, "an array and a number")
     c.accepted("P", "nan", tree(w=array([2], b"float32", b"\0\0\xc0\x7f\0\0\x80\xff")), 1, "NaN and -Infinity")

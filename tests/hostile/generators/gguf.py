@@ -32,7 +32,7 @@ def file(keys=(), entries=(), data=b"", align=32, counts=None):
 
 
 ARCHITECTURE = key("general.architecture", 8, text("llama"))
-KEYS = len(ARCHITECTURE) + 24  # where the entries begin, with that key
+KEYS = len(ARCHITECTURE) + 24  # where the entries begin, if there is that key
 WHOLE = file([ARCHITECTURE], [entry()], bytes(range(32)))
 
 
@@ -56,7 +56,7 @@ def truncation(c):
     data = len(WHOLE) - 32
     for at in range(4, len(WHOLE) - 16):
         if at < 26 or at % 8 == 1 or at >= data - 1:
-            exact = at < 24 or at >= data - 1  # there it is known how much is missing
+            exact = at < 24 or at >= data - 1  # in these cases the number of missing bytes is known
             c.rejected("A", f"cut_{at:03}", WHOLE[:at], SHORT, None if not exact or at >= 24 and at < data else at,
                        MISSING if exact else "", f"the first {at} of {len(WHOLE)} bytes")
     for at in (len(WHOLE) - 16, len(WHOLE) - 1):
@@ -98,7 +98,7 @@ def arithmetic(c):
 def ranges(c):
     two = lambda a, b: file([ARCHITECTURE], [entry("a", offset=a), entry("b", offset=b)], bytes(96))
     c.rejected("E", "same_place", two(0, 0), BAD, None, "share bytes", "two tensors at one place")
-    c.rejected("E", "not_aligned", two(0, 40), BAD, KEYS + len(entry()), "multiple of 32", "an offset of 40")
+    c.rejected("E", "not_aligned", two(0, 40), BAD, KEYS + len(entry()), "multiple of the alignment, 32", "an offset of 40")
     c.rejected("E", "past_end", file([], [entry(offset=1 << 20)], bytes(32)), SHORT, None, MISSING, "beyond the file")
     c.accepted("E", "gap", two(0, 64), 2, "a gap between two tensors", warnings=1)
     c.accepted("E", "backwards", two(32, 0), 2, "tensors in another order than their entries", warnings=2)
@@ -168,7 +168,8 @@ def types(c):
 
 
 def forms(c):
-    """The same lies in version 1, whose lengths have 32 bits, and in the other byte order."""
+    """The same wrong numbers in version 1, whose lengths have 32 bits, and in the other byte
+    order."""
     old = lambda nt, nk, rest: b"GGUF" + struct.pack("<III", 1, nt, nk) + rest + bytes(64)
     big = lambda nt, nk, rest: b"GGUF" + struct.pack(">IQQ", 3, nt, nk) + rest + bytes(64)
     for n in (0x7FFFFFFF, 0xFFFFFFFF):
@@ -183,13 +184,13 @@ def forms(c):
         ">I2QIQ", 2, 1 << 32, 1 << 32, 0, 0)), BAD, 24, "2^63", "big-endian: dimensions that wrap")
     c.rejected("D", "old_offset", old(1, 0, struct.pack("<I", 1) + b"w" + struct.pack("<IIIQ", 1, 4, 0, (1 << 64) - 32)),
                BAD, 16, "2^63", "version 1: an offset that wraps")
-    # Its blocks look the same both ways round: nothing is to be warned of but what is missing.
+    # Its blocks are the same in both byte orders, so the only warnings are about missing bytes.
     c.accepted("J", "big_iq1_s", big(1, 0, struct.pack(">Q", 1) + b"w" + struct.pack(
         ">IQIQ", 1, 256, 19, 0)), 1, "big-endian blocks of a type that has no such form", warnings=None)
 
 
 def sets(c):
-    """Models in several files: the names of the others come from the name of the first."""
+    """Models in several files: the names of the others follow from the name of the first."""
     keys = lambda no, count, total: [key("split.no", 2, struct.pack("<H", no)),
                                      key("split.count", 2, struct.pack("<H", count)),
                                      key("split.tensors.count", 5, struct.pack("<i", total))]

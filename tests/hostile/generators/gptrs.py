@@ -77,7 +77,8 @@ def lengths(c, g, f):
     size = len(f.build())
     for name in ["index_len", "count", "w_name_len", "w_rank"] + ["config_len"] * g.checkpoint:
         for label, n in (("2_31", 1 << 31), ("2_32_less_1", (1 << 32) - 1), ("size", size), ("2_24", 1 << 24)):
-            # a piece of the file may be too long for it, or for anybody; what is in the index may not leave it
+            # a piece of the file may be longer than the file or a limit; a piece of the index must be inside
+            # the index
             whole, allowed = name in ("index_len", "config_len"), n <= 256 << 20
             status, at = (SHORT, END) if whole and allowed else (LIMIT if whole else BAD, f.at("data") if name == "count" else None)
             c.rejected("C", f"{name}_{label}", f.build(**{name: n}), status, at, "", f"{name} says {n}")
@@ -96,7 +97,7 @@ def lengths(c, g, f):
 
 def shapes(c, g, f):
     def shape(name, dims, length, message, what, status=BAD):
-        at = f.at("w_rank" if len(dims) in (0, 65) else "w_name_len")  # what of a description is wrong, it all is
+        at = f.at("w_rank" if len(dims) in (0, 65) else "w_name_len")  # fields of a description are wrong together
         c.rejected("D", name, g.file(tensors=[("w", dims, 0, 0, length)]).build(), status, at, message, what)
     big = 1 << 32
     shape("product_wraps_to_0", (big, big), 0, "2^64", "2^32 × 2^32")

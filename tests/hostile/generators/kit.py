@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the generators share: the list of cases, files made of named fields, wrong things.
+"""Shared by the generators: the list of cases, files made of named fields, files of another kind.
 
-Verdicts are reasoned from the formats' descriptions and the classes of attack, and are written
-down before any reader is asked.
+Verdicts follow from the descriptions of the formats and the classes of attack. They are written
+before any reader is tried.
 """
 import struct
 import zlib
@@ -30,7 +30,7 @@ CLASSES = {
 
 
 def missing(n):
-    """What a message says of n bytes."""
+    """The part of a message that names n missing bytes."""
     return "1 byte is missing" if n == 1 else f"{n} bytes are missing"
 
 
@@ -52,24 +52,24 @@ class Cases:
                           "class": letter, "what": what, **verdict}))
 
     def rejected(self, letter, name, data, status, offset, message, what):
-        """It does not open. status: a list where several are right. offset: of the fault, None where no
-        byte can be blamed."""
+        """The file does not open. status: a list if several are right. offset: of the fault, None if
+        there is no such byte."""
         if offset is END:
             offset = len(data)
         self.add(letter, name, data, what, verdict="rejected", status=status, offset=offset,
                  message=message)
 
     def damaged(self, letter, name, data, status, tensors, what, offset=None):
-        """It opens, and verifying tells this of it."""
+        """The file opens; verifying reports this problem."""
         self.add(letter, name, data, what, verdict="damaged", status=status, offset=offset, tensors=tensors)
 
     def accepted(self, letter, name, data, tensors, what, warnings=0):
-        """It opens and verifies; odd, but legal. warnings: how many, or None."""
+        """The file opens and verifies; it is unusual, but legal. warnings: how many, or None."""
         self.add(letter, name, data, what, verdict="accepted", tensors=tensors, warnings=warnings)
 
 
 class Fields:
-    """A file as a row of named fields, so that a case can say which of them it changes."""
+    """A file as a sequence of named fields, so that a case can name the fields that it changes."""
 
     CODES = {"u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q", "i32": "<i", "i64": "<q",
              "f32": "<f", "f64": "<d"}
@@ -90,7 +90,7 @@ class Fields:
         return value if code is None or isinstance(value, bytes) else struct.pack(cls.CODES[code], value)
 
     def build(self, **but):
-        """The file, with some fields replaced: by a number, or by bytes."""
+        """The file, with some fields replaced by a number or by bytes."""
         unknown = set(but) - {f[0] for f in self.fields}
         assert not unknown, unknown
         return b"".join(self.bytes_of(code, but.get(name, value)) for name, code, value in self.fields)
@@ -111,7 +111,7 @@ class Fields:
 
 
 def cuts(fields):
-    """Where to cut a file: before each field and inside of it. (name, length)"""
+    """(name, length) of the places to cut a file: before and inside each field."""
     seen = {}
     for name, at, n in fields.borders():
         if at > 0:
@@ -123,8 +123,8 @@ def cuts(fields):
 
 
 def deflate(data):
-    """Stored as it is, or, if all bytes are one, a literal and matches with the byte before it. By hand, since
-    what a library makes of it depends on its version."""
+    """A stored block, or, if all bytes are the same, a literal and matches with the byte before it. It is made
+    by hand, because the output of a library depends on its version."""
     if len(set(data)) != 1 or data[0] > 143:
         n = len(data)
         return struct.pack("<BHH", 1, n, n ^ 0xFFFF) + data
@@ -136,7 +136,7 @@ def deflate(data):
 
 
 def gzip(data):
-    """One member, without a name or a time, from no system in particular."""
+    """One member, without a name, a time or an operating system."""
     return b"\x1f\x8b\x08" + bytes(6) + b"\xff" + deflate(data) + struct.pack("<II", zlib.crc32(data), len(data))
 
 
@@ -145,7 +145,8 @@ HUGE = {"2_31": 1 << 31, "2_32_less_1": (1 << 32) - 1, "2_32": 1 << 32, "2_53_an
 
 
 def wrong_things(cases, whole, zips=False):
-    """Class B: what lies about under the names of models, and is none. zips: the format is one of ZIP archives."""
+    """Class B: files of another kind that are found under the names of models. zips: the format is one of ZIP
+    archives."""
     c = cases
     c.rejected("B", "empty", b"", SHORT, 0, "", "a download of no bytes")
     c.rejected("B", "lfs_pointer", b"version https://git-lfs.github.com/spec/v1\noid sha256:"

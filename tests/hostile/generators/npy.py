@@ -41,7 +41,7 @@ def make(cases):
 
 
 def wrong(c, letter, name, string, where, message, what, status=BAD, data=bytes(24), major=1):
-    """A header that is wrong where this stands in it (or at that number)."""
+    """A header with a fault at this text in it (or at that offset)."""
     raw = string if isinstance(string, bytes) else string.encode("latin1")
     at = where if isinstance(where, int) else raw.index(where.encode("latin1"))
     c.rejected(letter, name, file(raw, data, major), status, (10 if major == 1 else 12) + at, message, what)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""NumPy's .npz: a zip archive of .npy members, composed field by field."""
+"""NumPy's .npz: a zip archive of .npy members, made field by field."""
 import struct
 import zlib
 
@@ -12,7 +12,7 @@ PICKLE = b"\x80\x04cos\nsystem\n(S'id'\ntR."
 
 
 class Member:
-    """A member, and what its two headers say of it if that is not true."""
+    """A member, and what its two headers say about it if that is not true."""
 
     def __init__(self, name, data=WHOLE, packed=None, method=None, local=None, entry=None, extra=b"", entry_extra=b"", at=None):
         self.name = name if isinstance(name, bytes) else name.encode()
@@ -82,7 +82,7 @@ def make(cases):
 
 
 def squeezed(data):
-    """A header as it is, then zeros, deflated."""
+    """A header, unchanged, then zeros, deflated."""
     assert not any(data[128:])
     return b"\0" + struct.pack("<HH", 128, 128 ^ 0xFFFF) + data[:128] + deflate(data[128:])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ONNX: protobuf messages, one in the other."""
+"""ONNX: nested protobuf messages."""
 import struct
 
 from kit import *

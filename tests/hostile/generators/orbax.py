@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Orbax: OCDBT databases, in zip archives and folders."""
+"""Orbax: OCDBT databases, in zip archives and directories."""
 import pathlib
 import struct
 import sys
@@ -35,7 +35,7 @@ def shared_nodes(height, keys):
 def make(c):
     good = o.archive(o.flat(W))
     c.accepted("P", "nothing_wrong", good, 1, "a database of one array")
-    c.accepted("P", "folder", o.flat(W), 1, "the same in a folder")
+    c.accepted("P", "folder", o.flat(W), 1, "the same in a directory")
     c.accepted("P", "alone", {"manifest.ocdbt": o.manifest([], o.files())}, 0, "a manifest without versions")
     for at in (5, 60, len(good) // 2, len(good) - 1):
         c.rejected("A", f"cut_{at}", good[:at], [SHORT, BAD, UNSUPPORTED], None, "", f"the first {at} bytes")
@@ -74,7 +74,7 @@ def make(c):
                        ("empty", b"")):
         c.rejected("K", f"path_{name}", of_node(o.leaf([(b"a", (0, 0, 1))], o.files(path)), 1), BAD, None, "missing", f"a value in {path!r}")
         c.rejected("K", f"folder_{name}", o.flat([(b"a", b"")]) | {"manifest.ocdbt": o.manifest([(1, 0, 0, 0, 9, 1)], o.files(path))}, BAD, None, "missing",
-                   f"the root in {path!r}, of a folder")
+                   f"the root in {path!r}, of a directory")
     c.damaged("P", "chunk_short", of_node(o.leaf([W[0], (b"w/0", DATA[:7])])), BAD, 1, "a chunk that is too short")
     deep = b'{"tree_metadata": ' + b'{"a":' * 3000 + b"1" + b"}" * 3001
     c.rejected("G", "metadata_deep", of_node(o.leaf(W), more={"_METADATA": deep}), [BAD, LIMIT], None, "", "metadata in metadata")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Paddle's parameters: pickles of NumPy's arrays. What would be called asks for the number of the process, if anything."""
+"""Paddle's parameters: pickles of NumPy's arrays. If a reader executed a call in them, it would only get the number of
+its process."""
 import struct
 
 from kit import *

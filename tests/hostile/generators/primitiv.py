@@ -62,7 +62,7 @@ def make(c):
     for label, at in cuts(f):
         name = label.split("_")[-1]
         claimed = name in ("first", "second", "key") and not label.startswith("before")
-        c.rejected("A", f"cut_{label}", whole[:at], SHORT, f.at(name) if claimed else at, "",  # the claim is told
+        c.rejected("A", f"cut_{label}", whole[:at], SHORT, f.at(name) if claimed else at, "",  # the message names the claim
                    f"the first {at} of {len(whole)} bytes")
     c.accepted("A", "long_by_1", whole + b"\0", 2, "a byte behind the object: primitiv ignores it", warnings=1)
     c.accepted("I", "then_zip", whole + b"PK\5\6" + bytes(18), 2, "a ZIP archive behind the object", warnings=1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch: pickles in zip archives, in streams of old times, in tars, in folders. What would be called asks for the
-number of the process: it harms nobody who runs it."""
+"""PyTorch: pickles in zip archives, in streams of old versions, in tar archives, in directories. If a reader
+executed a call in them, it would only get the number of its process, which is harmless."""
 import struct
 import zlib
 
@@ -66,7 +66,7 @@ TREE = pickle(dict_of(w=tensor()))
 
 
 class Zip:
-    """An archive as torch writes it, of which a case changes what it likes."""
+    """An archive as torch writes it; a case changes parts of it."""
 
     def __init__(self, *records, root="archive"):
         self.out, self.central, self.n = b"", b"", 0
@@ -106,7 +106,7 @@ def checkpoint(tree=TREE, *more, data=DATA):
 
 
 def value(body, **of):
-    """A file with a tensor and something else in it."""
+    """A file with a tensor and another item."""
     return checkpoint(pickle(dict_of(w=tensor(), x=body), **of)).end()
 
 
@@ -180,7 +180,7 @@ def make_containers(c):
     c.rejected("E", "no_version", base.end(), BAD, None, "version", "torch refuses a file without it")
     c.rejected("E", "two_roots", checkpoint().add("other/data.pkl", TREE).end(), BAD, None, "directory", "a record in another directory")
     c.rejected("E", "no_root", Zip().add("data.pkl", TREE).end(), [BAD, UNSUPPORTED], None, "",
-               "records in no folder")
+               "records in no directory")
     c.rejected("E", "storage_missing", Zip(("data.pkl", TREE), ("version", b"3\n")).end(), BAD, None, "is not in the file",
                "a storage that is not there")
     c.rejected("E", "storage_short", checkpoint(data=DATA[:12]).end(), BAD, None, "has 12 bytes",
@@ -327,13 +327,13 @@ def make_pickles(c):
                "16 times 2^62 bytes")
 
 
-# -------------------------------------------------------------------------- folders
+# -------------------------------------------------------------------------- directories
 
 META = "torch.distributed.checkpoint.metadata"
 
 
 def make_far_views(c):
-    """A view of a storage whose begin, added to the offset of its tensor, is beyond 2^63."""
+    """A view of a storage; its begin plus the offset of its tensor is more than 2^63."""
     view = tuple_of(text("1"), number(2**63 - 1), number(1))
     body = tensor(offset=5, more=b"")
     body = body.replace(number(4) + b"tQ", number(4) + view + b"tQ", 1)
@@ -343,7 +343,7 @@ def make_far_views(c):
 
 
 def make_hidden(c):
-    """Pickles where nothing refers to them."""
+    """Pickles in places that nothing refers to."""
     call = pickle(CALL)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(call) + packer.flush()
@@ -366,7 +366,7 @@ def make_hidden(c):
 
 
 def make_long_ints(c):
-    """Numbers and lists of which a few bytes stand for much work, or for much memory."""
+    """Numbers and lists whose few bytes claim much work or much memory."""
     long = b"\x8b" + struct.pack("<i", 4096) + bytes(range(1, 128)) * 32 + bytes(range(1, 33))
     c.accepted("F", "int_shared", value(b"](" + long + b"q\xff" + b"h\xff" * 20000 + b"e"), 1,
                "an int of 4096 bytes, 20,000 times", warnings=None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""safetensors: u64 length, JSON header, data. And indexes of shards."""
+"""safetensors: u64 length, JSON header, data; and indexes of shards."""
 import json
 import struct
 
@@ -79,7 +79,7 @@ def lengths(c):
 
 
 def one(c, letter, name, shape, end, message, what, dtype="F32", data=b"", status=BAD, at=9, begin=0):
-    """One tensor 'w'. What is wrong with it as a whole is told at its name, byte 9."""
+    """One tensor 'w'. Faults of the whole tensor are reported at its name, byte 9."""
     c.rejected(letter, name, file({"w": entry(dtype, shape, begin, end)}, data), status, at, message, what)
 
 
@@ -186,7 +186,7 @@ def depth(c):
             what_ = f"{levels} {what} in each other in a field that nobody knows"
             if levels == 20:
                 c.accepted("G", f"{label}_{levels}", file(text, bytes(4)), 1, what_, warnings=1)
-            else:  # two levels of the header come before; the one too many is the one told of
+            else:  # two levels of the header are around it; the offset is that of the first level too many
                 at = text.index('"x":') + 4 + 62 * len(begin)
                 c.rejected("G", f"{label}_{levels}", file(text, bytes(4)), LIMIT, 8 + at, "64", what_)
         text = '{"__metadata__":{"k":' + begin * 500 + inner + end * 500 + "}}"

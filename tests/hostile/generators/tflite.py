@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""TFLite: a FlatBuffer, whose references may lead anywhere."""
+"""TFLite: a FlatBuffer, whose references may have any value."""
 import pathlib
 import struct
 import sys
@@ -35,7 +35,7 @@ def make(c):
     c.accepted("E", "shared", one(w, tensor("v", 0, [4], 1)), 2, "two tensors of one buffer", warnings=None)
     for at in range(4, len(whole) - 16, 4):
         c.rejected("A", f"cut_{at}", whole[:at], [SHORT, BAD, UNSUPPORTED], None, "", f"the first {at} bytes")
-    for at in range(0, len(whole) - 4, 4):  # every word leads far away: it opens or it does not, and nothing else happens
+    for at in range(0, len(whole) - 4, 4):  # every word refers to a distant place; the file may open or not
         broken = whole[:at] + b"\xf0\xff\xff\xff" + whole[at + 4:]
         if at in (0, 4):
             c.rejected("C", f"word_{at}", broken, [BAD, UNSUPPORTED], None, "", f"word {at} is 2^32 - 16")

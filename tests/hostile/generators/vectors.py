@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Vectors: a dimension before each (.fvecs), and behind one header (.fbin)."""
+"""Vectors: a dimension before each (.fvecs), or a header before all (.fbin)."""
 import struct
 
 from kit import *
@@ -30,7 +30,7 @@ def make_fbin(c):
         c.rejected("A", f"cut_{at:03}", FBIN[:at], SHORT, at, missing((8 if at < 8 else 88) - at),
                    f"the first {at} of {len(FBIN)} bytes")
     for more in (1, 4, 79):
-        c.rejected("A", f"long_by_{more}", FBIN + bytes(more), BAD, 88, f"{more} bytes follow", f"{more} bytes too many")
+        c.rejected("A", f"long_by_{more}", FBIN + bytes(more), BAD, 88, f"{more} byte{' follows' if more == 1 else 's follow'}", f"{more} bytes too many")
     wrong_things(c, FBIN)
     for n, d in ((5, 5), (4, 6), (2 ** 31, 1), (1, 2 ** 31), (2 ** 32 - 1, 1), (2 ** 30, 2 ** 31)):
         c.rejected("C", f"says_{n}_by_{d}", struct.pack("<II", n, d) + FBIN[8:], SHORT, 88, MISSING,
@@ -45,7 +45,7 @@ def make_fbin(c):
     c.accepted("D", "long_header", struct.pack("<QQ", 2, 3) + bytes(24), 1, "a header of 16 bytes", warnings=None)
     c.rejected("I", "zip_behind", FBIN + b"PK\5\6" + bytes(18), BAD, 88, "22 bytes follow", "the end of a ZIP archive behind the vectors")
     c.rejected("I", "html_before", b"<html>\n\n" + FBIN, [SHORT, BAD], None, "", "HTML before the header")
-    c.rejected("O", "no_columns", struct.pack("<II", 4, 0) + FBIN[8:], BAD, 4, "without elements", "vectors of nothing")
+    c.rejected("O", "no_columns", struct.pack("<II", 4, 0) + FBIN[8:], BAD, 4, "no elements", "vectors of nothing")
     c.accepted("O", "no_rows", struct.pack("<II", 0, 2 ** 32 - 1), 1, "no vector, of 2^32 - 1 elements", warnings=None)
 
 

@@ -28,7 +28,7 @@ def point(data=b"\1\2\3\4\5\6", option=0, app=b"\0", how=0, length=None):
     return bytes([option]) + app + bytes([how]) + struct.pack("<I", len(data) if length is None else length) + data
 
 
-POINT = 4 + 5 + 9  # where the block behind a usual space begins
+POINT = 4 + 5 + 9  # where the block after a usual space begins
 
 
 def file(*blocks, end=b"$"):
@@ -54,7 +54,7 @@ def make(c):
         if at in (f.at("meta"), f.at("point"), f.at("end")):
             c.accepted("A", f"cut_{label}", whole[:at], 0 if label == "before_meta" else 2, "cut where a block ends: the end is implied", warnings=None)
         else:
-            block_at = at if at < 4 else f.at("meta") if at < f.at("point") else f.at("point")  # which claims more
+            block_at = at if at < 4 else f.at("meta") if at < f.at("point") else f.at("point")  # its length is too large
             c.rejected("A", f"cut_{label}", whole[:at], SHORT, block_at, "", f"the first {at} of {len(whole)} bytes")
     c.accepted("I", "then_zip", whole + b"PK\5\6" + bytes(18), 2, "bytes behind the end, which are ignored", warnings=None)
     c.accepted("I", "unknown_block", file(block(b"^", meta()), block(b"Z", b"PK\5\6"), block(b"P", point())), 2, "a block of another type, kept", warnings=None)
@@ -135,7 +135,7 @@ def points(c):
 def apps(c):
     def bad(name, value, what, letter="J", status=BAD, more=0):
         raw = varint(len(value)) + value
-        into = len(raw) - len(value) + more  # where the value is, behind its length
+        into = len(raw) - len(value) + more  # where the value is, after its length
         at = (None, None) if status is LIMIT else (POINT + 5 + 1 + into, 9 + 7 + into)
         c.rejected(letter, f"app_{name}", file(block(b"^", meta()), block(b"P", point(app=raw))), status, at[0], "", what)
         c.rejected(letter, f"attributes_{name}", file(block(b"^", meta(attributes=raw))), status, at[1], "", what)
@@ -154,7 +154,8 @@ def apps(c):
 
 
 def compressed(c):
-    """What can be told without decoding (gzip's magic, snappy's size) is told when the file is opened."""
+    """Faults that can be found without decoding (gzip's magic, snappy's size) are reported when the file
+    is opened."""
     six = b"\1\2\3\4\5\6"
     def packed(data, how):
         return file(block(b"^", meta()), block(b"P", point(data, how=how)))

@@ -18,7 +18,7 @@ def floats(*numbers):
 ROWS = ((b"one", floats(1, 2)), (b"two", floats(3, 4)))
 
 
-# A head that is none: binary numbers behind what may be anything.
+# A first line that is not a header: binary numbers follow, so the beginning may be anything.
 UNKNOWN = (UNSUPPORTED, 0)
 
 
@@ -60,7 +60,7 @@ def text(c):
     file = lambda body=lines, rows=3, columns=3: first(rows, columns) + body
     wrong_things(c, file())
     c.accepted("P", "sound", file(), 2, "a sound file")
-    second = len(first(3, 3)) + 10  # where the second row is
+    second = len(first(3, 3)) + 10  # where the second row begins
     def bad(name, data, what, letter="O", status=BAD, at=second):
         c.rejected(letter, name, data, status, at, "", what)
     bad("row_short", file(b"one 1 2 3\ntwo 4\nsix 7 8 9\n"), "a row with too few numbers")

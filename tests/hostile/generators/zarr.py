@@ -61,7 +61,7 @@ def make(c):
     c.rejected("D", "product_wraps", one(array([1 << 32, 1 << 32, 2], [1, 1, 1])), BAD, None, "2^63", "dimensions whose product wraps to zero")
     c.rejected("D", "negative", one(array([-1], [1])), BAD, None, "", "a dimension of -1")
     c.rejected("D", "chunk_zero", one(array([1], [0])), BAD, None, "without elements", "chunks of no elements")
-    c.rejected("E", "rank", one(array([1, 1], [1])), BAD, None, "dimensions", "chunks of fewer dimensions")
+    c.rejected("E", "rank", one(array([1, 1], [1])), BAD, None, "rank of its chunks", "chunks of fewer dimensions")
     c.rejected("F", "rank_huge", one(array([1] * 1000, [1] * 1000)), LIMIT, None, "dimensions", "a thousand dimensions")
     c.rejected("G", "json_deep", one(b'{"a":' * 5000), [BAD, LIMIT, SHORT], None, "", "objects in objects")
     deep = [BYTES]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """zTensor 2: blobs at multiples of 4096, a manifest in deterministic CBOR, a footer of 40 bytes.
 
-The specification names its rules; `rule` in the list is that name.
+The specification names its rules; `rule` in corpus.json is such a name.
 """
 import pathlib
 import struct
@@ -92,7 +92,7 @@ def lengths(bad):
 
 
 def encodings(c, bad):
-    """The profile of CBOR. Faults are told at their byte in the manifest."""
+    """The profile of CBOR. Faults are reported at their byte in the manifest."""
     def value(letter, name, rule, raw, what, skip=0, status=BAD):
         manifest = cbor({"objects": {}, "attributes": {"k": Raw(raw)}})
         bad(letter, name, empty(manifest), rule, what, M + manifest.rindex(raw) + skip, status)
@@ -124,7 +124,7 @@ def encodings(c, bad):
             raw = begin * levels + end
             if fine:
                 ok("G", f"{label}_{levels}", raw, f"{levels} {label} in each other, which is allowed")
-            else:  # the root is at 0, this at 2, nothing may be below 32; a key comes before its value
+            else:  # the root is level 0, this level 2, the deepest 32; a key comes before its value
                 at = 31 if label == "arrays" else 30 * len(begin) + 1
                 value("G", f"{label}_{levels}", "CborDepth", raw, f"{levels} {label} in each other", at, LIMIT)
     manifest = cbor({"objects": {}})
@@ -227,7 +227,7 @@ FRAME = b"\x28\xb5\x2f\xfd"
 
 
 def zstd_raw(data, checksum=False, declared=None):
-    """A frame of one raw block, with its size told in 4 bytes."""
+    """A frame of one raw block, with its size in 4 bytes."""
     size = struct.pack("<I", len(data) if declared is None else declared)
     return FRAME + bytes([0xa0]) + size + (len(data) << 3 | 1).to_bytes(3, "little") + data
 
@@ -238,7 +238,7 @@ def zstd_rle(byte, n):
 
 
 def seekable(frames, entries=None, count=None, descriptor=0, end=b"\xb1\xea\x92\x8f", content=None, mark=b"\x5e\x2a\x4d\x18"):
-    """entries: (compressed, decoded) a frame."""
+    """entries: (compressed, decoded) sizes of each frame."""
     body = b"".join(f for f, _ in frames)
     entries = [(len(f), n) for f, n in frames] if entries is None else entries
     table = b"".join(struct.pack("<II", *e) for e in entries)

@@ -29,7 +29,7 @@ def pairs(*items):
 
 
 class Old:
-    """One version: how an index is made of one tensor, and what follows it."""
+    """One version: makes an index of one tensor, and the bytes after it."""
 
     def __init__(self, name):
         self.zero = name == "ztensor0"
@@ -40,7 +40,7 @@ class Old:
         self.bool = "bool"
 
     def entry(self, name="w", **but):
-        """The fields of one tensor; some replaced, those of None left out."""
+        """The fields of one tensor, some of them replaced; None: the field is left out."""
         fields = {"offset": 64, "size": 16, "dtype": self.f32, "shape": [2, 2], "encoding": "raw", **but}
         more = [(k, v) for k, v in fields.items() if k not in ("offset", "size", "dtype", "shape", "encoding")]
         kept = lambda items: pairs(*[(k, v) for k, v in items if v is not None])
@@ -66,7 +66,7 @@ class Old:
         return body + index + struct.pack("<Q", n) + self.tail
 
     def at(self):
-        """Where a file of one tensor begins to tell of it."""
+        """The offset at which the description of the tensor begins."""
         return 81 if self.zero else self.one().index(cbor("w"), 80) + 2
 
     def one(self, data=DATA, **but):
@@ -90,8 +90,9 @@ def make(c):
 
 
 def truncation(c, z, whole):
-    """The end of the file is what tells where the index is: a file cut short ends in other bytes, which say
-    anything. Its last eight are taken for the length of the index, and that is wrong, or what it leads to."""
+    """The end of a file says where the index is. The end of a cut file has other bytes, which may have any
+    value: the last eight are read as the length of the index, and this length, or the index at that place, is
+    wrong."""
     for at in (1, 4, 7):
         c.rejected("A", f"cut_{at}", whole[:at], SHORT, at, "", f"{at} bytes: less than the magic")
     size = len(whole)
@@ -102,9 +103,9 @@ def truncation(c, z, whole):
             says = struct.unpack_from("<Q", whole, at - 8)[0]
             status, blamed = (BAD, at - 8)
             if not z.zero and says == 0:
-                status = SHORT  # an index of no bytes, which is no CBOR
+                status = SHORT  # an index without bytes, which is not CBOR
             if not z.zero and at == size - 8:
-                blamed = 80  # as 1.0 ended, without a magic: the index is found, and is none of that version
+                blamed = 80  # this is the end of 1.0, without a magic number, but not an index of 1.0
             c.rejected("A", f"cut_{at}", whole[:at], status, blamed, "", f"the first {at} of {size} bytes")
     c.rejected("A", "long_by_1", whole + b"\0", BAD, size - 7, "", "a byte behind the file's end")
 

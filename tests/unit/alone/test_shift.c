@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shifting a file: the result, what is refused, and that an interruption at any place is undone.
+/* Shifting a file: the result, the refused cases, and that an interruption at any place is undone.
  * The file system's own call is replaced by one that copies, so that the test can interrupt it
  * anywhere, on any file system; the last test uses the real call. Therefore this is a program of
  * its own. */
@@ -20,7 +20,7 @@
 static tnf_error e;
 static char path[300], undo[300], text[3000];
 
-/* ------------------------------------------------------- the system's call */
+/* --------------------------------------------------------- the system call */
 
 static enum { COPIES, REFUSES, ASKS } how_it_inserts;
 static uint64_t insert_stops, remove_stops; /* at this byte, with EIO */
@@ -30,7 +30,8 @@ static void whole_write(int fd, const uint8_t *p, size_t n, uint64_t at)
     assert_int_equal(pwrite(fd, p, n, (off_t)at), n);
 }
 
-/* The kernel's own, since the name is taken below. 32-bit machines give it halves of numbers. */
+/* The kernel's own call, since this program replaces the function. 32-bit machines pass numbers in
+ * two halves. */
 static int ask_kernel(int fd, int mode, uint64_t at, uint64_t n)
 {
 #if __SIZEOF_LONG__ == 4
@@ -63,7 +64,7 @@ static int insert_copying(int fd, uint64_t n)
     return insert_stops == NEVER ? 0 : fail_with(EIO);
 }
 
-/* From the front: those from `stop` on stay. */
+/* From the beginning: the blocks from `stop` on stay. */
 static int remove_copying(int fd, uint64_t at, uint64_t n)
 {
     struct bytes b = bytes_of_file(path);
@@ -72,7 +73,7 @@ static int remove_copying(int fd, uint64_t at, uint64_t n)
     whole_write(fd, b.p + at + n, (size_t)(stop - at - n), at);
     if (remove_stops == NEVER)
         assert_int_equal(ftruncate(fd, (off_t)(b.n - n)), 0);
-    else /* the last block is moved whole, too */
+    else /* the last block is moved completely, too */
         make_hole(fd, stop - n, stop == b.n ? 2 * n : n);
     free(b.p);
     return remove_stops == NEVER ? 0 : fail_with(EIO);
@@ -182,7 +183,7 @@ static void longer_header(void **state)
         check_file(200 + (i == 3) * 2000);
         assert_ok(add_text(3000));
         check_file(3000);
-        assert_ok(add_text(10)); /* in place, once there is room */
+        assert_ok(add_text(10)); /* in place, since there is free space now */
         check_file(10);
         struct bytes now = bytes_of_file(path);
         assert_true((now.n - before.n) % BLOCK == 0 && now.n - before.n <= 2 * 65536);
@@ -241,7 +242,7 @@ static void stopped_inserting(void **state)
     }
 }
 
-/* … and taking the blocks out stops, too, again and again. */
+/* … and removing the blocks is interrupted, too, several times. */
 static void stopped_removing(void **state)
 {
     (void)state;
@@ -253,8 +254,7 @@ static void stopped_removing(void **state)
         assert_fails(add_text(3000), TNF_EIO);
         remove_stops = BLOCK;
         tnf_status status = TNF_EIO;
-        for (int i = 0; i < 3 && status != TNF_OK;
-             i++) /* the last of it needs no blocks taken out */
+        for (int i = 0; i < 3 && status != TNF_OK; i++) /* the last step does not remove blocks */
             status = tnf_undo(&undone, path, &e);
         assert_int_equal(status == TNF_OK, stop > BLOCK);
         remove_stops = NEVER;
@@ -267,7 +267,7 @@ static void stopped_removing(void **state)
     }
 }
 
-/* All is moved, and the machine stops while the header is written. */
+/* All blocks are moved, and the machine stops while the header is written. */
 static void stopped_writing(void **state)
 {
     (void)state;
@@ -310,7 +310,7 @@ static void not_of_this_file(void **state)
         assert_false(undone);
         check_same(&now);
     }
-    kept.p[16] ^= 1; /* by how much */
+    kept.p[16] ^= 1; /* the size of the shift */
     bytes_to_file(undo, kept.p, kept.n);
     assert_ok(tnf_undo(&undone, path, &e));
     assert_false(undone);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One model in several files: which tensor goes into which file (as huggingface_hub does it,
- * computed by hand), the exact bytes of the index, tied tensors, what prevents splitting, and that
- * a failure leaves no files. */
+/* One model in several files: which tensor goes into which file (by the rules of huggingface_hub,
+ * computed by hand), the exact bytes of the index, tied tensors, the reasons for not splitting, and
+ * that a failure leaves no files. */
 #include "../../support/files.h"
 #include "../../support/memory.h"
 #include "../diff_files.h"
@@ -14,13 +14,13 @@
 
 static const uint8_t zeros[64];
 
-/* The library's rename(), in front of the system's: so this is a program of its own. */
+/* Replaces the rename() of the C library; therefore this is a program of its own. */
 static unsigned renames_left = UINT_MAX;
 
 int rename(const char *from, const char *to)
 {
     if (renames_left == 0) {
-        renames_left = UINT_MAX; /* once */
+        renames_left = UINT_MAX; /* only once */
         errno = EIO;
         return -1;
     }
@@ -75,7 +75,8 @@ static struct made make_sizes(const uint64_t *n, size_t count)
     return m;
 }
 
-/* 4 + 4 fill the first; 20 is too large and gets the next number at once, while 3 waits for 5. */
+/* 4 + 4 fill the first file. 20 is too large and gets the next number at once, while 3 waits for
+ * 5. */
 static void fills_greedily(void **state)
 {
     (void)state;
@@ -242,8 +243,8 @@ static void without_an_index(void **state)
     discard_file(&m);
 }
 
-/* Files are filled by what their tensors will take: floats as they are asked for, the rest as it
- * is. */
+/* Files are filled by the sizes that tensors will have: floats in the requested type, others
+ * unchanged. */
 static void sizes_in_another_type(void **state)
 {
     (void)state;
@@ -314,7 +315,7 @@ static void extras_in_the_first(void **state)
     tnf_close(file);
 }
 
-/* In the file two tensors are one blob. */
+/* Two tensors share one blob in the file. */
 static void tied_stay_together(void **state)
 {
     (void)state;
@@ -334,7 +335,7 @@ static void tied_stay_together(void **state)
     const char *dir = fresh_directory();
     assert_ok(tnf_split(again.b, dir, &how, &e));
     assert_int_equal(all.n, 3);
-    assert_int_equal(all.tensors[0], 2); /* a and z */
+    assert_int_equal(all.tensors[0], 2); /* the tensors a and z */
     open_again(dir, "model.zt", &m);
     discard_file(&again);
     discard_file(&m);
@@ -347,7 +348,7 @@ static tnf_status fetch_broken(void *ctx, uint64_t offset, void *dst, size_t n, 
     return *(bool *)ctx ? tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "a bad day") : TNF_OK;
 }
 
-/* More files than are kept open until all are written. */
+/* More files than are kept open at the same time. */
 static void very_many(void **state)
 {
     (void)state;
@@ -395,10 +396,10 @@ static void what_stands_in_the_way(void **state)
     how.save = &force;
     assert_ok(tnf_split(m.b, dir, &how, &e));
     open_again(dir, ".", &m);
-    assert_ok(tnf_split(m.b, dir, &how, &e)); /* once more, over it */
+    assert_ok(tnf_split(m.b, dir, &how, &e)); /* again, over the same files */
     open_again(dir, ".", &m);
 
-    /* the index cannot be written: the shards go, too */
+    /* the index cannot be written, so the shards are removed, too */
     dir = fresh_directory();
     assert_int_equal(mkdir(dir, 0700), 0);
     snprintf(path, sizeof path, "%s/model.safetensors.index.json", dir);
@@ -507,7 +508,7 @@ static struct bytes all_of(const char *dir)
     return all;
 }
 
-/* Files that are replaced, and every renaming of it fails once: the old ones come back. */
+/* Files are replaced, and each rename fails once: the old files are restored. */
 static void the_old_ones_come_back(void **state)
 {
     (void)state;
@@ -532,7 +533,7 @@ static void the_old_ones_come_back(void **state)
         free(after.p);
     }
     renames_left = UINT_MAX;
-    assert_int_equal(failed, 6); /* each of three put aside, and each put in place */
+    assert_int_equal(failed, 6); /* two renames for each of three files */
     free(before.p);
     discard_file(&old);
     discard_file(&new);

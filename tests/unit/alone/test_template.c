@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The format template, driven through the library as if it were registered: this program brings a
- * registry that knows nothing else, and so the linker leaves core/open/registry.c out. Therefore it
- * is a program of its own.
- */
+/* The format template, used through the library as if it were registered. This program has a
+ * registry with only this format, and so the linker leaves out core/open/registry.c. Therefore it
+ * is a program of its own. */
 #include "../../support/little.h"
 #include "../gptrs_files.h"
 
@@ -59,7 +58,7 @@ const char *tnf_extension(char out[16], const char *path)
 
 /* ------------------------------------------------------------------- files */
 
-/* By hand, from the drawing in TEMPLATE.c: "v" = i64 [2] and "s" = f32 [], with a note. */
+/* Made by hand, from the drawing in TEMPLATE.c: "v" = i64 [2] and "s" = f32 [], with a note. */
 static bytes sample_file(void)
 {
     bytes b = { 0 };
@@ -138,7 +137,7 @@ static void test_write(void **state)
 /* ------------------------------------------------------------------ refusals */
 
 struct wrong {
-    size_t at; /* this byte … */
+    size_t at; /* the byte at this place is changed … */
     uint8_t byte;
     tnf_status status;
     uint64_t offset;
@@ -155,7 +154,7 @@ static void test_refusals(void **state)
         { 12, 75, TNF_EFORMAT, 63, false },     /* … for the last tensor */
         { 12, 77, TNF_EFORMAT, 92, true },      /* a byte too long */
         { 15, 255, TNF_ELIMIT, 16, false },     /* 4 GiB of index */
-        { 20, 0xff, TNF_EFORMAT, 20, false },   /* note is no UTF-8 */
+        { 20, 0xff, TNF_EFORMAT, 20, false },   /* note is not UTF-8 */
         { 29, 255, TNF_EFORMAT, 26, false },    /* name runs past the index */
         { 31, 3, TNF_EUNSUPPORTED, 31, false }, /* type */
         { 35, 200, TNF_EFORMAT, 26, false },    /* rank */

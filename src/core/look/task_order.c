@@ -18,7 +18,7 @@ static int larger_first(const void *a, const void *b)
     return x->i < y->i ? -1 : x->i > y->i;
 }
 
-tnf_status tnf_job_order(const size_t **out, const tnf_catalog *c, tnf_arena *arena, tnf_error *e)
+tnf_status tnf_task_order(const size_t **out, const tnf_catalog *c, tnf_arena *arena, tnf_error *e)
 {
     struct sized *sizes = tnf_arena_array(arena, c->n, sizeof *sizes);
     size_t *order = tnf_arena_array(arena, c->n, sizeof *order);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The jobs of a load: they are read into a slot, and counted when they are on the devices. */
+/* The tasks of a load: they are read into a slot, and counted when they are on the devices. */
 #include "device/loader.h"
 
 #include <unistd.h>
@@ -19,14 +19,14 @@ static int own_descriptor(tnf_loader *o, const tnf_intake *in)
 }
 
 /* Reads runs without gaps into the slot, so that the device needs only one copy. */
-static tnf_status read_runs(tnf_loader *o, const tnf_load_job *job, uint8_t *slot, tnf_error *e)
+static tnf_status read_runs(tnf_loader *o, const tnf_load_task *task, uint8_t *slot, tnf_error *e)
 {
     const tnf_load_plan *p = &o->load->plan;
-    const tnf_load_piece *x = &p->pieces[job->first];
+    const tnf_load_piece *x = &p->pieces[task->first];
     const tnf_intake *in = &p->intakes[p->tensors[x->tensor].intake];
     int fd = own_descriptor(o, in);
-    for (uint64_t i = 0; i < job->bytes / x->run; i++) {
-        uint64_t at = x->at + (job->at + i) * x->stride;
+    for (uint64_t i = 0; i < task->bytes / x->run; i++) {
+        uint64_t at = x->at + (task->at + i) * x->stride;
         uint8_t *dst = slot + i * x->run;
         if (fd >= 0 && pread(fd, dst, (size_t)x->run, (off_t)at) == (ssize_t)x->run)
             continue; /* otherwise the source reads the run, or reports the error */
@@ -38,20 +38,20 @@ static tnf_status read_runs(tnf_loader *o, const tnf_load_job *job, uint8_t *slo
     return TNF_OK;
 }
 
-tnf_status tnf_load_job_read(tnf_loader *o, const tnf_load_job *job, uint8_t *slot,
-                             const uint8_t **out, tnf_error *e)
+tnf_status tnf_load_task_read(tnf_loader *o, const tnf_load_task *task, uint8_t *slot,
+                              const uint8_t **out, tnf_error *e)
 {
     const tnf_load_plan *p = &o->load->plan;
-    size_t n = (size_t)job->bytes;
+    size_t n = (size_t)task->bytes;
     *out = slot;
-    if (job->kind == TNF_READ_BLOCK)
-        TNF_TRY(tnf_intake_read(&p->intakes[p->tensors[p->pieces[job->first].tensor].intake],
-                                job->at, n, slot, out, e));
-    else if (job->kind == TNF_READ_GATHER)
-        TNF_TRY(read_runs(o, job, slot, e));
+    if (task->kind == TNF_READ_BLOCK)
+        TNF_TRY(tnf_intake_read(&p->intakes[p->tensors[p->pieces[task->first].tensor].intake],
+                                task->at, n, slot, out, e));
+    else if (task->kind == TNF_READ_GATHER)
+        TNF_TRY(read_runs(o, task, slot, e));
     else
-        TNF_TRY(tnf_read_part(slot, n, p->tensors[job->first].part, job->at, e));
-    o->bytes_read += job->bytes;
+        TNF_TRY(tnf_read_part(slot, n, p->tensors[task->first].part, task->at, e));
+    o->bytes_read += task->bytes;
     return TNF_OK;
 }
 
@@ -73,12 +73,12 @@ static void credit_tensor(tnf_load *l, size_t tensor, uint64_t bytes)
     }
 }
 
-static void credit_block(tnf_load *l, const tnf_load_job *job)
+static void credit_block(tnf_load *l, const tnf_load_task *task)
 {
-    for (size_t i = job->first; i < job->first + job->npieces; i++) {
+    for (size_t i = task->first; i < task->first + task->npieces; i++) {
         tnf_rectangle rectangles[3];
         uint64_t low, high, bytes = 0;
-        tnf_load_piece_window(&l->plan, job, i, &low, &high);
+        tnf_load_piece_window(&l->plan, task, i, &low, &high);
         for (unsigned k = tnf_load_piece_rectangles(&l->plan.pieces[i], low, high, rectangles);
              k-- > 0;)
             bytes += rectangles[k].width * rectangles[k].height;
@@ -98,19 +98,19 @@ static tnf_status tell_progress(tnf_load *l, uint64_t bytes, tnf_error *e)
     return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "loading was cancelled");
 }
 
-tnf_status tnf_load_job_arrived(tnf_loader *o, const tnf_load_job *job, uint64_t bytes,
-                                tnf_error *e)
+tnf_status tnf_load_task_arrived(tnf_loader *o, const tnf_load_task *task, uint64_t bytes,
+                                 tnf_error *e)
 {
     tnf_load *l = o->load;
-    switch (job->kind) {
+    switch (task->kind) {
     case TNF_READ_BLOCK:
-        credit_block(l, job);
+        credit_block(l, task);
         break;
     case TNF_READ_GATHER:
-        credit_tensor(l, l->plan.pieces[job->first].tensor, bytes);
+        credit_tensor(l, l->plan.pieces[task->first].tensor, bytes);
         break;
     default:
-        credit_tensor(l, job->first, bytes);
+        credit_tensor(l, task->first, bytes);
     }
     return tell_progress(l, bytes, e);
 }
