@@ -35,7 +35,7 @@ typedef struct tnf_url_options {
     unsigned delay_ms;          /**< the first pause between two attempts; 0: 200 */
     /** Called while bytes arrive, by one thread at a time, with the number of bytes so far and 0.
      *  Return false to stop (TNF_ECANCELLED). progress, trace and warn are called until the file is
-     *  closed. */
+     *  closed, under a lock: they must not use that file. */
     tnf_progress_fn progress;
     /** Called with a line for each request, by one thread at a time. */
     tnf_trace_fn trace;

@@ -26,13 +26,24 @@ tnf_sigpipe tnf_sigpipe_hold(void)
     return s;
 }
 
+/* Takes a pending signal. */
+static void take_signal(const sigset_t *set)
+{
+#ifdef __APPLE__ /* has no sigtimedwait(); sigwait() returns at once, since the signal is there */
+    int signal;
+    sigwait(set, &signal);
+#else
+    static const struct timespec at_once;
+    while (sigtimedwait(set, NULL, &at_once) < 0 && errno == EINTR)
+        ;
+#endif
+}
+
 void tnf_sigpipe_release(const tnf_sigpipe *s)
 {
-    static const struct timespec at_once;
     sigset_t set;
     only_sigpipe(&set);
     if (!s->pending && is_pending())
-        while (sigtimedwait(&set, NULL, &at_once) < 0 && errno == EINTR)
-            ;
+        take_signal(&set);
     pthread_sigmask(SIG_SETMASK, &s->before, NULL);
 }

@@ -33,33 +33,24 @@ struct fetching {
     tnf_error why;
 };
 
-/* A file of the list to fetch. */
-struct wanted_file {
-    struct wanted_file *next;
-    const char *name; /* below the directory */
-    tnf_place place;
-};
-
 /* ------------------------------------------------------------------- names */
 
 /* Checks an untrusted name: it must be valid, and below the directory. */
-static tnf_status check_below(const char *name, tnf_error *e)
+static tnf_status check_below(tnf_str name, tnf_error *e)
 {
-    size_t n = strlen(name);
-    bool bad = n > 2000 || !tnf_path_is_inside((tnf_str) { name, n });
-    for (const char *p = name; *p && !bad; p++)
-        bad = (unsigned char)*p < ' ';
+    bool bad = name.n > 2000 || !tnf_path_is_inside(name);
+    for (size_t i = 0; i < name.n && !bad; i++)
+        bad = (unsigned char)name.p[i] < ' ';
     if (bad)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
-                        "the file name %s is invalid, or outside the directory",
-                        TNF_QUOTED(((tnf_str) { name, n })));
+                        "the file name %s is invalid, or outside the directory", TNF_QUOTED(name));
     return TNF_OK;
 }
 
 static tnf_status make_target(char out[PATH_MAX], const struct fetching *f, const char *name,
                               tnf_error *e)
 {
-    TNF_TRY(check_below(name, e));
+    TNF_TRY(check_below((tnf_str) { name, strlen(name) }, e));
     int n = snprintf(out, PATH_MAX, "%s/%s", f->directory, name);
     if (n < 0 || n >= PATH_MAX)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
@@ -70,7 +61,7 @@ static tnf_status make_target(char out[PATH_MAX], const struct fetching *f, cons
 static tnf_status last_name(char *out, size_t room, const tnf_place *p, tnf_error *e)
 {
     tnf_url_decode(out, room, strrchr(p->url.path, '/') + 1);
-    return check_below(out, e);
+    return check_below((tnf_str) { out, strlen(out) }, e);
 }
 
 /* ------------------------------------------------------------------- bytes */
@@ -208,61 +199,89 @@ static tnf_status fetch_source(struct fetching *f, tnf_source *source, const cha
     return status;
 }
 
-static tnf_status fetch_one(struct fetching *f, const struct wanted_file *w, tnf_error *e)
+/* `name`: below the directory. */
+static tnf_status fetch_one(struct fetching *f, const char *name, const tnf_place *place,
+                            tnf_error *e)
 {
     char target[PATH_MAX];
     tnf_source *source;
     bool fetched = false;
     tnf_error own;
     e = e ? e : &own; /* kept if the file is not synced */
-    TNF_TRY(make_target(target, f, w->name, e));
-    tnf_status status = tnf_web_open(&source, f->session, &w->place, e);
+    TNF_TRY(make_target(target, f, name, e));
+    tnf_status status = tnf_web_open(&source, f->session, place, e);
     if (status == TNF_OK)
         status = fetch_source(f, source, target, &fetched, e);
     if (status == TNF_EUNSYNCED) { /* reported when all files are there */
         f->unsynced = true;
         f->why = *e;
-        tnf_error_prefix(&f->why, w->name);
+        tnf_error_prefix(&f->why, name);
         status = TNF_OK;
     }
     if (status == TNF_OK && f->how.file)
-        f->how.file(f->how.ctx, w->name, source->size, fetched);
+        f->how.file(f->how.ctx, name, source->size, fetched);
     tnf_source_close(source);
     if (status != TNF_OK)
-        tnf_error_prefix(e, w->name);
+        tnf_error_prefix(e, name);
     return status;
 }
 
 /* ------------------------------------------------------------------- lists */
 
+/* The names of files to fetch, each once. */
 struct file_list {
     struct fetching *f;
     const tnf_place *near; /* names are relative to it */
-    struct wanted_file *first, **last;
+    tnf_str *names;
+    size_t n, room;
+    tnf_hash known;
 };
 
-static tnf_status add_file(void *ctx, const char *name, uint64_t size, tnf_error *e)
+static tnf_str listed_name(const void *ctx, uint32_t i)
 {
-    struct file_list *l = ctx;
-    (void)size;
+    return ((const struct file_list *)ctx)->names[i];
+}
+
+static void begin_list(struct file_list *l, struct fetching *f, const tnf_place *near)
+{
+    *l = (struct file_list) { .f = f, .near = near };
+    tnf_hash_init(&l->known, &f->session->alloc, listed_name, l);
+}
+
+static tnf_status add_name(struct file_list *l, tnf_str name, tnf_error *e)
+{
+    tnf_arena *arena = &l->f->arena;
+    uint32_t previous;
+    if (tnf_hash_find(&l->known, name.p, name.n) != TNF_HASH_NONE)
+        return TNF_OK;
     TNF_TRY(check_below(name, e));
-    struct wanted_file *w = tnf_arena_alloc(&l->f->arena, sizeof *w);
-    char *kept = w ? tnf_arena_str(&l->f->arena, name, strlen(name)) : NULL;
-    if (!kept)
-        return tnf_arena_fail(&l->f->arena, "names of files", e);
-    w->name = kept;
-    TNF_TRY(tnf_place_sibling(&w->place, l->near, name, strlen(name), e));
-    *l->last = w;
-    l->last = &w->next;
+    tnf_str *names = tnf_arena_grow(arena, l->names, l->n, &l->room, sizeof *names, 64);
+    if (!names)
+        return tnf_arena_fail(arena, "names of files", e);
+    l->names = names;
+    names[l->n] = (tnf_str) { tnf_arena_str(arena, name.p, name.n), name.n };
+    if (!names[l->n].p)
+        return tnf_arena_fail(arena, "names of files", e);
+    if (!tnf_hash_add(&l->known, (uint32_t)l->n, false, &previous))
+        return tnf_no_memory("names of files", e);
+    l->n++;
     return TNF_OK;
 }
 
-static bool is_listed(const struct file_list *l, tnf_str name)
+static tnf_status add_file(void *ctx, const char *name, uint64_t size, tnf_error *e)
 {
-    for (const struct wanted_file *w = l->first; w; w = w->next)
-        if (strlen(w->name) == name.n && memcmp(w->name, name.p, name.n) == 0)
-            return true;
-    return false;
+    (void)size;
+    return add_name(ctx, (tnf_str) { name, strlen(name) }, e);
+}
+
+static tnf_status fetch_list(const struct file_list *l, tnf_error *e)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        tnf_place place;
+        TNF_TRY(tnf_place_sibling(&place, l->near, l->names[i].p, l->names[i].n, e));
+        TNF_TRY(fetch_one(l->f, l->names[i].p, &place, e));
+    }
+    return TNF_OK;
 }
 
 /* "weight_map": {tensor: file, …} */
@@ -279,14 +298,8 @@ static tnf_status add_shards(struct file_list *l, const char *text, size_t n, tn
             continue;
         }
         tnf_json_enter(&j, '{');
-        while (status == TNF_OK && tnf_json_key(&j, &tensor) && tnf_json_string(&j, &shard)) {
-            char name[512];
-            if (shard.n >= sizeof name || is_listed(l, shard))
-                continue;
-            memcpy(name, shard.p, shard.n);
-            name[shard.n] = 0;
-            status = add_file(l, name, 0, e);
-        }
+        while (status == TNF_OK && tnf_json_key(&j, &tensor) && tnf_json_string(&j, &shard))
+            status = add_name(l, shard, e);
     }
     return status != TNF_OK ? status : j.status;
 }
@@ -295,10 +308,9 @@ static tnf_status add_shards(struct file_list *l, const char *text, size_t n, tn
 static tnf_status fetch_shards(struct fetching *f, const tnf_place *index, const char *name,
                                tnf_error *e)
 {
-    struct file_list l = { .f = f, .near = index };
+    struct file_list l;
     char target[PATH_MAX], *text;
     tnf_source *source;
-    l.last = &l.first;
     TNF_TRY(make_target(target, f, name, e));
     TNF_TRY(tnf_source_open(&source, target, TNF_ACCESS_PREAD, &f->session->alloc, e));
     size_t n = source->size < INDEX_MOST ? (size_t)source->size : 0;
@@ -306,43 +318,45 @@ static tnf_status fetch_shards(struct fetching *f, const tnf_place *index, const
     tnf_status status = text ? tnf_source_read(source, 0, text, n, e)
                              : tnf_arena_fail(&f->arena, "an index", e);
     tnf_source_close(source);
+    TNF_TRY(status);
+    begin_list(&l, f, index);
+    status = add_shards(&l, text, n, e);
     if (status == TNF_OK)
-        status = add_shards(&l, text, n, e);
-    for (const struct wanted_file *w = l.first; w && status == TNF_OK; w = w->next)
-        status = fetch_one(f, w, e);
+        status = fetch_list(&l, e);
+    tnf_hash_free(&l.known);
     return status;
 }
 
 static tnf_status fetch_folder(struct fetching *f, const tnf_place *folder, tnf_error *e)
 {
-    struct file_list l = { .f = f, .near = folder };
+    struct file_list l;
     bool listed;
-    l.last = &l.first;
-    TNF_TRY(tnf_list_folder(f->session, folder, true, &listed, add_file, &l, e));
-    if (!listed)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "http cannot list directories; give the URL of the file, or of the model's "
-                        "index");
-    if (!l.first)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the directory has no files");
-    for (const struct wanted_file *w = l.first; w; w = w->next)
-        TNF_TRY(fetch_one(f, w, e));
-    return TNF_OK;
+    begin_list(&l, f, folder);
+    tnf_status status = tnf_list_folder(f->session, folder, true, &listed, add_file, &l, e);
+    if (status == TNF_OK && !listed)
+        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                          "http cannot list directories; give the URL of the file, or of the "
+                          "model's index");
+    else if (status == TNF_OK && l.n == 0)
+        status = tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the directory has no files");
+    if (status == TNF_OK)
+        status = fetch_list(&l, e);
+    tnf_hash_free(&l.known);
+    return status;
 }
 
 static tnf_status fetch_url(struct fetching *f, const char *url, tnf_error *e)
 {
-    struct wanted_file w = { 0 };
+    tnf_place place;
     char name[512];
-    TNF_TRY(tnf_place_parse(&w.place, f->session, url, e));
-    if (w.place.folder)
-        return fetch_folder(f, &w.place, e);
-    TNF_TRY(last_name(name, sizeof name, &w.place, e));
-    w.name = name;
-    TNF_TRY(fetch_one(f, &w, e));
+    TNF_TRY(tnf_place_parse(&place, f->session, url, e));
+    if (place.folder)
+        return fetch_folder(f, &place, e);
+    TNF_TRY(last_name(name, sizeof name, &place, e));
+    TNF_TRY(fetch_one(f, name, &place, e));
     size_t n = strlen(name), end = sizeof INDEX_SUFFIX - 1;
     bool index = n > end && strcmp(name + n - end, INDEX_SUFFIX) == 0;
-    return index ? fetch_shards(f, &w.place, name, e) : TNF_OK;
+    return index ? fetch_shards(f, &place, name, e) : TNF_OK;
 }
 
 /* Bytes count only when their block is complete, so the progress never goes back. */

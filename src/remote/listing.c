@@ -53,7 +53,8 @@ static tnf_status take_key(tnf_page *p, tnf_str text, uint64_t size, tnf_error *
     size_t n = tnf_xml_unescape(key, sizeof key, text), skip = strlen(p->prefix);
     if (n == SIZE_MAX || n < skip || memcmp(key, p->prefix, skip) != 0)
         return bad_listing(e);
-    return key[skip] ? p->take(p->ctx, key + skip, size, e) : TNF_OK;
+    bool marker = size == 0 && n > 0 && key[n - 1] == '/'; /* it stands for a directory */
+    return n == skip || marker ? TNF_OK : p->take(p->ctx, key + skip, size, e);
 }
 
 /* The XML element names of a service. */
@@ -191,7 +192,8 @@ tnf_status tnf_page_tree(tnf_page *p, const char *text, size_t n, const tnf_allo
         const tnf_value *type = tnf_value_get(&v.as.items[i], "type");
         const tnf_value *path = tnf_value_get(&v.as.items[i], "path");
         const tnf_value *size = tnf_value_get(&v.as.items[i], "size");
-        if (!type || type->kind != TNF_STRING || !path || path->kind != TNF_STRING)
+        if (!type || type->kind != TNF_STRING || !path || path->kind != TNF_STRING ||
+            (path->n && memchr(path->as.s, 0, path->n)))
             status = bad_listing(e);
         else if (tnf_value_is(type, "file") && path->n > skip &&
                  memcmp(path->as.s, p->prefix, skip) == 0)

@@ -251,6 +251,23 @@ def test_fetch(w):
     check(code == 3 and "changed while it was read" in err and not os.path.exists(name), "changed: " + err)
     code, out, err = run("fetch", w.url("ok/model/evil.safetensors.index.json"), target)
     check(code == 3 and "outside the directory" in err, "names that lead out: " + err)
+    # No shard that the index names is left out.
+    odd = os.path.join(w.folder, "odd.safetensors.index.json")
+    for name, words in [("m.safetensors\0.safetensors", "invalid, or outside the directory"), ("m" * 3000, "invalid, or outside"),
+                        ("d/" * 300 + "m.safetensors", "has no such file (404)")]:
+        with open(odd, "w") as f:
+            json.dump({"weight_map": {"t": name}}, f)
+        code, out, err = run("fetch", "--force", w.url("ok/odd.safetensors.index.json"), target)
+        check(code == 3 and words in err, "the shard %r: %d %s" % (name[:40], code, err))
+    # The names are compared with those before them by a table, not one by one.
+    with open(odd, "w") as f:
+        json.dump({"weight_map": {"t%d" % i: "none-%d.safetensors" % i for i in range(32000)}}, f)
+    child = subprocess.Popen([command, "fetch", "--force", w.url("ok/odd.safetensors.index.json"), target], env=clean,
+                             stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    check(child.returncode == 3 and usage.ru_utime < 6, "32,000 shards: %d, %.1f s" % (child.returncode, usage.ru_utime))
+    os.unlink(odd)
     shutil.rmtree(target)
 
 
@@ -390,7 +407,7 @@ def test_folders(w):
            "HF_ENDPOINT": w.url("hub"), "HF_HOME": os.path.join(w.folder, "home"), "HF_TOKEN": "x"}
     local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
     names = sorted(os.listdir(w.folder + "/model"))
-    for url in ["%s://store%s/model/" % (scheme, paged) for scheme in ("s3", "gs", "az", "abfs") for paged in ("", "-paged")] + [
+    for url in ["%s://store%s/model/" % (scheme, paged) for scheme in ("s3", "gs", "az", "abfs") for paged in ("", "-paged", "-marked")] + [
             "abfss://store@account.dfs.core.windows.net/model/", "hf://tree/any/model/"]:
         code, out, err = run("hash", url, env=env)
         check(code == 0 and out.split()[:1] == [local], "%s: %s" % (url, err))

@@ -597,7 +597,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def how_store(self, name, argument, nth):
         """Serves the directory as a bucket of s3 or gs, or a container of az. store-paged: two files per page;
-        store-longer: wrong sizes; store-slow: 50 ms for each file."""
+        store-longer: wrong sizes; store-slow: 50 ms for each file; store-marked: with objects that stand for folders."""
         query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
         az = query.get("comp") == ["list"]
         if not az and "list-type" not in query:
@@ -607,6 +607,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         at = int(query.get("marker" if az else "continuation-token", ["0"])[0])
         if argument == "longer":  # than they are
             files = [(n, size + (not n.endswith(".json"))) for n, size in files]
+        if argument == "marked":
+            files = [(query["prefix"][0], 0), (query["prefix"][0] + "sub/", 0)] * bool(files) + files
         most = 2 if argument == "paged" else len(files) or 1
         page, after = files[at:at + most], at + most if at + most < len(files) else 0
         text = "".join(("<Blob><Name>%s</Name><Properties><Content-Length>%d</Content-Length></Properties></Blob>" if az else

@@ -3,6 +3,10 @@
  * stored, and that no file outside the directory is read. */
 #include "../support/files.h"
 #include "../support/unit.h"
+#include "base/crc32.h"
+#include "base/str.h"
+#include "container/container.h"
+#include "container/zip_sink.h"
 
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -153,6 +157,139 @@ static void slices_read_their_chunks(void **state)
     tnf_builder_free(b);
 }
 
+/* A shard has no more chunks than the axis, whatever the option says: what is written can be read.
+ */
+static void shards_end_with_the_axis(void **state)
+{
+    static const char *const names[] = { "a" };
+    static const tnf_option options[] = { { "chunks", "4096" }, { "shard", "1048576" } };
+    tnf_save_options how = TNF_SAVE_INIT;
+    tnf_error e;
+    tnf_sink *sink;
+    tnf_source *s;
+    tnf_file *f;
+    tnf_builder *b = build_arrays(names, 1);
+    (void)state;
+    how.format = "zarr";
+    how.options = options;
+    how.noptions = 2;
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_ok(tnf_save_sink(b, sink, &how, &e));
+    tnf_str bytes = tnf_sink_bytes(sink);
+    assert_ok(tnf_source_memory(&s, bytes.p, bytes.n, &e));
+    assert_ok(tnf_open_source(&f, s, NULL, &e));
+    const tnf_value *found = tnf_value_get(tnf_find(f, "a")->attrs, "zarr.chunks");
+    assert_non_null(found);
+    assert_memory_equal(found->as.s, "[256, 64]", 9);
+    check_whole(f, "a");
+    tnf_close(f);
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+}
+
+static tnf_status put_deflated(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    return tnf_sink_write(ctx, bytes, n, e);
+}
+
+/* Writes the archive again with deflated members; `wrong`: the CRC of shards is wrong. */
+static void deflate_archive(tnf_sink *out, tnf_str bytes, bool wrong)
+{
+    static uint8_t member[2 * sizeof numbers];
+    tnf_arena arena;
+    tnf_error e;
+    tnf_source *s;
+    tnf_container c;
+    tnf_zip_sink z;
+    const tnf_allocator alloc = tnf_allocator_or_default(NULL);
+    const tnf_encode_to to = { put_deflated, out };
+    tnf_arena_init(&arena, &alloc, 1u << 20);
+    const tnf_container_how how = { .arena = &arena, .max_directory = 1u << 20, .max_members = 99 };
+    assert_ok(tnf_source_memory(&s, bytes.p, bytes.n, &e));
+    assert_ok(tnf_container_zip(&c, s, &how, &e));
+    tnf_zip_sink_begin(&z, out, TNF_ZIP_PYTHON, &alloc);
+    for (size_t i = 0; i < c.n; i++) {
+        const tnf_container_member *m = &c.members[i];
+        const tnf_zip_put put = { .name = m->name, .deflated = true };
+        bool shard = tnf_str_ends(m->name, "/0/0");
+        tnf_member_place place;
+        tnf_encoder *x;
+        assert_in_range(m->size, 1, sizeof member);
+        assert_ok(tnf_container_place(&place, &c, i, &e));
+        assert_ok(tnf_container_read(&place, m, 0, member, (size_t)m->size, &e));
+        assert_ok(tnf_zip_sink_member(&z, &put, &e));
+        assert_ok(tnf_encoder_open(&x, TNF_CODEC_DEFLATE, 0, &to, NULL, &e));
+        assert_ok(tnf_encoder_write(x, member, (size_t)m->size, &e));
+        assert_ok(tnf_encoder_end(x, &e));
+        tnf_encoder_close(x);
+        uint32_t crc = tnf_crc32(0, member, (size_t)m->size) ^ (wrong && shard);
+        assert_ok(tnf_zip_sink_member_end(&z, m->size, crc, &e));
+    }
+    assert_ok(tnf_zip_sink_end(&z, (tnf_str) { "", 0 }, &e));
+    tnf_zip_sink_free(&z);
+    assert_ok(tnf_sink_commit(out, &e));
+    tnf_container_close(&c);
+    tnf_source_close(s);
+    tnf_arena_free(&arena);
+}
+
+/* Rows are read from the last to the first, so a decoder would begin again for each chunk. */
+static void check_backwards(struct counted *source, const tnf_open_options *how,
+                            tnf_status expected)
+{
+    tnf_error e;
+    tnf_source *s;
+    tnf_file *f;
+    assert_ok(tnf_source_custom(&s, &ops, source, source->bytes.n, &e));
+    assert_ok(tnf_open_source(&f, s, how, &e));
+    const tnf_object *o = tnf_find(f, "a");
+    for (uint32_t i = ROWS; i-- > 0;) {
+        uint32_t found[COLS];
+        const tnf_slice row[] = { { i, 1, 1, false }, { 0, 1, COLS, false } };
+        tnf_status status = tnf_read_slice(found, sizeof found, o, row, &e);
+        assert_int_equal(status, expected);
+        if (status != TNF_OK)
+            break;
+        assert_memory_equal(found, numbers + (size_t)i * COLS, sizeof found);
+    }
+    tnf_close(f);
+}
+
+static void deflated_shards_are_decoded_once(void **state)
+{
+    static const char *const names[] = { "a" };
+    static const tnf_option options[] = { { "chunks", "4096" },
+                                          { "codec", "none" },
+                                          { "shard", "16" } };
+    tnf_save_options how = TNF_SAVE_INIT;
+    tnf_open_options few = TNF_OPEN_INIT;
+    tnf_error e;
+    tnf_sink *plain, *sinks[2];
+    struct counted sources[2] = { 0 };
+    tnf_builder *b = build_arrays(names, 1);
+    (void)state;
+    how.format = "zarr";
+    how.options = options;
+    how.noptions = 3;
+    assert_ok(tnf_sink_memory(&plain, &e));
+    assert_ok(tnf_save_sink(b, plain, &how, &e));
+    for (unsigned wrong = 0; wrong < 2; wrong++) {
+        assert_ok(tnf_sink_memory(&sinks[wrong], &e));
+        deflate_archive(sinks[wrong], tnf_sink_bytes(plain), wrong);
+        sources[wrong].bytes = tnf_sink_bytes(sinks[wrong]);
+    }
+    check_backwards(&sources[0], NULL, TNF_OK);
+    /* Once to find the end of the archive, once for the shard, and headers. */
+    assert_in_range(sources[0].read, sources[0].bytes.n, 3 * sources[0].bytes.n);
+    few.limits.decoded_bytes = sizeof numbers;
+    check_backwards(&sources[0], &few, TNF_ELIMIT);
+    check_backwards(&sources[1], NULL, TNF_EDIGEST);
+    tnf_sink_close(plain);
+    tnf_sink_close(sinks[0]);
+    tnf_sink_close(sinks[1]);
+    tnf_builder_free(b);
+}
+
 static void some_names_have_no_place(void **state)
 {
     static const char *const bad[] = { "",   ".",   "..",          "a/../b",  "/a",  "a//b",
@@ -249,9 +386,13 @@ static void links_stay_inside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(folders_are_written),      cmocka_unit_test(slices_read_their_chunks),
-        cmocka_unit_test(some_names_have_no_place), cmocka_unit_test(dimension_names_are_kept),
+        cmocka_unit_test(folders_are_written),
+        cmocka_unit_test(slices_read_their_chunks),
+        cmocka_unit_test(some_names_have_no_place),
+        cmocka_unit_test(dimension_names_are_kept),
         cmocka_unit_test(links_stay_inside),
+        cmocka_unit_test(shards_end_with_the_axis),
+        cmocka_unit_test(deflated_shards_are_decoded_once),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -172,11 +172,13 @@ static tnf_status add_columns(reading *x, const np_array *a, uint64_t start, uin
 {
     npz_state *s = x->state;
     tnf_arena *arena = x->r->arena;
-    uint64_t *shape = tnf_arena_array(arena, a->rank, sizeof *shape);
     np_columns *columns = tnf_arena_grow(arena, s->columns, s->n, &s->room, sizeof *columns, 8);
-    if (!shape || !columns)
+    if (!columns)
         return tnf_arena_fail(arena, "a shape", e);
-    s->columns = columns;
+    s->columns = columns; /* before the next allocation can fail: s->room is already its size */
+    uint64_t *shape = tnf_arena_array(arena, a->rank, sizeof *shape);
+    if (!shape)
+        return tnf_arena_fail(arena, "a shape", e);
     memcpy(shape, a->shape, a->rank * sizeof *shape);
     np_columns c = { .shape = shape, .rank = a->rank, .width = a->type.width, .start = start };
     c.swap = 1;

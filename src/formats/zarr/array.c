@@ -78,7 +78,7 @@ static tnf_status set_shape(zr_array *a, tnf_reader *r, const zr_doc *d, tnf_err
 }
 
 /* Chooses the chunks to read: those of the array, or those in its shards. */
-static tnf_status set_grid(zr_array *a, tnf_reader *r, tnf_error *e)
+static tnf_status set_grid(zr_array *a, tnf_reader *r, const zr_doc *d, tnf_error *e)
 {
     uint64_t *count = tnf_arena_array(r->arena, (uint64_t)a->rank + 1, sizeof *count);
     if (!count)
@@ -90,6 +90,10 @@ static tnf_status set_grid(zr_array *a, tnf_reader *r, tnf_error *e)
         rows = rows && a->level.stride[i] == step;
     if (a->level.ncodecs == 1 && a->level.codecs[0].kind == ZR_SHARD && rows)
         a->read = a->level.codecs[0].shard;
+    if (a->read->bytes > ZR_MAX_CHUNK) /* a shard of any size is read chunk by chunk */
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "%s: a chunk has more than %llu bytes, which is not supported",
+                        TNF_VISIBLE(d->name), (unsigned long long)ZR_MAX_CHUNK);
     for (uint32_t i = 0; i < a->rank; i++)
         count[i] = a->shape[i] / a->read->chunk[i] + (a->shape[i] % a->read->chunk[i] != 0);
     a->count = count;
@@ -412,7 +416,7 @@ tnf_status tnf_zr_add_array(tnf_reader *r, const zr_store *s, tnf_str name, tnf_
     a->packed = t.packed;
     a->text = t.text;
     if (!a->why)
-        TNF_TRY(set_grid(a, r, e));
+        TNF_TRY(set_grid(a, r, d, e));
     TNF_TRY(keep_array(a, r, e));
     TNF_TRY(make_attrs(&own, r, d, &t, v3, attrs, more, e));
     return add_tensor(r, a, &t, own, e);

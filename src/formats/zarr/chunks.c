@@ -76,6 +76,8 @@ void tnf_zr_close(tnf_reader *r)
     pthread_mutex_destroy(&c->lock);
     tnf_free(&a, c, sizeof *c);
     s->cache = NULL;
+    if (s->store->close)
+        s->store->close(s->store);
 }
 
 static place *set_of(struct zr_cache *c, uint64_t array, uint64_t chunk)

@@ -64,10 +64,10 @@ static tnf_status begin_level(zr_level *l, const parsing *p, const uint64_t *chu
     *l = (zr_level) { .rank = rank, .width = width, .chunk = chunk, .stride = stride };
     l->swap = p->t->swap;
     if (!tnf_shape_elements(&l->elements, chunk, rank) ||
-        !tnf_ckd_mul(&l->bytes, l->elements, width) || l->bytes > ZR_MAX_CHUNK)
+        !tnf_ckd_mul(&l->bytes, l->elements, width))
         return tnf_fail(p->e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "%s: a chunk has more than %llu bytes, which is not supported",
-                        TNF_VISIBLE(p->d->name), (unsigned long long)ZR_MAX_CHUNK);
+                        "%s: a chunk has more than 2^64 bytes, which is not supported",
+                        TNF_VISIBLE(p->d->name));
     uint64_t step = 1;
     for (uint32_t i = rank; i-- > 0;) {
         stride[i] = step;

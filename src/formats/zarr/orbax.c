@@ -232,6 +232,7 @@ static tnf_status index_orbax(tnf_reader *r, tnf_error *e)
     state->cache = tnf_zr_cache_new();
     if (!state->cache)
         return tnf_no_memory("chunks", e);
+    state->store = o.files;
     r->state = state;
     o.paths.arena = r->scratch;
     size_t manifest = tnf_zr_find(o.files, (tnf_str) { "manifest.ocdbt", 14 });

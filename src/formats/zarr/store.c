@@ -4,9 +4,13 @@
 
 #include "base/crc32.h"
 #include "base/pool.h"
+#include "io/fs.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Chunks are not tensors, so only memory and the archive's directory limit their number. */
 #define MOST_MEMBERS  ((uint64_t)1 << 30)
@@ -106,7 +110,75 @@ typedef struct archive {
     const tnf_source *source;
     tnf_zip zip;
     tnf_zip_from from;
+    /* Deflated shards, from which pieces are read, are decoded once, into an unnamed file. Decoding
+     * one from its beginning for each of its chunks would take quadratic time. */
+    uint64_t most;        /* bytes that it may have */
+    pthread_mutex_t lock; /* guards all below */
+    int spool;            /* the file; -1: not needed yet */
+    uint64_t spooled;     /* bytes of complete members in it */
+    uint64_t *where;      /* for each member its position there, plus 1; 0: not there */
 } archive;
+
+/* A member that is being decoded into the file. */
+struct spooling {
+    int fd;
+    uint32_t crc;
+};
+
+static tnf_status take_decoded(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct spooling *s = ctx;
+    s->crc = tnf_crc32(s->crc, bytes, n);
+    return tnf_spool_write(s->fd, bytes, n, e);
+}
+
+static tnf_status wrong_crc(const tnf_zip_member *m, const tnf_member_place *place, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EDIGEST, place->offset, "the member %s does not match its crc32",
+                    TNF_QUOTED(m->name));
+}
+
+static tnf_status spool_member(archive *x, size_t i, const tnf_member_place *place,
+                               const tnf_container_member *content, tnf_error *e)
+{
+    const tnf_zip_member *m = &x->zip.members[i];
+    if (m->size > x->most - x->spooled)
+        return tnf_fail(e, TNF_ELIMIT, place->offset,
+                        "the compressed shards decode to more than %llu bytes: raise the limit "
+                        "'decoded_bytes' if you trust the file",
+                        (unsigned long long)x->most);
+    if (x->spool < 0)
+        TNF_TRY(tnf_spool_open(&x->spool, e));
+    if (lseek(x->spool, (off_t)x->spooled, SEEK_SET) < 0) /* an attempt may have failed */
+        return tnf_fail_sys(e, errno, "cannot write a temporary file");
+    struct spooling s = { .fd = x->spool };
+    TNF_TRY(tnf_container_scan(place, content, take_decoded, &s, e));
+    if (s.crc != m->crc)
+        return wrong_crc(m, place, e);
+    x->where[i] = x->spooled + 1;
+    x->spooled += m->size;
+    return TNF_OK;
+}
+
+static tnf_status read_spooled(archive *x, size_t i, const tnf_member_place *place,
+                               const tnf_container_member *content, uint64_t offset, void *dst,
+                               size_t n, tnf_error *e)
+{
+    pthread_mutex_lock(&x->lock);
+    tnf_status status = x->where[i] ? TNF_OK : spool_member(x, i, place, content, e);
+    uint64_t at = x->where[i] - 1 + offset;
+    pthread_mutex_unlock(&x->lock);
+    return status == TNF_OK ? tnf_fs_read_all(x->spool, dst, n, at, e) : status;
+}
+
+static void close_archive(const zr_store *s)
+{
+    archive *x = s->ctx;
+    if (x->spool >= 0)
+        close(x->spool);
+    x->spool = -1;
+    pthread_mutex_destroy(&x->lock);
+}
 
 static tnf_status read_member(const zr_store *s, size_t i, uint64_t offset, void *dst, size_t n,
                               tnf_error *e)
@@ -120,11 +192,11 @@ static tnf_status read_member(const zr_store *s, size_t i, uint64_t offset, void
     if (n == 0)
         return TNF_OK;
     TNF_TRY(tnf_zip_locate(&place.offset, &x->from, m, e));
+    bool whole = offset == 0 && n == m->size;
+    if (deflated && !whole && offset <= m->size && n <= m->size - offset)
+        return read_spooled(x, i, &place, &content, offset, dst, n, e);
     TNF_TRY(tnf_container_read(&place, &content, offset, dst, n, e));
-    if (offset == 0 && n == m->size && tnf_crc32(0, dst, n) != m->crc)
-        return tnf_fail(e, TNF_EDIGEST, place.offset, "the member %s does not match its crc32",
-                        TNF_QUOTED(m->name));
-    return TNF_OK;
+    return whole && tnf_crc32(0, dst, n) != m->crc ? wrong_crc(m, &place, e) : TNF_OK;
 }
 
 static tnf_status place_member(const zr_store *s, tnf_reader *r, tnf_part *part, size_t i,
@@ -157,8 +229,11 @@ static tnf_status open_archive(zr_store *s, tnf_reader *r, tnf_error *e)
     TNF_TRY(tnf_zip_read(&x->zip, &x->from, e));
     x->from.odd = NULL; /* later reads, from any thread, cannot warn, so faults are errors */
     zr_key *keys = tnf_arena_array(r->arena, x->zip.n, sizeof *keys);
-    if (!keys)
+    x->where = tnf_arena_array(r->arena, x->zip.n, sizeof *x->where);
+    if (!keys || !x->where)
         return tnf_arena_fail(r->arena, "a store", e);
+    x->most = r->limits.decoded_bytes ? r->limits.decoded_bytes : UINT64_MAX; /* MOST_INFLATED */
+    x->spool = -1;
     for (size_t i = 0; i < x->zip.n; i++) {
         const tnf_zip_member *m = &x->zip.members[i];
         if (m->method == TNF_ZIP_DEFLATED && m->size / MOST_INFLATED > m->stored)
@@ -175,6 +250,8 @@ static tnf_status open_archive(zr_store *s, tnf_reader *r, tnf_error *e)
     s->ctx = x;
     s->read = read_member;
     s->place = place_member;
+    s->close = close_archive;
+    pthread_mutex_init(&x->lock, NULL);
     return TNF_OK;
 }
 

@@ -259,10 +259,20 @@ static void cut_chunks(filling *f)
     if (o->rank)
         f->chunk[f->axis] = rows < f->chunk[f->axis] ? rows : f->chunk[f->axis];
     f->full = f->inner * (o->rank ? f->chunk[f->axis] : 1);
+}
+
+/* Puts as many chunks into a shard as the option says, but not more than the axis has. */
+static void cut_shards(filling *f)
+{
+    const tnf_object *o = f->o;
+    uint64_t asked = f->x->w->options[ZR_WRITE_SHARD].u;
     memcpy(f->outer, f->chunk, sizeof f->outer);
-    f->per_shard = f->x->v3 && o->rank ? f->x->w->options[ZR_WRITE_SHARD].u : 0;
-    if (f->per_shard)
-        f->outer[f->axis] *= f->per_shard;
+    if (!f->x->v3 || !o->rank || !asked)
+        return;
+    uint64_t size = o->shape[f->axis], chunk = f->chunk[f->axis];
+    uint64_t most = size / chunk + (size % chunk != 0);
+    f->per_shard = asked < most ? asked : most ? most : 1;
+    f->outer[f->axis] *= f->per_shard; /* cannot overflow: at most one chunk more than the axis */
 }
 
 /* Compresses the chunk and appends it to the packet. */
@@ -485,6 +495,7 @@ static tnf_status put_array(writing *x, const tnf_object *o, tnf_error *e)
     f.packed = f.packed < 8 ? f.packed : 0;
     f.left = tnf_elements(o);
     cut_chunks(&f);
+    cut_shards(&f);
     x->bytes.n = x->packet.n = x->index.n = 0;
     TNF_TRY(put_document(&f, e));
     return tnf_put_through(x->w, o->parts, false, take_bytes, &f, e);

@@ -323,6 +323,7 @@ static tnf_status index_zarr(tnf_reader *r, tnf_error *e)
     state->cache = tnf_zr_cache_new();
     if (!state->cache)
         return tnf_no_memory("chunks", e);
+    state->store = s;
     r->state = state;
     w.s = s;
     w.groups.arena = r->arena;

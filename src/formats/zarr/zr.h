@@ -32,7 +32,8 @@ typedef struct zr_store {
      * plainly. May be NULL. */
     tnf_status (*place)(const struct zr_store *s, tnf_reader *r, tnf_part *part, size_t i,
                         bool *placed, tnf_error *e);
-    bool packed; /* some values are compressed: reading a piece decodes all before it */
+    void (*close)(const struct zr_store *s); /* may be NULL */
+    bool packed; /* some values are compressed: reading a piece decodes the whole value */
     /* Documents that were read ahead, by the positions of their keys; valid while the store is
      * being opened. NULL: none. */
     const char *const *ahead;
@@ -182,6 +183,7 @@ typedef struct zr_state {
     zr_array **arrays;
     size_t n, capacity;
     struct zr_cache *cache;
+    const zr_store *store; /* of the file */
 } zr_state;
 
 /* Decodes a chunk of `level` from its stored bytes. The result is little-endian, in the stored

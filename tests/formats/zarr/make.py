@@ -193,6 +193,11 @@ def make_grids():
                                                                  "index_location": place}}]
         valid(f"shard_{place}.zarr.zip", "3", ROOT3 | {"a/zarr.json": v3([4, 4], [4, 4], codecs=shards, fill=5), "a/c/0/0": put_shard(inner, place == "start")},
               [tensor("a", "f32", [4, 4], whole)])
+    # Shards of 4 GiB, of which only one chunk is stored.
+    large = [{"name": "sharding_indexed", "configuration": {"chunk_shape": [2 ** 16], "codecs": [BYTES], "index_codecs": [BYTES]}}]
+    body = put_shard([f32(*range(8)) + bytes(2 ** 18 - 32)] + [None] * (2 ** 14 - 1))[:-4]
+    valid("shard_large.zarr.zip", "3", ROOT3 | {"a/zarr.json": v3([8], [2 ** 30], codecs=large), "a/c/0": body},
+          [tensor("a", "f32", [8], f32(*range(8)))], method=zipfile.ZIP_DEFLATED)
     deep = [{"name": "sharding_indexed", "configuration": {"chunk_shape": [4, 2], "codecs": [
         {"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 2], "codecs": [BYTES], "index_codecs": index}}], "index_codecs": index}}]
     body = put_shard([put_shard([inner[0], inner[2]]), put_shard([inner[1], inner[3]])])
