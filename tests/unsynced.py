@@ -91,7 +91,7 @@ def try_commands():
     p = tenfold("repair", "x.safetensors", "same.safetensors", "--json", fails=True, code=6)
     told = loads(p.stdout, "repair")
     check(told.get("saved") == 2 and told.get("ok") is True, "repair:", p.stdout)
-    p = tenfold("repair", "cut.safetensors", "less.safetensors", "--json", fails=True, code=1)
+    p = tenfold("repair", "cut.safetensors", "less.safetensors", "--json", fails=True, code=6)
     told = loads(p.stdout, "repair")
     check(told.get("saved") == 1 and told.get("ok") is False, "repair:", p.stdout)
 

@@ -26,7 +26,7 @@
 
 #define PIECE 1024u /* elements; a multiple of the elements that share a byte */
 
-/* ------------------------------------------------------------------- loading and storing */
+/* ---------------------------------------------------- loading and storing */
 
 /* Compilers understand tnf_le16() and similar functions too late for vectorisation. */
 #define LOADER(bits)                                                                               \
