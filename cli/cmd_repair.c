@@ -191,7 +191,7 @@ static int finish_repair(job *j, tnf_status status, const tnf_error *error)
                j->options->save.dry_run ? "could save" : "saved", j->result.saved, known,
                known == 1 ? "" : "s");
     int code = status == TNF_OK ? EXIT_DONE : file_error(j->out, error);
-    return code == EXIT_SUCCESS && j->result.lost > 0 ? EXIT_DIFFERS : code;
+    return code == EXIT_DONE && j->result.lost > 0 ? EXIT_DIFFERS : code;
 }
 
 static int repair_input(job *j)
