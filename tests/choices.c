@@ -51,13 +51,13 @@ static void sources_and_sinks(void **state)
     tnf_open_options how = TNF_OPEN_INIT;
     how.access = (tnf_access)ODD;
     assert_fails(tnf_open(&file, "/dev/null", &how, &e), TNF_EINVAL);
-    assert_says("'access' is 77");
+    assert_says("'access' has the value 77");
     assert_fails(tnf_source_file(&source, "/dev/null", (tnf_access)ODD, &e), TNF_EINVAL);
-    assert_says("'access' is 77");
+    assert_says("'access' has the value 77");
     assert_fails(tnf_source_fd(&source, 0, (tnf_access)ODD, &e), TNF_EINVAL);
-    assert_says("'access' is 77");
+    assert_says("'access' has the value 77");
     assert_fails(tnf_sink_file(&sink, "must-not-appear", TNF_SINK_REPLACE | 0x80, &e), TNF_EINVAL);
-    assert_says("'flags' has the flags 0x80");
+    assert_says("'flags' has the value 128");
 }
 
 static void diff_options(void **state)
@@ -70,7 +70,7 @@ static void diff_options(void **state)
     assert_ok(tnf_diff(&result, x.file, x.file, &how, &e));
     how.ignore = 32 | TNF_DIFF_IGNORE_ATTRS;
     assert_fails(tnf_diff(&result, x.file, x.file, &how, &e), TNF_EINVAL);
-    assert_says("'ignore' has the flags 0x20");
+    assert_says("'ignore' has the value 32");
 }
 
 static void merge_rules(void **state)
@@ -81,11 +81,11 @@ static void merge_rules(void **state)
     tnf_merge_options how = TNF_MERGE_INIT;
     how.tensors = (tnf_clash)ODD;
     assert_fails(tnf_builder_merge(x.b, files, NULL, 1, &how, &e), TNF_EINVAL);
-    assert_says("'tensors' is 77");
+    assert_says("'tensors' has the value 77");
     how.tensors = TNF_CLASH_SAME;
     how.attrs = (tnf_clash)ODD;
     assert_fails(tnf_builder_merge(x.b, files, NULL, 1, &how, &e), TNF_EINVAL);
-    assert_says("'attrs' is 77");
+    assert_says("'attrs' has the value 77");
     how.attrs = TNF_CLASH_SAME;
     assert_fails(tnf_builder_merge(x.b, files, NULL, 1, &how, &e), TNF_EINVAL);
     assert_says("TNF_CLASH_FIRST");
@@ -102,7 +102,7 @@ static void virtual_tensors(void **state)
     how.kind = TNF_VIRTUAL_ORDER;
     how.order = (tnf_order)ODD;
     assert_fails(tnf_virtual_new(&v, &x.w, 1, &how, &e), TNF_EINVAL);
-    assert_says("'order' is 77");
+    assert_says("'order' has the value 77");
 }
 
 static void load_options(void **state)
@@ -116,11 +116,11 @@ static void load_options(void **state)
     assert_ok(tnf_device_open(&host, "host", NULL, &e));
     how.read = (tnf_device_read_mode)ODD;
     assert_fails(tnf_device_start(&load, host, &request, 1, &how, &e), TNF_EINVAL);
-    assert_says("'read' is 77");
+    assert_says("'read' has the value 77");
     how.read = TNF_DEVICE_READ_CACHED;
     how.alloc = (tnf_device_alloc)ODD;
     assert_fails(tnf_device_start(&load, host, &request, 1, &how, &e), TNF_EINVAL);
-    assert_says("'alloc' is 77");
+    assert_says("'alloc' has the value 77");
     tnf_device_close(host);
 }
 
@@ -136,11 +136,11 @@ static void made_objects(void **state)
     o.parts = &part;
     o.order = (tnf_order)ODD;
     assert_fails(tnf_read_slice(out, sizeof out, &o, all, &e), TNF_EINVAL);
-    assert_says("'order' is 77");
+    assert_says("'order' has the value 77");
     o.order = TNF_ORDER_C;
     part.flags = 0x80;
     assert_fails(tnf_read_part(out, sizeof out, &part, 0, &e), TNF_EINVAL);
-    assert_says("'flags' has the flags 0x80");
+    assert_says("'flags' has the value 128");
     part.flags = 0;
     part.payload = ODD;
     assert_fails(tnf_read_part(out, sizeof out, &part, 0, &e), TNF_EINVAL);

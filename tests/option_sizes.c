@@ -518,12 +518,12 @@ static void refuses_sizes(void **state)
             size_t size, room;
             const char *says;
         } cases[] = {
-            { 0, first, "with the size 0:" },
-            { sizeof(size_t) - 1, first, "which it cannot have" },
+            { 0, first, "with the size 0, but" },
+            { sizeof(size_t) - 1, first, "but it has at least" },
             { sizeof(size_t), sizeof(size_t), "but it has at least" },
             { sizeof(size_t) + 4, sizeof(size_t) + 4, "but it has at least" },
             { first - 1, first - 1, "but it has at least" },
-            { SIZE_MAX, first, "which it cannot have" },
+            { SIZE_MAX, first, "but it has at least" },
         };
         for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
             tnf_error e;

@@ -16,22 +16,12 @@ static size_t size_of(const void *given)
 
 static tnf_status check_size(size_t size, size_t first, tnf_error *e)
 {
-    if (size == 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a struct was passed with the size 0: initialise it with its macro "
-                        "TNF_…_INIT");
-    if (size < sizeof size || size > MAX_STRUCT_BYTES)
-        return tnf_fail(
-            e, TNF_EINVAL, TNF_NO_OFFSET,
-            "a struct was passed with the size %zu, which it cannot have: initialise it with its "
-            "macro TNF_…_INIT",
-            size);
-    if (size < first)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "a struct was passed with the size %zu, but it has at least %zu bytes: "
-                        "initialise it with its macro TNF_…_INIT",
-                        size, first);
-    return TNF_OK;
+    return size >= first && size <= MAX_STRUCT_BYTES
+               ? TNF_OK
+               : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                          "a struct was passed with the size %zu, but it has at least %zu bytes: "
+                          "initialise it with its macro TNF_…_INIT",
+                          size, first);
 }
 
 tnf_status tnf_options_copy(void *dst, size_t dst_size, size_t first, const void *given,
@@ -84,17 +74,12 @@ tnf_status tnf_check_choice(unsigned value, unsigned last, const char *what, tnf
 {
     return value <= last ? TNF_OK
                          : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                                    "'%s' is %u, but this version of the library knows only the "
-                                    "values 0 to %u",
-                                    what, value, last);
+                                    "'%s' has the value %u, which this version of the library does "
+                                    "not know",
+                                    what, value);
 }
 
 tnf_status tnf_check_flags(unsigned value, unsigned known, const char *what, tnf_error *e)
 {
-    return (value & ~known) == 0
-               ? TNF_OK
-               : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                          "'%s' has the flags 0x%x, which this version of the library does not "
-                          "know",
-                          what, value & ~known);
+    return tnf_check_choice(value & ~known, 0, what, e);
 }

@@ -120,9 +120,7 @@ static tnf_status check_coo(const tnf_object *object, tnf_error *e)
     const tnf_part *coords = tnf_object_part(object, "coords");
     uint64_t cells;
     if (object->rank == 0)
-        return tnf_layout_fail(
-            object, e,
-            "a sparse_coo/1 tensor must have at least one dimension, but this one has none");
+        return tnf_layout_fail(object, e, "a sparse_coo/1 tensor must have at least one dimension");
     TNF_TRY(must_be_index(object, coords, e));
     TNF_TRY(tnf_layout_elements(&cells, object, e)); /* each cell must have a number */
     TNF_TRY(tnf_part_must_hold(object, coords, count_of(coords), e));

@@ -380,11 +380,11 @@ static void refuses_odd_objects(void **state)
     part.payload = TNF_MEMORY;
     part.flags = 0x80;
     assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
-    assert_says("'flags' has the flags 0x80");
+    assert_says("'flags' has the value 128");
     part.flags = 0;
     o.order = 7;
     assert_fails(tnf_builder_add_object(w->b, &o, NULL, &e), TNF_EINVAL);
-    assert_says("'order' is 7");
+    assert_says("'order' has the value 7,");
     o.order = TNF_ORDER_F;
     assert_ok(tnf_builder_add_object(w->b, &o, NULL, &e));
 }

@@ -340,7 +340,7 @@ static void unknown_fold_rules(void **state)
         tnf_emb_change how = TNF_EMB_CHANGE_INIT;
         memcpy(unfold ? &how.unfold : &how.fold, &(int) { 77 }, sizeof(int));
         assert_fails(tnf_emb_convert(b, x.emb, &how, &e), TNF_EINVAL);
-        assert_says(unfold ? "'unfold' is 77" : "'fold' is 77");
+        assert_says(unfold ? "'unfold' has the value 77" : "'fold' has the value 77");
     }
     tnf_builder_free(b);
     close_opened(&x);

@@ -118,11 +118,11 @@ static void known_values(void **state)
     assert_ok(tnf_check_choice(0, 2, "mode", &e));
     assert_ok(tnf_check_choice(2, 2, "mode", &e));
     assert_fails(tnf_check_choice(3, 2, "mode", &e), TNF_EINVAL);
-    assert_says("'mode' is 3, but");
+    assert_says("'mode' has the value 3,");
     assert_fails(tnf_check_choice(UINT_MAX, 2, "mode", &e), TNF_EINVAL);
     assert_ok(tnf_check_flags(5, 7, "flags", &e));
     assert_fails(tnf_check_flags(13, 7, "flags", &e), TNF_EINVAL);
-    assert_says("'flags' has the flags 0x8,");
+    assert_says("'flags' has the value 8,");
 }
 
 int main(void)

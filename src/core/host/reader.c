@@ -266,14 +266,10 @@ static tnf_status check_length(tnf_reader *r, const tnf_dense *d, bool *fits, tn
     if (*fits)
         return TNF_OK;
     tnf_shape_text(shape, sizeof shape, &(tnf_object) { .shape = d->shape, .rank = d->rank });
-    if (!known)
-        return tnf_stricter(r, e, TNF_EFORMAT, d->at,
-                            "%s has %llu bytes, but its shape %s of %s needs more than 2^64",
-                            TNF_QUOTED(d->name), (unsigned long long)d->length, shape, d->type->id);
     return tnf_stricter(r, e, TNF_EFORMAT, d->at,
-                        "%s has %llu bytes, but its shape %s of %s needs %llu", TNF_QUOTED(d->name),
-                        (unsigned long long)d->length, shape, d->type->id,
-                        (unsigned long long)want);
+                        "%s has %llu bytes, but its shape %s of %s needs %s%llu",
+                        TNF_QUOTED(d->name), (unsigned long long)d->length, shape, d->type->id,
+                        known ? "" : "more than ", (unsigned long long)(known ? want : UINT64_MAX));
 }
 
 tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e)

@@ -80,11 +80,9 @@ static tnf_status unknown_option(const tnf_option_info *table, const char *key, 
     size_t n = 0;
     for (const tnf_option_info *o = table; o && o->name && n < sizeof names; o++)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", o->name);
-    if (n == 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "unknown option '%s': the %s of this format has no options", key, user);
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                    "unknown option '%s'; the %s of this format has %s", key, user, names);
+                    "unknown option '%s'; the %s of this format has %s", key, user,
+                    n ? names : "no options");
 }
 
 tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info *table,

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STASH_LEVELS 3u /* {"tensors":{"w":{"key":value}}} */
+#define STASH_IGNORED "the entry " TNF_STASH_KEY " is ignored: %s"
+#define STASH_LEVELS  3u /* {"tensors":{"w":{"key":value}}} */
 
 static bool is_stash(const tnf_member *m)
 {
@@ -54,7 +55,7 @@ static tnf_status parse_stash(tnf_file *f, tnf_str text, tnf_value *tree, const 
     else if (j.status == TNF_ENOMEM)
         return tnf_arena_fail(&f->arena, "the entry " TNF_STASH_KEY, e);
     else
-        tnf_warn(&f->reader, TNF_NO_OFFSET, "the entry " TNF_STASH_KEY " is ignored: %s",
+        tnf_warn(&f->reader, TNF_NO_OFFSET, STASH_IGNORED,
                  j.status != TNF_OK ? error.message : "Tenfold did not write it");
     return TNF_OK;
 }
@@ -163,10 +164,7 @@ static tnf_status restore_attr(tnf_file *f, const tnf_hash *known, const tnf_mem
     tnf_attrs *attrs = &f->catalog.attrs;
     uint32_t at = tnf_hash_find(known, m->key.p, m->key.n);
     if (!tnf_value_within(&m->value, f->options.limits.depth)) {
-        tnf_warn(&f->reader, TNF_NO_OFFSET,
-                 "the attribute %s in " TNF_STASH_KEY
-                 " is ignored: it is nested deeper than %u levels (limit 'depth')",
-                 TNF_QUOTED(m->key), (unsigned)f->options.limits.depth);
+        tnf_warn(&f->reader, TNF_NO_OFFSET, STASH_IGNORED, "an attribute is nested too deeply");
         return TNF_OK;
     }
     if (at == TNF_HASH_NONE) {
