@@ -55,6 +55,11 @@ install(FILES ${PROJECT_BINARY_DIR}/tenfoldConfig.cmake
   ${PROJECT_BINARY_DIR}/tenfoldConfigVersion.cmake DESTINATION ${package})
 
 if(TENFOLD_CLI)
+  if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_BINDIR}")
+    # The command finds its library below any prefix.
+    file(RELATIVE_PATH to_library "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
+    set_target_properties(tenfold_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")
+  endif()
   install(TARGETS tenfold_cli)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
     FILES_MATCHING PATTERN "*.1")
