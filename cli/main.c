@@ -85,17 +85,21 @@ const command cmd_version = {
     .run = run_version,
 };
 
+/* Whether a text is a number of threads; the library starts at most 256. */
+static bool valid_threads(const char *text)
+{
+    unsigned n;
+    return opt_count(&n, text) && n <= 256;
+}
+
 /* Limits the threads of the library, which reads TENFOLD_THREADS. --threads overrides it. */
 static bool limit_threads(const cli_state *cli)
 {
-    unsigned n;
     const char *said = getenv("TENFOLD_THREADS");
-    if (cli->threads && !opt_count(&n, cli->threads))
-        return usage_error("--threads takes a number from 1 to 1000, not '%s'", cli->threads),
-               false;
-    if (!cli->threads && said && *said && !opt_count(&n, said))
-        return usage_error("TENFOLD_THREADS must be a number from 1 to 1000, not '%s'", said),
-               false;
+    if (cli->threads && !valid_threads(cli->threads))
+        return usage_error("--threads takes a number from 1 to 256, not '%s'", cli->threads), false;
+    if (!cli->threads && said && *said && !valid_threads(said))
+        return usage_error("TENFOLD_THREADS must be a number from 1 to 256, not '%s'", said), false;
     if (cli->threads && setenv("TENFOLD_THREADS", cli->threads, 1) != 0)
         exit(memory_error());
     return true;

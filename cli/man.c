@@ -185,8 +185,8 @@ static void put_environment(FILE *to)
         { "NO_COLOR", "If set and not empty, output is not coloured unless --color=always is "
                       "given." },
         { "TENFOLD_CUDA", "The library of the GPU's driver [libcuda.so.1]." },
-        { "TENFOLD_THREADS", "The largest number of threads, as with --threads; without both, one "
-                             "for each core." },
+        { "TENFOLD_THREADS", "The largest number of threads, 1 to 256, as with --threads; without "
+                             "both, one for each core." },
         { "TMPDIR", "The directory for what is unpacked or comes from a pipe [/tmp]." },
         { "TENFOLD_HTTP_HEADER_FILE, TENFOLD_INSECURE_TLS, NETRC, AWS_*, AZURE_*, HF_*, "
           "STORAGE_EMULATOR_HOST, CURL_CA_BUNDLE, SSL_CERT_FILE",

@@ -38,7 +38,8 @@ def fetch(folder):
     if not kept:
         return None
     with tarfile.open(kept) as archive:
-        archive.extractall(folder, filter="data")
+        # Python before 3.11.4 has no filters.
+        archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     return glob.glob(os.path.join(folder, "safetensors-*", "bindings", "python"))[0]
 
 

@@ -6,8 +6,9 @@
 
 tenfold reads the same arrays from the files of numpy.savez() and savez_compressed(), and writes the same bytes again
 (if they are deflated, only with the same zlib; else the same content), directly and through zTensor 2, to a file and
-to a pipe. Archives that zipfile makes from the same members in other ways give the same arrays. numpy.load() reads
-the files that tenfold makes, and zipfile finds no faults in them.
+to a pipe; with Python before 3.11.4, whose zipfile writes other local headers, the same content.
+Archives that zipfile makes from the same members in other ways give the same arrays. numpy.load() reads the files that
+tenfold makes, and zipfile finds no faults in them.
 """
 import importlib.util
 import io
@@ -29,7 +30,8 @@ spec = importlib.util.spec_from_file_location("npy_peer", pathlib.Path(__file__)
 npy = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(npy)
 run = npy.run
-checked = dict.fromkeys(("archives read", "written to the byte", "by another zip", "aligned"), 0)
+SAME_BYTES = sys.version_info >= (3, 11, 4)  # earlier ones write version 20 and the sizes in local headers
+checked = dict.fromkeys(("archives read", "written to the byte", "written, compared by content", "by another zip", "aligned"), 0)
 
 
 class Pipe(io.BytesIO):
@@ -66,18 +68,26 @@ def check_arrays(path, arrays):
     assert run("verify", path).returncode == 0
 
 
-def check_same(folder, data, r):
+def check_written(path, data, arrays, how):
+    """The file has these bytes; with an earlier Python, the arrays."""
+    if SAME_BYTES:
+        assert path.read_bytes() == data, how
+    else:
+        check_loads(path, arrays)
+    checked["written to the byte" if SAME_BYTES else "written, compared by content"] += 1
+
+
+def check_same(folder, data, arrays):
     """A file that is written again has the same content."""
     path, out, there = folder / "a.npz", folder / "b.npz", folder / "there.zt"
     path.write_bytes(data)
     run("convert", "--force", "--no-sync", path, out)
-    assert out.read_bytes() == data
+    check_written(out, data, arrays, "directly")
     run("convert", "--force", "--no-sync", path, there)
     run("convert", "--force", "--no-sync", there, out)
-    assert out.read_bytes() == data, "by way of zTensor 2"
+    check_written(out, data, arrays, "by way of zTensor 2")
     hashes = {run("hash", p).stdout.split()[0] for p in (path, there)}
     assert len(hashes) == 1
-    checked["written to the byte"] += 1
 
 
 def check_other_zip(folder, arrays, r):
@@ -135,14 +145,17 @@ def main():
                 checked["archives read"] += 1
                 run("convert", "--force", "--no-sync", path, folder / "s.npz")
                 check_loads(folder / "s.npz", arrays)
-            check_same(folder, stored, r)
+            check_same(folder, stored, arrays)
             path.write_bytes(stored)
-            piped = subprocess.run(f"'{TENFOLD}' convert -q -t npz '{path}' - | cat", shell=True, capture_output=True, check=True)
-            assert piped.stdout == saved(np.savez, arrays, Pipe()), "into a pipe"
+            piped = folder / "piped.npz"
+            subprocess.run(f"'{TENFOLD}' convert -q -t npz '{path}' - | cat >'{piped}'", shell=True, check=True)
+            check_written(piped, saved(np.savez, arrays, Pipe()), arrays, "into a pipe")
             check_other_zip(folder, arrays, r)
             if i % 4 == 0:
                 check_aligned(folder, arrays)
     print("npz: " + ", ".join(f"{n} {what}" for what, n in checked.items()))
+    if not SAME_BYTES:
+        print("not compared to the byte: zipfile of Python before 3.11.4 writes other local headers")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@
 #define N 300u /* floats: more than a kilobyte */
 
 static float numbers[N], others[N];
-static char folder[128];
+static const char *folder;
 
 static int set_up(void **state)
 {
@@ -23,14 +23,8 @@ static int set_up(void **state)
         numbers[i] = (float)i / 7;
         others[i] = -(float)i;
     }
-    snprintf(folder, sizeof folder, "/tmp/test_onnx.%d", (int)getpid());
-    return mkdir(folder, 0700);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return nftw(folder, files_remove, 8, FTW_DEPTH | FTW_PHYS);
+    folder = files_temp();
+    return 0;
 }
 
 static const char *path_of(const char *name)
@@ -579,5 +573,5 @@ int main(void)
         cmocka_unit_test(listing_many_reads_little_of_each),
         cmocka_unit_test(weights_are_replaced),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

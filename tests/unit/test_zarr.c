@@ -19,21 +19,15 @@
 #define COLS 64u
 
 static uint32_t numbers[ROWS * COLS];
-static char folder[128];
+static const char *folder;
 
 static int set_up(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < ROWS * COLS; i++)
         numbers[i] = i * 2654435761u;
-    snprintf(folder, sizeof folder, "/tmp/test_zarr.%d", (int)getpid());
-    return mkdir(folder, 0700);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return nftw(folder, files_remove, 8, FTW_DEPTH | FTW_PHYS);
+    folder = files_temp();
+    return 0;
 }
 
 static tnf_builder *build_arrays(const char *const *names, size_t n)
@@ -394,5 +388,5 @@ int main(void)
         cmocka_unit_test(shards_end_with_the_axis),
         cmocka_unit_test(deflated_shards_are_decoded_once),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }
