@@ -289,9 +289,9 @@ typedef void *(*tnf_reallocate_fn)(void *ctx, void *p, size_t old_size, size_t n
 
 /** Allocates the memory of a handle: everything that the handle keeps to describe the file, and
  * the lists that verifying, hashing, comparing and searching make for the length of a call. What
- * threads need while they read and compute (buffers, digests, hashes of leaves) comes from malloc().
- * If several threads use the handle at once, they call its allocator at once, so it must be safe for
- * threads then. */
+ * threads need while they read and compute (buffers, digests, hashes of leaves) comes from
+ * malloc(). If several threads use the handle at once, they call its allocator at once, so it must
+ * be safe for threads then. */
 typedef struct tnf_allocator {
     /** Like realloc(), but also gets the old size. A new size of 0 frees. */
     tnf_reallocate_fn reallocate;

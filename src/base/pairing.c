@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/ieee.h"
 #include "base/pairing.h"
+#include "base/ieee.h"
 
 #include <string.h>
 

@@ -101,7 +101,8 @@ static void unknown_choices(void **state)
     const tnf_value v = tnf_value_string("x");
     const char *path = vs_path();
     for (int member = 0; member < 3; member++) {
-        static const char *const names[] = { "'lock' has the value 77", "'sync' has the value 77", "'pack' has the value 77" };
+        static const char *const names[] = { "'lock' has the value 77", "'sync' has the value 77",
+                                             "'pack' has the value 77" };
         tnf_points_options o = vs_options(true);
         tnf_points_report report = TNF_POINTS_REPORT_INIT;
         *(member == 0   ? (int *)(void *)&o.lock
