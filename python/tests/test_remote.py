@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import unittest
 import urllib.request
 import warnings
@@ -18,7 +17,6 @@ import support
 import tenfold
 
 SIGNED = "?X-Amz-Signature=SECRET&X-Amz-Expires=60"
-KEEPS = 5  # the limit in seconds after Ctrl-C; without it, a silent server blocks a read for 20
 
 
 class RemoteCase(support.Case):
@@ -167,30 +165,26 @@ class Pins(RemoteCase):
 
 class Interrupts(RemoteCase):
     def interrupted(self, work):
-        """Sends Ctrl-C while the work waits for an answer without an end; returns the seconds it
-        took to stop."""
-        sent = []
-
-        def send():
-            sent.append(time.monotonic())
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        timer = threading.Timer(0.7, send)
+        """Sends Ctrl-C while the work waits for an answer that comes too slowly. It must not wait
+        for the rest of it."""
+        main = threading.main_thread().ident
+        timer = threading.Timer(0.7, lambda: signal.pthread_kill(main, signal.SIGINT))
         timer.start()
         try:
             with self.assertRaises(KeyboardInterrupt):
                 work()
         finally:
-            ended = time.monotonic()
             timer.join()
-        self.assertLess(ended - sent[0], KEEPS)
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/_dripped") as answer:
+            self.assertEqual(answer.read(), b"0")
 
     def test_convert(self):
         target = self.path("out.zt")
-        self.interrupted(lambda: tenfold.convert(self.url("stall"), target))
+        self.interrupted(lambda: tenfold.convert(self.url("drip-1"), target))
         self.assertFalse(os.path.exists(target))
 
     def test_reads(self):
-        with tenfold.open(self.url("held-1")) as f:
+        with tenfold.open(self.url("drip-1")) as f:
             self.interrupted(lambda: f["w"][:])
             self.interrupted(f["w"].read)
             self.interrupted(f["w"].bytes)
@@ -199,15 +193,15 @@ class Interrupts(RemoteCase):
             self.assertEqual(f["w"][:3].tolist(), [0, 0, 0])  # it can be read again
 
     def test_read_all(self):
-        with tenfold.open(self.url("held-1")) as f:
+        with tenfold.open(self.url("drip-1")) as f:
             self.interrupted(f.read_all)
 
     def test_fetch(self):
-        self.interrupted(lambda: tenfold.fetch(self.url("held-1"), self.path("here")))
+        self.interrupted(lambda: tenfold.fetch(self.url("drip-1"), self.path("here")))
         self.assertFalse(os.path.exists(self.path("here/m.safetensors")))
 
     def test_open(self):
-        self.interrupted(lambda: tenfold.open(self.url("held-0")))
+        self.interrupted(lambda: tenfold.open(self.url("drip-0")))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ class Work(support.Case):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def ended(self, process):
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate()
         self.assertEqual(process.returncode, 0, err)
         return out
 

@@ -17,7 +17,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 
 # The text to complete, and the name that must reach the command.
 NAMES = [
@@ -78,15 +77,22 @@ class Shell:
         while select.select([self.fd], [], [], quiet)[0]:
             os.read(self.fd, 65536)
 
+    def idle(self):
+        """Whether the shell sleeps, and has no child that works for it."""
+        with open(f"/proc/{self.pid}/stat", encoding="ascii", errors="replace") as stat, \
+                open(f"/proc/{self.pid}/task/{self.pid}/children", encoding="ascii") as children:
+            return stat.read().rpartition(")")[2].split()[0] == "S" and not children.read()
+
     def run(self, line):
         """The arguments that the command gets for a line; None if it is not run."""
         self.note.unlink(missing_ok=True)
         for _ in range(3):  # a shell that is still busy may lose typed text
             for key in (*line.partition("\t"), "\r"):
                 self.type(key)
-            until = time.monotonic() + 10
-            while not self.note.exists() and time.monotonic() < until:
+            idle = 0  # looks in a row: time alone does not tell a lost line from a busy machine
+            while not self.note.exists() and idle < 30:
                 self.type("")
+                idle = idle + 1 if self.idle() else 0
             if self.note.exists():
                 return self.note.read_bytes().decode().split("\0")[:-1]
             self.type("\x03")

@@ -85,28 +85,25 @@ def names(page):
     return [e.text for e in page.find_elements(By.CSS_SELECTOR, "#rows td.name")]
 
 
-def wait_for(page, want):
-    until = time.time() + 10
-    while time.time() < until:
-        if want():
-            return True
+def wait_for(want):
+    """Waits as long as it takes; the limit of the test ends it for a page that never shows this."""
+    while not want():
         time.sleep(0.05)
-    return False
 
 
 def check(page, path, tensors, shots):
     page.set_window_size(1400, 1000)
     page.get(path.as_uri())
     said = page.find_element(By.ID, "said")
-    if not wait_for(page, lambda: said.text.startswith(f"{tensors:,} of {tensors:,} tensors")):
-        yield f"{path.name}: it says {said.text!r}"
+    wait_for(lambda: said.text.startswith(f"{tensors:,} of {tensors:,} tensors"))
     box = page.find_element(By.ID, "filter")
     box.send_keys("layers.7. q_proj")
-    if not wait_for(page, lambda: said.text.startswith("1 of")) or names(page) != ["model.layers.7.attn.q_proj.weight"]:
+    wait_for(lambda: said.text.startswith("1 of"))
+    if names(page) != ["model.layers.7.attn.q_proj.weight"]:
         yield f"{path.name}: the filter gives {names(page)[:3]}"
     box.clear()
     box.send_keys(" ")
-    wait_for(page, lambda: said.text.startswith(f"{tensors:,} of"))
+    wait_for(lambda: said.text.startswith(f"{tensors:,} of"))
     page.find_element(By.CSS_SELECTOR, "button[data-key='4']").click()
     if names(page)[0] != "embed.weight":
         yield f"{path.name}: sorted by size, {names(page)[0]} is first"

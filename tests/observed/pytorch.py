@@ -13,11 +13,11 @@ import json
 import math
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 TENFOLD, HERE = os.path.abspath(sys.argv[1]), Path(sys.argv[2]).absolute()
@@ -27,12 +27,15 @@ ENV = {**os.environ, "TENFOLD_MARKER": str(MARKER)}
 
 
 def run(*args):
-    try:
-        done = subprocess.run([TENFOLD, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              env=ENV, cwd=MARKER.parent, timeout=20)
-    except subprocess.TimeoutExpired:
-        return 124, b"", f"{args} took more than 20 seconds"
+    done = subprocess.run([TENFOLD, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          env=ENV, cwd=MARKER.parent)
     return done.returncode, done.stdout, done.stderr.decode("utf-8", "replace")
+
+
+def used():
+    """The CPU time of the commands so far, in seconds."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def check(ok, file, what):
@@ -105,11 +108,11 @@ def check_file(file, want, as_set=False):
 
 def check_bad(case):
     file = HERE / "bad" / case["file"]
-    began = time.monotonic()
+    before = used()
     code, out, err = run("ls", "--json", file)
     verified, told, said = run("verify", "--json", file)
     text = told.decode() + said
-    check(time.monotonic() - began < 5, file, "takes long")
+    check(used() - before < 5, file, "takes more than 5 seconds of CPU time")
     if case["verdict"] == "refuse":
         check(code == 4 or verified in (1, 4), file, f"ls gives {code}, verify {verified}: not refused")
         check(code in (0, 4), file, f"ls gives {code}")

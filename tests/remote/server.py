@@ -30,7 +30,7 @@ log = []
 counts = {}
 kept = {}  # of a bucket that keeps what it is given: objects by path, uploads by id
 stored = {}  # of buckets: digests of parts by number, and what became an object
-settings = {"fail": 0, "seen": 0, "now": 0, "open": 0}
+settings = {"fail": 0, "seen": 0, "now": 0, "open": 0, "dripped": 0}
 ports = []
 
 
@@ -103,6 +103,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 settings.update({k: int(v[0]) for k, v in urllib.parse.parse_qs(query).items()})
                 settings["seen"] = 0
             return self.answer(200, b"")
+        if path == "/_dripped":
+            return self.answer(200, b"%d" % settings["dripped"])
         pieces = path.split("/", 2)
         how, name = pieces[1], pieces[2] if len(pieces) > 2 else ""
         with lock:
@@ -428,6 +430,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
         while nth > int(argument) and not settings["open"]:
             time.sleep(0.01)
         self.part(name)
+
+    def how_drip(self, name, argument, nth):  # drip-1: after so many ranges the next ones come at 2.5 kB/s
+        if nth <= int(argument) or settings["open"]:
+            return self.part(name)
+        data = self.content(name)
+        first, last = self.wanted(data)
+        self.send_response_only(206)
+        self.send_header("Content-Length", str(last - first + 1))
+        self.send_header("Content-Range", "bytes %d-%d/%d" % (first, last, len(data)))
+        self.send_header("ETag", self.etag(data))
+        self.end_headers()
+        for at in range(first, last + 1, 1024):
+            self.wfile.write(data[at:min(at + 1024, last + 1)])
+            time.sleep(0.4)
+        if last - first >= 65535:
+            settings["dripped"] += 1  # the client waited for all of it: half a minute or more
 
     def how_sparse(self, name, argument, nth):  # large files; slow-… as well
         if argument:
