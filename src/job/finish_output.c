@@ -149,12 +149,13 @@ static tnf_status hash_output(struct finishing *f, uint8_t out[TNF_HASH_BYTES], 
     tnf_error why = { .offset = TNF_NO_OFFSET };
     uint8_t *all;
     uint64_t *before;
-    tnf_status status = TNF_OK;
     *known = false;
-    if (tnf_job_is_remote(f->job) && open_output(f, &file, NULL) != TNF_OK)
+    tnf_status status = open_output(f, &file, &why);
+    if (status != TNF_OK && tnf_job_is_remote(f->job))
         return TNF_OK; /* the object is visible already, so the job must not fail */
-    if (!tnf_job_is_remote(f->job))
-        TNF_TRY(open_output(f, &file, e));
+    if (status != TNF_OK && e)
+        *e = why;
+    TNF_TRY(status);
     if (strcmp(f->job->mode, "whole") != 0) {
         status = tnf_finish_leaves(f, &all, &before, e);
         *known = status == TNF_OK && hash_ranges(f, out, file, all, before);

@@ -270,7 +270,7 @@ static void cut_shards(filling *f)
     if (!f->x->v3 || !o->rank || !asked)
         return;
     uint64_t size = o->shape[f->axis], chunk = f->chunk[f->axis];
-    uint64_t most = size / chunk + (size % chunk != 0);
+    uint64_t most = chunk ? size / chunk + (size % chunk != 0) : 0;
     f->per_shard = asked < most ? asked : most ? most : 1;
     f->outer[f->axis] *= f->per_shard; /* cannot overflow: at most one chunk more than the axis */
 }
