@@ -55,8 +55,10 @@ install(FILES ${PROJECT_BINARY_DIR}/tenfoldConfig.cmake
   ${PROJECT_BINARY_DIR}/tenfoldConfigVersion.cmake DESTINATION ${package})
 
 if(TENFOLD_CLI)
-  if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_BINDIR}")
-    # The command finds its library below any prefix.
+  if(NOT TARGET tenfold_static AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}"
+     AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_BINDIR}")
+    # The command finds the shared library below any prefix. (With the static one it needs no path, and
+    # CMake would fill the path of the command in the build directory with empty entries.)
     file(RELATIVE_PATH to_library "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
     set_target_properties(tenfold_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")
   endif()

@@ -420,12 +420,19 @@ static void killed_anywhere(void **state)
     unsigned olds = 0, news = 0;
     for (long us = 0; us < 60000 && (us < 20000 || !olds || !news); us += 1200) {
         bytes_to_file(path, before.p, before.n);
+        int start[2]; /* the child waits for its end, since fork() may return in the parent much
+                         later */
+        assert_int_equal(pipe(start), 0);
         pid_t pid = fork();
         if (pid == 0) {
+            char none;
+            close(start[1]);
             tnf_builder *b = stream_builder(fetch_and_die, &forever);
             tnf_save_options o = { .size = sizeof o, .no_sync = true };
-            _exit(tnf_append(b, path, &o, NULL) == TNF_OK ? 0 : 1);
+            _exit(read(start[0], &none, 1) == 0 && tnf_append(b, path, &o, NULL) == TNF_OK ? 0 : 1);
         }
+        close(start[0]);
+        close(start[1]);
         struct timespec t = { 0, us * 1000 };
         nanosleep(&t, NULL);
         kill(pid, SIGKILL);
