@@ -96,8 +96,7 @@ void tnf_stream_close(tnf_stream *s)
     drop_kept(s);
     s->decoder = NULL;
     s->cursor = NULL;
-    if (s->check.algorithm)
-        s->part->origin->format->check_reads->end(&s->check, NULL);
+    tnf_stream_uncheck(s);
 }
 
 static const tnf_digest_ops *checks_of(const tnf_part *part)
@@ -127,6 +126,13 @@ tnf_status tnf_stream_check(tnf_stream *s, tnf_error *e)
         checks_of(s->part)->begin(&s->check, s->part->digest->algorithm))
         return TNF_OK;
     return tnf_no_memory("reading", e);
+}
+
+void tnf_stream_uncheck(tnf_stream *s)
+{
+    if (s->check.algorithm)
+        checks_of(s->part)->end(&s->check, NULL);
+    s->check = (tnf_digester) { .algorithm = NULL };
 }
 
 static tnf_status compare_check(tnf_stream *s, tnf_error *e)

@@ -380,6 +380,8 @@ static tnf_status read_transposed(const struct selection *s, uint8_t *dst, tnf_e
     bool shared = anywhere && !s->from->cursor && s->bits % 8 == 0; /* a cursor is for one thread */
     unsigned threads = shared ? tnf_pool_threads(0) : 1;
     threads = t.all < threads ? (unsigned)t.all : threads;
+    if (threads > 1) /* they share the stream, whose digest is for one thread */
+        tnf_stream_uncheck(s->from);
     return tnf_pool_run(threads, threads, transpose_blocks, &t, e);
 }
 

@@ -29,6 +29,8 @@ bool tnf_part_in_chunks(const tnf_part *part);
 tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* Announces reading it completely and in order: tnf_stream_end() then compares its digest. */
 tnf_status tnf_stream_check(tnf_stream *s, tnf_error *e);
+/* Ends that, since the bytes will not be read in order. */
+void tnf_stream_uncheck(tnf_stream *s);
 /* Announces that a part will be read completely and in order: a source over the network may request
  * much of it at once. */
 void tnf_expect_part(const tnf_part *part);
