@@ -133,7 +133,7 @@ int part_run(const cli_state *cli, const char *name, const part_options *o, int 
         return usage_error("%s: --part takes I/N with I from 0 to N - 1, such as 7/64, not '%s'",
                            name, o->part);
     int code = plan_load(&p, o->plan);
-    if (code == EXIT_DONE)
+    if (p.info)
         code = do_part(cli, name, o, &p, i, n);
     plan_free(&p);
     return code;
