@@ -71,7 +71,7 @@ static void test_wrong_segments(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const tnf_str parts[] = { TNF_STR("a"), cases[i].segment };
-        strcpy(out, "before");
+        memset(out, 1, sizeof out);
         assert_fails(tnf_param_path_join(out, sizeof out, &length, parts, 2, &e), TNF_EINVAL);
         assert_says(cases[i].says);
         assert_string_equal(out, "");

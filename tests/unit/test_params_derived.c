@@ -40,8 +40,8 @@ static tnf_derive how_of(struct maker *m, const char *kind)
     return (tnf_derive) { sizeof(tnf_derive), kind, make_form, drop_form, m };
 }
 
-static const tnf_derived *derive(struct fixture *x, const char *name, const char *kind,
-                                 struct maker *m)
+static const tnf_derived *derive_form(struct fixture *x, const char *name, const char *kind,
+                                      struct maker *m)
 {
     const tnf_derive how = how_of(m, kind);
     const tnf_derived *form;
@@ -57,7 +57,7 @@ static const tnf_derived *derive(struct fixture *x, const char *name, const char
 static void derive_and_release(struct fixture *x, const char *name, const char *kind,
                                struct maker *m)
 {
-    tnf_params_release_derived(x->params, derive(x, name, kind, m));
+    tnf_params_release_derived(x->params, derive_form(x, name, kind, m));
 }
 
 static void load_and_release(struct fixture *x, const char *name)
@@ -74,7 +74,8 @@ static void test_made_once(void **state)
     struct fixture x;
     struct maker m = { .size = 20, .plus = 1 }, other = { .size = 4, .plus = 2 };
     begin_params(&x, (tnf_params_options) { .budget = UINT64_MAX });
-    const tnf_derived *one = derive(&x, "a", "packed", &m), *two = derive(&x, "a", "packed", &m);
+    const tnf_derived *one = derive_form(&x, "a", "packed", &m),
+                      *two = derive_form(&x, "a", "packed", &m);
     assert_ptr_equal(one, two);
     derive_and_release(&x, "a", "transposed", &other);
     derive_and_release(&x, "b", "packed", &m);
@@ -169,13 +170,13 @@ static void test_evicted_in_use(void **state)
     struct fixture x;
     struct maker m = { .size = 40 };
     begin_params(&x, (tnf_params_options) { .budget = 130 });
-    const tnf_derived *form = derive(&x, "a", "p", &m);
+    const tnf_derived *form = derive_form(&x, "a", "p", &m);
     load_and_release(&x, "f");
     assert_int_equal(stats_of(x.params).derived, 0);
     assert_int_equal(stats_of(x.params).derived_in_use, 1);
     assert_int_equal(m.drops, 0);
     assert_int_equal(*(const char *)form->data, 'a');
-    assert_ptr_equal(derive(&x, "a", "p", &m), form); /* cached again */
+    assert_ptr_equal(derive_form(&x, "a", "p", &m), form); /* cached again */
     assert_int_equal(stats_of(x.params).derived, 1);
     tnf_params_trim(x.params);
     assert_int_equal(stats_of(x.params).derived, 1);
@@ -369,7 +370,7 @@ static tnf_status set_entry(void *ctx, const tnf_derived *form, tnf_drop_form_fn
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "the table is full");
     struct entry *y = &t->entries[t->n++];
     *y = (struct entry) { form->key, "", form->data, form->nbytes, drop, drop_ctx, 1 };
-    strcpy(y->kind, form->kind);
+    snprintf(y->kind, sizeof y->kind, "%s", form->kind);
     return TNF_OK;
 }
 
@@ -407,7 +408,7 @@ static void test_resolver(void **state)
         .budget = 100, .name_space = &space, .resolver = &table_ops, .resolver_ctx = &t
     };
     begin_params(&x, o);
-    const tnf_derived *one = derive(&x, "a", "p", &m), *two = derive(&x, "a", "p", &m);
+    const tnf_derived *one = derive_form(&x, "a", "p", &m), *two = derive_form(&x, "a", "p", &m);
     assert_ptr_equal(one, two);
     assert_true(t.gets == 1 && t.sets == 1 && t.releases == 0);
     tnf_params_release_derived(x.params, one);

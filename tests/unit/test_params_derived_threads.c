@@ -29,7 +29,7 @@ static struct world {
     bool slow;
 } w;
 
-static void complain(const char *what)
+static void note_fault(const char *what)
 {
     if (atomic_fetch_add(&w.bad, 1) == 0)
         print_message("%s\n", what);
@@ -40,7 +40,7 @@ static size_t name_number(const char *name)
     for (size_t i = 0; i < NAMES; i++)
         if (names[i][0] == name[0])
             return i;
-    complain("a parameter with an unknown name");
+    note_fault("a parameter with an unknown name");
     return 0;
 }
 
@@ -67,7 +67,7 @@ static tnf_status make_form(void *ctx, void **data, size_t *nbytes, const tnf_pa
     struct seen *seen = &w.seen[name_number(param->object->name.p)][kind];
     tnf_status status = TNF_OK;
     if (atomic_fetch_add(&seen->making, 1) != 0)
-        complain("two threads make a form at once");
+        note_fault("two threads make a form at once");
     if (w.slow)
         sleep_briefly();
     if (atomic_fetch_add(&w.makes, 1) % 50 == 49 || atomic_fetch_sub(&w.failures, 1) > 0) {
@@ -89,7 +89,7 @@ static void drop_form(void *ctx, void *data, size_t nbytes)
     struct data *d = data;
     (void)ctx, (void)nbytes;
     if (atomic_fetch_add(&d->seen->dropped, 1) >= atomic_load(&d->seen->made))
-        complain("a form is dropped that was not made");
+        note_fault("a form is dropped that was not made");
     free(d);
 }
 
@@ -127,7 +127,7 @@ static void check_budget(void)
     const tnf_params_stats t = stats_of(w.params);
     if (t.cached_bytes > w.budget || t.derived_bytes > t.cached_bytes ||
         t.pinned_bytes > t.cached_bytes)
-        complain("the budget does not hold");
+        note_fault("the budget does not hold");
 }
 
 /* Uses a form, and checks that its data are there. Failures on purpose are no fault. */
@@ -138,17 +138,17 @@ static void use_form(size_t name, size_t kind, bool by_key)
     tnf_status status = tnf_params_derive(&form, w.params, names[name], &w.how[kind], &e);
     if (status != TNF_OK) {
         if (status != TNF_EIO || strcmp(e.message, "on purpose") != 0)
-            complain("a request failed");
+            note_fault("a request failed");
         return;
     }
     check_budget();
     const struct data *d = form->data;
     if (d->letter != names[name][0] || d->kind != (char)('0' + kind))
-        complain("the form of another parameter or kind");
+        note_fault("the form of another parameter or kind");
     if (by_key &&
         (tnf_params_find_derived(&again, w.params, form->key, kinds[kind], &e) != TNF_OK ||
          again != form))
-        complain("a form in use is not found by its key");
+        note_fault("a form in use is not found by its key");
     tnf_params_release_derived(w.params, again);
     tnf_params_release_derived(w.params, form);
 }
@@ -158,9 +158,9 @@ static void use_param(size_t name)
     const tnf_param *p;
     tnf_error e;
     if (tnf_params_load(&p, w.params, names[name], &e) != TNF_OK)
-        complain("a load failed");
+        note_fault("a load failed");
     else if (*(const char *)p->data != names[name][0])
-        complain("another parameter");
+        note_fault("another parameter");
     tnf_params_release(w.params, p);
 }
 
@@ -303,7 +303,7 @@ static tnf_status set_entry(void *ctx, const tnf_derived *form, tnf_drop_form_fn
         if (y->there)
             continue;
         *y = (struct entry) { form->key, "", form->data, form->nbytes, 1, true };
-        strcpy(y->kind, form->kind);
+        snprintf(y->kind, sizeof y->kind, "%s", form->kind);
         table.sets++;
         status = TNF_OK;
     }

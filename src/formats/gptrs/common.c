@@ -109,7 +109,7 @@ static bool is_half(const tnf_type *type)
 }
 
 /* A better reason for a tensor that cannot be written, if another type would make it possible. */
-static const char *advice(const tnf_object *o)
+static const char *better_reason(const tnf_object *o)
 {
     if (o->layout->block_bytes)
         return "gpt.rs' files have only dense tensors: --dtype f32 makes one of it";
@@ -145,7 +145,7 @@ tnf_status tnf_gptrs_fits(tnf_fit *fit, tnf_error *e)
     for (size_t i = fit->catalog->n; i-- > 0;) {
         const tnf_object *o = &fit->catalog->objects[i];
         tnf_verdict *found = &fit->objects[i];
-        const char *better = found->fate == TNF_DROPPED ? advice(o) : NULL;
+        const char *better = found->fate == TNF_DROPPED ? better_reason(o) : NULL;
         if (better)
             found->why = better;
         if (found->fate == TNF_NATIVE && !is_loaded(o->parts[0].type)) {
