@@ -7,8 +7,8 @@
 #include <tenfold/params.h>
 
 /* Called once for each parameter, however many threads request the form. */
-static tnf_status transpose(void *ctx, void **data, size_t *nbytes, const tnf_param *param,
-                            tnf_error *error)
+static tnf_status transpose_matrix(void *ctx, void **data, size_t *nbytes, const tnf_param *param,
+                                   tnf_error *error)
 {
     const tnf_object *t = param->object;
     const uint32_t *from = param->data; /* 4 bytes each; their order in memory does not matter */
@@ -29,7 +29,7 @@ static tnf_status transpose(void *ctx, void **data, size_t *nbytes, const tnf_pa
     return TNF_OK;
 }
 
-static void drop(void *ctx, void *data, size_t nbytes)
+static void drop_matrix(void *ctx, void *data, size_t nbytes)
 {
     (void)ctx;
     (void)nbytes;
@@ -42,9 +42,9 @@ static tnf_status use_form(tnf_params *params, const char *name, tnf_error *erro
     const tnf_derived *form;
     tnf_status status;
 
-    how.kind = "transposed/1"; /* another number if `transpose` changes */
-    how.make = transpose;
-    how.drop = drop;
+    how.kind = "transposed/1"; /* another number if it changes */
+    how.make = transpose_matrix;
+    how.drop = drop_matrix;
     status = tnf_params_derive(&form, params, name, &how, error);
     if (status != TNF_OK)
         return status;
