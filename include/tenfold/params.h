@@ -85,10 +85,11 @@ typedef struct tnf_derived {
 
 /** Makes a form of a parameter, which is loaded during the call. Sets *data, and *nbytes to the
  *  bytes that the form takes in the budget. It may load other parameters of the source and request
- *  other forms of it, but not (even through other forms) the one that it makes. */
+ *  other forms of it, but not (even through other forms) the one that it makes: TNF_EINVAL. If it
+ *  fails, it frees what it allocated. */
 typedef tnf_status (*tnf_make_form_fn)(void *ctx, void **data, size_t *nbytes,
                                        const tnf_param *param, tnf_error *error);
-/** Frees a form. */
+/** Frees a form. It must not use the source. */
 typedef void (*tnf_drop_form_fn)(void *ctx, void *data, size_t nbytes);
 
 /** How to make a form. Begin with TNF_DERIVE_INIT, and set `kind` and `make`. */
@@ -96,9 +97,8 @@ typedef struct tnf_derive {
     size_t size;      /**< sizeof(tnf_derive) */
     const char *kind; /**< the name of the form; forms of a parameter differ in it. It is copied */
     tnf_make_form_fn make; /**< called without a lock, by the thread that requests the form first */
-    tnf_drop_form_fn
-        drop;  /**< called once for each form that was made, by any thread; NULL: nothing */
-    void *ctx; /**< for both; valid until the last form is dropped */
+    tnf_drop_form_fn drop; /**< called once for each form made, by any thread; NULL: nothing */
+    void *ctx;             /**< for both; valid until the last form is dropped */
 } tnf_derive;
 
 /** No kind, no functions. */
@@ -114,8 +114,8 @@ typedef struct tnf_derive {
  *  parameter, and their kind. Sources then keep no forms themselves, except those in use; the
  *  resolver decides how long it keeps them, and no budget of a source counts them. Several threads
  *  may call every function at once, and several sources may share a resolver. The functions are
- *  called without a lock, so they may use the source. All three must be set; a source copies them.
- */
+ *  called without a lock, so `get` and `set` may use the source. All three must be set; a source
+ *  copies them. */
 typedef struct tnf_resolver_ops {
     unsigned version; /**< TNF_RESOLVER_OPS_VERSION */
     /** Finds the form of form->key and form->kind: sets form->data and form->nbytes, and keeps both

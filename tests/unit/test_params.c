@@ -313,6 +313,38 @@ static void test_by_id_and_key(void **state)
     end_params(&x);
 }
 
+/* Sources never share a key, unless the program asks for it: also for two over the same file. */
+static void test_default_namespaces(void **state)
+{
+    (void)state;
+    struct fixture x;
+    tnf_params *other, *chosen;
+    const tnf_param *a, *b, *c;
+    const tnf_id zero = tnf_namespace_id(0, 0);
+    tnf_params_options o = { .size = sizeof o, .name_space = &zero };
+    tnf_error e;
+    begin_params(&x, (tnf_params_options) { .budget = 1 });
+    assert_int_equal(tnf_params_new(&other, x.file, NULL, &e), TNF_OK);
+    assert_int_equal(tnf_params_new(&chosen, x.file, &o, &e), TNF_OK);
+    assert_int_equal(tnf_params_load(&a, x.params, "a", &e), TNF_OK);
+    assert_int_equal(tnf_params_load(&b, other, "a", &e), TNF_OK);
+    assert_int_equal(tnf_params_load(&c, chosen, "a", &e), TNF_OK);
+    assert_memory_equal(a->base_id.bytes, b->base_id.bytes, 16);
+    assert_memory_not_equal(a->key.bytes, b->key.bytes, 16);
+    assert_memory_not_equal(a->key.bytes, c->key.bytes, 16);
+    /* of the published vectors: "a" in the namespace 0 */
+    static const uint8_t key[16] = { 0xe8, 0x2c, 0x0d, 0x78, 0xfe, 0x59, 0x97, 0x17,
+                                     0xbd, 0x5d, 0x1e, 0x50, 0xdd, 0x52, 0x15, 0xa6 };
+    assert_memory_equal(c->key.bytes, key, 16);
+    assert_memory_equal(tnf_params_namespace(chosen).bytes, zero.bytes, 16);
+    tnf_params_release(x.params, a);
+    tnf_params_release(other, b);
+    tnf_params_release(chosen, c);
+    tnf_params_free(other);
+    tnf_params_free(chosen);
+    end_params(&x);
+}
+
 /* Parameters of a file with two tensors of one name: the last one counts, as in gpt.rs. */
 static void test_duplicate_names(void **state)
 {
@@ -394,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_in_use_survives_eviction),
         cmocka_unit_test(test_freed_while_in_use),
         cmocka_unit_test(test_by_id_and_key),
+        cmocka_unit_test(test_default_namespaces),
         cmocka_unit_test(test_duplicate_names),
         cmocka_unit_test(test_names_with_nul),
     };

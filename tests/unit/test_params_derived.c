@@ -98,7 +98,7 @@ static void test_made_once(void **state)
     assert_int_equal(other.drops, 1);
 }
 
-/* By key and kind, as gpt.rs' resolver finds them. The key is that of the fact sheet's vectors. */
+/* By key and kind, as gpt.rs' resolver finds them. The key is that of the published vectors. */
 static void test_found_by_key(void **state)
 {
     (void)state;

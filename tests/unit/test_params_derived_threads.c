@@ -3,7 +3,7 @@
  * budget holds at each step, and every form that was made is dropped once. */
 #include "params_files.h"
 
-#include "base/error.h"
+#include "ext/params/source.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,7 +26,7 @@ static struct world {
     atomic_int failures; /* every 50th make fails */
     atomic_int makes, failed, bad, ready;
     uint64_t budget;
-    bool slow;
+    bool slow, crowd; /* a make takes a while; or until all threads request its form */
 } w;
 
 static void note_fault(const char *what)
@@ -60,6 +60,16 @@ static void sleep_briefly(void)
     nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
 }
 
+/* Threads that request the first form of a parameter, with the one that makes it. */
+static uint64_t count_users(size_t name)
+{
+    struct slot *s = tnf_params_named(w.params, (tnf_str) { names[name], strlen(names[name]) });
+    pthread_mutex_lock(&w.params->mutex);
+    const uint64_t users = s->forms->item.refs;
+    pthread_mutex_unlock(&w.params->mutex);
+    return users;
+}
+
 static tnf_status make_form(void *ctx, void **data, size_t *nbytes, const tnf_param *param,
                             tnf_error *e)
 {
@@ -69,6 +79,8 @@ static tnf_status make_form(void *ctx, void **data, size_t *nbytes, const tnf_pa
     if (atomic_fetch_add(&seen->making, 1) != 0)
         note_fault("two threads make a form at once");
     if (w.slow)
+        sleep_briefly();
+    while (w.crowd && count_users(name_number(param->object->name.p)) < THREADS)
         sleep_briefly();
     if (atomic_fetch_add(&w.makes, 1) % 50 == 49 || atomic_fetch_sub(&w.failures, 1) > 0) {
         atomic_fetch_add(&w.failed, 1);
@@ -255,6 +267,20 @@ static void test_failures(void **state)
     assert_int_equal(end_world(&x), 1);
 }
 
+/* Without a budget nothing is kept, but all threads that wait get the form. */
+static void test_waiting_threads_share(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin_world(&x, (tnf_params_options) { .budget = 0 });
+    w.crowd = true;
+    w.budget = 0;
+    run_threads(use_one);
+    assert_int_equal(stats_of(x.params).made, 1);
+    assert_int_equal(stats_of(x.params).derived_hits, THREADS - 1);
+    assert_int_equal(end_world(&x), 1);
+}
+
 /* ---------------------------------------------------------------- resolver */
 
 /* A resolver for several threads: it drops a form when nobody uses it, if it is told to. */
@@ -392,8 +418,11 @@ static void test_namespaces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_namespaces), cmocka_unit_test(test_small_budget),
-        cmocka_unit_test(test_made_once),  cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_namespaces),
+        cmocka_unit_test(test_small_budget),
+        cmocka_unit_test(test_made_once),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_waiting_threads_share),
         cmocka_unit_test(test_resolver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,31 @@ static void test_layers(void **state)
                      0);
 }
 
+/* The number of a layer is one that Rust's parse::<usize>() reads. */
+static void test_numbers_of_layers(void **state)
+{
+    (void)state;
+    static const struct param list[] = {
+        { "blocks.+1.w", 4 }, { "blocks.01.w", 4 },
+        { "blocks.1x.w", 4 }, { "blocks.1", 4 },
+        { "blocks..w", 4 },   { "blocks.+.w", 4 },
+        { "blocks.-1.w", 4 }, { "blocks.++1.w", 4 },
+        { "xblocks.1.w", 4 }, { "blocks.18446744073709551616.w", 4 }
+    };
+    bytes b = compose_archive(list, sizeof list / sizeof *list);
+    tnf_file *file = must_open(&b);
+    for (int i = 0; i < 2; i++) {
+        tnf_params_options o = { .size = sizeof o, .prefetch_layers = i ? UINT64_MAX : 2 };
+        tnf_params *params;
+        tnf_error e;
+        assert_int_equal(tnf_params_new(&params, file, &o, &e), TNF_OK);
+        assert_int_equal(stats_of(params).cached, 2);
+        tnf_params_free(params);
+    }
+    tnf_close(file);
+    free(b.p);
+}
+
 /* Without streaming everything is read once and kept; other options stay as they are. */
 static void test_off(void **state)
 {
@@ -270,13 +295,10 @@ static void test_every_allocation_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members),
-        cmocka_unit_test(test_budgets),
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_off),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_every_allocation_fails_once),
+        cmocka_unit_test(test_members),    cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_layers),     cmocka_unit_test(test_numbers_of_layers),
+        cmocka_unit_test(test_off),        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void unhold_block(tnf_params *p, struct block *b)
     b->item.held = false;
     p->stats.ahead--;
     p->stats.ahead_bytes -= b->item.nbytes;
-    pthread_cond_signal(&p->work);
+    pthread_cond_signal(&p->ahead.work);
 }
 
 void tnf_params_was_wanted(tnf_params *p, struct slot *s)
@@ -58,15 +58,15 @@ static void join_queue(tnf_params *p, struct slot *s)
         return;
     s->linked = true;
     s->next = NULL;
-    *(p->last ? &p->last->next : &p->first) = s;
-    p->last = s;
+    *(p->ahead.last ? &p->ahead.last->next : &p->ahead.first) = s;
+    p->ahead.last = s;
 }
 
 static struct slot *leave_queue(tnf_params *p)
 {
-    struct slot *s = p->first;
-    p->first = s->next;
-    p->last = p->first ? p->last : NULL;
+    struct slot *s = p->ahead.first;
+    p->ahead.first = s->next;
+    p->ahead.last = p->ahead.first ? p->ahead.last : NULL;
     s->linked = false;
     return s;
 }
@@ -80,13 +80,13 @@ static uint64_t most_bytes(const tnf_params *p)
 /* The next slot to read. Skips slots that need no reading or can never fit. NULL: none now. */
 static struct slot *next_to_read(tnf_params *p)
 {
-    while (p->first) {
-        const struct slot *s = p->first;
+    while (p->ahead.first) {
+        const struct slot *s = p->ahead.first;
         if (s->wanted && !s->loading && !s->block && s->nbytes <= most_bytes(p))
             break;
         leave_queue(p)->wanted = false;
     }
-    if (!p->first || p->stats.ahead_bytes > most_bytes(p) - p->first->nbytes)
+    if (!p->ahead.first || p->stats.ahead_bytes > most_bytes(p) - p->ahead.first->nbytes)
         return NULL;
     return leave_queue(p);
 }
@@ -108,12 +108,12 @@ static void *read_ahead(void *arg)
 {
     tnf_params *p = arg;
     pthread_mutex_lock(&p->mutex);
-    while (!p->stopping) {
+    while (!p->ahead.stopping) {
         struct slot *s = next_to_read(p);
         if (s)
             read_one(p, s);
         else
-            pthread_cond_wait(&p->work, &p->mutex);
+            pthread_cond_wait(&p->ahead.work, &p->mutex);
     }
     pthread_mutex_unlock(&p->mutex);
     return NULL;
@@ -123,19 +123,19 @@ static void *read_ahead(void *arg)
  * loaded. */
 static void start_thread(tnf_params *p)
 {
-    if (!p->has_reader)
-        p->has_reader = tnf_thread_start(&p->reader, read_ahead, p);
+    if (!p->ahead.has_reader)
+        p->ahead.has_reader = tnf_thread_start(&p->ahead.reader, read_ahead, p);
 }
 
 void tnf_params_stop(tnf_params *p)
 {
-    if (!p->has_reader)
+    if (!p->ahead.has_reader)
         return;
     pthread_mutex_lock(&p->mutex);
-    p->stopping = true;
-    pthread_cond_signal(&p->work);
+    p->ahead.stopping = true;
+    pthread_cond_signal(&p->ahead.work);
     pthread_mutex_unlock(&p->mutex);
-    pthread_join(p->reader, NULL);
+    pthread_join(p->ahead.reader, NULL);
 }
 
 /* Under the lock. */
@@ -170,9 +170,9 @@ tnf_status tnf_params_ahead(tnf_params *p, const tnf_str *names, size_t n, tnf_e
         want_slot(p, tnf_params_named(p, names[i]));
     if (!names)
         want_all(p);
-    if (p->first)
+    if (p->ahead.first)
         start_thread(p);
-    pthread_cond_signal(&p->work);
+    pthread_cond_signal(&p->ahead.work);
     pthread_mutex_unlock(&p->mutex);
     return TNF_OK;
 }

@@ -341,7 +341,7 @@ tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_para
     p->lock = &p->mutex;
     pthread_mutex_init(&p->mutex, NULL); /* cannot fail with default attributes */
     pthread_cond_init(&p->loaded, NULL);
-    pthread_cond_init(&p->work, NULL);
+    pthread_cond_init(&p->ahead.work, NULL);
     tnf_hash_init(&p->ids, &p->alloc, slot_id, p);
     tnf_hash_init(&p->keys, &p->alloc, NULL, NULL); /* derive.c fills it */
     tnf_status status = set_up(p, file, e);
@@ -375,7 +375,7 @@ void tnf_params_free(tnf_params *p)
     tnf_hash_free(&p->ids);
     tnf_hash_free(&p->keys);
     pthread_cond_destroy(&p->loaded);
-    pthread_cond_destroy(&p->work);
+    pthread_cond_destroy(&p->ahead.work);
     pthread_mutex_destroy(&p->mutex);
     tnf_allocator alloc = p->alloc;
     tnf_free(&alloc, p, sizeof *p);

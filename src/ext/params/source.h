@@ -48,6 +48,14 @@ struct slot {
     bool linked, wanted; /* it is in the queue; and must still be read */
 };
 
+/* Reading ahead: a queue, and the thread that the first request starts. */
+struct ahead {
+    struct slot *first, *last;
+    pthread_cond_t work; /* there is a slot to read, or room for it, or the thread must end */
+    pthread_t reader;
+    bool has_reader, stopping;
+};
+
 struct tnf_params {
     tnf_params_options options;
     tnf_id name_space;
@@ -66,11 +74,7 @@ struct tnf_params {
     tnf_hash keys;     /* of the slots; filled when it is needed first */
     bool has_keys;
     tnf_params_stats stats;
-
-    struct slot *first, *last; /* the queue for reading ahead */
-    pthread_cond_t work;       /* there is a slot to read, or room for it, or the thread must end */
-    pthread_t reader;          /* started by the first request */
-    bool has_reader, stopping;
+    struct ahead ahead;
 };
 
 /* cache.c, with the lock held: notes the use of an item, which is cached if the rules say so. Other
