@@ -68,7 +68,7 @@ struct look {
     uint64_t mine; /* points of one writer */
     uint32_t writer;
     struct id *list; /* points of that writer, if requested */
-    uint64_t *offsets;
+    tnf_point_id *ids;
     size_t n, room;
 };
 
@@ -99,7 +99,7 @@ static void look_at(struct look *l, const tnf_point *p)
     if (id.writer == l->writer) {
         if (l->n < l->room) {
             l->list[l->n] = id;
-            l->offsets[l->n++] = p->offset;
+            l->ids[l->n++] = p->id;
         }
         l->mine++;
     }
@@ -144,16 +144,16 @@ static uint64_t append_batch(tnf_points *p, uint32_t writer, uint32_t batch, uin
 static uint64_t delete_some(tnf_points *p, uint32_t writer, uint64_t *seed)
 {
     static struct id list[KEPT];
-    static uint64_t offsets[KEPT];
-    struct look l = { .writer = writer, .list = list, .offsets = offsets, .room = KEPT };
+    static tnf_point_id ids[KEPT];
+    struct look l = { .writer = writer, .list = list, .ids = ids, .room = KEPT };
     tnf_error e;
     uint64_t gone = 0;
-    if (tnf_points_each(p, 0, take_point, &l, &e) != TNF_OK)
+    if (tnf_points_each(p, take_point, &l, &e) != TNF_OK)
         give_up("writer", "each", &e);
     for (size_t i = 0; i < l.n && gone < 3; i++) {
         if (list[i].batch % 2 == 0 || next_random(seed) % 2)
             continue;
-        tnf_status status = tnf_points_delete(p, &offsets[i], 1, 0, &e);
+        tnf_status status = tnf_points_delete(p, &ids[i], 1, 0, &e);
         if (status == TNF_ENOTFOUND)
             break;
         if (status != TNF_OK)
@@ -247,7 +247,7 @@ static void read_meanwhile(uint32_t reader, int to)
             told[1] += read_tensors(told[0] % 4 == 0);
             continue;
         }
-        if (tnf_points_each(p, 0, take_point, &l, &e) != TNF_OK)
+        if (tnf_points_each(p, take_point, &l, &e) != TNF_OK)
             give_up("reader", "each", &e);
         end_look(&l);
         check_look("reader", &l);
@@ -309,7 +309,7 @@ int main(int argc, char **argv)
     run_all(batches, sums);
     struct look l = { .writer = WRITERS };
     check_doing("at the end");
-    CHECK(tnf_points_each(p, 0, take_point, &l, &e) == TNF_OK, "%s", e.message);
+    CHECK(tnf_points_each(p, take_point, &l, &e) == TNF_OK, "%s", e.message);
     end_look(&l);
     CHECK(l.torn == 0 && l.broken == 0 && l.disorder == 0, "torn points");
     CHECK(l.seen == sums[0] - sums[1], "%llu points; %llu were added and %llu deleted",
