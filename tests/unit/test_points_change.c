@@ -175,9 +175,9 @@ static void deletes_points(void **state)
     };
     for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
         assert_fails(tnf_points_delete(p, nowhere[i], 2, 0, &e), TNF_ENOTFOUND);
-        tnf_status unchecked = i == 1 ? TNF_EINVAL : TNF_ENOTFOUND;
         if (i < 4)
-            assert_fails(tnf_points_delete(p, nowhere[i], 2, TNF_POINTS_UNCHECKED, &e), unchecked);
+            assert_int_equal(tnf_points_delete(p, nowhere[i], 2, TNF_POINTS_UNCHECKED, &e),
+                             i == 1 ? TNF_EINVAL : TNF_ENOTFOUND);
     }
     vs_expect(p, "0 1 2 3 4");
     assert_ok(tnf_points_delete(p, (tnf_point_id[]) { at[3], at[1], at[3] }, 3, 0, &e));
