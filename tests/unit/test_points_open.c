@@ -294,6 +294,11 @@ static tnf_status use_all(const tnf_allocator *a, const char *path, tnf_error *e
         status = tnf_points_parse(&point, p, "{\"app\":\"\\u00e4\",\"values\":[1,2,3]}", 33, e);
     if (status == TNF_OK)
         status = tnf_points_delete(p, ids, 1, TNF_POINTS_SHRED, e);
+    const tnf_value other = { .kind = TNF_JSON, .n = 9, .as.s = "{\"a\":[2]}" };
+    if (status == TNF_OK)
+        status = tnf_points_add(NULL, p, &other, v, sizeof v, e);
+    if (status == TNF_OK)
+        status = tnf_points_delete_app(NULL, p, &other, 0, e);
     if (status == TNF_OK)
         status = tnf_points_compact(p, 0, NULL, NULL, e);
     if (status == TNF_OK)
