@@ -22,8 +22,9 @@ int points_error(const char *path, const tnf_error *error);
  * signals that stop.h catches end a call. */
 bool points_how(tnf_points_options *out, const points_options *o, bool write);
 
-/* Parses an id of the user; returns false after reporting an error. */
-bool points_parse_id(tnf_point_id *out, const char *text);
+/* Parses an id of the user; returns false after reporting an error. `instead`: the rest of the
+ * sentence about an offset without a hash. */
+bool points_parse_id(tnf_point_id *out, const char *text, const char *instead);
 
 int points_list(const cli_state *cli, const points_options *o, const char *path);
 int points_add(const cli_state *cli, const points_options *o, const char *path);

@@ -9,29 +9,34 @@
 
 /* ----------------------------------------------------------------------- rm */
 
-/* An id, or with `unchecked` an offset. */
-static bool parse_id(tnf_point_id *out, const char *text, bool unchecked)
+static bool parse_offset(uint64_t *out, const char *text)
+{
+    char *end;
+    return number_parse(out, text, &end) && !*end;
+}
+
+bool points_parse_id(tnf_point_id *out, const char *text, const char *instead)
 {
     tnf_error error;
-    char *end;
-    *out = (tnf_point_id) { 0 };
-    bool bare = number_parse(&out->offset, text, &end) && !*end;
-    if (unchecked ? bare : tnf_point_id_parse(out, text, strlen(text), &error) == TNF_OK)
+    uint64_t offset;
+    if (tnf_point_id_parse(out, text, strlen(text), &error) == TNF_OK)
         return true;
-    if (unchecked)
-        usage_error("points: '%s' is not an offset", text);
-    else if (bare)
+    if (parse_offset(&offset, text))
         usage_error("points: '%s' is only an offset, where another point may be by now; use the id "
-                    "that list prints, or --unchecked",
-                    text);
+                    "that list prints%s",
+                    text, instead);
     else
         usage_error("points: '%s' is not an id as list prints it, OFFSET:HASH", text);
     return false;
 }
 
-bool points_parse_id(tnf_point_id *out, const char *text)
+static bool parse_target(tnf_point_id *out, const char *text, bool unchecked)
 {
-    return parse_id(out, text, false);
+    *out = (tnf_point_id) { 0 };
+    if (!unchecked)
+        return points_parse_id(out, text, ", or --unchecked");
+    return parse_offset(&out->offset, text) ||
+           (usage_error("points: '%s' is not an offset", text), false);
 }
 
 static tnf_status delete_ids(const points_options *o, tnf_points *points, const tnf_point_id *ids,
@@ -83,7 +88,7 @@ int points_rm(const cli_state *cli, const points_options *o, int argc, char **ar
         return memory_error();
     int code = EXIT_DONE;
     for (size_t i = 0; i < n && code == EXIT_DONE; i++)
-        code = parse_id(&ids[i], argv[i + 1], o->unchecked) ? EXIT_DONE : EXIT_USAGE;
+        code = parse_target(&ids[i], argv[i + 1], o->unchecked) ? EXIT_DONE : EXIT_USAGE;
     if (code == EXIT_DONE)
         code = open_for_change(&points, o, argv[0]);
     if (code == EXIT_DONE)

@@ -353,7 +353,7 @@ int points_list(const cli_state *cli, const points_options *o, const char *path)
         return usage_error("points: --salvage lists all points, so --after and --limit do not fit");
     if (o->limit && (!number_parse(&l.limit, o->limit, &end) || *end || l.limit == 0))
         return usage_error("points: --limit takes a number from 1 on, not '%s'", o->limit);
-    if (o->after && !points_parse_id(&after, o->after))
+    if (o->after && !points_parse_id(&after, o->after, ""))
         return EXIT_USAGE;
     return list_file(&l, cli, after, path);
 }
