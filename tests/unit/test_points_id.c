@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Ids of points: their text, the bytes that their hash covers, and reading from an id on. */
+/* Ids of points: their text, the bytes that their hash covers, reading from an id on, and
+ * ids that compactions made stale. */
 #include "../support/memory.h"
 #include "points_files.h"
 
 static tnf_error e;
 
-static void texts(void **state)
+static void texts_of_ids(void **state)
 {
     (void)state;
     static const struct {
@@ -15,9 +16,20 @@ static void texts(void **state)
                  { "0:00000000", { 0, 0 } },
                  { "18446744073709551614:ffffffff", { UINT64_MAX - 1, UINT32_MAX } } };
     static const char *const wrong[] = {
-        "",           "16",          "16:",         ":0a1b2c3d",   "16:0a1b2c3",
-        "16:0a1b2c3dd", "16:0a1b2c3g", "16 0a1b2c3d", "-1:0a1b2c3d", " 16:0a1b2c3d",
-        "16:0a1b2c3d ", "0x10:0a1b2c3d", "16::0a1b2c3d", "18446744073709551616:00000000",
+        "",
+        "16",
+        "16:",
+        ":0a1b2c3d",
+        "16:0a1b2c3",
+        "16:0a1b2c3dd",
+        "16:0a1b2c3g",
+        "16 0a1b2c3d",
+        "-1:0a1b2c3d",
+        " 16:0a1b2c3d",
+        "16:0a1b2c3d ",
+        "0x10:0a1b2c3d",
+        "16::0a1b2c3d",
+        "18446744073709551616:00000000",
     };
     char text[TNF_POINT_ID_TEXT];
     tnf_point_id id;
@@ -112,7 +124,7 @@ static tnf_status take_page(void *ctx, const tnf_point *point, tnf_error *error)
 
 /* Pages of every size give all points, from handles of their own. A point that was deleted between
  * two pages does not matter. */
-static void pages(void **state)
+static void lists_pages(void **state)
 {
     (void)state;
     enum { N = 30 };
@@ -174,8 +186,8 @@ static void a_page_takes_little_memory(void **state)
     tnf_points_close(p);
 }
 
-/* Two equal points have different ids, since they are at different places. If one takes the place of
- * the other, nothing distinguishes it from that one. */
+/* Two equal points have different ids, since they are at different places. If one takes the place
+ * of the other, nothing distinguishes it from that one. */
 static void equal_points(void **state)
 {
     (void)state;
@@ -194,15 +206,106 @@ static void equal_points(void **state)
     tnf_points_close(p);
 }
 
+static void refuse_old(tnf_points *p, tnf_point_id old)
+{
+    tnf_point point;
+    assert_fails(tnf_points_read(&point, p, old, &e), TNF_ENOTFOUND);
+    assert_says("compacted");
+    assert_fails(tnf_points_after(p, old, vs_take, NULL, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_points_delete(p, &old, 1, 0, &e), TNF_ENOTFOUND);
+    const tnf_point_id both[] = { old, vs_list(p).ids[0] };
+    assert_fails(tnf_points_delete(p, both, 2, 0, &e), TNF_ENOTFOUND);
+}
+
+/* After a compaction by any process, an old id is never taken for the point that is there now, and
+ * new ids work. */
+static void recognises_stale_ids(void **state)
+{
+    (void)state;
+    tnf_point point;
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path), *q = vs_open(path, true);
+    tnf_point_id at[6];
+    for (unsigned i = 0; i < 6; i++)
+        at[i] = vs_add(p, i);
+    assert_ok(tnf_points_delete(p, at, 1, 0, &e));
+    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
+    vs_expect(q, "1 2 3 4 5");
+    for (unsigned i = 0; i < 6; i++) {
+        refuse_old(p, at[i]); /* the offsets of 0 … 4 are of 1 … 5 now */
+        refuse_old(q, at[i]);
+    }
+    vs_expect(q, "1 2 3 4 5");
+    assert_ok(tnf_points_read(&point, p, vs_list(q).ids[4], &e));
+    tnf_value text = tnf_value_string("attributes move all points");
+    struct vs_seen seen = vs_list(p);
+    assert_ok(tnf_points_set_attributes(p, &text, 0, &e));
+    refuse_old(p, seen.ids[3]);
+    seen = vs_list(p);
+    vs_add(p, 9); /* appending and deleting others keep ids valid */
+    assert_ok(tnf_points_delete(q, seen.ids, 1, 0, &e));
+    assert_ok(tnf_points_delete(p, seen.ids + 1, 1, TNF_POINTS_SHRED, &e));
+    assert_ok(tnf_points_read(&point, q, seen.ids[2], &e));
+    assert_ok(tnf_points_delete(q, &seen.ids[2], 1, 0, &e));
+    vs_expect(p, "4 5 9");
+    tnf_points_close(p);
+    tnf_points_close(q);
+}
+
+/* A compaction keeps the ids of points that it does not move. */
+static void keeps_ids_of_unmoved_points(void **state)
+{
+    (void)state;
+    tnf_point point;
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path), *q = vs_open(path, true);
+    tnf_point_id first = vs_add(p, 1), second = vs_add(p, 2);
+    vs_add(p, 3);
+    vs_expect(q, "1 2 3");
+    assert_ok(tnf_points_delete(p, &second, 1, 0, &e));
+    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
+    assert_ok(tnf_points_read(&point, q, first, &e));
+    refuse_old(q, second);
+    assert_ok(tnf_points_delete(q, &first, 1, 0, &e));
+    vs_expect(q, "3");
+    tnf_points_close(p);
+    tnf_points_close(q);
+}
+
+/* Without the check, a handle refuses all offsets from before a compaction. */
+static void unchecked_offsets(void **state)
+{
+    (void)state;
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path), *q = vs_open(path, true);
+    tnf_point_id first = vs_add(p, 1), wrong = { vs_add(p, 2).offset, 0 };
+    vs_add(p, 3);
+    vs_expect(q, "1 2 3");
+    assert_fails(tnf_points_delete(p, &wrong, 1, 0, &e), TNF_ENOTFOUND);
+    assert_ok(tnf_points_delete(p, &wrong, 1, TNF_POINTS_UNCHECKED, &e));
+    vs_expect(p, "1 3");
+    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
+    assert_fails(tnf_points_delete(q, &first, 1, TNF_POINTS_UNCHECKED, &e), TNF_ENOTFOUND);
+    assert_says("compacted");
+    vs_expect(q, "1 3");
+    assert_ok(tnf_points_delete(q, &first, 1, TNF_POINTS_UNCHECKED, &e));
+    vs_expect(q, "3");
+    tnf_points_close(p);
+    tnf_points_close(q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),
+        cmocka_unit_test(texts_of_ids),
         cmocka_unit_test(known_hash),
         cmocka_unit_test(hashes_of_stored_bytes),
-        cmocka_unit_test(pages),
+        cmocka_unit_test(lists_pages),
         cmocka_unit_test(a_page_takes_little_memory),
         cmocka_unit_test(equal_points),
+        cmocka_unit_test(recognises_stale_ids),
+        cmocka_unit_test(keeps_ids_of_unmoved_points),
+        cmocka_unit_test(unchecked_offsets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,7 +159,8 @@ static void walks_points(void **state)
     tnf_point point;
     static const uint64_t nowhere[] = { 0, 3, 4, 17, 1000000, UINT64_MAX };
     for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++)
-        assert_fails(tnf_points_read(&point, p, (tnf_point_id) { nowhere[i], all.ids[0].hash }, &e), TNF_ENOTFOUND);
+        assert_fails(tnf_points_read(&point, p, (tnf_point_id) { nowhere[i], all.ids[0].hash }, &e),
+                     TNF_ENOTFOUND);
     assert_ok(tnf_points_read(&point, p, all.ids[2], &e));
     tnf_points_close(p);
 }
@@ -222,7 +223,9 @@ static void tells_what_is_new(void **state)
     const uint64_t last = t.last.offset;
     const uint64_t wrong[] = { 3, 4, first.offset + 1, last, last + 1, last + 1000, UINT64_MAX };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_fails(tnf_points_after(fresh, (tnf_point_id) { wrong[i], first.hash }, follow_point, &t, &e), TNF_ENOTFOUND);
+        assert_fails(
+            tnf_points_after(fresh, (tnf_point_id) { wrong[i], first.hash }, follow_point, &t, &e),
+            TNF_ENOTFOUND);
     assert_int_equal(t.n, 2);
     /* after compacting, the offsets are different */
     assert_ok(tnf_points_compact(w, 0, NULL, NULL, &e));

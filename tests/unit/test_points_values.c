@@ -36,7 +36,7 @@ static tnf_status take_shown(void *ctx, const tnf_point *point, tnf_error *error
 }
 
 /* In every stored form, by both ways of adding. */
-static void strings(void **state)
+static void stores_strings(void **state)
 {
     (void)state;
     static const char line[] = "{\"values\":[\"\\u00e4x\",\"\"]}";
@@ -104,13 +104,16 @@ static void what_does_not_fit(void **state)
         const char *resolution, *bytes;
         size_t n;
     } wrong[] = {
-        { "string", "", 0 },        { "string", "\0", 1 },    { "string", "\1a\2b", 4 },
-        { "string", "\1a\1bc", 5 }, { "string", "\1\xff\0", 3 }, { "string", "\x80\x80\x80\x80\x10\0", 6 },
-        { "json", "\1\x81\0", 3 },  { "json", "\2\1\1\0", 4 },
+        { "string", "", 0 },         { "string", "\0", 1 },
+        { "string", "\1a\2b", 4 },   { "string", "\1a\1bc", 5 },
+        { "string", "\1\xff\0", 3 }, { "string", "\x80\x80\x80\x80\x10\0", 6 },
+        { "json", "\1\x81\0", 3 },   { "json", "\2\1\1\0", 4 },
     };
-    static const char *const lines[] = { "{\"values\":[\"a\"]}", "{\"values\":[\"a\",\"b\",\"c\"]}",
-                                         "{\"values\":[\"a\",1]}", "{\"values\":[\"a\",null]}",
-                                         "{\"values\":\"ab\"}", "{\"app\":1}" };
+    static const char *const lines[] = {
+        "{\"values\":[\"a\"]}",   "{\"values\":[\"a\",\"b\",\"c\"]}",
+        "{\"values\":[\"a\",1]}", "{\"values\":[\"a\",null]}",
+        "{\"values\":\"ab\"}",    "{\"app\":1}"
+    };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tnf_points *p = named_space(vs_path(), wrong[i].resolution, two, 1, TNF_POINTS_RAW);
         tnf_point point = { .vector = wrong[i].bytes, .vector_n = wrong[i].n };
@@ -162,7 +165,7 @@ static void of_another_form(void **state)
 }
 
 /* A few compressed bytes cannot make the library reserve much memory. */
-static void bombs(void **state)
+static void refuses_bombs(void **state)
 {
     (void)state;
     static const char head[] = "VS\0\0^\7\0\0\0\1\2\x64\0\0\1\x80P\x0d\0\0\0\0\0\2\6\0\0\0";
@@ -206,9 +209,9 @@ static void any_rank(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings),         cmocka_unit_test(json_values),
+        cmocka_unit_test(stores_strings),    cmocka_unit_test(json_values),
         cmocka_unit_test(what_does_not_fit), cmocka_unit_test(of_another_form),
-        cmocka_unit_test(bombs),           cmocka_unit_test(any_rank),
+        cmocka_unit_test(refuses_bombs),     cmocka_unit_test(any_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ struct append {
     uint64_t start; /* t */
     uint64_t next;  /* file position of the first byte of b */
     tnf_point_id last;
-    tnf_buf b;      /* bytes that are not written yet */
+    tnf_buf b; /* bytes that are not written yet */
     tnf_buf app, packed, vector, words;
     tnf_points_pack pack;
 };
@@ -85,8 +85,8 @@ static tnf_status numbers_of(const struct append *a, const tnf_point *point, tnf
     if (point->vector_n == a->p->meta.vector_bytes && point->vector)
         return TNF_OK;
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                    "the vector has %zu bytes, but vectors of the space have %llu",
-                    point->vector_n, (unsigned long long)a->p->meta.vector_bytes);
+                    "the vector has %zu bytes, but vectors of the space have %llu", point->vector_n,
+                    (unsigned long long)a->p->meta.vector_bytes);
 }
 
 static tnf_status vector_of(struct append *a, const tnf_point *point, tnf_str *out, tnf_error *e)
@@ -106,7 +106,8 @@ static tnf_status vector_of(struct append *a, const tnf_point *point, tnf_str *o
 static void clear_spare_bits(struct append *a)
 {
     uint64_t used = a->p->meta.elements % 8;
-    if (a->p->meta.type && a->p->meta.type->bits == 1 && used && a->pack == TNF_POINTS_RAW && a->b.n)
+    if (a->p->meta.type && a->p->meta.type->bits == 1 && used && a->pack == TNF_POINTS_RAW &&
+        a->b.n)
         a->b.p[a->b.n - 1] &= (uint8_t)((1u << used) - 1);
 }
 

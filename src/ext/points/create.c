@@ -27,7 +27,9 @@ static tnf_status check_resolution(const tnf_space *s, int8_t *out, tnf_error *e
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                     "%s is not a resolution of VS; use bit, u8 to u64, i8 to i64, f16, f32, f64, "
                     "string or json",
-                    s->type ? s->type->id : s->resolution ? TNF_VISIBLE(s->resolution) : "nothing");
+                    s->type         ? s->type->id
+                    : s->resolution ? TNF_VISIBLE(s->resolution)
+                                    : "nothing");
 }
 
 static tnf_status check_space(const tnf_space *s, tnf_vs_meta *m, tnf_error *e)

@@ -15,8 +15,7 @@ tnf_status tnf_fresh_open(tnf_fresh *f, const char *path, mode_t mode, tnf_error
     f->path = path;
     f->temp[0] = 0;
     f->fd = tnf_open_nameless(path, O_RDWR, mode);
-    return f->fd >= 0 ? TNF_OK
-                      : tnf_temp_create(&f->fd, f->temp, sizeof f->temp, path, mode, e);
+    return f->fd >= 0 ? TNF_OK : tnf_temp_create(&f->fd, f->temp, sizeof f->temp, path, mode, e);
 }
 
 static tnf_status place_new(tnf_fresh *f, tnf_error *e)

@@ -34,7 +34,8 @@ tnf_status tnf_point_id_parse(tnf_point_id *out, const char *text, size_t n, tnf
         !tnf_hex_take(hash, colon + 1, sizeof hash))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is not the id of a point, OFFSET:HASH",
                         TNF_QUOTED(((tnf_str) { n ? text : "", n })));
-    out->hash = (uint32_t)hash[0] << 24 | (uint32_t)hash[1] << 16 | (uint32_t)hash[2] << 8 | hash[3];
+    out->hash = (uint32_t)hash[0] << 24 | (uint32_t)hash[1] << 16 | (uint32_t)hash[2] << 8 |
+                hash[3];
     return TNF_OK;
 }
 
@@ -66,11 +67,12 @@ static tnf_status tell_stale(tnf_point_id id, bool deleted, tnf_error *e)
 {
     char text[TNF_POINT_ID_TEXT];
     tnf_point_id_text(text, id);
-    return deleted ? tnf_fail(e, TNF_ENOTFOUND, id.offset, "the point %s was deleted", text)
-                   : tnf_fail(e, TNF_ENOTFOUND, id.offset,
-                              "the point %s is not there any more: it was deleted, or it moved when "
-                              "the file was compacted",
-                              text);
+    return deleted
+               ? tnf_fail(e, TNF_ENOTFOUND, id.offset, "the point %s was deleted", text)
+               : tnf_fail(e, TNF_ENOTFOUND, id.offset,
+                          "the point %s is not there any more: it was deleted, or it moved when "
+                          "the file was compacted",
+                          text);
 }
 
 tnf_status tnf_points_match(tnf_points *p, tnf_point_id id, bool *deleted, tnf_error *e)

@@ -44,7 +44,7 @@ static void put_float(tnf_buf *b, double v)
 }
 
 /* A float of 32 bits is the number that its shortest text says, which is what listings show. */
-static double widened(float v)
+static double widen_f32(float v)
 {
     char text[TNF_F32_TEXT];
     double wide = (double)v;
@@ -81,7 +81,7 @@ static tnf_status put_members(tnf_buf *b, const tnf_value *map, tnf_error *e)
 static tnf_status put_number_form(tnf_buf *b, const tnf_value *v, tnf_error *e)
 {
     if (v->kind == TNF_FLOAT)
-        put_float(b, v->dtype == TNF_F32 ? widened(v->as.f32) : v->as.f64);
+        put_float(b, v->dtype == TNF_F32 ? widen_f32(v->as.f32) : v->as.f64);
     else if (v->kind == TNF_INT && v->as.i < 0)
         put_whole(b, true, 0 - (uint64_t)v->as.i);
     else

@@ -218,7 +218,7 @@ tnf_status tnf_points_enter(tnf_points *p, bool exclusive, tnf_error *e)
     if (status == TNF_OK && !is_unchanged(p))
         status = tnf_points_load_meta(p, e);
     if (status == TNF_OK && exclusive)
-        tnf_temp_sweep(p->path); /* of a compaction that was killed */
+        tnf_temp_sweep(p->path);                          /* of a compaction that was killed */
     if (status == TNF_OK && exclusive && p->chain.note.n) /* a crash left an incomplete deletion */
         status = tnf_points_finish(p, e);
     if (status != TNF_OK) {

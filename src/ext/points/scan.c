@@ -16,8 +16,8 @@ static tnf_status unpack_vector(tnf_points *p, const tnf_vs_point *v, tnf_point 
         TNF_TRY(tnf_points_words_size(p, v, out->vector, &n, e));
     bool gzip = (v->vector_option & TNF_VS_CODE) == TNF_VS_GZIP;
     const tnf_block block = { out->vector, out->vector_n, v->vector_at };
-    TNF_TRY(tnf_block_unpack(spare, gzip ? tnf_gzip_decode : tnf_snappy_decode, &block, (size_t)n,
-                             e));
+    TNF_TRY(
+        tnf_block_unpack(spare, gzip ? tnf_gzip_decode : tnf_snappy_decode, &block, (size_t)n, e));
     out->vector = n ? spare->p : (const uint8_t *)"";
     out->vector_n = (size_t)n;
     return TNF_OK;

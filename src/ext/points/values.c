@@ -147,7 +147,8 @@ tnf_status tnf_points_put_word(tnf_points *p, tnf_buf *b, const tnf_value *v, tn
 {
     bool text = p->meta.resolution == TNF_VS_STRING;
     tnf_buf packed;
-    if (text && (v->kind != TNF_STRING || (v->n && !v->as.s) || !tnf_utf8_valid(NULL, v->as.s, v->n)))
+    if (text &&
+        (v->kind != TNF_STRING || (v->n && !v->as.s) || !tnf_utf8_valid(NULL, v->as.s, v->n)))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "every coordinate of the space must be a string of UTF-8");
     tnf_buf_init(&packed, &p->alloc, UINT32_MAX);
