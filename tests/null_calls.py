@@ -34,6 +34,7 @@ BY_FUNCTION = {
     "tnf_primitiv_save": {"path": "x.nowhere"},
     "tnf_convert_path": {"from": "x.path", "path": "x.nowhere", "options": "&x.convert"},
     "tnf_slice_parse": {"text": '":,0"', "rank": "2"},
+    "tnf_point_id_parse": {"text": '"16:00000000"', "n": "11"},
 }
 BY_TYPE = {
     "const tnf_file *": "x.file", "tnf_file *": "x.file", "const tnf_file *const *": "&x.a_file",
