@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Coordinates that are strings or JSON: their bytes, as docs/formats/vs.md describes them; and
  * spaces of types and ranks that need room. */
+#include "../support/memory.h"
 #include "points_files.h"
+
+#include <unistd.h>
 
 static tnf_error e;
 
@@ -206,12 +209,61 @@ static void any_rank(void **state)
     }
 }
 
+static tnf_status use_words(const tnf_allocator *a, const char *path)
+{
+    static const char line[] = "{\"values\":[{\"a\":[1,\"\\u00e4\"]},null],\"app\":5}";
+    tnf_points *p;
+    tnf_point point;
+    tnf_point_id id;
+    const tnf_value *list;
+    tnf_space space = TNF_SPACE_INIT;
+    tnf_points_options o = vs_options(true);
+    space.resolution = "json";
+    space.dims = two;
+    space.rank = 1;
+    o.allocator = *a;
+    o.pack = TNF_POINTS_SNAPPY;
+    tnf_status status = tnf_points_create(&p, path, &space, &o, &e);
+    if (status != TNF_OK)
+        return status;
+    status = tnf_points_parse(&point, p, line, sizeof line - 1, &e);
+    if (status == TNF_OK)
+        status = tnf_points_append(&id, p, &point, 1, &e);
+    if (status == TNF_OK)
+        status = tnf_points_read(&point, p, id, &e);
+    if (status == TNF_OK)
+        status = tnf_points_values(&list, p, &point, &e);
+    if (status == TNF_OK) {
+        tnf_point copy = { .values = list };
+        status = tnf_points_append(NULL, p, &copy, 1, &e);
+    }
+    tnf_points_close(p);
+    return status;
+}
+
+/* With the n-th allocation failing, for every n: no leak, and never another status. */
+static void without_memory(void **state)
+{
+    (void)state;
+    tnf_status status = TNF_ENOMEM;
+    for (uint64_t n = 1; status == TNF_ENOMEM; n++) {
+        struct memory_log log = { .fail_at = n };
+        tnf_allocator a = memory_allocator(&log);
+        const char *path = vs_path();
+        status = use_words(&a, path);
+        assert_true(status == TNF_OK || status == TNF_ENOMEM);
+        assert_true(log.blocks == 0 && log.wrong_sizes == 0);
+        unlink(path);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stores_strings),    cmocka_unit_test(json_values),
         cmocka_unit_test(what_does_not_fit), cmocka_unit_test(of_another_form),
         cmocka_unit_test(refuses_bombs),     cmocka_unit_test(any_rank),
+        cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
