@@ -36,6 +36,7 @@ BY_FUNCTION = {
     "tnf_params_derive_n": {"n": "10"},
     "tnf_params_find_derived": {"kind": '"k"'},
     "tnf_slice_parse": {"text": '":,0"', "rank": "2"},
+    "tnf_point_id_parse": {"text": '"16:00000000"', "n": "11"},
 }
 BY_TYPE = {
     "const tnf_file *": "x.file", "tnf_file *": "x.file", "const tnf_file *const *": "&x.a_file",
@@ -44,9 +45,10 @@ BY_TYPE = {
     "const tnf_type *": "x.object->parts->type", "const tnf_layout *": "x.object->layout",
     "const tnf_value *": "&x.value", "tnf_value ": "x.value", "const tnf_extra *": "&x.extra",
     "const tnf_emb *": "x.emb", "tnf_emb *": "x.emb", "tnf_points *": "x.points",
-    "const tnf_points *": "x.points", "const tnf_point *": "&x.point", "tnf_params *": "x.params",
-    "const tnf_params *": "x.params", "const tnf_param *": "x.param", "const tnf_derived *": "x.form", "const tnf_derive *": "&x.derive",
-    "tnf_device *": "x.device",
+    "const tnf_points *": "x.points", "const tnf_point *": "&x.point",
+    "const tnf_point_id *": "&x.point.id", "tnf_point_id ": "x.point.id",
+    "tnf_params *": "x.params", "const tnf_params *": "x.params", "const tnf_param *": "x.param",
+    "const tnf_derived *": "x.form", "const tnf_derive *": "&x.derive", "tnf_device *": "x.device",
     "tnf_device *const *": "&x.device", "tnf_load *": "x.load", "const tnf_load *": "x.load",
     "const tnf_device_request *": "&x.request", "tnf_job *": "x.job", "const tnf_job *": "x.job",
     "tnf_virtual *": "x.virtual", "const tnf_virtual *": "x.virtual", "tnf_source *": "x.source",
@@ -74,7 +76,7 @@ OPTIONAL = {
     "tnf_expect.shape", "tnf_expect.object", "tnf_virtual_new.how", "tnf_bind.problem", "tnf_primitiv_find.statistic", "tnf_primitiv_add.statistic",
     "tnf_builder_merge.names", "tnf_points_compact.moved", "tnf_points_verify.problem",
     "tnf_points_set_attributes.attributes", "tnf_convert.report", "tnf_convert_path.path", "tnf_convert_path.options",
-    "tnf_points_add.app", "tnf_convert.path",
+    "tnf_points_add.app", "tnf_points_delete_app.app", "tnf_convert.path",
     "tnf_format_for_builder.path",
 }
 # The fixture, embeddings with words, is of the wrong kind for these: they refuse it in any case.

@@ -100,8 +100,7 @@ def try_points():
     tenfold("points", "create", "p.vsdb", "--dims", "2", "--resolution", "f32", "--json", fails=True, code=6)
     rows = "".join(json.dumps({"app": i, "values": [i, i]}) + "\n" for i in range(4))
     added = loads(tenfold("points", "add", "p.vsdb", "--json", stdin=rows).stdout)
-    offsets = [str(n) for n in added.get("offsets", [])]
-    tenfold("points", "rm", "p.vsdb", *offsets[:2])
+    tenfold("points", "rm", "p.vsdb", *added.get("ids", [])[:2])
     p = tenfold("points", "compact", "p.vsdb", "--json", fails=True, code=6)
     told = loads(p.stdout, "points compact")
     check(told.get("after", 0) < told.get("before", 0), "points compact:", p.stdout)

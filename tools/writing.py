@@ -96,8 +96,8 @@ class Inputs:
         (at / "points.jsonl").write_text("".join(map(line, range(600))))
         self.tenfold("points", "add", at / "p.vsdb", text=(at / "points.jsonl").read_bytes())
         first = json.loads(self.tenfold("points", "--json", at / "p.vsdb"))
-        self.offsets = [str(p["offset"]) for p in first["points"][10:400:7]]
-        self.tenfold("points", "rm", at / "p.vsdb", first["points"][1]["offset"], first["points"][2]["offset"])
+        self.ids = [p["id"] for p in first["points"][10:400:7]]
+        self.tenfold("points", "rm", at / "p.vsdb", first["points"][1]["id"], first["points"][2]["id"])
 
 
 class Task:
@@ -144,8 +144,8 @@ def tasks(storm):
              changes="to/sectors.safetensors", how="meta", sync=False),
         Task("points-create", ["points", "create", "to/out.vsdb", "--dims", "8", "--resolution", "f32"], out="to/out.vsdb", force=False),
         Task("points-add", ["points", "add", "to/p.vsdb"], changes="to/p.vsdb", stdin="points.jsonl", how="points", part=["points.jsonl"]),
-        Task("points-rm", ["points", "rm", "to/p.vsdb", *storm.offsets], changes="to/p.vsdb", how="points"),
-        Task("points-shred", ["points", "rm", "--shred", "to/p.vsdb", *storm.offsets], changes="to/p.vsdb", how="points"),
+        Task("points-rm", ["points", "rm", "to/p.vsdb", *storm.ids], changes="to/p.vsdb", how="points"),
+        Task("points-shred", ["points", "rm", "--shred", "to/p.vsdb", *storm.ids], changes="to/p.vsdb", how="points"),
         Task("points-compact", ["points", "compact", "to/p.vsdb"], changes="to/p.vsdb", how="points"),
     ]
 

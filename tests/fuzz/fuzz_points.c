@@ -14,7 +14,8 @@
 
 struct seen {
     tnf_points *points;
-    uint64_t n, hash, first;
+    uint64_t n, hash;
+    tnf_point_id first;
 };
 
 static tnf_status take_point(void *ctx, const tnf_point *p, tnf_error *e)
@@ -22,12 +23,16 @@ static tnf_status take_point(void *ctx, const tnf_point *p, tnf_error *e)
     struct seen *s = ctx;
     const tnf_value *v;
     if (s->n++ == 0)
-        s->first = p->offset;
+        s->first = p->id;
     for (size_t i = 0; i < p->app.n; i++)
         s->hash = s->hash * 31 + (uint8_t)p->app.p[i];
     for (size_t i = 0; i < p->vector_n; i++)
         s->hash = s->hash * 37 + ((const uint8_t *)p->vector)[i];
-    return s->points ? tnf_points_value(&v, s->points, p, e) : TNF_OK;
+    if (!s->points)
+        return TNF_OK;
+    tnf_status status = tnf_points_values(&v, s->points, p, e); /* strings, JSON; any bytes */
+    FUZZ_REQUIRE(status == TNF_OK || !v, "values that cannot be read");
+    return tnf_points_value(&v, s->points, p, e);
 }
 
 static const char *file_path(void)
@@ -50,8 +55,11 @@ static struct seen list_points(tnf_points *p, tnf_status want)
 {
     tnf_error e;
     struct seen s = { .points = p };
-    tnf_status status = tnf_points_each(p, 0, take_point, &s, &e);
+    tnf_status status = tnf_points_each(p, take_point, &s, &e);
     FUZZ_REQUIRE(want != TNF_OK || status == TNF_OK, "cannot be listed: %s", e.message);
+    tnf_point point;
+    if (s.n > 0)
+        FUZZ_REQUIRE(tnf_points_read(&point, p, s.first, &e) == TNF_OK, "%s", e.message);
     if (status != TNF_OK)
         s.n = UINT64_MAX;
     return s;
@@ -61,7 +69,7 @@ static struct seen list_points(tnf_points *p, tnf_status want)
 static void change_points(tnf_points *p, const struct seen *before)
 {
     tnf_error e;
-    uint64_t at;
+    tnf_point_id at;
     const tnf_space *space = tnf_points_space(p);
     if (!space || !space->type || space->vector_bytes > VECTOR_MOST)
         return;
