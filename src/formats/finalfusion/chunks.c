@@ -184,7 +184,7 @@ static tnf_status check_order(const struct walk *k, const ff_frame *c, ff_kind k
     bool seed = f->dialect == FF_SEED;
     if (kind == f->last)
         return tnf_fail(e, TNF_EFORMAT, c->at,
-                        "the file has a second %s (chunk %u); only one is allowed",
+                        "the file has a second %s (chunk %u) where only one is allowed",
                         kind_names[kind], c->id);
     if (kind < f->last)
         return tnf_fail(e, TNF_EFORMAT, c->at, "the %s (chunk %u) comes after the %s",
