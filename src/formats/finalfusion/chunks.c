@@ -149,7 +149,7 @@ static ff_kind kind_of(const struct walk *k, uint32_t id)
     switch (id) {
     case FF_SEED_SIMPLE:
         return FF_KIND_VOCAB;
-    case FF_SIMPLE: /* or a matrix, as the document numbers it */
+    case FF_SIMPLE:                    /* or a matrix, as the document numbers it */
         if (f->matrix || f->group > 1) /* the first matrix has decided */
             return f->dialect == FF_SEED ? FF_KIND_STORAGE : FF_KIND_VOCAB;
         return vocab_before ? FF_KIND_STORAGE : FF_KIND_VOCAB;
@@ -362,17 +362,19 @@ static tnf_status check_groups(struct walk *k, tnf_error *e)
     if (f->group == 1)
         return TNF_OK;
     if (f->last == FF_KIND_METADATA)
-        return tnf_fail(e, TNF_EFORMAT, k->at,
-                        "the metadata (chunk %u) comes after the matrix, and no other matrix follows",
-                        FF_METADATA);
+        return tnf_fail(
+            e, TNF_EFORMAT, k->at,
+            "the metadata (chunk %u) comes after the matrix, and no other matrix follows",
+            FF_METADATA);
     if (!f->matrix)
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, k->at,
                              "no matrix follows vocabulary %u of the file", f->group));
     if (complete > 1)
-        tnf_warn(f->r, TNF_NO_OFFSET,
-                 "the file has %u matrices, as a later version of the format may have; finalfusion's "
-                 "tools read at most the first one",
-                 complete);
+        tnf_warn(
+            f->r, TNF_NO_OFFSET,
+            "the file has %u matrices, as a later version of the format may have; finalfusion's "
+            "tools read at most the first one",
+            complete);
     return TNF_OK;
 }
 

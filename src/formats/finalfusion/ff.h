@@ -69,8 +69,9 @@ typedef enum ff_kind {
 #define FF_BARE         FF_ATTR("norms")         /* false: vectors of words without norms */
 #define FF_TRAILING     FF_ATTR("trailing")
 
-/* Unknown chunks are extras: FF_CHUNK "after_vocab", or in a later group FF_CHUNK "2.after_vocab". */
-#define FF_CHUNK FF_ATTR("chunk.")
+/* Unknown chunks are extras: FF_CHUNK "after_vocab", or in a later group FF_CHUNK "2.after_vocab".
+ */
+#define FF_CHUNK        FF_ATTR("chunk.")
 /* The words of these keys, by the kind of the chunk before. */
 extern const char *const tnf_ff_places[FF_KIND_UNKNOWN];
 /* "simple" … "floret" by id; NULL for an id that is not a vocabulary. */

@@ -136,8 +136,9 @@ static tnf_status judge_group(const char **why, ff_plan *p, const tnf_fit *fit, 
     return TNF_OK;
 }
 
-static const char no_group[] = "it belongs to no group of a finalfusion file: the first group is not "
-                               "complete, or there is a gap in the numbers";
+static const char no_group[] =
+    "it belongs to no group of a finalfusion file: the first group is not "
+    "complete, or there is a gap in the numbers";
 
 /* If a group cannot be written, the later ones are not written either, since groups are numbered
  * without gaps. */

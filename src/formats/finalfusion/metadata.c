@@ -269,8 +269,8 @@ static bool put_tensor(tnf_buf *b, const ff_groups *groups, const tnf_object *o,
 }
 
 /* Writes all attributes without a place of their own as JSON. *some: there is at least one. */
-static void put_rest(tnf_buf *b, const ff_plan *plan, const ff_groups *groups,
-                     const tnf_catalog *c, bool *some)
+static void put_rest(tnf_buf *b, const ff_plan *plan, const ff_groups *groups, const tnf_catalog *c,
+                     bool *some)
 {
     bool open = false;
     tnf_buf_u8(b, '{');

@@ -74,7 +74,8 @@ static tnf_status renumber_rows(ff_reading *f, uint8_t **out, uint64_t *rows, tn
     *out = tnf_arena_array(r->arena, n, 8);
     if (!*out)
         return tnf_arena_fail(r->arena, "n-grams", e);
-    TNF_TRY(tnf_ff_decode(r, FF_KEY(f->lists + FF_GRAMS, FF_SUFFIXES), 0, numbers, (size_t)n * 8, e));
+    TNF_TRY(
+        tnf_ff_decode(r, FF_KEY(f->lists + FF_GRAMS, FF_SUFFIXES), 0, numbers, (size_t)n * 8, e));
     tnf_hash h;
     tnf_hash_init(&h, &r->arena->alloc, index_bytes, numbers);
     tnf_status status = number_anew(&h, *out, n, rows, e);

@@ -78,8 +78,7 @@ static tnf_status add_extra_ids(struct ids *ids, const struct laying *l, uint32_
                                 ff_kind place, tnf_error *e)
 {
     const tnf_catalog *c = l->w->catalog;
-    for (uint32_t n = tnf_ff_first_extra(&l->groups, group, place); n;
-         n = l->groups.next[n - 1]) {
+    for (uint32_t n = tnf_ff_first_extra(&l->groups, group, place); n; n = l->groups.next[n - 1]) {
         const uint32_t i = n - 1;
         uint8_t frame[FF_FRAME];
         const tnf_part *bytes = &c->extras[i].bytes;
