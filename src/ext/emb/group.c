@@ -28,7 +28,7 @@ static const char *const vocab_keys[] = {
 #define METADATA "finalfusion.metadata"
 
 /* The tensor of a group; NULL if there is none. */
-static const tnf_object *member(const tnf_file *file, uint32_t group, const char *name)
+static const tnf_object *find_member(const tnf_file *file, uint32_t group, const char *name)
 {
     char whole[32];
     if (group == 1)
@@ -48,21 +48,21 @@ static uint32_t find_group(const tnf_file *file, tnf_str name)
     if (i == 0 || name.p[0] == '0' || !tnf_str_is(rest, "/" MATRIX))
         return 0;
     if (group == 1) /* the first group has no number; here it has one, to be chosen alone */
-        return member(file, 2, MATRIX) && member(file, 1, MATRIX) ? 1 : 0;
+        return find_member(file, 2, MATRIX) && find_member(file, 1, MATRIX) ? 1 : 0;
     return tnf_find_n(file, name.p, name.n) ? group : 0;
 }
 
 /* Attributes of the vocabulary of a group: of the file, or of the group's matrix. */
 static const tnf_value *attrs_of(const tnf_file *file, uint32_t group)
 {
-    const tnf_object *matrix = member(file, group, MATRIX);
+    const tnf_object *matrix = find_member(file, group, MATRIX);
     return group == 1 ? tnf_file_info(file)->attrs : matrix ? matrix->attrs : NULL;
 }
 
 /* The group whose vocabulary this group uses; 0: none. */
 static uint32_t find_owner(const tnf_file *file, uint32_t group)
 {
-    while (group > 0 && !member(file, group, "vocab") &&
+    while (group > 0 && !find_member(file, group, "vocab") &&
            !tnf_value_get(attrs_of(file, group), vocab_keys[0]))
         group--;
     return group;
@@ -71,7 +71,7 @@ static uint32_t find_owner(const tnf_file *file, uint32_t group)
 static tnf_status add_member(tnf_builder *b, const tnf_file *file, uint32_t group, const char *name,
                              tnf_error *e)
 {
-    const tnf_object *o = member(file, group, name);
+    const tnf_object *o = find_member(file, group, name);
     return o ? tnf_builder_add_object(b, o, name, e) : TNF_OK;
 }
 
@@ -85,8 +85,9 @@ static tnf_status add_matrix(tnf_builder *b, const tnf_file *file, uint32_t grou
         TNF_TRY(tnf_builder_set(b, MATRIX, vocab_keys[i], NULL, e));
     TNF_TRY(tnf_builder_set(b, MATRIX, METADATA, NULL, e));
     TNF_TRY(add_member(b, file, group, "norms", e));
-    return member(file, group, "norms") ? TNF_OK
-                                        : tnf_builder_set(b, NULL, "finalfusion.norms", &no, e);
+    return find_member(file, group, "norms")
+               ? TNF_OK
+               : tnf_builder_set(b, NULL, "finalfusion.norms", &no, e);
 }
 
 static tnf_status add_attrs(tnf_builder *b, const tnf_file *file, uint32_t group, uint32_t owner,
