@@ -122,7 +122,7 @@ tnf_status tnf_group_open(tnf_group_view *out, const tnf_file *file, tnf_str nam
     uint32_t owner = find_owner(file, group);
     if (!owner)
         return TNF_OK;
-    tnf_status status = tnf_builder_new(&out->builder, NULL, e);
+    tnf_status status = tnf_builder_new(&out->builder, how ? &how->allocator : NULL, e);
     if (status == TNF_OK)
         status = add_group(out->builder, file, group, owner, e);
     if (status == TNF_OK)

@@ -115,6 +115,8 @@ static tnf_status judge_group(const char **why, ff_plan *p, const tnf_fit *fit, 
     ff_words words;
     uint64_t rows;
     *why = p->why;
+    if (!*why && !p->kind && tnf_value_get(p->embeddings->attrs, FF_ATTR("vocab")))
+        *why = "the vocabulary that finalfusion.vocab names is missing or incomplete";
     if (!*why && (p->ngrams || p->index) && p->kind != FF_EXPLICIT)
         *why = "only an explicit vocabulary has n-grams, with finalfusion.min_n and .max_n";
     if (!*why && p->index && p->index->shape[0] != p->ngrams->shape[0])
