@@ -9,13 +9,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tenfold/emb.h>
 #include <tenfold/value.h>
 
 typedef struct options {
     input_options in;
     saving_options save;
     choosing choosing;
-    const char *fold, *metadata, *into, *scales;
+    const char *fold, *metadata, *into, *scales, *embeddings;
     bool normalize, unnormalize, download, keep_rest;
     part_options part;
 } options;
@@ -79,9 +80,12 @@ static int check_usage(const cli_state *cli, const options *o, const char *out)
 static int convert_inputs(saving *s, const options *o)
 {
     tnf_member metadata;
+    tnf_emb_options emb = TNF_EMB_INIT;
     char *text = NULL;
     int code = o->metadata ? take_metadata(&metadata, &text, o, s->out) : EXIT_DONE;
     s->choosing = &o->choosing;
+    emb.embeddings = o->embeddings;
+    s->how.emb = &emb;
     s->how.fold = o->fold;
     s->how.scales = o->scales;
     s->how.normalize = o->normalize;
@@ -91,6 +95,7 @@ static int convert_inputs(saving *s, const options *o)
     if (code == EXIT_DONE)
         code = saving_run(s);
     saving_free(s);
+    s->how.emb = NULL;
     free(text);
     return code;
 }
@@ -157,6 +162,9 @@ static const opt table[] = {
       "finalfusion's tools. none keeps the rows. auto uses finalfusion for finalfusion files, "
       "fasttext for formats with words only, and none for all others. If OUT is a fastText model, "
       "the same rules apply in reverse." },
+    { "embeddings", 0, OPT_TEXT, offsetof(options, embeddings), "NAME", NULL,
+      "Write only one group of a file with several, under the names of an ordinary file. NAME is "
+      "that of its matrix, such as 2/embeddings; 1/embeddings is the first group." },
     { "into", 0, OPT_TEXT, offsetof(options, into), "MODEL", NULL,
       "Write a copy of MODEL with the data of IN. Each tensor of MODEL gets the data of the tensor "
       "of IN with the same name, after --rename. Everything else, such as the graph of an ONNX "

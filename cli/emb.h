@@ -22,7 +22,8 @@ typedef struct emb_options {
       offsetof(type, field.embeddings),                                                            \
       "NAME",                                                                                      \
       NULL,                                                                                        \
-      "The name of the tensor of vectors, if it is not 'embeddings' or 'points'." },               \
+      "The name of the tensor of vectors, if it is not 'embeddings' or 'points'. In a file with "  \
+      "several groups, 2/embeddings selects the second group with its words." },                   \
         { "vocab",                                                                                 \
           0,                                                                                       \
           OPT_TEXT,                                                                                \

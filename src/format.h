@@ -161,11 +161,12 @@ typedef struct tnf_can {
 
 /* Rules that the core checks over the whole catalog when `index` is done. */
 enum {
-    TNF_RULE_NO_OVERLAP = 1,       /* no byte belongs to two tensors */
-    TNF_RULE_NO_HOLES = 2,         /* tensors tile the data exactly, from data_start to the end */
-    TNF_RULE_DATA_START = 4,       /* no tensor begins before r->data_start */
-    TNF_RULE_OVERLAP_ODD = 8,      /* overlap is legal but worth a warning */
-    TNF_RULE_NAMES_MAY_REPEAT = 16 /* legal, worth a warning; a lookup finds the first */
+    TNF_RULE_NO_OVERLAP = 1,        /* no byte belongs to two tensors */
+    TNF_RULE_NO_HOLES = 2,          /* tensors tile the data exactly, from data_start to the end */
+    TNF_RULE_DATA_START = 4,        /* no tensor begins before r->data_start */
+    TNF_RULE_OVERLAP_ODD = 8,       /* overlap is legal but worth a warning */
+    TNF_RULE_NAMES_MAY_REPEAT = 16, /* legal, worth a warning; a lookup finds the first */
+    TNF_RULE_OVERLAP_WRONG = 32     /* overlap opens with a warning; verifying reports it */
 };
 
 typedef struct tnf_reader {

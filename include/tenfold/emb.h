@@ -47,7 +47,9 @@ typedef enum tnf_subwords {
 typedef struct tnf_emb_options {
     size_t size; /**< sizeof(tnf_emb_options) */
     /** The name of the matrix. NULL: the tensor with the attribute "tenfold.role", or "embeddings",
-     *  or "points". */
+     *  or "points". In a file with several groups (finalfusion), "2/embeddings" selects the second
+     *  group with its words, norms and subwords, and "1/embeddings" the first one, unless `vocab`
+     *  is set. Everything then works as in a file that has just this group. */
     const char *embeddings;
     /** The name of the tensor of words. NULL: by "tenfold.role", or "vocab", or "appdata". */
     const char *vocab;

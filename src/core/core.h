@@ -193,6 +193,9 @@ tnf_status tnf_check_output(const tnf_catalog *catalog, tnf_arena *arena, tnf_er
 
 /* open/ranges.c: the rules of the format over the whole catalog. */
 tnf_status tnf_check_ranges(tnf_file *file, tnf_error *e);
+/* ranges.c: reports each tensor that shares bytes with one before it. For verifying. */
+tnf_status tnf_tell_overlaps(const tnf_file *file, tnf_arena *arena, tnf_tell tell, void *ctx,
+                             tnf_error *e);
 
 /* host/reader.c: notes that a salvaged file breaks a rule without losing data. */
 void tnf_note_fault(tnf_reader *r, tnf_status status, uint64_t offset, const char *text);

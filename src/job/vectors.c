@@ -94,7 +94,7 @@ static tnf_status drop_invented(const tnf_vectors_step *s, tnf_error *e)
     const tnf_value *attrs = status == TNF_OK ? tnf_file_info(made)->attrs : NULL;
     for (size_t i = 0; status == TNF_OK && i < attrs->n; i++) {
         const tnf_str key = attrs->as.members[i].key;
-        if (!tnf_value_get_n(tnf_file_info(s->view)->attrs, key.p, key.n))
+        if (!tnf_value_get_n(tnf_file_info(s->from)->attrs, key.p, key.n))
             status = tnf_builder_set_n(s->made, NULL, key, NULL, e);
     }
     tnf_close(made);
@@ -158,7 +158,7 @@ static tnf_status reconstruct_rows(tnf_vectors_step *s, const tnf_convert_option
 {
     const tnf_emb_change how = { .size = sizeof how, .fold = target->folds };
     /* A quantized fastText model becomes dense when it is folded. */
-    if (is_model(s->view) && target->folds != TNF_FOLD_NONE)
+    if (is_model(s->from) && target->folds != TNF_FOLD_NONE)
         return change_vectors(s, &how, false, target, e);
     return tnf_emb_reconstruct(s->made, s->emb, o->save && o->save->as_is, e);
 }
@@ -202,20 +202,45 @@ static tnf_status open_view(tnf_vectors_step *s, const tnf_builder *selected,
         uint64_t memory = tnf_file_info(files[i])->memory;
         how.limits.memory = memory > how.limits.memory ? memory : how.limits.memory;
     }
-    return tnf_open_builder(&s->view, selected, &how, e);
+    TNF_TRY(tnf_open_builder(&s->view, selected, &how, e));
+    s->from = s->view;
+    return TNF_OK;
 }
 
-static tnf_status open_embeddings(tnf_vectors_step *s, const tnf_file *const *files, size_t n,
-                                  const tnf_convert_options *o, tnf_error *e)
+/* If the options name the matrix of a later group, only this group is converted. */
+static tnf_status take_group(tnf_vectors_step *s, tnf_emb_options *emb, tnf_error *e)
 {
-    tnf_emb_options how;
-    TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_options, &how, o->emb, e));
-    how.no_index = o->step == TNF_EMB_KEEP; /* no word is looked up */
-    TNF_TRY(tnf_emb_open(&s->emb, s->view, &how, e));
+    tnf_open_options how = TNF_OPEN_INIT;
+    if (!emb->embeddings || emb->vocab)
+        return TNF_OK;
+    const tnf_str name = { emb->embeddings, emb->embeddings_bytes ? emb->embeddings_bytes
+                                                                  : strlen(emb->embeddings) };
+    how.limits.memory = tnf_file_info(s->view)->memory;
+    TNF_TRY(tnf_group_open(&s->group, s->view, name, &how, e));
+    if (!s->group.file)
+        return TNF_OK;
+    s->from = s->group.file;
+    emb->embeddings = NULL;
+    return TNF_OK;
+}
+
+static tnf_status new_builder(tnf_vectors_step *s, const tnf_file *const *files, size_t n,
+                              tnf_error *e)
+{
     TNF_TRY(tnf_builder_new(&s->made, NULL, e));
     for (size_t i = 0; i < n; i++)
         TNF_TRY(tnf_builder_uses(s->made, files[i], e));
     return TNF_OK;
+}
+
+static tnf_status open_embeddings(tnf_vectors_step *s, const tnf_file *const *files, size_t n,
+                                  const tnf_convert_options *o, const tnf_emb_options *options,
+                                  tnf_error *e)
+{
+    tnf_emb_options how = *options;
+    how.no_index = o->step == TNF_EMB_KEEP; /* no word is looked up */
+    TNF_TRY(tnf_emb_open(&s->emb, s->from, &how, e));
+    return new_builder(s, files, n, e);
 }
 
 tnf_status tnf_vectors_make(tnf_vectors_step *s, const tnf_builder *selected,
@@ -224,12 +249,23 @@ tnf_status tnf_vectors_make(tnf_vectors_step *s, const tnf_builder *selected,
                             tnf_error *e)
 {
     tnf_emb_change how;
+    tnf_emb_options emb;
+    TNF_TRY(TNF_TAKE_OPTIONS(tnf_emb_options, &emb, o->emb, e));
     TNF_TRY(open_view(s, selected, files, n, e));
-    bool changes = o->step == TNF_EMB_KEEP && find_change(&how, s->view, o, target);
-    if (o->step == TNF_EMB_KEEP && !changes)
+    TNF_TRY(take_group(s, &emb, e));
+    bool changes = o->step == TNF_EMB_KEEP && find_change(&how, s->from, o, target);
+    bool keeps = o->step == TNF_EMB_KEEP && !changes;
+    if (keeps && emb.embeddings)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                        "there is no group of tensors with the matrix '%s'", emb.embeddings);
+    if (keeps && !s->group.file)
         return TNF_OK;
-    bool asked = o->unnormalize || (o->normalize && !is_model(s->view));
-    TNF_TRY(open_embeddings(s, files, n, o, e));
+    if (keeps) {
+        TNF_TRY(new_builder(s, files, n, e));
+        return tnf_builder_add_file(s->made, s->from, e);
+    }
+    bool asked = o->unnormalize || (o->normalize && !is_model(s->from));
+    TNF_TRY(open_embeddings(s, files, n, o, &emb, e));
     report->report.step = TNF_STEP_VECTORS;
     return changes ? change_vectors(s, &how, asked, target, e) : run_step(s, o, target, report, e);
 }
@@ -238,5 +274,6 @@ void tnf_vectors_free(tnf_vectors_step *s)
 {
     tnf_builder_free(s->made);
     tnf_emb_close(s->emb);
+    tnf_group_close(&s->group);
     tnf_close(s->view);
 }

@@ -3,14 +3,17 @@
 #ifndef TNF_JOB_VECTORS_H
 #define TNF_JOB_VECTORS_H
 
+#include "ext/emb/group.h"
 #include "job/report.h"
 
 /* The changed embeddings of a builder. The caller zero-initialises it and keeps it until after
  * saving. */
 typedef struct tnf_vectors_step {
-    tnf_file *view;    /* the selected tensors, as a file */
-    tnf_emb *emb;      /* opened on `view` */
-    tnf_builder *made; /* NULL: nothing changes, so the selection is saved */
+    tnf_file *view;       /* the selected tensors, as a file */
+    tnf_group_view group; /* of the group of `view` that the options name */
+    const tnf_file *from; /* `view`, or that group */
+    tnf_emb *emb;         /* opened on `from` */
+    tnf_builder *made;    /* NULL: nothing changes, so the selection is saved */
     /* A change to report: of this tensor, for this reason; NULL: none. */
     tnf_str changed;
     const char *why;

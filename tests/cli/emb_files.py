@@ -23,11 +23,11 @@ def padded(at, number, fields, data):
 
 
 def fifu(vocab, *chunks):
-    """vocab: (id, payload); chunks: (id, fields, data)."""
+    """vocab: (id, payload); chunks: (id, fields, data), or (id, payload)."""
     ids = [vocab[0]] + [c[0] for c in chunks]
     out = b"FiFu" + struct.pack("<II%dI" % len(ids), 0, len(ids), *ids) + chunk(*vocab)
-    for number, fields, data in chunks:
-        out += padded(len(out), number, fields, data)
+    for number, *rest in chunks:
+        out += chunk(number, *rest) if len(rest) == 1 else padded(len(out), number, *rest)
     return out
 
 
@@ -67,6 +67,10 @@ def make(put):
     # one word; n-grams of 3 to 6, two buckets: rows 1 and 2
     bucket = (3, struct.pack("<QIII", 1, 3, 6, 1) + words(b"ab"))
     put("emb/buckets.fifu", fifu(bucket, dense([(1, 0), (0, 3), (4, 0)])))
+    # the same words and buckets in one file, and a second matrix for the words
+    second = [(0, 0, 1), (0, 1, 0), (0, 3, 4), (0, 4, 3), (1, 0, 0), (-1, 0, 0)]
+    put("emb/groups.fifu", fifu(simple, dense(ROWS), norms(1, 2, 3, 4, 5, 6), dense(second), bucket,
+                                dense([(1, 0), (0, 3), (4, 0)])))
     twice = (1, struct.pack("<Q", 3) + words(b"a", b"b", b"a"))
     put("emb/twice.fifu", fifu(twice, dense([(1, 0), (0, 1), (5, 5)])))
     # P = [[0,-1],[1,0]], centroids (1,2) and (3,4), norms 2 and 1, codes 0 and 1:

@@ -53,6 +53,8 @@ static bool is_canonical(const char *name)
         "explicit_python.",
         "explicit_gaps.",
         "norms_unlisted.",
+        "groups_unlisted_norms.",
+        "groups_python.",
         "quantized_flags.",
         "no_padding.",
         "quantized_swapped.",

@@ -255,6 +255,42 @@ static void attributes_stay(void **state)
     tnf_builder_free(b);
 }
 
+/* The problems of verifying, one line each: offset, tensor, message. */
+static void take_problem(void *ctx, const tnf_problem *problem)
+{
+    char line[200];
+    snprintf(line, sizeof line, "%llu %.*s %s\n", (unsigned long long)problem->offset,
+             (int)problem->tensor.n, problem->tensor.p, problem->message);
+    add_text(ctx, line);
+}
+
+/* The document: a blob is the data of a single tensor. */
+static void blobs_that_overlap(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *problems;
+    } files[] = {
+        { "case_45.zt", "64 u 't' and 'u' share bytes from 64 on\n" },
+        { "overlap.zt", "128 b 'a' and 'b' share bytes from 128 on\n"
+                        "192 c 'a' and 'c' share bytes from 192 on\n"
+                        "256 d 'a' and 'd' share bytes from 256 on\n" },
+        { "case_47.zt", "" },
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        bytes file = load_fixture(FORMAT, "valid", files[i].name), got = { 0 };
+        tnf_file *f = must_open(&file);
+        const tnf_verify_options o = { .size = sizeof o, .problem = take_problem, .ctx = &got };
+        tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
+        assert_int_equal(tnf_verify(&result, f, &o, NULL), TNF_OK);
+        add_bytes(&got, "", 1);
+        assert_string_equal((const char *)got.p, files[i].problems);
+        tnf_close(f);
+        free(got.p);
+        free(file.p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +303,7 @@ int main(void)
         cmocka_unit_test(unknown_checksums),
         cmocka_unit_test(wrong_checksums_stay_wrong),
         cmocka_unit_test(attributes_stay),
+        cmocka_unit_test(blobs_that_overlap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -492,6 +492,8 @@ static tnf_status check_whole(struct check *c, tnf_verify_result *result, tnf_ar
     tnf_status status = TNF_OK;
     if (format->verify)
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);
+    if (status == TNF_OK && format->rules & TNF_RULE_OVERLAP_WRONG)
+        status = tnf_tell_overlaps(c->file, arena, tell_one, &telling, e);
     if (status == TNF_OK)
         status = check_shards(&telling, arena, e);
     if (status == TNF_OK)

@@ -29,15 +29,16 @@ static int by_position(const void *a, const void *b)
 }
 
 /* Collects the parts in this file. A range whose end overflows is illegal in any format. */
-static tnf_status collect_ranges(tnf_file *f, struct range **out, size_t *n, tnf_error *e)
+static tnf_status collect_ranges(const tnf_file *f, tnf_arena *arena, struct range **out, size_t *n,
+                                 tnf_error *e)
 {
     size_t count = 0;
     bool sorted = true;
     for (size_t i = 0; i < f->catalog.n; i++)
         count += f->catalog.objects[i].nparts;
-    struct range *r = tnf_arena_array(f->reader.scratch, count, sizeof *r);
+    struct range *r = tnf_arena_array(arena, count, sizeof *r);
     if (!r)
-        return tnf_arena_fail(f->reader.scratch, "checking", e);
+        return tnf_arena_fail(arena, "checking", e);
     *n = 0;
     for (size_t i = 0; i < f->catalog.n; i++) {
         const tnf_object *o = &f->catalog.objects[i];
@@ -145,11 +146,31 @@ tnf_status tnf_check_ranges(tnf_file *f, tnf_error *e)
 {
     struct range *r = NULL;
     size_t n = 0;
-    TNF_TRY(collect_ranges(f, &r, &n, e));
+    const unsigned neighbours = TNF_RULE_NO_OVERLAP | TNF_RULE_NO_HOLES | TNF_RULE_OVERLAP_ODD |
+                                TNF_RULE_OVERLAP_WRONG;
+    TNF_TRY(collect_ranges(f, f->reader.scratch, &r, &n, e));
     TNF_TRY(check_size(f, r, n, e));
     if (f->format->rules & TNF_RULE_DATA_START)
         TNF_TRY(check_start(f, r, n, e));
-    if (f->format->rules & (TNF_RULE_NO_OVERLAP | TNF_RULE_NO_HOLES | TNF_RULE_OVERLAP_ODD))
-        TNF_TRY(check_neighbours(f, r, n, e));
+    return f->format->rules & neighbours ? check_neighbours(f, r, n, e) : TNF_OK;
+}
+
+tnf_status tnf_tell_overlaps(const tnf_file *f, tnf_arena *arena, tnf_tell tell, void *ctx,
+                             tnf_error *e)
+{
+    struct range *r = NULL;
+    const struct range *last = NULL;
+    size_t n = 0;
+    TNF_TRY(collect_ranges(f, arena, &r, &n, e));
+    for (size_t i = 0; i < n; i++) {
+        tnf_error problem = { 0 };
+        if (last && r[i].begin < last->end && r[i].end > r[i].begin) {
+            (void)tnf_fail(&problem, TNF_EFORMAT, r[i].begin, SHARED, TNF_QUOTED(name_of(f, last)),
+                           TNF_QUOTED(name_of(f, &r[i])), (unsigned long long)r[i].begin);
+            tell(ctx, &problem, name_of(f, &r[i]));
+        }
+        if (!last || r[i].end > last->end)
+            last = &r[i];
+    }
     return TNF_OK;
 }

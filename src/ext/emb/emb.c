@@ -253,7 +253,26 @@ static tnf_status open_norms(tnf_emb *emb, tnf_error *e)
     return status;
 }
 
-static tnf_status set_up(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
+/* If the options name the matrix of a later group, the view is of this group alone, which has the
+ * names of an ordinary file. */
+static tnf_status take_group(tnf_emb *emb, tnf_emb_options *o, tnf_error *e)
+{
+    tnf_open_options how = TNF_OPEN_INIT;
+    if (!o->embeddings || o->vocab)
+        return TNF_OK;
+    const tnf_str name = { o->embeddings,
+                           o->embeddings_bytes ? o->embeddings_bytes : strlen(o->embeddings) };
+    how.allocator = emb->alloc;
+    how.limits.memory = tnf_file_info(emb->file)->memory;
+    TNF_TRY(tnf_group_open(&emb->group, emb->file, name, &how, e));
+    if (!emb->group.file)
+        return TNF_OK;
+    emb->file = emb->group.file;
+    o->embeddings = NULL;
+    return TNF_OK;
+}
+
+static tnf_status set_up(tnf_emb *emb, tnf_emb_options *o, tnf_error *e)
 {
     emb->kernels = tnf_kernels_named(o->kernel);
     if (!emb->kernels)
@@ -261,6 +280,7 @@ static tnf_status set_up(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
                         "there is no kernel '%s', or this processor does not support it",
                         o->kernel);
     emb->info.kernel = emb->kernels->name;
+    TNF_TRY(take_group(emb, o, e));
     TNF_TRY(find_objects(emb, o, e));
     TNF_TRY(tnf_rows_open(&emb->rows, emb->info.embeddings, emb->kernels, &emb->alloc, &emb->memory,
                           e));
@@ -335,6 +355,7 @@ void tnf_emb_close(tnf_emb *emb)
     tnf_free(&emb->alloc, emb->norms, (emb->norms_count + 1) * sizeof(float));
     tnf_free(&emb->alloc, atomic_load(&emb->scales), (size_t)emb->rows.n * sizeof(float) + 1);
     tnf_arena_free(&emb->arena);
+    tnf_group_close(&emb->group);
     tnf_close(emb->owned);
     tnf_allocator alloc = emb->alloc;
     tnf_free(&alloc, emb, sizeof *emb);

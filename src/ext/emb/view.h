@@ -4,6 +4,7 @@
 #define TNF_EXT_EMB_VIEW_H
 
 #include "base/arena.h"
+#include "ext/emb/group.h"
 #include "ext/emb/rows.h"
 #include "ext/emb/subword.h"
 #include "ext/emb/topk.h"
@@ -26,7 +27,8 @@ typedef struct tnf_pruned {
 struct tnf_emb {
     tnf_emb_info info;
     const tnf_file *file;
-    tnf_file *owned; /* the same, if this view closes it; or NULL */
+    tnf_file *owned;      /* the file of the caller, if this view closes it; or NULL */
+    tnf_group_view group; /* `file`, if it is one group of the caller's file */
     tnf_allocator alloc;
     const tnf_kernels *kernels;
     uint64_t memory; /* bytes that may still be allocated */

@@ -7,17 +7,19 @@
  *   [metadata 5]  vocabulary 1 3 7 8 9  storage 2 4  [norms 6]
  *   [metadata 5]  vocabulary 0 3        storage 1                  as the document numbers them
  *
+ * After the matrix there may be more of them, with or without a vocabulary (groups.c).
+ *
  * The reader follows the frames, not the list: tools of 2019 wrote norms without listing them. A
  * chunk with an id above 9 is kept as an extra, under a key that says where it was. The Python tool
  * saves single chunks as files, so a single chunk without a header can be opened, too.
  */
 #include "formats/finalfusion/ff.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *const tnf_ff_places[FF_KIND_UNKNOWN] = {
-    FF_ATTR("chunk.first"),         FF_ATTR("chunk.after_metadata"), FF_ATTR("chunk.after_vocab"),
-    FF_ATTR("chunk.after_storage"), FF_ATTR("chunk.after_norms"),
+    "first", "after_metadata", "after_vocab", "after_storage", "after_norms",
 };
 
 static const char *const kind_names[] = { "", "metadata", "vocabulary", "matrix", "norms" };
@@ -126,7 +128,7 @@ static tnf_status find_dialect(struct walk *k, const ff_frame *c, tnf_error *e)
 {
     bool seed = c->id == FF_SEED_SIMPLE;
     uint32_t next;
-    if (k->f.dialect != FF_REAL)
+    if (k->f.dialect != FF_REAL || k->f.group > 1)
         return TNF_OK;
     if (c->id == FF_BUCKET) {
         TNF_TRY(next_known(k->f.r, c, &next, e));
@@ -142,12 +144,15 @@ static tnf_status find_dialect(struct walk *k, const ff_frame *c, tnf_error *e)
 /* The kind of a chunk, by its id and its position. */
 static ff_kind kind_of(const struct walk *k, uint32_t id)
 {
-    bool vocab_before = k->f.words_known;
+    const ff_reading *f = &k->f;
+    bool vocab_before = f->words_known && f->vocab != FF_SIMPLE;
     switch (id) {
     case FF_SEED_SIMPLE:
         return FF_KIND_VOCAB;
-    case FF_SIMPLE: /* or a matrix, as the document numbers it */
-        return vocab_before && k->f.vocab != FF_SIMPLE ? FF_KIND_STORAGE : FF_KIND_VOCAB;
+    case FF_SIMPLE:                    /* or a matrix, as the document numbers it */
+        if (f->matrix || f->group > 1) /* the first matrix has decided */
+            return f->dialect == FF_SEED ? FF_KIND_STORAGE : FF_KIND_VOCAB;
+        return vocab_before ? FF_KIND_STORAGE : FF_KIND_VOCAB;
     case FF_BUCKET:
     case FF_FASTTEXT:
     case FF_EXPLICIT:
@@ -165,17 +170,30 @@ static ff_kind kind_of(const struct walk *k, uint32_t id)
     }
 }
 
+/* Does the chunk begin another group? Only if the first one has a vocabulary and a matrix. R2V did
+ * not foresee others. */
+static bool begins_group(const struct walk *k, ff_kind kind)
+{
+    const ff_reading *f = &k->f;
+    return f->words_known && f->matrix && f->dialect != FF_R2V && kind < FF_KIND_NORMS;
+}
+
 static tnf_status check_order(const struct walk *k, const ff_frame *c, ff_kind kind, tnf_error *e)
 {
     const ff_reading *f = &k->f;
     bool seed = f->dialect == FF_SEED;
     if (kind == f->last)
         return tnf_fail(e, TNF_EFORMAT, c->at,
-                        "the file has a second %s (chunk %u); only one is allowed",
+                        "the file has a second %s (chunk %u) where only one is allowed",
                         kind_names[kind], c->id);
     if (kind < f->last)
         return tnf_fail(e, TNF_EFORMAT, c->at, "the %s (chunk %u) comes after the %s",
                         kind_names[kind], c->id, kind_names[f->last]);
+    if (f->group > 1 && f->dialect == FF_REAL && c->id == FF_SEED_SIMPLE)
+        return tnf_fail(e, TNF_EFORMAT, c->at,
+                        "chunk %u has an id of the seed dialect, but the chunks before have ids of "
+                        "the real dialect",
+                        c->id);
     if (kind == FF_KIND_STORAGE && seed && c->id != FF_SEED_STORAGE)
         return tnf_fail(
             e, TNF_EFORMAT, c->at,
@@ -199,6 +217,19 @@ static tnf_status cut_short(const tnf_reader *r, const ff_frame *c, tnf_error *e
                     TNF_BYTES_ARE(c->end - r->source->size));
 }
 
+/* Adds an extra under a key that says where the chunk was. */
+static tnf_status add_chunk(struct walk *k, const ff_frame *c, tnf_error *e)
+{
+    char key[48];
+    const char *place = tnf_ff_places[k->f.last];
+    int n = k->f.group > 1 ? snprintf(key, sizeof key, FF_CHUNK "%u.%s", k->f.group, place)
+                           : snprintf(key, sizeof key, FF_CHUNK "%s", place);
+    const char *kept = tnf_arena_str(k->f.r->arena, key, (size_t)n);
+    if (!kept)
+        return tnf_arena_fail(k->f.r->arena, "a chunk", e);
+    return tnf_add_extra(k->f.r, kept, c->at, c->end - c->at, e);
+}
+
 /* Keeps a chunk of an unknown, perhaps future, kind. Lengths that do not fit were refused
  * earlier. */
 static tnf_status keep_unknown(struct walk *k, ff_frame *c, tnf_error *e)
@@ -207,7 +238,7 @@ static tnf_status keep_unknown(struct walk *k, ff_frame *c, tnf_error *e)
     uint64_t size = r->source->size;
     if (c->end <= size) {
         tnf_warn(r, c->at, "chunk %u has an unknown id and is kept unchanged", c->id);
-        return tnf_add_extra(r, tnf_ff_places[k->f.last], c->at, c->end - c->at, e);
+        return add_chunk(k, c, e);
     }
     if (k->f.last < FF_KIND_STORAGE || k->nmet <= k->nlisted)
         return cut_short(r, c, e);
@@ -244,6 +275,11 @@ static tnf_status check_listed(struct walk *k, const ff_frame *c, tnf_error *e)
 static tnf_status read_known(struct walk *k, ff_frame *c, ff_kind kind, tnf_error *e)
 {
     ff_reading *f = &k->f;
+    if (begins_group(k, kind)) {
+        f->group++;
+        f->last = FF_KIND_NONE;
+        f->matrix = false;
+    }
     TNF_TRY(check_order(k, c, kind, e));
     if (kind == FF_KIND_VOCAB)
         TNF_TRY(find_dialect(k, c, e));
@@ -253,6 +289,7 @@ static tnf_status read_known(struct walk *k, ff_frame *c, ff_kind kind, tnf_erro
         return cut_short(f->r, c, e);
     tnf_trace(f->r, c->at, "chunk %u, %llu bytes", c->id, (unsigned long long)c->length);
     f->last = kind;
+    f->matrix = f->matrix || kind == FF_KIND_STORAGE;
     switch (kind) {
     case FF_KIND_METADATA:
         return tnf_ff_read_metadata(f, c, e);
@@ -306,20 +343,6 @@ static tnf_status set_ids(const struct walk *k, tnf_error *e)
     return tnf_set_attr(k->f.r, FF_ATTR("chunks"), all, e);
 }
 
-/* Warns of attributes that were kept for tensors that no longer exist. */
-static void warn_of_stale(const struct walk *k)
-{
-    tnf_reader *r = k->f.r;
-    const tnf_value *all = k->f.tensors;
-    for (size_t i = 0; all && all->kind == TNF_MAP && i < all->n; i++) {
-        tnf_str name = all->as.members[i].key;
-        if (!tnf_catalog_find(r->catalog, name.p, name.n))
-            tnf_warn(r, TNF_NO_OFFSET,
-                     "attributes of %s in the metadata are ignored: there is no such tensor",
-                     TNF_QUOTED(name));
-    }
-}
-
 /* Marks vectors that come without norms: they were stored so on purpose. When they are written
  * again, in any way, they are not divided by their lengths (tnf_ff_unit_rows()). */
 static tnf_status mark_bare(tnf_reader *r, tnf_error *e)
@@ -329,6 +352,30 @@ static tnf_status mark_bare(tnf_reader *r, tnf_error *e)
                 tnf_catalog_find(r->catalog, FF_VOCAB, strlen(FF_VOCAB)) &&
                 !tnf_catalog_find(r->catalog, FF_NORMS_NAME, strlen(FF_NORMS_NAME));
     return bare ? tnf_set_attr(r, FF_BARE, (tnf_value) { .kind = TNF_BOOL }, e) : TNF_OK;
+}
+
+/* Every group needs a matrix. The document's current version allows only one group. */
+static tnf_status check_groups(struct walk *k, tnf_error *e)
+{
+    const ff_reading *f = &k->f;
+    uint32_t complete = f->matrix ? f->group : f->group - 1;
+    if (f->group == 1)
+        return TNF_OK;
+    if (f->last == FF_KIND_METADATA)
+        return tnf_fail(
+            e, TNF_EFORMAT, k->at,
+            "the metadata (chunk %u) comes after the matrix, and no other matrix follows",
+            FF_METADATA);
+    if (!f->matrix)
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, k->at,
+                             "no matrix follows vocabulary %u of the file", f->group));
+    if (complete > 1)
+        tnf_warn(
+            f->r, TNF_NO_OFFSET,
+            "the file has %u matrices, as a later version of the format may have; finalfusion's "
+            "tools read at most the first one",
+            complete);
+    return TNF_OK;
 }
 
 /* Reports missing chunks and sets the attributes of the file. */
@@ -344,7 +391,8 @@ static tnf_status finish_walk(struct walk *k, tnf_error *e)
                              k->nlisted, k->nmet));
     if (k->nmet > 1 && !(matrix && k->f.words_known))
         tnf_warn(r, TNF_NO_OFFSET, "there is no %s", matrix ? "vocabulary" : "matrix");
-    warn_of_stale(k);
+    TNF_TRY(check_groups(k, e));
+    TNF_TRY(tnf_ff_take_tensors(&k->f, e));
     TNF_TRY(mark_bare(r, e));
     TNF_TRY(tnf_set_attr(r, FF_ATTR("dialect"), tnf_value_str(TNF_STRING, name, strlen(name)), e));
     return set_ids(k, e);
@@ -353,7 +401,7 @@ static tnf_status finish_walk(struct walk *k, tnf_error *e)
 tnf_status tnf_ff_index(tnf_reader *r, tnf_error *e)
 {
     uint64_t size = r->source->size, most = size / FF_FRAME + 1;
-    struct walk k = { .f.r = r };
+    struct walk k = { .f.r = r, .f.group = 1, .f.attrs.arena = r->arena };
     TNF_TRY(read_header(&k, e));
     k.met = tnf_arena_array(r->scratch, most < FF_MAX_CHUNKS ? most : FF_MAX_CHUNKS, 4);
     if (!k.met)

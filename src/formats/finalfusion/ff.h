@@ -2,6 +2,7 @@
 /* Shared by the files of the finalfusion format.
  *
  *   chunks.c    header, frames, their order, the dialect
+ *   groups.c    several matrices in a file: names, and what the writer makes of them
  *   lists.c     words and n-grams: one pass over them
  *   decode.c    decodes any piece of them on demand
  *   ngrams.c    n-grams and their rows
@@ -68,7 +69,10 @@ typedef enum ff_kind {
 #define FF_BARE         FF_ATTR("norms")         /* false: vectors of words without norms */
 #define FF_TRAILING     FF_ATTR("trailing")
 
-/* Keys of extras for unknown chunks, by the kind of the chunk before them. */
+/* Unknown chunks are extras: FF_CHUNK "after_vocab", or in a later group FF_CHUNK "2.after_vocab".
+ */
+#define FF_CHUNK        FF_ATTR("chunk.")
+/* The words of these keys, by the kind of the chunk before. */
 extern const char *const tnf_ff_places[FF_KIND_UNKNOWN];
 /* "simple" … "floret" by id; NULL for an id that is not a vocabulary. */
 extern const char *const tnf_ff_vocab_names[FF_LAST + 1];
@@ -90,11 +94,12 @@ typedef struct ff_list {
 
 /* The state that decode() needs: keys of opaque parts are FF_KEY(list, what). */
 typedef struct ff_state {
-    ff_list lists[2];
-    uint64_t metadata; /* bytes of that chunk, for editing in place */
+    ff_list *lists; /* two for each vocabulary: FF_WORDS, FF_GRAMS */
+    uint32_t nlists, room;
+    uint64_t metadata; /* bytes of the first such chunk, for editing in place */
 } ff_state;
 
-enum { FF_WORDS, FF_GRAMS };                /* lists */
+enum { FF_WORDS, FF_GRAMS };                /* lists of a vocabulary */
 enum { FF_OFFSETS, FF_BYTES, FF_SUFFIXES }; /* parts of a list */
 #define FF_KEY(list, what) ((uint64_t)(list)*3 + (what))
 
@@ -110,11 +115,17 @@ typedef struct ff_reading {
     tnf_reader *r;
     ff_state *state;
     ff_dialect dialect;
-    ff_kind last;             /* kind of the previous chunk */
+    uint32_t group;           /* of the current chunk: 1, 2 … */
+    ff_kind last;             /* kind of the previous chunk of the group */
+    bool matrix;              /* the group has a matrix */
     uint32_t vocab;           /* its id; 0 with `words_known`: the document's simple vocabulary */
     bool words_known;         /* there was a vocabulary */
+    uint32_t lists;           /* where its lists are */
     uint64_t words, subwords; /* rows that it requires */
+    tnf_attrs attrs;          /* of the matrix to come, in a later group */
     const tnf_value *tensors; /* attributes of tensors from Tenfold's table, by name; or NULL */
+    uint8_t *window;          /* for passes over lists, made at the first one */
+    size_t window_bytes;
 } ff_reading;
 
 tnf_status tnf_ff_index(tnf_reader *r, tnf_error *e);
@@ -124,9 +135,16 @@ tnf_status tnf_ff_read_vocab(ff_reading *f, ff_frame *c, tnf_error *e);
 tnf_status tnf_ff_read_storage(ff_reading *f, ff_frame *c, tnf_error *e);
 tnf_status tnf_ff_read_norms(ff_reading *f, ff_frame *c, tnf_error *e);
 tnf_status tnf_ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e);
-/* Adds a tensor with the attributes that were kept for it. */
-tnf_status tnf_ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e);
+/* Adds a tensor; in a later group its name begins with the number of the group. */
+tnf_status tnf_ff_add(ff_reading *f, const tnf_object *object, uint64_t at, tnf_error *e);
+/* Gives tensors the attributes of Tenfold's table. */
+tnf_status tnf_ff_take_tensors(ff_reading *f, tnf_error *e);
+/* Sets an attribute of the file, or in a later group of its matrix. */
+tnf_status tnf_ff_set(ff_reading *f, const char *key, tnf_value value, tnf_error *e);
 tnf_status tnf_ff_set_uint(ff_reading *f, const char *key, uint64_t value, tnf_error *e);
+/* A copy of the attributes that tnf_ff_set() collected for this matrix, with `more`; NULL: none. */
+tnf_status tnf_ff_matrix_attrs(ff_reading *f, const tnf_member *more, const tnf_value **out,
+                               tnf_error *e);
 
 /* A window of the file, read ahead. */
 typedef struct ff_window {
@@ -143,9 +161,12 @@ tnf_status tnf_ff_bytes_at(ff_window *w, uint64_t at, size_t n, const uint8_t **
  * checks lengths and text and sets the marks. `take` is called with the number after each string,
  * if the list has numbers. */
 typedef void (*ff_take)(void *ctx, uint64_t number);
+/* Makes the lists of one more vocabulary. */
+tnf_status tnf_ff_list_new(ff_reading *f, tnf_error *e);
+ff_list *tnf_ff_list(const ff_reading *f, unsigned which);
 tnf_status tnf_ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const char *what,
                             ff_take take, void *ctx, tnf_error *e);
-tnf_status tnf_ff_list_add(ff_reading *f, unsigned list, const char *name, uint64_t at,
+tnf_status tnf_ff_list_add(ff_reading *f, unsigned which, const char *name, uint64_t at,
                            tnf_error *e);
 tnf_status tnf_ff_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
                          tnf_error *e);
@@ -220,6 +241,14 @@ typedef struct ff_plan {
     const char *why; /* reason why the vocabulary named by the attributes is impossible; or NULL */
 } ff_plan;
 
+/* The groups after the first one. */
+typedef struct ff_groups {
+    ff_plan *plans; /* of group 2, 3 … */
+    uint32_t n;
+    /* For each place, and for each extra the next one there: a position + 1; 0: none. */
+    uint32_t *first, *next;
+} ff_groups;
+
 /* Words or n-grams of a catalog. Their bytes are not in memory. */
 typedef struct ff_words {
     const tnf_object *object;
@@ -245,15 +274,41 @@ tnf_status tnf_ff_words_rows(const ff_words *words, uint64_t *rows, tnf_arena *a
 /* fit.c: the reason why rows of words must become unit vectors, or NULL. */
 const char *tnf_ff_unit_rows(const tnf_catalog *c);
 tnf_status tnf_ff_fits(tnf_fit *fit, tnf_error *e);
+extern const char tnf_ff_wrong_rows[], tnf_ff_wrong_norms[];
 /* Makes the plan of a catalog. Objects whose verdict is TNF_DROPPED are skipped (NULL: none). */
 void tnf_ff_plan_make(ff_plan *plan, const tnf_catalog *c, const tnf_option_value *options,
                       const tnf_verdict *objects);
+/* Chooses the kind of the vocabulary, by these attributes. */
+void tnf_ff_choose_kind(ff_plan *plan, const tnf_value *attrs);
+/* The place of a tensor in a plan, by its name without the group; NULL: it has none. */
+const tnf_object **tnf_ff_plan_place(ff_plan *plan, tnf_str name);
 /* Is the attribute stored in a chunk's own fields? */
 bool tnf_ff_is_native(const ff_plan *plan, const tnf_member *attr);
 tnf_status tnf_ff_write(tnf_writer *w, tnf_error *e);
 /* Composes the text of the metadata chunk. *there is false if no such chunk is needed. */
 tnf_status tnf_ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan,
-                                   const tnf_writer *w, tnf_error *e);
+                                   const ff_groups *groups, const tnf_writer *w, tnf_error *e);
 uint64_t tnf_ff_pieces(const tnf_object *o);
+
+/* groups.c */
+
+#define FF_NAME_BYTES 32u
+/* "embeddings", or in a later group "2/embeddings"; in `room`. */
+tnf_str tnf_ff_name(char room[FF_NAME_BYTES], uint32_t group, const char *name);
+/* The group of a name, which loses the number of the group: 2 and more, or 1. */
+uint32_t tnf_ff_group_of(tnf_str *name);
+/* Plans the groups after the first one, without tensors whose verdict is TNF_DROPPED. They end
+ * before the first number without a matrix. */
+tnf_status tnf_ff_groups_make(ff_groups *groups, const ff_plan *first, const tnf_catalog *c,
+                              const tnf_verdict *objects, tnf_arena *arena, tnf_error *e);
+/* Drops the groups that cannot be written. `first` has been judged. */
+tnf_status tnf_ff_groups_judge(tnf_fit *fit, const ff_plan *first, tnf_error *e);
+/* Sorts the extras that are chunks into their places. */
+tnf_status tnf_ff_groups_extras(ff_groups *groups, const tnf_catalog *c, tnf_arena *arena,
+                                tnf_error *e);
+/* The first extra of a place; then groups->next. A position + 1; 0: none. */
+uint32_t tnf_ff_first_extra(const ff_groups *groups, uint32_t group, ff_kind place);
+/* Is the attribute of this matrix stored in the chunks of its group? */
+bool tnf_ff_in_group(const ff_groups *groups, const tnf_object *o, const tnf_member *attr);
 
 #endif

@@ -9,6 +9,9 @@
  *
  * finalfusion.vocab names the kind of vocabulary. Without this attribute, a catalog with n-grams
  * has an explicit vocabulary and one with only words a simple one.
+ *
+ * More groups of them, with numbers before the names, follow if the first one is complete
+ * (groups.c).
  */
 #include "formats/finalfusion/ff.h"
 
@@ -17,42 +20,40 @@
 
 /* -------------------------------------------------------------------- plan */
 
-static bool get_uint(const tnf_catalog *c, const char *key, uint64_t most, uint64_t *out)
+static bool get_uint(const tnf_value *attrs, const char *key, uint64_t most, uint64_t *out)
 {
-    const tnf_value attrs = tnf_attrs_value(&c->attrs);
-    const tnf_value *v = tnf_value_get(&attrs, key);
+    const tnf_value *v = tnf_value_get(attrs, key);
     *out = 0;
     return tnf_value_whole(out, v) && *out <= most;
 }
 
-static bool get_text(const tnf_catalog *c, const char *key, tnf_str *out)
+static bool get_text(const tnf_value *attrs, const char *key, tnf_str *out)
 {
-    const tnf_value attrs = tnf_attrs_value(&c->attrs);
-    const tnf_value *v = tnf_value_get(&attrs, key);
+    const tnf_value *v = tnf_value_get(attrs, key);
     bool text = v && v->kind == TNF_STRING && v->n <= UINT32_MAX;
     *out = text ? (tnf_str) { v->as.s, v->n } : (tnf_str) { "", 0 };
     return text;
 }
 
-static bool get_lengths(ff_plan *p, const tnf_catalog *c)
+static bool get_lengths(ff_plan *p, const tnf_value *attrs)
 {
-    return get_uint(c, FF_ATTR("min_n"), UINT32_MAX, &p->min_n) &&
-           get_uint(c, FF_ATTR("max_n"), UINT32_MAX, &p->max_n) && p->min_n >= 1 &&
+    return get_uint(attrs, FF_ATTR("min_n"), UINT32_MAX, &p->min_n) &&
+           get_uint(attrs, FF_ATTR("max_n"), UINT32_MAX, &p->max_n) && p->min_n >= 1 &&
            p->min_n <= p->max_n;
 }
 
-static bool get_floret(ff_plan *p, const tnf_catalog *c)
+static bool get_floret(ff_plan *p, const tnf_value *attrs)
 {
-    return get_uint(c, FF_ATTR("hashes"), 4, &p->hashes) && p->hashes >= 1 &&
-           get_uint(c, FF_ATTR("seed"), UINT32_MAX, &p->seed) &&
-           get_text(c, FF_ATTR("bow"), &p->bow) && get_text(c, FF_ATTR("eow"), &p->eow);
+    return get_uint(attrs, FF_ATTR("hashes"), 4, &p->hashes) && p->hashes >= 1 &&
+           get_uint(attrs, FF_ATTR("seed"), UINT32_MAX, &p->seed) &&
+           get_text(attrs, FF_ATTR("bow"), &p->bow) && get_text(attrs, FF_ATTR("eow"), &p->eow);
 }
 
 /* Does the catalog have everything for this kind of vocabulary? */
-static bool is_possible(ff_plan *p, const tnf_catalog *c, uint32_t kind)
+static bool is_possible(ff_plan *p, const tnf_value *attrs, uint32_t kind)
 {
-    bool lengths = get_lengths(p, c);
-    bool buckets = get_uint(c, FF_ATTR("buckets"), UINT64_MAX, &p->buckets) && p->buckets > 0;
+    bool lengths = get_lengths(p, attrs);
+    bool buckets = get_uint(attrs, FF_ATTR("buckets"), UINT64_MAX, &p->buckets) && p->buckets > 0;
     switch (kind) {
     case FF_SIMPLE:
         return p->vocab;
@@ -63,7 +64,7 @@ static bool is_possible(ff_plan *p, const tnf_catalog *c, uint32_t kind)
     case FF_EXPLICIT:
         return p->vocab && p->ngrams && lengths;
     default:
-        return !p->vocab && lengths && buckets && get_floret(p, c);
+        return !p->vocab && lengths && buckets && get_floret(p, attrs);
     }
 }
 
@@ -76,20 +77,30 @@ static uint32_t kind_named(tnf_str name)
     return 0;
 }
 
-static void choose_kind(ff_plan *p, const tnf_catalog *c)
+void tnf_ff_choose_kind(ff_plan *p, const tnf_value *attrs)
 {
     tnf_str name;
-    uint32_t said = get_text(c, FF_ATTR("vocab"), &name) ? kind_named(name) : 0;
+    uint32_t said = get_text(attrs, FF_ATTR("vocab"), &name) ? kind_named(name) : 0;
     p->kind = p->vocab ? FF_SIMPLE : 0;
-    if (said && is_possible(p, c, said))
+    if (said && is_possible(p, attrs, said))
         p->kind = said;
     else if (said && p->vocab)
         p->why = "the vocabulary is saved as simple: its other attributes, or its n-grams, are "
                  "missing or invalid";
-    else if (!said && is_possible(p, c, FF_EXPLICIT))
+    else if (!said && is_possible(p, attrs, FF_EXPLICIT))
         p->kind = FF_EXPLICIT;
     p->words = p->kind && p->vocab ? p->vocab->shape[0] : 0;
     p->subwords = p->kind <= FF_SIMPLE || p->kind == FF_EXPLICIT ? 0 : p->buckets;
+}
+
+const tnf_object **tnf_ff_plan_place(ff_plan *p, tnf_str name)
+{
+    return tnf_str_is(name, FF_EMBEDDINGS)   ? &p->embeddings
+           : tnf_str_is(name, FF_VOCAB)      ? &p->vocab
+           : tnf_str_is(name, FF_NGRAMS)     ? &p->ngrams
+           : tnf_str_is(name, FF_INDEX)      ? &p->index
+           : tnf_str_is(name, FF_NORMS_NAME) ? &p->norms
+                                             : NULL;
 }
 
 void tnf_ff_plan_make(ff_plan *p, const tnf_catalog *c, const tnf_option_value *options,
@@ -98,20 +109,12 @@ void tnf_ff_plan_make(ff_plan *p, const tnf_catalog *c, const tnf_option_value *
     *p = (ff_plan) { .dialect = options[FF_OPTION_DIALECT].u ? FF_SEED : FF_REAL };
     for (size_t i = 0; i < c->n; i++) {
         const tnf_object *o = &c->objects[i];
-        if (objects && objects[i].fate == TNF_DROPPED)
-            continue;
-        if (tnf_str_is(o->name, FF_EMBEDDINGS))
-            p->embeddings = o;
-        else if (tnf_str_is(o->name, FF_VOCAB))
-            p->vocab = o;
-        else if (tnf_str_is(o->name, FF_NGRAMS))
-            p->ngrams = o;
-        else if (tnf_str_is(o->name, FF_INDEX))
-            p->index = o;
-        else if (tnf_str_is(o->name, FF_NORMS_NAME))
-            p->norms = o;
+        const tnf_object **place = tnf_ff_plan_place(p, o->name);
+        if (place && !(objects && objects[i].fate == TNF_DROPPED))
+            *place = o;
     }
-    choose_kind(p, c);
+    const tnf_value attrs = tnf_attrs_value(&c->attrs);
+    tnf_ff_choose_kind(p, &attrs);
 }
 
 bool tnf_ff_is_native(const ff_plan *p, const tnf_member *m)
@@ -155,8 +158,9 @@ static bool is_raw(const tnf_catalog *c)
         arguments = arguments || tnf_str_begins(c->attrs.members[i].key, "fasttext.");
     if (!arguments || !matrix || !words || matrix->shape[0] == words->shape[0])
         return false;
-    return !get_text(c, FF_ATTR("vocab"), &text) ||
-           (get_text(c, "fasttext.rows", &text) && tnf_str_is(text, "raw"));
+    const tnf_value attrs = tnf_attrs_value(&c->attrs);
+    return !get_text(&attrs, FF_ATTR("vocab"), &text) ||
+           (get_text(&attrs, "fasttext.rows", &text) && tnf_str_is(text, "raw"));
 }
 
 const char *tnf_ff_unit_rows(const tnf_catalog *c)
@@ -202,21 +206,27 @@ static const char *why_not(const tnf_object *o, bool seed)
 {
     bool strings = strcmp(o->layout->id, "strings/1") == 0 && o->rank == 1;
     bool vector = o->layout == &tnf_layout_dense && o->rank == 1;
-    if (tnf_str_is(o->name, FF_EMBEDDINGS))
+    tnf_str name = o->name;
+    (void)tnf_ff_group_of(&name);
+    if (tnf_str_is(name, FF_EMBEDDINGS))
         return why_no_matrix(o, seed);
-    if (tnf_str_is(o->name, FF_VOCAB) || tnf_str_is(o->name, FF_NGRAMS))
+    if (tnf_str_is(name, FF_VOCAB) || tnf_str_is(name, FF_NGRAMS))
         return strings ? NULL : "finalfusion's words must be a list of strings";
-    if (tnf_str_is(o->name, FF_INDEX))
+    if (tnf_str_is(name, FF_INDEX))
         return vector && o->parts[0].type == tnf_type_of(TNF_U64)
                    ? NULL
                    : "indices of n-grams must be u64";
-    if (tnf_str_is(o->name, FF_NORMS_NAME))
+    if (tnf_str_is(name, FF_NORMS_NAME))
         return vector && o->parts[0].type == tnf_type_of(TNF_F32) ? NULL
                                                                   : "norms must be a vector of f32";
     return "a finalfusion file holds only embeddings, vocab, norms and ngrams";
 }
 
 /* -------------------------------------------------------- objects in relation */
+
+const char tnf_ff_wrong_rows[] =
+    "the number of rows is not the number of words plus the number of rows for subwords";
+const char tnf_ff_wrong_norms[] = "the number of norms differs from that of the words";
 
 struct judging {
     tnf_fit *fit;
@@ -273,17 +283,15 @@ static tnf_status judge_ngrams(struct judging *j, tnf_error *e)
 
 static void judge_rows(struct judging *j)
 {
-    static const char why[] =
-        "the number of rows is not the number of words plus the number of rows for subwords";
     const ff_plan *p = &j->plan;
     uint64_t rows;
     if (!p->embeddings || !p->kind)
         return;
     if (tnf_ckd_add(&rows, p->words, p->subwords) && rows == p->embeddings->shape[0])
         return;
-    drop_object(j, p->index, why);
-    drop_object(j, p->ngrams, why);
-    drop_object(j, p->vocab ? p->vocab : p->embeddings, why);
+    drop_object(j, p->index, tnf_ff_wrong_rows);
+    drop_object(j, p->ngrams, tnf_ff_wrong_rows);
+    drop_object(j, p->vocab ? p->vocab : p->embeddings, tnf_ff_wrong_rows);
 }
 
 static void judge_attrs(struct judging *j)
@@ -312,7 +320,7 @@ tnf_status tnf_ff_fits(tnf_fit *fit, tnf_error *e)
         drop_object(&j, j.plan.embeddings,
                     "files of the document's dialect need a vocabulary before the matrix");
     if (j.plan.kind && j.plan.norms && j.plan.norms->shape[0] != j.plan.words)
-        drop_object(&j, j.plan.norms, "the number of norms differs from that of the words");
+        drop_object(&j, j.plan.norms, tnf_ff_wrong_norms);
     judge_attrs(&j);
-    return TNF_OK;
+    return tnf_ff_groups_judge(fit, &j.plan, e);
 }

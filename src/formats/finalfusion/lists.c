@@ -139,6 +139,16 @@ static void scan_window(struct scan *s, uint64_t *i, uint64_t *at, ff_take take,
     *at = s->w.at + (uint64_t)(p - s->w.p);
 }
 
+/* Makes room for at least n bytes. Later lists use the same room if it is large enough. */
+static tnf_status make_window(ff_reading *f, size_t n, tnf_error *e)
+{
+    if (n <= f->window_bytes)
+        return TNF_OK;
+    f->window = tnf_arena_raw(f->r->scratch, n);
+    f->window_bytes = f->window ? n : 0;
+    return f->window ? TNF_OK : tnf_arena_fail(f->r->scratch, "reading words", e);
+}
+
 tnf_status tnf_ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const char *what,
                             ff_take take, void *ctx, tnf_error *e)
 {
@@ -146,9 +156,8 @@ tnf_status tnf_ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const cha
     uint64_t left = bound - l->at, at = l->at, number = 0;
     s.w.source = f->r->source;
     s.w.capacity = left < SCAN_WINDOW ? (size_t)left + 8 : SCAN_WINDOW;
-    s.w.p = tnf_arena_raw(f->r->scratch, s.w.capacity);
-    if (!s.w.p)
-        return tnf_arena_fail(f->r->scratch, "reading words", e);
+    TNF_TRY(make_window(f, s.w.capacity, e));
+    s.w.p = f->window;
     if (l->count > left / (4 + l->suffix))
         return tnf_fail(e, TNF_EFORMAT, l->at, "%llu %ss do not fit into the remaining %llu bytes",
                         (unsigned long long)l->count, what, (unsigned long long)left);
@@ -166,10 +175,36 @@ tnf_status tnf_ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const cha
     return TNF_OK;
 }
 
-tnf_status tnf_ff_list_add(ff_reading *f, unsigned list, const char *name, uint64_t at,
+/* -------------------------------------------------------------------- lists */
+
+tnf_status tnf_ff_list_new(ff_reading *f, tnf_error *e)
+{
+    ff_state *s = f->state;
+    if (s->nlists == s->room) {
+        uint32_t room = s->room ? 2 * s->room : 2;
+        ff_list *more = tnf_arena_array(f->r->arena, room, sizeof *more);
+        if (!more)
+            return tnf_arena_fail(f->r->arena, "lists of words", e);
+        if (s->nlists)
+            memcpy(more, s->lists, s->nlists * sizeof *more);
+        s->lists = more;
+        s->room = room;
+    }
+    f->lists = s->nlists;
+    s->nlists += 2;
+    return TNF_OK;
+}
+
+ff_list *tnf_ff_list(const ff_reading *f, unsigned which)
+{
+    return &f->state->lists[f->lists + which];
+}
+
+tnf_status tnf_ff_list_add(ff_reading *f, unsigned which, const char *name, uint64_t at,
                            tnf_error *e)
 {
-    const ff_list *l = &f->state->lists[list];
+    const ff_list *l = tnf_ff_list(f, which);
+    const uint64_t list = f->lists + which;
     /* No overflow: the file has at least as many bytes. */
     tnf_part parts[] = { { .role = "offsets",
                            .type = tnf_type_of(TNF_U64),

@@ -112,7 +112,7 @@ static tnf_status set_text(ff_reading *f, const ff_frame *c, const char *p, size
     if (!tnf_utf8_valid(&bad, p, n))
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->body + bad, "the metadata is not UTF-8"));
     TNF_TRY(tnf_text_value(f->r, &value, (tnf_str) { p, n }, e));
-    return tnf_set_attr(f->r, FF_ATTR("metadata"), value, e);
+    return tnf_ff_set(f, FF_ATTR("metadata"), value, e);
 }
 
 tnf_status tnf_ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)
@@ -121,6 +121,8 @@ tnf_status tnf_ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)
     tnf_value table;
     TNF_TRY(tnf_read_range(f->r, "metadata", c->body, c->length, MAX_METADATA, &cur, e));
     const char *p = (const char *)cur.p;
+    if (f->group > 1) /* Tenfold's table is in the first metadata */
+        return set_text(f, c, p, tnf_left(&cur), e);
     size_t all = tnf_left(&cur), n = without_room(p, all), at = find_table(p, n);
     f->state->metadata = all;
     if (n == 0 && all > 0)
@@ -153,21 +155,65 @@ static tnf_status join_attrs(const tnf_value **out, tnf_arena *arena, const tnf_
     return TNF_OK;
 }
 
-/* Adds a tensor with the attributes that the reader found and those from Tenfold's table. */
-tnf_status tnf_ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e)
+tnf_status tnf_ff_add(ff_reading *f, const tnf_object *object, uint64_t at, tnf_error *e)
 {
-    const tnf_value *more = f->tensors ? tnf_value_get_n(f->tensors, object->name.p, object->name.n)
-                                       : NULL;
-    if (more && more->kind == TNF_MAP && object->attrs)
-        TNF_TRY(join_attrs(&object->attrs, f->r->arena, object->attrs, more, e));
-    else if (more && more->kind == TNF_MAP)
-        object->attrs = more;
-    return tnf_add_object(f->r, object, at, e);
+    char room[FF_NAME_BYTES];
+    tnf_object named = *object;
+    named.name = tnf_ff_name(room, f->group, object->name.p);
+    return tnf_add_object(f->r, &named, at, e);
+}
+
+/* One pass over the table, so its size and the number of tensors do not multiply. */
+tnf_status tnf_ff_take_tensors(ff_reading *f, tnf_error *e)
+{
+    tnf_reader *r = f->r;
+    const tnf_value *all = f->tensors;
+    for (size_t i = 0; all && all->kind == TNF_MAP && i < all->n; i++) {
+        const tnf_member *m = &all->as.members[i];
+        const tnf_object *found = tnf_catalog_find(r->catalog, m->key.p, m->key.n);
+        if (!found) {
+            tnf_warn(r, TNF_NO_OFFSET,
+                     "attributes of %s in the metadata are ignored: there is no such tensor",
+                     TNF_QUOTED(m->key));
+            continue;
+        }
+        tnf_object *o = &r->catalog->objects[found - r->catalog->objects];
+        if (m->value.kind == TNF_MAP && o->attrs)
+            TNF_TRY(join_attrs(&o->attrs, r->arena, o->attrs, &m->value, e));
+        else if (m->value.kind == TNF_MAP)
+            o->attrs = &m->value;
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_ff_set(ff_reading *f, const char *key, tnf_value value, tnf_error *e)
+{
+    return f->group == 1 ? tnf_set_attr(f->r, key, value, e)
+                         : tnf_attrs_set(&f->attrs, key, strlen(key), value, e);
+}
+
+tnf_status tnf_ff_matrix_attrs(ff_reading *f, const tnf_member *more, const tnf_value **out,
+                               tnf_error *e)
+{
+    tnf_arena *arena = f->r->arena;
+    tnf_attrs attrs = f->attrs;
+    f->attrs = (tnf_attrs) { .arena = arena };
+    *out = NULL;
+    if (more)
+        TNF_TRY(tnf_attrs_set(&attrs, more->key.p, more->key.n, more->value, e));
+    if (attrs.n == 0)
+        return TNF_OK;
+    tnf_value *map = tnf_arena_alloc(arena, sizeof *map);
+    if (!map)
+        return tnf_arena_fail(arena, "attributes", e);
+    *map = tnf_attrs_value(&attrs);
+    *out = map;
+    return TNF_OK;
 }
 
 tnf_status tnf_ff_set_uint(ff_reading *f, const char *key, uint64_t value, tnf_error *e)
 {
-    return tnf_set_attr(f->r, key, tnf_value_uint(value), e);
+    return tnf_ff_set(f, key, tnf_value_uint(value), e);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -197,17 +243,17 @@ static bool put_attrs(tnf_buf *b, const ff_plan *plan, const tnf_attrs *attrs)
     return !first;
 }
 
-static bool is_stored_by_file(const tnf_object *o, const tnf_member *m)
+static bool is_stored_by_file(const ff_groups *groups, const tnf_object *o, const tnf_member *m)
 {
-    return tnf_str_is(m->key, FF_PIECES) && o->shape[0] == 0;
+    return (tnf_str_is(m->key, FF_PIECES) && o->shape[0] == 0) || tnf_ff_in_group(groups, o, m);
 }
 
-static bool put_tensor(tnf_buf *b, const tnf_object *o, bool *open)
+static bool put_tensor(tnf_buf *b, const ff_groups *groups, const tnf_object *o, bool *open)
 {
     bool first = true;
     for (size_t i = 0; o->attrs && i < o->attrs->n; i++) {
         const tnf_member *m = &o->attrs->as.members[i];
-        if (is_stored_by_file(o, m))
+        if (is_stored_by_file(groups, o, m))
             continue;
         if (first) {
             tnf_buf_puts(b, *open ? "," : "\"tensors\":{");
@@ -223,7 +269,8 @@ static bool put_tensor(tnf_buf *b, const tnf_object *o, bool *open)
 }
 
 /* Writes all attributes without a place of their own as JSON. *some: there is at least one. */
-static void put_rest(tnf_buf *b, const ff_plan *plan, const tnf_catalog *c, bool *some)
+static void put_rest(tnf_buf *b, const ff_plan *plan, const ff_groups *groups, const tnf_catalog *c,
+                     bool *some)
 {
     bool open = false;
     tnf_buf_u8(b, '{');
@@ -232,7 +279,7 @@ static void put_rest(tnf_buf *b, const ff_plan *plan, const tnf_catalog *c, bool
     if (*some)
         tnf_buf_u8(b, ',');
     for (size_t i = 0; i < c->n; i++)
-        put_tensor(b, &c->objects[i], &open);
+        put_tensor(b, groups, &c->objects[i], &open);
     if (open)
         tnf_buf_u8(b, '}');
     else if (*some && b->status == TNF_OK)
@@ -288,7 +335,7 @@ static tnf_status fill_up(tnf_buf *b, bool *there, const tnf_writer *w, tnf_erro
 }
 
 tnf_status tnf_ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan,
-                                   const tnf_writer *w, tnf_error *e)
+                                   const ff_groups *groups, const tnf_writer *w, tnf_error *e)
 {
     const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
     const tnf_value *text = tnf_value_get(&attrs, FF_ATTR("metadata"));
@@ -296,7 +343,7 @@ tnf_status tnf_ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *pla
     bool nothing = !plan->kind && !plan->embeddings && !plan->norms && !has_chunks(w->catalog);
     tnf_buf json;
     tnf_buf_init(&json, &out->alloc, MAX_METADATA);
-    put_rest(&json, plan, w->catalog, &some);
+    put_rest(&json, plan, groups, w->catalog, &some);
     if (native)
         tnf_buf_put(out, text->as.s, text->n);
     if (some || (nothing && !native)) { /* a file must have some chunk */

@@ -64,7 +64,7 @@ static tnf_status number_anew(tnf_hash *h, uint8_t *rows_of, uint64_t n, uint64_
 static tnf_status renumber_rows(ff_reading *f, uint8_t **out, uint64_t *rows, tnf_error *e)
 {
     tnf_reader *r = f->r;
-    uint64_t n = f->state->lists[FF_GRAMS].count;
+    uint64_t n = tnf_ff_list(f, FF_GRAMS)->count;
     if (n >= TNF_HASH_NONE)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%llu n-grams are too many to renumber",
                         (unsigned long long)n);
@@ -74,7 +74,8 @@ static tnf_status renumber_rows(ff_reading *f, uint8_t **out, uint64_t *rows, tn
     *out = tnf_arena_array(r->arena, n, 8);
     if (!*out)
         return tnf_arena_fail(r->arena, "n-grams", e);
-    TNF_TRY(tnf_ff_decode(r, FF_KEY(FF_GRAMS, FF_SUFFIXES), 0, numbers, (size_t)n * 8, e));
+    TNF_TRY(
+        tnf_ff_decode(r, FF_KEY(f->lists + FF_GRAMS, FF_SUFFIXES), 0, numbers, (size_t)n * 8, e));
     tnf_hash h;
     tnf_hash_init(&h, &r->arena->alloc, index_bytes, numbers);
     tnf_status status = number_anew(&h, *out, n, rows, e);
@@ -88,7 +89,7 @@ tnf_status tnf_ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, 
                               tnf_error *e)
 {
     tnf_reader *r = f->r;
-    ff_list *l = &f->state->lists[FF_GRAMS];
+    ff_list *l = tnf_ff_list(f, FF_GRAMS);
     ff_rows seen;
     if (l->count > (bound - l->at) / 12)
         return tnf_fail(e, TNF_EFORMAT, c->body + 8,
@@ -102,7 +103,7 @@ tnf_status tnf_ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, 
     tnf_part part = { .role = "data",
                       .type = tnf_type_of(TNF_U64),
                       .payload = TNF_OPAQUE,
-                      .offset = FF_KEY(FF_GRAMS, FF_SUFFIXES),
+                      .offset = FF_KEY(f->lists + FF_GRAMS, FF_SUFFIXES),
                       .nbytes = l->count * 8 };
     *rows = seen.distinct;
     if (!tnf_ff_rows_cover(&seen)) {

@@ -105,17 +105,9 @@ static tnf_status add_quantized(ff_reading *f, const struct quantized *q, uint64
                      .rank = 2,
                      .parts = parts,
                      .nparts = n };
-    tnf_attrs attrs = { .arena = f->r->arena };
-    tnf_value map;
-    if (q->rows == 0) { /* otherwise the size of the codes determines the number of pieces */
-        TNF_TRY(tnf_attrs_push(&attrs, FF_PIECES, tnf_value_uint(q->pieces), e));
-        map = tnf_attrs_value(&attrs);
-        tnf_value *kept = tnf_arena_alloc(f->r->arena, sizeof *kept);
-        if (!kept)
-            return tnf_arena_fail(f->r->arena, "attributes", e);
-        *kept = map;
-        o.attrs = kept;
-    }
+    const tnf_member pieces = { { FF_PIECES, strlen(FF_PIECES) }, tnf_value_uint(q->pieces) };
+    /* In a matrix with rows, the size of the codes determines the number of pieces. */
+    TNF_TRY(tnf_ff_matrix_attrs(f, q->rows ? NULL : &pieces, &o.attrs, e));
     return tnf_ff_add(f, &o, at, e);
 }
 

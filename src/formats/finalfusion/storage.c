@@ -51,6 +51,8 @@ static tnf_status add_matrix(ff_reading *f, const char *name, const struct dense
                      .rank = rank,
                      .parts = &part,
                      .nparts = 1 };
+    if (rank == 2)
+        TNF_TRY(tnf_ff_matrix_attrs(f, NULL, &o.attrs, e));
     return tnf_ff_add(f, &o, at, e);
 }
 

@@ -64,7 +64,7 @@ static tnf_status count_buckets(ff_reading *f, struct fields *v, uint32_t number
 static tnf_status read_words(ff_reading *f, ff_frame *c, uint64_t words, uint64_t *at,
                              uint64_t bound, tnf_error *e)
 {
-    ff_list *l = &f->state->lists[FF_WORDS];
+    ff_list *l = tnf_ff_list(f, FF_WORDS);
     *l = (ff_list) { .at = *at, .count = words };
     if (words > (bound - *at) / 4)
         return tnf_fail(e, TNF_EFORMAT, c->body,
@@ -139,11 +139,11 @@ static tnf_status read_explicit(ff_reading *f, ff_frame *c, tnf_error *e)
     v.max_n = tnf_u32(&cur);
     TNF_TRY(check_lengths(f, &v, c->body + 16, e));
     TNF_TRY(read_words(f, c, v.words, &at, bound_of(f, c), e));
-    f->state->lists[FF_GRAMS] = (ff_list) { .at = at, .count = v.ngrams, .suffix = 8 };
+    *tnf_ff_list(f, FF_GRAMS) = (ff_list) { .at = at, .count = v.ngrams, .suffix = 8 };
     TNF_TRY(tnf_ff_read_ngrams(f, c, size, &v.buckets, e));
     TNF_TRY(set_lengths(f, &v, e));
     f->subwords = v.buckets;
-    at += f->state->lists[FF_GRAMS].bytes;
+    at += tnf_ff_list(f, FF_GRAMS)->bytes;
     if (v.ngrams && at > c->end && at - c->end == 8 * v.ngrams) {
         tnf_warn(f->r, c->at + 4,
                  "the vocabulary has a length of %llu bytes, 8 per n-gram too few, as "
@@ -167,7 +167,7 @@ static tnf_status read_marker(ff_reading *f, tnf_cur *cur, const char *key, tnf_
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 4, "the marker of a word's %s is not UTF-8",
                              strcmp(key, FF_ATTR("bow")) == 0 ? "beginning" : "end"));
     TNF_TRY(tnf_text_value(f->r, &value, (tnf_str) { p, n }, e));
-    return tnf_set_attr(f->r, key, value, e);
+    return tnf_ff_set(f, key, value, e);
 }
 
 static tnf_status read_floret(ff_reading *f, ff_frame *c, tnf_error *e)
@@ -206,9 +206,13 @@ tnf_status tnf_ff_read_vocab(ff_reading *f, ff_frame *c, tnf_error *e)
                                                                 : id == FF_FLORET   ? read_floret
                                                                                     : read_buckets;
     const char *name = tnf_ff_vocab_names[id];
-    TNF_TRY(tnf_set_attr(f->r, FF_ATTR("vocab"), tnf_value_str(TNF_STRING, name, strlen(name)), e));
+    bool later = f->group > 1;
+    f->words = f->subwords = 0;
+    TNF_TRY(tnf_ff_list_new(f, e));
+    if (!later || id != FF_SIMPLE) /* the words of a later group say that it is simple */
+        TNF_TRY(tnf_ff_set(f, FF_ATTR("vocab"), tnf_value_str(TNF_STRING, name, strlen(name)), e));
     TNF_TRY(read(f, c, e));
     f->words_known = true;
     f->vocab = c->id;
-    return tnf_ff_set_uint(f, FF_ATTR("words"), f->words, e);
+    return later ? TNF_OK : tnf_ff_set_uint(f, FF_ATTR("words"), f->words, e);
 }

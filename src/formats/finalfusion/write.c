@@ -2,7 +2,9 @@
 /* The writer. It writes chunks, each with its length before it, as the tools write them, or with
  * the ids, the order of fields and the padding of the document.
  *
- *   header │ metadata │ vocabulary │ matrix │ norms        unknown chunks where they were
+ *   header │ metadata │ vocabulary │ matrix │ norms │ …       unknown chunks where they were
+ *
+ * The same chunks follow for each later group (groups.c).
  */
 #include "formats/finalfusion/ff.h"
 
@@ -10,7 +12,8 @@
 
 struct laying {
     tnf_writer *w;
-    ff_plan plan;
+    ff_plan plan; /* of the current group */
+    ff_groups groups;
     ff_words words, ngrams;
     tnf_buf metadata;
     bool has_metadata;
@@ -31,13 +34,28 @@ static uint64_t padding_of(const struct laying *l, uint64_t fields, uint64_t ali
     return literal ? padding % align : padding;
 }
 
-static tnf_status put_extras(const struct laying *l, const char *key, tnf_error *e)
+static tnf_status put_extras(const struct laying *l, uint32_t group, ff_kind place, tnf_error *e)
+{
+    const tnf_catalog *c = l->w->catalog;
+    for (uint32_t i = tnf_ff_first_extra(&l->groups, group, place); i; i = l->groups.next[i - 1])
+        TNF_TRY(tnf_put_data(l->w, &c->extras[i - 1].bytes, e));
+    return TNF_OK;
+}
+
+static tnf_status put_trailing(const struct laying *l, tnf_error *e)
 {
     const tnf_catalog *c = l->w->catalog;
     for (size_t i = 0; i < c->nextras; i++)
-        if (tnf_str_is(c->extras[i].key, key))
+        if (tnf_str_is(c->extras[i].key, FF_TRAILING))
             TNF_TRY(tnf_put_data(l->w, &c->extras[i].bytes, e));
     return TNF_OK;
+}
+
+/* The text of a later group's own metadata, or NULL. */
+static const tnf_value *group_metadata(const ff_plan *p)
+{
+    const tnf_value *text = tnf_value_get(p->embeddings->attrs, FF_ATTR("metadata"));
+    return text && (text->kind == TNF_STRING || text->kind == TNF_BYTES) ? text : NULL;
 }
 
 /* ------------------------------------------------------------------ header */
@@ -56,15 +74,14 @@ static tnf_status add_id(struct ids *ids, uint32_t id, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status add_extra_ids(struct ids *ids, const struct laying *l, ff_kind place,
-                                tnf_error *e)
+static tnf_status add_extra_ids(struct ids *ids, const struct laying *l, uint32_t group,
+                                ff_kind place, tnf_error *e)
 {
     const tnf_catalog *c = l->w->catalog;
-    for (size_t i = 0; i < c->nextras; i++) {
+    for (uint32_t n = tnf_ff_first_extra(&l->groups, group, place); n; n = l->groups.next[n - 1]) {
+        const uint32_t i = n - 1;
         uint8_t frame[FF_FRAME];
         const tnf_part *bytes = &c->extras[i].bytes;
-        if (!tnf_str_is(c->extras[i].key, tnf_ff_places[place]))
-            continue;
         if (bytes->nbytes < sizeof frame)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extra %s is not a chunk",
                             TNF_QUOTED(c->extras[i].key));
@@ -94,14 +111,13 @@ static uint32_t storage_id(const ff_plan *p)
                                          : FF_DENSE;
 }
 
-static tnf_status put_header(const struct laying *l, tnf_error *e)
+static tnf_status add_group_ids(struct ids *ids, const struct laying *l, uint32_t group,
+                                tnf_error *e)
 {
-    const ff_plan *p = &l->plan;
-    struct ids *ids = tnf_arena_alloc(l->w->scratch, sizeof *ids);
-    if (!ids)
-        return tnf_arena_fail(l->w->scratch, "the header", e);
+    const ff_plan *p = group > 1 ? &l->groups.plans[group - 2] : &l->plan;
+    bool metadata = group > 1 ? group_metadata(p) != NULL : l->has_metadata;
     for (ff_kind kind = FF_KIND_NONE; kind < FF_KIND_UNKNOWN; kind++) {
-        if (kind == FF_KIND_METADATA && l->has_metadata)
+        if (kind == FF_KIND_METADATA && metadata)
             TNF_TRY(add_id(ids, FF_METADATA, e));
         if (kind == FF_KIND_VOCAB && p->kind)
             TNF_TRY(add_id(ids, vocab_id(p), e));
@@ -109,8 +125,18 @@ static tnf_status put_header(const struct laying *l, tnf_error *e)
             TNF_TRY(add_id(ids, storage_id(p), e));
         if (kind == FF_KIND_NORMS && p->norms)
             TNF_TRY(add_id(ids, FF_NORMS, e));
-        TNF_TRY(add_extra_ids(ids, l, kind, e));
+        TNF_TRY(add_extra_ids(ids, l, group, kind, e));
     }
+    return TNF_OK;
+}
+
+static tnf_status put_header(const struct laying *l, tnf_error *e)
+{
+    struct ids *ids = tnf_arena_alloc(l->w->scratch, sizeof *ids);
+    if (!ids)
+        return tnf_arena_fail(l->w->scratch, "the header", e);
+    for (uint32_t group = 1; group <= l->groups.n + 1; group++)
+        TNF_TRY(add_group_ids(ids, l, group, e));
     TNF_TRY(tnf_put(l->w, FF_MAGIC, 4, e));
     TNF_TRY(tnf_put_u32(l->w, 0, e));
     TNF_TRY(tnf_put_u32(l->w, ids->n, e));
@@ -239,32 +265,66 @@ static tnf_status load_words(ff_words *out, const tnf_object *o, const tnf_objec
                : TNF_OK;
 }
 
-static tnf_status put_all(struct laying *l, tnf_error *e)
+static tnf_status load_lists(struct laying *l, tnf_error *e)
 {
     const ff_plan *p = &l->plan;
+    l->words = l->ngrams = (ff_words) { 0 };
     if (p->kind && p->vocab)
         TNF_TRY(load_words(&l->words, p->vocab, NULL, l, e));
     if (p->kind == FF_EXPLICIT)
         TNF_TRY(load_words(&l->ngrams, p->ngrams, p->index, l, e));
     l->ngrams.suffix = 8;
-    TNF_TRY(tnf_ff_compose_metadata(&l->metadata, &l->has_metadata, p, l->w, e));
-    TNF_TRY(put_header(l, e));
-    TNF_TRY(put_extras(l, tnf_ff_places[FF_KIND_NONE], e));
-    if (l->has_metadata) {
-        TNF_TRY(put_frame(l->w, FF_METADATA, l->metadata.n, e));
-        TNF_TRY(tnf_put(l->w, l->metadata.p, l->metadata.n, e));
-    }
-    TNF_TRY(put_extras(l, tnf_ff_places[FF_KIND_METADATA], e));
+    return TNF_OK;
+}
+
+static tnf_status put_metadata(const struct laying *l, const void *p, size_t n, tnf_error *e)
+{
+    TNF_TRY(put_frame(l->w, FF_METADATA, n, e));
+    return tnf_put(l->w, p, n, e);
+}
+
+/* Writes the chunks of the current group after its metadata. */
+static tnf_status put_group(const struct laying *l, uint32_t group, tnf_error *e)
+{
+    const ff_plan *p = &l->plan;
+    TNF_TRY(put_extras(l, group, FF_KIND_METADATA, e));
     if (p->kind)
         TNF_TRY(put_vocab(l, e));
-    TNF_TRY(put_extras(l, tnf_ff_places[FF_KIND_VOCAB], e));
+    TNF_TRY(put_extras(l, group, FF_KIND_VOCAB, e));
     if (p->embeddings)
         TNF_TRY(is_quantized(p->embeddings) ? put_quantized(l, e) : put_dense(l, e));
-    TNF_TRY(put_extras(l, tnf_ff_places[FF_KIND_STORAGE], e));
+    TNF_TRY(put_extras(l, group, FF_KIND_STORAGE, e));
     if (p->norms)
         TNF_TRY(put_norms(l, e));
-    TNF_TRY(put_extras(l, tnf_ff_places[FF_KIND_NORMS], e));
-    return put_extras(l, FF_TRAILING, e);
+    return put_extras(l, group, FF_KIND_NORMS, e);
+}
+
+static tnf_status put_later_group(struct laying *l, uint32_t group, tnf_error *e)
+{
+    l->plan = l->groups.plans[group - 2];
+    const tnf_value *text = group_metadata(&l->plan);
+    TNF_TRY(load_lists(l, e));
+    TNF_TRY(put_extras(l, group, FF_KIND_NONE, e));
+    if (text)
+        TNF_TRY(put_metadata(l, text->as.s, text->n, e));
+    return put_group(l, group, e);
+}
+
+static tnf_status put_all(struct laying *l, tnf_error *e)
+{
+    tnf_arena *scratch = l->w->scratch;
+    TNF_TRY(tnf_ff_groups_make(&l->groups, &l->plan, l->w->catalog, NULL, scratch, e));
+    TNF_TRY(tnf_ff_groups_extras(&l->groups, l->w->catalog, scratch, e));
+    TNF_TRY(load_lists(l, e));
+    TNF_TRY(tnf_ff_compose_metadata(&l->metadata, &l->has_metadata, &l->plan, &l->groups, l->w, e));
+    TNF_TRY(put_header(l, e));
+    TNF_TRY(put_extras(l, 1, FF_KIND_NONE, e));
+    if (l->has_metadata)
+        TNF_TRY(put_metadata(l, l->metadata.p, l->metadata.n, e));
+    TNF_TRY(put_group(l, 1, e));
+    for (uint32_t group = 2; group <= l->groups.n + 1; group++)
+        TNF_TRY(put_later_group(l, group, e));
+    return put_trailing(l, e);
 }
 
 tnf_status tnf_ff_write(tnf_writer *w, tnf_error *e)

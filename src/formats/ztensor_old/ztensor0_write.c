@@ -244,7 +244,7 @@ const tnf_format tnf_format_ztensor0 = {
     .extensions = "zt",
     .family = "ztensor",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,
-    .rules = TNF_RULE_DATA_START | TNF_RULE_OVERLAP_ODD | TNF_RULE_NAMES_MAY_REPEAT,
+    .rules = TNF_RULE_DATA_START | TNF_RULE_OVERLAP_WRONG | TNF_RULE_NAMES_MAY_REPEAT,
     .can = { .types = "f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool",
              .layouts = "dense",
              .zero_rank = true,

@@ -315,6 +315,50 @@ changed = ours.replace('"{', '"(')
 accept("attributes_changed", file(metadata(changed), simple(["a"]), dense(1, 1)), [vocab(["a"]), matrix(1, 1)],
        metadata=changed)
 
+# Several matrices in a file, as the document foresees them for a later version. Each has a group; a group without
+# a vocabulary uses the one before.
+def group(number, *tensors, **attrs):
+    named = [{**t, "name": "%d/%s" % (number, t["name"])} for t in tensors]
+    if attrs:
+        named[-1]["attrs"] = {"finalfusion." + key: value for key, value in attrs.items()}
+    return named
+
+
+accept("groups_storages", file(simple(FOUR), dense(4, 2), dense(4, 3), norms(4), PQ(4).chunk()),
+       [vocab(FOUR), matrix(4, 2)] + group(2, matrix(4, 3)) + group(2, norm_tensor(4)) + group(3, pq_tensor(PQ(4))), 1,
+       chunks=[1, 2, 2, 6, 4], vocab="simple", words=4)
+TWO = ["x", "yy"]
+accept("groups_pairs", file(metadata(TOML), bucket(FOUR), dense(8, 2), norms(4), metadata("b = 2\n"), simple(TWO),
+                            dense(2, 3), metadata(""), explicit(FOUR, GRAMS), dense(7, 1), fasttext(TWO), dense(7, 2),
+                            floret(), dense(4, 4), dense(4, 5)),
+       [vocab(FOUR), matrix(8, 2), norm_tensor(4)] +
+       group(2, vocab(TWO), matrix(2, 3), metadata="b = 2\n") +
+       group(3, vocab(FOUR), *ngrams(GRAMS), matrix(7, 1), metadata="", vocab="explicit", min_n=2, max_n=3, buckets=3) +
+       group(4, vocab(TWO), matrix(7, 2), vocab="fasttext", min_n=3, max_n=6, buckets=5) +
+       group(5, matrix(4, 4), vocab="floret", min_n=3, max_n=6, buckets=4, hashes=3, seed=42, bow="[", eow="]") +
+       group(6, matrix(4, 5)), 1,
+       chunks=[5, 3, 2, 6, 5, 1, 2, 5, 8, 2, 7, 2, 9, 2, 2], vocab="bucket", words=4, metadata=TOML)
+accept("groups_later_chunks", file(simple(FOUR), dense(4, 2), unknown(), unknown(10, b"ab"), simple(TWO), unknown(11, b""),
+                                   dense(2, 2), unknown(12, b"c"), norms(2), unknown(13, b"d"), dense(2, 1)),
+       [vocab(FOUR), matrix(4, 2)] + group(2, vocab(TWO), matrix(2, 2)) + group(2, norm_tensor(2)) +
+       group(3, matrix(2, 1)), 6)
+for i in range(4):  # every length of the second padding
+    words = ["x" * (i + 1)]
+    accept("groups_padding_%d" % i, file(simple(FOUR), dense(4, 2), simple(words), dense(1, 1)),
+           [vocab(FOUR), matrix(4, 2)] + group(2, vocab(words), matrix(1, 1)), 1)
+accept("groups_unlisted_norms", file(simple(FOUR), dense(4, 2), dense(4, 1), norms(4), ids=[1, 2, 2]),
+       [vocab(FOUR), matrix(4, 2)] + group(2, matrix(4, 1)) + group(2, norm_tensor(4)), 2)
+accept("groups_python", file(simple(FOUR), dense(4, 2), explicit(FOUR, GRAMS, length=-24), dense(7, 2)),
+       [vocab(FOUR), matrix(4, 2)] + group(2, vocab(FOUR), *ngrams(GRAMS), matrix(7, 2)), 2)
+thirty = [c for i in range(30) for c in (simple(["w%d" % i]), dense(1, 1, data=f32(i)))]
+accept("groups_thirty", file(*thirty),
+       [vocab(["w0"]), array("embeddings", F32, [1, 1], f32(0))] +
+       [t for i in range(1, 30) for t in group(i + 1, vocab(["w%d" % i]), array("embeddings", F32, [1, 1], f32(i)))], 1)
+accept("seed_groups", file(bucket(FOUR, seed=True), seed_dense(8, 3), seed_dense(8, 2, 11), simple(["q"], 0),
+                           seed_dense(1, 3, 1), PQ(1).chunk(id=1, literal=True)),
+       [vocab(FOUR), matrix(8, 3)] + group(2, matrix(8, 2, 11)) + group(3, vocab(["q"]), matrix(1, 3, 1)) +
+       group(4, pq_tensor(PQ(1))), 1, "seed", chunks=[3, 1, 1, 0, 1, 1])
+
 # ================================================================ valid: the document's dialect
 for kind, name in enumerate(TYPES):
     accept("seed_" + name, file(simple(FOUR, 0), seed_dense(4, 3, kind)), [vocab(FOUR), matrix(4, 3, kind)],
@@ -395,11 +439,30 @@ refuse("order_norms_first", file(norms(4), simple(FOUR), dense(4, 2)), BAD, None
 refuse("order_metadata_last", file(simple(FOUR), dense(4, 2), metadata(TOML)), BAD, None, "metadata (chunk 5) comes after")
 refuse("two_vocabs", file(simple(FOUR), bucket(FOUR), dense(4, 2)), BAD, None, "a second vocabulary")
 refuse("two_simple", file(simple(FOUR), simple(FOUR)), BAD, None, "a second vocabulary")
-refuse("two_matrices", file(simple(FOUR), dense(4, 2), dense(4, 2)), BAD, None, "a second matrix")
+refuse("two_matrices", file(dense(4, 2), dense(4, 2)), BAD, None, "a second matrix")
 refuse("two_norms", file(simple(FOUR), dense(4, 2), norms(4), norms(4)), BAD, None, "a second norms")
 refuse("two_metadata", file(metadata(TOML), metadata(TOML), simple(FOUR), dense(4, 2)), BAD, None, "a second metadata")
 refuse("seed_mixed", file(simple(FOUR, 0), dense(4, 2)), BAD, None, "of the seed dialect, but the matrix")
-refuse("seed_two_matrices", file(simple(FOUR, 0), seed_dense(4, 1), seed_dense(4, 1)), BAD, None, "a second matrix")
+refuse("r2v_two_matrices", file(simple(FOUR), dense(4, 2), dense(4, 2), **R2V), BAD, None, "a second matrix")
+
+# ---------------------------------------------------------------- several matrices
+pair = [simple(FOUR), dense(4, 2)]
+refuse("groups_no_matrix", file(*pair, simple(FOUR)), BAD, None, "no matrix follows vocabulary 2", "opens")
+refuse("groups_two_vocabs", file(*pair, simple(FOUR), bucket(FOUR), dense(8, 1)), BAD, None, "a second vocabulary")
+refuse("groups_two_metadata", file(*pair, metadata(TOML), metadata(TOML), *pair), BAD, None, "a second metadata")
+refuse("groups_metadata_last", file(*pair, dense(4, 1), metadata(TOML)), BAD, None, "no other matrix follows")
+refuse("groups_metadata_after_vocab", file(*pair, simple(FOUR), metadata(TOML), dense(4, 2)), BAD, None, "comes after the vocabulary")
+refuse("groups_two_norms", file(*pair, dense(4, 1), norms(4), norms(4)), BAD, None, "a second norms")
+refuse("groups_rows", file(*pair, dense(5, 2)), BAD, None, "the matrix has 5 rows; 4 words", "opens")
+refuse("groups_rows_own", file(bucket(FOUR), dense(8, 2), simple(FOUR), dense(8, 2)), BAD, None, "4 words and 0 rows", "opens")
+refuse("groups_norms", file(*pair, simple(["a"]), dense(1, 2), norms(4)), BAD, None, "4 norms for 1 words", "opens")
+refuse("groups_mixed", file(*pair, simple(FOUR, 0), seed_dense(4, 2)), BAD, None, "chunk 0 has an id of the seed dialect")
+refuse("groups_mixed_storage", file(*pair, bucket(FOUR), seed_dense(8, 2)), BAD, None, "a second vocabulary")
+refuse("groups_mixed_back", file(simple(FOUR, 0), seed_dense(4, 2), dense(4, 2)), BAD, None, "but the matrix (chunk 2)")
+refuse("groups_cut", file(*pair, dense(4, 2))[:-1], SHORT, None, "1 byte is missing", "opens")
+refuse("groups_listed", file(*pair, dense(4, 2), ids=[1, 2]), BAD, None, "does not list chunk 2", "opens")
+refuse("groups_padding", file(*pair, dense(4, 2, fill=1)), BAD, None, "padding is not zero", "opens")
+refuse("groups_many", file(*[c for i in range(2049) for c in (simple(["a"]), dense(1, 1))]), LIMIT, 8, "4098 chunks")
 refuse("r2v_seed_vocab", file(simple(FOUR, 0), dense(4, 2), **R2V), BAD, 19, "an R2V file")
 refuse("trailing", file(simple(FOUR), dense(4, 1), tail=b"x"), SHORT, None, "11 bytes are missing", "opens")
 refuse("trailing_frame", file(simple(FOUR), dense(4, 1), tail=b"y" * 40), BAD, None, "40 bytes after the last chunk",

@@ -113,7 +113,13 @@ out.valid("case_41.zt", one(b"\x81" + cbor(plain(offset=Raw(b"\x1b" + bytes(7) +
                                                  size=Raw(b"\x19\0\x10")))), "0.1", [T])
 out.valid("case_42.zt", one([plain(dtype="Float32")]), "0.1", [dict(T, dtype="Float32", sha256=None)],
           warnings=1, problems=True)
-out.valid("case_45.zt", one([plain(), plain(name="u")]), "0.1", [T, dict(T, name="u")], warnings=1)
+# The document: a blob represents a single tensor. The released reader does not check it.
+out.valid("case_45.zt", one([plain(), plain(name="u")]), "0.1", [T, dict(T, name="u")], warnings=1, problems=True)
+# a is 64 to 264; b and c are inside, d begins at its last bytes; n has no bytes; e comes after all
+LONG_DATA = bytes(i % 251 for i in range(320))
+PLACES = (("a", 64, 200), ("b", 128, 4), ("n", 128, 0), ("c", 192, 64), ("d", 256, 64), ("e", 320, 64))
+out.valid("overlap.zt", one([entry(name, "u8", [n], at, n) for name, at, n in PLACES], LONG_DATA), "0.1",
+          [listed(name, "u8", [n], LONG_DATA[at - 64:at - 64 + n]) for name, at, n in PLACES], warnings=3, problems=True)
 out.valid("case_47.zt", one([plain(shape=Open([2, 2]))]), "0.1", [T])
 
 # ------------------------------------------------------------ every type, both orders, both encodings

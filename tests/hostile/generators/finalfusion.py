@@ -97,13 +97,34 @@ def headers(c):
     bad("chunk_missing", File(ids=[1, 2, 6]).chunk(1, simple()).dense(), SHORT, END, "a chunk that is listed and not there", "P")
     bad("chunks_exchanged", File(ids=[2, 1]).chunk(1, simple()).dense(), BAD, 20, "a list in another order than the chunks", "P")
     bad("two_vocabularies", File().chunk(1, simple()).chunk(1, simple()).dense(), BAD, 24 + 12 + len(simple()), "two vocabularies", "H")
-    bad("two_matrices", whole().dense(), BAD, len(File(ids=[1, 2, 2]).chunk(1, simple()).dense().build()), "two matrices", "H")
+    groups(c, bad)
     bad("matrix_first", File().dense().chunk(1, simple()), BAD, len(File(ids=[1, 2]).dense().build()), "the matrix before the words", "H")
     c.accepted("P", "norms_not_listed", File(ids=[1, 2]).chunk(1, simple()).dense().norms().build(), 3, "norms that the header forgets, as 0.7.1 did", warnings=None)
     c.accepted("I", "unknown_chunk", whole().chunk(77, b"PK\5\6").build(), 2, "a chunk that nobody knows, kept", warnings=None)
     c.rejected("H", "metadata_bad_utf8", File().chunk(5, b"\xff\xfe").chunk(1, simple()).dense().build(), BAD, 24 + 12, "UTF-8", "metadata that are not UTF-8")
     c.accepted("H", "metadata_ansi", File().chunk(5, b'a = "\\u001b[2J"').chunk(1, simple()).dense().build(), 2, "escapes for a terminal in metadata", warnings=None)
     c.accepted("H", "metadata_not_toml", File().chunk(5, b"{not: toml").chunk(1, simple()).dense().build(), 2, "metadata that are no TOML, passed on as they are", warnings=None)
+
+
+def groups(c, bad):
+    """Several matrices in a file: each has a group."""
+    pairs = File()
+    for i in range(300):
+        pairs.chunk(1, simple((b"w%d" % i,))).dense(ROWS[:8], 1)
+    c.accepted("P", "two_matrices", whole().dense().build(), 3, "two matrices for one vocabulary", warnings=1)
+    c.accepted("F", "groups_many", pairs.build(), 600, "300 vocabularies, each with a matrix", warnings=1)
+    table = '{"tensors":{%s}}' % ",".join('"%d/embeddings":{"a":1}' % i for i in range(2, 5000))
+    toml = '[tenfold]\nattrs = "%s"\n' % table.replace('"', '\\"')
+    pairs = File().chunk(5, toml.encode()).chunk(1, simple())
+    for i in range(499):
+        pairs.dense()
+    c.accepted("F", "groups_table", pairs.build(), 500, "500 matrices, and attributes for 5,000", warnings=None)
+    late = whole().chunk(1, simple())
+    bad("groups_no_matrix", late, BAD, len(late.build()), "a last vocabulary without a matrix", "H")
+    bad("groups_rows", whole().dense(ROWS * 2, 4), BAD, len(File(ids=[1, 2, 2]).chunk(1, simple()).dense().build()) + 12, "a second matrix with other rows", "H")
+    bad("groups_dialects", whole().chunk(0, simple()).dense(), BAD, len(File(ids=[1, 2, 0, 2]).chunk(1, simple()).dense().build()), "a second vocabulary of the other dialect", "H")
+    bad("groups_norms", whole().dense().norms().norms(), BAD, len(File(ids=[1, 2, 2, 6, 6]).chunk(1, simple()).dense().dense().norms().build()), "norms twice", "H")
+    bad("groups_metadata", whole().chunk(5, b"a = 1"), BAD, END, "metadata after the last matrix", "H")
 
 
 def lengths(c):

@@ -156,8 +156,11 @@ def ranges(c, z):
     range_("size_2_60", 64, 1 << 60, "", "2^60 bytes: the released reader takes that memory", "F", SHORT)
     range_("end_wraps", (1 << 64) - 64, 128, "", "offset and size whose sum is small in 64 bits", "D")
     range_("size_2_64_less_1", 64, (1 << 64) - 1, "", "2^64 - 1 bytes", "D")
-    c.accepted("E", "overlap", z.file(z.index(z.entry("a"), z.entry("b", offset=64))), 2,
-               "two tensors with the same bytes, which no version forbids", warnings=1 if z.zero else None)
+    same = z.file(z.index(z.entry("a"), z.entry("b", offset=64)))
+    if z.zero:
+        c.damaged("E", "overlap", same, BAD, 2, "two tensors with the same bytes; a blob of 0.1 is of one tensor", 64)
+    else:
+        c.accepted("E", "overlap", same, 2, "two tensors with the same bytes, which 1.x does not forbid", warnings=None)
 
 
 def structure(c, z):
@@ -213,7 +216,8 @@ def names(c, z):
     bad = Raw(b"\x62\xc3\x28")
     c.rejected("H", "name_bad_utf8", z.file(z.index(z.entry(bad))), BAD, None, "UTF-8", "a name that is not UTF-8")
     if z.zero:
-        c.accepted("H", "name_twice", z.file(z.index(z.entry("w"), z.entry("w", offset=64))), 2,
+        two = DATA.ljust(64, b"\0") + DATA
+        c.accepted("H", "name_twice", z.file(z.index(z.entry("w"), z.entry("w", offset=128)), two), 2,
                    "a name twice, which 0.1 allows", warnings=None)
 
 
