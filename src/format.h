@@ -133,6 +133,7 @@ typedef struct tnf_can {
     bool sorted_attrs; /* TYPED, but attributes come back sorted by the bytes of their keys */
     bool sorted_maps;  /* TYPED, but maps come back in CBOR's order of keys */
     const char *file_attrs, *object_attrs; /* attributes that have a native place */
+    const char *json_attrs;                /* see tnf_format_info.json */
     /* Returns true if these options of the writer, such as an older version, leave no place for
      * this attribute, which object_attrs lists. It then counts as not listed. May be NULL. */
     bool (*no_place)(const tnf_member *attr, const tnf_option_value *options);

@@ -524,6 +524,10 @@ typedef struct tnf_format_info {
     const char *document; /**< the attribute that holds all metadata as one text; NULL: none */
     /** The prefix that its reader puts before every key of a file: "gguf." for gguf; NULL: none. */
     const char *prefix;
+    /** Attributes of the file, separated by spaces, whose values are JSON: any value can be stored,
+     *  but not the widths of its integers, which are read as u64, or i64 if negative. NULL: none.
+     */
+    const char *json;
     /** Programs that read the format expect exact types of numbers: prefer u32, i32 or f32 for new
      *  attributes. */
     bool narrow;
@@ -534,7 +538,7 @@ typedef struct tnf_format_info {
 #define TNF_FORMAT_INFO_INIT                                                                       \
     {                                                                                              \
         sizeof(tnf_format_info), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL,          \
-            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL, NULL, false,                                       \
+            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL, NULL, NULL, false,                                 \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \

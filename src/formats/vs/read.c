@@ -214,6 +214,7 @@ static tnf_status set_attributes(struct walk *w, tnf_error *e)
         return tnf_set_attr(w->r, "vs.bare", (tnf_value) { .kind = TNF_BOOL, .as.b = true }, e);
     tnf_msgpack_init(&p, m->attributes.p, m->attributes.n, m->attributes_at, w->r->arena,
                      w->r->limits.depth, e);
+    p.no_widths = true;
     if (!tnf_msgpack_value(&p, &tree))
         return p.status;
     return tnf_set_attr(w->r, "vs.attributes", tree, e);

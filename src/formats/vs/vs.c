@@ -54,6 +54,7 @@ const tnf_format tnf_format_vs = {
              .file_attrs = "vs.dims vs.resolution vs.pack vs.paging vs.attributes "
                            "vs.bare",
              .object_attrs = VS_OPTIONS,
+             .json_attrs = "vs.attributes",
              .derived = "vs.points vs.blanks vs.dims vs.resolution vs.pack=0 vs.paging=0 "
                         "vs.attributes={}",
              .takes = tnf_vs_takes,

@@ -340,13 +340,13 @@ static tnf_status meta_extra(struct task *j, tnf_error *e)
     return TNF_OK;
 }
 
-/* Packs the attributes as MessagePack into b. If the source was a VS file without attributes, none
- * are written. */
+/* Packs the attributes as MessagePack into b. If the source was a VS file without attributes, or
+ * this is a copy of a file in which they were removed, none are written. */
 static tnf_status pack_attributes(struct task *j, tnf_buf *b, tnf_error *e)
 {
     static const tnf_value empty = { .kind = TNF_MAP };
     const tnf_value *tree = tnf_catalog_attr(j->w->catalog, "vs.attributes");
-    if (!tree && tnf_catalog_attr(j->w->catalog, "vs.bare"))
+    if (!tree && (j->w->like || tnf_catalog_attr(j->w->catalog, "vs.bare")))
         return TNF_OK;
     TNF_TRY(tnf_msgpack_put_value(b, tree ? tree : &empty, 3 * TNF_VS_DEPTH, e));
     j->meta.attributes = (tnf_str) { (const char *)b->p, b->n };
