@@ -120,6 +120,9 @@ typedef struct tnf_can {
     uint32_t max_rank; /* tensors of a higher rank: the first dimensions are merged. 0: no limit */
     /* TYPED: does this attribute of the file (`of` is NULL) or of a tensor come back unchanged?
      * NULL: everything that TNF_HOLDS_TYPED promises does. */
+    /* Its specification allows any rank: it is read without the default limit on the rank. Other
+     * formats get no tensors beyond that limit, since readers would refuse the file. */
+    bool any_rank;
     bool (*holds_attr)(const tnf_member *attr, const tnf_object *of);
     /* TYPED: its reader puts this before every key; the file does not contain it. Attributes
      * without it come from other formats, which the stash notes. */

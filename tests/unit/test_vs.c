@@ -301,6 +301,36 @@ static void limits_hold(void **state)
     tnf_open_options o = { .size = sizeof o, .allocator = memory_allocator(&log) };
     o.limits.header_bytes = 200;
     snprintf(path, sizeof path, "%s/formats/vs/valid/two_byte_lengths.vsdb", TNF_TESTS_DIR);
+/* A space of 300 dimensions opens with the default limits, and has slices; a limit of the caller
+ * applies. Point r has the numbers from 24 * r on, of shape [2, 1 …, 3, 1 …, 2]. */
+static void any_rank(void **state)
+{
+    (void)state;
+    enum { RANK = 301 };
+    tnf_error e;
+    char path[400];
+    tnf_file *file = open_fixture("rank_300");
+    const tnf_object *points = tnf_find(file, "points");
+    assert_int_equal(points->rank, RANK);
+    tnf_slice slices[RANK];
+    for (uint32_t d = 0; d < RANK; d++)
+        slices[d] = (tnf_slice) { 0, 1, points->shape[d], false };
+    slices[0] = (tnf_slice) { 1, 1, 1, false };
+    slices[152] = (tnf_slice) { 2, -1, 2, false };
+    uint16_t got[8];
+    static const uint16_t expected[8] = { 28, 29, 26, 27, 34, 35, 32, 33 };
+    assert_ok(tnf_read_slice(got, sizeof got, points, slices, &e));
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(tnf_le16(&got[i]), expected[i]);
+    slices[7].start = 1; /* beyond a dimension of 1 */
+    assert_fails(tnf_read_slice(got, sizeof got, points, slices, &e), TNF_EINVAL);
+    tnf_close(file);
+    tnf_open_options o = { .size = sizeof o };
+    o.limits.rank = RANK - 1;
+    snprintf(path, sizeof path, "%s/formats/vs/valid/rank_300.vsdb", TNF_TESTS_DIR);
+    assert_fails(tnf_open(&file, path, &o, &e), TNF_ELIMIT);
+}
+
     assert_fails(tnf_open(&file, path, &o, &e), TNF_ELIMIT);
     assert_int_equal(log.blocks, 0);
 }
@@ -318,3 +348,4 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        cmocka_unit_test(any_rank),

@@ -48,6 +48,7 @@ const tnf_format tnf_format_vs = {
     .family = "vs",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { .types = "bit u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64",
+             .any_rank = true,
              .layouts = "dense strings/1",
              .extras = true,
              .attrs = TNF_HOLDS_NONE,

@@ -211,6 +211,9 @@ def make_valid():
     good("bits_spare", HEADER + meta([3], 0) + point(b"\xff") + point(b"\xf4") + END, 0, [3], dirty)
     cube = [list(range(24)), list(range(24, 48))]
     good("rank_3", HEADER + meta([2, 3, 4], 2) + b"".join(point(raw(2, r)) for r in cube) + END, 2, [2, 3, 4], cube)
+    deep = [2] + [1] * 150 + [3] + [1] * 147 + [2]
+    good("rank_300", HEADER + meta(deep, 2) + b"".join(point(raw(2, r[:12])) for r in cube) + END, 2, deep,
+         [r[:12] for r in cube])
     good("rank_0", HEADER + meta([], 1) + point(b"\7") + point(b"\x09") + END, 1, [], [[7], [9]])
     packed(one, vectors, rows, ids)
     good("blanks", HEADER + block("0", b"") + one + block("0", b"gone") + point(vectors[0]) + block("0", b"x" * 300)
