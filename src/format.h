@@ -33,6 +33,8 @@
 #include <tenfold/build.h>
 #include <tenfold/tenfold.h>
 
+#include <stdatomic.h>
+
 /* How sure a probe is. Text formats never exceed PLAUSIBLE without their extension. */
 enum {
     TNF_PROBE_NO = 0,
@@ -118,11 +120,11 @@ typedef struct tnf_can {
     int (*sorts)(const tnf_object *a, const tnf_object *b);
     tnf_holds attrs;   /* where file attributes go that have no native place */
     uint32_t max_rank; /* tensors of a higher rank: the first dimensions are merged. 0: no limit */
-    /* TYPED: does this attribute of the file (`of` is NULL) or of a tensor come back unchanged?
-     * NULL: everything that TNF_HOLDS_TYPED promises does. */
     /* Its specification allows any rank: it is read without the default limit on the rank. Other
      * formats get no tensors beyond that limit, since readers would refuse the file. */
     bool any_rank;
+    /* TYPED: does this attribute of the file (`of` is NULL) or of a tensor come back unchanged?
+     * NULL: everything that TNF_HOLDS_TYPED promises does. */
     bool (*holds_attr)(const tnf_member *attr, const tnf_object *of);
     /* TYPED: its reader puts this before every key; the file does not contain it. Attributes
      * without it come from other formats, which the stash notes. */
@@ -186,6 +188,7 @@ typedef struct tnf_reader {
     const char *extension;           /* of its name, in lower case; "" if none */
     const char *folder;  /* the directory of the file, as the user spelled it, or NULL */
     bool sibling;        /* opened by tnf_open_sibling() for another file */
+    atomic_bool claimed; /* this process has claimed the file: io/claim.h */
     const char *version; /* `index` sets it: a literal or in the arena */
     uint64_t data_start; /* `index` sets it if a rule needs it */
     uint64_t data_end;   /* `index` sets it if the file ends with an index */
