@@ -33,8 +33,6 @@
 #include <tenfold/build.h>
 #include <tenfold/tenfold.h>
 
-#include <stdatomic.h>
-
 /* How sure a probe is. Text formats never exceed PLAUSIBLE without their extension. */
 enum {
     TNF_PROBE_NO = 0,
@@ -188,7 +186,6 @@ typedef struct tnf_reader {
     const char *extension;           /* of its name, in lower case; "" if none */
     const char *folder;  /* the directory of the file, as the user spelled it, or NULL */
     bool sibling;        /* opened by tnf_open_sibling() for another file */
-    atomic_bool claimed; /* this process has claimed the file: io/claim.h */
     const char *version; /* `index` sets it: a literal or in the arena */
     uint64_t data_start; /* `index` sets it if a rule needs it */
     uint64_t data_end;   /* `index` sets it if the file ends with an index */
@@ -358,6 +355,9 @@ typedef struct tnf_format {
 } tnf_format;
 
 /* ---------------------------------------------------------------- reading */
+
+/* Has this process claimed the file (io/claim.h)? Then no other program changes it. */
+bool tnf_is_claimed(const tnf_reader *r);
 
 /* Reads n bytes at `offset` into scratch, and sets a cursor to them. TNF_ELIMIT above max (and
  * above limits.header_bytes), TNF_ETRUNCATED (with the number of missing bytes) beyond the file.

@@ -172,7 +172,6 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
         .folder = f->directory,
         .extension = f->extension,
         .sibling = f->depth > 0,
-        .claimed = f->claim.fd >= 0,
         .file = f,
     };
     f->origin.source = f->source;

@@ -419,14 +419,11 @@ static tnf_status select_from(struct selection *s, const tnf_object *o, const tn
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s has the layout %s: only dense tensors have slices", TNF_QUOTED(o->name),
                         o->layout->id);
-    if (o->parts->type->bits == 0 || o->parts->type->bits > MAX_BITS)
+    s->rank = o->rank <= MAX_RANK ? o->rank : long_dimensions(o);
+    s->bits = o->parts->type->bits;
+    if (s->rank > MAX_RANK || s->bits == 0 || s->bits > MAX_BITS)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s cannot be sliced",
                         TNF_QUOTED(o->name));
-    s->rank = o->rank <= MAX_RANK ? o->rank : long_dimensions(o);
-    if (s->rank > MAX_RANK)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has too many dimensions",
-                        TNF_QUOTED(o->name));
-    s->bits = o->parts->type->bits;
     uint64_t stride = 1;
     for (uint32_t i = s->rank, left = o->rank; left-- > 0;) {
         uint32_t d = o->order == TNF_ORDER_F ? o->rank - 1 - left : left;

@@ -268,7 +268,7 @@ static tnf_status claim_own_source(struct own_source *own, struct tnf_save *s, c
         TNF_TRY(tnf_claim_take(&own->claim, path, &waiting, e));
         own->use = own->claim.fd >= 0 ? &own->claim : NULL;
         own->file = (tnf_file *)(uintptr_t)file;
-        own->file->reader.claimed = own->use != NULL;
+        own->file->replaced = own->use != NULL;
     }
     if (own->use && !tnf_same_stamp(&own->use->stamp, &file->source->stamp))
         return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
@@ -323,7 +323,7 @@ static tnf_status save_to_path(struct tnf_save *s, const tnf_builder *b,
     if (status == TNF_OK)
         status = write_path(s, values, path, own.use, e);
     if (own.file)
-        own.file->reader.claimed = false;
+        own.file->replaced = false;
     tnf_claim_drop(&own.claim);
     return status;
 }

@@ -115,7 +115,9 @@ static tnf_status keep_texts(struct walk *w, const tnf_vs_point *p, tnf_error *e
     tnf_str text;
     vs_state *s = w->s;
     uint64_t end = s->texts.n ? vs_column_at(&s->texts, s->texts.n - 1) : 0, i = 0;
-    tnf_status status = tnf_vs_texts(&w->chain, p, &w->spare, &c, e);
+    bool small = p->vector_n <= w->r->limits.header_bytes &&
+                 s->meta.elements <= 8 * (uint64_t)p->vector_n + 64; /* each takes memory */
+    tnf_status status = small ? tnf_vs_texts(&w->chain, p, &w->spare, &c, e) : TNF_EFORMAT;
     if (status != TNF_OK && !tnf_is_file_fault(status))
         return status;
     if (s->texts.n == 0)
@@ -389,8 +391,8 @@ static tnf_status list_tensors(struct walk *w, tnf_error *e)
                             "with 'tenfold points compact'");
         if (w->odd_at)
             tnf_warn(w->r, w->odd_at,
-                     "a vector of the resolution %s is not %llu texts with their lengths: the "
-                     "points are counted and kept unchanged",
+                     "a vector of the resolution %s is not %llu texts with their lengths, or too "
+                     "large: the points are counted and kept unchanged",
                      w->s->meta.type_name, (unsigned long long)w->s->meta.elements);
         else
             tnf_warn(w->r, TNF_NO_OFFSET,
@@ -413,7 +415,7 @@ static bool has_locks(const tnf_reader *r)
 tnf_status tnf_vs_lock(const tnf_reader *r, tnf_error *e)
 {
     vs_state *s = r->state;
-    return has_locks(r) ? tnf_share_enter(&s->share, r->source->fd, r->claimed, LOCK_WAIT, e)
+    return has_locks(r) ? tnf_share_enter(&s->share, r->source->fd, tnf_is_claimed(r), LOCK_WAIT, e)
                         : TNF_OK;
 }
 
@@ -435,7 +437,7 @@ void tnf_vs_close(tnf_reader *r)
 static tnf_status lock_file(tnf_reader *r, bool *locked, tnf_error *e)
 {
     int fd = r->source->fd;
-    *locked = has_locks(r) && r->claimed && tnf_lock_beside(fd);
+    *locked = has_locks(r) && tnf_is_claimed(r) && tnf_lock_beside(fd);
     if (*locked || !has_locks(r))
         return TNF_OK;
     tnf_status status = tnf_lock_take(fd, false, LOCK_WAIT, e);
