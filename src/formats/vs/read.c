@@ -116,7 +116,7 @@ static tnf_status keep_texts(struct walk *w, const tnf_vs_point *p, tnf_error *e
     vs_state *s = w->s;
     uint64_t end = s->texts.n ? vs_column_at(&s->texts, s->texts.n - 1) : 0, i = 0;
     bool small = p->vector_n <= w->r->limits.header_bytes &&
-                 s->meta.elements <= 8 * (uint64_t)p->vector_n + 64; /* each takes memory */
+                 s->meta.elements <= 2 * (uint64_t)p->vector_n + 64; /* each takes memory */
     tnf_status status = small ? tnf_vs_texts(&w->chain, p, &w->spare, &c, e) : TNF_EFORMAT;
     if (status != TNF_OK && !tnf_is_file_fault(status))
         return status;
@@ -381,6 +381,8 @@ static tnf_status list_appdata(struct walk *w, tnf_error *e)
 static tnf_status list_tensors(struct walk *w, tnf_error *e)
 {
     w->r->version = "0";
+    if (w->r->salvage && w->s->n == 0 && !w->s->meta.type) /* lost points need not be texts */
+        w->listed = false;
     TNF_TRY(set_attrs(w, e));
     if (!w->has_meta)
         return TNF_OK;

@@ -7,13 +7,13 @@
 static tnf_status too_large(const tnf_vs_point *p, tnf_error *e)
 {
     return tnf_fail(e, TNF_ELIMIT, p->vector_at,
-                    "a vector of texts has more than 16 MiB, or 64 times its compressed bytes");
+                    "a vector of texts has more than 16 MiB, or 32 times its compressed bytes");
 }
 
 /* All vectors are decoded when the file is opened, so they must not grow much. */
 static uint64_t most_decoded(const tnf_vs_point *p)
 {
-    uint64_t most = 64 * (uint64_t)p->vector_n + 4096;
+    uint64_t most = 32 * (uint64_t)p->vector_n + 4096;
     return most < TNF_VS_TEXTS_MOST ? most : TNF_VS_TEXTS_MOST;
 }
 
