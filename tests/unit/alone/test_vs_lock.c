@@ -153,7 +153,7 @@ static void *read_often(void *ctx)
 {
     struct reading *r = ctx;
     const tnf_part *part = tnf_find(r->file, "points")->parts;
-    uint8_t bytes[64];
+    uint8_t bytes[256];
     while (r->most-- && r->status == TNF_OK && !atomic_load(r->stop))
         r->status = tnf_read_part(bytes, part->nbytes, part, 0, NULL);
     return NULL;
@@ -187,6 +187,7 @@ static void threads_share_the_lock(void **state)
     atomic_bool stop = false;
     copy_fixture("f64_basic");
     tnf_file *file = open_it(NULL);
+    assert_true(tnf_find(file, "points")->parts->nbytes <= 256);
     unsigned at_open = atomic_load(&unlocked);
     start_threads(id, r, file, &stop, 2000);
     join_threads(id, r);
