@@ -53,7 +53,7 @@ typedef struct tnf_limits {
     uint64_t header_bytes; /**< index or header [256 MiB] */
     uint64_t memory;       /**< all memory of a handle [4 GiB] */
     uint64_t objects;      /**< tensors [16,777,216] */
-    uint32_t rank;         /**< dimensions [64] */
+    uint32_t rank;         /**< dimensions [64; VS files: no limit] */
     uint32_t depth;        /**< nesting of attributes [64] */
     uint32_t name_bytes;   /**< length of a name [65,536] */
     /** Bytes of all compressed tensors after decoding; checked before decoding [2 GiB, or 1024
